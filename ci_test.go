@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// playMake plays make under .ci/run: it tells what it was given, leaves a file that nobody may remove, and
-// ends as MAKE_ENDS says.
+// playMake is a fake make under .ci/run: it records its environment and arguments, leaves a read-only folder,
+// and ends as MAKE_ENDS says.
 const playMake = `#!/bin/sh
 mkdir -p "$TMPDIR/mod/x@v1" && echo x >"$TMPDIR/mod/x@v1/file" && chmod -R a-w "$TMPDIR/mod"
 env >"$PLAYED"
@@ -25,7 +25,7 @@ never) touch "$PLAYED.waits"; sleep 60 & wait ;;
 esac
 `
 
-// ciRun is .ci/run with that make. TMPDIR is where its folder goes.
+// ciRun returns the command .ci/run with playMake as make. Its folder is made in temporary (TMPDIR).
 func ciRun(t *testing.T, ends, temporary string, args ...string) (cmd *exec.Cmd, played string) {
 	t.Helper()
 	tools := t.TempDir()
@@ -49,7 +49,7 @@ func ciRun(t *testing.T, ends, temporary string, args ...string) (cmd *exec.Cmd,
 	return cmd, played
 }
 
-// environmentOf reads what make was given.
+// environmentOf reads the environment that make got.
 func environmentOf(t *testing.T, played string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(played)
@@ -64,8 +64,8 @@ func environmentOf(t *testing.T, played string) map[string]string {
 	return all
 }
 
-// The tests get a temporary folder of the run, which is gone afterwards however they end, the caches that are
-// here, and nothing that steers triad; they learn the day and what changed.
+// The tests get a temporary folder of the run, which is removed afterwards however they end, the existing
+// caches, and no variable that steers triad; they get the day and the changed files.
 func TestCIRun(t *testing.T) {
 	changed := changedInputs(t)
 	for ends, code := range map[string]int{"well": 0, "badly": 7} {
@@ -133,7 +133,7 @@ func TestCISeventh(t *testing.T) {
 	}
 }
 
-// A long TMPDIR would make the paths of sockets longer than they can be.
+// A long TMPDIR would make the paths of sockets too long.
 func TestCIAvoidsALongTMPDIR(t *testing.T) {
 	long := filepath.Join(t.TempDir(), strings.Repeat("x", 60))
 	if err := os.Mkdir(long, 0o755); err != nil {
@@ -148,7 +148,7 @@ func TestCIAvoidsALongTMPDIR(t *testing.T) {
 	}
 }
 
-// Who ends .ci/run ends what it started, and finds nothing of it.
+// Ending .ci/run ends what it started and leaves nothing behind.
 func TestCIIsEnded(t *testing.T) {
 	temporary := t.TempDir()
 	cmd, played := ciRun(t, "never", temporary)

@@ -1,5 +1,5 @@
-// Package triad holds the sources that the binary carries with it: the kernels, the emulator they run on
-// without a GPU, and the Python side. What reads them gets an fs.FS.
+// Package triad embeds sources in the binary: the kernels, the emulator they run on without a GPU, and the
+// Python side. Their readers get an fs.FS.
 package triad
 
 import (

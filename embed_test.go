@@ -17,7 +17,7 @@ import (
 )
 
 // TestEmbeddedIsWhatGitHas: a file that go:embed leaves out (its name begins with _ or a dot) or that git
-// does not know would be missing on somebody's computer.
+// does not know would be missing on other computers.
 func TestEmbeddedIsWhatGitHas(t *testing.T) {
 	out, err := exec.Command(need.Tool(t, "git"), "ls-files", "--cached", "--others", "--exclude-standard",
 		"-z").Output()
@@ -76,7 +76,7 @@ func TestEmbeddedFoldersHoldNoGo(t *testing.T) {
 	}
 }
 
-// TestChangelogKnowsTheVersion: a release is described, and under its own number.
+// TestChangelogKnowsTheVersion: a release is described under its own number.
 func TestChangelogKnowsTheVersion(t *testing.T) {
 	text, err := os.ReadFile("CHANGELOG.md")
 	if err != nil {

@@ -11,12 +11,12 @@ import (
 	"triad/internal/need"
 )
 
-// settings are the parts of a user's home that a new machine would also have: package indexes.
+// settings lists the parts of a user's home that a new machine would also have: package indexes.
 var settings = []string{
 	".config/pip", ".config/uv", ".config/git", ".config/go", ".pip", ".netrc", ".gitconfig",
 }
 
-// The README's first command works in a fresh clone on a machine on which nothing was built, downloaded or
+// The README's first command works in a fresh clone on a machine where nothing was built, downloaded or
 // configured.
 func TestFromNothing(t *testing.T) {
 	need.Covers(t, "", "go.mod", "go.sum", "requirements.txt", "requirements-cuda.txt", "Makefile",
@@ -66,7 +66,7 @@ func TestFromNothing(t *testing.T) {
 	}
 }
 
-// copyCheckout copies what git knows and does not ignore, as it is on disk.
+// copyCheckout copies the files that git tracks or does not ignore, as they are on disk.
 func copyCheckout(t *testing.T, to string) {
 	t.Helper()
 	out, err := exec.Command("git", "ls-files", "-co", "--exclude-standard", "-z").Output()

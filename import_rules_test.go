@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// rule is one line of the table of who may import whom.
+// rule is one line of the table of allowed imports.
 type rule struct {
 	packages []string // import paths below "triad/", "*" for all; a trailing "/..." takes subfolders
 	except   []string
 	never    []string // import paths: ours below "triad/", or others'
-	direct   bool     // about what a package imports itself, not what it reaches through packages of ours
+	direct   bool     // about a package's own imports, not those it reaches through packages of ours
 	reason   string
 }
 
@@ -236,7 +236,7 @@ var rules = []rule{
 	},
 }
 
-// imports gives, for every package of ours (by its path below "triad/"), what its non-test files import.
+// imports maps every package of ours (by its path below "triad/") to the imports of its non-test files.
 func imports(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
@@ -268,8 +268,8 @@ func coveredBy(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return covers(p, name) })
 }
 
-// reached gives, for every import path that a package of ours reaches through packages of ours, the chain of
-// them that leads there.
+// reached maps every import path that a package of ours reaches through packages of ours to the chain of
+// imports that leads there.
 func reached(all map[string][]string, dir string) map[string][]string {
 	chains := map[string][]string{}
 	var visit func(dir string, chain []string)
@@ -288,8 +288,8 @@ func reached(all map[string][]string, dir string) map[string][]string {
 	return chains
 }
 
-// broken lists how packages break a rule. A rule of every package, and a direct one, is about what each
-// imports itself; the others are about what a package reaches through packages of ours too.
+// broken lists how packages break a rule. A rule for every package, and a direct one, concerns only a
+// package's own imports; the others also what it reaches through packages of ours.
 func broken(all map[string][]string, r rule) []string {
 	var found []string
 	for _, dir := range slices.Sorted(maps.Keys(all)) {
@@ -308,7 +308,7 @@ func broken(all map[string][]string, r rule) []string {
 	return found
 }
 
-// Who may import whom: every rule with its reason.
+// The import rules hold, each with its reason.
 func TestImports(t *testing.T) {
 	all := imports(t)
 	for _, r := range rules {
@@ -325,7 +325,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// The rules are examined too: a package that breaks one is seen.
+// A package that breaks a rule is detected.
 func TestImportRulesBite(t *testing.T) {
 	if !coveredBy(rules[0].never, "triad/internal/tensor") || coveredBy(rules[0].never, "fmt") {
 		t.Error("op may import nothing of ours")

@@ -16,15 +16,15 @@ import (
 	"unicode"
 )
 
-// roomFiles are the files that every operator has, its name for OP; a gap is declared in the spec. Those that
-// only operators with a backward have are not among them.
+// roomFiles lists the files that every operator has, with OP for its name; a gap is declared in the spec.
+// Files that only operators with a backward have are not included.
 var roomFiles = map[string]string{
 	"spec": "internal/catalog/OP/OP.toml", "truth": "internal/catalog/OP/truth.go",
 	"mutants": "internal/catalog/OP/mutants_test.go",
 	"cuda":    "cuda/kernels/OP.cu", "triton": "triton/OP.py",
 }
 
-// operatorNames are the names of the folders with a spec.
+// operatorNames returns the names of the folders with a spec.
 func operatorNames(t *testing.T) []string {
 	t.Helper()
 	specs, err := filepath.Glob("internal/catalog/*/*.toml")
@@ -41,7 +41,7 @@ func operatorNames(t *testing.T) []string {
 	return names
 }
 
-// One operator, one name, a file in every room; a gap is declared in the spec.
+// Every operator has its files under one name; a gap is declared in the spec.
 func TestOperatorParity(t *testing.T) {
 	operators := operatorNames(t)
 	for _, name := range operators {
@@ -93,8 +93,8 @@ func TestNoInitFiles(t *testing.T) {
 	}
 }
 
-// Shared code of the judge names no operator: what is particular to one is a key of its spec, or stands in
-// its own files.
+// Shared code of the judge names no operator: an operator's specifics are keys of its spec, or are in its own
+// files.
 func TestSharedCodeNamesNoOperator(t *testing.T) {
 	operators := operatorNames(t)
 	read := 0
@@ -133,9 +133,9 @@ func TestSharedCodeNamesNoOperator(t *testing.T) {
 	}
 }
 
-// everyday are operators' names that are words of any sentence: a literal names such an operator where it is
-// the name and nothing else. The word add is a flag, a key and a name of functions too, and sums are what
-// kernels are made of. A copy is a ruler, and reverse an order of blocks.
+// everyday are operators' names that are everyday words: a literal names such an operator only if it is the
+// name and nothing else. The word add is a flag, a key and a name of functions too, and sums are what kernels
+// are made of. A copy is a ruler, and reverse an order of blocks.
 var everyday = []string{"add", "sum", "copy", "reverse"}
 
 // operatorsNamed lists the string literals of a Go file in which a word is the name of an operator.
@@ -164,8 +164,8 @@ func operatorsNamed(t *testing.T, file string, source any, operators []string) [
 	return found
 }
 
-// A panic in a goroutine that nothing guards ends the process, whatever was being recorded: goroutines are
-// started by panics alone.
+// A panic in an unguarded goroutine ends the process, whatever was being recorded: only package panics starts
+// goroutines.
 func TestGoroutinesAreGuarded(t *testing.T) {
 	everyFile(t, func(file string, parsed *ast.File) {
 		if strings.HasPrefix(file, "internal/panics/") {
@@ -185,7 +185,7 @@ func TestGoroutinesAreGuarded(t *testing.T) {
 	})
 }
 
-// A program that is started otherwise has no deadline, survives Ctrl-C and leaves behind what it started.
+// A program that is started in another way has no deadline, survives Ctrl-C and leaves its children behind.
 func TestProgramsAreStartedInOnePlace(t *testing.T) {
 	starters := map[string][]string{
 		"os/exec": {"Command", "CommandContext", "Cmd"}, "os": {"StartProcess"},
@@ -246,7 +246,7 @@ func everyFile(t *testing.T, do func(file string, parsed *ast.File)) {
 }
 
 // A name that ends in a system or a processor, such as own_arm_test.go, keeps a file from being compiled
-// anywhere else: its tests would never run. A file that is meant so says it in a build constraint.
+// anywhere else: its tests would never run. A file for one system uses a build constraint instead.
 func TestNoNameLeavesAFileOut(t *testing.T) {
 	seen := 0
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {

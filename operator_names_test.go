@@ -25,8 +25,8 @@ import (
 var lowerNames = flag.Bool("lower-operator-names", false,
 	"lower the numbers of testdata/operator_names.txt to what is there now")
 
-// namesList says how many literals of a file may still be an operator's name. Its numbers may only become
-// smaller: an operator that is added must not have to be added to any of these files.
+// namesList limits how many literals of a file may still be an operator's name. Its numbers may only
+// decrease: a new operator must not have to be added to any of these files.
 const namesList = "testdata/operator_names.txt"
 
 // namesAllowed are the files outside the rooms that may name operators, and why.
@@ -37,7 +37,8 @@ var namesAllowed = []struct{ pattern, reason string }{
 	{"*/testdata/*", "kernels and files that tests read"},
 }
 
-// inRoom says whether a file belongs to an operator: nobody else has to be edited when it is added.
+// inRoom reports whether a file belongs to an operator. Adding an operator requires no edit outside such
+// files.
 func inRoom(file, operator string) bool {
 	return strings.HasPrefix(file, "internal/catalog/"+operator+"/") ||
 		path.Dir(file) == "cuda" && strings.HasPrefix(path.Base(file), operator+"_") &&
@@ -45,7 +46,7 @@ func inRoom(file, operator string) bool {
 		file == "triton/"+operator+".py" || strings.HasPrefix(file, "triton/"+operator+"/")
 }
 
-// namesMayStand says whether a file may name operators that it does not belong to.
+// namesMayStand reports whether a file may name operators that it does not belong to.
 func namesMayStand(file string) bool {
 	for _, a := range namesAllowed {
 		prefix, suffix := "", a.pattern
@@ -60,7 +61,7 @@ func namesMayStand(file string) bool {
 	return false
 }
 
-// literalsOfGo lists the string literals of a Go file, the paths of imports apart.
+// literalsOfGo lists the string literals of a Go file except the paths of imports.
 func literalsOfGo(file string, text []byte) ([]string, error) {
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, text, parser.SkipObjectResolution)
 	if err != nil {
@@ -82,7 +83,7 @@ func literalsOfGo(file string, text []byte) ([]string, error) {
 	return all, nil
 }
 
-// literalsOfTOML lists the strings of a TOML file, keys among them.
+// literalsOfTOML lists the strings of a TOML file, including keys.
 func literalsOfTOML(file string, text []byte) ([]string, error) {
 	var tree map[string]any
 	if err := toml.Unmarshal(text, &tree); err != nil {
@@ -136,7 +137,7 @@ func literalsOfPython(t *testing.T, files []string) map[string][]string {
 	return all
 }
 
-// literals gives the string literals of every Go, Python and TOML file of the repository, by file.
+// literals returns the string literals of every Go, Python and TOML file of the repository, by file.
 func literals(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := exec.Command(need.Tool(t, "git"), "ls-files", "-co", "--exclude-standard", "*.go", "*.py",
@@ -202,7 +203,7 @@ func readNames(text string) (map[string]int, error) {
 	return listed, nil
 }
 
-// namesAgainst says what differs from the list.
+// namesAgainst lists the differences from the list.
 func namesAgainst(found, listed map[string]int) []string {
 	var wrong []string
 	for _, file := range slices.Sorted(maps.Keys(found)) {
@@ -223,7 +224,7 @@ func namesAgainst(found, listed map[string]int) []string {
 	return wrong
 }
 
-// The name of an operator stands in its room alone, and in what namesList still lists.
+// The name of an operator occurs only in its room, and in the files that namesList still lists.
 func TestOperatorNames(t *testing.T) {
 	found := namesOutside(literals(t), operatorNames(t))
 	text, err := os.ReadFile(namesList)
@@ -261,8 +262,8 @@ func lower(t *testing.T, text string, found, listed map[string]int) {
 	}
 }
 
-// The test of the names is examined too: planted ones are found in each language, and the list may only
-// shrink. No operator can have the planted name.
+// Planted names are found in each language, and the list may only shrink. No operator can have the planted
+// name.
 func TestOperatorNamesBite(t *testing.T) {
 	dir := t.TempDir()
 	python := filepath.Join(dir, "a.py")

@@ -11,7 +11,8 @@ import (
 	"triad/internal/need"
 )
 
-// packagesNamed gives the packages that a page lists under "Every package", by their paths below the module.
+// packagesNamed returns the packages that a page lists under "Every package", by their paths below the
+// module.
 func packagesNamed(page string) []string {
 	_, rest, _ := strings.Cut(page, "\n## Every package\n")
 	section, _, _ := strings.Cut(rest, "\n## ")
@@ -25,7 +26,8 @@ func packagesNamed(page string) []string {
 	return named
 }
 
-// patternOf is what a page calls a package: an operator's and a family's packages are named all at once.
+// patternOf returns the name of a package on the page: the packages of operators share a name, as do those of
+// families.
 func patternOf(dir string, operators []string) string {
 	dir = strings.TrimPrefix(strings.TrimPrefix(dir, "triad"), "/")
 	if dir == "" {

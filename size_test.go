@@ -19,11 +19,11 @@ import (
 
 const (
 	mostLines         = 500 // of a source file
-	mostFunctionLines = 60  // of a function in Go or Python, its comment apart
+	mostFunctionLines = 60  // of a function in Go or Python, without its comment
 	mostReadmeLines   = 90
 )
 
-// A file that one head can hold: below 500 lines.
+// Every file has at most 500 lines.
 func TestFilesAreShort(t *testing.T) {
 	lines := map[string]int{}
 	for _, file := range sourceFiles(t, ".go", ".py", ".cu", ".cuh", ".h", ".cc", ".cpp", ".sh") {
@@ -39,7 +39,7 @@ func TestFilesAreShort(t *testing.T) {
 	}
 }
 
-// The page that a stranger reads first stays short.
+// The README stays short.
 func TestReadmeIsShort(t *testing.T) {
 	text, err := os.ReadFile("README.md")
 	if err != nil {
@@ -51,7 +51,7 @@ func TestReadmeIsShort(t *testing.T) {
 	}
 }
 
-// A function that fits on a screen: at most 60 lines.
+// Every function fits on a screen: at most 60 lines.
 func TestFunctionsAreShort(t *testing.T) {
 	lines := pythonFunctions(t, sourceFiles(t, ".py"))
 	if len(lines) < 100 {
@@ -71,7 +71,7 @@ func TestFunctionsAreShort(t *testing.T) {
 	}
 }
 
-// What is at the limit stays, what is above it is told with its lines.
+// A size at the limit is accepted; one above it is reported with its lines.
 func TestSizesBite(t *testing.T) {
 	got := tooLarge(map[string]int{"long": 11, "limit": 10}, 10, "split it")
 	if want := "long has 11 lines, at most 10 are allowed: split it"; len(got) != 1 || got[0] != want {
@@ -83,7 +83,7 @@ func TestSizesBite(t *testing.T) {
 	}
 }
 
-// tooLarge has a sentence for each name that has more lines than most.
+// tooLarge returns a sentence for each name that has more lines than most.
 func tooLarge(lines map[string]int, most int, advice string) []string {
 	var found []string
 	for name, n := range lines {
@@ -96,7 +96,7 @@ func tooLarge(lines map[string]int, most int, advice string) []string {
 	return found
 }
 
-// sourceFiles lists the files of the repository with these endings, those in folders called testdata apart.
+// sourceFiles lists the files of the repository with these endings, except those in folders called testdata.
 func sourceFiles(t *testing.T, endings ...string) []string {
 	t.Helper()
 	out, err := exec.Command(need.Tool(t, "git"), "ls-files", "--cached", "--others", "--exclude-standard",
@@ -119,7 +119,7 @@ func sourceFiles(t *testing.T, endings ...string) []string {
 	return files
 }
 
-// goFunctions gives the lines of each function in a file, by "file name".
+// goFunctions returns the lines of each function in a file, by "file name".
 func goFunctions(t *testing.T, file string, text []byte) map[string]int {
 	t.Helper()
 	set := token.NewFileSet()
@@ -148,7 +148,7 @@ for file in sys.argv[1:]:
 print(json.dumps(lines))
 `
 
-// pythonFunctions gives the lines of each function in files, by "file name", as Python's own parser counts
+// pythonFunctions returns the lines of each function in files, by "file name", as Python's own parser counts
 // them.
 func pythonFunctions(t *testing.T, files []string) map[string]int {
 	t.Helper()

@@ -9,26 +9,27 @@ import (
 	"triad/cuda/rewrite"
 )
 
-// absentLibraries are the beginnings of includes that the emulator has nothing for.
+// absentLibraries matches includes of libraries that the emulator has nothing for.
 var absentLibraries = regexp.MustCompile(`^(thrust|cub/|cutlass|cute/|cudnn|cublas|cufft|curand|cusparse|` +
 	`cusolver|nccl|nvrtc|npp|cudaGL|cuda_gl|GL)`)
 
-// presentOfLibraries are the headers of such libraries that the emulator has, with the part that kernels use.
+// presentOfLibraries matches the headers of such libraries that the emulator has, with the part that kernels
+// use.
 var presentOfLibraries = regexp.MustCompile(`^cub/(cub|block/block_(reduce|scan)|` +
 	`warp/warp_(reduce|scan))\.cuh$`)
 
-// noSuchFile matches what compilers say of an include that is not there.
+// noSuchFile matches a compiler's message about a missing include.
 var noSuchFile = regexp.MustCompile(`(?:^|fatal error: )'?([^\s:']+)'?(?:: No such file| file not found)`)
 
-// absentNames are how people know these libraries.
+// absentNames maps libraries to their usual names.
 var absentNames = map[string]string{
 	"thrust": "Thrust", "cub": "CUB", "cutlass": "CUTLASS", "cute": "CuTe", "cudnn": "cuDNN",
 	"cublas": "cuBLAS", "cufft": "cuFFT", "curand": "cuRAND", "cusparse": "cuSPARSE",
 	"cusolver": "cuSOLVER", "nccl": "NCCL", "nvrtc": "NVRTC", "npp": "NPP",
 }
 
-// absentLibrary says which library a text includes that the emulator does not have, and where; "": none. What
-// is included under a condition is left to the compiler, which knows whether it holds.
+// absentLibrary names the first included library that the emulator lacks, and its line; "": none. Conditional
+// includes are left to the compiler, which knows whether the condition holds.
 func absentLibrary(text []byte) (sentence string, line int) {
 	for _, include := range rewrite.Includes(text) {
 		if sentence = libraryOf(include.Name); sentence != "" && !include.Conditional {
@@ -38,7 +39,7 @@ func absentLibrary(text []byte) (sentence string, line int) {
 	return "", 0
 }
 
-// libraryOf is the sentence for an include of a library that is not there; "" for another.
+// libraryOf returns the sentence for an include of a missing library; "" for any other include.
 func libraryOf(include string) string {
 	name := absentLibraries.FindString(include)
 	if name == "" || presentOfLibraries.MatchString(include) {
@@ -52,8 +53,7 @@ const partOfCUB = "of CUB the emulator has the most used reductions and scans of
 	"alone: check a file with kernels of your own in place of the rest"
 
 var (
-	// missingOfCUB matches messages about a name, a function or its arguments that the emulator's CUB has
-	// not.
+	// missingOfCUB matches messages about a name, a function or its arguments that the emulator's CUB lacks.
 	missingOfCUB = regexp.MustCompile(
 		`[‘']\w+[’'] (is not a member of|in namespace) [‘']cub([’']|::(Warp|Block))|` +
 			`no (type|template|member) named '\w+' in (namespace 'cub'|'cub::(Warp|Block))|` +
@@ -61,15 +61,15 @@ var (
 			`no matching (function|constructor) for [^'‘]*[‘']cub::(Warp|Block)|` +
 			`\bcub/cub\.cuh:\d+: `, // in a template of it
 	)
-	// takenOtherwise matches those that name no class, and candidateOfCUB the notes behind them where it is
-	// one of CUB's.
+	// takenOtherwise matches messages that name no class, and candidateOfCUB the notes behind them if the
+	// class is one of CUB's.
 	takenOtherwise = regexp.MustCompile(`no matching member function for call to|` +
 		`too (many|few) template arguments|wrong number of template arguments`)
 	candidateOfCUB = regexp.MustCompile(`(?m)^\S*\bcub/cub\.cuh:.* note: `)
 )
 
-// LacksOfCUB says that the emulator's CUB lacks what a compiler's first message is about; "" where it is
-// about something else. log is the compiler's output.
+// LacksOfCUB returns a sentence if a compiler's first message is about something that the emulator's CUB
+// lacks, else "". log is the compiler's output.
 func LacksOfCUB(message, log string) string {
 	if !missingOfCUB.MatchString(message) &&
 		!(takenOtherwise.MatchString(message) && candidateOfCUB.MatchString(firstNotes(log))) {
@@ -78,7 +78,7 @@ func LacksOfCUB(message, log string) string {
 	return fmt.Sprintf("%s (%s)", partOfCUB, message)
 }
 
-// firstNotes is what a compiler's output has between its first and its second error.
+// firstNotes returns the part of a compiler's output between its first and its second error.
 func firstNotes(log string) string {
 	found := errorLine.FindAllStringIndex(log, 2)
 	switch len(found) {
@@ -90,8 +90,8 @@ func firstNotes(log string) string {
 	return log[found[0][1]:found[1][0]]
 }
 
-// absentFeatures are parts of CUDA that the emulator does not have, by words of the text, with what is
-// written in their place. They are asked about where a line does not compile.
+// absentFeatures lists parts of CUDA that the emulator lacks, with patterns that find them and what to write
+// instead. They are matched only against lines that do not compile.
 var absentFeatures = []struct {
 	words *regexp.Regexp
 	text  string
@@ -124,12 +124,11 @@ var absentFeatures = []struct {
 	},
 }
 
-// newerLanguage matches what compilers say of what C++ has since 2020.
+// newerLanguage matches compilers' messages about features of C++20 and later.
 var newerLanguage = regexp.MustCompile(`[Cc]\+\+2[0-9a-c]|'(starts_with|ends_with|contains|concept|` +
 	`requires|consteval|constinit|span|ranges|views|format|numbers|bit_cast|popcount|source_location)'`)
 
-// absentFeature says what a line that does not compile wants and the emulator does not have; "": nothing that
-// is known.
+// absentFeature names what a line that does not compile uses and the emulator lacks; "": nothing known.
 func (s *sourceSet) absentFeature(mistake *BuildError) string {
 	if m := noSuchFile.FindStringSubmatch(mistake.Message); m != nil && libraryOf(m[1]) != "" {
 		return libraryOf(m[1])
@@ -167,7 +166,7 @@ func (s *sourceSet) absentFeature(mistake *BuildError) string {
 	return s.unknownAssembly(mistake)
 }
 
-// unknownAssembly is what the rewriter noted of inline PTX on the line of a mistake, which the assembler
+// unknownAssembly returns the rewriter's note about inline PTX on the line of an error that the assembler
 // found.
 func (s *sourceSet) unknownAssembly(mistake *BuildError) string {
 	for _, f := range s.files {

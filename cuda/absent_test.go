@@ -2,7 +2,7 @@ package cuda
 
 import "testing"
 
-// What the emulator's CUB lacks is told from the mistakes of a file, in the words of both compilers.
+// What the emulator's CUB lacks is distinguished from the mistakes of a file, in the words of both compilers.
 func TestLacksOfCUB(t *testing.T) {
 	t.Parallel()
 	const note = "\n/x/cuda/emulator/cub/cub.cuh:190:7: note: candidate function not viable: "

@@ -10,9 +10,8 @@ import (
 	"triad/internal/subprocess"
 )
 
-// lineOfAddress asks addr2line for the source line of an address of a library; it is empty where that program
-// is missing or does not know. Frames inlined from the emulator's own headers are left out in favour of the
-// kernel's line.
+// lineOfAddress asks addr2line for the source line of an address of a library; it is empty if addr2line is
+// missing or does not know. For frames inlined from the emulator's own headers it returns the kernel's line.
 func lineOfAddress(library string, offset uint64) (file string, line int) {
 	out, err := runTool(
 		context.Background(),
@@ -43,12 +42,12 @@ func lineOfAddress(library string, offset uint64) (file string, line int) {
 	return file, line
 }
 
-// runTool runs one of the compiler's tools, and gives what it printed.
+// runTool runs one of the compiler's tools, and returns its output.
 func runTool(ctx context.Context, name string, args []string) (string, error) {
 	return subprocess.Run(ctx, subprocess.Command{Path: name, Args: args, Deadline: 20 * time.Second})
 }
 
-// shortName is the name of a source as messages have it. Debug information puts the build folder in front of
+// shortName returns the name of a source for messages. Debug information puts the build folder in front of
 // relative names.
 func shortName(name string) string {
 	for _, mark := range []string{"/src/cuda/", "/src/" + onDisk + "/"} {

@@ -11,8 +11,8 @@ import (
 	"triad/internal/op"
 )
 
-// clocked is the emulator with a clock that the test says: times are made up, and what is captured is run
-// when it is replayed. A nil function does what a GPU does.
+// clocked is the emulator with a clock set by the test: times are invented, and a captured call runs when it
+// is replayed. A nil function behaves like a GPU.
 type clocked struct {
 	Device
 	begin     func() error
@@ -20,14 +20,14 @@ type clocked struct {
 	differing func(a, b Buffer) (int64, error)
 	calls     int
 	copied    []int64 // bytes of the copies between others' buffers
-	full      string  // the buffer that there is no room for
+	full      string  // the name of a buffer without room
 	captured  []*Call
 	capturing bool
-	kernels   func(calls int) int64 // how many kernels a graph of so many calls holds; nil: nobody knows
+	kernels   func(calls int) int64 // kernels in a graph of so many calls; nil: unknown
 	watching  bool                  // kernels are timed one by one
-	plain     int                   // how often the L2 cache was made plain
-	refuses   error                 // what that gives
-	// calls only launch
+	plain     int                   // number of calls of PlainCache
+	refuses   error                 // the result of PlainCache
+	// the calls on the stream run nothing
 	unlaunched bool
 }
 
@@ -55,14 +55,14 @@ func (c *clocked) Copy(to, from Buffer) error {
 	return c.CopyIn(to, bytes)
 }
 
-// Launch runs a call as a GPU does, without an order.
+// Launch ignores the schedule order, like a GPU.
 func (c *clocked) Launch(call *Call, _ string) (Finding, error) {
 	return c.Device.Launch(call, "forward")
 }
 
 func (c *clocked) Clock(string) (Clock, error) { return stream{c}, nil }
 
-// stream is its clock, and the only stream.
+// stream is the only stream, with its clock.
 type stream struct{ *clocked }
 
 func (c stream) Physics() (backend.DevicePhysics, error) {
@@ -150,7 +150,7 @@ func armOn(t *testing.T, c *clocked, variant string, n int) (*worker, backend.Pr
 	return w, prepared
 }
 
-// timed prepares a variant of scale on a device with a clock, and times and finishes it where it can.
+// timed prepares a variant of scale on a device with a clock, and times and finishes it if possible.
 func timed(t *testing.T, c *clocked, variant string, n int) (backend.PrepareReply, backend.TimeReply,
 	backend.FinishReply,
 ) {
@@ -185,7 +185,7 @@ func timing() backend.Request {
 	return measuring(backend.MeasureArgs{Step: backend.StepTime, Time: &backend.TimeArgs{Samples: 2}})
 }
 
-// An arm that is right is timed and gives what its calls wrote.
+// A correct arm is timed and returns what its calls wrote.
 func TestArm(t *testing.T) {
 	prepared, times, finished := timed(t, &clocked{}, "right", 8)
 	if prepared.Mode != "graph" || prepared.Sets < 2 || len(times.SamplesNS) != 2 {
@@ -196,7 +196,7 @@ func TestArm(t *testing.T) {
 	}
 }
 
-// A turn that asks for it begins with a copy of twice the L2 cache, in buffers that are made once.
+// A turn with Others begins with a copy of twice the L2 cache, in buffers that are made once.
 func TestTurnAmongOthers(t *testing.T) {
 	c := &clocked{}
 	w, _ := armOn(t, c, "right", 8)
@@ -217,7 +217,7 @@ func TestTurnAmongOthers(t *testing.T) {
 	}
 }
 
-// A GPU without room for that copy says so.
+// A GPU without room for that copy reports it.
 func TestNoRoomForOthers(t *testing.T) {
 	w, _ := armOn(t, &clocked{full: "others"}, "right", 8)
 	var times backend.TimeReply
@@ -228,7 +228,7 @@ func TestNoRoomForOthers(t *testing.T) {
 	}
 }
 
-// Neither a call nor a ruler is an error of the harness.
+// Preparing neither a call nor a ruler is an error of the harness.
 func TestArmOfNothing(t *testing.T) {
 	w := startWorkerOn(t, &clocked{Device: NewEmulator(testSources(), testCache)})
 	err := w.call(preparing(&backend.PrepareArgs{}), &backend.PrepareReply{})
@@ -237,7 +237,7 @@ func TestArmOfNothing(t *testing.T) {
 	}
 }
 
-// What declines a call declines to be timed with it.
+// A kernel that declines a call also declines to be timed with it.
 func TestArmThatDeclines(t *testing.T) {
 	prepared, _, _ := timed(t, &clocked{}, "right", 1500)
 	if prepared.Status != op.StatusUnsupported || prepared.Message != "1500 elements, want at most 1024" {
@@ -277,7 +277,7 @@ func TestArmThatFailsWhenItIsTimed(t *testing.T) {
 	}
 }
 
-// Of each output the first set is told whose bits are others, with the inputs that changed.
+// For each output, the first set with different bits is reported, with the inputs that changed.
 func TestArmWhoseSetsDiffer(t *testing.T) {
 	letters := func(a, _ Buffer) (int64, error) { return int64(len(a.Name)), nil }
 	_, _, finished := timed(t, &clocked{differing: letters}, "right", 8)
@@ -290,7 +290,7 @@ func TestArmWhoseSetsDiffer(t *testing.T) {
 	}
 }
 
-// A device that is lost when the sets are compared is the call's crash.
+// A device that is lost during the comparison of the sets counts as a crash of the call.
 func TestArmWhoseDeviceIsLostAtItsEnd(t *testing.T) {
 	lost := func(Buffer, Buffer) (int64, error) { return 0, &DeviceLost{Message: "CUDA error 700"} }
 	_, _, finished := timed(t, &clocked{differing: lost}, "right", 8)
@@ -302,7 +302,7 @@ func TestArmWhoseDeviceIsLostAtItsEnd(t *testing.T) {
 	}
 }
 
-// What timed calls write beside their outputs is found when their memory is freed.
+// Writes of timed calls outside of their outputs are found when their memory is freed.
 func TestArmThatWritesOutOfBounds(t *testing.T) {
 	prepared, _, finished := timed(t, &clocked{}, "beyond", 7)
 	if !finished.Fatal || len(finished.Launches) == 0 || finished.Launches[0].Status != op.StatusOutOfBounds {

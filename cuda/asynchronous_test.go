@@ -12,8 +12,8 @@ import (
 )
 
 // TestFilesWithAsynchronousCopiesAreWatched: the accesses of a kernel file that includes a header of CUDA's
-// asynchronous copies, itself or by one of its own headers, are reported to the emulator; those of others are
-// not, for that costs time.
+// asynchronous copies, directly or indirectly, are reported to the emulator; those of others are not, because
+// that costs time.
 func TestFilesWithAsynchronousCopiesAreWatched(t *testing.T) {
 	b := testBuilder(t)
 	for name, c := range map[string]struct {
@@ -41,7 +41,7 @@ func TestFilesWithAsynchronousCopiesAreWatched(t *testing.T) {
 	}
 }
 
-// reportsAccesses says whether a library calls the emulator for ordinary accesses.
+// reportsAccesses reports whether a library calls the emulator for ordinary accesses.
 func reportsAccesses(t *testing.T, library string) bool {
 	t.Helper()
 	read, err := elf.Open(library)
@@ -56,7 +56,7 @@ func reportsAccesses(t *testing.T, library string) bool {
 	return slices.ContainsFunc(symbols, func(s elf.ImportedSymbol) bool { return s.Name == "__tsan_write4" })
 }
 
-// twoVariants is a kernel file with a variant that has its data copied while it runs, and one that has not.
+// twoVariants is a kernel file with one variant that uses asynchronous copies, and one that does not.
 const twoVariants = `#include <cuda_pipeline.h>
 #include "register.cuh"
 namespace {
@@ -82,8 +82,8 @@ TRIAD_KERNEL(relu, copied, forward,
              .MARK contract("fp32").dtypes(triad::bit(TRIAD_F32)).outputs(1).launch(copied))
 `
 
-// TestVariantsWithoutAsynchronousCopiesAreNotWatched: where the variants that have them say so, the others
-// are a library of their own, and both are there. Where none says so, all are watched.
+// TestVariantsWithoutAsynchronousCopiesAreNotWatched: if the variants with asynchronous copies are marked,
+// the others form a library of their own, and both are present. If none is marked, all are watched.
 func TestVariantsWithoutAsynchronousCopiesAreNotWatched(t *testing.T) {
 	b := testBuilder(t)
 	file := filepath.Join(t.TempDir(), "k.cu")
@@ -107,8 +107,8 @@ func TestVariantsWithoutAsynchronousCopiesAreNotWatched(t *testing.T) {
 	}
 }
 
-// TestAsynchronousVariantSaysSo: a variant that asks for asynchronous copies is not built where others say
-// that they do and it does not.
+// TestAsynchronousVariantSaysSo: where other variants are marked as asynchronous, an unmarked one with
+// asynchronous copies does not build.
 func TestAsynchronousVariantSaysSo(t *testing.T) {
 	b := testBuilder(t)
 	text := strings.Replace(twoVariants, "MARK ", "", 1)
@@ -122,7 +122,7 @@ func TestAsynchronousVariantSaysSo(t *testing.T) {
 	}
 }
 
-// TestDivided: registrations are kept or left out whole, in their lines; what stands in comments or macros is
+// TestDivided: registrations are kept or removed whole, without moving lines; text in comments or macros is
 // no registration.
 func TestDivided(t *testing.T) {
 	text := "// TRIAD_KERNEL(a, x, forward, .asynchronous())\n" +

@@ -17,41 +17,40 @@ import (
 	"triad/internal/backend"
 )
 
-// Builder makes libraries for the emulator from the embedded sources, and kernel files of the user's own,
-// into a cache.
+// Builder builds libraries for the emulator from the embedded sources and from users' kernel files, into a
+// cache.
 type Builder struct {
-	Sources  fs.FS // laid out as the repository: cuda/abi.h, cuda/kernels, cuda/include, cuda/emulator
+	Sources  fs.FS // laid out like the repository: cuda/abi.h, cuda/kernels, cuda/include, cuda/emulator
 	Cache    string
 	Compiler HostCompiler
 }
 
-// Library is a built library. Source is the content hash of the kernel file, its includes and flags, whatever
-// compiler built it.
+// Library is a built library. Source is the content hash of the kernel file, its includes and flags,
+// independent of the compiler.
 type Library struct {
 	Path   string
-	Beside string // of a file that is two libraries, the other; "" else
+	Beside string // the second library of a file that has two; "" else
 	Source string
 	Facts  backend.BuildFacts
 }
 
-// Flags of every build for the emulator. Contraction of a*b+c depends on the processor, so there is none;
-// unique symbols would join the statics of two libraries. Kernels read eight halves as a float4, as nvcc
-// permits.
+// Flags of every build for the emulator. Contraction of a*b+c depends on the processor, so it is off; unique
+// symbols would merge the statics of two libraries. Kernels read eight halves as a float4, as nvcc permits.
 var (
 	commonFlags = []string{"-std=c++17", "-g1", "-fPIC", "-shared", "-pthread", "-ffp-contract=off"}
 	kernelFlags = []string{
 		"-O2", "-fno-strict-aliasing", "-Icuda/emulator", "-include", "cuda_runtime.h", "-Icuda",
 		"-Icuda/include", "-Wno-unknown-pragmas",
 	}
-	// alignedFlags have the compiler ask at every access whether the address is a multiple of the type's
-	// alignment; what is not comes to the emulator (cuda/emulator/findings.cc), and the compiler's library
-	// for it is not linked. g++ reads two halves at once wherever they lie, and four floats one by one.
+	// alignedFlags make the compiler check at every access that the address is a multiple of the type's
+	// alignment. Misaligned accesses go to the emulator (cuda/emulator/findings.cc); the compiler's library
+	// for them is not linked. g++ reads two halves at once wherever they lie, and four floats one by one.
 	alignedFlags = []string{"-fsanitize=alignment", "-fsanitize-recover=alignment"}
-	// withoutSanitizers has g++ link nothing of a sanitizer.
+	// withoutSanitizers makes g++ link nothing of a sanitizer.
 	withoutSanitizers = []string{"-nodefaultlibs", "-lstdc++", "-lm", "-lc", "-lgcc_s"}
 	emulatorFlags     = []string{"-O2", "-Icuda/emulator", "-Icuda"}
-	// watchedFlags have every ordinary access of a kernel reported to the emulator (cuda/emulator/access.cc)
-	// by the calls that are meant for ThreadSanitizer, which is not linked.
+	// watchedFlags report every ordinary access of a kernel to the emulator (cuda/emulator/access.cc) by the
+	// calls meant for ThreadSanitizer, which is not linked.
 	watchedFlags      = []string{"-fsanitize=thread", "-DCUEMU_ACCESSES"}
 	watchedFlagsGCC   = []string{"--param=tsan-instrument-func-entry-exit=0"}
 	watchedFlagsClang = []string{
@@ -59,7 +58,7 @@ var (
 	}
 )
 
-// watched are the flags of a kernel file that includes asynchronous instructions.
+// watched returns the flags of a kernel file that includes asynchronous instructions.
 func (b *Builder) watched() []string {
 	if b.Compiler.Clang {
 		return append(slices.Clone(watchedFlags), watchedFlagsClang...)
@@ -74,7 +73,8 @@ func (b *Builder) common() []string {
 	return append(slices.Clone(commonFlags), "-fno-gnu-unique")
 }
 
-// usualFlags are those of every kernel file, or of one that may take several elements at once.
+// usualFlags returns the flags of every kernel file; several is for one that may access several elements at
+// once.
 func (b *Builder) usualFlags(several bool) []string {
 	flags := slices.Concat(b.common(), kernelFlags)
 	if several && !b.Compiler.Clang {
@@ -146,7 +146,7 @@ func (b *Builder) Kernels(ctx context.Context, file string) (Library, error) {
 	return library, err
 }
 
-// kernelFile is the path of a kernel file that was named by its operator or by its path.
+// kernelFile returns the path of a kernel file that was named by its operator or by its path.
 func kernelFile(name string) string {
 	if name == RuntimeName {
 		return "cuda/runtime/runtime.cu"
@@ -173,7 +173,7 @@ func (b *Builder) emulatorTree() (map[string][]byte, error) {
 	return files, nil
 }
 
-// part is one library of a build: its name, the units that it is compiled of, and how.
+// part is one library of a build: its name, the units that it is compiled from, and the flags.
 type part struct {
 	output       string
 	units, flags []string

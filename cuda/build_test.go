@@ -66,8 +66,8 @@ func TestFirstError(t *testing.T) {
 	}
 }
 
-// TestErrorOfATemplateIsPlacedInTheKernelFile runs a real compiler on a mistake that shows inside an included
-// file.
+// TestErrorOfATemplateIsPlacedInTheKernelFile runs a real compiler on a mistake that appears inside an
+// included file.
 func TestErrorOfATemplateIsPlacedInTheKernelFile(t *testing.T) {
 	b := testBuilder(t)
 	folder := t.TempDir()
@@ -96,7 +96,7 @@ func writeFile(t *testing.T, name, text string) string {
 	return name
 }
 
-// TestIncludedFilesAreRewritten: a launch in a .cuh beside the kernel file, and one in a parent folder.
+// TestIncludedFilesAreRewritten: a launch in a .cuh in the kernel file's folder, and one in a parent folder.
 func TestIncludedFilesAreRewritten(t *testing.T) {
 	b := testBuilder(t)
 	folder := t.TempDir()
@@ -124,7 +124,8 @@ func TestIncludedFilesAreRewritten(t *testing.T) {
 	}
 }
 
-// TestCache: the second build is the first one's result; other flags, sources or compilers are other builds.
+// TestCache: a second build returns the first one's result; other flags, sources or compilers are other
+// builds.
 func TestCache(t *testing.T) {
 	b := testBuilder(t)
 	file := writeFile(t, filepath.Join(t.TempDir(), "k.cu"), "int f() { return 1; }\n")
@@ -144,7 +145,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// TestInterruptedBuildIsRedone: what a killed build leaves behind is neither taken for a result nor in the
+// TestInterruptedBuildIsRedone: the leftovers of a killed build are neither taken for a result nor in the
 // way.
 func TestInterruptedBuildIsRedone(t *testing.T) {
 	folder := t.TempDir()
@@ -190,7 +191,7 @@ func TestFailedBuildLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestBuildsOfOneKeyWaitForEachOther: of many at once, one builds.
+// TestBuildsOfOneKeyWaitForEachOther: of many concurrent builds, one builds.
 func TestBuildsOfOneKeyWaitForEachOther(t *testing.T) {
 	c := cache{t.TempDir()}
 	var mu sync.Mutex
@@ -216,7 +217,7 @@ func TestBuildsOfOneKeyWaitForEachOther(t *testing.T) {
 	}
 }
 
-// TestFindHostCompiler: what is found on PATH and by CXX, and what is said where nothing is.
+// TestFindHostCompiler: the compilers found on PATH and by CXX, and the error if there is none.
 func TestFindHostCompiler(t *testing.T) {
 	real := needCompiler(t)
 	folder := t.TempDir()
@@ -291,7 +292,7 @@ func TestFindNVCC(t *testing.T) {
 	}
 }
 
-// TestSymbolsOfAKernelLibrary: the library exports its list and has no unique symbols, which would join the
+// TestSymbolsOfAKernelLibrary: the library exports its list and has no unique symbols, which would merge the
 // statics of two libraries.
 func TestSymbolsOfAKernelLibrary(t *testing.T) {
 	b := testBuilder(t)
@@ -318,7 +319,7 @@ func TestMissingSources(t *testing.T) {
 	}
 }
 
-// A device that is included is refused before anybody reads it: reading one may never end.
+// An included device file is refused before anybody reads it: reading one may never end.
 func TestAnIncludedDeviceIsRefused(t *testing.T) {
 	b := testBuilder(t)
 	file := writeFile(

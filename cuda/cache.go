@@ -17,11 +17,11 @@ import (
 	"triad/internal/lockfile"
 )
 
-// cache keeps built libraries in folders named by a hash of all that went into them. A folder is made under
-// another name, with a lock held, and renamed into place: it is there whole or not at all.
+// cache keeps built libraries in folders named by a hash of all their inputs. A folder is built under another
+// name, with a lock held, and renamed into place: it is present whole or not at all.
 type cache struct{ folder string }
 
-// record is what a finished folder says of its build.
+// record describes the build of a finished folder.
 type record struct {
 	Compiler string   `json:"compiler"`
 	Flags    []string `json:"flags"`
@@ -39,8 +39,8 @@ type builtFile struct {
 
 const recordName = "build.json"
 
-// get gives the finished folder for key, made by build where there is none or a damaged one. Two processes
-// that want the same one wait for each other; what an interrupted build left is removed.
+// get returns the finished folder for key; build makes it if it is missing or damaged. Two processes that
+// want the same one wait for each other; the leftovers of an interrupted build are removed.
 func (c cache) get(ctx context.Context, key string, build func(folder string) (record, error)) (folder string,
 	r record, cached bool, err error,
 ) {
@@ -69,7 +69,7 @@ func (c cache) get(ctx context.Context, key string, build func(folder string) (r
 			return "", record{}, false, fmt.Errorf("remove what an interrupted build left: %w", err)
 		}
 	}
-	// A name of its own each time: a compiler that outlived its interrupted build cannot write into this one.
+	// A new name each time: a compiler that outlived its interrupted build cannot write into this folder.
 	making, err := os.MkdirTemp(c.folder, key+".making-*")
 	if err != nil {
 		return "", record{}, false, c.unusable(err)
@@ -98,8 +98,8 @@ func writeRecord(folder string, r record) error {
 	return os.WriteFile(filepath.Join(folder, recordName), text, 0o644)
 }
 
-// syncFolder has the disk hold the files of a folder before the folder gets its name: after a power cut a
-// name without them would be a library that cannot be loaded.
+// syncFolder writes the files of a folder to disk before the folder gets its name: after a power cut, a name
+// without them would be a library that cannot be loaded.
 func syncFolder(folder string) error {
 	entries, err := os.ReadDir(folder)
 	for _, e := range entries {
@@ -117,7 +117,7 @@ func syncFile(path string) error {
 	return file.Sync()
 }
 
-// builtFiles are the files of a folder, its record apart.
+// builtFiles returns the files of a folder, except its record.
 func builtFiles(folder string) (map[string]builtFile, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -146,7 +146,7 @@ func builtFileAt(path string) (builtFile, error) {
 	return builtFile{bytes, hex.EncodeToString(hash.Sum(nil))}, err
 }
 
-// unusable: nothing can be built where nothing can be kept.
+// unusable returns the error of a cache that cannot keep anything, so that nothing can be built.
 func (c cache) unusable(err error) error {
 	if trouble := hosttrouble.Of(err); trouble != nil {
 		return err
@@ -154,7 +154,7 @@ func (c cache) unusable(err error) error {
 	return backend.UnusableCache("compiled kernels", c.folder, err)
 }
 
-// errDamaged says that a folder of the cache does not hold what was built into it.
+// errDamaged is the error of a folder of the cache that does not hold what was built into it.
 var errDamaged = errors.New("it does not hold what was built")
 
 // readRecord reads the record of a finished folder, and compares the folder's files with it.
@@ -167,7 +167,7 @@ func readRecord(folder string) (record, error) {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return r, err
 	}
-	if r.Files == nil { // also a record of a triad that wrote none
+	if r.Files == nil { // including a record of a triad that wrote none
 		return r, errDamaged
 	}
 	for name, built := range r.Files {

@@ -31,7 +31,7 @@ import (
 // maxRank is the length of shape and stride in a triad_tensor.
 const maxRank = 6
 
-// Call is one call of a kernel, in C memory: the kernel reads it through the pointers that it holds.
+// Call is one call of a kernel, in C memory: the kernel reads it through its pointers.
 type Call struct {
 	kernel *kernel
 	c      *C.triad_call
@@ -39,10 +39,10 @@ type Call struct {
 	out    []C.triad_tensor
 }
 
-// Implementation is the name of what is called.
+// Implementation returns the name of the called kernel.
 func (c *Call) Implementation() string { return c.kernel.Name }
 
-// newCall makes a call whose tensors have no memory yet. free gives it back.
+// newCall makes a call whose tensors have no memory yet; free releases it.
 func newCall(k *kernel, attrs []backend.AttrRef, in, out []backend.TensorRef) *Call {
 	c := &Call{kernel: k, c: (*C.triad_call)(C.calloc(1, C.sizeof_triad_own_call_t))}
 	c.c.size = C.sizeof_triad_call
@@ -57,10 +57,10 @@ func newCall(k *kernel, attrs []backend.AttrRef, in, out []backend.TensorRef) *C
 	return c
 }
 
-// own is the call as the library of a user's file has it.
+// own returns the call as the library of a user's file sees it.
 func (c *Call) own() *C.triad_own_call_t { return (*C.triad_own_call_t)(unsafe.Pointer(c.c)) }
 
-// say gives the call what the function of a user's file is called with.
+// say sets the arguments of the user's function.
 func (c *Call) say(words []int64) {
 	if len(words) == 0 {
 		return
@@ -71,7 +71,7 @@ func (c *Call) say(words []int64) {
 	c.c.size, c.own().words = C.sizeof_triad_own_call_t, (*C.int64_t)(at)
 }
 
-// describe puts tensors without memory into C's form.
+// describe converts tensors without memory to their C form.
 func describe(refs []backend.TensorRef) (*C.triad_tensor, []C.triad_tensor) {
 	first := (*C.triad_tensor)(C.calloc(C.size_t(max(len(refs), 1)), C.sizeof_triad_tensor))
 	all := unsafe.Slice(first, len(refs))
@@ -92,7 +92,7 @@ func (c *Call) free() {
 	C.free(unsafe.Pointer(c.c))
 }
 
-// place gives a tensor its memory: the device address of its first element.
+// place sets the memory of a tensor: the device address of its first element.
 func place(t *C.triad_tensor, address uintptr) {
 	*(*uintptr)(unsafe.Pointer(&t.data)) = address
 }
@@ -102,12 +102,12 @@ func (c *Call) setWorkspace(b Buffer) {
 	c.c.workspace_bytes = C.int64_t(b.Bytes)
 }
 
-// shareWorkspace gives a call the scratch memory of another: only one of them may run at a time.
+// shareWorkspace makes a call use the scratch memory of another: only one of them may run at a time.
 func (c *Call) shareWorkspace(other *Call) {
 	c.c.workspace, c.c.workspace_bytes = other.c.workspace, other.c.workspace_bytes
 }
 
-// nowhere are pages that nothing may touch, apart for each tensor.
+// nowhere reserves inaccessible pages, a range for each tensor.
 var nowhere = sync.OnceValues(func() ([]byte, error) {
 	return syscall.Mmap(-1, 0, mostHidden*hiddenBytes, syscall.PROT_NONE,
 		syscall.MAP_ANON|syscall.MAP_PRIVATE)
@@ -119,8 +119,8 @@ const (
 	pageBytes   = 4096
 )
 
-// hidden calls f while every tensor lies nowhere, at an address of the same alignment: a kernel chooses its
-// calls by sizes, strides and alignment, and cannot look at values.
+// hidden calls f while every tensor lies in inaccessible pages, at an address of the same alignment: a kernel
+// chooses its calls by sizes, strides and alignment, and cannot look at values.
 func (c *Call) hidden(f func()) error {
 	pages, err := nowhere()
 	if err != nil {
@@ -146,7 +146,7 @@ func (c *Call) hidden(f func()) error {
 	return nil
 }
 
-// accepts asks the kernel whether it takes the call; why is its sentence where it does not.
+// accepts asks the kernel whether it takes the call; why is its reason if it does not.
 func (c *Call) accepts() (why string, ok bool, err error) {
 	const size = 512
 	reason := (*C.char)(C.calloc(1, size))
@@ -164,7 +164,7 @@ func (c *Call) accepts() (why string, ok bool, err error) {
 	return why, false, nil
 }
 
-// workspace is the scratch memory that the kernel asks for, in bytes.
+// workspace returns the scratch memory that the kernel asks for, in bytes.
 func (c *Call) workspace() (int64, error) {
 	var bytes int64
 	if err := c.hidden(func() { bytes = int64(C.triad_call_workspace(c.kernel.c, c.c)) }); err != nil {
@@ -183,8 +183,8 @@ func (c *Call) Launch(stream uintptr) Finding {
 	return launched(c.kernel, int(C.triad_call_launch(c.kernel.c, c.c)))
 }
 
-// launched turns what a launch function returned into a finding: 0, TRIAD_UNSUPPORTED or the number of a CUDA
-// error.
+// launched converts the result of a launch function to a finding: 0, TRIAD_UNSUPPORTED or the number of a
+// CUDA error.
 func launched(k *kernel, code int) Finding {
 	switch {
 	case code == C.TRIAD_OK:

@@ -61,7 +61,7 @@ func FindHostCompiler(ctx context.Context) (HostCompiler, error) {
 	return HostCompiler{}, &backend.Unavailable{Sentence: message}
 }
 
-// askLimit is how long a compiler or a tool may take to say which version it is.
+// askLimit is the time limit of a compiler or a tool for printing its version.
 const askLimit = 20 * time.Second
 
 var versionNumber = regexp.MustCompile(`\d+`)
@@ -94,11 +94,11 @@ func inspectHostCompiler(ctx context.Context, name string) (HostCompiler, error)
 	return c, nil
 }
 
-// mostCompiling is the memory that a compiler may take, far more than any of our kernels needs. A file can
-// include one without an end, such as /dev/zero under a name that its preprocessor makes.
+// mostCompiling is the memory limit of a compiler, far more than any of our kernels needs. A file can include
+// an endless one, such as /dev/zero under a name that a macro builds.
 const mostCompiling = 8 << 30
 
-// compile runs a compiler in folder and gives its combined output.
+// compile runs a compiler in folder and returns its combined output.
 func compile(ctx context.Context, folder, compiler string, args []string) (log string, err error) {
 	var out strings.Builder
 	_, err = subprocess.Run(ctx, subprocess.Command{
@@ -112,8 +112,7 @@ func compile(ctx context.Context, folder, compiler string, args []string) (log s
 	return out.String(), err
 }
 
-// The first capture of each is the file, the second the line, the third the message. nvcc writes file(line):
-// error: message.
+// Each captures the file, the line and the message. nvcc writes file(line): error: message.
 var (
 	errorLine = regexp.MustCompile(`(?m)^([^\s:(][^:(\n]*)[:(](\d+)(?::\d+:|\):|:) (?:fatal )?[eE]rror(?: ` +
 		`#[\w-]+)?: (.*)$`)
@@ -123,7 +122,7 @@ var (
 		`symbol|cannot find -l|ptxas (?:error|fatal)|nvlink error).*$`)
 )
 
-// CompilerMessage is the first error that a compiler printed, g++, clang or nvcc: its file, line and text.
+// CompilerMessage returns the first error of g++, clang or nvcc: its file, line and text.
 func CompilerMessage(log string) (file, line, text string, ok bool) {
 	m := errorLine.FindStringSubmatch(log)
 	if m == nil {
@@ -138,8 +137,8 @@ var (
 	mangled = regexp.MustCompile(`^_Z(\d+)(\w+)$`)
 )
 
-// sharedData says in words that ptxas found more __shared__ variables in a kernel than a block may have; ""
-// where it did not.
+// sharedData describes a kernel in which ptxas found more __shared__ variables than a block may have; "" if
+// there is none.
 func sharedData(log string) string {
 	m := tooMuchShared.FindStringSubmatch(log)
 	if m == nil {
@@ -155,7 +154,7 @@ func sharedData(log string) string {
 		"block may have", kernel, bytes, most)
 }
 
-// firstError makes a *BuildError of a compiler's output. A message inside a header that is not the author's
+// firstError makes a *BuildError from a compiler's output. A message inside a header that is not the author's
 // is placed at the first line of the author's file that the compiler mentions on the way there.
 func firstError(author, log string) *BuildError {
 	e := &BuildError{File: author, Log: tail(log, 8<<10)}
@@ -185,7 +184,8 @@ func firstError(author, log string) *BuildError {
 		}
 		start = before
 	}
-	// A template's mistake belongs to the line that asks for it; else, to the line that includes the file.
+	// A template's mistake belongs to the line that instantiates it; any other, to the line that includes the
+	// file.
 	way := log[start:min(len(log), m[1]+2000)]
 	for _, asks := range []bool{true, false} {
 		for _, place := range placeLine.FindAllStringSubmatch(way, -1) {

@@ -15,22 +15,23 @@ import (
 )
 
 var (
-	// compilerKilled matches what a compiler's driver says of a part of it that was ended from outside.
+	// compilerKilled matches the message of a compiler driver about a part of it that was killed from
+	// outside.
 	compilerKilled = regexp.MustCompile(`(?im)^.*(?:(?:Killed|Terminated)(?: signal)? terminated program|` +
 		`terminated with signal (?:7|9|15)\b|died due to signal (?:7|9|15)\b|` +
 		`internal compiler error: (?:Killed|Terminated|Bus error)).*$`)
-	// noRoom matches what compilers, assemblers and linkers say where this machine gives them no room.
+	// noRoom matches messages of compilers, assemblers and linkers that ran out of space or memory on this
+	// machine.
 	noRoom = regexp.MustCompile(`(?im)^.*(?:No space left on device|Disk quota exceeded|` +
 		`Cannot allocate memory|virtual memory exhausted|memory exhausted|out of memory allocating|` +
 		`Too many open files|Input/output error|cannot create temporary file|` +
 		`Resource temporarily unavailable).*$`)
-	// authorsWords matches a line that repeats what a source says.
+	// authorsWords matches a line that repeats text of a source.
 	authorsWords = regexp.MustCompile(`#\s*(?:error|warning|pragma)\b|static[_ ]assert|^\s*\d*\s*\|`)
 )
 
-// compileFailure is the error of a compiler that failed with err and printed log: what is wrong with the
-// author's file, a *BuildError, where it ran to its end; a *backend.HostTrouble where this machine kept it
-// from that.
+// compileFailure returns the error of a compiler that failed with err and printed log: a *BuildError about
+// the author's file if it ran to its end, a *backend.HostTrouble if this machine kept it from that.
 func compileFailure(ctx context.Context, err error, author, log string) error {
 	if ctx.Err() != nil {
 		return err

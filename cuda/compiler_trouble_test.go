@@ -14,8 +14,8 @@ import (
 	"triad/internal/subprocess"
 )
 
-// A compiler that was ended from outside, or that had no room, says nothing about the file; one that ran to
-// its end does, whatever the file has it print.
+// A compiler that was killed from outside, or ran out of room, says nothing about the file; one that ran to
+// its end does, whatever the file makes it print.
 func TestCompilerThatDidNotEnd(t *testing.T) {
 	folder := t.TempDir()
 	for name, c := range map[string]struct {
@@ -59,7 +59,7 @@ func TestCompilerThatDidNotEnd(t *testing.T) {
 	}
 }
 
-// A folder of the cache that lost a part of what was built, or got other bytes, is built again.
+// A folder of the cache that lost a file, or whose bytes changed, is built again.
 func TestDamagedBuildIsRedone(t *testing.T) {
 	for name, damage := range map[string]func(folder string) error{
 		"cut":   func(f string) error { return os.Truncate(filepath.Join(f, "a.so"), 3) },
@@ -105,7 +105,7 @@ func TestDamagedBuildIsRedone(t *testing.T) {
 	}
 }
 
-// A full disk is no missing toolchain.
+// A full disk does not count as a missing toolchain.
 func TestFullDiskOfTheCache(t *testing.T) {
 	err := cache{"/cache"}.unusable(&os.PathError{Op: "mkdir", Path: "/cache", Err: syscall.ENOSPC})
 	var missing *backend.Unavailable

@@ -13,7 +13,7 @@ import (
 	"triad/internal/subprocess"
 )
 
-// disassembleLimit is how long the disassembler may take for one library.
+// disassembleLimit is the time limit of the disassembler for one library.
 const disassembleLimit = 10 * time.Minute
 
 // FindDisassembler finds cuobjdump: in the toolkit of this nvcc, on PATH, or in Triton's wheel, for which
@@ -39,7 +39,7 @@ func FindDisassembler(nvcc NVCC, python string) (string, error) {
 	}
 }
 
-// Disassemble gives the machine code of the library's kernels whose mangled names are listed, for one
+// Disassemble returns the machine code of the library's kernels with the listed mangled names, for one
 // architecture.
 func Disassemble(
 	ctx context.Context,

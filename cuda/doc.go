@@ -1,5 +1,5 @@
-// Package cuda builds the libraries that hold CUDA kernels, loads them and serves the jobs of the driver with
-// them. The same .cu is compiled by nvcc for a GPU and, after package rewrite, by a plain C++ compiler for
+// Package cuda builds the libraries that hold CUDA kernels, loads them and serves the driver's jobs with
+// them. nvcc compiles a .cu for a GPU; after package rewrite, a plain C++ compiler compiles the same .cu for
 // the emulator in cuda/emulator.
 //
 // What a kernel library has to export is cuda/abi.h. The sources of the libraries come as an fs.FS, laid out
@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// BuildError is a kernel file that could not be made into a library. File and Line are those of the first
-// error, in the author's file where the compiler names it; Line is 0 where no place is known.
+// BuildError is a kernel file that could not be built into a library. File and Line are those of the first
+// error, in the author's file if the compiler names it; Line is 0 if no place is known.
 type BuildError struct {
 	File    string
 	Line    int
@@ -27,7 +27,7 @@ func (e *BuildError) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
 }
 
-// tail is the end of a log, at most n bytes, beginning with a whole line.
+// tail returns the end of a log, at most n bytes, beginning with a whole line.
 func tail(log string, n int) string {
 	if len(log) <= n {
 		return log

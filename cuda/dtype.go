@@ -6,8 +6,8 @@ import (
 	"triad/internal/op"
 )
 
-// mainDType is the dtype of the first input of a pass in a case of a dtype such as "bf16" or "e5m2_e4m3". It
-// is unknown where an attribute decides.
+// mainDType returns the dtype of the first input of a pass in a case of a dtype such as "bf16" or
+// "e5m2_e4m3". It is unknown if an attribute decides.
 func mainDType(spec *op.Spec, pass op.Pass, dtype string) (op.DType, bool) {
 	declared, ok := mainTensor(spec, pass)
 	if !ok {
@@ -30,8 +30,8 @@ func mainDType(spec *op.Spec, pass op.Pass, dtype string) (op.DType, bool) {
 	return d, err == nil
 }
 
-// mainTensor is the declaration of the first input of a pass; the gradient of a tensor has its declaration
-// unless it has one of its own.
+// mainTensor returns the declaration of the first input of a pass; the gradient of a tensor has the tensor's
+// declaration unless it has its own.
 func mainTensor(spec *op.Spec, pass op.Pass) (op.TensorSpec, bool) {
 	if pass == op.Forward {
 		if len(spec.InputSpecs) == 0 {

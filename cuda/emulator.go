@@ -72,18 +72,18 @@ import (
 	"triad/internal/tensor"
 )
 
-// emulator runs kernels on the CPU, in guarded memory and in any schedule order. Its library is built when
-// the first kernel is.
+// emulator runs kernels on the CPU, in guarded memory and in any schedule order. Its library is built with
+// the first kernel.
 type emulator struct {
 	builder Builder
-	api     *C.emulator_api // nil until the library is loaded; never given back
+	api     *C.emulator_api // nil until the library is loaded; never freed
 	stall   time.Duration
 }
 
-// defaultStall is how long a launch may go on without a block that finishes, where nobody says otherwise.
+// defaultStall is the default limit of a launch in which no block finishes.
 const defaultStall = 30 * time.Second
 
-// Stalling sets how long a launch in an emulator may go on without a block that finishes.
+// Stalling limits how long a launch in an emulator may continue without a block that finishes.
 func Stalling(emulated Device, after time.Duration) Device {
 	if e, is := emulated.(*emulator); is && after > 0 {
 		e.stall = after
@@ -91,7 +91,7 @@ func Stalling(emulated Device, after time.Duration) Device {
 	return emulated
 }
 
-// NewEmulator makes the device that runs kernels without a GPU. sources are laid out as the repository;
+// NewEmulator makes the device that runs kernels without a GPU. sources are laid out like the repository;
 // libraries go into the folder cache.
 func NewEmulator(sources fs.FS, cache string) Device {
 	return &emulator{builder: Builder{Sources: sources, Cache: cache}, stall: defaultStall}
@@ -163,8 +163,8 @@ func (e *emulator) start(ctx context.Context) error {
 		}
 		*(*unsafe.Pointer)(f.slot) = address
 	}
-	// Kernel libraries find the emulator among the global symbols: those of another one would run what this
-	// one was told.
+	// Kernel libraries find the emulator among the global symbols: another emulator there would run them, and
+	// this one's settings would have no effect.
 	if global, err := symbol(nil, "cuemu_run"); err != nil ||
 		*(*unsafe.Pointer)(unsafe.Pointer(&api.run)) != global {
 		C.free(unsafe.Pointer(api))
@@ -175,14 +175,14 @@ func (e *emulator) start(ctx context.Context) error {
 	return nil
 }
 
-// places are those of host.h.
+// places maps places to the constants of host.h.
 var places = map[string]C.int{
 	backend.PlaceEnd: C.CUEMU_AT_END, backend.PlaceBegin: C.CUEMU_AT_BEGIN,
 	backend.PlaceExactEnd: C.CUEMU_EXACT_END, backend.PlaceExactBegin: C.CUEMU_EXACT_BEGIN,
 }
 
-// memoryFills are the bytes of memory that nobody has written, by the poison of a launch: NaN, which fmaxf
-// drops, and large numbers of either sign.
+// memoryFills gives the bytes of uninitialised memory by the poison of a launch: NaN, which fmaxf drops, and
+// large numbers of either sign.
 var memoryFills = map[string]C.int{"a": 0xFF, "b": 0x7B, tensor.Ordinary: 0xFB}
 
 func (e *emulator) Arrange(place, poison string) error {
@@ -252,7 +252,7 @@ func (e *emulator) Launch(c *Call, order string) (Finding, error) {
 	report := (*C.cuemu_report)(C.calloc(1, C.sizeof_cuemu_report))
 	defer C.free(unsafe.Pointer(report))
 	kind := C.emulator_run(e.api, c.kernel.c, c.c, report)
-	if kind == C.CUEMU_OK { // with a code where the launch function declined
+	if kind == C.CUEMU_OK { // with a code if the launch function declined
 		return launched(c.kernel, int(report.code)), nil
 	}
 	f := found(c.kernel, report)
@@ -270,7 +270,7 @@ func (e *emulator) Probe() error {
 	return nil
 }
 
-// found puts a report of the emulator into the words of the wire.
+// found converts a report of the emulator to a Finding.
 func found(k *kernel, r *C.cuemu_report) Finding {
 	f := Finding{Status: op.StatusCrash, Message: C.GoString(&r.message[0]), Where: whereIs(r), Dirty: true}
 	switch r.kind {
@@ -286,7 +286,7 @@ func found(k *kernel, r *C.cuemu_report) Finding {
 		if int(r.code) == cudaerror.OutOfMemory { // as on a GPU
 			return launched(k, int(r.code))
 		}
-		f.Dirty = r.code <= 0 || !cudaerror.Refused(int(r.code)) // without a code the launch was cut short
+		f.Dirty = r.code <= 0 || !cudaerror.Refused(int(r.code)) // without a code the launch was aborted
 		if f.Message == "" {
 			f.Message = launched(k, int(r.code)).Message
 		}
@@ -294,7 +294,7 @@ func found(k *kernel, r *C.cuemu_report) Finding {
 	return f
 }
 
-// whereIs is where a report points to; nil where it does not say.
+// whereIs returns the place that a report names; nil if it names none.
 func whereIs(r *C.cuemu_report) *backend.Where {
 	w := backend.Where{Kernel: C.GoString(&r.kernel[0]), File: C.GoString(&r.file[0]), Line: int(r.line)}
 	if r.has_place != 0 { // 1: block and thread, 2: the block alone

@@ -10,8 +10,8 @@ import (
 	"triad/internal/need"
 )
 
-// The emulator on a 64-bit Arm processor, which qemu plays: the switch of fibers, barriers and warp functions
-// in every order, and reports with their lines.
+// The emulator on a 64-bit Arm processor under qemu: switches of fibers, barriers and warp functions in every
+// order, and reports with their lines.
 func TestEmulatorOnAArch64(t *testing.T) {
 	need.Covers(t, "", slices.Concat(need.Emulator, testPrograms)...)
 	t.Parallel()

@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// __byte_perm ignores the fourth bit of each half of its selector: the compiler takes it away, as the PTX of
-// a call shows ("and.b32 %r2, %r1, 30583"). prmt itself repeats the chosen byte's highest bit where it is
-// set.
+// __byte_perm ignores the fourth bit of each half of its selector: the compiler masks it, as the PTX of a
+// call shows ("and.b32 %r2, %r1, 30583"). prmt itself replicates the chosen byte's highest bit if it is set.
 func TestEmulatorChoosesBytes(t *testing.T) {
 	t.Parallel()
 	out, status := runEmulated(t, "forward", newEmulated(t, "g++", "-O2").buildWithKernels(t, "bytes.cu"))

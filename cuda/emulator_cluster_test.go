@@ -10,7 +10,7 @@ import (
 	"triad/internal/need"
 )
 
-// clusterReports: what each bug of cluster.cu must be reported as, in every order or in those that are named.
+// clusterReports lists how each bug of cluster.cu must be reported, in every order or in the named ones.
 var clusterReports = []struct {
 	name, text string
 	orders     []string
@@ -25,9 +25,8 @@ var clusterReports = []struct {
 	{"not_shared", "not in this block's shared memory", allOrders, true},
 }
 
-// TestEmulatorClusters: blocks of a cluster reach each other's shared memory and share a barrier, with the
-// same bits in all orders; what may not be done is reported with its line, and a missing wait shows in the
-// bits.
+// TestEmulatorClusters: blocks of a cluster access each other's shared memory and share a barrier, with the
+// same bits in all orders; violations are reported with their line, and a missing wait shows in the bits.
 func TestEmulatorClusters(t *testing.T) {
 	t.Parallel()
 	program := newEmulated(t, "g++", "-O2").build(t, "cluster.cu")
@@ -43,7 +42,7 @@ func TestEmulatorClusters(t *testing.T) {
 	})
 }
 
-// clusterOrders are all, the one first in which blocks of a cluster take turns least regularly.
+// clusterOrders lists all orders, first the one in which blocks of a cluster alternate least regularly.
 var clusterOrders = []string{"random:1", "forward", "reverse", "greedy:1", "greedy:2", "greedy:3"}
 
 func clustersAreRight(t *testing.T, program string) {
@@ -91,8 +90,8 @@ func clusterBugsAreReported(t *testing.T, program string) {
 	}
 }
 
-// TestEmulatorClustersSanitized: ThreadSanitizer knows no other order between blocks than the barrier's, and
-// AddressSanitizer who switches. Each needs an emulator of its own: the fast tier has neither.
+// TestEmulatorClustersSanitized: ThreadSanitizer knows no order between blocks but the barrier's, and
+// AddressSanitizer which fiber runs. Each needs an emulator of its own: the fast tier has neither.
 func TestEmulatorClustersSanitized(t *testing.T) {
 	t.Parallel()
 	right := []string{"no_start", "no_end", "one_buffer", "no_wait", "leavers", "alone", "cube"}

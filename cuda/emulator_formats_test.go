@@ -13,13 +13,13 @@ import (
 	"triad/internal/tensor"
 )
 
-// formatTables is the hash of all result tables; the same with any compiler. The conversions agreed with CUDA
-// 13's own headers on the host when it was made: 12.6 million floats spread over all exponents, and every
-// code.
+// formatTables is the hash of all result tables; it is the same with any compiler. When it was recorded, the
+// conversions agreed with CUDA 13's own headers on the host: 12.6 million floats spread over all exponents,
+// and every code.
 const formatTables = "1d8455c19c93ba6e"
 
-// The number formats against Go's codecs, which round by other means: conversions of 655,360 floats, all
-// codes decoded, 20,000 fused products.
+// The number formats against Go's codecs, which round differently: conversions of 655,360 floats, all codes
+// decoded, 20,000 fused products.
 func TestEmulatorNumberFormats(t *testing.T) {
 	t.Parallel()
 	out, status := runEmulated(t, "forward", newEmulated(t, "g++", "-O2").build(t, "formats.cu"))
@@ -56,7 +56,7 @@ func checkEncoding(t *testing.T, table []byte) []byte {
 			} else if !bytes.Equal(got, want) {
 				if saturate && math.IsInf(x, 0) &&
 					tensor.Decode(d, got)[0] == math.Copysign(tensor.Round(d, 1e9, true), x) {
-					continue // CUDA's saturation takes infinities along
+					continue // CUDA's saturation includes infinities
 				}
 				if wrong++; wrong < 4 {
 					t.Errorf("%v, saturate %v: %v encodes to %x, want %x", d, saturate, x, got, want)

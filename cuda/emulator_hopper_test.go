@@ -12,8 +12,8 @@ import (
 	"triad/internal/need"
 )
 
-// hopperBugs: what each bug of hopper_zoo.cu must be reported as, at its line, in all orders or in those that
-// are named.
+// hopperBug is a bug of hopper_zoo.cu and how it must be reported, at its line, in all orders or in the named
+// ones.
 type hopperBug struct {
 	name, text string
 	orders     []string
@@ -64,7 +64,7 @@ var hopperBugs = []hopperBug{
 	{"registers_lower", "setmaxnreg.dec to 240", allOrders},
 }
 
-// multicastBugs: the same of multicast_zoo.cu.
+// multicastBugs lists the bugs of multicast_zoo.cu.
 var multicastBugs = []hopperBug{
 	{"each_not_released", "has not been waited for", allOrders[:5]},
 	{"each_early", "has not initialised its mbarriers", []string{"forward"}},
@@ -74,7 +74,7 @@ var multicastBugs = []hopperBug{
 	{"each_other_barrier", "not initialised in another block of the cluster", allOrders},
 }
 
-// bulkBugs: the same of bulk_zoo.cu.
+// bulkBugs lists the bugs of bulk_zoo.cu.
 var bulkBugs = []hopperBug{
 	{"bytes_no_wait", "has not", allOrders},
 	{"bytes_odd", "want multiples of 16", allOrders},
@@ -86,12 +86,12 @@ var bulkBugs = []hopperBug{
 	{"sums_other_waits", "the block ended before this addition", allOrders},
 }
 
-// Orders in which a copy is made late. In the others it may have been made at once, and then nothing is wrong
-// with what follows.
+// lateOrders lists the orders in which a copy is made late. In the others it may be made at once, and then
+// what follows is right.
 var lateOrders = []string{"forward", "greedy:3"}
 
-// TestHopperZoo: each bug with an asynchronous instruction is reported with kernel and line, its mended twin
-// and every right place of a fence is silent.
+// TestHopperZoo: each bug with an asynchronous instruction is reported with kernel and line; its fixed twin,
+// and a fence in every right place, are silent.
 func TestHopperZoo(t *testing.T) {
 	t.Parallel()
 	program := newWatched(t).buildWithKernels(t, "hopper_zoo.cu")
@@ -101,21 +101,21 @@ func TestHopperZoo(t *testing.T) {
 	}
 }
 
-// TestMulticastZoo: the same of what blocks of a cluster do to each other.
+// TestMulticastZoo: the same for what blocks of a cluster do to each other.
 func TestMulticastZoo(t *testing.T) {
 	t.Parallel()
 	program := newWatched(t).buildWithKernels(t, "multicast_zoo.cu")
 	bugsAreReported(t, program, "multicast_zoo.cu", multicastBugs)
 }
 
-// TestBulkZoo: the same of bytes in a row that the copy engine brings and adds to sums.
+// TestBulkZoo: the same for contiguous bytes that the copy engine copies or adds to sums.
 func TestBulkZoo(t *testing.T) {
 	t.Parallel()
 	program := newWatched(t).buildWithKernels(t, "bulk_zoo.cu")
 	bugsAreReported(t, program, "bulk_zoo.cu", bulkBugs)
 }
 
-// ordersOf are those of some orders in which a run asks a program: the fast tier takes the first.
+// ordersOf selects the orders for a program: the fast tier takes the first.
 func ordersOf(t *testing.T, program string, orders []string) []string {
 	t.Helper()
 	var chosen []string
@@ -127,10 +127,10 @@ func ordersOf(t *testing.T, program string, orders []string) []string {
 	return chosen
 }
 
-// testPrograms are the programs of the emulator's own tests.
+// testPrograms lists the programs of the emulator's own tests.
 var testPrograms = []string{"cuda/testdata/emulator", "cuda/include"}
 
-// bugsAreReported: in every order; the fast tier runs each bug and its twin in one.
+// bugsAreReported checks each bug and its twin in every order; the fast tier runs them in one.
 func bugsAreReported(t *testing.T, program, file string, bugs []hopperBug) {
 	t.Helper()
 	pc := regexp.MustCompile(`addr2line -e (\S+) (0x[0-9a-f]+)`)
@@ -166,8 +166,8 @@ func hopperIsRight(t *testing.T, program string, words ...string) {
 	}
 }
 
-// TestHopperKernelsAreEmulated: every variant for Hopper that a kernel file registers is there in the
-// emulator, so that compare judges it without a GPU. The fast tier asks of one operator.
+// TestHopperKernelsAreEmulated: the emulator has every variant for Hopper that a kernel file registers, so
+// that compare judges it without a GPU. The fast tier checks one operator.
 func TestHopperKernelsAreEmulated(t *testing.T) {
 	registration := regexp.MustCompile(`TRIAD_KERNEL\((\w+), (sm90_\w+), (\w+),`)
 	count := 0

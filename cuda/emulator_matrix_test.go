@@ -2,9 +2,9 @@ package cuda
 
 import "testing"
 
-// TestEmulatorMatrices: the warp's matrix instructions give every element, under all orders; of asynchronous
-// copies, a missing wait, a missing barrier, a buffer that is still being read and a copy that no wait covers
-// show in every order.
+// TestEmulatorMatrices: the warp's matrix instructions compute every element, under all orders; of
+// asynchronous copies, a missing wait, a missing barrier, a buffer that is still being read and a copy that
+// no wait covers show in every order.
 func TestEmulatorMatrices(t *testing.T) {
 	t.Parallel()
 	program := newWatched(t, "-I"+emulatorFolder, "-Iinclude", "-I.").build(t, "matrix.cu")
@@ -22,7 +22,7 @@ func TestEmulatorMatrices(t *testing.T) {
 	}
 }
 
-// hopperFlags are those by which a program sees a folder of edited kernels, and more.
+// hopperFlags returns flags with which a program includes a folder of edited kernels, and more.
 func hopperFlags(folder string, flags []string) []string {
 	return append(flags, "-I"+folder, "-I"+emulatorFolder, "-Iinclude", "-I.")
 }

@@ -17,21 +17,21 @@ import (
 	"triad/internal/need"
 )
 
-// emulated compiles programs for the emulator, in one way: the emulator once as a library, each program
-// against it.
+// emulated compiles programs for the emulator with one configuration: the emulator once as a library, each
+// program against it.
 type emulated struct {
 	compiler string
 	flags    []string
-	programs []string // flags of the programs alone, and not of the emulator
+	programs []string // flags of the programs only
 	folder   string   // of the programs
 	library  func() (string, error)
 }
 
-// emulators are those that were compiled, as functions that do it once: by the compiler and its flags.
-// Tests that compile programs alike share one.
+// emulators caches the compiled emulators, as functions that compile once, by compiler and flags. Tests with
+// the same configuration share one.
 var emulators sync.Map
 
-// emulatorsFolder is where they lie, until TestMain removes it.
+// emulatorsFolder returns their folder, which TestMain removes.
 var emulatorsFolder = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "emulators") })
 
 // removeEmulators removes what the tests compiled.
@@ -58,7 +58,7 @@ func newEmulated(t testing.TB, compiler string, flags ...string) *emulated {
 	return e
 }
 
-// compileEmulator makes the library that programs are compiled against.
+// compileEmulator builds the library that programs are compiled against.
 func (e *emulated) compileEmulator() (string, error) {
 	sources, err := filepath.Glob(filepath.Join(emulatorFolder, "*.cc"))
 	if err != nil || len(sources) == 0 {
@@ -79,8 +79,8 @@ func (e *emulated) compileEmulator() (string, error) {
 	}, sources...)...)
 }
 
-// newWatched is newEmulated for programs whose ordinary accesses are reported to the emulator; flags
-// are those of the programs.
+// newWatched is newEmulated for programs whose ordinary accesses are reported to the emulator; flags are
+// those of the programs.
 func newWatched(t testing.TB, flags ...string) *emulated {
 	t.Helper()
 	e := newEmulated(t, "g++", "-O1")
@@ -96,7 +96,7 @@ func (e *emulated) compile(args ...string) error {
 	return nil
 }
 
-// build rewrites and compiles one file of testdata/emulator; extra may make a library of it.
+// build rewrites and compiles one file of testdata/emulator; extra may make it a library.
 func (e *emulated) build(t testing.TB, name string, extra ...string) string {
 	t.Helper()
 	library, err := e.library()
@@ -143,7 +143,7 @@ func (e *emulated) buildWithKernels(t testing.TB, name string, folders ...string
 	return e.build(t, name, append(args, kernelIncludes...)...)
 }
 
-// run gives what a program wrote and its exit status; a program that does not end is killed.
+// runEmulated returns a program's output and exit status; a program that does not end is killed.
 func runEmulated(t testing.TB, order, program string, args ...string) (output string, status int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
@@ -164,7 +164,7 @@ func runEmulated(t testing.TB, order, program string, args ...string) (output st
 	return string(out), 0
 }
 
-// bugLine is the line of a file of testdata/emulator that carries the comment BUG(name).
+// bugLine returns the line of a file of testdata/emulator that carries the comment BUG(name).
 func bugLine(t *testing.T, file, name string) int {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(emulatorTests, file))
@@ -192,11 +192,11 @@ func addressLine(t *testing.T, module, offset string) string {
 
 var allOrders = []string{"forward", "reverse", "random:1", "greedy:1", "greedy:2", "greedy:3"}
 
-// kernelIncludes are the folders that kernel files include from.
+// kernelIncludes lists the folders that kernel files include from.
 var kernelIncludes = []string{"-I", ".", "-I", "include", "-I", "kernels"}
 
 // editedKernels copies the parts of an operator, cuda/kernels/<operator>, into a folder of the same name in a
-// new one, and the headers of cuda/include beside it, rewritten for the emulator. In the first file of that
+// new one, together with the headers of cuda/include, rewritten for the emulator. In the first file of that
 // name that has it, parts before headers, the text from becomes to; "" changes nothing.
 func editedKernels(t *testing.T, operator, file, from, to string) (folder string) {
 	t.Helper()
@@ -215,7 +215,7 @@ func editedKernels(t *testing.T, operator, file, from, to string) (folder string
 		for _, part := range parts {
 			twin := filepath.Join("emulator", to, filepath.Base(part))
 			if _, err := os.Stat(twin); to == "hopper" && err == nil {
-				continue // the emulator has one of its own
+				continue // the emulator has its own
 			}
 			text, err := os.ReadFile(part)
 			if err != nil {
@@ -232,7 +232,7 @@ func editedKernels(t *testing.T, operator, file, from, to string) (folder string
 		}
 	}
 	edit := func(at, text string) string {
-		if edited || at != file || !strings.Contains(text, from) { // a header may have the name of a part
+		if edited || at != file || !strings.Contains(text, from) { // a header may have a part's name
 			return text
 		}
 		edited = true

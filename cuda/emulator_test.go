@@ -12,8 +12,9 @@ import (
 	"triad/internal/need"
 )
 
-// What each bug of the zoo must end in without a sanitizer: a report that contains a text, or another output
-// than the fixed twin in one of the orders. line: the report, or the fault's address, names the line.
+// zooReports lists what each bug of the zoo must end in without a sanitizer: a report that contains a text,
+// or an output that differs from the fixed twin's in one of the orders. line: the report, or the fault's
+// address, names the line.
 var zooReports = []struct {
 	name, text string
 	line       bool
@@ -46,7 +47,7 @@ func zooReportsAreMade(t *testing.T, zoo string) {
 			out, status := runEmulated(t, order, zoo, bug.name, "buggy")
 			text := bug.text
 			if order != "forward" {
-				text, _, _ = strings.Cut(text, ", block") // another order may meet another thread first
+				text, _, _ = strings.Cut(text, ", block") // another order may reach another thread first
 			}
 			if status != 3 || !strings.Contains(out, text) {
 				t.Errorf("%s, %s: status %d, want 3 and %q in\n%s", bug.name, order, status, text, out)
@@ -66,8 +67,8 @@ func zooReportsAreMade(t *testing.T, zoo string) {
 	}
 }
 
-// zooRacesShow: a race or a read of memory that nobody wrote shows as bits that depend on the order, or as
-// NaN; the fixed twin gives the same bits in all. The fast tier runs each in one order.
+// zooRacesShow checks that a race or an uninitialised read shows as bits that depend on the order, or as NaN;
+// the fixed twin gives the same bits in all. The fast tier runs each in one order.
 func zooRacesShow(t *testing.T, zoo string) {
 	fixed := map[string]string{}
 	for _, name := range []string{
@@ -101,8 +102,8 @@ func zooRacesShow(t *testing.T, zoo string) {
 	}
 }
 
-// What AddressSanitizer and UBSan must say, with the line, and nothing about the fixed twin. The emulator is
-// compiled for it, which the fast tier leaves to the programs of internal/check.
+// What AddressSanitizer and UBSan must report, with the line, and that they report nothing about the fixed
+// twin. This needs a special emulator, so the fast tier leaves it to the programs of internal/check.
 func TestEmulatorZooAddressSanitizer(t *testing.T) {
 	need.Covers(t, "", slices.Concat(need.Emulator, testPrograms)...)
 	t.Parallel()
@@ -166,7 +167,7 @@ func smallMatrix(t *testing.T, e *emulated) {
 }
 
 // The warp-function matrix under optimisation levels and orders. The fast tier has -O2, whose emulator other
-// tests need too, in an order that takes threads in turn and one that does not.
+// tests need too, in one order with regular turns and one without.
 func TestEmulatorWarpMatrix(t *testing.T) {
 	t.Parallel()
 	for _, way := range []struct {
@@ -204,8 +205,8 @@ func TestEmulatorWarpMatrix(t *testing.T) {
 	}
 }
 
-// Every version of clang++ compiles the emulator without a warning; under it warp functions give what they
-// should, and the bugs of the zoo end as they do under g++. The fast tier has no second compiler.
+// Every version of clang++ compiles the emulator without a warning; under it warp functions return the right
+// results, and the bugs of the zoo end as under g++. The fast tier has no second compiler.
 func TestEmulatorUnderClang(t *testing.T) {
 	t.Parallel()
 	for _, version := range need.ClangVersions {
@@ -224,7 +225,7 @@ func TestEmulatorUnderClang(t *testing.T) {
 	}
 }
 
-// hostLines are lines that host.cc prints, as regular expressions.
+// hostLines lists regular expressions for the lines that host.cc prints.
 var hostLines = []string{
 	"order forward 0", "order random:7 0", "order random -1", "order random:x -1", "order forward:1 -1",
 	"order sideways -1", "order greedy:3 0",
@@ -244,14 +245,14 @@ var hostLines = []string{
 		"100 bytes",
 	"recurse kind=1 .*stack overflow: a thread has 65536 bytes",
 	"spin kind=4 code=0 kernel=spin place=1 block=3 thread=0",
-	"starved kind=0 code=0 ", // a machine with other work is no hang
+	"starved kind=0 code=0 ", // a busy machine is no hang
 	"asleep kind=4 ",
-	"polling kind=4 ", // it computes a little each time that it looks
+	"polling kind=4 ", // it computes a little between polls
 	"own faults handled",
 }
 
 // The host interface, driven by a C++ host that opens both libraries: reports, canaries, the watchdog, and
-// handlers that stay untouched.
+// signal handlers that stay untouched.
 func TestEmulatorHost(t *testing.T) {
 	t.Parallel()
 	e := newEmulated(t, "g++", "-O1")
@@ -297,9 +298,9 @@ func TestEmulatorHost(t *testing.T) {
 	}
 }
 
-// BenchmarkEmulator gives what a barrier and a shuffle cost the emulator in processor time, at 256 threads a
-// block, and an ordinary softmax of 4096 x 1024. The budgets are 15 ns a thread, 20 ns a lane and 0.4 s; no
-// figure says anything about a GPU.
+// BenchmarkEmulator measures the processor time of a barrier and a shuffle at 256 threads a block, and of an
+// ordinary softmax of 4096 x 1024. The budgets are 15 ns a thread, 20 ns a lane and 0.4 s; no figure says
+// anything about a GPU.
 func BenchmarkEmulator(b *testing.B) {
 	program := newEmulated(b, "g++", "-O2").build(b, "cost.cu")
 	var out string

@@ -14,7 +14,7 @@ import (
 // user's own file. The flags are part of the text, so that every hash of the file covers them.
 const flagsLine = "// triad flags: "
 
-// FlagsLine is the line of a kernel file that asks for compiler flags; "" for none.
+// FlagsLine returns the line of a kernel file that asks for compiler flags; "" for none.
 func FlagsLine(flags []string) string {
 	if len(flags) == 0 {
 		return ""
@@ -22,7 +22,7 @@ func FlagsLine(flags []string) string {
 	return flagsLine + JoinFlags(flags) + "\n"
 }
 
-// JoinFlags writes flags as one line: those that hold a space, as the name of a folder may, stand in quotes.
+// JoinFlags writes flags as one line and quotes those with a space, which a folder's name may have.
 func JoinFlags(flags []string) string {
 	words := make([]string, len(flags))
 	for i, f := range flags {
@@ -33,7 +33,7 @@ func JoinFlags(flags []string) string {
 	return strings.Join(words, " ")
 }
 
-// SplitFlags gives the flags of a line: words, parts of which may stand in quotes, double or single ones.
+// SplitFlags splits a line into flags: words, parts of which may be in double or single quotes.
 func SplitFlags(line string) (flags []string) {
 	var word strings.Builder
 	quote, begun := rune(0), false
@@ -54,14 +54,14 @@ func SplitFlags(line string) (flags []string) {
 			begun = true
 		}
 	}
-	if quote != 0 { // it has no end
+	if quote != 0 { // unterminated
 		return append(flags, strings.TrimSpace(word.String()))
 	}
 	return flags
 }
 
-// allowedFlag is what a user may hand to nvcc. What chooses files, architectures or the kind of output is
-// triad's.
+// allowedFlag matches the flags that a user may pass to nvcc. Flags that choose files, architectures or the
+// kind of output are reserved for triad.
 var (
 	allowedFlag = regexp.MustCompile(
 		`^(-[DU][A-Za-z_]\w*(=[\w.+-]*)?|-I[\p{L}\p{N}\w ./+@=,~()\[\]#%&-]+|--?use_fast_math|` +
@@ -71,8 +71,8 @@ var (
 	emulatedFlag = regexp.MustCompile(`^-([DUI]|std=)`)
 )
 
-// CheckFlags says why flags cannot be handed to nvcc, and which of them mean something in the emulator too:
-// definitions, folders of headers and the standard of the language.
+// CheckFlags returns the flags that also apply to the emulator: definitions, folders of headers and the
+// language standard. The error names a flag that nvcc must not get.
 func CheckFlags(flags []string) (emulated []string, err error) {
 	for _, f := range flags {
 		if !allowedFlag.MatchString(f) {
@@ -89,8 +89,8 @@ func CheckFlags(flags []string) (emulated []string, err error) {
 	return emulated, nil
 }
 
-// flags are the compiler flags that the main file of a set asks for. Folders of headers are those of the
-// build folder, where the headers that are used lie too.
+// flags returns the compiler flags that the main file of a set asks for. Folders of headers become those of
+// the build folder, which holds the included headers.
 func (s *sourceSet) flags() ([]string, error) {
 	line, _, _ := bytes.Cut(s.files[s.main].text, []byte("\n"))
 	words, ok := strings.CutPrefix(string(line), flagsLine)
@@ -109,7 +109,7 @@ func (s *sourceSet) flags() ([]string, error) {
 	return flags, nil
 }
 
-// HeaderFolders are the folders that flags name for headers.
+// HeaderFolders returns the folders of headers that flags name.
 func HeaderFolders(flags []string) []string {
 	var all []string
 	for _, f := range flags {

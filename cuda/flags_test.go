@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Flags that choose files, architectures or outputs are refused; of the others definitions mean something in
-// the emulator.
+// Flags that choose files, architectures or outputs are refused; of the others, definitions apply to the
+// emulator.
 func TestCheckFlags(t *testing.T) {
 	emulated, err := CheckFlags([]string{
 		"-DTILE=32", "-use_fast_math", "-UNDEBUG", "-maxrregcount=64", "-O1",
@@ -27,7 +27,7 @@ func TestCheckFlags(t *testing.T) {
 	}
 }
 
-// A flag that holds a space is read as it was written, in the line of a file and on a command line.
+// A flag with a space is parsed as it was written, in the line of a file and on a command line.
 func TestFlagsWithSpaces(t *testing.T) {
 	flags := []string{"-DA=1", "-I/home/me/my kernels (2)/é", "-w"}
 	line := JoinFlags(flags)
@@ -49,8 +49,8 @@ func TestFlagsWithSpaces(t *testing.T) {
 	}
 }
 
-// The flags stand in the text of the file that asks for them, so that the caches' hashes tell files with
-// other flags apart.
+// The flags are in the text of the file that asks for them, so that the hashes of the caches differ between
+// flags.
 func TestFlagsAreRead(t *testing.T) {
 	read := func(text string) ([]string, error) {
 		return (&sourceSet{

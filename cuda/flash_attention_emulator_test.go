@@ -18,12 +18,11 @@ func attentionModel(t *testing.T, program, part, from, to string, flags ...strin
 		build(t, program)
 }
 
-// The last copy before the loop over queries, which has no turn where there are none.
+// uncommitted is the last copy before the loop over queries, which has no turn if there are none.
 const uncommitted = "(copies, v_tile, a.v.of(at.batch, at.head), first, s.seq_kv, s.head_dim);\n"
 
 // TestAttentionForHopper: under models of wgmma, of the copy engine and of its barriers the kernels for
-// Hopper give the bits of those by mma.sync, where no sum is rounded, and zeros where there is nothing to
-// sum.
+// Hopper give the same bits as those by mma.sync if no sum is rounded, and zeros for empty sums.
 func TestAttentionForHopper(t *testing.T) {
 	t.Parallel()
 	all := []string{"greedy:1", "reverse", "random:7", "forward"}
@@ -47,12 +46,12 @@ func TestAttentionForHopper(t *testing.T) {
 	}
 }
 
-// attentionInputs are those of a model of attention's kernels.
+// attentionInputs lists the inputs of a model of attention's kernels.
 func attentionInputs(program string) []string {
 	return append(kernelInputs(attentionOperator), "cuda/testdata/emulator/"+program)
 }
 
-// TestBugsOfAttentionForHopper: what a kernel for Hopper may get wrong shows. Each bug is compiled apart, for
+// TestBugsOfAttentionForHopper: likely bugs of a kernel for Hopper show. Each is compiled separately, for
 // seconds: the fast tier has those of TestProductsInTurn and TestHopperZoo.
 func TestBugsOfAttentionForHopper(t *testing.T) {
 	t.Parallel()

@@ -6,11 +6,11 @@ import (
 	"triad/internal/need"
 )
 
-// Of its loops for Hopper this many have 8-bit products.
+// This many of its Hopper loops have 8-bit products.
 func init() { hopperLoops["fp8_gemm"] = loopsWanted{scaled: 12} }
 
-// TestProductsInTurn: the product whose consumers take tiles in turn is right in every order, and what may go
-// wrong between producer, consumers and epilogue shows.
+// TestProductsInTurn: the product whose consumers take alternating tiles is right in every order, and likely
+// bugs between producer, consumers and epilogue show.
 func TestProductsInTurn(t *testing.T) {
 	t.Parallel()
 	const pair, fast = "pair_product.cuh", "sm90_tma_fast.cuh"

@@ -7,7 +7,8 @@ import (
 	"triad/internal/need"
 )
 
-// TestNormalDistribution: normal.cuh is as good as GELU and its gradient ask for, at every exponent of fp32.
+// TestNormalDistribution: normal.cuh is as accurate as GELU and its gradient require, at every exponent of
+// fp32.
 func TestNormalDistribution(t *testing.T) {
 	need.Covers(t, "", append(need.Operator("gelu"), "cuda/include", "cuda/testdata/emulator/normal.cu")...)
 	program := newEmulated(t, "g++", "-O1").buildWithKernels(t, "normal.cu")

@@ -7,8 +7,8 @@ import (
 	"triad/internal/need"
 )
 
-// TestGroupsInTurn: products of groups of rows whose consumers take tiles in turn are right in every order.
-// What may go wrong where a group ends, or between those that walk along the groups, is found.
+// TestGroupsInTurn: products of groups of rows whose consumers take alternating tiles are right in every
+// order. Likely bugs at the end of a group, or between those that walk along the groups, are found.
 func TestGroupsInTurn(t *testing.T) {
 	t.Parallel()
 	const pair, halves = "walked_product.cuh", "walked_halves.cuh"

@@ -15,16 +15,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A worker in a sandbox has an empty cache that ends with it. So that the next run does not build the same
-// file again, it hands the library that it has built to the driver, in a memory file, before it loads it:
-// nothing that the file's author wrote has run by then. It seals the memory file, which nothing that runs
-// later can change.
+// A worker in a sandbox has an empty cache that ends with it. To spare the next run the same build, it hands
+// a library that it built to the driver, in a memory file, before it loads the library: no code of the file's
+// author has run by then. It seals the memory file, so that nothing that runs later can change it.
 
 // HandoverName is the environment variable of a worker that hands its library over: the number of the
 // descriptor of the memory file.
 const HandoverName = "TRIAD_HANDOVER"
 
-// What a library that is handed over may be.
+// Limits of a library that is handed over.
 const (
 	handoverBytes = 256 << 20 // all files together
 	handoverFiles = 16
@@ -32,10 +31,11 @@ const (
 
 const seals = unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
 
-// handoverKey is the name of a folder of the cache, as Builder.build and its like of nvcc make them.
+// handoverKey matches the name of a folder of the cache, as Builder.build and its counterpart for nvcc make
+// them.
 var handoverKey = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,199}-[0-9a-f]{32}$`)
 
-// NewHandover makes the memory file that a worker gets.
+// NewHandover makes the memory file for a worker.
 func NewHandover() (*os.File, error) {
 	fd, err := unix.MemfdCreate("library", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -44,26 +44,26 @@ func NewHandover() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "library"), nil
 }
 
-// handoverOf is the memory file that this process has been given; nil where there is none.
+// handoverOf returns the memory file that this process was given; nil if there is none.
 func handoverOf(getenv func(string) string) *os.File {
 	fd, err := strconv.Atoi(getenv(HandoverName))
 	if err != nil || fd < 3 {
 		return nil
 	}
-	unix.CloseOnExec(fd) // the compiler has no use for it
+	unix.CloseOnExec(fd) // the compiler does not need it
 	return os.NewFile(uintptr(fd), "library")
 }
 
-// handOver puts the folder of a built library into the memory file, seals it and lets it go. It is called
-// once, whether or not there is a library: what comes after must not be able to write. A library of the cache
-// is there already.
+// handOver writes the folder of a built library into the memory file, seals it and closes it. It is called
+// once, with or without a library: nothing that runs later may be able to write. A library from the cache is
+// not written.
 func handOver(to *os.File, l Library, built bool) error {
 	defer to.Close()
 	var err error
 	if built && !l.Facts.Cached {
 		err = packFolder(to, filepath.Dir(l.Path))
 	}
-	if err != nil { // the driver finds no end of it, and keeps nothing
+	if err != nil { // the driver finds no end of archive, and keeps nothing
 		err = errors.Join(err, to.Truncate(0))
 	}
 	if _, sealed := unix.FcntlInt(to.Fd(), unix.F_ADD_SEALS, seals); sealed != nil {
@@ -101,8 +101,8 @@ func packFolder(to io.Writer, folder string) error {
 	return w.Close()
 }
 
-// TakeOver puts what a worker handed over into the cache, and gives the name of its folder there: "" where
-// nothing was handed over. What no worker has sealed is not taken.
+// TakeOver puts a library that a worker handed over into the cache, and returns the name of its folder there:
+// "" if nothing was handed over. An unsealed memory file is not taken.
 func TakeOver(ctx context.Context, from *os.File, folder string) (key string, err error) {
 	has, err := unix.FcntlInt(from.Fd(), unix.F_GET_SEALS, 0)
 	if err != nil {
@@ -135,7 +135,7 @@ func TakeOver(ctx context.Context, from *os.File, folder string) (key string, er
 	return first.Name, err
 }
 
-// unpackFiles are the files of an archive by name: regular ones, of one folder.
+// unpackFiles returns the files of an archive by name: regular ones, of one folder.
 func unpackFiles(r *tar.Reader) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for {
@@ -156,7 +156,7 @@ func unpackFiles(r *tar.Reader) (map[string][]byte, error) {
 	}
 }
 
-// Finished says whether a folder of the cache holds a finished build.
+// Finished reports whether a folder of the cache holds a finished build.
 func Finished(folder, key string) bool {
 	_, err := readRecord(filepath.Join(folder, key))
 	return handoverKey.MatchString(key) && err == nil

@@ -14,7 +14,7 @@ import (
 
 const libraryKey = "softmax-0123456789abcdef0123456789abcdef"
 
-// builtLibrary is the folder of a finished build, and its library.
+// builtLibrary returns a library of a finished build, in its folder.
 func builtLibrary(t *testing.T) Library {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), libraryKey)
@@ -28,7 +28,7 @@ func builtLibrary(t *testing.T) Library {
 	return Library{Path: filepath.Join(folder, "libsoftmax.so")}
 }
 
-// handed is a memory file as the driver and as the worker have it.
+// handed returns the driver's and the worker's end of a memory file.
 func handed(t *testing.T) (ours, theirs *os.File) {
 	t.Helper()
 	ours, err := NewHandover()
@@ -43,8 +43,8 @@ func handed(t *testing.T) (ours, theirs *os.File) {
 	return ours, os.NewFile(uintptr(fd), "library")
 }
 
-// A library that was built comes into the cache as it is, and whoever has the memory file still cannot change
-// it. One that came from the cache is not handed over, nor is one that could not be built.
+// A built library arrives in the cache unchanged, and whoever still has the memory file cannot change it. A
+// library from the cache is not handed over, nor is one that could not be built.
 func TestHandover(t *testing.T) {
 	cached := builtLibrary(t)
 	cached.Facts = backend.BuildFacts{Cached: true}
@@ -98,7 +98,7 @@ func archived(t *testing.T, theirs *os.File, entries ...tar.Header) {
 	}
 }
 
-// Nothing else than the files of one folder of the cache is taken.
+// Only the files of one folder of the cache are taken.
 func TestForeignHandovers(t *testing.T) {
 	folder := tar.Header{Typeflag: tar.TypeDir, Name: libraryKey}
 	file := func(name string) tar.Header { return tar.Header{Typeflag: tar.TypeReg, Name: name} }
@@ -128,7 +128,7 @@ func TestForeignHandovers(t *testing.T) {
 	}
 }
 
-// What no worker has sealed is not taken: what runs in it could have written it.
+// An unsealed memory file is not taken: what runs in the worker could have written it.
 func TestUnsealedHandover(t *testing.T) {
 	ours, theirs := handed(t)
 	if err := packFolder(theirs, filepath.Dir(builtLibrary(t).Path)); err != nil {

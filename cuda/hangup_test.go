@@ -38,8 +38,8 @@ func serveBusy() error {
 		os.NewFile(4, "memory"))
 }
 
-// A worker whose driver is gone ends in the middle of a call, with what it has started. The kernel's own
-// signal at the driver's death, which reaches no further than the driver's child, is not asked for here.
+// A worker whose driver is gone ends in the middle of a call, with all that it started. The kernel's own
+// signal at the driver's death, which reaches only the driver's child, is not used here.
 func TestWorkerEndsWithItsDriver(t *testing.T) {
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {

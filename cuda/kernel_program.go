@@ -13,12 +13,12 @@ import (
 	"triad/internal/tensor"
 )
 
-// kernelMain is what makes a program of a kernel file: a main() that makes the call of WriteCall.
+// kernelMain makes a program of a kernel file: a main() that makes the call of WriteCall.
 const kernelMain = "\n#include \"cuemu/kernel_main.h\"\n"
 
-// KernelProgram builds a program of a kernel file, named as in Builder.Kernels, with every access of its
-// kernels reported, and with counts the runs of its lines. Its argument is a file of WriteCall. A file that
-// does not compile gives a *BuildError.
+// KernelProgram builds a program from a kernel file, named as in Builder.Kernels, that reports every access
+// of its kernels; with counts, also every execution of a line. Its argument is a file of WriteCall. A file
+// that does not compile gives a *BuildError.
 func (b *Builder) KernelProgram(ctx context.Context, file string, counts bool) (Program, error) {
 	set, err := gather(b.Sources, kernelFile(file))
 	if err != nil {
@@ -85,8 +85,8 @@ func tensorLine(name string, dtype op.DType, shape, stride []int64) string {
 	return strings.Join(words, " ")
 }
 
-// ownName is the name that a file of a program has there, of what addr2line calls it: embedded files have
-// names relative to the build folder.
+// ownName returns the program's name of a file that addr2line names: embedded files have names relative to
+// the build folder.
 func ownName(files []string, name string) (string, bool) {
 	if slices.Contains(files, name) {
 		return name, true

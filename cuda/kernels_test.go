@@ -33,8 +33,8 @@ func kernelNames(t *testing.T) []string {
 	return names
 }
 
-// kernelsBySize are the operators that have a kernel file, those with the least text first: a family's first
-// one stands for it where libraries are built.
+// kernelsBySize lists the operators that have a kernel file, those with the least text first: the first of a
+// family represents it where libraries are built.
 func kernelsBySize(t *testing.T) []string {
 	t.Helper()
 	names, bytes := kernelNames(t), map[string]int64{}
@@ -58,7 +58,7 @@ func kernelsBySize(t *testing.T) []string {
 
 var familyImport = regexp.MustCompile(`"triad/internal/truth/(\w+)"`)
 
-// familyOf is the family of an operator, the last package of internal/truth that its own code imports.
+// familyOf returns the family of an operator, the last package of internal/truth that its own code imports.
 func familyOf(t *testing.T, operator string) string {
 	t.Helper()
 	text, err := os.ReadFile("../internal/catalog/" + operator + "/truth.go")
@@ -67,32 +67,32 @@ func familyOf(t *testing.T, operator string) string {
 	}
 	family := "none"
 	for _, m := range familyImport.FindAllStringSubmatch(string(text), -1) {
-		if m[1] != "formula" { // what several families state their operators in
+		if m[1] != "formula" { // several families state their operators in it
 			family = m[1]
 		}
 	}
 	return family
 }
 
-// coversLibrary asks for a case that needs an operator's library for the emulator, which takes seconds to
+// coversLibrary selects a case that needs an operator's library for the emulator, which takes seconds to
 // build: the fast tier builds one of each family.
 func coversLibrary(t *testing.T, operator string) {
 	t.Helper()
 	need.Covers(t, "the family "+familyOf(t, operator), kernelInputs(operator)...)
 }
 
-// kernelInputs are the files that decide what an operator's library does on the emulator.
+// kernelInputs lists the files that determine an operator's library on the emulator.
 func kernelInputs(operator string) []string {
 	return slices.Concat(need.Operator(operator), need.Kernels, need.Emulator)
 }
 
-// gpuInputs are the files that decide what nvcc makes of an operator.
+// gpuInputs lists the files that determine nvcc's output for an operator.
 func gpuInputs(operator string) []string {
 	return slices.Concat(need.Operator(operator), need.Kernels)
 }
 
 // TestKernelsCompileForTheEmulator compiles every kernel file with g++, and with the clang++ that
-// TRIAD_TEST_CLANG names or any. The fast tier compiles one of each family, by g++ alone.
+// TRIAD_TEST_CLANG names or any. The fast tier compiles one of each family, with g++ only.
 func TestKernelsCompileForTheEmulator(t *testing.T) {
 	compilers := map[string]func(testing.TB) string{
 		"g++":     func(t testing.TB) string { return need.Tool(t, "g++") },
@@ -124,7 +124,7 @@ func TestKernelsCompileForTheEmulator(t *testing.T) {
 	}
 }
 
-// needNVCC finds nvcc, also in the private environment that "triad setup --nvcc" makes.
+// needNVCC finds nvcc, including the one in the private environment of "triad setup --nvcc".
 func needNVCC(t *testing.T) NVCC {
 	t.Helper()
 	var missing error
@@ -139,8 +139,8 @@ func needNVCC(t *testing.T) NVCC {
 	return NVCC{}
 }
 
-// TestEveryKernelFileRegisters loads every library: each variant says which operator, pass, contract and
-// outputs it has. The fast tier loads one of each family.
+// TestEveryKernelFileRegisters loads every library: each variant declares its operator, pass, contract and
+// outputs. The fast tier loads one of each family.
 func TestEveryKernelFileRegisters(t *testing.T) {
 	needCompiler(t)
 	device := NewEmulator(triad.Files, testCache)
@@ -174,8 +174,8 @@ func TestEveryKernelFileRegisters(t *testing.T) {
 	}
 }
 
-// TestKernelsCompileForGPUs compiles every kernel file with nvcc for sm_90a, in the long tier for sm_80 too,
-// and for other architectures. The fast tier compiles the file that stands for Hopper's instructions. A
+// TestKernelsCompileForGPUs compiles every kernel file with nvcc for sm_90a, in the long tier also for sm_80
+// and for other architectures. The fast tier compiles the file that represents Hopper's instructions. A
 // kernel may spill what its file permits with TRIAD_SPILLS(kernel, bytes, "reason"), and no more.
 func TestKernelsCompileForGPUs(t *testing.T) {
 	compileForOthers(t)
@@ -224,11 +224,11 @@ func TestKernelsCompileForGPUs(t *testing.T) {
 	}
 }
 
-// forHopper appears in every kernel file with a Hopper-only variant.
+// forHopper matches the registration of a Hopper-only variant in a kernel file.
 var forHopper = regexp.MustCompile(`, sm90_(wgmma|tma), `)
 
-// hopperKey is the tier key of compiling a kernel file with nvcc: one with variants for Hopper, whose
-// disassembly TestHopperLoops reads, stands for all.
+// hopperKey returns the tier key of compiling a kernel file with nvcc: one with variants for Hopper, whose
+// disassembly TestHopperLoops reads, represents all.
 func hopperKey(t *testing.T, operator string) string {
 	if operator == hopperWitness(t) {
 		return "wgmma and copies by TMA"
@@ -236,8 +236,8 @@ func hopperKey(t *testing.T, operator string) string {
 	return ""
 }
 
-// hopperWitness is the kernel file that the fast tier compiles with nvcc: of those with variants for Hopper
-// the one with the smallest sources, since it takes the least time.
+// hopperWitness returns the kernel file that the fast tier compiles with nvcc: of those with variants for
+// Hopper, the one with the smallest sources, since it takes the least time.
 func hopperWitness(t *testing.T) string {
 	t.Helper()
 	var witness string
@@ -253,7 +253,7 @@ func hopperWitness(t *testing.T) string {
 	return witness
 }
 
-// sizeOfSources is how many bytes a kernel file and the files in its folder have.
+// sizeOfSources returns the bytes of a kernel file and of the files in its folder.
 func sizeOfSources(t *testing.T, kernel string) (bytes int64) {
 	t.Helper()
 	add := func(_ string, entry fs.DirEntry, err error) error {
@@ -274,7 +274,7 @@ func sizeOfSources(t *testing.T, kernel string) (bytes int64) {
 	return bytes
 }
 
-// gpuBuilder compiles a kernel file for sm_90a, and in the long tier for sm_80 too.
+// gpuBuilder returns a builder for sm_90a, in the long tier for sm_80 too.
 func gpuBuilder(nvcc NVCC) *GPUBuilder {
 	b := &GPUBuilder{
 		Sources: triad.Files, Cache: testCache, Compiler: nvcc, Architectures: []string{"sm_90a"},
@@ -285,7 +285,7 @@ func gpuBuilder(nvcc NVCC) *GPUBuilder {
 	return b
 }
 
-// registers says whether a kernel file registers such a variant.
+// registers reports whether a kernel file matches such.
 func registers(t *testing.T, kernel string, such *regexp.Regexp) bool {
 	t.Helper()
 	text, err := fs.ReadFile(triad.Files, "cuda/kernels/"+kernel+".cu")
@@ -295,12 +295,12 @@ func registers(t *testing.T, kernel string, such *regexp.Regexp) bool {
 	return such.Match(text)
 }
 
-// olderAndNewer are the architectures besides those that are shipped: the GPUs that nvcc 13 knows and people
-// have, and the names with a letter, which libraries are built for on the newer ones.
+// olderAndNewer lists the architectures in addition to the shipped ones: the GPUs in use that nvcc 13 knows,
+// and the names with a letter, for which libraries are built on the newer GPUs.
 var olderAndNewer = []string{"sm_75", "sm_86", "sm_89", "sm_100", "sm_100a", "sm_120", "sm_120a"}
 
 // compileForOthers compiles every kernel library, and the runtime's, for each other architecture: some have
-// no cp.async, no bf16, no wgmma. Whether the variants run there is asked by their `accepts`.
+// no cp.async, no bf16, no wgmma. The `accepts` of a variant decides whether it runs there.
 func compileForOthers(t *testing.T) {
 	for _, arch := range olderAndNewer {
 		for _, kernel := range append(kernelNames(t), RuntimeName) {
@@ -349,7 +349,7 @@ func permittedSpills(t *testing.T, file string) map[string]int {
 	return permitted
 }
 
-// permittedFor finds the exception for a mangled name, in which the length of a name stands in front of it.
+// permittedFor finds the exception for a mangled name, in which the length of a name precedes it.
 func permittedFor(mangled string, permitted map[string]int) (name string, bytes int) {
 	for name, bytes := range permitted {
 		if strings.Contains(mangled, strconv.Itoa(len(name))+name) {

@@ -21,16 +21,16 @@ import (
 	"triad/internal/workload"
 )
 
-// recordLaunches is the variable that names the file to which the launches of a process are recorded.
+// recordLaunches is the environment variable with the file to which a process records its launches.
 const recordLaunches = "TRIAD_TEST_LAUNCHES"
 
-// surveyedOperator is the variable that names the operator whose kernels such a process launches.
+// surveyedOperator is the environment variable with the operator whose kernels such a process launches.
 const surveyedOperator = "TRIAD_TEST_SURVEYED"
 
-// TestEveryKernelIsSurveyed: each kernel that a kernel file instantiates is launched by a case of which
-// `compare --sanitize` chooses, so that the tools see all of them, and none is compiled that nothing selects.
-// A process with a runtime that records launches instead of running them makes every such call. The fast tier
-// asks of one operator of each family.
+// TestEveryKernelIsSurveyed: each kernel that a kernel file instantiates is launched by a case that `compare
+// --sanitize` may choose, so that the tools see all of them, and none is compiled that nothing selects. A
+// process with a runtime that records launches instead of running them makes every such call. The fast tier
+// checks one operator of each family.
 func TestEveryKernelIsSurveyed(t *testing.T) {
 	if os.Getenv(recordLaunches) != "" {
 		launchSurveyed(t, os.Getenv(surveyedOperator))
@@ -57,7 +57,7 @@ func TestEveryKernelIsSurveyed(t *testing.T) {
 	}
 }
 
-// launchesAll: the cases of an operator that are surveyed launch each of its kernels.
+// launchesAll checks that the surveyed cases of an operator launch each of its kernels.
 func launchesAll(t *testing.T, recorder, operator string) {
 	record := filepath.Join(t.TempDir(), "launches")
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestEveryKernelIsSurveyed$", "-test.v")
@@ -105,8 +105,8 @@ func launchesAll(t *testing.T, recorder, operator string) {
 	}
 }
 
-// instantiated are the functions of an emulator's library that run a thread of a kernel, by their offsets:
-// one for each instantiation that some launch names.
+// instantiated returns the functions of an emulator's library that run a thread of a kernel, by their
+// offsets: one for each instantiation that some launch names.
 func instantiated(t *testing.T, library string) map[uint64]string {
 	t.Helper()
 	file, err := elf.Open(library)
@@ -131,8 +131,8 @@ func instantiated(t *testing.T, library string) map[uint64]string {
 	return found
 }
 
-// launchSurveyed calls every kernel of an operator's library with every case that a survey asks. The recorder
-// comes first: what it defines hides the emulator's own.
+// launchSurveyed calls every kernel of an operator's library with every case of a survey. The recorder is
+// loaded first: its definitions hide the emulator's.
 func launchSurveyed(t *testing.T, name string) {
 	if _, err := open(os.Getenv("TRIAD_TEST_RECORDER"), true); err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func launchSurveyed(t *testing.T, name string) {
 	}
 }
 
-// launchOne calls a kernel where it accepts a case. Its pointers lead nowhere: nothing runs.
+// launchOne calls a kernel if it accepts a case. Its pointers lead nowhere: nothing runs.
 func launchOne(spec *op.Spec, k *kernel, c op.Case) error {
 	inputs, err := spec.Inputs(c)
 	if err != nil {
@@ -212,7 +212,7 @@ func launchOne(spec *op.Spec, k *kernel, c op.Case) error {
 	return nil
 }
 
-// describedAs are contiguous tensors of the types.
+// describedAs returns contiguous tensors of the types.
 func describedAs(types []op.TensorType) []backend.TensorRef {
 	var refs []backend.TensorRef
 	for _, t := range types {
@@ -224,9 +224,9 @@ func describedAs(types []op.TensorType) []backend.TensorRef {
 	return refs
 }
 
-// TestLargeTileIsSurveyed: on a GPU of 132 multiprocessors too a surveyed product of fp8_gemm takes tiles
-// of 256 by 128, and another one those of 192 by 128, with rows for every warpgroup that multiplies.
-// Their rows are whole vectors of 16 bytes.
+// TestLargeTileIsSurveyed: on a GPU of 132 multiprocessors a surveyed product of fp8_gemm uses tiles of 256
+// by 128, and another one those of 192 by 128, with rows for every warpgroup that multiplies. Their rows are
+// whole vectors of 16 bytes.
 func TestLargeTileIsSurveyed(t *testing.T) {
 	operator, err := catalog.Get("fp8_gemm")
 	if err != nil {
@@ -251,7 +251,7 @@ func TestLargeTileIsSurveyed(t *testing.T) {
 			continue
 		}
 		rows := "256"
-		if (of192+131)/132*192 <= (of256+131)/132*256 { // what the busiest multiprocessor has
+		if (of192+131)/132*192 <= (of256+131)/132*256 { // the rows of the busiest multiprocessor
 			rows = "192"
 		}
 		found[c.DType+" "+c.Attrs.Text("scaling")+" "+rows] = true

@@ -6,17 +6,17 @@ import (
 	"triad/internal/need"
 )
 
-// ringProgram compiles layernorm_ring.cu with the kernel changed by one edit, "" for none. The next one
-// replaces it.
+// ringProgram compiles layernorm_ring.cu with the kernel changed by one edit, "" for none. The next call
+// replaces the program.
 func ringProgram(t *testing.T, e *emulated, file, from, to string) string {
 	t.Helper()
 	folder := editedKernels(t, "layernorm", file, from, to)
 	return e.buildWithKernels(t, "layernorm_ring.cu", folder)
 }
 
-// TestLayernormRing: the rows of layernorm's backward that come through a ring give the formula's bits over
-// more turns than the ring has stages, with groups and blocks that have a row less than others; a wait for a
-// turn less, a slot that is refilled before it was read, and a row beyond the last one show.
+// TestLayernormRing: the rows of layernorm's backward that pass through a ring give the formula's bits over
+// more turns than the ring has stages, also if groups and blocks have one row less than others; a missing
+// wait, a slot that is refilled before it was read, and a row beyond the last one show.
 func TestLayernormRing(t *testing.T) {
 	t.Parallel()
 	t.Run("right", func(t *testing.T) {

@@ -28,8 +28,7 @@ import (
 	"triad/internal/op"
 )
 
-// ownFamily begins the variant of a kernel that a user added: it is its whole name, because it is none of
-// ours.
+// ownFamily begins the variant of a kernel that a user added; such a kernel's whole name is its variant.
 const ownFamily = "mine/"
 
 // kernel is one registration of a loaded library.
@@ -40,10 +39,10 @@ type kernel struct {
 	own                   *OwnCalls // of a user's file on a GPU
 }
 
-// gives says whether the kernel gives the output at an index.
+// gives reports whether the kernel writes the output at an index.
 func (k *kernel) gives(output int) bool { return output < 32 && k.outputBits>>output&1 == 1 }
 
-// open loads a library. Its symbols are visible to later ones only when shared. Libraries stay loaded: a CUDA
+// open loads a library. Later libraries see its symbols only if it is shared. Libraries stay loaded: a CUDA
 // library that is closed leaves its threads and its handlers behind.
 func open(path string, shared bool) (unsafe.Pointer, error) {
 	runtime.LockOSThread() // dlerror belongs to the thread
@@ -102,7 +101,7 @@ func kernels(handle unsafe.Pointer, spec func(string) (*op.Spec, error)) ([]*ker
 	return all, nil
 }
 
-// readKernel checks one registration and puts it into the words of the wire.
+// readKernel checks one registration and converts it.
 func readKernel(c *C.triad_kernel, specOf func(string) (*op.Spec, error)) (*kernel, error) {
 	switch {
 	case c == nil || c.size < C.triad_smallest_kernel():
@@ -150,7 +149,7 @@ func text(c *C.char) string {
 	return C.GoString(c)
 }
 
-// named gives the names whose bits are set.
+// named returns the names whose bits are set.
 func named(names []string, bits uint32) []string {
 	var out []string
 	for i, name := range names {

@@ -15,7 +15,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// openedKernels builds a kernel file of testdata/worker for the emulator.
+// openedKernels builds a kernel file of testdata/worker for the emulator, and returns its kernels.
 func openedKernels(t *testing.T, file string) []*kernel {
 	t.Helper()
 	needCompiler(t)
@@ -31,8 +31,8 @@ func openedKernels(t *testing.T, file string) []*kernel {
 	return all
 }
 
-// limited are the kernels of testdata/worker/limits.cu: what each says, a call that it takes, and one that it
-// refuses.
+// limited lists the kernels of testdata/worker/limits.cu: their limits, a call that each takes, and one that
+// it refuses.
 var limited = []struct {
 	variant, constraint string
 	taken               backend.TensorRef
@@ -78,14 +78,14 @@ var limited = []struct {
 	{"plain", "", matrix("x", 1, 5, 5), matrix("x", 2, 5, 5), "more than one row"},
 }
 
-// apart is a matrix whose columns do not lie side by side.
+// apart returns a matrix whose columns are not adjacent.
 func apart() backend.TensorRef {
 	x := matrix("x", 4, 8, 20)
 	x.Stride[1] = 2
 	return x
 }
 
-// matrix is a bf16 matrix that lies rows of so many elements apart.
+// matrix returns a bf16 matrix with a row stride in elements.
 func matrix(name string, rows, cols, stride int64) backend.TensorRef {
 	return backend.TensorRef{
 		Name: name, DType: op.BF16, Shape: []int64{rows, cols}, Stride: []int64{stride, 1},
@@ -114,7 +114,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// limitedKernels are the kernels of testdata/worker/limits.cu by their variant.
+// limitedKernels returns the kernels of testdata/worker/limits.cu by their variant.
 func limitedKernels(t *testing.T) map[string]*kernel {
 	t.Helper()
 	found := map[string]*kernel{}
@@ -124,7 +124,7 @@ func limitedKernels(t *testing.T) map[string]*kernel {
 	return found
 }
 
-// TestLimitsThatNoCallKeeps: the GPU is too old, or a limit names what the spec has not.
+// TestLimitsThatNoCallKeeps: the GPU is too old, or a limit names something that the spec lacks.
 func TestLimitsThatNoCallKeeps(t *testing.T) {
 	found := limitedKernels(t)
 	always := []backend.TensorRef{matrix("x", 2, 8, 8)}
@@ -140,7 +140,7 @@ func TestLimitsThatNoCallKeeps(t *testing.T) {
 	}
 }
 
-// TestAligned asks of the alignment itself, as the addresses of acceptsSomewhere have every alignment.
+// TestAligned checks the alignment itself, as the addresses of acceptsSomewhere have every alignment.
 func TestAligned(t *testing.T) {
 	for _, k := range openedKernels(t, "limits.cu") {
 		if k.Name != "cuda/aligned" {
@@ -162,8 +162,9 @@ func TestAligned(t *testing.T) {
 	t.Error("cuda/aligned is not registered")
 }
 
-// TestSpecProvesCalls: what triad writes of a spec takes every case of it, and nothing that differs from one
-// in a rank, a size, a dtype, the number of tensors, an enumeration or the contiguity of an output.
+// TestSpecProvesCalls: the check that triad generates from a spec takes every case of it, and nothing that
+// differs from a case in a rank, a size, a dtype, the number of tensors, an enumeration or the contiguity of
+// an output.
 func TestSpecProvesCalls(t *testing.T) {
 	cases := 0
 	for _, k := range openedKernels(t, "proven.cu") {
@@ -225,7 +226,7 @@ func (p *provenCall) of(t *testing.T, spec *op.Spec, c op.Case) {
 	}
 }
 
-// refused is why the kernel declines the call.
+// refused returns the kernel's reason to decline the call.
 func (p *provenCall) refused(t *testing.T) string {
 	t.Helper()
 	call := newCall(p.kernel, p.attrs, p.in, p.out)
@@ -243,7 +244,7 @@ func (p *provenCall) refused(t *testing.T) string {
 	return why
 }
 
-// spoil makes every small change in turn, each of which must be refused.
+// spoil makes every small change in turn, and checks that each is refused.
 func (p *provenCall) spoil(t *testing.T, of string) {
 	t.Helper()
 	must := func(what string) {
@@ -260,7 +261,7 @@ func (p *provenCall) spoil(t *testing.T, of string) {
 			must("another rank of " + right.Name)
 			for d := range right.Shape {
 				if size := p.shapes[k*len(p.in)+i][d]; p.sizes[size] == 1 {
-					continue // of this size the spec says nothing else
+					continue // the spec says nothing else about this size
 				}
 				list[i].Shape = slices.Clone(right.Shape)
 				list[i].Shape[d]++
@@ -292,7 +293,7 @@ func (p *provenCall) spoil(t *testing.T, of string) {
 	p.in = in
 }
 
-// TestSpecBeside: a kernel file in a folder of its own is proven by the spec there.
+// TestSpecBeside: a kernel file in a folder of its own is checked by the spec in that folder.
 func TestSpecBeside(t *testing.T) {
 	folder := t.TempDir()
 	name := catalog.Names()[0]
@@ -323,7 +324,7 @@ func TestSpecBeside(t *testing.T) {
 	}
 }
 
-// TestKernelsAreProvenBySpecs: no kernel file of ours writes again what its operator's spec says.
+// TestKernelsAreProvenBySpecs: none of our kernel files repeats what its operator's spec says.
 func TestKernelsAreProvenBySpecs(t *testing.T) {
 	for _, name := range kernelNames(t) {
 		file := "cuda/kernels/" + name + ".cu"

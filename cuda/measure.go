@@ -11,8 +11,8 @@ import (
 	"triad/internal/op"
 )
 
-// arm is a call, or a ruler, prepared to be timed: sets of memory, and a graph of calls that go through them
-// in turn.
+// arm is a call, or a ruler, prepared for timing: sets of memory, and a graph of calls that cycle through
+// them.
 type arm struct {
 	server *server
 	clock  Clock
@@ -22,8 +22,8 @@ type arm struct {
 	pairs  [][2]Buffer  // of a ruler: to, from
 	ruler  string
 	own    ownCalls // of a user's file; nil for others
-	began  Seen     // by its calls, before it was prepared
-	// kernels that one call of a user's file launches where it is not captured
+	began  Seen     // the counts before it was prepared
+	// kernels that one call of a user's file launches outside a capture
 	perCall int64
 }
 
@@ -77,7 +77,7 @@ func (s *server) clockOf(ctx context.Context) (Clock, error) {
 	return s.clock, err
 }
 
-// prepareArm makes an arm. What the kernel or the toolchain is to blame for is part of the reply.
+// prepareArm makes an arm. Failures of the kernel or the toolchain are part of the reply.
 func (s *server) prepareArm(ctx context.Context, number int64,
 	args backend.PrepareArgs,
 ) (backend.PrepareReply, error) {
@@ -126,7 +126,7 @@ func (s *server) prepareArm(ctx context.Context, number int64,
 	return a.facts, nil
 }
 
-// openArm makes an arm with its timer. With an error it is to be freed.
+// openArm makes an arm with its timer. The caller must free it even after an error.
 func (s *server) openArm(clock Clock, args backend.PrepareArgs) (*arm, error) {
 	a := &arm{server: s, clock: clock, ruler: args.Ruler}
 	var own *OwnCalls
@@ -161,7 +161,7 @@ func failedArm(f Finding, err error) (Finding, error) {
 	return f, err
 }
 
-// poison fills the outputs again, so that what is judged was written by a timed call.
+// poison fills the outputs again, so that the judged values come from a timed call.
 func (a *arm) poison() error {
 	for _, l := range a.sets {
 		if err := l.poison(); err != nil {
@@ -171,13 +171,13 @@ func (a *arm) poison() error {
 	return nil
 }
 
-// ownCalls are the calls of the library of a user's file.
+// ownCalls is the interface to the calls of the library of a user's file.
 type ownCalls interface {
 	Seen() Seen
 	close()
 }
 
-// seen reports what the calls of a user's file have done so far; it is empty for other kernels.
+// seen returns the counts of the calls of a user's file so far; it is empty for other kernels.
 func (a *arm) seen() Seen {
 	if a.own == nil {
 		return Seen{}
@@ -185,7 +185,7 @@ func (a *arm) seen() Seen {
 	return a.own.Seen()
 }
 
-// notes are what is to be said of how an arm is timed; plain is the error of making its L2 cache plain.
+// notes returns remarks on how an arm is timed; plain is the error of PlainCache.
 func (a *arm) notes(plain error) string {
 	var all []string
 	var lost *DeviceLost
@@ -222,8 +222,7 @@ func (a *arm) time(args backend.TimeArgs) (backend.TimeReply, error) {
 		return backend.TimeReply{}, fmt.Errorf("time an arm: %d samples after %d, want 1 to 10000",
 			args.Samples, args.Discard)
 	}
-	// Whoever ran before may have set a part of the L2 cache aside; a device that refuses is told of in the
-	// note.
+	// An earlier run may have set a part of the L2 cache aside; a refusal of the device is in the note.
 	_ = a.timer.PlainCache()
 	var err error
 	if args.SettleNS > 0 {

@@ -7,7 +7,7 @@ import (
 	"triad/internal/op"
 )
 
-// finish copies out what the timed calls wrote, compares the sets with each other and frees everything.
+// finish copies out the results of the timed calls, compares the sets with each other and frees everything.
 func (a *arm) finish(args backend.FinishArgs) (backend.FinishReply, error) {
 	var reply backend.FinishReply
 	err := a.collect(args, &reply)
@@ -57,7 +57,7 @@ func (a *arm) collect(args backend.FinishArgs, reply *backend.FinishReply) error
 	return a.compareSets(reply)
 }
 
-// compareSets tells of every output the first set in which its bits are not those of the first.
+// compareSets reports for each output the first set whose bits differ from those of set 0.
 func (a *arm) compareSets(reply *backend.FinishReply) error {
 	first := a.sets[0]
 	for i, output := range first.outputs {
@@ -86,7 +86,7 @@ func (a *arm) compareSets(reply *backend.FinishReply) error {
 	return nil
 }
 
-// free gives all memory back. A guard that changed is an access out of bounds.
+// free frees all memory. A changed guard is an access out of bounds.
 func (a *arm) free() Finding {
 	if a.timer != nil {
 		a.timer.Close()

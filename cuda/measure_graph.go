@@ -27,15 +27,15 @@ func (a *arm) launches(n int) (Finding, error) {
 	return Finding{}, nil
 }
 
-// The modes of an arm, as backend.PrepareReply has them.
+// The modes of an arm, as in backend.PrepareReply.
 const (
 	modeGraph   = "graph"
 	modeEvents  = "events"
 	modeKernels = "kernels"
 )
 
-// capture makes the graph: of one call for each set, and of more where that takes less than graphNS. What
-// cannot be captured is timed between events; of a user's file that launches kernels, each of these by
+// capture makes the graph: one call for each set, and more if these take less than graphNS. What cannot be
+// captured is timed between events; if it is a user's file that launches kernels, each kernel is timed by
 // itself.
 func (a *arm) capture(graphNS int64) (Finding, error) {
 	a.facts.Mode, a.facts.Calls = modeGraph, a.facts.Sets
@@ -59,7 +59,7 @@ func (a *arm) capture(graphNS int64) (Finding, error) {
 	return Finding{}, nil
 }
 
-// afterFailed goes on after a capture that failed. A kernel of ours whose work is not on its stream is not
+// afterFailed continues after a failed capture. A kernel of ours whose work is not on its stream is not
 // timed.
 func (a *arm) afterFailed(f Finding, err error) (Finding, error) {
 	var lost *DeviceLost
@@ -98,7 +98,7 @@ func (a *arm) captured() (Finding, error) {
 	return f, nil
 }
 
-// direct is the way of a call that cannot be captured, and says why.
+// direct sets up a call that cannot be captured; why is the reason.
 func (a *arm) direct(why string) (Finding, error) {
 	a.facts.Mode, a.facts.ModeReason, a.facts.Calls = modeEvents, why, a.facts.Sets
 	if a.own != nil && a.perCall > 0 {
@@ -122,7 +122,7 @@ func (a *arm) estimate() error {
 	return err
 }
 
-// replay gives n samples, in ns a call.
+// replay returns n samples, in ns a call.
 func (a *arm) replay(n int) ([]float64, error) {
 	samples := make([]float64, 0, n)
 	if a.facts.Mode == modeGraph {

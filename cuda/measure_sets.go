@@ -8,8 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// rotation is how many sets a cold arm needs, so that the inputs of all together, and the outputs, do not fit
-// into the L2 cache.
+// rotation returns the number of sets that a cold arm needs, so that neither all inputs together nor all
+// outputs fit into the L2 cache.
 func rotation(cold bool, l2, in, out int64) int {
 	if !cold {
 		return 1
@@ -21,7 +21,7 @@ func rotation(cold bool, l2, in, out int64) int {
 	return int(max(2, min(sets, backend.MostSets, backend.MostRotated/max(in+out, 1))))
 }
 
-// evened is how many sets a cold arm gets whose calls are not slow, where the cache alone asks for so many.
+// evened returns the number of sets of a cold arm whose calls are not slow; the cache alone requires least.
 func evened(least int, l2, in, out int64) int {
 	return max(least, int(min(backend.EvenSets, backend.EvenL2*l2/max(in+out, 1))))
 }
@@ -69,8 +69,8 @@ func (a *arm) prepareCall(args backend.PrepareArgs) (Finding, error) {
 	return f, err
 }
 
-// addSets makes sets until there are so many. The first takes its inputs from the shared memory, the others
-// theirs from the first.
+// addSets adds sets up to a number. The first takes its inputs from the shared memory, the others copy the
+// first.
 func (a *arm) addSets(k *kernel, run backend.RunArgs, sets int) (Finding, error) {
 	for len(a.sets) < sets {
 		plan := backend.Launch{Poison: "b", Outputs: run.Launches[0].Outputs}
@@ -92,7 +92,7 @@ func (a *arm) addSets(k *kernel, run backend.RunArgs, sets int) (Finding, error)
 		} else if !ok {
 			return Finding{Status: op.StatusUnsupported, Message: why}, nil
 		}
-		// Calls follow each other on one stream: they share their scratch memory.
+		// Calls follow each other on one stream, so the sets share their scratch memory.
 		if l.copyOf == nil {
 			if err := l.prepareWorkspace(); err != nil {
 				return Finding{}, err
@@ -105,7 +105,7 @@ func (a *arm) addSets(k *kernel, run backend.RunArgs, sets int) (Finding, error)
 	return Finding{}, nil
 }
 
-// others queues the copy that a cold turn begins with, of buffers that the worker makes once.
+// others queues the copy that begins a turn with Others, in buffers that the worker makes once.
 func (a *arm) others() error {
 	s := a.server
 	for len(s.others) < 2 {
@@ -135,7 +135,7 @@ func (a *arm) prepareRuler(args backend.PrepareArgs) (Finding, error) {
 	a.facts.RotatedBytes = int64(a.facts.Sets) * rulerBytes
 	pattern := make([]byte, 1<<16)
 	state := uint64(0x9E3779B97F4A7C15)
-	for i := range pattern { // any bytes that are not all alike
+	for i := range pattern { // any bytes that are not all equal
 		state ^= state << 13
 		state ^= state >> 7
 		state ^= state << 17

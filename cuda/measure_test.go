@@ -9,8 +9,8 @@ import (
 	"triad/internal/op"
 )
 
-// Inputs by themselves, and outputs by themselves, take at least twice the L2 cache: the same numbers as in
-// pybridge/tests/test_measure.py.
+// All inputs together, and all outputs together, take at least twice the L2 cache. The numbers are the same
+// as in pybridge/tests/test_measure.py.
 func TestRotation(t *testing.T) {
 	const l2 = 60 << 20
 	for _, c := range []struct {
@@ -37,8 +37,8 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// A call of large tensors goes through more sets than the cache asks for, so that no place in memory decides:
-// the same numbers as in pybridge/tests/test_measure.py.
+// A call of large tensors cycles through more sets than the cache requires, so that no single place in memory
+// decides. The numbers are the same as in pybridge/tests/test_measure.py.
 func TestEvened(t *testing.T) {
 	const l2 = 60 << 20
 	for _, c := range []struct {
@@ -59,7 +59,7 @@ func TestEvened(t *testing.T) {
 }
 
 // A call that is slow for its size gets few sets: 240 sets of a naive attention of 80 ms took longer than a
-// first call may. The same numbers as in pybridge/tests/test_measure.py.
+// first call may. The numbers are the same as in pybridge/tests/test_measure.py.
 func TestSlowCallsGetFewerSets(t *testing.T) {
 	for _, c := range []struct {
 		sets          int
@@ -79,7 +79,7 @@ func TestSlowCallsGetFewerSets(t *testing.T) {
 	}
 }
 
-// The emulator has no clock, and says so; a step of what was never prepared is an error of the harness.
+// The emulator has no clock, and says so; a step of an unprepared arm is an error of the harness.
 func TestEmulatorIsNotTimed(t *testing.T) {
 	s := &server{device: NewEmulator(os.DirFS(".."), t.TempDir())}
 	reply, _, err := s.measure(t.Context(), backend.MeasureArgs{
@@ -102,8 +102,7 @@ func TestEmulatorIsNotTimed(t *testing.T) {
 	}
 }
 
-// The runtime library compiles for the architectures that are shipped, and gives every function that a clock
-// needs.
+// The runtime library compiles for the shipped architectures, and has every function that a clock needs.
 func TestRuntimeCompiles(t *testing.T) {
 	b := GPUBuilder{
 		Sources: os.DirFS(".."), Cache: t.TempDir(), Compiler: needNVCC(t),

@@ -23,7 +23,7 @@ import (
 type NVCC struct {
 	Path    string
 	Version string
-	Library string // the folder with libcudart_static.a where nvcc does not know it by itself, else ""
+	Library string // the folder of libcudart_static.a if nvcc does not find it itself, else ""
 }
 
 // FindNVCC finds nvcc: on PATH, in CUDA_HOME or CUDA_PATH, where the toolkit is usually installed, or in the
@@ -64,7 +64,7 @@ func fileExists(name string) bool {
 	return err == nil
 }
 
-// toolkits are the folders that the CUDA toolkit is usually installed in.
+// toolkits lists the folders in which the CUDA toolkit is usually installed.
 var toolkits = []string{"/usr/local/cuda", "/opt/cuda"}
 
 // nvccPlaces lists where nvcc may be, in order.
@@ -94,8 +94,8 @@ func nvccPlaces(python string) []string {
 	return places
 }
 
-// GPUBuilder makes libraries for GPUs, with code for each of Architectures ("sm_80", "sm_90a") and PTX of the
-// last that has successors: PTX for an architecture with a letter, "sm_90a", runs on that one alone.
+// GPUBuilder builds libraries for GPUs, with code for each of Architectures ("sm_80", "sm_90a") and PTX of
+// the last that has successors: PTX for an architecture with a letter, "sm_90a", runs on that one only.
 type GPUBuilder struct {
 	Sources       fs.FS
 	Cache         string
@@ -103,7 +103,7 @@ type GPUBuilder struct {
 	Architectures []string
 }
 
-// Kernels builds the library of one kernel file, named as for Builder. Facts.Kernels is what ptxas said of
+// Kernels builds the library of one kernel file, named as for Builder. Facts.Kernels has ptxas's figures for
 // each kernel; a file that does not compile gives a *BuildError.
 func (b *GPUBuilder) Kernels(ctx context.Context, file string) (Library, error) {
 	set, err := gather(b.Sources, kernelFile(file))
@@ -163,7 +163,7 @@ func (b *GPUBuilder) Kernels(ctx context.Context, file string) (Library, error) 
 	return Library{Path: filepath.Join(folder, output), Source: source, Facts: facts}, nil
 }
 
-// flagsOf gives the flags that a set is compiled with wherever it lies: ours, and those that it asks for.
+// flagsOf returns the flags of a set, independent of its place: ours, and those that it asks for.
 func (b *GPUBuilder) flagsOf(set *sourceSet) ([]string, error) {
 	asked, err := set.flags()
 	if err != nil {
@@ -171,7 +171,7 @@ func (b *GPUBuilder) flagsOf(set *sourceSet) ([]string, error) {
 	}
 	flags := append(b.flags(), asked...)
 	if slices.ContainsFunc(asked, func(f string) bool { return strings.HasPrefix(f, "-O") }) {
-		// nvcc takes one level
+		// nvcc accepts one level
 		flags = slices.DeleteFunc(flags,
 			func(f string) bool { return f == "-O3" && !slices.Contains(asked, f) })
 	}
@@ -185,14 +185,14 @@ func (b *GPUBuilder) flagsOf(set *sourceSet) ([]string, error) {
 	return flags, nil
 }
 
-// wrappers are the headers that stand between a library and functions of the runtime.
+// wrappers lists the headers that stand between a library and functions of the runtime.
 var wrappers = []string{"cuda/include/watched_launch.cuh", "cuda/include/own_calls.cuh"}
 
-// wraps matches where such a header names a function that it takes, without the suffix that the function has
-// in a file that is compiled for a default stream of each thread.
+// wraps matches where such a header names a function that it replaces, without the suffix of a per-thread
+// default stream.
 var wraps = regexp.MustCompile(`(?:TRIAD_[A-Z_]+\(|__wrap_)(_*cuda[A-Za-z0-9]+)`)
 
-// wrapped are the functions of the runtime that the set's own headers take the place of.
+// wrapped returns the functions of the runtime that the set's headers replace.
 func (s *sourceSet) wrapped() []string {
 	var names []string
 	for _, header := range wrappers {
@@ -205,7 +205,7 @@ func (s *sourceSet) wrapped() []string {
 	return names
 }
 
-// standard is that of a file that asks for none.
+// standard is the language standard of a file that asks for none.
 const standard = "-std=c++17"
 
 func (b *GPUBuilder) flags() []string {
@@ -237,7 +237,7 @@ var (
 	ptxasSmem  = regexp.MustCompile(`(\d+) bytes smem`)
 )
 
-// ptxasFacts reads what "ptxas -v" says of each kernel. Spills are the larger of stores and loads.
+// ptxasFacts parses the output of "ptxas -v" for each kernel. Spills are the larger of stores and loads.
 func ptxasFacts(log string) []backend.KernelFact {
 	var facts []backend.KernelFact
 	for _, line := range strings.Split(log, "\n") {
@@ -267,8 +267,8 @@ func number(digits string) int {
 	return n
 }
 
-// atLeast says whether the compiler's major version is at least one; a version that cannot be read is let
-// pass, and nvcc says the rest.
+// atLeast reports whether the compiler's major version is at least major. It accepts an unreadable version:
+// nvcc will report a problem itself.
 func (n NVCC) atLeast(major int) bool {
 	digits := versionNumber.FindString(n.Version)
 	return digits == "" || number(digits) >= major

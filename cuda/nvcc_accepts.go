@@ -10,11 +10,11 @@ import (
 	"triad/internal/subprocess"
 )
 
-// acceptLimit is how long nvcc may take to say whether it takes a file.
+// acceptLimit is nvcc's time limit for one file.
 const acceptLimit = 2 * time.Minute
 
-// Accepts says whether nvcc compiles a file of a user's as it stands, with its flags: what the emulator's
-// compiler refuses may be CUDA all the same.
+// Accepts reports whether nvcc compiles a user's file unchanged, with its flags: what the emulator's compiler
+// refuses may still be CUDA.
 func (n NVCC) Accepts(ctx context.Context, file string, flags []string) bool {
 	folder, err := os.MkdirTemp("", "triad-nvcc-")
 	if err != nil {

@@ -32,7 +32,7 @@ ptxas info    : Used 255 registers, used 0 barriers, 40 bytes cumulative stack s
 	}
 }
 
-// Of a file that does not compile here nvcc says whether it is CUDA.
+// nvcc decides whether a file that does not compile here is CUDA.
 func TestAccepts(t *testing.T) {
 	nvcc := needNVCC(t)
 	for text, want := range map[string]bool{
@@ -49,11 +49,11 @@ func TestAccepts(t *testing.T) {
 	}
 }
 
-// dependent are the programs whose calls differ between versions of CUDA.
+// dependent lists the programs whose calls differ between versions of CUDA.
 var dependent = []string{"device_clock", "graphs", "special_registers", "cuda_13"}
 
-// TestProgramsAreCUDA: nvcc takes what the emulator's tests hold for ordinary programs, host code too, and
-// their inline PTX. The fast tier compiles one program whose calls differ between versions of CUDA.
+// TestProgramsAreCUDA: nvcc compiles the ordinary programs of the emulator's tests, including host code and
+// inline PTX. The fast tier compiles one program whose calls differ between versions of CUDA.
 func TestProgramsAreCUDA(t *testing.T) {
 	folder := filepath.Join("emulator", "testdata", "programs")
 	files, err := filepath.Glob(filepath.Join(folder, "*.cu"))

@@ -7,13 +7,13 @@ import "C"
 
 import "unsafe"
 
-// ownCallsName is the variable by which the library of a user's file tells of its calls.
+// ownCallsName is the variable in which the library of a user's file describes its calls.
 const ownCallsName = "triad_own_calls"
 
-// OwnCalls are the calls of the library of a user's file (cuda/include/own_calls.cuh).
+// OwnCalls is the record of the calls of a user's library (cuda/include/own_calls.cuh).
 type OwnCalls struct{ c *C.triad_own_calls_t }
 
-// ownCallsOf finds what a library tells of its calls; nil where it is none of a user's, or runs in the
+// ownCallsOf finds the record of a library's calls; nil if the library is not a user's, or runs in the
 // emulator.
 func ownCallsOf(handle unsafe.Pointer) *OwnCalls {
 	at, err := symbol(handle, ownCallsName)
@@ -27,7 +27,7 @@ func ownCallsOf(handle unsafe.Pointer) *OwnCalls {
 	return &OwnCalls{c}
 }
 
-// open says that one more arm times these calls: what they take stays theirs until it is closed.
+// open registers one more arm that times these calls: their resources are kept until it is closed.
 func (o *OwnCalls) open() {
 	o.c.timed++
 	o.c.uncaptured[0] = 0
@@ -38,9 +38,9 @@ func (o *OwnCalls) close() { o.c.timed-- }
 // Seen counts what calls have done so far.
 type Seen struct {
 	Launches    int64  // of kernels
-	Allocations int64  // that memory kept from before answered, or that is kept
-	Limits      int64  // carve-outs of the L2 cache that were asked for and not made
-	Uncaptured  string // the first thing that no graph can hold; "" for none
+	Allocations int64  // served from kept memory, or whose memory is kept
+	Limits      int64  // requests of a part of the L2 cache, not granted
+	Uncaptured  string // the first call that no graph can hold; "" for none
 }
 
 // Seen returns the counts since the library was loaded.

@@ -18,7 +18,7 @@ import (
 var updateOwnCalls = flag.Bool("update-own-calls", false, "write testdata/own_calls/want.txt")
 
 // ownPrograms builds testdata/own_calls as a library for a GPU is linked, on a runtime that has no GPU. It
-// gives what builds a program with flags of nvcc, and what runs one.
+// returns functions that build a program with flags of nvcc, and run one.
 func ownPrograms(t *testing.T) (build func(name string, flags ...string) string,
 	run func(name string, args ...string) string,
 ) {
@@ -71,8 +71,8 @@ func ownPrograms(t *testing.T) (build func(name string, flags ...string) string,
 	}, run
 }
 
-// Calls as users' files make them: in a capture everything is in the graph, after what it must follow,
-// nothing is asked for that ends the capture, and every call of a graph gets the same memory.
+// Calls as users' files make them: everything in a capture is in the graph, after its dependencies; nothing
+// ends the capture, and every call of a graph gets the same memory.
 func TestOwnCallsInACapture(t *testing.T) {
 	build, run := ownPrograms(t)
 	calls, each := build("calls"), build("thread", "--default-stream", "per-thread")
@@ -80,7 +80,7 @@ func TestOwnCallsInACapture(t *testing.T) {
 	for i := range 9 {
 		number := strconv.Itoa(i)
 		fmt.Fprintf(&all, "== %d\n%s", i, run(calls, number))
-		// a default stream of each thread has functions of its own
+		// a per-thread default stream has functions of its own
 		plain, ofThreads := run(calls, number, "captured"), run(each, number, "captured")
 		if plain != ofThreads || !strings.Contains(plain, "the graph holds") ||
 			!strings.Contains(plain, "kernel1") || strings.Contains(plain, "FORBIDDEN") {

@@ -9,8 +9,8 @@ import (
 	"triad/internal/op"
 )
 
-// ownArm is an arm of a user's file on the clock of a test, each of whose calls launches two kernels. Its
-// calls write nothing.
+// ownArm returns an arm of a user's file on the clock of a test; each of its calls launches two kernels and
+// writes nothing.
 func ownArm(c *clocked, seen *Seen) *arm {
 	c.Device = NewEmulator(testSources(), testCache)
 	c.launch = func(int) Finding { return Finding{} }
@@ -20,20 +20,20 @@ func ownArm(c *clocked, seen *Seen) *arm {
 	return a
 }
 
-// seenCalls are calls of a user's file that did what a test says.
+// seenCalls stands in for the calls of a user's file; the test sets what they did.
 type seenCalls struct{ seen *Seen }
 
 func (s seenCalls) Seen() Seen { return *s.seen }
 func (s seenCalls) close()     {}
 
-// What a graph can hold of a user's file is timed in one. Of what it cannot, each kernel is timed by itself,
-// and the reason is told.
+// A user's file that a graph can hold is timed in a graph. Otherwise each kernel is timed by itself, and the
+// reason is reported.
 func TestOwnFileInAGraphOrNot(t *testing.T) {
 	two := func(calls int) int64 { return int64(2 * calls) }
 	for name, c := range map[string]struct {
 		device       clocked
 		seen         Seen
-		during       string // what no graph can hold, seen in the capture
+		during       string // Uncaptured during the capture
 		mode, reason string
 	}{
 		"a graph": {device: clocked{kernels: two}, mode: "graph"},
@@ -72,7 +72,7 @@ func TestOwnFileInAGraphOrNot(t *testing.T) {
 	}
 }
 
-// A call of a user's file that launches nothing that is counted is timed with the host's time.
+// A call of a user's file that launches no counted kernel is timed with the host's time.
 func TestOwnFileWithoutKernels(t *testing.T) {
 	c := &clocked{}
 	a := ownArm(c, &Seen{Uncaptured: "it copies"})
@@ -82,8 +82,8 @@ func TestOwnFileWithoutKernels(t *testing.T) {
 	}
 }
 
-// A timed row reports what a user's file allocates or requests while it is timed, and what the device
-// refuses.
+// The note of a timed row reports what a user's file allocates or requests while it is timed, and what the
+// device refuses.
 func TestNotesOfAnArm(t *testing.T) {
 	a := ownArm(&clocked{}, &Seen{Allocations: 3, Limits: 1})
 	notes := a.notes(errors.New("reset the persisting lines of the L2 cache: CUDA error 801"))

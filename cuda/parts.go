@@ -14,18 +14,18 @@ import (
 	"triad/internal/panics"
 )
 
-// The variants of one kernel file become two libraries for the emulator where some of them ask for
-// asynchronous instructions and say so: each ordinary access of these is reported to the emulator, which
-// makes a kernel about ten times slower, and the others need none of it.
+// The variants of one kernel file become two libraries for the emulator if some of them are marked as
+// asynchronous: each ordinary access of these is reported to the emulator, which makes a kernel about ten
+// times slower, and the others do not need it.
 var (
 	registration     = regexp.MustCompile(`\bTRIAD_KERNEL\s*\(`)
 	asynchronousMark = []byte(".asynchronous()")
-	// synchronousFlags have the compiler refuse asynchronous instructions in the library of the others.
+	// synchronousFlags make the compiler refuse asynchronous instructions in the library of the others.
 	synchronousFlags = []string{"-DCUEMU_SYNCHRONOUS"}
 )
 
-// divided gives a kernel file twice: with those registrations alone that say they are asynchronous, and with
-// the others. ok is false where all are alike, or a parenthesis is open.
+// divided returns a kernel file twice: with only the registrations marked as asynchronous, and with only the
+// others. ok is false if all are alike, or a parenthesis is open.
 func divided(text []byte) (marked, others []byte, ok bool) {
 	code := rewrite.Code(text)
 	marked, others = bytes.Clone(text), bytes.Clone(text)
@@ -50,7 +50,7 @@ func divided(text []byte) (marked, others []byte, ok bool) {
 	return marked, others, counts[true] > 0 && counts[false] > 0
 }
 
-// parts are the libraries of a kernel file, whose text in files makes way for the units to be compiled.
+// parts returns the libraries of a kernel file, and replaces its text in files by the units to compile.
 func (b *Builder) parts(set *sourceSet, files map[string][]byte, flags []string) ([]part, error) {
 	var home []string
 	if set.home != "" {
@@ -77,14 +77,14 @@ func (b *Builder) parts(set *sourceSet, files map[string][]byte, flags []string)
 	for at, text := range map[string][]byte{watched.units[0]: marked, beside.units[0]: others} {
 		result, err := rewrite.Source(set.name, text)
 		if err != nil {
-			return nil, fmt.Errorf("divide %s: %w", set.name, err) // the whole could be rewritten
+			return nil, fmt.Errorf("divide %s: %w", set.name, err) // the whole file could be rewritten
 		}
 		files[at] = result.Text
 	}
 	return []part{watched, beside}, nil
 }
 
-// compileParts compiles the libraries of a build, side by side. The error of one that does not compile is a
+// compileParts compiles the libraries of a build in parallel. The error of one that does not compile is a
 // *BuildError.
 func (b *Builder) compileParts(ctx context.Context, author, folder string, files map[string][]byte,
 	parts []part,

@@ -8,8 +8,9 @@ import (
 	"triad/internal/op"
 )
 
-// An access beside a buffer stops at its first byte where nothing lies between the two, and at either end of
-// what can be read where the buffer's size lets it lie there. What is right is right at every place.
+// An access next to a buffer stops at its first byte if nothing lies between the buffer and inaccessible
+// memory, and at either end of readable memory if the buffer's size permits. A correct kernel is right at
+// every place.
 func TestPlaces(t *testing.T) {
 	const (
 		behind = "0 bytes past the end of buffer x of"
@@ -57,8 +58,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// What no place shows exactly still shows as bits that depend on the bytes around a buffer; so does shared
-// memory that is read before it is written, where NaN would be dropped.
+// An error that no place shows exactly still shows as bits that depend on the bytes around a buffer; so does
+// an uninitialised read of shared memory, where NaN would be dropped.
 func TestMemoryDiffersBetweenPoisons(t *testing.T) {
 	w := startWorker(t, true)
 	w.load("scale")

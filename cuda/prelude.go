@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// ownCall is the header with which the code begins that calls a kernel file of the user's own.
+// ownCall is the header with which the code begins that calls a user's kernel file.
 const ownCall = "cuda/include/own_call.cuh"
 
-// Shared builds what the libraries of kernel files need beside themselves, the emulator and the compiled
-// header, and gives the folders of the cache in which they lie. A worker that is shown these builds neither.
+// Shared builds what the libraries of kernel files have in common, the emulator and the precompiled header,
+// and returns their folders in the cache. A worker that is given these builds neither.
 func Shared(ctx context.Context, sources fs.FS, folder string) ([]string, error) {
 	b := Builder{Sources: sources, Cache: folder}
 	var err error
@@ -27,7 +27,7 @@ func Shared(ctx context.Context, sources fs.FS, folder string) ([]string, error)
 		return nil, err
 	}
 	folders := []string{filepath.Dir(emulator.Path)}
-	if b.Compiler.Clang { // it reads no compiled header
+	if b.Compiler.Clang { // it does not read the precompiled header
 		return folders, nil
 	}
 	for _, several := range []bool{false, true} {
@@ -38,10 +38,10 @@ func Shared(ctx context.Context, sources fs.FS, folder string) ([]string, error)
 	return folders, nil
 }
 
-// withPrelude gives the flags of a build of files. Where the code begins with ownCall and nothing but what
-// every such file gets is among the flags, the compiler reads the header as it was compiled before: most of
-// the time of a small file goes into the headers. Without it, or where the compiler refuses it, the text of
-// the headers is read, with the same result.
+// withPrelude returns the flags for a build of files. If the code begins with ownCall and the flags are only
+// those of every such file, the compiler reads the precompiled header: most of the time of a small file goes
+// into the headers. Without it, or if the compiler refuses it, the compiler reads the headers' text, with the
+// same result.
 func (b *Builder) withPrelude(ctx context.Context, files map[string][]byte, flags []string) []string {
 	usual := b.usualFlags(slices.Contains(flags, alignedFlags[0]))
 	if _, begins := files[ownCall]; !begins || b.Compiler.Clang || len(flags) < len(usual) ||
@@ -49,7 +49,7 @@ func (b *Builder) withPrelude(ctx context.Context, files map[string][]byte, flag
 		return flags
 	}
 	if more := flags[len(usual):]; len(more) > 0 && (len(more) != 2 || more[0] != "-iquote") {
-		return flags // a macro or another level of optimization: the compiler would refuse it
+		return flags // a macro or another -O: the compiler would refuse the header
 	}
 	header, err := b.prelude(ctx, usual)
 	if err != nil {
@@ -60,8 +60,8 @@ func (b *Builder) withPrelude(ctx context.Context, files map[string][]byte, flag
 	return flags
 }
 
-// prelude compiles ownCall with flags into the cache, once, and gives the path to include; the compiled
-// header lies beside it.
+// prelude compiles ownCall with flags into the cache, once, and returns the path to include; the compiled
+// header lies next to it.
 func (b *Builder) prelude(ctx context.Context, flags []string) (string, error) {
 	set, err := gather(b.Sources, ownCall)
 	if err != nil {

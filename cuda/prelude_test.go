@@ -10,7 +10,7 @@ import (
 	"triad/internal/need"
 )
 
-// The header that was compiled before is the one that a file of the user's own is compiled with.
+// A user's file is compiled with the precompiled header.
 func TestPreludeIsRead(t *testing.T) {
 	b := testBuilder(t)
 	if b.Compiler.Clang {

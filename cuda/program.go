@@ -21,31 +21,31 @@ import (
 	"triad/internal/userfile"
 )
 
-// ProgramSource is a program of the user's own: a CUDA file with a main, or a folder of files of which one
-// has it.
+// ProgramSource is a user's program: a CUDA file with a main, or a folder of files of which one has it.
 type ProgramSource struct {
 	File    string
-	Main    string   // C++ behind the file's text, which has the main() that the file lacks; "": it has one
+	Main    string   // C++ appended to the file, with the main() that it lacks; "": it has one
 	Include []string // folders, as a compiler's -I
 	Define  []string // NAME or NAME=VALUE, as a compiler's -D
 	Std     string   // the language, as a compiler's -std; "": c++17, as nvcc's
-	Debug   bool     // for a debugger: not optimised, and its accesses are not reported
-	Counts  bool     // the emulator is told of every stretch of code that a thread comes to
+	Debug   bool     // for a debugger: not optimised, accesses not reported
+	Counts  bool     // report every basic block that a thread runs to the emulator
 
-	// Sanitizer is one of the compiler's own, with which the program is built in place of watched accesses.
+	// Sanitizer is one of the compiler's sanitizers, with which the program is built instead of with watched
+	// accesses.
 	Sanitizer Sanitizer
 }
 
-// Program is a program that was built for the emulator, with every access of its kernels reported to it.
+// Program is a program built for the emulator, with every access of its kernels reported to it.
 type Program struct {
 	Path  string
 	Files []string // the program's own files, absolute
 	Notes []rewrite.Note
-	texts [][]byte // of Files; where the program is a user's, without triad's own headers
+	texts [][]byte // of Files; for a user's program without triad's headers
 }
 
-// ReturnsEarly says whether a kernel, by its name in a launch, may end before its last line; also of one that
-// is not found in the program's own files.
+// ReturnsEarly reports whether a kernel, by its name in a launch, may end before its last line; also if the
+// program's own files do not have the kernel.
 func (p Program) ReturnsEarly(kernel string) bool {
 	known := false
 	for _, text := range p.texts {
@@ -58,7 +58,7 @@ func (p Program) ReturnsEarly(kernel string) bool {
 	return !known
 }
 
-// ProgramError is a file that is no program which can be checked: what it lacks, or what it uses.
+// ProgramError is a file that cannot be checked as a program: something is missing, or unsupported.
 type ProgramError struct {
 	File string
 	Line int // 0: of the whole file
@@ -73,14 +73,14 @@ func (e *ProgramError) Error() string {
 }
 
 // Flags of programs. Inlined functions of the emulator's headers have the line of the kernel that calls them;
-// copies by the C library are calls, which the linker leads to the emulator. addr2line of binutils 2.40 takes
-// the names of files that #line gives from DWARF 4 alone.
+// copies by the C library are calls, which the linker redirects to the emulator. addr2line of binutils 2.40
+// takes the file names of #line from DWARF 4 only.
 var (
 	programFlags = []string{
 		"-std=c++17", "-O1", "-gdwarf-4", "-pthread", "-ffp-contract=off", "-fno-strict-aliasing",
 		"-Wno-unknown-pragmas",
 		"-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset",
-		"-fno-builtin-printf", "-U_FORTIFY_SOURCE", // which would have another printf
+		"-fno-builtin-printf", "-U_FORTIFY_SOURCE", // which would call another printf
 		"-fsanitize=thread,alignment,bounds,integer-divide-by-zero", "-fsanitize-recover=all",
 		"-DCUEMU_ACCESSES", "-Icuda/emulator", "-include", "cuda_runtime.h",
 	}
@@ -88,14 +88,15 @@ var (
 		"-finline-small-functions", "--param=tsan-instrument-func-entry-exit=0",
 		"--param=tsan-distinguish-volatile=1",
 	}
-	// clang++ traps where it knows an allocation's size, keeps no return address of a call that comes last,
-	// and leaves out a read that a write of the same place follows.
+	// clang++ traps where it knows an allocation's size, keeps no return address of a tail call, and omits a
+	// read that a write of the same place follows.
 	programFlagsClang = []string{
 		"-fno-sanitize-link-runtime", "-mllvm", "-tsan-instrument-func-entry-exit=0",
 		"-mllvm", "-tsan-distinguish-volatile=1", "-mllvm", "-tsan-instrument-read-before-write=1",
 		"-fno-sanitize=local-bounds", "-fno-optimize-sibling-calls",
 	}
-	// programLink keeps the compiler's own sanitizer libraries out: the emulator has what is called.
+	// programLink keeps the compiler's own sanitizer libraries out: the emulator defines the called
+	// functions.
 	programLink = []string{
 		"-nodefaultlibs", "-lstdc++", "-lm", "-lc", "-lgcc_s", "-lpthread",
 		"-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset,--wrap=malloc,--wrap=free,--wrap=clock,--wrap=printf",
@@ -127,7 +128,7 @@ func (b *Builder) Program(ctx context.Context, p ProgramSource) (Program, error)
 	return program, err
 }
 
-// programIn builds a program in the form that is asked for.
+// programIn builds a program in the requested form.
 func (b *Builder) programIn(ctx context.Context, set *sourceSet, flags []string, p ProgramSource) (
 	Program, error,
 ) {
@@ -143,7 +144,7 @@ func (b *Builder) programIn(ctx context.Context, set *sourceSet, flags []string,
 	return b.programOf(ctx, set, slices.Concat(b.programFlags(), flags), p.Main)
 }
 
-// programOf builds a program of a set of files, with what stands behind the text of the main file.
+// programOf builds a program from a set of files; behind is appended to the main file.
 func (b *Builder) programOf(
 	ctx context.Context,
 	set *sourceSet,
@@ -157,7 +158,7 @@ func (b *Builder) programOf(
 	return b.programWith(ctx, set, flags, behind, slices.Concat([]string{emulator.Path}, programLink))
 }
 
-// programWith is programOf with an emulator and what else is linked: link begins with the emulator's path.
+// programWith is programOf with an emulator and further objects: link begins with the emulator's path.
 func (b *Builder) programWith(
 	ctx context.Context,
 	set *sourceSet,
@@ -178,7 +179,7 @@ func (b *Builder) programWith(
 	for _, at := range set.order() {
 		f := set.files[at]
 		built.Files = append(built.Files, f.name)
-		if !ofUser || filepath.IsAbs(f.name) { // macros of triad's are not in the user's kernels
+		if !ofUser || filepath.IsAbs(f.name) { // triad's macros are not in the user's kernels
 			built.texts = append(built.texts, f.text)
 		}
 	}
@@ -201,8 +202,8 @@ func (b *Builder) programWith(
 	return built, err
 }
 
-// debugFlags keep variables in memory from line to line, and nothing below the stack pointer: a debugger may
-// change threads between two lines.
+// debugFlags returns flags that keep variables in memory from line to line, and nothing below the stack
+// pointer: a debugger may change threads between two lines.
 func (b *Builder) debugFlags() []string {
 	flags := []string{
 		"-std=c++17", "-O0", "-g", "-gdwarf-4", "-pthread", "-ffp-contract=off", "-fno-strict-aliasing",
@@ -221,8 +222,8 @@ func (b *Builder) programFlags() []string {
 	return slices.Concat(programFlags, programFlagsGCC)
 }
 
-// countsFlags have each stretch of code tell the emulator that it runs. g++ would take a structure of 16
-// bytes apart into its members, whose accesses nvcc makes as one.
+// countsFlags returns flags that make each basic block call the emulator. g++ would split a structure of 16
+// bytes into its members, whose accesses nvcc makes as one.
 func (b *Builder) countsFlags() []string {
 	flags := []string{"-fsanitize-coverage=trace-pc"}
 	if !b.Compiler.Clang {
@@ -271,17 +272,17 @@ func gatherProgram(embedded fs.FS, p ProgramSource) (*sourceSet, []string, error
 		if err := set.follow(embedded, at, set.files[at].text); err != nil {
 			return nil, nil, err
 		}
-		for _, include := range rewrite.Includes(set.files[at].text) { // a .cu that is included is no unit
+		for _, include := range rewrite.Includes(set.files[at].text) { // an included .cu is no unit
 			included := path.Join(path.Dir(at), include.Name)
 			set.beside = slices.DeleteFunc(set.beside, func(unit string) bool {
-				return unit == included && unit != at // one that includes itself still is
+				return unit == included && unit != at // one that includes itself is
 			})
 		}
 	}
 	return set, flags, set.isProgram(p.Main != "")
 }
 
-// macros are the flags of the source's macros and language, which compilers and nvcc take alike.
+// macros returns the flags of the source's macros and language, which are the same for compilers and nvcc.
 func (p *ProgramSource) macros() []string {
 	flags := []string{"-std=" + cmp.Or(p.Std, "c++17")}
 	for _, d := range p.Define {
@@ -290,7 +291,7 @@ func (p *ProgramSource) macros() []string {
 	return flags
 }
 
-// unreadable is a file that the system does not give, with the system's reason.
+// unreadable returns the error of a file that cannot be read, with the system's reason.
 func unreadable(name string, err error) error {
 	var reason *fs.PathError
 	if errors.As(err, &reason) {
@@ -299,7 +300,7 @@ func unreadable(name string, err error) error {
 	return err
 }
 
-// unitsOf lists what is compiled: the file, or the .cu, .cpp and .cc files of a folder.
+// unitsOf lists the files to compile: the file, or the .cu, .cpp and .cc files of a folder.
 func unitsOf(name string) ([]string, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -324,8 +325,8 @@ func unitsOf(name string) ([]string, error) {
 	return units, nil
 }
 
-// isProgram says what a set of files lacks to be checked; nil: nothing. It chooses the file with the main();
-// given: the main() is not in the files.
+// isProgram returns an error if a set of files cannot be checked. It chooses the file with the main(); given:
+// the main() is not in the files.
 func (s *sourceSet) isProgram(given bool) error {
 	kernels := false
 	for _, at := range s.order() {
@@ -364,7 +365,7 @@ func (s *sourceSet) isProgram(given bool) error {
 	return nil
 }
 
-// wrongSide is what a file uses of the other side, the host's or the device's, and nvcc refuses.
+// wrongSide returns an error if a file uses something of the other side, host or device, that nvcc refuses.
 func (s *sourceSet) wrongSide() error {
 	var texts []rewrite.Text
 	for _, at := range s.order() {
@@ -377,7 +378,7 @@ func (s *sourceSet) wrongSide() error {
 }
 
 // buildProgram compiles units into an executable that finds the emulator's library, the first that is linked,
-// where it lies.
+// at its path.
 func (b *Builder) buildProgram(ctx context.Context, set *sourceSet, files map[string][]byte, units,
 	flags, link []string,
 ) (string, error) {
@@ -421,8 +422,8 @@ type SourceLine struct {
 	Line int
 }
 
-// LinesOfProgram asks addr2line where addresses of a program lie in its own files. An address in a header of
-// the emulator has the line that the header's function was inlined into.
+// LinesOfProgram asks addr2line for the lines of addresses in the program's own files. An address in a header
+// of the emulator has the line that the header's function was inlined into.
 func LinesOfProgram(
 	ctx context.Context,
 	program string,

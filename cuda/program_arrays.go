@@ -8,13 +8,13 @@ import (
 	"triad/cuda/rewrite"
 )
 
-// variableArray is what compilers warn of under -Wvla: an array whose size is no constant. Both have them in
-// C++; nvcc has them in functions of the host alone.
+// variableArray matches a compiler's warning under -Wvla: an array whose size is not constant. Both compilers
+// support them in C++; nvcc only in functions of the host.
 var variableArray = regexp.MustCompile(
 	`(?m)^([^:\n]+):(\d+):\d+: warning: [^\n]*variable length array[^\n]*\[-Wvla`)
 
-// arrayOnDevice is the first such array in a function of the device; nil: there is none. The log is that of a
-// build that succeeded.
+// arrayOnDevice returns an error for the first such array in a function of the device; nil if there is none.
+// The log is that of a build that succeeded.
 func (s *sourceSet) arrayOnDevice(log string) error {
 	for _, m := range variableArray.FindAllStringSubmatch(log, -1) {
 		line, _ := strconv.Atoi(m[2])

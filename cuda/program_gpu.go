@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// Program compiles the files of a program for the GPU of this machine, with the lines of its source. A file
-// that nvcc does not take gives a *BuildError. The program lies in the folder.
+// Program compiles the files of a program for the GPU of this machine, with line information, into the
+// folder. A file that nvcc refuses gives a *BuildError.
 func (b *GPUBuilder) Program(ctx context.Context, p ProgramSource, folder string) (string, error) {
 	file, err := filepath.Abs(p.File)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"triad/internal/scratch"
 )
 
-// Registers compiles the files of a program for the first of b's architectures, and gives what ptxas says of
-// each kernel. A file that nvcc does not take gives a *BuildError.
+// Registers compiles the files of a program for the first of b's architectures, and returns ptxas's figures
+// for each kernel. A file that nvcc refuses gives a *BuildError.
 func (b *GPUBuilder) Registers(ctx context.Context, p ProgramSource) ([]backend.KernelFact, error) {
 	file, err := filepath.Abs(p.File)
 	if err != nil {
@@ -57,30 +57,31 @@ func (b *GPUBuilder) Registers(ctx context.Context, p ProgramSource) ([]backend.
 	return all, nil
 }
 
-// multiprocessor is what one of a compute capability has room for.
+// multiprocessor holds the limits of a multiprocessor of one compute capability.
 type multiprocessor struct {
 	warps, blocks, sharedBytes int
 }
 
-// multiprocessors by architecture, from the table of compute capabilities in NVIDIA's programming guide. All
-// have 65,536 registers, which a warp gets in lots of 256.
+// multiprocessors holds the limits by architecture, from the table of compute capabilities in NVIDIA's
+// programming guide. All have 65,536 registers, allocated to a warp in units of 256.
 var multiprocessors = map[string]multiprocessor{
 	"sm_75": {32, 16, 64 << 10}, "sm_80": {64, 32, 164 << 10}, "sm_86": {48, 16, 100 << 10},
 	"sm_87": {48, 16, 164 << 10}, "sm_89": {48, 24, 100 << 10}, "sm_90": {64, 32, 228 << 10},
 	"sm_100": {64, 32, 228 << 10}, "sm_120": {48, 24, 100 << 10},
 }
 
-// ErrArchitecture says that an architecture is none whose multiprocessors are known.
+// ErrArchitecture is the error of an architecture whose multiprocessors are not known.
 var ErrArchitecture = errors.New("want sm_75, sm_80, sm_86, sm_87, sm_89, sm_90, sm_100 or sm_120")
 
-// Occupancy is how much of a multiprocessor a kernel fills.
+// Occupancy is the share of a multiprocessor that a kernel occupies.
 type Occupancy struct {
-	Warps, Of int    // of the most that it holds
-	Limit     string // what allows no more blocks: "warps", "blocks", "registers" or "shared memory"
+	Warps, Of int    // resident, of at most
+	Limit     string // what limits the blocks: "warps", "blocks", "registers" or "shared memory"
 }
 
-// OccupancyOn says how many warps of a kernel one multiprocessor of an architecture holds at once, in blocks
-// of so many threads with so much shared memory. A letter behind the architecture's number does not matter.
+// OccupancyOn returns how many warps of a kernel one multiprocessor of an architecture holds at once, in
+// blocks of so many threads with so much shared memory. A letter behind the architecture's number does not
+// matter.
 func OccupancyOn(arch string, threads, registers, sharedBytes int) (Occupancy, error) {
 	m, known := multiprocessors[strings.TrimRight(arch, "af")]
 	if !known || threads < 1 {

@@ -13,18 +13,18 @@ import (
 // Sanitizer is a sanitizer of the C++ compiler; "" is none.
 type Sanitizer string
 
-// The sanitizers that a program may be built with. AddressSanitizer comes with UndefinedBehaviorSanitizer.
+// The sanitizers that a program can be built with. AddressSanitizer comes with UndefinedBehaviorSanitizer.
 const (
 	AddressSanitizer Sanitizer = "address"
 	ThreadSanitizer  Sanitizer = "thread"
 )
 
-// Sanitizers lists them.
+// Sanitizers lists all sanitizers.
 var Sanitizers = []Sanitizer{AddressSanitizer, ThreadSanitizer}
 
-// Flags of programs under a sanitizer, which unwinds the stack by frame pointers. A program goes on after a
-// report. Kernels read eight halves as a float4, which nvcc permits. Which object a virtual function is
-// called of takes its library's help, and what is too short for an object AddressSanitizer tells better.
+// Flags of programs under a sanitizer, which unwinds the stack by frame pointers. A program continues after a
+// report. Kernels read eight halves as a float4, which nvcc permits. The vptr check needs its library's help,
+// and AddressSanitizer reports what is too short for an object better than object-size does.
 var (
 	sanitizedFlags = []string{
 		"-std=c++17", "-O1", "-gdwarf-4", "-pthread", "-ffp-contract=off", "-fno-strict-aliasing",
@@ -42,13 +42,13 @@ var (
 	}
 )
 
-// absentRuntime is what linkers say where the compiler's libraries for a sanitizer are not installed.
+// absentRuntime matches a linker's message that the compiler's libraries for a sanitizer are not installed.
 var absentRuntime = regexp.MustCompile(`cannot find \S*(?:lib|-l)(?:asan|ubsan|tsan)|` +
 	`libclang_rt\.(?:asan|ubsan|tsan)\S*: No such file|unrecognized argument to '-fsanitize=|` +
 	`unsupported option '-fsanitize=|sanitizer/\w+\.h\S* (?:file not found|No such file)`)
 
-// sanitizedProgram builds a program with a sanitizer, and an emulator that tells the sanitizer of its fibers.
-// Where the compiler has none the error is a *backend.Unavailable.
+// sanitizedProgram builds a program with a sanitizer, and an emulator that informs the sanitizer of its
+// fibers. If the compiler has none the error is a *backend.Unavailable.
 func (b *Builder) sanitizedProgram(ctx context.Context, set *sourceSet, flags []string, p ProgramSource) (
 	Program, error,
 ) {
@@ -66,7 +66,8 @@ func (b *Builder) sanitizedProgram(ctx context.Context, set *sourceSet, flags []
 	return program, b.withoutRuntime(p.Sanitizer, err)
 }
 
-// withoutRuntime says of a failed build whether the compiler lacks the sanitizer.
+// withoutRuntime turns the error of a failed build into a *backend.Unavailable if the compiler lacks the
+// sanitizer.
 func (b *Builder) withoutRuntime(s Sanitizer, err error) error {
 	var mistake *BuildError
 	if !errors.As(err, &mistake) || !absentRuntime.MatchString(mistake.Log) {
@@ -77,7 +78,7 @@ func (b *Builder) withoutRuntime(s Sanitizer, err error) error {
 		"compiler with CXX", b.Compiler.Path, b.Compiler.Version, s, b.runtimePackage())}
 }
 
-// runtimePackage is how Debian and Ubuntu install a compiler's sanitizers.
+// runtimePackage returns the command that installs a compiler's sanitizers on Debian and Ubuntu.
 func (b *Builder) runtimePackage() string {
 	if b.Compiler.Clang {
 		return "apt install libclang-rt-dev, or libclang-rt-19-dev for version 19"

@@ -2,8 +2,7 @@ package cuda
 
 import "testing"
 
-// TestRefusedRequest: what CUDA refuses to one kernel's launcher is not reported for the next kernel's
-// launch.
+// TestRefusedRequest: CUDA's refusal of one kernel's launcher is not reported for the next kernel's launch.
 func TestRefusedRequest(t *testing.T) {
 	t.Parallel()
 	e := newEmulated(t, "g++", "-O1")

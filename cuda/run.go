@@ -13,7 +13,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// run makes every launch of a case, until one ends otherwise than plainly.
+// run makes every launch of a case, until one does not return normally.
 func (s *server) run(r backend.RunArgs) (backend.RunReply, error) {
 	k, err := s.find(r)
 	if err != nil {
@@ -121,16 +121,17 @@ type launching struct {
 	kernel *kernel
 	args   backend.RunArgs
 	plan   backend.Launch
-	// of the same arguments on a Clocked device, whose inputs it gets; nil: they come from the shared memory
+	// a launching with the same arguments on a Clocked device, whose inputs this one copies; nil: they come
+	// from the shared memory
 	copyOf  *launching
 	call    *Call
 	inputs  []Buffer
-	outputs []Buffer // of zero size in place of an output that the kernel does not give
+	outputs []Buffer // of zero size for an output that the kernel does not give
 	all     []Buffer
 	bytes   int64
 }
 
-// run makes the launch. dirty says that the process can no longer be trusted.
+// run makes the launch. dirty reports that the process can no longer be trusted.
 func (l *launching) run() (reply backend.LaunchReply, dirty bool, err error) {
 	device := l.server.device
 	if arranged, can := device.(Arranged); can {
@@ -142,7 +143,7 @@ func (l *launching) run() (reply backend.LaunchReply, dirty bool, err error) {
 	l.call.say(l.args.Words)
 	defer l.call.free()
 	defer func() {
-		if !dirty { // a launch that was cut short may still hold its memory
+		if !dirty { // an aborted launch may still use its memory
 			l.release(&reply, &dirty)
 		}
 	}()
@@ -153,7 +154,7 @@ func (l *launching) run() (reply backend.LaunchReply, dirty bool, err error) {
 		return reply, false, err
 	}
 	if l.plan.Place == backend.PlaceExactEnd {
-		// its addresses are none that a caller has
+		// no caller has such addresses
 	} else if why, ok, err := l.call.accepts(); err != nil {
 		return reply, false, err
 	} else if !ok {
@@ -179,9 +180,8 @@ func (l *launching) run() (reply backend.LaunchReply, dirty bool, err error) {
 	return reply, false, err
 }
 
-// findThread makes a launch again of which is known that it wrote outside of a buffer, and not by which
-// thread: where nothing lies between a buffer and what nothing may touch, the write itself stops. The process
-// is not used for anything else afterwards.
+// findThread repeats a launch that wrote outside of a buffer, to find the thread: if inaccessible memory
+// follows the buffer directly, the write itself stops. The process is not used for anything else afterwards.
 func (l *launching) findThread(found *backend.LaunchReply) {
 	if _, can := l.server.device.(Arranged); !can {
 		return
@@ -199,7 +199,7 @@ func (l *launching) findThread(found *backend.LaunchReply) {
 	}
 }
 
-// alloc gives memory that release takes back.
+// alloc allocates memory that release frees.
 func (l *launching) alloc(name string, bytes int64) (Buffer, error) {
 	b, err := l.server.device.Alloc(name, bytes)
 	if err == nil {
@@ -209,7 +209,7 @@ func (l *launching) alloc(name string, bytes int64) (Buffer, error) {
 	return b, err
 }
 
-// prepare gives inputs their contents and outputs the poison.
+// prepare fills inputs with their contents and outputs with the poison.
 func (l *launching) prepare() error {
 	for i, t := range l.args.Inputs {
 		b, err := l.alloc(t.Name, t.Bytes)
@@ -266,11 +266,11 @@ func (l *launching) poison() error {
 	return nil
 }
 
-// workspaceFills are the bytes that fill a workspace, and with them every float: NaN, large numbers, numbers
+// workspaceFills gives the byte that fills a workspace; the floats are then NaN, large numbers, or numbers
 // near 1.
 var workspaceFills = map[string]byte{"a": 0xFF, "b": 0x7F, tensor.Ordinary: 0x3F}
 
-// prepareWorkspace gives the call the scratch memory that the kernel asks for.
+// prepareWorkspace allocates the scratch memory that the kernel asks for.
 func (l *launching) prepareWorkspace() error {
 	bytes, err := l.call.workspace()
 	if err != nil || bytes == 0 {
@@ -287,11 +287,11 @@ func (l *launching) prepareWorkspace() error {
 	return l.server.device.Fill(b, []byte{workspaceFills[l.plan.Poison]})
 }
 
-// pieceBytes is how much of an input is read back at a time: memory that is fresh for every launch costs more
-// than the copy.
+// pieceBytes is the size of the pieces in which an input is read back: fresh memory for every launch costs
+// more than the copy.
 const pieceBytes = 8 << 20
 
-// piece is memory of the server for so many bytes, at most pieceBytes: one of two.
+// piece returns one of two buffers of the server, of at most pieceBytes.
 func (s *server) piece(which int, bytes int64) []byte {
 	if int64(len(s.scratch[which])) < bytes {
 		s.scratch[which] = make([]byte, bytes)
@@ -299,8 +299,8 @@ func (s *server) piece(which int, bytes int64) []byte {
 	return s.scratch[which][:bytes]
 }
 
-// hashInputs gives the checksum of each input's storage after the launch. While one piece is added up the
-// next is read.
+// hashInputs returns the checksum of each input's storage after the launch. It hashes one piece while it
+// reads the next.
 func (l *launching) hashInputs() ([]uint32, error) {
 	sums := make([]uint32, len(l.inputs))
 	for i, b := range l.inputs {

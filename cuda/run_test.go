@@ -17,7 +17,7 @@ func (d memoryOf) CopyOut(to []byte, from Buffer) error {
 	return nil
 }
 
-// The checksum of an input is that of all its bytes, whatever pieces it is read back in.
+// The checksum of an input covers all its bytes, whatever the pieces.
 func TestHashInputs(t *testing.T) {
 	for _, bytes := range []int64{
 		0, 1, pieceBytes - 1, pieceBytes, pieceBytes + 1, 2*pieceBytes + 12345,

@@ -16,14 +16,14 @@ var (
 	nextOfRung  = regexp.MustCompile(`^//      +([^ ].*)$`)
 )
 
-// Rungs are the variants that the comment on top of an operator's file of kernels describes behind its
-// source, in its order. What it says of a variant in two places, a forward and a backward, is joined.
+// Rungs returns the variants that the comment at the top of an operator's file of kernels describes after its
+// source, in order. Descriptions of a variant in two places, a forward and a backward, are joined.
 func Rungs(files fs.FS, operator string) (all []Rung, err error) {
 	text, err := fs.ReadFile(files, "cuda/kernels/"+operator+".cu")
 	if err != nil {
 		return nil, fmt.Errorf("read the kernels of %s: %w", operator, err)
 	}
-	var open *Rung // that the line before belongs to
+	var open *Rung // of the previous line
 	begun := false
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimRight(line, "\r\n")

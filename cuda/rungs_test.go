@@ -5,8 +5,7 @@ import (
 	"testing/fstest"
 )
 
-// The rungs of a header are its lines behind the source that begin with a name, with what follows
-// them.
+// The rungs of a header are the lines after its source that begin with a name, with their continuations.
 func TestRungs(t *testing.T) {
 	files := fstest.MapFS{"cuda/kernels/made_up.cu": {Data: []byte(`// made_up: y = x
 //   mode   of the formula

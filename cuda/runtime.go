@@ -68,20 +68,20 @@ import (
 	"triad/internal/cudaerror"
 )
 
-// RuntimeName is what Device.Library calls the runtime library, which times calls and moves bytes:
-// cuda/runtime.
+// RuntimeName is the name of the runtime library, cuda/runtime, for Device.Library; it times calls and moves
+// bytes.
 const RuntimeName = "triad_runtime"
 
-// runtimeIn says whether sources hold the runtime library's.
+// runtimeIn reports whether sources hold the runtime library.
 func runtimeIn(sources fs.FS) bool {
 	_, err := fs.Stat(sources, kernelFile(RuntimeName))
 	return err == nil
 }
 
-// Clocked is a device whose launches can be timed. The emulator is none: its times mean nothing.
+// Clocked is a device whose launches can be timed. The emulator is not one: its times mean nothing.
 type Clocked interface {
 	Device
-	// Clock gives the device's clock. The error is that of Library.
+	// Clock returns the device's clock. The error is that of Library.
 	Clock(library string) (Clock, error)
 	// Copy copies a buffer to the start of another, on the device.
 	Copy(to, from Buffer) error
@@ -90,10 +90,10 @@ type Clocked interface {
 // Clock times calls on a device. It belongs to the thread of its device.
 type Clock interface {
 	Physics() (backend.DevicePhysics, error)
-	// Open makes a timer. What it times is launched on its stream. own are the calls of a user's file, nil
+	// Open makes a timer. What it times is launched on its stream. own has the calls of a user's file, nil
 	// for none.
 	Open(own *OwnCalls) (Timer, error)
-	// Ruler queues a piece of work that does nothing but move bytes.
+	// Ruler queues work that only moves bytes.
 	Ruler(name string, to, from Buffer, stream uintptr) error
 	// Differing counts the bytes that differ between two buffers of one length.
 	Differing(a, b Buffer) (int64, error)
@@ -105,23 +105,22 @@ type Timer interface {
 	// Launch queues a call on the timer's stream.
 	Launch(c *Call) Finding
 	Begin() error
-	// End gives how many pieces of work were captured, and how many of them are kernels, -1 where that is not
-	// known.
+	// End returns the numbers of captured nodes and of kernels among them, -1 if unknown.
 	End(keep bool) (nodes, kernels int64, err error)
-	// Kernels are those of the graph, each once.
+	// Kernels returns the kernels of the graph, each once.
 	Kernels() ([]backend.LaunchFact, error)
 	Settle(ns int64) error
 	Replay(n int) ([]float64, error)
 	Start() error
 	Stop() (float64, error)
-	// WatchKernels has Start and Stop time the kernels of a user's file alone, one by one.
+	// WatchKernels makes Start and Stop time only the kernels of a user's file, one by one.
 	WatchKernels() error
-	// PlainCache has no line of the L2 cache persist.
+	// PlainCache makes no line of the L2 cache persist.
 	PlainCache() error
 	Close()
 }
 
-// runtimeLibrary is the runtime library of a GPU as a Clock.
+// runtimeLibrary implements Clock with the runtime library of a GPU.
 type runtimeLibrary struct{ c *C.triad_runtime }
 
 // OpenRuntime loads the runtime library from a file.
@@ -150,7 +149,7 @@ func OpenRuntime(path string) (Clock, error) {
 	return r, nil
 }
 
-// runtimeError names what the runtime library returned. After some errors nothing works any more in this
+// runtimeError converts a result of the runtime library. After some errors nothing works any more in this
 // process.
 func runtimeError(doing string, code C.int) error {
 	switch n := int(code); {
@@ -175,7 +174,7 @@ func (r *runtimeLibrary) Physics() (backend.DevicePhysics, error) {
 	}, err
 }
 
-// rulerNumbers are those of runtime.h.
+// rulerNumbers maps rulers to the constants of runtime.h.
 var rulerNumbers = map[string]C.int32_t{
 	backend.RulerMemcpy: C.TRIAD_RULER_MEMCPY, backend.RulerCopy: C.TRIAD_RULER_COPY,
 	backend.RulerRead: C.TRIAD_RULER_READ, backend.RulerWrite: C.TRIAD_RULER_WRITE,
@@ -231,7 +230,7 @@ func (t *timer) End(keep bool) (int64, int64, error) {
 	return int64(nodes), int64(kernels), err
 }
 
-// mostKernels is how many different kernels of a call are told of.
+// mostKernels limits how many different kernels of a call are reported.
 const mostKernels = 8
 
 func (t *timer) Kernels() ([]backend.LaunchFact, error) {

@@ -43,8 +43,8 @@ func eachHopperLoop(t *testing.T, operator string, check func(kernel sass.Kernel
 }
 
 // TestHopperLoops: in kernels that the copy engine feeds, ptxas has not moved exponentials behind the wait
-// for the product that they are to run beside; and what 8-bit products are scaled by is multiplied and added
-// by one FFMA; and no loop with products waits for memory. The fast tier reads one operator.
+// for the product that should overlap them; scale factors of 8-bit products are multiplied and added by one
+// FFMA; and no loop with products waits for memory. The fast tier reads one operator.
 func TestHopperLoops(t *testing.T) {
 	for _, operator := range kernelNames(t) {
 		if !registers(t, operator, forHopper) {
@@ -58,11 +58,11 @@ func TestHopperLoops(t *testing.T) {
 	}
 }
 
-// loopsWanted is how many loops must have exponentials beside products, and how many must have 8-bit
-// products: with fewer, the test reads something else than it means to.
+// loopsWanted is the number of loops that must overlap exponentials with products, and of loops with 8-bit
+// products: with fewer, the test does not read what it means to.
 type loopsWanted struct{ exponentials, scaled int }
 
-// hopperLoops are the loops wanted of an operator, by its name. The operator's own test file enters them.
+// hopperLoops holds the wanted loops by operator. The operator's own test file enters them.
 var hopperLoops = map[string]loopsWanted{}
 
 func readsHopperLoops(t *testing.T, operator string) {

@@ -20,10 +20,10 @@ import (
 	"triad/internal/userfile"
 )
 
-// ServeCatalog serves a driver's requests with a device, the operators of the catalog and, where spec is a
-// path, the one that it describes: conn is the stream socket, memory the shared memory with all tensors. It
+// ServeCatalog serves a driver's requests with a device, the operators of the catalog and, if spec is a path,
+// the operator that it describes: conn is the stream socket, memory the shared memory with all tensors. It
 // returns after "bye", and after a reply that says that the process is no longer clean. When the driver
-// closes conn the process ends at once, with what it has started.
+// closes conn the process ends at once, with all that it started.
 func ServeCatalog(ctx context.Context, device Device, spec string, conn, memory *os.File) error {
 	own, err := ownSpec(spec)
 	if err != nil {
@@ -39,7 +39,7 @@ func ServeCatalog(ctx context.Context, device Device, spec string, conn, memory 
 	}, conn, memory)
 }
 
-// catalogSpec finds an operator of the catalog. Of an operator a worker knows what it is, never its truth.
+// catalogSpec finds an operator of the catalog. A worker knows an operator's spec, never its truth.
 func catalogSpec(name string) (*op.Spec, error) {
 	o, err := catalog.Get(name)
 	if err != nil {
@@ -48,7 +48,7 @@ func catalogSpec(name string) (*op.Spec, error) {
 	return o.Spec, nil
 }
 
-// ownSpec reads the spec of an operator that is not of the catalog; nil where there is none.
+// ownSpec reads the spec of an operator outside the catalog; nil if there is none.
 func ownSpec(path string) (*op.Spec, error) {
 	if path == "" {
 		return nil, nil
@@ -131,20 +131,20 @@ func reply(conn io.Writer, id int64, result any, failure error) error {
 type server struct {
 	device  Device
 	specs   func(string) (*op.Spec, error)
-	loaded  map[string]backend.LoadReply // by what the load request named: a library is opened once
+	loaded  map[string]backend.LoadReply // by the name in the request: a library is opened once
 	kernels map[string][]*kernel         // by operator and implementation
 	file    *os.File
 	memory  []byte
-	// handover is where the first library that is built goes; nil where nobody wants it, or has it.
+	// handover receives the first library that is built; nil if nobody wants it, or it was sent.
 	handover *os.File
-	unsealed error     // why the memory file of that library could still be written: nothing is loaded
+	unsealed error     // why the memory file could not be sealed: nothing is loaded
 	scratch  [2][]byte // see piece
 	clock    Clock     // nil until something is timed
-	others   []Buffer  // to, from: of the copy that a cold turn begins with
+	others   []Buffer  // to, from: of the copy that begins a turn with Others
 	arms     map[int64]*arm
 }
 
-// answer does what a request asks; end says that the worker ends after the reply.
+// answer serves a request; end reports that the worker ends after the reply.
 func (s *server) answer(ctx context.Context, r backend.Request) (result any, end bool, err error) {
 	if s.memory == nil && r.Do != backend.DoHello && r.Do != backend.DoBye {
 		return nil, false, fmt.Errorf("request %s before hello", r.Do)
@@ -176,7 +176,7 @@ func (s *server) hello(args backend.HelloArgs) (backend.HelloReply, error) {
 		Versions: s.device.Versions(), PID: os.Getpid(),
 	}
 	if s.memory != nil || args.Protocol != backend.Protocol {
-		return reply, nil // of two versions the driver says which to change
+		return reply, nil // the driver reports a mismatch of versions
 	}
 	info, err := s.file.Stat()
 	if err != nil || args.MemoryBytes < 1 || info.Size() < args.MemoryBytes {
@@ -197,8 +197,8 @@ func (s *server) unmap() {
 	}
 }
 
-// load builds and opens the library of an operator, or of the .cu that file names. What the sources or the
-// toolchain are to blame for is part of the reply.
+// load builds and opens the library of an operator, or of the .cu that file names. Failures of the sources or
+// the toolchain are part of the reply.
 func (s *server) load(ctx context.Context, file string) (backend.LoadReply, error) {
 	if reply, known := s.loaded[file]; known {
 		return reply, nil
@@ -237,7 +237,7 @@ func (s *server) load(ctx context.Context, file string) (backend.LoadReply, erro
 	}, nil
 }
 
-// open gives the kernels of a file. A library that cannot be loaded or registers nonsense is its author's
+// open returns the kernels of a file. A library that cannot be loaded or registers nonsense is its author's
 // mistake.
 func (s *server) open(ctx context.Context, file string) (Library, []*kernel, error) {
 	library, err := s.device.Library(ctx, file)
@@ -267,7 +267,7 @@ func (s *server) open(ctx context.Context, file string) (Library, []*kernel, err
 	return library, all, nil
 }
 
-// registered lists what the library of a file registers, and the one beside it.
+// registered lists the kernels of a file's library, including its synchronous part.
 func (s *server) registered(library Library) ([]*kernel, error) {
 	var all []*kernel
 	for _, path := range []string{library.Beside, library.Path} {
@@ -287,7 +287,7 @@ func (s *server) registered(library Library) ([]*kernel, error) {
 	return all, nil
 }
 
-// find gives the registration that a run asks for.
+// find returns the registration that a run asks for.
 func (s *server) find(r backend.RunArgs) (*kernel, error) {
 	for _, k := range s.kernels[r.Op+" "+r.Implementation] {
 		if k.Pass != r.Pass || r.Contract != "" && k.Contract != r.Contract {
@@ -303,7 +303,7 @@ func (s *server) find(r backend.RunArgs) (*kernel, error) {
 		r.Implementation, r.Pass, r.DType, r.Contract)
 }
 
-// storage is the part of the shared memory that a tensor lies in.
+// storage returns the part of the shared memory that holds a tensor.
 func (s *server) storage(r backend.TensorRef) ([]byte, error) {
 	if r.Offset < 0 || r.Bytes < 0 || r.Offset > int64(len(s.memory)) ||
 		r.Bytes > int64(len(s.memory))-r.Offset {

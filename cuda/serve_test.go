@@ -103,7 +103,7 @@ func TestEmptyTensor(t *testing.T) {
 	}
 }
 
-// TestPoisonShows: what a kernel does not write comes back as the poison of its launch.
+// TestPoisonShows: elements that a kernel does not write come back as the poison of its launch.
 func TestPoisonShows(t *testing.T) {
 	w := startWorker(t, true)
 	w.load("scale")
@@ -156,7 +156,7 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// TestRaceDiffersBetweenOrders: the missing barrier gives other bits in some order.
+// TestRaceDiffersBetweenOrders: a missing barrier gives other bits in some order.
 func TestRaceDiffersBetweenOrders(t *testing.T) {
 	w := startWorker(t, true)
 	w.load("scale")
@@ -174,7 +174,8 @@ func TestRaceDiffersBetweenOrders(t *testing.T) {
 	}
 }
 
-// TestFindings: kernels that do not return plainly end their worker, after a reply that says what they did.
+// TestFindings: kernels that do not return normally end their worker, after a reply that describes what they
+// did.
 func TestFindings(t *testing.T) {
 	for _, c := range []struct {
 		variant string
@@ -215,7 +216,7 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// A launch that CUDA refuses leaves the worker as it was.
+// A launch that CUDA refuses leaves the worker unchanged.
 func TestRefusedLaunchIsClean(t *testing.T) {
 	w := startWorker(t, false)
 	w.load("scale")
@@ -230,7 +231,7 @@ func TestRefusedLaunchIsClean(t *testing.T) {
 	}
 }
 
-// TestWorkerDies: a kernel that ends the process, or never ends, is for the driver to notice.
+// TestWorkerDies: the driver notices a kernel that ends the process, or never ends.
 func TestWorkerDies(t *testing.T) {
 	w := startWorker(t, false)
 	w.load("scale")
@@ -350,7 +351,7 @@ func TestNoCompilerIsUnavailable(t *testing.T) {
 	}
 }
 
-// TestSecondEmulatorIsRefused: kernels would run in the first one, in the order that it was told last.
+// TestSecondEmulatorIsRefused: kernels would run in the first one, in that one's last order.
 func TestSecondEmulatorIsRefused(t *testing.T) {
 	needCompiler(t)
 	first := NewEmulator(testSources(), testCache)
@@ -364,7 +365,8 @@ func TestSecondEmulatorIsRefused(t *testing.T) {
 	}
 }
 
-// cacheWithEmulator is a new cache that holds the emulator alone, copied since it takes seconds to compile.
+// cacheWithEmulator returns a new cache that holds only the emulator, copied since it takes seconds to
+// compile.
 func cacheWithEmulator(t *testing.T) string {
 	t.Helper()
 	b := Builder{Sources: testSources(), Cache: testCache, Compiler: needCompiler(t)}

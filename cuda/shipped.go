@@ -20,12 +20,12 @@ import (
 	"triad/internal/backend"
 )
 
-// ShippedArchitectures are those that the libraries beside the binary hold code for. Their PTX, that of
-// sm_80, runs on everything newer.
+// ShippedArchitectures lists the architectures for which the libraries next to the binary hold code. Their
+// PTX, that of sm_80, runs on everything newer.
 var ShippedArchitectures = []string{"sm_80", "sm_90a"}
 
-// GPULibraries gives the libraries of kernel files for one GPU: the shipped one where it was made from
-// exactly the sources that are asked for, else one that nvcc builds for this GPU.
+// GPULibraries provides the libraries of kernel files for one GPU: the shipped one if it was built from
+// exactly the requested sources, else one that nvcc builds for this GPU.
 type GPULibraries struct {
 	Sources      fs.FS
 	Cache        string
@@ -36,15 +36,15 @@ type GPULibraries struct {
 	compiler NVCC
 }
 
-// shipment is what lies beside a shipped library, <op>.json: what it was made from, and by what.
+// shipment is the record next to a shipped library, <op>.json: its sources and its build.
 type shipment struct {
 	Source string `json:"source"` // Library.Source
 	SHA256 string `json:"sha256"` // of the library
 	record
 }
 
-// Kernels gives the library of a kernel file, named as for Builder. The error is a *BuildError or a
-// *backend.Unavailable where the sources or the toolchain are to blame.
+// Kernels returns the library of a kernel file, named as for Builder. The error is a *BuildError or a
+// *backend.Unavailable if the sources or the toolchain are to blame.
 func (l *GPULibraries) Kernels(ctx context.Context, file string) (Library, error) {
 	library, why := l.shipped(file)
 	if why == nil {
@@ -62,7 +62,7 @@ func (l *GPULibraries) Kernels(ctx context.Context, file string) (Library, error
 	return b.Kernels(ctx, file)
 }
 
-// Fits says whether every kernel file of the sources has a shipped library for a GPU of this compute
+// Fits reports whether every kernel file of the sources has a shipped library for a GPU of this compute
 // capability, so that no nvcc is needed.
 func (l *GPULibraries) Fits() bool {
 	files, err := fs.Glob(l.Sources, "cuda/kernels/*.cu")
@@ -75,7 +75,7 @@ func (l *GPULibraries) Fits() bool {
 	})
 }
 
-// shipped gives the library beside the binary, or says why it cannot be used.
+// shipped returns the shipped library of a file; the error says why it cannot be used.
 func (l *GPULibraries) shipped(file string) (Library, error) {
 	if l.Shipped == "" || strings.HasSuffix(file, ".cu") {
 		return Library{}, errors.New("no library is shipped for it")
@@ -112,7 +112,7 @@ func (l *GPULibraries) shipped(file string) (Library, error) {
 	return Library{Path: name, Source: source, Facts: facts}, nil
 }
 
-// mine keeps what ptxas said of the code that this GPU runs.
+// mine keeps ptxas's figures for the code that this GPU runs.
 func (l *GPULibraries) mine(facts []backend.KernelFact) []backend.KernelFact {
 	arch := "sm_80"
 	if l.Major == 9 {
@@ -142,8 +142,8 @@ func (l *GPULibraries) builder(ctx context.Context) (*GPUBuilder, error) {
 	}, nil
 }
 
-// architecture is what nvcc calls this GPU. The letter gives what Hopper and its successors have of their
-// own.
+// architecture returns nvcc's name of this GPU. The letter gives the architecture-specific features of Hopper
+// and its successors.
 func (l *GPULibraries) architecture() string {
 	letter := ""
 	if l.Major >= 9 {
@@ -152,7 +152,8 @@ func (l *GPULibraries) architecture() string {
 	return fmt.Sprintf("sm_%d%d%s", l.Major, l.Minor, letter)
 }
 
-// oldestNVCC is the first major version of nvcc that knows this GPU and the formats that the kernels use.
+// oldestNVCC returns the first major version of nvcc that knows this GPU and the formats that the kernels
+// use.
 func (l *GPULibraries) oldestNVCC() int {
 	if l.Major >= 10 {
 		return 13
@@ -160,8 +161,8 @@ func (l *GPULibraries) oldestNVCC() int {
 	return 12
 }
 
-// Ship builds the libraries of the kernel files of the operators, of all without one, into a folder: what
-// lies beside the binary on a machine without nvcc.
+// Ship builds the libraries of the operators' kernel files, of all without operators, into a folder: the
+// folder next to the binary on a machine without nvcc.
 func Ship(ctx context.Context, sources fs.FS, cache string, compiler NVCC, folder string,
 	operators ...string,
 ) error {
@@ -193,8 +194,8 @@ func Ship(ctx context.Context, sources fs.FS, cache string, compiler NVCC, folde
 	return nil
 }
 
-// ship puts the library of one operator into a folder. What is read by others appears whole: it is renamed
-// into place.
+// ship puts the library of one operator into a folder. Readers see only whole files: each is renamed into
+// place.
 func (b *GPUBuilder) ship(ctx context.Context, name, folder string) error {
 	library, err := b.Kernels(ctx, name)
 	if err != nil {
@@ -225,8 +226,8 @@ func (b *GPUBuilder) ship(ctx context.Context, name, folder string) error {
 	return nil
 }
 
-// SourcesHash names the kernel files of a set of sources with all that they include: a worker and a driver
-// that carry the same agree.
+// SourcesHash hashes the kernel files of a set of sources with all that they include: a worker and a driver
+// with the same hash agree.
 func SourcesHash(sources fs.FS) string {
 	files := map[string][]byte{}
 	for _, folder := range []string{"cuda/kernels", "cuda/include", "cuda/runtime"} {

@@ -47,8 +47,7 @@ func shipping(t *testing.T) (fs.FS, string) {
 	return sources, folder
 }
 
-// A shipped library is used for exactly the sources that it was made from, on the GPUs that it holds code
-// for.
+// A shipped library is used for exactly the sources that it was built from, on the GPUs that it has code for.
 func TestShippedLibraryFits(t *testing.T) {
 	sources, folder := shipping(t)
 	for _, c := range []struct{ major, minor, registers int }{
@@ -75,7 +74,7 @@ func TestShippedLibraryFits(t *testing.T) {
 	}
 }
 
-// Anything else is not used, and where nvcc is missing too a sentence says both.
+// Any other library is not used; if nvcc is missing too, a sentence says both.
 func TestShippedLibraryDoesNotFit(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -139,7 +138,7 @@ func withoutNVCC(t *testing.T) {
 	t.Cleanup(func() { toolkits = usual })
 }
 
-// An nvcc that does not know the GPU is refused with both versions.
+// An nvcc that does not know the GPU is refused; the error has both versions.
 func TestOldNVCC(t *testing.T) {
 	withoutNVCC(t)
 	home := t.TempDir()
@@ -160,7 +159,7 @@ func TestOldNVCC(t *testing.T) {
 	}
 }
 
-// Code for an architecture with a letter runs on no other: the PTX is that of the last one without.
+// Code for an architecture with a letter runs on no other: the PTX is that of the last one without a letter.
 func TestPTXIsPortable(t *testing.T) {
 	flags := strings.Join((&GPUBuilder{Architectures: ShippedArchitectures}).flags(), " ")
 	for _, want := range []string{"arch=compute_80,code=[sm_80,compute_80]", "arch=compute_90a,code=sm_90a"} {
@@ -175,7 +174,7 @@ func TestPTXIsPortable(t *testing.T) {
 	}
 }
 
-// Of the operators that are asked for, each must be there.
+// Each requested operator must exist.
 func TestShipOfWhatIsNotThere(t *testing.T) {
 	sources, _ := shipping(t)
 	err := Ship(t.Context(), sources, t.TempDir(), NVCC{}, t.TempDir(), "scales")

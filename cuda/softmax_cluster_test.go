@@ -10,19 +10,19 @@ import (
 	"triad/internal/op"
 )
 
-// clusterOperator is the operator whose rows lie in clusters. Its library is built in every run.
+// clusterOperator is the operator with rows in clusters. Its library is built in every run.
 const clusterOperator = "softmax"
 
-// clusterProgram compiles softmax_cluster.cu with the kernel changed by one edit, "" for none. The next one
-// replaces it.
+// clusterProgram compiles softmax_cluster.cu with the kernel changed by one edit, "" for none. The next call
+// replaces the program.
 func clusterProgram(t *testing.T, e *emulated, from, to string) string {
 	t.Helper()
 	return e.buildWithKernels(t, "softmax_cluster.cu", editedKernels(t, "softmax", "cluster.cuh", from, to))
 }
 
 // TestSoftmaxCluster: rows spread over clusters of 2 to 16 blocks have the formula's values in every order;
-// sums that are merged before they came, that are sent to a block that has not started, and that lie where
-// another block's belong show.
+// sums that are merged before they arrive, sent to a block that has not started, or placed where another
+// block's belong, show.
 func TestSoftmaxCluster(t *testing.T) {
 	t.Parallel()
 	t.Run("right", func(t *testing.T) {
@@ -52,8 +52,8 @@ func TestSoftmaxCluster(t *testing.T) {
 	}
 }
 
-// TestSoftmaxClusterRaces: an inbox orders what was sent before what waits for it; without the wait
-// ThreadSanitizer tells.
+// TestSoftmaxClusterRaces: an inbox orders a send before the wait for it; without the wait ThreadSanitizer
+// reports a race.
 func TestSoftmaxClusterRaces(t *testing.T) {
 	need.Covers(t, "", kernelInputs(clusterOperator)...)
 	t.Parallel()
@@ -68,8 +68,8 @@ func TestSoftmaxClusterRaces(t *testing.T) {
 	}
 }
 
-// TestSoftmaxClusterRows: a grid has 2^31 - 1 blocks, and a cluster up to 16 of them; a row more than fits is
-// refused with a sentence.
+// TestSoftmaxClusterRows: a grid has 2^31 - 1 blocks, and a cluster up to 16 of them; one row more than fits
+// is refused with a sentence.
 func TestSoftmaxClusterRows(t *testing.T) {
 	needCompiler(t)
 	_, kernels, err := (&server{
@@ -104,7 +104,7 @@ func TestSoftmaxClusterRows(t *testing.T) {
 	}
 }
 
-// acceptsSomewhere asks a kernel whether it takes tensors that are nowhere.
+// acceptsSomewhere asks a kernel whether it takes tensors without memory.
 func acceptsSomewhere(k *kernel, in, out []backend.TensorRef) (string, bool, error) {
 	call := newCall(k, nil, in, out)
 	defer call.free()

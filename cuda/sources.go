@@ -16,19 +16,18 @@ import (
 	"triad/internal/userfile"
 )
 
-// sourceSet is a kernel file with all that it includes by quotes, each under the path that it gets in a build
-// folder.
+// sourceSet is a kernel file with all that it includes by quotes, each under its path in a build folder.
 type sourceSet struct {
 	main  string // the path of the kernel file in the build folder
 	name  string // the kernel file as messages name it
 	home  string // the folder of a kernel file on disk, "" for an embedded one
 	files map[string]sourceFile
-	// further files that are compiled by themselves, as paths in the build folder
+	// further files that are compiled separately, as paths in the build folder
 	beside []string
 	search []string // folders in which includes are looked for, below the build folder
 }
 
-// kernelSearch are the folders from which kernel files include what is triad's.
+// kernelSearch lists the folders from which kernel files include triad's headers.
 var kernelSearch = []string{"cuda", "cuda/include"}
 
 // sourceFile is one file of a set: its text and the name that messages use.
@@ -37,7 +36,7 @@ type sourceFile struct {
 	text []byte
 }
 
-// mostHeaderBytes is how large a file may be that is compiled: some hold the data of a test.
+// mostHeaderBytes is the size limit of a compiled file: some hold the data of a test.
 const mostHeaderBytes = 64 << 20
 
 // onDisk is the folder of a build folder under which files from outside the embedded tree keep their absolute
@@ -61,13 +60,13 @@ func gather(embedded fs.FS, name string) (*sourceSet, error) {
 		return nil, fmt.Errorf("read kernel file %s: %w", name, err)
 	}
 	set.files[set.main] = sourceFile{set.name, text}
-	flags, _ := set.flags() // who builds the set says what is wrong with them
+	flags, _ := set.flags() // the builder of the set reports their errors
 	set.search = append(HeaderFolders(flags), kernelSearch...)
 	return set, set.follow(embedded, set.main, text)
 }
 
-// follow adds what a file includes. A file that cannot be read may lie behind an #if: the compiler will say.
-// A device or a pipe is refused, since reading one may never end: the error is a *BuildError.
+// follow adds the includes of a file. An unreadable file may lie behind an #if: the compiler will report it.
+// A device or a pipe is refused with a *BuildError, since reading one may never end.
 func (s *sourceSet) follow(embedded fs.FS, from string, text []byte) error {
 	for _, include := range rewrite.Includes(text) {
 		folders := s.search
@@ -83,7 +82,7 @@ func (s *sourceSet) follow(embedded fs.FS, from string, text []byte) error {
 				at = path.Join(onDisk, include.Name)
 			}
 			if !include.Quoted && !strings.HasPrefix(at, onDisk+"/") {
-				continue // the compiler finds what is triad's
+				continue // the compiler finds triad's headers
 			}
 			if strings.HasPrefix(at, "../") {
 				continue
@@ -125,7 +124,7 @@ func (s *sourceSet) read(embedded fs.FS, at string) ([]byte, error) {
 	return fs.ReadFile(embedded, at)
 }
 
-// rewritten is the set as the emulator's compiler gets it. The error is a *BuildError.
+// rewritten returns the set as the emulator's compiler gets it. The error is a *BuildError.
 func (s *sourceSet) rewritten() (map[string][]byte, []rewrite.Note, error) {
 	out := map[string][]byte{}
 	var notes []rewrite.Note
@@ -149,8 +148,8 @@ func (s *sourceSet) rewritten() (map[string][]byte, []rewrite.Note, error) {
 	return out, notes, nil
 }
 
-// asynchronousHeaders are those of instructions that run beside the thread that asks for them: triad's own,
-// and CUDA's.
+// asynchronousHeaders and asynchronousCUDA list triad's and CUDA's headers of instructions that run
+// asynchronously to their thread.
 var (
 	asynchronousHeaders = []string{
 		"cuda/include/hopper/async_copy.cuh", "cuda/include/hopper/barrier.cuh",
@@ -162,7 +161,7 @@ var (
 	}
 )
 
-// asynchronous says whether the set includes instructions that run beside the thread that asks for them.
+// asynchronous reports whether the set includes instructions that run asynchronously to their thread.
 func (s *sourceSet) asynchronous() bool {
 	for at, file := range s.files {
 		if slices.Contains(asynchronousHeaders, at) {
@@ -177,12 +176,12 @@ func (s *sourceSet) asynchronous() bool {
 	return false
 }
 
-// several matches the types of which an access takes several elements at once, and casts to such.
+// several matches types that hold several elements, and casts and alignments that suggest such accesses.
 var several = regexp.MustCompile(
 	`\b\w*(?:char|short|int|long|float|double|half|bfloat16)[234]\b|` +
 		`\balignas\b|__align__|\baligned\(|\breinterpret_cast\b`)
 
-// takesSeveral says whether a file of the user's own may take several elements at once.
+// takesSeveral reports whether a user's file may access several elements at once.
 func (s *sourceSet) takesSeveral() bool {
 	if _, own := s.files[ownCall]; !own {
 		return false
@@ -195,7 +194,7 @@ func (s *sourceSet) takesSeveral() bool {
 	return false
 }
 
-// plain is the set as nvcc gets it.
+// plain returns the set as nvcc gets it.
 func (s *sourceSet) plain() map[string][]byte {
 	out := map[string][]byte{}
 	for at, file := range s.files {
@@ -214,8 +213,8 @@ func (s *sourceSet) order() []string {
 	return all
 }
 
-// hash names the contents of a kernel file, its includes and the flags it is compiled with. Where the files
-// lie does not count.
+// hash hashes the contents of a kernel file, its includes and the flags it is compiled with. The places of
+// the files do not count.
 func (s *sourceSet) hash(flags []string) string {
 	h := sha256.New()
 	write := func(part []byte) { fmt.Fprintf(h, "%d:", len(part)); h.Write(part) }

@@ -13,11 +13,12 @@ import (
 	"triad/internal/userfile"
 )
 
-// specFolder is where a kernel file finds the header of its operator's spec: #include "spec/<op>.cuh".
+// specFolder is the folder from which a kernel file includes the header of its operator's spec: #include
+// "spec/<op>.cuh".
 const specFolder = "cuda/include/spec/"
 
-// specHeaderAt gives the header for a path in specFolder; ok is false where the path is another, or names no
-// operator. The spec is that in the folder of a kernel file on disk, else that of the catalog.
+// specHeaderAt returns the header for a path in specFolder; ok is false for any other path, and for an
+// unknown operator. The spec is that in the folder of a kernel file on disk, else that of the catalog.
 func specHeaderAt(at, home string) (text []byte, ok bool) {
 	name, inside := strings.CutPrefix(at, specFolder)
 	if !inside || path.Ext(name) != ".cuh" || strings.Contains(name, "/") {
@@ -34,7 +35,7 @@ func specHeaderAt(at, home string) (text []byte, ok bool) {
 	return []byte(specHeader(spec)), true
 }
 
-// specBeside reads the spec of an operator in a folder of its own; nil where there is none.
+// specBeside reads the spec of an operator in a folder of its own; nil if there is none.
 func specBeside(folder, name string) (*op.Spec, error) {
 	file := filepath.Join(folder, name+".toml")
 	text, err := userfile.Read(file)
@@ -47,8 +48,8 @@ func specBeside(folder, name string) (*op.Spec, error) {
 	return op.Load(file, text)
 }
 
-// specHeader writes what cuda/include/spec.cuh describes: for each pass of an operator the names of its
-// tensors and their sizes, and a function that proves a call.
+// specHeader generates what cuda/include/spec.cuh describes: for each pass of an operator the names of its
+// tensors and their sizes, and a function that checks a call.
 func specHeader(spec *op.Spec) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "// Written by triad from %s.toml; spec.cuh explains it.\n#include \"spec.cuh\"\n\n"+
@@ -62,13 +63,13 @@ func specHeader(spec *op.Spec) string {
 	return out.String()
 }
 
-// specWriter writes one pass.
+// specWriter generates one pass.
 type specWriter struct {
 	spec            *op.Spec
 	pass            op.Pass
 	inputs, outputs []op.TensorSpec
 	out             *strings.Builder
-	bound           []string // dims that the tensors of the pass show
+	bound           []string // dims shown by the tensors of the pass
 }
 
 func (w *specWriter) linef(format string, a ...any) { fmt.Fprintf(w.out, format+"\n", a...) }
@@ -107,7 +108,7 @@ func (w *specWriter) write() {
 	w.linef("}, %s_fits);", name)
 }
 
-// namedSizes is rank and sizes of a SpecTensor.
+// namedSizes formats the rank and the sizes of a SpecTensor.
 func namedSizes(t op.TensorSpec) string {
 	attribute, choices := t.Sizes()
 	if attribute != "" {
@@ -120,8 +121,8 @@ func namedSizes(t op.TensorSpec) string {
 	return fmt.Sprintf("%d, {%s}", len(sizes), strings.Join(sizes, ", "))
 }
 
-// each visits the tensors of the pass, and what they are called in the code. Of an output that a kernel does
-// not give nothing is asked.
+// each visits the tensors of the pass, with their expressions in the code. Outputs that a kernel does not
+// give are not checked.
 func (w *specWriter) each(f func(t op.TensorSpec, at string)) {
 	for i, t := range w.inputs {
 		f(t, fmt.Sprintf("call->in[%d]", i))
@@ -134,7 +135,7 @@ func (w *specWriter) each(f func(t op.TensorSpec, at string)) {
 	}
 }
 
-// attributes declares those that sizes and conditions may use.
+// attributes declares the attributes that sizes and conditions may use.
 func (w *specWriter) attributes() {
 	for i, a := range w.spec.Attributes {
 		if a.Type == "float" {
@@ -149,7 +150,7 @@ func (w *specWriter) attributes() {
 	}
 }
 
-// dims declares each dim by the first tensor that shows it; an optional output may not be there.
+// dims declares each dim from the first tensor that shows it; an optional output may be missing.
 func (w *specWriter) dims() {
 	for _, d := range w.spec.Dims {
 		at := w.shownBy(d.Name)
@@ -165,7 +166,7 @@ func (w *specWriter) dims() {
 	}
 }
 
-// shownBy is the code that reads a dim from a tensor of a call.
+// shownBy returns the code that reads a dim from a tensor of a call.
 func (w *specWriter) shownBy(dim string) string {
 	shown, ok := op.ShownBy(dim, w.inputs, w.outputs)
 	if !ok {
@@ -179,7 +180,7 @@ func (w *specWriter) shownBy(dim string) string {
 	return at
 }
 
-// known says whether an expression uses nothing but what is declared.
+// known reports whether an expression uses only declared names.
 func (w *specWriter) known(e op.Expression) bool {
 	for _, name := range e.Names() {
 		if !slices.Contains(w.bound, name) && w.attribute(name).Type == "" ||
@@ -190,7 +191,7 @@ func (w *specWriter) known(e op.Expression) bool {
 	return true
 }
 
-// attribute is the declaration of an attribute; its zero value where there is none of the name.
+// attribute returns the declaration of an attribute; its zero value if no attribute has the name.
 func (w *specWriter) attribute(name string) op.AttributeSpec {
 	for _, a := range w.spec.Attributes {
 		if a.Name == name {
@@ -200,7 +201,7 @@ func (w *specWriter) attribute(name string) op.AttributeSpec {
 	return op.AttributeSpec{}
 }
 
-// sizes compares the shape of a tensor with its expressions.
+// sizes generates the comparison of a tensor's shape with its expressions.
 func (w *specWriter) sizes(t op.TensorSpec, at string) {
 	attribute, choices := t.Sizes()
 	if attribute == "" {
@@ -223,8 +224,8 @@ func (w *specWriter) shape(t op.TensorSpec, at string, sizes []op.Expression) {
 	}
 }
 
-// dtypes compares each tensor with what it is declared as: a dtype of its own, that of an attribute, or a
-// part of the case's dtype, whose first tensor decides what the others must be.
+// dtypes generates the check of each tensor's dtype against its declaration: a fixed dtype, that of an
+// attribute, or a part of the case's dtype, where the first tensor determines the others.
 func (w *specWriter) dtypes() {
 	first := map[string]string{} // of the case's dtype, by part
 	w.each(func(t op.TensorSpec, at string) {
@@ -256,7 +257,7 @@ func (w *specWriter) dtypes() {
 			}
 		}
 		if len(both) == 0 {
-			return // every tensor has a dtype of its own
+			return // every tensor has its own dtype
 		}
 		slices.Sort(both)
 		taken = append(taken, "("+strings.Join(both, " && ")+")")
@@ -276,7 +277,7 @@ func (w *specWriter) dtypeOfAttribute(t op.TensorSpec, at, attribute string) {
 	}
 }
 
-// values and arguments show the sizes that a condition is about: "head_dim = %lld", and the number.
+// values and arguments format the sizes in a condition: "head_dim = %lld", and the number.
 func (w *specWriter) values(e op.Expression) string {
 	var parts []string
 	for _, name := range e.Names() {

@@ -52,7 +52,7 @@ func wgmmaOperands() string {
 	return b.String()
 }
 
-// list writes a macro of so many entries, some in a line, each line between quotes and, but for the last one,
+// list writes a macro of so many entries, some on a line, each line between quotes and, except the last one,
 // with a separator at its end.
 func list(b *strings.Builder, name string, entries, inLine int, quote, separator string,
 	entry func(i int) string,

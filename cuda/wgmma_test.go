@@ -22,8 +22,8 @@ func TestWgmmaTileOnAModel(t *testing.T) {
 	}
 }
 
-// TestFp8Accumulators: what the tensor-core fp8 product does with its accumulators is scaled and written
-// right, element by element.
+// TestFp8Accumulators: the tensor-core fp8 product scales and writes its accumulators correctly, element by
+// element.
 func TestFp8Accumulators(t *testing.T) {
 	t.Parallel()
 	e := newEmulated(t, "g++", "-O1")

@@ -23,8 +23,8 @@ import (
 	"triad/internal/op"
 )
 
-// testCache is where triad itself keeps what it builds: what it has, by content, needs no second build. A
-// process loads one emulator, so every device in this one shares it.
+// testCache is triad's own build cache: content that it holds needs no second build. A process loads one
+// emulator, so every device in this one shares it.
 var testCache string
 
 // TestMain is also the worker that the tests start: with TRIAD_TEST_WORKER set to a cache folder it serves
@@ -76,7 +76,7 @@ func testSpec(name string) (*op.Spec, error) {
 	}, nil
 }
 
-// testSources are the embedded sources with the test's kernel beside the real ones.
+// testSources returns the embedded sources with the test's kernel in addition to the real ones.
 func testSources() fs.FS { return withKernel{triad.Files} }
 
 type withKernel struct{ fs.FS }
@@ -96,13 +96,13 @@ type worker struct {
 	memory  *os.File
 	id      int64
 	hello   backend.HelloReply
-	process *exec.Cmd  // nil for one in this process
-	ended   chan error // what Serve returned, or the process
+	process *exec.Cmd  // nil for a worker in this process
+	ended   chan error // the result of Serve, or of the process
 }
 
 const testMemory = 1 << 20
 
-// startWorker starts a worker, in this process or in one of its own, and greets it.
+// startWorker starts a worker, in this process or in another, and greets it.
 func startWorker(t *testing.T, inProcess bool) *worker {
 	t.Helper()
 	var device Device // nil: the worker is a process of its own
@@ -118,7 +118,7 @@ func startWorker(t *testing.T, inProcess bool) *worker {
 	return w
 }
 
-// startWorkerOn starts a worker on a device in this process, or in a process of its own, and greets it.
+// startWorkerOn starts a worker on a device in this process, or in another process, and greets it.
 func startWorkerOn(t *testing.T, device Device) *worker {
 	t.Helper()
 	needCompiler(t)
@@ -231,7 +231,7 @@ func (w *worker) load(name string) (reply backend.LoadReply) {
 	return reply
 }
 
-// scale asks for y = 2x with n elements; n outputs start at the second page of the memory. Each launch has
+// scale requests y = 2x with n elements; n outputs start at the second page of the memory. Each launch has
 // its own outputs.
 func (w *worker) scale(variant string, n int, outputs []string, launches ...backend.Launch) backend.RunArgs {
 	w.t.Helper()

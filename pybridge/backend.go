@@ -17,10 +17,10 @@ import (
 	"triad/internal/worker"
 )
 
-// Backend is the adapter for Triton and PyTorch. The rows of Triton and those of PyTorch run in two
-// processes, side by side; on a GPU torch.compile's have a third: while they compile, the others of torch go
-// on. Where the caller sets Spread, what is judged is compiled in so many processes. cacheDir holds the
-// unpacked Python files and the caches of Triton and Inductor.
+// Backend returns the adapter for Triton and PyTorch. The rows of Triton and those of PyTorch run in two
+// parallel processes; on a GPU torch.compile's have a third: while they compile, the others of torch go on.
+// If the caller sets Spread, judged rows are compiled in so many processes. cacheDir holds the unpacked
+// Python files and the caches of Triton and Inductor.
 func Backend(e *Environment, cacheDir string, options worker.Options) *worker.Adapter {
 	if options.Limits == (worker.Limits{}) {
 		options.Limits = worker.DefaultLimits
@@ -67,13 +67,13 @@ func family(implementation string) string {
 	return name
 }
 
-// peersSlot is the process of the rows of public kernels.
+// peersSlot is the slot of the peers' rows.
 const peersSlot = "peers"
 
-// compileSlot is how the rows begin that torch.compile makes, and the process that they run in.
+// compileSlot is the prefix of the rows of torch.compile, and the slot that they run in.
 const compileSlot = "torch/compile"
 
-// TruthBackend is the adapter for the second truth: a process that runs no candidate.
+// TruthBackend returns the adapter of the second truth: a process that runs no candidate.
 func TruthBackend(e *Environment, cacheDir string, options worker.Options) *worker.Adapter {
 	return &worker.Adapter{
 		BackendName: "truth",
@@ -89,7 +89,7 @@ func TruthBackend(e *Environment, cacheDir string, options worker.Options) *work
 	}
 }
 
-// scriptAt is where the script stands among the arguments of a command.
+// scriptAt is the index of the script in the arguments of a command.
 const scriptAt = 3
 
 func (e *Environment) command(i Interpreter, cacheDir, script string) (worker.Command, error) {
@@ -107,8 +107,8 @@ func (e *Environment) command(i Interpreter, cacheDir, script string) (worker.Co
 		"TORCHINDUCTOR_CACHE_DIR="+filepath.Join(cacheDir, "inductor"),
 		// Inductor's probe of the vector unit compiles for a minute and gains nothing here
 		"TORCHINDUCTOR_VEC_ISA_OK=0",
-		// NumPy multiplies the tiles of the interpreter, which are small: threads of its own cost a third
-		// of a run in waiting for each other
+		// NumPy multiplies the tiles of the interpreter, which are small: its threads would cost a third of a
+		// run waiting for each other
 		"OPENBLAS_NUM_THREADS=1",
 		"PYTHONNOUSERSITE=1")
 	if peers := e.HavePeers(i); peers != "" {
@@ -120,7 +120,7 @@ func (e *Environment) command(i Interpreter, cacheDir, script string) (worker.Co
 		// else each of our processes starts others that import torch to compile for it
 		env = append(env, "TORCHINDUCTOR_COMPILE_THREADS=1")
 	} else if e.getenv()("OMP_NUM_THREADS") == "" {
-		// what is judged on a CPU is small: torch's threads spend most of a run in waiting for each other
+		// cases judged on a CPU are small: torch's threads spend most of a run waiting for each other
 		env = append(env, "OMP_NUM_THREADS=1")
 	}
 	return worker.Command{Path: i.Path, Env: env, Args: []string{
@@ -129,8 +129,8 @@ func (e *Environment) command(i Interpreter, cacheDir, script string) (worker.Co
 	}}, nil
 }
 
-// inherited is what a worker sees of our environment: what compilers, loaders and locales need, and nothing
-// of the user's secrets.
+// inherited returns the part of our environment that a worker sees: what compilers, loaders and locales need,
+// and none of the user's secrets.
 func inherited(getenv func(string) string) []string {
 	var env []string
 	for _, name := range []string{
@@ -164,7 +164,7 @@ func unpack(files fs.FS, cacheDir string) (string, error) {
 	if holds(root, content) {
 		return root, nil
 	}
-	// A kernel may have written into it: what is there runs with the next worker, and judges the next kernel.
+	// A kernel may have written into it: its contents run in the next worker, and judge the next kernel.
 	if err := errors.Join(os.RemoveAll(root), os.MkdirAll(cacheDir, 0o755)); err != nil {
 		return "", backend.UnusableCache("Python files", cacheDir, err)
 	}
@@ -183,13 +183,13 @@ func unpack(files fs.FS, cacheDir string) (string, error) {
 		}
 	}
 	if err := os.Rename(partial, root); err != nil && !holds(root, content) {
-		// where it exists another process was first, with the same content
+		// if it exists, another process was first, with the same content
 		return "", backend.UnusableCache("Python files", cacheDir, err)
 	}
 	return root, nil
 }
 
-// holds says whether a folder has every file with its content.
+// holds reports whether a folder has every file with its content.
 func holds(root string, content map[string][]byte) bool {
 	for name, want := range content {
 		have, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))

@@ -45,7 +45,7 @@ func TestWorkerConforms(t *testing.T) {
 	})
 }
 
-// withOperator are the embedded files with one more operator file, that in testdata.
+// withOperator returns the embedded files with one more operator file, that in testdata.
 func withOperator(t *testing.T, name string) fstest.MapFS {
 	t.Helper()
 	names, err := pythonFiles(triad.Files)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// CUDALibraries are the folders of NVIDIA's libraries, cuBLAS among them, that torch brings in the
-// environment of the interpreter that Find chooses; none where there is none.
+// CUDALibraries returns the folders of NVIDIA's libraries, including cuBLAS, that torch brings in the
+// environment of the interpreter that Find chooses; none if Find finds no interpreter.
 func (e *Environment) CUDALibraries(ctx context.Context) []string {
 	i, err := e.Find(ctx)
 	if err != nil {

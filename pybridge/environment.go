@@ -40,18 +40,18 @@ var (
 	nvccParcel = parcel{"the CUDA compiler", "requirements-cuda.txt", "nvcc-", 180_000_000, 320_000_000}
 )
 
-// Environment finds the Python that the workers run in, and makes a private one where none fits.
+// Environment finds the Python that the workers run in, and makes a private one if none fits.
 type Environment struct {
 	Files   fs.FS  // requirements.txt, pybridge/*.py, triton/*.py
 	DataDir string // holds the private environment: DataDir/python-<hash of requirements.txt>
 	Offline bool   // never fetch
-	Look    bool   // find what is here and make nothing, although nobody forbids it
+	Look    bool   // find existing environments and make none, although that is not forbidden
 	GPU     bool
-	// Consent is asked before anything is fetched, with a sentence that says what, how much and where. Nil:
-	// yes.
+	// Consent is asked before anything is fetched, with a sentence that says what, how much and where to.
+	// Nil: yes.
 	Consent func(ctx context.Context, question string) bool
-	// Interruptible gives a context that also ends what is fetched, and what ends its use; nil: ctx alone
-	// ends it.
+	// Interruptible returns a context that may also end a fetch, and a function that ends its use; nil: only
+	// ctx ends it.
 	Interruptible func(ctx context.Context) (context.Context, func())
 	Log           io.Writer // progress for a person
 	Getenv        func(string) string
@@ -60,7 +60,7 @@ type Environment struct {
 }
 
 // Find returns an interpreter that fits, without making or fetching anything. It returns a
-// *backend.Unavailable where there is none.
+// *backend.Unavailable if there is none.
 func (e *Environment) Find(ctx context.Context) (Interpreter, error) {
 	getenv := e.getenv()
 	if path := getenv("TRIAD_PYTHON"); path != "" {
@@ -108,8 +108,8 @@ func (e *Environment) Find(ctx context.Context) (Interpreter, error) {
 		strings.Join(misfits, "; ") + "; triad setup makes one"}
 }
 
-// likely is the Python that Find most likely gives, told without asking any: the one that is named, or the
-// private one, which was made because no other fitted. "" where there is neither.
+// likely returns the Python that Find most likely returns, without probing any: the one that is named, or the
+// private one, which was made because no other fitted; "" if there is neither.
 func (e *Environment) likely() string {
 	if path := e.getenv()("TRIAD_PYTHON"); path != "" {
 		return path
@@ -122,8 +122,8 @@ func (e *Environment) likely() string {
 	return path
 }
 
-// Ensure is Find, and makes the private environment where nothing fits. Two at once wait for each other and
-// do the work once.
+// Ensure is Find, and makes the private environment if nothing fits. Two concurrent processes wait for each
+// other and do the work once.
 func (e *Environment) Ensure(ctx context.Context) (Interpreter, error) {
 	i, err := e.Find(ctx)
 	var missing *backend.Unavailable
@@ -149,8 +149,8 @@ func (e *Environment) pythonWhole(ctx context.Context, dir string) bool {
 	return err == nil && i.misfit(e.GPU) == ""
 }
 
-// NVCC returns the path of the nvcc of requirements-cuda.txt in an environment of its own, and makes that
-// where it is missing and fetch says so.
+// NVCC returns the path of the nvcc of requirements-cuda.txt in an environment of its own, and makes it if it
+// is missing and fetch is set.
 func (e *Environment) NVCC(ctx context.Context, fetch bool) (string, error) {
 	dir, err := e.dir(nvccParcel)
 	if err != nil {
@@ -170,10 +170,10 @@ func (e *Environment) NVCC(ctx context.Context, fetch bool) (string, error) {
 	return nvccIn(dir), nil
 }
 
-// NVCCFolder is the environment that NVCC makes, whether it is there or not.
+// NVCCFolder returns the folder of the environment that NVCC makes, whether it exists or not.
 func (e *Environment) NVCCFolder() (string, error) { return e.dir(nvccParcel) }
 
-// nvccIn is the path of the compiler inside an environment, "" where it is not there.
+// nvccIn returns the path of the compiler inside an environment, "" if it is not there.
 func nvccIn(dir string) string {
 	found, _ := filepath.Glob(filepath.Join(dir, "lib", "python3*", "site-packages", "nvidia", "cu13",
 		"bin", "nvcc"))
@@ -183,8 +183,7 @@ func nvccIn(dir string) string {
 	return found[0]
 }
 
-// provide asks for consent and makes a parcel's environment. What stands in its way is a
-// *backend.Unavailable.
+// provide asks for consent and makes a parcel's environment. A failure is a *backend.Unavailable.
 func (e *Environment) provide(ctx context.Context, p parcel, question string, whole func(context.Context,
 	string) bool,
 ) error {
@@ -206,16 +205,16 @@ func (e *Environment) provide(ctx context.Context, p parcel, question string, wh
 	})
 }
 
-// fetching is how a parcel is asked for and installed.
+// fetching holds how to ask for a parcel and install it.
 type fetching struct {
-	question string // "": none is asked
-	declined string // what to do where the answer is no
+	question string // "": no question
+	declined string // what to do if the answer is no
 	install  func(ctx context.Context, dir string) error
-	whole    func(ctx context.Context, dir string) bool // whether what is there can be used
+	whole    func(ctx context.Context, dir string) bool // whether an existing one can be used
 }
 
-// fetch asks for consent and makes a parcel. Both end where Interruptible says so; that is no fault, and
-// nothing of it stays.
+// fetch asks for consent and makes a parcel. Interruptible may end both; that is no fault, and leaves nothing
+// behind.
 func (e *Environment) fetch(ctx context.Context, p parcel, dir string, f fetching) error {
 	within, done := ctx, func() {}
 	if e.Interruptible != nil {
@@ -240,15 +239,15 @@ func (e *Environment) fetch(ctx context.Context, p parcel, dir string, f fetchin
 	return nil
 }
 
-// describe says what making a parcel costs, where it goes and how it is removed.
+// describe returns what making a parcel costs, where it goes and how it is removed.
 func (e *Environment) describe(p parcel, dir string) string {
 	return fmt.Sprintf("  where     %s\n  download  about %.1f GB, from the package index that pip is "+
 		"configured for\n  disk      about %.1f GB\n"+
 		"  remove    triad setup --remove\n", dir, float64(p.download)/1e9, float64(p.disk)/1e9)
 }
 
-// dir is where a parcel's environment lies, or would: its name carries a hash of the requirements, so another
-// version of triad with other requirements makes another one.
+// dir returns the folder of a parcel's environment, which need not exist. Its name has a hash of the
+// requirements, so a version of triad with other requirements makes another one.
 func (e *Environment) dir(p parcel) (string, error) {
 	text, err := fs.ReadFile(e.Files, p.requirements)
 	if err != nil {
@@ -258,8 +257,8 @@ func (e *Environment) dir(p parcel) (string, error) {
 	return filepath.Join(e.DataDir, p.prefix+hex.EncodeToString(sum[:6])), nil
 }
 
-// make has a parcel installed in a folder beside its place, under a lock, and renames that into place: what
-// is there is whole.
+// make installs a parcel into a folder next to dir, under a lock, and renames that folder to dir: an existing
+// dir is complete.
 func (e *Environment) make(ctx context.Context, p parcel, dir string, install func(dir string) error,
 	whole func(context.Context, string) bool,
 ) error {
@@ -275,7 +274,7 @@ func (e *Environment) make(ctx context.Context, p parcel, dir string, install fu
 		if whole(ctx, dir) {
 			return nil // another process made it while we waited
 		}
-		if ctx.Err() != nil { // who was not let finish looking knows no damage
+		if ctx.Err() != nil { // an interrupted check proves no damage
 			return ctx.Err()
 		}
 		if err := os.RemoveAll(dir); err != nil {
@@ -316,7 +315,7 @@ func (e *Environment) checkSpace(p parcel) error {
 	return nil
 }
 
-// install makes a virtual environment in dir and installs the pinned, hashed requirements, by uv where it is
+// install makes a virtual environment in dir and installs the pinned, hashed requirements, by uv if it is
 // there.
 func (e *Environment) install(ctx context.Context, p parcel, python, dir string) error {
 	scratch, requirements, err := e.writeRequirements(p)
@@ -375,8 +374,7 @@ func runStep(ctx context.Context, p parcel, step []string, log io.Writer) error 
 	return nil
 }
 
-// milestones passes on what a person wants to know of an installation: what is being fetched, where it is
-// large, and that it is being unpacked.
+// milestones reports the steps of an installation: each large file that is being fetched, and the unpacking.
 type milestones struct {
 	log  io.Writer
 	line []byte
@@ -437,7 +435,7 @@ func (e *Environment) Remove(ctx context.Context) (int64, error) {
 	return freed, nil
 }
 
-// Size is the number of bytes that the files under dir occupy; 0 where it is not there.
+// Size returns the number of bytes that the files under dir occupy; 0 if it is not there.
 func Size(dir string) int64 {
 	var total int64
 	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
@@ -473,7 +471,7 @@ func freeBytes(dir string) (uint64, error) {
 	return s.Bavail * uint64(s.Bsize), nil
 }
 
-// lock waits for another process that makes or removes the same environment, and says so.
+// lock waits for another process that makes or removes the same environment, and logs that.
 func (e *Environment) lock(ctx context.Context, dir string) (unlock func(), err error) {
 	return lockfile.Acquire(ctx, dir+".lock",
 		func() { fmt.Fprintf(e.log(), "triad: another triad is at it, waiting (%s.lock)\n", dir) })

@@ -16,9 +16,9 @@ import (
 	"triad/internal/need"
 )
 
-// fakePython plays an interpreter: it answers the probe from the file "versions" beside it, makes
-// environments that are copies of itself, and "installs" by writing that file. FAKE_PIP says how the
-// installation goes wrong.
+// fakePython is a fake interpreter: it answers the probe from the file "versions" next to it, makes
+// environments that are copies of itself, and "installs" by writing that file. FAKE_PIP selects how the
+// installation fails.
 const fakePython = `#!/bin/sh
 here=$(dirname "$0")
 case "$*" in
@@ -52,7 +52,7 @@ case "$*" in
 esac
 `
 
-// fakeEnvironment is an Environment on a machine whose only python3 is the fake one.
+// fakeEnvironment returns an Environment on a machine whose only python3 is the fake one.
 func fakeEnvironment(t *testing.T) (*Environment, *bytes.Buffer) {
 	t.Helper()
 	folder := t.TempDir()
@@ -82,7 +82,7 @@ func fakeEnvironment(t *testing.T) (*Environment, *bytes.Buffer) {
 	}, log
 }
 
-// A search that is broken off says so, and nothing about the machine; what is there stays there.
+// A cancelled search reports that, and nothing about the machine; existing environments stay.
 func TestASearchThatIsBrokenOff(t *testing.T) {
 	e, _ := fakeEnvironment(t)
 	made, err := e.Ensure(t.Context())
@@ -131,7 +131,7 @@ func installs(t *testing.T) int {
 	return strings.Count(string(text), "run")
 }
 
-// What is missing is made once, with consent, and found the second time.
+// A missing environment is made once, with consent, and found the second time.
 func TestEnsureMakesOnce(t *testing.T) {
 	e, log := fakeEnvironment(t)
 	asked := ""
@@ -197,8 +197,7 @@ func TestEnsureInterrupted(t *testing.T) {
 	}
 }
 
-// What ends the question or the download, and nothing else, leaves no environment and is no fault: the reason
-// is said.
+// Ending only the question or the download leaves no environment and is no fault: the reason is reported.
 func TestEnsureStoppedByTheUser(t *testing.T) {
 	for _, at := range []string{"the question", "the download"} {
 		e, log := fakeEnvironment(t)

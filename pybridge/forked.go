@@ -13,21 +13,21 @@ import (
 )
 
 // Parent is a process that has imported torch and forks workers: a reading that is tried, and the worker
-// after one that died, wait for no import. It runs nothing of a user's. The zero value is ready, and starts
-// the process with the first worker, or before it, where ahead was told to; with a nil one every worker
-// imports torch itself.
+// after one that died, wait for no import. It runs no user code. The zero value is ready to use: the process
+// starts with the first worker, or earlier if ahead is called. With a nil Parent every worker imports torch
+// itself.
 type Parent struct {
 	mu      sync.Mutex
 	process *subprocess.Process
-	python  string   // whose it is
-	ask     *os.File // the end that stands-in for workers are given
+	python  string   // the interpreter that it runs
+	ask     *os.File // the end that stand-ins for workers get
 	tried   bool     // with the Python of the workers
 	began   bool     // ahead of them
 }
 
-// ahead starts the process before it is known which Python the workers have, in the one that is likely: to
-// ask every candidate for its versions takes as long as a fifth of the import. Where it was another one, the
-// first worker starts the process anew.
+// ahead starts the process before the workers' Python is known, in the likely one: asking every candidate for
+// its versions takes a fifth of the time of the import. If it turns out to be another one, the first worker
+// restarts the process.
 func (p *Parent) ahead(e *Environment, cacheDir string) {
 	if p == nil {
 		return
@@ -44,8 +44,8 @@ func (p *Parent) ahead(e *Environment, cacheDir string) {
 	}
 }
 
-// forked makes of the command of a worker.py that of a stand-in whose worker the parent forks (forked.py).
-// Where there is no parent the command stays.
+// forked turns the command of a worker.py into that of a stand-in whose worker the parent forks (forked.py).
+// Without a parent the command is unchanged.
 func (p *Parent) forked(c worker.Command) worker.Command {
 	if p == nil {
 		return c
@@ -67,12 +67,12 @@ func (p *Parent) forked(c worker.Command) worker.Command {
 	return c
 }
 
-// forking is the script of the process, beside that of a worker.
+// forking returns the path of the process's script, which is next to a worker's.
 func forking(c worker.Command) string {
 	return filepath.Join(filepath.Dir(c.Args[scriptAt]), "forked.py")
 }
 
-// start starts the process. Where that fails every worker imports torch itself, and says why it cannot.
+// start starts the process. If that fails, every worker imports torch itself, and reports why it cannot.
 func (p *Parent) start(c worker.Command) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

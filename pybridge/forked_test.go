@@ -15,8 +15,8 @@ import (
 	"triad/internal/worker"
 )
 
-// TestForkedWorkerConforms: a worker that the parent forks keeps the promises of every backend: what it
-// prints, how it dies and when it is killed look as if it had been started.
+// TestForkedWorkerConforms: a worker that the parent forks keeps the promises of every backend: its output,
+// its death and its killing look as if it had been started.
 func TestForkedWorkerConforms(t *testing.T) {
 	e := &Environment{Files: withOperator(t, "scale"), DataDir: need.DataDir(t), Offline: true}
 	if _, err := e.Find(t.Context()); err != nil {
@@ -59,7 +59,7 @@ func TestForkedWorkerConforms(t *testing.T) {
 	}
 }
 
-// TestWithoutParent: where the parent has ended, a worker imports torch itself.
+// TestWithoutParent: if the parent has ended, a worker imports torch itself.
 func TestWithoutParent(t *testing.T) {
 	e := &Environment{Files: withOperator(t, "scale"), DataDir: need.DataDir(t), Offline: true}
 	if _, err := e.Find(t.Context()); err != nil {
@@ -79,8 +79,8 @@ func TestWithoutParent(t *testing.T) {
 	}
 }
 
-// TestAhead: the process that began in the Python that was likely stays where the workers have the same one,
-// and makes room for another where they do not.
+// TestAhead: the process that was started in the likely Python is kept if the workers have the same one, and
+// replaced if they do not.
 func TestAhead(t *testing.T) {
 	sleeping := filepath.Join(t.TempDir(), "python") // ends with its end of the socket, as forked.py does
 	script := "#!/bin/sh\nexec cat <&3 >/dev/null\n"

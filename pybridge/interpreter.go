@@ -19,7 +19,7 @@ import (
 	"triad/internal/subprocess"
 )
 
-// Interpreter is a Python and what is installed in it; a version is "" where the package is missing.
+// Interpreter is a Python and what is installed in it; a version is "" if the package is missing.
 type Interpreter struct {
 	Path string `json:"path"`
 	// where it was found: "TRIAD_PYTHON", "active environment", "python3", "private environment"
@@ -33,7 +33,7 @@ type Interpreter struct {
 }
 
 // probeScript prints what is installed without importing it: importing torch takes seconds. The first folder
-// with a package says its version in a name, where it is there once and as pip installs it. Of all else
+// with a package has its version in a name, if it is there once and as pip installs it. Otherwise
 // importlib.metadata is asked, whose import takes longer than the rest.
 const probeScript = `
 import os, sys
@@ -63,7 +63,7 @@ print(json.dumps({"version": "%d.%d.%d" % sys.version_info[:3],
                   **{name: version(name) for name in ("torch", "triton", "numpy")}}))
 `
 
-// probeLimit is how long a Python may take to answer.
+// probeLimit is the timeout of a probe.
 const probeLimit = 20 * time.Second
 
 // probe asks a Python for its versions.
@@ -83,7 +83,7 @@ func probe(ctx context.Context, path, source string) (Interpreter, error) {
 	return i, nil
 }
 
-// misfit says why an interpreter cannot be used, "" where it can. The interpreter mode of Triton 3.6 needs
+// misfit returns why an interpreter cannot be used, "" if it can. The interpreter mode of Triton 3.6 needs
 // NumPy below 2.4.
 func (i Interpreter) misfit(gpu bool) string {
 	switch {
@@ -127,7 +127,7 @@ func atLeast(version string, want ...int) bool {
 	return true
 }
 
-// candidates are the interpreters that may already have what is needed, in the order of preference.
+// candidates returns the interpreters that may already have what is needed, in the order of preference.
 func candidates(getenv func(string) string) [][2]string {
 	var found [][2]string
 	if venv := getenv("VIRTUAL_ENV"); venv != "" {
@@ -169,7 +169,7 @@ func base(ctx context.Context) (string, error) {
 		strings.Join(tried, ", "))
 }
 
-// exists says whether a file is there.
+// exists reports whether a file is there.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil

@@ -10,7 +10,7 @@ import (
 	"triad/internal/need"
 )
 
-// What folders say of versions by their names is what importlib.metadata says.
+// The versions in the names of folders are those of importlib.metadata.
 func TestProbedVersions(t *testing.T) {
 	python := need.Tool(t, "python3")
 	for name, c := range map[string]struct {

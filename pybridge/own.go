@@ -9,8 +9,9 @@ import (
 	"triad/internal/worker"
 )
 
-// OwnBackend is the adapter for a Python file of the user's own: folder holds the operator file, <op>.py,
-// that calls it. It runs in a process of its own, which parent forks; nil: which imports torch itself.
+// OwnBackend returns the adapter for a user's own Python file: folder has the operator file, <op>.py, that
+// calls it. It runs in a process of its own, which parent forks; if parent is nil, the process imports torch
+// itself.
 func OwnBackend(e *Environment, cacheDir, folder string, options worker.Options,
 	parent *Parent,
 ) *worker.Adapter {
@@ -34,7 +35,7 @@ func OwnBackend(e *Environment, cacheDir, folder string, options worker.Options,
 	return adapter
 }
 
-// Parses is an interpreter whose parser reads a file of the user's: the likely one, else the python3 of the
+// Parses returns an interpreter whose parser reads a user's file: the likely one, else the python3 of the
 // PATH, which needs no package, else the one that runs the file.
 func (e *Environment) Parses() (string, error) {
 	if python, err := exec.LookPath(e.likely()); err == nil {
@@ -47,15 +48,15 @@ func (e *Environment) Parses() (string, error) {
 	return i.Path, err
 }
 
-// longestImport is how long the import of a user's own file may take where nobody asked for another limit.
-// Demonstrations at its end take minutes in the interpreter.
+// longestImport is the default limit of the import of a user's own file. Demonstrations at its end take
+// minutes in the interpreter.
 const longestImport = time.Minute
 
-// productsBy says which instructions torch's products may use on a CPU. Those for bf16 take subnormal numbers
-// for 0, which is no fault of a file that calls torch.matmul.
+// productsBy is the variable that limits the instructions of torch's products on a CPU. Those for bf16 take
+// subnormal numbers for 0, which is no fault of a file that calls torch.matmul.
 const productsBy = "ONEDNN_MAX_CPU_ISA"
 
-// OwnTruthBackend is the adapter for the truth of an operator of the user's own, whose file lies in folder.
+// OwnTruthBackend returns the adapter of the truth of a user's own operator, whose file lies in folder.
 func OwnTruthBackend(e *Environment, cacheDir, folder string, options worker.Options) *worker.Adapter {
 	return inFolder(e, TruthBackend(e, cacheDir, options), folder)
 }

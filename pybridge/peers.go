@@ -12,15 +12,15 @@ import (
 	"triad/internal/backend"
 )
 
-// peersParcel is the folder of the peers: public kernels of other projects, whose rows stand beside ours.
+// peersParcel is the folder of the peers: public kernels of other projects, whose rows stand next to ours.
 var peersParcel = parcel{"the peers", "requirements-peers.txt", "peers-", 112_000_000, 350_000_000}
 
-// PeerFamilies begin the names of the peers' rows. What is missing of them is said where they are asked for
-// by name alone: nothing needs them.
+// PeerFamilies are the prefixes of the peers' rows. Their absence is reported only if they are asked for by
+// name: nothing needs them.
 var PeerFamilies = []string{"liger", "quack", "fa4"}
 
-// PeersFolder is where the peers for an interpreter lie, or would. The interpreter itself is not changed: its
-// workers have the folder on their path.
+// PeersFolder returns the folder of the peers for an interpreter, which need not exist. The interpreter
+// itself is not changed: its workers have the folder on their path.
 func (e *Environment) PeersFolder(i Interpreter) (string, error) {
 	dir, err := e.dir(peersParcel)
 	if err != nil {
@@ -31,7 +31,7 @@ func (e *Environment) PeersFolder(i Interpreter) (string, error) {
 	return dir + "-" + strings.Join(parts[:min(2, len(parts))], "."), nil
 }
 
-// HavePeers is the peers' folder for an interpreter, "" where it is not there.
+// HavePeers returns the peers' folder for an interpreter, "" if it is not there.
 func (e *Environment) HavePeers(i Interpreter) string {
 	dir, err := e.PeersFolder(i)
 	if err != nil || !exists(dir) {
@@ -40,7 +40,7 @@ func (e *Environment) HavePeers(i Interpreter) string {
 	return dir
 }
 
-// Peers makes the peers' folder for an interpreter where it is missing. wheels is a folder of wheels to take
+// Peers makes the peers' folder for an interpreter if it is missing. wheels is a folder of wheels to take
 // them from, "" for the package index.
 func (e *Environment) Peers(ctx context.Context, i Interpreter, wheels string) (string, error) {
 	dir, err := e.PeersFolder(i)
@@ -74,8 +74,8 @@ func (e *Environment) Peers(ctx context.Context, i Interpreter, wheels string) (
 	})
 }
 
-// installPeers installs the pinned, hashed wheels into a folder, by uv where it is there, else by the pip of
-// an environment that is made for this. The list is whole: what a wheel asks for beside it is not fetched.
+// installPeers installs the pinned, hashed wheels into a folder, by uv if it is there, else by the pip of an
+// environment that is made for this. The list is complete: further dependencies of a wheel are not fetched.
 func (e *Environment) installPeers(ctx context.Context, i Interpreter, wheels, dir string) error {
 	scratch, requirements, err := e.writeRequirements(peersParcel)
 	if err != nil {
@@ -104,7 +104,7 @@ func (e *Environment) installPeers(ctx context.Context, i Interpreter, wheels, d
 	return e.runSteps(ctx, peersParcel, steps)
 }
 
-// runSteps runs the commands of a set-up, one after the other, and says how long they took.
+// runSteps runs the commands of a set-up, one after the other, and logs how long they took.
 func (e *Environment) runSteps(ctx context.Context, p parcel, steps [][]string) error {
 	began := time.Now()
 	fmt.Fprintf(e.log(), "triad: making %s\n", p.name)

@@ -13,7 +13,7 @@ import (
 	"triad/internal/backend"
 )
 
-// The peers are installed once, beside the interpreter: nothing but the list, hashes checked; without a
+// The peers are installed once, outside the interpreter: nothing but the list, hashes checked; without a
 // network from a folder of wheels.
 func TestPeers(t *testing.T) {
 	e, _ := fakeEnvironment(t)

@@ -82,7 +82,7 @@ func startForked(t *testing.T, python, tests string) *forked {
 	return &forked{asks: asks, answers: bufio.NewScanner(answers), log: filepath.Join(t.TempDir(), "log")}
 }
 
-// run gives what the tests of a file print.
+// run returns the output of the tests of a file.
 func (f *forked) run(t *testing.T, file string) (string, error) {
 	t.Helper()
 	file, err := filepath.Abs(file)

@@ -14,17 +14,17 @@ import (
 // RayVersion is the Ray that `triad --on ray` is tested with.
 const RayVersion = "2.60.0"
 
-// rayImports is how long an interpreter may take to import ray.
+// rayImports is the timeout of importing ray.
 const rayImports = time.Minute
 
-// RayEngine is the path of the program that hands tasks to a Ray cluster (internal/fleet).
+// RayEngine returns the path of the program that hands tasks to a Ray cluster (internal/fleet).
 func RayEngine(files fs.FS, cacheDir string) (string, error) {
 	root, err := unpack(files, cacheDir)
 	return filepath.Join(root, "pybridge", "ray_engine.py"), err
 }
 
-// PythonWithRay is the first interpreter that imports ray: that of TRIAD_PYTHON, of the active environment,
-// python3. The error is a *backend.Unavailable.
+// PythonWithRay returns the first interpreter that imports ray: that of TRIAD_PYTHON, of the active
+// environment, python3. The error is a *backend.Unavailable.
 func PythonWithRay(ctx context.Context, getenv func(string) string) (string, error) {
 	candidates := []string{getenv("TRIAD_PYTHON")}
 	for _, name := range []string{"VIRTUAL_ENV", "CONDA_PREFIX"} {

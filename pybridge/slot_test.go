@@ -9,8 +9,8 @@ import (
 	"triad/internal/worker"
 )
 
-// On a GPU torch.compile has a process of its own, which its compiling blocks; on a CPU that would cost more
-// than it gains. On a GPU Inductor compiles in our processes, which are many already.
+// On a GPU torch.compile has a process of its own, since compiling blocks it; on a CPU that would cost more
+// than it gains. On a GPU Inductor compiles in our processes, of which there are many already.
 func TestInductorStartsNoProcesses(t *testing.T) {
 	for _, gpu := range []bool{true, false} {
 		e := &Environment{GPU: gpu, Files: fstest.MapFS{"pybridge/worker.py": {}, "triton/op.py": {}}}

@@ -8,7 +8,7 @@ import (
 	"triad"
 )
 
-// Files that a kernel wrote into are put right before the next worker runs them.
+// Files that a kernel wrote into are restored before the next worker runs them.
 func TestUnpackHeals(t *testing.T) {
 	cache := t.TempDir()
 	root, err := unpack(triad.Files, cache)

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// CopyTo writes the sessions and runs that a filter asks for into a new database at path, which is one file
-// that can be passed on. Its limit is not looked at. A file that is there is not touched.
+// CopyTo writes the sessions and runs that a filter selects into a new database at path, a single file that
+// can be passed on. The filter's limit is ignored. An existing file is not touched.
 func (s *Store) CopyTo(ctx context.Context, path string, f Filter) (err error) {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("export to %s: %w: it is there already; name a new file", path, fs.ErrExist)
@@ -42,7 +42,7 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// keep removes what a filter does not ask for, and gives its space back.
+// keep removes what a filter does not select, and frees its space.
 func (s *Store) keep(ctx context.Context, f Filter) error {
 	where, args := f.where()
 	tx, err := s.writer.BeginTx(ctx, nil)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A copy of everything holds everything, and imported it brings nothing new.
+// A copy of everything is complete, and importing it adds nothing.
 func TestCopyOfAll(t *testing.T) {
 	folder := t.TempDir()
 	part, to := filepath.Join(folder, "part.db"), filepath.Join(folder, "copy.db")

@@ -11,7 +11,7 @@ import (
 	"triad/internal/record"
 )
 
-// A diagnosis comes back with its run, also from a database that the run was merged into.
+// A diagnosis is read with its run, also from a database that the run was merged into.
 func TestADiagnosisComesBack(t *testing.T) {
 	folder := t.TempDir()
 	from := filepath.Join(folder, "from.db")

@@ -8,7 +8,7 @@ import (
 	"github.com/mattn/go-sqlite3"
 )
 
-// What can be wrong with a database; an error wraps one of them, its text says what to do.
+// The errors of a database; an error wraps one of them, and its text says what to do.
 var (
 	ErrForeign         = errors.New("not a triad database")
 	ErrNewer           = errors.New("database of a newer triad")
@@ -23,18 +23,18 @@ var (
 	ErrNothingToResume = errors.New("nothing to resume")
 )
 
-// StatementError is a mistake in SQL that a user typed: it does not parse, names what is not there, writes,
+// StatementError is a mistake in SQL that a user typed: it does not parse, names something missing, writes,
 // or asks for more than the limits allow.
 type StatementError struct{ Message string }
 
-// Error is a sentence that says what to type instead.
+// Error returns a sentence that says what to type instead.
 func (e *StatementError) Error() string { return "query: " + e.Message }
 
 // statementf makes a StatementError.
 func statementf(format string, a ...any) error { return &StatementError{fmt.Sprintf(format, a...)} }
 
 // explain turns SQLite's codes into errors that say what happened to which file and what to do. Other errors
-// are wrapped as they are.
+// are only wrapped.
 func (s *Store) explain(verb string, err error) error { return explain(verb+" in", s.path, err) }
 
 func explain(verb, path string, err error) error {
@@ -77,7 +77,7 @@ func explain(verb, path string, err error) error {
 	return fmt.Errorf("%s %s: %w", verb, path, err)
 }
 
-// damagedDatabase says that a file is damaged, how that shows, and what can be done.
+// damagedDatabase returns an error that a file is damaged, with the symptom and the remedy.
 func damagedDatabase(verb, path, how string) error {
 	return fmt.Errorf("%s %s: %w: %s. Nothing was written; keep the file, save what can be read with "+
 		"`sqlite3 %s .recover`, "+

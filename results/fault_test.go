@@ -22,7 +22,7 @@ import (
 	"triad/internal/record"
 )
 
-// writeRole records run after run, of cases from a number on, and says the ID of each after it was
+// writeRole records run after run, of cases from a number on, and prints the ID of each once it was
 // acknowledged.
 func writeRole(arguments []string) error {
 	first, err := strconv.Atoi(arguments[1])
@@ -54,15 +54,15 @@ func writeRole(arguments []string) error {
 	return s.Close()
 }
 
-// A writer is killed at random instants, again and again, on one database. Whatever it said was stored is
-// there, whole.
+// A writer is killed repeatedly at random instants, on one database. Everything that it acknowledged is
+// there, complete.
 func TestKillsLoseNothingThatWasAcknowledged(t *testing.T) {
 	const kills = 200
 	path := filepath.Join(t.TempDir(), "r.db")
 	acknowledged := map[string]bool{}
 	random := rand.New(rand.NewPCG(1, 2))
-	// milliseconds more, as long as writers are killed before they said anything: how long they take to start
-	// is the machine's
+	// milliseconds more, as long as writers are killed before they print anything: their start-up time
+	// depends on the machine
 	startup := 0
 	for round := range kills {
 		cmd := process("write", path, strconv.Itoa(round*100_000), "100000")
@@ -98,7 +98,7 @@ func TestKillsLoseNothingThatWasAcknowledged(t *testing.T) {
 	t.Logf("%d kills, %d acknowledged results", kills, len(acknowledged))
 }
 
-// verify opens the database, lets it be checked in full, and looks for every acknowledged result with its
+// verify opens the database, has it checked in full, and looks for every acknowledged result with its
 // verdicts.
 func verify(t *testing.T, path string, acknowledged map[string]bool) {
 	t.Helper()
@@ -138,8 +138,8 @@ func verify(t *testing.T, path string, acknowledged map[string]bool) {
 	}
 }
 
-// resumeRole goes on with a plan of as many items as its argument says, or starts it, and ends when nothing
-// is missing.
+// resumeRole resumes, or starts, a plan with as many items as its argument says, and ends when nothing is
+// missing.
 func resumeRole(arguments []string) error {
 	n, err := strconv.Atoi(arguments[1])
 	if err != nil {
@@ -148,7 +148,7 @@ func resumeRole(arguments []string) error {
 	return completePlan(arguments[0], n, time.Millisecond)
 }
 
-// completePlan records what is missing of a plan; each item takes some time, as if something ran.
+// completePlan records the missing items of a plan; each takes some time, as if something ran.
 func completePlan(path string, n int, took time.Duration) error {
 	s, err := Open(ctx, path, Options{})
 	if err != nil {
@@ -180,8 +180,7 @@ func completePlan(path string, n int, took time.Duration) error {
 	return x.Finish(ctx, true, 0)
 }
 
-// A plan whose driver is killed again and again ends as one that was never cut: each entry once, in one
-// session.
+// A plan whose driver is killed repeatedly ends like an uninterrupted one: each entry once, in one session.
 func TestAPlanThatIsCutOftenIsCompletedOnce(t *testing.T) {
 	const items = 150
 	path := filepath.Join(t.TempDir(), "r.db")
@@ -194,7 +193,7 @@ func TestAPlanThatIsCutOftenIsCompletedOnce(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		// longer each time, so that it comes to its end on any machine
+		// longer each time, so that it ends on any machine
 		patience := 20 + random.IntN(60) + cuts
 		killer := time.AfterFunc(time.Duration(patience)*time.Millisecond, func() { cmd.Process.Kill() })
 		err := cmd.Wait()
@@ -249,8 +248,8 @@ func TestWritersSideBySide(t *testing.T) {
 	tell(t, map[string]int{"processes": writers, "results-of-each": each})
 }
 
-// fillRole writes until the file may not grow any more, and says what error that gave and how many results
-// were acknowledged.
+// fillRole writes until the file may not grow any more, and prints the error and the number of acknowledged
+// results.
 func fillRole(arguments []string) error {
 	signal.Ignore(syscall.SIGXFSZ)
 	limit := syscall.Rlimit{Cur: 600 << 10, Max: 600 << 10}
@@ -294,7 +293,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 	}
 }
 
-// lockRole holds the write lock of a database, says so, and lets go at the end of its input.
+// lockRole takes the write lock of a database, prints that, and releases it at the end of its input.
 func lockRole(arguments []string) error {
 	s, err := Open(ctx, arguments[0], Options{})
 	if err != nil {
@@ -342,8 +341,8 @@ func TestALockThatIsHeldIsWaitedForAndSaid(t *testing.T) {
 	openTest(t, path, Options{})
 }
 
-// A damaged file is either refused, and then left as it is, or (where the damage lies in bytes that mean
-// nothing, or is a value like any other) opened and read without a panic.
+// A damaged file is either refused and left unchanged, or (if the damage lies in meaningless bytes, or is a
+// valid value) opened and read without a panic.
 func TestDamagedFilesAreRefusedAndLeftAlone(t *testing.T) {
 	whole, err := os.ReadFile(databaseFor(t, 20))
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/mattn/go-sqlite3"
 )
 
-// registerFunctions gives a connection the functions that questions about measurements need and that SQLite
-// is built without: they come with the connection, not with a build tag. NULL and what is no number give
-// NULL, and so does a NaN, as SQLite's own functions do.
+// registerFunctions adds to a connection the functions that queries about measurements need and that SQLite
+// is built without: they come with the connection, not with a build tag. NULL, values that are no numbers and
+// NaN give NULL, as with SQLite's own functions.
 func registerFunctions(conn *sqlite3.SQLiteConn) error {
 	one := map[string]func(float64) float64{
 		"sqrt": math.Sqrt, "cbrt": math.Cbrt, "exp": math.Exp, "ln": math.Log, "log10": math.Log10,
@@ -57,7 +57,7 @@ func registerFunctions(conn *sqlite3.SQLiteConn) error {
 	return nil
 }
 
-// asNumber reads a number of SQL; text, blobs and NULL are none.
+// asNumber reads an SQL number; text, blobs and NULL are not numbers.
 func asNumber(v any) (float64, bool) {
 	switch v := v.(type) {
 	case int64:
@@ -85,7 +85,7 @@ func apply2(f func(a, b float64) float64, x, y any) any {
 	return orNaN(f(a, b))
 }
 
-// orNaN is a result that SQL can hold: NULL for NaN.
+// orNaN returns a result that SQL can hold: NULL for NaN.
 func orNaN(v float64) any {
 	if math.IsNaN(v) {
 		return nil
@@ -107,7 +107,7 @@ type sampleOne struct {
 	finish func([]float64) float64
 }
 
-// Step takes a value; what is no number is left out, as SQL's aggregates do.
+// Step takes a value; one that is no number is left out, as SQL's aggregates do.
 func (s *sampleOne) Step(x any) error {
 	if v, ok := asNumber(x); ok {
 		if *s.kept == mostSamples {
@@ -119,7 +119,7 @@ func (s *sampleOne) Step(x any) error {
 	return nil
 }
 
-// Done gives the result, NULL where there was no number.
+// Done returns the result, NULL if there was no number.
 func (s *sampleOne) Done() (any, error) {
 	*s.kept -= len(s.values)
 	if len(s.values) == 0 {
@@ -146,7 +146,7 @@ func (s *samplePercentile) Step(x, p any) error {
 	return s.sampleOne.Step(x)
 }
 
-// Done gives the percentile, NULL where there was no number.
+// Done returns the percentile, NULL if there was no number.
 func (s *samplePercentile) Done() (any, error) {
 	s.finish = func(x []float64) float64 { return quantile(x, s.p/100) }
 	return s.sampleOne.Done()
@@ -154,7 +154,7 @@ func (s *samplePercentile) Done() (any, error) {
 
 func median(values []float64) float64 { return quantile(values, 0.5) }
 
-// quantile is the value at a fraction of the sorted numbers, linear between neighbours.
+// quantile returns the value at a fraction of the sorted numbers, linear between neighbours.
 func quantile(values []float64, fraction float64) float64 {
 	slices.Sort(values)
 	at := fraction * float64(len(values)-1)
@@ -168,7 +168,8 @@ func quantile(values []float64, fraction float64) float64 {
 	return values[low]
 }
 
-// standardDeviation is that of a sample, n - 1 below; 0 for one number. Two passes, so that nothing cancels.
+// standardDeviation returns the standard deviation of a sample (divisor n - 1); 0 for one number. It makes
+// two passes to avoid cancellation.
 func standardDeviation(values []float64) float64 {
 	if len(values) == 1 {
 		return 0
@@ -184,7 +185,7 @@ func standardDeviation(values []float64) float64 {
 	return math.Sqrt(sum / float64(len(values)-1))
 }
 
-// geometricMean is what ratios are averaged by; NaN, and so NULL, where one is negative.
+// geometricMean returns the geometric mean of ratios; NaN, and so NULL, if one is negative.
 func geometricMean(values []float64) float64 {
 	sum := 0.0
 	for _, v := range values {

@@ -9,10 +9,10 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// nextID makes an ID for a row of table that sorts after every ID there, also when the clock went backwards:
-// the newest run is the one that was recorded last. IDs later than any clock of the database can have made
-// them are left out, since those that follow would be as late. Call it inside the transaction that inserts
-// the row.
+// nextID returns an ID for a new row of table that sorts after every ID there, even if the clock went
+// backwards: the newest run is the one that was recorded last. IDs later than any clock of the database can
+// have made them are ignored, since the following ones would be as late. Call it inside the transaction that
+// inserts the row.
 func nextID(tx *sql.Tx, table, column string, now time.Time) (string, error) {
 	var newest sql.NullString
 	if err := tx.QueryRow("SELECT max(" + column + ") FROM " + table).Scan(&newest); err != nil {
@@ -42,9 +42,8 @@ func nextID(tx *sql.Tx, table, column string, now time.Time) (string, error) {
 	return following(last)
 }
 
-// latestReading is the latest time that a clock showed while something was recorded. A session that has an
-// end recorded no run after it, so that only the runs of the others are read. A text that is no time counts
-// for nothing.
+// latestReading returns the latest clock time of any record. A session that has an end recorded no run after
+// it, so only the runs of the others are read. An invalid time does not count.
 func latestReading(tx *sql.Tx) (time.Time, error) {
 	var seconds sql.NullInt64
 	err := tx.QueryRow(`SELECT max(unixepoch(time)) FROM (
@@ -55,7 +54,7 @@ func latestReading(tx *sql.Tx) (time.Time, error) {
 	return time.Unix(seconds.Int64, 0), err
 }
 
-// following is the ULID after last: its random part one higher, with a carry into its time.
+// following returns the ULID after last: its random part one higher, with a carry into its time.
 func following(last ulid.ULID) (string, error) {
 	for i := len(last) - 1; i >= 0; i-- {
 		last[i]++

@@ -20,8 +20,8 @@ import (
 	"triad/internal/need"
 )
 
-// command is the real command and the request that it is given: every CUDA implementation of softmax in the
-// emulator, which is quick and needs no Python.
+// command is the real command with its request: every CUDA implementation of softmax in the emulator, which
+// is quick and needs no Python.
 type command struct {
 	binary string
 	args   []string
@@ -56,14 +56,14 @@ func buildCommand(t *testing.T) *command {
 	return d
 }
 
-// run starts the request with a database; more are further flags.
+// run returns the request on a database as a command; more are further flags.
 func (d *command) run(path string, more ...string) *exec.Cmd {
 	cmd := exec.Command(d.binary, slices.Concat(d.args, []string{"--db", path}, more)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return cmd
 }
 
-// resumed runs the request, or what is left of it, in a database.
+// resumed runs the request, or the rest of it, in a database.
 func (d *command) resumed(t *testing.T, path string) *exec.Cmd {
 	t.Helper()
 	if len(rowsOf(t, path, "SELECT session_ulid FROM session")) == 0 {
@@ -72,7 +72,7 @@ func (d *command) resumed(t *testing.T, path string) *exec.Cmd {
 	return d.run(path, "--resume")
 }
 
-// outcomes are the results in a database: case, implementation, seed and status, sorted.
+// outcomes returns the results in a database: case, implementation, seed and status, sorted.
 func outcomes(t *testing.T, path string) []string {
 	t.Helper()
 	return rowsOf(
@@ -84,7 +84,7 @@ func outcomes(t *testing.T, path string) []string {
 	)
 }
 
-// rowsOf reads one column of a database as another process would; nothing where there is no database yet.
+// rowsOf reads one column of a database as another process would; nothing if there is no database yet.
 func rowsOf(t *testing.T, path, query string) []string {
 	t.Helper()
 	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
@@ -110,7 +110,8 @@ func rowsOf(t *testing.T, path, query string) []string {
 	return all
 }
 
-// acknowledgedRows are the results that a process beside the writer reads: ID, status and number of verdicts.
+// acknowledgedRows returns the results that another process than the writer reads: ID, status and number of
+// verdicts.
 func acknowledgedRows(t *testing.T, path string) []string {
 	t.Helper()
 	return rowsOf(t, path, "SELECT r.run_ulid || ' ' || r.status || ' ' || "+
@@ -118,7 +119,7 @@ func acknowledgedRows(t *testing.T, path string) []string {
 		"ORDER BY r.run_ulid")
 }
 
-// whole proves that pages, indexes and references of a database are sound.
+// whole checks that pages, indexes and references of a database are sound.
 func whole(t *testing.T, path string) {
 	t.Helper()
 	for _, said := range rowsOf(t, path, "PRAGMA integrity_check") {
@@ -131,14 +132,15 @@ func whole(t *testing.T, path string) {
 	}
 }
 
-// once proves that a database holds one session, complete, with every result of an uncut run exactly once.
+// once checks that a database has one session, complete, with every result of an uninterrupted run exactly
+// once.
 func (d *command) once(t *testing.T, path string, sameStatus bool) {
 	t.Helper()
 	if states := rowsOf(t, path, "SELECT state FROM session"); !slices.Equal(states, []string{"complete"}) {
 		t.Errorf("%s: sessions are %v, want one that is complete", path, states)
 	}
 	got, want := outcomes(t, path), d.whole
-	if !sameStatus { // a worker was killed: what it was at may be a crash
+	if !sameStatus { // a worker was killed: its current run may be a crash
 		got, want = withoutStatus(got), withoutStatus(want)
 	}
 	if !slices.Equal(got, want) {
@@ -154,7 +156,7 @@ func withoutStatus(lines []string) []string {
 	return cut
 }
 
-// descendants are the processes below one, parents first.
+// descendants returns the processes below one, parents first.
 func descendants(parent int) []int {
 	children := map[int][]int{}
 	entries, _ := os.ReadDir("/proc")
@@ -164,7 +166,7 @@ func descendants(parent int) []int {
 			continue
 		}
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		// the name of the program, in parentheses, may hold anything
+		// the name of the program, in parentheses, may contain anything
 		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 		if len(fields) < 2 {
 			continue
@@ -179,9 +181,9 @@ func descendants(parent int) []int {
 	return all
 }
 
-// kill ends a driver with SIGKILL: alone, with all its children, or a child first. It says whether the driver
-// may have seen a child die. A child goes first only where the plan is recorded: before that, a worker that
-// ends changes the plan itself.
+// kill ends a driver with SIGKILL: alone, with all its children, or a child first. It reports whether the
+// driver may have seen a child die. A child goes first only once the plan is recorded: before that, a worker
+// that ends changes the plan itself.
 func kill(cmd *exec.Cmd, random *rand.Rand, planned bool) (childFirst bool) {
 	below := descendants(cmd.Process.Pid)
 	switch how := random.IntN(3); {
@@ -201,9 +203,9 @@ func kill(cmd *exec.Cmd, random *rand.Rand, planned bool) (childFirst bool) {
 	return childFirst
 }
 
-// The real command is killed at random instants, alone or with its workers, again and again, from the
-// creation of its database on. What another process had read of it is there afterwards, the database is
-// sound, and --resume completes the plan: each entry once. The long tier kills 1,000 times.
+// The real command is killed repeatedly at random instants, alone or with its workers, from the creation of
+// its database on. The results that another process had read are there afterwards, the database is sound, and
+// --resume completes the plan: each entry once. The long tier kills 1,000 times.
 func TestKillsOfTheCommand(t *testing.T) {
 	kills := 3
 	if need.IsLongTier() {
@@ -250,7 +252,7 @@ func TestKillsOfTheCommand(t *testing.T) {
 	})
 }
 
-// tell says what a test counted, in its log and as attributes, which measure.sh keeps.
+// tell reports what a test counted, in its log and as attributes, which measure.sh keeps.
 func tell(t *testing.T, counted map[string]int) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(counted)) {
@@ -259,8 +261,8 @@ func tell(t *testing.T, counted map[string]int) {
 	}
 }
 
-// killed waits for a command and says whether it was killed. If not, it has come to its end; or its worker
-// was killed while it loaded the implementations to resume with, which it says.
+// killed waits for a command and reports whether it was killed. If not, it has ended by itself; or its worker
+// was killed while it loaded the implementations to resume with, which its output says.
 func killed(t *testing.T, cmd *exec.Cmd, out fmt.Stringer, path string, sameStatus bool) bool {
 	t.Helper()
 	err := cmd.Wait()
@@ -277,7 +279,7 @@ func killed(t *testing.T, cmd *exec.Cmd, out fmt.Stringer, path string, sameStat
 	return false
 }
 
-// lost complains of results that were read before and are gone, or are others.
+// lost reports results that were read before and are missing or different.
 func lost(t *testing.T, before, after []string) {
 	t.Helper()
 	for _, row := range before {
@@ -287,8 +289,8 @@ func lost(t *testing.T, before, after []string) {
 	}
 }
 
-// A large database is not checked again by everybody who reads it while a session writes to it, and is after
-// that session was killed.
+// A large database is not checked by its readers while a session writes to it, but is checked after that
+// session was killed.
 func TestASessionThatWritesIsNoUncleanEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.db")
 	s := openTest(t, path, Options{})

@@ -6,10 +6,10 @@ import (
 	"triad/internal/record"
 )
 
-// newestOf is a query of the newest of some runs, which a query gives with all columns of run: of each
+// newestOf returns a query for the newest of some runs (a query with all columns of run): of each
 // implementation, by its name, on each case and device. A run that reached no device, whose build failed for
-// example, is among them until there is a newer one. It is the definition of what is latest, which the
-// triggers of the table newest follow.
+// example, is among them until there is a newer one. This query defines what is latest; the triggers of the
+// table newest follow it.
 func newestOf(runs string) string {
 	return `SELECT run_id FROM (SELECT run_id, run_ulid, device,
 			max(run_ulid) OVER (PARTITION BY case_id, name) AS newest_ulid
@@ -18,9 +18,9 @@ func newestOf(runs string) string {
 		WHERE device <> '' OR run_ulid = newest_ulid`
 }
 
-// Latest gives the newest ended run of each implementation on each case and device among those that the
-// filter asks for (see newestOf), in the order in which they ran. Of more than the filter's limit it gives
-// the bad ones and then the newest; total says how many there are.
+// Latest returns the newest ended run of each implementation on each case and device among those that the
+// filter selects (see newestOf), in the order in which they ran. If there are more than the filter's limit,
+// it keeps the bad ones and then the newest; total is their number without the limit.
 func (s *Store) Latest(ctx context.Context, f Filter) (records []record.Record, total int, err error) {
 	tx, err := s.read(ctx)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"triad/internal/record"
 )
 
-// The view, the pages and the sides of a comparison agree on what is latest: the newest run on each device,
+// The view, the pages and the sides of a comparison agree on the latest runs: the newest run on each device,
 // and one that reached no device until there is a newer one.
 func TestLatestIsOneDefinition(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})
@@ -56,7 +56,7 @@ func TestLatestIsOneDefinition(t *testing.T) {
 	}
 }
 
-// agreeOnLatest compares what each way of asking for the newest runs gives.
+// agreeOnLatest compares the results of all ways to ask for the newest runs.
 func agreeOnLatest(t *testing.T, s *Store, want []string) {
 	t.Helper()
 	latest, _, err := s.Latest(ctx, Filter{Limit: -1})
@@ -81,8 +81,8 @@ func agreeOnLatest(t *testing.T, s *Store, want []string) {
 	}
 }
 
-// The newest run of each implementation on each case is given, in the order in which they ran; those of a GPU
-// and those of no GPU do not hide each other.
+// Latest returns the newest run of each implementation on each case, in the order in which they ran; runs
+// with a GPU and without one do not hide each other.
 func TestLatestGivesTheNewestOfEach(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})
 	ctx := context.Background()
@@ -122,8 +122,7 @@ func TestLatestGivesTheNewestOfEach(t *testing.T) {
 	same(t, got, []string{want[1], want[3]})
 }
 
-// Of more runs than are asked for the bad ones come first: a page of the newest alone would say that nothing
-// is wrong.
+// With more runs than the limit the bad ones come first: a page of only the newest would show nothing wrong.
 func TestLatestLeavesNoBadRunOut(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})
 	ctx := context.Background()

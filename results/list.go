@@ -14,7 +14,7 @@ import (
 	"triad/internal/record"
 )
 
-// Filter says which records are wanted; a zero field asks nothing.
+// Filter selects records; a zero field does not restrict.
 type Filter struct {
 	Session string      // ULID
 	Case    string      // key of a case
@@ -29,7 +29,7 @@ type Filter struct {
 	Limit   int         // newest first; 0: 100, below 0: all
 }
 
-// where is the condition of the filter on run AS r alone, so that an index of runs can answer it.
+// where returns the condition of the filter on run AS r alone, so that an index of runs can answer it.
 func (f Filter) where() (string, []any) {
 	conditions := []string{"1"}
 	var args []any
@@ -69,7 +69,7 @@ func (f Filter) where() (string, []any) {
 	return strings.Join(conditions, " AND "), args
 }
 
-// cases is the condition of the filter on test_case, "" where it asks nothing of cases.
+// cases returns the condition of the filter on test_case, "" if it asks nothing of cases.
 func (f Filter) cases() (string, []any) {
 	var conditions []string
 	var args []any
@@ -96,7 +96,7 @@ func (f Filter) cases() (string, []any) {
 	return strings.Join(conditions, " AND "), args
 }
 
-// anyOf is the condition that a column has one of some values, "" where there are none.
+// anyOf returns the condition that a column has one of some values, "" if there are none.
 func anyOf(column string, values []string) (string, []any) {
 	if len(values) == 0 {
 		return "", nil
@@ -108,7 +108,7 @@ func anyOf(column string, values []string) (string, []any) {
 	return column + " IN (?" + strings.Repeat(", ?", len(values)-1) + ")", all
 }
 
-// prefixed is the condition that a column begins with one of some texts.
+// prefixed returns the condition that a column begins with one of some texts.
 func prefixed(column string, prefixes []string) (string, []any) {
 	var either []string
 	var args []any
@@ -119,7 +119,7 @@ func prefixed(column string, prefixes []string) (string, []any) {
 	return "(" + strings.Join(either, " OR ") + ")", args
 }
 
-// List gives the records that the filter asks for, newest first, and how many there are without its limit.
+// List returns the records that the filter selects, newest first, and their number without its limit.
 func (s *Store) List(ctx context.Context, f Filter) (records []record.Record, total int, err error) {
 	tx, err := s.read(ctx)
 	if err != nil {
@@ -146,9 +146,9 @@ func (s *Store) List(ctx context.Context, f Filter) (records []record.Record, to
 	return records, total, s.explain("list runs", err)
 }
 
-// newestRuns are the newest runs that fit a condition on run AS r. They are looked for among the newest of
-// all first, in the order of an index; where too few of those fit, what is asked for is rare, and sorting all
-// that fit is cheaper than going on.
+// newestRuns returns the newest runs that fit a condition on run AS r. They are first searched among the
+// newest of all, in the order of an index; if too few of those fit, they are rare, and sorting all that fit
+// is cheaper than going on.
 func newestRuns(q querier, where string, args []any, limit int) ([]int64, error) {
 	const amongNewest = 20_000
 	ids, err := column[int64](q, "SELECT r.run_id FROM run r INDEXED BY run_listed WHERE r.run_ulid > "+
@@ -161,7 +161,7 @@ func newestRuns(q querier, where string, args []any, limit int) ([]int64, error)
 		append(slices.Clone(args), limit)...)
 }
 
-// numbers are numbers as a JSON array: a list of any length as one parameter.
+// numbers returns numbers as a JSON array: a list of any length as one parameter.
 func numbers(all []int64) string {
 	if len(all) == 0 {
 		return "[]"
@@ -170,10 +170,10 @@ func numbers(all []int64) string {
 	return string(text)
 }
 
-// Recorded are the names that occur in the database, each once.
+// Recorded holds the names that occur in the database, each once.
 type Recorded struct{ Ops, DTypes, Impls []string }
 
-// Recorded lists what a filter can name.
+// Recorded lists the values that a filter can name.
 func (s *Store) Recorded(ctx context.Context) (Recorded, error) {
 	var found Recorded
 	tx, err := s.read(ctx)
@@ -196,7 +196,7 @@ func (s *Store) Recorded(ctx context.Context) (Recorded, error) {
 	return found, nil
 }
 
-// selectRuns reads the records that a condition on runTables picks, with their verdicts.
+// selectRuns reads the records that a condition on runTables selects, with their verdicts.
 func selectRuns(q querier, condition string, args ...any) ([]record.Record, []int64, error) {
 	rows, err := q.Query("SELECT "+runColumns+" FROM "+runTables+" WHERE "+condition, args...)
 	if err != nil {
@@ -237,7 +237,7 @@ func selectRuns(q querier, condition string, args ...any) ([]record.Record, []in
 	return records, ids, nil
 }
 
-// Show gives everything about one run. An ID may be shortened as long as it fits one run alone.
+// Show returns everything about one run. An ID may be shortened as long as it is unique.
 func (s *Store) Show(ctx context.Context, id string) (record.Run, error) {
 	id = strings.ToUpper(strings.TrimSpace(id))
 	if id == "" || strings.Trim(id, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") != "" || len(id) > 26 {
@@ -274,8 +274,8 @@ func (s *Store) Show(ctx context.Context, id string) (record.Run, error) {
 	return out, s.explain("show run "+id, err)
 }
 
-// History gives the newest recorded runs of one implementation on one case, oldest first, and how many there
-// are before the run whose ID is before; "" asks for all. limit below 0 gives all of them.
+// History returns the newest recorded runs of one implementation on one case, oldest first, among those
+// before the run whose ID is before ("" means all), and the number of these. A limit below 0 means no limit.
 func (s *Store) History(
 	ctx context.Context, caseKey, impl, before string, limit int,
 ) (records []record.Record, total int, err error) {
@@ -298,7 +298,7 @@ func (s *Store) History(
 	return records, total, s.explain("read the history", err)
 }
 
-// Session gives a session by its ULID.
+// Session returns a session by its ULID.
 func (s *Store) Session(ctx context.Context, id string) (out record.Session, err error) {
 	tx, err := s.read(ctx)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A live session holds a lock on one byte of the file beside the database, at the offset of its row. The
+// A live session holds a lock on one byte of the file next to the database, at the offset of its row. The
 // kernel drops the lock with the process, however it ends; unlike a process id it cannot be reused and means
 // the same in every container that sees the file. The file is opened close-on-exec, so that no worker keeps a
 // dead driver's session alive.
@@ -33,7 +33,7 @@ func byteLock(kind int16, session int64) *unix.Flock_t {
 	return &unix.Flock_t{Type: kind, Whence: 0, Start: session, Len: 1}
 }
 
-// claim takes the lock of a session; false where another process has it.
+// claim takes the lock of a session; false if another process has it.
 func (l *liveness) claim(session int64) (bool, error) {
 	err := unix.FcntlFlock(l.file.Fd(), unix.F_OFD_SETLK, byteLock(unix.F_WRLCK, session))
 	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
@@ -46,13 +46,13 @@ func (l *liveness) claim(session int64) (bool, error) {
 	return true, nil
 }
 
-// release gives the lock of a session back.
+// release releases the lock of a session.
 func (l *liveness) release(session int64) {
 	delete(l.own, session)
 	_ = unix.FcntlFlock(l.file.Fd(), unix.F_OFD_SETLK, byteLock(unix.F_UNLCK, session))
 }
 
-// alive says whether some process, this one included, holds the session.
+// alive reports whether some process, this one included, holds the session.
 func (l *liveness) alive(session int64) (bool, error) {
 	if l.own[session] {
 		return true, nil
@@ -64,9 +64,9 @@ func (l *liveness) alive(session int64) (bool, error) {
 	return lock.Type != unix.F_UNLCK, nil
 }
 
-// writtenNow says whether a session in the database behind db is alive: what its process has not yet moved
-// from the journal to the database is then no sign of an unclean end, and its process has checked the file.
-// Where that cannot be told it is false.
+// writtenNow reports whether a session in the database behind db is alive: a journal that its process has not
+// yet moved to the database is then no sign of an unclean end, and its process has checked the file. If that
+// cannot be determined it is false.
 func writtenNow(ctx context.Context, db *sql.DB, path string) bool {
 	file, err := os.Open(path + livenessSuffix)
 	if err != nil {

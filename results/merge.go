@@ -15,18 +15,18 @@ import (
 	"triad/internal/scratch"
 )
 
-// Merged counts what a merge added, and what was there already.
+// Merged counts the rows that a merge added, and those that were there already.
 type Merged struct {
 	Sessions, Runs           int // added
 	SessionsThere, RunsThere int
 	Running                  int // runs that had not ended in the other database: left out
 }
 
-// Merge adds what the database at path from holds and this one does not, in one transaction: all of it or
-// nothing. Sessions, runs and cases are known by IDs that are the same everywhere, so that merging in any
-// order and any number of times gives the same. A file that is damaged, not ours, or of a newer program is
-// refused and left as it is. A session that is running there comes as an interrupted one, with the runs that
-// have ended.
+// Merge adds what the database at path from has and this one lacks, in one transaction: all of it or nothing.
+// Sessions, runs and cases are known by IDs that are the same everywhere, so that merging in any order and
+// any number of times gives the same. A file that is damaged, not ours, or of a newer program is refused and
+// left unchanged. A session that is running there is merged as an interrupted one, with the runs that have
+// ended.
 func (s *Store) Merge(ctx context.Context, from string) (Merged, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +72,8 @@ func otherFile(into, from string) error {
 	return nil
 }
 
-// snapshot copies the database at path from as it is now, checks the copy and brings its schema up to date.
+// snapshot copies the database at path from in its present state, checks the copy and brings its schema up to
+// date.
 func snapshot(ctx context.Context, from, to string) error {
 	from, err := filepath.Abs(from)
 	if err != nil {
@@ -114,8 +115,8 @@ func snapshot(ctx context.Context, from, to string) error {
 	return sameTables(ctx, copied.reader, from, steps)
 }
 
-// sameTables refuses a database whose tables are not those of this program: a view in the place of a table,
-// say.
+// sameTables refuses a database whose tables differ from this program's, for example a view in place of a
+// table.
 func sameTables(ctx context.Context, db *sql.DB, from string, steps []migration) error {
 	fresh, err := emptyDatabase(ctx, steps)
 	if err != nil {
@@ -139,7 +140,7 @@ func sameTables(ctx context.Context, db *sql.DB, from string, steps []migration)
 	return nil
 }
 
-// mergeAttached copies what the attached database has beyond the main one.
+// mergeAttached copies the rows that only the attached database has.
 func mergeAttached(ctx context.Context, conn *sql.Conn) (m Merged, err error) {
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
@@ -185,7 +186,7 @@ func mergeAttached(ctx context.Context, conn *sql.Conn) (m Merged, err error) {
 	return m, tx.Commit()
 }
 
-// MergePatience is how long a merge waits for another process that writes.
+// MergePatience limits the wait of a merge for another writer.
 const MergePatience = time.Minute
 
 // mergeStep copies the rows of a table that are not there yet, o in the other database.
@@ -198,8 +199,8 @@ type mergeStep struct {
 	order string
 }
 
-// statement is the SQL of a step. Rows are matched by what is the same in every database: hashes, ULIDs,
-// names. A row that is there stays; anything else that is wrong with one ends the merge.
+// statement returns the SQL of a step. Rows are matched by values that are the same in every database:
+// hashes, ULIDs, names. An existing row stays; any other conflict ends the merge.
 func (m mergeStep) statement(q querier) (string, error) {
 	columns, err := column[string](q, "SELECT name FROM pragma_table_info(?)", m.table)
 	if err != nil {
@@ -246,7 +247,7 @@ func joinRun(column, as string) string {
 }
 
 // mergeSteps are in the order of the references between tables. A run whose entry of the plan has a run here,
-// as where one session was resumed twice, is left out with all that belongs to it.
+// as when one session was resumed twice, is left out with all that belongs to it.
 var mergeSteps = []mergeStep{
 	{table: "machine", own: "machine_id"},
 	{table: "toolchain", own: "toolchain_id"},
@@ -267,7 +268,7 @@ var mergeSteps = []mergeStep{
 		table: "plan", own: "plan_id", joins: joinSession + joinCase, order: "o.position",
 		refs: map[string]string{
 			"session_id": "s.session_id", "case_id": "c.case_id",
-			// of a session in several parts, each has positions from 0
+			// each part of a session has positions from 0
 			"position": "o.position + (SELECT coalesce(max(position) + 1, 0) FROM plan " +
 				"WHERE session_id = s.session_id)",
 		},
@@ -308,8 +309,8 @@ func ofTwoRuns(table, order string) mergeStep {
 	}
 }
 
-// machinesOfParts gives a session that is running here, and whose parts ran elsewhere, machine and toolchain
-// of the part that brings its first runs.
+// machinesOfParts sets the machine and toolchain of a session that is running here, and whose parts ran
+// elsewhere, to those of the part that brings its first runs.
 const machinesOfParts = `UPDATE session SET machine_id = m.machine_id, toolchain_id = t.toolchain_id
 	FROM other.session o JOIN other.machine om ON om.machine_id = o.machine_id
 	JOIN machine m ON m.content_hash = om.content_hash
@@ -319,7 +320,7 @@ const machinesOfParts = `UPDATE session SET machine_id = m.machine_id, toolchain
 	AND NOT EXISTS (SELECT 1 FROM plan p WHERE p.session_id = session.session_id)
 	AND EXISTS (SELECT 1 FROM other.plan p WHERE p.session_id = o.session_id)`
 
-// endSessions gives sessions that were not done when they were merged before the end that they came to since.
+// endSessions sets the end of sessions that were merged before they were complete and have since ended.
 const endSessions = `UPDATE session SET state = o.state, ended_utc = o.ended_utc, exit_code = o.exit_code,
 	internal_error = o.internal_error FROM other.session o
 	WHERE o.session_ulid = session.session_ulid AND o.state = 'complete' AND session.state = 'interrupted'`

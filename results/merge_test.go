@@ -16,7 +16,7 @@ import (
 	"triad/internal/record"
 )
 
-// contents is everything that a database holds, without the numbers that each gives its rows itself.
+// contents returns everything in a database, except the numbers of its rows, which are its own.
 func contents(t *testing.T, path string) string {
 	t.Helper()
 	s := openTest(t, path, Options{})
@@ -83,7 +83,7 @@ func shard(t *testing.T, path, commit string, from int) {
 	}
 }
 
-// merged is a new database with others merged into it in this order.
+// merged returns a new database with others merged into it in this order.
 func merged(t *testing.T, others ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "all.db")
@@ -97,7 +97,8 @@ func merged(t *testing.T, others ...string) string {
 	return path
 }
 
-// Any order, any number of times, and by way of others: the same in the end, with nothing lost or doubled.
+// Merging in any order, any number of times, and via others gives the same result, with nothing lost or
+// doubled.
 func TestMergeIsAUnion(t *testing.T) {
 	folder := t.TempDir()
 	var parts []string
@@ -130,7 +131,7 @@ func TestMergeIsAUnion(t *testing.T) {
 	}
 }
 
-// A session that goes on after it was merged comes whole the next time.
+// A session that continues after it was merged is complete after the next merge.
 func TestMergeOfASessionThatGoesOn(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other.db")
 	s := openTest(t, other, Options{})
@@ -158,7 +159,7 @@ func TestMergeOfASessionThatGoesOn(t *testing.T) {
 	}
 }
 
-// What cannot be merged is refused in a sentence, and both files stay as they are.
+// A file that cannot be merged is refused with a sentence, and both files are unchanged.
 func TestMergeRefuses(t *testing.T) {
 	folder := t.TempDir()
 	part := filepath.Join(folder, "part.db")
@@ -216,8 +217,8 @@ func TestMergeRefuses(t *testing.T) {
 	}
 }
 
-// Whatever is damaged in the other file, a merge gives all that it has or refuses: it never ends triad, and
-// leaves both files as they are.
+// Whatever is damaged in the other file, a merge adds all of it or refuses: it never ends triad, and both
+// files are unchanged.
 func TestMergeOfDamagedFiles(t *testing.T) {
 	folder := t.TempDir()
 	part := filepath.Join(folder, "part.db")

@@ -83,15 +83,15 @@ func migrate(ctx context.Context, db *sql.DB, steps []migration, copyTo func(ver
 	return nil
 }
 
-// keptCopies is how many of the copies that migrations make stay beside a database.
+// keptCopies is the number of copies made by migrations that are kept next to a database.
 const keptCopies = 2
 
-// copyName is what follows the name of a database in that of a copy: its schema, when it was made, by which
-// process.
+// copyName matches the part of a copy's name after that of the database: its schema, when it was made, by
+// which process.
 var copyName = regexp.MustCompile(`^\.schema\d+-(\d{8}T\d{6}\.\d{3})-\d+$`)
 
-// removeOldCopies removes all but the newest copies that migrations of the database at path made. Nothing
-// else beside it is touched.
+// removeOldCopies removes all but the newest copies that migrations of the database at path made. No other
+// file in the folder is touched.
 func removeOldCopies(path string) error {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
@@ -115,7 +115,7 @@ func removeOldCopies(path string) error {
 	return err
 }
 
-// apply runs one step, or nothing where the database has it already.
+// apply runs one step, or nothing if the database has it already.
 func apply(ctx context.Context, db *sql.DB, step migration) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"triad/internal/record"
 )
 
-// ofSchema makes a database as a triad with the first steps of the schema alone had written it, with a
-// session of three results.
+// ofSchema makes a database as written by a triad with only the first steps of the schema, with a session of
+// three results.
 func ofSchema(t *testing.T, path string, version int) {
 	t.Helper()
 	steps, err := migrations(schemaFiles)
@@ -58,7 +58,7 @@ func ofSchema(t *testing.T, path string, version int) {
 	}
 }
 
-// answersOf are what a database says of ofSchema's results, whatever its schema was.
+// answersOf returns a database's answers about ofSchema's results, whatever its schema was.
 func answersOf(t *testing.T, path string) []string {
 	t.Helper()
 	s := openTest(t, path, Options{})
@@ -90,8 +90,8 @@ func migrateRole(arguments []string) error {
 	return s.Close()
 }
 
-// A database of every schema there was is brought to this one and answers alike; also where the power went
-// in the middle of that, and it is opened again.
+// A database of every earlier schema is migrated to this one and answers alike, also if the power was cut in
+// between and it is opened again.
 func TestEverySchemaMigratesAlsoWhenCut(t *testing.T) {
 	steps, err := migrations(schemaFiles)
 	if err != nil {
@@ -133,7 +133,7 @@ func TestEverySchemaMigratesAlsoWhenCut(t *testing.T) {
 	}
 }
 
-// Of the copies that migrations make the two newest stay; nothing else beside the database is removed.
+// Of the copies made by migrations the two newest are kept; no other file next to the database is removed.
 func TestOldCopiesOfMigrationsAreRemoved(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "r.db")

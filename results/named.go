@@ -12,7 +12,7 @@ import (
 //go:embed queries/*.sql
 var queryFiles embed.FS
 
-// Named is a query that comes with triad, for a question that people ask.
+// Named is a query that comes with triad, for a common question.
 type Named struct {
 	Name     string
 	Question string
@@ -23,11 +23,11 @@ type Named struct {
 // Param is a parameter of a named query, :NAME in its SQL.
 type Param struct {
 	Name    string
-	Default string // what it is where nothing is given
+	Default string // its default
 	Words   string // what the default is, and how a value is written
 }
 
-// NamedQueries lists the queries that come with triad, by name. now is what defaults count from.
+// NamedQueries lists the queries that come with triad, by name. Defaults are relative to now.
 func NamedQueries(now time.Time) ([]Named, error) {
 	files, err := fs.Glob(queryFiles, "queries/*.sql")
 	if err != nil {

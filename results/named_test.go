@@ -11,7 +11,7 @@ import (
 	"triad/internal/record"
 )
 
-// recorded is a database in which every question of the named queries has an answer.
+// recorded returns a database in which every named query has an answer.
 func recorded(t *testing.T) string {
 	t.Helper()
 	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})
@@ -108,7 +108,7 @@ func TestParametersOfAStatement(t *testing.T) {
 	}
 }
 
-// A question about one dtype is told from one about all.
+// only-in does not list what is wrong in other dtypes too.
 func TestOnlyInSaysNothingOfWhatIsWrongEverywhere(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})
 	a, b := failed(1), failed(1)

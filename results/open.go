@@ -15,26 +15,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// oldestSQLite is the first version without the fault by which two connections that write and checkpoint at
-// once damage a WAL database.
+// oldestSQLite is the first version without the bug that damages a WAL database when two connections write
+// and checkpoint at once.
 const oldestSQLite = 3_051_003
 
-// checkedWhenSmall is the size in bytes up to which a database is checked at every opening; a larger one only
-// after an unclean end.
+// checkedWhenSmall is the size in bytes up to which a database is checked at every opening; a larger one is
+// checked only after an unclean end.
 const checkedWhenSmall = 8 << 20
 
-// Options say how to open a database; the zero value is what the command line uses.
+// Options are the options for opening a database; the command line uses the zero value.
 type Options struct {
 	ReadOnly    bool             // never write, never create
 	BusyTimeout time.Duration    // how long to wait for another process's lock; 0: 5 s
 	Now         func() time.Time // the clock; nil: the system's
-	Flag        string           // ends the commands that errors name: " --db FILE"; "" where none is needed
+	Flag        string           // ends the commands that errors name: " --db FILE"; "" if none is needed
 }
 
 // Store is an open database. Its methods may be called from several goroutines.
 type Store struct {
 	path   string
-	writer *sql.DB // one connection; nil where the store is read-only
+	writer *sql.DB // one connection; nil if the store is read-only
 	reader *sql.DB
 	notice string
 	flag   string
@@ -48,8 +48,8 @@ type Store struct {
 	source    source
 }
 
-// Open opens the database at path, creates it (and its folder) where there is none, and brings its schema up
-// to date. A file that is not ours or is damaged is left untouched and is an error. A database of a newer
+// Open opens the database at path, creates it (and its folder) if there is none, and brings its schema up to
+// date. A file that is not ours or is damaged is left untouched and is an error. A database of a newer
 // program is opened read-only; Notice says so.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	return open(ctx, path, o, nil)
@@ -114,13 +114,13 @@ func open(ctx context.Context, path string, o Options, steps []migration) (*Stor
 	return s, nil
 }
 
-// emptyFile is a file that holds nothing yet, which is as if there were none.
+// emptyFile is the error of a file without contents, which counts as a missing one.
 type emptyFile struct{}
 
 func (emptyFile) Error() string        { return "the file is empty" }
 func (emptyFile) Is(target error) bool { return target == os.ErrNotExist }
 
-// missing says why there is nothing to read at a path.
+// missing returns why there is nothing to read at a path.
 func missing(path string) error {
 	if _, err := os.Stat(path); err == nil {
 		return emptyFile{}
@@ -128,7 +128,7 @@ func missing(path string) error {
 	return os.ErrNotExist
 }
 
-// openWriter opens the one connection that writes, creating file and schema where they are missing.
+// openWriter opens the one connection that writes, creating file and schema if they are missing.
 func (s *Store) openWriter(ctx context.Context, o Options, steps []migration) error {
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o755); err != nil {
 		return fmt.Errorf("make the folder of the database: %w: %s", err, elsewhere)
@@ -164,8 +164,8 @@ func (s *Store) openWriter(ctx context.Context, o Options, steps []migration) er
 	return nil
 }
 
-// pingUntil connects, again and again while another process is switching the file to WAL: that lock does not
-// wait by itself.
+// pingUntil connects, and retries while another process is switching the file to WAL: SQLite does not wait
+// for that lock.
 func pingUntil(ctx context.Context, db *sql.DB, patience time.Duration) error {
 	deadline := time.Now().Add(patience)
 	for {
@@ -179,16 +179,16 @@ func pingUntil(ctx context.Context, db *sql.DB, patience time.Duration) error {
 	}
 }
 
-// facts are what a look at a file shows.
+// facts holds the findings of inspect.
 type facts struct {
 	exists  bool
 	version int
 }
 
-// elsewhere is what to do about a place that cannot be used.
+// elsewhere is advice for a place that cannot be used.
 const elsewhere = "give another file with --db, or set XDG_DATA_HOME to a folder that can be written"
 
-// inspect looks at the file without writing to it and refuses what is not ours or is damaged. Only SQLite
+// inspect reads the file without writing to it and refuses one that is not ours or is damaged. Only SQLite
 // opens the file: closing a descriptor of one's own would drop the locks that SQLite holds in this process.
 func inspect(ctx context.Context, path string, patience time.Duration) (facts, error) {
 	info, err := os.Stat(path)
@@ -239,9 +239,9 @@ func inspect(ctx context.Context, path string, patience time.Duration) (facts, e
 	return f, err
 }
 
-// rollBack takes back what a writer that was killed in the middle had written to the file itself, as one does
-// that makes the database or has it on a network file system. SQLite does so by itself at the first look, but
-// not through a connection that may only read.
+// rollBack undoes what a killed writer had written to the file itself, as one does that creates the database
+// or has it on a network file system. SQLite does so by itself on the first read, but not through a read-only
+// connection.
 func rollBack(ctx context.Context, path string, patience time.Duration) error {
 	db, err := sql.Open(boundedDriver, fmt.Sprintf("%s?mode=rw&_busy_timeout=%d", fileURI(path),
 		patience.Milliseconds()))
@@ -253,8 +253,8 @@ func rollBack(ctx context.Context, path string, patience time.Duration) error {
 	return db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables)
 }
 
-// endedUncleanly says whether a journal with content lies beside the database: its last writer lives, or was
-// killed.
+// endedUncleanly reports whether there is a non-empty journal next to the database: its last writer lives, or
+// was killed.
 func endedUncleanly(path string) bool {
 	for _, journal := range []string{"-wal", "-journal"} {
 		if info, err := os.Stat(path + journal); err == nil && info.Size() > 0 {
@@ -264,7 +264,7 @@ func endedUncleanly(path string) bool {
 	return false
 }
 
-// check asks SQLite whether pages and foreign keys are whole.
+// check asks SQLite whether pages and foreign keys are intact.
 func check(ctx context.Context, db *sql.DB, path string) error {
 	damaged := func(what string) error {
 		return damagedDatabase("check", path, what)
@@ -301,23 +301,23 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Path is the absolute path of the database.
+// Path returns the absolute path of the database.
 func (s *Store) Path() string { return s.path }
 
-// ReadOnly says whether nothing can be recorded.
+// ReadOnly reports whether the store cannot record.
 func (s *Store) ReadOnly() bool { return s.writer == nil }
 
-// Notice is a sentence that the user should read, or "".
+// Notice returns a sentence that the user should read, or "".
 func (s *Store) Notice() string { return s.notice }
 
-// fileURI is path as a file: URI: without the prefix SQLite takes mode=ro for a part of the name and opens
-// the file for writing.
+// fileURI returns path as a file: URI: without the prefix SQLite takes mode=ro for a part of the name and
+// opens the file for writing.
 func fileURI(path string) string {
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: path}).String()
 }
 
-// keptStatements is how many statements a connection keeps prepared: recording a result runs about ten, and
-// preparing them took as long as running them.
+// keptStatements is the number of prepared statements that a connection keeps: recording a result runs about
+// ten, and preparing them took as long as running them.
 const keptStatements = 64
 
 func writeDSN(path string, patience time.Duration, network bool) string {
@@ -330,7 +330,7 @@ func writeDSN(path string, patience time.Duration, network bool) string {
 			"&_stmt_cache_size=%d", fileURI(path), journal, patience.Milliseconds(), keptStatements)
 }
 
-// immutable tells SQLite that nobody writes to the file.
+// immutable declares to SQLite that nothing writes to the file.
 const immutable = "&immutable=1"
 
 func readDSN(path string, patience time.Duration) string {
@@ -343,7 +343,7 @@ func readDSN(path string, patience time.Duration) string {
 	return dsn
 }
 
-// onNetwork says whether path lies on a file system that another machine serves.
+// onNetwork reports whether path lies on a file system that another machine serves.
 func onNetwork(path string) bool {
 	var fs unix.Statfs_t
 	if unix.Statfs(filepath.Dir(path), &fs) != nil {

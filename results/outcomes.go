@@ -6,21 +6,20 @@ import (
 	"triad/internal/op"
 )
 
-// Outcome is what became of one run, without its verdicts.
+// Outcome is the result of one run without its verdicts.
 type Outcome struct {
 	Impl, Run string // Run is its ULID
 	Status    op.Status
 	Message   string
 }
 
-// outcomesOf goes from a session by its runs to their places in the plan: from the plan no index leads to
-// runs of every status, and of each entry all runs would be read.
+// outcomesOf goes from a session by its runs to their positions in the plan: no index leads from the plan to
+// runs of every status, and all runs of each entry would be read.
 const outcomesOf = `SELECT p.implementation, r.run_ulid, r.status, r.message FROM session s
 	CROSS JOIN run r USING (session_id) CROSS JOIN plan p ON p.plan_id = r.plan_id
 	WHERE s.session_ulid = ? AND r.status IS NOT NULL ORDER BY p.position`
 
-// Outcomes calls each with every outcome of a session, in the order of its plan. However many there are, no
-// more than one is held.
+// Outcomes calls each with every outcome of a session, in the order of its plan. It holds only one at a time.
 func (s *Store) Outcomes(ctx context.Context, session string, each func(Outcome)) error {
 	tx, err := s.read(ctx)
 	if err != nil {

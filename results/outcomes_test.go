@@ -9,7 +9,7 @@ import (
 	"triad/internal/op"
 )
 
-// Outcomes are those of the session's recorded runs, in the order of the plan, found without a look at every
+// Outcomes returns those of the session's recorded runs, in the order of the plan, without looking at every
 // run for every entry: there are tens of thousands of both.
 func TestOutcomes(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// One call of a function is one step of SQLite's, and may take hours: the statement ends soon after its
-// deadline all the same.
+// One call of a function is one step of SQLite's, and may take hours: the statement still ends soon after its
+// deadline.
 func TestACallThatDoesNotEnd(t *testing.T) {
 	path := databaseFor(t, 1)
 	const long, pattern = "printf('%.*c', 9000000, 'a')", "printf('%.*c', 4000000, 'a') || 'b'"

@@ -17,8 +17,8 @@ import (
 	"triad/internal/record"
 )
 
-// diskStep is one thing that a process did to a file, as testdata/disk.c writes it down. A step of kind A was
-// added by the process itself: it says that a result is stored.
+// diskStep is one operation of a process on a file, as testdata/disk.c logs it. The process itself adds steps
+// of kind A: a result is stored.
 type diskStep struct {
 	kind   byte // O made, W written, T cut, S synced, U removed, A acknowledged
 	name   string
@@ -26,7 +26,7 @@ type diskStep struct {
 	data   []byte
 }
 
-// diskLog preloads testdata/disk.c into a command and gives the file that its steps are written to.
+// diskLog preloads testdata/disk.c into a command and returns the path of the log of its steps.
 func diskLog(t *testing.T, cmd *exec.Cmd, database string) string {
 	t.Helper()
 	library := filepath.Join(t.TempDir(), "disk.so")
@@ -68,21 +68,21 @@ func readSteps(t *testing.T, log string) []diskStep {
 	return all
 }
 
-// acknowledge adds to a log that a result is stored.
+// acknowledge logs that a result is stored.
 func acknowledge(log *os.File, id string) error {
 	step := []byte{'A', byte(len(id)), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 	_, err := log.Write(append(step, id...))
 	return err
 }
 
-// diskFile is what is safely on the disk of a file, and what was done to it since its last sync.
+// diskFile is the content of a file that is safely on the disk, and the steps on it since its last sync.
 type diskFile struct {
 	synced  []byte
 	pending []diskStep
 }
 
-// done is what a step makes of the content of a file. Sectors are written whole or not at all: keep says
-// which.
+// done returns the content of a file after a step. Each sector is written completely or not at all: keep
+// decides which.
 func (s diskStep) done(content []byte, keep func() bool) []byte {
 	switch s.kind {
 	case 'T':
@@ -148,8 +148,8 @@ func (d *disk) step(s diskStep) {
 	}
 }
 
-// cut writes into a folder what the disk may hold when its power goes now: of what was not synced each step
-// is there, is not, or is there in part. With a nil chance only what was synced is there.
+// cut writes into a folder what the disk may hold if the power fails now: each step that was not synced is
+// there, missing, or there in part. With a nil chance only synced steps are there.
 func (d *disk) cut(t *testing.T, folder string, chance *rand.Rand) {
 	t.Helper()
 	left := maps.Clone(d.files)
@@ -175,8 +175,8 @@ func (d *disk) cut(t *testing.T, folder string, chance *rand.Rand) {
 	}
 }
 
-// powerRole records a plan and acknowledges each result in the log of its disk. It opens the database anew
-// after every fiftieth, so that cuts fall between a checkpoint and the removal of the write-ahead log too.
+// powerRole records a plan and acknowledges each result in the log of its disk. It reopens the database after
+// every fiftieth, so that cuts also fall between a checkpoint and the removal of the write-ahead log.
 func powerRole(arguments []string) error {
 	n, err := strconv.Atoi(arguments[1])
 	if err != nil {
@@ -222,7 +222,7 @@ func powerRole(arguments []string) error {
 	return nil
 }
 
-// powerCuts is how many cuts a test makes.
+// powerCuts returns the number of cuts that a test makes.
 func powerCuts(short int) int {
 	if need.IsLongTier() {
 		return 300
@@ -230,7 +230,7 @@ func powerCuts(short int) int {
 	return short
 }
 
-// cutSomewhere calls look with the disk as it may be after cuts at random steps of a log.
+// cutSomewhere calls look with possible states of the disk after cuts at random steps of a log.
 func cutSomewhere(t *testing.T, steps []diskStep, cuts int, chance *rand.Rand,
 	look func(d *disk, folder string, cut int),
 ) {
@@ -255,8 +255,8 @@ func cutSomewhere(t *testing.T, steps []diskStep, cuts int, chance *rand.Rand,
 	}
 }
 
-// The power of the disk goes at random instants. Every result that was acknowledged before is there whole,
-// the database is sound, and the plan can be completed: each entry once. The long tier cuts 300
+// The power of the disk fails at random instants. Every result that was acknowledged before is there,
+// complete, the database is sound, and the plan can be completed: each entry once. The long tier cuts 300
 // times.
 func TestPowerCutsLoseNothingThatWasAcknowledged(t *testing.T) {
 	const items = 240

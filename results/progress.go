@@ -10,7 +10,7 @@ import (
 	"triad/internal/record"
 )
 
-// Progress says how far a session is. An ID that is not there is ErrNotFound.
+// Progress returns the progress of a session. An unknown ID gives ErrNotFound.
 func (s *Store) Progress(ctx context.Context, id string) (p record.Progress, err error) {
 	tx, err := s.read(ctx)
 	if err != nil {
@@ -36,8 +36,8 @@ func (s *Store) Progress(ctx context.Context, id string) (p record.Progress, err
 	return p, s.explain("read the progress of "+id, err)
 }
 
-// stateNow is the state of a session as it was recorded, but that one whose process is gone does not run: who
-// writes to the database next records that.
+// stateNow returns the state of a session as recorded, except that one whose process is gone is not running:
+// the next writer to the database records that.
 func (s *Store) stateNow(session int64, recorded string) string {
 	if recorded != "running" {
 		return recorded
@@ -48,7 +48,7 @@ func (s *Store) stateNow(session int64, recorded string) string {
 	return recorded
 }
 
-// alive says whether some process holds a session.
+// alive reports whether some process holds a session.
 func (s *Store) alive(session int64) (bool, error) {
 	if s.live != nil {
 		s.mu.Lock()
@@ -57,7 +57,7 @@ func (s *Store) alive(session int64) (bool, error) {
 	}
 	file, err := os.Open(s.path + livenessSuffix)
 	if errors.Is(err, os.ErrNotExist) {
-		return false, nil // whoever runs a session has made it
+		return false, nil // a running session has created it
 	}
 	if err != nil {
 		return false, err

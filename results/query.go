@@ -15,7 +15,7 @@ import (
 	"github.com/mattn/go-sqlite3"
 )
 
-// Limits bound what SQL that a user typed may cost; a zero field takes the default.
+// Limits bounds the cost of SQL that a user typed; a zero field takes the default.
 type Limits struct {
 	Deadline  time.Duration // 2 s
 	Rows      int           // 10,000
@@ -43,15 +43,15 @@ func (l Limits) orDefaults() Limits {
 type Answer struct {
 	Columns []string
 	Rows    [][]any
-	Cut     string // a sentence where rows were left out, else ""
+	Cut     string // a sentence if rows were left out, else ""
 	Elapsed time.Duration
 }
 
-// Query runs one statement that a user typed against the database at path. It can read and nothing else: the
-// connection is read-only, an authorizer refuses all but SELECT and harmless functions, and time, memory,
-// rows and bytes are bounded; nothing spills to the disk. SQLite's heap limit holds for the whole process and
-// stays: call it from a process that has nothing else to do, as `triad results query` is one.
-// params are the values of parameters, :name in the statement: int64, float64 or string.
+// Query runs one statement that a user typed against the database at path. It can only read: the connection
+// is read-only, an authorizer refuses all but SELECT and harmless functions, and time, memory, rows and bytes
+// are bounded; nothing spills to the disk. SQLite's heap limit holds for the whole process and stays: call it
+// from a process that does nothing else, such as `triad results query`. params are the values of parameters,
+// :name in the statement: int64, float64 or string.
 func Query(ctx context.Context, path, statement string, params map[string]any, l Limits) (*Answer, error) {
 	l = l.orDefaults()
 	err := oneStatement(statement)
@@ -75,12 +75,12 @@ func Query(ctx context.Context, path, statement string, params map[string]any, l
 	return queryUntil(ctx, path, statement, params, l)
 }
 
-// overrun is how long a statement may take to notice its deadline. SQLite looks for it between the steps of
+// overrun is the time that a statement may take to notice its deadline. SQLite checks it between the steps of
 // its program, and a call of one function is one step, however long it takes.
 const overrun = 250 * time.Millisecond
 
-// queryUntil runs a statement until its deadline. One that does not notice it is left behind, with its
-// connection: the process that asked has nothing else to do, and takes it along when it ends.
+// queryUntil runs a statement until its deadline. One that does not notice it is abandoned with its
+// connection: the asking process has nothing else to do, and ends it by exiting.
 func queryUntil(ctx context.Context, path, statement string, params map[string]any,
 	l Limits,
 ) (*Answer, error) {
@@ -119,7 +119,7 @@ func queryUntil(ctx context.Context, path, statement string, params map[string]a
 	return answer, nil
 }
 
-// named are parameters as database/sql takes them.
+// named returns parameters as database/sql takes them.
 func named(params map[string]any) []any {
 	var all []any
 	for name, value := range params {
@@ -128,7 +128,7 @@ func named(params map[string]any) []any {
 	return all
 }
 
-// collect runs the statement and keeps its rows up to the limits.
+// collect runs the statement and collects its rows up to the limits.
 func collect(ctx context.Context, conn *sql.Conn, statement string, params []any, l Limits) (*Answer, error) {
 	rows, err := conn.QueryContext(ctx, statement, params...)
 	if err != nil {
@@ -167,7 +167,7 @@ func collect(ctx context.Context, conn *sql.Conn, statement string, params []any
 	return a, rows.Err()
 }
 
-// weight is roughly the memory of a value in bytes.
+// weight estimates the memory of a value in bytes.
 func weight(v any) int {
 	switch v := v.(type) {
 	case string:
@@ -178,7 +178,7 @@ func weight(v any) int {
 	return 16
 }
 
-// refusal says in words of ours what stopped a statement.
+// refusal returns what stopped a statement, in our words.
 func refusal(ctx context.Context, path string, l Limits, err error) error {
 	var code sqlite3.Error
 	if ctx.Err() != nil {
@@ -214,7 +214,7 @@ func refusal(ctx context.Context, path string, l Limits, err error) error {
 	return statementf("%s", text)
 }
 
-// names are the views and the tables; none where they cannot be read.
+// names returns the views and the tables; none if they cannot be read.
 func names(ctx context.Context) []string {
 	tables, _ := Schema(context.WithoutCancel(ctx))
 	all := make([]string, len(tables))
@@ -230,11 +230,11 @@ type typedConnector struct {
 	limits Limits
 }
 
-// Driver is the driver without the hook; database/sql asks for it.
+// Driver returns the driver without the hook; database/sql asks for it.
 func (c typedConnector) Driver() driver.Driver { return &sqlite3.SQLiteDriver{} }
 
-// Connect opens a connection and shuts it in; the authorizer comes last, because it would refuse the settings
-// before it.
+// Connect opens a connection and restricts it; the authorizer comes last, because it would refuse the
+// settings before it.
 func (c typedConnector) Connect(context.Context) (driver.Conn, error) {
 	d := sqlite3.SQLiteDriver{ConnectHook: func(conn *sqlite3.SQLiteConn) error {
 		if err := registerFunctions(conn); err != nil {
@@ -267,7 +267,7 @@ func (c typedConnector) Connect(context.Context) (driver.Conn, error) {
 // sqliteRecursive is SQLITE_RECURSIVE, which the driver does not export.
 const sqliteRecursive = 33
 
-// authorize allows reading and functions, and denies everything else: what is not named here is refused.
+// authorize allows reading and functions, and denies everything that is not named here.
 func authorize(action int, first, second, _ string) int {
 	switch action {
 	case sqlite3.SQLITE_SELECT, sqliteRecursive:

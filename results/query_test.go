@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-// The test binary plays other processes: the role stands in this variable, its arguments in roleArguments.
+// The test binary also acts as other processes: this variable names the role, roleArguments has its
+// arguments.
 const (
 	role          = "TRIAD_RESULTS_TEST_ROLE"
 	roleArguments = "TRIAD_RESULTS_TEST_ARGUMENTS"
@@ -47,7 +48,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// process is this binary in a role.
+// process returns this binary in a role.
 func process(name string, arguments ...string) *exec.Cmd {
 	text, _ := json.Marshal(arguments)
 	cmd := exec.Command(os.Args[0])
@@ -55,7 +56,7 @@ func process(name string, arguments ...string) *exec.Cmd {
 	return cmd
 }
 
-// outcome is what the query role says of a statement.
+// outcome is the query role's report on a statement.
 type outcome struct {
 	Error   string
 	Rows    int
@@ -107,7 +108,7 @@ func unescape(statement string) string {
 		"\x00").Replace(statement)
 }
 
-// hostile is a statement of the fixtures; a refused one stands in a class that must not give rows at all.
+// hostile is a statement of the fixtures; a refused one belongs to a class that must not give rows at all.
 type hostile struct {
 	statement string
 	refused   bool
@@ -168,7 +169,7 @@ func hash(t *testing.T, path string) string {
 	return fmt.Sprintf("%x", sha256.Sum256(text))
 }
 
-// files lists a folder without the shared-memory file and the empty log that SQLite itself keeps beside a
+// files lists a folder without the shared-memory file and the empty log that SQLite itself keeps next to a
 // database that is read.
 func files(t *testing.T, folder string) []string {
 	t.Helper()
@@ -190,9 +191,9 @@ func files(t *testing.T, folder string) []string {
 	return names
 }
 
-// Every statement runs in a process of its own with an empty working and temporary folder. Harm is: another
-// database than before, a file anywhere, more than 2.5 s, more than 100 MB, more than 8 MiB of result, or a
-// process that does not end by itself.
+// Every statement runs in a process of its own with an empty working and temporary folder. Harm is: a changed
+// database, a file anywhere, more than 2.5 s, more than 100 MB, more than 8 MiB of result, or a process that
+// does not end by itself.
 func TestNoStatementDoesHarm(t *testing.T) {
 	path := databaseFor(t, 50)
 	harm := t.TempDir()
@@ -208,7 +209,7 @@ func TestNoStatementDoesHarm(t *testing.T) {
 				statement := h.statement
 				out, err := runHostile(path, statement, harm)
 				if err == nil && out.Seconds > 2.5 {
-					// a busy machine, or a statement that cannot be stopped: it shows alone
+					// a busy machine, or a statement that cannot be stopped: running it alone shows which
 					mu.Lock()
 					out, err = runHostile(path, statement, harm)
 					mu.Unlock()
@@ -261,7 +262,7 @@ func runHostile(path, statement, folder string) (outcome, error) {
 	return out, json.Unmarshal(text, &out)
 }
 
-// What each class of statement is told. Statements of these classes never give rows.
+// Each class of refused statements has its message. Statements of these classes never give rows.
 func TestRefusalsSayWhatIsAllowed(t *testing.T) {
 	path := databaseFor(t, 1)
 	for statement, want := range map[string]string{

@@ -11,13 +11,13 @@ import (
 	"triad/internal/record"
 )
 
-// querier is a transaction or a pool: what reads.
+// querier is a transaction or a pool that reads.
 type querier interface {
 	Query(query string, args ...any) (*sql.Rows, error)
 	QueryRow(query string, args ...any) *sql.Row
 }
 
-// caseColumns are the parts of a case, of test_case AS c, in the order of caseRow.
+// caseColumns lists the columns of a case, of test_case AS c, in the order of caseRow.
 const caseColumns = "c.op, c.pass, c.dtype, c.dims_json, c.attributes_json, c.attribute_numbers_json, " +
 	"c.layout, c.distribution, c.upstream, c.saved, c.dtypes_json"
 
@@ -67,7 +67,7 @@ func (c *caseRow) read() (op.Case, record.Members[op.DType], error) {
 	return out, dtypes, nil
 }
 
-// runColumns are a record without its verdicts, in the order of scanRun, from runTables.
+// runColumns lists the columns of a record without its verdicts, in the order of scanRun, from runTables.
 const (
 	runColumns = `r.run_id, r.run_ulid, s.session_ulid, ` + caseColumns + `, r.seed, p.implementation,
 	coalesce(i.backend, ''), coalesce(i.variant, ''), coalesce(i.source_hash, ''), coalesce(i.flags, ''),
@@ -125,7 +125,7 @@ func fromJSON[T any](text sql.NullString) (*T, error) {
 	return v, json.Unmarshal([]byte(text.String), v)
 }
 
-// loadVerdicts reads the verdicts of a run in the order of the spec; related says whether it has relations.
+// loadVerdicts reads the verdicts of a run in the order of the spec; related is whether it has relations.
 func loadVerdicts(q querier, run int64, related bool) ([]record.Verdict, error) {
 	var relations map[string][]record.Relation
 	if related {
@@ -221,7 +221,7 @@ func loadSession(q querier, id int64) (record.Session, error) {
 	return x, err
 }
 
-// loadDifferences reads what is known of a run against the others.
+// loadDifferences reads the differences of a run from the others.
 func loadDifferences(q querier, run int64) ([]record.Difference, error) {
 	rows, err := q.Query(`SELECT s.session_ulid, c.case_key, c.op, c.pass, c.dtype, d.output,
 		pa.implementation, pb.implementation, a.run_ulid, b.run_ulid,

@@ -15,8 +15,8 @@ import (
 	"triad/internal/record"
 )
 
-// readOnlyRole opens a database in a folder that it may not write to, as another user where this one may
-// write everywhere.
+// readOnlyRole opens a database in a folder that it may not write to, as another user if this one may write
+// everywhere.
 func readOnlyRole(arguments []string) error {
 	if err := asNobody(); err != nil {
 		return err
@@ -38,7 +38,7 @@ func readOnlyRole(arguments []string) error {
 	return nil
 }
 
-// asNobody gives up what root may do.
+// asNobody drops the privileges of root.
 func asNobody() error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -46,7 +46,7 @@ func asNobody() error {
 	return syscall.Setuid(65534)
 }
 
-// readOnlyFolder is a copy of a database in a folder that only root may write to.
+// readOnlyFolder returns a copy of a database in a folder that only root may write to.
 func readOnlyFolder(t *testing.T, database string) (path string) {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "triad-read-only")
@@ -68,7 +68,7 @@ func readOnlyFolder(t *testing.T, database string) (path string) {
 	return path
 }
 
-// copied runs a copy of this binary, which another user may start.
+// copied makes cmd run a copy of this binary, which another user may start.
 func copied(t *testing.T, cmd *exec.Cmd) *exec.Cmd {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "results.test")
@@ -103,8 +103,7 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-// rereadRole reads a database in a folder that it may not write to, and again after each line that it is
-// told.
+// rereadRole reads a database in a folder that it may not write to, and again after each line of input.
 func rereadRole(arguments []string) error {
 	if err := asNobody(); err != nil {
 		return err
@@ -126,7 +125,7 @@ func rereadRole(arguments []string) error {
 	}
 }
 
-// What others write into a folder that this user may not write to is seen, while they write and afterwards.
+// Changes by others in a folder that this user may not write to are seen, while they write and afterwards.
 func TestAReadOnlyFolderIsReadAnew(t *testing.T) {
 	path := readOnlyFolder(t, databaseFor(t, 3))
 	cmd := copied(t, process("reread", path))

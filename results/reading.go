@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// reading is a transaction that only reads. Each of its statements is stopped where the context ends.
+// reading is a transaction that only reads. Each of its statements is stopped when the context ends.
 type reading struct {
 	ctx context.Context
 	tx  *sql.Tx
 }
 
-// read begins one; it ends with Rollback.
+// read begins a reading; it ends with Rollback.
 func (s *Store) read(ctx context.Context) (reading, error) {
 	db, err := s.readers(ctx)
 	if err != nil {
@@ -39,8 +39,8 @@ func (r reading) QueryRow(query string, args ...any) *sql.Row {
 // Rollback ends the transaction.
 func (r reading) Rollback() error { return r.tx.Rollback() }
 
-// source says which file connections read, and how. Of a file in a folder that cannot be written to SQLite
-// sees no change (immutable), so that its size and time belong to it.
+// source identifies the file that connections read, and how. SQLite notices no change of a file in a
+// read-only folder (immutable), so its size and time are included.
 type source struct {
 	dsn          string
 	device, node uint64
@@ -63,8 +63,8 @@ func sourceOf(path string, patience time.Duration) (source, error) {
 	return now, nil
 }
 
-// readers are the connections to read with. A store that only reads opens new ones where another file has
-// taken the place of its own, or where SQLite would not see that it changed.
+// readers returns the connections to read with. A read-only store opens new ones if another file has replaced
+// its own, or if SQLite would not notice that it changed.
 func (s *Store) readers(ctx context.Context) (*sql.DB, error) {
 	if s.writer != nil {
 		return s.reader, nil

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// An endless statement inside a read transaction ends with the context of whoever asked.
+// An endless statement inside a read transaction ends with the context of the caller.
 func TestAContextStopsEveryQuestion(t *testing.T) {
 	path := databaseFor(t, 3)
 	s := openTest(t, path, Options{})
@@ -49,7 +49,7 @@ func TestAContextStopsEveryQuestion(t *testing.T) {
 	}
 }
 
-// A session whose process was killed does not run, although nobody has written that down.
+// A session whose process was killed is not running, even before that is recorded.
 func TestAKilledSessionIsInterrupted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.db")
 	writer := openTest(t, path, Options{})
@@ -85,7 +85,7 @@ func TestAKilledSessionIsInterrupted(t *testing.T) {
 	}
 }
 
-// A store that only reads sees the file that took the place of its own, and says where it is gone.
+// A read-only store sees the file that replaced its own, and reports if it is gone.
 func TestAReplacedFileIsReadAnew(t *testing.T) {
 	path, other := databaseFor(t, 3), databaseFor(t, 5)
 	s := openTest(t, path, Options{ReadOnly: true})

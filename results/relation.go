@@ -8,7 +8,7 @@ import (
 	"triad/internal/record"
 )
 
-// insertRelations writes what became of the relations of one output.
+// insertRelations writes the results of the relations of one output.
 func insertRelations(tx *sql.Tx, run int64, output string, relations []record.Relation) error {
 	for position, r := range relations {
 		args := []any{run, output, position, r.Name, r.Holds, r.N, r.NCompared, r.NWrong, r.Message}

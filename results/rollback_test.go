@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// A writer that is killed while it changes the file itself, as one that makes the database does and one on a
-// network file system, leaves a half changed file and the journal that takes it back. Whoever comes next
-// finds what was there before.
+// A writer that is killed while it changes the file itself, as one that creates the database does and one on
+// a network file system, leaves a half changed file and the journal to roll it back. The next reader finds
+// the earlier contents.
 func TestAHalfChangedFileIsTakenBack(t *testing.T) {
 	path := databaseFor(t, 3)
 	db, err := sql.Open("sqlite3", fileURI(path)+"?_journal_mode=DELETE&_synchronous=FULL&_cache_size=1")

@@ -27,7 +27,7 @@ func parseUTC(text string) time.Time {
 
 func seedText(seed uint64) string { return strconv.FormatUint(seed, 10) }
 
-// jsonOrNull is v as JSON text, NULL for a nil pointer.
+// jsonOrNull returns v as JSON text, NULL for a nil pointer.
 func jsonOrNull[T any](v *T) (any, error) {
 	if v == nil {
 		return nil, nil
@@ -36,7 +36,7 @@ func jsonOrNull[T any](v *T) (any, error) {
 	return string(text), err
 }
 
-// number is a value and its class, the two columns of a number that may be NaN; NULL in both where there is
+// number returns a value and its class, the two columns of a number that may be NaN; NULL in both if there is
 // none.
 func number(f *record.Float) (value, class any) {
 	if f == nil {
@@ -64,7 +64,7 @@ func (n numberColumns) read() *record.Float {
 	return new(record.Float(n.value.Float64))
 }
 
-// orZero is the number, 0 where there is none.
+// orZero returns the number, 0 if there is none.
 func (n numberColumns) orZero() record.Float {
 	if f := n.read(); f != nil {
 		return *f
@@ -72,7 +72,7 @@ func (n numberColumns) orZero() record.Float {
 	return 0
 }
 
-// onlyOnce turns the rule that an entry of a plan is recorded once into its error.
+// onlyOnce turns a violated constraint, that an entry of a plan is recorded once, into its error.
 func onlyOnce(err error, item record.Item) error {
 	var code sqlite3.Error
 	if errors.As(err, &code) && code.ExtendedCode == sqlite3.ErrConstraintUnique {
@@ -126,8 +126,8 @@ func upsertToolchain(tx *sql.Tx, t record.Toolchain) (id int64, err error) {
 	return id, tx.QueryRow("SELECT toolchain_id FROM toolchain WHERE content_hash = ?", t.Hash()).Scan(&id)
 }
 
-// sourceKey distinguishes the sources of an implementation in the database: their hash and, where flags
-// were given, a + and a hash of those.
+// sourceKey distinguishes the sources of an implementation in the database: their hash and, if flags were
+// given, a + and a hash of those.
 func sourceKey(r record.Record) string {
 	if r.Flags == "" {
 		return r.Source
@@ -136,7 +136,7 @@ func sourceKey(r record.Record) string {
 	return r.Source + "+" + hex.EncodeToString(sum[:4])
 }
 
-// sourceIn is the hash of the sources in what sourceKey gave.
+// sourceIn returns the hash of the sources in a result of sourceKey.
 func sourceIn(key string) string {
 	source, _, _ := strings.Cut(key, "+")
 	return source
@@ -228,7 +228,7 @@ func insertPlan(tx *sql.Tx, session, caseID int64, position int, item record.Ite
 	return done.LastInsertId()
 }
 
-// fillRun writes what became of a run into its row.
+// fillRun writes the outcome of a run into its row.
 func fillRun(tx *sql.Tx, run, implementation int64, r record.Record, now time.Time) error {
 	where, err := jsonOrNull(r.Where)
 	if err != nil {
@@ -281,7 +281,7 @@ func insertVerdicts(tx *sql.Tx, run int64, verdicts []record.Verdict) error {
 	return nil
 }
 
-// elementColumns are index, got, want, low and high with their classes; all NULL where there is no element.
+// elementColumns returns index, got, want, low and high with their classes; all NULL if there is no element.
 func elementColumns(e *record.Element) []any {
 	if e == nil {
 		return make([]any, 9)

@@ -2,10 +2,10 @@ package results
 
 import "strings"
 
-// partsChunk is how many runs one question asks for: its text stays the same, so that it is prepared once.
+// partsChunk is the number of runs per query: its text stays the same, so that it is prepared once.
 const partsChunk = 256
 
-// withParts says which of some runs have rows in a table, relation or timing: most have none, and a question
+// withParts returns which of some runs have rows in a table, relation or timing: most have none, and a query
 // for each of thousands of runs takes longer than all else on a page.
 func withParts(q querier, table string, runs []int64) (map[int64]bool, error) {
 	has := map[int64]bool{}

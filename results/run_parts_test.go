@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Of runs in more than one question each is told by its own rows, and a run that was not asked for is not.
+// With runs in more than one query each is reported by its own rows, and a run that was not asked for is not.
 func TestWithParts(t *testing.T) {
 	db, err := sql.Open("sqlite3", ":memory:")
 	if err != nil {

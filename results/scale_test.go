@@ -17,7 +17,7 @@ import (
 	"triad/internal/resultdiff"
 )
 
-// What a year of results looks like: sessions that each run every implementation on every case.
+// The shape of a year of results: sessions that each run every implementation on every case.
 const (
 	scaleOps   = 25
 	scaleCases = 25 // of an operator
@@ -27,7 +27,7 @@ const (
 
 func scaleOp(i int) string { return fmt.Sprintf("op%02d", i) }
 
-// scaleRecord is one of scaleRuns results of a session. Each fiftieth is wrong, each eighth is timed.
+// scaleRecord returns one of scaleRuns results of a session. Each fiftieth is wrong, each eighth is timed.
 func scaleRecord(i int) record.Record {
 	r := failed(i / scaleImpls % scaleCases)
 	impl := i % scaleImpls
@@ -112,7 +112,7 @@ func scaleDatabase(t testing.TB, path string, sessions int) {
 	}
 }
 
-// copiesOfASession are the statements that copy the first session of a database as its ?-th one after it.
+// copiesOfASession returns the statements that copy the first session of a database as its ?-th one after it.
 func copiesOfASession(s *Store) ([]string, error) {
 	id := func(column string) string { // the copy's ID sorts after those before it
 		return fmt.Sprintf("printf('7%%07X%%s', ?1, substr(o.%s, 9))", column)
@@ -168,13 +168,13 @@ func copiesOfASession(s *Store) ([]string, error) {
 	return all, nil
 }
 
-// question is what a verb or a page asks of a database.
+// question is a query that a command or a page makes.
 type question struct {
 	name string
 	ask  func(s *Store) error
 }
 
-// questions are those that have to be answered within a second, however large the database is.
+// questions returns the queries that have to be answered within a second, however large the database is.
 func questions() []question {
 	one := []string{scaleOp(7)}
 	day := time.Now().Add(48 * time.Hour)
@@ -220,7 +220,7 @@ func listed(f Filter) func(*Store) error {
 	}
 }
 
-// compared is a diff of the newest session but one with another side.
+// compared returns a diff of the newest session but one with another side.
 func compared(sel Selection) func(*Store) error {
 	return func(s *Store) error {
 		a, err := s.Side(ctx, "a", Selection{Last: 2, Op: sel.Op})
@@ -246,7 +246,7 @@ func visited(f Filter) func(*Store) error {
 	}
 }
 
-// saved is a query that comes with triad, as the command runs it.
+// saved returns a query that comes with triad, as the command runs it.
 func saved(name string) func(*Store) error {
 	return func(s *Store) error {
 		all, err := NamedQueries(time.Now())
@@ -295,7 +295,7 @@ func BenchmarkMillion(b *testing.B) {
 	}
 }
 
-// processorTime is what this process has used: beside other load the time of the wall says little.
+// processorTime returns the CPU time that this process has used: under other load wall time says little.
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage

@@ -14,7 +14,7 @@ import (
 	"triad/internal/record"
 )
 
-// Session is an invocation that records. It lives until Finish, or until its process ends: then it can be
+// Session is an invocation that records. It lasts until Finish, or until its process ends: then it can be
 // resumed.
 type Session struct {
 	store *Store
@@ -22,10 +22,10 @@ type Session struct {
 	info  record.Session
 }
 
-// ID is the ULID of the session.
+// ID returns the ULID of the session.
 func (x *Session) ID() string { return x.info.ID }
 
-// Info is what the session was started with; of a resumed one, what the first invocation gave.
+// Info returns what the session was started with; for a resumed one, by its first invocation.
 func (x *Session) Info() record.Session { return x.info }
 
 // write runs do in one transaction that holds the write lock from its first statement, and syncs it to the
@@ -48,9 +48,9 @@ func (s *Store) write(ctx context.Context, verb string, do func(tx *sql.Tx) erro
 	return s.explain(verb, tx.Commit())
 }
 
-// Start writes a new session and all that it is going to run, in one transaction. Started is filled in, and
-// ID where there is none: the parts of one session in several databases have the same. Sessions whose process
-// is gone are marked as interrupted on the way.
+// Start writes a new session and its whole plan in one transaction. It fills in Started, and ID if there is
+// none: the parts of one session in several databases have the same. It also marks sessions whose process is
+// gone as interrupted.
 func (s *Store) Start(ctx context.Context, info record.Session, plan []record.Item) (*Session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *Store) Start(ctx context.Context, info record.Session, plan []record.It
 	return x, nil
 }
 
-// claim takes the lock that says that a session is alive.
+// claim takes the lock that marks a session as alive.
 func (s *Store) claim(session int64) error {
 	ok, err := s.live.claim(session)
 	if err == nil && !ok {
@@ -97,8 +97,8 @@ func (s *Store) claim(session int64) error {
 }
 
 // Resume takes over the newest session with this request that ended, or whose process ended, before its plan
-// was done, and says what of the plan is missing, in its order. Where there is none the error is
-// ErrNothingToResume. Of several processes that ask, one gets it.
+// was done, and returns the missing items of the plan, in its order. If there is none the error is
+// ErrNothingToResume. Of several processes that ask, only one gets it.
 func (s *Store) Resume(ctx context.Context, request string) (*Session, []record.Item, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +135,7 @@ func (s *Store) Resume(ctx context.Context, request string) (*Session, []record.
 	return x, missing, nil
 }
 
-// Sweep marks the sessions of dead processes as interrupted, and what they were running as INTERRUPTED.
+// Sweep marks the sessions of dead processes as interrupted, and the runs that they were at as INTERRUPTED.
 func (s *Store) Sweep(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,7 +161,7 @@ func (s *Store) sweep(tx *sql.Tx) error {
 	return nil
 }
 
-// interrupt ends a session whose process is gone.
+// interrupt ends a session whose process has ended.
 func (s *Store) interrupt(tx *sql.Tx, session int64) error {
 	if err := s.interruptRuns(tx, session); err != nil {
 		return err
@@ -177,8 +177,8 @@ func (s *Store) interruptRuns(tx *sql.Tx, session int64) error {
 	return err
 }
 
-// Begin notes that an item is about to run, so that a crash of the driver shows what it was at. It may be
-// left out.
+// Begin records that an item is about to run, so that a crash of the driver shows what it was running. It is
+// optional.
 func (x *Session) Begin(ctx context.Context, item record.Item) error {
 	return x.store.write(ctx, "begin "+item.Impl, func(tx *sql.Tx) error {
 		plan, caseID, err := x.planned(tx, item, nil)
@@ -197,8 +197,8 @@ func (x *Session) Begin(ctx context.Context, item record.Item) error {
 }
 
 // Record stores results with their verdicts in one transaction and fills in ID and Session. When it returns
-// nil they are on the disk; else none of them is stored. What was not planned is added to the plan; what the
-// session has recorded already is ErrAlreadyRecorded.
+// nil they are on the disk; else none of them is stored. Unplanned results are added to the plan; a result
+// that the session already has gives ErrAlreadyRecorded.
 func (x *Session) Record(ctx context.Context, records ...*record.Record) error {
 	var words []string
 	for _, r := range records {
@@ -226,7 +226,7 @@ func (x *Session) Record(ctx context.Context, records ...*record.Record) error {
 	return nil
 }
 
-// record writes one result and gives its ID.
+// record writes one result and returns its ID.
 func (x *Session) record(tx *sql.Tx, r record.Record) (id string, err error) {
 	item := record.Item{Case: r.Case, Impl: r.Impl, Seed: r.Seed}
 	plan, caseID, err := x.planned(tx, item, r.DTypes)
@@ -247,7 +247,7 @@ func (x *Session) record(tx *sql.Tx, r record.Record) (id string, err error) {
 	return id, insertVerdicts(tx, run, r.Outputs)
 }
 
-// storable refuses a record that says nothing: a status that nobody set must not be stored as if it were one.
+// storable refuses an incomplete record: an unset status must not be stored as if it were one.
 func storable(r record.Record) error {
 	if r.Status == op.StatusUnknown || r.Case.Pass == op.PassUnknown || r.Impl == "" {
 		return fmt.Errorf(
@@ -266,7 +266,7 @@ func storable(r record.Record) error {
 	return nil
 }
 
-// runRow is the row that Begin made for the plan's entry, or a new one.
+// runRow returns the row that Begin made for the plan's entry, or a new one.
 func (x *Session) runRow(tx *sql.Tx, plan, caseID int64, item record.Item) (run int64, id string, err error) {
 	err = tx.QueryRow("SELECT run_id, run_ulid FROM run WHERE plan_id = ? AND status IS NULL",
 		plan).Scan(&run, &id)
@@ -286,7 +286,7 @@ func (x *Session) runRow(tx *sql.Tx, plan, caseID int64, item record.Item) (run 
 	return run, id, err
 }
 
-// planned is the plan's entry of an item, made where there is none.
+// planned returns the plan's entry of an item, and creates it if there is none.
 func (x *Session) planned(tx *sql.Tx, item record.Item, dtypes any) (plan, caseID int64, err error) {
 	if caseID, err = upsertCase(tx, item.Case, dtypes); err != nil {
 		return 0, 0, err
@@ -306,7 +306,7 @@ func (x *Session) planned(tx *sql.Tx, item record.Item, dtypes any) (plan, caseI
 	return plan, caseID, err
 }
 
-// Replan takes items out of the plan that nothing was recorded of, and adds others behind the rest.
+// Replan removes items without records from the plan, and appends others.
 func (x *Session) Replan(ctx context.Context, gone, added []record.Item) error {
 	return x.store.write(ctx, "change the plan of a session", func(tx *sql.Tx) error {
 		for _, item := range gone {
@@ -331,8 +331,8 @@ func (x *Session) Replan(ctx context.Context, gone, added []record.Item) error {
 	})
 }
 
-// AddDifferences stores how far implementations lie apart, in one transaction, and fills in Session. RunA and
-// RunB name records that are stored. What a resumed session finds again replaces what it had.
+// AddDifferences stores the differences of implementations in one transaction, and fills in Session. RunA and
+// RunB name stored records. A resumed session replaces its earlier differences.
 func (x *Session) AddDifferences(ctx context.Context, differences []record.Difference) error {
 	if len(differences) == 0 {
 		return nil
@@ -349,9 +349,9 @@ func (x *Session) AddDifferences(ctx context.Context, differences []record.Diffe
 	})
 }
 
-// Finish ends the session: complete says that nothing of the plan is missing for want of time; otherwise it
-// can be resumed. As for every other write, a context that is cancelled stops it: a run that was stopped
-// finishes under one that is not.
+// Finish ends the session: complete means that nothing of the plan is missing for lack of time; otherwise it
+// can be resumed. A cancelled context stops it, like every other write: a stopped run finishes under another
+// context.
 func (x *Session) Finish(ctx context.Context, complete bool, exit int) error {
 	state := "interrupted"
 	if complete {
@@ -360,8 +360,8 @@ func (x *Session) Finish(ctx context.Context, complete bool, exit int) error {
 	return x.end(ctx, state, exit, nil)
 }
 
-// Break ends the session by an internal error of triad, which is kept with it. What is missing of the plan
-// can be resumed.
+// Break ends the session with an internal error of triad, which is stored. The rest of the plan can be
+// resumed.
 func (x *Session) Break(ctx context.Context, exit int, internalError string) error {
 	return x.end(ctx, "interrupted", exit, &internalError)
 }
@@ -384,7 +384,7 @@ func (x *Session) end(ctx context.Context, state string, exit int, internalError
 	return err
 }
 
-// missingItems are the entries of a plan that have no result, in the plan's order.
+// missingItems returns the entries of a plan that have no result, in the plan's order.
 func missingItems(tx *sql.Tx, session int64) ([]record.Item, error) {
 	rows, err := tx.Query(
 		`SELECT p.implementation, p.seed, `+caseColumns+` FROM plan p JOIN test_case c USING (case_id)
@@ -447,7 +447,7 @@ func insertSession(tx *sql.Tx, info record.Session) (int64, error) {
 	return done.LastInsertId()
 }
 
-// list is a JSON array of words, [] for none.
+// list returns a JSON array of words, [] for none.
 func list(words []string) string {
 	if words == nil {
 		words = []string{}

@@ -15,7 +15,7 @@ import (
 	"triad/internal/stats"
 )
 
-// Selection says which runs stand on a side of a comparison; the zero value takes all.
+// Selection selects the runs of a side of a comparison; the zero value selects all.
 type Selection struct {
 	Session string    // ULID or the beginning of one
 	Last    int       // the newest session but Last-1; 0: not asked
@@ -26,8 +26,8 @@ type Selection struct {
 	Impl    []string  // only implementations with these prefixes
 }
 
-// Side gives the newest run of each implementation on each case and device among those selected, without
-// interrupted ones, and their times. It is ErrNotFound where there is none.
+// Side returns the newest run of each implementation on each case and device among those selected, without
+// interrupted ones, and their times. The error is ErrNotFound if there is none.
 func (s *Store) Side(ctx context.Context, name string, sel Selection) (resultdiff.Side, error) {
 	side := resultdiff.Side{Name: name}
 	tx, err := s.read(ctx)
@@ -68,8 +68,8 @@ func (s *Store) Side(ctx context.Context, name string, sel Selection) (resultdif
 	return side, s.explain("read "+name, err)
 }
 
-// chosen is what a selection asks for: a condition on run AS r with its values, the index that answers it
-// where the planner would take another, and what it is in words.
+// chosen is a selection as SQL: a condition on run AS r with its values, the index for it if the planner
+// would take another, and a description.
 type chosen struct {
 	where string
 	args  []any
@@ -145,9 +145,10 @@ func (s *Store) oneSession(q querier, sel Selection) (record.Session, error) {
 	return loadSession(q, ids[0])
 }
 
-// newest is the FROM of a query on the newest run r of each implementation on each case and device among the
-// runs that fit a condition on run AS r, with its session s, case c and implementation i; join is joined to
-// them. The newest of each source is found in the order of an index, the newest of those by name.
+// newest returns the FROM clause of a query on the newest run r of each implementation on each case and
+// device among the runs that fit a condition on run AS r, with its session s, case c and implementation i;
+// join is joined to them. The newest of each source is found in the order of an index, the newest of those by
+// name.
 func (c chosen) newest(join string) string {
 	return ` FROM (` + newestOf(`SELECT r.run_id, r.case_id, r.implementation_id, r.device,
 			max(r.run_ulid) AS run_ulid FROM run r `+c.index+` WHERE `+c.where+`
@@ -156,7 +157,8 @@ func (c chosen) newest(join string) string {
 		JOIN implementation i USING (implementation_id) ` + join
 }
 
-// selectEntries fills the entries of a side, in the order in which they ran, and gives their rows' numbers.
+// selectEntries fills the entries of a side, in the order in which they ran, and returns their indices by the
+// number of their run.
 func selectEntries(q querier, side *resultdiff.Side, from chosen) (map[int64]int, error) {
 	rows, err := q.Query(
 		"SELECT r.run_id, r.run_ulid, s.session_ulid, c.case_key, i.name, i.source_hash, i.flags, "+
@@ -198,7 +200,7 @@ func selectEntries(q querier, side *resultdiff.Side, from chosen) (map[int64]int
 	return ids, rows.Err()
 }
 
-// loadConditions reads where and with what a session ran.
+// loadConditions reads the machine and software of a session.
 func loadConditions(q querier, ulid string) (*resultdiff.Conditions, error) {
 	ids, err := column[int64](q, "SELECT session_id FROM session WHERE session_ulid = ?", ulid)
 	if err != nil || len(ids) != 1 {
@@ -223,8 +225,8 @@ func loadConditions(q querier, ulid string) (*resultdiff.Conditions, error) {
 	return c, err
 }
 
-// timeColumns are a time that a comparison of sides needs, of timing AS t and run AS r, in the order of
-// timeRow. The noise is that of the A/A comparison of the same case in the same session.
+// timeColumns lists the columns of a time that a comparison of sides needs, of timing AS t and run AS r, in
+// the order of timeRow. The noise is that of the A/A comparison of the same case in the same session.
 const timeColumns = `t.regime, t.mode, t.backward, t.median_ns, t.samples_ns_json, t.rounds_json, t.clock_mhz,
 	(SELECT max(max(x.ratio_high - 1, 1 - x.ratio_low)) FROM comparison x JOIN run y ON y.run_id = x.run_a_id
 	WHERE x.run_a_id = x.run_b_id AND x.regime = t.regime AND y.session_id = r.session_id
@@ -255,8 +257,8 @@ func (t *timeRow) read() (resultdiff.Time, error) {
 	return t.time, nil
 }
 
-// addTimes gives the entries of a side their times that can be used, with the noise that was measured beside
-// them. ids are the places of the entries by the number of their run.
+// addTimes adds the usable times to the entries of a side, with the noise measured with them. ids maps the
+// number of a run to the index of its entry.
 func addTimes(q querier, side *resultdiff.Side, ids map[int64]int, from chosen) error {
 	rows, err := q.Query(
 		"SELECT r.run_id, "+timeColumns+from.newest("JOIN timing t ON t.run_id = r.run_id")+
@@ -282,7 +284,7 @@ func addTimes(q querier, side *resultdiff.Side, ids map[int64]int, from chosen) 
 	return rows.Err()
 }
 
-// SessionID is the ULID of the session that a selection names: the beginning of one, or how many back.
+// SessionID returns the ULID of the session that a selection names: by a prefix, or by how many back.
 func (s *Store) SessionID(ctx context.Context, sel Selection) (string, error) {
 	tx, err := s.read(ctx)
 	if err != nil {

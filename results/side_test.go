@@ -11,7 +11,7 @@ import (
 	"triad/internal/resultdiff"
 )
 
-// session records runs in a session of its own and gives its ID.
+// recordSession records runs in a session of its own and returns its ID.
 func recordSession(t *testing.T, s *Store, commit, gpu string, all ...*record.Record) string {
 	t.Helper()
 	x, err := s.Start(ctx, record.Session{
@@ -56,7 +56,7 @@ func recordSession(t *testing.T, s *Store, commit, gpu string, all ...*record.Re
 	return x.ID()
 }
 
-// passed is a run that passed and was timed in two rounds of two samples.
+// passed returns a run that passed and was timed in two rounds of two samples.
 func passed(i int, impl string) *record.Record {
 	r := failed(i)
 	r.Impl, r.Status = impl, op.StatusPass
@@ -125,7 +125,7 @@ func TestSides(t *testing.T) {
 	}
 }
 
-// A side has the times of its runs round by round, what the machine was, and the noise of their session.
+// A side has the times of its runs round by round, the machine, and the noise of their session.
 func TestSidesHaveTimes(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})
 	recordSession(t, s, "aaaaaaa1", "NVIDIA H200", passed(1, "cuda/warp"))

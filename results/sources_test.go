@@ -7,7 +7,7 @@ import (
 	"triad/internal/record"
 )
 
-// Runs of one file under other flags are kept apart, each with its build, and have the same source.
+// Runs of one file with different flags are kept apart, each with its build, and have the same source.
 func TestFlagsKeepResultsApart(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})
 	var got []record.Record

@@ -10,11 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// longestStatement is the most bytes that a statement may have.
+// longestStatement is the maximum number of bytes of a statement.
 const longestStatement = 1_000_000
 
-// oneStatement refuses text that is not one statement: the driver would run the first of several without a
-// word about its result.
+// oneStatement refuses text that is not one statement: of several the driver would run the first and drop its
+// result silently.
 func oneStatement(text string) error {
 	switch {
 	case len(text) > longestStatement:
@@ -43,8 +43,9 @@ func oneStatement(text string) error {
 	return nil
 }
 
-// nextToken is the length and kind of what text begins with: ' ' for space and comments, ';', or 'x' for
-// anything else. A quoted text is one token, whatever it holds; one that does not end reaches to the end.
+// nextToken returns the length and kind of the token that text begins with: ' ' for space and comments, ';',
+// or 'x' for anything else. A quoted text is one token, whatever it holds; one that does not end reaches to
+// the end.
 func nextToken(text string) (length int, kind byte) {
 	upTo := func(end string, from int) int {
 		if i := strings.Index(text[from:], end); i >= 0 {
@@ -69,7 +70,7 @@ func nextToken(text string) (length int, kind byte) {
 	return 1, 'x'
 }
 
-// parameterName is a parameter at the beginning of a text.
+// parameterName matches a parameter at the beginning of a text.
 var parameterName = regexp.MustCompile(`^:([A-Za-z_][A-Za-z_0-9]*)`)
 
 // parameters lists the parameters of a statement, each once: :name outside of quotes and comments.
@@ -88,10 +89,10 @@ func parameters(text string) []string {
 	return all
 }
 
-// otherKinds are parameters that are not named with a colon.
+// otherKinds matches parameters that are not named with a colon.
 var otherKinds = regexp.MustCompile(`^(?:\?\d*|[@$][A-Za-z_]\w*)`)
 
-// otherParameter is the first parameter of a statement that is no :name; "" where there is none.
+// otherParameter returns the first parameter of a statement that is no :name; "" if there is none.
 func otherParameter(text string) string {
 	inWord := false
 	for i := 0; i < len(text); {

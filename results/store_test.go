@@ -21,7 +21,7 @@ import (
 
 var ctx = context.Background()
 
-// softmaxCase is the i-th of many cases.
+// softmaxCase returns the i-th of many cases.
 func softmaxCase(i int) op.Case {
 	return op.Case{
 		Op: "softmax", Pass: op.Forward, DType: "bf16",
@@ -34,7 +34,7 @@ func softmaxCase(i int) op.Case {
 	}
 }
 
-// failed is a record with every field filled, NaN and infinities among them.
+// failed returns a record with every field filled, NaN and infinities among them.
 func failed(i int) record.Record {
 	return record.Record{
 		Case: softmaxCase(i), DTypes: record.Members[op.DType]{
@@ -403,7 +403,7 @@ func TestOneOfManyGetsTheInterruptedSession(t *testing.T) {
 	}
 }
 
-// IDs rise within a process and from one to the next, also where the clock of the next is years behind.
+// IDs rise within a process and from one to the next, even if the clock of the next is years behind.
 func TestIDsRiseThoughTheClockGoesBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.db")
 	clock := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

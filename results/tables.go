@@ -13,11 +13,11 @@ import (
 type Table struct {
 	Name    string
 	View    bool
-	Holds   string // in words; "" where the name says it
+	Holds   string // in words; "" if the name says it
 	Columns []string
 }
 
-// holds says what the names do not.
+// holds describes what the names do not say.
 var holds = map[string]string{
 	"latest":  "the newest run of each implementation on each case and device",
 	"history": "every run that ended, newest last by run_ulid",
@@ -38,8 +38,7 @@ var holds = map[string]string{
 	"status":     "what each status counts as",
 }
 
-// Schema lists what SQL can read, views first, as a database of this program has it; no database is needed
-// for it.
+// Schema lists the tables and views of a database of this program, views first. It needs no database.
 func Schema(ctx context.Context) ([]Table, error) {
 	steps, err := migrations(schemaFiles)
 	if err != nil {
@@ -77,7 +76,7 @@ func Schema(ctx context.Context) ([]Table, error) {
 	return all, rows.Err()
 }
 
-// emptyDatabase is a database in memory that has the tables of these steps and no rows.
+// emptyDatabase returns a database in memory that has the tables of these steps and no rows.
 func emptyDatabase(ctx context.Context, steps []migration) (*sql.DB, error) {
 	db, err := sql.Open("sqlite3", ":memory:")
 	if err != nil {
@@ -90,7 +89,7 @@ func emptyDatabase(ctx context.Context, steps []migration) (*sql.DB, error) {
 	return db, nil
 }
 
-// place is the index of a name, the length where it is not there.
+// place returns the index of a name, or the length if it is missing.
 func place(order []string, name string) int {
 	if i := slices.Index(order, name); i >= 0 {
 		return i
@@ -98,12 +97,12 @@ func place(order []string, name string) int {
 	return len(order)
 }
 
-// Units says how a name of a column tells its unit.
+// Units explains how the name of a column gives its unit.
 const Units = `Units stand in the names: _ns nanoseconds, _bytes, _mhz, _w watts, _c degrees Celsius;
 _utc is UTC text, _json JSON, *_ulid an ID. ulp_max and ulp_mean are units in the last place, headroom a
 ratio. A number that may be NaN or infinite has a column *_class beside it (nan, inf, -inf, finite).`
 
-// Describe is the text of the schema for a person.
+// Describe returns the schema as text for a person.
 func Describe(tables []Table) string {
 	var text strings.Builder
 	for _, t := range tables {

@@ -10,8 +10,7 @@ import (
 	"triad/internal/record"
 )
 
-// AddTiming stores how long the calls of a recorded run took in one regime; what a resumed session finds
-// again replaces what it had.
+// AddTiming stores the timing of a recorded run in one regime; a resumed session replaces its earlier one.
 func (x *Session) AddTiming(ctx context.Context, run string, t record.Timing) error {
 	if t.Status == op.StatusUnknown {
 		return fmt.Errorf("record the timing of run %s, %s: it has no status", run, t.Regime)
@@ -45,7 +44,7 @@ func (x *Session) AddTiming(ctx context.Context, run string, t record.Timing) er
 	})
 }
 
-// oneRow is the error of a write that found no run to belong to.
+// oneRow returns the error of a write that found no run.
 func oneRow(done sql.Result, err error, run string) error {
 	if err != nil {
 		return err
@@ -56,7 +55,7 @@ func oneRow(done sql.Result, err error, run string) error {
 	return nil
 }
 
-// optional is a number or NULL. What is stored here is never NaN: a number that is not known is nil.
+// optional returns a number or NULL. The numbers stored here are never NaN: an unknown one is nil.
 func optional(f *record.Float) any {
 	if f == nil {
 		return nil
@@ -71,7 +70,7 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// AddRulers stores what the device did at best in this session.
+// AddRulers stores the device's peak rates in this session.
 func (x *Session) AddRulers(ctx context.Context, rulers []record.Ruler) error {
 	return x.store.write(ctx, "record the rulers", func(tx *sql.Tx) error {
 		for _, r := range rulers {
@@ -111,7 +110,7 @@ func (x *Session) AddComparisons(ctx context.Context, all []record.Comparison) e
 	})
 }
 
-// Rulers are those of a session, by name.
+// Rulers returns the rulers of a session, by name.
 func (s *Store) Rulers(ctx context.Context, session string) ([]record.Ruler, error) {
 	tx, err := s.read(ctx)
 	if err != nil {
@@ -149,7 +148,7 @@ func floatOf(n sql.NullFloat64) *record.Float {
 	return new(record.Float(n.Float64))
 }
 
-// Comparisons are those of a session, in the order in which its records were made.
+// Comparisons returns the comparisons of a session, in the order in which its records were made.
 func (s *Store) Comparisons(ctx context.Context, session string) ([]record.Comparison, error) {
 	tx, err := s.read(ctx)
 	if err != nil {
@@ -183,7 +182,7 @@ func (s *Store) Comparisons(ctx context.Context, session string) ([]record.Compa
 	return all, s.explain("read comparisons", rows.Err())
 }
 
-// loadTimings reads how long a run took, the regime that tables show first.
+// loadTimings reads the timings of a run, first the regime that tables show.
 func loadTimings(q querier, run int64) ([]record.Timing, error) {
 	rows, err := q.Query(`SELECT regime, n, median_ns, low_ns, high_ns, samples_ns_json, rounds_json,
 		arms_json, clocks_mhz_json, temperature_c, throttle_mask,

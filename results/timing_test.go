@@ -90,7 +90,7 @@ func TestTimingsRulersAndComparisonsComeBack(t *testing.T) {
 	}
 }
 
-// A timing belongs to a run that is there, and says what became of it.
+// A timing belongs to an existing run, and has a status.
 func TestATimingWithoutARunIsNotStored(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})
 	x := start(t, s, "softmax")
@@ -110,8 +110,8 @@ func TestATimingWithoutARunIsNotStored(t *testing.T) {
 	}
 }
 
-// A database of an older triad is read too: it is brought to this version's tables first, and then opened for
-// reading.
+// A database of an older triad can be read: it is first migrated to this version's tables, and then opened
+// for reading.
 func TestAnOlderSchemaIsReadAfterItsMigration(t *testing.T) {
 	steps, err := migrations(schemaFiles)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"triad/internal/record"
 )
 
-// longestValue is how many bytes a value, or a row, of a database may have: triad writes nothing that comes
-// near it, and a database of others may.
+// longestValue is the maximum bytes of a value, or a row, of a database: triad writes nothing close to it,
+// but a foreign database may have more.
 const longestValue = 64 << 20
 
 // boundedDriver is SQLite for connections that read or write no value beyond longestValue.
@@ -27,11 +27,11 @@ func init() {
 	}})
 }
 
-// aheadOfClock is how far the clock of another machine may be ahead.
+// aheadOfClock is the time that the clock of another machine may be ahead.
 const aheadOfClock = 24 * time.Hour
 
-// newestID is the largest ID that a row may have at a time. IDs rise, and one from a far future would leave
-// none for what is recorded after it.
+// newestID returns the largest ID that a row may have at a time. IDs rise, and one from the far future would
+// leave none for later records.
 func newestID(now time.Time) string {
 	id := ulid.ULID{}
 	_ = id.SetTime(min(ulid.Timestamp(now.Add(aheadOfClock)), ulid.MaxTime())) // a time that it can hold
@@ -41,9 +41,9 @@ func newestID(now time.Time) string {
 	return id.String()
 }
 
-// checkValues refuses a copy of a database with values that triad does not write and that a merge would bring
-// into another one for good: IDs and times that are none or that are later than tomorrow, seeds that are no
-// numbers, cases whose key is not that of their sizes.
+// checkValues refuses a copy of a database with values that triad does not write and that a merge would keep
+// for good: IDs and times that are invalid or later than tomorrow, seeds that are no numbers, cases whose key
+// does not match their sizes.
 func checkValues(ctx context.Context, copied, from string, now time.Time) error {
 	db, err := sql.Open(boundedDriver, readDSN(copied, time.Second))
 	if err != nil {
@@ -104,8 +104,7 @@ func checkValues(ctx context.Context, copied, from string, now time.Time) error 
 	return checkCases(ctx, db, from, refuse)
 }
 
-// checkCases refuses cases that cannot be read, that have a negative size, or that are not those of their
-// keys.
+// checkCases refuses cases that cannot be read, that have a negative size, or that do not match their keys.
 func checkCases(ctx context.Context, db *sql.DB, from string, refuse func(string, ...any) error) error {
 	rows, err := db.QueryContext(ctx, "SELECT c.case_key, "+caseColumns+" FROM test_case c")
 	if err != nil {
@@ -135,7 +134,7 @@ func checkCases(ctx context.Context, db *sql.DB, from string, refuse func(string
 	return explain("merge", from, rows.Err())
 }
 
-// eachText calls a function with each text of a column, those that are equal once.
+// eachText calls a function with each distinct text of a column.
 func eachText(ctx context.Context, db *sql.DB, table, column string, each func(string) error) error {
 	rows, err := db.QueryContext(ctx, fmt.Sprintf("SELECT DISTINCT %s FROM %s WHERE %[1]s IS NOT NULL",
 		column, table))

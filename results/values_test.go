@@ -13,8 +13,8 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// A merge refuses values that triad does not write, whatever tables hold them, and the database that it would
-// have been merged into records as before.
+// A merge refuses values that triad does not write, in whatever table, and the database that it would have
+// been merged into still records.
 func TestMergeRefusesValues(t *testing.T) {
 	folder := t.TempDir()
 	part := filepath.Join(folder, "part.db")
@@ -68,7 +68,8 @@ func TestMergeRefusesValues(t *testing.T) {
 	recordSession(t, s, "bbbbbbb", "NVIDIA H200", passed(9, "cuda/warp"))
 }
 
-// A database with IDs of a far future, as an older triad merged them, records on, with IDs that others merge.
+// A database with IDs of the far future, as an older triad merged them, still records, with IDs that others
+// merge.
 func TestRecordsBesideIDsOfTheFuture(t *testing.T) {
 	for _, id := range []string{
 		"7ZZZZZZZZZZZZZZZZZZZZZZZZZ", "7ZZZZZZZZZZZZZZZZZZZZZZZZY", "02ZZZZZZZZZZZZZZZZZZZZZZZZ",

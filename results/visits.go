@@ -8,8 +8,9 @@ import (
 	"triad/internal/resultdiff"
 )
 
-// Visits gives what each session recorded of each implementation that a filter on operators, implementations,
-// dtypes, pass and time asks for, oldest first. A limit above 0 is of sessions: the newest that it fits.
+// Visits summarises, oldest first, the records of each session about each implementation that a filter on
+// operators, implementations, dtypes, pass and time selects. A limit above 0 counts sessions: the newest that
+// it fits.
 func (s *Store) Visits(ctx context.Context, f Filter) ([]resultdiff.Visit, error) {
 	tx, err := s.read(ctx)
 	if err != nil {
@@ -53,8 +54,8 @@ func (s *Store) Visits(ctx context.Context, f Filter) ([]resultdiff.Visit, error
 // visitKey is an implementation in a session.
 type visitKey struct{ session, impl string }
 
-// selectVisits counts the runs of each implementation in each session. What a run became is told by the
-// newest run before it of the same implementation on the same case.
+// selectVisits counts the runs of each implementation in each session. Changes are relative to the newest
+// earlier run of the same implementation on the same case.
 func selectVisits(q querier, where string, args []any) ([]resultdiff.Visit, map[visitKey]int, error) {
 	rows, err := q.Query(`SELECT session_ulid, started_utc, name, max(source), max(flags),
 		sum(weight = 'good'), sum(weight = 'neutral'), sum(weight = 'bad'),
@@ -91,7 +92,7 @@ func selectVisits(q querier, where string, args []any) ([]resultdiff.Visit, map[
 	return visits, at, rows.Err()
 }
 
-// addVisitedTimes gives the visits their times that can be used.
+// addVisitedTimes adds the usable times to the visits.
 func addVisitedTimes(
 	q querier,
 	visits []resultdiff.Visit,

@@ -18,7 +18,7 @@ import (
 	"triad/internal/resultdiff"
 )
 
-// publishedRecords are the timed records of one implementation in a published file.
+// publishedRecords returns the timed records of one implementation in a published file.
 func publishedRecords(t *testing.T, file, impl string) []record.Record {
 	t.Helper()
 	f, err := os.Open(filepath.Join("published/h200", file))
@@ -70,7 +70,7 @@ func publishedRecords(t *testing.T, file, impl string) []record.Record {
 	return all
 }
 
-// month is what is special about a session of the recorded year; the zero value is as the month before.
+// month holds the parameters of one session of the recorded year.
 type month struct {
 	source string
 	wrong  bool
@@ -127,8 +127,9 @@ func recordMonth(t *testing.T, path string, number int, m month, records []recor
 	}
 }
 
-// recordedYear is a year of one kernel, made from published results of an H200: a new source that changes
-// nothing, one that is wrong and its repair, one that is slower and its repair, a new torch, a new driver.
+// recordedYear returns a year of one kernel, made from published results of an H200: a new source that
+// changes nothing, one that is wrong and its repair, one that is slower and its repair, a new torch, a new
+// driver.
 func recordedYear(t *testing.T) (path string, cases int) {
 	t.Helper()
 	records := publishedRecords(t, "rope.jsonl", "cuda/vec")

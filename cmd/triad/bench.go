@@ -19,14 +19,14 @@ import (
 	"triad/internal/timing"
 )
 
-// benchOptions are what a bench needs to know.
+// benchOptions holds the options of bench.
 type benchOptions struct {
 	compareOptions
 	regimes          []string
 	burst, sustained bool
 	rounds           int
 	budget           time.Duration
-	profiles         string // the folder for what ncu counts; "": it times
+	profiles         string // the folder for ncu's counts; "": bench times
 	given            func(flag string) bool
 }
 
@@ -54,7 +54,7 @@ turns. What the timed calls wrote is judged again. Every sample is kept.`,
 	return cmd
 }
 
-// add gives bench its flags.
+// add adds the flags of bench.
 func (o *benchOptions) add(cmd *cobra.Command) {
 	o.caseFlags.add(cmd, "both")
 	o.ownFlags.register(cmd)
@@ -64,7 +64,7 @@ func (o *benchOptions) add(cmd *cobra.Command) {
 	fs.Lookup("quick").Usage = "the first bench point of each dtype and pass alone, in at most 60 rounds " +
 		"and 1.5 s"
 	fs.Lookup("dims").Usage = "sizes, e.g. rows=8,cols=1000; a dim not named keeps that of each bench point"
-	_ = fs.MarkHidden("full") // every point is what bench takes anyway: it is refused
+	_ = fs.MarkHidden("full") // bench takes every point anyway: the flag is refused
 	fs.StringSliceVar(&o.regimes, "regime", []string{"cold"},
 		"cold (nothing in the L2 cache), warm (everything that fits), or both")
 	fs.BoolVar(&o.burst, "burst", false, "also time after a second of rest before each turn")
@@ -87,7 +87,7 @@ func (o *benchOptions) add(cmd *cobra.Command) {
 	o.on.add(cmd)
 }
 
-// plan turns flags into what run understands.
+// plan turns flags into a plan of timing.
 func (o *benchOptions) plan() (*timing.Plan, error) {
 	if o.full {
 		return nil, usage("bench takes every bench point: --full is a flag of compare, --quick takes the " +
@@ -126,7 +126,7 @@ func (o *benchOptions) plan() (*timing.Plan, error) {
 	return p, nil
 }
 
-// words are the verb and what else decides what a bench does, by which --resume finds an interrupted one.
+// words returns the verb and what else decides what a bench does; --resume finds an interrupted one by them.
 func (o *benchOptions) words(p *timing.Plan) []string {
 	words := slices.Concat([]string{o.verb}, o.ownFlags.words(), o.shardWords())
 	for _, r := range p.Regimes {
@@ -191,8 +191,8 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) (err e
 	return end.Failure(err)
 }
 
-// tellJudgedOnGPUAlone says of the user's CUDA files what bench did not ask: its sizes are too large for the
-// emulator, and a race seldom shows on a GPU.
+// tellJudgedOnGPUAlone prints which of the user's CUDA files bench judged only on the GPU: its sizes are too
+// large for the emulator, and a race seldom shows on a GPU.
 func (a *app) tellJudgedOnGPUAlone(result run.Result) {
 	var names []string
 	for _, r := range result.Records {
@@ -221,7 +221,7 @@ func timed(r run.Result) report.Timed {
 	return report.Timed{Rulers: r.Rulers, Comparisons: r.Comparisons}
 }
 
-// comparePlan is how compare times what passed: cold, and short.
+// comparePlan returns how compare times what passed: cold, and short.
 func comparePlan() *timing.Plan {
 	return &timing.Plan{
 		Regimes: []timing.Regime{{Cold: true}}, Rounds: 60, Budget: 1500 * time.Millisecond,
@@ -229,7 +229,7 @@ func comparePlan() *timing.Plan {
 	}
 }
 
-// clockFinding is doctor's word on two clocks: they agree within a share.
+// clocksAgree is the relative difference up to which doctor says that two clocks agree.
 const clocksAgree = 0.02
 
 // clockFindings times one copy through both workers.
@@ -242,7 +242,7 @@ func (a *app) clockFindings(ctx context.Context) []report.Finding {
 	}
 	onGPU, err := a.chooseGPU(ctx, &f, e)
 	if err != nil || onGPU == nil {
-		return nil // another line says why
+		return nil // another line gives the reason
 	}
 	backends, err := a.backends(onGPU, e, options)
 	if err != nil {

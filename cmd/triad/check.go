@@ -24,7 +24,7 @@ import (
 	"triad/internal/session"
 )
 
-// checkOptions are the flags of check.
+// checkOptions holds the flags of check.
 type checkOptions struct {
 	include, define, limits, sizes []string
 	sanitizers                     []string
@@ -106,10 +106,10 @@ func (o *checkOptions) deadlines() error {
 	return nil
 }
 
-// macro is what -D takes: NAME, NAME=VALUE, or a macro with parameters.
+// macro matches the argument of -D: NAME, NAME=VALUE, or a macro with parameters.
 var macro = regexp.MustCompile(`(?s)^[A-Za-z_]\w*(\([^()]*\))?(=.*)?$`)
 
-// languages are those of C++ that the emulator takes, by the names that compilers have for them.
+// languages matches the versions of C++ that the emulator takes, by their names for compilers.
 var languages = regexp.MustCompile(`^(c|gnu)\+\+(17|1z|20|2a|23|2b)$`)
 
 func (a *app) check(ctx context.Context, file string, args []string, o *checkOptions) error {
@@ -151,8 +151,7 @@ func (a *app) check(ctx context.Context, file string, args []string, o *checkOpt
 	return a.ended(check(ctx, file, args, input, o))
 }
 
-// ended gives an error of triad's own, and a check that was stopped, the exit code that says nothing of the
-// program.
+// ended maps an error of triad's own, and a stopped check, to the exit code that says nothing of the program.
 func (a *app) ended(err error) error {
 	var f *session.Failure
 	switch {
@@ -167,7 +166,7 @@ func (a *app) ended(err error) error {
 	return err
 }
 
-// checkOnSave checks, and again on every save, until it is told to end.
+// checkOnSave checks, and checks again on every save, until ctx is cancelled.
 func (a *app) checkOnSave(ctx context.Context, file string, args []string, input []byte,
 	o *checkOptions,
 ) error {
@@ -203,7 +202,7 @@ func (a *app) checkOnSave(ctx context.Context, file string, args []string, input
 	}
 }
 
-// checkOnce builds the program, runs it, and prints what was found.
+// checkOnce builds the program, runs it, and prints the findings.
 func (a *app) checkOnce(ctx context.Context, file string, args []string, input []byte,
 	o *checkOptions,
 ) error {
@@ -293,7 +292,7 @@ func (a *app) found(ctx context.Context, file string, args []string, input []byt
 	return report, err
 }
 
-// request is how a program is run.
+// request returns how to run a program.
 func (o *checkOptions) request(p cuda.Program) check.Request {
 	return check.Request{
 		Program: p.Path, Limit: o.run, Stall: o.stall, Budget: o.all, Output: io.Discard, Locate: locator(p),
@@ -311,7 +310,7 @@ func (a *app) programBuilder(ctx context.Context) (cuda.Builder, error) {
 	return cuda.Builder{Sources: a.files, Cache: filepath.Join(cache, "cuda"), Compiler: compiler}, err
 }
 
-// buildProgram compiles the file, or says why there is nothing to run.
+// buildProgram compiles the file, or returns an error that says why there is nothing to run.
 func (a *app) buildProgram(ctx context.Context, source cuda.ProgramSource) (cuda.Program, error) {
 	var none cuda.Program
 	file := source.File
@@ -333,7 +332,7 @@ func (a *app) buildProgram(ctx context.Context, source cuda.ProgramSource) (cuda
 	case err != nil:
 		return none, session.ToolchainFailure(err)
 	}
-	if source.Sanitizer != "" { // they were told for the program that is watched
+	if source.Sanitizer != "" { // they were printed for the program that is watched
 		return program, nil
 	}
 	for _, n := range program.Notes {
@@ -342,7 +341,7 @@ func (a *app) buildProgram(ctx context.Context, source cuda.ProgramSource) (cuda
 	return program, nil
 }
 
-// locator finds the lines of a program's addresses.
+// locator returns a function that finds the source lines of a program's addresses.
 func locator(p cuda.Program) func(context.Context, []uint64) (map[uint64]check.Place, error) {
 	return func(ctx context.Context, offsets []uint64) (map[uint64]check.Place, error) {
 		lines, err := cuda.LinesOfProgram(ctx, p.Path, p.Files, offsets)
@@ -359,8 +358,8 @@ const (
 	waitOnInput = 2 * time.Second // for a standard input that does not end
 )
 
-// inputOfProgram reads check's own standard input, for every run begins with the same one. A terminal gives
-// none, and of a pipe that stays open what has arrived.
+// inputOfProgram reads check's own standard input, so that every run begins with the same one. A terminal
+// gives none, and a pipe that stays open gives what has arrived.
 func (a *app) inputOfProgram() []byte {
 	if a.in == nil || isTerminal(a.in) {
 		return nil

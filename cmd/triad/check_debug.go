@@ -17,11 +17,11 @@ import (
 	"triad/internal/session"
 )
 
-// debugHelpers are gdb's commands for kernels.
+// debugHelpers is the script of gdb's commands for kernels.
 const debugHelpers = "cuda/emulator/gdb.py"
 
-// debug starts gdb on a program that is built for it, in the place of triad: the terminal and its keys are
-// gdb's from here on.
+// debug replaces triad by gdb on a program that is built for it: the terminal and its keys are gdb's from
+// then on.
 func (a *app) debug(ctx context.Context, file string, args []string, o *checkOptions) error {
 	if o.json || o.sarif != "" || o.watch || o.explain || len(o.sanitizers) > 0 {
 		return usage("check: --debug starts a debugger: --json, --sarif, --watch, --explain and --sanitize " +
@@ -56,7 +56,7 @@ func (a *app) debug(ctx context.Context, file string, args []string, o *checkOpt
 	return fmt.Errorf("run %s: %w", gdb, err)
 }
 
-// debugScript writes gdb's commands for kernels where gdb can read them.
+// debugScript writes gdb's commands for kernels to a file that gdb can read.
 func (a *app) debugScript() (string, error) {
 	text, err := fs.ReadFile(a.files, debugHelpers)
 	if err != nil {

@@ -23,8 +23,8 @@ var (
 	prompts = regexp.MustCompile(`\(gdb\) (?:\(gdb\) )*`)
 )
 
-// transcript runs check --debug on a program of cuda/emulator/testdata/debug with the commands beside it;
-// the compiler is that of the environment.
+// transcript runs check --debug on a program of cuda/emulator/testdata/debug with the commands next to it. It
+// uses the compiler of the environment.
 func transcript(t *testing.T, name string) string {
 	t.Helper()
 	need.Tool(t, "gdb")
@@ -53,8 +53,8 @@ func transcript(t *testing.T, name string) string {
 	return noise.ReplaceAllString(text+"\n", "")
 }
 
-// TestCheckDebug: gdb stops in a kernel at a thread, prints shared memory, lists where all threads stand, and
-// steps a warp; docs/check.md shows it.
+// TestCheckDebug: gdb stops in a kernel at a thread, prints shared memory, lists the positions of all
+// threads, and steps a warp; docs/check.md shows it.
 func TestCheckDebug(t *testing.T) {
 	for name, wants := range map[string][]string{
 		"race":     {"(gdb) print s[64]@2", "{1, 1}", "127 can go on at race.cu:9: (1,0,0) to (127,0,0)"},
@@ -76,7 +76,7 @@ func TestCheckDebug(t *testing.T) {
 	}
 }
 
-// TestCheckDebugClang: what clang++ compiled is stepped through as what g++ compiled.
+// TestCheckDebugClang: a program compiled by clang++ can be stepped through like one compiled by g++.
 func TestCheckDebugClang(t *testing.T) {
 	t.Setenv("CXX", need.Clang(t))
 	text := transcript(t, "two_dimensional")
@@ -93,7 +93,7 @@ func TestCheckDebugClang(t *testing.T) {
 	}
 }
 
-// TestCheckDebugRefuses: what --debug cannot do is said in one sentence.
+// TestCheckDebugRefuses: what --debug cannot do is refused in one sentence.
 func TestCheckDebugRefuses(t *testing.T) {
 	file := checkFile(t, with(""))
 	for line, want := range map[string]struct {

@@ -15,8 +15,8 @@ import (
 	"triad/internal/session"
 )
 
-// checkOnGPU builds a program by nvcc, runs it under each tool of compute-sanitizer, and gives what they
-// found in the form of the emulator's findings.
+// checkOnGPU builds a program with nvcc, runs it under each tool of compute-sanitizer, and returns their
+// findings in the form of the emulator's.
 func (a *app) checkOnGPU(ctx context.Context, file string, args []string, input []byte,
 	o *checkOptions,
 ) (*check.Report, error) {
@@ -70,7 +70,7 @@ func (a *app) checkOnGPU(ctx context.Context, file string, args []string, input 
 	}
 	found.Orders = nil
 	if slices.ContainsFunc(found.Findings, func(f check.Finding) bool { return f.Kind == check.NeverEnds }) {
-		return found, nil // nor would it under a tool
+		return found, nil // nor would it end under a tool
 	}
 	w := gpuworker.Watched{
 		Tool: tool, File: file, Folder: folder, Program: program, Args: args, Input: input, Limit: o.run,

@@ -12,7 +12,7 @@ import (
 )
 
 // fakeToolkit is a toolkit whose nvcc makes a program that prints its arguments and its input, and whose
-// compute-sanitizer runs it and writes a report of its own for each tool.
+// compute-sanitizer runs it and writes a separate report for each tool.
 var fakeToolkit = map[string]string{
 	"nvcc": `#!/bin/sh
 [ "$1" = --version ] && { echo "Cuda compilation tools, release 13.0, V13.0.88"; exit; }
@@ -48,8 +48,8 @@ echo "========= ERROR SUMMARY: 1 error"
 `,
 }
 
-// withFakeToolkit installs the toolkit and gives what runs check on a program with it: what it prints, what
-// it says, and its exit code.
+// withFakeToolkit installs the toolkit and returns a function that runs check on a program with it: its
+// output, its messages, and its exit code.
 func withFakeToolkit(t *testing.T) (file string, run func(flags ...string) (text, said string, code int)) {
 	t.Helper()
 	bin := t.TempDir()
@@ -73,8 +73,8 @@ func withFakeToolkit(t *testing.T) (file string, run func(flags ...string) (text
 	}
 }
 
-// TestCheckOnGPU: --device gpu builds the program by nvcc, runs it under the four tools, and tells what they
-// find as it tells what the emulator finds.
+// TestCheckOnGPU: --device gpu builds the program with nvcc, runs it under the four tools, and reports their
+// findings in the same form as the emulator's.
 func TestCheckOnGPU(t *testing.T) {
 	path := os.Getenv("PATH")
 	file, run := withFakeToolkit(t)
@@ -117,7 +117,7 @@ func TestCheckOnGPU(t *testing.T) {
 	}
 }
 
-// TestEndsOnGPU: how the program ends is told, and a tool that does not see that proves nothing.
+// TestEndsOnGPU: the report says how the program ends, and a tool that does not see the end proves nothing.
 func TestEndsOnGPU(t *testing.T) {
 	_, run := withFakeToolkit(t)
 	for line, c := range map[string]struct {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -22,7 +23,7 @@ import (
 	"triad/internal/worker"
 )
 
-// isOperator says whether a word names an operator of the catalog and no file.
+// isOperator reports whether a word names an operator of the catalog and no file.
 func isOperator(word string) bool {
 	_, err := os.Stat(word)
 	return err != nil && slices.Contains(catalog.Names(), word)
@@ -37,7 +38,7 @@ type watchedCalls struct {
 	programs map[string]cuda.Program // by the kernel file
 }
 
-// run runs the call of a job in schedule orders; nil: in all.
+// run runs the call of a job in the given schedule orders; nil: in all.
 func (w *watchedCalls) run(ctx context.Context, file string, job backend.Job, orders []string) (*check.Report,
 	error,
 ) {
@@ -100,20 +101,20 @@ func shapeOf(t tensor.Tensor) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(t.Shape), "[]"), " ", "x")
 }
 
-// watchedBackend runs the jobs of a backend as it does, and first with every access watched.
+// watchedBackend runs the jobs of a backend, each first with every access watched.
 type watchedBackend struct {
 	backend.Backend
 	calls *watchedCalls
 
 	mutex sync.Mutex
 	found check.Report
-	ran   int // calls that were watched
+	ran   int // number of watched calls
 }
 
-// Unwrap gives the backend that this one stands around.
+// Unwrap returns the wrapped backend.
 func (w *watchedBackend) Unwrap() backend.Backend { return w.Backend }
 
-// Run watches the call of a job, then has it run for the judge.
+// Run watches the call of a job, then runs it for the judge.
 func (w *watchedBackend) Run(ctx context.Context, job backend.Job) (backend.Outcome, error) {
 	called, takes := calledIn(w.Backend, job)
 	if !takes {
@@ -130,13 +131,14 @@ func (w *watchedBackend) Run(ctx context.Context, job backend.Job) (backend.Outc
 	return w.Backend.Run(ctx, job)
 }
 
-// The calls of an operator that are watched: so many of each dtype and pass, with at most so many elements.
+// Of each dtype and pass of an operator watchedCases calls are watched, with at most watchedElements
+// elements.
 const (
 	watchedCases    = 2
 	watchedElements = 1 << 14
 )
 
-// checkOperator checks every CUDA kernel of an operator. A kernel whose result is wrong is noted.
+// checkOperator checks every CUDA kernel of an operator, and notes those with wrong results.
 func (a *app) checkOperator(ctx context.Context, name string, o *checkOptions) (*check.Report, error) {
 	operator, err := truth.Get(name)
 	if err != nil {
@@ -188,17 +190,19 @@ func (a *app) checkOperator(ctx context.Context, name string, o *checkOptions) (
 	return found, nil
 }
 
-// casesToWatch chooses cases by their keys: of each pass and dtype the largest ones that are small enough.
+// sizedCase is a case with the number of elements of its inputs.
+type sizedCase struct {
+	key      string
+	elements int64
+}
+
+// casesToWatch returns the keys of the chosen cases: of each pass and dtype those that largestSmall chooses.
 func casesToWatch(spec *op.Spec, options op.Options) (map[string]bool, error) {
 	plan, err := spec.Expand(options)
 	if err != nil {
 		return nil, err
 	}
-	type sized struct {
-		key      string
-		elements int64
-	}
-	groups := map[string][]sized{}
+	groups := map[string][]sizedCase{}
 	for _, c := range plan.Cases {
 		inputs, err := spec.Inputs(c)
 		if err != nil {
@@ -209,22 +213,24 @@ func casesToWatch(spec *op.Spec, options op.Options) (map[string]bool, error) {
 			elements += t.Elements()
 		}
 		group := fmt.Sprint(c.Pass, " ", c.DType)
-		groups[group] = append(groups[group], sized{c.Key(), elements})
+		groups[group] = append(groups[group], sizedCase{c.Key(), elements})
 	}
 	chosen := map[string]bool{}
 	for _, list := range groups {
-		slices.SortStableFunc(list, func(a, b sized) int {
-			return int(min(b.elements, watchedElements+1) -
-				min(a.elements, watchedElements+1))
-		})
-		fit := slices.DeleteFunc(slices.Clone(list),
-			func(s sized) bool { return s.elements > watchedElements })
-		if len(fit) == 0 {
-			fit = list[len(list)-1:] // the smallest there is
-		}
-		for _, s := range fit[:min(len(fit), watchedCases)] {
-			chosen[s.key] = true
+		for _, c := range largestSmall(list) {
+			chosen[c.key] = true
 		}
 	}
 	return chosen, nil
+}
+
+// largestSmall chooses the watchedCases largest cases of at most watchedElements, else the smallest case.
+func largestSmall(list []sizedCase) []sizedCase {
+	slices.SortStableFunc(list, func(a, b sizedCase) int { return cmp.Compare(b.elements, a.elements) })
+	small := slices.DeleteFunc(slices.Clone(list),
+		func(c sizedCase) bool { return c.elements > watchedElements })
+	if len(small) == 0 {
+		return list[len(list)-1:]
+	}
+	return small[:min(len(small), watchedCases)]
 }

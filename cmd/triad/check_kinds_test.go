@@ -46,7 +46,7 @@ var solves = map[string]struct {
 	"its own output": {"i / N * K + k + (c[i] == 1234)", "", "read of memory that nobody has written", 1},
 }
 
-// TestCheckSolve: a file whose extern "C" solve has no main() is called with sizes that are given or swept.
+// TestCheckSolve: a file with an extern "C" solve and no main() is called with given or swept sizes.
 func TestCheckSolve(t *testing.T) {
 	for name, c := range solves {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestCheckSolve(t *testing.T) {
 	}
 }
 
-// hostArrays is a function without a main() that copies its arguments to the device and back itself.
+// hostArrays is a function without a main() that copies its arguments to the device and back.
 const hostArrays = `#include <cuda_runtime.h>
 __global__ void twice(const float *x, float *y, int n) {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -88,7 +88,7 @@ extern "C" void apply(const float *x, float *y, int n) {
 }
 `
 
-// TestCheckSolveOfHostArrays: such a function is given host memory, and its own mistakes are found.
+// TestCheckSolveOfHostArrays: such a function gets host memory, and its own mistakes are found.
 func TestCheckSolveOfHostArrays(t *testing.T) {
 	text, code := runTriad(t, "check", checkFile(t, hostArrays))
 	if code != 0 || !strings.Contains(text, "Nothing was found") {
@@ -101,8 +101,8 @@ func TestCheckSolveOfHostArrays(t *testing.T) {
 	}
 }
 
-// TestCheckExplainsCalls: --explain shows the largest call of a solve(), and an operator's implementations
-// each for itself.
+// TestCheckExplainsCalls: --explain shows the largest call of a solve(), and each implementation of an
+// operator separately.
 func TestCheckExplainsCalls(t *testing.T) {
 	file := checkFile(t, strings.Replace(product, "INDEX", "i / N * K + k", 1))
 	sizes := strings.Fields("--size a=M*K --size b=K*N --size c=M*N")
@@ -120,8 +120,8 @@ func TestCheckExplainsCalls(t *testing.T) {
 	}
 }
 
-// folderOf2 are the files of a program whose kernel, with a race of its lines 4 and 6, is not beside its
-// main().
+// folderOf2 holds the files of a program whose kernel is not in the file of main() and has a race between its
+// lines 4 and 6.
 var folderOf2 = map[string]string{
 	"kernel.cuh": "#pragma once\nvoid run(int *x);\n",
 	"kernel.cu": `#include "kernel.cuh"
@@ -145,7 +145,7 @@ int main() {
 `,
 }
 
-// TestCheckFolder: all files of a folder are one program, but for those that another includes.
+// TestCheckFolder: all files of a folder are one program, except those that another includes.
 func TestCheckFolder(t *testing.T) {
 	folder := t.TempDir()
 	for name, text := range folderOf2 {
@@ -174,8 +174,8 @@ func TestCheckFolder(t *testing.T) {
 	}
 }
 
-// TestCheckKernels: nothing is found in the CUDA kernels of the project, every access of which is watched in
-// every order, and all their results are right.
+// TestCheckKernels: nothing is found in the CUDA kernels of the project, with every access watched in every
+// order, and all their results are right.
 func TestCheckKernels(t *testing.T) {
 	sources := map[string]string{}
 	for _, name := range catalog.Names() {
@@ -185,7 +185,7 @@ func TestCheckKernels(t *testing.T) {
 		}
 		sources[name] = string(source)
 	}
-	// the fast tier runs the first ones, and short ones cost it less
+	// the fast tier runs the first ones, so short ones come first
 	byLength := slices.SortedFunc(maps.Keys(sources), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(sources[a]), len(sources[b])), strings.Compare(a, b))
 	})

@@ -2,7 +2,7 @@ package main
 
 import "io"
 
-// lineEnded passes on what a program prints, so that a report after it can begin on a line of its own.
+// lineEnded passes on the output of a program, so that a report after it can begin on a new line.
 type lineEnded struct {
 	to   io.Writer
 	open bool
@@ -15,7 +15,7 @@ func (l *lineEnded) Write(p []byte) (int, error) {
 	return l.to.Write(p)
 }
 
-// end ends the last line, where the program did not.
+// end ends the last line, if the program did not.
 func (l *lineEnded) end() error {
 	if !l.open {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"unicode/utf16"
 )
 
-// inUTF16 is a text as some editors of Windows save it.
+// inUTF16 encodes a text as some editors of Windows save it.
 func inUTF16(text string) string {
 	out := []byte{0xff, 0xfe}
 	for _, c := range utf16.Encode([]rune(text)) {
@@ -79,7 +79,7 @@ var refusedPrograms = map[string]badInput{
 	},
 }
 
-// TestCheckRefuses: what nvcc would refuse is refused with its line, and other odd files get one clear
+// TestCheckRefuses: what nvcc would reject is rejected with its line, and other odd files get one clear
 // sentence.
 func TestCheckRefuses(t *testing.T) {
 	for name, c := range refusedPrograms {
@@ -102,7 +102,7 @@ func TestCheckRefuses(t *testing.T) {
 	}
 }
 
-// TestCheckStops: the first interrupt ends a check, for it has nothing to finish.
+// TestCheckStops: the first interrupt ends a check, which has nothing to finish.
 func TestCheckStops(t *testing.T) {
 	self, err := exec.LookPath("triad")
 	if err != nil {

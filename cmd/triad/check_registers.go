@@ -11,8 +11,8 @@ import (
 	"triad/internal/check"
 )
 
-// addRegisters compiles the program by nvcc, where there is one, and adds what each kernel needs of a card. A
-// program that nvcc does not take, and a machine without it, are notes: the counts stand by themselves.
+// addRegisters compiles the program with nvcc, if there is one, and adds what each kernel needs of a card. A
+// program that nvcc rejects, or a machine without nvcc, is only a note: the counts stand by themselves.
 func (a *app) addRegisters(ctx context.Context, source cuda.ProgramSource, o *checkOptions,
 	found *check.Report,
 ) error {
@@ -44,7 +44,7 @@ func (a *app) addRegisters(ctx context.Context, source cuda.ProgramSource, o *ch
 	return nil
 }
 
-// addNeeds takes the instantiation of a kernel that has the most registers.
+// addNeeds adds the needs of the instantiation of a kernel with the most registers.
 func addNeeds(c *check.Counts, facts []backend.KernelFact, arch string) {
 	name, _, _ := strings.Cut(c.Kernel, "<")
 	name = strings.Trim(name[strings.LastIndexByte(name, ':')+1:], "()& ")
@@ -54,7 +54,7 @@ func addNeeds(c *check.Counts, facts []backend.KernelFact, arch string) {
 		}
 		fill, err := cuda.OccupancyOn(arch, int(c.Threads), f.Registers, int(c.SharedBytes))
 		if err != nil {
-			continue // a launch of no threads
+			continue // a launch without threads
 		}
 		c.Arch, c.Registers, c.SpillBytes = arch, f.Registers, f.SpillBytes
 		c.Warps, c.WarpsOf, c.WarpsLimit = fill.Warps, fill.Of, fill.Limit

@@ -10,7 +10,7 @@ import (
 	"triad/internal/check"
 )
 
-// TestNeeds: a kernel of the report gets the facts of its function, whatever template or namespace it is of.
+// TestNeeds: a kernel of the report gets the facts of its function, whatever its template or namespace.
 func TestNeeds(t *testing.T) {
 	facts := []backend.KernelFact{
 		{Kernel: "_Z5twicePfi", Registers: 32},
@@ -34,8 +34,8 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// TestCheckExplainsRegisters: --explain says what nvcc says of a kernel, or that there is no nvcc; an unknown
-// card is refused.
+// TestCheckExplainsRegisters: --explain shows nvcc's facts on a kernel, or says that there is no nvcc; an
+// unknown card is rejected.
 func TestCheckExplainsRegisters(t *testing.T) {
 	file := checkFile(t, with(""))
 	if text, code := runTriad(t, "check", "--explain", "--arch", "sm_12", file); code != 2 ||

@@ -9,7 +9,7 @@ import (
 	"triad/internal/check"
 )
 
-// checkSanitizers reads --sanitize.
+// checkSanitizers parses --sanitize.
 func (o *checkOptions) checkSanitizers(file string) error {
 	var known []string
 	for _, s := range cuda.Sanitizers {
@@ -29,7 +29,7 @@ func (o *checkOptions) checkSanitizers(file string) error {
 	return nil
 }
 
-// sanitizedPrograms builds the program with each sanitizer that was asked for.
+// sanitizedPrograms builds the program with each requested sanitizer.
 func (a *app) sanitizedPrograms(ctx context.Context, source cuda.ProgramSource, o *checkOptions) (
 	[]check.Sanitized, error,
 ) {

@@ -11,8 +11,8 @@ import (
 	"triad/internal/need"
 )
 
-// TestCheckSanitize: --sanitize finds what the emulator alone does not see, as text, JSON and SARIF, in a
-// program and in a solve().
+// TestCheckSanitize: --sanitize finds what the emulator alone does not, as text, JSON and SARIF, in a program
+// and in a solve().
 func TestCheckSanitize(t *testing.T) {
 	need.Tool(t, "g++")
 	t.Setenv("CXX", "g++")
@@ -59,7 +59,7 @@ func TestCheckSanitize(t *testing.T) {
 	}
 }
 
-// Words that --sanitize does not know, and what it is not for, are refused.
+// TestCheckSanitizeRefusals: unknown words of --sanitize, and targets that it is not for, are refused.
 func TestCheckSanitizeRefusals(t *testing.T) {
 	for _, c := range []struct{ args, says string }{
 		{"check --sanitize memory x.cu", `--sanitize "memory": want all, or of address, thread`},
@@ -73,7 +73,8 @@ func TestCheckSanitizeRefusals(t *testing.T) {
 	}
 }
 
-// A compiler without libraries for its sanitizers is told in one sentence, and nothing is checked.
+// TestCheckSanitizeWithoutLibraries: a compiler without sanitizer libraries is reported in one sentence, and
+// nothing is checked.
 func TestCheckSanitizeWithoutLibraries(t *testing.T) {
 	gxx := need.Tool(t, "g++")
 	bare := filepath.Join(t.TempDir(), "g++")

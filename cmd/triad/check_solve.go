@@ -21,12 +21,12 @@ type solveCall struct {
 	function kernelfile.Function
 	values   map[string]int64  // of ints, by --size
 	counts   map[string]string // elements of pointers, by --size: a product of ints
-	host     []string          // pointers to the host's memory, which it copies to the device itself
+	host     []string          // pointers to host memory, which it copies to the device itself
 }
 
-// sweep are the values that ints without a --size have, one call after the other; each further int is one
-// larger than the one before, so that sizes that are mixed up show. mostElements: with many ints an array of
-// all their product is too large.
+// sweep holds the values of ints without a --size, one call after the other. Each further int is one larger
+// than the previous one, so that mixed-up sizes show. mostElements: with many ints an array of their whole
+// product is too large.
 var sweep = []int64{1, 37, 300}
 
 const mostElements = 1 << 18
@@ -42,10 +42,10 @@ var (
 	numberTypes = []string{"float", "double", "bool", "char"}
 )
 
-// readSolve reads a file that is no program; nil where it is one, or has nothing to call.
+// readSolve reads a file that is no program; it returns nil for a program, or if there is nothing to call.
 func readSolve(file string, o *checkOptions) (*solveCall, error) {
 	text, err := userfile.Read(file)
-	if err != nil { // a folder, or nothing: who builds it says so
+	if err != nil { // a folder, or nothing: the builder reports it
 		return nil, withoutSizes(o)
 	}
 	read := kernelfile.ReadCUDA(string(text))
@@ -89,7 +89,7 @@ func withoutSizes(o *checkOptions) error {
 	return nil
 }
 
-// size takes one --size.
+// size parses one --size.
 func (s *solveCall) size(text string) error {
 	name, value, _ := strings.Cut(text, "=")
 	i := slices.IndexFunc(s.function.Params, func(p kernelfile.Param) bool { return p.Name == name })
@@ -128,14 +128,14 @@ func (s *solveCall) size(text string) error {
 	return nil
 }
 
-// ints are the parameters that are sizes.
+// ints returns the parameters that are sizes.
 func (s *solveCall) ints() []kernelfile.Param {
 	return slices.DeleteFunc(slices.Clone(s.function.Params), func(p kernelfile.Param) bool {
 		return p.Pointer || !slices.Contains(integerTypes, p.Base)
 	})
 }
 
-// takes refuses what cannot be called.
+// takes rejects a function that cannot be called.
 func (s *solveCall) takes(file string) error {
 	for _, p := range s.function.Params {
 		known := p.Pointer && p.Base != "void" && strings.Count(p.Text, "*") == 1 ||
@@ -154,8 +154,8 @@ func (s *solveCall) takes(file string) error {
 	return nil
 }
 
-// count is how many elements a pointer has: what --size says, else the product of all ints, which is the int
-// itself where there is one.
+// count returns how many elements a pointer has: the argument of --size, else the product of all ints, which
+// is the int itself where there is only one.
 func (s *solveCall) count(p kernelfile.Param) string {
 	if given := s.counts[p.Name]; given != "" {
 		return given
@@ -170,14 +170,14 @@ func (s *solveCall) count(p kernelfile.Param) string {
 	return strings.Join(product, " * ")
 }
 
-// reads says whether a pointer gets values: one to const, and every pointer of a function that changes its
-// data in place.
+// reads reports whether a pointer gets values: one to const does, and so does every pointer of a function
+// that changes its data in place.
 func (s *solveCall) reads(p kernelfile.Param) bool {
 	return p.Const || !slices.ContainsFunc(s.function.Params,
 		func(q kernelfile.Param) bool { return q.Pointer && q.Const })
 }
 
-// main is the main() that the file lacks. It gets the ints as arguments, in order.
+// main returns the main() that the file lacks. It gets the ints as arguments, in order.
 func (s *solveCall) main() string {
 	var text, behind strings.Builder
 	var names []string
@@ -226,13 +226,13 @@ func (s *solveCall) main() string {
 			fmt.Fprintf(&text, "\t%s %s = %s;\n", p.Base, p.Name, value)
 		}
 	}
-	// an array is allocated at the line of the function, in whose words a report speaks
+	// an array is allocated at the line of the function, so that a report names that line
 	return fmt.Sprintf("\n#include \"cuemu/solve_main.h\"\nint main(int, char **triad_argv) {\n"+
 		"\t(void)triad_argv;\n%s\t%s(%s);\n\tcudaDeviceSynchronize();\n%s}\n",
 		text.String(), s.function.Name, strings.Join(names, ", "), behind.String())
 }
 
-// checked runs the program with the sizes that were given, or with several.
+// checked runs the program with the given sizes, or with several.
 func (s *solveCall) checked(ctx context.Context, q check.Request) (*check.Report, error) {
 	var report *check.Report
 	calls := sweep
@@ -270,7 +270,7 @@ func (s *solveCall) checked(ctx context.Context, q check.Request) (*check.Report
 	return report, s.note(report)
 }
 
-// note says which sizes were assumed.
+// note adds which sizes were assumed.
 func (s *solveCall) note(report *check.Report) error {
 	if len(s.ints()) < 2 {
 		return nil

@@ -19,7 +19,7 @@ import (
 	"triad/internal/need"
 )
 
-// doubling is a right program; %s stands for what else its main does.
+// doubling is a right program; %s stands for further statements of its main.
 const doubling = `#include <cstdio>
 #include <cstdlib>
 #include <cuda_runtime.h>
@@ -51,7 +51,7 @@ func checkFile(t *testing.T, text string) string {
 
 func with(more string) string { return strings.Replace(doubling, "MORE", more, 1) }
 
-// badInput is a program for check, what it says of it, and its exit code.
+// badInput is a program for check, the expected message, and the exit code.
 type badInput struct {
 	text, says string
 	code       int
@@ -218,7 +218,8 @@ var badInputs = map[string]badInput{
 	"wrong limit": {with(""), `--limit "run=soon"`, 2, []string{"--limit", "run=soon"}},
 }
 
-// A pipe is no kernel and no program, named alone or in a folder: it is not read, which would never end.
+// TestPipesAreNotRead: a pipe is no kernel and no program, named alone or in a folder: it is not read, since
+// that would never end.
 func TestPipesAreNotRead(t *testing.T) {
 	folder := t.TempDir()
 	pipe := filepath.Join(folder, "pipe.cu")
@@ -235,7 +236,7 @@ func TestPipesAreNotRead(t *testing.T) {
 	}
 }
 
-// startedBy is a variable that every process of a check inherits here.
+// startedBy is a variable that every process of a check inherits in these tests.
 const startedBy = "TRIAD_TEST_STARTED_BY"
 
 // stillRunning lists the processes that inherited startedBy with a value.
@@ -255,8 +256,8 @@ func stillRunning(t *testing.T, value string) []string {
 	return left
 }
 
-// TestCheckBadInput: whatever file comes, check ends with one clear sentence and its exit code, and leaves
-// nothing running.
+// TestCheckBadInput: for any file, check ends with one clear sentence and its exit code, and leaves nothing
+// running.
 func TestCheckBadInput(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(badInputs)) {
 		c := badInputs[name]
@@ -287,7 +288,7 @@ func TestCheckBadInput(t *testing.T) {
 	}
 }
 
-// launching is a program whose kernel is in a header, which has a race of its lines 4 and 5.
+// launching is a program whose kernel is in a header and has a race between its lines 4 and 5.
 const (
 	launching = `#include "kernels.cuh"
 #include <cstdio>
@@ -313,8 +314,8 @@ inline void run(int n) {
 `
 )
 
-// TestCheckFlags: --include and --define reach the compiler, a header's launch is rewritten, arguments and
-// standard input reach every run, and --json and --sarif hold what was found.
+// TestCheckFlags: --include and --define reach the compiler, a launch in a header is rewritten, arguments and
+// standard input reach every run, and --json and --sarif hold the findings.
 func TestCheckFlags(t *testing.T) {
 	file := checkFile(t, launching)
 	headers := filepath.Join(filepath.Dir(file), "headers")
@@ -367,7 +368,7 @@ func TestCheckFlags(t *testing.T) {
 	}
 }
 
-// A pipe that stays open does not hold check up: the program gets what has arrived.
+// TestCheckOpenInput: a pipe that stays open does not hold check up: the program gets what has arrived.
 func TestCheckOpenInput(t *testing.T) {
 	read, write, err := os.Pipe()
 	if err != nil {

@@ -14,13 +14,13 @@ import (
 	"triad/internal/session"
 )
 
-// ciFlags are what a verb says to a CI system beside its table.
+// ciFlags holds the flags of a verb's output for a CI system.
 type ciFlags struct {
 	junit  string
 	github bool
 }
 
-// addCI gives compare the flags for CI systems.
+// addCI adds the flags for CI systems to compare.
 func (f *ciFlags) addCI(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.junit, "junit", "",
 		"write this file as JUnit's XML: a test case for each implementation and case")
@@ -28,7 +28,7 @@ func (f *ciFlags) addCI(cmd *cobra.Command) {
 		"print what is bad as annotations of GitHub Actions too, on stderr")
 }
 
-// readyForCI removes the file of an earlier run, which would be read as this one's if this one were killed.
+// readyForCI removes the file of an earlier run, which would be taken for this one's if this one were killed.
 func (f *ciFlags) readyForCI() error {
 	if f.junit == "" {
 		return nil
@@ -45,7 +45,7 @@ func (f *ciFlags) readyForCI() error {
 	return nil
 }
 
-// tellCI writes what the flags for CI systems ask for.
+// tellCI writes the output that the flags for CI systems request.
 func (a *app) tellCI(s *session.Session, result run.Result, o *compareOptions) error {
 	if !s.Recorded() {
 		return nil
@@ -53,7 +53,8 @@ func (a *app) tellCI(s *session.Session, result run.Result, o *compareOptions) e
 	return a.writeCI(o, result, s.Info.Added)
 }
 
-// writeCI writes what the flags for CI systems ask for of a result; added are the files of --add.
+// writeCI writes the output that the flags for CI systems request for a result; added holds the files of
+// --add.
 func (a *app) writeCI(o *compareOptions, result run.Result, added []string) error {
 	var err error
 	if o.junit != "" {

@@ -7,7 +7,7 @@ import (
 	"triad/internal/timing"
 )
 
-// Two clocks agree, differ, or one of them could not be read.
+// TestClocksFinding: two clocks agree, differ, or one of them cannot be read.
 func TestClocksFinding(t *testing.T) {
 	cuda := timing.Clock{Backend: "cuda", MedianNS: 100_000, LowNS: 99_000, HighNS: 101_000}
 	python := func(ns float64, why string) timing.Clock {

@@ -16,7 +16,7 @@ import (
 	"triad/internal/session"
 )
 
-// compareOptions are what a compare needs to know.
+// compareOptions holds the options of compare.
 type compareOptions struct {
 	caseFlags
 	environmentFlags
@@ -64,7 +64,7 @@ where the worst element is.`,
 	return cmd
 }
 
-// addOnGPU gives compare the flags that speak of a GPU.
+// addOnGPU adds the flags for a GPU to compare.
 func (o *compareOptions) addOnGPU(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.untimed, "no-timing", false,
 		"do not time what passed: the operator's first bench point, or the case that the flags name")
@@ -73,14 +73,14 @@ func (o *compareOptions) addOnGPU(cmd *cobra.Command) {
 			"memcheck,racecheck, or all")
 }
 
-// addAgainst gives compare the flag of a comparison with what was recorded before.
+// addAgainst adds the flag for a comparison with earlier records to compare.
 func (o *compareOptions) addAgainst(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.against, "against", "",
 		"then say what became wrong, right, slower or faster since a session, commit or database, as triad "+
 			"results diff names them")
 }
 
-// add gives a verb the flags of a run; pass is the default of --pass.
+// add adds the flags of a run to a verb; pass is the default of --pass.
 func (o *compareOptions) add(cmd *cobra.Command, pass string) {
 	o.caseFlags.add(cmd, pass)
 	o.environmentFlags.add(cmd)
@@ -142,7 +142,7 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 	return a.judge(ctx, request, o)
 }
 
-// sessionNeeds completes a request by what this machine has, and says what its session is opened with.
+// sessionNeeds completes a request with what this machine has, and returns the options of its session.
 func (a *app) sessionNeeds(ctx context.Context, request *run.Request, o *compareOptions) (
 	sessionOptions, error,
 ) {
@@ -169,7 +169,7 @@ func (a *app) sessionNeeds(ctx context.Context, request *run.Request, o *compare
 	}, nil
 }
 
-// judge runs a request, records and prints what it finds, and turns that into an exit code.
+// judge runs a request, records and prints the results, and turns them into an exit code.
 func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions) (err error) {
 	needs, err := a.sessionNeeds(ctx, &request, o)
 	if err != nil {
@@ -189,7 +189,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	}
 	defer twins.Close()
 	var calls *watchedCalls
-	if !o.ownFlags.confined() { // a watched call runs outside of the sandbox
+	if !o.ownFlags.confined() { // a watched call runs outside the sandbox
 		calls = a.watchedCalls()
 	}
 	a.lookCloser(s.Runner, o.dump, calls, needs.gpu == nil || twins != nil)
@@ -225,7 +225,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	return end.Failure(err)
 }
 
-// tellReport ends a comparison with the command that makes its page.
+// tellReport ends a comparison by printing the command for its page.
 func (a *app) tellReport(s *session.Session, result run.Result, o *compareOptions) error {
 	if !s.Recorded() {
 		return nil
@@ -233,7 +233,7 @@ func (a *app) tellReport(s *session.Session, result run.Result, o *compareOption
 	return a.tellPage(s.ID(), result, o)
 }
 
-// tellPage prints the command that makes the page of a session.
+// tellPage prints the command for the page of a session.
 func (a *app) tellPage(id string, result run.Result, o *compareOptions) error {
 	if o.json || len(result.Records) == 0 {
 		return nil
@@ -242,8 +242,8 @@ func (a *app) tellPage(id string, result run.Result, o *compareOptions) error {
 	return err
 }
 
-// lookCloser sets what a run makes beside its verdicts: dumps into a folder, "" for none, and in the emulator
-// the lines of races.
+// lookCloser sets what a run produces in addition to its verdicts: dumps into a folder, "" for none, and in
+// the emulator the lines of races.
 func (a *app) lookCloser(r *run.Runner, dump string, calls *watchedCalls, emulated bool) {
 	if dump != "" {
 		r.Dumper = dumper{dump}

@@ -26,14 +26,14 @@ import (
 	"triad/internal/worker"
 )
 
-// filesRun judges many files, each for itself and few at once: a file is read, built, judged on every case
-// and recorded, and its worker ends, before the next takes its place. However many there are, no more is held
-// than a row a function.
+// filesRun judges many files independently, few at once: a file is read, built, judged on every case and
+// recorded, and its worker ends, before the next takes its place. Memory holds only a row for each function,
+// however many files there are.
 type filesRun struct {
 	*app
 	o       *compareOptions
 	request run.Request
-	refused op.Case // what a file that was not understood is recorded on
+	refused op.Case // the case under which a file that was not understood is recorded
 	gpu     *gpu
 	workers worker.Options
 	session *session.Files
@@ -41,14 +41,14 @@ type filesRun struct {
 
 	mu sync.Mutex
 	fileRows
-	judged int      // files, by this command
+	judged int      // files judged by this command
 	open   bool     // a file was left
-	wrote  []string // what became of lines that were to be written
-	why    string   // it was; "": the run was stopped
+	wrote  []string // the results of writing lines into files
+	why    string   // why a file was left; "": the run was stopped
 	fault  error    // ended the run
 }
 
-// compareFiles is compare where --add names a folder, a pattern or a list.
+// compareFiles is compare with a folder, a pattern or a list in --add.
 func (a *app) compareFiles(ctx context.Context, request run.Request, o *compareOptions) error {
 	if err := o.checkFiles(&request); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (a *app) compareFiles(ctx context.Context, request run.Request, o *compareO
 	return r.end(store.Path(), err)
 }
 
-// checkFiles refuses what cannot be asked of many files, and leaves those of the shard.
+// checkFiles rejects options that many files do not support, and keeps only the files of the shard.
 func (o *compareOptions) checkFiles(request *run.Request) error {
 	if _, err := o.ownFlags.options(request.Options); err != nil {
 		return err
@@ -135,13 +135,13 @@ func (o *compareOptions) checkFiles(request *run.Request) error {
 	return nil
 }
 
-// filesWords stand for what is judged where an interrupted run is looked for.
+// filesWords identifies what is judged, to find an interrupted run.
 func (o *compareOptions) filesWords() string {
 	hash := sha256.Sum256([]byte(strings.Join(append(o.ownFlags.words(), o.shardWords()...), "\x00")))
 	return o.verb + " files " + hex.EncodeToString(hash[:])
 }
 
-// addedFiles are the words of the session: each file with its name, then what was said of all.
+// addedFiles returns the words of the session: each file with its name, then the words for all.
 func (o *compareOptions) addedFiles() []string {
 	words := o.ownFlags.words()
 	for i, text := range o.ownFlags.add {
@@ -150,7 +150,7 @@ func (o *compareOptions) addedFiles() []string {
 	return words
 }
 
-// nameOf is the name of a file's function, or the beginning of the names of all its functions.
+// nameOf returns the name of a file's function, or the prefix of the names of all its functions.
 func (f *ownFlags) nameOf(text string) string {
 	request, err := kernelfile.ParseRequest(text)
 	if err != nil {
@@ -195,14 +195,14 @@ func (r *filesRun) all(ctx context.Context) error {
 	return errors.Join(group.Wait(), r.fault)
 }
 
-// ended says whether no other file is to be begun.
+// ended reports whether no further file may begin.
 func (r *filesRun) ended(ctx context.Context) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stop.Err() != nil || ctx.Err() != nil || r.fault != nil
 }
 
-// before fills the rows that a resumed session has recorded.
+// before fills in the rows that a resumed session has recorded.
 func (r *filesRun) before() error {
 	if !r.o.resume {
 		return nil
@@ -210,7 +210,7 @@ func (r *filesRun) before() error {
 	return r.session.Outcomes(r.take)
 }
 
-// one judges a file and records what it found. The error ends the run.
+// one judges a file and records the results. An error ends the run.
 func (r *filesRun) one(ctx context.Context, i int) error {
 	began := time.Now()
 	records, err := r.judgeFile(ctx, r.o.ownFlags.add[i])
@@ -241,8 +241,8 @@ func (r *filesRun) one(ctx context.Context, i int) error {
 	return nil
 }
 
-// judgeFile reads, builds and runs one file; no records where it was stopped. What goes wrong with the file
-// is a record, and so is an internal error: the others are judged.
+// judgeFile reads, builds and runs one file; it returns no records if it was stopped. A fault of the file is
+// a record, and so is an internal error: the others are judged.
 func (r *filesRun) judgeFile(ctx context.Context, text string) (records []*record.Record, err error) {
 	defer func() {
 		if fault := panics.In(err); fault != nil {
@@ -296,7 +296,7 @@ func (r *filesRun) judgeFile(ctx context.Context, text string) (records []*recor
 	return records, nil
 }
 
-// keptFrom notes why this machine kept a file from being judged, where it did.
+// keptFrom notes why this machine kept a file from being judged, if it did.
 func (r *filesRun) keptFrom(text string, why []string) {
 	if len(why) == 0 {
 		return
@@ -306,17 +306,17 @@ func (r *filesRun) keptFrom(text string, why []string) {
 	r.why = fmt.Sprintf("This machine kept %s from being judged: %s", text, strings.Join(why, "; "))
 }
 
-// isUsage says whether an error is one that the user can correct.
+// isUsage reports whether the user can correct an error.
 func isUsage(err error) bool {
 	var f *session.Failure
 	return errors.As(err, &f) && f.Code == session.ExitUsage
 }
 
-// neither is the record of a file that gets no verdict.
+// neither returns the record of a file that gets no verdict.
 func (r *filesRun) neither(text string, status op.Status, why error) []*record.Record {
 	lines := strings.Split(why.Error(), "\n")
 	var words []string
-	for i, line := range lines { // where it is, what is wrong, and the line that corrects it
+	for i, line := range lines { // the place, the mistake, and the line that corrects it
 		if i < 2 || i == len(lines)-1 {
 			words = append(words, strings.TrimSpace(line))
 		}
@@ -329,7 +329,7 @@ func (r *filesRun) neither(text string, status op.Status, why error) []*record.R
 	}}
 }
 
-// end prints the table, writes what CI systems read, and ends the session.
+// end prints the table, writes the output for CI systems, and ends the session.
 func (r *filesRun) end(database string, why error) error {
 	rows := r.inOrder()
 	count := candidates.CountOf(rows)
@@ -358,7 +358,8 @@ func (r *filesRun) end(database string, why error) error {
 	return session.Ending{Code: code, Err: why}.Failure(err)
 }
 
-// tellFilesCI writes what the flags for CI systems ask for: of each function the run that decides.
+// tellFilesCI writes the output that the flags for CI systems request: for each function the run that
+// decides.
 func (r *filesRun) tellFilesCI(rows []*candidates.Row) error {
 	if r.o.junit == "" && !r.o.github {
 		return nil

@@ -18,9 +18,9 @@ import (
 	"triad/internal/need"
 )
 
-// candidatesOf writes n files of testdata/candidates into a folder, every second one with one of the mutants
-// beside it. No two are alike, so that none is the cached build of another. It gives the names of all, and
-// says which are right.
+// candidatesOf writes n files of testdata/candidates into a folder, every second one with one of its mutants
+// applied. No two are alike, so that none is the cached build of another. It returns the names of all, and
+// which are right.
 func candidatesOf(t *testing.T, folder string, n int) (right map[string]bool) {
 	t.Helper()
 	all := readPlanted[ownMutants](t, "candidates")
@@ -51,7 +51,7 @@ func candidatesOf(t *testing.T, folder string, n int) (right map[string]bool) {
 	return right
 }
 
-// fileVerdict is a line of --json of one file.
+// fileVerdict is a line of --json for one file.
 type fileVerdict struct {
 	File, Impl, Verdict, Reason, Run, Session string
 	Good, Neutral, Bad                        int
@@ -73,7 +73,7 @@ func fileVerdicts(t *testing.T, out string) (all []fileVerdict) {
 // judgedOperator is the operator of the files of these tests.
 var judgedOperator = regexp.MustCompile(`void (\w+)`).FindStringSubmatch(rightRow)[1]
 
-// filesJudged is what the tests of many files share: it runs triad, whatever its exit code.
+// filesJudged runs triad compare on many files for the tests, and returns its output and exit code.
 func filesJudged(t *testing.T, args ...string) (out, errors string, code int) {
 	t.Helper()
 	self, err := exec.LookPath("triad")
@@ -89,11 +89,12 @@ func filesJudged(t *testing.T, args ...string) (out, errors string, code int) {
 	return string(text), stderr.String(), cmd.ProcessState.ExitCode()
 }
 
-// manyFiles and longFiles are how many files TestManyFiles judges, in the fast tier and in the long one.
+// manyFiles and longFiles are the numbers of files that TestManyFiles judges, in the fast and in the long
+// tier.
 const manyFiles, longFiles = 20, 100
 
-// Of many files, right and wrong, each is judged once and ends as it should, although the driver and a worker
-// are killed on the way.
+// TestManyFiles: each of many files, right and wrong, is judged once and ends as it should, although the
+// driver and a worker are killed in between.
 func TestManyFiles(t *testing.T) {
 	need.Tool(t, "g++")
 	n := manyFiles
@@ -108,8 +109,8 @@ func TestManyFiles(t *testing.T) {
 	judgedAsTheyAre(t, db, killedOnTheWay(t, n, args), right)
 }
 
-// buildEmulator builds what every file needs, where no test has: a driver that is killed meanwhile has begun
-// nothing that could be resumed.
+// buildEmulator builds what every file needs, if no test has: a driver that is killed during the build has
+// begun nothing that could be resumed.
 func buildEmulator(t *testing.T) {
 	t.Helper()
 	folder := t.TempDir()
@@ -121,8 +122,8 @@ func buildEmulator(t *testing.T) {
 	}
 }
 
-// judgedAsTheyAre proves of files, of which right says which are right, that each was judged and recorded
-// once, and ended as it should. lines is what --json printed.
+// judgedAsTheyAre checks that each file was judged and recorded once, and ended as right says. lines is the
+// output of --json.
 func judgedAsTheyAre(t *testing.T, db, lines string, right map[string]bool) {
 	t.Helper()
 	seen := map[string]int{}
@@ -158,7 +159,7 @@ func judgedAsTheyAre(t *testing.T, db, lines string, right map[string]bool) {
 	}
 }
 
-// queried is the first column of the answer to a question, a row a line.
+// queried returns the first column of the result of a query, a row a line.
 func queried(t *testing.T, db, question string) string {
 	t.Helper()
 	self, err := exec.LookPath("triad")
@@ -182,8 +183,8 @@ func queried(t *testing.T, db, question string) string {
 	return text.String()
 }
 
-// killedOnTheWay runs triad, kills it and its workers after a while, and lets --resume go on, until it comes
-// to an end by itself. It gives all that was printed.
+// killedOnTheWay runs triad, kills it and its workers after a while, and resumes it, until it ends by itself.
+// It returns everything that was printed.
 func killedOnTheWay(t *testing.T, files int, args []string) (lines string) {
 	t.Helper()
 	self, err := exec.LookPath("triad")
@@ -213,7 +214,7 @@ func killedOnTheWay(t *testing.T, files int, args []string) (lines string) {
 			t.Fatal(err)
 		}
 		if kill < 3 {
-			// after a part of the files, so that the rest is left, however fast the machine is
+			// after a part of the files, so that some are left, however fast the machine is
 			for strings.Count(said(), "\n") < (kill+1)*files/5 {
 				time.Sleep(50 * time.Millisecond)
 			}
@@ -228,8 +229,9 @@ func killedOnTheWay(t *testing.T, files int, args []string) (lines string) {
 	return said()
 }
 
-// What is not understood, what no compiler takes and what has several functions have rows of their own; files
-// of one name are told apart; the table, the annotations and JUnit's XML say the same.
+// TestFilesOfEveryKind: files that are not understood, that no compiler takes, or that have several functions
+// have their own rows; files with the same name are distinguished; the table, the annotations and JUnit's XML
+// agree.
 func TestFilesOfEveryKind(t *testing.T) {
 	need.Tool(t, "g++")
 	t.Chdir(t.TempDir())
@@ -302,7 +304,7 @@ func repeated(t *testing.T, ends map[string]string) {
 	}
 }
 
-// A shard judges its files alone, and the shards have every file once.
+// TestShardsOfFiles: a shard judges only its files, and the shards cover every file once.
 func TestShardsOfFiles(t *testing.T) {
 	need.Tool(t, "g++")
 	t.Chdir(t.TempDir())
@@ -328,7 +330,7 @@ func TestShardsOfFiles(t *testing.T) {
 	}
 }
 
-// What looks at one file is refused where there are many.
+// TestFlagsOfOneFile: flags that examine one file are refused with several.
 func TestFlagsOfOneFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFiles(t, ".", rightRow, "c/a.cu")

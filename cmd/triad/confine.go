@@ -13,14 +13,14 @@ import (
 	"triad/internal/worker"
 )
 
-// confined says whether the added files run in a sandbox.
+// confined reports whether the added files run in a sandbox.
 func (f *ownFlags) confined() bool { return (f.sandbox || f.many) && !f.noSandbox }
 
-// confining has a worker run in a sandbox in which some files and folders are seen. It builds a library, or
-// has none.
+// confining makes a worker run in a sandbox that shows the files and folders of sees; builds reports whether
+// the worker builds a library.
 type confining = func(a *worker.Adapter, builds bool, sees []string)
 
-// boxOf is what has the workers of added files run in a sandbox; nil where they run as others do.
+// boxOf returns what makes the workers of added files run in a sandbox; nil if they run without one.
 func (a *app) boxOf(ctx context.Context, f *ownFlags, g *gpu) (confining, error) {
 	if !f.confined() || f.box != nil {
 		return f.box, nil
@@ -28,8 +28,8 @@ func (a *app) boxOf(ctx context.Context, f *ownFlags, g *gpu) (confining, error)
 	return a.confine(ctx, g, f.database)
 }
 
-// confine finds the sandbox of this machine, and gives what has a worker run in it. database is where results
-// are recorded: no worker reads it.
+// confine finds the sandbox of this machine, and returns what makes a worker run in it. database is the
+// database of the run: no worker reads it.
 func (a *app) confine(ctx context.Context, g *gpu, database string) (confining, error) {
 	box, err := sandbox.Find(ctx)
 	if err != nil {
@@ -49,7 +49,7 @@ func (a *app) confine(ctx context.Context, g *gpu, database string) (confining, 
 	}
 	built := filepath.Join(cache, "cuda")
 	var seen []string
-	if g != nil { // nvcc, and what else triad installed; not the databases beside it
+	if g != nil { // nvcc, and what else triad installed; not the databases next to it
 		seen = foldersIn(data)
 	} else {
 		shared, err := cuda.Shared(ctx, a.files, built)
@@ -89,7 +89,7 @@ func (a *app) confine(ctx context.Context, g *gpu, database string) (confining, 
 	}, nil
 }
 
-// filesOfDatabase are a database and what SQLite and its sessions keep beside it.
+// filesOfDatabase returns a database and the files that SQLite and its sessions keep next to it.
 func (a *app) filesOfDatabase(path string) ([]string, error) {
 	path, err := a.databasePath(path)
 	if err != nil {
@@ -105,7 +105,7 @@ func (a *app) filesOfDatabase(path string) ([]string, error) {
 	return all, nil
 }
 
-// foldersIn are the folders in a folder.
+// foldersIn returns the folders in a folder.
 func foldersIn(folder string) (all []string) {
 	entries, _ := os.ReadDir(folder) // what cannot be read is not shown
 	for _, e := range entries {
@@ -116,8 +116,8 @@ func foldersIn(folder string) (all []string) {
 	return all
 }
 
-// unpackedIn are the folders of the cache with triad's own Python that a worker's arguments name: of several
-// versions one, since each folder that is shown takes time at every start.
+// unpackedIn returns the folders of the cache with triad's own Python that a worker's arguments name: only
+// one of several versions, since each visible folder takes time at every start.
 func unpackedIn(cache string, args []string) (all []string) {
 	for _, arg := range args {
 		inside, err := filepath.Rel(cache, arg)
@@ -129,8 +129,8 @@ func unpackedIn(cache string, args []string) (all []string) {
 	return all
 }
 
-// installationOf are the folders of a program outside of the system: where it lies, and of a Python where the
-// one lies that its environment was made with.
+// installationOf returns the folders of a program outside the system: its own, and for a Python environment
+// that of the Python it was made with.
 func installationOf(path string) []string {
 	folder := filepath.Dir(path)
 	if filepath.Base(folder) != "bin" {
@@ -154,7 +154,7 @@ func installationOf(path string) []string {
 	return all
 }
 
-// pythonPath are the folders of the user's PYTHONPATH.
+// pythonPath returns the folders of the user's PYTHONPATH.
 func pythonPath(env []string) (all []string) {
 	for _, word := range env {
 		if path, is := strings.CutPrefix(word, "TRIAD_USER_PYTHONPATH="); is {
@@ -168,7 +168,7 @@ func pythonPath(env []string) (all []string) {
 	return all
 }
 
-// below are the files that lie in one of some folders.
+// below returns the files that lie in one of the folders.
 func below(folders, files []string) (all []string) {
 	for _, file := range files {
 		for _, folder := range folders {

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// memoryLimit is how many bytes of memory a container leaves to this process: the least limit among its
+// memoryLimit returns how many bytes of memory a container leaves to this process: the least limit among its
 // control group and those around it, of version 2 (memory.max) or 1 (memory.limit_in_bytes); 0 where none is
-// set or can be read. root is the file system. The runtime of Go reads the limit of the cores, cpu.max or
-// cpu.cfs_quota_us, for GOMAXPROCS itself.
+// set or can be read. root is the file system. The runtime of Go itself reads the limit of the cores, cpu.max
+// or cpu.cfs_quota_us, for GOMAXPROCS.
 func memoryLimit(root fs.FS) int64 {
 	text, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
@@ -42,9 +42,9 @@ func memoryLimit(root fs.FS) int64 {
 	return least
 }
 
-// leastUpwards is the least number in the files of a name in a group's folder and those around it; 0 where
-// there is none. Inside a container the folder of the group is often not to be seen, and its limits stand in
-// the outermost folder.
+// leastUpwards returns the least number in the files of a name in a group's folder and those around it; 0 if
+// there is none. Inside a container the folder of the group is often invisible, and its limits are in the
+// outermost folder.
 func leastUpwards(root fs.FS, base, group, file string) int64 {
 	least := int64(0)
 	for group = path.Join("/", group); ; group = path.Dir(group) {
@@ -61,17 +61,17 @@ func leastUpwards(root fs.FS, base, group, file string) int64 {
 	}
 }
 
-// collectInTime has Go collect garbage before this process holds half of the memory that is there: a bench
-// point of a billion elements has tens of gigabytes of truth, and twice that would be garbage by the time Go
-// looks on its own. The user's GOMEMLIMIT goes before.
+// collectInTime makes Go collect garbage before this process holds half of the memory: a bench point of a
+// billion elements has tens of gigabytes of truth, and twice that would be garbage by the time Go collects on
+// its own. The user's GOMEMLIMIT takes precedence.
 func collectInTime(getenv func(string) string, limit func(int64) int64) {
 	if bytes := usableMemory(os.DirFS("/"), machine().MemoryBytes); getenv("GOMEMLIMIT") == "" && bytes > 0 {
 		limit(bytes / 2)
 	}
 }
 
-// usableMemory is how many bytes of memory this process and its workers may take: the machine's, or what a
-// container leaves of it.
+// usableMemory returns how many bytes of memory this process and its workers may take: the machine's, or what
+// a container leaves of it.
 func usableMemory(root fs.FS, machine int64) int64 {
 	if limit := memoryLimit(root); limit > 0 {
 		return min(limit, machine)

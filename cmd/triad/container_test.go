@@ -5,8 +5,8 @@ import (
 	"testing/fstest"
 )
 
-// The limit of a container's memory is found in either version of control groups, whether the group's own
-// folder is to be seen or not; the least of those around it holds.
+// TestUsableMemory: the memory limit of a container is found in either version of control groups, whether the
+// group's own folder is visible or not; the least of those around it applies.
 func TestUsableMemory(t *testing.T) {
 	const machine = 128 << 30
 	for name, c := range map[string]struct {
@@ -61,7 +61,8 @@ func TestUsableMemory(t *testing.T) {
 	}
 }
 
-// Garbage is collected before half of the memory is taken, unless the user says when.
+// TestGarbageIsCollectedInTime: garbage is collected before half of the memory is taken, unless the user sets
+// a limit.
 func TestGarbageIsCollectedInTime(t *testing.T) {
 	for given, want := range map[string]bool{"": true, "3GiB": false} {
 		var limit int64

@@ -9,7 +9,8 @@ import (
 	"triad/internal/session"
 )
 
-// TRIAD_DB names the database where no flag does, and commands that are printed name one that a flag gave.
+// TestTheDatabaseThatIsNamed: TRIAD_DB names the database if no flag does, and printed commands name one that
+// a flag gave.
 func TestTheDatabaseThatIsNamed(t *testing.T) {
 	folder := t.TempDir()
 	ran := func(variable string, args ...string) (string, session.ExitCode) {
@@ -47,7 +48,7 @@ func TestTheDatabaseThatIsNamed(t *testing.T) {
 	}
 }
 
-// --version prints what `triad version` does.
+// TestVersionFlag: --version prints the same as `triad version`.
 func TestVersionFlag(t *testing.T) {
 	var texts []string
 	for _, arg := range []string{"version", "--version", "-v"} {

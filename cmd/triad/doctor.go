@@ -46,7 +46,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// examine looks at everything triad may use. It fetches nothing, and starts workers only to compare their
+// examine checks everything that triad may use. It fetches nothing, and starts workers only to compare their
 // clocks on a GPU.
 func (a *app) examine(ctx context.Context, limits worker.Limits) ([]report.Finding, error) {
 	cache, err := a.cacheDir()
@@ -92,7 +92,8 @@ func hostCompiler(ctx context.Context) report.Finding {
 	return report.Finding{Subject: "C++ compiler", State: "ok", Detail: c.Version + " at " + c.Path}
 }
 
-// gpuFindings asks the NVIDIA driver for its GPUs through triad-cuda, where both are here; it builds nothing.
+// gpuFindings asks the NVIDIA driver for its GPUs through triad-cuda, if both are installed; it builds
+// nothing.
 func (a *app) gpuFindings(ctx context.Context) []report.Finding {
 	if !a.driverHere() {
 		return []report.Finding{{
@@ -192,7 +193,7 @@ func python(ctx context.Context, e *pybridge.Environment) []report.Finding {
 	return []report.Finding{f, packages, peers, folder("Python environments", e.DataDir)}
 }
 
-// folder says how large something of ours is.
+// folder reports the size of one of triad's folders.
 func folder(subject, path string) report.Finding {
 	if _, err := os.Stat(path); err != nil {
 		return report.Finding{Subject: subject, State: "note", Detail: path + " (not there yet)"}

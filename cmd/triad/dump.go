@@ -17,7 +17,7 @@ import (
 // file for each implementation.
 type dumper struct{ dir string }
 
-// ready makes the folder, where one is asked for: a run is not begun whose tensors could not be written.
+// ready makes the folder, if one is named: a run whose tensors could not be written must not begin.
 func (d dumper) ready() error {
 	if d.dir == "" {
 		return nil
@@ -61,7 +61,7 @@ func (d dumper) Case(c op.Case, inputs []tensor.Tensor, truth judge.Truth) error
 	return d.write(c, "truth", values, metadata)
 }
 
-// Outputs writes what an implementation gave.
+// Outputs writes the outputs of an implementation.
 func (d dumper) Outputs(c op.Case, implementation string, outputs []tensor.Tensor) error {
 	return d.write(c, strings.ReplaceAll(implementation, "/", "-"), outputs,
 		map[string]string{"implementation": implementation})

@@ -7,7 +7,8 @@ import (
 	"triad/internal/session"
 )
 
-// A --db whose variable is not set is no database: the user's own is not taken in its place.
+// TestEmptyDatabaseName: an empty --db, as of an unset variable, is no database, and the user's own is not
+// taken instead.
 func TestEmptyDatabaseName(t *testing.T) {
 	text, code := runTriad(t, "results", "list", "--db", "")
 	if code != int(session.ExitUsage) || !strings.Contains(text, "--db is empty") {

@@ -18,7 +18,7 @@ import (
 	"triad/internal/worker"
 )
 
-// emulatorTwins run the user's CUDA files, which are judged on a GPU, in the emulator too.
+// emulatorTwins runs the user's CUDA files, which are judged on a GPU, in the emulator too.
 type emulatorTwins struct {
 	files   *ownFiles
 	workers ownkernels.Workers
@@ -27,14 +27,14 @@ type emulatorTwins struct {
 	twins map[string]*emulatorTwin // by the names of the implementations
 }
 
-// emulatorTwin is one of the files; why says why there is none.
+// emulatorTwin is one of the files; if there is none, why says so.
 type emulatorTwin struct {
 	backend         *ownkernels.Backend
 	implementations []backend.Implementation
 	why             string
 }
 
-// besideGPU has a session on a GPU judge its files in the emulator too; nil where there are none.
+// besideGPU makes a session on a GPU judge its files in the emulator too; it returns nil if there are none.
 func (a *app) besideGPU(ctx context.Context, r *run.Runner, mine *ownFiles, o sessionOptions) (
 	*emulatorTwins, error,
 ) {
@@ -66,7 +66,7 @@ func (a *app) besideGPU(ctx context.Context, r *run.Runner, mine *ownFiles, o se
 	return twins, nil
 }
 
-// Twin gives an implementation as the emulator has it. Building it takes place once.
+// Twin returns an implementation in the emulator. It is built only once.
 func (t *emulatorTwins) Twin(ctx context.Context, i backend.Implementation) (backend.Implementation,
 	backend.Backend, string,
 ) {
@@ -119,7 +119,7 @@ func (t *emulatorTwins) build(ctx context.Context, i backend.Implementation) *em
 	return twin
 }
 
-// of is the file of a record that the emulator judged; nil where it judged none, or there is no GPU.
+// of returns the file of a record that the emulator judged; nil if it judged none, or there is no GPU.
 func (t *emulatorTwins) of(r record.Record) *ownkernels.Backend {
 	if t == nil || r.Device != "emulator" {
 		return nil
@@ -132,7 +132,7 @@ func (t *emulatorTwins) of(r record.Record) *ownkernels.Backend {
 	return nil
 }
 
-// tellBesides says in a line for each file what the emulator said of it.
+// tellBesides prints a line for each file with the emulator's verdicts.
 func (a *app) tellBesides(result run.Result) {
 	to := a.style().Wrap(a.out)
 	for _, s := range result.Besides {
@@ -161,7 +161,7 @@ func besideWords(s run.BesideSeen) string {
 	return strings.TrimPrefix(text, "; ")
 }
 
-// Close ends their workers.
+// Close ends the workers of the twins.
 func (t *emulatorTwins) Close() error {
 	if t == nil {
 		return nil

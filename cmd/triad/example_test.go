@@ -14,15 +14,15 @@ import (
 	"triad/results"
 )
 
-// shellWord is a word of a command line, in quotes or not.
+// shellWord matches a word of a command line, in quotes or not.
 var shellWord = regexp.MustCompile(`"[^"]*"|[^\s"]+`)
 
-// examples are the command lines that the help of a verb shows, in words and without what is the shell's.
+// examples returns the command lines in the help of a verb, in words and without shell syntax.
 func examples(cmd *cobra.Command) (all [][]string) {
 	for line := range strings.Lines(cmd.Long + "\n" + cmd.Example) {
 		for _, part := range strings.Split(line, " && ") {
 			part, _, _ = strings.Cut(part, " > ")
-			part, _, _ = strings.Cut(part, "   ") // a remark stands behind it
+			part, _, _ = strings.Cut(part, "   ") // a remark follows it
 			if !strings.HasPrefix(line, "  triad ") {
 				continue
 			}
@@ -36,7 +36,7 @@ func examples(cmd *cobra.Command) (all [][]string) {
 	return all
 }
 
-// Every example of every verb parses, names operators that there are, and where it is SQL it runs.
+// TestExamplesAreTrue: every example of every verb parses, names operators that exist, and runs if it is SQL.
 func TestExamplesAreTrue(t *testing.T) {
 	db := filepath.Join(t.TempDir(), "results.db")
 	store, err := results.Open(t.Context(), db, results.Options{})
@@ -65,7 +65,7 @@ func TestExamplesAreTrue(t *testing.T) {
 	}
 }
 
-// exampleProblem says what is wrong with one example, "" where nothing is.
+// exampleProblem says what is wrong with one example, "" if nothing is.
 func exampleProblem(t *testing.T, words []string, db string) string {
 	t.Helper()
 	said := &bytes.Buffer{}

@@ -11,8 +11,8 @@ import (
 	"triad/internal/need"
 )
 
-// The public exercise of an operator, testdata/exercises/<op>.cu, is judged without a flag: its parameters
-// stand for what the file's first line says, and it passes.
+// TestExercises: the public exercise of an operator, testdata/exercises/<op>.cu, is judged without a flag:
+// its parameters mean what the file's first line says, and it passes.
 func TestExercises(t *testing.T) {
 	need.Tool(t, "g++")
 	files, err := filepath.Glob("testdata/exercises/*.cu")
@@ -41,8 +41,8 @@ func TestExercises(t *testing.T) {
 	}
 }
 
-// Files that are nearly the public exercise of an operator, testdata/wrong_exercises/<op>/<what>.cu, are
-// wrong: what is said of them matches the file's first line.
+// TestWrongExercises: files that are nearly the public exercise of an operator,
+// testdata/wrong_exercises/<op>/<what>.cu, are wrong, and their message matches the file's first line.
 func TestWrongExercises(t *testing.T) {
 	need.Tool(t, "g++")
 	files, err := filepath.Glob("testdata/wrong_exercises/*/*.cu")

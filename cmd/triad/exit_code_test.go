@@ -47,8 +47,8 @@ func (*restless) Measure(context.Context, backend.MeasureJob) (backend.Arm, back
 	return nil, backend.Outcome{Status: op.StatusUnsupported}, nil
 }
 
-// Every verb records the exit code that it gives to the shell: a resumed run whose sources changed is a usage
-// error, 2, also where something bad was recorded before.
+// TestRecordedExitCodeIsTheShells: every verb records the exit code that it returns to the shell: a resumed
+// run with changed sources is a usage error, 2, even if something bad was recorded before.
 func TestRecordedExitCodeIsTheShells(t *testing.T) {
 	for _, verb := range []string{"compare", "gradcheck", "bench"} {
 		t.Run(verb, func(t *testing.T) {
@@ -83,14 +83,14 @@ func TestRecordedExitCodeIsTheShells(t *testing.T) {
 	}
 }
 
-// interrupt is a Ctrl-C that has arrived.
+// interrupt sends Ctrl-C and waits until it has arrived.
 func interrupt(a *app) {
 	_ = syscall.Kill(syscall.Getpid(), syscall.SIGINT)
 	<-a.stop.Done()
 }
 
-// A run under a tool that is stopped ends as any other that is stopped: exit code 3, unless something bad was
-// found. The session has the exit code of the shell.
+// TestSanitizeStopped: a stopped run under a tool ends like any other stopped run: with exit code 3, unless
+// something bad was found. The session records the exit code of the shell.
 func TestSanitizeStopped(t *testing.T) {
 	for _, c := range []struct {
 		status op.Status
@@ -114,7 +114,7 @@ func TestSanitizeStopped(t *testing.T) {
 	}
 }
 
-// onlyExit is the exit code of the only session in a database.
+// onlyExit returns the exit code of the only session in a database.
 func onlyExit(t *testing.T, db string) int {
 	t.Helper()
 	store, err := results.Open(t.Context(), db, results.Options{ReadOnly: true})

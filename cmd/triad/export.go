@@ -22,13 +22,13 @@ import (
 	"triad/results"
 )
 
-// exportOptions are the flags of results export.
+// exportOptions holds the flags of results export.
 type exportOptions struct {
 	format, session, output string
 	ops, impls              []string
 }
 
-// exportFormats are the formats that write records to a stream, by name.
+// exportFormats maps names to the formats that write records to a stream.
 var exportFormats = map[string]func(context.Context, *results.Store, io.Writer, []record.Record) error{
 	"jsonl": func(_ context.Context, _ *results.Store, w io.Writer, records []record.Record) error {
 		return report.JSONLines(w, records)
@@ -86,7 +86,7 @@ func exportTraces(
 	return err
 }
 
-// inputNames are the tensors that a run reads.
+// inputNames returns the tensors that a run reads.
 func inputNames(r record.Record) []string {
 	var names []string
 	if o, err := catalog.Get(r.Case.Op); err == nil {
@@ -135,7 +135,7 @@ FlashInfer-Bench, or as a database of their own that can be passed on and import
 	return cmd
 }
 
-// export writes what the flags ask for.
+// export writes the records that the flags choose.
 func (a *app) export(ctx context.Context, db string, o *exportOptions) error {
 	write, known := exportFormats[o.format]
 	switch {
@@ -176,8 +176,8 @@ func (a *app) export(ctx context.Context, db string, o *exportOptions) error {
 	)
 }
 
-// exportFailure gives the exit code of an export that failed: a file that is there, or a folder that is not,
-// is a mistake of who named it.
+// exportFailure returns the error of a failed export with its exit code: an existing file, or a missing
+// folder, is the user's mistake.
 func exportFailure(err error) error {
 	var told *session.Failure
 	switch {
@@ -189,13 +189,13 @@ func exportFailure(err error) error {
 	return session.Fail(session.ExitBad, err)
 }
 
-// toFile writes a file whole or not at all; without a name it writes to out.
+// toFile writes a file in full or not at all; without a name it writes to out.
 func toFile(out io.Writer, name string, write func(io.Writer) error) error {
 	if name == "" {
 		return write(out)
 	}
 	if at, err := filepath.EvalSymlinks(name); err == nil {
-		name = at // what a link leads to is written, not the link
+		name = at // the target of a link is written, not the link
 	}
 	if there, err := os.Stat(name); err == nil && there.IsDir() {
 		return usage("--output %s is a folder: name a file in it", name)
@@ -210,7 +210,7 @@ func toFile(out io.Writer, name string, write func(io.Writer) error) error {
 		renameio.WithPermissions(0o644))
 	if err != nil {
 		var made *fs.PathError
-		if errors.As(err, &made) { // it names a file that nobody asked for
+		if errors.As(err, &made) { // the error names a file that nobody asked for
 			err = made.Err
 		}
 		return fmt.Errorf("--output %s: %w", name, err)
@@ -222,7 +222,7 @@ func toFile(out io.Writer, name string, write func(io.Writer) error) error {
 	return f.CloseAtomicallyReplace()
 }
 
-// eachSession hands over the records of one session after the other, with what the session measured.
+// eachSession passes on the records of one session after the other, with what the session measured.
 func eachSession(ctx context.Context, store *results.Store, records []record.Record,
 	write func(record.Measured, []record.Record) error,
 ) error {

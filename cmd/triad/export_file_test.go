@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A file is replaced whole; what a link leads to is written, not the link; a folder is refused; a device
-// stays one.
+// TestToFile: a file is replaced as a whole; the target of a link is written, not the link; a folder is
+// refused; a device stays one.
 func TestToFile(t *testing.T) {
 	folder := t.TempDir()
 	file, link := filepath.Join(folder, "out.txt"), filepath.Join(folder, "link")

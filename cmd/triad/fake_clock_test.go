@@ -13,8 +13,8 @@ import (
 	"triad/internal/op"
 )
 
-// The fake GPU moves so many bytes in a second, and could move twice as many; each call costs fakeOverheadNS
-// besides, and its times vary by a share of fakeNoise. Its cache is small, so that cold sets are few.
+// The fake GPU moves fakeBytesPerSecond, and could move twice as much. Each call costs fakeOverheadNS in
+// addition, and its times vary by a share of fakeNoise. Its cache is small, so that cold sets are few.
 const (
 	fakeBytesPerSecond = 1e12
 	fakeOverheadNS     = 2000
@@ -22,7 +22,8 @@ const (
 	fakeL2             = 4 << 10
 )
 
-// fakeClock times by what calls move, not by what the emulator takes: the same in every run.
+// fakeClock derives times from what calls move, not from the emulator's speed: they are the same in every
+// run.
 type fakeClock struct{ gpu *fakeGPU }
 
 func (c *fakeClock) Physics() (backend.DevicePhysics, error) {
@@ -70,20 +71,20 @@ func (c *fakeClock) Differing(a, b cuda.Buffer) (int64, error) {
 // fakeCall is one call of a graph.
 type fakeCall struct {
 	call   *cuda.Call // nil: a ruler's
-	ns     float64    // of a ruler's
-	slower float64    // how many times slower than the memory is: of each implementation something else
+	ns     float64    // the time of a ruler
+	slower float64    // how many times slower than the memory: different for each implementation
 }
 
-// fakeTimer is a stream with a graph. What is captured is not run; what runs is run by the emulator once
-// after memory was filled, since later it would write the same bits again.
+// fakeTimer is a stream with a graph. Captured calls do not run. A call runs in the emulator only once after
+// memory was filled: later it would write the same bits again.
 type fakeTimer struct {
 	gpu       *fakeGPU
 	number    uintptr
-	before    int64 // what was free when it was opened: the rest belongs to its calls
+	before    int64 // free memory when it was opened: the rest belongs to its calls
 	random    *rand.Rand
 	capturing bool
 	graph     []fakeCall
-	seen      map[*cuda.Call]int // its different calls, with how often memory was filled when each ran last
+	seen      map[*cuda.Call]int // its different calls, with the fill count at the last run of each
 	ns        float64            // of what ran since Start
 }
 
@@ -128,8 +129,8 @@ func (t *fakeTimer) take(c fakeCall) error {
 	return nil
 }
 
-// costs is what a call takes: the memory that was taken since the timer was opened belongs to the different
-// calls in equal shares.
+// costs returns the time of a call. The memory taken since the timer was opened is divided equally among the
+// different calls.
 func (t *fakeTimer) costs(c fakeCall) float64 {
 	if c.call == nil {
 		return c.ns
@@ -148,7 +149,7 @@ func (t *fakeTimer) End(keep bool) (int64, int64, error) {
 	nodes := int64(len(t.graph))
 	if len(t.graph) > 0 && t.graph[0].call != nil &&
 		t.gpu.behaves("wanders", t.graph[0].call.Implementation()) {
-		nodes = 0 // the work was queued beside the stream
+		nodes = 0 // the work was queued outside the stream
 	}
 	if !keep {
 		t.graph = nil
@@ -169,7 +170,7 @@ func (t *fakeTimer) Settle(int64) error {
 	return err
 }
 
-// Replay gives n times of the whole graph.
+// Replay returns the times of n replays of the whole graph.
 func (t *fakeTimer) Replay(n int) ([]float64, error) {
 	t.ns = 0
 	for _, c := range t.graph {
@@ -200,7 +201,7 @@ func (t *fakeTimer) PlainCache() error   { return nil }
 
 func (t *fakeTimer) Stop() (float64, error) { return t.noisy(t.ns), nil }
 
-// fakeCard is the telemetry of the fake GPU: its clock stays, or falls now and then.
+// fakeCard is the telemetry of the fake GPU: its clock is constant, or drops now and then.
 type fakeCard struct {
 	throttles, shared bool
 	workers           func() int // this command's own processes on it; nil: none

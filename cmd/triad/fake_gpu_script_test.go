@@ -22,7 +22,7 @@ import (
 	"triad/internal/session"
 )
 
-// onFakeGPU puts triad on a machine with the fake GPU.
+// onFakeGPU makes triad see the fake GPU.
 func onFakeGPU(a *app, folder string) {
 	a.driverHere = func() bool { return true }
 	a.beside = func() string { return folder }
@@ -38,8 +38,7 @@ func onFakeGPU(a *app, folder string) {
 	a.files = overlay{fakeCUDA(), a.files}
 }
 
-// fakeCUDA is the Python worker of the fake GPU over the product's: the same, with a stand-in for what
-// torch.cuda does.
+// fakeCUDA returns the product's Python worker with a stand-in for torch.cuda.
 func fakeCUDA() fs.FS {
 	worker, err := fs.ReadFile(triad.Files, "pybridge/worker.py")
 	if err != nil {
@@ -55,8 +54,7 @@ func fakeCUDA() fs.FS {
 	return fstest.MapFS{"pybridge/worker.py": {Data: []byte(text)}}
 }
 
-// fakeMachine puts what belongs to a fake GPU into a folder, and gives the environment of a machine that has
-// it.
+// fakeMachine puts the files of a fake GPU into a folder, and returns the environment of a machine with it.
 func fakeMachine(folder string) (map[string]string, error) {
 	for name, text := range map[string]string{
 		"triad-cuda": "#!/bin/sh\nexec triad-fake-gpu \"$@\"\n",
@@ -77,12 +75,12 @@ exit 0
 	return map[string]string{
 		fakeFolder: folder, fakeMemory: "16000000", fakePython: filepath.Join(files, "gpu"), "FILES": files,
 		"TRIAD_PYTHON": os.Getenv("TRIAD_TEST_PYTHON"),
-		// of what scripts start; go test takes GOCOVERDIR itself away
+		// of the processes that scripts start; go test removes GOCOVERDIR itself
 		"GOCOVERDIR": os.Getenv("TRIAD_TEST_COVER"),
 	}, err
 }
 
-// Each verb tells its story on the fake GPU in testdata/gpu.
+// TestFakeGPU runs the scripts of testdata/gpu on the fake GPU.
 func TestFakeGPU(t *testing.T) {
 	p := scripts(t, "testdata/gpu")
 	home := p.Setup
@@ -101,7 +99,7 @@ func TestFakeGPU(t *testing.T) {
 	testscript.Run(t, p)
 }
 
-// onMachine runs triad on a machine with the fake GPU and gives what it printed and its exit code.
+// onMachine runs triad on a machine with the fake GPU and returns its output and exit code.
 func onMachine(t *testing.T, overlay string, args ...string) (string, int) {
 	t.Helper()
 	folder := t.TempDir()
@@ -123,7 +121,7 @@ func onMachine(t *testing.T, overlay string, args ...string) (string, int) {
 	return string(text), cmd.ProcessState.ExitCode()
 }
 
-// noPanic proves that a wrong kernel came to a verdict, and triad to an end of its own.
+// noPanic checks that a wrong kernel got a verdict, and that triad ended regularly.
 func noPanic(t *testing.T, text string, code int) {
 	t.Helper()
 	if code != int(session.ExitBad) || strings.Contains(text, "internal error") ||
@@ -132,8 +130,9 @@ func noPanic(t *testing.T, text string, code int) {
 	}
 }
 
-// Every wrong file of one's own comes to a verdict on a GPU, with the smallest case that shows it: none
-// passes, none makes triad panic. A race shows in no order but the emulator's own: on a GPU it may pass.
+// TestFakeGPUWrongFiles: every wrong file of a user gets a verdict on a GPU, with the smallest case that
+// shows it: none passes, none makes triad panic. A race shows only in the emulator's schedule orders: on a
+// GPU it may pass.
 func TestFakeGPUWrongFiles(t *testing.T) {
 	need.Tool(t, "g++")
 	tried := 0
@@ -152,7 +151,7 @@ func TestFakeGPUWrongFiles(t *testing.T) {
 				"compare", c.Operator, "--impl", "mine", "--quick",
 				"--device", "gpu", "--add", filepath.Join("testdata", "own", c.File),
 			}, c.Flags...)...)
-			// what the emulator alone sees may end the process there, under a reading that was guessed
+			// what only the emulator sees may end the process there, under a guessed reading
 			open := strings.Contains(c.Status, "NOT_UNDERSTOOD") || c.Status == "OUT_OF_BOUNDS"
 			if code != int(session.ExitNothing) || !open {
 				noPanic(t, text, code)

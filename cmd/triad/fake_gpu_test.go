@@ -21,21 +21,22 @@ import (
 	"triad/internal/op"
 )
 
-// The environment variables by which a script tells the fake GPU what it is; only these tests read them.
+// The environment variables with which a script configures the fake GPU; only these tests read them.
 const (
-	// a folder with triad-cuda and nvcc; set: triad is on a machine with the fake GPU
+	// a folder with triad-cuda and nvcc; if set, triad sees the fake GPU
 	fakeFolder = "TRIAD_TEST_GPU"
 	fakePython = "TRIAD_TEST_GPU_PYTHON" // the folder of fake_cuda.py
-	// what the GPU says that it has, in bytes: little, so that the emulator is quick
+	// the GPU's memory in bytes: small, so that the emulator is quick
 	fakeMemory = "TRIAD_TEST_GPU_MEMORY"
-	fakeFree   = "TRIAD_TEST_GPU_FREE" // what can be had of it; a ruler has room where nothing else is said
-	fakeDoes   = "TRIAD_TEST_GPU_DOES" // how it misbehaves: "hangs cuda/tiled", see behaviour
+	fakeFree   = "TRIAD_TEST_GPU_FREE" // how much of it is free; a ruler has room unless this is set
+	fakeDoes   = "TRIAD_TEST_GPU_DOES" // its misbehaviour: "hangs cuda/tiled", see behaviour
 )
 
-// fakeCapability is that of the first fake GPU, which the judge was made for; the second is older.
+// fakeCapability lists the compute capabilities of the fake GPUs: the judge was made for the first, the
+// second is older.
 var fakeCapability = [][2]int{{9, 0}, {8, 6}}
 
-// behaviour is how the fake GPU misbehaves, and for whom.
+// behaviour is a misbehaviour of the fake GPU, and the implementation that it affects; "": all.
 type behaviour struct{ does, whom string }
 
 func behaviours(getenv func(string) string) []behaviour {
@@ -47,8 +48,8 @@ func behaviours(getenv func(string) string) []behaviour {
 	return all
 }
 
-// fakeGPU is the emulator behind the interface of a GPU: memory of a size of its own, no schedule orders,
-// CUDA's words for what the emulator finds, and a clock. Nothing of it is in a released binary.
+// fakeGPU is the emulator behind the interface of a GPU: memory of its own size, no schedule orders, CUDA's
+// words for the emulator's findings, and a clock. No part of it is in a released binary.
 type fakeGPU struct {
 	cuda.Device
 	free   int64
@@ -88,8 +89,8 @@ func (g *fakeGPU) Library(ctx context.Context, file string) (cuda.Library, error
 	return g.Device.Library(ctx, file)
 }
 
-// Alloc gives memory of the emulator, as much as the GPU has. The buffers of a ruler, which nobody looks
-// into, cost no time.
+// Alloc allocates memory of the emulator, up to the size of the GPU's. The buffers of a ruler, whose contents
+// nobody reads, take no time.
 func (g *fakeGPU) Alloc(name string, bytes int64) (cuda.Buffer, error) {
 	if bytes > g.free {
 		return cuda.Buffer{}, &cuda.OutOfMemory{Message: fmt.Sprintf("no room on the GPU for %s, %d bytes: "+
@@ -146,8 +147,8 @@ func (g *fakeGPU) Copy(to, from cuda.Buffer) error {
 	return g.CopyIn(to, bytes)
 }
 
-// Launch runs a kernel in the emulator. Where that finds what CUDA would not name, it is an illegal address,
-// after which nothing works.
+// Launch runs a kernel in the emulator. A finding without a name in CUDA becomes an illegal address, after
+// which nothing works.
 func (g *fakeGPU) Launch(c *cuda.Call, order string) (cuda.Finding, error) {
 	if order != "" {
 		return cuda.Finding{}, fmt.Errorf("schedule order %q: a GPU has none", order)
@@ -175,8 +176,8 @@ func (g *fakeGPU) Probe() error {
 
 func (g *fakeGPU) Clock(string) (cuda.Clock, error) { return &fakeClock{g}, nil }
 
-// visibleFakes are the numbers of the fake GPUs that CUDA_VISIBLE_DEVICES shows, all of them where it says
-// nothing.
+// visibleFakes returns the numbers of the fake GPUs that CUDA_VISIBLE_DEVICES shows, all of them if it is not
+// set.
 func visibleFakes() (all []int) {
 	text, set := os.LookupEnv("CUDA_VISIBLE_DEVICES")
 	for i := range fakeCapability {
@@ -187,7 +188,7 @@ func visibleFakes() (all []int) {
 	return all
 }
 
-// serveFakeGPU is triad-cuda of the fake GPU, as triad starts it.
+// serveFakeGPU is the triad-cuda of the fake GPU, as triad starts it.
 func serveFakeGPU() {
 	facts := flag.Bool("facts", false, "")
 	cache := flag.String("cache", "", "")

@@ -30,13 +30,13 @@ func (a *app) broke(err error) {
 	a.halt()
 }
 
-// guarded does what a verb does; a panic is its error.
+// guarded runs a verb; a panic becomes its error.
 func (a *app) guarded(verb func() error) (err error) {
 	defer panics.Caught(&err, func() string { return "running the command" })
 	return errors.Join(verb(), a.fault.get())
 }
 
-// tellInternal says what went wrong inside triad, and what to do.
+// tellInternal prints what went wrong inside triad, and what to do.
 func (a *app) tellInternal(e *panics.Error) {
 	fmt.Fprintf(a.err, "triad: %s\nThis is a fault of triad, not of a kernel. Please report it: these "+
 		"lines, the command, and what triad version prints.\n"+

@@ -15,7 +15,7 @@ import (
 	"triad/results"
 )
 
-// plantedBackend is a right softmax for two columns on a CPU; told what to panic at, it does.
+// plantedBackend is a right softmax for two columns on a CPU that panics where it is told to.
 type plantedBackend struct {
 	panicsAt string // "load", "shifted": a run on these numbers, "close"
 }
@@ -52,8 +52,9 @@ func (*plantedBackend) Measure(context.Context, backend.MeasureJob) (backend.Arm
 	return nil, backend.Outcome{Status: op.StatusUnsupported}, nil
 }
 
-// A panic anywhere in a run is an internal error: it says what was being done and where, the session keeps it
-// with what was finished, and the exit code is 3. So it is in a goroutine, and outside of the run.
+// TestPanicIsAnInternalError: a panic anywhere in a run is an internal error: it says what was being done and
+// where, the session keeps it with what was finished, and the exit code is 3. The same holds for goroutines,
+// and outside the run.
 func TestPanicIsAnInternalError(t *testing.T) {
 	for _, c := range []struct {
 		at       string
@@ -103,7 +104,8 @@ func TestPanicIsAnInternalError(t *testing.T) {
 	}
 }
 
-// keptOf proves that a database has one session, ended by an internal error, with so many records.
+// keptOf checks that a database has one session, ended by an internal error, with the given number of
+// records.
 func keptOf(t *testing.T, db string, recorded int, internal string) {
 	t.Helper()
 	store, err := results.Open(t.Context(), db, results.Options{ReadOnly: true})
@@ -124,7 +126,7 @@ func keptOf(t *testing.T, db string, recorded int, internal string) {
 	}
 }
 
-// An internal error of a goroutine that nobody waits for ends the command all the same.
+// TestFaultBesideARun: an internal error of a goroutine that nobody waits for still ends the command.
 func TestFaultBesideARun(t *testing.T) {
 	var said bytes.Buffer
 	a := newApp(strings.NewReader(""), &said, &said)

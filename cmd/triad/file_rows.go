@@ -7,14 +7,14 @@ import (
 	"triad/results"
 )
 
-// fileRows are what is known of many files: of each word of --add the rows of its functions.
+// fileRows holds the results of many files: for each word of --add the rows of its functions.
 type fileRows struct {
 	words []string
 	rows  [][]*candidates.Row
 	at    map[string]int // words by the names of their implementations
 }
 
-// fileRows are those of the words of --add, without a row yet.
+// fileRows returns the rows of the words of --add, none filled yet.
 func (o *compareOptions) fileRows() fileRows {
 	f := fileRows{
 		words: o.ownFlags.add, rows: make([][]*candidates.Row, len(o.ownFlags.add)), at: map[string]int{},
@@ -25,7 +25,7 @@ func (o *compareOptions) fileRows() fileRows {
 	return f
 }
 
-// take counts a run that is recorded.
+// take counts a recorded run.
 func (f *fileRows) take(o results.Outcome) {
 	i, named := f.at[o.Impl]
 	if !named {
@@ -37,7 +37,7 @@ func (f *fileRows) take(o results.Outcome) {
 	f.row(i, o.Impl).Add(o.Status, o.Message, o.Run)
 }
 
-// row is the one of a function of a file, made where there is none.
+// row returns the row of a function of a file, and creates it if there is none.
 func (f *fileRows) row(i int, impl string) *candidates.Row {
 	for _, row := range f.rows[i] {
 		if row.Impl == impl {
@@ -49,7 +49,7 @@ func (f *fileRows) row(i int, impl string) *candidates.Row {
 	return row
 }
 
-// inOrder are the rows in the order of the words.
+// inOrder returns the rows in the order of the words.
 func (f *fileRows) inOrder() (rows []*candidates.Row) {
 	for _, of := range f.rows {
 		rows = append(rows, of...)
@@ -57,7 +57,7 @@ func (f *fileRows) inOrder() (rows []*candidates.Row) {
 	return rows
 }
 
-// done is how many files have a row.
+// done returns how many files have a row.
 func (f *fileRows) done() int {
 	n := 0
 	for _, of := range f.rows {

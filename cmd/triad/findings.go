@@ -26,7 +26,7 @@ It prints the Markdown of docs/findings.md.`,
 	}
 }
 
-// operatorFindings are the findings of the catalog, operator by operator.
+// operatorFindings returns the findings of the catalog, operator by operator.
 func operatorFindings() []report.OperatorFindings {
 	var all []report.OperatorFindings
 	for _, o := range catalog.All() {
@@ -37,7 +37,7 @@ func operatorFindings() []report.OperatorFindings {
 	return all
 }
 
-// goneOf says of findings that no longer happen that they do not. One that a record names, which a resumed
+// goneOf returns sentences about findings that no longer happen. One that a record names, which a resumed
 // session may have found before, does happen.
 func goneOf(result run.Result) []string {
 	var all []string

@@ -20,7 +20,7 @@ import (
 	"triad/internal/truth"
 )
 
-// The page of findings is what the files of findings say.
+// TestFindingsPage: the page of findings matches the files of findings.
 func TestFindingsPage(t *testing.T) {
 	var out bytes.Buffer
 	if code := newApp(nil, &out, &out).execute([]string{"ops", "findings"}); code != session.ExitGood {
@@ -46,7 +46,7 @@ func TestFindingsPage(t *testing.T) {
 
 var firstVersion = regexp.MustCompile(`[0-9.]+`)
 
-// The command of every finding asks for a case that the finding covers.
+// TestFindingCommands: the command of every finding requests a case that the finding covers.
 func TestFindingCommands(t *testing.T) {
 	for _, o := range truth.All() {
 		for _, f := range o.Findings {
@@ -85,9 +85,9 @@ func TestFindingCommands(t *testing.T) {
 	}
 }
 
-// What a CPU can show, its command shows: KNOWN, which is no failure, and is one with --strict. Where torch
-// uses other vector instructions than the fault needs, everything passes, and so may a finding that shows
-// sometimes.
+// TestFindingsShow: what a CPU can show, its command shows: KNOWN, which is a failure only with --strict. If
+// torch uses other vector instructions than the fault needs, everything passes, and so may a finding that
+// shows only sometimes.
 func TestFindingsShow(t *testing.T) {
 	python := testPython(t)
 	capability, err := exec.Command(python, "-c",

@@ -18,8 +18,7 @@ import (
 	"triad/internal/timing"
 )
 
-// asked is what a verb that runs something makes of its flags: the cases, and everything else that decides
-// what is run.
+// asked holds the cases that a verb makes of its flags, and everything else that decides what is run.
 type asked struct {
 	Cases  []op.Case
 	Impls  []string
@@ -74,8 +73,8 @@ func ask(t *testing.T, verb string, args []string) (string, error) {
 	return string(text), err
 }
 
-// caseWords are flags of every verb that runs something which change its cases, what runs on them, or for how
-// long.
+// caseWords holds flags of every verb that runs something that change its cases, what runs on them, or for
+// how long.
 var caseWords = map[string][]string{
 	"pass": {"backward"}, "dtype": {"fp32"}, "dims": {"rows=3,cols=5"}, "impl": {"cuda"}, "quick": nil,
 	"full": nil, "seed": {"7"}, "limit": {"call=30s"},
@@ -83,8 +82,8 @@ var caseWords = map[string][]string{
 	"attr": {"causal=true"},
 }
 
-// The flags of the verbs that run something choose what is run, or are refused: none is accepted and does
-// nothing.
+// TestCaseFlagsChangeWhatIsRun: the flags of the verbs that run something choose what is run, or are refused:
+// none is accepted without an effect.
 func TestCaseFlagsChangeWhatIsRun(t *testing.T) {
 	refused := map[string]string{ // a flag as the verb is given it
 		"bench --full":             "--full is a flag of compare",
@@ -104,7 +103,7 @@ func TestCaseFlagsChangeWhatIsRun(t *testing.T) {
 		},
 		"unknown-upstream": {"--upstream", "odd"},
 	}
-	same := map[string]bool{"watch --quick": true, "gradcheck --pass": true} // what the verb does anyway
+	same := map[string]bool{"watch --quick": true, "gradcheck --pass": true} // the default of the verb
 	for _, verb := range []string{"compare", "gradcheck", "watch", "bench"} {
 		plain, err := ask(t, verb, nil)
 		if err != nil {
@@ -141,8 +140,8 @@ func TestCaseFlagsChangeWhatIsRun(t *testing.T) {
 	}
 }
 
-// elsewhere are the flags whose work shows in what a verb prints, writes or finds: with the script or the
-// test that shows it.
+// elsewhere maps the flags whose effect is in what a verb prints, writes or finds to the script or the test
+// that shows it.
 var elsewhere = map[string]string{
 	"device": "bench.txtar", "gpu": "gpu_test.go", "yes": "no_tools.txtar", "offline": "no_tools.txtar",
 	"include": "check_test.go", "define": "check_test.go", "sarif": "check_test.go", "watch": "check_test.go",
@@ -176,7 +175,7 @@ var elsewhere = map[string]string{
 	"attr": "flags_test.go", "dims": "flags_test.go", "seed": "flags_test.go",
 }
 
-// Every flag of every verb is named by a test that shows what it does.
+// TestEveryFlagHasATest: every flag of every verb is named by a test that shows its effect.
 func TestEveryFlagHasATest(t *testing.T) {
 	texts := map[string]string{}
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
@@ -214,7 +213,8 @@ func TestEveryFlagHasATest(t *testing.T) {
 	visit(newApp(nil, nil, nil).root())
 }
 
-// Flags that together, or beside a verb, would do nothing are refused with exit code 2.
+// TestFlagsWithoutEffectAreRefused: flags that would have no effect together, or with a verb, are refused
+// with exit code 2.
 func TestFlagsWithoutEffectAreRefused(t *testing.T) {
 	for line, says := range map[string]string{
 		"bench softmax --full":                               "--full is a flag of compare",
@@ -263,7 +263,7 @@ func TestFlagsWithoutEffectAreRefused(t *testing.T) {
 	}
 }
 
-// A quick bench is short, unless its rounds or its budget are named.
+// TestQuickBenchIsShort: a quick bench is short, unless its rounds or its budget are named.
 func TestQuickBenchIsShort(t *testing.T) {
 	for line, want := range map[string]string{
 		"":                           "200 10s",

@@ -10,7 +10,7 @@ import (
 	"triad/internal/need"
 )
 
-// needsPython is for tests that want a Python with torch and a compiler.
+// needsPython skips a test without a Python with torch or without a compiler.
 func needsPython(t *testing.T) {
 	t.Helper()
 	testPython(t)
@@ -42,8 +42,8 @@ func startOperator(t *testing.T, changes ...[3]string) string {
 	return folder
 }
 
-// A new operator is judged as it is: its kernel, its torch row, the gradients of both against autograd of the
-// reference.
+// TestNewOperator: a new operator is judged as it is: its kernel, its torch row, the gradients of both
+// against autograd of the reference.
 func TestNewOperator(t *testing.T) {
 	needsPython(t)
 	folder := startOperator(t)
@@ -65,7 +65,7 @@ func TestNewOperator(t *testing.T) {
 	}
 }
 
-// A kernel that is wrong is told so, and a file beside it is judged against the same truth.
+// TestNewOperatorWithAMistake: a wrong kernel is rejected, and another file is judged against the same truth.
 func TestNewOperatorWithAMistake(t *testing.T) {
 	needsPython(t)
 	folder := startOperator(t, [3]string{
@@ -90,7 +90,7 @@ func TestNewOperatorWithAMistake(t *testing.T) {
 	}
 }
 
-// What is wrong with a folder is one sentence with file and line, and exit 2.
+// TestNewOperatorThatCannotBeJudged: a mistake in a folder is one sentence with file and line, and exit 2.
 func TestNewOperatorThatCannotBeJudged(t *testing.T) {
 	needsPython(t)
 	const formula = "return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + eps) * weight"
@@ -151,7 +151,7 @@ func TestNewOperatorThatCannotBeJudged(t *testing.T) {
 	}
 }
 
-// A copy of an operator of the catalog is judged by the reference in its own files.
+// TestNewFromAnOperator: a copy of an operator of the catalog is judged by the reference in its own files.
 func TestNewFromAnOperator(t *testing.T) {
 	needsPython(t)
 	folder := filepath.Join(t.TempDir(), "my_softmax")
@@ -165,7 +165,8 @@ func TestNewFromAnOperator(t *testing.T) {
 	}
 }
 
-// The parts of a kernel come with its copy, those that only other parts include among them.
+// TestNewCopiesTheParts: the parts of a kernel are copied with it, including those that only other parts
+// include.
 func TestNewCopiesTheParts(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "my_operator")
 	if text, code := runTriad(t, "new", folder, "--from", "flash_attention"); code != 0 {
@@ -184,7 +185,7 @@ func TestNewCopiesTheParts(t *testing.T) {
 	}
 }
 
-// What new refuses, and what is no folder of an operator.
+// TestNewRefuses covers what new refuses, and what is no folder of an operator.
 func TestNewRefuses(t *testing.T) {
 	there := t.TempDir()
 	for _, c := range []struct {

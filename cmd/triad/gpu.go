@@ -23,26 +23,26 @@ type gpu struct {
 	gpuworker.GPU
 	worker  string // the path of triad-cuda
 	release string // of the driver
-	visible string // what CUDA_VISIBLE_DEVICES is for the workers, "" where it stays as it is
+	visible string // CUDA_VISIBLE_DEVICES of the workers, "" if it is unchanged
 	count   int    // of the visible GPUs
-	// each implementation runs in a process of its own, side by side with the others: nothing is timed
+	// each implementation runs in its own process, side by side with the others: nothing is timed
 	apart bool
 	// wrap makes the command of the worker run under a tool; nil: it runs alone.
 	wrap       func(worker.Command) worker.Command
-	wrapPython func(worker.Command) worker.Command // the same of Python's workers
+	wrapPython func(worker.Command) worker.Command // the same for Python's workers
 }
 
-// measuredMajor and measuredMinor are the compute capability on which the judge's constants were measured.
+// measuredMajor and measuredMinor are the compute capability for which the judge's constants were measured.
 const measuredMajor, measuredMinor = 9, 0
 
-// chooseGPU finds the GPU that the flags ask for: nil where the CPU is to be used. "auto" takes a GPU where
-// one can be used and says why where there is a driver but no usable GPU; "gpu" insists.
+// chooseGPU finds the GPU that the flags choose: nil for the CPU. "auto" takes a usable GPU and says why if
+// there is a driver but no such GPU; "gpu" insists.
 func (a *app) chooseGPU(ctx context.Context, f *caseFlags, e environmentFlags) (*gpu, error) {
 	if f.device == "cpu" {
 		return nil, nil
 	}
 	insist := f.device == "gpu" || f.gpu >= 0
-	switch here := a.driverHere(); { // looked for first: what uses a GPU takes minutes to fetch and to build
+	switch here := a.driverHere(); { // checked first: what uses a GPU takes minutes to fetch and to build
 	case !here && insist:
 		return nil, session.Fail(session.ExitNothing, errors.New("--device gpu: there is no NVIDIA driver "+
 			"on this machine (neither /dev/nvidiactl nor /dev/dxg is here); "+
@@ -66,7 +66,7 @@ func (a *app) chooseGPU(ctx context.Context, f *caseFlags, e environmentFlags) (
 	return nil, nil
 }
 
-// remark says what a reader of the results has to know about a GPU.
+// remark prints what a reader of the results must know about a GPU.
 func (a *app) remark(g *gpu) {
 	if g.Major != measuredMajor || g.Minor != measuredMinor {
 		fmt.Fprintf(a.err, "triad: the constants of the judge were measured on compute capability %d.%d; "+
@@ -75,7 +75,7 @@ func (a *app) remark(g *gpu) {
 	}
 }
 
-// findGPU finds the worker and asks it for the GPU of a number among the visible ones; -1 is the first.
+// findGPU finds the worker and asks it for the GPU with this number among the visible ones; -1 is the first.
 func (a *app) findGPU(ctx context.Context, number int, f environmentFlags) (*gpu, error) {
 	places, err := a.workerPlaces(f)
 	if err != nil {
@@ -104,7 +104,7 @@ func (a *app) findGPU(ctx context.Context, number int, f environmentFlags) (*gpu
 	return g, nil
 }
 
-// workerPlaces are where the worker for a GPU is looked for.
+// workerPlaces returns where to look for the worker for a GPU.
 func (a *app) workerPlaces(f environmentFlags) (gpuworker.Places, error) {
 	cache, err := a.cacheDir()
 	if err != nil {
@@ -120,7 +120,8 @@ func (a *app) workerPlaces(f environmentFlags) (gpuworker.Places, error) {
 	}, nil
 }
 
-// headers is the folder with the toolkit's cuda.h: beside an nvcc that is found, else fetched with one.
+// headers returns the folder with the toolkit's cuda.h: that of the nvcc that is found, else one fetched with
+// it.
 func (a *app) headers(ctx context.Context, f environmentFlags) (string, error) {
 	compiler, err := a.findNVCC(ctx, f, true)
 	if err != nil {
@@ -134,8 +135,8 @@ func (a *app) headers(ctx context.Context, f environmentFlags) (string, error) {
 	return folder, nil
 }
 
-// findNVCC finds nvcc on this machine or in the private environment, and fetches it where it is missing and
-// fetch says so.
+// findNVCC finds nvcc on this machine or in the private environment, and fetches it if it is missing and
+// fetch is set.
 func (a *app) findNVCC(ctx context.Context, f environmentFlags, fetch bool) (cuda.NVCC, error) {
 	e, err := a.environment(f, true)
 	if err != nil {
@@ -156,7 +157,8 @@ func (a *app) findNVCC(ctx context.Context, f environmentFlags, fetch bool) (cud
 	return cuda.FindNVCC(ctx, folder)
 }
 
-// nvccAccepts asks nvcc, where it is on this machine, whether it compiles a file: once each.
+// nvccAccepts returns a function that asks nvcc, if it is on this machine, whether it compiles a file, once
+// each.
 func (a *app) nvccAccepts(e environmentFlags) func(ctx context.Context, file string, flags []string) bool {
 	var mu sync.Mutex
 	said := map[string]bool{}
@@ -172,8 +174,8 @@ func (a *app) nvccAccepts(e environmentFlags) func(ctx context.Context, file str
 	}
 }
 
-// buildForGPU builds the worker and the kernel libraries for GPUs, of all operators or of these, into a
-// folder; no GPU is needed.
+// buildForGPU builds the worker and the kernel libraries for GPUs into a folder, of all operators or the
+// given ones; it needs no GPU.
 func (a *app) buildForGPU(ctx context.Context, f environmentFlags, folder string,
 	operators []string,
 ) error {
@@ -213,8 +215,8 @@ func (a *app) buildForGPU(ctx context.Context, f environmentFlags, folder string
 	return nil
 }
 
-// gpuBackend runs CUDA kernels in triad-cuda: one process for all implementations, replaced after whatever is
-// no plain return.
+// gpuBackend runs CUDA kernels in triad-cuda: one process for all implementations, replaced after anything
+// but a plain return.
 func (a *app) gpuBackend(g *gpu, cache string, f environmentFlags, options worker.Options) *worker.Adapter {
 	shipped := filepath.Join(filepath.Dir(g.worker), "kernels")
 	kernels := &worker.Adapter{
@@ -236,11 +238,11 @@ func (a *app) gpuBackend(g *gpu, cache string, f environmentFlags, options worke
 			if !libraries.Fits() {
 				var missing *backend.Unavailable
 				if _, err := a.findNVCC(ctx, f, true); err != nil && !errors.As(err, &missing) {
-					// without one the worker says which library it cannot build
+					// without an environment the worker says which library it cannot build
 					return worker.Command{}, err
 				}
 			}
-			// where a kernel that calls one of NVIDIA's libraries looks for it
+			// the folders in which a kernel that calls one of NVIDIA's libraries looks for it
 			folders := strings.Join(e.CUDALibraries(ctx), string(filepath.ListSeparator))
 			command := worker.Command{
 				Path: g.worker, Env: append(a.with(g).compilerEnv(), "TRIAD_CUDA_LIBRARIES="+folders),
@@ -262,7 +264,7 @@ func (a *app) gpuBackend(g *gpu, cache string, f environmentFlags, options worke
 	return kernels
 }
 
-// with is the app whose environment shows one GPU alone.
+// with returns an app whose environment shows only one GPU.
 func (a *app) with(g *gpu) *app {
 	if g == nil || g.visible == "" {
 		return a
@@ -278,7 +280,7 @@ func (a *app) with(g *gpu) *app {
 	return &narrow
 }
 
-// apply makes the options of a request those of the GPU; without one they stay.
+// apply sets the options of a request to the GPU's; without a GPU they are unchanged.
 func (g *gpu) apply(o *op.Options) {
 	if g != nil {
 		o.Device, o.Memory = "gpu", g.MemoryBytes
@@ -293,8 +295,8 @@ func (g *gpu) describe(m record.Machine) record.Machine {
 	return m
 }
 
-// nvidiaDriver says whether the kernel's side of an NVIDIA driver is here: its device files, or those of
-// Windows' Linux subsystem.
+// nvidiaDriver reports whether the kernel part of an NVIDIA driver is installed: its device files, or those
+// of the Windows Subsystem for Linux.
 func nvidiaDriver() bool {
 	for _, file := range []string{
 		"/dev/nvidiactl", "/dev/nvidia0", "/proc/driver/nvidia/version",
@@ -307,7 +309,7 @@ func nvidiaDriver() bool {
 	return false
 }
 
-// ownFolder is the folder of triad's executable, "" where it is not known.
+// ownFolder returns the folder of triad's executable, "" if it is not known.
 func ownFolder() string {
 	self, err := os.Executable()
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"triad/internal/session"
 )
 
-// gpuApp is triad on a machine with an NVIDIA driver and, beside it, a triad-cuda that is a shell script;
-// what it says goes into the buffer.
+// gpuApp returns triad on a machine with an NVIDIA driver and, next to it, a triad-cuda that is a shell
+// script. Its output goes into the buffer.
 func gpuApp(t *testing.T, script string, environment map[string]string) (*app, *bytes.Buffer) {
 	t.Helper()
 	folder := t.TempDir()
@@ -42,7 +42,7 @@ func gpuApp(t *testing.T, script string, environment map[string]string) (*app, *
 	return a, said
 }
 
-// facts is a script that prints what triad-cuda says of two GPUs.
+// facts returns a script that prints the facts of triad-cuda about two GPUs.
 func facts(major, driver int) string {
 	return fmt.Sprintf(`echo '{"gpus":[`+
 		`{"name":"NVIDIA H200","memory_bytes":150000000000,"major":%d,"minor":0},`+
@@ -73,7 +73,7 @@ func TestGPUIsChosen(t *testing.T) {
 	}
 }
 
-// A number counts the GPUs that are visible, and the workers see that one alone.
+// TestGPUByNumber: a number counts the visible GPUs, and the workers see only that GPU.
 func TestGPUByNumber(t *testing.T) {
 	a, _ := gpuApp(t, facts(9, 13000), map[string]string{"CUDA_VISIBLE_DEVICES": "4, 6"})
 	g, err := a.chooseGPU(t.Context(), &caseFlags{device: "auto", gpu: 1}, environmentFlags{})
@@ -90,8 +90,8 @@ func TestGPUByNumber(t *testing.T) {
 	}
 }
 
-// Where a GPU cannot be used, auto says why and goes on without it, and gpu ends with exit code 3 and the
-// same sentence.
+// TestGPUFallsBack: if a GPU cannot be used, auto says why and continues without it, and gpu ends with exit
+// code 3 and the same sentence.
 func TestGPUFallsBack(t *testing.T) {
 	for _, c := range []struct{ name, script, want string }{
 		{"an old driver", facts(9, 12040), "speaks CUDA 12.4, triad needs 13.0"},
@@ -123,7 +123,8 @@ func TestGPUFallsBack(t *testing.T) {
 	}
 }
 
-// The constants of the judge were measured on one architecture: results on another carry a remark.
+// TestGPURemark: the constants of the judge were measured on one architecture: results on another carry a
+// remark.
 func TestGPURemark(t *testing.T) {
 	a, said := gpuApp(t, facts(8, 13000), nil)
 	if _, err := a.chooseGPU(t.Context(), &caseFlags{device: "auto", gpu: -1},
@@ -136,7 +137,7 @@ func TestGPURemark(t *testing.T) {
 	}
 }
 
-// A variable that hides every GPU reaches the worker too, which then finds none.
+// TestGPUHidden: a variable that hides every GPU reaches the worker too, which then finds none.
 func TestGPUHidden(t *testing.T) {
 	script := `[ "${CUDA_VISIBLE_DEVICES-unset}" = "" ] && { echo "Error in initialization, for details ` +
 		`on: NoDevice"; exit 1; }; ` + facts(9, 13000)
@@ -161,7 +162,7 @@ func TestDeviceFlags(t *testing.T) {
 	}
 }
 
-// --kernels names operators of a folder for GPUs, and nothing else.
+// TestKernelsForGPUsAreNamed: --kernels names operators of a folder for GPUs, and nothing else.
 func TestKernelsForGPUsAreNamed(t *testing.T) {
 	for _, c := range []struct {
 		args []string

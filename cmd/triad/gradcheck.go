@@ -45,7 +45,7 @@ a sum gives them too. It takes the flags of compare. Beyond compare it
 	return cmd
 }
 
-// gradcheck is compare of backwards, with everything that is asked of gradients alone.
+// gradcheck is compare for backwards, with the additional checks of gradients.
 func (a *app) gradcheck(ctx context.Context, names []string, o *compareOptions) error {
 	if o.pass != "backward" {
 		return usage("gradcheck judges backwards: --pass %s is what triad compare does", o.pass)
@@ -71,7 +71,7 @@ func (a *app) gradcheck(ctx context.Context, names []string, o *compareOptions) 
 	return a.judge(ctx, request, o)
 }
 
-// withBackward refuses an operator without a backward, or leaves it out where all operators were asked for.
+// withBackward refuses an operator without a backward, or leaves it out if all operators were requested.
 func withBackward(operators []*truth.Operator, all bool) ([]*truth.Operator, error) {
 	var kept []*truth.Operator
 	for _, o := range operators {
@@ -88,8 +88,8 @@ func withBackward(operators []*truth.Operator, all bool) ([]*truth.Operator, err
 	return kept, nil
 }
 
-// printSteps writes a line for each operator whose truth was compared with the complex step; with --json only
-// what is wrong, to stderr.
+// printSteps prints a line for each operator whose truth was compared with the complex step; with --json only
+// failures, to stderr.
 func (a *app) printSteps(steps []run.Step, json bool) error {
 	for _, s := range steps {
 		to := a.out

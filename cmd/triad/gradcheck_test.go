@@ -12,7 +12,7 @@ import (
 	"triad/internal/truth"
 )
 
-// An operator without a backward is refused by name, and left out of all.
+// TestWithBackward: an operator without a backward is refused by name, and left out of all.
 func TestWithBackward(t *testing.T) {
 	softmax, err := truth.Get("softmax")
 	if err != nil {
@@ -36,7 +36,8 @@ func TestWithBackward(t *testing.T) {
 	}
 }
 
-// A truth that the complex step does not confirm makes the run bad, and is said even beside JSON.
+// TestStepsThatDisagree: a truth that the complex step does not confirm makes the run bad, and is reported
+// even with JSON.
 func TestStepsThatDisagree(t *testing.T) {
 	good := run.Step{Case: op.Case{Op: "softmax"}, Step: truth.Step{
 		Gradients: []string{"grad_x"},

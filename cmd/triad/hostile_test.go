@@ -13,8 +13,8 @@ import (
 	"triad/internal/need"
 )
 
-// endings are the hostile files that have no answer, with their verdicts and what the row says they tried;
-// all others are contained and right: what they want is not there, and only with it would they be wrong.
+// endings lists the hostile files that give no answer, with their verdicts and messages. All others are
+// contained and right: what they look for is not there, and they would be wrong only with it.
 var endings = map[string]struct{ verdict, says string }{
 	"includes_secret":       {"UNAVAILABLE", "key.txt, which is not here"},
 	"embeds_secret":         {"BUILD_FAIL", "file not found"},
@@ -24,7 +24,7 @@ var endings = map[string]struct{ verdict, says string }{
 	"instantiates_for_ever": {"HANG", "build"},
 }
 
-// hostile is what files want that nobody vouches for: where it lies on this machine.
+// hostile holds what an untrusted file tries to reach, and where it is on this machine.
 type hostile struct {
 	folder, home, secret, db, word string
 	port                           int
@@ -75,7 +75,7 @@ func (h *hostile) write(t *testing.T, cache string, driver int) (names []string)
 			t.Fatal(err)
 		}
 		writeFiles(t, h.folder, fill.Replace(string(text)), e.Name())
-		if isKernelFile(e.Name()) { // else it is what those include
+		if isKernelFile(e.Name()) { // the others are included by those
 			names = append(names, e.Name())
 		}
 	}
@@ -85,10 +85,11 @@ func (h *hostile) write(t *testing.T, cache string, driver int) (names []string)
 	return names
 }
 
-// sleep is how long the process sleeps that is left behind: by it, it is found.
+// sleep returns how long the process left behind sleeps; the test finds the process by it.
 func (h *hostile) sleep() string { return "98" + h.word[len(h.word)-6:] }
 
-// Files that nobody vouches for get nothing of this machine, each has a row, and the others are judged.
+// TestHostileFiles: untrusted files get access to nothing of this machine, each has a row, and the others are
+// judged.
 func TestHostileFiles(t *testing.T) {
 	need.Tool(t, "g++")
 	need.Tool(t, "bwrap")
@@ -149,7 +150,7 @@ func TestHostileFiles(t *testing.T) {
 	h.untouched(t, before, filepath.Join(cache, "triad"))
 }
 
-// untouched asks whether everything is as it was.
+// untouched checks that everything is as it was.
 func (h *hostile) untouched(t *testing.T, before, cache string) {
 	t.Helper()
 	if text, err := os.ReadFile(h.secret); err != nil || string(text) != h.word {
@@ -178,7 +179,7 @@ func (h *hostile) untouched(t *testing.T, before, cache string) {
 	}
 }
 
-// listed is what lies in a folder: names, sizes and rights.
+// listed returns the contents of a folder: modes, sizes and names.
 func listed(t *testing.T, folder string) string {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
@@ -196,8 +197,8 @@ func listed(t *testing.T, folder string) string {
 	return text.String()
 }
 
-// Without bubblewrap the files of a folder are not run, and the sentence says what to do; --no-sandbox runs
-// them.
+// TestWithoutBubblewrap: without bubblewrap the files of a folder are not run, and the message says what to
+// do; --no-sandbox runs them.
 func TestWithoutBubblewrap(t *testing.T) {
 	need.Tool(t, "g++")
 	t.Chdir(t.TempDir())

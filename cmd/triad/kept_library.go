@@ -16,18 +16,18 @@ import (
 	"triad/internal/worker"
 )
 
-// kept is the library of a file that is built in a sandbox, in the cache of this machine. A note beside the
-// libraries says which folder it is. Where the file has changed since, the worker finds no library of its
+// kept remembers the library of a file that is built in a sandbox, in the cache of this machine. A note next
+// to the libraries names its folder. If the file has changed since, the worker finds no library of its
 // contents in that folder, and builds one.
 type kept struct{ cache, note string }
 
-// keptName is the name of the note: what the worker runs, and what it sees.
+// keptName returns the name of the note for what the worker runs, and what it sees.
 func keptName(c worker.Command, sees []string) string {
 	sum := sha256.Sum256([]byte(c.Path + "\x00" + strings.Join(sees, "\x00")))
 	return "kept-" + hex.EncodeToString(sum[:16])
 }
 
-// found is the folder of the library, if there is one.
+// found returns the folder of the library, if there is one.
 func (k kept) found() []string {
 	name, err := os.ReadFile(filepath.Join(k.cache, k.note))
 	if err != nil || !cuda.Finished(k.cache, string(name)) {
@@ -36,8 +36,8 @@ func (k kept) found() []string {
 	return []string{filepath.Join(k.cache, string(name))}
 }
 
-// takeFrom has the worker hand over the library that it builds, if it builds one. What goes wrong when it has
-// ended costs another build the next time, and no verdict.
+// takeFrom makes the worker hand over the library that it builds, if it builds one. An error after the worker
+// has ended costs another build the next time, and no verdict.
 func (k kept) takeFrom(c *worker.Command) error {
 	file, err := cuda.NewHandover()
 	if err != nil {
@@ -56,7 +56,7 @@ func (k kept) takeFrom(c *worker.Command) error {
 	return nil
 }
 
-// keep writes the note whole or not at all.
+// keep writes the note in full or not at all.
 func (k kept) keep(key string) {
 	note := filepath.Join(k.cache, k.note)
 	_ = renameio.WriteFile(note, []byte(key), 0o644, renameio.WithTempDir(k.cache))

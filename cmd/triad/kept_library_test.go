@@ -11,8 +11,8 @@ import (
 	"triad/internal/need"
 )
 
-// A library that is built in a sandbox is built once for each contents of its file, though the file tries to
-// change it from within.
+// TestSandboxedBuildsAreKept: a library is built in a sandbox once for each contents of its file, although
+// the file tries to change it from within.
 func TestSandboxedBuildsAreKept(t *testing.T) {
 	need.Tool(t, "g++")
 	need.Tool(t, "bwrap")

@@ -10,7 +10,7 @@ import (
 	"triad/internal/record"
 )
 
-// machine describes this computer by what bears on results; it holds no name.
+// machine describes this computer by what affects results; it holds no name.
 func machine() record.Machine {
 	m := record.Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), CPU: cpuModel()}
 	var name unix.Utsname
@@ -24,7 +24,7 @@ func machine() record.Machine {
 	return m
 }
 
-// cpuModel is the processor's own name, "" where the system does not tell.
+// cpuModel returns the processor's own name, "" if the system does not know it.
 func cpuModel() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

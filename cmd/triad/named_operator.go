@@ -15,8 +15,8 @@ import (
 	"triad/internal/userfile"
 )
 
-// operatorNamed is the operator of the catalog called name, or the one in the folder of that path. Where a
-// folder of the name lies here, the error says how it is named, and of a file how it is judged.
+// operatorNamed returns the operator of the catalog with this name, or the one in the folder with this path.
+// If a folder of the name is here, the error says how to name it, and for a file how to judge it.
 func operatorNamed(name string) (*truth.Operator, error) {
 	if namesFile(name) {
 		return nil, fileForOperator(name)
@@ -38,8 +38,8 @@ func operatorNamed(name string) (*truth.Operator, error) {
 	return o, err
 }
 
-// namesFile says whether a word means a file of functions, FILE.cu or FILE.py with or without :function and
-// @pass, and not an operator.
+// namesFile reports whether a word means a file of functions, FILE.cu or FILE.py with or without :function
+// and @pass, and not an operator.
 func namesFile(word string) bool {
 	r, err := kernelfile.ParseRequest(word)
 	if err != nil {
@@ -49,8 +49,8 @@ func namesFile(word string) bool {
 	return err != nil || !info.IsDir()
 }
 
-// fileForOperator is the error of a file where an operator is wanted, with the command that judges the file.
-// beside are the operators that were named with it.
+// fileForOperator returns the error for a file in the place of an operator, with the command that judges the
+// file. beside holds the operators that were named with it.
 func fileForOperator(word string, beside ...string) error {
 	r, err := kernelfile.ParseRequest(word)
 	if err != nil {

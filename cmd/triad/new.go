@@ -69,7 +69,8 @@ triton/NAME.py, and it adds the truth to the generated list of imports.`,
 	return cmd
 }
 
-// newInTree makes the room of an operator in the checkout of the working directory, and says what is left.
+// newInTree creates the files of an operator in the checkout of the working directory, and says what is left
+// to do.
 func (a *app) newInTree(name, family string) error {
 	root, err := room.Checkout(".")
 	var files []string
@@ -109,7 +110,7 @@ Judge it:
 	return nil
 }
 
-// tellNew says what was made and what to do with it.
+// tellNew prints what was made and what to do with it.
 func (a *app) tellNew(path string) error {
 	name := filepath.Base(path)
 	if !filepath.IsAbs(path) && !strings.HasPrefix(path, "..") {

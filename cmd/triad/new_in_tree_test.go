@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// new --in-tree makes an operator of triad itself in the checkout that the working directory lies in, says
-// what it made and what is left, and refuses everything else as a mistake in usage.
+// TestNewInTree: new --in-tree makes an operator of triad itself in the checkout of the working directory,
+// prints what it made and what is left to do, and refuses everything else as a usage error.
 func TestNewInTree(t *testing.T) {
 	root := t.TempDir()
 	list := filepath.Join(root, "internal", "truth", "all", "all.go")

@@ -27,11 +27,11 @@ import (
 	"triad/results"
 )
 
-// onFlags hand a run to other machines.
+// onFlags holds the flags that hand a run to other machines.
 type onFlags struct {
 	engine, slurm, parts string
 	gpus                 string
-	visible              []string // what CUDA_VISIBLE_DEVICES is for each of the GPUs
+	visible              []string // CUDA_VISIBLE_DEVICES for each of the GPUs
 	shards               int
 	given                *pflag.FlagSet // of the verb
 }
@@ -48,19 +48,19 @@ func (f *onFlags) add(cmd *cobra.Command) {
 	f.addGPUs(cmd)
 }
 
-// name is the engine without the address of its cluster.
+// name returns the engine without the address of its cluster.
 func (f *onFlags) name() string {
 	name, _, _ := strings.Cut(f.engine, ":")
 	return name
 }
 
-// local are the flags that the driver acts on itself.
+// local lists the flags that the driver handles itself.
 var local = []string{
 	"on", "shards", "slurm", "parts", "gpus", "db", "json", "resume", "junit", "github", "seed", "strict",
 	"add",
 }
 
-// checkOn refuses what cannot be asked of a run on other machines, or on several GPUs.
+// checkOn rejects what a run on other machines, or on several GPUs, does not support.
 func (o *compareOptions) checkOn(request run.Request) error {
 	check := o.on.checkEngine
 	if o.on.gpus != "" {
@@ -87,7 +87,7 @@ func (o *compareOptions) checkOn(request run.Request) error {
 	return nil
 }
 
-// checkEngine refuses flags of an engine that do not go together.
+// checkEngine rejects combinations of an engine's flags.
 func (f *onFlags) checkEngine() error {
 	switch {
 	case f.engine != "slurm" && f.name() != "ray":
@@ -100,7 +100,7 @@ func (f *onFlags) checkEngine() error {
 	return nil
 }
 
-// forwarded is the command line of the tasks: what was typed, without what the driver does itself.
+// forwarded returns the command line of the tasks: what was typed, without what the driver handles itself.
 func (o *compareOptions) forwarded(r run.Request, seed uint64) ([]string, error) {
 	args := []string{o.verb}
 	for _, operator := range r.Operators {
@@ -127,7 +127,7 @@ func (o *compareOptions) forwarded(r run.Request, seed uint64) ([]string, error)
 		}
 	})
 	if f := o.ownFlags; len(f.add) > 0 && !f.sandbox && !f.noSandbox && o.on.engine != "" {
-		args = append(args, "--sandbox") // who sends files to other machines need not have written them
+		args = append(args, "--sandbox") // the sender of files to other machines need not have written them
 	}
 	if o.on.gpus != "" {
 		args = append(args, "--device=gpu")
@@ -198,7 +198,7 @@ func (a *app) onFleet(ctx context.Context, request run.Request, o *compareOption
 	return r.end(context.WithoutCancel(ctx), ended, err, tell)
 }
 
-// beginOn starts or resumes the session of a run on other machines; added are its words of files.
+// beginOn starts or resumes the session of a run on other machines; added holds its words of files.
 func (a *app) beginOn(ctx context.Context, request run.Request, o *compareOptions, words, added []string,
 ) (r *onFleet, err error) {
 	r = &onFleet{app: a, o: o, request: request, began: time.Now()}
@@ -222,7 +222,7 @@ func (a *app) beginOn(ctx context.Context, request run.Request, o *compareOption
 	return r, nil
 }
 
-// drive runs the shards that are open and merges their parts.
+// drive runs the open shards and merges their parts.
 func (r *onFleet) drive(ctx context.Context) (ended fleet.Ended, err error) {
 	folder, err := r.folder()
 	if err != nil {
@@ -278,7 +278,7 @@ func (r *onFleet) drive(ctx context.Context) (ended fleet.Ended, err error) {
 	return ended, err
 }
 
-// folder is where the parts of the session come together.
+// folder returns the folder that collects the parts of the session.
 func (r *onFleet) folder() (fleet.Folder, error) {
 	parent := r.o.on.parts
 	if parent == "" {
@@ -290,7 +290,7 @@ func (r *onFleet) folder() (fleet.Folder, error) {
 	return fleet.Folder(filepath.Join(parent, r.session.ID())), err
 }
 
-// engine starts what hands over tasks; done ends it.
+// engine starts the engine that hands over tasks; done ends it.
 func (r *onFleet) engine(
 	ctx context.Context,
 	folder fleet.Folder,
@@ -345,7 +345,7 @@ func (r *onFleet) ray(ctx context.Context, folder fleet.Folder, triad, address s
 	return engine, engine.Close, nil
 }
 
-// end prints the union of what was found and ends the session.
+// end prints the union of the results and ends the session.
 func (r *onFleet) end(ctx context.Context, ended fleet.Ended, err error,
 	tell func(*onFleet, run.Result, report.Summary) error,
 ) error {
@@ -382,7 +382,7 @@ func (r *onFleet) end(ctx context.Context, ended fleet.Ended, err error,
 	return end.Failure(err)
 }
 
-// union is what the parts found, as a run on one machine has it.
+// union returns the results of all parts, as a run on one machine has them.
 func (r *onFleet) union(ctx context.Context, ended fleet.Ended) (result run.Result, err error) {
 	id := r.session.ID()
 	result.Interrupted = ended.Stopped
@@ -399,7 +399,7 @@ func (r *onFleet) union(ctx context.Context, ended fleet.Ended) (result run.Resu
 	return result, errors.Join(comparisons, rulers)
 }
 
-// unavailable are the sentences of what was asked for by name and is not there.
+// unavailable returns the sentences about what was requested by name and is missing.
 func unavailable(records []record.Record) (sentences []string) {
 	for _, r := range records {
 		if r.Status == op.StatusUnavailable && !slices.Contains(sentences, r.Message) {

@@ -16,14 +16,14 @@ import (
 	"triad/internal/session"
 )
 
-// A task judges about so many files where --shards says nothing, and there are at most so many tasks: what a
-// node had judged of a task is lost with it, and a Slurm takes 1000 tasks of one job.
+// Without --shards a task judges about filesATask files, and there are at most mostTasksAlone tasks: what a
+// node has judged of a task is lost with the node, and Slurm accepts 1000 tasks of one job.
 const (
 	filesATask     = 50
 	mostTasksAlone = 500
 )
 
-// compareFilesOn judges many files on other machines, each for itself.
+// compareFilesOn judges many files on other machines, independently.
 func (a *app) compareFilesOn(ctx context.Context, request run.Request, o *compareOptions) error {
 	if err := o.checkFiles(&request); err != nil {
 		return err
@@ -47,8 +47,8 @@ func (a *app) compareFilesOn(ctx context.Context, request run.Request, o *compar
 	return r.endFiles(kept, before.done(), ended, err)
 }
 
-// endFiles prints the rows of the union and ends the session; before is how many files it had when the run
-// began.
+// endFiles prints the rows of the union and ends the session; before is the number of files with a row when
+// the run began.
 func (r *onFleet) endFiles(kept *session.Files, before int, ended fleet.Ended, why error) error {
 	all := &filesRun{
 		app: r.app, o: r.o, request: r.request, session: kept, began: r.began, fileRows: r.o.fileRows(),
@@ -74,7 +74,7 @@ func (r *onFleet) endFiles(kept *session.Files, before int, ended fleet.Ended, w
 	return all.end(r.store.Path(), why)
 }
 
-// rooted are words of --add whose paths begin at the root of the file system.
+// rooted returns the words of --add with absolute paths.
 func rooted(words []string) []string {
 	all := slices.Clone(words)
 	for i, text := range all {
@@ -85,11 +85,11 @@ func rooted(words []string) []string {
 	return all
 }
 
-// mostBrought is how many bytes of files travel to nodes that share no file system with the driver.
+// mostBrought limits the bytes of files that travel to nodes without a file system shared with the driver.
 const mostBrought = 512 << 20
 
-// filesToBring are the files that words of --add name and those beside them that they need, from the root of
-// the file system. A file that is not there is the task's to tell.
+// filesToBring returns the absolute paths of the files that words of --add name and of those next to them
+// that they need. A missing file is left to the task to report.
 func filesToBring(words []string) (all []string, err error) {
 	bytes, seen := int64(0), map[string]bool{}
 	bring := func(path string) {

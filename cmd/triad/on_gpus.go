@@ -18,10 +18,10 @@ func (f *onFlags) addGPUs(cmd *cobra.Command) {
 		"visible ones, e.g. 0,2; each takes the next case when it is free (docs/fleet.md)")
 }
 
-// apart says whether the run is handed to other processes: on other machines, or one a GPU.
+// apart reports whether the run is handed to other processes: on other machines, or one a GPU.
 func (f *onFlags) apart() bool { return f.engine != "" || f.gpus != "" }
 
-// words are those that name where a run is, by which --resume finds an interrupted one.
+// words returns the words that name where a run is, by which --resume finds an interrupted one.
 func (f *onFlags) words() []string {
 	if f.gpus != "" {
 		return []string{"gpus", strings.Join(f.visible, ",")}
@@ -29,7 +29,7 @@ func (f *onFlags) words() []string {
 	return []string{"on", f.engine, strconv.Itoa(f.shards)}
 }
 
-// every is how long the driver waits at most between two looks at its tasks; 0: as it does usually.
+// every returns the longest time between two looks of the driver at its tasks; 0: the default.
 func (f *onFlags) every() time.Duration {
 	if f.gpus != "" {
 		return time.Second / 2
@@ -37,7 +37,7 @@ func (f *onFlags) every() time.Duration {
 	return 0
 }
 
-// checkGPUs refuses flags that speak of other GPUs than --gpus.
+// checkGPUs rejects flags that choose other GPUs than --gpus.
 func (o *compareOptions) checkGPUs() error {
 	switch f := &o.on; {
 	case f.engine != "":
@@ -55,7 +55,7 @@ func (o *compareOptions) checkGPUs() error {
 	return err
 }
 
-// numbersOf reads the numbers of --gpus; none for all.
+// numbersOf parses the numbers of --gpus; none for all.
 func numbersOf(text string) (numbers []int, err error) {
 	if text == "all" {
 		return nil, nil
@@ -102,7 +102,7 @@ func (a *app) chooseGPUs(ctx context.Context, o *compareOptions) error {
 	return nil
 }
 
-// visibleAs is what CUDA_VISIBLE_DEVICES is for a process that sees one of the visible GPUs alone.
+// visibleAs returns the CUDA_VISIBLE_DEVICES of a process that sees only one of the visible GPUs.
 func (a *app) visibleAs(number int) string {
 	if some := a.getenv("CUDA_VISIBLE_DEVICES"); some != "" {
 		return strings.TrimSpace(strings.Split(some, ",")[number])
@@ -110,7 +110,7 @@ func (a *app) visibleAs(number int) string {
 	return strconv.Itoa(number)
 }
 
-// local is the engine of a run on several GPUs.
+// local returns the engine of a run on several GPUs.
 func (f *onFlags) local(triad string) *fleet.Local {
 	return &fleet.Local{Triad: triad, GPUs: f.visible, Cores: max(1, runtime.GOMAXPROCS(0)/len(f.visible))}
 }

@@ -183,8 +183,7 @@ func contractsOf(s *op.Spec) []report.ContractDeclared {
 	return out
 }
 
-// needed are the families of a backend without those that need not be here: nobody is told that these are
-// missing.
+// needed returns the families of a backend without the optional ones: those are not reported as missing.
 func needed(b backend.Backend) []string {
 	optional, _ := backend.As[run.Optional](b)
 	return slices.DeleteFunc(slices.Clone(b.Families()), func(family string) bool {
@@ -192,8 +191,8 @@ func needed(b backend.Backend) []string {
 	})
 }
 
-// declarations asks the backends what they hold. Nothing is fetched for it: where Python is not here its rows
-// are left out.
+// declarations asks the backends for their implementations. It fetches nothing: if Python is missing, its
+// rows are left out.
 func (a *app) declarations(ctx context.Context, operator *truth.Operator) ([]report.ImplementationDetail,
 	error,
 ) {

@@ -31,7 +31,7 @@ attributes, contracts and bench points of its spec, and of each CUDA variant wha
 	}
 }
 
-// roomOf is what the page shows of an operator.
+// roomOf returns what the page shows of an operator.
 func (a *app) roomOf(s *op.Spec) (report.OperatorRoom, error) {
 	d := detailed(s)
 	room := report.OperatorRoom{

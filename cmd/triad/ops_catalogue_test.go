@@ -14,8 +14,8 @@ import (
 	"triad/internal/truth"
 )
 
-// The page of the catalogue is what specs and headers say, and shows a ladder of each operator, the readable
-// rung first.
+// TestCataloguePage: the page of the catalogue matches specs and headers, and shows a ladder for each
+// operator, the readable rung first.
 func TestCataloguePage(t *testing.T) {
 	var out bytes.Buffer
 	if code := newApp(nil, &out, &out).execute([]string{"ops", "catalogue"}); code != session.ExitGood {
@@ -40,8 +40,8 @@ func TestCataloguePage(t *testing.T) {
 	}
 }
 
-// Every operator with a backward states its formula, and what ops show prints of its spec has it. The command
-// as a whole, which asks a worker for the implementations, is run by testdata/script/verbs.txtar.
+// TestBackwardsHaveFormulas: every operator with a backward states its formula, and ops show prints it. The
+// command as a whole, which asks a worker for the implementations, is run by testdata/script/verbs.txtar.
 func TestBackwardsHaveFormulas(t *testing.T) {
 	for _, o := range truth.All() {
 		if o.Spec.Backward == nil {
@@ -59,7 +59,7 @@ func TestBackwardsHaveFormulas(t *testing.T) {
 	}
 }
 
-// ops show says what no case asks: the largest sizes of each pass at least.
+// TestUnaskedIsShown: ops show prints what no case tests: at least the largest sizes of each pass.
 func TestUnaskedIsShown(t *testing.T) {
 	o := truth.All()[0]
 	detail := detailed(o.Spec)

@@ -23,10 +23,10 @@ import (
 	"triad/pybridge"
 )
 
-// ownFiles are the added files of a run as one backend, with what belongs to an operator of the user's own.
+// ownFiles holds the added files of a run as one backend, with what belongs to a user's own operator.
 type ownFiles struct {
 	ownkernels.Backend
-	folder *opfolder.Folder // nil where the operator is of the catalog
+	folder *opfolder.Folder // nil for an operator of the catalog
 	truth  *worker.Adapter  // computes the truth of the folder's operator; it takes no part in a run
 }
 
@@ -39,7 +39,7 @@ func (o *ownFiles) Close() error {
 	return err
 }
 
-// versions say of the files and of the operator's folder where they lie and which version was run.
+// versions returns the paths of the files and of the operator's folder, and the version that was run of each.
 func (o *ownFiles) versions(ctx context.Context) map[string]string {
 	if o == nil {
 		return map[string]string{}
@@ -52,15 +52,15 @@ func (o *ownFiles) versions(ctx context.Context) map[string]string {
 	return all
 }
 
-// ownWorkers makes the processes that run a user's kernels, and those that compute the truth of a folder's
+// ownWorkers creates the processes that run a user's kernels, and those that compute the truth of a folder's
 // operator.
 type ownWorkers struct {
 	ownkernels.Workers
 	truth func(folder string) *worker.Adapter
 }
 
-// ownWorkers are those of a GPU, or of the emulator where g is nil. folder is that of the operator; nil where
-// it is of the catalog. parent forks the workers of Python files; nil: nobody does.
+// ownWorkers returns the workers of a GPU, or of the emulator if g is nil. folder is the operator's; nil if
+// the operator is of the catalog. parent forks the workers of Python files; nil: they are not forked.
 func (a *app) ownWorkers(folder *opfolder.Folder, g *gpu, e environmentFlags,
 	o worker.Options, parent *pybridge.Parent,
 ) (ownWorkers, error) {
@@ -86,7 +86,7 @@ func (a *app) ownWorkers(folder *opfolder.Folder, g *gpu, e environmentFlags,
 		return adapter
 	}
 	reserved := func(adapter *worker.Adapter) *worker.Adapter {
-		if g == nil { // on a GPU a process that waits holds memory
+		if g == nil { // on a GPU a waiting process holds memory
 			adapter.Reserve = a.reserve
 		}
 		return adapter
@@ -108,7 +108,7 @@ func (a *app) ownWorkers(folder *opfolder.Folder, g *gpu, e environmentFlags,
 	return ownWorkers{workers, truth}, nil
 }
 
-// addSpec lets a worker know an operator that is not of the catalog.
+// addSpec makes an operator outside the catalog known to a worker.
 func addSpec(adapter *worker.Adapter, spec string) {
 	start := adapter.Command
 	adapter.Command = func(ctx context.Context) (worker.Command, error) {
@@ -120,9 +120,9 @@ func addSpec(adapter *worker.Adapter, spec string) {
 	}
 }
 
-// participants are the backends of a run: the implementations of the operator, of the catalog or of a folder,
-// and the user's files. refused are the errors of files that were not understood; the others go on. err is
-// that of the flags, or of the files where none was understood.
+// participants returns the backends of a run: the implementations of the operator, of the catalog or of a
+// folder, and the user's files. refused holds the errors of files that were not understood; the others
+// continue. err is an error of the flags, or of the files if none was understood.
 func (a *app) participants(ctx context.Context, f *ownFlags, request *run.Request, g *gpu, e environmentFlags,
 	o worker.Options,
 ) (all []backend.Backend, mine *ownFiles, refused []error, err error) {
@@ -143,8 +143,8 @@ func (a *app) participants(ctx context.Context, f *ownFlags, request *run.Reques
 	return all, mine, refused, err
 }
 
-// addOwn reads the files that --add names, and the .cu of a folder that registers nothing, and makes the
-// backend that runs them; nil where there is neither a file nor a folder.
+// addOwn reads the files that --add names, and the .cu of a folder that registers nothing, and returns the
+// backend that runs them; nil if there is neither a file nor a folder.
 func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *gpu, e environmentFlags,
 	o worker.Options,
 ) (*ownFiles, []error, error) {
@@ -175,7 +175,7 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 		all.truth = a.truthOf(ctx, operator, folder, workers)
 		if b := operator.Spec.Backward; b != nil && b.Chained && !folder.Formula &&
 			len(request.Options.Saved) == 0 {
-			// Autograd starts from the inputs: it knows no gradient behind given saved tensors.
+			// Autograd starts from the inputs: it has no graph behind given saved tensors.
 			request.Options.Saved = []string{"own"}
 		}
 		if folder.CUDA != "" && !folder.Registers {
@@ -205,7 +205,7 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 	return all, refused, nil
 }
 
-// namesWith are the operators that a line may name: those of the catalog, and the one that is asked for.
+// namesWith returns the operators that a line may name: those of the catalog, and the requested one.
 func namesWith(operator string) []string {
 	if names := catalog.Names(); !slices.Contains(names, operator) {
 		return append(names, operator)
@@ -213,7 +213,7 @@ func namesWith(operator string) []string {
 	return catalog.Names()
 }
 
-// ask has a request run the added files, and bounds how long their cases take with --quick.
+// ask makes a request run the added files, and limits the time of their cases with --quick.
 func (f *ownFlags) ask(request *run.Request, limits worker.Limits) {
 	if len(f.add) > 0 {
 		request.Impls = withOwn(request.Impls)
@@ -224,7 +224,8 @@ func (f *ownFlags) ask(request *run.Request, limits worker.Limits) {
 	}
 }
 
-// parentOf is what forks the workers of the files; nil in a sandbox, since what runs in one begins in it.
+// parentOf returns the process that forks the workers of the files; nil in a sandbox, since what runs in one
+// starts in it.
 func (f *ownFlags) parentOf(a *app) *pybridge.Parent {
 	if f.confined() {
 		return nil
@@ -232,8 +233,7 @@ func (f *ownFlags) parentOf(a *app) *pybridge.Parent {
 	return a.parent
 }
 
-// withOwn are the implementations that are asked for and, where none of them is of an added file, all of
-// those.
+// withOwn returns the requested implementations and, if none of them is of an added file, all of those.
 func withOwn(named []string) []string {
 	if len(named) > 0 &&
 		!slices.ContainsFunc(named, func(p string) bool { return strings.HasPrefix(p, ownkernels.Family) }) {
@@ -242,8 +242,8 @@ func withOwn(named []string) []string {
 	return named
 }
 
-// read reads files and adds those that are understood; the errors are those of the others. stems are those of
-// ownFlags.
+// read reads files and adds those that are understood; it returns the errors of the others. stems are those
+// of ownFlags.
 func (o *ownFiles) read(reading ownkernels.Reading, files []string,
 	stems map[string]string,
 ) (refused []error) {
@@ -273,7 +273,7 @@ func (o *ownFiles) read(reading ownkernels.Reading, files []string,
 	return refused
 }
 
-// checkMap refuses a word of --map that names no parameter of any file.
+// checkMap rejects a word of --map that names no parameter of any file.
 func (o *ownFiles) checkMap(mapped map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(mapped)) {
 		has := func(x *ownkernels.File) bool { return slices.Contains(x.Parameters, name) }
@@ -284,7 +284,7 @@ func (o *ownFiles) checkMap(mapped map[string]string) error {
 	return nil
 }
 
-// folderOf is the folder of a request's operator; nil where it is of the catalog.
+// folderOf returns the folder of a request's operator; nil if the operator is of the catalog.
 func folderOf(request *run.Request) *opfolder.Folder {
 	for _, o := range request.Operators {
 		if r, ok := o.Reference.(*opfolder.Reference); ok {
@@ -294,7 +294,7 @@ func folderOf(request *run.Request) *opfolder.Folder {
 	return nil
 }
 
-// folderBackends are the adapters of what a folder registers: kernels of its .cu, rows of its .py.
+// folderBackends returns the adapters of what a folder registers: kernels of its .cu, rows of its .py.
 func (a *app) folderBackends(f *opfolder.Folder, g *gpu, e environmentFlags,
 	o worker.Options,
 ) ([]backend.Backend, error) {
@@ -314,7 +314,7 @@ func (a *app) folderBackends(f *opfolder.Folder, g *gpu, e environmentFlags,
 	return all, nil
 }
 
-// truthOf gives a folder's operator the process that computes its truth.
+// truthOf sets the process that computes the truth of a folder's operator.
 func (a *app) truthOf(ctx context.Context, operator *truth.Operator, f *opfolder.Folder,
 	workers ownWorkers,
 ) *worker.Adapter {
@@ -325,7 +325,7 @@ func (a *app) truthOf(ctx context.Context, operator *truth.Operator, f *opfolder
 	return truth
 }
 
-// leftOut says of every file whose backward is not judged why.
+// leftOut says for every file whose backward is not judged why it is not.
 func (o *ownFiles) leftOut() (sentences []string) {
 	if o == nil {
 		return nil
@@ -347,15 +347,15 @@ func (o *ownFiles) leftOut() (sentences []string) {
 	return sentences
 }
 
-// writeLines puts the lines above the functions of the added files that say how they were read, and says what
-// it did.
+// writeLines writes above the functions of the added files the lines that say how they were read, and reports
+// what it did.
 func (o *ownFiles) writeLines() (sentences []string) {
 	return ownkernels.WriteLines(slices.DeleteFunc(slices.Clone(o.Files), func(f *ownkernels.File) bool {
 		return o.folder != nil && f.Path == o.folder.CUDA
 	}))
 }
 
-// tellWritten prints what became of the lines.
+// tellWritten prints the results of writing the lines.
 func (a *app) tellWritten(sentences []string, json bool) {
 	to := a.out
 	if json {
@@ -366,7 +366,7 @@ func (a *app) tellWritten(sentences []string, json bool) {
 	}
 }
 
-// tellMatched says what was understood of every file, and which files were not understood.
+// tellMatched prints how every file was read, and which files were not understood.
 func (a *app) tellMatched(files *ownFiles, refused []error, json bool) {
 	to := a.style().Wrap(a.out)
 	if json {

@@ -9,9 +9,9 @@ import (
 	"triad/internal/op"
 )
 
-// whereItDeclines notes the sizes of whole tiles for a function that takes them and declines every quick
-// case, as one that is written for whole tiles or for rows of a power of two does. One of Python that raises
-// in every quick case declines them too where it does not raise at whole tiles.
+// whereItDeclines notes the sizes of whole tiles for a function that accepts them and declines every quick
+// case, as one does that is written for whole tiles or for rows of a power of two. A Python function that
+// raises in every quick case declines them too if it does not raise at whole tiles.
 func (t *readingTrial) whereItDeclines(b *kernelfile.Binding) {
 	asked := t.request.Options
 	if asked.Level != op.LevelQuick || len(asked.Dims) > 0 || !t.file.IsPython() && !b.MayDecline() {
@@ -22,7 +22,7 @@ func (t *readingTrial) whereItDeclines(b *kernelfile.Binding) {
 		if t.until.over() {
 			return
 		}
-		t.every = every // of a file of Python the smallest case says enough where it is judged
+		t.every = every // of a Python file the smallest case suffices where it is judged
 		tally := t.try(t.file, maps.Clone(t.file.Covers.Dims), !raises)
 		t.every = false
 		raises = t.file.IsPython() && tally.Right == 0 && tally.Wrong > 0 && tally.Raised == tally.Wrong
@@ -43,7 +43,7 @@ func (t *readingTrial) whereItDeclines(b *kernelfile.Binding) {
 	}
 }
 
-// judgeAtWhole has the file judged at the whole tiles that it takes, and says so.
+// judgeAtWhole makes the file be judged at the whole tiles that it accepts, and says so.
 func (t *readingTrial) judgeAtWhole() {
 	if t.whole == nil {
 		return

@@ -17,19 +17,19 @@ import (
 	"triad/internal/run"
 )
 
-// ownFlags add kernels of the user's own to a run.
+// ownFlags holds the flags that add a user's own kernels to a run.
 type ownFlags struct {
 	add, nvccFlags      []string
 	mapped              []string
 	grid, block, shared string
 	contract            string
 	sandbox, noSandbox  bool
-	write               bool              // the line that says how a function is read goes above it
-	box                 confining         // has a worker run in the sandbox, once it is found
-	database            string            // where results are recorded; "": in the user's own
-	many                bool              // a folder, a pattern or a list stood in add
+	write               bool              // write the line that says how a function is read above it
+	box                 confining         // makes a worker run in the sandbox, once it is found
+	database            string            // the database of the results; "": the user's own
+	many                bool              // add had a folder, a pattern or a list
 	stems               map[string]string // of the words of add, as Stems gives them
-	root                string            // below which the files of another machine lie here
+	root                string            // the folder with the files of another machine
 }
 
 func (f *ownFlags) register(cmd *cobra.Command) {
@@ -78,7 +78,7 @@ func (f *ownFlags) options(o op.Options) (kernelfile.Options, error) {
 	return options, nil
 }
 
-// compilerFlags are the words of --nvcc-flags. Folders of headers are absolute, and there.
+// compilerFlags returns the words of --nvcc-flags. Folders of headers are absolute, and exist.
 func (f *ownFlags) compilerFlags() ([]string, error) {
 	words := cuda.SplitFlags(strings.Join(f.nvccFlags, " "))
 	var flags []string
@@ -103,8 +103,8 @@ func (f *ownFlags) compilerFlags() ([]string, error) {
 	return flags, nil
 }
 
-// check refuses flags that speak of files where none is added; folder is that of the operator, nil where it
-// is of the catalog.
+// check rejects flags for files if none is added; folder is the operator's, nil if the operator is of the
+// catalog.
 func (f *ownFlags) check(request *run.Request, folder *opfolder.Folder) error {
 	speaks := len(f.mapped)+len(f.nvccFlags) > 0 || f.grid+f.block+f.shared+f.contract != ""
 	own := func(impl string) bool {
@@ -130,7 +130,7 @@ func (f *ownFlags) check(request *run.Request, folder *opfolder.Folder) error {
 	return nil
 }
 
-// words are the flags as a session keeps them: files by absolute path, then what was said of them.
+// words returns the flags as a session keeps them: files by absolute path, then the flags for them.
 func (f *ownFlags) words() []string {
 	var all []string
 	for _, text := range f.add {
@@ -158,7 +158,7 @@ func (f *ownFlags) words() []string {
 	return all
 }
 
-// wordsOf are the words of the flags, and the folder where the operator lies in one.
+// wordsOf returns the words of the flags, and the folder of the operator if it has one.
 func (f *ownFlags) wordsOf(mine *ownFiles) []string {
 	words := f.words()
 	if mine != nil && mine.folder != nil {
@@ -167,7 +167,7 @@ func (f *ownFlags) wordsOf(mine *ownFiles) []string {
 	return words
 }
 
-// stemsOf gives each word of --add that names a file what stands for it in the name of an implementation.
+// stemsOf maps each word of --add that names a file to its part of the name of an implementation.
 func stemsOf(words []string) map[string]string {
 	var files, paths []string
 	for _, word := range words {
@@ -182,7 +182,7 @@ func stemsOf(words []string) map[string]string {
 	return stems
 }
 
-// wordsOfFile are the words of a session that concern one added file: the file, and what was said of all.
+// wordsOfFile returns the words of a session that concern one added file: the file, and the flags for all.
 func wordsOfFile(impl string, added []string) []string {
 	var all []string
 	stems := stemsOf(added)

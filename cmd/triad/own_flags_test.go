@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// The words that repeat what one file did: the file, with the function where it is one of several.
+// TestWordsOfFile: the words that repeat the run of one file are the file, with the function if it is one of
+// several, and the flags.
 func TestWordsOfFile(t *testing.T) {
 	added := []string{"/a/ladder.cu", "/a/other.cu:f", "--map=N=cols"}
 	for impl, want := range map[string]string{

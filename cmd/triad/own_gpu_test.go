@@ -19,8 +19,8 @@ import (
 )
 
 // missingGPU is a GPU whose memory is the host's and which runs no kernel: libraries come from nvcc, launch
-// functions are called, and CUDA's runtime, which finds no driver, refuses every launch. What goes wrong
-// before a kernel would begin goes wrong as it does on a GPU.
+// functions are called, and CUDA's runtime, which finds no driver, rejects every launch. Faults before a
+// kernel would begin are the same as on a GPU.
 type missingGPU struct{ cuda.GPULibraries }
 
 func (d *missingGPU) Name() string                { return "gpu" }
@@ -47,7 +47,7 @@ func (d *missingGPU) CopyOut([]byte, cuda.Buffer) error                   { retu
 func (d *missingGPU) Fill(cuda.Buffer, []byte) error                      { return nil }
 func (d *missingGPU) Launch(c *cuda.Call, _ string) (cuda.Finding, error) { return c.Launch(0), nil }
 
-// serveMissingGPU is the worker of that device, as triad starts it.
+// serveMissingGPU is the worker of missingGPU, as triad starts it.
 func serveMissingGPU() {
 	d := &missingGPU{cuda.GPULibraries{
 		Sources: triad.Files, Cache: os.Getenv("TRIAD_TEST_MISSING_GPU"),
@@ -60,7 +60,7 @@ func serveMissingGPU() {
 	}
 }
 
-// withoutGPU runs triad with --device gpu and that worker, and gives what it printed and its exit code.
+// withoutGPU runs triad with --device gpu and that worker, and returns its output and exit code.
 func withoutGPU(t *testing.T, args ...string) (string, session.ExitCode) {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -92,8 +92,8 @@ func nvccOnPath(t *testing.T) {
 	need.MissingSetUp(t, missing)
 }
 
-// What CUDA refuses before a kernel begins is told on a GPU as in the emulator: same status, same sentence,
-// with the line of the launch.
+// TestRefusedLaunchesOnAGPU: a launch that CUDA refuses is reported on a GPU as in the emulator: with the
+// same status, the same sentence and the line of the launch.
 func TestRefusedLaunchesOnAGPU(t *testing.T) {
 	nvccOnPath(t)
 	file := filepath.Join(t.TempDir(), "static.cu")

@@ -11,7 +11,8 @@ import (
 	"triad/internal/need"
 )
 
-// With the line that --write puts into a file it is judged as before, and nothing of it is left open.
+// TestWrittenLineIsJudgedTheSame: with the line that --write puts into a file, the file is judged as before,
+// and nothing of it is left open.
 func TestWrittenLineIsJudgedTheSame(t *testing.T) {
 	need.Tool(t, "g++")
 	for _, c := range readOwnCases(t) {
@@ -55,7 +56,8 @@ func TestWrittenLineIsJudgedTheSame(t *testing.T) {
 	}
 }
 
-// A line is held to its word: what is wrong with it is FAIL, and one that cannot be is refused at its place.
+// TestLineIsHeldToItsWord: a line is binding: what contradicts it is FAIL, and an impossible one is rejected
+// at its place.
 func TestLineIsHeldToItsWord(t *testing.T) {
 	need.Tool(t, "g++")
 	unnamed := strings.NewReplacer("x[", "from[", "float* x", "float* from", "rows", "p", "cols", "q").

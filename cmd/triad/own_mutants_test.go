@@ -13,13 +13,13 @@ import (
 	"triad/internal/op"
 )
 
-// ownMutants are the mutants of an operator's file in testdata/mutants.
+// ownMutants lists the mutants of an operator's file in testdata/mutants.
 type ownMutants struct {
 	Mutants []struct{ Name, Old, New string }
 }
 
-// A mutant that is written as a file of one's own ends FAIL, or another bad status, or NOT_UNDERSTOOD: no
-// other reading of it is taken. The file itself passes.
+// TestOwnMutants: a mutant that is written as a user's own file ends FAIL, or with another bad status, or
+// NOT_UNDERSTOOD: no other reading of it is taken. The file itself passes.
 func TestOwnMutants(t *testing.T) {
 	need.Tool(t, "g++")
 	for name, mutants := range readPlanted[ownMutants](t, "mutants") {
@@ -71,8 +71,8 @@ func TestOwnMutants(t *testing.T) {
 	}
 }
 
-// worstOf is the status of each implementation in lines of JSON that must be seen first: bad, then
-// NOT_UNDERSTOOD, then good.
+// worstOf returns the most urgent status of each implementation in lines of JSON: bad, then NOT_UNDERSTOOD,
+// then good.
 func worstOf(lines string) map[string]op.Status {
 	rank := func(s op.Status) int {
 		switch {

@@ -21,8 +21,8 @@ import (
 	"triad/internal/run"
 )
 
-// settle tries each function of the added files of which something was assumed. It takes another reading
-// where only that is right, and notes why a wrong answer is no verdict. What is not tried within the limit is
+// settle tries each function of the added files that was read with assumptions. It takes another reading if
+// only that one is right, and notes why a wrong answer is no verdict. What is not tried within the limit is
 // left open.
 func (a *app) settle(ctx context.Context, mine *ownFiles, request run.Request, limit time.Duration) error {
 	until := &readingTime{until: time.Now().Add(limit), builds: mostBuilding}
@@ -46,9 +46,9 @@ func (a *app) settle(ctx context.Context, mine *ownFiles, request run.Request, l
 	return nil
 }
 
-// inSaidAlone reads a file again, in the dtypes alone that it speaks of, or in fp32, where it is wrong in
-// one that neither it nor the user names, and right in fp32: its author need not have meant it for that. It
-// is nil where the file stays as it is.
+// inSaidAlone reads a file again, in only the dtypes that it names, or in fp32, if it is right in fp32 and
+// wrong in a dtype that neither it nor the user names: its author need not have meant it for that. It returns
+// nil if the file is unchanged.
 func (a *app) inSaidAlone(
 	ctx context.Context, file *ownkernels.File, request run.Request, until *readingTime,
 ) (*ownkernels.File, error) {
@@ -72,13 +72,13 @@ func (a *app) inSaidAlone(
 	return nil, nil
 }
 
-// wrong says whether the file is wrong in the trial's dtype.
+// wrong reports whether the file is wrong in the trial's dtype.
 func (t *readingTrial) wrong() bool {
 	tally := t.answers()
 	return tally.Wrong > tally.Raised
 }
 
-// answers are the calls of the trial; where the first that is not right raised, all of them.
+// answers makes the calls of the trial; if the first one that is not right raised, all of them.
 func (t *readingTrial) answers() kernelfile.Tally {
 	tally := t.try(t.file, maps.Clone(t.file.Covers.Dims), true)
 	if tally.Wrong > 0 && tally.Wrong == tally.Raised {
@@ -87,9 +87,9 @@ func (t *readingTrial) answers() kernelfile.Tally {
 	return tally
 }
 
-// wrongSomewhere says whether the file is wrong in the trial's dtype at the size of one of the quick
-// cases, or on numbers of another distribution: what rounds more often than the operator may be right at a
-// small one, and squares that 16 bits do not hold stand in no ordinary case.
+// wrongSomewhere reports whether the file is wrong in the trial's dtype at the size of one of the quick
+// cases, or on numbers of another distribution. A kernel that rounds more often than the operator may be
+// right at a small size, and no ordinary case has squares that 16 bits do not hold.
 func (t *readingTrial) wrongSomewhere() bool {
 	defer func() { t.every, t.hard = false, false }()
 	for _, t.hard = range []bool{true, false} { // all distributions at a small size, and all sizes
@@ -101,7 +101,7 @@ func (t *readingTrial) wrongSomewhere() bool {
 	return false
 }
 
-// rightIn says whether the file is right in another dtype, where anything shows.
+// rightIn reports whether the file is right in a case of another dtype, and wrong only where it raises.
 func (t *readingTrial) rightIn(dtype string) bool {
 	t.dtype = dtype
 	tally := t.answers()
@@ -144,7 +144,7 @@ func (a *app) settleFile(
 	return nil
 }
 
-// doubt notes what a wrong answer of the file may rest on, and says what shows already.
+// doubt notes what a wrong answer of the file may rest on, and adds what shows already to how it was read.
 func (t *readingTrial) doubt(s kernelfile.Settled) {
 	t.file.Propose(t.pass, s.Line)
 	if s.Doubt != "" {
@@ -167,12 +167,12 @@ func (t *readingTrial) doubt(s kernelfile.Settled) {
 	}
 }
 
-// readingTime is until when readings are tried. What building them takes does not count, up to mostBuilding:
-// nvcc takes ten seconds where a reading has other template arguments, and a wrong function is called wrong
-// only when all have been tried.
+// readingTime limits the time for trying readings. Building them does not count, up to mostBuilding: nvcc
+// takes ten seconds if a reading has other template arguments, and a wrong function is called wrong only
+// after all have been tried.
 type readingTime struct {
 	until  time.Time
-	builds time.Duration // that may still be given for building
+	builds time.Duration // remaining time for building
 }
 
 const mostBuilding = 2 * time.Minute
@@ -196,16 +196,16 @@ type readingTrial struct {
 	request      run.Request
 	until        *readingTime
 	late         bool
-	dtype        string           // that it is tried in; "": the first that it takes
-	every        bool             // it is tried at the sizes of all quick cases, a file of Python too
-	hard         bool             // on the numbers of all quick distributions
+	dtype        string           // the dtype of the trial; "": the first that it takes
+	every        bool             // try the sizes of all quick cases, of a Python file too
+	hard         bool             // try the numbers of all quick distributions
 	right        []op.Dims        // the sizes at which the file is right as it was read
-	declined     bool             // the last trial has a case that the file declines
-	whole        map[string]int64 // sizes of whole tiles, where it declines those of every quick case
+	declined     bool             // the file declines a case of the last trial
+	whole        map[string]int64 // sizes of whole tiles, if it declines those of every quick case
 	fault        error            // an internal error of a trial
 }
 
-// Read tries the file as it was read, or in another way.
+// Read tries the file as it was read, or with another reading.
 func (t *readingTrial) Read(other *kernelfile.Alternative) kernelfile.Tally {
 	file := t.file
 	if other != nil {
@@ -217,15 +217,15 @@ func (t *readingTrial) Read(other *kernelfile.Alternative) kernelfile.Tally {
 		if file, err = t.file.With(*other); err != nil { // it does not fit the signature
 			return kernelfile.Tally{}
 		}
-		defer file.Close() // what it judged stands
+		defer file.Close() // its verdict stands
 	}
-	if t.whole != nil { // it takes no other ones
+	if t.whole != nil { // it takes no others
 		t.every = true
 		defer func() { t.every = false }()
 		return t.try(file, t.whole, other != nil)
 	}
 	// Sizes that have a parameter are free here: those of one case say little about a reading.
-	enough := other != nil // of another reading it is asked whether all cases are right
+	enough := other != nil // of another reading only whether all cases are right matters
 	tally := t.read(file, enough)
 	if !file.IsPython() || tally != (kernelfile.Tally{}) || !t.declined || t.dtype != "" {
 		return tally
@@ -240,7 +240,7 @@ func (t *readingTrial) Read(other *kernelfile.Alternative) kernelfile.Tally {
 	return tally
 }
 
-// read tries a file at the sizes that it takes, else at those that were asked for.
+// read tries a file at the sizes that it takes, else at the requested ones.
 func (t *readingTrial) read(file *ownkernels.File, enough bool) kernelfile.Tally {
 	tally := t.try(file, maps.Clone(file.Covers.Dims), enough)
 	if tally.Right+tally.Wrong == 0 {
@@ -249,7 +249,7 @@ func (t *readingTrial) read(file *ownkernels.File, enough bool) kernelfile.Tally
 	return tally
 }
 
-// dtypes are those that the pass takes beside its first one.
+// dtypes returns the dtypes of the pass after its first one.
 func (t *readingTrial) dtypes() []string {
 	for _, b := range t.file.Bindings {
 		if all := b.DTypes(); b.Pass == t.pass && len(all) > 1 {
@@ -259,10 +259,10 @@ func (t *readingTrial) dtypes() []string {
 	return nil
 }
 
-// Late says whether the time was up for another reading.
+// Late reports whether there was no time left for another reading.
 func (t *readingTrial) Late() bool { return t.late }
 
-// Flat tries the file where the sizes are 1 that decide over the order in which tensors lie.
+// Flat tries the file with size 1 for the dims that decide the memory order of tensors.
 func (t *readingTrial) Flat() kernelfile.Tally {
 	dims := map[string]int64{}
 	for _, name := range t.request.Operators[0].Spec.Own.Flat {
@@ -271,7 +271,7 @@ func (t *readingTrial) Flat() kernelfile.Tally {
 	return t.try(t.file, dims, true)
 }
 
-// Whole tries the file at sizes that are whole tiles and blocks.
+// Whole tries the file at sizes of whole tiles and blocks.
 func (t *readingTrial) Whole() kernelfile.Tally {
 	if t.until.over() {
 		return kernelfile.Tally{}
@@ -281,7 +281,7 @@ func (t *readingTrial) Whole() kernelfile.Tally {
 	return t.try(t.file, t.wholeDims(), true)
 }
 
-// wholeDims are sizes that are whole tiles and blocks, for the cases that the file is judged on.
+// wholeDims returns sizes of whole tiles and blocks, for the cases that the file is judged on.
 func (t *readingTrial) wholeDims() map[string]int64 {
 	o := op.Options{
 		Level: op.LevelQuick, Dims: maps.Clone(t.file.Covers.Dims), Attributes: t.request.Options.Attributes,
@@ -296,8 +296,8 @@ func (t *readingTrial) wholeDims() map[string]int64 {
 	return wholeTiles(t.request.Operators[0].Spec, o)
 }
 
-// try judges the quick cases of a file on ordinary numbers, with some sizes fixed; where one that is wrong is
-// enough, the rest of them is left.
+// try judges the quick cases of a file on ordinary numbers, with some sizes fixed. If enough is set, it stops
+// at the first wrong one.
 func (t *readingTrial) try(file *ownkernels.File, dims map[string]int64, enough bool) (
 	tally kernelfile.Tally,
 ) {
@@ -354,7 +354,7 @@ func (t *readingTrial) try(file *ownkernels.File, dims map[string]int64, enough 
 	return tallyOf(file.Bindings[at], result.Records, fixed)
 }
 
-// ordinary are the distributions of ordinary numbers that a function takes.
+// ordinary returns the distributions of ordinary numbers that a function takes.
 func ordinary(b *kernelfile.Binding) []string {
 	if all := b.Distributions(); all != nil {
 		return all[:1]
@@ -375,8 +375,9 @@ func (u untilWrong) Append(r *record.Record) error {
 	return nil
 }
 
-// smallestTelling are the sizes of the smallest case in which no free size is 1, but for those with a
-// default, and those are equal that a function may want to be; those that are fixed where there is none.
+// smallestTelling returns the sizes of the smallest case that tells readings apart: no free size is 1, except
+// those with a default, and sizes are equal that a function may require to be; if there is no such case, the
+// fixed sizes.
 func smallestTelling(spec *op.Spec, o op.Options) map[string]int64 {
 	plan, err := spec.Expand(o)
 	if err != nil {
@@ -407,7 +408,7 @@ func smallestTelling(spec *op.Spec, o op.Options) map[string]int64 {
 	return chosen
 }
 
-// followsOthers says whether a dim has other sizes for its default.
+// followsOthers reports whether the default of a dim depends on other sizes.
 func followsOthers(spec *op.Spec, name string) bool {
 	return slices.ContainsFunc(spec.Dims, func(d op.DimSpec) bool {
 		_, number := strconv.ParseInt(d.Default, 10, 64)
@@ -415,8 +416,8 @@ func followsOthers(spec *op.Spec, name string) bool {
 	})
 }
 
-// tallyOf counts what trials gave. Where a free size is 1 several readings are the same: being right there
-// counts only where no trial has larger sizes.
+// tallyOf counts the results of trials. Where a free size is 1, several readings are the same: being right
+// there counts only if no trial has larger sizes.
 func tallyOf(b *kernelfile.Binding, records []record.Record, fixed map[string]int64) kernelfile.Tally {
 	var all, telling kernelfile.Tally
 	for _, r := range records {
@@ -457,7 +458,7 @@ func tallyOf(b *kernelfile.Binding, records []record.Record, fixed map[string]in
 	return all
 }
 
-// inOneLine are the words of an exception as a part of a sentence.
+// inOneLine returns the message of an exception as a part of a sentence.
 func inOneLine(message string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
 	const most = 160
@@ -467,12 +468,12 @@ func inOneLine(message string) string {
 	return strings.TrimSuffix(line, ".")
 }
 
-// raisedOutside says whether a function of Python raised something before it launched a kernel or beside it,
-// which another call might not have raised.
+// raisedOutside reports whether a Python function raised an exception before it launched a kernel or outside
+// one, which another call might not have raised.
 func raisedOutside(b *kernelfile.Binding, r record.Record) bool {
 	return r.Status == op.StatusCrash && advice.OfReading(r.Message) &&
 		(r.Where == nil || !b.Launches(r.Where.Kernel))
 }
 
-// hostReaches is what the emulator says of a host that reads or writes what is the device's.
+// hostReaches is the emulator's message about a host that reads or writes device memory.
 const hostReaches = "on a GPU the host cannot reach it"

@@ -7,7 +7,8 @@ import (
 	"triad/internal/run"
 )
 
-// Building a reading does not take from the time for others, up to what is given for it.
+// TestBuildingDoesNotCountAsReading: building a reading takes no time from the others, up to the time for
+// building.
 func TestBuildingDoesNotCountAsReading(t *testing.T) {
 	r := readingTime{until: time.Now().Add(-time.Second), builds: mostBuilding}
 	if !r.over() {

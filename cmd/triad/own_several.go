@@ -16,10 +16,10 @@ import (
 	"triad/internal/userfile"
 )
 
-// expand puts files in the place of the folders, patterns and lists of --add, and notes that there were any.
-// A list, "-", is read from standard input, a file a line. A pattern stands for the .cu and .py files that it
-// matches, a folder for those below it, in the order of their paths; a file that is there already is not
-// added again.
+// expand replaces the folders, patterns and lists of --add by files, and notes that there were any. A list,
+// "-", is read from standard input, a file a line. A pattern stands for the .cu and .py files that it
+// matches, a folder for those below it, sorted by path; a file that is in the list already is not added
+// again.
 func (f *ownFlags) expand(a *app) error {
 	f.root = a.partRoot
 	var all []string
@@ -63,8 +63,8 @@ func listedFiles(in io.Reader) ([]string, error) {
 	return files, nil
 }
 
-// matchedFiles are the files that a folder or a pattern stands for; several is false where text is neither. A
-// link is one of them where it leads to a file below the pattern's own folder.
+// matchedFiles returns the files that a folder or a pattern stands for; several is false if text is neither.
+// A link counts if it leads to a file below the pattern's own folder.
 func matchedFiles(text string) (files []string, several bool, err error) {
 	pattern, suffix := text, ""
 	if r, err := kernelfile.ParseRequest(text); err == nil {
@@ -103,7 +103,7 @@ func matchedFiles(text string) (files []string, several bool, err error) {
 	return files, true, nil
 }
 
-// filesBelow are the files of a folder and of the folders in it, but for hidden ones. Links are not followed.
+// filesBelow returns the files of a folder and its subfolders, except hidden ones. Links are not followed.
 func filesBelow(folder string) ([]string, error) {
 	var files []string
 	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
@@ -120,13 +120,13 @@ func filesBelow(folder string) ([]string, error) {
 	return files, err
 }
 
-// isKernelFile says whether a path ends as a file that can be judged; a .cuh is a header of one.
+// isKernelFile reports whether a path ends as a file that can be judged does; a .cuh is only a header.
 func isKernelFile(path string) bool {
 	return !strings.HasPrefix(filepath.Base(path), ".") &&
 		slices.Contains([]string{".cu", ".py"}, filepath.Ext(path))
 }
 
-// withoutThose are files but for those that are among there, as one path or another.
+// withoutThose returns the files without those that are in there, by whatever path.
 func withoutThose(files, there []string) []string {
 	seen := map[string]bool{}
 	for _, path := range there {
@@ -135,7 +135,7 @@ func withoutThose(files, there []string) []string {
 	return slices.DeleteFunc(files, func(path string) bool { return seen[absolute(path)] })
 }
 
-// absolute is a path from the root, or as it is where that cannot be told.
+// absolute returns an absolute path, or the path itself if that fails.
 func absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs

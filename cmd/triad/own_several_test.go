@@ -12,7 +12,7 @@ import (
 	"triad/internal/session"
 )
 
-// writeFiles writes files of one text into a folder.
+// writeFiles writes files with the same text into a folder.
 func writeFiles(t *testing.T, folder, text string, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -24,7 +24,7 @@ func writeFiles(t *testing.T, folder, text string, names ...string) {
 	}
 }
 
-// Folders, patterns and a list stand for files: each once, in the order of their paths.
+// TestAddStandsForSeveralFiles: folders, patterns and a list stand for files: each once, sorted by path.
 func TestAddStandsForSeveralFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFiles(t, ".", "", "c/b.cu", "c/a.py", "c/deep/er/d.cu", "c/head.cuh", "c/notes.txt", "c/.git/x.cu",

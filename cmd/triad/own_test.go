@@ -17,7 +17,8 @@ import (
 	"triad/internal/need"
 )
 
-// ownCases are the files of testdata/own, as users write them: how each is asked for and what must come out.
+// ownCases lists the files of testdata/own, as users write them: the command for each and the expected
+// result.
 type ownCases struct {
 	Cases []ownCase
 }
@@ -55,7 +56,7 @@ func readOwnCases(t *testing.T) []ownCase {
 	return all.Cases
 }
 
-// runTriad runs triad with a database of its own and gives what it printed and its exit code.
+// runTriad runs triad with its own database and returns its output and exit code.
 func runTriad(t *testing.T, args ...string) (string, int) {
 	t.Helper()
 	self, err := exec.LookPath("triad")
@@ -79,7 +80,7 @@ func runTriad(t *testing.T, args ...string) (string, int) {
 var (
 	smallestCase = regexp.MustCompile(`The smallest case found[^\n]*\n\n  ([A-Z_]+) (?:.*\n)+?        ` +
 		`triad (compare .*--add .*)\n`)
-	// with --verbose behind a dtype
+	// with --verbose after a dtype
 	statusOfAFile = regexp.MustCompile(`(?m)^  mine/\S+ +(?:[a-z]\S+ +)?([A-Z_]+)`)
 )
 
@@ -92,7 +93,7 @@ func repeats(t *testing.T, text string) {
 		return
 	}
 	if strings.Contains(found[2], ".py") {
-		return // a start of Python is dear, and names nothing else
+		return // starting Python is expensive, and names nothing else
 	}
 	again, code := runTriad(t, strings.Fields(found[2])...)
 	if line := statusOfAFile.FindStringSubmatch(again); code != 1 || line == nil || line[1] != found[1] {
@@ -100,7 +101,7 @@ func repeats(t *testing.T, text string) {
 	}
 }
 
-// exitOf is the exit code of a file that ends with a status.
+// exitOf returns the exit code of a file that ends with a status.
 func exitOf(status string) int {
 	switch status {
 	case "PASS", "PASS|UNSUPPORTED", "PASS|DIFFERENT_CONTRACT", "PASS|NOT_UNDERSTOOD", "PASS|KNOWN":
@@ -114,8 +115,8 @@ func exitOf(status string) int {
 var isMeantSo = regexp.MustCompile(`line (\d+): (?s:.*)` +
 	`If it is meant so, write this line above it: (.*?\)); if not`)
 
-// staysNeutral writes the line that is printed of a function that raises in each call: nobody is accused who
-// follows it.
+// staysNeutral writes the line that is printed for a function that raises in each call: a user who follows it
+// gets no bad verdict.
 func (c ownCase) staysNeutral(t *testing.T, text string) {
 	file := filepath.Join("testdata", "own", c.File)
 	if said := isMeantSo.FindStringSubmatch(text); said != nil {
@@ -143,7 +144,7 @@ func (c ownCase) staysNeutral(t *testing.T, text string) {
 	}
 }
 
-// judged runs a case and compares what is printed with what must come out.
+// judged runs a case and compares the output with the expected one.
 func (c ownCase) judged(t *testing.T) {
 	if strings.HasSuffix(c.File, ".py") {
 		testPython(t)
@@ -157,7 +158,7 @@ func (c ownCase) judged(t *testing.T) {
 	if len(line) == 0 {
 		t.Fatalf("no line in the table:\n%s", text)
 	}
-	want := exitOf(c.Status) // of "FAIL|NOT_UNDERSTOOD" one line at least is FAIL
+	want := exitOf(c.Status) // of "FAIL|NOT_UNDERSTOOD" at least one line is FAIL
 	if code != want {
 		t.Errorf("exit %d, want %d", code, want)
 	}
@@ -186,7 +187,7 @@ func (c ownCase) inputs() []string {
 		[]string{"cmd/triad/testdata/own/" + c.File})
 }
 
-// forms are the ways in which files hold a function, each by what stands in its text. The first that fits
+// forms lists the forms in which files hold a function, each by a pattern of its text. The first match
 // counts.
 var forms = []struct {
 	ending, name string
@@ -207,7 +208,7 @@ var forms = []struct {
 	{".py", "a torch function", regexp.MustCompile(`import torch`)},
 }
 
-// covers says what of the reading of files the case covers: the form of the file, and how it ends.
+// covers returns what of the reading of files the case covers: the form of the file, and its result.
 func (c ownCase) covers(t *testing.T) string {
 	t.Helper()
 	ends := map[int]string{0: "right", 1: "wrong", 3: "open"}[exitOf(c.Status)]
@@ -226,8 +227,8 @@ func (c ownCase) covers(t *testing.T) string {
 	return "another form in " + filepath.Ext(c.File)
 }
 
-// Files as users write them are judged without a word more than their signature in most cases; no wrong one
-// passes, no right one is accused.
+// TestOwnFiles: files as users write them are judged, in most cases with nothing but their signature; no
+// wrong one passes, no right one fails.
 func TestOwnFiles(t *testing.T) {
 	need.Tool(t, "g++")
 	plain, cases := 0, readOwnCases(t)

@@ -23,10 +23,11 @@ const rightRow = `__global__ void softmax(const float* x, float* y, int rows, in
 }
 `
 
-// words are the flags of one case: a call, since gofumpt writes every literal of a row on a line of its own.
+// words returns the flags of one case: it is a call, since gofumpt writes every literal of a row on its own
+// line.
 func words(flags ...string) []string { return flags }
 
-// unjudged are files and flags that give no verdict, or one that says why the file is wrong, with the exit
+// unjudged lists files and flags that give no verdict, or one that says why the file is wrong, with the exit
 // code.
 var unjudged = []struct {
 	name, file, text string
@@ -187,7 +188,8 @@ var unjudged = []struct {
 	},
 }
 
-// What cannot be judged is said in one sentence with what to do, and the exit code says whose turn it is.
+// TestOwnFilesThatCannotBeJudged: what cannot be judged is reported in one sentence with what to do, and the
+// exit code says who must act.
 func TestOwnFilesThatCannotBeJudged(t *testing.T) {
 	need.Tool(t, "g++")
 	for _, c := range unjudged {
@@ -209,7 +211,8 @@ func TestOwnFilesThatCannotBeJudged(t *testing.T) {
 	}
 }
 
-// A file in the place of an operator is answered with the command that judges it.
+// TestFileInPlaceOfAnOperator: a file in the place of an operator is answered with the command that judges
+// it.
 func TestFileInPlaceOfAnOperator(t *testing.T) {
 	folder := t.TempDir()
 	for name, text := range map[string]string{
@@ -255,8 +258,8 @@ func TestFileInPlaceOfAnOperator(t *testing.T) {
 	})
 }
 
-// Files that cannot be understood do not keep the others from being judged: all are told in one run, and the
-// exit code is that of usage.
+// TestBadFilesDoNotStopTheOthers: files that are not understood do not keep the others from being judged: all
+// are reported in one run, and the exit code is that of usage.
 func TestBadFilesDoNotStopTheOthers(t *testing.T) {
 	need.Tool(t, "g++")
 	folder := t.TempDir()
@@ -286,7 +289,7 @@ func TestBadFilesDoNotStopTheOthers(t *testing.T) {
 			t.Errorf("exit %d, want 2 and %q in\n%s", code, want, text)
 		}
 	}
-	// A word of --map speaks of the file that has such a parameter.
+	// A word of --map applies to the file that has such a parameter.
 	odd := "__global__ void k(const float* x, float* y, int p, int q) {" + strings.NewReplacer("rows", "p",
 		"cols", "q").Replace(rightRow[strings.Index(rightRow, "\n"):])
 	if err := os.WriteFile(filepath.Join(folder, "odd.cu"), []byte(odd), 0o644); err != nil {
@@ -298,7 +301,7 @@ func TestBadFilesDoNotStopTheOthers(t *testing.T) {
 	if code != 0 || !regexp.MustCompile(`mine/good\.cu +PASS(.*\n)+.*mine/odd\.cu +PASS`).MatchString(text) {
 		t.Errorf("exit %d\n%s", code, text)
 	}
-	// What is wrong goes before what was not understood, and so does what does not compile.
+	// What is wrong comes before what was not understood, and so does what does not compile.
 	for name, broken := range map[string]string{"FAIL": strings.Replace(rightRow, "rows) return",
 		"rows - 1) return", 1), "BUILD_FAIL": rightRow + "garbage;\n"} {
 		if err := os.WriteFile(filepath.Join(folder, "wrong.cu"), []byte(broken), 0o644); err != nil {
@@ -312,7 +315,7 @@ func TestBadFilesDoNotStopTheOthers(t *testing.T) {
 	}
 }
 
-// Every version of a file stays in the list, told from the others by its contents.
+// TestVersionsOfAFileAreListed: every version of a file stays in the list, distinguished by its contents.
 func TestVersionsOfAFileAreListed(t *testing.T) {
 	need.Tool(t, "g++")
 	folder := t.TempDir()
@@ -338,7 +341,8 @@ func TestVersionsOfAFileAreListed(t *testing.T) {
 	}
 }
 
-// A file that is too large, or defines too much to be looked through, is refused with a sentence, at once.
+// TestFilesThatAreTooLarge: a file that is too large, or defines too much, is rejected at once with a
+// sentence.
 func TestFilesThatAreTooLarge(t *testing.T) {
 	folder := t.TempDir()
 	var many strings.Builder

@@ -2,8 +2,8 @@ package main
 
 import "triad/internal/op"
 
-// wholeTiles are sizes, near those of the smallest case that tells readings apart, that are multiples of the
-// usual tiles and blocks. Sizes that are equal there are so here, and others are not.
+// wholeTiles returns sizes, near those of the smallest case that tells readings apart, that are multiples of
+// the usual tiles and blocks. Sizes are equal here exactly where they are equal there.
 func wholeTiles(spec *op.Spec, o op.Options) map[string]int64 {
 	dims := smallestTelling(spec, o)
 	var free []string

@@ -7,8 +7,8 @@ import (
 	"triad/internal/op"
 )
 
-// The sizes of whole tiles are some of every operator: multiples of a tile, and different where those are
-// that tell readings apart.
+// TestWholeTiles: every operator has sizes of whole tiles: multiples of a tile, and different where those
+// that tell readings apart are.
 func TestWholeTiles(t *testing.T) {
 	for _, name := range catalog.Names() {
 		operator, err := catalog.Get(name)

@@ -23,8 +23,8 @@ import (
 	"triad/results"
 )
 
-// partCommand is how an engine starts triad on another machine: it runs one shard of the plan in a shared
-// folder and leaves the part and how it ended there. It succeeds where that could be left.
+// partCommand is the command with which an engine starts triad on another machine. It runs one shard of the
+// plan in a shared folder and leaves its part and outcome there. It succeeds if it could leave them.
 func (a *app) partCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "part FOLDER SHARD",
@@ -53,8 +53,8 @@ func (a *app) partCommand() *cobra.Command {
 	}
 }
 
-// endWith ends this process with the case that it is at when the one that started it is gone, as a worker of
-// Ray on a node that died: nobody takes what the part finds, and the core that it occupies is another's.
+// endWith ends this process after its current case when the process that started it is gone, such as a worker
+// of Ray on a dead node: nobody takes the results of the part, and its core belongs to somebody else.
 func endWith(parent int) {
 	for os.Getppid() == parent {
 		time.Sleep(time.Second)
@@ -62,9 +62,9 @@ func endWith(parent int) {
 	_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
 }
 
-// part runs one shard. Its database grows on a disk of this machine and is brought to the shared folder when
-// it has ended: SQLite's locks need no network file system then, and nobody reads half of it. What an earlier
-// task of the shard left is gone on with.
+// part runs one shard. Its database grows on a disk of this machine and is moved to the shared folder at the
+// end: SQLite's locks then need no network file system, and nobody reads half a database. It continues what
+// an earlier task of the shard left.
 func (a *app) part(ctx context.Context, folder fleet.Folder, plan fleet.Plan, shard int) (o fleet.Outcome) {
 	if o.Reason = a.otherVersion(plan); o.Reason != "" {
 		o.Exit = int(session.ExitUsage)
@@ -103,7 +103,7 @@ func (a *app) part(ctx context.Context, folder fleet.Folder, plan fleet.Plan, sh
 	return o
 }
 
-// otherVersion says how this triad differs from the one that cut the run; "" where it does not.
+// otherVersion says how this triad differs from the one that cut the run; "" if it does not.
 func (a *app) otherVersion(plan fleet.Plan) string {
 	const install = ": install the same on both"
 	if plan.Version != triad.Version {
@@ -117,8 +117,8 @@ func (a *app) otherVersion(plan fleet.Plan) string {
 	return ""
 }
 
-// partFiles are the flags that name the files of a plan. Of many the list goes through standard input: each
-// task has to know all, so that a file has the same name in every part.
+// partFiles returns the flags that name the files of a plan. If there are many, the list goes through
+// standard input: each task must know all, so that a file has the same name in every part.
 func (a *app) partFiles(plan fleet.Plan) (args []string) {
 	a.partRoot = plan.Root
 	if plan.Many {
@@ -160,7 +160,8 @@ func (a *app) shard(ctx context.Context, args []string, of string) (o fleet.Outc
 	return o
 }
 
-// partIn says whether the newest session of a database has all of its plan, and whether there is one.
+// partIn reports whether the newest session of a database has recorded its whole plan, and whether there is
+// one.
 func partIn(ctx context.Context, path string) (complete, found bool) {
 	if _, err := os.Stat(path); err != nil {
 		return false, false

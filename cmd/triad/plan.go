@@ -14,21 +14,21 @@ import (
 	"triad/internal/session"
 )
 
-// addPlan gives a verb that runs something the flag --plan.
+// addPlan adds the flag --plan to a verb that runs something.
 func (o *compareOptions) addPlan(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.planOnly, "plan", false,
 		"print what would be run, and run nothing; with --json one object a line for each case "+
 			"(docs/json.md)")
 }
 
-// addShard gives a verb that runs something the flag --shard.
+// addShard adds the flag --shard to a verb that runs something.
 func (o *compareOptions) addShard(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.shard, "shard", "",
 		"run part I of N alone, e.g. 1/4: the parts take about equally long, and triad results merge makes "+
 			"one database of theirs")
 }
 
-// parseShard reads "I/N"; "" is the whole plan.
+// parseShard parses "I/N"; "" is the whole plan.
 func parseShard(text string) (s run.Shard, err error) {
 	if text == "" {
 		return s, nil
@@ -46,10 +46,10 @@ func parseShard(text string) (s run.Shard, err error) {
 	return run.Shard{Index: i, Of: n}, nil
 }
 
-// mostShards is more than machines that one plan is cut for.
+// mostShards is more than the machines that a plan is ever cut for.
 const mostShards = 100_000
 
-// shardWords name the part of a plan among what decides what is run.
+// shardWords names the part of a plan among the words that decide what is run.
 func (o *compareOptions) shardWords() []string {
 	if o.shard == "" {
 		return nil
@@ -57,7 +57,7 @@ func (o *compareOptions) shardWords() []string {
 	return []string{"shard", o.shard}
 }
 
-// checkPlan refuses, beside --plan, the flags that speak of a run.
+// checkPlan refuses flags of a run together with --plan.
 func (o *compareOptions) checkPlan() error {
 	if o.planOnly && (o.resume || o.explain || o.verbose || o.strict || o.dump != "" || o.db != "" ||
 		o.against != "" || len(o.sanitizers) > 0 || o.junit != "" || o.github || o.write) {
@@ -67,8 +67,8 @@ func (o *compareOptions) checkPlan() error {
 	return nil
 }
 
-// printPlan makes the plan of a request and prints it. The implementations are loaded, for only a library or
-// an operator file can tell what it holds: what is not built yet is built.
+// printPlan makes the plan of a request and prints it. The implementations are loaded, and built if
+// necessary: only a library or an operator file knows what it holds.
 func (a *app) printPlan(ctx context.Context, request run.Request, o sessionOptions,
 	plan func(*run.Runner, context.Context, run.Request) (*run.Plan, error),
 ) error {
@@ -107,7 +107,7 @@ func (a *app) printPlan(ctx context.Context, request run.Request, o sessionOptio
 	return err
 }
 
-// plannedCase turns a case of a plan into what is printed.
+// plannedCase converts a case of a plan to its printed form.
 func plannedCase(c run.PlannedCase, seed uint64) report.PlannedCase {
 	line := report.PlannedCase{
 		Case: c.Case, Key: c.Key(), Seed: seed, Judged: c.Judged, Timed: c.Timed, Moderate: c.Moderate,

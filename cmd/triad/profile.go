@@ -18,17 +18,17 @@ import (
 	"triad/internal/worker"
 )
 
-// mostReasons is how many reasons a line of the table names.
+// mostReasons limits the reasons that a line of the table names.
 const mostReasons = 3
 
-// notProfiled are the flags of bench that speak of timing, which a profile has none of.
+// notProfiled lists the flags of bench for timing, which a profile does not do.
 var notProfiled = []string{
 	"regime", "burst", "sustained", "rounds", "budget", "resume", "plan", "shard", "on", "gpus", "shards",
 	"slurm", "parts",
 }
 
 // profile judges the implementations on the bench points under ncu, prints what their kernels wait for and
-// keeps what ncu wrote.
+// keeps ncu's output.
 func (a *app) profile(ctx context.Context, request run.Request, o *benchOptions) (err error) {
 	for _, flag := range notProfiled {
 		if o.given(flag) {
@@ -63,15 +63,15 @@ func (a *app) profile(ctx context.Context, request run.Request, o *benchOptions)
 	if judged != nil && code != session.ExitBad && code != session.ExitNothing {
 		return judged
 	}
-	// what is wrong or was stopped has been counted, too
+	// what is wrong or was stopped has counts, too
 	err = a.printProfiles(o)
 	if judged != nil && errors.Is(err, errNoKernel) {
-		return judged // nothing began
+		return judged // no kernel began
 	}
 	return errors.Join(judged, err)
 }
 
-// readyForProfiles makes the folder; it may hold no profiles, which would be taken for new ones.
+// readyForProfiles makes the folder; it must hold no profiles, which would be taken for new ones.
 func readyForProfiles(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return usage("--profile: the folder cannot be made: %v", err)
@@ -82,8 +82,8 @@ func readyForProfiles(folder string) error {
 	return nil
 }
 
-// runProfiled runs the request with its workers under ncu. The error is what broke it off, or that something
-// is wrong.
+// runProfiled runs the request with its workers under ncu. The error is the reason of an abort, or says that
+// something is wrong.
 func (a *app) runProfiled(ctx context.Context, request run.Request, o *benchOptions, tool gpuworker.Profiler,
 	g *gpu, options worker.Options,
 ) (err error) {
@@ -116,7 +116,7 @@ func (a *app) runProfiled(ctx context.Context, request run.Request, o *benchOpti
 
 var errNoKernel = errors.New("ncu saw no kernel")
 
-// printProfiles prints what ncu wrote, as a table or as JSON lines.
+// printProfiles prints ncu's output, as a table or as JSON lines.
 func (a *app) printProfiles(o *benchOptions) error {
 	profiles, err := gpuworker.ReadProfiles(o.profiles)
 	if errors.Is(err, gpuworker.ErrNoCounters) {
@@ -148,7 +148,8 @@ func (a *app) printProfiles(o *benchOptions) error {
 	return report.Profiled(a.out, a.style(), lines, o.profiles)
 }
 
-// reasons names the most frequent ones, each with how many warps wait for it whenever one issues.
+// reasons names the most frequent stall reasons, each with the number of warps that wait for it whenever one
+// issues.
 func reasons(stalls []gpuworker.Stall) string {
 	var words []string
 	for _, s := range stalls[:min(len(stalls), mostReasons)] {

@@ -11,8 +11,8 @@ import (
 	"triad/internal/session"
 )
 
-// profilerApp is triad with a GPU that the emulator plays, and with an ncu that runs the worker and writes
-// the text that stands in the file report as what it counted.
+// profilerApp returns triad with a GPU that the emulator plays, and with an ncu that runs the worker and
+// writes the contents of the file report as its counts.
 func profilerApp(t *testing.T) (a *app, said func() string, report string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -47,8 +47,8 @@ func profiled(t *testing.T, a *app) (folder string, code session.ExitCode) {
 		"--profile", folder))
 }
 
-// bench --profile judges, and says of each kernel what its warps wait for. Where ncu may not read the
-// counters or sees no kernel, a sentence says so, and nothing is called wrong.
+// TestProfile: bench --profile judges, and prints what the warps of each kernel wait for. If ncu may not read
+// the counters or sees no kernel, a sentence says so, and nothing is called wrong.
 func TestProfile(t *testing.T) {
 	a, said, report := profilerApp(t)
 	write := func(text string) {
@@ -73,7 +73,7 @@ func TestProfile(t *testing.T) {
 	if code != session.ExitGood {
 		t.Errorf("exit %d", code)
 	}
-	// a counter that the GPU has is a number, and one that it has not is none
+	// a counter of the GPU is a number, and a missing one is not
 	if row := regexp.MustCompile(`(?m)^.*f<float, 4>.*$`).FindString(text); !strings.Contains(row, "n/a") ||
 		strings.Contains(row, " 0 %") {
 		t.Errorf("a counter that the GPU does not have: %s", row)
@@ -97,7 +97,7 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// Without ncu a sentence says where it comes from.
+// TestProfileWithoutNCU: without ncu a sentence says how to get it.
 func TestProfileWithoutNCU(t *testing.T) {
 	a, said := gpuApp(t, fmt.Sprintf(`[ "$1" = --facts ] && { %s; exit; }`, facts(9, 13000)),
 		map[string]string{"PATH": t.TempDir(), "CUDA_HOME": t.TempDir()})

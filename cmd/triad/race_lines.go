@@ -13,29 +13,30 @@ import (
 	"triad/internal/run"
 )
 
-// raceLines finds the two lines of a race that a comparison in the emulator saw as other bits: the call is
-// made once more in a build that reports every access.
+// raceLines finds the two lines of a race that a comparison in the emulator saw as different bits: it repeats
+// the call in a build that reports every access.
 type raceLines struct {
 	calls  *watchedCalls
-	folder string // names of files are relative to it
+	folder string // the folder that names of files are relative to
 
 	mutex sync.Mutex
 	known map[string]*run.Race // by implementation and pass; nil: none was found
 }
 
-// newRaceLines makes it for the comparisons of a session.
+// newRaceLines returns raceLines for the comparisons of a session.
 func newRaceLines(calls *watchedCalls) *raceLines {
 	return &raceLines{calls: calls, folder: workingFolder(), known: map[string]*run.Race{}}
 }
 
-// watchedCalls makes calls for a comparison, which takes less time for them than a check.
+// watchedCalls returns calls for a comparison, with less time for them than a check has.
 func (a *app) watchedCalls() *watchedCalls {
 	o := &checkOptions{}
 	o.run, o.stall, o.all = 20*time.Second, 10*time.Second, 20*time.Second
 	return &watchedCalls{builder: a.programBuilder, options: o}
 }
 
-// workingFolder is that of this process; "" where it is not known, and files keep their whole names.
+// workingFolder returns the working directory of this process; "" if it is not known, and files keep their
+// full names.
 func workingFolder() string {
 	folder, err := os.Getwd()
 	if err != nil {
@@ -44,8 +45,8 @@ func workingFolder() string {
 	return folder
 }
 
-// cudaFileOf is the kernel file, as cuda.Builder names it, that holds the implementation of a job; "" where
-// it is no CUDA.
+// cudaFileOf returns the kernel file, as cuda.Builder names it, with the implementation of a job; "" if it is
+// not CUDA.
 func cudaFileOf(b backend.Backend, job backend.Job) string {
 	if own, is := backend.As[interface{ CUDAFile(string) string }](b); is {
 		return own.CUDAFile(job.Implementation.Name)
@@ -53,7 +54,7 @@ func cudaFileOf(b backend.Backend, job backend.Job) string {
 	return job.Implementation.Op
 }
 
-// calledIn is a job as the library of its file is given it; false where the file declines it.
+// calledIn returns a job as the library of its file gets it; false if the file declines it.
 func calledIn(b backend.Backend, job backend.Job) (backend.Job, bool) {
 	own, is := backend.As[interface {
 		Called(job backend.Job) (called backend.Job, declined string)
@@ -65,8 +66,9 @@ func calledIn(b backend.Backend, job backend.Job) (backend.Job, bool) {
 	return called, declined == ""
 }
 
-// find gives the race of an implementation, which is looked for on the first of its calls that had one; nil:
-// none is found, such as where sums by atomic operations differ. It costs a build, and is no reason to fail.
+// find returns the race of an implementation, which it searches on the first call that had one; nil if it
+// finds none, as where sums by atomic operations differ. The search costs a build, and its failure is no
+// error.
 func (l *raceLines) find(ctx context.Context, b backend.Backend, job backend.Job) *run.Race {
 	file := cudaFileOf(b, job)
 	job, takes := calledIn(b, job)

@@ -12,7 +12,7 @@ import (
 	"triad/pybridge"
 )
 
-// rayPython is a Python that has ray: one that is there, or an environment that pip makes.
+// rayPython returns a Python with ray: an existing one, or an environment that pip makes.
 func rayPython(t *testing.T) string {
 	t.Helper()
 	if path, err := pybridge.PythonWithRay(t.Context(), os.Getenv); err == nil {
@@ -31,8 +31,8 @@ func rayPython(t *testing.T) string {
 	return python
 }
 
-// A Ray cluster of three nodes runs the shards, and the union answers as one run does: undisturbed, and while
-// nodes are killed one after the other.
+// TestRay: a Ray cluster of three nodes runs the shards, and the union has the results of a single run:
+// undisturbed, and while nodes are killed one after the other.
 func TestRay(t *testing.T) {
 	need.Long(t, "a Ray cluster of three nodes, several minutes")
 	python := rayPython(t)
@@ -67,9 +67,8 @@ func TestRay(t *testing.T) {
 	}
 }
 
-// A Ray cluster of four nodes judges a folder of files while nodes are killed: each is judged once and ends
-// as
-// it should. What its files include travels with them.
+// TestRayFiles: a Ray cluster of four nodes judges a folder of files while nodes are killed: each file is
+// judged once and ends as it should. The files that it includes travel with it.
 func TestRayFiles(t *testing.T) {
 	need.Long(t, "a Ray cluster of four nodes, a minute")
 	python := rayPython(t)
@@ -114,7 +113,8 @@ func TestRayFiles(t *testing.T) {
 		strings.TrimSpace(said.String()))
 }
 
-// A machine without ray says how to install it, and an unknown engine which there are.
+// TestOnIsRefused: a machine without ray says how to install it, and an unknown engine is answered with those
+// that exist.
 func TestOnIsRefused(t *testing.T) {
 	t.Setenv("TRIAD_PYTHON", "")
 	t.Setenv("VIRTUAL_ENV", "")

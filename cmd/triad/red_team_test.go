@@ -15,8 +15,8 @@ import (
 	"triad/internal/session"
 )
 
-// redTeam are the exploits of testdata/red_team, file by file: rows that do not compute but want to pass.
-// What they do stands above each.
+// redTeam lists the exploits of testdata/red_team, file by file: rows that do not compute but want to pass. A
+// comment above each says what it does.
 var redTeam = map[string]map[string]rejection{
 	"softmax.py": {
 		"torch/freed_memory":      {op.StatusFail, "G[12]", "", ""},
@@ -53,7 +53,7 @@ var redTeam = map[string]map[string]rejection{
 		"torch/patches_allclose": {op.StatusFail, "G0", "changed torch.allclose, torch.equal", ""},
 		"torch/sets_defaults":    {op.StatusFail, "G0", "torch's default dtype", ""},
 		"torch/flushes":          {op.StatusFail, "G0", "flushing of small numbers", ""},
-		// which tensor it finds may change between two launches
+		// the tensor that it finds may change between two launches
 		"torch/somebody_elses_tensor": {op.StatusUnknown, "G[012]", "", ""},
 		"torch/shared_memory":         {op.StatusFail, "G0", "was never written", ""},
 		"torch/spoils_files":          {op.StatusFail, "G2", "", ""},
@@ -76,7 +76,7 @@ var redTeam = map[string]map[string]rejection{
 		},
 		"cuda/once":    {op.StatusFail, "G0", "was never written", ""},
 		"cuda/replays": {op.StatusFail, "G[12]", "", ""},
-		// whether a launch or the further call of a relation is the sixth is open
+		// the sixth call may be a launch or the further call of a relation
 		"cuda/sixth_call":      {op.StatusUnknown, "G[0-6]", "", ""},
 		"cuda/freed_memory":    {op.StatusFail, "G0", "depends on what memory held before the launch", ""},
 		"cuda/still_computing": {op.StatusFail, "G0", "was never written", ""},
@@ -94,7 +94,7 @@ var redTeam = map[string]map[string]rejection{
 			"returned TRIAD_UNSUPPORTED for a call that it had accepted", "",
 		},
 		"cuda/looks_first": {op.StatusCrash, "", "during run, before it answered", ""},
-		// a copy from where nothing lies ends as the runtime likes, but not neutral
+		// an invalid copy ends as the runtime decides, but not neutral
 		"cuda/asks_the_device": {op.StatusUnknown, "", "", ""},
 		"cuda/changes_its_mind": {op.StatusFail, "", "took this call once, and declines it when it is " +
 			"launched again|declines these values, and takes others", ""},
@@ -144,8 +144,8 @@ var redTeam = map[string]map[string]rejection{
 	},
 }
 
-// What does not compute does not pass, in Python: neither by what it gives, nor by what it does to the
-// process that it runs in or to those who come after it there.
+// TestRedTeamInPython: what does not compute does not pass, in Python: neither by its output, nor by what it
+// does to its process or to later calls there.
 func TestRedTeamInPython(t *testing.T) {
 	testPython(t)
 	asked := map[string][]string{
@@ -171,7 +171,8 @@ func TestRedTeamInPython(t *testing.T) {
 	}
 }
 
-// The same in CUDA, in the emulator: what ends its process is run on one case, what remembers another on two.
+// TestRedTeamInCUDA: the same in CUDA, in the emulator: exploits that end their process run on one case,
+// those that remember another case on two.
 func TestRedTeamInCUDA(t *testing.T) {
 	need.Tool(t, "g++")
 	remembers, ends := map[string]rejection{}, map[string]rejection{}
@@ -203,8 +204,7 @@ func TestRedTeamInCUDA(t *testing.T) {
 	}
 }
 
-// judgeRedTeam runs a file of testdata/red_team in place of an operator's at a path and compares what comes
-// out.
+// judgeRedTeam runs a file of testdata/red_team in place of an operator's file and checks the results.
 func judgeRedTeam(t *testing.T, want map[string]rejection, operator, at, file string, args ...string) {
 	args = append([]string{
 		operator, "--pass", "forward", "--dtype", "fp32", "--layout", "contiguous",
@@ -237,7 +237,8 @@ func without(records []result, variant string) []result {
 	return kept
 }
 
-// A user's function may raise on strided tensors, on which it is then not judged, and not on data.
+// TestOwnFunctionChoosesNoData: a user's function may raise on strided tensors, on which it is then not
+// judged, but not on data.
 func TestOwnFunctionChoosesNoData(t *testing.T) {
 	args := []string{
 		"compare", "softmax", "--add", "testdata/red_team/own_declines.py", "--impl", "mine", "--pass",

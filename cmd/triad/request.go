@@ -22,10 +22,10 @@ import (
 
 const defaultSeed = op.DefaultSeed
 
-// caseFlags choose what is run: the flags of every verb that runs something.
+// caseFlags holds the flags of every verb that runs something that choose what is run.
 type caseFlags struct {
 	pass, device, seed, shard             string
-	gpu                                   int // a number among the visible GPUs, -1 where none is asked for
+	gpu                                   int // a number among the visible GPUs, -1 for none
 	dtypes, dims, attrs, impls, limits    []string
 	quick, full                           bool
 	layout, distribution, upstream, saved []string
@@ -57,7 +57,7 @@ func (f *caseFlags) add(cmd *cobra.Command, pass string) {
 		"backward: only driver-made (driver) or chained (own) saved tensors")
 }
 
-// request turns flags into what run understands.
+// request converts flags to a request.
 func (f *caseFlags) request(names []string) (run.Request, error) {
 	r := run.Request{Impls: f.impls}
 	var err error
@@ -208,8 +208,7 @@ func (f *caseFlags) workerOptions() (worker.Options, error) {
 	return worker.Options{Limits: limits}, nil
 }
 
-// canonical is the text by which an interrupted session is found again: everything that decides what is run,
-// and nothing else.
+// canonical returns the text by which an interrupted session is found: exactly what decides what is run.
 func canonical(verb string, r run.Request, f *caseFlags) string {
 	names := make([]string, len(r.Operators))
 	for i, o := range r.Operators {

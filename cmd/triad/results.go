@@ -47,7 +47,7 @@ func (a *app) resultsCommand() *cobra.Command {
 	return cmd
 }
 
-// listOptions are the flags of results list. Status, Pass and Since of the filter are still text.
+// listOptions holds the flags of results list. Status, Pass and Since of the filter are still text.
 type listOptions struct {
 	filter      results.Filter
 	statuses    []string
@@ -79,7 +79,7 @@ func (a *app) resultsList(db *string) *cobra.Command {
 	return cmd
 }
 
-// listResults prints the runs that the flags ask for.
+// listResults prints the runs that the flags select.
 func (a *app) listResults(cmd *cobra.Command, o *listOptions, db string) error {
 	f := o.filter
 	if f.Limit < 1 {
@@ -119,8 +119,8 @@ func (a *app) listResults(cmd *cobra.Command, o *listOptions, db string) error {
 	return nil
 }
 
-// knownNames refuses what neither the catalog has nor any record: an empty list would look as if nothing had
-// been run.
+// knownNames rejects names that are neither in the catalog nor in any record: an empty list would look as if
+// nothing had been run.
 func knownNames(ctx context.Context, store *results.Store, f results.Filter) error {
 	if len(f.Op)+len(f.DType)+len(f.Impl) == 0 {
 		return nil
@@ -136,7 +136,7 @@ func knownNames(ctx context.Context, store *results.Store, f results.Filter) err
 	families := slices.Concat([]string{"cuda", "triton", "torch", "mine"}, pybridge.PeerFamilies, found.Impls)
 	is := func(name, asked string) bool { return name == asked }
 	prefixed := func(name, asked string) bool {
-		// of a family any name will do: which there are, only its sources say
+		// any name of a family is accepted: only its sources know which there are
 		return strings.HasPrefix(name, asked) || !strings.Contains(name, "/") &&
 			strings.HasPrefix(asked, name+"/")
 	}
@@ -158,7 +158,7 @@ func knownNames(ctx context.Context, store *results.Store, f results.Filter) err
 	return nil
 }
 
-// passAndSince sets in a filter what --pass and --since say; "" of either asks nothing.
+// passAndSince sets --pass and --since in a filter; "" sets neither.
 func passAndSince(f *results.Filter, pass, since string) (err error) {
 	if pass != "" {
 		if err := f.Pass.UnmarshalText([]byte(pass)); err != nil {
@@ -169,7 +169,7 @@ func passAndSince(f *results.Filter, pass, since string) (err error) {
 	return err
 }
 
-// parseSince reads the value of --since; "" is the zero time.
+// parseSince parses the value of --since; "" is the zero time.
 func parseSince(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -177,7 +177,8 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 	return parseTime("--since ", text, now)
 }
 
-// parseTime reads "2h" or "7d" ago, "2026-01-31" or "2026-01-31T12:00:00"; what names it in the error.
+// parseTime parses "2h" or "7d" ago, "2026-01-31" or "2026-01-31T12:00:00"; what names the value in the
+// error.
 func parseTime(what, text string, now time.Time) (time.Time, error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n < 100_000 {
@@ -228,7 +229,8 @@ func (a *app) resultsShow(db *string) *cobra.Command {
 	return cmd
 }
 
-// readStore opens the database for reading; one that is not there yet is a sentence, not a new file.
+// readStore opens the database for reading; if there is none yet, the error is a sentence, and no file is
+// made.
 func (a *app) readStore(ctx context.Context, path string) (*results.Store, error) {
 	named := a.databaseNamed(path)
 	path, err := a.databasePath(path)

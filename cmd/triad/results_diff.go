@@ -20,7 +20,7 @@ import (
 	"triad/results"
 )
 
-// diffOptions are the flags of results diff.
+// diffOptions holds the flags of results diff.
 type diffOptions struct {
 	ops, impls             []string
 	across, strict, asJSON bool
@@ -87,7 +87,7 @@ func (a *app) diffResults(ctx context.Context, db, nameA, nameB string, o *diffO
 	return nil
 }
 
-// readAgainst reads what a comparison is to be compared with, before it records anything itself.
+// readAgainst reads the side that a comparison is to be compared with, before it records anything itself.
 func (a *app) readAgainst(
 	ctx context.Context,
 	request run.Request,
@@ -103,8 +103,8 @@ func (a *app) readAgainst(
 	return a.readSide(ctx, o.db, o.against, &diffOptions{ops: names})
 }
 
-// tellSince prints what changed from a side to a session that has just ended, of what the session ran. Where
-// something became wrong or slower it ends with that exit code.
+// tellSince prints what changed from a side to the session that has just ended, for what the session ran. If
+// something became wrong or slower, it ends with that exit code.
 func (a *app) tellSince(ctx context.Context, before resultdiff.Side, s *session.Session,
 	o *compareOptions, end *session.Ending,
 ) error {
@@ -135,7 +135,7 @@ func (a *app) tellSince(ctx context.Context, before resultdiff.Side, s *session.
 	return nil
 }
 
-// linesOfADiff is how many lines of each kind are printed where nothing else is asked for.
+// linesOfADiff is the default number of printed lines of each kind.
 const linesOfADiff = 20
 
 // tellChanges prints changes as a table or as JSON lines.
@@ -151,7 +151,7 @@ func (a *app) tellChanges(before, now resultdiff.Side, changes []resultdiff.Chan
 	return nil
 }
 
-// readSide reads one side of a diff; db is the database of sides that are no file themselves.
+// readSide reads one side of a diff; db is the database of sides that are not files themselves.
 func (a *app) readSide(ctx context.Context, db, name string, o *diffOptions) (resultdiff.Side, error) {
 	selection, file, err := parseSide(name, time.Now())
 	if err != nil {
@@ -179,7 +179,7 @@ var (
 	sessionID  = regexp.MustCompile(`^(?i)[0-9A-HJKMNP-TV-Z]{1,26}$`)
 )
 
-// parseSide reads what names a side of a diff: a selection of runs, or the file of a database.
+// parseSide parses the name of a side of a diff: a selection of runs, or the file of a database.
 func parseSide(name string, now time.Time) (s results.Selection, file string, err error) {
 	if text, ok := strings.CutPrefix(name, "commit:"); ok {
 		s.Commit = strings.ToLower(text)

@@ -43,7 +43,7 @@ func (a *app) resultsSessions(db *string) *cobra.Command {
 	return cmd
 }
 
-// historyOptions are the flags of results history.
+// historyOptions holds the flags of results history.
 type historyOptions struct {
 	filter      results.Filter
 	pass, since string

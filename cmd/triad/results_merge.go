@@ -52,7 +52,7 @@ whole or not at all.`,
 	}
 }
 
-// merge adds databases to the one at path into, one after the other, and says what each brought.
+// merge adds databases to the one at path into, one after the other, and prints what each added.
 func (a *app) merge(ctx context.Context, into string, from []string) error {
 	store, err := results.Open(ctx, into, results.Options{BusyTimeout: results.MergePatience})
 	if err != nil {
@@ -73,8 +73,8 @@ func (a *app) merge(ctx context.Context, into string, from []string) error {
 	return nil
 }
 
-// mergeFailure gives the exit code of a file that could not be merged: one that is no database of ours is a
-// mistake of who named it.
+// mergeFailure returns the error of a file that could not be merged with its exit code: a file that is no
+// database of ours is the user's mistake.
 func mergeFailure(err error) error {
 	if errors.Is(err, results.ErrForeign) || errors.Is(err, results.ErrNewer) ||
 		errors.Is(err, results.ErrCorrupt) || errors.Is(err, fs.ErrNotExist) {

@@ -43,7 +43,7 @@ in the last place), roofline, times (over sizes, with intervals), ratios (beside
 	return cmd
 }
 
-// writeFigures writes the drawings of a page and names their files.
+// writeFigures writes the drawings of a page and prints the names of their files.
 func (a *app) writeFigures(page report.Page, o *reportOptions) error {
 	var names []string
 	count := map[string]int{}

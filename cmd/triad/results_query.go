@@ -16,7 +16,7 @@ import (
 	"triad/results"
 )
 
-// queryOptions are the flags of results query.
+// queryOptions holds the flags of results query.
 type queryOptions struct {
 	schema, list, asJSON bool
 	saved, format        string
@@ -58,7 +58,7 @@ Queries that come with triad answer the questions that people ask: --list shows 
 	return cmd
 }
 
-// arguments asks for a statement where no flag names what is printed.
+// arguments requires a statement unless a flag chooses what is printed.
 func (o *queryOptions) arguments(cmd *cobra.Command, args []string) error {
 	switch {
 	case o.schema || o.list:
@@ -72,7 +72,7 @@ func (o *queryOptions) arguments(cmd *cobra.Command, args []string) error {
 		"--list queries that are there")(cmd, args)
 }
 
-// tellQueries prints what a statement can name, or the queries that come with triad.
+// tellQueries prints the names for a statement, or the queries that come with triad.
 func (a *app) tellQueries(cmd *cobra.Command, args []string, o *queryOptions) error {
 	given := cmd.Flags().NFlag()
 	if len(args) > 0 || given > 1 {
@@ -148,7 +148,7 @@ func (a *app) query(ctx context.Context, db string, args []string, o *queryOptio
 	return nil
 }
 
-// statement is what is run and the values of its parameters.
+// statement returns the query to run and the values of its parameters.
 func (o *queryOptions) statement(args []string) (string, map[string]any, error) {
 	params := map[string]any{}
 	text := ""
@@ -186,7 +186,7 @@ func (o *queryOptions) statement(args []string) (string, map[string]any, error) 
 
 var parameterWord = regexp.MustCompile(`^[A-Za-z_][A-Za-z_0-9]*$`)
 
-// parameterValue is a value as SQL compares it: a number where it reads as one.
+// parameterValue returns a value as SQL compares it: a number if it parses as one.
 func parameterValue(text string) any {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n

@@ -21,7 +21,7 @@ import (
 	"triad/results"
 )
 
-// reportOptions are the flags of results report and results plot.
+// reportOptions holds the flags of results report and results plot.
 type reportOptions struct {
 	output string
 	kinds  []string
@@ -59,7 +59,7 @@ Without a name it is of the newest session.`,
 	return cmd
 }
 
-// add gives a verb the flags that narrow a comparison.
+// add adds the flags that narrow a comparison to a verb.
 func (o *reportOptions) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringSliceVar(&o.ops, "op", nil, "of a comparison: only these operators")
@@ -68,7 +68,7 @@ func (o *reportOptions) add(cmd *cobra.Command) {
 		"of a comparison: say FASTER and SLOWER of other GPUs, clocks and kinds of timing too")
 }
 
-// writePage writes a page and says where it is.
+// writePage writes a page and prints where it is.
 func (a *app) writePage(page report.Page, o *reportOptions) error {
 	name := cmp.Or(o.output, "triad-"+fileWord(page.Subject)+".html")
 	out := name
@@ -88,13 +88,13 @@ func (a *app) writePage(page report.Page, o *reportOptions) error {
 
 var noFileWord = regexp.MustCompile(`[^A-Za-z0-9_.]+`)
 
-// fileWord is the subject of a page as a part of a file's name.
+// fileWord returns the subject of a page as a part of a file name.
 func fileWord(subject string) string {
 	word := strings.Trim(noFileWord.ReplaceAllString(subject, "-"), "-.")
 	return word[:min(len(word), 80)]
 }
 
-// pageOf reads what the arguments name.
+// pageOf reads the page that the arguments name.
 func (a *app) pageOf(ctx context.Context, db string, args []string, o *reportOptions) (report.Page, error) {
 	if len(args) == 2 {
 		return a.pageOfDiff(ctx, db, args[0], args[1], o)
@@ -131,7 +131,7 @@ func (a *app) pageOf(ctx context.Context, db string, args []string, o *reportOpt
 	return page, err
 }
 
-// sessionPage is the page of the session that a name stands for.
+// sessionPage returns the page of the session that a name stands for.
 func sessionPage(ctx context.Context, store *results.Store, name string) (report.Page, error) {
 	selection, _, err := parseSide(name, time.Now())
 	if err != nil || selection.Session == "" && selection.Last == 0 {
@@ -148,7 +148,7 @@ func sessionPage(ctx context.Context, store *results.Store, name string) (report
 	return pages.OfSession(ctx, store, id, time.Now())
 }
 
-// pageOfDiff is the page of a comparison.
+// pageOfDiff returns the page of a comparison.
 func (a *app) pageOfDiff(
 	ctx context.Context,
 	db, nameA, nameB string,

@@ -27,32 +27,33 @@ import (
 	"triad/pybridge"
 )
 
-// usage is an error of the command line.
+// usage returns an error of the command line.
 func usage(format string, a ...any) error { return session.UsageError(format, a...) }
 
-// app is what every verb needs: streams, embedded files, folders.
+// app holds what every verb needs: streams, embedded files, folders.
 type app struct {
 	in       io.Reader
 	out, err io.Writer
 	files    fs.FS
 	getenv   func(string) string
-	lookup   func(string) (string, bool)      // tells a variable that is empty from one that is not set
-	passed   []string                         // environment variables that workers get beside the usual ones
+	lookup   func(string) (string, bool)      // tells an empty variable from an unset one
+	passed   []string                         // environment variables that workers get besides the usual ones
 	space    func(dir string) (uint64, error) // the free bytes of a file system; nil: asked of the system
-	// driverHere says whether an NVIDIA driver is here, beside where triad's own binary lies.
+	// driverHere reports whether an NVIDIA driver is installed, beside returns the folder of triad's own
+	// binary.
 	driverHere func() bool
 	beside     func() string
 	telemetry  func(pci, visible string) card
-	// what a run waits with between timed calls; nil: it really waits
+	// rest waits between timed calls; nil: real time passes
 	rest    func(ctx context.Context, d time.Duration)
 	reserve *worker.Reserve  // of a watch; nil elsewhere
 	parent  *pybridge.Parent // forks the workers of added Python files
 	pending *worker.Pending  // Ctrl-C prints them
-	// around puts a test's backends in the place of a run's; nil: they stay.
+	// around replaces the backends of a run in tests; nil: they are unchanged.
 	around func([]backend.Backend) []backend.Backend
 	fault  *fault
-	// of a part of a run on other machines or GPUs, empty elsewhere: the session that it records under, what
-	// gets what was found, the folder below which the files of the driver's machine lie, and what takes a
+	// Of a part of a run on other machines or GPUs, else empty: the session that it records under, a function
+	// that gets the results, the folder with the files of the driver's machine, and a function that takes a
 	// case of the plan for the part
 	partOf    string
 	partRan   func(run.Result)
@@ -64,12 +65,12 @@ type app struct {
 	began time.Time
 
 	atOnce *atomic.Bool // the verb ends at the first interrupt: it has nothing to finish
-	// inDatabase ends printed commands that read what was recorded: " --db FILE" where a flag names it
+	// inDatabase is the end of printed commands that read what was recorded: " --db FILE" if a flag names it
 	inDatabase string
-	screen     *session.Screen // where progress is drawn and questions are asked: err
+	screen     *session.Screen // draws progress and asks questions on err
 }
 
-// newApp is triad as people run it.
+// newApp returns triad as users run it.
 func newApp(in io.Reader, out, errOut io.Writer) *app {
 	return &app{
 		fault: &fault{}, halt: func() {}, pending: &worker.Pending{}, began: time.Now(), in: in,
@@ -121,7 +122,7 @@ func (a *app) execute(args []string) session.ExitCode {
 	return code
 }
 
-// namedDatabase refuses a --db without a name, as one whose variable is not set: it would be the user's own.
+// namedDatabase rejects an empty --db, as of an unset variable: it would mean the user's own database.
 func namedDatabase(cmd *cobra.Command) error {
 	if db := cmd.Flags().Lookup("db"); db != nil && db.Changed && db.Value.String() == "" {
 		return usage("--db is empty: name a file, or leave the flag out")
@@ -129,11 +130,11 @@ func namedDatabase(cmd *cobra.Command) error {
 	return nil
 }
 
-// flush shows what a stream still holds of text that was cut off.
+// flush writes what a stream still holds of an incomplete text.
 func (a *app) flush() {
 	for _, stream := range []io.Writer{a.out, a.err} {
 		if w, ok := stream.(*harmless.Writer); ok {
-			_ = w.Flush() // whoever reads it is gone
+			_ = w.Flush() // the reader may be gone
 		}
 	}
 }
@@ -142,7 +143,7 @@ func (a *app) flush() {
 func (a *app) catchInterrupts(first, second func()) (undo func()) {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	done := make(chan struct{})
@@ -163,7 +164,7 @@ func (a *app) catchInterrupts(first, second func()) (undo func()) {
 					}
 					first()
 				} else {
-					signal.Stop(signals) // a third one ends triad at once: the database stands it
+					signal.Stop(signals) // a third one ends triad at once: the database survives it
 					second()
 				}
 			case <-done:
@@ -174,7 +175,7 @@ func (a *app) catchInterrupts(first, second func()) (undo func()) {
 	return func() { signal.Stop(signals); close(done) }
 }
 
-// atFirstInterrupt has what is done until the returned function is called end at the first Ctrl-C: there is
+// atFirstInterrupt makes the first Ctrl-C end what runs until the returned function is called: there is
 // nothing in it to finish.
 func (a *app) atFirstInterrupt(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -225,7 +226,7 @@ kernels run in an emulator that is a stricter judge than a GPU, and Triton runs 
 	return root
 }
 
-// one asks for exactly one argument, and says what it is.
+// one requires exactly one argument; what describes it.
 func one(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
@@ -245,7 +246,7 @@ func verbs(cmd *cobra.Command) []string {
 	return names
 }
 
-// dataDir is where results and the private Python environment live, cacheDir where built libraries do.
+// dataDir returns the folder of results and the private Python environment, cacheDir that of built libraries.
 func (a *app) dataDir() (string, error) { return a.folder("XDG_DATA_HOME", ".local/share") }
 
 func (a *app) cacheDir() (string, error) { return a.folder("XDG_CACHE_HOME", ".cache") }
@@ -267,7 +268,7 @@ func (a *app) folder(variable, underHome string) (string, error) {
 	return filepath.Join(base, "triad"), nil
 }
 
-// raw is a stream that shows what it gets as it is: for what triad itself draws, moves and annotates.
+// raw returns the stream that writes its input unchanged, for what triad itself draws, moves and annotates.
 func raw(stream io.Writer) io.Writer {
 	if w, ok := stream.(*harmless.Writer); ok {
 		return w.Unwrap()
@@ -275,7 +276,7 @@ func raw(stream io.Writer) io.Writer {
 	return stream
 }
 
-// isTerminal says whether a stream is a terminal.
+// isTerminal reports whether a stream is a terminal.
 func isTerminal(stream any) bool {
 	if w, ok := stream.(io.Writer); ok {
 		stream = raw(w)

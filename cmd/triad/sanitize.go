@@ -23,31 +23,31 @@ import (
 	"triad/internal/worker"
 )
 
-// sanitized is what came of a run under one tool.
+// sanitized is the outcome of a run under one tool.
 type sanitized struct {
 	gpuworker.Report
 	Calls  int      `json:"calls"`  // launches that the tool watched
 	Called []string `json:"called"` // implementation and pass of each kernel that ran
-	Never  []string `json:"never"`  // and of those that no case of this level reached, with the reason of one
-	Bad    int      `json:"bad"`    // records that are bad: under a tool a kernel is judged as ever
+	Never  []string `json:"never"`  // and of those that no case of this level reached, with one reason
+	Bad    int      `json:"bad"`    // bad records: a kernel is judged under a tool as well
 	Part   bool     `json:"part"`   // the run was stopped before its plan was done
 
-	// Of the compiled kernels, each a variant, dtype, pass and size of its own; all empty where the worker
+	// Of the compiled kernels, each with its own variant, dtype, pass and size; all empty if the worker
 	// cannot tell what a call launches.
 	Watched int      `json:"watched"` // ran under the tool
 	Missed  []string `json:"missed"`  // some case launches it, but none did under the tool
 	Beyond  []string `json:"beyond"`  // no case launches it
 }
 
-// good says whether the run shows that the kernels are clean.
+// good reports whether the run shows that the kernels are clean.
 func (s sanitized) good() bool {
 	return s.Clean() && s.Bad == 0 && !s.Part && len(s.Called) > 0 && len(s.Missed) == 0
 }
 
-// toolSlowness is how many times longer a worker may take under a tool of NVIDIA's.
+// toolSlowness is the factor by which a worker may be slower under one of NVIDIA's tools.
 const toolSlowness = 20
 
-// slowedByTool gives workers the time that they take under a tool, which writes the end of what it found when
+// slowedByTool extends the time limits of workers under a tool, which writes the end of its findings after
 // the worker has ended.
 func slowedByTool(o *worker.Options) {
 	l := &o.Limits
@@ -57,7 +57,7 @@ func slowedByTool(o *worker.Options) {
 	o.Grace = subprocess.Grace{Term: time.Minute, Kill: 10 * time.Second}
 }
 
-// sanitizerTools checks --sanitize.
+// sanitizerTools parses --sanitize.
 func sanitizerTools(words []string) ([]string, error) {
 	if slices.Contains(words, "all") {
 		return gpuworker.Sanitizers, nil
@@ -71,7 +71,7 @@ func sanitizerTools(words []string) ([]string, error) {
 	return words, nil
 }
 
-// sanitize runs CUDA kernels under tools of compute-sanitizer, side by side, and prints what they found.
+// sanitize runs CUDA kernels under tools of compute-sanitizer, side by side, and prints their findings.
 func (a *app) sanitize(ctx context.Context, request run.Request, o *compareOptions) error {
 	tools, err := sanitizerTools(o.sanitizers)
 	if err != nil {
@@ -132,7 +132,7 @@ func (a *app) sanitize(ctx context.Context, request run.Request, o *compareOptio
 	return a.printSanitized(all, endings, o.json)
 }
 
-// narrowToCUDA leaves the implementations that a tool can watch.
+// narrowToCUDA reduces a request to the implementations that a tool can watch.
 func narrowToCUDA(request *run.Request, own *ownFlags) error {
 	for _, prefix := range request.Impls {
 		if family, _, _ := strings.Cut(prefix, "/"); family != "cuda" && family != "mine" {
@@ -157,8 +157,8 @@ type underTool struct {
 	found  sanitized
 }
 
-// underTool runs the request with the worker of CUDA kernels under one tool. The error is what broke the run
-// off.
+// underTool runs the request with the worker of CUDA kernels under one tool. The error is the reason of an
+// abort.
 func (a *app) underTool(ctx context.Context, u *underTool, request run.Request, g gpu,
 	o sessionOptions,
 ) (end session.Ending, err error) {
@@ -186,7 +186,7 @@ func (a *app) underTool(ctx context.Context, u *underTool, request run.Request, 
 	return end, nil
 }
 
-// ending reads what the tool wrote about a run whose workers have ended, and decides how the run ended.
+// ending reads the tool's reports on a run whose workers have ended, and decides how the run ended.
 func (u *underTool) ending(reports string, result run.Result, err error) session.Ending {
 	if err == nil {
 		u.found, err = summarise(u.name, reports, result.Records)
@@ -200,7 +200,7 @@ func (u *underTool) ending(reports string, result run.Result, err error) session
 	return session.EndingUnderTool(tool, err)
 }
 
-// summarise reads what a tool wrote and counts what ran under it.
+// summarise reads a tool's reports and counts what ran under it.
 func summarise(tool, reports string, records []record.Record) (sanitized, error) {
 	found, err := gpuworker.ReadReports(tool, reports)
 	s := sanitized{Report: found}
@@ -226,7 +226,8 @@ func summarise(tool, reports string, records []record.Record) (sanitized, error)
 	return s, err
 }
 
-// printSanitized prints a table of the tools and one of their findings, and gives the exit code.
+// printSanitized prints a table of the tools and one of their findings, and returns the exit code as an
+// error.
 func (a *app) printSanitized(all []sanitized, endings []session.Ending, json bool) error {
 	if json {
 		for _, s := range all {
@@ -240,7 +241,7 @@ func (a *app) printSanitized(all []sanitized, endings []session.Ending, json boo
 	return session.Several(endings)
 }
 
-// lines are the reports in the words of the table.
+// lines returns the reports as lines of the table.
 func lines(all []sanitized) []report.SanitizerLine {
 	var out []report.SanitizerLine
 	for _, s := range all {
@@ -266,6 +267,6 @@ func lines(all []sanitized) []report.SanitizerLine {
 	return out
 }
 
-// errNoGPUToWatch says what to do instead of --sanitize where there is no GPU.
+// errNoGPUToWatch says what to do instead of --sanitize without a GPU.
 var errNoGPUToWatch = errors.New("--sanitize: compute-sanitizer watches kernels on a GPU, and there is " +
 	"none; without --sanitize the emulator itself finds accesses out of bounds, divergent barriers and races")

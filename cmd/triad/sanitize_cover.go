@@ -12,9 +12,9 @@ import (
 	"triad/internal/worker"
 )
 
-// chooseWatched narrows a request to what a tool has to see, which makes a kernel 10 to 100 times slower: the
-// fewest calls that launch every compiled kernel, on whole vectors and on ragged rows. Which those are is
-// asked without a tool. A user who says which cases are wanted gets those, and the survey is empty.
+// chooseWatched narrows a request to what a tool must see, since a tool makes a kernel 10 to 100 times
+// slower: the fewest calls that launch every compiled kernel, on whole vectors and on ragged rows. A survey
+// without a tool finds them. A user who chooses cases gets those, and the survey is empty.
 func (a *app) chooseWatched(ctx context.Context, request *run.Request, g gpu, o *compareOptions,
 	options worker.Options,
 ) (run.Survey, error) {
@@ -54,7 +54,7 @@ func (a *app) chooseWatched(ctx context.Context, request *run.Request, g gpu, o 
 	return survey, nil
 }
 
-// cover says which compiled kernels ran under the tool, by what a survey knows of the calls that did.
+// cover determines which compiled kernels ran under the tool, from a survey of the calls that did.
 func (s *sanitized) cover(survey run.Survey, records []record.Record) {
 	ran, reached := map[string]bool{}, map[string]bool{}
 	for _, r := range records {

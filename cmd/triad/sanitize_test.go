@@ -15,8 +15,8 @@ import (
 	"triad/internal/session"
 )
 
-// sanitizerApp is triad with a GPU that the emulator plays, and with a compute-sanitizer that runs the worker
-// and writes the report that $REPORT_<tool> holds.
+// sanitizerApp returns triad with a GPU that the emulator plays, and with a compute-sanitizer that runs the
+// worker and writes the report in $REPORT_<tool>.
 func sanitizerApp(t *testing.T, reports map[string]string) (*app, func() string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -51,8 +51,8 @@ exec %s/triad worker cuda --cache "$2"`, facts(9, 13000), bin), path)
 
 const cleanReport = "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n"
 
-// compare --sanitize runs the CUDA kernels under each tool and says where a tool found what; clean is only
-// what a tool watched to its end.
+// TestSanitize: compare --sanitize runs the CUDA kernels under each tool and prints each finding with its
+// place; clean is only what a tool watched to its end.
 func TestSanitize(t *testing.T) {
 	const uninitialized = `========= COMPUTE-SANITIZER
 ========= Uninitialized __global__ memory read of size 4 bytes
@@ -112,8 +112,9 @@ func TestSanitize(t *testing.T) {
 	}
 }
 
-// Without sizes the tools get the cases that a survey chose: here, where the worker cannot tell its kernels,
-// one on whole vectors and one on ragged rows for each implementation, pass and dtype.
+// TestSanitizeChoosesCases: without sizes the tools get the cases that a survey chose: here, where the worker
+// cannot tell its kernels, one on whole vectors and one on ragged rows for each implementation, pass and
+// dtype.
 func TestSanitizeChoosesCases(t *testing.T) {
 	a, said := sanitizerApp(t, map[string]string{"memcheck": cleanReport, "racecheck": cleanReport})
 	code := a.execute([]string{
@@ -135,8 +136,8 @@ func TestSanitizeChoosesCases(t *testing.T) {
 	}
 }
 
-// A kernel that some case launches and that did not run under a tool keeps it from being clean; one that no
-// case launches is named alone.
+// TestCovered: a kernel that some case launches and that did not run under a tool keeps it from being clean;
+// one that no case launches is only named.
 func TestCovered(t *testing.T) {
 	at := func(impl string, cols int64, kernels ...string) run.Reached {
 		return run.Reached{
@@ -164,7 +165,7 @@ func TestCovered(t *testing.T) {
 	}
 }
 
-// A finding without a file is placed by its kernel, one without a line by its file.
+// TestSanitizedPlaces: a finding without a file is placed by its kernel, one without a line by its file.
 func TestSanitizedPlaces(t *testing.T) {
 	var s sanitized
 	s.Findings = []gpuworker.Finding{

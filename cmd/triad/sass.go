@@ -97,7 +97,7 @@ func (a *app) sass(ctx context.Context, name string) error {
 	return nil
 }
 
-// pythonFolder is the Python environment that is here, "" for none: its Triton brings a disassembler.
+// pythonFolder returns the existing Python environment, "" for none: its Triton brings a disassembler.
 func (a *app) pythonFolder(ctx context.Context, f environmentFlags) string {
 	e, err := a.environment(f, false)
 	if err != nil {
@@ -110,7 +110,7 @@ func (a *app) pythonFolder(ctx context.Context, f environmentFlags) string {
 	return filepath.Dir(filepath.Dir(python.Path))
 }
 
-// idea is the words of a variant's name that its kernels carry in theirs: all but the architecture.
+// idea returns the words of a variant's name that the names of its kernels contain: all but the architecture.
 func idea(variant string) []string {
 	return slices.DeleteFunc(
 		strings.Split(variant, "_"),
@@ -120,7 +120,7 @@ func idea(variant string) []string {
 
 var identifier = regexp.MustCompile(`\d+([A-Za-z_]\w*)`)
 
-// functionOf is the name of a kernel as its file has it, from the mangled one: the last name in front of the
+// functionOf returns the name of a kernel in its file from the mangled one: the last name before the
 // template's arguments.
 func functionOf(mangled string) string {
 	rest, name := strings.TrimPrefix(strings.TrimPrefix(mangled, "_Z"), "N"), mangled
@@ -141,7 +141,7 @@ func functionOf(mangled string) string {
 	}
 }
 
-// kernelsOf are the kernels whose function has all words of the variant's idea in its name.
+// kernelsOf returns the kernels whose function has all words of the variant's idea in its name.
 func kernelsOf(all []backend.KernelFact, variant string) []backend.KernelFact {
 	var mine []backend.KernelFact
 	for _, k := range all {
@@ -154,7 +154,7 @@ func kernelsOf(all []backend.KernelFact, variant string) []backend.KernelFact {
 	return mine
 }
 
-// functions are the names of the kernels, each once, sorted.
+// functions returns the names of the kernels, each once, sorted.
 func functions(all []backend.KernelFact) []string {
 	var names []string
 	for _, k := range all {

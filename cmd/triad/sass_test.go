@@ -7,8 +7,8 @@ import (
 	"triad/internal/backend"
 )
 
-// TestKernelsOfAVariant: a variant's kernels are those with all words of its name in theirs, the architecture
-// apart, for Hopper; names in a namespace that has none of its own are read too.
+// TestKernelsOfAVariant: a variant's kernels are those for Hopper with all words of its name in theirs,
+// except the architecture; names in an unnamed namespace are read too.
 func TestKernelsOfAVariant(t *testing.T) {
 	const wgmma = "_ZN5triad13product_wgmmaILi4ELi4ELb0ELi1ENS_10CopyLoaderEEEvNS_7ProductET3_NS_9TileOrderEb"
 	const tiled = "_ZN44_GLOBAL__N__02e4faee_11_fp8_gemm_cu_e246014513product_tiledILi4EEEvN5triad7ProductE"

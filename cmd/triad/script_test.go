@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// withPython looks for an interpreter with torch before the tests run, and tells them by TRIAD_TEST_PYTHON:
+// withPython looks for an interpreter with torch before the tests run, and passes it on in TRIAD_TEST_PYTHON:
 // the one that triad itself would use, made first where the tests may set it up. Without one the tests that
 // need it are skipped.
 type withPython struct{ m *testing.M }
@@ -61,7 +61,7 @@ func (w withPython) Run() int {
 	return w.m.Run()
 }
 
-// testPython is the interpreter with torch and Triton that withPython found.
+// testPython returns the interpreter with torch and Triton that withPython found.
 func testPython(t testing.TB) string {
 	t.Helper()
 	path := os.Getenv("TRIAD_TEST_PYTHON")
@@ -86,7 +86,7 @@ func pythonForTests() (string, error) {
 	return i.Path, err
 }
 
-// overlay shows the files of above where they are there, else those of below: a script plants its own kernels
+// overlay shows the files of above where they exist, else those of below: a script plants its own kernels
 // over the product's.
 type overlay struct{ above, below fs.FS }
 
@@ -100,8 +100,7 @@ func (o overlay) Open(name string) (fs.File, error) {
 	return o.below.Open(name)
 }
 
-// Each verb tells its story in testdata/script. The fast tier leaves out those of whatever can go wrong on
-// its way.
+// TestScript runs the scripts of testdata/script. The fast tier leaves out dearScripts.
 func TestScript(t *testing.T) {
 	p := scripts(t, "testdata/script")
 	stories, err := filepath.Glob(filepath.Join(p.Dir, "*.txtar"))
@@ -134,14 +133,13 @@ var dearScripts = map[string][]string{
 	"torch_rows":    {"pybridge", "triton", "requirements.txt"},
 }
 
-// scripts are those of a folder, with the commands and conditions of all.
+// scripts returns the scripts of a folder, with the commands and conditions of all.
 func scripts(t *testing.T, dir string) testscript.Params {
 	return testscript.Params{
 		Dir:                 dir,
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
-			// A home of its own, but the libraries that were built once: a script is about triad, not about
-			// g++.
+			// A separate home, but the libraries that were built once: a script tests triad, not g++.
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("XDG_DATA_HOME", filepath.Join(e.WorkDir, "data"))
 			e.Setenv("XDG_CACHE_HOME", sharedCache(t))
@@ -160,7 +158,7 @@ func scripts(t *testing.T, dir string) testscript.Params {
 		Condition: func(name string) (bool, error) {
 			here := false
 			switch name {
-			case "g++", "python3": // on the tests' PATH, whatever the script's
+			case "g++", "python3": // on the tests' PATH, not the script's
 				_, err := exec.LookPath(name)
 				here = err == nil
 			case "python":
@@ -185,7 +183,7 @@ func only(ts *testscript.TestScript, neg bool, args []string) {
 	for _, name := range append(args, "triad") {
 		path, err := exec.LookPath(name)
 		ts.Check(err)
-		if name == "python3" { // it may be a script that asks the PATH for the real one
+		if name == "python3" { // it may be a script that searches the PATH for the real one
 			itself, err := exec.Command(path, "-c", "import sys; print(sys.executable)").Output()
 			ts.Check(err)
 			path = strings.TrimSpace(string(itself))
@@ -199,8 +197,8 @@ func only(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("VIRTUAL_ENV", "")
 }
 
-// alone is a folder that has this compiler alone, the same for every script and every run of them:
-// what is built is kept by the path of the compiler too.
+// alone returns a folder that holds only this compiler, the same for every script and every run of them:
+// builds are kept by the path of the compiler too.
 func alone(ts *testscript.TestScript, compiler string) string {
 	folder := filepath.Join(ts.Getenv("SHARED_CACHE"), "triad-tests", "compiler")
 	ts.Check(os.MkdirAll(folder, 0o755))

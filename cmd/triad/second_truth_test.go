@@ -19,12 +19,13 @@ import (
 	"triad/pybridge"
 )
 
-// agreement is how far the two truths may lie apart, in roundings of fp64: each may be off by one, which is
-// what fp64 loses of the absolute terms that an element is made of, as they grow in sums.
+// agreement is the largest distance between the two truths, in roundings of fp64. Each may be off by one:
+// fp64 loses that much of the absolute terms of an element, as they grow in sums.
 const agreement = 2
 
-// Two truths that share no code, ours in Go and torch's in fp64, agree on every element of every quick case,
-// forward and backward. The fast tier asks one case of each pass, dtype and kind of saved tensors.
+// TestSecondTruth: two truths that share no code, ours in Go and torch's in fp64, agree on every element of
+// every quick case, forward and backward. The fast tier checks one case of each pass, dtype and kind of saved
+// tensors.
 func TestSecondTruth(t *testing.T) {
 	python := testPython(t)
 	a := newApp(os.Stdin, os.Stdout, os.Stderr)
@@ -60,6 +61,9 @@ func TestSecondTruth(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%v: %v", c, err)
 				}
+				if both.open() {
+					continue
+				}
 				apart, where := both.apart()
 				worst = max(worst, apart)
 				if i, j, ok := both.plant(1e-9); ok {
@@ -83,7 +87,7 @@ func TestSecondTruth(t *testing.T) {
 	}
 }
 
-// chosenCases are those that this tier asks.
+// chosenCases returns the cases that this tier checks.
 func chosenCases(t *testing.T, cases []op.Case) (some []op.Case) {
 	t.Helper()
 	for _, c := range cases {
@@ -95,13 +99,13 @@ func chosenCases(t *testing.T, cases []op.Case) (some []op.Case) {
 	return some
 }
 
-// truths are both truths of a case, output by output, and how far fp64 may round each element.
+// truths holds both truths of a case, output by output, and how far fp64 may round each element.
 type truths struct {
 	first            judge.Truth
 	second, rounding [][]float64
 }
 
-// truthsOf computes both.
+// truthsOf computes both truths.
 func truthsOf(second backend.Backend, spec *op.Spec, c op.Case) (both truths, err error) {
 	in, err := workload.Inputs(spec, c, defaultSeed)
 	if err != nil {
@@ -129,7 +133,7 @@ func truthsOf(second backend.Backend, spec *op.Spec, c op.Case) (both truths, er
 	if both.second, err = runTruth(second, spec, c, name, in); err != nil {
 		return both, err
 	}
-	// where kernels may choose, the second truth does
+	// where kernels may choose, the second truth chooses
 	both.first = both.first.Under(func(output string) []byte {
 		for i, t := range both.first.Outputs {
 			if t.Name == output {
@@ -142,7 +146,7 @@ func truthsOf(second backend.Backend, spec *op.Spec, c op.Case) (both truths, er
 	return both, err
 }
 
-// runTruth runs an implementation of the second truth and gives its outputs.
+// runTruth runs an implementation of the second truth and returns its outputs.
 func runTruth(second backend.Backend, spec *op.Spec, c op.Case, name string, in []tensor.Tensor) ([][]float64,
 	error,
 ) {
@@ -176,7 +180,14 @@ func runTruth(second backend.Backend, spec *op.Spec, c op.Case, name string, in 
 	return values, nil
 }
 
-// apart is the largest distance between both truths of a case. The second rounds whole numbers as it stores
+// open reports whether several integers are right in some element, as the zero point of an empty tensor.
+func (b truths) open() bool {
+	return slices.ContainsFunc(b.first.Outputs, func(t judge.Target) bool {
+		return !t.DType.IsFloat() && slices.ContainsFunc(t.T, func(v float64) bool { return v >= 2 })
+	})
+}
+
+// apart returns the largest distance between both truths of a case. The second rounds integers as it stores
 // them.
 func (b truths) apart() (apart float64, where string) {
 	for i, target := range b.first.Outputs {
@@ -193,15 +204,15 @@ func (b truths) apart() (apart float64, where string) {
 	return apart, where
 }
 
-// plant makes every allowance a thousand times as large and one element of the truth wrong, by a share of the
-// terms that it is made of; false where no element has any.
+// plant makes every allowance a thousand times as large and one element of the truth wrong, by a share of its
+// terms; ok is false if no element has any.
 func (b truths) plant(share float64) (output, element int, ok bool) {
 	for i, target := range b.first.Outputs {
 		for j := range target.R {
 			target.T[j] *= 1000
 			target.TFP32[j] *= 1000
 			off := share * b.rounding[i][j] / judge.U64
-			if b.rounding[i][j] == 0 { // it is exact: any distance is seen
+			if b.rounding[i][j] == 0 { // it is exact: any distance shows
 				off = share * math.Abs(target.R[j])
 				if target.R[j] == 0 {
 					off = share
@@ -219,7 +230,7 @@ func (b truths) plant(share float64) (output, element int, ok bool) {
 	return output, element, ok
 }
 
-// TestDistance: what is no number is as far apart as can be, whatever the rounding is said to be.
+// TestDistance: what is not a number is infinitely far apart, whatever the rounding.
 func TestDistance(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	for _, c := range []struct{ x, y, rounding, want float64 }{
@@ -242,8 +253,8 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-// distance is |x - y| in roundings of fp64; infinite where there is no such number. The allowance T of the
-// judged truth has no part in it: one that is too large does not loosen the check of its own truth.
+// distance returns |x - y| in roundings of fp64; infinite if that is no number. The allowance T of the judged
+// truth has no part in it: one that is too large does not loosen the check of its own truth.
 func distance(x, y, rounding float64) float64 {
 	if x == y || math.IsNaN(x) && math.IsNaN(y) {
 		return 0
@@ -254,7 +265,7 @@ func distance(x, y, rounding float64) float64 {
 	return math.Inf(1)
 }
 
-// attributesOf are a case's attributes as a worker gets them.
+// attributesOf returns a case's attributes as a worker gets them.
 func attributesOf(spec *op.Spec, c op.Case) []backend.AttrRef {
 	var refs []backend.AttrRef
 	for _, a := range c.Attrs {

@@ -13,7 +13,7 @@ import (
 	"triad/internal/session"
 )
 
-// usualPort is the port of triad serve where none is named: links of yesterday lead there today.
+// usualPort is the default port of triad serve: with a fixed port old links stay valid.
 const usualPort = 8423
 
 func (a *app) serveCommand() *cobra.Command {

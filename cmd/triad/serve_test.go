@@ -15,8 +15,8 @@ import (
 	"triad/internal/session"
 )
 
-// "triad serve --port 0" prints the address of a page that a browser can open, answers until Ctrl-C, and
-// compares runs of its own database alone.
+// TestServePrintsAnAddressThatAnswers: "triad serve --port 0" prints the address of a page that a browser can
+// open, answers until Ctrl-C, and compares runs only of its own database.
 func TestServePrintsAnAddressThatAnswers(t *testing.T) {
 	path := t.TempDir() + "/r.db"
 	pagestest.AddWrong(t, path)
@@ -65,7 +65,8 @@ func TestServePrintsAnAddressThatAnswers(t *testing.T) {
 	}
 }
 
-// A port that is taken and one that cannot be are said, as is a database that is not there.
+// TestServeRefusesWhatCannotBeServed: a port that is in use, an invalid port and a missing database are
+// reported.
 func TestServeRefusesWhatCannotBeServed(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

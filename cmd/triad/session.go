@@ -17,22 +17,22 @@ import (
 	"triad/results"
 )
 
-// sessionOptions are what a verb that runs something adds to its flags.
+// sessionOptions holds what a verb that runs something adds to its flags.
 type sessionOptions struct {
 	*compareOptions
 	gpu      *gpu           // nil: the CPU
 	words    []string       // the verb and what else decides what is run: --resume finds a session by them
 	workers  worker.Options // of workerOptions
-	store    *results.Store // nil: that of --db, which is closed with the session
+	store    *results.Store // nil: the database of --db, which is closed with the session
 	part     string         // the name of this session among several side by side; "" alone
 	progress *session.Progress
-	tools    record.Toolchain // versions of what takes part beside the workers
+	tools    record.Toolchain // versions of what takes part besides the workers
 	doing    string           // in internal errors; "": "in triad VERB"
 	ending   func(run.Result, error) session.Ending
 }
 
 // openSession starts what a request needs: workers, the user's own files, the recorder, the progress, and the
-// GPU where something is timed. It narrows the request to the device and to what the files can be judged on.
+// GPU if something is timed. It narrows the request to the device and to what the files can be judged on.
 func (a *app) openSession(ctx context.Context, request *run.Request, o sessionOptions) (s *session.Session,
 	mine *ownFiles, err error,
 ) {
@@ -108,7 +108,7 @@ func (a *app) sessionInfo(
 	return info
 }
 
-// workerOptions are the deadlines of the flags; Ctrl-C prints the requests in flight.
+// workerOptions returns the deadlines of the flags; Ctrl-C prints the requests in flight.
 func (a *app) workerOptions(f *caseFlags) (worker.Options, error) {
 	options, err := f.workerOptions()
 	options.Pending = a.pending
@@ -120,7 +120,7 @@ func (a *app) progress() *session.Progress {
 	return session.NewProgress(a.screen, a.broke)
 }
 
-// summaryOf is what stands below every table.
+// summaryOf returns what stands below every table.
 func summaryOf(s *session.Session, result run.Result, end session.Ending) report.Summary {
 	return report.Summary{
 		Session: s.ID(), Seed: s.Seed(), Exit: int(end.Code), Database: s.Store.Path(), Reason: end.Reason,
@@ -145,16 +145,16 @@ func (a *app) openStore(ctx context.Context, path string) (*results.Store, error
 	return store, nil
 }
 
-// databaseVariable names the database where no --db does.
+// databaseVariable names the database if no --db does.
 const databaseVariable = "TRIAD_DB"
 
 // databaseUsage is the help of --db.
 const databaseUsage = "the database (default: TRIAD_DB, else results.db in the user's data directory)"
 
-// databaseNamed says whether the user names the database.
+// databaseNamed reports whether the user names the database.
 func (a *app) databaseNamed(flag string) bool { return flag != "" || a.getenv(databaseVariable) != "" }
 
-// databasePath is the file that --db names, else TRIAD_DB, or the user's own.
+// databasePath returns the file that --db names, else TRIAD_DB, else the user's own.
 func (a *app) databasePath(path string) (string, error) {
 	by := "--db"
 	if path == "" {

@@ -17,10 +17,10 @@ import (
 	"triad/pybridge"
 )
 
-// environmentFlags are the flags of every verb that may need Python.
+// environmentFlags holds the flags of every verb that may need Python.
 type environmentFlags struct {
 	yes, offline bool
-	look         bool // find what is here; nothing is made for it, and the sentence says how it is made
+	look         bool // only find what is here; make nothing, and say how it is made
 }
 
 func (f *environmentFlags) add(cmd *cobra.Command) {
@@ -28,7 +28,7 @@ func (f *environmentFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.offline, "offline", false, "never fetch anything")
 }
 
-// environment is the Python environment of this user.
+// environment returns the Python environment of this user.
 func (a *app) environment(f environmentFlags, gpu bool) (*pybridge.Environment, error) {
 	data, err := a.dataDir()
 	if err != nil {
@@ -41,8 +41,8 @@ func (a *app) environment(f environmentFlags, gpu bool) (*pybridge.Environment, 
 	}, nil
 }
 
-// consent asks on a terminal, until the first Ctrl-C. Elsewhere nobody can answer: what will be done is said,
-// and done.
+// consent asks on a terminal, until the first Ctrl-C. Elsewhere nobody can answer: it prints what will be
+// done, and consents.
 func (a *app) consent(yes bool) func(context.Context, string) bool {
 	return func(ctx context.Context, question string) bool {
 		if yes || !isTerminal(a.in) {
@@ -51,7 +51,7 @@ func (a *app) consent(yes bool) func(context.Context, string) bool {
 		}
 		answer := a.screen.Ask(question+"Go ahead? [Y/n] ", func() string {
 			answered := make(chan string, 1)
-			panics.Go(func() { // it goes on reading after Ctrl-C, and takes nothing that anybody else reads
+			panics.Go(func() { // it goes on reading after Ctrl-C, but takes nothing that others read
 				line, err := bufio.NewReader(a.in).ReadString('\n')
 				if err != nil {
 					line = "no"
@@ -70,7 +70,7 @@ func (a *app) consent(yes bool) func(context.Context, string) bool {
 	}
 }
 
-// setupOptions are the flags of setup.
+// setupOptions holds the flags of setup.
 type setupOptions struct {
 	environmentFlags
 	remove, nvcc, peers bool
@@ -103,7 +103,7 @@ use, unless an interpreter that fits is found: TRIAD_PYTHON, the active environm
 	return cmd
 }
 
-// check refuses flags that do not go together, and operators that there are not.
+// check rejects combinations of flags, and unknown operators.
 func (o *setupOptions) check() error {
 	if o.remove && (o.nvcc || o.gpu != "") || o.nvcc && o.gpu != "" {
 		return usage("--remove, --nvcc and --gpu exclude each other: --gpu takes an nvcc that is there, or " +
@@ -120,7 +120,7 @@ func (o *setupOptions) check() error {
 	return nil
 }
 
-// setUp makes the environment, and what else the flags ask for, or removes it.
+// setUp makes the environment, and what else the flags request, or removes it.
 func (a *app) setUp(ctx context.Context, o *setupOptions) error {
 	if err := o.check(); err != nil {
 		return err
@@ -149,7 +149,7 @@ func (a *app) setUp(ctx context.Context, o *setupOptions) error {
 	case err != nil:
 		return session.Fail(session.ExitBad, err)
 	}
-	if i.Torch == "" || i.Triton == "" { // named by TRIAD_PYTHON: it is taken as it is
+	if i.Torch == "" || i.Triton == "" { // named by TRIAD_PYTHON: it is used as it is
 		return session.Fail(session.ExitNothing, fmt.Errorf("%s at %s has not both torch and triton: "+
 			"install them there, or unset TRIAD_PYTHON and run triad setup", i.Source, i.Path))
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The first Ctrl-C ends what setup --gpu runs: there is no case to finish. The compiler here never ends by
-// itself.
+// TestFirstInterruptReachesTheCompiler: the first Ctrl-C ends what setup --gpu runs: there is no case to
+// finish. The compiler of this test never ends by itself.
 func TestFirstInterruptReachesTheCompiler(t *testing.T) {
 	toolkit := t.TempDir()
 	called := filepath.Join(toolkit, "called")

@@ -11,7 +11,8 @@ import (
 	"triad/internal/op"
 )
 
-// Who else computes on the GPU is said before anything is timed; the command's own workers are nobody else.
+// TestOtherProcessesOnTheGPU: other processes that compute on the GPU are reported before anything is timed;
+// the command's own workers do not count.
 func TestOtherProcessesOnTheGPU(t *testing.T) {
 	const warning = "other processes (2) compute on this GPU"
 	for _, shared := range []bool{false, true} {

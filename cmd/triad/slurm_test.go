@@ -44,8 +44,8 @@ NodeName=%[1]s CPUs=4 State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 `
 
-// startSlurm starts a Slurm of one node, of Debian's packages slurmctld, slurmd, slurm-client and munge, with
-// keys, ports and folders of its own.
+// startSlurm starts a Slurm of one node, from Debian's packages slurmctld, slurmd, slurm-client and munge,
+// with its own keys, ports and folders.
 func startSlurm(t *testing.T) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -67,7 +67,7 @@ func startSlurm(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(os.Chmod(dir, 0o755)) // munged asks for this of the folders of its socket
+	must(os.Chmod(dir, 0o755)) // munged requires this of the folders of its socket
 	must(os.WriteFile(filepath.Join(dir, "munge.key"), bytes.Repeat([]byte("triad-test-"), 100), 0o400))
 	for _, name := range []string{"state", "spool"} {
 		must(os.Mkdir(filepath.Join(dir, name), 0o700))
@@ -80,7 +80,7 @@ func startSlurm(t *testing.T) {
 	startDaemons(t, dir)
 }
 
-// startDaemons starts those of a folder and waits until the node is there.
+// startDaemons starts the daemons of a folder and waits until the node is up.
 func startDaemons(t *testing.T, dir string) {
 	t.Helper()
 	start := func(name string, args ...string) {
@@ -118,7 +118,7 @@ func startDaemons(t *testing.T, dir string) {
 	}
 }
 
-// triadBinary builds triad as people run it.
+// triadBinary builds triad as users run it.
 func triadBinary(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "triad")
@@ -128,9 +128,9 @@ func triadBinary(t *testing.T) string {
 	return path
 }
 
-// A real Slurm runs the shards; the union answers as one run does. Of a second run a task is killed on the
-// way, of a third the driver gets Ctrl-C and goes on with --resume, of a fourth the driver is killed: each
-// run of the plan is there once. A shared folder that is full is named, and what did not fit is done
+// TestSlurm: a real Slurm runs the shards, and the union has the results of a single run. In a second run a
+// task is killed, in a third the driver gets Ctrl-C and goes on with --resume, in a fourth the driver is
+// killed: each run of the plan is recorded once. A full shared folder is named, and what did not fit is done
 // afterwards.
 func TestSlurm(t *testing.T) {
 	need.Long(t, "a Slurm of one node, about a minute")
@@ -151,7 +151,7 @@ func TestSlurm(t *testing.T) {
 	}
 }
 
-// slurmRun runs a comparison again and again, each into a database of its own.
+// slurmRun runs a comparison repeatedly, each time into its own database.
 type slurmRun struct {
 	*testing.T
 	triad, dir string
@@ -171,7 +171,7 @@ func (r slurmRun) onSlurm(db string, more ...string) *exec.Cmd {
 	}, more...)...)
 }
 
-// verdicts are a line for each run of a database.
+// verdicts returns a line for each run of a database.
 func (r slurmRun) verdicts(db string) string {
 	r.Helper()
 	cmd := exec.Command(r.triad, "results", "query", "--db", db, "--format", "csv", "--rows", "100000",
@@ -192,7 +192,7 @@ func (r slurmRun) undisturbed(db string) {
 	}
 }
 
-// killed kills a task on its way.
+// killed kills a task while it runs.
 func (r slurmRun) killed(db string) {
 	var said bytes.Buffer
 	cmd := r.onSlurm(db)
@@ -208,7 +208,7 @@ func (r slurmRun) killed(db string) {
 	}
 }
 
-// stopped gives the driver Ctrl-C and goes on.
+// stopped sends Ctrl-C to the driver and resumes.
 func (r slurmRun) stopped(db string) {
 	cmd := r.onSlurm(db)
 	if err := cmd.Start(); err != nil {
@@ -230,7 +230,7 @@ func (r slurmRun) stopped(db string) {
 	}
 }
 
-// runningTask waits until a task of a folder runs, and gives its process.
+// runningTask waits until a task of a folder runs, and returns its process ID.
 func runningTask(t *testing.T, folder string) int {
 	t.Helper()
 	line := regexp.MustCompile(`^\S*triad\x00part\x00` + regexp.QuoteMeta(folder))
@@ -248,7 +248,7 @@ func runningTask(t *testing.T, folder string) int {
 	return 0
 }
 
-// dead kills the driver, and goes on while tasks that it had begun may still run.
+// dead kills the driver, and resumes while its tasks may still run.
 func (r slurmRun) dead(db string) {
 	cmd := r.onSlurm(db)
 	if err := cmd.Start(); err != nil {
@@ -264,7 +264,7 @@ func (r slurmRun) dead(db string) {
 	}
 }
 
-// full has the parts of a run in a file system without room for them, and goes on when there is some.
+// full puts the parts of a run into a file system without room for them, and resumes when there is some.
 func (r slurmRun) full(db string) {
 	parts := r.TempDir()
 	if err := syscall.Mount("none", parts, "tmpfs", 0, "size=256k"); err != nil {

@@ -7,8 +7,8 @@ import (
 	"triad/internal/need"
 )
 
-// On a GPU whose blocks may have 99 KB of shared memory (sm_86, sm_89, sm_120) the kernels that keep rows
-// there keep less of them, or leave it to others; on one with 64 KB (sm_75) even less.
+// TestSmallSharedMemory: on a GPU whose blocks may have 99 KB of shared memory (sm_86, sm_89, sm_120) the
+// kernels that keep rows there keep fewer, or leave them to others; on one with 64 KB (sm_75) even fewer.
 func TestSmallSharedMemory(t *testing.T) {
 	for _, bytes := range []string{"101376", "65536"} {
 		for _, args := range [][]string{
@@ -38,7 +38,8 @@ func TestSmallSharedMemory(t *testing.T) {
 	}
 }
 
-// A variant that a GPU cannot run says which compute capability it needs, and which one is here.
+// TestOldGPU: a variant that a GPU cannot run says which compute capability it needs, and which one the GPU
+// has.
 func TestOldGPU(t *testing.T) {
 	t.Setenv("CUEMU_CAPABILITY", "75")
 	text, code := runTriad(t, "compare", "flash_attention", "--impl", "cuda/sm80_mma", "--dtype", "bf16",

@@ -19,12 +19,12 @@ import (
 	"triad/internal/shrink"
 )
 
-// shrinkLimit is how long the search for the smallest failing case of one function may take.
+// shrinkLimit limits the search for the smallest failing case of one function.
 const shrinkLimit = 6 * time.Second
 
-// smallestCases searches, for every pass of every added file that is wrong, the smallest case that shows it.
-// The emulator shrinks what it found itself, also on a machine with a GPU.
-// calls watch the smallest cases; nil: none is watched.
+// smallestCases searches, for every wrong pass of every added file, the smallest case that shows it. The
+// emulator shrinks its own findings, even on a machine with a GPU. calls watches the smallest cases; nil:
+// none is watched.
 func (a *app) smallestCases(ctx context.Context, mine *ownFiles, twins *emulatorTwins, request run.Request,
 	result run.Result, added []string, calls *watchedCalls,
 ) ([]diagnosed, error) {
@@ -36,7 +36,7 @@ func (a *app) smallestCases(ctx context.Context, mine *ownFiles, twins *emulator
 		i := slices.IndexFunc(mine.Files,
 			func(f *ownkernels.File) bool { return f.Name == suspect.Record.Impl })
 		if i < 0 {
-			continue // no file to ask
+			continue // there is no file to probe
 		}
 		file, asked := mine.Files[i], backend.Backend(mine)
 		if twin := twins.of(suspect.Record); twin != nil {
@@ -74,9 +74,9 @@ type prober struct {
 	ctx      context.Context
 	backends []backend.Backend
 	request  run.Request
-	base     record.Record // the wrong one
+	base     record.Record // the wrong record
 	file     *ownkernels.File
-	shim     string // what is compiled; "" where the file is no CUDA
+	shim     string // the compiled file; "" if the file is not CUDA
 	until    time.Time
 	fault    error // an internal error of a probe
 }
@@ -85,7 +85,7 @@ func (p *prober) stop() bool {
 	return p.fault != nil || time.Now().After(p.until) || p.ctx.Err() != nil
 }
 
-// run judges one case; nil where it cannot be run.
+// run judges one case; it returns nil if the case cannot be run.
 func (p *prober) run(probe shrink.Probe) *record.Record {
 	backends := p.backends
 	if probe.Attribute != "" {
@@ -93,18 +93,18 @@ func (p *prober) run(probe shrink.Probe) *record.Record {
 		if err != nil {
 			return nil
 		}
-		defer file.Close() // what it judged stands
+		defer file.Close() // its verdict stands
 		backends = []backend.Backend{&ownkernels.Backend{Files: []*ownkernels.File{file}}}
 	}
 	return p.runOn(backends[0], probe)
 }
 
-// runOn judges one case on a backend; nil where it cannot be run.
+// runOn judges one case on a backend; it returns nil if the case cannot be run.
 func (p *prober) runOn(b backend.Backend, probe shrink.Probe) *record.Record {
 	request := p.request
 	request.Impls, request.Single = []string{p.base.Impl}, !probe.Relations
 	request.Explain, request.Gradients = false, false
-	request.Timing = nil // the time of a probe is of no use to anybody
+	request.Timing = nil // nobody uses the time of a probe
 	request.Options = p.options(probe)
 	runner := &run.Runner{Backends: []backend.Backend{b}, Recorder: discard{}, Stop: p.ctx}
 	result, err := runner.Compare(p.ctx, request)
@@ -114,12 +114,12 @@ func (p *prober) runOn(b backend.Backend, probe shrink.Probe) *record.Record {
 	if err != nil || len(result.Records) == 0 {
 		return nil
 	}
-	// There are several records where the spec gives an attribute a value on some shape: a wrong one decides.
+	// There are several records if the spec gives an attribute a value on some shape: a wrong one decides.
 	bad := slices.IndexFunc(result.Records, func(r record.Record) bool { return r.Status.Weight() == op.Bad })
 	return &result.Records[max(bad, 0)]
 }
 
-// options choose the one case of a probe.
+// options returns the options for the one case of a probe.
 func (p *prober) options(probe shrink.Probe) op.Options {
 	base := p.base.Case
 	o := op.Options{
@@ -144,8 +144,8 @@ func (p *prober) options(probe shrink.Probe) op.Options {
 	return o
 }
 
-// sizes are those of a probe, with those that have a number for their default as they are in the wrong case:
-// the shapes of the operator give them values that would be judged each, of any size.
+// sizes returns the sizes of a probe; dims with a number as their default keep their size of the wrong case:
+// otherwise each of their values in the operator's shapes would be judged, of any size.
 func (p *prober) sizes(probe shrink.Probe) map[string]int64 {
 	all := maps.Clone(probe.Sizes)
 	for _, d := range p.request.Operators[0].Spec.Dims {
@@ -165,8 +165,8 @@ func (discard) Done(record.Item) bool                         { return false }
 func (discard) Append(*record.Record) error                   { return nil }
 func (discard) AppendDifferences(d []record.Difference) error { return nil }
 
-// tellSmallest prints the smallest wrong case of every added file, what the emulator reports of it, what that
-// usually means, and the command that repeats it.
+// tellSmallest prints the smallest wrong case of every added file, the emulator's findings in it, their usual
+// cause, and the command that repeats it.
 func (a *app) tellSmallest(all []diagnosed) error {
 	for _, f := range all {
 		r := f.Record

@@ -15,7 +15,7 @@ import (
 	"triad/internal/truth"
 )
 
-// rightOnGPU is a backend with one right softmax for two columns, on a GPU that nobody may time.
+// rightOnGPU is a backend with one right softmax for two columns, on a GPU that must not be timed.
 type rightOnGPU struct{ t *testing.T }
 
 func (rightOnGPU) Name() string       { return "mine" }
@@ -33,7 +33,7 @@ func (rightOnGPU) Run(_ context.Context, job backend.Job) (backend.Outcome, erro
 	return softmaxOfTwo(job), nil
 }
 
-// softmaxOfTwo is what a right softmax of rows with two columns gives.
+// softmaxOfTwo returns the outcome of a right softmax of rows with two columns.
 func softmaxOfTwo(job backend.Job) backend.Outcome {
 	var outcome backend.Outcome
 	for _, plan := range job.Launches {
@@ -63,8 +63,8 @@ func (b rightOnGPU) Measure(context.Context, backend.MeasureJob) (backend.Arm, b
 	return nil, backend.Outcome{Status: op.StatusUnsupported}, nil
 }
 
-// The probes of the search for the smallest case are not timed, although the comparison that they belong to
-// is.
+// TestProbesAreNotTimed: the probes of the search for the smallest case are not timed, even if their
+// comparison is.
 func TestProbesAreNotTimed(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {

@@ -2,8 +2,8 @@ package main
 
 import "testing"
 
-// Python processes that judge on a GPU are as many as there is room for in all three respects; where few fit,
-// none beside those there always are.
+// TestSpreadOver: as many Python processes judge on a GPU as the cores, the memory and that of the GPU allow;
+// where few fit, none are added to the usual ones.
 func TestSpreadOver(t *testing.T) {
 	for _, c := range []struct {
 		cores        int

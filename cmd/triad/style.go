@@ -8,7 +8,7 @@ import (
 	"triad/internal/report"
 )
 
-// style is how output looks: coloured and as wide as the window on a terminal, plain in a pipe.
+// style returns the look of the output: coloured and as wide as the window on a terminal, plain in a pipe.
 func (a *app) style() report.Style {
 	if !isTerminal(a.out) {
 		return report.Style{InDatabase: a.inDatabase}

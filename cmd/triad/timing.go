@@ -16,7 +16,7 @@ import (
 )
 
 // processesOn counts the processes that compute on a GPU, before this command starts its workers: in a
-// container the driver lists them by numbers that do not show whose they are.
+// container the driver lists them by numbers that do not show their owners.
 func (a *app) processesOn(g *gpu) int {
 	card := a.card(g)
 	defer card.Close()
@@ -28,8 +28,9 @@ func (a *app) card(g *gpu) card {
 	return a.telemetry(g.PCI, cmp.Or(g.visible, a.getenv("CUDA_VISIBLE_DEVICES")))
 }
 
-// ownGPU takes the lock of the GPU, so that two of us never time at once, and gives the runner its telemetry.
-// done gives both back. others computed on it before this command's workers did.
+// ownGPU takes the lock of the GPU, so that no two triads time at once, and gives the runner its telemetry.
+// done releases both. others is the number of processes that computed on it before this command's workers
+// did.
 func (a *app) ownGPU(ctx context.Context, g *gpu, others int, r *run.Runner) (done func(), err error) {
 	cache, err := a.cacheDir()
 	if err != nil {
@@ -65,20 +66,20 @@ func (a *app) lockGPU(ctx context.Context, name string) (unlock func(), err erro
 	return unlock, err
 }
 
-// card is where a GPU's telemetry is read.
+// card reads a GPU's telemetry.
 type card interface {
 	Processes() int
 	Read() telemetry.Reading
 	Close()
 }
 
-// nvml is the card of NVIDIA's management library.
+// nvml returns the card of NVIDIA's management library.
 func nvml(pci, visible string) card { return telemetry.Open(pci, visible) }
 
-// reader is a GPU's telemetry in the words of a run.
+// reader adapts a GPU's telemetry to package timing.
 type reader struct{ card card }
 
-// Read looks at the GPU.
+// Read reads the GPU's telemetry.
 func (r reader) Read() timing.Reading {
 	seen := r.card.Read()
 	return timing.Reading{

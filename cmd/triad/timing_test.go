@@ -11,7 +11,8 @@ import (
 	"triad/internal/session"
 )
 
-// Who interrupts a triad that waits for the GPU is told that nothing was run.
+// TestInterruptedWhileWaitingForTheGPU: an interrupt while triad waits for the GPU reports that nothing was
+// run.
 func TestInterruptedWhileWaitingForTheGPU(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "gpu.lock")
 	unlock, err := lockfile.Acquire(t.Context(), name, nil)

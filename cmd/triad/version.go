@@ -14,9 +14,9 @@ import (
 	"triad/internal/fileversion"
 )
 
-// commit is the revision the binary was built from, with "+changes" where the sources were not as committed.
-// A binary that `go run` made does not know it: run from the checkout, it is that of the checkout. "" where
-// nothing tells.
+// commit returns the revision that the binary was built from, with "+changes" where the sources were not as
+// committed. A binary that `go run` made does not know it: run from the checkout, it returns the revision of
+// the checkout. It returns "" if the revision is not known.
 func commit(ctx context.Context) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -23,8 +23,8 @@ import (
 	"triad/internal/worker"
 )
 
-// lookEvery is how often a watched file is looked at, settleFor how long it must stay the same: editors write
-// in several steps.
+// A watched file is looked at every lookEvery and must stay the same for settleFor: editors write in several
+// steps.
 const (
 	lookEvery = 100 * time.Millisecond
 	settleFor = 100 * time.Millisecond
@@ -52,7 +52,7 @@ what it includes is saved. It says what changed since the save before. Ctrl-C en
 	return cmd
 }
 
-// watch judges until it is interrupted; the exit code is that of the last verdict.
+// watch judges until it is interrupted; its exit code is that of the last verdict.
 func (a *app) watch(ctx context.Context, names []string, o *compareOptions) error {
 	if err := o.ownFlags.expand(a); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (a *app) watch(ctx context.Context, names []string, o *compareOptions) erro
 	}
 }
 
-// newPage begins what is printed anew: on a terminal at its top.
+// newPage starts a new page of output: on a terminal at its top.
 func (a *app) newPage() {
 	if isTerminal(a.out) {
 		fmt.Fprint(raw(a.out), "\x1b[2J\x1b[H")
@@ -107,7 +107,7 @@ func (a *app) newPage() {
 	}
 }
 
-// said is a failure whose text was printed: its exit code alone.
+// said reduces a failure whose text was printed to its exit code.
 func said(err error) error {
 	var f *session.Failure
 	if errors.As(err, &f) {
@@ -119,13 +119,13 @@ func said(err error) error {
 	return nil
 }
 
-// watcher remembers the statuses of the save before.
+// watcher remembers the statuses of the previous save.
 type watcher struct {
 	*app
 	before map[string]op.Status
 }
 
-// round judges once and says what changed.
+// round judges once and prints what changed.
 func (w *watcher) round(ctx context.Context, names []string, o *compareOptions) error {
 	now := map[string]op.Status{}
 	var order []string
@@ -157,7 +157,7 @@ func (w *watcher) round(ctx context.Context, names []string, o *compareOptions) 
 	return err
 }
 
-// graver says whether a status counts for more than another in one word about several cases.
+// graver reports whether a status outweighs another in one word about several cases.
 func graver(a, b op.Status) bool {
 	rank := map[op.Weight]int{op.Neutral: 0, op.Good: 1, op.Bad: 2}
 	return rank[a.Weight()] > rank[b.Weight()]
@@ -179,13 +179,12 @@ func (w *watcher) tellChanges(order []string, now map[string]op.Status) {
 	fmt.Fprintf(w.out, "\n%s\n", text)
 }
 
-// wait returns when a watched file has other contents and has settled; false when it is time to end.
+// wait returns true when a watched file has other contents and has settled; false when it is time to end.
 func (w *watcher) wait(ctx context.Context, f *ownFlags, folder, seen string) bool {
 	return w.untilSaved(ctx, seen, func() string { return f.state(folder) })
 }
 
-// untilSaved returns when a state is another one than was seen, and has settled; false when it is time to
-// end.
+// untilSaved returns true when the state differs from seen and has settled; false when it is time to end.
 func (a *app) untilSaved(ctx context.Context, seen string, stateNow func() string) bool {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -208,8 +207,8 @@ func (a *app) untilSaved(ctx context.Context, seen string, stateNow func() strin
 	}
 }
 
-// state is a hash of the contents of all added files and of what they include, and of the files of a folder,
-// if one is watched; "" where one cannot be read.
+// state returns a hash of the contents of all added files and of what they include, and of the files of a
+// folder, if one is watched; "" if one cannot be read.
 func (f *ownFlags) state(folder string) string {
 	hash := sha256.New()
 	if folder != "" {

@@ -32,7 +32,7 @@ func (l *liveText) String() string {
 	return l.text.String()
 }
 
-// wait returns when the text holds what is wanted for the nth time.
+// wait returns when the text contains want for the nth time.
 func (l *liveText) wait(t *testing.T, want string, n int) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
@@ -43,8 +43,8 @@ func (l *liveText) wait(t *testing.T, want string, n int) {
 	t.Fatalf("%q did not appear %d times:\n%s", want, n, l)
 }
 
-// A watched file is judged again when it is saved, what changed is said, and an interrupt ends it with the
-// code of the last verdict.
+// TestWatch: a watched file is judged again when it is saved, changes are printed, and an interrupt ends the
+// watch with the code of the last verdict.
 func TestWatch(t *testing.T) {
 	need.Tool(t, "g++")
 	self, err := exec.LookPath("triad")

@@ -10,12 +10,12 @@ import (
 	"triad/internal/shrink"
 )
 
-// mostWatched is how many findings of a case are kept.
+// mostWatched limits the findings of a case that are kept.
 const mostWatched = 4
 
-// watch runs the smallest wrong case of a CUDA file once more, with every access reported, and adds to the
-// diagnosis what `triad check` would print of it. Where that shows nothing the case that the search began
-// with is watched, if it is small. A build that fails is no reason to fail: the rest of the diagnosis stands.
+// watch runs the smallest wrong case of a CUDA file once more, with every access reported, and adds the
+// findings of `triad check` on it to the diagnosis. If that shows nothing, the case that the search began
+// with is watched, if it is small. A failed build is no error: the rest of the diagnosis stands.
 func (p *prober) watch(calls *watchedCalls, found *shrink.Finding, d *record.Diagnosis) {
 	hidden := found.Record.Status == op.StatusHang || found.Record.Status == op.StatusBuildFail
 	if calls == nil || p.shim == "" || hidden {
@@ -44,7 +44,7 @@ func (p *prober) watch(calls *watchedCalls, found *shrink.Finding, d *record.Dia
 	found.Facts.Reported = len(d.Findings) > 0
 }
 
-// watched runs one case with every access reported. The probe's own outcome is of no interest here.
+// watched runs one case with every access reported. The probe's own outcome does not matter here.
 func (p *prober) watched(calls *watchedCalls, r record.Record) check.Report {
 	watched := &watchedBackend{Backend: p.backends[0], calls: calls}
 	sizes := shrink.Sizes{}
@@ -57,7 +57,7 @@ func (p *prober) watched(calls *watchedCalls, r record.Record) check.Report {
 	return watched.found
 }
 
-// findingOf is a finding as records keep it; false for what says nothing of the kernel.
+// findingOf returns a finding as records keep it; false if it says nothing of the kernel.
 func (p *prober) findingOf(f check.Finding, number int) (record.Finding, bool) {
 	if slices.Contains([]check.Kind{check.NeverEnds, check.ExitStatus, check.Leak}, f.Kind) {
 		return record.Finding{}, false
@@ -76,7 +76,7 @@ func (p *prober) findingOf(f check.Finding, number int) (record.Finding, bool) {
 	return kept, true
 }
 
-// whereOf is a place as records keep it; nil where no line is known.
+// whereOf returns a place as records keep it; nil if no line is known.
 func whereOf(kernel string, at *check.Place, block, thread *[3]int) *record.Where {
 	if at == nil || at.Line == 0 {
 		return nil
@@ -84,7 +84,7 @@ func whereOf(kernel string, at *check.Place, block, thread *[3]int) *record.Wher
 	return &record.Where{Kernel: kernel, Block: block, Thread: thread, File: at.File, Line: at.Line}
 }
 
-// diagnosisOf puts together what is known of a wrong run.
+// diagnosisOf assembles what is known of a wrong run.
 func diagnosisOf(f shrink.Finding, d record.Diagnosis, repeat string) record.Diagnosis {
 	r := f.Record
 	d.Dims, d.Distribution = record.DimMembers(r.Case.Dims), r.Case.Distribution
@@ -92,7 +92,7 @@ func diagnosisOf(f shrink.Finding, d record.Diagnosis, repeat string) record.Dia
 	return d
 }
 
-// messageOf is the sentence of a record, or of its first wrong output.
+// messageOf returns the sentence of a record, or of its first wrong output.
 func messageOf(r record.Record) string {
 	for _, v := range r.Outputs {
 		if v.Status.Weight() == op.Bad && v.Message != "" {
@@ -102,7 +102,7 @@ func messageOf(r record.Record) string {
 	return r.Message
 }
 
-// diagnosed is a diagnosis with the records that it is of.
+// diagnosed is a diagnosis with its records.
 type diagnosed struct {
 	shrink.Finding
 	run       string // the ID of the record that the search began with

@@ -19,8 +19,8 @@ import (
 	"triad/pybridge"
 )
 
-// workerCommand is how triad starts itself again as the process that runs CUDA kernels on a CPU: a kernel
-// that writes anywhere, exits or hangs then takes nothing else with it.
+// workerCommand is the command with which triad starts itself again as the process that runs CUDA kernels on
+// a CPU: a kernel that writes anywhere, exits or hangs then takes nothing else with it.
 func (a *app) workerCommand() *cobra.Command {
 	var cache, spec string
 	var stall time.Duration
@@ -52,7 +52,7 @@ func (a *app) workerCommand() *cobra.Command {
 	return cmd
 }
 
-// backends are the adapters of this machine: CUDA kernels, on the GPU or, without one (nil), in the emulator,
+// backends returns the adapters of this machine: CUDA kernels, on the GPU or, if g is nil, in the emulator,
 // and Python.
 func (a *app) backends(g *gpu, f environmentFlags, options worker.Options) ([]backend.Backend, error) {
 	cache, err := a.cacheDir()
@@ -76,7 +76,7 @@ func (a *app) backends(g *gpu, f environmentFlags, options worker.Options) ([]ba
 	return []backend.Backend{kernels, python}, nil
 }
 
-// runsUnder makes the workers of a backend run under a tool, one after the other; nil: they run alone.
+// runsUnder makes the workers of a backend run under a tool, one after the other; nil: without one.
 func runsUnder(b *worker.Adapter, wrap func(worker.Command) worker.Command) {
 	if wrap == nil {
 		return
@@ -92,16 +92,15 @@ func runsUnder(b *worker.Adapter, wrap func(worker.Command) worker.Command) {
 	}
 }
 
-// What a Python process that judges on a GPU needs: a core to compile on, and room for torch in the host's
-// memory and for its context on the GPU.
+// The needs of a Python process that judges on a GPU: a core to compile on, and memory for torch on the host
+// and for its context on the GPU.
 const (
 	mostPythons       = 14
 	pythonBytes       = 5 << 30
 	pythonBytesOnCard = 3 << 30
 )
 
-// spreadOver is over how many Python processes what is judged on a GPU is spread; 0 where there is room for
-// few.
+// spreadOver returns the number of Python processes that share the judging on a GPU; 0 if only a few fit.
 func spreadOver(cores int, memory, onCard int64) int {
 	n := min(mostPythons, int64(cores)-2, memory/pythonBytes, onCard/pythonBytesOnCard)
 	if n < 4 {
@@ -125,17 +124,17 @@ func (a *app) cudaBackend(cache string, options worker.Options) *worker.Adapter 
 				"--stall", options.Limits.Stall.String(),
 			}, Env: append(a.compilerEnv(), emulatorThreads())}, nil
 		},
-		// A process of its own for each implementation: in the emulator a wild write must not reach another's
+		// A separate process for each implementation: in the emulator a wild write must not reach another's
 		// result.
 		Slot: func(implementation string) string { return strings.TrimPrefix(implementation, "cuda/") },
 	}
 }
 
-// emulatorThreads gives the emulator as many threads as a container leaves cores, which the emulator does not
-// ask for.
+// emulatorThreads returns the environment variable that gives the emulator as many threads as a container
+// leaves cores, since the emulator does not check.
 func emulatorThreads() string { return fmt.Sprintf("CUEMU_WORKERS=%d", runtime.GOMAXPROCS(0)) }
 
-// compilerEnv is what a worker that compiles sees of our environment.
+// compilerEnv returns the part of our environment that a worker that compiles sees.
 func (a *app) compilerEnv() []string {
 	var env []string
 	for _, name := range append(a.passed, "PATH", "HOME", "LANG", "TMPDIR", "CXX", "CUDA_HOME", "CUDA_PATH",
@@ -147,7 +146,7 @@ func (a *app) compilerEnv() []string {
 		}
 	}
 	if value, set := a.lookup("CUDA_VISIBLE_DEVICES"); set && value == "" {
-		env = append(env, "CUDA_VISIBLE_DEVICES=") // set to nothing it hides every GPU
+		env = append(env, "CUDA_VISIBLE_DEVICES=") // set to nothing, it hides every GPU
 	}
 	return env
 }

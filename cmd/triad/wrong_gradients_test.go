@@ -18,22 +18,22 @@ import (
 	"triad/internal/session"
 )
 
-// wrongGradients says how the planted gradients of an operator must end: testdata/wrong_gradients/OP.toml,
-// beside OP.py that holds them.
+// wrongGradients describes how the planted gradients of an operator must end:
+// testdata/wrong_gradients/OP.toml, next to OP.py, which holds them.
 type wrongGradients struct {
 	Sizes []string                 // flags
 	Rows  map[string]wrongGradient // by implementation
 }
 
-// wrongGradient is how one must end: with this status in some case, in these words (a regular expression over
-// the message), and never with another bad status.
+// wrongGradient describes how one must end: with this status in some case, in these words (a regular
+// expression over the message), and never with another bad status.
 type wrongGradient struct {
 	Status op.Status
 	Words  string
 }
 
-// Every planted gradient is rejected for what is wrong with it, in the widest dtype and the one with the
-// fewest digits; the right ones beside it pass, and the truth is proven first.
+// TestWrongGradients: every planted gradient is rejected for its own fault, in the widest dtype and the one
+// with the fewest digits; the right ones pass, and the truth is proven first.
 func TestWrongGradients(t *testing.T) {
 	python := testPython(t)
 	for name, planted := range readPlanted[wrongGradients](t, "wrong_gradients") {
@@ -43,7 +43,7 @@ func TestWrongGradients(t *testing.T) {
 				t.Run(impl, func(t *testing.T) { // judged in one command with the others
 					key := name
 					if planted.Rows[impl].Status.Weight() != op.Bad {
-						key = "" // what declines is no witness
+						key = "" // one that declines is no witness
 					}
 					need.Covers(t, key, slices.Concat(need.Judge, []string{
 						"pybridge", "cmd/triad/testdata/wrong_gradients/" + name + ".py",
@@ -90,7 +90,7 @@ func TestWrongGradients(t *testing.T) {
 	}
 }
 
-// messages is everything a record says: of the row and of its outputs.
+// messages returns all messages of a record: of the row and of its outputs.
 func messages(r result) string {
 	all := []string{r.Message}
 	for _, o := range r.Outputs {

@@ -21,7 +21,7 @@ import (
 	"triad/internal/session"
 )
 
-// result is a line of triad compare --json, as far as these tests look at it.
+// result is a line of triad compare --json, with the fields that these tests use.
 type result struct {
 	Impl, Variant, DType, Layout, Distribution, Message string
 	Pass                                                op.Pass
@@ -37,22 +37,22 @@ type output struct {
 	Worst                        *struct{ Index []int64 }
 }
 
-// planted says how the planted bugs of an operator must end: testdata/wrong/OP.toml, beside OP.cu and OP.py
-// that hold them.
+// planted describes how the planted bugs of an operator must end: testdata/wrong/OP.toml, next to OP.cu and
+// OP.py, which hold them.
 type planted struct {
 	DTypes            []string
 	Forward, Backward map[string]rejection // by implementation
 }
 
-// rejection is how one must end: with this status in at least one case, by this gate where the judge rejects
-// it, in these words, at this place, and never with another bad status than that or FAIL.
+// rejection describes how one must end: with this status in at least one case, by this gate where the judge
+// rejects it, in these words, at this place, and never with another bad status than that or FAIL.
 type rejection struct {
 	Status      op.Status // UNKNOWN: any bad one, where what happens is undefined
 	Gate, Words string    // regular expressions
 	At          string    // a condition over row, col and the dims, where the worst element of a matrix lies
 }
 
-// of gives what a pass expects.
+// of returns the expected rejections of a pass.
 func (p planted) of(pass op.Pass) map[string]rejection {
 	if pass == op.Forward {
 		return p.Forward
@@ -82,7 +82,7 @@ func readPlanted[T any](t *testing.T, folder string) map[string]T {
 	return all
 }
 
-// lies says whether the condition at holds of the place index of a result.
+// lies reports whether the condition at holds of the place index of a result.
 func lies(at string, index []int64, r result) (bool, error) {
 	value := func(name string) (int64, bool) {
 		if i := slices.Index([]string{"row", "col"}, name); i >= 0 {
@@ -105,8 +105,8 @@ func lies(at string, index []int64, r result) (bool, error) {
 	return err == nil && holds != 0, nil
 }
 
-// Every kernel with a planted bug is rejected, for its own reason and at the right place; the right one
-// beside it passes. The fast tier plants one bug in each pass of each operator's CUDA, and one in Triton.
+// TestWrongKernels: every kernel with a planted bug is rejected, for its own reason and at the right place;
+// the right one passes. The fast tier plants one bug in each pass of each operator's CUDA, and one in Triton.
 func TestWrongKernels(t *testing.T) {
 	need.Tool(t, "g++")
 	operators := readPlanted[planted](t, "wrong")
@@ -134,7 +134,7 @@ func TestWrongKernels(t *testing.T) {
 	}
 }
 
-// asked are the implementations with a bug that this tier asks for, each a case of its own.
+// asked returns the implementations with a bug that this tier runs, each as a subtest.
 func (p planted) asked(t *testing.T, name string) (impls []string) {
 	t.Helper()
 	for _, pass := range []op.Pass{op.Forward, op.Backward} {
@@ -161,7 +161,7 @@ func (p planted) asked(t *testing.T, name string) (impls []string) {
 
 var rightVariant = regexp.MustCompile(`\bright(_\w+)?\b`)
 
-// withRight adds the right variants that the planted files of the same backends have.
+// withRight adds the right variants in the planted files of the same backends.
 func withRight(t *testing.T, name string, impls []string) []string {
 	t.Helper()
 	all := slices.Clone(impls)
@@ -182,7 +182,7 @@ func withRight(t *testing.T, name string, impls []string) []string {
 	return all
 }
 
-// checkRest demands that what is not expected to fail is called right and passes.
+// checkRest checks that what is not expected to fail is named right and passes.
 func checkRest(t *testing.T, records []result, pass op.Pass, expected map[string]rejection) {
 	t.Helper()
 	passed := map[string]int{}
@@ -224,7 +224,7 @@ func of(records []result, impl string, pass op.Pass) []result {
 	return out
 }
 
-// holds says what is not as expected in the records of one implementation.
+// holds returns an error about what is not as expected in the records of one implementation.
 func (want rejection) holds(records []result) error {
 	if len(records) == 0 {
 		return fmt.Errorf("it was not run")
@@ -284,7 +284,7 @@ func comparePlanted(t *testing.T, name string, dtypes []string, impls string) []
 	return compareOver(t, files, name, "--quick", "--dtype", strings.Join(dtypes, ","), "--impl", impls)
 }
 
-// plant copies files of testdata to where they stand in place of the product's own, and gives the folder.
+// plant copies files of testdata into a folder in place of the product's own, and returns the folder.
 func plant(t *testing.T, files map[string]string) string {
 	t.Helper()
 	overlay := t.TempDir()
@@ -303,8 +303,8 @@ func plant(t *testing.T, files map[string]string) string {
 	return overlay
 }
 
-// compareOver runs triad compare with files of testdata in place of the product's own, and gives its results.
-// Something must be bad.
+// compareOver runs triad compare with files of testdata in place of the product's own, and returns its
+// results. Something must be bad.
 func compareOver(t *testing.T, files map[string]string, args ...string) []result {
 	t.Helper()
 	overlay := plant(t, files)

@@ -45,7 +45,7 @@ func TestGuardReport(t *testing.T) {
 	}
 }
 
-// An error is named, and a kernel that ends with one has the status that fits.
+// An error is named, and a kernel that ends with one has the matching status.
 func TestErrors(t *testing.T) {
 	for code, want := range map[int]string{
 		700: "CUDA error 700, illegal address", 716: "misaligned address",
@@ -65,7 +65,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestLargeBuffersBeginAPage: as cudaMalloc places them; the guard in front is whole for every size.
+// TestLargeBuffersBeginAPage: like those of cudaMalloc; the guard in front is whole for every size.
 func TestLargeBuffersBeginAPage(t *testing.T) {
 	for _, size := range []int64{0, 1, guardBytes, pageBytes - 1, pageBytes, 5 * pageBytes / 2, 1 << 34} {
 		lead := leadBytes(size)

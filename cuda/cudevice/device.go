@@ -29,7 +29,7 @@ type Device struct {
 
 var _ cuda.Clocked = (*Device)(nil)
 
-// Info says what a GPU is.
+// Info describes a GPU.
 type Info struct {
 	Name         string
 	MemoryBytes  int64
@@ -37,7 +37,7 @@ type Info struct {
 	PCI          string
 }
 
-// Driver is the version of CUDA that the driver speaks, 13000 for 13.0.
+// Driver returns the version of CUDA that the driver supports, 13000 for 13.0.
 func Driver() int { return cu.Version() }
 
 // All lists the visible GPUs. It makes no context.
@@ -77,7 +77,7 @@ func inspect(ordinal int) (Info, error) {
 	return i, nil
 }
 
-// placeOf is where a GPU is on the bus, in NVML's form; "" where the driver does not tell.
+// placeOf returns the PCI bus address of a GPU, in NVML's form; "" if the driver does not know it.
 func placeOf(d cu.Device) string {
 	var at [3]int
 	for k, attribute := range []cu.DeviceAttribute{cu.PciDomainID, cu.PciBusID, cu.PciDeviceID} {
@@ -89,8 +89,8 @@ func placeOf(d cu.Device) string {
 	return fmt.Sprintf("%08X:%02X:%02X.0", at[0], at[1], at[2])
 }
 
-// Open takes the primary context of the first visible GPU, the one that the kernel libraries' runtime uses as
-// well, and makes it current on the calling thread, which has to be locked.
+// Open takes the primary context of the first visible GPU, which the kernel libraries' runtime uses as well,
+// and makes it current on the calling thread, which must be locked.
 func Open(libraries *cuda.GPULibraries, watch Watch) (*Device, error) {
 	info, err := inspect(0)
 	if err != nil {
@@ -116,7 +116,7 @@ func Open(libraries *cuda.GPULibraries, watch Watch) (*Device, error) {
 	return d, nil
 }
 
-// Unfilled says whether outputs and workspaces are left as they were allocated.
+// Unfilled reports whether outputs and workspaces are left as they were allocated.
 func (d *Device) Unfilled() bool { return d.watch == "initcheck" }
 
 // Name is "gpu".
@@ -135,7 +135,7 @@ func (d *Device) Versions() map[string]string {
 	return v
 }
 
-// DriverRelease is the release of the NVIDIA driver, "580.95.05", "" where the kernel does not tell.
+// DriverRelease returns the release of the NVIDIA driver, "580.95.05", "" if the kernel does not report it.
 func DriverRelease() string {
 	for _, file := range []string{"/sys/module/nvidia/version", "/proc/driver/nvidia/version"} {
 		if text, err := os.ReadFile(file); err == nil {
@@ -149,7 +149,7 @@ func DriverRelease() string {
 
 var releaseNumber = regexp.MustCompile(`\d{3}\.\d+(\.\d+)?`)
 
-// Library gives the shipped library of a kernel file, or one that nvcc builds for this GPU.
+// Library returns the shipped library of a kernel file, or one that nvcc builds for this GPU.
 func (d *Device) Library(ctx context.Context, file string) (cuda.Library, error) {
 	return d.libraries.Kernels(ctx, file)
 }
@@ -157,7 +157,7 @@ func (d *Device) Library(ctx context.Context, file string) (cuda.Library, error)
 // Clock opens the runtime library from a file.
 func (d *Device) Clock(library string) (cuda.Clock, error) { return cuda.OpenRuntime(library) }
 
-// Alloc takes memory with a canary on both sides; under a tool without.
+// Alloc allocates memory with a canary on both sides, except under a tool.
 func (d *Device) Alloc(name string, bytes int64) (cuda.Buffer, error) {
 	lead, guard := leadBytes(bytes), int64(guardBytes)
 	if d.watch != "" {
@@ -190,10 +190,10 @@ func (d *Device) full(name string, bytes int64) error {
 	return &cuda.OutOfMemory{Message: text}
 }
 
-// Free gives memory back and says whether a guard had changed.
+// Free frees memory and returns a report if a guard changed.
 func (d *Device) Free(b cuda.Buffer) *backend.GuardReport {
 	if d.watch != "" {
-		// a device that answers nothing any more is noticed by the next call
+		// the next call notices a device that no longer responds
 		_ = cu.MemFree(cu.DevicePtr(b.Pointer))
 		return nil
 	}
@@ -202,7 +202,7 @@ func (d *Device) Free(b cuda.Buffer) *backend.GuardReport {
 	errAfter := cu.MemcpyDtoH(unsafe.Pointer(&after[0]), cu.DevicePtr(b.Pointer+uintptr(b.Bytes)), guardBytes)
 	base := cu.DevicePtr(b.Pointer - uintptr(leadBytes(b.Bytes)))
 	if err := errors.Join(errBefore, errAfter, cu.MemFree(base)); err != nil {
-		return nil // the device answers nothing any more, which the next call says
+		return nil // the device no longer responds: the next call reports it
 	}
 	return guardReport(b, before, after)
 }
@@ -231,8 +231,8 @@ func (d *Device) Copy(to, from cuda.Buffer) error {
 	return named(cu.MemcpyDtoD(cu.DevicePtr(to.Pointer), cu.DevicePtr(from.Pointer), from.Bytes))
 }
 
-// fillChunk is how much of a pattern is made on the host; the rest is copied on the device, twice as much
-// each time.
+// fillChunk is the size of the part of a pattern that is made on the host; the rest is copied on the device,
+// twice as much each time.
 const fillChunk = 64 << 10
 
 // Fill repeats a pattern to the end of a buffer.
@@ -258,8 +258,8 @@ func (d *Device) Fill(b cuda.Buffer, pattern []byte) error {
 	return nil
 }
 
-// Launch runs a kernel and waits for everything on the GPU: what a kernel launched beside its stream counts
-// too.
+// Launch runs a kernel and waits for all work on the GPU, including what a kernel launched outside its
+// stream.
 func (d *Device) Launch(c *cuda.Call, order string) (cuda.Finding, error) {
 	if order != "" {
 		return cuda.Finding{}, fmt.Errorf("schedule order %q: a GPU has none", order)
@@ -271,7 +271,7 @@ func (d *Device) Launch(c *cuda.Call, order string) (cuda.Finding, error) {
 	return finding, nil
 }
 
-// Probe has the GPU write and read a piece of memory.
+// Probe makes the GPU write and read a piece of memory.
 func (d *Device) Probe() error {
 	const bytes = 1 << 20
 	b, err := d.Alloc("probe", bytes)
@@ -300,7 +300,7 @@ type driverError struct{ code int }
 
 func (e *driverError) Error() string { return describe(e.code) }
 
-// named gives an error of cu, whose table lacks newer ones, the number and the words of the driver. One after
+// named gives an error of cu, whose table lacks newer ones, the driver's number and words. An error after
 // which nothing works is a *cuda.DeviceLost.
 func named(err error) error {
 	if err == nil {
@@ -313,7 +313,7 @@ func named(err error) error {
 	return &driverError{n}
 }
 
-// code is the number of an error of cu: its type is an integer that cu keeps to itself.
+// code returns the number of an error of cu: its type is an unexported integer.
 func code(err error) int {
 	var mine *driverError
 	if errors.As(err, &mine) {

@@ -8,8 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// driverErrors are the errors of the driver that a kernel brings about, in the words of NVIDIA's
-// documentation of CUresult.
+// driverErrors holds the driver's errors that a kernel can cause, in the words of NVIDIA's documentation of
+// CUresult.
 var driverErrors = map[int]string{
 	1: "invalid value", 2: "out of memory", 46: "the GPU is busy or unavailable",
 	98: "invalid device function", 100: "no device",
@@ -34,7 +34,7 @@ func describe(code int) string {
 	return fmt.Sprintf("CUDA error %d", code)
 }
 
-// findingOf is what a kernel came to that was launched plainly and ended with an error.
+// findingOf returns the finding of a kernel that was launched without error and ended with one.
 func findingOf(code int) cuda.Finding {
 	f := cuda.Finding{Status: op.StatusCrash, Message: "the kernel ended with " + describe(code), Dirty: true}
 	switch code {

@@ -12,8 +12,8 @@ const guardBytes = 4096
 // pageBytes is the size of a page of the GPU, and the alignment that cudaMalloc gives large buffers.
 const pageBytes = 2 << 20
 
-// leadBytes is the distance between an allocation and the buffer within: a guard, and in front of large
-// buffers a whole page. A large buffer then lies as cudaMalloc places it. Kernels whose threads each read a
+// leadBytes returns the distance from an allocation to the buffer within: a guard, and in front of large
+// buffers a whole page. A large buffer is then aligned as by cudaMalloc. Kernels whose threads each read a
 // row took 6 to 10 % longer where their tensors began 4 KiB into a page
 // (results/published/lab/own_files.txt).
 func leadBytes(bytes int64) int64 {
@@ -23,17 +23,17 @@ func leadBytes(bytes int64) int64 {
 	return guardBytes
 }
 
-// Watch says under which tool of compute-sanitizer the process runs, "" for none. A tool sees every access
-// beyond an allocation, but not one that ends in a guard: under any of them buffers have none. initcheck sees
-// reads of memory that nobody wrote: under it nothing is filled but inputs.
+// Watch is the tool of compute-sanitizer under which the process runs, "" for none. A tool sees every access
+// beyond an allocation, but not one that ends in a guard: under any tool, buffers have none. initcheck sees
+// reads of uninitialised memory: under it only inputs are filled.
 type Watch string
 
 // canary fills the guards.
 const canary = 0xC3
 
-// guardReport compares the guards of a buffer with the canary; nil where every byte is as it was. The
-// distance is that of the changed byte nearest to the buffer: counted from its end, or negative before its
-// start. A write past the end is told first.
+// guardReport compares the guards of a buffer with the canary; nil if no byte changed. The distance is that
+// of the changed byte nearest to the buffer: counted from its end, or negative before its start. A write past
+// the end takes precedence.
 func guardReport(b cuda.Buffer, before, after []byte) *backend.GuardReport {
 	report := backend.GuardReport{Buffer: b.Name}
 	found := false

@@ -13,12 +13,12 @@ import (
 	"triad/internal/subprocess"
 )
 
-// Facts are what "triad-cuda --facts" prints: the visible GPUs and their driver.
+// Facts is the output of "triad-cuda --facts": the visible GPUs and their driver.
 type Facts struct {
 	GPUs    []GPU  `json:"gpus"`
-	Release string `json:"release"` // of the driver, "" where it is not known
-	CUDA    int    `json:"cuda"`    // the version of CUDA that the driver speaks: 13000 for 13.0
-	Sources string `json:"sources"` // hash of the kernel sources that the worker carries
+	Release string `json:"release"` // of the driver, "" if unknown
+	CUDA    int    `json:"cuda"`    // the version of CUDA that the driver supports: 13000 for 13.0
+	Sources string `json:"sources"` // hash of the worker's embedded kernel sources
 }
 
 // GPU is one visible GPU.
@@ -27,21 +27,22 @@ type GPU struct {
 	MemoryBytes int64  `json:"memory_bytes"`
 	Major       int    `json:"major"` // the compute capability
 	Minor       int    `json:"minor"`
-	// its place on the bus, by which NVML knows it: 00000000:1B:00.0
+	// its PCI bus address in NVML's form: 00000000:1B:00.0
 	PCI string `json:"pci,omitempty"`
 }
 
-// oldestCUDA is what the driver has to speak: the libraries and cu's calls are those of CUDA 13.0.
+// oldestCUDA is the lowest version that the driver must support: the libraries and cu's calls are those of
+// CUDA 13.0.
 const oldestCUDA = 13000
 
-// oldestRelease is the first release of the driver that speaks it.
+// oldestRelease is the first release of the driver that supports it.
 const oldestRelease = "580"
 
-// patience is how long a driver may take to list its GPUs.
+// patience is the time limit of a driver for listing its GPUs.
 const patience = 60 * time.Second
 
-// Ask starts the worker to learn what GPUs there are. env is its whole environment. The error is a
-// *backend.Unavailable that says why no GPU can be used.
+// Ask starts the worker to list the GPUs. env is its whole environment. The error is a *backend.Unavailable
+// that says why no GPU can be used.
 func Ask(ctx context.Context, worker string, env []string) (Facts, error) {
 	var log strings.Builder
 	out, err := subprocess.Run(ctx, subprocess.Command{
@@ -74,8 +75,8 @@ func unavailable(format string, a ...any) error {
 	return &backend.Unavailable{Sentence: fmt.Sprintf(format, a...)}
 }
 
-// silence says why a worker ended before it could answer: cu calls the driver before main, and the loader
-// wants libcuda before that.
+// silence explains why a worker ended before it could answer: cu calls the driver before main, and the loader
+// needs libcuda before that.
 func silence(worker string, err error, printed string) error {
 	var exit *exec.ExitError
 	switch why := Explain(printed); {
@@ -87,8 +88,8 @@ func silence(worker string, err error, printed string) error {
 	return unavailable("cannot start %s: %v", worker, err)
 }
 
-// Explain is a sentence for what a worker printed that could not use its GPU, "" where it speaks of something
-// else.
+// Explain returns a sentence for the output of a worker that could not use its GPU, "" if the output is about
+// something else.
 func Explain(printed string) string {
 	_, what, refused := strings.Cut(printed, "triad-cuda: use the GPU ")
 	switch {

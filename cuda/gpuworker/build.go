@@ -1,6 +1,6 @@
-// Package gpuworker finds, builds and questions triad-cuda, the worker that runs CUDA kernels on a real GPU.
-// It is a binary of its own: what imports gorgonia.org/cu links against the NVIDIA driver and cannot even
-// start without one.
+// Package gpuworker finds, builds and queries triad-cuda, the worker that runs CUDA kernels on a real GPU. It
+// is a separate binary: a program that imports gorgonia.org/cu links against the NVIDIA driver and cannot
+// even start without one.
 package gpuworker
 
 import (
@@ -22,8 +22,8 @@ import (
 const Binary = "triad-cuda"
 
 // Build compiles the worker from the module in a folder into the file out. headers is the folder with the
-// toolkit's cuda.h. No driver is needed: the link is against a stub that has the driver's name and every
-// function that cu calls, and the loader finds the real one.
+// toolkit's cuda.h. No driver is needed: the link is against a stub with the driver's name and every function
+// that cu calls, and the loader finds the real one.
 func Build(ctx context.Context, module, headers, out string) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return &backend.Unavailable{Sentence: "building " + Binary + " needs Go, which is not on PATH"}
@@ -49,15 +49,15 @@ func Build(ctx context.Context, module, headers, out string) error {
 	return err
 }
 
-// compileFlags put the header that makes CUDA 13 fit cu before the toolkit's own.
+// compileFlags returns flags that put the header that makes CUDA 13 fit cu before the toolkit's own.
 func compileFlags(module, headers string) string {
 	return fmt.Sprintf("-I%s -I%s", filepath.Join(module, "cuda", "compat"), headers)
 }
 
-// driverFunction is a function of the driver that an archive wants: nm prints it as undefined.
+// driverFunction matches a function of the driver that an archive needs: nm prints it as undefined.
 var driverFunction = regexp.MustCompile(`(?m)^\s+U (cu[A-Z]\w*)$`)
 
-// notLoaded is what every function of the stub returns: CUDA_ERROR_STUB_LIBRARY.
+// notLoaded is the result of every function of the stub: CUDA_ERROR_STUB_LIBRARY.
 const notLoaded = 34
 
 // stub makes a libcuda.so of empty functions in folder.
@@ -98,7 +98,7 @@ func stub(ctx context.Context, module, folder string, env []string) error {
 	return err
 }
 
-// command runs one step of the build and gives what it printed to stdout.
+// command runs one step of the build and returns its stdout.
 func command(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
 	var log strings.Builder
 	out, err := subprocess.Run(ctx, subprocess.Command{

@@ -11,19 +11,19 @@ import (
 	"triad/internal/truth"
 )
 
-// accusation is a kind of record that accuses: how many there were, and one of them.
+// accusation is a kind of accusing record: how many there were, and one of them.
 type accusation struct {
 	Count   int             `json:"count"`
 	Example json.RawMessage `json:"example"`
 }
 
-// kindOf names what two accusations have in common that are kept as one.
+// kindOf returns the key by which accusations are grouped.
 func kindOf(r *record.Record) string {
 	return fmt.Sprintf("%s %s %s %s %s %s", r.Impl, r.Case.Op, r.Case.Pass, r.Case.DType, r.Status,
 		r.Case.Distribution)
 }
 
-// document counts a record that documented findings explain under each of them: its message names them.
+// document counts a record under each documented finding that explains it: its message names them.
 func (a *alarmRun) document(r *record.Record) error {
 	o, err := truth.Get(r.Case.Op)
 	if err != nil {
@@ -37,7 +37,7 @@ func (a *alarmRun) document(r *record.Record) error {
 	return nil
 }
 
-// accuse counts a bad record among the accusations, whose first of each kind is kept whole.
+// accuse counts an accusing record, and keeps the first of each kind whole.
 func (a *alarmRun) accuse(r *record.Record) error {
 	a.Bad++
 	kind, seen := kindOf(r), accusation{}
@@ -55,9 +55,9 @@ func (a *alarmRun) accuse(r *record.Record) error {
 	return nil
 }
 
-// What a documented finding explains is counted apart and by finding; all else accuses, one example of each
-// kind kept, so that no kind hides behind many of another. Which records those are the run decides:
-// internal/run tests it on the same data.
+// Records that a documented finding explains are counted separately, by finding; all others accuse, and one
+// example of each kind is kept, so that no kind hides behind many of another. The run decides which records
+// those are: internal/run tests it on the same data.
 func TestAccusations(t *testing.T) {
 	of := func(impl string, status op.Status, message string) *record.Record {
 		return &record.Record{Case: op.Case{

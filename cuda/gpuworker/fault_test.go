@@ -25,8 +25,8 @@ import (
 //go:embed testdata/faults.cu
 var faults []byte
 
-// gpuFolder is the folder that TRIAD_TEST_GPU names (made by "triad setup --gpu"), the worker in it and the
-// first GPU. Without a GPU the test is skipped.
+// gpuFolder returns the folder that TRIAD_TEST_GPU names (made by "triad setup --gpu"), the worker in it and
+// the first GPU. Without a GPU the test is skipped.
 func gpuFolder(t *testing.T) (folder, path string, g GPU) {
 	t.Helper()
 	folder = os.Getenv("TRIAD_TEST_GPU")
@@ -111,7 +111,7 @@ func disguised(t *testing.T, folder string, g GPU, name string, source []byte) s
 	return kernels
 }
 
-// gpuFaults are kernels that do what they must not, and what is found.
+// gpuFaults lists faulty kernels, and the expected outcomes.
 var gpuFaults = []struct {
 	name   string
 	status op.Status
@@ -127,8 +127,8 @@ var gpuFaults = []struct {
 	{"greedy", op.StatusOOM, "no room on the GPU for workspace"},
 }
 
-// Every way in which a kernel can fail on a GPU is an outcome with a sentence, and an innocent kernel finds a
-// worker that works right after.
+// Every way in which a kernel can fail on a GPU is an outcome with a sentence, and right after it a correct
+// kernel finds a working worker.
 func TestFaultsOnGPU(t *testing.T) {
 	a := gpuAdapter(t)
 	reply, hello, err := a.Load(t.Context(), "softmax")
@@ -180,7 +180,7 @@ func TestFaultsOnGPU(t *testing.T) {
 	silentFaults(t, run)
 }
 
-// silentFaults: what a kernel does wrong without an error of CUDA's.
+// silentFaults checks kernels whose faults cause no CUDA error.
 func silentFaults(t *testing.T, run func(t *testing.T, name string) backend.Outcome) {
 	t.Run("unwritten", func(t *testing.T) {
 		outcome := run(t, "unwritten")

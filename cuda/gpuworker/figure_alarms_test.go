@@ -23,23 +23,23 @@ import (
 	"triad/internal/worker"
 )
 
-// alarmRun is what one run of TestFigureAlarms found.
+// alarmRun is the result of one run of TestFigureAlarms.
 type alarmRun struct {
 	FirstSeed uint64         `json:"first_seed"`
 	Seeds     int            `json:"seeds"`
 	Seconds   float64        `json:"seconds"`
-	Verdicts  int            `json:"verdicts"` // on outputs of which elements were compared
-	Elements  int64          `json:"elements"` // that were compared
+	Verdicts  int            `json:"verdicts"` // on outputs with compared elements
+	Elements  int64          `json:"elements"` // compared ones
 	ByKernel  map[string]int `json:"by_implementation"`
 	Neutral   int            `json:"neutral"` // records without a verdict: declined, missing
-	// records that accuse, without those that a documented finding explains
+	// records that accuse, except those that a documented finding explains
 	Bad int `json:"bad"`
 
 	Accused    map[string]accusation `json:"accusations"` // by kind
 	Documented map[string]int        `json:"documented"`  // records of each finding
 }
 
-// alarms are the runs of a folder. Their seeds are fresh, so that their verdicts add up.
+// alarms holds the runs of a folder. Their seeds are fresh, so that their verdicts add up.
 type alarms struct {
 	Verdicts   int            `json:"verdicts"`
 	Bad        int            `json:"bad"`
@@ -47,7 +47,7 @@ type alarms struct {
 	Runs       []alarmRun     `json:"runs"`
 }
 
-// earlierAlarms reads what earlier runs left in a folder.
+// earlierAlarms reads the results of earlier runs in a folder.
 func earlierAlarms(folder string) (alarms, error) {
 	var all alarms
 	text, err := os.ReadFile(filepath.Join(folder, "figure-alarms.json"))
@@ -63,7 +63,7 @@ func earlierAlarms(folder string) (alarms, error) {
 	return all, nil
 }
 
-// with adds a run, whose seeds no earlier one may have had.
+// with adds a run; no earlier run may have had its seeds.
 func (a alarms) with(r alarmRun) (alarms, error) {
 	for _, old := range a.Runs {
 		if r.FirstSeed < old.FirstSeed+uint64(old.Seeds) && old.FirstSeed < r.FirstSeed+uint64(r.Seeds) {
@@ -84,7 +84,7 @@ func (a alarms) with(r alarmRun) (alarms, error) {
 	return a, nil
 }
 
-// The verdicts of runs add up; seeds that were judged before are no fresh ones.
+// The verdicts of runs add up; seeds that were judged before are not fresh.
 func TestAlarmsAddUp(t *testing.T) {
 	folder := t.TempDir()
 	all, err := earlierAlarms(folder)
@@ -158,7 +158,7 @@ func (c *tally) Append(r *record.Record) error {
 	return nil
 }
 
-// verdicts is how many there are so far.
+// verdicts returns their number so far.
 func (c *tally) verdicts() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -172,7 +172,8 @@ type portion struct {
 	dtype    string
 }
 
-// portions are all pieces, in turn over the operators, so that a sweep that is cut short has met each.
+// portions returns all pieces, alternating between operators, so that a sweep that is cut short has covered
+// each.
 func portions() ([]portion, error) {
 	byOperator := map[string][]portion{}
 	most := 0
@@ -199,7 +200,7 @@ func portions() ([]portion, error) {
 	return all, nil
 }
 
-// sweep hands out portions, round after round, each round under a seed of its own.
+// sweep hands out portions in rounds, each round under a seed of its own.
 type sweep struct {
 	mu       sync.Mutex
 	portions []portion
@@ -216,8 +217,8 @@ func (s *sweep) take() (p portion, round int, seed uint64) {
 	return p, round, s.first + uint64(round)
 }
 
-// relationsEvery is in which rounds the relations between calls are asked as well: their further calls cost
-// as much as the rest.
+// relationsEvery is the interval of rounds that also check the relations between calls: their additional
+// calls cost as much as the rest.
 const relationsEvery = 8
 
 // sum adds up counts.
@@ -229,8 +230,8 @@ func sum(counts map[string]int) int {
 	return all
 }
 
-// judgePortion judges the implementations of a family, or of several, on a portion. Of Triton, which compiles
-// for a size, the quick cases.
+// judgePortion judges the implementations of a family, or of several, on a portion. For Triton, which
+// compiles for each size, it takes the quick cases.
 func judgePortion(ctx context.Context, r *run.Runner, p portion, round int, seed uint64, impls []string,
 	memory int64, device string,
 ) error {
@@ -253,7 +254,7 @@ func judgePortion(ctx context.Context, r *run.Runner, p portion, round int, seed
 	return err
 }
 
-// goodNames lists the implementations of families, but for those of torch.compile, which spend their time on
+// goodNames lists the implementations of families, except those of torch.compile, which spend their time on
 // compiling.
 func goodNames(ctx context.Context, r *run.Runner, operator string, families []string) ([]string, error) {
 	var names []string
@@ -273,15 +274,15 @@ func goodNames(ctx context.Context, r *run.Runner, operator string, families []s
 	return names, nil
 }
 
-// judgeDriver is one of those that judge side by side, with workers of its own.
+// judgeDriver is one of several concurrent judges, with workers of its own.
 type judgeDriver struct {
 	runner *run.Runner
 	impls  []string
 	sweep  *sweep
 }
 
-// judgeDrivers are so many drivers, a third of which judge Triton's rows. Without a GPU there is one, which
-// judges torch's: it shows that the sweep works, and what a verdict costs the host.
+// judgeDrivers makes a number of drivers, a third of which judge Triton's rows. Without a GPU there is one,
+// for torch's: it shows that the sweep works, and what a verdict costs the host.
 func judgeDrivers(t *testing.T, c *tally, stop context.Context, first uint64) (drivers []judgeDriver,
 	memory int64, device string,
 ) {
@@ -308,7 +309,7 @@ func judgeDrivers(t *testing.T, c *tally, stop context.Context, first uint64) (d
 			kernels := kernelsOf(t, path, filepath.Join(folder, "kernels"), worker.DefaultLimits)
 			d.runner.Backends, d.impls, d.sweep = []backend.Backend{kernels, python},
 				[]string{"cuda", "torch"}, ours
-			python.Slots = []string{"torch"} // the process of the other rows is not needed
+			python.Slots = []string{"torch"} // no process for the other rows
 		} else {
 			python.Slots = []string{"triton"}
 		}
@@ -318,8 +319,8 @@ func judgeDrivers(t *testing.T, c *tally, stop context.Context, first uint64) (d
 }
 
 // No known-good kernel is accused: verdicts on fresh seeds for TRIAD_FIGURE_SECONDS, or until there are
-// TRIAD_FIGURE_VERDICTS with those of earlier runs, by TRIAD_FIGURE_WORKERS drivers side by side. The seeds
-// begin at TRIAD_FIGURE_SEED, else at the time; runs that leave their findings in one folder add up.
+// TRIAD_FIGURE_VERDICTS including those of earlier runs, by TRIAD_FIGURE_WORKERS concurrent drivers. The
+// seeds begin at TRIAD_FIGURE_SEED, else at the time; runs that leave their findings in one folder add up.
 func TestFigureAlarms(t *testing.T) {
 	folder := figureFolder(t)
 	earlier, err := earlierAlarms(folder)
@@ -379,8 +380,8 @@ func TestFigureAlarms(t *testing.T) {
 	}
 }
 
-// tellAlarms prints every ten seconds how many verdicts there are, and gives their number to each every
-// second, until stop; then it closes told.
+// tellAlarms prints the number of verdicts every ten seconds, and passes it to each every second, until stop;
+// then it closes told.
 func tellAlarms(stop context.Context, c *tally, each func(verdicts int)) (told chan struct{}) {
 	told = make(chan struct{})
 	began := time.Now()

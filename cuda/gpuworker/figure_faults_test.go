@@ -42,15 +42,15 @@ func (s *stored) Append(r *record.Record) error {
 }
 func (s *stored) AppendDifferences(d []record.Difference) error { return nil }
 
-// faultKinds are the kernels of testdata/faults.cu that cost a worker or ask for too much, and what a case of
-// each is to come to. A sweep gives a kernel up after a few cases that cost a worker, so that there are five
-// of each such kind.
+// faultKinds maps the kernels of testdata/faults.cu that cost a worker or ask for too much to the expected
+// status of each case. A sweep gives a kernel up after a few cases that cost a worker, so there are five of
+// each such kind.
 var faultKinds = map[string]op.Status{
 	"cuda/wild": op.StatusCrash, "cuda/misaligned": op.StatusCrash, "cuda/trap": op.StatusCrash,
 	"cuda/forever": op.StatusHang, "cuda/greedy": op.StatusOOM,
 }
 
-// faultKind is the kind of an implementation, "" of an innocent one.
+// faultKind returns the kind of a faulty implementation, "" for a correct one.
 func faultKind(implementation string) string {
 	kind, _, _ := strings.Cut(implementation, "_")
 	if _, known := faultKinds[kind]; known {
@@ -59,9 +59,8 @@ func faultKind(implementation string) string {
 	return ""
 }
 
-// faultSlots gives every kind of fault a worker of its own, in which the innocent kernels run as well: each
-// time in the next one, so that they meet every kind. The kinds go on side by side, and the wait for one that
-// never ends holds up no other.
+// faultSlots gives every kind of fault a worker of its own. A correct kernel runs in the next one each time,
+// so that it meets every kind. The kinds run concurrently, and one that never ends delays no other.
 func faultSlots() func(string) string {
 	kinds := slices.Sorted(maps.Keys(faultKinds))
 	var mu sync.Mutex
@@ -77,14 +76,14 @@ func faultSlots() func(string) string {
 	}
 }
 
-// faultDistributions are the inputs that every kernel is launched on.
+// faultDistributions lists the inputs that every kernel is launched on.
 var faultDistributions = []string{
 	"normal", "scaled", "shifted", "integers", "outlier", "low_logits", "late_max", "row_offsets", "ties",
 	"constant",
 }
 
-// Ten and more illegal addresses, misaligned addresses, traps, infinite loops and demands of more memory than
-// there is, in one sweep: each is recorded as what it is, and the innocent kernels before and after them as
+// Ten and more illegal addresses, misaligned addresses, traps, infinite loops and requests of more memory
+// than there is, in one sweep: each is recorded as such, and the correct kernels before and after them as
 // right.
 func TestFigureFaults(t *testing.T) {
 	out := figureFolder(t)
@@ -147,8 +146,8 @@ func TestFigureFaults(t *testing.T) {
 	}
 }
 
-// checkFaultCounts fails where a kind of fault ended otherwise than it must, or an innocent kernel did.
-// counts are records by kind and status.
+// checkFaultCounts fails if a kind of fault ended otherwise than it must, or a correct kernel failed. counts
+// are records by kind and status.
 func checkFaultCounts(t *testing.T, counts map[string]map[string]int, distributions int) {
 	t.Helper()
 	for kind, status := range faultKinds {

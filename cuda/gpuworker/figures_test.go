@@ -31,8 +31,8 @@ import (
 //go:embed testdata/paced.cu
 var paced []byte
 
-// figureFolder is where the tests of figures leave their findings. They take minutes of a GPU, and run where
-// TRIAD_FIGURES names a folder:
+// figureFolder returns the folder for the findings of the tests of figures. They take minutes of a GPU, and
+// run only if TRIAD_FIGURES names a folder:
 //
 //	make figures
 //	TRIAD_TEST_GPU=bin TRIAD_FIGURES=. bin/figures.test -test.v -test.run TestFigureSameKernel
@@ -45,7 +45,7 @@ func figureFolder(t *testing.T) string {
 	return folder
 }
 
-// leave writes a finding as JSON and prints it in a line.
+// leave writes a finding as JSON and prints it on one line.
 func leave(t *testing.T, name, line string, finding any) {
 	t.Helper()
 	text, err := json.MarshalIndent(finding, "", " ")
@@ -58,7 +58,7 @@ func leave(t *testing.T, name, line string, finding any) {
 	fmt.Printf("figure %s: %s\n", name, line)
 }
 
-// setting is a number that an environment variable may change.
+// setting returns a number that an environment variable may change.
 func setting(name string, usual int) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
 		return n
@@ -77,7 +77,7 @@ func (c card) Read() timing.Reading {
 	}
 }
 
-// timer is a runner that times as the product does.
+// timer returns a runner that times like the product.
 func timer(t *testing.T) *timing.Timer {
 	gpu := telemetry.Open("", os.Getenv("CUDA_VISIBLE_DEVICES"))
 	t.Cleanup(gpu.Close)
@@ -87,7 +87,7 @@ func timer(t *testing.T) *timing.Timer {
 	}}
 }
 
-// kernelsOf is an adapter of the worker with the libraries of a folder.
+// kernelsOf returns an adapter of the worker with the libraries of a folder.
 func kernelsOf(t *testing.T, path, kernels string, limits worker.Limits) *worker.Adapter {
 	cache := t.TempDir()
 	return closed(t, &worker.Adapter{
@@ -112,7 +112,7 @@ func closed(t *testing.T, a *worker.Adapter) *worker.Adapter {
 	return a
 }
 
-// rowsOfPython is the adapter of Triton's and torch's rows, with the caches of the user.
+// rowsOfPython returns the adapter of Triton's and torch's rows, with the user's caches.
 func rowsOfPython(t *testing.T, gpu bool) *worker.Adapter {
 	t.Helper()
 	data, cache := os.Getenv("XDG_DATA_HOME"), os.Getenv("XDG_CACHE_HOME")
@@ -129,7 +129,7 @@ func rowsOfPython(t *testing.T, gpu bool) *worker.Adapter {
 	return closed(t, pybridge.Backend(e, filepath.Join(cache, "triad"), worker.Options{}))
 }
 
-// jobOf is a call of an implementation of a forward on normal data.
+// jobOf returns a call of an implementation of a forward on normal data.
 func jobOf(t *testing.T, i backend.Implementation, dtype string, dims map[string]int64) backend.Job {
 	t.Helper()
 	o, err := truth.Get(i.Op)
@@ -164,7 +164,7 @@ func jobOf(t *testing.T, i backend.Implementation, dtype string, dims map[string
 	return job
 }
 
-// arm prepares a call to be timed cold; nil where the implementation declines it.
+// arm prepares a call for cold timing; nil if the implementation declines it.
 func arm(t *testing.T, b backend.Backend, job backend.Job) backend.Arm {
 	t.Helper()
 	a, outcome, err := b.Measure(t.Context(), backend.MeasureJob{Job: job, Cold: true, GraphNS: 500_000})
@@ -193,8 +193,8 @@ func sayOf(what string, c stats.Comparison) said {
 	return said{what, len(c.Ratios), c.Ratio, c.Low, c.High, c.Word}
 }
 
-// firstArms prepares the first implementation of a family that takes a forward in bf16, three times; the
-// naive ones only tell what they are for.
+// firstArms prepares the first implementation of a family that accepts a forward in bf16, three times, except
+// the naive ones, which only serve as explanations.
 func firstArms(t *testing.T, b backend.Backend, all []backend.Implementation, family string,
 	dims map[string]int64,
 ) (name string, arms []backend.Arm) {
@@ -218,7 +218,7 @@ func firstArms(t *testing.T, b backend.Backend, all []backend.Implementation, fa
 	return "", nil
 }
 
-// sameKernelCalls are the calls that TestFigureSameKernel compares with themselves.
+// sameKernelCalls lists the calls that TestFigureSameKernel compares with themselves.
 var sameKernelCalls = []struct {
 	op   string
 	dims map[string]int64
@@ -233,8 +233,8 @@ var sameKernelCalls = []struct {
 	}},
 }
 
-// The same call as both arms is FASTER or SLOWER in at most 1 % of TRIAD_FIGURE_N comparisons, beside the
-// noise that a third arm of it shows, as implementations are compared.
+// The same call as both arms is FASTER or SLOWER in at most 1 % of TRIAD_FIGURE_N comparisons, given the
+// noise that a third arm of it shows, as in comparisons of implementations.
 func TestFigureSameKernel(t *testing.T) {
 	figureFolder(t)
 	folder, path, _ := gpuFolder(t)
@@ -290,8 +290,8 @@ func TestFigureSameKernel(t *testing.T) {
 	}
 }
 
-// A planted slowdown of 3 % is found in at least 95 % of TRIAD_FIGURE_N tries, half of them of a call that
-// moves 3 % more bytes and half of one that computes 3 % more.
+// A planted slowdown of 3 % is found in at least 95 % of TRIAD_FIGURE_N tries: half of them of a call that
+// moves 3 % more bytes, half of one that computes 3 % more.
 func TestFigureSlowdown(t *testing.T) {
 	figureFolder(t)
 	folder, path, g := gpuFolder(t)

@@ -17,19 +17,19 @@ import (
 	"triad/internal/subprocess"
 )
 
-// Places are where the worker is looked for.
+// Places holds the folders in which the worker is looked for.
 type Places struct {
 	Beside string // the folder of the driver's own binary
-	Cache  string // the folder of what was built on demand
-	Dir    string // the working directory: in the module of triad the worker can be built
-	// Headers gives the folder with the toolkit's cuda.h, which only building needs; it may fetch it.
+	Cache  string // the folder of workers built on demand
+	Dir    string // the working directory: inside triad's module the worker can be built
+	// Headers returns the folder with the toolkit's cuda.h, which only a build needs; it may fetch it.
 	Headers func(ctx context.Context) (string, error)
 	Log     io.Writer // progress for a person
 }
 
-// Find gives the worker beside the driver, else the one in the cache that was made from the module in the
-// working directory, else builds that. The error is a *backend.Unavailable where there is none and none can
-// be made.
+// Find returns the worker next to the driver, else the one in the cache that was built from the module of the
+// working directory, else it builds that one. The error is a *backend.Unavailable if there is none and none
+// can be built.
 func (p Places) Find(ctx context.Context) (string, error) {
 	if path := filepath.Join(p.Beside, Binary); executable(path) {
 		return path, nil
@@ -65,13 +65,13 @@ func (p Places) Find(ctx context.Context) (string, error) {
 	if err := Build(ctx, module, headers, made); err != nil {
 		return "", err
 	}
-	if err := os.Rename(made, path); err != nil { // two at once make the same file
+	if err := os.Rename(made, path); err != nil { // concurrent builds make the same file
 		return "", fmt.Errorf("put %s into the cache: %w", Binary, err)
 	}
 	return path, nil
 }
 
-// installLine is the command that makes the worker where no module lies.
+// installLine returns the command that builds the worker without the module.
 func installLine() string {
 	version := "latest"
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
@@ -86,7 +86,7 @@ func executable(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// Module is the root of triad's module where dir lies in it, else "".
+// Module returns the root of triad's module if dir lies in it, else "".
 func Module(ctx context.Context, dir string) string {
 	out, err := subprocess.Run(ctx, subprocess.Command{
 		Path: "go", Dir: dir,
@@ -105,7 +105,7 @@ func Module(ctx context.Context, dir string) string {
 	return root
 }
 
-// sourcesOf is a hash of everything in the module that the worker is made from, and of what it carries.
+// sourcesOf hashes everything in the module from which the worker is built, and what it embeds.
 func sourcesOf(module string) (string, error) {
 	var names []string
 	for _, at := range []string{

@@ -36,7 +36,7 @@ func headers(t *testing.T) string {
 	return ""
 }
 
-// root is the module's folder.
+// root returns the module's folder.
 func root(t *testing.T) string {
 	t.Helper()
 	folder, err := filepath.Abs("../..")
@@ -46,8 +46,8 @@ func root(t *testing.T) string {
 	return folder
 }
 
-// The worker builds where there is neither GPU nor driver, wants nothing of the system but the driver's
-// library and libc, and says in a sentence what is missing.
+// The worker builds without GPU and driver, needs only the driver's library and libc from the system, and
+// says in a sentence what is missing.
 func TestBuildWithoutDriver(t *testing.T) {
 	include := headers(t)
 	out := filepath.Join(t.TempDir(), Binary)
@@ -77,7 +77,7 @@ func TestBuildWithoutDriver(t *testing.T) {
 	}
 }
 
-// missing is the sentence of a *backend.Unavailable.
+// missing returns the sentence of a *backend.Unavailable.
 func missing(t *testing.T, err error) string {
 	t.Helper()
 	var u *backend.Unavailable
@@ -87,7 +87,7 @@ func missing(t *testing.T, err error) string {
 	return u.Sentence
 }
 
-// script makes a worker of a shell script.
+// script makes a worker from a shell script.
 func script(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), Binary)
@@ -158,7 +158,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// A driver that does not answer is told of, and is not waited for beyond the end of the run.
+// A driver that does not answer is reported, and is not waited for beyond the end of the run.
 func TestAskADriverThatHangs(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

@@ -27,7 +27,7 @@ func FindProfiler(ctx context.Context, getenv func(string) string) (Profiler, er
 	return Profiler{path, version}, err
 }
 
-// What ncu is asked for, beside the warps that wait for each reason.
+// The metrics requested from ncu, in addition to the warps that wait for each reason.
 const (
 	metricTime      = "gpu__time_duration.sum"
 	metricMemory    = "dram__throughput.avg.pct_of_peak_sustained_elapsed"
@@ -39,19 +39,19 @@ const (
 	stallEnd        = "_per_issue_active.ratio"
 )
 
-// stallReasons are why a warp that is resident does not issue, in ncu's words. "selected" (it issues) is
-// none.
+// stallReasons lists the reasons of a resident warp not to issue, in ncu's words. "selected" (it issues) is
+// not one.
 var stallReasons = []string{
 	"long_scoreboard", "short_scoreboard", "barrier", "membar", "wait", "sleeping", "gmma",
 	"math_pipe_throttle", "mio_throttle", "lg_throttle", "tex_throttle", "drain", "imc_miss",
 	"no_instruction", "branch_resolving", "dispatch_stall", "not_selected",
 }
 
-// Under is the command of a worker that runs under ncu, which writes what it counted to the file log.
+// Under returns the command of a worker under ncu, which writes its counts to the file log.
 func (p Profiler) Under(log string, c worker.Command) worker.Command { return p.under(log, c) }
 
-// UnderInCalls does so for a worker that starts and stops the profiler round each call of an implementation,
-// so that what it launches besides is not counted.
+// UnderInCalls does the same for a worker that starts and stops the profiler around each call of an
+// implementation, so that its other launches are not counted.
 func (p Profiler) UnderInCalls(log string, c worker.Command) worker.Command {
 	c.Env = append(slices.Clone(c.Env), "TRIAD_PROFILED=1")
 	return p.under(log, c, "--profile-from-start", "off")
@@ -72,8 +72,8 @@ func (p Profiler) under(log string, c worker.Command, more ...string) worker.Com
 	return c
 }
 
-// Profile is what ncu counted of a kernel, the median of all launches of one grid. The shares are of what the
-// GPU can do, in percent; one that it does not count is null.
+// Profile holds ncu's counts of a kernel, the median of all launches of one grid. The shares are percentages
+// of the GPU's peak; a metric that the GPU does not count is null.
 type Profile struct {
 	Kernel    string   `json:"kernel"`
 	Grid      string   `json:"grid"`
@@ -88,17 +88,17 @@ type Profile struct {
 	Stalls    []Stall  `json:"stalls"`         // the most frequent first
 }
 
-// Stall is a reason for which warps waited: so many of them in the mean, whenever a warp issued.
+// Stall is a reason for which warps waited, with their mean number per issue.
 type Stall struct {
 	Reason string  `json:"reason"`
 	Warps  float64 `json:"warps"`
 }
 
-// ErrNoCounters is a GPU whose counters this user may not read.
+// ErrNoCounters is the error of a GPU whose counters this user may not read.
 var ErrNoCounters = errors.New("ncu may not read this GPU's counters: run as root, or have the " +
 	"administrator allow it (NVreg_RestrictProfilingToAdminUsers=0)")
 
-// ReadProfiles reads what Under had ncu write into the files *.csv of a folder, the longest kernels first.
+// ReadProfiles reads the files *.csv that Under made ncu write into a folder, the longest kernels first.
 func ReadProfiles(folder string) ([]Profile, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.csv"))
 	if err != nil {
@@ -131,9 +131,8 @@ func ReadProfiles(folder string) ([]Profile, error) {
 // launch is a kernel with the size of its grid and of its blocks.
 type launch struct{ kernel, grid, block string }
 
-// readCounts adds one file's values, which are lines of kernel, grid, block, metric and value between lines
-// that begin with "==" and what the program itself printed. A line that is cut off, where the worker ended,
-// is left out.
+// readCounts adds one file's values: lines of kernel, grid, block, metric and value, between lines that begin
+// with "==" and the program's own output. It skips a line that was cut off when the worker ended.
 func readCounts(text string, all map[launch]map[string][]float64) error {
 	var head []string
 	var at [5]int
@@ -176,7 +175,8 @@ var (
 	kernelCasts      = regexp.MustCompile(`\((?:bool|int|long|unsigned int|unsigned long)\)`)
 )
 
-// shortKernel is the name of a kernel with its template arguments, without its namespaces and parameters.
+// shortKernel returns the name of a kernel with its template arguments, without its namespaces and
+// parameters.
 func shortKernel(signature string) string {
 	name := strings.TrimPrefix(kernelCasts.ReplaceAllString(signature, ""), "void ")
 	name = kernelNamespaces.ReplaceAllString(name, "")
@@ -196,7 +196,7 @@ func shortKernel(signature string) string {
 	return name
 }
 
-// dimensions is "8192" of "(8192, 1, 1)" and "64x2" of "(64, 2, 1)".
+// dimensions returns "8192" for "(8192, 1, 1)" and "64x2" for "(64, 2, 1)".
 func dimensions(size string) string {
 	parts := strings.Split(strings.Trim(size, "() "), ", ")
 	for len(parts) > 1 && parts[len(parts)-1] == "1" {

@@ -15,8 +15,8 @@ import (
 	"triad/internal/worker"
 )
 
-// Sanitizers are the tools of compute-sanitizer, each of which finds what the others cannot: accesses out of
-// bounds or misaligned; races in shared memory; reads of memory that nobody wrote; barriers that not every
+// Sanitizers lists the tools of compute-sanitizer, each of which finds what the others cannot: accesses out
+// of bounds or misaligned; races in shared memory; reads of uninitialised memory; barriers that not every
 // thread reaches.
 var Sanitizers = []string{"memcheck", "racecheck", "initcheck", "synccheck"}
 
@@ -60,16 +60,16 @@ func findTool(ctx context.Context, name string, getenv func(string) string) (pat
 
 var toolVersion = regexp.MustCompile(`\d{4}\.\d+[\d.]*`)
 
-// Under is the command of a worker that runs under a tool, which writes a report of each process into the
-// folder reports. The worker is told, so that it neither guards its buffers nor, for initcheck, fills them:
-// the tool could not see past the guards, nor through the fill.
+// Under returns the command of a worker under a tool, which writes a report of each process into the folder
+// reports. A flag makes the worker neither guard its buffers nor, for initcheck, fill them: the tool could
+// not see past the guards, nor through the fill.
 func (s Sanitizer) Under(tool, reports string, c worker.Command) worker.Command {
 	c.Args = slices.Concat(options(tool, reports, 10000), []string{c.Path}, c.Args, []string{"--under", tool})
 	c.Path = s.Path
 	return c
 }
 
-// Program is the command of a program of a user's own that runs under a tool, with reports as Under has them.
+// Program returns the command of a user's program under a tool, with reports as in Under.
 func (s Sanitizer) Program(tool, reports, program string, args []string) subprocess.Command {
 	all := options(tool, reports, 1000)
 	if tool == "memcheck" {
@@ -78,7 +78,7 @@ func (s Sanitizer) Program(tool, reports, program string, args []string) subproc
 	return subprocess.Command{Path: s.Path, Args: append(append(all, program), args...)}
 }
 
-// options are those of a tool, which writes at most so many findings for each process into reports.
+// options returns the options of a tool, which writes at most so many findings for each process into reports.
 func options(tool, reports string, most int) []string {
 	return []string{
 		"--tool", tool, "--log-file", filepath.Join(reports, tool+"-%p.txt"), "--show-backtrace", "no",
@@ -86,34 +86,34 @@ func options(tool, reports string, most int) []string {
 	}
 }
 
-// Finding is one thing that a tool found, as often as it did in one place.
+// Finding is one mistake that a tool found, with the number of times in one place.
 type Finding struct {
 	Tool   string `json:"tool"`
 	What   string `json:"what"`   // "Invalid __global__ write of size 4 bytes"
-	Kernel string `json:"kernel"` // "" where the tool names none
-	File   string `json:"file"`   // "" where the code has no line numbers
+	Kernel string `json:"kernel"` // "" if the tool names none
+	File   string `json:"file"`   // "" if the code has no line numbers
 	Line   int    `json:"line"`
 	Count  int    `json:"count"`
 
-	// of a race, what the other thread did and where
+	// for a race, the access of the other thread and its place
 	Other     string `json:"other,omitempty"` // "Read access"
 	OtherFile string `json:"other_file,omitempty"`
 	OtherLine int    `json:"other_line,omitempty"`
 }
 
-// Report is what a tool said of all processes of a run.
+// Report holds a tool's results for all processes of a run.
 type Report struct {
 	Tool      string `json:"tool"`
-	Processes int    `json:"processes"` // that the tool watched to their end
-	// whose report has no summary: they were killed, and what the tool had not said yet is lost
+	Processes int    `json:"processes"` // watched to their end
+	// processes whose report has no summary: they were killed, and the tool's last findings are lost
 	Cut      int       `json:"cut"`
 	Findings []Finding `json:"findings"`
 }
 
-// Clean says whether the tool watched something to its end and found nothing.
+// Clean reports whether the tool watched something to its end and found nothing.
 func (r Report) Clean() bool { return r.Processes > 0 && r.Cut == 0 && len(r.Findings) == 0 }
 
-// ReadReports reads what Under had a tool write.
+// ReadReports reads what Under made a tool write.
 func ReadReports(tool, folder string) (Report, error) {
 	r := Report{Tool: tool, Findings: []Finding{}}
 	files, err := filepath.Glob(filepath.Join(folder, tool+"-*.txt"))
@@ -132,11 +132,12 @@ func ReadReports(tool, folder string) (Report, error) {
 
 var (
 	sanitizerSummary = regexp.MustCompile(`^=+ (?:ERROR|RACECHECK) SUMMARY: (\d+) `)
-	// What begins a finding stands directly behind the marks; what belongs to it is indented.
+	// The first line of a finding has its text directly behind the marks; the lines that belong to it are
+	// indented.
 	sanitizerFinding = regexp.MustCompile(`^=+ (\S.*)$`)
 	sanitizerPlace   = regexp.MustCompile(`\bat (.+?)\+0x[0-9a-f]+(?: in (\S+):(\d+))?`)
 	sanitizerOther   = regexp.MustCompile(`\band (\w+ access) at .+?\+0x[0-9a-f]+(?: in (\S+):(\d+))?`)
-	// What varies from thread to thread and from run to run is no part of what was found.
+	// What varies from thread to thread and from run to run is not part of a finding.
 	sanitizerRace  = regexp.MustCompile(` at .*$`)
 	sanitizerNoise = regexp.MustCompile(`^(COMPUTE-SANITIZER|LEAK SUMMARY|Target application|Error: ` +
 		`process didn't|Process \d+|This may be|No attachable)`)
@@ -189,7 +190,7 @@ func (r *Report) add(text string) {
 	}
 }
 
-// otherSide takes the second side of a race from a line that has it.
+// otherSide sets the second side of a race from a line that has it.
 func (f *Finding) otherSide(line string) {
 	m := sanitizerOther.FindStringSubmatch(line)
 	if m == nil || f.Other != "" {

@@ -22,7 +22,7 @@ import (
 //go:embed testdata/planted.cu
 var planted []byte
 
-// Reports as the tools write them.
+// reports holds reports as the tools write them.
 var reports = map[string]string{
 	"memcheck": `========= COMPUTE-SANITIZER
 ========= Invalid __global__ write of size 4 bytes
@@ -62,7 +62,7 @@ var reports = map[string]string{
 `,
 }
 
-// Every kernel that is planted is registered under its name, and no other is.
+// Every planted kernel is registered under its name, and no other is.
 func TestPlantedAreRegistered(t *testing.T) {
 	names := []string{"right"}
 	for _, tool := range Sanitizers {
@@ -129,7 +129,7 @@ func TestReadReports(t *testing.T) {
 	}
 }
 
-// Clean is what was watched to its end and nothing else: no report, or one that was cut off, proves nothing.
+// Clean requires a complete report: no report, or one that was cut off, proves nothing.
 func TestCleanNeedsASummary(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -159,7 +159,7 @@ func TestCleanNeedsASummary(t *testing.T) {
 	}
 }
 
-// A kernel that was compiled without line numbers is named without a file.
+// A kernel compiled without line numbers is named without a file.
 func TestFindingWithoutAPlace(t *testing.T) {
 	r := Report{Tool: "memcheck"}
 	r.add("========= COMPUTE-SANITIZER\n========= Invalid __global__ write of size 4 bytes\n" +
@@ -173,7 +173,7 @@ func TestFindingWithoutAPlace(t *testing.T) {
 	}
 }
 
-// A worker runs under the tool with its own arguments, is told of the tool, and its report is found.
+// A worker runs under the tool with its own arguments, gets the tool's name, and its report is found.
 func TestUnder(t *testing.T) {
 	bin := t.TempDir()
 	fake := `if [ "$1" = --version ]; then echo 'NVIDIA (R) Compute Sanitizer
@@ -207,16 +207,16 @@ printf '========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n' >"$log
 	}
 }
 
-// plantedFor are the kernels of planted.cu with a bug that a tool can find. Where there are several, one that
-// is found will do: what synccheck sees of a barrier depends on the GPU. On one of compute capability 9.0
-// (CUDA 13.0) it finds divergent, by_warp and wrong_mask, and not half_warp, where every other thread of each
-// warp waits alone: nothing hangs there, and nothing is reported.
+// plantedFor lists the kernels of planted.cu with a bug that a tool can find. If there are several, one found
+// bug suffices: which barriers synccheck reports depends on the GPU. On one of compute capability 9.0 (CUDA
+// 13.0) it finds divergent, by_warp and wrong_mask, and not half_warp, where every other thread of each warp
+// waits alone: nothing hangs there, and nothing is reported.
 var plantedFor = map[string][]string{
 	"memcheck": {"beyond"}, "racecheck": {"race"},
 	"initcheck": {"unwritten"}, "synccheck": {"divergent", "by_warp", "half_warp", "wrong_mask"},
 }
 
-// Each tool finds a bug that is planted for it, in its line, and none in the kernel without one.
+// Each tool finds a bug that is planted for it, at its line, and nothing in the kernel without one.
 func TestPlantedBugsOnGPU(t *testing.T) {
 	folder, path, g := gpuFolder(t)
 	s, err := FindSanitizer(t.Context(), os.Getenv)
@@ -256,7 +256,7 @@ func TestPlantedBugsOnGPU(t *testing.T) {
 	}
 }
 
-// watched runs one kernel under a tool, in a worker of its own, and gives what the tool said. A barrier that
+// watched runs one kernel under a tool, in a worker of its own, and returns the tool's report. A barrier that
 // waits forever is killed.
 func watched(t *testing.T, s Sanitizer, tool, path, kernels, variant string) Report {
 	t.Helper()
@@ -298,7 +298,7 @@ func watched(t *testing.T, s Sanitizer, tool, path, kernels, variant string) Rep
 	return r
 }
 
-// A program of a user's own runs with its arguments behind those of the tool; memcheck looks for leaks too.
+// A user's program runs with its arguments behind those of the tool; memcheck looks for leaks too.
 func TestProgramUnderATool(t *testing.T) {
 	for tool, leaks := range map[string]bool{"memcheck": true, "racecheck": false} {
 		c := Sanitizer{Path: "/opt/sanitizer"}.Program(tool, "/logs", "/bin/mine", []string{"one", "two"})

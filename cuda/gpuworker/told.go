@@ -10,7 +10,7 @@ import (
 	"triad/internal/check"
 )
 
-// toolKinds are the words of the tools, in the order in which they are looked for.
+// toolKinds maps the words of the tools to kinds, in the order in which they are looked for.
 var toolKinds = []struct {
 	word string
 	kind check.Kind
@@ -29,7 +29,7 @@ var toolKinds = []struct {
 	{"program hit", check.Launch},
 }
 
-// told turns what a tool found in a program into a finding; the words of the tool stay with it.
+// told converts a tool's finding about a program to a check.Finding, which keeps the tool's words.
 func (f Finding) told(file string) check.Finding {
 	kind := check.Trap
 	for _, k := range toolKinds {
@@ -49,7 +49,7 @@ func (f Finding) told(file string) check.Finding {
 	return found
 }
 
-// access is what words such as "Write access" say that a thread did.
+// access returns the access of a thread in words such as "Write access".
 func access(words string) string {
 	if strings.Contains(words, "Write access") {
 		return "write"
@@ -57,7 +57,7 @@ func access(words string) string {
 	return "read"
 }
 
-// placeBeside is a line of the program's file, or of one beside it; nil where the tool names none.
+// placeBeside returns a line of the program's file, or of one in its folder; nil if the tool names none.
 func placeBeside(file, name string, line int) *check.Place {
 	if line <= 0 {
 		return nil
@@ -79,16 +79,16 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// sticky are the CUDA errors after which every call fails: an illegal address, a misaligned one, a launch
-// that failed and their like.
+// sticky matches the CUDA errors after which every call fails: an illegal address, a misaligned one, a failed
+// launch and the like.
 var sticky = regexp.MustCompile(`\(error 7(00|1[0-9])\)`)
 
-// uncounted is what a tool says of findings that it does not show, having shown some.
+// uncounted matches a tool's message about findings that it does not show, having shown some.
 var uncounted = regexp.MustCompile(`Error buffer overflow has been detected|\d+ errors were skipped`)
 
-// toldOnce leaves out what says nothing new: the same two lines of a race again, of a program that was broken
-// off within a kernel the calls that failed after it and what it could not free, and how many more of its
-// findings a tool does not show.
+// toldOnce drops findings that add nothing: a race between the same two lines; after a kernel was aborted,
+// the calls that failed and the memory that was not freed; and the number of findings that a tool does not
+// show.
 func toldOnce(told []check.Finding) []check.Finding {
 	broken := slices.ContainsFunc(told, func(f check.Finding) bool {
 		return f.Sanitizer == "memcheck" && f.Kernel != "" && f.Place != nil
@@ -109,7 +109,7 @@ func toldOnce(told []check.Finding) []check.Finding {
 	return once
 }
 
-// sameLines says whether two races are between the same lines, either way round.
+// sameLines reports whether two races are between the same lines, in either order.
 func sameLines(a, b check.Finding) bool {
 	line := func(p *check.Place) check.Place {
 		if p == nil {

@@ -9,7 +9,7 @@ import (
 	"triad/internal/check"
 )
 
-// What each tool says becomes a finding of the kind that the emulator has for it, in the program's own file.
+// Each tool's message becomes a finding of the kind that the emulator has for it, in the program's own file.
 func TestToldByTools(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "planted.cu")
 	for tool, want := range map[string][]check.Kind{
@@ -50,7 +50,7 @@ func TestToldByTools(t *testing.T) {
 	}
 }
 
-// Both sides of a race are told, in the program's file or in one beside it.
+// Both sides of a race are reported, in the program's file or in one of its folder.
 func TestToldRace(t *testing.T) {
 	folder := t.TempDir()
 	file, header := filepath.Join(folder, "a.cu"), filepath.Join(folder, "sum.cuh")
@@ -67,8 +67,8 @@ func TestToldRace(t *testing.T) {
 	}
 }
 
-// What says nothing new is left out: a race the other way round, and what fails after a kernel was broken
-// off, and how many more a tool found. Calls that fail, and leaks, are told where no kernel was.
+// Findings that add nothing are dropped: a race the other way round, what fails after a kernel was aborted,
+// and how many more a tool found. Failed calls, and leaks, are reported if no kernel was aborted.
 func TestToldOnce(t *testing.T) {
 	at := func(line int) *check.Place { return &check.Place{File: "/a.cu", Line: line} }
 	race := func(line, other int) check.Finding {

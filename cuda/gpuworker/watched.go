@@ -13,7 +13,7 @@ import (
 	"triad/internal/subprocess"
 )
 
-// Watched is a program of a user's own that the tools watch one after the other.
+// Watched is a user's program that the tools watch one after the other.
 type Watched struct {
 	Tool            Sanitizer
 	File            string // of its source
@@ -23,7 +23,7 @@ type Watched struct {
 	Limit           time.Duration // of a run
 }
 
-// Check adds what every tool finds to a report. How the program ended says nothing new where a tool found
+// Check adds every tool's findings to a report. The end of the program adds nothing if a tool found
 // something.
 func (w *Watched) Check(ctx context.Context, found *check.Report) error {
 	var told []check.Finding

@@ -5,7 +5,7 @@ import (
 	"regexp"
 )
 
-// emulatedArchitecture is what __CUDA_ARCH__ is in code for the device.
+// emulatedArchitecture is the value of __CUDA_ARCH__ in code for the device.
 const emulatedArchitecture = "800"
 
 var (
@@ -17,7 +17,7 @@ var (
 )
 
 // architecture gives __CUDA_ARCH__ its value in conditions that compare it, outside of functions and in those
-// that run on the device alone. The word itself stays undefined: a function for host and device is compiled
+// that run only on the device. The word itself stays undefined: a function for host and device is compiled
 // once here, and as the host's it runs anywhere.
 func (f *file) architecture(code []byte, inFunction func(int) bool) {
 	masked := maskLiterals(f.text)
@@ -45,7 +45,7 @@ func (f *file) architecture(code []byte, inFunction func(int) bool) {
 	}
 }
 
-// deviceBodies are the bodies of functions with the word __device__ and without __host__.
+// deviceBodies returns the bodies of functions with the word __device__ and without __host__.
 func deviceBodies(code []byte) []span {
 	var all []span
 	word := []byte("__device__")
@@ -70,7 +70,7 @@ func deviceBodies(code []byte) []span {
 	}
 }
 
-// within says whether an offset lies in one of the spans.
+// within reports whether an offset lies in one of the spans.
 func within(spans []span, at int) bool {
 	for _, s := range spans {
 		if at > s.from && at < s.to {

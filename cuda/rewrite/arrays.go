@@ -1,7 +1,7 @@
 package rewrite
 
-// OnDevice names the function of the device, or of host and device, whose body holds a line; "": the line is
-// the host's, or nothing is known of it.
+// OnDevice returns the function of the device, or of host and device, whose body holds a line; "" if the line
+// is the host's, or unknown.
 func OnDevice(text []byte, line int) string {
 	p := sides{
 		macros: map[string]bool{}, sided: map[string]bool{}, names: map[string]side{},

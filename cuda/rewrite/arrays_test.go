@@ -2,7 +2,7 @@ package rewrite
 
 import "testing"
 
-// TestOnDevice: arrays of a variable size are refused where a line belongs to the device, and nowhere else.
+// TestOnDevice: arrays of variable size are refused only where a line belongs to the device.
 func TestOnDevice(t *testing.T) {
 	const text = `__host__ __device__ int both(int n) { return n; }
 static int hosts(int n) {

@@ -44,7 +44,7 @@ func (f *file) assembly(view []byte, at, end int) {
 	f.edits = append(f.edits, edit{at, closed + 1, text + lineEnds(f.text[at:closed])})
 }
 
-// calls is what stands for the statement between its parentheses, or what of it is not known.
+// calls returns the text that replaces the statement between its parentheses, or else what of it is unknown.
 func (f *file) calls(view []byte, from, to int) (text, unknown string) {
 	sections := splitAt(view, from, to, ':')
 	template, plain := f.literals(view, sections[0])
@@ -90,7 +90,7 @@ func splitAt(view []byte, from, to int, letter byte) []span {
 	return append(all, span{start, to})
 }
 
-// literals joins the string literals of a part; plain is false where it has anything else.
+// literals joins the string literals of a part; plain is false if it has anything else.
 func (f *file) literals(view []byte, at span) (text string, plain bool) {
 	var b strings.Builder
 	for i := skip(view, at.from); i < at.to; i = skip(view, i) {
@@ -111,7 +111,7 @@ func (f *file) literals(view []byte, at span) (text string, plain bool) {
 	return b.String(), skip(view, at.from) < at.to
 }
 
-// operand is an expression of the kernel that a statement names by its number or by a name of its own.
+// operand is an expression of the kernel that a statement refers to by its number or by a name.
 type operand struct{ name, expression string }
 
 var operandHead = regexp.MustCompile(`^\s*(?:\[\s*(\w+)\s*\])?\s*"[^"]*"\s*\(`)
@@ -135,7 +135,7 @@ func readOperand(view []byte, at span) (operand, bool) {
 	return o, !strings.ContainsAny(o.expression, `"'`)
 }
 
-// lineEnds are those of a text, which its replacement keeps.
+// lineEnds returns the line ends of a text, which its replacement keeps.
 func lineEnds(text []byte) string {
 	var b strings.Builder
 	for i, c := range text {
@@ -158,7 +158,7 @@ var (
 	ptxHint     = regexp.MustCompile(`\.L2::(?:64|128|256)B`)
 )
 
-// ptxCalls turns the text of a statement into calls.
+// ptxCalls converts the text of a statement to calls.
 func ptxCalls(template string, operands []operand) (text, unknown string) {
 	registers := map[string]bool{}
 	var declared, calls []string
@@ -205,13 +205,12 @@ func ptxStatements(template string) []string {
 	return all
 }
 
-// ptxAccess matches loads and stores: whether it is volatile, the memory, hints for the caches, how many at
-// once, the type.
+// ptxAccess matches loads and stores: whether volatile, the memory, cache hints, the vector length, the type.
 var ptxAccess = regexp.MustCompile(`^(ld|st)(?:\.weak)?(\.volatile)?\.(global|shared)` +
 	`(?:\.(?:nc|ca|cg|cs|lu|cv|wb|wt|L1::\w+|L1_no_allocate))*(\.v[24])?\.([busf])(8|16|32|64)$`)
 
-// accessName is a load or store without what makes no difference: of hints, of how many there are, which its
-// operands say, and of the type all but the size and, of what is widened, the sign.
+// accessName returns the name of a load or store without what makes no difference: hints, the vector length,
+// which its operands show, and of the type all but the size and, if it is widened, the sign.
 func accessName(access []string) string {
 	letter := "u"
 	if access[5] == "s" && (access[6] == "8" || access[6] == "16") {
@@ -220,7 +219,8 @@ func accessName(access []string) string {
 	return access[1] + access[2] + "." + access[3] + "." + letter + access[6]
 }
 
-// ldmatrixName is an ldmatrix with its modifiers in the order of the manual: the assembler takes any.
+// ldmatrixName returns the name of an ldmatrix with its modifiers in the manual's order: the assembler takes
+// any.
 func ldmatrixName(name string) string {
 	const begin = "ldmatrix.sync.aligned."
 	rest, is := strings.CutPrefix(name, begin)
@@ -235,7 +235,7 @@ func ldmatrixName(name string) string {
 	return begin + strings.Join(modifiers, ".")
 }
 
-// ptxCall is the call for one instruction.
+// ptxCall returns the call for one instruction.
 func ptxCall(statement string, operands []operand, registers map[string]bool) (text, unknown string) {
 	m := ptxWord.FindStringSubmatch(statement)
 	if m == nil {
@@ -276,7 +276,8 @@ var (
 	`)
 )
 
-// ptxArgument is an operand in C++: an expression of the kernel, a number, a register, an address of these.
+// ptxArgument returns an operand in C++: an expression of the kernel, a number, a register, or an address of
+// these.
 func ptxArgument(word string, operands []operand, registers map[string]bool) (string, bool) {
 	if m := ptxAddress.FindStringSubmatch(word); m != nil {
 		base, read := ptxArgument(m[1], operands, registers)

@@ -12,9 +12,9 @@ type fileShared struct {
 	at, line int
 }
 
-// ofFile gives the struct of a static declaration outside functions. Each function for the device that names
-// a variable of it gets a reference of that name, for it is the memory of the block that runs. A scope of its
-// own lets the function have a variable of the name as well.
+// ofFile returns the struct of a static declaration outside functions. Each function for the device that
+// names one of its variables gets a reference of that name, as the memory belongs to the running block. The
+// reference has a scope of its own, so that the function may declare a variable of the name as well.
 //
 //	__shared__ int a[4];            ->  namespace { struct cuemu_sh_a { int a[4]; }; }
 //	__global__ void k() { a[0]; }   ->  __global__ void k() { auto& a =
@@ -51,7 +51,7 @@ func (f *file) bindShared(code []byte) {
 	}
 }
 
-// names says whether a text has a word.
+// names reports whether a text contains a word.
 func names(text []byte, word string) bool {
 	for i := range text {
 		if wordStart(text, i) && string(text[i:wordEnd(text, i)]) == word {

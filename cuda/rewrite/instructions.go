@@ -2,8 +2,8 @@ package rewrite
 
 import "strings"
 
-// ptxInstructions are those that the emulator has beside loads and stores: for each, a header of
-// cuda/emulator/cuemu (ptx.h and its like) has a function of the name, with underscores for dots.
+// ptxInstructions lists the emulator's instructions other than loads and stores: for each, a header of
+// cuda/emulator/cuemu (ptx.h and the like) has a function of the name, with underscores for dots.
 var ptxInstructions = wordSet(`
 	mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16
 	mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32

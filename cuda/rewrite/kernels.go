@@ -2,20 +2,20 @@ package rewrite
 
 import "bytes"
 
-// kernels are what launches have to know of the kernels of a text.
+// kernels holds what launches must know about the kernels of a text.
 type kernels struct {
 	bodies []span
-	// takesReference has the names of those with a parameter T &: it is the caller's own object, of which
-	// every thread otherwise gets a copy.
+	// takesReference has the names of kernels with a parameter T &: it is the caller's own object; of any
+	// other parameter every thread gets a copy.
 	takesReference map[string]bool
-	named          map[string][]span // bodies by the kernel's name: overloads, and what stands under #if
-	// takesMore has the names of templates, whose parameters may be deduced, and of those with default
-	// arguments: the types of their parameters are not those of a launch's arguments, one by one.
+	named          map[string][]span // bodies by the kernel's name: overloads, and variants under #if
+	// takesMore has the names of templates, whose parameters may be deduced, and of kernels with default
+	// arguments: the types of their parameters do not match those of a launch's arguments one by one.
 	takesMore map[string]bool
 }
 
-// types says whether &name gives the types that the arguments of a launch are converted to: a kernel of this
-// text alone has the name.
+// types reports whether &name gives the types that the arguments of a launch are converted to: the text has
+// exactly one kernel of the name, which is no template and has no default or reference parameters.
 func (k *kernels) types(expression []byte) bool {
 	name := lastName(expression)
 	for _, c := range expression {
@@ -57,9 +57,9 @@ func kernelsOf(code []byte) kernels {
 	}
 }
 
-// ReturnsEarly says whether a kernel of the text may end before its last line: by the word return in its body
-// or in a macro of the text, or by inline PTX. It is found where the text has its body; kernel is what a
-// launch names.
+// ReturnsEarly reports whether a kernel of the text may end before its last line: by the word return in its
+// body or in a macro of the text, or by inline PTX. found reports whether the text has its body; kernel is
+// its expression in a launch.
 func ReturnsEarly(text []byte, kernel string) (found, returns bool) {
 	text = withoutMark(text)
 	code := Code(text)
@@ -75,8 +75,8 @@ func ReturnsEarly(text []byte, kernel string) (found, returns bool) {
 	return found, returns
 }
 
-// parametersAfter is where the parameters of a function lie: what stands in parentheses behind its name. An
-// attribute has parentheses too.
+// parametersAfter returns the parentheses of a function's parameters, behind its name. It skips those of
+// attributes.
 func parametersAfter(code []byte, at int) (open, closing int) {
 	for i := at; i < len(code); i++ {
 		switch code[i] {
@@ -99,7 +99,7 @@ func parametersAfter(code []byte, at int) (open, closing int) {
 	return 0, 0
 }
 
-// referenceIn says whether a parameter is an lvalue reference: an & outside of template arguments.
+// referenceIn reports whether a parameter is an lvalue reference: an & outside of template arguments.
 func referenceIn(code []byte, parameters span) bool {
 	angles := 0
 	for i := parameters.from; i < parameters.to; i++ {
@@ -121,7 +121,7 @@ func referenceIn(code []byte, parameters span) bool {
 	return false
 }
 
-// bodyEnd is the offset of the brace that closes a function's body.
+// bodyEnd returns the offset of the brace that closes a function's body.
 func bodyEnd(code []byte, open int) int {
 	depth := 0
 	for i := open; i < len(code); i++ {
@@ -137,7 +137,7 @@ func bodyEnd(code []byte, open int) int {
 	return len(code)
 }
 
-// lastName is the last word of an expression, apart from template arguments: of ns::k<256> it is k.
+// lastName returns the last word of an expression, without template arguments: of ns::k<256> it is k.
 func lastName(expression []byte) string {
 	end := skipBack(expression, len(expression))
 	if end > 0 && expression[end-1] == '>' {

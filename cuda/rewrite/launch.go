@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// signEnd is the end of the <<< or >>> at at, by its letter; 0 where there is none. Some editors set it apart
-// as "<< <" and ">> >", which nvcc takes as well.
+// signEnd returns the end of the <<< or >>> at at, by its letter; 0 if there is none. Some editors split it
+// into "<< <" and ">> >", which nvcc takes as well.
 func signEnd(view []byte, at int, letter byte) int {
 	if at+2 >= len(view) || view[at] != letter || view[at+1] != letter {
 		return 0
@@ -65,7 +65,7 @@ func (f *file) launch(view []byte, open, opened int) error {
 	return nil
 }
 
-// nullArguments writes nullptr for an argument NULL, which is a number to the lambda.
+// nullArguments writes nullptr for an argument NULL, which would be a number to the lambda.
 func (f *file) nullArguments(view []byte, open int) {
 	closing, ok := GroupEnd(view, open)
 	if !ok {
@@ -79,13 +79,13 @@ func (f *file) nullArguments(view []byte, open int) {
 	}
 }
 
-// kernelName is the kernel's expression on one line.
+// kernelName returns the kernel's expression on one line.
 func kernelName(expression []byte) string {
 	return strings.Join(strings.Fields(string(expression)), " ")
 }
 
-// configurationEnd is where the >>> lies that closes a configuration beginning at from, the first outside all
-// parentheses that an argument list follows; closed is 0 where there is none.
+// configurationEnd returns the offset and the end of the >>> that closes a configuration beginning at from,
+// the first outside all parentheses that an argument list follows; closed is 0 if there is none.
 func configurationEnd(view []byte, from int) (end, closed int) {
 	depth := 0
 	for i := from; i < len(view); i++ {
@@ -114,7 +114,7 @@ func configurationEnd(view []byte, from int) (end, closed int) {
 }
 
 // kernelStart scans back from open over the kernel's expression: a qualified name with template arguments, a
-// member, an index, a call or something in parentheses. It is open where there is none.
+// member, an index, a call or something in parentheses. It returns open if there is none.
 func kernelStart(view []byte, open int) int {
 	start := primaryStart(view, skipBack(view, open))
 	if start < 0 {
@@ -150,15 +150,15 @@ func kernelStart(view []byte, open int) int {
 	}
 }
 
-// isScopeName says whether view[from:to] can stand in front of a ::. A closing parenthesis or bracket cannot:
-// the :: is a leading one.
+// isScopeName reports whether view[from:to] can precede a ::. A closing parenthesis or bracket cannot: the ::
+// is a leading one.
 func isScopeName(view []byte, from, to int) bool {
 	last := view[skipBack(view, to)-1]
 	return last != ')' && last != ']' && from < to
 }
 
-// primaryStart is the start of the primary expression that ends at end, with its template arguments, indices
-// and calls; -1 where there is none.
+// primaryStart returns the start of the primary expression that ends at end, with its template arguments,
+// indices and calls; -1 if there is none.
 func primaryStart(view []byte, end int) int {
 	at := end
 	for at > 0 {
@@ -206,7 +206,7 @@ func primaryStart(view []byte, end int) int {
 	return -1
 }
 
-// groupStart is the offset of the bracket that matches the closing one before end.
+// groupStart returns the offset of the bracket that matches the closing one before end.
 func groupStart(view []byte, end int) int {
 	depth := 0
 	for i := end - 1; i >= 0; i-- {
@@ -222,8 +222,8 @@ func groupStart(view []byte, end int) int {
 	return -1
 }
 
-// templateStart is the offset of the < that matches the > before end. Shifts and comparisons with = are no
-// brackets; a plain comparison inside template arguments needs parentheses, as in C++.
+// templateStart returns the offset of the < that matches the > before end. Shifts and comparisons with = are
+// no brackets; a plain comparison inside template arguments needs parentheses, as in C++.
 func templateStart(view []byte, end int) int {
 	depth := 0
 	for i := end - 1; i >= 0; i-- {
@@ -255,7 +255,7 @@ func templateStart(view []byte, end int) int {
 	return -1
 }
 
-// precedingWord is the word that ends at end, or "".
+// precedingWord returns the word that ends at end, or "".
 func precedingWord(view []byte, end int) string {
 	start := end
 	for start > 0 && isWord(view[start-1]) {
@@ -264,7 +264,7 @@ func precedingWord(view []byte, end int) string {
 	return string(view[start:end])
 }
 
-// isKeyword says whether a word cannot be the name of a kernel or of a function that gives one.
+// isKeyword reports whether a word cannot be the name of a kernel or of a function that returns one.
 func isKeyword(word string) bool {
 	switch word {
 	case "if", "while", "for", "switch", "return", "else", "do", "case", "default", "goto", "constexpr",

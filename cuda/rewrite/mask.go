@@ -2,10 +2,10 @@ package rewrite
 
 import "bytes"
 
-// mask gives views of text in which comments and the insides of literals are blank; each has the newlines of
-// the text at their places. In code, preprocessor lines are blank too. Each of macros is one #define's
-// replacement text, ends with it, and has nothing else. A semicolon stands where a preprocessor line or the
-// head of a macro was, so that no search runs across it.
+// mask returns views of text in which comments and the insides of literals are blank; each keeps the newlines
+// of the text in place. In code, preprocessor lines are blank too. Each of macros is the replacement text of
+// one #define, ends with it, and has nothing else. A semicolon replaces each preprocessor line and each macro
+// head, so that no search runs across it.
 func mask(text []byte) (code []byte, macros [][]byte) {
 	code = maskLiterals(text)
 	for _, d := range directives(code) {
@@ -21,7 +21,7 @@ func mask(text []byte) (code []byte, macros [][]byte) {
 	return code, macros
 }
 
-// needsRewriting says whether a masked text may hold something to change or to note.
+// needsRewriting reports whether a masked text may hold something to change or to note.
 func needsRewriting(masked []byte) bool {
 	for at := 0; at < len(masked); at++ {
 		if signEnd(masked, at, '<') > 0 {
@@ -49,7 +49,7 @@ func blank(text []byte) []byte {
 }
 
 // directive is one preprocessor line with its continuations: text[start] is the '#'. For a #define,
-// text[body:end] is what the macro stands for; else body is end.
+// text[body:end] is the replacement text; else body is end.
 type directive struct{ start, body, end int }
 
 func directives(masked []byte) []directive {
@@ -70,7 +70,7 @@ func directives(masked []byte) []directive {
 	return all
 }
 
-// macroBody is the offset of a macro's replacement text, or end.
+// macroBody returns the offset of a macro's replacement text, or end.
 func macroBody(masked []byte, hash, end int) int {
 	at := skip(masked, hash+1)
 	if at >= end || string(masked[at:min(wordEnd(masked, at), end)]) != "define" {
@@ -91,7 +91,7 @@ func macroBody(masked []byte, hash, end int) int {
 	return min(at, end)
 }
 
-// logicalLineEnd is the offset of the newline that ends the line of at, continuations included, or the
+// logicalLineEnd returns the offset of the newline that ends the line of at, continuations included, or the
 // length.
 func logicalLineEnd(text []byte, at int) int {
 	for ; at < len(text); at++ {
@@ -145,12 +145,12 @@ func maskLiterals(text []byte) []byte {
 	return out
 }
 
-// continues says whether the backslash at i joins its line to the next.
+// continues reports whether the backslash at i joins its line to the next.
 func continues(text []byte, i int) bool {
 	return i+1 < len(text) && (text[i+1] == '\n' || text[i+1] == '\r' && i+2 < len(text) && text[i+2] == '\n')
 }
 
-// literalEnd is the offset of the quote that closes the literal opened at i, or i where its line ends first
+// literalEnd returns the offset of the quote that closes the literal opened at i, or i if its line ends first
 // (an apostrophe in an #error line is no literal).
 func literalEnd(text []byte, i int) int {
 	for j := i + 1; j < len(text); j++ {
@@ -166,7 +166,7 @@ func literalEnd(text []byte, i int) int {
 	return i
 }
 
-// digitSeparator says whether the apostrophe at i stands inside a number, as in 1'000.
+// digitSeparator reports whether the apostrophe at i stands inside a number, as in 1'000.
 func digitSeparator(text []byte, i int) bool {
 	start := i
 	for start > 0 && (isWord(text[start-1]) || text[start-1] == '\'' || text[start-1] == '.') {
@@ -175,7 +175,7 @@ func digitSeparator(text []byte, i int) bool {
 	return start < i && (isDigit(text[start]) || text[start] == '.' && start+1 < i && isDigit(text[start+1]))
 }
 
-// rawPrefix says whether the quote at i opens a raw string.
+// rawPrefix reports whether the quote at i opens a raw string.
 func rawPrefix(text []byte, i int) bool {
 	start := i
 	for start > 0 && isWord(text[start-1]) {
@@ -188,7 +188,7 @@ func rawPrefix(text []byte, i int) bool {
 	return false
 }
 
-// rawEnd is the offset after the quote that closes the raw string whose first quote is at i.
+// rawEnd returns the offset after the quote that closes the raw string whose first quote is at i.
 func rawEnd(text []byte, i int) int {
 	open := bytes.IndexByte(text[i:], '(')
 	if open < 0 || open > 17 {
@@ -201,11 +201,11 @@ func rawEnd(text []byte, i int) int {
 	return len(text)
 }
 
-// functionScope says for an offset of code whether it lies in braces that are no namespace's and no linkage
-// specification's.
+// functionScope returns a function that reports whether an offset of code lies in braces other than those of
+// a namespace or a linkage specification.
 func functionScope(code []byte) func(int) bool {
 	inside := make([]bool, len(code)+1)
-	var open []bool // for each open brace whether it is a namespace's
+	var open []bool // whether each open brace is a namespace's
 	depth := 0
 	statement := 0
 	for i, c := range code {
@@ -257,7 +257,7 @@ func isBlank(c byte) bool {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v'
 }
 
-// wordStart says whether a word begins at i; wordEnd is the offset after the word that begins at i.
+// wordStart reports whether a word begins at i; wordEnd returns the offset after the word that begins at i.
 func wordStart(text []byte, i int) bool {
 	return i < len(text) && isWord(text[i]) && (i == 0 || !isWord(text[i-1]))
 }
@@ -269,8 +269,8 @@ func wordEnd(text []byte, i int) int {
 	return i
 }
 
-// skip is the first offset from i that holds no blank; skipBack the last offset up to i with no blank before
-// it.
+// skip returns the first offset from i that holds no blank; skipBack the last offset up to i with no blank
+// before it.
 func skip(text []byte, i int) int {
 	for i < len(text) && isBlank(text[i]) {
 		i++

@@ -5,14 +5,14 @@ import (
 	"regexp"
 )
 
-// voidCast is a cast that makes of a kernel what CUDA's C functions take.
+// voidCast matches a cast that converts a kernel to the type that CUDA's C functions take.
 var voidCast = regexp.MustCompile(
 	`^(?:\(\s*(?:const\s+)?void\s*(?:const\s*)?\*+\s*\)|` +
 		`reinterpret_cast\s*<\s*(?:const\s+)?void\s*\*\s*>)\s*`,
 )
 
-// byPointer gives the first argument of cudaLaunchKernel and cudaLaunchCooperativeKernel its type back, and
-// its name. The arguments begin at open, the parenthesis:
+// byPointer restores the type of the first argument of cudaLaunchKernel and cudaLaunchCooperativeKernel, and
+// adds its name. The arguments begin at open, the parenthesis:
 //
 //	((void *)k<256>, ...  ->  (::cuemu::named("k<256>", k<256>), ...
 func (f *file) byPointer(view []byte, open int) {
@@ -30,7 +30,7 @@ func (f *file) byPointer(view []byte, open int) {
 		edit{open + 1, start, "::cuemu::named(" + name + ", "}, edit{end, end, ")"})
 }
 
-// nodeFunction gives the kernel of a graph's node its type back, in a text that makes such nodes:
+// nodeFunction restores the type of the kernel of a graph's node, in a text that makes such nodes:
 //
 //	params.func = (void *)k;  ->  params.func = k;
 func (f *file) nodeFunction(view []byte, equals int) {
@@ -43,8 +43,8 @@ func (f *file) nodeFunction(view []byte, equals int) {
 	}
 }
 
-// argumentEnd is the offset of the comma behind the argument that begins at from; from where there is none. A
-// < is taken for the start of template arguments.
+// argumentEnd returns the offset of the comma behind the argument that begins at from; from if there is none.
+// It takes a < for the start of template arguments.
 func argumentEnd(view []byte, from int) int {
 	depth, angle := 0, 0
 	for i := from; i < len(view); i++ {

@@ -1,8 +1,7 @@
-// Package rewrite turns CUDA C++ into C++17 for the emulator. Only what no C++ compiler can read, or what it
-// would read in another way, is changed: kernel launches and a NULL among their arguments, declarations of
-// shared memory, the keyword __noinline__, inline PTX, and conditions that compare __CUDA_ARCH__; every
-// other word of CUDA is a macro or a function of the emulator's headers. Text goes in and text comes out: no
-// file is touched.
+// Package rewrite turns CUDA C++ into C++17 for the emulator. It changes only what a C++ compiler cannot
+// read, or would read differently: kernel launches and a NULL among their arguments, declarations of shared
+// memory, the keyword __noinline__, inline PTX, and conditions that compare __CUDA_ARCH__; every other word
+// of CUDA is a macro or a function of the emulator's headers. It works on text and touches no file.
 package rewrite
 
 import (
@@ -20,7 +19,7 @@ type Result struct {
 	Notes []Note
 }
 
-// Note is something the author should know about a line that was left as it is.
+// Note is something the author should know about a line that was left unchanged.
 type Note struct {
 	Line int // from 1
 	Text string
@@ -59,14 +58,14 @@ func Source(name string, text []byte) (Result, error) {
 	return Result{Text: append([]byte("#line 1 "+quote(name)+"\n"), body...), Notes: f.notes}, nil
 }
 
-// Code is text with comments, the insides of literals and preprocessor lines blank.
+// Code returns text with comments, the insides of literals and preprocessor lines blanked.
 func Code(text []byte) []byte {
 	code, _ := mask(text)
 	return code
 }
 
-// withoutMark is a text with blanks for the mark of UTF-8 that editors put at its beginning: compilers
-// pass over it there, and in the middle of a text refuse it.
+// withoutMark returns a text with blanks for the UTF-8 byte order mark that editors put at its beginning:
+// compilers skip it there, and refuse it in the middle of a text.
 func withoutMark(text []byte) []byte {
 	if rest, marked := bytes.CutPrefix(text, []byte("\ufeff")); marked {
 		return append([]byte("   "), rest...)
@@ -74,12 +73,13 @@ func withoutMark(text []byte) []byte {
 	return text
 }
 
-// Include is a file that a text includes: in quotes, which are looked for beside the text first, or in <>.
+// Include is a file that a text includes: in quotes, which are looked for in the text's folder first, or in
+// <>.
 type Include struct {
 	Name        string
 	Quoted      bool
 	Line        int
-	Conditional bool // it stands under an #if
+	Conditional bool // under an #if
 }
 
 // Includes lists the files that text includes, in order.
@@ -136,8 +136,8 @@ type edit struct {
 	text       string
 }
 
-// rewrite finds everything to change in one masked view of the text. inFunction says for an offset whether it
-// lies in a function's body; nil where that cannot be known (the body of a macro).
+// rewrite finds everything to change in one masked view of the text. inFunction reports whether an offset
+// lies in a function's body; nil if that cannot be known (the body of a macro).
 func (f *file) rewrite(view []byte, inFunction func(int) bool) error {
 	for at := 0; at < len(view); at++ {
 		switch {
@@ -185,7 +185,7 @@ func (f *file) errorf(at int, format string, args ...any) error {
 	return &Error{File: f.name, Line: f.line(at), Text: fmt.Sprintf(format, args...)}
 }
 
-// apply makes the changes. One change inside another cannot be expressed.
+// apply makes the changes. It cannot make one change inside another.
 func (f *file) apply() ([]byte, error) {
 	sort.Slice(f.edits, func(i, j int) bool { return f.edits[i].start < f.edits[j].start })
 	var out []byte

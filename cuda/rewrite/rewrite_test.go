@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// TestGolden compares each testdata/*.cu with the rewritten text beside it.
+// TestGolden compares each testdata/*.cu, rewritten, with its golden file.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.cu")
 	if err != nil || len(files) == 0 {
@@ -58,7 +58,7 @@ func sameLines(t *testing.T, original, rewritten []byte) {
 	}
 }
 
-// TestUnchanged: what is no launch and no shared memory passes through byte for byte.
+// TestUnchanged: text without launches and shared memory passes through byte for byte.
 func TestUnchanged(t *testing.T) {
 	for _, text := range []string{
 		"", "\n", "int x = 1 << 2 >> 1;", "// k<<<1, 2>>>(x)\n", "/* __shared__ */",
@@ -143,7 +143,7 @@ func TestFileNameIsQuoted(t *testing.T) {
 	}
 }
 
-// FuzzSource: no text makes it panic, and every text keeps its number of lines.
+// FuzzSource: no text causes a panic, and every text keeps its number of lines.
 func FuzzSource(f *testing.F) {
 	files, _ := filepath.Glob("testdata/*.cu")
 	for _, name := range files {
@@ -171,7 +171,7 @@ func FuzzSource(f *testing.F) {
 	})
 }
 
-// Every instruction that is rewritten has its function, and what is not known is named with its line.
+// Every rewritten instruction has its function, and unknown ones are named with their line.
 func TestInstructions(t *testing.T) {
 	header, err := os.ReadFile("../emulator/cuemu/ptx.h")
 	if err != nil {
@@ -228,7 +228,7 @@ func TestInstructions(t *testing.T) {
 	}
 }
 
-// TestReturnsEarly: what may end a thread before the kernel's last line.
+// TestReturnsEarly: statements that may end a thread before the kernel's last line.
 func TestReturnsEarly(t *testing.T) {
 	const head = "__global__ void k(int n) "
 	for text, want := range map[string]struct{ found, returns bool }{

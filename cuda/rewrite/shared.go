@@ -82,7 +82,7 @@ func declarationStart(view []byte, word int) (int, bool) {
 	return skip(view, 0), true
 }
 
-// declarationEnd is the offset of the semicolon that ends a declaration.
+// declarationEnd returns the offset of the semicolon that ends a declaration.
 func declarationEnd(view []byte, from int) (int, bool) {
 	depth := 0
 	for i := from; i < len(view); i++ {
@@ -119,7 +119,7 @@ type declarator struct {
 	pieceStart, pieceEnd int
 }
 
-// read splits the declaration at its commas and finds each declarator's name. No declarators remain where one
+// read splits the declaration at its commas and finds each declarator's name. It leaves no declarators if one
 // has no name.
 func (d *declaration) read() {
 	piece, depth, angle := d.start, 0, 0
@@ -180,7 +180,7 @@ func (d *declaration) declarator(from, to int) (declarator, bool) {
 		true
 }
 
-// isSpecifier says whether a word cannot be the name of a variable.
+// isSpecifier reports whether a word cannot be the name of a variable.
 func isSpecifier(word string) bool {
 	switch word {
 	case "__shared__", "static", "extern", "volatile", "const", "float", "double", "int", "char", "unsigned",
@@ -190,7 +190,7 @@ func isSpecifier(word string) bool {
 	return false
 }
 
-// static gives the struct and the references of a static declaration.
+// static returns the struct and the references of a static declaration.
 func (d *declaration) static(number int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "struct cuemu_sh%d { %s; };", number, d.members())
@@ -200,14 +200,14 @@ func (d *declaration) static(number int) string {
 	return b.String()
 }
 
-// members is the declaration without the words that a struct's members do not have.
+// members returns the declaration without the words that a struct's members cannot have.
 func (d *declaration) members() string {
 	return strings.TrimLeft(d.without(d.file.text, d.start, d.end, "__shared__", "static"), " ")
 }
 
-// dynamic gives a constant pointer for each name, outside functions an object that becomes that pointer; all
-// of them are the start of the same memory, as in CUDA. Alignment specifiers are dropped: the memory is
-// aligned for every type.
+// dynamic returns a constant pointer for each name, outside functions an object that converts to that
+// pointer; all of them are the start of the same memory, as in CUDA. Alignment specifiers are dropped: the
+// memory is aligned for every type.
 func (d *declaration) dynamic(outside bool) (string, error) {
 	var b strings.Builder
 	first := d.declarators[0]
@@ -217,7 +217,7 @@ func (d *declaration) dynamic(outside bool) (string, error) {
 	for i, x := range d.declarators {
 		bounds := strings.TrimSpace(string(d.view[x.nameEnd:x.pieceEnd]))
 		rest, _ := strings.CutPrefix(bounds, "[")
-		_, rest, ok := strings.Cut(rest, "]") // a size in between is not what it has: that is the launch's
+		_, rest, ok := strings.Cut(rest, "]") // a size there is ignored: the launch decides
 		if !ok {
 			return "", d.file.errorf(x.nameStart, "dynamic shared memory %s is not declared as an array "+
 				"without a size: write extern __shared__ type %s[];",
@@ -245,7 +245,7 @@ func (d *declaration) dynamic(outside bool) (string, error) {
 	return b.String() + strings.Repeat("\n", strings.Count(string(d.view[d.start:d.end]), "\n")), nil
 }
 
-// pointerInCasts writes a name that stands for a pointer as one, +s, where reinterpret_cast takes it.
+// pointerInCasts writes +s for a name s that stands for a pointer, if reinterpret_cast takes it.
 func (f *file) pointerInCasts(view []byte, name string) {
 	if slices.Contains(f.outside, name) { // declared twice, as under #if and #else
 		return
@@ -258,7 +258,7 @@ func (f *file) pointerInCasts(view []byte, name string) {
 	}
 }
 
-// without is text[from:to] with some words taken out, together with the parentheses after them.
+// without returns text[from:to] without some words and the parentheses after them.
 func (d *declaration) without(text []byte, from, to int, words ...string) string {
 	out := append([]byte(nil), text[from:to]...)
 	for i := from; i < to; i++ {
@@ -286,8 +286,8 @@ func (d *declaration) without(text []byte, from, to int, words ...string) string
 	return strings.ReplaceAll(string(out), "\x00", "")
 }
 
-// GroupEnd is the offset of the parenthesis that closes the one at open; false where none does. view is code
-// as Code gives it.
+// GroupEnd returns the offset of the parenthesis that closes the one at open; false if none does. view is
+// code as returned by Code.
 func GroupEnd(view []byte, open int) (int, bool) {
 	depth := 0
 	for i := open; i < len(view); i++ {

@@ -14,10 +14,10 @@ type Text struct {
 	Text []byte
 }
 
-// WrongSide finds what nvcc refuses and a compiler for one machine takes: what a kernel uses of the host,
-// what the host uses of the device, a kernel that is called like a function or gives something back. Only
-// what can mean nothing else is told: a name that is declared in two ways, a word that may be a macro, and
-// lines under an #if are passed over. nil: nothing is wrong.
+// WrongSide finds what nvcc refuses and a compiler for a single machine accepts: host names in a kernel,
+// device names in host code, a kernel that is called like a function or returns a value. It reports only what
+// is unambiguous: it skips a name that is declared in two ways, a word that may be a macro, and lines under
+// an #if. nil: nothing is wrong.
 func WrongSide(files []Text) *Error {
 	p := sides{
 		macros: map[string]bool{}, sided: map[string]bool{}, names: map[string]side{},
@@ -57,7 +57,7 @@ func WrongSide(files []Text) *Error {
 	return nil
 }
 
-// side is where what a declaration names is.
+// side classifies what a declaration names.
 type side uint8
 
 const (
@@ -70,10 +70,10 @@ const (
 	deviceVariable
 )
 
-// sideOf is one declaration of a namespace.
+// sideOf is one declaration at namespace scope.
 type sideOf struct {
 	side   side
-	names  []string // of a function one, of variables each
+	names  []string // one of a function, all of variables
 	head   span     // from its first word to its body or semicolon
 	name   int      // the offset of a function's name
 	params span
@@ -81,16 +81,16 @@ type sideOf struct {
 	class  bool
 }
 
-// sides is what is known of a program's names.
+// sides holds what is known of a program's names.
 type sides struct {
 	macros map[string]bool
-	sided  map[string]bool // macros that say __device__ or __host__
+	sided  map[string]bool // macros that contain __device__ or __host__
 	names  map[string]side
-	// doubtful has the words of declarations that are not understood, of classes and of aliases: a name that
-	// is one of them may be another thing than what is declared elsewhere
+	// doubtful has the words of declarations that are not understood, of classes and of aliases: such a name
+	// may be something other than what is declared elsewhere
 	doubtful map[string]bool
-	// onDevice has the variables of the device that its functions use: others may stand for themselves on the
-	// host, as a pointer from cudaMalloc
+	// onDevice has the device variables that device functions use: the host may use others as its own, for a
+	// pointer from cudaMalloc
 	onDevice map[string]bool
 }
 
@@ -122,7 +122,7 @@ var (
 		`enum|std|__\w+__)$`)
 )
 
-// doubt notes the words of a declaration that is not understood.
+// doubt records the words of a declaration that is not understood.
 func (p *sides) doubt(f fileSides, d sideOf) {
 	if d.side != unclear && !d.class {
 		return
@@ -138,7 +138,7 @@ func (p *sides) doubt(f fileSides, d sideOf) {
 	}
 }
 
-// ofDoubtfulType says whether the type of a variable is a name of the program that may mean anything.
+// ofDoubtfulType reports whether the type of a variable is a doubtful name of the program.
 func (p *sides) ofDoubtfulType(f fileSides, d sideOf) bool {
 	if d.side != hostVariable && d.side != deviceVariable {
 		return false
@@ -151,7 +151,7 @@ func (p *sides) ofDoubtfulType(f fileSides, d sideOf) bool {
 	return false
 }
 
-// read lists the declarations of a file; none of one whose braces stand under an #if by halves.
+// read lists the declarations of a file; none if an #if branch has unbalanced braces.
 func (p *sides) read(t Text) fileSides {
 	text := withoutMark(t.Text)
 	f := fileSides{file: &file{name: t.Name, text: text}, code: Code(text)}
@@ -159,7 +159,7 @@ func (p *sides) read(t Text) fileSides {
 	if f.conditional, whole = conditionals(maskLiterals(text), f.code); whole {
 		f.declared = p.declarations(f.code)
 	}
-	for i, d := range f.declared { // nothing says which branch is compiled
+	for i, d := range f.declared { // it is unknown which branch is compiled
 		if within(f.conditional, d.head.from) {
 			f.declared[i].side, f.declared[i].class = unclear, false
 		}
@@ -167,7 +167,7 @@ func (p *sides) read(t Text) fileSides {
 	return f
 }
 
-// usesOnDevice notes which variables of the device its functions use.
+// usesOnDevice records which device variables device functions use.
 func (p *sides) usesOnDevice(read []fileSides) {
 	for _, f := range read {
 		for _, d := range f.declared {
@@ -186,11 +186,11 @@ func (p *sides) usesOnDevice(read []fileSides) {
 	}
 }
 
-// conditionals are the spans from each #if to its #endif, but for the guard of a header; whole says whether
-// each branch has as many opening as closing braces.
+// conditionals returns the spans from each #if to its #endif, except the guard of a header; whole reports
+// whether each branch has as many opening as closing braces.
 func conditionals(masked, code []byte) (all []span, whole bool) {
 	var open []int
-	last := 0 // the end of the directive before
+	last := 0 // the end of the previous directive
 	for _, d := range directives(masked) {
 		word := bytes.TrimSpace(masked[d.start+1 : d.end])
 		begins, ends := bytes.HasPrefix(word, []byte("if")), bytes.HasPrefix(word, []byte("endif"))
@@ -215,7 +215,7 @@ func conditionals(masked, code []byte) (all []span, whole bool) {
 	return all, len(open) == 0
 }
 
-// declarations reads those of namespaces.
+// declarations reads the declarations at namespace scope.
 func (p *sides) declarations(code []byte) []sideOf {
 	var all []sideOf
 	statement := 0
@@ -263,7 +263,7 @@ var (
 	functionTail = regexp.MustCompile(`^\s*(?:const|noexcept|->[\w\s:<>*&]+)?\s*$`)
 )
 
-// declaration reads one; what it does not understand is unclear.
+// declaration reads one declaration; one that it does not understand is unclear.
 func (p *sides) declaration(code []byte, head, body span) sideOf {
 	d := sideOf{head: head, body: body}
 	text := code[head.from:head.to]
@@ -294,13 +294,13 @@ func (p *sides) declaration(code []byte, head, body span) sideOf {
 		d.side = bothFunction
 	case device:
 		d.side = deviceFunction
-	case len(anyWord.FindAll(before, -1)) > 0: // a type stands before it
+	case len(anyWord.FindAll(before, -1)) > 0: // a type precedes it
 		d.side = hostFunction
 	}
 	return d
 }
 
-// maybeMacro says whether one of the words is a macro, or looks like one.
+// maybeMacro reports whether one of the words is a macro, or looks like one.
 func (p *sides) maybeMacro(words [][]byte) bool {
 	for _, w := range words {
 		if p.macros[string(w)] || capitals.Match(w) {
@@ -333,7 +333,7 @@ func (p *sides) variables(d *sideOf, code []byte) {
 	}
 }
 
-// afterTemplate is the offset behind template <...>.
+// afterTemplate returns the offset behind template <...>.
 func afterTemplate(code []byte, at int) int {
 	for bytes.HasPrefix(code[at:], []byte("template")) {
 		open := skip(code, at+len("template"))
@@ -364,7 +364,7 @@ var (
 	inside    = regexp.MustCompile(`\([^()]*\)|<[^<>]*>`)
 )
 
-// wrong says what is wrong with one declaration.
+// wrong returns what is wrong with one declaration.
 func (p *sides) wrong(f fileSides, d sideOf) *Error {
 	if d.class {
 		return memberKernel(f, d)

@@ -10,10 +10,10 @@ type sideBody struct {
 	fileSides
 	sideOf
 	p     *sides
-	known map[string]bool // what shadowed found
+	known map[string]bool // results of shadowed
 }
 
-// hostCalls are functions of the C library that kernels do not have; hostNames are names of the C++ library.
+// hostCalls matches functions of the C library that kernels lack; hostNames matches names of the C++ library.
 var (
 	hostCalls = regexp.MustCompile(`^(?:rand|srand|exit|fopen|fprintf|scanf|getchar|puts|putchar|system|` +
 		`usleep)$`)
@@ -22,8 +22,8 @@ var (
 		`sort|to_string|thread|mutex|shared_ptr|unique_ptr|stringstream|mt19937|random_device)$`)
 	deviceCalls = regexp.MustCompile(`^__(?:syncthreads|syncwarp|shfl\w*_sync|ballot_sync|any_sync|` +
 		`all_sync)$`)
-	// both sides have these, whatever else a file declares
-	// those of cooperative groups are found by the types of their arguments
+	// groups and everywhere match functions that both sides have, whatever else a file declares; those of
+	// cooperative groups are found by the types of their arguments
 	groups = regexp.MustCompile(`^(?:reduce|sync|any|all|ballot|inclusive_scan|exclusive_scan|` +
 		`memcpy_async)$`)
 	everywhere = regexp.MustCompile(`^(?:f?min|f?max|f?abs[fl]?|pow[fil]?|sqrt[fl]?|exp[f2]?|log\w*|` +
@@ -31,7 +31,7 @@ var (
 		`cos[hf]?|tan[hf]?|floorf?|ceilf?|l?l?roundf?|isnan|isinf|mem\w+|make_\w+|atomic\w+|__\w+|main)$`)
 )
 
-// ofDevice is what a function of the device uses of the host.
+// ofDevice returns an error if a device function uses something of the host.
 func (b sideBody) ofDevice() *Error {
 	who := b.who()
 	for at := b.body.from; at < b.body.to; at++ {
@@ -65,7 +65,7 @@ func (b sideBody) ofDevice() *Error {
 	return nil
 }
 
-// ofHost is what a function of the host uses of the device.
+// ofHost returns an error if a host function uses something of the device.
 func (b sideBody) ofHost() *Error {
 	for at := b.body.from; at < b.body.to; at++ {
 		if !wordStart(b.code, at) {
@@ -105,7 +105,7 @@ func (b sideBody) who() string {
 	return b.names[0]
 }
 
-// underIf says whether an offset lies under an #if that begins in the body.
+// underIf reports whether an offset lies under an #if that begins in the body.
 func (b sideBody) underIf(at int) bool {
 	for _, s := range b.conditional {
 		if s.from > b.body.from && at > s.from && at < s.to {
@@ -119,20 +119,20 @@ func (b sideBody) followedBy(at int, sign string) bool {
 	return bytes.HasPrefix(b.code[skip(b.code, wordEnd(b.code, at)):], []byte(sign))
 }
 
-// ofStandard says whether a word stands behind std::, and that behind nothing.
+// ofStandard reports whether a word follows a std:: that nothing qualifies.
 func (b sideBody) ofStandard(at int) bool {
 	before, is := bytes.CutSuffix(bytes.TrimRight(b.code[b.body.from:at], " \t\n\r"), []byte("std::"))
 	return is && !bytes.HasSuffix(before, []byte(":")) && !isWord(before[len(before)-1])
 }
 
-// qualified says whether a word is a member, or of a namespace or class.
+// qualified reports whether a word is a member, or belongs to a namespace or class.
 func (b sideBody) qualified(at int) bool {
 	before := skipBack(b.code, at)
 	c := b.code[before-1]
 	return c == '.' || c == '#' || c == ':' && b.code[before-2] == ':' || c == '>' && b.code[before-2] == '-'
 }
 
-// statement says whether a statement begins at a word.
+// statement reports whether a statement begins at a word.
 func (b sideBody) statement(at int) bool {
 	before := skipBack(b.code, at)
 	switch b.code[before-1] {
@@ -143,7 +143,7 @@ func (b sideBody) statement(at int) bool {
 	return w == "else" || w == "do"
 }
 
-// unevaluated says whether a word stands in sizeof or decltype.
+// unevaluated reports whether a word stands in sizeof, decltype, alignof or noexcept.
 func (b sideBody) unevaluated(at int) bool {
 	before := skipBack(b.code, at)
 	if b.code[before-1] == '(' {
@@ -156,8 +156,8 @@ func (b sideBody) unevaluated(at int) bool {
 	return false
 }
 
-// shadowed says whether a name of the file may mean another thing in the function: a parameter of it, or what
-// is declared in its body.
+// shadowed reports whether a name of the file may mean something else in the function: a parameter, or a
+// declaration in its body.
 func (b sideBody) shadowed(name string) bool {
 	found, known := b.known[name]
 	if !known {
@@ -211,7 +211,7 @@ func (b sideBody) mayShadow(name string) bool {
 	return false
 }
 
-// mayDeclare says whether a word may be declared where it stands, whatever stands around it: j = 0, name = 1;
+// mayDeclare reports whether a word may be declared at its place, whatever surrounds it: j = 0, name = 1;
 // auto [name, other]; [name = n]; Box<T> &name; (*name)(int); decltype(n) name = 1.
 func (b sideBody) mayDeclare(at int) bool {
 	next := skip(b.code, wordEnd(b.code, at))
@@ -235,7 +235,7 @@ func (b sideBody) mayDeclare(at int) bool {
 	return false
 }
 
-// bound says whether an offset lies within the brackets of auto [a, b].
+// bound reports whether an offset lies within the brackets of auto [a, b].
 func (b sideBody) bound(at int) bool {
 	open := bytes.LastIndexByte(b.code[b.body.from:at+1], '[')
 	if open < 0 || bytes.IndexByte(b.code[b.body.from+open:at+1], ']') >= 0 {
@@ -248,15 +248,16 @@ func (b sideBody) bound(at int) bool {
 	return precedingWord(b.code, before) == "auto"
 }
 
-// declares says whether the word at an offset, a * behind it, may be the type of a declaration: a statement
-// or a parameter begins with it.
+// declares reports whether the word at an offset, followed by a *, may be the type of a declaration: a
+// statement or a parameter begins with it.
 func (b sideBody) declares(at int) bool {
 	before := skipBack(b.code, at)
 	w := precedingWord(b.code, before)
 	return bytes.IndexByte([]byte(";{}(,:"), b.code[before-1]) >= 0 || w != "" && !isKeyword(w)
 }
 
-// followedByDeclarator says whether what follows a word may end a declaration of it, as in vec<int> name;
+// followedByDeclarator reports whether the text after a word may end a declaration of it, as in vec<int>
+// name;
 func (b sideBody) followedByDeclarator(at int) bool {
 	next := skip(b.code, wordEnd(b.code, at))
 	return bytes.IndexByte([]byte(";=[{,"), b.code[next]) >= 0
@@ -264,8 +265,8 @@ func (b sideBody) followedByDeclarator(at int) bool {
 
 var reads = regexp.MustCompile(`^(?:printf|fprintf|if|while|for|assert)$`)
 
-// plainUse says whether the host reads or writes a variable, and does not name it for one of CUDA's functions
-// or hand it to a function that may.
+// plainUse reports whether the host reads or writes a variable itself, instead of naming it for one of CUDA's
+// functions or passing it to a function that may do so.
 func (b sideBody) plainUse(at int) bool {
 	start := b.body.from + bytes.LastIndexAny(b.code[b.body.from:at], ";{}") + 1
 	end := at + bytes.IndexAny(b.code[at:], ";{}")

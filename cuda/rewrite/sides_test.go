@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// aKernel is a right file: KERNEL and MAIN stand for what else a kernel and main() do, TOP for what is
-// declared before them.
+// aKernel is a correct file: KERNEL and MAIN are replaced by further statements of a kernel and of main(),
+// TOP by declarations before them.
 const aKernel = `#include <cstdio>
 int count = 8;
 const int size = 8;
@@ -33,7 +33,7 @@ func aProgram(top, kernel, main string) []Text {
 	return []Text{{"a.cu", []byte(text)}}
 }
 
-// TestWrongSide asks for what nvcc 13 refuses in these lines; of a variable of the device it warns.
+// TestWrongSide: nvcc 13 refuses these lines; for a device variable it only warns.
 func TestWrongSide(t *testing.T) {
 	for name, c := range map[string]struct {
 		top, kernel, main string
@@ -85,7 +85,7 @@ func TestWrongSide(t *testing.T) {
 	}
 }
 
-// TestRightSide asks for silence where another thing may be meant.
+// TestRightSide: nothing is reported where a name may mean something else.
 func TestRightSide(t *testing.T) {
 	for name, c := range map[string]struct{ top, kernel, main string }{
 		"right":                 {},
@@ -136,7 +136,7 @@ func TestRightSide(t *testing.T) {
 	}
 }
 
-// TestNamesOfABody asks for silence where a body, a class, an alias or a macro may declare a name of the
+// TestNamesOfABody: nothing is reported where a body, a class, an alias or a macro may declare a name of the
 // host.
 func TestNamesOfABody(t *testing.T) {
 	for name, c := range map[string]struct{ top, kernel, main string }{

@@ -1,6 +1,6 @@
 // Package telemetry reads the clocks, power, temperature and throttle reasons of a GPU through NVML, which is
-// opened at run time: without a driver everything is unknown, and nothing fails. It only reads: no clock,
-// limit or mode is ever set.
+// loaded at run time: without a driver everything is unknown, and nothing fails. It only reads, and never
+// sets a clock, limit or mode.
 package telemetry
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// Reading is one look at a GPU; what cannot be read is 0.
+// Reading is one reading of a GPU; values that cannot be read are 0.
 type Reading struct {
 	ClockMHz       float64 // of the multiprocessors
 	MemoryClockMHz float64
@@ -20,23 +20,23 @@ type Reading struct {
 	Throttle       uint64 // NVML's clock event reasons, a bit mask
 }
 
-// GPU is one GPU, or none. It may be read from several goroutines.
+// GPU is one GPU, or none. Several goroutines may read it.
 type GPU struct {
 	library nvml.Interface
 	device  nvml.Device // nil: nothing is known
 	now     func() time.Time
 
 	mu   sync.Mutex
-	slow Reading // what changes slowly, read at most twenty times a second
+	slow Reading // the slow values, read at most twenty times a second
 	at   time.Time
 }
 
-// slowly is how long power, temperature and reasons stay as they were read.
+// slowly is the time for which a reading of power, temperature and reasons is reused.
 const slowly = 50 * time.Millisecond
 
-// Open finds a GPU by its place on the bus, or, where that is "", the one that workers see under a value of
-// CUDA_VISIBLE_DEVICES, "" for all of them: they use the first. Where there is no driver, or the GPU cannot
-// be told, the GPU reads as unknown.
+// Open finds a GPU by its PCI bus address or, if that is "", the one that workers see under a value of
+// CUDA_VISIBLE_DEVICES, "" for all: they use the first. Without a driver, or if the GPU cannot be identified,
+// the GPU reads as unknown.
 func Open(pci, visible string) *GPU { return open(nvml.New(), pci, visible) }
 
 func open(library nvml.Interface, pci, visible string) *GPU {
@@ -55,7 +55,7 @@ func open(library nvml.Interface, pci, visible string) *GPU {
 		device, code = library.DeviceGetHandleByUUID(first)
 	case count == 1:
 		device, code = library.DeviceGetHandleByIndex(0)
-	default: // CUDA sorts several GPUs by speed, NVML by bus: which one is meant is not known
+	default: // CUDA sorts GPUs by speed, NVML by bus: the number is ambiguous
 		return g
 	}
 	if code == nvml.SUCCESS {
@@ -64,10 +64,10 @@ func open(library nvml.Interface, pci, visible string) *GPU {
 	return g
 }
 
-// Known says whether there is anything to read.
+// Known reports whether there is anything to read.
 func (g *GPU) Known() bool { return g.device != nil }
 
-// Processes counts those that compute on the GPU now; 0 where that cannot be read.
+// Processes counts the processes that compute on the GPU now; 0 if that cannot be read.
 func (g *GPU) Processes() int {
 	if g.device == nil {
 		return 0
@@ -79,7 +79,7 @@ func (g *GPU) Processes() int {
 	return len(all)
 }
 
-// Read looks at the GPU.
+// Read reads the GPU.
 func (g *GPU) Read() Reading {
 	if g.device == nil {
 		return Reading{}
@@ -113,7 +113,7 @@ func (g *GPU) readSlow() Reading {
 	return r
 }
 
-// Close gives NVML back.
+// Close shuts NVML down.
 func (g *GPU) Close() {
 	if g.library != nil {
 		g.library.Shutdown()

@@ -8,7 +8,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
 )
 
-// card is an NVML with some GPUs; power is read so often.
+// card returns an NVML with some GPUs, which counts the readings of power.
 func card(count int, powerReads *int) *mock.Interface {
 	device := &mock.Device{
 		GetClockInfoFunc: func(c nvml.ClockType) (uint32, nvml.Return) {
@@ -69,8 +69,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// What cannot be told reads as unknown: no driver, several GPUs of which one is meant by its number, a UUID
-// that is not here.
+// A GPU that cannot be identified reads as unknown: no driver, one of several GPUs by its number, a UUID that
+// is not present.
 func TestUnknown(t *testing.T) {
 	reads := 0
 	absent := card(1, &reads)

@@ -1,5 +1,5 @@
-// Package advice tells the author of a kernel what usually causes what was found: Explain rewrites the
-// outcome of one call (a launch that CUDA refused, too much shared memory, an illegal address), For turns the
+// Package advice tells the author of a kernel the usual causes of what was found. Explain rewrites the
+// outcome of one call (a launch that CUDA refused, too much shared memory, an illegal address); For turns the
 // facts that the search for the smallest failing case established into sentences. It decides no verdict
 // beyond what Explain says of refused launches.
 package advice
@@ -14,14 +14,14 @@ import (
 	"triad/internal/op"
 )
 
-// Facts are what the search for the smallest failing case established about a wrong function.
+// Facts holds what the search for the smallest failing case established about a wrong function.
 type Facts struct {
 	Formula string // of the operator's forward
-	// SpecialNumbers is the spec's advice where only special numbers are wrong; "" where it has none.
+	// SpecialNumbers is the spec's advice if only special numbers are wrong, or "" if it has none.
 	SpecialNumbers string
-	Unwritten      string // the spec's advice where elements stay unwritten; "" where it has none
-	Usual          string // what the operator's kernels get wrong most, by the spec; "" where it says nothing
-	Layout         string // of what the pass takes and gives: "a [m, k], b [n, k], c [m, n]"
+	Unwritten      string // the spec's advice if elements stay unwritten; "" if it has none
+	Usual          string // the most common error of the operator's kernels, by the spec; "" if it gives none
+	Layout         string // of the inputs and outputs of the pass: "a [m, k], b [n, k], c [m, n]"
 	Pass           op.Pass
 	Status         op.Status
 	DType          string
@@ -32,48 +32,47 @@ type Facts struct {
 	// ULP is the largest error there, in units in the last place; NaN or infinite where a class is wrong.
 	// Largest is that of the case that the search began with.
 	ULP, Largest float64
-	Python       bool // the function is one of Python
-	// Race: some case ended as a RACE. Shares: shared memory is used. NoBarrier: it is, and no
-	// __syncthreads() stands in the file.
+	Python       bool // it is a Python function
+	// Race: some case ended as a RACE. Shares: shared memory is used. NoBarrier: it is used, and the file has
+	// no __syncthreads().
 	Race, Shares, NoBarrier bool
 	// OrdinaryPasses: on ordinary numbers the same shape is right.
 	OrdinaryPasses bool
-	// Tried is the size that decides and its values that were run, the others being as in the smallest case.
+	// Tried is the deciding size and its values that were run, with the others as in the smallest case.
 	Tried Tried
 	// UpTo: each value of Tried above Last is wrong, and Last is right.
 	UpTo bool
 	Last int64
-	// Multiple: right where the size of Tried is a multiple of this number, wrong beside it; 0 where that is
+	// Multiple: right where the size of Tried is a multiple of this number, wrong next to it; 0 if that is
 	// not so.
 	Multiple int64
 	// PowersOfTwo: right where the size of Tried is a power of two, wrong where it is none.
 	PowersOfTwo bool
-	// FullBlock: right where the size of Tried has this value, wrong where it is less; 0 where that is not
-	// so.
+	// FullBlock: right where the size of Tried has this value, wrong where it is less; 0 if that is not so.
 	FullBlock int64
 	// Smallest: the smallest case has the smallest sizes that there are.
 	Smallest bool
 	Masks    []MaskedLoad // of a Triton file
-	// Reported: the emulator has named lines of the smallest case, with what they mean. Guesses from sizes
-	// and numbers would only repeat or contradict it.
+	// Reported: the emulator has named lines of the smallest case, with their meaning. Guesses from sizes and
+	// numbers would only repeat or contradict it.
 	Reported bool
-	// Otherwise is another value of an attribute that nothing said, with which the function is right:
-	// "interleaved=true"; "" where there is none.
+	// Otherwise is another value of an unspecified attribute with which the function is right:
+	// "interleaved=true", or "" if there is none.
 	Otherwise  string
 	JudgedWith string // the value that the function was judged with
-	// Ignored: right where no target is this attribute, "ignore_index = -100", wrong where some are.
+	// Ignored: right if no target is this attribute, "ignore_index = -100", wrong if some are.
 	Ignored string
 	// Transposed: wrong where both sizes of the matrix Matrix are 2 or more, even equal ones, and right where
 	// one of them is 1.
 	Transposed [2]string
 	Matrix     string
-	// Written: what is wrong in the output Matrix is the truth of the transposed places.
+	// Written: the wrong values of the output Matrix are the true ones of the transposed positions.
 	Written bool
 	// Square: right where these two sizes are equal, wrong where they differ.
 	Square [2]string
 }
 
-// For says in a learner's words what usually causes these facts; "" where nothing is known.
+// For returns what usually causes these facts, in a learner's words, or "" if nothing is known.
 func For(f Facts) string {
 	var words []string
 	if read := endedLane.FindStringSubmatch(f.Log); read != nil && strings.Contains(f.Message, "NaN") {
@@ -130,7 +129,7 @@ func For(f Facts) string {
 	return strings.Join(slices.Concat(words, f.byStatus(), f.ofMasks()), "; ")
 }
 
-// ofSizes says which values of a size are right and which are wrong, of those that were run.
+// ofSizes says which of the tested values of a size are right and which are wrong.
 func (f Facts) ofSizes() []string {
 	size := f.Tried.Size
 	switch {
@@ -171,7 +170,7 @@ func afterLimit(f Facts) string {
 	return ""
 }
 
-// outOfBounds says whether a thread used memory outside of every tensor.
+// outOfBounds reports whether a thread used memory outside of every tensor.
 func (f Facts) outOfBounds() bool {
 	return f.Status == op.StatusOutOfBounds || strings.Contains(f.Message, illegalAddress)
 }
@@ -235,7 +234,7 @@ func (f Facts) byStatus() []string {
 	return nil
 }
 
-// everywhere is the advice where no size, no kind of number and no small error says anything.
+// everywhere returns the advice if neither sizes, nor kinds of numbers, nor a small error explain anything.
 func (f Facts) everywhere() string {
 	usual := ""
 	if f.Usual != "" && f.Pass == op.Forward {
@@ -245,7 +244,7 @@ func (f Facts) everywhere() string {
 		", and with what lies where: " + f.Layout + ", each row after row, the last size without gaps" + usual
 }
 
-// start says how far sizes explain what is wrong, where they do not.
+// start returns how far sizes explain the failure when nothing else does.
 func (f Facts) start() string {
 	if f.Smallest {
 		return "it is wrong at the smallest shape already"
@@ -253,7 +252,8 @@ func (f Facts) start() string {
 	return "no pattern of sizes explains it"
 }
 
-// addsToNothing is what else makes two launches differ where an output is NaN: outputs begin as such.
+// addsToNothing returns another cause of a difference between two launches where an output is NaN: outputs
+// begin as NaN.
 func (f Facts) addsToNothing() string {
 	if !strings.Contains(f.Message, "is NaN, want") || strings.Contains(f.Message, "want NaN") {
 		return ""
@@ -261,7 +261,7 @@ func (f Facts) addsToNothing() string {
 	return "; an output to which the kernel adds, y[i] += v, holds anything before: write it first"
 }
 
-// endedLane is what the emulator prints where a shuffle reads a thread that is not there.
+// endedLane matches the emulator's message about a shuffle that reads a thread that has ended.
 var endedLane = regexp.MustCompile(
 	`triad: [^\n]*?:(\d+): (__shfl\w*) of lane \d+ reads lane \d+, whose thread has ended`,
 )
@@ -269,10 +269,10 @@ var endedLane = regexp.MustCompile(
 // misaligned begins the message of an access to an address that is not a multiple of its size.
 const misaligned = "misaligned address"
 
-// takenAtOnce reads how many bytes such an access is for.
+// takenAtOnce matches the number of bytes of such an access.
 var takenAtOnce = regexp.MustCompile(misaligned + `: (\d+) bytes`)
 
-// misaligned is the advice for such an access.
+// misaligned returns the advice for such an access.
 func (f Facts) misaligned() string {
 	where := ""
 	if f.Multiple > 0 {
@@ -292,7 +292,7 @@ func (f Facts) misaligned() string {
 		bytes, map[int]string{2: "half", 4: "half2", 8: "float2", 16: "float4"}[bytes])
 }
 
-// unwritten is the advice where elements stay as they were: the operator's, if no size matters.
+// unwritten returns the advice if elements keep their initial values: the operator's, if no size matters.
 func (f Facts) unwritten() []string {
 	if f.Unwritten != "" && !f.UpTo {
 		return []string{"elements stay unwritten: " + f.Unwritten}
@@ -303,8 +303,8 @@ func (f Facts) unwritten() []string {
 
 var shapes = regexp.MustCompile(`came back with shape \[(\d+) (\d+)\], want \[(\d+) (\d+)\]`)
 
-// wrongShape is the advice for an output of another shape, which is not compared: only a transposed one is
-// explained, the outcome's own sentence says the rest.
+// wrongShape returns the advice for an output of another shape, which is not compared. Only a transposed one
+// is explained; for others the outcome's own sentence suffices.
 func (f Facts) wrongShape() []string {
 	if m := shapes.FindStringSubmatch(f.Message); m != nil && m[1] == m[4] && m[2] == m[3] {
 		return []string{"rows and columns of the result are exchanged: give it back as it is, not " +
@@ -313,25 +313,25 @@ func (f Facts) wrongShape() []string {
 	return nil
 }
 
-// roundedOtherwise says whether integers are off by one at most.
+// roundedOtherwise reports whether integers are off by at most one.
 func (f Facts) roundedOtherwise() bool {
 	return f.integers() && !f.Exact && f.Status == op.StatusFail && f.ULP > 0 && f.ULP <= 1 && f.Largest <= 1
 }
 
-// integers says whether the main tensors hold integers.
+// integers reports whether the main tensors hold integers.
 func (f Facts) integers() bool {
 	return strings.HasPrefix(f.DType, "int") || strings.HasPrefix(f.DType, "uint")
 }
 
-// lowPrecision says whether the values are off as if intermediates were kept in 16 bits: near the truth, but
-// further than one rounding, or an overflow of that range.
+// lowPrecision reports whether the values are off as if intermediates were kept in 16 bits: close to the
+// truth, but by more than one rounding, or an overflow of that range.
 func (f Facts) lowPrecision() bool {
 	return f.DType != "fp32" && f.DType != op.E2M1x2.String() && !f.integers() && !f.Exact &&
 		f.Status == op.StatusFail &&
 		(f.ULP >= 0.5 && f.ULP < 4096 || strings.Contains(f.Message, "breaks the relation"))
 }
 
-// specialNumbers is the advice for a function that is wrong on large, equal or special numbers alone.
+// specialNumbers returns the advice for a function that is wrong only on large, equal or special numbers.
 func (f Facts) specialNumbers() string {
 	start := fmt.Sprintf("on ordinary numbers this shape is right, on others (%s) it is wrong: ",
 		f.Distribution)

@@ -8,7 +8,7 @@ import (
 )
 
 // A thread far beyond a tensor ends the kernel on a GPU and is found by its address in the emulator: the
-// advice is one.
+// advice is the same.
 func TestAdviceOfAnIllegalAddress(t *testing.T) {
 	emulated := Facts{
 		Status: op.StatusOutOfBounds, Message: "a write 4 bytes past the end of y",
@@ -27,7 +27,7 @@ func TestAdviceOfAnIllegalAddress(t *testing.T) {
 	}
 }
 
-// Threads are no matter of a Python function.
+// The advice for a Python function does not mention threads.
 func TestAdviceOfALimitInPython(t *testing.T) {
 	f := Facts{
 		Status: op.StatusCrash, Message: "ValueError: only up to 64 columns", UpTo: true, Last: 64,
@@ -47,7 +47,7 @@ func TestAdviceOfALimitInPython(t *testing.T) {
 	}
 }
 
-// Where bits are compared nothing is near the truth, and no precision is to blame.
+// If bits are compared nothing is close to the truth, and precision is not to blame.
 func TestAdviceWhereBitsAreCompared(t *testing.T) {
 	f := Facts{Status: op.StatusFail, DType: "uint8", ULP: 35, Formula: "y = 255 - x", Layout: "x [n], y [n]"}
 	f.Usual, f.Pass = "alpha stays", op.Forward
@@ -68,7 +68,7 @@ func TestAdviceWhereBitsAreCompared(t *testing.T) {
 	}
 }
 
-// No sum is kept in fp4: who is wrong there has decoded a number or found a scale wrongly.
+// No sum is kept in fp4: a wrong function has decoded a number or found a scale wrongly.
 func TestAdviceOfPackedNumbers(t *testing.T) {
 	f := Facts{Status: op.StatusFail, DType: "e2m1x2", ULP: 35, Formula: "y = a x"}
 	if got := For(f); !strings.Contains(got, "two fp4 numbers, the first in its low half") ||
@@ -77,7 +77,7 @@ func TestAdviceOfPackedNumbers(t *testing.T) {
 	}
 }
 
-// Of a number of returned values that is wrong nothing was compared.
+// If the number of returned values is wrong nothing was compared.
 func TestAdviceOfReturnedValues(t *testing.T) {
 	f := Facts{Status: op.StatusFail, DType: "fp32", Message: "y is one of 2 returned values, want 1"}
 	if got := For(f); got != "" {
@@ -85,7 +85,7 @@ func TestAdviceOfReturnedValues(t *testing.T) {
 	}
 }
 
-// What the emulator saw goes before what the sizes suggest.
+// What the emulator saw takes precedence over what the sizes suggest.
 func TestAdviceOfWhatWasSeen(t *testing.T) {
 	ended := Facts{
 		Status: op.StatusFail, Message: "y[0, 0]: got NaN, want 1", Multiple: 32, Tried: Tried{Size: "cols"},
@@ -123,7 +123,7 @@ func TestAdviceOfWhatWasSeen(t *testing.T) {
 	}
 }
 
-// Ordinary numbers become NaN where shared memory is read too early; where NaN is the truth, or no memory is
+// Ordinary numbers become NaN if shared memory is read too early. If NaN is the truth, or no memory is
 // shared, that is no explanation.
 func TestAdviceOfNaNFromSharedMemory(t *testing.T) {
 	f := Facts{
@@ -157,7 +157,7 @@ func TestAdviceOfUnwrittenElements(t *testing.T) {
 	}
 }
 
-// Beyond the end of a tensor nothing is said of races that other cases had; an output that is NaN where
+// An access beyond the end of a tensor says nothing about races of other cases; an output that is NaN where
 // launches differ may be one that was added to.
 func TestAdviceBesideARace(t *testing.T) {
 	f := Facts{Status: op.StatusOutOfBounds, Race: true, Message: "12 bytes past the end of buffer x"}
@@ -175,7 +175,7 @@ func TestAdviceBesideARace(t *testing.T) {
 	}
 }
 
-// Where the emulator names the line, sizes are facts still, and what they suggest is left out.
+// If the emulator names the line, sizes are still facts, and what they suggest is left out.
 func TestAdviceBesideAReport(t *testing.T) {
 	f := Facts{
 		Status: op.StatusFail, DType: "fp32", Message: "y[0] is NaN", Multiple: 256, Reported: true,

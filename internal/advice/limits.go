@@ -30,7 +30,7 @@ var (
 	)
 	noNamespace = regexp.MustCompile(`[‘'](\w+)[’'] is not a ` +
 		`(?:namespace-name|class, namespace, or enumeration)`)
-	// headers of CUDA and its libraries; the emulator has its own of those that it knows
+	// headers of CUDA and its libraries; the emulator has its own versions of those that it knows
 	toolkitHeader = regexp.MustCompile(`^(mma|nccl|curand\w*|cublas\w*|cudnn\w*|cusparse|` +
 		`cusolver\w*|cufft\w*|` +
 		`cuda\w*|nvtx\w*|nvToolsExt|cooperative_groups\w*|math_functions|sm_\w+|texture_\w+)\.h$|` +
@@ -41,34 +41,34 @@ var (
 	)
 	notInterpreted = regexp.MustCompile(`(\w+) not supported in interpreter mode|` +
 		`'(?:InterpreterBuilder|TensorHandle)' object has no attribute '(\w+)'`)
-	// A function of libdevice that the interpreter lacks is called as it stands, as if outside of a
-	// kernel: its words say so. Outside of one they are true.
+	// A libdevice function that the interpreter lacks is called as written, as if outside of a kernel, and
+	// the message says so. Outside of a kernel the message is true.
 	ofLibdevice = regexp.MustCompile(`\blibdevice\.\w+`)
 	noSemantic  = "argument must be provided outside of JIT functions"
-	// a line that wants a tensor of other sizes, whatever is in it
+	// a line that requires a tensor of other sizes, whatever is in it
 	unpacks      = regexp.MustCompile(`^ValueError: (?:too many|not enough) values to unpack \(expected \d+`)
 	unpacksSizes = regexp.MustCompile(`,.*[^=]=\s*(\w+)\.(?:shape|size\(\))\s*(?:#.*)?$`)
-	// what the interpreter's C++ raises of atomics on elements that it does not know, such as bf16
+	// exceptions of the interpreter's C++ about atomics on elements that it does not support, such as bf16
 	noAtomics   = regexp.MustCompile(`^ValueError: Unsupported data type$`)
 	ofPython2   = regexp.MustCompile(`^NameError: name '(xrange|unicode|raw_input)' is not defined`)
 	notInTriton = regexp.MustCompile(`module '(triton[\w.]*)' has no attribute '(\w+)'`)
 	notEmulated = regexp.MustCompile(`: (the emulator has no [^\n]*)`)
 	wantsGPU    = regexp.MustCompile(`no NVIDIA driver|not compiled with CUDA|No CUDA GPUs are available|` +
 		`no CUDA-capable device|0 active drivers`)
-	// what torch says of an extension that is compiled when a file is imported
+	// torch's message about an extension that is compiled when a file is imported
 	wantsCompiler = regexp.MustCompile(`CUDA_HOME environment variable is not set|` +
 		`Ninja is required to load C\+\+ extensions|Error building extension`)
-	// what Python says of one that was not compiled
+	// Python's message about one that was not compiled
 	noExtension = regexp.MustCompile(`^ImportError: \S+\.so: cannot open shared object file`)
 	notLinked   = regexp.MustCompile(`undefined (?:symbol:|reference to) [\x60‘']?([^\s'’;]+)`)
-	// an assert that looks at what tensors hold, and not at their sizes, dtypes or strides
+	// an assert that checks the values of tensors, and not their sizes, dtypes or strides
 	looksAtValues = regexp.MustCompile(
 		`allclose|isnan|isfinite|isinf|\.(?:all|any|max|min|sum|item|equal)\(`,
 	)
 	checksGPU = regexp.MustCompile(`\bis_cuda\b|\.device\.type\b|\bis_available\b`)
 )
 
-// toolkit are the beginnings of names that CUDA and its libraries define, and no program of a user's.
+// toolkit lists prefixes of names that CUDA and its libraries define, and no user program.
 var toolkit = []string{
 	"cuda", "cublas", "cudnn", "curand", "cusparse", "cusolver", "cufft", "nvcuda", "nvtx", "nccl", "__nv_",
 	"__cuda", "thrust", "cub", "wmma", "cooperative_groups", "cute", "cutlass", "cg", "at", "torch", "c10",
@@ -88,10 +88,10 @@ var isCUDAName = sync.OnceValue(func() map[string]bool {
 	return names
 })
 
-// BuildLimit says of a file that could not be built or imported whether something is missing here, rather
+// BuildLimit reports for a file that could not be built or imported whether something is missing here, rather
 // than wrong in the file: UNAVAILABLE for a header, a package, a constant or a GPU, UNSUPPORTED for what the
-// emulator does not have; ok is false where it is the file's fault. message is the failure's sentence, log
-// all that was printed. emulated says that no GPU runs it.
+// emulator lacks. ok is false if it is the file's fault. message is the failure's sentence, log the complete
+// output. emulated means that no GPU runs it.
 func BuildLimit(message, log string, emulated bool) (status op.Status, sentence string, ok bool) {
 	text := message + "\n" + log
 	if m := missingHeader.FindStringSubmatch(text); m != nil && emulated &&
@@ -140,7 +140,7 @@ func BuildLimit(message, log string, emulated bool) (status op.Status, sentence 
 	return map[bool]op.Status{true: op.StatusUnavailable}[sentence != ""], sentence, sentence != ""
 }
 
-// importLimit says of an import that failed what is missing here; "" where nothing is.
+// importLimit returns what a failed import lacks on this machine, or "" if nothing is missing.
 func importLimit(message string, emulated bool) (status op.Status, sentence string) {
 	if m := missingModule.FindStringSubmatch(message); m != nil {
 		install := m[2]
@@ -174,7 +174,7 @@ func importLimit(message string, emulated bool) (status op.Status, sentence stri
 	return op.StatusUnknown, ""
 }
 
-// ofToolkit says whether a name is one of CUDA's own or of a library beside it.
+// ofToolkit reports whether a name belongs to CUDA or to a library that comes with it.
 func ofToolkit(name string) bool {
 	return isCUDAName()[name] || slices.ContainsFunc(toolkit, func(prefix string) bool {
 		if strings.HasPrefix(prefix, "_") || strings.HasSuffix(prefix, "_") || len(prefix) > 3 {
@@ -190,11 +190,11 @@ func firstLine(text string) string {
 	return line
 }
 
-// givesFP32 is what the shim of an extension throws that returns another dtype than the operator has.
+// givesFP32 is the message of an extension's shim if the extension returns another dtype than the operator's.
 const givesFP32 = "it returns fp32 for 16 bits"
 
-// ExplainThrown makes a CUDA call UNSUPPORTED whose host code threw, as a TORCH_CHECK does that does not
-// hold: the shim returns so. Whether it declines data alone is asked by the run.
+// ExplainThrown makes a CUDA call UNSUPPORTED if its host code threw, as a failed TORCH_CHECK does: the shim
+// returns that. The run tests whether it declines only for the data.
 func ExplainThrown(o *backend.Outcome) {
 	if o.Status == op.StatusCrash && strings.Contains(o.Sentence, "returned TRIAD_UNSUPPORTED") {
 		o.Status = op.StatusUnsupported
@@ -207,14 +207,14 @@ func ExplainThrown(o *backend.Outcome) {
 	}
 }
 
-// refusedByTriton matches what Triton says of sizes and addresses that it compiles nothing for: tiles that
-// are no power of two, and descriptors of tensors that begin between two multiples of 16 bytes.
+// refusedByTriton matches Triton's messages about sizes and addresses that it does not support: tiles that
+// are not powers of two, and descriptors of tensors that do not begin at a multiple of 16 bytes.
 var refusedByTriton = regexp.MustCompile(`arange's range must be a power of 2|` +
 	`Shape element \d+ must be a power of 2|(?:base|stride) must be 16-byte aligned`)
 
-// Raised is where a Python function raised an exception: the line of the user's file, "" where that is not
-// known, the decorators and parameters of the function that it is in, and the line that its block begins
-// with, which says when it is raised. Text is that of the file.
+// Raised describes where a Python function raised an exception: the line of the user's file, "" if unknown;
+// the decorators and parameters of the enclosing function; and the line that begins the enclosing block,
+// which says when it is raised. Text is the text of the file.
 type Raised struct{ Line, Head, Guard, Text string }
 
 // itself matches a line of a function that raises an exception of its own.
@@ -222,17 +222,17 @@ var itself = regexp.MustCompile(
 	`^(?:(?:if|elif|else)\b.*:\s*)?raise\s+[\w.]*(?:Error|Exception|Unsupported\w*)\b`,
 )
 
-// declines says whether the author raises where a call is not taken: for sizes, dtypes, devices or layouts.
-// What is raised behind the failure of something else says that it failed.
+// declines reports whether the author raises on purpose for a call that is not supported: for sizes, dtypes,
+// devices or layouts. An exception raised after another failure reports that failure.
 func (r Raised) declines() bool {
 	return itself.MatchString(strings.TrimSpace(r.Line)) && !strings.Contains(r.Line, " from ") &&
 		r.Guard != "" && !strings.HasPrefix(strings.TrimSpace(r.Guard), "except") &&
 		!looksAtValues.MatchString(r.Guard)
 }
 
-// ExplainDeclined makes an exception of a Python function UNSUPPORTED that says no more than that it does not
-// take such a call: no GPU is here, an assert about sizes, dtypes or strides does not hold, or its lines
-// raise. Whether it declines data alone is asked by the run, as of every function that declines.
+// ExplainDeclined makes a Python exception UNSUPPORTED if it only means that the function does not take such
+// a call: there is no GPU, an assert about sizes, dtypes or strides fails, or its lines raise. As for every
+// function that declines, the run tests whether it declines only for the data.
 func ExplainDeclined(o *backend.Outcome, raised Raised, emulated bool) {
 	if o.Status != op.StatusCrash {
 		return
@@ -293,14 +293,14 @@ func ExplainDeclined(o *backend.Outcome, raised Raised, emulated bool) {
 	o.Status = op.StatusUnsupported
 }
 
-// ofItself are the words of an exception, in one line, without what triad says of calls that began.
+// ofItself returns the message of an exception, in one line, without triad's note about calls that began.
 func ofItself(sentence string) string {
 	words, _, _ := strings.Cut(sentence, " (a call that began is no call declined")
 	return strings.TrimSuffix(firstLine(words), ".")
 }
 
 // explainInterpreter makes what Triton's interpreter lacks UNSUPPORTED, and an extension that nobody compiles
-// here UNAVAILABLE, and says whether it is one of these.
+// here UNAVAILABLE, and reports whether it is one of these.
 func explainInterpreter(o *backend.Outcome, line, head, what string) bool {
 	if wantsCompiler.MatchString(o.Sentence) || noExtension.MatchString(o.Sentence) {
 		o.Status, o.Sentence = op.StatusUnavailable, "it compiles an extension when it is called, "+
@@ -323,20 +323,20 @@ func explainInterpreter(o *backend.Outcome, line, head, what string) bool {
 	return false
 }
 
-// kernelHead matches the decorator of a kernel of Triton's.
+// kernelHead matches the decorator of a Triton kernel.
 var kernelHead = regexp.MustCompile(`(?m)^\s*@(?:triton\.)?jit\b`)
 
-// hasParameter says whether a name is one of the parameters of a function: else the function made it itself.
+// hasParameter reports whether a name is a parameter of a function; otherwise the function created it itself.
 func hasParameter(head, name string) bool {
 	_, definition, _ := strings.Cut(head, "def ")
 	_, parameters, _ := strings.Cut(definition, "(")
 	return regexp.MustCompile(`(?:^|[,*(])\s*` + regexp.QuoteMeta(name) + `\b`).MatchString(parameters)
 }
 
-// symbolPart matches a name within a symbol of C++ as compilers write it: its length goes before it.
+// symbolPart matches a name within a mangled C++ symbol: its length precedes it.
 var symbolPart = regexp.MustCompile(`^(\d+)(\w+)`)
 
-// plainSymbol is the name that a symbol stands for: Timer::total for _ZN5Timer5totalE.
+// plainSymbol returns the name that a symbol stands for: Timer::total for _ZN5Timer5totalE.
 func plainSymbol(symbol string) string {
 	rest, nested := strings.CutPrefix(symbol, "_ZN")
 	if !nested {

@@ -129,7 +129,7 @@ var buildLimits = []struct {
 	{"x.cu:7: ‘struct Mine’ has no member named ‘argsort’", "", false, op.StatusUnknown, ""},
 }
 
-// What is not here is no fault of a file; what the file gets wrong is.
+// Something missing here is not a file's fault; an error in the file is.
 func TestBuildLimit(t *testing.T) {
 	for _, c := range buildLimits {
 		status, sentence, ok := BuildLimit(c.message, c.log, !c.gpu)
@@ -140,8 +140,8 @@ func TestBuildLimit(t *testing.T) {
 	}
 }
 
-// A function that asks for a GPU where none is, or declines sizes, dtypes and strides by an assert, was not
-// wrong; one that asserts what tensors hold, or raises something else, is.
+// A function that requires a GPU where there is none, or declines sizes, dtypes and strides by an assert, was
+// not wrong; one that asserts the values of tensors, or raises something else, is.
 func TestExplainDeclined(t *testing.T) {
 	const outside = "Did you forget to add @triton.jit ? (`_semantic` argument must be provided outside of " +
 		"JIT functions.)"
@@ -203,7 +203,8 @@ func TestExplainDeclined(t *testing.T) {
 	}
 }
 
-// What a function raises itself declines the call, unless it looks at values or passes a failure on.
+// An exception that a function raises itself declines the call, unless it depends on values or passes a
+// failure on.
 func TestRaisedToDecline(t *testing.T) {
 	for _, c := range []struct {
 		line, guard string
@@ -233,7 +234,7 @@ func TestRaisedToDecline(t *testing.T) {
 	}
 }
 
-// A name that Python 2 alone has says what a file is written for; others are missing in it.
+// A name that exists only in Python 2 says what a file is written for; other unknown names are missing in it.
 func TestNamesOfPython2(t *testing.T) {
 	for name, want := range map[string]op.Status{"xrange": op.StatusUnsupported, "rows": op.StatusCrash} {
 		o := backend.Outcome{
@@ -245,7 +246,7 @@ func TestNamesOfPython2(t *testing.T) {
 	}
 }
 
-// An extension that returns another dtype than it takes is told so.
+// The sentence about an extension that returns another dtype than it takes says so.
 func TestGivesAnotherDType(t *testing.T) {
 	o := backend.Outcome{
 		Status: op.StatusCrash, Sentence: "the launch of a returned TRIAD_UNSUPPORTED", Log: givesFP32 + "\n",
@@ -255,7 +256,7 @@ func TestGivesAnotherDType(t *testing.T) {
 	}
 }
 
-// What a function of a PyTorch extension throws declines the call.
+// An exception that a function of a PyTorch extension throws declines the call.
 func TestExplainThrown(t *testing.T) {
 	for sentence, want := range map[string]op.Status{
 		"the launch of a returned TRIAD_UNSUPPORTED for a call that it had accepted": op.StatusUnsupported,

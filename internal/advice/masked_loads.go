@@ -11,13 +11,13 @@ import (
 // MaskedLoad is a call of tl.load with a mask, in a kernel that combines lanes.
 type MaskedLoad struct {
 	Line  int
-	Other string // what lanes outside the mask get; "" where nothing says so, and they hold anything
+	Other string // the value of lanes outside the mask; "" if unspecified, so that they hold anything
 }
 
 var (
 	kernelBegins = regexp.MustCompile(`(?m)^([ \t]*)def\s+\w+\s*\(`)
 	load         = regexp.MustCompile(`\b(?:tl|triton\.language)\.load\s*\(`)
-	// combines matches what makes one value of several lanes.
+	// combines matches reductions of several lanes to one value.
 	combines = regexp.MustCompile(`\b(?:tl|triton\.language)\.` +
 		`(?:sum|max|min|argmax|argmin|xor_sum|reduce|dot|cumsum|cumprod|associative_scan|sort|softmax)` +
 		`\s*\(|` +
@@ -25,8 +25,8 @@ var (
 	keyword = regexp.MustCompile(`^\s*(\w+)\s*=([^=].*)$`)
 )
 
-// MaskedLoads lists the masked loads of a Python file, in the functions that combine lanes: where each lane
-// keeps to itself, what those outside the mask hold reaches no output.
+// MaskedLoads lists the masked loads of a Python file, in the functions that combine lanes: if each lane is
+// independent, the values of those outside the mask reach no output.
 func MaskedLoads(text string) []MaskedLoad {
 	var all []MaskedLoad
 	begins := kernelBegins.FindAllStringIndex(text, -1)
@@ -53,7 +53,7 @@ func MaskedLoads(text string) []MaskedLoad {
 	return all
 }
 
-// argumentsOf reads the arguments of a call of tl.load behind its bracket, by name. Comments end a line.
+// argumentsOf reads the arguments of a call of tl.load after its bracket, by name. Comments end a line.
 func argumentsOf(text string) map[string]string {
 	byName := map[string]string{}
 	depth, begin, comment := 0, 0, false
@@ -89,8 +89,8 @@ func argumentsOf(text string) map[string]string {
 	return byName
 }
 
-// ofMasks names the masked loads that may be to blame: all of them where whole blocks alone are right, and
-// else those that leave open what lanes outside the mask hold.
+// ofMasks names the masked loads that may be to blame: all of them if only whole blocks are right, else those
+// that do not specify the values of lanes outside the mask.
 func (f Facts) ofMasks() []string {
 	var words []string
 	for _, m := range f.Masks {
@@ -112,5 +112,5 @@ func (f Facts) ofMasks() []string {
 	return words
 }
 
-// compared says whether values were compared, and so may be wrong for what lanes hold.
+// compared reports whether values were compared, so that they may be wrong because of what lanes hold.
 func (f Facts) compared() bool { return f.Status == op.StatusFail || f.Status == op.StatusRace }

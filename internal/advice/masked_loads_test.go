@@ -29,7 +29,7 @@ def softmax(x, y, n, BLOCK: tl.constexpr):
     tl.store(y + at, tl.exp(a) / tl.sum(tl.exp(b), axis=0), mask=at < n)
 `
 
-// Masked loads are listed where lanes are combined, with what the lanes outside the mask get.
+// Masked loads are listed if lanes are combined, with the values of the lanes outside the mask.
 func TestMaskedLoads(t *testing.T) {
 	want := []MaskedLoad{{11, "0.0"}, {12, ""}, {16, `-float("inf")`}}
 	if got := MaskedLoads(masked); !slices.Equal(got, want) {
@@ -37,8 +37,7 @@ func TestMaskedLoads(t *testing.T) {
 	}
 }
 
-// A mask without other is named wherever values are wrong, one with other where lanes beyond a size take
-// part.
+// A mask without other is named whenever values are wrong, one with other if lanes beyond a size take part.
 func TestAdviceOfMasks(t *testing.T) {
 	const bare, given = "line 12: tl.load has a mask without other", "line 11: tl.load gives lanes outside"
 	f := Facts{Status: op.StatusFail, DType: "fp32", Python: true, ULP: 1e6, Masks: MaskedLoads(masked)[:2]}

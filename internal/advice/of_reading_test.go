@@ -2,8 +2,8 @@ package advice
 
 import "testing"
 
-// What speaks of the call may come of how a function was read, and so may a wrong type; a missing name and
-// what was returned do not.
+// An exception about the call may result from how a function was read, and so may a wrong type; a missing
+// name and a wrong return value do not.
 func TestOfReading(t *testing.T) {
 	for sentence, want := range map[string]struct{ call, reading bool }{
 		"ValueError: too many values to unpack (expected 2)":               {true, true},

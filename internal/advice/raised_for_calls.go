@@ -9,58 +9,56 @@ import (
 	"triad/internal/op"
 )
 
-// ofCalls are exceptions of Python that speak of what a function was handed: of sizes, numbers of them,
-// indices. A name that is missing and a call with too many words are mistakes of the lines, for whatever
-// call.
+// ofCalls lists Python exceptions about a function's arguments: about sizes, the number of sizes, indices. A
+// missing name and a call with too many arguments are errors of the lines, whatever the call.
 const ofCalls = `Runtime|Value|Index|Key|ZeroDivision|Overflow|NotImplemented|Einops`
 
 var (
 	aboutTheCall = regexp.MustCompile(`^(?:[\w.]+\.)?(?:` + ofCalls + `)Error: `)
-	// ofReadings matches these and those that a number raises where a tensor is meant, or a tensor where a
-	// number is.
+	// ofReadings matches these and the exceptions for a number in place of a tensor, or a tensor in place of
+	// a number.
 	ofReadings = regexp.MustCompile(`^(?:[\w.]+\.)?(?:` + ofCalls + `|Type|Attribute)Error: `)
-	// ofReturned matches what is said of what came back, and ofGradients what torch says of a backward that
-	// returns other gradients than its forward has inputs, whatever it is handed.
+	// ofReturned matches messages about returned values. ofGradients matches torch's message about a backward
+	// whose gradients differ in number or kind from the inputs of its forward, whatever its arguments.
 	ofReturned  = regexp.MustCompile(` returned (?:nothing: |values, want )|, want a torch\.Tensor`)
 	ofGradients = regexp.MustCompile(`returned (?:a gradient different than None at position|` +
 		`an incorrect number of gradients|an invalid gradient at index)`)
-	// notRegistered matches what torch says of operators that an extension brings, which nobody has loaded.
+	// notRegistered matches torch's message about operators of an extension that is not loaded.
 	notRegistered = regexp.MustCompile(
 		`^AttributeError: '_OpNamespace' '(\w+)' object has no attribute '(\w+)'`)
-	// newWord matches a call of a library's function with a parameter that the version here does not have.
+	// newWord matches a call of a library function with a parameter that the installed version lacks.
 	newWord = regexp.MustCompile(
 		`^TypeError: (?:[\w.]+\.)?(\w+)\(\) got an unexpected keyword argument '(\w+)'`)
 )
 
-// AboutTheCall says whether an exception of Python speaks of what a function was handed: another call might
-// not have raised it.
+// AboutTheCall reports whether a Python exception is about a function's arguments: another call might not
+// have raised it.
 func AboutTheCall(sentence string) bool {
 	return aboutTheCall.MatchString(sentence) && !ofReturned.MatchString(sentence) &&
 		!OfGradients(sentence)
 }
 
-// OfReading says whether an exception of Python may come of how a function was read: with other parameters it
-// might not have been raised. One that returned nothing would do so again.
+// OfReading reports whether a Python exception may result from how a function was read: with other parameters
+// it might not have been raised. A function that returned nothing would do so again.
 func OfReading(sentence string) bool {
 	return ofReadings.MatchString(sentence) && !strings.Contains(sentence, " returned nothing: ") &&
 		!OfGradients(sentence)
 }
 
-// OfGradients says whether an exception is torch's of a backward that returns other gradients than its
-// forward has inputs.
+// OfGradients reports whether an exception is torch's about a backward whose gradients do not match the
+// inputs of its forward.
 func OfGradients(sentence string) bool { return ofGradients.MatchString(sentence) }
 
-// ExplainRaised makes an exception of a Python function UNSUPPORTED that speaks of what it was handed: nobody
-// is given a wrong number. Whether it raises for the data alone is asked by the run, as of every function
-// that declines.
+// ExplainRaised makes a Python exception about a function's arguments UNSUPPORTED: nobody is given a wrong
+// number. As for every function that declines, the run tests whether it raises only for the data.
 func ExplainRaised(o *backend.Outcome) {
 	if o.Status == op.StatusCrash && !o.Ended && AboutTheCall(o.Sentence) {
 		o.Status, o.Sentence = op.StatusUnsupported, "it raises in this call: "+ofItself(o.Sentence)
 	}
 }
 
-// explainAbsent makes an exception neutral that says what is not here: operators of an extension, and
-// parameters of functions of Triton and torch that another version has. text is that of the file.
+// explainAbsent makes an exception neutral that reports something missing here: operators of an extension,
+// and parameters of Triton and torch functions that another version has. text is the file's text.
 func explainAbsent(o *backend.Outcome, text string) bool {
 	if m := notRegistered.FindStringSubmatch(o.Sentence); m != nil {
 		o.Status, o.Sentence = op.StatusUnavailable, fmt.Sprintf("it calls torch.ops.%s.%s of an extension "+

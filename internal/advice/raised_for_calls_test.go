@@ -8,8 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// An exception that speaks of what a function was handed gives nobody a wrong number; a mistake of the lines,
-// what came back, and a worker that ended are not excused.
+// An exception about a function's arguments gives nobody a wrong number; errors in the lines, wrong return
+// values and a worker that ended are not excused.
 func TestExplainRaised(t *testing.T) {
 	for _, c := range []struct {
 		sentence string
@@ -43,7 +43,7 @@ func TestExplainRaised(t *testing.T) {
 	}
 }
 
-// What is not here is no fault of a file; a function of its own with another parameter is.
+// Something missing here is not a file's fault; a function of the file with another parameter is.
 func TestExplainAbsent(t *testing.T) {
 	const twoFunctions = "def max(x):\n    return tl.where(x > 0, x, 0, precise=True)\n"
 	for _, c := range []struct {

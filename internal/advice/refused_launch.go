@@ -12,18 +12,18 @@ import (
 	"triad/internal/op"
 )
 
-// tooMuchShared is in the sentence of a kernel whose __shared__ variables exceed what a block may have.
+// tooMuchShared is in the sentence of a kernel whose __shared__ variables exceed a block's limit.
 const tooMuchShared = "bytes of static shared memory"
 
 // launchRefused begins the sentence of a launch that CUDA refused.
 const launchRefused = "CUDA refused the launch"
 
-// illegalAddress is in the sentence of a kernel that a GPU ended for an address that a thread used.
+// illegalAddress is in the sentence of a kernel that a GPU ended for an illegal address.
 var illegalAddress = fmt.Sprintf("CUDA error %d", cudaerror.IllegalAddress)
 
 var returnedError = regexp.MustCompile(`\breturned CUDA error (\d+)\b`)
 
-// returnedCode is the CUDA error that a launch function returned; 0 where it ended otherwise.
+// returnedCode returns the CUDA error that a launch function returned, or 0 if it ended otherwise.
 func returnedCode(o *backend.Outcome) int {
 	m := returnedError.FindStringSubmatch(o.Sentence)
 	if m == nil || o.Status != op.StatusCrash {
@@ -33,14 +33,13 @@ func returnedCode(o *backend.Outcome) int {
 	return code
 }
 
-// dividedByZero matches the outcome of an integer division by 0: as the emulator says it, and of a process
-// that one ended.
+// dividedByZero matches the outcome of an integer division by 0: the emulator's message, and that of a
+// process ended by one.
 var dividedByZero = regexp.MustCompile("integer division by zero|signal floating point exception")
 
 // ExplainEmpty changes the outcome of a call whose outputs are all empty. A launch of 0 blocks, which CUDA
 // refuses, is UNSUPPORTED there and not wrong: nothing was to be written. So is a division by a size of 0 in
-// host code, which ends the process before a launch. dynamic says that a kernel takes shared memory at the
-// launch.
+// host code, which ends the process before a launch. dynamic means that a kernel takes dynamic shared memory.
 func ExplainEmpty(o *backend.Outcome, dynamic bool) {
 	if o.Status == op.StatusCrash && dividedByZero.MatchString(o.Sentence) {
 		o.Status = op.StatusUnsupported
@@ -57,10 +56,10 @@ func ExplainEmpty(o *backend.Outcome, dynamic bool) {
 	}
 }
 
-// absentFunction is what the emulator prints where a function of a library that it lacks is called.
+// absentFunction matches the emulator's message about a call of a library function that it lacks.
 var absentFunction = regexp.MustCompile(`(?m)^the emulator does not have (\w+)$`)
 
-// absentFunctions names the functions of libraries that a call asked for and the emulator lacks.
+// absentFunctions names the library functions that a call used and the emulator lacks.
 func absentFunctions(log string) string {
 	var names []string
 	for _, m := range absentFunction.FindAllStringSubmatch(log, -1) {
@@ -74,9 +73,9 @@ func absentFunctions(log string) string {
 	return strings.Join(names, ", ") + " of a library, which the emulator does not have"
 }
 
-// Explain rewrites an outcome of a user's function in a learner's words. lines are the lines of the file with
-// a launch, dynamic says that a kernel takes shared memory at the launch. A launch that CUDA refused wrote
-// nothing: that is FAIL, a wrong answer, and not CRASH.
+// Explain rewrites an outcome of a user's function in a learner's words. lines are the numbers of the file's
+// lines with a launch; dynamic means that a kernel takes dynamic shared memory. A launch that CUDA refused
+// wrote nothing: that is FAIL, a wrong answer, and not CRASH.
 func Explain(o *backend.Outcome, lines []int, dynamic bool) {
 	code := returnedCode(o)
 	why := ""
@@ -118,7 +117,7 @@ func Explain(o *backend.Outcome, lines []int, dynamic bool) {
 	}
 }
 
-// ExplainBuild adds to the message of a failed build what to do about it, where that is known.
+// ExplainBuild adds advice to the message of a failed build, if there is any.
 func ExplainBuild(message string) string {
 	if strings.Contains(message, tooMuchShared) {
 		return message + lessShared
@@ -126,7 +125,7 @@ func ExplainBuild(message string) string {
 	return message
 }
 
-// lessShared is what to do about too much static shared memory.
+// lessShared is the advice on too much static shared memory.
 const lessShared = ": 48 KiB are 12288 floats; give a block less to keep, or take the memory at the " +
 	"launch, extern __shared__"
 

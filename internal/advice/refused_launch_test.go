@@ -8,7 +8,7 @@ import (
 	"triad/internal/op"
 )
 
-// refusedLaunches are what a worker says of a launch, and what its author is told.
+// refusedLaunches lists sentences of a worker about a launch, and what the author reads instead.
 var refusedLaunches = []struct {
 	sentence string
 	dynamic  bool
@@ -57,7 +57,7 @@ var refusedLaunches = []struct {
 	},
 }
 
-// The sentences are those of the emulator and of a GPU: what they mean for a user's function is the same.
+// The sentences of the emulator and of a GPU mean the same for a user's function.
 func TestRefusedLaunchesAreExplained(t *testing.T) {
 	for _, c := range refusedLaunches {
 		o := backend.Outcome{Status: op.StatusCrash, Sentence: c.sentence}
@@ -78,7 +78,7 @@ func TestRefusedLaunchesAreExplained(t *testing.T) {
 	}
 }
 
-// What the emulator lacks, and what only an empty call does, is not held against a function.
+// Gaps of the emulator, and failures of empty calls only, do not count against a function.
 func TestLimitsAreNeutral(t *testing.T) {
 	o := backend.Outcome{
 		Status:   op.StatusCrash,

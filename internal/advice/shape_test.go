@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestAShapeThatIsTransposed: it is explained, any other shape is not.
+// A transposed shape is explained, any other is not.
 func TestAShapeThatIsTransposed(t *testing.T) {
 	for shape, want := range map[string]bool{
 		"[7 3], want [3 7]": true, "[7 2], want [3 7]": false, "[3], want [3 7]": false,

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// Tried is a size with its values that were run, the other sizes staying as they are.
+// Tried is a size with its tested values, the other sizes being unchanged.
 type Tried struct {
 	Size         string
-	Right, Wrong []int64 // rising
+	Right, Wrong []int64 // ascending
 }
 
-// String is "cols = 32, 64 are right, 65, 128 are wrong".
+// String returns "cols = 32, 64 are right, 65, 128 are wrong".
 func (t Tried) String() string {
 	right, wrong := t.listed()
 	return fmt.Sprintf("%s = %s %s right, %s %s wrong", t.Size, numbers(right), areOf(right), numbers(wrong),
 		areOf(wrong))
 }
 
-// inBrackets is " (right: 256, 512; wrong: 255)"; "" where nothing is listed.
+// inBrackets returns " (right: 256, 512; wrong: 255)", or "" if nothing is listed.
 func (t Tried) inBrackets() string {
 	right, wrong := t.listed()
 	if len(right) == 0 || len(wrong) == 0 {
@@ -29,8 +29,8 @@ func (t Tried) inBrackets() string {
 	return fmt.Sprintf(" (right: %s; wrong: %s)", numbers(right), numbers(wrong))
 }
 
-// listed are the values that a sentence lists: of the right ones the last two below the first wrong one and
-// the first three above it, of the wrong ones the first two and the last three.
+// listed returns the values that a sentence lists: of the right ones the last two below the first wrong one
+// and the first three above it, of the wrong ones the first two and the last three.
 func (t Tried) listed() (right, wrong []int64) {
 	below := len(t.Right)
 	if len(t.Wrong) > 0 {

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// undefinedConstant matches what compilers say of a name in capitals that nothing defines.
+// undefinedConstant matches compiler messages about an undefined name in capitals.
 var undefinedConstant = regexp.MustCompile(
 	`[‘']([A-Z][A-Z0-9_]{2,})[’'] was not declared in this scope|` +
 		`use of undeclared identifier '([A-Z][A-Z0-9_]{2,})'|` +
 		`identifier "([A-Z][A-Z0-9_]{2,})" is undefined`)
 
-// usualNumbers are what constants of kernels are by words of their names; what has none of them is 4.
+// usualNumbers maps words in the names of kernel constants to usual values; any other name gets 4.
 var usualNumbers = []struct {
 	words  []string
 	number int
@@ -23,8 +23,8 @@ var usualNumbers = []struct {
 	{[]string{"DIM", "SIZE", "WIDTH"}, 64},
 }
 
-// undefinedConstants says of a failed build whose first message is about a constant that no line defines that
-// it is given to the compiler; "" where it is about something else. Its numbers are examples.
+// undefinedConstants returns advice for a failed build whose first message is about an undefined constant, to
+// pass it to the compiler, or "" if the message is about something else. Its numbers are examples.
 func undefinedConstants(message, log string) string {
 	if !undefinedConstant.MatchString(message) {
 		return ""
@@ -47,7 +47,7 @@ func undefinedConstants(message, log string) string {
 		firstLine(message))
 }
 
-// usualNumber is an example of what a constant may be, by its name.
+// usualNumber returns an example value of a constant, by its name.
 func usualNumber(name string) int {
 	for _, usual := range usualNumbers {
 		if slices.ContainsFunc(usual.words, func(w string) bool { return strings.Contains(name, w) }) {

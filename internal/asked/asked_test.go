@@ -52,8 +52,8 @@ func load(t *testing.T) (*op.Spec, Cases) {
 	return spec, Cases{Spec: spec, Pass: op.Forward, DType: "bf16", List: plan.Cases}
 }
 
-// Every mistake that the spec leaves room for is asked about, and none that it does not: the sizes of bias
-// follow from times, and bias is always contiguous.
+// TestQuestionsFollowFromTheSpec: every mistake that the spec permits is asked about, and no other: the sizes
+// of bias follow from times, and bias is always contiguous.
 func TestQuestionsFollowFromTheSpec(t *testing.T) {
 	_, cases := load(t)
 	questions, err := cases.Questions()
@@ -92,7 +92,7 @@ func TestQuestionsFollowFromTheSpec(t *testing.T) {
 	}
 }
 
-// A case shows a mistake where its sizes, attributes and inputs differ under it.
+// TestShows: a case shows a mistake where its sizes, attributes and inputs differ under it.
 func TestShows(t *testing.T) {
 	spec, cases := load(t)
 	case0 := func(rows, cols string, factor string) op.Case {
@@ -142,7 +142,7 @@ func dims(c op.Case) string {
 
 func thousandless(n int64) string { return strings.ReplaceAll(thousands(n), ",", "") }
 
-// What a mistake reads in the place of an input.
+// TestCall checks what a mistake reads in place of an input.
 func TestCall(t *testing.T) {
 	spec, cases := load(t)
 	nan, inf := math.NaN(), math.Inf(1)
@@ -190,7 +190,7 @@ func same(a, b []float64) bool {
 	})
 }
 
-// An index of 16 bits begins anew at 65,536, along its size alone.
+// TestWrap: a 16-bit index wraps at 65,536, along its size alone.
 func TestWrap(t *testing.T) {
 	rows := int64(65538)
 	v := make([]float64, 2*rows)
@@ -206,7 +206,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// What no case asks is said in sentences, once for all dtypes that lack it.
+// TestUnasked checks that each gap is described in a sentence, once for all dtypes that have it.
 func TestUnasked(t *testing.T) {
 	spec, _ := load(t)
 	gaps, err := Unasked(spec)

@@ -10,8 +10,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// Call is the call of a case as an implementation sees it that makes the mistake, and whether it differs from
-// the right one. Mistakes with outputs change no call. in holds what the truth of the case starts from.
+// Call returns the call of a case as an implementation that makes the mistake sees it, and whether it differs
+// from the right one. Mistakes with outputs change no call. in holds the inputs of the truth of the case.
 func (q Question) Call(spec *op.Spec, c op.Case, in []tensor.Tensor) (op.Case, []tensor.Tensor, bool) {
 	switch q.Kind {
 	case Attribute:
@@ -36,7 +36,7 @@ func (q Question) Call(spec *op.Spec, c op.Case, in []tensor.Tensor) (op.Case, [
 	return c, in, false
 }
 
-// attributed is the case with another value of an attribute, and whether that is another case.
+// attributed returns the case with another value of an attribute, and whether that is another case.
 func (q Question) attributed(spec *op.Spec, c op.Case) (op.Case, bool) {
 	has, ok := c.Attrs.Lookup(q.Subject)
 	if !ok {
@@ -81,8 +81,8 @@ func sizesOf(c op.Case) map[string]int64 {
 	return sizes
 }
 
-// TypesOf are all tensors of a case by name: those of its pass, and in a backward the forward's inputs and
-// the upstream gradients.
+// TypesOf returns all tensors of a case by name: those of its pass, and in a backward the forward's inputs
+// and the upstream gradients.
 func TypesOf(spec *op.Spec, c op.Case) map[string]op.TensorType {
 	types := map[string]op.TensorType{}
 	for _, list := range []func(op.Case) ([]op.TensorType, error){
@@ -97,12 +97,12 @@ func TypesOf(spec *op.Spec, c op.Case) map[string]op.TensorType {
 	return types
 }
 
-// hasElements says whether an output of a case has an element.
+// hasElements reports whether an output of a case has an element.
 func hasElements(spec *op.Spec, c op.Case) bool {
 	return slices.ContainsFunc(outputsOf(spec, c), func(t op.TensorType) bool { return t.Elements() > 0 })
 }
 
-// sameElements says whether every tensor has the same dtype and as many elements in both cases.
+// sameElements reports whether every tensor has the same dtype and as many elements in both cases.
 func sameElements(spec *op.Spec, a, b op.Case) bool {
 	of, other := TypesOf(spec, a), TypesOf(spec, b)
 	for name, t := range of {
@@ -113,7 +113,7 @@ func sameElements(spec *op.Spec, a, b op.Case) bool {
 	return len(of) == len(other)
 }
 
-// shapedFor reads inputs of another shape in the order in which they lie.
+// shapedFor reads inputs as another shape, in memory order.
 func shapedFor(spec *op.Spec, c op.Case, in []tensor.Tensor) []tensor.Tensor {
 	types, shaped := TypesOf(spec, c), slices.Clone(in)
 	for i, t := range in {
@@ -125,7 +125,7 @@ func shapedFor(spec *op.Spec, c op.Case, in []tensor.Tensor) []tensor.Tensor {
 	return shaped
 }
 
-// input is an input as it is read by mistake.
+// input returns an input as the mistake reads it, and whether that differs.
 func (q Question) input(t tensor.Tensor) (tensor.Tensor, bool) {
 	switch q.Kind {
 	case Strides:
@@ -148,7 +148,7 @@ func (q Question) input(t tensor.Tensor) (tensor.Tensor, bool) {
 		return changed, true
 	}
 	if need := (t.Offset + t.Elements()) * t.DType.Size(); int64(len(t.Data)) < need {
-		behind := make([]byte, need-int64(len(t.Data))) // memory of somebody else
+		behind := make([]byte, need-int64(len(t.Data))) // memory of another owner
 		tensor.Poison(behind, t.DType, "a")
 		t.Data = slices.Concat(t.Data, behind)
 	}
@@ -162,7 +162,7 @@ func columns(shape []int64) int {
 	return int(shape[len(shape)-1])
 }
 
-// replace takes the numbers of the question's kind for others, and says whether there are any.
+// replace replaces the numbers of the question's kind and reports whether there are any.
 func (q Question) replace(v []float64, cols int) bool {
 	found := false
 	before := math.NaN()
@@ -220,7 +220,7 @@ func (q Question) wrapped(spec *op.Spec, c op.Case, in []tensor.Tensor) (op.Case
 	return c, in, found
 }
 
-// OnOutputs says whether the size that Index16 is about counts elements of an output.
+// OnOutputs reports whether the size that Index16 is about counts elements of an output.
 func (q Question) OnOutputs(spec *op.Spec, c op.Case) bool {
 	outputs, err := spec.Outputs(c)
 	return err == nil && slices.ContainsFunc(outputs, func(t op.TensorType) bool {
@@ -228,8 +228,8 @@ func (q Question) OnOutputs(spec *op.Spec, c op.Case) bool {
 	})
 }
 
-// Wrap gives the elements of a tensor behind the first 65,536 along a size the values of those that they are
-// taken for with an index of 16 bits, and says whether there are any.
+// Wrap replaces the elements of a tensor beyond the first 65,536 along a size by those that a 16-bit index
+// reaches instead, and reports whether there are any.
 func Wrap(v []float64, t op.TensorType, size string) bool {
 	axis := slices.Index(t.Sizes, size)
 	if axis < 0 || t.Shape[axis] <= wraps {
@@ -250,7 +250,7 @@ func Wrap(v []float64, t op.TensorType, size string) bool {
 
 var words = regexp.MustCompile(`[A-Za-z_][A-Za-z_0-9]*`)
 
-// Mentions says whether a name occurs in the expressions of a shape.
+// Mentions reports whether a name occurs in the expressions of a shape.
 func Mentions(sizes []string, name string) bool {
 	return slices.ContainsFunc(sizes, func(size string) bool {
 		return slices.Contains(words.FindAllString(size, -1), name)

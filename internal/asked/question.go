@@ -1,7 +1,7 @@
-// Package asked says what the cases of an operator ask of an implementation, and what they do not. It derives
-// from the spec the mistakes that an implementation could make with an attribute, an input, an output or a
-// size, and finds the cases on which each of them would show. A mistake that shows on no case is a question
-// that nobody asks.
+// Package asked finds what the cases of an operator test in an implementation, and what they do not. It
+// derives from the spec the mistakes that an implementation could make with an attribute, an input, an output
+// or a size, and finds the cases on which each of them would show. A mistake that shows on no case is a
+// question that no case asks.
 package asked
 
 import (
@@ -14,12 +14,12 @@ import (
 // Kind is a kind of mistake.
 type Kind uint8
 
-// The kinds of mistakes. The comment says what Subject and Value name.
+// The kinds of mistakes. The comments explain Subject and Value.
 const (
 	Attribute Kind = iota // an attribute that is taken to be Value: Default, Other, or a value of its own
 	Strides               // an input that is read as if it were contiguous
 	Offset                // an input that is read from the beginning of its memory
-	Numbers               // an input of which the numbers of the kind Value are taken for others
+	Numbers               // an input whose numbers of the kind Value are read as others
 	First                 // the first element of an output
 	Last                  // its last element
 	Period                // every 2^Power-th element of an output
@@ -30,11 +30,10 @@ const (
 	Sum16                 // an output whose sum over the size Value is kept in 16 bits
 	Previous              // the outputs of the first call with these sizes
 	Unwritten             // an optional output that is not written
-	Confused              // an output that holds what belongs in the output Value
+	Confused              // an output that holds the values of the output Value
 )
 
-// Default and Other are values of a numeric attribute: what it is where nothing is said, and a number that
-// lies beside what the case says.
+// Default and Other are values of a numeric attribute: its default, and a number close to the case's.
 const (
 	Default = "its default"
 	Other   = "another number"
@@ -54,7 +53,7 @@ const (
 // wraps is the number of indices that 16 bits hold.
 const wraps = 1 << 16
 
-// powers are those of the periods that are asked about, up to one element in 32,768.
+// powers is the number of periods that are asked about, up to one element in 32,768.
 const powers = 15
 
 // Question is one mistake that an implementation could make in a pass.
@@ -62,11 +61,11 @@ type Question struct {
 	Kind           Kind
 	Subject, Value string
 	Power          int
-	// the subject is an optional output: whoever does not give it cannot make the mistake
+	// the subject is an optional output: an implementation without it cannot make the mistake
 	OfOptional bool
 }
 
-// String is the mistake in words. Within a pass no two questions have the same.
+// String returns the mistake in words. Within a pass no two questions have the same.
 func (q Question) String() string {
 	switch q.Kind {
 	case Attribute:
@@ -109,7 +108,7 @@ type Cases struct {
 	List  []op.Case
 }
 
-// Questions are the mistakes that the spec lets an implementation make in these cases.
+// Questions returns the mistakes that the spec lets an implementation make in these cases.
 func (c Cases) Questions() ([]Question, error) {
 	if len(c.List) == 0 {
 		return nil, fmt.Errorf("ask about %s: there are no cases", c.Spec.Name)
@@ -155,7 +154,7 @@ func (c Cases) Questions() ([]Question, error) {
 	return all, nil
 }
 
-// allows says whether the spec takes a value of a size in some case.
+// allows reports whether the spec takes a value of a size in some case.
 func (c Cases) allows(size string, value int64) bool {
 	return slices.ContainsFunc(c.List, func(x op.Case) bool {
 		sizes, attributes := sizesOf(x), map[string]string{}
@@ -168,7 +167,7 @@ func (c Cases) allows(size string, value int64) bool {
 	})
 }
 
-// isRow says whether a size is the length of the rows of a matrix.
+// isRow reports whether a size is the row length of a matrix.
 func isRow(inputs []op.TensorType, size string) bool {
 	return slices.ContainsFunc(inputs, func(t op.TensorType) bool {
 		n := len(t.Sizes)
@@ -176,7 +175,7 @@ func isRow(inputs []op.TensorType, size string) bool {
 	})
 }
 
-// partner is the output that an output may be taken for: the next of its dtype.
+// partner returns the output that an output may be confused with: the next of its dtype.
 func partner(outputs []op.TensorType, i int) int {
 	for step := range outputs {
 		j := (i + step + 1) % len(outputs)
@@ -187,8 +186,9 @@ func partner(outputs []op.TensorType, i int) int {
 	return i
 }
 
-// ofAttributes asks whether the cases distinguish each value of an attribute from every other. Where an
-// attribute decides how many elements a tensor has, no implementation can take another value for it.
+// ofAttributes returns the questions of whether the cases distinguish each value of an attribute from every
+// other. Where an attribute determines the number of elements of a tensor, no implementation can take another
+// value for it.
 func (c Cases) ofAttributes() []Question {
 	var all []Question
 	for _, a := range c.Spec.Attributes {
@@ -226,12 +226,12 @@ func ofInput(t op.TensorType, bits bool) []Question {
 	return all
 }
 
-// single says whether a tensor always has one element.
+// single reports whether a tensor always has one element.
 func single(t op.TensorType) bool {
 	return !slices.ContainsFunc(t.Sizes, func(size string) bool { return size != "1" })
 }
 
-// numbersOf are the kinds of numbers that an input may hold, by its dtype and the rule that makes it.
+// numbersOf returns the kinds of numbers that an input may hold, by its dtype and the rule that makes it.
 func numbersOf(t op.TensorType, bits bool) []string {
 	fill, err := op.ParseFill(t.Fill)
 	if err != nil || t.DType == op.E2M1x2 || !drawn(fill.Kind) {
@@ -257,8 +257,8 @@ func numbersOf(t op.TensorType, bits bool) []string {
 	return kinds
 }
 
-// drawn says whether a fill draws numbers that may be any of its dtype. Offsets rise, tables of cosines and
-// scales follow from other inputs, and masks, classes and lengths have numbers of their own.
+// drawn reports whether a fill draws numbers that may be any of its dtype. Offsets increase, tables of
+// cosines and scales follow from other inputs, and masks, classes and lengths have numbers of their own.
 func drawn(kind string) bool {
 	switch kind {
 	case "", "addend", "weight", "bias", "digits", "quantize":
@@ -267,7 +267,7 @@ func drawn(kind string) bool {
 	return false
 }
 
-// largest is the largest number of elements that a tensor has in the cases.
+// largest returns the largest number of elements that a tensor has in the cases.
 func (c Cases) largest(name string) int64 {
 	largest := int64(0)
 	for _, x := range c.List {
@@ -276,7 +276,8 @@ func (c Cases) largest(name string) int64 {
 	return largest
 }
 
-// ofOutput asks about each period that some case has elements for: Above16 speaks of more elements.
+// ofOutput returns a question for each period that some case has elements for: Above16 is about more
+// elements.
 func ofOutput(t op.TensorType, largest int64) []Question {
 	about := Question{Subject: t.Name, OfOptional: t.Optional}
 	add := func(all []Question, kind Kind, power int) []Question {
@@ -298,7 +299,7 @@ func ofOutput(t op.TensorType, largest int64) []Question {
 	return all
 }
 
-// is16 says whether some case has an output of 16 bits.
+// is16 reports whether some case has an output of 16 bits.
 func (c Cases) is16(output string) bool {
 	return slices.ContainsFunc(c.List, func(x op.Case) bool {
 		return slices.ContainsFunc(outputsOf(c.Spec, x), func(t op.TensorType) bool {
@@ -309,7 +310,7 @@ func (c Cases) is16(output string) bool {
 
 func has16Bits(d op.DType) bool { return d == op.FP16 || d == op.BF16 }
 
-// ofSums asks about the sizes that inputs of numbers have and the output has not.
+// ofSums returns questions about the sizes that inputs of numbers have and the output has not.
 func (c Cases) ofSums(inputs []op.TensorType, output op.TensorType) []Question {
 	var all []Question
 	if output.Given || output.DType.IsFloat() && c.Spec.DefaultContract(c.DType) == "exact" {
@@ -329,7 +330,7 @@ func (c Cases) ofSums(inputs []op.TensorType, output op.TensorType) []Question {
 	return all
 }
 
-// Summed says whether an input holds numbers that may be added up.
+// Summed reports whether an input holds numbers that may be added up.
 func Summed(t op.TensorType) bool {
 	fill, err := op.ParseFill(t.Fill)
 	return err == nil && t.DType != op.E2M1x2 && t.DType != op.Bool && drawn(fill.Kind)

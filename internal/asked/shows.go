@@ -8,10 +8,10 @@ import (
 	"triad/internal/tensor"
 )
 
-// sumTerms is the number of terms from which a sum in 16 bits is asked about.
+// sumTerms is the smallest number of terms at which a sum in 16 bits is asked about.
 const sumTerms = 4
 
-// Shows says whether the sizes, attributes and inputs of a case let the mistake show. Previous needs an
+// Shows reports whether the sizes, attributes and inputs of a case let the mistake show. Previous needs an
 // earlier case, which the caller knows.
 func (q Question) Shows(spec *op.Spec, c op.Case, in []tensor.Tensor) bool {
 	types := TypesOf(spec, c)
@@ -55,7 +55,7 @@ func outputsOf(spec *op.Spec, c op.Case) []op.TensorType {
 	return outputs
 }
 
-// NeedsInputs says whether Shows looks at the values of inputs, or at how they lie.
+// NeedsInputs reports whether Shows reads the values of inputs, or their layout.
 func (q Question) NeedsInputs() bool {
 	return q.Kind == Strides || q.Kind == Offset || q.Kind == Numbers
 }

@@ -10,10 +10,10 @@ import (
 	"triad/internal/workload"
 )
 
-// Gap is something that no case of a pass asks, in a sentence.
+// Gap is something that no case of a pass tests, in a sentence.
 type Gap struct {
 	Pass     op.Pass
-	DTypes   []string // in which no case asks it
+	DTypes   []string // in which no case tests it
 	Every    bool     // these are all that the pass has
 	Sentence string
 }
@@ -21,10 +21,10 @@ type Gap struct {
 // lack is part of a sentence: "x never holds", "NaN".
 type lack struct{ about, what string }
 
-// seed is that of the inputs that are looked at.
+// seed is the seed of the inputs that are examined.
 const seed = 1
 
-// Unasked lists what the cases of the default level on a CPU do not ask. It makes the inputs of the cases,
+// Unasked lists what the cases of the default level on a CPU do not test. It makes the inputs of the cases,
 // and computes no truth.
 func Unasked(spec *op.Spec) ([]Gap, error) {
 	var gaps []Gap
@@ -52,7 +52,7 @@ func Unasked(spec *op.Spec) ([]Gap, error) {
 	return gaps, nil
 }
 
-// sentences puts what is lacking about one thing in the same dtypes into one sentence.
+// sentences joins what is missing about one thing in the same dtypes into one sentence.
 func sentences(spec *op.Spec, pass op.Pass, order []lack, in map[lack][]string) []Gap {
 	var gaps []Gap
 	done := map[lack]bool{}
@@ -75,7 +75,7 @@ func sentences(spec *op.Spec, pass op.Pass, order []lack, in map[lack][]string) 
 	return gaps
 }
 
-// lacks lists what the cases of one pass and dtype do not ask.
+// lacks lists what the cases of one pass and dtype do not test.
 func (c Cases) lacks() ([]lack, error) {
 	open, err := c.Questions()
 	if err != nil {
@@ -91,7 +91,7 @@ func (c Cases) lacks() ([]lack, error) {
 	}
 	var lacks []lack
 	for _, q := range open {
-		if q.Kind != Sum16 { // the spec does not say whether anything is added up over a size
+		if q.Kind != Sum16 { // the spec does not state whether anything is summed over a size
 			lacks = append(lacks, c.lackOf(q))
 		}
 	}
@@ -107,7 +107,7 @@ func (c Cases) lacks() ([]lack, error) {
 	return append(lacks, c.largestTensor()), err
 }
 
-// lackOf says that nobody asks a question.
+// lackOf describes the gap of a question that no case asks.
 func (c Cases) lackOf(q Question) lack {
 	switch q.Kind {
 	case Attribute:
@@ -134,7 +134,7 @@ func (c Cases) lackOf(q Question) lack {
 	return lack{"no sizes for:", q.String()}
 }
 
-// openOfInputs leaves the questions about inputs that no case shows, and all others.
+// openOfInputs returns the questions about inputs that no case shows, and all others.
 func (c Cases) openOfInputs(open []Question) ([]Question, error) {
 	plain := 0
 	for _, x := range c.List {
@@ -157,7 +157,8 @@ func (c Cases) openOfInputs(open []Question) ([]Question, error) {
 	return open, nil
 }
 
-// plainCases is how many cases of plain normal data are looked at: the others hold the same kinds of numbers.
+// plainCases is the number of cases of plain normal data that are examined: the others hold the same kinds of
+// numbers.
 const plainCases = 3
 
 func isPlain(c op.Case) bool {
@@ -165,7 +166,7 @@ func isPlain(c op.Case) bool {
 		(c.Upstream == "" || c.Upstream == "normal")
 }
 
-// most is the largest value of a size in the cases.
+// most returns the largest value of a size in the cases.
 func (c Cases) most(size string) int64 {
 	most := int64(0)
 	for _, x := range c.List {
@@ -175,7 +176,7 @@ func (c Cases) most(size string) int64 {
 	return most
 }
 
-// largestTensor says how large the largest tensor of the cases is.
+// largestTensor describes the size of the largest tensor of the cases.
 func (c Cases) largestTensor() lack {
 	largest, name := int64(0), ""
 	for _, x := range c.List {
@@ -189,7 +190,7 @@ func (c Cases) largestTensor() lack {
 	return lack{"largest tensor:", fmt.Sprintf("%s (%s elements)", name, thousands(largest))}
 }
 
-// thousands writes a number as tables do: 65,536.
+// thousands formats a number as in tables: 65,536.
 func thousands(n int64) string {
 	text := strconv.FormatInt(n, 10)
 	for at := len(text) - 3; at > 0; at -= 3 {

@@ -12,23 +12,23 @@ import (
 // Backend runs the implementations of operators: a port with an adapter for CUDA and one for Python. Its
 // methods may be called from several goroutines.
 type Backend interface {
-	// Name is the prefix under which the backend is asked for where it is missing: "cuda", "python".
+	// Name returns the prefix under which the backend is requested if it is missing: "cuda", "python".
 	Name() string
-	// Families are the first parts of the names of its implementations: "cuda"; "triton" and "torch".
+	// Families returns the first parts of the names of its implementations: "cuda"; "triton" and "torch".
 	Families() []string
-	// Load lists what the operator's sources hold; it may build them. A *Unavailable says that the toolchain
-	// is not here.
+	// Load lists what the operator's sources hold; it may build them. It returns a *Unavailable if the
+	// toolchain is missing.
 	Load(ctx context.Context, operator string) (LoadReply, HelloReply, error)
 	// Run executes one job. A kernel that fails is an Outcome; an error means that the harness failed.
 	Run(ctx context.Context, job Job) (Outcome, error)
-	// Measure prepares a call, or a ruler, to be timed. Where it cannot be, the arm is nil and the outcome
-	// says why. Only a GPU is timed.
+	// Measure prepares a call, or a ruler, to be timed. If it cannot be, the arm is nil and the outcome says
+	// why. Only a GPU is timed.
 	Measure(ctx context.Context, job MeasureJob) (Arm, Outcome, error)
 	// Close ends every worker. It reports those that could not be killed.
 	Close() error
 }
 
-// As finds in a backend, or in what it stands around, something that not every backend can do.
+// As finds an optional capability in a backend, or in the backends that it wraps.
 func As[T any](b Backend) (T, bool) {
 	for {
 		if found, ok := b.(T); ok {
@@ -43,13 +43,13 @@ func As[T any](b Backend) (T, bool) {
 	}
 }
 
-// Unavailable is the error of a backend whose toolchain is not here; Sentence says what is missing and how to
+// Unavailable is the error of a backend whose toolchain is missing; Sentence says what is missing and how to
 // get it.
 type Unavailable struct{ Sentence string }
 
 func (u *Unavailable) Error() string { return u.Sentence }
 
-// UnusableCache is the error where something that is needed cannot be kept in a folder of the cache.
+// UnusableCache returns the error for something needed that cannot be kept in a folder of the cache.
 func UnusableCache(what, folder string, err error) error {
 	return &Unavailable{Sentence: fmt.Sprintf("%s cannot be kept in %s (%v): set XDG_CACHE_HOME to a folder "+
 		"that can be written", what, folder, err)}
@@ -63,7 +63,7 @@ type BuildFailure struct {
 
 func (b *BuildFailure) Error() string { return b.Sentence }
 
-// Verdict is the status of what could not be built.
+// Verdict returns the status of what could not be built.
 func (b *BuildFailure) Verdict() op.Status {
 	if b.Status == op.StatusUnknown {
 		return op.StatusBuildFail
@@ -71,8 +71,8 @@ func (b *BuildFailure) Verdict() op.Status {
 	return b.Status
 }
 
-// HostTrouble is the error of something that this machine did, and no kernel: a process that was killed from
-// outside, or a full disk. What it kept from running is neither right nor wrong, and stays open.
+// HostTrouble is an error that this machine caused and no kernel: a process that was killed from outside, or
+// a full disk. What it kept from running is neither right nor wrong, and stays open.
 type HostTrouble struct{ Sentence, Log string }
 
 func (h *HostTrouble) Error() string { return h.Sentence }
@@ -86,8 +86,8 @@ type Job struct {
 	Inputs         []tensor.Tensor
 	Outputs        []op.TensorType
 	Launches       []LaunchPlan
-	// SizesAlone asks torch.compile for a function of these sizes alone, as a call is timed: what is judged
-	// is then what is timed, and compiled once.
+	// SizesAlone asks torch.compile for a function of these sizes alone, as for timed calls: the judged
+	// function is then the timed one, and is compiled once.
 	SizesAlone bool
 	Words      []int64 // how a function of a user's CUDA file is called: see RunArgs
 }
@@ -95,7 +95,7 @@ type Job struct {
 // LaunchPlan is one launch of a job; see Launch.
 type LaunchPlan struct{ Poison, Order, Place string }
 
-// Outcome is what became of a job. Status is empty (StatusUnknown) where every launch returned plainly.
+// Outcome is the result of a job. Status is empty (StatusUnknown) if every launch returned normally.
 type Outcome struct {
 	Status   op.Status
 	Sentence string
@@ -113,7 +113,7 @@ type Outcome struct {
 	Usual time.Duration
 }
 
-// Learned adds what a launch said of the implementation, however it ended.
+// Learned adds what a launch reported about the implementation, however it ended.
 func (o *Outcome) Learned(l LaunchReply) {
 	o.Calls = append(o.Calls, l.Calls...)
 	if len(l.Configurations) > len(o.Configurations) {
@@ -121,8 +121,8 @@ func (o *Outcome) Learned(l LaunchReply) {
 	}
 }
 
-// ChangedItsMind makes a decline that came after a launch of the same call what it is: what was taken once
-// may not be declined then, by what the first launch saw.
+// ChangedItsMind turns a decline after an earlier launch of the same call into a failure: a call that was
+// accepted once may not be declined later.
 func (o *Outcome) ChangedItsMind() {
 	if o.Status == op.StatusUnsupported {
 		o.Status, o.Sentence = op.StatusFail,
@@ -130,16 +130,16 @@ func (o *Outcome) ChangedItsMind() {
 	}
 }
 
-// LaunchOutcome is what one launch left behind.
+// LaunchOutcome is the result of one launch.
 type LaunchOutcome struct {
 	Plan    LaunchPlan
-	Changed []string // inputs whose storage is not what it was
+	Changed []string // inputs whose storage changed
 	Guards  []GuardReport
 	Fault   string // what else the call did that it must not do, in one clause
 	Outputs []Output
 }
 
-// Output is what came back for one declared output. Present is false where it was not given.
+// Output is the returned value of one declared output. Present is false if there was none.
 type Output struct {
 	OutputRef
 	Tensor tensor.Tensor // contiguous, in the declared dtype and shape; its Data is the driver's own copy

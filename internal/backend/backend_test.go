@@ -12,7 +12,7 @@ type around struct{ Backend }
 
 func (a around) Unwrap() Backend { return a.Backend }
 
-// What a backend can do beyond the port is found through whatever stands around it.
+// Capabilities of a backend beyond the port are found through its wrappers.
 func TestAs(t *testing.T) {
 	type spread interface{ Lanes() int }
 	for name, c := range map[string]struct {

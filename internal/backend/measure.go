@@ -9,26 +9,26 @@ import (
 // An Arm is one side of a timing: a call prepared in its worker, with device memory of its own until Finish.
 // Only one arm of a machine may run at a time, and Time returns when its last call has ended.
 type Arm interface {
-	// Facts are what preparing it found.
+	// Facts returns the findings of its preparation.
 	Facts() PrepareReply
-	// Time makes calls and gives their times. An arm that failed is an Outcome with a status, and the arm is
+	// Time makes calls and returns their times. If the arm fails, the Outcome has a status and the arm is
 	// over.
 	Time(ctx context.Context, args TimeArgs) (TimeReply, Outcome, error)
-	// Finish gives what the timed calls wrote into the first and the last set of outputs, and frees the
-	// memory, and tells which outputs are not the same bits in all sets.
+	// Finish returns what the timed calls wrote into the first and the last set of outputs, lists the outputs
+	// that are not bit-identical in all sets, and frees the memory.
 	Finish(ctx context.Context) (outcome Outcome, differing []Differing, err error)
 }
 
-// MeasureJob is what an arm times: the call of a job, or a ruler of the device.
+// MeasureJob selects what an arm times: the call of a job, or a ruler of the device.
 type MeasureJob struct {
 	Job          // Launches are ignored
 	Ruler string // one of the Ruler names; "" for the call
 	Cold  bool   // rotate over sets of inputs and outputs that do not fit into the L2 cache; else one set
-	// GraphNS is how long the calls captured in one graph should take together, in ns.
+	// GraphNS is the target total time of the calls captured in one graph, in ns.
 	GraphNS int64
 }
 
-// The rulers: what a device does at best. A backend that has none of a name answers UNSUPPORTED.
+// The rulers measure a device's peak rates. A backend without a ruler answers UNSUPPORTED.
 const (
 	// the driver's own copy, in every worker the same routine: it compares their clocks
 	RulerMemcpy = "memcpy"
@@ -50,7 +50,7 @@ const (
 	StepFinish  MeasureStep = "finish"
 )
 
-// MeasureArgs are one step of the arm that the driver has given a number.
+// MeasureArgs is one step of an arm, which the driver has numbered.
 type MeasureArgs struct {
 	Step    MeasureStep  `json:"step"`
 	Arm     int64        `json:"arm"`
@@ -59,11 +59,11 @@ type MeasureArgs struct {
 	Finish  *FinishArgs  `json:"finish,omitempty"`
 }
 
-// PrepareArgs ask for sets of inputs and outputs, a call for each, and a graph of calls. Run has no launches.
-// Cold asks for R sets, at least two, so that the inputs of all of them together, and the outputs, take at
-// least twice the L2 cache; and for up to EvenSets of a call that is not slow. Inputs of all sets hold the
-// same bits. Outputs of the first set are poisoned with "a", the others' with "b", after what is captured has
-// been tried and before it is timed.
+// PrepareArgs requests sets of inputs and outputs, a call for each, and a graph of calls. Run has no
+// launches. Cold asks for R sets, at least two, so that the inputs of all of them together, and the outputs,
+// take at least twice the L2 cache; and for up to EvenSets of a call that is not slow. Inputs of all sets
+// hold the same bits. Outputs of the first set are poisoned with "a", the others' with "b", after what is
+// captured has been tried and before it is timed.
 type PrepareArgs struct {
 	Run     *RunArgs `json:"run,omitempty"`
 	Ruler   string   `json:"ruler,omitempty"`
@@ -73,7 +73,7 @@ type PrepareArgs struct {
 
 // The least rotation: as many bytes as this many times the L2 cache. The bytes of all sets are capped, and so
 // is their number. Inputs, or outputs, that are less than one part in SmallPart of a call's bytes do not
-// count: where a sum reads a gigabyte, it does not matter where its one number lies.
+// count: if a sum reads a gigabyte, the place of its one number does not matter.
 const (
 	RotatedL2    = 2
 	SmallPart    = 64
@@ -92,10 +92,10 @@ const (
 	SlowCallNS = 1_000_000
 )
 
-// What others have left in the L2 cache changes the time of a call: lines of an ordinary priority stay there
-// for as long as those that come after are read and written as evict-first ones. A softmax that does so took
-// 262 us in a process of its own and 275 us for good once 16 MiB had been copied there. So every cold turn
-// follows a copy of OthersL2 times the cache: it is timed as among others, whoever it is timed with.
+// Data of others in the L2 cache changes the time of a call: lines of an ordinary priority stay there for as
+// long as those that come after are read and written as evict-first ones. A softmax that does so took 262 us
+// in a process of its own and 275 us for good once 16 MiB had been copied there. So every cold turn follows a
+// copy of OthersL2 times the cache: it is timed as if among others, whatever it is timed with.
 const OthersL2 = 2
 
 // A call that takes CacheShare times as long as the slowest GPU memory needs for its inputs and outputs gains
@@ -107,8 +107,8 @@ const (
 	MostReplayNS  int64 = 500_000_000
 )
 
-// Rotated is how many bytes of inputs, or of outputs if they are fewer, a rotation over one set moves: those
-// that count.
+// Rotated returns the bytes of inputs or of outputs, whichever are fewer, that a rotation over one set moves.
+// The smaller side is ignored if it is below one part in SmallPart of the total.
 func Rotated(in, out int64) int64 {
 	switch total := in + out; {
 	case in*SmallPart < total:
@@ -119,8 +119,8 @@ func Rotated(in, out int64) int64 {
 	return min(in, out)
 }
 
-// CacheMatters says whether a call of tookNS could gain from finding its inputs and outputs, together so many
-// bytes, in the cache.
+// CacheMatters reports whether a call that takes tookNS could gain from cache hits on its inputs and outputs,
+// bytes in total.
 func CacheMatters(tookNS float64, bytes int64) bool {
 	return tookNS < CacheShare*float64(bytes)/SlowestMemory*1e9
 }
@@ -133,12 +133,12 @@ func SetsOfSlow(sets int, tookNS, bytes int64) int {
 	return min(sets, int(max(2, MostReplayNS/max(tookNS, 1))))
 }
 
-// PrepareReply says what was prepared.
+// PrepareReply describes what was prepared.
 type PrepareReply struct {
-	Status  op.Status `json:"status,omitempty"` // empty where the arm can be timed
+	Status  op.Status `json:"status,omitempty"` // empty if the arm can be timed
 	Message string    `json:"message,omitempty"`
 	Fatal   bool      `json:"fatal,omitempty"`
-	// "graph"; where it cannot be captured "events", the host's time then included, or "kernels": the time of
+	// "graph"; if it cannot be captured "events", which includes the host's time, or "kernels": the time of
 	// the kernels that it launches, one by one
 	Mode       string `json:"mode"`
 	ModeReason string `json:"mode_reason"` // why it cannot be captured
@@ -152,14 +152,14 @@ type PrepareReply struct {
 	FLOPs        int64   `json:"flops,omitempty"` // of a ruler: what one call moves or computes
 	// what a timed backward starts from, as record.Timing has it; "": saved tensors
 	Backward string `json:"backward"`
-	// what else is to be said of how it is timed, in a sentence
+	// a further remark on how it is timed, in a sentence
 	Note   string        `json:"note"`
 	Device DevicePhysics `json:"device"`
-	// that one call launches, where the backend can tell
+	// that one call launches, if the backend knows
 	Kernels []LaunchFact `json:"kernels,omitempty"`
 }
 
-// LaunchFact is a kernel as it was launched: its grid, what it was compiled to, and how many of its blocks a
+// LaunchFact describes a launched kernel: its grid, its compiled resources, and how many of its blocks a
 // multiprocessor holds at once.
 type LaunchFact struct {
 	Kernel             string `json:"kernel"` // mangled
@@ -175,7 +175,7 @@ type LaunchFact struct {
 	Occupancy float64 `json:"occupancy"`
 }
 
-// DevicePhysics are the widths and highest clocks of a device, read from it; 0 is not known.
+// DevicePhysics holds the widths and highest clocks of a device, read from it; 0: not known.
 type DevicePhysics struct {
 	L2Bytes         int64   `json:"l2_bytes"`
 	Multiprocessors int     `json:"multiprocessors"`
@@ -185,8 +185,8 @@ type DevicePhysics struct {
 	Minor           int     `json:"minor"`
 }
 
-// TimeArgs ask for samples: the mean time of a call in one replay each. SettleNS of untimed replays come
-// first, then, where Others asks for it, a copy by the driver of OthersL2 times the L2 cache, then Discard.
+// TimeArgs requests samples: the mean time of a call in one replay each. SettleNS of untimed replays come
+// first, then, if Others is set, a copy by the driver of OthersL2 times the L2 cache, then Discard.
 type TimeArgs struct {
 	SettleNS int64 `json:"settle_ns,omitempty"`
 	Others   bool  `json:"others,omitempty"`
@@ -202,9 +202,9 @@ type TimeReply struct {
 	SamplesNS []float64 `json:"samples_ns"`
 }
 
-// FinishArgs say where the outputs of the first and the last set go. Where there is one set alone, its
-// outputs are poisoned again with the second launch's poison and the graph is replayed once between the two.
-// Without launches the arm is dropped.
+// FinishArgs locates the outputs of the first and the last set. If there is only one set, its outputs are
+// poisoned again with the second launch's poison and the graph is replayed once between the two. Without
+// launches the arm is dropped.
 type FinishArgs struct {
 	Launches []Launch `json:"launches,omitempty"`
 }

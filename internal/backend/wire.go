@@ -36,21 +36,21 @@ type Request struct {
 	Measure *MeasureArgs `json:"measure,omitempty"`
 }
 
-// Reply is one JSON line from a worker; ID is that of its request. Error is set where the harness failed;
-// what a kernel did wrong is an outcome inside the result.
+// Reply is one JSON line from a worker; ID is that of its request. Error is set if the harness failed; a
+// kernel's fault is an outcome inside the result.
 type Reply struct {
 	ID     int64           `json:"id"`
 	Error  string          `json:"error,omitempty"`
 	Result json.RawMessage `json:"result,omitempty"`
 }
 
-// HelloArgs greet a worker. MemoryBytes is the size of the shared memory behind file descriptor 4.
+// HelloArgs greets a worker. MemoryBytes is the size of the shared memory behind file descriptor 4.
 type HelloArgs struct {
 	Protocol    int   `json:"protocol"`
 	MemoryBytes int64 `json:"memory_bytes"`
 }
 
-// HelloReply says what a worker is.
+// HelloReply describes a worker.
 type HelloReply struct {
 	Protocol int               `json:"protocol"`
 	Device   string            `json:"device"` // "gpu", "emulator", "interpreter", "cpu"
@@ -58,8 +58,8 @@ type HelloReply struct {
 	PID      int               `json:"pid"`
 }
 
-// LoadArgs name an operator whose implementations are wanted, or the path of a kernel file: a library has to
-// be built before it can tell what it holds. Slot is the adapter's name for the worker, which says what will
+// LoadArgs names an operator whose implementations are wanted, or the path of a kernel file: a library's
+// contents are known only once it is built. Slot is the adapter's name for the worker, which says what will
 // run in it: once it has answered, the worker may prepare for that.
 type LoadArgs struct {
 	Op   string `json:"op"`
@@ -74,11 +74,11 @@ type LoadReply struct {
 	Build           *BuildFacts      `json:"build,omitempty"`
 }
 
-// LoadFailure says which implementations (a prefix such as "cuda" or "triton") could not be loaded, and why:
+// LoadFailure names implementations (a prefix such as "cuda" or "triton") that could not be loaded, and why:
 // the first message of the compiler or the interpreter, with file and line.
 type LoadFailure struct {
 	Implementation string `json:"implementation"`
-	// BUILD_FAIL or UNAVAILABLE; INTERRUPTED where this machine was in trouble: nothing is known of them
+	// BUILD_FAIL or UNAVAILABLE; INTERRUPTED if this machine was in trouble: nothing is known of them
 	Status  op.Status `json:"status"`
 	Message string    `json:"message"`
 	Log     string    `json:"log,omitempty"`
@@ -92,7 +92,7 @@ type Implementation struct {
 	DTypes           []string `json:"dtypes"`   // of the main input, for fp8_gemm the case's dtype names
 	Contract         string   `json:"contract"` // the name it declares for these dtypes
 	Forward          string   `json:"forward,omitempty"`
-	Outputs          []string `json:"outputs"` // the names it gives
+	Outputs          []string `json:"outputs"` // the names of those it returns
 	Nondeterministic []string `json:"nondeterministic,omitempty"`
 	Recomputes       bool     `json:"recomputes,omitempty"`
 	Constraint       string   `json:"constraint,omitempty"`
@@ -102,8 +102,8 @@ type Implementation struct {
 	Flags string `json:"-"`
 	// why a wrong answer is no verdict: guesses about a user's file; not on the wire
 	Doubts []Doubt `json:"-"`
-	// the family of a library whose operations a function of the user's may call, "torch": what is known of
-	// those that it does call is no fault of the function
+	// the family of a library whose operations a function of the user's may call, "torch": known faults of
+	// those that it does call are no fault of the function
 	Calls string `json:"-"`
 	// why its forward cannot be judged: it chooses elements by random numbers of its own. Its backward is
 	// judged by the choice that its forward makes. Not on the wire
@@ -113,42 +113,42 @@ type Implementation struct {
 	Limit string `json:"limit,omitempty"`
 }
 
-// Doubt is why a wrong answer of a function of the user's is no verdict: a guess about its file, and where
-// that cannot be to blame.
+// Doubt is a reason why a wrong answer of a user's function is no verdict: a guess about its file, and the
+// cases where the guess cannot be to blame.
 type Doubt struct {
 	Why   string
 	Sizes []op.Dims // at which the function was right
 	DType string    // the guess is about the other ones
 	In    []string  // the dtypes that the guess is about; none: each but DType
 	Only  string    // the distribution that the guess is about; "" for each
-	// the output that the guess is about, where that alone is wrong; "" for all
+	// the output that the guess is about, if only that is wrong; "" for all
 	Output string
 	Races  bool // it does not excuse a race
 }
 
-// About says whether the guess may be to blame for a wrong answer in a case.
+// About reports whether the guess may explain a wrong answer in a case.
 func (d Doubt) About(c op.Case) bool {
 	right := slices.ContainsFunc(d.Sizes, func(s op.Dims) bool { return slices.Equal(s, c.Dims) })
 	return !right && (d.Only == "" || c.Distribution == d.Only) && (d.DType == "" || c.DType != d.DType) &&
 		(len(d.In) == 0 || slices.Contains(d.In, c.DType))
 }
 
-// Everywhere says whether the guess is about every case and output.
+// Everywhere reports whether the guess applies to every case and output.
 func (d Doubt) Everywhere() bool {
 	return len(d.Sizes) == 0 && d.DType == "" && len(d.In) == 0 && d.Only == "" && d.Output == ""
 }
 
-// BuildFacts are what the compiler said.
+// BuildFacts holds the facts and the log of a build.
 type BuildFacts struct {
 	Compiler string       `json:"compiler"`
 	Flags    []string     `json:"flags"`
-	Seconds  float64      `json:"seconds"` // 0 where the cache had it
+	Seconds  float64      `json:"seconds"` // 0 if the cache had it
 	Cached   bool         `json:"cached"`
 	Kernels  []KernelFact `json:"kernels,omitempty"`
 	LogTail  string       `json:"log_tail,omitempty"`
 }
 
-// KernelFact is what ptxas said of one kernel.
+// KernelFact holds the numbers that ptxas reported for one kernel.
 type KernelFact struct {
 	Kernel      string `json:"kernel"`
 	Arch        string `json:"arch"`
@@ -190,9 +190,10 @@ type RunArgs struct {
 	Attrs          []AttrRef   `json:"attrs"`
 	Inputs         []TensorRef `json:"inputs"`
 	Launches       []Launch    `json:"launches"`
-	// what is compiled for the call is for its sizes alone
+	// code compiled for the call is for its sizes alone
 	SizesAlone bool `json:"sizes_alone,omitempty"`
-	// what a function of a user's CUDA file is given, as its library reads it (cuda/include/own_call.cuh)
+	// the arguments of a function of a user's CUDA file, as its library reads them
+	// (cuda/include/own_call.cuh)
 	Words []int64 `json:"words,omitempty"`
 }
 
@@ -208,10 +209,10 @@ type Launch struct {
 	Outputs []TensorRef `json:"outputs"`
 }
 
-// Where the emulator puts the buffers of a launch, between what nothing may touch: at the end, aligned to 16,
-// so that less than 16 bytes lie between; at the beginning, at the same address modulo 128. Exact is without
-// a byte between: at the end a buffer may then be aligned to its elements alone, so that only an access out
-// of bounds counts of such a launch, and accepts is not asked: it took the call elsewhere.
+// Where the emulator puts the buffers of a launch relative to the guards that nothing may touch: at the end,
+// aligned to 16, so that the gap is less than 16 bytes; at the beginning, at the same address modulo 128.
+// Exact leaves no gap: at the end a buffer may then be aligned only to its elements, so that such a launch
+// counts only for accesses out of bounds, and accepts is not asked: it accepted the call elsewhere.
 const (
 	PlaceEnd        = ""
 	PlaceBegin      = "begin"
@@ -225,12 +226,11 @@ const OrderReverse = "reverse"
 // OrderRecorded asks which operations of the library the launch calls: see LaunchReply.Calls.
 const OrderRecorded = "recorded"
 
-// OrderConfiguration, with a number behind it, has autotuned kernels take their configuration of that number,
-// modulo how many they have, where other launches take the first: see LaunchReply.Configurations.
+// OrderConfiguration, with a number behind it, makes autotuned kernels take the configuration of that number,
+// modulo how many they have, while other launches take the first: see LaunchReply.Configurations.
 const OrderConfiguration = "configuration "
 
-// RunReply says for each launch that took place what it did. A launch that ended otherwise than "ok" is the
-// last.
+// RunReply has the reply of each launch that took place. A launch that did not end "ok" is the last.
 type RunReply struct {
 	Launches  []LaunchReply `json:"launches"`
 	PeakBytes int64         `json:"peak_bytes,omitempty"` // device memory
@@ -241,24 +241,24 @@ type RunReply struct {
 
 // LaunchReply is the outcome of one launch.
 type LaunchReply struct {
-	// empty where the call returned plainly; else UNSUPPORTED, OUT_OF_BOUNDS, DIVERGENT, DEADLOCK, OOM, CRASH
+	// empty if the call returned normally; else UNSUPPORTED, OUT_OF_BOUNDS, DIVERGENT, DEADLOCK, OOM, CRASH
 	Status  op.Status     `json:"status,omitempty"`
 	Message string        `json:"message,omitempty"`
 	Where   *Where        `json:"where,omitempty"`
 	Inputs  []uint32      `json:"inputs"` // IEEE crc32 of each input's storage afterwards
 	Guards  []GuardReport `json:"guards,omitempty"`
-	// what else the call did that it must not do, in one clause: "left 1 thread running after it returned"
+	// another forbidden effect of the call, in one clause: "left 1 thread running after it returned"
 	Fault   string      `json:"fault,omitempty"`
 	Outputs []OutputRef `json:"outputs"`
 	// the operations of torch's dispatcher that an OrderRecorded launch called, "aten.gelu", each once
 	Calls []string `json:"calls,omitempty"`
-	// interpreter only: the configurations of the autotuned kernel that has most of them, in words, where
-	// they differ in what the interpreter sees
+	// interpreter only: the configurations of the autotuned kernel that has most of them, in words, if they
+	// differ for the interpreter
 	Configurations []string `json:"configurations,omitempty"`
 }
 
-// OutputRef says what came back for one output: Present is false for an optional output that was not given.
-// DType, Shape and Stride are those of the tensor the implementation made.
+// OutputRef describes what was returned for one output: Present is false for an optional output that was not
+// given. DType, Shape and Stride are those of the tensor the implementation made.
 type OutputRef struct {
 	Name    string  `json:"name"`
 	Present bool    `json:"present"`
@@ -266,12 +266,12 @@ type OutputRef struct {
 	Shape   []int64 `json:"shape,omitempty"`
 	Stride  []int64 `json:"stride,omitempty"`
 	CRC32   uint32  `json:"crc32,omitempty"`
-	// where a function returned something that is no plain tensor: what it was
+	// what a function returned, if it is no plain tensor
 	Type string `json:"type,omitempty"`
 }
 
-// GuardReport says that bytes beside a buffer changed. Bytes is the distance of the first changed byte from
-// the buffer: negative before it, 0 or more counted from its end.
+// GuardReport reports changed guard bytes around a buffer. Bytes is the distance of the first changed byte
+// from the buffer: negative before it, 0 or more counted from its end.
 type GuardReport struct {
 	Buffer string `json:"buffer"`
 	Bytes  int64  `json:"bytes"`

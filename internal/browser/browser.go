@@ -1,4 +1,4 @@
-// Package browser is for tests alone: a page in a headless Chromium, driven through the DevTools protocol on
+// Package browser is for tests only: a page in a headless Chromium, driven through the DevTools protocol on
 // two pipes.
 package browser
 
@@ -22,7 +22,7 @@ import (
 //go:embed testdata/axe.min.js
 var axe string
 
-// patience is how long a command of the protocol may take.
+// patience is the longest time that a command of the protocol may take.
 const patience = 60 * time.Second
 
 // Page is one page of a browser.
@@ -47,7 +47,8 @@ type message struct {
 	} `json:"error,omitempty"`
 }
 
-// Open starts a browser with an empty page; it ends with the test. Without Chromium the test is skipped.
+// Open starts a browser with an empty page and closes it when the test ends. Without Chromium the test is
+// skipped.
 func Open(t testing.TB) *Page {
 	t.Helper()
 	read, theirs := pipe(t)
@@ -110,7 +111,7 @@ func (p *Page) listen(from *os.File) {
 	}
 }
 
-// call runs a command of the protocol and gives its result.
+// call runs a command of the protocol and returns its result.
 func (p *Page) call(method string, params any) json.RawMessage {
 	p.t.Helper()
 	p.last++
@@ -132,7 +133,7 @@ func (p *Page) call(method string, params any) json.RawMessage {
 	return p.until(method, func(m message) bool { return m.ID == id })
 }
 
-// until handles messages up to the one that is waited for.
+// until handles messages up to the expected one.
 func (p *Page) until(what string, found func(message) bool) json.RawMessage {
 	p.t.Helper()
 	timeout := time.After(patience)
@@ -155,7 +156,7 @@ func (p *Page) until(what string, found func(message) bool) json.RawMessage {
 	}
 }
 
-// note keeps what went wrong on the page, and that it is loaded.
+// note records errors of the page, and that it is loaded.
 func (p *Page) note(m message) {
 	switch m.Method {
 	case "Page.loadEventFired":
@@ -180,7 +181,7 @@ func (p *Page) into(from json.RawMessage, to any) {
 	}
 }
 
-// Size is the size of the window in CSS pixels; dark asks for dark colours.
+// Size sets the size of the window in CSS pixels; dark requests dark colours.
 func (p *Page) Size(width, height int, dark bool) {
 	p.t.Helper()
 	p.call("Emulation.setDeviceMetricsOverride", map[string]any{
@@ -195,7 +196,7 @@ func (p *Page) Size(width, height int, dark bool) {
 	})
 }
 
-// Script says whether pages may run scripts.
+// Script sets whether pages may run scripts.
 func (p *Page) Script(runs bool) {
 	p.t.Helper()
 	p.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": !runs})
@@ -213,7 +214,7 @@ func (p *Page) Go(address string) {
 	p.Loaded()
 }
 
-// Expect says that another page will be opened: Loaded waits for it.
+// Expect announces that another page will be opened: Loaded waits for it.
 func (p *Page) Expect() { p.loaded = false }
 
 // Loaded waits until the page that is being opened is loaded.
@@ -232,7 +233,7 @@ func (p *Page) Follow(expression string) {
 	p.Loaded()
 }
 
-// Eval runs an expression on the page and reads its value, as JSON, into to; nil: the value is not wanted.
+// Eval runs an expression on the page and decodes its value, as JSON, into to; nil discards it.
 func (p *Page) Eval(expression string, to any) {
 	p.t.Helper()
 	var answer struct {
@@ -250,20 +251,20 @@ func (p *Page) Eval(expression string, to any) {
 	}
 }
 
-// Press types into what has the focus, as a keyboard does.
+// Press types into the focused element, as a keyboard does.
 func (p *Page) Press(words string) {
 	p.t.Helper()
 	p.call("Input.insertText", map[string]any{"text": words})
 }
 
-// Errors are those of the page's scripts since it was opened, and what its policy refused.
+// Errors returns the errors of the page's scripts since it was opened, and what its policy refused.
 func (p *Page) Errors() []string {
 	p.t.Helper()
-	p.Eval("0", nil) // what was said before has come by then
+	p.Eval("0", nil) // what was reported before has arrived by then
 	return p.errors
 }
 
-// Overflow is by how many pixels the page is wider than its window.
+// Overflow returns by how many pixels the page is wider than its window.
 func (p *Page) Overflow() (pixels int) {
 	p.t.Helper()
 	p.Eval("document.documentElement.scrollWidth - document.documentElement.clientWidth", &pixels)
@@ -280,7 +281,7 @@ func (p *Page) Axe() (found []string) {
 	return found
 }
 
-// Picture is the page as a PNG, whole or down to a height, encoded as the protocol gives it, in base64.
+// Picture returns the page as a PNG, whole or down to a height, in base64 as the protocol gives it.
 func (p *Page) Picture(width, height int) string {
 	p.t.Helper()
 	var picture struct{ Data string }
@@ -291,12 +292,12 @@ func (p *Page) Picture(width, height int) string {
 	return picture.Data
 }
 
-// Height is how high the page is.
+// Height returns the height of the page.
 func (p *Page) Height() (pixels int) {
 	p.t.Helper()
 	p.Eval("Math.ceil(document.documentElement.getBoundingClientRect().height)", &pixels)
 	return pixels
 }
 
-// File is the address of a file.
+// File returns the address of a file.
 func File(path string) string { return fmt.Sprintf("file://%s", path) }

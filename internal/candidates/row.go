@@ -1,4 +1,4 @@
-// Package candidates is what becomes of many added files that are judged each for itself: one row a function.
+// Package candidates summarises many added files that are each judged alone: one row per function.
 package candidates
 
 import (
@@ -7,7 +7,7 @@ import (
 	"triad/internal/op"
 )
 
-// Row says what became of one function of one file.
+// Row is the result of one function of one file.
 type Row struct {
 	File, Impl         string
 	Verdict            op.Status // StatusUnknown: nothing was recorded
@@ -35,7 +35,7 @@ func (r *Row) Add(status op.Status, message, run string) {
 	}
 }
 
-// rankOf says how much a status decides.
+// rankOf returns the rank of a status: the highest one decides.
 func rankOf(s op.Status) int {
 	ranks := map[op.Status]int{
 		op.StatusNotUnderstood: 6, op.StatusDifferentContract: 5, op.StatusWarn: 4, op.StatusPass: 3,
@@ -47,10 +47,10 @@ func rankOf(s op.Status) int {
 	return cmp.Or(ranks[s], 2)
 }
 
-// Accepted says whether the function is right: at least one run passes and none decides otherwise.
+// Accepted reports whether the function is right: at least one run passes and no run outranks it.
 func (r *Row) Accepted() bool { return r.Verdict.Weight() == op.Good }
 
-// Count is how many rows have which verdict.
+// Count counts rows by verdict.
 type Count struct {
 	Accepted, Bad, Open int // Open: neither
 	ByVerdict           map[op.Status]int

@@ -27,7 +27,7 @@ func TestVerdictOfARow(t *testing.T) {
 		{[]op.Status{guessed, race, fail}, race, 1, false},
 		{[]op.Status{declined, empty}, declined, 0, false},
 		{[]op.Status{empty, gone}, gone, 1, false},
-		{[]op.Status{pass, op.StatusUnknown}, op.StatusUnknown, 1, false}, // what nobody classified is bad
+		{[]op.Status{pass, op.StatusUnknown}, op.StatusUnknown, 1, false}, // an unclassified status is bad
 		{nil, op.StatusUnknown, -1, false},
 	} {
 		var r Row

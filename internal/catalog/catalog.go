@@ -1,6 +1,6 @@
-// Package catalog holds the operators, each in a folder of its own: <op>/<op>.toml says as data what it is,
-// <op>/findings.toml what is known of libraries' rows. This package reads the data alone; the Go package in
-// the folder is the operator's truth, and is found through internal/truth.
+// Package catalog holds the operators, each in a folder of its own: <op>/<op>.toml is its spec as data,
+// <op>/findings.toml lists what is known of libraries' rows. This package reads only the data; the Go package
+// in the folder is the operator's truth, and is found through internal/truth.
 package catalog
 
 import (
@@ -23,11 +23,11 @@ type Operator struct {
 	Findings []op.Finding // known faults of libraries' rows
 }
 
-// specFile and findingsFile are where an operator's data lies, below internal/catalog.
+// specFile and findingsFile return the path of an operator's data, below internal/catalog.
 func specFile(name string) string     { return name + "/" + name + ".toml" }
 func findingsFile(name string) string { return name + "/findings.toml" }
 
-// names are the names of the folders. readers read one operator each, once: proving a spec takes
+// names are the names of the folders. Each of readers reads one operator, once: checking a spec takes
 // milliseconds, and most commands and every worker need one.
 var names, readers = func() ([]string, map[string]func() (*Operator, error)) {
 	entries, err := files.ReadDir(".")
@@ -73,7 +73,7 @@ func read(name string) (*Operator, error) {
 }
 
 // All lists every operator by name. A spec that cannot be read is an error of the build, which the package's
-// tests refuse; All then leaves it out, and Get says why.
+// tests catch; All then leaves it out, and Get returns the error.
 func All() []*Operator {
 	var all []*Operator
 	for _, name := range names {
@@ -87,7 +87,7 @@ func All() []*Operator {
 // Names lists the names of the operators.
 func Names() []string { return slices.Clone(names) }
 
-// Source gives the text of the spec of an operator.
+// Source returns the text of the spec of an operator.
 func Source(name string) ([]byte, error) {
 	if _, err := Get(name); err != nil {
 		return nil, err
@@ -95,7 +95,8 @@ func Source(name string) ([]byte, error) {
 	return files.ReadFile(specFile(name))
 }
 
-// Get gives the operator called name. A name that is not there is an *op.UsageError that says what is.
+// Get returns the operator called name. For an unknown name the error is an *op.UsageError that names the
+// known ones.
 func Get(name string) (*Operator, error) {
 	if read, ok := readers[name]; ok {
 		return read()

@@ -23,7 +23,7 @@ func TestEverySpecLoads(t *testing.T) {
 	for i, file := range want {
 		want[i] = filepath.Dir(file)
 	}
-	want = slices.Compact(want) // findings lie beside the spec
+	want = slices.Compact(want) // findings lie next to the spec
 	if got := Names(); !slices.Equal(got, want) {
 		t.Errorf("operators %v, want %v", got, want)
 	}
@@ -38,7 +38,8 @@ func TestUnknownOperatorNamesWhatThereIs(t *testing.T) {
 	}
 }
 
-// Each level stays within what it promises, holds no case twice, and covers what it must.
+// TestLevelsStayWithinTheirLimits: each level stays within its limits, holds no case twice, and covers what
+// it must.
 func TestLevelsStayWithinTheirLimits(t *testing.T) {
 	limits := map[op.Level]int{op.LevelQuick: 12, op.LevelDefault: 60, op.LevelFull: 400}
 	least := map[op.Level]int{op.LevelQuick: 3, op.LevelDefault: 8, op.LevelFull: 8}
@@ -61,7 +62,7 @@ func TestLevelsStayWithinTheirLimits(t *testing.T) {
 					len(plan.Skipped))
 				most := limit
 				if level == op.LevelQuick {
-					most++ // an upstream gradient that lies otherwise, an input alone at an odd place
+					most++ // another layout of an upstream gradient, a single input at an odd place
 				}
 				if n > most || n < least[level] {
 					t.Errorf("%s %s %s: %d cases, want %d to %d", o.Spec.Name, level, which, n, least[level],
@@ -73,8 +74,8 @@ func TestLevelsStayWithinTheirLimits(t *testing.T) {
 	}
 }
 
-// covers checks that every dtype of a pass meets every value of every attribute, at full every distribution
-// on three shapes and every layout.
+// covers checks that every dtype of a pass occurs with every value of every attribute, at full with every
+// distribution on three shapes and every layout.
 func covers(t *testing.T, s *op.Spec, level op.Level, cases []op.Case) {
 	t.Helper()
 	seen := map[string]int{}
@@ -107,7 +108,7 @@ func covers(t *testing.T, s *op.Spec, level op.Level, cases []op.Case) {
 					want(a.Name+"="+v, 1)
 					for _, d := range s.Check.Distributions {
 						if s.Check.Pins[d] == nil && level != op.LevelQuick {
-							// where a bug hides may depend on both
+							// a bug may depend on both
 							want(a.Name+"="+v+" "+d, 1)
 						}
 					}
@@ -132,8 +133,8 @@ func covers(t *testing.T, s *op.Spec, level op.Level, cases []op.Case) {
 	}
 }
 
-// coversUpstreams checks that a backward meets every kind of upstream gradient, and each way in which one can
-// lie in memory; one of these with --quick.
+// coversUpstreams checks that a backward has every kind and every memory layout of upstream gradient; one of
+// the layouts with --quick.
 func coversUpstreams(t *testing.T, s *op.Spec, level op.Level, head string, seen map[string]int) {
 	t.Helper()
 	layouts, met := s.UpstreamLayouts(), 0
@@ -151,7 +152,7 @@ func coversUpstreams(t *testing.T, s *op.Spec, level op.Level, head string, seen
 	}
 }
 
-// TestOtherNames: a name that no operator has leads to the one that was meant, and no name to two.
+// TestOtherNames: an unknown name leads to the intended operator, and no name to two.
 func TestOtherNames(t *testing.T) {
 	owners := map[string]string{}
 	for _, o := range All() {

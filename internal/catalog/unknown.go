@@ -10,12 +10,12 @@ import (
 	"triad/internal/op"
 )
 
-// mostTypos is the largest distance, in inserted, deleted and replaced characters, of a name from the one
-// that was meant.
+// mostTypos is the largest distance, in inserted, deleted and replaced characters, of a name from the
+// intended one.
 const mostTypos = 2
 
-// unknown is the error of a name that no operator has. It names the operator that was probably meant: by
-// another common name, else by the smallest edit distance.
+// unknown returns the error for a name that no operator has. It suggests the operator that was probably
+// meant: by another common name, else by the smallest edit distance.
 func unknown(name string) error {
 	asked := strings.ToLower(strings.ReplaceAll(name, "-", "_"))
 	nearest, least := "", mostTypos+1
@@ -24,7 +24,7 @@ func unknown(name string) error {
 			return said("unknown operator %q: here it is called %s (%s)", name, o.Spec.Name, o.Spec.Summary)
 		}
 		for _, known := range append([]string{o.Spec.Name}, o.Spec.AlsoCalled...) {
-			// short names are near to everything
+			// short names are close to every other name
 			typos := levenshtein.Distance(asked, known, nil)
 			if typos < least && 2*typos < len(known) {
 				nearest, least = o.Spec.Name, typos

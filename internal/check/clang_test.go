@@ -13,19 +13,19 @@ import (
 	"triad/internal/need"
 )
 
-// byGCC are the programs of the zoo whose bug is told where g++ compiles alone: clang++ splits what is
-// misaligned into bytes.
+// byGCC lists the programs of the zoo whose bug is found only under g++: clang++ splits misaligned accesses
+// into bytes.
 var byGCC = []string{"misaligned_row", "misaligned_vector"}
 
-// aside are those that clang++ would compile so that the bug is told elsewhere or not at all, were it not
-// told otherwise (cuda.programFlagsClang).
+// aside lists the programs whose bug clang++ would report elsewhere or not at all without the flags of
+// cuda.programFlagsClang.
 var aside = []string{"uninitialised_half", "bounds_heap", "double_free_heap"}
 
-// TestZooUnderClang: under every version of clang++ the planted bugs are found at their lines and the mended
-// twins are silent, as under g++; ordinary programs too. No part of it is in the fast tier. In the week's
-// rotation are the races, those aside and one ordinary program: the others rotate more slowly.
+// TestZooUnderClang: under every version of clang++ the planted bugs are found at their lines and the fixed
+// twins are silent, as under g++; so are ordinary programs. The fast tier has no part of it. The weekly
+// rotation has the races, the programs of aside and one ordinary program; the others rotate more slowly.
 func TestZooUnderClang(t *testing.T) {
-	var often, seldom []string // of these every time
+	var often, seldom []string // often: run every time
 	for _, file := range programsIn(t, zoo) {
 		name := strings.TrimSuffix(filepath.Base(file), ".cu")
 		switch {
@@ -59,7 +59,7 @@ func TestZooUnderClang(t *testing.T) {
 	}
 }
 
-// coversClang asks for a program under clang++, which is never in the fast tier.
+// coversClang selects a program under clang++, which is never in the fast tier.
 func coversClang(t *testing.T, file string, often bool) {
 	t.Helper()
 	if often {

@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// Counts are of one line of a kernel, or without a place of the kernel: what a profiler would count. A
-// request is one instruction of a warp. Parts are the sectors of 32 bytes that requests of device memory
-// touch, or the wavefronts of those of shared memory; Least is what they would be at best for as many bytes.
+// Counts holds what a profiler would count for one line of a kernel, or for the whole kernel where Place is
+// nil. A request is one instruction of a warp. Parts counts the 32-byte sectors that requests of device
+// memory touch, or the wavefronts of shared memory requests; Least is the minimum for as many bytes.
 //
-// Access "run" counts how often a warp came to the line (Requests), with how many lanes (Lanes), and how
-// often not with all of its lanes (Parts). Of several stretches of code on one line it is the one that
-// diverged most.
+// Access "run" counts how often a warp reached the line (Requests), with how many lanes (Lanes), and how
+// often not with all of its lanes (Parts). Where one line has several stretches of code, the one that
+// diverged most counts.
 type Counts struct {
 	Kernel      string `json:"kernel"`
 	Variant     string `json:"variant,omitempty"` // Request.Variant
@@ -28,8 +28,8 @@ type Counts struct {
 	Threads     int64  `json:"threads,omitempty"`
 	SharedBytes int64  `json:"shared_bytes,omitempty"` // of a block
 
-	// what nvcc says of the kernel for Arch: the warps that one multiprocessor holds, of how many at most,
-	// and what allows no more
+	// from nvcc for Arch: registers, spills, and the warps resident on one multiprocessor, out of how many,
+	// and what limits them
 	Arch       string `json:"arch,omitempty"`
 	Registers  int    `json:"registers,omitempty"` // of a thread
 	SpillBytes int    `json:"spill_bytes,omitempty"`
@@ -46,7 +46,7 @@ type Counts struct {
 	Least    int64  `json:"least,omitempty"`
 }
 
-// readCounts reads what the emulator wrote; a program that was killed wrote nothing.
+// readCounts reads the counts that the emulator wrote; a program that was killed wrote none.
 func readCounts(ctx context.Context, q Request, name string) ([]Counts, error) {
 	file, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -76,7 +76,7 @@ func readCounts(ctx context.Context, q Request, name string) ([]Counts, error) {
 	return merged(all, places), nil
 }
 
-// located gives each count the line of its address, and leaves out what lies outside the program's files.
+// located gives each count the line of its address, and drops those outside the program's files.
 func located(all []Counts, places map[uint64]Place) []Counts {
 	var out []Counts
 	for _, c := range all {
@@ -92,8 +92,8 @@ func located(all []Counts, places map[uint64]Place) []Counts {
 	return out
 }
 
-// withoutHalves leaves out the atomic loads of lines that have an atomic update as well: the emulator loads a
-// float before it replaces the sum, where a GPU has one instruction. Another atomic load is a read.
+// withoutHalves drops the atomic loads of lines that also have an atomic update: the emulator loads a float
+// before it replaces the sum, where a GPU has one instruction. Any other atomic load is a read.
 func withoutHalves(all []Counts) []Counts {
 	const load = "load"
 	var out []Counts
@@ -112,7 +112,7 @@ func withoutHalves(all []Counts) []Counts {
 	return out
 }
 
-// merged adds up what lies on one line: instantiations of a template, and parts of an access.
+// merged adds up the counts of one line: instantiations of a template, and parts of an access.
 func merged(all []Counts, places map[uint64]Place) []Counts {
 	var out []Counts
 	for _, c := range withoutHalves(located(all, places)) {
@@ -147,13 +147,13 @@ func merged(all []Counts, places map[uint64]Place) []Counts {
 	return out
 }
 
-// ofKernel says whether two counts are of one kernel, launched by one implementation.
+// ofKernel reports whether two counts belong to the same kernel, launched by the same implementation.
 func (c *Counts) ofKernel(other *Counts) bool {
 	return c.Kernel == other.Kernel && c.Variant == other.Variant
 }
 
-// largestCalls joins the counts of two calls. Sizes differ: of a kernel that both launched they are those of
-// call with more threads.
+// largestCalls joins the counts of two calls. A kernel that both launched keeps the counts of the call with
+// more threads.
 func largestCalls(first, second []Counts) []Counts {
 	threads := func(all []Counts, of Counts) int64 {
 		i := slices.IndexFunc(all, func(o Counts) bool { return o.Place == nil && o.ofKernel(&of) })
@@ -177,7 +177,7 @@ func largestCalls(first, second []Counts) []Counts {
 	return all
 }
 
-// diverged is the access of a line's runs.
+// diverged is the Access of the counts of runs of a line.
 const diverged = "run"
 
 func bool2int(is bool) int {
@@ -187,7 +187,7 @@ func bool2int(is bool) int {
 	return 0
 }
 
-// title names the kernel, and the call that was counted where there were several.
+// title names the kernel, and the counted call if there were several.
 func (c *Counts) title() string {
 	if c.Call == "" {
 		return c.Kernel
@@ -195,7 +195,7 @@ func (c *Counts) title() string {
 	return c.Kernel + " in " + c.Call
 }
 
-// explained draws the counts: a table for each kernel.
+// explained prints the counts: a table for each kernel.
 func (p *printer) explained(all []Counts) {
 	for _, c := range all {
 		if c.Place == nil {

@@ -11,7 +11,7 @@ import (
 	"triad/cuda"
 )
 
-// accesses is a program whose kernels read and write in ways with known figures.
+// accesses is a program whose kernels read and write with known counts.
 const accesses = `#include <cuda_runtime.h>
 __global__ void columns(const float *x, float *y) {
 	__shared__ float tile[32][WIDTH];
@@ -55,7 +55,7 @@ int main() {
 }
 `
 
-// TestCounts: requests, sectors and wavefronts are those that follow from how a GPU serves a warp.
+// TestCounts: requests, sectors and wavefronts follow from how a GPU serves a warp.
 func TestCounts(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "accesses.cu")
 	if err := os.WriteFile(file, []byte(accesses), 0o600); err != nil {
@@ -68,10 +68,10 @@ func TestCounts(t *testing.T) {
 			"columns 5 write shared": "32 1024 32 32",
 			"columns 7 read shared":  fmt.Sprintf("32 1024 %d 32", 32*conflicts),
 			"columns 7 write device": "32 1024 128 128",
-			// two blocks, each of a whole warp and half a one; every lane has a sector of its own
+			// two blocks, each with one and a half warps; every lane has its own sector
 			"strided 10 read device":  "4 96 96 12",
 			"strided 10 write device": "4 96 12 12",
-			// 16 bytes a lane go in four turns
+			// 16 bytes a lane take four wavefronts
 			"vectors 14 read device":  "2 64 32 32",
 			"vectors 14 write shared": "2 64 8 8",
 			"vectors 16 read shared":  "2 64 8 8",
@@ -115,8 +115,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// diverging is a program in whose first loop half of each warp takes part; the branch of line 8 is one of
-// whole warps, and in line 13 a lane goes round as often as its number says.
+// diverging is a program in whose first loop half of each warp takes part; the branch in line 8 is uniform
+// per warp, and in line 13 a lane iterates as often as its index says.
 const diverging = `#include <cuda_runtime.h>
 __global__ void halves(int *x) {
 	int t = threadIdx.x;
@@ -141,7 +141,7 @@ int main() {
 }
 `
 
-// TestDivergence: a line that a part of a warp runs says how often, and with how many lanes.
+// TestDivergence: a line that only part of a warp runs is counted, with its number of lanes.
 func TestDivergence(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "diverging.cu")
 	if err := os.WriteFile(file, []byte(diverging), 0o600); err != nil {
@@ -176,8 +176,8 @@ func TestDivergence(t *testing.T) {
 	}
 }
 
-// TestCountsBetweenBarriers: what lanes do after a barrier is no request with what others did before it, also
-// where each round has more lanes than the one before.
+// TestCountsBetweenBarriers: accesses after a barrier are not joined with those before it, even if each round
+// has more lanes than the previous one.
 func TestCountsBetweenBarriers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "growing.cu")
 	const program = `#include <cuda_runtime.h>
@@ -197,7 +197,7 @@ int main() {
 		t.Fatal(err)
 	}
 	for _, c := range counted(t, file).Counts {
-		// one lane takes one turn; from two on the elements are 64/d apart: two of them share each bank
+		// one lane takes one wavefront; from two on the elements are 64/d apart: two of them share each bank
 		if c.Memory == "shared" && (c.Requests != 6 || c.Lanes != 63 || c.Parts != 11) {
 			t.Errorf("%d requests of %d lanes take %d turns, want 6 of 63, 11", c.Requests, c.Lanes, c.Parts)
 		}
@@ -207,7 +207,7 @@ int main() {
 	}
 }
 
-// counted runs a program with its accesses and runs counted.
+// counted runs a program and counts its accesses and line runs.
 func counted(t *testing.T, file string, define ...string) *Report {
 	t.Helper()
 	q := builtOf(t, cuda.ProgramSource{File: file, Define: define, Counts: true})

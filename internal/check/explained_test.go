@@ -37,8 +37,8 @@ func readLadders(t *testing.T) []ladder {
 	return all
 }
 
-// TestExplainedLadders: the figures of each rung of the transposes and of the sums are the recorded ones, and
-// tell what the rung is for.
+// TestExplainedLadders: the figures of each rung of the transposes and of the sums equal the recorded ones,
+// and show what the rung is for.
 func TestExplainedLadders(t *testing.T) {
 	var text strings.Builder
 	sums := map[string]Counts{}
@@ -73,7 +73,7 @@ func TestExplainedLadders(t *testing.T) {
 	tellTheirStories(t, sums)
 }
 
-// tellTheirStories compares what is known of the rungs without a run.
+// tellTheirStories checks the relations between rungs that are known without a run.
 func tellTheirStories(t *testing.T, sums map[string]Counts) {
 	t.Helper()
 	of := func(key string) Counts {
@@ -84,9 +84,9 @@ func tellTheirStories(t *testing.T, sums map[string]Counts) {
 	}
 	each := func(key string) int64 { return of(key).Parts / max(of(key).Requests, 1) }
 	for key, parts := range map[string]int64{
-		"transpose naive write device":   32, // each lane in a row of its own
+		"transpose naive write device":   32, // each lane writes to another row
 		"transpose tiled write device":   4,
-		"transpose tiled read shared":    32, // a column lies in one bank
+		"transpose tiled read shared":    32, // all of a column is in one bank
 		"transpose padded read shared":   1,
 		"transpose swizzled read shared": 1,
 		"transpose vec read device":      16, // 16 bytes a lane

@@ -1,7 +1,6 @@
-// Package check runs a CUDA program of the user's own in the emulator, in several schedule orders, and says
-// what is wrong with it: each finding with the lines of the user's source, what it means and how it is
-// mended. It builds nothing, and knows no operator: the program is built by cuda.Builder, and triad's judge
-// has no part.
+// Package check runs a CUDA program of the user in the emulator, in several schedule orders, and reports what
+// is wrong with it: each finding with its source lines, what it means and how to fix it. It builds nothing
+// and knows no operator: cuda.Builder builds the program, and triad's judge takes no part.
 package check
 
 import (
@@ -14,17 +13,18 @@ import (
 	"strings"
 )
 
-// Place is a line of a source file. Of an address of the program, Offset is set until Locate has been asked.
+// Place is a line of a source file. For an address of the program, Offset is set until Locate has resolved
+// it.
 type Place struct {
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line,omitempty"`
 	Offset uint64 `json:"offset,omitempty"`
 }
 
-// known says whether there is a line.
+// known reports whether p has a line.
 func (p *Place) known() bool { return p != nil && p.Line > 0 }
 
-// Finding is one thing that is wrong. Fields that do not apply are empty.
+// Finding is one mistake. Fields that do not apply are empty.
 type Finding struct {
 	Kind     Kind    `json:"kind"`
 	Kernel   string  `json:"kernel,omitempty"`
@@ -41,7 +41,7 @@ type Finding struct {
 	Allocated   *Place `json:"allocated,omitempty"`
 	Declared    *Place `json:"declared,omitempty"`
 	Freed       *Place `json:"freed,omitempty"`
-	Value       *int64 `json:"value,omitempty"` // the bits that were there when it happened
+	Value       *int64 `json:"value,omitempty"` // the bits at that moment
 
 	Scope       string  `json:"scope,omitempty"` // of a race: warp, block or blocks
 	Other       *Place  `json:"other,omitempty"` // the second side
@@ -50,15 +50,15 @@ type Finding struct {
 	OtherBlock  *[3]int `json:"other_block,omitempty"`
 	OtherThread *[3]int `json:"other_thread,omitempty"`
 
-	Sanitizer string `json:"sanitizer,omitempty"` // that told it: address, undefined or thread
-	Check     string `json:"check,omitempty"`     // and its own word for it, as heap-use-after-free
+	Sanitizer string `json:"sanitizer,omitempty"` // that reported it: address, undefined or thread
+	Check     string `json:"check,omitempty"`     // and its name for it, such as heap-use-after-free
 
 	Message string   `json:"message,omitempty"` // details in words
-	Call    string   `json:"call,omitempty"`    // which of several calls showed it first
+	Call    string   `json:"call,omitempty"`    // the first of several calls that showed it
 	Orders  []string `json:"orders,omitempty"`  // the schedule orders in which it showed
 }
 
-// same says whether two findings are one: the same kind at the same places.
+// same reports whether two findings have the same kind and the same places.
 func (f *Finding) same(g *Finding) bool {
 	at := func(p *Place) Place {
 		if p == nil {
@@ -73,8 +73,8 @@ func (f *Finding) same(g *Finding) bool {
 	return a == c && b == d || f.Other.known() && a == d && b == c
 }
 
-// readFindings reads the lines that the emulator wrote, which begin with a key that the checked program does
-// not get, and counts the others: the program inherits the file. The last line may be cut off, where the
+// readFindings reads the lines that the emulator wrote and counts all others. The program inherits the file,
+// so the emulator's lines begin with a key that the program does not get. The last line may be cut off if the
 // program was killed.
 func readFindings(r io.Reader, key string) (all []Finding, foreign int, err error) {
 	lines := bufio.NewScanner(r)
@@ -103,7 +103,7 @@ func readFindings(r io.Reader, key string) (all []Finding, foreign int, err erro
 	return all, foreign, nil
 }
 
-// places are those of a finding.
+// places returns all places of a finding.
 func (f *Finding) places() []*Place {
 	var all []*Place
 	for _, p := range []*Place{f.Place, f.Other, f.Launched, f.Allocated, f.Declared, f.Freed} {
@@ -114,7 +114,7 @@ func (f *Finding) places() []*Place {
 	return all
 }
 
-// valueText is the value in the forms that may be meant.
+// valueText formats the value in each form that may be meant.
 func (f *Finding) valueText() string {
 	if f.Value == nil || f.Bytes < 1 || f.Bytes > 8 {
 		return ""
@@ -132,7 +132,7 @@ func (f *Finding) valueText() string {
 	return text
 }
 
-// about explains a finding: as its kind, and a race inside one warp by itself.
+// about returns the explanation of the finding's kind; a race inside one warp has its own.
 func (f *Finding) about() about {
 	a := f.Kind.about()
 	if f.Kind == Race && f.Scope == "warp" {
@@ -141,7 +141,7 @@ func (f *Finding) about() about {
 	return a
 }
 
-// Sentence says in one line what was found, without its places.
+// Sentence describes the finding in one line, without its places.
 func (f *Finding) Sentence() string {
 	title := f.Kind.about().title
 	if f.Kind == Race {
@@ -166,7 +166,7 @@ func (f *Finding) memory() string {
 	return f.Memory
 }
 
-// where says where in its memory an access lies.
+// where describes the position of an access in its memory.
 func (f *Finding) where() string {
 	if f.MemoryBytes == 0 {
 		return f.memory()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A program that writes findings into the files that it inherits forges none, and does not learn the key of
-// the emulator's own. That nothing was found then says nothing.
+// A program that writes findings into inherited files forges none, and does not learn the emulator's key.
+// That nothing was found then proves nothing.
 func TestForgedFindings(t *testing.T) {
 	r, output := checked(t, "testdata/writes_findings.cu", time.Minute)
 	if len(r.Findings) != 0 || r.Whole() || len(r.Notes) != 1 ||

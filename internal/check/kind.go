@@ -1,6 +1,6 @@
 package check
 
-// Kind says what sort of mistake a finding is. The words are those of the emulator and of the JSON.
+// Kind is the class of mistake of a finding. The words are those of the emulator and of the JSON.
 type Kind string
 
 // The kinds. The zero value is none of them.
@@ -22,7 +22,7 @@ const (
 	LaunchRefused       Kind = "launch-refused"
 	Launch              Kind = "launch"
 	Trap                Kind = "trap"
-	WrongBlock          Kind = "wrong-block" // another one than a template of CUB is declared for
+	WrongBlock          Kind = "wrong-block" // another block size than a CUB template's
 	Assert              Kind = "assert"
 	DivisionByZero      Kind = "division-by-zero"
 	OutOfMemory         Kind = "out-of-memory"
@@ -33,9 +33,9 @@ const (
 	OrderDependent      Kind = "order-dependent"
 	ExitStatus          Kind = "exit-status"
 	NeverEnds           Kind = "never-ends"
-	Unfinished          Kind = "unfinished"      // it was stopped amid long work: told in a note, no mistake
-	BarrierSkipped      Kind = "barrier-skipped" // by threads that have ended: told in a note at most
-	Lockstep            Kind = "lockstep"        // lanes of a warp by volatile accesses: told in a note
+	Unfinished          Kind = "unfinished"      // stopped during long work: becomes a note
+	BarrierSkipped      Kind = "barrier-skipped" // by threads that have ended: at most a note
+	Lockstep            Kind = "lockstep"        // lanes of a warp, by volatile accesses: a note
 
 	// What sanitizers of the compiler find in host code, and undefined behaviour anywhere.
 	HostOutOfBounds  Kind = "host-out-of-bounds"
@@ -50,7 +50,7 @@ const (
 	Undefined        Kind = "undefined"
 )
 
-// Kinds lists them, those of kernels first; what causes races comes before them.
+// Kinds lists all kinds, those of kernels first; causes of races come before races.
 var Kinds = []Kind{
 	WrongBlock, Race, OutOfBounds, StackOverflow, Uninitialised, Misaligned, UseAfterFree, NullPointer,
 	HostPointer,
@@ -61,7 +61,7 @@ var Kinds = []Kind{
 	BarrierSkipped, Lockstep,
 }
 
-// about is what the author of a program is told of a kind.
+// about explains a kind to the author of a program.
 type about struct{ title, means, mend string }
 
 func (k Kind) about() about {
@@ -74,7 +74,7 @@ func (k Kind) about() about {
 	return about{title: string(k), means: "triad has no explanation of this kind."}
 }
 
-// ofOneWarp is what a race between lanes of one warp means: many were right before Volta.
+// ofOneWarp explains a race between lanes of one warp: many were right before Volta.
 var ofOneWarp = about{
 	means: "At least one of the two accesses writes, and nothing says which comes first. Since Volta " +
 		"the lanes of a warp do not go in step, and volatile does not order them: code that counts on " +

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// lockstepProgram sums by one warp in memory of the device.
+// lockstepProgram sums in device memory with one warp.
 const lockstepProgram = `#include <cstdio>
 __device__ volatile int found;
 __global__ void step(int *y) {
@@ -27,8 +27,8 @@ int main() {
 }
 `
 
-// TestLockstep: a warp that counts on going in step in memory of the device is told in a note with its lines;
-// mended ones, and other uses of volatile there, are not.
+// TestLockstep: a warp that relies on lockstep in device memory gets a note with its lines; fixed programs,
+// and other uses of volatile there, do not.
 func TestLockstep(t *testing.T) {
 	for name, c := range map[string]struct{ body, says string }{
 		"tail": {

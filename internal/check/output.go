@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// capped keeps the first bytes of what is written and drops the rest.
+// capped keeps the first bytes written to it and drops the rest.
 type capped struct {
 	most   int
 	mutex  sync.Mutex
@@ -32,11 +32,11 @@ func (c *capped) taken() (text []byte, beyond bool) {
 	return bytes.Clone(c.text), c.beyond
 }
 
-// rounding is how far two printed numbers may be apart, relative to the larger: sums of floats in another
-// order round in another way, and that is no mistake.
+// rounding is the largest relative difference between two printed numbers that counts as equal: sums of
+// floats in another order round differently, and that is no mistake.
 const rounding = 1e-4
 
-// sameOutput says whether two outputs are equal, but for the rounding of the numbers in them.
+// sameOutput reports whether two outputs are equal up to the rounding of their numbers.
 func sameOutput(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -58,7 +58,7 @@ func sameWord(a, b string) bool {
 		return true
 	}
 	if !strings.ContainsAny(a, ".eE") && !strings.ContainsAny(b, ".eE") {
-		return false // whole numbers are exact
+		return false // integers are exact
 	}
 	trim := func(s string) string { return strings.Trim(s, "()[]{},;:=") }
 	x, err := strconv.ParseFloat(trim(a), 64)
@@ -69,7 +69,7 @@ func sameWord(a, b string) bool {
 	return math.Abs(x-y) <= rounding*math.Max(math.Abs(x), math.Abs(y))
 }
 
-// firstDifference is the first line, from 1, in which two outputs differ, and what it is in each.
+// firstDifference returns the first line, from 1, in which two outputs differ, and its text in each.
 func firstDifference(a, b []byte) (line int, x, y string) {
 	left, right := strings.Split(string(a), "\n"), strings.Split(string(b), "\n")
 	at := func(lines []string, i int) string {
@@ -93,8 +93,8 @@ func shortened(line string) string {
 	return line
 }
 
-// sameButForKernels says whether two runs printed the same where the lines that their kernels printed may
-// come in any order.
+// sameButForKernels reports whether two runs printed the same, apart from the order of the lines that kernels
+// printed.
 func sameButForKernels(a, b *run) bool {
 	if len(a.printed) == 0 || len(b.printed) == 0 || a.cut || b.cut {
 		return false
@@ -104,7 +104,7 @@ func sameButForKernels(a, b *run) bool {
 	return sameOutput(hostA, hostB) && sameOutput(kernelsA, kernelsB)
 }
 
-// apart takes the lines that kernels printed out of an output, and gives these sorted.
+// apart splits the lines that kernels printed from an output, and returns them sorted.
 func apart(output, printed []byte) (host, kernels []byte) {
 	lines := bytes.Split(printed, []byte{'\n'})
 	var left [][]byte

@@ -12,7 +12,7 @@ import (
 
 var updatePage = flag.Bool("update", false, "write the reports of docs/check.md, and testdata/explained.txt")
 
-// TestPage: the reports in docs/check.md are what check prints about these programs.
+// TestPage: the reports in docs/check.md are those that check prints for these programs.
 func TestPage(t *testing.T) {
 	for _, name := range documented {
 		showsReport(t, reportOnce(t, filepath.Join(zoo, name+".cu")), zoo, name)
@@ -21,7 +21,7 @@ func TestPage(t *testing.T) {
 	showsReport(t, &Report{Findings: found}, sanitizedZoo, "size_overflow")
 }
 
-// showsReport: the page has the first finding of a report.
+// showsReport checks that the page has the first finding of a report.
 func showsReport(t *testing.T, r *Report, programs, name string) {
 	t.Helper()
 	folder, err := filepath.Abs(programs)

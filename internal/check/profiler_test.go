@@ -8,22 +8,22 @@ import (
 	"testing"
 )
 
-// profiled is what a profiler counted of a kernel on a GPU.
+// profiled holds a profiler's counts of a kernel on a GPU.
 type profiled struct {
 	Program, Kernel string
-	Launches        float64 // that it looked at
+	Launches        float64 // that it counted
 	DeviceRead      sums    `json:"device read"`
 	DeviceWrite     sums    `json:"device write"`
 	SharedRead      sums    `json:"shared read"`
 	SharedWrite     sums    `json:"shared write"`
-	Differs         string  // why the counts of --explain are others; "": they are the same
+	Differs         string  // why the counts of --explain differ; "": they do not
 }
 
-// sums are of all launches. The profiler counts requests of device memory alone.
+// sums covers all launches. The profiler counts requests of device memory only.
 type sums struct{ Requests, Parts float64 }
 
 // TestCountsOfAProfiler: a launch has the requests, sectors and wavefronts that Nsight Compute counted on a
-// GPU, within 2 %, but for kernels of which it is known why not.
+// GPU, within 2 %, except for kernels with a known reason to differ.
 func TestCountsOfAProfiler(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "profiler.json"))
 	if err != nil {
@@ -55,7 +55,7 @@ func TestCountsOfAProfiler(t *testing.T) {
 	}
 }
 
-// byAccess are the counts of a report by kernel and access, and by kernel alone its launches.
+// byAccess returns the counts of a report by kernel and access, and the launches by kernel alone.
 func byAccess(r *Report) map[string]Counts {
 	all := map[string]Counts{}
 	for _, c := range inAll(r) {
@@ -69,7 +69,7 @@ func byAccess(r *Report) map[string]Counts {
 	return all
 }
 
-// farFrom lists the counts of a launch that are more than 2 % from those of the profiler.
+// farFrom returns the counts of a launch that differ by more than 2 % from the profiler's.
 func (p profiled) farFrom(counts map[string]Counts) (far map[string][2]float64) {
 	far = map[string][2]float64{}
 	launches := float64(counts[p.Kernel].Launches)

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// programs is where ordinary programs lie.
+// programs is the folder of the ordinary programs.
 const programs = "../../cuda/emulator/testdata/programs"
 
-// features are what a program may use of CUDA, the rarer before what nearly every one has: a program stands
-// for the first that it uses.
+// features lists the parts of CUDA that a program may use, rare ones before those that nearly every program
+// has: a program represents the first that it uses.
 var features = []struct {
 	name string
 	uses *regexp.Regexp
@@ -46,8 +46,8 @@ func featureOf(t *testing.T, file string) string {
 	return "threads alone"
 }
 
-// TestPrograms: ordinary programs in the manner of courses run in every order, are right by their own check,
-// and nothing is found in them. The fast tier runs one program for each feature of CUDA.
+// TestPrograms: ordinary programs in the style of courses run in every order, pass their own check, and have
+// no findings. The fast tier runs one program for each feature of CUDA.
 func TestPrograms(t *testing.T) {
 	files := programsIn(t, programs)
 	if len(files) < 60 {
@@ -71,7 +71,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestMacrosOfOneLetter: -D N=1000 and its like do not reach into the emulator's headers.
+// TestMacrosOfOneLetter: -D N=1000 and the like do not affect the emulator's headers.
 func TestMacrosOfOneLetter(t *testing.T) {
 	var define []string
 	for letter := 'A'; letter <= 'Z'; letter++ {

@@ -18,83 +18,83 @@ import (
 	"triad/internal/subprocess"
 )
 
-// Orders are the schedule orders in which a program runs.
+// Orders lists the schedule orders in which a program runs.
 var Orders = []string{"forward", "reverse", "random:1", "greedy:1", "greedy:2", "greedy:3"}
 
-// Request is a program that was built, and how it is run.
+// Request describes a built program and how to run it.
 type Request struct {
 	Program   string
 	Args      []string
 	Input     []byte        // the standard input of every run
 	Limit     time.Duration // of one run
 	Stall     time.Duration // of a launch without a block that finishes
-	Budget    time.Duration // orders are left out when it is used up
+	Budget    time.Duration // when it is used up, further orders are skipped
 	Output    io.Writer     // gets what the program prints in the first run
-	Orders    []string      // in which it runs, of Orders; nil: all
-	Native    bool          // it was not built for the emulator, and is not slow
+	Orders    []string      // a subset of the variable Orders; nil: all
+	Native    bool          // not built for the emulator, so not slow
 	Counts    bool          // count requests, sectors and wavefronts in the first run
-	Call      string        // which of several calls this is, for its findings; "" where there is one
-	Variant   string        // the implementation that is called, for its counts; "" where there is one
+	Call      string        // names this call in its findings; "" if there is only one
+	Variant   string        // names the implementation in its counts; "" if there is only one
 	Sanitized []Sanitized   // the same program built with sanitizers, which run after the orders
-	// Locate gives the lines of addresses of the program; one that it does not know is left out.
+	// Locate returns the lines of addresses of the program; it omits unknown ones.
 	Locate func(ctx context.Context, offsets []uint64) (map[uint64]Place, error)
 
-	// ReturnsEarly says whether a kernel, by its name in a launch, may end before its last line, or is
+	// ReturnsEarly reports whether a kernel, by its name in a launch, may end before its last line, or is
 	// unknown.
 	ReturnsEarly func(kernel string) bool
 
-	environment []string // of a sanitized program, in place of that of the emulator's own checks
+	environment []string // of a sanitized program, instead of the emulator's
 }
 
-// Report is what a check found.
+// Report is the result of a check.
 type Report struct {
 	Findings []Finding `json:"findings"`
 	Orders   []string  `json:"orders"`            // in which the program ran, to its end or a finding
-	Skipped  []string  `json:"skipped,omitempty"` // for want of time
-	// orders in which it was stopped amid work that went on, tools of a GPU that did not see its end: what
-	// was done until then showed no more than the findings
+	Skipped  []string  `json:"skipped,omitempty"` // for lack of time
+	// orders in which the program was stopped while still working, and GPU tools that did not see its end:
+	// until then only the findings had shown
 	Unfinished []string `json:"unfinished,omitempty"`
 	Notes      []string `json:"notes,omitempty"`  // what was left out, in sentences
-	Counts     []Counts `json:"counts,omitempty"` // where Request.Counts asks for them
+	Counts     []Counts `json:"counts,omitempty"` // if Request.Counts is set
 
-	Sanitizers []string `json:"sanitizers,omitempty"` // under which the program ran too, of Request.Sanitized
+	Sanitizers []string `json:"sanitizers,omitempty"` // names of those of Request.Sanitized that ran
 
-	stepping map[string]bool // kernels of which a note says that their lanes count on going in step
+	stepping map[string]bool // kernels with a note about lockstep
 }
 
-// Whole says whether a report without findings speaks for the program: it ran to its end, and on a GPU every
-// tool saw that.
+// Whole reports whether the absence of findings speaks for the program: it ran to its end, and on a GPU every
+// tool saw that end.
 func (r *Report) Whole() bool {
 	return len(r.Orders) > 0 || len(r.Sanitizers) > 0 && len(r.Unfinished) == 0
 }
 
 const (
-	mostOutput = 1 << 20 // bytes of a program's output that are shown and compared
+	mostOutput = 1 << 20 // bytes of output that are shown and compared
 	hangStatus = 98      // WATCHDOG_STATUS of the emulator
 )
 
-// run is one run of the program.
+// run is one execution of the program.
 type run struct {
 	order    string
 	findings []Finding
 	skipped  []Finding // barriers that threads skipped by ending
-	lockstep []Finding // lanes of a warp that count on going in step
-	foreign  int       // lines of the file of findings that are not the emulator's
+	lockstep []Finding // lanes of a warp that rely on lockstep
+	foreign  int       // lines of the findings file not from the emulator
 	output   []byte
 	cut      bool   // it printed more than mostOutput
 	status   int    // its exit status; -1: a signal
 	signal   string // that ended it
-	late     bool   // it was stopped at the limit
-	working  bool   // its host code was at work then
+	late     bool   // stopped at the limit
+	working  bool   // and its host code was then at work
 
-	printed    []byte // of output, what kernels printed, whose lines come in the order of threads
-	unfinished bool   // that was amid work that went on
-	waits      string // for what a kernel of it waits and the emulator does not give; "": for nothing
-	memory     int64  // bytes at which it was stopped; 0: it was not
+	printed    []byte // the part of output that kernels printed, in the order of threads
+	unfinished bool   // stopped while still working
+	waits      string // what a kernel waits for in vain in the emulator; "": nothing
+	memory     int64  // bytes in use when it was stopped for them; 0: it was not
 	took       time.Duration
 }
 
-// Run runs the program in every order. The error is one of triad: whatever the program does is a finding.
+// Run runs the program in every order. Whatever the program does is a finding; an error is triad's own.
 func Run(ctx context.Context, q Request) (*Report, error) {
 	temporary, err := scratch.Make("check")
 	if err != nil {
@@ -127,7 +127,7 @@ func Run(ctx context.Context, q Request) (*Report, error) {
 				if report.Counts, err = readCounts(ctx, q, filepath.Join(folder, "counts")); err != nil {
 					return nil, err
 				}
-				q.Counts = false // the other orders have the same
+				q.Counts = false // they are the same in other orders
 			}
 			report.notes(&r)
 			if _, err := q.Output.Write(r.output); err != nil {
@@ -156,7 +156,8 @@ func Run(ctx context.Context, q Request) (*Report, error) {
 	return report, nil
 }
 
-// Merge takes up what another call of the same program showed. A finding at the same places is one.
+// Merge adds the report of another call of the same program. Findings of one kind at the same places are
+// merged.
 func (r *Report) Merge(other *Report) {
 	r.Counts = largestCalls(r.Counts, other.Counts)
 	for _, f := range other.Findings {
@@ -180,7 +181,7 @@ func (r *Report) Merge(other *Report) {
 	r.sort()
 }
 
-// add takes up what one run found. A finding of an earlier order gets the order's name.
+// add adds the findings of one run. A finding that an earlier order already had gets this order's name too.
 func (r *Report) add(ctx context.Context, q Request, one *run) error {
 	if one.unfinished || one.working {
 		r.noteUnfinished(one)
@@ -212,13 +213,13 @@ func (r *Report) add(ctx context.Context, q Request, one *run) error {
 	return nil
 }
 
-// atLaunch says whether an access is the launch's own: it reads the kernel's arguments where the host has
-// them.
+// atLaunch reports whether an access belongs to the launch itself, which reads the kernel's arguments from
+// host memory.
 func (f *Finding) atLaunch() bool {
 	return f.Place.known() && f.Launched.known() && *f.Place == *f.Launched
 }
 
-// ending is what the end of a run tells. A program that ends badly after a finding says nothing new.
+// ending returns the finding that the end of a run implies. A bad end after another finding adds nothing.
 func (r *run) ending() []Finding {
 	switch {
 	case r.unfinished, r.working:
@@ -250,8 +251,8 @@ func (r *Report) notes(first *run) {
 	}
 }
 
-// compare asks whether a run in another order printed something else. A program whose output differs between
-// two runs in one order prints times or chance.
+// compare adds a finding if a run in another order printed something else. It ignores a program whose output
+// differs between two runs in the same order: such a program prints times or random values.
 func (r *Report) compare(ctx context.Context, q Request, folder string, first, other *run) error {
 	if len(r.Findings) > 0 || other.late || sameOutput(first.output, other.output) ||
 		sameButForKernels(first, other) {
@@ -281,8 +282,7 @@ func (r *Report) compare(ctx context.Context, q Request, folder string, first, o
 	return nil
 }
 
-// dropConsequences leaves out reads of shared memory that came too early, where the race that let them is
-// found.
+// dropConsequences removes uninitialised reads of shared memory that a reported race explains.
 func (r *Report) dropConsequences() {
 	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool {
 		return f.Kind == Uninitialised && f.Place != nil &&
@@ -293,7 +293,7 @@ func (r *Report) dropConsequences() {
 	})
 }
 
-// sort puts the findings into the order of their kinds, then of their lines.
+// sort sorts the findings by kind, then by line.
 func (r *Report) sort() {
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
 		if c := slices.Index(Kinds, a.Kind) - slices.Index(Kinds, b.Kind); c != 0 {
@@ -306,7 +306,7 @@ func (r *Report) sort() {
 	})
 }
 
-// locate turns addresses of the program into lines.
+// locate resolves addresses of the program to lines.
 func locate(ctx context.Context, q Request, findings []Finding) error {
 	var offsets []uint64
 	for i := range findings {
@@ -348,7 +348,7 @@ func (q Request) once(ctx context.Context, folder, order string) (run, error) {
 		return r, fmt.Errorf("open the program's standard input: %w", err)
 	}
 	defer stdin.Close()
-	// the emulator itself says where it was before the limit, if that was amid work
+	// the emulator itself reports, before the limit, where the program was, if it was still working
 	key := rand.Text()
 	env := append(os.Environ(), "CUEMU_FINDINGS="+name, "CUEMU_FINDINGS_KEY="+key, "CUEMU_WATCH=1",
 		"CUEMU_ORDER="+order,
@@ -391,8 +391,8 @@ func (q Request) once(ctx context.Context, folder, order string) (run, error) {
 	return r, r.read(name, key)
 }
 
-// await waits for the end of the program, or until it has taken too long or too much memory. A program that
-// used a processor for a hundredth of the last quarter of its time was at work: this machine may be busy.
+// await waits for the end of the program, or until it exceeds its time or memory. A program that used a
+// processor for a hundredth of the last quarter of its time was at work: this machine may be busy.
 func (r *run) await(ctx context.Context, p *subprocess.Process, limit time.Duration) error {
 	began := time.Now()
 	used := time.Duration(-1) // at three quarters of the limit
@@ -416,7 +416,8 @@ func (r *run) await(ctx context.Context, p *subprocess.Process, limit time.Durat
 	return nil
 }
 
-// statusOf is the exit status of a program that has ended; -1 and the signal's name where one ended it.
+// statusOf returns the exit status of a program that has ended; -1 and the signal's name if a signal ended
+// it.
 func statusOf(p *subprocess.Process) (status int, signal string) {
 	sentence, number := p.Exit()
 	if number != 0 {
@@ -443,7 +444,7 @@ func (r *run) read(name, key string) error {
 	return err
 }
 
-// residentBytes is the memory of a process that is in use; 0 where it has ended.
+// residentBytes returns the resident memory of a process; 0 if it has ended.
 func residentBytes(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	fields := bytes.Fields(text)
@@ -454,7 +455,7 @@ func residentBytes(pid int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// processorTime is what a process has used of processors, in steps of 10 ms; 0 where it has ended.
+// processorTime returns the processor time of a process, in steps of 10 ms; 0 if it has ended.
 func processorTime(pid int) time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:]) // its name may have spaces
@@ -466,7 +467,7 @@ func processorTime(pid int) time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// mostResident is three quarters of this machine's memory.
+// mostResident returns three quarters of this machine's memory.
 func mostResident() int64 {
 	var info syscall.Sysinfo_t
 	if syscall.Sysinfo(&info) != nil {

@@ -14,14 +14,14 @@ import (
 	"triad/internal/scratch"
 )
 
-// Sanitized is a program that was built with a sanitizer of the compiler.
+// Sanitized is a program built with one of the compiler's sanitizers.
 type Sanitized struct {
 	Name    string // "address" or "thread"
 	Program string
 	Locate  func(ctx context.Context, offsets []uint64) (map[uint64]Place, error)
 }
 
-// SanitizerError is a sanitizer that could not do its work on this machine; nothing is known of the program.
+// SanitizerError is a sanitizer that could not work on this machine; nothing is known of the program.
 type SanitizerError struct{ Name, Said string }
 
 func (e *SanitizerError) Error() string {
@@ -37,8 +37,8 @@ var sanitizerNames = map[string]string{
 	"memcheck": "memcheck", "racecheck": "racecheck", "initcheck": "initcheck", "synccheck": "synccheck",
 }
 
-// sanitizerOptions have a program go on after a report, and its frames in the form that readReports knows:
-// addr2line finds their lines, and no other tool is needed.
+// sanitizerOptions make a program continue after a report and print its frames in the form that readReports
+// knows: addr2line resolves their lines, and no other tool is needed.
 const sanitizerOptions = "symbolize=0:color=never:print_summary=0:exitcode=0:allocator_may_return_null=1:" +
 	"handle_abort=0:stack_trace_format='@%n|%m|%o'"
 
@@ -48,7 +48,7 @@ var sanitizerOwnOptions = map[string]string{
 	"thread": "halt_on_error=0:report_thread_leaks=0:second_deadlock_stack=1:atexit_sleep_ms=0",
 }
 
-// environmentOf is how a program with a sanitizer writes its reports into a folder.
+// environmentOf returns the environment that makes a sanitized program write its reports into a folder.
 func (s *Sanitized) environmentOf(folder string) []string {
 	options := sanitizerOptions + ":log_path=" + filepath.Join(folder, "report")
 	own := options + ":" + sanitizerOwnOptions[s.Name]
@@ -59,8 +59,8 @@ func (s *Sanitized) environmentOf(folder string) []string {
 	}
 }
 
-// sanitized runs the programs that were built with sanitizers, and adds what they alone see. Where the
-// program did not come to its end they would not either.
+// sanitized runs the programs built with sanitizers, and adds what only they find. It skips them if the
+// program did not end by itself: they would not end either.
 func (r *Report) sanitized(ctx context.Context, q Request, first *run) error {
 	if len(q.Sanitized) == 0 {
 		return nil
@@ -83,8 +83,9 @@ func (r *Report) sanitized(ctx context.Context, q Request, first *run) error {
 	return nil
 }
 
-// addSanitized takes up findings of a sanitizer. What the emulator told of the same line it told better, but
-// for a crash in host code, of which it knows a signal and no more, and for what it does not look at.
+// addSanitized adds a sanitizer's findings. At a line where the emulator found something, the emulator's
+// finding is better and the sanitizer's is dropped; exceptions are a crash in host code, of which the
+// emulator knows only the signal, and kinds that it does not check.
 func (r *Report) addSanitized(found, told []Finding) {
 	for _, f := range found {
 		told := !slices.Contains([]Kind{SignedOverflow, Shift, Undefined}, f.Kind) &&
@@ -102,12 +103,12 @@ func (r *Report) addSanitized(found, told []Finding) {
 	}
 }
 
-// isAt says whether one of the two sides of a finding is a line.
+// isAt reports whether line is one of the two sides of the finding.
 func (f *Finding) isAt(line *Place) bool {
 	return line.known() && (f.Place.known() && *f.Place == *line || f.Other.known() && *f.Other == *line)
 }
 
-// run runs the program once. The notes say what was not looked at.
+// run runs the program once. The notes name what was not checked.
 func (s *Sanitized) run(ctx context.Context, q Request) (found []Finding, notes []string, err error) {
 	temporary, err := scratch.Make("sanitizer")
 	if err != nil {
@@ -145,7 +146,7 @@ func (s *Sanitized) run(ctx context.Context, q Request) (found []Finding, notes 
 	return found, notes, nil
 }
 
-// ending says how a run ended in a way that may hide mistakes; "" where it came to its end.
+// ending describes an end that may hide mistakes; "" if the program came to its end.
 func (s *Sanitized) ending(one *run) string {
 	name := sanitizerNames[s.Name]
 	switch {
@@ -165,8 +166,8 @@ func (s *Sanitized) ending(one *run) string {
 	return ""
 }
 
-// reportsIn reads the reports in a folder, and gives their text too. Several processes of a program have a
-// file each.
+// reportsIn reads the reports in a folder, and returns their text too. Each process of a program has its own
+// file.
 func reportsIn(folder string) (all []sanitizerReport, text []byte, err error) {
 	files, err := filepath.Glob(filepath.Join(folder, "report*"))
 	if err != nil {
@@ -186,8 +187,8 @@ func reportsIn(folder string) (all []sanitizerReport, text []byte, err error) {
 	return all, text, nil
 }
 
-// beside is what the emulator writes for each report: the kernel, block and thread that ran, and of one of
-// UndefinedBehaviorSanitizer all.
+// beside is the record that the emulator writes for each report: the kernel, block and thread that ran, and
+// for UndefinedBehaviorSanitizer the whole finding.
 type beside struct {
 	Finding
 	BlockDim [3]int `json:"block_dim"`
@@ -195,8 +196,9 @@ type beside struct {
 	Stack    string `json:"stack"`   // offsets of the program, innermost first
 }
 
-// besideReports reads what the emulator wrote, gives each report its place, and returns what is undefined.
-// The emulator writes in the order of the reports; of a leak, which is found at the end, it writes nothing.
+// besideReports reads the emulator's records, assigns one to each report, and returns the findings of
+// undefined behaviour. The emulator writes in the order of the reports; it writes nothing for a leak, which
+// is found at the end.
 func besideReports(name string, reports []sanitizerReport) (undefined []beside, err error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -205,7 +207,7 @@ func besideReports(name string, reports []sanitizerReport) (undefined []beside, 
 	var places []*beside
 	for _, line := range bytes.Split(text, []byte("\n")) {
 		var b beside
-		if json.Unmarshal(line, &b) != nil { // the last one, of a program that was killed
+		if json.Unmarshal(line, &b) != nil { // the last line of a killed program
 			continue
 		}
 		if b.Kind == "undefined" {

@@ -14,8 +14,8 @@ import (
 	"triad/cuda"
 )
 
-// sanitizedZoo is where the programs lie whose planted bug only a sanitizer of the compiler sees. A line with
-// a bug has the comment BUG(sanitizer kind).
+// sanitizedZoo is the folder of programs whose planted bug only a compiler's sanitizer sees. A line with a
+// bug has the comment BUG(sanitizer kind).
 const sanitizedZoo = "../../cuda/emulator/testdata/sanitize"
 
 // underSanitizer builds a program with a sanitizer and runs it.
@@ -38,7 +38,7 @@ func underSanitizer(t *testing.T, file string, s cuda.Sanitizer, define ...strin
 
 var plantedForSanitizer = regexp.MustCompile(`BUG\((\w+) ([a-z-]+)\)`)
 
-// bugsForSanitizer are the bugs that a program's comments name, and the sanitizer that finds them.
+// bugsForSanitizer returns the bugs that a program's comments name, and the sanitizer that finds them.
 func bugsForSanitizer(t *testing.T, file string) (want map[string]bool, named string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -55,8 +55,8 @@ func bugsForSanitizer(t *testing.T, file string) (want map[string]bool, named st
 	return want, named
 }
 
-// TestSanitizers: every planted bug is found by the sanitizer that is named, at its lines, with nothing else,
-// and the emulator alone sees nothing. The fast tier runs one program for each sanitizer.
+// TestSanitizers: the named sanitizer finds every planted bug, at its lines, and nothing else; the emulator
+// alone finds nothing. The fast tier runs one program for each sanitizer.
 func TestSanitizers(t *testing.T) {
 	for _, file := range programsIn(t, sanitizedZoo) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".cu"), func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestSanitizers(t *testing.T) {
 	}
 }
 
-// silentWitness is the program whose twin is right by one line: both sanitizers follow what it does.
+// silentWitness is the program whose twin differs by one line; both sanitizers follow it.
 const silentWitness = "host_threads_count"
 
 func programsIn(t *testing.T, folder string) []string {
@@ -97,8 +97,8 @@ func programsIn(t *testing.T, folder string) []string {
 	return files
 }
 
-// TestSanitizersAreSilent: no sanitizer finds anything in programs that are right: the mended twins of the
-// zoo, and the ordinary programs as they stand. The fast tier runs one program under each sanitizer.
+// TestSanitizersAreSilent: no sanitizer finds anything in correct programs: the fixed twins of the zoo, and
+// the ordinary programs as they stand. The fast tier runs one program under each sanitizer.
 func TestSanitizersAreSilent(t *testing.T) {
 	for _, folder := range []string{zoo, sanitizedZoo, programs} {
 		for _, file := range programsIn(t, folder) {

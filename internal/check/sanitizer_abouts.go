@@ -1,6 +1,6 @@
 package check
 
-// sanitizerAbouts explain the kinds that only a sanitizer of the compiler finds.
+// sanitizerAbouts explains the kinds that only a compiler's sanitizer finds.
 var sanitizerAbouts = map[Kind]about{
 	HostOutOfBounds: {
 		"host code reads or writes out of bounds",

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// inKernel and onHost are the kinds of AddressSanitizer's words, of an access by a kernel and of host code.
-// The first word that a report contains decides.
+// addressKinds maps words of AddressSanitizer to kinds, for an access by a kernel and for host code. The
+// first word that a report contains decides.
 var addressKinds = []struct {
 	word             string
 	inKernel, onHost Kind
@@ -29,7 +29,8 @@ var addressKinds = []struct {
 	{"negative-size-param", Undefined, Undefined},
 }
 
-// undefinedKinds are those of UndefinedBehaviorSanitizer's words that are not Undefined.
+// undefinedKinds maps checks of UndefinedBehaviorSanitizer to kinds, in a kernel and on the host; all others
+// are Undefined.
 var undefinedKinds = map[string]struct{ inKernel, onHost Kind }{
 	"out-of-bounds-index":       {OutOfBounds, HostOutOfBounds},
 	"null-pointer-use":          {NullPointer, HostNullPointer},
@@ -42,7 +43,7 @@ var undefinedKinds = map[string]struct{ inKernel, onHost Kind }{
 	"invalid-shift-base":        {Shift, Shift},
 }
 
-// findings turns reports into findings, with the lines of the user's source.
+// findings turns reports into findings with the lines of the user's source.
 func (s *Sanitized) findings(ctx context.Context, undefined []beside, reports []sanitizerReport) ([]Finding,
 	error,
 ) {
@@ -81,7 +82,7 @@ func (s *Sanitized) findings(ctx context.Context, undefined []beside, reports []
 				if f := r.ofThreads(); f.Kind != Race || r.where.Cluster > 1 {
 					all = append(all, f)
 				}
-			} else if len(all) == 0 { // a signal, which AddressSanitizer tells better
+			} else if len(all) == 0 { // a signal, which AddressSanitizer reports better
 				all = append(all, r.ofAddress("thread"))
 			}
 		default:
@@ -91,7 +92,7 @@ func (s *Sanitized) findings(ctx context.Context, undefined []beside, reports []
 	return all, nil
 }
 
-// offsets are those of a stack.
+// offsets parses the offsets of the stack.
 func (b *beside) offsets() []uint64 {
 	var all []uint64
 	for _, word := range strings.Fields(b.Stack) {
@@ -102,8 +103,8 @@ func (b *beside) offsets() []uint64 {
 	return all
 }
 
-// finding is one of UndefinedBehaviorSanitizer. A mistake inside a header that is not the user's is placed at
-// the line that calls it.
+// finding converts a report of UndefinedBehaviorSanitizer. A mistake inside a header that is not the user's
+// is placed at the line that calls it.
 func (b *beside) finding(lines map[uint64]Place) Finding {
 	f := b.Finding
 	f.Sanitizer, f.Kind = "undefined", Undefined
@@ -139,14 +140,14 @@ func (b *beside) finding(lines map[uint64]Place) Finding {
 	return f
 }
 
-// placed is a report with the lines of its program's addresses.
+// placed is a report with the resolved lines of its addresses.
 type placed struct {
 	*sanitizerReport
 	program string
 	places  map[uint64]Place
 }
 
-// place is the innermost line of the user's on a stack; nil where there is none.
+// place returns the innermost line of a stack in the user's source; nil if it has none.
 func (r placed) place(st *stack) *Place {
 	if st == nil {
 		return nil
@@ -166,7 +167,7 @@ func (r placed) first() *stack {
 	return &r.stacks[0]
 }
 
-// started is a finding with the kernel, block and thread of a report.
+// started returns a finding with the kernel, block and thread of a report.
 func (r placed) started(sanitizer string) Finding {
 	f := Finding{Sanitizer: sanitizer, Check: r.word(), Place: r.place(r.first())}
 	if r.where != nil {
@@ -176,7 +177,7 @@ func (r placed) started(sanitizer string) Finding {
 	return f
 }
 
-// ofAddress is the finding of a report of AddressSanitizer, or of another one's of a signal.
+// ofAddress converts a report of AddressSanitizer, or of another sanitizer about a signal.
 func (r placed) ofAddress(sanitizer string) Finding {
 	f := r.started(sanitizer)
 	r.describe(&f, r.onDevice)
@@ -214,7 +215,7 @@ func (r placed) ofAddress(sanitizer string) Finding {
 	return f
 }
 
-// message is what a report says beside the memory of an access.
+// message describes what the fields of a finding, such as the memory of an access, do not say.
 func (r placed) message(f *Finding) string {
 	switch {
 	case r.says("stack-overflow"):
@@ -234,7 +235,7 @@ func (r placed) message(f *Finding) string {
 	return ""
 }
 
-// onDevice says whether a stack is that of cudaMalloc: the emulator's library asked for the memory.
+// onDevice reports whether a stack is that of cudaMalloc: the emulator's library allocated the memory.
 func (r placed) onDevice(st *stack) bool {
 	for _, f := range st.frames {
 		if strings.HasPrefix(filepath.Base(f.module), "libemulator") {
@@ -247,8 +248,8 @@ func (r placed) onDevice(st *stack) bool {
 	return false
 }
 
-// leaks are the leaks of host memory, one for each line that asked for it. Of cudaMalloc's the emulator
-// tells.
+// leaks returns the leaks of host memory, one for each allocating line. The emulator reports those of
+// cudaMalloc.
 func (r placed) leaks() []Finding {
 	var all []Finding
 	for i := range r.stacks {
@@ -266,9 +267,9 @@ func (r placed) leaks() []Finding {
 	return all
 }
 
-// ofThreads is the finding of a report of ThreadSanitizer. Races between threads of a kernel are told by the
-// emulator, which knows of fences and flags, and of writes that change nothing; but for launches with
-// clusters, which it does not watch.
+// ofThreads converts a report of ThreadSanitizer. Races between threads of a kernel are left to the emulator,
+// which knows fences, flags and writes that change nothing, except in launches with clusters, which it does
+// not watch.
 func (r placed) ofThreads() Finding {
 	f := r.started("thread")
 	f.Kind = HostLocks
@@ -307,7 +308,8 @@ func (r placed) ofThreads() Finding {
 	return f
 }
 
-// otherLock is where the second of two locks is taken while the first is held, of a pair in different orders.
+// otherLock returns the line that takes the second of two locks while the first is held, for a lock-order
+// inversion.
 func (r placed) otherLock(first *Place) *Place {
 	for i := range r.stacks {
 		at, held := r.place(&r.stacks[i]), strings.Contains(r.stacks[i].heading, "while holding")

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// What a sanitizer of the compiler writes about a program, read from its text. Its frames have the form
+// Reports that a compiler's sanitizer writes, parsed from their text. Frames have the form
 // @NUMBER|MODULE|OFFSET, which triad asks for.
 type (
 	// sanitizerReport is one report: its first line, and the stacks below it.
 	sanitizerReport struct {
 		tool   string // Address, Leak or Thread
-		words  string // what it is, as heap-use-after-free
+		words  string // the mistake, such as heap-use-after-free
 		lines  []string
 		stacks []stack
 		where  *beside // kernel, block and thread that ran; nil: not known
@@ -88,13 +88,13 @@ func readReports(r io.Reader) ([]sanitizerReport, error) {
 	return all, lines.Err()
 }
 
-// beside says whether the emulator writes a line for the report. ThreadSanitizer's of a signal it does not
-// see.
+// beside reports whether the emulator writes a record for this report. It does not see ThreadSanitizer's
+// reports of signals.
 func (r *sanitizerReport) beside() bool {
 	return r.tool == "Address" || r.tool == "Thread" && strings.HasPrefix(r.lines[0], "WARNING")
 }
 
-// match is the first line of a report that a pattern fits, with its captures.
+// match returns the captures of the first line of a report that matches the pattern.
 func (r *sanitizerReport) match(pattern *regexp.Regexp) []string {
 	for _, line := range r.lines {
 		if m := pattern.FindStringSubmatch(line); m != nil {
@@ -104,7 +104,7 @@ func (r *sanitizerReport) match(pattern *regexp.Regexp) []string {
 	return nil
 }
 
-// word is what the sanitizer calls the mistake.
+// word returns the sanitizer's name for the mistake.
 func (r *sanitizerReport) word() string {
 	text, _, _ := strings.Cut(r.words, " (pid=")
 	if r.tool == "Thread" && r.beside() {
@@ -120,7 +120,7 @@ func (r *sanitizerReport) word() string {
 	return strings.TrimSuffix(text, ":")
 }
 
-// says looks for a word in the first line of a report.
+// says reports whether the first line of a report contains one of the words.
 func (r *sanitizerReport) says(words ...string) bool {
 	for _, word := range words {
 		if strings.Contains(r.words, word) {
@@ -130,7 +130,7 @@ func (r *sanitizerReport) says(words ...string) bool {
 	return false
 }
 
-// stackUnder is the first stack whose heading contains a text.
+// stackUnder returns the first stack whose heading contains a text.
 func (r *sanitizerReport) stackUnder(text string) *stack {
 	for i := range r.stacks {
 		if strings.Contains(r.stacks[i].heading, text) {
@@ -140,14 +140,14 @@ func (r *sanitizerReport) stackUnder(text string) *stack {
 	return nil
 }
 
-// number reads a number of a report, whose pattern has seen that it is one; base 16 or 10.
+// number parses a number in base 16 or 10; a pattern has already matched it.
 func number(text string, base int) int64 {
 	n, _ := strconv.ParseUint(text, base, 64)
 	return int64(n)
 }
 
-// describe takes the access of a report of AddressSanitizer, its memory and its place in it. A report of no
-// access has none.
+// describe sets the access of an AddressSanitizer report, its memory and its position in that memory. A
+// report without an access sets none.
 func (r *sanitizerReport) describe(f *Finding, device func(*stack) bool) {
 	m := r.match(accessLine)
 	if m == nil {

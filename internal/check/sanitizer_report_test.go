@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// linesOfProgram stand for those of a program: its address 16 n is line n of a.cu.
+// linesOfProgram resolves the addresses of a program: address 16 n is line n of a.cu.
 func linesOfProgram(_ context.Context, offsets []uint64) (map[uint64]Place, error) {
 	places := map[uint64]Place{}
 	for _, at := range offsets {
@@ -18,8 +18,8 @@ func linesOfProgram(_ context.Context, offsets []uint64) (map[uint64]Place, erro
 	return places, nil
 }
 
-// sanitizerTexts are reports as the runtimes of g++ 12 and of clang++ 19 write them, what the emulator writes
-// beside them, and the findings.
+// sanitizerTexts holds reports as the runtimes of g++ 12 and of clang++ 19 write them, the emulator's records
+// for them, and the expected findings.
 var sanitizerTexts = map[string]struct {
 	report, beside string
 	want           []Finding
@@ -165,8 +165,8 @@ func TestSanitizerTexts(t *testing.T) {
 	}
 }
 
-// What the emulator tells of a line it tells better, but for a crash in host code; an overflow it does not
-// look at.
+// At a line where the emulator found something, a sanitizer's finding is dropped, except for a crash in host
+// code or an overflow, which the emulator does not check.
 func TestSanitizerBesideTheEmulator(t *testing.T) {
 	at := func(line int) *Place { return &Place{File: "a.cu", Line: line} }
 	r := Report{Findings: []Finding{
@@ -193,7 +193,8 @@ func TestSanitizerBesideTheEmulator(t *testing.T) {
 	}
 }
 
-// A sanitizer that cannot run on a machine says nothing of the program: that is told, with what to do.
+// A sanitizer that cannot run on a machine proves nothing about the program: the error says so, and what to
+// do.
 func TestSanitizerThatCannotRun(t *testing.T) {
 	text := "FATAL: ThreadSanitizer: unexpected memory mapping 0x5581-0x5582\n"
 	m := reportFailed.FindStringSubmatch(text)

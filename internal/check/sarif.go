@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// SARIF 2.1.0, as editors and code hosts read it: the parts that a finding has.
+// The parts of SARIF 2.1.0, the format of editors and code hosts, that a finding has.
 type (
 	sarifLog struct {
 		Schema  string     `json:"$schema"`
@@ -58,7 +58,7 @@ type (
 	}
 )
 
-// SARIF gives the report in that format. Names of files are relative to folder.
+// SARIF formats the report as SARIF. File names are relative to folder.
 func SARIF(r *Report, folder, version string) ([]byte, error) {
 	driver := sarifDriver{Name: "triad check", Version: version}
 	number := map[Kind]int{}

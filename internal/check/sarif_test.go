@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// SARIF has what its schema requires: of a log version and runs, of a run tool.driver.name, of a result
-// message.text, of a location an artifact and a line from 1 on; rules are found by their index.
+// SARIF has what its schema requires: a log has version and runs, a run tool.driver.name, a result
+// message.text, a location an artifact and a line of at least 1; rules are referred to by index.
 func TestSARIF(t *testing.T) {
 	text, err := SARIF(&Report{Findings: []Finding{
 		{

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// takeSkipped takes what is told in notes at most out of the findings: barriers that threads skipped by
-// ending, and lanes that count on going in step.
+// takeSkipped moves findings that become notes at most out of the list: barriers that threads skipped by
+// ending, and lanes that rely on lockstep.
 func (r *run) takeSkipped() {
 	r.findings = slices.DeleteFunc(r.findings, func(f Finding) bool {
 		switch f.Kind {
@@ -22,8 +22,8 @@ func (r *run) takeSkipped() {
 	})
 }
 
-// noteLockstep notes code for the last warp as it was written before Volta, in memory of the device: once a
-// kernel. In shared memory it is a race like any other.
+// noteLockstep notes pre-Volta code for the last warp that works in device memory, once for each kernel. In
+// shared memory such code is an ordinary race.
 func (r *Report) noteLockstep(one *run) {
 	a := Lockstep.about()
 	for _, f := range one.lockstep {
@@ -43,10 +43,9 @@ func (r *Report) noteLockstep(one *run) {
 	}
 }
 
-// noteSkipped notes barriers of which CUDA's programming guide says that they are used wrongly, and which a
-// GPU passes: a condition kept threads away that have ended since. A barrier waits for those alone that
-// have not ended, so that a thread which returned before is right; where the kernel may return early,
-// nothing is said.
+// noteSkipped notes barriers that a GPU passes although CUDA's programming guide calls their use wrong: a
+// condition kept threads away that have since ended. A barrier waits only for threads that have not ended, so
+// a thread that returned before is right; nothing is noted for a kernel that may return early.
 func (r *Report) noteSkipped(q Request, one *run) {
 	for _, f := range one.skipped {
 		if !f.Place.known() || q.ReturnsEarly == nil || q.ReturnsEarly(f.Kernel) {

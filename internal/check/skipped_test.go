@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestBarrierSkippedByEnding: a barrier under a condition that keeps threads from it until they end is told
-// in a note and is no finding; one behind an early return is right, and nothing is said.
+// TestBarrierSkippedByEnding: a barrier under a condition that keeps threads away until they end is reported
+// in a note, not as a finding; one behind an early return is right, and gets no note.
 func TestBarrierSkippedByEnding(t *testing.T) {
 	const program = `#include <cstdio>
 __global__ void neighbours(const int *x, int *y, int n) {

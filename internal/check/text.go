@@ -10,10 +10,10 @@ import (
 	"triad/internal/userfile"
 )
 
-// around is how many lines of the source are drawn before and after the one that is meant.
+// around is the number of source lines shown before and after the one that is meant.
 const around = 2
 
-// Write prints the report: each finding with its lines, what it means and how it is mended.
+// Write prints the report: each finding with its lines, what it means and how to fix it.
 func Write(w io.Writer, r *Report, folder string) error {
 	p := printer{folder: folder, sources: map[string][]string{}}
 	for i := range r.Findings {
@@ -38,7 +38,7 @@ func (f *Finding) Text(number int, folder string) string {
 // Explained says what a finding means and how to fix it.
 func (f *Finding) Explained() (meaning, mending string) { return f.about().means, f.about().mend }
 
-// printer makes the text of a report.
+// printer builds the text of a report.
 type printer struct {
 	text    strings.Builder
 	folder  string              // names of files are relative to it
@@ -84,7 +84,7 @@ func (p *printer) finding(number int, f *Finding, orders int) {
 	p.line("")
 }
 
-// otherWord names the second side of a finding; the emulator alone knows which came first.
+// otherWord names the second side of a finding; only the emulator knows which came first.
 func otherWord(f *Finding) string {
 	switch {
 	case f.OtherAccess != "" && (f.Kind == NotWaitedFor || f.Sanitizer == "racecheck"):
@@ -123,7 +123,7 @@ func (p *printer) memory(f *Finding) {
 	}
 }
 
-// drawn shows the lines around the two sides of a finding.
+// drawn prints the lines around the two sides of a finding.
 func (p *printer) drawn(f *Finding) {
 	var shown []*Place
 	for _, at := range []*Place{f.Place, f.Other} {
@@ -143,7 +143,7 @@ func (p *printer) drawn(f *Finding) {
 
 func distance(a, b *Place) int { return max(a.Line-b.Line, b.Line-a.Line) }
 
-// lines draws lines from..to of a file with those around; marked ones carry a sign.
+// lines prints lines from..to of a file with those around; marked ones carry a sign.
 func (p *printer) lines(file string, from, to int, marked ...int) {
 	source := p.source(file)
 	for n := max(1, from-around); n <= min(len(source), to+around); n++ {
@@ -166,7 +166,7 @@ func (p *printer) source(file string) []string {
 	if err == nil {
 		p.sources[file] = strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	} else {
-		p.sources[file] = nil // it was moved, or a #line names what is no source: the report goes without
+		p.sources[file] = nil // it was moved, or #line names no source: the report omits it
 	}
 	return p.sources[file]
 }
@@ -176,7 +176,7 @@ func (p *printer) at(place *Place) string {
 	return fmt.Sprintf("%s:%d", file, place.Line)
 }
 
-// Relative is a file's name as people type it in a folder.
+// Relative returns the name of a file as people type it in a folder.
 func Relative(folder, file string) string {
 	if short, err := filepath.Rel(folder, file); err == nil && !strings.HasPrefix(short, "..") {
 		return short
@@ -223,7 +223,7 @@ func (p *printer) summary(r *Report) {
 	}
 }
 
-// unfinished says what did not see the end of the program.
+// unfinished reports what did not see the end of the program.
 func (p *printer) unfinished(r *Report) {
 	switch {
 	case len(r.Unfinished) == 0:
@@ -237,8 +237,7 @@ func (p *printer) unfinished(r *Report) {
 
 const underMeaning = "\n            "
 
-// folded breaks a text into lines of about a hundred columns. Files of the folder are named as people type
-// them.
+// folded wraps a text at about a hundred columns. Files of the folder are named as people type them.
 func (p *printer) folded(text, indent string) string {
 	const width = 100
 	if len(p.folder) > 1 {

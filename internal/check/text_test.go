@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A #line directive names files as it likes: no name begins a line of the report, or moves the cursor.
+// A #line directive may name any file: no such name begins a line of the report, or moves the cursor.
 func TestNamesOfLineDirectives(t *testing.T) {
 	place := &Place{File: "evil\x1b[31m\nnothing was found.cu", Line: 8}
 	text := (&Finding{Kind: Race, Place: place, Other: place, Launched: place, Kernel: "k"}).Text(1, "/")

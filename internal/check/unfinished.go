@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// noteUnfinished notes where a run was stopped amid work that went on.
+// noteUnfinished notes a run that was stopped while still working.
 func (r *Report) noteUnfinished(one *run) {
 	a := Unfinished.about()
 	if one.working {
@@ -24,7 +24,7 @@ func (r *Report) noteUnfinished(one *run) {
 		one.took.Round(time.Second), a.title, a.means, a.mend))
 }
 
-// noteForeign notes that something else wrote to the file of findings.
+// noteForeign notes that the findings file has lines of another writer.
 func (r *Report) noteForeign(one *run) {
 	r.Unfinished = append(r.Unfinished, one.order)
 	note := fmt.Sprintf("Of the file of findings %d lines are not the emulator's: the program wrote them "+
@@ -35,7 +35,8 @@ func (r *Report) noteForeign(one *run) {
 	}
 }
 
-// takeUnfinished takes the emulator's word that it stopped the program amid work out of the findings.
+// takeUnfinished removes from the findings the emulator's note that it stopped the program while still
+// working.
 func (r *run) takeUnfinished() {
 	i := slices.IndexFunc(r.findings, func(f Finding) bool { return f.Kind == Unfinished })
 	if i < 0 {

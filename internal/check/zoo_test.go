@@ -18,7 +18,7 @@ import (
 	"triad/internal/need"
 )
 
-// zoo is where the programs with planted bugs lie. A line with a bug has the comment BUG(kind); with MENDED
+// zoo is the folder of programs with planted bugs. A line with a bug has the comment BUG(kind); with MENDED
 // defined there is none.
 const zoo = "../../cuda/emulator/testdata/check"
 
@@ -30,7 +30,7 @@ func checked(t *testing.T, file string, limit time.Duration, define ...string) (
 	return checkedBy(t, builder(t), file, limit, define...)
 }
 
-// checkedBy is checked with a builder that has a compiler of its own.
+// checkedBy is like checked, with the given builder.
 func checkedBy(t *testing.T, b *cuda.Builder, file string, limit time.Duration, define ...string) (
 	*Report, string,
 ) {
@@ -49,7 +49,7 @@ func checkedBy(t *testing.T, b *cuda.Builder, file string, limit time.Duration, 
 	return r, output.String()
 }
 
-// builtOf is the request of a program that it builds.
+// builtOf builds a program and returns the request to run it.
 func builtOf(t *testing.T, source cuda.ProgramSource) Request {
 	t.Helper()
 	program, err := builder(t).Program(context.Background(), source)
@@ -59,7 +59,7 @@ func builtOf(t *testing.T, source cuda.ProgramSource) Request {
 	return requestOf(program)
 }
 
-// builder builds programs with the compiler of this machine.
+// builder returns a builder with this machine's compiler.
 func builder(t *testing.T) *cuda.Builder {
 	t.Helper()
 	need.Tool(t, "g++")
@@ -90,7 +90,7 @@ func requestOf(program cuda.Program) Request {
 	}
 }
 
-// bugs are the kinds and lines that a program's comments name.
+// bugs returns the kinds and lines that a program's comments name.
 func bugs(t *testing.T, file string) []string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -106,7 +106,7 @@ func bugs(t *testing.T, file string) []string {
 	return all
 }
 
-// sides are a finding's kind with each of its lines.
+// sides returns a finding's kind with each of its lines.
 func sides(f Finding) []string {
 	var all []string
 	for _, at := range []*Place{f.Place, f.Other} {
@@ -117,14 +117,14 @@ func sides(f Finding) []string {
 	return all
 }
 
-// documented are the programs of the zoo that docs/check.md shows.
+// documented lists the programs of the zoo that docs/check.md shows.
 var documented = []string{
 	"race_tree_reduction", "race_last_block", "bounds_tail", "uninitialised_shared", "deadlock_shuffle",
 	"misaligned_vector", "managed_too_early", "device_pointer_on_host",
 }
 
-// zooFiles are the programs of the zoo, the documented ones first: they run every time, so each is the one
-// that stands for its kind.
+// zooFiles lists the programs of the zoo, the documented ones first: they run every time, so each represents
+// its kind.
 func zooFiles(t *testing.T) []string {
 	t.Helper()
 	var files []string
@@ -142,16 +142,16 @@ func zooFiles(t *testing.T) []string {
 	return files
 }
 
-// covers asks for a program. A change to the emulator or to this package concerns each.
+// covers selects a program. A change to the emulator or to this package concerns every program.
 func covers(t *testing.T, file, key string) {
 	t.Helper()
 	need.Covers(t, key, slices.Concat(need.Emulator, need.Programs, inputOf(file))...)
 }
 
-// inputOf is a program's path from the module's root.
+// inputOf returns a program's path from the module's root.
 func inputOf(file string) []string { return []string{strings.TrimPrefix(file, "../../")} }
 
-// kindsOf are the kinds of a program's planted bugs.
+// kindsOf returns the kinds of a program's planted bugs.
 func kindsOf(t *testing.T, file string) string {
 	t.Helper()
 	var kinds []string
@@ -167,10 +167,10 @@ func kindsOf(t *testing.T, file string) string {
 	return strings.Join(kinds, " and ")
 }
 
-// reports are those of the programs with their bugs, of which two tests ask.
+// reports caches the reports of the programs with their bugs, which two tests need.
 var reports sync.Map
 
-// reportOnce is the report of a program of the zoo, made once.
+// reportOnce returns the report of a program of the zoo, computed once.
 func reportOnce(t *testing.T, file string) *Report {
 	t.Helper()
 	shared, _ := reports.LoadOrStore(file, &onceReport{})
@@ -200,12 +200,12 @@ func TestZoo(t *testing.T) {
 	}
 }
 
-// accusable are the kinds of which a right program is most easily accused: each needs a history of accesses
-// or of arrivals to tell.
+// accusable lists the kinds of which a correct program is most easily accused: each needs a history of
+// accesses or arrivals.
 var accusable = []Kind{Race, Uninitialised, Divergence, OutOfBounds}
 
 // TestMendedTwins: every program of the zoo is silent in every schedule once its bug is fixed. The fast tier
-// runs one twin for each of the kinds that are most easily told wrongly.
+// runs one twin for each of the kinds that are most prone to false alarms.
 func TestMendedTwins(t *testing.T) {
 	for _, file := range zooFiles(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".cu"), func(t *testing.T) {
@@ -220,7 +220,7 @@ func TestMendedTwins(t *testing.T) {
 	}
 }
 
-// found fails where a program's planted bugs are not found, or anything else is.
+// found fails if a program's planted bugs are not found, or anything else is.
 func found(t *testing.T, r *Report, want []string) {
 	t.Helper()
 	if len(r.Findings) == 0 {
@@ -240,7 +240,7 @@ func found(t *testing.T, r *Report, want []string) {
 	}
 }
 
-// silent fails where anything is found in a program, or it does not run in every order.
+// silent fails if anything is found in a program, or if it does not run in every order.
 func silent(t *testing.T, b *cuda.Builder, file string, define ...string) {
 	t.Helper()
 	r, _ := checkedBy(t, b, file, time.Minute, define...)
@@ -252,7 +252,7 @@ func silent(t *testing.T, b *cuda.Builder, file string, define ...string) {
 	}
 }
 
-// Every kind that the emulator or this package can name is explained, and the zoo plants most of them.
+// Every kind that the emulator or this package can name has an explanation, and the zoo plants most of them.
 func TestKindsAreExplained(t *testing.T) {
 	for _, kind := range Kinds {
 		if _, explained := abouts[kind]; explained == (sanitizerAbouts[kind].title != "") {
@@ -263,7 +263,7 @@ func TestKindsAreExplained(t *testing.T) {
 		}
 	}
 	sources, err := filepath.Glob("../../cuda/emulator/*.cc")
-	sources = slices.DeleteFunc(sources, func(name string) bool { // what it writes is part of a report
+	sources = slices.DeleteFunc(sources, func(name string) bool { // its output is part of a report
 		return filepath.Base(name) == "sanitized.cc"
 	})
 	if err != nil || len(sources) == 0 {
@@ -297,7 +297,7 @@ func TestKindsAreExplained(t *testing.T) {
 	}
 }
 
-// A report draws both lines of a race, says who and what, and how it is mended.
+// A report shows both lines of a race, the threads and accesses, and how to fix it.
 func TestTextOfARace(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.cu")
 	if err := os.WriteFile(file, []byte("one\ntwo\nthree\nfour\nfive\nsix\n"), 0o600); err != nil {
@@ -332,7 +332,7 @@ func TestTextOfARace(t *testing.T) {
 	}
 }
 
-// Two outputs are the same where their numbers differ by rounding alone.
+// Two outputs are the same if their numbers differ by rounding alone.
 func TestSameOutput(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
@@ -352,7 +352,7 @@ func TestSameOutput(t *testing.T) {
 	}
 }
 
-// A line that was cut off when the program was killed is left out; the ones before it count.
+// A line that was cut off when the program was killed is dropped; the ones before it count.
 func TestFindingsOfAKilledProgram(t *testing.T) {
 	all, foreign, err := readFindings(
 		strings.NewReader(`K {"kind":"race","other_offset":16}`+"\n"+`K {"kind":"ra`), "K")
@@ -363,7 +363,7 @@ func TestFindingsOfAKilledProgram(t *testing.T) {
 
 var _ io.Writer = (*capped)(nil)
 
-// A program that prints without end costs no memory.
+// A program that prints endlessly costs no memory.
 func TestOutputIsCapped(t *testing.T) {
 	c := &capped{most: 5}
 	for range 3 {

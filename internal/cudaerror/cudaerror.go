@@ -12,15 +12,15 @@ const (
 	NotSupported         = 801 // what neither the device nor the emulator has
 )
 
-// Refused says whether a launch function that returned this error began no kernel: CUDA checked the launch
-// and rejected it. The process can go on. A GPU and the emulator agree on these errors for <<<...>>>
-// (watched_launch.cuh).
+// Refused reports whether a launch function that returned this error started no kernel, because CUDA checked
+// the launch and rejected it. The process stays usable. A GPU and the emulator agree on these errors for
+// <<<...>>> (watched_launch.cuh).
 func Refused(code int) bool {
 	return code == InvalidValue || code == InvalidConfiguration || code == OutOfResources
 }
 
-// Sticky says whether every later call in the process fails with the same error: only a new process clears
-// it.
+// Sticky reports whether every later call in the process fails with the same error, which only a new process
+// clears.
 func Sticky(code int) bool {
 	switch code {
 	case 214, 220, IllegalAddress, 702, 709, 710, 721, 999:

@@ -3,8 +3,8 @@
 //
 //	// triad: softmax(x=input, y=output, rows=M, cols=N)
 //
-// In Python the line begins with #. The package knows the grammar and the place of every word. What the words
-// mean is decided where a function is matched to an operator.
+// In Python the line begins with #. The package knows the grammar and the place of every word. The meaning of
+// the words is decided when a function is matched to an operator.
 package declaration
 
 import (
@@ -15,16 +15,16 @@ import (
 	"unicode/utf8"
 )
 
-// Open stands in a line for what is still to be filled in.
+// Open marks in a line what is still to be filled in.
 const Open = "?"
 
-// example is a line for those who write one that is none.
+// example is shown to users whose line is invalid.
 const example = "softmax(x=input, y=output, rows=M, cols=N)"
 
 // marker follows the sign of a comment.
 const marker = "triad:"
 
-// Place is where something stands in a file. Lines and columns count from 1, columns in characters.
+// Place is a position in a file. Lines and columns count from 1, columns in characters.
 type Place struct{ Line, Column int }
 
 // Word is one key=value of a line.
@@ -42,7 +42,7 @@ type Line struct {
 	Words    []Word
 }
 
-// Error says what is wrong with a line, and where.
+// Error is the error of an invalid line, with its place.
 type Error struct {
 	Place
 	Message string
@@ -50,7 +50,7 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Message) }
 
-// Errorf is an error at a place.
+// Errorf returns an error at p.
 func (p Place) Errorf(format string, a ...any) *Error { return &Error{p, fmt.Sprintf(format, a...)} }
 
 // Find reads the lines of a text whose comments begin with a sign, // or #. The error is an *Error.
@@ -86,10 +86,10 @@ func behindMarker(line, sign string) (said string, is bool) {
 	return strings.CutPrefix(strings.TrimSpace(comment), marker)
 }
 
-// MayBeIn says whether a text may have lines.
+// MayBeIn reports whether a text may contain declarations.
 func MayBeIn(text string) bool { return strings.Contains(text, marker) }
 
-// Without is a text without what its lines say: who reads the rest of a file is not to find it there.
+// Without returns a text without the contents of its lines, so that they are not read as part of the file.
 func Without(text, sign string) string {
 	if !MayBeIn(text) {
 		return text
@@ -106,7 +106,7 @@ func Without(text, sign string) string {
 
 func columns(text string) int { return utf8.RuneCountInString(text) }
 
-// parser reads what stands behind the marker.
+// parser parses the text after the marker.
 type parser struct {
 	text   string
 	at     int
@@ -218,7 +218,7 @@ func (p *parser) word() (Word, error) {
 	return w, nil
 }
 
-// Text is the line as a comment that begins with a sign.
+// Text returns the line as a comment that begins with a sign.
 func (l Line) Text(sign string) string {
 	var words []string
 	for _, w := range l.Words {
@@ -227,7 +227,7 @@ func (l Line) Text(sign string) string {
 	return sign + " " + marker + " " + l.Operator + "(" + strings.Join(words, ", ") + ")"
 }
 
-// quoted is a value, in quotes where a comma would end it.
+// quoted returns a value, in quotes if a comma would end it.
 func quoted(value string) string {
 	depth := 0
 	for _, c := range value {
@@ -244,8 +244,8 @@ func quoted(value string) string {
 	return value
 }
 
-// Above are the lines of a file with this one above a function, the line of which is given, and above what
-// belongs to that. The new one has the indentation and the end of the line below it.
+// Above returns the lines of a file with l inserted above the function at the given line and everything that
+// belongs to the function. The new line has the indentation and the ending of the line below it.
 func (l Line) Above(lines []string, function int, sign string) (all []string, at int, ok bool) {
 	if function < 0 || function >= len(lines) {
 		return nil, 0, false
@@ -264,8 +264,8 @@ func (l Line) Above(lines []string, function int, sign string) (all []string, at
 	return all, at, true
 }
 
-// headOf is the first line of what belongs to a function: its decorators in Python, in C++ the head of its
-// template and what stands before its name.
+// headOf returns the first line of a function, including its decorators in Python, in C++ its template head
+// and everything before its name.
 func headOf(lines []string, function int, python bool) int {
 	head := function
 	for at := function - 1; at >= 0; at-- {

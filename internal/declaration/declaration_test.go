@@ -37,7 +37,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// What is no line is refused at its place.
+// An invalid line is refused at its place.
 func TestMalformedLines(t *testing.T) {
 	for text, want := range map[string]string{
 		"# triad:":                      `1:9: found the end of the line, want an operator, as in ` + example,

@@ -1,6 +1,6 @@
-// Package docpage holds tables of documents that are made from data. A table stands between
-// <!-- begin: NAME --> and <!-- end: NAME -->; a test compares it with the data, and writes it where it is
-// told to. It is for tests alone.
+// Package docpage reads and writes tables of documents that are made from data. A table stands between <!--
+// begin: NAME --> and <!-- end: NAME -->; a test compares it with the data, and rewrites it on request. It is
+// for tests only.
 package docpage
 
 import (
@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// cut splits a page into what stands before a table, the table, and what stands after it.
+// cut splits a page into the parts before and after a table, and the table.
 func cut(page, name string) (before, table, after string, err error) {
 	begin, end := "<!-- begin: "+name+" -->\n", "<!-- end: "+name+" -->\n"
 	before, rest, begins := strings.Cut(page, begin)
@@ -22,20 +22,20 @@ func cut(page, name string) (before, table, after string, err error) {
 	return before + begin, table, end + after, nil
 }
 
-// Table is the table of a name in a page.
+// Table returns the named table of a page.
 func Table(page, name string) (string, error) {
 	_, table, _, err := cut(page, name)
 	return table, err
 }
 
-// With is a page with another table of a name.
+// With returns a page with the named table replaced.
 func With(page, name, table string) (string, error) {
 	before, _, after, err := cut(page, name)
 	return before + table + after, err
 }
 
-// Is fails the test unless the table of a name in a file is want; update writes it there. how is the command
-// that does so.
+// Is fails the test unless the named table of a file is want; update writes it there. how is the command that
+// does so.
 func Is(t testing.TB, file, name, want string, update bool, how string) {
 	t.Helper()
 	if update {
@@ -47,7 +47,7 @@ func Is(t testing.TB, file, name, want string, update bool, how string) {
 	}
 }
 
-// Read is the table of a name in a file.
+// Read returns the named table of a file.
 func Read(t testing.TB, file, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A table is found, replaced and written, and nothing else of the page is touched; a page without the place,
-// or with two, is refused.
+// A table is found, replaced and written, and the rest of the page is unchanged; a page without the place, or
+// with two, is refused.
 func TestTables(t *testing.T) {
 	const page = "a\n<!-- begin: x -->\n| 1 |\n<!-- end: x -->\nb\n<!-- begin: y -->\n<!-- end: y -->\n"
 	if got, err := Table(page, "x"); got != "| 1 |\n" || err != nil {

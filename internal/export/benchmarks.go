@@ -11,8 +11,8 @@ import (
 )
 
 // Benchmarks writes times as the text of Go's benchmarks, one line for each round, so that benchstat compares
-// two such files. The name of a benchmark is its operator, then what tells cases apart as key=value. Times
-// that cannot be used are left out. It says how many lines were written.
+// two such files. The name of a benchmark is its operator, then what distinguishes cases as key=value. Times
+// that cannot be used are left out. It returns the number of lines written.
 func Benchmarks(w io.Writer, session record.Session, records []record.Record) (lines int, err error) {
 	out := benchfmt.NewWriter(w)
 	config := []benchfmt.Config{
@@ -46,7 +46,7 @@ func Benchmarks(w io.Writer, session record.Session, records []record.Record) (l
 	return lines, nil
 }
 
-// benchmarkName is the name of a timed case: letters that a name cannot have become underscores.
+// benchmarkName returns the name of a timed case, with invalid letters replaced by underscores.
 func benchmarkName(r record.Record, t record.Timing) string {
 	words := []string{
 		strings.ToUpper(

@@ -16,7 +16,7 @@ import (
 	"triad/internal/record"
 )
 
-// records are one that was timed in two regimes and one that failed.
+// records returns one record that was timed in two regimes and one that failed.
 func records() []record.Record {
 	c := op.Case{
 		Op: "doubled", Pass: op.Forward, DType: "bf16",

@@ -14,10 +14,10 @@ import (
 	"triad/internal/record"
 )
 
-// Reference is the implementation that a trace compares a time with: the operator's formula in torch.
+// Reference is the implementation whose time a trace compares with: the operator's formula in torch.
 const Reference = "torch/eager"
 
-// flashInferStatus are the statuses that FlashInfer-Bench has a word for.
+// flashInferStatus maps statuses to the words of FlashInfer-Bench.
 var flashInferStatus = map[op.Status]string{
 	op.StatusPass: "PASSED", op.StatusWarn: "PASSED",
 	op.StatusFail: "INCORRECT_NUMERICAL", op.StatusKnown: "INCORRECT_NUMERICAL",
@@ -42,7 +42,7 @@ type (
 	}
 	input struct {
 		Type  string `json:"type"`            // "random", or "scalar" with its value
-		Value any    `json:"value,omitempty"` // a number or a truth value
+		Value any    `json:"value,omitempty"` // a number or a boolean
 	}
 	evaluation struct {
 		Status      string       `json:"status"`
@@ -68,10 +68,10 @@ type (
 	}
 )
 
-// float is a number as pydantic writes it: what JSON cannot carry is a string.
+// float is a number as pydantic writes it: a string if JSON cannot express it.
 type float float64
 
-// MarshalJSON writes it.
+// MarshalJSON writes the number.
 func (f float) MarshalJSON() ([]byte, error) {
 	switch v := float64(f); {
 	case math.IsNaN(v):
@@ -83,10 +83,10 @@ func (f float) MarshalJSON() ([]byte, error) {
 	}
 }
 
-// Traces writes the records of a session as traces of FlashInfer-Bench, one JSON object a line, and says how
-// many there are. A trace of a pass needs a time: passes without one are left out, and so is what is neither
-// right nor wrong. The time is the mean of the first regime that can be used; the reference is torch's in the
-// same regime, 0 where it has none. inputs names the tensors that a run reads.
+// Traces writes the records of a session as traces of FlashInfer-Bench, one JSON object a line, and returns
+// their number. A trace of a pass needs a time: passes without one are left out, and so is what is neither
+// right nor wrong. The time is the mean of the first usable regime; the reference is torch's in the same
+// regime, 0 if it has none. inputs names the tensors that a run reads.
 func Traces(
 	w io.Writer, session record.Session, records []record.Record, inputs func(record.Record) []string,
 ) (written int, err error) {
@@ -116,7 +116,7 @@ func Traces(
 	return written, nil
 }
 
-// evaluationOf is what became of a record; nothing of one that a trace cannot tell.
+// evaluationOf returns the evaluation of a record; none of one that a trace cannot express.
 func evaluationOf(session record.Session, r record.Record, reference map[string]float64) (evaluation, bool) {
 	status, known := flashInferStatus[r.Status]
 	times := usable(r)
@@ -150,7 +150,7 @@ func evaluationOf(session record.Session, r record.Record, reference map[string]
 	return e, true
 }
 
-// correctnessOf are the largest errors of all outputs: NaN where one was judged and its errors are not known.
+// correctnessOf returns the largest errors of all outputs: NaN if the errors of a judged one are not known.
 func correctnessOf(r record.Record) *correctness {
 	c := &correctness{Extra: map[string]any{
 		"triad_status": r.Status.String(), "triad_run": r.ID, "contract": r.Contract,
@@ -170,7 +170,7 @@ func correctnessOf(r record.Record) *correctness {
 	return c
 }
 
-// larger is the larger of two numbers, NaN where one of them is not known.
+// larger returns the larger of two numbers, NaN if one of them is not known.
 func larger(a float, b *record.Float) float {
 	if b == nil {
 		return float(math.NaN())
@@ -178,14 +178,14 @@ func larger(a float, b *record.Float) float {
 	return float(math.Max(float64(a), float64(*b)))
 }
 
-// usable are the times of a record that can be used.
+// usable returns the usable times of a record.
 func usable(r record.Record) []record.Timing {
 	return slices.DeleteFunc(slices.Clone(r.Timings), func(t record.Timing) bool {
 		return t.Status != op.StatusPass || len(t.SamplesNS) == 0
 	})
 }
 
-// meanMS is the mean of the samples, which is what FlashInfer-Bench compares.
+// meanMS returns the mean of the samples, which is what FlashInfer-Bench compares.
 func meanMS(t record.Timing) float64 {
 	sum := 0.0
 	for _, ns := range t.SamplesNS {
@@ -194,7 +194,7 @@ func meanMS(t record.Timing) float64 {
 	return sum / float64(len(t.SamplesNS)) / 1e6
 }
 
-// definitionOf names what a case computes, sizes apart: "softmax_forward_bf16", and attributes that are
+// definitionOf names what a case computes, without its sizes: "softmax_forward_bf16", and attributes that are
 // words.
 func definitionOf(c op.Case) string {
 	words := []string{c.Op, c.Pass.String(), c.DType}
@@ -206,7 +206,7 @@ func definitionOf(c op.Case) string {
 	return strings.Join(words, "_")
 }
 
-// scalar is an attribute as a number or a truth value; one that is a word is none.
+// scalar returns an attribute as a number or a boolean, and whether it is one.
 func scalar(a op.Attr) (any, bool) {
 	if a.Text == "true" || a.Text == "false" {
 		return a.Text == "true", true
@@ -218,7 +218,7 @@ func scalar(a op.Attr) (any, bool) {
 	return n, err == nil && !math.IsNaN(n) && !math.IsInf(n, 0)
 }
 
-// workloadOf are the sizes and inputs of a record. Data of triad follow from case and seed, which name them.
+// workloadOf returns the sizes and inputs of a record. The data follow from case and seed, which name them.
 func workloadOf(r record.Record, inputs []string) workload {
 	w := workload{
 		Axes: map[string]int64{}, Inputs: map[string]input{},

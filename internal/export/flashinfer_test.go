@@ -13,8 +13,8 @@ import (
 	"triad/internal/record"
 )
 
-// asTrace says what of an object breaks the rules that flashinfer_bench.data (commit 40e6ca7) states for a
-// Trace; nothing where it is one.
+// asTrace lists what in an object violates the rules that flashinfer_bench.data (commit 40e6ca7) states for a
+// Trace.
 func asTrace(t map[string]any) (broken []string) {
 	say := func(format string, a ...any) { broken = append(broken, fmt.Sprintf(format, a...)) }
 	text := func(of map[string]any, name string) {
@@ -70,7 +70,7 @@ func asTrace(t map[string]any) (broken []string) {
 	return append(broken, figures(e)...)
 }
 
-// figures says what of the numbers of an evaluation breaks the rules.
+// figures lists what in the numbers of an evaluation violates the rules.
 func figures(e map[string]any) (broken []string) {
 	for part, names := range map[string][]string{
 		"correctness": {"max_relative_error", "max_absolute_error"},
@@ -89,7 +89,7 @@ func figures(e map[string]any) (broken []string) {
 	return broken
 }
 
-// traced are records of every status, timed, with the reference beside them.
+// traced returns records of every status, timed, and the reference.
 func traced() []record.Record {
 	base := records()[0]
 	base.Outputs = []record.Verdict{
@@ -130,7 +130,7 @@ func traced() []record.Record {
 	return append(all, untimed, old, wild)
 }
 
-// written are the traces of records by their solutions; each keeps the rules.
+// written returns the traces of records by their solutions, and checks that each keeps the rules.
 func written(t *testing.T, records []record.Record) map[string]map[string]any {
 	t.Helper()
 	var text bytes.Buffer
@@ -201,7 +201,7 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// The rules see what breaks them.
+// TestRulesOfTracesBite: the rules detect violations.
 func TestRulesOfTracesBite(t *testing.T) {
 	var text bytes.Buffer
 	one := traced()[:2]

@@ -34,7 +34,7 @@ type Row struct {
 	Weight       string    `parquet:"weight,dict"` // good, neutral or bad
 	Contract     string    `parquet:"contract,dict"`
 	Message      string    `parquet:"message"`
-	Headroom     *float64  `parquet:"headroom,optional"` // the least of all outputs; none where one is wrong
+	Headroom     *float64  `parquet:"headroom,optional"` // the least of all outputs; nil if one is wrong
 	ULPMax       *float64  `parquet:"ulp_max,optional"`  // the largest of all outputs
 	Wrong        int64     `parquet:"n_wrong"`           // elements of all outputs
 	Compared     int64     `parquet:"n_compared"`
@@ -46,11 +46,11 @@ type Row struct {
 	Samples      int64     `parquet:"n_samples"`
 	Bytes        int64     `parquet:"bytes"`
 	FLOPs        int64     `parquet:"flops"`
-	Roofline     *float64  `parquet:"roofline,optional"` // share of what the rulers allow
+	Roofline     *float64  `parquet:"roofline,optional"` // share of the rulers' limit
 	ClockMHz     *float64  `parquet:"clock_mhz,optional"`
 }
 
-// Rows are the rows of records, in their order.
+// Rows returns the rows of records, in their order.
 func Rows(records []record.Record) []Row {
 	var all []Row
 	for _, r := range records {
@@ -101,7 +101,7 @@ func number(f *record.Float) *float64 {
 	return new(float64(*f))
 }
 
-// weight is what a status counts as, in a word.
+// weight returns the weight of a status in a word.
 func weight(s op.Status) string {
 	switch s.Weight() {
 	case op.Good:

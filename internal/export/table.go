@@ -14,8 +14,8 @@ import (
 	"triad/internal/record"
 )
 
-// CSV writes rows as RFC 4180 has it, with a header. What is not known is empty; NaN and infinities are NaN,
-// +Inf and -Inf.
+// CSV writes rows as in RFC 4180, with a header. What is not known is empty; NaN and infinities are NaN, +Inf
+// and -Inf.
 func CSV(w io.Writer, rows []Row) error {
 	out := csv.NewWriter(w)
 	typ := reflect.TypeFor[Row]()
@@ -39,7 +39,7 @@ func CSV(w io.Writer, rows []Row) error {
 	return out.Error()
 }
 
-// cell is a value of a row as text that reads back to the same bits.
+// cell formats a value of a row so that it reads back to the same bits.
 func cell(v any) string {
 	switch v := v.(type) {
 	case string:

@@ -38,7 +38,7 @@ func TestHashFollowsIncludes(t *testing.T) {
 	}
 }
 
-// The commit is that of the file, and an edit since then is said.
+// The commit is that of the file, and an edit since then is noted.
 func TestCommitOfAFile(t *testing.T) {
 	need.Tool(t, "git")
 	folder := t.TempDir()
@@ -114,7 +114,7 @@ func TestHeadBeforeTheFirstCommit(t *testing.T) {
 	}
 }
 
-// callsOfGit lists what git is asked while f runs.
+// callsOfGit lists the git commands that f runs.
 func callsOfGit(t *testing.T, f func()) []string {
 	t.Helper()
 	git, folder := need.Tool(t, "git"), t.TempDir()

@@ -9,11 +9,11 @@ import (
 	"triad/internal/subprocess"
 )
 
-// gitLimit is how long git may take to answer.
+// gitLimit is the timeout of a git command.
 const gitLimit = 5 * time.Second
 
-// Commit is ", commit 0123abcd" of the last commit that changed a file, with ", changed since" where the file
-// is not as committed; "" where it lies in no repository or git is missing.
+// Commit returns ", commit 0123abcd" for the last commit that changed a file, with ", changed since" if the
+// file differs from it; "" if it is in no repository or git is missing.
 func Commit(ctx context.Context, path string) string {
 	commit, err := git(ctx, filepath.Dir(path), "log", "-1", "--format=%h", "--", path)
 	if err != nil || commit == "" {
@@ -26,8 +26,8 @@ func Commit(ctx context.Context, path string) string {
 	return ", commit " + commit
 }
 
-// Head is the hash of the commit that is checked out in the repository of a folder, with "+changes" where
-// tracked files are not as committed; "" where it lies in none or git is missing.
+// Head returns the hash of the commit that is checked out in the repository of a folder, with "+changes" if
+// tracked files differ from it; "" if the folder is in no repository or git is missing.
 func Head(ctx context.Context, folder string) string {
 	state, err := git(ctx, folder, "status", "--porcelain=v2", "--branch", "--untracked-files=no")
 	if err != nil { // what takes longest is to look for changes
@@ -50,8 +50,8 @@ func Head(ctx context.Context, folder string) string {
 	return commit + changes
 }
 
-// git runs git in a folder and gives what it prints. The repository may be another's: git starts no monitor
-// of files that its configuration names.
+// git runs git in a folder and returns its output. The repository may be another user's: git starts no file
+// monitor that its configuration names.
 func git(ctx context.Context, folder string, args ...string) (string, error) {
 	args = append([]string{"-C", folder, "-c", "core.fsmonitor=false"}, args...)
 	out, err := subprocess.Run(ctx, subprocess.Command{Path: "git", Args: args, Deadline: gitLimit})

@@ -1,5 +1,5 @@
-// Package fileversion tells which version of a user's file was run: a hash of its contents and of what it
-// includes, and the commit of the git repository that it lies in.
+// Package fileversion identifies the version of a user's file that was run: a hash of its contents and of
+// what it includes, and the commit of the git repository that it lies in.
 package fileversion
 
 import (
@@ -13,8 +13,8 @@ import (
 	"triad/internal/userfile"
 )
 
-// WriteContents writes the contents of a file, and of the files that it includes, to a hash. A file that
-// cannot be read is left out. folders are those in which headers are looked for too.
+// WriteContents writes the contents of a file, and of the files that it includes, to a hash. Unreadable files
+// are left out. Headers are also searched in folders.
 func WriteContents(hash io.Writer, path string, folders ...string) {
 	write := func(text []byte) {
 		fmt.Fprintf(hash, "%d:", len(text))
@@ -36,12 +36,13 @@ type Header struct {
 	Text []byte
 }
 
-// mostTogether is how many bytes the files have together that one file includes: those beyond are left out.
+// mostTogether caps the total bytes of the files that one file includes; a file that would exceed it is left
+// out.
 const mostTogether = 64 << 20
 
 // Included lists the files that a CUDA file includes, each once, where the compiler meets them: in quotes in
-// the file's project or in one of the folders, in <> in one of the folders. What cannot be read is left out:
-// it may be one of the compiler's, or be included behind an #if.
+// the file's project or in one of the folders, in <> in one of the folders. Unreadable ones are left out:
+// they may be the compiler's, or be included behind an #if.
 func Included(path string, folders []string) []Header {
 	if filepath.Ext(path) == ".py" {
 		return nil
@@ -72,7 +73,7 @@ func Included(path string, folders []string) []Header {
 	return all
 }
 
-// find is where the compiler finds what a file of a folder includes.
+// find returns the path at which the compiler finds an include of a file in a folder.
 func find(include rewrite.Include, folder string, folders []string) (path string, ok bool) {
 	if include.Quoted {
 		folders = append([]string{folder}, folders...)
@@ -89,8 +90,8 @@ func find(include rewrite.Include, folder string, folders []string) (path string
 	return "", false
 }
 
-// Hash is the first 32 hexadecimal digits of a SHA-256 of the contents of files and of what they include.
-// folders are those in which headers are looked for too.
+// Hash returns the first 32 hexadecimal digits of a SHA-256 of the contents of files and of what they
+// include. Headers are also searched in folders.
 func Hash(folders []string, paths ...string) string {
 	hash := sha256.New()
 	for _, path := range paths {

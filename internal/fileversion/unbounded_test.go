@@ -15,8 +15,8 @@ import (
 	"triad/internal/need"
 )
 
-// What a file includes that is no regular file, that is too large or that lies outside of the file's project
-// is neither read nor hashed; nor is the file itself where it has become a pipe.
+// An included file that is no regular file, that is too large or that lies outside the project is neither
+// read nor hashed; nor is the file itself if it has become a pipe.
 func TestWhatIsNotRead(t *testing.T) {
 	folder := t.TempDir()
 	at := func(name string) string { return filepath.Join(folder, name) }

@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// Claim takes a case of the plan, by its key, for a shard, where shards are not cut beforehand: whoever is
-// free takes the next one. It is true for the shard that was first, also when it asks again.
+// Claim takes a case of the plan, by its key, for a shard. It is used if shards are not cut beforehand: the
+// next free shard takes the next case. It returns true for the shard that was first, also when it asks again.
 func (f Folder) Claim(shard int, key string) (bool, error) {
 	sum := sha256.Sum256([]byte(key))
 	path := f.in("claims/%s", hex.EncodeToString(sum[:16]))
-	// A link is made whole or not at all: a claim names its shard from the moment when it is there.
+	// A link is created atomically: a claim names its shard from the moment it exists.
 	err := os.Symlink(strconv.Itoa(shard), path)
 	if errors.Is(err, fs.ErrExist) {
 		var owner string
@@ -29,7 +29,7 @@ func (f Folder) Claim(shard int, key string) (bool, error) {
 	return true, nil
 }
 
-// Claimed is how many cases were taken.
+// Claimed returns the number of claimed cases.
 func (f Folder) Claimed() int {
 	entries, _ := os.ReadDir(f.in("claims")) // what cannot be counted is not shown
 	return len(entries)

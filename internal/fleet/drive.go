@@ -10,14 +10,14 @@ import (
 
 // Engine starts tasks on machines. A task is `triad part FOLDER SHARD`.
 type Engine interface {
-	// Submit hands over shards, each to a task of its own.
+	// Submit submits shards, each to a task of its own.
 	Submit(ctx context.Context, folder Folder, shards []int) error
-	// Gone lists the shards, of those that were submitted, whose task is neither waiting nor running now,
-	// each with what the engine says of its end.
+	// Gone lists the submitted shards whose task is neither waiting nor running now, each with the engine's
+	// word on its end.
 	Gone(ctx context.Context, shards []int) (map[int]string, error)
 	// Log is the log of the newest task of a shard.
 	Log(folder Folder, shard int) string
-	// Cancel tells all tasks to end: with the case that they are at, or at once.
+	// Cancel asks all tasks to end: after their current case, or at once.
 	Cancel(ctx context.Context, atOnce bool) error
 }
 
@@ -27,7 +27,7 @@ type Driver struct {
 	Plan   Plan
 	Engine Engine
 	Stop   context.Context // done: cancel the tasks, keep what they bring
-	// Merge adds a part to the union; the same part may come again.
+	// Merge adds a part to the union; it may be called again for the same part.
 	Merge func(ctx context.Context, part string) error
 	// Progress gets the shards that are done, and all; Tell a sentence.
 	Progress func(done, all int)
@@ -44,14 +44,14 @@ type Failure struct {
 	Log     string
 }
 
-// Ended is how a run on a fleet ended.
+// Ended is the result of a run on a fleet.
 type Ended struct {
 	Complete map[int]Outcome // by shard
 	Failed   []Failure
 	Stopped  bool
 }
 
-// tries is how often a shard is begun: a task that fails is queued again once.
+// tries is the number of attempts of a shard: a failed task is queued again once.
 const tries = 2
 
 // drive is the state of a run.
@@ -61,11 +61,11 @@ type drive struct {
 	begun   map[int]int
 	missing map[int]time.Time // since when a task is gone without an outcome
 	ended   Ended
-	said    time.Time // when the engine's silence was told
+	said    time.Time // when the engine's silence was last reported
 }
 
-// Run hands over the shards that are not complete, merges parts as they come, and returns when all have ended
-// or the stop has. A shard whose task fails or is lost is queued again once.
+// Run submits the shards that are not complete, merges parts as they arrive, and returns when all have ended,
+// or when Stop is done. A shard whose task fails or is lost is queued again once.
 func (d *Driver) Run(ctx context.Context) (ended Ended, err error) {
 	if d.Every == 0 {
 		d.Every = 4 * time.Second
@@ -140,16 +140,16 @@ func (r *drive) submit(ctx context.Context, shards []int) error {
 	return nil
 }
 
-// EngineError says that the engine took no tasks.
+// EngineError is the error of an engine that accepted no tasks.
 type EngineError struct{ Err error }
 
-// Error is what the engine said.
+// Error returns the engine's message.
 func (e *EngineError) Error() string { return e.Err.Error() }
 
-// Unwrap gives Err.
+// Unwrap returns Err.
 func (e *EngineError) Unwrap() error { return e.Err }
 
-// look takes what has ended since the last look.
+// look handles the tasks that have ended since the last look.
 func (r *drive) look(ctx context.Context) error {
 	gone, err := r.Engine.Gone(ctx, r.open) // asked first: an outcome is written before its task is gone
 	if err != nil && time.Since(r.said) > time.Minute {
@@ -175,8 +175,8 @@ func (r *drive) look(ctx context.Context) error {
 	return nil
 }
 
-// lost says whether a shard whose task is gone has no outcome for so long that none will come: a shared
-// folder may show files late.
+// lost reports whether a shard whose task is gone has had no outcome for r.Settle. Until then one may still
+// come: a shared folder may show files late.
 func (r *drive) lost(shard int) bool {
 	if _, noted := r.missing[shard]; !noted {
 		r.missing[shard] = time.Now()
@@ -184,9 +184,9 @@ func (r *drive) lost(shard int) bool {
 	return time.Since(r.missing[shard]) >= r.Settle
 }
 
-// gather merges the parts that have come.
+// gather merges the parts that have arrived.
 func (r *drive) gather(ctx context.Context) error {
-	// Reading the folder makes NFS ask for what is new in it.
+	// Reading the folder makes NFS refresh it.
 	if _, err := os.ReadDir(string(r.Folder)); err != nil {
 		return fmt.Errorf("look into the shared folder: %w", err)
 	}
@@ -223,7 +223,7 @@ func (r *drive) close(shard int) {
 	r.open = slices.DeleteFunc(r.open, func(s int) bool { return s == shard })
 }
 
-// failed queues a shard again, or gives it up. A command line that is refused would be refused again.
+// failed queues a shard again, or gives it up. A refused command line would be refused again.
 func (r *drive) failed(ctx context.Context, shard int, o Outcome) error {
 	log, on := r.Engine.Log(r.Folder, shard), ""
 	if o.Host != "" {
@@ -247,7 +247,7 @@ func (r *drive) cancel(ctx context.Context, atOnce bool) {
 	}
 }
 
-// stop cancels the tasks and takes what they bring until the grace is over.
+// stop cancels the tasks and gathers their parts until the grace period is over.
 func (r *drive) stop(ctx context.Context) (Ended, error) {
 	r.ended.Stopped = true
 	r.cancel(ctx, false)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// fake is an engine whose tasks end at once, as do says.
+// fake is an engine whose tasks end at once with the result of do.
 type fake struct {
 	do        func(shard, try int) (o Outcome, left bool) // left: the task leaves an outcome
 	tries     map[int]int
@@ -49,7 +49,7 @@ func (f *fake) Cancel(_ context.Context, atOnce bool) error {
 	return nil
 }
 
-// driven runs three shards on a fake engine and gives how that ended, the parts merged, and what was told.
+// driven runs three shards on a fake engine and returns how that ended, the merged parts, and the messages.
 func driven(t *testing.T, folder Folder, f *fake, stop context.Context) (Ended, []string, string) {
 	t.Helper()
 	f.tries = map[int]int{}
@@ -74,7 +74,7 @@ func driven(t *testing.T, folder Folder, f *fake, stop context.Context) (Ended, 
 
 var done = Outcome{Complete: true, Part: true}
 
-// Every shard is handed over once and merged once.
+// Every shard is submitted once and merged once.
 func TestShardsAreRunAndMerged(t *testing.T) {
 	f := &fake{do: func(int, int) (Outcome, bool) { return done, true }}
 	folder := Folder(t.TempDir())
@@ -84,8 +84,8 @@ func TestShardsAreRunAndMerged(t *testing.T) {
 	}
 }
 
-// What is lost or fails is queued again once, and no other shard with it; after that it is left out, named
-// with its log. What is refused is not tried again.
+// A shard that is lost or fails is queued again once, alone; after that it is left out, and named with its
+// log. A refused one is not tried again.
 func TestLostShardsAreTriedTwice(t *testing.T) {
 	for name, c := range map[string]struct {
 		do               func(shard, try int) (Outcome, bool)
@@ -123,8 +123,8 @@ func TestLostShardsAreTriedTwice(t *testing.T) {
 	}
 }
 
-// A stop cancels the tasks and keeps what they bring; the next run does what is left, and merges again what
-// the first had.
+// A stop cancels the tasks and keeps their parts; the next run does the rest, and merges the earlier parts
+// again.
 func TestAStopKeepsWhatIsDone(t *testing.T) {
 	stop, cancel := context.WithCancel(t.Context())
 	folder := Folder(t.TempDir())

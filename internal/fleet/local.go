@@ -12,7 +12,7 @@ import (
 )
 
 // Local is the engine that runs shards on the GPUs of this machine, one at a time on each: a process of its
-// own that sees this GPU alone, with its share of the cores.
+// own that sees only this GPU, with its share of the cores.
 type Local struct {
 	Triad string
 	GPUs  []string // what CUDA_VISIBLE_DEVICES is for each
@@ -97,10 +97,10 @@ func (l *Local) Gone(_ context.Context, shards []int) (map[int]string, error) {
 	return gone, nil
 }
 
-// Log is where a shard's process writes.
+// Log returns the path of the log of a shard's process.
 func (l *Local) Log(folder Folder, shard int) string { return folder.in("log-%d.txt", shard) }
 
-// Cancel tells the processes to end; those that wait are not begun.
+// Cancel asks the processes to end; queued ones are not started.
 func (l *Local) Cancel(_ context.Context, atOnce bool) error {
 	for _, shard := range l.queue {
 		l.ended[shard] = "it was not begun"

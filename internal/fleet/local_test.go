@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A case is one shard's, whoever asks how often and at the same time as others.
+// A case belongs to one shard, however many ask, how often, and at the same time.
 func TestACaseIsTakenOnce(t *testing.T) {
 	folder := Folder(filepath.Join(t.TempDir(), "run"))
 	if err := folder.Create(Plan{Session: "01", Shards: 4, Claimed: true}); err != nil {
@@ -22,7 +22,7 @@ func TestACaseIsTakenOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for shard := 1; shard <= 4; shard++ {
 		group.Go(func() {
-			for range 2 { // a shard that begins again gets what it had
+			for range 2 { // a shard that is restarted gets the same again
 				var mine []string
 				for i := range cases {
 					key := fmt.Sprintf("softmax/forward/%d", (i*7+shard*50)%cases)
@@ -54,8 +54,8 @@ func TestACaseIsTakenOnce(t *testing.T) {
 	}
 }
 
-// Each GPU runs one shard at a time, which sees it alone; a process that is killed is told, and one that is
-// submitted again runs again.
+// Each GPU runs one shard at a time, which sees no other GPU. A killed process is reported, and a shard that
+// is submitted again runs again.
 func TestShardsOnGPUs(t *testing.T) {
 	dir := t.TempDir()
 	triad := filepath.Join(dir, "triad")
@@ -95,7 +95,7 @@ func TestShardsOnGPUs(t *testing.T) {
 	}
 }
 
-// What waits when a run is stopped is not begun; what runs is told.
+// When a run is stopped, queued shards are not started and running ones are asked to end.
 func TestAStopOnGPUs(t *testing.T) {
 	dir := t.TempDir()
 	triad := filepath.Join(dir, "triad")
@@ -126,7 +126,7 @@ func TestAStopOnGPUs(t *testing.T) {
 	}
 }
 
-// ended waits until shards have ended, and gives how.
+// ended waits until shards have ended, and returns how.
 func ended(t *testing.T, l *Local, shards []int) map[int]string {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {

@@ -1,6 +1,6 @@
 // Package fleet runs the shards of one request on other machines and brings their parts home. It cuts, waits
 // and counts; an engine (Slurm) starts the tasks, a task is `triad part`, and the union is results.Merge. All
-// parts record under one session, whose plan holds each run once: work that is done twice is merged once.
+// parts record under one session, whose plan has each run once: work that is done twice is merged once.
 package fleet
 
 import (
@@ -14,35 +14,36 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// Plan is what every task of a run reads from the shared folder.
+// Plan is the description of a run that every task reads from the shared folder.
 type Plan struct {
 	Session string   `json:"session"` // ULID that all parts record under
 	Version string   `json:"version"` // of the triad that cut the run
-	Host    string   `json:"host"`    // where that runs
+	Host    string   `json:"host"`    // where that triad runs
 	Kernels string   `json:"kernels"` // a hash of the kernels that triad has
 	Args    []string `json:"args"`    // the command line, without shard, database and files
 	Shards  int      `json:"shards"`
 	// Shards are not cut: each takes the next case when it is free.
 	Claimed bool `json:"claimed,omitempty"`
-	// the words of --add, paths from the root of the driver's file system; Many: each is judged for itself
+	// the words of --add, paths from the root of the driver's file system; Many: each is judged separately
 	Files []string `json:"files,omitempty"`
 	Many  bool     `json:"many,omitempty"`
-	// below which the files lie where a task runs; "": where they lie for the driver
+	// the folder of the files on a task's machine; "": as for the driver
 	Root string `json:"root,omitempty"`
 }
 
-// Outcome is how one task ended. It is written after the part, so who sees it finds the part whole.
+// Outcome is the result of one task. It is written after the part, so a reader that sees it finds the part
+// complete.
 type Outcome struct {
 	Complete bool   `json:"complete"` // nothing of the shard is missing
-	Stopped  bool   `json:"stopped"`  // it was told to end
+	Stopped  bool   `json:"stopped"`  // it was asked to end
 	Part     bool   `json:"part"`     // there is a database
 	Exit     int    `json:"exit"`
-	Reason   string `json:"reason"` // what went wrong, "" where nothing did
+	Reason   string `json:"reason"` // what went wrong, "" if nothing did
 	Host     string `json:"host"`
 	Power    Power  `json:"power"`
 }
 
-// Power counts the cases of a part that can tell right from wrong.
+// Power counts the cases of a part that can distinguish right from wrong.
 type Power struct {
 	Cases   int `json:"cases"`
 	Powered int `json:"powered"`
@@ -52,7 +53,7 @@ type Power struct {
 // Folder is the shared folder of a run.
 type Folder string
 
-// Part is the database of a shard, from 1.
+// Part returns the database of a shard, from 1.
 func (f Folder) Part(shard int) string { return f.in("part-%d.db", shard) }
 
 func (f Folder) outcome(shard int) string { return f.in("part-%d.json", shard) }
@@ -69,13 +70,13 @@ func (f Folder) Create(p Plan) error {
 	return writeJSON(f.in("plan.json"), p)
 }
 
-// Plan reads what Create wrote.
+// Plan reads the plan that Create wrote.
 func (f Folder) Plan() (p Plan, err error) {
 	err = readJSON(f.in("plan.json"), &p)
 	return p, err
 }
 
-// Outcome says how the task of a shard ended; found is false where none has.
+// Outcome returns the outcome of a shard's task; found is false if none has ended.
 func (f Folder) Outcome(shard int) (o Outcome, found bool, err error) {
 	err = readJSON(f.outcome(shard), &o)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -112,7 +113,8 @@ func writeJSON(path string, value any) error {
 	return writeWhole(path, append(text, '\n'))
 }
 
-// writeWhole writes beside the file and renames: a reader on another machine sees all of it or nothing.
+// writeWhole writes a temporary file in the same folder and renames it: a reader on another machine sees all
+// of the file or nothing.
 func writeWhole(path string, data []byte) error {
 	beside := renameio.WithTempDir(filepath.Dir(path))
 	if err := renameio.WriteFile(path, data, 0o644, beside); err != nil {

@@ -40,7 +40,7 @@ const (
 	answers  = 2 * time.Minute
 )
 
-// Start connects to the cluster. The error says why none serves.
+// Start connects to the cluster. The error says why it cannot.
 func (r *Ray) Start(ctx context.Context) error {
 	input, to, err := os.Pipe()
 	if err != nil {
@@ -117,10 +117,10 @@ func (r *Ray) Gone(ctx context.Context, shards []int) (map[int]string, error) {
 	return gone, nil
 }
 
-// Log is where the log of a shard lies once its task has ended.
+// Log returns the path of a shard's log, which exists once its task has ended.
 func (r *Ray) Log(folder Folder, shard int) string { return folder.in("log-%d.txt", shard) }
 
-// Cancel tells all tasks to end.
+// Cancel asks all tasks to end.
 func (r *Ray) Cancel(ctx context.Context, atOnce bool) error {
 	return r.ask(ctx, map[string]any{"cancel": atOnce}, nil)
 }
@@ -137,9 +137,9 @@ func (r *Ray) ask(ctx context.Context, request map[string]any, into any) error {
 	return r.answer(ctx, answers, into)
 }
 
-// ended is the error of an engine that is gone, with what it said last.
+// ended returns the error of an engine that has exited, with its last output.
 func (r *Ray) ended() error {
-	r.process.Wait(2 * time.Second) // what it said is whole then
+	r.process.Wait(2 * time.Second) // its output is complete then
 	return fmt.Errorf("ray's Python has ended: %s", r.said)
 }
 
@@ -167,7 +167,7 @@ func (r *Ray) answer(ctx context.Context, within time.Duration, into any) error 
 	}
 }
 
-// tail keeps the last line of what was written to it.
+// tail keeps the last line written to it.
 type tail struct {
 	mu   sync.Mutex
 	text []byte
@@ -175,7 +175,7 @@ type tail struct {
 
 var _ io.Writer = (*tail)(nil)
 
-// Write keeps the end of what comes.
+// Write keeps the end of the text.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -184,7 +184,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is the last line.
+// String returns the last line.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

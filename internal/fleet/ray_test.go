@@ -9,7 +9,7 @@ import (
 	"triad/internal/need"
 )
 
-// pretended starts an engine whose Python is a script of the shell.
+// pretended starts an engine whose Python is a shell script.
 func pretended(t *testing.T, script string) (*Ray, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "engine.sh")
@@ -26,7 +26,7 @@ func pretended(t *testing.T, script string) (*Ray, error) {
 	return r, r.Start(t.Context())
 }
 
-// What the engine answers reaches the driver, and so does how it ends.
+// The engine's answers, and how it ends, reach the driver.
 func TestRayAnswers(t *testing.T) {
 	r, err := pretended(t, `echo '{"error": ""}'
 read line; echo "$line" > "$0.said"; echo '{}'
@@ -57,7 +57,7 @@ read line; echo broken down >&2; exit 7
 	}
 }
 
-// An engine that cannot connect, and one that cannot be started, say why.
+// The errors of an engine that cannot connect, and of one that cannot be started, say why.
 func TestRayDoesNotStart(t *testing.T) {
 	for script, want := range map[string]string{
 		`echo '{"error": "here:1: nobody answers"}'; exit 1`: "nobody answers",

@@ -25,13 +25,13 @@ type Slurm struct {
 	job  map[int]string // of each shard, the newest
 }
 
-// asks is how long a command of Slurm may take: a controller that is restarting answers late.
+// asks is the timeout of a Slurm command: a controller that is restarting answers late.
 const asks = 2 * time.Minute
 
 // Submit hands over shards as one array job.
 func (s *Slurm) Submit(ctx context.Context, folder Folder, shards []int) error {
 	script := folder.in("task.sh")
-	// A task has the cores that it was given, also where Slurm does not bind it to them.
+	// A task uses only the cores that it was given, even if Slurm does not bind it to them.
 	text := "#!/bin/sh\n[ -z \"$SLURM_CPUS_PER_TASK\" ] || export GOMAXPROCS=\"$SLURM_CPUS_PER_TASK\"\n" +
 		fmt.Sprintf("exec %s part %s \"$SLURM_ARRAY_TASK_ID\"\n", record.ShellQuote(s.Triad),
 			record.ShellQuote(string(folder)))
@@ -46,7 +46,7 @@ func (s *Slurm) Submit(ctx context.Context, folder Folder, shards []int) error {
 	if err != nil {
 		return err
 	}
-	id, _, _ := strings.Cut(strings.TrimSpace(out), ";") // beside it may stand the name of the cluster
+	id, _, _ := strings.Cut(strings.TrimSpace(out), ";") // the name of the cluster may follow
 	if _, err := strconv.ParseUint(id, 10, 64); err != nil {
 		return fmt.Errorf("sbatch answered %q, want the number of a job", strings.TrimSpace(out))
 	}
@@ -79,7 +79,7 @@ func (s *Slurm) Gone(ctx context.Context, shards []int) (map[int]string, error) 
 	return gone, nil
 }
 
-// state is what Slurm knows of a task that has ended: its accounting, or where none is kept the controller.
+// state returns Slurm's state of an ended task: from accounting, or from the controller if none is kept.
 func (s *Slurm) state(ctx context.Context, task string) string {
 	out, err := s.ask(ctx, "sacct", "--noheader", "--allocations", "--parsable2", "--format=State",
 		"--jobs="+task)
@@ -97,7 +97,7 @@ func (s *Slurm) state(ctx context.Context, task string) string {
 	return "Slurm knows no more of task " + task
 }
 
-// Log is where a task writes.
+// Log returns the path of a task's log.
 func (s *Slurm) Log(folder Folder, shard int) string {
 	return s.log(folder, s.job[shard], strconv.Itoa(shard))
 }
@@ -123,7 +123,7 @@ func (s *Slurm) log(folder Folder, job, task string) string {
 	return filepath.Join(string(folder), "log-"+job+"-"+task+".txt")
 }
 
-// ask runs a command of Slurm and gives what it prints; what it says of an error is in the error.
+// ask runs a command of Slurm and returns its output; its message is in the error.
 func (s *Slurm) ask(ctx context.Context, name string, args ...string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *Slurm) ask(ctx context.Context, name string, args ...string) (string, e
 	return out, nil
 }
 
-// indices are shards as sbatch reads them: 1-4,7.
+// indices formats shards for sbatch: 1-4,7.
 func indices(shards []int) string {
 	var words []string
 	for i := 0; i < len(shards); {

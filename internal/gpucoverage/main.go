@@ -1,6 +1,6 @@
-// Command gpucoverage reads a coverage profile and names the statements of the code that only a GPU reaches
-// which no test ran, the fake GPU's among them. A list says what may be left: functions that call the driver,
-// and why. What hands an error on is not asked for.
+// Command gpucoverage reads a coverage profile and names the statements of code that only a GPU reaches which
+// no test ran, including those with the fake GPU. A list names the exceptions: functions that call the
+// driver, and why. Statements that only return an error are ignored.
 package main
 
 import (
@@ -38,8 +38,8 @@ type block struct {
 	from, to int // lines
 }
 
-// check gives a sentence for every block that nothing ran and nobody lets be, and for every function on the
-// list that need not be there.
+// check returns a sentence for every block that was not run and is not excepted, and for every function on
+// the list that need not be there.
 func check(profile, list string) ([]string, error) {
 	files, allowed, err := read(list)
 	if err != nil {
@@ -67,7 +67,7 @@ func check(profile, list string) ([]string, error) {
 				continue
 			}
 			seen = true
-			inPanic := strings.Contains(lines[b.from-1], "defer panics.Caught(") // what is said of a panic
+			inPanic := strings.Contains(lines[b.from-1], "defer panics.Caught(") // the message of a panic
 			if covered || inPanic || onlyHandsOn(lines[b.from-1:b.to]) {
 				continue
 			}
@@ -93,7 +93,7 @@ func check(profile, list string) ([]string, error) {
 	return missing, nil
 }
 
-// read reads a list: a line is a file, or a file, a function and why it may be left.
+// read reads a list: a line is a file, or a file, a function and why it is excepted.
 func read(name string) (files []string, allowed map[string]bool, err error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -117,7 +117,7 @@ func read(name string) (files []string, allowed map[string]bool, err error) {
 
 var profileLine = regexp.MustCompile(`^triad/(\S+\.go):(\d+)\.\d+,(\d+)\.\d+ \d+ (\d+)$`)
 
-// blocks are those of a profile; one that is there several times counts as run where any says so.
+// blocks returns the blocks of a profile; a repeated one counts as run if any entry says so.
 func blocks(name string) (map[block]bool, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -139,7 +139,7 @@ func blocks(name string) (map[block]bool, error) {
 	return all, nil
 }
 
-// functionsOf gives for every line the function that it stands in: "read", "runtimeLibrary.Open".
+// functionsOf maps every line to its function: "read", "runtimeLibrary.Open".
 func functionsOf(name string, text []byte) (map[int]string, error) {
 	set := token.NewFileSet()
 	parsed, err := parser.ParseFile(set, name, text, 0)
@@ -167,13 +167,13 @@ func functionsOf(name string, text []byte) (map[int]string, error) {
 	return at, nil
 }
 
-// remark is what stands behind a statement.
+// remark matches a comment after a statement.
 var remark = regexp.MustCompile(`\s+// .*$`)
 
 var handsOn = regexp.MustCompile(`^(return .*\berr\b.*|return ` +
 	`.*(fmt\.Errorf|ctx\.Err)\(.*|return|continue|break|case .*err.*:|\}.*|.*\{)$`)
 
-// statements joins the lines of a statement that goes on behind a comma.
+// statements joins the lines of a statement that continues after a comma.
 func statements(lines []string) []string {
 	var all []string
 	for i, line := range lines {
@@ -186,7 +186,7 @@ func statements(lines []string) []string {
 	return all
 }
 
-// onlyHandsOn says whether a block does nothing but to hand an error on.
+// onlyHandsOn reports whether a block does nothing but return an error.
 func onlyHandsOn(lines []string) bool {
 	for i, line := range statements(lines) {
 		line = strings.TrimSpace(remark.ReplaceAllString(line, ""))

@@ -23,8 +23,8 @@ func untested() {
 }
 `
 
-// A statement that no test ran is named, an error that is handed on is not; what may be left has to be there,
-// and to be uncovered.
+// A statement that no test ran is named, a returned error is not; an exception has to exist, and to be
+// uncovered.
 func TestCheck(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write := func(name, text string) {

@@ -1,5 +1,5 @@
-// Package harmless makes text of others, such as names of files, messages of compilers and fields of a merged
-// database, harmless where it is shown: on a terminal, in the log of a CI system, in a spreadsheet.
+// Package harmless escapes untrusted text, such as file names, compiler messages and fields of a merged
+// database, for display on a terminal, in the log of a CI system or in a spreadsheet.
 package harmless
 
 import (
@@ -11,15 +11,13 @@ import (
 	"unicode/utf8"
 )
 
-// isControl says whether a terminal obeys a rune instead of showing it, or shows what follows it in another
-// order.
+// isControl reports whether a terminal obeys a rune instead of showing it, or reorders what follows it.
 func isControl(r rune) bool {
 	return unicode.IsControl(r) || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 ||
 		r == 0x2028 || r == 0x2029
 }
 
-// Line makes text harmless that stands in one line: what ends a line is a space, what a terminal obeys is
-// visible.
+// Line escapes text for one line: line ends and tabs become spaces, and control characters become visible.
 func Line(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -32,8 +30,8 @@ func Line(text string) string {
 	}, strings.TrimSpace(text))
 }
 
-// Name makes a name of what may be no text at all: what cannot be shown, and what is among others, is an
-// underscore.
+// Name makes a printable name of arbitrary bytes: what cannot be shown, and any character of others, becomes
+// an underscore.
 func Name(text, others string) string {
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !unicode.IsPrint(r) || isControl(r) || strings.ContainsRune(others, r) {
@@ -43,7 +41,7 @@ func Name(text, others string) string {
 	}, text)
 }
 
-// Cell makes a text of a table harmless that a spreadsheet would take for a formula.
+// Cell escapes text that a spreadsheet would take for a formula.
 func Cell(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text
@@ -51,15 +49,15 @@ func Cell(text string) string {
 	return text
 }
 
-// markdown are the characters with which Markdown, or the HTML in it, begins something.
+// markdown escapes the characters with which Markdown, or the HTML in it, begins something.
 var markdown = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "|", "&#124;", "*", "&#42;",
 	"`", "&#96;", "](", "]&#40;", "\\", "&#92;")
 
-// Markdown makes text of one line harmless in a page of Markdown and in a cell of its tables. An underscore
-// in a word means nothing there.
+// Markdown escapes one line of text for a page of Markdown and for a cell of its tables. An underscore inside
+// a word has no meaning there.
 func Markdown(text string) string { return markdown.Replace(Line(text)) }
 
-// MarkdownCode makes one line of text a span of code, in which nothing else begins.
+// MarkdownCode makes one line of text a code span, in which nothing else begins.
 func MarkdownCode(text string) string {
 	text = Line(text)
 	fence := "`"
@@ -72,32 +70,32 @@ func MarkdownCode(text string) string {
 	return fence + text + fence
 }
 
-// Writer hands text on, and makes harmless what others may have put into it: control characters are visible,
-// but for line ends, tabs and on a terminal the colours of triad; no line begins with what GitHub Actions
-// takes for a command. It is safe for several goroutines.
+// Writer passes text on and escapes what untrusted sources may have put into it: control characters become
+// visible, except for line ends, tabs and, on a terminal, triad's colours; no line begins with a GitHub
+// Actions command. It is safe for concurrent use.
 type Writer struct {
 	to      io.Writer
 	colours bool
 
 	mu    sync.Mutex
 	held  []byte // the beginning of a rune or of a colour
-	begun bool   // the line has something that is no space
+	begun bool   // the line has a character that is no space
 	last  rune
 }
 
-// NewWriter is a Writer to another one; colours says that it is a terminal.
+// NewWriter returns a Writer to another one; colours is for a terminal.
 func NewWriter(to io.Writer, colours bool) *Writer { return &Writer{to: to, colours: colours} }
 
-// Unwrap is where the text goes.
+// Unwrap returns the underlying writer.
 func (w *Writer) Unwrap() io.Writer { return w.to }
 
-// colour is one of the sequences that triad paints with: none hides what follows, or moves it.
+// colour matches the sequences that triad uses for colours: none hides what follows, or moves it.
 var colour = regexp.MustCompile(`^\x1b\[(?:0|1|2|22|39|3[1-6](?:;1)?|1;3[1-6]|9[0-7])?m`)
 
-// longestColour is how long one of them can be.
+// longestColour is the length of the longest such sequence.
 const longestColour = len("\x1b[31;1m")
 
-// Write takes all of p; the beginning of a character at its end waits for the rest.
+// Write consumes all of p; an incomplete character at its end waits for the rest.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,7 +116,8 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// next adds what text begins with to out, and gives how many bytes that was; 0 where more has to come.
+// next appends the escaped beginning of text to out, and returns how many bytes it consumed; 0 if more has to
+// come.
 func (w *Writer) next(out, text []byte) ([]byte, int) {
 	if text[0] == 0x1b && w.colours {
 		if found := colour.Find(text); found != nil {
@@ -162,10 +161,10 @@ func (w *Writer) next(out, text []byte) ([]byte, int) {
 	return out, n
 }
 
-// unfinished is the beginning of a colour.
+// unfinished matches an incomplete colour sequence.
 var unfinished = regexp.MustCompile(`^\x1b(?:\[[0-9;]*)?$`)
 
-// Flush hands on what waits for the rest of a character.
+// Flush passes on an incomplete character.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

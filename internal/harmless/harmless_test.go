@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Whatever pieces text comes in, what a terminal or GitHub would obey is visible, and all else stays.
+// However text is split into pieces, what a terminal or GitHub would obey becomes visible, and all else
+// stays.
 func TestWriter(t *testing.T) {
 	for _, c := range []struct {
 		text    string

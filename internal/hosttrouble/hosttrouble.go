@@ -1,5 +1,5 @@
-// Package hosttrouble tells errors that are about this machine, its disks, memory and tables, from those
-// about what runs on it.
+// Package hosttrouble distinguishes errors of this machine, of its disks, memory and tables, from those of
+// what runs on it.
 package hosttrouble
 
 import (
@@ -9,8 +9,8 @@ import (
 	"triad/internal/backend"
 )
 
-// Of is the trouble that an error is: one that says so, or one of the system's for want of room. It is nil
-// for any other.
+// Of returns the trouble in an error: a HostTrouble, or a system error for lack of space. It returns nil for
+// any other error.
 func Of(err error) *backend.HostTrouble {
 	var trouble *backend.HostTrouble
 	if errors.As(err, &trouble) {

@@ -14,11 +14,11 @@ const (
 	// neededThreads are about those of triad, a worker with torch and a compiler on two cores. With fewer
 	// Go's runtime ends the process when it cannot start a thread, which no code of ours can catch.
 	neededThreads = 64
-	// manyThreads: nobody's threads are counted below such a limit.
+	// manyThreads: threads are only counted if the limit is below it.
 	manyThreads = 4096
 )
 
-// FewThreads says that the limit of this user's threads leaves too few for a run; "" where it does not.
+// FewThreads returns a message if the limit of this user's threads leaves too few for a run, else "".
 func FewThreads() string {
 	var limit unix.Rlimit
 	if os.Geteuid() == 0 || unix.Getrlimit(unix.RLIMIT_NPROC, &limit) != nil { // it does not hold for root

@@ -7,7 +7,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// Plan is what an implementation was asked for, decided before it ran.
+// Plan is the request to an implementation, decided before it runs.
 type Plan struct {
 	Outputs []op.TensorType // of the pass, in the order of the spec, dtype and shape resolved
 	// the outputs the implementation declares to give; the required ones are always expected
@@ -16,25 +16,25 @@ type Plan struct {
 	Launches         int      // at least two: one with each poison
 }
 
-// expects says whether an output has to come back.
+// expects reports whether an output must come back.
 func (p Plan) expects(t op.TensorType) bool { return !t.Optional || slices.Contains(p.Gives, t.Name) }
 
-// Answer is what came back: one entry for each launch that took place, all of the same call.
+// Answer holds the results of a call: one entry for each launch that took place.
 type Answer struct {
 	Launches []Launch
-	// Saved is what the implementation's own forward gave to a chained backward: truths may follow from a
-	// choice among them.
+	// Saved is the result of the implementation's own forward, given to a chained backward: truths may follow
+	// from a choice among them.
 	Saved []tensor.Tensor
 }
 
 // Launch is one launch into fresh, poisoned outputs, as the driver checked it. The zero value is a launch
-// that broke everything.
+// that fails every check.
 type Launch struct {
 	Poison          string // "a", "b" or tensor.Ordinary
-	Order           string // schedule order, for the sentence; "" where there is none
+	Order           string // schedule order, for the sentence; "": none
 	InputsUnchanged bool   // the inputs' checksums afterwards are those before
-	GuardsIntact    bool   // no byte beside a buffer changed
-	// what happened to inputs or guards in one clause, or why the frame is not complete
+	GuardsIntact    bool   // no byte next to a buffer changed
+	// what happened to inputs or guards, in one clause, or why the frame is incomplete
 	Fault   string
 	Outputs []Returned
 }
@@ -60,13 +60,13 @@ func (l Launch) find(name string) (Returned, bool) {
 	return Returned{}, false
 }
 
-// bytesOf are the bytes of an output of one launch.
+// bytesOf returns the bytes of an output of one launch.
 func (a Answer) bytesOf(name string, launch int) []byte {
 	o, _ := a.Launches[launch].find(name)
 	return o.Data
 }
 
-// inOneOrder says whether all launches had the same schedule order, of an emulator.
+// inOneOrder reports whether an emulator ran all launches in the same schedule order.
 func (a Answer) inOneOrder() bool {
 	return a.Launches[0].Order != "" && !slices.ContainsFunc(a.Launches,
 		func(l Launch) bool { return l.Order != a.Launches[0].Order })

@@ -10,7 +10,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// truths that lie on the grid of a dtype in every way: between its numbers, just below its ties, just above
+// leaningTruths lie on the grid of a dtype in every way: between its numbers, just below its ties, just above
 // them, spread over many binades.
 var leaningTruths = map[string]func(r *rand.Rand, f tensor.Format) float64{
 	"normal":     func(r *rand.Rand, _ tensor.Format) float64 { return r.NormFloat64() },
@@ -19,7 +19,7 @@ var leaningTruths = map[string]func(r *rand.Rand, f tensor.Format) float64{
 	"below ties": func(r *rand.Rand, f tensor.Format) float64 { return tie(r, f) * (1 - 0x1p-32) },
 	"above ties": func(r *rand.Rand, f tensor.Format) float64 { return tie(r, f) * (1 + 0x1p-32) },
 	"products": func(r *rand.Rand, f tensor.Format) float64 {
-		// of two numbers of the dtype: many are ties, all but exactly
+		// a product of two numbers of the dtype: many are just below ties
 		return f.Round(r.NormFloat64(), true) * f.Round(r.NormFloat64(), true) * (1 - 0x1p-36)
 	},
 }
@@ -30,9 +30,8 @@ func tie(r *rand.Rand, f tensor.Format) float64 {
 	return x + f.ULP(x)/2
 }
 
-// TestRightKernelsHaveNoBias: where nothing is stored low, whatever an fp32 kernel's errors are, all up,
-// all down, or those that make a tie of what nearly is one, what it stores is no bias: in every dtype, of
-// many elements.
+// TestRightKernelsHaveNoBias: where nothing is stored low, an fp32 kernel shows no bias on many elements in
+// any dtype, whether its errors all go up, all go down, or turn near ties into ties.
 func TestRightKernelsHaveNoBias(t *testing.T) {
 	const n, allowed = 1 << 16, 0x1p-22
 	kernels := map[string]func(r float64) float64{
@@ -69,9 +68,9 @@ func TestRightKernelsHaveNoBias(t *testing.T) {
 	}
 }
 
-// TestPlantedSlopesAreSeen: with the noise of an intermediate that is stored in the output's dtype, which
-// both the kernel and the simulation round, a scale that is off by 1e-5 is seen in 2^20 elements and one
-// off by 3e-5 in 2^16, in both directions, whatever fp32 is allowed.
+// TestPlantedSlopesAreSeen: with the noise of an intermediate stored in the output's dtype, which both the
+// kernel and the simulation round, a scale that is off by 1e-5 is detected in 2^20 elements and one off by
+// 3e-5 in 2^16, in both directions, whatever fp32 allows.
 func TestPlantedSlopesAreSeen(t *testing.T) {
 	for _, d := range []op.DType{op.BF16, op.FP16} {
 		f, _ := tensor.FormatOf(d)

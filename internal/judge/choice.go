@@ -9,26 +9,26 @@ import (
 	"triad/internal/tensor"
 )
 
-// Gave gives the bytes of an output of one call, nil where none came back that could be judged.
+// Gave returns the bytes of an output of one call, nil where none came back that could be judged.
 type Gave func(output string) []byte
 
 // Choice is the rule of an output that names what a kernel chose, such as the columns of the largest elements
-// of a row: each row of it (its last dim) holds numbers of candidates. A place of a row is right if and only
-// if it names a candidate that no right place before it names, whose score is that of the rank.
+// of a row: each row of it (its last dim) holds indices of candidates. A place of a row is right if and only
+// if it names a candidate with the score of its rank that no earlier right place names.
 type Choice struct {
 	Candidates int64 // of a row, numbered from 0
 	// Best is one right choice, that of the simulated contract, for every judged element.
 	Best []float64
-	// Scores gives the scores of the candidates of a row. Two NaN are the same score, and so are 0 and -0.
+	// Scores returns the scores of the candidates of a row. Two NaNs are the same score, and so are 0 and -0.
 	Scores func(row int64) func(candidate int64) float64
-	// Bounds gives how low and how high a kernel may have computed a score, where kernels compute scores: a
-	// place is then right if and only if it names a candidate, which no right place before it names, that no
-	// other such candidate is surely above. nil: scores are what they are.
+	// Bounds returns the lowest and the highest score that a kernel may have computed, where kernels compute
+	// scores. A place is then right if and only if it names a candidate that no earlier right place names,
+	// and no other such candidate has a surely higher score. nil: scores are exact.
 	Bounds func(row int64) func(candidate int64) (low, high float64)
 }
 
-// Permitted gives a right choice for one row: what got has in its right places, something else in the wrong
-// ones. i counts the judged rows, row those of the output.
+// Permitted returns a right choice for one row: got where it is right, another candidate where it is wrong. i
+// counts the judged rows, row those of the output.
 func (c *Choice) Permitted(i, row int64, got []float64) []float64 {
 	k := int64(len(got))
 	if c.Bounds != nil {
@@ -44,7 +44,7 @@ func (c *Choice) Permitted(i, row int64, got []float64) []float64 {
 			taken[out[p]] = true
 			continue
 		}
-		// As many ranks have this score as best has candidates with it, and fewer of them are taken.
+		// As many ranks have this score as candidates in best, and fewer of them are taken.
 		at := slices.IndexFunc(best, func(b float64) bool {
 			return !taken[b] && b != got[p] && sameScore(score(int64(b)), want)
 		})
@@ -53,8 +53,8 @@ func (c *Choice) Permitted(i, row int64, got []float64) []float64 {
 	return out
 }
 
-// consistent is Permitted where scores are computed. In a wrong place stands the best that is left. The
-// bounds of a row are asked once: it may have many places, and each of them looks at all candidates.
+// consistent is Permitted where scores are computed. A wrong place gets the best candidate that is left. The
+// bounds of a row are requested once: it may have many places, and each of them considers all candidates.
 func (c *Choice) consistent(row int64, best, got []float64) []float64 {
 	bounds := c.Bounds(row)
 	low, high := make([]float64, c.Candidates), make([]float64, c.Candidates)
@@ -72,7 +72,7 @@ func (c *Choice) consistent(row int64, best, got []float64) []float64 {
 		}
 		out[p] = x
 		if !c.names(x) || taken[int64(x)] || !(high[int64(x)] >= least) {
-			// where x is of best, what is above it is too
+			// where x is one of the best, so is every candidate above it
 			at := slices.IndexFunc(best, func(b float64) bool { return !taken[int64(b)] && b != x })
 			out[p] = best[max(at, 0)]
 		}
@@ -81,12 +81,12 @@ func (c *Choice) consistent(row int64, best, got []float64) []float64 {
 	return out
 }
 
-// names says whether a number is that of a candidate.
+// names reports whether a number is that of a candidate.
 func (c *Choice) names(x float64) bool { return 0 <= x && x < float64(c.Candidates) }
 
 func sameScore(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 
-// fault says what is wrong with one place of a row, whose choices are given, where want would be right.
+// fault describes what is wrong with one place of a row, given its choices, where want would be right.
 func (c *Choice) fault(row int64, got []float64, place int, want float64) string {
 	x := got[place]
 	if !c.names(x) {
@@ -104,8 +104,8 @@ func (c *Choice) fault(row int64, got []float64, place int, want float64) string
 
 func numberOfChoice(x float64) string { return fmt.Sprintf("%.0f", x) }
 
-// Under is the truth of an output under what an implementation gave: where kernels may choose, and where the
-// truth follows from what they chose. Of all other outputs it is the target itself.
+// Under returns the truth of an output given what an implementation chose, or what its truth follows from.
+// For all other outputs it returns the target itself.
 func (t Target) Under(gave Gave) Target {
 	switch {
 	case t.Choice != nil:
@@ -118,7 +118,7 @@ func (t Target) Under(gave Gave) Target {
 	return t
 }
 
-// chosen is the truth of a choice: what was chosen where that is right.
+// chosen returns the truth of a choice: what was chosen where that is right.
 func (t Target) chosen(data []byte) Target {
 	t.R = make([]float64, len(t.R))
 	t.Sim = t.R
@@ -130,7 +130,7 @@ func (t Target) chosen(data []byte) Target {
 	return t
 }
 
-// permits says whether the judged elements of a choice are all right.
+// permits reports whether the judged elements of a choice are all right.
 func (t Target) permits(got []float64) bool {
 	k := t.Shape[len(t.Shape)-1]
 	return parallel.First(len(got)/int(k), func(first, end int) int {
@@ -150,7 +150,7 @@ func (t Target) rowOf(data []byte, row int64) []float64 {
 	return tensor.Decode(t.DType, data[row*bytes:(row+1)*bytes])
 }
 
-// Under is the truth of all outputs under what an implementation gave.
+// Under returns the truth of all outputs given what an implementation chose.
 func (t Truth) Under(gave Gave) Truth {
 	t.Outputs = slices.Clone(t.Outputs)
 	for i := range t.Outputs {
@@ -159,7 +159,7 @@ func (t Truth) Under(gave Gave) Truth {
 	return t
 }
 
-// gave gives the outputs of one launch that came back as they were planned.
+// gave returns the outputs of one launch that came back as they were planned.
 func (a Answer) gave(plan Plan, launch int) Gave {
 	return func(name string) []byte {
 		o, ok := a.Launches[launch].find(name)
@@ -172,7 +172,7 @@ func (a Answer) gave(plan Plan, launch int) Gave {
 	}
 }
 
-// saved gives the bytes of what the implementation's own forward gave.
+// saved returns the bytes of the output of the implementation's own forward.
 func (a Answer) saved(name string) []byte {
 	for _, t := range a.Saved {
 		if t.Name == name && t.IsContiguous() {
@@ -182,7 +182,7 @@ func (a Answer) saved(name string) []byte {
 	return nil
 }
 
-// refused is the sentence of an output whose choices are wrong.
+// refused returns the sentence for an output whose choices are wrong.
 func (t Target) refused(v Verdict, data []byte) string {
 	last := len(t.Shape) - 1
 	position := int64(0)

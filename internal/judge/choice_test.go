@@ -22,7 +22,7 @@ func chosenOf(best ...float64) Target {
 	return t
 }
 
-// A choice is right wherever every place names a candidate of its own with the score of its rank.
+// TestChoice: a choice is right where every place names its own candidate with the score of its rank.
 func TestChoice(t *testing.T) {
 	right := chosenOf(1, 2, 3, 0, 1, 2)
 	for _, c := range []struct {
@@ -84,7 +84,8 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// A wrong place takes nothing from a right one behind it: what a bad kernel gets right counts.
+// TestChoiceAfterAWrongPlace: a wrong place takes no candidate from a right one behind it: what a bad kernel
+// gets right counts.
 func TestChoiceAfterAWrongPlace(t *testing.T) {
 	c := chosenOf(1, 2, 3, 0, 1, 2).Choice
 	if got := c.Permitted(0, 0, []float64{3, 3, 2}); !slices.Equal(got, []float64{1, 3, 2}) {
@@ -92,8 +93,8 @@ func TestChoiceAfterAWrongPlace(t *testing.T) {
 	}
 }
 
-// The power check tries choices by their rule: what happens to be a right choice has no power, and nothing
-// else.
+// TestPowerOfChoice: the power check tries choices by their rule: only a trial that happens to be a right
+// choice takes the power away.
 func TestPowerOfChoice(t *testing.T) {
 	p := PowerOf(chosenOf(1, 2, 3, 0, 1, 2), tensor.Tensor{}, []float64{1, 3, 2, 5, 4, 3})
 	if !p.None || !strings.Contains(p.Why, "previous") || len(p.Accepted) != 1 {
@@ -104,8 +105,8 @@ func TestPowerOfChoice(t *testing.T) {
 	}
 }
 
-// An output that follows from a choice is judged under the choice of its own launch; without one, under the
-// simulated contract's.
+// TestDepends: an output that follows from a choice is judged under the choice of its own launch; without
+// one, under the simulated contract's.
 func TestDepends(t *testing.T) {
 	places := chosenOf(1, 2, 3, 0, 1, 2)
 	values := target(op.FP32, []float64{1, 2, 3, 0, 1, 2}, 0)
@@ -148,7 +149,8 @@ func TestDepends(t *testing.T) {
 	}
 }
 
-// Of computed scores a place is right where no candidate that is left is surely above it.
+// TestChoiceOfComputedScores: with computed scores a place is right where no remaining candidate is surely
+// above it.
 func TestChoiceOfComputedScores(t *testing.T) {
 	right := chosenOf(0, 1, 2, 0, 1, 2)
 	computed := []float64{4, 3, 2.9, 2, 1, 0} // each may be off by 0.1
@@ -176,7 +178,8 @@ func TestChoiceOfComputedScores(t *testing.T) {
 	}
 }
 
-// A bound may take as long as a row has candidates: of 80 places among 96 experts each bound is asked once.
+// TestBoundsOfARowAreAskedOnce: a bound may cost as much as a row has candidates: for 80 places among 96
+// experts each bound is computed once.
 func TestBoundsOfARowAreAskedOnce(t *testing.T) {
 	asked, best := 0, make([]float64, 80)
 	for i := range best {
@@ -193,7 +196,7 @@ func TestBoundsOfARowAreAskedOnce(t *testing.T) {
 	}
 }
 
-// What an implementation's own forward saved is known to the truth of its backward.
+// TestDependsOnWhatWasSaved: the truth of a backward knows what the implementation's own forward saved.
 func TestDependsOnWhatWasSaved(t *testing.T) {
 	gradient := target(op.FP32, []float64{1, 2}, 0)
 	plain := gradient

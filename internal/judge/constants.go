@@ -6,9 +6,8 @@ import (
 	"sync"
 )
 
-// Version names every constant and allowance: a test compares them with what is written down for it. It is
-// stored with every verdict, so that old results can be judged again when one changes. docs/judge.md has its
-// history.
+// Version names every constant and allowance: a test compares them with a recorded list. It is stored with
+// every verdict, so that old results can be judged again when one changes. docs/judge.md has its history.
 const Version = "14"
 
 // Unit roundoffs: half the distance between 1 and the next number.
@@ -16,7 +15,7 @@ const (
 	U32  = 0x1p-24
 	UTF  = 0x1p-10 // tf32 whose operands lose their low bits: the distance, not half of it
 	U64  = 0x1p-53
-	Tiny = 0x1p-126 // smallest normal fp32 and bf16 number: what lies below may be flushed to zero
+	Tiny = 0x1p-126 // smallest normal fp32 and bf16 number: smaller ones may be flushed to zero
 )
 
 // Constants of the error model.
@@ -29,10 +28,10 @@ const (
 	// sumExtra covers the few operations around a sum.
 	sumExtra = 4.0
 
-	// KappaFast and KappaPromoted are how many units of 2^-13 of the largest aligned product a k-step of
-	// Hopper's fp8 tensor core may lose: each of 32 products and the accumulator is truncated to 13 bits
+	// KappaFast and KappaPromoted are the permitted loss of a k-step of Hopper's fp8 tensor core, in units of
+	// 2^-13 of the largest aligned product: each of 32 products and the accumulator is truncated to 13 bits
 	// below the largest. Measured on an H200: 33 is the bound, no alarm down to 16.5 (whole K) and 8
-	// (promoted every 128); on an H100 cuBLASLt and Triton, promoted, lose 22.4 beside an outlier.
+	// (promoted every 128); on an H100 cuBLASLt and Triton, promoted, lose 22.4 next to an outlier.
 	KappaFast     = 24.0
 	KappaPromoted = 24.0
 
@@ -41,34 +40,34 @@ const (
 	// 1/sqrt(n).
 	rmsFactor = 1.5
 	rmsNoise  = 4.0
-	// rmsAllowance is the share of TFP32 that goes on top: T bounds single elements, its root mean square
-	// lies well below.
+	// rmsAllowance is the share of TFP32 that is added: T bounds single elements, its root mean square lies
+	// well below.
 	rmsAllowance = 0.5
-	// minBlock is the fewest elements whose root mean square means something.
+	// minBlock is the smallest number of elements whose root mean square is a statistic.
 	minBlock = 64
-	// tile is the edge of the blocks G4 looks at: the smallest tile a kernel loses as a whole.
+	// tile is the edge of the blocks of G4: the smallest tile a kernel loses as a whole.
 	tile = 16
 
-	// biasSigmas: 8 standard deviations never happen by chance.
+	// biasSigmas: 8 standard deviations never occur by chance.
 	biasSigmas = 8.0
-	// biasSpread: the slope is meant only where at least this many elements carry the sum of R squared.
+	// biasSpread: the slope is evaluated only where at least this many elements carry the sum of R squared.
 	biasSpread = 256.0
 )
 
-// G is the growth of rounding error in a sum of n terms, in units of the accumulator's roundoff: min(n,
+// G returns the growth of rounding error in a sum of n terms, in units of the accumulator's roundoff: min(n,
 // 8*sqrt(n) + n/16) + 4.
 func G(n int64) float64 {
 	x := float64(n)
 	return math.Min(x, sumLambda*math.Sqrt(x)+sumTruncation*x) + sumExtra
 }
 
-// GRounded is G where every addition rounds to nearest, outside tensor cores: min(n, 8*sqrt(n)) + 4.
+// GRounded returns G for sums that round to nearest, outside tensor cores: min(n, 8*sqrt(n)) + 4.
 func GRounded(n int64) float64 {
 	x := float64(n)
 	return math.Min(x, sumLambda*math.Sqrt(x)) + sumExtra
 }
 
-// checkConstants refuses a constant that would disarm a gate: one that is not finite and positive.
+// checkConstants rejects a constant that would disarm a gate: one that is not finite and positive.
 var checkConstants = sync.OnceValue(func() error {
 	return finitePositive(map[string]float64{
 		"sum_lambda": sumLambda, "sum_truncation": sumTruncation, "sum_extra": sumExtra,

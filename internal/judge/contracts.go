@@ -5,11 +5,11 @@ import (
 	"triad/internal/tensor"
 )
 
-// UnderContracts judges an answer under the operator's default contract, and where that rejects values, and
-// only then, under the looser contract that the implementation declares: an output that this one accepts is
-// DIFFERENT_CONTRACT, or NO_POWER where the looser allowance would accept wrong outputs too. truth gives the
-// truth of a contract. Where declared is empty or the default, the default alone decides; nothing excuses a
-// wrong shape, a race or a missing truth.
+// UnderContracts judges an answer under the operator's default contract and, only where that rejects values,
+// under the looser contract that the implementation declares: an output that the looser one accepts is
+// DIFFERENT_CONTRACT, or NO_POWER where the looser allowance would accept wrong outputs too. truth returns
+// the truth of a contract. Where declared is empty or the default, the default alone decides; nothing excuses
+// a wrong shape, a race or a missing truth.
 func UnderContracts(plan Plan, answer Answer, truth func(contract string) (Truth, error), standard,
 	declared string,
 ) []Verdict {
@@ -41,7 +41,8 @@ func UnderContracts(plan Plan, answer Answer, truth func(contract string) (Truth
 	return verdicts
 }
 
-// truthOrNone is a truth that judges nothing where there is none: every output is then INCONCLUSIVE.
+// truthOrNone returns the truth of a contract, or where there is none a truth that judges nothing: every
+// output is then INCONCLUSIVE.
 func truthOrNone(truth func(string) (Truth, error), contract string) Truth {
 	t, err := truth(contract)
 	if err != nil {
@@ -50,7 +51,7 @@ func truthOrNone(truth func(string) (Truth, error), contract string) Truth {
 	return t
 }
 
-// valueRejected says whether an output fails for its values, which a looser contract may excuse.
+// valueRejected reports whether an output fails for its values, which a looser contract may excuse.
 func valueRejected(v Verdict) bool { return v.Status == op.StatusFail && v.Gate != "G0" }
 
 func anyValueRejected(verdicts []Verdict) bool {

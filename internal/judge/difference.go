@@ -8,7 +8,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// Difference is how far two implementations' outputs are apart.
+// Difference is the distance between the outputs of two implementations.
 type Difference struct {
 	Bitwise   bool  // every bit is the same
 	Different int64 // elements whose values differ; NaN equals NaN, and -0 equals +0
@@ -41,7 +41,7 @@ func elementsIn(d op.DType, bytes int) int64 {
 	return int64(bytes) / d.Size()
 }
 
-// glance is how many elements are compared as bytes before they are decoded: most are the same.
+// glance is the number of elements that are compared as bytes before they are decoded: most are the same.
 const glance = 32
 
 // differenceOf compares the elements from the first up to an end.

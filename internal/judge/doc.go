@@ -1,13 +1,13 @@
 // Package judge decides whether an implementation did what its contract promises. From the truth of a case
-// (R, T, the simulated contract), what the implementation returned and what was planned it makes a Verdict
-// for every output. It is pure: it starts no process, reads no file and no clock, and never sees a kernel.
+// (R, T, the simulated contract), the outputs of the implementation and the plan it makes a Verdict for every
+// output. It is pure: it starts no process, reads no file and no clock, and never sees a kernel.
 //
 // Every comparison is written as accept-iff, so that a NaN anywhere rejects; nothing that was not compared
-// passes; no tolerance is typed by hand: the accepted interval of an element is [RN(R-T), RN(R+T)], with RN
-// the one rounding to the output's dtype and T derived from the contract (internal/truth, and
+// passes; no tolerance is set by hand: the accepted interval of an element is [RN(R-T), RN(R+T)], with RN the
+// one rounding to the output's dtype and T derived from the contract (internal/truth, and
 // internal/catalog/<op>).
 //
-// The gates, in the order in which they are asked:
+// The gates, in their order:
 //
 //	G0  the shape of the answer: what was planned came back, guards and inputs are untouched, every element
 //	    was written

@@ -10,7 +10,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// grid is the dtype of an output together with what its contract says of overflow and underflow.
+// grid is the dtype of an output, with its contract's rules for overflow and underflow.
 type grid struct {
 	format   tensor.Format
 	dtype    op.DType
@@ -27,7 +27,7 @@ func gridOf(t Target) *grid {
 	return &grid{f, t.DType, ok, t.Saturate, flushes, t.Bits, t.Choice != nil}
 }
 
-// round is the one rounding of a value to the output's dtype.
+// round returns the one rounding of a value to the output's dtype.
 func (g *grid) round(x float64) float64 {
 	if g.floating {
 		return g.format.Round(x, g.saturate)
@@ -35,8 +35,8 @@ func (g *grid) round(x float64) float64 {
 	return tensor.Round(g.dtype, x, g.saturate)
 }
 
-// bounds are the ends of the interval [RN(r-t), RN(r+t)]. A number within the range of an integer dtype is
-// stored as one whatever its allowance is, so that the ends lie within the range too.
+// bounds returns the ends of the interval [RN(r-t), RN(r+t)]. A number within the range of an integer dtype
+// is stored as one whatever its allowance is, so that the ends lie within the range too.
 func (g *grid) bounds(r, t float64) (low, high float64) {
 	low, high = g.round(r-t), g.round(r+t)
 	if g.floating || t == 0 || math.IsNaN(g.round(r)) {
@@ -46,7 +46,7 @@ func (g *grid) bounds(r, t float64) (low, high float64) {
 	return g.round(max(r-t, least)), g.round(min(r+t, most))
 }
 
-// ulp is the distance between neighbours of the dtype at x; 1 for integers.
+// ulp returns the distance between neighbours of the dtype at x; 1 for integers.
 func (g *grid) ulp(x float64) float64 {
 	if g.floating && !math.IsNaN(x) {
 		return g.format.ULP(x)
@@ -54,7 +54,7 @@ func (g *grid) ulp(x float64) float64 {
 	return 1
 }
 
-// logULP is the exponent of ulp, which is a power of two: scaling by it is exact.
+// logULP returns the exponent of ulp, which is a power of two: scaling by it is exact.
 func (g *grid) logULP(x float64) int {
 	if !g.floating || math.IsNaN(x) {
 		return 0
@@ -65,11 +65,11 @@ func (g *grid) logULP(x float64) int {
 	return max(int(math.Float64bits(x)>>52&0x7FF)-1023, g.format.EMin) - g.format.P + 1
 }
 
-// power is 2^e for the exponent of a normal fp64.
+// power returns 2^e for the exponent of a normal fp64.
 func power(e int) float64 { return math.Float64frombits(uint64(e+1023) << 52) }
 
-// value is y on the extended line: the NaN code of a format without infinity is its overflow where the truth
-// is finite.
+// value returns y on the extended real line: the NaN code of a format without infinity is its overflow where
+// the truth is finite.
 func (g *grid) value(y, r float64) float64 {
 	if g.floating && !g.format.Infinity && !g.saturate && math.IsNaN(y) {
 		return math.Copysign(math.Inf(1), r)
@@ -77,7 +77,7 @@ func (g *grid) value(y, r float64) float64 {
 	return y
 }
 
-// half is how far, at least, the midpoints between a number of the dtype and its neighbours lie: half an ulp,
+// half returns the distance from a number of the dtype to the nearer midpoint with a neighbour: half an ulp,
 // a quarter at a power of two.
 func (g *grid) half(v float64) float64 {
 	e := g.logULP(v) - 1
@@ -87,8 +87,8 @@ func (g *grid) half(v float64) float64 {
 	return power(e)
 }
 
-// accepts is G1 and G2 for one element y, a number of the dtype: class where the truth is NaN or infinite,
-// the rounded interval where it is finite.
+// accepts applies G1 and G2 to one element y, a number of the dtype: class where the truth is NaN or
+// infinite, the rounded interval where it is finite.
 func (g *grid) accepts(y, r, t float64) bool {
 	if math.IsNaN(r) {
 		return math.IsNaN(y)
@@ -107,7 +107,7 @@ func (g *grid) accepts(y, r, t float64) bool {
 	if g.floating && math.Abs(v) <= g.format.Max {
 		half := g.half(v)
 		if high > v-half && low < v+half {
-			// rounding is monotone, and what lies beyond the midpoint to a neighbour rounds to v or further:
+			// rounding is monotone, and a number beyond the midpoint to a neighbour rounds to v or further:
 			// RN(low) <= v <= RN(high)
 			return true
 		}
@@ -118,7 +118,7 @@ func (g *grid) accepts(y, r, t float64) bool {
 	return g.flushes && math.Abs(r)-t < Tiny && v == 0
 }
 
-// largest are the largest errors of a run of elements. They are shown, they decide nothing.
+// largest holds the largest errors of a run of elements. They are shown and decide nothing.
 type largest struct {
 	absolute float64 // |y-R|
 	relative float64 // |y-R| / (|R| + 1e-8), as FlashInfer-Bench has it: a truth of 0 has one too
@@ -134,15 +134,15 @@ func (l *largest) see(err, r float64) {
 	}
 }
 
-// sees adds the largest errors of others; NaN or an infinity in another's place is an infinite one.
+// sees adds the largest errors of others; NaN or an infinity instead of another value is an infinite one.
 func (l *largest) sees(o largest) {
 	l.absolute, l.relative = math.Max(l.absolute, o.absolute), math.Max(l.relative, o.relative)
 }
 
-// endless is the error of NaN or an infinity in another's place.
+// endless is the error of NaN or an infinity instead of another value.
 var endless = largest{math.Inf(1), math.Inf(1)}
 
-// tally is what a run of elements adds up to.
+// tally accumulates the results of a run of elements.
 type tally struct {
 	compared, wrong int64
 	ulpMax, ulpSum  float64
@@ -152,10 +152,10 @@ type tally struct {
 	ulps            Histogram
 	tightest        ranked   // the element of least headroom, where headroom is finite
 	worst           []ranked // at most 16, worst first
-	bar             float64  // what an accepted element must exceed in badness once there are 16
+	bar             float64  // the badness that an accepted element must exceed once there are 16
 }
 
-// ranked is an element by how bad it is: rejected ones first, then by (|y-R| - T)/ulp, a class mismatch being
+// ranked is an element by its badness: rejected ones first, then by (|y-R| - T)/ulp; a class mismatch is
 // infinitely bad.
 type ranked struct {
 	i        int
@@ -195,8 +195,8 @@ func (s *tally) note(e ranked) {
 	}
 }
 
-// lookAll is look for a run of elements from the first on. What is finite and clearly within its interval, as
-// nearly all of a right output is, is added up here; the rest is looked at one by one.
+// lookAll is look for a run of elements from the first on. Elements that are finite and clearly within their
+// interval, nearly all in a right output, are added up here; the others are compared one by one.
 func (s *tally) lookAll(g *grid, first int, y, truth, allowed []float64) {
 	if g.bits {
 		s.lookBits(g, first, y, truth)
@@ -261,7 +261,7 @@ func (s *tally) lookBits(g *grid, first int, y, truth []float64) {
 	same := int64(0)
 	for i, v := range y {
 		if v-v == 0 && math.Float64bits(v) == math.Float64bits(truth[i]) && s.leastBad() >= 0 {
-			same++ // finite, and no worse than what is kept
+			same++ // finite, and no worse than the kept ones
 			continue
 		}
 		s.look(g, first+i, v, truth[i], 0)
@@ -271,7 +271,7 @@ func (s *tally) lookBits(g *grid, first int, y, truth []float64) {
 	s.ulps[0] += same
 }
 
-// leastBad is what the badness of an accepted element must exceed for it to be among the worst.
+// leastBad returns the badness that an accepted element must exceed to be among the worst.
 func (s *tally) leastBad() float64 {
 	if len(s.worst) < worstKept {
 		return math.Inf(-1)
@@ -323,7 +323,7 @@ func (s *tally) look(g *grid, i int, y, r, t float64) {
 	s.note(ranked{i, !accepted, badness, r, t})
 }
 
-// measure adds the error of element i to the statistics, and gives how bad it is: (|y-R| - T)/ulp.
+// measure adds the error of element i to the statistics, and returns its badness: (|y-R| - T)/ulp.
 func (s *tally) measure(g *grid, i int, v, r, t float64) (badness float64) {
 	err, perULP := math.Abs(v-r), power(-g.logULP(r))
 	if math.IsNaN(err) {
@@ -363,11 +363,11 @@ func (s *tally) merge(o tally) {
 	}
 }
 
-// chunk is how many elements one goroutine takes at a time; the sums are added up in the order of the chunks,
-// so that a verdict does not depend on the number of cores.
+// chunk is the number of elements that one goroutine takes at a time; the sums are added up in the order of
+// the chunks, so that a verdict does not depend on the number of cores.
 const chunk = 1 << 15
 
-// chunksOf is how many chunks n elements make.
+// chunksOf returns the number of chunks of n elements.
 func chunksOf(n int) int { return (n + chunk - 1) / chunk }
 
 // eachChunk works on all chunks of n elements, the p-th from first up to end, on all cores.
@@ -375,11 +375,11 @@ func eachChunk(n int, work func(p, first, end int)) {
 	parallel.Each(chunksOf(n), func(p int) { work(p, p*chunk, min((p+1)*chunk, n)) })
 }
 
-// strip is how many elements are decoded at once: they stay in the cache until every gate has seen them.
+// strip is the number of elements decoded at once: they stay in the cache until every gate has seen them.
 const strip = 1 << 11
 
-// compareElements is G1, G2 and G3: it compares every judged element of an output. In the same pass it adds
-// up what G4 and G5 ask.
+// compareElements applies G1, G2 and G3 to every judged element of an output. In the same pass it adds up
+// what G4 and G5 need.
 func compareElements(target Target, data []byte) (Verdict, statistics) {
 	g, n := gridOf(target), target.Judged()
 	if most := target.Elements() * target.DType.Size(); int64(len(data)) != most {
@@ -430,8 +430,8 @@ func decodeJudged(y []float64, target Target, data []byte, first int) {
 	}
 }
 
-// shown are the elements that a verdict names, the worst first: where all are accepted, that is the one of
-// least headroom.
+// shown returns the elements that a verdict names, the worst first: where all are accepted, the one of least
+// headroom.
 func (s *tally) shown() []ranked {
 	if s.wrong > 0 || math.IsInf(s.headroom, 1) {
 		return s.worst
@@ -492,7 +492,7 @@ func gateOf(target Target, e Element) string {
 	return "G2"
 }
 
-// decode gives the judged elements of an output in fp64.
+// decode returns the judged elements of an output in fp64.
 func decode(target Target, data []byte) []float64 {
 	y := make([]float64, len(target.R))
 	decodeJudged(y, target, data, 0)

@@ -72,7 +72,7 @@ var elements = []struct {
 	{what: "nan in T rejects", d: op.FP32, y: 5, r: 1, t: nan},
 }
 
-// TestElement is the table of G1 and G2: a value, the truth, the allowance, and whether it is accepted.
+// TestElement checks G1 and G2 on a table: a value, the truth, the allowance, and whether it is accepted.
 func TestElement(t *testing.T) {
 	for _, c := range elements {
 		g := gridOf(Target{DType: c.d, Saturate: c.saturate, FTZ: c.ftz})
@@ -82,8 +82,8 @@ func TestElement(t *testing.T) {
 	}
 }
 
-// Of an output that passes, the element of least headroom is named first, though another one is fewer ulps
-// away from being rejected; of one that fails, the worst rejected element is.
+// TestTheTightestElementIsNamed: in an output that passes, the element of least headroom is named first,
+// though another one is fewer ulps away from being rejected; in one that fails, the worst rejected element.
 func TestTheTightestElementIsNamed(t *testing.T) {
 	truth := target(op.FP32, []float64{100, 100, 100}, 0)
 	truth.T = []float64{0x1p-16, 1, 0x1p-10}

@@ -10,31 +10,30 @@ import (
 	"triad/internal/tensor"
 )
 
-// Signs is how many vectors of random signs a product is multiplied by: a row that is wrong by more than its
-// tolerance cancels out under one vector in at most half of all draws, so 2^-20 of them miss it.
+// Signs is the number of vectors of random signs that a product is multiplied by: a row that is wrong by more
+// than its tolerance cancels out under one vector in at most half of all draws, so 2^-20 of them miss it.
 const Signs = 20
 
-// Freivalds covers what a sample leaves out of a product C = A*B, the elements outside of the sampled rows
-// and columns, by C*r against A*(B*r) for vectors r of random signs (Freivalds 1977). It needs no element of
-// the truth. Of a batch of products the rows are counted through the batch. A row i is accepted if and only
-// if, for every r,
+// Freivalds covers the elements of a product C = A*B outside of the sampled rows and columns by C*r against
+// A*(B*r) for vectors r of random signs (Freivalds 1977). It needs no element of the truth. In a batch of
+// products the rows are numbered through the batch. A row i is accepted if and only if, for every r,
 //
 //	|sum_j C_ij*r_j - (A*(B*r))_i| <= sum_j (T_ij + ulp_out(C_ij)/2) + g(N)*u64*sum_j |C_ij|
 //
-// with j over the N columns that are left: the error inside the kernel, its rounding to the output's dtype,
-// and the sum of C in fp64.
+// with j over the N remaining columns: the error inside the kernel, its rounding to the output's dtype, and
+// the sum of C in fp64.
 type Freivalds struct {
-	Rows, Cols []int64     // what is left, rising
+	Rows, Cols []int64     // the rest, in increasing order
 	Seed       uint64      // of the signs: see SignsOf
 	Sums       [][]float64 // of each of Rows: (A*(B*r))_i under every vector
-	Allowance  []float64   // of each of Rows: at least sum_j T_ij, and what the fp64 sums above are off by
-	// Element is R and T of one element of the product. It is asked where C is not finite, and to say which
-	// element of a rejected row is wrong.
+	Allowance  []float64   // of each of Rows: at least sum_j T_ij, plus the error of the fp64 sums above
+	// Element returns R and T of one element of the product. It is called where C is not finite, and to find
+	// the wrong element of a rejected row.
 	Element func(row, col int64) (r, t float64)
 }
 
-// SignsOf are the signs of n columns under every vector, each 1 or -1, bit v of the splitmix64 (Steele, Lea,
-// Flood 2014) of seed and column.
+// SignsOf returns the signs of n columns under every vector, each 1 or -1: bit v of the splitmix64 (Steele,
+// Lea, Flood 2014) of seed and column.
 func SignsOf(seed uint64, cols []int64) [][]float64 {
 	signs := make([][]float64, Signs)
 	for v := range signs {
@@ -52,7 +51,7 @@ func SignsOf(seed uint64, cols []int64) [][]float64 {
 	return signs
 }
 
-// check says why the sums cannot cover an output of a shape.
+// check returns an error that says why the sums cannot cover an output of a shape.
 func (f *Freivalds) check(t Target) error {
 	if f == nil {
 		return nil
@@ -82,7 +81,7 @@ func (f *Freivalds) check(t Target) error {
 	return nil
 }
 
-// rowsOf sees the shape of a batch of matrices as rows of its last dim.
+// rowsOf returns the shape of a batch of matrices as rows of its last dim.
 func rowsOf(shape []int64) (rows, cols int64) {
 	rows = 1
 	for _, n := range shape[:max(len(shape)-1, 0)] {
@@ -105,17 +104,17 @@ func risingBelow(x []int64, limit int64) bool {
 	return true
 }
 
-// signedRow is what became of one row.
+// signedRow is the result of one row.
 type signedRow struct {
 	checked bool
 	bad     bool
-	col     int64 // the column that was looked at alone and rejected; -1: the sums reject the row
+	col     int64 // the column that was checked alone and rejected; -1: the sums reject the row
 	vector  int
 	sum     float64
 	allowed float64
 }
 
-// judgeFreivalds takes an output that passed by sample through the rows that are left.
+// judgeFreivalds checks the remaining rows of an output that passed by sample.
 func judgeFreivalds(v Verdict, target Target, data []byte) Verdict {
 	f := target.Freivalds
 	signs := SignsOf(f.Seed, f.Cols)
@@ -151,7 +150,7 @@ func (f *Freivalds) row(target Target, data []byte, signs [][]float64, i int) si
 			if !g.accepts(y, r, t) || math.IsNaN(r) || math.IsInf(r, 0) {
 				return signedRow{checked: true, bad: true, col: col}
 			}
-			left[j], size = r, size+math.Abs(r) // overflow that is due: the sum takes what it stands for
+			left[j], size = r, size+math.Abs(r) // a correct overflow: the sum takes the exact value
 			continue
 		}
 		left[j] = y
@@ -173,7 +172,7 @@ func (f *Freivalds) row(target Target, data []byte, signs [][]float64, i int) si
 	return out
 }
 
-// dot is the sum of products, in four chains.
+// dot returns the sum of products, in four chains.
 func dot(x, y []float64) float64 {
 	var a, b, c, d float64
 	y = y[:len(x)]
@@ -190,7 +189,7 @@ func dot(x, y []float64) float64 {
 	return a + b + (c + d)
 }
 
-// accuse says which row is wrong, and which element of it, as far as the elements' own intervals show it.
+// accuse names the wrong row, and its wrong element as far as the elements' own intervals show it.
 func (f *Freivalds) accuse(v Verdict, target Target, data []byte, i int, r signedRow) Verdict {
 	row, size := f.Rows[i], target.DType.Size()
 	_, cols := rowsOf(target.Shape)

@@ -10,8 +10,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// covered is a target [4, 40] of which row 0 and columns 0 and 1 are compared, and the exact sums cover the
-// rest.
+// covered returns a target [4, 40] of which row 0 and columns 0 and 1 are compared, and the exact sums cover
+// the rest.
 func covered(d op.DType, r []float64) Target {
 	const rows, cols = 4, 40
 	t := Target{Name: "c", DType: d, Shape: []int64{rows, cols}, FTZ: true}
@@ -38,9 +38,8 @@ func covered(d op.DType, r []float64) Target {
 	return t
 }
 
-// TestFreivaldsTolerance: rounding to the output and flushing alone are accepted where T is 0, one unit in
-// the last place more than a row's roundings together is not, and whatever is not planned or not finite is no
-// pass.
+// TestFreivaldsTolerance: where T is 0, rounding to the output and flushing are accepted, and one unit in the
+// last place beyond a row's total rounding is not. Nothing that is not planned or not finite passes.
 func TestFreivaldsTolerance(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, d := range []op.DType{op.BF16, op.FP16, op.FP32} {

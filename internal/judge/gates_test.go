@@ -10,8 +10,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// TestEachGate: for each gate an answer that every other gate accepts and this one does not, beside the same
-// answer without what it objects to.
+// TestEachGate gives each gate an answer that it alone rejects, and the same answer without what it objects
+// to.
 func TestEachGate(t *testing.T) {
 	one := target(op.FP32, []float64{1, 2, 3}, 0x1p-20)
 	classes := target(op.FP32, []float64{nan, inf, 3}, 0x1p-20)
@@ -66,7 +66,7 @@ func TestEachGate(t *testing.T) {
 	}
 }
 
-// plainNumbers is a truth of many independent numbers whose allowance is a share of them.
+// plainNumbers returns a truth of many independent numbers whose allowance is a share of them.
 func plainNumbers(share float64) Target {
 	r := rand.New(rand.NewPCG(11, 11))
 	x := make([]float64, 1<<16)
@@ -81,7 +81,7 @@ func plainNumbers(share float64) Target {
 	return t
 }
 
-// The zero value of everything that says how something went is not a pass.
+// TestZeroValuesNeverPass: no zero value of a result is a pass.
 func TestZeroValuesNeverPass(t *testing.T) {
 	var status op.Status
 	if status.Weight() != op.Bad || status.String() == op.StatusPass.String() ||
@@ -106,7 +106,7 @@ func TestZeroValuesNeverPass(t *testing.T) {
 	}
 }
 
-// An output of integers is judged to the digit, and a sentence names all digits.
+// TestIntegersToTheDigit: an output of integers is judged to the digit, and a sentence names all digits.
 func TestIntegersToTheDigit(t *testing.T) {
 	large := target(op.I32, []float64{math.MaxInt32, math.MinInt32, 5}, 0)
 	large.Bits = true
@@ -130,7 +130,7 @@ func TestIntegersToTheDigit(t *testing.T) {
 	}
 }
 
-// Many elements whose bits are compared are all looked at, whatever lies between.
+// TestBitsOfManyElements: many elements whose bits are compared are all checked, whatever lies between.
 func TestBitsOfManyElements(t *testing.T) {
 	r := make([]float64, 3*chunk+17)
 	for i := range r {

@@ -10,8 +10,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// Judge gives a verdict for every output of plan, in its order, on one call of an implementation. It panics
-// for nothing: what does not fit together is a verdict that does not pass.
+// Judge returns a verdict for every output of plan, in its order, on one call of an implementation. It never
+// panics: an inconsistency is a verdict that does not pass.
 func Judge(plan Plan, answer Answer, truth Truth) []Verdict {
 	verdicts := make([]Verdict, len(plan.Outputs))
 	fault := callFault(plan, answer)
@@ -23,7 +23,7 @@ func Judge(plan Plan, answer Answer, truth Truth) []Verdict {
 	return verdicts
 }
 
-// judgeOutput takes output i through the gates in their order.
+// judgeOutput applies the gates to output i in their order.
 func judgeOutput(plan Plan, answer Answer, truth Truth, i int, fault string) Verdict {
 	t := plan.Outputs[i]
 	if fault != "" {
@@ -85,7 +85,7 @@ func judgeOutput(plan Plan, answer Answer, truth Truth, i int, fault string) Ver
 	return v
 }
 
-// callFault is what G0 says of the call as a whole, "" where it is sound.
+// callFault returns the objection of G0 to the call as a whole, "" where it is sound.
 func callFault(plan Plan, answer Answer) string {
 	if plan.Launches < 2 || len(answer.Launches) != plan.Launches {
 		return fmt.Sprintf("%d of %d planned launches came back; at least two are needed",
@@ -119,8 +119,8 @@ func callFault(plan Plan, answer Answer) string {
 	return ""
 }
 
-// elementAt is the element at a position of the whole output, whose bytes are given. Where the position is
-// not among those that are judged there is no truth: what is wanted is NaN.
+// elementAt returns the element at a position of the whole output, whose bytes are given. Where the position
+// is not among those that are judged there is no truth: the wanted value is NaN.
 func elementAt(target Target, position int64, data []byte) Element {
 	size := target.DType.Size()
 	e := Element{
@@ -155,7 +155,8 @@ func clause(what, detail string) string {
 	return what + ": " + detail
 }
 
-// given says whether some launch gave the output: one that gives it in one launch only is judged, and fails.
+// given reports whether some launch gave the output: one that gives it in one launch only is judged, and
+// fails.
 func given(answer Answer, name string) bool {
 	return slices.ContainsFunc(answer.Launches, func(l Launch) bool {
 		o, ok := l.find(name)
@@ -164,8 +165,8 @@ func given(answer Answer, name string) bool {
 	})
 }
 
-// shapeFault is what G0 says of one output: it must have come back in every launch, with the planned dtype,
-// shape, strides and bytes.
+// shapeFault returns the objection of G0 to one output: it must have come back in every launch, with the
+// planned dtype, shape, strides and bytes.
 func shapeFault(answer Answer, t op.TensorType) string {
 	for l, launch := range answer.Launches {
 		o, ok := launch.find(t.Name)
@@ -187,7 +188,7 @@ func shapeFault(answer Answer, t op.TensorType) string {
 	return ""
 }
 
-// contiguous says whether strides are row-major; the stride of a dim of one element never matters.
+// contiguous reports whether strides are row-major; the stride of a dim of one element never matters.
 func contiguous(shape, stride []int64) bool {
 	if len(shape) != len(stride) {
 		return false
@@ -200,7 +201,7 @@ func contiguous(shape, stride []int64) bool {
 	return true
 }
 
-// targetOf is the truth of output i, once it is known to be fit to judge it.
+// targetOf returns the truth of output i after checking that it is fit to judge it.
 func targetOf(truth Truth, i int, t op.TensorType) (Target, error) {
 	if err := checkConstants(); err != nil {
 		return Target{}, err
@@ -228,8 +229,8 @@ func targetOf(truth Truth, i int, t op.TensorType) (Target, error) {
 	return target, nil
 }
 
-// race is the verdict on a deterministic output whose bits differ between launches, with the figures of the
-// first launch.
+// race returns the verdict on a deterministic output whose bits differ between launches, with the figures of
+// the first launch.
 func race(v Verdict, target Target, t op.TensorType, answer Answer, found bits) Verdict {
 	v.Status, v.Gate = op.StatusRace, "G0"
 	orders := "between two launches"
@@ -251,10 +252,10 @@ func race(v Verdict, target Target, t op.TensorType, answer Answer, found bits) 
 	return v
 }
 
-// readsPoison is the verdict on an output whose elements depend on what its memory, or other memory without
-// contents, held before the launch. Where orders differ they are wrong whatever it held, since a race might
-// have chosen between a right value and a wrong one; or all launches under patterns agree, and the elements
-// of the one under ordinary numbers are wrong.
+// readsPoison returns the verdict on an output whose elements depend on what its memory, or other
+// uninitialised memory, held before the launch. Where orders differ, the elements are wrong whatever it held,
+// since a race might have chosen between a right value and a wrong one. Otherwise all launches under patterns
+// agree, and the elements of the one under ordinary numbers are wrong.
 func readsPoison(v Verdict, t op.TensorType, found bits) Verdict {
 	v.Status, v.Gate = op.StatusFail, "G0"
 	how, said := "", ""
@@ -271,7 +272,7 @@ func readsPoison(v Verdict, t op.TensorType, found bits) Verdict {
 	return v
 }
 
-// worse is the verdict of two launches of a nondeterministic output: the worse of the two.
+// worse returns the verdict of two launches of a nondeterministic output: the worse of the two.
 func worse(a, b Verdict) Verdict {
 	if Row([]Verdict{a, b}) == a.Status && !(a.Status == b.Status && b.Headroom < a.Headroom) {
 		return a

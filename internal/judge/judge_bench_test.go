@@ -12,9 +12,9 @@ import (
 	"triad/internal/tensor"
 )
 
-// BenchmarkGates is what the gates cost, in processor time of all cores for one element: of one output,
-// whose truth is kept, and of each of eight that are judged side by side while their truth is computed row
-// by row, which costs little here.
+// BenchmarkGates measures the cost of the gates in processor time of all cores for one element: of one output
+// whose truth is kept, and of each of eight that are judged at once while their truth is computed row by row,
+// which costs little here.
 func BenchmarkGates(b *testing.B) {
 	const rows, cols = 512, 4096
 	for _, d := range []op.DType{op.BF16, op.FP32} {
@@ -64,7 +64,8 @@ func BenchmarkGates(b *testing.B) {
 	}
 }
 
-// perElement measures the processor time of some work, the least of several runs: other load moves it little.
+// perElement measures the processor time of some work, the least of several runs: other load affects it
+// little.
 func perElement(b *testing.B, elements int, work func()) {
 	least := time.Duration(1 << 62)
 	for b.Loop() {

@@ -16,7 +16,7 @@ var (
 	nan = math.NaN()
 )
 
-// target is the truth of one output y with T, TFP32 and sim to match.
+// target returns the truth of one output y with T, TFP32 and sim to match.
 func target(d op.DType, r []float64, t float64) Target {
 	n := len(r)
 	sim := make([]float64, n)
@@ -30,12 +30,12 @@ func target(d op.DType, r []float64, t float64) Target {
 	}
 }
 
-// plan is what is asked for where y is the only output.
+// plan returns a plan with y as the only output.
 func plan(t Target) Plan {
 	return Plan{Outputs: []op.TensorType{{Name: t.Name, DType: t.DType, Shape: t.Shape}}, Launches: 2}
 }
 
-// launch is one sound launch that returned values.
+// launch returns one sound launch that returned values.
 func launch(t Target, poison string, data []byte) Launch {
 	return Launch{Poison: poison, InputsUnchanged: true, GuardsIntact: true, Outputs: []Returned{
 		{
@@ -45,7 +45,7 @@ func launch(t Target, poison string, data []byte) Launch {
 	}}
 }
 
-// answer is two launches that both returned the same values.
+// answer returns two launches that both returned the same values.
 func answer(t Target, y ...float64) Answer {
 	data := tensor.Encode(t.DType, y)
 	return Answer{Launches: []Launch{launch(t, "a", data), launch(t, "b", data)}}
@@ -70,7 +70,7 @@ func TestIntervalIsTight(t *testing.T) {
 					t.Fatalf("%v: %v rejected for %v ± %v", d, y, x, allowance)
 				}
 			}
-			// the neighbours, numbers of the dtype as every output is
+			// the neighbours, as numbers of the dtype like every output
 			below, above := low-g.ulp(low), high+g.ulp(high)
 			if low > 0 {
 				below = low - g.ulp(math.Nextafter(low, 0))
@@ -87,7 +87,7 @@ func TestIntervalIsTight(t *testing.T) {
 	}
 }
 
-// incomplete are changes of a right answer, its plan or its truth after which it must not pass.
+// incomplete are changes to a right answer, its plan or its truth after which it must not pass.
 var incomplete = map[string]func(p *Plan, a *Answer, truth *Truth){
 	"no launch":          func(_ *Plan, a *Answer, _ *Truth) { a.Launches = nil },
 	"one launch lost":    func(_ *Plan, a *Answer, _ *Truth) { a.Launches = a.Launches[:1] },

@@ -11,7 +11,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// What is looked at in runs, on several cores, must say what one loop over all elements says: these sizes end
+// Comparison in runs, on several cores, must give the result of one loop over all elements: these sizes end
 // within a run, and what counts lies on both sides of its ends.
 const several = 3*chunk + strip + 5
 
@@ -49,7 +49,7 @@ func TestCheckNamesTheFirstElement(t *testing.T) {
 				!strings.Contains(err.Error(), fmt.Sprintf("element [%d]:", at)) {
 				t.Errorf("T = %v from element %d on: %v", bad, at, err)
 			}
-			truth.R[at], truth.R[several-1] = math.NaN(), math.Inf(1) // of these nothing is asked
+			truth.R[at], truth.R[several-1] = math.NaN(), math.Inf(1) // these are not checked
 			if err := truth.Check(); err != nil {
 				t.Errorf("T = %v where R is not finite: %v", bad, err)
 			}
@@ -71,8 +71,8 @@ func TestMeanOfManyElements(t *testing.T) {
 	}
 }
 
-// The power of a large case is that of a small one: the root mean square of a wrong output is added up in
-// runs.
+// TestPowerOfManyElements: a large case has the power of a small one, though the root mean square of a wrong
+// output is added up in runs.
 func TestPowerOfManyElements(t *testing.T) {
 	x := make([]float64, several)
 	for i := range x {
@@ -84,7 +84,7 @@ func TestPowerOfManyElements(t *testing.T) {
 		t.Errorf("the truth itself as the output before: %+v", p)
 	}
 	loose := target(op.BF16, x, 0.05)
-	loose.TFP32 = make([]float64, several) // all of the allowance is for what is stored low
+	loose.TFP32 = make([]float64, several) // all of the allowance is for values stored low
 	if p := PowerOf(loose, tensor.Tensor{}, nil); !slices.Contains(p.Accepted, "off by 2^-10") ||
 		slices.Contains(p.Accepted, "zeros") {
 		t.Errorf("a loose allowance: %+v", p)

@@ -9,8 +9,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// The largest absolute and relative errors of a verdict are those of its elements one by one, of right
-// outputs and of wrong ones, of few elements and of many.
+// TestLargestErrors: the largest absolute and relative errors of a verdict equal those over its elements one
+// by one, for right and wrong outputs, with few elements and many.
 func TestLargestErrors(t *testing.T) {
 	random := rand.New(rand.NewPCG(41, 42))
 	for _, d := range []op.DType{op.FP32, op.BF16, op.FP16, op.I32} {

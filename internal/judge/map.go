@@ -15,18 +15,18 @@ type Map struct {
 	Across     int   // cells of a row of the grid
 	Compared   []int64
 	Wrong      []int64
-	// Most is the largest |y-R| / (T + half an ulp of y) of a cell: above 1 something is wrong. It is
-	// infinite where NaN or an infinity stands in the place of another value.
+	// Most is the largest |y-R| / (T + half an ulp of y) of a cell: above 1 an element is wrong. It is
+	// infinite where NaN or an infinity replaces another value.
 	Most []float64
 }
 
-// The grid of a Map has at most so many cells.
+// mapDown and mapAcross are the largest size of a Map's grid, in cells.
 const (
 	mapDown   = 24
 	mapAcross = 32
 )
 
-// MapOf draws the map of an output; nil where its elements cannot be looked at.
+// MapOf returns the map of an output; nil where its elements cannot be judged.
 func MapOf(t Target, data []byte) *Map {
 	if t.Check() != nil || t.DType == op.DTypeUnknown || t.Elements() == 0 ||
 		int64(len(data)) != t.Elements()*t.DType.Size() {
@@ -52,7 +52,7 @@ func MapOf(t Target, data []byte) *Map {
 	return m
 }
 
-// newMap is the empty map of an output.
+// newMap returns the empty map of an output.
 func newMap(t Target) *Map {
 	cols := int64(1)
 	if n := len(t.Shape); n > 0 {
@@ -77,8 +77,8 @@ func (m *Map) add(g *grid, position int64, y, r, t float64) {
 	m.Most[cell] = math.Max(m.Most[cell], g.used(y, r, t, accepted))
 }
 
-// used is |y-R| / (T + half an ulp of y), at most 1 of what is accepted, above 1 of what is not, infinite
-// where the distance is no number.
+// used returns |y-R| / (T + half an ulp of y): at most 1 where y is accepted, above 1 where it is not,
+// infinite where the distance is no number.
 func (g *grid) used(y, r, t float64, accepted bool) float64 {
 	switch v := g.value(y, r); {
 	case accepted && (math.IsNaN(r) || math.IsInf(r, 0) || v == r):

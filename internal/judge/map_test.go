@@ -9,7 +9,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// mapped is the map of an output of 100 rows and 70 columns whose truth is 1 everywhere, but for some
+// mapped returns the map of an output of 100 rows and 70 columns whose truth is 1 everywhere, except for some
 // elements.
 func mapped(t *testing.T, wrong map[[2]int]float64, sample []int64) *Map {
 	t.Helper()
@@ -36,7 +36,8 @@ func mapped(t *testing.T, wrong map[[2]int]float64, sample []int64) *Map {
 	return m
 }
 
-// Wrong elements stand in the cells of their rows and columns, and every compared element in one.
+// TestMapPlacesErrors: wrong elements are in the cells of their rows and columns, and every compared element
+// in one.
 func TestMapPlacesErrors(t *testing.T) {
 	m := mapped(t, map[[2]int]float64{{0, 0}: 1.1, {99, 69}: math.NaN(), {50, 35}: 1.005}, nil)
 	if m.Rows != 100 || m.Cols != 70 || m.Down != 24 || m.Across != 32 {
@@ -65,7 +66,7 @@ func TestMapPlacesErrors(t *testing.T) {
 	}
 }
 
-// Of a sample the cells say how many of their elements were compared.
+// TestMapOfASample: for a sample the cells hold the number of their compared elements.
 func TestMapOfASample(t *testing.T) {
 	m := mapped(t, map[[2]int]float64{{99, 69}: 7}, []int64{0, 1, 6999})
 	if m.Compared[0] != 2 || m.Compared[1] != 0 || m.Wrong[len(m.Wrong)-1] != 1 {

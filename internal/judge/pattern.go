@@ -9,9 +9,10 @@ import (
 	"triad/internal/op"
 )
 
-// Pattern says in a sentence what is regular about the wrong elements of an output: how the values differ
-// from the truth (a constant factor, the neighbour's value, the transpose), and where they lie (one row, the
-// last tile, one head). It is "" where nothing is wrong or nothing is regular. It explains; it never decides.
+// Pattern describes in a sentence what is regular about the wrong elements of an output: how the values
+// differ from the truth (a constant factor, the neighbour's value, the transpose), and where they lie (one
+// row, the last tile, one head). It returns "" where nothing is wrong or nothing is regular. It explains; it
+// never decides.
 func Pattern(t Target, data []byte) string {
 	t, err := t.patterned()
 	if err != nil || t.Check() != nil || int64(len(data)) != t.Elements()*t.DType.Size() ||
@@ -40,7 +41,7 @@ func Pattern(t Target, data []byte) string {
 	}
 }
 
-// Words are an operator's own for what is regular about wrong elements; "" for what it has no word for.
+// Words are an operator's own names for regular patterns of wrong elements; "" where it has none.
 type Words struct {
 	Ends      string // wrong at both ends of a row
 	Seams     string // wrong where tiles meet
@@ -48,11 +49,11 @@ type Words struct {
 	Exchanged string // the transposed places
 }
 
-// patternElements is of how many elements, at most, a truth that is computed row by row is kept to look for
-// what is regular; of more, some rows.
+// patternElements is the largest number of elements for which a truth that is computed row by row is kept
+// whole for the search of patterns; above it some rows are kept.
 const patternElements = 1 << 24
 
-// patterned is the target with as much of its truth kept as a pattern is looked for in.
+// patterned returns the target with as much of its truth kept as the search for a pattern needs.
 func (t Target) patterned() (Target, error) {
 	if t.Elements() > patternElements {
 		return t.few()
@@ -86,12 +87,12 @@ func (f finding) where() string {
 	return f.besideTiles()
 }
 
-// mostly is the share of a region's elements that must be wrong for the region to be named: a wrong value may
-// be right by chance.
+// mostly is the share of a region's elements that must be wrong for the region to be named: a wrong kernel's
+// value may be right by chance.
 const mostly = 0.6
 
-// alongDims looks at each dim on its own, the last first: wrong at one index of it, from an index on, or up
-// to one.
+// alongDims checks each dim on its own, the last first: wrong at one index of it, from an index on, or up to
+// one.
 func (f finding) alongDims() string {
 	inner := int64(1)
 	for d := len(f.Shape) - 1; d >= 0; d-- {
@@ -111,7 +112,7 @@ func (f finding) alongDims() string {
 	return ""
 }
 
-// dimName is what people call a dim of this tensor, or of one of this rank.
+// dimName returns the usual name of a dim of this tensor, or of one of this rank.
 func (f finding) dimName(d int) string {
 	if len(f.Axes) == len(f.Shape) {
 		return f.Axes[d]
@@ -126,7 +127,7 @@ func (f finding) dimName(d int) string {
 	return names[d]
 }
 
-// region names where along one dim the wrong elements lie; "" where they lie everywhere or in no order.
+// region names the place of the wrong elements along one dim; "" where they are everywhere or in no order.
 func (f finding) region(wrongAt []int64, each int64, name string) string {
 	first, last, hit, total := int64(-1), int64(-1), int64(0), int64(0)
 	for i, n := range wrongAt {
@@ -162,8 +163,8 @@ func (f finding) region(wrongAt []int64, each int64, name string) string {
 	}
 }
 
-// boundary says that a place is one where tiles, warps or vectors begin: the usual sign of a tail that is not
-// handled.
+// boundary returns a note where tiles, warps or vectors begin at a place: the usual sign of an unhandled
+// tail.
 func (f finding) boundary(at, size int64) string {
 	for _, tile := range []int64{256, 128, 64, 32, 16, 8, 4} {
 		if at > 0 && at%tile == 0 {
@@ -222,7 +223,7 @@ func (f finding) how() string {
 // nearly is the share of wrong elements that must fit a relation.
 const nearly = 0.95
 
-// holds says whether a relation fits nearly all wrong elements with a finite truth, and at least three.
+// holds reports whether a relation fits nearly all wrong elements with a finite truth, and at least three.
 func (f finding) holds(fits func(i int) (ok, counts bool)) bool {
 	good, all := 0, 0
 	for i, w := range f.wrong {
@@ -239,7 +240,7 @@ func (f finding) holds(fits func(i int) (ok, counts bool)) bool {
 	return all >= 3 && float64(good) >= nearly*float64(all)
 }
 
-// constant: the wrong values are all one number.
+// constant: the wrong values are all the same number.
 func (f finding) constant() string {
 	first := math.NaN()
 	for i, w := range f.wrong {
@@ -263,13 +264,13 @@ func (f finding) constant() string {
 	}
 }
 
-// close says whether y is what the kernel would have stored for r.
+// close reports whether y is what the kernel would have stored for r.
 func (f finding) close(i int, r float64) bool {
 	slack := f.T[i] + 2*f.g.ulp(r)
 	return math.Abs(f.y[i]-r) <= slack || math.IsNaN(r) && math.IsNaN(f.y[i])
 }
 
-// Exchanged is the pattern of an output whose values stand in the transposed places.
+// Exchanged is the pattern of an output whose values are at the transposed places.
 const Exchanged = "each wrong value is the truth of the transposed place: row and column are exchanged"
 
 // moved: the value belongs to another element: a neighbour, or the transposed place.
@@ -318,7 +319,7 @@ func (f finding) factor() string {
 			f.R[i] != 0
 	})
 	if math.IsNaN(ratio) || ratio == 0 || math.Abs(ratio-1) < 5e-4 {
-		return "" // "1 times the truth" says nothing
+		return "" // "1 times the truth" explains nothing
 	}
 	if !f.holds(func(i int) (bool, bool) {
 		r := ratio * f.R[i]
@@ -352,7 +353,7 @@ func (f finding) shifted() string {
 	return ""
 }
 
-// median is the median of a figure over the wrong elements that have one; NaN where fewer than three do.
+// median returns the median of a figure over the wrong elements that have one; NaN where fewer than three do.
 func (f finding) median(figure func(i int) (float64, bool)) float64 {
 	var all []float64
 	for i, w := range f.wrong {

@@ -25,8 +25,8 @@ func (f finding) columnsWrong() []int64 {
 	return wrong
 }
 
-// besideTiles finds what is wrong at the ends of the last dim alone, or where tiles meet: within a few
-// columns of multiples of one number, at two of them at least.
+// besideTiles finds errors only at the ends of the last dim, or where tiles meet: within a few columns of the
+// multiples of one number, at two of them at least.
 func (f finding) besideTiles() string {
 	wrong := f.columnsWrong()
 	cols := int64(len(wrong))
@@ -55,7 +55,8 @@ func (f finding) besideTiles() string {
 	return ""
 }
 
-// seam says that a run of wrong indices, short beside a tile, ends or begins where tiles meet.
+// seam returns a note where a run of wrong indices, short compared with a tile, ends or begins at the edge of
+// a tile.
 func (f finding) seam(first, last int64) string {
 	for _, tile := range []int64{256, 128, 64, 32, 16} {
 		at := last + 1
@@ -73,7 +74,7 @@ func (f finding) seam(first, last int64) string {
 	return ""
 }
 
-// inside says whether all wrong columns are among some, and most elements of these are wrong.
+// inside reports whether all wrong columns are among the given ones, and most elements of these are wrong.
 func (f finding) inside(wrong []int64, among func(c int64) bool) bool {
 	each, columns := int64(len(f.wrong))/int64(len(wrong)), int64(0)
 	for c, n := range wrong {
@@ -86,8 +87,9 @@ func (f finding) inside(wrong []int64, among func(c int64) bool) bool {
 	return float64(f.count) >= mostly*float64(columns*each)
 }
 
-// reach is within how many columns of the multiples of tile everything wrong lies; 0 where fewer than two of
-// the inner ones have anything wrong beside them. The end of the last tile may lie behind the row.
+// reach returns the largest distance, in columns, of anything wrong from a multiple of tile; 0 where fewer
+// than two of the inner multiples have anything wrong next to them. The end of the last tile may lie beyond
+// the row.
 func (f finding) reach(wrong []int64, tile int64) int64 {
 	far, seams := int64(0), map[int64]bool{}
 	for c, n := range wrong {

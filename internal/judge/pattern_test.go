@@ -9,7 +9,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// patternTarget is an fp32 output of a smooth, irregular truth.
+// patternTarget returns an fp32 output of a smooth, irregular truth.
 func patternTarget(shape ...int64) Target {
 	t := Target{Name: "y", DType: op.FP32, Shape: shape}
 	n := t.Elements()
@@ -21,7 +21,7 @@ func patternTarget(shape ...int64) Target {
 	return t
 }
 
-// worded is a target whose operator has words of its own.
+// worded returns a target whose operator has words of its own.
 func worded(t Target) Target {
 	t.Words = Words{
 		Ends: "the padding", Seams: "the halo", Boundary: "not carried on", Exchanged: "by columns",
@@ -29,7 +29,7 @@ func worded(t Target) Target {
 	return t
 }
 
-// planted are wrong outputs and what is said of the pattern of their wrong elements.
+// planted are wrong outputs and the expected description of their pattern.
 var planted = []struct {
 	name   string
 	target Target
@@ -136,7 +136,7 @@ var planted = []struct {
 	},
 }
 
-// What is regular about an error is said, and the rest is left unsaid.
+// TestPattern checks that what is regular about an error is described, and nothing else.
 func TestPattern(t *testing.T) {
 	for _, c := range planted {
 		t.Run(c.name, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestPattern(t *testing.T) {
 	}
 }
 
-// A factor that is 1 as far as it is known is none.
+// TestPatternOfNoFactor: a factor that cannot be told from 1 is not reported.
 func TestPatternOfNoFactor(t *testing.T) {
 	target := patternTarget(6, 64)
 	y := make([]float64, len(target.R))
@@ -166,7 +166,7 @@ func TestPatternOfNoFactor(t *testing.T) {
 	}
 }
 
-// What does not fit together has no pattern, and no panic.
+// TestPatternOfNothing: inconsistent inputs have no pattern, and cause no panic.
 func TestPatternOfNothing(t *testing.T) {
 	target := patternTarget(3, 3)
 	for _, data := range [][]byte{nil, make([]byte, 3), make([]byte, 37)} {

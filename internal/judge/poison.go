@@ -9,27 +9,27 @@ import (
 	"triad/internal/tensor"
 )
 
-// bits is what the launches of one call left in one output: which elements were never written, and which
-// differ between launches.
+// bits compares what the launches of one call left in one output: which elements were never written, and
+// which differ between launches.
 type bits struct {
 	unwritten      int64
 	firstUnwritten int64
 	differing      int64
 	firstDiffering int64
 	otherLaunch    int // the launch that first differs from launch 0
-	// followsPoison says that launches with the same poison agree on every element that differs, of which
-	// both poisons had at least two: the element depends on what its memory held before the launch.
+	// followsPoison: launches with the same poison agree on every element that differs, and both poisons had
+	// at least two launches. The element depends on what its memory held before the launch.
 	followsPoison bool
-	// ordinaryAlone says that, of every element that differs, only the launch under ordinary numbers has
-	// another value than all others.
+	// ordinaryAlone: for every element that differs, only the launch under ordinary numbers has another value
+	// than all others.
 	ordinaryAlone bool
 	otherNaN      int64 // elements that are NaN in every launch, with other payloads
 }
 
-// compareBits looks at every element of one output in all launches. An element that shows its launch's poison
-// under both poisons was not written (one match alone may be a value of a narrow dtype); any other element
-// whose value is not that of the first launch differs. Two NaN are one value: operations on a NaN pass its
-// payload on, or do not.
+// compareBits compares every element of one output in all launches. An element that shows its launch's poison
+// under both poisons was not written (one match alone may be a value of a narrow dtype). Any other element
+// whose value is not that of the first launch differs. Two NaNs are one value: operations on a NaN may or may
+// not propagate its payload.
 func compareBits(d op.DType, n int64, poisons []string, data [][]byte) bits {
 	found := bits{firstUnwritten: -1, firstDiffering: -1}
 	same := true

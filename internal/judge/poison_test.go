@@ -9,8 +9,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// An element that is read before it is written depends on the poison: that is FAIL and no race. Values that
-// change under one poison, or of which one is right, may be a race.
+// TestReadsThePoison: an element that is read before it is written depends on the poison: that is FAIL, not a
+// race. Values that change under one poison, or one of which is right, may be a race.
 func TestReadsThePoison(t *testing.T) {
 	wanted := target(op.I32, []float64{1, 2, 3}, 0)
 	wanted.Bits, wanted.Independent = true, false
@@ -54,7 +54,8 @@ func TestReadsThePoison(t *testing.T) {
 	}
 }
 
-// Where all launches had one order no race chose between a right value and a wrong one.
+// TestReadsThePoisonInOneOrder: where all launches had one order, no race chose between a right value and a
+// wrong one.
 func TestReadsThePoisonInOneOrder(t *testing.T) {
 	wanted := target(op.I32, []float64{1, 2, 3}, 0)
 	wanted.Bits, wanted.Independent = true, false
@@ -74,8 +75,9 @@ func TestReadsThePoisonInOneOrder(t *testing.T) {
 	}
 }
 
-// An element that is wrong under ordinary numbers alone was read before it was written, in all of two other
-// launches; a race may change one launch of them, and what is right under each is at least one.
+// TestReadsOrdinaryNumbers: an element that is wrong under ordinary numbers, while the two other launches
+// agree on another value, was read before it was written. Where those differ, or the element is right under
+// ordinary numbers, it may be a race.
 func TestReadsOrdinaryNumbers(t *testing.T) {
 	wanted := target(op.I32, []float64{1, 2, 3}, 0)
 	wanted.Bits, wanted.Independent = true, false
@@ -108,8 +110,8 @@ func TestReadsOrdinaryNumbers(t *testing.T) {
 	}
 }
 
-// Arithmetic on poison gives NaN under both poisons, with the payload of each: a wrong value and no race.
-// Where the truth is NaN its bits do not matter.
+// TestPayloadsOfNaN: arithmetic on poison returns NaN under both poisons, with the payload of each: a wrong
+// value and no race. Where the truth is NaN its bits do not matter.
 func TestPayloadsOfNaN(t *testing.T) {
 	nan := math.NaN()
 	for _, c := range []struct {
@@ -130,7 +132,8 @@ func TestPayloadsOfNaN(t *testing.T) {
 	}
 }
 
-// Of an integer the ends of the interval are those of the dtype where the allowance reaches beyond.
+// TestIntervalOfIntegersWithinTheirRange: the interval of an integer ends at the range of its dtype where the
+// allowance reaches beyond.
 func TestIntervalOfIntegersWithinTheirRange(t *testing.T) {
 	ends := target(op.I8, []float64{127, -128, 100}, 1.5)
 	ends.Independent = false
@@ -146,8 +149,8 @@ func TestIntervalOfIntegersWithinTheirRange(t *testing.T) {
 	}
 }
 
-// A value that is the poison of one launch alone is a value, as a narrow dtype may hold any: the element
-// differs, and was written.
+// TestPoisonOfOneLaunchIsAValue: a value that is the poison of one launch only is a value, as a narrow dtype
+// may hold any: the element differs, and was written.
 func TestPoisonOfOneLaunchIsAValue(t *testing.T) {
 	data := [][]byte{{5}, {6}}
 	tensor.Poison(data[0], op.I8, "a")

@@ -9,8 +9,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// Power says whether the gates can tell right from wrong on one output of a case: which of the wrong outputs
-// below they accept.
+// Power records whether the gates can tell right from wrong on one output of a case: which of the wrong
+// outputs below they accept.
 type Power struct {
 	Output   string
 	Accepted []string // the trials that passed though they are wrong
@@ -19,19 +19,19 @@ type Power struct {
 	Why  string // which
 }
 
-// trial is one wrong output; decisive trials take a case's power away. fill gives its elements from the first
-// on: what is large is never made whole, since most of it is rejected at once.
+// trial is one wrong output; a decisive trial that passes leaves the case without power. fill returns its
+// elements from the first on: a large output is never made whole, since most are rejected at once.
 type trial struct {
 	name     string
 	decisive bool
 	fill     func(into []float64, first int)
 }
 
-// PowerOf tries wrong outputs against the truth of one output: zeros, the mean everywhere (of an output that
-// is one number by definition twice the truth and 1), a copy of the input (one without data, or with another
-// number of elements: none), the truth with its last element, row or tile of 16 columns zeroed, the truth off
-// by 16 roundoffs (16-bit and fp8 outputs) or by 2^-10, and the previous case's output (nil: none). It runs
-// before any kernel does.
+// PowerOf tries wrong outputs against the truth of one output: zeros, the mean everywhere (for an output that
+// is one number by definition, twice the truth plus 1), a copy of the input (one without data, or with
+// another number of elements: none), the truth with its last element, row or tile of 16 columns zeroed, the
+// truth off by 16 roundoffs (16-bit and fp8 outputs) or by 2^-10, and the previous case's output (nil: none).
+// It runs before any kernel does.
 func PowerOf(t Target, input tensor.Tensor, previous []float64) Power {
 	p := Power{Output: t.Name}
 	t, err := t.few()
@@ -50,13 +50,13 @@ func PowerOf(t Target, input tensor.Tensor, previous []float64) Power {
 	return p
 }
 
-// passes says whether a wrong output, once stored, is accepted by every gate that rejects. Most are rejected
+// passes reports whether every gate that rejects accepts a wrong output once it is stored. Most are rejected
 // within a few elements, so it stops at the first.
 func (w trial) passes(t Target) bool {
 	g := gridOf(t)
 	if t.Choice != nil {
 		whole := make([]float64, len(t.R))
-		w.stored(whole, g, 0) // of a choice no row says anything of another
+		w.stored(whole, g, 0) // the rows of a choice are independent
 		return t.permits(whole)
 	}
 	n := len(t.R)
@@ -83,7 +83,7 @@ func (w trial) passes(t Target) bool {
 	return w.rms(t, g).Accepted()
 }
 
-// rms is G4 on a wrong output, once stored.
+// rms applies G4 to a wrong output, once stored.
 func (w trial) rms(t Target, g *grid) RMS {
 	b, runs := blocksOf(t), piecesOf(t)
 	sums := make([]chunkSums, runs.count())
@@ -99,7 +99,7 @@ func (w trial) rms(t Target, g *grid) RMS {
 	return joined(b, sums, false).worst()
 }
 
-// stored gives the elements from the first on as the output's dtype keeps them.
+// stored fills into with the elements from the first on, rounded to the output's dtype.
 func (w trial) stored(into []float64, g *grid, first int) {
 	w.fill(into, first)
 	for i, v := range into {
@@ -149,7 +149,8 @@ func everywhere(v float64) func(into []float64, first int) {
 	}
 }
 
-// twiceAndOne is 2R + 1, and 1 where R is stored as an infinity or NaN, which doubled is the same.
+// twiceAndOne returns a fill of 2R + 1, and of 1 where R is stored as an infinity or NaN, which doubling does
+// not change.
 func twiceAndOne(t Target) func(into []float64, first int) {
 	g := gridOf(t)
 	return func(into []float64, first int) {
@@ -170,7 +171,7 @@ func scaled(x []float64, by float64) func(into []float64, first int) {
 	}
 }
 
-// oneMore is R + 1; what the dtype does not hold becomes NaN, which is rejected.
+// oneMore returns a fill of R + 1; what the dtype does not hold becomes NaN, which is rejected.
 func oneMore(x []float64) func(into []float64, first int) {
 	return func(into []float64, first int) {
 		for i := range into {
@@ -179,7 +180,7 @@ func oneMore(x []float64) func(into []float64, first int) {
 	}
 }
 
-// zeroed is R with 0 where lost says so, seen as [rows, cols] with cols the last dim.
+// zeroed returns a fill of R with 0 where lost is true, seen as [rows, cols] with cols the last dim.
 func zeroed(t Target, lost func(row, col, rows, cols int64) bool) func(into []float64, first int) {
 	b := blocksOf(t)
 	return func(into []float64, first int) {
@@ -192,7 +193,7 @@ func zeroed(t Target, lost func(row, col, rows, cols int64) bool) func(into []fl
 	}
 }
 
-// valuesOf gives a tensor's elements in row-major order, whatever its strides are.
+// valuesOf returns a fill of a tensor's elements in row-major order, whatever its strides are.
 func valuesOf(x tensor.Tensor) func(into []float64, first int) {
 	if !x.IsContiguous() {
 		return scaled(x.Float64s(), 1)
@@ -202,7 +203,7 @@ func valuesOf(x tensor.Tensor) func(into []float64, first int) {
 	}
 }
 
-// meanOfFinite is added up in chunks, so that it does not depend on the number of cores.
+// meanOfFinite adds up in chunks, so that the mean does not depend on the number of cores.
 func meanOfFinite(x []float64) float64 {
 	parts := make([]struct{ largest, sum, n float64 }, chunksOf(len(x)))
 	eachChunk(len(x), func(p, first, end int) { parts[p].largest = largestFinite(x[first:end]) })

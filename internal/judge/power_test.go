@@ -7,8 +7,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// TestPowerOfOneNumber: an output that is one number by definition is asked whether twice the number and 1
-// would pass in place of its mean, which is right.
+// TestPowerOfOneNumber: for an output that is one number by definition, power is whether twice the number
+// plus 1 would pass, in place of its mean, which is right.
 func TestPowerOfOneNumber(t *testing.T) {
 	for _, c := range []struct {
 		r, t    float64

@@ -8,19 +8,19 @@ import (
 	"triad/internal/op"
 )
 
-// Constants are the numbers of one version that a stored verdict can be decided again with.
+// Constants are the numbers of one version from which a stored verdict can be decided again.
 type Constants struct {
 	Version                  string
 	Factor, Noise, Allowance float64 // of G4: see rmsLimit
 	MinBlock                 int64
 	Sigmas, Spread           float64 // of G5
 
-	// Low and High say what became of the allowances: every T and TFP32 is between Low and High times what it
-	// was in the version before.
+	// Low and High bound the change of the allowances: every T and TFP32 is between Low and High times its
+	// value in the version before.
 	Low, High float64
-	Fewer     []string // gates that are asked of fewer outputs than in the version before
-	// OtherReach says that the allowance of G5 is another quantity than in the version before: nothing is
-	// known of it but that it is not negative.
+	Fewer     []string // gates that apply to fewer outputs than in the version before
+	// OtherReach: the allowance of G5 is another quantity than in the version before, of which it is only
+	// known that it is not negative.
 	OtherReach bool
 	// Contracts are those whose allowances the version changed; nil: all.
 	Contracts []string
@@ -61,7 +61,7 @@ var versions = []Constants{
 		Version: "7", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
 		Low: 1, High: 1, Fewer: []string{"G4", "G5"},
 	},
-	// the simulated values of "eager" changed too, so that its allowances are not to be compared
+	// the simulated values of "eager" changed too, so that its allowances cannot be compared
 	{
 		Version: "8", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
 		Low: 0, High: math.Inf(1),
@@ -83,13 +83,13 @@ var versions = []Constants{
 		Low: 0, High: math.Inf(1),
 		Contracts: []string{"p16", "eager", "tf32"},
 	},
-	// where NaN is a second right answer, the first is not asked for
+	// where NaN is a second right answer, the first is not required
 	{
 		Version: "12", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
 		Low: 1, High: 1, Fewer: []string{"G1"},
 		Contracts: []string{"fp32", "stored"},
 	},
-	// where fp32 has a result there is no allowance
+	// no allowance where fp32 represents the result
 	{
 		Version: "13", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
 		Low: 0, High: 1,
@@ -102,7 +102,7 @@ var versions = []Constants{
 	},
 }
 
-// constantsOf gives the constants of a version, and those of a later one with what became of the allowances
+// constantsOf returns the constants of a version, and those of a later one with the changes of the allowances
 // since, for verdicts on outputs of a dtype under a contract.
 func constantsOf(all []Constants, from, to, contract string, d op.DType) (then, now Constants, err error) {
 	first := slices.IndexFunc(all, func(c Constants) bool { return c.Version == from })
@@ -125,16 +125,16 @@ func constantsOf(all []Constants, from, to, contract string, d op.DType) (then, 
 	return then, now, nil
 }
 
-// Decision is what a stored verdict comes to under other constants.
+// Decision is the result of a stored verdict under other constants.
 type Decision struct {
-	Decided bool // what was stored is enough to say
+	Decided bool // the stored figures suffice
 	Status  op.Status
 	Gate    string // as in a Verdict; G2 may stand for G1
 	Why     string // in a sentence
 }
 
-// Rejudge decides a verdict again, from what it keeps alone, under the constants in force. Whether the case
-// has power is not asked again.
+// Rejudge decides a verdict again, from its stored figures alone, under the constants in force. It does not
+// check again whether the case has power.
 func Rejudge(v Verdict) Decision {
 	then, now, err := constantsOf(versions, v.Version, Version, v.Contract, v.DType)
 	if err != nil {
@@ -151,7 +151,7 @@ func decided(status op.Status, gate, why string) Decision {
 	return Decision{Decided: true, Status: status, Gate: gate, Why: why}
 }
 
-// decideAgain takes a verdict through the gates whose figures it keeps.
+// decideAgain applies the gates again whose figures a verdict keeps.
 func decideAgain(v Verdict, then, now Constants) Decision {
 	gates := v.Gate == "G1" || v.Gate == "G2" || v.Gate == "G4" || v.Status == op.StatusPass ||
 		v.Status == op.StatusWarn
@@ -189,10 +189,10 @@ func decideAgain(v Verdict, then, now Constants) Decision {
 	return decided(op.StatusPass, "", "every gate accepts what it keeps")
 }
 
-// elementsAgain is G2: T is between Low and High times what it was. What is rejected under the largest T is
-// rejected. The elements that are not kept are accepted where they were and no T is smaller, or where no
-// error came near: |y-R| <= used*(T + ulp/2) with used <= Low/2 lies within Low*T and a quarter of an ulp,
-// the nearest that the midpoint to a neighbour may be.
+// elementsAgain applies G2 again: T is between Low and High times its former value. An element rejected under
+// the largest T is rejected. The elements that are not kept are accepted where they were and no T is smaller,
+// or where no error came near: |y-R| <= used*(T + ulp/2) with used <= Low/2 lies within Low*T and a quarter
+// of an ulp, the least distance of a midpoint to a neighbour.
 func (v Verdict) elementsAgain(now Constants) Decision {
 	g := gridOf(Target{DType: v.DType, Saturate: v.Saturate, FTZ: v.FTZ, Bits: v.Bits})
 	kept := int64(0) // rejected elements of before that are kept, and accepted now
@@ -232,11 +232,11 @@ func (v Verdict) elementsAgain(now Constants) Decision {
 	return decided(op.StatusPass, "", "")
 }
 
-// Used is the largest |y-R| / (T + half an ulp of y): the inverse of the headroom.
+// Used returns the largest |y-R| / (T + half an ulp of y): the inverse of the headroom.
 func (v Verdict) Used() float64 { return 1 / v.Headroom }
 
-// blocksAgain is G4. Of the blocks that are not kept none had a larger share of its limit than the last that
-// is.
+// blocksAgain applies G4 again. No block that is not kept had a larger share of its limit than the last kept
+// one.
 func (v Verdict) blocksAgain(then, now Constants) Decision {
 	if !v.Independent {
 		return decided(op.StatusPass, "", "")
@@ -266,7 +266,7 @@ func (v Verdict) blocksAgain(then, now Constants) Decision {
 	if v.Blocks[0].Blocks <= len(v.Blocks) {
 		return decided(op.StatusPass, "", "")
 	}
-	// The limit of any block is at least this share of what it was: 1/sqrt(N) lies between 0 and
+	// The limit of any block is at least this share of its former value: 1/sqrt(N) lies between 0 and
 	// 1/sqrt(MinBlock).
 	root := math.Sqrt(float64(then.MinBlock))
 	shrunk := math.Min(now.Factor/then.Factor*math.Min(1, (1+now.Noise/root)/(1+then.Noise/root)),
@@ -278,13 +278,13 @@ func (v Verdict) blocksAgain(then, now Constants) Decision {
 	return decided(op.StatusPass, "", "")
 }
 
-// slopeAgain is G5.
+// slopeAgain applies G5 again.
 func (v Verdict) slopeAgain(now Constants) Decision {
 	b := v.Bias
 	if !v.Independent || !(b.Spread >= now.Spread) {
 		return decided(op.StatusPass, "", "")
 	}
-	// What it allows rises with every TFP32, by steps: a rounding boundary comes within reach or does not.
+	// Its allowance rises with every TFP32, by steps: a rounding boundary comes within reach or does not.
 	least, most := b.Allowance, b.Allowance
 	if now.OtherReach || now.Low < 1 {
 		least = 0

@@ -10,15 +10,16 @@ import (
 	"triad/internal/tensor"
 )
 
-// inForce are the constants of this version, with allowances between low and high times what they were.
+// inForce returns the constants of this version, with allowances between low and high times their former
+// values.
 func inForce(low, high float64) Constants {
 	c := versions[len(versions)-1]
 	c.Low, c.High, c.Fewer, c.OtherReach = low, high, nil, false
 	return c
 }
 
-// TestRejudgeIsTheJudge: what is decided from a stored verdict, where all allowances are c times what they
-// were, is what the judge says of the outputs under such allowances; and it is decided more often than not.
+// TestRejudgeIsTheJudge: a decision from a stored verdict, where all allowances are c times their former
+// values, is the judge's verdict on the outputs under such allowances; and most verdicts can be decided.
 func TestRejudgeIsTheJudge(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	all, settled, turned := 0, 0, 0
@@ -56,8 +57,8 @@ func TestRejudgeIsTheJudge(t *testing.T) {
 	}
 }
 
-// drawnOutput is an output with errors about as large as its allowance: few or many elements, some beyond the
-// range, some NaN and infinite.
+// drawnOutput returns an output with errors about as large as its allowance: few or many elements, some
+// beyond the range, some NaN and infinite.
 func drawnOutput(r *rand.Rand, d op.DType) (Target, []float64) {
 	n := []int{1, 5, 40, 300}[r.IntN(4)]
 	f, _ := tensor.FormatOf(d)
@@ -95,8 +96,8 @@ func timesAll(x []float64, c float64) []float64 {
 	return y
 }
 
-// TestRejudgeBlocks: what is decided of G4 from the blocks that are kept is what all of them say, whatever
-// its constants become.
+// TestRejudgeBlocks: a decision on G4 from the kept blocks agrees with all of them, whatever its constants
+// become.
 func TestRejudgeBlocks(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	settled, all := 0, 0
@@ -178,8 +179,8 @@ func TestRejudgeSlope(t *testing.T) {
 	}
 }
 
-// TestRejudgeOfAnEarlierBias: what version 3 warned of may be what fp32 arithmetic leaves open, which it
-// did not keep; what passed by its noise alone still does.
+// TestRejudgeOfAnEarlierBias: a bias that version 3 warned of may lie within what fp32 arithmetic leaves
+// open, which that version did not keep; one that passed by its noise alone still does.
 func TestRejudgeOfAnEarlierBias(t *testing.T) {
 	v := Verdict{
 		Output: "y", Version: "3", Status: op.StatusWarn, Gate: "G5", Digest: "d", DType: op.BF16,
@@ -198,7 +199,8 @@ func TestRejudgeOfAnEarlierBias(t *testing.T) {
 	}
 }
 
-// TestRejudgeWhatFiguresCannot: what needs the outputs is undecided, what no constant has a part in stays.
+// TestRejudgeWhatFiguresCannot: a decision that needs the outputs is undecided, and one that no constant
+// affects stays.
 func TestRejudgeWhatFiguresCannot(t *testing.T) {
 	pass := verdict(target(op.FP32, []float64{1, 2, 3}, 0x1p-20),
 		answer(target(op.FP32, []float64{1, 2, 3}, 0x1p-20), 1, 2, 3))
@@ -251,8 +253,8 @@ func with(v Verdict, change func(*Verdict)) Verdict {
 	return v
 }
 
-// TestVersions: the last version has the constants in force; what lies between two is multiplied up; an
-// unknown one is refused.
+// TestVersions: the last version has the constants in force; the changes between two versions are multiplied;
+// an unknown version is rejected.
 func TestVersions(t *testing.T) {
 	last := versions[len(versions)-1]
 	if last.Version != Version || last.Factor != rmsFactor || last.Noise != rmsNoise ||

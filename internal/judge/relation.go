@@ -8,9 +8,9 @@ import (
 	"triad/internal/parallel"
 )
 
-// Statement is what a relation (gate G6) says of one output in numbers: N comparisons, each of which must
-// hold. Shape is what Claim.Position counts in: that of the output, or of its rows where a comparison is
-// about a whole row.
+// Statement expresses a relation (gate G6) on one output in numbers: N comparisons, each of which must hold.
+// Claim.Position is an index into Shape: that of the output, or of its rows where a comparison is about a
+// whole row.
 type Statement struct {
 	Output string
 	Shape  []int64
@@ -26,7 +26,7 @@ type Claim struct {
 	Bits           bool
 }
 
-// holds is written so that a NaN anywhere rejects.
+// holds reports whether the comparison holds; a NaN anywhere rejects.
 func (c Claim) holds() bool {
 	return c.Low <= c.Got && c.Got <= c.High &&
 		(!c.Bits || math.Float64bits(c.Got) == math.Float64bits(c.Low))
@@ -36,7 +36,7 @@ func (c Claim) holds() bool {
 // that it needs are part of the plan.
 type Expected struct{ Name, Output string }
 
-// Relation is what became of one relation on one output. The zero value is not accepted.
+// Relation is the result of one relation on one output. The zero value is not accepted.
 type Relation struct {
 	Name, Output string
 	Missing      string // why it could not be evaluated
@@ -46,19 +46,19 @@ type Relation struct {
 	Worst        Broken // the comparison furthest from holding; of a relation that holds, the first
 }
 
-// Broken is one comparison: what was found, and what would have been accepted.
+// Broken is one comparison: the value found, and the accepted values.
 type Broken struct {
 	Index          []int64
 	Got, Low, High float64
 }
 
-// Accepted says whether the relation holds: every planned comparison took place, there was one, and none
+// Accepted reports whether the relation holds: every planned comparison took place, there was one, and none
 // failed.
 func (r Relation) Accepted() bool {
 	return r.Missing == "" && r.N > 0 && r.Compared == r.N && r.Wrong == 0
 }
 
-// beyond is how far a comparison is from holding; 0 where it holds.
+// beyond returns how far a comparison is from holding; 0 where it holds.
 func (c Claim) beyond() float64 {
 	if c.holds() {
 		return 0
@@ -93,7 +93,7 @@ func Hold(name string, s Statement) Relation {
 	return r
 }
 
-// And joins what became of the same relation on another part of an output.
+// And joins the results of the same relation on another part of an output.
 func (r Relation) And(o Relation) Relation {
 	worst := func(b Broken) float64 { return Claim{Got: b.Got, Low: b.Low, High: b.High}.beyond() }
 	if r.Missing == "" {
@@ -106,8 +106,7 @@ func (r Relation) And(o Relation) Relation {
 	return r
 }
 
-// held is what became of a run of comparisons: the worst is the first of those that are furthest from
-// holding.
+// held is the result of a run of comparisons: the worst is the first of those that are furthest from holding.
 type held struct {
 	compared, wrong int64
 	worst           Claim
@@ -120,7 +119,7 @@ func (s Statement) hold(first, end int64) held {
 		c := s.At(i)
 		h.compared++
 		if h.beyond >= 0 && c.Low <= c.Got && c.Got <= c.High && !c.Bits {
-			continue // it holds, as nearly all do, and is no further from holding than what is noted
+			continue // it holds, as nearly all do, and is no further from holding than the worst so far
 		}
 		beyond := c.beyond()
 		if !(beyond == 0) {
@@ -133,7 +132,7 @@ func (s Statement) hold(first, end int64) held {
 	return h
 }
 
-// Sentence says why a relation is not accepted, and "" where it is.
+// Sentence returns why a relation is not accepted, and "" where it is.
 func (r Relation) Sentence() string {
 	switch {
 	case r.Accepted():
@@ -152,9 +151,9 @@ func (r Relation) Sentence() string {
 		r.Output, r.Name, place(r.Output, r.Worst.Index), number(r.Worst.Got), accepted, r.Wrong, r.Compared)
 }
 
-// WithRelations is gate G6: an output that the gates before accept stays accepted if and only if every
-// relation that is expected of it was evaluated and holds. What is MISSING, EMPTY_OK or rejected already
-// stays what it is.
+// WithRelations applies gate G6: an output that the earlier gates accept stays accepted if and only if every
+// relation expected of it was evaluated and holds. An output that is MISSING, EMPTY_OK or rejected keeps its
+// status.
 func WithRelations(verdicts []Verdict, expected []Expected, found []Relation) []Verdict {
 	out := make([]Verdict, len(verdicts))
 	for i, v := range verdicts {
@@ -175,7 +174,7 @@ func WithRelations(verdicts []Verdict, expected []Expected, found []Relation) []
 	return out
 }
 
-// acceptedBefore says whether G0 to G5 let an output pass, under one of its contracts.
+// acceptedBefore reports whether G0 to G5 let an output pass, under one of its contracts.
 func acceptedBefore(s op.Status) bool {
 	return s == op.StatusPass || s == op.StatusWarn || s == op.StatusNoPower ||
 		s == op.StatusDifferentContract
@@ -190,9 +189,9 @@ func relationNamed(found []Relation, e Expected) Relation {
 	return Relation{Name: e.Name, Output: e.Output, Missing: "nothing came back for it"}
 }
 
-// RelationsUnderContracts evaluates G6 under the default contract and, where that rejects and only then,
-// under the looser one that the implementation declares: what holds under this one alone is
-// DIFFERENT_CONTRACT. evaluate gives the relations of a contract.
+// RelationsUnderContracts evaluates G6 under the default contract and, only where that rejects, under the
+// looser one that the implementation declares: a relation that holds under the looser one alone is
+// DIFFERENT_CONTRACT. evaluate returns the relations of a contract.
 func RelationsUnderContracts(verdicts []Verdict, expected []Expected,
 	evaluate func(contract string) []Relation, standard, declared string,
 ) []Verdict {
@@ -223,7 +222,7 @@ func RelationsUnderContracts(verdicts []Verdict, expected []Expected,
 	return out
 }
 
-// Interval is what is accepted of an element whose exact value is r within an allowance t: [RN(r-t),
+// Interval returns the accepted values of an element whose exact value is r within an allowance: [RN(r-t),
 // RN(r+t)], with 0 where the contract flushes and r may lie below 2^-126.
 func (t Target) Interval(r, allowance float64) (low, high float64) {
 	g := gridOf(t)
@@ -234,8 +233,8 @@ func (t Target) Interval(r, allowance float64) (low, high float64) {
 	return low, high
 }
 
-// Stored gives how far a stored value y may lie from the exact one: the allowance of element i and half an
-// ulp of y. What a relation adds up from several outputs it adds up from these.
+// Stored returns the possible distance of a stored value y from the exact one: the allowance of element i and
+// half an ulp of y. A relation over several outputs adds up these distances.
 func (t Target) Stored() func(i int64, y float64) float64 {
 	g, allowed := gridOf(t), t.T
 	if g.format.P >= 53 {

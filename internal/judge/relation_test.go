@@ -8,7 +8,7 @@ import (
 	"triad/internal/op"
 )
 
-// claims is a statement of ready comparisons about y[len(c)].
+// claims returns a statement of ready comparisons about y[len(c)].
 func claims(c ...Claim) Statement {
 	return Statement{
 		Output: "y", Shape: []int64{int64(len(c))}, N: int64(len(c)),
@@ -18,7 +18,8 @@ func claims(c ...Claim) Statement {
 
 func between(got, low, high float64) Claim { return Claim{Got: got, Low: low, High: high} }
 
-// G6: a comparison holds if and only if its value lies within its bounds; NaN anywhere rejects.
+// TestAClaimHoldsWithinItsBoundsAlone: G6: a comparison holds if and only if its value lies within its
+// bounds; NaN anywhere rejects.
 func TestAClaimHoldsWithinItsBoundsAlone(t *testing.T) {
 	nan, inf, zero := math.NaN(), math.Inf(1), math.Copysign(0, -1)
 	for _, c := range []struct {
@@ -48,7 +49,8 @@ func TestAClaimHoldsWithinItsBoundsAlone(t *testing.T) {
 	}
 }
 
-// What was not compared, or compared on nothing, never holds.
+// TestARelationWithoutItsComparisonsDoesNotHold: a relation whose comparisons did not take place, or compared
+// nothing, never holds.
 func TestARelationWithoutItsComparisonsDoesNotHold(t *testing.T) {
 	right := Hold("r", claims(between(1, 1, 1), between(2, 2, 2)))
 	fewer := right
@@ -70,8 +72,8 @@ func TestARelationWithoutItsComparisonsDoesNotHold(t *testing.T) {
 	}
 }
 
-// The worst comparison is the one furthest from its bounds, and the sentence says which, what it is and what
-// was accepted.
+// TestABrokenRelationNamesItsWorstComparison: the worst comparison is the one furthest from its bounds, and
+// the sentence names it, its value and the accepted range.
 func TestABrokenRelationNamesItsWorstComparison(t *testing.T) {
 	r := Hold("each row adds up to 1", claims(between(1, 1, 1), between(1.5, 0.5, 1), between(3, 0, 1),
 		between(-0.5, 0, 1)))
@@ -85,7 +87,8 @@ func TestABrokenRelationNamesItsWorstComparison(t *testing.T) {
 	}
 }
 
-// An output keeps its PASS if and only if every relation that is planned of it holds.
+// TestPassNeedsEveryPlannedRelation: an output keeps its PASS if and only if every relation that is planned
+// of it holds.
 func TestPassNeedsEveryPlannedRelation(t *testing.T) {
 	holds, broken := Hold("a", claims(between(1, 1, 1))), Hold("b", claims(between(2, 1, 1)))
 	elsewhere := holds
@@ -133,8 +136,8 @@ func TestPassNeedsEveryPlannedRelation(t *testing.T) {
 	}
 }
 
-// A relation that holds under the looser contract alone is DIFFERENT_CONTRACT, as with the other gates, and
-// only where one is declared.
+// TestRelationsUnderTheDeclaredContract: a relation that holds only under the looser contract is
+// DIFFERENT_CONTRACT, as with the other gates, and only where one is declared.
 func TestRelationsUnderTheDeclaredContract(t *testing.T) {
 	expected := []Expected{{"a", "y"}}
 	evaluate := func(contract string) []Relation {
@@ -165,8 +168,8 @@ func TestRelationsUnderTheDeclaredContract(t *testing.T) {
 	}
 }
 
-// What a relation accepts of an element is what G2 does: the rounded interval, and 0 where the contract
-// flushes.
+// TestIntervalOfARelationIsThatOfG2: a relation accepts the same values of an element as G2: the rounded
+// interval, and 0 where the contract flushes.
 func TestIntervalOfARelationIsThatOfG2(t *testing.T) {
 	for _, target := range []Target{
 		{DType: op.FP32, FTZ: true},

@@ -7,7 +7,7 @@ import (
 )
 
 // RMS is G4: the root mean square of the error of one block of an output against that of the simulated
-// contract. It keeps the block that came closest to its limit, or went furthest beyond.
+// contract. It keeps the block that came closest to its limit, or exceeded it most.
 type RMS struct {
 	Blocks int    // how many blocks had elements enough
 	Block  string // which block this is
@@ -18,7 +18,7 @@ type RMS struct {
 	Limit  float64
 }
 
-// share is the error as a share of its limit.
+// share returns the error as a share of its limit.
 func (r RMS) share() float64 {
 	switch q := r.Error / r.Limit; {
 	case r.Error == 0:
@@ -30,8 +30,8 @@ func (r RMS) share() float64 {
 	}
 }
 
-// Accepted says whether the worst block is within its limit; an output without a block of 64 elements is
-// accepted by G2 alone.
+// Accepted reports whether the worst block is within its limit; an output without a block of 64 elements is
+// left to G2.
 func (r RMS) Accepted() bool { return r.Blocks == 0 || r.Error <= r.Limit }
 
 func (r RMS) sentence(output string) string {
@@ -53,8 +53,8 @@ func (m *moments) join(o moments) {
 	m.expected += o.expected
 }
 
-// slopes are the sums that G5 asks of the whole output. away and toward are what fp32 arithmetic may move
-// the stored R away from 0 and toward it: the sums of (RN(|R|+TFP32) - RN(|R|))|R| and (RN(|R|) -
+// slopes are the sums that G5 needs of the whole output. away and toward bound how far fp32 arithmetic may
+// move the stored R away from 0 and toward it: the sums of (RN(|R|+TFP32) - RN(|R|))|R| and (RN(|R|) -
 // RN(|R|-TFP32))|R|.
 type slopes struct {
 	r2, r4, slope, variance float64 // of R², R⁴, (y-sim)R, (y-sim)²R²
@@ -72,13 +72,13 @@ func (s *slopes) join(o slopes) {
 	s.lean += o.lean
 }
 
-// statistics is what G4 and G5 say of an output.
+// statistics holds the results of G4 and G5 for an output.
 type statistics struct {
 	blocks []RMS // the blocks of G4 that came closest to their limits, closest first
 	bias   Bias
 }
 
-// worst is the block that came closest to its limit; the zero block where there is none.
+// worst returns the block that came closest to its limit; the zero block where there is none.
 func (s statistics) worst() RMS {
 	if len(s.blocks) == 0 {
 		return RMS{}
@@ -97,7 +97,7 @@ type blockSum struct {
 type chunkSums struct {
 	all              moments
 	lastRow, lastCol moments
-	matrices, tiles  []blockSum // rising; the last one may go on in the next run
+	matrices, tiles  []blockSum // in increasing order; the last may continue in the next run
 	slopes           slopes
 }
 
@@ -110,9 +110,9 @@ func addTo(sums []blockSum, block int, m moments) []blockSum {
 	return sums
 }
 
-// add adds the judged elements from the first on, whose values are y and whose truth is v, row by row.
-// known are the sums over their segments that follow from the truth alone, nil where nobody has them; what
-// is left of them comes back.
+// add adds the judged elements from the first on, with values y and truth v, row by row. known are the sums
+// over their segments that follow from the truth alone, nil where they are not known; add returns the rest of
+// them.
 func (c *chunkSums) add(t Target, g *grid, b blocks, y []float64, v Values, known []segment,
 	first int,
 ) []segment {
@@ -135,8 +135,8 @@ func (c *chunkSums) add(t Target, g *grid, b blocks, y []float64, v Values, know
 	return known
 }
 
-// eachSegment divides n judged elements from the first on into rows, and each row into what lies before its
-// last columns, up to edge, and these. It counts from the first.
+// eachSegment divides n judged elements from the first on into rows, and each row into the part before its
+// last columns, up to edge, and the rest. It counts from the first.
 func (b blocks) eachSegment(t Target, first, n int, work func(row int64, at, edge, end int)) {
 	for at := 0; at < n; {
 		position := t.position(first + at)
@@ -157,14 +157,14 @@ func (t Target) before(i, end int, position int64) int {
 	return n
 }
 
-// segment are the sums over some judged elements that follow from the truth alone: the sums of an output
-// add what it is off.
+// segment holds the sums over some judged elements that follow from the truth alone; an output's errors are
+// added to them.
 type segment struct {
 	moments
 	slopes
 }
 
-// segmentsOf are the segments of judged elements from the first on, which are looked at strip by strip.
+// segmentsOf returns the segments of judged elements from the first on, strip by strip.
 func segmentsOf(into []segment, t Target, g *grid, b blocks, v Values, first int) []segment {
 	for from := 0; from < len(v.R); from += strip {
 		n := min(strip, len(v.R)-from)
@@ -176,8 +176,8 @@ func segmentsOf(into []segment, t Target, g *grid, b blocks, v Values, first int
 	return into
 }
 
-// segmentOf adds up what follows from the truth. What is not finite is left out, of y too unless it is nil:
-// G1 has judged it.
+// segmentOf computes the sums that follow from the truth. Elements that are not finite are left out, also
+// those of y unless it is nil: G1 has judged them.
 func segmentOf(g *grid, values Values, y []float64) segment {
 	var m moments
 	var s slopes
@@ -235,13 +235,13 @@ func normalOf(g *grid) normal {
 
 func (n *normal) round(bits uint64) uint64 { return (bits + n.half + bits>>(n.drop&63)&1) & n.kept }
 
-// finite says whether y - r is.
+// finite reports whether y - r is finite.
 func (g *grid) finite(y, r float64) bool {
 	e := g.value(y, r) - r
 	return e-e == 0
 }
 
-// nearest is a value as the dtype holds it, and never an infinity.
+// nearest returns a value as the dtype holds it, and never an infinity.
 func (g *grid) nearest(x float64) float64 {
 	if !g.floating {
 		return math.RoundToEven(x)
@@ -249,7 +249,7 @@ func (g *grid) nearest(x float64) float64 {
 	return g.format.Round(x, true)
 }
 
-// segment adds up judged elements. known begins with what follows from their truth, or is nil.
+// segment adds up judged elements. known starts with the sums that follow from their truth, or is nil.
 func (c *chunkSums) segment(g *grid, y []float64, values Values, known *[]segment) (moments, slopes) {
 	var own segment
 	if len(*known) > 0 {
@@ -266,7 +266,7 @@ func (c *chunkSums) segment(g *grid, y []float64, values Values, known *[]segmen
 		slope += along
 		variance += along * along
 	}
-	if sum := e2 + variance; sum-sum != 0 { // an infinity or a NaN: what has none is added up alone
+	if sum := e2 + variance; sum-sum != 0 { // an infinity or a NaN: finite elements are added up alone
 		own, e2, slope, variance = segmentOf(g, values, y), 0, 0, 0
 		for i, v := range y {
 			r, sim := truth[i], simulated[i]
@@ -283,7 +283,7 @@ func (c *chunkSums) segment(g *grid, y []float64, values Values, known *[]segmen
 	return own.moments, own.slopes
 }
 
-// joined turns the sums of all runs into what the gates say. leans is as in Target.
+// joined computes the results of the gates from the sums of all runs. leans is as in Target.
 func joined(b blocks, runs []chunkSums, leans bool) statistics {
 	sums := make([]moments, len(b.names))
 	var total slopes
@@ -301,10 +301,10 @@ func joined(b blocks, runs []chunkSums, leans bool) statistics {
 	return statistics{worstBlocks(b, sums), total.bias(leans)}
 }
 
-// blocksKept is how many blocks of G4 a verdict keeps.
+// blocksKept is the number of G4 blocks in a verdict.
 const blocksKept = 8
 
-// worstBlocks looks at the whole output, each matrix of its last two dims (head), each tile of 64 rows, the
+// worstBlocks checks the whole output, each matrix of its last two dims (head), each tile of 64 rows, the
 // last 16 rows and the last 16 columns.
 func worstBlocks(blocks blocks, sums []moments) []RMS {
 	var worst []RMS
@@ -335,7 +335,7 @@ func worstBlocks(blocks blocks, sums []moments) []RMS {
 	return worst
 }
 
-// rmsLimit is what G4 accepts of a block.
+// rmsLimit returns the limit of G4 for a block.
 func rmsLimit(r RMS, c Constants) float64 {
 	return c.Factor*(1+c.Noise/math.Sqrt(float64(r.N)))*r.Sim + c.Allowance*r.Fp32
 }
@@ -349,10 +349,10 @@ type blocks struct {
 	lastRow, lastCol int
 }
 
-// rowTile is how many rows one block of rows has.
+// rowTile is the number of rows in a block of rows.
 const rowTile = 64
 
-// blockShape is an output seen as [rows, cols], without its blocks.
+// blockShape returns an output seen as [rows, cols], without its blocks.
 func blockShape(t Target) blocks {
 	b := blocks{rows: 1, cols: 1}
 	if rank := len(t.Shape); rank > 0 {
@@ -386,10 +386,10 @@ type Bias struct {
 	Spread    float64 // how many do: (sum R²)² / sum R⁴
 	Slope     float64
 	Sigma     float64
-	Allowance float64 // what fp32 arithmetic may move the stored R, in the direction of the slope
+	Allowance float64 // how far fp32 arithmetic may move the stored R, in the direction of the slope
 }
 
-// Accepted says whether the slope is within 8 standard deviations and the mean allowance.
+// Accepted reports whether the slope is within 8 standard deviations and the mean allowance.
 func (b Bias) Accepted() bool { return math.Abs(b.Slope) <= biasSigmas*b.Sigma+b.Allowance }
 
 func (b Bias) sentence(output string) string {
@@ -397,8 +397,8 @@ func (b Bias) sentence(output string) string {
 		output, number(b.Slope), number(biasSigmas*b.Sigma+b.Allowance))
 }
 
-// bias is the slope of (y - sim) against R. Truths of the judged dtypes stay below 2^128, so that no fourth
-// power overflows. Where the simulated contract leans, a slope the other way, as far as R, is allowed.
+// bias returns the slope of (y - sim) against R. Truths of the judged dtypes stay below 2^128, so that no
+// fourth power overflows. Where the simulated contract leans, a slope the other way, as far as R, is allowed.
 func (s slopes) bias(leans bool) Bias {
 	if !(s.r2 > 0 && s.r4 <= math.MaxFloat64 && s.r4 > 0) {
 		return Bias{}

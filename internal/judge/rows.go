@@ -10,25 +10,25 @@ import (
 // Values are the truth of a run of elements: see Target.
 type Values struct {
 	R, T, TFP32, Sim []float64
-	segments         []segment // the sums that G4 and G5 ask of it, where several who judge share them
+	segments         []segment // the sums for G4 and G5, where several readers share them
 }
 
 // Rows computes the truth of an output row by row while it is judged, where keeping it would take gigabytes.
 // The output is seen as [rows, last dim], and every element of it is judged.
 type Rows struct {
-	// Length is how many elements of an output of one dim are a row, the last of which may be shorter; 0
-	// where rows are those of the last dim.
+	// Length is the row length of an output of one dim, the last row of which may be shorter; 0 where rows
+	// are those of the last dim.
 	Length int64
-	// Fill makes the working memory of one core. What it gives fills the rows from first up to end, for which
-	// into has room.
+	// Fill makes the working memory of one core. The function it returns fills the rows from first up to end,
+	// for which into has room.
 	Fill func() func(into Values, first, end int64) error
-	// OneAllowance says that TFP32 is T.
+	// OneAllowance: TFP32 is T.
 	OneAllowance bool
 
-	scan scan // of all who judge the output now
+	scan scan // shared by all current judges of the output
 }
 
-// room is memory for the truth of n elements.
+// room returns memory for the truth of n elements.
 func (r *Rows) room(n int) Values {
 	v := Values{R: make([]float64, n), T: make([]float64, n), Sim: make([]float64, n)}
 	if v.TFP32 = v.T; !r.OneAllowance {
@@ -37,15 +37,15 @@ func (r *Rows) room(n int) Values {
 	return v
 }
 
-// part is the elements from first up to end.
+// part returns the elements from first up to end.
 func (v Values) part(first, end int) Values {
 	return Values{R: v.R[first:end], T: v.T[first:end], TFP32: v.TFP32[first:end], Sim: v.Sim[first:end]}
 }
 
-// stored are the values of a target that keeps them.
+// stored returns the values of a target that keeps them.
 func (t Target) stored() Values { return Values{R: t.R, T: t.T, TFP32: t.TFP32, Sim: t.Sim} }
 
-// Judged is the number of elements that are judged one by one.
+// Judged returns the number of elements that are judged one by one.
 func (t Target) Judged() int {
 	if t.Rows != nil {
 		return int(t.Elements())
@@ -80,30 +80,30 @@ func piecesOf(t Target) pieces {
 	return p
 }
 
-// rows is how many rows there are.
+// rows returns the number of rows.
 func (p pieces) rows() int { return (p.n + p.row - 1) / p.row }
 
-// count is how many runs there are.
+// count returns the number of runs.
 func (p pieces) count() int {
 	whole := p.n / p.row
 	return whole*p.perRow + (p.n-whole*p.row+p.each-1)/p.each
 }
 
-// ofRow are the runs of a row: from the first one up to an end.
+// ofRow returns the runs of a row: from the first one up to an end.
 func (p pieces) ofRow(row int) (first, end int) {
 	return row * p.perRow, min((row+1)*p.perRow, p.count())
 }
 
-// at is where run i begins and ends.
+// at returns the start and the end of run i.
 func (p pieces) at(i int) (first, end int) {
 	row := i / p.perRow * p.row
 	first = row + i%p.perRow*p.each
 	return first, min(first+p.each, row+p.row, p.n)
 }
 
-// eachPiece calls work for every run of the judged elements, on all cores: the i-th begins with element
-// first and has the truth v. It ends with an error where a truth that is computed row by row is not fit to
-// judge. Who goes through such a truth at the same time shares it.
+// eachPiece calls work for every run of the judged elements, on all cores: the i-th begins with element first
+// and has the truth v. It returns an error where a truth that is computed row by row is not fit to judge.
+// Concurrent readers of such a truth share it.
 func (t Target) eachPiece(p pieces, work func(i, first int, v Values)) error {
 	if t.Rows == nil {
 		kept := t.stored()
@@ -122,7 +122,7 @@ func (t Target) eachPiece(p pieces, work func(i, first int, v Values)) error {
 	})
 }
 
-// fillRows computes some rows and refuses what cannot judge them.
+// fillRows computes some rows and rejects those that cannot judge.
 func (t Target) fillRows(fill func(into Values, first, end int64) error, into Values, first,
 	end int64,
 ) error {
@@ -136,7 +136,7 @@ func (t Target) fillRows(fill func(into Values, first, end int64) error, into Va
 	return nil
 }
 
-// rowsAs is a target that keeps the truth of some rows, and of nothing else.
+// rowsAs returns a target that keeps the truth of some rows, and of nothing else.
 func (t Target) rowsAs(v Values, first, end int64) Target {
 	shape := []int64{end - first, blockShape(t).cols}
 	if t.Rows.Length > 0 {
@@ -147,7 +147,7 @@ func (t Target) rowsAs(v Values, first, end int64) Target {
 	return t
 }
 
-// rowLength is how many elements a row of a target has that is computed row by row.
+// rowLength returns the row length of a target that is computed row by row.
 func (t Target) rowLength() int64 {
 	if t.Rows.Length > 0 {
 		return t.Rows.Length
@@ -155,14 +155,14 @@ func (t Target) rowLength() int64 {
 	return blockShape(t).cols
 }
 
-// rowCount is how many such rows there are.
+// rowCount returns the number of such rows.
 func (t Target) rowCount() int64 { return (t.Elements() + t.rowLength() - 1) / t.rowLength() }
 
-// fewElements is how many elements a truth keeps of which some rows stand for all.
+// fewElements is the number of elements that a truth keeps where some rows stand for all.
 const fewElements = 1 << 20
 
-// few is a target that keeps its truth: of one that is computed row by row the first row, the last ones and
-// some between, about fewElements in all. A wrong output that is rejected in these rows is rejected.
+// few returns a target that keeps its truth: of one that is computed row by row the first row, the last ones
+// and some between, about fewElements in all. A wrong output that is rejected in these rows is rejected.
 func (t Target) few() (Target, error) {
 	if t.Rows == nil {
 		return t, nil
@@ -180,7 +180,7 @@ func (t Target) few() (Target, error) {
 	return t.keep(rows)
 }
 
-// keep is a target that keeps the truth of some rows, rising.
+// keep returns a target that keeps the truth of some rows, in increasing order.
 func (t Target) keep(rows []int64) (Target, error) {
 	kept, length, n := t, t.rowLength(), t.Elements()
 	kept.Rows, kept.Index = nil, make([]int64, 0, int64(len(rows))*length)
@@ -205,7 +205,7 @@ func (t Target) keep(rows []int64) (Target, error) {
 	return kept, nil
 }
 
-// Kept is the target with its whole truth in memory.
+// Kept returns the target with its whole truth in memory.
 func (t Target) Kept() (Target, error) {
 	if t.Rows == nil {
 		return t, nil

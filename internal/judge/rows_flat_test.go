@@ -8,7 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// flat is a target of one dim whose element i has the truth i+1, in rows of 64, the last of which is shorter.
+// flat returns a target of one dim whose element i has the truth i+1, in rows of 64, the last of which is
+// shorter.
 func flat(n int64) Target {
 	t := Target{Name: "y", DType: op.FP32, Shape: []int64{n}, Independent: true}
 	t.Rows = &Rows{Length: 64, Fill: func() func(into Values, first, end int64) error {
@@ -23,8 +24,8 @@ func flat(n int64) Target {
 	return t
 }
 
-// TestFlatRows: of an output of one dim rows are runs of elements. It is judged in the runs of a truth that
-// is kept, and what is kept of it are its elements: all of them, or some rows with the first and the last.
+// TestFlatRows: the rows of an output of one dim are runs of elements. It is judged in the same runs as a
+// kept truth, and a kept truth holds all of its elements, or those of some rows with the first and the last.
 func TestFlatRows(t *testing.T) {
 	for _, n := range []int64{1, 63, 64, 65, chunk, chunk + 1, 3*chunk + 77, 2 * fewElements} {
 		target := flat(n)

@@ -8,28 +8,28 @@ import (
 	"triad/internal/panics"
 )
 
-// scan computes the truth of an output row by row, once for all who judge the output at the same time. It
-// goes around: who comes while it is under way joins at the row that is next, and leaves when it is there
-// again. No truth is kept and nobody waits for anybody; who is late has what it missed computed again. The
-// zero value is ready.
+// scan computes the truth of an output row by row, once for all concurrent readers. It is circular: a reader
+// that arrives during a scan joins at the next row, and leaves when the scan reaches that row again. No truth
+// is kept and no reader waits for another; rows that a late reader missed are computed again. The zero value
+// is ready.
 type scan struct {
 	mu      sync.Mutex
 	next    int       // the row that is computed next: see pieces
 	cores   int       // at work
-	readers []*reader // of whom rows are still to be computed
+	readers []*reader // with rows still to be computed
 }
 
-// reader is somebody who judges the output.
+// reader is one judge of the output.
 type reader struct {
 	look    func(row int, runs []Values)
 	left    int   // rows that are still to be computed
-	under   int   // rows that are being computed or looked at
+	under   int   // rows that are being computed or judged
 	failure error // the first: no more rows are computed for it
 	done    chan struct{}
 }
 
-// read has look called for every row of p on all cores, with the truth of its runs, in no order. It ends
-// with an error where the truth is not fit to judge. A panic is that of the caller.
+// read calls look for every row of p on all cores, with the truth of its runs, in no order. It returns an
+// error where the truth is not fit to judge. A panic of look is raised in the caller.
 func (s *scan) read(t Target, p pieces, look func(row int, runs []Values)) error {
 	r := &reader{look: look, left: p.rows(), done: make(chan struct{})}
 	if r.left == 0 {
@@ -38,7 +38,7 @@ func (s *scan) read(t Target, p pieces, look func(row int, runs []Values)) error
 	s.mu.Lock()
 	s.readers = append(s.readers, r)
 	for ; s.cores < min(p.rows(), runtime.GOMAXPROCS(0)); s.cores++ {
-		panics.Go(func() { s.work(t, p) }, func(error) {}) // work gives what fails to the readers
+		panics.Go(func() { s.work(t, p) }, func(error) {}) // work reports failures to the readers
 	}
 	s.mu.Unlock()
 	<-r.done
@@ -83,7 +83,7 @@ type computing struct {
 	runs   []Values // of the row that was computed last
 }
 
-// compute computes the truth of a row, and what G4 and G5 add up of it whatever the output is.
+// compute computes the truth of a row, and the sums of G4 and G5 that do not depend on the output.
 func (c *computing) compute(row int) error {
 	t, length := c.target, c.target.rowLength()
 	if c.fill == nil {
@@ -110,7 +110,7 @@ func (c *computing) compute(row int) error {
 	return nil
 }
 
-// take hands out the next row and those who want it; nobody where no reader is left.
+// take returns the next row and the readers that need it; nil where no reader is left.
 func (s *scan) take(rows int) (row int, readers []*reader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +128,7 @@ func (s *scan) take(rows int) (row int, readers []*reader) {
 	return row, readers
 }
 
-// finish notes that a reader has looked at a row.
+// finish records that a reader is done with a row.
 func (s *scan) finish(r *reader, failure error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

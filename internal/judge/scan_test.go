@@ -16,7 +16,7 @@ import (
 
 const scannedRows, scannedCols = 37, chunk // a run is a row
 
-// scanned is a target whose row r has the truth r+1 everywhere. before is called for every row that is
+// scanned returns a target whose row r has the truth r+1 everywhere. before is called for every row that is
 // computed.
 func scanned(before func(row int64) error) Target {
 	t := Target{Name: "y", DType: op.FP32, Shape: []int64{scannedRows, scannedCols}, Independent: true}
@@ -35,7 +35,7 @@ func scanned(before func(row int64) error) Target {
 	return t
 }
 
-// lookAt goes through a target and says how often it saw each row, and whether with its truth.
+// lookAt reads a target and returns how often it saw each row with its truth.
 func lookAt(t Target, meanwhile func(row int)) (seen [scannedRows]int32, err error) {
 	err = t.eachPiece(piecesOf(t), func(i, first int, v Values) {
 		if first == i*scannedCols && len(v.R) == scannedCols && v.R[0] == float64(i+1) &&
@@ -54,7 +54,7 @@ func once() (all [scannedRows]int32) {
 	return all
 }
 
-// waiting is how many readers have rows left.
+// waiting returns the number of readers with rows left.
 func waiting(t Target) int {
 	t.Rows.scan.mu.Lock()
 	defer t.Rows.scan.mu.Unlock()
@@ -91,7 +91,7 @@ func TestScanGoesAround(t *testing.T) {
 	}
 }
 
-// TestScanOfTwoComputesOnce: two who go hand in hand have everything computed once.
+// TestScanOfTwoComputesOnce: two concurrent readers have everything computed once.
 func TestScanOfTwoComputesOnce(t *testing.T) {
 	var computed atomic.Int32
 	both := make(chan struct{})
@@ -119,7 +119,7 @@ func TestScanOfTwoComputesOnce(t *testing.T) {
 	}
 }
 
-// TestScanOutlivesAReader: one that panics, and a row that is unfit, end who they concern, and nobody else.
+// TestScanOutlivesAReader: a reader that panics, and an unfit row, end only the readers concerned.
 func TestScanOutlivesAReader(t *testing.T) {
 	unfit := false
 	target := scanned(func(row int64) error {
@@ -168,7 +168,8 @@ func TestScanOutlivesAReader(t *testing.T) {
 	}
 }
 
-// TestVerdictsSideBySide: who judges beside others gets the verdict that it gets alone, to the bit.
+// TestVerdictsSideBySide checks that judging at the same time as others gives the same verdict as alone, to
+// the bit.
 func TestVerdictsSideBySide(t *testing.T) {
 	target := scanned(func(int64) error { return nil })
 	kept, err := target.Kept()

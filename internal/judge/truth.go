@@ -8,61 +8,62 @@ import (
 	"triad/internal/parallel"
 )
 
-// Truth is what one case must give under one contract: an entry for every output of the pass, in the order of
-// the spec.
+// Truth is the required result of one case under one contract: an entry for every output of the pass, in the
+// order of the spec.
 type Truth struct {
 	Contract string
 	Outputs  []Target
-	Missing  string // why there is no truth, where there is none
+	Missing  string // why the truth is missing; "" where it is not
 }
 
 // Target is the truth of one output, for all its elements in row-major order, or for those that Index names
-// (their row-major positions, rising) where the case is judged by sample. R is the fp64 truth from the exact
-// inputs, T the allowance for the error inside the kernel under the contract (T >= 0, without the final
-// rounding), TFP32 the same with every low-precision rounding point removed, Sim the fp64 mathematics rounded
-// at the declared points only, the last being DType.
+// (their row-major positions, in increasing order) where the case is judged by sample. R is the fp64 truth
+// from the exact inputs, T the allowance for the error inside the kernel under the contract (T >= 0, without
+// the final rounding), TFP32 the same with every low-precision rounding point removed, Sim the fp64
+// mathematics rounded at the declared points only, the last being DType.
 type Target struct {
 	Name  string
 	DType op.DType
 	Shape []int64
-	// what an index of each dim is called, for Pattern: "row", "head"; nil: what the number of dims suggests
+	// the name of an index of each dim, for Pattern: "row", "head"; nil: the usual ones for the number of
+	// dims
 	Axes     []string
-	Words    Words   // what the operator calls what Pattern finds
+	Words    Words   // the operator's names for the results of Pattern
 	Index    []int64 // nil: every element
 	R, T     []float64
 	TFP32    []float64
 	Sim      []float64
-	Saturate bool // overflow gives the largest finite number
+	Saturate bool // overflow saturates to the largest finite number
 	FTZ      bool // results below 2^-126 may be flushed to zero (fp32, bf16)
-	// Leans: the simulated contract errs toward one side, as where bits of operands are dropped, and need
-	// not: G5 does not ask the same of who comes nearer to R.
+	// Leans: the simulated contract errs toward one side, as where bits of operands are dropped, though it
+	// need not. G5 does not require the same error of an output nearer to R.
 	Leans bool
-	// Bits: R is what must be stored, to the bit: -0 is not +0. Any NaN stands for NaN, since conversions
-	// that change nothing else may change its payload. T is 0 everywhere.
+	// Bits: R must be stored to the bit: -0 is not +0. Any NaN equals NaN, since conversions that change
+	// nothing else may change its payload. T is 0 everywhere.
 	Bits bool
-	// Independent: the values are many independent ones, so that sums over their errors are statistics: G4
-	// and G5 are asked. Where a few rounding errors decide (rows of one value, outliers) the simulated ones
-	// may happen to be small, and a right kernel would be accused.
+	// Independent: there are many independent values, so that sums over their errors are statistics, and G4
+	// and G5 apply. Where a few rounding errors decide (rows of one value, outliers) the simulated ones may
+	// happen to be small, and a right kernel would be rejected.
 	Independent bool
-	// Uniform: every element is one number by definition, as the only element of a sum is
+	// Uniform: every element is one number by definition, such as the only element of a sum
 	Uniform bool
 	// every partial sum is exactly representable: T is 0 everywhere, and a rejection is gate G3's
 	Exact bool
 
-	// Choice is the rule of an output that names what the kernel chose: R and Sim are then one right choice,
-	// T is 0. nil: it has none.
+	// Choice is the rule of an output that names a kernel's choice: R and Sim are then one right choice, T is
+	// 0. nil: it has none.
 	Choice *Choice
-	// Depends is the truth under what an implementation gave of other outputs, where it follows from them.
-	// Without them R is the truth under the simulated contract's. nil: it does not depend on any.
+	// Depends returns the truth given an implementation's other outputs, where it follows from them. Without
+	// them R is the truth under the simulated contract's. nil: it does not depend on any.
 	Depends func(gave Gave) Target
 
 	// computes R, T, TFP32 and Sim where they are nil, of every element; nil: they are kept
 	Rows *Rows
-	// of a product judged by sample: covers the elements that Index leaves out; nil: they are not looked at
+	// for a product judged by sample: covers the elements that Index leaves out; nil: they are not checked
 	Freivalds *Freivalds
 }
 
-// Elements is the number of elements of the whole output.
+// Elements returns the number of elements of the whole output.
 func (t Target) Elements() int64 {
 	n := int64(1)
 	for _, s := range t.Shape {
@@ -71,7 +72,7 @@ func (t Target) Elements() int64 {
 	return n
 }
 
-// position is the row-major position of the i-th judged element.
+// position returns the row-major position of the i-th judged element.
 func (t Target) position(i int) int64 {
 	if t.Index != nil {
 		return t.Index[i]
@@ -79,7 +80,7 @@ func (t Target) position(i int) int64 {
 	return int64(i)
 }
 
-// index is the multi-index of a row-major position.
+// index returns the multi-index of a row-major position.
 func index(position int64, shape []int64) []int64 {
 	out := make([]int64, len(shape))
 	for i := len(shape) - 1; i >= 0; i-- {
@@ -91,9 +92,9 @@ func index(position int64, shape []int64) []int64 {
 	return out
 }
 
-// Check says why a target cannot judge: lengths that do not fit, a T that is negative, not finite or NaN
-// where R is not, an index that does not rise or leaves the output. Whether NaN and infinities are expected
-// in R is the truth's to say.
+// Check returns an error where a target cannot judge: lengths that do not fit, a T that is negative, not
+// finite or NaN where R is not, an index that is not increasing or out of range. It does not check whether
+// NaN and infinities are expected in R.
 func (t Target) Check() error {
 	n := t.Elements()
 	if t.Rows != nil {
@@ -144,7 +145,7 @@ func (t Target) Check() error {
 		t.Name, index(t.position(i), t.Shape), t.R[i], t.T[i], t.TFP32[i])
 }
 
-// firstUnfit is the first element of a run whose allowances cannot judge it, -1 where there is none.
+// firstUnfit returns the first element of a run whose allowances cannot judge it, -1 where there is none.
 func (t Target) firstUnfit(first, end int) int {
 	truth, lows, fp32s := t.R[first:end], t.T[first:end], t.TFP32[first:end]
 	for i, allowed := range lows {

@@ -9,9 +9,9 @@ import (
 	"triad/internal/tensor"
 )
 
-// Unwritten says in a sentence where the elements of an output lie that no launch wrote: in one row, from a
-// column on, at the end of the memory. poisons are those of the launches, data what they left. It is "" where
-// all were written or they lie in no order.
+// Unwritten describes in a sentence where the elements of an output lie that no launch wrote: in one row,
+// from a column on, at the end of the memory. poisons holds the poison of each launch, data its output. It
+// returns "" where all were written or they lie in no order.
 func Unwritten(t Target, poisons []string, data [][]byte) string {
 	n, size := t.Elements(), t.DType.Size()
 	a, b := slices.Index(poisons, "a"), slices.Index(poisons, "b")

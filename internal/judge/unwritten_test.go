@@ -7,7 +7,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// Where an output was not written is said in the words of its dims.
+// TestUnwritten checks that an unwritten place is described in the words of its dims.
 func TestUnwritten(t *testing.T) {
 	rope := Target{
 		Name: "q_out", DType: op.BF16, Shape: []int64{2, 3, 4, 8},

@@ -9,7 +9,7 @@ import (
 	"triad/internal/op"
 )
 
-// Verdict is what became of one output. Its zero value has the unknown status and never passes.
+// Verdict is the result for one output. Its zero value has the unknown status and never passes.
 type Verdict struct {
 	Output   string
 	Status   op.Status
@@ -27,26 +27,26 @@ type Verdict struct {
 	Headroom    float64   // min of (T + half an ulp of y) / |y-R|: larger is better; it never decides
 	ULPMax      float64   // largest |y-R| in ulps of the dtype at R
 	ULPMean     float64
-	AbsoluteMax float64 // largest |y-R|; infinite where NaN or an infinity stands in another's place
+	AbsoluteMax float64 // largest |y-R|; infinite where NaN or an infinity replaces another value
 	RelativeMax float64 // largest |y-R| / (|R| + 1e-8)
 	ULPs        Histogram
-	Independent bool // G4 and G5 are asked: the target is Independent
+	Independent bool // G4 and G5 apply: the target is Independent
 	RMS         RMS
-	// of G4 those that came closest to their limits, closest first; none where it is not asked
+	// the blocks of G4 that came closest to their limits, closest first; none where G4 does not apply
 	Blocks    []RMS
 	Bias      Bias
 	Digest    string   // of the output's bytes: see tensor.Digest; "" where its values were not judged
-	DType     op.DType // and what else an interval follows from
+	DType     op.DType // this and the next fields determine an interval
 	Saturate  bool
 	FTZ       bool
 	Exact     bool
 	Bits      bool
 	Expected  int        // relations (G6) planned to be evaluated on this output
-	Relations []Relation // what became of each of them, in the order of the plan
+	Relations []Relation // their results, in the order of the plan
 	Sentence  string     // why it is not PASS, in one sentence
 }
 
-// Element is one judged element: what came back, the correctly rounded truth, and the lowest and highest
+// Element is one judged element: the returned value, the correctly rounded truth, and the lowest and highest
 // accepted value, all as stored values of the dtype; R and T in fp64.
 type Element struct {
 	Index                []int64
@@ -55,7 +55,7 @@ type Element struct {
 }
 
 // Histogram counts errors in ulps: bucket 0 holds those up to half an ulp, bucket i those up to 2^(i-1) ulps,
-// the last what is larger or not finite. Elements whose truth is not finite are left out.
+// the last those that are larger or not finite. Elements whose truth is not finite are left out.
 type Histogram [18]int64
 
 // add puts one error into its bucket.
@@ -71,14 +71,14 @@ func (h *Histogram) add(ulps float64) {
 	h[min(i, len(h)-1)]++
 }
 
-// rowOrder is the order of badness in which a row takes the status of its worst output. RACE stands beside
-// FAIL: the output is wrong, and it is known why.
+// rowOrder is the order of badness in which a row takes the status of its worst output. RACE comes next to
+// FAIL: the output is wrong, and the reason is known.
 var rowOrder = []op.Status{
 	op.StatusFail, op.StatusRace, op.StatusInconclusive, op.StatusNoPower, op.StatusDifferentContract,
 	op.StatusWarn, op.StatusPass,
 }
 
-// Row is the status of an implementation on a case: the worst of its outputs'. Optional outputs that are
+// Row returns the status of an implementation on a case: the worst of its outputs'. Optional outputs that are
 // MISSING and outputs without an element are left out unless nothing else remains. A status that no output
 // may have makes the row unknown, which never passes.
 func Row(verdicts []Verdict) op.Status {
@@ -108,7 +108,7 @@ func Row(verdicts []Verdict) op.Status {
 	return left
 }
 
-// number writes a value as a table shows it.
+// number formats a value for a table.
 func number(x float64) string {
 	if math.IsNaN(x) {
 		return "NaN"
@@ -116,7 +116,7 @@ func number(x float64) string {
 	return strings.Replace(strconv.FormatFloat(x, 'g', 9, 64), "+Inf", "inf", 1)
 }
 
-// numberOf writes a value of a dtype: an integer with all its digits.
+// numberOf formats a value of a dtype: an integer with all its digits.
 func numberOf(d op.DType, x float64) string {
 	if d == op.DTypeUnknown || d.IsFloat() || math.IsNaN(x) {
 		return number(x)
@@ -124,7 +124,7 @@ func numberOf(d op.DType, x float64) string {
 	return strconv.FormatFloat(x, 'f', -1, 64)
 }
 
-// place writes an element's name: y[3,17].
+// place formats an element's name: y[3,17].
 func place(output string, index []int64) string {
 	parts := make([]string, len(index))
 	for i, x := range index {
@@ -133,7 +133,7 @@ func place(output string, index []int64) string {
 	return output + "[" + strings.Join(parts, ",") + "]"
 }
 
-// rejected is the sentence of an output whose elements are wrong.
+// rejected returns the sentence of an output whose elements are wrong.
 func rejected(v Verdict) string {
 	accepted := "accepted is " + numberOf(v.DType, v.Worst.Low) + " to " + numberOf(v.DType, v.Worst.High)
 	if math.IsNaN(v.Worst.Want) || v.Worst.Low == v.Worst.High {

@@ -14,13 +14,13 @@ type Rejected struct {
 	Index  []int64
 	Got, R float64
 	T      float64
-	// whether the truth of all of its row that is judged is NaN, or 0
+	// whether the truth of all judged elements of its row is NaN, or 0
 	RowOfNaN, RowOfZeros bool
 	grid                 *grid
 }
 
-// EveryRejected says whether there are rejected elements, and f holds of each; it may be called by several
-// goroutines at once. An output without the target's size has none that could be looked at.
+// EveryRejected reports whether there are rejected elements and f holds for each; several goroutines may call
+// f at once. An output whose size is not the target's has none to look at.
 func EveryRejected(t Target, data []byte, f func(Rejected) bool) bool {
 	if t.Check() != nil || int64(len(data)) != t.Elements()*t.DType.Size() || t.DType == op.DTypeUnknown {
 		return false
@@ -49,7 +49,7 @@ func EveryRejected(t Target, data []byte, f func(Rejected) bool) bool {
 	return err == nil && some.Load() && !refused.Load()
 }
 
-// everyRejected is EveryRejected of the judged elements y from the first on, whose truth is t's.
+// everyRejected is EveryRejected for the judged elements y from the first on, whose truth is t's.
 func everyRejected(t Target, first int, y []float64, f func(Rejected) bool) (some, every bool) {
 	g, cols := gridOf(t), blockShape(t).cols
 	row := int64(-1)
@@ -76,8 +76,8 @@ func everyRejected(t Target, first int, y []float64, f func(Rejected) bool) (som
 	return some, true
 }
 
-// rowAround says of the row of element i of those from the first on whether the truth of all of it that is
-// judged here is NaN, and whether it is 0.
+// rowAround reports, for the row of element i of those from the first on, whether its whole truth judged here
+// is NaN, and whether it is 0.
 func (t Target) rowAround(first, i int, cols int64) (ofNaN, ofZeros bool) {
 	row := t.position(first+i) / cols
 	from, to := i, i+1
@@ -104,13 +104,13 @@ func (e Rejected) kind() string {
 	return "finite"
 }
 
-// WithinT says whether the element would be accepted if its allowance were t.
+// WithinT reports whether the element would be accepted if its allowance were t.
 func (e Rejected) WithinT(t float64) bool { return e.grid.accepts(e.Got, e.R, t) }
 
-// WithinULPs says whether it lies at most so many ulps of the dtype from the truth.
+// WithinULPs reports whether the element lies at most n ulps of the dtype from the truth.
 func (e Rejected) WithinULPs(n float64) bool { return math.Abs(e.Got-e.R) <= n*e.grid.ulp(e.R) }
 
-// Between says whether it lies between two values, rounded to its dtype.
+// Between reports whether the element lies between two values, rounded to its dtype.
 func (e Rejected) Between(low, high float64) bool {
 	return e.grid.round(low) <= e.Got && e.Got <= e.grid.round(high)
 }

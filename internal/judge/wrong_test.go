@@ -9,7 +9,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// Wrong elements are classified by value, position and neighbours.
+// TestEveryRejected: wrong elements are classified by value, position and neighbours.
 func TestEveryRejected(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	want := []float64{1, nan, nan, nan, inf, 0, 0, 0}
@@ -54,7 +54,8 @@ func TestEveryRejected(t *testing.T) {
 	}
 }
 
-// The size of an error is measured in ulps of the dtype, in allowances and between bounds, each rounded.
+// TestRejectedSize: the size of an error is measured in ulps of the dtype, in allowances and between bounds,
+// each rounded.
 func TestRejectedSize(t *testing.T) {
 	target := Target{
 		Name: "y", DType: op.BF16, Shape: []int64{1}, R: []float64{1}, T: []float64{0.001},

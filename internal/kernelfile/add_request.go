@@ -11,7 +11,7 @@ import (
 	"triad/internal/ownfile/pyfacts"
 )
 
-// Request is what `--add FILE[:function[#number]][@pass]` says.
+// Request is a parsed `--add FILE[:function[#number]][@pass]`.
 type Request struct {
 	Path, Function string
 	Stem           string   // stands for the file in its name; "": its name without its ending
@@ -52,8 +52,8 @@ func ParseRequest(text string) (Request, error) {
 	return r, nil
 }
 
-// Implementation is the name under which the file is judged: mine/<stem>, or mine/<stem>:<function> where one
-// is named.
+// Implementation returns the name under which the file is judged: mine/<stem>, or mine/<stem>:<function>
+// where one is named.
 func (r Request) Implementation() string {
 	name := "mine/" + r.Stem
 	if r.Stem == "" {
@@ -68,7 +68,7 @@ func (r Request) Implementation() string {
 	return name
 }
 
-// IsPython says whether the file is a .py whose Python is judged.
+// IsPython reports whether the file is a .py that is judged as Python.
 func (r Request) IsPython() bool { return filepath.Ext(r.Path) == ".py" && !r.Inline }
 
 // Read lists the functions of the file, whose contents are text, in its language. flags are those of its

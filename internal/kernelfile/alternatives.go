@@ -9,8 +9,8 @@ import (
 	"triad/internal/op"
 )
 
-// Alternative is another reading of a function, as what a user may say: Flags are the words of the command
-// line, Options holds nothing else.
+// Alternative is another reading of a function, one that a user may ask for: Flags are the words of the
+// command line, Options holds nothing else.
 type Alternative struct {
 	Flags   string
 	Options Options
@@ -23,7 +23,7 @@ type Alternative struct {
 // maxAlternatives bounds how many readings of one kind are tried.
 const maxAlternatives = 24
 
-// With are the options with what an alternative says.
+// With returns the options with those of an alternative added.
 func (o Options) With(a Alternative) Options {
 	join := func(a, b map[string]string) map[string]string {
 		all := maps.Clone(a)
@@ -112,7 +112,7 @@ func (b *Binding) Alternatives() []Alternative {
 	}
 	if b.Launch != nil && b.Launch.guessed && b.Options.Block == "" {
 		for _, block := range []string{"1024", "128", "512", "64", "32", b.lastSize()} {
-			if block == "1" { // one thread has nobody to be wrong with
+			if block == "1" { // a single thread cannot conflict with others
 				continue
 			}
 			all = append(all, Alternative{
@@ -129,8 +129,8 @@ func (b *Binding) Alternatives() []Alternative {
 	return append(all, b.otherAttributes()...)
 }
 
-// perhapsOutputs are the readings in which a tensor that an operator need not be given is what the result is
-// written into: C of matmul(A, B, C), which is returned.
+// perhapsOutputs returns the readings in which the result is written into a tensor that is an optional input
+// of the operator: C of matmul(A, B, C), which is returned.
 func (b *Binding) perhapsOutputs() (all []Alternative) {
 	if !b.ReturnsTensors() {
 		return nil
@@ -149,7 +149,7 @@ func (b *Binding) perhapsOutputs() (all []Alternative) {
 	return all
 }
 
-// withoutSwitches are the sizes of a tensor where all switches are on, and whether one decides if it has
+// withoutSwitches returns the sizes of a tensor with all switches on, and whether a switch decides if it has
 // elements: "batch * with_c".
 func (b *Binding) withoutSwitches(t op.TensorSpec) (sizes []string, switched bool) {
 	for _, size := range b.shape(t) {
@@ -163,7 +163,7 @@ func (b *Binding) withoutSwitches(t op.TensorSpec) (sizes []string, switched boo
 	return sizes, switched
 }
 
-// plainSizes are sizes as words.
+// plainSizes returns sizes as words.
 func plainSizes(list []any) (sizes []string) {
 	for _, size := range list {
 		sizes = append(sizes, fmt.Sprint(size))
@@ -171,8 +171,8 @@ func plainSizes(list []any) (sizes []string) {
 	return sizes
 }
 
-// mayBeFlat says whether a function of Python may want tensors of one size: it is given its sizes as numbers,
-// or all its tensors are alike and its lines say of none how many sizes it has.
+// mayBeFlat reports whether a Python function may expect tensors of one dimension: it takes its sizes as
+// numbers, or all its tensors have the same shape and its lines show no rank.
 func (b *Binding) mayBeFlat() bool {
 	if b.Function.Kind != Python || b.flat() || len(b.shape(b.inputs[0])) < 2 {
 		return false
@@ -181,7 +181,7 @@ func (b *Binding) mayBeFlat() bool {
 	return b.takesSizes() || said == 0 && b.Function.form != kernelForm && b.eachAlike()
 }
 
-// eachAlike says whether all tensors of an operator have the same sizes.
+// eachAlike reports whether all tensors of an operator have the same sizes.
 func (b *Binding) eachAlike() bool {
 	first := b.shape(b.inputs[0])
 	return !slices.ContainsFunc(slices.Concat(b.inputs, b.outputs), func(t op.TensorSpec) bool {
@@ -189,7 +189,7 @@ func (b *Binding) eachAlike() bool {
 	})
 }
 
-// withoutSizes is the reading in which tensors do not have some sizes, which are 1.
+// withoutSizes returns the reading in which tensors lack some sizes, which are 1.
 func withoutSizes(sizes []string) Alternative {
 	return Alternative{
 		Flags: "tensors without " + strings.Join(sizes, ", "), Options: Options{Without: sizes},
@@ -214,7 +214,7 @@ func (b *Binding) reordered(kind func(Argument) bool) []Alternative {
 	return all
 }
 
-// mapped is the alternative that says of parameters what they stand for.
+// mapped returns the alternative that maps parameters to targets.
 func mapped(names, targets []string) Alternative {
 	words := map[string]string{}
 	var text []string
@@ -225,7 +225,7 @@ func mapped(names, targets []string) Alternative {
 	return Alternative{Flags: "--map " + strings.Join(text, ","), Options: Options{Map: words}}
 }
 
-// permutations are all orders of words, the one given first.
+// permutations returns all orders of words, the given one first.
 func permutations(words []string) [][]string {
 	if len(words) < 2 || len(words) > 5 {
 		return [][]string{words}
@@ -240,8 +240,8 @@ func permutations(words []string) [][]string {
 	return all
 }
 
-// equates says whether a target is several equal sizes, one of which has a parameter of its own: a function
-// that is told m, n and k apart is not judged on squares alone.
+// equates reports whether a target is several equal sizes, one of which has a parameter of its own: a
+// function that takes m, n and k separately is not judged on squares alone.
 func (b *Binding) equates(a Argument, target string) bool {
 	sizes := strings.Split(strings.ReplaceAll(target, " ", ""), "=")
 	return len(sizes) > 1 && slices.ContainsFunc(b.Args, func(other Argument) bool {
@@ -270,7 +270,7 @@ func (b *Binding) otherSizes() []Alternative {
 	return all
 }
 
-// launchedSizes are the sizes that only a guessed launch gives.
+// launchedSizes returns the sizes that only a guessed launch gives.
 func (b *Binding) launchedSizes() []string {
 	var all []string
 	for _, d := range b.Spec.Dims {
@@ -285,7 +285,7 @@ func (b *Binding) launchedSizes() []string {
 // mostShared is the shared memory that every kernel may have without asking, in bytes.
 const mostShared = "49152"
 
-// proposedParts are the flags of a launch that the file does not say.
+// proposedParts returns the flags of a launch that the file does not give.
 func (b *Binding) proposedParts() []string {
 	if b.Launch == nil || !b.Launch.guessed {
 		return nil
@@ -293,7 +293,7 @@ func (b *Binding) proposedParts() []string {
 	return b.Launch.proposed
 }
 
-// lastSize is the last size of the first output: a thread for each column.
+// lastSize returns the last size of the first output: a thread for each column.
 func (b *Binding) lastSize() string {
 	if sizes := b.outputSizes(); len(sizes) > 0 {
 		return sizes[len(sizes)-1]
@@ -301,7 +301,7 @@ func (b *Binding) lastSize() string {
 	return "1"
 }
 
-// otherAttributes gives each guessed attribute its other values, of an eps those that stand in the file.
+// otherAttributes gives each guessed attribute its other values, an eps those in the file.
 func (b *Binding) otherAttributes() []Alternative {
 	var all []Alternative
 	for _, a := range b.Spec.Attributes {

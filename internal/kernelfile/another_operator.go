@@ -7,8 +7,8 @@ import (
 	"triad/internal/op"
 )
 
-// changing are words in the name of a function that say that it computes something else than the operator,
-// or a part of it, where neither the operator nor what belongs to it is called so.
+// changing lists words in the name of a function which say that it computes something else than the operator,
+// or a part of it, unless the operator or its parts are named so.
 var changing = strings.Fields(`abs absolute act activation add addition argmax argmin average avg
 	batchnorm bias blur causal celu clamped crelu cross diff difference div divide division dropout
 	elu geglu gelu glu gray grayscale grey group grouped hardsigmoid hardswish hardtanh instance
@@ -17,9 +17,9 @@ var changing = strings.Fields(`abs absolute act activation add addition argmax a
 	segmented selu sigmoid silu sliding softplus sparse stage1 stage2 step1 step2 step3 sub subtract
 	subtraction swish tanh threshold transposed weighted window`)
 
-// perhapsOther is what may be to blame for a function that is right in no call on ordinary numbers though
-// nothing of it was assumed: it raises in each, or its name says that it computes something else. That it
-// raises for what it is handed is no answer, whatever the user said: it may be meant for other calls.
+// perhapsOther returns what may be to blame for a function that is right in no call on ordinary numbers
+// though nothing about it was assumed: it raises in each, or its name says that it computes something else.
+// Raising on its arguments is no answer, whatever the user said: it may be meant for other calls.
 func (b *Binding) perhapsOther(first Tally) []Assumption {
 	if first.Right > 0 || first.Wrong == 0 {
 		return nil
@@ -53,8 +53,9 @@ func (b *Binding) perhapsOther(first Tally) []Assumption {
 	return nil
 }
 
-// perhapsAlike is what may be to blame where a function is right on ordinary numbers and wrong on others: by
-// its name it computes something that is alike there, as relu6 is for numbers up to 6.
+// perhapsAlike returns what may be to blame for a function that is right on ordinary numbers and wrong on
+// others: by its name it computes something that gives the same results there, as relu6 does for numbers up
+// to 6.
 func (b *Binding) perhapsAlike() []Assumption {
 	word := b.saysOther()
 	if word == "" || len(b.tensorParameters()) == 0 || slices.ContainsFunc(b.Args, b.said) {
@@ -63,12 +64,13 @@ func (b *Binding) perhapsAlike() []Assumption {
 	return b.namedOtherwise(word)
 }
 
-// namedOtherwise is the assumption that a function whose name has a word of another operator is this one.
+// namedOtherwise returns the assumption that a function with a word of another operator in its name is this
+// one.
 func (b *Binding) namedOtherwise(word string) []Assumption {
 	return []Assumption{{What: "it computes " + b.Spec.Name + ", though its name has " + word}}
 }
 
-// inBrackets are words behind others; "" where there are none.
+// inBrackets returns words in brackets, to follow others; "" without words.
 func inBrackets(words string) string {
 	if words == "" {
 		return ""
@@ -76,12 +78,12 @@ func inBrackets(words string) string {
 	return " (" + words + ")"
 }
 
-// operatorWords are names of operators that a kernel of another one is not called by.
+// operatorWords lists names of operators that a kernel of another operator does not bear.
 var operatorWords = strings.Fields(`attention convolution cross_entropy gelu geglu histogram layernorm
 	layer_norm relu rmsnorm rms_norm rope silu softmax swiglu transpose`)
 
-// launchesOther is the kernel that a host function launches, the only one, where its name is that of another
-// operator and not of this one; "" otherwise.
+// launchesOther returns the only kernel that a host function launches, if it is named after another operator
+// and not after this one; "" otherwise.
 func (b *Binding) launchesOther() string {
 	kernel := ""
 	for i := range b.Function.body {
@@ -106,8 +108,8 @@ func (b *Binding) launchesOther() string {
 	return kernel
 }
 
-// withoutOthers leaves out functions whose names are those of other operators where one beside them has a
-// word of this one's name: layernorm beside attention, for flash_attention.
+// withoutOthers leaves out functions named after other operators if another function has a word of this
+// operator's name: layernorm next to attention, for flash_attention.
 func withoutOthers(fit []*Binding, spec *op.Spec) []*Binding {
 	other := func(b *Binding) bool {
 		name, own := "_"+snake(b.Function.Name)+"_", b.ownWords()
@@ -137,18 +139,18 @@ func withoutOthers(fit []*Binding, spec *op.Spec) []*Binding {
 	return fit
 }
 
-// ownWords are what the operator is told by: its kernels may be called so, as that of attention by its
-// softmax.
+// ownWords returns the letters of the operator's name, summary and formula: its kernels may be named after
+// any of these, as one of attention is after its softmax.
 func (b *Binding) ownWords() string {
 	return lettersOf(b.Spec.Name + " " + b.Spec.Summary + " " + b.Spec.Formula)
 }
 
-// lettersOf leaves out what words are written with or without.
+// lettersOf removes separators, which words are written with or without.
 func lettersOf(words string) string {
 	return strings.NewReplacer("_", "", " ", "", "-", "").Replace(strings.ToLower(words))
 }
 
-// saysOther is the word in a function's name that is none of the operator's; "" where there is none.
+// saysOther returns the word in a function's name that belongs to another operator; "" if there is none.
 func (b *Binding) saysOther() string {
 	known := snake(b.Spec.Name)
 	for _, a := range b.Spec.Attributes {
@@ -168,17 +170,17 @@ func (b *Binding) saysOther() string {
 	return ""
 }
 
-// mayBeOther says whether a function is to be tried though nothing of it was assumed.
+// mayBeOther reports whether a function is to be tried though nothing about it was assumed.
 func (b *Binding) mayBeOther() bool {
 	return b.Function.Kind == Python ||
 		b.Options.said == nil && (b.saysOther() != "" || b.launchesOther() != "")
 }
 
-// ReturnsTensors says whether a function is one of Python or of an extension of PyTorch, whose author may
-// have meant an input for the result.
+// ReturnsTensors reports whether a function is Python or belongs to a PyTorch extension: its author may have
+// meant an input for the result.
 func (b *Binding) ReturnsTensors() bool { return b.Function.Kind == Python || b.extension }
 
-// Launches says whether a function launches a kernel of Triton of that name.
+// Launches reports whether a function launches a Triton kernel of that name.
 func (b *Binding) Launches(name string) bool {
 	return strings.Contains(b.Function.kernels, "def "+name+"(")
 }

@@ -13,7 +13,7 @@ import (
 	"triad/internal/op"
 )
 
-// publishedSignatures are the signatures of testdata/published.toml.
+// publishedSignatures holds the signatures of testdata/published.toml.
 type publishedSignatures struct {
 	Published []struct {
 		Name, Operator, File, Pass, Text string
@@ -56,7 +56,7 @@ func TestPublishedSignatures(t *testing.T) {
 	}
 }
 
-// A branch is read where a flag defines its name.
+// A branch is read if a flag defines its name.
 func TestFlagsDecideBranches(t *testing.T) {
 	const text = "#ifdef FAST\nextern \"C\" void fast() {}\n#else\nextern \"C\" void slow() {}\n#endif\n" +
 		"#ifndef FAST\nextern \"C\" void also() {}\n#endif\n"
@@ -73,7 +73,7 @@ func TestFlagsDecideBranches(t *testing.T) {
 	}
 }
 
-// A function of Python that takes sizes gets tensors without those that it has no parameter for.
+// A Python function that takes sizes gets tensors without those that it has no parameter for.
 func TestPythonGetsWhatItsSizesSay(t *testing.T) {
 	r := Request{Path: "mine.py", Parse: parsed}
 	text := "def solve(input: torch.Tensor, output: torch.Tensor, N: int):\n    pass\n"
@@ -132,7 +132,7 @@ func apply(t *testing.T, o Options, flags string) Options {
 	return o
 }
 
-// Every other reading of a function that is tried is one that flags say.
+// Every alternative reading of a function that is tried can be given by flags.
 func TestAlternativesAreFlags(t *testing.T) {
 	var texts [][2]string
 	for _, c := range readTable[publishedSignatures](t, "published.toml").Published {

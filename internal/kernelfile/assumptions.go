@@ -10,10 +10,10 @@ import (
 	"triad/internal/op"
 )
 
-// Guess is the kind of what an assumption is about.
+// Guess is the subject of an assumption.
 type Guess uint8
 
-// The kinds of assumptions. A wrong launch may show at some sizes alone, another wrong assumption shows
+// The kinds of assumptions. A wrong launch may show at some sizes only, any other wrong assumption shows
 // everywhere.
 const (
 	GuessedParameter Guess = iota
@@ -21,11 +21,11 @@ const (
 	GuessedLaunch
 	GuessedAttribute
 	GuessedLayout
-	GuessedForm // how tensors lie, or what beside them a function takes
+	GuessedForm // how tensors lie, or what a function takes in addition to them
 	GuessedDType
 )
 
-// Assumption is something that a file leaves open and that was taken in one way, which What says.
+// Assumption is something that a file leaves open and that was decided one way; What says how.
 type Assumption struct {
 	Kind      Guess
 	What      string
@@ -39,7 +39,7 @@ type Assumption struct {
 	tiny         bool // of an attribute or a parameter taken for one: ordinary numbers hide it, as an eps
 }
 
-// Assumptions lists what was assumed of a function. What the user said is no assumption.
+// Assumptions lists what was assumed about a function. What the user said is no assumption.
 func (b *Binding) Assumptions() []Assumption {
 	var all []Assumption
 	if words, parameters := b.guessedParameters(); len(words) > 0 {
@@ -88,8 +88,8 @@ func (b *Binding) Assumptions() []Assumption {
 	return all
 }
 
-// assumedSizes are the sizes that no parameter gives, and no constant that the file allocates or launches
-// with.
+// assumedSizes returns the assumptions about sizes that neither a parameter gives nor a constant that the
+// file allocates or launches with.
 func (b *Binding) assumedSizes() (all []Assumption) {
 	for _, d := range b.Spec.Dims {
 		n, implied := b.implied[d.Name]
@@ -108,8 +108,8 @@ func (b *Binding) assumedSizes() (all []Assumption) {
 	return all
 }
 
-// guessedParameters are the parameters whose names do not say what they stand for, and what they were taken
-// for.
+// guessedParameters returns the parameters whose names do not say what they stand for, and what they were
+// taken for.
 func (b *Binding) guessedParameters() (words, parameters []string) {
 	for _, a := range b.Args {
 		matched := a.Role == Input || a.Role == Output || a.Role == Size || a.Role == Attribute
@@ -132,7 +132,7 @@ func (b *Binding) guessedParameters() (words, parameters []string) {
 	return words, parameters
 }
 
-// guessesTiny says whether one of some parameters is taken for an attribute that ordinary numbers hide.
+// guessesTiny reports whether one of the parameters is taken for an attribute that ordinary numbers hide.
 func (b *Binding) guessesTiny(parameters []string) bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
 		at := slices.IndexFunc(b.Spec.Attributes, func(t op.AttributeSpec) bool { return t.Name == a.Target })
@@ -141,7 +141,7 @@ func (b *Binding) guessesTiny(parameters []string) bool {
 	})
 }
 
-// shownByWrites says whether the lines of a function show which of its two pointers is the operator's only
+// shownByWrites reports whether the lines of a function show which of its two pointers is the operator's only
 // input and which its only output: they write one of them.
 func (b *Binding) shownByWrites(a Argument) bool {
 	if b.Function.Kind == Python || len(b.inputs) != 1 || len(b.outputs) != 1 {
@@ -159,8 +159,8 @@ func (b *Binding) shownByWrites(a Argument) bool {
 	return len(pointers) == 2 && len(written) == 1 && a.Pointer && (a.Role == Output) == a.writing.any()
 }
 
-// contrary says whether a size may change places with another one by their names, and stands in the signature
-// where the other would be expected: (N, M) of which M is the rows.
+// contrary reports whether the name of a size also fits another size, and the two stand in the signature in
+// the opposite of the expected order: (N, M) where M is the rows.
 func (b *Binding) contrary(a Argument) bool {
 	at := slices.IndexFunc(b.Args, func(o Argument) bool { return o.Name == a.Name })
 	for i, o := range b.Args {
@@ -173,13 +173,14 @@ func (b *Binding) contrary(a Argument) bool {
 	return false
 }
 
-// dimIndex is the place of a size among the spec's, or of the first size of several.
+// dimIndex returns the index of a size in the spec, or that of the first of several sizes.
 func (b *Binding) dimIndex(target string) int {
 	return slices.IndexFunc(b.Spec.Dims, func(d op.DimSpec) bool { return d.Name == dimsOf(target)[0] })
 }
 
-// byElimination says whether a weak name of a size is clear beside the others: each of its better meanings
-// has a parameter whose name cannot stand for this one. In (N, D) the D is the columns, so N is the rows.
+// byElimination reports whether a weakly matching size name is unambiguous because every better match is
+// taken by a parameter whose name cannot stand for this one. In (N, D) the D is the columns, so N is the
+// rows.
 func (b *Binding) byElimination(a Argument) bool {
 	if a.Role != Size || score(b.Spec, b.Pass, a.Name, a.Target) == 0 {
 		return false
@@ -201,10 +202,9 @@ func (b *Binding) byElimination(a Argument) bool {
 	return better > 0
 }
 
-// guessedAttribute is the value of an attribute that neither a parameter, the user nor the file says; ""
-// where
-// one does. A value that follows from the sizes, such as a scale of 1 / sqrt(head_dim), is part of the
-// operator's definition.
+// guessedAttribute returns the value of an attribute that neither a parameter, the user nor the file gives;
+// "" where one does. A value that follows from the sizes, such as a scale of 1 / sqrt(head_dim), is part of
+// the operator's definition.
 func (b *Binding) guessedAttribute(a op.AttributeSpec) string {
 	_, said := b.Options.Attrs[a.Name]
 	decides, _ := b.switched(a.Name) // by which tensors have a parameter
@@ -225,8 +225,9 @@ func (b *Binding) guessedAttribute(a op.AttributeSpec) string {
 	return value
 }
 
-// doubleAttributes are the attributes whose value stands in the lines as a double: what it is multiplied with
-// may end in another last bit than with the float that the operator has. An eps is added, and hides that.
+// doubleAttributes returns the assumptions about attributes whose value stands in the lines as a double:
+// products with it may differ in the last bit from those with the operator's float. An eps is added, and
+// hides that.
 func (b *Binding) doubleAttributes() []Assumption {
 	var all []Assumption
 	for _, a := range b.Spec.Attributes {
@@ -248,8 +249,8 @@ func (b *Binding) doubleAttributes() []Assumption {
 	return all
 }
 
-// withSingles is the reading of a CUDA file in which the doubles among its numbers that are values of
-// attributes are floats, as the operator has them: their last bits are nothing that a function is wrong for.
+// withSingles returns the reading of a CUDA file in which doubles that are attribute values become floats, as
+// the operator has them: a function is not wrong for their last bits.
 func (b *Binding) withSingles() []Alternative {
 	var values []float64
 	for _, a := range b.doubleAttributes() {
@@ -265,14 +266,14 @@ func (b *Binding) withSingles() []Alternative {
 	}}
 }
 
-// isTiny says whether a number is not 0 and small beside ordinary ones.
+// isTiny reports whether a number is not 0 and small compared to ordinary ones.
 func isTiny(text string) bool {
 	n, err := strconv.ParseFloat(text, 64)
 	return err == nil && n != 0 && math.Abs(n) < 1e-3
 }
 
-// guessedLayout says in which order the sizes of the tensors are taken to lie, where they have three or more
-// and the user did not say that he means just that.
+// guessedLayout says in which order the sizes of tensors with three or more are assumed to lie, unless the
+// user said that this order is meant.
 func (b *Binding) guessedLayout() string {
 	for _, a := range b.Args {
 		if a.Role != Input || b.said(a) || b.ordered || a.Form == ByToken || a.lies == tokenwise {
@@ -285,7 +286,7 @@ func (b *Binding) guessedLayout() string {
 	return ""
 }
 
-// said says whether the user named what a parameter stands for.
+// said reports whether the user said what a parameter stands for.
 func (b *Binding) said(a Argument) bool {
 	_, said := b.Options.Map[a.Name]
 	return said || b.Options.factor(a.Name) != ""
@@ -299,7 +300,7 @@ func shapeWords(list []any) string {
 	return "[" + strings.Join(words, ", ") + "]"
 }
 
-// smallLiterals are the numbers of the file that may be an eps: "1e-06".
+// smallLiterals returns the numbers of the file that may be an eps: "1e-06".
 func (b *Binding) smallLiterals() []string {
 	var all []string
 	for _, n := range b.literals {
@@ -310,7 +311,7 @@ func (b *Binding) smallLiterals() []string {
 	return all
 }
 
-// tensorParameters are the parameters that stand for tensors.
+// tensorParameters returns the parameters that stand for tensors.
 func (b *Binding) tensorParameters() []string {
 	var all []string
 	for _, a := range b.Args {
@@ -321,8 +322,7 @@ func (b *Binding) tensorParameters() []string {
 	return all
 }
 
-// Guesses says whether it is a lone kernel for which a parameter was taken for a size though its name says
-// too little.
+// Guesses reports whether a parameter was taken for a size though its name says too little.
 func (b *Binding) Guesses() bool {
 	_, guessed := b.guessedParameters()
 	return len(guessed) > 0 && slices.ContainsFunc(b.Args, func(a Argument) bool {

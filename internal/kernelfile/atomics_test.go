@@ -21,7 +21,7 @@ func fromXToY(t *testing.T) *op.Spec {
 	return nil
 }
 
-// kernel is how the CUDA files begin.
+// kernel is the beginning of each CUDA file.
 const kernel = "__global__ void f(const float* x, float* y, int n) "
 
 // A file that adds with atomics declares that the bits of its outputs may vary; another does not.

@@ -11,7 +11,7 @@ import (
 	"triad/internal/op"
 )
 
-// Equal are the dims that one parameter stands for, group by group.
+// Equal returns the dims that share one parameter, group by group.
 func (b *Binding) Equal() [][]string {
 	var groups [][]string
 	for _, a := range b.Args {
@@ -30,8 +30,8 @@ func (b *Binding) Equal() [][]string {
 	return groups
 }
 
-// nameSetsSwitch says whether a function's name, or that of a kernel it launches, holds the name of a switch:
-// causal_attention is causal. A file may be called anything.
+// nameSetsSwitch reports whether the name of a function, or of a kernel that it launches, contains the name
+// of a switch: causal_attention is causal. The name of the file does not count.
 func (b *Binding) nameSetsSwitch(a op.AttributeSpec) bool {
 	if a.Type != "bool" {
 		return false
@@ -49,14 +49,14 @@ func (b *Binding) nameSetsSwitch(a op.AttributeSpec) bool {
 		func(t token) bool { return slices.Contains(b.kernels, t.text) && says(t.text) })
 }
 
-// setsSwitch says whether a name sets a switch, or lines that look like its mask do. Those may be read
-// wrongly, so that the value is a guess.
+// setsSwitch reports whether a name sets a switch, or lines that look like its mask do. Such lines may be
+// misread, so the value is a guess.
 func (b *Binding) setsSwitch(a op.AttributeSpec) bool {
 	return b.nameSetsSwitch(a) || a.Type == "bool" && b.masksTriangle(a.Name)
 }
 
-// spellings are a long word and what it is with two neighbouring letters exchanged: people write casual for
-// causal.
+// spellings returns a long word and its variants with two neighbouring letters exchanged: people write casual
+// for causal.
 func spellings(word string) []string {
 	all := []string{word}
 	for i := 1; i < len(word) && len(word) > 4; i++ {
@@ -65,7 +65,7 @@ func spellings(word string) []string {
 	return all
 }
 
-// literalSays is the value of an attribute that a number of the file's lines says; "" where none does.
+// literalSays returns the value of an attribute that a number in the file's lines gives; "" where none does.
 func (b *Binding) literalSays(a op.AttributeSpec) string {
 	for value, number := range b.Spec.Own.Literals[a.Name] {
 		if slices.Contains(b.literals, number) {
@@ -75,8 +75,8 @@ func (b *Binding) literalSays(a op.AttributeSpec) string {
 	return ""
 }
 
-// ignoresNothing says whether an attribute is the target that an operator ignores, of which neither a
-// parameter, the user nor a number of the file speaks: the function is judged where no target is ignored.
+// ignoresNothing reports whether an attribute is an operator's ignored target that no parameter, user option
+// or number in the file mentions: the function is then judged where no target is ignored.
 func (b *Binding) ignoresNothing(a op.AttributeSpec) bool {
 	value, said := b.Options.Attrs[a.Name]
 	said = said && value != strconv.Itoa(op.IgnoringNothing)
@@ -90,7 +90,8 @@ func (b *Binding) ignoresNothing(a op.AttributeSpec) bool {
 	})
 }
 
-// someTarget is the condition that there is a target, where libraries give 0 or NaN for a mean over none.
+// someTarget returns the condition that there is a target, where libraries give 0 or NaN for a mean over
+// none.
 func (b *Binding) someTarget() (all []condition) {
 	for _, t := range b.inputs {
 		if fill, _ := op.ParseFill(t.Fill); fill.Ignoring == "" || len(b.Spec.Own.NoTarget) == 0 {
@@ -103,15 +104,15 @@ func (b *Binding) someTarget() (all []condition) {
 	return all
 }
 
-// noTarget is why a function is not judged where no target counts.
+// noTarget is the reason that a function is not judged where no target counts.
 const noTarget = "of a mean over no target libraries make 0 or NaN: it is not judged there"
 
-// mayIgnoreAll says whether there are distributions in which the function ignores every target.
+// mayIgnoreAll reports whether there are distributions in which the function ignores every target.
 func (b *Binding) mayIgnoreAll() bool {
 	return len(b.Spec.Own.NoTarget) > 0 && !slices.ContainsFunc(b.Spec.Attributes, b.ignoresNothing)
 }
 
-// judgedWith is what is said of an attribute that a function has no parameter for.
+// judgedWith returns the sentence about an attribute that a function has no parameter for.
 func (b *Binding) judgedWith(a op.AttributeSpec, value string) string {
 	if b.ignoresNothing(a) {
 		return fmt.Sprintf("no number in it is %[1]s = %[2]v: it is judged where no target is ignored; "+
@@ -125,8 +126,8 @@ func (b *Binding) judgedWith(a op.AttributeSpec, value string) string {
 		a.Name, value)
 }
 
-// Pins are the attributes that the function is judged with alone: what its signature has no parameter for,
-// and what the type of an output says. A number that follows from the sizes is none.
+// Pins returns the only attribute values that the function is judged with: those that its signature has no
+// parameter for, and those that the type of an output decides. A number that follows from the sizes is none.
 func (b *Binding) Pins() map[string]string {
 	pins := map[string]string{}
 	for _, a := range b.Spec.Attributes {
@@ -158,7 +159,7 @@ func (b *Binding) Pins() map[string]string {
 	return pins
 }
 
-// DTypes are the operator's dtype names that the function takes.
+// DTypes returns the operator's dtype names that the function takes.
 func (b *Binding) DTypes() []string {
 	var names []string
 	for _, c := range b.Cases {
@@ -167,11 +168,11 @@ func (b *Binding) DTypes() []string {
 	return names
 }
 
-// Parameters are the names of the function's parameters.
+// Parameters returns the names of the function's parameters.
 func (b *Binding) Parameters() []string { return b.Function.parameterNames() }
 
-// attributeValue is the value of an attribute without a parameter, as an expression and in words: what --attr
-// says, else the default. An enumeration that decides an output's dtype is said by the output's type.
+// attributeValue returns the value of an attribute without a parameter, as an expression and in words: that
+// of --attr, else the default. The output's type decides an enumeration that selects an output's dtype.
 func (b *Binding) attributeValue(a op.AttributeSpec) (code, words string) {
 	words = b.Options.Attrs[a.Name]
 	if words == "" {

@@ -8,8 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// takeBlockTotals lets a lone kernel that writes a value of each block, "out[blockIdx.x] = sum", write
-// them into room of ours: the operator's total is what they add up to, as a caller adds them up.
+// takeBlockTotals lets a lone kernel that writes a value for each block, "out[blockIdx.x] = sum", write them
+// into scratch memory of ours: the operator's total is their sum, as a caller would compute it.
 func (b *Binding) takeBlockTotals(file *File) {
 	for i := range b.Args {
 		a := &b.Args[i]
@@ -20,14 +20,14 @@ func (b *Binding) takeBlockTotals(file *File) {
 	}
 }
 
-// keepsBlocks says whether a function of the host may leave the values of blocks to its caller: it returns
-// nothing, and is not called as those are that give the total, solve().
+// keepsBlocks reports whether a host function may leave the values of blocks to its caller: it returns
+// nothing, and is not named solve(), as functions are that give the total.
 func (fn *Function) keepsBlocks() bool {
 	return fn.number == "" && !fn.returns && fn.Name != "solve"
 }
 
-// givesBlocks says whether a function gives a value of each block: a lone kernel, or a host function that
-// launches one kernel, once, and returns how many blocks that has, or returns nothing.
+// givesBlocks reports whether a function gives one value for each block: a lone kernel, or a host function
+// that launches one kernel, once, and returns the number of its blocks, or returns nothing.
 func (b *Binding) givesBlocks(file *File, a Argument) bool {
 	fn := &b.Function
 	switch {
@@ -66,8 +66,8 @@ func (b *Binding) givesBlocks(file *File, a Argument) bool {
 	return b.blocks != ""
 }
 
-// returnedGrid is the number of blocks of a launch in the operator's sizes, where every return of the host
-// function that launches gives that number: a status says nothing of it. "" where it cannot be told.
+// returnedGrid returns the number of blocks of a launch in the operator's sizes, if every return of the
+// launching host function gives that number: a status says nothing about it. "" if it is unknown.
 func (b *Binding) returnedGrid(file *File, at int, grid []token) string {
 	all := b.Function.body
 	c := callSite{k: body{b: b, file: file, tokens: all}, before: all[:at], stands: map[string]string{}}
@@ -93,7 +93,7 @@ func (b *Binding) returnedGrid(file *File, at int, grid []token) string {
 	return blocks
 }
 
-// returned are the values behind each return of a function.
+// returned returns the expression of each return of a function.
 func (fn *Function) returned() (all [][]token) {
 	for i, t := range fn.body {
 		if t.text != "return" {
@@ -108,8 +108,8 @@ func (fn *Function) returned() (all [][]token) {
 	return all
 }
 
-// changes says whether a name of an expression, or one that it is made of, gets another value than its first:
-// a parameter any, another variable more than one.
+// changes reports whether a name in an expression, or one that it is computed from, is reassigned: a
+// parameter at all, another variable more than once.
 func (b *Binding) changes(c callSite, words []token, depth int) bool {
 	return slices.ContainsFunc(words, func(t token) bool {
 		if !t.isName() {
@@ -146,8 +146,8 @@ func (fn *Function) timesGiven(name string) (n int) {
 	return n
 }
 
-// returnsWordOf says whether every return gives one variable of the grid of a launch, or of what that was
-// made of.
+// returnsWordOf reports whether every return gives one variable of the grid of a launch, or of the expression
+// that the grid is computed from.
 func (b *Binding) returnsWordOf(at int, grid []token) bool {
 	words := grid
 	if len(grid) == 1 {
@@ -161,8 +161,8 @@ func (b *Binding) returnsWordOf(at int, grid []token) bool {
 	return len(returns) > 0 && !slices.ContainsFunc(returns, other)
 }
 
-// assumedTotals is the assumption about an output that gets a value of each block where the lines do not say,
-// in the operator's sizes, how many there are: triad has no room for them.
+// assumedTotals returns the assumption about an output that gets a value for each block where the lines do
+// not give their number in the operator's sizes: triad has no room for them.
 func (b *Binding) assumedTotals() []Assumption {
 	if b.unreadBlocks == "" {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// commentsSay says whether a comment of the file names the value of an attribute that a reading changes, in
-// one of the words that the operator knows for it: "C = A * B^T".
+// commentsSay reports whether a comment of the file names the attribute value that a reading changes to, in
+// one of the operator's words for it: "C = A * B^T".
 func (b *Binding) commentsSay(other Alternative) bool {
 	words := b.Spec.Own.Comments[other.Attribute][other.Options.Attrs[other.Attribute]]
 	if words == "" || b.file == nil {

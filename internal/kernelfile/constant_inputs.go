@@ -12,9 +12,9 @@ var constantArray = regexp.MustCompile(`(?m)^[ \t]*(?:static[ \t]+)?(?:__constan
 	`(?:const[ \t]+)?((?:unsigned[ \t]+)?\w+)|((?:unsigned[ \t]+)?\w+)[ \t]+__constant__)[ \t]+(\w+)[ \t]*` +
 	`\[[^\[\]\n]*\][ \t]*;`)
 
-// WithConstants is the text of a CUDA file in which kernels take what they read of constant memory as one
-// more parameter, by the same name: a main() fills it before it launches them. code is the text without
-// comments and literals. names are the arrays; none where the file has none of that kind, or a host function
+// WithConstants returns the text of a CUDA file in which kernels take the constant memory that they read as
+// an additional parameter of the same name: a main() fills it before it launches them. code is the text
+// without comments and literals. names are the arrays; none if the file has no such array, or a host function
 // that launches.
 func WithConstants(text, code string, file *File) (changed string, names []string) {
 	if len(text) != len(code) || slices.ContainsFunc(file.Functions, func(fn Function) bool {
@@ -51,8 +51,8 @@ func WithConstants(text, code string, file *File) (changed string, names []strin
 	return text, names
 }
 
-// parametersEnd is where the list of a kernel's parameters ends, -1 where it cannot be told: the kernel is
-// declared before, or takes nothing.
+// parametersEnd returns the end of a kernel's parameter list, -1 where it is unknown: the kernel is declared
+// before, or takes nothing.
 func parametersEnd(code, name string) int {
 	heads := regexp.MustCompile(`__global__[^;{}()]*(?:__launch_bounds__\s*\([^()]*\)[^;{}()]*)?\b`+
 		regexp.QuoteMeta(name)+`\s*\(`).FindAllStringIndex(code, -1)
@@ -66,7 +66,7 @@ func parametersEnd(code, name string) int {
 	return end
 }
 
-// readsElements says whether the lines of a kernel take elements of an array, and it for nothing else.
+// readsElements reports whether the lines of a kernel use an array only to take elements of it.
 func (fn *Function) readsElements(name string) bool {
 	reads := false
 	for i, t := range fn.body {

@@ -11,12 +11,12 @@ import (
 	"triad/internal/op"
 )
 
-// mostConstant is how many elements a tensor may have whose sizes are constants of a file: all cases have so
-// many, and an emulator is slow.
+// mostConstant limits the elements of a tensor whose sizes are constants of a file: all cases have that many,
+// and an emulator is slow.
 const mostConstant = 1 << 22
 
-// bounds are the constants of a file with which a kernel compares its indices, each with what it is compared
-// with, and the kernel with parameters for them.
+// bounds holds the constants of a file that a kernel compares its indices with, the operands that each is
+// compared with, and the kernel with parameters for the constants.
 type bounds struct {
 	values   map[string]int64
 	below    map[string]map[string]bool
@@ -24,7 +24,7 @@ type bounds struct {
 	products bool // one of the constants is a factor: i < N * N
 }
 
-// boundsOf finds the constants, no lengths of tiles, with which a kernel compares what is no constant.
+// boundsOf finds the constants, except lengths of tiles, that a kernel compares its other operands with.
 func (f *File) boundsOf(fn Function) bounds {
 	all := bounds{values: map[string]int64{}, below: map[string]map[string]bool{}, told: fn}
 	all.told.Params, all.told.body = slices.Clone(fn.Params), slices.Clone(fn.body)
@@ -52,7 +52,7 @@ func (f *File) boundsOf(fn Function) bounds {
 	return all
 }
 
-// dropTiles leaves out the constants that are called tiles or blocks, where others are there: loops over a
+// dropTiles leaves out the constants that are named after tiles or blocks, if there are others: loops over a
 // tile end with them.
 func (b *bounds) dropTiles() {
 	tile := func(name string) bool { return launchWords.MatchString(name) }
@@ -71,7 +71,7 @@ func (b *bounds) dropTiles() {
 	})
 }
 
-// alike is the number that several constants have in common; 0 where they differ.
+// alike returns the common value of several constants; 0 if they differ.
 func (b bounds) alike() (value int64) {
 	for _, n := range b.values {
 		if value != 0 && n != value {
@@ -82,11 +82,10 @@ func (b bounds) alike() (value int64) {
 	return value
 }
 
-// constantSizes are the sizes of a kernel that takes none and compares its indices with constants of its
-// file, as in "#define N 1024". Several are matched as parameters of these names would be; one alone is the
-// number of elements, or each side where two indices are compared with it. sure says that the file allocates
-// so many. nil where it compares with none; an error where it stays open what they are, or they are too
-// large.
+// constantSizes returns the sizes of a kernel that takes none and compares its indices with constants of its
+// file, as in "#define N 1024". Several are matched as parameters of these names would be; a single one is
+// the number of elements, or each side if two indices are compared with it. sure says that the file allocates
+// that many. nil if it compares with none; an error if it stays open what they are, or they are too large.
 func constantSizes(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) (
 	dims map[string]int64, sure bool, err error,
 ) {
@@ -145,7 +144,7 @@ func constantSizes(file *File, fn Function, spec *op.Spec, pass op.Pass, options
 	return dims, sure, nil
 }
 
-// saidOtherwise refuses sizes of the user's that are not those of the constants that the file allocates with.
+// saidOtherwise refuses user-given sizes that differ from the constants that the file allocates with.
 func saidOtherwise(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) error {
 	said := options.Dims
 	if len(said) == 0 {
@@ -163,13 +162,13 @@ func saidOtherwise(file *File, fn Function, spec *op.Spec, pass op.Pass, options
 	return nil
 }
 
-// takesVectors says whether a pointer is one to vectors: a comparison then counts these.
+// takesVectors reports whether a pointer's elements are vectors: a comparison then counts vectors.
 func takesVectors(p Param) bool {
 	return p.Pointer && p.Base != "" && strings.ContainsAny(p.Base[len(p.Base)-1:], "1234")
 }
 
-// oneOfSeveral says whether a constant that stands alone may be another size than that of a row: it is called
-// so, or the number of a block is an index of its own, so that there are as many of something as blocks.
+// oneOfSeveral reports whether a constant that stands alone may be another size than that of a row: its name
+// says so, or the block number is an index by itself, so that there are as many of something as blocks.
 func (b *Binding) oneOfSeveral(found bounds) bool {
 	needed := b.neededDims()
 	if len(needed) < 2 {
@@ -194,7 +193,7 @@ func (b *Binding) oneOfSeveral(found bounds) bool {
 	return false
 }
 
-// oneConstant gives the sizes that one constant says: that of the last one where one index is below it, the
+// oneConstant sets the sizes that one constant gives: that of the last dim if one index is below it, the
 // others being 1, else all of them.
 func (b *Binding) oneConstant(dims map[string]int64, value int64, sides bool) {
 	last := b.shape(b.inputs[0])
@@ -209,7 +208,8 @@ func (b *Binding) oneConstant(dims map[string]int64, value int64, sides bool) {
 	}
 }
 
-// allocates says whether a statement of a file speaks of so many bytes as a constant of elements has.
+// allocates reports whether a statement of the file has both a sizeof and the constant, as an allocation of
+// that many elements has.
 func (f *File) allocates(name string) bool {
 	bytes, named := false, false
 	for _, t := range f.tokens {
@@ -248,8 +248,8 @@ func (b *Binding) fewEnough(dims map[string]int64, product bool) error {
 	return nil
 }
 
-// constant is the number that a name stands for, and the name that has it: of "const int HIGH = WIDE" that is
-// WIDE.
+// constant returns the number that a name stands for, and the name that defines it: of "const int HIGH =
+// WIDE" that is WIDE.
 func (f *File) constant(name string) (root string, value int64, ok bool) {
 	for range maxConstants {
 		text, defined := f.defines[name]
@@ -264,12 +264,12 @@ func (f *File) constant(name string) (root string, value int64, ok bool) {
 	return name, 0, false
 }
 
-// maxConstants is how many names of one number are followed.
+// maxConstants limits the names of one number that are followed.
 const maxConstants = 4
 
 func isComparison(t token) bool { return slices.Contains([]string{"<", "<=", ">="}, t.text) }
 
-// isLength says whether a constant stands within the brackets of a declaration: that of a tile.
+// isLength reports whether a constant stands in the declaration of a shared array: it is the size of a tile.
 func isLength(body []token, name string) bool {
 	for i, t := range body {
 		if t.text != "__shared__" {
@@ -290,8 +290,8 @@ var timesConstant = regexp.MustCompile(`\* ?([A-Za-z_]\w*) ?\+`)
 // inParentheses matches a factor in parentheses, whose own constants count tiles: "(tile * SIDE + i) * DIM".
 var inParentheses = regexp.MustCompile(`\([^()]*\)`)
 
-// rowConstant is the name of the constant of a file by which the lines of a function multiply the rows of
-// tensors whose last size has no parameter: DIM of "Q[row * DIM + i]". "" where they multiply by none, by
+// rowConstant returns the name of the constant of a file by which the lines of a function multiply the rows
+// of tensors whose last size has no parameter: DIM of "Q[row * DIM + i]". "" where they multiply by none, by
 // several, or where a constant is a factor of another.
 func (f *File) rowConstant(b *Binding, dim string) string {
 	found := ""

@@ -51,8 +51,8 @@ func TestConstantSizes(t *testing.T) {
 	}
 }
 
-// A size that the user asks for and the file's memory does not have is refused: a kernel that is right for
-// its constants would be accused.
+// A size that the user asks for and the file's memory does not have is refused: otherwise a kernel that is
+// right for its constants would be found wrong.
 func TestSizesBesideConstants(t *testing.T) {
 	file := ReadCUDA("#define WIDE 48\n#define HIGH 32\n__global__ void k(const float *x, float *y) " +
 		"{ if (row < HIGH && col < WIDE) y[row * WIDE + col] = x[row * WIDE + col]; }\n" +

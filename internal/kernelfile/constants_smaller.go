@@ -13,25 +13,24 @@ import (
 	"strings"
 )
 
-// TooManyError refuses a kernel whose sizes are constants of its file with which a tensor would have too many
-// elements.
+// TooManyError refuses a kernel whose sizes are constants of its file that give a tensor too many elements.
 type TooManyError struct {
 	Err    error
 	Values map[string]int64 // of the constants
 	Sides  int              // how many sizes a constant is: each side of a square, and the depth of a product
 }
 
-// Error says what the sizes are.
+// Error reports the sizes.
 func (e *TooManyError) Error() string { return e.Err.Error() }
 
-// fewElements is how many elements a tensor may have whose sizes were made smaller.
+// fewElements limits the elements of a tensor whose sizes were made smaller.
 const fewElements = 1 << 16
 
-// fewProducts is the same of a product, whose depth is a size too.
+// fewProducts is the limit for a product, whose depth is a size too.
 const fewProducts = 1 << 21
 
-// Smaller is the text of a file with smaller constants for those of a TooManyError, and what they are now:
-// each is halved until all of them together are few. ok is false where one has no definition to change.
+// Smaller returns the text of a file with smaller constants for those of a TooManyError, and their new
+// values: each is halved until all of them together are few. ok is false if one has no definition to change.
 func (e *TooManyError) Smaller(text string) (smaller, now string, ok bool) {
 	values := maps.Clone(e.Values)
 	names := slices.Sorted(maps.Keys(values))
@@ -76,7 +75,7 @@ func (e *TooManyError) Smaller(text string) (smaller, now string, ok bool) {
 	return text, strings.Join(words, ", "), true
 }
 
-// wholeNumber is what an expression of whole numbers comes to, as "(1 << 20)".
+// wholeNumber returns the value of an integer expression such as "(1 << 20)".
 func wholeNumber(text string) (int64, bool) {
 	text = wholeSuffix.ReplaceAllString(text, "$1")
 	if tree, err := parser.ParseExpr(text); err != nil || bindsOtherwise(tree) {
@@ -89,8 +88,8 @@ func wholeNumber(text string) (int64, bool) {
 	return constant.Int64Val(value.Value)
 }
 
-// bindsOtherwise says whether an expression has operators side by side of which C++ takes another one first
-// than Go: "1 << 2 + 3" is 32 there. Of + - * / % alone both take the same.
+// bindsOtherwise reports whether an expression has adjacent operators whose precedence differs between C++
+// and Go: "1 << 2 + 3" is 32 in C++. It does not differ among + - * / %.
 func bindsOtherwise(tree ast.Expr) bool {
 	differs := false
 	ast.Inspect(tree, func(n ast.Node) bool {
@@ -110,5 +109,5 @@ func bindsOtherwise(tree ast.Expr) bool {
 
 func isOfBits(o gotoken.Token) bool { return o >= gotoken.AND && o <= gotoken.AND_NOT }
 
-// wholeSuffix matches a whole number with the letters of its type.
+// wholeSuffix matches an integer with the suffix of its type.
 var wholeSuffix = regexp.MustCompile(`\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b`)

@@ -1,9 +1,12 @@
 package kernelfile
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-// branch is a condition of the preprocessor: what stands under it is read where on is true. open says that
-// some branch of it was, and that the others are not.
+// branch is a condition of the preprocessor: the text under it is read if on is true. open says that a branch
+// of it was read, so the others are not.
 type branch struct{ on, open bool }
 
 // directive follows #if, #else and #endif. What the file and the flags do not decide is read in all branches.
@@ -48,12 +51,7 @@ func (s *source) directive(text string) {
 	}
 }
 
-// off says whether what is being read stands under a condition that does not hold.
+// off reports whether the current line is under a condition that does not hold.
 func (s *source) off() bool {
-	for _, b := range s.branches {
-		if !b.on {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.branches, func(b branch) bool { return !b.on })
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What stands under a condition that the file or a flag decides is read where it holds; where only the
-// compiler knows, every branch is.
+// Text under a condition that the file or a flag decides is read if it holds; if only the compiler knows,
+// every branch is read.
 func TestConditions(t *testing.T) {
 	const defines = "#define ON 1\n#define OFF 0\n#define KIND (TILED)\n#define TILED 2\n#define F(x) x\n"
 	for _, c := range []struct{ asked, want string }{

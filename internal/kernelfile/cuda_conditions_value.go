@@ -9,15 +9,16 @@ import (
 
 var conditionWord = regexp.MustCompile(`\w+|&&|\|\||[=!<>]=|[-+*/%!<>()]`)
 
-// asked is what an #if asks, as far as the file's own lines and the flags decide it.
+// asked is the condition of an #if, evaluated as far as the file's own lines and the flags decide it.
 type asked struct {
 	s     *source
 	words []string
 	at    int
 }
 
-// holds says whether the condition of an #if holds; known is false where the compiler alone knows it: a name
-// that neither the file nor a flag defines, a macro with parameters, more arithmetic than comparisons.
+// holds reports whether the condition of an #if holds; known is false where only the compiler knows: it has a
+// name that neither the file nor a flag defines, a macro with parameters, or more arithmetic than
+// comparisons.
 func (s *source) holds(text string) (on, known bool) {
 	text, _, _ = strings.Cut(text, "//")
 	text = cComment.ReplaceAllString(text, " ")
@@ -114,7 +115,7 @@ func (c *asked) single() (int64, bool) {
 	return c.s.number(word)
 }
 
-// number is the value of a word: a number, or what #define or a flag made of a name.
+// number returns the value of a word: a number, or the value that #define or a flag gives a name.
 func (s *source) number(word string) (int64, bool) {
 	for range 8 {
 		if n, err := strconv.ParseInt(strings.TrimRight(word, "uUlL"), 0, 64); err == nil {
@@ -129,7 +130,7 @@ func (s *source) number(word string) (int64, bool) {
 	return 0, false
 }
 
-// ofTheCompiler says whether a name is one that compilers and their headers define.
+// ofTheCompiler reports whether a name is one that compilers and their headers define.
 func ofTheCompiler(name string) bool {
 	return strings.HasPrefix(name, "_") || strings.HasPrefix(name, "CUDA")
 }

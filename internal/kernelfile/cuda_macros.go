@@ -22,8 +22,8 @@ var (
 	wordOfMacro   = regexp.MustCompile(`#?\b[A-Za-z_]\w*`)
 )
 
-// withoutMacros writes out macros that define a function or bind one, each on its own line: "BIND_RELU(f32,
-// float)" that makes relu_f32 of relu_##name. All else is left as it is, and lines keep their numbers.
+// withoutMacros expands macros that define or bind a function, each on its own line: "BIND_RELU(f32, float)"
+// that makes relu_f32 of relu_##name. All else is left as it is, and lines keep their numbers.
 func withoutMacros(text string) string {
 	if !strings.Contains(text, "##") && !bindsFunction.MatchString(text) {
 		return text
@@ -60,7 +60,7 @@ func withoutMacros(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// macrosOf are the macros of a text that define or bind a function, by their names.
+// macrosOf returns the macros of a text that define or bind a function, by name.
 func macrosOf(text string) map[string]macro {
 	macros := map[string]macro{}
 	lines := strings.Split(strings.ReplaceAll(text, "\r", ""), "\n")
@@ -89,7 +89,7 @@ func macrosOf(text string) map[string]macro {
 	return macros
 }
 
-// of is the body of a macro with its arguments.
+// of returns the body of a macro with its arguments substituted.
 func (m macro) of(arguments []string) string {
 	const paste = "\x01" // a # before a parameter would make a literal of it
 	body := pasted.ReplaceAllString(m.body, paste)
@@ -107,8 +107,8 @@ func (m macro) of(arguments []string) string {
 	return strings.ReplaceAll(body, paste, "")
 }
 
-// argumentsOf reads the arguments of a macro that open at a place of a line; last is the line that they end
-// in. None where they do not end.
+// argumentsOf reads the arguments of a macro that open at a place of a line; last is the line in which they
+// end. It returns none if they do not end.
 func argumentsOf(lines []string, at, from int) (last int, arguments []string) {
 	depth, word := 1, ""
 	for last = at; last < min(at+20, len(lines)); last++ {

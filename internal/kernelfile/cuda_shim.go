@@ -11,9 +11,9 @@ import (
 )
 
 // CUDAShim writes the file that calls the functions: include is the user's file as the shim includes it, name
-// the variant they are registered under. What differs from one reading of a function to the next it takes at
-// run time (Words), so that one library serves them all. All our own code but the calls themselves stands
-// before the include, where the user's macros cannot reach it.
+// the variant they are registered under. The differences between readings of a function are passed at run
+// time (Words), so that one library serves them all. All our own code but the calls themselves stands before
+// the include, where the user's macros cannot reach it.
 func CUDAShim(include, name string, bindings []*Binding) string {
 	var head, tail strings.Builder
 	head.WriteString("// Written by triad to call the functions of the file that it includes below.\n" +
@@ -45,7 +45,7 @@ func CUDAShim(include, name string, bindings []*Binding) string {
 		head.WriteString(b.acceptCode(i))
 	}
 	head.WriteString("} // namespace triad_own\n\n")
-	// what is meant for an editor alone stands under #ifndef __CUDACC__
+	// code meant only for an editor stands under #ifndef __CUDACC__
 	fmt.Fprintf(&head, "#ifndef __CUDACC__\n#define __CUDACC__ 1\n#endif\n"+
 		"#define main triad_own_main_of_the_file\n#include %s\n#undef main\n%s\n",
 		strconv.Quote(include), undefined(ownWords))
@@ -62,7 +62,7 @@ func CUDAShim(include, name string, bindings []*Binding) string {
 	return head.String() + tail.String()
 }
 
-// formsUsed matches what cuda/include/own_forms.cuh has.
+// formsUsed matches the names that cuda/include/own_forms.cuh defines.
 var formsUsed = regexp.MustCompile(`triad_own::(?:fill|convert|to_host|give|add_up|` +
 	`in_its_place|scale_and_add|listed)\b`)
 
@@ -72,7 +72,7 @@ const ownWords = "add_up begin_watching bit blocks convert copies data dtype ele
 	"in in_its_place kernel_of listed out packed pointer rank real scale_and_add shape " +
 	"size_of_launch store stream_of tensor tensor_of to_host unread watched whole without_first"
 
-// undefined is what takes words from the macros of the file.
+// undefined returns the lines that undefine words as macros of the file.
 func undefined(words string) string {
 	var lines strings.Builder
 	for word := range strings.FieldsSeq(words) {
@@ -82,14 +82,14 @@ func undefined(words string) string {
 }
 
 // condition is a test of a call, as an expression of its sizes and attributes or as Python, and the sentence
-// where it fails.
+// to report if it fails.
 type condition struct{ code, sentence string }
 
 // nothingToWrite is the size that is 1 where all outputs of a call are empty.
 const nothingToWrite = "nothing_to_write"
 
-// conditions are what a call must fulfil for the function to be judged on it: what its signature cannot
-// express.
+// conditions returns the conditions on a call for the function to be judged on it, those that its signature
+// cannot express.
 func (b *Binding) conditions() []condition {
 	var all []condition
 	add := func(code, sentence string, values ...any) {
@@ -140,7 +140,8 @@ func (b *Binding) pinned() (all []pin) {
 	return all
 }
 
-// blockLimit is the condition that a block of the file's own launch, in sizes of the operator, can be.
+// blockLimit returns the condition that the block of the file's own launch, in sizes of the operator, is
+// possible.
 func (b *Binding) blockLimit() []condition {
 	l := b.Launch
 	if l == nil || b.Options.Block != "" && b.Options.said == nil ||
@@ -161,7 +162,7 @@ func (b *Binding) whereEmpty() string {
 	return " and something must be written"
 }
 
-// acceptCode declines what the signature of the function cannot express, and Words cannot see.
+// acceptCode declines calls that the signature of the function cannot express, and that Words cannot see.
 func (b *Binding) acceptCode(n int) string {
 	var code strings.Builder
 	fmt.Fprintf(&code, "int accepts_%d(const triad_call *triad_own_call, char *why, int32_t why_bytes) {\n"+
@@ -191,7 +192,7 @@ func (b *Binding) byMain() []Instance {
 	return list
 }
 
-// launchCode calls the function with what the call gives.
+// launchCode calls the function with the arguments of the call.
 func (b *Binding) launchCode(n int) string {
 	b.plan = &plan{}
 	var code strings.Builder
@@ -254,7 +255,7 @@ func (b *Binding) dim3Code(sizes [3]string) string {
 	return strings.Join(parts, ", ")
 }
 
-// argumentCode is the argument at a place of the call, cast to the type of the parameter.
+// argumentCode returns the argument at a place of the call, cast to the type of the parameter.
 func (b *Binding) argumentCode(a Argument, at int, c Instance) string {
 	a.Param = a.instantiate(c.types)
 	slot := func(read string) string {
@@ -350,7 +351,7 @@ func (b *Binding) outputBits() uint32 {
 	return bits
 }
 
-// varyingBits are the outputs whose last bits may differ from run to run.
+// varyingBits returns the outputs whose last bits may differ from run to run.
 func (b *Binding) varyingBits() uint32 {
 	if b.varies {
 		return b.outputBits()

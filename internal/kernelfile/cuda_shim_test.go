@@ -59,8 +59,8 @@ func TestMacrosOfTheFileDoNotReachTheCaller(t *testing.T) {
 	}
 }
 
-// A file that may read several elements at once is called with tensors that begin at multiples of 16 bytes
-// alone; a plain one wherever they begin.
+// A file that may read several elements at once is called only with tensors that begin at multiples of 16
+// bytes; a plain one wherever they begin.
 func TestPlainFilesTakeAnyPlace(t *testing.T) {
 	tensors := func(o *catalog.Operator) int { return len(o.Spec.InputSpecs) + len(o.Spec.OutputSpecs) }
 	at := slices.IndexFunc(catalog.All(), func(o *catalog.Operator) bool {

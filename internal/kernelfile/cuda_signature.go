@@ -63,7 +63,7 @@ type Function struct {
 	lines   []declaration.Line // above it
 }
 
-// python is what is more to know of what a Python file defines.
+// python holds further facts about a definition in a Python file.
 type python struct {
 	facts     *pyfacts.Function
 	form      string
@@ -81,7 +81,7 @@ type TemplateParam struct {
 	Default string
 }
 
-// File is what a CUDA file defines.
+// File holds the definitions of a CUDA file.
 type File struct {
 	Functions []Function
 	helpers   []Function // those that are called by others alone, such as __device__ functions
@@ -153,7 +153,7 @@ func (f *File) LaunchLines() []int {
 	return lines
 }
 
-// TakesShared says whether a kernel takes shared memory at its launch: extern __shared__.
+// TakesShared reports whether a kernel takes shared memory at its launch: extern __shared__.
 func (f *File) TakesShared() bool {
 	for i := range f.tokens {
 		if i > 0 && f.tokens[i].text == "__shared__" && f.tokens[i-1].text == "extern" {
@@ -200,7 +200,7 @@ func (f *File) scope(from, to int, namespaces []string, externC bool) {
 	}
 }
 
-// matching is the index of the bracket that closes the one at i, or the last index.
+// matching returns the index of the bracket that closes the one at i, or the last index.
 func (f *File) matching(i, to int) int {
 	depth := 0
 	for ; i < to; i++ {
@@ -216,7 +216,7 @@ func (f *File) matching(i, to int) int {
 	return max(to-1, 0)
 }
 
-// isFunctionHead says whether a declaration before "{" ends as a function's does.
+// isFunctionHead reports whether a declaration before "{" ends as a function's does.
 func isFunctionHead(head []token) bool {
 	return len(head) > 0 && slices.Contains([]string{")", "const", "noexcept", "override"},
 		head[len(head)-1].text)
@@ -280,7 +280,7 @@ var wantsAligned = regexp.MustCompile(`\b(u?(char|short|int|long|longlong)|float
 	`__nv_bfloat16)[248]\b|int128|reinterpret_cast|align|wmma|_async|\basm\b|cu(te|tlass|blas|dnn)|` +
 	`\b(cub|thrust)::|\( ?([a-eg-uw-z_]|f[^l]|v[^o])\w*( \w+)? ?\* ?\)`)
 
-// asksAddress finds a remainder of an address: such a file chooses by how a tensor lies.
+// asksAddress matches a remainder of an address: such a file chooses by the alignment of a tensor.
 var asksAddress = regexp.MustCompile(`\bu?intptr_t\b[^;{}]{0,60}[%&]`)
 
 // readWords reads the words before a function's name; skip says that it cannot be called from outside or on
@@ -346,7 +346,8 @@ func (f *File) template(fn *Function, head []token) []token {
 	return head[min(end+1, len(head)):]
 }
 
-// parameterList is where a function's parameters open: the last parenthesis that opens at depth 0.
+// parameterList returns the index at which a function's parameters open: that of the last parenthesis that
+// opens at depth 0.
 func parameterList(head []token) int {
 	open, depth := -1, 0
 	for i, t := range head {
@@ -375,13 +376,13 @@ func (f *File) params(tokens []token) []Param {
 	return list
 }
 
-// qualifiers are words of a parameter that say nothing about its type.
+// qualifiers lists words of a parameter that say nothing about its type.
 var qualifiers = []string{
 	"const", "volatile", "restrict", "__restrict__", "__restrict", "__grid_constant__",
 	"struct", "register", "RESTRICT",
 }
 
-// builtin are the words that make up C++'s own types.
+// builtin lists the words that make up C++'s own types.
 var builtin = []string{
 	"unsigned", "signed", "int", "long", "short", "char", "float", "double", "bool",
 	"void",
@@ -481,7 +482,7 @@ func joinParams(params []Param) string {
 	return strings.Join(texts, ", ")
 }
 
-// trimWords leaves out the words of a declaration that are not part of the signature.
+// trimWords removes the words of a declaration that are not part of the signature.
 func trimWords(words []token) []token {
 	return slices.DeleteFunc(slices.Clone(words), func(t token) bool {
 		return slices.Contains([]string{"static", "inline", "extern", `"C"`, "__host__"}, t.text)

@@ -29,8 +29,8 @@ type source struct {
 	launching bool // a <<< was read, and not yet its >>>
 }
 
-// lex cuts C++ text into tokens, those left out by #if 0 and #ifdef excepted; defined are names that a flag
-// defines, as NAME or NAME=VALUE. It never fails: what is no C++ is for the compiler to say.
+// lex cuts C++ text into tokens, except text left out by #if 0 and #ifdef; defined are names that a flag
+// defines, as NAME or NAME=VALUE. It never fails: the compiler reports invalid C++.
 func lex(text string, defined ...string) source {
 	s := source{defines: map[string]string{}, names: map[string]bool{}}
 	for _, flag := range defined {
@@ -91,8 +91,8 @@ func lex(text string, defined ...string) source {
 	return s
 }
 
-// launchSign is <<< or, in a launch, >>>, with its end; "" where none is at i. Some editors set it apart as
-// "<< <" and ">> >", which nvcc takes as well.
+// launchSign returns <<< or, in a launch, >>>, and its end; "" if none is at i. Some editors write it as "<<
+// <" and ">> >", which nvcc takes as well.
 func (s *source) launchSign(text string, i int) (sign string, end int) {
 	for _, sign := range []string{"<<<", ">>>"} {
 		rest, two := strings.CutPrefix(text[i:], sign[:2])
@@ -108,7 +108,7 @@ func (s *source) launchSign(text string, i int) (sign string, end int) {
 	return "", i
 }
 
-// next is the token at i, with its end.
+// next returns the token at i and its end.
 func (s *source) next(text string, i int) (word string, end int) {
 	if word, end = s.launchSign(text, i); word == "" {
 		end = endOfToken(text, i)
@@ -117,7 +117,8 @@ func (s *source) next(text string, i int) (word string, end int) {
 	return word, end
 }
 
-// endOfToken is the end of the token at i: a word or a number, a literal, a sign of one to three characters.
+// endOfToken returns the end of the token at i: a word or a number, a literal, a sign of one to three
+// characters.
 func endOfToken(text string, i int) int {
 	c := text[i]
 	end := i + 1
@@ -140,7 +141,7 @@ func endOfToken(text string, i int) int {
 	return end
 }
 
-// endOfLine is the end of a line and of what a backslash joins to it.
+// endOfLine returns the end of a line, including lines joined to it by a backslash.
 func endOfLine(text string, at int) int {
 	for at < len(text) && text[at] != '\n' {
 		if text[at] == '\\' && at+1 < len(text) {

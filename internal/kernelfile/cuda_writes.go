@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// markWritten notes of every function how its own lines write its parameters, or hand them to a kernel that
-// does. What is written in ways that are not recognised stays unmarked.
+// markWritten notes for every function how its own lines write its parameters, or pass them to a kernel that
+// does. Writes in unrecognised ways stay unmarked.
 func (f *File) markWritten() {
 	for i := range f.Functions {
 		fn := &f.Functions[i]
@@ -23,7 +23,7 @@ func (f *File) markWritten() {
 	}
 }
 
-// markHanded notes the parameters that a host function hands to kernels that write them.
+// markHanded notes the parameters that a host function passes to kernels that write them.
 func (f *File) markHanded(fn *Function) {
 	for i := range fn.body {
 		if fn.body[i].text != "<<<" {
@@ -49,7 +49,7 @@ func (f *File) markHanded(fn *Function) {
 	}
 }
 
-// closing is the index of the bracket that closes the one at i, or the last index.
+// closing returns the index of the bracket that closes the one at i, or the last index.
 func closing(tokens []token, i int) int {
 	depth := 0
 	for ; i < len(tokens); i++ {
@@ -65,7 +65,7 @@ func closing(tokens []token, i int) int {
 	return max(len(tokens)-1, 0)
 }
 
-// inside are the tokens between a bracket and what closes it; none where the file ends before.
+// inside returns the tokens between a bracket and the one that closes it; none if the file ends before.
 func inside(tokens []token, open int) []token {
 	end := closing(tokens, open)
 	if open >= len(tokens) || end <= open {
@@ -74,8 +74,8 @@ func inside(tokens []token, open int) []token {
 	return tokens[open+1 : end]
 }
 
-// writing is how a body writes what a pointer points to: plainly, by adding to what is there, and by atomic
-// additions; reread says that what is written is made of what was there.
+// writing holds the ways in which a body writes through a pointer: plain stores, additions to the old value,
+// and atomic additions; reread says that the value written is computed from the old one.
 type writing struct{ plain, added, atomic, reread bool }
 
 func (w writing) any() bool { return w.plain || w.added || w.atomic }
@@ -84,8 +84,8 @@ func (w writing) with(o writing) writing {
 	return writing{w.plain || o.plain, w.added || o.added, w.atomic || o.atomic, w.reread || o.reread}
 }
 
-// castedEnd is the index behind an element of wider type that is made of the address of the one of a pointer
-// at i; 0 where there is none.
+// castedEnd returns the index behind an element of a wider type that is read at the address of a pointer's
+// element at i; 0 if there is none.
 func castedEnd(body []token, i int) int {
 	if i < 3 || body[i-1].text != "&" || body[i-2].text != "(" || body[i-3].text != ">" {
 		return 0
@@ -100,8 +100,8 @@ func castedEnd(body []token, i int) int {
 	return end
 }
 
-// castAlias is the pointer that is made of the one at i by a cast: "float4 *v = reinterpret_cast<float4
-// *>(x + row)", "float4 *v = (float4 *)x"; "" where none is.
+// castAlias returns the pointer that is made from the one at i by a cast: "float4 *v =
+// reinterpret_cast<float4 *>(x + row)", "float4 *v = (float4 *)x"; "" if there is none.
 func castAlias(body []token, i int) string {
 	at := i - 1
 	if at > 0 && body[at].text == "&" {
@@ -132,7 +132,7 @@ func castAlias(body []token, i int) string {
 	return body[at-2].text
 }
 
-// writes says how a body assigns to elements of a pointer, or of a pointer made of it.
+// writes returns how a body assigns to elements of a pointer, or of a pointer made from it.
 func writes(body []token, name string) writing {
 	var w writing
 	for i := range body {

@@ -2,7 +2,8 @@ package kernelfile
 
 import "testing"
 
-// Elements that are read and written several at once, by the address of the first, are read and written.
+// Elements that are read and written several at once, through the address of the first, count as read and
+// written.
 func TestWritesOfWiderElements(t *testing.T) {
 	const at = "reinterpret_cast<float4 *>(&c[row * n + i])[0]"
 	for lines, want := range map[string]writing{

@@ -13,12 +13,12 @@ import (
 	"triad/internal/op"
 )
 
-// Declaration is the line that says how the function is read. With it, and with the flags that say how the
-// file is compiled, the function is read the same, and nothing is assumed. ok is false where no line can say
-// that.
+// Declaration returns the line that says how the function is read. With it, and with the flags that say how
+// the file is compiled, the function is read the same, and nothing is assumed. ok is false where no line can
+// say that.
 func (b *Binding) Declaration() (line declaration.Line, ok bool) { return b.declaration(nil) }
 
-// declaration is the line, which says the dtypes too where some are given.
+// declaration returns the line, which gives the dtypes too if there are any.
 func (b *Binding) declaration(dtypes []string) (line declaration.Line, ok bool) {
 	if b.forward != nil {
 		return b.forward.declaration(dtypes)
@@ -41,8 +41,8 @@ func (b *Binding) declaration(dtypes []string) (line declaration.Line, ok bool) 
 	return line, false
 }
 
-// withPins is the reading with every attribute said that the function is judged with alone; nil where there
-// is none.
+// withPins returns the reading that states every attribute value that the function is judged with alone; nil
+// if there is none.
 func (b *Binding) withPins() *Binding {
 	other, err := b.again(b.given.With(Alternative{Options: Options{Attrs: b.Pins()}}), nil)
 	if err != nil {
@@ -51,7 +51,7 @@ func (b *Binding) withPins() *Binding {
 	return other
 }
 
-// SharesLine says whether the line of the forward says how the function is read too.
+// SharesLine reports whether the line of the forward also says how this function is read.
 func (b *Binding) SharesLine() bool { return b.forward != nil }
 
 // Sign begins a comment in the language of the function.
@@ -89,7 +89,7 @@ func (b *Binding) again(options Options, lines []declaration.Line) (*Binding, er
 	return Match(b.file, fn, b.Spec, b.Pass, options)
 }
 
-// LineSays is the line of the file that says how the function is read; 0 where none does.
+// LineSays returns the line of the file that says how the function is read; 0 where none does.
 func (b *Binding) LineSays() int {
 	if b.forward != nil {
 		return b.forward.LineSays()
@@ -100,7 +100,7 @@ func (b *Binding) LineSays() int {
 	return b.Options.said.line.At.Line
 }
 
-// SameAs says whether two readings of a function are called alike, and judged on the same cases.
+// SameAs reports whether two readings of a function call it alike and are judged on the same cases.
 func (b *Binding) SameAs(other *Binding) bool {
 	same := func(x, y map[string]int64) bool { return len(x) == len(y) && maps.Equal(x, y) }
 	return b.shim() == other.shim() && maps.Equal(b.Pins(), other.Pins()) && same(b.Fixed(), other.Fixed()) &&
@@ -109,7 +109,7 @@ func (b *Binding) SameAs(other *Binding) bool {
 		(b.Function.Kind == Python || b.Constraint() == other.Constraint() && b.givenAs(other))
 }
 
-// givenAs says whether two readings with the same shim are given the same in every quick case.
+// givenAs reports whether two readings with the same shim pass the same in every quick case.
 func (b *Binding) givenAs(other *Binding) bool {
 	plan, err := b.Spec.Expand(op.Options{
 		Level: op.LevelQuick, Passes: []op.Pass{b.Pass}, Dims: b.Fixed(), DTypes: b.DTypes(),
@@ -135,7 +135,7 @@ func (b *Binding) givenAs(other *Binding) bool {
 	return err == nil && given > 0
 }
 
-// shim is the code that calls the function alone.
+// shim returns the code that calls the function alone.
 func (b *Binding) shim() string {
 	if b.Function.Kind == Python {
 		return PythonShim("", "", []*Binding{b})
@@ -143,7 +143,7 @@ func (b *Binding) shim() string {
 	return CUDAShim("", "", []*Binding{b})
 }
 
-// withWord adds a word that says something.
+// withWord adds a word unless its key or value is empty.
 func withWord(words []declaration.Word, key, value string) []declaration.Word {
 	if key == "" || value == "" {
 		return words
@@ -151,8 +151,8 @@ func withWord(words []declaration.Word, key, value string) []declaration.Word {
 	return append(words, declaration.Word{Key: key, Value: value})
 }
 
-// argumentWords are the words of the parameters; with numbers those too for which a number is passed that the
-// lines say.
+// argumentWords returns the words of the parameters; with numbers it includes those whose number the lines
+// give.
 func (b *Binding) argumentWords(numbers bool) (words []declaration.Word) {
 	add := func(key, value string) { words = withWord(words, key, value) }
 	factors := map[string][]string{}
@@ -178,11 +178,11 @@ func (b *Binding) argumentWords(numbers bool) (words []declaration.Word) {
 	return words
 }
 
-// wordy says how much a line says of what the lines of the file say already: the launch and the attributes,
-// and the numbers that are passed.
+// wordy selects what a line repeats of the file's own lines: the launch and the attributes, and the numbers
+// that are passed.
 type wordy struct{ launch, numbers bool }
 
-// lineWords are the words that say how the function is read.
+// lineWords returns the words that say how the function is read.
 func (b *Binding) lineWords(w wordy, dtypes []string) (words []declaration.Word) {
 	words = b.argumentWords(w.numbers)
 	add := func(key, value string) { words = withWord(words, key, value) }
@@ -238,8 +238,8 @@ func (b *Binding) lineWords(w wordy, dtypes []string) (words []declaration.Word)
 	return words
 }
 
-// openLine is the line as far as it is known, with what is open marked: tensors and sizes that no parameter
-// stands for, parameters that stand for nothing, and a word that is named. "" where nothing is open.
+// openLine returns the line as far as it is known, with open places marked: tensors and sizes without a
+// parameter, parameters without a target, and the word of a given key. "" if nothing is open.
 func (b *Binding) openLine(key string) string {
 	line, open := declaration.Line{Operator: b.Spec.Name, Words: b.argumentWords(false)}, false
 	if key != "" {
@@ -284,7 +284,7 @@ func (b *Binding) openLine(key string) string {
 	return line.Text(b.Sign())
 }
 
-// withLine is an error that the user can correct, with the line that does so as far as it is known.
+// withLine returns an error that the user can correct, with the line that does so as far as it is known.
 func (b *Binding) withLine(err error) error {
 	u := (*op.UsageError)(nil)
 	line := b.openLine("")

@@ -14,8 +14,8 @@ import (
 // ownCase holds the first fields of a case in the table of testdata/own.
 var ownCase = regexp.MustCompile(`(?m)^file = ['"]([^'"/]+)['"].*\noperator = ['"]([^'"]+)['"]`)
 
-// Nearly every reading of a file can be said in a line, and with this line in the file the function is read
-// the same, with nothing assumed and no other reading tried.
+// Nearly every reading of a file can be written as a line, and with this line in the file the function is
+// read the same, with nothing assumed and no other reading tried.
 func TestLinesReadTheSame(t *testing.T) {
 	const folder = "../../cmd/triad/testdata/own"
 	table, err := os.ReadFile(folder + "/cases.toml")

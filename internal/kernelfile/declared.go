@@ -39,8 +39,8 @@ type said struct {
 	factors map[string]string // parameters that are factors of a size together, and that
 }
 
-// takeLines gives each function the lines above it. One that is indented in a file of Python, such as above a
-// method, is of what it stands in.
+// takeLines gives each function the lines above it. An indented line in a Python file, such as one above a
+// method, belongs to the enclosing definition.
 func (f *File) takeLines(text, sign string) {
 	if f.badLine != nil {
 		return
@@ -67,7 +67,7 @@ func (f *File) takeLines(text, sign string) {
 	}
 }
 
-// checkLines refuses lines of operators that nobody knows, and two lines that say the same.
+// checkLines refuses lines of unknown operators, and two lines that say the same.
 func (f *File) checkLines(operators []string) error {
 	if f.badLine != nil {
 		return f.badLine
@@ -94,7 +94,7 @@ func (f *File) checkLines(operators []string) error {
 	return nil
 }
 
-// passOf is the pass that a line names; "" for none.
+// passOf returns the pass that a line names; "" for none.
 func passOf(l declaration.Line) string {
 	for _, w := range l.Words {
 		if w.Key == keyPass {
@@ -114,7 +114,7 @@ func (fn *Function) line(operator string, pass op.Pass) (declaration.Line, bool)
 	return declaration.Line{}, false
 }
 
-// saying are the functions of which the file says that they are a pass of the operator that is asked for.
+// saying returns the functions that the file declares as a pass of the requested operator.
 func (f *File) saying(r Request, pass op.Pass) (list []Function) {
 	for _, fn := range f.Functions {
 		l, there := fn.line(r.operator, pass)
@@ -126,35 +126,35 @@ func (f *File) saying(r Request, pass op.Pass) (list []Function) {
 	return list
 }
 
-// names says whether a request is for a function, or for none by name.
+// names reports whether a request is for a function by name, or for none by name.
 func (r Request) names(fn Function) bool {
 	return r.Function == "" || r.Function == fn.Name || strings.HasSuffix(fn.Name, "::"+r.Function)
 }
 
-// Declares says whether the file has a line of an operator.
+// Declares reports whether the file has a line of an operator.
 func (f *File) Declares(operator string) bool {
 	return slices.ContainsFunc(f.Functions, func(fn Function) bool {
 		return slices.ContainsFunc(fn.lines, func(l declaration.Line) bool { return l.Operator == operator })
 	})
 }
 
-// Declares says whether the text of the file has a line of an operator.
+// Declares reports whether the text of the file has a line of an operator.
 func (r Request) Declares(text string, flags []string, operator string) bool {
 	return declaration.MayBeIn(text) && r.Read(text, flags).Declares(operator)
 }
 
-// saysOther says whether the file says of a function that it is another operator than the one asked for.
+// saysOther reports whether the file declares a function as another operator than the requested one.
 func (r Request) saysOther(fn Function) bool {
 	return len(fn.lines) > 0 && !slices.ContainsFunc(fn.lines, func(l declaration.Line) bool {
 		return l.Operator == r.operator
 	})
 }
 
-// NotTaken begins the note on functions that are left out since the file says that they are something else.
+// NotTaken begins the note on functions that are left out because the file declares them as something else.
 const NotTaken = "not taken: "
 
-// ofOthers says which functions are not taken, since the file says that they are other operators, or says of
-// others alone that they are this one; "" for none.
+// ofOthers says which functions are not taken because the file declares them as other operators, or declares
+// only other functions as this one; "" for none.
 func (f *File) ofOthers(r Request, passes []op.Pass) string {
 	var words []string
 	for _, pass := range passes {
@@ -174,8 +174,8 @@ func (f *File) ofOthers(r Request, passes []op.Pass) string {
 	return strings.Join(words, "; ")
 }
 
-// saidBy are the options with what the line above a function says. What the user says with flags goes first.
-// The error is a *declaration.Error.
+// saidBy returns the options with those of the line above a function. The user's flags take precedence. The
+// error is a *declaration.Error.
 func (o Options) saidBy(fn Function, spec *op.Spec, pass op.Pass) (Options, error) {
 	line, there := fn.line(spec.Name, pass)
 	if !there {
@@ -313,7 +313,7 @@ func (r *lineReader) takeParameter(w declaration.Word) error {
 	return nil
 }
 
-// attributeValues are those that an attribute may have; of a number the one that is given.
+// attributeValues returns the values that an attribute may have; for a number the given one.
 func attributeValues(a op.AttributeSpec, value string) []string {
 	_, err := strconv.ParseFloat(value, 64)
 	switch {
@@ -327,8 +327,7 @@ func attributeValues(a op.AttributeSpec, value string) []string {
 	return []string{"a number", "a parameter"}
 }
 
-// checkFactors refuses parameters of which the line says that they are factors of a size and that are not
-// read so.
+// checkFactors refuses parameters that the line declares as factors of a size and that are not read so.
 func (b *Binding) checkFactors() error {
 	for _, a := range b.Args {
 		if size := b.Options.factor(a.Name); size != "" && (a.Share == 0 || a.Target != size) {
@@ -339,8 +338,7 @@ func (b *Binding) checkFactors() error {
 	return nil
 }
 
-// factor is the size of which the line says that a parameter is a factor of it; "" where it says that of
-// none.
+// factor returns the size that has a parameter as a factor according to the line; "" if none has.
 func (o Options) factor(parameter string) string {
 	if o.said == nil {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"triad/internal/op"
 )
 
-// Describe says what was understood of a function: its signature, what every parameter stands for, the
+// Describe describes how a function was understood: its signature, what every parameter stands for, the
 // dtypes, and what it is not judged on.
 func (b *Binding) Describe() string {
 	var text strings.Builder
@@ -67,7 +67,7 @@ func (b *Binding) Describe() string {
 	return text.String()
 }
 
-// limits are the sentences of Constraint that are this function's own.
+// limits returns the sentences of Constraint that are this function's own.
 func (b *Binding) limits() []string {
 	var all []string
 	seen := map[string]bool{}

@@ -34,11 +34,11 @@ func (b *Binding) takeDoubles() {
 	}
 }
 
-// doublesName is the variable of the shim that points to the doubles of the argument at a place.
+// doublesName returns the variable of the shim that points to the doubles of the argument at a place.
 func doublesName(at int) string { return fmt.Sprintf("triad_own_doubles_%d", at) }
 
-// doublesBefore makes the doubles of an argument. In the emulator they have a buffer of their own, so
-// that what is beside it shows, which holds NaN before it is written.
+// doublesBefore makes the doubles of an argument. In the emulator they have a buffer of their own, filled
+// with NaN before it is written, so that accesses outside it show.
 func (b *Binding) doublesBefore(a Argument, at int) string {
 	name, bytes := doublesName(at), b.roomCode(a)
 	code := fmt.Sprintf("\tvoid *%s = %s;\n#ifdef __CUEMU__\n\tcudaMalloc(&%s, %s);\n"+

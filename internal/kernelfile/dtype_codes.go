@@ -9,14 +9,14 @@ import (
 	"triad/internal/op"
 )
 
-// typeWords are the types that the lines of a case name, with what they hold.
+// typeWords maps the types that the lines of a case name to their dtypes.
 var typeWords = map[string]op.DType{
 	"float": op.FP32, "half": op.FP16, "__half": op.FP16, "half2": op.FP16, "__half2": op.FP16,
 	"nv_half": op.FP16, "Half": op.FP16, "__nv_bfloat16": op.BF16, "nv_bfloat16": op.BF16,
 	"__nv_bfloat162": op.BF16, "nv_bfloat162": op.BF16, "BFloat16": op.BF16, "bfloat16": op.BF16,
 }
 
-// dtypeNames are what people call a number that says of which type tensors are, in small letters.
+// dtypeNames lists names, in lower case, of a number that selects the type of tensors.
 var dtypeNames = []string{
 	"dtype", "data_type", "datatype", "scalar_type", "elem_type", "element_type", "dtype_code", "dtype_id",
 	"type_id", "type_code", "tensor_type",
@@ -63,14 +63,14 @@ func (b *Binding) checkDTypeCodes() error {
 	return nil
 }
 
-// saysDType says whether a number is called as one that says of which type untyped pointers are.
+// saysDType reports whether the name of a number says that it selects the type of untyped pointers.
 func (b *Binding) saysDType(p Param) bool {
 	untyped := func(a Argument) bool { return a.Pointer && strings.TrimPrefix(a.Base, "const ") == "void" }
 	return p.isInteger() && slices.Contains(dtypeNames, snake(p.Name)) && slices.ContainsFunc(b.Args, untyped)
 }
 
-// dtypeCodes are the labels by which the lines of a function choose a type, by the dtype; nil where they do
-// not choose between two at least, or two labels choose the same one.
+// dtypeCodes returns the labels by which the lines of a function choose a type, by dtype; nil if they do not
+// choose between at least two, or two labels choose the same one.
 func (b *Binding) dtypeCodes(param string) map[op.DType]string {
 	codes := map[op.DType]string{}
 	for label, lines := range b.Function.chosenBy(param) {
@@ -89,8 +89,8 @@ func (b *Binding) dtypeCodes(param string) map[op.DType]string {
 	return codes
 }
 
-// dtypeOfLines is the type of which the tensors are in the lines of a case: the only one of 16 bits that they
-// name, float where they name none, or what the label says.
+// dtypeOfLines returns the type of the tensors in the lines of a case: the only one of 16 bits that they
+// name, else float if they name it, else what the label says.
 func (b *Binding) dtypeOfLines(label string, lines []token) (op.DType, bool) {
 	found := map[op.DType]bool{}
 	for _, t := range lines {
@@ -158,8 +158,8 @@ func (fn Function) chosenBy(param string) map[string][]token {
 	return all
 }
 
-// eachCase hands on the lines of each case of a switch, with its label. What falls through to another case
-// has no lines.
+// eachCase calls add with the label and the lines of each case of a switch. A case without lines of its own
+// is left out.
 func eachCase(body []token, add func(label string, lines []token)) {
 	label, start, depth := "", 0, 0
 	for i := 0; i <= len(body); i++ {
@@ -189,8 +189,8 @@ func eachCase(body []token, add func(label string, lines []token)) {
 	}
 }
 
-// withoutCode is why a dtype is not judged: the function chooses the types of its tensors by a number, and
-// has no case for it. "" where it has.
+// withoutCode returns the reason that a dtype is not judged: the function chooses the types of its tensors by
+// a number, and has no case for it. "" where it has.
 func (b *Binding) withoutCode(d op.DType) string {
 	for _, a := range b.Args {
 		if a.codes != nil && a.codes[d] == "" {

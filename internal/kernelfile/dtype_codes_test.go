@@ -7,8 +7,8 @@ import (
 	"triad/internal/op"
 )
 
-// A number by which a function chooses the type of its tensors gets the label of each dtype; one that is said
-// for all dtypes is refused, and so is one of which the lines show no labels.
+// A number by which a function chooses the type of its tensors gets the label of each dtype; a single value
+// for all dtypes is refused, and so is a number whose labels the lines do not show.
 func TestNumbersThatChooseATypeGetTheirLabels(t *testing.T) {
 	const head = "extern \"C\" void go(const void *x, void *y, int rows, int cols, int dtype) {\n"
 	chosen := head + "switch (dtype) { case 3: case 5: k<float><<<1, 1>>>(x, y); break;\n" +

@@ -9,8 +9,8 @@ import (
 	"triad/internal/op"
 )
 
-// takeFP32 takes the tensors of an exercise in Python, solve with sizes beside its tensors, for fp32, where
-// neither its lines nor the user say a dtype: its author's tensors have no other.
+// takeFP32 takes the tensors of an exercise in Python, a solve with sizes as well as tensors, for fp32, where
+// neither its lines nor the user name a dtype: its author's tensors have no other.
 func (b *Binding) takeFP32(file *File) {
 	said := len(b.asked) > 0 || len(b.Options.DTypes) > 0
 	b.away = file.roundsAway()
@@ -45,24 +45,24 @@ var namesOf16 = map[op.DType]*regexp.Regexp{
 	op.FP16: regexp.MustCompile(`(?i)torch\.half\b|\.half\(|float16|fp16`),
 }
 
-// nameOfWhole matches the name of a type of whole numbers in Python; "int" alone is that of a size.
+// nameOfWhole matches the name of an integer type in Python; "int" alone is the type of a size.
 var nameOfWhole = regexp.MustCompile(`(?i)\bu?int(?:8|16|32|64)\b|torch\.(?:u?int|long|short)|` +
 	`tl\.u?int|\.(?:int|long|short)\(|\binteger`)
 
-// namesNarrow says whether the lines of a file, without its comments, name a type of 16 bits or ask for the
-// dtype of tensors.
+// namesNarrow reports whether the lines of a file, without its comments, name a type of 16 bits or ask for
+// the dtype of tensors.
 func namesNarrow(comment *regexp.Regexp, text string) bool {
 	return narrowType.MatchString(wideType.ReplaceAllString(comment.ReplaceAllString(text, " "), " "))
 }
 
-// wideType matches a dtype of which nothing is halved, "dtype=tl.float32", and one that is handed on,
-// which is named elsewhere: "dtype=dtype", "dtype=x.dtype".
+// wideType matches a dtype without half precision, "dtype=tl.float32", and one that is passed on and named
+// elsewhere: "dtype=dtype", "dtype=x.dtype".
 var wideType = regexp.MustCompile(
 	`\bdtype\s*=\s*(?:(?:tl|torch|np|jnp)\.(?:float32|float64|float|u?int\w*|bool|long)\b|dtype\b|` +
 		`\w+\.dtype\b|["'](?:fp|f|float)?(?:32|64)["'])`)
 
-// guessedDTypes is the doubt about the dtypes beyond fp32 of a function that takes any, where neither its
-// file nor the user names one: its author may never have offered them.
+// guessedDTypes returns the doubt about the dtypes beyond fp32 of a function that takes any, where neither
+// its file nor the user names one: its author may never have offered them.
 func (b *Binding) guessedDTypes() string {
 	if b.untold && b.sixteen {
 		return b.doubt([]Assumption{{
@@ -76,9 +76,9 @@ func (b *Binding) guessedDTypes() string {
 	return b.doubt([]Assumption{{Kind: GuessedDType, What: "it takes " + strings.Join(others, " and ")}})
 }
 
-// UnsaidDTypes are the dtypes of 16 bits that a function takes since it takes any, where neither its file nor
-// the user names one, and that of two whose names a file of Python does not have beside those of the other;
-// whole numbers too, of which a file of Python names no type.
+// UnsaidDTypes returns the dtypes of 16 bits that a function takes because it takes any, where neither its
+// file nor the user names one; if a Python file names one of the two, the other. It includes the integers if
+// a Python file names no integer type.
 func (b *Binding) UnsaidDTypes() (others []string) {
 	if len(b.asked) > 0 || len(b.Options.DTypes) > 0 || len(b.Cases) < 2 || b.Cases[0].Main != op.FP32 ||
 		b.narrow && (!b.sixteen || b.Function.Kind != Python) {
@@ -99,7 +99,7 @@ func (b *Binding) UnsaidDTypes() (others []string) {
 	return others
 }
 
-// InSaidAlone is the reading of a function that was not written for the dtypes that nothing says.
+// InSaidAlone returns the reading of a function that was written only for the dtypes that are named.
 func (b *Binding) InSaidAlone() Alternative {
 	var said []string
 	for _, c := range b.Cases {
@@ -110,7 +110,7 @@ func (b *Binding) InSaidAlone() Alternative {
 	return Alternative{Flags: "--dtype " + strings.Join(said, ","), Options: Options{Only: said}}
 }
 
-// instances finds the dtypes of the operator that the function's types take, and how it is called for each.
+// instances finds the dtypes of the operator that the function's types accept, and how it is called for each.
 func (b *Binding) instances() error {
 	values, generic, err := b.templateValues()
 	if err != nil {
@@ -158,8 +158,8 @@ func (b *Binding) instances() error {
 	return nil
 }
 
-// inFP32Alone says whether triad converts, adds up or multiplies what the function takes or gives: in 16
-// bits that were another rounding point.
+// inFP32Alone reports whether triad converts, adds up or multiplies the function's inputs or outputs: in 16
+// bits that would be another rounding point.
 func (b *Binding) inFP32Alone() bool {
 	return len(b.unscaled) > 0 || b.whole || b.doubles64 || b.returned != "" || b.hasForm(BlockTotals)
 }
@@ -198,7 +198,7 @@ func (b *Binding) templateArguments(values map[string]string) string {
 	return "<" + strings.Join(words, ", ") + ">"
 }
 
-// misfit says which parameter's type does not fit a dtype of the operator, "" where all do.
+// misfit says which parameter's type does not fit a dtype of the operator, "" if all do.
 func (b *Binding) misfit(dtype string, types map[string]string) string {
 	for _, a := range b.Args {
 		if a.Role != Input && a.Role != Output {
@@ -228,9 +228,9 @@ func (b *Binding) misfit(dtype string, types map[string]string) string {
 	return ""
 }
 
-// heldBy is what a pointer's element is taken for where a tensor is of a dtype: an int holds the bits of an
-// unsigned int, and people write one for the other; it holds the whole numbers of floats, and
-// where values are moved alone their bits.
+// heldBy returns the type that a pointer's element is taken for where a tensor has a dtype: an int holds the
+// bits of an unsigned int, as people write one for the other; it holds the integer values of floats, and
+// where values are only moved, their bits.
 func (b *Binding) heldBy(element, want op.DType) op.DType {
 	if element == op.I32 && (want == op.U32 || want == op.FP32 && (b.whole || b.Spec.Own.Moves)) {
 		return want
@@ -264,7 +264,7 @@ func (b *Binding) tensor(a Argument) op.TensorSpec {
 	return b.inputs[a.Index]
 }
 
-// tensorDType is a tensor's dtype in a case of a dtype name; ok is false where an attribute decides.
+// tensorDType returns a tensor's dtype in a case of a dtype name; ok is false where an attribute decides.
 func tensorDType(t op.TensorSpec, dtype string) (op.DType, bool) {
 	parts := strings.Split(dtype, "_")
 	text := t.DType
@@ -278,13 +278,14 @@ func tensorDType(t op.TensorSpec, dtype string) (op.DType, bool) {
 	return d, err == nil
 }
 
-// looser are the contracts that a function in 16 bits is taken to declare where the user says none, the first
-// that the operator permits: PyTorch code keeps every step in its dtype, or casts what it stores in between.
+// looser lists the contracts that a function in 16 bits is assumed to declare if the user gives none, the
+// first that the operator permits: PyTorch code keeps every step in its dtype, or casts what it stores in
+// between.
 var looser = []string{"eager", "stored"}
 
-// contract is what a function declares for a dtype: what the user said, where the operator permits it. Said
-// nothing, a function in 16 bits declares a looser one. It is judged under the default contract first, and
-// one that meets the looser one alone ends DIFFERENT_CONTRACT.
+// contract returns the contract that a function declares for a dtype: the user's, where the operator permits
+// it. Without one, a function in 16 bits declares a looser contract. It is judged under the default contract
+// first, and one that meets only the looser one ends DIFFERENT_CONTRACT.
 func (b *Binding) contract(dtype string) string {
 	asked := []string{b.Options.Contract}
 	if asked[0] == "" && (dtype == "fp16" || dtype == "bf16") {

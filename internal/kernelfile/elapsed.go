@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// timeName matches what people call a place for the time that something took.
+// timeName matches names of a pointer to an elapsed time.
 var timeName = regexp.MustCompile(`(?:^|_)(?:elapsed|ms|msecs?|millis|milliseconds|time|seconds)(?:_|$)`)
 
-// takeElapsed takes the pointers beyond those of tensors into which a function of the host writes how long it
-// took. It gets a place in the host's memory, which is not read.
+// takeElapsed takes the pointers beyond those of tensors into which a host function writes how long it took.
+// Each gets a place in host memory, which is not read.
 func (b *Binding) takeElapsed() {
 	if b.Function.Kind != Host || b.Function.showsSizes() {
 		return
@@ -27,7 +27,7 @@ func (b *Binding) takeElapsed() {
 	}
 }
 
-// timesInto says whether the lines of a function have the time between two events put into a parameter.
+// timesInto reports whether the lines of a function store the time between two events in a parameter.
 func (fn *Function) timesInto(param string) bool {
 	for i := 0; i+2 < len(fn.body); i++ {
 		if fn.body[i].text == "cudaEventElapsedTime" && fn.body[i+1].text == "(" &&

@@ -12,8 +12,8 @@ var (
 		`(\w*(?:solve|kernel|forward)\w*)`)
 )
 
-// elsewhere says in which file beside it lies what a Python file without a function of its own runs; "" where
-// its lines do not say it.
+// elsewhere returns a sentence that names the file with the code that a Python file without a function of its
+// own runs; "" where its lines do not name one.
 func (f *File) elsewhere() string {
 	text := pythonComment.ReplaceAllString(f.text, "")
 	if m := loadsSource.FindStringSubmatch(text); m != nil {
@@ -25,7 +25,7 @@ func (f *File) elsewhere() string {
 	return ""
 }
 
-// KernelsAlone are the names of a file's kernels of Triton where it has no function that could launch one.
+// KernelsAlone returns the names of a file's Triton kernels if it has no function that could launch one.
 func (f *File) KernelsAlone() (names []string) {
 	for _, fn := range f.Functions {
 		if fn.form != kernelForm {
@@ -36,13 +36,13 @@ func (f *File) KernelsAlone() (names []string) {
 	return names
 }
 
-// UsesNothingOfItsFile says whether a function of Python names nothing else that its file defines: it is made
-// of the operations of libraries.
+// UsesNothingOfItsFile reports whether a Python function names nothing else that its file defines: it
+// consists of library operations.
 func (b *Binding) UsesNothingOfItsFile() bool {
 	return b.Function.Kind == Python && b.Function.form == plainForm && !b.Function.said().UsesFile
 }
 
-// GuessesParameters says whether the names of some parameters do not say what they stand for.
+// GuessesParameters reports whether the names of some parameters do not say what they stand for.
 func (b *Binding) GuessesParameters() bool {
 	_, parameters := b.guessedParameters()
 	return len(parameters) > 0

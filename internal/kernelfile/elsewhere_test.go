@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A Python file that only runs what another one has names that.
+// A Python file that only runs the code of another file names that file.
 func TestWhereTheFunctionIs(t *testing.T) {
 	s := rowsAndCols(t)
 	for text, want := range map[string]string{

@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// endings are what a function calls or does that it does not take the sizes of a call.
+// endings lists the functions that end the process.
 var endings = []string{"exit", "abort", "_Exit", "quick_exit"}
 
-// EndsForSizes says whether a host function ends the process under a condition on one of its sizes, before it
-// does anything with its tensors: it says so what it is not written for.
+// EndsForSizes reports whether a host function ends the process under a condition on one of its sizes, before
+// it does anything with its tensors: so it rejects sizes that it is not written for.
 func (b *Binding) EndsForSizes() bool {
 	ends, _ := b.sizesAskedFor()
 	return ends
@@ -60,7 +60,7 @@ func (b *Binding) sizesAskedFor() (ends bool, sizes map[string]int64) {
 	return ends, sizes
 }
 
-// statementAt are the tokens of the statement at a place: those of a block, or up to a semicolon.
+// statementAt returns the tokens of the statement at a place: those of a block, or up to a semicolon.
 func statementAt(body []token, at int) []token {
 	if at >= len(body) {
 		return nil

@@ -8,16 +8,16 @@ import (
 	"triad/internal/op"
 )
 
-// withoutFirst says whether an extension takes its tensors without the first size of the operator's.
+// withoutFirst reports whether an extension takes its tensors without the operator's first size.
 func (b *Binding) withoutFirst() bool {
 	without, sure := b.leavesOutFirst()
 	return without && sure
 }
 
-// leavesOutFirst says whether an extension may take its tensors without the first size of the operator's,
-// which is 1 and has no parameter: of a product of matrices without the batch. Its lines ask each of those
-// tensors for the sizes of one with one size less, a.size(0) and a.size(1), and none for more. Sizes that are
-// counted from the end, a.size(-1), leave it open; a check of the number of sizes, a.dim() == 2, says it.
+// leavesOutFirst reports whether an extension may take its tensors without the operator's first size, which
+// is 1 and has no parameter: a matrix product without the batch. Its lines ask each of those tensors for the
+// sizes of a tensor of one rank less, a.size(0) and a.size(1), and for no others. Sizes counted from the end,
+// a.size(-1), leave it open; a check of the rank, a.dim() == 2, settles it.
 func (b *Binding) leavesOutFirst() (without, sure bool) {
 	if !b.extension || b.Function.Kind != Host {
 		return false, false
@@ -50,12 +50,12 @@ func (b *Binding) leavesOutFirst() (without, sure bool) {
 	return asked, !open || told
 }
 
-// beginsWith says whether the first of several sizes is this one.
+// beginsWith reports whether the first of several sizes is this one.
 func (b *Binding) beginsWith(sizes []any, first string) bool {
 	return len(sizes) > 1 && sizes[0] == any(first)
 }
 
-// extensionTensor is the C++ of a tensor that an extension is handed.
+// extensionTensor returns the C++ of a tensor that is passed to an extension.
 func (b *Binding) extensionTensor(a Argument, of string) string {
 	if b.withoutFirst() {
 		first, _ := b.shape(b.inputs[0])[0].(string)
@@ -66,8 +66,8 @@ func (b *Binding) extensionTensor(a Argument, of string) string {
 	return fmt.Sprintf("triad_own::tensor(%s)", of)
 }
 
-// assumedFirst is the assumption about an extension of which it is open whether its tensors have the first
-// size of the operator's: they are handed with it.
+// assumedFirst returns the assumption about an extension that leaves open whether its tensors have the
+// operator's first size: they are passed with it.
 func (b *Binding) assumedFirst() []Assumption {
 	if without, sure := b.leavesOutFirst(); !without || sure {
 		return nil
@@ -85,9 +85,9 @@ func (b *Binding) assumedFirst() []Assumption {
 	}}
 }
 
-// mostAsked is the last size that the lines ask a tensor for, a.size(1), -1 where they ask for none, and how
-// many sizes they say that it has, a.dim() == 2, 0 where they do not. Counted says that they ask for one
-// that is counted from the end or is no number, a.size(-1).
+// mostAsked returns the last size that the lines ask a tensor for, a.size(1), -1 if they ask for none, and
+// the rank that they check, a.dim() == 2, 0 if they check none. counted says that they ask for one that is
+// counted from the end or is no number, a.size(-1).
 func (fn *Function) mostAsked(name string) (most, dim int, counted bool) {
 	most = -1
 	for i := 0; i+5 < len(fn.body); i++ {

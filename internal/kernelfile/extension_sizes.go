@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// neverAsked are the sizes that an extension, or a function of Python that launches kernels, takes for equal,
-// as one parameter for two would say it: it never asks the tensors that have the second one for their sizes.
+// neverAsked returns the sizes that an extension, or a Python function that launches kernels, takes for
+// equal, as one parameter for two would say: it never asks the tensors that have the second one for their
+// sizes.
 func (b *Binding) neverAsked() [][]string {
 	host := b.extension && b.Function.Kind == Host
 	python := b.Function.Kind == Python && (b.Function.form == plainForm || b.Function.form == appliedTo)
@@ -34,8 +35,8 @@ var (
 	shapeAsked = `\.(?:shape|size|numel)\b`
 )
 
-// masksSquare says whether a function of Python makes a square mask and never asks the tensors with a
-// size for theirs: with others the mask would not fit.
+// masksSquare reports whether a Python function makes a square mask and never asks the tensors with a size
+// for theirs: with others the mask would not fit.
 func (b *Binding) masksSquare(dim string) bool {
 	if b.Function.Kind != Python {
 		return false
@@ -49,7 +50,8 @@ func (b *Binding) masksSquare(dim string) bool {
 		})
 }
 
-// asksSize says whether the function may learn a size: it asks a tensor that has it, or hands one on whole.
+// asksSize reports whether the function may learn a size: it asks a tensor that has it, or passes one on
+// whole.
 func (b *Binding) asksSize(dim string) bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
 		if a.Role != Input || !slices.Contains(b.shape(b.tensor(a)), any(dim)) {
@@ -63,8 +65,8 @@ func (b *Binding) asksSize(dim string) bool {
 	})
 }
 
-// asksSizes says whether the lines of a function ask a tensor of so many sizes for that at a place, or for
-// all of them, or hand it on whole. Macros that check it ask for none.
+// asksSizes reports whether the lines of a function ask a tensor of a given rank for its size at a place, or
+// for all its sizes, or pass it on whole. Macros that check it do not count.
 func (fn *Function) asksSizes(name string, place, rank int) bool {
 	for i, t := range fn.body {
 		if t.text != name || i+2 >= len(fn.body) {

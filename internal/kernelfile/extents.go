@@ -8,9 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// readExtents keeps, of the enumerations without a parameter that decide whether a tensor has one
-// element, the value that the lines show by how they index it: "scale[row]" has more than one, "scale[0]"
-// one.
+// readExtents keeps, of the enumerations without a parameter that decide whether a tensor has one element,
+// the value that the lines show by how they index it: "scale[row]" has more than one, "scale[0]" one.
 func (b *Binding) readExtents() {
 	for _, a := range b.Spec.Attributes {
 		if a.Type != "enum" || b.has(Attribute, a.Name) || b.Options.Attrs[a.Name] != "" {
@@ -41,13 +40,13 @@ func (b *Binding) readExtents() {
 	}
 }
 
-// lastSize matches the arguments of an extreme that is taken of a row.
+// lastSize matches the arguments of an extreme that is taken over a row.
 var lastSize = regexp.MustCompile(
 	`^(?:(?:dim|axis)\s*=\s*)?-?1(?:\s*,\s*(?:keepdim\s*=\s*)?(?:True|False))?$`)
 
-// extentInPython keeps the value of an enumeration that the lines of a function of Python show: each extreme
-// is taken of a row, x.abs().amax(dim=-1), or each of the whole tensor, x.abs().max(). What takes others as
-// well, or makes its output with another number of elements, shows nothing.
+// extentInPython keeps the value of an enumeration that the lines of a Python function show: each extreme is
+// taken over a row, x.abs().amax(dim=-1), or each over the whole tensor, x.abs().max(). A function that takes
+// others as well, or makes its output with another number of elements, shows nothing.
 func (b *Binding) extentInPython(a op.AttributeSpec) {
 	at := slices.IndexFunc(b.outputs, func(t op.TensorSpec) bool {
 		_, decides := b.oneElement(t, a.Name)
@@ -78,15 +77,15 @@ func (b *Binding) extentInPython(a op.AttributeSpec) {
 	}
 }
 
-// What the lines say of how many elements a tensor is made with.
+// What the lines say about the number of elements that a tensor is made with.
 const (
 	extentUnsaid = iota
 	extentOne
 	extentMany
 )
 
-// madeExtent says how many elements an output has that is returned by its name: of torch.empty((M, 1)) as
-// many as a size says, of torch.empty(1) one.
+// madeExtent returns the extent of an output that is returned by its name: many for torch.empty((M, 1)), one
+// for torch.empty(1).
 func (b *Binding) madeExtent(t op.TensorSpec) int {
 	names := b.returnedNames()
 	place := b.returnedAs(t, names)
@@ -96,7 +95,7 @@ func (b *Binding) madeExtent(t op.TensorSpec) int {
 	return b.extentOf(names[place])
 }
 
-// extentOf says how many elements a tensor is made with that lines give a name.
+// extentOf returns the extent of the tensor that the lines make under a name.
 func (b *Binding) extentOf(name string) int {
 	switch made := b.Function.said().Made[name]; {
 	case made.Many:
@@ -107,8 +106,8 @@ func (b *Binding) extentOf(name string) int {
 	return extentUnsaid
 }
 
-// valueOfMany is the one value of an enumeration under which the output that depends on it has more than one
-// element: reduction=none; "" where none or several are such.
+// valueOfMany returns the only value of an enumeration under which the output that depends on it has more
+// than one element: reduction=none; "" if none or several are such.
 func (b *Binding) valueOfMany(a op.AttributeSpec) (many string) {
 	for _, t := range b.dependingOn(a) {
 		by, _ := t.Shape.(map[string]any)
@@ -126,7 +125,7 @@ func (b *Binding) valueOfMany(a op.AttributeSpec) (many string) {
 	return many
 }
 
-// dependingOn are the tensors of the pass whose sizes an enumeration chooses.
+// dependingOn returns the tensors of the pass whose sizes an enumeration chooses.
 func (b *Binding) dependingOn(a op.AttributeSpec) (all []op.TensorSpec) {
 	for _, t := range slices.Concat(b.inputs, b.outputs) {
 		if by, _ := t.Shape.(map[string]any); by[a.Name] != nil {
@@ -136,9 +135,9 @@ func (b *Binding) dependingOn(a op.AttributeSpec) (all []op.TensorSpec) {
 	return all
 }
 
-// givesMany says whether the lines of a function of Python show that the tensor which depends on an
+// givesMany reports whether the lines of a Python function show that the tensor which depends on an
 // enumeration has an element for each row: a kernel addresses it by its program id alone, "loss_ptr + row",
-// or it is made so, "loss = torch.empty(rows)", and returned as it is.
+// or it is made so, "loss = torch.empty(rows)", and returned unchanged.
 func (b *Binding) givesMany(a op.AttributeSpec) bool {
 	for _, t := range b.dependingOn(a) {
 		if b.Function.form == kernelForm {
@@ -163,8 +162,8 @@ func (b *Binding) givesMany(a op.AttributeSpec) bool {
 	return false
 }
 
-// madeLikeRows says whether lines make a tensor like an input that has one size, more than 1: "losses =
-// torch.empty_like(target)".
+// madeLikeRows reports whether the lines make a tensor like an input that has one dimension, longer than 1:
+// "losses = torch.empty_like(target)".
 func (b *Binding) madeLikeRows(name string) bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
 		if a.Role != Input || a.Name != b.Function.said().Made[name].Like {
@@ -175,7 +174,7 @@ func (b *Binding) madeLikeRows(name string) bool {
 	})
 }
 
-// indexed says whether a place of a tensor is used that is not its first.
+// indexed reports whether a place of a tensor is used that is not its first.
 func (b *Binding) indexed(name string) bool {
 	for _, place := range b.places[name] {
 		if _, index, _ := strings.Cut(place, ": "); index != "0" {
@@ -185,8 +184,8 @@ func (b *Binding) indexed(name string) bool {
 	return false
 }
 
-// oneElement is the index of the value of an enumeration under which a tensor has one element, where it
-// has more under the other.
+// oneElement returns the index of the value of an enumeration under which a tensor has one element, if it has
+// more under the other.
 func (b *Binding) oneElement(t op.TensorSpec, attribute string) (value int, decides bool) {
 	list := b.shape(t)
 	if len(list) != 1 {

@@ -10,7 +10,7 @@ import (
 	"triad/internal/op"
 )
 
-// Form is how a pointer is given what it stands for, where that is not the tensor as it lies.
+// Form is the representation in which a pointer gets its target, where that is not the tensor as it lies.
 type Form uint8
 
 // The forms of a pointer. All but AsItLies point into the workspace of the call.
@@ -19,12 +19,12 @@ const (
 	Scratch       // room for what the function keeps between its kernels
 	Packed        // several inputs in one buffer, laid out as packing says
 	Wide          // a table whose rows are written twice, as wide as the tensor that is multiplied by it
-	Pairs         // a table of which each value is written twice, one beside the other
+	Pairs         // a table with each value written twice, side by side
 	// ByToken is a tensor whose second and third size have changed places: [batch, seq, heads, dim] where the
 	// operator has [batch, heads, seq, dim].
 	ByToken
 	Narrow      // an int for each of the operator's int64
-	BlockTotals // a value of each block, which triad adds up
+	BlockTotals // a value for each block; triad adds them up
 	Doubles     // a double for each of the operator's floats
 )
 
@@ -39,16 +39,16 @@ const (
 	tokenwise                   // the heads of each for one token, [batch, seq, 3, heads, dim]
 )
 
-// formOf is how a pointer is given what it stands for.
+// formOf is the form of a pointer with its details.
 type formOf struct {
 	Form  Form
 	parts []string // of a Packed one, the inputs in their order
 	lies  packing
 	fill  string // of a Scratch one: what a caller fills it with, in C++; "" for nothing
 	told  bool   // the user said it
-	// number is what is passed for a Constant, where the user said it: "0.5"
+	// number is the value passed for a Constant, where the user said it: "0.5"
 	number string
-	// codes are what is passed for a Constant in each dtype, as the lines write it
+	// codes holds the value passed for a Constant in each dtype, as the lines write it
 	codes map[op.DType]string
 	host  bool      // it points to a copy in the host's memory
 	sides [3]string // of a Constant that is a grid or a block, in the operator's sizes
@@ -56,9 +56,9 @@ type formOf struct {
 	unread bool
 }
 
-// chooseForm decides in which of the operator's forms a function is written, by how many pointers it has: it
-// takes one tensor and is called once for each pair, one buffer for several inputs, no factors, or room to
-// work in.
+// chooseForm decides in which of the operator's forms a function is written, by the number of its pointers:
+// it takes one tensor and is called once for each pair, one buffer for several inputs, no factors, or scratch
+// memory.
 func (b *Binding) chooseForm() {
 	b.sayForms()
 	b.takeElapsed()
@@ -79,13 +79,13 @@ func (b *Binding) chooseForm() {
 	b.takeScratch()
 }
 
-// hasForm says whether an argument has a form.
+// hasForm reports whether an argument has a form.
 func (b *Binding) hasForm(form Form) bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Form == form })
 }
 
-// missingPointers is how many pointers fewer a function has than the operator has required tensors; negative
-// where it has more.
+// missingPointers returns the number of required tensors of the operator minus the number of the function's
+// pointers to tensors.
 func (b *Binding) missingPointers() int {
 	need, have := 0, 0
 	for _, list := range [][]op.TensorSpec{b.inputs, b.outputs} {
@@ -107,7 +107,7 @@ func (b *Binding) missingPointers() int {
 	return need - have
 }
 
-// tripled says whether the lines of a file speak of rows of several inputs: "3 * C".
+// tripled reports whether the lines of a file mention rows of several inputs: "3 * C".
 func (b *Binding) tripled() bool {
 	n := fmt.Sprint(len(b.Spec.Own.Packed))
 	return len(b.Spec.Own.Packed) > 2 && b.speaksOf(func(t []token) bool {
@@ -115,7 +115,7 @@ func (b *Binding) tripled() bool {
 	})
 }
 
-// speaksOf says whether three tokens in a row, of the function or of a kernel of the file, fulfil a
+// speaksOf reports whether three consecutive tokens of the function, or of a kernel of the file, fulfil a
 // condition.
 func (b *Binding) speaksOf(is func(t []token) bool) bool {
 	bodies := [][]token{b.Function.body}
@@ -183,7 +183,7 @@ func (b *Binding) pack(a *Argument, form formOf) {
 	}
 }
 
-// countSizes is how many parameters stand for a size, or may do so.
+// countSizes returns the number of parameters that stand for a size, or may do so.
 func (b *Binding) countSizes() (sizes int) {
 	for _, o := range b.Args {
 		if o.Role == Size || o.Role == Nothing && o.isInteger() {
@@ -193,7 +193,7 @@ func (b *Binding) countSizes() (sizes int) {
 	return sizes
 }
 
-// halved says whether the lines divide a size, by the name that it has in the signature, by so many.
+// halved reports whether the lines divide a size, by its name in the signature, by n.
 func (b *Binding) halved(size string, n int) bool {
 	if b.Function.Kind == Python {
 		by := regexp.MustCompile(`\b` + regexp.QuoteMeta(size) + `[ \t]*//?[ \t]*` + strconv.Itoa(n) + `\b`)
@@ -233,8 +233,8 @@ func (b *Binding) isDim(name string) bool {
 	return slices.ContainsFunc(b.Spec.Dims, func(d op.DimSpec) bool { return d.Name == name })
 }
 
-// takeUnscaled takes a function without the factor, the addend or both, or with plain numbers for them: what
-// it gives is multiplied and added to after each call.
+// takeUnscaled takes a function without the factor, the addend or both, or with plain numbers for them: triad
+// multiplies and adds to its result after each call.
 func (b *Binding) takeUnscaled(missing int) bool {
 	own := b.Spec.Own
 	if own.Factor == "" || missing < 1 {
@@ -256,8 +256,8 @@ func (b *Binding) takeUnscaled(missing int) bool {
 	return true
 }
 
-// onlyTensor says whether an argument is the only input or output that it can be: those without a parameter
-// of their own are not counted.
+// onlyTensor reports whether an argument is the only output that it can be: those without a parameter of
+// their own are not counted.
 func (b *Binding) onlyTensor(a Argument) bool {
 	if len(b.without) == 0 || a.Role != Output {
 		return false
@@ -265,16 +265,16 @@ func (b *Binding) onlyTensor(a Argument) bool {
 	return len(slices.DeleteFunc(b.required(), func(i int) bool { return b.without[b.outputs[i].Name] })) == 1
 }
 
-// onlyInput says whether a tensor is all that a function takes that returns its output, and the operator has
-// one input: whatever it is called.
+// onlyInput reports whether a tensor is the only parameter of a function that returns its output, for an
+// operator with one input: its name does not matter.
 func (b *Binding) onlyInput(a Argument) bool {
 	return a.Role == Input && len(b.Args) == 1 && len(b.inputs) == 1 && b.Function.mayReturn()
 }
 
-// numberNames are what people call a plain number that is added.
+// numberNames lists names of a plain number that is added.
 var numberNames = []string{"beta", "bias", "shift"}
 
-// takePlainFactor takes a number for a factor or an addend that the operator has a tensor for.
+// takePlainFactor takes a number for a factor or an addend for which the operator has a tensor.
 func (b *Binding) takePlainFactor(a *Argument) bool {
 	own := b.Spec.Own
 	if len(b.unscaled) == 0 || !a.isFloat() {
@@ -295,8 +295,8 @@ func (b *Binding) takePlainFactor(a *Argument) bool {
 	return true
 }
 
-// nextToFactor says whether a number stands right behind the one that multiplies, under a name that no
-// attribute has: then it is what is added.
+// nextToFactor reports whether a number directly follows the multiplying one, under a name that no attribute
+// has: then it is the addend.
 func (b *Binding) nextToFactor(a *Argument) bool {
 	for i, before := range b.Args[:len(b.Args)-1] {
 		if &b.Args[i+1] == a {
@@ -309,8 +309,8 @@ func (b *Binding) nextToFactor(a *Argument) bool {
 	return false
 }
 
-// takeZeros takes a tensor of Python's that is added, where the operator is multiplied by one and adds none:
-// zeros are handed over.
+// takeZeros takes a Python tensor that is added, where the operator multiplies by a tensor and adds none:
+// zeros are passed.
 func (b *Binding) takeZeros(a *Argument) bool {
 	own := b.Spec.Own
 	if b.Function.Kind != Python || b.Function.form == kernelForm || own.Factor == "" || own.Addend != "" ||
@@ -321,7 +321,7 @@ func (b *Binding) takeZeros(a *Argument) bool {
 	return true
 }
 
-// scratchSums and scratchMaxima are what people call the running sums and maxima that a caller prepares.
+// scratchSums and scratchMaxima list names of the running sums and maxima that a caller prepares.
 var (
 	scratchSums   = []string{"l", "l_i", "sum", "sums", "row_sum", "row_sums", "rowsum", "denom", "l_buf"}
 	scratchMaxima = []string{
@@ -338,7 +338,7 @@ var (
 	}
 )
 
-// takeScratch takes the pointers beyond those of tensors, which may be written, for room to work in.
+// takeScratch takes the pointers beyond those of tensors, which may be written, for scratch memory.
 func (b *Binding) takeScratch() {
 	var open []int
 	maxima := false
@@ -366,13 +366,13 @@ func (b *Binding) takeScratch() {
 	}
 }
 
-// takeRoom lets an argument point to room to work in.
+// takeRoom lets an argument point to scratch memory.
 func (a *Argument) takeRoom(form formOf) {
 	form.Form = Scratch
 	a.Role, a.Target, a.formOf = Constant, "room to work in", form
 }
 
-// scratchWord is the name of a pointer in small letters, without what says that it is one of the device.
+// scratchWord returns the name of a pointer in lower case, without what marks it as one of the device.
 func scratchWord(name string) string {
 	word := snake(name)
 	for _, prefix := range []string{"d_", "dev_", "device_", "gpu_"} {
@@ -381,7 +381,7 @@ func scratchWord(name string) string {
 	return word
 }
 
-// isScratchName says whether a name is one that people give to room to work in.
+// isScratchName reports whether a name is usual for scratch memory.
 func isScratchName(name string) bool {
 	word := scratchWord(name)
 	return slices.Contains(scratchSums, word) || slices.Contains(scratchMaxima, word) ||
@@ -391,14 +391,14 @@ func isScratchName(name string) bool {
 		}, func(part string) bool { return strings.Contains("_"+word, part) })
 }
 
-// What room to work in is filled with before a call: 0 or -infinity.
+// What scratch memory is filled with before a call: 0 or -infinity.
 const (
 	fillZero     = "0"
 	fillInfinity = "-infinity"
 )
 
-// scratchFill is what room to work in is filled with, which is "" where its values before a call do not
-// matter: sums begin with 0, and so does what the lines add to without writing it first; maxima begin with
+// scratchFill returns what scratch memory is filled with, "" where its values before a call do not matter:
+// sums begin with 0, and so does memory that the lines add to without writing it first; maxima begin with
 // -infinity.
 func scratchFill(p Param) string {
 	switch word := scratchWord(p.Name); {
@@ -424,7 +424,7 @@ func (b *Binding) chooseTokens() {
 	}
 }
 
-// layByToken gives the tensors that may lie token by token that form, where no other one was chosen or said.
+// layByToken gives the tensors that may lie token by token that form, unless another one was chosen or said.
 func (b *Binding) layByToken() {
 	for i := range b.Args {
 		a := &b.Args[i]
@@ -450,8 +450,8 @@ func (b *Binding) widen() {
 	}
 }
 
-// indexedAlike says whether a table is read wherever something is written: with rows half as wide the second
-// half of what is written has no value of its own in it.
+// indexedAlike reports whether a table is read wherever something is written: with rows half as wide, the
+// second half of the output has no values of its own in the table.
 func (b *Binding) indexedAlike(table Argument) bool {
 	found := false
 	for _, a := range b.Args {
@@ -468,7 +468,7 @@ func (b *Binding) indexedAlike(table Argument) bool {
 	return found
 }
 
-// sameRows says whether the rows of an output are as long as a wide table's.
+// sameRows reports whether the rows of an output are as long as a wide table's.
 func (b *Binding) sameRows(a Argument) bool {
 	list := b.shape(b.outputs[a.Index])
 	return len(list) > 0 && list[len(list)-1] == b.Spec.Own.WideSize

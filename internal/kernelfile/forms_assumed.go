@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// formWord is the word of --map that says what an argument stands for and how it lies.
+// formWord returns the word of --map for an argument's target and form.
 func (b *Binding) formWord(a Argument) string {
 	switch {
 	case a.Form == Scratch:
@@ -34,7 +34,7 @@ func (b *Binding) formWord(a Argument) string {
 	return strings.ReplaceAll(a.Target, " ", "")
 }
 
-// assumedForms are the assumptions about how a function takes what does not lie as the operator has it.
+// assumedForms returns the assumptions about how a function takes what does not lie as the operator has it.
 func (b *Binding) assumedForms() []Assumption {
 	var what []string
 	telling := true
@@ -64,12 +64,12 @@ func (b *Binding) assumedForms() []Assumption {
 	return all
 }
 
-// shown says whether the lines of a file leave nothing open about a form.
+// shown reports whether the lines of a file leave nothing open about a form.
 func (f Form) shown() bool {
 	return slices.Contains([]Form{AsItLies, Narrow, BlockTotals, Doubles}, f)
 }
 
-// guessedNumber says whether a number is passed for a parameter whose name alone says what it is: a plain
+// guessedNumber reports whether a number is passed for a parameter whose name alone says what it is: a plain
 // factor or addend, or a letter that is taken for one more factor of the rows though no line multiplies it.
 func (b *Binding) guessedNumber(a Argument) bool {
 	if a.Role != Constant || a.Form != AsItLies || a.place == inTile {
@@ -82,8 +82,8 @@ func (b *Binding) guessedNumber(a Argument) bool {
 		factor && b.Function.Kind == Python
 }
 
-// calledOtherwise is the assumption about a function that has no parameter for some tensors: it is called for
-// one of a pair after the other, or triad multiplies and adds itself.
+// calledOtherwise returns the assumption about a function without a parameter for some tensors: it is called
+// for one of a pair after the other, or triad multiplies and adds itself.
 func (b *Binding) calledOtherwise() []Assumption {
 	parameters := b.tensorParameters()
 	told := !slices.ContainsFunc(b.Args, func(a Argument) bool {
@@ -102,9 +102,9 @@ func (b *Binding) calledOtherwise() []Assumption {
 	}}
 }
 
-// otherForms are the other ways in which the arguments may lie whose form the file leaves open. Which order
-// and which layout a function takes is part of the operator's definition: these are proposed, never taken.
-// What room to work in is filled with is left to its caller.
+// otherForms returns the other ways in which arguments may lie whose form the file leaves open. The order and
+// layout that a function takes are part of the operator's definition: these readings are proposed, never
+// taken. The fill of scratch memory is left to the caller.
 func (b *Binding) otherForms() []Alternative {
 	all := b.otherPackings()
 	if !b.mayExchange() {
@@ -134,7 +134,7 @@ func (b *Binding) otherForms() []Alternative {
 	return all
 }
 
-// otherPackings are the other orders and packings of what one buffer holds.
+// otherPackings returns the other orders and packings of the inputs in one buffer.
 func (b *Binding) otherPackings() []Alternative {
 	var all []Alternative
 	for _, a := range b.Args {
@@ -160,7 +160,7 @@ func (b *Binding) otherPackings() []Alternative {
 	return all
 }
 
-// allLying is the reading in which all arguments for some tensors lie in one way; ok is false where they do
+// allLying returns the reading in which all arguments for some tensors lie in one way; ok is false if they do
 // so already, or the user said how one of them lies.
 func (b *Binding) allLying(targets []string, end string) (other Alternative, ok bool) {
 	var names, words []string

@@ -34,7 +34,8 @@ func (b *Binding) chooseTensorForm() {
 	}
 }
 
-// missingInputs is how many tensors fewer a function takes than the operator has required inputs.
+// missingInputs returns the number of required inputs of the operator minus the number of tensors that a
+// function takes.
 func (b *Binding) missingInputs() int {
 	missing := 0
 	for _, t := range b.inputs {
@@ -50,13 +51,13 @@ func (b *Binding) missingInputs() int {
 	return missing
 }
 
-// freeTensor says whether an argument is a tensor that nothing was found for yet.
+// freeTensor reports whether an argument is a tensor without a target so far.
 func (b *Binding) freeTensor(a Argument) bool {
 	return a.Role == Nothing && (a.Pointer || a.Untyped) && !a.Optional && a.place != inInit
 }
 
-// packTensor takes one tensor for several inputs beside each other in each row, where the function's lines
-// halve something.
+// packTensor takes one tensor for several inputs that are concatenated in each row, where the function's
+// lines halve something.
 func (b *Binding) packTensor() {
 	parts := b.Spec.Own.Packed
 	if len(parts) != 2 || b.missingInputs() != 1 || !b.halvesRows() ||
@@ -77,8 +78,8 @@ func (b *Binding) packTensor() {
 	b.pack(&b.Args[at], formOf{Form: Packed, parts: parts, lies: lies})
 }
 
-// flat says whether a function of Python that is told how many elements there are takes one tensor for
-// several, one after the other, or is read so: its tensors have no rows then.
+// flat reports whether a Python function that takes the number of elements takes one tensor for several, one
+// after the other, or is read so: its tensors have no rows then.
 func (b *Binding) flat() bool {
 	if b.Options.Flat && b.Function.Kind == Python {
 		return true
@@ -88,7 +89,7 @@ func (b *Binding) flat() bool {
 	})
 }
 
-// halvesRows says whether the lines of a function halve a size.
+// halvesRows reports whether the lines of a function halve a size.
 func (b *Binding) halvesRows() bool {
 	if b.Function.Kind == Python {
 		return halves.MatchString(b.Function.text + b.Function.kernels)
@@ -124,8 +125,8 @@ func (b *Binding) eachTensor() {
 	b.each = true
 }
 
-// widenTensors notes the tables that the lines of Python multiply by beside a tensor whose halves were
-// exchanged: rotate_half(q) * sin.
+// widenTensors notes the tables that Python lines multiply by a tensor whose halves were exchanged:
+// rotate_half(q) * sin.
 func (b *Binding) widenTensors() {
 	text := b.Function.text
 	for i := range b.Args {
@@ -152,8 +153,8 @@ func (b *Binding) widenTensors() {
 
 var strideName = regexp.MustCompile(`\b\w*stride\w*`)
 
-// readAlike says whether a table is as wide as the tensor that it is multiplied with: the lines multiply the
-// two as they are, or a kernel reads both at just the same places, strides apart.
+// readAlike reports whether a table is as wide as the tensor that it is multiplied with: the lines multiply
+// the two as they are, or a kernel reads both at the same places, apart from strides.
 func (b *Binding) readAlike(text string, table Argument) bool {
 	places := func(name string) map[string]bool {
 		all := map[string]bool{}
@@ -186,14 +187,14 @@ func (b *Binding) readAlike(text string, table Argument) bool {
 	return false
 }
 
-// sibling says whether a name is that of another of the tables that are as wide as this one.
+// sibling reports whether a name is that of another of the tables that are as wide as this one.
 func (a *Argument) sibling(name string, b *Binding) bool {
 	return slices.ContainsFunc(b.Args, func(o Argument) bool {
 		return o.Name == name && o.Role == Input && slices.Contains(b.Spec.Own.Wide, o.Target)
 	})
 }
 
-// pythonTensor is the tensor that a function of Python gets for an input, in the form in which it takes it.
+// pythonTensor returns the tensor that a Python function gets for an input, in the form in which it takes it.
 func pythonTensor(a Argument) string {
 	switch a.Form {
 	case Packed:
@@ -219,8 +220,7 @@ func pythonTensor(a Argument) string {
 	return "in_" + a.Target
 }
 
-// packedTensorCode is the torch::Tensor of several inputs in one buffer, which lies at a place of the
-// workspace.
+// packedTensorCode returns the torch::Tensor of several inputs in one buffer, at a place of the workspace.
 func (b *Binding) packedTensorCode(a Argument, at int) string {
 	side := "-1"
 	if a.lies == wholeTensors {

@@ -20,8 +20,8 @@ func pairOfRows(t *testing.T) *op.Spec {
 	return s
 }
 
-// A function of one tensor, whose lines halve it, gets both inputs beside each other; one whose lines do not
-// is refused, and so is a module with weights of its own.
+// A function of one tensor, whose lines halve it, gets both inputs concatenated in each row; one whose lines
+// do not is refused, and so is a module with weights of its own.
 func TestOneTensorForTwo(t *testing.T) {
 	s := pairOfRows(t)
 	for _, c := range []struct{ text, call, why string }{

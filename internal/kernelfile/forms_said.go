@@ -8,7 +8,7 @@ import (
 
 // Words of --map that stand for no tensor, size or attribute.
 const (
-	wordRoom   = "room"  // room to work in, which holds nothing before a call
+	wordRoom   = "room"  // scratch memory, which holds nothing before a call
 	wordZeros  = "zeros" // the same, filled with 0
 	wordLowest = "lowest"
 	// the position of each token, from 0
@@ -27,14 +27,14 @@ const (
 	endSwapped  = "swapped"
 )
 
-// saidWord is what a word of --map says of a parameter beside the name of a tensor.
+// saidWord is the meaning of a word of --map for a parameter, in addition to the name of a tensor.
 type saidWord struct {
-	target string // the tensor, the first of several; "" for room to work in and for plain numbers
+	target string // the tensor, the first of several; "" for scratch memory and for plain numbers
 	form   formOf
 	plain  bool // a number is passed
 }
 
-// isNumber is a word of --map that is a number, which is passed as it is.
+// isNumber matches a word of --map that is a number, which is passed as it is.
 var isNumber = regexp.MustCompile(`^-?\d+(\.\d*)?(e-?\d+)?$`)
 
 // sayWord reads a word of --map that says more than a name; ok is false for one that does not.
@@ -80,8 +80,7 @@ func (b *Binding) sayWord(text string) (said saidWord, ok bool) {
 	return said, false
 }
 
-// plainWords are the words of --map that stand for a number in the place of a tensor, where the operator has
-// one.
+// plainWords returns the words of --map for a number in the place of a tensor, if the operator has one.
 func (b *Binding) plainWords() []string {
 	var all []string
 	if b.Spec.Own.Factor != "" {
@@ -90,7 +89,7 @@ func (b *Binding) plainWords() []string {
 	return all
 }
 
-// formWords are all words of --map that an operator knows beside its names.
+// formWords returns all words of --map that an operator knows in addition to its names.
 func (b *Binding) formWords() []string {
 	own := b.Spec.Own
 	all := append(b.plainWords(), wordRoom, wordZeros, wordLowest)
@@ -113,7 +112,7 @@ func (b *Binding) formWords() []string {
 	return all
 }
 
-// knownWord says whether a word of --map says a form that the operator has.
+// knownWord reports whether a word of --map names a form that the operator has.
 func (b *Binding) knownWord(text string) bool {
 	_, ok := b.sayWord(text)
 	return ok || slices.Contains(b.plainWords(), text)

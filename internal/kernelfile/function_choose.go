@@ -18,7 +18,7 @@ func isBackward(name string) bool {
 		func(w string) bool { return strings.Contains(strings.ToLower(name), w) })
 }
 
-// helperWords begin the names of functions that stand beside what is to be judged.
+// helperWords begin the names of helper functions, which are not judged.
 var helperWords = []string{
 	"free", "cuda_free", "alloc", "malloc", "cuda_malloc", "bench", "benchmark", "test", "check", "verify",
 	"validate", "plot", "print", "show", "dump", "main", "profile", "timeit", "init", "fill", "random",
@@ -27,14 +27,13 @@ var helperWords = []string{
 	"next_power", "cdiv", "is_",
 }
 
-// driverWords are words of the names of functions that run what is to be judged, wherever they stand: they
-// make its tensors themselves.
+// driverWords lists words that mark, anywhere in its name, a function that runs what is to be judged: it
+// makes the tensors itself.
 var driverWords = []string{
 	"benchmark", "benchmarks", "benchmarking", "bench", "test", "tests", "demo", "main",
 }
 
-// helps says whether a function's name is that of one that stands beside what is to be judged: cudaFree,
-// check_result, run_benchmark.
+// helps reports whether a function is a helper by its name: cudaFree, check_result, run_benchmark.
 func helps(name string) bool {
 	word := snake(name[strings.LastIndex(name, ":")+1:])
 	return drives(name) || slices.ContainsFunc(helperWords, func(w string) bool {
@@ -42,7 +41,7 @@ func helps(name string) bool {
 	})
 }
 
-// drives says whether a function's name is that of one that makes the tensors itself.
+// drives reports whether, by its name, a function makes the tensors itself.
 func drives(name string) bool {
 	parts := strings.Split(snake(name[strings.LastIndex(name, ":")+1:]), "_")
 	return slices.ContainsFunc(parts, func(part string) bool { return slices.Contains(driverWords, part) })
@@ -135,12 +134,12 @@ func bindPasses(
 // NoBackward begins the note on a file whose backward is left out.
 const NoBackward = "its backward is not judged: "
 
-// autograd says whether something in the file goes through an autograd function of it.
+// autograd reports whether something in the file goes through an autograd function of it.
 func (f *File) autograd() bool {
 	return slices.ContainsFunc(f.Functions, func(fn Function) bool { return fn.said().Autograd })
 }
 
-// bindFirst matches the functions of the first rank of which one fits; the error is that of the first.
+// bindFirst matches the functions of the first rank in which one fits; the error is that of the first.
 func bindFirst(
 	file *File,
 	ranks [][]Function,
@@ -161,10 +160,10 @@ func bindFirst(
 	return nil, first
 }
 
-// words matches a parameter of Python that is no tensor, number or switch: "title: str".
+// words matches a Python parameter that is not a tensor, number or switch: "title: str".
 var words = regexp.MustCompile(`^\w+ ?: ?["']?(?:str|bytes|(?:pathlib\.)?Path|(?:typing\.)?Callable)\b`)
 
-// wantsWords says whether a function of Python cannot be called without something that no operator has.
+// wantsWords reports whether a Python function cannot be called without something that no operator has.
 func (fn *Function) wantsWords() bool {
 	return fn.Kind == Python && slices.ContainsFunc(fn.Params, func(p Param) bool {
 		return !p.Optional && words.MatchString(p.Text)
@@ -216,7 +215,7 @@ func (f *File) eligible(r Request, pass op.Pass) [][]Function {
 	return nil
 }
 
-// fitting are the functions of a pass that take a tensor, those apart whose names say that they stand beside.
+// fitting returns the functions of a pass that take a tensor, except those whose names are of helpers.
 func (f *File) fitting(r Request, pass op.Pass, beside func(name string) bool) (list []Function) {
 	for _, fn := range f.Functions {
 		if r.saysOther(fn) {
@@ -232,15 +231,15 @@ func (f *File) fitting(r Request, pass op.Pass, beside func(name string) bool) (
 	return list
 }
 
-// launchesTriton says whether a function of Python launches a kernel of its file.
+// launchesTriton reports whether a Python function launches a kernel of its file.
 func (f *File) launchesTriton(name string) bool {
 	return slices.ContainsFunc(f.Functions, func(fn Function) bool {
 		return fn.Name == name && fn.Kind == Python && fn.kernels != ""
 	})
 }
 
-// givesGrid says whether a function of Python gives the grid of a launch, for which Triton hands it its
-// constants, which people call META, or is told of one: grid, metadata, args.
+// givesGrid reports whether a Python function returns the grid of a launch, for which Triton passes it its
+// constants, usually named META, or takes a launch as its arguments: grid, metadata, args.
 func (fn Function) givesGrid() bool {
 	if fn.Kind != Python || len(fn.Params) == 0 {
 		return false
@@ -249,10 +248,10 @@ func (fn Function) givesGrid() bool {
 	return told || strings.EqualFold(fn.Params[0].Name, "meta")
 }
 
-// isOfABackward says whether a function is a kernel that host functions launch which are, by their names,
-// backwards: a file of a backward alone has no forward. A kernel whose name says that it is a forward is one,
-// and so is one without a gradient beside which a host function launches kernels that are backwards by their
-// own names.
+// isOfABackward reports whether a function is a kernel that is launched by host functions, all of which are
+// backwards by their names: a file with only a backward has no forward. A kernel is a forward if its name
+// says so, or if it has no gradient and a host function also launches kernels that are backwards by their own
+// names.
 func (f *File) isOfABackward(fn Function) bool {
 	name := strings.ToLower(fn.Name)
 	if fn.Kind != Kernel || strings.Contains(name, "forward") || strings.Contains(name, "fwd") {
@@ -281,15 +280,15 @@ func (f *File) isOfABackward(fn Function) bool {
 // gradientName matches the short names of gradients.
 var gradientName = regexp.MustCompile(`^d(?:[a-z]|out|output)$`)
 
-// isGradient says whether a parameter is, by its name, a gradient: grad_y, dy.
+// isGradient reports whether a parameter is, by its name, a gradient: grad_y, dy.
 func isGradient(p Param) bool {
 	return p.Pointer && (isBackward(p.Name) || gradientName.MatchString(strings.ToLower(p.Name)))
 }
 
-// mostCandidates bounds how many functions are matched and compared with each other.
+// mostCandidates limits the functions that are matched and compared with each other.
 const mostCandidates = 256
 
-// bindOne matches the functions of a pass; where several are there just one may fit.
+// bindOne matches the functions of a pass; of several, only one may fit.
 func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options Options) (*Binding, error) {
 	if len(list) > mostCandidates {
 		return nil, &op.UsageError{Message: fmt.Sprintf("%d functions could be %s %v: say which with --add "+
@@ -349,11 +348,10 @@ func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options O
 	return nil, one.withLine(&op.UsageError{Message: message})
 }
 
-// referenceWords are words of the names of functions that others of a file are compared with.
+// referenceWords lists words in the names of functions that others of a file are compared with.
 var referenceWords = []string{"reference", "ref", "golden", "baseline"}
 
-// withoutReferences leaves out the functions that are there for the others to be compared with, where there
-// are others.
+// withoutReferences leaves out the references that other functions are compared with, if there are others.
 func withoutReferences(fit []*Binding) []*Binding {
 	refers := func(b *Binding) bool {
 		return slices.ContainsFunc(strings.Split(snake(b.Function.Name), "_"),
@@ -372,8 +370,8 @@ func withoutReferences(fit []*Binding) []*Binding {
 	return left
 }
 
-// oneOfEachName leaves the first of several functions of one name, which no request tells apart:
-// overloads, or a function that is defined twice, which no compiler takes.
+// oneOfEachName keeps the first of several functions of one name, which no request can distinguish:
+// overloads, or a function that is defined twice, which no compiler accepts.
 func oneOfEachName(fit []*Binding) (left []*Binding) {
 	for _, b := range fit {
 		same := slices.IndexFunc(left, func(o *Binding) bool { return o.Function.Name == b.Function.Name })
@@ -387,15 +385,15 @@ func oneOfEachName(fit []*Binding) (left []*Binding) {
 	return left
 }
 
-// otherWords are words beside an operator's name that make another operator of it.
+// otherWords lists words that, added to an operator's name, make it another operator.
 var otherWords = []string{
 	"and", "with", "then", "plus", "log", "masked", "mask", "causal", "scaled", "add", "bias", "residual",
 	"gumbel", "sparse", "quantized",
 }
 
-// namedAlike leaves, of several functions, those whose names hold the operator's and no word that makes
-// another of it, where one is called just that: of softmax, log_softmax and softmax_v2 the first and the
-// last.
+// namedAlike keeps, of several functions, those whose names hold the operator's and no word that makes
+// another of it, if one has just the operator's name: of softmax, log_softmax and softmax_v2 the first and
+// the last.
 func namedAlike(fit []*Binding, spec *op.Spec) []*Binding {
 	plain := func(name string) string { return strings.ReplaceAll(snake(name), "_", "") }
 	other := func(b *Binding) bool {
@@ -428,8 +426,8 @@ func namedAlike(fit []*Binding, spec *op.Spec) []*Binding {
 	return fit
 }
 
-// withoutSiblings leaves out functions that have another operator's name where one beside them, called alike
-// but for this one word, has the operator's: vector_mul beside vector_add.
+// withoutSiblings leaves out functions with another operator's name if the name of another function differs
+// in this word alone and has the operator's: vector_mul next to vector_add.
 func withoutSiblings(fit []*Binding, spec *op.Spec) []*Binding {
 	names := func(b *Binding) []string { return strings.Split(snake(b.Function.Name), "_") }
 	sibling := func(b, other *Binding) bool {

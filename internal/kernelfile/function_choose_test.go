@@ -26,7 +26,7 @@ extern "C" void softmax_backward(const float* y, const float* dy, float* dx, int
 	}
 }
 
-// Where one of several functions has the operator's name, those that do not hold it are others.
+// If one of several functions has the operator's name, those without it are others.
 func TestFunctionOfTheOperatorsName(t *testing.T) {
 	s := rowsAndCols(t)
 	fast := s.Name + "_fast"
@@ -56,8 +56,8 @@ func TestFunctionOfTheOperatorsName(t *testing.T) {
 	}
 }
 
-// A file of drivers alone, which make the tensors themselves, has no function to judge; beside another they
-// are left out.
+// A file with only drivers, which make the tensors themselves, has no function to judge; next to another
+// function they are left out.
 func TestDriversAreNotJudged(t *testing.T) {
 	s := rowsAndCols(t)
 	r := Request{Path: "mine.py", Parse: parsed}
@@ -76,7 +76,7 @@ func TestDriversAreNotJudged(t *testing.T) {
 	}
 }
 
-// A backward that cannot be matched does not keep the forward from being judged, but where it is asked for.
+// A backward that cannot be matched does not keep the forward from being judged, unless it is asked for.
 func TestForwardBesideABackwardThatDoesNotFit(t *testing.T) {
 	s := rowsAndCols(t)
 	text := "extern \"C\" void " + s.Name + "_forward(const float* x, float* y, int rows, int cols) {}\n" +
@@ -95,7 +95,7 @@ func TestForwardBesideABackwardThatDoesNotFit(t *testing.T) {
 	}
 }
 
-// What others of a file are compared with is not judged beside them; alone it is.
+// A reference that other functions are compared with is not judged if the file has others; alone it is.
 func TestReferencesAreLeftOut(t *testing.T) {
 	s := rowsAndCols(t)
 	r := Request{Path: "mine.py", Parse: parsed}
@@ -111,8 +111,8 @@ func TestReferencesAreLeftOut(t *testing.T) {
 	}
 }
 
-// A file of a backward alone is one: the kernels that it launches are no forward, whatever their names are. A
-// kernel that nothing launches may be one.
+// A file with only a backward stays one: the kernels that it launches are no forward, whatever their names
+// are. A kernel that nothing launches may be one.
 func TestABackwardAlone(t *testing.T) {
 	const backward = `__global__ void dots_kernel(const float *y, const float *dy, float *dots, int cols) {}
 __global__ void scale(const float *y, const float *dy, const float *dots, float *dx, int cols) {}
@@ -140,8 +140,8 @@ extern "C" void row_backward(const float *y, const float *dy, float *dx, int row
 	}
 }
 
-// A kernel that a backward launches is a forward where its name says so, or beside kernels whose names say
-// that they are the backward.
+// A kernel that a backward launches is a forward if its name says so, or if the names of the other kernels
+// say that they are the backward.
 func TestForwardThatABackwardLaunches(t *testing.T) {
 	const file = `__global__ void FORWARD(const float *x, float *y, int rows, int cols) {}
 __global__ void BACKWARD(const float *y, const float *dy, float *dx, int rows, int cols) {}
@@ -163,7 +163,7 @@ void test_backward(const float *x, float *y, const float *dy, float *dx, int row
 	}
 }
 
-// A function that draws random numbers of its own is judged where it takes their seed and has a gradient.
+// A function that draws its own random numbers is judged if it takes their seed and has a gradient.
 func TestOwnRandomNumbers(t *testing.T) {
 	all := catalog.All()
 	o := all[slices.IndexFunc(all, func(o *catalog.Operator) bool { return o.Spec.Own.Seed != "" })]

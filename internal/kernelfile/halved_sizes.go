@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// usualHalved is what a size is that lines halve, where neither a constant nor the user says how long it is:
-// odd, so that as much lies on either side.
+// usualHalved is the value of a halved size where neither a constant nor the user gives its length: odd, so
+// that both sides are equally long.
 const usualHalved = 5
 
 // readHalved reads attributes without a parameter that are half of a size: lines that halve the length of a
@@ -40,7 +40,7 @@ func (b *Binding) readHalved(file *File) {
 	}
 }
 
-// namesOf are the parameters and the constants of the file that stand for a size.
+// namesOf returns the parameters and the constants of the file that stand for a size.
 func (b *Binding) namesOf(file *File, dim string) []string {
 	var names []string
 	for _, a := range b.Args {
@@ -56,8 +56,8 @@ func (b *Binding) namesOf(file *File, dim string) []string {
 	return names
 }
 
-// halves says whether the lines of a function, or of those that it hands a size to, halve one of some names:
-// k / 2, k >> 1, (k - 1) / 2.
+// halves reports whether the lines of a function, or of functions that it passes a size to, halve one of the
+// names: k / 2, k >> 1, (k - 1) / 2.
 func (f *File) halves(fn *Function, names []string, depth int) bool {
 	body := fn.body
 	text := func(i int) string {
@@ -102,8 +102,8 @@ func (f *File) halves(fn *Function, names []string, depth int) bool {
 	return false
 }
 
-// halvesInPython says whether the lines of a function of Python, or of kernels that it launches, halve one of
-// some names: k // 2, (k - 1) // 2.
+// halvesInPython reports whether the lines of a Python function, or of kernels that it launches, halve one of
+// the names: k // 2, (k - 1) // 2.
 func (fn *Function) halvesInPython(names []string) bool {
 	for _, p := range fn.Params {
 		if slices.Contains(names, p.Name) {
@@ -116,8 +116,8 @@ func (fn *Function) halvesInPython(names []string) bool {
 	})
 }
 
-// copiedTo is the variable that a name stands behind alone, "const int K = (int) size;"; "" where there is
-// none.
+// copiedTo returns the variable that gets the value of a name alone, "const int K = (int) size;"; "" if there
+// is none.
 func copiedTo(body []token, at int) string {
 	if at+1 >= len(body) || body[at+1].text != ";" && body[at+1].text != ")" {
 		return ""
@@ -137,8 +137,8 @@ func copiedTo(body []token, at int) string {
 	return body[begin-2].text
 }
 
-// withoutCast is what a conversion converts: n of "(int) n", "(const size_t) n", "static_cast<int>(n)" and
-// "int(n)".
+// withoutCast returns the operand of a conversion: n of "(int) n", "(const size_t) n", "static_cast<int>(n)"
+// and "int(n)".
 func withoutCast(words []token) []token {
 	if len(words) > 3 && words[0].text == "static_cast" {
 		if open := slices.IndexFunc(words, func(t token) bool { return t.text == "(" }); open > 0 {
@@ -160,12 +160,13 @@ func withoutCast(words []token) []token {
 	return words
 }
 
-// halvedSizes are the conditions that a case has the odd sizes that a function is judged with.
+// halvedSizes returns the conditions that a case has the odd sizes that a function is judged with.
 func (b *Binding) halvedSizes() []condition {
 	return b.sizesAre(b.oddSizes, "its lines halve %[1]s: it is judged with %[1]s = %[2]d")
 }
 
-// sizesAre are the conditions that a case has some sizes. sentence says why, of a size's name and its value.
+// sizesAre returns the conditions that a case has the given sizes. sentence gives the reason, from a size's
+// name and its value.
 func (b *Binding) sizesAre(sizes map[string]int64, sentence string) []condition {
 	var all []condition
 	for _, dim := range slices.Sorted(maps.Keys(sizes)) {
@@ -180,7 +181,7 @@ func (b *Binding) sizesAre(sizes map[string]int64, sentence string) []condition 
 	return all
 }
 
-// assumedHalves are the attributes that were read so.
+// assumedHalves returns the assumptions about attributes that were read as half of a size.
 func (b *Binding) assumedHalves() []Assumption {
 	var all []Assumption
 	for _, name := range slices.Sorted(maps.Keys(b.Spec.Own.Halved)) {

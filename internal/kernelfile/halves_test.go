@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A file of Python that rounds halves away from zero is not held to an operator that rounds them to even; one
-// that uses torch.round is, and one of an operator without halves.
+// A Python file that rounds halves away from zero is not held to an operator that rounds them to even; a file
+// that uses torch.round is, and so is one of an operator without halves.
 func TestHalvesThatAreRoundedAway(t *testing.T) {
 	for line, away := range map[string]bool{
 		"y = tl.where(x >= 0, tl.floor(x + 0.5), tl.ceil(x - 0.5))": true,

@@ -6,18 +6,19 @@ import (
 	"strings"
 )
 
-// scoreProduct is what it counts that callers hand a product of sizes over: more than any name.
+// scoreProduct is the score of a parameter to which callers pass a product of sizes: more than that of any
+// name.
 const scoreProduct = 250
 
-// callOf is where a file calls or launches a function: the file, where the list of arguments opens, and where
-// the statement's own tokens begin.
+// callOf is a place where a file calls or launches a function: at is the index of the name or of the <<<,
+// open that of the argument list.
 type callOf struct {
 	file     *File
 	at, open int
 }
 
-// callsOf are the places where a file calls a function, or launches a kernel; those of the files near it that
-// do so stand behind its own.
+// callsOf returns the places where a file calls a function, or launches a kernel; those in the files near it
+// follow.
 func (f *File) callsOf(name string) (all []callOf) {
 	name = name[strings.LastIndex(name, ":")+1:]
 	for _, of := range append([]*File{f}, f.launchers...) {
@@ -26,7 +27,7 @@ func (f *File) callsOf(name string) (all []callOf) {
 	return all
 }
 
-// callsByName are the places in the file itself: a file may have thousands of kernels.
+// callsByName returns the places in the file itself: a file may have thousands of kernels.
 func (f *File) callsByName() map[string][]callOf {
 	calls := map[string][]callOf{}
 	for i := 0; i+1 < len(f.tokens); i++ {
@@ -42,10 +43,10 @@ func (f *File) callsByName() map[string][]callOf {
 	return calls
 }
 
-// arguments are those of a call.
+// arguments returns the arguments of a call.
 func (c callOf) arguments() [][]token { return split(inside(c.file.tokens, c.open)) }
 
-// site is the call with the variables of the caller before it.
+// site returns the call with the variables of the caller before it.
 func (c callOf) site(b *Binding) callSite {
 	return callSite{
 		k:      body{b: b, file: c.file, tokens: b.Function.body},
@@ -54,8 +55,8 @@ func (c callOf) site(b *Binding) callSite {
 	}
 }
 
-// factors are the two variables whose product an argument is, or was made of: "rows * cols"; none where it is
-// no such product.
+// factors returns the two variables whose product an argument is, or was made from: "rows * cols"; none if it
+// is no such product.
 func (c callSite) factors(argument []token) []string {
 	argument = withoutCast(argument)
 	if name := lone(argument); name != "" {
@@ -75,8 +76,8 @@ func (c callSite) factors(argument []token) []string {
 	return names
 }
 
-// handedProduct is the product of the sizes of the first input, "rows * cols", where it has two and every
-// caller in the file hands the product of two variables over for a parameter; "" elsewhere.
+// handedProduct returns the product of the sizes of the first input, "rows * cols", if it has two and every
+// caller in the file passes the product of two variables for a parameter; "" otherwise.
 func (b *Binding) handedProduct(p Param) string {
 	if b.file == nil || b.Function.Kind == Python || !p.isInteger() || len(b.inputs) == 0 {
 		return ""
@@ -103,16 +104,16 @@ func (b *Binding) handedProduct(p Param) string {
 	return strings.Join(dims, " * ")
 }
 
-// declares says whether a list is that of a definition's parameters, or of a declaration's: the last of them
-// is a type and a name.
+// declares reports whether a list is the parameters of a definition or declaration: the last of them is a
+// type and a name.
 func declares(arguments [][]token) bool {
 	last := arguments[len(arguments)-1]
 	return len(last) > 1 && last[len(last)-1].isName() && (last[len(last)-2].isName() ||
 		last[len(last)-2].text == "*" && slices.Contains(builtin, last[max(len(last)-3, 0)].text))
 }
 
-// takeFactors notes which sizes the caller's variables are whose product is handed over, where one of them is
-// handed over too: of "rows * cols" beside cols the other one is rows.
+// takeFactors notes which sizes the caller's variables are if their product is passed and one of them is
+// passed too: with "rows * cols" and cols, the other one is rows.
 func (c callSite) takeFactors(arguments [][]token) {
 	for at, argument := range arguments {
 		if at >= len(c.k.b.Args) || c.k.b.Args[at].Role != Size {
@@ -136,8 +137,8 @@ func (c callSite) takeFactors(arguments [][]token) {
 	}
 }
 
-// isFactor says whether what a launch is handed is made of a variable times another one: "count = rows *
-// cols".
+// isFactor reports whether an argument of a launch is the product of a variable and another one: "count =
+// rows * cols".
 func (m *mainJoin) isFactor(name string) bool {
 	for _, l := range m.launches() {
 		for _, argument := range l.arguments {

@@ -8,7 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// What a number stands for that a caller hands over, as the product of two others.
+// A number that a caller passes stands for the product of two sizes only if the caller multiplies two
+// variables.
 func TestWhatCallersHandOver(t *testing.T) {
 	text := "__global__ void k(const float* x, float* y, size_t columns, size_t N) { " +
 		"size_t r = blockIdx.x; if (r * columns < N) y[r * columns] = x[r * columns]; } " +

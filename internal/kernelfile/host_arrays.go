@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// takeHostArrays finds the tensors that a function takes as pointers to the host's memory. It may read and
-// write them.
+// takeHostArrays finds the tensors that a function takes as pointers to host memory. The function may read
+// and write them.
 func (b *Binding) takeHostArrays() {
 	if b.extension || b.each {
 		return
@@ -22,8 +22,8 @@ func (b *Binding) takeHostArrays() {
 	}
 }
 
-// HostArrays are the parameters of a function of the file that point to the host's memory: it copies one of
-// its pointers to the device or back itself, and then all are, but for those that it hands to a kernel.
+// HostArrays returns the parameters of a function of the file that point to host memory: if it copies one of
+// its pointers to or from the device itself, all do except those that it passes to a kernel.
 func (f *File) HostArrays(fn Function) []string {
 	of := f.named(strings.TrimPrefix(fn.Name, OfStructs+"::"))
 	structs := of != nil && of.Name != fn.Name && of.copiesStruct()
@@ -39,11 +39,11 @@ func (f *File) HostArrays(fn Function) []string {
 	return names
 }
 
-// copiesDepth is how many functions of a file a pointer is followed through.
+// copiesDepth limits the functions of a file through which a pointer is followed.
 const copiesDepth = 2
 
-// copiesParameter says whether a function copies from a parameter to the device, or to one from the
-// device, or hands one to a function that does.
+// copiesParameter reports whether a function copies from a parameter to the device, or to one from the
+// device, or passes one to a function that does.
 func (f *File) copiesParameter(fn *Function, depth int) bool {
 	isParam := func(name string) bool {
 		return slices.ContainsFunc(fn.Params, func(p Param) bool { return p.Pointer && p.Name == name })
@@ -63,7 +63,7 @@ func (f *File) copiesParameter(fn *Function, depth int) bool {
 	return false
 }
 
-// copiedHost is the argument of a cudaMemcpy that lies on the host; nil where none stands there.
+// copiedHost returns the argument of a cudaMemcpy that lies on the host; nil if there is none.
 func copiedHost(body []token, at int) []token {
 	if body[at].text != "cudaMemcpy" || at+1 == len(body) || body[at+1].text != "(" {
 		return nil
@@ -75,7 +75,7 @@ func copiedHost(body []token, at int) []token {
 	return nil
 }
 
-// handsToKernel says whether a name is an argument of a launch.
+// handsToKernel reports whether a name is an argument of a launch.
 func (fn *Function) handsToKernel(name string) bool {
 	for i := 0; i+1 < len(fn.body); i++ {
 		if fn.body[i].text != ">>>" || fn.body[i+1].text != "(" {
@@ -90,10 +90,10 @@ func (fn *Function) handsToKernel(name string) bool {
 	return false
 }
 
-// hostName is the variable of the shim that points to the host's copy of the argument at a place.
+// hostName returns the variable of the shim that points to the host's copy of the argument at a place.
 func hostName(at int) string { return fmt.Sprintf("triad_own_host_%d", at) }
 
-// hostPlace is where an argument lies on the device, in C++.
+// hostPlace returns the C++ expression of an argument's address on the device.
 func (b *Binding) hostPlace(a Argument, at int) string {
 	if a.Form == Doubles {
 		return doublesName(at)
@@ -101,7 +101,7 @@ func (b *Binding) hostPlace(a Argument, at int) string {
 	return b.placeCode("void", a, at)
 }
 
-// hostBefore gives a function of host arrays copies of what it takes, and of its outputs as they are.
+// hostBefore gives a function of host arrays copies of its inputs, and of its outputs as they are.
 func (b *Binding) hostBefore(args []Argument) string {
 	code := ""
 	for i, a := range args {
@@ -113,7 +113,7 @@ func (b *Binding) hostBefore(args []Argument) string {
 	return code
 }
 
-// hostAfter takes what it wrote.
+// hostAfter copies back what the function wrote.
 func (b *Binding) hostAfter(args []Argument) string {
 	code := ""
 	for i, a := range args {

@@ -9,7 +9,7 @@ import (
 	"triad/internal/op"
 )
 
-// formCases are the functions of testdata/forms.toml, with what their shims must hold and must not.
+// formCases holds the functions of testdata/forms.toml, with what their shims must and must not contain.
 type formCases struct{ Forms []form }
 
 type form struct {
@@ -58,8 +58,8 @@ extern "C" void third_backward(const float* y, const float* dy, float* dx, int r
 	}
 }
 
-// A function that returns one output and writes another over an input is refused as what it is: it is not
-// called wrong for changing its input.
+// A function that returns one output and writes another over an input is refused for that: it is not reported
+// as wrong for changing its input.
 func TestReturnsAndWritesInPlace(t *testing.T) {
 	const text = `#include <torch/extension.h>
 __global__ void k(const float *a, float *b, const float *c, float *o) {
@@ -94,9 +94,9 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("run", &run); }
 	}
 }
 
-// A function that returns what it has changed where it lies works in place where the operator's definition
-// pairs the output with the input, and where every call does: a name that stands for another tensor in some
-// calls does not.
+// A function that returns the tensor it has changed works in place if the operator's definition pairs the
+// output with the input, and if every call does so: a name that stands for another tensor in some calls does
+// not.
 func TestReturnsWhatItChanges(t *testing.T) {
 	for lines, want := range map[string]bool{
 		"q.mul_(2)\nk.mul_(2)\nreturn q, k":                                        true,
@@ -125,7 +125,7 @@ func TestReturnsWhatItChanges(t *testing.T) {
 	}
 }
 
-// paired is the spec of an operator whose definition pairs all outputs with these inputs.
+// paired returns the spec of an operator whose definition pairs all outputs with these inputs.
 func paired(t *testing.T, inputs ...string) *op.Spec {
 	t.Helper()
 	for _, o := range catalog.All() {

@@ -9,10 +9,10 @@ import (
 	"triad/internal/ownfile/pyfacts"
 )
 
-// InlineSources is the CUDA text that a Python file hands to torch.utils.cpp_extension.load_inline: its
+// InlineSources returns the CUDA text that a Python file passes to torch.utils.cpp_extension.load_inline: its
 // strings of C++ and CUDA, each on its own lines, and the functions that the call names, bound. Lines are
-// those of the Python file. ok is false where it has none; the error is a *op.UsageError where a string is
-// made while the file runs.
+// those of the Python file. ok is false if it has none; the error is a *op.UsageError if a string is made
+// while the file runs.
 func InlineSources(facts *pyfacts.File) (code string, ok bool, err error) {
 	var b strings.Builder
 	b.WriteString("#include <torch/extension.h>")

@@ -19,8 +19,8 @@ module = load_inline(name="k", cpp_sources=['torch::Tensor run('
     'torch::Tensor x);'], cuda_sources=source, functions=names)
 `
 
-// What a Python file hands to load_inline is read as an extension on the same lines: an f-string filled in,
-// braces and escapes as Python means them, the functions bound that the call names, docstrings left out.
+// The text that a Python file passes to load_inline is read as an extension on the same lines: an f-string
+// filled in, braces and escapes as Python means them, the named functions bound, docstrings left out.
 func TestInlineSources(t *testing.T) {
 	code, ok, err := InlineSources(parsed(inlineFile))
 	if !ok || err != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // narrowIntegers finds the pointers to int that stand for tensors of int64, such as labels and counts: people
-// write int, and every value that the operator has there fits one. They are converted before and after each
+// write int, and every value that the operator has there fits one. triad converts them before and after each
 // call.
 func (b *Binding) narrowIntegers() {
 	for i := range b.Args {
@@ -23,8 +23,8 @@ func (b *Binding) narrowIntegers() {
 	}
 }
 
-// narrowCode converts an input, from 64 bits into the room that the function reads, or an output from the
-// room that it wrote.
+// narrowCode converts an input from 64 bits into the buffer that the function reads, or an output from the
+// buffer that it wrote.
 func (b *Binding) narrowCode(a Argument, at int) string {
 	data := b.tensorAt(a) + ".data)"
 	if a.Role == Output {

@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// Joined is the name of the function that is made of the launches of a main().
+// Joined is the name of the function that is made from the launches of a main().
 const Joined = "joined_launches"
 
-// statement is one of main(): a simple one without its semicolon, or a head with the statements under it.
+// statement is a statement of main(): a simple one without its semicolon, or a head with the statements under
+// it.
 type statement struct {
 	text  string // comments and the insides of literals are blank
 	plain string // as it stands
@@ -19,7 +20,7 @@ type statement struct {
 	kept  bool
 }
 
-// mainJoin is what is read off a main() whose kernels work together.
+// mainJoin holds the contents of a main() whose kernels work together.
 type mainJoin struct {
 	file        *File
 	all         []*statement // in order, those under others after their heads
@@ -52,11 +53,10 @@ var (
 	launchWords = regexp.MustCompile(`(?i)block|thread|grid|tile|tpb|warp|iter|repeat|trial|^b_?[rcmnk]$`)
 )
 
-// JoinMain is a function in which the kernels that the main() of a CUDA file, or a function without
-// pointers of its own, launches one after the other are launched for pointers of the device: where one
-// makes what the next takes, none is the operator alone. With alone it is a kernel that is the only one
-// launched there: what it is handed may be made of the sizes. ok is false where no kernels are so, or the
-// lines cannot be read.
+// JoinMain returns a function that launches, for device pointers, the kernels that the main() of a CUDA file,
+// or a function without pointers of its own, launches in sequence: if one takes the output of another, none
+// is the operator alone. With alone it joins a kernel that is the only one launched there: its arguments may
+// be made from the sizes. ok is false if there are no such kernels, or the lines cannot be read.
 func JoinMain(text, code string, file *File, alone bool) (function string, ok bool) {
 	if len(code) != len(text) {
 		return "", false
@@ -89,7 +89,7 @@ func JoinMain(text, code string, file *File, alone bool) (function string, ok bo
 	return "", false
 }
 
-// statements reads those from a place to the bracket that closes them.
+// statements reads the statements from a place to the bracket that closes them.
 func (m *mainJoin) statements(code, text string, at int) (all []*statement, end int) {
 	for at < len(code) {
 		at += len(code[at:]) - len(strings.TrimLeft(code[at:], " \t\r\n;"))
@@ -103,7 +103,7 @@ func (m *mainJoin) statements(code, text string, at int) (all []*statement, end 
 	return all, at
 }
 
-// statement reads the one at a place.
+// statement reads the statement at a place.
 func (m *mainJoin) statement(code, text string, at int) (s *statement, end int) {
 	s = &statement{}
 	m.all = append(m.all, s)
@@ -145,7 +145,7 @@ func (m *mainJoin) statement(code, text string, at int) (s *statement, end int) 
 	return s, min(end+1, len(code))
 }
 
-// declarations are a declaration of several numbers, one by one; another statement as it is.
+// declarations splits a declaration of several numbers into one for each; another statement stays as it is.
 func (m *mainJoin) declarations(s *statement) []*statement {
 	head := numberTypes.FindString(s.text)
 	if s.under != nil || head == "" || strings.Contains(s.text, "<<<") || len(s.text) != len(s.plain) {
@@ -171,7 +171,7 @@ func (m *mainJoin) declarations(s *statement) []*statement {
 	return all
 }
 
-// closed is the place behind the parenthesis that closes the one at a place.
+// closed returns the index behind the parenthesis that closes the one at open.
 func closed(code string, open int) int {
 	depth := 0
 	for i := open; i < len(code); i++ {
@@ -208,8 +208,8 @@ func (m *mainJoin) readPointers(code string) {
 	}
 }
 
-// pointedTo is the type of what a pointer points to, as it is declared in main() or before it; "" where it is
-// not.
+// pointedTo returns the type that a pointer points to, as declared in main() or before it; "" if it is not
+// declared.
 func (m *mainJoin) pointedTo(name, code string) string {
 	pointer := regexp.MustCompile(`\*\s*` + name + `\b`)
 	for _, s := range m.all {
@@ -224,13 +224,13 @@ func (m *mainJoin) pointedTo(name, code string) string {
 	return ""
 }
 
-// mainLaunch is a launch in main(): the kernel, and what it is handed.
+// mainLaunch is a launch in main(): the kernel and its arguments.
 type mainLaunch struct {
 	kernel    *Function
 	arguments []string
 }
 
-// launches are those of main(), in order.
+// launches returns the launches of main(), in order.
 func (m *mainJoin) launches() (all []mainLaunch) {
 	for _, s := range m.all {
 		before, after, is := strings.Cut(s.text, "<<<")
@@ -256,8 +256,8 @@ func (m *mainJoin) launches() (all []mainLaunch) {
 	return all
 }
 
-// worksTogether says whether a kernel of main() takes what another one before it made, in a buffer that is
-// no input, and main() copies results from the device.
+// worksTogether reports whether a kernel of main() takes the output of an earlier one, in a buffer that is no
+// input, and main() copies results from the device.
 func (m *mainJoin) worksTogether() bool {
 	made, joined := map[string]string{}, false
 	for _, launch := range m.launches() {
@@ -284,7 +284,7 @@ func (m *mainJoin) worksTogether() bool {
 	return joined && results > 0
 }
 
-// launchesOne says whether main() launches one kernel alone, and copies results from the device.
+// launchesOne reports whether main() launches only one kernel, and copies results from the device.
 func (m *mainJoin) launchesOne() bool {
 	launches := m.launches()
 	return len(launches) > 0 && slices.Contains(slices.Collect(maps.Values(m.outof)), true) &&
@@ -293,7 +293,8 @@ func (m *mainJoin) launchesOne() bool {
 		})
 }
 
-// asksHost says whether something is copied to the device after a launch: the host has a part in it then.
+// asksHost reports whether something is copied to the device after a launch: then the host takes part in the
+// computation.
 func (m *mainJoin) asksHost() bool {
 	launched := false
 	for _, s := range m.all {
@@ -305,7 +306,8 @@ func (m *mainJoin) asksHost() bool {
 	return false
 }
 
-// keep marks the statements that launch, and what these need. It is false where they need the host's arrays.
+// keep marks the statements that launch, and those that they need. It returns false if they need the host's
+// arrays.
 func (m *mainJoin) keep() bool {
 	for _, s := range m.all {
 		made := allocates.FindStringSubmatch(s.text)
@@ -331,7 +333,7 @@ func (m *mainJoin) keep() bool {
 	return false
 }
 
-// holdsKept says whether one of some statements, or one under them, is kept.
+// holdsKept reports whether one of the statements, or one under them, is kept.
 func holdsKept(all []*statement) bool {
 	return slices.ContainsFunc(all, func(s *statement) bool { return s.kept || holdsKept(s.under) })
 }
@@ -368,8 +370,8 @@ func (m *mainJoin) keepNeeded() (done, ok bool) {
 	return done, true
 }
 
-// giving keeps the statements of main() that give a name its value, or makes a parameter of it. It is false
-// where these are none that a function on the device's pointers has.
+// giving keeps the statements of main() that give a name its value, or makes a parameter of it. It returns
+// false if a function on device pointers cannot have these statements.
 func (m *mainJoin) giving(name string) bool {
 	ofHost := regexp.MustCompile(`^[\w:]+(?:\s*<[^;]*>)?[\s*&]+(?:\w+\s*,\s*\**\s*)*` + name +
 		`\s*(?:$|[=,({\[])`)
@@ -406,14 +408,14 @@ func (m *mainJoin) giving(name string) bool {
 	return true
 }
 
-// isNumber says whether an expression is one of numbers, and of names that the file gives one.
+// isNumber reports whether an expression consists of numbers and of names that the file defines as numbers.
 func (m *mainJoin) isNumber(expression string) bool {
 	return literalNumber.MatchString(identifier.ReplaceAllStringFunc(expression, func(name string) string {
 		return m.file.resolve(name)
 	}))
 }
 
-// function is the function of what is kept.
+// function returns the function made from the kept statements.
 func (m *mainJoin) function() string {
 	var params, made []string
 	pointers := m.pointers()
@@ -444,7 +446,7 @@ func (m *mainJoin) function() string {
 		strings.Join(made, "\n"), written(m.top), strings.Join(frees, "\n"))
 }
 
-// takesToWrite says whether a kernel that is launched takes a pointer to what it may write.
+// takesToWrite reports whether a launched kernel takes a name as a pointer that it may write to.
 func (m *mainJoin) takesToWrite(name string) bool {
 	return slices.ContainsFunc(m.launches(), func(l mainLaunch) bool {
 		at := slices.Index(l.arguments, name)
@@ -452,8 +454,8 @@ func (m *mainJoin) takesToWrite(name string) bool {
 	})
 }
 
-// pointers are those of the device that launches are handed, inputs first, results last, in the order in
-// which main() hands them over.
+// pointers returns the device pointers that are passed to launches, inputs first, results last, in the order
+// in which main() passes them.
 func (m *mainJoin) pointers() []string {
 	var all []string
 	for _, launch := range m.launches() {
@@ -475,7 +477,7 @@ func (m *mainJoin) pointers() []string {
 	return all
 }
 
-// written is the text of the kept ones of some statements.
+// written returns the text of the kept statements among all.
 func written(all []*statement) string {
 	var text strings.Builder
 	for _, s := range all {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// twoKernels are kernels of which the second takes what the first makes.
+// twoKernels holds two kernels, the second of which takes the first one's output.
 const twoKernels = `__global__ void twice(const float *x, float *t, int n) { t[n] = 2 * x[n]; }
 __global__ void more(const float *t, float *y, int n) { y[n] = t[n] + 1; }
 `
@@ -47,7 +47,7 @@ func TestJoinMain(t *testing.T) {
 	}
 }
 
-// Kernels are not joined where the host computes between them, and where neither takes what the other makes.
+// Kernels are not joined if the host computes between them, or if neither takes the other's output.
 func TestNoJoinedMain(t *testing.T) {
 	host := twoKernels + strings.ReplaceAll(mainOfTwo, "BETWEEN",
 		"cudaMemcpy(h, d_t, n * sizeof(float), cudaMemcpyDeviceToHost); h[0] = 1;\n"+
@@ -64,7 +64,7 @@ func TestNoJoinedMain(t *testing.T) {
 	}
 }
 
-// What is declared, called and not defined stands in another file.
+// A function that is declared, called and not defined is in another file.
 func TestUndefined(t *testing.T) {
 	file := ReadCUDA(`void helper(float *x, int n);
 __global__ void kernel(float *x);
@@ -81,7 +81,7 @@ void call(float *x) { made_here(x); }
 	}
 }
 
-// A kernel that is the only one is joined with what main() makes of the sizes.
+// A kernel that is the only one is joined with what main() makes from the sizes.
 func TestJoinOneKernel(t *testing.T) {
 	text := `__global__ void tiles(const float *x, float *y, int n, int Tr) { y[n] = x[Tr]; }
 int main() {

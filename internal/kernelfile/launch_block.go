@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// constant is what a constant of the kernel's own is made of, "const int lanes = 32;"; false where it has
-// none of that name that is one word.
+// constant returns the value of a constant that the kernel itself defines, "const int lanes = 32;"; false
+// where it has none of that name with a value of one word.
 func (k body) constant(name string) (string, bool) {
 	for i := 0; i+2 < len(k.tokens); i++ {
 		t := k.tokens
@@ -23,8 +23,8 @@ func (k body) constant(name string) (string, bool) {
 	return "", false
 }
 
-// rowsAtOnce is how many rows of a square tile a block has threads for: those that a loop over the tile steps
-// by, as in tile[threadIdx.y + j] with j += BLOCK_ROWS, else all.
+// rowsAtOnce returns the number of rows of a square tile that a block has threads for: the step of a loop
+// over the tile, as in tile[threadIdx.y + j] with j += BLOCK_ROWS, else all.
 func (k body) rowsAtOnce(side int) int {
 	for i := 0; i+4 < len(k.tokens); i++ {
 		if k.tokens[i].text != "threadIdx" || k.tokens[i+2].text != "y" || k.tokens[i+3].text != "+" {
@@ -43,8 +43,8 @@ func (k body) rowsAtOnce(side int) int {
 	return side
 }
 
-// block proposes a block: what the kernel promises by __launch_bounds__, the sides of its shared tiles, a
-// constant whose name says it. said is false where the kernel depends on its block and says none of these.
+// block proposes a block: the kernel's __launch_bounds__, the sides of its shared tiles, or a constant named
+// after it. said is false if the kernel depends on its block and gives none of these.
 func (k body) block() (sizes [3]string, said bool) {
 	of := func(x, y, z int) [3]string {
 		return [3]string{strconv.Itoa(x), strconv.Itoa(y), strconv.Itoa(z)}
@@ -94,8 +94,8 @@ func (k body) block() (sizes [3]string, said bool) {
 	return of(blockThreads, 1, 1), any
 }
 
-// asksGroup says whether a kernel calls one of these of an object, as it asks a cooperative group for its
-// size and for which of its threads runs: group.size().
+// asksGroup reports whether a kernel calls one of these methods of an object, as it asks a cooperative group
+// for its size or its thread's rank: group.size().
 func (k body) asksGroup(names ...string) bool {
 	for i := 1; i+1 < len(k.tokens); i++ {
 		if slices.Contains(names, k.tokens[i].text) && k.tokens[i+1].text == "(" &&
@@ -106,7 +106,7 @@ func (k body) asksGroup(names ...string) bool {
 	return false
 }
 
-// tile gives the sides of the first shared array whose sides are numbers.
+// tile returns the sides of the first shared array whose sides are numbers.
 func (k body) tile() []int {
 	for i, t := range k.tokens {
 		if t.text != "__shared__" || i > 0 && k.tokens[i-1].text == "extern" {
@@ -129,7 +129,7 @@ func (k body) tile() []int {
 	return nil
 }
 
-// firstThreadAlone says whether threadIdx.x is but asked for being 0: "if (threadIdx.x) return;".
+// firstThreadAlone reports whether threadIdx.x is only compared to 0: "if (threadIdx.x) return;".
 func (k body) firstThreadAlone() bool {
 	for i := 0; i+3 < len(k.tokens); i++ {
 		if k.tokens[i].text == "threadIdx" && k.tokens[i+2].text == "x" &&
@@ -140,7 +140,7 @@ func (k body) firstThreadAlone() bool {
 	return true
 }
 
-// stride is the number of threads, more than a warp, by which a loop goes on, "c += 256"; 0 where there is
+// stride returns the number of threads, more than a warp, by which a loop advances, "c += 256"; 0 if there is
 // none.
 func (k body) stride() int {
 	for i, t := range k.tokens {
@@ -153,8 +153,8 @@ func (k body) stride() int {
 	return 0
 }
 
-// threadsAlong is the number of threads along x by which a loop that begins with threadIdx.x goes on,
-// "for (int c = threadIdx.x; c < cols; c += 32)"; 0 where there is none.
+// threadsAlong returns the number of threads along x by which a loop that begins with threadIdx.x advances,
+// "for (int c = threadIdx.x; c < cols; c += 32)"; 0 if there is none.
 func (k body) threadsAlong() int {
 	tokens := k.expandAliases()
 	for i := 0; i+4 < len(tokens); i++ {
@@ -174,8 +174,8 @@ func (k body) threadsAlong() int {
 	return 0
 }
 
-// blockConstant is the value of a constant that the kernel uses and whose name speaks of a block of threads;
-// 0 where there is none.
+// blockConstant returns the value of a constant that the kernel uses and that is named after a block of
+// threads; 0 if there is none.
 func (k body) blockConstant() int {
 	for _, t := range k.tokens {
 		name := strings.ToLower(t.text)

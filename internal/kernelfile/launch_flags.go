@@ -9,7 +9,7 @@ import (
 	"triad/internal/op"
 )
 
-// Launch is how a lone kernel is started: expressions over the dims, three each.
+// Launch is the launch of a lone kernel: expressions over the dims, three each.
 type Launch struct {
 	Grid, Block [3]string
 	Shared      string // bytes of dynamic shared memory
@@ -17,7 +17,7 @@ type Launch struct {
 	guessed     bool // the kernel's lines do not say it
 }
 
-// maxThreads is the most threads a block has on every GPU.
+// maxThreads is the most threads that a block may have on every GPU.
 const maxThreads = 1024
 
 func (l *Launch) String() string {
@@ -31,7 +31,7 @@ func (l *Launch) String() string {
 	return text
 }
 
-// sizes lists the sizes of a grid or block without the ones at its end.
+// sizes lists the sizes of a grid or block without trailing ones.
 func sizes(s [3]string) string {
 	n := 3
 	for n > 1 && s[n-1] == "1" {
@@ -40,7 +40,7 @@ func sizes(s [3]string) string {
 	return strings.Join(s[:n], ", ")
 }
 
-// uses says whether an expression of the launch names a dim.
+// uses reports whether an expression of the launch names a dim.
 func (l *Launch) uses(dim string) bool {
 	for _, text := range append(append(l.Grid[:], l.Block[:]...), l.Shared) {
 		if slices.ContainsFunc(lex(text).tokens, func(t token) bool { return t.text == dim }) {
@@ -50,7 +50,7 @@ func (l *Launch) uses(dim string) bool {
 	return false
 }
 
-// forOthers is the launch for the second of two calls, whose sizes are those that each names: heads_k for
+// forOthers returns the launch for the second of two calls, in the sizes that each maps to: heads_k for
 // heads_q.
 func (l *Launch) forOthers(each map[string]string) *Launch {
 	other := *l
@@ -73,7 +73,7 @@ func (l *Launch) forOthers(each map[string]string) *Launch {
 	return &other
 }
 
-// usesAny says whether an expression of the launch names a dim of the operator.
+// usesAny reports whether an expression of the launch names a dim of the operator.
 func (l *Launch) usesAny(spec *op.Spec) bool {
 	return slices.ContainsFunc(spec.Dims, func(d op.DimSpec) bool { return l.uses(d.Name) })
 }
@@ -107,8 +107,8 @@ func (b *Binding) launchSizes(flag, text string) ([3]string, error) {
 	return all, nil
 }
 
-// checkLaunchable refuses a grid or block that CUDA launches for no sizes at all: that is a slip of the flag,
-// and no fault of the kernel. One that is impossible for some sizes alone is judged.
+// checkLaunchable refuses a grid or block that CUDA can launch for no sizes at all: that is an error in the
+// flag, not in the kernel. One that is impossible only for some sizes is judged.
 func (b *Binding) checkLaunchable(flag, asked string, all [3]string) error {
 	threads := int64(1)
 	for _, text := range all {
@@ -130,8 +130,8 @@ func (b *Binding) checkLaunchable(flag, asked string, all [3]string) error {
 	return nil
 }
 
-// largest is what an expression of a launch comes to at most for sizes small and large; an error where it can
-// be evaluated for none.
+// largest returns the largest value of an expression of a launch over small and large sizes; an error if it
+// can be evaluated for none.
 func (b *Binding) largest(text string) (int64, error) {
 	e, err := op.ParseExpression(text, func(string) bool { return true }, false)
 	if err != nil {

@@ -2,10 +2,10 @@ package kernelfile
 
 import "slices"
 
-// ofOneBlock is how many elements a lone kernel without a size works on whose lines know one block alone: as
-// many as its file allocates where it launches it, else one for each of its threads, or two where they say
-// so, "i = 2 * threadIdx.x" or "x[t] + x[t + blockDim.x]". It is a guess, and the kernel is judged with that
-// many; of two sizes the first is 1.
+// ofOneBlock returns the number of elements of a lone kernel that has no size and uses one block alone: as
+// many as its file allocates where it launches it, else one for each of its threads, or two where the lines
+// say so, "i = 2 * threadIdx.x" or "x[t] + x[t + blockDim.x]". It is a guess, and the kernel is judged with
+// that many; of two sizes the first is 1.
 func (b *Binding) ofOneBlock(file *File, dim string) (n int64, is bool) {
 	k := body{b: b, file: file, tokens: b.Function.body}
 	flat := false // its elements are counted together
@@ -42,7 +42,7 @@ func (b *Binding) ofOneBlock(file *File, dim string) (n int64, is bool) {
 	return int64(threads), true
 }
 
-// takesTwo says whether a thread of a block of so many begins with two elements.
+// takesTwo reports whether a thread of a block of this many threads begins with two elements.
 func (k body) takesTwo(threads int) bool {
 	tokens := k.expandAliases()
 	text := func(i int) string {
@@ -67,7 +67,7 @@ func (k body) takesTwo(threads int) bool {
 	})
 }
 
-// indexes are the places of some tokens.
+// indexes returns the indexes of the tokens.
 func indexes(tokens []token) []int {
 	all := make([]int, len(tokens))
 	for i := range all {
@@ -76,8 +76,8 @@ func indexes(tokens []token) []int {
 	return all
 }
 
-// sizesOfOneBlock are sizes of which one block has a thread for each element, where a kernel is launched so
-// for all of them: the operator's own quick ones are larger than a block, or nothing.
+// sizesOfOneBlock returns sizes for which one block has a thread for each element, for a kernel that is
+// launched so for all of them: the operator's own quick sizes are larger than a block, or nothing.
 func (b *Binding) sizesOfOneBlock() []map[string]int64 {
 	if b.Function.Kind != Kernel || b.Launch == nil || len(b.Options.Dims)+len(b.Options.Bound) > 0 ||
 		b.Launch.Grid != [3]string{"1", "1", "1"} {

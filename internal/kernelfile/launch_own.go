@@ -11,8 +11,8 @@ import (
 	"triad/internal/op"
 )
 
-// foundLaunch is what the file itself launches a kernel with, in the operator's sizes; a part that cannot be
-// said so is empty.
+// foundLaunch is the file's own launch of a kernel, in the operator's sizes; a part that they cannot express
+// is empty.
 type foundLaunch struct {
 	grid, block [3]string
 	shared      string   // bytes
@@ -77,7 +77,7 @@ func (found *foundLaunch) configure(c callSite, parts [][]token) {
 	}
 }
 
-// configurationEnd is where the >>> of a <<< stands; behind the last token without one.
+// configurationEnd returns the index of the >>> of a <<<; the number of tokens without one.
 func configurationEnd(tokens []token, at int) int {
 	for at < len(tokens) && tokens[at].text != ">>>" {
 		at++
@@ -85,7 +85,7 @@ func configurationEnd(tokens []token, at int) int {
 	return at
 }
 
-// launched is the name before <<<, without the arguments of a template.
+// launched returns the name before <<<, without template arguments.
 func launched(tokens []token, at int) string {
 	i := at - 1
 	if i >= 0 && tokens[i].text == ">" {
@@ -108,7 +108,7 @@ func launched(tokens []token, at int) string {
 	return tokens[i].text
 }
 
-// launchedArguments are the arguments of a kernel's template in the file's own launch of it; none where that
+// launchedArguments returns the template arguments of a kernel in the file's own launch of it; none if that
 // has none, or one that is neither a type nor a number.
 func (f *File) launchedArguments(fn Function) []string {
 	name := fn.Name[strings.LastIndex(fn.Name, ":")+1:]
@@ -125,9 +125,9 @@ func (f *File) launchedArguments(fn Function) []string {
 	return nil
 }
 
-// calledArguments are the arguments of a host function's template where the file calls or instantiates it,
-// name<256>(...), those with the largest numbers first; none where a type alone has to be said, which is
-// that of the elements, or where the file says none.
+// calledArguments returns the template arguments of a host function where the file calls or instantiates it,
+// name<256>(...), those with the largest numbers first; none if only a type is missing, which is that of the
+// elements, or if the file gives none.
 func (f *File) calledArguments(fn Function) (lists [][]string) {
 	open := func(t TemplateParam) bool { return !t.Type && t.Default == "" }
 	if !slices.ContainsFunc(fn.Template, open) {
@@ -167,7 +167,7 @@ func (f *File) calledArguments(fn Function) (lists [][]string) {
 	return lists
 }
 
-// argumentsBetween are the arguments between the < and the > of a template; none where one is neither a type
+// argumentsBetween returns the arguments between the < and the > of a template; none if one is neither a type
 // nor a number.
 func (f *File) argumentsBetween(open, close int) []string {
 	c := callSite{k: body{b: &Binding{}, file: f}, before: f.tokens[:open], stands: map[string]string{}}
@@ -186,18 +186,18 @@ func (f *File) argumentsBetween(open, close int) []string {
 	return all
 }
 
-// callSite is where a file launches a kernel: the tokens before it, and which of the kernel's parameters the
-// caller's variables are handed to.
+// callSite is a place where a file launches a kernel: the tokens before it, and the kernel's parameters to
+// which the caller's variables are passed.
 type callSite struct {
 	k      body
 	before []token
 	stands map[string]string
-	// sizesOf are variables of the caller that are sizes of the operator, which it does not hand over alone
+	// sizesOf maps variables of the caller to sizes of the operator that it does not pass alone
 	sizesOf map[string]string
 }
 
-// sizes reads a grid or a block: an expression, dim3(...), or a variable that was given either. Its first
-// word is empty where it cannot be said in the operator's sizes.
+// sizes reads a grid or a block: an expression, dim3(...), or a variable that was given either. The first
+// word is empty if the operator's sizes cannot express it.
 func (c callSite) sizes(words []token) [3]string {
 	if len(words) == 1 && words[0].isName() && c.stands[words[0].text]+c.sizesOf[words[0].text] == "" {
 		if made := c.defined(words[0].text); made != nil {
@@ -228,7 +228,7 @@ func (c callSite) sizes(words []token) [3]string {
 	return all
 }
 
-// roundingUp are the names of functions and macros that divide and round up, in small letters.
+// roundingUp lists names of functions and macros, in lower case, that divide and round up.
 var roundingUp = []string{
 	"cdiv",
 	"ceildiv",
@@ -240,8 +240,8 @@ var roundingUp = []string{
 	"roundupdiv",
 }
 
-// ceil reads "ceil(n / 16.0)" at a token as a division that rounds up; end is its last token, or before i
-// where it is none. Whole numbers are divided before they are rounded, so nothing is rounded up.
+// ceil reads "ceil(n / 16.0)" at a token as a division that rounds up; end is its last token, or before i if
+// it is none. Integers are divided before they are rounded, so nothing is rounded up.
 func (c callSite) ceil(words []token, i, depth int) (text string, end int) {
 	if t := words[i].text; t != "ceil" && t != "ceilf" {
 		return "", -1
@@ -286,8 +286,8 @@ func (c callSite) ceil(words []token, i, depth int) (text string, end int) {
 	return "(" + sides[0] + ") / (" + sides[1] + ")", end
 }
 
-// defined is what a variable was given last: "int n = 256;" or "dim3 n(16, 16);", the latter as dim3 (16,
-// 16).
+// defined returns the last value of a variable: of "int n = 256;" or "dim3 n(16, 16);", the latter as dim3
+// (16, 16).
 func (c callSite) defined(name string) []token {
 	for i := len(c.before) - 2; i > 0; i-- {
 		if c.before[i].text != name || c.before[i-1].text == "." {
@@ -312,8 +312,8 @@ func (c callSite) defined(name string) []token {
 	return nil
 }
 
-// side is what stands for "block.x" where block is a dim3 of the caller: its first, second or third size; nil
-// where the words do not begin so.
+// side returns the value of "block.x" where block is a dim3 of the caller: its first, second or third size;
+// nil if the words do not begin so.
 func (c callSite) side(words []token) []token {
 	if len(words) < 3 || words[1].text != "." || !words[0].isName() {
 		return nil
@@ -329,7 +329,7 @@ func (c callSite) side(words []token) []token {
 	return []token{{"1", words[0].line}}
 }
 
-// depthOf is how many parentheses are open at the end of some tokens.
+// depthOf returns the number of parentheses and braces that are open at the end of the tokens.
 func depthOf(words []token) int {
 	depth := 0
 	for _, t := range words {

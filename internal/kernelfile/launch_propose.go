@@ -10,13 +10,13 @@ import (
 	"triad/internal/op"
 )
 
-// blockThreads is the block that is proposed where the file names none.
+// blockThreads is the proposed block if the file names none.
 const blockThreads = 256
 
-// sideThreads is the side of a block of as many threads in both directions.
+// sideThreads is the side of a square block of that many threads.
 const sideThreads = 16
 
-// proposeLaunch reads --grid, --block and --shared, and fills in what is not said from the kernel's own
+// proposeLaunch reads --grid, --block and --shared, and takes what they leave open from the kernel's own
 // lines.
 func (b *Binding) proposeLaunch(file *File) error {
 	b.Launch = &Launch{Shared: "0"}
@@ -80,9 +80,9 @@ type body struct {
 	tokens []token
 }
 
-// partOfMore says whether a kernel may be one of several that work together, though the file launches
-// none: it has room to work in, gives a value of each block, or goes through all of a vector by blocks
-// that share memory.
+// partOfMore reports whether a kernel may be one of several that work together, though the file launches
+// none: it has scratch memory, gives a value for each block, or goes through all of a vector by blocks that
+// share memory.
 func (k body) partOfMore(file *File) bool {
 	if k.ownLaunch() != nil {
 		return false
@@ -92,9 +92,9 @@ func (k body) partOfMore(file *File) bool {
 		k.reducesPartOfARow(file)
 }
 
-// worksWithOthers says whether another kernel of the file, which no host function launches, takes what this
-// one writes, or writes what this one takes, by a name that is none of an input of the operator: the two are
-// perhaps launched one after the other.
+// worksWithOthers reports whether another kernel of the file writes a parameter that this one only reads, or
+// the other way round, under one name that is no input's of the operator: the two may be launched one after
+// the other.
 func (k body) worksWithOthers() bool {
 	fn := k.b.Function
 	isInput := func(name string) bool {
@@ -118,9 +118,9 @@ func (k body) worksWithOthers() bool {
 	return false
 }
 
-// reducesPartOfARow says whether a kernel is launched with several blocks for a row, each of which makes one
-// number of its own elements, as a sum is made by halves or by shuffles, in itself or in a function that it
-// calls: one block for a row may be meant.
+// reducesPartOfARow reports whether a kernel is launched with several blocks for a row, each of which reduces
+// its own elements to one number, by halves or by shuffles, in the kernel or in a function that it calls: one
+// block for a row may be meant.
 func (k body) reducesPartOfARow(file *File) bool {
 	divided := regexp.MustCompile(`ceildiv\(.*\b` + regexp.QuoteMeta(k.b.lastSize()) + `\b`)
 	if k.uses(k.tokens, "threadIdx", "y") || !divided.MatchString(k.b.Launch.Grid[0]) {
@@ -129,12 +129,12 @@ func (k body) reducesPartOfARow(file *File) bool {
 	return file.reducesIn(&k.b.Function, namedDepth)
 }
 
-// reduces says whether a token stands where one number is made of several, by shuffles or by halves.
+// reduces reports whether a token belongs to a reduction, by shuffles or by halves.
 func reduces(t token) bool {
 	return strings.HasPrefix(t.text, "__shfl") || t.text == ">>=" || t.text == "/="
 }
 
-// reducesIn says whether a function, or one that it calls, makes one number of several.
+// reducesIn reports whether a function, or one that it calls, has a reduction.
 func (f *File) reducesIn(fn *Function, depth int) bool {
 	if slices.ContainsFunc(fn.body, reduces) {
 		return true
@@ -148,16 +148,16 @@ func (f *File) reducesIn(fn *Function, depth int) bool {
 	return false
 }
 
-// valueOfEachBlock says whether a kernel writes a value of each block, "out[blockIdx.x]", to an output of one
-// element that is no total: what it is launched with, and what adds the values, is not in the file.
+// valueOfEachBlock reports whether a kernel writes a value for each block, "out[blockIdx.x]", to an output of
+// one element that is no total: neither its launch nor the addition of the values is in the file.
 func (k body) valueOfEachBlock() bool {
 	return slices.ContainsFunc(k.b.Args, func(a Argument) bool {
 		return a.Role == Output && a.Form != BlockTotals && k.givesValueOfEachBlock(a)
 	})
 }
 
-// givesValueOfEachBlock says whether an output of one element is written by blocks, each in a place of
-// its own.
+// givesValueOfEachBlock reports whether an output of one element is written by blocks, each in a place of its
+// own.
 func (k body) givesValueOfEachBlock(a Argument) bool {
 	if list := k.b.shape(k.b.outputs[a.Index]); len(list) != 1 || list[0] != "1" {
 		return false
@@ -172,10 +172,10 @@ func (k body) givesValueOfEachBlock(a Argument) bool {
 	return false
 }
 
-// axes are the words behind blockIdx and threadIdx.
+// axes lists the members of blockIdx and threadIdx.
 var axes = [3]string{"x", "y", "z"}
 
-// uses says whether a body reads, say, threadIdx.y.
+// uses reports whether a body reads, say, threadIdx.y.
 func (k body) uses(tokens []token, word, axis string) bool {
 	for i := range tokens {
 		if i+2 < len(tokens) && tokens[i].text == word && tokens[i+1].text == "." &&
@@ -186,7 +186,7 @@ func (k body) uses(tokens []token, word, axis string) bool {
 	return false
 }
 
-// number is the value of a word: a literal, a #define, a constant of the file or an argument of the template.
+// number returns the value of a word: a literal, a #define, a constant of the file or a template argument.
 func (k body) number(word string) (int, bool) {
 	for i, t := range k.b.Function.Template {
 		if t.Name == word && i < len(k.b.Options.Arguments) {
@@ -209,8 +209,8 @@ func (k body) number(word string) (int, bool) {
 	return n, err == nil
 }
 
-// grid proposes a grid: as many blocks as the index that the kernel makes of blockIdx needs to reach what it
-// is compared with. said is false where it is compared with nothing and could count several things.
+// grid proposes a grid: as many blocks as the index that the kernel makes from blockIdx needs to reach its
+// bound. said is false if it has no bound and could count several things.
 func (k body) grid() (grid [3]string, said bool) {
 	grid, said = [3]string{"1", "1", "1"}, true
 	used := 0
@@ -249,8 +249,8 @@ func (k body) grid() (grid [3]string, said bool) {
 	return grid, said
 }
 
-// rowOfEachBlock says whether a block counts rows, as it is multiplied by the length of one: "x[blockIdx.x *
-// n + i]".
+// rowOfEachBlock reports whether the block index counts rows, as it is multiplied by the length of one:
+// "x[blockIdx.x * n + i]".
 func (k body) rowOfEachBlock(axis string) bool {
 	tokens := k.expandAliases()
 	length := func(at int) bool {
@@ -295,8 +295,8 @@ func (k body) index(tokens []token, axis string) (name string, made []token) {
 	return "", nil
 }
 
-// expandAliases gives the body's tokens with blockIdx and threadIdx for the variables that hold nothing else,
-// "bx = blockIdx.x", whose definitions are left out.
+// expandAliases returns the body's tokens with blockIdx and threadIdx in place of the variables that hold
+// nothing else, "bx = blockIdx.x", whose definitions are left out.
 func (k body) expandAliases() []token {
 	stands := map[string][]token{}
 	var all []token
@@ -318,9 +318,8 @@ func (k body) expandAliases() []token {
 	return all
 }
 
-// threadOf is the axis of the threads that an index is made of beside the blocks of an axis: the same
-// one, else another whose threads it counts by, "blockIdx.x * blockDim.y + threadIdx.y"; "" where there
-// is none.
+// threadOf returns the axis of the threads that an index combines with the blocks of an axis: the same one,
+// else another by whose threads it counts, "blockIdx.x * blockDim.y + threadIdx.y"; "" if there is none.
 func (k body) threadOf(made []token, axis string) string {
 	if k.uses(made, "threadIdx", axis) {
 		return axis
@@ -333,7 +332,7 @@ func (k body) threadOf(made []token, axis string) string {
 	return ""
 }
 
-// perBlock is how many values of an index a block covers.
+// perBlock returns the number of values of an index that a block covers.
 func (k body) perBlock(made []token, axis string) string {
 	thread := k.threadOf(made, axis)
 	if thread == "" {
@@ -350,7 +349,8 @@ func (k body) perBlock(made []token, axis string) string {
 	return side
 }
 
-// limit is what an index is compared with, in the operator's sizes; "" where there is no such comparison.
+// limit returns the bound that an index is compared with, in the operator's sizes; "" if there is no such
+// comparison.
 func (k body) limit(name string) string {
 	if name == "" {
 		return ""
@@ -383,8 +383,8 @@ func (k body) limit(name string) string {
 	return ""
 }
 
-// defaultLimit is what an axis stands for where the kernel does not say: with one axis every element or every
-// row of the first output, with two the columns along x and the rows along y.
+// defaultLimit returns the extent of an axis that the kernel does not bound: with one axis every element or
+// every row of the first output, with two the columns along x and the rows along y.
 func (k body) defaultLimit(axis, used int, byElement bool) string {
 	dims := k.b.outputSizes()
 	total := byElement && k.b.Spec.Own.Total == k.b.outputs[0].Name
@@ -412,11 +412,11 @@ func (k body) defaultLimit(axis, used int, byElement bool) string {
 	return "1"
 }
 
-// outputSizes are the sizes of the first output, as a launch can say them: in dims and numbers. An attribute
-// stands there with what was said of it, else with its default.
+// outputSizes returns the sizes of the first output as a launch can express them: in dims and numbers. An
+// attribute has its given value there, else its default.
 func (b *Binding) outputSizes() []string { return b.sizesOf(b.outputs[0]) }
 
-// sizesOf are those of a tensor.
+// sizesOf returns the sizes of a tensor in the same form.
 func (b *Binding) sizesOf(t op.TensorSpec) []string {
 	var words []string
 	list, _ := t.Shape.([]any)
@@ -431,7 +431,7 @@ func (b *Binding) sizesOf(t op.TensorSpec) []string {
 	return words
 }
 
-// withoutAttributes is an expression of a size with the values of attributes for their names.
+// withoutAttributes returns an expression of a size with attributes replaced by their values.
 func (b *Binding) withoutAttributes(text string) string {
 	for _, a := range b.Spec.Attributes {
 		value := b.Options.Attrs[a.Name]
@@ -443,7 +443,8 @@ func (b *Binding) withoutAttributes(text string) string {
 	return text
 }
 
-// dynamicShared says whether the kernel has an extern __shared__ array, and how many bytes an element has.
+// dynamicShared reports whether the kernel has an extern __shared__ array, and returns the bytes of an
+// element.
 func (k body) dynamicShared() (element int64, ok bool) {
 	for i := 0; i+1 < len(k.tokens); i++ {
 		if k.tokens[i].text == "extern" && k.tokens[i+1].text == "__shared__" {

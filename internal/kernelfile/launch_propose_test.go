@@ -7,7 +7,7 @@ import (
 	"triad/internal/op"
 )
 
-// The block and the grid that a kernel's own lines ask for.
+// The proposed block and grid are those that a kernel's own lines ask for.
 func TestLaunchesAreProposed(t *testing.T) {
 	for _, c := range []struct{ op, params, body, want string }{
 		{
@@ -58,8 +58,8 @@ func TestLaunchesAreProposed(t *testing.T) {
 	}
 }
 
-// A warp for each row, where the rows of a block lie along y and the blocks along x; and a kernel that makes
-// one number of the elements of each block, which need not be what triad launches it with.
+// A warp is proposed for each row, where the rows of a block lie along y and the blocks along x. A kernel
+// that reduces the elements of each block to one number may be meant for another block than triad's.
 func TestLaunchesOfWarps(t *testing.T) {
 	for body, want := range map[string]struct {
 		launch  string
@@ -94,8 +94,8 @@ func TestLaunchesOfWarps(t *testing.T) {
 	}
 }
 
-// The dynamic shared memory of a kernel that its file launches is what that launch gives it, none included:
-// no other amount is assumed, nor tried.
+// The dynamic shared memory of a kernel that its file launches is the amount of that launch, even none: no
+// other amount is assumed or tried.
 func TestSharedMemoryOfTheOwnLaunch(t *testing.T) {
 	for launch, want := range map[string]string{
 		"k<<<M, 128>>>(x, y, M, N);":                      "grid (rows) and block (128) (",

@@ -8,7 +8,7 @@ import (
 	"triad/internal/op"
 )
 
-// value is the number that an expression of the caller comes to, where only constants stand in it.
+// value returns the number that an expression of the caller evaluates to, if it has only constants.
 func (c callSite) value(words []token) (n int64, known bool) {
 	text, known := c.expression(words, 0)
 	if !known {
@@ -17,7 +17,7 @@ func (c callSite) value(words []token) (n int64, known bool) {
 	return numberOf(text)
 }
 
-// numberOf is what an expression of numbers comes to.
+// numberOf returns the value of an expression of numbers.
 func numberOf(text string) (n int64, known bool) {
 	e, err := op.ParseExpression(text, func(string) bool { return false }, false)
 	if err != nil {
@@ -27,7 +27,8 @@ func numberOf(text string) (n int64, known bool) {
 	return n, err == nil
 }
 
-// numbers are the arguments of a launch that come to a number, by the names of the kernel's parameters.
+// numbers returns the arguments of a launch that evaluate to a number, by the names of the kernel's
+// parameters.
 func (c callSite) numbers(arguments [][]token) map[string]int64 {
 	alone := callSite{k: c.k, before: c.before} // the caller's variables are what they were given
 	handed := map[string]int64{}
@@ -42,9 +43,9 @@ func (c callSite) numbers(arguments [][]token) map[string]int64 {
 	return handed
 }
 
-// asLaunched is the reading of a lone kernel that its file launches as one block, with numbers for all of its
-// sizes: one that shares nothing between blocks is written for them, and is judged with them alone. Sizes
-// beside each other, such as rows, may be what blocks count, so it is read so for an operator of one size.
+// asLaunched returns the reading of a lone kernel that its file launches as one block, with numbers for all
+// of its sizes: one that shares nothing between blocks is written for them, and is judged with them alone.
+// With several sizes, blocks may count one of them, such as rows, so only an operator of one size is read so.
 func (b *Binding) asLaunched() (Alternative, bool) {
 	o := b.Options
 	if b.Launch == nil || o.Grid != "" || o.Block != "" || len(o.Bound) > 0 {
@@ -75,8 +76,8 @@ func (b *Binding) asLaunched() (Alternative, bool) {
 	}, true
 }
 
-// allocated are the bytes that a caller allocates for the pointers that it hands to a kernel, by the names
-// of the kernel's parameters, where these are numbers: "cudaMalloc(&d_x, N * sizeof(float))".
+// allocated returns the bytes that a caller allocates for the pointers that it passes to a kernel, by the
+// names of the kernel's parameters, if these are numbers: "cudaMalloc(&d_x, N * sizeof(float))".
 func (c callSite) allocated(arguments [][]token) map[string]int64 {
 	alone := callSite{k: c.k, before: c.before}
 	room := map[string]int64{}
@@ -100,8 +101,8 @@ func (c callSite) allocated(arguments [][]token) map[string]int64 {
 	return room
 }
 
-// ofNumbers says whether a kernel has no size, but constants of the file that its lines are written for, or
-// the grid itself.
+// ofNumbers reports whether a kernel takes no size and is written for constants of the file, or for the grid
+// itself.
 func (k body) ofNumbers() bool {
 	if k.b.givesAnySize() {
 		return false
@@ -115,9 +116,9 @@ func (k body) ofNumbers() bool {
 	})
 }
 
-// threadForEach is the reading of a kernel without any size that its file launches with numbers: "add<<<1,
-// 256>>>(a, b, c)". It is judged with as many elements as it has threads there, or as its file allocates for
-// each of the blocks; of many blocks with a few.
+// threadForEach returns the reading of a kernel without any size that its file launches with numbers:
+// "add<<<1, 256>>>(a, b, c)". It is judged with as many elements as it has threads there, or as its file
+// allocates for each of the blocks; instead of many blocks it gets a few.
 func (k body) threadForEach(found *foundLaunch) (Alternative, bool) {
 	dims := k.b.Spec.Dims
 	if len(k.b.Options.Dims) > 0 || len(dims) > 2 || found.block[0] == "" {
@@ -155,8 +156,8 @@ func (k body) threadForEach(found *foundLaunch) (Alternative, bool) {
 	}, true
 }
 
-// elementsThere is how many elements the first input has where the file launches the kernel; 0 where it does
-// not say.
+// elementsThere returns the number of elements of the first input where the file launches the kernel; 0 if it
+// is unknown.
 func (k body) elementsThere(found *foundLaunch) int64 {
 	for _, a := range k.b.Args {
 		d, known := elementTypes[a.Base]
@@ -167,12 +168,13 @@ func (k body) elementsThere(found *foundLaunch) int64 {
 	return 0
 }
 
-// fewBlocks are judged of a kernel whose file launches more; manyElements are the most that a file of fixed
-// size is judged with.
+// fewBlocks limits the blocks of a kernel whose file launches more; manyElements limits the elements for a
+// file of fixed size.
 const fewBlocks, manyElements = 16, 1 << 20
 
-// rowOfABlock is the reading of a lone kernel in which every block makes one number of its own elements of a
-// row, and the row is longer than a block: it is written for rows of one block, and is judged with these.
+// rowOfABlock returns the reading of a lone kernel in which every block reduces its own elements of a row to
+// one number, and the row is longer than a block: it is written for rows of one block, and is judged with
+// these.
 func (b *Binding) rowOfABlock() (Alternative, bool) {
 	o := b.Options
 	if b.Launch == nil || o.Grid != "" || len(o.Bound) > 0 {
@@ -191,7 +193,7 @@ func (b *Binding) rowOfABlock() (Alternative, bool) {
 	}, true
 }
 
-// boundSizes are the conditions that a case has the sizes of the launch that a function is read by.
+// boundSizes returns the conditions that a case has the sizes of the launch that a function is read by.
 func (b *Binding) boundSizes() []condition {
 	return b.sizesAre(b.Options.Bound,
 		"it is written for one block, with %s = %d: it is judged with that alone")

@@ -5,9 +5,9 @@ import (
 	"regexp"
 )
 
-// swapped is the reading of a lone kernel with the two sides of its file's own grid exchanged, where that
-// calls it for a square, or for sizes that nobody can tell: its author cannot have seen which is which. A
-// file whose launch has two sizes means it so.
+// swapped returns the reading of a lone kernel with the two sides of its file's own grid exchanged, if the
+// file launches it for a square, or for unknown sizes: its author cannot have seen which side is which. A
+// file whose launch has two sizes is taken at its word.
 func (b *Binding) swapped() (Alternative, bool) {
 	l := b.Launch
 	if l == nil || b.Options.Grid != "" || l.Grid[0] == l.Grid[1] || l.Grid[1] == "1" || l.Grid[2] != "1" {
@@ -37,7 +37,7 @@ func (b *Binding) swapped() (Alternative, bool) {
 	return Alternative{Flags: fmt.Sprintf("--grid %q", grid), Options: Options{Grid: grid}}, true
 }
 
-// onlyDim is the size that stands in a side of a grid, "" where there are none or several.
+// onlyDim returns the size in a side of a grid, "" if there are none or several.
 func (b *Binding) onlyDim(side string) (found string) {
 	for _, d := range b.Spec.Dims {
 		if !regexp.MustCompile(`\b` + d.Name + `\b`).MatchString(side) {

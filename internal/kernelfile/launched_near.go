@@ -2,7 +2,7 @@ package kernelfile
 
 import "slices"
 
-// KernelsNotLaunched are the names of the kernels of a CUDA file that none of its lines launches.
+// KernelsNotLaunched returns the names of the kernels of a CUDA file that none of its lines launches.
 func (f *File) KernelsNotLaunched() (names []string) {
 	for _, fn := range f.Functions {
 		launches := func(c callOf) bool { return c.file.tokens[c.at].text == "<<<" }

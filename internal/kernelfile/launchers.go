@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// passLaunchesOn finds the functions that launch a kernel which they are handed, as a template does that
-// takes the kernel's type. What calls one of them is what can be judged.
+// passLaunchesOn finds the functions that launch a kernel which they take as an argument, as a template does
+// that takes the kernel's type. The callers of such a function can be judged.
 func (f *File) passLaunchesOn() {
 	var launchers []string
 	for i := range f.Functions {
@@ -28,9 +28,9 @@ func (f *File) passLaunchesOn() {
 	f.templatesOfCallers()
 }
 
-// handsKernelOn says whether a function hands a kernel of the file to a function that launches it, which may
-// stand in a header: "launch(kernel<128>, grid, block, x, y)". What asks or sets something about a kernel
-// does not launch it.
+// handsKernelOn reports whether a function passes a kernel of the file to a function that launches it, which
+// may be defined in a header: "launch(kernel<128>, grid, block, x, y)". A function that queries or sets
+// something of a kernel does not launch it.
 func (f *File) handsKernelOn(fn *Function) bool {
 	var callees []string // of the calls that are open
 	for k, t := range fn.body {
@@ -60,7 +60,7 @@ func (f *File) handsKernelOn(fn *Function) bool {
 	return false
 }
 
-// isKernel says whether a name is that of a kernel of the file.
+// isKernel reports whether a name is that of a kernel of the file.
 func (f *File) isKernel(name string) bool {
 	return slices.ContainsFunc(f.Functions, func(fn Function) bool {
 		return fn.Kind == Kernel && fn.Name == name
@@ -90,7 +90,7 @@ func (f *File) templatesOfCallers() {
 	}
 }
 
-// named is the host function of a name, nil where the file has none.
+// named returns the host function of a name, nil if the file has none.
 func (f *File) named(name string) *Function {
 	for i := range f.Functions {
 		if fn := &f.Functions[i]; fn.Kind == Host && fn.Name == name {
@@ -100,7 +100,7 @@ func (f *File) named(name string) *Function {
 	return nil
 }
 
-// launchesParameter says whether the lines launch one of the function's own parameters: "kernel<<<".
+// launchesParameter reports whether the lines launch one of the function's own parameters: "kernel<<<".
 func (fn *Function) launchesParameter() bool {
 	for k := 0; k+1 < len(fn.body); k++ {
 		if fn.body[k+1].text == "<<<" && slices.ContainsFunc(fn.Params, func(p Param) bool {

@@ -8,7 +8,7 @@ import (
 	"triad/internal/op"
 )
 
-// A template that launches the kernel it is handed is not judged; what hands it one is.
+// A template that launches the kernel it is passed is not judged; the function that passes it one is.
 func TestLaunchersAreNotJudged(t *testing.T) {
 	const text = `#include <torch/extension.h>
 __global__ void slow(const float *x, float *y, int rows, int cols) {}
@@ -27,7 +27,7 @@ torch::Tensor by_fast(const torch::Tensor &x) { return launch(x, fast); }`
 	}
 }
 
-// A stream as PyTorch has it is that of the call.
+// A stream in PyTorch's form is that of the call.
 func TestStreamOfPyTorch(t *testing.T) {
 	for _, kind := range []string{"at::cuda::CUDAStream", "c10::optional<at::cuda::CUDAStream>"} {
 		text := `#include <torch/extension.h>

@@ -12,14 +12,14 @@ var (
 	realNumber    = regexp.MustCompile(`(?:^|[^\w.])((?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?)`)
 )
 
-// WithoutPythonComments is a Python text without what stands behind its signs of comments.
+// WithoutPythonComments returns a Python text without its comments.
 func WithoutPythonComments(text string) string { return pythonComment.ReplaceAllString(text, "") }
 
 // doubleNumber matches a number of C++ that has no f at its end.
 var doubleNumber = regexp.MustCompile(
 	`(?:^|[^\w.])((?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+)(?:[^\w.]|$)`)
 
-// doubles are the numbers of a CUDA text that are doubles and, rounded to fp32, others.
+// doubles returns the numbers of a CUDA text that are doubles and change when rounded to fp32.
 func doubles(text string) []float64 {
 	var all []float64
 	for _, found := range doubleNumber.FindAllStringSubmatch(cComment.ReplaceAllString(text, " "), -1) {
@@ -31,7 +31,7 @@ func doubles(text string) []float64 {
 	return all
 }
 
-// WithSingles is a CUDA text in which the numbers of some values are floats: 0.01 becomes 0.01f.
+// WithSingles returns a CUDA text in which the numbers with some values are floats: 0.01 becomes 0.01f.
 func WithSingles(text string, values []float64) string {
 	for range 2 { // of two with one sign between them the first match takes that
 		text = doubleNumber.ReplaceAllStringFunc(text, func(found string) string {
@@ -46,7 +46,7 @@ func WithSingles(text string, values []float64) string {
 	return text
 }
 
-// literals are the numbers of a text outside of its comments, each once.
+// literals returns the numbers of a text outside of its comments, each once.
 func literals(comment *regexp.Regexp, text string) []float64 {
 	var all []float64
 	known := map[float64]bool{} // a table may have a million of them

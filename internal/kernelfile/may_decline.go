@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// declinesInPython matches what a function of Python may decline a call with: an assert, an exception, and a
-// tile of Triton, whose side is a power of two.
+// declinesInPython matches the means by which a Python function may decline a call: an assert, an exception,
+// or a Triton tile, whose side is a power of two.
 var declinesInPython = regexp.MustCompile(`(?m)^[ \t]*(?:assert|raise)\b|` +
 	`\btl\.arange\(|\btl\.static_assert\(`)
 
-// MayDecline says whether a function may decline a call for its sizes: its lines, or those of a kernel of its
-// file, assert or check something, or it returns false.
+// MayDecline reports whether a function may decline a call for its sizes: its lines or those of a kernel of
+// its file assert or check something, or it returns false.
 func (b *Binding) MayDecline() bool {
 	if b.Function.Kind == Python {
 		return declinesInPython.MatchString(b.Function.text + b.Function.kernels)
 	}
 	words := b.file.words
 	if b.extension && (strings.Contains(words, "throw") || strings.Contains(words, "torch_check")) {
-		return true // a macro may say so, of the file or of what it includes
+		return true // a macro of the file or its includes may do so
 	}
 	if b.EndsForSizes() {
 		return true
@@ -30,8 +30,8 @@ func (b *Binding) MayDecline() bool {
 	})
 }
 
-// AtDefaults are the sizes that a function of CUDA has no parameter for and that have a default: it is judged
-// with that alone.
+// AtDefaults returns the sizes without a parameter of a CUDA function that have a default; it is judged only
+// with that.
 func (b *Binding) AtDefaults() map[string]int64 {
 	all := map[string]int64{}
 	for _, d := range b.Spec.Dims {

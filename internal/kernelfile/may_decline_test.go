@@ -2,8 +2,8 @@ package kernelfile
 
 import "testing"
 
-// A function whose lines check or assert something may decline a call; one of CUDA has the sizes that no
-// parameter gives at their defaults.
+// A function whose lines check or assert something may decline a call. A CUDA function has the sizes without
+// a parameter at their defaults.
 func TestMayDecline(t *testing.T) {
 	const body = "(const float *x, float *y, int rows, int cols) "
 	const launch = "{ k<<<1, 1>>>(x, y, rows, cols); }\n"

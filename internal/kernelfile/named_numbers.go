@@ -9,12 +9,12 @@ import (
 	"triad/internal/op"
 )
 
-// namedDepth is how many functions of a file a number is looked for in.
+// namedDepth is the number of functions of a file that the search for a number descends through.
 const namedDepth = 3
 
-// nameNumbers keeps, of the attributes without a parameter, those whose value the lines of the function,
-// or of those that it calls, give by name: "constexpr float kEpsilon = 1e-6f", "eps = 1e-6". A name that
-// is given several values says none.
+// nameNumbers keeps the values that the lines of the function, or of those that it calls, give by name to
+// attributes without a parameter: "constexpr float kEpsilon = 1e-6f", "eps = 1e-6". A name with several
+// values counts as none.
 func (b *Binding) nameNumbers(file *File) {
 	b.named = map[string]string{}
 	for _, a := range b.Spec.Attributes {
@@ -27,7 +27,7 @@ func (b *Binding) nameNumbers(file *File) {
 				score(b.Spec, b.Pass, strings.TrimPrefix(snake(name), "k_"), a.Name) > scoreWeak
 		}
 		var found []string
-		if !tuned { // a 0 or a 1 says something where a parameter of that name is handed it
+		if !tuned { // a 0 or a 1 is informative only if a parameter of that name gets it
 			says = func(name string) bool { return snake(name) == a.Name }
 			found = file.handedInCUDA(&b.Function, says, namedDepth)
 		} else if b.Function.Kind == Python {
@@ -42,14 +42,14 @@ func (b *Binding) nameNumbers(file *File) {
 	}
 }
 
-// isTuned says whether an attribute is a number that people choose, such as an eps or a slope: its default is
-// neither 0 nor 1, which stand in every file.
+// isTuned reports whether an attribute is a number that people choose, such as an eps or a slope: its default
+// is neither 0 nor 1, which occur in every file.
 func isTuned(a op.AttributeSpec) bool {
 	n, err := strconv.ParseFloat(fmt.Sprint(a.Default), 64)
 	return a.Type == "float" && err == nil && n != 0 && n != 1 && n != -1
 }
 
-// plainValue is a number as it is said in words; "" for what is none.
+// plainValue returns a number in its shortest form, or "" for any other text.
 func plainValue(text string) string {
 	text = strings.ReplaceAll(text, " ", "")
 	n, err := strconv.ParseFloat(strings.TrimRight(strings.Trim(text, "()"), "fFlL"), 64)
@@ -59,8 +59,8 @@ func plainValue(text string) string {
 	return strconv.FormatFloat(n, 'g', -1, 64)
 }
 
-// namedInCUDA lists the numbers that are given to names of a kind in the lines of a function: to a
-// variable, to a parameter of what it calls, and to a constant of the file that it uses.
+// namedInCUDA lists the numbers that the lines of a function assign to names of a kind: to a variable, to a
+// parameter of a function that it calls, and to a constant of the file that it uses.
 func (f *File) namedInCUDA(fn *Function, says func(string) bool, depth int) (all []string) {
 	add := func(text string) {
 		if value := plainValue(text); value != "" {
@@ -80,7 +80,7 @@ func (f *File) namedInCUDA(fn *Function, says func(string) bool, depth int) (all
 	return append(all, f.handedInCUDA(fn, says, 0)...)
 }
 
-// handedInCUDA lists the numbers that a function, and those that it calls, hand to parameters of a kind.
+// handedInCUDA lists the numbers that a function, and those that it calls, pass to parameters of a kind.
 func (f *File) handedInCUDA(fn *Function, says func(string) bool, depth int) (all []string) {
 	for i := range fn.body {
 		callee, open := f.anyCalled(fn, i)
@@ -102,8 +102,8 @@ func (f *File) handedInCUDA(fn *Function, says func(string) bool, depth int) (al
 	return all
 }
 
-// namedInPython lists the numbers that are given to names of a kind in the lines of a function and of its
-// kernels, and at the top of the file to those that these use.
+// namedInPython lists the numbers that are assigned to names of a kind in the lines of a function and of its
+// kernels, and at the top of the file to names that these use.
 func (f *File) namedInPython(fn Function, says func(string) bool) (all []string) {
 	for _, n := range fn.said().Numbers {
 		if says(n.Name) {

@@ -2,9 +2,9 @@ package kernelfile
 
 import "strings"
 
-// WithoutNotebook is the text of a .cu with blank lines for those at its head that a notebook
-// understands, such as "%%writefile kernel.cu" and "!nvcc": they say what is to be done with the cell,
-// and no compiler takes them. It says how many there are.
+// WithoutNotebook returns the text of a .cu with its leading notebook commands, such as "%%writefile
+// kernel.cu" and "!nvcc", replaced by blank lines, and the number of these: they tell a notebook what to do
+// with the cell, and no compiler accepts them.
 func WithoutNotebook(text string) (plain string, lines int) {
 	var b strings.Builder
 	rest := text

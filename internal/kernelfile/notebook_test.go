@@ -2,7 +2,7 @@ package kernelfile
 
 import "testing"
 
-// What a notebook says of a cell is left out at its head alone, and lines keep their numbers.
+// Notebook commands are only removed at the head of a cell, and lines keep their numbers.
 func TestWithoutNotebook(t *testing.T) {
 	for text, want := range map[string]struct {
 		plain string

@@ -8,10 +8,9 @@ import (
 	"triad/internal/op"
 )
 
-// GuessOperators lists which of the given operators a file may implement: those that its lines name, else
-// those whose name the file or one of
-// its functions carries, else those whose parameters a function has, and of these the ones that call the most
-// tensors as the function does. It is empty where nothing fits.
+// GuessOperators lists which of the given operators a file may implement: those that its lines name; else
+// those whose name the file or one of its functions carries; else those whose parameters a function has, and
+// of these the ones with the most tensors named as in the function. It is empty if nothing fits.
 func GuessOperators(file *File, r Request, specs []*op.Spec) []string {
 	names := []string{filepath.Base(r.Path), r.Function}
 	for _, fn := range file.Functions {
@@ -56,7 +55,7 @@ func GuessOperators(file *File, r Request, specs []*op.Spec) []string {
 	return slices.DeleteFunc(fitting, func(name string) bool { return tensorsNamed[name] < most })
 }
 
-// tensorsNamed counts the tensors whose parameter has the spec's name or one that means nothing else.
+// tensorsNamed counts the tensors whose parameter has the spec's name or one without another meaning.
 func (b *Binding) tensorsNamed() int {
 	count := 0
 	for _, a := range b.Args {

@@ -11,15 +11,15 @@ import (
 	"triad/internal/op"
 )
 
-// Call is one call of a pass of an operator. What the function is given in it are words: numbers, so that the
-// library of a file serves every reading of its functions.
+// Call is one call of a pass of an operator. The function receives everything about it as words, which are
+// numbers, so one library of a file serves every reading of its functions.
 type Call struct {
 	Inputs, Outputs []op.TensorType
 	Gaps            []string // the inputs that are not contiguous
 	Attributes      []float64
 }
 
-// Where a value of a call lies, as cuda/include/own_call.cuh has it.
+// The locations of a value of a call, as in cuda/include/own_call.cuh.
 const (
 	noPlace = iota
 	ofInput
@@ -27,13 +27,13 @@ const (
 	ofWorkspace
 )
 
-// location is so many bytes behind the begin of a tensor or the workspace; with noPlace they are a number.
+// location is a byte offset into a tensor or the workspace; with noPlace it is a number.
 type location struct {
 	of, index int
 	bytes     int64
 }
 
-// slot is a value that a call passes at run time: a place, or a number.
+// slot is a value that a call passes at run time: a location or a number.
 type slot struct {
 	location
 	real float64
@@ -41,15 +41,16 @@ type slot struct {
 
 func wholeSlot(n int64) slot { return slot{location{bytes: n}, float64(n)} }
 
-// copied is a copy between two places, or zeros in one: rows of so many bytes, in three loops.
+// copied is a copy between two locations, or a fill with zeros: rows of a fixed number of bytes, in three
+// loops.
 type copied struct {
 	to, from               location
 	many, toStep, fromStep [3]int64
 	bytes                  int64
 }
 
-// plan is what the shim takes at run time. It grows while the shim is written, so that readings with the same
-// text differ in it alone.
+// plan holds the values and copies that the shim takes at run time. It grows while the shim is written, so
+// readings with the same text differ only in it.
 type plan struct {
 	slots  []func(*evaluation) slot
 	copies []func(*evaluation) []copied
@@ -59,38 +60,38 @@ type plan struct {
 type evaluation struct {
 	*Binding
 	Call
-	unknown string // the first expression that is none, and why
+	unknown string // the first invalid expression, and why
 }
 
-// slotCode adds a slot, and is the C++ that reads it.
+// slotCode adds a slot and returns the C++ that reads it.
 func (b *Binding) slotCode(read string, value func(*evaluation) slot) string {
 	b.plan.slots = append(b.plan.slots, value)
 	return fmt.Sprintf("triad_own::%s(triad_own_call, %d)", read, len(b.plan.slots)-1)
 }
 
-// numberCode is the C++ of a whole number of the call.
+// numberCode returns the C++ of an integer of the call.
 func (b *Binding) numberCode(value func(*evaluation) int64) string {
 	return b.slotCode("whole", func(e *evaluation) slot { return wholeSlot(value(e)) })
 }
 
-// sizeCode is the C++ of an expression of sizes.
+// sizeCode returns the C++ of an expression of sizes.
 func (b *Binding) sizeCode(text string) string {
 	return b.numberCode(func(e *evaluation) int64 { return e.whole(text) })
 }
 
-// placeCode is the C++ of a pointer to where an argument of the call lies.
+// placeCode returns the C++ of a pointer to an argument of the call.
 func (b *Binding) placeCode(kind string, a Argument, at int) string {
 	return b.slotCode("pointer<"+kind+">", func(e *evaluation) slot { return slot{location: e.lies(a, at)} })
 }
 
-// copiesCode adds copies, and is the C++ that makes them.
+// copiesCode adds copies and returns the C++ that performs them.
 func (b *Binding) copiesCode(list func(*evaluation) []copied) string {
 	b.plan.copies = append(b.plan.copies, list)
 	return checked(fmt.Sprintf("triad_own::copies(triad_own_call, %d)", len(b.plan.copies)-1))
 }
 
-// Words are how the function is called for one call of the operator, as cuda/include/own_call.cuh reads them;
-// or why it is not judged on that. CUDAShim comes before.
+// Words returns the words with which the function runs for one call of the operator, as
+// cuda/include/own_call.cuh reads them, or why it is not judged on that call. CUDAShim must run first.
 func (b *Binding) Words(c Call) (words []int64, why string) {
 	e := &evaluation{Binding: b, Call: c}
 	if why = e.declines(); why != "" {
@@ -121,10 +122,10 @@ func (b *Binding) Words(c Call) (words []int64, why string) {
 	return words, e.unknown
 }
 
-// takes says whether the function is given an input, or is judged without it.
+// takes reports whether the function is given an input or is judged without it.
 func (b *Binding) takes(t op.TensorSpec) bool { return b.has(Input, t.Name) || b.without[t.Name] }
 
-// declines is why the function is not judged on the call; "" where it is.
+// declines returns why the function is not judged on the call, "" if it is.
 func (e *evaluation) declines() string {
 	for _, t := range e.inputs {
 		if e.takes(t) && slices.Contains(e.Gaps, t.Name) {
@@ -164,12 +165,12 @@ func (e *evaluation) declines() string {
 
 func isClose(a, b float64) bool { return math.Abs(a-b) <= 1e-6*math.Abs(b)+1e-30 }
 
-// named is where a tensor stands in a list.
+// named returns the index of a tensor in a list.
 func named(list []op.TensorSpec, name string) int {
 	return slices.IndexFunc(list, func(t op.TensorSpec) bool { return t.Name == name })
 }
 
-// typeOf is the tensor of the call that an argument stands for.
+// typeOf returns the tensor of the call that an argument stands for.
 func (e *evaluation) typeOf(a Argument) op.TensorType {
 	if a.Role == Output {
 		return e.Outputs[named(e.outputs, a.Target)]
@@ -177,7 +178,7 @@ func (e *evaluation) typeOf(a Argument) op.TensorType {
 	return e.Inputs[named(e.inputs, a.Target)]
 }
 
-// number is a size or an attribute by its name; 0 where the call shows none of that name.
+// number returns a size or an attribute by name, 0 if the call has none of that name.
 func (e *evaluation) number(name string) float64 {
 	if name == nothingToWrite {
 		if slices.ContainsFunc(e.Outputs, func(t op.TensorType) bool { return t.Elements() > 0 }) {
@@ -208,8 +209,8 @@ func (e *evaluation) parsed(text string, float bool) op.Expression {
 	return x
 }
 
-// whole evaluates an expression of a spec or a flag; what cannot be evaluated, such as a division by a size
-// of 0, is 0.
+// whole evaluates an expression of a spec or a flag. It returns 0 for what cannot be evaluated, such as a
+// division by a size of 0.
 func (e *evaluation) whole(text string) int64 {
 	n, err := e.parsed(text, false).Int(func(name string) (int64, bool) {
 		return int64(e.number(name)), true
@@ -229,12 +230,12 @@ func (e *evaluation) real(text string) float64 {
 	return x
 }
 
-// product is the product of the sides of a grid or a block.
+// product returns the product of the sides of a grid or a block.
 func (e *evaluation) product(sides [3]string) int64 {
 	return e.whole(sides[0]) * e.whole(sides[1]) * e.whole(sides[2])
 }
 
-// sizeOf is a size that a parameter stands for: a dim, a product, or the first of several equal dims.
+// sizeOf returns the size that a parameter stands for: a dim, a product, or the first of several equal dims.
 func (e *evaluation) sizeOf(a Argument) int64 {
 	dims := dimsOf(a.Target)
 	if !strings.Contains(a.Target, "*") {
@@ -247,7 +248,7 @@ func (e *evaluation) sizeOf(a Argument) int64 {
 	if a.Share == 0 {
 		return n
 	}
-	small := int64(1) // the two factors that are nearest to each other
+	small := int64(1) // the two factors that are closest to each other
 	for i := int64(1); i*i <= n; i++ {
 		if n%i == 0 {
 			small = i
@@ -259,7 +260,7 @@ func (e *evaluation) sizeOf(a Argument) int64 {
 	return n / small
 }
 
-// value is what an argument is given, where that is one slot.
+// value returns the value of an argument that takes one slot.
 func (e *evaluation) value(a Argument, at int) slot {
 	switch {
 	case a.Form != AsItLies, a.Role == Input, a.Role == Output:
@@ -281,7 +282,7 @@ func (e *evaluation) value(a Argument, at int) slot {
 	return slot{}
 }
 
-// lies is where an argument lies when the function is called.
+// lies returns the location of an argument at the time of the call.
 func (e *evaluation) lies(a Argument, at int) location {
 	switch {
 	case a.Form != AsItLies:
@@ -292,25 +293,25 @@ func (e *evaluation) lies(a Argument, at int) location {
 	return location{of: ofInput, index: named(e.inputs, a.Target)}
 }
 
-// rows are copies of rows that follow each other.
+// rows returns the copy of consecutive rows.
 func rows(to location, toStep int64, from location, fromStep, bytes, many int64) copied {
 	return copied{
 		to, from, [3]int64{1, 1, many}, [3]int64{0, 0, toStep}, [3]int64{0, 0, fromStep}, bytes,
 	}
 }
 
-// roomCode is the C++ of how many bytes an argument points to.
+// roomCode returns the C++ of the number of bytes that an argument points to.
 func (b *Binding) roomCode(a Argument) string {
 	return "static_cast<size_t>(" + b.numberCode(func(e *evaluation) int64 { return e.room(a) }) + ")"
 }
 
-// zeros fill a place.
+// zeros returns a copy that fills a location with zeros.
 func zeros(at location, bytes int64) copied { return rows(at, bytes, location{}, bytes, bytes, 1) }
 
 func (p location) plus(bytes int64) location { return location{p.of, p.index, p.bytes + bytes} }
 
-// byToken copies a tensor [batch, heads, seq, dim] to or from a place with the heads of a token beside each
-// other, and so many bytes from one token to the next.
+// byToken copies a tensor [batch, heads, seq, dim] to or from a place where the heads of a token are
+// adjacent; wide is the number of bytes from one token to the next.
 func byToken(t op.TensorType, lies, there location, wide int64, into bool) copied {
 	heads, seq, row := t.Shape[1], t.Shape[2], t.Shape[3]*t.DType.Size()
 	c := copied{
@@ -330,7 +331,7 @@ func tokenBytes(t op.TensorType) int64 { return t.Shape[1] * t.Shape[3] * t.DTyp
 
 func bytesOf(t op.TensorType) int64 { return t.Elements() * t.DType.Size() }
 
-// before are the copies and zeros that a call of the function begins with.
+// before returns the copies and zero fills that precede a call of the function.
 func (e *evaluation) before(args []Argument) (all []copied) {
 	for i, a := range args {
 		if a.Role != Input && a.Role != Output || a.Form == AsItLies {
@@ -365,7 +366,7 @@ func (e *evaluation) before(args []Argument) (all []copied) {
 			n := bytesOf(e.Outputs[a.Index])
 			over := location{of: ofInput, index: named(e.inputs, a.Over)}
 			all = append(all, rows(out, n, over, n, n, 1))
-		case adds && a.Form == Doubles: // zeroed where it lies
+		case adds && a.Form == Doubles: // zeroed in place
 		case a.Form == BlockTotals && e.Launch == nil,
 			adds && (a.Form == ByToken || a.Form == Narrow || a.Form == BlockTotals),
 			a.Form == Scratch && a.fill == fillZero:
@@ -377,7 +378,7 @@ func (e *evaluation) before(args []Argument) (all []copied) {
 	return all
 }
 
-// packs puts several inputs into one buffer: one after the other, or row by row.
+// packs puts several inputs into one buffer, one after the other or row by row.
 func (e *evaluation) packs(a Argument, to location) (all []copied) {
 	wide := int64(0)
 	row := func(t op.TensorType) int64 {
@@ -414,7 +415,7 @@ func (e *evaluation) packs(a Argument, to location) (all []copied) {
 	return all
 }
 
-// after are the copies that put what a call wrote where the operator has it.
+// after returns the copies that put the results of a call where the operator has them.
 func (e *evaluation) after(args []Argument) (all []copied) {
 	for i, a := range args {
 		if a.Form == ByToken && a.Role == Output {
@@ -426,10 +427,11 @@ func (e *evaluation) after(args []Argument) (all []copied) {
 	return all
 }
 
-// leastScratch is the least room to work in, in bytes, as callers give a fixed number of partial results.
+// leastScratch is the minimum size of scratch memory in bytes: callers give a fixed number of partial
+// results.
 const leastScratch = 1 << 20
 
-// room is how many bytes an argument points to.
+// room returns the number of bytes that an argument points to.
 func (e *evaluation) room(a Argument) int64 {
 	switch a.Form {
 	case Scratch: // eight bytes for each element of the largest tensor
@@ -465,7 +467,7 @@ func (e *evaluation) room(a Argument) int64 {
 	return bytesOf(e.typeOf(a))
 }
 
-// workBefore is how many bytes of the workspace the first n arguments take.
+// workBefore returns the number of workspace bytes that the first n arguments take.
 func (e *evaluation) workBefore(n int) (sum int64) {
 	const align = 256
 	for _, a := range e.Args[:n] {
@@ -476,7 +478,7 @@ func (e *evaluation) workBefore(n int) (sum int64) {
 	return sum
 }
 
-// blocksOf is the number of blocks that the kernel is launched with.
+// blocksOf returns the number of blocks that the kernel is launched with.
 func (e *evaluation) blocksOf() int64 {
 	if e.Launch == nil {
 		return e.whole(e.blocks)

@@ -10,7 +10,7 @@ import (
 	"triad/internal/op"
 )
 
-// callOfCase is the call of a case of an operator.
+// callOfCase returns the call of a case of an operator.
 func callOfCase(t *testing.T, s *op.Spec, c op.Case) Call {
 	t.Helper()
 	inputs, err := s.Inputs(c)
@@ -28,7 +28,8 @@ func callOfCase(t *testing.T, s *op.Spec, c op.Case) Call {
 	return call
 }
 
-// givenIn are the words of a function in the largest quick case that it takes, a line for each slot and copy.
+// givenIn returns the words of a function in the largest quick case that it takes, with a line for each slot
+// and copy.
 func givenIn(t *testing.T, b *Binding) (text string) {
 	t.Helper()
 	o := op.Options{
@@ -98,7 +99,7 @@ func inLines(words []int64) string {
 	return text.String()
 }
 
-// All readings of a function are one text, and so one library: they differ in what a call is given.
+// All readings of a function share one text, and so one library: they differ in the words of a call.
 func TestOneShimServesAllReadings(t *testing.T) {
 	forms := readTable[formCases](t, "forms.toml").Forms
 	c := forms[slices.IndexFunc(forms, func(f form) bool { return f.Name == "sizes in any order" })]
@@ -135,7 +136,7 @@ func TestOneShimServesAllReadings(t *testing.T) {
 	}
 }
 
-// What a signature cannot express declines the call, with the first sentence that holds.
+// A call that a signature cannot express is declined, with the first sentence that holds.
 func TestWordsDecline(t *testing.T) {
 	s := rowsAndCols(t)
 	all, err := Bind(ReadCUDA("extern \"C\" void solve(const float* x, float* y, int rows) { y[0] = x[0]; }"),

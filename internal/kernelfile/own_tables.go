@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// ofAngles matches what makes cosines and sines of angles.
+// ofAngles matches functions that compute cosines and sines of angles.
 var ofAngles = regexp.MustCompile(`^(?:__)?(?:sin|cos|sincos)(?:pi)?f?$`)
 
-// makesTables names the tables of an operator for which a function has no parameter and which its lines make
-// themselves, from positions and a base. Made in 32 bits they differ from the operator's by more than a
-// rotation rounds, the more the further a token lies from the first, so that nobody can tell them from wrong
-// ones.
+// makesTables names the tables of an operator that a function has no parameter for and that its lines compute
+// themselves, from positions and a base. Computed in 32 bits they differ from the operator's by more than the
+// rounding of a rotation, increasingly so with the distance of a token from the first, so that they cannot be
+// told from wrong ones.
 func (b *Binding) makesTables() (tables []string) {
 	for _, name := range b.Spec.Own.Wide {
 		if b.has(Input, name) {
@@ -26,7 +26,7 @@ func (b *Binding) makesTables() (tables []string) {
 	return tables
 }
 
-// namesCalled are the names that the function calls, and the other functions of its file do.
+// namesCalled returns the names that the function and the other functions of its file call.
 func (b *Binding) namesCalled() (all []string) {
 	for _, fn := range append([]Function{b.Function}, b.others...) {
 		if fn.Kind == Python {
@@ -41,7 +41,7 @@ func (b *Binding) namesCalled() (all []string) {
 	return all
 }
 
-// refuseOwnTables says what to do with a function that makes tables itself which the operator is given.
+// refuseOwnTables returns the advice for a function that computes tables which the operator takes as inputs.
 func (b *Binding) refuseOwnTables(tables []string) error {
 	shape := shapeWords(b.shape(b.inputs[named(b.inputs, tables[0])]))
 	return b.errorf("it makes %[1]s itself, and made in 32 bits they are others than those that %[2]s is "+

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A function that makes the tables of its operator itself is told to take them; one that makes nothing is
-// asked what its tensor is.
+// A function that computes the tables of its operator itself is reported with advice to take them; for one
+// that computes nothing, the meaning of its tensor stays open.
 func TestMakesItsTables(t *testing.T) {
 	copied := *pairOfRows(t)
 	s := &copied

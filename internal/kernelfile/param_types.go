@@ -7,7 +7,8 @@ import (
 	"triad/internal/op"
 )
 
-// elementTypes names what the types of CUDA C++ hold. The vector types are read as their elements.
+// elementTypes maps the types of CUDA C++ to the dtype of their elements. Vector types are read as their
+// elements.
 var elementTypes = map[string]op.DType{
 	"float": op.FP32, "float2": op.FP32, "float4": op.FP32, "float3": op.FP32,
 	"double": op.FP64,
@@ -25,22 +26,22 @@ var elementTypes = map[string]op.DType{
 	"__nv_fp4x2_e2m1": op.E2M1x2, "__nv_fp4x2_storage_t": op.U8,
 }
 
-// byteTypes are types of a pointer to anything that is stored in bytes, such as codes of fp8 and fp4.
+// byteTypes lists types of a pointer to anything that is stored in bytes, such as codes of fp8 and fp4.
 var byteTypes = []string{
 	"unsigned char", "uint8_t", "__nv_fp8_storage_t", "__nv_fp4x2_storage_t", "char", "int8_t",
 }
 
-// integerTypes are types of sizes.
+// integerTypes lists types of sizes.
 var integerTypes = []string{
 	"int", "unsigned int", "unsigned", "long", "long int", "long long", "long long int",
 	"unsigned long", "unsigned long long", "unsigned long int", "unsigned long long int", "size_t", "ssize_t",
 	"ptrdiff_t", "int64_t", "int32_t", "uint32_t", "uint64_t", "short", "int16_t", "uint", "ulong",
 }
 
-// floatTypes are types of numbers that are not sizes.
+// floatTypes lists types of numbers that are not sizes.
 var floatTypes = []string{"float", "double", "half", "__half"}
 
-// cppTypes is what a dtype is called in CUDA C++.
+// cppTypes maps a dtype to its type in CUDA C++.
 var cppTypes = map[op.DType]string{
 	op.FP64: "double", op.FP32: "float", op.FP16: "__half",
 	op.BF16: "__nv_bfloat16", op.E4M3: "__nv_fp8_e4m3",
@@ -49,7 +50,7 @@ var cppTypes = map[op.DType]string{
 	op.U32: "unsigned int", op.E2M1x2: "unsigned char",
 }
 
-// abiNames is what a dtype is called in abi.h.
+// abiNames maps a dtype to its name in abi.h.
 var abiNames = map[op.DType]string{
 	op.FP64: "TRIAD_F64", op.FP32: "TRIAD_F32", op.FP16: "TRIAD_F16",
 	op.BF16: "TRIAD_BF16", op.E4M3: "TRIAD_E4M3",
@@ -62,13 +63,12 @@ func (p Param) isStream() bool {
 	return p.Base == "cudaStream_t" || p.Base == "CUstream" || p.Base == "cudaStream" || p.isTorchStream()
 }
 
-// isTorchStream says whether a parameter takes a stream as PyTorch has it: at::cuda::CUDAStream, or an
-// optional one.
+// isTorchStream reports whether a parameter takes a PyTorch stream: at::cuda::CUDAStream, or an optional one.
 func (p Param) isTorchStream() bool { return strings.HasSuffix(p.Base, "CUDAStream") }
 
 func (p Param) isInteger() bool { return !p.Pointer && slices.Contains(integerTypes, p.Base) }
 
-// isShape says whether a parameter takes a list of sizes: at::IntArrayRef, std::vector<int64_t>.
+// isShape reports whether a parameter takes a list of sizes: at::IntArrayRef, std::vector<int64_t>.
 func (p Param) isShape() bool {
 	return !p.Pointer && (strings.HasSuffix(p.Base, "IntArrayRef") || strings.HasSuffix(p.Base, "IntList") ||
 		p.Base == "vector int64_t" || p.Base == "vector long")
@@ -78,8 +78,8 @@ func (p Param) isFloat() bool { return !p.Pointer && slices.Contains(floatTypes,
 
 func (p Param) isBool() bool { return !p.Pointer && p.Base == "bool" }
 
-// element is what a pointer points to; ok is false where the type is none of ours, any says that it may point
-// to everything.
+// element returns the dtype that a pointer points to. ok is false if the type is not one of ours; any is true
+// if the pointer may point to anything.
 func (p Param) element() (dtype op.DType, any, ok bool) {
 	base := strings.TrimPrefix(p.Base, "const ")
 	if base == "void" {
@@ -89,12 +89,12 @@ func (p Param) element() (dtype op.DType, any, ok bool) {
 	return dtype, false, ok
 }
 
-// isBytes says whether a pointer may point to anything that is stored in bytes.
+// isBytes reports whether a pointer may point to anything that is stored in bytes.
 func (p Param) isBytes() bool {
 	return slices.Contains(byteTypes, strings.TrimPrefix(p.Base, "const "))
 }
 
-// instantiate puts the arguments of a template into the types of its parameters.
+// instantiate substitutes the arguments of a template in the parameter's type.
 func (p Param) instantiate(values map[string]string) Param {
 	if v, ok := values[p.Base]; ok {
 		p.Base = v

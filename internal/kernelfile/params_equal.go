@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// takeOfEqual takes a number for one of two sizes that another parameter was taken for by itself: that one
-// has the other size, as in (N, S) for queries and keys.
+// takeOfEqual takes a number for one of two equal sizes that another parameter was taken for alone: that
+// parameter becomes the other size, as in (N, S) for queries and keys.
 func (b *Binding) takeOfEqual(a *Argument) bool {
 	for i := range b.Args {
 		both := &b.Args[i]
@@ -25,8 +25,8 @@ func (b *Binding) takeOfEqual(a *Argument) bool {
 	return false
 }
 
-// takeElements takes the only number of a function of elements, whatever it is called, for how many there
-// are.
+// takeElements takes the only number of a function of elements, whatever its name, for the number of
+// elements.
 func (b *Binding) takeElements(a *Argument, numbers []int) bool {
 	var all []string
 	for _, d := range b.Spec.Dims {
@@ -41,7 +41,7 @@ func (b *Binding) takeElements(a *Argument, numbers []int) bool {
 	return true
 }
 
-// neededDims are the sizes of an operator that a function has to be given.
+// neededDims returns the sizes of an operator that a function must be given.
 func (b *Binding) neededDims() (needed []string) {
 	for _, d := range b.Spec.Dims {
 		if d.Default == "" {
@@ -51,7 +51,7 @@ func (b *Binding) neededDims() (needed []string) {
 	return needed
 }
 
-// allEqual is how the equal sizes of a square are named, "rows = cols"; "" where the operator has no such
+// allEqual returns the name of the equal sizes of a square, "rows = cols", or "" if the operator has no such
 // name.
 func (b *Binding) allEqual() string {
 	name := strings.Join(b.neededDims(), " = ")
@@ -61,8 +61,8 @@ func (b *Binding) allEqual() string {
 	return name
 }
 
-// takeSquare takes the only number that a function is given for all sizes of an operator whose tensors may be
-// squares, where by itself it was taken for one of them.
+// takeSquare takes the only number of a function for all sizes of an operator whose tensors may be square, if
+// it was taken for one of them.
 func (b *Binding) takeSquare() bool {
 	only := -1
 	for i, a := range b.Args {
@@ -81,7 +81,7 @@ func (b *Binding) takeSquare() bool {
 	return true
 }
 
-// sidesOfSquare says whether the only constant with which a kernel compares is each side of a square: the
+// sidesOfSquare reports whether the only constant that a kernel compares with is each side of a square: the
 // file multiplies it by itself, and nothing else by it.
 func (b *Binding) sidesOfSquare(file *File, found bounds) bool {
 	if len(found.values) != 1 || b.allEqual() == "" {
@@ -107,10 +107,11 @@ func (b *Binding) sidesOfSquare(file *File, found bounds) bool {
 	return squares
 }
 
-// mostWork is how many steps a case of constants may take: those of an emulator are slow.
+// mostWork is the maximum number of steps of a case of constants; those of an emulator are slow.
 const mostWork = 1 << 26
 
-// work is how many steps a case takes where each element of a product is as long a sum as one of its sizes.
+// work returns the number of steps of a case in which each element of a product is a sum as long as one of
+// its sizes.
 func (b *Binding) work(dims map[string]int64) int64 {
 	steps := int64(1)
 	for _, name := range b.neededDims() {

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// presetAxis matches a parameter that is preset to a number below 0, as an axis is counted from the last.
+// presetAxis matches a parameter whose default is a negative number, as an axis counted from the last.
 var presetAxis = regexp.MustCompile(`=\s*-\s*\d+\s*$`)
 
-// presetMask matches a parameter of Python for a mask, which is a tensor: without one there is None.
+// presetMask matches a Python parameter for a mask, which is a tensor: its default is None.
 var presetMask = regexp.MustCompile(`(?i)^\w*mask\w*\s*(?::[^=]*)?=\s*None$`)
 
-// onlyRead says whether the lines of a kernel read what a pointer points to, and write others, as many as
-// there are outputs: it is none, whatever it is called. One that they hand on, or make an address of, may be
-// written there.
+// onlyRead reports whether a kernel reads what a pointer points to and writes at least as many others as
+// there are outputs: then the pointer is no output, whatever its name. A pointer that is passed on, or whose
+// address is taken, may be written there.
 func (b *Binding) onlyRead(p Param) bool {
 	written := 0
 	for _, other := range b.Function.Params {
@@ -25,7 +25,7 @@ func (b *Binding) onlyRead(p Param) bool {
 	return b.Function.Kind == Kernel && readsAlone(b.Function.body, p.Name) && written >= len(b.outputs)
 }
 
-// readsAlone says whether a body reads an element of a pointer wherever it names it.
+// readsAlone reports whether a body only reads elements of a pointer wherever it names it.
 func readsAlone(body []token, name string) bool {
 	for i := range body {
 		if body[i].text != name {

@@ -2,8 +2,8 @@ package kernelfile
 
 import "testing"
 
-// A pointer of which every mention reads an element is no output. What may be written in another way is none
-// of them.
+// A pointer whose every mention reads an element is no output. A pointer that may be written in another way
+// does not count.
 func TestReadsAlone(t *testing.T) {
 	for body, want := range map[string]bool{
 		"s += x[i] * y[i];":                    true,

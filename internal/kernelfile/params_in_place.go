@@ -9,8 +9,8 @@ import (
 	"triad/internal/op"
 )
 
-// matchInPlace takes the only pointer of a CUDA function for input and output at once, where the operator has
-// one of each, alike in shape and dtype: the function changes its data where they lie. It gets the output,
+// matchInPlace takes the only pointer of a CUDA function for input and output at once if the operator has one
+// of each, alike in shape and dtype: the function changes its data in place. The pointer gets the output,
 // into which the input is copied before each call.
 func (b *Binding) matchInPlace() {
 	if b.Pass != op.Forward || b.Function.mayReturn() && !b.fillsInPlace() || len(b.inputs) != 1 {
@@ -37,8 +37,8 @@ func (b *Binding) matchInPlace() {
 	a.Role, a.Target, a.Index, a.Over = Output, out.Name, outputs[0], in.Name
 }
 
-// fillsInPlace says whether a Python function, called as an exercise is with sizes beside its tensors, gives
-// nothing back.
+// fillsInPlace reports whether a Python function that takes sizes in addition to its tensors, as an exercise
+// does, returns nothing.
 func (b *Binding) fillsInPlace() bool {
 	return b.Function.Kind == Python && b.Function.form == plainForm && b.takesSizes() &&
 		!b.Function.said().Gives
@@ -55,12 +55,12 @@ func (b *Binding) required() []int {
 	return list
 }
 
-// inPlace says whether the function changes its input where it lies.
+// inPlace reports whether the function changes its input in place.
 func (b *Binding) inPlace() bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Over != "" })
 }
 
-// inPlaceOf is the input in whose place an output is written; "" where it has a buffer of its own.
+// inPlaceOf returns the input in whose place an output is written, or "" if it has a buffer of its own.
 func (b *Binding) inPlaceOf(output string) string {
 	for _, a := range b.Args {
 		if a.Role == Output && a.Target == output {
@@ -70,12 +70,12 @@ func (b *Binding) inPlaceOf(output string) string {
 	return ""
 }
 
-// inPlaceSentence is what is said of such a function.
+// inPlaceSentence is the note about such a function.
 const inPlaceSentence = "it works in place: the input is copied to the output before each call, and the " +
 	"copy is timed"
 
-// pairInPlace lets one pointer that may be written stand for an input and the output in its place, where the
-// spec permits that and the function has no parameter for one of them.
+// pairInPlace lets one writable pointer stand for an input and the output in its place, if the spec permits
+// that and the function has no parameter for one of them.
 func (b *Binding) pairInPlace() {
 	if b.Function.mayReturn() && !b.fillsInPlace() && !b.extension || b.Pass != op.Forward {
 		return
@@ -91,7 +91,8 @@ func (b *Binding) pairInPlace() {
 			a := &b.Args[i]
 			tensor := a.Role == Input && a.Target == input || a.Role == Output && a.Target == output
 			from := named(b.inputs, input)
-			// An input that a switch leaves out is there where the lines make the output of what was in it.
+			// An input that a switch leaves out is present if the lines compute the output from its old
+			// contents.
 			optional := b.switchOf(b.inputs[from]) != ""
 			if optional && !a.reread || !optional && b.Function.mayReturn() {
 				continue
@@ -103,8 +104,8 @@ func (b *Binding) pairInPlace() {
 	}
 }
 
-// pairsInPlace are the outputs that may lie in the place of an input: those of the spec, and the only one
-// that is required, where the lines of a CUDA function make it of an input of its shape that they write.
+// pairsInPlace returns the outputs that may share the buffer of an input: those of the spec, and the only
+// required one if the lines of a CUDA function compute it from an input of its shape that they write.
 func (b *Binding) pairsInPlace() map[string]string {
 	pairs := maps.Clone(b.Spec.Own.InPlace)
 	switched := func(i int) bool { return b.switchOf(b.outputs[i]) != "" }
@@ -135,14 +136,14 @@ func (b *Binding) pairsInPlace() map[string]string {
 	return pairs
 }
 
-// accumulates says whether a function adds to an output without writing it first, so that its caller zeroes
-// it: by atomic additions, or in a backward, as training loops do, or in a kernel whose launch the file does
-// not have.
+// accumulates reports whether a function adds to an output without writing it first, so that its caller
+// zeroes it: by atomic additions, or in a backward, as training loops do, or in a kernel whose launch is not
+// in the file.
 func (b *Binding) accumulates(a Argument) bool {
 	if a.Role != Output || a.Over != "" {
 		return false
 	}
-	if a.plain { // beside running sums an output is scaled and added to
+	if a.plain { // next to running sums an output is scaled and added to
 		return a.reread && slices.ContainsFunc(b.Args, func(o Argument) bool {
 			return o.Form == Scratch && o.fill != ""
 		})
@@ -150,7 +151,7 @@ func (b *Binding) accumulates(a Argument) bool {
 	return a.atomic || a.added && (b.Pass == op.Backward || b.Function.Kind == Kernel)
 }
 
-// accumulated says of which outputs it is so; "" where of none.
+// accumulated returns the outputs that are accumulated into, or "" if there are none.
 func (b *Binding) accumulated() string {
 	var names []string
 	for _, a := range b.Args {
@@ -158,7 +159,7 @@ func (b *Binding) accumulated() string {
 			names = append(names, a.Name)
 		}
 	}
-	// Which outputs of a Python function are added to is not looked for.
+	// The outputs of a Python function that are accumulated into are not identified.
 	if b.Function.Kind == Python && b.varies && len(names) == 0 {
 		for _, a := range b.Args {
 			if a.Role == Output && a.Over == "" {

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// gridNames are what people call the number of blocks in a grid.
+// gridNames lists common names for the number of blocks in a grid.
 var gridNames = []string{
 	"grid", "grid_dim", "grid_size", "gridsize", "blocks", "num_blocks", "nblocks", "n_blocks",
 	"blocks_per_grid", "user_grid_size",
 }
 
-// takeLaunch takes what a host function hands on to its launch, the blocks of its grid or the threads of its
-// block, for what the lines of the kernel that it launches say: the caller chooses them so.
+// takeLaunch gives a parameter that a host function uses as the grid or the block of its launch the value
+// that the lines of the launched kernel show: a caller would choose that.
 func (b *Binding) takeLaunch(a *Argument) bool {
 	name := snake(a.Name)
 	first, second := b.Function.launchedWith(a.Name)
@@ -42,7 +42,7 @@ func (b *Binding) takeLaunch(a *Argument) bool {
 	return true
 }
 
-// launchedWith says whether a function hands a parameter on as the grid, or as the block, of its launches.
+// launchedWith reports whether a function uses a parameter as the grid or the block of its launches.
 func (fn *Function) launchedWith(param string) (grid, block bool) {
 	for i, t := range fn.body {
 		if t.text != "<<<" {
@@ -62,7 +62,8 @@ func (fn *Function) launchedWith(param string) (grid, block bool) {
 	return grid, block
 }
 
-// onlyOf says whether a grid or a block is a parameter, alone or on each of its sides: "dim3(n, n)".
+// onlyOf reports whether a grid or a block consists of one parameter, alone or on each of its sides: "dim3(n,
+// n)".
 func onlyOf(part []token, param string) bool {
 	named := false
 	for _, t := range part {
@@ -75,8 +76,8 @@ func onlyOf(part []token, param string) bool {
 	return named
 }
 
-// kernelLaunch is the launch that the lines of the kernels say which the function launches; nil where they
-// say none, or one another than the other.
+// kernelLaunch returns the launch that the lines of the launched kernels show, or nil if they show none or
+// contradict each other.
 func (b *Binding) kernelLaunch() (launch *Launch) {
 	for i, t := range b.Function.body {
 		if t.text != "<<<" {
@@ -102,8 +103,8 @@ func (b *Binding) kernelLaunch() (launch *Launch) {
 	return launch
 }
 
-// handedArguments are the arguments of the kernel's template that a function of a template launches at a <<<,
-// its own ones handed on; none where one is neither a type nor a number.
+// handedArguments returns the template arguments of the kernel that a templated function launches at a <<<,
+// with the function's own arguments inserted. It returns none if one is neither a type nor a number.
 func (b *Binding) handedArguments(at int) (all []string) {
 	tokens := b.Function.body
 	if at < 2 || tokens[at-1].text != ">" {
@@ -128,21 +129,21 @@ func (b *Binding) handedArguments(at int) (all []string) {
 	return all
 }
 
-// isDim3 says whether a parameter is a dim3.
+// isDim3 reports whether a parameter is a dim3.
 func (p Param) isDim3() bool { return !p.Pointer && p.Base == "dim3" }
 
-// blockNames are what people call the number of threads in a block.
+// blockNames lists common names for the number of threads in a block.
 var blockNames = []string{
 	"block_size", "blocksize", "threads", "num_threads", "nthreads", "n_threads",
 	"block_dim", "tpb", "threads_per_block",
 }
 
-// countsThreads says whether a parameter is, by its name, the number of threads in a block.
+// countsThreads reports whether a parameter is, by its name, the number of threads in a block.
 func (p Param) countsThreads() bool {
 	return p.isInteger() && slices.Contains(blockNames, snake(p.Name))
 }
 
-// sizesBothSides says whether the lines take a number twice, as the sides of a block: "dim3 block(n, n)",
+// sizesBothSides reports whether the lines use a number twice, as the sides of a block: "dim3 block(n, n)",
 // "n * n".
 func (b *Binding) sizesBothSides(p Param) bool {
 	return b.speaksOf(func(t []token) bool {

@@ -12,13 +12,13 @@ import (
 	"triad/internal/op"
 )
 
-// dimsOf are the dims in a size: one, the factors of a product, or several equal ones.
+// dimsOf returns the dims in a size: one, the factors of a product, or several equal ones.
 func dimsOf(size string) []string {
 	return strings.FieldsFunc(size, func(r rune) bool { return strings.ContainsRune(" *=", r) })
 }
 
-// matchLeftover gives the parameters whose names say nothing what is left, by type and order; where that does
-// not settle it, it is an error.
+// matchLeftover assigns what is left to the parameters with uninformative names, by type and order. It fails
+// if that is ambiguous.
 func (b *Binding) matchLeftover(chosen []candidate) error {
 	b.Args = make([]Argument, len(chosen))
 	var pointers, numbers []int
@@ -80,7 +80,7 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 			written = append(written, i)
 		}
 	}
-	// Where nothing is const, inputs come first, outputs after them; what is written is no input.
+	// If nothing is const, inputs come first, then outputs; a written pointer is no input.
 	returns := b.Function.mayReturn()
 	for len(read) < len(inputs) && (len(written) > len(outputs) || returns && len(written) > 0) {
 		first := slices.IndexFunc(written, func(i int) bool { return !b.Args[i].any() })
@@ -96,7 +96,7 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 			inputs = nil // pairInPlace gives the output its input
 		}
 	}
-	ownResult := b.Function.returns && len(written) > 0 // what it takes is not where it goes
+	ownResult := b.Function.returns && len(written) > 0 // its result does not go to a parameter
 	if ownResult || len(read) != len(inputs) ||
 		len(written) != len(outputs) && !(returns && len(written) == 0) {
 		if weights := b.weightsBeside(pointers); weights != "" {
@@ -144,7 +144,7 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 		if b.takeStride(a) || b.takePlainFactor(a) || b.takeLaunch(a) || b.takeElements(a, numbers) {
 			continue
 		}
-		// of several the first, as people write rows before columns
+		// of several the first, since rows are usually written before columns
 		if len(open) > 0 && !a.countsThreads() && !b.saysDType(a.Param) {
 			a.Role, a.Target, a.Index = open[0].role, open[0].target, open[0].index
 			continue
@@ -164,7 +164,7 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 	return b.checkRung()
 }
 
-// weightsBeside are the weights of a module among some arguments, "" where it has none.
+// weightsBeside returns the weights of a module among some arguments, or "" if there are none.
 func (b *Binding) weightsBeside(pointers []int) string {
 	var paths []string
 	for _, i := range pointers {
@@ -175,8 +175,8 @@ func (b *Binding) weightsBeside(pointers []int) string {
 	return strings.Join(paths, ", ")
 }
 
-// takeStride takes a number whose name speaks of a stride or a leading dimension for that of the rows of the
-// first tensor, or of the one that it names: without gaps that is the last size.
+// takeStride takes a number whose name denotes a stride or a leading dimension for the row stride of the
+// first tensor, or of the one that the name denotes: without gaps that is the last size.
 func (b *Binding) takeStride(a *Argument) bool {
 	of, is := strideOf(a.Name)
 	if !a.isInteger() || !is {
@@ -200,7 +200,7 @@ func (b *Binding) takeStride(a *Argument) bool {
 	return true
 }
 
-// strideOf says whether a name speaks of the stride of rows, and of which tensor's: "lda" of a.
+// strideOf reports whether a name denotes the stride of rows, and of which tensor: "lda" of a.
 func strideOf(name string) (of string, is bool) {
 	name = snake(name)
 	of, leading := strings.CutPrefix(name, "ld")
@@ -210,8 +210,8 @@ func strideOf(name string) (of string, is bool) {
 	return "", name == "stride" || name == "pitch" || strings.HasSuffix(name, "row_stride")
 }
 
-// takeConstant takes a number that is left for the threads of a block, or for one more factor of a size that
-// is given: batch and length where the operator has rows.
+// takeConstant takes a remaining number for the threads of a block, or for one more factor of a given size:
+// batch and length where the operator has rows.
 func (b *Binding) takeConstant(a *Argument) bool {
 	if a.countsThreads() {
 		a.Role, a.Target, a.Index = Constant, fmt.Sprintf("%d threads of a block", blockThreads), blockThreads
@@ -229,10 +229,10 @@ func (b *Binding) takeConstant(a *Argument) bool {
 	return true
 }
 
-// plainNumber matches a number without the letters of its type.
+// plainNumber matches a number without its type suffix.
 var plainNumber = regexp.MustCompile(`^(-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)[fFuUlL]*$`)
 
-// takePreset passes the number that a parameter has where a caller gives none.
+// takePreset passes the default of a numeric parameter.
 func (a *Argument) takePreset() bool {
 	m := plainNumber.FindStringSubmatch(strings.ReplaceAll(a.preset, " ", ""))
 	if m == nil || !a.isInteger() && !a.isFloat() {
@@ -242,7 +242,7 @@ func (a *Argument) takePreset() bool {
 	return true
 }
 
-// constantWord is the number that is passed for a parameter, as a word of --map.
+// constantWord returns the number that is passed for a parameter, as a word of --map.
 func constantWord(a Argument) string {
 	if a.number != "" {
 		return a.number
@@ -250,7 +250,7 @@ func constantWord(a Argument) string {
 	return strconv.Itoa(a.Index)
 }
 
-// multiplied says whether the lines multiply a parameter by another one that is a size: "n * m".
+// multiplied reports whether the lines multiply a parameter by another one that is a size: "n * m".
 func (b *Binding) multiplied(a Argument) bool {
 	other := func(t token) bool {
 		return slices.ContainsFunc(b.Args, func(o Argument) bool {
@@ -262,7 +262,7 @@ func (b *Binding) multiplied(a Argument) bool {
 	})
 }
 
-// takeShare takes a second size of an operator that has one: the two are factors of it, such as the rows and
+// takeShare takes a second size for an operator that has one: the two are its factors, such as the rows and
 // columns of an elementwise function.
 func (b *Binding) takeShare(a *Argument) bool {
 	side := isLetter(a.Name) || slices.ContainsFunc(sides[:], func(words []string) bool {
@@ -285,8 +285,8 @@ func (b *Binding) takeShare(a *Argument) bool {
 	return true
 }
 
-// unmatchedSizes lists the dims that a parameter whose name says nothing may stand for: of several not one
-// that --dims fixes, least of all as 1.
+// unmatchedSizes lists the dims that a parameter with an uninformative name may stand for; of several, those
+// that --dims fixes are dropped, or if all are fixed, those fixed at 1.
 func (b *Binding) unmatchedSizes(p Param) []int {
 	var open []int
 	for k, d := range b.Spec.Dims {
@@ -306,14 +306,14 @@ func (b *Binding) unmatchedSizes(p Param) []int {
 	return open
 }
 
-// givesSize says whether a parameter stands for a dim, alone or among equal ones or factors.
+// givesSize reports whether a parameter stands for a dim, alone or among equal ones or factors.
 func (b *Binding) givesSize(dim string) bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
 		return a.Role == Size && slices.Contains(dimsOf(a.Target), dim)
 	})
 }
 
-// checkTensors refuses a function without a parameter for a tensor, and names it.
+// checkTensors refuses a function without a parameter for a tensor and names the tensor.
 func (b *Binding) checkTensors() error {
 	b.leaveOptional()
 	var missing []string
@@ -347,8 +347,8 @@ func (b *Binding) checkTensors() error {
 	return nil
 }
 
-// checkSizes gives the sizes without a parameter what the file says they are, else 1. It refuses a function
-// that does not give the last size of its first input.
+// checkSizes gives the sizes without a parameter the value that the file gives them, else 1. It refuses a
+// function that does not take the last size of its first input.
 func (b *Binding) checkSizes(file *File) error {
 	b.implied = map[string]int64{}
 	if b.Function.showsSizes() {
@@ -357,7 +357,7 @@ func (b *Binding) checkSizes(file *File) error {
 		}
 		told := b.takesSizes() && b.fills() && b.givesAnySize()
 		if !told || b.Function.Kind != Python && b.asksAnyTensor() {
-			return nil // its tensors show their sizes
+			return nil // its tensors carry their sizes
 		}
 	}
 	for _, d := range b.Spec.Dims {
@@ -387,7 +387,8 @@ func (b *Binding) checkSizes(file *File) error {
 	return nil
 }
 
-// lastOffset says whether a size is the last of the offsets that a function is given: it needs no parameter.
+// lastOffset reports whether a size is the last of the offsets that a function is given, so it needs no
+// parameter.
 func (b *Binding) lastOffset(dim string) bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
 		if a.Role != Input {
@@ -398,28 +399,29 @@ func (b *Binding) lastOffset(dim string) bool {
 	})
 }
 
-// asksAnyTensor says whether the lines of an extension ask a tensor for its sizes, or hand one on.
+// asksAnyTensor reports whether the lines of an extension query the sizes of a tensor or pass a tensor on.
 func (b *Binding) asksAnyTensor() bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
 		return a.tensor && b.Function.asksSizes(a.Name, -1, 0)
 	})
 }
 
-// takesSizes says whether a function of Python is called as one of CUDA's is, with sizes beside the tensors.
+// takesSizes reports whether a Python function is called like a CUDA one, with sizes in addition to the
+// tensors.
 func (b *Binding) takesSizes() bool {
 	return slices.ContainsFunc(b.Function.Params, func(p Param) bool {
 		return p.isInteger() && !p.Optional && p.place == inCall && b.Function.form != kernelForm
 	})
 }
 
-// constantSize is what a constant of the file says of a size by its name: #define HEAD_DIM 64.
+// constantSize returns the value that a constant of the file gives a size by its name: #define HEAD_DIM 64.
 func (b *Binding) constantSize(file *File, dim string) (int64, bool) {
 	name := file.constantOf(b, dim)
 	n, err := strconv.ParseInt(strings.Trim(file.defines[name], "() "), 0, 64)
 	return n, err == nil
 }
 
-// constantOf is the name of the constant of a file that stands for a size; "" where none does.
+// constantOf returns the name of the file's constant that stands for a size, or "" if there is none.
 func (f *File) constantOf(b *Binding, dim string) string {
 	for _, name := range slices.Sorted(maps.Keys(f.defines)) {
 		n, err := strconv.ParseInt(strings.Trim(f.defines[name], "() "), 0, 64)
@@ -430,8 +432,8 @@ func (f *File) constantOf(b *Binding, dim string) string {
 	return f.rowConstant(b, dim)
 }
 
-// launchesWith says whether a constant stands in the launch of a kernel, or in its lines, and is no factor
-// there: of "i < N * N", or of vectors, it says another number than that of elements.
+// launchesWith reports whether a constant occurs in the launch of a kernel or in its lines, and is no factor
+// there: in "i < N * N", or with vectors, it is not the number of elements.
 func (f *File) launchesWith(fn Function, name string) bool {
 	named := func(t token) bool { return t.text == name }
 	for i, t := range f.tokens {
@@ -456,19 +458,19 @@ func (f *File) launchesWith(fn Function, name string) bool {
 	return false
 }
 
-// isFactor says whether a sign is that of a product with something else than the size of a type.
+// isFactor reports whether a sign is that of a product with anything but the size of a type.
 func (f *File) isFactor(sign, other int) bool {
 	in := func(i int) bool { return i >= 0 && i < len(f.tokens) }
 	return in(sign) && in(other) && f.tokens[sign].text == "*" && f.tokens[other].text != "sizeof" &&
 		f.tokens[other].text != ")"
 }
 
-// givesAnySize says whether some parameter stands for a size.
+// givesAnySize reports whether some parameter stands for a size.
 func (b *Binding) givesAnySize() bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Role == Size })
 }
 
-// fixed is the value of a size without a parameter: what the user said, else what was taken for it.
+// fixed returns the value of a size without a parameter: the user's, else the implied one.
 func (b *Binding) fixed(dim string) (n int64, ok bool) {
 	if n, ok = b.Options.Dims[dim]; ok {
 		return n, !b.givesSize(dim)
@@ -477,7 +479,7 @@ func (b *Binding) fixed(dim string) (n int64, ok bool) {
 	return n, ok
 }
 
-// Fixed are the sizes without a parameter, and what they are taken for, and those of a file's only launch.
+// Fixed returns the sizes without a parameter with their values, and those of a file's only launch.
 func (b *Binding) Fixed() map[string]int64 {
 	all := maps.Clone(b.implied)
 	for _, d := range b.Spec.Dims {

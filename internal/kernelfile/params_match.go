@@ -11,32 +11,32 @@ import (
 	"triad/internal/op"
 )
 
-// Options are what a user says beside the file.
+// Options holds what a user specifies in addition to the file.
 type Options struct {
 	Map                 map[string]string // parameter -> tensor, size or attribute of the operator
-	Several             bool              // Map speaks of several files: not every name is of this one
+	Several             bool              // Map is for several files: not every name is of this one
 	Dims                map[string]int64  // sizes that --dims fixes
-	Bound               map[string]int64  // sizes of the only launch that a file has, where it is read so
+	Bound               map[string]int64  // sizes of a file's only launch, if it is read so
 	Attrs               map[string]string // attributes that --attr fixes
 	Grid, Block, Shared string            // of a lone kernel, over the dims; "": one is proposed
 	Arguments           []string          // of a template
 	Rung                string            // of the kernels that a function chooses from; "": each
-	Without             []string          // sizes of 1 that the tensors of a Python function do not have
-	Leading             bool              // they have one more in front, which is 1
-	Flat                bool              // they have one size, that of all their elements
+	Without             []string          // sizes of 1 that the tensors of a Python function lack
+	Leading             bool              // they have an additional leading size of 1
+	Flat                bool              // they have one size, their number of elements
 	Square              bool              // the matrices of a Python function are squares
-	DTypes              []string          // that --dtype asks for; none: all
+	DTypes              []string          // requested by --dtype; none: all
 	Singles             []float64         // doubles among the numbers of a CUDA file that are read as floats
 	Only                []string          // the dtypes that trials left; none: all
-	Contract            string            // that the functions declare; "": see Binding.contract
-	alone               bool              // a kernel is launched as its own lines say alone
+	Contract            string            // declared by the functions; "": see Binding.contract
+	alone               bool              // a kernel is launched only as its own lines say
 	Flags               []string          // for nvcc; definitions for the emulator's compiler too
-	Operators           []string          // that lines of files may name; none: any
-	Made                bool              // the text is not the file's own: no line in the file says this
+	Operators           []string          // which lines of files may name; none: any
+	Made                bool              // the text is not the file's own: no line in the file can say this
 	said                *said             // what the line above the function says; nil: there is none
 }
 
-// Role is what a parameter stands for.
+// Role is the kind of thing that a parameter stands for.
 type Role uint8
 
 // The roles of a parameter.
@@ -47,18 +47,18 @@ const (
 	Size
 	Attribute
 	Stream
-	Stride   // of a tensor, as kernels of Triton take it
-	Constant // a number: threads of a block, or a factor of a size that another parameter gives whole
+	Stride   // of a tensor, as Triton kernels take it
+	Constant // a number: threads of a block, or a factor of a size that is another parameter
 )
 
-// Argument is a parameter with what it stands for: Target is the spec's name, or for a size "rows", "rows *
-// cols" or "seq_q = seq_kv".
+// Argument is a parameter with its meaning: Target is the spec's name, or for a size "rows", "rows * cols" or
+// "seq_q = seq_kv".
 type Argument struct {
 	Param
 	Role   Role
 	Target string
 	Index  int    // of a tensor or attribute in the spec; the value of a constant
-	Over   string // the input in whose place an output is written; "" where it has a buffer of its own
+	Over   string // the input in whose place an output is written; "" if it has its own buffer
 	formOf
 	Share int // of a size that several parameters are the factors of: 1 is the smaller factor, 2 the larger
 }
@@ -76,59 +76,59 @@ type Binding struct {
 	Notes    []string
 	Draws    string   // why its forward cannot be judged: it draws random numbers of its own
 	kernels  []string // the file's
-	numbers  []string // of its template, as they were proposed: "BLOCK is 256"
+	numbers  []string // proposed for its template: "BLOCK is 256"
 	varies   bool     // the last bits of its outputs may differ from run to run
 	inputs   []op.TensorSpec
 	outputs  []op.TensorSpec
-	open     map[string]bool  // parameters whose names fit several things as well
+	open     map[string]bool  // parameters whose names fit several things equally well
 	covered  map[string]bool  // dims that need no parameter, since they have a default
-	implied  map[string]int64 // dims without a parameter and what they are taken for
-	// sizes that constants of the file say, which it allocates nothing with
+	implied  map[string]int64 // dims without a parameter, with their assumed sizes
+	// sizes that constants of the file give, and that it allocates nothing with
 	guessedSizes map[string]int64
-	constants    map[string]bool // of those, what a constant says that the kernel or its launch uses
+	constants    map[string]bool // those of them from a constant that the kernel or its launch uses
 	extension    bool            // its file includes torch/extension.h
 	plan         *plan           // what the shim takes at run time
-	triton       *tritonLaunch   // of a kernel of Triton
-	forward      *Binding        // of a backward that goes through autograd: the function that it is of
+	triton       *tritonLaunch   // of a Triton kernel
+	forward      *Binding        // of a backward that goes through autograd: its forward
 	literals     []float64       // the numbers in the file
 	doubles      []float64       // those of them that are doubles, and others in fp32
-	asked        []string        // the dtypes that its lines ask for; none where they ask for none
+	asked        []string        // the dtypes that its lines request
 	narrow       bool            // its file names a type of 16 bits, or the dtype of its tensors
 	sixteen      bool            // its file names a type of 16 bits
 	away         bool            // its file rounds halves away from zero, or up
-	untold       bool            // nothing asks for a dtype: its tensors are taken for fp32
-	stores       bool            // its kernels convert all that they store to the dtype that is asked for
+	untold       bool            // nothing requests a dtype: its tensors are taken for fp32
+	stores       bool            // its kernels convert everything they store to the requested dtype
 	// the parameters that the file's lines show to be the length of a pointer's rows, by the pointer's name
 	rows    map[string]string
 	places  map[string][]string // the indexes of each pointer
-	squared map[string]bool     // sizes whose square the lines have
+	squared map[string]bool     // sizes whose square occurs in the lines
 	vectors map[string]string   // what bounds the variable that a pointer is indexed with
-	// how it is called where its tensors do not lie as the operator has them (forms.go)
+	// how it is called if its tensors are not laid out as the operator's (forms.go)
 	without  map[string]bool   // tensors without a parameter of their own
 	each     bool              // it is called once for each of a pair of tensors
-	byToken  bool              // tensors lie token by token
-	ordered  bool              // the file says in which order the sizes of its tensors lie
+	byToken  bool              // tensors are laid out token by token
+	ordered  bool              // the file gives the order of the sizes of its tensors
 	asserts  bool              // the file has an assert
 	unscaled []string          // the factor and the addend that triad applies
 	doubled  bool              // it is called with a factor of 2
 	others   []Function        // of the file
 	left     []string          // functions that fit too; the name of one that is judged is the operator's
-	named    map[string]string // the numbers that its lines give the names of attributes
-	oddSizes map[string]int64  // the sizes that its lines halve, and what they are judged as
-	// the sizes that its lines ask for, "if (cols != 1024) return false"
+	named    map[string]string // the numbers that its lines assign to names of attributes
+	oddSizes map[string]int64  // the sizes that its lines halve, and those used instead
+	// the sizes that its lines require, "if (cols != 1024) return false"
 	askedSizes map[string]int64
 	returned   string // the output that it returns as a number
-	blocks     string // how many values of blocks a host function gives, in the operator's sizes
-	// the output that gets values of blocks of which the lines do not say how many there are
+	blocks     string // the number of values of blocks that a host function returns, in the operator's sizes
+	// the output that gets an unknown number of values of blocks
 	unreadBlocks string
 	doubles64    bool  // its tensors are doubles, where the operator has floats
-	file         *File // that it is of
+	file         *File // that contains it
 	whole        bool  // its tensors are ints, where the operator has floats
-	rungs        []int // the kernels that it chooses from by a number, where none is asked for
+	rungs        []int // the kernels that it chooses from by a number, if none is requested
 }
 
-// Instance is one dtype of the operator that the function takes; Call is how it is called then: the name with
-// its template's arguments.
+// Instance is one dtype of the operator that the function takes; Call is the name with its template arguments
+// for that dtype.
 type Instance struct {
 	DType string
 	Main  op.DType
@@ -136,7 +136,7 @@ type Instance struct {
 	types map[string]string // of the template's type parameters
 }
 
-// candidate is one thing a parameter may stand for.
+// candidate is one possible meaning of a parameter.
 type candidate struct {
 	role   Role
 	target string
@@ -144,7 +144,7 @@ type candidate struct {
 	score  int
 }
 
-// Match finds what every parameter of a function stands for. The error is a *op.UsageError.
+// Match finds the meaning of every parameter of a function. The error is a *op.UsageError.
 func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) (*Binding, error) {
 	sizes, sure, err := constantSizes(file, fn, spec, pass, options)
 	if err != nil {
@@ -160,7 +160,7 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	return b, err
 }
 
-// match binds a function whose sizes are parameters, or said.
+// match binds a function whose sizes are parameters or specified.
 func match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) (*Binding, error) {
 	b := newBinding(file, fn, spec, pass, options)
 	b.inputs, b.outputs = spec.Tensors(pass)
@@ -205,7 +205,7 @@ func (b *Binding) matchIn(file *File) error {
 		return err
 	}
 	if fn.showsSizes() && !b.takesSizes() {
-		b.covered = nil // a tensor shows its sizes
+		b.covered = nil // a tensor carries its sizes
 	}
 	b.takeRank()
 	b.takeOtherTypes(file)
@@ -228,7 +228,7 @@ func (b *Binding) matchIn(file *File) error {
 	return b.checkSizes(file)
 }
 
-// newBinding is a binding in which nothing is matched yet.
+// newBinding returns a binding without any matches.
 func newBinding(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) *Binding {
 	given := options
 	if fn.Kind == Kernel && len(options.Arguments) == 0 && len(fn.Template) > 0 {
@@ -237,7 +237,7 @@ func newBinding(file *File, fn Function, spec *op.Spec, pass op.Pass, options Op
 	var numbers []string
 	if lists := file.calledArguments(fn); fn.Kind == Host && len(options.Arguments) == 0 && len(lists) > 0 {
 		options.Arguments = lists[0]
-		if len(lists) > 1 { // it may be written for some of them alone
+		if len(lists) > 1 { // it may be written for only some of them
 			numbers = saidNumbers(fn.Template, lists[0])
 		}
 	}
@@ -259,9 +259,9 @@ func newBinding(file *File, fn Function, spec *op.Spec, pass op.Pass, options Op
 	}
 }
 
-// checkNeeds refuses a file that cannot compute the operator's own numbers, such as its random ones, where it
-// does not take their seed. With a seed its forward shows which elements it chooses, and its backward is
-// judged by that.
+// checkNeeds refuses a file that cannot compute the operator's own numbers, such as its random ones, unless
+// it takes their seed. With a seed the forward shows which elements it chooses, and the backward is judged by
+// that.
 func (b *Binding) checkNeeds(file *File) error {
 	own := b.Spec.Own
 	has := func(word string) bool { return strings.Contains(file.words, word) }
@@ -277,7 +277,7 @@ func (b *Binding) checkNeeds(file *File) error {
 	return nil
 }
 
-// takeOtherTypes finds the tensors that the function has in another type or place than the operator.
+// takeOtherTypes finds the tensors whose type or location in the function differs from the operator's.
 func (b *Binding) takeOtherTypes(file *File) {
 	b.narrowIntegers()
 	b.takeBlockTotals(file)
@@ -286,7 +286,7 @@ func (b *Binding) takeOtherTypes(file *File) {
 	b.takeHostArrays()
 }
 
-// readLines keeps what the file's lines say, and which dims need no parameter.
+// readLines keeps what the file's lines show, and which dims need no parameter.
 func (b *Binding) readLines(file *File) {
 	if b.Function.Kind == Python {
 		b.squared = b.Function.pythonSquares()
@@ -310,7 +310,7 @@ func (b *Binding) errorf(format string, a ...any) error {
 		fmt.Sprintf(format, a...)}
 }
 
-// targets lists all that a parameter may be mapped to.
+// targets lists everything that a parameter may be mapped to.
 func (b *Binding) targets() []string {
 	var all []string
 	for _, t := range slices.Concat(b.inputs, b.outputs) {
@@ -348,7 +348,7 @@ func (b *Binding) checkMap() error {
 	return nil
 }
 
-// candidates lists what a parameter may stand for by its type, with the scores of its name.
+// candidates lists the possible meanings of a parameter by its type, with the scores of its name.
 func (b *Binding) candidates(p Param) ([]candidate, error) {
 	var all []candidate
 	switch {
@@ -400,13 +400,13 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 	return all, nil
 }
 
-// candidateTensors are the tensors that a pointer may stand for: of a const one only inputs.
+// candidateTensors returns the tensors that a pointer may stand for; a const one may only be an input.
 func (b *Binding) candidateTensors(p Param) []candidate {
 	var all []candidate
 	for i, t := range b.inputs {
 		s := b.score(p, t.Name)
 		if !p.Const {
-			s -= 12 // where both fit, what may be written is the output
+			s -= 12 // if both fit, a writable pointer is the output
 		}
 		all = append(all, candidate{Input, t.Name, i, max(s, 0)})
 	}
@@ -418,14 +418,14 @@ func (b *Binding) candidateTensors(p Param) []candidate {
 	return all
 }
 
-// candidateNumbers are the attributes and sizes that a number may stand for; a parameter of Python without a
-// type may be a tensor too.
+// candidateNumbers returns the attributes and sizes that a number may stand for. An untyped Python parameter
+// may also be a tensor.
 func (b *Binding) candidateNumbers(p Param) []candidate {
 	var all []candidate
 	for i, a := range b.Spec.Attributes {
 		if p.isBool() && a.Type == "enum" && b.Function.Kind == Python &&
 			(len(a.Values) != 2 || !slices.Contains(a.Values, "none")) {
-			continue // which of the values it switches on is not said
+			continue // it is unknown which of the values it switches on
 		}
 		if a.Type == "bool" && presetMask.MatchString(p.Text) && b.Options.Map[p.Name] == "" {
 			continue
@@ -463,15 +463,15 @@ func (b *Binding) candidateNumbers(p Param) []candidate {
 	return all
 }
 
-// candidateShape is what a list of sizes may stand for: what a row has, as normalized_shape.
-// isShapeOfWeights says whether a parameter of a Python function is the shape of its weights, by its name:
-// weight_shape.
+// isShapeOfWeights reports whether a parameter of a Python function is, by its name, the shape of its
+// weights: weight_shape.
 func (b *Binding) isShapeOfWeights(p Param) bool {
 	return b.Function.Kind == Python && p.Untyped && !p.Optional && weightsShape.MatchString(p.Name)
 }
 
 var weightsShape = regexp.MustCompile(`^(?:weight|w|norm|normali[sz]ed|gamma)_shape$`)
 
+// candidateShape returns what a list of sizes may stand for: the sizes of a row, as normalized_shape.
 func (b *Binding) candidateShape(p Param) []candidate {
 	last := b.lastSize()
 	for i, d := range b.Spec.Dims {
@@ -482,10 +482,10 @@ func (b *Binding) candidateShape(p Param) []candidate {
 	return nil
 }
 
-// score says how well the name of a parameter fits what the spec calls target.
+// score returns how well the name of a parameter fits the spec's name target.
 func (b *Binding) score(p Param, target string) int { return score(b.Spec, b.Pass, p.Name, target) }
 
-// isTemplateType says whether a type is a parameter of the function's template.
+// isTemplateType reports whether a type is a parameter of the function's template.
 func (b *Binding) isTemplateType(name string) bool {
 	return slices.ContainsFunc(b.Function.Template, func(t TemplateParam) bool {
 		return t.Type && t.Name == name

@@ -18,7 +18,7 @@ func spec(t testing.TB, name string) *op.Spec {
 	return o.Spec
 }
 
-// matchedByName are parameters of a function and what they stand for.
+// matchedByName lists parameters of a function and their meanings.
 var matchedByName = []struct{ op, signature, want string }{
 	{"softmax", "const float* A, float* C, int m, int n", "A is x, C is y, m is rows, n is cols"},
 	{"softmax", "float* out, const float* inp, int N, int C", "out is y, inp is x, N is rows, C is cols"},
@@ -69,7 +69,7 @@ var matchedByName = []struct{ op, signature, want string }{
 	},
 }
 
-// The names that people give the parameters of an operator, and what they mean.
+// Common names of an operator's parameters, and their meanings.
 func TestParametersAreMatchedByName(t *testing.T) {
 	for _, c := range matchedByName {
 		all, err := Bind(ReadCUDA(`extern "C" void solve(`+c.signature+`) {}`), Request{}, spec(t, c.op),
@@ -94,7 +94,7 @@ func TestParametersAreMatchedByName(t *testing.T) {
 	}
 }
 
-// A size that --dims fixes is not what a parameter of an odd name stands for, while another one is open.
+// A parameter with an odd name does not stand for a size that --dims fixes while another one is open.
 func TestFixedSizesNeedNoParameter(t *testing.T) {
 	for _, dims := range []map[string]int64{{"rows": 1}, {"rows": 1, "cols": 9}} {
 		all, err := Bind(ReadCUDA(`extern "C" void solve(const float* from, float* to, int p) {}`), Request{},
@@ -108,7 +108,7 @@ func TestFixedSizesNeedNoParameter(t *testing.T) {
 }
 
 // Pointers to bytes hold uint8, int8 and the codes of fp8 and fp4, and nothing wider; pointers to integers
-// hold those of their size.
+// hold integers of their size.
 func TestPointersToIntegers(t *testing.T) {
 	for _, c := range []struct {
 		base  string
@@ -159,8 +159,8 @@ func TestPointersToIntegers(t *testing.T) {
 	}
 }
 
-// A function with one pointer that it may write changes its data where they lie, if input and output are
-// alike: it gets the output, which holds the input.
+// A function with one writable pointer works in place if input and output are alike: it gets the output,
+// which holds the input.
 func TestInPlace(t *testing.T) {
 	i := slices.IndexFunc(catalog.All(), func(o *catalog.Operator) bool {
 		return o.Spec.Check.Integers == "one_hot"
@@ -195,7 +195,7 @@ func TestInPlace(t *testing.T) {
 	}
 }
 
-// A number that stands for nothing is what the file presets; without that it is asked for.
+// A number without a meaning gets the file's default; without one the user must provide it.
 func TestPresetNumber(t *testing.T) {
 	for preset, want := range map[string]string{
 		" = 0": "method is 0, as the file presets it", " = -1.5f": "method is -1.5, as the file presets it",

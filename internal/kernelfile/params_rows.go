@@ -8,12 +8,12 @@ import (
 	"triad/internal/op"
 )
 
-// scoreRows is what it counts that a size stands for the last dim of a tensor whose rows it is the length of:
-// more than what names of a letter say.
+// scoreRows is the score of a size that stands for the last dim of a tensor whose row length it is. It
+// exceeds the scores of one-letter names.
 const scoreRows = 300
 
-// sizeByRows says whether the lines of a file decide what a size stands for, rather than its name: a letter,
-// or a name that says nothing.
+// sizeByRows reports whether the lines of a file, rather than its name, decide what a size stands for: the
+// name is a letter or uninformative.
 func (b *Binding) sizeByRows(p Param) bool {
 	if len(b.rows) == 0 || !p.isInteger() {
 		return false
@@ -29,7 +29,7 @@ func (b *Binding) sizeByRows(p Param) bool {
 	})
 }
 
-// sides are the dims that are one of the last two sizes of a tensor.
+// sides returns the dims that are among the last two sizes of a tensor.
 func (b *Binding) sides() []string {
 	var all []string
 	for _, t := range slices.Concat(b.inputs, b.outputs) {
@@ -44,15 +44,15 @@ func (b *Binding) sides() []string {
 	return all
 }
 
-// squares are the sizes of which the lines of a function, or of what it calls, have the square: "i < N * N".
+// squares returns the sizes whose square occurs in the lines of a function, or of what it calls: "i < N * N".
 func (f *File) squares(fn *Function) map[string]bool {
 	all := map[string]bool{}
 	f.collectSquares(fn, func(name string) string { return name }, all, 0)
 	return all
 }
 
-// collectSquares adds the squares in the lines of a function. name says what a parameter of it is called by
-// the function that is asked about, "" where that has none.
+// collectSquares adds the squares in the lines of a function. name maps its parameters to their names in the
+// function of interest, or to "".
 func (f *File) collectSquares(fn *Function, name func(string) string, all map[string]bool, depth int) {
 	for _, p := range fn.Params {
 		for i := 0; p.isInteger() && name(p.Name) != "" && i+2 < len(fn.body); i++ {
@@ -71,10 +71,10 @@ func (f *File) collectSquares(fn *Function, name func(string) string, all map[st
 	}
 }
 
-// isLetter says whether a name is one letter, such as M.
+// isLetter reports whether a name is one letter, such as M.
 func isLetter(name string) bool { return len(strings.Trim(snake(name), "_")) == 1 }
 
-// scoreRows says how well an assignment fits the row lengths that the file shows.
+// scoreRows scores how well an assignment fits the row lengths that the file shows.
 func (b *Binding) scoreRows(chosen []candidate) int {
 	sum := 0
 	for i, c := range chosen {
@@ -99,12 +99,12 @@ func (b *Binding) scoreRows(chosen []candidate) int {
 	return sum
 }
 
-// scoreParts is what it costs that one of M and N counts all elements: more than that sizes stay open, which
-// are given in their order then.
+// scoreParts is the cost of one of M and N counting all elements. It exceeds that of leaving sizes open,
+// which are then given in their order.
 const scoreParts = 5000
 
-// countsPartToo says whether a letter stands for two sizes of which another letter is one, or may be: of M
-// and N none counts all elements.
+// countsPartToo reports whether a letter stands for two sizes of which another letter is, or may be, one:
+// neither M nor N counts all elements.
 func (b *Binding) countsPartToo(chosen []candidate, i int) bool {
 	product := chosen[i]
 	if product.role != Size || len(dimsOf(product.target)) < 2 || product.score >= 1000 ||
@@ -124,7 +124,7 @@ func (b *Binding) countsPartToo(chosen []candidate, i int) bool {
 	return false
 }
 
-// scoreLengths says how well what a pointer is taken for fits the lengths that the file shows of it.
+// scoreLengths scores how well the meaning of a pointer fits the lengths that the file shows of it.
 func (b *Binding) scoreLengths(pointer string, c candidate, target func(string) string) int {
 	sum := 0
 	for _, of := range []func(string, Role, int, func(string) string) (bool, bool){b.fitsRows, b.fitsVector} {
@@ -137,8 +137,8 @@ func (b *Binding) scoreLengths(pointer string, c candidate, target func(string) 
 	return sum
 }
 
-// fitsRows says whether a pointer that stands for a tensor has rows as long as the tensor's; target is what a
-// size stands for. It is not known of a pointer that the file shows no row length of.
+// fitsRows reports whether the rows of a pointer that stands for a tensor are as long as the tensor's; target
+// returns what a size stands for. known is false if the file shows no row length of the pointer.
 func (b *Binding) fitsRows(
 	pointer string,
 	role Role,
@@ -165,8 +165,8 @@ func (b *Binding) fitsRows(
 	return !strings.Contains(stands, "*") && slices.Contains(dimsOf(stands), last), true
 }
 
-// shape lists the sizes of a tensor; where they depend on an attribute those under what was said of it, else
-// under its default.
+// shape lists the sizes of a tensor. Sizes that depend on an attribute are those for the specified value,
+// else for the default.
 func (b *Binding) shape(t op.TensorSpec) []any {
 	shape := t.Shape
 	if a, values := b.shapedBy(t); values != nil {
@@ -177,7 +177,8 @@ func (b *Binding) shape(t op.TensorSpec) []any {
 	return list
 }
 
-// shapedBy is the attribute that the sizes of a tensor depend on, and the sizes by its values; nil: on none.
+// shapedBy returns the attribute that the sizes of a tensor depend on, and the sizes by its values; nil if
+// they depend on none.
 func (b *Binding) shapedBy(t op.TensorSpec) (op.AttributeSpec, map[string]any) {
 	by, _ := t.Shape.(map[string]any)
 	for _, a := range b.Spec.Attributes {
@@ -188,7 +189,7 @@ func (b *Binding) shapedBy(t op.TensorSpec) (op.AttributeSpec, map[string]any) {
 	return op.AttributeSpec{}, nil
 }
 
-// lastDim is the last size of a tensor, where that is a dim.
+// lastDim returns the last size of a tensor if that is a dim.
 func (b *Binding) lastDim(t op.TensorSpec) string {
 	list := b.shape(t)
 	if len(list) < 2 {
@@ -201,8 +202,8 @@ func (b *Binding) lastDim(t op.TensorSpec) string {
 	return last
 }
 
-// shownByRows says whether the file shows what a size stands for: it is the length of the rows of some
-// tensor, or what is left when each other size is.
+// shownByRows reports whether the file shows what a size stands for: it is the row length of some tensor, or
+// the one size left when every other one is.
 func (b *Binding) shownByRows(a Argument) bool {
 	if a.Role != Size || len(b.rows) == 0 || b.againstRows() {
 		return false
@@ -224,8 +225,8 @@ func (b *Binding) shownByRows(a Argument) bool {
 	return shown[a.Name] || left == 1
 }
 
-// againstRows says whether the reading by names does not fit the row lengths that the file shows. A length
-// that bounds the index of a vector is the vector's, whatever a matrix is indexed with.
+// againstRows reports whether the reading by names does not fit the row lengths that the file shows. A length
+// that bounds the index of a vector is the vector's, however a matrix is indexed.
 func (b *Binding) againstRows() bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
 		fits, known := b.fitsRows(a.Name, a.Role, a.Index, b.sizeTarget)
@@ -233,7 +234,7 @@ func (b *Binding) againstRows() bool {
 	})
 }
 
-// sizeTarget is what a size stands for, by the name of its parameter.
+// sizeTarget returns what a size stands for, by the name of its parameter.
 func (b *Binding) sizeTarget(name string) string {
 	for _, a := range b.Args {
 		if a.Role == Size && a.Name == name {
@@ -243,8 +244,8 @@ func (b *Binding) sizeTarget(name string) string {
 	return ""
 }
 
-// exchangeable are the sizes that may have each other's meaning: those named by a letter that the file's
-// lines do not decide, or all of them where its lines contradict the names.
+// exchangeable returns the sizes whose meanings may be exchanged: those named by a letter that the file's
+// lines do not decide, or all of them if the lines contradict the names.
 func (b *Binding) exchangeable() (names, targets []string) {
 	against := b.againstRows()
 	for _, a := range b.Args {
@@ -260,7 +261,7 @@ func (b *Binding) exchangeable() (names, targets []string) {
 	return names, targets
 }
 
-// exchanged gives the sizes that may have each other's meaning their targets in every other order.
+// exchanged assigns the exchangeable sizes their targets in every other order.
 func (b *Binding) exchanged() []Alternative {
 	names, targets := b.exchangeable()
 	var all []Alternative

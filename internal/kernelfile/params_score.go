@@ -7,15 +7,15 @@ import (
 	"triad/internal/op"
 )
 
-// Scores of a name: the spec's own, one of its synonyms (earlier ones more), a weak one that means something
-// else elsewhere.
+// Scores of a name: the spec's own, one of its synonyms (earlier ones score higher), and a weak one that has
+// another meaning elsewhere.
 const (
 	scoreExact = 100
 	scoreFirst = 90
 	scoreWeak  = 30
 )
 
-// snake writes a name in small letters with underscores: "numRows" becomes num_rows.
+// snake converts a name to snake case: "numRows" becomes num_rows.
 func snake(name string) string {
 	var b strings.Builder
 	for i := range len(name) {
@@ -34,8 +34,8 @@ func snake(name string) string {
 	return strings.Trim(b.String(), "_")
 }
 
-// forms are a name as written in small letters, then without what people put around it: "d_input" is also
-// input, "n_rows" also rows.
+// forms returns a name in snake case, then without common prefixes and suffixes: "d_input" is also input,
+// "n_rows" also rows.
 func forms(name string) []string {
 	s := snake(name)
 	all := []string{s}
@@ -68,7 +68,7 @@ func forms(name string) []string {
 	return all
 }
 
-// score says how well a parameter's name fits what the spec calls target, 0 where it does not.
+// score returns how well a parameter's name fits the spec's name target, 0 if it does not.
 func score(spec *op.Spec, pass op.Pass, name, target string) int {
 	best := scoreSide(spec, name, target)
 	for i, form := range forms(name) {
@@ -77,10 +77,10 @@ func score(spec *op.Spec, pass op.Pass, name, target string) int {
 	return best
 }
 
-// sides are what the last two sizes of a tensor are called, the last one second.
+// sides lists names of the last two sizes of a tensor, the last one second.
 var sides = [2][]string{{"rows", "row", "height", "h"}, {"cols", "columns", "col", "column", "width", "w"}}
 
-// scoreSide says how well a name fits a dim as a side of a tensor: numARows, a_cols, b_width.
+// scoreSide returns how well a name fits a dim as a side of a tensor: numARows, a_cols, b_width.
 func scoreSide(spec *op.Spec, name, dim string) int {
 	for _, form := range forms(name) {
 		before, side, found := cutLast(form)
@@ -111,7 +111,7 @@ func cutLast(name string) (before, after string, found bool) {
 	return name[:i], name[i+1:], true
 }
 
-// sideWords are what else rows and columns are called, whatever the operator.
+// sideWords lists further names of rows and columns, for any operator.
 var sideWords = map[string][]string{
 	"rows": {"nrows", "row_num"}, "cols": {"columns", "column", "ncols", "ncolumns", "col_num"},
 }
@@ -140,8 +140,8 @@ func scoreIn(words, form string) int {
 	return 0
 }
 
-// scoreGradient says how well a form names the gradient of a tensor: dx, d_x, x_grad, dgamma, and for outputs
-// the upstream names.
+// scoreGradient returns how well a form names the gradient of a tensor: dx, d_x, x_grad, dgamma, and for
+// outputs the upstream names.
 func scoreGradient(spec *op.Spec, form, of string) int {
 	names := append([]string{of}, strings.Fields(strings.ReplaceAll(spec.Synonyms[of], "|", " "))...)
 	for i, name := range names {
@@ -150,7 +150,7 @@ func scoreGradient(spec *op.Spec, form, of string) int {
 			"grad" + name, "g_" + name, name + "_gradient",
 		} {
 			if form == pattern && i == 0 {
-				return scoreExact // rather than what is left of d_o without its d_
+				return scoreExact // rather than d_o without its d_
 			} else if form == pattern {
 				return scoreFirst - i
 			}
@@ -163,7 +163,7 @@ func scoreGradient(spec *op.Spec, form, of string) int {
 	return 0
 }
 
-// scoreOutput says how well a name fits an output where it says itself that it is one: output_lse.
+// scoreOutput returns how well a name that says that it is an output fits an output: output_lse.
 func (b *Binding) scoreOutput(p Param, target string) int {
 	for _, prefix := range []string{"output_", "out_", "o_"} {
 		if rest, ok := strings.CutPrefix(snake(p.Name), prefix); ok {

@@ -8,7 +8,7 @@ import (
 	"triad/internal/op"
 )
 
-// search looks for the assignment of parameters with the best names.
+// search looks for the assignment of parameters whose names fit best.
 type search struct {
 	b       *Binding
 	choices [][]candidate
@@ -20,13 +20,14 @@ type search struct {
 	steps   int
 }
 
-// maxSteps bounds the search through a signature that no kernel has.
+// maxSteps bounds the search through a signature that no real kernel has.
 const maxSteps = 1 << 17
 
-// byName chooses, for all parameters together, what their names fit best; a parameter whose name fits nothing
-// stays open. Where several assignments fit as well, the first is taken, and where they differ is noted.
+// byName chooses the assignment of all parameters that fits their names best; a parameter whose name fits
+// nothing stays open. If several assignments fit equally well, the first is taken, and their differences are
+// noted.
 func (b *Binding) byName(choices [][]candidate) []candidate {
-	for i, list := range choices { // the few best of each are enough, and keep the search small
+	for i, list := range choices { // a few best candidates suffice, and keep the search small
 		list = slices.DeleteFunc(slices.Clone(list), func(c candidate) bool { return c.score == 0 })
 		slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
 		choices[i] = list[:min(len(list), 4+len(b.rows))]
@@ -79,7 +80,7 @@ func (s *search) step(i, sum int) {
 	}
 }
 
-// taken says whether an earlier parameter stands for the same, or for a part of it.
+// taken reports whether an earlier parameter stands for the same thing or for a part of it.
 func (s *search) taken(i int, c candidate) bool {
 	for _, other := range s.current[:i] {
 		said := c.score >= 1000 || other.score >= 1000 // by --map: two parameters may stand for one size
@@ -102,11 +103,11 @@ func (s *search) taken(i int, c candidate) bool {
 	return false
 }
 
-// uncovered counts the dims that nothing gives yet. A product is enough where no part of it is asked for: the
-// elementTypes of an elementwise operator.
+// uncovered counts the dims that nothing gives yet. A product suffices if none of its factors is needed
+// alone: the elements of an elementwise operator.
 func (s *search) uncovered() int {
 	n := 0
-	if s.b.Function.showsSizes() && !s.b.takesSizes() { // its tensors show the sizes; none may be missing
+	if s.b.Function.showsSizes() && !s.b.takesSizes() { // its tensors carry the sizes; none may be missing
 		for _, t := range s.b.inputs {
 			has := func(c candidate) bool { return c.role == Input && c.target == t.Name }
 			if s.b.Pass == op.Forward && s.b.switchOf(t) == "" && !slices.ContainsFunc(s.current, has) {
@@ -125,8 +126,8 @@ func (s *search) uncovered() int {
 	return n
 }
 
-// instead counts the inputs that every call takes and no parameter stands for, where one stands for an input
-// that only a switch adds: of B, which may be either, a bias comes after the filter.
+// instead counts the inputs that every call takes and no parameter stands for, if a parameter stands for an
+// input that only a switch adds: for B, which may be either, a filter is preferred to a bias.
 func (s *search) instead() int {
 	stands := func(t op.TensorSpec) bool {
 		return slices.ContainsFunc(s.current, func(c candidate) bool {

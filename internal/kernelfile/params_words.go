@@ -6,7 +6,7 @@ import (
 	"triad/internal/op"
 )
 
-// Matched says what every parameter stands for: "input = x, N = cols".
+// Matched returns the meaning of every parameter: "input = x, N = cols".
 func (b *Binding) Matched() string {
 	var words []string
 	for _, a := range b.Args {
@@ -17,7 +17,7 @@ func (b *Binding) Matched() string {
 	return strings.Join(words, ", ")
 }
 
-// meaning is what a parameter stands for, in words.
+// meaning returns in words what a parameter stands for.
 func (a Argument) meaning() string {
 	if a.Share > 0 {
 		return "a factor of " + a.Target

@@ -2,5 +2,5 @@ package kernelfile
 
 import "triad/internal/ownfile/pyparser"
 
-// parsed are the facts of a text of Python.
+// parsed returns the facts of a Python text.
 var parsed = pyparser.New(pyparser.OfPATH)

@@ -7,12 +7,12 @@ import (
 	"triad/internal/ownfile/pyfacts"
 )
 
-// asksDepth is how many functions of a file a tensor is followed through.
+// asksDepth is the number of functions of a file through which a tensor is followed.
 const asksDepth = 3
 
-// pythonAsks says whether the lines of a function of Python may learn the sizes of a tensor that it takes:
-// they ask it, or hand it to something other than the launch of a kernel. Functions of the file that get it
-// are looked into.
+// pythonAsks reports whether the lines of a Python function may learn the sizes of a tensor that it takes:
+// they query them, or pass the tensor to something other than a kernel launch. Functions of the file that
+// receive it are followed.
 func (b *Binding) pythonAsks(fn Function, name string, depth int) bool {
 	said := fn.saidOf(name)
 	for _, h := range said.Handed {
@@ -24,8 +24,8 @@ func (b *Binding) pythonAsks(fn Function, name string, depth int) bool {
 	return said.Asks || !said.Used && len(said.Handed) == 0
 }
 
-// handedTo is the function of the file that a call of another one calls, with the parameter that gets an
-// argument of it; nil where there is none.
+// handedTo returns the function of the file that another one calls, with the parameter that receives an
+// argument, or nil if there is none.
 func (b *Binding) handedTo(fn Function, h pyfacts.Handed) (other *Function, param string) {
 	for i := range b.others {
 		o := &b.others[i]
@@ -45,11 +45,11 @@ func (b *Binding) handedTo(fn Function, h pyfacts.Handed) (other *Function, para
 var (
 	everySecond = regexp.MustCompile(`\[[^\]\n]*\b[01]?[ \t]*::[ \t]*2[ \t]*\]`) // x[..., 1::2]
 	doubled     = regexp.MustCompile(`\*[ \t]*2\b|\b2[ \t]*\*`)
-	oneBehind   = regexp.MustCompile(`\+[ \t]*1\b`) // 2 * i + 1, or + 1 behind what is doubled above it
+	oneBehind   = regexp.MustCompile(`\+[ \t]*1\b`) // 2 * i + 1, or + 1 after a value doubled above it
 )
 
-// showsPairs says whether a reading is that with the switch of elements that lie beside each other, which the
-// lines of a function of Python or of its kernels take in pairs.
+// showsPairs reports whether a reading is the one with the switch for adjacent pairs, and the lines of a
+// Python function or its kernels do take elements in pairs.
 func (b *Binding) showsPairs(other Alternative) bool {
 	name := b.Spec.Own.Pairs
 	lines := b.Function.said().Asking + b.Function.kernels
@@ -58,8 +58,8 @@ func (b *Binding) showsPairs(other Alternative) bool {
 		doubled.MatchString(b.Function.kernels) && oneBehind.MatchString(b.Function.kernels))
 }
 
-// checkTables refuses a function of Python that takes a table's function of its table: what is called cos is
-// the angle where its lines have torch.cos(cos).
+// checkTables refuses a Python function that applies a table's function to its table: a parameter cos is the
+// angle if the lines have torch.cos(cos).
 func (b *Binding) checkTables() error {
 	for _, a := range b.Args {
 		if b.Function.Kind != Python || a.Role != Input || !slices.Contains(b.Spec.Own.Wide, a.Target) {

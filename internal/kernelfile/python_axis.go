@@ -2,8 +2,8 @@ package kernelfile
 
 import "regexp"
 
-// namesAxis says whether a parameter of a Python function says along which size it works: it is called so,
-// and its lines hand it on as an axis, "x.sum(dim=dim)", "x.shape[axis]".
+// namesAxis reports whether a parameter of a Python function selects the axis that it works along: it has
+// such a name, and the lines pass it on as an axis, "x.sum(dim=dim)", "x.shape[axis]".
 func (b *Binding) namesAxis(p Param) bool {
 	if b.Function.Kind != Python || b.Function.form == kernelForm || p.Optional || p.place != inCall ||
 		!p.isInteger() && !p.Untyped || b.Options.Map[p.Name] != "" || !axisName.MatchString(p.Name) {
@@ -16,10 +16,10 @@ func (b *Binding) namesAxis(p Param) bool {
 	return handed.MatchString(b.Function.text)
 }
 
-// axisName matches what people call the number of a size.
+// axisName matches common names of an axis.
 var axisName = regexp.MustCompile(`(?i)^(?:dim|axis)$`)
 
-// takeAxis hands over the last size as the one that a function works along.
+// takeAxis passes the last size as the axis that a function works along.
 func (b *Binding) takeAxis(a *Argument) bool {
 	if !b.namesAxis(a.Param) {
 		return false

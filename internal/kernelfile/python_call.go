@@ -8,7 +8,7 @@ import (
 	"triad/internal/op"
 )
 
-// pythonCall is the expression that calls the function, for each of a pair where it takes one tensor.
+// pythonCall returns the expression that calls the function, once for each of a pair if it takes one tensor.
 func (b *Binding) pythonCall() string {
 	if !b.each {
 		return b.pythonCallWith(b.Args)
@@ -16,7 +16,7 @@ func (b *Binding) pythonCall() string {
 	return "(" + b.pythonCallWith(b.Args) + ", " + b.pythonCallWith(b.second()) + ")"
 }
 
-// pythonCallWith is the call with some arguments.
+// pythonCallWith returns the call with some arguments.
 func (b *Binding) pythonCallWith(args []Argument) string {
 	fn := b.Function
 	switch fn.form {
@@ -34,7 +34,7 @@ func (b *Binding) pythonCallWith(args []Argument) string {
 		}
 		return fmt.Sprintf("_MODULE.%s(%s)", fn.call, data)
 	}
-	// A decorator around a function, such as torch.amp.custom_fwd, may want tensors by their positions.
+	// A decorator around a function, such as torch.amp.custom_fwd, may require positional tensors.
 	var words []string
 	named := false
 	for _, a := range args {
@@ -51,7 +51,7 @@ func (b *Binding) pythonCallWith(args []Argument) string {
 	return fmt.Sprintf("_MODULE.%s(%s)", fn.call, strings.Join(words, ", "))
 }
 
-// pythonValue is what is handed over for a parameter; "" where it keeps its default.
+// pythonValue returns the Python value passed for a parameter, "" if it keeps its default.
 func (b *Binding) pythonValue(a Argument) string {
 	pointer := ""
 	if a.address {
@@ -87,8 +87,8 @@ func (b *Binding) pythonValue(a Argument) string {
 	return ""
 }
 
-// attributePython is what is handed over for an attribute: for a switch in the place of an enumeration
-// that has a value none, whether it is another one.
+// attributePython returns the Python value passed for an attribute. For a switch that replaces an enumeration
+// with a value none, it is whether the value is another one.
 func (b *Binding) attributePython(a Argument) string {
 	t := b.Spec.Attributes[a.Index]
 	if t.Type == "enum" && a.Base == "bool" && slices.Contains(t.Values, "none") {
@@ -97,7 +97,8 @@ func (b *Binding) attributePython(a Argument) string {
 	return fmt.Sprintf("attributes[%q]", a.Target)
 }
 
-// pythonScaled multiplies what a function gives by the factor, and adds the addend, that it does without.
+// pythonScaled multiplies the result of a function by the factor, and adds the addend, that the function
+// lacks.
 func (b *Binding) pythonScaled(value string) string {
 	if len(b.unscaled) == 0 {
 		return value
@@ -116,7 +117,7 @@ func (b *Binding) pythonScaled(value string) string {
 	return fmt.Sprintf("scaled(%s, %s, %s, %s)", value, factor, weight, bias)
 }
 
-// byPosition are the arguments up to the last one that is not left at its default.
+// byPosition returns the arguments up to the last one that does not keep its default.
 func (b *Binding) byPosition(args []Argument) []string {
 	var words []string
 	last := 0
@@ -132,7 +133,7 @@ func (b *Binding) byPosition(args []Argument) []string {
 	return words[:last]
 }
 
-// pythonModule is the expression of the module that is made for the sizes of a call.
+// pythonModule returns the expression of the module created for the sizes of a call.
 func (b *Binding) pythonModule() string {
 	var weights []string
 	for _, a := range b.Args {
@@ -144,7 +145,7 @@ func (b *Binding) pythonModule() string {
 		quoted(weights))
 }
 
-// dictionary lists the arguments of a place, by name, as Python writes it.
+// dictionary lists the arguments of a place, by name, as a Python dictionary.
 func (b *Binding) dictionary(args []Argument, where place) string {
 	var words []string
 	for _, a := range args {
@@ -161,8 +162,8 @@ func (b *Binding) dictionary(args []Argument, where place) string {
 	return strings.Join(words, ", ")
 }
 
-// autogradCode is the backward of a forward that goes through an autograd function: it takes what the forward
-// takes, and the upstream gradients.
+// autogradCode returns the backward of a forward that goes through an autograd function: it takes the
+// forward's arguments and the upstream gradients.
 func (b *Binding) autogradCode() string {
 	_, positions := b.gradientNames()
 	var at strings.Builder
@@ -182,7 +183,7 @@ func (b *Binding) autogradCode() string {
 	return code.String()
 }
 
-// nest puts values of a tuple's elements that are tuples themselves between brackets.
+// nest puts the values of elements that are tuples themselves in brackets.
 func (fn Function) nest(values []string) (all []string) {
 	for _, n := range fn.said().Nested {
 		switch {

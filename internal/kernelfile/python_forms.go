@@ -11,13 +11,13 @@ import (
 // The forms of what a Python file defines.
 const (
 	plainForm  = pyfacts.Plain   // NAME(a=..., b=...)
-	appliedTo  = pyfacts.Applied // its apply takes its arguments by position
-	moduleForm = pyfacts.Module  // it is made, and called with our weights
+	appliedTo  = pyfacts.Applied // its apply takes positional arguments
+	moduleForm = pyfacts.Module  // it is created, and called with our weights
 	packedForm = pyfacts.Packed  // custom_kernel(data), where data holds all tensors
 	kernelForm = pyfacts.Kernel  // we launch it
 )
 
-// place is where the argument of a Python function goes.
+// place is the destination of an argument of a Python function.
 type place uint8
 
 // The places of arguments.
@@ -29,8 +29,9 @@ const (
 	inStride       // a stride that a kernel takes
 )
 
-// pythonRanks lists the candidates of a Python file, the likely ones first: of a rank those are judged that
-// fit, a later one only where none does. What another one calls is judged through that.
+// pythonRanks lists the candidates of a Python file, the likely ones first: all fitting ones of a rank are
+// judged, a later rank only if none of the earlier fits. A function that another one calls is judged through
+// that.
 func pythonRanks(list []Function) [][]Function {
 	calls := func(fn Function) bool {
 		return slices.ContainsFunc(list, func(other Function) bool {
@@ -57,7 +58,7 @@ func pythonRanks(list []Function) [][]Function {
 	return ranks
 }
 
-// throughAutograd is the backward of a forward that goes through an autograd function.
+// throughAutograd returns the backward of a forward that goes through an autograd function.
 func (b *Binding) throughAutograd() *Binding {
 	if !b.Function.said().Autograd || b.Pass != op.Forward || b.fills() || b.Spec.Backward == nil {
 		return nil
@@ -75,10 +76,10 @@ func (b *Binding) throughAutograd() *Binding {
 	return &back
 }
 
-// Recomputes says whether it is the backward of an autograd function, which goes through the forward.
+// Recomputes reports whether it is the backward of an autograd function, which goes through the forward.
 func (b *Binding) Recomputes() bool { return b.forward != nil }
 
-// gradientNames are the gradients that a backward gives, and the positions of the inputs that they are of.
+// gradientNames returns the gradients that a backward computes, and the positions of their inputs.
 func (b *Binding) gradientNames() (names []string, positions []int) {
 	_, outputs := b.Spec.Tensors(op.Backward)
 	for _, t := range outputs {

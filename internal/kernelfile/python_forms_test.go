@@ -176,8 +176,8 @@ var pythonForms = map[string]struct {
 	},
 }
 
-// What a Python file defines is called in the way of its form, and its backward is judged where autograd goes
-// through the file.
+// Each definition of a Python file is called according to its form, and its backward is judged if autograd
+// goes through the file.
 func TestPythonForms(t *testing.T) {
 	for name, c := range pythonForms {
 		bindings, err := bindPython(t, c.inputs, "mine.py", c.text)
@@ -202,7 +202,7 @@ func TestPythonForms(t *testing.T) {
 	}
 }
 
-// A grid that the file's words say settles the launch only where no tile was chosen for it.
+// A grid in the file's comments settles the launch only if no tile was chosen for it.
 func TestGridOfAComment(t *testing.T) {
 	const kernel = "# grid = (%s,)\n@triton.jit\ndef k(X, U, Y, M, N, BLOCK: tl.constexpr%s):\n" +
 		"    row = tl.program_id(0)\n    cols = tl.arange(0, BLOCK)\n" +
@@ -225,7 +225,7 @@ func TestGridOfAComment(t *testing.T) {
 	}
 }
 
-// Of fewer strides than a tensor has sizes they are those of the last ones.
+// If a kernel takes fewer strides than a tensor has sizes, they are those of the last ones.
 func TestStridesOfTheLastSizes(t *testing.T) {
 	const kernel = `@triton.jit
 def attention(Q, K, V, O, stride_qm, stride_qd, seq_q, seq_kv, head_dim, BLOCK: tl.constexpr):
@@ -248,7 +248,7 @@ def attention(Q, K, V, O, stride_qm, stride_qd, seq_q, seq_kv, head_dim, BLOCK: 
 	}
 }
 
-// A backward that is asked for alone needs its forward; one of another name stands back behind autograd's.
+// A backward that is requested alone needs its forward; one of another name yields to autograd's.
 func TestAutogradPasses(t *testing.T) {
 	text := autogradFile + "\ndef layer_norm_backward(dy, x):\n    return dy\n"
 	for request, want := range map[string]string{
@@ -266,7 +266,7 @@ func TestAutogradPasses(t *testing.T) {
 	}
 }
 
-// A parameter of a module for which the operator has no tensor is refused: its value would be a guess.
+// A parameter of a module without a matching tensor of the operator is refused: its value would be a guess.
 func TestModuleWithAnotherWeight(t *testing.T) {
 	_, err := bindPython(t, "x", "mine.py", "class M(nn.Module):\n    def __init__(self):\n"+
 		"        self.proj = nn.Parameter(torch.ones(3))\n\n    def forward(self, x):\n        return x\n")
@@ -276,7 +276,7 @@ func TestModuleWithAnotherWeight(t *testing.T) {
 	}
 }
 
-// An autograd function has a backward where one is written that gives something.
+// An autograd function has a backward if one is written that returns something.
 func TestHasBackward(t *testing.T) {
 	for body, want := range map[string]bool{
 		"        return dy\n": true,

@@ -8,10 +8,10 @@ import (
 	"triad/internal/op"
 )
 
-// writesOver takes an input of a Python function that gives nothing back and has no parameter for a result
-// for the output in its place: the one that the spec pairs with it, else the first that is like the output in
-// sizes and dtype, which the function's lines change where it lies. It gets the output, into which the input
-// is copied before each call.
+// writesOver takes an input of a Python function that returns nothing and has no parameter for a result for
+// the output in its place: the input that the spec pairs with it, else the first with the output's sizes and
+// dtype that the function's lines change in place. The parameter gets the output, into which the input is
+// copied before each call.
 func (b *Binding) writesOver() {
 	if b.Function.Kind != Python || b.Function.form != plainForm || b.Pass != op.Forward || b.fills() ||
 		b.each {
@@ -38,9 +38,9 @@ func (b *Binding) writesOver() {
 	}
 }
 
-// returnsWhatItChanges says whether a function that changes arguments where they lie returns just these, each
-// of them the one that the spec pairs with the output, and never another tensor of the name: a copy that it
-// makes where an input is not contiguous, say, is one in some calls alone.
+// returnsWhatItChanges reports whether a function that changes arguments in place returns exactly these, each
+// the one that the spec pairs with the output, and never another tensor of the name: a copy that it makes of
+// an input that is not contiguous, say, occurs in some calls only.
 func (b *Binding) returnsWhatItChanges(over map[int]int) bool {
 	order := slices.SortedFunc(maps.Keys(over), func(x, y int) int { return over[x] - over[y] })
 	var names []string
@@ -54,7 +54,7 @@ func (b *Binding) returnsWhatItChanges(over map[int]int) bool {
 	return len(names) > 0 && slices.Equal(names, b.Function.said().GivesBack)
 }
 
-// changedLike is the argument in whose place an output may be written; -1 where there is none.
+// changedLike returns the argument in whose place an output may be written, or -1 if there is none.
 func (b *Binding) changedLike(out op.TensorSpec, taken map[int]int) int {
 	like := func(a Argument, pairs bool) bool {
 		paired := b.Spec.Own.InPlace[out.Name] == a.Target

@@ -11,8 +11,8 @@ import (
 	"triad/internal/ownfile/pyfacts"
 )
 
-// Threads do not count in a kernel of Triton: it is launched with a grid, and its constexpr parameters that
-// are no size of the operator are tiles.
+// The threads of a Triton kernel do not matter: it is launched with a grid, and its constexpr parameters that
+// are not sizes of the operator are tiles.
 const (
 	tileAlone  = "1024" // elements that one program covers
 	tileSide   = "32"   // of a tile with two sides
@@ -27,7 +27,7 @@ var (
 	isStride   = regexp.MustCompile(`(?i)stride`)
 )
 
-// takeUse tells pointers, strides, tiles and numbers of a kernel apart by what it does with them.
+// takeUse distinguishes pointers, strides, tiles and numbers of a kernel by how it uses them.
 func (p *Param) takeUse(fact pyfacts.Param) {
 	p.Untyped, p.Pointer, p.Base = false, false, "int"
 	switch {
@@ -45,12 +45,12 @@ func (p *Param) takeUse(fact pyfacts.Param) {
 	}
 }
 
-// tritonLaunch is how a kernel of Triton is launched: its grid in the operator's sizes, and a value, in
-// Python, for each constexpr parameter that is no size.
+// tritonLaunch is the launch of a Triton kernel: its grid in the operator's sizes, and a Python value for
+// each constexpr parameter that is not a size.
 type tritonLaunch struct {
 	grid  []string
 	tiles map[string]string
-	said  bool // by --grid, or by a comment of the file where no tile and no stride is a guess
+	said  bool // by --grid, or by a comment of the file if no tile and no stride is a guess
 }
 
 func (l *tritonLaunch) String() string {
@@ -61,7 +61,7 @@ func (l *tritonLaunch) String() string {
 	return text
 }
 
-// proposeTriton finds the grid and the tiles of a kernel of Triton.
+// proposeTriton finds the grid and the tiles of a Triton kernel.
 func (b *Binding) proposeTriton() error {
 	text := programID.ReplaceAllString(b.Function.text, "pid_axis_$1")
 	l := &tritonLaunch{tiles: map[string]string{}}
@@ -80,7 +80,7 @@ func (b *Binding) proposeTriton() error {
 		}
 		l.grid = append(l.grid, b.gridOf(text, strings.Join(names, "|"), axes, axis, moved))
 	}
-	guessed := false // a tile whose value nothing says, or a stride of a tensor with more sizes than strides
+	guessed := false // a tile of unknown value, or a stride of a tensor with more sizes than strides
 	for _, a := range b.Args {
 		if a.place == inStride {
 			of, err := b.strideOfTensor(a)
@@ -116,7 +116,7 @@ func (b *Binding) proposeTriton() error {
 	return nil
 }
 
-// gridOf is the number of programs along an axis. names are those of its program id, as a pattern.
+// gridOf returns the number of programs along an axis. names is a pattern for the names of its program id.
 func (b *Binding) gridOf(text, names string, axes, axis int, moved map[string]string) string {
 	rows := b.outputSizes()
 	last := rows[max(len(rows)-1, 0):]
@@ -162,9 +162,9 @@ func (b *Binding) gridOf(text, names string, axes, axis int, moved map[string]st
 	return strings.Join(last, " * ")
 }
 
-// tilesInOneRow is the number of tiles of a kernel whose one program id counts those of rows and of columns:
-// it is divided, and the lines divide two sizes or more into tiles, "tl.cdiv(M, BLOCK_M)", other than in the
-// range of a loop; "" of another kernel.
+// tilesInOneRow returns the number of tiles of a kernel whose single program id enumerates the tiles of both
+// rows and columns: it is divided, and the lines divide two or more sizes into tiles, "tl.cdiv(M, BLOCK_M)",
+// outside of the range of a loop. It returns "" for other kernels.
 func (b *Binding) tilesInOneRow(text, names string, moved map[string]string) string {
 	if !regexp.MustCompile(`\b(?:` + names + `)\s*(?://|%)`).MatchString(text) {
 		return ""
@@ -196,7 +196,7 @@ func (b *Binding) tilesInOneRow(text, names string, moved map[string]string) str
 var divided = regexp.MustCompile(`(?m)^\s*(\w+)\s*=\s*(?:(?:tl|triton)\.cdiv\(\s*(\w+)\s*,\s*(\w+)\s*\)|` +
 	`\(\s*(\w+)\s*\+\s*\w+\s*-\s*1\s*\)\s*//\s*(\w+))`)
 
-// comparedWith is the size that a variable is compared with; "" where it is compared with none.
+// comparedWith returns the size that a variable is compared with, or "" if there is none.
 func (b *Binding) comparedWith(text, names string) string {
 	if names == "" {
 		return ""
@@ -212,7 +212,7 @@ func (b *Binding) comparedWith(text, names string) string {
 	return ""
 }
 
-// dimsOrProduct is a size as an expression: the first of several equal ones.
+// dimsOrProduct returns a size as an expression, the first of several equal ones.
 func dimsOrProduct(target string) string {
 	switch {
 	case strings.Contains(target, "="):
@@ -223,7 +223,7 @@ func dimsOrProduct(target string) string {
 	return target
 }
 
-// tile is the value of a constexpr parameter, in Python; "" where nothing says it.
+// tile returns the value of a constexpr parameter in Python, or "" if nothing gives it.
 func (b *Binding) tile(text string, a Argument, moved map[string]string) string {
 	name, preset := regexp.QuoteMeta(a.Name), b.Function.saidOf(a.Name)
 	ranges := regexp.MustCompile(`(\w+)\s*=\s*tl\.arange\(0,\s*` + name + `\)`)
@@ -259,7 +259,7 @@ func (b *Binding) tile(text string, a Argument, moved map[string]string) string 
 	return "power_of_2(" + pythonExpression(limit) + ")"
 }
 
-// gridOfComment reads a grid that the file's own words say, "grid = (M,)"; ok is false where they say none.
+// gridOfComment reads a grid that the file's comments give, "grid = (M,)". ok is false if they give none.
 func (b *Binding) gridOfComment(tiles map[string]string) (grid []string, ok bool) {
 	text := strings.NewReplacer("triton.", "", "tl.", "", "cdiv(", "ceildiv(").Replace(b.Function.grid)
 	for _, name := range slices.Sorted(maps.Keys(tiles)) {
@@ -286,7 +286,7 @@ func (b *Binding) gridOfComment(tiles map[string]string) (grid []string, ok bool
 	return grid, len(grid) > 0
 }
 
-// tritonCall is the launch of a kernel.
+// tritonCall returns the launch of a kernel.
 func (b *Binding) tritonCall() string {
 	var grid, words []string
 	for _, g := range b.triton.grid {

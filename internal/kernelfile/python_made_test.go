@@ -32,7 +32,7 @@ def f(x):
     return y
 `
 
-// A function whose kernels convert all that they store to 16 bits is judged in these, whatever it is called.
+// A function whose kernels convert everything they store to 16 bits is judged in 16 bits, whatever its name.
 func TestKernelsThatStoreHalves(t *testing.T) {
 	for where, want := range map[string]string{".to(tl.float16)": "fp16", "": "fp32 fp16 bf16"} {
 		b := pythonOf(t, strings.ReplaceAll(kernelThatStores, "WHERE", where), Options{})
@@ -42,7 +42,7 @@ func TestKernelsThatStoreHalves(t *testing.T) {
 	}
 }
 
-// So is one that stores what it has converted in a line before.
+// So is one that stores what an earlier line converted.
 func TestKernelsThatStoreWhatIsHalves(t *testing.T) {
 	for line, want := range map[string]string{
 		"z = tl.load(x + at).to(tl.float16)":                                         "fp16",
@@ -64,7 +64,7 @@ func TestKernelsThatStoreWhatIsHalves(t *testing.T) {
 	}
 }
 
-// What a name is in another kernel says nothing of what one stores.
+// The meaning of a name in one kernel says nothing about what another one stores.
 func TestKernelsThatStoreWhatTheyTake(t *testing.T) {
 	text := strings.ReplaceAll(kernelThatStores, "tl.store(y + at, tl.load(x + at).to(tl.float32)WHERE",
 		"z = tl.load(x + at).to(tl.float16)\n    tl.store(y + at, z")
@@ -79,7 +79,7 @@ func TestKernelsThatStoreWhatTheyTake(t *testing.T) {
 	}
 }
 
-// What a function within returns is nothing that the function gives.
+// The return value of a nested function is not the outer one's.
 func TestDTypeBesideAFunctionWithin(t *testing.T) {
 	b := pythonOf(t, `
 def f(x):
@@ -96,7 +96,7 @@ def f(x):
 	}
 }
 
-// A dtype that is handed on names none, and what trials leave of the dtypes that nothing says is fp32.
+// A dtype that is passed on names none, and of the dtypes that nothing names trials leave fp32.
 func TestUnsaidDTypes(t *testing.T) {
 	text := "def f(x):\n    return x\n\ndef check():\n    dtype = torch.float32\n" +
 		"    f(torch.ones(4, dtype=dtype))\n"

@@ -7,11 +7,11 @@ import (
 	"triad/internal/ownfile/pyfacts"
 )
 
-// takeRank gives a Python function tensors of as many sizes as its lines say: without those that have no
-// parameter and are 1 by default, or with one more in front, which is 1.
+// takeRank gives a Python function tensors of the rank that its lines show: without sizes that have no
+// parameter and default to 1, or with an additional leading one, which is 1.
 func (b *Binding) takeRank() {
 	said, rank := b.saidRank(AsItLies)
-	if joined, _ := b.saidRank(ByToken); joined > 0 { // --map says that they lie so
+	if joined, _ := b.saidRank(ByToken); joined > 0 { // --map gives this layout
 		b.takesJoinedHeads(joined, rank)
 		return
 	}
@@ -37,7 +37,7 @@ func (b *Binding) takeRank() {
 	}
 	shape := b.shape(b.inputs[0])
 	first, _ := shape[0].(string)
-	row := said == 1 && rank == 2 && !b.givesSize(first) // one row alone
+	row := said == 1 && rank == 2 && !b.givesSize(first) // a single row
 	if row || said == rank-1 && slices.Contains(ones, first) {
 		b.Options.Without = []string{first}
 	} else if flat := b.Spec.Own.Flat; said == b.rankWithout(flat) && b.givesNone(flat) {
@@ -48,8 +48,8 @@ func (b *Binding) takeRank() {
 	}
 }
 
-// takesJoinedHeads gives a function that is told how many heads there are tensors whose rows hold all heads
-// of a token, [batch, seq, heads * head_dim] or without a batch, and says whether it does.
+// takesJoinedHeads gives a function that takes the number of heads tensors whose rows hold all heads of a
+// token, [batch, seq, heads * head_dim] or without a batch, and reports whether it did.
 func (b *Binding) takesJoinedHeads(said, rank int) bool {
 	if rank != 4 || b.Spec.Own.TokenSize == "" || b.byToken || b.Function.Kind != Python ||
 		b.Function.form == kernelForm || len(b.Options.Without) > 0 {
@@ -71,13 +71,13 @@ func (b *Binding) takesJoinedHeads(said, rank int) bool {
 	return true
 }
 
-// givesNone says whether there are such sizes and the function has no parameter for any of them.
+// givesNone reports whether there are such sizes and the function has no parameter for any of them.
 func (b *Binding) givesNone(sizes []string) bool {
 	return len(sizes) > 0 && !slices.ContainsFunc(sizes, b.givesSize)
 }
 
 // takesOneBatch gives a function tensors of heads without a batch, in the order that its names say, "seq,
-// heads, d = q.shape", and says whether it does.
+// heads, d = q.shape", and reports whether it did.
 func (b *Binding) takesOneBatch() bool {
 	first, _ := b.shape(b.inputs[0])[0].(string)
 	if b.Spec.Own.TokenSize == "" || !slices.Contains(b.Spec.Own.Flat, first) || !b.mayExchange() {
@@ -98,8 +98,8 @@ func (b *Binding) takesOneBatch() bool {
 	return true
 }
 
-// withoutHeads are the sizes that tensors of a batch without heads do not have, where an operator has both:
-// what is done with each head is done with each part of the batch.
+// withoutHeads returns the sizes missing from tensors of a batch without heads, if an operator has both: each
+// part of the batch is treated like a head.
 func (b *Binding) withoutHeads() []string {
 	if flat := b.Spec.Own.Flat; b.Spec.Own.TokenSize != "" && len(flat) > 1 {
 		return flat[1:]
@@ -107,18 +107,19 @@ func (b *Binding) withoutHeads() []string {
 	return nil
 }
 
-// unpacksHeads says whether the lines call a size of a tensor a number of heads: "seq, heads, d = q.shape".
+// unpacksHeads reports whether the lines name a size of a tensor as a number of heads: "seq, heads, d =
+// q.shape".
 func (b *Binding) unpacksHeads() bool {
 	return slices.ContainsFunc(b.Function.said().Unpacked, func(u pyfacts.Unpacked) bool {
 		return slices.ContainsFunc(u.Names, namesHeads.MatchString)
 	})
 }
 
-// namesHeads matches what people call a number of heads, and not the size of one.
+// namesHeads matches common names of a number of heads, but not of the size of one.
 var namesHeads = regexp.MustCompile(`(?i)^(?:n?_?h|h_?q|nh|(?:n|num|nb|total)?_?heads?(?:_?(?:q|k|kv))?|` +
 	`[a-z]+_heads?)$`)
 
-// rankWithout is how many sizes the first input has, some of them left out.
+// rankWithout returns the rank of the first input without some of its sizes.
 func (b *Binding) rankWithout(sizes []string) int {
 	n := 0
 	for _, size := range b.shape(b.inputs[0]) {
@@ -129,8 +130,8 @@ func (b *Binding) rankWithout(sizes []string) int {
 	return n
 }
 
-// saidRank is how many sizes the function's lines say that its first tensor has, where it has that form, 0
-// where they say nothing or two things, and how many the operator's has.
+// saidRank returns the rank that the function's lines give its first tensor, if it has that form, and the
+// operator's rank. said is 0 if the lines say nothing or contradict each other.
 func (b *Binding) saidRank(form Form) (said, rank int) {
 	first := slices.IndexFunc(b.Args, func(a Argument) bool {
 		return a.Role == Input && a.Index == 0 && a.Form == form && a.place == inCall
@@ -144,8 +145,8 @@ func (b *Binding) saidRank(form Form) (said, rank int) {
 	return max(said, 0), rank
 }
 
-// rankOfOthers is how many sizes the lines say that another tensor has which begins with the same size and
-// has as many, 0 where they say nothing or two things: "a.view(-1, a.shape[-1])" takes any number of a's.
+// rankOfOthers returns the rank that the lines give another tensor of the same first size and rank, 0 if they
+// say nothing or contradict each other: "a.view(-1, a.shape[-1])" takes an a of any rank.
 func (b *Binding) rankOfOthers(rank int) (said int) {
 	like := b.shape(b.inputs[0])
 	for _, a := range b.Args {
@@ -165,21 +166,21 @@ func (b *Binding) rankOfOthers(rank int) (said int) {
 	return said
 }
 
-// rankSaidBy is how many sizes the lines of a function say that a tensor has, 0 where they say nothing, -1
-// where they say two things. Functions of the file that get the tensor are looked into where it says nothing
-// itself.
+// rankSaidBy returns the rank that the lines of a function give a tensor, 0 if they say nothing, -1 if they
+// contradict each other. If the function itself says nothing, functions of the file that receive the tensor
+// are examined.
 func (b *Binding) rankSaidBy(fn Function, name string, rank, depth int) (said int) {
 	asked := fn.saidOf(name)
 	if said = asked.Rank; said == 0 && depth > 0 {
 		said = b.rankSaidInside(fn, asked.Handed, rank, depth)
 	}
-	if said == 0 && asked.Reach > rank { // a size beyond the operator's is asked for, whatever is given
+	if said == 0 && asked.Reach > rank { // a size beyond the operator's is queried, whatever is given
 		return asked.Reach
 	}
 	return said
 }
 
-// rankSaidInside is what the functions of the file say of a tensor that a function hands to them.
+// rankSaidInside returns the rank that functions of the file give a tensor that a function passes to them.
 func (b *Binding) rankSaidInside(fn Function, handed []pyfacts.Handed, rank, depth int) int {
 	for _, h := range handed {
 		other, param := b.handedTo(fn, h)
@@ -193,7 +194,8 @@ func (b *Binding) rankSaidInside(fn Function, handed []pyfacts.Handed, rank, dep
 	return 0
 }
 
-// leads says whether a tensor of these sizes gets one more in front. Vectors beside a matrix get none.
+// leads reports whether a tensor of these sizes gets an additional leading one. Vectors next to a matrix get
+// none.
 func (b *Binding) leads(sizes []any) bool {
 	if !b.Options.Leading || len(sizes) == 0 {
 		return false
@@ -205,7 +207,8 @@ func (b *Binding) leads(sizes []any) bool {
 	return b.isDim(name) && !b.hasFactors(name)
 }
 
-// perhapsWithout lists the sizes that the tensors of a function of Python which takes none may do without.
+// perhapsWithout lists the sizes that may be missing from the tensors of a Python function that takes no
+// sizes.
 func (b *Binding) perhapsWithout() (all [][]string) {
 	if b.Function.Kind != Python || b.takesSizes() || b.Options.said != nil {
 		return nil

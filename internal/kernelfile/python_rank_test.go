@@ -8,8 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// A function of Python gets tensors of as many sizes as its lines unpack or assert: one more in front; where
-// they say nothing, or two things, those of the operator.
+// A Python function gets tensors of the rank that its lines unpack or assert, with an additional leading
+// size; if they say nothing, or contradict each other, it gets the operator's.
 func TestRankThatTheLinesSay(t *testing.T) {
 	s := rowsAndCols(t)
 	for _, c := range []struct {
@@ -46,7 +46,7 @@ func TestRankThatTheLinesSay(t *testing.T) {
 	}
 }
 
-// One that makes what it gives in one dtype, whatever it takes, is judged in that.
+// A function that returns one dtype whatever it takes is judged in that.
 func TestGivesOneDType(t *testing.T) {
 	s := rowsAndCols(t)
 	for made, want := range map[string]string{
@@ -71,7 +71,7 @@ func TestGivesOneDType(t *testing.T) {
 	}
 }
 
-// The tensors that an extension never asks for their sizes have those of the others.
+// Tensors of an extension whose sizes are never queried have the sizes of the others.
 func TestSizesThatAreNeverAsked(t *testing.T) {
 	for body, asks := range map[string]bool{
 		"int n = K.size(2);": true, "helper(K);": true, "auto a = K.packed_accessor32<float, 4>();": true,
@@ -85,8 +85,8 @@ func TestSizesThatAreNeverAsked(t *testing.T) {
 	}
 }
 
-// A tensor that goes into launches alone, also through other functions of the file, is never asked for its
-// sizes; one that is asked, or that PyTorch gets, may be.
+// The sizes of a tensor that is only passed to launches, directly or through other functions of the file, are
+// never queried; those of a tensor that is queried or passed to PyTorch may be.
 func TestSizesThatPythonNeverAsks(t *testing.T) {
 	const head = "import torch, triton\n@triton.jit\ndef kernel(a, k):\n    pass\n\n\n" +
 		"class Attend(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, a, other):\n" +
@@ -112,7 +112,8 @@ func TestSizesThatPythonNeverAsks(t *testing.T) {
 	}
 }
 
-// A kernel without a parameter for a switch whose lines always make a mask of its name has it on.
+// A kernel without a parameter for a switch, whose lines always compute a mask of its name, has the switch
+// on.
 func TestMaskThatIsAlwaysThere(t *testing.T) {
 	for body, always := range map[string]bool{
 		"causal = q[:, None] >= k[None, :]":                      true,
@@ -142,7 +143,7 @@ func TestMaskThatIsAlwaysThere(t *testing.T) {
 	}
 }
 
-// People write casual for causal.
+// casual is a common misspelling of causal.
 func TestMisspelledSwitch(t *testing.T) {
 	text := "@triton.jit\ndef k(q):\n    casual_mask = rows >= columns\n\n\ndef f(q):\n    k[(1,)](q)\n"
 	fn := ReadPython(text, parsed).Functions[0]
@@ -157,7 +158,8 @@ func TestMisspelledSwitch(t *testing.T) {
 	}
 }
 
-// A square mask of the queries' length fits no other one of the keys, which the function never asks for.
+// A square mask of the length of the queries fits no other length of the keys, which the function never
+// queries.
 func TestSquareMask(t *testing.T) {
 	const text = `
 def attention(q, k, v, causal=False):

@@ -16,14 +16,14 @@ var (
 	returnLine = regexp.MustCompile(`\breturn\b[^;]*;`)
 )
 
-// plainName matches a name that may have a part of its elements behind it, a whole number that is added, or a
-// call that changes a shape or a dtype alone.
+// plainName matches a name that may be followed by an index, an added integer, or a call that changes only a
+// shape or a dtype.
 var plainName = regexp.MustCompile(`^(\w+)(?:\.(?:to|view|reshape|squeeze|contiguous|float|int)\([^()]*\)|` +
 	`\[[^\[\]]*\])*(?: *[-+] *\d+)?$`)
 
-// returnedNames are the names that a function of Python or an extension returns, "" for what is none; nil
-// where it does not return several values, the same in every return. Statistics of an extension in 16 bits
-// are in those or in fp32, which nothing says: it has none.
+// returnedNames returns the names of the values that a Python function or an extension returns, "" for a
+// value that is not a name; nil if it does not return several values, the same in every return. An extension
+// in 16 bits has none, since its statistics may be in 16 bits or in fp32.
 func (b *Binding) returnedNames() []string {
 	extension := b.Function.Kind != Python && b.Function.returns
 	if b.Function.Kind != Python && !extension || b.Pass != op.Forward || b.each || b.fills() {
@@ -65,7 +65,7 @@ func (b *Binding) returnedNames() []string {
 	return names
 }
 
-// withoutParentheses is a text without the parentheses around all of it.
+// withoutParentheses returns a text without the parentheses around it.
 func withoutParentheses(text string) string {
 	if !strings.HasPrefix(text, "(") || !strings.HasSuffix(text, ")") {
 		return text
@@ -85,7 +85,8 @@ func withoutParentheses(text string) string {
 	return text[1 : len(text)-1]
 }
 
-// returnedAs is the place of an output among the names that a function returns, -1 where no single one is it.
+// returnedAs returns the position of an output among the names that a function returns, -1 if no single name
+// is it.
 func (b *Binding) returnedAs(t op.TensorSpec, names []string) int {
 	place := -1
 	for i, name := range names {
@@ -104,9 +105,9 @@ func (b *Binding) returnedAs(t op.TensorSpec, names []string) int {
 	return place
 }
 
-// returnsStatistic says whether a function returns, by its name, an output that it need not give: the indices
-// beside the values. A number of the name that the operator has for it alone: others mean other statistics as
-// well. Those whose sizes depend on a choice are not judged so.
+// returnsStatistic reports whether a function returns, by its name, an optional output: the indices in
+// addition to the values. A float output needs the operator's own name: other names denote other statistics
+// too. Outputs whose sizes depend on a choice are never taken so.
 func (b *Binding) returnsStatistic(t op.TensorSpec) bool {
 	if !t.Optional || b.dependsOnChoice(t) {
 		return false
@@ -116,7 +117,7 @@ func (b *Binding) returnsStatistic(t op.TensorSpec) bool {
 	return place >= 0 && (strings.HasPrefix(t.DType, "int") || snake(names[place]) == t.Name)
 }
 
-// ReturnedLogarithms names the outputs that a function need not give, returns by their name, and whose values
+// ReturnedLogarithms names the optional outputs that a function returns, by their names, and whose values
 // other functions have to base 2: those of the exponentials that a softmax divides by.
 func (b *Binding) ReturnedLogarithms() (names []string) {
 	for _, t := range b.outputs {
@@ -127,20 +128,20 @@ func (b *Binding) ReturnedLogarithms() (names []string) {
 	return names
 }
 
-// dependsOnChoice says whether the sizes of a tensor depend on an attribute that is no number.
+// dependsOnChoice reports whether the sizes of a tensor depend on an attribute that is not an integer.
 func (b *Binding) dependsOnChoice(t op.TensorSpec) bool {
 	return slices.ContainsFunc(b.Spec.Attributes, func(a op.AttributeSpec) bool {
 		return a.Type != "int" && sizedBy(t, a.Name)
 	})
 }
 
-// sizedBy says whether the sizes of a tensor name an attribute.
+// sizedBy reports whether the sizes of a tensor name an attribute.
 func sizedBy(t op.TensorSpec, attribute string) bool {
 	return regexp.MustCompile(`\b` + regexp.QuoteMeta(attribute) + `\b`).MatchString(fmt.Sprint(t.Shape))
 }
 
-// returnedPlaces are the places of the outputs among the returned values, where names say another order than
-// that of the outputs: "(1, 0)"; "" for theirs.
+// returnedPlaces returns the positions of the outputs among the returned values, "(1, 0)", if their names
+// give an order other than that of the outputs; else "".
 func (b *Binding) returnedPlaces() string {
 	words := ""
 	for _, place := range b.returnedOrder() {
@@ -149,7 +150,7 @@ func (b *Binding) returnedPlaces() string {
 	return strings.TrimRight(words, " ")
 }
 
-// returnedOrder are these places; nil for the order of the outputs.
+// returnedOrder returns these positions, or nil for the order of the outputs.
 func (b *Binding) returnedOrder() (places []int) {
 	names := b.returnedNames()
 	for _, t := range b.outputs {
@@ -168,8 +169,8 @@ func (b *Binding) returnedOrder() (places []int) {
 	return places
 }
 
-// unnamedReturn is the place of the one returned value that has no name of an output; -1 where there are
-// several.
+// unnamedReturn returns the position of the only returned value that is not named like an output, or -1 if
+// there are several.
 func (b *Binding) unnamedReturn(names []string) int {
 	unnamed := -1
 	for i := range names {
@@ -184,21 +185,21 @@ func (b *Binding) unnamedReturn(names []string) int {
 	return unnamed
 }
 
-// isReturned says whether an output is among the values that a function returns.
+// isReturned reports whether an output is among the values that a function returns.
 func (b *Binding) isReturned(t op.TensorSpec) bool {
 	return !b.leftOut(t) && (!t.Optional || b.returnsStatistic(t))
 }
 
-// mayReturn says whether a function of Python that returns more values than it must may return an output
-// among them, which a call shows by its shape and its kind of numbers: indices, a mask, a zero point. Numbers
-// that are no whole ones may be other statistics.
+// mayReturn reports whether a Python function that returns more values than it must may return an output
+// among them, which a call shows by its shape and type: indices, a mask, a zero point. Floats may be other
+// statistics.
 func (b *Binding) mayReturn(t op.TensorSpec) bool {
 	whole := strings.HasPrefix(t.DType, "int") || strings.HasPrefix(t.DType, "uint") || t.DType == "bool"
 	return b.Function.Kind == Python && b.Pass == op.Forward && !b.fills() && !b.each && t.Optional &&
 		whole && !b.leftOut(t) && !b.returnsStatistic(t)
 }
 
-// wanted lists, for each of some outputs, its name, the shape that the function sees, the whole one, whether
+// wanted lists for each of some outputs its name, the shape that the function sees, the full shape, whether
 // its second and third size are exchanged, and its dtype.
 func (b *Binding) wanted(some func(op.TensorSpec) bool) string {
 	var words strings.Builder
@@ -212,8 +213,8 @@ func (b *Binding) wanted(some func(op.TensorSpec) bool) string {
 	return strings.TrimRight(words.String(), " ")
 }
 
-// pythonChoices gives every attribute that is no number, and that sizes of outputs depend on, the number that
-// expressions have for it.
+// pythonChoices assigns to every enumeration attribute that sizes of outputs depend on the number that
+// expressions use for its value.
 func (b *Binding) pythonChoices() (lines []string) {
 	for _, a := range b.Spec.Attributes {
 		asked := slices.ContainsFunc(b.outputs, func(t op.TensorSpec) bool { return sizedBy(t, a.Name) })
@@ -225,8 +226,8 @@ func (b *Binding) pythonChoices() (lines []string) {
 	return lines
 }
 
-// givesDType is the dtype in which a function of Python makes what it gives, whatever it takes; "" where the
-// lines do not say one.
+// givesDType returns the dtype in which a Python function creates its result whatever it takes, or "" if the
+// lines do not give one.
 func (b *Binding) givesDType() string {
 	if b.Function.Kind != Python || b.Function.form == appliedTo {
 		return ""
@@ -241,7 +242,7 @@ func (b *Binding) givesDType() string {
 	return ""
 }
 
-// returnsItself says whether an input is what a function of Python returns: it gets a copy.
+// returnsItself reports whether a Python function returns the input itself; it then gets a copy.
 func (b *Binding) returnsItself(a Argument) bool {
 	return a.Role == Input && b.Function.Kind == Python && b.Function.form == plainForm &&
 		b.Pass == op.Forward && slices.Contains(b.Function.said().GivesBack, a.Name)

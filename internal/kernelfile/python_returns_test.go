@@ -9,7 +9,7 @@ import (
 	"triad/internal/op"
 )
 
-// returnsOf binds a function that ends so, of the operator of the catalogue with these outputs.
+// returnsOf binds a function with these last lines, for the operator of the catalog with these outputs.
 func returnsOf(t *testing.T, outputs, lines string) *Binding {
 	t.Helper()
 	r := Request{Path: "mine.py", Parse: parsed}
@@ -36,14 +36,14 @@ func returnsOf(t *testing.T, outputs, lines string) *Binding {
 	return nil
 }
 
-// Outputs by which an operator is found.
+// Outputs that identify an operator.
 const (
 	numbers = "q scale zero"
 	chosen  = "values indices"
 	normal  = "y mean rstd"
 )
 
-// Which outputs a function of Python returns, and where, is said by the names behind its return.
+// The names in the return of a Python function say which outputs it returns, and in which order.
 func TestWhatIsReturnedByName(t *testing.T) {
 	for _, c := range []struct{ outputs, lines, gives, places string }{
 		{numbers, "return q, scale", "q scale", "0, 1,"},
@@ -68,7 +68,8 @@ func TestWhatIsReturnedByName(t *testing.T) {
 	}
 }
 
-// What a function may return besides is judged where a call shows it: whole numbers that no name says.
+// Additional values that a function may return are judged where a call identifies them: integers without a
+// telling name.
 func TestWhatMayBeReturned(t *testing.T) {
 	for _, c := range []struct{ outputs, lines, perhaps string }{
 		{chosen, "return torch.topk(x, k)", "indices"},
@@ -87,7 +88,7 @@ func TestWhatMayBeReturned(t *testing.T) {
 	}
 }
 
-// Of what an extreme is taken says whether there is a scale for each row.
+// The operand of an extreme decides whether there is a scale for each row.
 func TestExtremesOfRowsInPython(t *testing.T) {
 	for lines, want := range map[string]string{
 		"s = x.abs().amax(dim=-1, keepdim=True)":                      "row",

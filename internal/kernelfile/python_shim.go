@@ -155,7 +155,7 @@ func quoted(names []string) string {
 	return strings.TrimRight(text.String(), " ")
 }
 
-// givenNames are the outputs that the function gives: those it has a parameter for, or, where it returns
+// givenNames returns the outputs that the function provides: those it has a parameter for, or, if it returns
 // them, as many as it must.
 func (b *Binding) givenNames() []string {
 	var names []string
@@ -167,17 +167,18 @@ func (b *Binding) givenNames() []string {
 	return names
 }
 
-// isGiven says whether the function has a parameter for an output, or is called a second time for it.
+// isGiven reports whether the function has a parameter for an output or is called a second time for it.
 func (b *Binding) isGiven(t op.TensorSpec) bool {
 	return b.has(Output, t.Name) || b.each && b.without[t.Name]
 }
 
-// fills says whether outputs are parameters of the function.
+// fills reports whether outputs are parameters of the function.
 func (b *Binding) fills() bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Role == Output })
 }
 
-// pythonCode is the function that the worker calls for a pass, and what it is not judged on.
+// pythonCode returns the function that the worker calls for a pass, and the one with the cases it is not
+// judged on.
 func (b *Binding) pythonCode() string {
 	var code strings.Builder
 	var tensors []string
@@ -241,7 +242,8 @@ func (b *Binding) pythonCode() string {
 
 func pythonBool(is bool) string { return map[bool]string{true: "True", false: "False"}[is] }
 
-// pythonAlike is the function that says which sizes differ that a function of PyTorch may want to be equal.
+// pythonAlike returns the function that reports which sizes differ that a PyTorch function may require to be
+// equal.
 func (b *Binding) pythonAlike(tensors []string) string {
 	alike := b.Spec.Grouped()
 	other := b.pythonDefaults()
@@ -263,8 +265,8 @@ func (b *Binding) pythonAlike(tensors []string) string {
 	return code.String()
 }
 
-// pythonDefaults are the lines that say which size is another than its default: one of a table that has rows
-// for more than what it is asked for, say.
+// pythonDefaults returns the lines that report a size other than its default, such as that of a table with
+// more rows than are used.
 func (b *Binding) pythonDefaults() string {
 	var code strings.Builder
 	for _, d := range b.Spec.Dims {
@@ -277,7 +279,7 @@ func (b *Binding) pythonDefaults() string {
 	return code.String()
 }
 
-// pythonOutputs makes the outputs that the function is handed.
+// pythonOutputs creates the outputs that the function receives.
 func (b *Binding) pythonOutputs() string {
 	var code strings.Builder
 	for _, t := range b.outputs {
@@ -289,7 +291,7 @@ func (b *Binding) pythonOutputs() string {
 			fmt.Fprintf(&code, "    out_%s = in_%s.clone()%s\n", t.Name, in, view)
 		} else if b.isGiven(t) || b.leftOut(t) {
 			made := "empty"
-			if b.varies { // it adds with atomics to what its caller has zeroed
+			if b.varies { // it adds with atomics to zeros of its caller
 				made = "zeros"
 			}
 			fmt.Fprintf(&code, "    out_%s = torch.%s((%s), dtype=%s, device=in_%s.device)\n", t.Name, made,
@@ -299,7 +301,7 @@ func (b *Binding) pythonOutputs() string {
 	return code.String()
 }
 
-// pythonSizes gives every dim that a tensor shows a variable.
+// pythonSizes defines a variable for every dim that a tensor shows.
 func (b *Binding) pythonSizes() []string {
 	lines := b.pythonChoices()
 	for _, a := range b.Spec.Attributes { // such a one may be a size of an output
@@ -338,8 +340,8 @@ func pythonSize(target string) string {
 	return strings.Join(dims, " * ")
 }
 
-// pythonShape is a tensor's shape; seen is the one that the function gets: without the sizes that it has no
-// parameter for and that are 1.
+// pythonShape returns a tensor's shape; with seen it is the one that the function gets, without sizes of 1
+// that have no parameter.
 func (b *Binding) pythonShape(t op.TensorSpec, seen bool) string {
 	var words strings.Builder
 	if a, values := b.shapedBy(t); values != nil && b.Options.Attrs[a.Name] == "" && b.named[a.Name] == "" {
@@ -389,7 +391,7 @@ func (b *Binding) pythonDType(t op.TensorSpec) string {
 	return fmt.Sprintf("_DTYPES[%q]", t.DType)
 }
 
-// pythonExpression turns an expression of a spec into Python: integers, or floats where it has sqrt.
+// pythonExpression converts an expression of a spec to Python: integers, or floats if it contains sqrt.
 func pythonExpression(text string) string {
 	var s scanner.Scanner
 	files := gotoken.NewFileSet()

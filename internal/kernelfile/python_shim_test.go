@@ -10,7 +10,7 @@ import (
 	"triad/internal/op"
 )
 
-// namedAsInSpec is a Python function for each pass of an operator, with a parameter for each input and
+// namedAsInSpec returns a Python function for each pass of an operator, with a parameter for each input and
 // attribute.
 func namedAsInSpec(spec *op.Spec) string {
 	text := "import torch\n"
@@ -36,14 +36,14 @@ func namedAsInSpec(spec *op.Spec) string {
 	return text
 }
 
-// Every size that a caller in Python uses is one that it has read from a tensor or an attribute.
+// Every size that generated Python code uses is read from a tensor or an attribute.
 func TestPythonShimKnowsItsSizes(t *testing.T) {
 	assigned, used := regexp.MustCompile(`(?m)^    (dim_\w+) = `), regexp.MustCompile(`\bdim_\w+`)
 	for _, o := range catalog.All() {
 		r := Request{Path: "mine.py", Parse: parsed}
 		bindings, err := Bind(r.Read(namedAsInSpec(o.Spec), nil), r, o.Spec, o.Spec.Passes(), Options{})
 		if err != nil {
-			continue // some inputs are not passed so
+			continue // some inputs are not passed this way
 		}
 		for _, function := range strings.Split(PythonShim("mine.py", "mine", bindings), "\ndef ")[1:] {
 			known := map[string]bool{}
@@ -61,7 +61,7 @@ func TestPythonShimKnowsItsSizes(t *testing.T) {
 	}
 }
 
-// The shape of a gradient that depends on an attribute is that under the value of the call.
+// The shape of a gradient that depends on an attribute follows the attribute's value in the call.
 func TestPythonShapesFollowTheAttribute(t *testing.T) {
 	seen := 0
 	for _, o := range catalog.All() {

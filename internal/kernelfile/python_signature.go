@@ -9,8 +9,8 @@ import (
 	"triad/internal/ownfile/pyfacts"
 )
 
-// ReadPython lists what a Python file defines at its top and can be called: functions, autograd functions and
-// modules, and kernels of Triton that nothing launches. parse gives what Python's parser says of the text.
+// ReadPython lists the callable top-level definitions of a Python file: functions, autograd functions and
+// modules, and Triton kernels that nothing launches. parse returns what Python's parser finds in the text.
 func ReadPython(text string, parse pyfacts.Parser) *File {
 	facts := parse(text)
 	f := &File{
@@ -45,7 +45,7 @@ func pythonFunction(fact pyfacts.Function) Function {
 	return fn
 }
 
-// said are the facts of a function of Python; none of another one.
+// said returns the facts of a Python function; they are empty for any other function.
 func (fn *Function) said() *pyfacts.Function {
 	if fn.facts == nil {
 		return &pyfacts.Function{}
@@ -53,7 +53,7 @@ func (fn *Function) said() *pyfacts.Function {
 	return fn.facts
 }
 
-// saidOf is what the lines of a function say of a parameter.
+// saidOf returns what the lines of a function say of a parameter.
 func (fn *Function) saidOf(name string) pyfacts.Param {
 	for _, p := range fn.said().Params {
 		if p.Name == name {
@@ -63,8 +63,8 @@ func (fn *Function) saidOf(name string) pyfacts.Param {
 	return pyfacts.Param{}
 }
 
-// pythonParams are the parameters of a function. What a kernel that it launches takes for a pointer is a
-// tensor: def solution(A, B, C, N, K) says no types.
+// pythonParams returns the parameters of a function. A parameter that a launched kernel takes as a pointer is
+// a tensor: def solution(A, B, C, N, K) gives no types.
 func pythonParams(fn pyfacts.Function) (params []Param) {
 	for _, fact := range fn.Params {
 		p := Param{
@@ -93,7 +93,7 @@ func pythonParams(fn pyfacts.Function) (params []Param) {
 	return params
 }
 
-// takeType takes the type that an annotation or a default says.
+// takeType takes the type that an annotation or a default gives.
 func (p *Param) takeType(fact pyfacts.Param) {
 	switch value := fact.Default; {
 	case strings.Contains(fact.Annotation, "Tensor"):
@@ -109,7 +109,7 @@ func (p *Param) takeType(fact pyfacts.Param) {
 	}
 }
 
-// argumentList cuts what follows an opening parenthesis at its commas, up to the closing one, without
+// argumentList splits the text after an opening parenthesis at its commas, up to the closing one, without
 // comments.
 func argumentList(text string) []string {
 	var parts []string

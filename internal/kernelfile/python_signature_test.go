@@ -32,7 +32,7 @@ def solve(x: torch.Tensor,  # a comment, with a comma
 	}
 }
 
-// What a file's own lines ask for is what it is judged in.
+// A file is judged in the dtypes that its lines ask for.
 func TestPythonDTypes(t *testing.T) {
 	for text, want := range map[string]string{
 		"def f(x):\n    assert x.dtype == torch.float32\n":                                "fp32",

@@ -9,21 +9,21 @@ import (
 	"triad/internal/ownfile/pyfacts"
 )
 
-// goesWithout says whether a function of PyTorch that is given its sizes as numbers is given none for a size
-// whose default is 1, such as a batch: its tensors do not have it then.
+// goesWithout reports whether a PyTorch function that takes its sizes as numbers takes none for a size whose
+// default is 1, such as a batch: its tensors then lack that size.
 func (b *Binding) goesWithout(d op.DimSpec) bool {
 	return b.Function.Kind == Python && d.Default == "1" && b.takesSizes() && !b.givesSize(d.Name)
 }
 
-// hides says whether tensors are handed over without a size, which is 1.
+// hides reports whether tensors are passed without a size, which is 1.
 func (b *Binding) hides(dim string) bool {
 	return b.implied[dim] == 1 || slices.ContainsFunc(b.Spec.Dims, func(d op.DimSpec) bool {
 		return d.Name == dim && b.goesWithout(d)
 	})
 }
 
-// hasFactors says whether a function is given two factors of a size, or matrices where an operator has
-// vectors and the order of elements means nothing: its tensors have both as their sizes.
+// hasFactors reports whether a function is given two factors of a size, or matrices where an operator has
+// vectors and the order of elements is irrelevant: its tensors then have both as their sizes.
 func (b *Binding) hasFactors(dim string) bool {
 	if shape := b.shape(b.inputs[0]); b.Options.Leading && len(shape) == 1 && shape[0] == any(dim) &&
 		b.hasNoOrder() {
@@ -32,7 +32,7 @@ func (b *Binding) hasFactors(dim string) bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Share > 0 && a.Target == dim })
 }
 
-// hasNoOrder says whether an operator of vectors does with each element what it does with every other one.
+// hasNoOrder reports whether an operator of vectors treats every element alike.
 func (b *Binding) hasNoOrder() bool {
 	if len(b.Spec.Dims) != 1 {
 		return false
@@ -41,14 +41,14 @@ func (b *Binding) hasNoOrder() bool {
 	return !strings.Contains(result, "[")
 }
 
-// mostFactor is the largest of two factors at which a function is judged: an interpreter takes long for a
+// mostFactor is the largest of two factors at which a function is judged: an interpreter takes long to run a
 // program for each of more rows.
 const mostFactor = 1024
 
-// MoreShapes are sizes that a function is judged at beside the operator's. One of Python that is given two
-// factors of a size gets some that have two which are no multiples of a tile, and one that is a row: the
-// operator's own are primes. One that takes a square gets one that is larger than a tile: the operator's own
-// have few rows. A kernel of one block gets one that this has threads for.
+// MoreShapes returns sizes that a function is judged at in addition to the operator's. A Python function that
+// is given two factors of a size gets some with two factors that are not multiples of a tile, and one that is
+// a row: the operator's own are primes. One that takes a square gets a square larger than a tile: the
+// operator's own have few rows. A kernel of one block gets a size that the block has threads for.
 func (b *Binding) MoreShapes() (all []map[string]int64) {
 	square := func(a Argument) bool { return a.Role == Size && strings.Contains(a.Target, "=") }
 	if len(b.Spec.Dims) == 2 && b.Function.Kind == Python && slices.ContainsFunc(b.Args, square) {
@@ -65,7 +65,7 @@ func (b *Binding) MoreShapes() (all []map[string]int64) {
 	return all
 }
 
-// whereFactorsAre is the condition under which a size has two factors that a function is given.
+// whereFactorsAre returns the condition under which a size has two factors that a function is given.
 func (b *Binding) whereFactorsAre() []condition {
 	for _, d := range b.Spec.Dims {
 		if b.hasFactors(d.Name) {
@@ -79,7 +79,7 @@ func (b *Binding) whereFactorsAre() []condition {
 	return nil
 }
 
-// pythonSquares are the sizes of which the lines of a Python function have the square: "N * N", "N ** 2".
+// pythonSquares returns the sizes whose square occurs in the lines of a Python function: "N * N", "N ** 2".
 func (fn *Function) pythonSquares() map[string]bool {
 	all := map[string]bool{}
 	for _, p := range fn.said().Params {
@@ -91,8 +91,8 @@ func (fn *Function) pythonSquares() map[string]bool {
 	return all
 }
 
-// sideOfSquare is the only size that a function takes, where the only size of a kernel that it launches is
-// the length of rows, "rows[:, None] * n + cols[None, :]", which rows and columns are compared with.
+// sideOfSquare returns the only size that a function takes, if the only size of a kernel that it launches is
+// the length of rows, "rows[:, None] * n + cols[None, :]", and both rows and columns are compared with it.
 func (fn *Function) sideOfSquare() string {
 	sizes := func(params []Param) (names []string) {
 		for _, p := range params {

@@ -2,7 +2,8 @@ package kernelfile
 
 import "testing"
 
-// What the lines of a Python function show of its numbers and tensors: squares, and what is made of itself.
+// The lines of a Python function show facts about its numbers and tensors: squares, and values computed from
+// themselves.
 func TestLinesOfPython(t *testing.T) {
 	for line, want := range map[string]struct{ square, reread bool }{
 		"n = N * N":                              {square: true},

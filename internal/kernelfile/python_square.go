@@ -6,8 +6,8 @@ import (
 	"triad/internal/op"
 )
 
-// mayBeSquare says whether a function of Python may be meant for squares alone: it makes its result like an
-// input that other sizes decide over, and takes no sizes.
+// mayBeSquare reports whether a Python function may be meant for squares only: it creates its result like an
+// input whose sizes differ from the output's, and takes no sizes.
 func (b *Binding) mayBeSquare() bool {
 	if b.Function.Kind != Python || b.Pass != op.Forward || b.Options.Square || b.takesSizes() ||
 		len(b.required()) != 1 || len(b.squareSizes()) < 2 {
@@ -20,7 +20,7 @@ func (b *Binding) mayBeSquare() bool {
 	})
 }
 
-// asSquares are the readings with square matrices: as many sizes as they have, and without those that are 1.
+// asSquares returns the readings with square matrices: with all their sizes, and without those that are 1.
 func (b *Binding) asSquares() (all []Alternative) {
 	if !b.mayBeSquare() {
 		return nil
@@ -33,7 +33,7 @@ func (b *Binding) asSquares() (all []Alternative) {
 	return all
 }
 
-// squareSizes are the sizes of the tensors, other than those that are fixed, which are equal in a square.
+// squareSizes returns the sizes of the tensors, other than fixed ones, which are equal in a square.
 func (b *Binding) squareSizes() (names []string) {
 	for _, d := range b.Spec.Dims {
 		_, fixed := b.fixed(d.Name)
@@ -44,7 +44,7 @@ func (b *Binding) squareSizes() (names []string) {
 	return names
 }
 
-// isShown says whether a size is one of a tensor that the operator always has.
+// isShown reports whether a size is one of a tensor that the operator always has.
 func (b *Binding) isShown(dim string) bool {
 	return slices.ContainsFunc(slices.Concat(b.inputs, b.outputs), func(t op.TensorSpec) bool {
 		return !t.Optional && !b.leftOut(t) && slices.Contains(b.shape(t), any(dim))

@@ -9,21 +9,22 @@ import (
 	"triad/internal/op"
 )
 
-// tensorStride is the stride that a parameter of a kernel stands for, in Python; said is false where the
-// tensor has more sizes than the kernel has strides of it, so that which they are is taken from their number.
+// tensorStride is the Python code of the stride that a parameter of a kernel stands for. said is false if the
+// tensor has more sizes than the kernel has strides of it, so that the sizes are inferred from the number of
+// strides.
 type tensorStride struct {
 	code string
 	said bool
 }
 
-// strideOfTensor finds the stride that a parameter stands for: of the tensor that its name speaks of, else of
-// the first input. They stand in the order of the sizes, unless their names say each size and another order:
-// "stride_ak, stride_am". Of fewer than there are sizes they are those of the last ones, and one alone is
-// that from row to row.
+// strideOfTensor finds the stride that a parameter stands for: of the tensor that its name denotes, else of
+// the first input. Strides are in the order of the sizes, unless their names give each size and another
+// order: "stride_ak, stride_am". If there are fewer strides than sizes they are those of the last ones, and a
+// single one is the row stride.
 func (b *Binding) strideOfTensor(a Argument) (tensorStride, error) {
 	at, _ := b.strideName(a.Param)
 	count, index := 0, 0
-	var said []string // the sizes that the names of its strides say
+	var said []string // the sizes in the names of its strides
 	for _, o := range b.Args {
 		if of, size := b.strideName(o.Param); o.place == inStride && of == at {
 			if o.Name == a.Name {
@@ -58,8 +59,8 @@ func (b *Binding) strideOfTensor(a Argument) (tensorStride, error) {
 	return tensorStride{fmt.Sprintf("%s.stride(%d)", name, index), count == rank || rank == 2}, nil
 }
 
-// strideName is the parameter whose tensor the name of a stride speaks of, -1 for none, and the size that it
-// names behind that: of stride_ak the tensor a and the size k; "" for none.
+// strideName returns the parameter whose tensor the name of a stride denotes, -1 for none, and the size named
+// after it, "" for none: stride_ak denotes the tensor a and the size k.
 func (b *Binding) strideName(p Param) (at int, size string) {
 	word := strings.Trim(strings.ReplaceAll(isStride.ReplaceAllString(snake(p.Name), ""), "__", "_"), "_")
 	at, longest := -1, 0
@@ -73,7 +74,7 @@ func (b *Binding) strideName(p Param) (at int, size string) {
 		return at, ""
 	}
 	rest, best := strings.Trim(word[longest:], "_"), 0
-	for _, o := range b.Args { // a size of the kernel's own goes before what others call so
+	for _, o := range b.Args { // the kernel's own size takes precedence over a common name
 		if o.Role == Size && rest != "" && snake(o.Name) == rest && len(dimsOf(o.Target)) == 1 {
 			return at, o.Target
 		}
@@ -86,7 +87,7 @@ func (b *Binding) strideName(p Param) (at int, size string) {
 	return at, size
 }
 
-// seenSizes are the sizes of a tensor that a kernel gets.
+// seenSizes returns the sizes of a tensor that a kernel receives.
 func (b *Binding) seenSizes(t op.TensorSpec) (names []string) {
 	for _, size := range b.shape(t) {
 		if name, _ := size.(string); !b.hides(name) {
@@ -96,8 +97,8 @@ func (b *Binding) seenSizes(t op.TensorSpec) (names []string) {
 	return names
 }
 
-// inOtherOrder says whether the sizes that strides name are the last ones of a tensor, each once, in another
-// order.
+// inOtherOrder reports whether the sizes that strides name are the last ones of a tensor, each once, in
+// another order.
 func (b *Binding) inOtherOrder(said []string, t op.TensorSpec) bool {
 	sizes := b.seenSizes(t)
 	sizes = sizes[max(len(sizes)-len(said), 0):]

@@ -8,7 +8,7 @@ import (
 	"triad/internal/op"
 )
 
-// Lines of Python that show that a file is none of the operator are refused, by a sentence.
+// A Python file whose lines show that it does not implement the operator is refused with a sentence.
 func TestLinesOfAnotherOperator(t *testing.T) {
 	added := "def fused(A: torch.Tensor, B: torch.Tensor):\n    C = torch.empty_like(A)\n" +
 		"    C.copy_(A + B)\n    return C\n"
@@ -28,7 +28,7 @@ func TestLinesOfAnotherOperator(t *testing.T) {
 	}
 }
 
-// withTables is an operator with tables of cosines and sines.
+// withTables returns an operator with tables of cosines and sines.
 func withTables(t *testing.T) *op.Spec {
 	t.Helper()
 	for _, name := range catalog.Names() {
@@ -40,7 +40,7 @@ func withTables(t *testing.T) *op.Spec {
 	return nil
 }
 
-// A function that Triton tells of a launch is none to judge.
+// A launch hook of Triton is not judged.
 func TestLaunchHooksAreLeftOut(t *testing.T) {
 	text := "def describe(grid, metadata, args):\n    return {}\n\n\ndef rows(x):\n    return torch.exp(x)\n"
 	file := ReadPython(text, parsed)
@@ -61,7 +61,7 @@ def solution(A, C, N: int):
     scale[(1,)](A, y_ptr=C, n=N, BLOCK=1024)
 `
 
-// What a kernel loads and stores is a tensor, also where the kernel is defined under a condition.
+// Whatever a kernel loads and stores is a tensor, even if the kernel is defined under a condition.
 func TestKernelsSayTensors(t *testing.T) {
 	for guard, want := range map[string]bool{
 		"if triton is not None:": true, "try:": true, "if HAS_CUDA:  # else none": true, "if False:": false,

@@ -7,13 +7,12 @@ import (
 	"triad/internal/op"
 )
 
-// lineCases are the texts of testdata/lines.toml.
+// lineCases holds the texts of testdata/lines.toml.
 type lineCases struct {
 	Cases []struct{ Name, Operator, Text, Says, Not, Refused string }
 }
 
-// What the lines of a file say of numbers, of the launch and of the memory is read; what they do not say
-// stays open.
+// The lines of a file give numbers, the launch and the memory; what they do not give stays open.
 func TestReadFromLines(t *testing.T) {
 	for _, c := range readTable[lineCases](t, "lines.toml").Cases {
 		all, err := Bind(ReadCUDA(c.Text), Request{}, spec(t, c.Operator), []op.Pass{op.Forward}, Options{})

@@ -8,7 +8,7 @@ import (
 	"triad/internal/op"
 )
 
-// numberType is the type of a number that a function returns by the words before its name; "" where it
+// numberType returns the type of a number that a function returns, by the words before its name, or "" if it
 // returns none.
 func (f *File) numberType(before []token) string {
 	name := f.resolve(strings.TrimPrefix(strings.TrimSpace(join(trimWords(before))), "const "))
@@ -18,8 +18,8 @@ func (f *File) numberType(before []token) string {
 	return ""
 }
 
-// takeReturned lets a host function without a parameter for the one output, which has one element, return
-// it as a number.
+// takeReturned lets a host function without a parameter for the only output, which has one element, return it
+// as a number.
 func (b *Binding) takeReturned(chosen []candidate) {
 	if b.Function.Kind != Host || b.Function.number == "" || b.Pass != op.Forward {
 		return
@@ -45,7 +45,7 @@ func (b *Binding) takeReturned(chosen []candidate) {
 	}
 }
 
-// returnedCall puts what a call returns into the output that it is.
+// returnedCall stores the return value of a call in its output.
 func (b *Binding) returnedCall(call string) string {
 	if b.returned == "" {
 		return call

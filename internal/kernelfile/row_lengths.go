@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// rowLengths says of the pointers of a function which of its size parameters is the length of their rows, by
-// how its lines, and those of the kernels it launches, index them: N of "A[row * N + k]". A pointer that is
+// rowLengths maps the pointers of a function to the size parameter that is the length of their rows, by how
+// its lines, and those of the kernels it launches, index them: N of "A[row * N + k]". A pointer that is
 // indexed with several lengths is left out, one that is not indexed takes what comments say: "A is M x N".
 //
-// places are the indexes of each pointer as they are written, with the function that they stand in.
+// places holds the indexes of each pointer as written, with the function that contains them.
 func (f *File) rowLengths(fn *Function) (lengths map[string]string, places map[string][]string) {
 	found := map[string][]string{}
 	places = map[string][]string{}
@@ -29,8 +29,8 @@ func (f *File) rowLengths(fn *Function) (lengths map[string]string, places map[s
 	return lengths, places
 }
 
-// collectRows adds the row lengths and the indexes that the lines of a function show. name says what a
-// parameter of it is called by the function that is asked about, "" where that has none.
+// collectRows adds the row lengths and the indexes that the lines of a function show. name maps its
+// parameters to their names in the function of interest, or to "".
 func (f *File) collectRows(
 	fn *Function,
 	name func(string) string,
@@ -66,8 +66,8 @@ func (f *File) collectRows(
 	}
 }
 
-// handed is the function of the file that is launched or called at a token, and what its parameters are
-// called by the function that is asked about; nil where none is.
+// handed returns the function of the file that is launched or called at a token, and the names of its
+// parameters in the function of interest, or nil if there is none.
 func (f *File) handed(fn *Function, i int, name func(string) string) (*Function, map[string]string) {
 	callee, open := f.anyCalled(fn, i)
 	if callee == nil {
@@ -86,8 +86,8 @@ func (f *File) handed(fn *Function, i int, name func(string) string) (*Function,
 	return callee, names
 }
 
-// called is the function of the file that is launched or called at a token, with the index of the parenthesis
-// before its arguments; nil where none is.
+// called returns the function of the file that is launched or called at a token, and the index of the
+// parenthesis before its arguments, or nil if there is none.
 func (f *File) called(fn *Function, i int) (callee *Function, open int) {
 	body := fn.body
 	word := body[i].text
@@ -106,7 +106,7 @@ func (f *File) called(fn *Function, i int) (callee *Function, open int) {
 	return &f.Functions[at], open
 }
 
-// helperCalled is the __device__ function that is called at a token, as called is of others.
+// helperCalled returns the __device__ function that is called at a token, like called for other functions.
 func (f *File) helperCalled(fn *Function, i int) (callee *Function, open int) {
 	if open = callOpens(fn.body, i); open < 0 {
 		return nil, 0
@@ -120,7 +120,7 @@ func (f *File) helperCalled(fn *Function, i int) (callee *Function, open int) {
 	return &f.helpers[at], open
 }
 
-// anyCalled is the function of the file that is called or launched at a token, of either kind.
+// anyCalled returns the function of the file, of either kind, that is called or launched at a token.
 func (f *File) anyCalled(fn *Function, i int) (callee *Function, open int) {
 	if callee, open = f.called(fn, i); callee == nil {
 		callee, open = f.helperCalled(fn, i)
@@ -128,8 +128,8 @@ func (f *File) anyCalled(fn *Function, i int) (callee *Function, open int) {
 	return callee, open
 }
 
-// callOpens is where the parenthesis of a call opens whose name is at a token, behind the arguments of a
-// template: warp_sum<32>(x); -1 where nothing is called there.
+// callOpens returns the index of the opening parenthesis of a call whose name is at a token, after any
+// template arguments: warp_sum<32>(x). It returns -1 if nothing is called there.
 func callOpens(body []token, i int) int {
 	at := i + 1
 	if at < len(body) && body[i].isName() && body[at].text == "<" {
@@ -148,7 +148,7 @@ func callOpens(body []token, i int) int {
 	return at
 }
 
-// lone is the name that an argument consists of, a cast and an & left out; "" where it is more.
+// lone returns the only name in an argument, ignoring a cast and an &, or "" if there is more.
 func lone(argument []token) string {
 	if n := len(argument); n > 1 && argument[0].text == "(" {
 		argument = argument[closing(argument, 0)+1:]
@@ -159,7 +159,7 @@ func lone(argument []token) string {
 	return ""
 }
 
-// deviceCopies are the buffers that a function copies its parameters to or from: d_A of cudaMemcpy(d_A, A,
+// deviceCopies maps the buffers that a function copies its parameters to or from: d_A of cudaMemcpy(d_A, A,
 // ...) stands for A.
 func deviceCopies(body []token) map[string]string {
 	copies := map[string]string{}
@@ -183,7 +183,8 @@ func deviceCopies(body []token) map[string]string {
 	return copies
 }
 
-// rowsOf lists the sizes by which a body moves from one row of a pointer to the next, and its indexes.
+// rowsOf lists the sizes by which a body moves from one row of a pointer to the next, and the pointer's
+// indexes.
 func (f *File) rowsOf(body []token, pointer string, size func(string) bool) (all, indexes []string) {
 	for i := 0; i+1 < len(body); i++ {
 		if body[i].text != pointer || i > 0 && (body[i-1].text == "." || body[i-1].text == "->") {
@@ -215,8 +216,8 @@ func (f *File) rowsOf(body []token, pointer string, size func(string) bool) (all
 	return all, indexes
 }
 
-// rowOf is the size that an index is made of rows of: N of "row * N + k", C of "(b * T + t) * C + c"; ""
-// where there is none. A variable stands for what it was given.
+// rowOf returns the row length in an index: N of "row * N + k", C of "(b * T + t) * C + c", or "" if there is
+// none. A variable stands for its value.
 func (f *File) rowOf(body, index []token, size func(string) bool, depth int) string {
 	if name := lone(index); name != "" && depth < 2 {
 		return f.rowOf(body, assigned(body, name), size, depth+1)
@@ -259,12 +260,12 @@ func (f *File) rowOf(body, index []token, size func(string) bool, depth int) str
 	return found
 }
 
-// widthName matches what people call a constant that is the length of rows, such as those of a head.
+// widthName matches common names of a constant that is the length of rows, such as those of a head.
 var widthName = regexp.MustCompile(`(?i)^(k?_?head_?dim|d|dim|hd|d_?head|d_?k|d_?model|` +
 	`hidden(_?size|_?dim)?|embed(ding)?_?dim)$`)
 
-// ofWidth says whether a name is that of a constant of the file, or of a number of a template, that rows are
-// as long as.
+// ofWidth reports whether a name is that of a constant of the file, or of an integer template parameter, that
+// is the length of rows.
 func (f *File) ofWidth(name string) bool {
 	_, constant := f.defines[name]
 	ofTemplate := func(t TemplateParam) bool { return t.Name == name && !t.Type }
@@ -272,7 +273,7 @@ func (f *File) ofWidth(name string) bool {
 		func(fn Function) bool { return slices.ContainsFunc(fn.Template, ofTemplate) }))
 }
 
-// cutAt cuts tokens at signs of depth 0.
+// cutAt splits tokens at signs of depth 0.
 func cutAt(tokens []token, signs string) [][]token {
 	var parts [][]token
 	depth, start := 0, 0
@@ -290,7 +291,7 @@ func cutAt(tokens []token, signs string) [][]token {
 	return append(parts, tokens[start:])
 }
 
-// assigned is what a variable was given first: "i = row * N + k;".
+// assigned returns the first value of a variable: "i = row * N + k;".
 func assigned(body []token, name string) []token {
 	for i := 1; i+2 < len(body); i++ {
 		if body[i].text != name || body[i+1].text != "=" {
@@ -316,10 +317,10 @@ var shapeInWords = regexp.MustCompile(
 	`\b([A-Za-z_]\w*)\b(?:\s+(?:is|has|shape|of|matrix|a|an|the|size)\b|[:=(\[\s])*?\s*[\[(]?\s*` +
 		`([A-Za-z_]\w*)\s*(?:x|X|×|\*|,)\s*([A-Za-z_]\w*)(?:\s*(?:x|X|×|\*|,)\s*([A-Za-z_]\w*))?`)
 
-// squeezed is a shape that is written in one word: MxN.
+// squeezed matches a shape written in one word: MxN.
 var squeezed = regexp.MustCompile(`\b([A-Z])x([A-Z])\b`)
 
-// rowsInComments are the row lengths of pointers that comments give.
+// rowsInComments returns the row lengths of pointers that comments give.
 func (f *File) rowsInComments(fn *Function) map[string]string {
 	has := func(name string, pointer bool) bool {
 		return slices.ContainsFunc(fn.Params, func(p Param) bool {
@@ -349,7 +350,7 @@ func (f *File) rowsInComments(fn *Function) map[string]string {
 				differ[pointer] = differ[pointer] || lengths[pointer] != "" && lengths[pointer] != last
 				lengths[pointer] = last
 			}
-			from += m[3] // behind the first word
+			from += m[3] // after the first word
 		}
 	}
 	for pointer := range differ {

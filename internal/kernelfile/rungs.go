@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// choosesKernel is what is said of such a number.
+// choosesKernel is the note about such a number.
 const choosesKernel = ", which chooses the kernel"
 
 // takeRung takes a number by which a function chooses one of several kernels: "switch (kernel_num)" or "if
-// (version == 2)" over 1, 2, 3 or 0, 1, 2. Each of them is judged in a row of its own, as FILE:function#2.
-// Sizes that a function tells apart, such as 64 and 128, do not follow each other like that.
+// (version == 2)" over 1, 2, 3 or 0, 1, 2. Each kernel is judged separately, as FILE:function#2. Sizes that a
+// function distinguishes, such as 64 and 128, are not consecutive.
 func (b *Binding) takeRung(a *Argument) (taken bool, err error) {
 	rungs := b.Function.rungs(a.Name)
 	if a.isBool() {
@@ -32,7 +32,7 @@ func (b *Binding) takeRung(a *Argument) (taken bool, err error) {
 	return true, nil
 }
 
-// checkRung refuses a number where the function chooses no kernel by one.
+// checkRung refuses a number if the function does not choose its kernel by one.
 func (b *Binding) checkRung() error {
 	chooses := func(a Argument) bool { return strings.HasSuffix(a.Target, choosesKernel) }
 	if b.Options.Rung == "" || slices.ContainsFunc(b.Args, chooses) {
@@ -42,8 +42,8 @@ func (b *Binding) checkRung() error {
 		"(kernel_num): leave out #%[2]s", b.Function.Name, b.Options.Rung)
 }
 
-// names are the functions that a binding stands for, as --add takes them: itself, or each of the kernels that
-// it chooses from.
+// names returns the functions that a binding stands for, as --add takes them: itself, or each of the kernels
+// that it chooses from.
 func (b *Binding) names() []string {
 	if len(b.rungs) == 0 {
 		return []string{b.Function.Name}
@@ -59,8 +59,8 @@ func (b *Binding) names() []string {
 	return all
 }
 
-// rungs lists the numbers that the lines of a function choose by, in rising order; none where they are not 0,
-// 1, 2, ... or 1, 2, 3, ...
+// rungs lists the numbers that the lines of a function choose by, in ascending order. It returns none if they
+// are not 0, 1, 2, ... or 1, 2, 3, ...
 func (fn Function) rungs(param string) []int {
 	var found []int
 	add := func(text string) {
@@ -88,8 +88,8 @@ func (fn Function) rungs(param string) []int {
 	return found
 }
 
-// branches are 0 and 1 where the lines of a function launch in both branches of "if (flag)", or launch
-// after one that ends it; none otherwise.
+// branches returns 0 and 1 if the lines of a function launch in both branches of "if (flag)", or launch after
+// one that ends it; else none.
 func (fn Function) branches(param string) []int {
 	for i := 0; i+3 < len(fn.body); i++ {
 		if fn.body[i].text != "if" || fn.body[i+2].text != param || fn.body[i+3].text != ")" {
@@ -106,10 +106,10 @@ func (fn Function) branches(param string) []int {
 	return nil
 }
 
-// casesOf lists the labels of a switch, which the tokens begin with, without those of switches inside it.
+// casesOf lists the labels of the switch at the beginning of the tokens, without those of nested switches.
 func casesOf(body []token) []string {
 	var labels []string
-	var open []bool // of each brace: whether it is that of a switch
+	var open []bool // for each brace whether it belongs to a switch
 	next, switches := false, 0
 	for i, t := range body[:len(body)-1] {
 		switch t.text {

@@ -9,7 +9,7 @@ import (
 )
 
 // A function that chooses one of its kernels by a number is judged once for each; sizes, modes and labels of
-// switches inside its cases are no such numbers.
+// nested switches are no such numbers.
 func TestRungs(t *testing.T) {
 	for body, want := range map[string]string{
 		"switch (v) { case 1: a(); break; case 2: b(); break; default: exit(1); }": "run#1 run#2",

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// sizesOfTensor matches a list of names in brackets, as words beside a tensor give its sizes.
+// sizesOfTensor matches a list of names in brackets, as text next to a tensor gives its sizes.
 var sizesOfTensor = regexp.MustCompile(`[\[(]\s*([A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)+)\s*[\])]`)
 
-// saidAlike are the sizes that the words of a function of Python give one name for two tensors: of
-// "q: (B, H, T, D)" and "k: (B, H, T, D)" both have T tokens. It is judged where they are equal.
+// saidAlike returns the sizes that the comments of a Python function name alike for two tensors: with "q: (B,
+// H, T, D)" and "k: (B, H, T, D)" both have T tokens. The function is judged where they are equal.
 func (b *Binding) saidAlike() [][]string {
 	if b.Function.Kind != Python || b.takesSizes() {
 		return nil
@@ -36,7 +36,7 @@ func (b *Binding) saidAlike() [][]string {
 	return groups
 }
 
-// shapesAlike are the sizes that lie at one place of two tensors whose shapes the lines compare: "assert
+// shapesAlike returns the sizes at the same position of two tensors whose shapes the lines compare: "assert
 // q.shape == k.shape".
 func (b *Binding) shapesAlike() (groups [][]string) {
 	text := b.Function.text + "\n"
@@ -61,14 +61,14 @@ func (b *Binding) shapesAlike() (groups [][]string) {
 	return groups
 }
 
-// comparesShapes says whether lines compare the shapes of two tensors, perhaps with others between them.
+// comparesShapes reports whether lines compare the shapes of two tensors, perhaps with others between them.
 func comparesShapes(text, one, other string) bool {
 	const and = `\s*[!=]=\s*`
 	return regexp.MustCompile(`\b` + one + `\.shape` + and + `(?:\w+\.shape` + and + `)*` + other +
 		`\.shape\b[^\[]`).MatchString(text)
 }
 
-// saidSizes are the names that the words of a function give the sizes of the operator, each once.
+// saidSizes returns the names that the comments of a function give the sizes of the operator, each once.
 func (b *Binding) saidSizes() map[string][]string {
 	all := map[string][]string{}
 	words := slices.Concat(docstring.FindAllString(b.Function.said().Text, -1),

@@ -8,7 +8,7 @@ import (
 	"triad/internal/op"
 )
 
-// Sizes that the words of a function give one name are equal; those with two names need not be.
+// Sizes that the comments of a function name alike are equal; those with two names need not be.
 func TestSizesSaidAlike(t *testing.T) {
 	const text = `
 def attention(q, k, v):

@@ -11,11 +11,10 @@ import (
 	"triad/internal/op"
 )
 
-// Tally counts the cases of a trial that were right and wrong, and of the wrong ones those in which the
-// host reached into the device's memory, those that raced, and those that gave no numbers to compare: Python
-// raised something on the way, what came back has another shape, or an input was written. Words are those of
-// the first of these, Why says which it is, and OfCalls that it is an exception which speaks of what the
-// function was handed.
+// Tally counts the right and wrong cases of a trial, and among the wrong ones those in which the host
+// accessed device memory, those that raced, and those that gave no numbers to compare: Python raised an
+// exception, an output has another shape, or an input was written. Words is the message of the first of
+// these, Why its kind; OfCalls means that it is an exception about the function's arguments.
 type Tally struct {
 	Right, Wrong, Reached, Raced, Raised int
 	Words                                string
@@ -23,10 +22,10 @@ type Tally struct {
 	OfCalls                              bool
 }
 
-// NoNumbers is why a call gave no numbers to compare.
+// NoNumbers is the reason why a call gave no numbers to compare.
 type NoNumbers int
 
-// What may have come of a call.
+// The possible results of a call.
 const (
 	GaveNumbers NoNumbers = iota
 	RaisedSomething
@@ -34,8 +33,8 @@ const (
 	WroteInput
 )
 
-// NoNumbers is why a wrong call of a function gave no numbers to compare, by what is said of it. raised says
-// that it is an exception that another call might not have raised.
+// NoNumbers returns the reason why a wrong call of a function gave no numbers to compare, from its message.
+// raised means that the message is an exception that another call might not have raised.
 func (b *Binding) NoNumbers(message string, raised bool) NoNumbers {
 	switch {
 	case raised:
@@ -48,44 +47,44 @@ func (b *Binding) NoNumbers(message string, raised bool) NoNumbers {
 	return GaveNumbers
 }
 
-// changedInputs is said of a function that writes what it was given to read.
+// changedInputs is in the message about a function that writes its inputs.
 const changedInputs = " changed its inputs: "
 
-// otherShape matches what is said of an output that has other sizes than the operator's.
+// otherShape matches the message about an output whose sizes differ from the operator's.
 var otherShape = regexp.MustCompile(`^\w+ came back with shape `)
 
-// Clean says whether what was tried is right, and something was.
+// Clean reports whether everything tried was right, and something was tried.
 func (t Tally) Clean() bool { return t.Right > 0 && t.Wrong == 0 }
 
-// Trial runs a function on ordinary numbers. Read is it as it is read, or with an alternative; Flat is where
-// the sizes are 1 that decide over the order in which tensors lie.
+// Trial runs a function on ordinary numbers. Read runs it as it is read, or with an alternative; Flat runs it
+// with the sizes set to 1 that decide the order of the tensors.
 type Trial interface {
 	Read(other *Alternative) Tally
 	Flat() Tally
-	// Whole is it as it is read, at sizes that are whole tiles and blocks of every usual size
+	// Whole runs it as it is read, at sizes that are multiples of every usual tile and block
 	Whole() Tally
-	// Late says whether the time was up for one of the readings
+	// Late reports whether the time was up for one of the readings
 	Late() bool
 }
 
-// Settled is what trials showed of a reading.
+// Settled is the result of the trials of a reading.
 type Settled struct {
-	Taken *Alternative // the reading that is right where the first one is wrong; nil: the first one stays
-	// why a wrong answer is no verdict: what was assumed, and the flag to write; "" where it is one
+	Taken *Alternative // the right reading if the first one is wrong; nil: the first one stays
+	// why a wrong answer is no verdict: what was assumed, and the flag to write, or "" if it is one
 	Doubt string
-	// Doubt does not excuse a race: it is there in every launch that was tried, and nothing else is in doubt
+	// Doubt does not excuse a race: every launch that was tried races, and nothing else is in doubt
 	Races bool
-	// what trials that were not wrong leave open, and is said where a case is wrong then: of every case, of
-	// those of other sizes than the trials', of those of other dtypes than the first of several
+	// what trials that were not wrong leave open, and is reported if a case is wrong: of every case, of those
+	// of other sizes than the trials', of those of other dtypes than the first of several
 	Unshown, OtherSizes, OtherDTypes string
-	Halves                           string           // of the distributions that the spec calls halves
+	Halves                           string           // about the distributions that the spec calls halves
 	Line                             declaration.Line // of a reading that is right and was not taken
 }
 
-// Settle decides whether a function was understood. Where something was assumed and the function is wrong on
-// ordinary numbers, other readings are tried: one that the operator's definition leaves open is taken where
-// it is right, one that it fixes is proposed. Where none is right, a function that is right nowhere was
-// perhaps not understood; a guessed launch may be wrong at some sizes alone, also where trials were right.
+// Settle decides whether a function was understood. If something was assumed and the function is wrong on
+// ordinary numbers, other readings are tried. A right reading that the operator's definition leaves open is
+// taken, one that the definition fixes is proposed. If no reading is right, a function that is right nowhere
+// may have been misunderstood; a guessed launch may be wrong at some sizes only, even if trials were right.
 func Settle(b *Binding, t Trial) Settled {
 	settled := Settled{OtherDTypes: b.guessedDTypes(), Halves: b.otherHalves()}
 	assumed := b.Assumptions()
@@ -111,7 +110,7 @@ func Settle(b *Binding, t Trial) Settled {
 		settled.Unshown = b.doubt(assumed)
 		return settled
 	case b.Function.ExternC && first.Right == 0 && first.Reached == first.Wrong:
-		return settled // its pointers are the device's, whatever they stand for
+		return settled // its pointers are device pointers, whatever they stand for
 	case first.Raised == first.Wrong && first.Why == WroteInput:
 		return b.writtenAsOutput(t, settled)
 	case first.Right == 0 && allShown(assumed) && t.Whole().Clean():
@@ -133,11 +132,11 @@ func Settle(b *Binding, t Trial) Settled {
 	return settled
 }
 
-// mayRace says whether a wrong guess may have made threads race: other launches are tried, and which number
-// of a tensor is read where decides nothing.
+// mayRace reports whether a wrong guess may have made threads race: other launches are tried, and the
+// positions at which the numbers of a tensor are read do not matter.
 func (a Assumption) mayRace() bool { return a.Kind != GuessedLaunch && a.Kind != GuessedLayout }
 
-// leavesOpen says whether the lines of a function leave another reading open where nothing was assumed.
+// leavesOpen reports whether the lines of a function leave another reading open although nothing was assumed.
 func (b *Binding) leavesOpen() bool {
 	if b.Options.said != nil {
 		return false
@@ -151,15 +150,14 @@ func (b *Binding) leavesOpen() bool {
 // launches reports whether an alternative changes the launch.
 func (a Alternative) launches() bool { return a.Options.Grid+a.Options.Block+a.Options.Shared != "" }
 
-// isOneWarp says whether an alternative launches blocks of a warp or less.
+// isOneWarp reports whether an alternative launches blocks of at most one warp.
 func (a Alternative) isOneWarp() bool {
 	threads, err := strconv.Atoi(a.Options.Block)
 	return err == nil && threads <= 32
 }
 
-// writtenAsOutput takes the right reading of a function, which writes an input, in which that is an output;
-// otherwise is what is settled where there is none. No other size or layout of inputs excuses who writes over
-// them.
+// writtenAsOutput settles on the right reading of a function that writes an input in which that input is an
+// output, or on otherwise if there is none. No other sizes or layout of inputs excuse writing to them.
 func (b *Binding) writtenAsOutput(t Trial, otherwise Settled) Settled {
 	for _, other := range b.Alternatives() {
 		isOutput := func(a Argument) bool {
@@ -174,7 +172,7 @@ func (b *Binding) writtenAsOutput(t Trial, otherwise Settled) Settled {
 	return otherwise
 }
 
-// withoutSome is the reading of a function that takes tensors without some sizes alone; nil where none is
+// withoutSome returns the reading of a function that only takes tensors without some sizes, or nil if none is
 // right.
 func (b *Binding) withoutSome(t Trial) *Alternative {
 	for _, sizes := range b.perhapsWithout() {
@@ -185,7 +183,7 @@ func (b *Binding) withoutSome(t Trial) *Alternative {
 	return nil
 }
 
-// noTimeFor is the sentence of a function whose reading by these flags there was no time for.
+// noTimeFor returns the sentence about a function when there was no time to read it with these flags.
 func (b *Binding) noTimeFor(flags string) string {
 	words := "wrong as triad reads it, and there was no time to read it otherwise, with " + flags +
 		": give it longer with --limit readings=5m"
@@ -195,23 +193,23 @@ func (b *Binding) noTimeFor(flags string) string {
 	return words
 }
 
-// leftOpen is what is known where no reading of a function is right.
+// leftOpen holds what is known if no reading of a function is right.
 type leftOpen struct {
 	b         *Binding
 	t         Trial
 	first     Tally
-	untried   map[string]bool // attributes of which a value could not be tried in time
+	untried   map[string]bool // attributes with a value that could not be tried in time
 	left      string          // the first reading that there was no time for
 	inSingles bool            // it is wrong with floats for its doubles too
 	ordered   bool            // it is wrong in another launch, and does not race there
 	line      declaration.Line
 }
 
-// tryOthers tries the other readings, until one is right: that is taken, or proposed in words.
+// tryOthers tries the other readings until one is right, which is taken or proposed in words.
 func (l *leftOpen) tryOthers() (taken *Alternative, words string) {
 	for _, other := range l.b.Alternatives() {
 		if l.first.Raced > 0 && other.isOneWarp() {
-			continue // nobody is there to race with
+			continue // there is nothing to race with
 		}
 		tally := l.t.Read(&other)
 		if l.left == "" && l.t.Late() {
@@ -231,7 +229,7 @@ func (l *leftOpen) tryOthers() (taken *Alternative, words string) {
 	return nil, ""
 }
 
-// proposal is the sentence of a reading that is right, and that the file does not say.
+// proposal returns the sentence about a right reading that the file does not state.
 func (l *leftOpen) proposal(other Alternative) string {
 	b := l.b
 	_, words, _ := strings.Cut(other.Flags, " ")
@@ -245,42 +243,43 @@ func (l *leftOpen) proposal(other Alternative) string {
 	return words + "say " + other.Flags
 }
 
-// cannotBe says whether an assumption is not to blame.
+// cannotBe reports whether an assumption is not to blame.
 func (l leftOpen) cannotBe(a Assumption) bool {
 	switch {
 	case l.t.Late(): // what was not tried may be right
 		return false
 	case a.double:
 		return l.inSingles
-	case a.Kind == GuessedParameter && a.tiny: // an eps that is another number is right where it hides
+	case a.Kind == GuessedParameter && a.tiny: // another eps is right where it makes no difference
 		return false
 	case !a.shownAtAnySize(), a.Attribute != "" && l.untried[a.Attribute]:
 		return false
 	case l.first.Right > 0, a.Kind == GuessedAttribute: // no other value of it is right either
 		return true
 	}
-	// A function of Python that takes its sizes off its tensors may want others altogether.
+	// A Python function that takes its sizes off its tensors may want others altogether.
 	return a.Kind == GuessedLayout && l.b.Function.Kind != Python && !l.t.Flat().Clean()
 }
 
-// allShown says whether there are assumptions, and each would show at sizes at which others are right.
+// allShown reports whether there are assumptions, and each would show at sizes at which others are right.
 func allShown(assumed []Assumption) bool {
 	return len(assumed) > 0 && !slices.ContainsFunc(assumed, func(a Assumption) bool {
 		return !a.shownAtAnySize() || a.double
 	})
 }
 
-// shownAtAnySize says whether another value than the one assumed would have shown where trials were right:
-// the launch of a kernel, and what its room to work in begins with, may be wrong at larger sizes alone.
+// shownAtAnySize reports whether a value other than the assumed one would have shown where trials were right:
+// the launch of a kernel, and the initial contents of its scratch memory, may be wrong at larger sizes only.
 func (a Assumption) shownAtAnySize() bool {
 	return a.Kind != GuessedLaunch && (a.Kind != GuessedForm || a.anySize)
 }
 
-// shownByNumbers says whether another value than the one assumed would have shown on ordinary numbers: that
-// of an eps shows where they are small.
+// shownByNumbers reports whether a value other than the assumed one would have shown on ordinary numbers:
+// that of an eps shows where they are small.
 func (a Assumption) shownByNumbers() bool { return !a.tiny || a.Contradicted != "" }
 
-// contradictions is the doubt about attributes of which the file has another value than the one assumed.
+// contradictions returns the doubt about attributes for which the file has a value other than the assumed
+// one.
 func (b *Binding) contradictions(assumed []Assumption) string {
 	for _, a := range assumed {
 		if a.Contradicted != "" {
@@ -292,7 +291,7 @@ func (b *Binding) contradictions(assumed []Assumption) string {
 	return ""
 }
 
-// doubt is the sentence about what is left of the assumptions; "" where nothing is.
+// doubt returns the sentence about the remaining assumptions, or "" if there are none.
 func (b *Binding) doubt(assumed []Assumption) string {
 	if len(assumed) == 0 {
 		return ""

@@ -10,7 +10,7 @@ import (
 	"triad/internal/op"
 )
 
-// trial answers as a function would that is right under some flags alone.
+// trial behaves like a function that is right only under some flags.
 type trial struct {
 	first   Tally
 	right   string // flags of the reading that is right
@@ -38,7 +38,7 @@ func (t *trial) Flat() Tally  { return t.flat }
 func (t *trial) Whole() Tally { return t.whole }
 func (t *trial) Late() bool   { return t.untried && len(t.asked) > 0 }
 
-// settleCases are the functions of testdata/settle.toml.
+// settleCases holds the functions of testdata/settle.toml.
 type settleCases struct {
 	Cases []struct {
 		Name, Operator, Text string
@@ -50,8 +50,8 @@ type settleCases struct {
 		FlatRight            int    `toml:"flat_right"`
 		FlatWrong            int    `toml:"flat_wrong"`
 		WholeRight           int    `toml:"whole_right"` // at whole tiles
-		OfCalls              bool   `toml:"of_calls"`    // an exception that speaks of what is handed over
-		Words                string // of the first that gave no numbers
+		OfCalls              bool   `toml:"of_calls"`    // an exception about a function's arguments
+		Words                string // of the first one without numbers
 		Taken, Doubt         string
 		Untried              bool
 		// what right trials leave open: of every case, of other sizes, of other dtypes
@@ -61,7 +61,7 @@ type settleCases struct {
 	}
 }
 
-// A wrong answer is held against a function only where nothing was assumed that may be to blame.
+// A wrong answer counts against a function only if nothing was assumed that may be to blame.
 func TestSettle(t *testing.T) {
 	for _, c := range readTable[settleCases](t, "settle.toml").Cases {
 		options := apply(t, Options{}, c.Said)
@@ -114,8 +114,8 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// rowsAndCols is the spec of an operator of rows and columns, x to y, for which a single size is not the side
-// of a square.
+// rowsAndCols returns the spec of an operator of rows and columns, x to y, for which a single size is not the
+// side of a square.
 func rowsAndCols(t *testing.T) *op.Spec {
 	t.Helper()
 	for _, name := range catalog.Names() {
@@ -130,7 +130,8 @@ func rowsAndCols(t *testing.T) *op.Spec {
 	return nil
 }
 
-// headsAndTokens is an operator whose tensors may lie token by token, which one size counts whole.
+// headsAndTokens returns an operator whose tensors may be laid out token by token, with one size that counts
+// a whole token.
 func headsAndTokens(t *testing.T) *op.Spec {
 	t.Helper()
 	for _, name := range catalog.Names() {
@@ -174,7 +175,7 @@ func TestLaunchOfTheFile(t *testing.T) {
 	}
 }
 
-// racing is a trial of a kernel that races, in every launch or in some; of one warp it would be right.
+// racing is a trial of a kernel that races, in every launch or in some; with one warp it would be right.
 type racing struct {
 	first, others Tally
 	oneWarp       bool // it was tried
@@ -194,8 +195,8 @@ func (r *racing) Flat() Tally  { return r.others }
 func (r *racing) Whole() Tally { return r.others }
 func (r *racing) Late() bool   { return false }
 
-// A guessed launch does not excuse a race that is there in every launch that is tried; blocks of one warp, in
-// which nobody is left to race with, are not tried.
+// A guessed launch does not excuse a race that occurs in every launch that is tried. Blocks of one warp,
+// which have nothing to race with, are not tried.
 func TestSettleRaces(t *testing.T) {
 	const text = `__global__ void k(const float *x, float *y, int rows, int cols) {
 	extern __shared__ float part[];

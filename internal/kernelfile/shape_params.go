@@ -14,8 +14,8 @@ var (
 	countName = regexp.MustCompile(`^(?:n_?dims?|num_dims|rank|dim_count)$`)
 )
 
-// takeShape takes a pointer to whole numbers that is called the shape for the sizes of the first tensor, in
-// memory that the host and the device read.
+// takeShape takes a pointer to integers that is named like a shape for the sizes of the first tensor, in
+// memory that host and device read.
 func (b *Binding) takeShape(a *Argument) bool {
 	if b.Function.Kind == Python || b.extension || !a.Pointer || a.Role != Nothing ||
 		!slices.Contains(integerTypes, a.Base) || a.any() || !shapeName.MatchString(snake(a.Name)) {
@@ -50,7 +50,7 @@ func (b *Binding) takeShapeCount(a *Argument) bool {
 	return true
 }
 
-// shapeCode is the pointer to sizes, in C++.
+// shapeCode returns the C++ of the pointer to sizes.
 func (b *Binding) shapeCode(a Argument, at int) string {
 	var sizes []string
 	for _, d := range dimsOf(a.Target) {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// sharedOfH100 is what a block of an H100 may have in shared memory, in bytes.
+// sharedOfH100 is the maximum shared memory of a block on an H100, in bytes.
 const sharedOfH100 = 227 * 1024
 
-// sharedOfMain is the C++ by which a caller in the file, such as main(), lets the kernels that a function
-// launches have more shared memory than 48 KiB, where the function does not do so itself.
+// sharedOfMain returns the C++ with which a caller in the file, such as main(), allows the kernels that a
+// function launches more than 48 KiB of shared memory, if the function does not do so itself.
 func (b *Binding) sharedOfMain() string {
 	asks := func(t token) bool { return t.text == "cudaFuncSetAttribute" }
 	if b.file == nil || b.Function.Kind != Host || slices.ContainsFunc(b.Function.body, asks) {
@@ -39,8 +39,8 @@ func (b *Binding) sharedOfMain() string {
 	return code.String()
 }
 
-// launchedKernel is the C++ of a kernel that a caller names and the function launches, with the numbers of
-// its template; "" of another one, or where the caller's numbers are not known.
+// launchedKernel returns the C++ of a kernel that a caller names and the function launches, with its template
+// arguments, or "" if it is another kernel or the caller's numbers are not known.
 func (b *Binding) launchedKernel(c callSite, words []token) string {
 	if len(words) == 0 || !slices.Contains(b.kernels, words[0].text) {
 		return ""

@@ -5,7 +5,8 @@ import (
 	"regexp"
 )
 
-// returnsFalse says whether a function returns a bool by the words before its name, and false in its body.
+// returnsFalse reports whether a function returns a bool, by the words before its name, and its body returns
+// false.
 func returnsFalse(before, body []token) bool {
 	words := trimWords(before)
 	if len(words) == 0 || words[len(words)-1].text != "bool" {
@@ -19,8 +20,8 @@ func returnsFalse(before, body []token) bool {
 	return false
 }
 
-// hostCall calls a host function of a file. One whose assert fails declines the call, and so does one that
-// returns false: it launched nothing, or says that it failed.
+// hostCall calls a host function of a file. A function whose assert fails declines the call, and so does one
+// that returns false: it launched nothing, or reports a failure.
 func (b *Binding) hostCall(call string) string {
 	if b.Function.refuses {
 		call = fmt.Sprintf("if (!%s) {\n\t\t\tstd::fprintf(stderr, \"%%s returned false\\n\", %q);\n"+
@@ -33,8 +34,8 @@ func (b *Binding) hostCall(call string) string {
 		"\t\t\treturn TRIAD_UNSUPPORTED;\n\t\t}\n"
 }
 
-// SaysSizes says whether the text of an assert speaks of nothing but sizes: whole numbers that functions of
-// the file are handed, constants and numbers.
+// SaysSizes reports whether the text of an assert names nothing but sizes: integer parameters of functions of
+// the file, constants and numbers.
 func (b *Binding) SaysSizes(text string) bool {
 	sizes, named := map[string]bool{}, false
 	for _, fn := range b.file.Functions {

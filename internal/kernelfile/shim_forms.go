@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// inputAt and outputAt are the C++ of a tensor of the call.
+// inputAt and outputAt return the C++ of a tensor of the call.
 func (b *Binding) inputAt(name string) string {
 	return fmt.Sprintf("triad_own::in(triad_own_call, %d)", named(b.inputs, name))
 }
@@ -17,7 +17,7 @@ func (b *Binding) outputAt(name string) string {
 	return fmt.Sprintf("triad_own::out(triad_own_call, %d)", named(b.outputs, name))
 }
 
-// tensorAt is the C++ of the tensor that an argument stands for.
+// tensorAt returns the C++ of the tensor that an argument stands for.
 func (b *Binding) tensorAt(a Argument) string {
 	if a.Role == Output {
 		return b.outputAt(a.Target)
@@ -25,12 +25,12 @@ func (b *Binding) tensorAt(a Argument) string {
 	return b.inputAt(a.Target)
 }
 
-// checked is a step of the shim that may fail.
+// checked returns a step of the shim that may fail.
 func checked(code string) string {
 	return "\tif (const int triad_own_status = " + code + ") return triad_own_status;\n"
 }
 
-// formsCode converts, before or after a call, what has other types than the operator has.
+// formsCode converts, before or after a call, the tensors whose types differ from the operator's.
 func (b *Binding) formsCode(args []Argument, after bool) string {
 	code := ""
 	for i, a := range args {
@@ -46,8 +46,8 @@ func (b *Binding) formsCode(args []Argument, after bool) string {
 	return code
 }
 
-// fillRooms fills the room to work in that is to hold something before a call, in its own type: what, the
-// call says, since readings differ in it. Zeros are the same in each type.
+// fillRooms fills the scratch memory that must hold something before a call, in its own type. The call says
+// what it holds, since readings differ in it. Zeros are the same in each type.
 func (b *Binding) fillRooms() string {
 	var code strings.Builder
 	for _, c := range b.byMain() {
@@ -76,7 +76,7 @@ func (b *Binding) fillRooms() string {
 	return code.String()
 }
 
-// scaleCode multiplies by the factor and adds the addend that the function does without.
+// scaleCode multiplies by the factor and adds the addend that the function lacks.
 func (b *Binding) scaleCode() string {
 	var code strings.Builder
 	if len(b.unscaled) > 0 {
@@ -98,10 +98,10 @@ func (b *Binding) scaleCode() string {
 	return code.String()
 }
 
-// required1 is the name of the first required output.
+// required1 returns the name of the first required output.
 func (b *Binding) required1() string { return b.outputs[b.required()[0]].Name }
 
-// second are the arguments of the second call, where a function of one tensor is called for each of a pair.
+// second returns the arguments of the second call, if a function of one tensor is called for each of a pair.
 func (b *Binding) second() []Argument {
 	others := map[string]string{}
 	for name, of := range b.Spec.Own.Each {
@@ -121,7 +121,7 @@ func (b *Binding) second() []Argument {
 	return args
 }
 
-// packed says how several inputs lie in one buffer: "gate, up one after the other".
+// packed returns the layout of several inputs in one buffer: "gate, up one after the other".
 func (f formOf) packed() string {
 	how := map[packing]string{
 		wholeTensors: "one after the other",
@@ -131,12 +131,12 @@ func (f formOf) packed() string {
 	return strings.Join(f.parts, ", ") + " " + how
 }
 
-// swappedShape is the shape of a tensor whose second and third size have changed places, in words.
+// swappedShape returns in words the shape of a tensor with its second and third size exchanged.
 func (b *Binding) swappedShape(a Argument) string {
 	return shapeWords(exchangedSizes(b.shape(b.tensor(a)), false))
 }
 
-// formSentences say how a function is called where its tensors do not lie as the operator has them.
+// formSentences returns how a function is called if its tensors are not laid out as the operator's.
 func (b *Binding) formSentences() []string {
 	var all []string
 	for _, a := range b.Args {

@@ -9,9 +9,8 @@ import (
 	"triad/internal/op"
 )
 
-// chooseOrder takes the order in which a file says that the sizes of its tensors lie: "B, S, H, D = q.shape",
-// or (batch, seq, heads, head_dim) in a comment, where the user has not said it. One that says both orders
-// says none.
+// chooseOrder takes the order that a file gives the sizes of its tensors, "B, S, H, D = q.shape", or (batch,
+// seq, heads, head_dim) in a comment, unless the user gave one. A file that gives both orders gives none.
 func (b *Binding) chooseOrder(file *File) {
 	settled := slices.ContainsFunc(b.Args, func(a Argument) bool {
 		return a.Over != "" || a.Form == Packed || a.told && slices.Contains(b.Spec.Own.Tokens, a.Target)
@@ -33,7 +32,7 @@ func (b *Binding) chooseOrder(file *File) {
 	}
 }
 
-// mayExchange says whether the function can be given tensors of which two sizes have changed places.
+// mayExchange reports whether the function can be given tensors with two sizes exchanged.
 func (b *Binding) mayExchange() bool {
 	if b.Function.Kind == Python {
 		return b.Function.form != kernelForm
@@ -46,7 +45,7 @@ var (
 	docstring    = regexp.MustCompile(`(?s)""".*?"""|'''.*?'''`)
 )
 
-// sizeLists are the lists of so many names that a file gives the sizes of a tensor: those that a tensor of
+// sizeLists returns the lists of count names that a file gives the sizes of a tensor: those that a tensor of
 // the function is unpacked into, and those in brackets in comments.
 func (f *File) sizeLists(b *Binding, count int) [][]string {
 	var all [][]string
@@ -81,10 +80,10 @@ func (f *File) sizeLists(b *Binding, count int) [][]string {
 	return all
 }
 
-// orderOf says whether four names are the sizes of a tensor as the operator has them, or with the second and
-// the third one exchanged. Both are false where the names do not say it.
+// orderOf reports whether four names are the sizes of a tensor in the operator's order, or with the second
+// and the third exchanged. Both are false if the names do not say it.
 func (b *Binding) orderOf(words []string) (plain, exchanged bool) {
-	var at [4]int // where the operator has the size that a name stands for; -1 where the name is nobody's
+	var at [4]int // the operator's position of the size that a name stands for; -1 for an unknown name
 	for i, word := range words {
 		at[i] = b.placeOf(word)
 		if i != 1 && i != 2 && at[i] >= 0 && at[i] != i {
@@ -94,8 +93,8 @@ func (b *Binding) orderOf(words []string) (plain, exchanged bool) {
 	return at[1] == 1 && at[2] == 2, at[1] == 2 && at[2] == 1
 }
 
-// placeOf is the place, in the tensors that lie token by token, of the size that a name speaks of most
-// clearly; -1 where none or two are as clear.
+// placeOf returns the position, in the tensors laid out token by token, of the size that a name denotes most
+// clearly, or -1 if there is none or two are equally clear.
 func (b *Binding) placeOf(word string) int {
 	place, best := -1, scoreWeak
 	for _, t := range slices.Concat(b.inputs, b.outputs) {
@@ -115,8 +114,8 @@ func (b *Binding) placeOf(word string) int {
 	return place
 }
 
-// getsExchanged says whether a function of PyTorch gets a tensor with its second and third size exchanged;
-// what it returns lies as what it takes.
+// getsExchanged reports whether a PyTorch function gets a tensor with its second and third size exchanged;
+// what it returns has the layout of what it takes.
 func (b *Binding) getsExchanged(t op.TensorSpec) bool {
 	if b.Function.Kind != Python || !slices.Contains(b.Spec.Own.Tokens, t.Name) {
 		return false
@@ -130,8 +129,8 @@ func (b *Binding) getsExchanged(t op.TensorSpec) bool {
 	})
 }
 
-// exchangedSizes are the sizes of a tensor with the second and third one exchanged; merged makes one size of
-// the last two, as in [batch, seq, heads * head_dim].
+// exchangedSizes returns the sizes of a tensor with the second and third exchanged; merged joins the last
+// two, as in [batch, seq, heads * head_dim].
 func exchangedSizes(list []any, merged bool) []any {
 	if list = slices.Clone(list); len(list) > 2 {
 		list[1], list[2] = list[2], list[1]
@@ -142,7 +141,8 @@ func exchangedSizes(list []any, merged bool) []any {
 	return list
 }
 
-// pythonView is what makes of a tensor the one that a function of PyTorch gets, whose shape is view.
+// pythonView returns the Python code that turns a tensor into the one that a PyTorch function gets, of shape
+// view.
 func (b *Binding) pythonView(t op.TensorSpec, view string) string {
 	if b.getsExchanged(t) {
 		return ".transpose(1, 2).reshape((" + view + ")).contiguous()"

@@ -8,8 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// A file says in which order the sizes of its tensors lie by what it unpacks them into or by a comment; what
-// says both orders, or what other things are called, says nothing.
+// What a file unpacks its tensors into, or a comment, gives the order of their sizes; both orders, or names
+// of other things, give none.
 func TestSizeOrder(t *testing.T) {
 	for words, want := range map[string]string{
 		"B, S, H, D = q.shape":                            "exchanged",
@@ -47,7 +47,7 @@ func TestSizeOrder(t *testing.T) {
 	}
 }
 
-// Tensors with d_model wide rows are handed over so, and what is written is put back.
+// Tensors with rows of width d_model are passed so, and results are copied back.
 func TestModelWidth(t *testing.T) {
 	const text = "def solve(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, output: torch.Tensor, " +
 		"N: int, d_model: int, h: int):\n    pass\n"

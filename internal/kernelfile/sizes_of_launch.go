@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// sizesOfLaunch are the sizes of a matrix, as words of --dims, for a kernel that takes blocks times a tile
-// for the length of a row, "gridDim.x * TILE", where the file launches it with a grid of numbers; "" where
-// it does not.
+// sizesOfLaunch returns the sizes of a matrix, as words of --dims, for a kernel whose row length is a number
+// of blocks times a tile, "gridDim.x * TILE", if the file launches it with a constant grid; else "".
 func (b *Binding) sizesOfLaunch(file *File) string {
 	tile, shape := b.tileOfGrid(file), b.shape(b.inputs[0])
 	if tile == 0 || len(shape) != 2 {
@@ -28,7 +27,7 @@ func (b *Binding) sizesOfLaunch(file *File) string {
 	return strings.Join(words, ",")
 }
 
-// tileOfGrid is the number that the lines of a kernel multiply gridDim.x by; 0 without one.
+// tileOfGrid returns the number that the lines of a kernel multiply gridDim.x by, 0 if there is none.
 func (b *Binding) tileOfGrid(file *File) int64 {
 	body := b.Function.body
 	for i := 0; i+4 < len(body); i++ {

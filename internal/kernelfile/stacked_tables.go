@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// unsqueezes matches what puts a size of 1 into a table: cos = cos.unsqueeze(1). The place may be a
+// unsqueezes matches the insertion of a size of 1 into a table: cos = cos.unsqueeze(1). The position may be a
 // parameter.
 var unsqueezes = regexp.MustCompile(`\b(\w+)\.unsqueeze\(\s*(?:dim\s*=\s*)?(\w+)\s*\)`)
 
-// stacked says whether a function of Python wants a table with one more size in front, that of the batch. It
-// puts a size of 1 where that of the heads lies in the tensor that it multiplies: in [batch, seq, head_dim]
-// that is the second of [batch, heads, seq, head_dim], the third of [batch, seq, heads, head_dim].
+// stacked reports whether a Python function wants a table with an additional leading size, that of the batch.
+// Such a function inserts a size of 1 at the position of the heads in the tensor that it multiplies: the
+// second of [batch, heads, seq, head_dim], the third of [batch, seq, heads, head_dim].
 func (b *Binding) stacked(a Argument) bool {
 	if a.Role != Input || b.Function.Kind != Python || b.Function.form == kernelForm ||
 		!slices.Contains(b.Spec.Own.Wide, a.Target) || len(b.shape(b.inputs[0])) != 4 {
@@ -21,13 +21,9 @@ func (b *Binding) stacked(a Argument) bool {
 	if slices.ContainsFunc(b.Args, func(o Argument) bool { return o.Role == Input && o.Form == ByToken }) {
 		heads = "1"
 	}
-	text := b.Function.text
-	for _, m := range unsqueezes.FindAllStringSubmatch(text, -1) {
-		if m[1] == a.Name && b.presetOf(m[2]) == heads {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(unsqueezes.FindAllStringSubmatch(b.Function.text, -1), func(m []string) bool {
+		return m[1] == a.Name && b.presetOf(m[2]) == heads
+	})
 }
 
 func (b *Binding) stackedSentences() []string {
@@ -40,7 +36,7 @@ func (b *Binding) stackedSentences() []string {
 	return all
 }
 
-// presetOf is a number, or the one that a parameter has where a caller gives none.
+// presetOf returns a number, or the default of a parameter.
 func (b *Binding) presetOf(word string) string {
 	if p := b.Function.saidOf(word); p.Name != "" {
 		return p.Default

@@ -8,10 +8,10 @@ import (
 	"triad/internal/harmless"
 )
 
-// Stems gives each path the last part of the name under which its file is judged: the file's name. Files of
-// the same name get as many of the folders above them as tell them apart. The ending belongs to the name, so
-// that k.cu and k.py are two, also where one is judged after the other. Blanks, commas, quotes and what
-// cannot be shown become underscores.
+// Stems returns for each path the last part of the name under which its file is judged: the file's name.
+// Files of the same name get as many of the folders above them as are needed to distinguish them. The
+// extension belongs to the name, so that k.cu and k.py differ, even if one is judged after the other. Blanks,
+// commas, quotes and characters that cannot be displayed become underscores.
 func Stems(paths []string) []string {
 	names := make([][]string, len(paths)) // each part of a path
 	for i, path := range paths {
@@ -42,5 +42,5 @@ func Stems(paths []string) []string {
 	}
 }
 
-// speakable is a stem as the name of an implementation can have it.
+// speakable returns a stem in the form allowed in the name of an implementation.
 func speakable(stem string) string { return harmless.Name(stem, " \t\"\\,") }

@@ -9,7 +9,7 @@ import (
 	"triad/internal/op"
 )
 
-// OfStructs is the namespace of the functions that are made of those which take matrices as structs.
+// OfStructs is the namespace of the generated functions that call those which take matrices as structs.
 const OfStructs = "of_structs"
 
 // structType is a struct with a pointer to the elements of a matrix or vector, and its sizes.
@@ -27,7 +27,7 @@ var (
 	indexesTwo = regexp.MustCompile(`\b(?:threadIdx|blockIdx)\s*\.\s*y\b`)
 )
 
-// structTypes are those of a file's text.
+// structTypes returns the structs in a file's text.
 func structTypes(code string) (all []structType) {
 	for _, m := range structBody.FindAllStringSubmatch(code, -1) {
 		s := structType{name: m[3]}
@@ -58,7 +58,7 @@ func structTypes(code string) (all []structType) {
 	return all
 }
 
-// take keeps a field of whole numbers; two says that there are several.
+// take keeps an integer field; two means that there are several.
 func (s *structType) take(name string, two bool) {
 	switch {
 	case pitchField.MatchString(name):
@@ -72,8 +72,8 @@ func (s *structType) take(name string, two bool) {
 	}
 }
 
-// WithStructs are functions that take plain pointers and sizes of an operator, and hand them as matrices or
-// vectors to the functions of a CUDA file that take structs of them, each with what it is called.
+// WithStructs returns functions, with their names, that take plain pointers and sizes of an operator and pass
+// them as matrices or vectors to the functions of a CUDA file that take structs.
 func WithStructs(code string, file *File, spec *op.Spec) (functions string, names []string) {
 	types := structTypes(code)
 	if len(types) == 0 {
@@ -101,8 +101,8 @@ func WithStructs(code string, file *File, spec *op.Spec) (functions string, name
 	return "namespace " + OfStructs + " {\n" + functions + "}\n", names
 }
 
-// shapesOf are the sizes of an operator's tensors in a forward, without those that have a default: inputs,
-// then outputs; none where one has more than two.
+// shapesOf returns the sizes of an operator's tensors in a forward, without those that have a default:
+// inputs, then outputs. It returns none if a tensor has more than two.
 func shapesOf(spec *op.Spec) (all [][]string) {
 	inputs, outputs := spec.Tensors(op.Forward)
 	b := &Binding{Spec: spec}
@@ -146,8 +146,8 @@ func shapesOf(spec *op.Spec) (all [][]string) {
 	return all
 }
 
-// structCall is a function that calls one which takes structs, or launches it; "" where it takes other
-// tensors than the operator has.
+// structCall returns a function that calls or launches one that takes structs, or "" if that takes other
+// tensors than the operator's.
 func structCall(file *File, fn *Function, types []structType, shapes [][]string) string {
 	var params, before, handed, sizes []string
 	at := 0
@@ -200,7 +200,7 @@ func structCall(file *File, fn *Function, types []structType, shapes [][]string)
 		strings.Join(before, ""), call)
 }
 
-// made is a struct of a pointer and two sizes, in C++.
+// made returns the C++ of a struct with a pointer and two sizes.
 func (s structType) made(name, data string, shape []string) string {
 	code := fmt.Sprintf("\t%s %s = {};\n\t%[2]s.%s = const_cast<%s *>(%s);\n", s.name, name, s.data, s.base,
 		data)
@@ -217,8 +217,9 @@ func (s structType) made(name, data string, shape []string) string {
 	return code
 }
 
-// structLaunch launches a kernel that takes structs, a thread for each element of a result with these
-// sizes: in blocks of 16 by 16, or as the file's constant says, where it counts in two directions.
+// structLaunch launches a kernel that takes structs, with a thread for each element of a result with these
+// sizes. A kernel that indexes two dims gets blocks of 16 by 16, or of the size that the file's constant
+// gives.
 func (f *File) structLaunch(fn *Function, shape, handed []string) string {
 	if !indexesTwo.MatchString(join(fn.body)) {
 		return fmt.Sprintf("::%s<<<(%s * %s + 255) / 256, 256>>>(%s);", fn.Name, shape[0], shape[1],
@@ -236,8 +237,7 @@ func (f *File) structLaunch(fn *Function, shape, handed []string) string {
 		strings.Join(handed, ", "))
 }
 
-// copiesStruct says whether a function copies what a struct among its parameters points to to the device, or
-// from there.
+// copiesStruct reports whether a function copies the data of a struct parameter to or from the device.
 func (fn *Function) copiesStruct() bool {
 	for i := range fn.body {
 		side := copiedHost(fn.body, i)

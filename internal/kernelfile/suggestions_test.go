@@ -9,8 +9,8 @@ import (
 	"triad/internal/op"
 )
 
-// Every line of a refusal gets a function further, once what is open is filled in: it is not refused with the
-// same sentence again.
+// Every line of a refusal gets a function further once its open words are filled in: it is not refused with
+// the same sentence again.
 func TestLinesOfRefusals(t *testing.T) {
 	texts := [][2]string{}
 	for _, c := range readTable[publishedSignatures](t, "published.toml").Published {
@@ -53,7 +53,7 @@ func TestLinesOfRefusals(t *testing.T) {
 
 func signOf(fn Function) string { return (&Binding{Function: fn}).Sign() }
 
-// getsFurther says whether the line with something in the place of what is open ends otherwise than before.
+// getsFurther reports whether filling in an open word of the line changes how reading it ends.
 func getsFurther(file *File, fn Function, s *op.Spec, line declaration.Line, before string) bool {
 	inputs, outputs := s.Tensors(op.Forward)
 	b := &Binding{Spec: s, Pass: op.Forward, Function: fn, inputs: inputs, outputs: outputs}

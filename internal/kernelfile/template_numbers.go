@@ -9,9 +9,9 @@ import (
 	"triad/internal/op"
 )
 
-// proposedNumbers gives the numbers among a kernel's template parameters a value where their names say what
-// they size, as if they had it by default: 256 threads of a block, or 16 on each side of a block of two dims,
-// tiles of 16, warps of 32. It gives what was proposed, "BLOCK is 256".
+// proposedNumbers gives the numbers among a kernel's template parameters a default if their names say what
+// they size: 256 threads of a block, or 16 on each side of a block of two dims, tiles of 16, warps of 32. It
+// returns what was proposed, "BLOCK is 256".
 func (fn *Function) proposedNumbers(said map[string]string) (proposed []string) {
 	fn.Template = slices.Clone(fn.Template)
 	for i := range fn.Template {
@@ -28,7 +28,7 @@ func (fn *Function) proposedNumbers(said map[string]string) (proposed []string) 
 	return proposed
 }
 
-// numberFor is the number that a name asks for, "" where it says nothing.
+// numberFor returns the number that a name suggests, "" if it suggests none.
 func (fn *Function) numberFor(name string) string {
 	says := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool {
@@ -47,7 +47,7 @@ func (fn *Function) numberFor(name string) string {
 	return ""
 }
 
-// assumedNumbers is the assumption about the numbers of the template.
+// assumedNumbers returns the assumption about the numbers of the template.
 func (b *Binding) assumedNumbers() []Assumption {
 	if len(b.numbers) == 0 {
 		return nil
@@ -57,7 +57,7 @@ func (b *Binding) assumedNumbers() []Assumption {
 	}}
 }
 
-// saidNumbers says what the parameters of a template stand for, "BLOCK is 256".
+// saidNumbers returns the values of the parameters of a template, "BLOCK is 256".
 func saidNumbers(params []TemplateParam, arguments []string) (all []string) {
 	for i, argument := range arguments[:min(len(arguments), len(params))] {
 		all = append(all, params[i].Name+" is "+argument)
@@ -65,8 +65,8 @@ func saidNumbers(params []TemplateParam, arguments []string) (all []string) {
 	return all
 }
 
-// instantiated are the dtypes for which the file instantiates a template by name, "template void
-// softmax<float>(...);": it is not written for others. None where it says none.
+// instantiated returns the dtypes for which the file explicitly instantiates a template, "template void
+// softmax<float>(...);", since it is not written for others. It returns none if there are none.
 func (f *File) instantiated(fn Function) (all []op.DType) {
 	name := fn.Name[strings.LastIndex(fn.Name, ":")+1:]
 	for i := 0; i+3 < len(f.tokens); i++ {

@@ -8,8 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// switchOf is the switch without which a tensor has no element, the bool among the factors of its sizes: add
-// of residual["rows * add", "cols"]; "" where it has none.
+// switchOf returns the switch without which a tensor has no element, the bool among the factors of its sizes:
+// add of residual["rows * add", "cols"], or "" if it has none.
 func (b *Binding) switchOf(t op.TensorSpec) string {
 	sizes, _ := t.Shape.([]any)
 	for _, size := range sizes {
@@ -24,8 +24,8 @@ func (b *Binding) switchOf(t op.TensorSpec) string {
 	return ""
 }
 
-// switched says whether a switch decides which tensors have elements, and whether the function has a
-// parameter for one of them, which it is judged with then.
+// switched reports whether a switch decides which tensors have elements, and whether the function has a
+// parameter for one of them, in which case it is judged with the switch on.
 func (b *Binding) switched(name string) (decides, on bool) {
 	for _, side := range []struct {
 		role    Role
@@ -40,7 +40,7 @@ func (b *Binding) switched(name string) (decides, on bool) {
 	return decides, on
 }
 
-// leftOut says whether a function may do without a tensor: it has no element under the switch that the
+// leftOut reports whether a function may do without a tensor: it has no element under the switch that the
 // function is judged with.
 func (b *Binding) leftOut(t op.TensorSpec) bool {
 	name := b.switchOf(t)
@@ -55,8 +55,8 @@ func (b *Binding) leftOut(t op.TensorSpec) bool {
 	return !on
 }
 
-// leaveOptional leaves the optional parameters of a function of Python at their defaults that stand for what
-// a switch adds, where it has none for an output that the switch adds as well: a residual, but not its sum.
+// leaveOptional leaves optional parameters of a Python function for what a switch adds at their defaults if
+// the function has no parameter for an output that the switch adds as well: a residual, but not its sum.
 func (b *Binding) leaveOptional() {
 	if b.Function.Kind != Python || !b.fills() {
 		return
@@ -76,7 +76,7 @@ func (b *Binding) leaveOptional() {
 	}
 }
 
-// leftOutInputs are the positions of the inputs that are left out, as Python lists them.
+// leftOutInputs returns the positions of the inputs that are left out, as Python lists them.
 func (b *Binding) leftOutInputs() string {
 	var positions strings.Builder
 	for i, t := range b.inputs {
@@ -87,8 +87,8 @@ func (b *Binding) leftOutInputs() string {
 	return strings.TrimRight(positions.String(), " ")
 }
 
-// leftOutUpstream are the positions of the upstream gradients of outputs that are left out, behind the inputs
-// of the forward.
+// leftOutUpstream returns the positions of the upstream gradients of outputs that are left out; they follow
+// the inputs of the forward.
 func (b *Binding) leftOutUpstream() string {
 	var positions strings.Builder
 	at := len(b.inputs)
@@ -106,7 +106,7 @@ func (b *Binding) leftOutUpstream() string {
 	return strings.TrimRight(positions.String(), " ")
 }
 
-// leftOutReturns are the outputs that are left out of what a function returns, by their position.
+// leftOutReturns returns, by position, the left out outputs among the values that a function returns.
 func (b *Binding) leftOutReturns() string {
 	var outputs strings.Builder
 	for i, name := range b.givenNames() {

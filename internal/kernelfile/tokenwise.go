@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// mayStack says whether a function of Python may take one tensor for several that hold heads, [batch, seq, 3,
+// mayStack reports whether a Python function may take one tensor for several that hold heads, [batch, seq, 3,
 // heads, dim].
 func (b *Binding) mayStack() bool {
 	own := b.Spec.Own
@@ -14,7 +14,8 @@ func (b *Binding) mayStack() bool {
 		!slices.ContainsFunc(own.Packed, func(name string) bool { return !slices.Contains(own.Tokens, name) })
 }
 
-// stackTensor takes one tensor for all of several that hold heads, where the lines part it at its third size.
+// stackTensor takes one tensor for all of several that hold heads, if the lines split it along its third
+// size.
 func (b *Binding) stackTensor() {
 	parts := b.Spec.Own.Packed
 	if !b.mayStack() || b.missingInputs() != len(parts)-1 ||
@@ -30,7 +31,8 @@ func (b *Binding) stackTensor() {
 	b.pack(&b.Args[at], formOf{Form: Packed, parts: parts, lies: tokenwise})
 }
 
-// partsTokens says whether lines part a tensor of five sizes at the third: "qkv.unbind(2)", "qkv[:, :, 0]".
+// partsTokens reports whether lines split a tensor of five sizes along the third: "qkv.unbind(2)", "qkv[:, :,
+// 0]".
 func (b *Binding) partsTokens(tensor string, parts int) bool {
 	name := regexp.QuoteMeta(tensor)
 	parting := regexp.MustCompile(fmt.Sprintf(`\b%[1]s\.unbind\([ \t]*(?:dim[ \t]*=[ \t]*)?(?:2|-3)[ \t]*\)|`+

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// One tensor that the lines part at its third size holds queries, keys and values; one that they part at
-// another is refused.
+// One tensor that the lines split along its third size holds queries, keys and values; one that they split
+// along another is refused.
 func TestThreeInOneTensor(t *testing.T) {
 	s := headsAndTokens(t)
 	for parted, stacked := range map[string]bool{

@@ -9,7 +9,8 @@ import (
 
 var (
 	includesTorch = regexp.MustCompile(`(?m)^\s*#\s*include\s*[<"](?:torch|ATen|c10)/`)
-	// m.def("softmax", &softmax_cuda, ...), torch::wrap_pybind_function and TORCH_FN around it or not
+	// m.def("softmax", &softmax_cuda, ...), with or without torch::wrap_pybind_function and TORCH_FN around
+	// it
 	bindsName = regexp.MustCompile(
 		`\.(?:def|impl)\(\s*"(?:\w+::)?(\w+)[^"]*",\s*(?:[\w:]+\()?&?\s*([\w:]+)`,
 	)
@@ -20,7 +21,7 @@ var (
 	dispatch = regexp.MustCompile(`AT_DISPATCH_\w+`)
 )
 
-// torchTensor says whether a type without its const and & is torch's Tensor, or an optional one.
+// torchTensor reports whether a type without its const and & is torch's Tensor, or an optional one.
 func torchTensor(base string) (optional, is bool) {
 	words := strings.Fields(base)
 	if len(words) == 0 || words[len(words)-1] != "Tensor" {
@@ -38,16 +39,16 @@ func torchTensor(base string) (optional, is bool) {
 	return optional, true
 }
 
-// showsSizes says whether the tensors that a function takes show their sizes.
+// showsSizes reports whether the tensors that a function takes carry their sizes.
 func (fn Function) showsSizes() bool {
 	return fn.Kind == Python || slices.ContainsFunc(fn.Params, func(p Param) bool { return p.tensor })
 }
 
-// mayReturn says whether a function can return its outputs.
+// mayReturn reports whether a function can return its outputs.
 func (fn Function) mayReturn() bool { return fn.Kind == Python || fn.returns }
 
-// returnedParameter is the tensor that a function of an extension was handed and returns, and nothing but
-// that: one that it writes, which its caller has without that. It is "" where it returns something else.
+// returnedParameter returns the tensor that a function of an extension receives and returns, with nothing
+// else: one that it writes, which its caller has anyway. It is "" if the function returns anything else.
 func (fn *Function) returnedParameter() string {
 	var handed []string
 	for _, p := range fn.Params {
@@ -70,7 +71,7 @@ func (fn *Function) returnedParameter() string {
 }
 
 // readExtension reads what a PyTorch extension says of its functions: the names under which Python calls
-// them, and the dtypes that their lines ask for.
+// them, and the dtypes that their lines request.
 func (f *File) readExtension(text string) {
 	text = cComment.ReplaceAllString(text, "")
 	if f.extension = f.extension || includesTorch.MatchString(text); !f.extension {
@@ -118,7 +119,8 @@ func (f *File) readExtension(text string) {
 	}
 }
 
-// dtypeOfPointer is the dtype of a type of C++ that pointers of a tensor are asked for in; none of others.
+// dtypeOfPointer returns the dtype of a C++ type in which a tensor's pointer is requested; none for other
+// types.
 func dtypeOfPointer(kind string) []string {
 	switch kind[strings.LastIndexByte(kind, ':')+1:] {
 	case "float":
@@ -131,19 +133,20 @@ func dtypeOfPointer(kind string) []string {
 	return nil
 }
 
-// takesTensor says whether a function of the file has a tensor of a name as its parameter: others it makes.
+// takesTensor reports whether a function of the file has a tensor parameter of a name; other tensors it
+// creates.
 func (f *File) takesTensor(name string) bool {
 	return slices.ContainsFunc(f.Functions, func(fn Function) bool {
 		return slices.ContainsFunc(fn.Params, func(p Param) bool { return p.tensor && p.Name == name })
 	})
 }
 
-// mostIncluded is how long the text of headers may be that is read for constants: those of a library are
-// longer than those that are written for a file.
+// mostIncluded is the maximum length of the text of headers that is read for constants: headers of a library
+// are longer than those written for a file.
 const mostIncluded = 1 << 18
 
-// Includes notes what the files that a CUDA file includes say of it, whose own text is own: one of them may
-// include PyTorch's headers, or give the constants that it uses a value, "const int threads = 32;".
+// Includes notes facts from the files that a CUDA file includes; own is the file's own text. One of them may
+// include PyTorch's headers, or define constants that the file uses, "const int threads = 32;".
 func (f *File) Includes(own, text string) {
 	f.words += strings.ToLower(text)
 	if text != "" && len(text) < mostIncluded && f.defines != nil {
@@ -167,8 +170,8 @@ func (f *File) Includes(own, text string) {
 	}
 }
 
-// takeAliases takes the names of types that a header gives and the file uses, "using bf16 = __nv_bfloat16;",
-// and reads its functions again.
+// takeAliases takes the type aliases of a header that the file uses, "using bf16 = __nv_bfloat16;", and reads
+// the file's functions again.
 func (f *File) takeAliases(own string, header *File) {
 	taken := false
 	for _, t := range f.tokens {
@@ -187,8 +190,8 @@ func (f *File) takeAliases(own string, header *File) {
 	}
 }
 
-// extensionCall calls a function that takes and returns torch::Tensor. What it throws, such as a TORCH_CHECK
-// that does not hold, declines the call. again says that it is the second of two calls, for other outputs.
+// extensionCall calls a function that takes and returns torch::Tensor. An exception, such as that of a failed
+// TORCH_CHECK, declines the call. again means that it is the second of two calls, for other outputs.
 func (b *Binding) extensionCall(c Instance, args []string, again bool) string {
 	tensors := ""
 	for i, a := range b.Args {
@@ -210,7 +213,8 @@ func (b *Binding) extensionCall(c Instance, args []string, again bool) string {
 		"\t\t\tstd::fprintf(stderr, \"%s\\n\", e.what());\n\t\t\treturn TRIAD_UNSUPPORTED;\n\t\t}\n\t\t}\n"
 }
 
-// returnedOutputs are, value by value, the outputs that an extension returns, -1 for what is none of them.
+// returnedOutputs returns for each value that an extension returns the output that it is, or -1 if it is
+// none.
 func (b *Binding) returnedOutputs(again bool) (at []int) {
 	places, n := b.returnedOrder(), 0
 	for i, t := range b.outputs {

@@ -24,7 +24,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
 `
 
 // A PyTorch extension is judged by the functions that it binds, on the dtypes that it dispatches over;
-// tensors show their sizes, and what is returned is stored.
+// tensors carry their sizes, and returned values are stored.
 func TestPyTorchExtension(t *testing.T) {
 	r := Request{Path: "mine.cu"}
 	s := rowsAndCols(t)
@@ -48,7 +48,7 @@ func TestPyTorchExtension(t *testing.T) {
 	}
 }
 
-// A pointer beside it is no reason to take a file for an extension.
+// A pointer parameter does not make a file an extension.
 func TestNoExtension(t *testing.T) {
 	f := ReadCUDA("#include <cuda_runtime.h>\nvoid run(const float* x, float* y, int rows, int cols) {}\n")
 	if f.extension || f.Functions[0].returns || f.Functions[0].showsSizes() {
@@ -64,8 +64,8 @@ func TestNoExtension(t *testing.T) {
 	}
 }
 
-// What a function was handed and gives back is its output: where --map says that it is an input, the refusal
-// names it.
+// A tensor that a function receives and returns is its output: if --map makes it an input, the refusal names
+// it.
 func TestGivesBackWhatItWasHanded(t *testing.T) {
 	r := Request{Path: "mine.cu"}
 	s := pairOfRows(t)

@@ -10,9 +10,9 @@ import (
 // maskUnderSwitch matches a mask of two indices below its switch: "causal && key > query".
 var maskUnderSwitch = regexp.MustCompile(`(?i)\b\w*causal\w* ?&& ?\(?\w+ ?[<>]=? ?\w+ ?(?:\)|&&|\|\|)`)
 
-// squareUnderSwitch are the conditions under which a mask of a CUDA file is the operator's, where it counts
-// queries and keys from the first and a parameter says whether it is there: as many of both. The user may
-// say that the switch is on.
+// squareUnderSwitch returns the conditions under which a mask of a CUDA file is the operator's, if it counts
+// queries and keys from the first and a parameter switches it: their numbers must be equal. The user may set
+// the switch.
 func (b *Binding) squareUnderSwitch() []condition {
 	var all []condition
 	for _, name := range slices.Sorted(maps.Keys(b.Spec.Own.Triangle)) {
@@ -32,8 +32,8 @@ func (b *Binding) squareUnderSwitch() []condition {
 	return all
 }
 
-// countsFromTheFirst says whether the lines of a function, or of those that it calls or launches, hold such a
-// mask, and none of them moves it by the difference of two of their sizes.
+// countsFromTheFirst reports whether the lines of a function, or of those that it calls or launches, hold
+// such a mask, and none of them shifts it by the difference of two of their sizes.
 func (f *File) countsFromTheFirst(fn *Function, depth int) bool {
 	size := func(t token) bool {
 		return slices.ContainsFunc(fn.Params, func(p Param) bool { return p.isInteger() && p.Name == t.text })

@@ -10,17 +10,17 @@ import (
 	"triad/internal/ownfile/pyfacts"
 )
 
-// aLength matches what people call a number of queries or keys.
+// aLength matches common names of a number of queries or keys.
 const aLength = `\b(?:[a-z_]\w*\.(?:shape\[[^\]\n]*\]|size\([^)\n]*\))|(?:(?:seq|len|n?_?ctx|tgt|src)\w*|` +
 	`[a-z]{0,2}_?(?:kv|q|k)_?(?:len|seq|size)\w*|[lstnm]_?(?:kv|q|k)|[lstnmqk])\b)`
 
-// shifted matches a difference of two sizes: where the last query sees the last key, whatever their numbers
-// are, the mask is moved by it.
+// shifted matches a difference of two sizes: if the last query sees the last key, whatever their numbers, the
+// mask is shifted by it.
 var shifted = regexp.MustCompile(`(?i)` + aLength + `\s*-\s*\(?\s*` + aLength)
 
-// masksTriangle says whether the lines of a function of Python, and of the kernels that it launches, always
-// leave the keys out that lie behind a query, whatever it is called with: a comparison of rows with columns,
-// or a triangle of torch's. What stands below an if, or beside a choice, is no such line.
+// masksTriangle reports whether the lines of a Python function, and of the kernels that it launches, always
+// leave out the keys after a query, whatever the arguments: by a comparison of rows with columns, or a
+// triangle of torch's. Lines under an if or next to a choice do not count.
 func (b *Binding) masksTriangle(name string) bool {
 	if _, is := b.Spec.Own.Triangle[name]; !is || b.Function.Kind != Python {
 		return false
@@ -36,11 +36,11 @@ func (b *Binding) masksTriangle(name string) bool {
 	return false
 }
 
-// speaksOf says whether a variable is called like a switch.
+// speaksOf reports whether a variable is named like a switch.
 func speaksOf(variable, name string) bool { return strings.Contains(strings.ToLower(variable), name) }
 
-// maskedAlways says whether the kernels that a function launches have no parameter for a switch and make what
-// is called like it of a comparison: "causal = rows >= cols".
+// maskedAlways reports whether the kernels that a function launches have no parameter for a switch, and
+// compute a variable named like it by a comparison: "causal = rows >= cols".
 func (fn *Function) maskedAlways(name string) bool {
 	speaks := func(of string) bool { return speaksOf(of, name) }
 	m := fn.said().KernelMasks
@@ -48,9 +48,9 @@ func (fn *Function) maskedAlways(name string) bool {
 		!slices.ContainsFunc(m.Tested, speaks)
 }
 
-// countsFromTheFirst says whether the lines hold such a mask, chosen or not, in which queries and keys are
-// counted from the first one on: of different numbers of them the operator counts from the last, and the
-// file says nothing of these.
+// countsFromTheFirst reports whether the lines hold such a mask, chosen or not, that counts queries and keys
+// from the first one: if their numbers differ the operator counts from the last, and the file does not cover
+// that case.
 func (b *Binding) countsFromTheFirst() bool {
 	if b.Function.Kind != Python {
 		return false
@@ -60,7 +60,7 @@ func (b *Binding) countsFromTheFirst() bool {
 		!shifted.MatchString(b.Function.text) && !shifted.MatchString(b.Function.kernels)
 }
 
-// squareMasks are the sizes of the masks that a function always makes and counts from the first.
+// squareMasks returns the sizes of the masks that a function always makes and counts from the first.
 func (b *Binding) squareMasks() [][]string {
 	var all [][]string
 	for _, name := range slices.Sorted(maps.Keys(b.Spec.Own.Triangle)) {
@@ -72,9 +72,9 @@ func (b *Binding) squareMasks() [][]string {
 	return all
 }
 
-// whereRowsSee are the conditions under which a mask of a function of Python is the operator's: its sizes
-// are equal where it counts from the first, and no query is left without a key, of which people give 0, NaN
-// or a mean. The user may say that the switch is on.
+// whereRowsSee returns the conditions under which a mask of a Python function is the operator's: its sizes
+// are equal if it counts from the first, and no query is without a key, for which implementations return 0,
+// NaN or a mean. The user may set the switch.
 func (b *Binding) whereRowsSee() []condition {
 	var all []condition
 	for _, name := range slices.Sorted(maps.Keys(b.Spec.Own.Triangle)) {
@@ -97,7 +97,7 @@ func (b *Binding) whereRowsSee() []condition {
 	return all
 }
 
-// saysSwitch says whether a parameter is one for a switch, or for a mask.
+// saysSwitch reports whether a parameter is a switch or a mask.
 func saysSwitch(parameter, name string) bool {
 	parameter = strings.ToLower(parameter)
 	return strings.Contains(parameter, name) || strings.Contains(parameter, "mask") ||

@@ -7,8 +7,8 @@ import (
 	"triad/internal/op"
 )
 
-// A mask of one side of a diagonal that the lines always make is a switch that is on. One that counts from
-// the first query and key is the operator's where there are as many of both.
+// A triangular mask that the lines always apply is a switch that is on. One that counts from the first query
+// and key is the operator's if there are equally many of both.
 func TestTriangleMask(t *testing.T) {
 	for body, want := range map[string]string{
 		"s = torch.where(i[:, None] >= j[None, :], s, low)":                         "on, square",
@@ -49,7 +49,7 @@ func TestTriangleMask(t *testing.T) {
 	}
 }
 
-// Whether a switch is on is no matter of the lines where a parameter says it.
+// If a parameter sets a switch, the lines do not.
 func TestMaskOfAParameter(t *testing.T) {
 	for _, parameter := range []string{"causal=True", "mask=None"} {
 		r := Request{Path: "mine.py", Parse: parsed}
@@ -66,7 +66,7 @@ func TestMaskOfAParameter(t *testing.T) {
 	}
 }
 
-// Constants that are sizes are halved until they are few, where they have one definition.
+// Constants that are sizes are halved until they are small, if they have one definition.
 func TestSmallerConstants(t *testing.T) {
 	const text = "#define N (1 << 20)\nconst int W = 4096, H = 1024;\nint k = N;\n"
 	for name, want := range map[string]string{
@@ -89,7 +89,7 @@ func TestSmallerConstants(t *testing.T) {
 			t.Errorf("%s is %d, want %d", words, got, want)
 		}
 	}
-	// those of bits are 32, 1 and 6 in C++, and others in Go
+	// the bitwise ones are 32, 1 and 6 in C++, and differ in Go
 	for _, words := range []string{"1.5", "1 << 2 + 3", "4 + 3 & 1", "6 & 3 * 2 + 0", ""} {
 		if got, ok := wholeNumber(words); ok {
 			t.Errorf("%q is taken for the whole number %d", words, got)
@@ -97,7 +97,7 @@ func TestSmallerConstants(t *testing.T) {
 	}
 }
 
-// Numbers of some values become floats, others and floats stay.
+// Doubles of some values become floats; other doubles, and floats, stay.
 func TestWithSingles(t *testing.T) {
 	got := WithSingles("x = 0.01 * y + 0.01f + 0.5 + 1e-2*z + f(0.01,0.01,0.01);", []float64{0.01})
 	if want := "x = 0.01f * y + 0.01f + 0.5 + 1e-2f*z + f(0.01f,0.01f,0.01f);"; got != want {

@@ -2,7 +2,7 @@ package kernelfile
 
 import "slices"
 
-// declares keeps the name of a function that is declared and not defined: what stands before a ";".
+// declares keeps the name of a function that is declared and not defined, from the tokens before a ";".
 func (f *File) declares(words []token) {
 	if len(words) == 0 || words[0].text == "typedef" || words[0].text == "using" {
 		return
@@ -20,7 +20,7 @@ func (f *File) declares(words []token) {
 	f.declared = append(f.declared, words[open-1].text)
 }
 
-// Defined are the names of the functions that a file defines, main() apart.
+// Defined returns the names of the functions that a file defines, except main().
 func (f *File) Defined() (names []string) {
 	for _, fn := range slices.Concat(f.Functions, f.helpers) {
 		names = append(names, fn.Name)
@@ -28,8 +28,8 @@ func (f *File) Defined() (names []string) {
 	return names
 }
 
-// Undefined are the functions that a file declares and its functions call or launch, and that it does not
-// define.
+// Undefined returns the functions that a file declares, and its functions call or launch, but that it does
+// not define.
 func (f *File) Undefined() (names []string) {
 	defined := f.Defined()
 	for _, name := range f.declared {
@@ -45,7 +45,7 @@ func (f *File) Undefined() (names []string) {
 	return names
 }
 
-// uses says whether a function's lines call or launch one of that name.
+// uses reports whether a function's lines call or launch one of that name.
 func (fn *Function) uses(name string) bool {
 	for i := 0; i+1 < len(fn.body); i++ {
 		if fn.body[i].text == name && slices.Contains([]string{"(", "<", "<<<"}, fn.body[i+1].text) {

@@ -6,9 +6,9 @@ import (
 	"triad/internal/op"
 )
 
-// vectorLengths says of the pointers of a function which of its size parameters bounds the one variable that
+// vectorLengths maps the pointers of a function to the size parameter that bounds the single variable that
 // they are indexed with, in its lines and those of the kernels it launches: M of "if (row < M) y[row] = sum".
-// A pointer whose variable is compared with several sizes is left out, and one whose bound the function
+// A pointer whose variable is compared with several sizes is left out, and so is one whose bound the function
 // computes: N of "N = B * T" is no parameter.
 func (f *File) vectorLengths(fn *Function) map[string]string {
 	found := map[string][]string{}
@@ -23,7 +23,7 @@ func (f *File) vectorLengths(fn *Function) map[string]string {
 	return lengths
 }
 
-// collectVectors adds the sizes that the lines of a function show; name is as of collectRows.
+// collectVectors adds the sizes that the lines of a function show; name is as in collectRows.
 func (f *File) collectVectors(fn *Function, name func(string) string, found map[string][]string, depth int) {
 	sizes := func(word string) bool {
 		return slices.ContainsFunc(fn.Params, func(p Param) bool { return p.isInteger() && p.Name == word })
@@ -70,8 +70,8 @@ func boundsOf(body []token, variable string, size func(string) bool) (all []stri
 	return all
 }
 
-// fitsVector says, as fitsRows of rows, whether a pointer that stands for a tensor of one dim is as long as
-// the tensor.
+// fitsVector reports, like fitsRows for rows, whether a pointer that stands for a tensor of one dim is as
+// long as the tensor.
 func (b *Binding) fitsVector(
 	pointer string,
 	role Role,
@@ -97,7 +97,7 @@ func (b *Binding) fitsVector(
 	return slices.Contains(dimsOf(target(length)), dim), true
 }
 
-// shownByVectors says whether a size is the length of a vector, and of each that it bounds the index of.
+// shownByVectors reports whether a size is the length of a vector, and of every vector whose index it bounds.
 func (b *Binding) shownByVectors(size string) bool {
 	shown := false
 	for _, a := range b.Args {

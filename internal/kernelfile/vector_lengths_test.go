@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestVectorLengths: the size that bounds the index of a pointer is its length, unless the function computes
-// it from its parameters.
+// The size that bounds the index of a pointer is its length, unless the function computes it from its
+// parameters.
 func TestVectorLengths(t *testing.T) {
 	const kernel = `__global__ void statistics(float *mean, const float *weight, int N, int C) {
     int row = blockIdx.x;

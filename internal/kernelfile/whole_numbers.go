@@ -8,9 +8,9 @@ import (
 	"triad/internal/op"
 )
 
-// takeWhole reads a function of ints, where the operator has floats alone, as one of whole numbers: its
-// tensors are converted in their places before and after each call. Both types have four bytes, so what
-// lies around the tensors stays as it is.
+// takeWhole reads a function of ints as one of integers where the operator has only floats: its tensors are
+// converted in place before and after each call. Both types have four bytes, so the layout around the tensors
+// stays as it is.
 func (b *Binding) takeWhole() {
 	if len(b.Spec.Own.Whole) == 0 || b.Function.Kind == Python || b.Pass != op.Forward || b.extension ||
 		slices.Contains(b.Spec.PassDTypes(b.Pass), op.I32.String()) || len(b.unscaled) > 0 {
@@ -31,7 +31,8 @@ func (b *Binding) takeWhole() {
 	b.whole = found
 }
 
-// Distributions are those that the function can be judged on; nil: all of the operator's.
+// Distributions returns the distributions that the function can be judged on; nil means all of the
+// operator's.
 func (b *Binding) Distributions() []string {
 	if !b.whole {
 		return nil
@@ -39,7 +40,7 @@ func (b *Binding) Distributions() []string {
 	return b.Spec.Own.Whole
 }
 
-// LeftOut are the distributions that the function is not judged on unless they are asked for.
+// LeftOut returns the distributions that the function is judged on only if they are requested.
 func (b *Binding) LeftOut() []string {
 	if !b.mayIgnoreAll() {
 		return nil
@@ -48,7 +49,7 @@ func (b *Binding) LeftOut() []string {
 }
 
 // wholeCode converts, before or after a call, the tensors of a function of ints: all that it reads, and after
-// the call what it wrote.
+// the call also what it wrote.
 func (b *Binding) wholeCode(args []Argument, after bool) string {
 	var code strings.Builder
 	if !b.whole {
@@ -74,7 +75,7 @@ func (b *Binding) wholeCode(args []Argument, after bool) string {
 	return code.String()
 }
 
-// wholeSentence says how a function of ints is judged.
+// wholeSentence describes how a function of ints is judged.
 func (b *Binding) wholeSentence() string {
 	var words []string
 	for _, a := range b.Args {
@@ -87,7 +88,7 @@ func (b *Binding) wholeSentence() string {
 		strings.Join(b.Spec.Own.Whole, ","))
 }
 
-// convertedSentences say what is converted and copied for the function beside single tensors.
+// convertedSentences returns the notes on conversions and copies that concern more than a single tensor.
 func (b *Binding) convertedSentences() (all []string) {
 	if b.whole {
 		all = append(all, b.wholeSentence())

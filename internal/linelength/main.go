@@ -1,6 +1,5 @@
-// Command linelength checks how wide the lines of the repository are: at most 110 columns in Go and Python,
-// 120 in Markdown, a tab counted as four. Tables, fenced code in Markdown and a line of one word may be
-// wider.
+// Command linelength checks the width of the repository's lines: at most 110 columns in Go and Python, 120 in
+// Markdown, with a tab counted as four. Tables, fenced code in Markdown and a line of one word may be wider.
 package main
 
 import (
@@ -16,7 +15,7 @@ import (
 	"triad/internal/subprocess"
 )
 
-// widest is the width of a line by the ending of its file, in columns.
+// widest is the maximum width of a line by the ending of its file, in columns.
 var widest = map[string]int{".go": 110, ".py": 110, ".md": 120}
 
 func main() {
@@ -33,7 +32,7 @@ func main() {
 	}
 }
 
-// run gives the numbers of the lines that are too wide, by file of the repository it runs in.
+// run returns the numbers of the lines that are too wide, by file of the current repository.
 func run() (map[string][]int, error) {
 	out, err := subprocess.Run(context.Background(), subprocess.Command{
 		Path: "git", Args: []string{"ls-files", "--cached", "--others", "--exclude-standard", "-z"},
@@ -60,7 +59,7 @@ func run() (map[string][]int, error) {
 	return found, nil
 }
 
-// wideLines gives the numbers of the lines that are too wide, from 1.
+// wideLines returns the numbers of the lines that are too wide, from 1.
 func wideLines(ending, text string) []int {
 	var wide []int
 	code := false
@@ -81,5 +80,5 @@ func wideLines(ending, text string) []int {
 	return wide
 }
 
-// columns is the width of a line.
+// columns returns the width of a line.
 func columns(line string) int { return utf8.RuneCountInString(line) + 3*strings.Count(line, "\t") }

@@ -33,7 +33,7 @@ func TestWideLines(t *testing.T) {
 	}
 }
 
-// Files of the repository are read, those that git ignores and testdata are not.
+// Files of the repository are read, except testdata and those that git ignores.
 func TestRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	wide := strings.Repeat("word ", 30) + "\n"

@@ -1,5 +1,5 @@
-// Package lockfile makes two triads that want the same thing wait for each other: an environment, a build, a
-// GPU.
+// Package lockfile makes two triads that need the same resource wait for each other: an environment, a build,
+// a GPU.
 package lockfile
 
 import (
@@ -11,9 +11,9 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Acquire takes the lock on the file at path, made where there is none, and waits for its holder until ctx
-// ends; waiting, where it is not nil, is called once before the wait. The kernel lets go when the holder
-// dies. The file stays: removing it would let two hold it.
+// Acquire takes the lock on the file at path, which it creates if there is none, and waits for its holder
+// until ctx ends. waiting, if not nil, is called once before the wait. The kernel releases the lock when the
+// holder dies. The file stays: removing it would let two processes hold the lock.
 func Acquire(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
 	lock := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o644))
 	held, err := lock.TryLock()

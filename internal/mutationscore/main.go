@@ -1,6 +1,6 @@
 // Command mutationscore adds up the scores that the operators' mutation tests left in a folder
-// (TRIAD_MUTATION_SCORE), and prints the survivors and, in the last line, the whole score. It exits with 1
-// where a mutant survives, a right variant is accused or nothing was scored.
+// (TRIAD_MUTATION_SCORE), and prints the survivors and, in the last line, the whole score. It exits with 1 if
+// a mutant survives, a right variant is accused or nothing was scored.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-// added is the sum of every score in a folder.
+// added returns the sum of every score in a folder.
 func added(folder string) (truthtest.Score, error) {
 	var total truthtest.Score
 	files, err := filepath.Glob(filepath.Join(folder, "*.json"))

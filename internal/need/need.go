@@ -1,6 +1,5 @@
-// Package need is for tests alone. It says what a test cannot do without, and what to do where that is
-// missing: the test is then skipped, or it fails where TRIAD_TEST_ALL says that this machine has everything,
-// as .ci/run does.
+// Package need is for tests only. It states what a test requires, and what to do if that is missing: the test
+// is then skipped, or fails if TRIAD_TEST_ALL says that this machine has everything, as .ci/run does.
 package need
 
 import (
@@ -14,15 +13,15 @@ import (
 	"testing"
 )
 
-// All says whether this machine has everything that a test may need, GPUs apart.
+// All reports whether this machine has everything that a test may need, GPUs apart.
 func All() bool { return os.Getenv("TRIAD_TEST_ALL") != "" }
 
-// SetUp says whether "triad setup" was run before the tests, as make test does, and whether tests may fetch
+// SetUp reports whether "triad setup" ran before the tests, as make test does, and whether tests may fetch
 // packages.
 func SetUp() bool { return os.Getenv("TRIAD_TEST_SETUP") != "" || All() }
 
-// Missing ends a test that cannot do without something. The sentence says what is missing and what to do: "no
-// g++ on the PATH: apt-get install g++".
+// Missing ends a test that lacks a requirement. The sentence says what is missing and what to do: "no g++ on
+// the PATH: apt-get install g++".
 func Missing(t testing.TB, sentence string) {
 	t.Helper()
 	if All() {
@@ -31,7 +30,7 @@ func Missing(t testing.TB, sentence string) {
 	t.Skip(sentence)
 }
 
-// MissingSetUp is Missing of what "triad setup" makes: after a set-up it has to be there.
+// MissingSetUp is Missing for what "triad setup" makes: after a set-up it has to be there.
 func MissingSetUp(t testing.TB, err error) {
 	t.Helper()
 	if SetUp() {
@@ -40,13 +39,13 @@ func MissingSetUp(t testing.TB, err error) {
 	t.Skipf("%v: make test sets it up", err)
 }
 
-// packages are the packages of Debian and Ubuntu that hold a program of another name.
+// packages maps a program to the Debian and Ubuntu package that holds it, where the names differ.
 var packages = map[string]string{
 	"addr2line": "binutils", "ld": "binutils", "nm": "binutils",
 	"readelf": "binutils",
 }
 
-// Tool is the path of a program.
+// Tool returns the path of a program.
 func Tool(t testing.TB, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -60,8 +59,8 @@ func Tool(t testing.TB, name string) string {
 	return path
 }
 
-// Clang is the path of a clang++ that is new enough: the one that TRIAD_TEST_CLANG names, or the first on the
-// PATH.
+// Clang returns the path of a clang++ that is new enough: the one that TRIAD_TEST_CLANG names, or the first
+// on the PATH.
 func Clang(t testing.TB) string {
 	t.Helper()
 	names := []string{"clang++", "clang++-19", "clang++-18", "clang++-17", "clang++-16", "clang++-15"}
@@ -77,10 +76,10 @@ func Clang(t testing.TB) string {
 	return ""
 }
 
-// ClangVersions are those of clang++ that the emulator is tested with.
+// ClangVersions lists the versions of clang++ that the emulator is tested with.
 var ClangVersions = []int{15, 16, 19}
 
-// ClangOf is the path of the clang++ of a version.
+// ClangOf returns the path of the clang++ of a version.
 func ClangOf(t testing.TB, version int) string {
 	t.Helper()
 	name := fmt.Sprintf("clang++-%d", version)
@@ -91,19 +90,19 @@ func ClangOf(t testing.TB, version int) string {
 	return path
 }
 
-// Why a test is skipped that needs a GPU begins so.
+// gpu begins the reason of a skipped test that needs a GPU.
 const gpu = "needs a GPU"
 
-// GPU skips a test that needs one; why says what of it is not here.
+// GPU skips a test that needs a GPU; why says what is missing.
 func GPU(t testing.TB, why string) {
 	t.Helper()
 	t.Skipf("%s: %s", gpu, why)
 }
 
-// IsGPU says whether the reason of a skipped test is that it needs a GPU.
+// IsGPU reports whether a test was skipped because it needs a GPU.
 func IsGPU(reason string) bool { return strings.HasPrefix(reason, gpu) }
 
-// DataDir is the folder in which "triad setup" made what it makes for this user.
+// DataDir returns the folder in which "triad setup" put its files for this user.
 func DataDir(t testing.TB) string {
 	t.Helper()
 	base := os.Getenv("XDG_DATA_HOME")
@@ -117,13 +116,13 @@ func DataDir(t testing.TB) string {
 	return filepath.Join(base, "triad")
 }
 
-// NVCCFolders are the private environments with nvcc that "triad setup --nvcc" made, and "" for none.
+// NVCCFolders lists the private environments with nvcc that "triad setup --nvcc" made, and "" for none.
 func NVCCFolders(t testing.TB) []string {
 	t.Helper()
 	return append(environments(t, "nvcc-*"), "")
 }
 
-// PythonFolders are the private Python environments of this user, which bring Triton.
+// PythonFolders lists the private Python environments of this user, which bring Triton.
 func PythonFolders(t testing.TB) []string {
 	t.Helper()
 	return environments(t, "python-*")
@@ -141,15 +140,15 @@ func environments(t testing.TB, pattern string) []string {
 	return private
 }
 
-// What Python's unittest -v prints of a test, of one that was skipped, and at its end.
+// What Python's unittest -v prints for a test, for a skipped one, and at its end.
 var (
 	unittestName  = regexp.MustCompile(`^\s*(\w+) \([\w.]+\)`)
 	unittestSkip  = regexp.MustCompile(`\.\.\. skipped (?:'(.*)'|"(.*)")$`)
 	unittestCount = regexp.MustCompile(`(?m)^OK \(.*skipped=(\d+)`)
 )
 
-// Unittest makes a skipped test of every one that "python -m unittest -v" skipped, so that the list of
-// skipped tests has them; log is what it printed.
+// Unittest reports each test that "python -m unittest -v" skipped as a skipped test, so that the list of
+// skipped tests has it; log is the output.
 func Unittest(t *testing.T, log string) {
 	t.Helper()
 	name, count := "", 0

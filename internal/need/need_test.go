@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// ending is how a test ended that called f: "skipped", "failed" or "passed", and what it said. f runs in a
+// ending returns how a test that called f ended, "skipped", "failed" or "passed", and its output. f runs in a
 // process of its own, since a test that fails would fail this one.
 func ending(t *testing.T, all string, environment ...string) (how, said string) {
 	t.Helper()
@@ -38,7 +38,7 @@ Ran 4 tests in 0.016s
 OK (skipped=3)
 `
 
-// TestInside is what ending runs.
+// TestInside is the test that ending runs.
 func TestInside(t *testing.T) {
 	switch os.Getenv("NEED_INSIDE_WHAT") {
 	case "tool":
@@ -58,8 +58,8 @@ func TestInside(t *testing.T) {
 	}
 }
 
-// What is missing is named with what to install: the test is skipped, and fails where everything should be
-// here. GPUs are never demanded.
+// A missing tool is named with what to install: the test is skipped, and fails where everything should be
+// installed. GPUs are never demanded.
 func TestNeed(t *testing.T) {
 	empty := "PATH=" + t.TempDir()
 	for _, c := range []struct{ what, all, how, says string }{

@@ -13,23 +13,23 @@ import (
 	"testing"
 )
 
-// The environment says which cases a run asks. Without any of these it is the fast tier.
+// The environment selects the cases of a run. Without any of these variables it is the fast tier.
 const (
 	tierVariable = "TRIAD_TEST_TIER" // "long": every case
 	dayVariable  = "TRIAD_TEST_DAY"  // a number: the long tier's share of that day too
-	// a file with a changed path in each line, "." for all: cases with such an input too
+	// a file with a changed path on each line, "." for all: cases with such an input run too
 	changedVariable = "TRIAD_TEST_CHANGED"
 )
 
-// The long tier rotates: a run with a day asks one case in week of those of Covers, and one in season of
+// The long tier rotates: a run with a day selects one case in week of those of Covers, and one in season of
 // those of Long, which cost more.
 const (
 	week   = 7
 	season = 49
 )
 
-// Inputs that suites share, as paths from the module's root: a case is asked again when a file at or below
-// one of them changed.
+// Inputs that suites share, as paths from the module's root: a case runs again when a file at or below one of
+// them changed.
 var (
 	// Judge decides verdicts.
 	Judge = []string{
@@ -57,7 +57,7 @@ var (
 	}
 )
 
-// Operator gives the inputs that the rooms of an operator are.
+// Operator returns the folders and files of an operator, as inputs.
 func Operator(name string) []string {
 	return []string{
 		"internal/catalog/" + name, "cuda/kernels/" + name + ".cu", "cuda/kernels/" + name,
@@ -65,14 +65,14 @@ func Operator(name string) []string {
 	}
 }
 
-// tier says which cases run.
+// tier selects the cases to run.
 type tier struct {
 	long    bool
 	day     int // -1 for none
 	changed []string
 	root    string // of the module
 	folder  string // of the package under test, from the root
-	broken  error  // what the environment says wrongly
+	broken  error  // an invalid setting of the environment
 
 	mu        sync.Mutex
 	witnesses map[string]string // by suite and key
@@ -107,7 +107,7 @@ func tierOf(env func(string) string) *tier {
 	return t
 }
 
-// here is the module's root and the folder of the package under test in it. go test starts a test there.
+// here returns the module's root and the folder of the package under test in it. go test starts a test there.
 func here() (root, folder string) {
 	start, err := os.Getwd()
 	if err != nil {
@@ -124,7 +124,7 @@ func here() (root, folder string) {
 	}
 }
 
-// why says why a case runs, and whether it does. The suite is the test that the case is part of.
+// why reports whether a case runs, and the reason. The suite is the test that the case belongs to.
 func (t *tier) why(suite, name, key string, rotation int, inputs []string) (reason string, runs bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -153,34 +153,34 @@ func (t *tier) why(suite, name, key string, rotation int, inputs []string) (reas
 	return fmt.Sprintf("%s covers %q", first, key), false
 }
 
-// within says whether a path is an input or lies in it. What lies in a folder testdata within is an input of
-// the cases that name it, and not of all.
+// within reports whether a path is an input or lies below it. A folder testdata inside an input counts only
+// for the cases that name it.
 func within(path, input string) bool {
 	rest, found := strings.CutPrefix(path, strings.TrimSuffix(input, "/"))
 	return found && (rest == "" || rest[0] == '/' && !strings.Contains(rest, "/testdata/"))
 }
 
-// share is the same number for the same case on every machine.
+// share returns the same number for the same case on every machine.
 func share(name string) uint32 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(name))
 	return h.Sum32()
 }
 
-// callersFile is the test file that asks, from the module's root: it is an input of its cases.
+// callersFile returns the calling test file, from the module's root: it is an input of its cases.
 func (t *tier) callersFile() string {
 	_, file, _, _ := runtime.Caller(2)
 	return t.folder + "/" + filepath.Base(file)
 }
 
-// What a case that this tier leaves out says begins so.
+// long begins the reason of a case that this tier leaves out.
 const long = "the long tier runs it"
 
-// Covers skips a case, a subtest, of a suite that costs too much to run whole every time. The key says what
-// of the product the case covers: a form, a kind of bug, an operator. The fast tier runs the first case of
-// each key of a test of the top level. A continuous integration run adds those whose inputs changed (paths
-// from the module's root; the test file itself always counts) and the day's share; the long tier runs all.
-// A case with an empty key is never in the fast tier. Call it before t.Parallel.
+// Covers skips a case, a subtest, of a suite that costs too much to run whole every time. The key names the
+// part of the product that the case covers: a form, a kind of bug, an operator. The fast tier runs the first
+// case of each key of a top-level test. A continuous integration run adds the cases whose inputs changed
+// (paths from the module's root; the test file itself always counts) and the day's share; the long tier runs
+// all. A case with an empty key is never in the fast tier. Call it before t.Parallel.
 func Covers(t testing.TB, key string, inputs ...string) {
 	t.Helper()
 	c := current()
@@ -189,7 +189,7 @@ func Covers(t testing.TB, key string, inputs ...string) {
 }
 
 // Long skips a test or a case that no fast tier can afford, as Covers does with an empty key; its turn comes
-// seven times more rarely. why says what takes the time.
+// seven times less often. why says what takes the time.
 func Long(t testing.TB, why string, inputs ...string) {
 	t.Helper()
 	c := current()
@@ -218,7 +218,7 @@ func (t *tier) ask(tb testing.TB, key string, rotation int, inputs []string) {
 	tb.Logf("runs: %s", reason)
 }
 
-// Chosen is Covers for a case that is no subtest, because there are thousands of them: it says whether the
+// Chosen is Covers for a case that is no subtest, because there are thousands of them: it reports whether the
 // case of this name runs.
 func Chosen(t testing.TB, name, key string, inputs ...string) bool {
 	t.Helper()
@@ -231,8 +231,8 @@ func Chosen(t testing.TB, name, key string, inputs ...string) bool {
 	return runs
 }
 
-// IsLongTier says whether every case runs: for a test whose one case grows with the tier.
+// IsLongTier reports whether every case runs: for a test whose one case grows with the tier.
 func IsLongTier() bool { return current().long }
 
-// IsLong says whether the reason of a skipped test is that its tier leaves it out.
+// IsLong reports whether a test was skipped because its tier leaves it out.
 func IsLong(reason string) bool { return strings.HasPrefix(reason, long) }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// planned is a tier as the environment's variables make it.
+// planned returns the tier of these environment variables.
 func planned(t *testing.T, variables map[string]string) *tier {
 	t.Helper()
 	got := tierOf(func(name string) string { return variables[name] })
@@ -19,7 +19,7 @@ func planned(t *testing.T, variables map[string]string) *tier {
 	return got
 }
 
-// chosen are the names of the cases that run, of pairs of a name and its key.
+// chosen returns the names of the cases that run, of pairs of a name and its key.
 func chosen(p *tier, cases [][2]string, inputs ...string) []string {
 	var names []string
 	for _, c := range cases {
@@ -47,8 +47,8 @@ func TestTheFirstOfEachKeyRuns(t *testing.T) {
 	}
 }
 
-// A case runs when a file at or below one of its inputs changed, and not when one with a longer name did, or
-// one of the test data below.
+// A case runs when a file at or below one of its inputs changed, but not when a file with a longer name did,
+// or test data below.
 func TestChangedInputsRun(t *testing.T) {
 	for changed, want := range map[string]int{
 		"internal/judge/judge.go": 5, "internal/judge": 5, "internal/judgement/x.go": 2,
@@ -66,7 +66,7 @@ func TestChangedInputsRun(t *testing.T) {
 	}
 }
 
-// Every case has its day in a week, and one of a season in seven weeks; no day has none.
+// Every case has its day in a week, or in a season of seven weeks; no day is without cases.
 func TestEveryCaseHasItsDay(t *testing.T) {
 	for _, rotation := range []int{week, season} {
 		seen := map[string]int{}
@@ -94,7 +94,7 @@ func TestEveryCaseHasItsDay(t *testing.T) {
 	}
 }
 
-// What cannot be read is an error, never a tier with fewer cases.
+// An unreadable setting is an error, never a tier with fewer cases.
 func TestABrokenTierIsAnError(t *testing.T) {
 	for name, value := range map[string]string{
 		tierVariable: "lang", dayVariable: "monday", changedVariable: filepath.Join(t.TempDir(), "missing"),
@@ -106,7 +106,7 @@ func TestABrokenTierIsAnError(t *testing.T) {
 	}
 }
 
-// A renamed folder would silently leave its cases out.
+// A renamed folder would silently drop its cases.
 func TestInputsAreThere(t *testing.T) {
 	root, folder := here()
 	if folder != "internal/need" {
@@ -119,7 +119,7 @@ func TestInputsAreThere(t *testing.T) {
 	}
 }
 
-// The skipped case says which one covers its key, so that a reader finds it.
+// The reason of a skipped case names the case that covers its key.
 func TestASkippedCaseNamesItsWitness(t *testing.T) {
 	p := planned(t, nil)
 	p.why("TestX", "TestX/a", "solve", week, nil)
@@ -129,7 +129,7 @@ func TestASkippedCaseNamesItsWitness(t *testing.T) {
 	}
 }
 
-// Within one process: what Covers and Long do to a test.
+// Covers and Long, within one process.
 func TestCoversSkips(t *testing.T) {
 	ran := map[string]bool{}
 	for _, c := range forms {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestBounds: a value outside of an attribute's bounds is refused, of a float as fp32 has it.
+// TestBounds: a value outside of an attribute's bounds is rejected, for a float as fp32 has it.
 func TestBounds(t *testing.T) {
 	zero, one := 0.0, 1.0
 	p := AttributeSpec{Name: "p", Type: "float", Least: &zero, Below: &one}

@@ -17,7 +17,7 @@ const (
 	Backward
 )
 
-// String is "forward" or "backward".
+// String returns "forward" or "backward".
 func (d Pass) String() string { return [...]string{"unknown", "forward", "backward"}[min(d, 2)] }
 
 // MarshalText writes the name.
@@ -45,8 +45,8 @@ type Dim struct {
 // Dims are the sizes of a case in the order of the spec.
 type Dims []Dim
 
-// Get returns the size called name; it panics for a name the spec does not have only through a programming
-// error: use Lookup for users' words.
+// Get returns the size called name; it panics for an unknown name, which is a programming error: use Lookup
+// for users' words.
 func (d Dims) Get(name string) int64 {
 	v, ok := d.Lookup(name)
 	if !ok {
@@ -65,8 +65,8 @@ func (d Dims) Lookup(name string) (int64, bool) {
 	return 0, false
 }
 
-// Attr is one resolved attribute of a case. Number is what a kernel gets: booleans 0 or 1, enumerations their
-// index, floats rounded to fp32. Text is the canonical form: "true", "row", "0.125", "3".
+// Attr is one resolved attribute of a case. Number is the value that a kernel gets: booleans 0 or 1,
+// enumerations their index, floats rounded to fp32. Text is the canonical form: "true", "row", "0.125", "3".
 type Attr struct {
 	Name   string
 	Number float64
@@ -92,8 +92,8 @@ func (a Attrs) Number(name string) float64 { x, _ := a.Lookup(name); return x.Nu
 // Text returns the canonical text of the attribute called name, "" where there is none.
 func (a Attrs) Text(name string) string { x, _ := a.Lookup(name); return x.Text }
 
-// Case is one thing to judge: what is computed, on which sizes, from which kind of data. Its Key names the
-// thing whose history is kept. The seed is not part of it: it belongs to the run.
+// Case is one thing to judge: what is computed, on which sizes, from which kind of data. Its Key identifies
+// it in the history. The seed is not part of it: it belongs to the run.
 type Case struct {
 	Op           string
 	Pass         Pass
@@ -106,7 +106,7 @@ type Case struct {
 	Saved        string // backward only: "driver" or "own"; "" where the forward saves nothing
 }
 
-// MarshalJSON gives the stable form: dims and attributes as objects in the order of the spec, upstream and
+// MarshalJSON returns the stable form: dims and attributes as objects in the order of the spec, upstream and
 // saved null for a forward.
 func (c Case) MarshalJSON() ([]byte, error) {
 	type pair struct {
@@ -152,8 +152,8 @@ func (c Case) MarshalJSON() ([]byte, error) {
 	}), nil
 }
 
-// Key is a hash of the case: 16 hexadecimal digits, the same on every machine and in every version that means
-// the same thing.
+// Key returns a hash of the case: 16 hexadecimal digits, the same on every machine and in every version that
+// means the same thing.
 func (c Case) Key() string {
 	b, _ := json.Marshal(c)
 	sum := sha256.Sum256(b)
@@ -173,7 +173,7 @@ type TensorType struct {
 	Fill           string
 }
 
-// Elements is the number of elements.
+// Elements returns the number of elements.
 func (t TensorType) Elements() int64 {
 	n := int64(1)
 	for _, s := range t.Shape {

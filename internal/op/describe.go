@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Tensors lists what a pass reads and writes as the spec declares it, in the order a kernel gets it.
+// Tensors lists the inputs and outputs of a pass as the spec declares them, in the order a kernel gets them.
 func (s *Spec) Tensors(pass Pass) (inputs, outputs []TensorSpec) { return s.tensorSpecs(pass) }
 
-// ShapeText is the shape as formulas: "[rows, cols]", or by the values of an enumeration: "[1]
+// ShapeText returns the shape as formulas: "[rows, cols]", or by the values of an enumeration: "[1]
 // (scaling=tensor), [m] (scaling=row)".
 func (t TensorSpec) ShapeText() string {
 	var all []string
@@ -29,17 +29,17 @@ func (t TensorSpec) ShapeText() string {
 	return strings.Join(all, ", ")
 }
 
-// Sizes is the shape as expressions: those of each value of the enumeration called attribute, or under ""
-// where the shape depends on none.
+// Sizes returns the shape as expressions: those of each value of the enumeration called attribute, or under
+// "" where the shape depends on none.
 func (t TensorSpec) Sizes() (attribute string, choices map[string][]Expression) {
 	return t.shape.attribute, t.shape.choices
 }
 
-// Conditions are what the spec requires of dims and attributes.
+// Conditions returns the spec's requirements on dims and attributes.
 func (s *Spec) Conditions() []Expression { return s.require }
 
-// StepOf is what a dim must be a multiple of: 16 where the spec requires "k % 16 == 0", 1 where it says
-// nothing.
+// StepOf returns the number that a dim must be a multiple of: 16 where the spec requires "k % 16 == 0", 1
+// where it says nothing.
 func (s *Spec) StepOf(dim string) int64 {
 	for _, condition := range s.require {
 		text, isMultiple := strings.CutPrefix(condition.text, dim+" % ")
@@ -51,11 +51,11 @@ func (s *Spec) StepOf(dim string) int64 {
 	return 1
 }
 
-// Tree is the syntax of the expression: literals, names, parentheses, operators and calls of ceildiv, min,
-// max and sqrt.
+// Tree returns the syntax of the expression: literals, names, parentheses, operators and calls of ceildiv,
+// min, max and sqrt.
 func (e Expression) Tree() ast.Expr { return e.root }
 
-// FormulaOf is the formula of a pass: where the spec states none of the backward, the gradients of the
+// FormulaOf returns the formula of a pass: where the spec states none for the backward, the gradients of the
 // forward's.
 func (s *Spec) FormulaOf(pass Pass) string {
 	switch {

@@ -45,7 +45,7 @@ func ParseDType(name string) (DType, error) {
 		"int32, int8, uint8, bool, uint32, e2m1x2", name)
 }
 
-// String is the name that flags, specs, tables and the wire use.
+// String returns the name that flags, specs, tables and the wire use.
 func (d DType) String() string {
 	if int(d) < len(dtypes) {
 		return dtypes[d].name
@@ -53,7 +53,7 @@ func (d DType) String() string {
 	return "unknown"
 }
 
-// Size is the size of one element in bytes; 0 for an unknown dtype.
+// Size returns the size of one element in bytes; 0 for an unknown dtype.
 func (d DType) Size() int64 {
 	if int(d) < len(dtypes) {
 		return dtypes[d].bytes
@@ -61,10 +61,10 @@ func (d DType) Size() int64 {
 	return 0
 }
 
-// ABI is the number of the dtype in cuda/abi.h, -1 for an unknown one.
+// ABI returns the number of the dtype in cuda/abi.h, -1 for an unknown one.
 func (d DType) ABI() int32 { return int32(d) - 1 }
 
-// IsFloat says whether an element is one floating-point number.
+// IsFloat reports whether an element is one floating-point number.
 func (d DType) IsFloat() bool { return d >= FP64 && d <= E5M2 }
 
 // MarshalText writes the name.

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Level says how much of a spec is judged. The zero value is the default.
+// Level is the extent of a plan. The zero value is the default.
 type Level uint8
 
 // The levels: a normal distribution on every shape and every distribution under every value of an attribute;
-// a dozen cases for a first look; everything.
+// a dozen cases for a first check; everything.
 const (
 	LevelDefault Level = iota
 	LevelQuick
@@ -25,53 +25,54 @@ const (
 	maxDefault = 60
 )
 
-// cpuElements is how many elements a case may have on a CPU.
+// cpuElements is the largest number of elements that a case may have on a CPU.
 const cpuElements = 1 << 31
 
-// String is "default", "quick" or "full".
+// String returns "default", "quick" or "full".
 func (l Level) String() string { return [...]string{"default", "quick", "full", "unknown"}[min(l, 3)] }
 
-// Options say which cases of a spec are wanted. Empty lists and maps leave everything open.
+// Options selects the cases of a plan. Empty lists and maps select everything.
 type Options struct {
 	Level  Level
 	DTypes []string         // of Spec.DTypes
 	Passes []Pass           // Forward, Backward
 	Dims   map[string]int64 // a dim not named keeps the values of the level's shapes, repeats removed
-	// dims that an implementation takes as one: the level's shapes give all of a group the value of its first
+	// dims that an implementation takes as one: the level's shapes assign the value of the first to all of a
+	// group
 	Equal      [][]string
 	Attributes map[string]string // an attribute not named takes its values in turn
 	Device     string            // "cpu" or "gpu"; "" counts as "cpu"
-	// Where one of these is given, the shapes of the level meet just what is named (normal and contiguous for
-	// the rest): with every dim and attribute given as well, that is one case again. Upstreams and Saved
-	// speak of backwards alone.
+	// Where one of these is given, the shapes of the level get only the named kinds (normal and contiguous
+	// for the rest): with every dim and attribute given as well, that is a single case again. Upstreams and
+	// Saved apply to backwards only.
 	Distributions, Layouts, Upstreams, Saved []string
 	Memory                                   int64 // bytes the device can hold; 0: not known
-	// distributions that the level's shapes do not meet; those that are asked for by name they do
+	// distributions that the level's shapes leave out, unless they are selected by name
 	LeftOut []string
-	// sizes beside the level's shapes, at which every distribution of the level is met
+	// sizes in addition to the level's shapes, at which every distribution of the level is met
 	Shapes []map[string]int64
-	// where saved tensors may come from, "own" or "driver", as far as some backward takes them from there;
-	// empty: from both
+	// permitted sources of saved tensors, "own" or "driver", where some backward takes them from there;
+	// empty: both
 	SavedFrom []string
-	// that of the inputs; one that is neither 0 nor DefaultSeed changes attributes that random numbers follow
-	// from, unless they are asked for
+	// the seed of the inputs; one that is neither 0 nor DefaultSeed changes attributes that seed random
+	// numbers, unless they are given
 	Seed uint64 `json:"-"`
 }
 
-// Plan is what a spec expands to, in an order that is the same every time.
+// Plan is the expansion of a spec, in an order that is the same every time.
 type Plan struct {
 	Cases   []Case
 	Skipped []Skipped
 }
 
-// Skipped is a case that belongs to the level and that the device cannot hold.
+// Skipped is a case of the level that the device cannot hold.
 type Skipped struct {
 	Case   Case
 	Reason string
 }
 
-// Expand gives the cases of the options: passes outermost, then dtypes in the order of the spec. What is
-// unknown or impossible is a *UsageError.
+// Expand returns the cases of the options: passes outermost, then dtypes in the order of the spec. An unknown
+// or impossible option is a *UsageError.
 func (s *Spec) Expand(o Options) (Plan, error) {
 	if o.Device == "" {
 		o.Device = "cpu"
@@ -132,12 +133,12 @@ type site struct {
 	attributes map[string]string // pinned
 	all, quick bool
 	device     string
-	every      bool // it meets all distributions of the level
+	every      bool // it gets all distributions of the level
 }
 
-// sites lists the shapes of the level with what the options replace. A shape that breaks a condition of the
-// spec only through a dim nobody asked for is left out; where none remains, what broke the first is the
-// answer.
+// sites lists the shapes of the level with the replacements of the options. A shape that breaks a condition
+// of the spec only through a dim that is not given is left out; where none remains, the error of the first is
+// returned.
 func (s *Spec) sites(o Options) ([]site, error) {
 	var list []site
 	var refused error
@@ -191,7 +192,7 @@ func (s *Spec) sites(o Options) ([]site, error) {
 	return mark(list), nil
 }
 
-// mark makes sure that some shape takes the distributions and some shape is quick.
+// mark ensures that some shape takes the distributions and some shape is quick.
 func mark(list []site) []site {
 	if !slices.ContainsFunc(list, func(x site) bool { return x.all }) {
 		list[0].all = true
@@ -218,14 +219,14 @@ type planner struct {
 type draft struct {
 	at                             site
 	distribution, layout, upstream string
-	saved                          string // where asked for by name
+	saved                          string // where selected by name
 	every                          bool   // every combination of attributes, else the next one in turn
 	cover                          bool   // as few combinations as show every value of every attribute
 	both                           bool   // saved tensors of both kinds, else in turn
 }
 
-// expand makes the cases of one pass and dtype. Dtypes begin at different combinations, so that what one
-// leaves out another takes.
+// expand makes the cases of one pass and dtype. Dtypes begin at different combinations, so that one covers
+// what another leaves out.
 func (p *planner) expand(pass Pass, dtype string, dtypeIndex int) error {
 	p.count, p.turn, p.saver = 0, dtypeIndex, dtypeIndex
 	for _, d := range p.drafts(pass, dtypeIndex) {
@@ -236,7 +237,7 @@ func (p *planner) expand(pass Pass, dtype string, dtypeIndex int) error {
 	return nil
 }
 
-// drafts lists what the level asks for: normal data on its shapes, distributions, other upstream gradients,
+// drafts lists the drafts of the level: normal data on its shapes, distributions, other upstream gradients,
 // layouts.
 func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 	level := p.options.Level
@@ -296,12 +297,12 @@ func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 	return list
 }
 
-// filtered says whether kinds of data are asked for by name.
+// filtered reports whether kinds of data are selected by name.
 func (o Options) filtered() bool {
 	return len(o.Distributions)+len(o.Layouts)+len(o.Upstreams)+len(o.Saved) > 0
 }
 
-// named lists the drafts of the kinds of data that are asked for by name, on every shape of the level.
+// named lists the drafts of the kinds of data that are selected by name, on every shape of the level.
 func (p *planner) named(pass Pass, shapes []site) []draft {
 	or := func(list []string, otherwise string) []string {
 		if len(list) > 0 {
@@ -331,12 +332,13 @@ func (p *planner) named(pass Pass, shapes []site) []draft {
 	return list
 }
 
-// tallest is the site with the largest first dim: where that is 1, stride 0 along it would change nothing.
+// tallest returns the site with the largest first dim: where that is 1, stride 0 along it would change
+// nothing.
 func tallest(sites []site, first string) site {
 	return slices.MaxFunc(sites, func(a, b site) int { return cmp.Compare(a.dims[first], b.dims[first]) })
 }
 
-// spread puts every name on every shape, or on one shape after the other.
+// spread puts every name on every shape, or on one shape each in turn.
 func spread(sites []site, names []string, everywhere bool, draftOf func(site, string) draft) []draft {
 	var list []draft
 	for i, name := range names {
@@ -357,7 +359,7 @@ func (p *planner) add(pass Pass, dtype string, d draft) error {
 	for name, v := range p.spec.Check.Pins[d.distribution] {
 		value := wordOf(v)
 		if asked, ok := pins[name]; ok && asked != value {
-			return nil // the distribution does not apply to what is asked for
+			return nil // the distribution does not apply to the request
 		}
 		pins[name] = value
 	}
@@ -405,8 +407,8 @@ func (p *planner) add(pass Pass, dtype string, d draft) error {
 	return nil
 }
 
-// covering picks, among all combinations of attribute values, as many as the attribute with most values has,
-// so that every value of every attribute occurs; another turn pairs the values otherwise.
+// covering picks, among all combinations of attribute values, as many as the largest number of values of an
+// attribute, so that every value of every attribute occurs; another turn pairs the values differently.
 func covering(combinations []map[string]string, turn int) []map[string]string {
 	values, most := map[string][]string{}, 1
 	for _, c := range combinations {
@@ -427,8 +429,8 @@ func covering(combinations []map[string]string, turn int) []map[string]string {
 	return picked
 }
 
-// stride is a step by which turns visit all of n combinations and change more than the last attribute from
-// one to the next.
+// stride returns a step by which turns visit all of n combinations and change more than the last attribute
+// from one to the next.
 func stride(n int) int {
 	for step := max(n/2, 1); ; step++ {
 		a, b := step, n
@@ -441,7 +443,7 @@ func stride(n int) int {
 	}
 }
 
-// place appends a case that is not there yet, or says why the device cannot hold it.
+// place appends a case that is not there yet, or records why the device cannot hold it.
 func (p *planner) place(c Case, device string) error {
 	if key := c.Key(); p.seen[key] {
 		return nil

@@ -2,9 +2,9 @@ package op
 
 import "slices"
 
-// upstreamLayouts lists the ways in which upstream gradients lie in memory, each on one shape, behind saved
-// tensors of each kind in turn, with --full of both. With --quick a dtype meets one of them, on a shape of
-// that level where one is marked.
+// upstreamLayouts lists the memory layouts of upstream gradients, each on one shape, with saved tensors of
+// each kind in turn, under --full of both. Under --quick a dtype gets one of them, on a shape of that level
+// where one is marked.
 func (p *planner) upstreamLayouts(marked []site, dtypeIndex int) (list []draft) {
 	layouts, full := p.spec.UpstreamLayouts(), p.options.Level == LevelFull
 	if p.options.Level == LevelQuick {

@@ -5,12 +5,11 @@ import (
 	"strconv"
 )
 
-// DefaultSeed is the seed of the inputs where nobody asks for another: results of two days then speak of the
-// same bits.
+// DefaultSeed is the default seed of the inputs: results of different days then refer to the same bits.
 const DefaultSeed = 20240229
 
-// reseed changes the attributes of a shape that random numbers follow from: a file that holds those of the
-// default seed is wrong under another.
+// reseed changes the attributes of a shape that seed random numbers: a file with those of the default seed is
+// wrong under another.
 func (s *Spec) reseed(attributes map[string]string, seed uint64) {
 	if seed == 0 || seed == DefaultSeed {
 		return

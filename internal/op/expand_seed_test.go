@@ -8,8 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// Another seed of the inputs changes the attributes that random numbers follow from, but for those that are
-// asked for; the default seed leaves what the spec says.
+// TestSeedReachesAttributes: another seed of the inputs changes the attributes that seed random numbers,
+// except for those that are given; the default seed keeps the spec's values.
 func TestSeedReachesAttributes(t *testing.T) {
 	at, name := -1, ""
 	for i, o := range catalog.All() {

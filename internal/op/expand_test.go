@@ -82,7 +82,7 @@ func TestContracts(t *testing.T) {
 	}
 }
 
-// wrongOptions are options that no expansion takes, each with the sentence it is refused with.
+// wrongOptions are invalid options, each with its error.
 var wrongOptions = []struct {
 	options Options
 	want    string
@@ -142,7 +142,7 @@ var wrongOptions = []struct {
 	},
 }
 
-// What cannot be meant is one sentence with what is allowed.
+// TestUsageErrors: an invalid option is an error of one sentence with the allowed values.
 func TestUsageErrors(t *testing.T) {
 	s := loadScale(t)
 	for _, c := range wrongOptions {
@@ -187,8 +187,8 @@ func TestExpandIsDeterministicAndWhole(t *testing.T) {
 	}
 }
 
-// A dim that is named replaces that of every shape; repeats go, and shapes that break a condition only by
-// their own other dims.
+// TestNamedDims: a given dim replaces that of every shape; duplicates are removed, and so are shapes that
+// break a condition only by their other dims.
 func TestNamedDims(t *testing.T) {
 	s := loadScale(t)
 	plan, err := s.Expand(Options{
@@ -216,7 +216,7 @@ func TestNamedDims(t *testing.T) {
 	}
 }
 
-// With everything named the plan is that one case: how a stored run is repeated.
+// TestEveryCaseCanBeNamed: with everything given the plan is that single case: a stored run is repeated so.
 func TestEveryCaseCanBeNamed(t *testing.T) {
 	s := loadScale(t)
 	plan, _ := s.Expand(Options{Level: LevelFull})
@@ -262,7 +262,7 @@ func TestCaseKeyIsStable(t *testing.T) {
 	}
 }
 
-// A case that is read back has the key it had, and nothing else is read.
+// FuzzCaseKey: a case that is read back has its former key, and nothing else is read.
 func FuzzCaseKey(f *testing.F) {
 	s := loadScale(f)
 	plan, err := s.Expand(Options{Level: LevelFull})
@@ -286,7 +286,8 @@ func FuzzCaseKey(f *testing.F) {
 	})
 }
 
-// Sizes beside those of the level meet every distribution of it, and leave the others as they are.
+// TestShapesBesideTheLevel: sizes in addition to those of the level meet every distribution of it, and leave
+// the others unchanged.
 func TestShapesBesideTheLevel(t *testing.T) {
 	s := softmaxSpec(t)
 	o := Options{Level: LevelQuick, DTypes: s.DTypes[:1], Passes: []Pass{Forward}}
@@ -316,7 +317,7 @@ func TestShapesBesideTheLevel(t *testing.T) {
 	}
 }
 
-// Saved tensors come from where some backward takes them, and what is asked for by name from there.
+// TestSavedFrom: saved tensors come from where some backward takes them; a source selected by name is used.
 func TestSavedFrom(t *testing.T) {
 	s := softmaxSpec(t)
 	for _, c := range []struct {
@@ -348,7 +349,8 @@ func TestSavedFrom(t *testing.T) {
 	}
 }
 
-// A distribution that is left out is met by no case of a level, unless it is asked for by name.
+// TestLeftOutDistributions: a distribution that is left out occurs in no case of a level, unless it is
+// selected by name.
 func TestLeftOutDistributions(t *testing.T) {
 	s := softmaxSpec(t)
 	for _, level := range []Level{LevelQuick, LevelDefault, LevelFull} {

@@ -13,14 +13,13 @@ import (
 	"strings"
 )
 
-// maxExpression is the longest expression a spec may hold, in bytes: a bound on the depth of what is
-// evaluated.
+// maxExpression is the longest expression in a spec, in bytes: a bound on the depth of evaluation.
 const maxExpression = 500
 
 // Expression is a formula over named sizes in Go's syntax: + - * / %, comparisons, && || !, parentheses,
-// ceildiv(a, b), min and max. Evaluated as integers it is exact: division and % go down to the floor, and an
-// overflow is an error, never a wrong number. Comparisons give 1 or 0. Evaluated as floats, / divides and
-// sqrt(x) is there as well. The zero value is no expression.
+// ceildiv(a, b), min and max. Evaluated as integers it is exact: division and % round down, and an overflow
+// is an error, never a wrong number. Comparisons return 1 or 0. Evaluated as floats, / divides and sqrt(x) is
+// available too. The zero value is no expression.
 type Expression struct {
 	text  string
 	root  ast.Expr
@@ -28,8 +27,8 @@ type Expression struct {
 	float bool
 }
 
-// ParseExpression reads an expression whose names must all be known. float permits what integers cannot have:
-// sqrt and literals such as 1e-5.
+// ParseExpression reads an expression whose names must all be known. float permits what integers do not: sqrt
+// and literals such as 1e-5.
 func ParseExpression(text string, known func(name string) bool, float bool) (Expression, error) {
 	if len(text) > maxExpression {
 		return Expression{}, fmt.Errorf("expression of %d characters: want at most %d",
@@ -50,7 +49,7 @@ func ParseExpression(text string, known func(name string) bool, float bool) (Exp
 	return e, nil
 }
 
-// String is the text the expression was read from.
+// String returns the text the expression was read from.
 func (e Expression) String() string { return e.text }
 
 // Names lists the names the expression uses, each once, in the order they appear.
@@ -60,7 +59,7 @@ var arity = map[string]int{"ceildiv": 2, "min": 2, "max": 2, "sqrt": 1}
 
 const operators = "+ - * / % == != < <= > >= && ||"
 
-// check refuses every form of Go that is not part of the language, and every unknown name.
+// check rejects every form of Go that is not part of the language, and every unknown name.
 func (e *Expression) check(node ast.Expr, known func(string) bool) error {
 	switch n := node.(type) {
 	case *ast.BasicLit:
@@ -119,7 +118,7 @@ func (e *Expression) check(node ast.Expr, known func(string) bool) error {
 	}
 }
 
-// ErrOverflow is what an expression gives whose value, or a part of it, does not fit 64 bits.
+// ErrOverflow is the error of an expression whose value, or a part of it, does not fit 64 bits.
 var ErrOverflow = errors.New("the result does not fit 64 bits")
 
 // Int evaluates the expression in 64-bit integers.
@@ -223,7 +222,7 @@ func binaryInt(operator token.Token, x, y int64) (int64, error) {
 	return truth(compare(operator, x, y)), nil
 }
 
-// CheckedMul multiplies, or gives ErrOverflow.
+// CheckedMul returns the product, or ErrOverflow.
 func CheckedMul(x, y int64) (int64, error) {
 	high, low := bits.Mul64(magnitude(x), magnitude(y))
 	negative := (x < 0) != (y < 0)
@@ -243,7 +242,7 @@ func magnitude(x int64) uint64 {
 	return uint64(x)
 }
 
-// floorDiv gives the quotient rounded down and the remainder that has the sign of y.
+// floorDiv returns the quotient rounded down and the remainder that has the sign of y.
 func floorDiv(x, y int64) (quotient, remainder int64, err error) {
 	if y == 0 {
 		return 0, 0, errors.New("division by zero")

@@ -84,8 +84,8 @@ func TestOnlyTheLanguageIsRead(t *testing.T) {
 	}
 }
 
-// Whatever is typed ends in a value or a sentence, and sums and products are those of arbitrary precision
-// where they fit.
+// FuzzExpression: any input ends in a value or an error message, and sums and products are those of arbitrary
+// precision where they fit.
 func FuzzExpression(f *testing.F) {
 	for _, seed := range []string{
 		"a + b * c", "ceildiv(a, 128)", "min(a, max(b, 3)) % 7", "!(a == b) && c",

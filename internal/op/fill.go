@@ -14,13 +14,13 @@ import (
 //	"bias"      N(0,1)/4
 //	"about"     integers from 3 less than the attribute Of to 6 more where the case's distribution is
 //	            normal, else that
-//	"mask"      bools: by turns rows of which half are set, one in eight, none, and all
+//	"mask"      bools: in turn rows with half set, with one in eight, with none, and with all
 //	"cos", "sin" of t * 10000^(-2i/d), in a table [positions, d/2]
 //	"quantize"  Source, drawn in fp32 (an input, or the gradient of an output), divided by Scale and rounded
 //	            to the tensor's dtype
 //	"scale"     the fp32 multipliers of the tensor Of: amax / the dtype's largest number, a group each; of
 //	            fp4 in e4m3, for 16 neighbours each
-//	"offsets"   where consecutive groups begin, and the end: rising integers from 0 to the size Of
+//	"offsets"   where consecutive groups begin, and the end: increasing integers from 0 to the size Of
 //	"classes"   integers from 0 to the size Of less 1; one in eight is the attribute Ignoring instead, under
 //	            zeros all, under sparse all but one in sixteen, under NoneIgnored none; none where the
 //	            attribute is IgnoringNothing
@@ -36,11 +36,11 @@ type Fill struct {
 }
 
 // NoneIgnored is the distribution in which every target is a class. A kernel that is right there and wrong on
-// others is told that it handles ignored targets wrongly.
+// others is reported to handle ignored targets wrongly.
 const NoneIgnored = "scaled"
 
-// IgnoringNothing is the value of the attribute Ignoring with which every target is a class: that of a
-// function that knows no targets to be ignored.
+// IgnoringNothing is the value of the attribute Ignoring with which every target is a class, as for a
+// function without ignored targets.
 const IgnoringNothing = -1 << 31
 
 // ParseFill reads "addend", "weight", "bias", "mask", "about ATTRIBUTE", "cos", "sin", "quantize [transposed]

@@ -13,12 +13,12 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// Finding is a fault of a library's kernel that has been looked into: internal/catalog/<op>/findings.toml. A
+// Finding is a fault of a library's kernel that has been investigated: internal/catalog/<op>/findings.toml. A
 // FAIL of a case that it covers, in an output that it names and of the kind that it describes, is KNOWN. An
 // empty list of dtypes, distributions, upstreams, layouts or devices means all.
 type Finding struct {
 	ID string `toml:"id"`
-	// of libraries: never kernels of ours or a user's own
+	// of libraries: never our own kernels or a user's
 	Implementations []string `toml:"implementations"`
 	Device          string   `toml:"device"` // "cpu" or "gpu"
 	// the vector instructions that torch's own CPU kernels must use, "AVX512"; "": any
@@ -35,34 +35,34 @@ type Finding struct {
 
 	Outputs []string `toml:"outputs"` // that may be wrong
 	Gates   []string `toml:"gates"`   // that may reject them
-	Wrong   []Wrong  `toml:"wrong"`   // what each wrong element must be: one of these
-	// the operations of torch that have the fault, "aten.gelu": it excuses a user's file that called one of
-	// them in the call that is wrong; none: no user's file
+	Wrong   []Wrong  `toml:"wrong"`   // each wrong element must be one of these
+	// the operations of torch that have the fault, "aten.gelu": it excuses a user's file whose wrong call
+	// called one of them; none: no user's file
 	Calls []string `toml:"calls"`
 	// instead of outputs, gates and wrong: words of the exception that ends the call (CRASH)
 	Raises string `toml:"raises"`
 
-	Happens string `toml:"happens"` // what, in a sentence without a full stop
+	Happens string `toml:"happens"` // the fault, in a sentence without a full stop
 	Why     string `toml:"why"`
 	Link    string `toml:"link"`
-	Seen    string `toml:"seen"`    // with which versions, on what
+	Seen    string `toml:"seen"`    // the versions and the device
 	Command string `toml:"command"` // that shows it
-	// what else has to be so for the command to show it, which nobody can ask for: "the memory that it gets
-	// was used"
+	// a further condition for the command to show it, which cannot be requested: "the memory that it gets was
+	// used"
 	Sometimes string `toml:"sometimes"`
-	Enough    int    `toml:"enough"` // so many covered cases that all pass say that it no longer happens
+	Enough    int    `toml:"enough"` // if so many covered cases all pass, it no longer happens
 
 	attributes map[string]string
 	require    []Expression
 	versions   map[string][]bound
 }
 
-// WrongKinds names what a wrong element can be: a NaN that is none in the answer, a NaN in the answer alone,
-// an infinity in one of the two, two finite numbers.
+// WrongKinds names the kinds of wrong elements: a NaN that the answer lacks, a NaN in the answer alone, an
+// infinity in one of the two, two finite numbers.
 var WrongKinds = []string{"nan lost", "nan gained", "infinite", "finite"}
 
-// LibraryFamilies are the first words of implementations that findings may speak of: what others wrote and we
-// do not ship.
+// LibraryFamilies are the first words of implementations that findings may cover: libraries that we do not
+// ship.
 var LibraryFamilies = []string{"torch", "liger", "quack", "fa4"}
 
 // libraryVariants are rows of our own families that call a library.
@@ -75,7 +75,7 @@ var Gates = []string{"G0", "G1", "G2", "G3", "G4", "G6", "G7"}
 // kernels use there: "AVX2", "AVX512".
 const CPUVersion = "torch_cpu"
 
-// LoadFindings reads the findings of an operator and proves them as Load does a spec. file stands in the
+// LoadFindings reads the findings of an operator and checks them as Load does a spec. file is used in the
 // messages.
 func LoadFindings(file string, text []byte, spec *Spec) ([]Finding, error) {
 	if len(text) > maxSpecSize {
@@ -103,7 +103,7 @@ func LoadFindings(file string, text []byte, spec *Spec) ([]Finding, error) {
 	return all.Findings, nil
 }
 
-// lineOfEntry is the line on which the i-th finding begins.
+// lineOfEntry returns the line on which the i-th finding begins.
 func lineOfEntry(text []byte, i int) int {
 	for n, line := range strings.Split(string(text), "\n") {
 		if strings.HasPrefix(strings.TrimSpace(line), "[[findings]]") {
@@ -121,7 +121,7 @@ var (
 	findingCommand = regexp.MustCompile(`^([A-Z_]+=\w+ )*triad `)
 )
 
-// Shown is the command that shows the fault: settings of the environment, and what triad is called with.
+// Shown returns the command that shows the fault: settings of the environment, and the arguments of triad.
 func (f *Finding) Shown() (environment, args []string) {
 	words := strings.Fields(f.Command)
 	at := slices.Index(words, "triad")
@@ -183,7 +183,7 @@ func (f *Finding) compileImplementations(*Spec) error {
 	return nil
 }
 
-// compileCases proves what chooses cases.
+// compileCases checks the selection of cases.
 func (f *Finding) compileCases(spec *Spec) error {
 	var pass Pass
 	if err := pass.UnmarshalText([]byte(f.Pass)); err != nil || !slices.Contains(spec.Passes(), pass) {
@@ -216,7 +216,7 @@ func (f *Finding) compileCases(spec *Spec) error {
 	return nil
 }
 
-// compileLooks proves what says how the fault looks.
+// compileLooks checks the description of the fault.
 func (f *Finding) compileLooks(spec *Spec) error {
 	if f.Raises != "" {
 		if len(f.Outputs)+len(f.Gates)+len(f.Wrong) > 0 {
@@ -245,7 +245,7 @@ func (f *Finding) compileLooks(spec *Spec) error {
 	return wrong
 }
 
-// Covers says whether the finding speaks of an implementation on a case; versions are those of the worker
+// Covers reports whether the finding applies to an implementation on a case; versions are those of the worker
 // that ran it.
 func (f *Finding) Covers(c Case, implementation, device string, versions map[string]string) bool {
 	if !slices.Contains(f.Implementations, implementation) || f.Pass != c.Pass.String() || f.Device != "" &&
@@ -278,7 +278,7 @@ func (f *Finding) Covers(c Case, implementation, device string, versions map[str
 	return f.holds(c)
 }
 
-// holds says whether the case meets every condition.
+// holds reports whether the case meets every condition.
 func (f *Finding) holds(c Case) bool {
 	value := func(name string) (int64, bool) {
 		if n, ok := c.Dims.Lookup(name); ok {
@@ -318,8 +318,8 @@ func parseBounds(text string) ([]bound, error) {
 
 var versionStart = regexp.MustCompile(`^[0-9]+(\.[0-9]+)*`)
 
-// numbersOf are the numbers that a version begins with: 2, 11, 0 of 2.11.0+cu130; nil where it begins with
-// none.
+// numbersOf returns the numbers that a version begins with: 2, 11, 0 of 2.11.0+cu130; nil where it begins
+// with none.
 func numbersOf(version string) []int {
 	var numbers []int
 	for _, part := range strings.FieldsFunc(versionStart.FindString(version),
@@ -333,8 +333,8 @@ func numbersOf(version string) []int {
 	return numbers
 }
 
-// within says whether a version meets every bound; one that is not known meets none. Missing numbers are 0:
-// 2.11 is 2.11.0.
+// within reports whether a version meets every bound; an unknown one meets none. Missing numbers are 0: 2.11
+// is 2.11.0.
 func within(bounds []bound, version string) bool {
 	have := numbersOf(version)
 	if have == nil {

@@ -41,7 +41,7 @@ func softmaxSpec(t *testing.T) *Spec {
 	return s
 }
 
-// A finding covers what it names, and nothing beside it.
+// TestFindingCovers: a finding covers what it names, and nothing else.
 func TestFindingCovers(t *testing.T) {
 	found, err := LoadFindings("f.toml", []byte(someFinding), softmaxSpec(t))
 	if err != nil || len(found) != 1 {
@@ -96,7 +96,7 @@ func TestFindingCovers(t *testing.T) {
 	}
 }
 
-// What a finding cannot say is an error with its place.
+// TestFindingsAreProven: an invalid finding is an error with its place.
 func TestFindingsAreProven(t *testing.T) {
 	spec := softmaxSpec(t)
 	for _, c := range []struct{ from, to, want string }{
@@ -124,6 +124,7 @@ func TestFindingsAreProven(t *testing.T) {
 		{`a row of x holds`, `a row of z holds`, `"a row of z holds NaN or inf": want one of everywhere; `},
 		{`a row of x holds NaN or inf`, `index lines < 3`, `unknown name "lines"`},
 		{`"nan lost", where`, `"finite", rounded_before = "2 * x", where`, `rounded_before "2 * x": want an`},
+		{`"nan lost", where`, `"finite", parts = "z", where`, `parts: unknown input "z"`},
 		{`"nan lost", where`, `"finite", within = "z", where`, `within: unknown input "z"`},
 		{`"aten.softmax"`, `"softmax"`, `calls "softmax": want an operation of torch's dispatcher`},
 		{`why = "it compares with it"`, ``, `happens, why and seen: want a text for each`},

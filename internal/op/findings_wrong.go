@@ -7,30 +7,35 @@ import (
 	"strings"
 )
 
-// Wrong is one kind of wrong element that a finding explains: of which kind it is, which elements may be so,
-// and how far off a number may be. A finite element has one bound or several, of which one must hold.
+// Wrong is one kind of wrong element that a finding explains: its kind, which elements may have it, and how
+// far off a number may be. A finite element has one bound or several, one of which must hold.
 type Wrong struct {
 	Kind string `toml:"kind"` // see WrongKinds
-	// conditions that must all hold of the element, or "everywhere"; see placeForms
+	// conditions that must all hold for the element, or "everywhere"; see placeForms
 	Where []string `toml:"where"`
 
-	ULPs       float64 `toml:"ulps"`       // at most so many of the dtype at the truth
+	ULPs       float64 `toml:"ulps"`       // at most so many ulps of the dtype at the truth
 	Allowances float64 `toml:"allowances"` // within so many times the error bound T
-	// within so many times T as it were if all sums were kept in the dtype of the case: T counts roundings
-	// to fp32
+	// within so many times the T of sums kept in the dtype of the case: T counts roundings to fp32
 	Roundings float64 `toml:"roundings"`
 	// "c", "beta * c": the output without this input, times this attribute, is rounded to the dtype before it
 	// is added
 	RoundedBefore string `toml:"rounded_before"`
+	// off by 16 roundings, to the dtype, of the largest sum of neighbours in this input: it is added up in
+	// parts
+	Parts string `toml:"parts"`
 	// between the truth and that of inputs whose subnormals are zero
 	Flushed bool `toml:"flushed"`
 	// between the smallest and the largest element of this input
 	Within string `toml:"within"`
-	// any number: excuses rows of the library alone, never a user's file
+	// any number: excuses only rows of the library, never a user's file
 	Unbounded bool `toml:"unbounded"`
 
 	Places []Place `toml:"-"` // Where, read
 }
+
+// MostParts is the number of roundings that Wrong.Parts permits: of the parts, and of their sums.
+const MostParts = 16
 
 // Place is a condition on a wrong element.
 type Place struct {
@@ -40,7 +45,7 @@ type Place struct {
 	Index  Expression // over the element's index in each dim of the output, by the name of the dim
 }
 
-// placeForms are the conditions on an element, with what of them a Place keeps.
+// placeForms are the conditions on an element, with the part of each that a Place keeps.
 var placeForms = []struct {
 	of, words string
 	form      *regexp.Regexp
@@ -62,30 +67,30 @@ var placeForms = []struct {
 
 var addend = regexp.MustCompile(`^(?:(\w+) \* )?(\w+)$`)
 
-// Addend is the input and the attribute of RoundedBefore; the attribute is "" where there is none.
+// Addend returns the input and the attribute of RoundedBefore; the attribute is "" where there is none.
 func (w Wrong) Addend() (input, attribute string) {
 	m := addend.FindStringSubmatch(w.RoundedBefore)
 	return m[2], m[1]
 }
 
-// bounded says whether a bound of the size is stated; the number that is given is one.
+// bounded reports whether a bound of the size is stated; an exact number counts as one.
 func (w Wrong) bounded() bool {
 	return w.Exact() || w.ULPs > 0 || w.Allowances > 0 || w.Roundings > 0 || w.RoundedBefore != "" ||
-		w.Flushed || w.Within != "" || w.Unbounded
+		w.Parts != "" || w.Flushed || w.Within != "" || w.Unbounded
 }
 
-// Exact says whether the wrong element is one number.
+// Exact reports whether the wrong element is one number.
 func (w Wrong) Exact() bool { return slices.Contains(w.Where, "gives 0") }
 
-// compile proves what a wrong element of these outputs may look like.
+// compile checks the description of a wrong element of these outputs.
 func (w *Wrong) compile(spec *Spec) error {
 	if err := each("kind", []string{w.Kind}, WrongKinds); err != nil {
 		return err
 	}
 	switch number := w.Kind == "finite" || w.Kind == "infinite"; {
 	case number && !w.bounded():
-		return fmt.Errorf("%s: want a bound: ulps, allowances, roundings, rounded_before, flushed, within "+
-			"or unbounded", w.Kind)
+		return fmt.Errorf("%s: want a bound: ulps, allowances, roundings, rounded_before, parts, flushed, "+
+			"within or unbounded", w.Kind)
 	case !number && w.bounded() && !w.Unbounded:
 		return fmt.Errorf("%s: NaN has no size: want no bound but unbounded", w.Kind)
 	case len(w.Where) == 0:
@@ -104,8 +109,10 @@ func (w *Wrong) compile(spec *Spec) error {
 			w.Places = append(w.Places, place)
 		}
 	}
-	if w.Within != "" && !input(w.Within) {
-		return fmt.Errorf("%s: within: unknown input %q", w.Kind, w.Within)
+	for key, name := range map[string]string{"within": w.Within, "parts": w.Parts} {
+		if name != "" && !input(name) {
+			return fmt.Errorf("%s: %s: unknown input %q", w.Kind, key, name)
+		}
 	}
 	if w.RoundedBefore == "" {
 		return nil
@@ -153,7 +160,7 @@ func placeIn(text string, spec *Spec, input func(string) bool) (Place, error) {
 	return Place{}, fmt.Errorf("%q: want one of %s", text, strings.Join(forms, "; "))
 }
 
-// Text says in words what a wrong element may look like.
+// Text describes a permitted wrong element in words.
 func (w Wrong) Text() string {
 	text := w.Kind + " " + strings.Join(w.Where, " and ")
 	if w.Where[0] != "everywhere" {
@@ -169,6 +176,7 @@ func (w Wrong) Text() string {
 	bound(w.Allowances > 0, "%v times the error bound", w.Allowances)
 	bound(w.Roundings > 0, "%v times the error bound of sums in the dtype of the case", w.Roundings)
 	bound(w.RoundedBefore != "", "what a rounding before %s is added gives", w.RoundedBefore)
+	bound(w.Parts != "", "%d roundings of the largest sum of neighbours in %s", MostParts, w.Parts)
 	bound(w.Flushed, "what inputs without subnormals give")
 	bound(w.Within != "", "the range of %s", w.Within)
 	if len(bounds) > 0 {

@@ -5,8 +5,9 @@ import "regexp"
 // isMultiple finds a condition that makes one size a multiple of another: heads_q % heads_kv == 0.
 var isMultiple = regexp.MustCompile(`^\s*(\w+)\s*%\s*(\w+)\s*==\s*0\s*$`)
 
-// Grouped lists the two sizes of which one must be a multiple of the other, as the heads of queries are of
-// those of keys. Many a function is written for equal ones. It is nil where the operator has none.
+// Grouped returns the two sizes of which one must be a multiple of the other, as the number of query heads is
+// of that of key heads. Many functions are written for equal ones. It returns nil where the operator has
+// none.
 func (s *Spec) Grouped() []string {
 	for _, text := range s.Require {
 		if m := isMultiple.FindStringSubmatch(text); m != nil && s.isDim(m[1]) && s.isDim(m[2]) {

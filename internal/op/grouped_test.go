@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Two sizes of which one is a multiple of the other are grouped; a multiple of a number is not.
+// TestGrouped: two sizes are grouped if one must be a multiple of the other; a multiple of a number is not.
 func TestGrouped(t *testing.T) {
 	s := &Spec{Dims: []DimSpec{{Name: "a"}, {Name: "b"}}}
 	for condition, want := range map[string][]string{

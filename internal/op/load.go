@@ -22,8 +22,8 @@ const (
 	maxSpecSize = 1 << 20 // bytes of a file
 )
 
-// Load reads a spec and proves it: no unknown key, every name declared, every expression well formed, every
-// shape of [check] and [[bench]] a case that its own conditions allow. file stands in the messages.
+// Load reads a spec and checks it: no unknown key, every name declared, every expression well formed, every
+// shape of [check] and [[bench]] a case that its own conditions allow. file is used in the messages.
 func Load(file string, text []byte) (*Spec, error) {
 	if len(text) > maxSpecSize {
 		return nil, fmt.Errorf("read spec %s: %d bytes: want at most %d", file, len(text), maxSpecSize)
@@ -55,7 +55,7 @@ func located(err error, file reflect.Type) error {
 	return fmt.Errorf(": %w", err)
 }
 
-// compile checks the parts in the order of the file, then that the shapes give cases.
+// compile checks the parts in the order of the file, then that the shapes make cases.
 func (s *Spec) compile() error {
 	steps := []func() error{
 		s.compileHead, s.compileDims, s.compileAttributes, s.compileTensors, s.compileBackward,
@@ -72,10 +72,10 @@ func (s *Spec) compile() error {
 
 var identifier = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-// reserved are words that mean something else where names of dims and attributes stand.
+// reserved are words with another meaning in the place of names of dims and attributes.
 var reserved = []string{"all", "quick", "device", "size", "ceildiv", "min", "max", "sqrt"}
 
-// CheckOperatorName says why a name cannot be an operator's.
+// CheckOperatorName returns an error that explains why a name cannot be an operator's.
 func CheckOperatorName(name string) error { return checkName("name", name, map[string]bool{}) }
 
 func checkName(what, name string, taken map[string]bool) error {
@@ -140,7 +140,8 @@ func checkDTypes(names []string) error {
 	return nil
 }
 
-// isDim and isNumber say what expressions may name: dims, and attributes that are numbers of whole kind.
+// isDim reports whether a name is a dim; isNumber, whether integer expressions may use it: a dim, or an
+// attribute that is not a float.
 func (s *Spec) isDim(name string) bool {
 	return slices.ContainsFunc(s.Dims, func(d DimSpec) bool { return d.Name == name })
 }
@@ -238,7 +239,7 @@ func (a *AttributeSpec) compile(isDim func(string) bool) error {
 	}
 }
 
-// wordOf is a TOML value as a user would type it.
+// wordOf returns a TOML value as a user would type it.
 func wordOf(v any) string {
 	if f, ok := v.(float64); ok {
 		return strconv.FormatFloat(f, 'g', -1, 64)
@@ -277,7 +278,8 @@ func (a *AttributeSpec) parse(text string) (Attr, error) {
 	}
 }
 
-// within says whether a value lies within the attribute's bounds, those of floats as fp32 has it.
+// within returns an error unless a value lies within the attribute's bounds, those of floats as fp32 has
+// them.
 func (a *AttributeSpec) within(text string, v float64) error {
 	if (a.Least == nil || v >= *a.Least) && (a.Below == nil || v < *a.Below) {
 		return nil
@@ -285,7 +287,7 @@ func (a *AttributeSpec) within(text string, v float64) error {
 	return fmt.Errorf("%s = %q: want %s", a.Name, text, a.Bounds())
 }
 
-// Bounds is what a value must be: "a number of at least 0 and below 1".
+// Bounds describes the permitted values: "a number of at least 0 and below 1".
 func (a *AttributeSpec) Bounds() string {
 	text := map[string]string{"int": "a whole number", "float": "a number"}[a.Type]
 	if a.Least != nil {
@@ -309,7 +311,7 @@ func (a *AttributeSpec) float(v float64) Attr {
 	return Attr{Name: a.Name, Number: float64(f), Text: strconv.FormatFloat(float64(f), 'g', -1, 32)}
 }
 
-// compileContract refuses contracts nobody defined and dtypes without one.
+// compileContract rejects undefined contracts and dtypes without one.
 func (s *Spec) compileContract() error {
 	known := func(name string) error {
 		names := make([]string, len(Contracts))
@@ -347,7 +349,7 @@ func (s *Spec) compileFormulas() error {
 	}
 	for _, text := range s.Require {
 		e, err := ParseExpression(text, s.isNumber, false)
-		if err != nil { // not of whole numbers alone
+		if err != nil { // not of integers alone
 			e, err = ParseExpression(text, anyNumber, true)
 		}
 		if err != nil {

@@ -61,7 +61,7 @@ func (s *Spec) compileCheck() error {
 	return nil
 }
 
-// checkMeanings reads what says what a distribution means to the operator.
+// checkMeanings reads the entries that define what a distribution means for the operator.
 func (c *CheckSpec) checkMeanings() error {
 	if c.Row < 0 {
 		return fmt.Errorf("check.row = %d: want at least 1, or nothing for tensors of one dim as one row",
@@ -128,7 +128,7 @@ func (s *Spec) compileCheckShape(entry map[string]any) (checkShape, error) {
 	return shape, err
 }
 
-// pinned reads attribute values that a file gives.
+// pinned reads attribute values from a file.
 func (s *Spec) pinned(pins map[string]any) (map[string]string, error) {
 	out := map[string]string{}
 	for name, v := range pins {
@@ -146,7 +146,7 @@ func (s *Spec) pinned(pins map[string]any) (map[string]string, error) {
 }
 
 // proveShapes resolves every shape of [check] and [[bench]] with every combination of attributes, dtype and
-// pass, costs included, so that what a spec says cannot fail later.
+// pass, including costs, so that no spec can fail later.
 func (s *Spec) proveShapes() error {
 	for i, shape := range s.shapes {
 		if err := s.prove(shape.dims, shape.attributes, nil); err != nil {

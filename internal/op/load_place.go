@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// keysBeside lists the keys that may stand where an unknown one stands in a file that is read into a t; key
-// is its path.
+// keysBeside lists the keys that may replace an unknown one in a file that is read into a t; key is its path.
 func keysBeside(t reflect.Type, key []string) []string {
 	for _, part := range key[:max(len(key)-1, 0)] {
 		if _, err := strconv.Atoi(part); err == nil {
@@ -39,8 +38,8 @@ func keysBeside(t reflect.Type, key []string) []string {
 	return names
 }
 
-// named says of what an error speaks: "attribute eps: ...", "check.shapes, entry 3: ...", "contract.default
-// of ...".
+// named matches the subject of an error: "attribute eps: ...", "check.shapes, entry 3: ...",
+// "contract.default of ...".
 var (
 	named = regexp.MustCompile(`^(?:default of )?(?:dim|attribute|input|output|backward tensor) ` +
 		`"?([a-z0-9_]+)`)
@@ -51,8 +50,8 @@ var (
 	topKey = regexp.MustCompile(`^(name|summary|dtypes|require|dims)\b`)
 )
 
-// placeOf is ":12", the line of a spec that an error of its meaning speaks of, as well as the text tells; ""
-// where it does not.
+// placeOf returns the line of a spec that an error of its meaning refers to, as ":12", so far as the text
+// shows it; "" where it does not.
 func placeOf(err error, text []byte) string {
 	message := err.Error()
 	var pattern string

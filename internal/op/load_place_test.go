@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// A mistake in a spec is told with its line, and an unknown key with the keys that may stand there.
+// TestLoadSaysWhere: a mistake in a spec is reported with its line, and an unknown key with the permitted
+// keys.
 func TestLoadSaysWhere(t *testing.T) {
 	text, err := os.ReadFile("../catalog/layernorm/layernorm.toml")
 	if err != nil {

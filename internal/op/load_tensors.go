@@ -34,7 +34,7 @@ func (s *Spec) compileTensors() error {
 	return nil
 }
 
-// sizeNames are the names of dims and attributes, which no tensor may have: formulas over both would be
+// sizeNames returns the names of dims and attributes, which no tensor may have: formulas over both would be
 // ambiguous.
 func (s *Spec) sizeNames() map[string]bool {
 	names := map[string]bool{}
@@ -68,7 +68,8 @@ func (s *Spec) compileTensor(what string, t *TensorSpec, taken map[string]bool) 
 	return nil
 }
 
-// checkFill says whether the sizes and attributes that places, classes and lengths are drawn from are there.
+// checkFill returns an error unless the sizes and attributes that places, classes and lengths are drawn from
+// exist.
 func (s *Spec) checkFill(t *TensorSpec, fill Fill) error {
 	if !slices.Contains([]string{"offsets", "classes", "lengths", "about"}, fill.Kind) {
 		return nil
@@ -225,8 +226,8 @@ func (s *Spec) compileBackward() error {
 	return nil
 }
 
-// backwardInput finds what a name in backward.inputs stands for: a declared tensor, an input, a saved output
-// or an upstream gradient.
+// backwardInput resolves a name in backward.inputs: a declared tensor, an input, a saved output or an
+// upstream gradient.
 func (s *Spec) backwardInput(name string) (TensorSpec, error) {
 	if t, ok := tensorNamed(s.Backward.Tensors, name); ok {
 		return t, nil
@@ -248,7 +249,7 @@ func (s *Spec) backwardInput(name string) (TensorSpec, error) {
 		fmt.Errorf("backward.inputs: %q is no input, output, grad_<output> or [[backward.tensors]]", name)
 }
 
-// backwardOutput finds the gradient a name in backward.outputs stands for.
+// backwardOutput resolves the gradient of a name in backward.outputs.
 func (s *Spec) backwardOutput(name string) (TensorSpec, error) {
 	of, _ := strings.CutPrefix(name, "grad_")
 	in, ok := s.Input(of)
@@ -263,7 +264,7 @@ func (s *Spec) backwardOutput(name string) (TensorSpec, error) {
 	return in, nil
 }
 
-// tensorSpecs lists what a pass reads and what it gives.
+// tensorSpecs lists the inputs and outputs of a pass.
 func (s *Spec) tensorSpecs(pass Pass) (inputs, outputs []TensorSpec) {
 	if pass != Backward {
 		return s.InputSpecs, s.OutputSpecs

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// scale is a small operator with everything a spec can say.
+// scale is a small operator with everything that a spec can contain.
 const scale = `
 name = "scale"
 summary = "a product with a number"
@@ -84,7 +84,7 @@ func loadScale(t testing.TB) *Spec {
 	return s
 }
 
-// badSpecs are edits that make a spec wrong, and what the error says.
+// badSpecs are edits that make a spec wrong, with the expected error.
 var badSpecs = []struct{ from, to, want string }{
 	{`name = "scale"`, `name = "Scale"`, "want a name of lower-case"},
 	{`summary = "a product with a number"`, `sumary = ""`, "scale.toml:3:1: unknown key sumary"},
@@ -188,7 +188,7 @@ differentiable`, "rank 7"},
 	{`name = "one"`, `name = ""`, "want a name"},
 }
 
-// Each change of one thing is refused, in words that name it.
+// TestBadSpecsAreRefused: each change of one thing is rejected, in words that name it.
 func TestBadSpecsAreRefused(t *testing.T) {
 	loadScale(t)
 	for _, c := range badSpecs {
@@ -209,7 +209,7 @@ func TestSpecIsTooLarge(t *testing.T) {
 	}
 }
 
-// Any text ends in a spec or a sentence that begins with the file.
+// FuzzLoad: any text ends in a spec or a sentence that begins with the file.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(scale))
 	files, _ := filepath.Glob("../catalog/*/*.toml")
@@ -232,7 +232,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// What a spec marks as trivial by design must exist.
+// TestTrivialCasesAreProven: whatever a spec marks as trivial by design must exist.
 func TestTrivialCasesAreProven(t *testing.T) {
 	for _, c := range []struct {
 		trivial TrivialSpec

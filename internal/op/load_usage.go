@@ -13,7 +13,7 @@ var (
 	autocastRules   = []string{"fp32", "lower"}
 )
 
-// compileUsage checks what the spec says for those who call the operator: [synonyms], [torch], [[compile]].
+// compileUsage checks the spec's entries for callers of the operator: [synonyms], [torch], [[compile]].
 func (s *Spec) compileUsage() error {
 	if err := s.checkOwn(); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (s *Spec) checkCompile(c CompileSpec) error {
 	return s.prove(c.Dims, pins, c.DTypes)
 }
 
-// checkOwn asks that the forms of files of one's own speak of dims.
+// checkOwn checks that the forms of the user's own files refer to dims.
 func (s *Spec) checkOwn() error {
 	for _, name := range s.Own.Flat {
 		if !s.isDim(name) {
@@ -91,7 +91,8 @@ func (s *Spec) checkOwn() error {
 	return nil
 }
 
-// checkSynonyms asks that the keys are names of the spec, products or equal sizes, and the values words.
+// checkSynonyms checks that the keys are names of the spec, products or equal sizes, and that the values are
+// words.
 func (s *Spec) checkSynonyms() error {
 	for _, key := range slices.Sorted(maps.Keys(s.Synonyms)) {
 		isSizes := strings.ContainsAny(key, "*=")
@@ -120,7 +121,7 @@ func (s *Spec) checkSynonyms() error {
 	return nil
 }
 
-// isNamed says whether name is an attribute or a tensor of the forward.
+// isNamed reports whether name is an attribute or a tensor of the forward.
 func (s *Spec) isNamed(name string) bool {
 	_, isInput := s.Input(name)
 	_, isOutput := s.Output(name)
@@ -128,8 +129,8 @@ func (s *Spec) isNamed(name string) bool {
 	return isInput || isOutput || isAttribute
 }
 
-// SizesBeside lists what one parameter may stand for beside a dim: "a * b" is a product of sizes, "a = b" are
-// several sizes that must be equal.
+// SizesBeside lists what one parameter may stand for in addition to a dim: "a * b" is a product of sizes, "a
+// = b" are several sizes that must be equal.
 func (s *Spec) SizesBeside() []string {
 	var all []string
 	for name := range s.Synonyms {

@@ -59,8 +59,8 @@ func (s *Spec) NewCase(c Case, dims map[string]int64, attributes map[string]stri
 	return c, nil
 }
 
-// ParseCase reads the JSON that Case.MarshalJSON writes, and proves it against the spec: what comes back has
-// the key of what was stored.
+// ParseCase reads the JSON that Case.MarshalJSON writes, and checks it against the spec: the result has the
+// key of the stored case.
 func (s *Spec) ParseCase(text []byte) (Case, error) {
 	var stored struct {
 		Op           string            `json:"op"`

@@ -12,8 +12,9 @@ import (
 // MaxElements is the largest number of elements the tensors of one case may have together.
 const MaxElements = 1 << 40
 
-// Resolve gives dims and attributes of a case in the order of the spec: what is asked for, defaults for the
-// rest. What is unknown, missing, out of range or against a condition of the spec is a *UsageError.
+// Resolve returns dims and attributes of a case in the order of the spec: the given values, defaults for the
+// rest. A name or value that is unknown, missing, out of range or against a condition of the spec is a
+// *UsageError.
 func (s *Spec) Resolve(dims map[string]int64, attributes map[string]string) (Dims, Attrs, error) {
 	if err := s.knowDims(slices.Sorted(maps.Keys(dims))); err != nil {
 		return nil, nil, err
@@ -113,7 +114,7 @@ func sizes(dims Dims, attributes Attrs) func(string) (int64, bool) {
 	}
 }
 
-// holds says whether a condition does: of whole numbers, or of floats where it names such attributes.
+// holds reports whether a condition holds: of integers, or of floats where it names such attributes.
 func (e Expression) holds(
 	whole func(string) (int64, bool),
 	number func(string) (float64, bool),
@@ -126,7 +127,7 @@ func (e Expression) holds(
 	return v != 0, err
 }
 
-// meets says which condition of the spec does not hold, with the values that break it.
+// meets returns an error for the condition of the spec that does not hold, with the values that break it.
 func (s *Spec) meets(dims Dims, attributes Attrs) error {
 	look := sizes(dims, attributes)
 	number := func(name string) (float64, bool) {
@@ -187,7 +188,7 @@ func (s *Spec) dimNames() string {
 	return strings.Join(names, ", ")
 }
 
-// Inputs gives what the case's pass reads, in the order a kernel gets it.
+// Inputs returns the inputs of the case's pass, in the order a kernel gets them.
 func (s *Spec) Inputs(c Case) ([]TensorType, error) {
 	inputs, _, err := s.passTensors(c)
 	if err != nil {
@@ -196,7 +197,7 @@ func (s *Spec) Inputs(c Case) ([]TensorType, error) {
 	return s.types(inputs, c)
 }
 
-// Outputs gives what the case's pass writes, in the order a kernel gets it.
+// Outputs returns the outputs of the case's pass, in the order a kernel gets them.
 func (s *Spec) Outputs(c Case) ([]TensorType, error) {
 	_, outputs, err := s.passTensors(c)
 	if err != nil {
@@ -205,14 +206,15 @@ func (s *Spec) Outputs(c Case) ([]TensorType, error) {
 	return s.types(outputs, c)
 }
 
-// ForwardInputs gives the operator's own inputs, whatever the pass: what a row that recomputes needs beside
-// the upstream gradients.
+// ForwardInputs returns the operator's own inputs, whatever the pass: what a row that recomputes needs in
+// addition to the upstream gradients.
 func (s *Spec) ForwardInputs(c Case) ([]TensorType, error) { return s.types(s.InputSpecs, c) }
 
-// ForwardOutputs gives the operator's own outputs, whatever the pass: of these a backward takes saved ones.
+// ForwardOutputs returns the operator's own outputs, whatever the pass: of these a backward takes saved ones.
 func (s *Spec) ForwardOutputs(c Case) ([]TensorType, error) { return s.types(s.OutputSpecs, c) }
 
-// Upstream gives the upstream gradients grad_<output>, one for each output the backward takes a gradient of.
+// Upstream returns the upstream gradients grad_<output>, one for each output the backward takes a gradient
+// of.
 func (s *Spec) Upstream(c Case) ([]TensorType, error) {
 	if s.Backward == nil {
 		return nil, nil
@@ -236,7 +238,7 @@ func (s *Spec) passTensors(c Case) (inputs, outputs []TensorSpec, err error) {
 	return inputs, outputs, nil
 }
 
-// types resolves tensors, and refuses sizes nobody can hold.
+// types resolves tensors, and rejects sizes too large to hold.
 func (s *Spec) types(specs []TensorSpec, c Case) ([]TensorType, error) {
 	out := make([]TensorType, 0, len(specs))
 	total := int64(0)
@@ -302,7 +304,7 @@ func tensorDType(text string, c Case) (DType, error) {
 	return ParseDType(text)
 }
 
-// Cost gives the bytes and floating-point operations a case's pass needs at least.
+// Cost returns the bytes and floating-point operations a case's pass needs at least.
 func (s *Spec) Cost(c Case) (bytes, flops int64, err error) {
 	inputs, outputs, err := s.passTensors(c)
 	if err != nil {
@@ -335,7 +337,7 @@ func (s *Spec) Cost(c Case) (bytes, flops int64, err error) {
 	return bytes, flops, nil
 }
 
-// Bound names one intermediate and says how large it may become.
+// Bound names one intermediate and limits its magnitude.
 type Bound struct {
 	Text  string
 	Value float64
@@ -343,8 +345,8 @@ type Bound struct {
 }
 
 // Bounds evaluates the limits of a case's pass, and those of the forward that a chained backward follows:
-// magnitude gives the largest magnitude of a drawn tensor, half the largest number of the case's first dtype
-// is given as stored.
+// magnitude returns the largest magnitude of a drawn tensor; stored is half the largest number of the case's
+// first dtype.
 func (s *Spec) Bounds(c Case, stored float64, magnitude func(tensor string) (float64, bool)) ([]Bound,
 	error,
 ) {

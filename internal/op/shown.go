@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Shown is a size that a dim can be read from: the dim is Times size Axis of tensor Tensor of a pass's inputs
-// or outputs.
+// Shown is a size that determines a dim: the dim is Times size Axis of tensor Tensor of a pass's inputs or
+// outputs.
 type Shown struct {
 	Output       bool
 	Tensor, Axis int
@@ -15,7 +15,7 @@ type Shown struct {
 }
 
 // ShownBy finds the first size that is a dim; where there is none, the first that is a part of it, as "k / 2"
-// is of k. An output that may be missing shows nothing.
+// is of k. An optional output shows nothing.
 func ShownBy(dim string, inputs, outputs []TensorSpec) (Shown, bool) {
 	var part Shown
 	for k, list := range [][]TensorSpec{inputs, outputs} {
@@ -38,8 +38,8 @@ func ShownBy(dim string, inputs, outputs []TensorSpec) (Shown, bool) {
 	return part, part.Times > 0
 }
 
-// Follows is a size of an input that a dim follows from: the dim is (size Axis of tensor Tensor - Less) /
-// Over, an attribute or another dim, "" for nothing.
+// Follows is an input's size from which a dim follows: the dim is (size Axis of tensor Tensor - Less) / Over,
+// an attribute or another dim, "" for nothing.
 type Follows struct {
 	Tensor, Axis int
 	Less         int64

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A dim that no input shows follows from a size that it is a term or a factor of.
+// TestFollowsFrom: a dim that no input shows follows from a size that it is a term or a factor of.
 func TestFollowsFrom(t *testing.T) {
 	for _, c := range []struct {
 		shape, dim string
@@ -30,7 +30,8 @@ differentiable`, 1)
 	}
 }
 
-// A dim is read from a size that is the dim, even behind one that is a part of it, and else from the part.
+// TestShownBy: a dim is read from a size that equals it, even after one that it is a part of, and otherwise
+// from the part.
 func TestShownBy(t *testing.T) {
 	text := strings.NewReplacer(`["1"], fp32 = ["rows"]`, `["1"], fp32 = ["groups / 2"]`,
 		`shape = ["rows", "cols"]

@@ -2,8 +2,8 @@ package op
 
 import "slices"
 
-// Spec says what an operator is, as data: internal/catalog/<op>/<op>.toml, or a user's own file. Load reads
-// and proves one; a Spec made otherwise has no compiled expressions and answers with errors.
+// Spec describes an operator as data: internal/catalog/<op>/<op>.toml, or a user's own file. Load reads and
+// checks one; a Spec made otherwise has no compiled expressions and returns errors.
 type Spec struct {
 	Name        string          `toml:"name"`
 	Summary     string          `toml:"summary"`
@@ -23,7 +23,7 @@ type Spec struct {
 	Check       CheckSpec       `toml:"check"`
 	Bench       []BenchSpec     `toml:"bench"`
 	Absent      []AbsentSpec    `toml:"absent"`
-	// Synonyms are what people call a tensor, size or attribute in kernels of their own, by its name: the
+	// Synonyms lists, by its name, what people call a tensor, size or attribute in kernels of their own: the
 	// likely first, after | weak ones, which often mean something else. The key "a * b" is a product of
 	// sizes, "a = b" several sizes that must be equal: one parameter may stand for either.
 	Synonyms map[string]string `toml:"synonyms"`
@@ -36,8 +36,8 @@ type Spec struct {
 	shapes  []checkShape
 }
 
-// DimSpec is one named size. Default is an expression over dims and attributes that gives it a value when
-// none is asked for.
+// DimSpec is one named size. Default is an expression over dims and attributes for its value where none is
+// given.
 type DimSpec struct {
 	Name       string `toml:"name"`
 	MayBeEmpty bool   `toml:"may_be_empty"`
@@ -53,12 +53,12 @@ type AttributeSpec struct {
 	Type    string   `toml:"type"`
 	Values  []string `toml:"values"`
 	Default any      `toml:"default"`
-	// Positive asks of a float that it is above 0, also when it is rounded to fp32.
+	// Positive requires a float to be above 0, also when it is rounded to fp32.
 	Positive bool `toml:"positive"`
 	// Least and Below are bounds of an int or a float: at least this, and less than that; nil: none.
 	Least *float64 `toml:"least"`
 	Below *float64 `toml:"below"`
-	// Draws says of an int that random numbers follow from it: another seed of the inputs gives another one.
+	// Draws: the int seeds random numbers, and another seed of the inputs changes it.
 	Draws bool `toml:"draws"`
 
 	value Expression // of an int or float
@@ -66,18 +66,18 @@ type AttributeSpec struct {
 }
 
 // TensorSpec is one tensor. DType is empty for the case's dtype, "$1" or "$2" for a part of it, "$name" for
-// what the enumeration called name says, else a dtype. Shape is a list of expressions, or a table from an
+// the value of the enumeration called name, else a dtype. Shape is a list of expressions, or a table from an
 // enumeration to such lists by its values: {scaling = {tensor = ["1"], row = ["m"]}}. Fill names the rule
 // that makes an input where it is not the distribution's.
 type TensorSpec struct {
 	Name     string `toml:"name"`
 	Shape    any    `toml:"shape"`
 	DType    string `toml:"dtype"`
-	Optional bool   `toml:"optional"` // output: an implementation says whether it gives it
-	// output: -inf where there is nothing to add up, whatever the inputs are
+	Optional bool   `toml:"optional"` // output: an implementation declares whether it gives it
+	// output: -inf where there is nothing to add up, for any inputs
 	MayBeNegInf bool `toml:"may_be_neg_inf"`
-	// output: a choice of the kernel's, judged first and by a rule of its own; the truth of the other outputs
-	// is that under this choice
+	// output: a choice of the kernel, judged first and by its own rule; the truth of the other outputs is
+	// that under this choice
 	Given          bool `toml:"given"`
 	Differentiable bool `toml:"differentiable"` // input: has a gradient, and follows a case's layout
 	// input without a gradient, or tensor of [[backward.tensors]]: follows a case's layout
@@ -94,15 +94,16 @@ type shapeSpec struct {
 	choices   map[string][]Expression
 }
 
-// BackwardSpec says what a backward takes and gives, in the order a kernel gets them: inputs of the operator,
-// saved outputs, upstream gradients grad_<output>, or what Tensors declares; gradients grad_<input>.
+// BackwardSpec lists the inputs and outputs of a backward, in the order a kernel gets them: inputs of the
+// operator, saved outputs, upstream gradients grad_<output>, or what Tensors declares; gradients
+// grad_<input>.
 type BackwardSpec struct {
 	Formula string   `toml:"formula"`
 	Inputs  []string `toml:"inputs"`
 	Outputs []string `toml:"outputs"`
 	Chained bool     `toml:"chained"` // false where the forward saves nothing
 	DTypes  []string `toml:"dtypes"`  // where they are not the operator's
-	// what is neither input, output nor gradient, and gradients of another dtype
+	// tensors that are neither input, output nor gradient, and gradients of another dtype
 	Tensors []TensorSpec `toml:"tensors"`
 }
 
@@ -114,7 +115,7 @@ type ContractSpec struct {
 }
 
 // LimitSpec bounds intermediates, so that extreme inputs are scaled down until the mathematics stays within
-// range: each is an expression over dims, attributes and the names of drawn tensors, which stand for their
+// range: each is an expression over dims, attributes and the names of drawn tensors, which represent their
 // largest magnitude. FP32 may reach 2^126, Stored (what a permitted contract keeps in the input's dtype) half
 // of the largest number of that dtype.
 type LimitSpec struct {
@@ -130,7 +131,7 @@ type Limits struct {
 	fp32, stored []Expression
 }
 
-// CostSpec counts what a pass must at least move and compute.
+// CostSpec counts the least that a pass must move and compute.
 type CostSpec struct {
 	Forward  PassCost `toml:"forward"`
 	Backward PassCost `toml:"backward"`
@@ -145,22 +146,22 @@ type PassCost struct {
 	bytes, flops Expression
 }
 
-// OwnSpec says in which forms people write the operator in files of their own.
+// OwnSpec lists the forms in which people write the operator in their own files.
 type OwnSpec struct {
-	// sizes that decide over the order in which tensors lie: where all are 1, every order is the same
+	// sizes that decide whether the order of tensors in memory matters: where all are 1, every order is the
+	// same
 	Flat []string `toml:"flat"`
-	// outputs that may be written in the place of an input, by name: y = "x"
+	// outputs that may overwrite an input, by name: y = "x"
 	InPlace map[string]string `toml:"in_place"`
-	// inputs that may stand in one buffer, one after the other or row by row
+	// inputs that may share one buffer, in sequence or row by row
 	Packed []string `toml:"packed"`
-	// tensors, and sizes, that a function of one tensor does without, with those it is called for first:
-	// k = "q"
+	// tensors, and sizes, that a function of one tensor omits, with those it is called for first: k = "q"
 	Each map[string]string `toml:"each"`
-	// the inputs that the output is multiplied by and added to at last, row after row: a function may do
-	// without
+	// the inputs that the output is finally multiplied by and added to, row after row: a function may omit
+	// them
 	Factor string `toml:"factor"`
 	Addend string `toml:"addend"`
-	// tensors [batch, heads, seq, dim] that may lie token by token, where a parameter is the product
+	// tensors [batch, heads, seq, dim] that may be laid out token by token, where a parameter is the product
 	// TokenSize
 	Tokens    []string `toml:"tokens"`
 	TokenSize string   `toml:"token_size"`
@@ -169,43 +170,44 @@ type OwnSpec struct {
 	WideSize string   `toml:"wide_size"`
 	// distributions with quotients halfway between two integers, which the operator rounds to even
 	Halves []string `toml:"halves"`
-	// distributions whose inputs and outputs are whole numbers that an int holds: a function of ints is
-	// judged on these
+	// distributions whose inputs and outputs are integers that an int holds: a function of ints is judged on
+	// these
 	Whole []string `toml:"whole"`
-	// distributions in which no target counts, where libraries give 0 or NaN for a mean: files are not judged
-	// on these
+	// distributions in which no target counts, where libraries return 0 or NaN for a mean: files are not
+	// judged on these
 	NoTarget []string `toml:"no_target"`
-	// an output of one element that is a total: a kernel may give a value of each block, which add up to it
+	// an output of one element that is a total: a kernel may return one value per block, which add up to it
 	Total string `toml:"total"`
-	// words, in small letters, of which a file has one where it may compute the operator's own numbers,
-	// and what is said of others: no answer of theirs can be compared
+	// words, in lower case, one of which occurs in a file that may compute the operator's own numbers, and
+	// what is reported for other files: none of their answers can be compared
 	Needs []string `toml:"needs"`
 	Lacks string   `toml:"lacks"`
-	// the attribute that seeds those numbers: a gradient of a function that takes it is judged by the choice
-	// that its own forward makes
+	// the attribute that seeds those numbers: a gradient of a function that takes it is judged by its own
+	// forward's choice
 	Seed string `toml:"seed"`
-	// Moves says that values are moved alone: an int may hold the bits of a float
+	// Moves: values are only moved, so that an int may hold the bits of a float
 	Moves bool `toml:"moves"`
-	// by attribute, the number in a file's lines that says a value of it: approximate = { tanh = 0.044715 }
+	// by attribute, the number in a file's lines that implies its value: approximate = { tanh = 0.044715 }
 	Literals map[string]map[string]float64 `toml:"literals"`
-	// by attribute, words of comments that say a value of it: layout_b = { nk = "b^t b.t" }
+	// by attribute, words of comments that imply its value: layout_b = { nk = "b^t b.t" }
 	Comments map[string]map[string]string `toml:"comments"`
-	// by attribute, the size that it is half of where a file's lines halve that, and it has no parameter
+	// by attribute, the size that it is half of where a file's lines halve that size, and it has no parameter
 	Halved map[string]string `toml:"halved"`
-	// the switch of elements that lie beside each other, which a file's lines take in pairs: x[..., ::2]
+	// the switch of adjacent elements, which a file's lines take in pairs: x[..., ::2]
 	Pairs string `toml:"pairs"`
-	// the switch that is on where a file's lines always leave out what lies on one side of a diagonal, with
-	// the sizes of the square: causal = "seq_q = seq_kv"
+	// the switch that is on where a file's lines always leave out one side of a diagonal, with the sizes of
+	// the square: causal = "seq_q = seq_kv"
 	Triangle map[string]string `toml:"triangle"`
-	// the size that the positions of tokens count, where a function may be handed these beside the tensors
+	// the size that the positions of tokens count, where a function may take these in addition to the tensors
 	Positions string `toml:"positions"`
-	// how many elements room to work in may have beside those of the largest tensor
+	// the number of elements that a workspace may have in addition to those of the largest tensor
 	Scratch string `toml:"scratch"`
 }
 
-// CheckSpec says what is judged: the distributions that apply, and at most 32 shapes. A shape gives every dim
-// without a default, may pin attributes, and carries marks: all (every distribution occurs on it; at most
-// three), quick (part of --quick), device = "gpu". Quick lists the distributions --quick takes beside normal.
+// CheckSpec lists what is judged: the distributions that apply, and at most 32 shapes. A shape gives every
+// dim without a default, may pin attributes, and carries marks: all (every distribution occurs on it; at most
+// three), quick (part of --quick), device = "gpu". Quick lists the distributions that --quick takes in
+// addition to normal.
 type CheckSpec struct {
 	Distributions []string `toml:"distributions"`
 	Quick         []string `toml:"quick"`
@@ -213,13 +215,13 @@ type CheckSpec struct {
 	// it.
 	Pins map[string]map[string]any `toml:"pins"`
 	// Logits names the two inputs whose product makes the logits of a softmax, as in attention: [..., query,
-	// dim] and [..., key, dim]. Without them the distributions that speak of logits act on the inputs
-	// themselves. With them G4 and G5 are asked of normal data alone: of other logits one key has nearly all
-	// the weight, and its few rounding errors are no statistic.
+	// dim] and [..., key, dim]. Without them the distributions of logits act on the inputs themselves. With
+	// them G4 and G5 apply to normal data only: with other logits one key has nearly all the weight, and its
+	// few rounding errors are no statistic.
 	Logits []string `toml:"logits"`
-	// Integers is what the distribution integers means: "" small integers, "one_hot" one column of 1024 among
-	// zeros, "halves" quarters of a unit from -1/2 to 127, and under ties from -127.5 to 127.5. Of the others
-	// 16 bits cannot hold many a result, which lies halfway between two of their numbers: "wide" integers of
+	// Integers defines the distribution integers: "" small integers, "one_hot" one column of 1024 among
+	// zeros, "halves" quarters of a unit from -1/2 to 127, and under ties from -127.5 to 127.5. The others
+	// have many results that 16 bits cannot hold, halfway between two of their numbers: "wide" integers of
 	// all bits of the dtype, "total" such ones whose sum, or sum of products, is such a number, and "apart"
 	// two tensors whose squared differences have such a sum.
 	Integers string `toml:"integers"`
@@ -231,23 +233,23 @@ type CheckSpec struct {
 	// NoUpstreams lists upstream gradients without cases, such as non_finite where a right backward
 	// multiplies it by 0.
 	NoUpstreams []string `toml:"no_upstreams"`
-	// Row says that tensors of one dim are drawn as rows of so many elements, so that one case meets every
-	// kind of row that a distribution has; 0: as one row.
+	// Row is the number of elements in each row that tensors of one dim are drawn as, so that one case covers
+	// every kind of row in a distribution; 0: one row.
 	Row     int64            `toml:"row"`
 	Trivial TrivialSpec      `toml:"trivial"`
 	Truth   TruthShapes      `toml:"truth"`
 	Shapes  []map[string]any `toml:"shapes"`
 }
 
-// TruthShapes are for the tests of the operator's truth. Sampled is a shape of which a sample of rows leaves
-// something out; without it those of the quick level are taken. ByRows are shapes whose runs of judged
+// TruthShapes are for the tests of the operator's truth. Sampled is a shape of which a sample of rows omits
+// something; without it the shapes of the quick level are used. ByRows are shapes whose runs of judged
 // elements are whole rows, single rows, and parts of rows: for a truth that can be computed row by row.
 type TruthShapes struct {
 	Sampled map[string]int64   `toml:"sampled"`
 	ByRows  []map[string]int64 `toml:"by_rows"`
 }
 
-// BenchSpec is one point that is timed.
+// BenchSpec is one benchmark point.
 type BenchSpec struct {
 	Name       string           `toml:"name"`
 	Dims       map[string]int64 `toml:"dims"`
@@ -255,23 +257,26 @@ type BenchSpec struct {
 	DTypes     []string         `toml:"dtypes"` // empty: every dtype of the operator
 }
 
-// AdviceSpec is what the author of a wrong kernel is told, half a sentence each.
+// AdviceSpec is the advice to the author of a wrong kernel, half a sentence each.
 type AdviceSpec struct {
-	// SpecialNumbers is said where a kernel is right on ordinary numbers and wrong on others.
+	// SpecialNumbers is the advice where a kernel is right on ordinary numbers and wrong on others.
 	SpecialNumbers string `toml:"special_numbers"`
-	// Unwritten is said where elements stay unwritten; "" where a grid that is too small is the usual cause.
+	// Unwritten is the advice where elements stay unwritten; "" where a grid that is too small is the usual
+	// cause.
 	Unwritten string `toml:"unwritten"`
-	// Usual is said where a kernel is wrong everywhere: what is missed most of the formula.
+	// Usual is the advice where a kernel is wrong everywhere: the part of the formula that is most often
+	// missed.
 	Usual string `toml:"usual"`
-	// What the operator calls places at which a wrong kernel is often wrong, "" where it has no word: both
-	// ends of a row, where tiles meet, all from where one begins, the transposed places.
+	// Ends, Seams, Boundary and Transposed are the operator's names for places at which a wrong kernel is
+	// often wrong, "" where it has none: both ends of a row, where tiles meet, everything from the start of
+	// one, the transposed places.
 	Ends       string `toml:"ends"`
 	Seams      string `toml:"seams"`
 	Boundary   string `toml:"boundary"`
 	Transposed string `toml:"transposed"`
 }
 
-// TorchSpec is for those who call the operator from torch. Autocast says by device (cuda, cpu) what
+// TorchSpec is for callers of the operator from torch. Autocast gives by device (cuda, cpu) what
 // torch.autocast does with torch's own operator of the kind: "fp32" or "lower"; without an entry the inputs
 // are widened to one dtype.
 type TorchSpec struct {
@@ -307,14 +312,14 @@ var Distributions = []string{
 	"halfway", "balanced",
 }
 
-// Layouts names every way the differentiable inputs may lie in memory.
+// Layouts names every memory layout of the differentiable inputs.
 var Layouts = []string{
 	"contiguous", "offset", "offset_one", "sliced", "transposed", "expanded", "padded",
 }
 
-// Layouts are those that the operator's inputs can have: tensors of one dim have no rows to transpose, repeat
-// or pad. Sliced, they are every second element of longer ones. Under offset_one one of several inputs begins
-// at an odd place.
+// Layouts returns the possible layouts of the operator's inputs: tensors of one dim have no rows to
+// transpose, repeat or pad. Sliced, they are every second element of longer ones. Under offset_one one of
+// several inputs begins at an odd place.
 func (s *Spec) Layouts() []string {
 	rows := false
 	for _, t := range s.InputSpecs {
@@ -329,7 +334,7 @@ func (s *Spec) Layouts() []string {
 	})
 }
 
-// Laid names the inputs of a pass that lie as the layout of a case says.
+// Laid names the inputs of a pass that follow the layout of a case.
 func (s *Spec) Laid(pass Pass) (names []string) {
 	inputs, _ := s.tensorSpecs(pass)
 	for _, t := range inputs {
@@ -358,7 +363,7 @@ func (s *Spec) upstreamKinds() []string {
 
 var upstreamLayouts = []string{"expanded", "transposed", "offset"}
 
-// OrdinaryUpstream is the kind of upstream gradient that lies in memory as one of this kind does, and holds
+// OrdinaryUpstream returns the kind of upstream gradient with the memory layout of this kind, and with
 // ordinary numbers.
 func OrdinaryUpstream(kind string) string {
 	if kind == "" || slices.Contains(upstreamLayouts, kind) {
@@ -367,9 +372,9 @@ func OrdinaryUpstream(kind string) string {
 	return Upstreams[0]
 }
 
-// UpstreamLayouts are the ways in which the upstream gradients of the operator can lie in memory: a tensor of
-// one dim has nothing to transpose, one of a single element nothing to expand, and operands that are made of
-// a gradient follow the case's layout.
+// UpstreamLayouts returns the possible memory layouts of the operator's upstream gradients: a tensor of one
+// dim has nothing to transpose, one of a single element nothing to expand, and operands that are made of a
+// gradient follow the case's layout.
 func (s *Spec) UpstreamLayouts() []string {
 	if s.Backward == nil || len(s.Backward.Tensors) > 0 {
 		return nil
@@ -405,10 +410,10 @@ var Contracts = []ContractName{
 	{"exact", "the very bits: nothing is rounded or flushed to zero, and -0 is not +0"},
 }
 
-// Input gives the input called name; false where there is none.
+// Input returns the input called name; false where there is none.
 func (s *Spec) Input(name string) (TensorSpec, bool) { return tensorNamed(s.InputSpecs, name) }
 
-// Output gives the output called name; false where there is none.
+// Output returns the output called name; false where there is none.
 func (s *Spec) Output(name string) (TensorSpec, bool) { return tensorNamed(s.OutputSpecs, name) }
 
 func tensorNamed(list []TensorSpec, name string) (TensorSpec, bool) {
@@ -436,10 +441,10 @@ func (s *Spec) PassDTypes(pass Pass) []string {
 	return s.DTypes
 }
 
-// DefaultContract is the contract that implementations are judged under first.
+// DefaultContract returns the contract that implementations are judged under first.
 func (s *Spec) DefaultContract(dtype string) string { return s.Contract.Default[dtype] }
 
-// Permits says whether an implementation may declare a contract for a dtype.
+// Permits reports whether an implementation may declare a contract for a dtype.
 func (s *Spec) Permits(dtype, contract string) bool {
 	if contract == "" {
 		return false

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// keysOf gives the keys of every table of a file that is read into a type, by the path of the table; "" is
+// keysOf returns the keys of every table of a file that is read into a type, by the path of the table; "" is
 // the head.
 func keysOf(t reflect.Type, path string, into map[string][]string) {
 	for i := range t.NumField() {
@@ -34,7 +34,7 @@ func keysOf(t reflect.Type, path string, into map[string][]string) {
 	}
 }
 
-// keysNamed gives the keys that a page names under the headings of tables.
+// keysNamed returns the keys that a page names under the headings of tables.
 func keysNamed(page string) map[string][]string {
 	named := map[string][]string{}
 	heading := regexp.MustCompile("`\\[+([a-z_.]+)\\]+`")
@@ -74,7 +74,8 @@ func missing(from, of map[string][]string) []string {
 	return all
 }
 
-// docs/spec.md names every key that is read, and no other, each with what it is and when it is needed.
+// TestEveryKeyIsDocumented: docs/spec.md names every key, and no other, each with its meaning and when it is
+// needed.
 func TestEveryKeyIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/spec.md")
 	if err != nil {

@@ -2,11 +2,11 @@ package op
 
 import "fmt"
 
-// Status is what became of one run or of one output of it. The zero value is none of the statuses and never
+// Status is the result of one run or of one output of it. The zero value is none of the statuses and never
 // passes.
 type Status uint8
 
-// The statuses. Who sets each, and what it counts as, is the table of docs/architecture.md.
+// The statuses. docs/architecture.md has a table of what sets each and what it counts as.
 const (
 	StatusUnknown           Status = iota
 	StatusPass                     // every planned comparison accepted under the default contract
@@ -31,7 +31,7 @@ const (
 	StatusFlaky       // bad once, good when repeated alone
 	StatusInterrupted // the session ended first
 	StatusImpossible  // faster than physics allows
-	StatusUnstable    // too noisy to say
+	StatusUnstable    // too noisy to decide
 	StatusKnown       // a FAIL of a library's row that a documented finding covers
 	// wrong as triad reads the file, which leaves open whether that reading is meant
 	StatusNotUnderstood
@@ -46,7 +46,7 @@ var statusNames = [...]string{
 	"NOT_UNDERSTOOD",
 }
 
-// String is the name that is stored and shown.
+// String returns the name that is stored and shown.
 func (s Status) String() string {
 	if int(s) < len(statusNames) {
 		return statusNames[s]
@@ -83,17 +83,17 @@ func (s *Status) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Weight is what a status counts as when an exit code is decided.
+// Weight is the effect of a status on an exit code.
 type Weight uint8
 
-// The zero value is Bad: a status that nobody classified must not pass.
+// The zero value is Bad: an unclassified status must not pass.
 const (
 	Bad Weight = iota
 	Neutral
 	Good
 )
 
-// Weight says what the status counts as; see the table of statuses.
+// Weight returns the weight of the status; see the table of statuses.
 func (s Status) Weight() Weight {
 	switch s {
 	case StatusPass, StatusWarn:

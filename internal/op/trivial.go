@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// TrivialSpec names the cases whose answer says little by design: everything is 0, or one value, so that a
+// TrivialSpec names the cases whose answer is trivial by design: everything is 0, or one value, so that a
 // wrong output may pass too. They are judged like all others; the share of cases that can tell right from
 // wrong leaves them out.
 type TrivialSpec struct {
@@ -35,8 +35,8 @@ func (t *TrivialSpec) compile(s *Spec) error {
 	return nil
 }
 
-// Trivial says why a case's answer is trivial by design: "zeros", "upstream ones", "cols <= 1"; "" where it
-// is not.
+// Trivial returns why a case's answer is trivial by design: "zeros", "upstream ones", "cols <= 1"; "" where
+// it is not.
 func (s *Spec) Trivial(c Case) string {
 	t := &s.Check.Trivial
 	switch {
@@ -55,7 +55,7 @@ func (s *Spec) Trivial(c Case) string {
 	return ""
 }
 
-// String lists what is trivial: "zeros, constant; upstream zeros; cols <= 1".
+// String lists the trivial cases: "zeros, constant; upstream zeros; cols <= 1".
 func (t TrivialSpec) String() string {
 	var parts []string
 	if len(t.Distributions) > 0 {

@@ -2,11 +2,10 @@ package op
 
 import "fmt"
 
-// UsageError is a request that cannot be meant: one sentence with what is allowed. The command line answers
-// it with exit code 2.
+// UsageError is an invalid request: one sentence with the allowed values. The command line exits with code 2.
 type UsageError struct{ Message string }
 
-// Error is the sentence.
+// Error returns the sentence.
 func (e *UsageError) Error() string { return e.Message }
 
 func usagef(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }

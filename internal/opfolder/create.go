@@ -56,7 +56,7 @@ func Create(folder, from string, sources fs.FS) error {
 	return nil
 }
 
-// contentsOf gives the contents of the new files by their names.
+// contentsOf returns the contents of the new files by their names.
 func contentsOf(name, from string, sources fs.FS) (map[string]string, error) {
 	files := map[string]string{}
 	if from == "" {
@@ -79,7 +79,7 @@ func contentsOf(name, from string, sources fs.FS) (map[string]string, error) {
 	}
 	nameLine := regexp.MustCompile(`(?m)^name = "` + from + `"$`)
 	toml := contractsOfOwn(nameLine.ReplaceAllString(string(spec), `name = "`+name+`"`))
-	// Logits of an outlier may be off by more than 1 in fp32: no composition bounds an exponential of them
+	// in fp32 the error of an outlier's logits may exceed 1: no composition bounds an exponential of them
 	if len(o.Spec.Check.Logits) > 0 {
 		toml = strings.ReplaceAll(toml, `"outlier", `, "")
 	}
@@ -104,8 +104,8 @@ func contentsOf(name, from string, sources fs.FS) (map[string]string, error) {
 	return files, nil
 }
 
-// addParts adds what a kernel file includes from the folder of kernels: its parts, in a folder of the
-// operator's name, and what they include there.
+// addParts adds the files that a kernel file includes from the folder of kernels: its parts, in a folder of
+// the operator's name, and what they include there.
 func addParts(files map[string]string, sources fs.FS, file string, text []byte) {
 	const kernels = "cuda/kernels/"
 	for _, include := range rewrite.Includes(text) {

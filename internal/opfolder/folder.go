@@ -27,13 +27,13 @@ type Folder struct {
 	TOML   string // absolute, as the other files
 	Python string
 	CUDA   string // "" where there is none
-	// Registers says that the .cu registers its kernels itself (TRIAD_KERNEL); else its functions are matched
-	// by their signatures. Rows says the same of the .py (IMPLEMENTATIONS), Formula that it has a
+	// Registers: the .cu registers its kernels itself (TRIAD_KERNEL); otherwise its functions are matched by
+	// their signatures. Rows is the same for the .py (IMPLEMENTATIONS); with Formula it has a
 	// reference_backward.
 	Registers, Rows, Formula bool
 }
 
-// IsFolder says whether a word of the command line means a folder and not an operator of the catalog.
+// IsFolder reports whether a word of the command line means a folder and not an operator of the catalog.
 func IsFolder(word string) bool {
 	return strings.ContainsRune(word, filepath.Separator) || word == "." || word == ".." ||
 		strings.HasSuffix(word, ".toml")
@@ -77,7 +77,7 @@ func Open(path string) (*Folder, error) {
 	return f, nil
 }
 
-// check finds the other files and refuses what the spec of an operator of the user's own may not ask for.
+// check finds the other files and rejects what the spec of a user's own operator may not contain.
 func (f *Folder) check() error {
 	name := f.Spec.Name
 	stem := strings.TrimSuffix(filepath.Base(f.TOML), ".toml")
@@ -124,7 +124,7 @@ func (f *Folder) check() error {
 	return nil
 }
 
-// chains says whether a backward can start from the operator's inputs, through autograd of the reference.
+// chains reports whether a backward can start from the operator's inputs, through autograd of the reference.
 func (f *Folder) chains() bool {
 	b := f.Spec.Backward
 	if b == nil || b.Chained {
@@ -151,7 +151,7 @@ func (f *Folder) contracts() []string {
 	return all
 }
 
-// parameters are those of the reference: inputs by position, attributes by keyword.
+// parameters returns the parameters of the reference: inputs by position, attributes by keyword.
 func (f *Folder) parameters() string {
 	var words []string
 	for _, in := range f.Spec.InputSpecs {
@@ -171,7 +171,7 @@ func isDirectory(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// shown is a path relative to the working directory where it lies below it.
+// shown returns a path relative to the working directory where it lies below it.
 func shown(path string) string {
 	dir, err := os.Getwd()
 	if err != nil {

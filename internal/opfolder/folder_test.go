@@ -12,7 +12,8 @@ import (
 	"triad/internal/op"
 )
 
-// What Create makes, Open accepts: the small operator and a copy of every operator of the catalog.
+// TestCreateMakesWhatOpenReads: Open accepts everything that Create makes, the small operator and a copy of
+// every operator of the catalog.
 func TestCreateMakesWhatOpenReads(t *testing.T) {
 	for _, from := range append([]string{""}, catalog.Names()...) {
 		folder := filepath.Join(t.TempDir(), "my_op")
@@ -35,7 +36,7 @@ func TestCreateMakesWhatOpenReads(t *testing.T) {
 	}
 }
 
-// A folder that cannot be judged is refused with what to do.
+// TestOpenRefuses: a folder that cannot be judged is rejected with the fix.
 func TestOpenRefuses(t *testing.T) {
 	for _, c := range []struct{ file, old, new, says string }{
 		{

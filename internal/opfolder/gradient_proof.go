@@ -11,12 +11,12 @@ import (
 	"triad/internal/truth"
 )
 
-// differenceStep is how far the forward is moved along a direction of unit elements, relative to the largest
-// input.
+// differenceStep is the distance that the forward is moved along a direction of unit elements, relative to
+// the largest input.
 const differenceStep = 1e-5
 
-// Prove compares the gradients along random directions with symmetric differences of the forward: what an
-// autograd.Function or a reference_backward gets wrong shows there.
+// Prove compares the gradients along random directions with symmetric differences of the forward: errors of
+// an autograd.Function or a reference_backward show there.
 func (r *Reference) Prove(c op.Case, in []tensor.Tensor, seed uint64) (truth.Step, error) {
 	if c.Saved == "driver" {
 		c.Saved = "own"
@@ -44,8 +44,8 @@ func (r *Reference) Prove(c op.Case, in []tensor.Tensor, seed uint64) (truth.Ste
 	return step, nil
 }
 
-// along is how far <gradient, v> and the difference of the loss along v lie apart, relative to the sum of the
-// terms' magnitudes.
+// along returns the distance between <gradient, v> and the difference of the loss along v, relative to the
+// sum of the terms' magnitudes.
 func (r *Reference) along(c op.Case, in []tensor.Tensor, input string, gradient []float64,
 	random *rand.Rand,
 ) (float64, error) {
@@ -85,7 +85,7 @@ func (r *Reference) along(c op.Case, in []tensor.Tensor, input string, gradient 
 	return math.Abs((losses[0]-losses[1])/(2*h)-want) / companion, nil
 }
 
-// loss is the sum of all outputs of the forward, each times its upstream gradient.
+// loss returns the sum of all outputs of the forward, each times its upstream gradient.
 func (r *Reference) loss(c op.Case, in []tensor.Tensor) (float64, error) {
 	spec := r.Folder.Spec
 	c.Pass, c.Upstream, c.Saved = op.Forward, "", ""

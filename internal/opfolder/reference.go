@@ -24,7 +24,8 @@ type Reference struct {
 
 var _ truth.Reference = (*Reference)(nil)
 
-// composed is the implementation that computes values and allowances; of each output it gives three tensors.
+// composed is the implementation that computes values and allowances; for each output it returns three
+// tensors.
 const composed = "truth/composed"
 
 var parts = []string{"", ".allowance", ".simulated"}
@@ -92,7 +93,8 @@ func (r *Reference) mistake(format string, a ...any) error {
 		shown(r.Folder.Python)) + fmt.Sprintf(format, a...)}
 }
 
-// refuse is the error of a reference that raised or crashed, with the line of its file where that is known.
+// refuse returns the error of a reference that raised or crashed, with the line of its file where that is
+// known.
 func (r *Reference) refuse(o backend.Outcome) error {
 	place := ""
 	if o.Where != nil && filepath.Base(o.Where.File) == filepath.Base(r.Folder.Python) && o.Where.Line > 0 {
@@ -102,7 +104,7 @@ func (r *Reference) refuse(o backend.Outcome) error {
 		"TypeError: "))
 }
 
-// computed decodes what the reference gave and refuses shapes and dtypes that the spec does not say.
+// computed decodes the outputs of the reference and rejects shapes and dtypes that differ from the spec.
 func (r *Reference) computed(outputs []op.TensorType, got []backend.Output) ([]truth.Computed, error) {
 	all := make([]truth.Computed, len(outputs))
 	for i, t := range outputs {

@@ -11,8 +11,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// arguments are the tensors and attributes of a call: those of the spec, and attributes with a leading
-// underscore that tell the process what to compute.
+// arguments returns the tensors and attributes of a call: those of the spec, and attributes with a leading
+// underscore that select what the process computes.
 func (r *Reference) arguments(c op.Case, contract string,
 	in []tensor.Tensor,
 ) ([]tensor.Tensor, []backend.AttrRef, error) {
@@ -71,7 +71,7 @@ func (r *Reference) arguments(c op.Case, contract string,
 	return tensors, attrs, nil
 }
 
-// inputs are the operator's inputs among tensors, in the order of the spec.
+// inputs returns the operator's inputs among tensors, in the order of the spec.
 func (r *Reference) inputs(in []tensor.Tensor) ([]tensor.Tensor, error) {
 	var inputs []tensor.Tensor
 	for _, t := range r.Folder.Spec.InputSpecs {
@@ -85,7 +85,7 @@ func (r *Reference) inputs(in []tensor.Tensor) ([]tensor.Tensor, error) {
 	return inputs, nil
 }
 
-// plan says where reference_backward gets its arguments from in a chained case: the operator's inputs and
+// plan returns the source of each argument of reference_backward in a chained case: the operator's inputs and
 // upstream gradients, and what the forward saved, in the dtype it is saved in.
 func (r *Reference) plan(c op.Case, in []tensor.Tensor) (tensors []tensor.Tensor, plan string, err error) {
 	if tensors, err = r.inputs(in); err != nil {

@@ -26,8 +26,8 @@ import (
 // Family is the first part of the names of the implementations: mine/softmax.
 const Family = "mine"
 
-// Backend runs added files, each built and run on its own. Trial: what it runs decides how they are read, and
-// is judged again in the run that follows.
+// Backend runs added files, each built and run separately. Trial means that its runs decide how files are
+// read, and are judged again in the run that follows.
 type Backend struct {
 	Files []*File
 	Trial bool
@@ -35,13 +35,13 @@ type Backend struct {
 
 var _ backend.Backend = (*Backend)(nil)
 
-// Name is the name of the backend.
+// Name returns the name of the backend.
 func (b *Backend) Name() string { return Family }
 
-// Families are the first parts of the names of its implementations.
+// Families returns the first parts of the names of its implementations.
 func (b *Backend) Families() []string { return []string{Family} }
 
-// Load builds the files side by side. One that cannot be built does not keep the others.
+// Load builds the files in parallel. A file that cannot be built does not stop the others.
 func (b *Backend) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
 	replies := make([]backend.LoadReply, len(b.Files))
 	hellos, failures := make([]backend.HelloReply, len(b.Files)), make([]error, len(b.Files))
@@ -65,7 +65,7 @@ func (b *Backend) Load(ctx context.Context, operator string) (backend.LoadReply,
 	return all, hello, errors.Join(failures...)
 }
 
-// load builds one file. A fault of the file or of the toolchain is a failure of this implementation alone.
+// load builds one file. A fault of the file or of the toolchain is a failure of this implementation only.
 func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
 	reply, hello, err := f.adapter.Load(ctx, operator)
 	failed := backend.LoadFailure{Implementation: f.Name, Status: op.StatusBuildFail}
@@ -114,7 +114,7 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 	return reply, hello, nil
 }
 
-// doubtsOf are the guesses that a pass was read with. A logarithm that it gives besides may be to base 2.
+// doubtsOf returns the guesses that a pass was read with. An additional logarithm may be to base 2.
 func (f *File) doubtsOf(pass op.Pass) []backend.Doubt {
 	doubts := slices.Clone(f.doubts[pass])
 	for _, b := range f.Bindings {
@@ -131,8 +131,8 @@ func (f *File) doubtsOf(pass op.Pass) []backend.Doubt {
 	return doubts
 }
 
-// limit makes a failure neutral that is a limit of this machine's or of the emulator, and no fault of the
-// file.
+// limit makes a build failure neutral that is due to a limit of this machine or of the emulator rather than
+// to the file.
 func (f *File) limit(ctx context.Context, failed *backend.LoadFailure) {
 	if failed.Status != op.StatusBuildFail {
 		return
@@ -145,7 +145,7 @@ func (f *File) limit(ctx context.Context, failed *backend.LoadFailure) {
 	switch {
 	case ok:
 		failed.Status, failed.Message = status, cmp.Or(nearModule(f.Path, sentence), sentence)
-	case strings.Contains(failed.Message, inTheShim): // how it is called is a reading of ours
+	case strings.Contains(failed.Message, inTheShim): // the call is our reading
 		failed.Status = op.StatusUnsupported
 	case f.inline != "" && filepath.Ext(f.Path) == ".py" &&
 		strings.Contains(failed.Message, "redefinition of"):
@@ -158,20 +158,20 @@ func (f *File) limit(ctx context.Context, failed *backend.LoadFailure) {
 	}
 }
 
-// isCUDA says whether nvcc compiles a .cu that the emulator's compiler has refused.
+// isCUDA reports whether nvcc compiles a .cu that the emulator's compiler has refused.
 func (f *File) isCUDA(ctx context.Context) bool {
 	w := f.reading.Workers
 	return filepath.Ext(f.Path) == ".cu" && !w.GPU && w.Accepts != nil && w.Confine == nil &&
 		w.Accepts(ctx, f.Path, f.reading.Options.Flags)
 }
 
-// ownForms ends the name of the header of what the shim does around a call.
+// ownForms ends the name of the header with the shim's work around a call.
 const ownForms = "/own_forms.cuh"
 
-// inTheShim is said of a message that is about the shim.
+// inTheShim is the sentence about a message that concerns the shim.
 const inTheShim = "this line is in the code that triad wrote"
 
-// placeMessage gives a compiler's first message with its line of the user's file, or says that it is about
+// placeMessage returns a compiler's first message with its line of the user's file, or says that it concerns
 // the shim.
 func (f *File) placeMessage(message, log string) string {
 	at, line, text, found := cuda.CompilerMessage(log)
@@ -231,13 +231,13 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		outcome.Where.File = f.Path // its lines are the same
 	}
 	if at := outcome.Where; at != nil && (at.File == f.shim || strings.HasSuffix(at.File, ownForms)) {
-		outcome.Where = nil // a line of the shim tells the user nothing
+		outcome.Where = nil // a line of the shim is no help to the user
 	}
 	return outcome, err
 }
 
-// Called is a job with what the library of its file is to give the function, where that is CUDA; or why the
-// function is not judged on it.
+// Called returns a job with the words that the library of its file gives a CUDA function, or why the function
+// is not judged on it.
 func (b *Backend) Called(job backend.Job) (called backend.Job, declined string) {
 	f := b.File(job.Implementation.Name)
 	if f == nil || f.IsPython() {
@@ -261,7 +261,7 @@ func (b *Backend) Called(job backend.Job) (called backend.Job, declined string) 
 	return job, declined
 }
 
-// binding is the function that is judged in a pass; nil where there is none.
+// binding returns the function that is judged in a pass, or nil if there is none.
 func (f *File) binding(pass op.Pass) *kernelfile.Binding {
 	at := slices.IndexFunc(f.Bindings, func(b *kernelfile.Binding) bool { return b.Pass == pass })
 	if at < 0 {
@@ -270,9 +270,9 @@ func (f *File) binding(pass op.Pass) *kernelfile.Binding {
 	return f.Bindings[at]
 }
 
-// raisesForCalls says whether what a function of Python raises says nothing against it: it was right in
-// another call, or it raised outside of a kernel. What was assumed of every call is to blame first. A trial
-// counts what it raises, and reads it otherwise.
+// raisesForCalls reports whether an exception of a Python function is no evidence against it: the function
+// was right in another call, or it raised outside of a kernel. Assumptions that hold for every call are
+// blamed first. A trial counts exceptions and reads them differently.
 func (f *File) raisesForCalls(where *backend.Where, pass op.Pass) bool {
 	launches := func(b *kernelfile.Binding) bool { return b.Pass == pass && b.Launches(where.Kernel) }
 	return !slices.ContainsFunc(f.doubts[pass], backend.Doubt.Everywhere) &&
@@ -290,8 +290,8 @@ func (f *File) runJob(ctx context.Context, job backend.Job, trial bool) (backend
 // failedAssert matches what a failed assert prints, on the host and on a device.
 var failedAssert = regexp.MustCompile("Assertion `(.+?)[`'] failed")
 
-// assertsSizes makes a crash UNSUPPORTED that is an assert of a kernel about the sizes it is handed: it says
-// what it is not written for.
+// assertsSizes makes a crash UNSUPPORTED that is a failed assert about the sizes of a function's arguments:
+// it says what the function is not written for.
 func (f *File) assertsSizes(outcome *backend.Outcome) {
 	m := failedAssert.FindStringSubmatch(outcome.Log)
 	if outcome.Status != op.StatusCrash || m == nil || f.IsPython() {
@@ -303,11 +303,11 @@ func (f *File) assertsSizes(outcome *backend.Outcome) {
 	}
 }
 
-// mostSmall is how many elements a call has that no function takes long for, without a GPU either.
+// mostSmall is the maximum number of elements of a call that no function takes long for, even without a GPU.
 const mostSmall = 1 << 14
 
-// tookLong makes a hang neutral that may be no more than a run of many elements in the emulator or Triton's
-// interpreter, where no run of as much work has come back: a GPU is a thousand times as fast.
+// tookLong makes a hang neutral that may only be a slow run of many elements in the emulator or Triton's
+// interpreter, if no run of as much work has finished: a GPU is a thousand times as fast.
 func (f *File) tookLong(outcome *backend.Outcome, job backend.Job) {
 	elements := int64(0)
 	for _, t := range job.Inputs {
@@ -324,7 +324,7 @@ func (f *File) tookLong(outcome *backend.Outcome, job backend.Job) {
 	}
 }
 
-// emptyOutputs says whether a job has nothing to write.
+// emptyOutputs reports whether a job has nothing to write.
 func emptyOutputs(job backend.Job) bool {
 	return !slices.ContainsFunc(job.Outputs, func(t op.TensorType) bool { return t.Elements() > 0 })
 }
@@ -343,7 +343,7 @@ func (b *Backend) Measure(ctx context.Context, job backend.MeasureJob) (backend.
 	return f.adapter.Measure(ctx, job)
 }
 
-// CUDAFile is the kernel file that is built for an implementation; "" where it is no CUDA.
+// CUDAFile returns the kernel file that is built for an implementation, or "" if it is not CUDA.
 func (b *Backend) CUDAFile(implementation string) string {
 	f := b.File(implementation)
 	if f == nil || f.IsPython() {
@@ -352,7 +352,7 @@ func (b *Backend) CUDAFile(implementation string) string {
 	return f.shim
 }
 
-// File is the one of an implementation; nil where there is none.
+// File returns the file of an implementation, or nil if there is none.
 func (b *Backend) File(implementation string) *File {
 	i := slices.IndexFunc(b.Files, func(f *File) bool { return f.Name == implementation })
 	if i < 0 {
@@ -370,7 +370,7 @@ func (b *Backend) Close() error {
 	return all
 }
 
-// Versions says of every file where it lies and at which commit of its repository.
+// Versions returns the path of every file and the commit of its repository.
 func (b *Backend) Versions(ctx context.Context) map[string]string {
 	all := map[string]string{}
 	for _, f := range b.Files {
@@ -379,9 +379,9 @@ func (b *Backend) Versions(ctx context.Context) map[string]string {
 	return all
 }
 
-// givesOther makes an outcome neutral in which a function of Python gave floats of another type than the
-// operator has there, where the user did not ask for its dtype: its author may have meant it so, as one who
-// makes every result in fp16.
+// givesOther makes an outcome neutral in which a Python function returned floats of another type than the
+// operator's and the user did not request its dtype: that may be intended, as by an author who makes every
+// result fp16.
 func (f *File) givesOther(outcome *backend.Outcome, job backend.Job) {
 	if len(f.reading.Options.DTypes) > 0 || outcome.Status != op.StatusUnknown {
 		return
@@ -402,20 +402,20 @@ func (f *File) givesOther(outcome *backend.Outcome, job backend.Job) {
 	}
 }
 
-// isFloat says whether a dtype is one of those that PyTorch has for plain floats.
+// isFloat reports whether a dtype is one of PyTorch's plain floats.
 func isFloat(dtype string) bool {
 	return dtype == op.FP32.String() || dtype == op.FP64.String() || dtype == op.FP16.String() ||
 		dtype == op.BF16.String()
 }
 
-// mixedTypes are the words in which Triton and torch refuse a program for its dtypes, whatever the
-// numbers are: a function that 16 bits have, and a product of two dtypes.
+// mixedTypes lists phrases with which Triton and torch refuse a program for its dtypes, whatever the numbers:
+// a function without a version for 16 bits, and a product of two dtypes.
 var mixedTypes = []string{
 	"Expected dtype [", "must be same dtype", "must have the same dtype", "to have the same dtype",
 }
 
-// mixesDTypes makes an outcome neutral in which Triton or torch refused a function of Python in 16 bits,
-// where the user did not ask for these and it takes fp32 too: it was not written for them.
+// mixesDTypes makes an outcome neutral in which Triton or torch refused a Python function in 16 bits, if the
+// user did not request these and it also takes fp32: it was not written for them.
 func (f *File) mixesDTypes(outcome *backend.Outcome, job backend.Job) {
 	refuses := func(words string) bool { return strings.Contains(outcome.Sentence, words) }
 	if outcome.Status != op.StatusCrash || len(f.reading.Options.DTypes) > 0 || !f.takesFP32(job) ||
@@ -431,8 +431,8 @@ func (f *File) mixesDTypes(outcome *backend.Outcome, job backend.Job) {
 		job.DType, outcome.Sentence)
 }
 
-// returnsOthers makes an outcome neutral in which what a function of Python returned could not be told to be
-// the outputs (pybridge/returned.py): it returns less than the operator has, or more at sizes that are alike.
+// returnsOthers makes an outcome neutral if the values that a Python function returned could not be matched
+// to the outputs (pybridge/returned.py): it returns fewer than the operator has, or more with equal sizes.
 func returnsOthers(outcome *backend.Outcome) {
 	if why, is := strings.CutPrefix(outcome.Sentence, "ReturnedOtherwise: "); is &&
 		outcome.Status == op.StatusCrash {
@@ -440,7 +440,7 @@ func returnsOthers(outcome *backend.Outcome) {
 	}
 }
 
-// takesFP32 says whether the function of a job in 16 bits is judged in fp32 as well.
+// takesFP32 reports whether the function of a job in 16 bits is judged in fp32 as well.
 func (f *File) takesFP32(job backend.Job) bool {
 	return job.DType != op.FP32.String() && slices.ContainsFunc(f.Bindings, func(b *kernelfile.Binding) bool {
 		return b.Pass == job.Implementation.Pass && slices.Contains(b.DTypes(), op.FP32.String())

@@ -10,7 +10,7 @@ import (
 	"triad/internal/worker"
 )
 
-// A message of a compiler is placed in the user's file, or told to be about the shim.
+// A compiler's message is placed in the user's file or attributed to the shim.
 func TestPlaceMessage(t *testing.T) {
 	f := &File{Name: "mine/a", Path: "/home/u/a.cu", shim: "/cache/own/0/a.triad.cu"}
 	for _, c := range []struct{ message, log, want string }{
@@ -28,8 +28,8 @@ func TestPlaceMessage(t *testing.T) {
 	}
 }
 
-// A file that the shim of triad's cannot call, or that uses more of CUB than there is, is no wrong one; one
-// that does not compile is.
+// A file that triad's shim cannot call, or that uses unsupported parts of CUB, is not wrong; one that does
+// not compile is.
 func TestLimitOfTheShim(t *testing.T) {
 	f := &File{Name: "mine/a", Path: "/home/u/a.cu", shim: "/cache/own/0/a.triad.cu"}
 	const ofCUB = "/home/u/a.cu:9: no matching constructor for initialization of 'cub::WarpScan<float>'"
@@ -45,8 +45,8 @@ func TestLimitOfTheShim(t *testing.T) {
 	}
 }
 
-// What nvcc compiles is CUDA, whatever the emulator's compiler says of it; without nvcc that decides, and so
-// it does in a sandbox, out of which nvcc would run.
+// A file that nvcc compiles is CUDA, whatever the emulator's compiler says of it. Without nvcc the emulator's
+// compiler decides, and also in a sandbox, since nvcc would run outside of it.
 func TestWhatNVCCCompiles(t *testing.T) {
 	const message = "/home/u/a.cu:9: expected ';'"
 	accepts := func(is bool) func(context.Context, string, []string) bool {
@@ -72,7 +72,7 @@ func TestWhatNVCCCompiles(t *testing.T) {
 	}
 }
 
-// A job of a name that no file has is an error of the harness, not an outcome.
+// A job with a name that no file has is an error of the harness, not an outcome.
 func TestRunOfAnUnknownFile(t *testing.T) {
 	b := &Backend{Files: []*File{{Name: "mine/a"}}}
 	if _, err := b.Run(t.Context(),

@@ -8,21 +8,21 @@ import (
 	"triad/internal/op"
 )
 
-// Coverage is what files can be judged on.
+// Coverage describes what files can be judged on.
 type Coverage struct {
 	Passes []op.Pass
 	DTypes []string
 	Equal  [][]string        // dims that one parameter stands for, group by group
-	Pins   map[string]string // values of the attributes without a parameter; "" where two functions differ
-	// distributions, where not all can be taken
+	Pins   map[string]string // values of the attributes without a parameter; "" if two functions differ
+	// distributions, if not all can be taken
 	Distributions []string
-	LeftOut       []string         // distributions that are left out unless they are asked for
-	Dims          map[string]int64 // sizes without a parameter, that the user did not fix; 0 where two differ
-	// sizes at which files are judged beside the level's, since they decline all of those
+	LeftOut       []string         // distributions that are left out unless requested
+	Dims          map[string]int64 // sizes without a parameter that the user did not fix; 0 if two differ
+	// sizes at which files are judged in addition to the level's, since they decline all of those
 	Shapes []map[string]int64
 }
 
-// add takes what a function of a pass can be judged on.
+// add adds what a function of a pass can be judged on.
 func (c *Coverage) add(pass op.Pass, one Coverage) {
 	dtypes, pins, equal := one.DTypes, one.Pins, one.Equal
 	for _, dims := range one.Shapes {
@@ -30,7 +30,7 @@ func (c *Coverage) add(pass op.Pass, one Coverage) {
 			c.Shapes = append(c.Shapes, dims)
 		}
 	}
-	// Shapes of unequal sizes are given up for the file that has no parameters for them
+	// Shapes of unequal sizes are dropped for the file that has no parameters for them
 	for _, group := range equal {
 		if !slices.ContainsFunc(c.Equal, func(g []string) bool { return slices.Equal(g, group) }) {
 			c.Equal = append(c.Equal, group)
@@ -56,7 +56,7 @@ func (c *Coverage) add(pass op.Pass, one Coverage) {
 	if !slices.Equal(c.Distributions, one.Distributions) {
 		c.Distributions = nil
 	}
-	for name := range c.Dims { // another one gives this size, or takes another value
+	for name := range c.Dims { // another file has a parameter for this size, or another value
 		if c.Dims[name] != one.Dims[name] {
 			c.Dims[name] = 0
 		}
@@ -73,7 +73,7 @@ func (c *Coverage) add(pass op.Pass, one Coverage) {
 	}
 }
 
-// Narrow restricts the cases to those that some added file can be judged on, where the user left that open.
+// Narrow restricts the cases to those that some added file can be judged on, unless the user chose them.
 func (b *Backend) Narrow(options *op.Options) {
 	var all Coverage
 	for _, f := range b.Files {
@@ -132,8 +132,9 @@ func (b *Backend) Narrow(options *op.Options) {
 	}
 }
 
-// savedFrom is where the backwards of the files take saved tensors from, where not all do from everywhere:
-// one that recomputes its forward goes through it, and one without a forward has nothing that saves them.
+// savedFrom returns where the backwards of the files take saved tensors from, if not all of them accept every
+// source: one that recomputes its forward goes through it, and without a forward of its own a file has none
+// to save them.
 func (b *Backend) savedFrom() (all []string) {
 	own, driver := false, false
 	for _, f := range b.Files {

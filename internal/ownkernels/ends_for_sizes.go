@@ -9,9 +9,9 @@ import (
 	"triad/internal/op"
 )
 
-// endsForSizes makes an outcome neutral in which a host function ended the process, where its lines do so for
-// sizes that it is not written for, or where nothing is to be written: CUDA refuses a launch of no blocks,
-// and a check behind it ends the process.
+// endsForSizes makes an outcome neutral in which a host function ended the process, if its lines do so for
+// unsupported sizes, or if nothing is to be written: CUDA refuses a launch of no blocks, and a check after it
+// ends the process.
 func (f *File) endsForSizes(outcome *backend.Outcome, empty bool) {
 	if outcome.Status != op.StatusCrash || f.IsPython() || !strings.HasPrefix(outcome.Sentence, "exited ") {
 		return
@@ -20,7 +20,7 @@ func (f *File) endsForSizes(outcome *backend.Outcome, empty bool) {
 		return
 	}
 	outcome.Status = op.StatusUnsupported
-	if empty { // what it printed before may speak of another call
+	if empty { // its earlier output may be about another call
 		outcome.Sentence = "on empty tensors it ends the process: return first where a size is 0"
 		return
 	}

@@ -5,7 +5,7 @@ import (
 	"triad/internal/kernelfile"
 )
 
-// withSingles takes a CUDA file in which some doubles are floats for its text, where it is read so.
+// withSingles reads a CUDA file with some of its doubles as floats, if its reading requests that.
 func (f *File) withSingles(content []byte, python bool) []byte {
 	if values := f.reading.Options.Singles; len(values) > 0 && !python {
 		f.inline = kernelfile.WithSingles(string(content), values)
@@ -15,7 +15,7 @@ func (f *File) withSingles(content []byte, python bool) []byte {
 }
 
 // withFewer matches the functions of a file with smaller numbers for the constants that are its sizes. What
-// is wrong then may be right with the file's own.
+// is wrong with these may be right with the file's own.
 func (f *File) withFewer(
 	request kernelfile.Request, content []byte, large *kernelfile.TooManyError,
 ) ([]*kernelfile.Binding, error) {

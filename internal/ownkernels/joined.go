@@ -14,8 +14,8 @@ import (
 	"triad/internal/op"
 )
 
-// bindJoined matches the launches of a main() whose kernels work together, where the file has no host
-// function that launches them; with alone that of its only kernel.
+// bindJoined matches the launches of a main() whose kernels work together, if the file has no host function
+// that launches them; with alone it matches the launch of its only kernel.
 func (f *File) bindJoined(
 	request kernelfile.Request, content []byte, alone bool,
 ) ([]*kernelfile.Binding, bool) {
@@ -87,7 +87,7 @@ func (f *File) bindStructs(request kernelfile.Request, content []byte) ([]*kerne
 	return bindings, nil, true
 }
 
-// bindConstants matches kernels to which what they read of constant memory is a parameter: main() fills it.
+// bindConstants matches kernels with the constant memory that they read as a parameter: main() fills it.
 func (f *File) bindConstants(
 	request kernelfile.Request, content []byte,
 ) ([]*kernelfile.Binding, error, bool) {
@@ -114,12 +114,13 @@ func (f *File) bindConstants(
 	return bindings, err, true
 }
 
-// takesPointer says whether a function has a pointer among its parameters.
+// takesPointer reports whether a function has a pointer parameter.
 func takesPointer(fn kernelfile.Function) bool {
 	return slices.ContainsFunc(fn.Params, func(p kernelfile.Param) bool { return p.Pointer })
 }
 
-// limitOfJoined makes a failed build neutral whose fault lies in the function that triad made of main().
+// limitOfJoined makes a failed build neutral if the fault lies in the function that triad generated from
+// main().
 func (f *File) limitOfJoined(failed *backend.LoadFailure) {
 	if f.joined && failed.Status == op.StatusBuildFail && !f.inItsOwnLines(failed.Log) {
 		failed.Status = op.StatusUnsupported
@@ -128,8 +129,8 @@ func (f *File) limitOfJoined(failed *backend.LoadFailure) {
 	}
 }
 
-// inItsOwnLines says whether the first message of a compiler is about a line that the file itself has, before
-// those that were written behind it.
+// inItsOwnLines reports whether the compiler's first message is about a line of the file itself, before those
+// appended to it.
 func (f *File) inItsOwnLines(log string) bool {
 	at, line, _, found := cuda.CompilerMessage(log)
 	number, err := strconv.Atoi(line)

@@ -5,25 +5,27 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"hash"
+	"slices"
 	"sync"
 
 	"triad/internal/backend"
 	"triad/internal/op"
 )
 
-// keptBytes is how many bytes of outputs are kept of one file.
+// keptBytes is the maximum number of bytes of outputs kept per file.
 const keptBytes = 64 << 20
 
-// kept are the outcomes of jobs that a trial of a reading ran. The run that is recorded asks for many of the
-// same jobs, and without a GPU the same job gives the same outcome: each of these is judged there instead of
-// being run again, once. What is not plain is run again. The zero value is ready.
+// kept holds the outcomes of jobs that a trial of a reading ran. The recorded run requests many of the same
+// jobs, and without a GPU the same job gives the same outcome: each outcome is judged there once instead of
+// running the job again. Outcomes that are not plain are not kept. The zero value is ready to use.
 type kept struct {
 	mu    sync.Mutex
 	jobs  map[[sha256.Size]byte]backend.Outcome
 	bytes int64
 }
 
-// run gives the outcome of a job that a trial ran, or runs it. trial: this is one, and its outcome is kept.
+// run returns the outcome of a job that a trial ran, or runs it. trial means that this run is one, whose
+// outcome is kept.
 func (k *kept) run(ctx context.Context, job backend.Job, trial bool,
 	run func(context.Context, backend.Job) (backend.Outcome, error),
 ) (backend.Outcome, error) {
@@ -47,7 +49,7 @@ func (k *kept) none() bool {
 	return len(k.jobs) == 0
 }
 
-// take gives what is kept of a job; only another trial leaves it there.
+// take returns the kept outcome of a job; only another trial leaves it there.
 func (k *kept) take(key [sha256.Size]byte, trial bool) (backend.Outcome, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -73,17 +75,14 @@ func (k *kept) put(key [sha256.Size]byte, outcome backend.Outcome) {
 	k.bytes += size
 }
 
-// plain says whether every launch of a job returned, and left nothing but its outputs behind.
+// plain reports whether every launch of a job returned and left nothing but its outputs.
 func plain(o backend.Outcome, launches int) bool {
 	if o.Status != op.StatusUnknown || o.Ended || o.Wedged || len(o.Launches) != launches {
 		return false
 	}
-	for _, l := range o.Launches {
-		if len(l.Changed)+len(l.Guards) > 0 || l.Fault != "" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(o.Launches, func(l backend.LaunchOutcome) bool {
+		return len(l.Changed)+len(l.Guards) > 0 || l.Fault != ""
+	})
 }
 
 func outputBytes(o backend.Outcome) (sum int64) {
@@ -95,7 +94,7 @@ func outputBytes(o backend.Outcome) (sum int64) {
 	return sum
 }
 
-// jobKey is a hash of all that a worker is told of a job. The bytes of the inputs are part of it.
+// jobKey returns a hash of everything that a worker receives of a job, including the bytes of the inputs.
 func jobKey(job backend.Job) (key [sha256.Size]byte) {
 	h := sha256.New()
 	i := job.Implementation

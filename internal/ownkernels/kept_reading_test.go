@@ -9,7 +9,7 @@ import (
 	"triad/internal/op"
 )
 
-// rowFile is a file for the first operator that it fits.
+// rowFile returns a file for the first operator that it fits.
 func rowFile(t *testing.T) *File {
 	t.Helper()
 	for _, name := range catalog.Names() {
@@ -21,7 +21,7 @@ func rowFile(t *testing.T) *File {
 	return nil
 }
 
-// A file that is read in another way for one pass keeps what was found of the other.
+// A file that is reread for one pass keeps what was found for the other.
 func TestWithKeepsWhatWasFound(t *testing.T) {
 	f := rowFile(t)
 	f.WasRight(op.Forward)

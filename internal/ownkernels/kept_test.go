@@ -36,7 +36,7 @@ func plainOutcome() backend.Outcome {
 	}}}
 }
 
-// What a trial ran is run once: its outcome is judged in the run that follows, and only there once.
+// A job of a trial is run once: its outcome is judged in the run that follows, and only once there.
 func TestKeptOnce(t *testing.T) {
 	k, f := &kept{}, &fake{outcome: plainOutcome()}
 	for i, step := range []struct {
@@ -53,7 +53,7 @@ func TestKeptOnce(t *testing.T) {
 	}
 }
 
-// Another job is run: whatever a worker is told of it makes it another one.
+// Another job is run: any difference in what a worker receives makes it another one.
 func TestKeptIsOfTheSameJob(t *testing.T) {
 	for name, change := range map[string]func(*backend.Job){
 		"implementation": func(j *backend.Job) { j.Implementation.Name = "mine/b" },
@@ -84,7 +84,8 @@ func TestKeptIsOfTheSameJob(t *testing.T) {
 	}
 }
 
-// What did not return plainly is run again: a crash may be one once, and a fault is told by whoever sees it.
+// A job that did not return plainly is run again: a crash may happen only once, and every reader must see a
+// fault.
 func TestNothingElseIsKept(t *testing.T) {
 	for name, change := range map[string]func(*backend.Outcome){
 		"crash":      func(o *backend.Outcome) { o.Status = op.StatusCrash },
@@ -112,7 +113,7 @@ func TestNothingElseIsKept(t *testing.T) {
 	}
 }
 
-// A run that was stopped is told so, also where an outcome is kept.
+// After a stop a job goes to the worker, which reports the stop, even if an outcome is kept.
 func TestKeptAfterAStop(t *testing.T) {
 	k, f := &kept{}, &fake{outcome: plainOutcome()}
 	if _, err := k.run(t.Context(), keptJob(), true, f.run); err != nil {

@@ -11,15 +11,15 @@ import (
 	"triad/internal/ownfile/pyfacts"
 )
 
-// mostLaunchers is how many files near a file of kernels are looked at.
+// mostLaunchers is the maximum number of files near a file of kernels that are examined.
 const mostLaunchers = 200
 
-// testsOthers matches the names of files that run what others define, and define nothing that is called.
+// testsOthers matches the names of files that run the definitions of others and define nothing to call.
 var testsOthers = regexp.MustCompile(`(?i)^(?:test|bench)|(?:test|bench\w*)\.py$|` +
 	`^(?:__init__|setup|conftest)\.py$`)
 
-// launcherOf is the file near a Python file that imports its kernels and launches one, where that file itself
-// has nothing but kernels and one other file alone does so; "" where there is none.
+// launcherOf returns the file near a Python file that imports its kernels and launches one, if the Python
+// file has nothing but kernels and there is only one such file; else "".
 func launcherOf(path string, content []byte, parse pyfacts.Parser) string {
 	kernels := kernelfile.ReadPython(string(content), parse).KernelsAlone()
 	if len(kernels) == 0 {
@@ -49,8 +49,8 @@ func launcherOf(path string, content []byte, parse pyfacts.Parser) string {
 	return found
 }
 
-// filesNear gives the files with some endings in the folder of a file, in that above it and in the folders of
-// both, the nearest first; some come twice, and the file itself is among them.
+// filesNear yields the files with some extensions in the folder of a file, in its parent and in the
+// subfolders of both, the nearest first. Some files occur twice, and the file itself is included.
 func filesNear(path string, endings ...string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, pattern := range []string{"*", "../*", "*/*", "../*/*"} {
@@ -67,16 +67,16 @@ func filesNear(path string, endings ...string) iter.Seq[string] {
 	}
 }
 
-// hasFunction matches a function at the top of a file, or one that a class has.
+// hasFunction matches a function at the top level of a file or in a class.
 var hasFunction = regexp.MustCompile(`(?m)^[ \t]*def \w+\(`)
 
-// assumesSomething says whether a file leaves open what a parameter of a function stands for.
+// assumesSomething reports whether a file leaves open what a parameter of a function stands for.
 func assumesSomething(f *File) bool {
 	return slices.ContainsFunc(f.Bindings, func(b *kernelfile.Binding) bool { return b.GuessesParameters() })
 }
 
-// throughLauncher reads the file that launches the kernels of a file instead of that, where it can be judged;
-// ok is false where it cannot.
+// throughLauncher reads the file that launches the kernels of a file in its place, if it can be judged. ok is
+// false if it cannot.
 func (r Reading) throughLauncher(request kernelfile.Request, path string, content []byte) (f *File, ok bool) {
 	if !request.IsPython() || request.Function != "" || r.launches != "" ||
 		request.Declares(string(content), nil, r.Spec.Name) {

@@ -11,8 +11,8 @@ const lonelyKernel = "import triton\n\n\n@triton.jit\ndef rows_kernel(x, y, n, B
 	"    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n" +
 	"    tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)\n"
 
-// The file that launches the kernels of another one is the only one near it that imports it, launches one
-// and is no test.
+// The launcher of a file's kernels is the only file near it that imports it, launches one of them and is not
+// a test.
 func TestLauncherOf(t *testing.T) {
 	launches := "from rows import rows_kernel\n\n\ndef softmax(x):\n" +
 		"    rows_kernel[(1,)](x, x, 1, 1)\n    return x\n"

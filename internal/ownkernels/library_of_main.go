@@ -9,8 +9,8 @@ import (
 	"triad/cuda/rewrite"
 )
 
-// libraries are those that the emulator does not have and that a main() may use by itself: how their headers
-// begin, and how the names do that they define.
+// libraries lists those that the emulator lacks and that a main() may use by itself: patterns of their
+// headers and of the names that they define.
 var libraries = []struct{ header, names *regexp.Regexp }{
 	{libraryHeader(`thrust/[^>"\n]*`), regexp.MustCompile(`\bthrust\b`)},
 	{libraryHeader(`cublas\w*\.h`), regexp.MustCompile(`\b(?:cublas|CUBLAS)`)},
@@ -18,7 +18,7 @@ var libraries = []struct{ header, names *regexp.Regexp }{
 	{libraryHeader(`cudnn\w*\.h`), regexp.MustCompile(`\b(?:cudnn|CUDNN)`)},
 	{libraryHeader(`cusparse\w*\.h`), regexp.MustCompile(`\b(?:cusparse|CUSPARSE)`)},
 	{libraryHeader(`cusolver\w*\.h`), regexp.MustCompile(`\b(?:cusolver|CUSOLVER)`)},
-	{libraryHeader(`wb\.h`), regexp.MustCompile(`\bwb[A-Z]`)}, // that of a course
+	{libraryHeader(`wb\.h`), regexp.MustCompile(`\bwb[A-Z]`)}, // the library of a course
 	{libraryHeader(`cufft\w*\.h`), regexp.MustCompile(`\b(?:cufft|CUFFT)`)},
 }
 
@@ -29,9 +29,9 @@ func libraryHeader(name string) *regexp.Regexp {
 
 var mainHead = regexp.MustCompile(`\bmain[ \t]*\([^(){};]*\)\s*\{`)
 
-// withoutLibraryOfMain is a CUDA file without the lines of its main() and without the headers of libraries
-// that nothing else in it uses and that do not lie in its folder; ok is false where there is no such header.
-// Its lines keep their numbers.
+// withoutLibraryOfMain returns a CUDA file without the lines of its main() and without the headers of
+// libraries that nothing else in it uses and that are not in its folder. ok is false if there is no such
+// header. Line numbers are preserved.
 func withoutLibraryOfMain(text []byte, folder string) (left []byte, ok bool) {
 	left, code, ok := withoutMain(text)
 	if !ok {
@@ -52,8 +52,8 @@ func withoutLibraryOfMain(text []byte, folder string) (left []byte, ok bool) {
 	return left, ok
 }
 
-// withoutMain is a CUDA file without the lines of its main(), and the same without comments and literals; ok
-// is false where it has none.
+// withoutMain returns a CUDA file without the lines of its main(), and the same text without comments and
+// literals. ok is false if it has no main().
 func withoutMain(text []byte) (left, code []byte, ok bool) {
 	code = rewrite.Code(text)
 	head := mainHead.FindIndex(code)
@@ -73,18 +73,18 @@ func withoutMain(text []byte) (left, code []byte, ok bool) {
 	return left, code, true
 }
 
-// liesIn says whether a folder has the header that a line includes.
+// liesIn reports whether a folder has the header that a line includes.
 func liesIn(folder string, line []byte) bool {
 	_, name, _ := bytes.Cut(line, []byte("include"))
 	_, err := os.Stat(filepath.Join(folder, string(bytes.Trim(name, " \t<>\""))))
 	return err == nil
 }
 
-// macro matches the definition of a macro, with the lines that continue it.
+// macro matches the definition of a macro with its continuation lines.
 var macro = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)(?:[^\n\\]|\\\n|\\.)*$`)
 
-// withoutItsMacros is code without the definitions of macros whose own names are those of a library: what
-// uses them is seen by that name.
+// withoutItsMacros returns code without the definitions of macros whose own names are those of a library:
+// their uses are recognized by that name.
 func withoutItsMacros(code []byte, names *regexp.Regexp) []byte {
 	return macro.ReplaceAllFunc(code, func(definition []byte) []byte {
 		if names.Match(macro.FindSubmatch(definition)[1]) {
@@ -94,7 +94,7 @@ func withoutItsMacros(code []byte, names *regexp.Regexp) []byte {
 	})
 }
 
-// blank writes blanks over everything but the ends of lines.
+// blank overwrites everything but line ends with blanks.
 func blank(text []byte) {
 	for i, c := range text {
 		if c != '\n' {

@@ -9,17 +9,17 @@ import (
 	"triad/internal/op"
 )
 
-// usesMissing matches what a call raises that uses a name whose line failed when the file was imported
-// (pybridge/own_lines.py), or that imports a package which is not here.
+// usesMissing matches exceptions of calls that use a name whose line failed when the file was imported
+// (pybridge/own_lines.py), or that import a package which is not installed.
 var usesMissing = regexp.MustCompile(`^(?:InterpreterError: )?(?:Missing(?:: |\(['"])triad: |` +
 	`(ModuleNotFoundError: No module named))`)
 
-// ofMain matches what is said of a name that the block of "__main__" gives more than one value.
+// ofMain matches the message about a name that the block of "__main__" gives more than one value.
 var ofMain = regexp.MustCompile(`^\S.*?:\d+: (\w+ is given a value only where its main block runs` +
 	`[^'"\n]*)`)
 
-// missesNames says of a call that uses such a name what is missing here. That is neutral: a line that is
-// wrong ends the import.
+// missesNames reports what is missing here for a call that uses such a name. That is neutral: a wrong line
+// would end the import.
 func (f *File) missesNames(outcome *backend.Outcome) {
 	at := usesMissing.FindStringSubmatchIndex(outcome.Sentence)
 	if outcome.Status != op.StatusCrash || !f.IsPython() || at == nil {

@@ -8,7 +8,7 @@ import (
 	"triad/internal/op"
 )
 
-// A call that uses a name whose line failed, since something is not here, is neutral.
+// A call is neutral if it uses a name whose line failed because something is not installed.
 func TestCallOfWhatIsMissing(t *testing.T) {
 	for said, want := range map[string]struct {
 		status op.Status

@@ -12,21 +12,21 @@ import (
 	"triad/internal/userfile"
 )
 
-// headerFolders are what repositories call the folders of their headers, in small letters. One of them
-// may hold another: Common/include.
+// headerFolders lists common names of header folders, in lower case. One of them may hold another:
+// Common/include.
 var headerFolders = []string{"include", "inc", "includes", "lib", "common", "utils", "src", "csrc", "."}
 
-// otherHeader matches what is between < and > where that is no header of a repository: one of the compiler's,
-// of the system's, or of CUDA and its libraries.
+// otherHeader matches names between < and > that are no headers of a repository: those of the compiler, of
+// the system, or of CUDA and its libraries.
 var otherHeader = regexp.MustCompile(`^[\w/]+$|^(?:assert|complex|ctype|errno|fenv|float|inttypes|iso646|` +
 	`limits|locale|malloc|math|memory|omp|pthread|sched|setjmp|signal|stdarg|stdbool|stddef|stdint|stdio|` +
 	`stdlib|string|strings|tgmath|time|unistd|wchar|wctype|mma|nccl|cu\w*|cooperative_groups|device_\w+|` +
 	`driver_types|helper_\w+|library_types|math_\w+|nv\w*|sm_\w+|surface_\w+|texture_\w+|vector_\w+)\.h$|` +
 	`^(?:ATen|c10|cooperative_groups|cub|cuda|cute|cutlass|nvtx3|sys|thrust|torch|x86)/`)
 
-// nearHeaders are flags for the folders of a repository in which headers lie that a CUDA file, or one that it
-// includes, includes and that are not found otherwise: those beside the folders above it, up to that of the
-// repository.
+// nearHeaders returns flags for the folders of a repository with headers that a CUDA file includes, directly
+// or through others, and that are not found otherwise. It searches next to the file's folder and the folders
+// above it, up to the root of the repository.
 func nearHeaders(path string, text []byte, flags []string) []string {
 	var found []string
 	seen := map[string]bool{}
@@ -62,7 +62,7 @@ func nearHeaders(path string, text []byte, flags []string) []string {
 	return found
 }
 
-// firstWith is the first folder in which a file of that name lies; "" where none has one.
+// firstWith returns the first folder that contains a file of that name, or "" if none does.
 func firstWith(name string, folders []string) string {
 	for _, folder := range folders {
 		if userfile.IsRegular(filepath.Join(folder, name)) {
@@ -72,7 +72,7 @@ func firstWith(name string, folders []string) string {
 	return ""
 }
 
-// foldersAbove are the folders in which the headers of a file's repository may lie, the nearest first.
+// foldersAbove returns the folders that may hold the headers of a file's repository, the nearest first.
 func foldersAbove(path string) (all []string) {
 	folder := filepath.Dir(path)
 	for range 4 {
@@ -85,9 +85,9 @@ func foldersAbove(path string) (all []string) {
 	return all
 }
 
-// headersIn are the folders beside which a file may lie whose headers it includes, the likely ones first.
+// headersIn returns the likely header folders in a folder, which may itself be one, the likeliest first.
 func headersIn(folder string) (all []string) {
-	entries, _ := os.ReadDir(folder) // one that cannot be read has none
+	entries, _ := os.ReadDir(folder) // an unreadable folder counts as empty
 	for _, name := range headerFolders {
 		if name == "." {
 			all = append(all, folder)
@@ -96,7 +96,7 @@ func headersIn(folder string) (all []string) {
 			if e.IsDir() && strings.ToLower(e.Name()) == name {
 				at := filepath.Join(folder, e.Name())
 				all = append(all, at, filepath.Join(at, "include"))
-				if name == "include" { // which some split by language: include/cpp
+				if name == "include" { // which may be split by language: include/cpp
 					all = append(all, foldersOf(at)...)
 				}
 			}
@@ -105,7 +105,7 @@ func headersIn(folder string) (all []string) {
 	return all
 }
 
-// foldersOf are the folders in a folder, by name.
+// foldersOf returns the subfolders of a folder, sorted by name.
 func foldersOf(folder string) (all []string) {
 	entries, _ := os.ReadDir(folder)
 	for _, e := range entries {

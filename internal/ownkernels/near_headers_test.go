@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A header that is not beside a file is looked for in the folders of its repository, and not above that.
+// A header that is not in the folder of a file is looked for in the folders of its repository, and not above.
 func TestNearHeaders(t *testing.T) {
 	above := t.TempDir()
 	root := filepath.Join(above, "repository")
@@ -51,8 +51,8 @@ func TestNearHeaders(t *testing.T) {
 	}
 }
 
-// A header that is a pipe or a device, of the working directory or of the repository, is not opened: it might
-// never end.
+// A header that is a pipe or a device, in the working directory or in the repository, is not opened: reading
+// it might never end.
 func TestNearHeadersOfNoEnd(t *testing.T) {
 	root := t.TempDir()
 	if err := errors.Join(os.MkdirAll(filepath.Join(root, ".git"), 0o755),

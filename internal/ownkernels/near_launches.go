@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// sourcesOfCUDA are the endings of files that may launch a kernel.
+// sourcesOfCUDA lists the extensions of files that may launch a kernel.
 var sourcesOfCUDA = []string{".cu", ".cuh", ".cpp", ".cc", ".h", ".hpp"}
 
-// nearLaunches are the texts of the files near a CUDA file that launch one of some kernels of it and define
-// none of them: its main() lies there.
+// nearLaunches returns the texts of the files near a CUDA file that launch one of some of its kernels and
+// define none of them: they may hold its main().
 func nearLaunches(path string, kernels []string) (texts []string) {
 	if len(kernels) == 0 {
 		return nil
@@ -27,7 +27,7 @@ func nearLaunches(path string, kernels []string) (texts []string) {
 			continue
 		}
 		if looked++; looked > mostLaunchers {
-			return texts // the nearest were looked at
+			return texts // the nearest were examined
 		}
 		if text := textOf(name); launches.MatchString(text) && !defines.MatchString(text) &&
 			!slices.Contains(texts, text) {

@@ -6,10 +6,11 @@ import (
 	"regexp"
 )
 
-// importsModule matches the sentence about a module that is in no package of the Python that runs a file.
+// importsModule matches the sentence about a module that no package of the running Python provides.
 var importsModule = regexp.MustCompile(`^it imports (\w+), which is not in the Python`)
 
-// nearModule says of a module that a file cannot import that it lies in a folder near it; "" where none does.
+// nearModule returns advice about a module that a file cannot import and that lies in a folder near it, or ""
+// if there is none.
 func nearModule(path, sentence string) string {
 	m := importsModule.FindStringSubmatch(sentence)
 	if m == nil {
@@ -33,8 +34,8 @@ func nearModule(path, sentence string) string {
 	return ""
 }
 
-// patternSign matches what means something in a pattern of names.
+// patternSign matches the special characters of a glob pattern.
 var patternSign = regexp.MustCompile(`[*?\[\\]`)
 
-// quoted is a path as a pattern that fits it alone.
+// quoted returns a path as a glob pattern that matches only that path.
 func quoted(path string) string { return patternSign.ReplaceAllString(path, `\$0`) }

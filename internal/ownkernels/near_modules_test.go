@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A module that lies in a folder beside the file's is named with its folder, and no package of its name.
+// A module in a folder next to the file's is named with its folder, not as a package to install.
 func TestNearModule(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "a[1]")
 	for _, name := range []string{"02_tiled/tiled.py", "01_plain/plain.py", "parts/__init__.py"} {

@@ -7,15 +7,16 @@ import (
 	"triad/internal/userfile"
 )
 
-// mostFunctions is how many functions of one file are judged, each by itself, where none is named.
+// mostFunctions is the maximum number of functions of one file that are judged, each by itself, if none is
+// named.
 const mostFunctions = 100
 
-// mostDefinitions is how many functions a Python file, and kernels a CUDA file, may define where none is
-// named: each is read for all that its lines say.
+// mostDefinitions is the maximum number of functions of a Python file, or kernels of a CUDA file, if none is
+// named: each is read in full.
 const mostDefinitions = 300
 
-// definitions is how many functions the lines of a Python file define, or kernels those of a CUDA file; 0
-// where one is named.
+// definitions returns the number of functions that a Python file defines, or of kernels in a CUDA file; 0 if
+// one is named.
 func definitions(request kernelfile.Request, content []byte) int {
 	if request.Function != "" {
 		return 0
@@ -26,10 +27,10 @@ func definitions(request kernelfile.Request, content []byte) int {
 	return bytes.Count(content, []byte("\ndef "))
 }
 
-// mostNearBytes is how large a file may be that is looked through though nobody named it.
+// mostNearBytes is the maximum size of a file that is searched although nobody named it.
 const mostNearBytes = 1 << 18
 
-// textOf is the text of a file near the user's; "" where it is too large or cannot be read.
+// textOf returns the text of a file near the user's, or "" if it is too large or cannot be read.
 func textOf(path string) string {
 	text, _ := userfile.ReadUpTo(path, mostNearBytes)
 	return string(text)

@@ -9,7 +9,7 @@ import (
 	"triad/internal/fileversion"
 )
 
-// newerCPP finds what C++17 does not have: headers, names of the library, concepts and what they require.
+// newerCPP finds features that C++17 lacks: headers, names of the library, concepts and requires clauses.
 var newerCPP = regexp.MustCompile(
 	`(?m)^\s*#\s*include\s*<(?:bit|compare|concepts|format|numbers|ranges|source_location|span|` +
 		`stop_token)>|` +
@@ -18,14 +18,14 @@ var newerCPP = regexp.MustCompile(
 		`remove_cvref_t|same_as|signed_integral|source_location|span|ssize|unsigned_integral)\b|` +
 		`^\s*(?:template\s*<[^;{}]*>\s*)?(?:concept\s+\w+\s*=|requires\b)`)
 
-// foundFlags are the flags of a file, and behind them those that its text and its repository say.
+// foundFlags returns the flags of a file, followed by those that its text and its repository imply.
 func foundFlags(path string, text []byte, flags []string) []string {
 	flags = slices.Concat(flags, nearHeaders(path, text, flags))
 	return slices.Concat(flags, newerStandard(path, text, flags))
 }
 
-// newerStandard is the flag for a file that is no C++17, in its own text or in what it includes: nvcc is
-// asked for C++17 else.
+// newerStandard returns the flag for a file that is not C++17, in its own text or in what it includes; the
+// default for nvcc is C++17.
 func newerStandard(path string, text []byte, flags []string) []string {
 	if slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(f, "-std=") }) {
 		return nil

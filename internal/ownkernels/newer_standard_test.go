@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A file that uses what C++17 does not have, or includes one that does, is compiled as C++20; the flag of the
-// user stands.
+// A file that uses features that C++17 lacks, or includes one that does, is compiled as C++20; a flag of the
+// user takes precedence.
 func TestNewerStandard(t *testing.T) {
 	folder := t.TempDir()
 	header := "#pragma once\ntemplate <std::integral T> T twice(T n) { return 2 * n; }\n"

@@ -14,24 +14,24 @@ import (
 	"triad/internal/op"
 )
 
-// sourceFolders are what repositories call the folders of their kernels, in small letters.
+// sourceFolders lists common names of folders of kernels, in lower case.
 var sourceFolders = []string{"src", "source", "csrc", "kernels", "kernel", "cuda", "lib"}
 
-// mostFiles is how many files are looked through for a function.
+// mostFiles is the maximum number of files that are searched for a function.
 const mostFiles = 200
 
-// otherFile is another file of the program, with what it defines.
+// otherFile is another file of the program, with its definitions.
 type otherFile struct {
 	path    string
 	defines []string
 }
 
-// withOtherFiles takes the files that define what a CUDA file declares and calls for a part of its text:
-// those that its program is linked from.
+// withOtherFiles adds to the text of a CUDA file the files that define what it declares and calls: those that
+// its program is linked from.
 func (f *File) withOtherFiles(content []byte) {
 	found := linkedWith(f.Path, content, cuda.HeaderFolders(f.reading.Options.Flags))
 	if len(found) == 0 {
-		return // where something is missing, the linker says so
+		return // if something is missing, the linker reports it
 	}
 	text, folder := f.text(content), filepath.Dir(f.Path)
 	var names []string
@@ -50,8 +50,8 @@ func (f *File) withOtherFiles(content []byte) {
 	f.takeText(text)
 }
 
-// linkedWith are the files that define all that a CUDA file and what it includes declare and call; none where
-// something is missing, or where a name would be defined twice.
+// linkedWith returns the files that define everything that a CUDA file and its includes declare and call. It
+// returns none if something is missing or a name would be defined twice.
 func linkedWith(path string, content []byte, headers []string) (paths []string) {
 	included := ""
 	for _, header := range fileversion.Included(path, headers) {
@@ -77,14 +77,14 @@ func linkedWith(path string, content []byte, headers []string) (paths []string) 
 	return paths
 }
 
-// takeText takes a changed text of the file for what is built. It lies elsewhere, so headers beside the file
-// are looked for there.
+// takeText builds a changed text in place of the file's. It lies elsewhere, so the file's folder becomes an
+// include path.
 func (f *File) takeText(text string) {
 	f.inline = text
 	f.reading.Options.Flags = withFolderOf(f.Path, f.reading.Options.Flags)
 }
 
-// text is what is built of a file with these contents.
+// text returns the text that is built of a file with these contents.
 func (f *File) text(content []byte) string {
 	if f.inline != "" {
 		return f.inline
@@ -92,17 +92,17 @@ func (f *File) text(content []byte) string {
 	return string(content)
 }
 
-// without are the words that are not among others.
+// without returns the words that do not occur in others.
 func without(words, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(others, w) })
 }
 
-// otherFiles are the files beside a CUDA file, and in the folders of sources beside those above it, that
-// define a function of these names, the nearest first.
+// otherFiles returns the files that define a function of these names, the nearest first: those in the folder
+// of a CUDA file, and in source folders in that folder and the ones above it.
 func otherFiles(path string, names []string) (all []otherFile) {
 	folders, folder := []string{filepath.Dir(path)}, filepath.Dir(path)
 	for range 3 {
-		entries, _ := os.ReadDir(folder) // one that cannot be read has none
+		entries, _ := os.ReadDir(folder) // an unreadable folder counts as empty
 		for _, e := range entries {
 			at := filepath.Join(folder, e.Name())
 			if e.IsDir() && slices.Contains(sourceFolders, strings.ToLower(e.Name())) &&
@@ -135,7 +135,7 @@ func otherFiles(path string, names []string) (all []otherFile) {
 	return all
 }
 
-// sourcesIn are the files of C++ and CUDA in a folder.
+// sourcesIn returns the C++ and CUDA files in a folder.
 func sourcesIn(folder string) (all []string) {
 	entries, _ := os.ReadDir(folder)
 	for _, e := range entries {
@@ -146,8 +146,8 @@ func sourcesIn(folder string) (all []string) {
 	return all
 }
 
-// limitOfOthers makes a failed build of a file neutral that is built together with others: that they can be
-// put together is a guess.
+// limitOfOthers makes a failed build neutral if the file was built together with others, since that
+// combination is a guess.
 func (f *File) limitOfOthers(failed *backend.LoadFailure) {
 	if len(f.others) > 0 && failed.Status == op.StatusBuildFail {
 		failed.Status = op.StatusUnavailable

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A file is built together with those that define what it calls, and not with one whose functions are its
-// own.
+// A file is built together with those that define what it calls, but not with one whose functions it defines
+// itself.
 func TestOtherFiles(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name, text string) string {
@@ -36,7 +36,7 @@ func TestOtherFiles(t *testing.T) {
 	if beside, err := Beside(path); err != nil || len(beside) != 1 || beside[0] != f.others[0] {
 		t.Errorf("beside it: %v, %v", beside, err)
 	}
-	// one that is too large to be looked through is left out
+	// a file that is too large to be searched is left out
 	if err := os.Truncate(filepath.Join(folder, "csrc/scale.cu"), mostNearBytes+1); err != nil {
 		t.Fatal(err)
 	}

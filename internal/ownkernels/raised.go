@@ -11,15 +11,15 @@ import (
 	"triad/internal/userfile"
 )
 
-// raised is where an exception was raised, as far as the user's lines say.
+// raised returns where an exception was raised, as far as the user's lines show.
 func (f *File) raised(w *backend.Where) advice.Raised {
 	return advice.Raised{
 		Line: f.raisedAt(w), Head: f.headAt(w), Guard: f.guardOf(w), Text: f.Text(),
 	}
 }
 
-// guardOf is the line that begins the block of the line that raised an exception, as in "if x.ndim != 2:",
-// or that line where both are one; "" where that is not known.
+// guardOf returns the line that begins the block of the line that raised an exception, as in "if x.ndim !=
+// 2:", or that line itself if both are one, or "" if it is not known.
 func (f *File) guardOf(w *backend.Where) string {
 	lines := f.linesAt(w)
 	if lines == nil {
@@ -39,11 +39,11 @@ func (f *File) guardOf(w *backend.Where) string {
 	return ""
 }
 
-// indentOf is how far a line of Python is indented.
+// indentOf returns the indentation of a line of Python.
 func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
 
-// raisedAt is the line of the user's that raised an exception, in the file itself or in one that it imports;
-// "" where a library did.
+// raisedAt returns the user's line that raised an exception, in the file itself or in one that it imports, or
+// "" if a library raised it.
 func (f *File) raisedAt(w *backend.Where) string {
 	lines := f.linesAt(w)
 	if lines == nil {
@@ -52,8 +52,8 @@ func (f *File) raisedAt(w *backend.Where) string {
 	return lines[w.Line-1]
 }
 
-// linesAt are the lines of the user's file that raised an exception; nil where a library did. A worker names
-// the file, and code may call itself whatever it likes: it is read in the user's package alone.
+// linesAt returns the lines of the user's file that raised an exception, or nil if a library raised it. A
+// worker names the file, and code may call itself anything, so it is only read in the user's package.
 func (f *File) linesAt(w *backend.Where) []string {
 	if w == nil || strings.Contains(w.File, "site-packages") || w.File == f.shim {
 		return nil
@@ -73,20 +73,20 @@ func (f *File) linesAt(w *backend.Where) []string {
 }
 
 var (
-	// noDecorator matches a line that ends what lies above a function and is its.
+	// noDecorator matches a line that ends the lines above a function that belong to it.
 	noDecorator = regexp.MustCompile(`^\s*(?:$|(?:def|class|return|import|from)\b)`)
-	// unpacked matches a line that gives the parts of a parameter names.
+	// unpacked matches a line that names the parts of a parameter.
 	unpacked = regexp.MustCompile(`^\s*\(?(\w+(?:\s*,\s*\w+)+),?\)?\s*=\s*(\w+)\s*$`)
 )
 
-// withoutComment is a line that has no string with the sign of comments, without a comment and the space
-// before it.
+// withoutComment returns a line without its comment and the space before it. The line must have no string
+// that contains a comment sign.
 func withoutComment(line string) string {
 	return strings.TrimRight(kernelfile.WithoutPythonComments(line), " \t\r")
 }
 
-// headAt is the function that raised an exception, without its lines: its decorators, its parameters and the
-// names of their parts; "" where that is not known.
+// headAt returns the head of the function that raised an exception: its decorators, its parameters and the
+// names of their parts, or "" if it is not known.
 func (f *File) headAt(w *backend.Where) string {
 	lines := f.linesAt(w)
 	if lines == nil {

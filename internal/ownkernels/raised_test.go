@@ -13,8 +13,7 @@ import (
 	"triad/internal/op"
 )
 
-// The line that raised an exception is the user's in the file itself and in what it imports, not in a
-// library.
+// The line that raised an exception is the user's, in the file itself or in what it imports, not a library's.
 func TestLineThatRaised(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name string) string {
@@ -44,7 +43,7 @@ func TestLineThatRaised(t *testing.T) {
 		{&backend.Where{File: imported, Line: 9}, ""},
 		{&backend.Where{File: library, Line: 2}, ""},
 		{&backend.Where{File: "gone.py", Line: 2}, ""},
-		// code may call itself what it likes
+		// code may call itself anything
 		{&backend.Where{File: elsewhere, Line: 2}, ""},
 		{&backend.Where{File: link, Line: 2}, ""},
 		{&backend.Where{File: pipe, Line: 2}, ""},
@@ -56,7 +55,7 @@ func TestLineThatRaised(t *testing.T) {
 	}
 }
 
-// The function that raised an exception is told with its decorators, its parameters and their parts.
+// The head of the function that raised an exception includes its decorators, its parameters and their parts.
 func TestHeadOfWhatRaised(t *testing.T) {
 	f := &File{Path: "mine.py", lines: strings.Split(`import torch
 @triton.autotune(configs=[],
@@ -85,7 +84,7 @@ def solve(data):
 	}
 }
 
-// The line that begins the block of what is raised says when it is.
+// The line that begins the block of an exception says when it is raised.
 func TestGuardOfWhatRaised(t *testing.T) {
 	f := &File{Path: "mine.py", lines: strings.Split(`def solve(x):
     if x.ndim != 2:  # a matrix
@@ -107,7 +106,7 @@ func TestGuardOfWhatRaised(t *testing.T) {
 	}
 }
 
-// What cannot be told apart is no crash.
+// Returned values that cannot be told apart are no crash.
 func TestReturnsOthers(t *testing.T) {
 	o := backend.Outcome{Status: op.StatusCrash, Sentence: "ReturnedOtherwise: f returns 1 of the 2"}
 	if returnsOthers(&o); o.Status != op.StatusUnsupported || o.Sentence != "f returns 1 of the 2" {

@@ -22,38 +22,38 @@ import (
 	"triad/internal/worker"
 )
 
-// Workers makes the processes that run kernels, and says where generated code is kept.
+// Workers creates the processes that run kernels, and says where generated code is kept.
 type Workers struct {
 	CUDA   func() *worker.Adapter              // runs the kernels of a .cu
 	Python func(folder string) *worker.Adapter // runs the operator file in a folder
 	Cache  string                              // the folder of generated code, in its subfolder own
 	Parse  pyfacts.Parser                      // of Python
 	GPU    bool
-	// Accepts says whether nvcc compiles a file; nil: there is none, or it may not run what it is given
+	// Accepts reports whether nvcc compiles a file; nil: there is none, or it may not run what it is given
 	Accepts func(ctx context.Context, file string, flags []string) bool
-	// Confine has a worker run in a sandbox in which these files and folders are seen; nil: it sees all. It
-	// builds a library, or has none.
+	// Confine makes a worker run in a sandbox that shows it only these files and folders; nil: it sees all.
+	// builds: it builds a library; otherwise it has none.
 	Confine func(a *worker.Adapter, builds bool, sees []string)
 }
 
-// Reading is what decides how a file is understood.
+// Reading selects how a file is understood.
 type Reading struct {
 	Request string // FILE[:function][@pass], the words of --add
-	Stem    string // stands for the file in its name, as kernelfile.Stems gives it; "": its own name does
-	Flags   string // that the user gave for the file, as they were typed
+	Stem    string // stands for the file in its name, as returned by kernelfile.Stems; "": its own name does
+	Flags   string // the user's flags for the file, as typed
 	Spec    *op.Spec
 	Passes  []op.Pass
 	Options kernelfile.Options
 	Workers Workers
 
-	launches string // the file that launches the kernels of the one that was asked for, and is read instead
+	launches string // the file that launches the requested file's kernels, and is read instead
 }
 
 // File is one added file, ready to be built and run.
 type File struct {
 	Name       string   // of the implementation: "mine/softmax", "mine/softmax:solve"
 	Path       string   // absolute
-	Matched    []string // what was understood of each function, in sentences
+	Matched    []string // sentences on what was understood of each function
 	Parameters []string // of the functions that are judged
 	Covers     Coverage
 	Bindings   []*kernelfile.Binding // of the functions that are judged, one for each pass
@@ -65,19 +65,19 @@ type File struct {
 	right         map[op.Pass]bool // in some call of a trial
 	source        string           // hash of the file and of what it includes
 	shim          string           // path of the code that triad wrote to call it
-	inline        string           // the CUDA of a Python file that is judged; "" where it has none
-	inlineAt      string           // where that lies
+	inline        string           // the judged CUDA of a Python file; "" if it has none
+	inlineAt      string           // the location of inline
 	adapter       *worker.Adapter
 	kept          kept     // outcomes of trials
 	interpreted   bool     // its kernels run in Triton's interpreter
-	launches      bool     // it has kernels of its own, beside the operations of a library
+	launches      bool     // it has kernels of its own, besides the operations of a library
 	lines         []string // of the file
 	launchLines   []int    // the lines with a <<<
 	dynamicShared bool     // a kernel takes shared memory at its launch
 	others        []string // files of its program that it is built together with
-	joined        bool     // the launches of its main() are what is judged
+	joined        bool     // the launches of its main() are judged
 	proposed      map[op.Pass]declaration.Line
-	written       []int // before which of its lines one was put, from 0, in this order
+	written       []int // the lines, from 0, before which one was inserted, in order
 }
 
 // Each lists the requests that a request stands for: itself, or one for each function of the file that can be
@@ -103,7 +103,7 @@ func (r Reading) Each() []string {
 }
 
 // Read reads a file, matches its functions and writes the code that calls them. The error is a *op.UsageError
-// where the user can correct it, a *kernelfile.SeveralError where several functions can be judged.
+// if the user can correct it, a *kernelfile.SeveralError if several functions can be judged.
 func (r Reading) Read() (*File, error) {
 	request, err := kernelfile.ParseRequest(r.Request)
 	if err != nil {
@@ -165,23 +165,23 @@ func (r Reading) Read() (*File, error) {
 	})
 }
 
-// Text is that of the file.
+// Text returns the text of the file.
 func (f *File) Text() string { return strings.Join(f.lines, "\n") }
 
-// copied is what is built of a .cu in place of the file itself; "" where that is built.
+// copied returns the text that is built in place of a .cu, "" if the .cu itself is built.
 func (r Reading) copied(path string, content []byte) string {
-	if !r.Workers.GPU { // its launches are read all the same
+	if !r.Workers.GPU { // its launches are read anyway
 		if left, ok := withoutLibraryOfMain(content, filepath.Dir(path)); ok {
 			return string(left)
 		}
 	}
-	if harmless.Name(path, `"\\`) != path { // no #include can say it
+	if harmless.Name(path, `"\\`) != path { // no #include can name it
 		return string(content)
 	}
 	return ""
 }
 
-// besideFlags are the compiler's flags with the file's own folder, where its copy lies elsewhere.
+// besideFlags returns the compiler's flags with the file's own folder, if its copy lies elsewhere.
 func (f *File) besideFlags(flags []string) []string {
 	if f.inline == "" || filepath.Ext(f.Path) == ".py" {
 		return flags
@@ -189,7 +189,7 @@ func (f *File) besideFlags(flags []string) []string {
 	return withFolderOf(f.Path, flags)
 }
 
-// withFolderOf are the compiler's flags with the folder of a file among those of headers, once.
+// withFolderOf returns the compiler's flags with the folder of a file as an include path, once.
 func withFolderOf(path string, flags []string) []string {
 	beside := "-I" + filepath.Dir(path)
 	if slices.Contains(flags, beside) {
@@ -198,8 +198,8 @@ func withFolderOf(path string, flags []string) []string {
 	return slices.Concat(flags, []string{beside})
 }
 
-// match matches the functions of a file, or what can be made of them: those that main() launches one after
-// the other, those that take structs, and those of smaller constants.
+// match matches the functions of a file, or those derived from it: the sequence of launches of main(),
+// functions that take structs, and functions with smaller constants.
 func (f *File) match(request kernelfile.Request, content []byte) ([]*kernelfile.Binding, error) {
 	if request.Declares(string(content), f.reading.Options.Flags, f.reading.Spec.Name) {
 		return f.reading.bind(request, f.Path, content)
@@ -236,7 +236,7 @@ func (f *File) match(request kernelfile.Request, content []byte) ([]*kernelfile.
 	return bindings, err
 }
 
-// take keeps the functions of the passes that are asked for.
+// take keeps the functions of the requested passes.
 func (f *File) take(bindings []*kernelfile.Binding) {
 	for _, b := range bindings {
 		if !slices.Contains(f.reading.Passes, b.Pass) {
@@ -252,7 +252,7 @@ func (f *File) take(bindings []*kernelfile.Binding) {
 	}
 }
 
-// open is where the file lies that is asked for, and its text.
+// open returns the path and the text of the requested file.
 func (r Reading) open(request kernelfile.Request) (path string, content []byte, err error) {
 	if r.launches != "" {
 		return r.launches, []byte(textOf(r.launches)), nil
@@ -270,15 +270,15 @@ func (r Reading) open(request kernelfile.Request) (path string, content []byte, 
 	return path, content, nil
 }
 
-// usesLibraryAlone says whether no function that is judged uses anything else of its file, such as a kernel.
+// usesLibraryAlone reports whether no judged function uses anything else of its file, such as a kernel.
 func usesLibraryAlone(bindings []*kernelfile.Binding) bool {
 	return len(bindings) > 0 && !slices.ContainsFunc(bindings, func(b *kernelfile.Binding) bool {
 		return !b.UsesNothingOfItsFile()
 	})
 }
 
-// takeInline takes the CUDA that a Python file hands to load_inline for its text, but where a function of the
-// Python is asked for; of a .cu what is no notebook's.
+// takeInline replaces the file's text by the CUDA that a Python file passes to load_inline, unless a Python
+// function is requested; from a .cu it removes notebook commands.
 func (f *File) takeInline(request *kernelfile.Request, content []byte) ([]byte, error) {
 	if !request.IsPython() {
 		if cell, lines := kernelfile.WithoutNotebook(string(content)); lines > 0 {
@@ -306,7 +306,7 @@ func (f *File) takeInline(request *kernelfile.Request, content []byte) ([]byte, 
 	return []byte(code), nil
 }
 
-// bind matches the functions of a file, and where it has none those of the files that it includes.
+// bind matches the functions of a file, or if it has none, those of the files that it includes.
 func (r Reading) bind(
 	request kernelfile.Request, path string, content []byte,
 ) ([]*kernelfile.Binding, error) {
@@ -336,14 +336,14 @@ func (r Reading) bind(
 // ownKernels finds kernels in a Python file: of Triton, or CUDA in a string.
 var ownKernels = regexp.MustCompile(`@(triton\.)?(jit|autotune|heuristics)\b|__global__|load_inline`)
 
-// importsTriton finds a line that imports Triton, alone or among others.
+// importsTriton matches a line that imports Triton, alone or among others.
 var importsTriton = regexp.MustCompile(`(?m)^[ \t]*(import|from)\b.*\btriton\b`)
 
 func (r Reading) refuse(format string, a ...any) error {
 	return &op.UsageError{Message: fmt.Sprintf("--add %s: ", r.Request) + fmt.Sprintf(format, a...)}
 }
 
-// describeFlags adds to what was understood which flags the file is compiled with.
+// describeFlags adds to the description of what was understood the flags that the file is compiled with.
 func (f *File) describeFlags(flags []string, gpu bool) {
 	if len(flags) == 0 {
 		return
@@ -361,13 +361,13 @@ func (f *File) describeFlags(flags []string, gpu bool) {
 	f.Matched = append(f.Matched, text)
 }
 
-// IsPython says whether the file is a .py whose Python is judged.
+// IsPython reports whether the file is a .py that is judged as Python.
 func (f *File) IsPython() bool { return filepath.Ext(f.Path) == ".py" && f.inline == "" }
 
 // Close ends the worker of the file.
 func (f *File) Close() error { return f.adapter.Close() }
 
-// Assumed are the attributes whose value no parameter, no line of the file and no flag gives, with their
+// Assumed returns the attributes whose value no parameter, no line of the file and no flag gives, with their
 // other values.
 func (f *File) Assumed() map[string][]string {
 	assumed := map[string][]string{}
@@ -390,7 +390,7 @@ func (f *File) Assumed() map[string][]string {
 	return assumed
 }
 
-// Doubt says of a pass why a wrong answer is no verdict: what was assumed when the file was read.
+// Doubt records for a pass why a wrong answer is no verdict: what was assumed when the file was read.
 func (f *File) Doubt(pass op.Pass, why backend.Doubt) {
 	if why.Why == "" {
 		return
@@ -401,7 +401,7 @@ func (f *File) Doubt(pass op.Pass, why backend.Doubt) {
 	f.doubts[pass] = append(f.doubts[pass], why)
 }
 
-// WasRight notes that a pass was right in some call.
+// WasRight records that a pass was right in some call.
 func (f *File) WasRight(pass op.Pass) {
 	if f.right == nil {
 		f.right = map[op.Pass]bool{}
@@ -409,8 +409,8 @@ func (f *File) WasRight(pass op.Pass) {
 	f.right[pass] = true
 }
 
-// With reads the file again, in another way. The worker of the new one is its own; what was found of passes
-// that were tried before stays.
+// With rereads the file in another way. The new one has its own worker; what was found for passes that were
+// tried before is kept.
 func (f *File) With(other kernelfile.Alternative) (*File, error) {
 	changed := f.reading
 	changed.Options = f.reading.Options.With(other)
@@ -422,7 +422,7 @@ func (f *File) With(other kernelfile.Alternative) (*File, error) {
 	return read, err
 }
 
-// WithAttribute reads the file again, to be judged with another value of an attribute.
+// WithAttribute rereads the file to judge it with another value of an attribute.
 func (f *File) WithAttribute(name, value string) (*File, error) {
 	changed := f.reading
 	changed.Options.Attrs = maps.Collect(maps.All(f.reading.Options.Attrs)) // a copy, and never nil
@@ -430,7 +430,7 @@ func (f *File) WithAttribute(name, value string) (*File, error) {
 	return changed.Read()
 }
 
-// On reads the file as it was settled, for other workers.
+// On rereads the file as it was settled, for other workers.
 func (f *File) On(workers Workers) (*File, error) {
 	changed := f.reading
 	changed.Workers = workers

@@ -26,10 +26,11 @@ const (
 		`int H, int T, int D) {}`
 )
 
-// parsed are the facts of a text of Python.
+// parsed returns the facts of a Python text.
 var parsed = pyparser.New(pyparser.OfPATH)
 
-// reading is that of a file with this text for an operator of the catalog; its workers start nothing.
+// reading returns the reading of a file with this text for an operator of the catalog; its workers start
+// nothing.
 func reading(t *testing.T, name, file, text string) Reading {
 	t.Helper()
 	o, err := catalog.Get(name)
@@ -56,8 +57,8 @@ func read(t *testing.T, r Reading) *File {
 	return f
 }
 
-// A .cu becomes a shim in the cache that includes it by a relative path; another text of the file is another
-// version with the same shim, other flags are another shim.
+// A .cu becomes a shim in the cache that includes it by a relative path. Another text of the file is another
+// version with the same shim; other flags give another shim.
 func TestReadWritesTheShim(t *testing.T) {
 	r := reading(t, rowsOperator, "mine.cu", softmax)
 	first := read(t, r)
@@ -89,7 +90,7 @@ func TestReadWritesTheShim(t *testing.T) {
 	}
 }
 
-// Every version of a .py is called by the operator file of one folder.
+// Every version of a .py is called by the operator file in the same folder.
 func TestReadWritesThePythonFile(t *testing.T) {
 	r := reading(t, rowsOperator, "mine.py", "import triton\n\n\n@triton.jit\ndef rows(x):\n    pass\n\n\n"+
 		"def solve(x):\n    rows[(1,)](x)\n    return x\n")
@@ -108,7 +109,7 @@ func TestReadWritesThePythonFile(t *testing.T) {
 	if read(t, r).interpreted {
 		t.Error("on a GPU Triton is not interpreted")
 	}
-	// a function that calls no kernel of its file is the library's, though the file has some
+	// a function that calls no kernel of its file belongs to the library, though the file has kernels
 	const kernel = "import triton\n\n\n@triton.jit\ndef rows(x):\n    pass\n\n\n"
 	for body, want := range map[string]bool{
 		"def solve(x):\n    rows[(1,)](x)\n    return x\n":                                      true,
@@ -122,7 +123,7 @@ func TestReadWritesThePythonFile(t *testing.T) {
 	}
 }
 
-// Threads that share memory without any barrier are noticed.
+// Threads that share memory without any barrier are detected.
 func TestReadSeesAMissingBarrier(t *testing.T) {
 	for body, want := range map[string]bool{
 		"__shared__ float s[32];":                  true,
@@ -136,7 +137,7 @@ func TestReadSeesAMissingBarrier(t *testing.T) {
 	}
 }
 
-// What the user can correct is a usage error that names the words of --add.
+// An error that the user can correct is a usage error that names the words of --add.
 func TestReadRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ file, text, says string }{
 		"no function": {"mine.cu", "int x;", "it has no function to judge"},
@@ -157,8 +158,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// An attribute that neither a parameter nor --attr gives is assumed; the file can be read again with its
-// other value.
+// An attribute that neither a parameter nor --attr gives is assumed; the file can be reread with its other
+// value.
 func TestAssumedAttributes(t *testing.T) {
 	r := reading(t, "flash_attention", "mine.cu", attention)
 	f := read(t, r)
@@ -176,7 +177,7 @@ func TestAssumedAttributes(t *testing.T) {
 	}
 }
 
-// The cases are narrowed to those of the added files, save where the user asked for others.
+// The cases are narrowed to those of the added files, unless the user requested others.
 func TestNarrow(t *testing.T) {
 	b := &Backend{Files: []*File{read(t, reading(t, "flash_attention", "mine.cu", attention))}}
 	var o op.Options
@@ -200,8 +201,8 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
-// A backward that goes through its forward is judged behind that, one that takes saved tensors behind
-// triad's where its file has no forward, and several files behind both where they differ.
+// A backward that goes through its forward is judged after that, one that takes saved tensors after triad's
+// forward if its file has none, and several files after both if they differ.
 func TestNarrowSavedTensors(t *testing.T) {
 	const recomputing = "import torch\n\n\nclass F(torch.autograd.Function):\n    @staticmethod\n" +
 		"    def forward(ctx, x):\n        return x\n\n    @staticmethod\n" +

@@ -19,9 +19,9 @@ import (
 	"triad/internal/userfile"
 )
 
-// writePython puts the operator file that calls a .py where the worker finds it: a folder of the cache whose
-// name depends on what was asked for and not on the contents, so that the next version of the file is looked
-// for in the same one.
+// writePython puts the operator file that calls a .py where the worker finds it: in a folder of the cache
+// whose name depends on the request and not on the contents, so that the next version of the file uses the
+// same folder.
 func (f *File) writePython(code string) error {
 	f.source = fileversion.Hash(nil, f.Path)
 	operator := f.reading.Spec.Name
@@ -41,7 +41,7 @@ func (f *File) writePython(code string) error {
 	return nil
 }
 
-// writeCUDA puts the code that calls a .cu where the builder finds it: a folder of the cache whose name
+// writeCUDA puts the code that calls a .cu where the builder finds it: in a folder of the cache whose name
 // depends on that code.
 func (f *File) writeCUDA(code func(include string) string) error {
 	headers := cuda.HeaderFolders(f.reading.Options.Flags)
@@ -80,10 +80,10 @@ func (f *File) writeCUDA(code func(include string) string) error {
 	return nil
 }
 
-// includable is the name of a file as an #include can say it.
+// includable returns the name of a file in the form that an #include can express.
 func includable(path string) string { return harmless.Name(filepath.Base(path), `"\\`) }
 
-// includedFrom are the files that a .cu includes from its own folder or from those of headers.
+// includedFrom returns the files that a .cu includes from its own folder or from header folders.
 func includedFrom(path string, headers []string) (all []string) {
 	shown := userfile.Within(append([]string{filepath.Dir(path)}, headers...)...)
 	for _, header := range fileversion.Included(path, headers) {
@@ -94,15 +94,15 @@ func includedFrom(path string, headers []string) (all []string) {
 	return all
 }
 
-// Beside are the files that one needs to be judged on another machine, itself apart: what a .cu includes from
-// its folder, the files of its program that it is built together with, and the Python files of the package or
-// folder of a .py.
+// Beside returns the additional files that are needed to judge a file on another machine: what a .cu includes
+// from its folder, the files of its program that it is built together with, and the Python files of the
+// package or folder of a .py.
 func Beside(path string) (all []string, err error) {
 	if filepath.Ext(path) != ".py" {
 		all = includedFrom(path, nil)
 		content, err := userfile.Read(path)
 		if err != nil {
-			return all, nil // who reads the file says so
+			return all, nil // reading the file reports it
 		}
 		for _, other := range linkedWith(path, content, nil) {
 			for _, name := range append([]string{other}, includedFrom(other, nil)...) {
@@ -127,14 +127,14 @@ func Beside(path string) (all []string, err error) {
 	return all, err
 }
 
-// confine has the worker of the file run in a sandbox, where it is asked for.
+// confine makes the worker of the file run in a sandbox, if that is requested.
 func (f *File) confine(builds bool, sees ...string) {
 	if f.reading.Workers.Confine != nil {
 		f.reading.Workers.Confine(f.adapter, builds, sees)
 	}
 }
 
-// packageOf is the folder of a Python file, or where that is a package the folder of the outermost one.
+// packageOf returns the folder of a Python file, or if that is a package, the folder of the outermost one.
 func packageOf(path string) string {
 	folder := filepath.Dir(path)
 	for {
@@ -146,7 +146,7 @@ func packageOf(path string) string {
 	}
 }
 
-// shimFolder makes the folder of the cache that a key names.
+// shimFolder creates the folder of the cache that a key names.
 func (f *File) shimFolder(key string) (string, error) {
 	sum := sha256.Sum256([]byte(key))
 	folder := filepath.Join(f.reading.Workers.Cache, "own", hex.EncodeToString(sum[:8]))
@@ -156,7 +156,7 @@ func (f *File) shimFolder(key string) (string, error) {
 	return folder, nil
 }
 
-// writeWhole replaces a file of the cache whole or not at all: another run may read it at the same time.
+// writeWhole replaces a file of the cache atomically: another run may read it at the same time.
 func (f *File) writeWhole(path, text string) error {
 	folder := filepath.Dir(path)
 	if err := renameio.WriteFile(path, []byte(text), 0o644, renameio.WithTempDir(folder)); err != nil {

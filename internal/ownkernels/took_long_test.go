@@ -9,8 +9,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// What the emulator or the interpreter does not end in time is no hang where it may just be slow: with many
-// elements, and no call of as much work that came back. On a GPU it is one.
+// A call that the emulator or the interpreter does not finish in time is no hang if it may just be slow: with
+// many elements, and no finished call of as much work. On a GPU it is one.
 func TestTookLong(t *testing.T) {
 	const late = "no answer to run within 1m0s and was killed"
 	const large, small = 1 << 20, 1 << 8

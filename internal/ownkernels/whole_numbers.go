@@ -8,23 +8,23 @@ import (
 	"triad/internal/tensor"
 )
 
-// Numbers that a function of ints is called with lie within mostWhole, and there are so few of them that
-// no sum of their products leaves the ints. Where the operator has integers of its own they lie within
-// mostOfKinds: only the ends of a total are so large, or nothing is multiplied.
+// Inputs of a function of ints lie within mostWhole, and there are so few of them that no sum of their
+// products overflows an int. If the operator has its own integers they lie within mostOfKinds: only the ends
+// of a total are that large, or nothing is multiplied.
 const (
 	mostWhole    = 8
 	mostOfKinds  = 1 << 13
 	mostElements = 1 << 22
 )
 
-// notWhole is the answer of a function of ints for other numbers.
+// notWhole returns the answer of a function of ints for other numbers.
 func notWhole(most float64) string {
 	return fmt.Sprintf("its tensors are ints: it is judged on integers from -%v to %v, in tensors of up to "+
 		"%d elements", most, most, mostElements)
 }
 
-// wantsWhole gives the largest integer that the function of a job is called with, where it takes ints and the
-// operator has floats; 0 where it does not.
+// wantsWhole returns the largest integer that the function of a job is called with, if it takes ints and the
+// operator has floats, else 0.
 func (f *File) wantsWhole(job backend.Job) float64 {
 	for _, b := range f.Bindings {
 		if b.Pass == job.Implementation.Pass && b.Distributions() != nil {
@@ -37,8 +37,8 @@ func (f *File) wantsWhole(job backend.Job) float64 {
 	return 0
 }
 
-// areWhole says whether all numbers of some tensors are whole and small, and none is -0, which an int has
-// not.
+// areWhole reports whether all numbers of some tensors are small integers, and none is -0, which an int
+// lacks.
 func areWhole(inputs []tensor.Tensor, most float64) bool {
 	for _, t := range inputs {
 		if t.Elements() > mostElements {

@@ -8,7 +8,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// A function of ints is asked about small whole numbers alone: others it would be handed rounded.
+// A function of ints is only given small integers: others would be rounded.
 func TestWholeNumbers(t *testing.T) {
 	for name, c := range map[string]struct {
 		values []float64

@@ -16,7 +16,7 @@ import (
 	"triad/internal/userfile"
 )
 
-// Propose keeps the line of a reading of a pass that is right where the one that is judged is wrong.
+// Propose keeps the line of a right reading of a pass if the judged one is wrong.
 func (f *File) Propose(pass op.Pass, line declaration.Line) {
 	if line.Operator == "" {
 		return
@@ -27,9 +27,9 @@ func (f *File) Propose(pass op.Pass, line declaration.Line) {
 	f.proposed[pass] = line
 }
 
-// WriteLines puts above each function that is judged the line that says how it is read, and says what it did.
-// A file is left as it is where it cannot be written, where it changed meanwhile, or where it would be read
-// otherwise with the line.
+// WriteLines puts above each judged function the line that says how it is read, and returns sentences about
+// what it did. A file is left unchanged if it cannot be written, if it changed meanwhile, or if the line
+// would change how it is read.
 func WriteLines(files []*File) (sentences []string) {
 	for _, f := range files {
 		sentences = append(sentences, f.writeLines(files)...)
@@ -37,7 +37,7 @@ func WriteLines(files []*File) (sentences []string) {
 	return sentences
 }
 
-// writeLines writes the lines of one of several files, some of which may be other functions of the same.
+// writeLines writes the lines of one of several files, some of which may be other functions of the same file.
 func (f *File) writeLines(files []*File) (sentences []string) {
 	for _, b := range f.Bindings {
 		line, ok := b.Declaration()
@@ -66,7 +66,7 @@ func (f *File) writeLines(files []*File) (sentences []string) {
 	return sentences
 }
 
-// writeLine puts a line above a function, and gives the number that it has then.
+// writeLine puts a line above a function and returns its line number.
 func (f *File) writeLine(b *kernelfile.Binding, line declaration.Line, files []*File) (int, error) {
 	request, err := kernelfile.ParseRequest(f.reading.Request)
 	if err != nil {
@@ -100,7 +100,7 @@ func (f *File) writeLine(b *kernelfile.Binding, line declaration.Line, files []*
 	}
 	info, err := os.Stat(path)
 	if err == nil && info.Mode().Perm()&0o222 == 0 {
-		err = unix.EACCES // root may write all the same
+		err = unix.EACCES // root may write it anyway
 	}
 	if err == nil {
 		err = unix.Access(path, unix.W_OK)
@@ -120,8 +120,8 @@ func (f *File) writeLine(b *kernelfile.Binding, line declaration.Line, files []*
 	return at + 1, nil
 }
 
-// readsAlike says whether a function is read from a text by its line, and as it was judged where no other
-// reading is proposed.
+// readsAlike reports whether a text's line makes a function read as it was judged, with no other reading
+// proposed.
 func (f *File) readsAlike(b *kernelfile.Binding, request kernelfile.Request, text string) bool {
 	content := []byte(text)
 	if f.inline != "" {
@@ -132,7 +132,7 @@ func (f *File) readsAlike(b *kernelfile.Binding, request kernelfile.Request, tex
 		}
 	}
 	request.Function, request.Pass = b.Function.Name, b.Pass
-	// The line is to say all that the user said of the call.
+	// The line must express everything that the user said about the call.
 	r, o := f.reading, f.reading.Options
 	r.Options = kernelfile.Options{
 		Flags: o.Flags, DTypes: o.DTypes, Contract: o.Contract, Operators: o.Operators,

@@ -13,8 +13,8 @@ import (
 // rowsLine is the line of most of the functions here.
 const rowsLine = "// triad: " + rowsOperator + "(x=x, y=y, rows=rows, cols=cols)"
 
-// A line goes above the function and what belongs to it, with the end and the indentation of the line below
-// it; the file keeps its mode, and a link to it stays one.
+// A line goes above the function and what belongs to it, with the line ending and the indentation of the line
+// below it. The file keeps its mode, and a link to it remains a link.
 func TestLinesAreWritten(t *testing.T) {
 	const head = "solve(const float* x, float* y, int rows, int cols) {}\r\n"
 	const kernel = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n# its grid\n" +
@@ -73,7 +73,7 @@ func TestLinesAreWritten(t *testing.T) {
 	}
 }
 
-// A file that cannot be written, that has changed, or that would be read otherwise is left as it is.
+// A file that cannot be written, that has changed, or that would be read differently is left unchanged.
 func TestLinesAreNotWritten(t *testing.T) {
 	const otherwise = "with a line above solve it would be read otherwise"
 	type change = func(t *testing.T, path string, f *File)
@@ -115,7 +115,7 @@ func TestLinesAreNotWritten(t *testing.T) {
 	}
 }
 
-// The line of a malformed or unknown word is named with the file and its place.
+// The line with a malformed or unknown word is reported with its file and position.
 func TestLineIsRefusedAtItsPlace(t *testing.T) {
 	r := reading(t, rowsOperator, "a.cu", "\n// triad: "+rowsOperator+"(x=z)\n"+softmax)
 	_, err := r.Read()

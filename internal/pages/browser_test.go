@@ -30,7 +30,7 @@ func open(t *testing.T, path string) *results.Store {
 	return store
 }
 
-// reports writes a report of each kind and gives their files by what they are of.
+// reports writes a report of each kind and returns their files by subject.
 func reports(t *testing.T) map[string]string {
 	t.Helper()
 	ctx := context.Background()
@@ -86,7 +86,7 @@ func reports(t *testing.T) map[string]string {
 }
 
 // Every kind of report renders in a browser: no script fails, nothing is wider than a phone, a tablet or a
-// desktop, axe-core has nothing to say in light and dark, charts are drawn, and the filters work.
+// desktop, axe-core finds nothing in light and dark, charts are drawn, and the filters work.
 func TestReportsInABrowser(t *testing.T) {
 	p := browser.Open(t)
 	drawn := 0
@@ -116,7 +116,7 @@ func TestReportsInABrowser(t *testing.T) {
 	}
 }
 
-// keep writes a picture of the page into the folder that TRIAD_TEST_PICTURES names, for people to look at.
+// keep writes a picture of the page, for inspection, into the folder that TRIAD_TEST_PICTURES names.
 func keep(t *testing.T, p *browser.Page, name string, width int, dark bool) {
 	t.Helper()
 	folder := os.Getenv("TRIAD_TEST_PICTURES")
@@ -136,8 +136,8 @@ func keep(t *testing.T, p *browser.Page, name string, width int, dark bool) {
 	}
 }
 
-// The filter hides the rows that lack its words, by keyboard alone; without scripts every table is there and
-// the filter is not.
+// The filter hides the rows that lack its words, and works by keyboard alone; without scripts every table is
+// shown and the filter is not.
 func TestFilterOfAReport(t *testing.T) {
 	p := browser.Open(t)
 	file := reports(t)[pagestest.Operator]

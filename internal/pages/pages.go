@@ -1,5 +1,5 @@
-// Package pages reads from the database what a page shows: of an operator, of a session, of a comparison. How
-// it looks is decided in report.
+// Package pages reads the contents of a page from the database: of an operator, of a session, of a
+// comparison. Package report decides how it looks.
 package pages
 
 import (
@@ -16,16 +16,16 @@ import (
 	"triad/results"
 )
 
-// Most is how many runs a page shows.
+// Most is the maximum number of runs on a page.
 const Most = 4000
 
-// mostVisits is of how many sessions, the newest, a page shows the history.
+// mostVisits is the number of newest sessions whose history a page shows.
 const mostVisits = 300
 
-// mostSessions is of how many sessions a page reads what they measured beside their runs.
+// mostSessions is the number of sessions whose measurements other than runs a page reads.
 const mostSessions = 40
 
-// OfOperator is a page of the newest run of each implementation on each case of an operator, with its
+// OfOperator returns a page of the newest run of each implementation on each case of an operator, with its
 // history. Without runs its Nothing says so.
 func OfOperator(
 	ctx context.Context,
@@ -53,8 +53,8 @@ func OfOperator(
 	return p, addHistories(ctx, store, operator, &p)
 }
 
-// OfSession is a page of what a session recorded; of a session of one operator with the operator's history.
-// An ID that is not there is results.ErrNotFound.
+// OfSession returns a page of a session's records, with the operator's history if there is one operator. An
+// unknown ID gives results.ErrNotFound.
 func OfSession(ctx context.Context, store *results.Store, id string, now time.Time) (report.Page, error) {
 	p := report.Page{Subject: "session " + id, Made: now, Database: store.Path()}
 	session, err := measured(ctx, store, id)
@@ -66,7 +66,7 @@ func OfSession(ctx context.Context, store *results.Store, id string, now time.Ti
 	if err != nil {
 		return p, err
 	}
-	if p.Left = total - len(records); p.Left > 0 { // what is wrong is never what is left out
+	if p.Left = total - len(records); p.Left > 0 { // bad runs are never left out
 		if records, err = badFirst(ctx, store, id, records); err != nil {
 			return p, err
 		}
@@ -89,7 +89,7 @@ func OfSession(ctx context.Context, store *results.Store, id string, now time.Ti
 	return p, err
 }
 
-// badFirst are the bad runs of a session and then its newest, as many as a page shows, newest first.
+// badFirst returns the bad runs of a session and then its newest, as many as a page shows, newest first.
 func badFirst(
 	ctx context.Context,
 	store *results.Store,
@@ -113,7 +113,7 @@ func badFirst(
 	return all, nil
 }
 
-// OfDiff is a page of what changed from one side to another.
+// OfDiff returns a page of what changed from one side to another.
 func OfDiff(a, b resultdiff.Side, o resultdiff.Options, database string, now time.Time) report.Page {
 	return report.Page{
 		Subject: "from " + a.Name + " to " + b.Name, Made: now, Database: database,
@@ -121,7 +121,7 @@ func OfDiff(a, b resultdiff.Side, o resultdiff.Options, database string, now tim
 	}
 }
 
-// sessionsOf are the newest sessions that records come from, newest first.
+// sessionsOf returns the newest sessions that records come from, newest first.
 func sessionsOf(
 	ctx context.Context,
 	store *results.Store,
@@ -148,7 +148,7 @@ func sessionsOf(
 	return all, nil
 }
 
-// measured is a session with its rulers and comparisons.
+// measured returns a session with its rulers and comparisons.
 func measured(ctx context.Context, store *results.Store, id string) (m record.Measured, err error) {
 	if m.Session, err = store.Session(ctx, id); err != nil {
 		return m, err

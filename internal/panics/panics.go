@@ -1,6 +1,6 @@
-// Package panics turns a panic into an error, so that a fault of triad's own ends a run as any other error
-// does: what was finished is recorded, and a person reads what was being done. Every goroutine of the driver
-// is started here: a panic in one that is not guarded ends the process.
+// Package panics turns a panic into an error, so that a fault of triad's own ends a run like any other error:
+// finished work is recorded, and the message says what was being done. Every goroutine of the driver is
+// started here: a panic in one that is not guarded ends the process.
 package panics
 
 import (
@@ -19,18 +19,18 @@ type Error struct {
 	Doing []string // what was being done, innermost first
 }
 
-// Error is one line: what was being done and what was panicked with.
+// Error returns one line: what was being done and the value of the panic.
 func (e *Error) Error() string {
 	return "internal error" + strings.Join(prefixed(" while ", e.Doing), "") + ": " +
 		oneLine(fmt.Sprint(e.Value))
 }
 
-// WithStack is the error with its stack, a line each.
+// WithStack returns the error and its stack, one frame per line.
 func (e *Error) WithStack() string {
 	return strings.Join(append([]string{e.Error()}, e.Stack...), "\n  at ")
 }
 
-// Unwrap gives the error that was panicked with, if it was one.
+// Unwrap returns the error that was panicked with, if it was one.
 func (e *Error) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
@@ -49,7 +49,7 @@ func oneLine(text string) string {
 	return first
 }
 
-// In gives the internal error in an error, nil where there is none.
+// In returns the internal error in an error, or nil.
 func In(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -58,15 +58,15 @@ func In(err error) *Error {
 	return nil
 }
 
-// Of is the internal error of what recover gave.
+// Of returns the internal error of a recovered value.
 func Of(p any, doing string) *Error {
 	e := of(p)
 	e.Doing = append(e.Doing, doing)
 	return e
 }
 
-// Caught, deferred, makes a panic of the function that returns *err its error, and adds to an internal error
-// what was being done:
+// Caught, deferred, turns a panic of the function that returns *err into its error, and adds to an internal
+// error what was being done:
 //
 //	defer panics.Caught(&err, func() string { return "judging " + name })
 func Caught(err *error, doing func() string) {
@@ -78,7 +78,7 @@ func Caught(err *error, doing func() string) {
 	}
 }
 
-// Call calls a function and gives its panic as an error.
+// Call calls a function and returns its panic as an error.
 func Call(f func()) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -89,7 +89,7 @@ func Call(f func()) (err error) {
 	return nil
 }
 
-// Go calls a function in a goroutine of its own. Where it panics, failed gets the error, in that goroutine.
+// Go calls a function in a goroutine of its own. If it panics, failed gets the error, in that goroutine.
 func Go(f func(), failed func(err error)) {
 	go func() {
 		if err := Call(f); err != nil {
@@ -98,7 +98,7 @@ func Go(f func(), failed func(err error)) {
 	}()
 }
 
-// Group calls functions side by side. The zero value is ready.
+// Group calls functions concurrently. The zero value is ready to use.
 type Group struct {
 	wait  sync.WaitGroup
 	mu    sync.Mutex
@@ -118,7 +118,7 @@ func (g *Group) Go(f func()) {
 	})
 }
 
-// Wait waits for all of them, and gives the first panic.
+// Wait waits for all of them, and returns the first panic.
 func (g *Group) Wait() error {
 	g.wait.Wait()
 	g.mu.Lock()
@@ -126,10 +126,10 @@ func (g *Group) Wait() error {
 	return g.first
 }
 
-// mostFrames is how much of a stack is kept.
+// mostFrames is the number of stack frames kept.
 const mostFrames = 12
 
-// of makes an error of what recover gave. What was caught before keeps its stack.
+// of makes an error of a recovered value. One that was caught before keeps its stack.
 func of(p any) *Error {
 	if e, is := p.(*Error); is {
 		return e
@@ -137,7 +137,7 @@ func of(p any) *Error {
 	return &Error{Value: p, Stack: stack()}
 }
 
-// stack is the stack above the panic that is being recovered from.
+// stack returns the stack above the panic that is being recovered from.
 func stack() []string {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])
@@ -145,7 +145,7 @@ func stack() []string {
 	for more := true; more; {
 		var f runtime.Frame
 		f, more = frames.Next()
-		if f.Function == "runtime.gopanic" { // what stands before it is the recovery
+		if f.Function == "runtime.gopanic" { // frames before it belong to the recovery
 			all = nil
 			continue
 		}

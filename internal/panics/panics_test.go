@@ -24,7 +24,7 @@ func inner() (err error) {
 	return nil
 }
 
-// A panic becomes an error that says what was being done, innermost first, and where it was.
+// A panic becomes an error with what was being done, innermost first, and its place.
 func TestCaught(t *testing.T) {
 	err := fmt.Errorf("further out: %w", outer())
 	if want := "further out: internal error while judging cuda/warp while comparing softmax: runtime " +
@@ -40,7 +40,7 @@ func TestCaught(t *testing.T) {
 	}
 }
 
-// An error that is no panic stays as it is.
+// An error that is no panic is unchanged.
 func TestCaughtLeavesErrors(t *testing.T) {
 	f := func() (err error) {
 		defer Caught(&err, func() string { t.Error("asked what was being done"); return "" })

@@ -1,6 +1,6 @@
 // Package parallel shares independent work among the cores. Every piece of work writes results of its own, so
-// that nothing depends on the order in which they are done. A panic in one of them becomes a panic of the
-// caller, who may recover from it.
+// that nothing depends on their order. A panic in one of them becomes a panic of the caller, which may
+// recover from it.
 package parallel
 
 import (
@@ -10,8 +10,8 @@ import (
 	"triad/internal/panics"
 )
 
-// Each calls work for 0 <= i < n, in runs of neighbours, so that what shares memory pages stays together and
-// what costs more towards one end (causal rows) is still shared evenly.
+// Each calls work for 0 <= i < n, in runs of neighbours, so that work on the same memory pages stays
+// together, and work that costs more towards one end (causal rows) is still shared evenly.
 func Each[I int | int64](n I, work func(i I)) {
 	EachWith(n, func() struct{} { return struct{}{} }, func(_ struct{}, i I) { work(i) })
 }
@@ -27,12 +27,11 @@ func EachWith[I int | int64, S any](n I, memory func() S, work func(own S, i I))
 	})
 }
 
-// run is how many neighbours Runs hands out at once: where each takes nanoseconds, fewer are not worth a core
-// of their own.
+// run is the number of neighbours that Runs hands out at once: if each takes nanoseconds, fewer are not worth
+// a core of their own.
 const run = 1 << 16
 
-// Runs calls work for runs of neighbours that together are all of 0 <= i < n; where they are few, once and
-// for all of them.
+// Runs calls work for runs of neighbours that together cover 0 <= i < n; if n is small, once for all of them.
 func Runs(n int, work func(first, end int)) {
 	if n <= run {
 		work(0, n)
@@ -43,9 +42,8 @@ func Runs(n int, work func(first, end int)) {
 		func(_ struct{}, first, end int64) { work(int(first), int(end)) })
 }
 
-// First gives the least of what find finds in runs of neighbours that together are all of 0 <= i < n, and -1
-// where it finds nothing. find gives the first of its run, or -1. Runs behind one that was found are left
-// out.
+// First returns the smallest index that find finds in runs of neighbours that together cover 0 <= i < n, or
+// -1. find returns the first index of its run, or -1. Runs beyond a found index are skipped.
 func First(n int, find func(first, end int) int) int {
 	var least atomic.Int64
 	least.Store(int64(n))

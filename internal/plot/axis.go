@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Unit says how the numbers of an axis are written.
+// Unit decides how the numbers of an axis are written.
 type Unit string
 
 // The units of an axis.
@@ -24,14 +24,14 @@ const (
 	Session Unit = "session" // the number of a session in its order
 )
 
-// Axis is what lies along one side of a chart.
+// Axis describes one side of a chart.
 type Axis struct {
 	Label string `json:"label"`
 	Unit  Unit   `json:"unit"`
 	Log   bool   `json:"log"`
 }
 
-// Text is a number of the axis in words.
+// Text formats a number of the axis.
 func (a Axis) Text(v float64) string {
 	switch a.Unit {
 	case NS:
@@ -58,7 +58,7 @@ func scaled(v float64, units []string, step float64) string {
 	return digits(v) + " " + units[i]
 }
 
-// digits is a number with at most three digits behind those that say most.
+// digits formats a number with at most three decimals, or three digits if it is very large or small.
 func digits(v float64) string {
 	if size := math.Abs(v); size >= 1e4 || size > 0 && size < 1e-3 {
 		return strings.Replace(fmt.Sprintf("%.3g", v), "e+0", "e", 1)
@@ -66,15 +66,15 @@ func digits(v float64) string {
 	return strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64)
 }
 
-// span is the part of an axis that is shown, and where it lies in pixels.
+// span is the part of an axis that is shown, and its position in pixels.
 type span struct {
 	Axis
 	low, high  float64
 	from, to   float64
-	wholeSteps bool // ticks at whole numbers alone
+	wholeSteps bool // ticks at integers only
 }
 
-// newSpan fits the values that are to be shown.
+// newSpan returns a span that fits the values.
 func newSpan(a Axis, values []float64, from, to float64) span {
 	s := span{Axis: a, low: math.Inf(1), high: math.Inf(-1), from: from, to: to}
 	s.wholeSteps = a.Unit == Session || a.Unit == UTC
@@ -102,7 +102,7 @@ func newSpan(a Axis, values []float64, from, to float64) span {
 	return s
 }
 
-// at is where a value lies in pixels; what lies outside is put at the edge.
+// at returns the position of a value in pixels; what lies outside is put at the edge.
 func (s span) at(v float64) float64 {
 	share := (v - s.low) / (s.high - s.low)
 	if s.Log {
@@ -114,7 +114,7 @@ func (s span) at(v float64) float64 {
 	return s.from + math.Min(share, 1)*(s.to-s.from)
 }
 
-// ticks are the values that the axis names, at most about n.
+// ticks returns the values that the axis labels, about n at most.
 func (s span) ticks(n int) []float64 {
 	if s.Log {
 		return s.logTicks(n)
@@ -141,7 +141,7 @@ func (s span) ticks(n int) []float64 {
 	return all
 }
 
-// timeStep is a step of whole minutes, hours or days that is at least so many seconds.
+// timeStep returns a step of whole minutes, hours or days of at least the given seconds.
 func timeStep(least float64) float64 {
 	for _, step := range []float64{60, 300, 900, 3600, 4 * 3600, 12 * 3600} {
 		if step >= least {
@@ -151,7 +151,8 @@ func timeStep(least float64) float64 {
 	return math.Ceil(least/86400) * 86400
 }
 
-// text is a number of the axis in words; a time has its minute where days would not tell it from the next.
+// text formats a number of the axis; a time includes the minute if days would not distinguish it from the
+// next.
 func (s span) text(v float64) string {
 	if s.Unit == UTC && s.high-s.low < 4*86400 {
 		return time.Unix(int64(v), 0).UTC().Format("01-02 15:04")
@@ -174,7 +175,7 @@ func (s span) logTicks(n int) []float64 {
 			}
 		}
 	}
-	if len(all) < 2 { // a narrow span lies between two of them: its ends
+	if len(all) < 2 { // a narrow span lies between two ticks: label its ends
 		return []float64{s.low, math.Sqrt(s.low * s.high), s.high}
 	}
 	return all

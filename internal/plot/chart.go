@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Point is one measured value, with its interval where Low < High.
+// Point is one measured value, with its interval if Low < High.
 type Point struct {
 	X    float64 `json:"x"`
 	Y    float64 `json:"y"`
@@ -14,16 +14,16 @@ type Point struct {
 	High float64 `json:"high,omitempty"`
 }
 
-// Series is what one name has on a chart, in the order of X.
+// Series holds the points of one name on a chart, in the order of X.
 type Series struct {
 	Name   string  `json:"name"`
 	Points []Point `json:"points"`
-	// Scattered: the points are not joined. Limit: a line without points, which others are measured by.
+	// Scattered: the points are not joined. Limit: a line without points that others are measured against.
 	Scattered bool `json:"scattered,omitempty"`
 	Limit     bool `json:"limit,omitempty"`
 }
 
-// Chart is series over a common axis.
+// Chart draws series over a common axis.
 type Chart struct {
 	Title  string   `json:"title"`
 	X      Axis     `json:"x"`
@@ -40,7 +40,7 @@ const (
 	rowHeight  = 19.0
 )
 
-// Words say what the chart shows: for who cannot see it.
+// Words describes what the chart shows, for those who cannot see it.
 func (c Chart) Words() string {
 	var parts []string
 	for _, s := range c.Series {
@@ -131,13 +131,13 @@ func (d *drawing) series(i int, s Series, x, y span) {
 	}
 }
 
-// interval is a vertical bar with ends.
+// interval draws a vertical bar with ends.
 func (d *drawing) interval(class string, x, low, high float64) {
 	d.path("line "+class, fmt.Sprintf("M%.1f %.1fL%.1f %.1fM%.1f %.1fL%.1f %.1fM%.1f %.1fL%.1f %.1f",
 		x, low, x, high, x-3, low, x+3, low, x-3, high, x+3, high))
 }
 
-// legend lists the names, two a line, and makes the drawing as high as it takes.
+// legend lists the names, two a line, and sets the height of the drawing.
 func (d *drawing) legend(top float64, all []Series) {
 	const perLine = 2
 	step := (width - 20) / perLine

@@ -15,7 +15,7 @@ import (
 //go:embed plot.css
 var Style string
 
-// palette is how many colours and marks there are before they begin anew.
+// palette is the number of colours and marks before they repeat.
 const palette = 8
 
 // Drawing is a finished SVG without its style sheet.
@@ -25,13 +25,13 @@ type Drawing struct {
 	height       float64
 }
 
-// Inline is the drawing as part of a page that holds Style.
+// Inline returns the drawing as part of a page that holds Style.
 func (d Drawing) Inline() string {
 	return fmt.Sprintf(`<svg class="plot" role="img" viewBox="0 0 %.0f %.0f" aria-label="%s">%s</svg>`,
 		width, d.height, escaped(d.Words), d.body)
 }
 
-// File is the drawing as a file of its own, with its title, its style sheet and a ground to lie on.
+// File returns the drawing as a file of its own, with its title, its style sheet and a background.
 func (d Drawing) File() string {
 	const title = 30
 	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" class="plot" role="img" width="%.0f" `+
@@ -42,7 +42,7 @@ func (d Drawing) File() string {
 		title, escaped(cut(d.Title, 76)), d.body)
 }
 
-// drawing is one that is being made.
+// drawing is a drawing in progress.
 type drawing struct {
 	title, words string
 	out          strings.Builder
@@ -53,7 +53,7 @@ func newDrawing(title, words string) *drawing {
 	return &drawing{title: visible(title), words: visible(words)}
 }
 
-// visible has no character that steers a terminal or turns the direction of what follows: titles are printed
+// visible replaces characters that control a terminal or change the direction of text: titles are printed
 // too, and hold names that others chose.
 func visible(text string) string {
 	return strings.Map(func(r rune) rune {
@@ -89,13 +89,13 @@ func (d *drawing) text(class string, x, y float64, words string) {
 	fmt.Fprintf(&d.out, `<text class="%s" x="%.1f" y="%.1f">%s</text>`, class, x, y, escaped(words))
 }
 
-// turned is text that reads upwards.
+// turned draws text that reads upwards.
 func (d *drawing) turned(class string, x, y float64, words string) {
 	fmt.Fprintf(&d.out, `<text class="%s" transform="translate(%.1f %.1f) rotate(-90)">%s</text>`, class, x,
 		y, escaped(words))
 }
 
-// marker is the mark of the i-th name: its shape tells it apart too.
+// marker draws the mark of the i-th name: its shape distinguishes it too.
 func (d *drawing) marker(i int, x, y float64) {
 	shapes := []string{
 		"M%[1]g %[2]gm-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",    // circle
@@ -112,5 +112,5 @@ func (d *drawing) marker(i int, x, y float64) {
 
 func round1(v float64) float64 { return float64(int64(v*10+0.5)) / 10 }
 
-// textWidth is about how wide small text is.
+// textWidth estimates the width of small text.
 func textWidth(words string) float64 { return 6.6 * float64(utf8.RuneCountInString(words)) }

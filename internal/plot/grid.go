@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Grid is where errors lie: cells, row by row, and the largest share of what is accepted that an error of
-// each takes. Above 1 something in it is wrong; NaN says that nothing in it was compared.
+// Grid shows where errors lie: cells, row by row, each with the largest share of what is accepted that an
+// error in it takes. Above 1 something in it is wrong; NaN means that nothing in it was compared.
 type Grid struct {
 	Title        string
 	Down, Across int
@@ -15,7 +15,7 @@ type Grid struct {
 	Wrong        []int64
 }
 
-// steps are the shades of a grid: up to which share, and what a legend says.
+// steps are the shades of a grid: the largest share of each, and its text in the legend.
 var steps = []struct {
 	upTo  float64
 	words string
@@ -30,7 +30,7 @@ var steps = []struct {
 	{math.Inf(1), "more, or no number"},
 }
 
-// shade is the class of a cell.
+// shade returns the class of a cell.
 func shade(share float64) string {
 	if math.IsNaN(share) {
 		return "none"
@@ -43,7 +43,7 @@ func shade(share float64) string {
 	return "none"
 }
 
-// Words say how much is wrong and between which rows and columns it lies.
+// Words says how much is wrong and between which rows and columns it lies.
 func (g Grid) Words() string {
 	wrong, cells := int64(0), 0
 	top, bottom, first, last := g.Down, -1, g.Across, -1
@@ -71,12 +71,12 @@ func (g Grid) Words() string {
 	)
 }
 
-// firstOf is the first of n indices that lies in a cell: the inverse of index * cells / n.
+// firstOf returns the first of n indices in a cell: the inverse of index * cells / n.
 func firstOf(cell int, n int64, cells int) int64 {
 	return (int64(cell)*n + int64(cells) - 1) / int64(cells)
 }
 
-// SVG draws the cells, neighbours of one shade as one.
+// SVG draws the cells, merging neighbours of the same shade.
 func (g Grid) SVG() Drawing {
 	d := newDrawing(g.Title, g.Words())
 	const most = 230.0
@@ -112,7 +112,7 @@ func (g Grid) SVG() Drawing {
 	return d.end()
 }
 
-// shades is the legend of the shades that occur; it gives where it ends.
+// shades draws the legend of the shades that occur, and returns where it ends.
 func (d *drawing) shades(top float64, seen map[string]bool) float64 {
 	type entry struct{ class, words string }
 	var all []entry

@@ -12,7 +12,7 @@ import (
 
 const hostile = `a<script>alert("1")</script>&'`
 
-// drawings are one of each kind, with names that would break out of a drawing.
+// drawings returns one drawing of each kind, with names that would break out of a drawing.
 func drawings() map[string]Drawing {
 	return map[string]Drawing{
 		"chart": Chart{
@@ -47,7 +47,8 @@ func drawings() map[string]Drawing {
 	}
 }
 
-// Every drawing is well-formed, alone and within a page, has no number that is none, and shows names as text.
+// TestDrawingsAreWellFormed: every drawing is well-formed, alone and within a page, has no number that is NaN
+// or infinite, and shows names as text.
 func TestDrawingsAreWellFormed(t *testing.T) {
 	for name, d := range drawings() {
 		for form, text := range map[string]string{"inline": d.Inline(), "file": d.File()} {
@@ -79,7 +80,7 @@ func TestDrawingsAreWellFormed(t *testing.T) {
 	}
 }
 
-// What a drawing shows is said in words.
+// TestWords: a drawing describes in words what it shows.
 func TestWords(t *testing.T) {
 	g := Grid{
 		Title: "y", Down: 2, Across: 3, Rows: 10, Cols: 7, Wrong: []int64{0, 0, 0, 0, 0, 4},
@@ -97,7 +98,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// An element lies in the cell whose first index is the largest that is not above it, as the judge counts.
+// TestCellsOfAGrid: an element lies in the cell whose first index is the largest not above it, as the judge
+// counts.
 func TestCellsOfAGrid(t *testing.T) {
 	for _, n := range []int64{1, 2, 24, 25, 70, 1000} {
 		cells := int(min(n, 24))
@@ -153,7 +155,8 @@ func TestNumbersOfAnAxis(t *testing.T) {
 	}
 }
 
-// A name in a title neither steers the terminal that the title is printed on nor leaves its place in the SVG.
+// TestTitlesAreShown: a name in a title can neither control the terminal that the title is printed on nor
+// break out of the SVG.
 func TestTitlesAreShown(t *testing.T) {
 	c := Chart{
 		Title:  "Times of \x1b[2J\u202e<b>&\"x\"\x00",

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Histogram is how many errors of each name fall into each bucket.
+// Histogram counts the errors of each name in each bucket.
 type Histogram struct {
 	Title   string
 	Label   string   // of the buckets
@@ -14,13 +14,13 @@ type Histogram struct {
 	Rows    []Counts
 }
 
-// Counts are those of one name, one a bucket.
+// Counts holds the counts of one name, one a bucket.
 type Counts struct {
 	Name   string
 	Counts []int64
 }
 
-// total is how many there are.
+// total returns the sum of the counts.
 func (c Counts) total() (n int64) {
 	for _, x := range c.Counts {
 		n += x
@@ -28,7 +28,7 @@ func (c Counts) total() (n int64) {
 	return n
 }
 
-// Words say for each name how far most errors and the largest reach.
+// Words says for each name how far most errors and the largest reach.
 func (h Histogram) Words() string {
 	var parts []string
 	for _, r := range h.Rows {
@@ -49,10 +49,10 @@ func (h Histogram) Words() string {
 	return h.Title + ". " + strings.Join(parts, "; ") + "."
 }
 
-// nameWidth is the room for the names of rows.
+// nameWidth is the width of the names of rows.
 const nameWidth = 168.0
 
-// SVG draws a row of bars for each name. Heights are logarithmic: one error of a million is seen.
+// SVG draws a row of bars for each name. Heights are logarithmic, so that one error in a million is visible.
 func (h Histogram) SVG() Drawing {
 	const high = 30.0
 	d := newDrawing(h.Title, h.Words())
@@ -91,7 +91,7 @@ func (h Histogram) SVG() Drawing {
 	return d.end()
 }
 
-// Intervals are values of names beside a reference.
+// Intervals draws values of names against a reference.
 type Intervals struct {
 	Title string
 	X     Axis
@@ -99,13 +99,13 @@ type Intervals struct {
 	Rows  []Interval
 }
 
-// Interval is one of them; Word is told behind it.
+// Interval is one of them; Word stands after it.
 type Interval struct {
 	Name, Word       string
 	Value, Low, High float64
 }
 
-// Words list the values.
+// Words lists the values.
 func (c Intervals) Words() string {
 	var parts []string
 	for _, r := range c.Rows {

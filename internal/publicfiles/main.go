@@ -1,7 +1,7 @@
-// Command publicfiles asks triad about public kernel files: those of a batch of the manifest
-// (cmd/triad/testdata/public/files.csv) that lie in a folder, a repository checked out as
-// FOLDER/OWNER+NAME, with the bytes that the manifest names. It prints what each is given and how long that
-// took; with -write the manifest takes it.
+// Command publicfiles runs triad on public kernel files: those of a batch of the manifest
+// (cmd/triad/testdata/public/files.csv) that lie in a folder, a repository checked out as FOLDER/OWNER+NAME,
+// with the bytes that the manifest names. It prints the outcome of each and its time; -write writes them into
+// the manifest.
 package main
 
 import (
@@ -38,7 +38,7 @@ func main() {
 	}
 }
 
-// measure asks about each file of a batch and keeps what was said.
+// measure runs triad on each file of a batch and keeps the answers.
 func measure(a asker, batch, logs string, again, write bool) error {
 	text, err := os.ReadFile(manifestFile)
 	if err != nil {
@@ -75,7 +75,7 @@ func measure(a asker, batch, logs string, again, write bool) error {
 	return os.WriteFile(manifestFile, out.Bytes(), 0o644)
 }
 
-// askAndKeep asks about one file, prints what it is given, and leaves what was said in a file of logs.
+// askAndKeep runs triad on one file, prints the outcome, and writes the output into a log file.
 func askAndKeep(a asker, f *public, logs string, again bool) error {
 	var flags []string
 	if again {

@@ -21,14 +21,14 @@ var columns = []string{
 	"with_flags", "reading",
 }
 
-// What a file was given where nothing of it was judged.
+// The outcomes of a file of which nothing was judged.
 const (
 	refused    = "refused"     // one sentence, exit 2
 	noFunction = "no function" // nothing in it can be called from outside
-	noVerdict  = "timeout"     // none in the time it was given
+	noVerdict  = "timeout"     // no verdict in time
 )
 
-// What reading a file showed that it is.
+// What a file is, as found by reading it.
 const (
 	right = "right"
 	wrong = "wrong"
@@ -39,7 +39,7 @@ const (
 type public struct {
 	batch, repository, path, commit, sha256, operator string
 
-	expected  string  // right, wrong, other; "" where nobody read the file
+	expected  string  // right, wrong, other; "" if the file was not read
 	given     string  // without a flag: statuses of its functions, joined by +, or one of the words above
 	seconds   float64 // to given; 0: not measured
 	flags     string  // the flags that a second call had
@@ -47,10 +47,10 @@ type public struct {
 	reading   string  // what reading it showed, in a few words
 }
 
-// extension is that of the file's name, ".cu".
+// extension returns that of the file's name, ".cu".
 func (f *public) extension() string { return path.Ext(f.path) }
 
-// statuses are those of its functions; none where nothing was judged.
+// statusesOf returns the statuses of its functions; none if nothing was judged.
 func statusesOf(given string) (all []op.Status) {
 	if given == "" || given == refused || given == noFunction || given == noVerdict {
 		return nil
@@ -65,27 +65,27 @@ func statusesOf(given string) (all []op.Status) {
 	return all
 }
 
-// judged says whether what was given is a verdict on at least one function.
+// judged reports whether at least one function got a verdict.
 func judged(given string) bool {
 	return slices.ContainsFunc(statusesOf(given), func(s op.Status) bool {
 		return s.Weight() != op.Neutral || s == op.StatusDifferentContract
 	})
 }
 
-// accused says whether a function of the file was called wrong.
+// accused reports whether a function of the file was called wrong.
 func accused(given string) bool {
 	return slices.ContainsFunc(statusesOf(given), func(s op.Status) bool { return s.Weight() == op.Bad })
 }
 
-// passed says whether a function of the file passed and none was called wrong.
+// passed reports whether at least one function of the file passed and none was called wrong.
 func passed(given string) bool {
 	return !accused(given) && slices.ContainsFunc(statusesOf(given), func(s op.Status) bool {
 		return s.Weight() == op.Good
 	})
 }
 
-// missed says whether a wrong file was taken for right: a function of it passed, and none was left open,
-// which may be the one that is wrong.
+// missed reports whether a wrong file was accepted: at least one function passed, and none was left open,
+// since that could be the wrong one.
 func missed(given string) bool {
 	return passed(given) && !slices.Contains(statusesOf(given), op.StatusNotUnderstood)
 }
@@ -95,7 +95,7 @@ var (
 	repositoryWritten = regexp.MustCompile(`^[\w.-]+/[\w.-]+$`)
 )
 
-// check says what is wrong with an entry.
+// check returns what is wrong with an entry.
 func (f *public) check() error {
 	sum, err := hex.DecodeString(f.sha256)
 	switch {
@@ -151,13 +151,13 @@ func readManifest(r io.Reader) (files []*public, err error) {
 	}
 }
 
-// writeManifest writes what readManifest reads.
+// writeManifest writes a manifest for readManifest.
 func writeManifest(w io.Writer, files []*public) error {
 	table := csv.NewWriter(w)
 	rows := [][]string{columns}
 	for _, f := range files {
 		seconds := ""
-		if f.seconds >= 0.05 { // less is written as 0.0, which is none
+		if f.seconds >= 0.05 { // less would be written as 0.0, which means none
 			seconds = strconv.FormatFloat(f.seconds, 'f', 1, 64)
 		}
 		rows = append(rows, []string{

@@ -32,7 +32,7 @@ func manifest(t *testing.T) ([]byte, []*public) {
 	return text, files
 }
 
-// The manifest is written as it is read, and names operators that are there, each file once in a batch.
+// The manifest is written as it is read, and names existing operators, and each file once in a batch.
 func TestManifest(t *testing.T) {
 	text, files := manifest(t)
 	var out bytes.Buffer
@@ -82,7 +82,7 @@ func TestBadEntries(t *testing.T) {
 	}
 }
 
-// What is counted of a file follows from what it was given and what reading it showed.
+// The counts of a file follow from its outcome and from reading it.
 func TestTally(t *testing.T) {
 	files := []*public{
 		{path: "a.cu", given: "PASS", expected: right, seconds: 1},

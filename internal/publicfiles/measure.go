@@ -20,21 +20,21 @@ import (
 	"triad/internal/subprocess"
 )
 
-// exitUsage is what triad ends with where it refuses a file.
+// exitUsage is triad's exit code when it refuses a file.
 const exitUsage = 2
 
-// asker asks triad about files that lie in a folder of checked-out repositories.
+// asker runs triad on files in a folder of checked-out repositories.
 type asker struct {
 	triad, folder, database string
 	limit                   time.Duration // for one file
 }
 
-// place is where a file lies: FOLDER/OWNER+NAME/PATH.
+// place returns the path of a file: FOLDER/OWNER+NAME/PATH.
 func (a asker) place(f *public) string {
 	return filepath.Join(a.folder, strings.ReplaceAll(f.repository, "/", "+"), filepath.FromSlash(f.path))
 }
 
-// isThere says whether the file lies in the folder with the bytes that the manifest names.
+// isThere reports whether the folder has the file with the contents that the manifest names.
 func (a asker) isThere(f *public) bool {
 	text, err := os.ReadFile(a.place(f))
 	if err != nil {
@@ -44,7 +44,7 @@ func (a asker) isThere(f *public) bool {
 	return hex.EncodeToString(sum[:]) == f.sha256
 }
 
-// ask gives what triad says of a file, the seconds that it took, and what it printed for people.
+// ask returns triad's verdicts on a file, the seconds that it took, and what it printed to stderr.
 func (a asker) ask(ctx context.Context, f *public, flags []string) (
 	given string, seconds float64, said string, err error,
 ) {
@@ -72,7 +72,7 @@ func (a asker) ask(ctx context.Context, f *public, flags []string) (
 	return given, seconds, words.String(), err
 }
 
-// withoutRecords is what a file was given of which nothing was recorded.
+// withoutRecords returns the outcome of a file without records.
 func withoutRecords(end *os.ProcessState, said string) (string, error) {
 	switch {
 	case end == nil || end.ExitCode() != exitUsage:
@@ -84,8 +84,8 @@ func withoutRecords(end *os.ProcessState, said string) (string, error) {
 	return refused, nil
 }
 
-// givenBy is the verdict of each function in records as compare --json writes them, joined by +; empty where
-// there is none.
+// givenBy returns the distinct verdicts of the functions in the output of compare --json, joined by +; "" if
+// there are none.
 func givenBy(records string) (string, error) {
 	rows := map[string]*candidates.Row{}
 	for line := range strings.Lines(records) {

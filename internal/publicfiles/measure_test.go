@@ -35,7 +35,7 @@ func TestGivenBy(t *testing.T) {
 	}
 }
 
-// A file is asked about where its bytes are those of the manifest; what the program says decides.
+// triad is run on a file only if its bytes are those of the manifest; its output decides.
 func TestAsk(t *testing.T) {
 	need.Tool(t, "sh")
 	folder := t.TempDir()

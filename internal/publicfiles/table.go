@@ -9,7 +9,7 @@ import (
 	"triad/internal/stats"
 )
 
-// tally is what became of the files of one batch with one extension.
+// tally counts the outcomes of the files of one batch with one extension.
 type tally struct {
 	batch, extension                          string
 	files, callable, judged, passed           int
@@ -54,7 +54,7 @@ func (t *tally) add(f *public) {
 	t.addReading(f)
 }
 
-// addReading counts what reading the file showed.
+// addReading counts the findings of reading the file.
 func (t *tally) addReading(f *public) {
 	if f.expected == "" {
 		return
@@ -82,7 +82,7 @@ func tallies(files []*public) (all []*tally) {
 	return all
 }
 
-// page is the table of docs/own-kernels.md.
+// page returns the table of docs/own-kernels.md.
 func page(files []*public) string {
 	var b strings.Builder
 	b.WriteString("| batch | files | callable | judged | with a flag | PASS | NOT_UNDERSTOOD | " +
@@ -104,7 +104,7 @@ func page(files []*public) string {
 	return b.String()
 }
 
-// part is a number and its share of a whole, "3 (75 %)".
+// part returns a number and its share of a whole, "3 (75 %)".
 func part(n, whole int) string {
 	if whole == 0 {
 		return "0"

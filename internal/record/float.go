@@ -8,12 +8,12 @@ import (
 )
 
 // Float is an fp64 number that survives JSON and SQL: NaN and infinities, which neither can carry, are the
-// strings "nan", "inf" and "-inf" there. A *Float that is nil says that there is no number; a NaN is a number
-// like any other.
+// strings "nan", "inf" and "-inf" there. A nil *Float means that there is no number; a NaN is a number like
+// any other.
 type Float float64
 
-// Class is "finite", "nan", "inf" or "-inf": what a column beside the number says, because SQLite stores NaN
-// as NULL.
+// Class returns "finite", "nan", "inf" or "-inf". A column of its own stores it, because SQLite stores NaN as
+// NULL.
 func (f Float) Class() string {
 	switch v := float64(f); {
 	case math.IsNaN(v):
@@ -26,7 +26,7 @@ func (f Float) Class() string {
 	return "finite"
 }
 
-// String is the shortest text that reads back to the same bits (of a NaN: to a NaN).
+// String returns the shortest text that reads back to the same bits (of a NaN: to a NaN).
 func (f Float) String() string {
 	if class := f.Class(); class != "finite" {
 		return class

@@ -8,13 +8,13 @@ import (
 	"triad/internal/op"
 )
 
-// Member is one name and value of a JSON object whose order means something.
+// Member is one name and value of a JSON object whose order matters.
 type Member[V any] struct {
 	Name  string
 	Value V
 }
 
-// Members are a JSON object that keeps its order: dims and attributes stand in the order of the spec.
+// Members is a JSON object that keeps its order: dims and attributes are in the order of the spec.
 type Members[V any] []Member[V]
 
 // MarshalJSON writes the members as an object, in order.
@@ -65,7 +65,7 @@ func (m *Members[V]) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// DimMembers are the dims of a case as a JSON object.
+// DimMembers returns the dims of a case as a JSON object.
 func DimMembers(dims op.Dims) Members[int64] {
 	out := make(Members[int64], len(dims))
 	for i, d := range dims {
@@ -74,7 +74,7 @@ func DimMembers(dims op.Dims) Members[int64] {
 	return out
 }
 
-// AttrMembers are the attributes of a case, in their canonical text, as a JSON object.
+// AttrMembers returns the attributes of a case, in their canonical text, as a JSON object.
 func AttrMembers(attrs op.Attrs) Members[string] {
 	out := make(Members[string], len(attrs))
 	for i, a := range attrs {

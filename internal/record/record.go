@@ -8,8 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// Record is one run: one implementation on one case, what happened and what the judge said. ID and Session
-// are given by the store.
+// Record is one run: one implementation on one case, with its outcome and verdicts. The store sets ID and
+// Session.
 type Record struct {
 	ID      string // ULID
 	Session string // ULID of the invocation
@@ -19,13 +19,13 @@ type Record struct {
 	Impl    string // "cuda/warp"
 	Backend string // "cuda", "triton", "torch"
 	Variant string // "warp"
-	Device  string // "gpu", "emulator", "interpreter", "cpu"; "" where nothing ran
-	GPU     string // its place on the bus, "00000000:1B:00.0"; "" where none ran it or it is not known
-	Source  string // content hash of the implementation's sources; "" where it could not be loaded
-	Flags   string // that say how a user's file is compiled and called, as they were typed; "" where none do
+	Device  string // "gpu", "emulator", "interpreter", "cpu"; "" if nothing ran
+	GPU     string // its place on the bus, "00000000:1B:00.0"; "" if none ran it or it is not known
+	Source  string // content hash of the implementation's sources; "" if it could not be loaded
+	Flags   string // that say how a user's file is compiled and called, as they were typed; "" if none do
 
 	Status   op.Status
-	Contract string // the contract that the verdict was given under; "" where there is none
+	Contract string // the contract that the verdict was given under; "" if there is none
 	Message  string // one sentence for every status but a plain PASS
 	Outputs  []Verdict
 	Where    *Where
@@ -35,7 +35,7 @@ type Record struct {
 	Launches  int
 	Started   time.Time
 	Wall      time.Duration // of the whole case in the harness, emulation included: never a kernel's time
-	PeakBytes int64         // device memory; 0 where it is not known
+	PeakBytes int64         // device memory; 0 if it is not known
 
 	Timings []Timing // one a regime; the first is the one that tables show
 
@@ -43,7 +43,7 @@ type Record struct {
 	Diagnosis *Diagnosis    // of wrong runs of a user's file that were looked at closer; nil of others
 }
 
-// Explanation is what there is to say about one judged output beyond its verdict.
+// Explanation holds the details of one judged output that its verdict does not show.
 type Explanation struct {
 	Output    string     `json:"output"`
 	Contract  string     `json:"contract"`
@@ -57,22 +57,22 @@ type Explanation struct {
 	ULPs []int64 `json:"ulps"`
 }
 
-// Verdict is what the judge said of one output. The zero value passes nothing: its status is UNKNOWN.
+// Verdict is the judge's verdict on one output. The zero value passes nothing: its status is UNKNOWN.
 type Verdict struct {
 	Name   string    `json:"name"`
 	Status op.Status `json:"status"`
 	// the gate that rejected ("G0", "G1", "G2"), else the last one that was passed
 	Gate      string `json:"gate"`
 	Message   string `json:"message"`    // why, in a sentence; "" for a plain PASS
-	Pattern   string `json:"pattern"`    // what is regular about the wrong elements; "" where nothing is
+	Pattern   string `json:"pattern"`    // what is regular about the wrong elements; "" if nothing is
 	N         int64  `json:"n"`          // elements of the output
-	NCompared int64  `json:"n_compared"` // elements that were compared; n where the output is judged whole
-	// elements beside them whose rows' sums under random signs were compared
+	NCompared int64  `json:"n_compared"` // elements that were compared; n if the output is judged completely
+	// further elements, whose rows' sums under random signs were compared
 	NCovered int64    `json:"n_covered"`
 	NWrong   int64    `json:"n_wrong"`
-	Worst    *Element `json:"worst"` // null where no element was compared
-	// min over the elements of (T + half an ulp) / |y-R|; "inf" where all are equal to the truth, null where
-	// a gate rejects
+	Worst    *Element `json:"worst"` // null if no element was compared
+	// min over the elements of (T + half an ulp) / |y-R|; "inf" if all are equal to the truth, null if a gate
+	// rejects
 	Headroom *Float `json:"headroom"`
 	// largest distance from the truth in units in the last place of the output's dtype
 	ULPMax  *Float `json:"ulp_max"`
@@ -87,11 +87,11 @@ type Verdict struct {
 	RelationsPlanned int        `json:"relations_planned"`
 	Relations        []Relation `json:"relations"` // those that were evaluated
 
-	// null where no value was judged, and in verdicts from before they were kept
+	// null if no value was judged, and in verdicts from before they were kept
 	Statistics *Statistics `json:"statistics"`
 }
 
-// Relation is what became of one relation that must hold of an output, or between the outputs of two calls:
+// Relation is the result of one relation that must hold for an output, or between the outputs of two calls:
 // gate G6.
 type Relation struct {
 	Name      string  `json:"name"` // what holds, in words
@@ -99,11 +99,11 @@ type Relation struct {
 	N         int64   `json:"n"` // comparisons planned
 	NCompared int64   `json:"n_compared"`
 	NWrong    int64   `json:"n_wrong"`
-	Message   string  `json:"message"` // why it does not hold, in a sentence; "" where it does
-	Worst     *Broken `json:"worst"`   // the comparison furthest from holding; null where none failed
+	Message   string  `json:"message"` // why it does not hold, in a sentence; "" if it does
+	Worst     *Broken `json:"worst"`   // the comparison furthest from holding; null if none failed
 }
 
-// Broken is a comparison that does not hold: what was found, and what would have been accepted.
+// Broken is a comparison that does not hold: the value found, and those that would have been accepted.
 type Broken struct {
 	Index []int64 `json:"index"` // of the output, or of one of its rows
 	Got   Float   `json:"got"`
@@ -111,7 +111,7 @@ type Broken struct {
 	High  Float   `json:"high"`
 }
 
-// Element is one element of an output, what it is and what was accepted.
+// Element is one element of an output, its value and the accepted ones.
 type Element struct {
 	Index []int64 `json:"index"`
 	Got   Float   `json:"got"`
@@ -129,16 +129,16 @@ type Where struct {
 	Line   int     `json:"line,omitempty"`
 }
 
-// Build is what the compiler said of the library that holds the implementation.
+// Build holds the build facts of the library that contains the implementation.
 type Build struct {
 	Compiler string   `json:"compiler"`
 	Flags    []string `json:"flags"`
-	Seconds  float64  `json:"seconds"` // 0 where the cache had it
+	Seconds  float64  `json:"seconds"` // 0 if the cache had it
 	Cached   bool     `json:"cached"`
 	Kernels  []Kernel `json:"kernels,omitempty"`
 }
 
-// Kernel is what ptxas said of one kernel.
+// Kernel holds the numbers that ptxas reported for one kernel.
 type Kernel struct {
 	Kernel      string `json:"kernel"`
 	Arch        string `json:"arch"`
@@ -219,7 +219,7 @@ func (r Record) MarshalJSON() ([]byte, error) {
 	return json.Marshal(o)
 }
 
-// explainedJSON has no null where a list is empty.
+// explainedJSON returns a copy whose empty lists are not null.
 func explainedJSON(all []Explanation) []Explanation {
 	all = slices.Clone(all)
 	for i := range all {
@@ -230,7 +230,7 @@ func explainedJSON(all []Explanation) []Explanation {
 	return all
 }
 
-// TimeFormat is how a time is written in JSON and tables of the store: UTC, milliseconds.
+// TimeFormat is the layout of a time in JSON and in the store's tables: UTC, milliseconds.
 const TimeFormat = "2006-01-02T15:04:05.000Z"
 
 func orNull(s string) *string {

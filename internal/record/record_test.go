@@ -104,7 +104,7 @@ func TestRepeatNamesEveryPartOfTheCase(t *testing.T) {
 	}
 }
 
-// Every JSON name that a struct of this package writes stands in docs/json.md as `name`.
+// Every JSON name that a struct of this package writes is in docs/json.md as `name`.
 func TestEveryFieldIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/json.md")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 // FolderWord begins the word of Session.Added that names the folder of an operator of the user's own.
 const FolderWord = "--folder="
 
-// Repeat is the command that runs a record again on bit-identical inputs: inputs depend on case and seed
-// alone, and every part of the case is named. `--full` keeps a level from thinning out what is named.
+// Repeat returns the command that runs a record again on bit-identical inputs: inputs depend on case and seed
+// alone, and every part of the case is named. `--full` prevents a level from thinning out what is named.
 func Repeat(r Record, added []string) string {
 	c := r.Case
 	operator := c.Op
@@ -49,7 +49,7 @@ func Repeat(r Record, added []string) string {
 		words = append(words, "--device", "cpu")
 	}
 	for _, file := range added {
-		if !strings.HasPrefix(file, "--") { // what else was said of the files stands as it was typed
+		if !strings.HasPrefix(file, "--") { // other words about the files stay as typed
 			words = append(words, "--add")
 		}
 		words = append(words, file)
@@ -60,7 +60,7 @@ func Repeat(r Record, added []string) string {
 	return strings.Join(words, " ")
 }
 
-// ShellQuote quotes a word for a POSIX shell where it needs it. A # that begins a word begins a comment.
+// ShellQuote quotes a word for a POSIX shell if necessary. A # that begins a word begins a comment.
 func ShellQuote(word string) string {
 	special := func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
@@ -72,12 +72,12 @@ func ShellQuote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// FileWord begins a word of a session that judged many files, each for itself: the name of an implementation,
-// "=", and its file.
+// FileWord is the prefix of a word of a session that judged many files separately: the name of an
+// implementation, "=", and its file.
 const FileWord = "file:"
 
-// onlyFile leaves of the words of many files the one of an implementation, and gives the name that it has
-// where its file is added alone.
+// onlyFile keeps, of the words of many files, only that of an implementation, and returns the name that it
+// has when its file is added alone.
 func onlyFile(impl string, added []string) (words []string, alone string) {
 	alone = impl
 	for _, word := range added {

@@ -22,25 +22,25 @@ type Item struct {
 // Session is one invocation that ran something.
 type Session struct {
 	ID        string   // ULID, given by the store
-	Request   string   // canonical text of what was asked: a session is resumed by the same request only
+	Request   string   // canonical text of the request: only the same request resumes a session
 	Command   []string // the arguments as typed, without the program's name
 	Version   string   // of triad
-	Commit    string   // of the source tree, "" where it is not known
+	Commit    string   // of the source tree, "" if it is not known
 	Level     string   // "quick", "default", "full"
 	Seed      uint64
 	Added     []string // files given with --add
 	Machine   Machine
 	Toolchain Toolchain
 	Started   time.Time
-	Ended     time.Time // zero while it runs and where it was killed
+	Ended     time.Time // zero while it runs and if it was killed
 	Exit      int       // exit code; meaningful when Ended is set
-	// InternalError is what went wrong inside triad and ended the session: a line of what was being done,
-	// then the stack; "" where nothing did.
+	// InternalError is the error inside triad that ended the session: a line with what was being done, then
+	// the stack; "" if there was none.
 	InternalError string
 }
 
-// Machine is where a session ran. Two sessions with the same facts share one machine; it has no name, so that
-// a database can be passed on.
+// Machine describes the machine of a session. Two sessions with the same facts share one machine. It has no
+// name, so that a database can be passed on.
 type Machine struct {
 	OS             string `json:"os"` // "linux"
 	Kernel         string `json:"kernel"`
@@ -48,7 +48,7 @@ type Machine struct {
 	CPU            string `json:"cpu"`
 	Cores          int    `json:"cores"`
 	MemoryBytes    int64  `json:"memory_bytes"`
-	GPU            string `json:"gpu"` // "" where there is none
+	GPU            string `json:"gpu"` // "" if there is none
 	GPUMemoryBytes int64  `json:"gpu_memory_bytes"`
 	GPUDriver      string `json:"gpu_driver"`
 }
@@ -70,8 +70,8 @@ func contentHash(v any) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Difference says how far two implementations lie apart in one output of one case. A and B are the names,
-// RunA and RunB the IDs of their records; A sorts before B.
+// Difference is the distance of two implementations in one output of one case. A and B are the names, RunA
+// and RunB the IDs of their records; A sorts before B.
 type Difference struct {
 	Session string  `json:"session"`
 	CaseKey string  `json:"case"`
@@ -87,12 +87,12 @@ type Difference struct {
 	Bitwise bool    `json:"bitwise"` // every bit is equal
 	// elements whose values differ: NaN equals NaN here, and -0 equals +0
 	NDifferent int64 `json:"n_different"`
-	// "inf" where one is NaN or infinite and the other is not; null where nothing was compared
+	// "inf" if one is NaN or infinite and the other is not; null if nothing was compared
 	ULPMax *Float     `json:"ulp_max"`
-	Worst  *Disparity `json:"worst"` // null where no values differ
+	Worst  *Disparity `json:"worst"` // null if no values differ
 }
 
-// Disparity is the element in which two outputs lie furthest apart.
+// Disparity is the element in which two outputs differ most.
 type Disparity struct {
 	Index []int64 `json:"index"`
 	A     Float   `json:"a"`
@@ -133,7 +133,7 @@ type sessionObject struct {
 	InternalError string `json:"internal_error"`
 }
 
-// objectOf is the JSON form of a session.
+// objectOf returns the JSON form of a session.
 func objectOf(s Session) sessionObject {
 	o := sessionObject{
 		ID: s.ID, Request: s.Request, Command: orEmpty(s.Command), Version: s.Version, Commit: s.Commit,
@@ -155,15 +155,15 @@ func (r Run) MarshalJSON() ([]byte, error) {
 	})
 }
 
-// Measured is a session with what it measured beside its records: what `triad results export --format
-// sessions` writes.
+// Measured is a session with its measurements other than records, as `triad results export --format sessions`
+// writes it.
 type Measured struct {
 	Session     Session
 	Rulers      []Ruler
 	Comparisons []Comparison
 }
 
-// SessionCount is a session with how many of its runs came to what.
+// SessionCount is a session with its runs counted by outcome.
 type SessionCount struct {
 	Session                   Session
 	State                     string // "running", "complete" or "interrupted"
@@ -198,9 +198,9 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// Progress is how far a session is.
+// Progress is the progress of a session.
 type Progress struct {
 	State               string // "running", "complete" or "interrupted"
 	Planned, Ended, Bad int    // runs
-	At                  string // what runs now, in words; "" where that is not known
+	At                  string // what runs now, in words; "" if that is not known
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A shell gives every word back as it was, and plain ones stand without quotes.
+// A shell returns every word unchanged, and plain ones have no quotes.
 func TestShellQuote(t *testing.T) {
 	words := []string{
 		"", "compare", "--dims", "rows=1,cols=3", "a b", "it's",

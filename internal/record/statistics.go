@@ -21,12 +21,12 @@ type Statistics struct {
 	Worst   []Judged `json:"worst"`    // at most 16, worst first
 	NBlocks int      `json:"n_blocks"` // blocks that G4 looked at
 	Blocks  []Block  `json:"blocks"`   // of these at most 8, those closest to their limits first
-	Slope   *Slope   `json:"slope"`    // null where G5 is not asked
-	Map     *Map     `json:"map"`      // null where no element was rejected
+	Slope   *Slope   `json:"slope"`    // null if G5 does not apply
+	Map     *Map     `json:"map"`      // null if no element was rejected
 }
 
-// Map is where the errors of a rejected output lie: the output, seen as [rows, last dim], in a grid of cells,
-// row by row.
+// Map locates the errors of a rejected output: a grid of cells, row by row, over the output viewed as [rows,
+// last dim].
 type Map struct {
 	Rows     int64   `json:"rows"` // of the output
 	Cols     int64   `json:"cols"`
@@ -56,8 +56,8 @@ type Block struct {
 	Limit     Float  `json:"limit"`
 }
 
-// Slope is what G5 asks: how many elements carry the sum of R squared, the slope of the error along R, its
-// standard deviation, the mean allowance.
+// Slope holds the quantities of G5: how many elements carry the sum of R squared, the slope of the error
+// along R, its standard deviation, the mean allowance.
 type Slope struct {
 	Spread    Float `json:"spread"`
 	Slope     Float `json:"slope"`
@@ -65,7 +65,7 @@ type Slope struct {
 	Allowance Float `json:"allowance"`
 }
 
-// filled has no null where a list is empty.
+// filled returns a copy whose empty lists are not null.
 func (s *Statistics) filled() *Statistics {
 	if s == nil {
 		return nil

@@ -2,11 +2,11 @@ package record
 
 import "triad/internal/op"
 
-// Timing is how long the calls of one record took in one regime. Times are ns of one call.
+// Timing is the timing of one record in one regime. Times are ns per call.
 type Timing struct {
-	// "cold" or "warm"; then " burst" or " sustained" where it was not interleaved: "cold sustained"
+	// "cold" or "warm"; then " burst" or " sustained" if it was not interleaved: "cold sustained"
 	Regime string `json:"regime"`
-	// PASS where the time can be used; UNSTABLE, IMPOSSIBLE, or what the timed calls came to
+	// PASS if the time is usable; UNSTABLE, IMPOSSIBLE, or the status of the timed calls
 	Status   op.Status `json:"status"`
 	Message  string    `json:"message"`
 	N        int       `json:"n"`
@@ -18,15 +18,15 @@ type Timing struct {
 	P90NS    float64   `json:"p90_ns"`
 	Bytes    int64     `json:"bytes"` // moved and computed at least, by the operator's definition
 	FLOPs    int64     `json:"flops"`
-	// share of what the rulers of the session allow; null where none applies
+	// share of what the rulers of the session allow; null if none applies
 	Roofline *Float `json:"roofline"`
-	// median clock of the multiprocessors while it ran; null where it could not be read
+	// median clock of the multiprocessors while it ran; null if it could not be read
 	ClockMHz *Float `json:"clock_mhz"`
 
 	SamplesNS []float64 `json:"samples_ns"` // all of them, in the order in which they were taken
 	Rounds    []int     `json:"rounds"`     // the round of each sample
 	Positions []int     `json:"positions"`  // its place among the implementations of that round
-	ClocksMHz []float64 `json:"clocks_mhz"` // 0 where it could not be read
+	ClocksMHz []float64 `json:"clocks_mhz"` // 0 if it could not be read
 	Discarded int       `json:"n_discarded"`
 	Because   string    `json:"discarded_because"`
 
@@ -41,7 +41,7 @@ type Timing struct {
 
 	Backward string `json:"backward"` // what a backward starts from: a constant below; "" for a forward
 
-	Kernels []Launch `json:"kernels"` // that one call launches; empty where the worker cannot tell
+	Kernels []Launch `json:"kernels"` // that one call launches; empty if the worker does not know
 }
 
 // What a timed backward starts from. A backward alone starts from one of the first two.
@@ -68,7 +68,7 @@ type Launch struct {
 	Occupancy float64 `json:"occupancy"`
 }
 
-// Ruler is what the device did at best in a session.
+// Ruler is a peak rate of the device, measured in a session.
 type Ruler struct {
 	Session string `json:"session"`
 	// "copy", "read", "write", "bf16", "fp8", "fp32"; with " sustained" after seconds of the same
@@ -78,8 +78,8 @@ type Ruler struct {
 	SamplesNS      []float64 `json:"samples_ns"`
 }
 
-// Comparison is the ratio of two records that were timed in the same rounds: above 1 A takes longer. Where
-// RunA and RunB are one, the implementation was timed twice, and the ratio shows the noise.
+// Comparison is the ratio of two records that were timed in the same rounds: above 1 A takes longer. If RunA
+// and RunB are equal, the implementation was timed twice, and the ratio shows the noise.
 type Comparison struct {
 	A      string    `json:"a"`
 	B      string    `json:"b"`

@@ -14,7 +14,7 @@ type Operator struct {
 	Implementations []string `json:"implementations,omitempty"` // names; empty where nothing was loaded
 }
 
-// OperatorDetail is what `triad ops show` prints.
+// OperatorDetail holds what `triad ops show` prints.
 type OperatorDetail struct {
 	Operator
 	Source     string       `json:"source"` // the paper
@@ -27,7 +27,7 @@ type OperatorDetail struct {
 	Declarations []ImplementationDetail `json:"declared"`
 }
 
-// Unasked is something that no case of the default level on a CPU asks, in a sentence.
+// Unasked describes something that no case of the default level on a CPU tests, in a sentence.
 type Unasked struct {
 	Pass       string   `json:"pass"`
 	DTypes     []string `json:"dtypes"`
@@ -35,14 +35,14 @@ type Unasked struct {
 	EveryDType bool     `json:"-"` // the dtypes are all that the pass has
 }
 
-// RelationDeclared is something that must hold of the outputs whatever the inputs are: gate G6.
+// RelationDeclared is something that must hold of the outputs for any inputs: gate G6.
 type RelationDeclared struct {
 	Pass  string `json:"pass"`
 	Name  string `json:"name"`
 	Calls int    `json:"calls"` // further calls of the implementation that it needs
 }
 
-// Attribute is one attribute of an operator: what it may be, and what it is if nothing is said.
+// Attribute is one attribute of an operator, with its allowed values and its default.
 type Attribute struct {
 	Name    string `json:"name"`
 	Allowed string `json:"allowed"` // "true or false", "tensor, row, block", "a number"
@@ -94,7 +94,7 @@ func Operators(w io.Writer, style Style, operators []Operator) error {
 	return style.Table(w, "", columns("op", "passes", "dtypes", "formula"), rows)
 }
 
-// ShowOperator writes what an operator declares: tensors and contracts of each pass, attributes,
+// ShowOperator writes the declaration of an operator: tensors and contracts of each pass, attributes,
 // implementations.
 func ShowOperator(w io.Writer, style Style, o OperatorDetail) error {
 	w = style.Wrap(w)
@@ -175,7 +175,7 @@ func showSignature(w io.Writer, style Style, p PassDetail) error {
 	return write(w, "  contracts: "+strings.Join(contracts, "; ")+"\n")
 }
 
-// judgedFor says what must hold of the outputs whatever the inputs are, and which cases say little by design.
+// judgedFor writes what must hold of the outputs for any inputs, and which cases say little by design.
 func judgedFor(w io.Writer, style Style, o OperatorDetail) error {
 	if len(o.Relations) > 0 {
 		rows := make([][]string, len(o.Relations))
@@ -201,7 +201,7 @@ func judgedFor(w io.Writer, style Style, o OperatorDetail) error {
 	return notAsked(w, o.Unasked)
 }
 
-// notAsked says what no case asks.
+// notAsked writes what no case tests.
 func notAsked(w io.Writer, all []Unasked) error {
 	if len(all) == 0 {
 		return nil
@@ -217,7 +217,7 @@ func notAsked(w io.Writer, all []Unasked) error {
 	return write(w, text)
 }
 
-// Finding is one thing that `triad doctor` looked at.
+// Finding is one thing that `triad doctor` checked.
 type Finding struct {
 	Subject string `json:"subject"` // "g++", "Python", "GPU", "database"
 	State   string `json:"state"`   // "ok", "missing", "broken", "note"
@@ -225,7 +225,7 @@ type Finding struct {
 	Remedy  string `json:"remedy"`  // how to get it; "" where nothing is to be done
 }
 
-// Doctor writes what was found, and below it what can be done about what was not.
+// Doctor writes what was found, and below it the remedies for what is missing.
 func Doctor(w io.Writer, style Style, findings []Finding) error {
 	colours := map[string]colour{"ok": good, "missing": mild, "broken": bad}
 	rows := make([][]string, len(findings))

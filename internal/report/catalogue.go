@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// OperatorRoom is an operator as the page of the catalogue shows it.
+// OperatorRoom holds what the page of the catalogue shows of an operator.
 type OperatorRoom struct {
 	Operator
 	Summary, Source string
@@ -14,7 +14,7 @@ type OperatorRoom struct {
 	Contracts       []ContractDeclared
 	Gradients       string      // the formula of the backward, "" where there is none
 	Rungs           [][2]string // name and text, in the order of the ladder
-	Relations       int         // what must hold between calls
+	Relations       int         // number of relations that must hold between calls
 	Bench           []string    // the points that it is timed at
 }
 
@@ -45,7 +45,7 @@ func Catalogue(w io.Writer, rooms []OperatorRoom) error {
 	return write(w, text.String())
 }
 
-// roomText is one operator as a section.
+// roomText returns the section of one operator.
 func roomText(r OperatorRoom) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n## %s\n\n%s\n\n", r.Name,
@@ -55,7 +55,7 @@ func roomText(r OperatorRoom) string {
 		formulas = append(formulas, strings.Split("backward: "+r.Gradients, "; ")...)
 	}
 	for _, formula := range formulas {
-		// a column of four is a word for folded, so that the line of code has room for it
+		// four columns count as a word for folded, so that the line of code has room for them
 		fmt.Fprintf(&text, "%s\n", strings.Replace(folded("___ "+formula, "        "), "___", "   ", 1))
 	}
 	text.WriteString("\n")

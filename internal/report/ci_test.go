@@ -10,7 +10,7 @@ import (
 	"triad/internal/record"
 )
 
-// ofAllKinds are records that are good, bad, neutral and known, with text that means something in XML and to
+// ofAllKinds returns records that are good, bad, neutral and known, with text that is special in XML and to
 // GitHub.
 func ofAllKinds() []record.Record {
 	good := softmax(1, "cuda/warp", "fp32", 100, op.StatusPass)

@@ -13,7 +13,7 @@ import (
 	"triad/internal/record"
 )
 
-// Summary is what the last lines of a comparison say beside the totals.
+// Summary holds what the last lines of a comparison say in addition to the totals.
 type Summary struct {
 	Database string // path; "" where nothing was recorded
 	Session  string // ULID
@@ -21,7 +21,7 @@ type Summary struct {
 	Exit     int
 	// one sentence for exit 2 or 3, for exit 1 where no row is bad, and where a session was interrupted
 	Reason   string
-	Findings []string // what became of documented findings, a sentence each
+	Findings []string // the outcomes of documented findings, a sentence each
 	Timed    Timed
 	Spent    Spent
 	Power    Power
@@ -34,7 +34,7 @@ type Power struct {
 	Trivial        int
 }
 
-// words are one line.
+// words returns one line.
 func (p Power) words() string {
 	if p.Cases == 0 {
 		return ""
@@ -51,20 +51,20 @@ func (p Power) words() string {
 	return text + ".\n"
 }
 
-// Spent is where the time of a command went that times; without parts nothing is said of it.
+// Spent says where the time of a command that times went; without parts nothing is printed of it.
 type Spent struct {
 	// Imports: until Python's workers had imported torch and Triton, side by side
 	Whole, Imports time.Duration
 	Parts          []SpentPart
 }
 
-// SpentPart is how long one part took.
+// SpentPart is the time of one part.
 type SpentPart struct {
 	On   string
 	Time time.Duration
 }
 
-// words are two lines: Python's imports, which no command can hurry, and the rest.
+// words returns two lines: Python's imports, which no command can shorten, and the rest.
 func (s Spent) words() string {
 	if len(s.Parts) == 0 {
 		return ""
@@ -81,13 +81,13 @@ func (s Spent) words() string {
 	return strings.Replace(text, "The rest of the command", "The command", 1)
 }
 
-// shownPerLine is how many bad records of one line of the table are told in full; the rest is counted.
+// shownPerLine limits the bad records that are shown in full for one line of the table; the rest is counted.
 const shownPerLine = 2
 
-// Compare writes what `triad compare` found: for each operator and pass a table with a line for each
+// Compare writes the results of `triad compare`: for each operator and pass a table with a line for each
 // implementation, its dtypes side by side, below it every bad line with its place and the command that shows
-// it, and at the end the totals. With details the table has a line for each dtype, and below it stand the
-// cases without power and how far the implementations lie apart.
+// it, and at the end the totals. With details the table has a line for each dtype, followed by the cases
+// without power and how far the implementations lie apart.
 func Compare(w io.Writer, style Style, records []record.Record, differences []record.Difference,
 	summary Summary,
 ) error {
@@ -126,11 +126,11 @@ func Compare(w io.Writer, style Style, records []record.Record, differences []re
 	return write(w, moreWords(records, style, summary))
 }
 
-// shownPowerless is how many cases without power are named.
+// shownPowerless limits the cases without power that are named.
 const shownPowerless = 3
 
 // powerless names, once for all lines, the cases that cannot tell right from wrong: they count as neutral for
-// everybody.
+// every implementation.
 func powerless(w io.Writer, style Style, lines []group) error {
 	var cases []string
 	for _, g := range lines {
@@ -152,20 +152,20 @@ func powerless(w io.Writer, style Style, lines []group) error {
 			style.status(op.StatusNoPower), text))
 }
 
-// warning is one of Python's, with the line of code that it shows: they come from libraries, as NumPy's under
-// Triton's interpreter.
+// warning matches a warning of Python with the line of code that it shows: they come from libraries, such as
+// NumPy's under Triton's interpreter.
 var warning = regexp.MustCompile(`(?m)^\S+:\d+: \w*Warning: .*\n?(?:^  .*\n?)?`)
 
-// saidByItself is a log without the warnings in it.
+// saidByItself returns a log without warnings.
 func saidByItself(log string) string { return strings.TrimSpace(warning.ReplaceAllString(log, "")) }
 
-// printed says once of every file of the user's own that something was printed, which the table does not
+// printed reports once for each of the user's own files that it printed something, which the table does not
 // show, and where to read it.
 func printed(w io.Writer, style Style, lines []group) error {
 	var told []string
 	for _, g := range lines {
 		for _, r := range g.records {
-			// else it is the compiler that spoke
+			// otherwise the compiler printed it
 			judged := r.Status != op.StatusBuildFail && r.Status != op.StatusUnavailable
 			if r.Backend != "mine" || saidByItself(r.LogTail) == "" || r.ID == "" || !judged ||
 				slices.Contains(told, r.Impl) {
@@ -185,8 +185,8 @@ func heading(w io.Writer, style Style, lines []group) error {
 	return write(w, style.paint(bold, lines[0].op+" "+lines[0].pass.String())+"\n\n")
 }
 
-// implementationTable has a line for each implementation: what became of it in each dtype, and the counts and
-// the headroom of all together.
+// implementationTable writes a line for each implementation: its status in each dtype, and the counts and the
+// headroom of all dtypes together.
 func implementationTable(w io.Writer, style Style, lines []group) error {
 	byDType := dtypes(lines)
 	names := slices.Concat([]string{"implementation"}, byDType,
@@ -220,7 +220,7 @@ func implementationTable(w io.Writer, style Style, lines []group) error {
 	return style.Table(w, "  ", columns(names...), rows)
 }
 
-// dtypeTable has a line for each implementation and dtype.
+// dtypeTable writes a line for each implementation and dtype.
 func dtypeTable(w io.Writer, style Style, lines []group) error {
 	var rows [][]string
 	for _, g := range lines {
@@ -236,7 +236,7 @@ func dtypeTable(w io.Writer, style Style, lines []group) error {
 	return style.Table(w, "  ", header, rows)
 }
 
-// unavailable says once for all lines that need it what is missing and how to get it.
+// unavailable reports once for all lines that need it what is missing and how to get it.
 func unavailable(w io.Writer, style Style, lines []group) error {
 	var order []string
 	families := map[string][]string{}
@@ -264,8 +264,8 @@ func unavailable(w io.Writer, style Style, lines []group) error {
 	return nil
 }
 
-// badLines tells the first bad records of each line, the smallest cases first. What went wrong before
-// anything was judged, such as a library that does not compile, is told once, with the names of all that
+// badLines prints the first bad records of each line, the smallest cases first. What went wrong before
+// anything was judged, such as a library that does not compile, is printed once, with the names of all that
 // share it.
 func badLines(w io.Writer, style Style, lines []group) error {
 	sharing := map[string][]string{}
@@ -285,7 +285,7 @@ func badLines(w io.Writer, style Style, lines []group) error {
 	return nil
 }
 
-// sharedReason is what a bad record without a judged output has in common with others; "" for any other
+// sharedReason returns what a bad record without a judged output has in common with others; "" for any other
 // record.
 func sharedReason(r record.Record) string {
 	if r.Status.Weight() != op.Bad || len(r.Outputs) > 0 {
@@ -294,7 +294,7 @@ func sharedReason(r record.Record) string {
 	return r.Status.String() + " " + r.Message
 }
 
-// badLine tells the bad records of one line of the table.
+// badLine prints the bad records of one line of the table.
 func badLine(w io.Writer, style Style, g group, sharing map[string][]string, told map[string]bool) error {
 	var bads []record.Record
 	untold := 0
@@ -330,7 +330,7 @@ func badLine(w io.Writer, style Style, g group, sharing map[string][]string, tol
 		"--status %s%s\n", more, g.op, g.impl, g.dtype, g.status(), style.InDatabase))
 }
 
-// size is a rough number of elements of a case: the product of its dims, as a float so that it cannot
+// size estimates the number of elements of a case: the product of its dims, as a float so that it cannot
 // overflow.
 func size(c op.Case) float64 {
 	n := 1.0
@@ -347,13 +347,13 @@ func choicesFirst(outputs []record.Verdict) []record.Verdict {
 	})
 }
 
-// Bad tells one bad record: which case, which element of which output, what was accepted.
+// Bad prints one bad record: which case, which element of which output, what was accepted.
 func Bad(w io.Writer, style Style, r record.Record) error {
 	return badRecord(style.Wrap(w), style, r, nil)
 }
 
-// badRecord tells one bad record: which case, which element of which output, what was accepted, and how to
-// see more. Others share its fate.
+// badRecord prints one bad record: which case, which element of which output, what was accepted, and how to
+// see more. The others failed for the same reason.
 func badRecord(w io.Writer, style Style, r record.Record, others []string) error {
 	const indent = "        "
 	var text strings.Builder
@@ -385,7 +385,7 @@ func badRecord(w io.Writer, style Style, r record.Record, others []string) error
 	return write(w, text.String())
 }
 
-// moreWords says where more is to be read than on the first screen.
+// moreWords says where to read more than the first screen shows.
 func moreWords(records []record.Record, style Style, summary Summary) string {
 	if summary.Details || summary.Database == "" || len(records) == 0 {
 		return ""
@@ -394,7 +394,8 @@ func moreWords(records []record.Record, style Style, summary Summary) string {
 		"run: triad results show ID" + style.InDatabase + ".\n"
 }
 
-// totals are the last lines: how many runs weigh what, what the exit code means, and where the results are.
+// totals writes the last lines: the numbers of good, neutral and bad runs, what the exit code means, and
+// where the results are.
 func totals(w io.Writer, style Style, records []record.Record, summary Summary) error {
 	goods, neutrals, bads := group{records: records}.counts()
 	colours := map[int]colour{0: good, 1: bad}
@@ -415,7 +416,7 @@ func totals(w io.Writer, style Style, records []record.Record, summary Summary) 
 		meaning = strings.TrimSuffix(meaning, ".") + ": " + clean(summary.Reason)
 	case summary.Exit == 1 && bads == 0: // what is wrong is in no row
 		meaning = clean(summary.Reason)
-	default: // it says something else than why the code is what it is
+	default: // it does not say why the code is what it is
 		meaning += " " + clean(summary.Reason)
 	}
 	text := ""

@@ -8,7 +8,8 @@ import (
 	"triad/internal/record"
 )
 
-// --explain says which share of an output was compared element by element, and what became of its relations.
+// TestExplainSaysWhatWasCompared: --explain says which share of an output was compared element by element,
+// and the results of its relations.
 func TestExplainSaysWhatWasCompared(t *testing.T) {
 	relation := record.Relation{
 		Name: "each row adds up to 1", N: 3, NCompared: 3, NWrong: 1,
@@ -40,8 +41,8 @@ func TestExplainSaysWhatWasCompared(t *testing.T) {
 	}
 }
 
-// What an implementation does not give is not among what was to be compared, and what is not all is never
-// shown as all.
+// TestComparedShare: an output that an implementation does not give is not counted, and less than all is
+// never shown as all.
 func TestComparedShare(t *testing.T) {
 	given := record.Verdict{Name: "y", Status: op.StatusPass, N: 1_000_000, NCompared: 1_000_000}
 	for want, outputs := range map[string][]record.Verdict{

@@ -8,8 +8,8 @@ import (
 	"triad/internal/record"
 )
 
-// Diagnosis prints what the emulator reports of the smallest wrong case, what usually causes that, and the
-// command that repeats it.
+// Diagnosis prints the emulator's findings in the smallest wrong case, their usual cause, and the command
+// that repeats it.
 func Diagnosis(w io.Writer, style Style, d record.Diagnosis) error {
 	const indent = "        "
 	var text strings.Builder
@@ -26,10 +26,10 @@ func Diagnosis(w io.Writer, style Style, d record.Diagnosis) error {
 	return write(style.Wrap(w), text.String())
 }
 
-// sentence begins a text with a capital letter and ends it with a full stop.
+// sentence capitalises a text and ends it with a full stop.
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
 
-// smallestCase prints the diagnosis of a run, where there is one.
+// smallestCase prints the diagnosis of a run, if there is one.
 func smallestCase(w io.Writer, style Style, d *record.Diagnosis) error {
 	if d == nil {
 		return nil
@@ -40,7 +40,7 @@ func smallestCase(w io.Writer, style Style, d *record.Diagnosis) error {
 	return Diagnosis(w, style, *d)
 }
 
-// smallestWords names the smallest case of a diagnosis, with what becomes of it.
+// smallestWords describes the smallest case of a diagnosis, with its result.
 func smallestWords(d record.Diagnosis) string {
 	var words []string
 	for _, m := range d.Dims {

@@ -12,8 +12,8 @@ import (
 	"triad/internal/resultdiff"
 )
 
-// Diff writes what changed between two sides: what they are, what they do not have in common, how many of
-// what, then at most limit lines of each kind, what is worse first.
+// Diff writes what changed between two sides: what they are, what they do not have in common, how many
+// changes of each kind, then at most limit lines of each kind, the worst first.
 func Diff(w io.Writer, style Style, a, b resultdiff.Side, changes []resultdiff.Change, limit int) error {
 	if err := diffHeading(style.Wrap(w), style, a, b, changes); err != nil {
 		return err
@@ -70,7 +70,7 @@ func diffHeading(w io.Writer, style Style, a, b resultdiff.Side, changes []resul
 	return write(w, text.String())
 }
 
-// diffSummary counts in a sentence; what did not happen is left out.
+// diffSummary counts the changes in a sentence without zero counts.
 func diffSummary(c resultdiff.Count) string {
 	var words []string
 	add := func(n int, what string) {
@@ -141,7 +141,7 @@ func diffVerdicts(
 		"first in B", "what it says"), rows, len(order))
 }
 
-// diffTimes writes a line for each time of one word, the largest difference first.
+// diffTimes writes a line for each time with one word, the largest difference first.
 func diffTimes(w io.Writer, style Style, title string, changes []resultdiff.Change, word resultdiff.Word,
 	limit int,
 ) error {
@@ -184,7 +184,7 @@ func diffTimes(w io.Writer, style Style, title string, changes []resultdiff.Chan
 	)
 }
 
-// section writes a titled table, and how many lines are left out.
+// section writes a titled table, and the number of lines left out.
 func section(w io.Writer, style Style, title string, header []column, rows [][]string, total int) error {
 	if err := write(w, "\n"+title+"\n"); err != nil {
 		return err
@@ -233,7 +233,7 @@ type changeOfTimes struct {
 	Why    string       `json:"why"`
 }
 
-// Change is the JSON form of what became of one implementation on one case.
+// Change returns the JSON form of a change of one implementation on one case.
 func Change(c resultdiff.Change) any {
 	of := c.Of()
 	out := change{

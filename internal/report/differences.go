@@ -9,17 +9,17 @@ import (
 	"triad/internal/record"
 )
 
-// pair is what all differences of two implementations in a dtype come to.
+// pair sums up all differences of two implementations in a dtype.
 type pair struct {
 	a, b   string
 	equal  bool // bitwise, in every output of every case
 	ulp    *record.Float
-	output string // in which they lie furthest apart
+	output string // in which the two lie furthest apart
 }
 
-// apart writes a line for each dtype: who is bitwise equal to whom, and which two lie furthest apart. How far
-// a wrong implementation lies from a right one says nothing about either: those with a bad record are left
-// out.
+// apart writes a line for each dtype: which implementations are bitwise equal, and which two lie furthest
+// apart. Those with a bad record are left out: how far a wrong implementation lies from a right one says
+// nothing about either.
 func apart(w io.Writer, style Style, lines []group, differences []record.Difference) error {
 	wrong := map[[2]string]bool{}
 	for _, g := range lines {
@@ -65,7 +65,7 @@ func apart(w io.Writer, style Style, lines []group, differences []record.Differe
 	return style.Table(w, "  ", columns("among themselves", "furthest apart", "bitwise equal"), rows)
 }
 
-// pairsOf joins the differences of each pair over outputs and cases, in the order in which the pairs first
+// pairsOf merges the differences of each pair over outputs and cases, in the order in which the pairs first
 // occur.
 func pairsOf(differences []record.Difference) []pair {
 	index := map[[2]string]int{}
@@ -87,8 +87,8 @@ func pairsOf(differences []record.Difference) []pair {
 	return pairs
 }
 
-// equalGroups names the sets of implementations of which every two are bitwise equal in all cases that both
-// ran: "cuda/naive = cuda/warp; triton/row = triton/online". One that ran few cases can be equal to two that
+// equalGroups lists sets of implementations that are pairwise bitwise equal in all cases that both ran:
+// "cuda/naive = cuda/warp; triton/row = triton/online". One that ran few cases can be equal to two that
 // differ: it stands with the first.
 func equalGroups(pairs []pair) string {
 	equal := map[[2]string]bool{}

@@ -13,10 +13,10 @@ import (
 	"triad/internal/record"
 )
 
-// explainedElements is how many of the worst elements are shown.
+// explainedElements is the number of worst elements that are shown.
 const explainedElements = 5
 
-// gateWords say what a gate asks, for a reader who meets its name for the first time.
+// gateWords says what a gate checks, for a reader who does not know its name.
 var gateWords = map[string]string{
 	"G0": "what came back must be whole: every output and element written, inputs and the memory beside " +
 		"buffers left alone, the same bits from every launch",
@@ -32,8 +32,8 @@ var gateWords = map[string]string{
 		"under it",
 }
 
-// Explain writes, for every record that was run with --explain, what each output promises, how it was judged
-// and where its errors lie. What is bad comes last, nearest to the table that follows.
+// Explain writes, for every record of a run with --explain, what each output promises, how it was judged and
+// where its errors lie. Bad records come last, next to the table that follows.
 func Explain(w io.Writer, style Style, records []record.Record) error {
 	w = style.Wrap(w)
 	records = slices.Clone(records)
@@ -102,7 +102,7 @@ func comparedWords(r record.Record, output string) string {
 	return ""
 }
 
-// percent is a share in percent with two digits, rounded down above 10: what is not all is not 100 %.
+// percent formats a share in percent with two digits, rounded down above 10: less than all is never 100 %.
 func percent(part, all int64) string {
 	share := 100 * float64(part) / float64(all)
 	if share >= 10 {
@@ -111,8 +111,8 @@ func percent(part, all int64) string {
 	return fmt.Sprintf("%.2g %%", share)
 }
 
-// comparedShare says which share of the elements of all outputs that were given was compared one by one, and
-// that the rest was covered where it was.
+// comparedShare says which share of the elements of all given outputs was compared one by one, and whether
+// the rest was covered.
 func comparedShare(r record.Record) string {
 	all, compared, covered := int64(0), int64(0), int64(0)
 	for _, v := range r.Outputs {
@@ -131,7 +131,7 @@ func comparedShare(r record.Record) string {
 	return percent(compared, all)
 }
 
-// relationWords says what became of a relation between elements, or between two calls.
+// relationWords describes the result of a relation between elements, or between two calls.
 func relationWords(r record.Relation) string {
 	words := fmt.Sprintf("%s: holds in %s", r.Name, counted(int(r.NCompared), "comparison"))
 	if !r.Holds {
@@ -176,7 +176,7 @@ func distribution(ulps []int64, d op.DType) string {
 	return fmt.Sprintf("of %d elements %s", total, strings.Join(parts, ", "))
 }
 
-// dtypeOf is the dtype of an output.
+// dtypeOf returns the dtype of an output.
 func dtypeOf(r record.Record, output string) op.DType {
 	for _, m := range r.DTypes {
 		if m.Name == output {
@@ -186,10 +186,10 @@ func dtypeOf(r record.Record, output string) op.DType {
 	return op.DTypeUnknown
 }
 
-// isInteger says whether a dtype is known and is one of integers.
+// isInteger reports whether a dtype is known and is one of integers.
 func isInteger(d op.DType) bool { return d != op.DTypeUnknown && !d.IsFloat() }
 
-// digits writes a value with as many digits as tell any two fp32 apart, an integer with all.
+// digits formats a value with enough digits to distinguish any two fp32 numbers, an integer with all.
 func digits(d op.DType, f record.Float) string {
 	if f.Class() != "finite" {
 		return f.String()
@@ -200,8 +200,8 @@ func digits(d op.DType, f record.Float) string {
 	return strconv.FormatFloat(float64(f), 'g', 9, 64)
 }
 
-// timesAccepted says how many times the accepted error an element is off: at most 1 where it is accepted, but
-// for the rounding of the bounds.
+// timesAccepted divides an element's error by the accepted error: at most 1 if it is accepted, except for the
+// rounding of the bounds.
 func timesAccepted(x record.Element) string {
 	off := math.Abs(float64(x.Got) - float64(x.Want))
 	if times := off / max(float64(x.High)-float64(x.Want), float64(x.Want)-float64(x.Low)); times >= 0 &&

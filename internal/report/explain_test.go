@@ -8,7 +8,8 @@ import (
 	"triad/internal/record"
 )
 
-// What is bad stands last, its gate is explained, and what was never compared is explained too.
+// TestExplain: bad records stand last, their gate is explained, and outputs that were never compared are
+// explained too.
 func TestExplain(t *testing.T) {
 	element := record.Element{
 		Index: []int64{1, 2}, Got: 0.1271645873785019, Want: 0.125,
@@ -56,7 +57,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// Integers are shown with all their digits, and their errors without ulps.
+// TestExplainIntegers: integers are shown with all their digits, and their errors without ulps.
 func TestExplainIntegers(t *testing.T) {
 	element := record.Element{
 		Index: []int64{3}, Got: 2147483647, Want: 2147483646, Low: 2147483646, High: 2147483646,

@@ -17,13 +17,13 @@ import (
 type Figure struct {
 	Kind    string // one of FigureKinds
 	Drawing plot.Drawing
-	Chart   *plot.Chart // what it was drawn from, where it is a chart
+	Chart   *plot.Chart // if it is a chart: what it was drawn from
 }
 
 // FigureKinds are the kinds of figures, in the order of Figures.
 var FigureKinds = []string{"map", "errors", "roofline", "times", "ratios", "history"}
 
-// Figures are all drawings of a page.
+// Figures returns all drawings of a page.
 func Figures(p Page) []Figure {
 	return slices.Concat(p.mapFigures(), p.errorFigures(), p.rooflineFigures(), p.timeFigures(),
 		p.ratioFigures(), p.historyFigures())
@@ -36,8 +36,8 @@ func (f Figure) html() *htmlFigure {
 	}
 }
 
-// chartFigure is a chart. The script that draws it anew has one value of a series at each place: of several
-// points in one place, those after the first are moved aside by a thousandth; in time, by a second.
+// chartFigure draws a chart. The script that redraws it has one value of a series at each place: of several
+// points in one place, those after the first are shifted by a thousandth; in time, by a second.
 func chartFigure(kind string, c plot.Chart) Figure {
 	f := Figure{Kind: kind, Drawing: c.SVG()}
 	apart := c
@@ -58,7 +58,7 @@ func chartFigure(kind string, c plot.Chart) Figure {
 	return f
 }
 
-// mapFigures draw where the errors of wrong outputs lie, first of those of which a part is right.
+// mapFigures draws where the errors of wrong outputs lie, partly right outputs first.
 func (p Page) mapFigures() []Figure {
 	type mapped struct {
 		r record.Record
@@ -86,7 +86,7 @@ func (p Page) mapFigures() []Figure {
 	return all
 }
 
-// mapFigure draws the map of an output; one whose lists do not fit its grid is left out.
+// mapFigure draws the map of an output; fits is false if its lists do not match its grid.
 func mapFigure(r record.Record, v record.Verdict) (f Figure, fits bool) {
 	m := v.Statistics.Map
 	cells := m.Down * m.Across
@@ -107,7 +107,7 @@ func mapFigure(r record.Record, v record.Verdict) (f Figure, fits bool) {
 	return Figure{Kind: "map", Drawing: g.SVG()}, true
 }
 
-// errorFigures draw how errors are distributed, for each operator, pass and dtype.
+// errorFigures draws the distribution of errors, for each operator, pass and dtype.
 func (p Page) errorFigures() []Figure {
 	var all []Figure
 	for _, lines := range groups(p.Records) {
@@ -134,7 +134,7 @@ func (p Page) errorFigures() []Figure {
 	return all
 }
 
-// ulps adds up the histograms of all outputs; nil where none was kept.
+// ulps sums the histograms of all outputs; nil if none was kept.
 func (g group) ulps() []int64 {
 	var sum []int64
 	for _, r := range g.records {
@@ -153,7 +153,7 @@ func (g group) ulps() []int64 {
 	return sum
 }
 
-// ulpBuckets name the buckets of a histogram of errors.
+// ulpBuckets returns the names of the buckets of a histogram of errors.
 func ulpBuckets(n int) []string {
 	names := []string{"1/2"}
 	for i := 1; i < n-1; i++ {
@@ -162,7 +162,7 @@ func ulpBuckets(n int) []string {
 	return append(names, "more")
 }
 
-// ofSession are the records of the newest session that has rulers and times, and the session.
+// ofSession returns the newest session that has rulers and times, and its records.
 func (p Page) ofSession() (record.Measured, []record.Record) {
 	for _, m := range p.Sessions {
 		var records []record.Record
@@ -180,7 +180,7 @@ func (p Page) ofSession() (record.Measured, []record.Record) {
 	return record.Measured{}, nil
 }
 
-// rooflineFigures draw what was reached beside what the rulers of the session allow.
+// rooflineFigures draws what was reached against what the rulers of the session allow.
 func (p Page) rooflineFigures() []Figure {
 	session, records := p.ofSession()
 	var all []Figure
@@ -224,7 +224,7 @@ func sortPoints(points []plot.Point) {
 	slices.SortStableFunc(points, func(a, b plot.Point) int { return cmp.Compare(a.X, b.X) })
 }
 
-// times are the times of a group that can be used, of its first regime each.
+// times returns the usable times of a group, of its first regime each.
 func (g group) times() []record.Timing {
 	var all []record.Timing
 	for _, r := range g.records {
@@ -239,7 +239,7 @@ func usableTime(t record.Timing) bool {
 	return t.Status == op.StatusPass && t.MedianNS > 0 && t.Backward != record.ForwardBackward
 }
 
-// roofs are the limits that the rulers set between two intensities.
+// roofs returns the limits that the rulers set between two intensities.
 func roofs(rulers []record.Ruler, low, high float64) []plot.Series {
 	bytes := 0.0
 	for _, r := range rulers {
@@ -277,8 +277,8 @@ func roofs(rulers []record.Ruler, low, high float64) []plot.Series {
 	return all
 }
 
-// timeFigures draw times over sizes, for each operator, pass, dtype, attributes and regime; where there is
-// one size alone, the times of the implementations beside each other.
+// timeFigures draws times over sizes, for each operator, pass, dtype, attributes and regime; where there is
+// only one size, the times of the implementations next to each other.
 func (p Page) timeFigures() []Figure {
 	type key struct{ title, regime string }
 	var order []key
@@ -310,14 +310,14 @@ func (p Page) timeFigures() []Figure {
 	return all
 }
 
-// sized is a time of an implementation at a size: what is moved and computed at least.
+// sized is a time of an implementation at a size: the least bytes moved and FLOPs computed.
 type sized struct {
 	impl         string
 	bytes, flops float64
 	plot.Point
 }
 
-// sizesFigure draws times over sizes, or beside each other where there is one size.
+// sizesFigure draws times over sizes, or next to each other where there is one size.
 func sizesFigure(title string, times []sized) Figure {
 	series := map[string]*plot.Series{}
 	var names []string
@@ -355,7 +355,7 @@ func sizesFigure(title string, times []sized) Figure {
 	return chartFigure("times", c)
 }
 
-// oneSize draws the times of one size, each with its interval, beside the shortest.
+// oneSize draws the times of one size, each with its interval, against the shortest.
 func oneSize(title string, names []string, series map[string]*plot.Series) plot.Drawing {
 	c := plot.Intervals{Title: "Times of " + title, X: plot.Axis{Label: "median of a call", Unit: plot.NS}}
 	for _, name := range names {
@@ -372,11 +372,11 @@ func oneSize(title string, names []string, series map[string]*plot.Series) plot.
 	return c.SVG()
 }
 
-// mostRatios is how many cases have their ratios drawn; all stand in the tables.
+// mostRatios limits the cases whose ratios are drawn; the tables have all.
 const mostRatios = 8
 
-// ratioFigures draw how much longer than the fastest each implementation takes on a case, as it was measured
-// in the same rounds.
+// ratioFigures draws how much longer than the fastest each implementation takes on a case, measured in the
+// same rounds.
 func (p Page) ratioFigures() []Figure {
 	var all []Figure
 	compared := p.comparisons()
@@ -401,7 +401,7 @@ func (p Page) ratioFigures() []Figure {
 	return all
 }
 
-// comparisons are those of all sessions.
+// comparisons returns the comparisons of all sessions.
 func (p Page) comparisons() []record.Comparison {
 	var all []record.Comparison
 	for _, s := range p.Sessions {
@@ -410,7 +410,7 @@ func (p Page) comparisons() []record.Comparison {
 	return all
 }
 
-// firstRegime is the regime that tables show first.
+// firstRegime returns the regime that tables show first.
 func firstRegime(records []record.Record) string {
 	for _, r := range records {
 		if len(r.Timings) > 0 {

@@ -8,11 +8,11 @@ import (
 	"triad/internal/resultdiff"
 )
 
-// mostHistories is how many cases have their history drawn.
+// mostHistories limits the cases whose history is drawn.
 const mostHistories = 4
 
-// historyFigures draw the times of the cases that most sessions timed, or the least headroom where nothing
-// was timed.
+// historyFigures draws the times of the cases that most sessions timed, or the least headroom if nothing was
+// timed.
 func (p Page) historyFigures() []Figure {
 	var all []Figure
 	for _, operator := range sortedKeys(p.Histories) {

@@ -11,7 +11,7 @@ import (
 	"triad/internal/op"
 )
 
-// fileLine is what `triad compare --add FOLDER --json` writes of one function of a file.
+// fileLine is a line of `triad compare --add FOLDER --json`: one function of a file.
 type fileLine struct {
 	File    string  `json:"file"`
 	Impl    string  `json:"impl"`
@@ -37,12 +37,12 @@ func FileJSON(w io.Writer, r *candidates.Row, session string) error {
 	return nil
 }
 
-// FilesSummary is what stands below the table of files.
+// FilesSummary holds what stands below the table of files.
 type FilesSummary struct {
 	Session, Database string
 	Seed              uint64
 	Exit              int
-	Reason            string // why the run is not whole; "" where it is
+	Reason            string // why the run is not complete; "" if it is
 	Files             int    // judged by this command, in Seconds of wall time
 	Seconds           float64
 }
@@ -94,7 +94,7 @@ func Files(w io.Writer, style Style, rows []*candidates.Row, s FilesSummary) err
 		"show ID"+style.InDatabase+".\n")
 }
 
-// secondsText is a time in seconds; "" where it is not known.
+// secondsText formats a time in seconds; "" if it is not known.
 func secondsText(s float64) string {
 	if s == 0 {
 		return ""
@@ -102,7 +102,7 @@ func secondsText(s float64) string {
 	return strconv.FormatFloat(s, 'f', 1, 64)
 }
 
-// firstLine is a text up to its first line break.
+// firstLine returns a text up to its first line break.
 func firstLine(text string) string {
 	first, _, _ := strings.Cut(text, "\n")
 	return first

@@ -10,7 +10,7 @@ import (
 	"triad/internal/op"
 )
 
-// OperatorFindings are the known faults of libraries' rows of one operator.
+// OperatorFindings holds the known faults of one operator's library rows.
 type OperatorFindings struct {
 	Op       string
 	Findings []op.Finding
@@ -41,7 +41,7 @@ func Findings(w io.Writer, operators []OperatorFindings) error {
 	return write(w, text.String())
 }
 
-// findingText is one finding as a section.
+// findingText returns the section of one finding.
 func findingText(f op.Finding) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n### %s\n\n%s\n", f.ID, folded(strings.ToUpper(f.Happens[:1])+f.Happens[1:]+".", ""))
@@ -74,7 +74,7 @@ func findingText(f op.Finding) string {
 	return text.String()
 }
 
-// folded breaks a paragraph into lines of at most 120 columns, those after the first indented.
+// folded breaks a paragraph into lines of at most 120 columns, indented after the first.
 func folded(paragraph, indent string) string {
 	var lines []string
 	line := ""
@@ -130,10 +130,10 @@ func findingCases(f op.Finding) string {
 	return strings.Join(parts, "; ")
 }
 
-// code sets words in Markdown's code.
+// code formats words as Markdown code.
 func code(words []string) string { return "`" + strings.Join(words, "`, `") + "`" }
 
-// wrongText says what the wrong elements of a finding look like.
+// wrongText describes the wrong elements of a finding.
 func wrongText(f op.Finding) string {
 	var all []string
 	for _, w := range f.Wrong {

@@ -9,10 +9,10 @@ import (
 	"triad/internal/record"
 )
 
-// GitHub writes a line for each implementation and pass that is bad anywhere, which GitHub Actions shows as
-// an annotation: an error, a warning where a file was not understood. It says what the first such case says,
-// in how many cases it is bad, and stands at the line of the kernel where that is known. strict counts known
-// faults of libraries as bad.
+// GitHub writes a line for each implementation and pass with a bad case, which GitHub Actions shows as an
+// annotation: an error, or a warning if a file was not understood. It has the message of the first bad case
+// and their number, and stands at the line of the kernel if that is known. strict counts known faults of
+// libraries as bad.
 func GitHub(w io.Writer, records []record.Record, added []string, strict bool) error {
 	type group struct {
 		first record.Record
@@ -45,7 +45,7 @@ func GitHub(w io.Writer, records []record.Record, added []string, strict bool) e
 	return write(w, text.String())
 }
 
-// annotation is a workflow command of GitHub Actions.
+// annotation returns a workflow command of GitHub Actions.
 func annotation(r record.Record, added []string, bad, of int) string {
 	level := "error"
 	if r.Status == op.StatusNotUnderstood {
@@ -65,12 +65,12 @@ func annotation(r record.Record, added []string, bad, of int) string {
 	return fmt.Sprintf("::%s %stitle=%s::%s\n", level, place, property(clean(title)), escaped(message))
 }
 
-// escaped is text of a workflow command: it ends at a line feed.
+// escaped escapes the text of a workflow command, which ends at a line feed.
 func escaped(text string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(text)
 }
 
-// property is a value before the text of a workflow command, which ends at a comma or colons.
+// property escapes a value before the text of a workflow command, which ends at a comma or colons.
 func property(text string) string {
 	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(escaped(text))
 }

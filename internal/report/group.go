@@ -10,7 +10,7 @@ import (
 	"triad/internal/record"
 )
 
-// group is every record of one implementation in one dtype, of one operator and pass: a line of the table.
+// group holds all records of one implementation in one dtype, of one operator and pass: a line of the table.
 type group struct {
 	op          string
 	pass        op.Pass
@@ -50,8 +50,8 @@ func groups(records []record.Record) [][]group {
 			first[s.op] = i
 		}
 	}
-	// What is left out is recorded before anything runs: a backward that is must not come before the forward
-	// that is not.
+	// What is left out is recorded before anything runs: a backward that is left out must not come before the
+	// forward that is not.
 	slices.SortStableFunc(sections, func(a, b section) int {
 		return cmp.Or(cmp.Compare(first[a.op], first[b.op]), cmp.Compare(a.pass, b.pass))
 	})
@@ -69,7 +69,7 @@ func groups(records []record.Record) [][]group {
 	return out
 }
 
-// dtypes are those of the lines, wider formats first.
+// dtypes returns the dtypes of the lines, wider formats first.
 func dtypes(lines []group) []string {
 	var all []string
 	for _, g := range lines {
@@ -82,7 +82,7 @@ func dtypes(lines []group) []string {
 	return all
 }
 
-// byImplementation divides the lines of an operator and pass, which are in the order of the implementations.
+// byImplementation splits the lines of an operator and pass, which are sorted by implementation.
 func byImplementation(lines []group) [][]group {
 	var all [][]group
 	for i, g := range lines {
@@ -94,7 +94,7 @@ func byImplementation(lines []group) [][]group {
 	return all
 }
 
-// joined is one line for all dtypes of an implementation.
+// joined returns one line for all dtypes of an implementation.
 func joined(lines []group) group {
 	g := group{op: lines[0].op, pass: lines[0].pass, impl: lines[0].impl}
 	for _, l := range lines {
@@ -103,7 +103,7 @@ func joined(lines []group) group {
 	return g
 }
 
-// backendRank puts hand-written CUDA first, then Triton, then torch, then peers.
+// backendRank sorts hand-written CUDA first, then Triton, then torch, then peers.
 func backendRank(impl string) int {
 	family, _, _ := strings.Cut(impl, "/")
 	order := []string{"cuda", "triton", "torch", "liger", "quack", "fa4"}
@@ -113,7 +113,7 @@ func backendRank(impl string) int {
 	return len(order)
 }
 
-// dtypeRank puts wider formats first.
+// dtypeRank sorts wider formats first.
 func dtypeRank(name string) int {
 	main, _, _ := strings.Cut(name, "_")
 	d, err := op.ParseDType(main)
@@ -123,7 +123,7 @@ func dtypeRank(name string) int {
 	return int(d)
 }
 
-// counts are how many records weigh what.
+// counts returns how many records are good, neutral and bad.
 func (g group) counts() (good, neutral, bad int) {
 	for _, r := range g.records {
 		switch r.Status.Weight() {
@@ -138,10 +138,9 @@ func (g group) counts() (good, neutral, bad int) {
 	return good, neutral, bad
 }
 
-// rank orders statuses by how much they must be seen: bad before a known fault or one that rests on a guess
-// before a looser contract
-// before good before neutral, a bias before a plain pass. One that meets the default contract in a few cases
-// alone does not meet it.
+// rank orders statuses by how urgently they must be seen: bad before a known fault or one that rests on a
+// guess, then a looser contract, a bias, a plain pass, and neutral. An implementation that meets the default
+// contract only in a few cases does not meet it.
 func rank(s op.Status) int {
 	switch {
 	case s == op.StatusUnknown:
@@ -162,7 +161,7 @@ func rank(s op.Status) int {
 	return 0
 }
 
-// status is what the line shows: the status that must be seen first, the most frequent of its rank.
+// status returns the status that the line shows: of the statuses that rank highest, the most frequent.
 func (g group) status() op.Status {
 	top, seen := -1, map[op.Status]int{}
 	for _, r := range g.records {
@@ -178,9 +177,8 @@ func (g group) status() op.Status {
 	return shown
 }
 
-// measures are the smallest headroom and the largest error in ulp over what was judged. What is wrong has no
-// headroom. A case that cannot tell right from wrong says nothing of an implementation that others say
-// something of.
+// measures returns the smallest headroom and the largest error in ulp over what was judged. A wrong
+// implementation has no headroom. A case that cannot tell right from wrong counts only if there is no other.
 func (g group) measures() (headroom, ulp *record.Float) {
 	powerless, wrong := g.status() == op.StatusNoPower, false
 	for _, r := range g.records {
@@ -199,7 +197,7 @@ func (g group) measures() (headroom, ulp *record.Float) {
 	return headroom, ulp
 }
 
-// least is the one of two numbers that comes first; NaN comes before any, none after any.
+// least returns the number that comes before the other; NaN comes before any, none after any.
 func least(a, b *record.Float, before func(a, b record.Float) bool) *record.Float {
 	if a == nil || b != nil && (b.Class() == "nan" || before(*b, *a)) {
 		return b
@@ -207,7 +205,7 @@ func least(a, b *record.Float, before func(a, b record.Float) bool) *record.Floa
 	return a
 }
 
-// devices are where the records ran.
+// devices returns the devices that the records ran on.
 func (g group) devices() string {
 	var all []string
 	for _, r := range g.records {
@@ -218,7 +216,7 @@ func (g group) devices() string {
 	return strings.Join(all, ", ")
 }
 
-// sampled says how few elements of a record were compared one by one, where that were not all.
+// sampled says how few elements of a record were compared one by one, if not all were.
 func (g group) sampled() string {
 	fewest, share := 1.0, ""
 	for _, r := range g.records {
@@ -232,8 +230,9 @@ func (g group) sampled() string {
 	return share
 }
 
-// note says why what is neutral or a warning is so: the most frequent reason, and how many others there are.
-// What is bad is told below the table, what is UNAVAILABLE once for all lines, what is untold with --verbose.
+// note gives the reason of a neutral record or a warning: the most frequent one, and how many others there
+// are. What is bad is printed below the table, what is UNAVAILABLE once for all lines, what is untold with
+// --verbose.
 func (g group) note(untold ...op.Status) string {
 	type reason struct {
 		status op.Status
@@ -250,7 +249,7 @@ func (g group) note(untold ...op.Status) string {
 			continue
 		}
 		if r.Status == op.StatusNoPower && g.status() != op.StatusNoPower {
-			continue // the case's fault, not the implementation's: told once below the table
+			continue // the case's fault, not the implementation's: reported once below the table
 		}
 		why := reason{r.Status, clean(r.Message)}
 		if r.Status == op.StatusDifferentContract {
@@ -275,8 +274,8 @@ func (g group) note(untold ...op.Status) string {
 	return words
 }
 
-// shortNote is the note on the first screen. An implementation that passes does not say there which cases it
-// does not take, unless it is the user's own.
+// shortNote returns the note on the first screen. An implementation that passes does not list there the cases
+// that it declines, unless it is the user's own.
 func (g group) shortNote() string {
 	family, _, _ := strings.Cut(g.impl, "/")
 	if g.status() == op.StatusPass && family != "mine" {

@@ -12,8 +12,8 @@ import (
 	"triad/internal/resultdiff"
 )
 
-// History writes the sessions of each implementation, oldest first: what held, what changed, and what became
-// of verdicts and times.
+// History writes the sessions of each implementation, oldest first: what held, what changed, and how verdicts
+// and times developed.
 func History(w io.Writer, style Style, all map[string][]resultdiff.Step) error {
 	if len(all) == 0 {
 		return write(w, "No run fits.\n")
@@ -56,7 +56,7 @@ func History(w io.Writer, style Style, all map[string][]resultdiff.Step) error {
 	return nil
 }
 
-// historyOrder puts implementations in the order of the tables of compare.
+// historyOrder sorts implementations as the tables of compare do.
 func historyOrder(all map[string][]resultdiff.Step) []string {
 	return slices.SortedFunc(maps.Keys(all), func(a, b string) int {
 		return cmp.Or(backendRank(a)-backendRank(b), strings.Compare(a, b))
@@ -65,7 +65,7 @@ func historyOrder(all map[string][]resultdiff.Step) []string {
 
 func short(hash string, n int) string { return hash[:min(len(hash), n)] }
 
-// count is a number of bad things.
+// count formats a number of bad things.
 func (s Style) count(n int) string {
 	if n == 0 {
 		return "0"
@@ -73,7 +73,7 @@ func (s Style) count(n int) string {
 	return s.paint(bad, fmt.Sprint(n))
 }
 
-// timesOf is the time of the first case that a session timed, and of how many it is one.
+// timesOf returns the time of the first case that a session timed, and the number of further ones.
 func timesOf(s resultdiff.Step) string {
 	if len(s.Times) == 0 {
 		return ""
@@ -189,7 +189,7 @@ func Sessions(w io.Writer, style Style, all []record.SessionCount) error {
 	)
 }
 
-// Merged says what a database brought that was merged.
+// Merged says what was added from a merged database.
 func Merged(name string, sessions, sessionsThere, runs, runsThere, running int) string {
 	words := fmt.Sprintf(
 		"%s: %s and %s added",

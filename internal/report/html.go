@@ -15,20 +15,20 @@ import (
 	"triad/internal/resultdiff"
 )
 
-// Page is what an HTML report shows; what is empty has no section.
+// Page holds the contents of an HTML report; what is empty has no section.
 type Page struct {
 	Subject  string // "softmax", "session 01M81...", "A and B"
 	Records  []record.Record
 	Sessions []record.Measured // that the records come from, newest first
 	// the steps of each implementation's history, by operator
 	Histories map[string]map[string][]resultdiff.Step
-	HistoryOf int       // the newest sessions that they are of, where older ones are left out; else 0
+	HistoryOf int       // the number of newest sessions in it, if older ones are left out; else 0
 	Diff      *PageDiff // of a comparison
 	Made      time.Time
-	Left      int    // records that are not shown, since there are too many
+	Left      int    // records that are left out, since there are too many
 	Nothing   string // why there are no records, in a sentence
 	Database  string
-	// Linked: the page is served, and names of runs, sessions and operators lead to their pages
+	// Linked: the page is served, and names of runs, sessions and operators link to their pages
 	Linked bool
 }
 
@@ -43,10 +43,10 @@ var htmlFiles embed.FS
 
 var htmlTemplate = template.Must(template.ParseFS(htmlFiles, "html/*.tmpl"))
 
-// Document is a page as it is written.
+// Document is a page ready to be written.
 type Document struct{ document }
 
-// document is a page as the template takes it.
+// document holds what the template of a page takes.
 type document struct {
 	Title    string
 	Answer   []string
@@ -55,7 +55,7 @@ type document struct {
 	Sections []htmlSection
 	Made     string
 	Database string
-	Live     string // address of what a running session tells of itself; "" where nothing runs
+	Live     string // address of the progress of a running session; "" where nothing runs
 	Form     *htmlForm
 	Policy   string
 	Nonce    string
@@ -63,13 +63,13 @@ type document struct {
 	Scripts  []template.JS
 }
 
-// htmlForm asks for another page.
+// htmlForm is a form that leads to another page.
 type htmlForm struct {
 	Action, Button string
 	Fields         []htmlField
 }
 
-// htmlField is one field of it; with Choices one of them, else text.
+// htmlField is one field of a form: a choice if it has Choices, else text.
 type htmlField struct {
 	Name, Label, Value string
 	Choices            []string
@@ -85,7 +85,7 @@ type htmlSection struct {
 	Blocks    []htmlBlock
 }
 
-// htmlBlock is one of its fields.
+// htmlBlock has one of its fields set.
 type htmlBlock struct {
 	Words  string
 	Code   string // to be copied
@@ -96,7 +96,7 @@ type htmlBlock struct {
 	Links  []navLink
 }
 
-// htmlMore is what is shown when it is opened.
+// htmlMore holds what is shown when it is opened.
 type htmlMore struct {
 	Title  string
 	Blocks []htmlBlock
@@ -129,14 +129,14 @@ type htmlCell struct {
 	Code   bool
 }
 
-// htmlFigure is a drawing with what it shows; Chart is drawn anew by a script where there is one.
+// htmlFigure is a drawing with its description; Chart, if any, is redrawn by a script.
 type htmlFigure struct {
 	Title, Words string
 	SVG          template.HTML
 	Chart        *plot.Chart
 }
 
-// HTML writes a page that needs nothing else: no network, and for its tables no script.
+// HTML writes a self-contained page: it needs no network, and its tables no script.
 func HTML(w io.Writer, p Page) error {
 	d := p.document()
 	d.Style, d.Scripts = styleSheet(), scripts(d)
@@ -153,11 +153,11 @@ func HTML(w io.Writer, p Page) error {
 	return htmlTemplate.ExecuteTemplate(w, "page.tmpl", d)
 }
 
-// Document is the page.
+// Document returns the page.
 func (p Page) Document() Document { return Document{p.document()} }
 
-// Serve writes a page of a server: its policy stands in the header of the answer and lets scripts and styles
-// of this nonce through.
+// Serve writes a page of a server. Its policy, in the header of the answer, allows scripts and styles with
+// this nonce.
 func (d Document) Serve(w io.Writer, nonce string) error {
 	page := d.document
 	page.Nonce = nonce
@@ -168,7 +168,7 @@ func (d Document) Serve(w io.Writer, nonce string) error {
 	return htmlTemplate.ExecuteTemplate(w, "page.tmpl", page)
 }
 
-// hashOf names a script or style sheet in a Content-Security-Policy.
+// hashOf returns the hash of a script or style sheet for a Content-Security-Policy.
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
@@ -181,7 +181,7 @@ func orNone(sources []string) string {
 	return strings.Join(sources, " ")
 }
 
-// asset is an embedded file.
+// asset returns an embedded file.
 func asset(name string) string {
 	text, err := htmlFiles.ReadFile("html/" + name)
 	if err != nil {
@@ -194,7 +194,7 @@ func styleSheet() template.CSS {
 	return template.CSS("\n" + plot.Style + asset("uPlot.min.css") + asset("style.css"))
 }
 
-// scripts are those that a page needs: the one of charts where there is a chart.
+// scripts returns the scripts that a page needs: that of charts only if there is a chart.
 func scripts(d document) []template.JS {
 	all := []template.JS{}
 	if d.hasChart() {
@@ -238,7 +238,7 @@ func (p Page) document() document {
 	return d
 }
 
-// tableOf makes a table from the names that columns takes; the first cell of each row heads it.
+// tableOf makes a table from names as columns takes them; the first cell of each row is its heading.
 func tableOf(caption string, names []string, rows []htmlRow) htmlBlock {
 	t := &htmlTable{Caption: caption, Rows: rows}
 	for _, c := range columns(names...) {
@@ -247,7 +247,7 @@ func tableOf(caption string, names []string, rows []htmlRow) htmlBlock {
 	return htmlBlock{Table: t}
 }
 
-// row is a row of plain cells that a filter finds by all of its words.
+// row returns a row of plain cells; a filter searches all of its words.
 func row(weight string, words ...string) htmlRow {
 	r := htmlRow{Weight: weight, Search: strings.ToLower(strings.Join(words, " "))}
 	for _, w := range words {
@@ -256,7 +256,7 @@ func row(weight string, words ...string) htmlRow {
 	return r
 }
 
-// runCell names a run.
+// runCell returns a cell with the ID of a run.
 func (p Page) runCell(id string) htmlCell {
 	c := htmlCell{Words: id, Code: true}
 	if p.Linked && id != "" {
@@ -265,7 +265,7 @@ func (p Page) runCell(id string) htmlCell {
 	return c
 }
 
-// sessionCell names a session.
+// sessionCell returns a cell with the ID of a session.
 func (p Page) sessionCell(id string) htmlCell {
 	c := htmlCell{Words: id, Code: true}
 	if p.Linked && id != "" {

@@ -11,7 +11,7 @@ import (
 	"triad/internal/resultdiff"
 )
 
-// answer is what the page comes to, in sentences, the most important first.
+// answer returns the conclusion of the page in sentences, the most important first.
 func (p Page) answer() (sentences []string, wrong bool) {
 	if p.Diff != nil {
 		return p.diffAnswer()
@@ -49,7 +49,7 @@ func (p Page) answer() (sentences []string, wrong bool) {
 	return sentences, wrong
 }
 
-// byOperator divides records, in the order in which operators occur.
+// byOperator groups records by operator, in the order in which operators occur.
 func byOperator(records []record.Record) [][]record.Record {
 	var all [][]record.Record
 	at := map[string]int{}
@@ -64,7 +64,7 @@ func byOperator(records []record.Record) [][]record.Record {
 	return all
 }
 
-// operatorAnswer says of one operator who is wrong, or that nobody is.
+// operatorAnswer says which implementations of an operator are wrong, or that none is.
 func operatorAnswer(records []record.Record) (sentence string, wrong bool) {
 	name := records[0].Case.Op
 	implementations := map[string]bool{}
@@ -125,7 +125,7 @@ func areOrIs(n int) string {
 	return "are"
 }
 
-// fastest says of the largest timed case of each operator and pass which implementation takes least.
+// fastest says which implementation is fastest on the largest timed case of each operator and pass.
 func fastest(records []record.Record) []string {
 	type part struct {
 		op     string
@@ -166,8 +166,8 @@ func fastest(records []record.Record) []string {
 	return sentences
 }
 
-// usable are the timings of a point that can be used, of its first regime, the fastest first. What could only
-// be timed with its forward is no time of a backward.
+// usable returns the usable timings of a point, of its first regime, the fastest first. A backward that could
+// only be timed with its forward is left out.
 func (p point) usable() []timeLine {
 	lines := slices.DeleteFunc(p.lines(nil), func(l timeLine) bool {
 		return l.timing == nil || l.timing.Status != op.StatusPass || l.timing.MedianNS <= 0 || l.pair != nil

@@ -4,8 +4,8 @@ import "triad/internal/record"
 
 // Times of different GPUs are not compared on a page: it shows those of the GPU that was timed last.
 
-// ofLastGPU are the records without the times that another GPU took than the one that was timed last, that
-// GPU, and how many records lost their times. The GPU of a session that is not known is "".
+// ofLastGPU returns the records without times of other GPUs than the one that was timed last, that GPU, and
+// how many records lost their times. The GPU of an unknown session is "".
 func (p Page) ofLastGPU() (records []record.Record, gpu string, elsewhere int) {
 	gpus := map[string]string{}
 	for _, s := range p.Sessions {
@@ -29,7 +29,7 @@ func (p Page) ofLastGPU() (records []record.Record, gpu string, elsewhere int) {
 	return records, gpu, elsewhere
 }
 
-// timed are the records of ofLastGPU alone.
+// timed returns only the records of ofLastGPU.
 func (p Page) timed() []record.Record {
 	records, _, _ := p.ofLastGPU()
 	return records

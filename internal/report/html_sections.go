@@ -22,8 +22,8 @@ func (p Page) errorSection() htmlSection {
 	return s
 }
 
-// timeSection shows times: figures, then a table for each case, and how the own implementations stand beside
-// the best of others.
+// timeSection shows times: figures, then a table for each case, and a comparison of the own implementations
+// with the best of others.
 func (p Page) timeSection() htmlSection {
 	s := htmlSection{ID: "times", Title: "Times", Filter: true}
 	for _, f := range slices.Concat(p.rooflineFigures(), p.timeFigures(), p.ratioFigures()) {
@@ -59,13 +59,13 @@ func (p Page) timeSection() htmlSection {
 	return s
 }
 
-// isPeer says whether an implementation is neither triad's nor the user's.
+// isPeer reports whether an implementation is neither triad's nor the user's.
 func isPeer(impl string) bool {
 	family, _, _ := strings.Cut(impl, "/")
 	return !slices.Contains([]string{"cuda", "triton", "mine"}, family)
 }
 
-// peerRows put the fastest own implementation of each case beside the fastest of others.
+// peerRows compares the fastest own implementation of each case with the fastest of others.
 func (p Page) peerRows() []htmlRow {
 	compared := map[[3]string]record.Comparison{}
 	for _, c := range p.comparisons() {
@@ -106,7 +106,7 @@ type timedRun struct {
 	*record.Timing
 }
 
-// besideWords is the ratio of two runs, with its interval where the two were timed in the same rounds.
+// besideWords returns the ratio of two runs, with its interval if they were timed in the same rounds.
 func besideWords(compared map[[3]string]record.Comparison, own, other *timedRun) string {
 	if c, known := compared[[3]string{own.id, other.id, own.Regime}]; known {
 		return fmt.Sprintf("%.3f [%.3f, %.3f]", c.Ratio, c.Low, c.High)
@@ -117,7 +117,7 @@ func besideWords(compared map[[3]string]record.Comparison, own, other *timedRun)
 	return fmt.Sprintf("%.3f of the medians", own.MedianNS/other.MedianNS)
 }
 
-// historySection shows what happened to each implementation over the sessions.
+// historySection shows the history of each implementation over the sessions.
 func (p Page) historySection() htmlSection {
 	s := htmlSection{ID: "history", Title: "History", Filter: true}
 	if p.HistoryOf > 0 {
@@ -161,7 +161,7 @@ func (p Page) historySection() htmlSection {
 	return s
 }
 
-// environmentSection says where and with what the sessions ran.
+// environmentSection shows where and with what the sessions ran.
 func (p Page) environmentSection() htmlSection {
 	s := htmlSection{ID: "environment", Title: "Where it ran"}
 	const most = 12
@@ -195,7 +195,7 @@ func (p Page) environmentSection() htmlSection {
 	return s
 }
 
-// mostChanges is how many rows of a comparison are shown of each kind.
+// mostChanges limits the rows of each kind that a comparison shows.
 const mostChanges = 200
 
 // changesSection shows what changed from one side to the other.
@@ -243,7 +243,7 @@ func (p Page) changesSection() htmlSection {
 	return s
 }
 
-// add adds a table that has rows.
+// add adds a table unless it has no rows.
 func (s *htmlSection) add(b htmlBlock) {
 	if n := len(b.Table.Rows); n > mostChanges {
 		b.Table.Caption += fmt.Sprintf(" (%d of %d)", mostChanges, n)

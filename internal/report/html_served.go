@@ -10,7 +10,7 @@ import (
 	"triad/internal/record"
 )
 
-// served begins a page of a server.
+// served returns the beginning of a served page.
 func served(title, database string, now time.Time, answer ...string) document {
 	return document{
 		Title: title, Answer: answer, Database: clean(database),
@@ -18,8 +18,8 @@ func served(title, database string, now time.Time, answer ...string) document {
 	}
 }
 
-// SessionsDocument lists sessions and the operators that something is recorded of. after says that newer
-// sessions stand on another page; older is the address of those after these, "" where there are none.
+// SessionsDocument lists sessions and the operators with recorded runs. after says that newer sessions stand
+// on another page; older is the address of the next page, "" if there is none.
 func SessionsDocument(
 	all []record.SessionCount, after bool, older string, operators []string, database string, now time.Time,
 ) Document {
@@ -69,7 +69,7 @@ func SessionsDocument(
 	return Document{d}
 }
 
-// sessionsWords say which sessions a page lists.
+// sessionsWords says which sessions a page lists.
 func sessionsWords(n int, after, before bool) string {
 	switch {
 	case n == 0 && after:
@@ -84,14 +84,14 @@ func sessionsWords(n int, after, before bool) string {
 	return fmt.Sprintf("The newest %s.", counted(n, "session"))
 }
 
-// FailureDocument says why there is no page.
+// FailureDocument returns the page that says why there is no other.
 func FailureDocument(why, database string, now time.Time) Document {
 	d := served("No page", database, now, clean(why))
 	d.Bad = true
 	return Document{d}
 }
 
-// RunsAsked is what a list of runs was asked for, as it was typed.
+// RunsAsked holds the filters of a list of runs, as they were typed.
 type RunsAsked struct{ Op, Impl, DType, Pass, Status, Since, Session string }
 
 // Runs is a page of a list of runs, newest first.
@@ -100,11 +100,11 @@ type Runs struct {
 	Operators, DTypes []string // that can be asked for
 	Records           []record.Record
 	Total             int    // that fit
-	Newer             int    // of them, on pages before this one
+	Newer             int    // of these, the ones on pages before this one
 	Newest, Older     string // addresses of other pages, "" where there are none
 }
 
-// words say which runs these are.
+// words says which runs these are.
 func (r Runs) words() string {
 	switch n := len(r.Records); {
 	case r.Total == 0:
@@ -171,7 +171,7 @@ func RunsDocument(list Runs, database string, now time.Time) Document {
 	return Document{d}
 }
 
-// runsForm asks for other runs.
+// runsForm returns the form for another list of runs.
 func runsForm(asked RunsAsked, operators, dtypes []string) *htmlForm {
 	statuses := []string{}
 	for _, s := range op.Statuses() {
@@ -213,7 +213,7 @@ func RunDocument(run record.Run, past Past, database string, now time.Time) Docu
 	return Document{d}
 }
 
-// factsSection is what a run is, and how it is run again.
+// factsSection shows what a run is, and how to run it again.
 func (p Page) factsSection(run record.Run) htmlSection {
 	r := run.Record
 	var rows []htmlRow
@@ -274,8 +274,8 @@ func (p Page) factsSection(run record.Run) htmlSection {
 	return s
 }
 
-// Past are runs of the same implementation on the same case, oldest first, of all that there are; Older is
-// the address of those before them, "" where there are none.
+// Past holds runs of the same implementation on the same case, oldest first; Total counts all of them. Older
+// is the address of earlier ones, "" if there are none.
 type Past struct {
 	Records []record.Record
 	Total   int
@@ -340,7 +340,7 @@ func FindingsDocument(
 	return Document{d}
 }
 
-// DiffDocument is a comparison of two sides, or asks for them where p is nil; why says why it cannot be made.
+// DiffDocument compares two sides, or asks for them if p is nil; why says why they cannot be compared.
 func DiffDocument(p *Page, a, b, why, database string, now time.Time) Document {
 	d := served(
 		"Compare",
@@ -360,13 +360,13 @@ func DiffDocument(p *Page, a, b, why, database string, now time.Time) Document {
 	return Document{d}
 }
 
-// WithProgress has the page tell how far its session is; address answers with that.
+// WithProgress makes the page show how far its session is, as reported at address.
 func (d Document) WithProgress(address string) Document {
 	d.Live = address
 	return d
 }
 
-// ProgressWords is how far a session is.
+// ProgressWords says how far a session is.
 func ProgressWords(p record.Progress) string {
 	words := fmt.Sprintf("%d of %s ended, %d bad.", p.Ended, counted(p.Planned, "run"), p.Bad)
 	if p.At != "" {
@@ -375,7 +375,7 @@ func ProgressWords(p record.Progress) string {
 	return words
 }
 
-// WithReason has the page say why it shows nothing.
+// WithReason makes the page say why it shows nothing.
 func (d Document) WithReason(why string) Document {
 	d.Answer = append([]string{clean(why)}, d.Answer...)
 	return d

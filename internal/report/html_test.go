@@ -11,7 +11,7 @@ import (
 	"triad/internal/resultdiff"
 )
 
-// pageText is a page without its style sheet and scripts.
+// pageText returns a page without its style sheet and scripts.
 func pageText(t *testing.T, p Page) string {
 	t.Helper()
 	var text strings.Builder
@@ -29,7 +29,7 @@ func pageText(t *testing.T, p Page) string {
 	return page
 }
 
-// The page of records begins with who is wrong; where nobody is, with that.
+// TestAnswerOfAPage: a page of records begins with which implementations are wrong, or that none is.
 func TestAnswerOfAPage(t *testing.T) {
 	right := []record.Record{
 		softmax(1, "cuda/a", "fp32", 7, op.StatusPass), softmax(2, "cuda/b", "fp32", 7, op.StatusPass),
@@ -58,7 +58,7 @@ func TestAnswerOfAPage(t *testing.T) {
 	}
 }
 
-// A comparison says what became wrong, and swapped what became right.
+// TestPageOfAComparison: a comparison says what became wrong, and with its sides swapped what became right.
 func TestPageOfAComparison(t *testing.T) {
 	side := func(name string, status op.Status) resultdiff.Side {
 		r := softmax(1, "cuda/a", "fp32", 7, status)
@@ -79,7 +79,8 @@ func TestPageOfAComparison(t *testing.T) {
 	}
 }
 
-// Every kind of figure is named, and the ratio of two runs is inverted where it was measured the other way.
+// TestRatiosBesidePeers: every kind of figure is named, and the ratio of two runs is inverted if it was
+// measured the other way.
 func TestRatiosBesidePeers(t *testing.T) {
 	own, other := softmax(
 		1,
@@ -121,7 +122,8 @@ func TestRatiosBesidePeers(t *testing.T) {
 	}
 }
 
-// Times of two GPUs are not compared: the page shows those of the one that was timed last, and says so.
+// TestTimesOfOneGPU: times of two GPUs are not compared: the page shows those of the GPU that was timed last,
+// and says so.
 func TestTimesOfOneGPU(t *testing.T) {
 	timed := func(n int, impl, session string, median float64) record.Record {
 		r := softmax(n, impl, "fp32", 7, op.StatusPass)
@@ -147,7 +149,7 @@ func TestTimesOfOneGPU(t *testing.T) {
 	}
 }
 
-// A page of wrong runs begins with why they are wrong, where that was looked at closer.
+// TestAPageHasTheDiagnosis: a page of wrong runs begins with their diagnosis, if there is one.
 func TestAPageHasTheDiagnosis(t *testing.T) {
 	r := record.Record{ID: "01X", Impl: "mine/a.cu", Status: op.StatusFail, Diagnosis: &record.Diagnosis{
 		Status: op.StatusFail, Message: "y[0] is NaN", Repeat: "triad compare",

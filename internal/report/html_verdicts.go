@@ -12,7 +12,7 @@ import (
 	"triad/internal/record"
 )
 
-// weightOf is the class of a status.
+// weightOf returns the class of a status.
 func weightOf(s op.Status) string {
 	switch s.Weight() {
 	case op.Good:
@@ -23,7 +23,7 @@ func weightOf(s op.Status) string {
 	return "bad"
 }
 
-// verdictSection is the matrix of implementations and dtypes, one for each operator and pass.
+// verdictSection shows the matrix of implementations and dtypes, one for each operator and pass.
 func (p Page) verdictSection() htmlSection {
 	s := htmlSection{ID: "verdicts", Title: "Verdicts", Filter: true}
 	for _, lines := range groups(p.Records) {
@@ -39,7 +39,7 @@ func (p Page) verdictSection() htmlSection {
 	return s
 }
 
-// matrixRow is one implementation: its status in each dtype, then what all of them come to.
+// matrixRow returns the row of one implementation: its status in each dtype, then the sums over all of them.
 func (p Page) matrixRow(all []group, byDType []string) htmlRow {
 	together := joined(all)
 	r := row(weightOf(together.status()), together.impl)
@@ -77,13 +77,13 @@ func (p Page) matrixRow(all []group, byDType []string) htmlRow {
 	return r
 }
 
-// mostWrong is how many wrong runs are told in full, and how many maps of errors are drawn.
+// mostWrong limits the wrong runs that are shown in full, mostMaps the maps of errors that are drawn.
 const (
 	mostWrong = 40
 	mostMaps  = 6
 )
 
-// wrongSection tells what is wrong, the smallest cases first, with maps of where.
+// wrongSection shows what is wrong, the smallest cases first, with maps of where.
 func (p Page) wrongSection() htmlSection {
 	s := htmlSection{ID: "wrong", Title: "What is wrong", Filter: true}
 	bads := badRecords(p.Records)
@@ -111,7 +111,7 @@ func (p Page) wrongSection() htmlSection {
 	return s
 }
 
-// diagnosisBlocks show why runs are wrong, of those that were looked at closer.
+// diagnosisBlocks shows why runs are wrong, for those with a diagnosis.
 func diagnosisBlocks(records []record.Record) []htmlBlock {
 	var blocks []htmlBlock
 	for _, r := range records {
@@ -128,7 +128,7 @@ func diagnosisBlocks(records []record.Record) []htmlBlock {
 	return blocks
 }
 
-// badRecords are the wrong runs: of each implementation its smallest case first, then the rest.
+// badRecords returns the wrong runs: the smallest case of each implementation first, then the rest.
 func badRecords(records []record.Record) []record.Record {
 	var bads []record.Record
 	for _, r := range records {
@@ -151,7 +151,7 @@ func badRecords(records []record.Record) []record.Record {
 	return bads
 }
 
-// wrongWords say what is wrong with a run.
+// wrongWords says what is wrong with a run.
 func wrongWords(r record.Record) string {
 	var words []string
 	for _, v := range choicesFirst(r.Outputs) {
@@ -168,8 +168,8 @@ func wrongWords(r record.Record) string {
 	return strings.Join(words, "; ")
 }
 
-// elementSection is the table of the worst element of each implementation, output and dtype, and the worst 16
-// of what is wrong.
+// elementSection shows the worst element of each implementation, output and dtype, and the worst 16 of what
+// is wrong.
 func (p Page) elementSection() htmlSection {
 	s := htmlSection{
 		ID:     "elements",
@@ -219,8 +219,8 @@ func (p Page) elementSection() htmlSection {
 	return s
 }
 
-// worst is the run and output whose worst element says most: that with the largest share of wrong elements,
-// else the one of least headroom.
+// worst returns the run and output whose worst element says most: the one with the largest share of wrong
+// elements, else the one with the least headroom.
 func (g group) worst() (record.Record, *record.Verdict) {
 	var of record.Record
 	var found *record.Verdict

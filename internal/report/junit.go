@@ -10,8 +10,8 @@ import (
 	"triad/internal/record"
 )
 
-// junitSuites is the document that CI systems read as JUnit's: a suite for each operator and pass, a test
-// case for each implementation and case.
+// junitSuites is the JUnit document that CI systems read: a suite for each operator and pass, a test case for
+// each implementation and case.
 type junitSuites struct {
 	XMLName xml.Name     `xml:"testsuites"`
 	Name    string       `xml:"name,attr"`
@@ -42,8 +42,8 @@ type junitMessage struct {
 	Text    string `xml:",chardata"`
 }
 
-// JUnit writes records as JUnit's XML: what counts as bad has failed, what is neutral is skipped. strict
-// counts known faults of libraries as bad. added are the words of the files that took part.
+// JUnit writes records as JUnit XML: bad records are failures, neutral ones are skipped. strict counts known
+// faults of libraries as bad. added holds the words of the files that took part.
 func JUnit(w io.Writer, records []record.Record, added []string, strict bool) error {
 	doc := junitSuites{Name: "triad"}
 	at := map[string]int{}
@@ -89,7 +89,7 @@ func (s *junitSuite) add(r record.Record, added []string, strict bool) {
 	s.Cases = append(s.Cases, c)
 }
 
-// facts are what one needs to go on from a failure: outputs, place, log, and the command that repeats it.
+// facts returns what one needs to follow up a failure: outputs, place, log, and the command that repeats it.
 func facts(r record.Record, added []string) string {
 	var text strings.Builder
 	for _, v := range r.Outputs {

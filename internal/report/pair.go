@@ -8,14 +8,14 @@ import (
 	"triad/internal/record"
 )
 
-// sum is what the fastest forward and the fastest backward alone of one family take together, on the same
-// sizes in the same regime: what a backward is compared with that could only be timed with its forward.
+// sum is the time of the fastest forward plus that of the fastest backward of one family, on the same sizes
+// in the same regime. A backward that could only be timed with its forward is compared with it.
 type sum struct {
 	forward, backward string
 	ns                float64
 }
 
-// sums are the shortest sum of each case of a backward and regime.
+// sums returns the shortest sum for each case of a backward and regime.
 func sums(records []record.Record) map[string]sum {
 	type part struct{ key, family string }
 	fastest := [2]map[part]sum{{}, {}} // of forwards, of backwards
@@ -49,13 +49,13 @@ func sums(records []record.Record) map[string]sum {
 	return shortest
 }
 
-// sizesKey is the same for a forward and a backward of the same sizes.
+// sizesKey returns the same key for a forward and a backward of the same sizes.
 func sizesKey(c op.Case, regime string) string {
 	return fmt.Sprint(c.Op, " ", c.DType, " ", c.Dims, " ", c.Attrs, " ", c.Layout, " ", c.Distribution, " ",
 		regime)
 }
 
-// ratio is a forward and backward of ns beside the sum; "" where no sum is known.
+// ratio divides the time ns of a forward and backward by the sum; "" where no sum is known.
 func (s sum) ratio(ns float64) string {
 	switch {
 	case s.ns <= 0:
@@ -66,8 +66,8 @@ func (s sum) ratio(ns float64) string {
 	return fmt.Sprintf("%.2f x", ns/s.ns)
 }
 
-// sayBackward says what a timed backward started from, where that is not what its forward saved. s is what a
-// pair is compared with.
+// sayBackward notes what a timed backward started from, if not from what its forward saved. s is the sum that
+// a pair is compared with.
 func (l *timeLine) sayBackward(s sum) {
 	words := ""
 	switch l.timing.Backward {

@@ -28,7 +28,7 @@ type PlannedCase struct {
 	Runs      []PlannedRun `json:"runs"`
 }
 
-// PlannedRun is one implementation on a case; Status is "" where it is run, else what is recorded of it.
+// PlannedRun is one implementation on a case; Status is "" if it is run, else the status that is recorded.
 type PlannedRun struct {
 	Impl     string `json:"impl"`
 	Contract string `json:"contract"`
@@ -106,7 +106,7 @@ func Plan(w io.Writer, style Style, cases []PlannedCase) error {
 	return write(w, text+" Nothing was run or recorded.\n")
 }
 
-// marks are what is done with a case beside judging it.
+// marks returns what is done with a case in addition to judging it.
 func (c PlannedCase) marks() []string {
 	var all []string
 	switch {

@@ -9,7 +9,7 @@ import (
 	"triad/internal/record"
 )
 
-// A case without power is told once below the table, not on every line.
+// TestPowerlessCasesAreToldOnce: a case without power is reported once below the table, not on every line.
 func TestPowerlessCasesAreToldOnce(t *testing.T) {
 	var records []record.Record
 	for _, impl := range []string{"cuda/naive", "cuda/warp"} {
@@ -33,7 +33,8 @@ func TestPowerlessCasesAreToldOnce(t *testing.T) {
 	}
 }
 
-// A headroom is that of what was compared, and where a case without power alone was, there is none to show.
+// TestNoHeadroomOfAPowerlessCase: headroom covers compared elements only; if only a powerless case was
+// compared, there is none.
 func TestNoHeadroomOfAPowerlessCase(t *testing.T) {
 	endless, none := record.Float(math.Inf(1)), record.Float(0)
 	g := group{records: []record.Record{
@@ -61,8 +62,8 @@ func TestNoHeadroomOfAPowerlessCase(t *testing.T) {
 	}
 }
 
-// What a file of the user's own printed is told once, with the first run that has it; what ours print, and
-// compilers, is not.
+// TestPrintedIsTold: what a user's own file printed is reported once, with the first run that has it; what
+// ours and compilers print is not.
 func TestPrintedIsTold(t *testing.T) {
 	of := func(id, impl, family string, status op.Status, log string) record.Record {
 		return record.Record{
@@ -99,7 +100,8 @@ func TestPowerCountsInWords(t *testing.T) {
 	}
 }
 
-// What is left out is recorded first, and a forward is told before its backward all the same.
+// TestForwardComesBeforeBackward: what is left out is recorded first, and a forward still stands before its
+// backward.
 func TestForwardComesBeforeBackward(t *testing.T) {
 	var records []record.Record
 	for _, c := range []op.Case{

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// ProfileLine is what a profiler counted of one kernel. The shares are of what the GPU can do, in percent;
-// one that the GPU does not count is nil.
+// ProfileLine holds a profiler's counts of one kernel. The shares are of the GPU's peak, in percent; one that
+// the GPU does not count is nil.
 type ProfileLine struct {
 	Kernel, Grid, Block      string
 	Launches, Registers      int
@@ -15,8 +15,8 @@ type ProfileLine struct {
 	Waits                    string // why warps waited, the most frequent reason first
 }
 
-// A table has the longest kernels, at most so many, and none that takes less than this share of the longest:
-// most of those fill and check a call's memory.
+// A table has at most mostProfiles of the longest kernels, and none that takes less than shareOfLongest of
+// the longest: most of those fill and check a call's memory.
 const (
 	mostProfiles   = 24
 	shareOfLongest = 0.1

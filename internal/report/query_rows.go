@@ -12,7 +12,7 @@ import (
 	"triad/internal/record"
 )
 
-// Rows writes the answer to typed SQL; cut says where it was cut off, "" where it is whole.
+// Rows writes the result of an SQL query; cut says where it was cut off, "" if it is complete.
 func Rows(w io.Writer, style Style, names []string, rows [][]any, cut string) error {
 	header := make([]column, len(names))
 	for i, name := range names {
@@ -36,7 +36,7 @@ func Rows(w io.Writer, style Style, names []string, rows [][]any, cut string) er
 	return nil
 }
 
-// numeric says whether a column holds numbers alone.
+// numeric reports whether a column holds only numbers.
 func numeric(rows [][]any, column int) bool {
 	for _, row := range rows {
 		switch row[column].(type) {
@@ -48,7 +48,7 @@ func numeric(rows [][]any, column int) bool {
 	return true
 }
 
-// Cell is a value of a database as text: NULL is empty, bytes are hexadecimal.
+// Cell returns a database value as text: NULL is empty, bytes are hexadecimal.
 func Cell(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -61,7 +61,7 @@ func Cell(v any) string {
 	return clean(fmt.Sprint(v))
 }
 
-// CSV writes the answer to typed SQL as RFC 4180 has it, with a header. NULL is empty.
+// CSV writes the result of an SQL query as in RFC 4180, with a header. NULL is empty.
 func CSV(w io.Writer, names []string, rows [][]any) error {
 	out := csv.NewWriter(w)
 	lines := [][]string{names}
@@ -71,8 +71,8 @@ func CSV(w io.Writer, names []string, rows [][]any) error {
 	return out.WriteAll(lines)
 }
 
-// plain is a value of a database as text for a program: nothing is made harmless for a terminal, and what a
-// spreadsheet takes for a formula is.
+// plain returns a database value as text for a program: it is not escaped for a terminal, but so that a
+// spreadsheet does not take it for a formula.
 func plain(v any) string {
 	if text, ok := v.(string); ok {
 		return harmless.Cell(text)
@@ -80,7 +80,7 @@ func plain(v any) string {
 	return Cell(v)
 }
 
-// cells are the values of a row as text.
+// cells returns the values of a row as text.
 func cells(row []any, text func(any) string) []string {
 	out := make([]string, len(row))
 	for i, v := range row {
@@ -89,7 +89,7 @@ func cells(row []any, text func(any) string) []string {
 	return out
 }
 
-// MarkdownRows writes the answer to typed SQL as a table of Markdown.
+// MarkdownRows writes the result of an SQL query as a Markdown table.
 func MarkdownRows(w io.Writer, names []string, rows [][]any) error {
 	t := table.NewWriter()
 	line := func(values []string) table.Row {

@@ -7,8 +7,8 @@ import (
 	"triad/internal/record"
 )
 
-// statisticsWords are the figures that a verdict keeps, and, where it was given by an earlier version of the
-// judge, what it comes to under the present.
+// statisticsWords formats the figures that a verdict keeps, and the present verdict on them if an earlier
+// version of the judge gave it.
 func statisticsWords(v record.Verdict) string {
 	s := v.Statistics
 	if s == nil {
@@ -34,7 +34,8 @@ func statisticsWords(v record.Verdict) string {
 	return text + againWords(v)
 }
 
-// againWords says what a verdict of another version of the judge comes to; "" for one of this version.
+// againWords returns the present verdict where another version of the judge gave the recorded one; "" for
+// this version.
 func againWords(v record.Verdict) string {
 	if v.Judge == judge.Version || v.Judge == "" {
 		return ""
@@ -51,7 +52,7 @@ func againWords(v record.Verdict) string {
 		judge.Version, words, clean(d.Why))
 }
 
-// judgedOf is a stored verdict in the judge's terms.
+// judgedOf returns a stored verdict in the judge's terms.
 func judgedOf(v record.Verdict) judge.Verdict {
 	out := judge.Verdict{
 		Output: v.Name, Status: v.Status, Gate: v.Gate, Version: v.Judge, N: v.NCompared,

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "accept what is written as the golden files")
 
-// golden compares text with testdata/name; on a mismatch it leaves name.got beside it.
+// golden compares text with testdata/name; on a mismatch it leaves name.got next to it.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -39,7 +39,7 @@ func golden(t *testing.T, name, got string) {
 
 func num(v float64) *record.Float { return new(record.Float(v)) }
 
-// softmax is a record of one case; the ID is made from its number.
+// softmax returns a record of one case; its ID is made from a number.
 func softmax(id int, impl, dtype string, cols int64, status op.Status) record.Record {
 	backend, variant, _ := strings.Cut(impl, "/")
 	r := record.Record{
@@ -80,7 +80,7 @@ func wrong(r record.Record) record.Record {
 	return r
 }
 
-// comparison has a line of every kind.
+// comparison returns records with a line of every kind.
 func comparison() ([]record.Record, []record.Difference) {
 	unsupported := softmax(2, "cuda/vec", "fp32", 7, op.StatusUnsupported)
 	unsupported.Message = "cols 7 is not a multiple of 4"
@@ -156,7 +156,7 @@ func TestNothingRanIsSaid(t *testing.T) {
 	}
 }
 
-// Where something passed, exit 3 does not say that nothing was proven.
+// TestIncompleteIsSaid: if something passed, exit 3 does not say that nothing was proven.
 func TestIncompleteIsSaid(t *testing.T) {
 	var out bytes.Buffer
 	good := []record.Record{{Status: op.StatusPass}}
@@ -195,7 +195,7 @@ func TestWhatAKernelPrintsCannotSteerTheTerminal(t *testing.T) {
 	}
 }
 
-// badRun is a run that failed, with all that is recorded of it.
+// badRun returns a run that failed, with all that is recorded of it.
 func badRun() record.Run {
 	bad := wrong(softmax(12, "cuda/online", "fp32", 1000, op.StatusFail))
 	bad.DTypes = record.Members[op.DType]{{Name: "x", Value: op.FP32}, {Name: "y", Value: op.FP32}}
@@ -296,8 +296,8 @@ func TestFiguresHaveThreeDigits(t *testing.T) {
 	}
 }
 
-// Three implementations can be equal two by two and still not all alike: each set that is named holds for
-// every two of its members.
+// TestSetsOfEqualsHoldForEveryTwo: equality of implementations is not transitive: in each set that is named,
+// every two are equal.
 func TestSetsOfEqualsHoldForEveryTwo(t *testing.T) {
 	pairs := []pair{
 		{a: "cuda/block", b: "torch/compile", equal: true},
@@ -312,7 +312,8 @@ func TestSetsOfEqualsHoldForEveryTwo(t *testing.T) {
 	}
 }
 
-// What G0 rejects was never compared: the line says why, and makes up no numbers.
+// TestARejectionByG0KeepsItsWords: what G0 rejects was never compared: the line says why, and makes up no
+// numbers.
 func TestARejectionByG0KeepsItsWords(t *testing.T) {
 	v := record.Verdict{
 		Name: "y", Status: op.StatusFail, Gate: "G0", NWrong: 21,
@@ -328,7 +329,8 @@ func TestARejectionByG0KeepsItsWords(t *testing.T) {
 	}
 }
 
-// The line of a table shows bad before good before neutral, whatever the order of the records.
+// TestALineShowsWhatMustBeSeen: the line of a table shows bad before good before neutral, whatever the order
+// of the records.
 func TestALineShowsWhatMustBeSeen(t *testing.T) {
 	for _, c := range []struct {
 		statuses []op.Status
@@ -353,8 +355,8 @@ func TestALineShowsWhatMustBeSeen(t *testing.T) {
 	}
 }
 
-// What Freivalds' sums reject keeps the sentence that names the row; an output that was judged by sample says
-// of how much of it.
+// TestASampleIsSaid: what Freivalds' sums reject keeps the sentence that names the row; an output that was
+// judged by sample says how much of it was compared.
 func TestASampleIsSaid(t *testing.T) {
 	v := record.Verdict{
 		Name: "c", Status: op.StatusFail, Gate: "G6",
@@ -380,7 +382,7 @@ func TestASampleIsSaid(t *testing.T) {
 	}
 }
 
-// Commands that read what was recorded name the database that a flag named.
+// TestHintsNameTheDatabase: commands that read what was recorded name the database of the flag.
 func TestHintsNameTheDatabase(t *testing.T) {
 	var out bytes.Buffer
 	r := record.Record{ID: "01X", Status: op.StatusFail, Message: "wrong", Impl: "mine/x"}

@@ -34,7 +34,7 @@ func JSON(w io.Writer, v any) error {
 	return write(w, line.String())
 }
 
-// List writes records as a table, one line each; total says how many there are without the limit.
+// List writes records as a table, one line each; total is their number without the limit.
 func List(w io.Writer, style Style, records []record.Record, total int) error {
 	if len(records) == 0 {
 		return write(w, "No run fits.\n")
@@ -52,7 +52,7 @@ func List(w io.Writer, style Style, records []record.Record, total int) error {
 	header := columns("id", "?started (UTC)", "op", "pass", "dtype", "implementation", "status", "?>headroom",
 		"?>max ulp", "?device", "case")
 	if slices.ContainsFunc(records, func(r record.Record) bool { return r.Backend == "mine" }) {
-		// versions of a user's file are told apart by their contents
+		// the contents distinguish versions of a user's file
 		header = append(header, columns("contents")...)
 		for i, r := range records {
 			rows[i] = append(rows[i], r.Source[:min(len(r.Source), 8)])
@@ -67,7 +67,7 @@ func List(w io.Writer, style Style, records []record.Record, total int) error {
 	return nil
 }
 
-// Shown is the sentence below a list that leaves runs out.
+// Shown returns the sentence below a list that leaves runs out.
 func Shown(n, total int) string {
 	return fmt.Sprintf("%d of %s shown, newest first; --limit shows more.", n, counted(total, "run"))
 }
@@ -134,7 +134,7 @@ func Show(w io.Writer, style Style, run record.Run) error {
 		style.InDatabase+"\n")
 }
 
-// outputs writes the verdict of each output, and below them what each element that decides looks like.
+// outputs writes the verdict of each output, and below them the elements that decide.
 func outputs(w io.Writer, style Style, verdicts []record.Verdict) error {
 	if len(verdicts) == 0 {
 		return nil
@@ -167,7 +167,7 @@ func outputs(w io.Writer, style Style, verdicts []record.Verdict) error {
 	return write(w, details)
 }
 
-// sampleWords says which share of an output was compared element by element, where that is not all of it.
+// sampleWords says which share of an output was compared element by element, if that is not all of it.
 func sampleWords(v record.Verdict) string {
 	if v.NCompared == 0 || v.NCompared >= v.N {
 		return ""

@@ -6,8 +6,8 @@ import (
 	"triad/internal/record"
 )
 
-// Row is one row of the answer to typed SQL as a JSON object in the order of its columns. Numbers stay
-// numbers, NULL is null, bytes are hexadecimal text; a name that occurs twice gets its position.
+// Row returns one row of the result of an SQL query as a JSON object in the order of its columns. Numbers
+// stay numbers, NULL is null, bytes are hexadecimal text; a repeated name gets its position.
 func Row(columns []string, values []any) record.Members[any] {
 	seen := map[string]bool{}
 	row := make(record.Members[any], len(columns))

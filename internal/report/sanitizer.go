@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// SanitizerLine is what one tool said of a run.
+// SanitizerLine is one tool's report on a run.
 type SanitizerLine struct {
 	Tool                                string
 	Clean                               bool
@@ -21,13 +21,13 @@ type SanitizerLine struct {
 	Beyond  []string // that no case launches
 }
 
-// SanitizerFinding is what a tool found in one place.
+// SanitizerFinding is a tool's finding in one place.
 type SanitizerFinding struct {
 	What, Kernel, Place string
 	Count               int
 }
 
-// Sanitized writes a line for each tool, then what it found, and which kernels it never saw.
+// Sanitized writes a line for each tool, then its findings, and which kernels it never saw.
 func Sanitized(w io.Writer, style Style, all []SanitizerLine) error {
 	w = style.Wrap(w)
 	var rows, found [][]string
@@ -89,7 +89,7 @@ func Sanitized(w io.Writer, style Style, all []SanitizerLine) error {
 	return write(w, "\n"+notes.String())
 }
 
-// sanitizerNotes tells what one tool did not do.
+// sanitizerNotes says what one tool did not do.
 func sanitizerNotes(style Style, l SanitizerLine) string {
 	var notes strings.Builder
 	if l.Processes == 0 {
@@ -113,10 +113,10 @@ func sanitizerNotes(style Style, l SanitizerLine) string {
 	return notes.String()
 }
 
-// mostNamed is how many kernels are named.
+// mostNamed limits the kernels that are named.
 const mostNamed = 12
 
-// kernelNames lists mangled names by what in them can be read.
+// kernelNames lists the readable parts of mangled names.
 func kernelNames(mangled []string) string {
 	var names []string
 	for _, m := range mangled[:min(len(mangled), mostNamed)] {
@@ -128,15 +128,15 @@ func kernelNames(mangled []string) string {
 	return strings.Join(names, ", ")
 }
 
-// hashedNamespace is how nvcc mangles the namespace without a name: with the file's name and a hash.
+// hashedNamespace matches nvcc's mangling of the unnamed namespace: with the file's name and a hash.
 var hashedNamespace = regexp.MustCompile(`^_ZN\d+_GLOBAL__N__[0-9a-f]+_\d+_\w+?_cu_[0-9a-f]{8}`)
 
-// readable leaves the part of a mangled name that tells kernels of one library apart.
+// readable returns the part of a mangled name that distinguishes kernels of one library.
 func readable(mangled string) string {
 	name := strings.TrimLeft(strings.TrimPrefix(hashedNamespace.ReplaceAllString(mangled, ""), "_ZN"),
 		"0123456789")
 	if at := strings.Index(name, "EE"); at > 0 {
-		// the end of the template's arguments: what follows are the function's
+		// the end of the template's arguments: the function's follow
 		name = name[:at]
 	}
 	return name

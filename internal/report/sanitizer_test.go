@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A tool that found nothing is CLEAN only where it saw all; else a line says what is missing.
+// TestSanitized: a tool without findings is CLEAN only if it saw everything; else a line says what is
+// missing.
 func TestSanitized(t *testing.T) {
 	var out strings.Builder
 	err := Sanitized(&out, Style{}, []SanitizerLine{

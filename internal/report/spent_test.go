@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The time of Python's imports stands on a line of its own, apart from the rest; what did not time says
-// nothing.
+// TestSpent: the time of Python's imports stands on a line of its own, apart from the rest; nothing is
+// printed without times.
 func TestSpent(t *testing.T) {
 	s := Spent{
 		Whole: 20 * time.Second, Imports: 8 * time.Second,

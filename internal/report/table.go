@@ -11,12 +11,12 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// Style says what the output goes to. The zero value is a pipe: no colour, no limit of width.
+// Style describes the destination of the output. The zero value is a pipe: no colour, no limit of width.
 type Style struct {
 	Color bool // a terminal that shows colours
 	Width int  // columns of the terminal; 0: as wide as it gets
-	// InDatabase ends commands that read what was recorded: " --db FILE"; "" for the database that is used
-	// where none is named.
+	// InDatabase is the end of commands that read what was recorded: " --db FILE"; "" for the default
+	// database.
 	InDatabase string
 }
 
@@ -28,8 +28,8 @@ type column struct {
 	spare bool
 }
 
-// columns makes left-aligned columns; a name that begins with '>' is aligned to the right, and one that
-// begins with '?' (before it) may be left out where the terminal is too narrow for all.
+// columns makes left-aligned columns; a name that begins with '>' is right-aligned, and one that begins with
+// '?' (before it) may be left out if the terminal is too narrow for all.
 func columns(names ...string) []column {
 	out := make([]column, len(names))
 	for i, name := range names {
@@ -40,12 +40,12 @@ func columns(names ...string) []column {
 	return out
 }
 
-// leastRoom is what the last column of a table gets at least, where it has so much to say.
+// leastRoom is the least width of the last column of a table, where its text is that long.
 const leastRoom = 20
 
-// Table writes rows under a header, two spaces between the columns and none at the end of a line, each line
-// behind indent. On a terminal that is too narrow, columns that may be left out are, from the right; what is
-// still too wide goes on in a second line of the row, and the last column is cut.
+// Table writes rows under a header, with two spaces between the columns, none at the end of a line, and
+// indent before each line. On a terminal that is too narrow, columns that may be left out are, from the
+// right; if that is not enough, rows continue on a second line, and the last column is cut.
 func (s Style) Table(w io.Writer, indent string, header []column, rows [][]string) error {
 	header, rows = s.narrow(len(indent), header, rows)
 	var bands [][]string
@@ -69,7 +69,7 @@ func (s Style) Table(w io.Writer, indent string, header []column, rows [][]strin
 	return write(w, text.String())
 }
 
-// lines are the header and the rows of a table that fits.
+// lines returns the header and the rows of a table that fits.
 func (s Style) lines(indent string, header []column, rows [][]string) []string {
 	t := table.NewWriter()
 	t.SetStyle(table.Style{
@@ -103,7 +103,7 @@ func (s Style) lines(indent string, header []column, rows [][]string) []string {
 	return lines
 }
 
-// widths are the columns of the terminal that each column of a table takes, without the space behind it.
+// widths returns the width of each column of a table on a terminal, without the space after it.
 func widths(header []column, rows [][]string) []int {
 	out := make([]int, len(header))
 	for i := range header {
@@ -115,7 +115,7 @@ func widths(header []column, rows [][]string) []int {
 	return out
 }
 
-// narrow leaves out what may be left out, until the rest fits.
+// narrow drops columns that may be left out, until the rest fits.
 func (s Style) narrow(taken int, header []column, rows [][]string) ([]column, [][]string) {
 	for s.Width > 0 && len(header) > 0 {
 		wide := widths(header, rows)
@@ -142,7 +142,7 @@ func (s Style) narrow(taken int, header []column, rows [][]string) ([]column, []
 	return header, rows
 }
 
-// band is where the columns end that fit beside each other from one on.
+// band returns the end of the columns that fit next to each other, starting with a given one.
 func (s Style) band(taken int, header []column, rows [][]string, from int) int {
 	if s.Width <= 0 {
 		return len(header)
@@ -161,7 +161,7 @@ func (s Style) band(taken int, header []column, rows [][]string, from int) int {
 	return len(header)
 }
 
-// fit cuts the last column at a blank so that lines fit the terminal; at least leastRoom of it stays.
+// fit cuts the last column at a space so that lines fit the terminal; it keeps at least leastRoom of it.
 func (s Style) fit(taken int, header []column, rows [][]string) [][]string {
 	if s.Width <= 0 || len(header) == 0 {
 		return rows
@@ -181,7 +181,7 @@ func (s Style) fit(taken int, header []column, rows [][]string) [][]string {
 	return out
 }
 
-// cut shortens words to a width, between two of them where that keeps half of it.
+// cut shortens words to a width, at a space if that keeps half of it.
 func cut(words string, room int) string {
 	short := text.Snip(words, room, "…")
 	if i := strings.LastIndexByte(short, ' '); i > room/2 && !strings.Contains(short[i:], "\x1b") {
@@ -190,14 +190,14 @@ func cut(words string, room int) string {
 	return short
 }
 
-// wrapping breaks the lines that go through it between words, where they are wider than the terminal, and
-// indents what follows as they are indented. Commands stay on a line of their own, to be copied.
+// wrapping is a writer that wraps lines wider than the terminal at spaces, and keeps their indentation.
+// Commands stay on a line of their own, to be copied.
 type wrapping struct {
 	to    io.Writer
 	width int
 }
 
-// Wrap is the writer for paragraphs.
+// Wrap returns a writer for paragraphs.
 func (s Style) Wrap(w io.Writer) io.Writer {
 	if s.Width <= 0 {
 		return w
@@ -205,7 +205,7 @@ func (s Style) Wrap(w io.Writer) io.Writer {
 	return wrapping{w, s.Width}
 }
 
-// Write takes whole lines.
+// Write expects whole lines.
 func (x wrapping) Write(b []byte) (int, error) {
 	var out strings.Builder
 	for line := range strings.Lines(string(b)) {
@@ -247,7 +247,7 @@ func (x wrapping) wrapped(line string) string {
 	return out.String()
 }
 
-// Colours, by what they mean.
+// colour is the terminal code of a colour; the constants are named by what they mean.
 type colour string
 
 const (
@@ -258,7 +258,7 @@ const (
 	bold  colour = "1"
 )
 
-// paint puts a colour around text that a terminal shows.
+// paint colours text on a terminal with colours.
 func (s Style) paint(c colour, words string) string {
 	if !s.Color || words == "" {
 		return words
@@ -266,17 +266,17 @@ func (s Style) paint(c colour, words string) string {
 	return "\x1b[" + string(c) + "m" + words + "\x1b[0m"
 }
 
-// write writes text whole.
+// write writes all of a text.
 func write(w io.Writer, words string) error {
 	_, err := io.WriteString(w, words)
 	return err
 }
 
-// clean makes text from a kernel, a compiler or a file harmless on a terminal: one line, control characters
+// clean escapes text from a kernel, a compiler or a file for a terminal: one line, control characters
 // visible.
 func clean(words string) string { return harmless.Line(words) }
 
-// cleanLines is clean for text of several lines, each behind indent and with the spaces that it begins with.
+// cleanLines is clean for text of several lines, each after indent and its own leading spaces.
 func cleanLines(words, indent string) string {
 	lines := strings.Split(strings.TrimRight(words, "\n"), "\n")
 	for i, line := range lines {

@@ -10,7 +10,7 @@ import (
 	"triad/internal/record"
 )
 
-// wideRecords are records with long names, sizes and messages.
+// wideRecords returns records with long names, sizes and messages.
 func wideRecords() []record.Record {
 	headroom, ulp := record.Float(8.79), record.Float(17.5)
 	var records []record.Record
@@ -40,8 +40,8 @@ func wideRecords() []record.Record {
 	})
 }
 
-// On no terminal does a line break inside a word: columns are left out or go on below, notes are cut and
-// paragraphs broken between words.
+// TestTablesFitTheTerminal: no terminal breaks a line inside a word: columns are left out or continue below,
+// notes are cut and paragraphs wrapped at spaces.
 func TestTablesFitTheTerminal(t *testing.T) {
 	records := wideRecords()
 	known := map[string]bool{"…": true}
@@ -81,7 +81,7 @@ func TestTablesFitTheTerminal(t *testing.T) {
 	}
 }
 
-// shownAt are a comparison and a list as a terminal shows them.
+// shownAt returns a comparison and a list as a terminal shows them.
 func shownAt(t *testing.T, s Style, records []record.Record) string {
 	t.Helper()
 	var out strings.Builder

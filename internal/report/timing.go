@@ -15,15 +15,15 @@ import (
 	"triad/internal/stats"
 )
 
-// Timed is what there is to say about times: the rulers of the session and the ratios of what was timed in
-// the same rounds.
+// Timed holds what a report says of times: the rulers of the session and the ratios of what was timed in the
+// same rounds.
 type Timed struct {
 	Rulers      []record.Ruler
 	Comparisons []record.Comparison
 }
 
-// Bench writes what `triad bench` found: for each operator and bench point a table with a line for each
-// implementation and regime, then what the device did at best, and the totals.
+// Bench writes the results of `triad bench`: for each operator and bench point a table with a line for each
+// implementation and regime, then the device's peaks, and the totals.
 func Bench(w io.Writer, style Style, records []record.Record, timed Timed, summary Summary) error {
 	w = style.Wrap(w)
 	if err := Times(w, style, records, timed); err != nil {
@@ -32,8 +32,8 @@ func Bench(w io.Writer, style Style, records []record.Record, timed Timed, summa
 	return totals(w, style, records, summary)
 }
 
-// Times writes the tables of Bench alone: nothing where nothing was timed. "compared" is the share of the
-// elements that were compared one by one; "sums" says that the rest was compared by the sums of its rows.
+// Times writes only the tables of Bench: nothing if nothing was timed. "compared" is the share of the
+// elements that were compared one by one; "sums" means that the rest was compared by the sums of its rows.
 func Times(w io.Writer, style Style, records []record.Record, timed Timed) error {
 	for _, point := range points(records) {
 		if err := write(w, style.paint(bold, point.title())+"\n\n"); err != nil {
@@ -64,13 +64,13 @@ func Times(w io.Writer, style Style, records []record.Record, timed Timed) error
 	return write(w, text)
 }
 
-// lacksShare says whether a record was timed, but not beside what the device can do at best.
+// lacksShare reports whether a record was timed, but without the roofline of the device.
 func lacksShare(r record.Record) bool {
 	return slices.ContainsFunc(r.Timings,
 		func(t record.Timing) bool { return t.Status == op.StatusPass && t.Roofline == nil })
 }
 
-// point is every record of one case that was timed, or could have been.
+// point holds all records of one case that was timed, or could have been.
 type point struct {
 	records []record.Record
 	sums    map[string]sum // of all points
@@ -117,15 +117,16 @@ func (p point) title() string {
 type timeLine struct {
 	impl       string
 	status     op.Status
-	compared   string // which share of its elements
+	compared   string // the share of its elements
 	timing     *record.Timing
 	comparison *record.Comparison
 	best       bool
-	pair       *sum // where its forward was timed with it: what that is compared with
+	pair       *sum // if its forward was timed with it: the sum to compare with
 	note       string
 }
 
-// lines are the timings of a point, the fastest of each regime first; after them what has none, and why.
+// lines returns the timings of a point, the fastest of each regime first; after them the implementations
+// without one, and why.
 func (p point) lines(comparisons []record.Comparison) []timeLine {
 	var timed, rest []timeLine
 	compared := map[[2]string]*record.Comparison{}
@@ -163,7 +164,7 @@ func (p point) lines(comparisons []record.Comparison) []timeLine {
 	return append(timed, rest...)
 }
 
-// order puts what cannot be used behind what can.
+// order sorts unusable times after usable ones.
 func (l timeLine) order() float64 {
 	if l.timing.Status.Weight() == op.Bad || l.timing.MedianNS <= 0 {
 		return math.Inf(1)
@@ -171,7 +172,7 @@ func (l timeLine) order() float64 {
 	return l.timing.MedianNS
 }
 
-// cells are the columns behind the status. A time that is impossible or wrong is not shown: it is no time of
+// cells returns the columns after the status. An impossible or wrong time is not shown: it does not measure
 // what was asked for.
 func (l timeLine) cells() []string {
 	t := l.timing
@@ -195,7 +196,7 @@ func (l timeLine) cells() []string {
 		ratio, word = ratioWords(*c), c.Word
 	}
 	speed := rate(t)
-	if l.pair != nil { // bytes, FLOPs and what was timed in the same rounds are of a backward alone
+	if l.pair != nil { // bytes, FLOPs and comparisons of the same rounds are of a backward alone
 		speed, share, ratio, word = "", "", l.pair.ratio(t.MedianNS), ""
 	}
 	return []string{
@@ -205,8 +206,8 @@ func (l timeLine) cells() []string {
 	}
 }
 
-// ratioWords is a ratio with its interval, "1.46 [1.450, 1.459]". Far from 1 its digits mean nothing: "39 x".
-// Where the rounds were too few for an interval their number stands in its place.
+// ratioWords formats a ratio with its interval, "1.46 [1.450, 1.459]". Far from 1 its digits mean nothing:
+// "39 x". With too few rounds for an interval, their number takes its place.
 func ratioWords(c record.Comparison) string {
 	switch {
 	case c.Ratio >= 10:
@@ -217,7 +218,7 @@ func ratioWords(c record.Comparison) string {
 	return fmt.Sprintf("%.2f [%.3f, %.3f]", c.Ratio, c.Low, c.High)
 }
 
-// timingWords is a timing in a line.
+// timingWords describes a timing in one line.
 func timingWords(t record.Timing) string {
 	words := fmt.Sprintf("%v, %d samples", t.Status, t.N)
 	if t.Status.Weight() != op.Bad && t.MedianNS > 0 {
@@ -230,7 +231,7 @@ func timingWords(t record.Timing) string {
 	return words
 }
 
-// launchWords is a kernel as it was launched, in a line.
+// launchWords describes a kernel launch in one line.
 func launchWords(k record.Launch) string {
 	return fmt.Sprintf("%s: grid %v, block %v, %d registers and %d bytes of local memory a thread, %d "+
 		"bytes of shared memory a block, %d blocks a multiprocessor (%.0f %% occupied)",
@@ -238,7 +239,7 @@ func launchWords(k record.Launch) string {
 		k.BlocksPerMultiprocessor, 100*k.Occupancy)
 }
 
-// occupancy is that of each kernel of a call, in order.
+// occupancy lists the occupancy of each kernel of a call, in order.
 func occupancy(kernels []record.Launch) string {
 	var shares []string
 	for _, k := range kernels {
@@ -250,7 +251,7 @@ func occupancy(kernels []record.Launch) string {
 	return strings.Join(shares, ", ") + " %"
 }
 
-// Duration is a time of ns in words, with four digits.
+// Duration formats a time in ns with four digits and a unit.
 func Duration(ns float64) string {
 	unit, scale := "us", 1e3
 	switch {
@@ -263,10 +264,10 @@ func Duration(ns float64) string {
 	return fmt.Sprintf("%.*f %s", max(0, 3-int(math.Floor(math.Log10(math.Max(v, 1e-3))))), v, unit)
 }
 
-// computeBound is how many FLOPs a byte must bring before a rate is given in FLOP/s.
+// computeBound is the number of FLOPs a byte from which a rate is given in FLOP/s.
 const computeBound = 50
 
-// rate is what the operator moves or computes by its own definition, per second.
+// rate returns what the operator moves or computes by its own definition, per second.
 func rate(t *record.Timing) string {
 	if t.FLOPs > computeBound*t.Bytes {
 		return fmt.Sprintf("%.4g TFLOP/s", float64(t.FLOPs)/t.MedianNS/1e3)
@@ -274,7 +275,7 @@ func rate(t *record.Timing) string {
 	return fmt.Sprintf("%.3f TB/s", float64(t.Bytes)/t.MedianNS/1e3)
 }
 
-// rulerWords are the rulers in one line.
+// rulerWords lists the rulers in one line.
 func rulerWords(rulers []record.Ruler) string {
 	var words []string
 	for _, r := range rulers {
@@ -334,7 +335,7 @@ func Markdown(w io.Writer, session record.Session, records []record.Record, time
 	return nil
 }
 
-// markdownVerdicts is a table of how many records of each implementation weigh what.
+// markdownVerdicts writes a table of how many records of each implementation are good, neutral and bad.
 func markdownVerdicts(w io.Writer, records []record.Record) error {
 	for _, lines := range groups(records) {
 		text := fmt.Sprintf("### %s %s\n\n| implementation | dtype | status | good | neutral | bad | "+

@@ -66,7 +66,7 @@ func timedRecords() ([]record.Record, Timed) {
 	}
 }
 
-// The fastest comes first; what is impossible or wrong shows no time.
+// TestBenchTable: the fastest comes first; what is impossible or wrong shows no time.
 func TestBenchTable(t *testing.T) {
 	records, timed := timedRecords()
 	var out strings.Builder
@@ -103,7 +103,7 @@ func TestRatioWords(t *testing.T) {
 	}
 }
 
-// What is shown of one run tells of its times, and of the kernels that were timed.
+// TestShowTellsOfTimes: the page of a run shows its times, and the kernels that were timed.
 func TestShowTellsOfTimes(t *testing.T) {
 	records, _ := timedRecords()
 	var out strings.Builder
@@ -121,7 +121,7 @@ func TestShowTellsOfTimes(t *testing.T) {
 	}
 }
 
-// What was not timed has no table: an emulated kernel never shows a time.
+// TestNothingTimedIsNoTable: without times there is no table: an emulated kernel never shows a time.
 func TestNothingTimedIsNoTable(t *testing.T) {
 	records, _ := timedRecords()
 	for i := range records {
@@ -156,7 +156,7 @@ func TestMarkdown(t *testing.T) {
 			t.Errorf("lacks %q:\n%s", want, out.String())
 		}
 	}
-	for i := range records { // names of files are text of others
+	for i := range records { // names of files are untrusted text
 		records[i].Impl = "mine/<img src=x>|`.cu"
 	}
 	session.Command = []string{"bench", "--add", "`<b>"}
@@ -187,8 +187,8 @@ func TestDuration(t *testing.T) {
 	}
 }
 
-// A backward that was timed with its forward has a name of its own, and is compared with the sum of a forward
-// and a backward, of one family.
+// TestABackwardWithItsForwardIsComparedWithASum: a backward that was timed with its forward has its own name,
+// and is compared with the sum of a forward and a backward of one family.
 func TestABackwardWithItsForwardIsComparedWithASum(t *testing.T) {
 	records, _ := timedRecords()
 	timed := func(id, impl string, pass op.Pass, ns float64, backward, message string) record.Record {
@@ -232,7 +232,7 @@ func TestABackwardWithItsForwardIsComparedWithASum(t *testing.T) {
 	}
 }
 
-// What computes much for its bytes has a rate in FLOP/s.
+// TestRate: what computes many FLOPs a byte has its rate in FLOP/s.
 func TestRate(t *testing.T) {
 	for want, timing := range map[string]record.Timing{
 		"2.000 TB/s":  {MedianNS: 1000, Bytes: 2_000_000, FLOPs: 4_000_000},
@@ -244,7 +244,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// A timing in a line ends with what is to be said of it.
+// TestTimingWords: a timing in one line ends with its message.
 func TestTimingWords(t *testing.T) {
 	got := timingWords(record.Timing{
 		Status: op.StatusImpossible, N: 30, MedianNS: 5,

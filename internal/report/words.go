@@ -11,8 +11,8 @@ import (
 	"triad/internal/record"
 )
 
-// value is a judged number with nine digits, which tell every fp32 apart; a whole number, such as an element
-// of an integer dtype, with all of its digits.
+// value formats a judged number with nine digits, which distinguish all fp32 numbers; an integer, such as an
+// element of an integer dtype, with all of its digits.
 func value(f record.Float) string {
 	if f.Class() != "finite" {
 		return strings.Replace(f.Class(), "nan", "NaN", 1)
@@ -23,7 +23,7 @@ func value(f record.Float) string {
 	return strconv.FormatFloat(float64(f), 'g', 9, 64)
 }
 
-// figure is a measure with three digits; "" where there is none.
+// figure formats a measure with three digits; "" if there is none.
 func figure(f *record.Float) string {
 	if f == nil {
 		return ""
@@ -43,7 +43,7 @@ func figure(f *record.Float) string {
 	return strconv.FormatFloat(float64(*f), 'g', 3, 64)
 }
 
-// element is y[3, 999].
+// element formats an index: y[3, 999].
 func element(output string, index []int64) string {
 	parts := make([]string, len(index))
 	for i, x := range index {
@@ -52,8 +52,8 @@ func element(output string, index []int64) string {
 	return output + "[" + strings.Join(parts, ", ") + "]"
 }
 
-// caseWords describe a case after its operator, pass and dtype: sizes, attributes, then what differs from the
-// usual.
+// caseWords describes a case after its operator, pass and dtype: sizes, attributes, then what differs from
+// the usual.
 func caseWords(c op.Case) string {
 	var words []string
 	for _, d := range c.Dims {
@@ -75,7 +75,7 @@ func caseWords(c op.Case) string {
 	return strings.Join(words, " ")
 }
 
-// counted is "1 run", "2 runs".
+// counted returns "1 run", "2 runs".
 func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -83,7 +83,7 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// status is a status in the colour of its weight.
+// status returns a status in the colour of its weight.
 func (s Style) status(status op.Status) string {
 	switch status.Weight() {
 	case op.Good:
@@ -94,7 +94,7 @@ func (s Style) status(status op.Status) string {
 	return s.paint(bad, status.String())
 }
 
-// whereParts are what is known of a place in a kernel, from the kernel to the line.
+// whereParts returns what is known of a place in a kernel, from the kernel to the line.
 func whereParts(w *record.Where) []string {
 	if w == nil {
 		return nil
@@ -119,10 +119,10 @@ func whereParts(w *record.Where) []string {
 	return parts
 }
 
-// whereWords is the place in a kernel, as far as it is known.
+// whereWords describes the place in a kernel, as far as it is known.
 func whereWords(w *record.Where) string { return clean(strings.Join(whereParts(w), ", ")) }
 
-// whereBeyond is whereWords without what a message says already.
+// whereBeyond is whereWords without what a message already says.
 func whereBeyond(message string, w *record.Where) string {
 	packed := func(s string) string { return strings.ReplaceAll(s, " ", "") }
 	parts := slices.DeleteFunc(whereParts(w),
@@ -130,10 +130,10 @@ func whereBeyond(message string, w *record.Where) string {
 	return clean(strings.Join(parts, ", "))
 }
 
-// verdictWords says what is wrong with an output, or how it stands.
+// verdictWords says what is wrong with an output, or what its verdict is.
 func verdictWords(v record.Verdict) string {
 	if v.Worst == nil || v.NWrong == 0 || v.Gate == "G0" || v.Gate == "G6" || v.Gate == "G7" {
-		// not rejected by a comparison of single elements: it has its own words
+		// it was not rejected by a comparison of single elements: it has its own words
 		words := clean(v.Message)
 		if strings.HasPrefix(words, v.Name+"[") || strings.HasPrefix(words, v.Name+" ") ||
 			strings.HasPrefix(words, v.Name+":") {

@@ -7,11 +7,10 @@ import (
 	"triad/internal/op"
 )
 
-// Outcome is what became of a verdict from the first side to the second.
+// Outcome is the change of a verdict from the first side to the second.
 type Outcome string
 
-// The outcomes. Each has the one that it becomes where the sides are swapped; Unchanged and Other are their
-// own.
+// The outcomes. Each has an inverse for swapped sides; Unchanged and Other are their own inverses.
 const (
 	Unchanged   Outcome = "UNCHANGED"    // the same status
 	BecameWrong Outcome = "BECAME_WRONG" // bad now, and was not
@@ -26,11 +25,11 @@ const (
 // Change is one implementation on one case as the two sides have it.
 type Change struct {
 	Outcome Outcome
-	A, B    *Entry // nil where the side has none
+	A, B    *Entry // nil if the side has none
 	Times   []Ratio
 }
 
-// Of is the entry that names implementation and case.
+// Of returns the entry that names implementation and case.
 func (c Change) Of() *Entry {
 	if c.B != nil {
 		return c.B
@@ -38,15 +37,15 @@ func (c Change) Of() *Entry {
 	return c.A
 }
 
-// Impl is the name of the implementation.
+// Impl returns the name of the implementation.
 func (c Change) Impl() string { return c.Of().Impl }
 
-// Options say how times are compared.
+// Options selects how times are compared.
 type Options struct {
-	Across bool // give words too where GPU, clock or kind of timing differ
+	Across bool // give words even if GPU, clock or kind of timing differ
 }
 
-// Diff compares two sides. The changes have the order of the cases of B, what only A has after them.
+// Diff compares two sides. The changes are in the order of the cases of B, followed by those only in A.
 func Diff(a, b Side, o Options) []Change {
 	var all []Change
 	compared, before := map[*Entry]bool{}, match(a, b)
@@ -106,7 +105,7 @@ type Count struct {
 	Words    map[Word]int
 }
 
-// Counted counts.
+// Counted returns the counts of changes.
 func Counted(all []Change) Count {
 	c := Count{Outcomes: map[Outcome]int{}, Words: map[Word]int{}}
 	for _, x := range all {
@@ -118,8 +117,8 @@ func Counted(all []Change) Count {
 	return c
 }
 
-// Regressed says whether the second side is worse: something became wrong or slower. strict counts what was
-// lost too.
+// Regressed reports whether the second side is worse: something became wrong or slower. strict also counts
+// lost ones.
 func (c Count) Regressed(strict bool) bool {
 	return c.Outcomes[BecameWrong] > 0 || c.Words[Slower] > 0 || strict && c.Outcomes[Lost] > 0
 }

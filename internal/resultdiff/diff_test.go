@@ -9,7 +9,7 @@ import (
 	"triad/internal/record"
 )
 
-// on are the conditions of a session on a GPU.
+// on returns the conditions of a session on a GPU.
 func on(gpu string) *Conditions {
 	return &Conditions{
 		Machine:   record.Machine{GPU: gpu},
@@ -18,7 +18,7 @@ func on(gpu string) *Conditions {
 	}
 }
 
-// entry is an implementation on the case of a name.
+// entry returns an implementation on the named case.
 func entry(caseKey, impl string, status op.Status, c *Conditions, times ...Time) Entry {
 	return Entry{
 		Case: op.Case{
@@ -30,7 +30,7 @@ func entry(caseKey, impl string, status op.Status, c *Conditions, times ...Time)
 	}
 }
 
-// series is a time of n rounds around a median of 100 us with a noise of 0.3 %.
+// series returns a time of n rounds around a median of 100 us with a noise of 0.3 %.
 func series(random *rand.Rand, n int, factor float64) Time {
 	t := Time{Regime: "cold", Mode: "graph", ClockMHz: 1980}
 	for range n {
@@ -109,7 +109,7 @@ func TestPlantedSlowdowns(t *testing.T) {
 	}
 }
 
-// Noise that was measured, and a machine whose rulers moved, raise the bar.
+// Measured noise, and a machine whose rulers moved, raise the bar.
 func TestNoiseRaisesTheBar(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	a, b := series(random, 30, 1), series(random, 30, 1.05)

@@ -15,7 +15,7 @@ type Entry struct {
 	Impl       string
 	Run        string // ULID
 	Session    string // ULID
-	Source     string // content hash of the implementation; "" where it could not be loaded
+	Source     string // content hash of the implementation; "" if it could not be loaded
 	Flags      string // of a user's file
 	Device     string
 	Status     op.Status
@@ -24,24 +24,24 @@ type Entry struct {
 	Timings    []Time
 }
 
-// Conditions are where and with what a session ran.
+// Conditions describes the machine and software of a session.
 type Conditions struct {
-	Commit    string // of the source tree, "" where it is not known
+	Commit    string // of the source tree, "" if it is not known
 	Version   string // of triad
 	Machine   record.Machine
 	Toolchain record.Toolchain
-	CopyRate  float64 // bytes per second of the session's ruler "copy"; 0 where it was not measured
+	CopyRate  float64 // bytes per second of the session's ruler "copy"; 0 if it was not measured
 }
 
-// Time is how long an implementation took on its case in one regime.
+// Time is the time of an implementation on its case in one regime.
 type Time struct {
 	Regime   string
 	Mode     string // "graph" or "events"
 	Backward string // what a backward starts from
 	MedianNS float64
 	RoundsNS []float64 // median of each round
-	ClockMHz float64   // 0 where it is not known
-	// Noise is what the session's A/A comparison of this case showed, as a share; 0 where there was none.
+	ClockMHz float64   // 0 if it is not known
+	// Noise is that of the session's A/A comparison of this case, as a share; 0 if there was none.
 	Noise float64
 }
 
@@ -52,14 +52,14 @@ type Side struct {
 	Entries []Entry
 }
 
-// key is what an entry of one side is matched with in the other: the same implementation by name on the same
-// case and device. The source may differ: that is the question.
+// key matches an entry of one side to one of the other: the same implementation by name on the same case and
+// device. The source may differ: that is the question.
 type key struct{ caseKey, impl, device string }
 
 func (e *Entry) key() key { return key{e.CaseKey, e.Impl, e.Device} }
 
-// match gives the entries of b those of a that they are compared with, by their places: the one of the same
-// key. Where a case has one entry of an implementation left on either side, these are compared too: the sides
+// match maps the indices of the entries of b to the entries of a that they are compared with: those of the
+// same key. If a case has one entry of an implementation left on each side, these are compared too: the sides
 // ran on different devices, or one reached none.
 func match(a, b Side) map[int]*Entry {
 	byKey, alone := map[key]int{}, map[key][]int{}
@@ -90,7 +90,7 @@ func match(a, b Side) map[int]*Entry {
 	return found
 }
 
-// SourceChange says what changed of an implementation between two entries: its source, or the flags of a
+// SourceChange returns what changed in an implementation between two entries: its source, or the flags of a
 // user's file; "" for neither.
 func SourceChange(a, b *Entry) string {
 	switch {
@@ -102,8 +102,8 @@ func SourceChange(a, b *Entry) string {
 	return ""
 }
 
-// Causes lists what the two sides do not have in common and may be why something changed, in words: sources
-// of implementations apart, which Sources lists.
+// Causes lists, in words, the differences between the two sides that may explain a change, except the sources
+// of implementations, which Sources lists.
 func Causes(a, b Side) []string {
 	var all []string
 	for _, fact := range []struct {
@@ -133,7 +133,7 @@ func Causes(a, b Side) []string {
 	return all
 }
 
-// appendCause adds "name old -> new" where the two sides have not the same values.
+// appendCause adds "name old -> new" if the values of the two sides differ.
 func appendCause(all []string, name string, a, b []string) []string {
 	if slices.Equal(a, b) {
 		return all
@@ -141,7 +141,7 @@ func appendCause(all []string, name string, a, b []string) []string {
 	return append(all, name+" "+listed(a)+" -> "+listed(b))
 }
 
-// values are the different values of a fact on one side, sorted.
+// values returns the different values of a fact on one side, sorted.
 func values(s Side, of func(*Conditions) string) []string {
 	found := map[string]bool{}
 	for _, e := range s.Entries {
@@ -164,7 +164,7 @@ func listed(all []string) string {
 	return words
 }
 
-// short is the beginning of a hash, enough for a person.
+// short returns the beginning of a hash, enough for a person.
 func short(hash string) string { return hash[:min(len(hash), 12)] }
 
 // Sources lists the implementations whose sources differ between the sides, each "op/name".

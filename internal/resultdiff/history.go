@@ -8,18 +8,18 @@ import (
 	"triad/internal/record"
 )
 
-// Visit is what one session recorded of one implementation of an operator.
+// Visit summarises the records of one session about one implementation of an operator.
 type Visit struct {
 	Session            string // ULID
 	Started            time.Time
 	Impl               string
-	Source             string // content hash; "" where it could not be loaded
+	Source             string // content hash; "" if it could not be loaded
 	Flags              string // of a user's file
 	Conditions         *Conditions
 	Good, Neutral, Bad int
 	// against the newest earlier run of the implementation on the same case
 	BecameWrong, BecameRight int
-	Headroom                 *record.Float // the least of all outputs; nil where none was judged
+	Headroom                 *record.Float // the least of all outputs; nil if none was judged
 	Times                    []TimeOfCase
 }
 
@@ -30,7 +30,7 @@ type TimeOfCase struct {
 	Time    Time
 }
 
-// Step is a visit with what differs from the one before it.
+// Step is a visit with its differences from the one before it.
 type Step struct {
 	Visit
 	First   bool     // there is none before it
@@ -48,8 +48,8 @@ type RatioOfCase struct {
 
 func (r RatioOfCase) different() bool { return r.Word == Slower || r.Word == Faster }
 
-// Histories gives each implementation's sessions, oldest first, as steps: those that brought nothing new are
-// counted at the one before them, the newest apart. visits are in the order of time.
+// Histories returns each implementation's sessions, oldest first, as steps: those without news are counted at
+// the step before them, except the newest. visits are in the order of time.
 func Histories(visits []Visit) map[string][]Step {
 	all := map[string][]Step{}
 	last := map[string]*Visit{}
@@ -84,7 +84,7 @@ type timedIn struct {
 	time  Time
 }
 
-// decide gives the ratios of one implementation their words.
+// decide sets the words of the ratios of one implementation.
 func decide(steps []Step) {
 	var judged []*Ratio
 	for i := range steps {
@@ -97,7 +97,7 @@ func decide(steps []Step) {
 	adjust(judged)
 }
 
-// changed lists what a visit does not have in common with the one before.
+// changed lists the differences of a visit from the one before.
 func changed(a, b *Visit) []string {
 	var all []string
 	if a.Source != b.Source {
@@ -110,7 +110,7 @@ func changed(a, b *Visit) []string {
 	return append(all, Causes(one(a), one(b))...)
 }
 
-// folded counts steps that brought nothing new at the one before them. The newest stays: it says what holds.
+// folded counts steps without news at the step before them. The newest step is kept: it is the present state.
 func folded(steps []Step) []Step {
 	var kept []Step
 	for i, s := range steps {

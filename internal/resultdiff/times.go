@@ -8,10 +8,10 @@ import (
 	"triad/internal/stats"
 )
 
-// Word is what is said of two times.
+// Word is the verdict on two times.
 type Word string
 
-// The words, of the second side: it is slower, or faster, than the first. Incomparable is said where the
+// The words, of the second side: it is slower, or faster, than the first. Incomparable means that the
 // conditions differ.
 const (
 	Faster       = Word(stats.Faster)
@@ -21,18 +21,18 @@ const (
 	Incomparable = Word("INCOMPARABLE")
 )
 
-// What the words rest on. Two sessions on one kind of GPU give one kernel times that lie further apart than
+// The basis of the words. Two sessions on one kind of GPU give one kernel times that lie further apart than
 // two series of one session do: of 173 pairs recorded on an H200 in different sessions at one clock, every
 // kernel that was compiled alike lay within 2 % (docs/decisions.md).
 const (
 	// BetweenSessions is the smallest difference between two sessions that is ever called one, as a share.
 	BetweenSessions = 0.02
-	// LargestP is the p-value, adjusted for how many times are compared, below which a difference is no
+	// LargestP is the p-value, adjusted for the number of compared times, below which a difference is not by
 	// chance.
 	LargestP = 0.01
-	// ClockDrift is how far two clocks may lie apart, as a share, for times to be comparable.
+	// ClockDrift is the largest difference of two clocks, as a share, at which times are comparable.
 	ClockDrift = 0.02
-	// confidence of the interval of each median: that of their ratio is at least 98 %.
+	// confidence is that of the interval of each median: that of their ratio is at least 98 %.
 	confidence = 0.99
 )
 
@@ -48,21 +48,21 @@ type Ratio struct {
 	// P is of a two-sided Mann-Whitney test over the rounds' medians, adjusted by Holm over the whole diff.
 	P    float64
 	Word Word
-	Why  string // why the two are incomparable, "" where they are not
+	Why  string // why the two are incomparable, "" if they are not
 
 	band     float64
 	distance float64 // of the medians, as the difference of their logarithms
-	furthest float64 // the same of the end of the interval that lies further from 1
+	furthest float64 // that of the end of the interval further from 1
 	enough   bool    // rounds for an interval
 	clear    bool    // the interval excludes 1
 	apart    bool    // every round of one above twice every round of the other
 }
 
-// Distance is how far the two lie apart, whichever is the larger: the absolute logarithm of the ratio.
+// Distance returns the absolute logarithm of the ratio.
 func (r Ratio) Distance() float64 { return math.Abs(r.distance) }
 
 // compareTimes fills the ratios of all changes, whose words need all of them: the more are compared, the
-// smaller is the p-value that is asked of each.
+// smaller the p-value that each needs.
 func compareTimes(all []Change, o Options) {
 	for i := range all {
 		c := &all[i]
@@ -87,7 +87,7 @@ func compareTimes(all []Change, o Options) {
 	adjust(judged)
 }
 
-// adjust makes the p-values of ratios those of all together, and gives each its word.
+// adjust adjusts the p-values of ratios for their number, and sets their words.
 func adjust(judged []*Ratio) {
 	p := make([]float64, len(judged))
 	for i, r := range judged {
@@ -99,8 +99,8 @@ func adjust(judged []*Ratio) {
 	}
 }
 
-// ratio compares two times without a word yet. What a word rests on is compared without a quotient, so that
-// it is the same whichever side stands first.
+// ratio compares two times without a word yet. The values that decide a word are compared without a quotient,
+// so that the word does not depend on which side comes first.
 func ratio(x, y *Entry, a, b Time) Ratio {
 	medianA, medianB := stats.Median(a.RoundsNS), stats.Median(b.RoundsNS)
 	lowA, highA := stats.MedianInterval(a.RoundsNS, confidence)
@@ -121,8 +121,8 @@ func ratio(x, y *Entry, a, b Time) Ratio {
 	return r
 }
 
-// drift is how far the rulers of two sessions lie apart, as a share: a machine that copies memory slower than
-// before times everything slower.
+// drift returns the difference of the copy rates of two sessions, as a share: a machine that copies memory
+// slower than before times everything slower.
 func drift(a, b *Conditions) float64 {
 	if !(a.CopyRate > 0) || !(b.CopyRate > 0) {
 		return 0
@@ -130,7 +130,7 @@ func drift(a, b *Conditions) float64 {
 	return max(a.CopyRate, b.CopyRate)/min(a.CopyRate, b.CopyRate) - 1
 }
 
-// incomparable says why two times say nothing about each other, "" where they do.
+// incomparable returns the reason why two times cannot be compared, "" if they can.
 func incomparable(x, y *Entry, a, b Time) string {
 	differ := func(what, of, with string) string {
 		if of == "" {
@@ -155,7 +155,7 @@ func incomparable(x, y *Entry, a, b Time) string {
 	return ""
 }
 
-// word says what the numbers mean.
+// word returns the verdict that follows from the numbers.
 func (r *Ratio) word() Word {
 	if !r.apart && !r.enough {
 		return Ambiguous

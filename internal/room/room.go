@@ -1,6 +1,6 @@
 // Package room makes the room of a new operator in a checkout: its folder in internal/catalog, its CUDA file
 // and its Python file, from the template of a family, and the generated list of imports that links its truth.
-// A family adds its template as families/<family>.txtar, whose files carry OPERATOR for the operator's name.
+// A family adds its template as families/<family>.txtar, whose files have OPERATOR for the operator's name.
 package room
 
 import (
@@ -35,7 +35,7 @@ func Families() []string {
 	return names
 }
 
-// Files gives the files of a new operator of a family, by their paths in the repository, in the template's
+// Files returns the files of a new operator of a family, by their paths in the repository, in the template's
 // order. An unknown family is an *op.UsageError.
 func Files(name, family string) ([]txtar.File, error) {
 	if !slices.Contains(Families(), family) {
@@ -52,9 +52,9 @@ func Files(name, family string) ([]txtar.File, error) {
 	return archive.Files, nil
 }
 
-// Create makes the room of an operator in the checkout at root and adds it to the list of imports. It gives
-// the paths of the new files, relative to root. Where anything of the operator is there already it changes
-// nothing and the error is an *op.UsageError.
+// Create makes the room of an operator in the checkout at root and adds it to the list of imports. It returns
+// the paths of the new files, relative to root. If anything of the operator exists already it changes nothing
+// and the error is an *op.UsageError.
 func Create(root, name, family string) ([]string, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func Create(root, name, family string) ([]string, error) {
 	return made, nil
 }
 
-// checkName refuses what cannot be the name of an operator and of its Go package.
+// checkName refuses a name that cannot be that of an operator and of its Go package.
 func checkName(name string) error {
 	if err := op.CheckOperatorName(name); err != nil {
 		return usage("%v, such as my_norm", err)

@@ -11,7 +11,7 @@ import (
 	"triad/internal/op"
 )
 
-// checkout is a folder that has what Create needs of a checkout, with one operator.
+// checkout returns a folder with the parts of a checkout that Create needs, with one operator.
 func checkout(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
@@ -80,7 +80,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// What cannot be made is refused as a mistake in usage, and nothing is changed.
+// An operator that cannot be made is refused as a usage error, and nothing is changed.
 func TestCreateRefuses(t *testing.T) {
 	root := checkout(t)
 	before := filesOf(t, root)
@@ -107,7 +107,7 @@ func TestCreateRefuses(t *testing.T) {
 	}
 }
 
-// Where not everything can be written, nothing of it stays.
+// If not everything can be written, nothing is left behind.
 func TestCreateLeavesNothingHalf(t *testing.T) {
 	root := checkout(t)
 	if err := os.WriteFile(filepath.Join(root, "cuda"), nil, 0o644); err != nil { // in the place of a folder

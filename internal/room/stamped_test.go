@@ -16,18 +16,18 @@ import (
 	"triad/pybridge"
 )
 
-// stampedTree is a copy of the repository in which families' templates have been made operators: in the fast
-// tier that of the first family, since each costs half a minute.
+// stampedTree is a copy of the repository with operators made from families' templates: in the fast tier only
+// that of the first family, since each costs half a minute.
 type stampedTree struct {
 	root, triad string   // the copy, and the program that is built from it
 	operators   []string // all of them
 	run         []string // those whose kernels run
 }
 
-// operatorOf is the name of the operator that a family's template is made.
+// operatorOf returns the name of the operator made from a family's template.
 func operatorOf(family string) string { return "made_up_" + family }
 
-// command runs a command in a folder of the copy, and fails the test where the command fails.
+// command runs a command in a folder of the copy, and fails the test if the command fails.
 func (s *stampedTree) command(t *testing.T, folder string, command ...string) {
 	t.Helper()
 	start := time.Now()
@@ -48,12 +48,12 @@ func (s *stampedTree) test(t *testing.T, args ...string) {
 	s.command(t, ".", append([]string{"go", "test", "-vet=off", "-timeout", "60m"}, args...)...)
 }
 
-// subtests is a -run pattern of the operators' subtests of some tests.
+// subtests returns a -run pattern of the operators' subtests of some tests.
 func (s *stampedTree) subtests(tests string) string {
 	return "^(" + tests + ")$/^(" + strings.Join(s.operators, "|") + ")$"
 }
 
-// stamp copies the files that git knows, and those it does not ignore, and makes an operator of each family.
+// stamp copies the files that git tracks or does not ignore, and makes an operator of each family.
 func stamp(t *testing.T) *stampedTree {
 	t.Helper()
 	s := &stampedTree{root: copysFolder(t), triad: filepath.Join(t.TempDir(), "triad")}
@@ -77,7 +77,7 @@ func stamp(t *testing.T) *stampedTree {
 	s.command(t, ".", "git", "add", "--all")
 	s.command(t, ".", "go", "build", "-o", s.triad, "./cmd/triad")
 	s.command(t, ".", need.Tool(t, "make"), "generated")
-	// what the template's cases do not ask yet is listed, as docs/writing-an-op.md says
+	// the mutants that the template's cases miss are listed, as docs/writing-an-op.md says
 	s.test(t, "./internal/truth/all", "-run", s.subtests("TestDerivedMutants"), "-update")
 	if t.Failed() {
 		t.FailNow()
@@ -85,8 +85,8 @@ func stamp(t *testing.T) *stampedTree {
 	return s
 }
 
-// copysFolder is an empty folder for the copy: the same one each time, unless another run is in it. Go
-// compiles a package anew where it lies in another folder, and that of all of them takes minutes.
+// copysFolder returns an empty folder for the copy: the same one each time, unless another run is in it. Go
+// recompiles packages in another folder, which takes minutes for all of them.
 func copysFolder(t *testing.T) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -153,9 +153,9 @@ func copyTree(t *testing.T, to string) {
 	}
 }
 
-// TestStampedOperator: an operator of a family's template needs no other file to be edited than the
-// generated ones. In a copy of the tree it passes what is asked of every operator. In the long tier those of
-// all families are made, and the fast tier of every other suite runs in the copy too.
+// TestStampedOperator: an operator made from a family's template requires no edit outside the generated
+// files. In a copy of the tree it passes the tests of every operator. The long tier makes operators of all
+// families, and runs the fast tier of every other suite in the copy too.
 func TestStampedOperator(t *testing.T) {
 	s := stamp(t)
 	t.Run("repository", func(t *testing.T) {
@@ -208,7 +208,7 @@ func TestStampedOperator(t *testing.T) {
 	})
 }
 
-// format asks that what the templates give is formatted as everything else.
+// format checks that the files of the templates are formatted like all others.
 func (s *stampedTree) format(t *testing.T) {
 	for _, name := range s.operators {
 		files, err := filepath.Glob(filepath.Join(s.root, "internal", "catalog", name, "*.go"))
@@ -229,7 +229,7 @@ func (s *stampedTree) format(t *testing.T) {
 	s.command(t, ".", "go", "run", "./internal/linelength")
 }
 
-// python runs what the Python tests ask of every operator, for the stamped ones alone.
+// python runs the Python tests of every operator for the stamped ones only.
 func (s *stampedTree) python(t *testing.T) {
 	const narrowed = `
 import sys, unittest
@@ -245,7 +245,7 @@ unittest.main(module=sys.argv[1], argv=sys.argv[:1])
 	}
 }
 
-// interpreter is the Python that triad would use.
+// interpreter returns the Python that triad would use.
 func interpreter(t *testing.T) string {
 	t.Helper()
 	e := &pybridge.Environment{Files: triad.Files, DataDir: need.DataDir(t), Offline: true}

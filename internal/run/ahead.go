@@ -6,19 +6,19 @@ import (
 	"triad/internal/panics"
 )
 
-// ahead is the case that comes next, prepared while the one before it is judged: the cores have little to do
-// while workers load and launch. While something is timed nothing is prepared.
+// ahead is the next case, prepared while the current one is judged: the cores have little to do while workers
+// load and launch. Nothing is prepared while something is timed.
 type ahead struct {
 	key     string
 	prepare func() (*prepared, error) // nil: nothing is begun
 }
 
-// aheadShare: a case of more than this share of the memory is not prepared while another one is there.
+// aheadShare: a case that takes more than 1/aheadShare of the memory is not prepared ahead.
 const aheadShare = 8
 
-// hostBytes is about what a case takes of the driver's memory: of each element of the outputs the truth, the
+// hostBytes estimates the driver's memory for a case: for each element of the outputs the truth, the
 // allowance and the simulated contract in fp64 and what is judged, and the inputs as they are drawn and laid
-// out. 0 where its sizes are not known.
+// out. 0 if its sizes are not known.
 func (w work) hostBytes() (bytes int64) {
 	if w.operator == nil {
 		return 0
@@ -40,8 +40,8 @@ func (w work) hostBytes() (bytes int64) {
 	return bytes
 }
 
-// begin prepares a case in the background, unless it is one of the largest. A panic is an error of whoever
-// takes it: whoever waits works on another case.
+// begin prepares a case in the background, unless it is one of the largest. A panic is an error of the caller
+// that takes the case: one that waits works on another case.
 func (a *ahead) begin(x *execution, w work) {
 	if x.HostBytes > 0 && w.hostBytes() > x.HostBytes/aheadShare {
 		return
@@ -58,7 +58,7 @@ func (a *ahead) wait() {
 	}
 }
 
-// take gives a case that was begun, or prepares it now.
+// take returns a case that was begun, or prepares it now.
 func (a *ahead) take(x *execution, w work) (*prepared, error) {
 	once, begun := a.prepare, a.key == w.Key()
 	a.wait()
@@ -69,7 +69,7 @@ func (a *ahead) take(x *execution, w work) (*prepared, error) {
 	return x.prepareGuarded(w)
 }
 
-// prepareGuarded is prepare whose panic is an error that names the case.
+// prepareGuarded is prepare, with a panic as an error that names the case.
 func (x *execution) prepareGuarded(w work) (c *prepared, err error) {
 	defer panics.Caught(&err, func() string { return "preparing " + describe(w.Case) })
 	return x.prepare(w)

@@ -10,8 +10,8 @@ import (
 	"triad/internal/truth"
 )
 
-// What is prepared ahead is what is taken where it is the case that comes next; another is prepared when it
-// is asked for, and a panic is the error of whoever takes it, not of whoever waits.
+// TestAhead: a case prepared ahead is taken if it comes next; another one is prepared when it is asked for. A
+// panic is an error of the caller that takes the case, not of one that waits.
 func TestAhead(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"triad/internal/op"
 )
 
-// launch runs an entry's job. A crash is run once more in a fresh worker: good the second time is FLAKY, not
-// good.
+// launch runs an entry's job. After a crash it is run once more in a fresh worker: if it then passes, it is
+// FLAKY, not good.
 func (x *execution) launch(ctx context.Context, c *prepared, e entry) (backend.Outcome, error) {
 	job, err := x.job(ctx, c, e)
 	if err != nil {
@@ -42,8 +42,8 @@ func (x *execution) launch(ctx context.Context, c *prepared, e entry) (backend.O
 	return again, nil
 }
 
-// attempt runs a job. Where the memory did not suffice while others held some of it, or something killed the
-// worker, the job is run again alone: an implementation is to blame only for what it does then.
+// attempt runs a job. If it ran out of memory while others held some, or its worker was killed, it is run
+// again alone: an implementation is to blame only for what it does then.
 func (x *execution) attempt(ctx context.Context, e entry, job backend.Job) (backend.Outcome, error) {
 	outcome, beside, err := x.besideOthers(ctx, e, job)
 	if err != nil || outcome.Status != op.StatusOOM || !beside && !outcome.Ended {
@@ -53,7 +53,7 @@ func (x *execution) attempt(ctx context.Context, e entry, job backend.Job) (back
 	return x.inParts(ctx, e, job)
 }
 
-// besideOthers runs a job and says whether others ran beside it. A panic leaves nothing locked.
+// besideOthers runs a job and reports whether others ran at the same time. A panic leaves nothing locked.
 func (x *execution) besideOthers(ctx context.Context, e entry, job backend.Job) (
 	outcome backend.Outcome, beside bool, err error,
 ) {
@@ -70,8 +70,8 @@ type company struct {
 	begun   atomic.Int64
 }
 
-// join waits for a job that runs alone. left ends the part of the job that joined, and says whether others
-// ran beside it.
+// join waits for a job that runs alone. left ends the part of the job that joined, and reports whether others
+// ran at the same time.
 func (c *company) join() (left func() (beside bool)) {
 	c.running.RLock()
 	before, begun := c.now.Add(1), c.begun.Add(1)
@@ -88,7 +88,7 @@ func (c *company) alone() (over func()) {
 	return c.running.Unlock
 }
 
-// inParts runs a job, a long one in parts.
+// inParts runs a job, splitting a long one into parts.
 func (x *execution) inParts(ctx context.Context, e entry, job backend.Job) (backend.Outcome, error) {
 	var whole backend.Outcome
 	var launches []backend.LaunchOutcome
@@ -110,14 +110,14 @@ func (x *execution) inParts(ctx context.Context, e entry, job backend.Job) (back
 	return whole, nil
 }
 
-// runJob runs a job; a library that no longer loads in a fresh worker is an outcome of this entry, not the
-// end of the run.
+// runJob runs a job. If a library no longer loads in a fresh worker, that is the outcome of this entry, not
+// the end of the run.
 func (x *execution) runJob(ctx context.Context, e entry, job backend.Job) (backend.Outcome, error) {
 	over := x.abreast(e)
 	defer over()
 	outcome, err := e.backend.Run(ctx, job)
 	if ctx.Err() != nil && (err != nil || outcome.Status != op.StatusUnknown) {
-		// it was broken off: that is no fault of anybody's
+		// it was cancelled: that is nobody's fault
 		return backend.Outcome{}, ctx.Err()
 	}
 	var missing *backend.Unavailable

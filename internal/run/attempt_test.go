@@ -9,13 +9,13 @@ import (
 	"triad/internal/op"
 )
 
-// crowded is a device whose memory suffices for one job at a time, and for those named in large not even
-// then.
+// crowded is a device whose memory suffices for one job at a time, and not even for one of those named in
+// large.
 type crowded struct {
 	*fake
 	mu        sync.Mutex
 	now, most int
-	both      sync.WaitGroup // the first job of each implementation begins beside that of the other
+	both      sync.WaitGroup // the first job of each implementation begins while the other's runs
 	begun     map[string]int
 	large     string
 }
@@ -46,8 +46,8 @@ func (c *crowded) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	return c.fake.Run(ctx, job)
 }
 
-// A job that had no room beside another one runs again alone: what passes then has passed, what has no room
-// then has OOM.
+// TestOutOfMemoryBesideOthersIsTriedAlone: a job that ran out of memory while others ran is run again alone;
+// what passes then has passed, what runs out of memory then is OOM.
 func TestOutOfMemoryBesideOthersIsTriedAlone(t *testing.T) {
 	one, two := fakes(map[string]way{"one/right": right}), fakes(map[string]way{"two/large": right})
 	one.family, two.family = "one", "two"
@@ -87,7 +87,7 @@ func (c *crowdedOther) Load(ctx context.Context, operator string) (backend.LoadR
 	return c.second.Load(ctx, operator)
 }
 
-// A job that ran out of memory with nobody beside it is not run again.
+// TestOutOfMemoryAloneIsFinal: a job that ran out of memory alone is not run again.
 func TestOutOfMemoryAloneIsFinal(t *testing.T) {
 	runs := 0
 	f := fakes(map[string]way{"fake/large": ending(backend.Outcome{

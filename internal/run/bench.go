@@ -14,7 +14,7 @@ import (
 )
 
 // Bench judges and times every wanted implementation on the bench points of the operators. Without a plan of
-// timing it judges alone, for what watches the kernels meanwhile.
+// timing it only judges, for tools that watch the kernels.
 func (r *Runner) Bench(ctx context.Context, request Request) (result Result, err error) {
 	err = result.unlessStopped(ctx, r.bench(ctx, request, &result))
 	return result, err
@@ -22,7 +22,7 @@ func (r *Runner) Bench(ctx context.Context, request Request) (result Result, err
 
 func (r *Runner) bench(ctx context.Context, request Request, result *Result) (err error) {
 	defer panics.Caught(&err, func() string { return "timing " + names(request) })
-	together(r.Backends) // what is timed was judged in the process that times it
+	together(r.Backends) // an implementation is timed in the process that judged it
 	p, err := r.begin(ctx, request, (*Runner).PlanBench, result)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (r *Runner) bench(ctx context.Context, request Request, result *Result) (er
 	return err
 }
 
-// whereTaken is the case after the one that is timed, which is prepared meanwhile; none where there is none.
+// whereTaken returns the case after the timed one, to be prepared meanwhile; nil if there is none.
 func whereTaken(next work, taken bool) []work {
 	if !taken {
 		return nil
@@ -65,8 +65,8 @@ func whereTaken(next work, taken bool) []work {
 	return []work{next}
 }
 
-// benchCase judges every implementation of a case and times those that passed: all of them, where a resumed
-// session lacks anything of the case, since only what was timed in the same rounds can be compared.
+// benchCase judges every implementation of a case and times those that passed: all of them, even if a resumed
+// session lacks only one, since only what was timed in the same rounds can be compared.
 func (x *execution) benchCase(ctx context.Context, w work, after []work) (err error) {
 	defer panics.Caught(&err, func() string { return "working on " + describe(w.Case) })
 	before := x.before(w)
@@ -95,7 +95,7 @@ func (x *execution) benchCase(ctx context.Context, w work, after []work) (err er
 	at := func(r record.Record) int {
 		return slices.IndexFunc(w.entries, func(e entry) bool { return e.implementation.Name == r.Impl })
 	}
-	// not as they came in
+	// in the order of the plan
 	slices.SortStableFunc(x.result.Records[from:], func(a, b record.Record) int { return at(a) - at(b) })
 	if x.leaves(c) {
 		x.cutShort()
@@ -106,16 +106,16 @@ func (x *execution) benchCase(ctx context.Context, w work, after []work) (err er
 	return x.time(ctx, c, x.result.Records[from:])
 }
 
-// complete says whether all there is to find of a case is recorded, or known beforehand.
+// complete reports whether everything about a case is recorded, or known beforehand.
 func (x *execution) complete(w work) bool {
 	return !slices.ContainsFunc(x.missing(w), func(e entry) bool { return e.verdict == nil }) &&
 		x.timedBefore(x.before(w))
 }
 
-// before is what a resumed session has recorded of a case.
+// before returns a resumed session's records of a case.
 func (x *execution) before(w work) []record.Record { return x.recorded[w.Key()] }
 
-// timedBefore says whether every record that could be timed was, in every regime of the plan.
+// timedBefore reports whether every record that could be timed was, in every regime of the plan.
 func (x *execution) timedBefore(before []record.Record) bool {
 	for _, r := range before {
 		for _, regime := range x.request.Timing.Regimes {
@@ -129,7 +129,7 @@ func (x *execution) timedBefore(before []record.Record) bool {
 	return true
 }
 
-// benchCases is the expansion of a bench: what is judged is timed at once.
+// benchCases is the expansion of a bench: each case is timed as soon as it is judged.
 func benchCases(spec *op.Spec, o op.Options) (op.Plan, []op.Case, error) {
 	plan, err := timing.BenchCases(spec, o)
 	return plan, nil, err

@@ -18,13 +18,13 @@ import (
 	"triad/internal/truth"
 )
 
-// timedFake is a fake whose calls take a time.
+// timedFake is a fake whose calls take a given time.
 type timedFake struct {
 	*fake
 	card      *timingtest.Card
 	ns        map[string]float64 // of one call
 	without   []string           // rulers that it does not know
-	after     map[string]way     // what the timed calls write, where it is not what the judged call wrote
+	after     map[string]way     // what the timed calls write, if it differs from what the judged call wrote
 	ends      map[string]backend.Outcome
 	finishing sync.Mutex
 	open      atomic.Int64
@@ -59,8 +59,8 @@ func (f *timedFake) Measure(_ context.Context, job backend.MeasureJob) (backend.
 	return arm, backend.Outcome{}, nil
 }
 
-// written is what the timed calls wrote: what the implementation gives, or what it gives only when it is
-// timed.
+// written returns the outputs of the timed calls: what the implementation gives, or what it gives only when
+// it is timed.
 func (f *timedFake) written(name string, job backend.Job) (backend.Outcome, []backend.Differing, error) {
 	f.open.Add(-1)
 	if len(job.Outputs) == 0 {
@@ -85,13 +85,13 @@ func (m *memory) AppendTiming(run string, t record.Timing) error {
 func (m *memory) AppendRulers(r []record.Ruler) error           { m.rulers = r; return nil }
 func (m *memory) AppendComparisons(c []record.Comparison) error { return nil }
 
-// bench times softmax on a small shape through a fake; others are there as well, but not asked for.
+// bench times softmax on a small shape through a fake; other backends are available, but not asked for.
 func bench(t *testing.T, f *timedFake, plan timing.Plan, others ...backend.Backend) (Result, *memory) {
 	t.Helper()
 	return benchBy(t, f, &plan, others...)
 }
 
-// benchBy does so by a plan that may be nil.
+// benchBy is bench with a plan of timing that may be nil.
 func benchBy(t *testing.T, f *timedFake, plan *timing.Plan, others ...backend.Backend) (Result, *memory) {
 	t.Helper()
 	o, err := truth.Get("softmax")
@@ -150,8 +150,8 @@ func wordOf(r Result, a, b string) string {
 	return ""
 }
 
-// From the judge's verdict to a word: what passed is timed in alternating order, one at a time; the ratio is
-// right although the clock drifts; bytes, roofline and clock stand beside it.
+// TestBench covers the way from the judge's verdict to a word: what passed is timed in alternating order, one
+// at a time; the ratio is right although the clock drifts; bytes, roofline and clock are given too.
 func TestBench(t *testing.T) {
 	f := timedFakes(t, 0.003, map[string]float64{"fake/fast": 1e5, "fake/slow": 1.5e5, "fake/wrong": 1e4})
 	f.ways["fake/wrong"], f.card.Drift = zeros, 0.05
@@ -191,13 +191,14 @@ func TestBench(t *testing.T) {
 	}
 }
 
-// other is a backend that nobody asked for: it knows what the card does at best.
+// other is a backend that nobody asked for: it measures the rulers of the card.
 type other struct{ *timedFake }
 
 func (o other) Name() string       { return "other" }
 func (o other) Families() []string { return []string{"other"} }
 
-// The share of the roofline is that of the bytes moved whoever is asked for; without a copy there is none.
+// TestRulersOfOthers: the share of the roofline is computed from the measured copy, whichever backend
+// measures it; without a copy there is none.
 func TestRulersOfOthers(t *testing.T) {
 	f := timedFakes(t, 0.001, map[string]float64{"fake/one": 1e5})
 	f.without = []string{backend.RulerCopy}
@@ -213,8 +214,8 @@ func TestRulersOfOthers(t *testing.T) {
 	}
 }
 
-// The outputs of the timed calls are judged: what was right when it was judged and wrong when it was timed
-// has no time to show.
+// TestTimedOutputsAreJudged: the outputs of the timed calls are judged: an implementation that was right when
+// judged and wrong when timed has no time.
 func TestTimedOutputsAreJudged(t *testing.T) {
 	f := timedFakes(t, 0.003, map[string]float64{"fake/lazy": 1e4, "fake/right": 1e5})
 	f.after = map[string]way{"fake/lazy": zeros}
@@ -229,7 +230,7 @@ func TestTimedOutputsAreJudged(t *testing.T) {
 	}
 }
 
-// An implementation that crashes while it is timed costs the others nothing.
+// TestCrashWhileTimed: an implementation that crashes while it is timed costs the others nothing.
 func TestCrashWhileTimed(t *testing.T) {
 	f := timedFakes(t, 0.003, map[string]float64{"fake/bad": 9e4, "fake/right": 1e5})
 	f.ends = map[string]backend.Outcome{"fake/bad": {Status: op.StatusCrash, Sentence: "illegal address"}}

@@ -11,11 +11,11 @@ import (
 	"triad/internal/record"
 )
 
-// Twins run in the emulator what also runs on a GPU. The emulator sees what no GPU shows: a barrier that is
-// missing, a read past the end of an input.
+// Twins provides implementations of the emulator for those that run on a GPU. The emulator sees what no GPU
+// shows: a missing barrier, a read past the end of an input.
 type Twins interface {
-	// Twin gives an implementation of an operator as the emulator has it, and who runs it; nil, with a
-	// sentence, where it has not, and without one where there is nothing to say.
+	// Twin returns the emulator's twin of an implementation and the backend that runs it. If there is none, b
+	// is nil and why gives the reason, "" if there is nothing to say.
 	Twin(ctx context.Context, i backend.Implementation) (twin backend.Implementation, b backend.Backend,
 		why string)
 }
@@ -50,7 +50,7 @@ func (b *besides) of(impl string) *BesideSeen {
 	return b.seen[len(b.seen)-1]
 }
 
-// isQuick says whether a case is one of the quick ones.
+// isQuick reports whether a case is one of the quick ones.
 func (b *besides) isQuick(c *prepared, o op.Options) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -71,7 +71,7 @@ func (b *besides) isQuick(c *prepared, o op.Options) bool {
 	return keys[c.Key()]
 }
 
-// beside has the emulator judge what passed on a GPU. The emulator's finding becomes the verdict.
+// beside makes the emulator judge what passed on a GPU. The emulator's finding becomes the verdict.
 func (x *execution) beside(ctx context.Context, c *prepared, e entry, r *record.Record) error {
 	if x.Twins == nil || r.Device != "gpu" || r.Status.Weight() == op.Bad || r.Launches == 0 ||
 		!x.besides.isQuick(c, x.request.Options) {

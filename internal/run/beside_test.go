@@ -27,7 +27,7 @@ func (d onDevice) Load(ctx context.Context, o string) (backend.LoadReply, backen
 	return reply, hello, err
 }
 
-// fakeTwins lists the implementations that the emulator has, and for others the reason why not.
+// fakeTwins lists the implementations of the emulator, and for others the reason why it has none.
 type fakeTwins struct {
 	emulator onDevice
 	why      map[string]string
@@ -43,7 +43,7 @@ func (t fakeTwins) Twin(_ context.Context, i backend.Implementation) (backend.Im
 	return i, t.emulator, ""
 }
 
-// besideRun judges what is right on a GPU, in the emulator too, on ordinary data.
+// besideRun judges on ordinary data what is right on a GPU, and judges it in the emulator too.
 func besideRun(t *testing.T, gpu, emulator map[string]way, why map[string]string, request Request) Result {
 	t.Helper()
 	has, _, err := fakes(gpu).Load(t.Context(), "")
@@ -86,8 +86,9 @@ func of(r Result, impl string) (all []record.Record) {
 	return all
 }
 
-// What the emulator finds is the verdict, and the row says both. What is wrong or declined on the GPU is not
-// asked again; what the emulator cannot run stays as it is, and is counted with the reason.
+// TestEmulatorBesideAGPU: the emulator's finding is the verdict, and the row states both. What is wrong or
+// declined on the GPU is not judged again; what the emulator cannot run keeps its verdict, and is counted
+// with the reason.
 func TestEmulatorBesideAGPU(t *testing.T) {
 	declines := func(tensor.Tensor, int, int) ([]float64, *backend.Outcome) {
 		return nil, &backend.Outcome{Status: op.StatusUnsupported, Sentence: "it has no such name"}
@@ -143,7 +144,8 @@ func TestEmulatorBesideAGPU(t *testing.T) {
 	}
 }
 
-// The emulator judges the quick cases alone, and for so long as the cases of added files get.
+// TestEmulatorBesideAGPUIsBounded: the emulator judges only the quick cases, and within the time limit of
+// added files.
 func TestEmulatorBesideAGPUIsBounded(t *testing.T) {
 	slow := func(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
 		time.Sleep(time.Millisecond)

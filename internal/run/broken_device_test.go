@@ -9,7 +9,7 @@ import (
 	"triad/internal/op"
 )
 
-// brokenDevice is a device that the first run leaves broken.
+// brokenDevice is a device that the first run breaks.
 type brokenDevice struct {
 	*fake
 	runs int
@@ -22,7 +22,8 @@ func (b *brokenDevice) Run(ctx context.Context, job backend.Job) (backend.Outcom
 	return backend.Outcome{Status: op.StatusCrash, Sentence: "exited 7"}, nil
 }
 
-// Whoever breaks the device crashed: that no fresh worker finds it working makes it no better.
+// TestCrashThatBreaksTheDevice: an implementation that breaks the device crashed, even if no fresh worker
+// finds the device working.
 func TestCrashThatBreaksTheDevice(t *testing.T) {
 	kept := &memory{}
 	if _, err := compare(t, kept, nil,

@@ -2,8 +2,8 @@ package run
 
 import "fmt"
 
-// take is the next case of a queue that this run takes; ok is false where none is left. What another run took
-// is passed over.
+// take returns the next case of a queue that this run takes; ok is false if none is left. Cases that another
+// run took are skipped.
 func take[W interface{ Key() string }](x *execution, queue *[]W) (w W, ok bool, err error) {
 	for len(*queue) > 0 {
 		w, *queue = (*queue)[0], (*queue)[1:]
@@ -15,7 +15,7 @@ func take[W interface{ Key() string }](x *execution, queue *[]W) (w W, ok bool, 
 	return w, false, nil
 }
 
-// prepareMine prepares a case where this run takes it.
+// prepareMine prepares a case if this run takes it.
 func (x *execution) prepareMine(w work) (c *prepared, mine bool, err error) {
 	if mine, err = x.claims(w.Key()); err == nil && mine {
 		c, err = x.prepareMissing(w)
@@ -23,7 +23,7 @@ func (x *execution) prepareMine(w work) (c *prepared, mine bool, err error) {
 	return c, mine, err
 }
 
-// claims says whether this run takes a case.
+// claims reports whether this run takes a case.
 func (x *execution) claims(key string) (bool, error) {
 	if x.request.Claim == nil {
 		return true, nil

@@ -13,8 +13,8 @@ import (
 	"triad/internal/truth"
 )
 
-// compareCases is the expansion of a comparison: the cases of its options, and where it times, of each pass
-// and dtype one to time.
+// compareCases returns the expansion of a comparison: the cases of its options and, if it times, one case of
+// each pass and dtype to time.
 func compareCases(request Request) expansion {
 	if request.Timing == nil {
 		return justJudged
@@ -28,8 +28,8 @@ func compareCases(request Request) expansion {
 	}
 }
 
-// assignTimed gives the cases that are timed their entries. What an implementation does not have is said of
-// the cases that are judged.
+// assignTimed returns the timed cases with their entries. What an implementation lacks is recorded only for
+// the judged cases.
 func assignTimed(operator *truth.Operator, cases []op.Case, all []loaded, request Request) []work {
 	planned := assign(operator, op.Plan{Cases: cases}, all, request)
 	for i, w := range planned {
@@ -42,10 +42,10 @@ func assignTimed(operator *truth.Operator, cases []op.Case, all []loaded, reques
 // timedWork is a case that a comparison times.
 type timedWork struct {
 	work
-	judged bool // it is among the cases that are judged before
+	judged bool // it is among the cases that are judged first
 }
 
-// splitTimed parts the cases of a comparison from those that it times.
+// splitTimed separates the cases that a comparison times from the others.
 func splitTimed(planned []work) (judged []work, timed []timedWork) {
 	at := map[string]work{}
 	for _, w := range planned {
@@ -67,7 +67,7 @@ func splitTimed(planned []work) (judged []work, timed []timedWork) {
 	return judged, timed
 }
 
-// unjudged are the cases that are judged only when they are timed.
+// unjudged returns the cases that are judged only when they are timed.
 func unjudged(timed []timedWork) []work {
 	var all []work
 	for _, w := range timed {
@@ -78,8 +78,8 @@ func unjudged(timed []timedWork) []work {
 	return all
 }
 
-// timeWhatPassed times the cases that a comparison chose; of an operator without bench points the largest on
-// which something passed.
+// timeWhatPassed times the cases that a comparison chose; of an operator without bench points, the largest
+// case on which something passed.
 func (x *execution) timeWhatPassed(ctx context.Context, planned []work, timed []timedWork,
 	backends []backend.Backend,
 ) error {
@@ -123,7 +123,7 @@ func (x *execution) timeWhatPassed(ctx context.Context, planned []work, timed []
 	return err
 }
 
-// timeOne times one case of a comparison, and judges it before where that is not done yet.
+// timeOne times one case of a comparison, and judges it first unless that is done.
 func (x *execution) timeOne(ctx context.Context, w timedWork, after []work) error {
 	if !w.judged {
 		return x.benchCase(ctx, w.work, after)
@@ -140,10 +140,11 @@ func (x *execution) timeOne(ctx context.Context, w timedWork, after []work) erro
 	return x.time(ctx, c, x.result.Records)
 }
 
-// resumedComplete says whether the session that is resumed had judged and timed all of a case.
+// resumedComplete reports whether the session that is resumed had judged and timed all of a case.
 func (x *execution) resumedComplete(w work) bool { return len(x.before(w)) > 0 && x.complete(w) }
 
-// largest is, for every operator, pass and dtype, the largest case of a comparison on which something passed.
+// largest returns, for every operator, pass and dtype, the largest case of a comparison on which something
+// passed.
 func (x *execution) largest(planned []work) []work {
 	chosen := map[string]work{}
 	var order []string
@@ -167,7 +168,7 @@ func (x *execution) largest(planned []work) []work {
 	return all
 }
 
-// passed says whether an implementation of a case may be timed.
+// passed reports whether an implementation of a case may be timed.
 func (x *execution) passed(w work) bool {
 	is := func(r record.Record) bool { return r.Case.Key() == w.Key() && timeable(r) }
 	return slices.ContainsFunc(x.result.Records, is) || slices.ContainsFunc(x.request.Before, is)

@@ -14,10 +14,10 @@ import (
 	"triad/internal/truth"
 )
 
-// memoryOfOne holds of the bench points only the last, 4096 x 1024, twice.
+// memoryOfOne is memory for only the last bench point, 4096 x 1024, twice.
 const memoryOfOne = 100 << 20
 
-// timedRequests are options of a comparison, and which cases of it are timed.
+// timedRequests lists options of comparisons, and which of their cases are timed.
 var timedRequests = []struct {
 	options op.Options
 	want    string
@@ -39,8 +39,9 @@ var timedRequests = []struct {
 	},
 }
 
-// A comparison times the first bench point that the device can hold, judged as a bench judges it, or the case
-// that its flags name, which is judged once. Nothing is timed without a plan for it.
+// TestCompareTimes: a comparison times the first bench point that the device can hold, judged as a bench
+// judges it, or the case that its flags name, which is judged once. Without a plan of timing nothing is
+// timed.
 func TestCompareTimes(t *testing.T) {
 	f := timedFakes(t, 0.003, map[string]float64{"fake/fast": 1e5, "fake/slow": 2e5})
 	o, _ := truth.Get("softmax")
@@ -88,8 +89,8 @@ func TestCompareTimes(t *testing.T) {
 	}
 }
 
-// A comparison that is resumed times what has no time yet, with what the interrupted one had judged, and
-// leaves alone what is complete.
+// TestComparisonResumesItsTimes: a resumed comparison times what has no time yet, together with what the
+// interrupted one had judged, and skips complete cases.
 func TestComparisonResumesItsTimes(t *testing.T) {
 	f := timedFakes(t, 0.003, map[string]float64{"fake/fast": 1e5, "fake/slow": 2e5})
 	o, _ := truth.Get("softmax")

@@ -13,10 +13,11 @@ import (
 	"triad/internal/record"
 )
 
-// mostConfigurations bounds how many configurations of an autotuned kernel are judged.
+// mostConfigurations limits the configurations of an autotuned kernel that are judged.
 const mostConfigurations = 16
 
-// configuredCases is on how many cases of an operator, pass and dtype they are judged.
+// configuredCases is the number of cases of each operator, pass and dtype that all configurations are judged
+// on.
 const configuredCases = 3
 
 // markConfigured chooses the cases of each operator, pass and dtype on which every configuration of an
@@ -51,8 +52,8 @@ func markConfigured(planned []work) error {
 	return nil
 }
 
-// eachConfiguration judges what an autotuned kernel gives in each of its configurations but the first, which
-// was judged: on a GPU any of them may be the fastest. found becomes what explains what is wrong then.
+// eachConfiguration judges an autotuned kernel in each of its configurations but the first, which was judged:
+// on a GPU any of them may be the fastest. It sets found to the findings that explain a failure.
 func (x *execution) eachConfiguration(ctx context.Context, c *prepared, e entry, outcome backend.Outcome,
 	r *record.Record, found *[]op.Finding,
 ) error {
@@ -82,7 +83,7 @@ func (x *execution) eachConfiguration(ctx context.Context, c *prepared, e entry,
 	return nil
 }
 
-// inConfiguration judges a case as r was judged, where autotune takes its configuration n.
+// inConfiguration judges a case as r was judged, with autotune fixed to configuration n.
 func (x *execution) inConfiguration(ctx context.Context, c *prepared, e entry, n int, r *record.Record) (
 	record.Record, []op.Finding, error,
 ) {
@@ -101,7 +102,7 @@ func (x *execution) inConfiguration(ctx context.Context, c *prepared, e entry, n
 	return alone, x.ruleOnLaunches(c, e, outcome, &alone, len(job.Launches)), nil
 }
 
-// onceTuned says of a wrong answer whether it is right when the kernel is not tried any more.
+// onceTuned notes of a wrong answer whether the kernel is right once autotune no longer tries it.
 func (x *execution) onceTuned(ctx context.Context, c *prepared, e entry, n int, r *record.Record) error {
 	if r.Status != op.StatusFail && r.Status != op.StatusRace { // nothing was compared
 		return nil
@@ -114,7 +115,7 @@ func (x *execution) onceTuned(ctx context.Context, c *prepared, e entry, n int, 
 	return err
 }
 
-// further runs one more job of an implementation that was judged on a case, in its turn.
+// further runs one more job of an implementation that was judged on a case, when it is its turn.
 func (x *execution) further(ctx context.Context, c *prepared, e entry, job backend.Job) (backend.Outcome,
 	error,
 ) {
@@ -126,7 +127,7 @@ func (x *execution) further(ctx context.Context, c *prepared, e entry, job backe
 	return x.attempt(ctx, e, job)
 }
 
-// endsAs gives a record the end of a further call, with the words that say which.
+// endsAs gives a record the outcome of a further call; which names the call in its messages.
 func endsAs(r *record.Record, further record.Record, which string) {
 	r.Status, r.Outputs, r.Where = further.Status, further.Outputs, further.Where
 	r.LogTail, r.Explained = further.LogTail, further.Explained

@@ -14,7 +14,7 @@ import (
 	"triad/internal/truth"
 )
 
-// configured is a backend whose jobs end with an outcome for the configuration that they ask for.
+// configured is a backend that ends its jobs with the outcome of the configuration that they ask for.
 type configured struct {
 	backend.Backend
 	asked []string
@@ -28,8 +28,8 @@ func (b *configured) Run(_ context.Context, job backend.Job) (backend.Outcome, e
 	return b.ends[job.Launches[0].Order], nil
 }
 
-// Each configuration but the first is launched as the case is; the first that is wrong ends the record, and
-// names what autotune takes.
+// TestEachConfiguration: each configuration but the first is launched like the case; the first wrong one ends
+// the record, and is named.
 func TestEachConfiguration(t *testing.T) {
 	planned := []work{someForward(t)}
 	if err := markConfigured(planned); err != nil {
@@ -73,7 +73,8 @@ func TestEachConfiguration(t *testing.T) {
 	}
 }
 
-// An answer that is right when it is asked for again was wrong by what autotune left in the first call.
+// TestWrongWhileTuned: an answer that is right when it is repeated was wrong because of what autotune left
+// behind in the first call.
 func TestWrongWhileTuned(t *testing.T) {
 	const says = "name those that it adds to in reset_to_zero"
 	for _, of := range []struct {
@@ -109,7 +110,7 @@ func TestWrongWhileTuned(t *testing.T) {
 	}
 }
 
-// someForward is a small case of ordinary data, for tests of what follows a judged call.
+// someForward returns a small case of ordinary data, for tests of what follows a judged call.
 func someForward(t *testing.T) work {
 	t.Helper()
 	o := judgedOperator(t)
@@ -124,7 +125,7 @@ func someForward(t *testing.T) work {
 	return work{operator: o, Case: plan.Cases[at]}
 }
 
-// row is an implementation of the case's operator that gives its first output.
+// row returns an implementation of the case's operator that gives its first output.
 func (c *prepared) row(b backend.Backend) entry {
 	return entry{backend: b, implementation: backend.Implementation{
 		Name: "fake/row", Op: c.Op, Contract: c.operator.Spec.DefaultContract(c.DType), Device: "cpu",
@@ -132,7 +133,7 @@ func (c *prepared) row(b backend.Backend) entry {
 	}}
 }
 
-// rightAnswer is an outcome whose launches give the truth of these inputs, rounded, as the first output.
+// rightAnswer returns an outcome whose launches give the rounded truth of these inputs as the first output.
 func (c *prepared) rightAnswer(t *testing.T, inputs []tensor.Tensor, launches []backend.LaunchPlan,
 ) backend.Outcome {
 	t.Helper()
@@ -165,7 +166,8 @@ func (c *prepared) rightAnswer(t *testing.T, inputs []tensor.Tensor, launches []
 	return outcome
 }
 
-// The cases on which configurations are judged are ordinary, few, and of moderate sizes where there are some.
+// TestMarkConfigured: the cases on which configurations are judged are ordinary, few, and of moderate size if
+// there are such.
 func TestMarkConfigured(t *testing.T) {
 	for _, o := range truth.All() {
 		plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick})

@@ -9,7 +9,7 @@ import (
 	"triad/internal/workload"
 )
 
-// choice is what an implementation said to tensors of some sizes, strides, dtypes and attributes, whatever
+// choice is an implementation's answer to tensors of some sizes, strides, dtypes and attributes, whatever
 // their values.
 type choice uint8
 
@@ -19,7 +19,7 @@ const (
 	refusedAll // it declined ordinary data as well
 )
 
-// description names what an implementation may choose by: everything of a case but its data.
+// description identifies what an implementation may choose by: everything about a case but its data.
 func description(c op.Case, implementation string) string {
 	c.Distribution, c.Upstream = "", op.OrdinaryUpstream(c.Upstream)
 	return implementation + " " + c.Key()
@@ -82,7 +82,7 @@ func (x *execution) chosen(key string) choice {
 	return x.choices[key]
 }
 
-// choose notes what an implementation said, and gives what it had said before.
+// choose records an implementation's answer, and returns its previous one.
 func (x *execution) choose(key string, said choice) choice {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -97,7 +97,7 @@ func (x *execution) choose(key string, said choice) choice {
 	return before
 }
 
-// unjudged makes a case's tensors, and no truth.
+// unjudged makes a case's tensors without a truth.
 func (x *execution) unjudged(w work) (*prepared, error) {
 	c := &prepared{work: w, level: x.request.Options.Level, truths: map[string]truthOnce{}}
 	var err error

@@ -11,8 +11,8 @@ import (
 	"triad/internal/truth"
 )
 
-// An implementation may decline sizes, and never data: one that takes ordinary data of the same sizes is FAIL
-// where it declines others, also when the ordinary ones are not part of the run.
+// TestDeclinesByValue: an implementation may decline sizes, but never data: one that takes ordinary data of
+// the same sizes is FAIL if it declines other data, even if the ordinary data is not part of the run.
 func TestDeclinesByValue(t *testing.T) {
 	declines := backend.Outcome{Status: op.StatusUnsupported, Sentence: "it does not suit me"}
 	byValue := func(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
@@ -62,8 +62,8 @@ func TestDeclinesByValue(t *testing.T) {
 	}
 }
 
-// One that remembers hard data, and declines the ordinary data that it is asked with as well, is FAIL as soon
-// as it takes a call again.
+// TestDeclinesFromMemory: an implementation that remembers hard data, and then declines ordinary data of the
+// same description too, is FAIL as soon as it takes a call again.
 func TestDeclinesFromMemory(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {

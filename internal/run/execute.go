@@ -23,8 +23,8 @@ func (r *Runner) Compare(ctx context.Context, request Request) (result Result, e
 	return result, err
 }
 
-// unlessStopped makes the end of a run that was told to end no error, wherever it was: nothing need be
-// planned yet. An internal error ends the run before its plan is done, too, and stays an error.
+// unlessStopped clears the error of a stopped run, wherever the run was: it may have no plan yet. An internal
+// error also ends the run before its plan is done, but stays an error.
 func (r *Result) unlessStopped(ctx context.Context, err error) error {
 	if panics.In(err) != nil {
 		r.Interrupted = true
@@ -70,7 +70,7 @@ func (r *Runner) compare(ctx context.Context, request Request, result *Result) (
 	return x.timeWhatPassed(ctx, p.judged, p.timed, p.backends)
 }
 
-// begin makes the plan of a run and records it: after it everything that is run is known.
+// begin makes the plan of a run and records it: after that everything that will run is known.
 func (r *Runner) begin(ctx context.Context, request Request,
 	plan func(*Runner, context.Context, Request) (*Plan, error), result *Result,
 ) (*Plan, error) {
@@ -93,13 +93,13 @@ func (r *Runner) progress(p Progress) {
 	}
 }
 
-// execution is one request under way.
+// execution is a request under way.
 type execution struct {
 	*Runner
 	request Request
 	cases   int
 	began   time.Time
-	lanes   int           // jobs that are judged side by side
+	lanes   int           // number of jobs that are judged side by side
 	timer   *timing.Timer // of what passed; nil before anything is timed
 	// what an interrupted session had recorded, by the key of the case
 	recorded map[string][]record.Record
@@ -118,7 +118,7 @@ type execution struct {
 	failure  error
 }
 
-// all works through the plan, a few cases at once: while the workers run one, the truth of the next is
+// all works through the plan, a few cases at once: while the workers run one case, the truth of the next is
 // computed.
 func (x *execution) all(ctx context.Context, planned []work) error {
 	places := make(chan struct{}, x.places())
@@ -144,7 +144,7 @@ func (x *execution) all(ctx context.Context, planned []work) error {
 			}
 		}
 		// Cases are prepared one after the other: "the previous output" of the power check is then that of
-		// the plan, whatever the timing.
+		// the plan, independent of timing.
 		c, mine, err := x.prepareMine(w)
 		if err == nil && !mine {
 			free()
@@ -187,7 +187,7 @@ func (x *execution) failed() bool {
 	return x.failure != nil
 }
 
-// prepareMissing makes inputs and truth of a case, where something of it has to be run.
+// prepareMissing makes the inputs and the truth of a case, if any of it has to run.
 func (x *execution) prepareMissing(w work) (c *prepared, err error) {
 	defer panics.Caught(&err, func() string { return "preparing " + describe(w.Case) })
 	w.entries = x.missing(w)
@@ -207,7 +207,7 @@ func (x *execution) prepareMissing(w work) (c *prepared, err error) {
 	return c, nil
 }
 
-// missing are the entries that a resumed session has not recorded yet; all of them in a new one. What was
+// missing returns the entries that a resumed session has not recorded yet; all of them in a new one. What was
 // given up is not run.
 func (x *execution) missing(w work) []entry {
 	left := slices.DeleteFunc(slices.Clone(w.entries), func(e entry) bool {
@@ -224,8 +224,8 @@ func (x *execution) missing(w work) []entry {
 	return left
 }
 
-// oneCase runs what is planned on a case that is ready, and compares the implementations with each other.
-// Without a prepared case only what is known beforehand is recorded.
+// oneCase runs the plan of a case that is ready, and compares the implementations with each other. Without a
+// prepared case it records only what is known beforehand.
 func (x *execution) oneCase(ctx context.Context, w work, c *prepared) (err error) {
 	defer panics.Caught(&err, func() string { return "working on " + describe(w.Case) })
 	defer x.end(w)
@@ -267,8 +267,8 @@ func (x *execution) allEntries(ctx context.Context, c *prepared, entries []entry
 	return x.compareEntries(c)
 }
 
-// recordBroken records, of what a run that was stopped leaves, what could not be built or imported: that may
-// be what it was stopped for, and no later run finds it otherwise.
+// recordBroken records which of the remaining implementations of a stopped run could not be built or
+// imported: that may be why it was stopped, and a later run would find the same.
 func (x *execution) recordBroken(left []work) error {
 	for _, w := range left {
 		w.entries = slices.DeleteFunc(x.missing(w),
@@ -280,7 +280,7 @@ func (x *execution) recordBroken(left []work) error {
 	return nil
 }
 
-// recordRulings records a case of which everything is known beforehand.
+// recordRulings records a case whose results are all known beforehand.
 func (x *execution) recordRulings(w work) error {
 	for _, e := range w.entries {
 		if err := x.oneEntry(context.Background(), &prepared{work: w}, e); err != nil {
@@ -346,8 +346,8 @@ func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) (err err
 	return x.dump(c, e.implementation.Name, outcome)
 }
 
-// callAgain makes the further calls that are asked of an implementation on a case, and records what is wrong
-// in them. found becomes what explains that.
+// callAgain makes the further calls of an implementation on a case, and records what is wrong in them. It
+// sets found to the findings that explain that.
 func (x *execution) callAgain(ctx context.Context, c *prepared, e entry, outcome backend.Outcome,
 	r *record.Record, found *[]op.Finding,
 ) error {
@@ -363,7 +363,7 @@ func (x *execution) callAgain(ctx context.Context, c *prepared, e entry, outcome
 	return x.afterTurning(ctx, c, e, r, found)
 }
 
-// placeRace names the lines of a race.
+// placeRace finds the lines of a race.
 func (x *execution) placeRace(ctx context.Context, c *prepared, e entry, r *record.Record) error {
 	if x.Races == nil || r.Status != op.StatusRace {
 		return nil
@@ -384,7 +384,7 @@ func (x *execution) placeRace(ctx context.Context, c *prepared, e entry, r *reco
 	return nil
 }
 
-// dump hands over what the first launch gave.
+// dump passes on the outputs of the first launch.
 func (x *execution) dump(c *prepared, implementation string, outcome backend.Outcome) error {
 	if x.Dumper == nil || len(outcome.Launches) == 0 {
 		return nil
@@ -412,12 +412,12 @@ func (x *execution) append(r *record.Record) error {
 	return nil
 }
 
-// on names an implementation and a case, in internal errors.
+// on describes work of an implementation on a case, in internal errors.
 func (e entry) on(doing string, c op.Case) string {
 	return fmt.Sprintf("%s %s on %s", doing, e.implementation.Name, describe(c))
 }
 
-// names are those of the operators of a request.
+// names returns the names of the operators of a request.
 func names(r Request) string {
 	var all []string
 	for _, o := range r.Operators {

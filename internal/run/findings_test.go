@@ -18,7 +18,7 @@ import (
 	"triad/internal/truth"
 )
 
-// planting is a case that a finding covers, with an output of it in which elements can be changed.
+// planting is a case that a finding covers, and one of its outputs, whose elements can be changed.
 type planting struct {
 	c        *prepared
 	f        op.Finding
@@ -60,7 +60,7 @@ func optionsOf(t *testing.T, f op.Finding) op.Options {
 	return options
 }
 
-// plantingOf prepares the smallest case of a finding's command on which it explains something.
+// plantingOf prepares the smallest case of a finding's command on which the finding explains something.
 func plantingOf(t *testing.T, o *truth.Operator, f op.Finding, output string) *planting {
 	t.Helper()
 	plan, err := o.Spec.Expand(optionsOf(t, f))
@@ -111,9 +111,9 @@ func planted(t *testing.T, o *truth.Operator, f op.Finding, k op.Case, output st
 	return p
 }
 
-// looksWrong says whether an output with these elements changed is rejected where they are, all of the kind,
-// and whether it looks as the finding says. They alone are judged, or their rows where the finding speaks of
-// the truth of rows.
+// looksWrong reports whether an output with these elements changed is rejected where they are, all of the
+// kind, and whether it looks as the finding says. Only they are judged, or their rows if the finding speaks
+// of the truth of rows.
 func (p *planting) looksWrong(described func(judge.Rejected) bool, w op.Wrong, changed map[int]float64,
 ) (wrong, explained bool) {
 	around := 1
@@ -140,7 +140,7 @@ func (p *planting) looksWrong(described func(judge.Rejected) bool, w op.Wrong, c
 	return wrong, judge.EveryRejected(part, p.data, described)
 }
 
-// wrongs are wrong values of a kind for an element, from little to much.
+// wrongs returns wrong values of a kind for an element, from small to large errors.
 func (p *planting) wrongs(kind string, i int) []float64 {
 	r := p.target.R[i]
 	switch {
@@ -166,7 +166,7 @@ func (p *planting) wrongs(kind string, i int) []float64 {
 }
 
 // plant looks for a wrong element of a kind that the finding explains, and for one of the same kind that it
-// does not.
+// does not explain.
 func (p *planting) plant(w op.Wrong, own bool) (accepted, refused map[int]float64) {
 	described := p.c.described(p.f, own, p.target, p.contract, p.at)
 	step := max(1, len(p.right)/4999)
@@ -188,9 +188,9 @@ func (p *planting) plant(w op.Wrong, own bool) (accepted, refused map[int]float6
 	return accepted, refused
 }
 
-// onOrdinaryData asks that what explains every element of a kind does so for what the data of the case hold:
-// of ordinary data it explains none. Where every element of the output is NaN, as where a block has nothing
-// to do, there is nothing else to ask.
+// onOrdinaryData checks that a finding which explains every element of a kind depends on the data of its
+// case: of ordinary data it explains none. If every element of the output is NaN, as where a block has
+// nothing to do, there is nothing else to check.
 func (p *planting) onOrdinaryData(t *testing.T, w op.Wrong) {
 	t.Helper()
 	if len(w.Places) == 0 && (w.Kind == "nan gained" || w.Unbounded) {
@@ -210,8 +210,9 @@ func (p *planting) onOrdinaryData(t *testing.T, w op.Wrong) {
 	}
 }
 
-// Every finding explains what it describes, and neither the same kind of error elsewhere or by more, nor a
-// second fault beside the described one. What it explains without a bound excuses no file of a user's.
+// TestEachFindingExplainsNoOtherError: every finding explains what it describes, but neither the same kind of
+// error elsewhere, nor a larger one, nor a second fault in addition to it. A finding without a bound excuses
+// no file of a user's.
 func TestEachFindingExplainsNoOtherError(t *testing.T) {
 	for _, o := range truth.All() {
 		for _, f := range o.Findings {
@@ -266,8 +267,8 @@ func (b *callingBackend) Run(_ context.Context, job backend.Job) (backend.Outcom
 	return backend.Outcome{Calls: b.calls}, nil
 }
 
-// A finding excuses a user's file that called the operation which it names in the call that is wrong, and no
-// other; a row of the library is not asked.
+// TestFindingsOfCallsAlone: a finding excuses a user's file only if the wrong call used the operation that
+// the finding names; a row of the library is not asked.
 func TestFindingsOfCallsAlone(t *testing.T) {
 	o := faked(t)
 	c, err := o.Spec.NewCase(op.Case{Pass: op.Forward, DType: "fp32", Distribution: "normal"},

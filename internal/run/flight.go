@@ -11,16 +11,16 @@ import (
 	"triad/internal/record"
 )
 
-// A spreading backend judges in several workers side by side, until Together ends them and the rest runs in
-// one worker for each kind.
+// spreading is a backend that judges in several workers side by side, until Together ends them and the rest
+// runs in one worker for each kind.
 type spreading interface {
 	Lanes() int
 	Together()
-	// Expect says how many jobs are to come that do not wait for each other, 0 where that is not known.
+	// Expect announces the number of jobs to come that do not wait for each other, 0 if it is not known.
 	Expect(jobs int)
 }
 
-// expectJobs tells the backends how many jobs of a request can be judged side by side, where it names
+// expectJobs informs the backends how many jobs of a request can be judged side by side, if it names
 // implementations: those of one implementation on the cases of one pass and dtype stay together.
 func expectJobs(backends []backend.Backend, impls []string, plans []op.Plan) {
 	groups := 0
@@ -42,7 +42,7 @@ func expectJobs(backends []backend.Backend, impls []string, plans []op.Plan) {
 			if !slices.Contains(b.Families(), family) {
 				continue
 			}
-			if variant == "" { // how many a family has is known when it is loaded
+			if variant == "" { // the size of a family is known when it is loaded
 				named = 0
 				break
 			}
@@ -52,7 +52,7 @@ func expectJobs(backends []backend.Backend, impls []string, plans []op.Plan) {
 	}
 }
 
-// lanesOf is how many jobs the backends judge side by side beyond one for each.
+// lanesOf returns how many jobs the backends judge side by side beyond one for each.
 func lanesOf(backends []backend.Backend) int {
 	lanes := 0
 	for _, b := range backends {
@@ -63,7 +63,7 @@ func lanesOf(backends []backend.Backend) int {
 	return lanes
 }
 
-// together ends the workers that judged side by side: nothing else holds the device's memory while something
+// together ends the workers that judge side by side: nothing else holds the device's memory while something
 // is timed.
 func together(backends []backend.Backend) {
 	for _, b := range backends {
@@ -73,21 +73,21 @@ func together(backends []backend.Backend) {
 	}
 }
 
-// What is under way at once: places for cases, or where jobs are judged side by side so many for each of
-// these. On a CPU a few cases wait at the slowest family, such as torch while it compiles, and the others go
-// on with the next ones, of the next operator as well.
+// The number of cases under way at once: in all, or for each lane where jobs are judged side by side. On a
+// CPU a few cases wait for the slowest family, such as torch while it compiles, and the others go on with the
+// next cases, even of the next operator.
 const (
 	inFlightAlone = 8
 	inFlightALane = 4
-	// A case takes another place for every so many elements of its tensors, but at most half of them: so much
-	// memory is in use at once, and of large cases two.
+	// A case takes another place for this many elements of its tensors, but at most half of all places: this
+	// limits the memory in use, and large cases to two at a time.
 	elementsAPlace      = 1 << 22
 	elementsAPlaceAlone = 1 << 20
-	// so many jobs of a family run at once: more would only take the cores from each other
+	// this many jobs of a family run at once: more would only compete for the cores
 	abreastAlone = 2
 )
 
-// places are how many cases may be under way at once.
+// places returns how many cases may be under way at once.
 func (x *execution) places() int {
 	if x.request.InFlight > 0 {
 		return x.request.InFlight
@@ -95,7 +95,7 @@ func (x *execution) places() int {
 	return max(inFlightAlone, inFlightALane*x.lanes)
 }
 
-// placesOf is how many of them a case takes.
+// placesOf returns how many of the places a case takes.
 func (x *execution) placesOf(w work, most int) int {
 	elements, _, err := w.operator.Spec.Footprint(w.Case)
 	if err != nil {
@@ -108,8 +108,8 @@ func (x *execution) placesOf(w work, most int) int {
 	return int(min(1+elements/each, max(1, int64(most)/2)))
 }
 
-// abreast waits until a job of a family may run; over says that it has ended. Where jobs are spread over
-// workers these are the bound.
+// abreast waits until a job of a family may run; over ends it. Where jobs are spread over workers, the
+// workers are the limit.
 func (x *execution) abreast(e entry) (over func()) {
 	if x.lanes > 0 {
 		return func() {}
@@ -129,13 +129,13 @@ func (x *execution) abreast(e entry) (over func()) {
 	return func() { <-running }
 }
 
-// familyOf is what an implementation is written in.
+// familyOf returns the family of an implementation: the language or library that it is written in.
 func familyOf(i backend.Implementation) string {
 	family, _, _ := strings.Cut(i.Name, "/")
 	return family
 }
 
-// inOrder puts the records into the order of the plan, however they came in.
+// inOrder sorts the records into the order of the plan.
 func (r *Result) inOrder(planned []work) {
 	at, row := map[string]int{}, map[string]int{}
 	for i, w := range planned {
@@ -174,8 +174,8 @@ func interleaved(planned []work) []work {
 }
 
 // lanes groups entries that would wait for each other anyway: those of one family run one after the other, in
-// order. On a GPU each is a lane of its own: while one is judged, which takes the host longer than the GPU
-// took for the call, its worker has the next.
+// order. On a GPU each entry is its own lane: while one is judged, which takes the host longer than its call
+// took the GPU, its worker runs the next.
 func lanes(entries []entry) [][]int {
 	var order []string
 	byLane := map[string][]int{}

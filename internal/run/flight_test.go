@@ -13,7 +13,7 @@ import (
 	"triad/internal/truth"
 )
 
-// wide is a fake that judges in several lanes: it notes how many jobs were under way at once.
+// wide is a fake that judges in several lanes. It notes how many jobs were under way at once.
 type wide struct {
 	*fake
 	mu        sync.Mutex
@@ -50,7 +50,7 @@ func (w *wide) Run(ctx context.Context, job backend.Job) (backend.Outcome, error
 	return w.fake.Run(ctx, job)
 }
 
-// judgedOperator is one with a few cases in --quick.
+// judgedOperator returns an operator with a few quick cases.
 func judgedOperator(t *testing.T) *truth.Operator {
 	t.Helper()
 	o, err := truth.Get("softmax")
@@ -60,8 +60,8 @@ func judgedOperator(t *testing.T) *truth.Operator {
 	return o
 }
 
-// Where a backend judges side by side many cases are under way at once, one at most of an implementation in
-// one dtype; without lanes two jobs of a family.
+// TestLanesJudgeSideBySide: a backend with lanes has many cases under way at once, at most one of each
+// implementation and dtype; without lanes two jobs of a family.
 func TestLanesJudgeSideBySide(t *testing.T) {
 	o := judgedOperator(t)
 	most := map[int]int{}
@@ -91,8 +91,8 @@ func TestLanesJudgeSideBySide(t *testing.T) {
 	}
 }
 
-// A family that is slow does not hold up the others: they go on with the next cases, and the records are in
-// the order of the plan all the same.
+// TestSlowFamilyHoldsNobodyUp: a slow family does not hold up the others: they go on with the next cases, and
+// the records are still in the order of the plan.
 func TestSlowFamilyHoldsNobodyUp(t *testing.T) {
 	o := judgedOperator(t)
 	const ahead = 4
@@ -154,8 +154,8 @@ func TestInterleaved(t *testing.T) {
 	}
 }
 
-// Large cases take the places of several, so that few are in memory at once; two always fit beside each
-// other.
+// TestPlacesOfLargeCases: large cases take several places, so that few are in memory at once; two always fit
+// at the same time.
 func TestPlacesOfLargeCases(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {
@@ -188,8 +188,8 @@ func TestPlacesOfLargeCases(t *testing.T) {
 	}
 }
 
-// A run that is told to stop while dozens of cases are under way finishes the calls that have begun, and
-// leaves the rest to a resumed one.
+// TestStopEndsCasesUnderWay: a run that is stopped while dozens of cases are under way finishes the calls
+// that have begun, and leaves the rest to a resumed one.
 func TestStopEndsCasesUnderWay(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {
@@ -226,8 +226,9 @@ func TestStopEndsCasesUnderWay(t *testing.T) {
 	}
 }
 
-// A backend that judges side by side is told how many jobs are to come where the request names
-// implementations: one for each, pass and dtype. Of a whole family nobody knows how many it has.
+// TestJobsToComeAreTold: where the request names implementations, a backend that judges side by side learns
+// the number of jobs to come: one for each implementation, pass and dtype. The size of a whole family is not
+// known.
 func TestJobsToComeAreTold(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {

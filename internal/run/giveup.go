@@ -12,9 +12,9 @@ import (
 	"triad/internal/record"
 )
 
-// After so many cases in a row that cost a worker an implementation's pass is given up: each further one
-// would cost the same again, a fresh process or a whole deadline, and say nothing new. So is a function that
-// was never right and that triad may have read wrongly wherever it is asked.
+// After this many consecutive cases that cost a worker, a pass of an implementation is given up: each further
+// one would cost the same again, a fresh process or a whole deadline, and show nothing new. So is a function
+// that was never right and that triad may have read wrongly.
 const (
 	mostCrashes  = 3
 	mostHangs    = 2
@@ -22,19 +22,19 @@ const (
 	mostTroubles = 2
 )
 
-// losses are the cases of one pass of an implementation that cost a worker since the last that came back; on
-// a GPU, where dtypes may be judged side by side, those of one dtype. Its launches follow each other, so that
-// none begins before the one before it is counted.
+// losses counts the cases of one pass of an implementation that cost a worker since the last one that
+// returned; on a GPU, where dtypes may be judged side by side, those of one dtype. Its launches are
+// sequential, so that none begins before the previous one is counted.
 type losses struct {
 	turn           sync.Mutex
 	mu             sync.Mutex // guards what follows
 	crashes, hangs int
-	// cases of each dtype that ended NOT_UNDERSTOOD for a guess about all cases, and every case that the plan
-	// has before them is judged: cases run side by side, and one planned before may turn out right
+	// doubted counts the cases of each dtype that ended NOT_UNDERSTOOD for a guess about all cases, once
+	// every earlier case of the plan is judged: cases run side by side, and an earlier one may turn out right
 	doubted map[string]int
-	line    []*standing // the cases that were begun, from the first that is not judged, as planned
-	right   bool        // some case was right, in whatever dtype
-	// this machine kept so many cases from being run, the last one for that reason
+	line    []*standing // the cases that were begun, as planned, from the first that is not judged
+	right   bool        // some case was right, in any dtype
+	// troubles counts the cases that this machine kept from running, trouble is the last reason
 	troubles int
 	trouble  *ruling
 }
@@ -45,7 +45,7 @@ type standing struct {
 	over, doubted bool
 }
 
-// lossesOf are those of an entry in a dtype.
+// lossesOf returns the losses of an entry in a dtype.
 func (x *execution) lossesOf(e entry, dtype string) *losses {
 	key := fmt.Sprint(e.implementation.Op, " ", e.implementation.Pass, " ", e.implementation.Name)
 	if e.implementation.Device == "gpu" {
@@ -62,12 +62,12 @@ func (x *execution) lossesOf(e entry, dtype string) *losses {
 	return x.lost[key]
 }
 
-// inTurn launches an entry when those before it are counted; or gives it up.
+// inTurn launches an entry after those before it are counted, or gives it up.
 func (x *execution) inTurn(ctx context.Context, c *prepared, e entry) (backend.Outcome, *ruling, error) {
 	l := x.lossesOf(e, c.DType)
 	l.turn.Lock()
 	defer l.turn.Unlock()
-	if x.leaves(c) { // it was told to stop while this waited
+	if x.leaves(c) { // it was stopped while this waited
 		return backend.Outcome{}, nil, errLeft
 	}
 	given := l.ruling(c.DType)
@@ -86,7 +86,7 @@ func (x *execution) inTurn(ctx context.Context, c *prepared, e entry) (backend.O
 	return outcome, nil, err
 }
 
-// took adds to the time that an implementation has had.
+// took adds to the time of an implementation.
 func (x *execution) took(e entry, d time.Duration) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -96,8 +96,8 @@ func (x *execution) took(e entry, d time.Duration) {
 	x.spent[e.implementation.Name] += d
 }
 
-// note counts how a case ended. An exception, which costs no worker, came back; a case that was refused says
-// nothing.
+// note counts how a case ended. An exception, which costs no worker, counts as a return; a case that was
+// declined counts as nothing.
 func (l *losses) note(o backend.Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,14 +112,14 @@ func (l *losses) note(o backend.Outcome) {
 	}
 }
 
-// open counts a case that this machine kept from being run.
+// open counts a case that this machine kept from running.
 func (l *losses) open(why *ruling) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.troubles, l.trouble = l.troubles+1, why
 }
 
-// begin puts a case in the lines of its entries; cases are begun in the order of the plan.
+// begin appends a case to the lines of its entries; cases begin in the order of the plan.
 func (x *execution) begin(w work) {
 	for _, e := range w.entries {
 		l := x.lossesOf(e, w.DType)
@@ -129,14 +129,14 @@ func (x *execution) begin(w work) {
 	}
 }
 
-// end takes it out of them.
+// end removes a case from the lines of its entries.
 func (x *execution) end(w work) {
 	for _, e := range w.entries {
 		x.lossesOf(e, w.DType).ended(w.Key())
 	}
 }
 
-// judged counts what was made of a case that was run.
+// judged counts the verdict on a case that was run.
 func (l *losses) judged(e entry, r *record.Record) {
 	doubted := r.Status == op.StatusNotUnderstood &&
 		slices.ContainsFunc(e.implementation.Doubts, backend.Doubt.Everywhere)
@@ -150,7 +150,7 @@ func (l *losses) judged(e entry, r *record.Record) {
 	}
 }
 
-// ended takes a case out of the line, whatever became of it.
+// ended removes a case from the line, whatever its result.
 func (l *losses) ended(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -168,8 +168,8 @@ func (l *losses) ended(key string) {
 	}
 }
 
-// tooLong is what becomes of a case of an implementation that is limited once its own cases have taken as
-// long as they may: one that hangs costs no other its time.
+// tooLong returns the ruling on a case of a limited implementation once its cases have used up their time:
+// one that hangs costs no other its time.
 func (x *execution) tooLong(e entry) *ruling {
 	limit := x.request.CasesLimit
 	if limit <= 0 || !x.request.Limited(e.implementation.Name) {
@@ -188,7 +188,7 @@ func (x *execution) tooLong(e entry) *ruling {
 	}
 }
 
-// ruling is what becomes of the cases in a dtype that are left: nil while they are run.
+// ruling returns the verdict on the remaining cases of a dtype: nil while they are run.
 func (l *losses) ruling(dtype string) *ruling {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -212,15 +212,14 @@ func (l *losses) ruling(dtype string) *ruling {
 	}
 }
 
-// resumed takes over what an interrupted session had recorded, and counts its hangs, which cost the most
-// time.
+// resumed takes over the records of an interrupted session, and counts its hangs, which cost the most time.
 func (x *execution) resumed() {
 	x.recorded = map[string][]record.Record{}
 	for _, r := range x.request.Before {
 		x.recorded[r.Case.Key()] = append(x.recorded[r.Case.Key()], r)
 		i := backend.Implementation{Op: r.Case.Op, Pass: r.Case.Pass, Name: r.Impl, Device: r.Device}
 		status := r.Status
-		if r.Launches > 0 { // it came back, whatever was then made of it
+		if r.Launches > 0 { // it returned, whatever the verdict
 			status = op.StatusUnknown
 		}
 		x.lossesOf(entry{implementation: i}, r.Case.DType).note(backend.Outcome{Status: status})

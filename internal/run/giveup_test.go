@@ -17,7 +17,7 @@ import (
 	"triad/internal/truth"
 )
 
-// ending is a way in which every call ends in the same outcome.
+// ending returns a way that ends every call in the same outcome.
 func ending(o backend.Outcome) way {
 	return func(tensor.Tensor, int, int) ([]float64, *backend.Outcome) { return nil, &o }
 }
@@ -28,14 +28,14 @@ var (
 	raised = backend.Outcome{Status: op.StatusCrash, Sentence: "ValueError: oh no"}
 )
 
-// quickly compares softmax on all cases of --quick, each called alone.
+// quickly runs compare on all quick cases of softmax, each called alone.
 func quickly(t *testing.T, kept *memory, before []record.Record, b backend.Backend) Result {
 	t.Helper()
 	return limited(t, kept, before, b, 0)
 }
 
-// limited is quickly where the cases of each implementation whose name begins with fake/limited may take so
-// long.
+// limited is quickly with a limit on the time of the cases of each implementation whose name begins with
+// fake/limited.
 func limited(t *testing.T, kept *memory, before []record.Record, b backend.Backend,
 	limit time.Duration,
 ) Result {
@@ -70,9 +70,9 @@ func statuses(records []record.Record, impl string) map[op.Status]int {
 	return count
 }
 
-// What hung twice or lost its worker three times is not run on the cases that are left: they are SKIPPED,
-// every item of the plan is recorded once, and the others go on. An exception costs nothing and is met on
-// every case.
+// TestGivenUp: an implementation that hung twice or lost its worker three times is not run on its remaining
+// cases. They are SKIPPED, every item of the plan is recorded once, and the others go on. An exception costs
+// nothing, so that such an implementation runs on every case.
 func TestGivenUp(t *testing.T) {
 	b := fakes(map[string]way{
 		"fake/hangs": ending(hung), "fake/dies": ending(died),
@@ -118,7 +118,7 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// A case that comes back between others gives an implementation its credit again.
+// TestNotGivenUpWhereCasesComeBack: a case that returns resets the count of an implementation.
 func TestNotGivenUpWhereCasesComeBack(t *testing.T) {
 	var mu sync.Mutex
 	order := map[string]int{} // of the inputs, as they are launched: every third one hangs
@@ -144,7 +144,8 @@ func TestNotGivenUpWhereCasesComeBack(t *testing.T) {
 	}
 }
 
-// What an interrupted session had recorded of hangs counts for the session that resumes it.
+// TestGivenUpBeforeAResume: the hangs that an interrupted session recorded count for the session that resumes
+// it.
 func TestGivenUpBeforeAResume(t *testing.T) {
 	first := &memory{}
 	quickly(t, first, nil, fakes(map[string]way{"fake/hangs": ending(hung)}))
@@ -160,7 +161,7 @@ func TestGivenUpBeforeAResume(t *testing.T) {
 	}
 }
 
-// bench gives up alike, over its points.
+// TestBenchGivesUp: bench gives up in the same way, over its points.
 func TestBenchGivesUp(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {
@@ -183,8 +184,7 @@ func TestBenchGivesUp(t *testing.T) {
 	}
 }
 
-// breaking is a backend whose answer to a run that is broken off is some fault of the machine's or of the
-// kernel's.
+// breaking is a backend that answers a cancelled run with a fault of the machine or of the kernel.
 type breaking struct {
 	*fake
 	cancel  func()
@@ -197,8 +197,8 @@ func (b *breaking) Run(context.Context, backend.Job) (backend.Outcome, error) {
 	return b.outcome, b.err
 }
 
-// Whatever a backend makes of a run that is broken off, nothing is recorded of it: neither that a toolchain
-// is missing nor that a kernel crashed.
+// TestBrokenOffAccusesNobody: whatever a backend makes of a cancelled run, nothing of it is recorded: neither
+// a missing toolchain nor a crash of a kernel.
 func TestBrokenOffAccusesNobody(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {
@@ -232,8 +232,8 @@ func TestBrokenOffAccusesNobody(t *testing.T) {
 	}
 }
 
-// What could not be built is recorded although the run was stopped while it was: that may be what was waited
-// for. Nothing else is.
+// TestBrokenBuildOfAStoppedRun: a failed build is recorded even if the run was stopped during the build: the
+// build may be why it was stopped. Nothing else is recorded.
 func TestBrokenBuildOfAStoppedRun(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {
@@ -265,7 +265,8 @@ func (launchless) Measure(context.Context, backend.MeasureJob) (backend.Arm, bac
 	return nil, backend.Outcome{Status: op.StatusUnsupported}, nil
 }
 
-// On a GPU dtypes are judged side by side: what comes back in one says nothing of another that hangs.
+// TestLossesOfADType: dtypes are judged side by side on a GPU: a success in one says nothing of another that
+// hangs.
 func TestLossesOfADType(t *testing.T) {
 	x := &execution{}
 	for device, givenUp := range map[string]bool{"gpu": true, "emulator": false} {
@@ -298,9 +299,9 @@ func (d doubtful) Load(ctx context.Context, operator string) (backend.LoadReply,
 	return reply, hello, err
 }
 
-// A function that triad may have read wrongly, and that is right nowhere, is not run on all cases: what is
-// left is SKIPPED. One that is right somewhere is run on all of them, and so is one whose guess speaks of
-// some cases alone, or of none.
+// TestGivenUpWhereNotUnderstood: a function that triad may have read wrongly, and that is right nowhere, is
+// not run on all cases: the rest is SKIPPED. One that is right somewhere is run on all of them, and so is one
+// whose guess concerns only some cases, or none.
 func TestGivenUpWhereNotUnderstood(t *testing.T) {
 	wide := func(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
 		if x.Shape[1] < 20 {
@@ -335,7 +336,8 @@ func TestGivenUpWhereNotUnderstood(t *testing.T) {
 	}
 }
 
-// What takes longer than its cases may is SKIPPED with the flag that gives it longer; the others go on.
+// TestCasesLimit: an implementation whose cases exceed their time is SKIPPED with the flag that allows more;
+// the others go on.
 func TestCasesLimit(t *testing.T) {
 	kept := &memory{}
 	const limit = 2 * time.Second
@@ -368,7 +370,7 @@ func TestCasesLimit(t *testing.T) {
 	}
 }
 
-// A function that never returns is a hang, with whatever guess it was read.
+// TestNoGuessExcusesAHang: a function that never returns is a hang, whatever the guess it was read with.
 func TestNoGuessExcusesAHang(t *testing.T) {
 	doubts := []backend.Doubt{{Why: "its second parameter was taken for the number of rows"}}
 	for status, want := range map[op.Status]op.Status{

@@ -13,33 +13,33 @@ import (
 	"triad/internal/workload"
 )
 
-// What a gradcheck does beyond judging every case, on one moderate case of each operator and dtype: it
-// launches as often as this, so that a sum whose order varies shows, and lets rows that go through autograd
-// compute each gradient alone.
+// In addition to judging every case, a gradcheck launches one moderate case of each operator and dtype this
+// often, so that a sum whose order varies shows, and makes rows that go through autograd compute each
+// gradient alone.
 const (
 	gradientLaunches     = 5
 	gradientLaunchesFull = 250
 )
 
-// moderateElements is how many elements the tensors of a moderate case may have together.
+// moderateElements is the largest number of elements of all tensors of a moderate case together.
 const moderateElements = 1 << 15
 
-// launchesPerJob bounds how long a worker is silent: longer jobs are run in parts.
+// launchesPerJob limits how long a worker is silent: longer jobs are run in parts.
 const launchesPerJob = 10
 
-// oneByOne is the order of a launch in which each gradient comes from a backward of its own, whose input
-// alone requires it.
+// oneByOne is the order of a launch that computes each gradient in a backward of its own, in which only its
+// input requires a gradient.
 const oneByOne = "one by one"
 
-// Step says whether the truth of an operator's backward agrees with the complex step of its forward, on one
+// Step is the agreement of the truth of an operator's backward with the complex step of its forward, on one
 // of the run's cases.
 type Step struct {
 	Case op.Case
 	truth.Step
 }
 
-// markModerate chooses the moderate case of each operator and dtype: ordinary data, chained where that costs
-// little size, as large as still counts as moderate.
+// markModerate chooses the moderate case of each operator and dtype: ordinary data, chained if that costs
+// little size, and the largest that still counts as moderate.
 func markModerate(planned []work) error {
 	best := map[string]int{}
 	size := map[string]int64{}
@@ -64,8 +64,8 @@ func markModerate(planned []work) error {
 	return nil
 }
 
-// moderate ranks a case: large and, since rows that recompute take part in no other, chained, but not beyond
-// the bound, where smaller is better.
+// moderate ranks a case. A larger one within the bound is better, and so is a chained one, since rows that
+// recompute take part in no other; beyond the bound a smaller one is better.
 func moderate(elements int64, c op.Case) int64 {
 	switch {
 	case elements > moderateElements:
@@ -77,8 +77,8 @@ func moderate(elements int64, c op.Case) int64 {
 	}
 }
 
-// checkSteps takes the truth of every operator's backward to the complex step, on the inputs that the run is
-// about to judge with.
+// checkSteps compares the truth of every operator's backward with the complex step, on the inputs that the
+// run is about to judge with.
 func (r *Runner) checkSteps(ctx context.Context, planned []work, seed uint64) ([]Step, error) {
 	var steps []Step
 	for _, w := range planned {
@@ -100,8 +100,8 @@ func (r *Runner) checkSteps(ctx context.Context, planned []work, seed uint64) ([
 	return steps, nil
 }
 
-// launches are the launches of one job of a case: those of every run, on a moderate case as many more as a
-// gradcheck asks for, and one into ordinary numbers where the case has it.
+// launches returns the launches of one job of a case: those of every run, on a moderate case the additional
+// ones of a gradcheck, and one into ordinary numbers if the case has it.
 func (w work) launches(device string, level op.Level) []backend.LaunchPlan {
 	plan := launches(device, level)
 	for n := len(plan); n < w.fewestLaunches(level); n++ {
@@ -111,13 +111,13 @@ func (w work) launches(device string, level op.Level) []backend.LaunchPlan {
 		}
 		plan = append(plan, next)
 	}
-	if w.ordinary { // in the first order, so that what differs from it depends on the memory alone
+	if w.ordinary { // in the first order, so that a difference from it depends only on the memory
 		plan = append(plan, backend.LaunchPlan{Poison: tensor.Ordinary, Order: plan[0].Order})
 	}
 	return plan
 }
 
-// fewestLaunches is how many launches a gradcheck asks for on a case; 0 where it asks for none.
+// fewestLaunches returns the least number of launches of a gradcheck on a case; 0 where it asks for none.
 func (w work) fewestLaunches(level op.Level) int {
 	switch {
 	case !w.moderate:
@@ -129,10 +129,10 @@ func (w work) fewestLaunches(level op.Level) int {
 	}
 }
 
-// oneByOne runs a row that goes through autograd once more, each input alone requiring its gradient, and
-// records what is then wrong: a function that looks at which gradients are needed must give the same ones.
-// found becomes what explains that. A row that declined the call, or was not judged for another reason, has
-// nothing to differ from.
+// oneByOne runs a row that goes through autograd once more, with one input at a time requiring its gradient,
+// and records what is then wrong: a function that looks at which gradients are needed must give the same
+// ones. It sets found to the findings that explain that. A row that declined the call, or was not judged for
+// another reason, is skipped.
 func (x *execution) oneByOne(ctx context.Context, c *prepared, e entry, r *record.Record,
 	found *[]op.Finding,
 ) error {

@@ -15,14 +15,14 @@ import (
 	"triad/internal/truth"
 )
 
-// gradients is a backend in this process that computes softmax and its gradient in fp64, with what each
-// implementation does otherwise.
+// gradients is a backend in this process that computes softmax and its gradient in fp64, with the deviations
+// of each implementation.
 type gradients struct {
-	backend.Backend // nil: nothing else is asked of it
+	backend.Backend // nil: nothing else of it is called
 	rows            []backend.Implementation
-	// of a backward's launches, counted over the parts of a job
+	// spoil changes a launch of a backward, counted over the parts of a job
 	spoil map[string]func(y []float64, launch int)
-	// what a forward says of its output where it is not y
+	// forwards holds what a forward returns instead of y
 	forwards map[string]backend.OutputRef
 	mu       sync.Mutex
 	launched map[string]int // launches of backwards on the moderate case
@@ -73,7 +73,7 @@ func (g *gradients) Run(_ context.Context, job backend.Job) (backend.Outcome, er
 	return outcome, nil
 }
 
-// softmaxGradient is y * (dy - sum y*dy) by rows.
+// softmaxGradient returns y * (dy - sum y*dy) by rows.
 func softmaxGradient(saved, upstream tensor.Tensor) []float64 {
 	y, dy, cols := saved.Float64s(), upstream.Float64s(), int(saved.Shape[1])
 	dx := make([]float64, len(y))
@@ -130,8 +130,8 @@ func (g *gradients) check(t *testing.T, level op.Level) (Result, map[string]reco
 	return result, byName
 }
 
-// A gradcheck launches 5 times, 250 times on the full level, and once more into ordinary numbers, in jobs
-// that stay short, and takes the truth to the complex step.
+// TestGradientLaunches: a gradcheck launches 5 times, 250 times on the full level, and once more into
+// ordinary numbers, in short jobs, and compares the truth with the complex step.
 func TestGradientLaunches(t *testing.T) {
 	for _, c := range []struct {
 		device string
@@ -166,8 +166,8 @@ func TestGradientLaunches(t *testing.T) {
 	}
 }
 
-// Bits that change late are found, where they must not and where they may; a second launch that adds to the
-// first is one of them.
+// TestGradientsThatVary: bits that change in a late launch are found, whether they may change or not; a
+// second launch that adds to the first is such a change.
 func TestGradientsThatVary(t *testing.T) {
 	at := func(n int, change func(y []float64)) func([]float64, int) {
 		return func(y []float64, launch int) {
@@ -213,8 +213,8 @@ func TestGradientsThatVary(t *testing.T) {
 	}
 }
 
-// A backward that is chained to a forward which is missing, or does not give what it takes, is named as that;
-// the others are judged.
+// TestChainedForwards: a backward is reported as such if the forward it is chained to is missing or does not
+// give what it takes; the others are judged.
 func TestChainedForwards(t *testing.T) {
 	g := &gradients{forwards: map[string]backend.OutputRef{
 		"fake/absent": {Name: "y"}, "fake/wide": {
@@ -247,7 +247,7 @@ func TestChainedForwards(t *testing.T) {
 	}
 }
 
-// The moderate case is ordinary and of some size.
+// TestMarkModerate: the moderate case is ordinary and of some size.
 func TestMarkModerate(t *testing.T) {
 	for _, o := range truth.All() {
 		if o.Spec.Backward == nil {

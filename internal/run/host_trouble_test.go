@@ -11,7 +11,7 @@ import (
 	"triad/internal/truth"
 )
 
-// troubled is a backend whose worker something kills in each job.
+// troubled is a backend whose worker is killed in each job.
 type troubled struct{ *fake }
 
 func (b troubled) Run(_ context.Context, job backend.Job) (backend.Outcome, error) {
@@ -21,8 +21,8 @@ func (b troubled) Run(_ context.Context, job backend.Job) (backend.Outcome, erro
 	return backend.Outcome{}, &backend.HostTrouble{Sentence: "the worker was killed"}
 }
 
-// What this machine keeps from being loaded or run has no record, and the run was not finished; all others
-// have theirs. After two cases the rest is left without another try.
+// TestTroubleOfTheMachineIsNoVerdict: what this machine keeps from being loaded or run has no record, and the
+// run is unfinished; all others have theirs. After two cases the rest is not tried.
 func TestTroubleOfTheMachineIsNoVerdict(t *testing.T) {
 	request := Request{
 		Operators: []*truth.Operator{faked(t)}, Seed: 1,
@@ -70,7 +70,8 @@ func TestTroubleOfTheMachineIsNoVerdict(t *testing.T) {
 	}
 }
 
-// A worker that something kills in the middle of a run is tried again, also where nothing ran beside it.
+// TestKilledInTheMiddleIsTriedAgain: a worker that is killed in the middle of a run is tried again, even if
+// no other ran at the same time.
 func TestKilledInTheMiddleIsTriedAgain(t *testing.T) {
 	killed := func(ways int) way {
 		return func(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {

@@ -11,21 +11,21 @@ import (
 	"triad/internal/record"
 )
 
-// FindingSeen is what became of a documented finding in a run: of how many cases it speaks that were judged,
-// and in how many of them it showed.
+// FindingSeen is the outcome of a documented finding in a run: how many of the judged cases it covers, and in
+// how many of them it showed.
 type FindingSeen struct {
 	op.Finding
 	Op           string
 	Covered      int // judged cases that it covers
-	Shown, Wrong int // those that are KNOWN by it; those that are bad otherwise
+	Shown, Wrong int // those that are KNOWN by it; those that are bad for another reason
 }
 
-// Gone says whether the finding no longer happens: enough cases that it covers were judged, and all are as
+// Gone reports whether the finding no longer happens: enough cases that it covers were judged, and all are as
 // they should be.
 func (f FindingSeen) Gone() bool { return f.Covered >= f.Enough && f.Shown == 0 && f.Wrong == 0 }
 
-// candidates are the findings that speak of an entry on a case. Of a user's file that may call a library
-// those of the library's rows do, where the call shows that it did; see called.
+// candidates returns the findings that cover an entry on a case. For a user's file that may call a library
+// they include those of the library's rows, if the call shows that it was used; see called.
 func (x *execution) candidates(c *prepared, e entry) []op.Finding {
 	var all []op.Finding
 	for _, f := range c.operator.Findings {
@@ -40,9 +40,9 @@ func (x *execution) candidates(c *prepared, e entry) []op.Finding {
 	return all
 }
 
-// explaining gives the findings that explain everything that is wrong in an outcome, and nothing where
-// something is left: each output that is not accepted must be one that a finding names, rejected by a gate
-// that it names, and each wrong element of it of a kind that it names.
+// explaining returns the findings that explain everything that is wrong in an outcome, and none if anything
+// is left: a finding must name each output that is not accepted, the gate that rejected it, and the kind of
+// each wrong element.
 func (x *execution) explaining(c *prepared, e entry, outcome backend.Outcome,
 	verdicts []judge.Verdict,
 ) []op.Finding {
@@ -72,8 +72,8 @@ func (x *execution) explaining(c *prepared, e entry, outcome backend.Outcome,
 	return used
 }
 
-// called leaves of the findings that explain what a user's file gave those whose operation it called: the
-// call is made once more, and recorded. What the file holds otherwise, or calls elsewhere, excuses nothing.
+// called reduces the findings that explain a user's file to those whose operation it called: the call is
+// repeated and recorded. What else the file holds, or calls elsewhere, excuses nothing.
 func (x *execution) called(ctx context.Context, c *prepared, e entry, found []op.Finding) ([]op.Finding,
 	error,
 ) {
@@ -99,7 +99,7 @@ func (x *execution) called(ctx context.Context, c *prepared, e entry, found []op
 	return found, nil
 }
 
-// known ends a record that findings explain as KNOWN, and counts what became of those that speak of it.
+// known marks a record that findings explain as KNOWN, and counts the outcome of those that cover it.
 func (x *execution) known(c *prepared, e entry, found []op.Finding, r *record.Record) {
 	if (r.Status == op.StatusFail || r.Status == op.StatusCrash) && len(found) > 0 {
 		var words []string
@@ -129,7 +129,7 @@ func (x *execution) known(c *prepared, e entry, found []op.Finding, r *record.Re
 	}
 }
 
-// seen is the count of a finding.
+// seen returns the counts of a finding.
 func (r *Result) seen(operator string, f op.Finding) *FindingSeen {
 	at := slices.IndexFunc(r.Findings, func(s FindingSeen) bool { return s.Op == operator && s.ID == f.ID })
 	if at < 0 {
@@ -139,7 +139,7 @@ func (r *Result) seen(operator string, f op.Finding) *FindingSeen {
 	return &r.Findings[at]
 }
 
-// doubted ends a bad record as NOT_UNDERSTOOD where the function was read with a guess that may be to blame.
+// doubted ends a bad record as NOT_UNDERSTOOD if the function was read with a guess that may be to blame.
 func (e entry) doubted(r *record.Record) {
 	if r.Status.Weight() != op.Bad || r.Status == op.StatusInconclusive {
 		return
@@ -162,7 +162,7 @@ func (e entry) doubted(r *record.Record) {
 	}
 }
 
-// isAlone says whether an output is the only one that is wrong.
+// isAlone reports whether an output is the only one that is wrong.
 func isAlone(output string, verdicts []record.Verdict) bool {
 	var wrong []string
 	for _, v := range verdicts {

@@ -13,8 +13,8 @@ import (
 	"triad/internal/truth"
 )
 
-// wrongly is one entry on a case of attention with what came back for it: its truth is R everywhere but for
-// the first element.
+// wrongly is one entry on a case of attention with its output: its truth is R everywhere but in the first
+// element.
 type wrongly struct {
 	impl, device, dtype, distribution string
 	pass                              op.Pass
@@ -27,7 +27,7 @@ type wrongly struct {
 	versions                          map[string]string
 }
 
-// explained runs what the driver asks of documented findings.
+// explained makes the calls by which the driver applies documented findings.
 func explained(t *testing.T, w wrongly) (record.Record, *Result) {
 	t.Helper()
 	o, err := truth.Get("flash_attention")
@@ -76,13 +76,14 @@ func explained(t *testing.T, w wrongly) (record.Record, *Result) {
 	return ended, x.result
 }
 
-// failure is a wrong output and the finding that explains it, "" where none does.
+// failure is a wrong output and the finding that explains it, "" if there is none.
 type failure struct {
 	w  wrongly
 	id string
 }
 
-// failures are those that findings explain, and each changed in one way that no finding covers.
+// failures returns failures that findings explain, and each of them changed in one way that no finding
+// covers.
 func failures() map[string]failure {
 	nan := math.NaN()
 	lost := wrongly{
@@ -144,8 +145,8 @@ func failures() map[string]failure {
 	}
 }
 
-// A failure is KNOWN where a documented finding explains all of it; another implementation, other data,
-// another gate or another kind of wrong element is not excused.
+// TestKnown: a failure is KNOWN if a documented finding explains all of it; another implementation, other
+// data, another gate or another kind of wrong element is not excused.
 func TestKnown(t *testing.T) {
 	for name, c := range failures() {
 		r, _ := explained(t, c.w)
@@ -158,7 +159,8 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// A finding is gone where enough cases that it covers are right; a fault of another kind does not say so.
+// TestFindingGone: a finding is gone if enough cases that it covers are right; a fault of another kind is no
+// such evidence.
 func TestFindingGone(t *testing.T) {
 	empty := wrongly{
 		"torch/cudnn", "gpu", "bf16", "normal", op.Forward, "false", 0, 9, "o", "", 1, 1,
@@ -182,7 +184,8 @@ func TestFindingGone(t *testing.T) {
 	}
 }
 
-// A wrong answer of a function that was read with a guess is no verdict; a right one is.
+// TestDoubtedIsNotUnderstood: a wrong answer of a function that was read with a guess is no verdict; a right
+// one is.
 func TestDoubtedIsNotUnderstood(t *testing.T) {
 	for status, want := range map[op.Status]op.Status{
 		op.StatusFail: op.StatusNotUnderstood, op.StatusCrash: op.StatusNotUnderstood,
@@ -202,7 +205,7 @@ func TestDoubtedIsNotUnderstood(t *testing.T) {
 	}
 }
 
-// A guess about an output is to blame where that alone is wrong.
+// TestDoubtedOutput: a guess about an output is to blame if only this output is wrong.
 func TestDoubtedOutput(t *testing.T) {
 	doubts := []backend.Doubt{{Why: "lse is natural", Output: "lse"}}
 	for _, c := range []struct {
@@ -226,8 +229,8 @@ func TestDoubtedOutput(t *testing.T) {
 	}
 }
 
-// A guess is not to blame for a wrong answer at sizes at which the function was right, nor in the dtype that
-// it is not about.
+// TestDoubtedElsewhere: a guess is not to blame for a wrong answer at sizes at which the function was right,
+// nor in a dtype that it is not about.
 func TestDoubtedElsewhere(t *testing.T) {
 	small, large := op.Dims{{Name: "n", Value: 3}}, op.Dims{{Name: "n", Value: 4096}}
 	launch := backend.Doubt{Why: "the block is 256", Sizes: []op.Dims{small}}
@@ -260,7 +263,7 @@ func TestDoubtedElsewhere(t *testing.T) {
 	}
 }
 
-// A guess that does not excuse a race leaves one whose lines are known what it is.
+// TestDoubtedRace: a race whose lines are known stays a race unless the guess can cause one.
 func TestDoubtedRace(t *testing.T) {
 	for _, c := range []struct {
 		status op.Status

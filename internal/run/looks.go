@@ -12,16 +12,16 @@ import (
 	"triad/internal/tensor"
 )
 
-// looks says whether a rejected output looks as a finding describes it: the finding names the output and the
-// gate, and every rejected element is one that it describes, by its kind, its place and its size.
+// looks reports whether a rejected output looks as a finding describes it: the finding names the output and
+// the gate, and every rejected element is one that it describes, by its kind, its place and its size.
 func (c *prepared) looks(f op.Finding, v judge.Verdict, e entry, outcome backend.Outcome, i int) bool {
 	if !slices.Contains(f.Outputs, v.Output) || !slices.Contains(f.Gates, v.Gate) {
 		return false
 	}
 	own := e.implementation.Calls != ""
 	if v.Wrong == 0 {
-		// Every element lies in its interval (G4), or what was not compared one by one is wrong, which has no
-		// bound
+		// Every element lies in its interval (G4), or something is wrong that was not compared element by
+		// element, which has no bound
 		return v.Gate == "G4" || !own && (v.Gate == "G0" || v.Gate == "G6")
 	}
 	truth, err := c.truthUnder(v.Contract, e, outcome)
@@ -33,8 +33,8 @@ func (c *prepared) looks(f op.Finding, v judge.Verdict, e entry, outcome backend
 		c.described(f, own, truth.Outputs[i], v.Contract, i))
 }
 
-// described is the test whether a rejected element of an output is one that a finding describes. own: it is
-// what a user's file gave, which no finding without a bound excuses.
+// described returns the test whether a finding describes a rejected element of an output. own: the output is
+// of a user's file, which no finding without a bound excuses.
 func (c *prepared) described(f op.Finding, own bool, target judge.Target, contract string, output int,
 ) func(judge.Rejected) bool {
 	var all []func(judge.Rejected) bool
@@ -51,8 +51,8 @@ func (c *prepared) described(f op.Finding, own bool, target judge.Target, contra
 	}
 }
 
-// describedBy is the test whether a rejected element of an output is one that w describes; nil where the case
-// lacks what w speaks of.
+// describedBy returns the test whether w describes a rejected element of an output; nil if the case lacks
+// what w refers to.
 func (c *prepared) describedBy(w op.Wrong, target judge.Target, contract string, output int,
 ) func(judge.Rejected) bool {
 	var all []func(judge.Rejected) bool
@@ -72,7 +72,7 @@ func (c *prepared) describedBy(w op.Wrong, target judge.Target, contract string,
 	}
 }
 
-// size is the test whether an element lies within a bound that w states.
+// size returns the test whether an element lies within a bound that w states.
 func (c *prepared) size(w op.Wrong, target judge.Target, contract string, output int,
 ) func(judge.Rejected) bool {
 	var bounds []func(judge.Rejected) bool
@@ -91,6 +91,9 @@ func (c *prepared) size(w op.Wrong, target judge.Target, contract string, output
 	if w.RoundedBefore != "" {
 		bound(true, c.roundedBefore(w, output))
 	}
+	if w.Parts != "" {
+		bound(true, c.inParts(w.Parts, target))
+	}
 	if w.Flushed {
 		bound(true, c.flushed(contract, output))
 	}
@@ -102,7 +105,7 @@ func (c *prepared) size(w op.Wrong, target judge.Target, contract string, output
 	}
 }
 
-// input is an input of the operator with what gives its sizes; nil where there is none of that name.
+// input returns an input of the operator and the names of its sizes; nil if there is none of that name.
 func (c *prepared) input(name string) (tensor.Tensor, []string) {
 	types, err := c.operator.Spec.ForwardInputs(c.Case)
 	at := slices.IndexFunc(c.given, func(t tensor.Tensor) bool { return t.Name == name })
@@ -113,7 +116,7 @@ func (c *prepared) input(name string) (tensor.Tensor, []string) {
 	return c.given[at], dimsOf(types[of].Sizes)
 }
 
-// dimsOf are the dims that sizes are made of: "rows" of "rows * add".
+// dimsOf returns the dims in sizes: "rows" of "rows * add".
 func dimsOf(sizes []string) []string {
 	dims := make([]string, len(sizes))
 	for i, size := range sizes {
@@ -122,8 +125,8 @@ func dimsOf(sizes []string) []string {
 	return dims
 }
 
-// broadcast gives the position in an input, whose shape and dims these are, of what belongs to an element of
-// an output: along dims that they share its index, along others the first.
+// broadcast maps the index of an output's element to a position in an input with this shape and these dims:
+// along dims that they share it takes the index, along others 0.
 func broadcast(shape []int64, dims, of []string) func(index []int64) int64 {
 	from := make([]int, len(dims))
 	for k, dim := range dims {
@@ -140,8 +143,8 @@ func broadcast(shape []int64, dims, of []string) func(index []int64) int64 {
 	}
 }
 
-// roundedBefore accepts what an implementation gives that rounds the output without an input to the dtype,
-// and then adds the input.
+// roundedBefore accepts the result of rounding the output without an input to the dtype, and then adding the
+// input.
 func (c *prepared) roundedBefore(w op.Wrong, output int) func(judge.Rejected) bool {
 	name, factor := w.Addend()
 	in, dims := c.input(name)
@@ -160,8 +163,26 @@ func (c *prepared) roundedBefore(w op.Wrong, output int) func(judge.Rejected) bo
 	}
 }
 
-// flushed accepts what lies between the truth and that of inputs whose subnormals are zero, with the
-// allowance of both and a partial sum below 2^-126 that is lost in each step.
+// inParts accepts the sum of an input in parts of neighbours, each rounded to the dtype of the output before
+// they are added.
+func (c *prepared) inParts(name string, target judge.Target) func(judge.Rejected) bool {
+	in, dims := c.input(name)
+	format, ok := tensor.FormatOf(target.DType)
+	if dims == nil || !ok {
+		return nil
+	}
+	sum, low, high := 0.0, 0.0, 0.0
+	for _, v := range in.Float64s() {
+		sum += v
+		low, high = min(low, sum), max(high, sum)
+	}
+	// no part exceeds the difference of two sums from the start
+	most := op.MostParts * format.U() * (high - low)
+	return func(r judge.Rejected) bool { return r.WithinT(r.T + most) }
+}
+
+// flushed accepts values between the truth and the truth of inputs with subnormals flushed to zero, with the
+// allowance of both and a lost partial sum below 2^-126 in each step.
 func (c *prepared) flushed(contract string, output int) func(judge.Rejected) bool {
 	if c.byRows {
 		return nil
@@ -201,7 +222,7 @@ func (c *prepared) flushed(contract string, output int) func(judge.Rejected) boo
 	}
 }
 
-// positions finds the judged element of a target that has an index.
+// positions returns a function that finds the judged element of a target by its index.
 func positions(t judge.Target) func(index []int64) (int, bool) {
 	return func(index []int64) (int, bool) {
 		position := int64(0)
@@ -215,7 +236,7 @@ func positions(t judge.Target) func(index []int64) (int, bool) {
 	}
 }
 
-// within accepts what lies in the range of an input.
+// within accepts values in the range of an input.
 func (c *prepared) within(name string) func(judge.Rejected) bool {
 	in, dims := c.input(name)
 	if dims == nil {
@@ -226,7 +247,7 @@ func (c *prepared) within(name string) func(judge.Rejected) bool {
 	return func(r judge.Rejected) bool { return r.Between(low, high) }
 }
 
-// place is the test whether an element lies where a finding says; nil where the case has no such place.
+// place returns the test whether an element lies where a finding says; nil if the case has no such place.
 func (c *prepared) place(p op.Place, output int) func(judge.Rejected) bool {
 	switch p.Of {
 	case "index":
@@ -256,7 +277,7 @@ func (c *prepared) place(p op.Place, output int) func(judge.Rejected) bool {
 	return nil
 }
 
-// indexed is the test of an expression over the index in each dim of the output.
+// indexed returns the test of an expression over the index in each dim of the output.
 func (c *prepared) indexed(p op.Place, output int) func(judge.Rejected) bool {
 	dims := dimsOf(c.outputs[output].Sizes)
 	return func(r judge.Rejected) bool {
@@ -271,7 +292,7 @@ func (c *prepared) indexed(p op.Place, output int) func(judge.Rejected) bool {
 	}
 }
 
-// holdsOf says what a row of an input may hold.
+// holdsOf maps the contents of a row of an input that a finding may name to their tests.
 var holdsOf = map[string]func(row []float64) bool{
 	"holds inf": func(row []float64) bool {
 		return slices.ContainsFunc(row, func(x float64) bool { return math.IsInf(x, 0) })
@@ -289,8 +310,8 @@ var holdsOf = map[string]func(row []float64) bool{
 	},
 }
 
-// rowsOf is the test whether the row of an input that an element belongs to holds something: the row with the
-// same index in the dims that input and output share, or any of several such rows.
+// rowsOf returns the test whether the input's row of an element holds something: the row with the same index
+// in the dims that input and output share, or any of several such rows.
 func (c *prepared) rowsOf(p op.Place, output int) func(judge.Rejected) bool {
 	in, dims := c.input(p.Tensor)
 	if dims == nil {
@@ -298,7 +319,7 @@ func (c *prepared) rowsOf(p op.Place, output int) func(judge.Rejected) bool {
 	}
 	of := dimsOf(c.outputs[output].Sizes)
 	cols := in.Shape[len(in.Shape)-1]
-	// the shape of the rows that an element can be told apart by, one for the dims that the output lacks
+	// the shape of the rows that an element can distinguish: 1 for the dims that the output lacks
 	shape := slices.Clone(in.Shape[:len(in.Shape)-1])
 	kept := slices.Clone(shape)
 	for k := range shape {

@@ -10,8 +10,8 @@ import (
 	"triad/internal/record"
 )
 
-// inMemory asks the emulator besides where memory may be to blame: whether a race is one, where its lines
-// are, and what lies beside a buffer.
+// inMemory asks the emulator further questions where memory may be to blame: whether a race is one, where its
+// lines are, and whether the function accesses memory next to a buffer.
 func (x *execution) inMemory(ctx context.Context, c *prepared, e entry, r *record.Record) error {
 	for _, ask := range []func(context.Context, *prepared, entry, *record.Record) error{
 		x.memoryOrOrder, x.placeRace, x.edges,
@@ -23,13 +23,13 @@ func (x *execution) inMemory(ctx context.Context, c *prepared, e entry, r *recor
 	return nil
 }
 
-// ownPrefix begins the names of what is in files that a user adds.
+// ownPrefix is the prefix of the names of implementations in files that a user adds.
 const ownPrefix = "mine/"
 
-// edges launches a function of the user's between what nothing may touch, without a byte around its buffers:
-// an access beside one stops there, which elsewhere meets the bytes that alignment leaves. It does so on one
-// small case, and where an answer depends on what nobody wrote. Only an access out of bounds counts: a buffer
-// may be less aligned than a caller's is.
+// edges launches a user's function with inaccessible memory directly around its buffers, so that an access
+// out of bounds faults where it otherwise meets the padding of the alignment. It does so on one small case,
+// and where an output depends on memory that nobody wrote. Only an access out of bounds counts: a buffer may
+// be less aligned than a caller's is.
 func (x *execution) edges(ctx context.Context, c *prepared, e entry, r *record.Record) error {
 	i := e.implementation
 	asked := c.ordinary && r.Status.Weight() == op.Good || dependsOnMemory(r)
@@ -54,8 +54,8 @@ func (x *execution) edges(ctx context.Context, c *prepared, e entry, r *record.R
 	return nil
 }
 
-// memoryOrOrder decides what a race in the emulator is: launches differ in their orders and in what memory
-// held. Where all have one order, and still those agree whose memory held the same, it is the memory.
+// memoryOrOrder decides whether a race in the emulator is one: launches differ in their orders and in what
+// memory held. If all have the same order, and only those agree whose memory held the same, it is the memory.
 func (x *execution) memoryOrOrder(ctx context.Context, c *prepared, e entry, r *record.Record) error {
 	if r.Status != op.StatusRace || e.implementation.Device != "emulator" {
 		return nil
@@ -80,7 +80,7 @@ func (x *execution) memoryOrOrder(ctx context.Context, c *prepared, e entry, r *
 	return nil
 }
 
-// dependsOnMemory says whether an output is wrong by what memory held before the launch.
+// dependsOnMemory reports whether an output is wrong because of what memory held before the launch.
 func dependsOnMemory(r *record.Record) bool {
 	return r.Status == op.StatusFail && slices.ContainsFunc(r.Outputs, func(v record.Verdict) bool {
 		return v.Status == op.StatusFail && v.Gate == "G0"

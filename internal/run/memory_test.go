@@ -12,7 +12,7 @@ import (
 	"triad/internal/truth"
 )
 
-// emulated is a backend whose every job a function answers.
+// emulated is a backend that answers every job with a function.
 type emulated struct {
 	backend.Backend
 	run func(backend.Job) backend.Outcome
@@ -22,8 +22,8 @@ func (e emulated) Run(_ context.Context, job backend.Job) (backend.Outcome, erro
 	return e.run(job), nil
 }
 
-// exactCase is a case of an operator of vectors under the contract exact, launched into ordinary numbers too
-// where that is said.
+// exactCase returns a case of an operator on vectors under the contract exact. If ordinary is set, it is also
+// launched into ordinary numbers.
 func exactCase(t *testing.T, ordinary bool) (*execution, *prepared) {
 	t.Helper()
 	for _, o := range truth.All() {
@@ -55,8 +55,8 @@ func exactEntry(c *prepared, name, device string, b backend.Backend) entry {
 	}}
 }
 
-// A user's file that passed is launched without a byte around its buffers, on the case that is marked, and
-// where an answer depends on what memory held. What is no access out of bounds says nothing there.
+// TestEdges: a user's file that passed is launched without a byte around its buffers, on the marked case and
+// where an output depends on what memory held. Only an access out of bounds counts there.
 func TestEdges(t *testing.T) {
 	of := func(status op.Status, gate string) record.Record {
 		y := record.Verdict{Name: "y", Status: status, Gate: gate}
@@ -99,8 +99,8 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// A difference between launches is a race where those of one order differ, or where they all agree; where
-// launches of one order agree as their memory did, it is the memory.
+// TestMemoryOrOrder: a difference is a race if launches in a single order differ by chance, or if they all
+// agree. If they differ exactly as their memory did, it is the memory.
 func TestMemoryOrOrder(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -11,7 +11,7 @@ import (
 	"triad/internal/truth"
 )
 
-// endsWith is a backend whose every job ends with one outcome or error.
+// endsWith is a backend that ends every job with one outcome or error.
 type endsWith struct {
 	backend.Backend
 	outcome backend.Outcome
@@ -20,7 +20,7 @@ type endsWith struct {
 
 func (e endsWith) Run(context.Context, backend.Job) (backend.Outcome, error) { return e.outcome, e.err }
 
-// oneByOneCase is a moderate case of a backward with three gradients.
+// oneByOneCase returns a moderate case of a backward with three gradients.
 func oneByOneCase(t *testing.T) (*execution, *prepared) {
 	t.Helper()
 	o, err := truth.Get("layernorm")
@@ -43,7 +43,7 @@ func oneByOneCase(t *testing.T) (*execution, *prepared) {
 	return x, c
 }
 
-// oneByOneEntry is a row that goes through autograd.
+// oneByOneEntry returns a row that goes through autograd.
 func oneByOneEntry(b backend.Backend) entry {
 	return entry{backend: b, implementation: backend.Implementation{
 		Name: "fake/row", Op: "layernorm",
@@ -52,7 +52,8 @@ func oneByOneEntry(b backend.Backend) entry {
 	}}
 }
 
-// A row whose gradients could not be asked for one by one has not passed, whyever that was.
+// TestOneByOneThatDoesNotRunIsNoPass: a row has not passed if its gradients could not be computed one by one,
+// for whatever reason.
 func TestOneByOneThatDoesNotRunIsNoPass(t *testing.T) {
 	x, c := oneByOneCase(t)
 	for _, of := range []struct {
@@ -78,7 +79,8 @@ func TestOneByOneThatDoesNotRunIsNoPass(t *testing.T) {
 	}
 }
 
-// A call that the row declined is not asked for again: declining it twice is no change of mind.
+// TestOneByOneLeavesWhatWasDeclined: a call that the row declined is not repeated: declining it twice is no
+// change of mind.
 func TestOneByOneLeavesWhatWasDeclined(t *testing.T) {
 	x, c := oneByOneCase(t)
 	declines := endsWith{outcome: backend.Outcome{Status: op.StatusUnsupported, Sentence: "not in fp32"}}

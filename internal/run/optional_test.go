@@ -7,13 +7,13 @@ import (
 	"triad/internal/op"
 )
 
-// optionalFake is a fake with a family that need not be here, and is not.
+// optionalFake is a fake with an optional family that is missing.
 type optionalFake struct{ *fake }
 
 func (f optionalFake) Families() []string         { return []string{"fake", "peer"} }
 func (f optionalFake) OptionalFamilies() []string { return []string{"peer"} }
 
-// What need not be here is missed by nobody who did not ask for it.
+// TestOptionalFamilies: a missing optional family is reported only if it was asked for.
 func TestOptionalFamilies(t *testing.T) {
 	for _, of := range []struct {
 		impls       []string

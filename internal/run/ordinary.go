@@ -7,13 +7,13 @@ import (
 	"triad/internal/op"
 )
 
-// fewestOrdinary is how many elements the tensors of a case should have that is launched into ordinary
-// numbers: more than one block, where there is such a case.
+// fewestOrdinary is the preferred least number of elements of a case that is launched into ordinary numbers:
+// more than one block.
 const fewestOrdinary = 256
 
-// markOrdinary chooses, of each operator, pass and dtype, the case that is also launched while its outputs
+// markOrdinary chooses, for each operator, pass and dtype, the case that is also launched while its outputs
 // and workspace hold ordinary numbers: a kernel that recognises the poison, or drops its NaN, is right
-// everywhere else. It is a small case in plain memory, of the attributes that most cases have.
+// everywhere else. It is a small case in contiguous memory, with the attributes that most cases have.
 func markOrdinary(planned []work) error {
 	best, ranks, having := map[string]int{}, map[string][3]int64{}, map[string]int64{}
 	for _, w := range planned {
@@ -39,7 +39,7 @@ func markOrdinary(planned []work) error {
 	return nil
 }
 
-// ordinaryRank ranks a case, the lowest first; false where an output or an input has no element.
+// ordinaryRank ranks a case, the lowest first; ok is false if an output or an input has no element.
 func ordinaryRank(w work) (rank [3]int64, ok bool, err error) {
 	inputs, err := w.operator.Spec.Inputs(w.Case)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"triad/internal/truth"
 )
 
-// Of each operator, pass and dtype one case is launched into ordinary numbers: in plain memory, with
-// elements, and not large.
+// TestMarkOrdinary: one case of each operator, pass and dtype is launched into ordinary numbers: in
+// contiguous memory, with elements, and not large.
 func TestMarkOrdinary(t *testing.T) {
 	const most = 1 << 20
 	for _, o := range truth.All() {
@@ -44,7 +44,7 @@ func TestMarkOrdinary(t *testing.T) {
 	}
 }
 
-// The launch into ordinary numbers comes last, in the order of the first.
+// TestOrdinaryLaunch: the launch into ordinary numbers comes last, in the order of the first.
 func TestOrdinaryLaunch(t *testing.T) {
 	for _, device := range []string{"gpu", "emulator"} {
 		plain := work{}.launches(device, op.LevelDefault)

@@ -13,10 +13,10 @@ import (
 	"triad/internal/truth"
 )
 
-// dropouts is a backend in this process whose implementations of dropout choose by numbers of their own.
+// dropouts is a backend in this process whose implementations of dropout choose by their own random numbers.
 type dropouts struct {
-	backend.Backend // nil: nothing else is asked of it
-	// by implementation, whether an element is kept in a call
+	backend.Backend // nil: nothing else of it is called
+	// keeps reports by implementation whether a call keeps an element
 	keeps    map[string]func(pass op.Pass, call, i int) bool
 	calls    int
 	operator string
@@ -66,8 +66,8 @@ func (d *dropouts) Run(_ context.Context, job backend.Job) (backend.Outcome, err
 	return outcome, nil
 }
 
-// The gradient of a function that draws its own random numbers is judged by the elements that its forward
-// keeps, where these are the same in each call and as many as the probability says.
+// TestGradientOfAnOwnChoice: the gradient of a function that draws its own random numbers is judged by the
+// elements that its forward keeps, if they are the same in each call and as many as the probability says.
 func TestGradientOfAnOwnChoice(t *testing.T) {
 	all := truth.All()
 	o := all[slices.IndexFunc(all, func(o *truth.Operator) bool { return o.Spec.Own.Seed != "" })]

@@ -30,8 +30,8 @@ func (panicsInArm) Measure(_ context.Context, job backend.MeasureJob) (backend.A
 	return nil, backend.Outcome{Status: op.StatusUnsupported}, nil
 }
 
-// A panic of whatever takes part in a run is the run's error, with what was being done; what was finished is
-// kept.
+// TestPanicsAreErrorsOfTheRun: a panic of any part of a run is the run's error, with what was being done;
+// what was finished is kept.
 func TestPanicsAreErrorsOfTheRun(t *testing.T) {
 	timed := func() *timedFake { return timedFakes(t, 0.003, map[string]float64{"fake/right": 1e5}) }
 	for _, c := range []struct {

@@ -13,35 +13,35 @@ import (
 	"triad/internal/truth"
 )
 
-// Plan is a request made into work: every case in order, who runs on it, and what is known of that
-// beforehand. It is made once, before anything is run or recorded, and then carried out.
+// Plan is a request turned into work: every case in order, who runs on it, and what is known of that
+// beforehand. It is made once, before anything is run or recorded, and then executed.
 type Plan struct {
 	Versions    record.Toolchain
-	Unavailable []string // what was asked for by name and is not here: a sentence each
+	Unavailable []string // what was asked for by name and is missing: a sentence each
 
 	seed     uint64
 	level    op.Level
 	backends []backend.Backend
 	judged   []work
-	timed    []timedWork // when everything is judged
-	timesAll bool        // each case when it is judged
+	timed    []timedWork // after everything is judged
+	timesAll bool        // each case after it is judged
 }
 
-// PlannedCase is one case of a plan. Elements are those of all its tensors; a launch must at least move so
-// many Bytes and compute so many FLOPs.
+// PlannedCase is one case of a plan. Elements counts those of all its tensors; a launch must move at least
+// Bytes and compute at least FLOPs.
 type PlannedCase struct {
 	op.Case
 	Judged bool // else it is judged only when it is timed
 	Timed  bool // once it is judged, where it passes
-	// the case of its operator and dtype that a gradcheck launches more often
+	// Moderate: the case of its operator and dtype that a gradcheck launches more often
 	Moderate               bool
-	Relations              []string // between calls that are asked here: each needs further launches
+	Relations              []string // between calls that are evaluated here: each needs further launches
 	Elements, Bytes, FLOPs int64
 	Runs                   []PlannedRun
 }
 
-// PlannedRun is one implementation on a case. Status is unknown where it is run; else it is what is recorded,
-// with Message, and nothing is launched.
+// PlannedRun is one implementation on a case. Status is unknown if it is run; else it is recorded with
+// Message, and nothing is launched.
 type PlannedRun struct {
 	Impl, Contract, Device, Source string
 	Launches                       int
@@ -49,8 +49,8 @@ type PlannedRun struct {
 	Message                        string
 }
 
-// Work estimates what a case costs, to cut a plan into parts that take equally long: the larger of bytes and
-// FLOPs, over all launches. It has no unit.
+// Work estimates the cost of a case, to split a plan into parts that take equally long: the larger of bytes
+// and FLOPs, over all launches. It has no unit.
 func (c PlannedCase) Work() float64 {
 	launches := 0
 	for _, r := range c.Runs {
@@ -59,7 +59,7 @@ func (c PlannedCase) Work() float64 {
 	return float64(launches) * math.Max(float64(c.Bytes), float64(c.FLOPs))
 }
 
-// PlanCompare is the plan of Compare.
+// PlanCompare returns the plan of Compare.
 func (r *Runner) PlanCompare(ctx context.Context, request Request) (*Plan, error) {
 	var err error
 	if request.Operators, err = withDTypes(request); err != nil {
@@ -85,7 +85,7 @@ func (r *Runner) PlanCompare(ctx context.Context, request Request) (*Plan, error
 	return p, p.cut(request.Shard)
 }
 
-// PlanBench is the plan of Bench, which times each case as soon as it is judged.
+// PlanBench returns the plan of Bench, which times each case as soon as it is judged.
 func (r *Runner) PlanBench(ctx context.Context, request Request) (*Plan, error) {
 	p, err := r.makePlan(ctx, request, benchCases)
 	if err != nil {
@@ -95,7 +95,8 @@ func (r *Runner) PlanBench(ctx context.Context, request Request) (*Plan, error) 
 	return p, p.cut(request.Shard)
 }
 
-// Cases lists what is judged, in the order in which it is recorded, and then what is timed without that.
+// Cases lists the judged cases, in the order in which they are recorded, and then those that are judged only
+// when they are timed.
 func (p *Plan) Cases() ([]PlannedCase, error) {
 	var all []PlannedCase
 	for _, w := range p.judged {
@@ -148,7 +149,7 @@ func (p *Plan) planned(w work) (c PlannedCase, err error) {
 	return c, nil
 }
 
-// expansion gives the cases of a spec that are judged, and those that are timed when all are judged.
+// expansion returns the cases of a spec that are judged, and those that are timed after all are judged.
 type expansion func(*op.Spec, op.Options) (judged op.Plan, timed []op.Case, err error)
 
 // justJudged is the expansion of a run that times nothing.
@@ -157,7 +158,7 @@ func justJudged(spec *op.Spec, o op.Options) (op.Plan, []op.Case, error) {
 	return plan, nil, err
 }
 
-// makePlan expands every operator of a request and asks the backends what they have for it.
+// makePlan expands every operator of a request and loads the backends' implementations of it.
 func (r *Runner) makePlan(ctx context.Context, request Request, expand expansion) (*Plan, error) {
 	backends, err := r.wanted(request.Impls)
 	if err != nil {
@@ -198,8 +199,8 @@ func (r *Runner) makePlan(ctx context.Context, request Request, expand expansion
 	return p, markOrdinary(p.judged)
 }
 
-// withDTypes leaves out, of several operators, those that have none of the asked-for dtypes: --dtype bf16
-// means what has bf16.
+// withDTypes leaves out, of several operators, those with none of the given dtypes: --dtype bf16 means
+// whatever has bf16.
 func withDTypes(request Request) ([]*truth.Operator, error) {
 	if len(request.Operators) == 1 || len(request.Options.DTypes) == 0 {
 		return request.Operators, nil
@@ -218,7 +219,7 @@ func withDTypes(request Request) ([]*truth.Operator, error) {
 	return kept, nil
 }
 
-// noteUnavailable keeps a sentence for every family that was asked for by name and is not here.
+// noteUnavailable keeps a sentence for every missing family that was asked for by name.
 func (p *Plan) noteUnavailable(all []loaded, impls []string) {
 	for _, family := range familiesOf(impls) {
 		for _, l := range all {
@@ -233,7 +234,8 @@ func (p *Plan) noteUnavailable(all []loaded, impls []string) {
 	}
 }
 
-// nothingMatches is the usage error of a prefix that no implementation has, although its family is here.
+// nothingMatches returns the usage error of a prefix that matches no implementation although its family is
+// available.
 func nothingMatches(all []loaded, impls []string, operator string) error {
 	for _, prefix := range impls {
 		var have []string
@@ -261,7 +263,7 @@ func nothingMatches(all []loaded, impls []string, operator string) error {
 	return nil
 }
 
-// kept is the part of a plan that is to be run.
+// kept returns the part of a plan that is to be run.
 func (r Request) kept(planned []work) []work {
 	if r.Keep == nil {
 		return planned
@@ -273,7 +275,7 @@ func (r Request) kept(planned []work) []work {
 	return slices.DeleteFunc(planned, func(w work) bool { return len(w.entries) == 0 })
 }
 
-// items are what is to be recorded: what a resumed session must have.
+// items returns what is to be recorded: what a resumed session must have.
 func (p *Plan) items() []record.Item {
 	var all []record.Item
 	for _, w := range slices.Concat(p.judged, unjudged(p.timed)) {

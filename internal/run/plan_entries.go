@@ -14,8 +14,8 @@ import (
 	"triad/internal/truth"
 )
 
-// quickCases is how many cases a pass and dtype an implementation gets on the quick level: two with the limit
-// "quick2", 0 where it has no limit.
+// quickCases returns how many cases of each pass and dtype an implementation gets on the quick level: two
+// with the limit "quick2", 0 where it has no limit.
 func quickCases(i backend.Implementation) int {
 	number, _ := strings.CutPrefix(i.Limit, "quick")
 	n, err := strconv.Atoi(number)
@@ -25,14 +25,14 @@ func quickCases(i backend.Implementation) int {
 	return n
 }
 
-// loaded is what one backend has for one operator.
+// loaded holds what one backend has for one operator.
 type loaded struct {
 	backend         backend.Backend
 	implementations []backend.Implementation
 	failed          []backend.LoadFailure
 	hello           backend.HelloReply
 	build           *backend.BuildFacts
-	missing         string // why the backend is not here at all
+	missing         string // why the backend is missing altogether
 	buildFailure    *backend.BuildFailure
 	trouble         *backend.HostTrouble // what kept it from being loaded
 }
@@ -42,7 +42,7 @@ type entry struct {
 	implementation backend.Implementation
 	backend        backend.Backend
 	build          *backend.BuildFacts
-	verdict        *ruling // set where nothing has to be run to know what becomes of it
+	verdict        *ruling // set if the result is known without a run
 }
 
 // ruling is a status that needs no run. INTERRUPTED leaves the case open.
@@ -59,17 +59,18 @@ type work struct {
 	entries  []entry
 	moderate bool // the case of its operator and dtype that a gradcheck launches more often
 	ordinary bool // the case of its pass and dtype that is launched into ordinary numbers, too
-	// one of the cases of its operator, pass and dtype on which every configuration of autotune is judged
+	// configured: one of the cases of its operator, pass and dtype on which every configuration of autotune
+	// is judged
 	configured bool
 	turned     bool // the case of its operator and dtype whose forward is called again: see afterTurning
-	timed      bool // a bench point that a comparison times when everything is judged
-	// the relations between calls that are asked here, by name: they need further launches
+	timed      bool // a bench point that a comparison times after everything is judged
+	// between names the relations between calls that are evaluated here: they need further launches
 	between map[string]bool
 }
 
 func usagef(format string, a ...any) error { return &op.UsageError{Message: fmt.Sprintf(format, a...)} }
 
-// wanted chooses the backends that the asked-for prefixes name; an unknown family is a usage error.
+// wanted returns the backends that the given prefixes name; an unknown family is a usage error.
 func (r *Runner) wanted(impls []string) ([]backend.Backend, error) {
 	if len(impls) == 0 {
 		return r.Backends, nil
@@ -109,7 +110,7 @@ func (r *Runner) load(ctx context.Context, operator string, backends []backend.B
 			var missing *backend.Unavailable
 			switch {
 			case err == nil:
-			case ctx.Err() != nil: // it was broken off: nothing is known of what is here
+			case ctx.Err() != nil: // it was cancelled: nothing is known of what is here
 				failures[i] = ctx.Err()
 			case errors.As(err, &missing):
 				all[i].missing = missing.Sentence
@@ -126,8 +127,8 @@ func (r *Runner) load(ctx context.Context, operator string, backends []backend.B
 	return all, errors.Join(failures...)
 }
 
-// matches says whether an implementation is asked for. "cuda/tiled" means exactly that where it exists, else
-// every name that begins so.
+// matches reports whether an implementation is asked for. "cuda/tiled" means exactly that where it exists,
+// else every name that begins so.
 func matches(name string, prefixes, names []string) bool {
 	return len(prefixes) == 0 || slices.ContainsFunc(prefixes, func(p string) bool {
 		return name == p || strings.HasPrefix(name, p+"/") || !slices.Contains(names, p) &&
@@ -135,15 +136,15 @@ func matches(name string, prefixes, names []string) bool {
 	})
 }
 
-// registers says whether an implementation's entry covers a case's dtype: by the case's own name, or by its
-// first part, the dtype of the main input.
+// registers reports whether an implementation's entry covers a case's dtype: by the case's own name, or by
+// its first part, the dtype of the main input.
 func registers(i backend.Implementation, dtype string) bool {
 	first, _, _ := strings.Cut(dtype, "_")
 	return slices.Contains(i.DTypes, dtype) || slices.Contains(i.DTypes, first)
 }
 
-// assign gives every case its entries. What an implementation does not have is said once for each pass and
-// dtype, on the first case of those, so that a table shows the gap and the database is not filled with it.
+// assign gives every case its entries. What an implementation lacks is recorded once for each pass and dtype,
+// on their first case: a table then shows the gap, and the database is not filled with it.
 func assign(operator *truth.Operator, plan op.Plan, all []loaded, request Request) []work {
 	cases := plan.Cases
 	planned := make([]work, len(cases))
@@ -165,7 +166,7 @@ func assign(operator *truth.Operator, plan op.Plan, all []loaded, request Reques
 					}
 					said[name+" "+group] = true
 				} else if most := quickCases(e.implementation); most > 0 && quick {
-					// what every answer passes is not worth the time that it compiles
+					// a case that every answer passes is not worth its compilation
 					if compiled[name+" "+group] >= most || operator.Spec.Trivial(c) != "" {
 						continue
 					}
@@ -179,7 +180,7 @@ func assign(operator *truth.Operator, plan op.Plan, all []loaded, request Reques
 	return slices.DeleteFunc(planned, func(w work) bool { return len(w.entries) == 0 })
 }
 
-// notPermitted refuses, before anything runs, an implementation that declares a contract which the operator
+// notPermitted rejects, before anything runs, an implementation that declares a contract which the operator
 // does not permit: looser promises are no way to pass.
 func notPermitted(spec *op.Spec, c op.Case, i backend.Implementation) *ruling {
 	if spec.Permits(c.DType, i.Contract) {
@@ -196,7 +197,8 @@ func notPermitted(spec *op.Spec, c op.Case, i backend.Implementation) *ruling {
 		i.Name, i.Contract, c.Pass, c.Op, c.DType, c.Op, strings.Join(permitted, " or "))}
 }
 
-// skipped says once for each implementation, pass and dtype that cases were left out, on the first of them.
+// skipped records once for each implementation, pass and dtype that cases were left out, on the first of
+// them.
 func skipped(operator *truth.Operator, left []op.Skipped, all []loaded, request Request) []work {
 	count := map[string]int{}
 	for _, s := range left {
@@ -225,7 +227,7 @@ func skipped(operator *truth.Operator, left []op.Skipped, all []loaded, request 
 	return planned
 }
 
-// entriesFor is what one backend contributes to one case.
+// entriesFor returns the entries of one backend for one case.
 func (l loaded) entriesFor(c op.Case, request Request) []entry {
 	var entries []entry
 	for _, family := range l.backend.Families() {
@@ -252,15 +254,14 @@ func (l loaded) entriesFor(c op.Case, request Request) []entry {
 	names := l.names()
 	for _, name := range names {
 		if !matches(name, request.Impls, names) || c.Pass == op.Forward && !l.has(name, op.Forward) {
-			continue // a variant of the backward alone is no gap in the forward
+			continue // a variant of only the backward is no gap in the forward
 		}
 		entries = append(entries, l.entryFor(name, c))
 	}
 	return entries
 }
 
-// Optional is a backend with families that need not be here: what is missing of them is said where they are
-// asked for by name alone.
+// Optional is a backend with optional families: a missing one is reported only if it is asked for by name.
 type Optional interface{ OptionalFamilies() []string }
 
 func (l loaded) optional(family string) bool {
@@ -268,7 +269,7 @@ func (l loaded) optional(family string) bool {
 	return ok && slices.Contains(b.OptionalFamilies(), family)
 }
 
-// ruling is what becomes of a whole family: nil where it is here.
+// ruling returns the verdict on a whole family: nil if it is available.
 func (l loaded) ruling(family string) *ruling {
 	if l.missing != "" {
 		return &ruling{status: op.StatusUnavailable, sentence: l.missing}
@@ -312,7 +313,7 @@ func (l loaded) has(name string, pass op.Pass) bool {
 		func(i backend.Implementation) bool { return i.Name == name && i.Pass == pass })
 }
 
-// entryFor finds the registration of an implementation for a case, or says what is missing.
+// entryFor returns the registration of an implementation for a case, or a verdict that says what is missing.
 func (l loaded) entryFor(name string, c op.Case) entry {
 	var ofPass []backend.Implementation
 	for _, i := range l.implementations {
@@ -340,7 +341,8 @@ func (l loaded) entryFor(name string, c op.Case) entry {
 	}}
 }
 
-// chosen is the entry of a registered implementation, save where its kind of pass does not fit the case.
+// chosen returns the entry of a registered implementation, with a verdict if its kind of pass does not fit
+// the case.
 func (l loaded) chosen(i backend.Implementation, c op.Case) entry {
 	e := entry{implementation: i, backend: l.backend, build: l.build}
 	if i.Recomputes && c.Saved == "driver" {
@@ -357,13 +359,13 @@ func (l loaded) chosen(i backend.Implementation, c op.Case) entry {
 	return e
 }
 
-// forwardOf is the name of the forward that a backward is chained to: the one it declares, else its own.
+// forwardOf returns the name of the forward that a backward is chained to: the one it declares, else its own.
 func forwardOf(i backend.Implementation) string {
 	if i.Forward == "" {
 		return i.Name
 	}
 	family, _, _ := strings.Cut(i.Name, "/")
-	// a CUDA registration names the variant alone
+	// a CUDA registration names only the variant
 	return family + "/" + strings.TrimPrefix(i.Forward, family+"/")
 }
 

@@ -22,7 +22,7 @@ func casesOf(t *testing.T, p *Plan) []PlannedCase {
 	return cases
 }
 
-// planned is what a plan says and what a run of the same request records, a line for each run.
+// planned returns the runs of a plan, one a line, as a run of the same request records them.
 func planned(t *testing.T, cases []PlannedCase) (lines []string) {
 	t.Helper()
 	for _, c := range cases {
@@ -45,7 +45,7 @@ func recorded(records []record.Record, known func(record.Record) bool) (lines []
 	return lines
 }
 
-// A plan says what a run then does, case by case, and runs nothing itself.
+// TestPlanIsWhatIsRun: a plan describes the run of the same request, case by case, and runs nothing itself.
 func TestPlanIsWhatIsRun(t *testing.T) {
 	o := faked(t)
 	f := fakes(map[string]way{"fake/right": right, "fake/zeros": zeros})
@@ -89,7 +89,7 @@ func TestPlanIsWhatIsRun(t *testing.T) {
 	describesRuns(t, cases)
 }
 
-// describesRuns looks at the fields of a plan that times nothing.
+// describesRuns checks the fields of a plan that times nothing.
 func describesRuns(t *testing.T, cases []PlannedCase) {
 	t.Helper()
 	relations := 0
@@ -109,7 +109,7 @@ func describesRuns(t *testing.T, cases []PlannedCase) {
 	}
 }
 
-// The plan of a bench has its points, and that of a comparison on a GPU what is timed.
+// TestPlanOfWhatIsTimed: the plan of a bench has its points, that of a comparison on a GPU the timed cases.
 func TestPlanOfWhatIsTimed(t *testing.T) {
 	o := faked(t)
 	f := fakes(map[string]way{"fake/right": right})
@@ -144,7 +144,7 @@ func TestPlanOfWhatIsTimed(t *testing.T) {
 	}
 }
 
-// A gradcheck's plan says which case is launched more often.
+// TestPlanOfAGradcheck: a gradcheck's plan marks the case that is launched more often.
 func TestPlanOfAGradcheck(t *testing.T) {
 	o := faked(t)
 	g := &gradients{rows: []backend.Implementation{
@@ -184,8 +184,8 @@ func TestPlanOfAGradcheck(t *testing.T) {
 	}
 }
 
-// What compiles for each case gets so many of the quick cases of each pass as its limit says, and none that
-// every answer passes.
+// TestQuickCasesOfWhatCompiles: an implementation that compiles for each case gets as many quick cases of
+// each pass as its limit says, and none on which every answer passes.
 func TestQuickCasesOfWhatCompiles(t *testing.T) {
 	request := Request{Options: op.Options{Level: op.LevelQuick}}
 	fewer := 0

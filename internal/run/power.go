@@ -15,7 +15,7 @@ type Power struct {
 	Trivial   []op.Case // by design: what the spec marks
 }
 
-// add counts a case by what was asked of its outputs.
+// add counts a case by the power of its outputs.
 func (p *Power) add(w work, powers []judge.Power) {
 	switch {
 	case len(powers) == 0:
@@ -29,8 +29,8 @@ func (p *Power) add(w work, powers []judge.Power) {
 	}
 }
 
-// addRecorded counts a case that an interrupted session had finished, by its records. A powerless case shows
-// where an implementation passed: its record is NO_POWER.
+// addRecorded counts a case that an interrupted session had finished, by its records. A powerless case is
+// recognised by an implementation that passed: its record is NO_POWER.
 func (p *Power) addRecorded(w work, records []record.Record) {
 	compared, powerless := false, false
 	for _, r := range records {

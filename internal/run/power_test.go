@@ -14,11 +14,11 @@ import (
 
 var updatePower = flag.Bool("update", false, "write the table of power into docs/judge.md")
 
-// leastPowered is the share of cases that must be able to tell right from wrong, those left out that are
-// trivial by design.
+// leastPowered is the share of cases, without those that are trivial by design, that must be able to tell
+// right from wrong.
 const leastPowered = 0.95
 
-// powerAt counts the cases of every operator that a level plans, forward and backward, before any kernel
+// powerAt counts the planned cases of every operator on a level, forward and backward, before any kernel
 // runs: in all, in words, and as rows of a table in Markdown.
 func powerAt(t *testing.T, level op.Level) (whole Power, table, rows string) {
 	t.Helper()
@@ -62,9 +62,8 @@ func powerAt(t *testing.T, level op.Level) (whole Power, table, rows string) {
 	return whole, strings.Join(lines, "\n"), rows
 }
 
-// TestPower: of the cases that are planned, at least 95 % can tell right from wrong on every level, in the
-// fast tier on the quick one, and what is left out as trivial is left out by the spec and no larger share
-// than a fifth.
+// TestPower: at least 95 % of the planned cases can tell right from wrong on every level, in the fast tier on
+// the quick one. Only the spec leaves cases out as trivial, and at most a fifth.
 func TestPower(t *testing.T) {
 	for _, level := range []op.Level{op.LevelQuick, op.LevelDefault, op.LevelFull} {
 		if level != op.LevelQuick && // the others take minutes
@@ -93,7 +92,7 @@ func TestPower(t *testing.T) {
 	}
 }
 
-// What a spec marks as trivial is that and nothing else.
+// TestTrivialByDesign: exactly what a spec marks is trivial.
 func TestTrivialByDesign(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {

@@ -16,19 +16,19 @@ import (
 	"triad/internal/workload"
 )
 
-// prepared is a case ready to be run: its tensors, and its truth under every contract that is asked for.
+// prepared is a case ready to run: its tensors, and its truth under every contract that is asked for.
 type prepared struct {
 	work
 	given   []tensor.Tensor // the operator's inputs; for a backward also the upstream gradients
-	saved   []tensor.Tensor // driver-made saved tensors of a backward, or nil
+	saved   []tensor.Tensor // saved tensors of a backward made by the driver, or nil
 	outputs []op.TensorType
 	powers  []judge.Power
 	level   op.Level
 	sample  *truth.Sample // nil: every element is judged
-	// sizesAlone: the case is timed once it is judged, so that what is compiled for it is for its sizes alone
+	// sizesAlone: the case is timed after it is judged, so that it is compiled for its sizes alone
 	sizesAlone bool
 	byRows     bool            // the truth of large outputs is computed row by row while they are judged
-	stop       context.Context // done: no more rows of it are computed
+	stop       context.Context // done: no more of its rows are computed
 	parts      truth.PartTruths
 
 	mu     sync.Mutex
@@ -39,19 +39,19 @@ type prepared struct {
 
 type truthOnce func() (judge.Truth, error)
 
-// keptOutputs are one implementation's outputs, kept until the implementations of the case are compared with
-// each other.
+// keptOutputs holds one implementation's outputs until the implementations of the case are compared with each
+// other.
 type keptOutputs struct {
 	name, id string
 	outputs  []backend.Output
 }
 
-// previousOutputs are the truths of the case before, by operator, pass and output: what a kernel that returns
-// its last result would give.
+// previousOutputs holds the truths of the previous case, by operator, pass and output: what a kernel that
+// returns its last result would give.
 type previousOutputs map[string][]float64
 
-// prepare makes the inputs of a case, computes the truth under the default contract and asks whether the case
-// can tell right from wrong.
+// prepare makes the inputs of a case, computes the truth under the default contract and checks whether the
+// case can tell right from wrong.
 func (x *execution) prepare(w work) (*prepared, error) {
 	c := &prepared{work: w, level: x.request.Options.Level, truths: map[string]truthOnce{}, stop: x.Stop}
 	var err error
@@ -79,7 +79,7 @@ func (x *execution) prepare(w work) (*prepared, error) {
 		return nil, err
 	}
 	c.powers = x.powersOf(c, truth)
-	if c.large() && x.toldToStop() { // so may the powers be asked in part
+	if c.large() && x.toldToStop() { // the powers may then be computed only in part
 		return nil, errLeft
 	}
 	if x.Dumper != nil {
@@ -91,17 +91,17 @@ func (x *execution) prepare(w work) (*prepared, error) {
 }
 
 const (
-	// sampledFLOPs: a product beyond is judged on sampled rows; its whole truth in fp64 would take minutes of
-	// a CPU.
+	// sampledFLOPs: a product with more is judged on sampled rows; its whole truth in fp64 would take a CPU
+	// minutes.
 	sampledFLOPs = 2e9
 	sampledRows  = 64
 )
 
-// keptElements: the truth of larger outputs is not kept, where it can be computed row by row. At 32 bytes an
-// element this one takes 0.5 GB.
+// keptElements: the truth of larger outputs is not kept, if it can be computed row by row. At 32 bytes an
+// element this limit is 0.5 GB.
 var keptElements int64 = 1 << 24
 
-// largest is the number of elements of the largest output.
+// largest returns the number of elements of the largest output.
 func largest(outputs []op.TensorType) int64 {
 	n := int64(0)
 	for _, t := range outputs {
@@ -110,9 +110,9 @@ func largest(outputs []op.TensorType) int64 {
 	return n
 }
 
-// sampleOf chooses the rows that are judged of a large product; nil: all of them. Which ones depends on the
-// seed and the case. What can be computed row by row or element by element, and what a reference of the
-// user's own computes whole anyway, is never sampled.
+// sampleOf chooses the rows of a large product that are judged; nil: all of them. The choice depends on the
+// seed and the case. What can be computed row by row or element by element, and what a user's own reference
+// computes in full anyway, is never sampled.
 func sampleOf(w work, seed uint64) (*truth.Sample, error) {
 	if w.operator.Whole() {
 		return nil, nil
@@ -144,7 +144,7 @@ func (c *prepared) truth(contract string) (judge.Truth, error) {
 	return once()
 }
 
-// truthInputs are what the truth is a function of: see truth.Of.
+// truthInputs returns the arguments of the truth: see truth.Of.
 func (c *prepared) truthInputs() []tensor.Tensor {
 	if c.Pass == op.Forward || c.Saved == "own" {
 		return c.given
@@ -174,7 +174,7 @@ func assemble(names []string, from ...[]tensor.Tensor) ([]tensor.Tensor, error) 
 	return out, nil
 }
 
-// powersOf asks of every output whether trivial wrong answers would pass, the previous case's truth among
+// powersOf checks for every output whether trivial wrong answers would pass, the previous case's truth among
 // them.
 func (x *execution) powersOf(c *prepared, truth judge.Truth) []judge.Power {
 	powers := make([]judge.Power, 0, len(truth.Outputs))
@@ -205,7 +205,7 @@ type stoppedBefore struct{ outcome backend.Outcome }
 
 func (s *stoppedBefore) Error() string { return s.outcome.Sentence }
 
-// job makes what a backend runs for an entry. A chained backward first runs its own forward.
+// job returns the backend's job for an entry. A chained backward first runs its own forward.
 func (x *execution) job(ctx context.Context, c *prepared, e entry) (backend.Job, error) {
 	job := backend.Job{
 		Implementation: e.implementation, DType: c.DType, Contract: e.implementation.Contract,
@@ -238,7 +238,8 @@ func (x *execution) job(ctx context.Context, c *prepared, e entry) (backend.Job,
 	return job, nil
 }
 
-// savedOnce gives what an implementation's own forward saved: it is run for the judged call, and once.
+// savedOnce returns what an implementation's own forward saved. The forward runs for the judged call, and
+// only once.
 func (c *prepared) savedOnce(name string, forward func() ([]tensor.Tensor, error)) ([]tensor.Tensor, error) {
 	c.mu.Lock()
 	saved, known := c.saves[name]
@@ -259,14 +260,14 @@ func (c *prepared) savedOnce(name string, forward func() ([]tensor.Tensor, error
 	return saved, nil
 }
 
-// savedBy is what an implementation's own forward saved, where a chained case has run it.
+// savedBy returns what an implementation's own forward saved, where a chained case has run it.
 func (c *prepared) savedBy(e entry) []tensor.Tensor {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.saves[e.implementation.Name]
 }
 
-// ownForward runs the forward of a backward, so many times.
+// ownForward runs the forward of a backward a number of times.
 func (x *execution) ownForward(ctx context.Context, c *prepared, e entry, times int,
 	inputs func([]op.TensorType) ([]tensor.Tensor, error),
 ) ([]backend.LaunchOutcome, error) {
@@ -298,8 +299,8 @@ func (x *execution) ownForward(ctx context.Context, c *prepared, e entry, times 
 	return outcome.Launches, nil
 }
 
-// ownChoice is the output on ones of a forward that draws its own random numbers: which
-// elements it keeps. A choice that changes from call to call says nothing of another call's gradient.
+// ownChoice returns the output on ones of a forward that draws its own random numbers: which elements it
+// keeps. A choice that changes from call to call says nothing of another call's gradient.
 func (x *execution) ownChoice(ctx context.Context, c *prepared, e entry) ([]tensor.Tensor, error) {
 	launches, err := x.ownForward(ctx, c, e, 2, func(types []op.TensorType) ([]tensor.Tensor, error) {
 		var in []tensor.Tensor
@@ -369,9 +370,9 @@ func (x *execution) ownSaved(ctx context.Context, c *prepared, e entry) ([]tenso
 	return saved, nil
 }
 
-// launches are the launches of one job. The emulator runs other schedule orders, so that a race shows as
-// other bits, and puts buffers at either end of what can be read, so that a read outside of one shows; every
-// device gets both poisons, so that what is not written shows.
+// launches returns the launches of one job. The emulator runs other schedule orders, so that a race shows as
+// different bits, and places buffers at either end of readable memory, so that an access outside of one
+// shows. Every device gets both poisons, so that unwritten elements show.
 func launches(device string, level op.Level) []backend.LaunchPlan {
 	if device != "emulator" {
 		return []backend.LaunchPlan{{Poison: "a"}, {Poison: "b"}}
@@ -403,8 +404,8 @@ func attrRefs(c *prepared) []backend.AttrRef {
 	return refs
 }
 
-// judgedBefore says whether every launch of an outcome gave, sound, the bits that were judged when the record
-// was made: the verdict on them is known, and only what is accepted is timed.
+// judgedBefore reports whether every launch of an outcome gave, sound, the bits that were judged when the
+// record was made: the verdict on them is known, and only what is accepted is timed.
 func (c *prepared) judgedBefore(id string, outcome backend.Outcome) bool {
 	at := slices.IndexFunc(c.kept, func(k keptOutputs) bool { return k.id == id })
 	if at < 0 || len(outcome.Launches) < 2 {
@@ -428,8 +429,7 @@ func (c *prepared) judgedBefore(id string, outcome backend.Outcome) bool {
 	return true
 }
 
-// keep holds an implementation's outputs for the comparison with the others, and with what it writes when it
-// is timed.
+// keep stores an implementation's outputs for comparison with the others, and with its own when it is timed.
 func (c *prepared) keep(name, id string, outcome backend.Outcome) {
 	if outcome.Status != op.StatusUnknown || len(outcome.Launches) == 0 {
 		return

@@ -13,29 +13,29 @@ import (
 	"triad/internal/truth"
 )
 
-// What a relation between calls is asked on: for each operator, pass and dtype so many cases whose rows are
-// whole vectors of 16 bytes, which fast kernels ask for, and beyond --quick as many others; the smallest that
-// say something.
+// Relations between calls are evaluated on this many cases of each operator, pass and dtype whose rows are
+// whole vectors of 16 bytes, which fast kernels require, and beyond --quick on as many others. The smallest
+// cases that are large enough are chosen.
 const (
 	relatedQuick   = 1
 	relatedDefault = 2
 	relatedFull    = 4
 	vectorBytes    = 16
-	// Below so many elements a relation hardly says anything; above so many its further launches cost more
-	// than they are worth.
+	// Below fewestRelated elements a relation hardly says anything; above mostRelated its further launches
+	// cost more than they are worth.
 	fewestRelated = 100
 	mostRelated   = 1 << 17
 )
 
-// asked is a group of cases on which one relation is asked so many times.
+// asked is a group of cases on which a relation is evaluated a given number of times.
 type asked struct {
 	op, dtype, relation string
 	pass                op.Pass
 	vectors             bool
 }
 
-// markRelations chooses the cases on which each relation between calls is evaluated. Where none of the plan's
-// cases is large enough, it is the largest there is.
+// markRelations chooses the cases on which each relation between calls is evaluated. If no case of the plan
+// is large enough, it chooses the largest.
 func markRelations(planned []work, level op.Level) error {
 	quota := map[op.Level]int{
 		op.LevelDefault: relatedDefault, op.LevelQuick: relatedQuick,
@@ -80,7 +80,7 @@ func markRelations(planned []work, level op.Level) error {
 	return nil
 }
 
-// rankRelated puts small cases first, but those that are too small last.
+// rankRelated ranks small cases first, but those that are too small last.
 func rankRelated(elements int64) int64 {
 	if elements < fewestRelated {
 		return mostRelated + fewestRelated - elements
@@ -88,7 +88,7 @@ func rankRelated(elements int64) int64 {
 	return elements
 }
 
-// wholeVectors says whether the rows of all of a case's tensors are whole vectors.
+// wholeVectors reports whether the rows of all tensors of a case are whole vectors.
 func wholeVectors(w work) (bool, error) {
 	inputs, err := w.operator.Spec.Inputs(w.Case)
 	if err != nil {
@@ -106,9 +106,9 @@ func wholeVectors(w work) (bool, error) {
 	return true, nil
 }
 
-// relations lists what G6 asks of a case: invariants of every judged output, and the relations between calls
-// it was chosen for. Of a sample those invariants are asked that can be stated of its elements alone; of a
-// case whose truth is not kept, invariants of some runs of its rows.
+// relations lists what G6 evaluates on a case: invariants of every judged output, and the relations between
+// calls it was chosen for. Of a sample, only invariants of its elements alone are evaluated; of a case whose
+// truth is not kept, invariants of some runs of its rows.
 func (c *prepared) relations() []truth.Relation {
 	if c.sample != nil || c.byRows {
 		return slices.DeleteFunc(truth.RelationsOf(c.Case),
@@ -118,8 +118,8 @@ func (c *prepared) relations() []truth.Relation {
 		func(r truth.Relation) bool { return r.Second != nil && !c.between[r.Name] })
 }
 
-// relate is gate G6 on what the gates before have let pass: it makes the calls that the relations need, and
-// evaluates them all. found becomes what explains that one does not hold.
+// relate is gate G6 on an outcome that passed the other gates: it makes the calls that the relations need,
+// and evaluates them all. It sets found to the findings that explain a relation that does not hold.
 func (x *execution) relate(ctx context.Context, c *prepared, e entry, outcome backend.Outcome,
 	r *record.Record, found *[]op.Finding,
 ) error {
@@ -162,12 +162,12 @@ func (x *execution) relate(ctx context.Context, c *prepared, e entry, outcome ba
 	return nil
 }
 
-// related is what gate G6 asks of one implementation on one case.
+// related holds what gate G6 needs of one implementation on one case.
 type related struct {
 	caller
 	expected []judge.Expected
 	followed []followed
-	// of a further call for which there was no device or no room any more: that is no fault of the
+	// gone is the outcome of a further call for which there was no longer a device or memory: no fault of the
 	// implementation, and no pass
 	gone *backend.Outcome
 }
@@ -185,8 +185,8 @@ func (g *related) expect(relation truth.Relation) {
 	}
 }
 
-// follow makes the calls of a relation. Where the implementation does not take the sizes or attributes of
-// one, which is no fault, the relation is not asked of it.
+// follow makes the calls of a relation. If the implementation declines the sizes or attributes of one, which
+// is no fault, the relation is dropped.
 func (g *related) follow(ctx context.Context, relation truth.Relation, judged truth.Call,
 	launch backend.LaunchPlan,
 ) error {
@@ -230,13 +230,13 @@ func (g *related) follow(ctx context.Context, relation truth.Relation, judged tr
 	return nil
 }
 
-// sameSizes says whether two cases have the same dims and attributes.
+// sameSizes reports whether two cases have the same dims and attributes.
 func sameSizes(a, b op.Case) bool {
 	return slices.Equal(a.Dims, b.Dims) && slices.Equal(a.Attrs, b.Attrs)
 }
 
-// fault is why a further call gave nothing to compare, "" where it did: what went wrong, or what G0 says of a
-// launch alone.
+// fault returns why a further call gave nothing to compare, "" if it did: what went wrong, or what G0 says of
+// a launch alone.
 func fault(outcome backend.Outcome) string {
 	if outcome.Status != op.StatusUnknown {
 		return fmt.Sprintf("a further call ended %v: %s", outcome.Status, outcome.Sentence)
@@ -249,7 +249,7 @@ func fault(outcome backend.Outcome) string {
 	return ""
 }
 
-// evaluate holds every relation against a contract.
+// evaluate evaluates every relation under a contract.
 func (g *related) evaluate(contract string) []judge.Relation {
 	var all []judge.Relation
 	for _, f := range g.followed {
@@ -269,7 +269,7 @@ func (g *related) evaluate(contract string) []judge.Relation {
 	return all
 }
 
-// rule puts what became of the relations into the record, and gives the verdicts that they leave.
+// rule records the results of the relations, and returns the verdicts that follow.
 func (g *related) rule(r *record.Record) []judge.Verdict {
 	standard, declared := g.c.operator.Spec.DefaultContract(g.c.DType), g.e.implementation.Contract
 	before := make([]judge.Verdict, len(r.Outputs))
@@ -301,7 +301,7 @@ func (g *related) rule(r *record.Record) []judge.Verdict {
 	return after
 }
 
-// plan notes how many relations were planned of each output.
+// plan records how many relations were planned of each output.
 func (g *related) plan(r *record.Record) {
 	for i := range r.Outputs {
 		o := &r.Outputs[i]
@@ -332,7 +332,7 @@ func relationsOf(v judge.Verdict) []record.Relation {
 	return all
 }
 
-// explainRelations adds to what --explain shows of each output what became of its relations.
+// explainRelations adds the results of the relations to what --explain shows of each output.
 func explainRelations(r *record.Record) {
 	for i := range r.Explained {
 		e := &r.Explained[i]
@@ -349,10 +349,11 @@ type caller struct {
 	*execution
 	c   *prepared
 	e   entry
-	job *backend.Job // of the judged call, made where it is first needed
+	job *backend.Job // of the judged call, made when it is first needed
 }
 
-// judgedJob is what the backend ran for the judged call. A chained backward gets what its own forward saves.
+// judgedJob returns the backend's job for the judged call. A chained backward gets what its own forward
+// saves.
 func (k *caller) judgedJob(ctx context.Context) (backend.Job, error) {
 	if k.job == nil {
 		job, err := k.execution.job(ctx, k.c, k.e)
@@ -364,7 +365,7 @@ func (k *caller) judgedJob(ctx context.Context) (backend.Job, error) {
 	return *k.job, nil
 }
 
-// call runs a job in another case of the operator.
+// call runs a job on another case of the operator.
 func (k *caller) call(ctx context.Context, at op.Case, job backend.Job) (backend.Outcome, error) {
 	other := &prepared{work: work{operator: k.c.operator, Case: at}}
 	var err error
@@ -375,7 +376,7 @@ func (k *caller) call(ctx context.Context, at op.Case, job backend.Job) (backend
 	return k.attempt(ctx, k.e, job)
 }
 
-// gave are the outputs of an outcome's first launch that came back as they were asked for.
+// gave returns the outputs of an outcome's first launch that came back as they were asked for.
 func gave(outcome backend.Outcome) truth.Inputs {
 	var all truth.Inputs
 	if len(outcome.Launches) == 0 {

@@ -14,7 +14,7 @@ import (
 	"triad/internal/truth"
 )
 
-// cached gives what the first call gave, whatever its inputs are.
+// cached returns a way that repeats its first output, whatever the inputs.
 func cached() way {
 	var first []float64
 	return func(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
@@ -40,7 +40,7 @@ func unshifted(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
 	return y, nil
 }
 
-// crashing crashes on every call but the judged one; refusing takes no other sizes than the case's.
+// crashing crashes on every call but the judged one; refusing accepts only the sizes of the case.
 func crashing(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
 	if run > 0 {
 		return nil, &backend.Outcome{Status: op.StatusCrash, Sentence: "exited 7"}
@@ -55,8 +55,7 @@ func refusing(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
 	return softmax(x), nil
 }
 
-// shy takes no call but the judged one, sizes apart: that is no answer to a relation between two calls of one
-// case.
+// shy declines every call but the judged one: that is no answer to a relation between two calls of one case.
 func shy(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
 	if run > 0 {
 		return nil, &backend.Outcome{Status: op.StatusUnsupported, Sentence: "once is enough"}
@@ -64,8 +63,8 @@ func shy(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
 	return softmax(x), nil
 }
 
-// What no gate before can see, because it shows in a second call alone, is a FAIL of G6 that names the
-// relation, the element and what was accepted.
+// TestRelationsBetweenCalls: a fault that no other gate can see, because it shows only in a second call, is a
+// FAIL of G6 that names the relation, the element and what was accepted.
 func TestRelationsBetweenCalls(t *testing.T) {
 	kept := &memory{}
 	ways := map[string]way{
@@ -116,7 +115,7 @@ func TestRelationsBetweenCalls(t *testing.T) {
 	}
 }
 
-// gone finds no device any more after the judged call: another kernel broke it.
+// gone loses the device after the judged call: another kernel broke it.
 func gone(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
 	if run > 0 {
 		return nil, &backend.Outcome{Status: op.StatusUnavailable, Sentence: "the GPU does not recover"}
@@ -124,8 +123,8 @@ func gone(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
 	return softmax(x), nil
 }
 
-// Where the device is gone before the relations were asked for, a right implementation is neither accused nor
-// passed.
+// TestRelationsWithoutADevice: if the device is gone before the relations are evaluated, a right
+// implementation neither fails nor passes.
 func TestRelationsWithoutADevice(t *testing.T) {
 	kept := &memory{}
 	if _, err := compare(t, kept, nil, fakes(map[string]way{"fake/gone": gone})); err != nil {
@@ -137,7 +136,8 @@ func TestRelationsWithoutADevice(t *testing.T) {
 	}
 }
 
-// A relation that does not hold is KNOWN where a finding names its gate; a further call that crashes is not.
+// TestRelationsThatFindingsExplain: a relation that does not hold is KNOWN if a finding names its gate; a
+// further call that crashes is not.
 func TestRelationsThatFindingsExplain(t *testing.T) {
 	for _, c := range []struct {
 		way  way
@@ -173,7 +173,8 @@ func TestRelationsThatFindingsExplain(t *testing.T) {
 	}
 }
 
-// What a gate before rejects is not launched again for relations, and says that they were planned.
+// TestRelationsOfARejectedRow: what another gate rejects is not launched again for relations; its record says
+// that they were planned.
 func TestRelationsOfARejectedRow(t *testing.T) {
 	kept := &memory{}
 	b := fakes(map[string]way{"fake/zeros": zeros})
@@ -186,7 +187,7 @@ func TestRelationsOfARejectedRow(t *testing.T) {
 	}
 }
 
-// --explain has what became of the relations.
+// TestRelationsAreExplained: --explain shows the results of the relations.
 func TestRelationsAreExplained(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {
@@ -217,8 +218,9 @@ func TestRelationsAreExplained(t *testing.T) {
 	}
 }
 
-// Every relation between calls is asked once a dtype and pass on the quick level, more often beyond, on cases
-// that are not trivially small; the choice does not depend on the order in which a map is walked.
+// TestRelationsArePlanned: every relation between calls is evaluated once a dtype and pass on the quick
+// level, more often beyond, on cases that are not trivially small; the choice does not depend on the order of
+// a map.
 func TestRelationsArePlanned(t *testing.T) {
 	for level, most := range map[op.Level]int{
 		op.LevelQuick:   relatedQuick,

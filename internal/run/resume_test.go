@@ -12,8 +12,8 @@ import (
 	"triad/internal/truth"
 )
 
-// A resumed bench times a case again as a whole where one of its implementations has no time yet, and leaves
-// alone what is complete.
+// TestBenchResumes: a resumed bench times all implementations of a case again if one of them has no time yet,
+// and skips complete cases.
 func TestBenchResumes(t *testing.T) {
 	f := timedFakes(t, 0.003, map[string]float64{"fake/one": 1e5, "fake/two": 2e5})
 	whole, _ := bench(t, f, coldPlan)
@@ -67,7 +67,8 @@ func TestBenchResumes(t *testing.T) {
 	}
 }
 
-// A resumed run counts the power of the cases that the interrupted one had judged, as a whole run does.
+// TestPowerOfAResumedRun: a resumed run counts the power of the cases that the interrupted one had judged,
+// like a whole run.
 func TestPowerOfAResumedRun(t *testing.T) {
 	o := rowOperator(t)
 	run := func(done map[string]bool, before []record.Record) Result {
@@ -100,8 +101,8 @@ func TestPowerOfAResumedRun(t *testing.T) {
 	}
 }
 
-// A case is powerless where an implementation passed without power; one whose outputs were never compared
-// says nothing.
+// TestPowerOfRecords: a case is powerless if an implementation passed without power; one whose outputs were
+// never compared says nothing.
 func TestPowerOfRecords(t *testing.T) {
 	o := rowOperator(t)
 	plan, err := o.Spec.Expand(op.Options{Dims: map[string]int64{"cols": 33}})
@@ -128,7 +129,7 @@ func TestPowerOfRecords(t *testing.T) {
 	}
 }
 
-// rowOperator is an operator of rows and columns.
+// rowOperator returns an operator on rows and columns.
 func rowOperator(t *testing.T) *truth.Operator {
 	t.Helper()
 	o, err := truth.Get("softmax")

@@ -15,17 +15,17 @@ import (
 	_ "triad/internal/truth/all" // whoever judges needs the truths of all operators
 )
 
-// Recorder keeps what a run finds. Plan comes first, with the versions of what takes part. Each Append is one
-// transaction: what it has returned from is not lost.
+// Recorder stores the results of a run. Plan comes first, with the versions of what takes part. Each Append
+// is one transaction: once it has returned, its results are not lost.
 type Recorder interface {
 	Plan(items []record.Item, versions record.Toolchain) error
-	// Done says whether an item of the plan was recorded before, by the session that is being resumed.
+	// Done reports whether an item of the plan was recorded before, by the session that is being resumed.
 	Done(item record.Item) bool
 	Append(r *record.Record) error
 	AppendDifferences(d []record.Difference) error
 }
 
-// Request is what a user asked for, operators and cases already chosen.
+// Request holds a user's request, operators and cases already chosen.
 type Request struct {
 	Operators []*truth.Operator
 	Options   op.Options // dtypes, passes, dims, attributes, level, ...
@@ -34,19 +34,20 @@ type Request struct {
 	InFlight  int          // cases worked on at once; 0: two
 	Explain   bool         // keep what --explain shows
 	Timing    *timing.Plan // how what passed on a GPU is timed; nil: it is not
-	// what a resumed session has recorded, with its timings
+	// Before holds the records of the session that is resumed, with their timings
 	Before []record.Record
-	// ask no relation between calls (G6): what a case gives is judged alone
+	// Single evaluates no relation between calls (G6): each call is judged alone
 	Single bool
-	Keep   func(c op.Case, implementation string) bool // of what is planned only this is run; nil: all
+	Keep   func(c op.Case, implementation string) bool // of the plan only this is run; nil: all
 	Shard  Shard                                       // of the plan only this part is run
-	// says whether this run takes a case, by its key, where several runs share a plan: one of them gets true,
-	// and gets it again; nil: it takes all
+	// Claim reports whether this run takes a case, by its key, where several runs share a plan: one of them
+	// gets true, and gets it again; nil: it takes all
 	Claim func(key string) (bool, error)
-	// check the truth against the complex step, and launch a moderate case of each operator and dtype more
-	// often
+	// Gradients checks the truth against the complex step, and launches a moderate case of each operator and
+	// dtype more often
 	Gradients bool
-	// after so long no other case of an implementation that is limited is run; 0: all are
+	// CasesLimit limits the time of all cases of an implementation that is Limited: no more are run after it;
+	// 0: no limit
 	CasesLimit time.Duration
 	Limited    func(implementation string) bool
 	OnlyPlan   bool // nothing is run after the plan: workers that run jobs side by side are not started
@@ -59,7 +60,7 @@ type Dumper interface {
 	Outputs(c op.Case, implementation string, outputs []tensor.Tensor) error
 }
 
-// Runner runs requests. Backends are asked for every operator; those that are not here are recorded as
+// Runner runs requests. Backends are asked for every operator; those that are missing are recorded as
 // UNAVAILABLE.
 type Runner struct {
 	Backends  []backend.Backend
@@ -70,17 +71,17 @@ type Runner struct {
 	GPU       string                                     // which one, for records; "" where there is none
 	HostBytes int64                                      // of memory that this process may take; 0: not known
 	Rest      func(ctx context.Context, d time.Duration) // nil: really waits
-	// may be nil; called from several goroutines, one at a time
+	// Progress may be nil; it is called from several goroutines, one at a time
 	Progress func(Progress)
-	// Races finds the lines of a race that was seen as other bits; nil: none. May be nil; called from several
-	// goroutines.
+	// Races finds the lines of a race that showed as different bits; nil: none. It may be nil, and is called
+	// from several goroutines.
 	Races func(ctx context.Context, b backend.Backend, job backend.Job) *Race
-	Twins Twins // what runs on a GPU is judged in the emulator too, on the quick cases; may be nil
-	// done: finish the cases that are running, start no others
+	Twins Twins // judge what runs on a GPU in the emulator too, on the quick cases; may be nil
+	// Stop, when done, ends the run after the cases under way
 	Stop context.Context
 }
 
-// Race is where two accesses meet that nothing orders: the place of one, and both in words.
+// Race holds two unordered accesses: the place of one, and both in words.
 type Race struct {
 	Where    backend.Where
 	Sentence string
@@ -90,34 +91,34 @@ type Race struct {
 type Progress struct {
 	Case, Cases int           // finished and planned cases
 	Elapsed     time.Duration // since the first case began
-	Text        string        // what goes on where no case runs yet: "building the kernels of softmax"
+	Text        string        // what is going on before the first case: "building the kernels of softmax"
 }
 
-// Result is what a run found, in the order of the plan.
+// Result holds the results of a run, in the order of the plan.
 type Result struct {
 	Records     []record.Record
 	Differences []record.Difference
 	Rulers      []record.Ruler
 	Comparisons []record.Comparison // of what was timed
-	// where Request.Gradients asks for it: the truth against the complex step, an operator each
+	// Steps compares the truth with the complex step, once for each operator; only with Request.Gradients
 	Steps       []Step
-	Unavailable []string      // what was asked for by name and is not here: a sentence each
-	Besides     []BesideSeen  // what the emulator said of what is right on a GPU
-	Power       Power         // of the cases that were judged, by an interrupted session too
-	Findings    []FindingSeen // documented findings that speak of cases of the run
+	Unavailable []string      // what was asked for by name and is missing: a sentence each
+	Besides     []BesideSeen  // the emulator's verdicts on what is right on a GPU
+	Power       Power         // of the judged cases, including those of an interrupted session
+	Findings    []FindingSeen // documented findings that cover cases of the run
 	Interrupted bool          // the run ended before its plan was done
-	Open        []string      // what this machine kept from being run, and why: a sentence each
+	Open        []string      // what this machine kept from running, and why: a sentence each
 	Versions    record.Toolchain
-	Spent       []Spent // where the time of the run went, in order
+	Spent       []Spent // how long the parts of the run took, in order
 }
 
-// Spent is how long one part of a run took.
+// Spent is the time that one part of a run took.
 type Spent struct {
 	On   string // "loading"
 	Time time.Duration
 }
 
-// spend adds the time since a part began to what the part took before.
+// spend adds the time since a part began to the part's time.
 func (r *Result) spend(on string, began time.Time) {
 	if at := slices.IndexFunc(r.Spent, func(s Spent) bool { return s.On == on }); at >= 0 {
 		r.Spent[at].Time += time.Since(began)

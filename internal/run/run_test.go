@@ -18,8 +18,7 @@ import (
 	"triad/internal/truth"
 )
 
-// fake is a backend in this process. Each implementation answers with a way of computing softmax, right or
-// wrong.
+// fake is a backend in this process. Each implementation is a way of computing softmax, right or wrong.
 type fake struct {
 	family string
 	ways   map[string]way
@@ -84,7 +83,7 @@ func (f *fake) Run(_ context.Context, job backend.Job) (backend.Outcome, error) 
 	return outcome, nil
 }
 
-// softmax is the formula in fp64.
+// softmax computes the formula in fp64.
 func softmax(x tensor.Tensor) []float64 {
 	v, cols := x.Float64s(), int(x.Shape[1])
 	for r := 0; cols > 0 && r+cols <= len(v); r += cols {
@@ -131,7 +130,7 @@ func racing(x tensor.Tensor, launch, _ int) ([]float64, *backend.Outcome) {
 	return y, nil
 }
 
-// memory is a Recorder that keeps everything, and fails where it is told to.
+// memory is a Recorder that keeps everything, and fails with fail if it is set.
 type memory struct {
 	plan    []record.Item
 	records []record.Record
@@ -153,7 +152,7 @@ func (m *memory) Append(r *record.Record) error {
 }
 func (m *memory) AppendDifferences([]record.Difference) error { return nil }
 
-// faked is the operator that the fakes compute.
+// faked returns the operator that the fakes compute.
 func faked(t *testing.T) *truth.Operator {
 	t.Helper()
 	o, err := truth.Get("softmax")
@@ -163,7 +162,7 @@ func faked(t *testing.T) *truth.Operator {
 	return o
 }
 
-// compare runs the fakes' operator on one shape through them.
+// compare runs the fakes' operator on one shape.
 func compare(t *testing.T, kept *memory, impls []string, backends ...backend.Backend) (Result, error) {
 	t.Helper()
 	o := faked(t)
@@ -184,7 +183,7 @@ func fakes(ways map[string]way) *fake {
 	return &fake{family: "fake", ways: ways, runs: map[string]int{}}
 }
 
-// Every way of being wrong gets its status, and the others are judged all the same.
+// TestStatuses: every kind of fault gets its status, and the others are still judged.
 func TestStatuses(t *testing.T) {
 	kept := &memory{}
 	result, err := compare(t, kept, nil, fakes(map[string]way{
@@ -218,7 +217,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// A toolchain that is not here is a row and, asked for by name, a reason; the rest is judged.
+// TestUnavailable: a missing toolchain is a row and, if asked for by name, a reason; the rest is judged.
 func TestUnavailable(t *testing.T) {
 	gone := fakes(nil)
 	gone.family, gone.load = "gone", &backend.Unavailable{Sentence: "no g++: install it"}
@@ -238,7 +237,7 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// A prefix that nothing has is a usage error that says what there is.
+// TestUnknownImplementation: a prefix that matches nothing is a usage error that lists what there is.
 func TestUnknownImplementation(t *testing.T) {
 	b := fakes(map[string]way{"fake/right": right, "fake/right_too": right})
 	for impl, want := range map[string]string{
@@ -261,8 +260,8 @@ func TestUnknownImplementation(t *testing.T) {
 	}
 }
 
-// A contract that the operator does not permit, or that nobody knows, is refused before anything runs, in a
-// sentence that says what is allowed.
+// TestContractNotPermitted: a contract that the operator does not permit, or that is unknown, is rejected
+// before anything runs, in a sentence that says what is allowed.
 func TestContractNotPermitted(t *testing.T) {
 	for _, contract := range []string{"eager", "p16", "sloppy", ""} {
 		b := &contractFake{fakes(map[string]way{"fake/right": right}), contract}
@@ -294,7 +293,8 @@ func (c *contractFake) Load(ctx context.Context, operator string) (backend.LoadR
 	return reply, hello, err
 }
 
-// What a resumed session has is not run again; a recorder that fails stops the run with its error.
+// TestResumeAndRecorderFailure: what a resumed session has recorded is not run again; a failing recorder
+// stops the run with its error.
 func TestResumeAndRecorderFailure(t *testing.T) {
 	b := fakes(map[string]way{"fake/right": right, "fake/zeros": zeros})
 	kept := &memory{done: map[string]bool{"fake/zeros": true}}
@@ -308,7 +308,7 @@ func TestResumeAndRecorderFailure(t *testing.T) {
 	}
 }
 
-// A run that is stopped finishes nothing more and says so.
+// TestStopped: a stopped run finishes nothing more and says so.
 func TestStopped(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {
@@ -329,8 +329,8 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// A run that is told to end at once while its implementations are still loaded is interrupted too, and no
-// failure.
+// TestStoppedWhileLoading: a run that is ended at once while its implementations are still loaded is
+// interrupted, and no failure.
 func TestStoppedWhileLoading(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {
@@ -356,7 +356,7 @@ func TestStoppedWhileLoading(t *testing.T) {
 	}
 }
 
-// badReference is a softmax of a user's own whose truth is not fit to judge.
+// badReference is a user's own softmax whose truth is not fit to judge with.
 type badReference struct{ spoil func(c *truth.Computed) }
 
 func (b badReference) Compute(c op.Case, _ string, in []tensor.Tensor) ([]truth.Computed, error) {
@@ -370,7 +370,7 @@ func (badReference) Prove(op.Case, []tensor.Tensor, uint64) (truth.Step, error) 
 	return truth.Step{}, nil
 }
 
-// spoiledTruths are truths that cannot judge, and words of the sentence about each.
+// spoiledTruths are truths that cannot judge, with words of the error about each.
 var spoiledTruths = map[string]struct {
 	spoil func(c *truth.Computed)
 	want  []string
@@ -421,8 +421,9 @@ var spoiledTruths = map[string]struct {
 	},
 }
 
-// A truth that cannot judge ends the run with a sentence that names operator, output, value and what is
-// wanted; nothing passes under it, although the kernel gives what the truth says.
+// TestATruthThatCannotJudge: a truth that cannot judge ends the run with an error that names the operator,
+// the output, the value and what is wanted; nothing passes under it, even a kernel that gives what the truth
+// says.
 func TestATruthThatCannotJudge(t *testing.T) {
 	softmaxOperator, err := truth.Get("softmax")
 	if err != nil {
@@ -453,8 +454,8 @@ func TestATruthThatCannotJudge(t *testing.T) {
 	}
 }
 
-// Where a CPU does the work the implementations of a family follow each other; on a GPU each waits for its
-// worker alone.
+// TestLanes: on a CPU the implementations of a family follow each other; on a GPU each waits only for its
+// worker.
 func TestLanes(t *testing.T) {
 	of := func(device string) [][]int {
 		var entries []entry

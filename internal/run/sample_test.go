@@ -7,8 +7,8 @@ import (
 	"triad/internal/truth"
 )
 
-// A product is judged whole while its truth is cheap, and on sampled rows beyond: others for another seed,
-// the same for the same one. Whatever has rows of its own is judged whole, however large.
+// TestLargeCasesAreSampled: a product is judged in full while its truth is cheap, and on sampled rows beyond.
+// The rows depend on the seed. An operator that works on rows is judged in full, however large.
 func TestLargeCasesAreSampled(t *testing.T) {
 	for _, c := range []struct {
 		operator string

@@ -12,10 +12,9 @@ import (
 // zero value is the whole plan.
 type Shard struct{ Index, Of int }
 
-// cut leaves in a plan the cases of one shard, in their order; one without a case is a usage error. The most
-// costly case goes to the shard that has the least work so far, and so on, so that parts take about equally
-// long; every case is in exactly one, and which it is follows from the plan alone. A case is judged and timed
-// in one shard.
+// cut reduces a plan to the cases of one shard, in their order; a shard without a case is a usage error. The
+// costliest remaining case goes to the shard with the least work, so that all take about equally long. Every
+// case is judged and timed in exactly one shard, which follows from the plan alone.
 func (p *Plan) cut(s Shard) error {
 	if s.Of <= 1 {
 		return nil
@@ -40,19 +39,19 @@ type EmptyShard struct {
 	Cases int // of the whole plan
 }
 
-// Error is the sentence.
+// Error returns the message.
 func (e *EmptyShard) Error() string {
 	return fmt.Sprintf("shard %d/%d has no case: the plan has %d; want at most so many shards", e.Index, e.Of,
 		e.Cases)
 }
 
-// Unwrap gives it as a usage error.
+// Unwrap returns the error as a usage error.
 func (e *EmptyShard) Unwrap() error { return &op.UsageError{Message: e.Error()} }
 
-// shardsOf gives the shard, from 1, of each case by its key.
+// shardsOf returns the shard, from 1, of each case by its key.
 func shardsOf(cases []PlannedCase, n int) map[string]int {
 	work, shards := map[string]float64{}, map[string]int{}
-	for _, c := range cases { // one may stand in the plan twice: as one that runs, and as one that is skipped
+	for _, c := range cases { // one may be in the plan twice: as one that runs, and as one that is skipped
 		work[c.Key()] += c.Work()
 	}
 	keys := make([]string, 0, len(work))

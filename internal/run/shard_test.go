@@ -12,8 +12,8 @@ import (
 	"triad/internal/truth"
 )
 
-// Every case is in exactly one shard, whatever their number, the same each time; no shard has more work than
-// another by more than the costliest case.
+// TestShardsPartAPlan: every case is in exactly one shard, for any number of shards, and the same one each
+// time. The work of two shards differs by at most the costliest case.
 func TestShardsPartAPlan(t *testing.T) {
 	o := faked(t)
 	f := fakes(map[string]way{"fake/right": right, "fake/zeros": zeros})
@@ -67,7 +67,8 @@ func TestShardsPartAPlan(t *testing.T) {
 	}
 }
 
-// What asks for further launches of a case is decided on the whole plan: a part asks the same.
+// TestAShardAsksWhatTheWholeAsks: which cases are launched more often is decided on the whole plan: a shard
+// asks the same.
 func TestAShardAsksWhatTheWholeAsks(t *testing.T) {
 	o := faked(t)
 	f := fakes(map[string]way{"fake/right": right})

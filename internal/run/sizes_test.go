@@ -10,7 +10,7 @@ import (
 	"triad/internal/truth"
 )
 
-// sized notes which jobs are for their sizes alone.
+// sized counts the jobs that are compiled for their sizes alone.
 type sized struct {
 	*timedFake
 	mu    sync.Mutex
@@ -24,8 +24,8 @@ func (s *sized) Run(ctx context.Context, job backend.Job) (backend.Outcome, erro
 	return s.timedFake.Run(ctx, job)
 }
 
-// What is judged in order to be timed is compiled for its sizes alone, as it is timed; a comparison without
-// times is for any sizes.
+// TestWhatIsTimedIsJudgedForItsSizes: a case that is judged in order to be timed is compiled for its sizes
+// alone, as it is timed; a comparison without times compiles for any sizes.
 func TestWhatIsTimedIsJudgedForItsSizes(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {

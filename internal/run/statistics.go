@@ -8,7 +8,7 @@ import (
 	"triad/internal/truth"
 )
 
-// statisticsOf are the figures that a verdict keeps; nil where no value was judged.
+// statisticsOf returns the figures that a verdict keeps; nil if no value was judged.
 func statisticsOf(v judge.Verdict) *record.Statistics {
 	if v.Digest == "" {
 		return nil
@@ -43,7 +43,7 @@ func statisticsOf(v judge.Verdict) *record.Statistics {
 	return s
 }
 
-// mapOf is a map of errors as it is kept: three digits of each share are enough to draw it.
+// mapOf returns a map of errors as it is stored: three digits of each share are enough to draw it.
 func mapOf(m *judge.Map) *record.Map {
 	if m == nil {
 		return nil
@@ -53,7 +53,7 @@ func mapOf(m *judge.Map) *record.Map {
 		Most: make([]record.Float, len(m.Most)),
 	}
 	for i, share := range m.Most {
-		rounded := math.Ceil(share*1000) / 1000 // upwards: what is above 1 stays so
+		rounded := math.Ceil(share*1000) / 1000 // upwards: a share above 1 stays above
 		if share > 1e3 {
 			rounded = math.Round(share)
 		}

@@ -11,8 +11,8 @@ import (
 	"triad/internal/report"
 )
 
-// A record keeps of each judged output what it takes to decide again, through JSON as well; where no value
-// was judged it keeps nothing.
+// TestRecordsKeepStatistics: a record keeps for each judged output what a new verdict needs, through JSON as
+// well; if no value was judged it keeps nothing.
 func TestRecordsKeepStatistics(t *testing.T) {
 	kept := &memory{}
 	if _, err := compare(t, kept, nil, fakes(map[string]way{
@@ -73,7 +73,7 @@ func TestRecordsKeepStatistics(t *testing.T) {
 	}
 }
 
-// checkMap says where the map of an output does not add up to its verdict.
+// checkMap checks that the map of an output adds up to its verdict.
 func checkMap(t *testing.T, v record.Verdict) {
 	t.Helper()
 	m := v.Statistics.Map
@@ -92,7 +92,8 @@ func checkMap(t *testing.T, v record.Verdict) {
 	}
 }
 
-// againOf is what results show says a record, had it been judged by a version, comes to now.
+// againOf returns the line of results show with the present verdict on a record that the given version of the
+// judge had judged.
 func againOf(t *testing.T, r record.Record, version string) string {
 	t.Helper()
 	text, err := json.Marshal(r.Outputs)

@@ -8,28 +8,28 @@ import (
 	"triad/internal/judge"
 )
 
-// errLeft is why an entry was not run, or not judged to its end.
+// errLeft is the reason of an entry that was not run, or not judged to its end.
 var errLeft = errors.New("left for a resumed run")
 
-// toldToStop says whether the run was told to end.
+// toldToStop reports whether the run was stopped.
 func (x *execution) toldToStop() bool { return x.Stop != nil && x.Stop.Err() != nil }
 
-// leaves says whether what has not begun of a case is left for a resumed run: where many cases are judged
-// side by side, a run that is told to stop finishes the calls that are under way, and no more; where a case
-// is large, not even their judging. Elsewhere it finishes its cases.
+// leaves reports whether the parts of a case that have not begun are left for a resumed run. Where many cases
+// are judged side by side, a stopped run finishes only the calls that are under way; where a case is large,
+// it does not even judge them. Elsewhere it finishes its cases.
 func (x *execution) leaves(c *prepared) bool { return (x.lanes > 0 || c.large()) && x.toldToStop() }
 
-// large says whether judging a case takes so long that a run that is told to stop does not finish it.
+// large reports whether judging a case takes so long that a stopped run does not finish it.
 func (c *prepared) large() bool { return c.byRows }
 
-// cutShort notes that entries of cases under way were left for a resumed run.
+// cutShort records that entries of cases under way were left for a resumed run.
 func (x *execution) cutShort() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.result.Interrupted = true
 }
 
-// leaveOpen notes why an entry is left for a resumed run: this machine kept it from being run.
+// leaveOpen records why an entry is left for a resumed run: this machine kept it from running.
 func (x *execution) leaveOpen(e entry, dtype string) {
 	x.lossesOf(e, dtype).open(e.verdict)
 	x.mu.Lock()
@@ -40,8 +40,8 @@ func (x *execution) leaveOpen(e entry, dtype string) {
 	}
 }
 
-// untilStopped has no more rows of a truth computed once the run is told to stop. What is judged of it then
-// is judged in part, and is not recorded.
+// untilStopped stops computing rows of a truth once the run is stopped. What is judged by then is judged in
+// part, and is not recorded.
 func untilStopped(stop context.Context, t judge.Truth) judge.Truth {
 	for _, o := range t.Outputs {
 		if o.Rows == nil || o.Rows.Fill == nil || stop == nil {

@@ -15,14 +15,14 @@ import (
 	"triad/internal/truth"
 )
 
-// smallIsLarge makes a case of a test one whose truth is computed while it is judged.
+// smallIsLarge makes the truth of a small test case be computed row by row, while it is judged.
 func smallIsLarge(t *testing.T) {
 	before := keptElements
 	keptElements = 1 << 10
 	t.Cleanup(func() { keptElements = before })
 }
 
-// stopping is right, and tells the run to stop in its n-th job.
+// stopping gives right results, and stops the run in its n-th job.
 func stopping(stop func(), n int) way {
 	return func(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
 		if run+1 == n {
@@ -32,8 +32,9 @@ func stopping(stop func(), n int) way {
 	}
 }
 
-// A run that is told to stop while a large case is judged, before it is timed or after, ends, and records
-// nothing that was judged in part: a resumed run does that. What was judged before stays.
+// TestStopEndsTheJudgingOfALargeCase: a run that is stopped while a large case is judged, before it is timed
+// or after, ends, and records nothing that was judged in part: a resumed run does that. What was judged
+// before stays.
 func TestStopEndsTheJudgingOfALargeCase(t *testing.T) {
 	smallIsLarge(t)
 	o, err := truth.Get("softmax")
@@ -54,7 +55,7 @@ func TestStopEndsTheJudgingOfALargeCase(t *testing.T) {
 			f := timedFakes(t, 0.003, map[string]float64{"fake/right": 1e5})
 			f.card.Random = rand.New(rand.NewPCG(1, 2))
 			f.ways["fake/right"] = stopping(cancel, of.at)
-			// Other bits than those that were judged: they are judged anew.
+			// Other bits than those that were judged: they are judged again.
 			other := func(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
 				y, outcome := stopping(cancel, of.at)(x, launch, run)
 				y[0] *= 1 + 1e-7
@@ -87,7 +88,8 @@ func TestStopEndsTheJudgingOfALargeCase(t *testing.T) {
 	}
 }
 
-// A comparison that is told to stop leaves a large case as well, where it finishes a small one.
+// TestStopLeavesALargeComparison: a comparison that is stopped leaves a large case as well, but finishes a
+// small one.
 func TestStopLeavesALargeComparison(t *testing.T) {
 	for name, of := range map[string]struct {
 		kept    int64
@@ -122,7 +124,8 @@ func TestStopLeavesALargeComparison(t *testing.T) {
 	}
 }
 
-// A large case that is not prepared yet is left: one that would be judged and timed, and one that was judged.
+// TestStopLeavesALargeCaseUnprepared: a stopped run leaves a large case that is not prepared yet: one that
+// would be judged and timed, and one that was judged already.
 func TestStopLeavesALargeCaseUnprepared(t *testing.T) {
 	smallIsLarge(t)
 	o, err := truth.Get("softmax")
@@ -167,7 +170,7 @@ func TestStopLeavesALargeCaseUnprepared(t *testing.T) {
 	}
 }
 
-// No row of a truth is computed after the stop, and no large case is prepared.
+// TestStopEndsTheTruth: after a stop no row of a truth is computed, and no large case is prepared.
 func TestStopEndsTheTruth(t *testing.T) {
 	smallIsLarge(t)
 	o, err := truth.Get("softmax")

@@ -13,8 +13,8 @@ import (
 	"triad/internal/panics"
 )
 
-// Survey says which compiled kernels the calls of a plan launch, so that few of them can be chosen that reach
-// every one.
+// Survey says which compiled kernels the calls of a plan launch, so that a few calls can be chosen that reach
+// every kernel.
 type Survey struct {
 	Reached []Reached
 	Built   []string // every kernel of the libraries, by its mangled name
@@ -26,20 +26,20 @@ type Reached struct {
 	Impl     string
 	Kernels  []string // mangled; empty where the backend cannot tell
 	Elements int64    // of all tensors
-	// the rows of all tensors are whole vectors of 16 bytes: kernels have other ways for those that are not
+	// Vectors: the rows of all tensors are whole vectors of 16 bytes; kernels treat others differently
 	Vectors bool
-	Library bool // what it launches was compiled by somebody else, as cuBLAS was: nobody here could mend it
+	Library bool // it launches kernels that others compiled, as cuBLAS does: nobody here could fix them
 }
 
-// surveyedElements bounds the cases that are asked: the least that reach a kernel are wanted. Every compiled
+// surveyedElements limits the size of the cases: the smallest that reach a kernel are wanted. Every compiled
 // kernel of ours is launched by a smaller case of its operator (a test of package cuda).
 const surveyedElements = 1 << 22
 
-// Surveyed says whether a survey asks a case of so many elements.
+// Surveyed reports whether a survey covers a case with this many elements.
 func Surveyed(elements int64) bool { return elements > 0 && elements <= surveyedElements }
 
-// EveryKernel turns a request into one for the cases of which a survey chooses: every size of the spec once,
-// each with every attribute, on plain data that lies together or in longer rows.
+// EveryKernel changes a request to the cases that a survey chooses from: every size of the spec once, each
+// with every attribute, on normal data, contiguous or padded.
 func EveryKernel(r Request) Request {
 	r.Options.Level = op.LevelFull
 	r.Options.Distributions, r.Options.Layouts, r.Options.Upstreams = []string{"normal"},
@@ -49,10 +49,10 @@ func EveryKernel(r Request) Request {
 	return r
 }
 
-// kernelName is how much of a kernel's name a worker tells.
+// kernelName is the number of bytes of a kernel's name that a worker reports.
 const kernelName = 511
 
-// Survey asks of every case of a request and every implementation what its call launches. Nothing is judged
+// Survey finds what the call of every implementation on every case of a request launches. Nothing is judged
 // or recorded.
 func (r *Runner) Survey(ctx context.Context, request Request) (s Survey, err error) {
 	defer panics.Caught(&err, func() string { return "asking which kernels the calls launch" })
@@ -113,7 +113,7 @@ func (r *Runner) Survey(ctx context.Context, request Request) (s Survey, err err
 	return s, err
 }
 
-// sideBySide makes the calls of each lane in order, the lanes beside each other.
+// sideBySide makes the calls of each lane in order, and runs the lanes concurrently.
 func sideBySide(r *Runner, lanes map[string][]func() error) error {
 	var group panics.Group
 	var mu sync.Mutex
@@ -141,10 +141,10 @@ func sideBySide(r *Runner, lanes map[string][]func() error) error {
 
 func told(kernel string) string { return kernel[:min(len(kernel), kernelName)] }
 
-// unprepared begins what stands for the kernels of a call that could not be prepared.
+// unprepared is the prefix of the name that stands for the kernels of a call that could not be prepared.
 const unprepared = "not prepared: "
 
-// notPrepared is what is known of a call that could not be prepared. One that failed stands for a kernel of
+// notPrepared returns what is known of a call that could not be prepared. A failed one stands for a kernel of
 // its own, so that it is run again and seen.
 func notPrepared(status op.Status) (kernels []string, runs bool, err error) {
 	switch status {
@@ -156,8 +156,8 @@ func notPrepared(status op.Status) (kernels []string, runs bool, err error) {
 	return []string{unprepared + status.String()}, true, nil
 }
 
-// launched prepares a call as if it were to be timed, and gives the kernels in its graph. It does not run
-// where the implementation declines the case.
+// launched prepares a call as if to time it, and returns the kernels in its graph. runs is false if the
+// implementation declines the case.
 func (x *execution) launched(ctx context.Context, w work, e entry) (kernels []string, runs bool, err error) {
 	defer panics.Caught(&err, func() string { return e.on("asking what is launched by", w.Case) })
 	c, err := x.unjudged(w)
@@ -192,9 +192,9 @@ type reach struct {
 	vectors bool
 }
 
-// Cover chooses from a survey, for each implementation, pass and dtype, the fewest calls that launch every
-// kernel that any call launches, each on whole vectors and on ragged rows where both occur; of equal ones the
-// smaller. Calls of a library are left out.
+// Cover chooses from a survey, for each implementation, pass and dtype, the fewest calls that together launch
+// every kernel, each on whole vectors and on ragged rows if both occur; of equal calls the smaller. Calls of
+// a library are left out.
 func (s Survey) Cover() []Reached {
 	groups := map[string][]Reached{}
 	var order []string
@@ -216,7 +216,7 @@ func (s Survey) Cover() []Reached {
 	return chosen
 }
 
-// Watchable is Cover for a tool that watches kernels. Where no call is left the error says why.
+// Watchable is Cover for a tool that watches kernels. If no call is left, the error says why.
 func (s Survey) Watchable() ([]Reached, error) {
 	if len(s.Reached) == 0 {
 		return nil, errors.New("no CUDA kernel could be called without a tool: the same command without " +
@@ -264,8 +264,8 @@ func coverOf(all []Reached) []Reached {
 	return chosen
 }
 
-// asks is what a call shows: its kernels, each on its kind of rows, and that the implementation takes these
-// rows at all.
+// asks returns what a call shows: its kernels, each on its kind of rows, and that the implementation takes
+// these rows at all.
 func (r Reached) asks() []reach {
 	all := []reach{{"", r.Vectors}}
 	for _, k := range r.Kernels {

@@ -13,7 +13,7 @@ import (
 	"triad/internal/truth"
 )
 
-// surveyedFake launches a kernel by the number of columns, and another one for rows that are no whole
+// surveyedFake launches one kernel for each number of columns, and another one for rows that are not whole
 // vectors.
 type surveyedFake struct{ *timedFake }
 
@@ -52,8 +52,8 @@ func (f *surveyedFake) Measure(ctx context.Context, job backend.MeasureJob) (bac
 
 const surveyedOp = "softmax"
 
-// A survey says what each call launches; the cover of it reaches every kernel on both kinds of rows with few
-// and small calls; and a run that keeps the cover runs that alone.
+// TestSurvey: a survey says what each call launches; its cover reaches every kernel on both kinds of rows
+// with few and small calls; and a run that keeps the cover runs only those.
 func TestSurvey(t *testing.T) {
 	softmax, err := truth.Get(surveyedOp)
 	if err != nil {
@@ -112,7 +112,7 @@ func TestSurvey(t *testing.T) {
 	}
 }
 
-// Calls that launch kernels of a library alone are surveyed, and no cover has them.
+// TestSurveyOfALibrary: calls that launch only kernels of a library are surveyed, but are in no cover.
 func TestSurveyOfALibrary(t *testing.T) {
 	softmax, err := truth.Get(surveyedOp)
 	if err != nil {
@@ -139,8 +139,8 @@ func TestSurveyOfALibrary(t *testing.T) {
 	}
 }
 
-// Where a backend cannot tell what a call launches, the cover has one call on whole vectors and one on ragged
-// rows for each group.
+// TestCoverWithoutKernels: where a backend cannot tell what a call launches, the cover has one call on whole
+// vectors and one on ragged rows for each group.
 func TestCoverWithoutKernels(t *testing.T) {
 	var s Survey
 	for i, cols := range []int64{7, 8, 9, 16} {
@@ -162,7 +162,8 @@ func TestCoverWithoutKernels(t *testing.T) {
 	}
 }
 
-// A call that fails while it is asked is run under the tool all the same, and one that is declined is not.
+// TestSurveyOfFailures: a call that fails during the survey is still run under the tool; one that is declined
+// is not.
 func TestSurveyOfFailures(t *testing.T) {
 	softmax, err := truth.Get(surveyedOp)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"triad/internal/timing"
 )
 
-// measureRulers makes the timer of a run, and measures what the device can do at best for what is planned.
+// measureRulers creates the timer of a run, and measures the device's peaks for what is planned.
 func (x *execution) measureRulers(ctx context.Context, wanted []backend.Backend, planned []work) (err error) {
 	x.progress(Progress{Text: "measuring what the GPU can do at best"})
 	x.timer = &timing.Timer{
@@ -32,7 +32,7 @@ func (x *execution) measureRulers(ctx context.Context, wanted []backend.Backend,
 	return err
 }
 
-// timingKept refuses a plan of timing without anybody to keep what it finds.
+// timingKept rejects a plan of timing without a recorder of its results.
 func (r *Runner) timingKept(request Request) error {
 	if request.Timing != nil && r.Timings == nil {
 		return errors.New("the request has a plan of timing, and the runner has no recorder of timings: " +
@@ -60,12 +60,12 @@ func (x *execution) time(ctx context.Context, c *prepared, records []record.Reco
 	return err
 }
 
-// timeable says whether a record's implementation may be timed.
+// timeable reports whether a record's implementation may be timed.
 func timeable(r record.Record) bool {
 	return r.Device == "gpu" && (r.Status.Weight() == op.Good || r.Status == op.StatusDifferentContract)
 }
 
-// toTime are the implementations of a case that may be timed, and how their calls are made and judged.
+// toTime returns the implementations of a case that may be timed, and how their calls are made and judged.
 func (x *execution) toTime(c *prepared, records []record.Record) []timing.Impl {
 	var all []timing.Impl
 	for i := range records {
@@ -95,8 +95,8 @@ func (x *execution) toTime(c *prepared, records []record.Record) []timing.Impl {
 	return all
 }
 
-// judgeTimed judges what the timed calls of an implementation wrote. The verdict on bits that were judged
-// before is known: id is the record of that. StatusUnknown: it is accepted.
+// judgeTimed judges what the timed calls of an implementation wrote. Bits that were judged before keep their
+// verdict: id is the record of it. StatusUnknown means that the outputs are accepted.
 func (c *prepared) judgeTimed(e entry, id string, written backend.Outcome) (op.Status, string) {
 	if c.judgedBefore(id, written) {
 		return op.StatusUnknown, ""
@@ -120,7 +120,7 @@ func (c *prepared) judgeTimed(e entry, id string, written backend.Outcome) (op.S
 	return status, text
 }
 
-// workOf is what a case must move and compute.
+// workOf returns what a case must move and compute.
 func workOf(c *prepared) (stats.Work, error) {
 	var w stats.Work
 	var err error

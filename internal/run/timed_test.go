@@ -14,7 +14,7 @@ import (
 	"triad/internal/truth"
 )
 
-// A bench without a plan of timing judges the bench points, and times nothing.
+// TestBenchWithoutAPlan: a bench without a plan of timing judges the bench points, and times nothing.
 func TestBenchWithoutAPlan(t *testing.T) {
 	f := timedFakes(t, 0, map[string]float64{"fake/good": 1e5, "fake/wrong": 1e5})
 	f.ways["fake/wrong"] = zeros
@@ -31,7 +31,8 @@ func TestBenchWithoutAPlan(t *testing.T) {
 	}
 }
 
-// A backward whose own forward fails now, though it ran before the session was resumed, is timed as that.
+// TestTimedBackwardWhoseForwardFails: a backward whose own forward ran before the session was resumed, and
+// now fails, is timed with that failure.
 func TestTimedBackwardWhoseForwardFails(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {
@@ -72,14 +73,14 @@ func TestTimedBackwardWhoseForwardFails(t *testing.T) {
 	}
 }
 
-// unmeasurable is a backend that cannot be asked for a time.
+// unmeasurable is a backend that cannot measure a time.
 type unmeasurable struct{ *fake }
 
 func (unmeasurable) Measure(context.Context, backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
 	return nil, backend.Outcome{}, errors.New("its worker does not start")
 }
 
-// surveyed asks what the calls of a backend launch.
+// surveyed surveys the calls of a backend.
 func surveyed(t *testing.T, stop context.Context, b backend.Backend, o op.Options) (Survey, error) {
 	t.Helper()
 	softmax, err := truth.Get("softmax")
@@ -91,7 +92,7 @@ func surveyed(t *testing.T, stop context.Context, b backend.Backend, o op.Option
 	return r.Survey(t.Context(), Request{Operators: []*truth.Operator{softmax}, Seed: 1, Options: o})
 }
 
-// A survey that cannot ask ends with the reason; one that is told to stop asks no further.
+// TestSurveyEnds: a survey that cannot ask ends with the reason; one that is stopped asks no further.
 func TestSurveyEnds(t *testing.T) {
 	o := op.Options{Passes: []op.Pass{op.Forward}}
 	if _, err := surveyed(t, t.Context(), unmeasurable{fakes(map[string]way{"fake/a": right})},
@@ -106,7 +107,7 @@ func TestSurveyEnds(t *testing.T) {
 	}
 }
 
-// A backward whose own forward gives nothing launches nothing.
+// TestSurveyOfAChainedBackward: a backward whose own forward gives nothing launches nothing.
 func TestSurveyOfAChainedBackward(t *testing.T) {
 	g := &gradients{forwards: map[string]backend.OutputRef{"fake/absent": {Name: "y"}}}
 	g.row("fake/absent", "gpu")

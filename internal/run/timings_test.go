@@ -9,7 +9,8 @@ import (
 	"triad/internal/truth"
 )
 
-// A runner that is to time and has nobody to keep the times is refused before anything runs.
+// TestTimingNeedsARecorder: a runner that is to time without a recorder of timings fails before anything
+// runs.
 func TestTimingNeedsARecorder(t *testing.T) {
 	f := timedFakes(t, 0.003, map[string]float64{"fake/right": 1e5})
 	o, err := truth.Get("softmax")

@@ -9,8 +9,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// markTurned chooses the case of each operator and dtype whose forward is called again with other elements
-// inside its first input: the smallest of ordinary data that has some.
+// markTurned chooses the case of each operator and dtype whose forward is called again with its first input's
+// inner elements reversed: the smallest of ordinary data that has some.
 func markTurned(planned []work) error {
 	smallest, size := map[string]int{}, map[string]int64{}
 	for i, w := range planned {
@@ -40,9 +40,9 @@ func markTurned(planned []work) error {
 	return nil
 }
 
-// afterTurning calls an implementation again with the elements of its first input in reverse order, but for
-// the first and the last, and judges what it gives: one that keeps its last answer and recognises the input
-// by its ends, its sum or its size gives the old one. found becomes what explains what is wrong then.
+// afterTurning calls an implementation again with the elements of its first input in reverse order, except
+// for the first and the last, and judges the result: one that keeps its last answer and recognises the input
+// by its ends, its sum or its size repeats that answer. It sets found to the findings that explain a failure.
 func (x *execution) afterTurning(ctx context.Context, c *prepared, e entry, r *record.Record,
 	found *[]op.Finding,
 ) error {
@@ -74,7 +74,8 @@ func (x *execution) afterTurning(ctx context.Context, c *prepared, e entry, r *r
 	return nil
 }
 
-// turnedInside is a contiguous tensor with its elements in reverse order, but for the first and the last.
+// turnedInside returns a contiguous tensor with its elements in reverse order, except for the first and the
+// last.
 func turnedInside(t tensor.Tensor) tensor.Tensor {
 	size := int(t.DType.Size())
 	data := slices.Clone(t.Data)

@@ -29,7 +29,8 @@ func (b *caches) Run(_ context.Context, job backend.Job) (backend.Outcome, error
 	return b.c.rightAnswer(b.t, inputs, job.Launches), nil
 }
 
-// What recognises an input by its ends, its sum and its sizes gives its last answer for another one.
+// TestAfterTurning: an implementation that recognises an input by its ends, its sum and its sizes repeats its
+// last answer for another one.
 func TestAfterTurning(t *testing.T) {
 	planned := []work{someForward(t)}
 	if err := markTurned(planned); err != nil || !planned[0].turned {
@@ -65,7 +66,7 @@ func TestAfterTurning(t *testing.T) {
 	}
 }
 
-// The ends stay where they are.
+// TestTurnedInside: the first and the last element stay where they are.
 func TestTurnedInside(t *testing.T) {
 	x := tensor.New("x", op.BF16, []int64{2, 3})
 	copy(x.Data, "aAbBcCdDeEfF")

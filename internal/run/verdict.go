@@ -14,7 +14,7 @@ import (
 	"triad/internal/truth"
 )
 
-// newRecord starts the record of one entry on a case.
+// newRecord returns the record of one entry on a case, to be completed.
 func newRecord(c *prepared, e entry, seed uint64, began time.Time) record.Record {
 	i := e.implementation
 	family, variant, _ := strings.Cut(i.Name, "/")
@@ -23,7 +23,7 @@ func newRecord(c *prepared, e entry, seed uint64, began time.Time) record.Record
 		Source: i.Source, Flags: i.Flags,
 		Started: began, Build: buildOf(e.build),
 	}
-	inputs, _ := c.operator.Spec.Inputs(c.Case) // a case that was expanded resolves
+	inputs, _ := c.operator.Spec.Inputs(c.Case) // an expanded case always resolves
 	outputs, _ := c.operator.Spec.Outputs(c.Case)
 	for _, t := range append(inputs, outputs...) {
 		r.DTypes = append(r.DTypes, record.Member[op.DType]{Name: t.Name, Value: t.DType})
@@ -42,13 +42,13 @@ func buildOf(b *backend.BuildFacts) *record.Build {
 	return out
 }
 
-// ruleOn turns an outcome into the record's status: what went wrong before a comparison, or what the judge
-// says. It gives the documented findings that explain everything that is wrong.
+// ruleOn sets the record's status from an outcome: what went wrong before a comparison, or the judge's
+// verdict. It returns the documented findings that explain everything that is wrong.
 func (x *execution) ruleOn(c *prepared, e entry, outcome backend.Outcome, r *record.Record) []op.Finding {
 	return x.ruleOnLaunches(c, e, outcome, r, len(c.launches(e.implementation.Device, c.level)))
 }
 
-// ruleOnLaunches is ruleOn for an outcome of which so many launches were planned.
+// ruleOnLaunches is ruleOn for an outcome of the given number of planned launches.
 func (x *execution) ruleOnLaunches(c *prepared, e entry, outcome backend.Outcome, r *record.Record,
 	planned int,
 ) []op.Finding {
@@ -85,7 +85,7 @@ func (x *execution) ruleOnLaunches(c *prepared, e entry, outcome backend.Outcome
 	return x.explaining(c, e, outcome, verdicts)
 }
 
-// reason is why a row has its status: what is said of the first output that has it, those that are given
+// reason returns why a row has its status: the sentence of the first output with that status, given outputs
 // before the others, whose truth follows from them.
 func (c *prepared) reason(verdicts []judge.Verdict, status op.Status) string {
 	said := ""
@@ -97,14 +97,14 @@ func (c *prepared) reason(verdicts []judge.Verdict, status op.Status) string {
 	return said
 }
 
-// answer is what an implementation gave, with what its own forward saved where the case is chained.
+// answer returns the answer of an implementation, with what its own forward saved where the case is chained.
 func (c *prepared) answer(e entry, outcome backend.Outcome) judge.Answer {
 	a := answer(outcome)
 	a.Saved = c.savedBy(e)
 	return a
 }
 
-// truthUnder is the truth under a contract and what an implementation gave.
+// truthUnder returns the truth under a contract and given an implementation's outputs.
 func (c *prepared) truthUnder(contract string, e entry, outcome backend.Outcome) (judge.Truth, error) {
 	truth, err := c.truth(contract)
 	if err != nil {
@@ -114,7 +114,7 @@ func (c *prepared) truthUnder(contract string, e entry, outcome backend.Outcome)
 	return truth.Under(func(name string) []byte { return given.Get(name).Data }), nil
 }
 
-// describePatterns says of every rejection what is regular about the wrong elements.
+// describePatterns notes for every rejection the pattern of the wrong elements.
 func (c *prepared) describePatterns(verdicts []judge.Verdict, e entry, outcome backend.Outcome,
 	into []record.Verdict,
 ) {
@@ -157,8 +157,8 @@ func whereUnwritten(target judge.Target, outcome backend.Outcome, i int) string 
 	return judge.Unwritten(target, poisons, data)
 }
 
-// axesOf are the words for an index of each dim, by what gives its size; nil where a size has no word of its
-// own.
+// axesOf returns the words for an index of each dim, by the name of its size; nil if a size has no word of
+// its own.
 func axesOf(sizes []string) []string {
 	words := map[string]string{
 		"rows": "row", "cols": "column", "batch": "batch", "seq": "position", "heads_q": "head",
@@ -174,8 +174,8 @@ func axesOf(sizes []string) []string {
 	return axes
 }
 
-// explain keeps what --explain shows of a row: the contract in words, the worst elements, how the errors are
-// distributed.
+// explain returns what --explain shows of a row: the contract in words, the worst elements, the distribution
+// of the errors.
 func explain(verdicts []judge.Verdict, r *record.Record) []record.Explanation {
 	var all []record.Explanation
 	for i, v := range verdicts {
@@ -207,7 +207,7 @@ func elementOf(e judge.Element) record.Element {
 	}
 }
 
-// answer is what came back, in the judge's terms.
+// answer returns an outcome in the judge's terms.
 func answer(outcome backend.Outcome) judge.Answer {
 	var a judge.Answer
 	for n, l := range outcome.Launches {
@@ -265,7 +265,7 @@ func verdictOf(v judge.Verdict) record.Verdict {
 		out.Worst = &worst
 	}
 	if v.Compared > 0 {
-		if v.Status.Weight() != op.Bad { // elements that are accepted say nothing of an output that is not
+		if v.Status.Weight() != op.Bad { // accepted elements say nothing of an output that is not
 			out.Headroom = new(record.Float(v.Headroom))
 		}
 		out.ULPMax, out.ULPMean = new(record.Float(v.ULPMax)), new(record.Float(v.ULPMean))
@@ -274,7 +274,7 @@ func verdictOf(v judge.Verdict) record.Verdict {
 	return out
 }
 
-// compareEntries says how far the implementations of a case lie apart, pair by pair.
+// compareEntries records how far the implementations of a case lie apart, pair by pair.
 func (x *execution) compareEntries(c *prepared) error {
 	slices.SortFunc(c.kept, func(a, b keptOutputs) int { return strings.Compare(a.name, b.name) })
 	var found []record.Difference
@@ -304,7 +304,7 @@ func (x *execution) compareEntries(c *prepared) error {
 	return nil
 }
 
-// comparable says whether both outputs came back as they were asked for.
+// comparable reports whether both outputs came back as they were asked for.
 func comparable(a, b backend.Output) bool {
 	return a.Present && b.Present && returned(a).Data != nil && returned(b).Data != nil
 }

@@ -12,11 +12,11 @@ import (
 	"triad/internal/truth"
 )
 
-// BenchmarkVerdict is what the verdicts on one large case cost, four implementations of it side by side:
-// inputs, truth, power, gates, relations and differences, without a kernel or a worker. Beside the time it
-// gives the processor time of all cores together: their quotient is how many of them were busy, and where
-// it is low a machine with more of them has nothing to gain. The truth of the smaller case is kept, that of
-// the larger one computed while it is judged.
+// BenchmarkVerdict measures the verdicts on one large case, with four implementations side by side: inputs,
+// truth, power, gates, relations and differences, without a kernel or a worker. In addition to the time it
+// reports the processor time of all cores together. Their quotient is the number of busy cores: if it is low,
+// a machine with more cores gains nothing. The truth of the smaller case is kept, that of the larger one
+// computed while it is judged.
 func BenchmarkVerdict(b *testing.B) {
 	b.Run("kept", func(b *testing.B) { benchmarkVerdict(b, 2048) })
 	b.Run("by-rows", func(b *testing.B) { benchmarkVerdict(b, 4104) })
@@ -72,7 +72,7 @@ func benchmarkVerdict(b *testing.B, rows int64) {
 	b.ReportMetric(used.Seconds()/time.Since(began).Seconds(), "cores-busy")
 }
 
-// processorTime is what this process has used so far, of all cores together.
+// processorTime returns the time that this process has used so far on all cores.
 func processorTime(b *testing.B) time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

@@ -13,10 +13,10 @@ import (
 	"triad/internal/truth"
 )
 
-// largeDims is a case of more elements than were ever judged of a timed one.
+// largeDims is a case with more elements than were ever sampled from a timed one.
 var largeDims = map[string]int64{"rows": 1100, "cols": 1000}
 
-// benchLarge benches softmax on it, its truth kept or computed row by row.
+// benchLarge benches softmax on largeDims, its truth kept or computed row by row.
 func benchLarge(t *testing.T, kept int64, ways map[string]way, after map[string]way) []record.Record {
 	t.Helper()
 	before := keptElements
@@ -46,7 +46,7 @@ func benchLarge(t *testing.T, kept int64, ways map[string]way, after map[string]
 	return result.Records
 }
 
-// offAt is softmax with one element half again as large.
+// offAt returns softmax with one element 1.5 times as large.
 func offAt(at int) way {
 	return func(x tensor.Tensor, _, _ int) ([]float64, *backend.Outcome) {
 		y := softmax(x)
@@ -56,7 +56,7 @@ func offAt(at int) way {
 }
 
 // TestEveryElementOfATimedCaseIsJudged: one wrong element of a large case is found wherever it lies, before
-// it is timed and in what the timed calls wrote; what is right is compared in full, and asked for the
+// the case is timed and in what the timed calls wrote; what is right is compared in full, and checked for the
 // invariants.
 func TestEveryElementOfATimedCaseIsJudged(t *testing.T) {
 	elements := int(largeDims["rows"] * largeDims["cols"])

@@ -1,6 +1,5 @@
-// Package sandbox runs programs that nobody vouches for under bubblewrap: without a network, in a system
-// that can be read alone, with an empty home and a process table of its own. What a program sees is a list;
-// nothing else of this machine is there.
+// Package sandbox runs untrusted programs under bubblewrap: without a network, on a read-only system, with an
+// empty home and a process table of its own. A program sees only what is listed of this machine.
 package sandbox
 
 import (
@@ -20,15 +19,15 @@ import (
 	"triad/internal/subprocess"
 )
 
-// Box says what a program sees of this machine.
+// Box lists what a program sees of this machine.
 type Box struct {
-	ReadOnly []string // files and folders, at their own paths; what is not there is left out
+	ReadOnly []string // files and folders, at their own paths; missing ones are left out
 	Empty    []string // folders that are empty and can be written to
-	Masked   []string // files below what is seen that have no contents
+	Masked   []string // files among these that have no contents
 	Devices  []string
 }
 
-// What a program in a sandbox may use.
+// The limits of a program in a sandbox.
 const (
 	scratchBytes  = 1 << 30  // of each folder that can be written to
 	fileBytes     = 1 << 30  // of one file
@@ -38,10 +37,10 @@ const (
 	mostBytes     = 8 << 30 // of memory of all processes, shared memory and files in memory among it
 )
 
-// Most is what all processes of a sandbox may use together: the driver ends them where they use more.
+// Most limits what all processes of a sandbox use together: the driver ends them if they exceed it.
 var Most = subprocess.Usage{Processes: mostProcesses, Bytes: mostBytes}
 
-// system are the folders of a system that programs need, and files of /etc. What is not there is left out.
+// system lists the system folders that programs need, and files of /etc. Missing ones are left out.
 var system = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
 	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/passwd",
@@ -71,14 +70,14 @@ func Find(ctx context.Context) (*Sandbox, error) {
 	return s, nil
 }
 
-// missing is the error of a machine without a sandbox.
+// missing returns the error for a machine without a sandbox.
 func missing(why string) error {
 	return &backend.Unavailable{Sentence: "files of a folder, a pattern or a list run in a sandbox, and " +
 		why + ", or trust the files with --no-sandbox"}
 }
 
-// Wrap gives the command that runs a program in a sandbox. Its open descriptors and its environment are those
-// that the command is started with.
+// Wrap returns the command that runs a program in a sandbox. The program inherits the open descriptors and
+// the environment of the command.
 func (s *Sandbox) Wrap(path string, args []string, box Box) (string, []string) {
 	all := []string{
 		"--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session",
@@ -97,7 +96,7 @@ func (s *Sandbox) Wrap(path string, args []string, box Box) (string, []string) {
 		}
 		if to, err := os.Readlink(at); err == nil && info.Mode()&os.ModeSymlink != 0 &&
 			filepath.Dir(at) == "/" {
-			all = append(all, "--symlink", to, at) // /bin, where it is /usr/bin
+			all = append(all, "--symlink", to, at) // /bin, if it links to /usr/bin
 			continue
 		}
 		all = append(all, "--ro-bind", at, at)
@@ -117,10 +116,11 @@ func (s *Sandbox) Wrap(path string, args []string, box Box) (string, []string) {
 // Home is the home of a program in a sandbox.
 const Home = "/tmp/home"
 
-// limitsName is the environment variable that tells a worker to limit itself before it meets a user's file.
+// limitsName is the environment variable with the limits that a worker sets for itself before it meets a
+// user's file.
 const limitsName = "TRIAD_SANDBOX"
 
-// Environment are the variables that a worker in a sandbox gets last.
+// Environment returns the variables that a worker in a sandbox gets last.
 func Environment() []string {
 	return []string{
 		"HOME=" + Home, "TMPDIR=/tmp", "XDG_CACHE_HOME=" + Home + "/.cache", "PYTHONDONTWRITEBYTECODE=1",
@@ -129,8 +129,8 @@ func Environment() []string {
 	}
 }
 
-// LimitSelf limits what this process and all that it starts may use, where the environment says so: a worker
-// calls it first. pybridge/sandbox.py does the same for Python.
+// LimitSelf limits what this process and its children may use, if the environment says so: a worker calls it
+// first. pybridge/sandbox.py does the same for Python.
 func LimitSelf(getenv func(string) string) error {
 	kinds := map[string]int{
 		"data": unix.RLIMIT_DATA, "fsize": unix.RLIMIT_FSIZE, "nproc": unix.RLIMIT_NPROC,

@@ -10,7 +10,7 @@ import (
 	"triad/internal/need"
 )
 
-// inside runs a shell's command in a sandbox, and gives what it printed.
+// inside runs a shell command in a sandbox, and returns its output.
 func inside(t *testing.T, box Box, command string) string {
 	t.Helper()
 	need.Tool(t, "bwrap")
@@ -21,11 +21,11 @@ func inside(t *testing.T, box Box, command string) string {
 	path, args := s.Wrap("/bin/sh", []string{"-c", command}, box)
 	cmd := exec.Command(path, args...)
 	cmd.Env = append([]string{"PATH=/usr/bin:/bin"}, Environment()...)
-	out, _ := cmd.CombinedOutput() // of a command that is refused this is what it says
+	out, _ := cmd.CombinedOutput() // the message of a refused command
 	return strings.TrimSpace(string(out))
 }
 
-// What a box does not name is not there, and what it names can be read alone.
+// A program sees only what its box names, read-only.
 func TestABoxShowsWhatItNames(t *testing.T) {
 	folder := t.TempDir()
 	for name, text := range map[string]string{"seen": "here", "hidden": "secret", "masked": "numbers"} {
@@ -52,7 +52,7 @@ func TestABoxShowsWhatItNames(t *testing.T) {
 		{Box{}, "echo x > ~/x; cat ~/x", "x"},
 		{Box{}, "cat /etc/shadow", "No such file"},
 		{Box{}, "ls /proc | grep -c '^[0-9]'", "5"},
-		{Box{}, "grep -c : /proc/net/dev", "1"}, // lo alone
+		{Box{}, "grep -c : /proc/net/dev", "1"}, // only lo
 		{Box{}, "unshare -U true", "unshare"},
 	} {
 		got := inside(t, c.box, c.command)

@@ -5,16 +5,17 @@ import (
 	"strconv"
 )
 
-// Clocks is how long each pipe of one of the four parts of a Hopper SM is busy with one pass of a loop by one
-// warp. The parts' rates are those of shared/hopper.md's section 1, divided by four: 1024 fp16 or 2048 fp8
-// operations a clock on tensor cores, 4 lanes a clock of MUFU, 32 of fp32, 16 of integers, one instruction.
+// Clocks holds the clocks for which each pipe of one of the four parts of a Hopper SM is busy with one pass
+// of a loop by one warp. The parts' rates are those of shared/hopper.md's section 1, divided by four: 1024
+// fp16 or 2048 fp8 operations a clock on tensor cores, 4 lanes a clock of MUFU, 32 of fp32, 16 of integers,
+// one instruction.
 type Clocks struct {
 	Tensor, Exp, Float, Integer, Issue int
 }
 
 var productSize = regexp.MustCompile(`\.?64x(\d+)x\d+`)
 
-// Clocks adds up what the pipes do. A product of a warpgroup of 64 x N takes N / 2 clocks of each part's
+// Clocks adds up the work of the pipes. A product of a warpgroup of 64 x N takes N / 2 clocks of each part's
 // tensor core, whatever its 16- or 8-bit format; other tensor instructions (mma.sync 16 x 8 x 16) take 4.
 func (l Loop) Clocks() Clocks {
 	var c Clocks
@@ -46,7 +47,7 @@ func productClocks(opcode string) int {
 	return columns / 2
 }
 
-// Bound is the pipe that is busy longest, with its clocks.
+// Bound returns the pipe that is busy longest, and its clocks.
 func (c Clocks) Bound() (pipe string, clocks int) {
 	for _, p := range []struct {
 		name   string

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// ExponentialsBehindWait counts the exponentials of a loop that stand between the wait for its first products
-// (all but one group) and the wait for all, and those behind that one. What is behind does not run beside a
-// product. Both are 0 for a loop that does not wait twice.
+// ExponentialsBehindWait counts the exponentials of a loop between the wait for its first products (all but
+// one group) and the wait for all, and those behind the second wait, which no product overlaps. Both are 0
+// for a loop that does not wait twice.
 func (l Loop) ExponentialsBehindWait() (beside, behind int) {
 	const none, first, all = 0, 1, 2
 	passed := none
@@ -32,8 +32,8 @@ func (l Loop) ExponentialsBehindWait() (beside, behind int) {
 
 var register = regexp.MustCompile(`R\d+`)
 
-// ProductsAddedApart counts the additions of a loop (FADD) of what a multiplication (FMUL) before it in the
-// loop has made: each could be one FFMA.
+// ProductsAddedApart counts the additions of a loop (FADD) that take the result of a multiplication (FMUL)
+// before them in the loop: each could be one FFMA.
 func (l Loop) ProductsAddedApart() int {
 	made, apart := map[string]bool{}, 0
 	for _, in := range l.Instructions {
@@ -60,8 +60,8 @@ func (l Loop) ProductsAddedApart() int {
 	return apart
 }
 
-// WaitsForMemory says whether a pass of the loop waits until what was written is known to the whole GPU. A
-// fence of the block alone, as before products of what threads stored, is none.
+// WaitsForMemory reports whether a pass of the loop waits until its writes are visible to the whole GPU. A
+// fence of the block alone, as before products of what threads stored, does not count.
 func (l Loop) WaitsForMemory() bool {
 	return slices.ContainsFunc(l.Instructions, func(in Instruction) bool {
 		return in.Opcode == "MEMBAR.ALL.GPU" || in.Opcode == "MEMBAR.SC.GPU"

@@ -1,5 +1,5 @@
-// Package sass reads what NVIDIA's disassembler writes of a kernel: loops, what their instructions are for,
-// and how long the pipes of a Hopper SM need for them. It knows no operator and runs nothing.
+// Package sass reads the output of NVIDIA's disassembler for a kernel: loops, the roles of their
+// instructions, and how long the pipes of a Hopper SM need for them. It knows no operator and runs nothing.
 package sass
 
 import (
@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Instruction is one line: its place in bytes from the kernel's start, its name with all suffixes, and its
+// Instruction is one line: its offset in bytes from the kernel's start, its name with all suffixes, and its
 // operands.
 type Instruction struct {
 	Address  int
@@ -62,19 +62,20 @@ func Parse(listing io.Reader) ([]Kernel, error) {
 	return kernels, nil
 }
 
-// CodeBytes is the size of the kernel's code: an instruction has 16 bytes.
+// CodeBytes returns the size of the kernel's code: an instruction has 16 bytes.
 func (k Kernel) CodeBytes() int { return 16 * len(k.Instructions) }
 
-// Loop is the instructions from a branch's target to the branch that goes back to it.
+// Loop holds the instructions from a branch's target to the branch that goes back to it.
 type Loop struct {
 	First, Last  int // addresses
 	Instructions []Instruction
 }
 
-// smallestLoop is how many instructions a loop has that is reported: shorter ones wait for a barrier.
+// smallestLoop is the length in instructions from which a loop is reported: shorter ones wait for a barrier.
 const smallestLoop = 16
 
-// Loops are the innermost loops of a kernel, in the order of their addresses: those that contain no other.
+// Loops returns the innermost loops of a kernel, those that contain no other, in the order of their
+// addresses.
 func (k Kernel) Loops() []Loop {
 	var all []Loop
 	for i, in := range k.Instructions {
@@ -105,7 +106,7 @@ func (k Kernel) Loops() []Loop {
 	return inner
 }
 
-// Role is what an instruction is for.
+// Role is the purpose of an instruction.
 type Role int
 
 // The roles, in the order of the columns of a report.
@@ -134,7 +135,7 @@ func Roles() []Role {
 	return all
 }
 
-// rolePrefixes are names of instructions, without suffixes, by role; what is not listed is Address.
+// rolePrefixes maps names of instructions, without suffixes, to roles; all others are Address.
 var rolePrefixes = map[string]Role{}
 
 func init() {
@@ -161,7 +162,7 @@ func (i Instruction) name() string {
 	return name
 }
 
-// Role is what the instruction is for.
+// Role returns the purpose of the instruction.
 func (i Instruction) Role() Role {
 	if role, known := rolePrefixes[i.name()]; known {
 		return role
@@ -169,7 +170,7 @@ func (i Instruction) Role() Role {
 	return Address
 }
 
-// Count is how many instructions of each role a loop has.
+// Count counts the loop's instructions by role.
 func (l Loop) Count() [roles]int {
 	var n [roles]int
 	for _, in := range l.Instructions {
@@ -178,10 +179,10 @@ func (l Loop) Count() [roles]int {
 	return n
 }
 
-// Has says whether the loop holds an instruction of this name, its suffixes apart.
+// Has reports whether the loop holds an instruction of this name, its suffixes apart.
 func (l Loop) Has(name string) bool { return holds(l.Instructions, name) }
 
-// Has says whether the kernel holds an instruction of this name, its suffixes apart.
+// Has reports whether the kernel holds an instruction of this name, its suffixes apart.
 func (k Kernel) Has(name string) bool { return holds(k.Instructions, name) }
 
 func holds(all []Instruction, name string) bool {

@@ -36,8 +36,8 @@ const listing = `
         /*0160*/                   BRA 0x160;
 `
 
-// TestLoops: the innermost loop is found, its instructions are counted by role, and the pipes' clocks are
-// those of the hardware's rates.
+// TestLoops: the innermost loop is found, its instructions are counted by role, and the pipes' clocks follow
+// from the hardware's rates.
 func TestLoops(t *testing.T) {
 	kernels, err := Parse(strings.NewReader(listing))
 	if err != nil || len(kernels) != 1 || kernels[0].Name != "_ZN5triad4demoEv" ||
@@ -61,8 +61,8 @@ func TestLoops(t *testing.T) {
 	}
 }
 
-// TestRules: exponentials on both sides of the last wait, and a product that is added apart: not one whose
-// register was written again.
+// TestRules: exponentials on both sides of the last wait, and a product that is added separately, but not one
+// whose register was overwritten.
 func TestRules(t *testing.T) {
 	kernels, err := Parse(strings.NewReader(listing))
 	if err != nil {
@@ -86,7 +86,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestNoListing: what is no listing is an error.
+// TestNoListing: text that is no listing is an error.
 func TestNoListing(t *testing.T) {
 	if kernels, err := Parse(strings.NewReader("nothing\n")); err == nil {
 		t.Errorf("kernels %v and no error", kernels)

@@ -7,13 +7,13 @@ import (
 	"text/tabwriter"
 )
 
-// Facts are what ptxas said of a kernel.
+// Facts holds ptxas's figures for a kernel.
 type Facts struct {
 	Registers, SpillBytes int
 }
 
 // Write prints a kernel and its loops: instructions by role, and the clocks of one pass by one warp, by pipe.
-// The largest is what the loop cannot go below, however well the rest runs beside it.
+// The largest is a lower bound for the loop, however well the pipes overlap.
 func Write(w io.Writer, k Kernel, f Facts) error {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "%s\n  code %.1f KiB, %d registers a thread, %d bytes spilled\n", k.Name,

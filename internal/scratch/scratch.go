@@ -1,5 +1,4 @@
-// Package scratch makes folders for temporary files. What a triad that was killed has left, the next one
-// removes.
+// Package scratch makes folders for temporary files. The next triad removes those that a killed one has left.
 package scratch
 
 import (
@@ -14,11 +13,11 @@ import (
 // prefix begins the names of the folders.
 const prefix = "triad-tmp-"
 
-// young is how old a folder is at most that may not have its lock yet.
+// young is the age up to which a folder may not have its lock yet.
 const young = time.Minute
 
-// Folder is a folder for temporary files. A lock says that its process lives: the system drops it when that
-// ends, however it does.
+// Folder is a folder for temporary files. A lock shows that its process lives: the system drops it when the
+// process ends, however it ends.
 type Folder struct {
 	Path string
 	lock *os.File

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// What a process has left that has ended is removed; a folder whose process lives stays, and so does what is
-// no folder of triad's.
+// The folders of an ended process are removed; a folder whose process lives stays, and so does everything
+// that is no folder of triad's.
 func TestSweep(t *testing.T) {
 	within := t.TempDir()
 	t.Setenv("TMPDIR", within)

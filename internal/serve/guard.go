@@ -19,20 +19,20 @@ const (
 	mostHeaderBytes = 16 << 10
 	mostURL         = 2048
 	mostValue       = 200 // of a parameter
-	atOnce          = 8   // pages that are made at a time
-	mostReaders     = 128 // answers on their way at a time
+	atOnce          = 8   // pages that are made at the same time
+	mostReaders     = 128 // answers being sent at the same time
 )
 
-// plainPath are the paths that pages have: names without dots at their beginning, and nothing encoded.
+// plainPath matches the paths of pages: names that do not begin with a dot, and nothing encoded.
 var plainPath = regexp.MustCompile(`^/(?:[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)?)?$`)
 
-// refusal is why a request is not answered.
+// refusal is the reason why a request is not answered.
 type refusal struct {
 	code int
 	why  string
 }
 
-// check refuses what no page of ours asks for: another host or origin, another site, a method that could
+// check refuses what no page of ours requests: another host or origin, another site, a method that could
 // change something, a body, an odd path or parameter, a request without the token.
 func (s *Server) check(r *http.Request) *refusal {
 	switch origin := r.Header.Values("Origin"); {
@@ -77,7 +77,7 @@ func (s *Server) check(r *http.Request) *refusal {
 	return nil
 }
 
-// path is the path as it was sent.
+// path returns the path as it was sent.
 func path(r *http.Request) string {
 	sent, _, _ := strings.Cut(r.RequestURI, "?")
 	return sent
@@ -85,7 +85,7 @@ func path(r *http.Request) string {
 
 func control(r rune) bool { return r < ' ' || r == 0x7f }
 
-// parameters are those that a page takes.
+// parameters returns the parameters that a page takes.
 func parameters(path string) []string {
 	switch path {
 	case "/runs":
@@ -101,8 +101,8 @@ func parameters(path string) []string {
 	return nil
 }
 
-// admits says whether a request knows the token: by its cookie, or in its address, which sets the cookie and
-// leads to the address without it.
+// admits reports whether a request knows the token: by its cookie, or in its address, which sets the cookie
+// and redirects to the address without it.
 func (s *Server) admits(w http.ResponseWriter, r *http.Request) bool {
 	if cookie, err := r.Cookie(s.cookie); err == nil && s.isToken(cookie.Value) {
 		return true
@@ -126,7 +126,7 @@ func (s *Server) isToken(given string) bool {
 	return subtle.ConstantTimeCompare([]byte(given), []byte(s.token)) == 1
 }
 
-// whole keeps an answer until it is made.
+// whole buffers an answer until it is complete.
 type whole struct {
 	http.ResponseWriter
 	code int
@@ -136,8 +136,8 @@ type whole struct {
 func (w *whole) WriteHeader(code int)        { w.code = cmp.Or(w.code, code) }
 func (w *whole) Write(p []byte) (int, error) { return w.body.Write(p) }
 
-// guarded answers what check and admits let through. Whoever reads slowly, or not at all, holds what was made
-// for it, and keeps no other page from being made.
+// guarded answers requests that check and admits accept. A client that reads slowly, or not at all, occupies
+// its own answer, but keeps no other page from being made.
 func (s *Server) guarded(answer http.Handler) http.Handler {
 	slots, readers := make(chan struct{}, atOnce), make(chan struct{}, mostReaders)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -162,14 +162,14 @@ func (s *Server) guarded(answer http.Handler) http.Handler {
 				http.Error(made, "too many requests at once: try again", http.StatusServiceUnavailable)
 			}
 			w.WriteHeader(cmp.Or(made.code, http.StatusOK))
-			_, _ = made.body.WriteTo(w) // whoever asked may be gone
+			_, _ = made.body.WriteTo(w) // the client may be gone
 		}) {
 			http.Error(w, "too many readers at once: try again", http.StatusServiceUnavailable)
 		}
 	})
 }
 
-// within does work in a slot, where one is free.
+// within does work in a slot, and reports whether one was free.
 func within(slots chan struct{}, work func()) bool {
 	select {
 	case slots <- struct{}{}:
@@ -181,7 +181,7 @@ func within(slots chan struct{}, work func()) bool {
 	}
 }
 
-// hostsOf are the names under which an address of this machine alone may be asked.
+// hostsOf returns the host names of an address, which must be of this machine only.
 func hostsOf(address net.Addr) (hosts []string, port string, err error) {
 	tcp, is := address.(*net.TCPAddr)
 	if !is || !tcp.IP.IsLoopback() {
@@ -200,5 +200,5 @@ func hostsOf(address net.Addr) (hosts []string, port string, err error) {
 	return hosts, port, nil
 }
 
-// newToken is a word that nobody can guess.
+// newToken returns a word that nobody can guess.
 func newToken() string { return rand.Text() }

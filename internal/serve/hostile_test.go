@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// send writes bytes to a server and gives the status of its answer, 0 where it closed without one.
+// send writes bytes to a server and returns the status of its answer, 0 if it closed without one.
 func send(t *testing.T, address, request string) (status int, body string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -23,7 +23,7 @@ func send(t *testing.T, address, request string) (status int, body string) {
 	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = io.WriteString(conn, request) // the server may close before it has read all
+	_, _ = io.WriteString(conn, request) // the server may close before it has read everything
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		return 0, ""
@@ -33,8 +33,8 @@ func send(t *testing.T, address, request string) (status int, body string) {
 	return answer.StatusCode, string(text)
 }
 
-// hostile are requests of whoever knows the token, each with one thing that no page of ours sends; HOST and
-// COOKIE stand for what is right.
+// hostile returns requests of a client that knows the token, each with one thing that no page of ours sends;
+// HOST and COOKIE stand for the right ones.
 func hostile(host string) map[string]string {
 	port := host[strings.LastIndex(host, ":"):]
 	all := map[string]string{
@@ -68,7 +68,7 @@ func hostile(host string) map[string]string {
 	return all
 }
 
-// addPlain adds requests that differ from a right one in a header, the method or the path.
+// addPlain adds requests that differ from a valid one in a header, the method or the path.
 func addPlain(all map[string]string, port string) {
 	plain := func(name, line string, headers ...string) {
 		all[name] = line + " HTTP/1.1\r\nCookie: COOKIE\r\n" + strings.Join(headers, "\r\n") + "\r\n\r\n"
@@ -107,7 +107,8 @@ func addPlain(all map[string]string, port string) {
 	}
 }
 
-// Every hostile request is refused, shows nothing of the database, and the server answers on.
+// TestHostileRequestsAreRefused: every hostile request is refused and shows nothing of the database, and the
+// server continues to answer.
 func TestHostileRequestsAreRefused(t *testing.T) {
 	s, address := serving(t, nothing(t), Options{})
 	requests := hostile(address)
@@ -129,7 +130,7 @@ func TestHostileRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// A header that never ends does not hold a connection.
+// TestSlowHeadersEnd: a header that never ends does not hold a connection.
 func TestSlowHeadersEnd(t *testing.T) {
 	_, address := serving(t, nothing(t), Options{HeaderTime: 50 * time.Millisecond})
 	conn, err := net.Dial("tcp", address)
@@ -146,7 +147,7 @@ func TestSlowHeadersEnd(t *testing.T) {
 	}
 }
 
-// Readers that do not read keep no page from others.
+// TestReadersThatDoNotRead: clients that do not read do not block pages for others.
 func TestReadersThatDoNotRead(t *testing.T) {
 	s, address := serving(t, nothing(t), Options{})
 	s.http.Handler = s.guarded(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -170,7 +171,7 @@ func TestReadersThatDoNotRead(t *testing.T) {
 	}
 }
 
-// Only addresses of this machine are served.
+// TestOnlyLoopbackIsServed: only addresses of this machine are served.
 func TestOnlyLoopbackIsServed(t *testing.T) {
 	for _, address := range []string{"0.0.0.0:0", "[::]:0"} {
 		listener, err := net.Listen("tcp", address)
@@ -184,7 +185,7 @@ func TestOnlyLoopbackIsServed(t *testing.T) {
 	}
 }
 
-// Reading pages leaves the database as it is.
+// TestPagesChangeNothing: reading pages does not change the database.
 func TestPagesChangeNothing(t *testing.T) {
 	path, _ := recorded(t, 1)
 	before, err := os.ReadFile(path)

@@ -19,15 +19,15 @@ import (
 	"triad/results"
 )
 
-// page asks for a page and gives its status and what it says.
+// page requests a page and returns its status and its text.
 func page(t *testing.T, s *Server, address, path string) (status int, text string) {
 	t.Helper()
 	return send(t, address, fmt.Sprintf("GET %s HTTP/1.1\r\nHost: %s\r\nCookie: %s=%s\r\n"+
 		"Connection: close\r\n\r\n", path, address, s.cookie, s.token))
 }
 
-// recorded is a database with so many sessions, each with one run of the same implementation on the same
-// case.
+// recorded returns a database with the given number of sessions, each with one run of the same implementation
+// on the same case.
 func recorded(t *testing.T, sessions int) (path string, newest record.Record) {
 	t.Helper()
 	ctx := context.Background()
@@ -61,7 +61,7 @@ func recorded(t *testing.T, sessions int) (path string, newest record.Record) {
 
 var link = regexp.MustCompile(`<a href="([^"]*before=[^"]*)">Older`)
 
-// What does not fit on a page stands on the next, with how many there are; nothing is on two.
+// TestOlderPages: what does not fit on a page stands on the next, with the total; nothing is on two.
 func TestOlderPages(t *testing.T) {
 	path, newest := recorded(t, 450)
 	s, address := serving(t, path, Options{})
@@ -103,7 +103,7 @@ func TestOlderPages(t *testing.T) {
 	}
 }
 
-// A page that is not there says so in a sentence, among links to those that are.
+// TestPagesThatAreNotThere: a missing page says so in a sentence, among links to those that exist.
 func TestPagesThatAreNotThere(t *testing.T) {
 	path, _ := recorded(t, 1)
 	s, address := serving(t, path, Options{})
@@ -122,7 +122,8 @@ func TestPagesThatAreNotThere(t *testing.T) {
 	}
 }
 
-// A question that the database does not answer in time is stopped and told, also within a transaction.
+// TestASlowQuestionIsStopped: a query that the database does not answer in time is stopped and reported, even
+// within a transaction.
 func TestASlowQuestionIsStopped(t *testing.T) {
 	path, _ := recorded(t, 1)
 	s, address := serving(t, path, Options{AnswerTime: 100 * time.Millisecond})
@@ -150,7 +151,7 @@ func TestASlowQuestionIsStopped(t *testing.T) {
 	}
 }
 
-// Browsers leave out port 80.
+// TestHostsOfAPort: browsers leave out port 80.
 func TestHostsOfAPort(t *testing.T) {
 	for port, want := range map[int]bool{80: true, 8423: false} {
 		hosts, _, err := hostsOf(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
@@ -161,7 +162,7 @@ func TestHostsOfAPort(t *testing.T) {
 	}
 }
 
-// Servers on two ports of one host do not take each other's cookies.
+// TestCookiesOfTwoPorts: servers on two ports of one host do not take each other's cookies.
 func TestCookiesOfTwoPorts(t *testing.T) {
 	a, addressA := serving(t, nothing(t), Options{})
 	b, addressB := serving(t, nothing(t), Options{})

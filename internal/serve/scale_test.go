@@ -9,7 +9,7 @@ import (
 	"triad/results"
 )
 
-// BenchmarkPages asks for each page of a database of a million results, which TRIAD_TEST_SCALE names and
+// BenchmarkPages requests each page of a database with a million results, which TRIAD_TEST_SCALE names and
 // BenchmarkMillion of results makes.
 func BenchmarkPages(b *testing.B) {
 	path := os.Getenv("TRIAD_TEST_SCALE")

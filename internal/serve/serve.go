@@ -1,5 +1,5 @@
-// Package serve shows the database as pages on this machine alone. It only reads: there is no request that
-// changes anything. What a page looks like is decided in report, what it shows is read by pages.
+// Package serve shows the database as pages on this machine only. It only reads: no request changes anything.
+// Package report decides the look of a page, package pages reads its contents.
 package serve
 
 import (
@@ -27,22 +27,22 @@ import (
 	"triad/results"
 )
 
-// How long parts of a request may take.
+// Timeouts of parts of a request.
 const (
 	headerTime = 5 * time.Second
 	answerTime = 20 * time.Second
 	idleTime   = time.Minute
 )
 
-// perPage is how many runs and sessions a list shows.
+// perPage is the number of runs and sessions that a list shows.
 const perPage = 200
 
-// Options are what the server cannot know itself.
+// Options holds what the server cannot know itself.
 type Options struct {
 	Findings []report.OperatorFindings
-	// Side reads one side of a comparison by the name that a user gave it.
+	// Side reads one side of a comparison by its name as the user gave it.
 	Side func(ctx context.Context, name string) (resultdiff.Side, error)
-	// Since reads a time that a user wrote.
+	// Since parses a time that a user wrote.
 	Since      func(text string) (time.Time, error)
 	Now        func() time.Time
 	HeaderTime time.Duration // 0: five seconds
@@ -60,7 +60,7 @@ type Server struct {
 	http    *http.Server
 }
 
-// New makes a server that answers on a listener, which must be of this machine alone.
+// New returns a server that answers on a listener, which must be of this machine only.
 func New(store *results.Store, listener net.Listener, o Options) (*Server, error) {
 	hosts, port, err := hostsOf(listener.Addr())
 	if err != nil {
@@ -78,7 +78,7 @@ func New(store *results.Store, listener net.Listener, o Options) (*Server, error
 	return s, nil
 }
 
-// Address is the one to open, with the token.
+// Address returns the address to open, with the token.
 func (s *Server) Address() string { return "http://127.0.0.1:" + s.port + "/?token=" + s.token }
 
 // Serve answers until the context ends.
@@ -121,7 +121,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// failure is how an answer that cannot be given is told.
+// failure returns the answer for an error: its status code and its sentence.
 func (s *Server) failure(internal, err error) (code int, why string) {
 	switch {
 	case internal != nil:
@@ -135,7 +135,7 @@ func (s *Server) failure(internal, err error) (code int, why string) {
 	return http.StatusInternalServerError, err.Error()
 }
 
-// write writes a page with a policy that lets its own scripts and styles through.
+// write writes a page with a policy that allows its own scripts and styles.
 func (s *Server) write(w http.ResponseWriter, code int, document report.Document) error {
 	nonce := newToken()
 	var page bytes.Buffer
@@ -147,13 +147,13 @@ func (s *Server) write(w http.ResponseWriter, code int, document report.Document
 		"frame-ancestors 'none'", nonce))
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(code)
-	_, _ = page.WriteTo(w) // who asked may have gone
+	_, _ = page.WriteTo(w) // the client may be gone
 	return nil
 }
 
 var errNoPage = fmt.Errorf("%w: no page is called so; / lists the sessions", results.ErrNotFound)
 
-// document reads what a page shows.
+// document reads the contents of a page.
 func (s *Server) document(
 	ctx context.Context, kind, name string, asked url.Values,
 ) (report.Document, error) {
@@ -197,7 +197,7 @@ func (s *Server) document(
 	return report.Document{}, errNoPage
 }
 
-// progress says how far a session is, as JSON.
+// progress writes how far a session is, as JSON.
 func (s *Server) progress(ctx context.Context, w http.ResponseWriter, id string) error {
 	p, err := s.store.Progress(ctx, id)
 	if err != nil {
@@ -210,7 +210,8 @@ func (s *Server) progress(ctx context.Context, w http.ResponseWriter, id string)
 	})
 }
 
-// past are the runs of the same implementation on the same case as a run, before the one whose ID is before.
+// past returns the runs of the same implementation on the same case as a run, before the one whose ID is
+// before.
 func (s *Server) past(ctx context.Context, r record.Record, before string) (report.Past, error) {
 	key := r.Case.Key()
 	records, total, err := s.store.History(ctx, key, r.Impl, before, perPage)
@@ -239,8 +240,7 @@ func (s *Server) sessions(ctx context.Context, before string) (report.Document, 
 	return report.SessionsDocument(all, before != "", older, found.Ops, s.store.Path(), s.options.Now()), err
 }
 
-// runs lists the runs that the parameters ask for. A parameter that says nothing that can be looked for fits
-// no run, and the page says so.
+// runs lists the runs that match the parameters. An invalid parameter matches no run, and the page says so.
 func (s *Server) runs(ctx context.Context, asked url.Values) (report.Document, error) {
 	shown := report.RunsAsked{
 		Op: asked.Get("op"), Impl: asked.Get("impl"), DType: asked.Get("dtype"), Pass: asked.Get("pass"),
@@ -286,7 +286,7 @@ func (s *Server) runs(ctx context.Context, asked url.Values) (report.Document, e
 	return report.RunsDocument(list, s.store.Path(), s.options.Now()), nil
 }
 
-// readFilter reads what is no plain text: pass, status and time.
+// readFilter parses what is not plain text: pass, status and time.
 func readFilter(f *results.Filter, shown report.RunsAsked, since func(string) (time.Time, error)) error {
 	if shown.Pass != "" {
 		if err := f.Pass.UnmarshalText([]byte(shown.Pass)); err != nil {
@@ -312,7 +312,7 @@ func readFilter(f *results.Filter, shown report.RunsAsked, since func(string) (t
 	return err
 }
 
-// diff compares two sides; what they cannot be is said on the page.
+// diff compares two sides; errors of the sides are reported on the page.
 func (s *Server) diff(ctx context.Context, a, b string) report.Document {
 	now, path := s.options.Now(), s.store.Path()
 	if a == "" && b == "" {

@@ -20,7 +20,7 @@ import (
 	"triad/results"
 )
 
-// nothing is a database without a session.
+// nothing returns a database without a session.
 func nothing(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "r.db")
@@ -34,7 +34,7 @@ func nothing(t testing.TB) string {
 	return path
 }
 
-// serving serves a database and gives the address, host and port.
+// serving serves a database and returns the server and its address, host and port.
 func serving(t testing.TB, path string, o Options) (*Server, string) {
 	t.Helper()
 	store, err := results.Open(context.Background(), path, results.Options{ReadOnly: true})
@@ -72,7 +72,7 @@ func serving(t testing.TB, path string, o Options) (*Server, string) {
 	return s, listener.Addr().String()
 }
 
-// answers are what pages begin with.
+// answers maps addresses to the beginnings of their pages.
 var answers = map[string]string{
 	"/runs?op=" + pagestest.Operator + "&status=bad": "2 runs",
 	"/runs?status=nonsense":                          "No run fits.",
@@ -86,8 +86,8 @@ var answers = map[string]string{
 	"/op/" + pagestest.Operator:                      "1 of 3 implementations is wrong",
 }
 
-// Every page renders in a browser: no script fails, nothing overflows, axe-core has nothing to say, the links
-// lead where they say, the filters work, and what a user gets wrong is said on the page.
+// TestPagesInABrowser: every page renders in a browser: no script fails, nothing overflows, axe-core reports
+// nothing, the links lead where they say, the filters work, and mistakes of a user are reported on the page.
 func TestPagesInABrowser(t *testing.T) {
 	path := pagestest.Database(t, "../../results/published/h200")
 	pagestest.AddWrong(t, path)
@@ -145,7 +145,7 @@ func TestPagesInABrowser(t *testing.T) {
 	sortsAsText(t, p)
 }
 
-// sortsByDType sorts the two wrong runs that a page shows.
+// sortsByDType sorts the two wrong runs of a page by dtype.
 func sortsByDType(t *testing.T, p *browser.Page) {
 	t.Helper()
 	order := ""
@@ -160,7 +160,7 @@ func sortsByDType(t *testing.T, p *browser.Page) {
 // sortsAsText sorts the runs of a page, newest first, by their IDs and dates, which only begin with digits.
 func sortsAsText(t *testing.T, p *browser.Page) {
 	t.Helper()
-	for column, name := range []string{"ID", "date"} { // newest first at first
+	for column, name := range []string{"ID", "date"} { // newest first at the beginning
 		sorted := false
 		p.Eval(fmt.Sprintf(`(() => {
 			document.querySelectorAll("#runs thead button")[%d].click();
@@ -175,7 +175,8 @@ func sortsAsText(t *testing.T, p *browser.Page) {
 	}
 }
 
-// A session that runs tells how far it is, and its page follows it until it ends.
+// TestASessionIsFollowedWhileItRuns: a running session reports its progress, and its page follows it until it
+// ends.
 func TestASessionIsFollowedWhileItRuns(t *testing.T) {
 	ctx := context.Background()
 	path := nothing(t)
@@ -221,7 +222,7 @@ func TestASessionIsFollowedWhileItRuns(t *testing.T) {
 	if err := x.Finish(ctx, true, 0); err != nil {
 		t.Fatal(err)
 	}
-	p.Loaded() // it loads itself anew when the session has ended
+	p.Loaded() // it reloads itself when the session has ended
 	live := 0
 	p.Eval(`document.querySelectorAll("#live").length`, &live)
 	if now = ask(); live != 0 || now.Running {
@@ -229,7 +230,7 @@ func TestASessionIsFollowedWhileItRuns(t *testing.T) {
 	}
 }
 
-// progress is what a session that runs tells.
+// progress is the report of a running session.
 type progress struct {
 	Running        bool
 	Planned, Ended int

@@ -17,7 +17,7 @@ import (
 	"triad/results"
 )
 
-// ExitCode is what triad tells the shell. Every rule about it is in this file.
+// ExitCode is triad's exit code. Every rule about it is in this file.
 type ExitCode int
 
 // The exit codes; docs/architecture.md has the table of what counts as what.
@@ -25,17 +25,17 @@ const (
 	ExitGood  ExitCode = 0 // at least one PASS or WARN and nothing bad
 	ExitBad   ExitCode = 1 // something is wrong, crashed or hung
 	ExitUsage ExitCode = 2 // invalid usage
-	// nothing could run, nothing ended PASS or WARN, or what was asked for is not here
+	// nothing could run, nothing ended PASS or WARN, or what was asked for is missing
 	ExitNothing ExitCode = 3
 )
 
-// Failure is an error with the exit code it means. Without Err everything was said already.
+// Failure is an error with its exit code. Without Err, everything was printed already.
 type Failure struct {
 	Code ExitCode
 	Err  error
 }
 
-// Error is the text of Err, "" without one.
+// Error returns the text of Err, "" without one.
 func (f *Failure) Error() string {
 	if f.Err == nil {
 		return ""
@@ -43,17 +43,17 @@ func (f *Failure) Error() string {
 	return f.Err.Error()
 }
 
-// Unwrap gives Err.
+// Unwrap returns Err.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Fail is an error that ends triad with an exit code.
+// Fail returns an error that ends triad with an exit code.
 func Fail(code ExitCode, err error) error { return &Failure{code, err} }
 
-// UsageError is an error of the command line; it ends triad with ExitUsage.
+// UsageError returns an error of the command line; it ends triad with ExitUsage.
 func UsageError(format string, a ...any) error { return Fail(ExitUsage, fmt.Errorf(format, a...)) }
 
-// CodeOf is the exit code that the error of a run or of a verb means. An internal error says nothing of what
-// is judged.
+// CodeOf returns the exit code for the error of a run or of a verb. An internal error says nothing of what is
+// judged.
 func CodeOf(err error) ExitCode {
 	var u *op.UsageError
 	var f *Failure
@@ -67,7 +67,7 @@ func CodeOf(err error) ExitCode {
 		return ExitUsage
 	case errors.As(err, &f):
 		return f.Code
-	case errors.As(err, &missing), hosttrouble.Of(err) != nil: // nothing was judged for want of it
+	case errors.As(err, &missing), hosttrouble.Of(err) != nil: // nothing was judged because of it
 		return ExitNothing
 	case errors.Is(err, results.ErrReadOnly), errors.Is(err, results.ErrNewer): // a file that cannot be used
 		return ExitUsage
@@ -75,16 +75,16 @@ func CodeOf(err error) ExitCode {
 	return ExitBad
 }
 
-// Command gives the exit code of a command line that ended with err, and the error to print. begun says
-// whether a verb was reached: before that, an error is one of the command line. stopped says whether triad
-// was told to end.
+// Command returns the exit code of a command line that ended with err, and the error to print. begun reports
+// whether a verb was reached: before that, an error is one of the command line. stopped reports whether triad
+// was stopped.
 func Command(err error, begun, stopped bool) (ExitCode, error) {
 	var missing *backend.Unavailable
 	var u *op.UsageError
 	var f *Failure
 	switch {
 	case panics.In(err) != nil || errors.As(err, &u):
-	case stopped && errors.As(err, &missing): // a search that was stopped does not know what is missing
+	case stopped && errors.As(err, &missing): // a stopped search does not know what is missing
 		return ExitNothing, errors.New("stopped before anything was run")
 	case err != nil && !begun && !errors.As(err, &f):
 		return ExitUsage, err
@@ -92,26 +92,26 @@ func Command(err error, begun, stopped bool) (ExitCode, error) {
 	return CodeOf(err), err
 }
 
-// Ending is how a run ended: its exit code, the sentence behind the code where the table alone does not
-// explain it, and the error that broke the run off.
+// Ending describes the end of a run: its exit code, the sentence behind the code where the table alone does
+// not explain it, and the error that broke the run off.
 type Ending struct {
 	Code   ExitCode
 	Reason string
 	Err    error
 }
 
-// Rules decide the exit code together with the result of a run.
+// Rules decides the exit code together with the result of a run.
 type Rules struct {
 	Strict bool // known faults of libraries are bad
 	Added  bool // files were named with --add: something of each has to be judged
 }
 
-// EndingOf is the ending of a run that found result and returned err; refused are the files that were not
-// understood.
+// EndingOf returns the ending of a run with this result and error; refused holds the errors of files that
+// were not understood.
 func EndingOf(result run.Result, refused []error, err error, rules Rules) Ending {
 	end := Ending{Err: err, Code: verdictOf(result)}
 	if end.Code == ExitGood && rules.Added && leftOut(result, "") != "" {
-		end.Code = ExitNothing // other rows prove nothing of a file that was added
+		end.Code = ExitNothing // other rows prove nothing of an added file
 	}
 	switch code := CodeOf(err); {
 	case panics.In(err) != nil, code == ExitUsage: // neither says anything of what is judged
@@ -129,22 +129,22 @@ func EndingOf(result run.Result, refused []error, err error, rules Rules) Ending
 		end.Code = ExitBad
 	case err != nil:
 		end.Code, end.Err = brokenOff(err)
-	case len(refused) > 0: // what is wrong is said first, and what was not understood after it
+	case len(refused) > 0: // what is wrong is printed first, and what was not understood after it
 		end.Code = ExitUsage
 	}
 	end.Reason = reason(result, refused, end)
 	return end
 }
 
-// Tool is what a run under a tool of compute-sanitizer showed.
+// Tool is the result of a run under a tool of compute-sanitizer.
 type Tool struct {
 	Clean   bool // the tool watched every kernel to its end and reported nothing
 	Found   bool // the tool reported something, or a record is bad
 	Stopped bool // the run was stopped before its plan was done
 }
 
-// EndingUnderTool is the ending of a run under a tool that returned err. What is not proven clean is bad,
-// except where the run was stopped.
+// EndingUnderTool returns the ending of a run under a tool that returned err. What is not proven clean is
+// bad, unless the run was stopped.
 func EndingUnderTool(t Tool, err error) Ending {
 	switch {
 	case err != nil:
@@ -158,8 +158,8 @@ func EndingUnderTool(t Tool, err error) Ending {
 	return Ending{Code: ExitBad}
 }
 
-// Several is the error of a verb that ran several things side by side: something bad counts most, then the
-// first that is not good.
+// Several returns the error of a verb that ran several things side by side: anything bad decides, otherwise
+// the first ending that is not good.
 func Several(endings []Ending) error {
 	worst := ExitGood
 	for _, end := range endings {
@@ -170,7 +170,7 @@ func Several(endings []Ending) error {
 	return Ending{Code: worst}.Failure(nil)
 }
 
-// brokenOff gives the exit code of an error that broke a run off, and the error to print.
+// brokenOff returns the exit code of an error that broke a run off, and the error to print.
 func brokenOff(err error) (ExitCode, error) {
 	var missing *backend.Unavailable
 	if panics.In(err) == nil && errors.As(err, &missing) {
@@ -180,10 +180,10 @@ func brokenOff(err error) (ExitCode, error) {
 	return CodeOf(err), err
 }
 
-// Usage says whether the run was refused because of its command line: it then has no table.
+// Usage reports whether the run was refused because of its command line: it then has no table.
 func (e Ending) Usage() bool { return e.Err != nil && e.Code == ExitUsage }
 
-// Failure is the error of a verb that ended so; after is what failed when the run was over.
+// Failure returns the error of a verb with this ending; after is an error that occurred after the run.
 func (e Ending) Failure(after error) error {
 	switch err := errors.Join(e.Err, after); {
 	case e.Usage():
@@ -198,13 +198,13 @@ func (e Ending) Failure(after error) error {
 	return nil
 }
 
-// verdictOf is the exit code of a result: see the table of statuses.
+// verdictOf returns the exit code of a result: see the table of statuses.
 func verdictOf(result run.Result) ExitCode {
 	good, bad := false, false
 	open := notUnderstood(result)
 	for _, r := range result.Records {
 		switch r.Status.Weight() {
-		case op.Good: // being right here and there proves nothing of a function that was guessed at
+		case op.Good: // being right by chance proves nothing of a function that was guessed at
 			good = good || !slices.ContainsFunc(open, func(o record.Record) bool { return o.Impl == r.Impl })
 		case op.Neutral:
 		default:
@@ -224,8 +224,8 @@ func verdictOf(result run.Result) ExitCode {
 	}
 }
 
-// leftOut names the first added file of which nothing was judged, or nothing of a pass, with why; "" where
-// there is none.
+// leftOut names the first added file of which nothing was judged, or nothing of a pass, and why; "" if there
+// is none.
 func leftOut(result run.Result, pass string) string {
 	judged, why := map[string]bool{}, ""
 	of := func(r record.Record) bool {
@@ -251,22 +251,22 @@ func leftOut(result run.Result, pass string) string {
 	return why
 }
 
-// ownFamily is the first part of the names of added files.
+// ownFamily is the family of added files, the first part of their names.
 const ownFamily = "mine"
 
-// notUnderstood are the records of functions that were read with a guess and are wrong.
+// notUnderstood returns the records of functions that were read with a guess and are wrong.
 func notUnderstood(result run.Result) []record.Record {
 	return slices.DeleteFunc(slices.Clone(result.Records),
 		func(r record.Record) bool { return r.Status != op.StatusNotUnderstood })
 }
 
-// Proven says whether the truth of every operator agrees with the complex step: else no verdict on a gradient
-// counts.
+// Proven reports whether the truth of every operator agrees with the complex step: otherwise no verdict on a
+// gradient counts.
 func Proven(steps []run.Step) bool {
 	return !slices.ContainsFunc(steps, func(s run.Step) bool { return !s.Agrees() })
 }
 
-// reason is the sentence behind an exit code that the table alone does not explain.
+// reason returns the sentence behind an exit code that the table alone does not explain.
 func reason(result run.Result, refused []error, end Ending) string {
 	switch {
 	case end.Err != nil:
@@ -311,15 +311,15 @@ func goodAnswer(r record.Record) bool { return r.Status.Weight() == op.Good }
 
 func badAnswer(r record.Record) bool { return r.Status.Weight() == op.Bad }
 
-// sentence is the first line of an error, with a full stop.
+// sentence returns the first line of an error, with a full stop.
 func sentence(err error) string {
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	return strings.TrimSuffix(first, ".") + "."
 }
 
-// StoreFailure is the failure of a database that cannot be opened. A file that --db names and that cannot be
-// one is the command line's mistake, the user's own that cannot be written now is not here, and a damaged one
-// is wrong.
+// StoreFailure returns the failure of a database that cannot be opened. A file named with --db that cannot be
+// a database is a mistake in the command line, the user's own that cannot be written now counts as missing,
+// and a damaged one is an error.
 func StoreFailure(err error, named bool) error {
 	var place *fs.PathError // a folder that cannot be made, or a path through a file
 	denied := errors.As(err, &place) || errors.Is(err, results.ErrReadOnly) ||
@@ -333,7 +333,7 @@ func StoreFailure(err error, named bool) error {
 	return Fail(ExitBad, err)
 }
 
-// ReadFailure is the failure of a database that cannot be read: where there is none yet, nothing is wrong.
+// ReadFailure returns the failure of a database that cannot be read: if there is none yet, nothing is wrong.
 func ReadFailure(err error, named bool) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return Fail(ExitNothing, err)
@@ -344,7 +344,7 @@ func ReadFailure(err error, named bool) error {
 	return StoreFailure(err, named)
 }
 
-// ResumeFailure is the failure of --resume.
+// ResumeFailure returns the failure of --resume.
 func ResumeFailure(err error) error {
 	if errors.Is(err, results.ErrNothingToResume) {
 		return UsageError("--resume: no interrupted session has this request; run it without --resume")
@@ -352,7 +352,7 @@ func ResumeFailure(err error) error {
 	return Fail(ExitBad, err)
 }
 
-// ToolchainFailure is the failure of a toolchain: it is not here, or what it did went wrong.
+// ToolchainFailure returns the failure of a toolchain: it is missing, or it went wrong.
 func ToolchainFailure(err error) error {
 	var missing *backend.Unavailable
 	if errors.As(err, &missing) {

@@ -29,8 +29,7 @@ var (
 	}}
 )
 
-// endings are what a run gave, and how it ends.
-// mine is a record of an added file that passed, unjudged one that it declined.
+// mine returns a record of an added file that passed, unjudged one of a pass that it declined.
 func mine(name string) record.Record {
 	return record.Record{
 		Impl: name, Backend: "mine", Status: op.StatusPass, Case: op.Case{Pass: op.Forward},
@@ -43,6 +42,7 @@ func unjudged(pass op.Pass) record.Record {
 	return r
 }
 
+// endings lists runs and how they must end.
 var endings = []struct {
 	name    string
 	result  run.Result
@@ -135,7 +135,8 @@ var endings = []struct {
 	},
 }
 
-// The last line of a table and the exit code agree: what is wrong is named, also where no row is bad.
+// TestEndings: the last line of a table and the exit code agree: what is wrong is named, even if no row is
+// bad.
 func TestEndings(t *testing.T) {
 	for _, c := range endings {
 		end := EndingOf(c.result, c.refused, c.err, Rules{Added: true})
@@ -158,7 +159,7 @@ func TestEndings(t *testing.T) {
 	}
 }
 
-// A known fault of a library is neutral, and bad with --strict.
+// TestKnownIsBadWhereItIsAskedFor: a known fault of a library is neutral, and bad with --strict.
 func TestKnownIsBadWhereItIsAskedFor(t *testing.T) {
 	result := run.Result{Records: []record.Record{{Status: op.StatusPass}, {Status: op.StatusKnown}}}
 	if end := EndingOf(result, nil, nil, Rules{Added: true}); end.Code != ExitGood || end.Reason != "" {
@@ -174,8 +175,8 @@ func TestKnownIsBadWhereItIsAskedFor(t *testing.T) {
 	}
 }
 
-// A tool's word counts only where it saw everything; what is missing, stopped or invalid is not the kernels'
-// fault.
+// TestEndingUnderTool: a tool's verdict counts only if it saw everything; what is missing, stopped or invalid
+// is not the kernels' fault.
 func TestEndingUnderTool(t *testing.T) {
 	for _, c := range []struct {
 		tool Tool
@@ -219,7 +220,8 @@ func TestEndingUnderTool(t *testing.T) {
 
 var fullStdout = &fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}
 
-// A table that finds no room says nothing of the kernels, and takes nothing back.
+// TestFullStdoutAfterARun: a table that cannot be written says nothing of the kernels, and changes no bad
+// verdict.
 func TestFullStdoutAfterARun(t *testing.T) {
 	for _, c := range []struct{ before, want ExitCode }{
 		{ExitGood, ExitNothing}, {ExitNothing, ExitNothing}, {ExitBad, ExitBad},
@@ -230,7 +232,7 @@ func TestFullStdoutAfterARun(t *testing.T) {
 	}
 }
 
-// The error of a command line and what was reached before it decide the exit code.
+// TestCommand: the error of a command line and whether a verb was reached decide the exit code.
 func TestCommand(t *testing.T) {
 	missing := &backend.Unavailable{Sentence: "no Python"}
 	for _, c := range []struct {
@@ -276,8 +278,8 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// What is right here and there by chance proves nothing of a function that was not understood; what else was
-// judged counts.
+// TestNotUnderstoodProvesNothing: cases that are right by chance prove nothing of a function that was not
+// understood; what else was judged counts.
 func TestNotUnderstoodProvesNothing(t *testing.T) {
 	result := run.Result{Records: []record.Record{
 		{Impl: "mine/x", Status: op.StatusPass},

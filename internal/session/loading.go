@@ -17,7 +17,7 @@ type loading struct {
 	tell func(words string)
 }
 
-// loadingShown are the backends; tell gets in words which of them load.
+// loadingShown returns the backends; it calls tell with words that say which of them are loading.
 func loadingShown(all []backend.Backend, tell func(words string)) []backend.Backend {
 	l := &loading{tell: tell}
 	out := make([]backend.Backend, len(all))
@@ -33,10 +33,10 @@ type loaded struct {
 	of *loading
 }
 
-// Unwrap gives the backend itself, which may do more than the port asks for.
+// Unwrap returns the backend itself, which may do more than the interface requires.
 func (b loaded) Unwrap() backend.Backend { return b.Backend }
 
-// Load shows what is done while the backend does it.
+// Load shows the loading of the backend while it lasts.
 func (b loaded) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
 	words := map[string]string{
 		"cuda": "building the kernels of " + operator, "python": "starting Python",

@@ -8,8 +8,8 @@ import (
 	"triad/internal/worker"
 )
 
-// What tells of loading hides nothing of a backend: over how many processes it judges, and what of it need
-// not be here.
+// TestLoadingHidesNothing: the progress of loading hides nothing of a backend: neither over how many
+// processes it judges, nor which of its families are optional.
 func TestLoadingHidesNothing(t *testing.T) {
 	shown := loadingShown([]backend.Backend{&worker.Adapter{
 		BackendName: "python", Spread: 14,

@@ -12,7 +12,8 @@ import (
 )
 
 // Progress shows how far a run is, or several runs side by side: one line that is redrawn on a terminal, a
-// line now and then elsewhere, nothing below two seconds. Its methods may be called from several goroutines.
+// line now and then elsewhere, nothing in the first two seconds. Its methods may be called from several
+// goroutines.
 type Progress struct {
 	mu       sync.Mutex
 	screen   *Screen
@@ -20,15 +21,15 @@ type Progress struct {
 	began    time.Time
 	last     time.Time
 	parts    map[string]run.Progress // of runs side by side, by name
-	doing    string                  // what is done before the first case ends; "" from then on
+	doing    string                  // what is done before the first case ends; "" after that
 	since    time.Time               // when that began
 	ticking  bool
 	over     chan struct{}
 	broke    func(error) // gets an internal error of the ticking
 }
 
-// quietFor is how long a run may take before anything is shown, sayEvery how often a line is written where
-// there is no terminal, drawFor how often it is drawn where there is one.
+// Nothing is shown of a run for quietFor. After that a line is written every sayEvery without a terminal, and
+// drawn every drawFor on one.
 const (
 	quietFor = 2 * time.Second
 	sayEvery = 30 * time.Second
@@ -42,12 +43,12 @@ func NewProgress(screen *Screen, broke func(error)) *Progress {
 		parts: map[string]run.Progress{},
 	}
 	if !p.terminal {
-		p.last = p.began // a log gets its first line when the run turns out to be long
+		p.last = p.began // a log gets its first line only if the run turns out to be long
 	}
 	return p
 }
 
-// Part takes how far one of several runs is, and shows how far all of them are together.
+// Part records how far one of several runs is, and shows how far all of them are together.
 func (p *Progress) Part(name string, now run.Progress) {
 	p.mu.Lock()
 	p.parts[name] = now
@@ -63,8 +64,8 @@ func (p *Progress) Part(name string, now run.Progress) {
 	p.Show(all)
 }
 
-// Preparing shows what is done before there is a case to count. A terminal shows it with the seconds that it
-// takes, again every second.
+// Preparing shows what is done before there is a case to count. A terminal shows it with its seconds, updated
+// every second.
 func (p *Progress) Preparing(words string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +95,7 @@ func (p *Progress) Preparing(words string) {
 	}, p.broke)
 }
 
-// tick shows what is being prepared, where nothing else is there to show.
+// tick shows what is being prepared, if there is nothing else to show.
 func (p *Progress) tick(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,7 +106,7 @@ func (p *Progress) tick(now time.Time) {
 	p.screen.draw(fmt.Sprintf("%s, %d s", p.doing, int(now.Sub(p.since).Seconds())))
 }
 
-// Show takes how far a run is.
+// Show shows how far a run is.
 func (p *Progress) Show(now run.Progress) {
 	if p.terminal && now.Cases == 0 && strings.HasPrefix(now.Text, "loading ") {
 		p.Preparing(now.Text)
@@ -119,7 +120,7 @@ func (p *Progress) Show(now run.Progress) {
 		interval = drawFor
 	}
 	if now.Cases > 0 && now.Case == now.Cases && !p.terminal {
-		return // the table says it
+		return // the table shows it
 	}
 	if time.Since(p.began) < quietFor || time.Since(p.last) < interval {
 		return
@@ -129,7 +130,7 @@ func (p *Progress) Show(now run.Progress) {
 	if now.Cases > 0 {
 		text = fmt.Sprintf("%d of %d cases", now.Case, now.Cases)
 		if now.Case >= 3 && 10*now.Case >= now.Cases {
-			// the first cases start the workers: they say nothing of the rest
+			// the first cases start the workers: they do not predict the rest
 			left := time.Duration(float64(now.Elapsed) / float64(now.Case) * float64(now.Cases-now.Case))
 			text += fmt.Sprintf(", about %v left", left.Round(time.Second))
 		}
@@ -137,7 +138,7 @@ func (p *Progress) Show(now run.Progress) {
 	p.screen.draw(harmless.Line(text))
 }
 
-// Clear takes the line away, so that the table stands alone.
+// Clear clears the line, so that the table stands alone.
 func (p *Progress) Clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

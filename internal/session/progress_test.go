@@ -11,7 +11,7 @@ import (
 	"triad/internal/run"
 )
 
-// slow is a backend that looks at what is shown while it loads.
+// slow is a backend that examines what is shown while it loads.
 type slow struct {
 	backend.Backend
 	name string
@@ -25,8 +25,8 @@ func (s slow) Load(context.Context, string) (backend.LoadReply, backend.HelloRep
 	return backend.LoadReply{}, backend.HelloReply{}, nil
 }
 
-// Before the first case ends a terminal says what is being prepared, again every second, and the cases take
-// the line over.
+// TestPreparingIsShown: before the first case ends a terminal shows what is being prepared, updated every
+// second, and then the cases on the same line.
 func TestPreparingIsShown(t *testing.T) {
 	said := &bytes.Buffer{}
 	p := NewProgress(NewScreen(said, true), nil)
@@ -61,7 +61,7 @@ func TestPreparingIsShown(t *testing.T) {
 	}
 }
 
-// Runs side by side share one line: their cases add up.
+// TestPartsAddUp: runs side by side share one line: their cases add up.
 func TestPartsAddUp(t *testing.T) {
 	said := &bytes.Buffer{}
 	p := NewProgress(NewScreen(said, true), nil)

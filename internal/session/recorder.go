@@ -14,17 +14,17 @@ import (
 	"triad/results"
 )
 
-// recorder keeps what a run finds in the database: the driver's side of run.Recorder.
+// recorder stores the results of a run in the database: the driver's side of run.Recorder.
 type recorder struct {
-	// ctx is not the run's: what was found is recorded even while the run is being stopped.
+	// ctx is not the run's: results are recorded even while the run is being stopped.
 	ctx     context.Context
 	store   *results.Store
 	info    record.Session
 	resume  bool
 	session *results.Session
 	missing map[itemKey]bool        // what a resumed session still lacks
-	items   map[itemKey]record.Item // of which it lacked each when it was resumed
-	before  []record.Record         // what a resumed session had recorded, oldest first
+	items   map[itemKey]record.Item // the item of each of these when the session was resumed
+	before  []record.Record         // the records of a resumed session, oldest first
 }
 
 type itemKey struct {
@@ -47,8 +47,8 @@ func (r *recorder) Plan(items []record.Item, versions record.Toolchain) error {
 	return err
 }
 
-// samePlan says what changed since the interruption, where something did: half of a session of other sources
-// or other cases proves neither.
+// samePlan returns an error that says what changed since the interruption, if anything did: half of a session
+// of other sources or other cases proves neither.
 func (r *recorder) samePlan(items []record.Item) error {
 	type implementation struct {
 		op   string
@@ -74,7 +74,7 @@ func (r *recorder) samePlan(items []record.Item) error {
 			continue
 		}
 		if !r.missing[k] && !recorded[k] {
-			if !strings.Contains(i.Impl, "/") { // it stands for a family that is not here
+			if !strings.Contains(i.Impl, "/") { // it stands for a family that could not be loaded
 				return &op.UsageError{Message: fmt.Sprintf("--resume: the %s implementations of %s could "+
 					"not be loaded now, and the interrupted run had them; try again with --resume, or run "+
 					"it without --resume to see why", i.Impl, i.Case.Op)}
@@ -94,7 +94,7 @@ func (r *recorder) samePlan(items []record.Item) error {
 	return r.replan(added, planned)
 }
 
-// standIns are the families that stood in the plan for what this machine kept from being loaded.
+// standIns returns the families that stand in the plan for what this machine kept from loading.
 func (r *recorder) standIns() map[string]bool {
 	all := map[string]bool{}
 	for k := range r.missing {
@@ -105,7 +105,7 @@ func (r *recorder) standIns() map[string]bool {
 	return all
 }
 
-// replan puts the implementations that are known now in the place of what stood for them.
+// replan replaces stand-ins by the implementations that are known now.
 func (r *recorder) replan(added []record.Item, planned map[itemKey]bool) error {
 	if len(added) == 0 {
 		return nil
@@ -123,7 +123,7 @@ func (r *recorder) replan(added []record.Item, planned map[itemKey]bool) error {
 	return r.session.Replan(r.ctx, gone, added)
 }
 
-// takeOver finds the interrupted session of the same request; its seed is the one to go on with.
+// takeOver finds the interrupted session of the same request, and takes over its seed.
 func (r *recorder) takeOver() error {
 	session, missing, err := r.store.Resume(r.ctx, r.info.Request)
 	if err != nil {
@@ -143,7 +143,7 @@ func (r *recorder) takeOver() error {
 	return err
 }
 
-// Done says whether a resumed session has recorded an item already.
+// Done reports whether a resumed session has recorded an item already.
 func (r *recorder) Done(item record.Item) bool { return r.resume && !r.missing[keyOf(item)] }
 
 // Append stores one result in a transaction of its own.
@@ -160,7 +160,7 @@ func (r *recorder) AppendDifferences(d []record.Difference) error {
 	return r.session.AddDifferences(r.ctx, d)
 }
 
-// complete adds to a result what its session had found before it was resumed.
+// complete adds to a result what its session had recorded before it was resumed.
 func (r *recorder) complete(result *run.Result) error {
 	before := slices.DeleteFunc(slices.Clone(r.before), func(b record.Record) bool {
 		return slices.ContainsFunc(result.Records, func(x record.Record) bool { return x.ID == b.ID })
@@ -188,12 +188,12 @@ func (r *recorder) finish(complete bool, code ExitCode, why error) error {
 	return nil
 }
 
-// AppendTiming stores how long the calls of a run took.
+// AppendTiming stores the times of a run's calls.
 func (r *recorder) AppendTiming(id string, t record.Timing) error {
 	return r.session.AddTiming(r.ctx, id, t)
 }
 
-// AppendRulers stores what the device did at best.
+// AppendRulers stores the measured peaks of the device.
 func (r *recorder) AppendRulers(rulers []record.Ruler) error {
 	return r.session.AddRulers(r.ctx, rulers)
 }

@@ -13,8 +13,8 @@ import (
 	"triad/results"
 )
 
-// What was wrong before an interruption counts when the session is resumed, and a run that was stopped never
-// ends good.
+// TestResumedSessionKeepsItsVerdict: what was wrong before an interruption counts when the session is
+// resumed, and a stopped run never ends good.
 func TestResumedSessionKeepsItsVerdict(t *testing.T) {
 	ctx := context.Background()
 	store, err := results.Open(ctx, filepath.Join(t.TempDir(), "r.db"), results.Options{})
@@ -76,7 +76,7 @@ func TestResumedSessionKeepsItsVerdict(t *testing.T) {
 	verdictCountsWhatWasKept(t, kept.before)
 }
 
-// verdictCountsWhatWasKept: a resumed session is wrong where a record from before is.
+// verdictCountsWhatWasKept checks that a resumed session is wrong if an earlier record is.
 func verdictCountsWhatWasKept(t *testing.T, before []record.Record) {
 	t.Helper()
 	rest := record.Record{Status: op.StatusPass}

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Screen is the writer for messages to a person, with at most one line of progress at its end. The line
-// is taken away before anything else is written, and none is drawn while a question waits for its answer. Its
-// methods may be called from several goroutines.
+// Screen is a writer for messages to a person, with at most one line of progress at its end. It clears the
+// line before it writes anything else, and draws none while a question waits for its answer. Its methods may
+// be called from several goroutines.
 type Screen struct {
 	mu       sync.Mutex
 	out      io.Writer
@@ -28,7 +28,7 @@ func (s *Screen) Write(p []byte) (int, error) {
 	return s.out.Write(p)
 }
 
-// Ask writes a question and waits for what answer gives.
+// Ask writes a question and returns what answer returns.
 func (s *Screen) Ask(question string, answer func() string) string {
 	s.mu.Lock()
 	s.clear()
@@ -43,7 +43,7 @@ func (s *Screen) Ask(question string, answer func() string) string {
 	return answer()
 }
 
-// draw draws the line of progress anew on a terminal, and writes a line elsewhere.
+// draw redraws the line of progress on a terminal, and writes a line elsewhere.
 func (s *Screen) draw(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,7 @@ func (s *Screen) draw(text string) {
 	}
 }
 
-// Clear takes the line of progress away.
+// Clear clears the line of progress.
 func (s *Screen) Clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// While a question waits no progress is drawn over it, and a message takes the line of progress away first.
+// TestAQuestionStays: no progress is drawn over a waiting question, and a message first clears the line of
+// progress.
 func TestAQuestionStays(t *testing.T) {
 	var out bytes.Buffer
 	s := NewScreen(&out, true)

@@ -1,6 +1,7 @@
-// Package session is what compare, bench, gradcheck, watch and compare --sanitize share. A session gives the
-// workers of a request to a runner, records what they find, shows how far that is, ends the workers, decides
-// the exit code (exit_code.go) and records how it ended. A verb is its options and one call of Run.
+// Package session is the part that compare, bench, gradcheck, watch and compare --sanitize share. A session
+// gives the workers of a request to a runner, records the results, shows the progress, ends the workers,
+// decides the exit code (exit_code.go) and records how it ended. A verb consists of its options and one call
+// of Run.
 package session
 
 import (
@@ -17,7 +18,7 @@ import (
 	"triad/results"
 )
 
-// Config is what a session needs to know.
+// Config configures a session.
 type Config struct {
 	Doing    string            // in internal errors: "in triad bench"
 	Info     record.Session    // what is kept of the invocation
@@ -25,33 +26,33 @@ type Config struct {
 	KeepOpen bool              // Store serves other sessions too: Close leaves it open
 	Request  run.Request       // what is run; Resume changes its seed
 	Backends []backend.Backend // the workers; the session closes them
-	Refused  []error           // of files of the user's own that were not understood
-	LeftOut  []string          // of what such a file holds and is not judged: sentences
+	Refused  []error           // errors of the user's own files that were not understood
+	LeftOut  []string          // what of such a file is not judged: sentences
 	Resume   bool              // finish the newest interrupted session of the same Info.Request
 	Strict   bool              // KNOWN counts as bad
 	Named    bool              // files were named with --add: something of each has to be judged
 	Progress *Progress
 	Part     string          // this session's name among several side by side that share Progress
 	Stop     context.Context // done: finish what is running, start nothing else
-	Fault    func() error    // gives an internal error of a goroutine that nobody waits for
+	Fault    func() error    // returns an internal error of a goroutine that nobody waits for
 	Began    time.Time       // when triad began
-	// Ending decides how the run ended, when the workers have ended; nil: EndingOf does.
+	// Ending decides how the run ended, after the workers have ended; nil: EndingOf does.
 	Ending func(run.Result, error) Ending
 }
 
 // Session is one invocation that runs something.
 type Session struct {
 	Config
-	Runner  *run.Runner  // gets what only some verbs have: a dumper, a GPU's telemetry
-	Release func()       // gives back what the run needed beside workers, when those have ended; may be nil
-	Spent   report.Spent // where the time went, when Run has timed something
+	Runner  *run.Runner  // takes what only some verbs have: a dumper, a GPU's telemetry
+	Release func()       // releases what the run needed besides workers, after those have ended; may be nil
+	Spent   report.Spent // where the time went, if Run has timed something
 	kept    *recorder
 }
 
 // Open begins a session, or finds the one to resume. It does not close the backends of a session that it
-// refuses.
+// rejects.
 func Open(ctx context.Context, c Config) (*Session, error) {
-	// What was found is recorded even while the run is being stopped.
+	// Results are recorded even while the run is being stopped.
 	kept := &recorder{ctx: context.WithoutCancel(ctx), store: c.Store, info: c.Info, resume: c.Resume}
 	if c.Resume {
 		if err := kept.takeOver(); err != nil {
@@ -71,9 +72,9 @@ func Open(ctx context.Context, c Config) (*Session, error) {
 	return &Session{Config: c, kept: kept, Runner: runner}, nil
 }
 
-// Run does what the session is for: (*run.Runner).Compare or (*run.Runner).Bench. look, if it is not nil,
-// then looks closer at the result while the workers are still there. Run ends the workers and the session.
-// The error is that of ending the session; that of the run is in the Ending.
+// Run runs the session: do is (*run.Runner).Compare or (*run.Runner).Bench. look, if not nil, examines the
+// result while the workers are still running. Run ends the workers and the session. The error is that of
+// ending the session; the run's is in the Ending.
 func (s *Session) Run(ctx context.Context,
 	do func(*run.Runner, context.Context, run.Request) (run.Result, error),
 	look func(run.Result) error,
@@ -113,7 +114,7 @@ func (s *Session) ending(result run.Result, err error) Ending {
 	return end
 }
 
-// spent is where the time since triad's start went.
+// spent returns where the time since triad's start went.
 func (s *Session) spent(result run.Result) report.Spent {
 	spent := report.Spent{Whole: time.Since(s.Began)}
 	for _, b := range s.Backends {
@@ -127,17 +128,17 @@ func (s *Session) spent(result run.Result) report.Spent {
 	return spent
 }
 
-// Recorded says whether there is anything in the database: a run may be refused before its plan is made.
+// Recorded reports whether there is anything in the database: a run may be refused before its plan is made.
 func (s *Session) Recorded() bool { return s.kept.session != nil }
 
-// ID is the name of the session in the database, Seed that of its inputs.
+// ID returns the name of the session in the database.
 func (s *Session) ID() string { return s.kept.session.ID() }
 
-// Seed is the seed of the session's inputs.
+// Seed returns the seed of the session's inputs.
 func (s *Session) Seed() uint64 { return s.kept.session.Info().Seed }
 
-// Close, deferred, ends the workers where Run did not get so far, and closes the store. Where the verb
-// panics, also outside of the run, the session is ended with that internal error, which becomes *err.
+// Close, deferred, ends the workers if Run did not, and closes the store. If the verb panics, even outside
+// the run, it ends the session with that internal error, which becomes *err.
 func (s *Session) Close(err *error) {
 	if p := recover(); p != nil {
 		*err = panics.Of(p, s.Doing)
@@ -149,9 +150,9 @@ func (s *Session) Close(err *error) {
 	}
 }
 
-// CloseAll ends the workers of all backends; those that ended already stay so.
+// CloseAll ends the workers of all backends that have not ended yet.
 func CloseAll(backends []backend.Backend) {
 	for _, b := range backends {
-		_ = panics.Call(func() { _ = b.Close() }) // what it would report was reported when the run ended
+		_ = panics.Call(func() { _ = b.Close() }) // its errors were reported when the run ended
 	}
 }

@@ -36,7 +36,7 @@ var aCase = op.Case{
 	Distribution: "normal",
 }
 
-// runs are what a session can meet, the exit code, and what it does in which order.
+// runs lists the errors that a session can meet, its exit code, and what it does in which order.
 var runs = []struct {
 	name   string
 	status op.Status
@@ -70,8 +70,8 @@ var runs = []struct {
 	},
 }
 
-// Run looks closer while the workers are there, ends them, then gives the GPU back, then decides; the exit
-// code that is recorded is the one that it decided.
+// TestRun: Run examines the result while the workers are running, ends them, then releases the GPU, then
+// decides; it records the exit code that it decided.
 func TestRun(t *testing.T) {
 	for _, c := range runs {
 		t.Run(c.name, func(t *testing.T) {
@@ -111,8 +111,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A verb that panics beside the run ends its session with that, closes the workers, and closes the store only
-// where it is the session's own.
+// TestCloseAfterAPanic: a verb that panics outside the run ends its session with the panic, closes the
+// workers, and closes the store only if it is the session's own.
 func TestCloseAfterAPanic(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		closed := 0
@@ -144,7 +144,7 @@ func TestCloseAfterAPanic(t *testing.T) {
 	}
 }
 
-// opened is a session with a database and a progress of its own.
+// opened returns a session with its own database and progress.
 func opened(t *testing.T, c Config) *Session {
 	t.Helper()
 	store, err := results.Open(t.Context(), filepath.Join(t.TempDir(), "r.db"), results.Options{})

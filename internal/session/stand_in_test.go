@@ -10,8 +10,9 @@ import (
 	"triad/results"
 )
 
-// A family that this machine kept from being loaded stands in the plan for its implementations. A resumed run
-// that knows them puts them in its place, and runs them; a session that lacks nothing has no stand-in left.
+// TestResumedRunKnowsWhatWasNotLoaded: a family that this machine kept from loading stands in the plan for
+// its implementations. A resumed run that knows them replaces it by them, and runs them; a session that lacks
+// nothing has no stand-in left.
 func TestResumedRunKnowsWhatWasNotLoaded(t *testing.T) {
 	ctx := context.Background()
 	store, err := results.Open(ctx, filepath.Join(t.TempDir(), "r.db"), results.Options{})

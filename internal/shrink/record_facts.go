@@ -10,7 +10,7 @@ import (
 	"triad/internal/record"
 )
 
-// brokenRelation says whether nothing but gate G6, the relations between calls, rejects a record.
+// brokenRelation reports whether only gate G6, the relations between calls, rejects a record.
 func brokenRelation(r record.Record) bool {
 	relation := func(v record.Verdict) bool { return rejects(v) && v.Gate == "G6" }
 	other := func(v record.Verdict) bool { return rejects(v) && v.Gate != "G6" }
@@ -19,7 +19,8 @@ func brokenRelation(r record.Record) bool {
 
 func rejects(v record.Verdict) bool { return v.Status.Weight() == op.Bad }
 
-// exchanged is the output of a record that holds the truth of the transposed places; "" where none does.
+// exchanged returns the output of a record that holds the truth of the transposed positions, or "" if none
+// does.
 func exchanged(r *record.Record) string {
 	if r == nil {
 		return ""
@@ -42,8 +43,8 @@ func layoutOf(spec *op.Spec, pass op.Pass) string {
 	return strings.Join(words, ", ")
 }
 
-// sentenceOf is the message of the first wrong output, a wrong choice before others, or of the record where
-// none is.
+// sentenceOf returns the message of the first wrong output, a wrong choice before others, or of the record if
+// there is none.
 func sentenceOf(r record.Record) string {
 	said := r.Message
 	for _, v := range slices.Backward(r.Outputs) {
@@ -59,8 +60,8 @@ func sentenceOf(r record.Record) string {
 	return said
 }
 
-// farthest is the largest distance from the truth among the wrong outputs, in units in the last place; NaN
-// where there is none.
+// farthest returns the largest error among the wrong outputs, in units in the last place, or NaN if there is
+// none.
 func farthest(r record.Record) float64 {
 	worst := math.NaN()
 	for _, v := range r.Outputs {

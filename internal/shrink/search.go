@@ -1,7 +1,7 @@
-// Package shrink searches the smallest case on which a function is wrong, and asks of its neighbours what
-// that says about the fault: sizes that must be a multiple of a block, sizes taken for each other, a matrix
-// read column after column, special numbers. It is pure: who calls it runs the cases (Search.Run) and says
-// when to stop (Search.Stop).
+// Package shrink searches for the smallest case on which a function is wrong, and runs neighbouring cases to
+// learn about the fault: sizes that must be a multiple of a block, sizes taken for each other, a matrix read
+// in column-major order, special numbers. It is pure: its caller runs the cases (Search.Run) and decides when
+// to stop (Search.Stop).
 package shrink
 
 import (
@@ -15,45 +15,45 @@ import (
 	"triad/internal/record"
 )
 
-// maxRuns is how many cases a search runs at most, those of Assumed not counted.
+// maxRuns is the maximum number of cases that a search runs, not counting those of Assumed.
 const maxRuns = 60
 
-// Sizes are the dims of a case by name: those without a default.
+// Sizes maps the dims of a case without a default to their sizes.
 type Sizes map[string]int64
 
-// Probe is a case to be run. All that it does not name is as in the record that the search began with.
+// Probe is a case to run. Whatever it does not name is as in the record that the search began with.
 type Probe struct {
 	Sizes            Sizes
 	Distribution     string
 	Upstream         string // "" for a forward
-	Relations        bool   // ask the relations between calls too, which bring calls of other sizes
-	Attribute, Value string // an attribute with another value; "" where none is changed
+	Relations        bool   // test the relations between calls too, which add calls of other sizes
+	Attribute, Value string // an attribute with another value; "" if none is changed
 }
 
-// Finding is the smallest case found, and what usually causes such a fault.
+// Finding is the smallest case found, and the usual cause of such a fault.
 type Finding struct {
 	Record record.Record
 	Facts  advice.Facts
 }
 
-// Advice says what usually causes what was found.
+// Advice returns the usual causes of what was found.
 func (f Finding) Advice() string { return advice.For(f.Facts) }
 
 // Search is the search for one wrong record.
 type Search struct {
 	Spec    *op.Spec
 	Suspect Suspect
-	// Run judges a case; nil where it cannot be run.
+	// Run judges a case; nil if it cannot be run.
 	Run func(Probe) *record.Record
-	// Stop says that no more is to be run.
+	// Stop reports whether the search must stop.
 	Stop func() bool
 
 	Fixed     map[string]int64    // sizes that the user fixed
 	Equal     [][]string          // dims that one parameter stands for: they follow the first of the group
-	Assumed   map[string][]string // attributes whose value nobody gave, with their other values
+	Assumed   map[string][]string // attributes with an assumed value, and their other values
 	Shares    bool                // the file shares memory between threads
 	NoBarrier bool                // ... and has no barrier
-	Python    bool                // the function is one of Python
+	Python    bool                // it is a Python function
 	Masks     []advice.MaskedLoad // of a Triton file
 
 	sizes []string // the dims that may change
@@ -61,13 +61,13 @@ type Search struct {
 	runs  int
 }
 
-// judged is a probe with what became of it; nil where it could not be run.
+// judged is a probe and its result, nil if it could not be run.
 type judged struct {
 	probe  Probe
 	record *record.Record
 }
 
-// Find shrinks the case of the suspect and asks what its neighbours do.
+// Find shrinks the case of the suspect and runs its neighbours.
 func (s *Search) Find() Finding {
 	s.known = map[string]judged{}
 	s.toOrdinary()
@@ -120,8 +120,8 @@ func (s *Search) Find() Finding {
 	return Finding{smallest, facts}
 }
 
-// toOrdinary begins the search of a wrong gradient with ordinary numbers and an ordinary upstream gradient,
-// where that is wrong too.
+// toOrdinary begins the search for a wrong gradient with ordinary numbers and an ordinary upstream gradient,
+// if that is wrong too.
 func (s *Search) toOrdinary() {
 	first := s.Suspect.Record
 	if first.Case.Pass != op.Backward || first.Status == op.StatusHang {
@@ -146,7 +146,7 @@ func (s *Search) toOrdinary() {
 	}
 }
 
-// baseSizes are the sizes of the suspect's case.
+// baseSizes returns the sizes of the suspect's case.
 func (s *Search) baseSizes() Sizes {
 	all := Sizes{}
 	for _, d := range s.Spec.Dims {
@@ -157,8 +157,8 @@ func (s *Search) baseSizes() Sizes {
 	return all
 }
 
-// rightAttribute looks for another value of an assumed attribute with which the function is right:
-// "interleaved=true"; "" where there is none.
+// rightAttribute searches for another value of an assumed attribute with which the function is right:
+// "interleaved=true", or "" if there is none.
 func (s *Search) rightAttribute() string {
 	for _, name := range slices.Sorted(maps.Keys(s.Assumed)) {
 		for _, value := range s.Assumed[name] {
@@ -184,7 +184,7 @@ func (s *Search) rightAttribute() string {
 	return ""
 }
 
-// roomySizes are the sizes of the suspect's case, each that is free at least 64.
+// roomySizes returns the sizes of the suspect's case, with each free size at least 64.
 func (s *Search) roomySizes() Sizes {
 	all := s.baseSizes()
 	for name, n := range all {
@@ -195,11 +195,12 @@ func (s *Search) roomySizes() Sizes {
 	return all
 }
 
-// relations says whether the suspect is a broken relation between calls: only then are relations asked again.
+// relations reports whether the suspect is a broken relation between calls: only then are relations tested
+// again.
 func (s *Search) relations() bool { return brokenRelation(s.Suspect.Record) }
 
-// bisect finds the smallest value of a size that is wrong, the others being as they are; found is nil where
-// no smaller one is. right is the largest right value below it, 0 where there is none.
+// bisect finds the smallest wrong value of a size, the others being unchanged. found is nil if no smaller one
+// is wrong. right is the largest right value below it, 0 if there is none.
 func (s *Search) bisect(at Sizes, name string) (wrong, right int64, found *record.Record) {
 	wrong = at[name]
 	low, step := int64(0), s.Spec.StepOf(name)
@@ -226,7 +227,7 @@ func (s *Search) bisect(at Sizes, name string) (wrong, right int64, found *recor
 
 func size(name string, value int64) op.Dim { return op.Dim{Name: name, Value: value} }
 
-// with are other sizes: some changed, and those that share their parameters.
+// with returns other sizes: some changed, and those that share their parameters.
 func (s *Search) with(at Sizes, changes ...op.Dim) Sizes {
 	all := maps.Clone(at)
 	for _, c := range changes {
@@ -242,14 +243,14 @@ func (s *Search) with(at Sizes, changes ...op.Dim) Sizes {
 	return all
 }
 
-// follows says whether a size changes with another one.
+// follows reports whether a size changes with another one.
 func (s *Search) follows(name string) bool {
 	return slices.ContainsFunc(s.Equal, func(group []string) bool { return slices.Contains(group[1:], name) })
 }
 
 func (s *Search) spent() bool { return s.runs >= maxRuns || s.Stop() }
 
-// judge runs the suspect's case with other sizes; nil where that cannot be, or enough was run.
+// judge runs the suspect's case with other sizes. It returns nil if that is impossible or enough was run.
 func (s *Search) judge(at Sizes, changes ...op.Dim) *record.Record {
 	return s.judgeOn(s.Suspect.Record.Case.Distribution, s.with(at, changes...))
 }
@@ -271,7 +272,7 @@ func (s *Search) judgeOn(distribution string, at Sizes) *record.Record {
 	return s.known[key].record
 }
 
-// is says whether the case with other sizes was judged so.
+// is reports whether the case with other sizes has this weight.
 func (s *Search) is(want op.Weight, at Sizes, changes ...op.Dim) bool {
 	r := s.judge(at, changes...)
 	return r != nil && r.Status.Weight() == want

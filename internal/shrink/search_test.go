@@ -16,7 +16,7 @@ import (
 // ofRows is an operator of rows and columns.
 const ofRows = "softmax"
 
-// outcome is a record of a probe: wrong with a large error, or right.
+// outcome returns a record of a probe: wrong with a large error, or right.
 func outcome(wrong bool) *record.Record {
 	if wrong {
 		return &record.Record{Status: op.StatusFail, Message: "y is wrong"}
@@ -24,7 +24,7 @@ func outcome(wrong bool) *record.Record {
 	return &record.Record{Status: op.StatusPass}
 }
 
-// searchOf is a search in an operator of the catalog that began at the given sizes.
+// searchOf returns a search in an operator of the catalog that began at the given sizes.
 func searchOf(t *testing.T, operator, distribution string, dims op.Dims, wrong func(Probe) bool) *Search {
 	t.Helper()
 	o, err := catalog.Get(operator)
@@ -50,8 +50,7 @@ func searchOf(t *testing.T, operator, distribution string, dims op.Dims, wrong f
 	}
 }
 
-// The faults that people make, by the sizes on which they show: the smallest case is found and the advice
-// names the cause.
+// Common faults, by the sizes on which they show: the smallest case is found and the advice names the cause.
 func TestFindNamesTheFault(t *testing.T) {
 	rows, cols := "rows", "cols"
 	findsFaults(t, []faultOfSizes{
@@ -91,7 +90,7 @@ func TestFindNamesTheFault(t *testing.T) {
 	})
 }
 
-// Sizes that are right here and there: what was run is said, and no limit of it.
+// For sizes that are right here and there the advice lists what was run, and no limit.
 func TestFindNamesWhatWasRun(t *testing.T) {
 	rows, cols := "rows", "cols"
 	findsFaults(t, []faultOfSizes{
@@ -122,7 +121,7 @@ func TestFindNamesWhatWasRun(t *testing.T) {
 	})
 }
 
-// A kernel that masks its loads and is right where a size fills the block alone lets other lanes take part.
+// A kernel that masks its loads and is right only if a size fills the block lets other lanes take part.
 func TestFindNamesAFullBlock(t *testing.T) {
 	for _, masks := range [][]advice.MaskedLoad{nil, {{Line: 7, Other: "0.0"}}} {
 		s := searchOf(t, ofRows, "normal", op.Dims{size("rows", 3), size("cols", 7)},
@@ -137,8 +136,7 @@ func TestFindNamesAFullBlock(t *testing.T) {
 	}
 }
 
-// faultOfSizes is a function that is wrong on some sizes, the smallest case that is to be found and what is
-// to be said.
+// faultOfSizes is a function that is wrong on some sizes, with the expected smallest case and advice.
 type faultOfSizes struct {
 	name  string
 	wrong func(Sizes) bool
@@ -165,7 +163,7 @@ func findsFaults(t *testing.T, all []faultOfSizes) {
 	}
 }
 
-// A size that must be a multiple of another number is searched among its multiples.
+// The search for a size that must be a multiple of another number runs through its multiples.
 func TestFindKeepsMultiples(t *testing.T) {
 	for _, o := range catalog.All() {
 		for _, d := range o.Spec.Dims {
@@ -201,8 +199,8 @@ func TestFindKeepsMultiples(t *testing.T) {
 	t.Error("no dim is a multiple of 16")
 }
 
-// What is right by chance, since data happen to show nothing there, is no pattern: a place where a mask is
-// false, cuts of segments that are alike.
+// Cases that are right by chance, because their data happen to show nothing, are no pattern: a position where
+// a mask is false, cuts of segments that are alike.
 func TestFindLeavesOutChance(t *testing.T) {
 	for i, wrong := range []func(Probe) bool{
 		func(p Probe) bool { return p.Sizes["rows"]*p.Sizes["cols"] > 2 },
@@ -228,8 +226,8 @@ func TestFindLeavesOutChance(t *testing.T) {
 	}
 }
 
-// A limit is found where the smallest case of it is too small to be judged: what was right at larger sizes
-// counts. Of a backward the gradients are said.
+// A limit is found even if its smallest case is too small to be judged: what was right at larger sizes
+// counts. For a backward the gradients are named.
 func TestFindKeepsWhatWasRight(t *testing.T) {
 	s := searchOf(t, ofRows, "normal", op.Dims{size("rows", 40), size("cols", 264)},
 		func(p Probe) bool { return p.Sizes["rows"] > 16 })
@@ -251,7 +249,7 @@ func TestFindKeepsWhatWasRight(t *testing.T) {
 	}
 }
 
-// A function that is wrong on special numbers alone is told so, and its sizes are not blamed.
+// The advice for a function that is wrong only on special numbers says so and does not blame its sizes.
 func TestFindTellsNumbersFromSizes(t *testing.T) {
 	s := searchOf(t, ofRows, "scaled", op.Dims{size("rows", 3), size("cols", 7)},
 		func(p Probe) bool { return p.Distribution != "normal" && p.Sizes["cols"] > 4 })
@@ -289,7 +287,7 @@ func TestFindKeepsSizesTogether(t *testing.T) {
 	}
 }
 
-// What nobody said of an attribute is tried with its other value before the sizes are blamed.
+// The other value of an unspecified attribute is tried before the sizes are blamed.
 func TestFindTriesWhatWasAssumed(t *testing.T) {
 	s := searchOf(t, ofRows, "normal", op.Dims{size("rows", 3), size("cols", 7)},
 		func(p Probe) bool { return p.Attribute == "" })
@@ -299,7 +297,7 @@ func TestFindTriesWhatWasAssumed(t *testing.T) {
 	}
 }
 
-// A case of one element says nothing of what was assumed: a larger one is asked.
+// A case of one element says nothing about assumptions: a larger one is run.
 func TestFindTriesWhatWasAssumedWherePowerIs(t *testing.T) {
 	s := searchOf(t, ofRows, "normal", op.Dims{size("rows", 1), size("cols", 1)},
 		func(Probe) bool { return true })
@@ -326,7 +324,7 @@ func TestFindTriesWhatWasAssumedWherePowerIs(t *testing.T) {
 	}
 }
 
-// No case is run twice, no more than the budget is run, and none after Stop or of a function that hangs.
+// No case is run twice, no more than the budget is run, and none after Stop or for a function that hangs.
 func TestFindIsBounded(t *testing.T) {
 	runs, seen := 0, map[string]bool{}
 	base := op.Dims{
@@ -334,7 +332,7 @@ func TestFindIsBounded(t *testing.T) {
 		size("seq_kv", 900),
 		size("head_dim", 900),
 	}
-	// every smaller case is right, so that each round of the search asks the same
+	// every smaller case is right, so that each round of the search runs the same
 	onlyBase := func(p Probe) bool {
 		key := fmt.Sprint(p.Sizes, p.Distribution)
 		if seen[key] {
@@ -365,7 +363,7 @@ func TestFindIsBounded(t *testing.T) {
 	}
 }
 
-// Relations between calls are asked again where nothing but a relation was broken, and only there.
+// Relations between calls are tested again only if nothing but a relation was broken.
 func TestFindAsksRelationsWhereOneBroke(t *testing.T) {
 	for gate, want := range map[string]bool{"G6": true, "G3": false} {
 		s := searchOf(t, ofRows, "normal", op.Dims{size("rows", 3), size("cols", 7)}, func(p Probe) bool {
@@ -379,8 +377,9 @@ func TestFindAsksRelationsWhereOneBroke(t *testing.T) {
 	}
 }
 
-// A function that counts ignored targets is told so, although one row or one class shows nothing of it, as
-// with a matrix read column after column; one that is wrong without ignored targets too is not.
+// The advice for a function that counts ignored targets says so, even if one row or one class does not show
+// it, as with a matrix read in column-major order. A function that is wrong without ignored targets too gets
+// no such advice.
 func TestFindNamesIgnoredTargets(t *testing.T) {
 	const says = "wrong where some are ignore_index = -100"
 	rows, classes := "rows", "classes"
@@ -398,7 +397,7 @@ func TestFindNamesIgnoredTargets(t *testing.T) {
 	}
 }
 
-// operatorOf is an operator that has an input of this fill.
+// operatorOf returns an operator that has an input of this fill.
 func operatorOf(t *testing.T, kind string) string {
 	t.Helper()
 	for _, o := range catalog.All() {
@@ -413,8 +412,8 @@ func operatorOf(t *testing.T, kind string) string {
 	return ""
 }
 
-// A wrong gradient is searched with ordinary numbers and an ordinary upstream gradient where that is wrong,
-// too, and with what showed it where it is not.
+// The search for a wrong gradient uses ordinary numbers and an ordinary upstream gradient if that is wrong
+// too, else what showed the fault.
 func TestGradientsAreSearchedWithOrdinaryNumbers(t *testing.T) {
 	for _, c := range []struct {
 		wrong                  func(Probe) bool

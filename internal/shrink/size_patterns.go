@@ -9,15 +9,15 @@ import (
 	"triad/internal/op"
 )
 
-// askNeighbours asks whether the function is right on ordinary numbers, on squares, at multiples of a block,
-// up to a size. at are the sizes of the smallest case, lastRight the largest right values below them.
+// askNeighbours tests whether the function is right on ordinary numbers, on squares, at multiples of a block,
+// up to a size. at holds the sizes of the smallest case, lastRight the largest right values below them.
 func (s *Search) askNeighbours(f *advice.Facts, at, lastRight Sizes) {
 	if f.Distribution != ordinaryNumbers {
 		r := s.judgeOn(ordinaryNumbers, at)
 		f.OrdinaryPasses = r != nil && r.Status.Weight() != op.Bad && r.Status != op.StatusUnsupported
 	}
 	if f.OrdinaryPasses || f.Otherwise != "" {
-		return // the numbers are to blame, or what was assumed, not the sizes
+		return // the numbers are to blame, or an assumption, not the sizes
 	}
 	if s.findIgnored(f, at); f.Ignored != "" {
 		return
@@ -49,9 +49,9 @@ func (s *Search) askNeighbours(f *advice.Facts, at, lastRight Sizes) {
 	}
 }
 
-// findLimit asks whether the function is right up to a value of a size and wrong above it. Values above the
-// smallest wrong one are run first: its double and fourfold, powers of two, and its neighbour. Where one of
-// them is right there is no limit, and the facts hold what was run.
+// findLimit tests whether the function is right up to a value of a size and wrong above it. Values above the
+// smallest wrong one are run first: twice and four times that value, powers of two, and its neighbour. If one
+// of them is right there is no limit, and the facts hold what was run.
 func (s *Search) findLimit(f *advice.Facts, at Sizes, name string, right int64) {
 	wrong, step := at[name], s.Spec.StepOf(name)
 	if right < 2 || wrong != right+step || s.byChance(name, right) {
@@ -73,8 +73,8 @@ func (s *Search) findLimit(f *advice.Facts, at Sizes, name string, right int64) 
 	f.Tried = s.tried(at, name)
 }
 
-// findPowersOfTwo asks whether the function is right where a size is a power of two, and wrong elsewhere. It
-// asks eight values, since some are right by chance where special numbers decide.
+// findPowersOfTwo tests whether the function is right where a size is a power of two, and wrong elsewhere. It
+// tests eight values, since some are right by chance if special numbers decide.
 func (s *Search) findPowersOfTwo(f *advice.Facts, at Sizes) {
 	for _, name := range slices.Backward(s.sizes) {
 		is := func(want op.Weight, values ...int64) bool {
@@ -88,8 +88,8 @@ func (s *Search) findPowersOfTwo(f *advice.Facts, at Sizes) {
 	}
 }
 
-// findFullBlock asks of a kernel that masks loads whether it is right where a size fills the block, and wrong
-// where it is a little less: at one power of two alone, as the block is one.
+// findFullBlock tests whether a kernel that masks loads is right where a size fills the block and wrong where
+// it is a little less. It does so at a single power of two, as the block is one.
 func (s *Search) findFullBlock(f *advice.Facts, at Sizes, name string) {
 	step := s.Spec.StepOf(name)
 	for block := int64(4096); block >= 16; block /= 2 {
@@ -102,7 +102,7 @@ func (s *Search) findFullBlock(f *advice.Facts, at Sizes, name string) {
 	}
 }
 
-// tried lists the values of a size that were judged, the other sizes and the distribution being the same.
+// tried lists the judged values of a size, the other sizes and the distribution being unchanged.
 func (s *Search) tried(at Sizes, name string) advice.Tried {
 	found := advice.Tried{Size: name}
 	for _, k := range s.known {
@@ -123,16 +123,16 @@ func (s *Search) tried(at Sizes, name string) advice.Tried {
 	return found
 }
 
-// byChance says whether a size that is no multiple of a warp is right only because the others are small, with
-// data that happen to show nothing, such as a mask that is false: with the others that the search began with,
-// or with larger ones, it is wrong.
+// byChance reports whether a size that is not a multiple of a warp is right only because the others are
+// small, with data that happen to show nothing, such as a mask that is false: with the others at their
+// initial or at larger values, it is wrong.
 func (s *Search) byChance(name string, right int64) bool {
 	const warp = 32
 	return right%warp != 0 && (s.is(op.Bad, s.baseSizes(), size(name, right)) ||
 		s.is(op.Bad, s.roomySizes(), size(name, right)))
 }
 
-// findIgnored asks whether the function is right where no target is ignored, on the smallest case and on a
+// findIgnored tests whether the function is right if no target is ignored, on the smallest case and on a
 // larger one.
 func (s *Search) findIgnored(f *advice.Facts, at Sizes) {
 	inputs, _ := s.Spec.Tensors(s.Suspect.Record.Case.Pass)
@@ -151,7 +151,7 @@ func (s *Search) findIgnored(f *advice.Facts, at Sizes) {
 	}
 }
 
-// findSquare asks whether the function is right where two sizes are equal, and wrong where they differ.
+// findSquare tests whether the function is right where two sizes are equal, and wrong where they differ.
 func (s *Search) findSquare(f *advice.Facts, at Sizes) {
 	const small, large = 24, 40
 	for i, name := range s.sizes {
@@ -166,7 +166,8 @@ func (s *Search) findSquare(f *advice.Facts, at Sizes) {
 	}
 }
 
-// findMultiple asks whether the function is right where a size is a multiple of a block, and wrong beside it.
+// findMultiple tests whether the function is right where a size is a multiple of a block and wrong next to
+// it.
 func (s *Search) findMultiple(f *advice.Facts, at Sizes) {
 	for _, name := range slices.Backward(s.sizes) {
 		block, step := int64(256), s.Spec.StepOf(name)
@@ -184,8 +185,8 @@ func (s *Search) findMultiple(f *advice.Facts, at Sizes) {
 	}
 }
 
-// larger are sizes on which right can be told from wrong where the smallest case is too small for that: at
-// least 5 each, which is no multiple of a vector; nil where no size changes or the function is not wrong
+// larger returns sizes at which right can be told from wrong if the smallest case is too small for that: at
+// least 5 each, which is not a multiple of a vector, or nil if no size changes or the function is not wrong
 // there.
 func (s *Search) larger(at Sizes) Sizes {
 	var changes []op.Dim
@@ -201,8 +202,8 @@ func (s *Search) larger(at Sizes) Sizes {
 	return s.with(at, changes...)
 }
 
-// findTransposed asks whether a matrix is taken column after column: that shows where both of its sizes are 2
-// or more, equal or not, and nowhere else.
+// findTransposed tests whether a matrix is read in column-major order: that shows exactly where both of its
+// sizes are 2 or more, equal or not.
 func (s *Search) findTransposed(f *advice.Facts, at Sizes) {
 	rightOrNeutral := func(changes ...op.Dim) bool {
 		return s.is(op.Good, at, changes...) || s.is(op.Neutral, at, changes...)

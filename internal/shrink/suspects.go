@@ -14,9 +14,9 @@ type Suspect struct {
 	Race   bool // some case of the same function ended as a RACE
 }
 
-// Suspects picks, of the records of a backend, the wrong ones that tell most plainly what is wrong: one for
-// every implementation and pass, and one more where a dtype fails on special numbers alone, which is a fault
-// of its own.
+// Suspects picks from the records of a backend the wrong ones that show most plainly what is wrong: one for
+// each implementation and pass, and one more if a dtype fails only on special numbers, which is a separate
+// fault.
 func Suspects(records []record.Record, backend string) []Suspect {
 	byDType, races := map[string]record.Record{}, map[string]bool{}
 	var order []string
@@ -56,13 +56,13 @@ func Suspects(records []record.Record, backend string) []Suspect {
 
 func functionOf(r record.Record) string { return r.Impl + " " + r.Case.Pass.String() }
 
-// ordinaryNumbers is the distribution that no special value is in.
+// ordinaryNumbers is the distribution without special values.
 const ordinaryNumbers = "normal"
 
 func ordinary(r record.Record) bool { return r.Case.Distribution == ordinaryNumbers }
 
-// simpler says whether a record tells more plainly what is wrong: ordinary numbers before others, of an
-// upstream gradient too, few elements before many.
+// simpler reports whether record a shows more plainly than b what is wrong: ordinary numbers before others,
+// also in an upstream gradient, then few elements before many.
 func simpler(a, b record.Record) bool {
 	for _, plain := range []func(record.Record) bool{ordinary, ordinaryUpstream} {
 		if plain(a) != plain(b) {
@@ -72,7 +72,7 @@ func simpler(a, b record.Record) bool {
 	return elements(a.Case.Dims) < elements(b.Case.Dims)
 }
 
-// ordinaryUpstream says whether the upstream gradients are ordinary numbers, or there are none.
+// ordinaryUpstream reports whether the upstream gradients are ordinary numbers, or there are none.
 func ordinaryUpstream(r record.Record) bool {
 	return r.Case.Upstream == "" || r.Case.Upstream == ordinaryNumbers
 }

@@ -7,7 +7,7 @@ import (
 	"triad/internal/record"
 )
 
-// wrong is a FAIL of one case.
+// wrong returns a FAIL of one case.
 func wrong(impl, dtype, distribution string, cols int64) record.Record {
 	return record.Record{
 		Backend: "mine", Impl: impl, Device: "cpu", Status: op.StatusFail,
@@ -18,8 +18,8 @@ func wrong(impl, dtype, distribution string, cols int64) record.Record {
 	}
 }
 
-// Of each function the plainest wrong record is picked, and one more where a dtype fails on special numbers
-// alone.
+// For each function the plainest wrong record is picked, and one more if a dtype fails only on special
+// numbers.
 func TestSuspects(t *testing.T) {
 	passed, built, race, other := wrong("mine/a", "fp32", "normal", 1), wrong("mine/a", "fp32", "normal", 1),
 		wrong("mine/b", "fp32", "normal", 900), wrong("cuda/warp", "fp32", "normal", 1)
@@ -55,7 +55,7 @@ func TestSuspects(t *testing.T) {
 	}
 }
 
-// Of a wrong gradient the record with ordinary numbers is picked, and among those one with an ordinary
+// For a wrong gradient the record with ordinary numbers is picked, and among those one with an ordinary
 // upstream gradient, however many elements it has.
 func TestSuspectsOfGradients(t *testing.T) {
 	of := func(distribution, upstream string, cols int64) record.Record {

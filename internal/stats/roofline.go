@@ -12,23 +12,22 @@ type Rulers struct {
 	Products map[string]float64
 }
 
-// Work is what an operator has to do at least, by its own definition, whatever an implementation does beyond
-// it.
+// Work is the minimum work of an operator by its definition, whatever an implementation does beyond it.
 type Work struct {
 	Bytes, FLOPs int64
-	// Of Bytes those that are moved whatever a forward saves: upstream gradients and results. An
-	// implementation that saves what it likes may hold a mask of a bit where the definition has an element.
+	// The part of Bytes that is moved whatever a forward saves: upstream gradients and results. An
+	// implementation that chooses what it saves may save a mask of one bit for an element of the definition.
 	Unavoidable             int64
 	BytesRead, BytesWritten int64  // sizes of inputs and outputs: how Bytes divide into reads and writes
 	Product                 string // whose ruler the FLOPs are measured with
 }
 
-// littleArithmetic is how many floating-point operations a byte are few: whatever product measures them,
-// moving the byte takes longer. An H200's fp32 units, the slowest, do 15 while it copies a byte.
+// littleArithmetic is the number of floating-point operations per byte up to which moving the byte takes
+// longer, whatever the product. An H200's fp32 units, the slowest, do 15 while it copies a byte.
 const littleArithmetic = 8
 
-// Floor is the shortest time that the rulers allow, in ns: the larger of moving the bytes and computing. NaN
-// where one that may be the larger was not measured: half of a roofline is none.
+// Floor returns the shortest time that the rulers allow, in ns: the larger of moving the bytes and computing.
+// It is NaN if one that may be the larger was not measured.
 func (r Rulers) Floor(w Work) float64 {
 	product := r.Products[w.Product]
 	if w.Bytes > 0 && r.Copy <= 0 || product <= 0 && w.FLOPs > littleArithmetic*w.Bytes {
@@ -47,8 +46,8 @@ func floorOf(move, compute float64) float64 {
 	return math.NaN()
 }
 
-// move is the time to move the bytes, in ns: as much as is both read and written goes at the rate of a copy,
-// the rest at that of reading or writing alone.
+// move returns the time to move the bytes, in ns: as much as is both read and written goes at the rate of a
+// copy, the rest at that of reading or writing alone.
 func (r Rulers) move(w Work) float64 {
 	total := float64(w.BytesRead + w.BytesWritten)
 	if r.Copy <= 0 || total <= 0 {
@@ -65,23 +64,24 @@ func (r Rulers) move(w Work) float64 {
 	return (paired/r.Copy + rest/rate) * float64(w.Bytes) / total * 1e9
 }
 
-// Limits are what the device cannot exceed, per second, by its widths and its highest clocks; 0 is not known.
+// Limits holds the rates, per second, that the device cannot exceed by its widths and its highest clocks; 0:
+// not known.
 type Limits struct {
 	Bytes float64
-	// the most bytes that were moved in this session; not known of what may have stayed in the L2 cache
+	// the highest rate measured in this session; 0 if data may have stayed in the L2 cache
 	Measured float64
 	FLOPs    float64 // of the widest format: a looser limit for the others
 }
 
-// tolerance is how far beyond the limits a time may lie before it is called impossible: timers and clocks are
-// read with an error.
+// tolerance is the factor by which a rate may exceed the limits before its time is called impossible: timers
+// and clocks are read with an error.
 const tolerance = 1.05
 
-// aboveMeasured is how far beyond what was measured a rate may lie: the best of the kernels that are known to
-// be right, a sum backward, which only writes, reached 1.02 of the best ruler.
+// aboveMeasured is the factor by which a rate may exceed the measured one: the best of the kernels that are
+// known to be right, a sum backward, which only writes, reached 1.02 of the best ruler.
 const aboveMeasured = 1.07
 
-// Impossible says whether a cold time, in ns, is shorter than physics allows, and why.
+// Impossible reports whether a cold time, in ns, is shorter than the limits allow, and why.
 func (l Limits) Impossible(median float64, w Work) (why string, impossible bool) {
 	if !(median > 0) {
 		return "it took no time at all", true

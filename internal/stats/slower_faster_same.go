@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Word is what is said of two implementations that were timed in the same rounds.
+// Word is the verdict on two implementations timed in the same rounds.
 type Word string
 
-// The words. Faster and Slower speak of the first of the two.
+// The words. Faster and Slower refer to the first of the two.
 const (
 	Faster    Word = "FASTER"
 	Slower    Word = "SLOWER"
@@ -16,8 +16,8 @@ const (
 	Ambiguous Word = "AMBIGUOUS"
 )
 
-// LeastEffect is the smallest difference that is ever called one, as a share. MostNoise is the largest that
-// noise ever hides: whatever the noise of a session, a ratio whose interval lies beyond it is called
+// LeastEffect is the smallest difference, as a share, that is ever reported. MostNoise is the largest one
+// that noise ever hides: whatever the noise of a session, a ratio whose interval lies beyond it is called
 // different.
 const (
 	LeastEffect = 0.01
@@ -37,18 +37,18 @@ type Comparison struct {
 	Word  Word
 }
 
-// Round is what one implementation did in one round, in ns. The zero value took no part.
+// Round holds the times of one implementation in one round, in ns. The zero value took no part.
 type Round struct {
 	Time        float64 // median of the round's samples
 	Least, Most float64 // smallest and largest sample
 	Clock       float64 // mean clock of the multiprocessors while it ran; 0: not known
 }
 
-// clockDrift is how far the ratio of two clocks may stray in a round from what it usually is.
+// clockDrift is the largest deviation, as a share, of the ratio of two clocks in a round from its median.
 const clockDrift = 0.01
 
-// LeastRounds is how many rounds a word needs: below 8, an interval of 99 % does not exist. ApartRounds are
-// enough where one takes ApartBy times as long as the other.
+// LeastRounds is the number of rounds that a word needs: below 8, an interval of 99 % does not exist.
+// ApartRounds are enough if one takes more than ApartBy times as long as the other.
 const (
 	LeastRounds = 8
 	ApartRounds = 3
@@ -57,9 +57,9 @@ const (
 
 // Compare compares two implementations round by round. bar is the noise that an A/A comparison of the same
 // case showed, as a share: no difference below it, nor below LeastEffect, is called one, but noise above
-// MostNoise counts as MostNoise. The word follows from the interval: FASTER or SLOWER where the ratio differs
-// by that much and the interval excludes 1, SAME where the interval lies within the bar, else AMBIGUOUS.
-// Fewer rounds than LeastRounds give a word where the two lie apart, and AMBIGUOUS elsewhere.
+// MostNoise counts as MostNoise. The word follows from the interval: FASTER or SLOWER if the ratio differs by
+// that much and the interval excludes 1, SAME if the interval lies within the bar, else AMBIGUOUS. With fewer
+// rounds than LeastRounds it is AMBIGUOUS unless the two lie apart.
 func Compare(a, b []Round, bar float64) Comparison {
 	c := Comparison{Word: Ambiguous}
 	c.Ratios, c.Dropped = ratios(a, b)
@@ -86,9 +86,9 @@ func Compare(a, b []Round, bar float64) Comparison {
 	return c
 }
 
-// Apart says whether a is slower beyond doubt: in every round that both took part in, at least ApartRounds of
-// them, every sample of a is above twice every sample of b. Noise that doubles a time in all samples of one
-// and of no other, round after round, is no noise.
+// Apart reports whether a is slower beyond doubt: in every round that both took part in, at least ApartRounds
+// of them, every sample of a is above twice every sample of b. An effect that doubles all samples of one and
+// none of the other, round after round, is no noise.
 func Apart(a, b []Round) bool {
 	shared := 0
 	for i := range min(len(a), len(b)) {
@@ -103,7 +103,7 @@ func Apart(a, b []Round) bool {
 	return shared >= ApartRounds
 }
 
-// Noise is the bar that an A/A comparison sets: how far from 1 its interval reaches.
+// Noise returns the bar that an A/A comparison sets: the largest distance of its interval from 1.
 func (c Comparison) Noise() float64 {
 	if len(c.Ratios) == 0 {
 		return 0
@@ -111,9 +111,9 @@ func (c Comparison) Noise() float64 {
 	return math.Max(math.Abs(c.High-1), math.Abs(1-c.Low))
 }
 
-// ratios gives the ratio of every common round, less those in which one clock moved alone: a card that slowed
-// down for one of the two says nothing about them. Where that would leave too few rounds to speak of, all
-// stay.
+// ratios returns the ratio of every common round, except those in which one clock moved alone: a card that
+// slowed down for one of the two says nothing about them. If fewer than LeastRounds would remain, all are
+// kept.
 func ratios(a, b []Round) (kept []float64, dropped int) {
 	var all, clocks []float64
 	for i := range min(len(a), len(b)) {

@@ -8,15 +8,15 @@ import (
 	"testing"
 )
 
-// series draws rounds of a kernel of 100 us: noise of each sample, a slow drift of the clock that both arms
-// share, now and then a hiccup.
+// series draws rounds of a kernel of 100 us: noise of each sample, a slow clock drift that both arms share,
+// and occasional hiccups.
 func series(random *rand.Rand, n int, slower, noise, drift float64) (a, b []Round) {
 	for i := range n {
 		clock := 1 + drift*math.Sin(float64(i)/9)
 		time := func(factor float64) Round {
 			t := 1e5 * factor / clock * math.Exp(noise*random.NormFloat64())
 			if random.Float64() < 0.03 {
-				t *= 1.3 // somebody else used the card
+				t *= 1.3 // another process used the card
 			}
 			return Round{Time: t, Least: t, Most: t, Clock: 1900 * clock}
 		}
@@ -60,8 +60,8 @@ func TestSameKernelIsNotFaster(t *testing.T) {
 	}
 }
 
-// noises are what timed rounds show: each gives a factor on the time of every sample of a round, one for each
-// of two arms that differ in nothing.
+// noises are kinds of noise as timed rounds show it. Each gives a factor on the time of every sample of a
+// round, one for each of two identical arms.
 var noises = map[string]func(random *rand.Rand) func(i int) (a, b float64){
 	"lognormal 1 %": func(random *rand.Rand) func(int) (float64, float64) {
 		return func(int) (float64, float64) {
@@ -149,7 +149,7 @@ func TestNoiseIsNoDifference(t *testing.T) {
 	}
 }
 
-// Whatever the noise and its bar, what lies beyond a tenth with its whole interval is never AMBIGUOUS, and a
+// Whatever the noise and its bar, a ratio whose whole interval lies beyond a tenth is never AMBIGUOUS, and a
 // word never contradicts its interval.
 func TestWordFollowsFromInterval(t *testing.T) {
 	random := rand.New(rand.NewPCG(12, 13))
@@ -236,7 +236,7 @@ func round(time, clock float64) Round {
 	return Round{Time: time, Least: time, Most: time, Clock: clock}
 }
 
-// A round in which the clock of one arm fell alone is left out; one that a kernel always lowers is not.
+// A round in which only one arm's clock fell is left out; a clock that a kernel always lowers is not.
 func TestLoneClockDrift(t *testing.T) {
 	var a, b []Round
 	for i := range 30 {

@@ -11,7 +11,7 @@ import (
 // confidence: 1 - 2*0.5^6 = 97 %.
 const LeastSamples = 6
 
-// Summary is what is said of one series of samples, in the unit of the samples.
+// Summary summarises one series of samples, in the unit of the samples.
 type Summary struct {
 	N      int
 	Median float64
@@ -47,14 +47,14 @@ func Summarise(samples []float64) Summary {
 	return s
 }
 
-// interval is the distribution-free interval of the median with at least the given confidence.
+// interval returns the distribution-free interval of the median with at least the given confidence.
 func interval(samples []float64, confidence float64) (low, high float64) {
 	s := benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(samples),
 		&benchmath.DefaultThresholds), confidence)
 	return s.Lo, s.Hi
 }
 
-// Median is the middle sample, or the mean of the two middle ones; NaN where there is none.
+// Median returns the middle sample, or the mean of the two middle ones; NaN if there are none.
 func Median(samples []float64) float64 {
 	if len(samples) == 0 {
 		return math.NaN()
@@ -74,14 +74,14 @@ func quantile(sorted []float64, q float64) float64 {
 	return sorted[below] + (at-float64(below))*(sorted[below+1]-sorted[below])
 }
 
-// Settled is the stop rule: there are at least least samples, and the interval of their median is no wider on
-// each side than the given share of it.
+// Settled reports whether rounds can stop: there are at least least samples, and the half width of their
+// median's interval is at most the given share of the median.
 func Settled(samples []float64, least int, halfWidth float64) bool {
 	return len(samples) >= max(least, LeastSamples) && Summarise(samples).HalfWidth <= halfWidth
 }
 
 // SlowClocks marks the samples that were taken at a clock below a share of the series' median clock. A clock
-// of 0 is not known and marks nothing.
+// of 0 is unknown and is not marked.
 func SlowClocks(clocks []float64, share float64) []bool {
 	marked := make([]bool, len(clocks))
 	var known []float64

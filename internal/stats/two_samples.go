@@ -7,8 +7,8 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// MannWhitney is the two-sided p-value of the hypothesis that two samples come from one distribution; 1 where
-// one of them is empty.
+// MannWhitney returns the two-sided p-value of the hypothesis that two samples come from one distribution; 1
+// if one of them is empty.
 func MannWhitney(a, b []float64) float64 {
 	if len(a) == 0 || len(b) == 0 {
 		return 1
@@ -19,8 +19,8 @@ func MannWhitney(a, b []float64) float64 {
 	return c.P
 }
 
-// Holm adjusts p-values for how many there are: each may then be compared with the level that all together
-// are to have. The order is kept; no value exceeds 1.
+// Holm adjusts p-values for their number (Holm-Bonferroni): each may then be compared with the level of all
+// together. The order is kept; no value exceeds 1.
 func Holm(p []float64) []float64 {
 	order := make([]int, len(p))
 	for i := range order {
@@ -44,8 +44,8 @@ func Holm(p []float64) []float64 {
 	return out
 }
 
-// MedianInterval is the distribution-free interval of the median with at least the given confidence; of too
-// few samples for one the smallest and the largest, NaN of none.
+// MedianInterval returns the distribution-free interval of the median with at least the given confidence; for
+// too few samples the smallest and the largest one, for none NaN.
 func MedianInterval(samples []float64, confidence float64) (low, high float64) {
 	if len(samples) == 0 {
 		return math.NaN(), math.NaN()
@@ -57,8 +57,8 @@ func MedianInterval(samples []float64, confidence float64) (low, high float64) {
 	return interval(sorted, confidence)
 }
 
-// RoundMedians are the medians of the samples of each round, in the order of the rounds; of samples that know
-// no rounds, the samples. Samples of a round stand together.
+// RoundMedians returns the median of the samples of each round, in the order of the rounds; without rounds,
+// the samples themselves. Samples of a round must be adjacent.
 func RoundMedians(samples []float64, rounds []int) []float64 {
 	if len(rounds) != len(samples) {
 		return samples

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// descendants lists the processes that a process started, what these started, and so on, as /proc has them.
-// One whose parent has ended is not among them.
+// descendants lists the processes that a process started, what these started, and so on, according to /proc.
+// It misses a process whose parent has ended.
 func descendants(root int) []int {
 	children := map[int][]int{}
 	for _, pid := range processes() {
@@ -23,7 +23,7 @@ func descendants(root int) []int {
 	return all
 }
 
-// processes lists those that /proc has; without it none can be told.
+// processes lists the processes in /proc; it is empty without /proc.
 func processes() (pids []int) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
@@ -34,7 +34,7 @@ func processes() (pids []int) {
 	return pids
 }
 
-// parentOf is the parent of a process; 0 where it has ended.
+// parentOf returns the parent of a process; 0 if the process has ended.
 func parentOf(pid int) int {
 	fields := statOf(pid)
 	if len(fields) < 2 {
@@ -44,7 +44,7 @@ func parentOf(pid int) int {
 	return parent
 }
 
-// statOf are the state of a process, its parent and what /proc says after them; nil where it has ended.
+// statOf returns the state of a process, its parent and the further fields of /proc; nil if it has ended.
 func statOf(pid int) []string {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

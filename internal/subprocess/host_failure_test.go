@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A full disk is this machine's; a file that is not there, or not readable, is not.
+// A full disk is this machine's failure; a file that is missing or not readable is not.
 func TestFailedByHost(t *testing.T) {
 	for _, c := range []struct {
 		err  error

@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// Grace periods of an ending: after SIGTERM, and after SIGKILL before the process counts as unkillable.
+// Grace holds the grace periods of an ending: after SIGTERM, and after SIGKILL before the process counts as
+// unkillable.
 type Grace struct {
 	Term time.Duration
 	Kill time.Duration
 }
 
-// DefaultGrace is two seconds to end by itself and ten to be reaped.
+// DefaultGrace is two seconds to end voluntarily and ten to be reaped.
 var DefaultGrace = Grace{Term: 2 * time.Second, Kill: 10 * time.Second}
 
 // End stops a process: SIGTERM to its group, SIGKILL after the grace period, a bounded wait. It reports
@@ -28,7 +29,7 @@ func (p *Process) End() (reaped bool) {
 	return p.kill()
 }
 
-// Ask tells a process that it shall end, and waits for nothing.
+// Ask sends SIGTERM to a process, and waits for nothing.
 func (p *Process) Ask() {
 	if !p.Reaped() {
 		_ = p.command.Kill(p.PID(), syscall.SIGTERM)
@@ -46,8 +47,8 @@ func (p *Process) kill() (reaped bool) {
 	return reaped
 }
 
-// signal sends a signal to the process and what it started: to its group, or in the group of a worker to
-// those that the system knows as its descendants.
+// signal sends a signal to the process and what it started: to its group, or, inside a worker's group, to the
+// descendants that the system knows.
 func (p *Process) signal(s syscall.Signal) {
 	if p.cmd.SysProcAttr.Setpgid {
 		_ = p.command.Kill(-p.PID(), s) // it may have ended just now
@@ -62,8 +63,7 @@ func (p *Process) signal(s syscall.Signal) {
 	}
 }
 
-// stopped stops the process and all its descendants, so that none starts another one meanwhile, and lists
-// them.
+// stopped stops the process and all its descendants, so that none starts another meanwhile, and lists them.
 func (p *Process) stopped() []int {
 	var all []int
 	for {
@@ -78,7 +78,7 @@ func (p *Process) stopped() []int {
 	}
 }
 
-// killHanging kills a process that did not end in time, and gives the error of its caller.
+// killHanging kills a process that did not end in time, and returns its caller's error.
 func (p *Process) killHanging(why error) error {
 	if !p.kill() {
 		return fmt.Errorf("%w; the process %d survived SIGKILL for %v", why, p.PID(), p.command.Grace.Kill)

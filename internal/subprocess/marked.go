@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// marked lists the processes that have an entry in the environment with which they were started. What made a
-// session of its own is found too, though it has left its parent and the group.
+// marked lists the processes whose initial environment has an entry. It also finds those that left their
+// parent and the group by a session of their own.
 func marked(entry string) (pids []int) {
 	for _, pid := range processes() {
 		environment, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
@@ -29,8 +29,8 @@ func hasEntry(environment []byte, entry string) bool {
 	return false
 }
 
-// killMarked kills what has the mark of the command, until nothing has it or the grace period is over: what
-// is killed may have started another just before. A zombie has no environment.
+// killMarked kills the processes with the command's mark, until there are none or the grace period is over: a
+// killed process may have started another just before. A zombie has no environment.
 func (p *Process) killMarked() {
 	if p.command.Mark == "" {
 		return

@@ -11,23 +11,22 @@ import (
 	"time"
 )
 
-// memoryGroup is a control group of the system's in which a program runs that may use so much memory. The
-// system counts what no look at its processes shows: memory that is shared, and memory files that no process
-// has open any more.
+// memoryGroup is a control group of the system that limits a program's memory. The system counts what the
+// processes themselves do not show: shared memory, and memory files that no process has open any more.
 type memoryGroup struct {
 	folder string
-	counts string // the file that says how many processes were killed
+	counts string // the file with the number of killed processes
 
 	mu      sync.Mutex
 	removed bool
 	killed  bool
 }
 
-// groupVersion is how a version of control groups limits memory.
+// groupVersion describes how a version of control groups limits memory.
 type groupVersion struct {
 	bases  []string          // where groups may be mounted
 	limits []string          // files that take a number of bytes; the first is always there
-	also   map[string]string // files that may be there, and what is written into them
+	also   map[string]string // optional files, and what is written into them
 	counts string
 }
 
@@ -45,14 +44,14 @@ var (
 	}
 	groupNumber atomic.Int64
 
-	// makeGroup makes the folder of a group, in which the system then puts its files.
+	// makeGroup creates the folder of a group, in which the system then puts its files.
 	makeGroup = func(folder string) error { return os.Mkdir(folder, 0o755) }
 )
 
 const groupPrefix = "triad-"
 
-// newMemoryGroup makes a group in the one that this process is in, or in the nearest around it that permits
-// it; nil where none does. root is where the file system begins.
+// newMemoryGroup makes a group inside the group of this process, or inside the nearest enclosing one that
+// permits it; nil if none does. root is the root of the file system.
 func newMemoryGroup(root string, bytes int64) *memoryGroup {
 	text, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
 	if err != nil {
@@ -79,7 +78,7 @@ func newMemoryGroup(root string, bytes int64) *memoryGroup {
 	return nil
 }
 
-// within makes a group below base, as near as can be to the one of this process.
+// within makes a group below base, as close as possible to the group of this process.
 func (v groupVersion) within(base, own string, bytes int64) *memoryGroup {
 	for at := filepath.Join("/", own); ; at = filepath.Dir(at) {
 		if g := v.in(filepath.Join(base, at), bytes); g != nil || at == "/" {
@@ -88,7 +87,7 @@ func (v groupVersion) within(base, own string, bytes int64) *memoryGroup {
 	}
 }
 
-// in makes a group in another; nil where that is not permitted, or where memory is not counted.
+// in makes a group inside another; nil if that is not permitted, or if memory is not counted.
 func (v groupVersion) in(around string, bytes int64) *memoryGroup {
 	if _, err := os.Stat(filepath.Join(around, "cgroup.procs")); err != nil { // it is no group
 		return nil
@@ -111,12 +110,12 @@ func (v groupVersion) in(around string, bytes int64) *memoryGroup {
 		}
 	}
 	for file, value := range v.also {
-		_ = writeExisting(filepath.Join(g.folder, file), value) // a system without swap has none of it
+		_ = writeExisting(filepath.Join(g.folder, file), value) // a system without swap lacks that of swap
 	}
 	return g
 }
 
-// writeExisting writes into a file that the system keeps.
+// writeExisting writes into a file that the system maintains.
 func writeExisting(path, text string) error {
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -129,8 +128,8 @@ func writeExisting(path, text string) error {
 	return err
 }
 
-// removeEmptyGroups removes what a triad that was killed has left. The system removes no group that holds a
-// process; a group that another triad has just made is one, too, whose process is there.
+// removeEmptyGroups removes the groups that a killed triad left. The system removes no group that holds a
+// process. The group of a running triad stays: it may just have been made.
 func removeEmptyGroups(around string) {
 	left, _ := filepath.Glob(filepath.Join(around, groupPrefix+"*"))
 	for _, folder := range left {
@@ -141,14 +140,14 @@ func removeEmptyGroups(around string) {
 	}
 }
 
-// joined is a command that runs a program in the group. A system that does not let it join runs the program
-// all the same: the driver counts what it sees.
+// joined returns a command that runs a program in the group. Where the system does not let it join, the
+// program runs all the same: the driver counts what it sees.
 func (g *memoryGroup) joined(path string, args []string) (string, []string) {
 	const join = `echo $$ 2>/dev/null >"$0" || :; exec "$@"`
 	return "/bin/sh", append([]string{"-c", join, filepath.Join(g.folder, "cgroup.procs"), path}, args...)
 }
 
-// hasKilled says whether the system ended a process of the group because the group was full.
+// hasKilled reports whether the system killed a process of the group because the group was full.
 func (g *memoryGroup) hasKilled() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -168,7 +167,7 @@ func (g *memoryGroup) look() bool {
 	return g.killed
 }
 
-// remove removes the group when its processes have ended, which may take a moment longer than the program.
+// remove removes the group once its processes have ended, which may take a moment longer than the program.
 func (g *memoryGroup) remove() {
 	for range 20 {
 		g.mu.Lock()

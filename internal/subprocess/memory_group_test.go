@@ -12,8 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Memory that no process shows as its own counts: a memory file that was only written to, with a control
-// group also one that is not open any more.
+// Memory that no process shows as its own counts: memory files that were only written to.
 func TestMemoryFilesCount(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -38,8 +37,7 @@ time.sleep(60)`
 	}
 }
 
-// The driver's own count, which stands alone where no control group can be made, sees memory files that are
-// open, and each once.
+// The driver's own count, used alone where no control group can be made, sees open memory files, each once.
 func TestMemoryOfOpenFiles(t *testing.T) {
 	before := memoryOf([]int{os.Getpid()})
 	fd, err := unix.MemfdCreate("counted", 0)
@@ -62,8 +60,8 @@ func TestMemoryOfOpenFiles(t *testing.T) {
 	}
 }
 
-// A group of version 2 is made where memory is counted below a group: in that of this process, or in one
-// around it; where none counts it there is none, and nothing is left behind.
+// A group of version 2 is made where memory is counted below a group: in that of this process, or in an
+// enclosing one; where none counts it there is no group, and nothing is left behind.
 func TestGroupAroundThisProcess(t *testing.T) {
 	for _, c := range []struct{ counting, want string }{
 		{"user/app", "user/app"}, {"user", "user"}, {"", ""},
@@ -109,7 +107,7 @@ func TestGroupAroundThisProcess(t *testing.T) {
 	}
 }
 
-// The kernel's counter shows which process was killed for its memory.
+// The kernel's counter shows whether a process of the group was killed for its memory.
 func TestGroupHasKilled(t *testing.T) {
 	for text, want := range map[string]bool{
 		"low 0\nmax 9\noom 1\noom_kill 0\n": false, "oom 1\noom_kill 2\n": true,

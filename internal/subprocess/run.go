@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// ErrDeadline is why a program was killed that did not end within its deadline.
+// ErrDeadline is the error of a program that was killed because it did not end within its deadline.
 var ErrDeadline = errors.New("it did not end in time")
 
-// Exceeded is why a program was killed that used more than its command permits.
+// Exceeded is the error of a program that was killed because it used more than its command permits.
 type Exceeded struct {
 	Program, Why string
 }
 
-// Error is a sentence.
+// Error formats the error as a sentence.
 func (e *Exceeded) Error() string { return e.Program + " was killed: " + e.Why }
 
-// Run runs a program to its end and gives what it printed to stdout, where Stdout takes it nowhere else. When
-// its deadline passes or ctx ends it is killed with its group; the error is then ErrDeadline with the
-// deadline, or the cause of ctx. One that uses too much gives an *Exceeded. A program that fails gives an
-// *exec.ExitError, and what it printed until then.
+// Run runs a program to its end and returns its stdout, unless Stdout receives it. When its deadline passes
+// or ctx ends it is killed with its group; the error is then ErrDeadline with the deadline, or the cause of
+// ctx. A program that uses too much gives an *Exceeded. A program that fails gives an *exec.ExitError, and
+// its output until then.
 func Run(ctx context.Context, c Command) (stdout string, err error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)

@@ -14,25 +14,25 @@ import (
 type Process struct {
 	command Command
 	cmd     *exec.Cmd
-	exited  chan struct{} // closed when it was reaped
+	exited  chan struct{} // closed once it was reaped
 	waitErr error
 	ending  atomic.Bool
 
-	exceeded atomic.Pointer[string] // what it was killed for
-	group    *memoryGroup           // in which its memory is limited; nil: the driver alone counts
+	exceeded atomic.Pointer[string] // the use that it was killed for
+	group    *memoryGroup           // limits its memory; nil: only the driver counts
 }
 
-// keepGroup is whether children stay in the group of this process.
+// keepGroup keeps children in the group of this process.
 var keepGroup atomic.Bool
 
-// KeepGroup makes the children of this process stay in its group. A worker calls it: whoever kills the group
-// of the worker then kills its compilers too. A child that hangs is still killed with what it started.
+// KeepGroup makes the children of this process stay in its group. A worker calls it: whoever kills the
+// worker's group then kills its compilers too. A hanging child is still killed with what it started.
 func KeepGroup() { keepGroup.Store(true) }
 
-// pipeDelay is how long a grandchild that holds a pipe may hold us.
+// pipeDelay limits how long a grandchild that holds a pipe can delay us.
 const pipeDelay = 2 * time.Second
 
-// Start starts a program. The error is that of the system, such as fs.ErrNotExist.
+// Start starts a program. The error is the system's, such as fs.ErrNotExist.
 func Start(c Command) (*Process, error) {
 	c = c.withDefaults()
 	p := &Process{command: c, exited: make(chan struct{})}
@@ -77,5 +77,5 @@ func Start(c Command) (*Process, error) {
 	return p, nil
 }
 
-// PID is the number of the process, and of its group where it has one of its own.
+// PID returns the number of the process, which is also that of its group if it has its own.
 func (p *Process) PID() int { return p.cmd.Process.Pid }

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// shell is a command of the shell.
+// shell returns a command of the shell.
 func shell(script string) Command { return Command{Path: "/bin/sh", Args: []string{"-c", script}} }
 
-// A program that ends gives what it printed; one that fails gives that too, with how it ended.
+// Run returns the output of a program; if the program fails, also how it ended.
 func TestRun(t *testing.T) {
 	if out, err := Run(t.Context(), shell("echo right; echo aside >&2")); err != nil || out != "right\n" {
 		t.Errorf("%q, %v", out, err)
@@ -34,8 +34,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// grandchild is a command that starts a program which ignores SIGTERM, writes its number into a file, and
-// hangs.
+// grandchild returns a command that starts a program which ignores SIGTERM, writes its number into a file,
+// and hangs.
 func grandchild(t *testing.T) (c Command, pid func() int) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "pid")
@@ -57,7 +57,7 @@ func grandchild(t *testing.T) (c Command, pid func() int) {
 	}
 }
 
-// gone waits until a process is dead: a zombie, which nobody may reap here, or nothing at all.
+// gone waits until a process is dead: a zombie, which nobody may reap here, or removed.
 func gone(t *testing.T, pid int) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
@@ -85,8 +85,8 @@ func TestDeadlineKillsTheGroup(t *testing.T) {
 	gone(t, child)
 }
 
-// A context that ends kills the program with what it started; the error is its cause. One that has ended
-// starts nothing.
+// A context that ends kills the program with what it started; the error is the context's cause. A context
+// that has already ended starts nothing.
 func TestContextKillsTheGroup(t *testing.T) {
 	why := errors.New("interrupted")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -108,14 +108,14 @@ func TestContextKillsTheGroup(t *testing.T) {
 	}
 }
 
-// End lets a program end by itself, and then kills what it left behind; how it ended is told.
+// End lets a program end voluntarily, and then kills what it left behind; Exit describes how it ended.
 func TestEnd(t *testing.T) {
 	c := shell(`trap "exit 3" TERM; while :; do sleep 0.01; done`)
 	p, err := Start(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(100 * time.Millisecond) // until its trap stands
+	time.Sleep(100 * time.Millisecond) // until its trap is set
 	if !p.End() {
 		t.Fatal("it was not reaped")
 	}
@@ -136,7 +136,7 @@ func TestEnd(t *testing.T) {
 	gone(t, child)
 }
 
-// A process that survives SIGKILL is told of, and is waited for no longer than the grace period.
+// A process that survives SIGKILL is reported, and is waited for no longer than the grace period.
 func TestUnkillable(t *testing.T) {
 	c := shell("sleep 100")
 	c.Deadline, c.Grace = 50*time.Millisecond, Grace{Term: time.Millisecond, Kill: 50 * time.Millisecond}
@@ -152,8 +152,8 @@ func TestUnkillable(t *testing.T) {
 	_ = syscall.Kill(survivor, syscall.SIGKILL)
 }
 
-// In a worker, whose children have no group of their own, a deadline kills a program with what it started
-// too, and nothing else of the group.
+// In a worker, whose children have no group of their own, a deadline also kills a program with what it
+// started, and nothing else of the group.
 func TestDeadlineInAWorker(t *testing.T) {
 	KeepGroup()
 	defer keepGroup.Store(false)
@@ -176,7 +176,7 @@ func TestDeadlineInAWorker(t *testing.T) {
 	}
 }
 
-// In a worker End gives a program and what it started the time to end by themselves.
+// In a worker End gives a program and what it started the time to end voluntarily.
 func TestEndInAWorker(t *testing.T) {
 	KeepGroup()
 	defer keepGroup.Store(false)
@@ -199,7 +199,7 @@ func TestEndInAWorker(t *testing.T) {
 	gone(t, children[0])
 }
 
-// The children of a worker stay in its group, so that whoever kills that kills them.
+// The children of a worker stay in its group, so that killing the group kills them.
 func TestKeepGroup(t *testing.T) {
 	group := func() int {
 		t.Helper()
@@ -227,7 +227,7 @@ func TestKeepGroup(t *testing.T) {
 	}
 }
 
-// What has the mark of a command is killed with it, though it has left its group; without a mark it lives on.
+// Processes with a command's mark are killed with it, even outside its group; without a mark they live on.
 func TestMarkedProcessesAreKilled(t *testing.T) {
 	for _, mark := range []string{"", "MARK=" + t.Name()} {
 		file := filepath.Join(t.TempDir(), "pid")

@@ -12,14 +12,14 @@ import (
 	"triad/internal/panics"
 )
 
-// Usage is what a program and all that it started use together; 0 is no limit.
+// Usage is the use of a program together with all that it started; 0 is no limit.
 type Usage struct {
 	Processes int
-	Bytes     int64 // of memory, files in memory and shared memory among it
+	Bytes     int64 // of memory, including memory files and shared memory
 }
 
-// limited is the command of a process. One whose memory is limited runs in a control group, where this system
-// permits one.
+// limited returns the command of a process. If its memory is limited, it runs in a control group where this
+// system permits one.
 func (p *Process) limited() (path string, args []string) {
 	c := p.command
 	if c.Most.Bytes <= 0 {
@@ -35,10 +35,10 @@ func (p *Process) limited() (path string, args []string) {
 	return p.group.joined(whole, c.Args)
 }
 
-// watchEvery is how often the usage of a program is read.
+// watchEvery is the interval between readings of a program's usage.
 const watchEvery = 50 * time.Millisecond
 
-// watch ends the process where it uses more than its command permits, and keeps a sentence that says so.
+// watch kills the process if it uses more than its command permits, and stores a sentence about it.
 func (p *Process) watch() {
 	most := p.command.Most
 	if most == (Usage{}) {
@@ -75,7 +75,7 @@ func (p *Process) watch() {
 	}, func(error) {})
 }
 
-// Exceeded says what a process used too much of, and was killed for; "" where it was not.
+// Exceeded describes the use that a process was killed for; "" if it was not.
 func (p *Process) Exceeded() string {
 	if why := p.exceeded.Load(); why != nil {
 		return *why
@@ -91,9 +91,9 @@ func (p *Process) usedAll() string {
 		float64(p.command.Most.Bytes)/(1<<30))
 }
 
-// memoryOf is the memory of processes as their system shows it: what no file stands behind, and the shared
-// memory that they have open as files or have mapped. What several of them share counts once where it is
-// open, and where it is only mapped as often as it is.
+// memoryOf returns the memory of processes as the system shows it: anonymous memory, and the larger of the
+// shared memory files that they have open, each counted once, and the most shared memory that any of them has
+// mapped.
 func memoryOf(pids []int) int64 {
 	anonymous, mapped, open := int64(0), int64(0), int64(0)
 	files := map[[2]uint64]bool{}
@@ -112,7 +112,7 @@ func memoryOf(pids []int) int64 {
 	return anonymous + max(mapped, open)
 }
 
-// kibibytes is a number of /proc/PID/status.
+// kibibytes reads a number of /proc/PID/status.
 func kibibytes(status []byte, name string) int64 {
 	_, after, found := strings.Cut(string(status), "\n"+name+":")
 	fields := strings.Fields(after)
@@ -125,7 +125,7 @@ func kibibytes(status []byte, name string) int64 {
 
 // openMemory returns the bytes of the memory files that a process has open, without those counted before.
 func openMemory(folder string, counted map[[2]uint64]bool) (bytes int64) {
-	entries, _ := os.ReadDir(folder) // of a process that has ended there are none
+	entries, _ := os.ReadDir(folder) // none for a process that has ended
 	for _, e := range entries {
 		at := folder + "/" + e.Name()
 		name, err := os.Readlink(at)

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// What uses more than it may is killed with all that it started, and says of what.
+// A program that uses more than it may is killed with all that it started, and the error says of what it used
+// too much.
 func TestUsage(t *testing.T) {
 	for name, c := range map[string]struct {
 		most         Usage
@@ -40,7 +41,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// Whoever waits for a program that used too much gets no error of the program.
+// Run of a program that used too much does not return the program's own error.
 func TestRunThatUsesTooMuch(t *testing.T) {
 	_, err := Run(t.Context(), Command{
 		Path: "/bin/sh", Args: []string{"-c", "head -c 400000000 /dev/zero | tail"},
@@ -52,7 +53,7 @@ func TestRunThatUsesTooMuch(t *testing.T) {
 	}
 }
 
-// A program that runs another one hands on by which signal that died.
+// A program that runs another one passes on the signal that ended the other.
 func TestBoxedExit(t *testing.T) {
 	for _, boxed := range []bool{true, false} {
 		p, err := Start(Command{Path: "/bin/sh", Args: []string{"-c", "exit 139"}, Boxed: boxed})

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Wait waits for the end of a process, at most so long, and reports whether it was reaped.
+// Wait waits at most d for the end of a process, and reports whether it was reaped.
 func (p *Process) Wait(d time.Duration) (reaped bool) {
 	select {
 	case <-p.exited:
@@ -29,11 +29,11 @@ func (p *Process) Wait(d time.Duration) (reaped bool) {
 	}
 }
 
-// Exited is closed when the process has ended and was reaped, whatever it started may still run.
+// Exited is closed when the process has ended and was reaped, even if something that it started still runs.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// Stopped reports whether the process, or one that it started, was stopped by a signal: nothing but another
-// signal has it go on.
+// Stopped reports whether a signal stopped the process, or one that it started: only another signal makes it
+// continue.
 func (p *Process) Stopped() bool {
 	return slices.ContainsFunc(append(descendants(p.PID()), p.PID()), func(pid int) bool {
 		fields := statOf(pid)
@@ -44,8 +44,8 @@ func (p *Process) Stopped() bool {
 // Reaped reports whether the process has ended and was reaped.
 func (p *Process) Reaped() bool { return p.Wait(0) }
 
-// Exit describes how a process ended that was reaped: "exited 7", "died by signal segmentation fault". Signal
-// is 0 where none ended it.
+// Exit describes how a reaped process ended: "exited 7", "died by signal segmentation fault". Signal is 0 if
+// none ended it.
 func (p *Process) Exit() (sentence string, signal syscall.Signal) {
 	var e *exec.ExitError
 	if !errors.As(p.waitErr, &e) {

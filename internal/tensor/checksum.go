@@ -8,17 +8,16 @@ import (
 	"triad/internal/parallel"
 )
 
-// sumPiece is how many bytes one core takes at a time where many are copied or added up: a piece is still in
-// its cache when its checksum is computed. A multiple of every element's size, so that a poison repeats in
-// step.
+// sumPiece is the number of bytes that one core copies or sums at a time: a piece is still in its cache when
+// its checksum is computed. It is a multiple of every element's size, so that a poison repeats in step.
 const sumPiece = 1 << 20
 
-// Checksum is the crc32 (IEEE) of some bytes, computed on all cores where they are many.
+// Checksum returns the crc32 (IEEE) of b, computed on all cores if b is long.
 func Checksum(b []byte) uint32 {
 	return inPieces(len(b), func(first, end int) uint32 { return crc32.ChecksumIEEE(b[first:end]) })
 }
 
-// Copy copies from to the start of to, which is at least as long, on all cores where it is much.
+// Copy copies from to the start of to, which must be at least as long, on all cores if from is long.
 func Copy(to, from []byte) {
 	inPieces(len(from), func(first, end int) uint32 {
 		copy(to[first:end], from[first:end])
@@ -26,8 +25,8 @@ func Copy(to, from []byte) {
 	})
 }
 
-// CopyChecked copies from to the start of to, which is at least as long, and gives the checksum of the copy:
-// somebody else may change from meanwhile.
+// CopyChecked copies from to the start of to, which must be at least as long, and returns the checksum of the
+// copy: another process may change from meanwhile.
 func CopyChecked(to, from []byte) uint32 {
 	return inPieces(len(from), func(first, end int) uint32 {
 		copy(to[first:end], from[first:end])
@@ -35,7 +34,7 @@ func CopyChecked(to, from []byte) uint32 {
 	})
 }
 
-// Equal says whether two runs of bytes are the same, compared on all cores where they are many.
+// Equal reports whether two byte slices are equal. Long ones are compared on all cores.
 func Equal(a, b []byte) bool {
 	return len(a) == len(b) && parallel.First(len(a), func(first, end int) int {
 		if bytes.Equal(a[first:end], b[first:end]) {
@@ -54,7 +53,7 @@ func Poison(b []byte, d op.DType, poison string) {
 	})
 }
 
-// inPieces has the pieces of n bytes worked on by all cores, and joins their checksums.
+// inPieces calls work on all cores for the pieces of n bytes, and joins their checksums.
 func inPieces(n int, work func(first, end int) uint32) uint32 {
 	if n <= sumPiece {
 		return work(0, n)
@@ -86,7 +85,7 @@ func product(a, b uint32) uint32 {
 	return p
 }
 
-// shiftBy is x^(8n).
+// shiftBy returns x^(8n).
 func shiftBy(n int) uint32 {
 	power, all := uint32(1)<<(31-8), uint32(1)<<31 // x^8 and 1
 	for ; n > 0; n >>= 1 {

@@ -14,7 +14,7 @@ type narrow struct {
 	Format
 	bits     uint   // width of a code
 	maxCode  uint64 // code of the largest finite number
-	overflow uint64 // what overflow gives: infinity, NaN for e4m3, the largest number for e2m1
+	overflow uint64 // the result of overflow: infinity, NaN for e4m3, the largest number for e2m1
 	nan      uint64 // the NaN code that Encode writes
 }
 
@@ -26,11 +26,12 @@ var (
 	narrowE2M1 = narrow{FormatE2M1, 4, 0x7, 0x7, 0x7}
 )
 
-// FormatE2M1 is the fp4 of the OCP microscaling formats, which has neither infinity nor NaN. No element of a
-// tensor is one: they are packed two a byte, and Decode gives the byte. See DecodeE2M1.
+// FormatE2M1 is the fp4 of the OCP microscaling formats, which has neither infinity nor NaN. It is not the
+// format of a tensor's elements: these hold two packed numbers each, and Decode returns the byte. See
+// DecodeE2M1.
 var FormatE2M1 = Format{P: 2, EMin: 0, Max: 6}
 
-// encode gives the code of x, rounded once to nearest even. The bits of an fp64 are those of the narrow
+// encode returns the code of x, rounded once to nearest even. The bits of an fp64 are those of the narrow
 // format with more of everything, so adding half of what is dropped carries into the exponent as it should.
 func (n narrow) encode(x float64) uint64 {
 	bits := math.Float64bits(x)
@@ -56,7 +57,7 @@ func (n narrow) encode(x float64) uint64 {
 	return sign | code
 }
 
-// decode gives the value of a code, exactly.
+// decode returns the value of a code, exactly.
 func (n narrow) decode(code uint64) float64 {
 	sign := 1.0
 	if code>>(n.bits-1)&1 == 1 {
@@ -92,8 +93,8 @@ var (
 	tableE5M2 = sync.OnceValue(narrowE5M2.table)
 )
 
-// Decode gives the values of len(b)/d.Size() elements, little endian. Every value is exact, int64 beyond 2^53
-// apart, which rounds to nearest. Bytes of an unfinished element are left out; an unknown dtype has no
+// Decode returns the values of len(b)/d.Size() elements, little endian. Every value is exact except int64
+// beyond 2^53, which rounds to nearest. Bytes of an unfinished element are left out; an unknown dtype has no
 // elements.
 func Decode(d op.DType, b []byte) []float64 {
 	if d.Size() == 0 {
@@ -104,7 +105,7 @@ func Decode(d op.DType, b []byte) []float64 {
 	return values
 }
 
-// DecodeInto is Decode into the caller's slice: as many elements as values is long, of which b holds at least
+// DecodeInto is Decode into the caller's slice: it decodes len(values) elements, and b must hold at least
 // that many.
 func DecodeInto(values []float64, d op.DType, b []byte) {
 	b = b[:int64(len(values))*d.Size()]
@@ -166,9 +167,9 @@ func decodeIntegers(values []float64, d op.DType, b []byte) {
 	}
 }
 
-// Encode rounds every value once, straight from fp64, to the nearest value of d, ties to even, and gives the
-// elements little endian. Beyond the largest number that is infinity, NaN for e4m3, the nearest bound for an
-// integer; NaN becomes the quiet NaN of d, 0 in an integer. Use Round first where a contract saturates. An
+// Encode rounds every value once, straight from fp64, to the nearest value of d, ties to even, and returns
+// the elements little endian. Beyond the largest number that is infinity, NaN for e4m3, the nearest bound for
+// an integer; NaN becomes the quiet NaN of d, 0 in an integer. Use Round first if a contract saturates. An
 // unknown dtype gives no bytes.
 func Encode(d op.DType, values []float64) []byte {
 	b := make([]byte, int64(len(values))*d.Size())
@@ -176,7 +177,7 @@ func Encode(d op.DType, values []float64) []byte {
 	return b
 }
 
-// EncodeInto is Encode into the caller's bytes, of which there are at least len(values)*d.Size().
+// EncodeInto is Encode into the caller's bytes, which must be at least len(values)*d.Size() long.
 func EncodeInto(b []byte, d op.DType, values []float64) {
 	switch d {
 	case op.FP64:
@@ -235,9 +236,9 @@ func encodeIntegers(b []byte, d op.DType, values []float64) {
 	}
 }
 
-// OverflowCode is the element, little endian, that a finite number beyond the range of d becomes: infinity,
-// the NaN code for e4m3, the largest finite number where the contract saturates; nil for a dtype that is no
-// float.
+// OverflowCode returns the element, little endian, that a finite number beyond the range of d becomes:
+// infinity, the NaN code for e4m3, the largest finite number if the contract saturates; nil for a dtype that
+// is no float.
 func OverflowCode(d op.DType, negative, saturate bool) []byte {
 	f, ok := FormatOf(d)
 	if !ok {
@@ -253,7 +254,7 @@ func OverflowCode(d op.DType, negative, saturate bool) []byte {
 	return Encode(d, []float64{x})
 }
 
-// DecodeE2M1 gives the values of n fp4 elements packed two a byte, the first in the low half.
+// DecodeE2M1 returns the values of n fp4 elements packed two a byte, the first in the low half.
 func DecodeE2M1(packed []byte, n int) []float64 {
 	values := make([]float64, n)
 	for i := range values {
@@ -263,7 +264,7 @@ func DecodeE2M1(packed []byte, n int) []float64 {
 }
 
 // EncodeE2M1 rounds every value once to the nearest fp4 number, ties to even, and packs two a byte, the first
-// in the low half. The format has neither infinity nor NaN: what lies beyond 6, and NaN, becomes 6 with its
+// in the low half. The format has neither infinity nor NaN: values beyond 6, and NaN, become 6 with their
 // sign.
 func EncodeE2M1(values []float64) []byte {
 	packed := make([]byte, (len(values)+1)/2)

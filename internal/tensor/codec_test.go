@@ -18,7 +18,7 @@ var narrowFormats = map[string]narrow{
 	"e5m2": narrowE5M2, "e2m1": narrowE2M1,
 }
 
-// Every code but the NaN codes comes back as itself, and a NaN code decodes to NaN.
+// Every code except the NaN codes is reproduced, and a NaN code decodes to NaN.
 func TestEveryCodeRoundTrips(t *testing.T) {
 	for name, n := range narrowFormats {
 		finite := 0
@@ -42,8 +42,8 @@ func TestEveryCodeRoundTrips(t *testing.T) {
 	}
 }
 
-// What tensors are decoded by, tables and shifts, gives for every code what the format says, and encoding
-// gives the code back.
+// Decoding, by tables and shifts, gives for every code the value of the format, and encoding gives the code
+// back.
 func TestEveryElementDecodesAsItsFormat(t *testing.T) {
 	for d, n := range map[op.DType]narrow{
 		op.FP16: narrowFP16, op.BF16: narrowBF16, op.E4M3: narrowE4M3,
@@ -162,7 +162,7 @@ func TestKnownCodes(t *testing.T) {
 	}
 }
 
-// exactly rounds x to f by big.Float, whose precision below the normal range is what the subnormal spacing
+// exactly rounds x to f by big.Float, with the precision below the normal range that the subnormal spacing
 // leaves.
 func exactly(f Format, x float64) float64 {
 	if x == 0 || math.IsInf(x, 0) || math.IsNaN(x) {

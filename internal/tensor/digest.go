@@ -7,7 +7,7 @@ import (
 	"triad/internal/parallel"
 )
 
-// digestPiece is how many bytes are hashed by one core.
+// digestPiece is the number of bytes that one core hashes at a time.
 const digestPiece = 1 << 20
 
 // Digest names some bytes: in hexadecimal, the SHA-256 of the SHA-256 of every MiB of them, one after the

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestDigest: it is what its description says, whatever the number of pieces, and every byte and the length
+// TestDigest: the digest agrees with its description, for any number of pieces, and every byte and the length
 // count.
 func TestDigest(t *testing.T) {
 	seen := map[string]int{}

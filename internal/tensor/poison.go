@@ -46,7 +46,7 @@ func PoisonPattern(d op.DType, poison string) []byte {
 	return pattern.a
 }
 
-// ordinary is the pattern of Ordinary.
+// ordinary returns the pattern of Ordinary.
 func ordinary(d op.DType) []byte {
 	switch {
 	case d.IsFloat():

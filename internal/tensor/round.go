@@ -7,7 +7,7 @@ import (
 )
 
 // Format is a binary floating-point format: P significant bits, normal numbers from 2^EMin, largest finite
-// number Max. Where Infinity is false (e4m3) overflow has no code but NaN.
+// number Max. If Infinity is false (e4m3), the only code for overflow is NaN.
 type Format struct {
 	P, EMin  int
 	Max      float64
@@ -25,7 +25,7 @@ var formats = [...]Format{
 	op.E5M2: {3, -14, 57344, true},
 }
 
-// FormatOf gives the format of a floating dtype, and false for every other.
+// FormatOf returns the format of a floating dtype, and false for every other.
 func FormatOf(d op.DType) (Format, bool) {
 	if !d.IsFloat() {
 		return Format{}, false
@@ -33,9 +33,9 @@ func FormatOf(d op.DType) (Format, bool) {
 	return formats[d], true
 }
 
-// Round is x rounded to the format once, straight from fp64, ties to even. Beyond the overflow threshold it
-// gives the infinity of x's sign, or the largest finite number where the contract saturates; for e4m3 the
-// infinity stands for its NaN overflow code. NaN and infinities stay what they are.
+// Round returns x rounded to the format once, straight from fp64, ties to even. Beyond the overflow threshold
+// it returns the infinity of x's sign, or the largest finite number if the contract saturates; for e4m3 the
+// infinity stands for its NaN overflow code. NaN and infinities are unchanged.
 func (f Format) Round(x float64, saturate bool) float64 {
 	if f.P >= 53 || x == 0 || math.IsNaN(x) || math.IsInf(x, 0) {
 		return x
@@ -82,8 +82,8 @@ func (f Format) RoundAll(to, from []float64, saturate bool) {
 	}
 }
 
-// ULP is the distance between neighbours of the format at x: that of the smallest normal number below the
-// normal range.
+// ULP returns the distance between neighbours of the format at x: that of the smallest normal number below
+// the normal range.
 func (f Format) ULP(x float64) float64 {
 	e := f.EMin
 	if x != 0 {
@@ -100,13 +100,13 @@ func (f Format) ULP(x float64) float64 {
 	return power(e)
 }
 
-// power is 2^e for a normal fp64.
+// power returns 2^e for a normal fp64.
 func power(e int) float64 { return math.Float64frombits(uint64(e+1023) << 52) }
 
-// U is the unit roundoff of the format: half the distance between 1 and the next number.
+// U returns the unit roundoff of the format: half the distance between 1 and the next number.
 func (f Format) U() float64 { return math.Ldexp(1, -f.P) }
 
-// SmallestSubnormal is the smallest positive number of the format.
+// SmallestSubnormal returns the smallest positive number of the format.
 func (f Format) SmallestSubnormal() float64 { return math.Ldexp(1, f.EMin-f.P+1) }
 
 // Round rounds x to a dtype once, straight from fp64, ties to even: see Format.Round. An integer dtype rounds
@@ -122,7 +122,7 @@ func Round(d op.DType, x float64, saturate bool) float64 {
 	return math.NaN()
 }
 
-// IntegerRange is the range of an integer dtype as far as fp64 holds it exactly.
+// IntegerRange returns the range of an integer dtype as far as fp64 holds it exactly.
 func IntegerRange(d op.DType) (lo, hi float64) {
 	switch d {
 	case op.I64:

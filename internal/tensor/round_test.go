@@ -103,8 +103,8 @@ func TestRoundOverflow(t *testing.T) {
 	}
 }
 
-// TestULPAgainstIlogb compares with the slow definition, at numbers of every size, at powers of two and
-// beside them.
+// TestULPAgainstIlogb compares with the slow definition, at numbers of every magnitude, at powers of two and
+// next to them.
 func TestULPAgainstIlogb(t *testing.T) {
 	slow := func(f Format, x float64) float64 {
 		e := f.EMin

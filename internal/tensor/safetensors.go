@@ -28,8 +28,8 @@ var safetensorsNames = map[op.DType]string{
 	op.U32: "U32", op.E2M1x2: "F4",
 }
 
-// Packed gives the bytes of the view's elements in logical row-major order: Data itself where that is what it
-// holds.
+// Packed returns the bytes of the view's elements in logical row-major order: Data itself if it holds just
+// these.
 func (t Tensor) Packed() []byte {
 	size, n := t.DType.Size(), t.Elements()
 	if t.IsContiguous() {

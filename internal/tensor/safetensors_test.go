@@ -132,7 +132,7 @@ var brokenHeaders = []struct {
 		`"y":{"dtype":"U8","shape":[2],"data_offsets":[3,5]}}`, 5},
 }
 
-// What other readers let through, and what they refuse, is refused.
+// Headers that other readers accept, and those that they refuse, are refused.
 func TestReadSafetensorsIsStrict(t *testing.T) {
 	if _, _, err := ReadSafetensors(file(good, 8)); err != nil {
 		t.Fatal(err)
@@ -155,7 +155,8 @@ func TestReadSafetensorsIsStrict(t *testing.T) {
 	}
 }
 
-// Any file ends in tensors that lie within it, or in a sentence; what was read can be written and read again.
+// Any file gives tensors that lie within it, or an error; tensors that were read can be written and read
+// again.
 func FuzzReadSafetensors(f *testing.F) {
 	f.Add(file(`{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"__metadata__":{"a":"b"}}  `, 8))
 	f.Add(file(`{"a":{"dtype":"BOOL","shape":[],"data_offsets":[0,1]},`+

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Working memory that was given back and waits for the next to ask: a tensor of millions of values is made in
+// kept is working memory that was given back, for the next caller: a tensor of millions of values is made in
 // it, looked at once and thrown away, and fresh memory costs more than the work, since the system has to
 // clear it page by page. At most mostKept values are kept.
 var kept struct {
@@ -19,7 +19,7 @@ const (
 	mostKept  = 1 << 28 // two tensors of 2^27 elements: 2 GB
 )
 
-// Lend gives working memory for n values, whatever it holds. Who is done with it may give it back.
+// Lend returns working memory for n values with arbitrary contents. It may be returned with GiveBack.
 func Lend(n int) []float64 {
 	if n < leastLent {
 		return make([]float64, n)
@@ -42,7 +42,7 @@ func Lend(n int) []float64 {
 	return m[:n]
 }
 
-// GiveBack takes working memory that nobody looks at any more.
+// GiveBack takes back working memory that is no longer used.
 func GiveBack(x []float64) {
 	x = x[:cap(x)]
 	kept.Lock()

@@ -20,7 +20,7 @@ func TestLentValues(t *testing.T) {
 			t.Fatal("lent values are not the tensor's")
 		}
 		for i := range lent {
-			lent[i] = -1 // who has it next finds it as it was left
+			lent[i] = -1 // the next borrower finds it as it was left
 		}
 		other := Lend(leastLent)
 		if len(other) != leastLent || &other[0] == &lent[0] {

@@ -22,7 +22,7 @@ type Tensor struct {
 	Data   []byte
 }
 
-// Elements is the number of elements of the view.
+// Elements returns the number of elements of the view.
 func (t Tensor) Elements() int64 {
 	n := int64(1)
 	for _, s := range t.Shape {
@@ -31,7 +31,7 @@ func (t Tensor) Elements() int64 {
 	return n
 }
 
-// Contiguous gives the row-major strides of a shape, in elements.
+// Contiguous returns the row-major strides of a shape, in elements.
 func Contiguous(shape []int64) []int64 {
 	stride := make([]int64, len(shape))
 	n := int64(1)
@@ -49,7 +49,7 @@ func New(name string, d op.DType, shape []int64) Tensor {
 	return t
 }
 
-// IsContiguous says whether the view is row-major without gaps; its first element may lie anywhere. The
+// IsContiguous reports whether the view is row-major without gaps; its first element may lie anywhere. The
 // stride of a dim of size 1 does not matter, and a view without elements is contiguous.
 func (t Tensor) IsContiguous() bool {
 	if t.Elements() == 0 {
@@ -63,7 +63,7 @@ func (t Tensor) IsContiguous() bool {
 	return true
 }
 
-// Float64s gives the values of the view in logical row-major order, each exact. The view must lie within
+// Float64s returns the values of the view in logical row-major order, each exact. The view must lie within
 // Data: see Check.
 func (t Tensor) Float64s() []float64 {
 	values := make([]float64, t.Elements())
@@ -71,14 +71,14 @@ func (t Tensor) Float64s() []float64 {
 	return values
 }
 
-// LentFloat64s is Float64s in working memory: see Lend.
+// LentFloat64s is Float64s into working memory: see Lend.
 func (t Tensor) LentFloat64s() []float64 {
 	values := Lend(int(t.Elements()))
 	t.decode(values)
 	return values
 }
 
-// decode sets values, as many as the view has elements, to them.
+// decode sets values, of which there are as many as elements, to the elements of the view.
 func (t Tensor) decode(values []float64) {
 	if len(values) == 0 {
 		return
@@ -94,8 +94,8 @@ func (t Tensor) decode(values []float64) {
 	t.walk(func(i, at int64) { values[i] = storage[at] })
 }
 
-// SetFloat64s writes values, in logical row-major order, to the places the view shows, each rounded once.
-// Where places coincide (stride 0) the last one stays.
+// SetFloat64s writes values, in logical row-major order, to the elements of the view, each rounded once. If
+// elements share a place (stride 0), the last value stays.
 func (t Tensor) SetFloat64s(values []float64) {
 	size := t.DType.Size()
 	if t.IsContiguous() {
@@ -127,7 +127,7 @@ func (t Tensor) walk(visit func(position, place int64)) {
 	}
 }
 
-// Check says what is wrong with the view: a missing name or dtype, shape and stride of different length, a
+// Check returns what is wrong with the view: a missing name or dtype, shape and stride of different length, a
 // negative size or stride, more than 2^62 elements, or an element outside Data.
 func (t Tensor) Check() error {
 	size := t.DType.Size()
@@ -159,8 +159,9 @@ func (t Tensor) Check() error {
 	return nil
 }
 
-// DecodeRow gives part of one row of the view, seen as [rows, last dim], exactly: the len(into) elements from
-// column first on. A view without dims is one row of one element. Row and columns must lie within the view.
+// DecodeRow decodes part of one row of the view, seen as [rows, last dim], exactly: the len(into) elements
+// from column first on. A view without dims is one row of one element. Row and columns must lie within the
+// view.
 func (t Tensor) DecodeRow(into []float64, row, first int64) {
 	if len(into) == 0 {
 		return

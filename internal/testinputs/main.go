@@ -1,5 +1,5 @@
-// Command testinputs prints what the tests of a change depend on, for TRIAD_TEST_CHANGED: a path from the
-// module's root in each line, or "." where everything may have changed.
+// Command testinputs prints the inputs of tests that a change affects, for TRIAD_TEST_CHANGED: one path from
+// the module's root on each line, or "." if everything may have changed.
 //
 // The base is the merge base with the main branch; on main itself, the first parent. Files that are not
 // committed count. A changed header of CUDA counts as a change of each kernel file that includes it. Without
@@ -23,7 +23,7 @@ import (
 	"triad/internal/subprocess"
 )
 
-// everywhere are the paths that every test depends on: what is installed, and which cases run.
+// everywhere lists the paths that every test depends on: what is installed, and which cases run.
 var everywhere = []string{
 	"go.mod", "go.sum", "requirements.txt", "requirements-cuda.txt", "Makefile", ".ci/run", "internal/need/",
 	"internal/testreport/", "internal/testinputs/", "pybridge/tests/tiers.py",
@@ -38,7 +38,7 @@ func main() {
 	}
 }
 
-// run prints the changed inputs of the checkout at root, and to notes what they were compared with.
+// run prints the changed inputs of the checkout at root, and writes to notes what they were compared with.
 func run(root, base string, out, notes io.Writer) error {
 	if base == "" {
 		base = mergeBase(root)
@@ -87,7 +87,7 @@ func git(root string, args ...string) (string, error) {
 	return text, nil
 }
 
-// mergeBase is the commit that the change starts from, "" where none is known.
+// mergeBase returns the commit that the change starts from, "" if none is known.
 func mergeBase(root string) string {
 	if shallow, err := git(root, "rev-parse", "--is-shallow-repository"); err != nil ||
 		strings.TrimSpace(shallow) != "false" {
@@ -98,7 +98,7 @@ func mergeBase(root string) string {
 		return ""
 	}
 	branch, err := git(root, "symbolic-ref", "--short", "--quiet", "HEAD")
-	// a commit that was checked out by its hash too
+	// including a commit that was checked out by its hash
 	onMain := err != nil || strings.TrimSpace(branch) == "main"
 	for _, main := range []string{"origin/main", "main"} {
 		if base, err := git(root, "merge-base", "HEAD", main); err == nil && (base != head || !onMain) {
@@ -112,7 +112,7 @@ func mergeBase(root string) string {
 	return strings.TrimSpace(parent)
 }
 
-// changes are the files that differ from the base, those that git does not know among them.
+// changes lists the files that differ from the base, untracked files included.
 func changes(root, base string) ([]string, error) {
 	tracked, err := git(root, "diff", "--name-only", "--no-renames", "-z", base)
 	if err != nil {
@@ -133,8 +133,8 @@ func changes(root, base string) ([]string, error) {
 
 var included = regexp.MustCompile(`(?m)^\s*#\s*include\s*"([^"]+)"`)
 
-// withKernels adds the kernel files that include what changed. Names alone are compared, as each header of
-// cuda/include has its own: a file too many is tested rather than one too few.
+// withKernels adds the kernel files that include a changed file. It compares base names only, as each header
+// of cuda/include has its own: it may test a file too many, but none too few.
 func withKernels(files fs.FS, changed []string) ([]string, error) {
 	includes := map[string][]string{} // by path
 	err := fs.WalkDir(files, "cuda", func(file string, _ fs.DirEntry, err error) error {
@@ -169,7 +169,7 @@ func withKernels(files fs.FS, changed []string) ([]string, error) {
 	}
 	for file := range reached {
 		if !slices.Contains(changed, file) && path.Dir(file) != "cuda/kernels" {
-			delete(reached, file) // another header: its own tests did not change
+			delete(reached, file) // a header: its own tests did not change
 		}
 	}
 	return slices.Sorted(maps.Keys(reached)), nil

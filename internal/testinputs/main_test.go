@@ -10,7 +10,7 @@ import (
 	"testing/fstest"
 )
 
-// checkout is a repository with one commit on main and a way to run git in it.
+// checkout makes a repository with one commit on main, and returns a function that runs git in it.
 func checkout(t *testing.T) (root string, git func(args ...string)) {
 	t.Helper()
 	root = t.TempDir()
@@ -76,7 +76,7 @@ func TestChangesSinceTheBase(t *testing.T) {
 	}
 }
 
-// Where the history is cut off, everything has changed.
+// Without enough history, everything has changed.
 func TestAShallowCloneHasNoBase(t *testing.T) {
 	root, git := checkout(t)
 	write(t, root, "README.md", "b\n")
@@ -88,8 +88,8 @@ func TestAShallowCloneHasNoBase(t *testing.T) {
 	}
 }
 
-// A header counts as the kernels that include it, through other headers too; what every test depends on
-// counts as everything.
+// A header counts as the kernels that include it, also indirectly; an input of every test counts as
+// everything.
 func TestHeadersReachKernels(t *testing.T) {
 	root, git := checkout(t)
 	git("checkout", "--quiet", "-b", "work")
@@ -103,7 +103,7 @@ func TestHeadersReachKernels(t *testing.T) {
 	}
 }
 
-// The walk ends although headers include each other.
+// The search ends although headers include each other.
 func TestHeadersInACircle(t *testing.T) {
 	files := fstest.MapFS{
 		"cuda/include/a.cuh": {Data: []byte("#include \"b.cuh\"\n")},

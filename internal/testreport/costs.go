@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// costs are processor seconds. The key of a package has no test.
+// costs holds processor seconds. The key of a package has no test.
 type costs struct {
 	byFolder []cost
 	of       map[test]float64
 }
 
-// readCosts reads what testreport exec wrote; no file, no costs.
+// readCosts reads the output of testreport exec; without a file there are no costs.
 func readCosts(path string) (*costs, error) {
 	c := &costs{of: map[test]float64{}}
 	if path == "" {
@@ -43,7 +43,7 @@ func readCosts(path string) (*costs, error) {
 	return c, lines.Err()
 }
 
-// name gives the packages in the folders their names.
+// name replaces folders by the names of their packages.
 func (c *costs) name(packages map[string]string) {
 	for _, one := range c.byFolder {
 		name := packages[one.Folder]
@@ -54,7 +54,7 @@ func (c *costs) name(packages map[string]string) {
 	}
 }
 
-// total is that of all packages.
+// total sums the costs of all packages.
 func (c *costs) total() float64 {
 	sum := 0.0
 	for t, seconds := range c.of {
@@ -65,7 +65,7 @@ func (c *costs) total() float64 {
 	return sum
 }
 
-// tellDearest prints the ten tests that cost most.
+// tellDearest prints the ten most expensive tests.
 func (c *costs) tellDearest(out io.Writer) {
 	var tests []test
 	for t := range c.of {
@@ -81,8 +81,8 @@ func (c *costs) tellDearest(out io.Writer) {
 	}
 }
 
-// tellBudgets prints the processor time of the packages with a budget of their own, and of others that are
-// over theirs, the most expensive first. It returns those over budget.
+// tellBudgets prints the processor time of the packages with their own budget, and of others that exceed
+// theirs, the most expensive first. It returns those over budget.
 func (c *costs) tellBudgets(out io.Writer, limits map[string]float64) (over []string) {
 	var packages []test
 	for t := range c.of {
@@ -109,7 +109,8 @@ func (c *costs) tellBudgets(out io.Writer, limits map[string]float64) (over []st
 	return over
 }
 
-// readBudgets reads lines of a package and its processor seconds; # begins a comment. No file, no budgets.
+// readBudgets reads lines of a package and its processor seconds; # begins a comment. Without a file there
+// are no budgets.
 func readBudgets(path string) (map[string]float64, error) {
 	limits := map[string]float64{}
 	if path == "" {

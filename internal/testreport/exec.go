@@ -22,10 +22,10 @@ import (
 // costsFile names the file that execTest appends to: one cost a line.
 const costsFile = "TRIAD_TEST_COSTS"
 
-// coverFolder names the folder in which what a test binary starts of itself counts what it ran, too.
+// coverFolder names the folder for the coverage of the processes that a test binary starts.
 const coverFolder = "TRIAD_TEST_COVER"
 
-// hangLimit names the wall time after which a test that neither began nor ended anything hangs: "10m".
+// hangLimit names the wall time without any event after which a test counts as hanging: "10m".
 const hangLimit = "TRIAD_TEST_HANG"
 
 // cost is the processor time of a package's tests, or of one of them, children included.
@@ -35,9 +35,9 @@ type cost struct {
 	ProcessorSeconds float64 `json:"processor_seconds"`
 }
 
-// execTest runs a test binary for go test -exec. It records what the tests cost in processor time, which
-// go test -json does not know, and ends a test that hangs: the binary prints its goroutines, the test counts
-// as failed under its own name, and the package's other tests go on in a new process.
+// execTest runs a test binary for go test -exec. It records the processor time of the tests, which go test
+// -json does not know, and ends a test that hangs: the binary prints its goroutines, the test counts as
+// failed under its own name, and the package's other tests continue in a new process.
 func execTest(args []string, stdout io.Writer) (int, error) {
 	folder, err := os.Getwd()
 	if err != nil {
@@ -63,7 +63,7 @@ func execTest(args []string, stdout io.Writer) (int, error) {
 
 func seconds(t syscall.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)/1e6 }
 
-// watched follows what a test binary prints.
+// watched follows the output of a test binary.
 type watched struct {
 	out    io.Writer
 	folder string
@@ -71,7 +71,7 @@ type watched struct {
 
 	mu      sync.Mutex
 	line    []byte
-	running map[string]time.Time // the tests under way, by when each last began, ended or logged something
+	running map[string]time.Time // the current tests, with the time of their last event
 	logging string               // the test whose log lines are printed now
 	ended   []string             // the tests of the top level that ended
 	costs   []cost
@@ -96,7 +96,7 @@ func (w *watched) run(args []string) (int, error) {
 	}
 }
 
-// skipping adds tests to the pattern of those that the binary leaves out.
+// skipping adds tests to the binary's -test.skip pattern.
 func skipping(args, tests []string) []string {
 	const flag = "-test.skip="
 	pattern := "^(" + strings.Join(tests, "|") + ")$"
@@ -111,13 +111,13 @@ func skipping(args, tests []string) []string {
 	return append(out, flag+pattern)
 }
 
-// once runs the binary to its end, or until a test hangs, whose name it gives.
+// once runs the binary to its end, or until a test hangs, whose name it returns.
 func (w *watched) once(args []string) (code int, hung string, err error) {
 	w.running, w.logging, w.line, w.spent = map[string]time.Time{}, "", nil, 0
 	c := subprocess.Command{
 		Path: args[0], Args: args[1:], Stdin: os.Stdin, Stdout: w, Stderr: w, // go test shows both as one
 	}
-	if folder := os.Getenv(coverFolder); folder != "" { // go test takes GOCOVERDIR away
+	if folder := os.Getenv(coverFolder); folder != "" { // go test removes GOCOVERDIR
 		c.Env = append(os.Environ(), "GOCOVERDIR="+folder)
 	}
 	child, err := subprocess.Start(c)
@@ -154,7 +154,7 @@ func (w *watched) once(args []string) (code int, hung string, err error) {
 	}
 }
 
-// hanging is the innermost test that neither began, ended nor logged anything for as long as a test may.
+// hanging returns the innermost test without any event for longer than the limit.
 func (w *watched) hanging(now time.Time) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -167,7 +167,7 @@ func (w *watched) hanging(now time.Time) string {
 	return worst
 }
 
-// tellHang prints the hung test as failed, as the testing package would, and every test that it is part of.
+// tellHang prints the hung test, and every test that it is part of, as failed, like the testing package.
 func (w *watched) tellHang(name string) {
 	fmt.Fprintf(w.out,
 		"\n    %s: neither ended, began nor logged anything for %v: it hangs; its goroutines stand above\n",
@@ -182,7 +182,7 @@ func (w *watched) tellHang(name string) {
 	}
 }
 
-// Write passes on what the binary prints and reads from it which tests run.
+// Write passes on the binary's output and reads from it which tests run.
 func (w *watched) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	rest := append(w.line, p...)
@@ -199,10 +199,10 @@ func (w *watched) Write(p []byte) (int, error) {
 	return w.out.Write(p)
 }
 
-// logLine is a line that t.Log printed.
+// logLine matches a line that t.Log printed.
 var logLine = regexp.MustCompile(`^ {4}\w+\.go:\d+: `)
 
-// follow reads one line. With -json go test has the binary mark its own lines by 0x16.
+// follow parses one line. With -json go test makes the binary mark its own lines by 0x16.
 func (w *watched) follow(line string) {
 	_, own, marked := strings.Cut(line, "\x16")
 	words := strings.Fields(own)
@@ -227,14 +227,14 @@ func (w *watched) follow(line string) {
 		w.touch(name)
 		if !strings.Contains(name, "/") {
 			w.ended = append(w.ended, name)
-			spent := max(processorSeconds(w.pid), w.spent) // 0 of a process that has ended
+			spent := max(processorSeconds(w.pid), w.spent) // it is 0 if the process has ended
 			w.costs = append(w.costs, cost{Folder: w.folder, Test: name, ProcessorSeconds: spent - w.spent})
 			w.spent = spent
 		}
 	}
 }
 
-// touch notes that something happened in the tests that a test is part of.
+// touch records an event in a test and in the tests that it is part of.
 func (w *watched) touch(name string) {
 	for cut := strings.LastIndexByte(name, '/'); cut > 0; cut = strings.LastIndexByte(name[:cut], '/') {
 		if _, here := w.running[name[:cut]]; here {
@@ -251,7 +251,7 @@ func processorSeconds(pid int) float64 {
 	}
 	_, after, _ := strings.Cut(string(text), ") ") // the name of the program may hold spaces
 	fields := strings.Fields(after)
-	// of the fields behind the name; Linux shows clock ticks of 10 ms
+	// indices of the fields behind the name; Linux shows clock ticks of 10 ms
 	const utime, cstime, perSecond = 11, 14, 100
 	sum := 0.0
 	for i := utime; i <= cstime && i < len(fields); i++ {
@@ -279,6 +279,6 @@ func (w *watched) record() error {
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(lines.Bytes()) // one write: packages end side by side
+	_, err = file.Write(lines.Bytes()) // one write: packages end concurrently
 	return errors.Join(err, file.Close())
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// inside says that this process is a test binary under testreport exec.
+// inside marks this process as a test binary under testreport exec.
 const inside = "TESTREPORT_INSIDE"
 
 // The tests that TestHangingTestsEnd runs in a process of its own.
@@ -44,8 +44,8 @@ func TestInsideLast(*testing.T) {
 	}
 }
 
-// A test that hangs ends with its goroutines and fails under its own name. The others run, also one that is
-// slow and logs what it does. What the tests cost is written.
+// A test that hangs ends with its goroutines and fails under its own name. The others run, including a slow
+// one that logs its progress. The costs of the tests are written.
 func TestHangingTestsEnd(t *testing.T) {
 	costs := written(t, "")
 	t.Setenv(inside, "1")

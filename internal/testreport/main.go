@@ -1,10 +1,10 @@
 // Testreport runs and reports the tests of this repository.
 //
 // As "testreport exec BINARY ARGS", which go test -exec calls, it measures the processor time of each test
-// and ends one that hangs; see exec.go. Otherwise it reads what "go test -json" prints: it shows progress,
-// each package's line, every failure with its output and the command that repeats it alone, the dearest
-// tests, and what was skipped and why. With -ci a package over its budget fails, and so does a skipped test
-// that neither needs a GPU nor belongs to the long tier.
+// and ends one that hangs; see exec.go. Otherwise it reads the output of "go test -json": it shows progress,
+// each package's line, every failure with its output and the command that repeats it alone, the most
+// expensive tests, and the skipped tests with their reasons. With -ci a package over its budget fails, and so
+// does a skipped test that neither needs a GPU nor belongs to the long tier.
 package main
 
 import (
@@ -19,14 +19,14 @@ import (
 
 // options holds the flags.
 type options struct {
-	budgets  string // a file with a package, or other for the rest, and its processor seconds in each line
+	budgets  string // a file with a package, or other for the rest, and its processor seconds on each line
 	costs    string // the file that testreport exec wrote
 	last     string // the costs of an earlier run, for the estimate; may be missing
-	packages string // a file with a package and its folder in each line, all that are tested
+	packages string // a file with a tested package and its folder on each line
 	names    string // a file with every test and case: none may be lost
 	reasons  string // the document that gives a reason for each name that is no longer there
-	keys     string // the file to write that says what each case covers and why it ran
-	write    bool   // names is written anew
+	keys     string // the output file with what each case covers and why it ran
+	write    bool   // rewrite names
 	ci       bool
 }
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// written is a file of a test's own with this text.
+// written returns a temporary file with this text.
 func written(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
@@ -20,7 +20,7 @@ func written(t *testing.T, text string) string {
 	return path
 }
 
-// told is the report of events, and its error.
+// told returns the report of events, and its error.
 func told(t *testing.T, events string, o options) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
@@ -28,7 +28,7 @@ func told(t *testing.T, events string, o options) (string, error) {
 	return out.String(), err
 }
 
-// What go test -json printed of packages that pass, fail, panic and do not compile: a person sees what
+// For the go test -json output of packages that pass, fail, panic and do not compile, the report shows what
 // failed with the command that repeats it, what was skipped, and one line at the end.
 func TestReport(t *testing.T) {
 	events, err := os.ReadFile("testdata/events.json")
@@ -59,7 +59,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// passing are the events of a package that passes, in which a test is skipped for a reason, "" for none.
+// passing returns the events of a package that passes, in which a test is skipped for a reason, "" for none.
 func passing(reason string) string {
 	line := `{"Action":"output","Package":"m/a","Output":"ok  \tm/a\t1s\n"}` + "\n" +
 		`{"Action":"pass","Package":"m/a"}` + "\n"
@@ -70,8 +70,8 @@ func passing(reason string) string {
 		"\n"+`{"Action":"skip","Package":"m/a","Test":"TestX"}`+"\n", reason) + line
 }
 
-// In continuous integration a package over its budget of processor time and a skip that no GPU excuses are
-// failures; elsewhere they are told.
+// In continuous integration a package over its budget of processor time, and a skip not excused by a missing
+// GPU or the tier, are failures; elsewhere they are only reported.
 func TestWhatFails(t *testing.T) {
 	spent := func(seconds float64) string {
 		return fmt.Sprintf(`{"folder":"/m/a","processor_seconds":%g}`+"\n", seconds)
@@ -124,7 +124,7 @@ func TestCostsAreTold(t *testing.T) {
 	}
 }
 
-// casesOf are the events of tests that ended so.
+// casesOf returns the events of tests that ended so.
 func casesOf(ended map[string]string) string {
 	var events strings.Builder
 	for name, how := range ended {
@@ -138,8 +138,8 @@ func casesOf(ended map[string]string) string {
 	return events.String() + passing("")
 }
 
-// A test or a case that is gone is a failure unless the document says why; one that a tier leaves out is
-// there.
+// A test or a case that disappeared is a failure unless the document gives a reason; one that a tier leaves
+// out has not disappeared.
 func TestNamesAreKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "names")
 	all := map[string]string{"TestX": "pass", "TestX/a": "pass", "TestX/b/c": "long", "TestY": "pass"}
@@ -180,7 +180,7 @@ func TestNamesAreKept(t *testing.T) {
 	}
 }
 
-// What each case covers and why it ran is written for a reader.
+// The file of keys says what each case covers and why it ran.
 func TestKeysAreWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	if _, err := told(t, casesOf(map[string]string{"TestX/b": "long"}), options{keys: path}); err != nil {

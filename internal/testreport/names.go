@@ -9,9 +9,9 @@ import (
 	"triad/internal/need"
 )
 
-// checkNames compares the tests and cases of the packages that were tested with the list of all: every tier
-// names each case, run or left out. It gives those that are gone without a reason in the document. A test
-// that a GPU alone runs may be missing.
+// checkNames compares the tests and cases of the tested packages with the list of all: every tier names each
+// case, run or left out. It returns those that disappeared without a reason in the document. A test that
+// needs a GPU may be missing.
 func (r *report) checkNames(o options) (lost []string, err error) {
 	if o.names == "" {
 		return nil, nil
@@ -22,7 +22,7 @@ func (r *report) checkNames(o options) (lost []string, err error) {
 	}
 	var here []string
 	for t := range r.ended {
-		unittests := strings.Contains(t.name, ".py/") // which have a name here where they are skipped
+		unittests := strings.Contains(t.name, ".py/") // named here only if they are skipped
 		if !onGPU[t] && !unittests {
 			here = append(here, t.String())
 		}
@@ -61,8 +61,7 @@ func (r *report) checkNames(o options) (lost []string, err error) {
 	return lost, nil
 }
 
-// leftOut says whether a test or case that this one is part of was skipped: the cases within have no names
-// then.
+// leftOut reports whether a test or case that this one is part of was skipped: its cases then have no names.
 func (r *report) leftOut(name string) bool {
 	pkg, rest, _ := strings.Cut(name, " ")
 	for cut := strings.LastIndexByte(rest, '/'); cut > 0; cut = strings.LastIndexByte(rest[:cut], '/') {
@@ -73,7 +72,7 @@ func (r *report) leftOut(name string) bool {
 	return false
 }
 
-// hasReason says whether the document names a test, or one that it is part of, between backticks.
+// hasReason reports whether the document names a test, or one that it is part of, in backticks.
 func hasReason(document, name string) bool {
 	for {
 		if strings.Contains(document, "`"+name+"`") {
@@ -87,9 +86,9 @@ func hasReason(document, name string) bool {
 	}
 }
 
-// readNames reads a tree, a name indented by a tab more than what it is part of: the package, the test, its
-// cases. Every line is a test or a case but those of packages, and those that end in a slash: the name of a
-// subtest may hold slashes, and what stands before one is no test of its own.
+// readNames reads a tree of packages, tests and cases, each level indented by one more tab. Every line is a
+// test or a case, except those of packages and those that end in a slash: the name of a subtest may hold
+// slashes, and the part before a slash is no test.
 func readNames(path string) ([]string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

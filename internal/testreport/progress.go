@@ -11,11 +11,12 @@ import (
 	"time"
 )
 
-// progress shows how far the run is: on a terminal in one line that is written over, elsewhere once a minute.
+// progress shows the progress of the run: on a terminal in one line that is overwritten, elsewhere once a
+// minute.
 type progress struct {
 	terminal bool
-	folders  map[string]string  // the packages that are tested, by folder
-	weight   map[string]float64 // what each probably costs, in processor seconds
+	folders  map[string]string  // the tested packages, by folder
+	weight   map[string]float64 // the estimated cost of each, in processor seconds
 	total    int                // tests
 	ended    int
 	done     map[string]bool // packages
@@ -74,7 +75,7 @@ func newProgress(o options, limits map[string]float64) (*progress, error) {
 	return p, nil
 }
 
-// follow counts an event, and shows where the run is if it is time.
+// follow counts an event, and shows the progress if it is time.
 func (p *progress) follow(e event) {
 	if p.total == 0 {
 		return
@@ -107,7 +108,7 @@ func (p *progress) follow(e event) {
 	fmt.Fprintf(os.Stderr, "\r\x1b[K%.100s", p.line())
 }
 
-// line says how far the run is, about how long it still takes, and what has run longest.
+// line returns the progress, an estimate of the remaining time, and the test that has run longest.
 func (p *progress) line() string {
 	took := time.Since(p.begin)
 	all, done := 0.0, 0.0
@@ -129,7 +130,7 @@ func (p *progress) line() string {
 	return text
 }
 
-// clear takes the line off the terminal.
+// clear removes the line from the terminal.
 func (p *progress) clear() {
 	if p.drawn {
 		fmt.Fprint(os.Stderr, "\r\x1b[K")

@@ -26,13 +26,13 @@ type test struct{ pkg, name string }
 
 func (t test) String() string { return t.pkg + " " + t.name }
 
-// report collects what was read so far.
+// report collects the results read so far.
 type report struct {
 	out      io.Writer
 	progress *progress
-	said     map[test][]string // what each printed and nobody needs yet
+	said     map[test][]string // the output of each, until it is needed
 	ended    map[test]string   // pass, fail or skip
-	packages map[string]string // the same of packages
+	packages map[string]string // the same for packages
 	cases    []covered
 	skipped  []skip
 	failed   int // packages
@@ -44,13 +44,13 @@ type skip struct {
 	reason string
 }
 
-// covered says why a case ran, or which case covers its key instead.
+// covered is the reason why a case ran, or the case that covers its key instead.
 type covered struct {
 	test
 	why string
 }
 
-// read follows the events to their end.
+// read processes the events to their end.
 func (r *report) read(in io.Reader) error {
 	lines := bufio.NewReader(in)
 	for {
@@ -92,7 +92,7 @@ func (r *report) follow(e event) {
 	}
 }
 
-// runsBecause begins the line that internal/need logs for a case that a tier chose.
+// runsBecause matches the line that internal/need logs for a case that a tier chose.
 var runsBecause = regexp.MustCompile(`(?m)^\s*[\w.-]+\.go:\d+: runs: (.*)$`)
 
 func (r *report) endTest(t test, how string) {
@@ -129,7 +129,7 @@ func (r *report) tellRepeat(t test) {
 	r.print("    repeat it alone: " + r.repeat(t) + "\n")
 }
 
-// repeat is the command that runs a test alone.
+// repeat returns the command that runs a test alone.
 func (r *report) repeat(t test) string {
 	var pattern []string
 	for part := range strings.SplitSeq(t.name, "/") {
@@ -146,10 +146,10 @@ func (r *report) repeat(t test) string {
 		quoted(strings.Join(pattern, "/")), strings.TrimPrefix(t.pkg, "triad"))
 }
 
-// quoted is a word for a shell.
+// quoted quotes a word for a shell.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// endPackage prints the line of a package; after a failure, also what tests printed that never ended.
+// endPackage prints the line of a package; after a failure, also the output of tests that never ended.
 func (r *report) endPackage(e event) {
 	r.packages[e.Package] = e.Action
 	for _, key := range slices.SortedFunc(maps.Keys(r.said),
@@ -179,7 +179,7 @@ func (r *report) endPackage(e event) {
 
 var place = regexp.MustCompile(`^\s*[\w.-]+\.go:\d+: `)
 
-// reason is the last line that a skipped test printed, without its place in the source.
+// reason returns the last line that a skipped test printed, without its place in the source.
 func reason(said string) string {
 	var words []string
 	for _, line := range slices.Backward(strings.Split(said, "\n")) {
@@ -198,8 +198,8 @@ func reason(said string) string {
 	return strings.Join(words, " ")
 }
 
-// tellSkipped prints what was skipped and why: first what nothing excuses, then the tests that need a GPU. It
-// gives the number of the first. What the long tier runs is counted at the end.
+// tellSkipped prints what was skipped and why: first unexcused skips, then the tests that need a GPU. It
+// returns the number of the former. Tests left to the long tier are only counted, at the end.
 func (r *report) tellSkipped() int {
 	var others, onGPU []skip
 	for _, s := range r.skipped {

@@ -12,7 +12,7 @@ import (
 	"triad/internal/record"
 )
 
-// backwards is a GPU whose implementations are backwards that start from what is said of each.
+// backwards returns a GPU whose implementations are backwards, each with the given start.
 func backwards(t *testing.T, ns map[string]float64, from map[string]string) *gpu {
 	g := newGPU(t, 0.003, ns)
 	g.kind.Pass = op.Backward
@@ -21,7 +21,7 @@ func backwards(t *testing.T, ns map[string]float64, from map[string]string) *gpu
 }
 
 // A backward that was timed with its forward is not compared with those that were timed alone: it has no
-// roofline, and a ratio to its like only.
+// roofline, and a ratio only to others of its kind.
 func TestBackwardAlone(t *testing.T) {
 	from := map[string]string{
 		"fast": record.SavedTensors, "slow": record.RetainedGraph,
@@ -50,8 +50,8 @@ func TestBackwardAlone(t *testing.T) {
 	}
 }
 
-// Backwards with their forwards get the rounds of a word although all of them are far behind a backward
-// alone, and what they take is not taken from its budget.
+// Backwards timed with their forwards get enough rounds for a word although all of them are far behind a
+// backward alone, and are not charged to its budget.
 func TestPairsHaveALeaderOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		from := map[string]string{
@@ -82,7 +82,7 @@ func TestPairsHaveALeaderOfTheirOwn(t *testing.T) {
 	})
 }
 
-// What a worker says of a backward is recorded where it is one of the words that there are.
+// A worker's word for a backward is recorded only if it is a known one.
 func TestBackwardWords(t *testing.T) {
 	for said, want := range map[string]string{
 		"":                   record.SavedTensors,

@@ -9,15 +9,15 @@ import (
 	"triad/internal/op"
 )
 
-// leastSets is how many sets of inputs and outputs timed calls rotate over at least: the device must hold
-// them all.
+// leastSets is the minimum number of sets of inputs and outputs that timed calls rotate over. The device must
+// hold them all.
 const leastSets = 2
 
-// BenchCases are the bench points of a spec: normal data, contiguous, a backward chained to its own forward
-// where it can be, or the kinds of data that the options name. --dims replaces single dims of every point,
-// --attr attributes; points that become the same are one. Without --dtype a point has the dtypes that it
-// names, else bf16 where the operator has it, else the first. On the quick level the first point of each pass
-// and dtype that the device can hold is all. What the device cannot hold is skipped.
+// BenchCases returns the bench points of a spec: normal data, contiguous, a backward chained to its own
+// forward if possible, or the kinds of data that the options name. --dims replaces single dims of every
+// point, --attr attributes; points that become equal are merged. Without --dtype a point has the dtypes that
+// it names, else bf16 if the operator has it, else the first. The quick level keeps the first point of each
+// pass and dtype that fits the device. A point that does not fit the device is skipped.
 func BenchCases(spec *op.Spec, o op.Options) (op.Plan, error) {
 	b := benchPlanner{spec: spec, options: o, seen: map[string]bool{}, has: map[string]bool{}}
 	for _, pass := range []op.Pass{op.Forward, op.Backward} {
@@ -64,7 +64,7 @@ func (b *benchPlanner) add(point op.BenchSpec, pass op.Pass, dtype string) error
 		c, err := b.spec.NewCase(kind, dims, attributes)
 		named := len(b.options.Dims)+len(b.options.Attributes) > 0
 		if err != nil && named && errors.As(err, new(*op.UsageError)) {
-			b.refused = err // another point may take what is named
+			b.refused = err // another point may accept these
 			return nil
 		}
 		if err != nil {
@@ -90,7 +90,7 @@ func (b *benchPlanner) add(point op.BenchSpec, pass op.Pass, dtype string) error
 	return nil
 }
 
-// kinds are the kinds of data that the options name: by layout, distribution, upstream gradient and saved
+// kinds returns the kinds of data that the options name: by layout, distribution, upstream gradient and saved
 // tensors.
 func kinds(spec *op.Spec, pass op.Pass, o op.Options) []op.Case {
 	or := func(list []string, otherwise string) []string {
@@ -122,7 +122,7 @@ func kinds(spec *op.Spec, pass op.Pass, o op.Options) []op.Case {
 	return all
 }
 
-// replaced are the dims and attributes of a point, with what the options name in their place.
+// replaced returns the dims and attributes of a point, with those of the options in their place.
 func replaced(b op.BenchSpec, o op.Options) (dims map[string]int64, attributes map[string]string) {
 	dims, attributes = maps.Clone(b.Dims), map[string]string{}
 	for _, group := range o.Equal {
@@ -138,7 +138,7 @@ func replaced(b op.BenchSpec, o op.Options) (dims map[string]int64, attributes m
 	return dims, attributes
 }
 
-// benchDTypes are the dtypes of a point: those asked for, else those that it names, else the usual one.
+// benchDTypes returns the dtypes of a point: those asked for, else those that it names, else the usual one.
 func benchDTypes(spec *op.Spec, b op.BenchSpec, pass op.Pass, asked []string) []string {
 	have := spec.PassDTypes(pass)
 	keep := func(list []string) []string {
@@ -153,7 +153,7 @@ func benchDTypes(spec *op.Spec, b op.BenchSpec, pass op.Pass, asked []string) []
 	return []string{usualDType(have)}
 }
 
-// usualDType is bf16 where it is there, else the first.
+// usualDType returns bf16 if it is listed, else the first.
 func usualDType(have []string) string {
 	if slices.Contains(have, "bf16") {
 		return "bf16"

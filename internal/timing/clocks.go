@@ -8,7 +8,7 @@ import (
 	"triad/internal/stats"
 )
 
-// Clock is what one worker's clock said of the same copy.
+// Clock is the time of the common copy by one worker's clock.
 type Clock struct {
 	Backend  string
 	MedianNS float64
@@ -17,8 +17,7 @@ type Clock struct {
 	Why      string // why it could not be timed
 }
 
-// Clocks times the driver's own copy through every backend in turns, so that a person sees whether their
-// clocks agree.
+// Clocks times the driver's own copy through every backend in turn, which shows whether their clocks agree.
 func Clocks(ctx context.Context, backends []backend.Backend) ([]Clock, error) {
 	clocks := make([]Clock, len(backends))
 	arms := make([]backend.Arm, len(backends))

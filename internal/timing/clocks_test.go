@@ -21,14 +21,14 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// unmeasurable is a backend that cannot be asked for a time.
+// unmeasurable is a backend that cannot time.
 type unmeasurable struct{ *gpu }
 
 func (unmeasurable) Measure(context.Context, backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
 	return nil, backend.Outcome{}, errors.New("its worker does not start")
 }
 
-// A clock that cannot be read, or fails while it is read, is told of beside the others.
+// A clock that cannot be read, or fails while it is read, is reported along with the others.
 func TestClocksThatFail(t *testing.T) {
 	broken := newGPU(t, 0.003, nil)
 	broken.ends = map[string]backend.Outcome{

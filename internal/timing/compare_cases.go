@@ -6,9 +6,10 @@ import (
 	"triad/internal/op"
 )
 
-// CompareCases are what a comparison times: of each pass and dtype the operator's first bench point that the
-// device can hold, with the dims, attributes and kinds of data that the options name. Where no dtype is asked
-// for, one is timed: bf16, or the operator's first. None where the operator has no such point.
+// CompareCases returns the cases that a comparison times: for each pass and dtype the operator's first bench
+// point that fits the device, with the dims, attributes and kinds of data that the options name. Without a
+// requested dtype one is timed: bf16, or the operator's first. There are no cases if the operator has no such
+// point.
 func CompareCases(spec *op.Spec, o op.Options) []op.Case {
 	o.Level = op.LevelQuick
 	var all []op.Case

@@ -8,8 +8,8 @@ import (
 	"triad/internal/stats"
 )
 
-// best is who all others are compared with: the fastest of those whose time can be used, else the fastest of
-// those that are UNSTABLE. A backward with its forward is compared with its like alone.
+// best returns the implementation that all others are compared with: the fastest with a usable time, else the
+// fastest UNSTABLE one. A backward timed with its forward is compared only with others of its kind.
 func (c *timedCase) best(timings map[*timedImpl]*record.Timing, pairs bool) *timedImpl {
 	for _, status := range []op.Status{op.StatusPass, op.StatusUnstable} {
 		var best *timedImpl
@@ -29,7 +29,7 @@ func (c *timedCase) best(timings map[*timedImpl]*record.Timing, pairs bool) *tim
 	return nil
 }
 
-// compare gives the ratio of every implementation to the fastest, and that of one to itself; SLOWER, FASTER
+// compare returns the ratio of every implementation to the fastest, and that of one to itself; SLOWER, FASTER
 // and SAME follow from the ratios of the rounds: see stats.Compare. A time that is UNSTABLE because it left
 // the rounds early can be used: it lies apart from the fastest.
 func (c *timedCase) compare(timings map[*timedImpl]*record.Timing) []record.Comparison {
@@ -60,8 +60,8 @@ func (c *timedCase) compare(timings map[*timedImpl]*record.Timing) []record.Comp
 	return all
 }
 
-// compareTwins compares the implementation that ran as both arms with itself, and gives the noise that this
-// shows.
+// compareTwins compares the implementation that ran as both arms with itself, and returns the noise of that
+// comparison.
 func (c *timedCase) compareTwins() (all []record.Comparison, noise float64) {
 	for _, k := range c.impls {
 		if !k.aaTwin {

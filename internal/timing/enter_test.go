@@ -8,8 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// Whoever passed and is not timed says why in its row, whatever kept it from the rounds. Whoever is timed is
-// compared all the same.
+// The row of an implementation that passed and was not timed says why, whatever kept it from the rounds.
+// Those that are timed are compared all the same.
 func TestNobodyLeavesTheRoundsSilently(t *testing.T) {
 	g := newGPU(t, 0.003, map[string]float64{
 		"timed": 1e5, "declines": 0, "forward fails": 1e5, "no clock": 1e5, "no memory": 1e5, "crashes": 1e5,
@@ -39,7 +39,7 @@ func TestNobodyLeavesTheRoundsSilently(t *testing.T) {
 	}
 }
 
-// Where nobody can be timed everybody says so.
+// If none can be timed, every row says so.
 func TestNobodyCanBeTimed(t *testing.T) {
 	result := timeOn(t, newGPU(t, 0.003, map[string]float64{"one": 0, "other": 0}), coldPlan, nil)
 	for _, name := range []string{"one", "other"} {
@@ -50,7 +50,7 @@ func TestNobodyCanBeTimed(t *testing.T) {
 	}
 }
 
-// The fastest says that it has no second candidate to measure its noise against.
+// The row of the fastest says that it has no second arm to measure its noise against.
 func TestFastestWithoutASecondArm(t *testing.T) {
 	g := newGPU(t, 0.003, map[string]float64{"fast": 1e5, "slow": 1.2e5})
 	g.once = true
@@ -62,7 +62,7 @@ func TestFastestWithoutASecondArm(t *testing.T) {
 	}
 }
 
-// Of a call that no graph holds the row says what the times are of.
+// If a call cannot be captured in a graph, the row says what its times measure.
 func TestWhatTimesAreOf(t *testing.T) {
 	for mode, words := range map[string]string{
 		"events":  "the host's time is included: it copies",

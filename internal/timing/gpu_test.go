@@ -15,7 +15,7 @@ import (
 	"triad/internal/timing/timingtest"
 )
 
-// gpu is a backend of a test whose calls take a time, and a recorder that keeps nothing.
+// gpu is a fake backend whose calls take given times, and a recorder that keeps nothing.
 type gpu struct {
 	backend.Backend // nil: nothing but Measure is asked of it
 	card            *timingtest.Card
@@ -26,9 +26,9 @@ type gpu struct {
 	refuses         map[string]backend.Outcome // what preparing a call ends with
 	once            bool                       // no call is prepared a second time
 	prepared        map[string]bool
-	written         map[string]backend.Outcome // what Finish gives
+	written         map[string]backend.Outcome // the results of Finish
 	differing       map[string][]backend.Differing
-	facts           func(name string, f *backend.PrepareReply) // changes what is known of a call
+	facts           func(name string, f *backend.PrepareReply) // changes the facts of a call
 	kind            backend.Implementation                     // pass and such of all implementations
 	open            atomic.Int64                               // arms that are not finished
 }
@@ -78,13 +78,13 @@ func (*gpu) AppendTiming(string, record.Timing) error    { return nil }
 func (*gpu) AppendRulers([]record.Ruler) error           { return nil }
 func (*gpu) AppendComparisons([]record.Comparison) error { return nil }
 
-// result is what timing one case gave.
+// result is the outcome of timing one case.
 type result struct {
 	records     []record.Record
 	comparisons []record.Comparison
 }
 
-// wrong is a status for what the timed calls of an implementation wrote.
+// wrong maps an implementation to the status of what its timed calls wrote.
 type wrong map[string]op.Status
 
 // timeOn times every implementation of a GPU on one case, in the order of their names.

@@ -11,7 +11,7 @@ import (
 	"triad/internal/stats"
 )
 
-// Without a sample there is no time; who fails without a reason has crashed.
+// Without a sample there is no time; a failure without a status is a crash.
 func TestNoSamples(t *testing.T) {
 	k := &timedImpl{Impl: Impl{Record: &record.Record{}}}
 	got := k.summarise(Regime{Cold: true}, stats.Rulers{}, stats.Limits{}, stats.Work{})
@@ -25,8 +25,8 @@ func TestNoSamples(t *testing.T) {
 	}
 }
 
-// A backward whose forward saved what it likes may move fewer bytes than the definition's tensors have: it is
-// impossible only where it could not even move gradients and results.
+// A backward whose forward chose what it saved may move fewer bytes than the definition's tensors have: its
+// time is impossible only if it could not even move gradients and results.
 func TestASmallerSavedTensorIsPossible(t *testing.T) {
 	for _, c := range []struct {
 		backward    string
@@ -50,7 +50,7 @@ func TestASmallerSavedTensorIsPossible(t *testing.T) {
 	}
 }
 
-// A ruler that tells of no bytes gives no share of a roofline.
+// A ruler that reports no bytes gives no share of a roofline.
 func TestRulerWithoutBytes(t *testing.T) {
 	timer := &Timer{}
 	timer.rulers.Copy = 1
@@ -79,7 +79,8 @@ func TestRestEndsWithTheRun(t *testing.T) {
 	(&Timer{}).rest(ctx, time.Hour)
 }
 
-// What does not stay in the L2 cache is measured against all rulers, and against none where one is missing.
+// If data does not stay in the L2 cache, a time is checked against all rulers, and against none if one is
+// missing.
 func TestLimitsOfWhatWasMeasured(t *testing.T) {
 	all := stats.Rulers{Copy: 4.1e12, Read: 4.5e12, Write: 4.6e12}
 	for _, c := range []struct {
@@ -100,7 +101,7 @@ func TestLimitsOfWhatWasMeasured(t *testing.T) {
 	}
 }
 
-// factsAlone is an arm of which nothing but its facts is asked.
+// factsAlone is an arm that only has facts.
 type factsAlone struct {
 	backend.Arm
 	facts backend.PrepareReply

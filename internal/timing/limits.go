@@ -19,9 +19,9 @@ func (t *Timer) notePhysics(p backend.DevicePhysics) {
 	}
 }
 
-// limits are what the device cannot exceed in a dtype. The FLOPs of a multiprocessor and clock are known of
-// compute capability 9.0 alone: 4096 in 16 bits, 8192 in fp8, 2048 (TF32, which no contract here allows) in
-// fp32.
+// limits returns the rates that the device cannot exceed in a dtype. FLOPs per multiprocessor and clock are
+// known for compute capability 9.0 only: 4096 in 16 bits, 8192 in fp8, 2048 (TF32, which no contract here
+// allows) in fp32.
 func (t *Timer) limits(dtype string) stats.Limits {
 	p := t.physics
 	l := stats.Limits{Bytes: p.BytesPerSecond}
@@ -32,8 +32,8 @@ func (t *Timer) limits(dtype string) stats.Limits {
 	return l
 }
 
-// limitsOf are those of an implementation: what does not stay in the L2 cache between its calls is not moved
-// faster than the rulers moved anything.
+// limitsOf returns the limits of an implementation. If its data does not stay in the L2 cache between calls,
+// the fastest ruler limits its bandwidth too.
 func (t *Timer) limitsOf(k *timedImpl, dtype string) stats.Limits {
 	l := t.limits(dtype)
 	all, l2 := min(t.rulers.Copy, t.rulers.Read, t.rulers.Write) > 0, t.physics.L2Bytes
@@ -43,7 +43,7 @@ func (t *Timer) limitsOf(k *timedImpl, dtype string) stats.Limits {
 	return l
 }
 
-// Product is the ruler of the matrix products of a dtype.
+// Product returns the name of the ruler for matrix products of a dtype.
 func Product(dtype string) string {
 	switch {
 	case strings.HasPrefix(dtype, "e4m3"), strings.HasPrefix(dtype, "e5m2"):

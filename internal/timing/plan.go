@@ -2,13 +2,13 @@ package timing
 
 import "time"
 
-// Regime is under which conditions calls are timed.
+// Regime is the conditions under which calls are timed.
 type Regime struct {
 	Cold bool
 	Load Load
 }
 
-// Load is what the card did before a turn.
+// Load is the state of the card before a turn.
 type Load string
 
 // The loads.
@@ -18,7 +18,7 @@ const (
 	Sustained   Load = "sustained" // each turn follows seconds of the same call: clock and power have settled
 )
 
-// String is the name that is stored: "cold", "warm burst".
+// String returns the name that is stored: "cold", "warm burst".
 func (r Regime) String() string {
 	name := "warm"
 	if r.Cold {
@@ -30,13 +30,13 @@ func (r Regime) String() string {
 	return name
 }
 
-// Plan says how what passed is timed. Every case and regime gets rounds until the interval of every median is
-// narrow, its Budget is spent on those near the fastest, or Rounds are done.
+// Plan is the protocol for timing what passed. Every case and regime gets rounds until the interval of every
+// median is narrow, its Budget is spent on those near the fastest, or Rounds are done.
 type Plan struct {
 	Regimes []Regime
 	Rounds  int // at most
-	// Budget is for one case in one regime, and as much for its backwards with their forwards; rests and
-	// settling are beside it.
+	// Budget is for one case in one regime, and as much for its backwards with their forwards. It does not
+	// include rests and settling.
 	Budget time.Duration
 	Wake   time.Duration // how long the card computes before anything is measured
 }

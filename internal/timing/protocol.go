@@ -36,7 +36,8 @@ const (
 	mostFarBehind  = 10
 )
 
-// turn is how an implementation whose replay takes so long is timed in one turn, its first or a further one.
+// turn returns how to time one turn of an implementation, its first or a further one, from the length of its
+// replay.
 func (r Regime) turn(replayNS float64, calls int, first bool) (settle time.Duration, discard, samples int) {
 	discard = 1
 	if replayNS > shareOfTurn {
@@ -54,7 +55,7 @@ func (r Regime) turn(replayNS float64, calls int, first bool) (settle time.Durat
 	return 0, discard, min(mostTurn, max(1, int(turnNS/replayNS)))
 }
 
-// mostRounds is how many rounds there are at most.
+// mostRounds returns the maximum number of rounds.
 func (r Regime) mostRounds(asked int) int {
 	switch r.Load {
 	case Burst:

@@ -25,16 +25,16 @@ type timedCase struct {
 	pairs  front // of a backward with its forward
 }
 
-// front is what the rounds of those that are compared with each other go by. A backward with its forward is
-// compared with its like alone: beside a backward alone it would seem far behind, and get too few rounds for
-// a word.
+// front is a group of implementations that are compared with each other, and the state of their rounds. A
+// backward timed with its forward is compared only with others of its kind: compared with a backward alone it
+// would seem far behind, and get too few rounds for a word.
 type front struct {
-	leader    *timedImpl    // the fastest so far; nil where nobody can be timed
+	leader    *timedImpl    // the fastest so far; nil if none can be timed
 	over      bool          // it needs no further rounds
 	near, far time.Duration // what the turns took of those near the front, and of those far behind it
 }
 
-// frontOf is the front that an implementation belongs to.
+// frontOf returns the front of an implementation.
 func (c *timedCase) frontOf(k *timedImpl) *front {
 	if k.pair() {
 		return &c.pairs
@@ -62,7 +62,7 @@ func (c *timedCase) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// lead finds who leads each front: no second arm, with which nobody is compared.
+// lead finds the leader of each front. A second arm never leads: nothing is compared with it.
 func (c *timedCase) lead() {
 	c.alone.leader, c.pairs.leader = nil, nil
 	for _, k := range c.impls {
@@ -75,14 +75,14 @@ func (c *timedCase) lead() {
 	}
 }
 
-// farBehind says whether an implementation takes more than twice the time of its leader. What it costs is not
-// taken from those near the front, and its rounds end as soon as they suffice for a word.
+// farBehind reports whether an implementation takes more than twice the time of its leader. Its turns are not
+// charged to the budget of those near the front, and its rounds end as soon as they suffice for a word.
 func (c *timedCase) farBehind(k *timedImpl) bool {
 	return k.medianNS() > farBehind*c.frontOf(k).leader.medianNS()
 }
 
-// enoughSharedRounds says whether an implementation had so many rounds together with its leader that SLOWER,
-// FASTER or SAME can be said of the two.
+// enoughSharedRounds reports whether an implementation shares enough rounds with its leader for SLOWER,
+// FASTER or SAME.
 func (c *timedCase) enoughSharedRounds(k *timedImpl) bool {
 	one, other, shared := k.byRound(c.rounds), c.frontOf(k).leader.byRound(c.rounds), 0
 	for i := range one {
@@ -93,8 +93,8 @@ func (c *timedCase) enoughSharedRounds(k *timedImpl) bool {
 	return shared >= min(stats.LeastRounds, c.regime.mostRounds(c.Plan.Rounds)) || stats.Apart(one, other)
 }
 
-// settled says whether the rounds of a front can end: everyone near it has a narrow interval, and everyone
-// else the rounds of a word.
+// settled reports whether the rounds of a front can end: each implementation near it has a narrow interval,
+// and each other one enough rounds for a word.
 func (c *timedCase) settled(f *front) bool {
 	if c.rounds < settledRounds {
 		return false
@@ -110,9 +110,9 @@ func (c *timedCase) settled(f *front) bool {
 	})
 }
 
-// overBudget says whether the budget ends the rounds of a front. It is that of the implementations near it;
-// where one of them lacks rounds at its end, they get up to mostOverBudget times as much. Sustained turns
-// have a length and a number of their own.
+// overBudget reports whether the budget ends the rounds of a front. Only implementations near the front are
+// charged to it. If one lacks rounds when it is spent, they get up to mostOverBudget times as much. Sustained
+// turns have a length and a number of their own.
 func (c *timedCase) overBudget(f *front) bool {
 	if c.regime.Load == Sustained || c.rounds < 2 || f.near <= c.Plan.Budget {
 		return false
@@ -123,8 +123,9 @@ func (c *timedCase) overBudget(f *front) bool {
 	return !lacking || f.near > mostOverBudget*c.Plan.Budget
 }
 
-// takesPart says whether an implementation gets a turn in the next round: who is far behind only until a word
-// can be said of it, and within a budget of its own, so that a row that takes minutes ends too.
+// takesPart reports whether an implementation gets a turn in the next round. One far behind gets turns only
+// until it has enough rounds for a word, and within a budget of its own, so that a row that takes minutes
+// ends too.
 func (c *timedCase) takesPart(k *timedImpl) bool {
 	f := c.frontOf(k)
 	if k.arm == nil || f.over || !c.farBehind(k) {
@@ -133,10 +134,10 @@ func (c *timedCase) takesPart(k *timedImpl) bool {
 	return !c.enoughSharedRounds(k) && f.far <= mostFarBehind*c.Plan.Budget
 }
 
-// round gives every implementation that takes part one turn.
+// round gives one turn to every implementation that takes part.
 func (c *timedCase) round(ctx context.Context) error {
 	far, takesPart := make([]bool, len(c.impls)), make([]bool, len(c.impls))
-	for i, k := range c.impls { // looked at once a round: between two turns the card would wait for it
+	for i, k := range c.impls { // once per round: between two turns the card would wait for it
 		takesPart[i] = c.takesPart(k)
 		far[i] = takesPart[i] && c.farBehind(k)
 	}

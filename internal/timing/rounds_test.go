@@ -16,7 +16,7 @@ import (
 // secondPlan has a budget that slow calls use up.
 var secondPlan = timing.Plan{Regimes: []timing.Regime{{Cold: true}}, Rounds: 40, Budget: time.Second}
 
-// inRegime is a plan for another load.
+// inRegime returns a plan for another load.
 func inRegime(p timing.Plan, load timing.Load) timing.Plan {
 	p.Regimes = []timing.Regime{{Cold: true, Load: load}}
 	return p
@@ -33,8 +33,8 @@ func TestTurnsAlternate(t *testing.T) {
 	}
 }
 
-// What others left in the cache decides nothing: every cold turn begins with a copy, and no warm one does,
-// whose inputs the cache has.
+// What others left in the cache has no influence: every cold turn begins with a copy. No warm turn does: its
+// inputs are cached.
 func TestColdTurnsAreAmongOthers(t *testing.T) {
 	for _, cold := range []bool{true, false} {
 		g := newGPU(t, 0.003, map[string]float64{"one": 1e5})
@@ -69,7 +69,7 @@ func TestLoads(t *testing.T) {
 	}
 }
 
-// What the card rests and settles is not taken from the budget: bursts get their rounds.
+// Rests and settling are not charged to the budget: bursts get their rounds.
 func TestRestsCostNoBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGPU(t, 0.003, map[string]float64{"fast": 1e5, "slow": 1.1e5})
@@ -81,7 +81,7 @@ func TestRestsCostNoBudget(t *testing.T) {
 	})
 }
 
-// The stop rule: quiet samples are done after the least number, far from the rounds that are allowed.
+// The stop rule: quiet samples settle after the least number, long before the maximum of rounds.
 func TestStopsWhenSettled(t *testing.T) {
 	g := newGPU(t, 0.001, map[string]float64{"one": 1e5})
 	long := timing.Plan{Regimes: []timing.Regime{{Cold: true}}, Rounds: 1000, Budget: time.Hour}
@@ -93,7 +93,7 @@ func TestStopsWhenSettled(t *testing.T) {
 }
 
 // A row that is 707 times slower, whose three turns take five times the budget, costs the near ones no round
-// and no word. It has its own word after three rounds, and no further ones.
+// and no word. It has its own word after three rounds, and gets no further ones.
 func TestSlowRowLeavesTheRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGPU(t, 0.003,
@@ -113,8 +113,8 @@ func TestSlowRowLeavesTheRounds(t *testing.T) {
 	})
 }
 
-// A row that takes just above twice the fastest's time has a word: it leaves the rounds by the samples that
-// it is compared with, not by those of the fastest's second arm.
+// A row that takes just above twice the fastest's time has a word: whether it leaves the rounds depends on
+// the samples that it is compared with, not on those of the fastest's second arm.
 func TestRowAtTwiceTheFastestHasAWord(t *testing.T) {
 	for seed := range uint64(300) {
 		g := newGPU(t, 0.002, map[string]float64{"best": 1e5, "twice": 2.012e5})
@@ -126,7 +126,7 @@ func TestRowAtTwiceTheFastestHasAWord(t *testing.T) {
 	}
 }
 
-// A row that takes far longer than any budget ends too, and costs the others nothing.
+// A row that takes far longer than any budget also ends, and costs the others nothing.
 func TestEndlessRowEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGPU(t, 0.003, map[string]float64{"best": 1.2e6, "near": 1.3e6, "endless": 3e10})
@@ -146,8 +146,8 @@ func TestEndlessRowEnds(t *testing.T) {
 	})
 }
 
-// Who is the fastest by a time that is none, wrong or impossible, decides no other's rounds: the others are
-// timed without it.
+// The fastest by an invalid time, wrong or impossible, does not decide the rounds of the others: they are
+// timed again without it.
 func TestWrongLeaderCostsNoWord(t *testing.T) {
 	g := newGPU(t, 0.003, map[string]float64{"lazy": 1e4, "skips": 1e-1, "right": 1e5, "near": 1.1e5})
 	result := timeOn(t, g, coldPlan, wrong{"lazy": op.StatusFail})
@@ -164,7 +164,7 @@ func TestWrongLeaderCostsNoWord(t *testing.T) {
 	}
 }
 
-// Sustained turns are few and give words all the same: eight rounds to those near the front, three to who is
+// Sustained turns are few and still suffice for words: eight rounds for those near the front, three for those
 // far behind.
 func TestSustainedHasWords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -185,8 +185,8 @@ func TestSustainedHasWords(t *testing.T) {
 	})
 }
 
-// Among many, with some that are slow, everyone shares enough rounds with the fastest for a word, although
-// the clock is low in some.
+// Among many, some of them slow, each shares enough rounds with the fastest for a word, although the clock is
+// low in some.
 func TestManyImplementationsShareRounds(t *testing.T) {
 	for _, low := range []int64{0, 8} {
 		manyImplementationsShareRounds(t, low)

@@ -11,9 +11,9 @@ import (
 	"triad/internal/stats"
 )
 
-// MeasureRulers wakes the card and measures what it can do at best for the dtypes of what is planned, in this
-// session and under these loads. The wanted backends measure; for the bytes, which every operator moves, the
-// others are asked too. What nobody can measure is left out.
+// MeasureRulers wakes the card and measures its peak rates for the planned dtypes, in this session and under
+// these loads. The wanted backends measure; for the bytes, which every operator moves, the others are asked
+// too. Rulers that no backend can measure are left out.
 func (t *Timer) MeasureRulers(ctx context.Context, wanted, others []backend.Backend, dtypes []string) (
 	[]record.Ruler, error,
 ) {
@@ -57,7 +57,8 @@ func (t *Timer) MeasureRulers(ctx context.Context, wanted, others []backend.Back
 	return all, t.Recorder.AppendRulers(all)
 }
 
-// products are the matrix products that dtypes are measured with: always that of bf16, which wakes the card.
+// products returns the matrix products that dtypes are measured with: always that of bf16, which wakes the
+// card.
 func products(dtypes []string) []string {
 	names := []string{backend.RulerBF16}
 	for _, d := range dtypes {

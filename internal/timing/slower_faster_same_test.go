@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A slowdown of 3 % is found in at least 38 of 40 sessions with a drifting clock; the same kernel against
-// itself is called different in at most 1 % of 240 comparisons.
+// A slowdown of 3 % is found in at least 38 of 40 sessions with a drifting clock; the same kernel compared
+// with itself is called different in at most 1 % of 240 comparisons.
 func TestSlowdownOfThreePercent(t *testing.T) {
 	found, wrong, same := 0, 0, 0
 	for try := range 40 {

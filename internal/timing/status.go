@@ -9,8 +9,8 @@ import (
 	"triad/internal/stats"
 )
 
-// summarise turns the samples of an implementation into its timing: slow clocks are left out, then median and
-// interval; what is impossible or too noisy is said so.
+// summarise turns the samples of an implementation into its timing: it leaves out samples at slow clocks,
+// computes median and interval, and marks impossible or noisy times.
 func (k *timedImpl) summarise(
 	r Regime, rulers stats.Rulers, limits stats.Limits, w stats.Work,
 ) record.Timing {
@@ -49,7 +49,7 @@ func (k *timedImpl) summarise(
 	return t
 }
 
-// classify gives a timing its status.
+// classify sets the status of a timing.
 func (k *timedImpl) classify(t *record.Timing, r Regime, s stats.Summary, limits stats.Limits, w stats.Work) {
 	if k.backward == record.RetainedGraph {
 		w.Bytes = w.Unavoidable
@@ -78,7 +78,7 @@ func (k *timedImpl) classify(t *record.Timing, r Regime, s stats.Summary, limits
 	}
 }
 
-// known is the median of what could be read, nil where nothing could.
+// known returns the median of what could be read, nil if nothing could.
 func known(values []float64) *record.Float {
 	var all []float64
 	for _, v := range values {

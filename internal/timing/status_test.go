@@ -31,7 +31,7 @@ func TestImpossible(t *testing.T) {
 	}
 }
 
-// The budget ends rounds: with much noise nothing is settled, and what cannot be said is UNSTABLE.
+// The budget ends rounds: with much noise nothing settles, and the timings are UNSTABLE.
 func TestUnstable(t *testing.T) {
 	g := newGPU(t, 0.8, map[string]float64{"noisy": 1e8})
 	few := timing.Plan{Regimes: []timing.Regime{{Cold: true}}, Rounds: 8, Budget: time.Minute}
@@ -47,8 +47,8 @@ func TestUnstable(t *testing.T) {
 	}
 }
 
-// A cold timing whose sets fit into the cache says that it is none, unless the call is too slow for that to
-// matter.
+// A cold timing whose sets fit into the cache is reported as not cold, unless the call is too slow for that
+// to matter.
 func TestNotCold(t *testing.T) {
 	g := newGPU(t, 0.003, map[string]float64{"small": 1e4, "slow": 2e4})
 	g.facts = func(_ string, f *backend.PrepareReply) { f.RotatedBytes = 1 << 10 }

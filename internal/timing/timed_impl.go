@@ -17,20 +17,20 @@ import (
 type timedImpl struct {
 	Impl
 	job    backend.Job
-	arm    backend.Arm // nil where it could not be prepared, and after it failed
+	arm    backend.Arm // nil if it could not be prepared, and after it failed
 	aaTwin bool        // the second arm of an A/A comparison: it is in no table
 
 	samples, clocks      []float64 // one a sample
 	rounds, positions    []int
 	powers, temperatures []float64 // one a turn
 	throttle             uint64
-	failed               op.Status // what it came to beside a time
+	failed               op.Status // its status if it has no usable time
 	sentence             string
-	backward, note       string // what its backward starts from, and what else to say of how it was timed
+	backward, note       string // what its backward starts from, and further remarks on how it was timed
 }
 
-// prepare makes the call of an implementation ready to be timed. Where that fails it has no arm, and says
-// why.
+// prepare makes the call of an implementation ready to be timed. If that fails, it has no arm and its
+// sentence says why.
 func (t *Timer) prepare(ctx context.Context, regime Regime, k *timedImpl) (err error) {
 	name := k.Implementation.Name
 	defer panics.Caught(&err, func() string { return "preparing the timed calls of " + name })
@@ -55,13 +55,12 @@ func (t *Timer) prepare(ctx context.Context, regime Regime, k *timedImpl) (err e
 	return nil
 }
 
-// remark adds a sentence to what is said of how it was timed.
+// remark adds a sentence to the note on how it was timed.
 func (k *timedImpl) remark(sentence string) {
 	k.note = strings.TrimPrefix(k.note+"; "+sentence, "; ")
 }
 
-// backwardOf is what a timed backward starts from. The word is the worker's own: one that is not known is
-// none.
+// backwardOf returns what a timed backward starts from, in the worker's word; "" for an unknown word.
 func backwardOf(f backend.PrepareReply) string {
 	switch f.Backward {
 	case "":
@@ -72,7 +71,7 @@ func backwardOf(f backend.PrepareReply) string {
 	return ""
 }
 
-// kept are the samples that were not taken at a slow clock.
+// kept returns the samples that were not taken at a slow clock.
 func (k *timedImpl) kept() []float64 {
 	slow := stats.SlowClocks(k.clocks, slowClock)
 	var kept []float64
@@ -84,7 +83,7 @@ func (k *timedImpl) kept() []float64 {
 	return kept
 }
 
-// byRound is what the implementation did in each of n rounds.
+// byRound returns the times of the implementation in each of n rounds.
 func (k *timedImpl) byRound(n int) []stats.Round {
 	slow := stats.SlowClocks(k.clocks, slowClock)
 	times, clocks := make([][]float64, n), make([]float64, n)
@@ -106,7 +105,7 @@ func (k *timedImpl) byRound(n int) []stats.Round {
 	return all
 }
 
-// fail ends the part of an implementation.
+// fail removes an implementation from the rounds.
 func (k *timedImpl) fail(o backend.Outcome) {
 	k.failed, k.sentence, k.arm = o.Status, o.Sentence, nil
 	if k.failed == op.StatusUnknown {
@@ -114,8 +113,8 @@ func (k *timedImpl) fail(o backend.Outcome) {
 	}
 }
 
-// medianNS is what one call took so far, or seemed to take before the rounds, of an implementation that has
-// an arm.
+// medianNS returns the median time of one call so far, or the estimate from before the rounds. The
+// implementation must have an arm.
 func (k *timedImpl) medianNS() float64 {
 	if kept := k.kept(); len(kept) > 0 {
 		return stats.Median(kept)
@@ -123,10 +122,10 @@ func (k *timedImpl) medianNS() float64 {
 	return k.arm.Facts().EstimateNS
 }
 
-// pair says whether its calls run the forward as well: no time of a backward.
+// pair reports whether its calls run the forward as well, so that its time is not that of a backward alone.
 func (k *timedImpl) pair() bool { return k.backward == record.ForwardBackward }
 
-// replayNS is what one replay takes, in ns.
+// replayNS returns the estimated time of one replay, in ns.
 func (k *timedImpl) replayNS() float64 {
 	f := k.arm.Facts()
 	return math.Max(f.EstimateNS*float64(f.Calls), 1)

@@ -14,52 +14,52 @@ import (
 	"triad/internal/stats"
 )
 
-// Recorder keeps what timing finds; each call is one transaction.
+// Recorder stores the results of timing; each call is one transaction.
 type Recorder interface {
 	AppendTiming(run string, t record.Timing) error
 	AppendRulers(r []record.Ruler) error
 	AppendComparisons(c []record.Comparison) error
 }
 
-// Timer times the cases of one session. What the rulers and the workers tell of the device holds for all of
-// them.
+// Timer times the cases of one session. The measurements of the rulers and the device data of the workers
+// hold for all of them.
 type Timer struct {
 	Plan      Plan
 	Recorder  Recorder
 	Telemetry Telemetry                                  // may be nil
 	Rest      func(ctx context.Context, d time.Duration) // nil: really waits
-	Spent     func(on string, began time.Time)           // may be nil; gets what took how long
+	Spent     func(on string, began time.Time)           // may be nil; gets the time of each activity
 
 	rulers  stats.Rulers
 	physics backend.DevicePhysics
 }
 
-// Case is what is timed on one case.
+// Case is a case with the implementations that are timed on it.
 type Case struct {
 	op.Case
 	Work  stats.Work // what one call must move and compute
 	Impls []Impl
-	// Left says, before a regime and once what its timed calls wrote is judged, whether the case is left to a
-	// later run: what was judged meanwhile may be judged in part. Nil: never.
+	// Left reports, before a regime and after its timed calls were judged, whether the case is left to a
+	// later run: such a judgement may be incomplete. Nil: never.
 	Left func() bool
 }
 
-// ErrLeft is why a case was not timed to its end: it was left to a later run.
+// ErrLeft is the error of a case whose timing was left to a later run.
 var ErrLeft = errors.New("left to a later run")
 
 // Impl is an implementation of a case that passed.
 type Impl struct {
 	Implementation backend.Implementation
 	Backend        backend.Backend
-	Record         *record.Record // of its verdict: its timings are stored beside it, and put into it
-	// Job makes its call. A status says why there is none: its own forward fails, say.
+	Record         *record.Record // of its verdict; its timings are stored with it and added to it
+	// Job makes its call. A status says why there is none: for example its own forward fails.
 	Job func(ctx context.Context) (backend.Job, backend.Outcome, error)
 	// Judge judges what its timed calls wrote. StatusUnknown: it is right.
 	Judge func(written backend.Outcome) (status op.Status, sentence string)
 }
 
-// Time times a case in every regime of the plan, and records times and comparisons. It gives the comparisons,
-// those before an error as well.
+// Time times a case in every regime of the plan, and records times and comparisons. It returns the
+// comparisons, also those made before an error.
 func (t *Timer) Time(ctx context.Context, of Case) ([]record.Comparison, error) {
 	var all []record.Comparison
 	for _, regime := range t.Plan.Regimes {
@@ -75,8 +75,8 @@ func (t *Timer) Time(ctx context.Context, of Case) ([]record.Comparison, error) 
 	return all, nil
 }
 
-// inRegime times a case in one regime. Where the fastest turns out to be wrong or impossible, the others are
-// timed again without it: how many rounds each got followed from a time that is none.
+// inRegime times a case in one regime. If the fastest turns out to be wrong or impossible, the others are
+// timed again without it: the number of rounds that each got was based on an invalid time.
 func (t *Timer) inRegime(ctx context.Context, regime Regime, of Case) ([]record.Comparison, error) {
 	out := map[*record.Record]bool{}
 	for {
@@ -96,7 +96,7 @@ func (t *Timer) inRegime(ctx context.Context, regime Regime, of Case) ([]record.
 	}
 }
 
-// time makes the rounds of a case in one regime and judges what the timed calls wrote.
+// time runs the rounds of a case in one regime and judges what the timed calls wrote.
 func (c *timedCase) time(ctx context.Context, of Case) error {
 	began := time.Now()
 	if err := c.enter(ctx, of); err != nil || len(c.impls) == 0 {
@@ -123,7 +123,7 @@ func (t *Timer) spent(on string, began time.Time) {
 	}
 }
 
-// enter prepares an arm for each implementation, and a second one of that which seems fastest.
+// enter prepares an arm for each implementation, and a second one for the one that seems fastest.
 func (c *timedCase) enter(ctx context.Context, of Case) error {
 	var fastest *timedImpl
 	for _, i := range of.Impls {
@@ -164,7 +164,7 @@ func (c *timedCase) enter(ctx context.Context, of Case) error {
 	return nil
 }
 
-// timings describes what every implementation of a case did in one regime.
+// timings returns the timing of every implementation of a case in one regime.
 func (c *timedCase) timings(of Case) map[*timedImpl]*record.Timing {
 	timings := map[*timedImpl]*record.Timing{}
 	w := of.Work
@@ -180,8 +180,8 @@ func (c *timedCase) timings(of Case) map[*timedImpl]*record.Timing {
 	return timings
 }
 
-// badLeader is the fastest, where its time is none: it was wrong when it was timed, or impossibly fast. Nil
-// where nobody else is left either.
+// badLeader returns the fastest if its time is invalid: its timed calls were wrong, or impossibly fast. It
+// returns nil if no other implementation is left.
 func (c *timedCase) badLeader(timings map[*timedImpl]*record.Timing) *timedImpl {
 	var leader *timedImpl
 	left := 0
@@ -198,7 +198,7 @@ func (c *timedCase) badLeader(timings map[*timedImpl]*record.Timing) *timedImpl 
 	return leader
 }
 
-// record stores the timings and ratios of one case in one regime, and gives the ratios.
+// record stores the timings and ratios of one case in one regime, and returns the ratios.
 func (c *timedCase) record(timings map[*timedImpl]*record.Timing) ([]record.Comparison, error) {
 	comparisons := c.compare(timings)
 	for _, k := range c.impls {
@@ -212,7 +212,7 @@ func (c *timedCase) record(timings map[*timedImpl]*record.Timing) ([]record.Comp
 	return comparisons, c.Recorder.AppendComparisons(comparisons)
 }
 
-// record stores one timing, in place of an older one of its regime.
+// record stores one timing, replacing an older one of its regime.
 func (t *Timer) record(k *timedImpl, timing *record.Timing) error {
 	timing.Message = strings.Trim(timing.Message+"; "+k.note, "; ")
 	older := func(o record.Timing) bool { return o.Regime == timing.Regime }

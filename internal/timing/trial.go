@@ -8,9 +8,9 @@ import (
 	"triad/internal/stats"
 )
 
-// Trial times arms as Time times the implementations of a case, in the plan's first regime, and says what
-// Time would say: how a second arm of the same call compares with the first, and how another one does beside
-// that noise. Without another its comparison is the zero value.
+// Trial times arms as Time times the implementations of a case, in the plan's first regime, and returns the
+// comparisons that Time would make: of a second arm of the same call with the first, and of another arm with
+// the first, given that noise. If other is nil, different is the zero value.
 func (t *Timer) Trial(ctx context.Context, base, twin, other backend.Arm) (
 	same, different stats.Comparison, err error,
 ) {

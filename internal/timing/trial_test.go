@@ -13,8 +13,8 @@ import (
 	"triad/internal/timing/timingtest"
 )
 
-// A trial says what a bench would: SAME of a call timed twice, SLOWER of one that takes 3 % longer, and which
-// arm failed.
+// A trial finds what a bench would: SAME for a call timed twice, SLOWER for one that takes 3 % longer. It
+// names the arm that failed.
 func TestTrial(t *testing.T) {
 	card := timingtest.NewCard(t, 0.003)
 	card.Random, card.Drift = rand.New(rand.NewPCG(5, 6)), 0.1

@@ -14,7 +14,7 @@ import (
 
 // finish frees every arm and judges what the timed calls wrote.
 func (c *timedCase) finish(ctx context.Context) error {
-	var group panics.Group // nothing is timed any more: workers copy side by side
+	var group panics.Group // nothing is timed any more: workers copy in parallel
 	failures := make([]error, len(c.impls))
 	for i, k := range c.impls {
 		if k.arm != nil {
@@ -38,8 +38,8 @@ func (k *timedImpl) finish(ctx context.Context) (err error) {
 	return nil
 }
 
-// written judges what the timed calls wrote: into the first set of outputs and into the last, which hold
-// different poisons; the sets between must hold the same bits. StatusUnknown: nothing is wrong with it.
+// written judges what the timed calls wrote into the first set of outputs and into the last, which had
+// different poisons; the sets between must hold the same bits. StatusUnknown: nothing is wrong.
 func (k *timedImpl) written(outcome backend.Outcome, differing []backend.Differing) (op.Status, string) {
 	if outcome.Status != op.StatusUnknown {
 		return outcome.Status, "after its calls were timed: " + outcome.Sentence

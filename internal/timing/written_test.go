@@ -8,8 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// Sets of the same inputs get the same bits, else it is said where, and whether the inputs are still what
-// they were.
+// Sets of the same inputs get the same bits; otherwise the message says where not, and whether the inputs
+// changed.
 func TestTimedSetsAreAlike(t *testing.T) {
 	g := newGPU(t, 0.003, map[string]float64{"other": 1e4, "writes": 2e4, "right": 1e5})
 	g.differing = map[string][]backend.Differing{
@@ -31,7 +31,7 @@ func TestTimedSetsAreAlike(t *testing.T) {
 	}
 }
 
-// Sets of the same inputs may get other bits of an output that is declared to vary.
+// Sets of the same inputs may get different bits of an output that is declared to vary.
 func TestTimedSetsThatMayVary(t *testing.T) {
 	g := newGPU(t, 0.003, map[string]float64{"varies": 1e5})
 	g.differing = map[string][]backend.Differing{"varies": {{Output: "y", Set: 3, Bytes: 12}}}
@@ -41,7 +41,7 @@ func TestTimedSetsThatMayVary(t *testing.T) {
 	}
 }
 
-// Calls that crash when what they wrote is fetched have no time to show.
+// Calls that crash when their outputs are fetched have no time.
 func TestTimedCallsThatCrashAtTheirEnd(t *testing.T) {
 	g := newGPU(t, 0.003, map[string]float64{"dies": 1e5})
 	g.written = map[string]backend.Outcome{"dies": {Status: op.StatusCrash, Sentence: "exited 7"}}

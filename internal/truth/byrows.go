@@ -11,19 +11,19 @@ import (
 	"triad/internal/tensor"
 )
 
-// ByRows says whether the truth of the operator can be computed row by row while an output is judged: each
-// row of its large outputs depends on few others. The truth of a product cannot: it is computed for a sample
-// where it is expensive.
+// ByRows reports whether the truth of the operator can be computed row by row while an output is judged: each
+// row of its large outputs depends on few others. The truth of a product cannot: where it is expensive, it is
+// computed for a sample.
 func (o *Operator) ByRows() bool { return o.Reference == nil && truths[o.Spec.Name].ByRows != nil }
 
-// Whole says whether the operator is never judged by sample.
+// Whole reports whether the operator is never judged by sample.
 func (o *Operator) Whole() bool {
 	return o.ByRows() || o.Reference != nil || truths[o.Spec.Name].Whole
 }
 
-// TruthByRows is the method TruthOf for cases whose whole truth would take gigabytes: large outputs are
-// computed row by row when they are judged (see judge.Rows), every element of them, and to the same bits.
-// What has few elements, or needs all rows at once, is computed here.
+// TruthByRows is the method TruthOf for cases whose whole truth would take gigabytes. Every element of large
+// outputs is computed row by row when they are judged (see judge.Rows), to the same bits. An output with few
+// elements, or one that needs all rows at once, is computed here.
 func (o *Operator) TruthByRows(c op.Case, contract string, in []tensor.Tensor) (judge.Truth, error) {
 	if !o.ByRows() {
 		return judge.Truth{}, fmt.Errorf("compute the truth of %s row by row: it has no rows of its own",
@@ -32,8 +32,8 @@ func (o *Operator) TruthByRows(c op.Case, contract string, in []tensor.Tensor) (
 	return of(Request{Case: c, In: in, byRows: true}, contract)
 }
 
-// RowTarget is Target for an output whose rows FillRows computes: where they are computed as they are judged
-// it keeps nothing.
+// RowTarget is Target for an output whose rows FillRows computes; it keeps nothing where they are computed
+// while they are judged.
 func (k *Request) RowTarget(name string, d op.DType, shape, chosen []int64) judge.Target {
 	if k.byRows {
 		t := k.described(name, d, shape)
@@ -43,7 +43,7 @@ func (k *Request) RowTarget(name string, d op.DType, shape, chosen []int64) judg
 	return k.Target(name, d, shape, chosen)
 }
 
-// RowTargetInFP32 is targetInFP32, as RowTarget is Target.
+// RowTargetInFP32 is to targetInFP32 as RowTarget is to Target.
 func (k *Request) RowTargetInFP32(name string, d op.DType, shape, chosen []int64) judge.Target {
 	if k.byRows {
 		t := k.described(name, d, shape)
@@ -53,9 +53,9 @@ func (k *Request) RowTargetInFP32(name string, d op.DType, shape, chosen []int64
 	return k.targetInFP32(name, d, shape, chosen)
 }
 
-// FillRows has work compute the rows of an output, now and as many as are chosen (nil: all), or where t keeps
-// nothing as they are judged. i counts the rows from the first that is judged, r from the first of the
-// output. Each core has its own working memory.
+// FillRows calls work for the rows of an output: now for the chosen ones (nil: all), or where t keeps nothing
+// while they are judged. i counts the rows from the first that is judged, r from the first of the output.
+// Each core has its own working memory.
 func FillRows[S any](k *Request, t judge.Target, chosen []int64, memory func() S,
 	work func(own S, i, r int64, out Row),
 ) {
@@ -84,7 +84,7 @@ func FillRows[S any](k *Request, t judge.Target, chosen []int64, memory func() S
 	}
 }
 
-// finishRows has what finish does done with rows as they are computed.
+// finishRows applies finish to rows as they are computed.
 func (k *Request) finishRows(t *judge.Target) {
 	fill, whole := t.Rows.Fill, *t
 	cols, flat := t.Shape[len(t.Shape)-1], t.Rows.Length > 0
@@ -112,7 +112,7 @@ func (k *Request) finishRows(t *judge.Target) {
 	t.Rows = &judge.Rows{Length: t.Rows.Length, OneAllowance: t.Rows.OneAllowance, Fill: finished}
 }
 
-// EveryRow says whether something holds of R in every row of an output of at least two dims.
+// EveryRow reports whether a condition holds for R in every row of an output of at least two dims.
 func EveryRow(t judge.Target, holds func(r []float64) bool) bool {
 	if t.Rows == nil {
 		return holds(t.R)

@@ -16,8 +16,8 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// byRowKey is the tier key of a case: an operator's pass, on contiguous data of a normal distribution in its
-// first shape, or in another one; or another layout or distribution.
+// byRowKey returns the tier key of a case: an operator's pass, on contiguous data of a normal distribution in
+// its first shape, or in another one; or another layout or distribution.
 func byRowKey(c op.Case, shape int) string {
 	key := fmt.Sprint(c.Op, " ", c.Pass)
 	switch {
@@ -42,7 +42,7 @@ func byRowCases(t *testing.T, test func(o *truth.Operator, c op.Case, contract s
 		}
 		for i, dims := range shapes {
 			options := op.Options{Level: op.LevelQuick, Dims: dims}
-			if i > 0 { // what a distribution does is seen on the first shape
+			if i > 0 { // the first shape shows the effect of a distribution
 				options.Distributions, options.Layouts = []string{"normal"}, []string{"contiguous"}
 			}
 			plan, err := o.Spec.Expand(options)
@@ -66,10 +66,10 @@ func byRowCases(t *testing.T, test func(o *truth.Operator, c op.Case, contract s
 	}
 }
 
-// TestVerdictByRowsIsThatOfTheWhole: a truth that is computed row by row while it is judged gives the
-// verdict that the whole truth gives, with all its figures and to the bit: of right outputs and of
-// wrong ones, whose wrong element lies in the first run, the last, or between. Outside the long tier an
-// operator's pass has all of these on the first case of a shape, and on the others one of each kind.
+// TestVerdictByRowsIsThatOfTheWhole: a truth that is computed row by row while it is judged leads to the same
+// verdict as the whole truth, with all its figures and to the bit: for right outputs and for wrong ones,
+// whose wrong element lies in the first run, the last, or between. Outside the long tier an operator's pass
+// has all of these on the first case of a shape, and one of each kind on the others.
 func TestVerdictByRowsIsThatOfTheWhole(t *testing.T) {
 	streamed := map[string]int{}
 	wrong := map[op.Status]int{}
@@ -121,8 +121,8 @@ func TestVerdictByRowsIsThatOfTheWhole(t *testing.T) {
 	}
 }
 
-// sameVerdicts judges an answer by the whole truth and by that of rows, which must say the same, and gives
-// what the latter says.
+// sameVerdicts judges an answer by the whole truth and by that of rows, which must agree, and returns the
+// latter's verdict.
 func sameVerdicts(t *testing.T, where, contract string, a judge.Answer,
 	whole, rows judge.Target,
 ) judge.Verdict {
@@ -158,12 +158,12 @@ func rejectedKinds(target judge.Target, data []byte) map[string]int {
 	return kinds
 }
 
-// sameBits compares what two verdicts hold, NaN being NaN.
+// sameBits compares the contents of two verdicts, with NaN equal to NaN.
 func sameBits(a, b judge.Verdict) bool {
 	return reflect.DeepEqual(a, b) || fmt.Sprintf("%+v", exactly64(a)) == fmt.Sprintf("%+v", exactly64(b))
 }
 
-// exactly64 is a verdict with its elements, whose NaN are never equal, written out.
+// exactly64 returns a verdict with its elements, whose NaN are never equal, written out.
 func exactly64(v judge.Verdict) any {
 	return fmt.Sprintf("%x %x %x %x %x %x %+v %q", v.Worst16, v.Worst, v.Headroom, v.ULPMax, v.ULPMean,
 		v.ULPs, v, v.Sentence)

@@ -11,35 +11,35 @@ import (
 	"triad/internal/tensor"
 )
 
-// StepTolerance is how far the closed form of a gradient and its complex step may lie apart, relative to the
-// sum of the terms' magnitudes.
+// StepTolerance is the largest permitted difference between the closed form of a gradient and its complex
+// step, relative to the sum of the terms' magnitudes.
 const StepTolerance = 1e-13
 
 // stepSize is h of the complex step: nothing is subtracted, so it may be as small as a number can be.
 const stepSize = 1e-100
 
-// Directions of the comparison: random ones, which every element takes part in, and single elements, the
+// Directions of the comparison: random ones, in which every element takes part, and single elements, the
 // first and the last among them.
 const (
 	randomDirections = 3
 	singleElements   = 16
 )
 
-// Step is how well the truth of a backward agrees with the complex step of its forward.
+// Step records how well the truth of a backward agrees with the complex step of its forward.
 type Step struct {
 	Gradients []string // that were compared, in the order of the spec
 	Error     float64  // the largest |closed form - complex step| / sum of |gradient * direction|
 	Worst     string   // the gradient it belongs to
-	// Differences: the derivative was taken by differences of the forward, which are good to
-	// DifferenceTolerance alone.
+	// Differences: the derivative was taken by differences of the forward, which are only accurate to
+	// DifferenceTolerance.
 	Differences bool
 }
 
-// DifferenceTolerance is how far a gradient and a difference of the forward in fp64 may lie apart, relative
-// as StepTolerance.
+// DifferenceTolerance is the largest permitted difference between a gradient and a difference of the forward
+// in fp64, relative to the same sum as StepTolerance.
 const DifferenceTolerance = 1e-6
 
-// method is how the derivative was taken, and how well it must agree.
+// method returns how the derivative was computed, and the tolerance for it.
 func (s Step) method() (name string, tolerance float64) {
 	if s.Differences {
 		return "differences of the reference", DifferenceTolerance
@@ -47,13 +47,13 @@ func (s Step) method() (name string, tolerance float64) {
 	return "complex step", StepTolerance
 }
 
-// Agrees says whether the closed form is proven.
+// Agrees reports whether the closed form is proven.
 func (s Step) Agrees() bool {
 	_, tolerance := s.method()
 	return len(s.Gradients) > 0 && s.Error <= tolerance
 }
 
-// String is "complex step agrees to 3e-15 (grad_q, grad_k, grad_v)", or says where it does not.
+// String returns "complex step agrees to 3e-15 (grad_q, grad_k, grad_v)", or where it does not agree.
 func (s Step) String() string {
 	name, tolerance := s.method()
 	if s.Agrees() {
@@ -70,7 +70,7 @@ type Loss struct {
 	Of       func(z []complex128) complex128
 }
 
-// losses holds for each operator the forward, written once more, plainly and over complex numbers. It shares
+// losses holds the forward of each operator, implemented again in plain loops over complex numbers. It shares
 // no code with the closed forms.
 var losses = map[string]func(k *Request) ([]Loss, error){}
 
@@ -83,8 +83,8 @@ func RegisterLosses(name string, f func(k *Request) ([]Loss, error)) struct{} {
 
 // ComplexStep compares the truth of a backward case with derivatives of its forward taken by the complex
 // step: f'(x)v = Im f(x + ihv) / h, to machine precision since nothing cancels (Squire and Trapp 1998). in
-// holds the operator's inputs and the upstream gradients, or what the truth of an operator that saves nothing
-// takes. Directions are drawn from seed.
+// holds the operator's inputs and the upstream gradients, or the inputs of the truth of an operator that
+// saves nothing. Directions are drawn from seed.
 func ComplexStep(spec *op.Spec, c op.Case, in []tensor.Tensor, seed uint64) (Step, error) {
 	lossesOf, ok := losses[c.Op]
 	if !ok || c.Pass != op.Backward {
@@ -118,8 +118,8 @@ func ComplexStep(spec *op.Spec, c op.Case, in []tensor.Tensor, seed uint64) (Ste
 	return s, nil
 }
 
-// compare is the largest relative distance between <gradient, v> and the complex step along v, over random
-// and single directions.
+// compare returns the largest relative distance between <gradient, v> and the complex step along v, over
+// random and single directions.
 func (l Loss) compare(gradient []float64, r *rand.Rand) float64 {
 	worst := 0.0
 	note := func(v []float64) {
@@ -159,7 +159,7 @@ func (l Loss) compare(gradient []float64, r *rand.Rand) float64 {
 	return worst
 }
 
-// along is the derivative in direction v.
+// along returns the derivative in direction v.
 func (l Loss) along(v []float64) float64 {
 	z := make([]complex128, len(l.at))
 	for i, x := range l.at {

@@ -13,8 +13,9 @@ import (
 	"triad/internal/workload"
 )
 
-// TestComplexStepAgrees takes every operator's backward, every combination of attributes, to the complex step
-// of its plain forward. The fast tier takes each combination once, in one dtype and with one upstream.
+// TestComplexStepAgrees compares every operator's backward, under every combination of attributes, with the
+// complex step of its plain forward. The fast tier takes each combination once, in one dtype and with one
+// upstream.
 func TestComplexStepAgrees(t *testing.T) {
 	for _, o := range truth.All() {
 		if o.Spec.Backward == nil {
@@ -52,7 +53,7 @@ func TestComplexStepAgrees(t *testing.T) {
 	}
 }
 
-// TestComplexStepTellsWrongGradients shows that it can say no: one element of a gradient 1e-9 off, one of
+// TestComplexStepTellsWrongGradients checks that it can reject: one element of a gradient 1e-9 off, one of
 // several lost.
 func TestComplexStepTellsWrongGradients(t *testing.T) {
 	o, err := truth.Get("layernorm")

@@ -9,11 +9,11 @@ import (
 	"triad/internal/op"
 )
 
-// Contract is what an implementation promises about its arithmetic. The allowance T and the simulated result
-// follow from these fields alone; no tolerance is typed anywhere.
+// Contract is an implementation's promise about its arithmetic. The allowance T and the simulated result
+// follow from these fields alone; no tolerance is entered by hand.
 type Contract struct {
 	Name        string
-	Accumulator string   // what sums are kept in
+	Accumulator string   // the format of sums
 	Stores      []string // intermediates that may be rounded to the dtype of the case
 	Approximate string   // approximations that are allowed
 
@@ -27,12 +27,12 @@ type Contract struct {
 
 	Bits        bool // bits are compared: -0 is not +0
 	FlushToZero bool // fp32 and bf16 results below 2^-126 may become zero
-	Saturate    bool // overflow gives the largest finite number instead of infinity
+	Saturate    bool // overflow saturates to the largest finite number instead of infinity
 	// the same inputs give the same bits, unless an implementation declares otherwise for an output
 	Deterministic bool
 }
 
-// fastMath is allowed everywhere: what T covers in every row of the allowance table.
+// fastMath is allowed everywhere: T covers it in every row of the allowance table.
 const fastMath = "exp, reciprocal and square root to a few units of 2^-24 of the result"
 
 // contracts is the list of every contract, the strict one first.
@@ -82,7 +82,7 @@ var contracts = []Contract{
 	},
 }
 
-// Promise is what the contract promises, in words.
+// Promise returns the contract's promise in words.
 func (k Contract) Promise() string {
 	for _, c := range op.Contracts {
 		if c.Name == k.Name {
@@ -95,7 +95,7 @@ func (k Contract) Promise() string {
 // Contracts lists every contract, the strict one first.
 func Contracts() []Contract { return slices.Clone(contracts) }
 
-// What the words of a contract may be: an allowance is written for each of these, and for nothing else.
+// The permitted words of a contract: an allowance is written for each of these, and for nothing else.
 var (
 	accumulators = []string{
 		"none", "fp32", "13 bits below the largest term",
@@ -108,7 +108,7 @@ var (
 	approximable = []string{fastMath, "none"}
 )
 
-// Check says which entry of a contract is not one that an allowance is written for: an unknown word, or a
+// Check returns an error for an entry of a contract that no allowance is written for: an unknown word, or a
 // number that is negative, NaN or infinite, which would disarm the gates.
 func (k Contract) Check() error {
 	refuse := func(entry string, value any, want any) error {
@@ -142,7 +142,7 @@ func (k Contract) Check() error {
 	return nil
 }
 
-// ContractNamed gives the contract called name, once its entries are proven.
+// ContractNamed returns the contract called name, after checking its entries.
 func ContractNamed(name string) (Contract, error) {
 	for _, k := range contracts {
 		if k.Name == name {

@@ -15,9 +15,9 @@ type Other struct {
 	R, T float64
 }
 
-// RowLosses are the losses of rows and log sum exp, with what the formula gives in rows whose maximum is
-// infinite: that of +inf is +inf, that of -inf alone is -inf. torch.logsumexp gives these. Where the maximum
-// is subtracted first, as in torch's cross_entropy, they are NaN, which is R.
+// RowLosses are the losses of rows and log sum exp, with the results of the formula in rows whose maximum is
+// infinite: +inf for +inf, and -inf for -inf alone. torch.logsumexp returns these. Where the maximum is
+// subtracted first, as in torch's cross_entropy, they are NaN, which is R.
 type RowLosses struct {
 	Each, LSE       judge.Target
 	losses, logSums []Other // by row; At is -1 where the maximum is a number
@@ -30,8 +30,8 @@ func (k *Request) RowLosses(rows int64, chosen []int64) *RowLosses {
 	return l
 }
 
-// Infinite says what the maximum m of row i is, and the logit of its class; NaN where the loss is by the
-// formula what it is otherwise.
+// Infinite records the maximum m of row i, where it is infinite, and the logit of its class; NaN where the
+// loss keeps its value by the formula.
 func (l *RowLosses) Infinite(i int64, m, logit float64) {
 	l.losses[i].At, l.logSums[i].At = -1, -1
 	if !math.IsInf(m, 0) {
@@ -43,7 +43,7 @@ func (l *RowLosses) Infinite(i int64, m, logit float64) {
 	}
 }
 
-// Counted is how many targets are not ignored.
+// Counted returns the number of targets that are not ignored.
 func Counted(targets []float64, ignored float64) float64 {
 	n := 0.0
 	for _, t := range targets {
@@ -54,12 +54,13 @@ func Counted(targets []float64, ignored float64) float64 {
 	return n
 }
 
-// Targets are the losses and lse.
+// Targets returns the targets of the losses and of lse.
 func (l *RowLosses) Targets() []judge.Target {
 	return []judge.Target{Either(l.Each, l.losses), Either(l.LSE, l.logSums)}
 }
 
-// Reduced are the sum or the mean of the losses, and lse. The mean of nothing is 0, or NaN as 0/0.
+// Reduced returns the targets of the sum or mean of the losses, and of lse. The mean of nothing is 0, or NaN
+// as 0/0.
 func (l *RowLosses) Reduced(total judge.Target, ofNothing bool) []judge.Target {
 	all := slices.Clone(l.Each.R)
 	for _, o := range l.losses {
@@ -74,8 +75,8 @@ func (l *RowLosses) Reduced(total judge.Target, ofNothing bool) []judge.Target {
 	return []judge.Target{Either(total, []Other{{R: other}}), Either(l.LSE, l.logSums)}
 }
 
-// Either makes other answers right too, where either they or R are NaN: what a kernel gave says which of them
-// it is judged by.
+// Either accepts other answers too, where either they or R are NaN: a kernel's output selects the one that it
+// is judged by.
 func Either(t judge.Target, others []Other) judge.Target {
 	others = slices.DeleteFunc(slices.Clone(others), func(o Other) bool {
 		return o.At < 0 || math.IsNaN(o.R) == math.IsNaN(t.R[o.At])

@@ -5,7 +5,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// RowsOf is how many rows a tensor has.
+// RowsOf returns the number of rows of a tensor.
 func RowsOf(t tensor.Tensor) int64 {
 	if rank := len(t.Shape); rank > 0 && t.Shape[rank-1] > 0 {
 		return t.Elements() / t.Shape[rank-1]
@@ -19,7 +19,7 @@ func (k *Request) Elementwise(in RowInputs, name string) judge.Target {
 	return k.RowTarget(name, like.DType, like.Shape, k.Sample.Choose(RowsOf(like)))
 }
 
-// FillElements has work compute the rows of an output of elementwise from the same rows of the inputs.
+// FillElements calls work for the rows of an output of Elementwise, with the same rows of the inputs.
 func (k *Request) FillElements(in RowInputs, t judge.Target, work func(own [][]float64, out Row)) {
 	FillRows(k, t, k.Sample.Choose(RowsOf(in.Tensors[0])), in.Memory(0),
 		func(own [][]float64, _, r int64, out Row) {

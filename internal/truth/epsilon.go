@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// EpsOf is the attribute eps of a case.
+// EpsOf returns the attribute eps of a case.
 func EpsOf(k *Request) (float64, error) {
 	eps, ok := k.Attrs.Lookup("eps")
 	if !ok {

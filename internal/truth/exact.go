@@ -7,8 +7,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// Exact makes an output whose every element is known to the bit. memory is called once a core; what it gives
-// computes the element at an index, which it must not keep.
+// Exact makes an output whose every element is known to the bit. memory is called once a core; the function
+// it returns computes the element at an index, which it must not keep.
 func (k *Request) Exact(t op.TensorType, memory func() func(at []int64) float64) judge.Target {
 	fill := func(value func(at []int64) float64, r, sim []float64, first int64) {
 		at := IndexOf(first, t.Shape)
@@ -48,7 +48,7 @@ func (k *Request) Exact(t op.TensorType, memory func() func(at []int64) float64)
 	return target
 }
 
-// IndexOf is the index of a row-major position.
+// IndexOf returns the index of a row-major position.
 func IndexOf(position int64, shape []int64) []int64 {
 	at := make([]int64, len(shape))
 	for d := len(shape) - 1; d >= 0; d-- {
@@ -60,7 +60,7 @@ func IndexOf(position int64, shape []int64) []int64 {
 	return at
 }
 
-// PositionOf is the row-major position of an index.
+// PositionOf returns the row-major position of an index.
 func PositionOf(at, shape []int64) int64 {
 	position := int64(0)
 	for d, i := range at {
@@ -69,7 +69,7 @@ func PositionOf(at, shape []int64) int64 {
 	return position
 }
 
-// next makes the index that of the following row-major position.
+// next advances the index to the following row-major position.
 func next(at, shape []int64) {
 	for d := len(at) - 1; d >= 0; d-- {
 		if at[d]++; at[d] < shape[d] {

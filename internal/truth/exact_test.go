@@ -25,8 +25,8 @@ func (s stated) Compute(c op.Case, _ string, in []tensor.Tensor) ([]truth.Comput
 
 func (s stated) Prove(op.Case, []tensor.Tensor, uint64) (truth.Step, error) { return truth.Step{}, nil }
 
-// A reference of a user's own may be under the contract exact if its allowance comes out as 0: then bits are
-// compared.
+// TestExactReference: a user's own reference may be under the contract exact if its allowance comes out as 0:
+// then bits are compared.
 func TestExactReference(t *testing.T) {
 	for _, o := range truth.All() {
 		if o.Spec.DefaultContract(o.Spec.DTypes[0]) != "exact" || o.Spec.Backward == nil {
@@ -59,7 +59,7 @@ func TestExactReference(t *testing.T) {
 	t.Error("no operator is under the contract exact")
 }
 
-// Index and position are each other's inverse.
+// TestIndexAndPosition: index and position are each other's inverse.
 func TestIndexAndPosition(t *testing.T) {
 	shape := []int64{3, 1, 4}
 	for i := range int64(12) {

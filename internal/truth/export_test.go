@@ -1,7 +1,6 @@
 package truth
 
-// What the tests of all operators look into: they import the operators' packages, and so cannot be part of
-// this one.
+// For the tests of all operators: they import the operators' packages, and so cannot be part of this one.
 var (
 	Truths       = truths
 	Losses       = losses

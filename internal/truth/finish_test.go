@@ -8,7 +8,7 @@ import (
 )
 
 // TestIndependence: where one key may have nearly all the weight of a row, a few rounding errors decide and
-// G4 is not asked.
+// G4 does not apply.
 func TestIndependence(t *testing.T) {
 	for name, want := range map[string][2]bool{
 		"normal": {true, true}, "row_offsets": {false, true},
@@ -27,8 +27,8 @@ func TestIndependence(t *testing.T) {
 	}
 }
 
-// TestMayBeNegInf: an output that is -inf though no input is has to say so in the spec, by whatever name; its
-// other infinities are refused.
+// TestMayBeNegInf: an output that is -inf though no input is must be declared so in the spec, under any name;
+// its other infinities are rejected.
 func TestMayBeNegInf(t *testing.T) {
 	for _, c := range []struct {
 		spec *op.Spec

@@ -5,11 +5,11 @@ import (
 	"triad/internal/op"
 )
 
-// FlatRow is how many neighbours of a tensor of one dim are a row: of a sample, and of a truth that is
-// computed row by row. The last row may be shorter.
+// FlatRow is the row length of a tensor of one dim, for a sample and for a truth that is computed row by row.
+// The last row may be shorter.
 const FlatRow = 4096
 
-// FlatTarget is RowTarget for an output of one dim, whose rows FillFlat computes.
+// FlatTarget is RowTarget for an output of one dim whose rows FillFlat computes.
 func (k *Request) FlatTarget(name string, d op.DType, n int64) judge.Target {
 	shape := []int64{n}
 	if k.byRows {
@@ -30,10 +30,10 @@ func (k *Request) FlatTarget(name string, d op.DType, n int64) judge.Target {
 	return k.TargetAt(name, d, shape, index)
 }
 
-// flatRows is how many rows a tensor of one dim has.
+// flatRows returns the number of rows of a tensor of one dim.
 func flatRows(n int64) int64 { return (n + FlatRow - 1) / FlatRow }
 
-// FillFlat has work compute the rows of an output of one dim as FillRows does: first is the position of the
+// FillFlat calls work for the rows of an output of one dim as FillRows does: first is the position of the
 // row's first element.
 func FillFlat[S any](k *Request, t judge.Target, memory func() S, work func(own S, first int64, out Row)) {
 	n := t.Elements()
@@ -59,7 +59,7 @@ func FillFlat[S any](k *Request, t judge.Target, memory func() S, work func(own 
 	}
 }
 
-// clearValues makes room for work that leaves out what is 0.
+// clearValues makes room for work that skips zeros.
 func clearValues(v judge.Values) {
 	for _, x := range [][]float64{v.R, v.T, v.TFP32, v.Sim} {
 		clear(x)

@@ -7,14 +7,14 @@ import (
 	"triad/internal/op"
 )
 
-// Operator is an operator with its truth: of the catalog, or, with a Reference, of a user's own.
+// Operator is an operator with its truth: one of the catalog or, with a Reference, a user's own.
 type Operator struct {
 	Spec      *op.Spec
 	Reference Reference    // nil: the truth is the catalog's
 	Findings  []op.Finding // known faults of libraries' rows
 }
 
-// fromCatalog are the operators of the catalog that were asked for, by name.
+// fromCatalog caches the operators of the catalog that were requested, by name.
 var fromCatalog sync.Map
 
 // All lists every operator of the catalog by name, as catalog.All does.
@@ -26,7 +26,7 @@ func All() []*Operator {
 	return all
 }
 
-// Get gives the operator of the catalog called name, the same one every time; see catalog.Get.
+// Get returns the operator of the catalog called name, the same one every time; see catalog.Get.
 func Get(name string) (*Operator, error) {
 	o, err := catalog.Get(name)
 	if err != nil {

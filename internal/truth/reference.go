@@ -11,10 +11,10 @@ import (
 	"triad/internal/tensor"
 )
 
-// A Reference computes the truth of an operator that is not of the catalog: a function of the user's own in
-// fp64, with allowances composed of the forms that it is made of.
+// A Reference computes the truth of an operator outside the catalog: a user's own function in fp64, with
+// allowances composed of those of its operations.
 type Reference interface {
-	// Compute gives every output of a case under one of ComposedContracts, in the order of the spec. The
+	// Compute returns every output of a case under one of ComposedContracts, in the order of the spec. The
 	// inputs are those of TruthOf.
 	Compute(c op.Case, contract string, in []tensor.Tensor) ([]Computed, error)
 	// Prove compares the gradients of a case with differences of the forward.
@@ -25,8 +25,8 @@ type Reference interface {
 // points, before the output's own.
 type Computed struct{ R, T, Simulated []float64 }
 
-// ComposedContracts are the contracts that an operator of a user's own may name. Under exact the allowance
-// must come out as 0: of what is moved, and of integers.
+// ComposedContracts are the contracts that a user's own operator may name. Under exact the allowance must
+// come out as 0: for moved elements, and for integers.
 var ComposedContracts = []string{"fp32", "stored", "eager", "tf32", "exact"}
 
 // TruthOf computes the truth of a case of the operator; see the function of that name.
@@ -73,7 +73,8 @@ func (o *Operator) TruthOf(c op.Case, contract string, in []tensor.Tensor, sampl
 	return truth, nil
 }
 
-// complete says which output a reference did not give, or not with as many elements as it has.
+// complete returns an error for an output that a reference did not give, or gave with a wrong number of
+// elements.
 func complete(outputs []op.TensorType, computed []Computed) error {
 	if len(computed) != len(outputs) {
 		return fmt.Errorf("the reference gives %d outputs: want %d", len(computed), len(outputs))
@@ -114,7 +115,7 @@ func (k *Request) composed(t op.TensorType, c, strict Computed) judge.Target {
 }
 
 // Prove compares the truth of a backward case with a derivative of its forward that shares no code with it:
-// the complex step, or for an operator of a user's own differences of the forward.
+// the complex step, or differences of the forward for a user's own operator.
 func (o *Operator) Prove(c op.Case, in []tensor.Tensor, seed uint64) (Step, error) {
 	if o.Reference == nil {
 		return ComplexStep(o.Spec, c, in, seed)

@@ -12,8 +12,8 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// Every contract that is shipped is sound; one with an entry that no allowance is written for is refused in a
-// sentence that names it.
+// TestContractsAreProven: every shipped contract is sound; one with an entry that no allowance is written for
+// is rejected in a sentence that names the entry.
 func TestContractsAreProven(t *testing.T) {
 	for _, k := range truth.Contracts() {
 		if err := k.Check(); err != nil {
@@ -49,7 +49,7 @@ func TestContractsAreProven(t *testing.T) {
 	}
 }
 
-// A contract with a bad entry gives no truth: nothing can be judged under it.
+// TestABadContractGivesNoTruth: a contract with a bad entry has no truth: nothing can be judged under it.
 func TestABadContractGivesNoTruth(t *testing.T) {
 	i := 0
 	for truth.ContractList[i].Name != "fast" {
@@ -64,10 +64,10 @@ func TestABadContractGivesNoTruth(t *testing.T) {
 	}
 }
 
-// What an operator's mathematics must not give: NaN or infinity that no input declares, a T, TFP32 or sim
-// that does not fit R. Each is refused with the operator's name before anything is judged.
+// TestTruthsThatCannotJudgeAreRefused: invalid truths: NaN or infinity that no input declares, or a T, TFP32
+// or sim that does not fit R. Each is rejected with the operator's name before anything is judged.
 func TestTruthsThatCannotJudgeAreRefused(t *testing.T) {
-	const name = "rope" // its spec says which dtypes and tensors there are; its truth is replaced
+	const name = "rope" // its spec has the dtypes and tensors; its truth is replaced
 	defer func(kept truth.Definition) { truth.Truths[name] = kept }(truth.Truths[name])
 	x := truthtest.Literal("x", op.FP32, []float64{1, 2, 3, 4}, 2, 2)
 	of := func(change func(t *judge.Target)) error {

@@ -12,34 +12,31 @@ import (
 	"triad/internal/tensor"
 )
 
-// Relation is something that holds of an operator whatever its inputs are: of one output (an invariant, which
-// needs no further call), or between the outputs of two calls whose inputs are related (a metamorphic
-// relation). Gate G6 asks for it. The files of the operators declare theirs: var _ = truth.Relate("scale",
-// truth.Relation{...}).
+// Relation is a property of an operator for all inputs: of one output (an invariant, which needs no further
+// call), or between the outputs of two calls whose inputs are related (a metamorphic relation). Gate G6
+// checks it. The files of the operators declare theirs: var _ = truth.Relate("scale", truth.Relation{...}).
 type Relation struct {
-	Name    string   // what holds, in words: "each row adds up to 1"
+	Name    string   // the property in words: "each row adds up to 1"
 	Pass    op.Pass  //
-	Outputs []string // it speaks of
-	// Applies says which cases the relation is about, beyond what every relation asks: outputs with elements
-	// and a truth without NaN and infinities. nil: all of those. A relation between calls is asked of
-	// ordinary data in contiguous tensors alone.
+	Outputs []string // that the relation covers
+	// Applies reports whether the relation covers a case, beyond the conditions of every relation: outputs
+	// with elements and a truth without NaN and infinities. nil: all of those. A relation between calls is
+	// checked only on ordinary data in contiguous tensors.
 	Applies func(c op.Case) bool
-	// Base replaces inputs before both calls of a relation, where it holds for special data alone (a sum that
-	// must be exact); nil: the first call is the judged one. It is for forwards: what a backward was given
-	// belongs together.
+	// Base replaces inputs before both calls of a relation, where it holds only for special data (a sum that
+	// must be exact); nil: the first call is the judged one. It is for forwards: the inputs of a backward
+	// belong together.
 	Base func(in Inputs) []tensor.Tensor
-	// Second gives the second call: the inputs that are others than in the first, and the case where its
-	// sizes or attributes are; nil: the relation is an invariant. first holds the outputs of the first call
-	// too.
+	// Second returns the second call: the inputs that differ from the first, and the case where its sizes or
+	// attributes differ; nil: the relation is an invariant. first holds the outputs of the first call too.
 	Second func(c op.Case, first Inputs) (op.Case, []tensor.Tensor)
-	// SavedFollow says that what a driver saved for a backward is made anew of the changed inputs.
+	// SavedFollow: the tensors that a driver saved for a backward are computed again from the changed inputs.
 	SavedFollow bool
-	// OfSample says that the invariant can be stated of a sample alone: of the elements that Target.Index
-	// names.
+	// OfSample: the invariant can be stated for a sample, of the elements that Target.Index names.
 	OfSample bool
-	// ToTheBit says that the relation sees what no gate before does: an output that is right within its
-	// interval, but one ulp away from what the relation says of two calls. A test asks for that. A leak of
-	// masked keys is the example.
+	// ToTheBit: the relation detects what no earlier gate does, an output that is right within its interval
+	// but one ulp away from what the relation of two calls requires. A test checks that. A leak of masked
+	// keys is the example.
 	ToTheBit bool
 	// States puts the relation into numbers for one of its outputs.
 	States func(r *Related, output string) judge.Statement
@@ -54,10 +51,10 @@ func Relate(name string, declared ...Relation) struct{} {
 	return struct{}{}
 }
 
-// Relations lists what is declared of an operator, in the order of the declarations.
+// Relations lists the declared relations of an operator, in the order of the declarations.
 func Relations(name string) []Relation { return slices.Clone(relations[name]) }
 
-// RelationsOf lists the relations that may be asked of a case: all of its pass that apply to it.
+// RelationsOf lists the relations that apply to a case and its pass.
 func RelationsOf(c op.Case) []Relation {
 	switch c.Distribution {
 	case "non_finite", "neg_inf_mask", "extremes":
@@ -78,7 +75,8 @@ func RelationsOf(c op.Case) []Relation {
 	return all
 }
 
-// Calls is how many calls of the implementation the relation needs beyond the judged one.
+// Calls returns the number of calls of the implementation that the relation needs in addition to the judged
+// one.
 func (r Relation) Calls() int {
 	switch {
 	case r.Second == nil:
@@ -89,10 +87,10 @@ func (r Relation) Calls() int {
 	return 2
 }
 
-// Inputs are tensors by name: what a call takes, and after it what it gave.
+// Inputs are tensors by name: the inputs of a call, and after it its outputs.
 type Inputs []tensor.Tensor
 
-// Get gives the tensor called name; the zero tensor where there is none.
+// Get returns the tensor called name; the zero tensor where there is none.
 func (in Inputs) Get(name string) tensor.Tensor {
 	for _, t := range in {
 		if t.Name == name {
@@ -102,7 +100,7 @@ func (in Inputs) Get(name string) tensor.Tensor {
 	return tensor.Tensor{}
 }
 
-// With gives the tensors with some replaced, by name.
+// With returns the tensors with some replaced, by name.
 func (in Inputs) With(replaced []tensor.Tensor) Inputs {
 	out := slices.Clone(in)
 	for _, t := range replaced {
@@ -113,18 +111,18 @@ func (in Inputs) With(replaced []tensor.Tensor) Inputs {
 	return out
 }
 
-// Call is one call that a relation speaks of. Given are the tensors that its truth is a function of (see Of),
-// Gave the outputs that came back; Truth may be nil, and is then computed where it is needed.
+// Call is one call of a relation. Given are the tensors that its truth is a function of (see Of), Gave the
+// outputs that came back; Truth may be nil, and is then computed where it is needed.
 type Call struct {
 	Case  op.Case
 	Given Inputs
 	Gave  Inputs
 	Truth func(contract string) (judge.Truth, error)
-	// keeps what HoldParts computes for others who ask of the same case; nil: nothing is kept
+	// keeps what HoldParts computes for other calls on the same case; nil: nothing is kept
 	Parts *PartTruths
 }
 
-// Next gives the case and the replaced inputs of the call that follows those done, the judged one first.
+// Next returns the case and the replaced inputs of the call that follows those done, the judged one first.
 func (r Relation) Next(done []Call) (op.Case, []tensor.Tensor, error) {
 	last := done[len(done)-1]
 	if r.Base != nil && len(done) == 1 {
@@ -142,8 +140,8 @@ func (r Relation) Next(done []Call) (op.Case, []tensor.Tensor, error) {
 	return at, replaced, nil
 }
 
-// Hold evaluates the relation under a contract on the judged call and those that Next asked for. Where an
-// output's bits are declared to vary (nondeterministic), two calls need agree within the allowance only.
+// Hold evaluates the relation under a contract on the judged call and those from Next. Where an output's bits
+// are declared to vary (nondeterministic), two calls need agree within the allowance only.
 func (r Relation) Hold(contract string, calls []Call, nondeterministic []string) []judge.Relation {
 	var all []judge.Relation
 	for _, output := range r.Outputs {
@@ -172,8 +170,8 @@ func (r Relation) Hold(contract string, calls []Call, nondeterministic []string)
 	return all
 }
 
-// undefined says whether an output has no number: its truth, under what the implementation gave, is NaN
-// everywhere, as the mean of nothing may be.
+// undefined reports whether an output has no defined value: its truth, given what the implementation
+// returned, is NaN everywhere, as the mean of nothing may be.
 func (a *Related) undefined(output string) bool {
 	for _, call := range []*Answered{a.First, a.Second} {
 		if call == nil {
@@ -187,7 +185,7 @@ func (a *Related) undefined(output string) bool {
 	return true
 }
 
-// staysNaN states of an output without a number that every call gives NaN.
+// staysNaN states that every call returns NaN for an output without a number.
 func staysNaN(a *Related, output string) judge.Statement {
 	last := a.First
 	if a.Second != nil {
@@ -202,7 +200,7 @@ func staysNaN(a *Related, output string) judge.Statement {
 	}}
 }
 
-// Related is what a relation is stated from: the first call, and the second where it has one.
+// Related holds what a relation is stated from: the first call, and the second where it has one.
 type Related struct {
 	First, Second *Answered
 	Rules         Contract
@@ -212,12 +210,12 @@ type Related struct {
 	err           error
 }
 
-// Answered is one call with its values in fp64. A name that is not there gives no values, and the relation is
-// not evaluated.
+// Answered is one call with its values in fp64. An unknown name has no values, and the relation is not
+// evaluated.
 type Answered struct {
 	op.Case
 	call   Call
-	truth  func() (judge.Truth, error) // computed where a relation asks for it: not every call has one
+	truth  func() (judge.Truth, error) // computed where a relation needs it: not every call has one
 	values map[string][]float64
 	fail   func(error)
 }
@@ -268,10 +266,10 @@ func (a *Related) answered(c Call, contract string) *Answered {
 	}
 }
 
-// In gives an input's values, row-major.
+// In returns an input's values, row-major.
 func (a *Answered) In(name string) []float64 { return a.decoded("in ", a.call.Given, name) }
 
-// Out gives an output's values, row-major.
+// Out returns an output's values, row-major.
 func (a *Answered) Out(name string) []float64 { return a.decoded("out ", a.call.Gave, name) }
 
 func (a *Answered) decoded(kind string, from Inputs, name string) []float64 {
@@ -288,7 +286,7 @@ func (a *Answered) decoded(kind string, from Inputs, name string) []float64 {
 	return v
 }
 
-// done gives the values back: nothing is looked at any more.
+// done returns the values to their pool: nothing reads them any more.
 func (a *Related) done() {
 	for _, call := range []*Answered{a.First, a.Second} {
 		if call == nil {
@@ -301,7 +299,7 @@ func (a *Related) done() {
 	}
 }
 
-// Target is the truth of an output; one without elements where there is none.
+// Target returns the truth of an output; one without elements where there is none.
 func (a *Answered) Target(output string) judge.Target {
 	truth, err := a.truth()
 	if err != nil {
@@ -317,12 +315,12 @@ func (a *Answered) Target(output string) judge.Target {
 	return judge.Target{}
 }
 
-// Error is how far each stored element of an output may lie from its exact value: its allowance, and half an
-// ulp of what was stored.
+// Error returns the largest distance of each stored element of an output from its exact value: its allowance
+// plus half an ulp of the stored value.
 func (a *Answered) Error(output string) func(i int64) float64 {
 	stored, y := a.Target(output).Stored(), a.Out(output)
 	return func(i int64) float64 { return stored(i, y[i]) }
 }
 
-// Failed is the statement of a relation that could not be put into numbers.
+// Failed reports whether the relation could not be put into numbers.
 func (a *Related) Failed() bool { return a.err != nil }

@@ -10,7 +10,7 @@ import (
 
 // Agree states that the elements of the second call's output are, within the allowance, `by` times those of
 // the first that from names: both lie in the interval [RN(R-T), RN(R+T)] of the first call's R, with the
-// larger of both calls' T. at lists the elements of the second call's output that the relation is about; nil:
+// larger of both calls' T. at lists the elements of the second call's output that the relation covers; nil:
 // all of them.
 func (a *Related) Agree(output string, by float64, at []int64, from func(i int64) int64) judge.Statement {
 	t1, t2, y1, y2 := a.First.Target(output), a.Second.Target(output), a.First.Out(output),
@@ -21,7 +21,7 @@ func (a *Related) Agree(output string, by float64, at []int64, from func(i int64
 	n := countOf(at, len(y2))
 	s := judge.Statement{Shape: t2.Shape, N: n}
 	if a.based {
-		s.N = 2 * n // nobody has judged the first call yet
+		s.N = 2 * n // the first call is not judged yet
 	}
 	s.At = func(i int64) judge.Claim {
 		second := PlaceOf(at, i%n)
@@ -39,11 +39,11 @@ func (a *Related) Agree(output string, by float64, at []int64, from func(i int64
 	return s
 }
 
-// Equal states of the same elements of both calls that the second's are `by` times the first's to the bit, in
-// what by (a power of two) cannot round: below the normal range of the output's dtype both calls round at the
+// Equal states that the elements of the second call are `by` times those of the first, to the bit where by (a
+// power of two) cannot cause rounding: below the normal range of the output's dtype both calls round at the
 // same place, so that they may differ by that, and beyond its range both overflow. Where the output's bits
-// may vary anyway, or the contract stores an intermediate in a dtype whose subnormals the scale meets, it is
-// agree.
+// may vary anyway, or the contract stores an intermediate in a dtype whose subnormals the scale reaches, it
+// is agree.
 func (a *Related) Equal(output string, by float64, at []int64) judge.Statement {
 	if a.Loose || by != 1 && a.roundsScaled() {
 		return a.Agree(output, by, at, itself)
@@ -70,8 +70,8 @@ func (a *Related) Equal(output string, by float64, at []int64) judge.Statement {
 	}}
 }
 
-// roundsScaled says whether the contract stores an intermediate of the backward in fp16, where a power of two
-// moves values into or out of the subnormal range, so that it does not scale every rounding error alike.
+// roundsScaled reports whether the contract stores an intermediate of the backward in fp16, where a power of
+// two moves values into or out of the subnormal range and so does not scale every rounding error alike.
 func (a *Related) roundsScaled() bool {
 	low := a.Rules.EveryStep || a.Rules.LowProduct ||
 		(a.Rules.LowWeights || a.Rules.Name == "stored") && a.First.Pass == op.Backward
@@ -85,7 +85,7 @@ func countOf(at []int64, all int) int64 {
 	return int64(all)
 }
 
-// PlaceOf is the position of the i-th element of a sample; at nil: of a whole output.
+// PlaceOf returns the position of the i-th element of a sample; at nil: of a whole output.
 func PlaceOf(at []int64, i int64) int64 {
 	if at != nil {
 		return at[i]
@@ -95,8 +95,8 @@ func PlaceOf(at []int64, i int64) int64 {
 
 func itself(i int64) int64 { return i }
 
-// ScaledBy is the Second of a relation in which some inputs are multiplied by a power of two, which must be
-// exact in their dtype.
+// ScaledBy returns the Second of a relation in which some inputs are multiplied by a power of two, which must
+// be exact in their dtype.
 func ScaledBy(by float64, names ...string) func(op.Case, Inputs) (op.Case, []tensor.Tensor) {
 	return func(c op.Case, first Inputs) (op.Case, []tensor.Tensor) {
 		out := make([]tensor.Tensor, len(names))
@@ -107,8 +107,8 @@ func ScaledBy(by float64, names ...string) func(op.Case, Inputs) (op.Case, []ten
 	}
 }
 
-// LeftOut is the Second of a relation in which the rows of an input are negated whose class is the one that
-// an attribute says to ignore. NaN there would ask too much: where their weight is 0 in a product, as in
+// LeftOut returns the Second of a relation that negates the rows of an input whose class is the one that an
+// attribute says to ignore. NaN there would be too strict: where their weight is 0 in a product, as in
 // torch's own gradient of a linear layer, 0*NaN is NaN.
 func LeftOut(name, classes, ignored string) func(op.Case, Inputs) (op.Case, []tensor.Tensor) {
 	return func(c op.Case, first Inputs) (op.Case, []tensor.Tensor) {
@@ -128,7 +128,7 @@ func Scales(by float64) func(*Related, string) judge.Statement {
 }
 
 // Doubles states that every element of an output is doubled: bit for bit, but in fp16 within the allowance,
-// since what is stored in fp16 in between may be subnormal or too large.
+// since intermediates stored in fp16 may be subnormal or too large.
 func Doubles(a *Related, output string) judge.Statement {
 	if a.First.Target(output).DType != op.FP16 {
 		return a.Equal(output, 2, nil)
@@ -139,7 +139,7 @@ func Doubles(a *Related, output string) judge.Statement {
 // Stays states that an output keeps every bit.
 func Stays(a *Related, output string) judge.Statement { return a.Equal(output, 1, nil) }
 
-// Changed is a contiguous copy of a tensor with other values, by row-major position.
+// Changed returns a contiguous copy of a tensor with other values, by row-major position.
 func Changed(t tensor.Tensor, value func(i int64, v float64) float64) tensor.Tensor {
 	values := t.Float64s()
 	for i, v := range values {
@@ -150,8 +150,8 @@ func Changed(t tensor.Tensor, value func(i int64, v float64) float64) tensor.Ten
 	return out
 }
 
-// Moved is a contiguous copy of a tensor in which element i is the one that lay at from(i); the shape may be
-// another.
+// Moved returns a contiguous copy of a tensor in which element i is the one that lay at from(i); the shape
+// may be another.
 func Moved(t tensor.Tensor, shape []int64, from func(i int64) int64) tensor.Tensor {
 	out := tensor.New(t.Name, t.DType, shape)
 	values := t.Float64s()
@@ -170,7 +170,7 @@ func coarse(t tensor.Tensor) tensor.Tensor {
 		func(_ int64, v float64) float64 { return math.RoundToEven(8*math.Max(-3, math.Min(3, v))) / 8 })
 }
 
-// WithDims is a case with other sizes.
+// WithDims returns a case with other sizes.
 func WithDims(c op.Case, sizes map[string]int64) op.Case {
 	dims := make(op.Dims, len(c.Dims))
 	for i, d := range c.Dims {
@@ -183,8 +183,9 @@ func WithDims(c op.Case, sizes map[string]int64) op.Case {
 	return c
 }
 
-// RowSums states something of the sum over each row of an output: term is what element i adds, slack what it
-// may be off, want what the sum of row r must be. The fp64 sum itself is off by a few roundoffs of its terms.
+// RowSums states a relation on the sum over each row of an output: term returns the term of element i, slack
+// its possible error, want the required sum of row r. The fp64 sum itself is off by a few roundoffs of its
+// terms.
 func (a *Related) RowSums(rows, cols int64, term, slack func(i int64) float64,
 	want func(r int64) float64,
 ) judge.Statement {
@@ -199,7 +200,7 @@ func (a *Related) RowSums(rows, cols int64, term, slack func(i int64) float64,
 	}}
 }
 
-// sums are those of some terms, of their magnitudes and of what they may be off.
+// sums holds the sum of some terms, of their magnitudes and of their possible errors.
 type sums struct{ sum, size, off float64 }
 
 // rowSum adds the elements from a up to b pairwise, as SumOf does.
@@ -219,7 +220,7 @@ func rowSum(a, b int64, term, slack func(i int64) float64) sums {
 	return sums{first.sum + second.sum, first.size + second.size, first.off + second.off}
 }
 
-// HasElements says whether a case's sizes are all at least as large as named ones ask.
+// HasElements returns a condition on a case: each of the named sizes is at least least.
 func HasElements(least int64, names ...string) func(op.Case) bool {
 	return func(c op.Case) bool {
 		for _, name := range names {

@@ -7,8 +7,8 @@ import (
 	"triad/internal/op"
 )
 
-// The smallest normal number may have been rounded up from the subnormal ones, so that its double has an
-// error that a scaled call has not.
+// TestScalesBesideTheSubnormalNumbers: the smallest normal number may have been rounded up from the subnormal
+// range, so that its double has an error that a scaled call does not have.
 func TestScalesBesideTheSubnormalNumbers(t *testing.T) {
 	for _, c := range []struct {
 		first, second float64

@@ -11,14 +11,14 @@ import (
 	"triad/internal/tensor"
 )
 
-// What is asked of a case whose truth is computed row by row: so many runs of neighbouring rows, the first
-// and the last among them, of about so many elements each.
+// relatedParts is the number of runs of neighbouring rows in a case whose truth is computed row by row, the
+// first and the last among them; partsElements is about the number of elements in each.
 const (
 	relatedParts  = 16
 	partsElements = 1 << 18
 )
 
-// part is some neighbouring rows of a case as a case of their own.
+// part is some neighbouring rows of a case, as a case.
 type part struct {
 	op.Case
 	origin []int64 // where its first row lies, along the dims that rows are counted in
@@ -26,7 +26,7 @@ type part struct {
 }
 
 // HoldParts evaluates an invariant, as Relation.Hold does, on runs of rows of a case whose truth is computed
-// row by row: every element of it is judged beside, and all of its values at once would take gigabytes.
+// row by row. Every element is judged anyway, and all values at once would take gigabytes.
 func (o *Operator) HoldParts(r Relation, contract string, call Call,
 	nondeterministic []string,
 ) []judge.Relation {
@@ -59,14 +59,15 @@ func (o *Operator) HoldParts(r Relation, contract string, call Call,
 	return all
 }
 
-// PartTruths keeps the truth of the runs of rows of one case: all of its implementations and relations are
-// asked on the same. The zero value is ready.
+// PartTruths keeps the truth of the runs of rows of one case, which all of its implementations and relations
+// share. The zero value is ready.
 type PartTruths struct {
 	mu    sync.Mutex
 	known map[string]func() (judge.Truth, error)
 }
 
-// truthOf is the truth of the i-th run under a contract, computed once. Of nil it is nil: see Call.
+// truthOf returns the truth of the i-th run under a contract, computed once; nil for a nil receiver (see
+// Call).
 func (p *PartTruths) truthOf(i int, within Call) func(contract string) (judge.Truth, error) {
 	if p == nil {
 		return nil
@@ -126,7 +127,7 @@ func (o *Operator) partsOf(c op.Case) ([]part, error) {
 	return parts, nil
 }
 
-// within is the part of a call: of every tensor that has the rows, these.
+// within returns the part of a call: the rows of every tensor that has them.
 func (o *Operator) within(call Call, p part) (Call, error) {
 	inputs, err := o.Spec.Inputs(call.Case)
 	if err != nil {
@@ -154,8 +155,8 @@ func (o *Operator) within(call Call, p part) (Call, error) {
 	return Call{Case: p.Case, Given: narrow(call.Given), Gave: narrow(call.Gave)}, nil
 }
 
-// rowsOf is the view of a part's rows of a tensor whose sizes begin with the dims that rows are counted in,
-// or with their product with a switch that is on ("rows * add"); another stays what it is.
+// rowsOf returns the view of a part's rows of a tensor whose sizes begin with the dims that rows are counted
+// in, or with their product with a switch that is on ("rows * add"); another tensor is returned unchanged.
 func (o *Operator) rowsOf(t tensor.Tensor, sizes []string, p part) tensor.Tensor {
 	dims := truths[o.Spec.Name].ByRows
 	counts := func(size, dim string) bool {
@@ -175,7 +176,7 @@ func (o *Operator) rowsOf(t tensor.Tensor, sizes []string, p part) tensor.Tensor
 	return t
 }
 
-// inWhole is where in the case an element of the part lies.
+// inWhole returns the index in the whole case of an element of the part.
 func (p part) inWhole(index []int64) []int64 {
 	index = slices.Clone(index)
 	for d := range index {

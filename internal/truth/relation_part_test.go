@@ -12,7 +12,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// invariants are relations that TestInvariantsOfParts has to break.
+// invariants are the relations that TestInvariantsOfParts must break.
 var invariants = []string{
 	"softmax forward each row adds up to 1", "softmax forward no element is negative",
 	"softmax backward the gradients of each row add up to 0",
@@ -22,8 +22,8 @@ var invariants = []string{
 	"rope backward each pair keeps its norm",
 }
 
-// TestInvariantsOfParts: of a case whose truth is computed row by row the invariants are asked of runs of its
-// rows, the first and the last among them. They hold of right outputs, and the relation that the last row
+// TestInvariantsOfParts: the invariants of a case whose truth is computed row by row are checked on runs of
+// its rows, the first and the last among them. They hold for right outputs, and a relation that the last row
 // breaks is found there.
 func TestInvariantsOfParts(t *testing.T) {
 	asked, broken := map[string]int{}, map[string]int{}
@@ -83,7 +83,7 @@ func TestInvariantsOfParts(t *testing.T) {
 	}
 }
 
-// rowOf is how many elements a row of an output has: of one dim each element is a row.
+// rowOf returns the number of elements in a row of an output: 1 where the output has one dim.
 func rowOf(y tensor.Tensor) int64 {
 	if len(y.Shape) == 1 {
 		return 1

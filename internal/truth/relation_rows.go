@@ -8,15 +8,15 @@ import (
 	"triad/internal/tensor"
 )
 
-// reversedColumns is the position with the columns of a row the other way round.
+// reversedColumns returns the position with the columns of a row reversed.
 func reversedColumns(cols int64) func(i int64) int64 {
 	return func(i int64) int64 { return i/cols*cols + cols - 1 - i%cols }
 }
 
-// RowsAndColumns says whether a case has at least two rows and an element in each.
+// RowsAndColumns reports whether a case has at least two rows and an element in each.
 func RowsAndColumns(c op.Case) bool { return HasElements(2, "rows")(c) && HasElements(1, "cols")(c) }
 
-// CoarseInputs is the Base of a relation that adds to its inputs: what is added must be exact.
+// CoarseInputs returns the Base of a relation that adds to its inputs: the additions must be exact.
 func CoarseInputs(name string) func(Inputs) []tensor.Tensor {
 	return func(in Inputs) []tensor.Tensor { return []tensor.Tensor{coarse(in.Get(name))} }
 }
@@ -32,7 +32,7 @@ func Shifted(name string) func(op.Case, Inputs) (op.Case, []tensor.Tensor) {
 // SamePlaces states that the outputs of both calls agree element by element.
 func SamePlaces(a *Related, output string) judge.Statement { return a.Agree(output, 1, nil, itself) }
 
-// Reversed turns the columns of some inputs round.
+// Reversed reverses the columns of some inputs.
 func Reversed(names ...string) func(op.Case, Inputs) (op.Case, []tensor.Tensor) {
 	return func(c op.Case, first Inputs) (op.Case, []tensor.Tensor) {
 		var out []tensor.Tensor
@@ -44,7 +44,7 @@ func Reversed(names ...string) func(op.Case, Inputs) (op.Case, []tensor.Tensor) 
 	}
 }
 
-// ReversedPlaces states that the outputs of both calls agree, with the columns of one the other way round.
+// ReversedPlaces states that the outputs of both calls agree, with the columns of one reversed.
 func ReversedPlaces(a *Related, output string) judge.Statement {
 	shape := a.First.Target(output).Shape
 	if a.Failed() {
@@ -66,7 +66,7 @@ func LastRow(names ...string) func(op.Case, Inputs) (op.Case, []tensor.Tensor) {
 	}
 }
 
-// LastRowPlaces states that the second call gives what the first gave in its last row.
+// LastRowPlaces states that the second call returns the last row of the first.
 func LastRowPlaces(a *Related, output string) judge.Statement {
 	first, second := a.First.Target(output), a.Second.Target(output)
 	if a.Failed() {

@@ -12,8 +12,8 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// A right implementation holds every relation under every contract it may declare, and each relation that is
-// declared is asked on the quick level.
+// TestRelationsHoldOfTheSimulatedContract: a right implementation holds every relation under every contract
+// it may declare, and the quick level covers every declared relation.
 func TestRelationsHoldOfTheSimulatedContract(t *testing.T) {
 	for _, o := range truth.All() {
 		t.Run(o.Spec.Name, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestRelationsHoldOfTheSimulatedContract(t *testing.T) {
 	}
 }
 
-// Each relation rejects, for each of its outputs, an answer that is grossly wrong and one that is NaN.
+// TestRelationsReject: each relation rejects, for each of its outputs, a grossly wrong answer and one of NaN.
 func TestRelationsReject(t *testing.T) {
 	for _, o := range truth.All() {
 		t.Run(o.Spec.Name, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestRelationsReject(t *testing.T) {
 	}
 }
 
-// rightIfNaN says whether NaN is a right answer for all of an output, as of a mean over nothing.
+// rightIfNaN reports whether an output of NaN alone is right, as for a mean over nothing.
 func rightIfNaN(t *testing.T, call truth.Call, contract, output string) bool {
 	t.Helper()
 	for _, target := range truthtest.TruthFor(t, call.Case, contract, call.Given).Outputs {
@@ -108,8 +108,8 @@ func rightIfNaN(t *testing.T, call truth.Call, contract, output string) bool {
 	return false
 }
 
-// An answer that G0 to G5 accept, one element of which is one ulp off, is rejected by the relations that hold
-// bit for bit.
+// TestOneUlpBreaksWhatHoldsBitForBit: an answer that G0 to G5 accept, with one element one ulp off, is
+// rejected by the relations that hold bit for bit.
 func TestOneUlpBreaksWhatHoldsBitForBit(t *testing.T) {
 	for _, o := range truth.All() {
 		t.Run(o.Spec.Name, func(t *testing.T) {

@@ -9,7 +9,8 @@ import (
 	"triad/internal/truth"
 )
 
-// docs/judge.md lists the relations of every operator: of one call, then between two; * holds to the bit.
+// TestRelationsPage: docs/judge.md lists the relations of every operator: of one call, then between two; *
+// holds to the bit.
 func TestRelationsPage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("| operator | of the judged call | between calls |\n|---|---|---|\n")

@@ -18,17 +18,17 @@ type Request struct {
 	In     []tensor.Tensor
 	Sample *Sample
 
-	SimOnly bool // R and T are not asked for, where the simulated contract alone is much cheaper
-	byRows  bool // what has rows of its own is computed when it is judged
+	SimOnly bool // R and T are not needed, where the simulated contract alone is much cheaper
+	byRows  bool // outputs with rows of their own are computed when they are judged
 }
 
-// Chained says whether the backward starts from the operator's inputs instead of saved tensors.
+// Chained reports whether the backward starts from the operator's inputs instead of saved tensors.
 func (k *Request) Chained() bool { return k.Pass == op.Backward && k.Saved == "own" }
 
-// Growth is how rounding errors grow in a sum of n terms, in roundoffs: judge.G, whose square root counts on
-// errors that are independent. Equal terms are all rounded the same way as the sum passes through a binade
-// (one after the other, 4099 of them lose up to 0.2*n roundoffs on average), so where rows repeat one value,
-// as 99 of 100 do in sparse data, it is the worst case, n.
+// Growth returns the growth of rounding errors in a sum of n terms, in roundoffs: judge.G, whose square root
+// assumes independent errors. Equal terms all round the same way while the sum passes through a binade (added
+// in sequence, 4099 of them lose up to 0.2*n roundoffs on average), so where rows repeat one value, as 99 of
+// 100 do in sparse data, it is the worst case, n.
 func (k *Request) Growth(n int64) float64 {
 	if k.equalTerms() {
 		return math.Max(judge.G(n), float64(n)+4)
@@ -36,7 +36,7 @@ func (k *Request) Growth(n int64) float64 {
 	return judge.G(n)
 }
 
-// equalTerms says whether rows repeat one value.
+// equalTerms reports whether rows repeat one value.
 func (k *Request) equalTerms() bool {
 	switch k.Distribution {
 	case "constant", "ties", "sparse", "halfway":
@@ -45,11 +45,11 @@ func (k *Request) equalTerms() bool {
 	return false
 }
 
-// independent says whether the values of the case are many independent ones, so that the root mean square of
-// their rounding errors is a statistic: rows of one value, outliers and selected extremes have a few rounding
-// errors that decide, which may happen to be small. So do rows whose logits are products of two tensors that
-// are not plainly normal (check.logits of the spec): one key has nearly all the weight. docs/judge.md has the
-// measurement. In the layout expanded all rows of a tensor are one.
+// independent reports whether the case has many independent values, so that the root mean square of their
+// rounding errors is a statistic. In rows of one value, outliers and selected extremes a few rounding errors
+// decide, and these may happen to be small. The same holds for rows whose logits are products of two tensors
+// that are not plainly normal (check.logits of the spec): one key has nearly all the weight. docs/judge.md
+// has the measurement. In the layout expanded all rows of a tensor are one.
 func (k *Request) independent() bool {
 	if k.Layout == "expanded" {
 		return false
@@ -66,7 +66,7 @@ func (k *Request) independent() bool {
 	return false
 }
 
-// Tensor gives the input called name.
+// Tensor returns the input called name.
 func (k *Request) Tensor(name string) (tensor.Tensor, error) {
 	for _, t := range k.In {
 		if t.Name == name {
@@ -76,7 +76,7 @@ func (k *Request) Tensor(name string) (tensor.Tensor, error) {
 	return tensor.Tensor{}, fmt.Errorf("input %q is missing", name)
 }
 
-// Tensors gives several inputs in the order of names.
+// Tensors returns several inputs in the order of names.
 func (k *Request) Tensors(names ...string) ([]tensor.Tensor, error) {
 	out := make([]tensor.Tensor, len(names))
 	for i, name := range names {
@@ -88,7 +88,7 @@ func (k *Request) Tensors(names ...string) ([]tensor.Tensor, error) {
 	return out, nil
 }
 
-// Values gives several inputs in fp64, row-major, in the order of names.
+// Values returns several inputs in fp64, row-major, in the order of names.
 func (k *Request) Values(names ...string) ([][]float64, error) {
 	out := make([][]float64, len(names))
 	for i, name := range names {
@@ -108,7 +108,7 @@ func (k *Request) Target(name string, d op.DType, shape, rows []int64) judge.Tar
 	return t
 }
 
-// targetInFP32 is target for an output before which nothing is stored low under any contract: TFP32 is T.
+// targetInFP32 is Target for an output before which nothing is stored low under any contract: TFP32 is T.
 func (k *Request) targetInFP32(name string, d op.DType, shape, rows []int64) judge.Target {
 	t := k.described(name, d, shape)
 	n := t.Elements()
@@ -127,7 +127,7 @@ func (k *Request) targetInFP32(name string, d op.DType, shape, rows []int64) jud
 	return t
 }
 
-// described is an output without its truth.
+// described returns an output without its truth.
 func (k *Request) described(name string, d op.DType, shape []int64) judge.Target {
 	t := judge.Target{
 		Name: name, DType: d, Shape: slices.Clone(shape), Saturate: k.Rules.Saturate,

@@ -7,7 +7,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// RowStatistic is an fp32 output with one value a row.
+// RowStatistic returns an fp32 output with one value a row.
 func (k *Request) RowStatistic(name string, rows int64, chosen []int64) judge.Target {
 	t := k.Target(name, op.FP32, []int64{rows, 1}, chosen)
 	t.Shape = []int64{rows}
@@ -35,13 +35,13 @@ type Row struct {
 	R, T, TFP32, Sim []float64
 }
 
-// RowOf gives the i-th judged row of a target whose rows have cols elements.
+// RowOf returns the i-th judged row of a target whose rows have cols elements.
 func RowOf(t judge.Target, i, cols int64) Row {
 	a, b := i*cols, (i+1)*cols
 	return Row{t.R[a:b], t.T[a:b], t.TFP32[a:b], t.Sim[a:b]}
 }
 
-// Through is the row and those after it, rows of its length in all.
+// Through returns the row and those after it: rows of its length in all.
 func (r Row) Through(rows int64) Row {
 	n := int64(len(r.R)) * rows
 	return Row{r.R[:n], r.T[:n], r.TFP32[:n], r.Sim[:n]}

@@ -10,7 +10,7 @@ type RowInputs struct {
 	Cols    int64
 }
 
-// Rows gives inputs of one shape to be read row by row.
+// Rows returns inputs of one shape to be read row by row.
 func (k *Request) Rows(names ...string) (RowInputs, error) {
 	var in RowInputs
 	for _, name := range names {
@@ -29,8 +29,8 @@ func (k *Request) Rows(names ...string) (RowInputs, error) {
 	return in, nil
 }
 
-// Broadcast gives inputs to be read row by row: the first says how many rows there are, and one that has a
-// dim alone where the first has several stands for every row.
+// Broadcast returns inputs to be read row by row. The first determines the number of rows; an input of one
+// dim, where the first has several, stands for every row.
 func (k *Request) Broadcast(names ...string) (RowInputs, error) {
 	var whole, single []string
 	first, err := k.Tensor(names[0])
@@ -50,7 +50,7 @@ func (k *Request) Broadcast(names ...string) (RowInputs, error) {
 	return in, err
 }
 
-// Memory is room for one row of every input and as many more.
+// Memory makes room for one row of every input and as many more.
 func (in RowInputs) Memory(more int) func() [][]float64 {
 	return func() [][]float64 {
 		rows := make([][]float64, len(in.Tensors)+more)

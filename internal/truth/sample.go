@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// Columns is a sample of columns beside one of rows: other random ones.
+// Columns returns a sample of columns to go with one of rows, drawn from another seed.
 func (s *Sample) Columns() *Sample {
 	if s == nil {
 		return nil
@@ -12,7 +12,7 @@ func (s *Sample) Columns() *Sample {
 	return &Sample{Rows: s.Rows, Seed: ^s.Seed}
 }
 
-// Rest lists what is not chosen of n, rising.
+// Rest lists the numbers below n that are not chosen, in increasing order.
 func Rest(chosen []int64, n int64) []int64 {
 	left := make([]int64, 0, n-int64(len(chosen)))
 	for i := range n {
@@ -25,14 +25,14 @@ func Rest(chosen []int64, n int64) []int64 {
 	return left
 }
 
-// Union joins two lists, rising.
+// Union joins two lists in increasing order.
 func Union(a, b []int64) []int64 {
 	all := slices.Concat(a, b)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// Sample asks for some rows of every output instead of all (an output seen as [rows, last dim]): the first,
+// Sample selects some rows of every output instead of all (an output seen as [rows, last dim]): the first,
 // the last TailRows and Rows more, drawn from Seed. Large cases are judged this way.
 type Sample struct {
 	Rows int64
@@ -43,7 +43,7 @@ type Sample struct {
 // go wrong.
 const TailRows = 64
 
-// Choose gives the rows of n to look at, rising; nil for all of them.
+// Choose returns the chosen rows of n, in increasing order; nil for all of them.
 func (s *Sample) Choose(n int64) []int64 {
 	if s == nil || n <= TailRows+s.Rows+1 {
 		return nil
@@ -66,8 +66,8 @@ func (s *Sample) Choose(n int64) []int64 {
 	return rows
 }
 
-// Within is choose for seq rows in each of some heads, from most of these alone: the last, and others that
-// the seed says.
+// Within is Choose for heads of seq rows each, with the number of heads limited by most: the last, and others
+// by the seed.
 func (s *Sample) Within(heads, seq, most int64) []int64 {
 	first := int64(s.Seed % uint64(heads))
 	chosen := []int64{heads - 1}
@@ -84,7 +84,7 @@ func (s *Sample) Within(heads, seq, most int64) []int64 {
 	return among
 }
 
-// Below are the numbers of a rising list that lie below a limit.
+// Below returns the numbers of an increasing list that lie below a limit.
 func Below(rising []int64, limit int64) []int64 {
 	n, _ := slices.BinarySearch(rising, limit)
 	return rising[:n]

@@ -19,7 +19,7 @@ import (
 // (a=y)".
 var matrixShape = regexp.MustCompile(`\[[^\]]*,`)
 
-// sampledOutputs are the outputs of a pass that have rows to choose from: matrices, and vectors with an
+// sampledOutputs returns the outputs of a pass that have rows to choose from: matrices, and vectors with an
 // element for each row of the first output.
 func sampledOutputs(s *op.Spec, pass op.Pass) []string {
 	_, outputs := s.Tensors(pass)
@@ -33,8 +33,8 @@ func sampledOutputs(s *op.Spec, pass op.Pass) []string {
 	return names
 }
 
-// TestSampledTruthIsPartOfTheWhole: what is computed for the rows and columns of a sample is what the whole
-// truth has there, bit for bit, for every operator, pass, dtype, attribute and contract.
+// TestSampledTruthIsPartOfTheWhole: the rows and columns computed for a sample equal those of the whole
+// truth, bit for bit, for every operator, pass, dtype, attribute and contract.
 func TestSampledTruthIsPartOfTheWhole(t *testing.T) {
 	for _, o := range truth.All() {
 		plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick, Dims: o.Spec.Check.Truth.Sampled})
@@ -75,7 +75,7 @@ func TestSampledTruthIsPartOfTheWhole(t *testing.T) {
 	}
 }
 
-// differing is the first judged element of which a sampled truth differs from the whole; -1: none.
+// differing returns the first judged element at which a sampled truth differs from the whole; -1: none.
 func differing(whole, part judge.Target) int {
 	for i := range part.R {
 		at := i
@@ -93,8 +93,8 @@ func differing(whole, part judge.Target) int {
 	return -1
 }
 
-// TestSavedIsTheSimulatedForward: what a driver saves for a backward is the simulated result of the whole
-// truth, although it computes less.
+// TestSavedIsTheSimulatedForward: the tensors that a driver saves for a backward are the simulated result of
+// the whole truth, although less is computed.
 func TestSavedIsTheSimulatedForward(t *testing.T) {
 	compared := 0
 	for _, o := range truth.All() {

@@ -9,14 +9,14 @@ import (
 	"triad/internal/tensor"
 )
 
-// Saved makes the tensors that a driver hands to a backward of an operator of the catalog; see the method.
+// Saved makes the tensors that a driver passes to a backward of an operator of the catalog; see the method.
 func Saved(spec *op.Spec, c op.Case, in []tensor.Tensor) ([]tensor.Tensor, error) {
 	return (&Operator{Spec: spec}).Saved(c, in)
 }
 
 // Saved makes the tensors that a driver hands to a backward in place of an implementation's own forward: the
-// forward's outputs among the spec's [backward] inputs, as the simulated default contract gives them, in the
-// dtype they are saved in. in holds the operator's inputs.
+// forward's outputs among the spec's [backward] inputs, as the simulated default contract computes them, in
+// the dtype they are saved in. in holds the operator's inputs.
 func (o *Operator) Saved(c op.Case, in []tensor.Tensor) ([]tensor.Tensor, error) {
 	spec := o.Spec
 	if spec.Backward == nil {
@@ -52,7 +52,7 @@ func (o *Operator) Saved(c op.Case, in []tensor.Tensor) ([]tensor.Tensor, error)
 	return saved, nil
 }
 
-// BackwardInputs puts what a kernel's backward takes into the order of the spec: have holds, in any order,
+// BackwardInputs puts the inputs of a kernel's backward into the order of the spec: have holds, in any order,
 // the operator's inputs, saved tensors and upstream gradients.
 func BackwardInputs(spec *op.Spec, have []tensor.Tensor) ([]tensor.Tensor, error) {
 	if spec.Backward == nil {
@@ -69,8 +69,9 @@ func BackwardInputs(spec *op.Spec, have []tensor.Tensor) ([]tensor.Tensor, error
 	return out, nil
 }
 
-// withSaved gives the tensors that a relation changes and, in a backward that gets saved ones from the
-// driver, what a forward of the changed inputs saves: those of the first call belong to other inputs.
+// withSaved returns the tensors that a relation changes. In a backward with tensors saved by the driver it
+// also returns those that a forward of the changed inputs saves: those of the first call belong to other
+// inputs.
 func withSaved(c op.Case, first Inputs, changed []tensor.Tensor) ([]tensor.Tensor, error) {
 	if c.Saved != "driver" {
 		return changed, nil

@@ -8,8 +8,8 @@ import (
 	"triad/internal/truth"
 )
 
-// Where what a driver saves cannot be made of the changed inputs there is no further call: with what was
-// saved of the inputs before, a right backward would be called wrong.
+// TestSavedFollow: where saved tensors cannot be computed from the changed inputs there is no further call:
+// with those of the former inputs, a right backward would be rejected.
 func TestSavedFollow(t *testing.T) {
 	changed := []tensor.Tensor{tensor.New("x", op.FP32, []int64{2})}
 	r := truth.Relation{

@@ -7,7 +7,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// Rank gives the input called name, which must have as many dims.
+// Rank returns the input called name, and an error unless it has that many dims.
 func (k *Request) Rank(name string, dims int) (tensor.Tensor, error) {
 	t, err := k.Tensor(name)
 	if err == nil && len(t.Shape) != dims {
@@ -16,7 +16,7 @@ func (k *Request) Rank(name string, dims int) (tensor.Tensor, error) {
 	return t, err
 }
 
-// Shaped says whether an input has a shape.
+// Shaped returns an error unless the input has the shape.
 func (k *Request) Shaped(name string, shape ...int64) error {
 	t, err := k.Tensor(name)
 	if err == nil && !slices.Equal(t.Shape, shape) {
@@ -25,7 +25,7 @@ func (k *Request) Shaped(name string, shape ...int64) error {
 	return err
 }
 
-// FirstError is the first of several checks that fails.
+// FirstError returns the first of several checks that fails.
 func FirstError(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

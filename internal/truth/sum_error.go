@@ -6,26 +6,26 @@ import (
 	"triad/internal/judge"
 )
 
-// Terms are the figures of numbers that a kernel adds up in fp32: how many there are, their sum, the sums of
-// their magnitudes and squares, and of how far each may be off itself, under the contract and in fp32.
+// Terms are the figures of numbers that a kernel adds up in fp32: their number, their sum, the sums of their
+// magnitudes and squares, and of their own possible errors, under the contract and in fp32.
 type Terms struct {
 	N                              int64
 	Sum, Abs, Square, Off, OffFP32 float64
 }
 
-// With is the figures of two groups together.
+// With returns the figures of two groups together.
 func (t Terms) With(o Terms) Terms {
 	return Terms{
 		t.N + o.N, t.Sum + o.Sum, t.Abs + o.Abs, t.Square + o.Square, t.Off + o.Off, t.OffFP32 + o.OffFP32,
 	}
 }
 
-// Term is the figures of one number that may be off.
+// Term returns the figures of one number that may be off.
 func Term(r, off, offFP32 float64) Terms {
 	return Terms{N: 1, Sum: r, Abs: math.Abs(r), Square: r * r, Off: off, OffFP32: offFP32}
 }
 
-// TermsOf are those of some numbers, each of which may be off.
+// TermsOf returns the figures of some numbers, each of which may be off.
 func TermsOf(of Row) Terms {
 	n := len(of.R)
 	r := of.R
@@ -35,13 +35,14 @@ func TermsOf(of Row) Terms {
 	}
 }
 
-// partialSigmas: a partial sum of independent terms of mean 0 stays within so many standard deviations.
+// partialSigmas is the number of standard deviations that a partial sum of independent terms of mean 0 stays
+// within.
 const partialSigmas = 8.0
 
-// SumError is how far additions in fp32 may move the sum of some terms, in whatever order they are added. An
-// addition loses a roundoff of a partial sum, which is at most the sum of the magnitudes. Where the terms are
-// many independent values it is far less: it strays from the mean by a few standard deviations, at most the
-// root of the sum of squares each.
+// SumError returns how far additions in fp32 may move the sum of some terms, in any order. An addition loses
+// a roundoff of a partial sum, which is at most the sum of the magnitudes. For many independent terms it is
+// far less: it strays from the mean by a few standard deviations, each at most the root of the sum of
+// squares.
 func (k *Request) SumError(t Terms) (t16, tFP32 float64) {
 	if t.N <= 1 {
 		return t.Off, t.OffFP32 // nothing is rounded
@@ -54,7 +55,7 @@ func (k *Request) SumError(t Terms) (t16, tFP32 float64) {
 	return t.Off + units*(partial+t.Off), t.OffFP32 + units*(partial+t.OffFP32)
 }
 
-// growthRounded is Growth of sums outside tensor cores.
+// growthRounded is Growth for sums outside tensor cores.
 func (k *Request) growthRounded(n int64) float64 {
 	if k.equalTerms() {
 		return k.Growth(n)
@@ -62,10 +63,10 @@ func (k *Request) growthRounded(n int64) float64 {
 	return judge.GRounded(n)
 }
 
-// exactly24 is the largest sum of integers of which fp32 has every partial sum.
+// exactly24 is the largest sum of integers all of whose partial sums fp32 represents exactly.
 const exactly24 = 0x1p24
 
-// ExactSums says whether fp32 has every partial sum of the terms, in any order.
+// ExactSums reports whether fp32 represents every partial sum of the terms exactly, in any order.
 func (k *Request) ExactSums(t Terms) bool {
 	return k.Distribution == "integers" && t.Off == 0 && t.Abs <= exactly24
 }

@@ -4,7 +4,7 @@ import (
 	"math"
 )
 
-// Dots are x.y and |x|.|y|.
+// Dots returns x.y and |x|.|y|.
 func Dots(x, y []float64) (dot, abs float64) {
 	y = y[:len(x)]
 	var dot1, abs1 float64
@@ -71,7 +71,7 @@ func Absolutes(z, x []float64) []float64 {
 	return z
 }
 
-// AllZero says whether every value is 0.
+// AllZero reports whether every value is 0.
 func AllZero(x []float64) bool {
 	for _, v := range x {
 		if v != 0 {
@@ -81,7 +81,7 @@ func AllZero(x []float64) bool {
 	return true
 }
 
-// LargestReal is the largest real part, as a constant.
+// LargestReal returns the largest real part, as a constant.
 func LargestReal(x []complex128) complex128 {
 	m := 0.0
 	for i, v := range x {
@@ -92,8 +92,8 @@ func LargestReal(x []complex128) complex128 {
 	return complex(m, 0)
 }
 
-// Weighted is weight*factor, and 0 where the weight is exactly 0, even against an infinite factor: nothing
-// that does not contribute may loosen T.
+// Weighted returns weight*factor, and 0 where the weight is exactly 0, even against an infinite factor:
+// nothing that does not contribute may loosen T.
 func Weighted(weight, factor float64) float64 {
 	if weight == 0 {
 		return 0
@@ -104,9 +104,9 @@ func Weighted(weight, factor float64) float64 {
 // lowestLog is the logarithm of the smallest number that fp64 holds.
 const lowestLog = -745.2
 
-// Revived is the largest that an error of shift in the exponent may make of a weight p = exp(logP) <= 1 that
-// is 0 because its logarithm lies below fp64's range; 0 for any other. A weight whose logarithm is -infinity
-// stays 0.
+// Revived returns the largest value that an error of shift in the exponent may cause in a weight p =
+// exp(logP) <= 1 that is 0 because its logarithm lies below fp64's range; 0 for any other. A weight whose
+// logarithm is -infinity stays 0.
 func Revived(p, logP, shift float64) float64 {
 	if p != 0 || math.IsInf(logP, -1) || logP+shift < lowestLog {
 		return 0
@@ -131,5 +131,5 @@ func sumBetween(a, b int, f func(i int) float64) float64 {
 	return sumBetween(a, mid, f) + sumBetween(mid, b, f)
 }
 
-// IsFinite says whether x is neither NaN nor infinite.
+// IsFinite reports whether x is neither NaN nor infinite.
 func IsFinite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

@@ -5,7 +5,7 @@ import (
 	"triad/internal/op"
 )
 
-// TargetAt makes an output of zeros for elements at rising row-major positions (nil: all of them).
+// TargetAt makes an output of zeros for elements at increasing row-major positions (nil: all of them).
 func (k *Request) TargetAt(name string, d op.DType, shape, index []int64) judge.Target {
 	t := k.described(name, d, shape)
 	t.Index = index
@@ -17,5 +17,5 @@ func (k *Request) TargetAt(name string, d op.DType, shape, index []int64) judge.
 	return t
 }
 
-// Gradient is the name of the gradient that the loss's derivative is.
+// Gradient returns the name of the gradient that the loss's derivative equals.
 func (l Loss) Gradient() string { return l.gradient }

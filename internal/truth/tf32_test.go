@@ -7,7 +7,7 @@ import (
 	"triad/internal/truth"
 )
 
-// TestTF32 holds it against what the format says: bits are dropped toward zero, and nothing else changes.
+// TestTF32 compares it with the format: bits are dropped toward zero, and nothing else changes.
 func TestTF32(t *testing.T) {
 	for _, c := range []struct{ x, want float64 }{
 		{0, 0},

@@ -19,12 +19,12 @@ type Function func(k *Request) ([]judge.Target, error)
 type Definition struct {
 	Forward, Backward Function
 	Permits           []string // the contracts the mathematics below knows
-	// ByRows are the dims, the first of its large outputs, along which rows do not depend on each other:
-	// their truth can be computed row by row (see TruthByRows). nil: it has none. From makes a case of later
-	// rows where that is more than other sizes.
+	// ByRows are the dims, the first of its large outputs, along which rows are independent: their truth can
+	// be computed row by row (see TruthByRows). nil: none. From makes a case of later rows where that is more
+	// than other sizes.
 	ByRows []string
 	From   func(c op.Case, row int64) op.Case
-	// Whole: every element is judged, however large the case: nothing else would say anything of the others.
+	// Whole: every element is judged, however large the case, since a sample proves nothing about the others.
 	Whole bool
 }
 
@@ -32,7 +32,7 @@ type Definition struct {
 // truth.Definition{...}).
 var truths = map[string]Definition{}
 
-// Register makes the truth of the operator called name known to Of.
+// Register registers the truth of the operator called name for Of.
 func Register(name string, t Definition) struct{} {
 	truths[name] = t
 	return struct{}{}
@@ -46,7 +46,7 @@ func Of(c op.Case, contract string, in []tensor.Tensor, sample *Sample) (judge.T
 	return of(Request{Case: c, In: in, Sample: sample}, contract)
 }
 
-// of is Of for a request, whose rules are those of the contract.
+// of is Of for a request; it sets the request's rules to those of the contract.
 func of(asked Request, contract string) (judge.Truth, error) {
 	c, k := asked.Case, &asked
 	t, ok := truths[c.Op]
@@ -93,8 +93,7 @@ func of(asked Request, contract string) (judge.Truth, error) {
 	return judge.Truth{Contract: contract, Outputs: targets}, nil
 }
 
-// Exactly makes an output one whose every partial sum is exactly representable: nothing but R itself is
-// accepted.
+// Exactly marks an output as one whose every partial sum is exactly representable: only R itself is accepted.
 func Exactly(t judge.Target) judge.Target {
 	t.Exact = true
 	clear(t.T)
@@ -102,8 +101,8 @@ func Exactly(t judge.Target) judge.Target {
 	return t
 }
 
-// finish gives T its meaning where R is not finite (none), and refuses a truth that could not judge: NaN or
-// infinity in R that the case does not declare, a T that is not finite.
+// finish clears T where R is not finite, and rejects a truth that could not judge: NaN or infinity in R that
+// the case does not declare, a T that is not finite.
 func (k *Request) finish(t *judge.Target) error {
 	if t.Rows != nil {
 		k.finishRows(t)
@@ -151,8 +150,8 @@ func (k *Request) finish(t *judge.Target) error {
 	return nil
 }
 
-// firstUnsimulated is the first element of a run whose simulated value is neither a number nor an accepted
-// infinity, which G4 leaves out; -1 where there is none.
+// firstUnsimulated returns the first element of a run whose simulated value is neither a number nor an
+// accepted infinity, which G4 leaves out; -1 where there is none.
 func firstUnsimulated(t *judge.Target, first, end int) int {
 	truth := t.R[first:end]
 	for i, s := range t.Sim[first:end] {

@@ -14,8 +14,8 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// casesOf are the cases of an operator's default level that a run asks: in the fast tier of each pass those
-// of one dtype of a kind.
+// casesOf returns the cases of an operator's default level that a run takes: in the fast tier, of each pass
+// those of one dtype of a kind.
 func casesOf(t *testing.T, s *op.Spec, kind func(dtype string) string) []op.Case {
 	t.Helper()
 	plan, err := s.Expand(op.Options{Level: op.LevelDefault})
@@ -32,8 +32,8 @@ func casesOf(t *testing.T, s *op.Spec, kind func(dtype string) string) []op.Case
 	return slices.DeleteFunc(plan.Cases, func(c op.Case) bool { return !of[c.Pass.String()+c.DType] })
 }
 
-// TestEveryCaseHasATruth: on every case of the default level, under the default contract, there is a truth,
-// finite where it has to be, and it accepts its own simulated contract; most cases can tell right from wrong.
+// TestEveryCaseHasATruth: every case of the default level has a truth under the default contract, finite
+// where it must be, that accepts its own simulated contract; most cases can tell right from wrong.
 func TestEveryCaseHasATruth(t *testing.T) {
 	for _, o := range truth.All() {
 		t.Run(o.Spec.Name, func(t *testing.T) {
@@ -76,8 +76,8 @@ func TestEveryCaseHasATruth(t *testing.T) {
 	}
 }
 
-// TestContractsAgree: the arithmetic of every contract a spec may name is here, and the truths know what the
-// specs permit.
+// TestContractsAgree: the arithmetic of every contract a spec may name is here, and the truths permit the
+// contracts that the specs permit.
 func TestContractsAgree(t *testing.T) {
 	if len(truth.Contracts()) != len(op.Contracts) {
 		t.Errorf("%d contracts have an arithmetic, %d a promise", len(truth.Contracts()), len(op.Contracts))
@@ -103,7 +103,7 @@ func TestContractsAgree(t *testing.T) {
 	}
 }
 
-// TestWrongInputsAreErrors: whatever input is missing or has another shape, there is an error and no panic.
+// TestWrongInputsAreErrors: a missing input, or one of another shape, is an error and no panic.
 func TestWrongInputsAreErrors(t *testing.T) {
 	for _, o := range truth.All() {
 		plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick})

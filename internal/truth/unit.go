@@ -5,18 +5,18 @@ import (
 	"triad/internal/tensor"
 )
 
-// Unit is the unit roundoff of a dtype that an intermediate is stored in.
+// Unit returns the unit roundoff of a dtype that an intermediate is stored in.
 func Unit(d op.DType) float64 {
 	f, _ := tensor.FormatOf(d)
 	return f.U()
 }
 
-// HalfSubnormal is what is lost below the smallest subnormal of a dtype.
+// HalfSubnormal returns half the smallest subnormal of a dtype, the loss below it.
 func HalfSubnormal(d op.DType) float64 {
 	f, _ := tensor.FormatOf(d)
 	return f.SmallestSubnormal() / 2
 }
 
-// Subnormal is what a product and its sum may lose below fp32's normal range: half the smallest subnormal
-// each.
+// Subnormal is the largest loss of a product and its sum below fp32's normal range: half the smallest
+// subnormal each.
 const Subnormal = 0x1p-149

@@ -29,14 +29,14 @@ var update = flag.Bool("update", false,
 // books is the file that holds every constant and allowance of the version it names.
 const books = "testdata/version.txt"
 
-// judging are the files whose constants decide.
+// judging are the files with deciding constants.
 var judging = []string{
 	"../judge/*.go", "../truth/*.go", "../truth/formula/*.go", "../truth/product/*.go",
 	"../truth/rownorm/*.go", "../catalog/*/*.go",
 }
 
-// notJudging are constants that decide nothing: how work is divided, how far a message goes, what proves the
-// truth.
+// notJudging are constants that decide nothing: the division of work, the length of messages, the proof of
+// the truth.
 var notJudging = []string{
 	"judge.chunk", "judge.strip", "judge.glance", "judge.worstKept", "judge.blocksKept", "judge.mostly",
 	"judge.nearly",
@@ -48,7 +48,7 @@ var notJudging = []string{
 }
 
 // TestVersionNamesTheAllowances: judge.Version stands for every constant and for the truth and allowance of
-// every operator, pass, dtype and contract on fixed cases. What differs from testdata/version.txt asks for a
+// every operator, pass, dtype and contract on fixed cases. A difference from testdata/version.txt requires a
 // new version with a line in the history of docs/judge.md.
 func TestVersionNamesTheAllowances(t *testing.T) {
 	now := constantsNow(t)
@@ -85,7 +85,7 @@ func TestVersionNamesTheAllowances(t *testing.T) {
 	}
 }
 
-// after is the version that follows one.
+// after returns the version that follows one.
 func after(version string) string {
 	n, err := strconv.Atoi(version)
 	if err != nil {
@@ -109,8 +109,8 @@ func TestVersionHasAHistory(t *testing.T) {
 	}
 }
 
-// TestVersionSeesAChange: a constant, an allowance that is a millionth larger in one element of ten, and one
-// that is gone are seen.
+// TestVersionSeesAChange: a changed constant, an allowance that is a millionth larger in one element of ten,
+// and a missing one are detected.
 func TestVersionSeesAChange(t *testing.T) {
 	truth := versionTruth(t)
 	var before, later figures
@@ -188,8 +188,8 @@ func sameEntry(a, b string) bool {
 	})
 }
 
-// constantsNow are the numeric constants of the judge, of what truths share and of the operators, as their
-// source says.
+// constantsNow returns the numeric constants of the judge, of the shared truth code and of the operators,
+// from their source.
 func constantsNow(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -251,14 +251,14 @@ func constantsNow(t *testing.T) map[string]string {
 	return found
 }
 
-// versionDistributions meet what allowances depend on: plain data, sums of equal terms, exact ones, large and
-// small magnitudes.
+// versionDistributions cover the cases of the allowances: plain data, sums of equal terms, exact ones, large
+// and small magnitudes.
 var versionDistributions = []string{
 	"normal", "scaled", "constant", "sparse", "integers",
 	"outlier", "row_offsets",
 }
 
-// allowancesNow are figures of every operator, pass, dtype and contract, over fixed cases, whole and by
+// allowancesNow returns figures of every operator, pass, dtype and contract, over fixed cases, whole and by
 // sample.
 func allowancesNow(t *testing.T) map[string]string {
 	t.Helper()
@@ -289,8 +289,8 @@ func allowancesNow(t *testing.T) map[string]string {
 	return found
 }
 
-// versionCases are one shape of an operator in every pass, dtype, distribution of the list, and value of an
-// attribute that is a word.
+// versionCases returns the cases of one shape of an operator: every pass, dtype, distribution of the list,
+// and value of an enumerated attribute.
 func versionCases(t *testing.T, spec *op.Spec) []op.Case {
 	t.Helper()
 	dims := spec.Check.Truth.Sampled
@@ -323,7 +323,7 @@ func versionCases(t *testing.T, spec *op.Spec) []op.Case {
 	return cases
 }
 
-// pinned are attributes with what a distribution pins of the others.
+// pinned returns attributes, with those that a distribution pins.
 func pinned(spec *op.Spec, distribution string, attributes map[string]string) map[string]string {
 	all := map[string]string{}
 	for name, v := range spec.Check.Pins[distribution] {
@@ -333,7 +333,7 @@ func pinned(spec *op.Spec, distribution string, attributes map[string]string) ma
 	return all
 }
 
-// wordsOf are the values of all attributes that are words, each against the defaults of the others.
+// wordsOf returns the values of all attributes that are words, each against the defaults of the others.
 func wordsOf(spec *op.Spec) []map[string]string {
 	sets := []map[string]string{nil}
 	for _, a := range spec.Attributes {
@@ -348,8 +348,8 @@ func wordsOf(spec *op.Spec) []map[string]string {
 	return sets
 }
 
-// figures are sums over the elements of some outputs that any change of an allowance, of a simulated value or
-// of what is asked of them moves. They are of logarithms, so that small elements count as much as large ones.
+// figures are sums over the elements of some outputs that change with any allowance, simulated value or
+// requirement. They add logarithms, so that small elements count as much as large ones.
 type figures struct {
 	outputs, elements, exact, independent, zeros int
 	truth, allowed, allowedFP32, simulated       float64
@@ -373,7 +373,7 @@ func (f *figures) add(truth judge.Truth) {
 			if allowed == 0 {
 				f.zeros++
 			}
-			// What cancels to a rounding error of fp64 depends on the machine; beside T it does not show.
+			// What cancels to a rounding error of fp64 depends on the machine; next to T it does not show.
 			f.truth += weight * magnitude(math.Abs(r)+allowed)
 			f.simulated += weight * magnitude(math.Abs(target.Sim[j])+allowed)
 			f.allowed += weight * magnitude(allowed)
@@ -386,7 +386,7 @@ func (f *figures) add(truth judge.Truth) {
 	}
 }
 
-// addSample adds the bounds of the sums that cover what a sample leaves out.
+// addSample adds the bounds of the sums that cover the rest of a sample.
 func (f *figures) addSample(t *testing.T, c op.Case, contract string, in []tensor.Tensor) {
 	t.Helper()
 	truth, err := truth.Of(c, contract, in, &truth.Sample{Rows: 3, Seed: 5})
@@ -404,7 +404,7 @@ func (f *figures) addSample(t *testing.T, c op.Case, contract string, in []tenso
 	}
 }
 
-// magnitude is the logarithm of a number, 0 of one that has none.
+// magnitude returns the logarithm of a number, 0 of one that has none.
 func magnitude(x float64) float64 {
 	if x > 0 && !math.IsInf(x, 0) {
 		return math.Log2(x)

@@ -12,8 +12,8 @@ import (
 	"triad/internal/workload"
 )
 
-// TestZeroUpstream: where nothing comes from above every gradient of every operator is exactly 0. The fast
-// tier takes a case of each operator and each origin of what its forward saved.
+// TestZeroUpstream: where the upstream gradient is 0 every gradient of every operator is exactly 0. The fast
+// tier takes a case of each operator and each origin of its saved tensors.
 func TestZeroUpstream(t *testing.T) {
 	for _, o := range truth.All() {
 		if o.Spec.Backward == nil {

@@ -1,6 +1,6 @@
-// Package userfile opens the files that a user names, and those that such a file names in turn. Whoever wrote
-// them may not be trusted: a pipe or a device is never opened, no more than a bounded number of bytes is
-// read, and what another file names is read only where it lies in folders that were given, links resolved.
+// Package userfile opens the files that a user names, and those that such a file names in turn. Their authors
+// need not be trusted: a pipe or a device is never opened, only a bounded number of bytes is read, and a file
+// that another file names is read only if it lies in given folders, links resolved.
 package userfile
 
 import (
@@ -14,32 +14,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MostBytes is how large a file of source code may be: to read it takes time for every byte.
+// MostBytes is the maximum size of a source file: reading takes time for every byte.
 const MostBytes = 4 << 20
 
-// RefusedError says why a file that is there is not read.
+// RefusedError is the reason why an existing file is not read.
 type RefusedError struct{ Sentence string }
 
 func (e *RefusedError) Error() string { return e.Sentence }
 
-// Read is the contents of a file that the user names, wherever it lies.
+// Read returns the contents of a file that the user names, wherever it lies.
 func Read(path string) ([]byte, error) { return ReadUpTo(path, MostBytes) }
 
-// ReadUpTo is the contents of a file that the user names, of at most so many bytes.
+// ReadUpTo returns the contents of a file that the user names, of at most so many bytes.
 func ReadUpTo(path string, most int64) ([]byte, error) {
 	return read(path, most, func(string) bool { return true })
 }
 
-// IsRegular says whether there is a regular file at a path, or a link to one.
+// IsRegular reports whether there is a regular file at a path, or a link to one.
 func IsRegular(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Folders are those within which files are read, without links.
+// Folders are the folders within which files are read, links resolved.
 type Folders []string
 
-// Within are the folders that are there, as they really lie.
+// Within returns the existing folders with their links resolved.
 func Within(folders ...string) Folders {
 	var all Folders
 	for _, folder := range folders {
@@ -50,7 +50,7 @@ func Within(folders ...string) Folders {
 	return all
 }
 
-// realPath is where a path leads, absolute and without links.
+// realPath returns the absolute form of a path, links resolved.
 func realPath(path string) (string, error) {
 	whole, err := filepath.Abs(path)
 	if err != nil {
@@ -59,16 +59,17 @@ func realPath(path string) (string, error) {
 	return filepath.EvalSymlinks(whole)
 }
 
-// Hold says whether a path leads into the folders, links resolved.
+// Hold reports whether a path lies in the folders, links resolved.
 func (f Folders) Hold(path string) bool {
 	real, err := realPath(path)
 	return err == nil && f.have(real)
 }
 
-// Read is the contents of a file in the folders. A link may lead from one of them to another, not elsewhere.
+// Read returns the contents of a file in the folders. A link may lead from one of them to another, not
+// elsewhere.
 func (f Folders) Read(path string) ([]byte, error) { return f.ReadUpTo(path, MostBytes) }
 
-// ReadUpTo is the contents of a file in the folders, of at most so many bytes.
+// ReadUpTo returns the contents of a file in the folders, of at most so many bytes.
 func (f Folders) ReadUpTo(path string, most int64) ([]byte, error) { return read(path, most, f.have) }
 
 func (f Folders) have(real string) bool {
@@ -111,7 +112,7 @@ func read(path string, most int64, lies func(real string) bool) ([]byte, error) 
 		return nil, err
 	}
 	defer file.Close()
-	// What the kernel makes up has no size, and another program may be writing.
+	// Files that the kernel makes up have no size, and another program may be writing.
 	text, err := io.ReadAll(io.LimitReader(file, most+1))
 	if err == nil && int64(len(text)) > most {
 		err = refused(path, "it has more than %d bytes, the most that a file of kernels may have", most)
@@ -131,12 +132,12 @@ func refused(path, why string, values ...any) error {
 	return &os.PathError{Op: "read", Path: path, Err: &RefusedError{fmt.Sprintf(why, values...)}}
 }
 
-// foldersAbove is how many folders above its own those of a file's project may lie.
+// foldersAbove is the number of levels above a file's folder that are searched for its project.
 const foldersAbove = 3
 
-// Tree is the folder of the project that a file belongs to: of the git repository that it lies in, else the
-// folder that lies up to three above its own. A home, the folder of temporary files and what lies
-// directly below / hold the files of others too, and are none.
+// Tree returns the folder of the project that a file belongs to: its git repository, else the folder up to
+// three levels above its own. A home, the folder of temporary files and folders directly below / hold the
+// files of others too, and are no project.
 func Tree(path string) string {
 	own := filepath.Dir(path)
 	folder, tree := own, own
@@ -153,7 +154,7 @@ func Tree(path string) string {
 }
 
 func isShared(folder string) bool {
-	home, _ := os.UserHomeDir() // "" where there is none
+	home, _ := os.UserHomeDir() // "" if there is none
 	parent := filepath.Dir(folder)
 	return parent == "/" || folder == home || folder == filepath.Clean(os.TempDir())
 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// made is a folder with a file of each kind that a name may lead to.
+// made returns a folder with a file of each kind that a name may lead to.
 func made(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()

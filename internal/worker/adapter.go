@@ -18,32 +18,32 @@ import (
 
 // Adapter is a backend whose implementations run in worker processes. Slot says which worker an
 // implementation runs in: those of one slot share a process and wait for each other, those of different slots
-// run side by side.
+// run in parallel.
 type Adapter struct {
 	BackendName string
 	FamilyNames []string
-	// families that need not be here: what is missing of them is said where they are asked for by name alone
+	// families that need not be here: their absence is reported only if they are asked for by name
 	Optional []string
-	// may prepare the toolchain; *backend.Unavailable where there is none
+	// may prepare the toolchain; *backend.Unavailable if there is none
 	Command func(ctx context.Context) (Command, error)
 	Slot    func(implementation string) string
 	// what a load request names for an operator; nil: the operator itself
 	Names func(operator string) string
-	// Spread is over how many workers the jobs are spread that are judged, until Together is called; 0 or 1:
+	// Spread is the number of workers over which judged jobs are spread, until Together is called; 0 or 1:
 	// every job runs in its Slot.
 	Spread  int
-	Alone   []string // slots whose jobs are not spread: what they import stays out of the others' way
+	Alone   []string // slots whose jobs are not spread, so that their imports do not affect the others
 	GPU     bool
 	Options Options
 	Reserve *Reserve // fresh workers that were started ahead; may be nil
-	// Slots, or the workers that jobs are spread over, are started side by side when the first worker is, and
-	// load the same operator: their processes take long to come up, and one after the other twice as long.
+	// Slots, or the workers that jobs are spread over, are started in parallel with the first worker, and
+	// load the same operator: their processes take long to start, and one after the other twice as long.
 	Slots []string
-	// Explain is a sentence for what a worker printed that found no device to work on, "" where it speaks of
-	// something else. Once there is one nothing more is run.
+	// Explain returns a sentence if a worker's output shows that it found no device, else "". Once there is
+	// one nothing more is run.
 	Explain func(printed string) string
-	// LongLoad is what to do where a file is not loaded in time because more runs than is defined: it is
-	// UNAVAILABLE then, as nothing is known of what it defines. "": its build failed.
+	// LongLoad is advice for a file that is not loaded in time because it runs code instead of only defining
+	// some. The file is then UNAVAILABLE, as nothing is known of what it defines. "": its build failed.
 	LongLoad string
 
 	once    sync.Once
@@ -79,13 +79,13 @@ func (a *Adapter) init() {
 	})
 }
 
-// Name is the name the adapter was made with.
+// Name returns BackendName.
 func (a *Adapter) Name() string { return a.BackendName }
 
-// Families are the first parts of the names of its implementations.
+// Families returns the first parts of the names of its implementations.
 func (a *Adapter) Families() []string { return a.FamilyNames }
 
-// OptionalFamilies are those that need not be here.
+// OptionalFamilies returns the families that need not be here.
 func (a *Adapter) OptionalFamilies() []string { return a.Optional }
 
 func (a *Adapter) slot(name string) *slot {
@@ -112,8 +112,8 @@ func (a *Adapter) Load(ctx context.Context, operator string) (backend.LoadReply,
 	return reply, s.worker.hello, nil
 }
 
-// startOthers starts the workers of Slots beside the one of a slot, once, has them load an operator, and
-// waits for none: one that does not come up is started again, and told of, when something runs in it.
+// startOthers starts the workers of Slots besides that of a slot, once, and has them load an operator. It
+// waits for none: one that does not start is started again, and its failure reported, when a job runs in it.
 func (a *Adapter) startOthers(ctx context.Context, besides *slot, operator string) {
 	ahead := a.ahead()
 	a.mu.Lock()
@@ -132,21 +132,20 @@ func (a *Adapter) startOthers(ctx context.Context, besides *slot, operator strin
 			continue
 		}
 		panics.Go(func() {
-			defer s.mu.Unlock() // Close, and whoever runs something here, waits for it
+			defer s.mu.Unlock() // Close, and any run in this slot, waits for it
 			_ = a.loadFor(ctx, s, operator)
 		}, a.broke)
 	}
 }
 
-// broke keeps an internal error of a goroutine that nobody waits for: whoever asks for something next gets
-// it.
+// broke keeps an internal error of a goroutine that nobody waits for: the next request returns it.
 func (a *Adapter) broke(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.fault = err
 }
 
-// faulted is a copy: each lane that ends with it adds what it was doing.
+// faulted returns a copy of the kept error: each lane that ends with it adds what it was doing.
 func (a *Adapter) faulted() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -158,18 +157,19 @@ func (a *Adapter) faulted() error {
 	return a.fault
 }
 
-// Started is how long the slowest worker took from its start to its greeting: in Python, to import torch.
+// Started returns the longest time that a worker took from its start to its greeting: in Python, to import
+// torch.
 func (a *Adapter) Started() time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.started
 }
 
-// mostLoads is how often an operator is loaded that this machine keeps from being loaded.
+// mostLoads is the number of attempts to load an operator when this machine prevents it.
 const mostLoads = 2
 
 // load makes sure that the slot has a live worker that has loaded the operator. A worker that this machine
-// ends says nothing about the operator: the next one tries again.
+// ends proves nothing about the operator: the next one tries again.
 func (a *Adapter) load(ctx context.Context, s *slot, operator string) (reply backend.LoadReply, err error) {
 	for range mostLoads {
 		reply, err = a.loadOnce(ctx, s, operator)
@@ -234,8 +234,8 @@ func (a *Adapter) loadOnce(ctx context.Context, s *slot, operator string) (backe
 	return reply, nil
 }
 
-// start gives the slot a fresh worker, which an operator, if any, is to be loaded in. On a GPU that was left
-// in doubt it has to prove that the device still computes.
+// start puts a fresh worker into the slot, in which an operator, if any, is to be loaded. On a GPU that was
+// left in doubt the worker has to prove that the device still computes.
 func (a *Adapter) start(ctx context.Context, s *slot, operator string) error {
 	if gone := a.isGone(); gone != "" {
 		return &backend.Unavailable{Sentence: gone}
@@ -271,10 +271,10 @@ func (a *Adapter) start(ctx context.Context, s *slot, operator string) error {
 	return nil
 }
 
-// probeLimit is how long a healthy GPU may take to answer a probe: its context is made first.
+// probeLimit is the deadline of a probe. It includes creating the context.
 const probeLimit = 30 * time.Second
 
-// probe asks a worker whether its device still computes. One that does not is used no more.
+// probe asks a worker whether its device still computes. A device that does not is no longer used.
 func (a *Adapter) probe(ctx context.Context, w *worker) error {
 	var health struct {
 		Healthy *bool  `json:"healthy"`
@@ -297,13 +297,13 @@ func (a *Adapter) probe(ctx context.Context, w *worker) error {
 	return &backend.Unavailable{Sentence: a.giveUp("it fails a probe in a fresh process: " + health.Message)}
 }
 
-// giveUp notes that nothing more is run on the GPU, and why.
+// giveUp records that nothing more is run on the GPU, and why.
 func (a *Adapter) giveUp(why string) string {
 	return a.stop("the GPU does not recover after what a kernel did: " + why +
 		"; what was found before is recorded (nvidia-smi shows the GPU's state)")
 }
 
-// stop notes why nothing more is run.
+// stop records why nothing more is run.
 func (a *Adapter) stop(why string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -317,7 +317,7 @@ func (a *Adapter) isGone() string {
 	return a.gone
 }
 
-// startFailure turns a worker that did not come up into a sentence that carries what it printed.
+// startFailure turns the failed start of a worker into an error with a sentence.
 func (a *Adapter) startFailure(err error) error {
 	if d := asDeath(err); d != nil {
 		if a.Explain != nil {
@@ -339,12 +339,12 @@ func (a *Adapter) startFailure(err error) error {
 }
 
 const (
-	// besideOthers is how many times longer a first call may take while as many processes as there are cores
-	// compile beside it.
+	// besideOthers multiplies the limit of a first call while as many other processes compile as there are
+	// cores.
 	besideOthers = 4
-	// mostKept is how many bytes of shared memory a worker keeps between two jobs while others judge beside
-	// it: fresh pages cost more than all else that a large job does on the host. There are no more workers
-	// than have five times as much.
+	// mostKept is the number of bytes of shared memory that a worker may keep between two jobs while others
+	// judge in parallel: fresh pages cost more than all else that a large job does on the host. The number of
+	// workers is limited so that each has five times as much.
 	mostKept = 1 << 30
 )
 
@@ -404,8 +404,8 @@ func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	return outcome, nil
 }
 
-// notAnswered is the outcome of a job whose call ended in err: the worker died, or gave a reply that cannot
-// be read. Both are of this job alone: the others go on in a new worker. An interruption is an error.
+// notAnswered returns the outcome of a job whose call ended in err: the worker died, or sent an unreadable
+// reply. Both affect only this job: the others go on in a new worker. An interruption is an error.
 func (a *Adapter) notAnswered(ctx context.Context, job backend.Job, s *slot, wall time.Duration,
 	err error,
 ) (backend.Outcome, error) {
@@ -430,8 +430,8 @@ func (a *Adapter) notAnswered(ctx context.Context, job backend.Job, s *slot, wal
 	return backend.Outcome{}, fmt.Errorf("run %s/%s: %w", job.Implementation.Op, job.Implementation.Name, err)
 }
 
-// lost takes a worker that ended out of its slot. On a GPU the next one is probed first, and one that
-// survived SIGKILL ends all work there.
+// lost removes an ended worker from its slot. On a GPU the next one is probed first, and one that survived
+// SIGKILL ends all work there.
 func (a *Adapter) lost(s *slot, w *worker, d *Death) {
 	s.worker, s.suspect = nil, a.GPU
 	a.noteWedged(d, w)
@@ -448,14 +448,14 @@ func (a *Adapter) noteWedged(d *Death, w *worker) {
 	}
 }
 
-// past gives the earlier calls of an implementation and pass.
+// past returns the earlier calls of an implementation and pass.
 func (a *Adapter) past(key string) pastCalls {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.earlier[key])
 }
 
-// phase names the limit that governs the next call, after those that say something about it.
+// phase names the limit that governs the next call, given the relevant earlier ones.
 func (a *Adapter) phase(earlier []time.Duration) string {
 	switch {
 	case len(earlier) > 0:
@@ -467,7 +467,7 @@ func (a *Adapter) phase(earlier []time.Duration) string {
 	}
 }
 
-// Close ends every worker, side by side.
+// Close ends all workers in parallel.
 func (a *Adapter) Close() error {
 	a.init()
 	a.mu.Lock()

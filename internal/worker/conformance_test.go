@@ -14,8 +14,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// byName is the mode of a fake worker that keeps every promise: what it does is what the implementation is
-// called.
+// byName is the mode of a fake worker that keeps every promise: the implementation's name is its behaviour.
 const byName = "what the implementation is called"
 
 // faked are the fake's implementations.
@@ -64,7 +63,7 @@ func conform(r backend.Request, conn *os.File, reply func(int64, any)) {
 	}
 }
 
-// doubled writes y = 2x, or nothing, and says what is in y then.
+// doubled writes y = 2x, or nothing, and returns the contents of y.
 func doubled(name string, in backend.TensorRef, l backend.Launch) (reply backend.LaunchReply) {
 	bytes := make([]byte, in.Bytes)
 	_, _ = sharedFile().ReadAt(bytes, in.Offset)
@@ -90,7 +89,7 @@ func doubled(name string, in backend.TensorRef, l backend.Launch) (reply backend
 	return reply
 }
 
-// TestFakeConforms: the fake worker that the tests of this package stand on keeps a worker's promises.
+// TestFakeConforms: the fake worker that the tests of this package use keeps a worker's promises.
 func TestFakeConforms(t *testing.T) {
 	backendtest.Suite(t, backendtest.Subject{
 		Operator: "scale", Family: "fake", Names: faked,

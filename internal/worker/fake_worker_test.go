@@ -22,13 +22,13 @@ import (
 	"triad/internal/tensor"
 )
 
-// fakeEnvironment is the whole environment of a fake worker. Where coverage is counted it says where to, or
-// the worker would print that nobody does.
+// fakeEnvironment returns the whole environment of a fake worker. If coverage is counted it names the folder
+// for it, or the worker would print a warning that it is not set.
 func fakeEnvironment(mode string) []string {
 	return []string{"FAKE_WORKER=" + mode, "GOCOVERDIR=" + os.Getenv("GOCOVERDIR")}
 }
 
-// TestMain turns the test binary into a fake worker where FAKE_WORKER names a way to behave.
+// TestMain turns the test binary into a fake worker if FAKE_WORKER names a way to behave.
 func TestMain(m *testing.M) {
 	if mode := os.Getenv("FAKE_WORKER"); mode != "" {
 		fakeWorker(mode)
@@ -97,7 +97,7 @@ func fakeWorker(mode string) {
 	}
 }
 
-// loads does in place of a load what the mode says, and says whether the load is answered after it.
+// loads performs the mode's action in place of a load, and reports whether the load is answered after it.
 func loads(mode string, r backend.Request, reply func(int64, any)) bool {
 	switch mode {
 	case "hangs while loading":
@@ -127,7 +127,7 @@ func die() {
 	time.Sleep(time.Minute)
 }
 
-// leave starts a program in a session of its own. It holds the socket where the worker ends behind it.
+// leave starts a program in a session of its own. It keeps the socket open when the worker ends.
 func leave(mode string, conn *os.File) {
 	cmd := exec.Command("/bin/sleep", "1000")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -142,7 +142,7 @@ func leave(mode string, conn *os.File) {
 	time.Sleep(time.Hour)
 }
 
-// misbehave does in place of a run what the mode says.
+// misbehave performs the mode's action in place of a run.
 func misbehave(mode string, r backend.Request, conn *os.File, reply func(int64, any)) {
 	switch mode {
 	case "exits 0":
@@ -194,7 +194,7 @@ func misbehave(mode string, r backend.Request, conn *os.File, reply func(int64, 
 	}
 }
 
-// answer replies to a run at once, plainly or, where the mode says so, falsely.
+// answer replies to a run at once, correctly or, if the mode says so, wrongly.
 func answer(mode string, r backend.Request, conn *os.File, reply func(int64, any)) {
 	switch mode {
 	case "stumbles":
@@ -273,8 +273,8 @@ func writeZeros(out backend.TensorRef) {
 // its descriptor.
 var sharedFile = sync.OnceValue(func() *os.File { return os.NewFile(4, "memory") })
 
-// patient is what a fake worker is given: on a machine that is busy with other tests, one that answers or
-// ends by itself may take its time.
+// patient holds the options for fake workers that answer or end by themselves: on a machine that is busy with
+// other tests they may take long.
 var patient = Options{
 	Grace: subprocess.Grace{Term: 20 * time.Second, Kill: 20 * time.Second}, MemoryBytes: 1 << 30,
 	Limits: Limits{
@@ -283,8 +283,8 @@ var patient = Options{
 	},
 }
 
-// hangs names the ways to behave in which no answer comes, and the time for it has to run out; stays those in
-// which the process does not end by itself, and the time for that has to run out.
+// hangs lists the behaviours without an answer, so that its deadline has to pass; stays those in which the
+// process does not end by itself, so that the deadline for that has to pass.
 var (
 	hangs = map[string]bool{"hangs": true, "hangs and stays broken": true, "ignores SIGTERM": true}
 	stays = map[string]bool{

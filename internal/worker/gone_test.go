@@ -10,8 +10,8 @@ import (
 	"triad/internal/op"
 )
 
-// A card that disappears between jobs: the job that ran is what it is, the next one is told that there is no
-// GPU any more, and those after it start no further process.
+// When a card disappears between jobs, the earlier job keeps its result, the next one reports that there is
+// no GPU any more, and those after it start no further process.
 func TestCardDisappears(t *testing.T) {
 	a := fakeAdapter(t, "exits 0", nil)
 	a.GPU = true

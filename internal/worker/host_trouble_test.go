@@ -10,8 +10,8 @@ import (
 	"triad/internal/op"
 )
 
-// What a worker's end while it starts or loads means: one that something killed twice says nothing of what it
-// loaded, one killed once is tried again, and all others are lost through what they load.
+// The end of a worker while it starts or loads: one that was killed twice proves nothing about what it
+// loaded, one killed once is tried again, and all others are the fault of what they load.
 func TestLostWhileLoading(t *testing.T) {
 	for mode, want := range map[string]op.Status{
 		"is killed before hello": op.StatusInterrupted, "is killed while loading": op.StatusInterrupted,

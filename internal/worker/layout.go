@@ -13,7 +13,7 @@ import (
 // align is the distance of tensors in the shared memory, in bytes.
 const align = 64
 
-// arena hands out places in the shared memory, one after the other.
+// arena allocates places in the shared memory, one after the other.
 type arena struct {
 	memory []byte
 	used   int64
@@ -69,8 +69,8 @@ func layOut(job backend.Job, memory []byte) (backend.RunArgs, *arena, error) {
 	return args, m, nil
 }
 
-// mayReport says whether a status is one that a worker finds by itself. What counts as good is the judge's
-// alone: a worker runs the very code that is judged.
+// mayReport reports whether a worker may report a status. Only the judge decides what is good: a worker runs
+// the very code that is judged.
 func mayReport(s op.Status) bool {
 	switch s {
 	case op.StatusUnsupported, op.StatusUnavailable, op.StatusOutOfBounds, op.StatusDivergent,
@@ -80,7 +80,8 @@ func mayReport(s op.Status) bool {
 	return false
 }
 
-// checkFailures refuses a load reply whose failures are none, or which this machine is to blame for.
+// checkFailures rejects a load reply whose failures have a status that is no failure to load, or are this
+// machine's fault.
 func checkFailures(failed []backend.LoadFailure) error {
 	for _, f := range failed {
 		if f.Status == op.StatusInterrupted {
@@ -155,7 +156,7 @@ func collect(job backend.Job, args backend.RunArgs, m *arena, reply backend.RunR
 	return outcome
 }
 
-// changedInputs names the inputs whose checksums are others than those of what was sent.
+// changedInputs names the inputs whose checksums differ from those sent.
 func changedInputs(args backend.RunArgs, sums []uint32) []string {
 	var changed []string
 	for i, sum := range sums {
@@ -172,9 +173,9 @@ type copied struct {
 	sum uint32
 }
 
-// copyOut copies an output out of shared memory, whose contents may change meanwhile, and gives the
-// checksum of the copy. A launch that gave the bytes of the first one shares its copy: fresh memory costs
-// more than to compare them.
+// copyOut copies an output out of shared memory, whose contents may change meanwhile, and returns the
+// checksum of the copy. A launch with the same bytes as the first one shares its copy: fresh memory costs
+// more than comparing them.
 func copyOut(declared op.TensorType, shared []byte, first *copied) (tensor.Tensor, uint32) {
 	if first.Data != nil && tensor.Equal(first.Data, shared) {
 		return first.Tensor, first.sum

@@ -9,8 +9,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// TestLaunchesOfTheSameBytesShareTheirCopy: what a later launch gave is copied only where it differs, and
-// is what was in shared memory when the worker answered, whatever it writes there afterwards.
+// TestLaunchesOfTheSameBytesShareTheirCopy: the output of a later launch is copied only if it differs, and is
+// what was in shared memory when the worker answered, whatever it writes there afterwards.
 func TestLaunchesOfTheSameBytesShareTheirCopy(t *testing.T) {
 	declared := op.TensorType{Name: "y", DType: op.BF16, Shape: []int64{3, 4}}
 	job := backend.Job{Outputs: []op.TensorType{declared}, Launches: []backend.LaunchPlan{

@@ -12,7 +12,7 @@ type Limits struct {
 	Build    time.Duration // load: compiling a library, importing an operator file
 	Import   time.Duration // from the start of the process to its hello
 	First    time.Duration // the first call of an implementation: it may compile
-	FirstCPU time.Duration // the same where there is no GPU
+	FirstCPU time.Duration // the same if there is no GPU
 	// later calls: ten times the median (on a CPU: the longest) plus one second, and at least this
 	CallLeast time.Duration
 	Stall     time.Duration // in the emulator: how long no block of a kernel may finish
@@ -21,15 +21,15 @@ type Limits struct {
 	Readings, Cases time.Duration
 }
 
-// DefaultLimits are the deadlines where nobody asks for others.
+// DefaultLimits are the default deadlines.
 var DefaultLimits = Limits{
 	Build: 300 * time.Second, Import: 120 * time.Second, First: 60 * time.Second, FirstCPU: 120 * time.Second,
 	CallLeast: 5 * time.Second, Stall: 30 * time.Second,
 	Readings: 30 * time.Second, Cases: 60 * time.Second,
 }
 
-// OfOwn are the limits of a file of the user's own where nobody asked for others: one that hangs is what a
-// learner meets, and waits for.
+// OfOwn returns the default limits of a user's own file: hangs are common there, and a learner waits for
+// them.
 func (l Limits) OfOwn() Limits {
 	if l.FirstCPU == DefaultLimits.FirstCPU {
 		l.FirstCPU = 60 * time.Second
@@ -40,7 +40,7 @@ func (l Limits) OfOwn() Limits {
 	return l
 }
 
-// limitNames are the words of --limit NAME=DURATION.
+// byName maps the names of --limit NAME=DURATION to the limits.
 func (l *Limits) byName() map[string]*time.Duration {
 	return map[string]*time.Duration{
 		"build": &l.Build, "import": &l.Import, "first": &l.First, "first-cpu": &l.FirstCPU,
@@ -59,7 +59,7 @@ func LimitNames() []string {
 	return names
 }
 
-// Value is the limit called name.
+// Value returns the limit called name.
 func (l Limits) Value(name string) time.Duration {
 	if p := l.byName()[name]; p != nil {
 		return *p
@@ -83,8 +83,8 @@ func (l *Limits) Set(text string) error {
 	return nil
 }
 
-// call is the deadline of the next call of an implementation whose earlier calls of this size (see pastCalls)
-// took these times.
+// call returns the deadline of the next call of an implementation whose earlier calls of this size (see
+// pastCalls) took these times.
 func (l Limits) call(earlier []time.Duration, gpu bool) time.Duration {
 	if len(earlier) == 0 {
 		if gpu {
@@ -110,9 +110,9 @@ type pastCall struct {
 // pastCalls are the calls of one implementation and pass.
 type pastCalls []pastCall
 
-// saying gives the times of those calls that say something about one of so many bytes: on a GPU all of them,
-// on a CPU, where time grows with the work, those that had at least half as much. Where none has, the next
-// call counts as a first one.
+// saying returns the times of the calls that are comparable with one of so many bytes: on a GPU all of them;
+// on a CPU, where time grows with the work, those with at least half as many bytes. If there are none, the
+// next call counts as a first one.
 func (p pastCalls) saying(bytes int64, gpu bool) []time.Duration {
 	var times []time.Duration
 	for _, c := range p {

@@ -11,7 +11,7 @@ import (
 	"triad/internal/panics"
 )
 
-// arm is a call that is prepared in a worker. It ends with that worker.
+// arm is a call prepared in a worker. It ends with that worker.
 type arm struct {
 	adapter *Adapter
 	slot    *slot
@@ -22,7 +22,7 @@ type arm struct {
 	facts   backend.PrepareReply
 }
 
-// margin is what a step may take beyond ten times what it should.
+// margin is added to ten times the expected time of a step.
 const margin = 20 * time.Second
 
 // Measure prepares an arm in the slot of its implementation; a ruler in that of the empty name.
@@ -72,13 +72,13 @@ func (a *Adapter) loadFor(ctx context.Context, s *slot, operator string) error {
 	return err
 }
 
-// workerGone is what becomes of an arm whose worker ended.
+// workerGone is the outcome of an arm whose worker ended.
 var workerGone = backend.Outcome{
 	Status:   op.StatusCrash,
 	Sentence: "its worker ended while another implementation was timed in it",
 }
 
-// step makes one request. The slot is locked. What the arm came to is an outcome, as for a run.
+// step makes one request. The slot must be locked. A failure of the arm is an outcome, as for a run.
 func (m *arm) step(ctx context.Context, args backend.MeasureArgs, deadline time.Duration,
 	phase string, reply any,
 	ended func() (op.Status, string, bool),
@@ -129,10 +129,10 @@ func (m *arm) step(ctx context.Context, args backend.MeasureArgs, deadline time.
 	return outcome, nil
 }
 
-// Facts are what preparing it found.
+// Facts returns the findings of its preparation.
 func (m *arm) Facts() backend.PrepareReply { return m.facts }
 
-// Time makes calls and gives their times.
+// Time makes calls and returns their times.
 func (m *arm) Time(ctx context.Context, args backend.TimeArgs) (backend.TimeReply, backend.Outcome, error) {
 	m.slot.mu.Lock()
 	defer m.slot.mu.Unlock()
@@ -153,7 +153,7 @@ func (m *arm) Time(ctx context.Context, args backend.TimeArgs) (backend.TimeRepl
 	return reply, outcome, err
 }
 
-// Finish gives what the timed calls wrote and frees the arm's memory.
+// Finish returns what the timed calls wrote and frees the arm's memory.
 func (m *arm) Finish(ctx context.Context) (backend.Outcome, []backend.Differing, error) {
 	m.slot.mu.Lock()
 	defer m.slot.mu.Unlock()

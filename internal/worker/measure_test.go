@@ -15,7 +15,7 @@ import (
 	"triad/internal/op"
 )
 
-// measuring is how a fake worker answers the steps of a timing.
+// measuring answers the steps of a timing as a fake worker.
 func measuring(mode string, r backend.Request, reply func(int64, any)) {
 	switch m := r.Measure; {
 	case mode == "cannot be timed":
@@ -83,7 +83,7 @@ func measured(t *testing.T, mode string) (*Adapter, backend.Arm, backend.Outcome
 	return a, m, outcome
 }
 
-// An arm from its preparation to what its timed calls wrote.
+// An arm, from its preparation to the outputs of its timed calls.
 func TestMeasure(t *testing.T) {
 	a, m, _ := measured(t, "works")
 	if m.Facts().Sets != 3 || m.Facts().Calls != 6 {
@@ -108,7 +108,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// Who interrupts a run is told what is being timed.
+// An arm that is being timed is listed as pending.
 func TestWhatIsTimedIsPending(t *testing.T) {
 	var pending Pending
 	a := fakeAdapter(t, "hangs while it is timed", func(o *Options) { o.Pending = &pending })
@@ -137,8 +137,8 @@ func TestWhatIsTimedIsPending(t *testing.T) {
 	}
 }
 
-// What an arm dies of is its outcome; an arm of a worker that is gone says so, and the next one finds a fresh
-// worker.
+// The cause of an arm's death is its outcome; an arm of an ended worker reports that, and the next one gets a
+// fresh worker.
 func TestMeasureMisbehaviour(t *testing.T) {
 	for mode, want := range map[string]string{
 		"dies while it is timed":   "died by signal segmentation fault",

@@ -10,8 +10,8 @@ import (
 	"triad/internal/panics"
 )
 
-// A panic while another slot's worker is started, which nobody waits for, is the error of whoever asks for
-// something next, and blames no implementation.
+// A panic while another slot's worker is started, which nobody waits for, is the error of the next request,
+// and blames no implementation.
 func TestPanicBesideARequest(t *testing.T) {
 	a := fakeAdapter(t, "good", nil)
 	start := a.Command

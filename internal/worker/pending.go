@@ -15,7 +15,7 @@ type Pending struct {
 	all []*request
 }
 
-// request is one in flight: what is asked, and its deadline.
+// request is a request in flight: its description and its deadline.
 type request struct {
 	what     string
 	deadline time.Time

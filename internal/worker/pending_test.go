@@ -10,8 +10,7 @@ import (
 	"triad/internal/backend"
 )
 
-// Who interrupts learns what is waited for, and for how long at most; when it is over there is nothing to
-// say.
+// Pending requests are listed with the longest deadline; once all are over, the text is empty.
 func TestPending(t *testing.T) {
 	var d Pending
 	if d.String() != "" || (*Pending)(nil).String() != "" {
@@ -70,7 +69,7 @@ func TestAdapterTellsWhatItDoes(t *testing.T) {
 	}
 }
 
-// A file that does not end when it is imported is not known to be wrong, where somebody says what to do.
+// A file whose import does not end is not known to be wrong if LongLoad gives advice.
 func TestLongLoadIsNoFailure(t *testing.T) {
 	a := fakeAdapter(t, "hangs while loading", func(o *Options) { o.Limits.Build = time.Second })
 	a.LongLoad = "give it longer"

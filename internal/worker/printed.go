@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ring keeps the last bytes of what a worker printed, however much that was.
+// ring keeps the last bytes of a worker's output, however long it is.
 type ring struct {
 	file *os.File // the end of the pipe that is read
 	conn syscall.RawConn
@@ -20,7 +20,7 @@ type ring struct {
 	total int64
 }
 
-// newRing gives a ring of so many bytes, and the file that a worker prints to.
+// newRing returns a ring of limit bytes, and the file that a worker prints to.
 func newRing(limit int) (*ring, *os.File, error) {
 	from, to, err := os.Pipe()
 	if err != nil {
@@ -35,11 +35,10 @@ func newRing(limit int) (*ring, *os.File, error) {
 	return &ring{file: from, conn: conn, limit: limit}, to, nil
 }
 
-// follow reads what is printed until the last writer has closed the pipe, so that no worker blocks on a full
-// one.
+// follow reads the output until the last writer has closed the pipe, so that no worker blocks on a full one.
 func (r *ring) follow() { _ = r.conn.Read(r.drain) }
 
-// drain takes what lies in the pipe and says whether that was the end.
+// drain reads what is in the pipe and reports whether it reached the end.
 func (r *ring) drain(fd uintptr) (ended bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,7 +66,7 @@ func (r *ring) keep(b []byte) {
 }
 
 // Tail returns the kept text, made printable, with a note of what was dropped. It has all that the worker
-// printed before it sent the reply that the caller read: that lies in the pipe, if follow has not come to it.
+// printed before it sent the reply that the caller read: what follow has not read yet is still in the pipe.
 func (r *ring) Tail() string {
 	_ = r.conn.Control(func(fd uintptr) { r.drain(fd) }) // an error: it is closed, and was read to its end
 	r.mu.Lock()
@@ -79,7 +78,7 @@ func (r *ring) Tail() string {
 	return text
 }
 
-// Close ends follow. What was printed until now is kept.
+// Close ends follow. The output so far is kept.
 func (r *ring) Close() {
 	_ = r.conn.Control(func(fd uintptr) { r.drain(fd) })
 	r.file.Close()

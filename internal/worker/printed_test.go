@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What a worker printed before its reply is in the log at once, whether or not the reader has come to it, and
+// A worker's output before its reply is in the log at once, whether or not the reader has reached it, and
 // after the pipe is closed.
 func TestTailHasAllThatWasPrinted(t *testing.T) {
 	r, to, err := newRing(100)

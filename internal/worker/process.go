@@ -1,6 +1,5 @@
 // Package worker starts worker processes, watches over them and speaks the driver's side of the wire: process
-// groups, deadlines, a ring of what they printed, shared memory. Both adapters, cuda and pybridge, stand on
-// it.
+// groups, deadlines, a ring of their output, shared memory. Both adapters, cuda and pybridge, use it.
 package worker
 
 import (
@@ -24,22 +23,22 @@ import (
 	"triad/internal/subprocess"
 )
 
-// Command says how to start a worker. Env is its whole environment; Dir its working directory, a fresh
-// temporary folder where empty.
+// Command describes how to start a worker. Env is its whole environment; Dir its working directory, a fresh
+// temporary folder if empty.
 type Command struct {
 	Path string
 	Args []string
 	Env  []string
 	Dir  string
 
-	Most  subprocess.Usage // what it may use with all that it starts
+	Most  subprocess.Usage // limits for it and all that it starts
 	Boxed bool             // Path runs the worker: see subprocess.Command
 
 	Files []*os.File // descriptors 5 and following of the worker; they stay the caller's
-	Ended func()     // called once, when the worker has ended or could not be started; nil: nobody asks
+	Ended func()     // called once, when the worker has ended or could not be started; may be nil
 }
 
-// logBytes is how much of a worker's output is kept for the report of an error.
+// logBytes is the number of bytes of a worker's output that are kept for error reports.
 const logBytes = 8 << 10
 
 // process is one running worker: a child in a process group of its own with a socket and shared memory.
@@ -62,8 +61,8 @@ type process struct {
 // root it could all the same.)
 var unreadable = sync.OnceValue(func() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) })
 
-// started counts the workers of this process: the number marks what each of them starts, which may leave its
-// group.
+// started counts the workers of this process: the number marks the processes that each of them starts, which
+// may leave its group.
 var started atomic.Int64
 
 // start runs the command with descriptor 3 a socket and descriptor 4 sealed shared memory of memoryBytes
@@ -186,7 +185,7 @@ func sharedMemory(bytes int64) (*os.File, []byte, error) {
 	return file, memory, nil
 }
 
-// read takes lines off the connection for as long as it lives, so that a child never blocks on a full socket.
+// read reads lines from the connection until it ends, so that a child never blocks on a full socket.
 func (p *process) read() {
 	r := bufio.NewReaderSize(p.conn, 64<<10)
 	var line []byte
@@ -212,8 +211,8 @@ func (p *process) removeDir() {
 	}
 }
 
-// end stops the worker with all that it started, and gives back what it used. It reports whether the child
-// was reaped.
+// end stops the worker with all that it started, and frees its resources. It reports whether the child was
+// reaped.
 func (p *process) end() (reaped bool) {
 	p.mu.Lock()
 	if p.ended {
@@ -240,8 +239,8 @@ func (p *process) end() (reaped bool) {
 // colours are the sequences with which compilers colour their messages.
 var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
-// withoutControls makes text safe to print: what a worker says comes from the code that is judged, and an
-// escape sequence could wipe its own verdict off the screen. Colours go; line ends and tabs stay.
+// withoutControls makes text safe to print: a worker's output comes from the code that is judged, and an
+// escape sequence could wipe its own verdict off the screen. Colours are removed; line ends and tabs stay.
 func withoutControls(text string) string {
 	text = colours.ReplaceAllString(text, "")
 	return strings.Map(func(c rune) rune {
@@ -252,8 +251,7 @@ func withoutControls(text string) string {
 	}, strings.ToValidUTF8(text, "?"))
 }
 
-// printable makes a sentence of what a worker said: one line, since a line of its own could look like one of
-// the report's.
+// printable turns a worker's output into one line, since a separate line could look like one of the report's.
 func printable(text string) string {
 	var lines []string
 	for line := range strings.Lines(withoutControls(text)) {

@@ -9,9 +9,9 @@ import (
 )
 
 // Reserve keeps fresh workers ready for commands that were started before: processes that have said hello, so
-// that torch is imported, and have loaded nothing. Who runs the same thing again and again, as a watch does,
-// waits for no import, and every run still gets a process of its own. The zero value is ready; a nil one
-// keeps nothing.
+// that torch is imported, and have loaded nothing. Repeated runs of the same command, as in a watch, wait for
+// no import, and every run still gets a process of its own. The zero value is ready to use; a nil one keeps
+// nothing.
 type Reserve struct {
 	mu     sync.Mutex
 	orders map[string]*order
@@ -21,10 +21,10 @@ type Reserve struct {
 type order struct {
 	command Command
 	options Options
-	ready   chan *worker // gets one worker, or nil where it did not start; nil: none is under way
+	ready   chan *worker // gets one worker, or nil if it did not start; nil: none is under way
 }
 
-// open gives a worker that was kept ready for a command, else starts one. The command is remembered for
+// open returns a worker that was kept ready for a command, else starts one. It remembers the command for
 // Refill.
 func (r *Reserve) open(ctx context.Context, c Command, o Options) (*worker, error) {
 	if r == nil {
@@ -48,7 +48,7 @@ func (r *Reserve) open(ctx context.Context, c Command, o Options) (*worker, erro
 				return w, nil
 			}
 		case <-ctx.Done():
-			panics.Go(func() { discard(ready) }, func(error) {}) // nobody waits for what is thrown away
+			panics.Go(func() { discard(ready) }, func(error) {}) // nobody waits for a discarded worker
 			return nil, ctx.Err()
 		}
 	}
@@ -66,7 +66,7 @@ func (r *Reserve) Refill(ctx context.Context) {
 		ready := make(chan *worker, 1)
 		o.ready = ready
 		panics.Go(func() {
-			// why it does not start is said by the start that is waited for
+			// the start that is waited for reports why it does not start
 			w, _ := open(ctx, o.command, o.options)
 			ready <- w
 		}, func(error) { ready <- nil })

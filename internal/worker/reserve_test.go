@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A worker that was kept ready is another process than the one before, is used by the next start alone, and
-// one that died while it waited is replaced.
+// A worker that was kept ready is a new process, is used only by the next start, and is replaced if it died
+// while it waited.
 func TestReserve(t *testing.T) {
 	reserve := &Reserve{}
 	defer reserve.Close()

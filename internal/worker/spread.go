@@ -9,24 +9,23 @@ import (
 	"triad/internal/panics"
 )
 
-// spread hands jobs that are judged and not timed to many workers, so that what they compile they compile
-// side by side. The jobs of one pass of an implementation in one dtype stay in one worker, which has compiled
-// for them.
+// spread distributes jobs that are judged and not timed over many workers, so that they compile in parallel.
+// The jobs of one pass of an implementation in one dtype stay in one worker, which has compiled for them.
 type spread struct {
 	mu     sync.Mutex
 	over   bool
-	expect int            // the jobs that are to come, by what stays together; 0: not known
+	expect int            // the number of groups of jobs to come that stay together; 0: not known
 	slots  map[string]int // by what stays together
 	loaded []int          // what each worker was given, by weight
 }
 
-// What a worker is given by handing it the jobs of an implementation: torch.compile's take longest.
+// The load that the jobs of an implementation put on a worker: torch.compile's take longest.
 const (
 	plainWeight    = 1
 	compiledWeight = 4
 )
 
-// slotOf is where a job is judged: in one of the workers that jobs are spread over, or in its
+// slotOf returns the slot in which a job is judged: one of the workers that jobs are spread over, or its
 // implementation's own slot.
 func (a *Adapter) slotOf(job backend.Job) *slot {
 	own := a.Slot(job.Implementation.Name)
@@ -59,7 +58,7 @@ func (a *Adapter) slotOf(job backend.Job) *slot {
 	return a.slot(SpreadSlot(at))
 }
 
-// Lanes is how many jobs are judged side by side, 0 where they are not spread.
+// Lanes returns the number of jobs judged in parallel, 0 if they are not spread.
 func (a *Adapter) Lanes() int {
 	a.spread.mu.Lock()
 	defer a.spread.mu.Unlock()
@@ -69,15 +68,15 @@ func (a *Adapter) Lanes() int {
 	return a.Spread
 }
 
-// Expect says how many jobs are to come that do not stay together, 0 where that is not known. No more workers
-// than that are started ahead; where more come, their workers start with them.
+// Expect sets the number of groups of jobs to come that stay together, 0 if unknown. No more workers than
+// that are started ahead; if more come, their workers start with them.
 func (a *Adapter) Expect(jobs int) {
 	a.spread.mu.Lock()
 	defer a.spread.mu.Unlock()
 	a.spread.expect = jobs
 }
 
-// ahead is how many of the workers that jobs are spread over are started before their jobs come.
+// ahead returns the number of workers that are started before the jobs spread over them come.
 func (a *Adapter) ahead() int {
 	lanes := a.Lanes()
 	a.spread.mu.Lock()
@@ -88,11 +87,11 @@ func (a *Adapter) ahead() int {
 	return lanes
 }
 
-// SpreadSlot is the name of the n-th of the workers that jobs are spread over.
+// SpreadSlot returns the name of the n-th worker that jobs are spread over.
 func SpreadSlot(n int) string { return fmt.Sprintf("judging %d", n+1) }
 
-// Together ends the workers that jobs were spread over: what is run from now on runs in its implementation's
-// own slot. On a GPU that is timed nothing else may hold memory or work.
+// Together ends the workers that jobs were spread over: from now on each job runs in its implementation's own
+// slot. On a GPU that is timed nothing else may hold memory or work.
 func (a *Adapter) Together() {
 	a.init()
 	a.spread.mu.Lock()

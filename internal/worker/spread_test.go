@@ -10,9 +10,8 @@ import (
 	"triad/internal/op"
 )
 
-// Jobs that are judged are spread over several workers, those of one pass of an implementation in one dtype
-// in one of them; when all is together again these workers have ended, and an implementation's own slot runs
-// the rest.
+// Judged jobs are spread over several workers, those of one pass of an implementation in one dtype in one of
+// them; after Together these workers have ended, and an implementation's own slot runs the rest.
 func TestSpread(t *testing.T) {
 	a := fakeAdapter(t, "exits 0", nil) // every job ends its worker: a start for each
 	var mu sync.Mutex
@@ -73,7 +72,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// runSix runs six jobs side by side, each of an implementation of its own.
+// runSix runs six jobs in parallel, each of an implementation of its own.
 func runSix(t *testing.T, a *Adapter) {
 	t.Helper()
 	var group sync.WaitGroup
@@ -89,7 +88,7 @@ func runSix(t *testing.T, a *Adapter) {
 	group.Wait()
 }
 
-// Workers that jobs are spread over are started side by side when the first is.
+// Workers that jobs are spread over are started in parallel when the first is.
 func TestSpreadWorkersStartTogether(t *testing.T) {
 	a := fakeAdapter(t, "plain", nil)
 	a.Spread, a.Slots = 3, []string{"one", "two"}
@@ -98,7 +97,7 @@ func TestSpreadWorkersStartTogether(t *testing.T) {
 	}
 	for n := range a.Spread {
 		s := a.slot(SpreadSlot(n))
-		s.mu.Lock() // whoever starts it holds it meanwhile
+		s.mu.Lock() // its starter holds the lock meanwhile
 		if s.worker == nil {
 			t.Errorf("worker %d is not started", n)
 		}
@@ -109,7 +108,7 @@ func TestSpreadWorkersStartTogether(t *testing.T) {
 	}
 }
 
-// Where few jobs are to come, no more workers are started ahead; jobs beyond them start theirs.
+// If few jobs are expected, only as many workers are started ahead; further jobs start theirs.
 func TestSpreadStartsNoMoreThanItsJobs(t *testing.T) {
 	a := fakeAdapter(t, "plain", nil)
 	a.Spread, a.Slots = 3, []string{"one", "two"}
@@ -120,7 +119,7 @@ func TestSpreadStartsNoMoreThanItsJobs(t *testing.T) {
 	started := func() (n int) {
 		for k := range a.Spread {
 			s := a.slot(SpreadSlot(k))
-			s.mu.Lock() // whoever starts it holds it meanwhile
+			s.mu.Lock() // its starter holds the lock meanwhile
 			if s.worker != nil {
 				n++
 			}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// The workers of Slots come up side by side with the one that is asked, each once, load what it loads, and
-// none of them is left behind by Close.
+// The workers of Slots start in parallel with the requested one, each once, and load what it loads. Close
+// ends all of them.
 func TestSlotsStartSideBySide(t *testing.T) {
 	folder := t.TempDir()
 	a := fakeAdapter(t, "good", nil)

@@ -26,14 +26,14 @@ type Death struct {
 
 func (d *Death) Error() string { return d.Sentence }
 
-// Options are what tests and flags change about workers.
+// Options holds the settings of workers that tests and flags change.
 type Options struct {
 	Limits      Limits
 	Grace       subprocess.Grace
 	MemoryBytes int64                                 // of shared memory; sparse, so large costs nothing
 	Kill        func(pid int, s syscall.Signal) error // nil: the system call
 	Pending     *Pending                              // lists the requests in flight; may be nil
-	// Transcript gets every line of the wire behind "> " (to a worker) or "< "; nil: nobody listens.
+	// Transcript gets every line of the wire behind "> " (to a worker) or "< "; nil: there is none.
 	Transcript io.Writer
 }
 
@@ -139,13 +139,14 @@ func (w *worker) call(ctx context.Context, r backend.Request, deadline time.Dura
 }
 
 const (
-	// stoppedEvery is how often it is asked whether a worker that has not answered was stopped.
+	// stoppedEvery is the interval at which a worker that has not answered is checked for having been
+	// stopped.
 	stoppedEvery = 2 * time.Second
-	// lastWords is how long the reply of a worker that has ended may take through the socket.
+	// lastWords is the time that the reply of an ended worker may take through the socket.
 	lastWords = 200 * time.Millisecond
 )
 
-// answered takes the reply to a request; without ok the connection ended.
+// answered handles the reply to a request; if ok is false, the connection ended.
 func (w *worker) answered(reply []byte, ok bool, r backend.Request, result any) error {
 	if !ok && w.fault != nil {
 		w.end()
@@ -178,7 +179,7 @@ func (w *worker) decode(line []byte, r backend.Request, result any) error {
 	return nil
 }
 
-// bury says how a worker ended whose connection broke.
+// bury returns how a worker ended whose connection broke.
 func (w *worker) bury(do backend.Do) error {
 	w.child.Wait(w.grace.Term) // the connection breaks a moment before the process is reaped
 	// A child that closed its socket and lives on has not ended by itself: end() kills it, and the exit would
@@ -228,7 +229,7 @@ func (w *worker) hang(do backend.Do, phase string, deadline time.Duration) error
 	return d
 }
 
-// stopped ends a worker that stopped itself, or that what it runs stopped: it would never answer.
+// stopped ends a worker that was stopped, by itself or by the code it runs: it would never answer.
 func (w *worker) stopped(do backend.Do) error {
 	reaped := w.end()
 	return &Death{
@@ -256,7 +257,7 @@ func (w *worker) close() (reaped bool) {
 	return w.end()
 }
 
-// asDeath is the *Death in an error, or nil.
+// asDeath returns the *Death in an error, or nil.
 func asDeath(err error) *Death {
 	var d *Death
 	if errors.As(err, &d) {

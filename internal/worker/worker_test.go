@@ -70,7 +70,8 @@ func TestMisbehaviour(t *testing.T) {
 	}
 }
 
-// A plain exception costs no process: the next job runs in the same one. A broken context does, and says so.
+// A plain exception costs no process: the next job runs in the same one. A broken context does, and is
+// reported.
 func TestAnExceptionCostsNoWorker(t *testing.T) {
 	for mode, ended := range map[string]bool{"raises": false, "raises and ends": true} {
 		a := fakeAdapter(t, mode, nil)
@@ -88,7 +89,7 @@ func TestAnExceptionCostsNoWorker(t *testing.T) {
 	}
 }
 
-// A toolchain that could not be asked because the run was told to end is not missing.
+// A toolchain that could not be asked because the run was cancelled is not missing.
 func TestCommandBrokenOff(t *testing.T) {
 	a := fakeAdapter(t, "works", nil)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -123,7 +124,7 @@ func TestStaleOutputShowsPoison(t *testing.T) {
 	}
 }
 
-// A child that survives SIGKILL is given up after the grace period, said so, and Close reports it.
+// A child that survives SIGKILL is given up after the grace period; the outcome and Close report it.
 func TestUnkillable(t *testing.T) {
 	a := fakeAdapter(t, "hangs", func(o *Options) {
 		o.Grace = subprocess.Grace{Term: 200 * time.Millisecond, Kill: 300 * time.Millisecond}
@@ -204,7 +205,7 @@ func grandchildEnds(t *testing.T, mode string) {
 	}
 }
 
-// deadOrZombie reads the state: in a container nobody may reap, so kill(pid, 0) succeeds on the dead.
+// deadOrZombie reads the state: in a container there may be no reaper, so kill(pid, 0) succeeds on the dead.
 func deadOrZombie(pid int) bool {
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
@@ -214,7 +215,7 @@ func deadOrZombie(pid int) bool {
 	return strings.HasPrefix(after, "Z")
 }
 
-// A worker that does not come up is an unavailable backend whose sentence carries what it printed.
+// A worker that does not start is an unavailable backend whose sentence has the worker's output.
 func TestDiesBeforeHello(t *testing.T) {
 	a := fakeAdapter(t, "dies before hello", nil)
 	_, _, err := a.Load(t.Context(), "copy")
@@ -290,8 +291,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// After a hang on a GPU a fresh worker proves that the GPU still computes. One that does not is used no more,
-// and every later job is told so at once.
+// After a hang on a GPU a fresh worker proves that the GPU still computes. A GPU that does not is no longer
+// used, and every later job reports so at once.
 func TestGPUInDoubt(t *testing.T) {
 	for mode, healthy := range map[string]bool{"hangs": true, "hangs and stays broken": false} {
 		t.Run(mode, func(t *testing.T) {
@@ -318,7 +319,7 @@ func TestGPUInDoubt(t *testing.T) {
 	}
 }
 
-// While a worker runs, no process of the same user may read the driver's memory, where the truth is.
+// While a worker runs, no process of the same user may read the driver's memory, which holds the truth.
 func TestDriverIsUnreadable(t *testing.T) {
 	if _, err := fakeAdapter(t, "works", nil).Run(t.Context(), fakeJob()); err != nil {
 		t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// checkTypes compares the tensors of a case with what its spec declares, and how they lie in memory with what
-// the case asks for.
+// checkTypes compares the tensors of a case with its spec's declarations, and their layout in memory with the
+// case's.
 func checkTypes(t *testing.T, s *op.Spec, c op.Case, list []tensor.Tensor) {
 	t.Helper()
 	var want []op.TensorType

@@ -21,14 +21,14 @@ type drawing struct {
 	dtype      op.DType
 	role       role
 	integer    string   // what integers means
-	about      *float64 // what integers of the normal distribution lie near
-	// the first input's values, where this is another of its shape
+	about      *float64 // the centre of integers of the normal distribution
+	// the first input's values, if this is another input of its shape
 	beside        []float64
 	first         bool   // it is the first input
-	nonFiniteKind string // what non_finite means
+	nonFiniteKind string // CheckSpec.NonFinite
 }
 
-// role says what a tensor is to the logits of a softmax.
+// role is the part of a tensor in the logits of a softmax.
 type role uint8
 
 const (
@@ -59,7 +59,7 @@ var distributions = map[string]func(d *drawing, x []float64){
 	"balanced":     (*drawing).balanced,
 }
 
-// draw gives the values of a tensor.
+// draw returns the values of a tensor.
 func (d *drawing) draw(distribution string) ([]float64, error) {
 	fill, ok := distributions[distribution]
 	if !ok {
@@ -76,7 +76,7 @@ func (d *drawing) draw(distribution string) ([]float64, error) {
 	return x, nil
 }
 
-// zeroed is working memory of zeros.
+// zeroed returns working memory of zeros.
 func zeroed(n int64) []float64 {
 	x := tensor.Lend(int(n))
 	parallel.Runs(len(x), func(first, end int) { clear(x[first:end]) })
@@ -93,8 +93,8 @@ func (d *drawing) normal(x []float64) {
 // fewForZero is the length from which a normal tensor has one -0: a kernel may compare bit patterns.
 const fewForZero = 16
 
-// eachRow calls change with every row's index and values, on all cores where they are many: each draws from
-// its own s, which may be nil.
+// eachRow calls change with every row's index and values, on all cores if there are many: each draws from its
+// own s, which may be nil.
 func (d *drawing) eachRow(x []float64, s *stream, change func(s *stream, r int64, row []float64)) {
 	rows := func(s *stream, first, end int64) {
 		for r := first; r < end; r++ {
@@ -116,8 +116,8 @@ func eachElement(x []float64, s *stream, change func(s *stream, first uint64, pa
 	parallel.Runs(len(x), func(first, end int) { change(s.clone(), uint64(first), x[first:end]) })
 }
 
-// start is a random number by which the kinds of rows are rotated, so that small tensors see another kind in
-// another case.
+// start returns a random number by which the kinds of rows are rotated, so that small tensors get different
+// kinds in different cases.
 func (d *drawing) start(n uint64) int64 { return d.random("start").below(0, n) }
 
 // scaled: rows of N(0,1) times 1e-3, 1e-2, 20 and 60 in turn.
@@ -211,7 +211,7 @@ func (d *drawing) nonFinite(x []float64) {
 
 // nonFiniteFactor: 0 wherever row and column are even; a NaN or an infinity in an odd row and an even column,
 // and one in an even row and an odd column, so that some of their products are with a 0 of another tensor. In
-// a single row, which every product meets, there is an infinity alone: a NaN would hide all others.
+// a single row, which every product meets, there is only an infinity: a NaN would hide all others.
 func (d *drawing) nonFiniteFactor(x []float64, s *stream) {
 	kinds := [3]float64{math.Inf(1), math.Inf(-1), math.NaN()}
 	d.eachRow(x, nil, func(_ *stream, r int64, row []float64) {
@@ -293,7 +293,7 @@ func (d *drawing) sparse(x []float64) {
 	d.thin(x)
 }
 
-// thin leaves one element of 100 as it is; the others become zero.
+// thin keeps one element of 100; the others become zero.
 func (d *drawing) thin(x []float64) {
 	eachElement(x, d.random("sparse"), func(s *stream, first uint64, part []float64) {
 		for i := range part {
@@ -304,16 +304,16 @@ func (d *drawing) thin(x []float64) {
 	})
 }
 
-// walshLength is how many elements a Walsh function of halfway has: what equal terms may lose in a sum of so
-// many is far below a unit of the last place of fp16.
+// walshLength is the number of elements of a Walsh function of halfway: what equal terms may lose in a sum of
+// so many is far below one ulp of fp16.
 const walshLength = 1024
 
 // halfway: of each 1024 elements half are 1, those where a Walsh function that the tensor draws is -1; the
 // others, and what is left over, are a negative number of nearly a quarter of the distance from 1 to the next
 // number. Two tensors draw different functions (but for one seed in 1023), and their elements then differ at
 // just half of the places: there the square of the difference lies just below halfway between 1 and the next
-// number. What rounds these squares to the dtype loses half a unit of its last place in each, always in the
-// same direction, where the errors of drawn numbers would even out.
+// number. A kernel that rounds these squares to the dtype loses half an ulp in each, always in the same
+// direction, while the errors of drawn numbers would average out.
 func (d *drawing) halfway(x []float64) {
 	function := uint64(d.random("walsh").below(0, walshLength-1)) + 1
 	whole := uint64(len(x) / walshLength * walshLength)
@@ -329,12 +329,12 @@ func (d *drawing) halfway(x []float64) {
 	})
 }
 
-// favourite is how far a balanced row lies in the direction of its turn.
+// favourite is added to one element of each balanced row.
 const favourite = 8
 
 // balanced: in each row of the first input one element is large, in one column after the other. Parameters
-// around 0 whose rows are as many as there are experts favour these columns in turn: each expert is chosen
-// about as often as another.
+// around 0 with as many rows as experts favour these columns in turn: the experts are chosen about equally
+// often.
 func (d *drawing) balanced(x []float64) {
 	d.normal(x)
 	if d.first {

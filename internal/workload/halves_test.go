@@ -8,7 +8,7 @@ import (
 	"triad/internal/op"
 )
 
-// Where integers are halves, the largest row of a tensor makes the step of 8 bits a power of two, in one mode
+// If integers are halves, the largest row of a tensor makes the step of 8 bits a power of two, in one mode
 // and in the other, and quotients lie halfway; under ties both ends do. The test reads the values in steps.
 func TestHalvesOfSteps(t *testing.T) {
 	all := everySpec(t)

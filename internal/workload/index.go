@@ -8,9 +8,9 @@ import (
 )
 
 // offsets draws where consecutive groups of n elements begin, and their end: integers that rise from 0 to n.
-// The distribution says how uneven the groups are: all of one size under constant and ties, all elements in
-// one group under outlier, each half as large as the one before under scaled, most groups empty under sparse;
-// else random, one in eight empty.
+// The distribution selects how uneven the groups are: all of one size under constant and ties, all elements
+// in one group under outlier, each half as large as the one before under scaled, most groups empty under
+// sparse; else random, one in eight empty.
 func (d *drawing) offsets(distribution string, n int64) ([]float64, error) {
 	groups := d.elements - 1
 	if groups < 0 || groups == 0 && n != 0 {
@@ -22,7 +22,7 @@ func (d *drawing) offsets(distribution string, n int64) ([]float64, error) {
 	}
 	x := zeroed(d.elements)
 	s := d.random("offsets")
-	fresh := int64(7) // of 8 cuts so many are drawn; the others repeat the one before
+	fresh := int64(7) // so many of 8 cuts are drawn; the others repeat the one before
 	switch distribution {
 	case "constant", "ties":
 		for i := range x {
@@ -87,8 +87,8 @@ func (d *drawing) lengths(distribution string, n float64) []float64 {
 
 // classes draws integers from 0 to n-1, the first and the last more often than others. One in eight is the
 // number that stands for none; under zeros all are, under sparse all but one in sixteen, under op.NoneIgnored
-// none is, nor where that number is op.IgnoringNothing. Under low_logits the first is: who takes it for an
-// index reads in front of the tensor.
+// or if that number is op.IgnoringNothing none is. Under low_logits the first one is: a kernel that takes it
+// for an index reads in front of the tensor.
 func (d *drawing) classes(distribution string, n int64, none float64) ([]float64, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("draw: there is no class among %d", n)

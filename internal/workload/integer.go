@@ -6,7 +6,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// largestExact is the largest magnitude of an int64 that is drawn: fp64, in which truths are, tells all
+// largestExact is the largest magnitude of a drawn int64: fp64, the type of truths, distinguishes all
 // integers up to it from their neighbours.
 const largestExact = 1<<53 - 1
 
@@ -59,7 +59,7 @@ func (d *drawing) uniformIntegers(x []float64, low, high float64) {
 	})
 }
 
-// integer is the i-th integer of [low, high], of which there are at most 2^54.
+// integer returns the i-th integer drawn from [low, high], of which there are at most 2^54.
 func (s *stream) integer(i uint64, low, high float64) float64 {
 	n := uint64(high-low) + 1
 	if n <= 1<<32 {

@@ -49,7 +49,7 @@ func loadIntegers(t *testing.T) *op.Spec {
 	return s
 }
 
-// Integers are drawn over the range of their dtype, in every distribution as its name says.
+// Integers are drawn over the range of their dtype, in every distribution according to its name.
 func TestIntegers(t *testing.T) {
 	s := loadIntegers(t)
 	for dtype, bounds := range map[string][2]float64{
@@ -106,7 +106,7 @@ func TestIntegers(t *testing.T) {
 	}
 }
 
-// What lies beside a view of integers is no value that a right answer has everywhere, such as 0.
+// The storage around a view of integers holds no value that a right answer has everywhere, such as 0.
 func TestIntegersBesideAView(t *testing.T) {
 	s := loadIntegers(t)
 	c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "uint8", Layout: "sliced", Distribution: "zeros"},
@@ -221,7 +221,7 @@ func TestOffsetsAndClasses(t *testing.T) {
 	}
 }
 
-// Where nothing is to be ignored every target is a class, under each distribution.
+// Without an ignored class every target is a class, under each distribution.
 func TestClassesOfWhichNoneIsIgnored(t *testing.T) {
 	s, err := op.Load("indexed.toml", []byte(indexSpec))
 	if err != nil {
@@ -239,7 +239,7 @@ func TestClassesOfWhichNoneIsIgnored(t *testing.T) {
 	}
 }
 
-// Lengths lie between 0 and the size or the attribute that they belong to, and both ends are among them.
+// Lengths lie between 0 and the size or the attribute that they belong to, both ends included.
 func TestLengths(t *testing.T) {
 	for _, longest := range []string{"classes", "ignored"} {
 		text := strings.Replace(indexSpec, "classes of classes ignoring ignored", "lengths of "+longest, 1)

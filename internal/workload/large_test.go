@@ -20,7 +20,7 @@ import (
 var update = flag.Bool("update", false,
 	"write testdata/large.txt: what it changes changes the meaning of all stored seeds")
 
-// largeShapes have tensors that several cores draw, whose rows end within what one of them takes.
+// largeShapes have tensors that several cores draw, with rows that end within the part of one core.
 var largeShapes = map[string]map[string]int64{
 	"softmax":         {"rows": 70, "cols": 2003},
 	"layernorm":       {"rows": 70, "cols": 2003},
@@ -30,8 +30,8 @@ var largeShapes = map[string]map[string]int64{
 	"flash_attention": {"batch": 1, "heads_q": 6, "heads_kv": 2, "seq_q": 190, "seq_kv": 601, "head_dim": 64},
 }
 
-// TestGoldenHashesOfLargeCases: whoever draws them, and however many at once, the bits of large inputs are
-// those in testdata/large.txt, of every kind of data and of upstream gradient.
+// TestGoldenHashesOfLargeCases: the bits of large inputs are those in testdata/large.txt, for every kind of
+// data and of upstream gradient, however many are drawn at once.
 func TestGoldenHashesOfLargeCases(t *testing.T) {
 	const file = "testdata/large.txt"
 	found := map[string]string{}
@@ -81,8 +81,8 @@ func TestGoldenHashesOfLargeCases(t *testing.T) {
 	}
 }
 
-// BenchmarkInputs is what the inputs of a large case cost, for each kind of data: processor time of all
-// cores for one element of a tensor.
+// BenchmarkInputs measures the cost of the inputs of a large case, for each kind of data: processor time of
+// all cores per element of a tensor.
 func BenchmarkInputs(b *testing.B) {
 	s := specNamed(b, "swiglu")
 	const rows, cols = 512, 14336

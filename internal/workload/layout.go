@@ -9,27 +9,27 @@ import (
 	"triad/internal/tensor"
 )
 
-// vectorBytes is what kernels read at once where rows begin at multiples of it.
+// vectorBytes is the number of bytes that kernels read at once if rows begin at multiples of it.
 const vectorBytes = 16
 
-// longerRows are the strides of a tensor whose rows are parts of longer ones.
+// longerRows returns the strides of a tensor whose rows are parts of longer ones.
 func longerRows(shape []int64, more int64) []int64 {
 	wide := slices.Clone(shape)
 	wide[len(wide)-1] += more
 	return tensor.Contiguous(wide)
 }
 
-// Padded are the strides of an input of at least two dims in the layout "padded": rows that begin at
+// Padded returns the strides of an input of at least two dims in the layout "padded": rows that begin at
 // multiples of 16 bytes in a contiguous tensor still do.
 func Padded(t op.TensorType) []int64 { return longerRows(t.Shape, int64(vectorBytes/t.DType.Size())) }
 
-// oneNumber is the layout of a tensor whose elements are one number, all strides being 0. Its storage is that
-// of a contiguous one: a kernel that takes it for such reads NaN, on every machine.
+// oneNumber is the layout of a tensor whose elements are one number, all strides being 0. Its storage is as
+// long as a contiguous one: a kernel that takes it for contiguous reads NaN, on every machine.
 const oneNumber = "one number"
 
-// layOut encodes values, given in logical row-major order, into a storage of the layout. What lies in the
-// storage beside the view is NaN, in integers an odd byte, so that a kernel that reads it shows. Of a sliced
-// vector every second element belongs to the view. A layout that a shape cannot have (fewer than two dims, no
+// layOut encodes values, given in logical row-major order, into a storage of the layout. The storage outside
+// the view is NaN, for integers an odd byte, so that a kernel that reads it is detected. In a sliced vector
+// every second element belongs to the view. A layout that a shape cannot have (fewer than two dims, no
 // element) leaves it contiguous.
 func layOut(t op.TensorType, values []float64, layout string) tensor.Tensor {
 	out := tensor.Tensor{Name: t.Name, DType: t.DType, Shape: t.Shape, Stride: tensor.Contiguous(t.Shape)}
@@ -83,7 +83,7 @@ func layOut(t op.TensorType, values []float64, layout string) tensor.Tensor {
 	return out
 }
 
-// storedLimit is half of the largest number of the case's first dtype.
+// storedLimit returns half of the largest number of the case's first dtype.
 func (m *maker) storedLimit() float64 {
 	first, _, _ := strings.Cut(m.c.DType, "_")
 	d, err := op.ParseDType(first)

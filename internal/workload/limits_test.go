@@ -17,7 +17,7 @@ func TestLimitsHoldForWhatIsKept(t *testing.T) {
 	for _, o := range catalog.All() {
 		s := o.Spec
 		if !slices.Contains(s.Check.Distributions, "extremes") ||
-			s.Backward != nil && len(s.Backward.Tensors) > 0 { // what is bounded is quantised afterwards
+			s.Backward != nil && len(s.Backward.Tensors) > 0 { // bounded tensors are quantised afterwards
 			continue
 		}
 		plan, err := s.Expand(op.Options{Distributions: []string{"extremes"}})

@@ -2,11 +2,11 @@ package workload
 
 import "math"
 
-// The distributions of this file shape the logits of a softmax: the tensor itself, or, where two inputs make
-// them by their product, the rows of these two, whose logit is scale * sum_d q*k with a scale near 1/sqrt(d).
+// The distributions of this file shape the logits of a softmax: the tensor itself, or, if the logits are a
+// product of two inputs, the rows of these two, whose logit is scale * sum_d q*k with a scale near 1/sqrt(d).
 
-// negInfMask: the first quarter of the rows masked whole, then by turns every third column, all but one, the
-// first half, the whole row.
+// negInfMask: the first quarter of the rows masked completely, then by turns every third column, all but one,
+// the first half, the whole row.
 func (d *drawing) negInfMask(x []float64) {
 	d.normal(x)
 	start := d.start(4)
@@ -58,8 +58,8 @@ func (d *drawing) lowLogits(x []float64) {
 	})
 }
 
-// lateMax: the largest logit comes late, so that a running maximum has to be corrected: by turns in the last
-// column alone, and rising from the first column to the last.
+// lateMax: the largest logit comes late, so that a running maximum has to be corrected: by turns only in the
+// last column, and rising from the first column to the last.
 func (d *drawing) lateMax(x []float64) {
 	d.normal(x)
 	start := d.start(2)
@@ -91,7 +91,7 @@ func (d *drawing) lateMax(x []float64) {
 	})
 }
 
-// rowOffsets: every row of logits lies elsewhere between -300 and 300.
+// rowOffsets: every row of logits has another offset between -300 and 300.
 func (d *drawing) rowOffsets(x []float64) {
 	d.normal(x)
 	d.eachRow(x, d.random("offset"), func(s *stream, r int64, row []float64) {

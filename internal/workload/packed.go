@@ -10,23 +10,23 @@ import (
 	"triad/internal/tensor"
 )
 
-// packedGroup is how many fp4 numbers, neighbours in a row, share a scale.
+// packedGroup is the number of consecutive fp4 numbers in a row that share a scale.
 const packedGroup = 16
 
-// packedFormat is what a number of fp4 times its scale in e4m3 can be: from half of the smallest scale to six
+// packedFormat is the format of an fp4 number times its scale in e4m3: from half of the smallest scale to six
 // times the largest.
 var packedFormat = tensor.Format{P: 2, EMin: -9, Max: 6 * 448}
 
-// unpacked is the shape of the numbers of a packed tensor.
+// unpacked returns the shape of the numbers of a packed tensor.
 func unpacked(shape []int64) []int64 {
 	shape = slices.Clone(shape)
 	shape[len(shape)-1] *= 2
 	return shape
 }
 
-// quantizePacked is quantize for a vector or a matrix of fp4 numbers, of which it gives the bytes. A scale in
-// e4m3 belongs to 16 neighbours: amax / 6, rounded, and at least the smallest number where they are not all
-// 0. Under integers the numbers are whole ones and the scales 1/4, 1/2 and 1.
+// quantizePacked is quantize for a vector or a matrix of fp4 numbers; it returns their bytes. A scale in e4m3
+// belongs to 16 neighbours: amax / 6, rounded, and at least the smallest number unless all of them are 0.
+// Under integers the numbers are integers and the scales 1/4, 1/2 and 1.
 func (m *maker) quantizePacked(t, scaleType op.TensorType, fill op.Fill) ([]float64, error) {
 	source := slices.Clone(m.drawn[fill.Source].values)
 	scales := make([]float64, scaleType.Elements())

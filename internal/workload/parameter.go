@@ -62,7 +62,7 @@ func (d *drawing) special(x []float64) {
 }
 
 // parameter draws what does not follow the distribution: weights, biases, masks, tables of angles. Under
-// integers they are what changes nothing.
+// integers they change nothing.
 func (d *drawing) parameter(kind, distribution string, shape []int64) ([]float64, error) {
 	x := zeroed(d.elements)
 	exact := distribution == "integers"
@@ -116,7 +116,7 @@ func (d *drawing) affine(x []float64, exact bool, centre float64) {
 }
 
 // table fills [positions, pairs] with the cosine or sine of t * 10000^(-2i/d), d = 2 * pairs; those of
-// position 0 where exact.
+// position 0 if exact.
 func (d *drawing) table(x []float64, kind string, exact bool) {
 	const ln10000 = 9.21034037197618273607
 	parallel.Each(d.cols, func(i int64) {
@@ -135,10 +135,10 @@ func (d *drawing) table(x []float64, kind string, exact bool) {
 	})
 }
 
-// limit scales what was drawn down by powers of two until every intermediate the spec bounds stays within its
-// range: first an upstream gradient that is huge, then the inputs. Of extreme inputs only what is larger than
-// 1 is scaled, so that the smallest numbers remain; where numbers up to 1 exceed the bounds themselves, as in
-// a product of four matrices in fp16, what is larger than a smaller power of two.
+// limit scales the drawn values down by powers of two until every intermediate that the spec bounds stays
+// within its range: first an upstream gradient that is huge, then the inputs. Of extreme inputs only what is
+// larger than 1 is scaled, so that the smallest numbers remain; if numbers up to 1 exceed the bounds
+// themselves, as in a product of four matrices in fp16, what is larger than a smaller power of two.
 func (m *maker) limit() error {
 	if declaresInfinity(m.c) {
 		return nil
@@ -155,7 +155,7 @@ func (m *maker) limit() error {
 			if m.c.Upstream == "huge" && m.largest(true)*math.Ldexp(1, -upstream) > 1 {
 				upstream++
 			} else if m.c.Distribution == "extremes" && m.largest(false)*math.Ldexp(1, -inputs) < keep {
-				break // what is scaled is smaller than what is kept
+				break // scaled values are smaller than kept ones
 			} else {
 				inputs++
 			}
@@ -168,7 +168,7 @@ func (m *maker) limit() error {
 		m.c.Distribution)
 }
 
-// keep says up to which magnitude extreme inputs are not scaled.
+// keep sets the magnitude up to which extreme inputs are not scaled.
 func (m *maker) keep(magnitude float64) {
 	if m.kept = magnitude; m.c.Distribution != "extremes" {
 		return
@@ -183,7 +183,7 @@ func (m *maker) keep(magnitude float64) {
 	}
 }
 
-// largest is the largest magnitude among upstream gradients, or among the rest.
+// largest returns the largest magnitude among upstream gradients, or among the rest.
 func (m *maker) largest(upstream bool) float64 {
 	largest := 0.0
 	for _, s := range m.drawn {
@@ -194,8 +194,8 @@ func (m *maker) largest(upstream bool) float64 {
 	return largest
 }
 
-// within says whether all bounds hold when upstream gradients and inputs are scaled down by so many powers of
-// two.
+// within reports whether all bounds hold when upstream gradients and inputs are scaled down by these powers
+// of two.
 func (m *maker) within(upstream, inputs int) (bool, error) {
 	bounds, err := m.spec.Bounds(m.c, m.storedLimit(), func(name string) (float64, bool) {
 		s := m.drawn[name]

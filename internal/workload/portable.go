@@ -2,9 +2,9 @@ package workload
 
 import "math"
 
-// The functions of this file give the same bits on every machine: they use + - * / and square roots alone,
-// which IEEE 754 rounds in one way, and every product is converted explicitly, which forbids a compiler to
-// fuse it with the addition that follows.
+// The functions of this file give the same bits on every machine: they use only + - * / and square roots,
+// which IEEE 754 rounds in one way, and every product is converted explicitly, which keeps the compiler from
+// fusing it with the addition that follows.
 
 // polynomial evaluates c[0] + c[1] x + c[2] x^2 + ...
 func polynomial(x float64, c *[8]float64) float64 {
@@ -53,7 +53,7 @@ var (
 	}
 )
 
-// normalQuantile is the number that a standard normal variable stays below with probability p, 0 < p < 1.
+// normalQuantile returns the quantile of the standard normal distribution at p, 0 < p < 1.
 func normalQuantile(p float64) float64 {
 	q := p - 0.5
 	if math.Abs(q) <= 0.425 {
@@ -76,8 +76,8 @@ const (
 	ln2Low  = 0x1.a39ef35793c76p-33
 )
 
-// logarithm is ln x of a positive normal number, to about 1e-16: with m in [sqrt(1/2), sqrt(2)), ln m = 2
-// artanh((m-1)/(m+1)) as a series.
+// logarithm returns ln x of a positive normal number, to about 1e-16: with m in [sqrt(1/2), sqrt(2)), ln m =
+// 2 artanh((m-1)/(m+1)) as a series.
 func logarithm(x float64) float64 {
 	m, e := math.Frexp(x)
 	if m < 0.70710678118654752440 {
@@ -101,7 +101,7 @@ func logarithm(x float64) float64 {
 	return float64(n*ln2High) + (float64(2*s) + float64(2*s*sum) + float64(n*ln2Low))
 }
 
-// exponential is e^x for |x| < 700, to about 1e-16.
+// exponential returns e^x for |x| < 700, to about 1e-16.
 func exponential(x float64) float64 {
 	n := math.RoundToEven(x / 0.69314718055994530942)
 	r := x - float64(n*ln2High) - float64(n*ln2Low)
@@ -119,10 +119,10 @@ const (
 	halfPiLow  = 0x1.3198a2e037073p-69
 )
 
-// largestAngle bounds what sineCosine takes.
+// largestAngle bounds the argument of sineCosine.
 const largestAngle = 1 << 20
 
-// sineCosine gives both of an angle in radians, |x| < largestAngle, to about 1e-16.
+// sineCosine returns the sine and cosine of an angle in radians, |x| < largestAngle, to about 1e-16.
 func sineCosine(x float64) (sine, cosine float64) {
 	n := math.RoundToEven(x / 1.57079632679489661923)
 	r := x - float64(n*halfPiHigh) - float64(n*halfPiMid) - float64(n*halfPiLow)

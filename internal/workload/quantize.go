@@ -9,12 +9,12 @@ import (
 	"triad/internal/tensor"
 )
 
-// blockSize is how many neighbours along a dim share a scale in block scaling.
+// blockSize is the number of neighbours along a dim that share a scale in block scaling.
 const blockSize = 128
 
-// quantize gives the values of an operand [rows, cols] as its dtype holds them, and keeps the scales by which
-// they are to be multiplied: amax / largest number, rounded to fp32, one for each group. The shape of the
-// scale tensor says what a group is: [1] the tensor, [rows] a row, [rows, ceil(cols/128)] 1x128,
+// quantize returns the values of an operand [rows, cols] as its dtype holds them, and keeps the scales by
+// which they are to be multiplied: amax / largest number, rounded to fp32, one for each group. The shape of
+// the scale tensor says what a group is: [1] the tensor, [rows] a row, [rows, ceil(cols/128)] 1x128,
 // [ceil(rows/128), ceil(cols/128)] 128x128. A group of zeros has the scale 0. Under integers the operand
 // holds the integers themselves and the scales are powers of two, so that every product is exact; those of
 // one operand, where no other block's scale joins the same sum, have 9 significant bits, which is one more
@@ -79,8 +79,8 @@ func (m *maker) quantize(t op.TensorType, fill op.Fill) ([]float64, error) {
 	return source, nil
 }
 
-// longScale says whether an operand is the one of the case whose exact scales have a bit more than bf16: the
-// first that is quantised, or any other.
+// longScale reports whether a scale tensor belongs to an operand of the case whose exact scales have one bit
+// more than bf16. The seed and the case choose either the first quantised operand, or all others.
 func (m *maker) longScale(scale string) bool {
 	first := ""
 	types, _ := m.types()

@@ -10,8 +10,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// An upstream gradient that is expanded is one number at one place, as the backward of a sum hands it over,
-// and whoever takes it for contiguous reads NaN. The inputs lie as ever.
+// An expanded upstream gradient is one number at one place, as the backward of a sum passes it; a kernel that
+// takes it for contiguous reads NaN. The layout of the inputs is unchanged.
 func TestExpandedUpstream(t *testing.T) {
 	seen := 0
 	for _, s := range everySpec(t) {

@@ -17,7 +17,7 @@ func (d *drawing) integers(x []float64) {
 	s := d.random("integer")
 	switch d.integer {
 	case "halves":
-		// the unit is the step of 8 bits, or its half is where 0 need not be in the middle of their range
+		// the unit is the step of 8 bits, or half of it if 0 need not be in the middle of their range
 		d.quarters(x, -0.5, 127)
 		return
 	case "one_hot":
@@ -49,8 +49,8 @@ func (d *drawing) small(x []float64, s *stream) {
 	})
 }
 
-// mostExact is the largest integer up to which a 16-bit dtype has all; for others it is that of fp16, so that
-// fp32 still has every sum.
+// mostExact returns the integer up to which a 16-bit dtype represents all; for other dtypes it is that of
+// fp16, so that fp32 still represents every sum.
 func (d *drawing) mostExact() int64 {
 	if d.dtype == op.BF16 {
 		return 1 << 8
@@ -58,16 +58,16 @@ func (d *drawing) mostExact() int64 {
 	return 1 << 11
 }
 
-// tie is an odd number behind mostExact, that is halfway between two numbers of the dtype, of which the one
-// nearer to 0 is even: what rounds halves away from 0, or up, makes the other of it.
+// tie returns an odd number above mostExact that is halfway between two numbers of the dtype, of which the
+// one nearer to 0 is even: rounding halves away from 0, or up, gives the other one.
 func (d *drawing) tie() int64 {
 	n := d.mostExact()
 	return n + 1 + 4*d.random("tie").below(0, uint64(n/4))
 }
 
-// total: the first tensor of an operator is turned round and negated behind its middle, another turned round.
-// So the sum of the first, and of its products with the others, is that of its two ends alone, which is a
-// tie, although partial sums are large in the middle.
+// total: the first tensor of an operator is mirrored and negated after its middle, another only mirrored. So
+// the sum of the first, and of its products with the others, is that of its two ends only, which is a tie,
+// although partial sums are large in the middle.
 func (d *drawing) total(x []float64) {
 	n := len(x)
 	if n < 4 {
@@ -91,8 +91,9 @@ func (d *drawing) total(x []float64) {
 	x[0], x[n-1] = sign*float64(most), sign*float64(total-most)
 }
 
-// apart: in as many places as a tie says the second tensor is one more or one less than the first, elsewhere
-// the same. So the squares of their differences add up to the tie. Short tensors are drawn each by itself.
+// apart: in as many places as the tie's value the second tensor is one more or one less than the first,
+// elsewhere equal. So the squares of their differences add up to the tie. Short tensors are drawn
+// independently.
 func (d *drawing) apart(x []float64) {
 	left := d.tie()
 	if d.beside == nil || left > int64(len(x)) {

@@ -9,8 +9,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// isTie says whether a number lies halfway between two of a dtype, and its even neighbour is nearer to 0:
-// what rounds halves away from 0 then makes the other one of it.
+// isTie reports whether a number lies halfway between two of a dtype, and its even neighbour is nearer to 0:
+// rounding halves away from 0 then gives the other one.
 func isTie(d op.DType, v float64) bool {
 	near := tensor.Round(d, v, false)
 	f, _ := tensor.FormatOf(d)
@@ -109,8 +109,8 @@ func TestNonFiniteFactorsMeetZeros(t *testing.T) {
 	}
 }
 
-// Sliced vectors are every second element of what lies in memory, with NaN between; beside rows, which are
-// sliced then, vectors lie without gaps.
+// Sliced vectors are every second element in memory, with NaN in between. If an operator has sliced rows, its
+// vectors have no gaps.
 func TestSlicedVectors(t *testing.T) {
 	vectors, beside := 0, 0
 	for _, s := range everySpec(t) {

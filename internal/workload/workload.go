@@ -15,10 +15,10 @@ import (
 	"triad/internal/tensor"
 )
 
-// Inputs gives, for a forward, the operator's inputs. For a backward it gives the operator's inputs and then
-// its upstream gradients grad_<output>, from which, with the saved tensors of a forward, the caller assembles
-// what a kernel takes; where the spec declares the backward's tensors itself ([[backward.tensors]], as for
-// operands that are quantised for it) it gives the backward's inputs, complete.
+// Inputs returns, for a forward, the operator's inputs. For a backward it returns the operator's inputs and
+// then its upstream gradients grad_<output>, from which, with the saved tensors of a forward, the caller
+// assembles a kernel's inputs. If the spec declares the backward's tensors itself ([[backward.tensors]], as
+// for operands that are quantised for it), it returns all the backward's inputs.
 func Inputs(spec *op.Spec, c op.Case, seed uint64) ([]tensor.Tensor, error) {
 	m := &maker{
 		spec: spec, c: c, seed: seed, key: c.Key(), drawn: map[string]*source{},
@@ -38,7 +38,7 @@ func Inputs(spec *op.Spec, c op.Case, seed uint64) ([]tensor.Tensor, error) {
 		return nil, err
 	}
 	made := make([]tensor.Tensor, len(types))
-	for _, scalesToo := range []bool{false, true} { // a scale is known when what it scales has been quantised
+	for _, scalesToo := range []bool{false, true} { // a scale is known once its operand has been quantised
 		for i, t := range types {
 			fill, err := op.ParseFill(t.Fill)
 			if err != nil || (fill.Kind == "scale") != scalesToo {
@@ -63,7 +63,7 @@ type maker struct {
 	scales map[string]tensor.Tensor // by name of the scale tensor
 }
 
-// done gives the working memory back: all that was drawn is in tensors by now.
+// done returns the working memory to its pool: all drawn values are in tensors by now.
 func (m *maker) done() {
 	for _, s := range m.drawn {
 		tensor.GiveBack(s.values)
@@ -80,7 +80,7 @@ type source struct {
 	kept     float64 // the largest magnitude that is not scaled
 }
 
-// types lists what Inputs gives.
+// types lists the types of the tensors of Inputs.
 func (m *maker) types() ([]op.TensorType, error) {
 	if m.c.Pass == op.Forward {
 		return m.spec.Inputs(m.c)
@@ -105,7 +105,7 @@ func (m *maker) stream(name string) func(purpose string) *stream {
 	return func(purpose string) *stream { return newStream(m.seed, m.key, name, purpose) }
 }
 
-// drawFor draws what a tensor is made of, once for all tensors that are made of it.
+// drawFor draws the source of a tensor, once for all tensors made of it.
 func (m *maker) drawFor(t op.TensorType) error {
 	fill, err := op.ParseFill(t.Fill)
 	if err != nil {
@@ -141,7 +141,7 @@ func (m *maker) drawFor(t op.TensorType) error {
 	return nil
 }
 
-// largest is the largest finite magnitude.
+// largest returns the largest finite magnitude.
 func largest(x []float64) float64 {
 	var mu sync.Mutex
 	most := 0.0
@@ -159,7 +159,7 @@ func largest(x []float64) float64 {
 	return most
 }
 
-// draw gives the values of an input by its rule, or of an upstream gradient by the case's.
+// draw returns the values of an input by its rule, or those of an upstream gradient by the case's.
 func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float64, error) {
 	kind := fill.Kind
 	rows, cols := rowsAndCols(s.shape)
@@ -220,8 +220,8 @@ func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float6
 	}
 }
 
-// bitsOfUpstream says whether the backward moves the bits of upstream gradients, and takes nothing else: then
-// -0, subnormals, infinities and NaN must be among them.
+// bitsOfUpstream reports whether the backward only moves the bits of upstream gradients: then they must
+// include -0, subnormals, infinities and NaN.
 func (m *maker) bitsOfUpstream() bool {
 	return m.spec.DefaultContract(m.c.DType) == "exact" &&
 		!slices.ContainsFunc(m.spec.Backward.Inputs, func(name string) bool {
@@ -231,7 +231,7 @@ func (m *maker) bitsOfUpstream() bool {
 		})
 }
 
-// rowsAndCols sees a shape as rows of its last dim; a scalar is one row of one column.
+// rowsAndCols views a shape as rows of its last dim; a scalar is one row of one column.
 func rowsAndCols(shape []int64) (rows, cols int64) {
 	rows, cols = 1, 1
 	for i, n := range shape {
@@ -244,7 +244,7 @@ func rowsAndCols(shape []int64) (rows, cols int64) {
 	return rows, cols
 }
 
-// finish rounds what was drawn to the tensor's dtype and lays it out as the case says.
+// finish rounds the drawn values to the tensor's dtype and lays them out as the case says.
 func (m *maker) finish(t op.TensorType, fill op.Fill) (tensor.Tensor, error) {
 	switch fill.Kind {
 	case "scale":
@@ -261,13 +261,14 @@ func (m *maker) finish(t op.TensorType, fill op.Fill) (tensor.Tensor, error) {
 		return layOut(t, codes, m.layout(t)), nil
 	}
 	x := m.drawn[t.Name].values
-	if !declaresInfinity(m.c) { // rounding up must not make an infinity nobody declared
+	if !declaresInfinity(m.c) { // rounding up must not make an undeclared infinity
 		parallel.Runs(len(x), func(first, end int) { roundAll(x[first:end], t.DType) })
 	}
 	return layOut(t, x, m.layout(t)), nil
 }
 
-// roundAll rounds values to a dtype; what lies beyond its numbers becomes the last of them.
+// roundAll rounds values to a dtype. Those beyond its range become the largest float with their sign, or NaN
+// for an integer dtype.
 func roundAll(x []float64, d op.DType) {
 	if f, ok := tensor.FormatOf(d); ok {
 		f.RoundAll(x, x, true)
@@ -278,13 +279,13 @@ func roundAll(x []float64, d op.DType) {
 	}
 }
 
-// declaresInfinity says whether the inputs of a case may hold infinities.
+// declaresInfinity reports whether the inputs of a case may hold infinities.
 func declaresInfinity(c op.Case) bool {
 	return c.Distribution == "non_finite" || c.Distribution == "neg_inf_mask" || c.Upstream == "non_finite"
 }
 
-// layout is the layout of a tensor: the case's for those it applies to, save that of an upstream gradient
-// which lies in a way of its own.
+// layout returns the layout of a tensor: the case's if it applies to the tensor, except for an upstream
+// gradient with a layout of its own.
 func (m *maker) layout(t op.TensorType) string {
 	own := slices.Contains(m.spec.UpstreamLayouts(), m.c.Upstream)
 	if s := m.drawn[t.Name]; own && s != nil && s.upstream {
@@ -299,7 +300,7 @@ func (m *maker) layout(t op.TensorType) string {
 		}
 		return "contiguous"
 	}
-	// vectors are sliced where the operator has nothing else: a kernel of rows takes those alone apart
+	// vectors are sliced if the operator has nothing else: a kernel of rows handles only sliced rows
 	ofRows := slices.Contains(m.spec.Layouts(), "padded") && len(t.Shape) == 1 && m.c.Layout == "sliced"
 	if t.Strided && !ofRows {
 		return m.c.Layout
@@ -307,9 +308,9 @@ func (m *maker) layout(t op.TensorType) string {
 	return "contiguous"
 }
 
-// alone is the input that begins at an odd place while the others do not: each dtype has another one, of
-// those that hold something in the case. The first dtype has the last input: a kernel that looks at one
-// address looks at the first one's.
+// alone returns the only input that begins at an odd place: each dtype has another one, among those with
+// elements in the case. The first dtype has the last input: a kernel that checks only one address checks the
+// first input's.
 func (m *maker) alone() string {
 	types, _ := m.types()
 	names := slices.DeleteFunc(m.spec.Laid(m.c.Pass), func(name string) bool {

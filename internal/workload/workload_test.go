@@ -173,7 +173,7 @@ func TestEachNonFinite(t *testing.T) {
 	}
 }
 
-// Row after row, the distributions are what their names say.
+// The distributions agree with their names, row by row.
 func TestDistributionsAreWhatTheySay(t *testing.T) {
 	s := specNamed(t, "softmax")
 	rows := func(distribution string) [][]float64 {
@@ -228,8 +228,8 @@ func TestDistributionsAreWhatTheySay(t *testing.T) {
 	}
 }
 
-// What is added to a result has whole rows of NaN under non_finite: a kernel that reads it where it must not
-// shows, wherever the result is NaN already.
+// An addend has whole rows of NaN under non_finite: a kernel that reads it where it must not is detected,
+// even if parts of the result are NaN already.
 func TestAddendIsNotFinite(t *testing.T) {
 	at := slices.IndexFunc(catalog.All(), func(o *catalog.Operator) bool {
 		return slices.ContainsFunc(o.Spec.InputSpecs,
@@ -262,7 +262,7 @@ func TestAddendIsNotFinite(t *testing.T) {
 	}
 }
 
-// Where rows stand alone non_finite has rows of one NaN or infinity, rows of many, and rows of NaN.
+// If rows are independent, non_finite has rows with one NaN or infinity, rows with many, and rows of NaN.
 func TestNonFiniteRows(t *testing.T) {
 	at := slices.IndexFunc(catalog.All(),
 		func(o *catalog.Operator) bool { return o.Spec.Check.NonFinite == "rows" && len(o.Spec.Dims) == 2 })
@@ -298,7 +298,7 @@ func TestNonFiniteRows(t *testing.T) {
 	}
 }
 
-// What the limits bound stays below, in every dtype, and no further below than one power of two.
+// Bounded intermediates stay below their limits, in every dtype, and by no more than one power of two.
 func TestLimitsHold(t *testing.T) {
 	attention := specNamed(t, "flash_attention")
 	c := makeCase(t, attention, op.Case{Pass: op.Forward, DType: "fp16", Distribution: "extremes"},
@@ -325,8 +325,8 @@ func TestLimitsHold(t *testing.T) {
 	}
 }
 
-// An operand times its scale is what was drawn, to within one rounding of its dtype; the transposed operand
-// is quantised from the same numbers.
+// An operand times its scale equals the drawn value, to within one rounding of its dtype; the transposed
+// operand is quantised from the same numbers.
 func TestQuantisedOperands(t *testing.T) {
 	s := specNamed(t, "fp8_gemm")
 	for _, scaling := range []string{"tensor", "row", "block"} {
@@ -452,8 +452,8 @@ func BenchmarkInputs1M(b *testing.B) {
 	}
 }
 
-// A tensor of one dim whose elements stand alone is drawn as rows: one case has every kind of row, and the
-// end that is no whole row too.
+// A tensor of one dim with independent elements is drawn as rows: one case has every kind of row, and also an
+// incomplete row at the end.
 func TestOneDimIsDrawnAsRows(t *testing.T) {
 	for _, s := range everySpec(t) {
 		row := s.Check.Row

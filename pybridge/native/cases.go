@@ -8,7 +8,7 @@ import (
 	"triad/internal/op"
 )
 
-// expansion is what Expand may be asked for; every field may be left out.
+// expansion holds the arguments of Expand; every field may be left out.
 type expansion struct {
 	Level         string            `json:"level"` // "quick", "default", "full"
 	DTypes        []string          `json:"dtypes"`
@@ -51,7 +51,7 @@ type tensorType struct {
 	Optional bool     `json:"optional"`
 }
 
-// Expand gives the cases of an operator: options is a JSON object {"level", "dtypes", "passes", "dims",
+// Expand returns the cases of an operator: options is a JSON object {"level", "dtypes", "passes", "dims",
 // "attributes", "device", ...}, and the result {"cases", "skipped"}.
 func Expand(name, options string) (text string, err error) {
 	defer guard("Expand", &err)()
@@ -96,7 +96,8 @@ func Expand(name, options string) (text string, err error) {
 	return asJSON(p)
 }
 
-// Case completes one case, given as JSON with any of its fields left out, and tells its key and its tensors.
+// Case completes one case, given as JSON with any of its fields left out, and returns it with its key and its
+// tensors.
 func Case(name, fields string) (text string, err error) {
 	defer guard("Case", &err)()
 	enter("Case")

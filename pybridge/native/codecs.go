@@ -12,8 +12,8 @@ import (
 // it no size overflows.
 const maxElements = 1 << 37
 
-// Decode turns n elements of a dtype at address from into fp64 numbers at address to, each exact (int64
-// beyond 2^53 apart). The arrays are the caller's: contiguous, little endian, alive until the call returns.
+// Decode turns n elements of a dtype at address from into fp64 numbers at address to, each exact (except
+// int64 beyond 2^53). The arrays are the caller's: contiguous, little endian, alive until the call returns.
 func Decode(dtype string, from, to uintptr, n int) (err error) {
 	defer guard("Decode", &err)()
 	enter("Decode")
@@ -42,7 +42,7 @@ func Encode(dtype string, from, to uintptr, n int) (err error) {
 	return nil
 }
 
-// arrays reads a dtype and refuses what cannot be two arrays of n elements.
+// arrays parses a dtype and refuses addresses that cannot be two arrays of n elements.
 func arrays(dtype string, from, to uintptr, n int) (op.DType, error) {
 	d, err := op.ParseDType(dtype)
 	if err != nil {
@@ -55,5 +55,5 @@ func arrays(dtype string, from, to uintptr, n int) (op.DType, error) {
 	return d, nil
 }
 
-// address makes a pointer of an address that Python gave. It points outside Go's heap.
+// address converts an address from Python into a pointer. It points outside Go's heap.
 func address(a uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }

@@ -1,9 +1,8 @@
-// Package native is what Python sees of triad's Go: one flat package that gopy binds. It holds words and
-// numbers alone: specs, cases, codecs, statistics, tables. Whatever runs a kernel or opens a database is the
-// triad binary's, which Python starts as a process.
+// Package native is the part of triad's Go that Python sees: one flat package that gopy binds. It deals only
+// with text and numbers: specs, cases, codecs, statistics, tables. Running kernels and opening databases is
+// left to the triad binary, which Python starts as a process.
 //
-// Arguments and results are numbers, text and addresses; what has structure is JSON. A panic that reached
+// Arguments and results are numbers, text and addresses; structured ones are JSON. A panic that reached
 // Python would abort the interpreter, so every exported function recovers and returns an error. Its text
-// begins with its kind: "usage: " for what the caller can put right, "internal: " for what is a mistake of
-// ours.
+// begins with its kind: "usage: " for errors that the caller can correct, "internal: " for our own faults.
 package native

@@ -6,12 +6,12 @@ import "triad/internal/report"
 type figure struct {
 	Kind  string `json:"kind"`
 	Title string `json:"title"`
-	Words string `json:"words"` // what it shows, for who cannot see it
+	Words string `json:"words"` // its alternative text
 	SVG   string `json:"svg"`
 }
 
-// Figures draws records, one JSON object a line, as `triad results plot` does, and gives the drawings as
-// JSON: those that need nothing but the records.
+// Figures draws records, one JSON object a line, as `triad results plot` does, and returns the drawings as
+// JSON: those that need only the records.
 func Figures(lines string) (text string, err error) {
 	defer guard("Figures", &err)()
 	enter("Figures")

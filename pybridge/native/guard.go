@@ -33,7 +33,7 @@ func guard(name string, err *error) func() {
 	}
 }
 
-// enter is the first statement after guard: it is where a provoked panic happens.
+// enter is the first statement after guard. Tests provoke their panic in it.
 func enter(name string) {
 	if p := provoked.Load(); p != nil && *p == name && provoked.CompareAndSwap(p, nil) {
 		panic("provoked in " + name)
@@ -54,7 +54,7 @@ func kinded(err error) error {
 
 func usagef(format string, a ...any) error { return &op.UsageError{Message: fmt.Sprintf(format, a...)} }
 
-// asJSON is the text of a result.
+// asJSON returns the text of a result.
 func asJSON(v any) (string, error) {
 	text, err := json.Marshal(v)
 	return string(text), err

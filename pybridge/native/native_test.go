@@ -19,7 +19,7 @@ import (
 // second keeps the error of a function with a result.
 func second(_ string, err error) error { return err }
 
-// calls has every exported function once: what is not here cannot have its panics proven harmless.
+// calls has every exported function once: the panics of a missing one are not tested.
 var calls = map[string]func() error{
 	"Provoke":   func() error { return Provoke("nothing") },
 	"Operators": func() error { return second(Operators()) },
@@ -98,7 +98,7 @@ func TestPanicsStayInside(t *testing.T) {
 	}
 }
 
-// What a caller can put right begins with "usage: ".
+// Errors that a caller can correct begin with "usage: ".
 func TestKinds(t *testing.T) {
 	for want, err := range map[string]error{
 		"usage: unknown operator":               second(Operator("softmx")),
@@ -119,7 +119,7 @@ func TestKinds(t *testing.T) {
 			return second(Summarize(at(&x[0]), 2))
 		}(),
 		"usage: read record 1: ":                second(ListTable("{")),
-		"internal: Decode: panic: runtime erro": Decode("fp32", 8, 8, 1), // an address that nobody maps
+		"internal: Decode: panic: runtime erro": Decode("fp32", 8, 8, 1), // an unmapped address
 	} {
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v: want %s...", err, want)
@@ -166,7 +166,7 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-// What was expanded completes to the same key.
+// An expanded case completes to the same key.
 func TestExpandedCasesComplete(t *testing.T) {
 	text, err := Expand("layernorm", `{"level": "quick", "dtypes": ["fp32"], "passes": ["backward"]}`)
 	if err != nil {
@@ -189,7 +189,7 @@ func TestExpandedCasesComplete(t *testing.T) {
 	}
 }
 
-// What --json carries of an explanation prints as the explanation itself does.
+// The explanation in --json prints like the explanation itself.
 func TestExplain(t *testing.T) {
 	element := record.Element{
 		Index: []int64{1, 2}, Got: record.Float(math.NaN()), Want: 0.1,

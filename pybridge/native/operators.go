@@ -56,11 +56,11 @@ type operator struct {
 	Permits          []string          `json:"permits"`
 	Require          []string          `json:"require"`
 	Distributions    []string          `json:"distributions"`
-	// Autocast is what torch.autocast does with torch's own operator of the kind, by device.
+	// Autocast maps a device to what torch.autocast does with torch's own operator of the kind.
 	Autocast map[string]string `json:"autocast"`
 }
 
-// Operators gives every operator of the catalogue as a JSON array.
+// Operators returns every operator of the catalogue as a JSON array.
 func Operators() (text string, err error) {
 	defer guard("Operators", &err)()
 	enter("Operators")
@@ -71,7 +71,7 @@ func Operators() (text string, err error) {
 	return asJSON(all)
 }
 
-// Operator gives one operator of the catalogue as a JSON object.
+// Operator returns one operator of the catalogue as a JSON object.
 func Operator(name string) (text string, err error) {
 	defer guard("Operator", &err)()
 	enter("Operator")
@@ -116,7 +116,7 @@ func declared(specs []op.TensorSpec) []tensorSpec {
 	return out
 }
 
-// Statuses gives every status with what it counts as: a JSON array of {"status": "PASS", "weight": "good"}.
+// Statuses returns every status with what it counts as: a JSON array of {"status": "PASS", "weight": "good"}.
 func Statuses() (text string, err error) {
 	defer guard("Statuses", &err)()
 	enter("Statuses")
@@ -128,7 +128,7 @@ func Statuses() (text string, err error) {
 	return asJSON(all)
 }
 
-// Contracts gives every contract with its promise in words: a JSON array of {"name": "fp32", "promise":
+// Contracts returns every contract with its promise in words: a JSON array of {"name": "fp32", "promise":
 // "..."}.
 func Contracts() (text string, err error) {
 	defer guard("Contracts", &err)()

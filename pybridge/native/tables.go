@@ -43,7 +43,7 @@ type stored struct {
 }
 
 func (s stored) record() record.Record {
-	started, _ := time.Parse(record.TimeFormat, s.Started) // empty where it is not known
+	started, _ := time.Parse(record.TimeFormat, s.Started) // empty if it is not known
 	c := op.Case{
 		Op: s.Op, Pass: s.Pass, DType: s.DType, Layout: s.Layout, Distribution: s.Distribution,
 		Upstream: s.Upstream, Saved: s.Saved,
@@ -100,8 +100,8 @@ func readDifferences(lines string) ([]record.Difference, error) {
 	return differences, nil
 }
 
-// CompareTable prints records and differences, one JSON object a line, as `triad compare` does. Exit and
-// reason are what triad ended with, database is where the records are.
+// CompareTable prints records and differences, one JSON object a line, as `triad compare` does. It takes
+// triad's exit code with its reason, and the path of the database with the records.
 func CompareTable(lines, differences string, exit int, reason, database string) (text string, err error) {
 	defer guard("CompareTable", &err)()
 	enter("CompareTable")
@@ -124,8 +124,8 @@ func CompareTable(lines, differences string, exit int, reason, database string) 
 	return out.String(), nil
 }
 
-// Explain prints what records of a run with --explain say of their outputs, as `triad compare --explain` does
-// before its table; nothing for records of another run.
+// Explain prints the explanations in records of a run with --explain, as `triad compare --explain` does
+// before its table; nothing for records of other runs.
 func Explain(lines string) (text string, err error) {
 	defer guard("Explain", &err)()
 	enter("Explain")

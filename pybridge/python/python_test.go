@@ -21,15 +21,15 @@ import (
 // packageInputs lists the sources of the package.
 var packageInputs = []string{"pybridge/python", "pybridge/native", "release"}
 
-// documents are the scripts that run what the documents show.
+// documents lists the scripts that run the examples of the documents.
 var documents = []string{"pybridge/python/tests/notebook.py", inline}
 
 const inline = "pybridge/python/tests/inline.py"
 
-// TestPackage builds the package by pip, once since that takes a minute, installs it into a clean virtual
-// environment, as a user would, and runs its tests there. What else a wheel has to be, and the documents, are
-// not in the fast tier. Where a Python with torch is here, the environment
-// sees its packages, and the PyTorch operators and the notebook are tested too.
+// TestPackage builds the package by pip, only once since that takes a minute, installs it into a clean
+// virtual environment, as a user would, and runs its tests there. The other checks of a wheel, and the
+// documents, are not in the fast tier. If there is a Python with torch, the environment sees its packages,
+// and the PyTorch operators and the notebook are tested too.
 func TestPackage(t *testing.T) {
 	p := &installed{whole: t}
 	t.Run("wheel", func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestPackage(t *testing.T) {
 			testCommand(t, other, buildWheel(t, other))
 		})
 	}
-	// Two at a time: one after another the tests, and beside them the documents, which wait for downloads and
+	// Two in parallel: the tests, one after another, and the documents, which wait for downloads and
 	// compilers.
 	t.Run("tests", func(t *testing.T) {
 		t.Parallel()
@@ -61,8 +61,8 @@ func TestPackage(t *testing.T) {
 		t.Parallel()
 		p.make(t)
 		p.torch.needed(t)
-		// In an environment of its own: what the notebook needs, pandas among it, is not to be there for the
-		// other tests.
+		// In an environment of its own: the other tests must not have the notebook's packages, such as
+		// pandas.
 		apart := filepath.Join(t.TempDir(), "apart")
 		output(t, p.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile",
 			"--no-deps", "--require-hashes", "--target", apart, "-r", "tests/requirements.txt")
@@ -92,7 +92,7 @@ type installed struct {
 	torch  torchHere
 }
 
-// lasting is a case whose temporary folders are those of the whole test.
+// lasting is a subtest whose temporary folders last for the whole test.
 type lasting struct {
 	testing.TB
 	whole *testing.T
@@ -102,7 +102,7 @@ func (l lasting) TempDir() string { return l.whole.TempDir() }
 
 func (p *installed) make(t *testing.T) {
 	t.Helper()
-	toBuildWith(t) // skips this case where there is none
+	toBuildWith(t) // skips this case if there is none
 	p.once.Do(func() {
 		here := lasting{t, p.whole}
 		p.python = environment(here)
@@ -146,7 +146,7 @@ func (p *installed) runTests(t *testing.T) {
 	}
 }
 
-// driver says whether a GPU's driver shows itself, as Linux has it or as Windows lends it.
+// driver reports whether a GPU driver is visible, that of Linux or that of Windows (WSL).
 func driver() bool {
 	for _, device := range []string{"/dev/nvidiactl", "/dev/dxg"} {
 		if _, err := os.Stat(device); err == nil {
@@ -156,8 +156,8 @@ func driver() bool {
 	return false
 }
 
-// testWheel: it installs where there is no Go and no compiler, with the program inside, and a Python that it
-// is not for refuses it.
+// testWheel checks that the wheel installs without Go and a compiler, contains the program, and is refused by
+// a Python that it is not for.
 func testWheel(t *testing.T, wheel string) {
 	clean := environment(t)
 	nothing := "PATH=" + t.TempDir()
@@ -185,7 +185,7 @@ func testWheel(t *testing.T, wheel string) {
 	}
 }
 
-// buildWheel makes a release for one Python, with a go that is chatty, and gives the path of its wheel.
+// buildWheel makes a release for one Python, with a chatty go, and returns the path of its wheel.
 func buildWheel(t testing.TB, python string) string {
 	t.Helper()
 	dist := filepath.Join(t.TempDir(), "dist")
@@ -200,7 +200,7 @@ func buildWheel(t testing.TB, python string) string {
 	return wheels[0]
 }
 
-// chattyGo is a go that says on stderr what the real one says there on an empty module cache.
+// chattyGo returns a go that prints to stderr what the real one prints there with an empty module cache.
 func chattyGo(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "go")
@@ -219,7 +219,7 @@ func BenchmarkOverhead(b *testing.B) {
 	b.Log(output(b, clean, "tests/overhead.py"))
 }
 
-// environment makes a virtual environment in which the package can be built, and gives its Python.
+// environment makes a virtual environment in which the package can be built, and returns its Python.
 func environment(t testing.TB) string {
 	t.Helper()
 	venv := filepath.Join(t.TempDir(), "venv")
@@ -227,7 +227,7 @@ func environment(t testing.TB) string {
 	return filepath.Join(venv, "bin", "python")
 }
 
-// toBuildWith is a Python of this machine that can build the package.
+// toBuildWith returns a Python of this machine that can build the package.
 func toBuildWith(t testing.TB) string {
 	t.Helper()
 	if !need.SetUp() {
@@ -246,10 +246,10 @@ func toBuildWith(t testing.TB) string {
 	return python
 }
 
-// torchHere says why an environment has no torch; "" where it has.
+// torchHere is the reason why an environment has no torch; "" if it has.
 type torchHere string
 
-// needed is for tests that want torch.
+// needed reports torch as missing to a test that needs it.
 func (why torchHere) needed(t testing.TB) {
 	t.Helper()
 	if why != "" {
@@ -280,7 +280,7 @@ func lend(t testing.TB, clean string) torchHere {
 	return ""
 }
 
-// output runs a command that must succeed and gives its stdout.
+// output runs a command that must succeed and returns its stdout.
 func output(t testing.TB, command ...string) string {
 	t.Helper()
 	return outputIn(t, "", command...)

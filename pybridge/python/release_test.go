@@ -14,7 +14,7 @@ import (
 )
 
 // testCommand installs a wheel into a new environment and uses it as its user would: the command compares a
-// kernel where a C++ compiler is all there is, without Go, in a new home.
+// kernel with only a C++ compiler, without Go, in a new home.
 func testCommand(t *testing.T, python, wheel string) {
 	t.Helper()
 	venv := filepath.Join(t.TempDir(), "venv")
@@ -67,7 +67,8 @@ func sumsHold(t testing.TB, dist string) {
 	}
 }
 
-// compilerAlone is a folder with g++ and what it starts, and nothing else: no Go, no Python.
+// compilerAlone returns a folder with g++ and the programs that it starts, and nothing else: no Go, no
+// Python.
 func compilerAlone(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()

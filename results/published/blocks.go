@@ -15,7 +15,7 @@ import (
 // rowOperators are judged whole at every bench point.
 var rowOperators = []string{"softmax", "layernorm", "swiglu", "rope"}
 
-// tables are all that is generated, by the name of its place.
+// tables returns everything that is generated, by the name of its place.
 func tables(p published) map[string][]string {
 	all := groups(p.records)
 	rows := cold(all, rowOperators...)
@@ -42,7 +42,7 @@ func tables(p published) map[string][]string {
 	}
 }
 
-// others are the groups of the operators that have no table of their own, timed cold and in turns.
+// others returns the groups of the operators that have no table of their own, timed cold and in turns.
 func others(all []group) []group {
 	own := append([]string{"flash_attention", "fp8_gemm", "gemm"}, rowOperators...)
 	return slices.DeleteFunc(slices.Clone(all),
@@ -71,7 +71,7 @@ func fill(page string, tables map[string][]string) (string, error) {
 // widest is the width of a line of Markdown, in columns.
 const widest = 120
 
-// folded has sentences and items of lists on lines of at most widest columns. Tables stay as they are.
+// folded wraps sentences and list items to at most widest columns. Tables are unchanged.
 func folded(lines []string) []string {
 	var all []string
 	for _, line := range lines {
@@ -93,7 +93,7 @@ func folded(lines []string) []string {
 	return all
 }
 
-// machines says where the sessions ran, each machine once.
+// machines lists where the sessions ran, each machine once.
 func machines(p published) []string {
 	var all []string
 	for _, s := range p.sessions {
@@ -122,7 +122,7 @@ func machines(p published) []string {
 	return all
 }
 
-// rulers are what the device did at best, the least and the most of all commands.
+// rulers lists the device's peak rates, the lowest and the highest of all commands.
 func rulers(p published) []string {
 	least, most, unit := map[string]float64{}, map[string]float64{}, map[string]string{}
 	var names []string
@@ -160,7 +160,7 @@ func rulers(p published) []string {
 	return out
 }
 
-// goals says which rows reach what was aimed at, and names those that do not.
+// goals counts the rows that reach each goal, and names those that do not.
 func goals(all []group) []string {
 	var roof, vendor, backward tally
 	for _, g := range cold(all, append([]string{"flash_attention", "fp8_gemm"}, rowOperators...)...) {
@@ -221,7 +221,7 @@ func (t tally) words() string {
 	return text + "."
 }
 
-// words counts what was said of ratios, and of implementations beside themselves.
+// words counts the words of ratios, and those of implementations compared with themselves.
 func words(p published) []string {
 	count, noise := map[string]int{}, map[string]int{}
 	widest, far := 0.0, 0
@@ -249,7 +249,7 @@ func words(p published) []string {
 	}
 }
 
-// beyond says whether a ratio lies beyond a tenth with its whole interval.
+// beyond reports whether a ratio's whole interval lies outside [0.9, 1.1].
 func (c comparison) beyond() bool { return c.Low > 1.1 || c.High < 0.9 }
 
 func counts(n map[string]int) string {
@@ -260,8 +260,8 @@ func counts(n map[string]int) string {
 	return strings.Join(words, ", ")
 }
 
-// compared says which share of the elements of the timed cases was compared, least and most of an operator's
-// records.
+// compared lists which share of the elements of the timed cases was compared, the lowest and the highest of
+// an operator's records.
 func compared(records []record) []string {
 	out := []string{"| operator | timed records | share of the elements compared |", "|---|--:|--:|"}
 	for _, op := range append(slices.Clone(rowOperators), "fp8_gemm", "flash_attention") {
@@ -290,7 +290,7 @@ func compared(records []record) []string {
 	return out
 }
 
-// percent is a share with as many digits as tell it from all and from none.
+// percent formats a share with three digits, and at most 99.9 % unless it is all.
 func percent(share float64) string {
 	if share == 1 {
 		return "100 %"
@@ -298,7 +298,7 @@ func percent(share float64) string {
 	return fmt.Sprintf("%.3g %%", math.Min(share*100, 99.9))
 }
 
-// weights are how statuses count: docs/json.md has the table.
+// weights maps statuses to how they count: docs/json.md has the table.
 var weights = map[string]string{
 	"PASS": "good", "WARN": "good", "KNOWN": "known", "DIFFERENT_CONTRACT": "neutral", "EMPTY_OK": "neutral",
 	"NO_POWER":    "neutral",
@@ -341,7 +341,7 @@ func verdicts(records []record) []string {
 	return append(out, line("together", total))
 }
 
-// decode reads a figure; what is not there leaves the target as it is.
+// decode reads a figure; a missing one leaves the target unchanged.
 func (p published) decode(name string, into any) bool {
 	text, there := p.figures[name]
 	return there && json.Unmarshal(text, into) == nil

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// databaseData is where database.sh leaves what go test printed, a file a part.
+// databaseData is the folder where database.sh leaves the output of go test, one file per part.
 const databaseData = "results/published/database"
 
 // measuredPart is one of its files.
@@ -42,10 +42,10 @@ func readDatabase(folder string) (map[string]measuredPart, error) {
 	return all, nil
 }
 
-// processors are how many a benchmark ran on, at the end of its name.
+// processors matches the number of processors at the end of a benchmark's name.
 var processors = regexp.MustCompile(`-\d+$`)
 
-// readPart reads one file. Attributes count only where their test passed.
+// readPart reads one file. Attributes count only if their test passed.
 func readPart(text []byte) measuredPart {
 	p := measuredPart{
 		facts: map[string]string{}, bench: map[string]map[string]float64{},
@@ -83,7 +83,7 @@ func readPart(text []byte) measuredPart {
 	return p
 }
 
-// databaseTable says what the database of results takes; what was not measured has no line.
+// databaseTable returns the table of the database's measurements; missing measurements have no line.
 func databaseTable(all map[string]measuredPart) []string {
 	out := []string{"| asked | found | goal |", "|---|--:|--:|"}
 	add := func(asked, found, goal string) {
@@ -131,8 +131,8 @@ func databaseTable(all map[string]measuredPart) []string {
 	return out
 }
 
-// spread is the least and the most that benchmarks with a prefix took, of the wall and of processor time,
-// which other load moves little.
+// spread returns the shortest and the longest of the benchmarks with a prefix, in wall time and in CPU time,
+// which other load affects little.
 func (p measuredPart) spread(prefix string) string {
 	wall, processor := p.between(prefix, "sec/op", 1000), p.between(prefix, "cpu-ms/op", 1)
 	if processor != "" {
@@ -141,7 +141,7 @@ func (p measuredPart) spread(prefix string) string {
 	return wall
 }
 
-// between are the least and the most of a unit, times a factor, as ms; nothing where it was not measured.
+// between returns the least and the most of a unit, times a factor, as ms; nothing if it was not measured.
 func (p measuredPart) between(prefix, unit string, factor float64) string {
 	var ms []float64
 	for name, values := range p.bench {
@@ -158,7 +158,7 @@ func (p measuredPart) between(prefix, unit string, factor float64) string {
 	return fmt.Sprintf("%.0f to %.0f ms", slices.Min(ms), slices.Max(ms))
 }
 
-// rate is how many results a second a benchmark recorded.
+// rate returns how many results per second a benchmark recorded.
 func (p measuredPart) rate(name string) string {
 	values, there := p.bench[name]
 	if !there || !(values["results/s"] > 0) {
@@ -168,7 +168,7 @@ func (p measuredPart) rate(name string) string {
 		math.Floor(values["results/cpu-s"]))
 }
 
-// words are the attributes of a test, each before its words; nothing where it did not pass.
+// words returns the attributes of a test, each before its words; nothing if it did not pass.
 func (p measuredPart) words(test string, named ...string) string {
 	counts, passed := p.counts[test]
 	if !passed {

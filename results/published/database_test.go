@@ -21,7 +21,7 @@ BenchmarkRecord/100-2    5  10000000 ns/op  9000.7 results/s  9500.2 results/cpu
 load after: 2.5
 `
 
-// What go test printed is told; what a test that failed counted is not.
+// The table shows what go test printed, except the counts of a failed test.
 func TestDatabaseTable(t *testing.T) {
 	part := readPart([]byte(printed))
 	text := strings.Join(databaseTable(map[string]measuredPart{

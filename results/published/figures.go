@@ -10,7 +10,7 @@ import (
 	"triad/internal/report"
 )
 
-// figureTable says what the figures found, one line each; what was not measured has no line.
+// figureTable returns the table of the figures' results, one line each; missing ones have no line.
 func figureTable(p published) []string {
 	out := []string{"| asked | found |", "|---|---|"}
 	add := func(asked, found string) {
@@ -171,7 +171,7 @@ func plain(p published) string {
 	return strings.Join(words, ", ")
 }
 
-// large are the verdicts on the cases of more than 2^31 elements.
+// large returns the verdicts on the cases of more than 2^31 elements.
 func large(p published) string {
 	var words []string
 	for _, r := range p.records {

@@ -11,8 +11,8 @@ import (
 // layouts are those of gemm's second operand, as a column of the ladder's table is headed.
 var layouts = []struct{ name, title string }{{"kn", "b [k, n]"}, {"nk", "b [n, k]"}}
 
-// ladder is the table of gemm's rungs in fp32, slowest first: the time of each, its rate and its share of
-// what the session's fp32 product reached, in both layouts of b.
+// ladder returns the table of gemm's rungs in fp32, slowest first: the time of each, its rate and its share
+// of the rate of the session's fp32 product, in both layouts of b.
 func ladder(records []record) []string {
 	times := map[string]map[string]timing{}
 	var rungs []string
@@ -59,7 +59,7 @@ func ladder(records []record) []string {
 	return out
 }
 
-// programOrder is the table of what the order of a product's programs does to the L2 cache.
+// programOrder returns the table of the effect of the order of a product's programs on the L2 cache.
 func programOrder(p published) []string {
 	var all []struct {
 		Op        string  `json:"op"`

@@ -5,8 +5,8 @@
 //	go run ./results/published FOLDER    takes the exports and figures of record.sh from FOLDER into
 //	                                     results/published/h200 first
 //
-// A table stands between <!-- begin: NAME --> and <!-- end: NAME -->. A test compares what stands there with
-// what the JSON gives.
+// A table stands between <!-- begin: NAME --> and <!-- end: NAME -->. A test compares the tables with the
+// JSON.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 	"path/filepath"
 )
 
-// data is where the published JSON lies, pages are where its tables stand; both below the root of the
+// data is the folder of the published JSON, pages are the files with its tables; both below the root of the
 // sources.
 const data = "results/published/h200"
 
@@ -63,8 +63,8 @@ func run(args []string) error {
 	return nil
 }
 
-// sources is the root of the sources: the folder above this one, or above the working directory, that holds
-// go.mod.
+// sources returns the root of the sources: the folder above this one, or above the working directory, that
+// holds go.mod.
 func sources() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// here reads what is published, and a page of the sources.
+// here reads the published data, and returns a reader of pages of the sources.
 func here(t *testing.T) (published, func(page string) string) {
 	t.Helper()
 	root, err := sources()
@@ -31,7 +31,7 @@ func here(t *testing.T) (published, func(page string) string) {
 	}
 }
 
-// Every table of the documents is what the published JSON gives, and every table has its place.
+// Every table of the documents agrees with the published JSON, and every table has its place.
 func TestTablesAreThoseOfTheJSON(t *testing.T) {
 	p, page := here(t)
 	all := tables(p)
@@ -56,13 +56,13 @@ func TestTablesAreThoseOfTheJSON(t *testing.T) {
 	}
 }
 
-// measured is what a time, a rate or a clock looks like.
+// measured matches a time, a rate or a clock.
 var measured = regexp.MustCompile(`\d[\d.,]*\s?(ns|us|ms|TB/s|GB/s|TFLOP/s|MHz)\b`)
 
 // settings are numbers with a unit that were chosen and not measured.
 var settings = []string{"at least 0.5 ms", "turns of 2 ms"}
 
-// No time of a GPU is written by hand: not beside the tables of docs/performance.md, and not in the README.
+// No GPU time is written by hand: neither outside the tables of docs/performance.md nor in the README.
 func TestNoTimeOfAGPUByHand(t *testing.T) {
 	_, page := here(t)
 	text := page("docs/performance.md")
@@ -84,8 +84,8 @@ func TestNoTimeOfAGPUByHand(t *testing.T) {
 	}
 }
 
-// What is published keeps what is promised of it: each command that timed has rulers of its own and an
-// implementation beside itself for each case and regime, no ratio beyond a tenth lacks a word, and row
+// The published sessions keep their promises: each command that timed has rulers of its own and an
+// implementation compared with itself for each case and regime, no ratio beyond a tenth lacks a word, and row
 // operators are compared element by element.
 func TestPublishedSessionsAreWhole(t *testing.T) {
 	p, _ := here(t)
@@ -98,7 +98,7 @@ func TestPublishedSessionsAreWhole(t *testing.T) {
 	}
 }
 
-// problems says what is wrong with sessions. Records of before sessions were published are left out.
+// problems lists what is wrong with sessions. Records from before sessions were published are left out.
 func problems(records []record, sessions map[string]session) []string {
 	var all []string
 	say := func(words ...string) {
@@ -142,7 +142,7 @@ func problems(records []record, sessions map[string]session) []string {
 	return all
 }
 
-// made is a record of softmax with one timing.
+// made returns a record of softmax with one timing.
 func made(id, session, impl string, ns, clock float64, regime string) record {
 	r := record{
 		ID: id, Session: session, Op: "softmax", Pass: "backward", DType: "bf16",
@@ -156,7 +156,7 @@ func made(id, session, impl string, ns, clock float64, regime string) record {
 	return r
 }
 
-// What a session said of a record that is not published any more counts for nothing.
+// A comparison of a record that is no longer published does not count.
 func TestComparisonsAreOfWhatIsPublished(t *testing.T) {
 	p := published{
 		records: []record{
@@ -172,8 +172,8 @@ func TestComparisonsAreOfWhatIsPublished(t *testing.T) {
 	}
 }
 
-// A row compares what one command timed; another clock, and a forward within the call, stand beside the time.
-// Loads have a table of their own.
+// A row compares what one command timed; another clock, and a forward within the call, are noted next to the
+// time. Loads have a table of their own.
 func TestRowsAreOfOneCommand(t *testing.T) {
 	records := []record{
 		made("1", "1", "cuda/vec", 1000, 1980, "cold"), made("2", "1", "triton/row", 1100, 1605, "cold"),
@@ -189,7 +189,7 @@ func TestRowsAreOfOneCommand(t *testing.T) {
 	if !strings.HasSuffix(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	// now both commands have one implementation: the later counts
+	// now both commands have one implementation: the later one counts
 	records[3].Timing.MedianNS, records[1], records[2] = 600, record{}, record{}
 	if got := strings.Join(timesTable(cold(groups(records), "softmax"), rowTable,
 		share{title: "share", of: roofline}), "\n"); !strings.Contains(got, "| 0.6000 us |") {
@@ -202,8 +202,8 @@ func TestRowsAreOfOneCommand(t *testing.T) {
 	}
 }
 
-// A backward that was timed with its forward stands in a row of its own, beside the others' sums of a forward
-// and a backward of the same command.
+// A backward that was timed with its forward has a row of its own, next to the others' sums of a forward and
+// a backward of the same command.
 func TestPairStandsBesideSums(t *testing.T) {
 	one := func(pass, impl string, ns float64, from *string) record {
 		r := made(pass+impl, "1", impl, ns, 1900, "cold")
@@ -268,7 +268,7 @@ func TestProblemsAreFound(t *testing.T) {
 	}
 }
 
-// What is taken from a machine names no folder of it, and tells a library's kernels once.
+// Data taken from a machine names none of its folders, and lists a library's kernels once.
 func TestTake(t *testing.T) {
 	from, to := t.TempDir(), filepath.Join(t.TempDir(), "h200")
 	line := `{"op":"softmax","backend":"cuda","source":"s",` +
@@ -303,7 +303,7 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// Of a step those passes of operators are replaced that were recorded again, and their sessions.
+// Of a step only the passes of operators that were recorded again are replaced, with their sessions.
 func TestTakeOfOnePass(t *testing.T) {
 	to := filepath.Join(t.TempDir(), "h200")
 	for _, folder := range []map[string]string{
@@ -340,7 +340,8 @@ func TestTakeOfOnePass(t *testing.T) {
 	}
 }
 
-// The ladder has a row for each rung of gemm in fp32, slowest first, and both layouts of b beside each other.
+// The ladder has a row for each rung of gemm in fp32, slowest first, and both layouts of b next to each
+// other.
 func TestLadder(t *testing.T) {
 	rung := func(impl, layout string, ns float64) record {
 		r := made(impl+layout, "1", impl, ns, 1980, "cold")

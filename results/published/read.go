@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// record is what the tables need of a record; docs/json.md describes the object.
+// record holds the fields of a record that the tables need; docs/json.md describes the object.
 type record struct {
 	ID         string            `json:"id"`
 	Session    string            `json:"session"`
@@ -29,14 +29,14 @@ type record struct {
 	Timings    []timing          `json:"timings"`
 }
 
-// output is what was judged of one output; one that an implementation may leave out and does is MISSING.
+// output is the verdict on one output; an optional output that an implementation leaves out is MISSING.
 type output struct {
 	Status   string `json:"status"`
 	N        int64  `json:"n"`
 	Compared int64  `json:"n_compared"`
 }
 
-// times are the timings of a record, one a regime.
+// times returns the timings of a record, one per regime.
 func (r record) times() []timing {
 	if r.Timing == nil {
 		return nil
@@ -44,7 +44,7 @@ func (r record) times() []timing {
 	return append([]timing{*r.Timing}, r.Timings...)
 }
 
-// timing is what the tables need of a timing. Times are ns of one call.
+// timing holds the fields of a timing that the tables need. Times are ns per call.
 type timing struct {
 	Regime   string   `json:"regime"`
 	Status   string   `json:"status"`
@@ -53,15 +53,15 @@ type timing struct {
 	Roofline *float64 `json:"roofline"`
 	ClockMHz *float64 `json:"clock_mhz"`
 	Mode     string   `json:"mode"` // "events": the host's time is included
-	// what a timed backward starts from; nil in records of before this was told
+	// what a timed backward starts from; nil in records from before this was recorded
 	Backward *string `json:"backward"`
 }
 
-// pair is what a timed backward starts from where its forward runs within the call, and the pass that it
-// stands under in a table.
+// pair names the start of a timed backward whose forward runs within the call, and the pass under which a
+// table lists it.
 const pair = "forward+backward"
 
-// session is one command with what it measured beside its records.
+// session is one command with its measurements other than records.
 type session struct {
 	ID        string            `json:"id"`
 	Command   []string          `json:"command"`
@@ -116,7 +116,7 @@ func readAll(root string) (published, error) {
 	return p, err
 }
 
-// read reads what a folder holds.
+// read reads the contents of a folder.
 func read(folder string) (published, error) {
 	p := published{figures: map[string]json.RawMessage{}}
 	paths, err := filepath.Glob(filepath.Join(folder, "*.json*"))
@@ -144,8 +144,7 @@ func read(folder string) (published, error) {
 	return p, nil
 }
 
-// keepComparisons leaves out what sessions said of records that are not published: another command has
-// replaced them.
+// keepComparisons drops the comparisons of records that are not published: another command has replaced them.
 func (p *published) keepComparisons() {
 	here := map[string]bool{}
 	for _, r := range p.records {
@@ -158,7 +157,7 @@ func (p *published) keepComparisons() {
 	}
 }
 
-// lines reads one object a line.
+// lines reads one object per line.
 func lines[T any](path string, keep func(T)) error {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"triad/internal/catalog"
 )
 
-// stub is a triad that writes down how it is called. It is interrupted where the file "slow" lies beside it,
-// and exports a line.
+// stub is a fake triad that logs its arguments and exports a line. It is interrupted if the file "slow" is
+// next to it.
 const stub = `#!/bin/sh
 here=$(dirname "$0")
 case "$*" in
@@ -33,7 +33,7 @@ case "$*" in
 esac
 `
 
-// recordSession runs record.sh with a triad that only writes down how it is called.
+// recordSession runs record.sh with a triad that only logs its arguments.
 func recordSession(t *testing.T, folder string, args ...string) (said, calls string) {
 	t.Helper()
 	triad := filepath.Join(folder, "triad")
@@ -51,7 +51,7 @@ func recordSession(t *testing.T, folder string, args ...string) (said, calls str
 	return string(out), string(text)
 }
 
-// What was interrupted is resumed, what is done is not done again, and every step leaves its export.
+// An interrupted step is resumed, a finished one is not repeated, and every step leaves its export.
 func TestRecordIsResumed(t *testing.T) {
 	folder := t.TempDir()
 	session := filepath.Join(folder, "session")
@@ -107,7 +107,7 @@ func TestRecordHasEveryOperator(t *testing.T) {
 	}
 }
 
-// Other people's kernels are left out where triad does not have them, and where nobody wants them.
+// Other people's kernels are left out if triad does not have them, or if they are not wanted.
 func TestRecordWithoutOthers(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "alone"), nil, 0o644); err != nil {
@@ -126,7 +126,7 @@ func TestRecordWithoutOthers(t *testing.T) {
 	}
 }
 
-// Without time nothing begins; what is no step is refused; without arguments the steps are told.
+// Without time nothing begins; an unknown step is refused; without arguments the steps are listed.
 func TestRecordSaysWhatItDoes(t *testing.T) {
 	folder := t.TempDir()
 	session := filepath.Join(folder, "session")

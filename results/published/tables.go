@@ -13,7 +13,7 @@ import (
 	"triad/internal/report"
 )
 
-// clocksDiffer is how far two clocks may lie apart, as a share, in rows that are compared without a word.
+// clocksDiffer is the largest difference of two clocks, as a share, that a table does not note.
 const clocksDiffer = 0.01
 
 // family is a column of a table: the fastest of its implementations stands there.
@@ -64,7 +64,7 @@ var (
 	matrices  = []family{hopper, ampere, triton, cublas, cublasLt, eager}
 )
 
-// group is what was timed of one case in one regime by one command: what may stand in one row.
+// group holds the timings of one case in one regime by one command: the candidates for one row.
 type group struct {
 	op, pass, dtype, shape, regime string
 	session, started               string
@@ -88,8 +88,8 @@ func (r row) clock() float64 {
 	return *r.ClockMHz
 }
 
-// direction is the pass of a timing. A backward whose forward ran within the call is a pass of its own;
-// before records told, every backward of torch's autograd was timed so.
+// direction returns the pass of a timing. A backward whose forward ran within the call is a pass of its own;
+// before records held this, every backward of torch's autograd was timed so.
 func direction(r record, t timing) string {
 	told := t.Backward != nil
 	if told && *t.Backward == pair ||
@@ -100,13 +100,13 @@ func direction(r record, t timing) string {
 	return r.Pass
 }
 
-// ofAny says whether an implementation is of one of these families.
+// ofAny reports whether an implementation belongs to one of these families.
 func ofAny(impl string, families ...family) bool {
 	return slices.ContainsFunc(families, func(f family) bool { return f.has(impl) })
 }
 
-// groups gathers the timings that can be used. Of several commands that timed a case in a regime one counts,
-// as a whole: that with most implementations, then the latest.
+// groups gathers the usable timings. Of several commands that timed a case in a regime only one counts, as a
+// whole: the one with the most implementations, then the latest.
 func groups(records []record) []group {
 	type key struct{ of, pass, regime, session string }
 	found := map[key]*group{}
@@ -145,8 +145,8 @@ func groups(records []record) []group {
 	return all
 }
 
-// addSums sets, beside a forward with its backward that was timed as one, the sum of the two where a family
-// was timed in both apart.
+// addSums adds rows to a group whose backwards were timed with their forwards: for each family that was only
+// timed in both passes separately, the sum of the two.
 func (g *group) addSums(all []group) {
 	if g.pass != pair {
 		return
@@ -177,7 +177,7 @@ func (g *group) addSums(all []group) {
 	}
 }
 
-// order are the sizes of a case, by which rows are sorted.
+// order returns the sizes of a case, by which rows are sorted.
 func order(r record) []int64 {
 	var all []int64
 	for _, name := range slices.Sorted(maps.Keys(r.Dims)) {
@@ -186,7 +186,7 @@ func order(r record) []int64 {
 	return all
 }
 
-// shape is a case in few words.
+// shape describes a case in few words.
 func shape(r record) string {
 	d := r.Dims
 	switch r.Op {
@@ -218,7 +218,7 @@ func shape(r record) string {
 	return strings.Join(words, ", ") + dtypeOf(r)
 }
 
-// product is the shape of a product of matrices.
+// product describes the shape of a matrix product.
 func product(d map[string]int64) string {
 	if d["m"] == d["n"] && d["n"] == d["k"] {
 		return fmt.Sprintf("%d cubed", d["m"])
@@ -234,7 +234,7 @@ func dtypeOf(r record) string {
 	words := ", " + r.DType
 	o, err := catalog.Get(r.Op)
 	if err != nil {
-		return words // an operator that is no more
+		return words // an operator that no longer exists
 	}
 	for _, a := range o.Spec.Attributes {
 		v := r.Attributes[a.Name]
@@ -252,7 +252,7 @@ func dtypeOf(r record) string {
 	return words
 }
 
-// best is the fastest of a family; false where none was timed.
+// best returns the fastest of a family; false if none was timed.
 func (g group) best(f family) (row, bool) {
 	var best row
 	for _, r := range g.rows {
@@ -263,13 +263,13 @@ func (g group) best(f family) (row, bool) {
 	return best, best.impl != ""
 }
 
-// differ says whether two clocks are known and lie apart.
+// differ reports whether two clocks are known and differ.
 func differ(a, b row) bool {
 	return a.clock() > 0 && b.clock() > 0 && math.Abs(a.clock()/b.clock()-1) > clocksDiffer
 }
 
-// cell is what stands in a table of one implementation: its time or its rate, with its clock where that
-// differs from the row's first, and * where the host's time is in it.
+// cell returns the text of an implementation in a table: its time or its rate, with its clock if that differs
+// from the row's first, and * if it includes the host's time.
 func (g group) cell(f family, first row) string {
 	r, there := g.best(f)
 	if !there {
@@ -300,15 +300,15 @@ func (g group) title() string {
 	return fmt.Sprintf("%s %s %s", name, g.pass, g.shape)
 }
 
-// share is a column of what a row's first implementation reaches; an optional one that no row has is left
-// out.
+// share is a column with a share that a row's first implementation reaches; an optional one that no row has
+// is left out.
 type share struct {
 	title    string
 	of       func(group, row) string
 	optional bool
 }
 
-// timesTable is a table of the cold times of groups; what no group has is no column.
+// timesTable returns a table of the cold times of groups, without empty columns.
 func timesTable(all []group, families []family, shares ...share) []string {
 	families = slices.DeleteFunc(slices.Clone(families), func(f family) bool {
 		return !slices.ContainsFunc(all, func(g group) bool { _, there := g.best(f); return there })
@@ -351,7 +351,7 @@ func timesTable(all []group, families []family, shares ...share) []string {
 	return out
 }
 
-// roofline is the share of what the rulers of the same command allow.
+// roofline returns the share of the roofline by the rulers of the same command.
 func roofline(_ group, first row) string {
 	if first.Roofline == nil {
 		return ""
@@ -359,13 +359,13 @@ func roofline(_ group, first row) string {
 	return fmt.Sprintf("%.0f %%", *first.Roofline*100)
 }
 
-// ofVendor is the share of the vendor's rate: at the same sizes, in the same command, with a word where the
+// ofVendor returns the share of the vendor's rate: at the same sizes, in the same command, with a note if the
 // clocks differ.
 func ofVendor(g group, first row) string {
 	return ofRate(g, first, vendorOf(g))
 }
 
-// ofVendorFast is the same of products that are summed in the tensor cores alone.
+// ofVendorFast returns the same for products that are summed in the tensor cores only.
 func ofVendorFast(g group, _ row) string {
 	first, there := g.best(hopperFast)
 	if !there {
@@ -396,14 +396,14 @@ func vendorOf(g group) family {
 	return cudnn
 }
 
-// cold are the groups of operators, timed cold and in turns.
+// cold returns the groups of operators, timed cold and in turns.
 func cold(all []group, ops ...string) []group {
 	return slices.DeleteFunc(slices.Clone(all),
 		func(g group) bool { return g.regime != "cold" || !slices.Contains(ops, g.op) })
 }
 
-// underLoad is the table of what was timed after rests, or after seconds of the same call: clocks there
-// follow from power, and every row shows its own.
+// underLoad returns the table of timings after rests, or after seconds of the same call: clocks there follow
+// from power, and every row shows its own.
 func underLoad(all []group, s published) []string {
 	out := []string{
 		"| operator | regime | implementation | median | ratio to the fastest | word | clock |",
@@ -437,7 +437,7 @@ func underLoad(all []group, s published) []string {
 	return out
 }
 
-// comparisonOf is what a session said of a record beside the fastest.
+// comparisonOf returns a session's comparison of a record with the fastest.
 func (p published) comparisonOf(id, run, regime string) (comparison, bool) {
 	for _, s := range p.sessions {
 		if s.ID != id {
@@ -452,7 +452,7 @@ func (p published) comparisonOf(id, run, regime string) (comparison, bool) {
 	return comparison{}, false
 }
 
-// ratioWords is a ratio as triad prints it.
+// ratioWords returns a ratio as triad prints it.
 func ratioWords(c comparison) string {
 	if c.Ratio >= 10 {
 		return fmt.Sprintf("%.0f x", c.Ratio)

@@ -13,9 +13,9 @@ import (
 	"strings"
 )
 
-// take copies exports and figures as they are published: the kernels of a library stand in its first record
-// alone, and folders of the machine are written $FOLDER. What was published before of the same step,
-// operator and pass is replaced; the rest of it stays.
+// take copies exports and figures as they are published: the kernels of a library are in its first record
+// only, and folders of the machine are written $FOLDER. Earlier published data of the same step, operator and
+// pass is replaced; the rest stays.
 func take(from, to string) error {
 	paths, err := filepath.Glob(filepath.Join(from, "*.json*"))
 	if err != nil || len(paths) == 0 {
@@ -41,7 +41,7 @@ func take(from, to string) error {
 	return nil
 }
 
-// takeStep takes the records of a step, and the sessions that they are of.
+// takeStep takes the records of a step, and their sessions.
 func takeStep(from, to, step string, told map[string]bool) error {
 	text, err := os.ReadFile(filepath.Join(from, step+".jsonl"))
 	if err != nil {
@@ -73,7 +73,7 @@ func takeStep(from, to, step string, told map[string]bool) error {
 	return takeFile(filepath.Join(from, step+".sessions.jsonl"), to, stay)
 }
 
-// takeFile copies a file, behind what stays of the one of its name.
+// takeFile copies a file, appended to stay, the kept part of the published one.
 func takeFile(path, to string, stay []byte) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -86,7 +86,7 @@ func takeText(path string, text []byte) error {
 	return os.WriteFile(path, machineFolder.ReplaceAll(text, []byte("${1}$$FOLDER")), 0o644)
 }
 
-// label is what says where a line belongs.
+// label holds the fields that say where a line belongs.
 type label struct {
 	ID      string `json:"id"`
 	Op      string `json:"op"`
@@ -94,10 +94,10 @@ type label struct {
 	Session string `json:"session"`
 }
 
-// timed is what a point of a bench is of: an operator's pass.
+// timed returns the operator and pass of a line.
 func (l label) timed() string { return l.Op + " " + l.Pass }
 
-// linesOf gives those lines of a published file that are to stay. A file that is not there has none.
+// linesOf returns the lines of a published file that are to stay. A missing file has none.
 func linesOf(path string, keep func(label) bool) ([]byte, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -119,13 +119,13 @@ func linesOf(path string, keep func(label) bool) ([]byte, error) {
 	return stay, errors.Join(err, wrong)
 }
 
-// machineFolder is a path of the machine, up to where the part begins that says something.
+// machineFolder matches a path of the machine, up to the first informative part.
 var machineFolder = regexp.MustCompile(`(^|\W|-[IL])/(?:root|home|tmp|opt|work|usr/local)(?:/[\w.+@-]+)*`)
 
-// kernelsOfABuild are what a library's build says of its kernels.
+// kernelsOfABuild matches the kernels in the build facts of a library.
 var kernelsOfABuild = regexp.MustCompile(`,?"kernels":\[\{"kernel":[^\]]*\]`)
 
-// shortened leaves out what an earlier record of the same library said of its kernels.
+// shortened leaves out kernels that an earlier record of the same library has listed.
 func shortened(text []byte, told map[string]bool) ([]byte, error) {
 	var out bytes.Buffer
 	scanner := bufio.NewScanner(bytes.NewReader(text))

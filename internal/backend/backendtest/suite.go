@@ -1,6 +1,6 @@
-// Package backendtest holds what every backend promises as one suite: the workers of CUDA and of Python pass
-// it, and so does the fake that the tests of the driver's side use. A backend that speaks to a worker also
-// has a golden transcript of the wire (transcript.go).
+// Package backendtest is the suite of every backend's promises: the workers of CUDA and of Python pass it,
+// and so does the fake in the tests of the driver's side. A backend that speaks to a worker also has a golden
+// transcript of the wire (transcript.go).
 package backendtest
 
 import (
@@ -16,10 +16,10 @@ import (
 	"triad/internal/tensor"
 )
 
-// Behaviour is what an implementation of the suite's operator does. The operator is y = 2x, in fp32.
+// Behaviour names a behaviour of an implementation of the suite's operator, which is y = 2x in fp32.
 type Behaviour string
 
-// The behaviours a backend is tried with.
+// The behaviours that a backend is tested with.
 const (
 	Right     Behaviour = "right"
 	Declines  Behaviour = "declines the call"
@@ -37,15 +37,14 @@ var behaviours = []Behaviour{Right, Declines, Silent, Scribbles, Fails, Dies, Ha
 type Subject struct {
 	Operator string // whose implementations are loaded
 	Family   string // the first part of their names
-	// Names are the implementations by what they do; what a backend has none for stands in Without with the
-	// reason.
+	// Names maps behaviours to implementations; Without maps those that the backend lacks to the reason.
 	Names   map[Behaviour]string
 	Without map[Behaviour]string
 	Outputs []op.TensorType // as the spec declares them; the first is y
-	// OwnMemory: implementations make their outputs themselves, so what is not written is whatever the worker
-	// fills memory with, and not the poison of the launch.
+	// OwnMemory: implementations allocate their outputs themselves, so unwritten elements hold whatever the
+	// worker fills memory with, and not the poison of the launch.
 	OwnMemory bool
-	// New makes a backend whose calls may take so long, with a writer that gets every line of the wire.
+	// New makes a backend with the given limit of a call and a writer that gets every line of the wire.
 	New func(t *testing.T, call time.Duration, transcript io.Writer) backend.Backend
 	// Golden is the file with the transcript of a short session.
 	Golden string
@@ -82,7 +81,7 @@ func Suite(t *testing.T, s Subject) {
 	t.Run("the wire", s.wire)
 }
 
-// loads asks for the operator, and for one that there is not.
+// loads asks for the operator, and for one that does not exist.
 func (s Subject) loads(t *testing.T, b backend.Backend) []backend.Implementation {
 	t.Helper()
 	reply, hello, err := b.Load(t.Context(), s.Operator)
@@ -111,7 +110,7 @@ func (s Subject) loads(t *testing.T, b backend.Backend) []backend.Implementation
 	return reply.Implementations
 }
 
-// user is whoever asks the backend.
+// user is a caller of the backend.
 type user struct {
 	Subject
 	t       *testing.T
@@ -122,7 +121,7 @@ type user struct {
 // elements of the suite's input.
 const elements = 8
 
-// job is a call of the implementation that behaves so, launched under each poison.
+// job returns a call of the implementation that behaves so, launched under each poison.
 func (u *user) job(b Behaviour) backend.Job {
 	x := tensor.New("x", op.FP32, []int64{elements})
 	values := make([]float64, elements)
@@ -139,7 +138,7 @@ func (u *user) job(b Behaviour) backend.Job {
 	}
 }
 
-// run runs the job of a behaviour; ok is false where the subject has no such implementation.
+// run runs the job of a behaviour; ok is false if the subject has no such implementation.
 func (u *user) run(t *testing.T, b Behaviour) (got backend.Outcome, ok bool) {
 	t.Helper()
 	if why := u.Without[b]; why != "" {
@@ -153,7 +152,7 @@ func (u *user) run(t *testing.T, b Behaviour) (got backend.Outcome, ok bool) {
 	return got, true
 }
 
-// isRight runs the right implementation: whatever was asked before, the next call is a call like any other.
+// isRight runs the right implementation: whatever happened before, the next call succeeds.
 func (u *user) isRight(t *testing.T) {
 	t.Helper()
 	got, _ := u.run(t, Right)
@@ -186,7 +185,7 @@ func (u *user) again(t *testing.T) {
 	}
 }
 
-// ends asks what a behaviour ends with, and whether the backend goes on.
+// ends checks the status of a behaviour, whether it ends the worker, and that the backend goes on.
 func (u *user) ends(t *testing.T, b Behaviour, status op.Status, ended bool) {
 	t.Helper()
 	for range 2 { // the second finds what the first left
@@ -255,7 +254,7 @@ func (u *user) unknown(t *testing.T) {
 	u.isRight(t)
 }
 
-// cancelled breaks off a call that would never return: that is nobody's fault, and no outcome.
+// cancelled cancels a call that would never return: that is no fault, and no outcome.
 func (u *user) cancelled(t *testing.T) {
 	if u.Without[Hangs] != "" {
 		t.Log(u.Without[Hangs])

@@ -15,14 +15,14 @@ import (
 
 var update = flag.Bool("update", false, "write the golden transcripts of the wire anew")
 
-// varies are the fields whose values are another on every machine or day: a transcript keeps that they are
-// there.
+// varies lists the fields whose values differ between machines or days: a transcript keeps only their
+// presence.
 var varies = map[string]bool{
 	"pid": true, "versions": true, "wall_ns": true, "peak_bytes": true, "source": true, "build": true,
 	"memory_bytes": true, "device": true, "slot": true,
 }
 
-// record keeps what several workers say.
+// record keeps the transcripts of several workers.
 type record struct {
 	mu    sync.Mutex
 	lines bytes.Buffer
@@ -42,8 +42,8 @@ func (r *record) String() string {
 
 var goodbye = regexp.MustCompile(`^> {"id":\d+,"do":"bye"}\n$`)
 
-// wire compares what a short session says on the wire with the golden transcript: a load, a right call, one
-// that is declined where there is one.
+// wire compares the transcript of a short session with the golden one: a load, a right call, and a declined
+// one if the subject has it.
 func (s Subject) wire(t *testing.T) {
 	var lines record
 	b := s.New(t, patience, &lines)
@@ -92,7 +92,7 @@ func (s Subject) wire(t *testing.T) {
 	}
 }
 
-// plain is a transcript with the fields that vary replaced by their kind, and all fields in order.
+// plain returns a transcript with the fields that vary replaced by their kind, and all fields in order.
 func plain(transcript string) (string, error) {
 	var out strings.Builder
 	for line := range strings.Lines(transcript) {
@@ -145,7 +145,7 @@ func kind(v any) string {
 	return fmt.Sprint("(", v, ")")
 }
 
-// differences says where two transcripts differ, line by line.
+// differences lists where two transcripts differ, line by line.
 func differences(want, got string) []string {
 	w, g := strings.Split(strings.TrimSpace(want), "\n"), strings.Split(strings.TrimSpace(got), "\n")
 	var all []string

@@ -11,8 +11,8 @@ const session = `> {"id":1,"do":"hello","hello":{"protocol":1,"memory_bytes":409
 < {"id":2,"result":{"launches":[{"inputs":[5],"outputs":[{"name":"y","present":true}]}],"wall_ns":12}}
 `
 
-// A field that is renamed, left out, new, or has another value or place in the protocol shows; what varies
-// from run to run does not.
+// A field that is renamed, missing, new, or has another value or place in the protocol shows; values that
+// vary from run to run do not.
 func TestAChangedFieldShows(t *testing.T) {
 	want, err := plain(session)
 	if err != nil {

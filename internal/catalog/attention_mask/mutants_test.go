@@ -8,14 +8,14 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// Where a bug shows: in masks of every kind, in those that are causal, or in those that are not.
+// The masks that show a bug: all kinds, the causal ones, or the others.
 const (
 	everywhere = ""
 	ifCausal   = "true"
 	ifNot      = "false"
 )
 
-// wrong is a bug: sees says whether query i sees key j, of so many of each.
+// wrong returns a bug: sees reports whether query i sees key j, of the given numbers of each.
 func wrong(name, where string, sees func(causal bool, i, j, queries, keys int64) bool) integertest.Wrong {
 	return integertest.Wrong{Name: name, Of: func(c op.Case, at, lengths []int64) int64 {
 		if sees(isCausal(c), at[1], at[2], lengths[0], lengths[1]) {

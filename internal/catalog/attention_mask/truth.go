@@ -18,10 +18,11 @@ var _ = integer.Register("attention_mask", integer.Operator{
 	},
 })
 
-// order says whether key j is not behind query i, of so many of each.
+// order reports whether key j is not behind query i, of the given numbers of each.
 type order func(i, j, queries, keys int64) bool
 
-// seen is 1 where a query sees a key. Queries and keys beyond the lengths are padding.
+// seen returns the formula that is 1 where a query sees a key. Queries and keys beyond the lengths are
+// padding.
 func seen(causal order) integer.Formula {
 	return func(c op.Case, at, lengths []int64) int64 {
 		i, j, queries, keys := at[1], at[2], lengths[0], lengths[1]

@@ -24,7 +24,7 @@ func forward(attributes op.Attrs) elementwise.Formula {
 	}
 }
 
-// branch is the gradient of what is masked and scaled: T = u32*|R|.
+// branch returns the gradient of the masked and scaled input: T = u32*|R|.
 func branch(attributes op.Attrs) elementwise.Formula {
 	scale := attributes.Number("scale")
 	f := elementwise.Formula{Forms: []*formula.Node{dy.Times(mask.Scaled(scale))}}

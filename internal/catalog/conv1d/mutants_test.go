@@ -7,7 +7,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// withBias is of a bug in the bias, or in its gradient.
+// withBias returns why a bug in the bias, or in its gradient, shows nothing in a group.
 func withBias(g truthtest.Group) string {
 	if g.Value == "true" {
 		return ""
@@ -91,10 +91,10 @@ func (e emulation) sum(n int64, f func(i int64) float64) float64 {
 	return e.a.Sum(int(n), of)
 }
 
-// tileOf is how many places an emulated kernel takes at once.
+// tileOf is the number of places that an emulated kernel takes at once.
 const tileOf = 16
 
-// element is what tap t at place l reads of row (b, c) of x.
+// element returns what tap t at place l reads of row (b, c) of x.
 func (e emulation) element(x []float64, b, c, l, t int64) float64 {
 	at := l*e.stride + t - e.padding
 	row := (b*e.in + c) * e.length
@@ -111,7 +111,7 @@ func (e emulation) element(x []float64, b, c, l, t int64) float64 {
 	return 0
 }
 
-// weight is where tap t of channel c for output o lies.
+// weight returns the position of tap t of channel c for output o.
 func (e emulation) weight(o, c, t int64) int64 {
 	switch e.a.Bug {
 	case "filter flipped":
@@ -159,7 +159,7 @@ func emulated(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 	return [][]float64{y}
 }
 
-// bias is what is added to place l of output channel o.
+// bias returns what is added to place l of output channel o.
 func (e emulation) bias(bias []float64, o, l int64) float64 {
 	switch e.a.Bug {
 	case "bias missing":

@@ -34,13 +34,14 @@ var _ = truth.Relate("conv1d",
 	},
 )
 
-// reachesTheEnd: the last place of the filter ends where the padded row does, so that it has a mirror image.
+// reachesTheEnd reports whether the last place of the filter ends where the padded row does, so that it has a
+// mirror image.
 func reachesTheEnd(c op.Case) bool {
 	left := c.Dims.Get("length") + 2*int64(c.Attrs.Number("padding")) - c.Dims.Get("taps")
 	return c.Dims.Get("batch") > 0 && left%int64(c.Attrs.Number("stride")) == 0
 }
 
-// lastAlone is a call of the last of the batch.
+// lastAlone returns a call with the last of the batch alone.
 func lastAlone(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	x := first.Get("x")
 	one := x.Shape[1] * x.Shape[2]

@@ -13,7 +13,7 @@ var _ = truth.Register("conv1d", truth.Definition{
 	Forward: forward, Backward: backward, Permits: []string{"fp32"},
 })
 
-// sizes are those of a case: filter place l meets x at l*stride + t - padding with tap t.
+// sizes are the sizes of a case: filter place l meets x at l*stride + t - padding with tap t.
 type sizes struct {
 	batch, in, length, out, taps, places, stride, padding int64
 }
@@ -36,7 +36,7 @@ func sizesOf(k *truth.Request) (sizes, error) {
 	return s, nil
 }
 
-// reached are the places from first up to end whose tap t lies on an element of x.
+// reached returns the range of places, from first up to end, whose tap t lies on an element of x.
 func (s sizes) reached(t int64) (first, end int64) {
 	if t < s.padding {
 		first = (s.padding - t + s.stride - 1) / s.stride

@@ -8,9 +8,8 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// suites have two bugs beside those of everything that moves elements: a row that begins where a pack of 16
-// bytes does, and rows of a grid with a side of 65,535 blocks, here of 32, of which the others are the first
-// again.
+// suites adds two bugs to those of everything that moves elements: a row that begins where a pack of 16 bytes
+// does, and rows of a grid with a side of 65,535 blocks, here of 32, of which the others are the first again.
 var suites = movementtest.Suites("copy",
 	movementtest.Wrong{Name: wholePacks, Pass: op.Forward, From: packed},
 	movementtest.Wrong{Name: shortGrid, Pass: op.Forward, From: wrapped},

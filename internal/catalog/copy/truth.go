@@ -10,5 +10,5 @@ var _ = movement.Register("copy", movement.Operator{
 	Input: "x", Output: "y", From: same, Back: same, ByRows: []string{"rows"},
 })
 
-// same has every element keep its place.
+// same keeps every element at its place.
 func same(_ op.Case, to, from []int64) { from[0], from[1] = to[0], to[1] }

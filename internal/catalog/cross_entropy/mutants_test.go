@@ -9,7 +9,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// onlyMean is of a bug in the division.
+// onlyMean returns why a bug in the division shows nothing in a group.
 func onlyMean(g truthtest.Group) string {
 	if g.Value == "mean" {
 		return ""
@@ -63,7 +63,7 @@ func emulatedSettings(p *truthtest.Prepared) settings {
 	return s
 }
 
-// class is the target that a kernel takes; of an ignored row that it counts the last.
+// class returns the target that a kernel takes; the last for an ignored row that it counts.
 func class(a truthtest.Arithmetic, target float64, n int) int {
 	t := int(target)
 	if a.Bug == "target off by one" {
@@ -75,7 +75,7 @@ func class(a truthtest.Arithmetic, target float64, n int) int {
 	return t
 }
 
-// emulatedLSE is the logarithm of the sum of exponentials.
+// emulatedLSE returns the logarithm of the sum of exponentials.
 func emulatedLSE(a truthtest.Arithmetic, x []float64, low op.DType) float64 {
 	m := math.Inf(-1)
 	for _, v := range x {

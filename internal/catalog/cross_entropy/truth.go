@@ -16,8 +16,8 @@ var _ = truth.Register("cross_entropy", truth.Definition{
 	Forward: forward, Backward: backward, Permits: []string{"fp32"}, Whole: true,
 })
 
-// lseOf is the logarithm of the sum of exponentials of a row as its maximum m and what comes to it, log l,
-// and what fp32 may lose in their sum:
+// lseOf returns the logarithm of the sum of exponentials of a row as its maximum m plus log l, and the
+// largest loss of fp32 in their sum:
 //
 //	u32*(|m| + g(V) + 8 + 2*|log l|)      l = sum of exp(x - m)
 //
@@ -60,7 +60,7 @@ func settingsOf(k *truth.Request) (settings, tensor.Tensor, error) {
 
 func (s settings) ignores(target float64) bool { return target == s.ignored }
 
-// weight is what the loss of a row that counts is multiplied by.
+// weight returns the factor of the loss of a row that counts.
 func (s settings) weight(upstream []float64, row int) float64 {
 	if s.reduction == "mean" {
 		return upstream[0] / s.counted
@@ -68,7 +68,7 @@ func (s settings) weight(upstream []float64, row int) float64 {
 	return upstream[row%len(upstream)]
 }
 
-// loss is that of a row that counts, and its allowance
+// loss returns the loss of a row that counts, and its allowance
 //
 //	u32*(g(V) + 8 + 2*|m| + 6*|lse| + 4*|x_t|) + s*u32*(g(V)+4)*mean|x|
 func (s settings) loss(x []float64, target int, g float64) (r, t float64) {
@@ -111,8 +111,8 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 	return all.Reduced(s.reduced(k, all.Each), s.reduction == "mean" && s.counted == 0), nil
 }
 
-// reduced is the sum of the losses of the rows, or their mean: 0 where none counts. To their allowances comes
-// u32*g(rows)*sum|loss|.
+// reduced returns the sum of the losses of the rows, or their mean: 0 where none counts. Their allowances
+// grow by u32*g(rows)*sum|loss|.
 func (s settings) reduced(k *truth.Request, each judge.Target) judge.Target {
 	loss := k.TargetAt("loss", op.FP32, []int64{1}, nil)
 	loss.Uniform = true
@@ -130,7 +130,7 @@ func (s settings) reduced(k *truth.Request, each judge.Target) judge.Target {
 //	|w|*(p*e + 4*u32*q + 2^-126),  e = u32*(2*|x-lse| + 10)
 //
 // and where lse is of the row's own forward, which rounded it to fp32, e has its allowance and u32*|lse|
-// more. Autograd computes p*sum(q) - q: with label smoothing that is a sum of V equal terms beside 1-s, in
+// more. Autograd computes p*sum(q) - q: with label smoothing that is a sum of V equal terms next to 1-s, in
 // which one addition after the other loses up to u32*(V+4), so that e has this too.
 func backward(k *truth.Request) ([]judge.Target, error) {
 	s, logits, err := settingsOf(k)

@@ -16,7 +16,7 @@ var (
 	none     = -100.0 // a target that is ignored
 )
 
-// The mean over nothing is 0 or NaN, as libraries have it, and nothing else.
+// TestMeanOverNothing: the mean over nothing is 0 or NaN, as in libraries, and nothing else.
 func TestMeanOverNothing(t *testing.T) {
 	for reduction, orNaN := range map[string]bool{"mean": true, "sum": false} {
 		want := truthOf(t, op.Case{Pass: op.Forward, Distribution: "normal"},
@@ -28,8 +28,8 @@ func TestMeanOverNothing(t *testing.T) {
 	}
 }
 
-// Where the maximum of a row is infinite, lse and loss are what the formula gives, as torch.logsumexp does,
-// or NaN, as torch's cross_entropy has it.
+// TestLossOfInfiniteLogits: where the maximum of a row is infinite, lse and loss have the values of the
+// formula, as with torch.logsumexp, or NaN, as with torch's cross_entropy.
 func TestLossOfInfiniteLogits(t *testing.T) {
 	dims := map[string]int64{"rows": 3, "classes": 3}
 	forward := op.Case{Pass: op.Forward, Distribution: "non_finite"}
@@ -58,7 +58,8 @@ func TestLossOfInfiniteLogits(t *testing.T) {
 	truthtest.AcceptsAt(t, "sum", want.Outputs[0], 0, map[float64]bool{inf: true, nan: true, 5: false})
 }
 
-// The gradient of a row with +inf follows lse as the forward had it: exp(x - inf) is 0.
+// TestGradientOfInfiniteLogits: the gradient of a row with +inf follows lse of the forward: exp(x - inf) is
+// 0.
 func TestGradientOfInfiniteLogits(t *testing.T) {
 	want := truthOf(t, op.Case{Pass: op.Backward, Distribution: "non_finite", Saved: "own"},
 		map[string]int64{"rows": 1, "classes": 3}, "none",
@@ -72,8 +73,9 @@ func TestGradientOfInfiniteLogits(t *testing.T) {
 	}
 }
 
-// With label smoothing autograd computes p*sum(q) - q. A sum of fp32 that adds one term after the other, as
-// torch.compile's on a CPU, is right; a gradient with 1 % more smoothing is not.
+// TestSmoothedGradientThroughASum: with label smoothing autograd computes p*sum(q) - q. A sum of fp32 that
+// adds one term after the other, as torch.compile's on a CPU, is right; a gradient with 1 % more smoothing is
+// not.
 func TestSmoothedGradientThroughASum(t *testing.T) {
 	const classes, smoothing = 2049, float32(0.3)
 	same := make([]float64, classes)
@@ -99,7 +101,7 @@ func TestSmoothedGradientThroughASum(t *testing.T) {
 	}
 }
 
-// truthOf is the truth of a case in fp32.
+// truthOf returns the truth of a case in fp32.
 func truthOf(t *testing.T, c op.Case, dims map[string]int64, reduction string,
 	in ...tensor.Tensor,
 ) judge.Truth {

@@ -42,8 +42,8 @@ var suites = []truthtest.Suite{
 	{Op: "dropout", Pass: op.Backward, Right: right, Mutants: ofFinite(), Kernel: emulated("grad_y", false)},
 }
 
-// ofFinite are the mutants of the backward: upstream gradients are finite, and 0 times them is 0 or -0, which
-// are equal.
+// ofFinite returns the mutants of the backward: upstream gradients are finite, and 0 times them is 0 or -0,
+// which are equal.
 func ofFinite() []truthtest.Mutant {
 	return slices.DeleteFunc(slices.Clone(mutants),
 		func(m truthtest.Mutant) bool { return m.Name == "a product by 0" })
@@ -51,7 +51,7 @@ func ofFinite() []truthtest.Mutant {
 
 func TestMutation(t *testing.T) { truthtest.Mutation(t, suites) }
 
-// emulated is a kernel that computes in fp32.
+// emulated returns a kernel that computes in fp32.
 func emulated(input string, withMask bool) func(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 	return func(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 		x := p.V[input]
@@ -78,7 +78,7 @@ func emulated(input string, withMask bool) func(a truthtest.Arithmetic, p *truth
 	}
 }
 
-// scaled is an element that is kept.
+// scaled returns an element that is kept.
 func scaled(a truthtest.Arithmetic, p *truthtest.Prepared, v float64) float64 {
 	rest := truthtest.F32(1 - truthtest.F32(p.Attrs.Number("p")))
 	factor := truthtest.F32(1 / (1 - truthtest.F32(p.Attrs.Number("p"))))
@@ -96,7 +96,7 @@ func scaled(a truthtest.Arithmetic, p *truthtest.Prepared, v float64) float64 {
 	return truthtest.F32(v * factor)
 }
 
-// kept is the choice, with its bug.
+// kept reports whether an element is kept, with its bug.
 func kept(bug string, attributes op.Attrs, i, n int) bool {
 	seed, offset := uint64(attributes.Number("seed")), uint64(attributes.Number("offset"))
 	threshold := uint32(math.RoundToEven(truthtest.F32(attributes.Number("p")) * 0x1p32))
@@ -139,7 +139,7 @@ func kept(bug string, attributes op.Attrs, i, n int) bool {
 	return word >= threshold
 }
 
-// random is Philox-4x32 written once more, with a number of rounds.
+// random implements Philox-4x32 again, with a number of rounds.
 func random(counter, seed uint64, rounds int) [4]uint32 {
 	c := [4]uint32{uint32(counter), uint32(counter >> 32)}
 	a, b := uint32(seed), uint32(seed>>32)

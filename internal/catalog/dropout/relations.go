@@ -9,7 +9,7 @@ import (
 	"triad/internal/truth"
 )
 
-// What must hold of the outputs whatever the inputs are: gate G6 asks for it.
+// Relations that must hold for all inputs: gate G6 checks them.
 var _ = truth.Relate("dropout",
 	truth.Relation{
 		Name: "doubled inputs double the output", Pass: op.Forward, Outputs: []string{"y"},
@@ -27,7 +27,7 @@ var _ = truth.Relate("dropout",
 	},
 )
 
-// later is the case of the second half, from a multiple of 4 on: a counter serves four elements.
+// later returns the case of the second half, from a multiple of 4 on: a counter serves four elements.
 func later(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	x := first.Get("x")
 	n := x.Elements()

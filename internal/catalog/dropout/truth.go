@@ -15,7 +15,7 @@ var _ = truth.Register("dropout", truth.Definition{
 	Forward: forward, Backward: backward, Permits: []string{"fp32"}, Whole: true,
 })
 
-// rule says which elements of a case are kept, and what these are multiplied by.
+// rule determines which elements of a case are kept, and their multiplier.
 type rule struct {
 	seed, offset uint64
 	threshold    uint32
@@ -30,7 +30,7 @@ func ruleOf(attributes op.Attrs) rule {
 	}
 }
 
-// words are those of the four elements from 4*block on.
+// words returns the random words of the four elements from 4*block on.
 func (r rule) words(block int64) [4]uint32 {
 	counter := r.offset + uint64(block)
 	return workload.Philox4x32([4]uint32{uint32(counter), uint32(counter >> 32)},
@@ -51,8 +51,8 @@ func (r rule) keep(first int64, n int, work func(i int)) {
 // keeps calls work with the places of elements that are kept, of n from first on, a multiple of 4.
 type keeps func(first int64, n int, work func(i int))
 
-// dropped is output = factor * input where it is kept, else 0. T = 2*u32*|R|, for the factor and the product:
-// a kernel may divide by 1 - p. At p = 0 it copies, T = 0.
+// dropped computes output = factor * input where it is kept, else 0. T = 2*u32*|R|, for the factor and the
+// product: a kernel may divide by 1 - p. At p = 0 it copies, T = 0.
 func dropped(k *truth.Request, input, output string, keep keeps) (judge.Target, error) {
 	x, err := k.Rank(input, 1)
 	if err != nil {
@@ -119,7 +119,7 @@ func backward(k *truth.Request) ([]judge.Target, error) {
 	return []judge.Target{grad}, nil
 }
 
-// choice is the output on ones of a forward with its own random numbers: 0 where it drops an element.
+// choice is a forward's output on ones with its own random numbers: 0 where it drops an element.
 type choice []float64
 
 func (c choice) keep(first int64, n int, work func(i int)) {
@@ -130,9 +130,9 @@ func (c choice) keep(first int64, n int, work func(i int)) {
 	}
 }
 
-// plausible reports whether the share that is kept is that of a probability p: the number of dropped
-// elements has a standard deviation of sqrt(n*p*(1-p)), and eight of them never occur by chance. One element
-// more allows for small n.
+// plausible reports whether the kept share fits a probability p: the number of dropped elements has a
+// standard deviation of sqrt(n*p*(1-p)), and eight of them never occur by chance. One element more allows for
+// small n.
 func (c choice) plausible(p float64) bool {
 	kept := 0.0
 	c.keep(0, len(c), func(int) { kept++ })

@@ -25,8 +25,8 @@ type gradients struct {
 	columns    map[int64]headRows // the judged rows of grad_k and grad_v, by key head
 }
 
-// mostParts is how many interleaved parts the queries of a head are divided into. It is fixed, so that sums
-// do not depend on the machine.
+// mostParts is the largest number of interleaved parts that the queries of a head are divided into. It is
+// fixed, so that sums do not depend on the machine.
 const mostParts = 4
 
 func backward(k *truth.Request) ([]judge.Target, error) {
@@ -66,13 +66,13 @@ func backward(k *truth.Request) ([]judge.Target, error) {
 	return out, nil
 }
 
-// mostPairs is how many pairs of a query and a key, times head_dim, are worth computing only to know the lse
-// and delta of queries for sampled keys.
+// mostPairs is the largest number of pairs of a query and a key, times head_dim, that are worth computing
+// only to know the lse and delta of queries for sampled keys.
 const mostPairs = 1 << 31
 
-// choose takes what is judged: rows of grad_q as a sample of rows, rows of grad_k and grad_v likewise. Where
+// choose chooses the judged rows: a sample of the rows of grad_q, and likewise of grad_k and grad_v. Where
 // lse and delta have to be computed, which a single sampled key needs of every query of its heads, the keys
-// come from as many heads as mostPairs allows, and from one at least.
+// come from as many heads as mostPairs allows, and from at least one.
 func (b *gradients) choose(k *truth.Request, shape []int64) {
 	rows := k.Sample.Choose(b.batch * b.headsQ * b.seqQ)
 	b.dq = k.Target("grad_q", b.d, shape, rows)
@@ -96,18 +96,18 @@ func byHead(parts []headRows) map[int64]headRows {
 	return heads
 }
 
-// headWork is what is computed of one query head.
+// headWork is the work on one query head.
 type headWork struct {
 	queries       []int64 // to look at: all of them where a key is judged
 	rows, columns headRows
 	parts         []headSums
 }
 
-// headSums are what one part of a head's queries adds to the judged keys' gradients.
+// headSums are the sums that one part of a head's queries adds to the judged keys' gradients.
 type headSums struct{ keys, values weightedSums }
 
-// fill computes every judged element: heads side by side, as many as there are cores for, each in parts; what
-// heads of a group add up to is joined in the order of the heads.
+// fill computes every judged element: heads in parallel, as many as there are cores for, each in parts; the
+// sums of heads of a group are joined in the order of the heads.
 func (b *gradients) fill() {
 	parts := min(mostParts, b.seqQ)
 	all := truth.Rest(nil, b.seqQ)
@@ -142,8 +142,8 @@ func (b *gradients) fill() {
 	}
 }
 
-// tileQueries is how many queries are added to the keys' gradients together: those of one key then stay in
-// the cache.
+// tileQueries is the number of queries that are added to the keys' gradients together: those of one key then
+// stay in the cache.
 const tileQueries = 8
 
 // part adds up queries part, part+parts, ... of a head, in this order for every key.
@@ -169,8 +169,8 @@ func (b *gradients) part(h *oneHead, w headWork, part, parts int64) headSums {
 	return sums
 }
 
-// addLost adds what products lose below the normal range, to those elements alone that some product
-// contributes to: the others are exactly 0.
+// addLost adds the loss of products below the normal range, only to elements that some product contributes
+// to: the others are exactly 0.
 func (g weightedSums) addLost(lost float64) {
 	for i, t := range g.T {
 		if t > 0 {
@@ -180,7 +180,7 @@ func (g weightedSums) addLost(lost float64) {
 	}
 }
 
-// seeing is how many queries see key j.
+// seeing returns the number of queries that see key j.
 func (b *gradients) seeing(j int64) int64 {
 	if !b.causal {
 		return b.seqQ
@@ -188,7 +188,7 @@ func (b *gradients) seeing(j int64) int64 {
 	return max(0, b.seqQ-max(0, j-(b.seqKV-b.seqQ)))
 }
 
-// lostProducts is what one pair's product and its scaling may lose below fp32's normal range.
+// lostProducts returns the largest loss of one pair's product and its scaling below fp32's normal range.
 func (b *gradients) lostProducts() float64 { return truth.Subnormal * (1 + math.Abs(b.scale)) }
 
 // join adds one query head's parts to the sum over the group. The written composition stores each head's
@@ -221,7 +221,7 @@ func (b *gradients) join(h *oneHead, w headWork, to weightedSums, of func(headSu
 }
 
 // backRow is one query: its weights and the gradients of its scores, with their allowances and as the
-// contract stores them. It serves as working memory for one query after the other.
+// contract stores them. It is working memory, reused for each query.
 type backRow struct {
 	queryRow
 	i           int64
@@ -230,7 +230,7 @@ type backRow struct {
 	every       bool    // scores and weights are those of every key it sees, not of keys alone
 	do, simDO   []float64
 	o           truth.Row
-	gradients   []float64 // backing of what follows, which is per key
+	gradients   []float64 // backing of the following fields, which are per key
 	pError      []float64
 	pErrorFP32  []float64
 	pStored     []float64
@@ -242,7 +242,7 @@ type backRow struct {
 	dsErrorFP32 []float64
 	dsSim       []float64
 
-	// what is subtracted in the exponent: lse where it is given, the maximum else
+	// the value subtracted in the exponent: lse where it is given, the maximum otherwise
 	base                       float64
 	shift                      float64 // how far two exponents may move against each other
 	deltaR                     float64 // delta = sum of dO*o
@@ -251,10 +251,10 @@ type backRow struct {
 	gD                         float64
 }
 
-// sumError is the error of dP = dO.v in fp32: u32*g(D)*|dO|.|v|.
+// sumError returns the error of dP = dO.v in fp32: u32*g(D)*|dO|.|v|.
 func (q *backRow) sumError(c int) float64 { return judge.U32 * q.gD * q.dpAbs[c] }
 
-// at is where the scores and weights of the c-th wanted key are.
+// at returns the index of the scores and weights of the c-th wanted key.
 func (q *backRow) at(c int) int {
 	if q.every {
 		return int(q.keys[c])
@@ -307,7 +307,7 @@ func (b *gradients) addToQuery(h *oneHead, q *backRow) {
 	dq.addLost(float64(len(q.p)) * b.lostProducts())
 }
 
-// addScaled adds scale*dS of the c-th key times x, in a sum that is off by so many times its terms.
+// addScaled adds scale*dS of the c-th key times x, in a sum whose error is sum times its terms.
 func (b *gradients) addScaled(to weightedSums, q *backRow, c int, sum float64, x, simX []float64) {
 	scale := math.Abs(b.scale)
 	size, t := scale*math.Abs(q.ds[c]), scale*q.dsError[c]
@@ -315,7 +315,7 @@ func (b *gradients) addScaled(to weightedSums, q *backRow, c int, sum float64, x
 		b.scale*q.dsSim[c], b.lowSaved, x, simX)
 }
 
-// operandError is what reading both operands of a product as tf32 costs.
+// operandError returns the error of reading both operands of a product as tf32.
 func (b *gradients) operandError(size float64) float64 {
 	if b.tf32() {
 		return 2 * judge.UTF * size
@@ -323,7 +323,7 @@ func (b *gradients) operandError(size float64) float64 {
 	return 0
 }
 
-// backRow computes P, dP and dS of query i, the x-th that is looked at, with
+// backRow computes P, dP and dS of query i, the x-th that is examined, with
 //
 //	eps_b = eps + sum_j P_j*eps_j + u32*g(Sk)              the last two only where l is not given
 //	pError = P*(eps_b + u_P) + eta
@@ -332,7 +332,8 @@ func (b *gradients) operandError(size float64) float64 {
 //	        + (u_P*P + eta)*|dP - delta|, then + u*(|dS| + T_dS) + eta*max(1, 1/scale)
 //	                                                       the last line where P and dS may be stored low
 //
-// It says whether the query adds anything: where nothing comes from above, what it adds is exactly 0.
+// It reports whether the query adds anything: where the upstream gradient is 0, its contribution is exactly
+// 0.
 func (b *gradients) backRow(h *oneHead, q *backRow, w headWork, i, x int64) bool {
 	q.i, q.slot, q.gD = i, w.rows.slotOf(i, x), b.gD
 	seen := b.visible(i)
@@ -369,8 +370,8 @@ func (b *gradients) backRow(h *oneHead, q *backRow, w headWork, i, x int64) bool
 	return !(truth.AllZero(q.do) && truth.AllZero(q.ds) && truth.AllZero(q.dp))
 }
 
-// slotOf is where row i of the head is among all judged rows, -1 where it is not judged; x is a place to look
-// first.
+// slotOf returns the position of row i of the head among all judged rows, -1 where it is not judged; x is the
+// position to try first.
 func (r headRows) slotOf(i, x int64) int64 {
 	if x < int64(len(r.rows)) && r.rows[x] == i {
 		return r.first + x
@@ -413,8 +414,8 @@ func (b *gradients) weights(h *oneHead, q *backRow) {
 	q.o.Sim = q.o.R
 }
 
-// delta fills delta = sum of dO*o with u32*g(D)*sum|dO*o|, and where o is not given + sum |dO|*(u_o*|o| +
-// T_o + half of its dtype's smallest subnormal): an o that is exactly 0 is stored as it is.
+// delta fills delta = sum of dO*o with u32*g(D)*sum|dO*o|, and where o is not given + sum |dO|*(u_o*|o| + T_o
+// + half of its dtype's smallest subnormal): an o that is exactly 0 is stored exactly.
 func (b *gradients) delta(h *oneHead, q *backRow) {
 	q.deltaR, q.simDelta, q.deltaError, q.deltaErrorFP32 = 0, 0, 0, 0
 	u, tiny, o := truth.Unit(b.d), truth.HalfSubnormal(b.d), q.o
@@ -436,8 +437,8 @@ func (b *gradients) delta(h *oneHead, q *backRow) {
 	}
 }
 
-// weightOff is how far P may be off; where P is normalised by its own sum it lies in [0, 1] whatever happened
-// to the scores.
+// weightOff returns the largest error of P; where P is normalised by its own sum it lies in [0, 1] whatever
+// happened to the scores.
 func (b *gradients) weightOff(p, eps float64) float64 {
 	if b.given {
 		return truth.Weighted(p, eps)

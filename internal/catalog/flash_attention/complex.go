@@ -33,16 +33,16 @@ var _ = truth.RegisterLosses("flash_attention", func(k *truth.Request) ([]truth.
 	}), nil
 })
 
-// plainAttention is attention as it is written down: the scores of one query, their softmax, the weighted sum
-// of the values.
+// plainAttention is attention by its definition: the scores of one query, their softmax, the weighted sum of
+// the values.
 type plainAttention struct {
 	heads, group, seqQ, seqKV, dim int
 	scale                          complex128
 	causal                         bool
 }
 
-// row is the sum of grad_o times o over one query; row counts queries over batch and heads. A query that sees
-// no key gives nothing.
+// row returns the sum of grad_o times o over one query; row counts queries over batch and heads. A query that
+// sees no key adds nothing.
 func (a plainAttention) row(q, k, v []complex128, do []float64, row int) complex128 {
 	head, i := row/a.seqQ, row%a.seqQ
 	visible := a.seqKV

@@ -23,8 +23,8 @@ var (
 	open   = map[string]string{"causal": "false"}
 )
 
-// ownArithmetic are cases that the shapes of the plan do not meet: few keys under a causal mask, where P*(dP
-// - delta) cancels and what is left is rounding, above all.
+// ownArithmetic are cases that the shapes of the plan do not cover: few keys under a causal mask, where P*(dP
+// - delta) cancels and mostly rounding is left.
 var ownArithmetic = []struct {
 	why      string
 	contract string
@@ -66,7 +66,7 @@ var ownArithmetic = []struct {
 	},
 }
 
-// TestContractsAcceptTheirOwnArithmetic: what a contract's simulation gives is accepted under it.
+// TestContractsAcceptTheirOwnArithmetic: the result of a contract's simulation is accepted under it.
 func TestContractsAcceptTheirOwnArithmetic(t *testing.T) {
 	o, err := truth.Get("flash_attention")
 	if err != nil {

@@ -11,18 +11,18 @@ import (
 // The written composition of attention in a 16-bit dtype: q k^T, its scaled value, P and o are each stored in
 // the dtype, and in the backward dP, P*dP, dS and its scaled value too.
 
-// eagerWeights are the stored weights of one query and how far they may be from the exact ones.
+// eagerWeights are the stored weights of one query with their largest distances from the exact ones.
 type eagerWeights struct {
 	stored []float64
-	// relative: exp(2 max_j e_j) - 1 + 2u, with e_j = eps_j + 2u|s_j| + what storing loses below the normal
+	// relative: exp(2 max_j e_j) - 1 + 2u, with e_j = eps_j + 2u|s_j| + the loss of storing below the normal
 	// range
 	off     float64
 	shift   float64 // 2 max_j e_j
 	u, tiny float64
 }
 
-// error is how far the stored weight may be from p, whose logarithm is logP: it lies in [0, 1] whatever
-// happened to the scores.
+// error returns the largest distance of the stored weight from p, whose logarithm is logP: the weight lies in
+// [0, 1] whatever happened to the scores.
 func (w eagerWeights) error(p, logP float64) float64 {
 	return math.Min(truth.Weighted(p, w.off)+truth.Revived(p, logP, w.shift)+w.tiny, 1)
 }
@@ -80,8 +80,8 @@ func (a *oneHead) eagerRow(m *queryRow, out truth.Row) {
 //	T_pdP = |dP|*error(P) + (P + error(P))*T_dP + u*|P*dP| + tiny
 //	T_dS  = T_pdP + |delta|*error(P) + (P + error(P))*T_delta, and twice + u*(|dS| + T_dS) + tiny
 //
-// T_delta is the sum of T_pdP and of fp32's errors, and how far sum P*dP is from the dO.o of the truth: an o
-// that is given has been rounded, and the composition does not look at it.
+// T_delta is the sum of T_pdP and of fp32's errors, plus the distance of sum P*dP from the dO.o of the truth:
+// a given o has been rounded, and the composition does not use it.
 func (b *gradients) eagerGradients(h *oneHead, q *backRow) {
 	a, w := b.attention, h.eagerWeights(q.scores)
 	low := func(x float64) float64 { return tensor.Round(a.d, x, false) }

@@ -34,7 +34,7 @@ func evaluate(c op.Case, in truthtest.InputsByName) [][]float64 {
 	return evaluateBackward(c, in)
 }
 
-// plainHeads is attention as it is written, head after head.
+// plainHeads is attention by its definition, head after head.
 type plainHeads struct {
 	q, k, v, do, o, lse []float64
 	seqQ, seqKV, n      int64
@@ -65,8 +65,8 @@ func dotPlainly(x, y []float64) float64 {
 	return s
 }
 
-// weights fills the scores of query row r, and gives how many keys it sees. Key heads of a batch follow one
-// another as query heads do.
+// scores fills the scores of query row r, and returns the number of keys it sees. Key heads of a batch follow
+// one another as query heads do.
 func (h plainHeads) scores(s []float64, r int64) int64 {
 	seen := h.seqKV
 	if h.causal {

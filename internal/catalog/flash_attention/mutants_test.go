@@ -134,7 +134,7 @@ func wide(x []float32) []float64 {
 	return y
 }
 
-// sees says whether query i sees key j: causal is aligned bottom-right.
+// sees reports whether query i sees key j: causal is aligned bottom-right.
 func (t *attending) sees(i, j int) bool {
 	last := i + t.seqKV - t.seqQ
 	switch t.Bug {
@@ -148,13 +148,13 @@ func (t *attending) sees(i, j int) bool {
 	return !t.causal || j <= last
 }
 
-// at gives row i of a head whose rows have head_dim elements.
+// at returns row i of a head whose rows have head_dim elements.
 func (t *attending) at(x []float32, head, i, seq int) []float32 {
 	first := (head*seq + i) * t.n
 	return x[first : first+t.n]
 }
 
-// kvHead is the key head that serves a query head, both over the whole batch.
+// kvHead returns the key head that serves a query head, both over the whole batch.
 func (t *attending) kvHead(head int) int {
 	if t.Bug == "heads of a group interleaved" {
 		return head/t.headsQ*t.headsKV + head%t.headsQ%t.headsKV
@@ -176,7 +176,7 @@ func (t *attending) dot(x, y []float32) float32 {
 	return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]))
 }
 
-// weight is e^x as the kernel computes it.
+// weight returns e^x as the kernel computes it.
 func (t *attending) weight(x float32) float32 {
 	if t.Bug == "exp2 without log2(e)" {
 		return float32(math.Exp2(float64(x)))
@@ -184,7 +184,7 @@ func (t *attending) weight(x float32) float32 {
 	return float32(t.Exp(float64(x)))
 }
 
-// store is a weight as it enters the second product.
+// store returns a weight as it enters the second product.
 func (t *attending) store(w float32) float32 {
 	switch {
 	case t.Bug == "P in e4m3":
@@ -197,7 +197,7 @@ func (t *attending) store(w float32) float32 {
 	return w
 }
 
-// score is the scaled product of a query and a key.
+// score returns the scaled product of a query and a key.
 func (t *attending) score(head, i, j int) float32 {
 	s := t.dot(t.at(t.q, head, i, t.seqQ), t.at(t.k, t.kvHead(head), j, t.seqKV)) * t.scale
 	if t.Bug == "scores rounded" {
@@ -225,8 +225,8 @@ func (t *attending) forward() (o, lse []float32) {
 	return o, lse
 }
 
-// forwardRow is the online softmax of one query: block after block of keys, what was added before rescaled to
-// the new maximum.
+// forwardRow computes the online softmax of one query: block after block of keys, with earlier sums rescaled
+// to the new maximum.
 func (t *attending) forwardRow(head, i int) (o []float32, lse float32) {
 	o = make([]float32, t.n)
 	low, m, l := minusInfinity, minusInfinity, float32(0)
@@ -277,7 +277,7 @@ func (t *attending) forwardRow(head, i int) (o []float32, lse float32) {
 	return t.finish(o, s, m, l, head, i, seen)
 }
 
-// finish divides the weighted sum o of row i by the weights' sum l, and gives the row's lse. seen: it has a
+// finish divides the weighted sum o of row i by the weights' sum l, and returns the row's lse. seen: it has a
 // key.
 func (t *attending) finish(o, s []float32, m, l float32, head, i int, seen bool) ([]float32, float32) {
 	switch {
@@ -309,7 +309,7 @@ func filled(x []float32, v float32) []float32 {
 	return x
 }
 
-// normalizedFirst is the row with P divided by its sum before it is stored.
+// normalizedFirst computes the row with P divided by its sum before it is stored.
 func (t *attending) normalizedFirst(o, s []float32, m, l float32, head, i int) {
 	filled(o, 0)
 	for j, v := range s {
@@ -333,7 +333,7 @@ func (t *attending) accumulate(to []float32, w float32, x []float32) {
 	}
 }
 
-// emulatedBackward takes o and lse as they are given, or from its own forward.
+// emulatedBackward uses o and lse as they are given, or from its own forward.
 func emulatedBackward(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 	right := a
 	right.Bug = ""
@@ -367,7 +367,7 @@ func emulatedBackward(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64
 	return [][]float64{wide(dq), wide(dk), wide(dv)}
 }
 
-// backwardRow adds what one query gives to the gradients, before they are scaled.
+// backwardRow adds the contribution of one query to the gradients, before they are scaled.
 func (t *attending) backwardRow(head, i int, o, do []float32, lse float32, dq, dk, dv []float32) {
 	g := t.at(do, head, i, t.seqQ)
 	row := i

@@ -67,22 +67,22 @@ func seesAllKeys(c op.Case) bool { return seesKeys(c) && !causal(c) }
 
 func sharesKeys(c op.Case) bool { return seesKeys(c) && c.Dims.Get("heads_q") > c.Dims.Get("heads_kv") }
 
-// hidesKeys: there is a query, not the last, and a key to hide from it.
+// hidesKeys reports whether there is a query, not the last, and a key to hide from it.
 func hidesKeys(c op.Case) bool { return seesKeys(c) && causal(c) && truth.HasElements(2, "seq_q")(c) }
 
-// recomputesWeights: a backward chained to its own forward, whose weights P add up to 1; where every query
-// sees a key.
+// recomputesWeights reports whether the case is a backward chained to its own forward, whose weights P add up
+// to 1, in which every query sees a key.
 func recomputesWeights(c op.Case) bool {
 	return seesKeys(c) && c.Saved == "own" && (!causal(c) || c.Dims.Get("seq_kv") >= c.Dims.Get("seq_q"))
 }
 
-// hiddenKeys is how many of the last keys a leak test changes: half of what the causal mask hides from the
-// first query that sees a key. The queries before the last so many do not see them.
+// hiddenKeys returns the number of the last keys that a leak test changes: about half of those that the
+// causal mask hides from the first query that sees a key. No query before the last that many sees them.
 func hiddenKeys(c op.Case) int64 {
 	return (min(c.Dims.Get("seq_q"), c.Dims.Get("seq_kv")) + 1) / 2
 }
 
-// visibleKeys is how many keys query i sees.
+// visibleKeys returns the number of keys that query i sees.
 func visibleKeys(c op.Case, i int64) int64 {
 	n := c.Dims.Get("seq_kv")
 	if !causal(c) {
@@ -92,8 +92,8 @@ func visibleKeys(c op.Case, i int64) int64 {
 }
 
 // hiddenChanged makes the last keys and values large, of either sign: a weight that should be exactly 0 then
-// shows. What a driver saved for a backward follows: with the lse of the keys before, exp(score - lse) would
-// overflow for the queries that see the changed ones, and no contract has a result there.
+// shows. The tensors that a driver saved for a backward follow: with the lse of the former keys, exp(score -
+// lse) would overflow for the queries that see the changed ones, and no contract has a result there.
 func hiddenChanged(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	dim, n := c.Dims.Get("head_dim"), c.Dims.Get("seq_kv")
 	from := n - hiddenKeys(c)
@@ -131,8 +131,8 @@ func unmoved(a *truth.Related, output string) judge.Statement {
 	return a.Equal(output, 1, at)
 }
 
-// betweenValues: weights are not negative and add up to 1, so that an output lies within its values, as far
-// as it may be off.
+// betweenValues: weights are not negative and add up to 1, so that an output lies within its values, up to
+// its error.
 func betweenValues(a *truth.Related, output string) judge.Statement {
 	v, y, t, c := a.First.In("v"), a.First.Out(output), a.First.Target(output), a.First.Case
 	if a.Failed() {
@@ -158,7 +158,7 @@ func betweenValues(a *truth.Related, output string) judge.Statement {
 	}}
 }
 
-// runningBounds are, for v[heads, keys, dim], the smallest and the largest value up to and with each key.
+// runningBounds returns, for v[heads, keys, dim], the smallest and the largest value up to and with each key.
 func runningBounds(v []float64, keys, dim int64) (low, high []float64) {
 	low, high = make([]float64, len(v)), make([]float64, len(v))
 	head := int(keys * dim)
@@ -184,7 +184,7 @@ func seeing(c op.Case, elements, dim int64) []int64 {
 	return at
 }
 
-// constantValues gives every key the value of the first.
+// constantValues replaces the value of every key by that of the first.
 func constantValues(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	v := first.Get("v")
 	block := c.Dims.Get("head_dim") * c.Dims.Get("seq_kv")
@@ -208,7 +208,7 @@ func isConstant(a *truth.Related, output string) judge.Statement {
 	}}
 }
 
-// reordered turns the order of keys and values round.
+// reordered reverses the order of keys and values.
 func reordered(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	dim, n := c.Dims.Get("head_dim"), c.Dims.Get("seq_kv")
 	from := func(i int64) int64 {
@@ -219,7 +219,7 @@ func reordered(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	return c, []tensor.Tensor{truth.Moved(k, k.Shape, from), truth.Moved(v, v.Shape, from)}
 }
 
-// repeatedHeads gives every query head a key head of its own: a copy of the one it shares.
+// repeatedHeads replaces the shared key heads by one for every query head: a copy of the one it shares.
 func repeatedHeads(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	k, v := first.Get("k"), first.Get("v")
 	headsQ, headsKV := c.Dims.Get("heads_q"), c.Dims.Get("heads_kv")

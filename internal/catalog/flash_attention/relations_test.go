@@ -12,7 +12,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// TestSampledInvariants: what can be said of single elements is asked of a sample too.
+// TestSampledInvariants checks that a sample too is judged by the invariants of single elements.
 func TestSampledInvariants(t *testing.T) {
 	o, err := truth.Get("flash_attention")
 	if err != nil {
@@ -59,8 +59,8 @@ func TestSampledInvariants(t *testing.T) {
 	}
 }
 
-// leaky is attention whose first output depends, by one ulp, on a key that the mask hides from it: the weight
-// of the last key, which only the last query may see, is not 0 but as small as can be.
+// leaky returns attention whose first output depends, by one ulp, on a key that the mask hides from it: the
+// weight of the last key, which only the last query may see, is not 0 but as small as can be.
 func leaky(t *testing.T, contract string, c op.Case, given truth.Inputs) truth.Inputs {
 	t.Helper()
 	gave := truthtest.Simulated(t, contract, c, given)
@@ -77,8 +77,8 @@ func leaky(t *testing.T, contract string, c op.Case, given truth.Inputs) truth.I
 	})})
 }
 
-// A leak of a masked key by one ulp passes every gate on the judged call, and on the second call too, and is
-// FAIL under G6.
+// TestALeakOfAMaskedKeyIsSeen: a leak of a masked key by one ulp passes every gate on both the judged call
+// and the second, and is FAIL under G6.
 func TestALeakOfAMaskedKeyIsSeen(t *testing.T) {
 	o, err := truth.Get("flash_attention")
 	if err != nil {
@@ -127,8 +127,9 @@ func TestALeakOfAMaskedKeyIsSeen(t *testing.T) {
 	}
 }
 
-// The second call of the leak test of gradients has a truth under every contract, with saved tensors from the
-// driver too: those of the keys before would make exp(score - lse) overflow there.
+// TestTheLeakTestOfGradientsHasASecondTruth: the second call of the leak test of gradients has a truth under
+// every contract, even with saved tensors from the driver: those of the former keys would make exp(score -
+// lse) overflow there.
 func TestTheLeakTestOfGradientsHasASecondTruth(t *testing.T) {
 	o, err := truth.Get("flash_attention")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // TestSampledKeysOfFewHeads: where every query of a head has to be computed for one key's gradient, keys come
-// from as many heads as that allows, from one at least, and always the last.
+// from as many heads as that allows, from at least one, and always from the last.
 func TestSampledKeysOfFewHeads(t *testing.T) {
 	const heads, seq = 16, 300
 	for most := int64(1); most <= heads; most++ {

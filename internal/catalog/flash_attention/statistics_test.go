@@ -13,9 +13,9 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// TestStatisticsNeedPairs measures what fewPairs, fewKeys and fewQueries rest on: by how much right kernels
-// come near the limit of G4, asked of normal data with so many queries and keys. Where they are not few none
-// may be rejected. TRIAD_STATISTICS_SEEDS=n takes n seeds.
+// TestStatisticsNeedPairs measures the basis of fewPairs, fewKeys and fewQueries: how near right kernels come
+// to the limit of G4 on normal data with so many queries and keys. Where they are not few, none may be
+// rejected. TRIAD_STATISTICS_SEEDS=n takes n seeds.
 func TestStatisticsNeedPairs(t *testing.T) {
 	seeds := statisticsSeeds(t)
 	var few, enough g4
@@ -49,7 +49,7 @@ func TestStatisticsNeedPairs(t *testing.T) {
 }
 
 // TestStatisticsNeedPlainLogits measures the same for the distributions that G4 leaves out where logits are
-// products: of these some right kernels are rejected, of normal data none comes near.
+// products: some right kernels are rejected on these, and none comes near the limit on normal data.
 func TestStatisticsNeedPlainLogits(t *testing.T) {
 	seeds := statisticsSeeds(t)
 	for _, distribution := range []string{"normal", "scaled", "late_max", "row_offsets"} {
@@ -73,7 +73,7 @@ func TestStatisticsNeedPlainLogits(t *testing.T) {
 	}
 }
 
-// g4 counts what gate G4 said of right kernels.
+// g4 counts the results of gate G4 for right kernels.
 type g4 struct {
 	asked, rejected int
 	furthest        float64 // largest root mean square error as a share of its limit
@@ -100,7 +100,7 @@ func statisticsSeeds(t *testing.T) int {
 	return n
 }
 
-// askedAnyway asks G4 of the outputs of right attention kernels, whether or not it is asked of such data.
+// askedAnyway applies G4 to the outputs of right attention kernels, whether or not it applies to such data.
 func askedAnyway(t *testing.T, pass op.Pass, distribution string, attributes map[string]string,
 	dims map[string]int64, seeds int,
 ) (found g4) {
@@ -147,8 +147,8 @@ func askedAnyway(t *testing.T, pass op.Pass, distribution string, attributes map
 	return found
 }
 
-// One query over many keys has pairs enough, but its gradients share one delta: G4 is not asked of them.
-// torch/eager was accused there.
+// TestFewQueriesAreNoStatisticOfGradients: one query over many keys has enough pairs, but its gradients share
+// one delta: G4 does not apply to them. It rejected torch/eager there.
 func TestFewQueriesAreNoStatisticOfGradients(t *testing.T) {
 	for _, c := range []struct {
 		a         attention

@@ -27,16 +27,16 @@ type attention struct {
 	scale                                  float64
 	causal                                 bool
 	gD, gK                                 float64 // growth of sums over head_dim and over the keys
-	// what storing P costs: relative, and absolute below its normal range
+	// the error of storing P: relative, and absolute below its normal range
 	uP, eta float64
 	keys    []int64 // 0 ... seqKV-1
-	simOnly bool    // R and T are not asked for
+	simOnly bool    // R and T are not needed
 }
 
-// tf32 says whether fp32 operands of products are read as tf32.
+// tf32 reports whether fp32 operands of products are read as tf32.
 func (a *attention) tf32() bool { return a.rules.TF32 && a.d == op.FP32 }
 
-// operands are values as the contract's products see them.
+// operands returns values as the contract's products see them.
 func (a *attention) operands(x []float64) []float64 {
 	if !a.tf32() {
 		return x
@@ -90,7 +90,7 @@ func attentionOf(k *truth.Request) (*attention, error) {
 	return a, nil
 }
 
-// visible is how many keys query i sees: causal is aligned bottom-right.
+// visible returns the number of keys that query i sees: causal is aligned bottom-right.
 func (a *attention) visible(i int64) int64 {
 	if !a.causal {
 		return a.seqKV
@@ -98,18 +98,18 @@ func (a *attention) visible(i int64) int64 {
 	return max(0, min(a.seqKV, i+1+a.seqKV-a.seqQ))
 }
 
-// The rounding errors of an output's elements are those of the weights that they share: of fewPairs of a
-// query and a key that it sees, in a head, or of fewKeys, their root mean square says nothing. A block of 16
-// rows, the smallest that G4 looks at, has as many. All elements of a gradient share the rounding error of
-// each query's delta too: fewQueries that see a key's head are no statistic either. docs/judge.md has the
-// measurements.
+// The rounding errors of an output's elements are those of the weights that they share: with fewer than
+// fewPairs pairs of a query and a key that it sees, in a head, or fewer than fewKeys keys, their root mean
+// square is no statistic. A block of 16 rows, the smallest of G4, has as many. All elements of a gradient
+// also share the rounding error of each query's delta: fewer than fewQueries queries that see a key's head
+// are no statistic either. docs/judge.md has the measurements.
 const (
 	fewPairs   = 256
 	fewKeys    = 16
 	fewQueries = 16
 )
 
-// few says whether a head has too few pairs or keys for G4.
+// few reports whether a head has too few pairs or keys for G4.
 func (a *attention) few() bool {
 	pairs := int64(0)
 	for i := a.seqQ - 1; i >= 0 && pairs < fewPairs; i-- {
@@ -118,13 +118,12 @@ func (a *attention) few() bool {
 	return pairs < fewPairs || a.seqKV < fewKeys
 }
 
-// fewForGradients says whether a key's head is seen by too few pairs, keys or queries for G4 to be asked of
-// gradients.
+// fewForGradients reports whether a key's head is seen by too few pairs, keys or queries for G4 of gradients.
 func (a *attention) fewForGradients() bool {
 	return a.few() || a.seqQ*(a.headsQ/a.headsKV) < fewQueries
 }
 
-// kvHead is the key head (over the whole batch) of a query head (over the whole batch).
+// kvHead returns the key head (over the whole batch) of a query head (over the whole batch).
 func (a *attention) kvHead(head int64) int64 {
 	b, h := head/a.headsQ, head%a.headsQ
 	return b*a.headsKV + h/(a.headsQ/a.headsKV)
@@ -160,10 +159,10 @@ func headOf(t tensor.Tensor, head int64) []float64 {
 	return values
 }
 
-// keyed gives row j of keys or values.
+// keyed returns row j of keys or values.
 func (h *oneHead) keyed(x []float64, j int64) []float64 { return x[j*h.n : (j+1)*h.n] }
 
-// queried gives query row i of this head.
+// queried returns query row i of this head.
 func (h *oneHead) queried(t tensor.Tensor, i int64) []float64 {
 	row := make([]float64, h.n)
 	t.DecodeRow(row, h.head*h.seqQ+i, 0)
@@ -201,10 +200,10 @@ func (h *oneHead) scores(i int64, keys []int64, into *scores) {
 	}
 }
 
-// resized is x with n elements, whatever they are; its memory is used again where there is enough.
+// resized returns x with n elements, whatever they are; its memory is used again where there is enough.
 func resized(x []float64, n int) []float64 { return slices.Grow(x[:0], n)[:n] }
 
-// weightErrorFP32 is the relative error of exp(s - base) in fp32, exp(eps) - 1 with
+// weightErrorFP32 returns the relative error of exp(s - base) in fp32, exp(eps) - 1 with
 //
 //	eps = u32*(g(D)*scale*(|q|.|k|) + 4|s| + 4|s-base|) + 8*u32
 //
@@ -217,7 +216,7 @@ func (a *attention) exponentError(s, abs, base float64) float64 {
 	return judge.U32*(a.gD*abs+4*math.Abs(s)+4*math.Abs(s-base)) + 8*judge.U32
 }
 
-// weightError is the same under the contract: tf32 drops low bits of both operands first, +
+// weightError is weightErrorFP32 under the contract: tf32 drops low bits of both operands first, +
 // 2*u_tf32*scale*(|q|.|k|) in the exponent.
 func (a *attention) weightError(s, abs, base float64) float64 { return growth(a.shift(s, abs, base)) }
 
@@ -228,8 +227,8 @@ func (a *attention) shift(s, abs, base float64) float64 {
 	return a.exponentError(s, abs, base)
 }
 
-// growth is exp(eps) - 1, or the slightly larger eps + eps^2 where that is cheaper. It stays finite: what is
-// above 1e150 is without limit, and products with it must not turn 0 into NaN.
+// growth returns exp(eps) - 1, or the slightly larger eps + eps^2 where that is cheaper. It stays finite: a
+// value above 1e150 counts as unlimited, and products with it must not turn 0 into NaN.
 func growth(eps float64) float64 {
 	if eps < 1e-3 {
 		return eps + eps*eps
@@ -245,13 +244,13 @@ func newWeightedSums(n int64) weightedSums {
 	return weightedSums{make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)}
 }
 
-// at is the part of vector j, each having n elements.
+// at returns the part of vector j, each having n elements.
 func (g weightedSums) at(j, n int64) weightedSums {
 	a, b := j*n, (j+1)*n
 	return weightedSums{g.R[a:b], g.T[a:b], g.TFP32[a:b], g.Sim[a:b]}
 }
 
-// add adds weight*x to R, t*|x| to T, sim*simX to Sim and, where low says so, tFP32*|x| to TFP32.
+// add adds weight*x to R, t*|x| to T, sim*simX to Sim and, with low, tFP32*|x| to TFP32.
 func (g weightedSums) add(weight, t, tFP32, sim float64, low bool, x, simX []float64) {
 	r, allowed, simulated := g.R[:len(x)], g.T[:len(x)], g.Sim[:len(x)]
 	simX = simX[:len(x)]
@@ -327,11 +326,11 @@ func perHead(rows []int64, heads, seq int64) []headRows {
 // logSumExp is lse of one row.
 type logSumExp struct{ r, t, tFP32, sim float64 }
 
-// queryRow is one query with its weights, against every key that it sees. It serves as working memory for one
-// query after the other.
+// queryRow is one query with its weights, against every key that it sees. It is working memory, reused for
+// each query.
 type queryRow struct {
 	scores
-	p, pSim              []float64 // exp(s - max), of the simulated scores too; what they add up to is l
+	p, pSim              []float64 // exp(s - max), of the simulated scores too; their sum is l
 	l, simL              float64
 	spread, spreadFP32   float64 // sum_j P_j*eps_j
 	revived              float64 // by how much weights that are 0 may surpass 1 before they are normalised
@@ -356,7 +355,7 @@ func (m *queryRow) weigh(tf32 bool) {
 	}
 }
 
-// forwardRow fills one row of o (which is 0) and gives its lse. With w = P.|v| and the weights' errors eps
+// forwardRow fills one row of o (which is 0) and returns its lse. With w = P.|v| and the weights' errors eps
 // the allowance is
 //
 //	T = u_P*w + eta*sum|v| + sum_j P_j*eps_j*|v_j| + |R|*(sum_j P_j*eps_j + u32*g(Sk)) + u32*g(Sk)*w
@@ -380,7 +379,7 @@ func (h *oneHead) forwardRow(m *queryRow, out truth.Row) logSumExp {
 		for j, e := range m.pSim {
 			truth.Axpy(out.Sim, h.storedWeight(e)/m.simL, h.keyed(h.simV, int64(j)))
 		}
-		copy(out.R, out.Sim) // R is not asked for, but has to be of the same class
+		copy(out.R, out.Sim) // R is not needed, but must be of the same class
 		truth.RoundRow(out.Sim, out.Sim, h.d)
 		lse := m.simMax + math.Log(m.simL)
 		return logSumExp{r: lse, sim: tensor.Round(op.FP32, lse, false)}
@@ -418,7 +417,7 @@ func (h *oneHead) forwardRow(m *queryRow, out truth.Row) logSumExp {
 	}
 	f := logSumExp{r: lse}
 	own := judge.U32 * (math.Abs(m.max) + h.gK + 8 + 2*math.Abs(math.Log(m.l)))
-	// the logarithm of a sum is off by no more than its exponents are
+	// the error of a sum's logarithm is at most that of its exponents
 	f.t, f.tFP32, f.sim = math.Min(m.spread+m.revived, shift)+own, math.Min(m.spreadFP32, shift)+own,
 		tensor.Round(op.FP32, m.simMax+math.Log(m.simL), false)
 	return f
@@ -438,7 +437,7 @@ func (h *oneHead) allow(m *queryRow, out truth.Row) {
 	}
 }
 
-// largestShift is the largest error of an exponent of a row.
+// largestShift returns the largest error of an exponent of a row.
 func (a *attention) largestShift(sc scores) float64 {
 	largest := 0.0
 	for j, s := range sc.s {
@@ -460,7 +459,7 @@ func (h *oneHead) capRow(n int64, out truth.Row) {
 	}
 }
 
-// storedWeight is an unnormalised weight as the contract stores it.
+// storedWeight returns an unnormalised weight as the contract stores it.
 func (a *attention) storedWeight(e float64) float64 {
 	if a.rules.LowWeights {
 		return tensor.Round(a.d, e, false)

@@ -201,7 +201,7 @@ func TestAcceptsAndRejects(t *testing.T) {
 	}
 }
 
-// plantedBugs are changes of a right kernel, with the truths of both passes and the values that it gets.
+// plantedBugs are changes of a right kernel, with the truths of both passes and its inputs.
 type plantedBugs struct {
 	what                string
 	kernel              kernel32
@@ -271,7 +271,7 @@ func TestContracts(t *testing.T) {
 		truthtest.Judged(truthtest.TruthFor(t, forward, "fp32", in), bf16, lse))
 }
 
-// eagerComposition is the written composition: every intermediate stored in the dtype, forward and by
+// eagerComposition computes the written composition: every intermediate stored in the dtype, forward and by
 // autograd's rules backward.
 func eagerComposition(s sizes, scale float64, low func(float64) float64, q, k, v, do []float64) (o, dq, dk,
 	dv []float64,
@@ -377,7 +377,7 @@ func TestTF32DecidedByRounding(t *testing.T) {
 	}
 }
 
-// TestUnseen: rows that see no key give 0 and -inf exactly, and their gradients are 0 with T = 0.
+// TestUnseen: rows that see no key are exactly 0 and -inf, and their gradients are 0 with T = 0.
 func TestUnseen(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 6))
 	s := sizes{1, 1, 1, 5, 3, 8}
@@ -449,7 +449,7 @@ func TestGradient(t *testing.T) {
 
 // TestWeightsBelowFP16: a weight that is divided by l before it is stored may vanish where one that is
 // divided afterwards does not. Two keys with v = 0 make l 2; 148 others have weights just above what fp16
-// keeps, half of them just below, and are all there is of o. Both are accepted.
+// keeps, half of them just below, and o consists of these alone. Both are accepted.
 func TestWeightsBelowFP16(t *testing.T) {
 	s := sizes{1, 1, 1, 1, 150, 1}
 	k, v := make([]float64, s.seqKV), make([]float64, s.seqKV)

@@ -10,8 +10,8 @@ import (
 	"triad/internal/workload"
 )
 
-// TestExactZeros: rows that see no key have no gradient, keys that no contributing query sees have none,
-// columns of v that nothing comes from above for have none; what does contribute has an allowance.
+// TestExactZeros: rows that see no key have no gradient, nor do keys that no contributing query sees, nor
+// columns of v whose upstream gradient is 0; whatever contributes has an allowance.
 func TestExactZeros(t *testing.T) {
 	o, err := truth.Get("flash_attention")
 	if err != nil {

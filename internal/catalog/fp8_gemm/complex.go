@@ -6,8 +6,8 @@ import (
 )
 
 // The product is linear in each operand, so that its derivative is the same everywhere; the other operand and
-// the upstream gradient are what the backward's own quantised copies stand for: grad_a is the derivative of
-// <g, a b^T> with b from bt, grad_b that with a from at and the upstream gradient from gt.
+// the upstream gradient are those that the backward's own quantised copies represent: grad_a is the
+// derivative of <g, a b^T> with b from bt, grad_b that with a from at and the upstream gradient from gt.
 var _ = truth.RegisterLosses("fp8_gemm", func(k *truth.Request) ([]truth.Loss, error) {
 	g, err := product.Dequantized(k, operator.Scaling, firstOperand("g", "scale_g"))
 	if err != nil {
@@ -26,7 +26,7 @@ var _ = truth.RegisterLosses("fp8_gemm", func(k *truth.Request) ([]truth.Loss, e
 		return nil, err
 	}
 	m, n, inner := len(g), len(gt), len(bt)
-	// c = a b^T with the weight of c[i,j] from upstream; the operand that varies lies flat.
+	// c = a b^T with the weight of c[i,j] from upstream; the varying operand is flat.
 	loss := func(a, b func(row, k int) complex128, upstream func(i, j int) float64) complex128 {
 		total := complex128(0)
 		for i := range m {

@@ -15,7 +15,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// sampledProduct is a product judged by sample beside the truth of the whole of it.
+// sampledProduct is a product judged by sample, together with the truth of the whole of it.
 type sampledProduct struct {
 	whole, part judge.Truth
 	in          []tensor.Tensor
@@ -43,7 +43,7 @@ func inputsOf(r *rand.Rand, m, n, k int64, scaling string, shift float64) []tens
 	}
 }
 
-// TestFreivaldsAcceptsRightKernels: products by another unit and in another order pass, and the allowance of
+// TestFreivaldsAcceptsRightKernels: products in another unit and in another order pass, and the allowance of
 // a row is at least the sum of its elements' own, but not many times as large.
 func TestFreivaldsAcceptsRightKernels(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 5))
@@ -145,9 +145,8 @@ func renamed(in []tensor.Tensor, names ...string) []tensor.Tensor {
 	return in
 }
 
-// TestFreivaldsAtOverflow: infinities that are due outside of the sample are accepted, one that is not is
-// rejected, and so is a finite number where infinity is due; rows and columns with NaN are compared element
-// by element.
+// TestFreivaldsAtOverflow: correct infinities outside of the sample are accepted, a wrong one is rejected,
+// and so is a finite number instead of infinity; rows and columns with NaN are compared element by element.
 func TestFreivaldsAtOverflow(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 5))
 	const m, n, k = 90, 150, 200
@@ -178,7 +177,7 @@ func TestFreivaldsAtOverflow(t *testing.T) {
 		values[0][at] = math.Inf(1)
 		for _, col := range f.Cols {
 			if v := &values[0][row*n+col]; infinite && math.IsInf(*v, 0) {
-				// as a kernel that saturates: each is less than its row may lose, all of them are not
+				// as a kernel that saturates: each error is within its row's allowance, all of them are not
 				*v = math.Copysign(65504, *v)
 			}
 		}

@@ -20,7 +20,7 @@ var variants = []truthtest.Arithmetic{
 	{Order: truthtest.InLanes},
 }
 
-// underScaling says why a bug of scales is none where there is just one, or one a row.
+// underScaling returns why a bug of scales shows nothing where there is just one, or one a row.
 func underScaling(reasons map[string]string) func(g truthtest.Group) string {
 	return func(g truthtest.Group) string {
 		if g.Attribute == "scaling" {
@@ -109,8 +109,8 @@ var suites = []truthtest.Suite{
 
 func TestMutation(t *testing.T) { truthtest.Mutation(t, suites) }
 
-// emulatedOperand is a K-major matrix with its scales; index gives the scale of a row in a block of 128 along
-// K.
+// emulatedOperand is a K-major matrix with its scales; index returns the scale of a row in a block of 128
+// along K.
 type emulatedOperand struct {
 	values, scales []float64
 	rows, k        int
@@ -118,14 +118,14 @@ type emulatedOperand struct {
 	index          func(row, block int) int
 }
 
-// scale is the multiplier of a row in a block; what is outside the matrix reads its last row or block.
+// scale returns the multiplier of a row in a block; a row or block outside the matrix reads the last one.
 func (o emulatedOperand) scale(row, block int) float64 {
 	return o.scales[o.index(min(row, o.rows-1), min(block, o.blocks()-1))]
 }
 
 func (o emulatedOperand) blocks() int { return (o.k + scaleBlock - 1) / scaleBlock }
 
-// preparedOperand reads a matrix and its scales, of which rowsPerBlock rows share one under block scaling.
+// preparedOperand reads a matrix and its scales, each shared by rowsPerBlock rows under block scaling.
 func preparedOperand(p *truthtest.Prepared, name, scale string, rowsPerBlock int) emulatedOperand {
 	values, rows, k := p.Matrix(name)
 	o := emulatedOperand{values: values, scales: p.V[scale], rows: rows, k: k, dtype: p.In[name].DType}
@@ -138,7 +138,7 @@ func preparedOperand(p *truthtest.Prepared, name, scale string, rowsPerBlock int
 	return o
 }
 
-// readAs gives the values that the codes of an operand have in another fp8 dtype.
+// readAs returns the values that the codes of an operand have in another fp8 dtype.
 func (o emulatedOperand) readAs(d op.DType) emulatedOperand {
 	o.values = tensor.Decode(d, tensor.Encode(o.dtype, o.values))
 	return o
@@ -185,7 +185,7 @@ func emulatedBackward(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64
 	return [][]float64{da, emulatedProduct(a, p, gt, at)}
 }
 
-// transposed gives the elements of a matrix column by column.
+// transposed returns the elements of a matrix column by column.
 func transposed(x []float64, rows, cols int) []float64 {
 	out := make([]float64, 0, len(x))
 	for c := range cols {
@@ -196,7 +196,7 @@ func transposed(x []float64, rows, cols int) []float64 {
 	return out
 }
 
-// emulatedProduct is left right^T with its scales, in fp32 across blocks of K.
+// emulatedProduct returns left right^T with its scales, in fp32 across blocks of K.
 func emulatedProduct(a truthtest.Arithmetic, p *truthtest.Prepared, left, right emulatedOperand) []float64 {
 	c := make([]float64, 0, left.rows*right.rows)
 	k, length := left.k, a.Block
@@ -226,7 +226,7 @@ func emulatedProduct(a truthtest.Arithmetic, p *truthtest.Prepared, left, right 
 	return c
 }
 
-// emulatedScales are the multipliers of an element of the product in a block of K.
+// emulatedScales returns the multipliers of an element of the product in a block of K.
 func emulatedScales(a truthtest.Arithmetic, left, right emulatedOperand, i, j, block int) (sa, sb float64) {
 	sa, sb = left.scale(i, block), right.scale(j, block)
 	switch a.Bug {
@@ -289,8 +289,8 @@ func emulatedBlockSum(a truthtest.Arithmetic, tensorCore adder, x, y []float64) 
 	return float64(s)
 }
 
-// emulatedDequantized is one element from operands that are multiplied by their scales first, summed in 32
-// lanes.
+// emulatedDequantized returns one element from operands that are multiplied by their scales first, summed in
+// 32 lanes.
 func emulatedDequantized(a truthtest.Arithmetic, left, right emulatedOperand, i, j int) float64 {
 	return truthtest.Sum32(truthtest.InLanes, left.k, func(k int) float64 {
 		return truthtest.F32(left.values[i*left.k+k]*left.scale(i,

@@ -20,7 +20,7 @@ func caseOf(p op.Pass, m, n, k int64, scaling string, out op.DType) op.Case {
 	}
 }
 
-// scalesOf draws the scales of one operand, in the shape that its scaling asks for.
+// scalesOf draws the scales of one operand, in the shape of its scaling.
 func scalesOf(r *rand.Rand, name, scaling string, rows, k, rowsPerBlock int64) tensor.Tensor {
 	shape := []int64{1}
 	switch scaling {
@@ -38,14 +38,14 @@ func scalesOf(r *rand.Rand, name, scaling string, rows, k, rowsPerBlock int64) t
 	return t
 }
 
-// mmaStep is how much of k a tensor-core instruction adds at once.
+// mmaStep is the number of terms along k that a tensor-core instruction adds at once.
 const mmaStep = 32
 
 // adder adds the products of up to 32 numbers to a sum.
 type adder func(sum float64, x, y []float64) float64
 
-// kernel32 is a product by plain loops: block is the promotion length, add one accumulation inside it, and
-// scale the multiplier of an element.
+// kernel32 computes a product by plain loops: block is the promotion length, add one accumulation inside it,
+// and scale the multiplier of an element.
 func kernel32(m, n, k, block int64, a, b []float64, scale func(i, j, k int64) float64, add adder) []float64 {
 	out := make([]float64, m*n)
 	for i := range m {
@@ -65,7 +65,7 @@ func kernel32(m, n, k, block int64, a, b []float64, scale func(i, j, k int64) fl
 	return out
 }
 
-// inFP32 adds one after the other.
+// inFP32 adds in sequence.
 func inFP32(sum float64, x, y []float64) float64 {
 	for k, v := range x {
 		sum = truthtest.F32(sum + v*y[k])
@@ -73,8 +73,8 @@ func inFP32(sum float64, x, y []float64) float64 {
 	return sum
 }
 
-// tensorCore is Hopper's adder for factors of two formats: products and sum are cut 13 bits below the largest
-// leading bit, that of a product following from the exponents that its factors store, which for a subnormal
+// tensorCore returns Hopper's adder for factors of two formats: products and sum are cut 13 bits below the
+// largest leading bit, which for a product follows from the exponents that its factors store; a subnormal's
 // is that of the smallest normal number.
 func tensorCore(x, y op.DType) adder {
 	fx, _ := tensor.FormatOf(x)
@@ -120,9 +120,9 @@ func scaleOf(scaling string, sa, sb tensor.Tensor) func(i, j, k int64) float64 {
 	}
 }
 
-// Hopper's adder does not normalise subnormal factors: beside an outlier that meets one, it cuts products
-// that are larger than 13 bits below the largest. An H200 lost 5.4 of these cuts on one element of 31
-// products with an outlier, which is 43 by the products' own exponents.
+// TestSubnormalBesideAnOutlier: Hopper's adder does not normalise subnormal factors: next to an outlier that
+// meets one, it cuts products that are larger than 13 bits below the largest. An H200 lost 5.4 of these cuts
+// on one element of 31 products with an outlier, which is 43 by the products' own exponents.
 func TestSubnormalBesideAnOutlier(t *testing.T) {
 	x, y := make([]float64, 31), make([]float64, 31)
 	x[0], y[0] = -16, 0x1p-9
@@ -180,8 +180,8 @@ func TestAcceptsAndRejects(t *testing.T) {
 						func(sum float64, x, y []float64) float64 { return sum + x[0]*y[0] })
 					truthtest.Rejects(t, what+" one product in 32", truthtest.Judged(truth, naive))
 					if shift == 0 {
-						// among 1024 products of one sign a single one is within what the tensor core may
-						// lose
+						// among 1024 products of one sign a single one is within the possible loss of the
+						// tensor core
 						short := kernel32(m, n, k-1, 128, dropLast(as, m, k), dropLast(bs, n, k), scale,
 							inFP32)
 						truthtest.Rejects(t, what+" last product missing", truthtest.Judged(truth, short))
@@ -260,7 +260,7 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// TestBackward: two products, each as the forward's; k = 0 gives zeros with T = 0; wrong shapes are errors.
+// TestBackward: two products, each as the forward's; k = 0 yields zeros with T = 0; wrong shapes are errors.
 func TestBackward(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	const m, n, k = 6, 140, 9

@@ -9,7 +9,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// under is a bug of one kind of GELU.
+// under returns a bug of one kind of GELU.
 func under(kind string, n *formula.Node) func(op.Attrs) *formula.Node {
 	return func(a op.Attrs) *formula.Node {
 		if a.Text("approximate") != kind {

@@ -61,7 +61,7 @@ var _ = elementwise.Register("gelu", elementwise.Operator{
 	Holds: []elementwise.Property{elementwise.Apart("x"), elementwise.BetweenZeroAnd("x")},
 })
 
-// exactBackwardAllowance is T = |dy|*u32*(2 + |x|*density*(x^2+8)) + 4*u32*|R|.
+// exactBackwardAllowance returns T = |dy|*u32*(2 + |x|*density*(x^2+8)) + 4*u32*|R|.
 func exactBackwardAllowance(in []float64, r float64) float64 {
 	a, d := math.Abs(in[0]), math.Abs(in[1])
 	if d == 0 {

@@ -7,8 +7,8 @@ import (
 	"triad/internal/op"
 )
 
-// A grid that counts columns by the rows covers too little in one of the quick cases of a plain product,
-// however large its tiles are.
+// TestQuickCaseIsWide: a grid that counts columns by the rows covers too little in one of the quick cases of
+// a plain product, for any tile size.
 func TestQuickCaseIsWide(t *testing.T) {
 	operator, err := catalog.Get("gemm")
 	if err != nil {

@@ -33,7 +33,7 @@ func backward(attributes op.Attrs) []product.Product {
 	return []product.Product{ofA, ofB}
 }
 
-// byColumns says whether b lies as [n, k]: each column of the product is a row of it.
+// byColumns reports whether b is laid out as [n, k]: each column of the product is a row of it.
 func byColumns(attributes op.Attrs) bool { return attributes.Text("layout_b") == "nk" }
 
 func scaled(attributes op.Attrs) product.Epilogue {

@@ -12,7 +12,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// sampled is a batch of products that a sample leaves something of.
+// sampled returns a batch of products that a sample leaves something of.
 func sampled(t *testing.T, c op.Case, contract string) producttest.Sampled {
 	t.Helper()
 	sizes := map[string]int64{"batch": 3, "m": 40, "n": 90, "k": 70}
@@ -34,7 +34,7 @@ func TestNonFiniteRowsAreCompared(t *testing.T) {
 	sampled(t, c, "fp32").NonFiniteIsCompared(t)
 }
 
-// TestAddedIsNotReadWithoutItsFactor: with beta = 0 a NaN in c shows nowhere, and with another it does.
+// TestAddedIsNotReadWithoutItsFactor: with beta = 0 a NaN in c has no effect, and with another beta it has.
 func TestAddedIsNotReadWithoutItsFactor(t *testing.T) {
 	for _, beta := range []float64{0, 0.5} {
 		c := op.Case{

@@ -13,7 +13,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// sampled is a case that a sample leaves something of.
+// sampled returns a case that a sample leaves something of.
 func sampled(t *testing.T, c op.Case) producttest.Sampled {
 	t.Helper()
 	sizes := map[string]int64{"tokens": 130, "groups": 5, "k": 70, "n": 90}
@@ -35,7 +35,7 @@ func TestNonFiniteRowsOfGroups(t *testing.T) {
 	}
 }
 
-// TestOffsetsThatCutNothing: offsets that do not rise from 0 to the last row have no truth.
+// TestOffsetsThatCutNothing: offsets that do not increase from 0 to the last row have no truth.
 func TestOffsetsThatCutNothing(t *testing.T) {
 	o, err := truth.Get("grouped_gemm")
 	if err != nil {

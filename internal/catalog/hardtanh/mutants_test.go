@@ -21,7 +21,7 @@ func lostNaN(a op.Attrs) *formula.Node {
 	return x.Above(low(a), high(a).AtMost(x, high(a), x), low(a))
 }
 
-// symmetric is right where the lower bound is the upper one with the opposite sign.
+// symmetric returns a bug, or nil where the lower bound is the upper one with the opposite sign.
 func symmetric(a op.Attrs) *formula.Node {
 	if a.Number("low") == -a.Number("high") {
 		return nil

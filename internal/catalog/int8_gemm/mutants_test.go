@@ -10,7 +10,7 @@ import (
 
 var suites = []truthtest.Suite{{
 	Op: "int8_gemm", Pass: op.Forward, Kernel: emulated,
-	// the scales one after the other, their product first, and the factor of all three first
+	// the scales in sequence, their product first, and the factor of all three first
 	Right: []truthtest.Arithmetic{{Form: 0}, {Form: 1}, {Form: 2}},
 	Mutants: []truthtest.Mutant{
 		{Number: 1, Name: "int16 accumulator"},
@@ -38,7 +38,7 @@ var suites = []truthtest.Suite{{
 
 func TestMutation(t *testing.T) { truthtest.Mutation(t, suites) }
 
-// emulated is the kernel with its bug.
+// emulated computes the kernel with its bug.
 func emulated(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 	left, m, k := p.Matrix("a")
 	right, _, n := p.Matrix("b")
@@ -113,7 +113,7 @@ func (e *emulation) right(v float64) float64 {
 	return v - e.zb
 }
 
-// result is an element of c from its sum over k products.
+// result returns an element of c from its sum over k products.
 func (e *emulation) result(sum, k float64) float64 {
 	switch e.a.Bug {
 	case "int16 accumulator":

@@ -51,7 +51,7 @@ func transposed(t tensor.Tensor) tensor.Tensor {
 	return truth.Moved(t, []int64{cols, rows}, func(i int64) int64 { return i%rows*cols + i/rows })
 }
 
-// turned states that the second output is the first with rows for columns.
+// turned states that the second output is the transpose of the first.
 func turned(a *truth.Related, output string) judge.Statement {
 	shape := a.First.Target(output).Shape
 	if a.Failed() {

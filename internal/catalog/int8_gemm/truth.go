@@ -58,7 +58,7 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 	return []judge.Target{c}, nil
 }
 
-// quantiser turns a sum into a number of c.
+// quantiser computes a number of c from a sum.
 type quantiser struct {
 	a, b, c, zero float64
 	exact         bool // the scales are powers of two, so that fp32 multiplies and divides exactly
@@ -77,15 +77,15 @@ func quantiserOf(attributes op.Attrs) quantiser {
 	return q
 }
 
-// exactSum is the largest sum that fp32 is sure to hold.
+// exactSum is the largest sum that fp32 surely holds exactly.
 const exactSum = 1 << 24
 
-// element is the result of a sum, with the allowance
+// element returns the result of a sum, with the allowance
 //
 //	T = 4*u32*|t|
 //
-// for the sum as an fp32 number and for three operations with the scales, or 0 where those are exact. What
-// lies beyond int8 is the nearest end, where nothing else is right.
+// for the sum as an fp32 number and for three operations with the scales, or 0 where those are exact. A
+// result beyond int8 is the nearest end, and nothing else is right.
 func (q quantiser) element(sum float64) (r, t float64) {
 	scaled := sum * q.a * q.b / q.c
 	if q.exact && math.Abs(sum) <= exactSum {

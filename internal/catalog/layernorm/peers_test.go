@@ -10,8 +10,8 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// TestPeersKnowRightFromWrong: every rule accepts the reference itself and rejects NaN, zeros and what was
-// not written.
+// TestPeersKnowRightFromWrong: every rule accepts the reference itself and rejects NaN, zeros and unwritten
+// elements.
 func TestPeersKnowRightFromWrong(t *testing.T) {
 	t.Setenv("TRIAD_MUTATION_PEERS", "1")
 	s := suites[0]

@@ -27,7 +27,7 @@ func caseOf(p op.Pass, d op.DType, rows, cols int64, saved string) op.Case {
 	}
 }
 
-// forward32 is layernorm as a kernel computes it in two passes, all in fp32.
+// forward32 computes layernorm as a kernel does in two passes, all in fp32.
 func forward32(order int, eps float64, x, weight, bias []float64) (y []float64, mean, rstd float64) {
 	n := len(x)
 	mean = truthtest.F32(truthtest.Sum32(order, n, func(i int) float64 { return x[i] }) / float64(n))
@@ -41,7 +41,7 @@ func forward32(order int, eps float64, x, weight, bias []float64) (y []float64, 
 	return y, mean, rstd
 }
 
-// backward32 is the gradient of one row with respect to x, in fp32.
+// backward32 returns the gradient of one row with respect to x, in fp32.
 func backward32(order int, x, weight, dy []float64, mean, rstd float64) (dx, xhat []float64) {
 	n := len(x)
 	xhat, dx = make([]float64, n), make([]float64, n)
@@ -192,7 +192,7 @@ func TestGradient(t *testing.T) {
 	truthtest.CheckGradient(t, "layernorm", r, loss, inputs, gradient)
 }
 
-// TestEmptyRows: nothing to add up gives exact zeros.
+// TestEmptyRows: empty sums are exact zeros.
 func TestEmptyRows(t *testing.T) {
 	weight := truthtest.Literal("weight", op.FP32, []float64{1, 2}, 2)
 	in := []tensor.Tensor{tensor.New("x", op.FP32, []int64{0, 2}), weight, tensor.New("bias", op.FP32,
@@ -207,8 +207,8 @@ func TestEmptyRows(t *testing.T) {
 	}
 }
 
-// TestSparseRows: of a sparse row 99 of 100 differences from the mean are equal, so that a sum one after the
-// other rounds them all the same way: the allowance is that of equal terms.
+// TestSparseRows: 99 of 100 differences from the mean are equal in a sparse row, so that a sequential sum
+// rounds them all the same way: the allowance is that of equal terms.
 func TestSparseRows(t *testing.T) {
 	const cols = 4099
 	x := make([]float64, cols)
@@ -229,7 +229,7 @@ func TestSparseRows(t *testing.T) {
 	}
 }
 
-// TestByWelford: rows of one value but for a neighbour here and there, 256 standard deviations from 0 and
+// TestByWelford: rows of one value except for a neighbour here and there, 256 standard deviations from 0 and
 // more, are right by two passes and by Welford's recurrence, whose running mean is rounded at every step.
 func TestByWelford(t *testing.T) {
 	const rows, cols = 4000, 7

@@ -20,7 +20,7 @@ var suites = elementwisetest.Suites("leaky_relu",
 
 func slope(attributes op.Attrs) *formula.Node { return formula.C(attributes.Number("slope")) }
 
-// larger is right for slopes up to 1.
+// larger returns a bug, or nil for slopes from 0 to 1.
 func larger(attributes op.Attrs) *formula.Node {
 	if attributes.Number("slope") <= 1 && attributes.Number("slope") >= 0 {
 		return nil

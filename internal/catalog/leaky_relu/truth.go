@@ -9,7 +9,7 @@ import (
 
 var x, dy, zero = formula.In("x"), formula.In("grad_y"), formula.C(0)
 
-// sloped is a value where x is positive, and slope times it elsewhere.
+// sloped returns a value where x is positive, and slope times it elsewhere.
 func sloped(value *formula.Node) func(attributes op.Attrs) elementwise.Formula {
 	return func(attributes op.Attrs) elementwise.Formula {
 		slope := formula.C(attributes.Number("slope"))

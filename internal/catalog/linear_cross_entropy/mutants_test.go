@@ -10,7 +10,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// onlyMean is of a bug in the division.
+// onlyMean returns why a bug in the division shows nothing in a group.
 func onlyMean(g truthtest.Group) string {
 	if g.Value == "mean" {
 		return ""
@@ -18,7 +18,7 @@ func onlyMean(g truthtest.Group) string {
 	return "nothing is divided"
 }
 
-// onlyFP32 is of what the contract of 16 bits allows.
+// onlyFP32 returns why a bug that the contract of 16 bits allows shows nothing in a group.
 func onlyFP32(g truthtest.Group) string {
 	if g.Dtype == "fp32" {
 		return ""
@@ -76,7 +76,7 @@ var suites = []truthtest.Suite{
 
 func TestMutation(t *testing.T) { truthtest.Mutation(t, suites) }
 
-// chunk is how many tokens an emulated kernel takes at once.
+// chunk is the number of tokens that an emulated kernel takes at once.
 const chunk = 24
 
 // emulation is a kernel with its bug.
@@ -114,14 +114,14 @@ func emulationOf(a truthtest.Arithmetic, p *truthtest.Prepared) *emulation {
 
 func (e *emulation) ignores(i int) bool { return e.target[i] == e.ignored }
 
-// leftOut says whether the token adds nothing.
+// leftOut reports whether the token adds nothing.
 func (e *emulation) leftOut(i int) bool {
 	lost := e.a.Bug == "chunk boundary lost" && i%chunk == chunk-1 ||
 		e.a.Bug == "last chunk alone" && i < (e.tokens-1)/chunk*chunk
 	return lost || e.ignores(i) && e.a.Bug != "ignored tokens are counted"
 }
 
-// class is the target that a kernel takes; of an ignored token that it counts the last.
+// class returns the target that a kernel takes; the last for an ignored token that it counts.
 func (e *emulation) class(i int) int {
 	t := int(e.target[i])
 	if e.a.Bug == "target off by one" {
@@ -133,7 +133,7 @@ func (e *emulation) class(i int) int {
 	return t
 }
 
-// summed is how many of n a kernel adds up that loses a tail.
+// summed returns how many of n terms a kernel that loses a tail adds up.
 func (e *emulation) summed(n int) int {
 	if e.a.Bug == "vocabulary tail not summed" {
 		return n / truthtest.Vector * truthtest.Vector
@@ -141,7 +141,7 @@ func (e *emulation) summed(n int) int {
 	return n
 }
 
-// logits are those of a token.
+// logits returns the logits of a token.
 func (e *emulation) logits(i int) []float64 {
 	z, dim := make([]float64, e.classes), e.dim
 	if e.a.Bug == "last of dim dropped" {
@@ -165,7 +165,7 @@ func (e *emulation) logits(i int) []float64 {
 	return z
 }
 
-// maximum and logarithm, whose sum is lse.
+// statistics returns maximum and logarithm, whose sum is lse.
 func (e *emulation) statistics(z []float64) (m, log float64) {
 	m = math.Inf(-1)
 	for _, v := range z {
@@ -205,7 +205,7 @@ func emulated(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 	return [][]float64{{truthtest.F32(total / e.divisor)}, lse}
 }
 
-// gradients are what becomes of the logits of a token.
+// gradients returns the gradients of the logits of a token.
 func (e *emulation) gradients(p *truthtest.Prepared, i int) []float64 {
 	if e.leftOut(i) {
 		return make([]float64, e.classes)

@@ -15,7 +15,7 @@ var _ = truth.Register("linear_cross_entropy", truth.Definition{
 	Forward: forward, Backward: backward, Permits: []string{"fp32", "stored"},
 })
 
-// loss is one case: the logits of tokens, and what is asked of them.
+// loss is one case: the logits of tokens, and what their loss needs.
 type loss struct {
 	*truth.Request
 	logits    *product.Logits
@@ -72,7 +72,7 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 	return all.Reduced(l.reduced(all.Each), l.counted == 0 && l.reduction == "mean"), nil
 }
 
-// reduced is the sum of the losses, or their mean: 0 where no token counts. To their allowances comes
+// reduced returns the sum of the losses, or their mean: 0 where no token counts. Their allowances grow by
 // u32*g(tokens)*sum|loss|.
 func (l *loss) reduced(each judge.Target) judge.Target {
 	total := l.TargetAt("loss", op.FP32, []int64{1}, nil)

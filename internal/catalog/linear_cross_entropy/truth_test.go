@@ -16,7 +16,7 @@ var (
 	none     = -100.0 // a target that is ignored
 )
 
-// The mean over nothing is 0 or NaN, as libraries have it, and nothing else.
+// TestMeanOverNothing: the mean over nothing is 0 or NaN, as in libraries, and nothing else.
 func TestMeanOverNothing(t *testing.T) {
 	for reduction, orNaN := range map[string]bool{"mean": true, "sum": false} {
 		want := truthOf(t, op.Case{Pass: op.Forward, Distribution: "normal"},
@@ -29,8 +29,8 @@ func TestMeanOverNothing(t *testing.T) {
 	}
 }
 
-// The gradients to which an ignored token adds are NaN too where it holds NaN: 0*NaN is NaN. Another token's
-// are not.
+// TestGradientsOfAnIgnoredNaN: the gradients to which an ignored token adds are NaN too where it contains
+// NaN: 0*NaN is NaN. Another token's are not.
 func TestGradientsOfAnIgnoredNaN(t *testing.T) {
 	want := truthOf(t, op.Case{Pass: op.Backward, Distribution: "non_finite", Saved: "own"},
 		map[string]int64{"tokens": 2, "dim": 1, "classes": 2}, "sum",
@@ -43,7 +43,7 @@ func TestGradientsOfAnIgnoredNaN(t *testing.T) {
 	truthtest.AcceptsAt(t, "grad_weight", want.Outputs[1], 0, map[float64]bool{1: true, nan: true, 0: false})
 }
 
-// truthOf is the truth of a case in fp32.
+// truthOf returns the truth of a case in fp32.
 func truthOf(t *testing.T, c op.Case, dims map[string]int64, reduction string,
 	in ...tensor.Tensor,
 ) judge.Truth {

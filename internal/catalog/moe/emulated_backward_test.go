@@ -6,15 +6,15 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// pair is a token in one of its experts, with what gradients are made of.
+// pair is a token in one of its experts, with the inputs of the gradients.
 type pair struct {
 	token, expert       int
 	w, d                float64
 	h, dg, du, weighted []float64
 }
 
-// choices are the saved ones, or where the backward's own forward makes them those of exact logits: that of a
-// kernel may only differ among equal ones.
+// choices returns the saved choices, or where the backward's own forward makes them those of exact logits: a
+// kernel's may differ only among equal ones.
 func (e *emulation) choices() [][]int {
 	out := make([][]int, e.tokens)
 	saved, given := e.p.V["choice"]
@@ -79,7 +79,7 @@ func (e *emulation) through(t, expert int, w float64) pair {
 	return p
 }
 
-// ofLogits are the gradients of a token's logits.
+// ofLogits returns the gradients of a token's logits.
 func (e *emulation) ofLogits(z []float64, own []int, pairs []pair) []float64 {
 	out := make([]float64, e.experts)
 	sum := e.Sum(len(pairs), func(i int) float64 { return f32(pairs[i].w * pairs[i].d) })
@@ -105,7 +105,7 @@ func (e *emulation) ofLogits(z []float64, own []int, pairs []pair) []float64 {
 	return out
 }
 
-// ofToken is a row of grad_x.
+// ofToken returns a row of grad_x.
 func (e *emulation) ofToken(pairs []pair, dz []float64) []float64 {
 	times := func(v, m []float64, expert int) []float64 {
 		return e.stored(each(e.dim, func(c int) float64 {
@@ -174,7 +174,7 @@ func emulatedBackward(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64
 	return [][]float64{gradX, router, gate, up, down}
 }
 
-// overPairs is a gradient of the experts: the sum over the pairs of each of a[row] b[col].
+// overPairs returns a gradient of the experts: the sum over the pairs of each of a[row] b[col].
 func (e *emulation) overPairs(of [][]pair, rows, cols int, a func(p pair, row int) float64,
 	b func(p pair) []float64,
 ) []float64 {

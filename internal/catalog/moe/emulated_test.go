@@ -16,7 +16,7 @@ var f32 = truthtest.F32
 type emulation struct {
 	truthtest.Arithmetic
 	p                                 *truthtest.Prepared
-	low                               op.DType // what may be stored low
+	low                               op.DType // the dtype of values that may be stored low
 	tokens, experts, dim, hidden, top int
 	normalise                         bool
 	x, router, gate, up, down         []float64
@@ -36,7 +36,7 @@ func emulationOf(a truthtest.Arithmetic, p *truthtest.Prepared) *emulation {
 	return e
 }
 
-// stored is a row that may be stored in the dtype.
+// stored returns a row that may be stored in the dtype.
 func (e *emulation) stored(x []float64) []float64 {
 	if !e.LowP {
 		return x
@@ -77,7 +77,7 @@ func (e *emulation) logits(t int) []float64 {
 	})
 }
 
-// chosen are the experts of a token, of equal logits the first.
+// chosen returns the experts of a token, of equal logits the first.
 func (e *emulation) chosen(z []float64) []int {
 	order := make([]int, e.experts)
 	for i := range order {
@@ -109,7 +109,7 @@ func b2i(b bool) int {
 	return 0
 }
 
-// softmax are the probabilities of a token's experts, divided by the sum over some.
+// softmax returns the probabilities of a token's experts, divided by the sum over some.
 func (e *emulation) softmax(z []float64, own []int) []float64 {
 	most := math.Inf(-1)
 	for _, v := range z {
@@ -170,7 +170,7 @@ func (e *emulation) enter(row, expert int) (g, u, h []float64) {
 	return g, u, h
 }
 
-// ofDown is an element of an expert's last matrix.
+// ofDown returns an element of an expert's last matrix.
 func (e *emulation) ofDown(expert, j, c int) float64 {
 	at := j*e.dim + c
 	if e.Bug == "down transposed" {
@@ -179,10 +179,10 @@ func (e *emulation) ofDown(expert, j, c int) float64 {
 	return e.down[expert*e.hidden*e.dim+at]
 }
 
-// tile is how many tokens of an expert an emulated kernel takes at once.
+// tile is the number of tokens of an expert that an emulated kernel takes at once.
 const tile = 16
 
-// lost says of every pair whether the bug drops it.
+// lost returns a function that reports whether the bug drops a pair.
 func (e *emulation) lost(choice [][]int) func(t, i int) bool {
 	count, seen := make([]int, e.experts), make([]int, e.experts)
 	for _, own := range choice {
@@ -241,7 +241,7 @@ func emulated(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 	return [][]float64{y, choices, weights}
 }
 
-// token is a row of y.
+// token returns a row of y.
 func (e *emulation) token(t int, own []int, w []float64, lost func(t, i int) bool) []float64 {
 	parts := make([][]float64, len(own))
 	for i, x := range own {

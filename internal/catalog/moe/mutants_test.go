@@ -7,7 +7,8 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// only is of a bug that shows where weights are normalised, or where they are not.
+// only returns why a bug shows nothing in a group: it shows only where weights are normalised, or only where
+// they are not.
 func only(value, why string) func(g truthtest.Group) string {
 	return func(g truthtest.Group) string {
 		if g.Value == value {
@@ -17,7 +18,7 @@ func only(value, why string) func(g truthtest.Group) string {
 	}
 }
 
-// beyondFP16 is of a bug that large logits show.
+// beyondFP16 returns why a bug that needs large logits shows nothing in a group.
 func beyondFP16(g truthtest.Group) string {
 	if g.Dtype == "fp16" {
 		return "where what experts store fits fp16, no exponential of a logit overflows"
@@ -28,7 +29,7 @@ func beyondFP16(g truthtest.Group) string {
 var (
 	normalised    = only("true", "weights are not normalised")
 	notNormalised = only("false", "weights are normalised")
-	// fp32 throughout, in several orders; what may be stored in 16 bits stored
+	// fp32 throughout, in several orders; with the permitted values stored in 16 bits
 	right = []truthtest.Arithmetic{
 		{Order: truthtest.InLanes},
 		{Order: truthtest.InSequence},

@@ -9,9 +9,10 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// All rows of an expert's gradient share the rounding errors of what its tokens store: of few tokens G4 asks
-// nothing, nor of the router's gradient, whose rows share the errors of a score. A right Triton kernel
-// was accused on an H200, of one token, of 33 in 64 experts, and in the router's gradient of three.
+// TestFewTokensAreNoStatistic: all rows of an expert's gradient share the rounding errors of values that its
+// tokens store: G4 does not apply to few tokens, nor to the router's gradient, whose rows share the errors of
+// a score. A right Triton kernel was rejected on an H200, with one token, with 33 in 64 experts, and in the
+// router's gradient of three.
 func TestFewTokensAreNoStatistic(t *testing.T) {
 	o, err := truth.Get("moe")
 	if err != nil {

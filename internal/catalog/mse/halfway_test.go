@@ -10,8 +10,8 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// What rounds a term or a partial sum to 16 bits is rejected under halfway whatever the seed, where a mean in
-// 16 bits hides it on drawn numbers; the right kernels pass.
+// TestHalfwayShowsRoundedTerms: a kernel that rounds a term or a partial sum to 16 bits is rejected under
+// halfway whatever the seed, where a mean in 16 bits hides it on drawn numbers; the right kernels pass.
 func TestHalfwayShowsRoundedTerms(t *testing.T) {
 	o, err := truth.Get("mse")
 	if err != nil {

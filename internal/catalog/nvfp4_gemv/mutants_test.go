@@ -11,7 +11,7 @@ import (
 
 var suites = []truthtest.Suite{{
 	Op: "nvfp4_gemv", Pass: op.Forward, Kernel: emulated,
-	// scales with every product, once for a group, and alpha in the scales of x; orders of sums
+	// scales applied to every product, or once to a group, or alpha in the scales of x; orders of sums
 	Right: []truthtest.Arithmetic{
 		{Form: 0},
 		{Form: 1},
@@ -50,7 +50,7 @@ var suites = []truthtest.Suite{{
 
 func TestMutation(t *testing.T) { truthtest.Mutation(t, suites) }
 
-// emulated is the kernel with its bug.
+// emulated computes the kernel with its bug.
 func emulated(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 	_, m, bytes := p.Matrix("a")
 	e := emulation{a: a, p: p, groups: bytes / groupBytes, alpha: p.Attrs.Number("alpha")}
@@ -79,7 +79,7 @@ type emulation struct {
 	alpha  float64
 }
 
-// element is y[row].
+// element returns y[row].
 func (e emulation) element(row int) float64 {
 	groups := e.groups
 	if e.a.Bug == "last group dropped" || e.a.Bug == "last group of an odd number dropped" && groups%2 == 1 {
@@ -110,7 +110,7 @@ func (e emulation) total(groups int, part func(g int) float64) float64 {
 	return e.a.Sum(groups, part)
 }
 
-// part is what a group adds.
+// part returns the sum of a group.
 func (e emulation) part(row, g int) float64 {
 	scale := e.scaleA(row, g) * e.scaleX(g)
 	if e.a.Form == 2 {
@@ -129,7 +129,7 @@ func (e emulation) part(row, g int) float64 {
 	return e.a.Sum(group, func(i int) float64 { return truthtest.F32(product(i) * scale) })
 }
 
-// ofA is a number of a: the low half of a byte, or the high one.
+// ofA returns a number of a: the low half of a byte, or the high one.
 func (e emulation) ofA(code float64, half int) float64 {
 	if e.a.Bug == "halves of a byte of a exchanged" {
 		half = 1 - half

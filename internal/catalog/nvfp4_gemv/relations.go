@@ -27,14 +27,14 @@ var _ = truth.Relate("nvfp4_gemv",
 	},
 )
 
-// otherSigns turns the signs of both numbers of every byte of x.
+// otherSigns flips the signs of both numbers of every byte of x.
 func otherSigns(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	return c, []tensor.Tensor{truth.Changed(first.Get("x"), func(_ int64, code float64) float64 {
 		return float64(uint8(code) ^ 0x88)
 	})}
 }
 
-// otherOrder turns the groups of rows round, with their scales.
+// otherOrder reverses the groups of rows, with their scales.
 func otherOrder(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	var turned []tensor.Tensor
 	for name, size := range map[string]int64{"a": groupBytes, "x": groupBytes, "scale_a": 1, "scale_x": 1} {

@@ -14,16 +14,16 @@ import (
 
 var _ = truth.Register("nvfp4_gemv", truth.Definition{Forward: forward, Permits: []string{"fp32"}})
 
-// group is how many numbers share a scale, and groupBytes how many bytes they are.
+// group is the number of elements that share a scale, and groupBytes their size in bytes.
 const group, groupBytes = 16, 8
 
 // forward computes y = alpha * sum (a*scale_a) * (x*scale_x) row by row, with the allowance
 //
 //	T = (g(k) + 2) * u32 * |alpha| * sum |a*scale_a*x*scale_x| + k * the smallest subnormal
 //
-// A product of two fp4 numbers and their two scales has 12 significant bits, so fp32 has it exactly: what is
-// lost are the sums, alpha, and one product more where alpha is part of a scale. Numbers of a power of two
-// whose sums fp32 has exactly must be exact.
+// A product of two fp4 numbers and their two scales has 12 significant bits, so it is exact in fp32: the
+// losses are those of the sums, alpha, and one more product where alpha is part of a scale. Numbers of a
+// power of two whose sums are exact in fp32 must be exact.
 func forward(k *truth.Request) ([]judge.Target, error) {
 	a, errA := k.Rank("a", 2)
 	scaleA, errScale := k.Rank("scale_a", 2)
@@ -65,7 +65,7 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 	return []judge.Target{y}, nil
 }
 
-// exactSum bounds the sums that fp32 holds where numbers are whole and scales are at least 1/4.
+// exactSum bounds the sums that fp32 holds exactly where numbers are integers and scales are at least 1/4.
 const exactSum = 1 << 20
 
 // products adds up a row's products with x, and their magnitudes.
@@ -83,7 +83,7 @@ func products(codes, scales, x []float64) (sum, size float64) {
 	return sum, size
 }
 
-// numbers are those of every byte, the low half first.
+// numbers holds the two numbers of every byte, the low half first.
 var numbers = func() (all [256][2]float64) {
 	for code := range all {
 		copy(all[code][:], tensor.DecodeE2M1([]byte{byte(code)}, 2))
@@ -91,7 +91,7 @@ var numbers = func() (all [256][2]float64) {
 	return all
 }()
 
-// dequantized gives a vector's numbers times their scales.
+// dequantized returns a vector's numbers times their scales.
 func dequantized(k *truth.Request, name, scale string) ([]float64, error) {
 	t, errT := k.Rank(name, 1)
 	scales, errScale := k.Rank(scale, 1)

@@ -25,7 +25,7 @@ func newCase(t *testing.T, distribution string, m, k int64) (*op.Spec, op.Case) 
 	return o.Spec, c
 }
 
-// One row by hand: the first number of a byte lies in its low half, and each 16 have their scale.
+// TestOneRow: one row by hand: the first number of a byte is its low half, and each 16 have their scale.
 func TestOneRow(t *testing.T) {
 	_, c := newCase(t, "normal", 1, 32)
 	codes := func(name string, bytes map[int]float64, shape ...int64) tensor.Tensor {
@@ -47,8 +47,8 @@ func TestOneRow(t *testing.T) {
 	}
 }
 
-// Of every 16 numbers the largest fills the format, scales reach both ends of theirs under extremes, and
-// under integers every sum is exact.
+// TestInputs: the largest of every 16 numbers fills the format, scales reach both ends of theirs under
+// extremes, and under integers every sum is exact.
 func TestInputs(t *testing.T) {
 	seen := map[float64]bool{}
 	for _, distribution := range []string{"normal", "integers", "extremes", "zeros"} {

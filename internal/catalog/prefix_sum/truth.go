@@ -1,5 +1,4 @@
-// Package prefixsum is the truth of y[i] = x[0] + ... + x[i], or x[0] + ... + x[i-1]. Sums of whole numbers
-// wrap.
+// Package prefixsum is the truth of y[i] = x[0] + ... + x[i], or x[0] + ... + x[i-1]. Sums of integers wrap.
 package prefixsum
 
 import (

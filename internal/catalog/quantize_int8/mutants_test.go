@@ -35,7 +35,7 @@ var suites = []truthtest.Suite{{
 	},
 }}
 
-// ofRows are bugs that show where rows have scales of their own.
+// ofRows returns why a bug that needs rows with their own scales shows nothing in a group.
 func ofRows(g truthtest.Group) string {
 	if g.Value == "row" {
 		return ""
@@ -43,7 +43,7 @@ func ofRows(g truthtest.Group) string {
 	return "rows with scales of their own show it"
 }
 
-// ofZeroPoints are bugs that show where there are zero points.
+// ofZeroPoints returns why a bug that needs zero points shows nothing in a group.
 func ofZeroPoints(g truthtest.Group) string {
 	if g.Value == "asymmetric" {
 		return ""
@@ -98,7 +98,7 @@ func emulated(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 	return [][]float64{q, scales, zeros}
 }
 
-// extent is the range of a group of rows.
+// extent returns the range of a group of rows.
 func (k kernel) extent(x []float64, cols int) (low, high float64) {
 	if k.Bug == "range without 0" && len(x) > 0 && k.asymmetric {
 		low, high = x[0], x[0]
@@ -116,7 +116,7 @@ func (k kernel) extent(x []float64, cols int) (low, high float64) {
 	return low, high
 }
 
-// levels gives a scale and a zero point.
+// levels returns a scale and a zero point.
 func (k kernel) levels(low, high float64) (scale, zero float64) {
 	f, steps := truthtest.F32, 127.0
 	if k.asymmetric {
@@ -164,7 +164,7 @@ func (k kernel) levels(low, high float64) (scale, zero float64) {
 
 func (k kernel) quotient(x, scale float64) float64 {
 	if scale == 0 {
-		return 0 // what NaN is as an integer
+		return 0 // NaN as an integer
 	}
 	if k.Form&1 != 0 {
 		return truthtest.F32(x * truthtest.F32(1/scale))
@@ -172,7 +172,7 @@ func (k kernel) quotient(x, scale float64) float64 {
 	return truthtest.F32(x / scale)
 }
 
-// code is one element of q.
+// code returns one element of q.
 func (k kernel) code(x, scale, zero float64) float64 {
 	t := k.quotient(x, scale)
 	switch k.Bug {

@@ -30,7 +30,7 @@ var _ = truth.Relate("quantize_int8",
 
 func someRows(c op.Case) bool { return truth.HasElements(1, "rows")(c) }
 
-// doubled states of the scale that it is doubled, and of q that it stays.
+// doubled states that the scale is doubled, and that q stays.
 func doubled(a *truth.Related, output string) judge.Statement {
 	if output == "scale" {
 		return a.Equal(output, 2, nil)

@@ -13,7 +13,7 @@ import (
 
 var _ = truth.Register("quantize_int8", truth.Definition{Forward: forward, Permits: []string{"fp32"}})
 
-// forward gives the truth of the scales, that of the zero points under the kernel's scales, and that of q
+// forward returns the truth of the scales, that of the zero points under the kernel's scales, and that of q
 // under the kernel's scales and zero points.
 func forward(k *truth.Request) ([]judge.Target, error) {
 	x, err := k.Rank("x", 2)
@@ -46,7 +46,7 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 	return []judge.Target{q, a.scale, zero}, nil
 }
 
-// asked is what the targets follow from; q and zero are without their truth.
+// asked holds what the targets follow from; q and zero are without their truth.
 type asked struct {
 	x                  tensor.Tensor
 	chosen             []int64 // the rows that are judged; nil: all
@@ -55,10 +55,10 @@ type asked struct {
 	q, scale, zero     judge.Target
 }
 
-// extent is the smallest range of a group that 0 belongs to.
+// extent is the smallest range of a group that contains 0.
 type extent struct{ low, high float64 }
 
-// rangesOf gives the ranges of rows, nil for all, or that of the whole tensor.
+// rangesOf returns the ranges of rows, nil for all, or that of the whole tensor.
 func (a *asked) rangesOf(rows []int64) []extent {
 	n := a.x.Shape[0]
 	if rows != nil {
@@ -85,8 +85,8 @@ func (a *asked) rangesOf(rows []int64) []extent {
 // leastScale is the smallest normal fp32 number.
 const leastScale = 0x1p-126
 
-// scale is the step of a group. T = 4*u32*R: amax/127 is rounded once, as a product with 1/127 twice, and the
-// difference of two quotients, neither of which is below 0, three times.
+// scale returns the step of a group. T = 4*u32*R: amax/127 is rounded once, as a product with 1/127 twice,
+// and the difference of two quotients, neither of which is below 0, three times.
 func (g extent) scale(asymmetric bool) (r, t float64) {
 	switch {
 	case g.low == 0 && g.high == 0:
@@ -99,15 +99,15 @@ func (g extent) scale(asymmetric bool) (r, t float64) {
 	return r, 4 * judge.U32 * r
 }
 
-// under gives zero and q under what a kernel gave of the scales and zero points. Where it gave none, or a
-// wrong one, it is that of the simulated contract.
+// under returns zero and q given the scales and zero points of a kernel. Where it gave none, or a wrong one,
+// those of the simulated contract are used.
 func (a *asked) under(gave judge.Gave) (zero, q judge.Target) {
 	scales := judged(a.scale, gave("scale"), a.scale.Sim)
 	zero, q = filled(a.zero), filled(a.q)
 	for i := range zero.R {
 		below := code{scale: scales[i], zero: math.MinInt8}
 		zero.R[i], zero.T[i], zero.Sim[i] = below.of(-a.ranges[i].low)
-		if a.x.Elements() == 0 { // no element says which of all
+		if a.x.Elements() == 0 { // no element determines which
 			zero.R[i], zero.T[i] = -0.5, 127.5
 		}
 	}
@@ -136,7 +136,7 @@ func (a *asked) under(gave judge.Gave) (zero, q judge.Target) {
 	return zero, q
 }
 
-// filled is a target with a truth of its own, of zeros.
+// filled returns a target with a truth of its own, of zeros.
 func filled(t judge.Target) judge.Target {
 	n := len(t.R)
 	t.R, t.T, t.Sim = make([]float64, n), make([]float64, n), make([]float64, n)
@@ -144,7 +144,7 @@ func filled(t judge.Target) judge.Target {
 	return t
 }
 
-// judged are the elements of an output that are judged, as a kernel gave them where they are right.
+// judged returns the judged elements of an output, as a kernel gave them where they are right.
 func judged(t judge.Target, data []byte, otherwise []float64) []float64 {
 	if int64(len(data)) != t.Elements()*t.DType.Size() {
 		return otherwise
@@ -163,16 +163,15 @@ func judged(t judge.Target, data []byte, otherwise []float64) []float64 {
 	return out
 }
 
-// code makes numbers of a group int8.
+// code quantises numbers of a group to int8.
 type code struct{ scale, zero, slack float64 }
 
-// of gives clamp(RN(x/scale) + zero), with the allowance
+// of returns clamp(RN(x/scale) + zero), with the allowance
 //
 //	T = 4*u32*|x/scale|
 //
-// for a quotient, or for a product with the reciprocal, and what is computed from it. Where the scale is a
-// power of two, both are exact, T is 0, and halves are rounded to even. What lies beyond int8 is the nearest
-// end.
+// for a quotient, or for a product with the reciprocal, and the operations on it. Where the scale is a power
+// of two, both are exact, T is 0, and halves are rounded to even. A result beyond int8 is the nearest end.
 func (c code) of(x float64) (r, t, sim float64) {
 	quotient := x / c.scale
 	sim = clamped(math.RoundToEven(quotient) + c.zero)

@@ -9,7 +9,8 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// Where the zero point is not given, and two are right, codes at the ends of int8 are right under either.
+// TestCodesWithoutTheZeroPoint: where the zero point is not given, and two are right, codes at the ends of
+// int8 are right under either.
 func TestCodesWithoutTheZeroPoint(t *testing.T) {
 	o, err := truth.Get("quantize_int8")
 	if err != nil {
@@ -35,7 +36,7 @@ func TestCodesWithoutTheZeroPoint(t *testing.T) {
 	}
 }
 
-// The zero point of a tensor without an element is any.
+// TestZeroPointOfNothing: the zero point of a tensor without an element may be any.
 func TestZeroPointOfNothing(t *testing.T) {
 	o, err := truth.Get("quantize_int8")
 	if err != nil {
@@ -51,8 +52,9 @@ func TestZeroPointOfNothing(t *testing.T) {
 		map[float64]bool{-128: true, 0: true, 127: true, 128: false})
 }
 
-// Codes are judged under the scale that the kernel gave where that is right, and under the truth's where it
-// is not: right codes beside a wrong scale pass, and codes that belong to the wrong scale do not.
+// TestCodesUnderTheGivenScale: codes are judged under the scale that the kernel gave where that is right, and
+// under the truth's where it is not: right codes with a wrong scale pass, and codes that belong to the wrong
+// scale do not.
 func TestCodesUnderTheGivenScale(t *testing.T) {
 	o, err := truth.Get("quantize_int8")
 	if err != nil {

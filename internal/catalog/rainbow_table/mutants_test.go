@@ -10,7 +10,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// hashed is FNV-1a of as many bytes, with a step of its own for each.
+// hashed returns FNV-1a of count bytes, with its own step for each.
 func hashed(from uint32, count int, step func(h, b uint32) uint32) integer.Formula {
 	return rounds(func(x uint32) uint32 {
 		h := from
@@ -24,7 +24,7 @@ func hashed(from uint32, count int, step func(h, b uint32) uint32) integer.Formu
 
 func right(h, b uint32) uint32 { return (h ^ b) * prime }
 
-// otherwise has another number of rounds.
+// otherwise uses another number of rounds.
 func otherwise(of func(rounds int64) int64) integer.Formula {
 	return func(c op.Case, _, in []int64) int64 {
 		h := uint32(in[0])

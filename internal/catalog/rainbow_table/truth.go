@@ -6,14 +6,14 @@ import (
 	"triad/internal/truth/integer"
 )
 
-// offset and prime are those of FNV of 32 bits.
+// offset and prime are the constants of 32-bit FNV.
 const offset, prime = uint32(2166136261), uint32(16777619)
 
 var _ = integer.Register("rainbow_table", integer.Operator{
 	Output: "h", Forms: []integer.Formula{rounds(byBytes), rounds(byShifts)}, ByRows: []string{"n"},
 })
 
-// rounds applies a hash as often as the case says.
+// rounds applies a hash as often as the case requires.
 func rounds(hash func(x uint32) uint32) integer.Formula {
 	return func(c op.Case, _, in []int64) int64 {
 		h := uint32(in[0])
@@ -24,7 +24,7 @@ func rounds(hash func(x uint32) uint32) integer.Formula {
 	}
 }
 
-// byBytes takes in the four bytes, the lowest first: an exclusive or, then a product.
+// byBytes hashes the four bytes, the lowest first: an exclusive or, then a product.
 func byBytes(x uint32) uint32 {
 	h := offset
 	for range 4 {
@@ -34,7 +34,7 @@ func byBytes(x uint32) uint32 {
 	return h
 }
 
-// byShifts has a shift and a product by 0x193 for the product by 2^24 + 0x193.
+// byShifts replaces the product by 2^24 + 0x193 by a shift and a product by 0x193.
 func byShifts(x uint32) uint32 {
 	h := offset
 	for shift := 0; shift < 32; shift += 8 {

@@ -8,8 +8,8 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// suites have three bugs beside those of everything that moves elements: the heads one after the other, again
-// and again, as torch's repeat has them; the copies of the last head for all; and the first batch for all.
+// suites adds three bugs to those of everything that moves elements: the heads one after the other, again and
+// again, as torch's repeat has them; the copies of the last head for all; and the first batch for all.
 var suites = movementtest.Suites("repeat_kv",
 	movementtest.Wrong{
 		Name: "the heads in turn, not side by side", Pass: op.Forward,

@@ -12,13 +12,13 @@ var _ = movement.Register("repeat_kv", movement.Operator{
 
 func groups(c op.Case) int64 { return int64(c.Attrs.Number("groups")) }
 
-// shared is the head that a repeated one comes from.
+// shared returns the head that a repeated one comes from.
 func shared(c op.Case, to, from []int64) {
 	copy(from, to)
 	from[1] = to[1] / groups(c)
 }
 
-// head is a copy of a head: those of one are side by side.
+// head returns a copy of a head: the copies of one are adjacent.
 func head(c op.Case, number int64, to, from []int64) {
 	copy(to, from)
 	to[1] = from[1]*groups(c) + number

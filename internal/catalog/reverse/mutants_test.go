@@ -8,12 +8,12 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// tile is how many elements a block turns, pack those of 16 bytes in fp32.
+// tile is the number of elements that a block turns, pack the number in 16 bytes in fp32.
 const tile, pack = 256, 4
 
-// suites have the bugs of a reversal in tiles and in place: tiles that change places and are not turned,
-// packs likewise, tiles that are turned where they lie, and a reversal in place that stops one element before
-// the middle. One that goes on past the middle undoes itself: that is a copy, which the family plants.
+// suites holds the bugs of a reversal in tiles and in place: tiles that change places and are not turned,
+// packs likewise, tiles that are turned in place, and a reversal in place that stops one element before the
+// middle. One that continues past the middle undoes itself: that is a copy, which the family plants.
 var suites = movementtest.Suites("reverse", append(wrong(op.Forward), wrong(op.Backward)...)...)
 
 func wrong(pass op.Pass) []movementtest.Wrong {
@@ -42,7 +42,7 @@ func wrong(pass op.Pass) []movementtest.Wrong {
 	return list
 }
 
-// exchanged has runs of so many elements change places, each as it is.
+// exchanged returns the source of place i where runs of run elements are exchanged, each unchanged in itself.
 func exchanged(i, n, run int64) int64 { return (n-1)/run*run - i/run*run + i%run }
 
 func TestMutation(t *testing.T) { truthtest.Mutation(t, suites) }

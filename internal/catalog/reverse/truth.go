@@ -11,5 +11,5 @@ var _ = movement.Register("reverse", movement.Operator{
 	Again: func(c op.Case) op.Case { return c },
 })
 
-// turned has the first element and the last change places.
+// turned swaps the first element and the last.
 func turned(c op.Case, to, from []int64) { from[0] = c.Dims.Get("n") - 1 - to[0] }

@@ -8,7 +8,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// of is a bug of the three colours: alpha stays.
+// of returns a bug of the three colours: alpha stays.
 func of(wrong func(v int64) int64) func(op.Case, []int64, []int64) int64 {
 	return func(_ op.Case, at, in []int64) int64 {
 		if at[1] == alpha {

@@ -13,7 +13,7 @@ var _ = integer.Register("rgb_invert", integer.Operator{
 	Output: "out", Forms: []integer.Formula{difference, complement}, ByRows: []string{"pixels"}, Again: true,
 })
 
-// difference is the formula as people write it.
+// difference is the formula in its usual form.
 func difference(_ op.Case, at, in []int64) int64 {
 	if at[1] == alpha {
 		return in[0]
@@ -21,7 +21,7 @@ func difference(_ op.Case, at, in []int64) int64 {
 	return 255 - in[0]
 }
 
-// complement has no subtraction: of eight bits 255 - v is the complement.
+// complement avoids the subtraction: 255 - v is the complement of eight bits.
 func complement(_ op.Case, at, in []int64) int64 {
 	if at[1] == alpha {
 		return in[0]

@@ -13,7 +13,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// planned are the cases of a pass in 16 bits, with a residual or without.
+// planned returns the cases of a pass in 16 bits, with a residual or without.
 func planned(t *testing.T, s truthtest.Suite, add string, seed uint64) []*truthtest.Prepared {
 	t.Helper()
 	o, err := truth.Get(s.Op)
@@ -38,14 +38,14 @@ func planned(t *testing.T, s truthtest.Suite, add string, seed uint64) []*trutht
 
 // storing are the kernels that store what the contract stored permits: with a residual y of the sum that was
 // rounded, and in the backward a gradient that was rounded before grad_h joins it; without one a normalised
-// row that was rounded before weight multiplies it, and in the backward what autograd makes of that.
+// row that was rounded before weight multiplies it, and in the backward autograd's result from that.
 var storing = map[op.Pass]map[string]string{
 	op.Forward:  {"true": "y of the rounded h", "false": "cast before weight"},
 	op.Backward: {"true": "gradient rounded before grad_h", "false": "cast before weight"},
 }
 
-// What the contract stored permits passes under it, on every kind of data and in every order of sums, and not
-// under fp32. TRIAD_MUTATION_SEEDS takes fresh seeds.
+// TestStored: kernels that store what the contract stored permits pass under it, on every kind of data and in
+// every order of sums, and not under fp32. TRIAD_MUTATION_SEEDS takes fresh seeds.
 func TestStored(t *testing.T) {
 	for _, seed := range truthtest.Seeds(t) {
 		for _, s := range rownormtest.Suites("rmsnorm") {
@@ -68,7 +68,7 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// judgedStored judges right kernels under stored, those that store among them, and says how many.
+// judgedStored judges right kernels under stored, those that store among them, and returns their number.
 func judgedStored(t *testing.T, s truthtest.Suite, p *truthtest.Prepared, bug string, seed uint64) int {
 	t.Helper()
 	o, _ := truth.Get(s.Op)
@@ -100,8 +100,8 @@ func judgedStored(t *testing.T, s truthtest.Suite, p *truthtest.Prepared, bug st
 	return len(kernels)
 }
 
-// What stored does not permit is wrong under it too, without a residual. Partial sums of grad_weight in bf16
-// are off by no more than the terms of bf16 that it permits.
+// TestMutantsUnderStored: a bug that stored does not permit is wrong under it too, without a residual.
+// Partial sums of grad_weight in bf16 are off by no more than the terms of bf16 that it permits.
 func TestMutantsUnderStored(t *testing.T) {
 	o, err := truth.Get("rmsnorm")
 	if err != nil {
@@ -142,8 +142,8 @@ func TestMutantsUnderStored(t *testing.T) {
 	}
 }
 
-// Under stored, without a residual, y and the gradients are allowed what follows from roundings of the
-// normalised row, of weight*dy, and of the terms of the gradient of weight.
+// TestAllowancesOfStored: under stored, without a residual, the allowances of y and the gradients follow from
+// roundings of the normalised row, of weight*dy, and of the terms of the gradient of weight.
 func TestAllowancesOfStored(t *testing.T) {
 	o, err := truth.Get("rmsnorm")
 	if err != nil {
@@ -170,8 +170,8 @@ func TestAllowancesOfStored(t *testing.T) {
 	}
 }
 
-// Under stored a doubled upstream gradient gives doubled gradients in fp16, though not the same bits where
-// what is stored is subnormal: rounding does not scale there.
+// TestDoubledGradientsUnderStored: under stored a doubled upstream gradient gives doubled gradients in fp16,
+// though not the same bits where a stored value is subnormal: rounding does not scale there.
 func TestDoubledGradientsUnderStored(t *testing.T) {
 	o, err := truth.Get("rmsnorm")
 	if err != nil {
@@ -199,10 +199,10 @@ func TestDoubledGradientsUnderStored(t *testing.T) {
 	}
 }
 
-// alike allows for what fp32 may lose of an allowance.
+// alike allows for the error of fp32 in an allowance.
 func alike(got, want float64) bool { return math.Abs(got-want) <= 1e-3*want+1e-30 }
 
-// permitted is what the outputs of a case in bf16 may be off for what is stored.
+// permitted returns the error that storing permits the outputs of a case in bf16.
 func permitted(p *truthtest.Prepared) map[string][]float64 {
 	const u = 0x1p-8
 	x, rows, cols := p.Matrix("x")
@@ -231,7 +231,8 @@ func permitted(p *truthtest.Prepared) map[string][]float64 {
 	return map[string][]float64{"y": y, "grad_x": dx, "grad_weight": dweight}
 }
 
-// The allowances are the rows of docs/judge.md, but for underflow: of y, of rstd, and of h.
+// TestAllowances: the allowances are the rows of docs/judge.md, except for underflow: of y, of rstd, and of
+// h.
 func TestAllowances(t *testing.T) {
 	const cols = 200
 	for _, p := range planned(t, rownormtest.Suites("rmsnorm")[0], "true", 3) {
@@ -265,7 +266,8 @@ func TestAllowances(t *testing.T) {
 	}
 }
 
-// An invariant of a case whose truth is computed row by row is asked of runs of rows, of the residual too.
+// TestInvariantOfParts checks the invariant of a case whose truth is computed row by row on runs of rows,
+// with the residual too.
 func TestInvariantOfParts(t *testing.T) {
 	o, err := truth.Get("rmsnorm")
 	if err != nil {

@@ -4,8 +4,8 @@ import (
 	"triad/internal/truth"
 )
 
-// rope turns pairs of values, which are complex numbers already; here they are not: each value is one complex
-// number, and the step goes along its imaginary part.
+// rope rotates pairs of values. In the complex step each value is one complex number of its own, and the step
+// goes along its imaginary part.
 var _ = truth.RegisterLosses("rope", func(k *truth.Request) ([]truth.Loss, error) {
 	tables, err := k.Values("cos", "sin")
 	if err != nil {

@@ -105,7 +105,7 @@ func rotate(a truthtest.Arithmetic, p *truthtest.Prepared, name, beside string, 
 	return y
 }
 
-// combine is x*c + y*s in fp32, by two products and a sum or by a fused multiply-add.
+// combine returns x*c + y*s in fp32, by two products and a sum or by a fused multiply-add.
 func combine(a truthtest.Arithmetic, x, c, y, s float64) float64 {
 	if a.Other {
 		return truthtest.F32(math.FMA(x, c, truthtest.F32(y*s)))

@@ -46,7 +46,7 @@ var _ = truth.Relate("rope",
 	},
 )
 
-// inputsTurned names what each output is a rotation of.
+// inputsTurned names the input that each output is a rotation of.
 var inputsTurned = map[string]string{
 	"q_out": "q", "k_out": "k", "grad_q": "grad_q_out",
 	"grad_k": "grad_k_out",
@@ -57,8 +57,7 @@ func fromTheStart(c op.Case) bool {
 		truth.HasElements(2, "head_dim")(c)
 }
 
-// turns says of the elements of x[batch, seq, heads, head_dim] which one each is paired with, and by which
-// cos and sin.
+// turns lists for each element of x[batch, seq, heads, head_dim] its partner, and its cos and sin.
 type turns struct {
 	dim, heads, seq, offset int64
 	interleaved             bool
@@ -132,7 +131,7 @@ func startStays(a *truth.Related, output string) judge.Statement {
 	}}
 }
 
-// backAgain rotates what came back by the negative angle.
+// backAgain rotates the outputs by the negative angle.
 func backAgain(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	replaced := []tensor.Tensor{truth.Changed(first.Get("sin"),
 		func(_ int64, v float64) float64 { return -v })}
@@ -144,8 +143,8 @@ func backAgain(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	return c, replaced
 }
 
-// withoutAngles: the second call gives x (cos^2 + sin^2), as far as it may be off itself and what the first
-// was off by is rotated into it.
+// withoutAngles: the second call returns x (cos^2 + sin^2), up to its own error and the error of the first,
+// rotated into it.
 func withoutAngles(a *truth.Related, output string) judge.Statement {
 	x, y, pair, t := a.First.In(inputsTurned[output]), a.Second.Out(output), turnsOf(a.First, output),
 		a.Second.Target(output)

@@ -18,7 +18,7 @@ var _ = truth.Register("rope", truth.Definition{
 	ByRows: []string{"batch", "seq"}, From: fromPosition,
 })
 
-// fromPosition is a case whose first position is a later one.
+// fromPosition returns a case whose first position is a later one.
 func fromPosition(c op.Case, position int64) op.Case {
 	c.Attrs = slices.Clone(c.Attrs)
 	for i, a := range c.Attrs {
@@ -34,12 +34,12 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 	return rotated(k, []string{"q", "k"}, []string{"q_out", "k_out"}, 1)
 }
 
-// backward is the rotation by the negative angle.
+// backward computes the rotation by the negative angle.
 func backward(k *truth.Request) ([]judge.Target, error) {
 	return rotated(k, []string{"grad_q_out", "grad_k_out"}, []string{"grad_q", "grad_k"}, -1)
 }
 
-// rotated rotates each of the inputs; sign -1 turns the angle round.
+// rotated rotates each of the inputs; sign -1 reverses the angle.
 func rotated(k *truth.Request, inputs, outputs []string, sign float64) ([]judge.Target, error) {
 	cos, err := k.Rank("cos", 2)
 	sin, errSin := k.Tensor("sin")
@@ -82,8 +82,8 @@ func rotated(k *truth.Request, inputs, outputs []string, sign float64) ([]judge.
 	return targets, nil
 }
 
-// onlyQuarterTurns says whether every cos and sin is 0, 1 or -1: products and sums of the rotation are then
-// exact.
+// onlyQuarterTurns reports whether every cos and sin is 0, 1 or -1: products and sums of the rotation are
+// then exact.
 func onlyQuarterTurns(cos, sin []float64) bool {
 	for _, table := range [][]float64{cos, sin} {
 		for _, v := range table {
@@ -124,7 +124,7 @@ func (r rotation) fill(out truth.Row) {
 //	T = 4*u32*(|a|+|b|) + 2^-149
 //
 // two products and a sum; the last term for products that are subnormal. Eager casts cos and sin to the dtype
-// first and stores both products: + 2*u*(|a*cos| + |b*sin|) and what storing loses below the normal range.
+// first and stores both products: + 2*u*(|a*cos| + |b*sin|) plus the loss of storing below the normal range.
 // sim is not yet rounded to the output.
 func (r rotation) element(a, b, cos, sin float64) (value, t, tFP32, sim float64) {
 	value = float64(a*cos) + float64(b*sin)

@@ -24,7 +24,7 @@ func caseOf(p op.Pass, d op.DType, s shapeOf, interleaved bool) op.Case {
 	}
 }
 
-// tablesOf are cos and sin of t*10000^(-2i/dim), rounded once to fp32.
+// tablesOf returns cos and sin of t*10000^(-2i/dim), rounded once to fp32.
 func tablesOf(positions, dim int64) (cos, sin tensor.Tensor) {
 	cos, sin = tensor.New("cos", op.FP32, []int64{positions, dim / 2}), tensor.New("sin", op.FP32,
 		[]int64{positions, dim / 2})

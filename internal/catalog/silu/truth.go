@@ -32,10 +32,11 @@ var _ = elementwise.Register("silu", elementwise.Operator{
 	Holds: []elementwise.Property{elementwise.Apart("x"), elementwise.BetweenZeroAnd("x")},
 })
 
-// overflowed is what exp(-x) loses where it overflows fp32: the sigmoid is then below 2^-128 and becomes 0.
+// overflowed is the error where exp(-x) overflows fp32: the sigmoid is then below 2^-128 and becomes 0.
 const overflowed = 0x1p-128
 
-// forwardAllowance is T = u32*(2|x|+12)*|R| + |x|*2^-128, and what products lose below fp32's normal range.
+// forwardAllowance returns T = u32*(2|x|+12)*|R| + |x|*2^-128, and the loss of products below fp32's normal
+// range.
 func forwardAllowance(in []float64, r float64) float64 {
 	a := math.Abs(in[0])
 	if a == 0 {
@@ -44,8 +45,8 @@ func forwardAllowance(in []float64, r float64) float64 {
 	return judge.U32*(2*a+12)*math.Abs(r) + a*overflowed + (2+a)*truth.Subnormal
 }
 
-// backwardAllowance is T = |dy|*(u32*(2|x|+16)*sigma*(1+|x|(1-sigma)) + 3*u32*sigma*|x| + (1+|x|)*2^-128),
-// and the same.
+// backwardAllowance returns T = |dy|*(u32*(2|x|+16)*sigma*(1+|x|(1-sigma)) + 3*u32*sigma*|x| +
+// (1+|x|)*2^-128), and the loss of products below fp32's normal range.
 func backwardAllowance(in []float64, _ float64) float64 {
 	a, d := math.Abs(in[0]), math.Abs(in[1])
 	if d == 0 {

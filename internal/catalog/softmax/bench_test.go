@@ -37,8 +37,8 @@ func BenchmarkJudge4M(b *testing.B) {
 	})
 }
 
-// BenchmarkVerdictByRows is a verdict on an output whose truth is computed row by row while it is judged,
-// alone and beside others: the processor time of all cores for one element of one output.
+// BenchmarkVerdictByRows measures a verdict on an output whose truth is computed row by row while it is
+// judged, alone and together with others: the processor time of all cores for one element of one output.
 func BenchmarkVerdictByRows(b *testing.B) {
 	const rows, cols = 1024, 8192
 	o, err := truth.Get("softmax")

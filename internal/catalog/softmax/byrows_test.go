@@ -12,8 +12,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// TestSingleWrongElementIsFound: of a case larger than any sample would hold, one wrong element is found
-// wherever it lies.
+// TestSingleWrongElementIsFound: in a case larger than any sample, one wrong element is found at any place.
 func TestSingleWrongElementIsFound(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {
@@ -55,8 +54,7 @@ func TestSingleWrongElementIsFound(t *testing.T) {
 	}
 }
 
-// TestUnfitRowsJudgeNothing: a truth with NaN in a row, of a case that declares none, rejects nothing and
-// accepts nothing.
+// TestUnfitRowsJudgeNothing: a truth with an undeclared NaN in a row rejects nothing and accepts nothing.
 func TestUnfitRowsJudgeNothing(t *testing.T) {
 	o, _ := truth.Get("softmax")
 	c := caseOf(op.FP32, op.Forward, 300, 200)

@@ -25,8 +25,8 @@ var _ = truth.RegisterLosses("softmax", func(k *truth.Request) ([]truth.Loss, er
 	}), nil
 })
 
-// weightedDot is the sum of w times the softmax of x. What is subtracted from x is a constant: it changes
-// nothing but the range.
+// weightedDot returns the sum of w times the softmax of x. The value subtracted from x is a constant: it
+// changes only the range.
 func weightedDot(x []complex128, w []float64) complex128 {
 	m := truth.LargestReal(x)
 	sum, dot := complex128(0), complex128(0)

@@ -50,7 +50,7 @@ var suites = []truthtest.Suite{
 
 func TestMutation(t *testing.T) { truthtest.Mutation(t, suites) }
 
-// emulated is softmax forward.
+// emulated computes softmax forward.
 func emulated(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 	x, rows, cols := p.Matrix("x")
 	return [][]float64{emulatedRows(a, x, rows, cols, p.Low())}
@@ -132,7 +132,7 @@ func emulatedRow(a truthtest.Arithmetic, x, next []float64, low op.DType) []floa
 	return y
 }
 
-// largest is the maximum; NaN wins.
+// largest returns the maximum; NaN wins.
 func largest(x []float64) float64 {
 	m := math.Inf(-1)
 	for _, v := range x {
@@ -141,7 +141,7 @@ func largest(x []float64) float64 {
 	return m
 }
 
-// emulatedBackward takes y as it is given, or from its own forward.
+// emulatedBackward uses y as it is given, or from its own forward.
 func emulatedBackward(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 	dy, rows, cols := p.Matrix("grad_y")
 	y := p.V["y"]

@@ -52,7 +52,7 @@ var _ = truth.Relate("softmax",
 	},
 )
 
-// addsUp: sum_j y_j = 1, as far as the stored elements may be off.
+// addsUp: sum_j y_j = 1, up to the errors of the stored elements.
 func addsUp(a *truth.Related, output string) judge.Statement {
 	y, shape := a.First.Out(output), a.First.Target(output).Shape
 	if a.Failed() {
@@ -72,15 +72,15 @@ func notNegative(a *truth.Related, output string) judge.Statement {
 	}
 }
 
-// largestKeepsItsPlace: exp grows with its argument, so that no output lies above that of the row's largest
-// input by more than both may be off.
+// largestKeepsItsPlace: exp is increasing, so that no output exceeds that of the row's largest input by more
+// than the errors of both.
 func largestKeepsItsPlace(a *truth.Related, output string) judge.Statement {
 	x, y, t := a.First.In("x"), a.First.Out(output), a.First.Target(output)
 	if a.Failed() {
 		return judge.Statement{}
 	}
 	off, cols := a.First.Error(output), t.Shape[1]
-	highest := make([]float64, t.Shape[0]) // what the row's largest input may have given at most
+	highest := make([]float64, t.Shape[0]) // the largest possible output of the row's largest input
 	parallel.Each(t.Shape[0], func(r int64) {
 		largest := r * cols
 		for i := r * cols; i < (r+1)*cols; i++ {
@@ -95,8 +95,8 @@ func largestKeepsItsPlace(a *truth.Related, output string) judge.Statement {
 	}}
 }
 
-// appendedColumns is how many columns of -inf are appended: a whole vector of 16 bytes in every dtype, so
-// that the alignment of rows stays.
+// appendedColumns is the number of columns of -inf that are appended: a whole vector of 16 bytes in every
+// dtype, so that the alignment of rows stays.
 const appendedColumns = 8
 
 func appended(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
@@ -116,7 +116,7 @@ func appended(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	return truth.WithDims(c, map[string]int64{"cols": cols + appendedColumns}), []tensor.Tensor{wide}
 }
 
-// beforeAppended speaks of the columns that were there before.
+// beforeAppended states agreement on the columns that were there before.
 func beforeAppended(a *truth.Related, output string) judge.Statement {
 	shape := a.First.Target(output).Shape
 	if a.Failed() {
@@ -132,7 +132,7 @@ func beforeAppended(a *truth.Related, output string) judge.Statement {
 }
 
 // gradientCancels: sum_j p_j (dy_j - d) = d (1 - sum_j p_j) with d = sum_j p_j dy_j. Chained, the saved p add
-// up to 1 as far as they may be off, which is in T; else d and the sum follow from the p that were given.
+// up to 1 up to their errors, which are in T; otherwise d and the sum follow from the given p.
 func gradientCancels(a *truth.Related, output string) judge.Statement {
 	dx, dy, shape := a.First.Out(output), a.First.In("grad_y"), a.First.Target(output).Shape
 	var p []float64

@@ -11,7 +11,8 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// A softmax that underflows to the smallest negative number is within its interval, and no softmax.
+// TestNegativeIsRejected: a softmax that underflows to the smallest negative number is within its interval,
+// but is no softmax.
 func TestNegativeIsRejected(t *testing.T) {
 	x := truthtest.Literal("x", op.FP32, []float64{0, -200, 3, -150, 0, 0}, 2, 3)
 	c := op.Case{Op: "softmax", Pass: op.Forward, DType: "fp32", Dims: op.Dims{
@@ -40,8 +41,8 @@ func TestNegativeIsRejected(t *testing.T) {
 	}
 }
 
-// What a relation lacks is why it was not evaluated, and no panic: calls, outputs, a contract that is known,
-// a whole truth.
+// TestRelationsWithoutWhatTheyNeed: a relation that lacks something reports it as the reason why it was not
+// evaluated, without a panic: calls, outputs, a known contract, a whole truth.
 func TestRelationsWithoutWhatTheyNeed(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {
@@ -81,7 +82,8 @@ func TestRelationsWithoutWhatTheyNeed(t *testing.T) {
 	}
 }
 
-// A kernel whose bits may vary need agree with itself within the allowance only.
+// TestNondeterministicOutputsAgreeWithinTheAllowance: a kernel whose bits may vary need agree with itself
+// within the allowance only.
 func TestNondeterministicOutputsAgreeWithinTheAllowance(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {

@@ -58,8 +58,8 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 	return []judge.Target{y}, nil
 }
 
-// oneHot says whether every value is 0 or 1: a gap of 1024 leaves nothing of the other exponentials in fp32
-// or fp64, so that every sum is exact.
+// oneHot reports whether every value is 0 or 1: a gap of 1024 leaves nothing of the other exponentials in
+// fp32 or fp64, so that every sum is exact.
 func oneHot(y []float64) bool {
 	for _, v := range y {
 		if v != 0 && v != 1 {
@@ -105,13 +105,13 @@ type gradient struct {
 	lowProduct bool
 	g          float64 // growth of errors in a sum over the row
 	p, dy      []float64
-	stored     []float64 // p as it is saved; nil: p is what was saved
+	stored     []float64 // p as it is saved; nil: p itself was saved
 	// chained: the error of the saved p under the contract, and without the rounding to the dtype
 	t, tFP32 []float64
 	scratch  [][]float64
 }
 
-// forward turns x into p with the error of what a forward saves: t = T_y + u*(|y| + T_y) + half the smallest
+// forward turns x into p with the error of saved values: t = T_y + u*(|y| + T_y) + half the smallest
 // subnormal.
 func (b *gradient) forward(memory [][]float64) {
 	x := b.p
@@ -173,7 +173,7 @@ func (b *gradient) fill(out truth.Row) {
 	b.simulate(out.Sim)
 }
 
-// carried is sum(t*|dy|).
+// carried returns sum(t*|dy|).
 func (b *gradient) carried(t []float64) float64 {
 	terms := b.scratch[1]
 	for i, dy := range b.dy {
@@ -182,8 +182,8 @@ func (b *gradient) carried(t []float64) float64 {
 	return truth.Sum(terms)
 }
 
-// simulate is the same mathematics rounded where the contract stores a value: the saved p, p*dy if it is
-// stored low, the result.
+// simulate computes the same mathematics, rounded where the contract stores a value: the saved p, p*dy if it
+// is stored low, the result.
 func (b *gradient) simulate(sim []float64) {
 	p := b.p
 	if b.stored != nil {

@@ -219,7 +219,7 @@ func TestGradient(t *testing.T) {
 		[]tensor.Tensor{x, dy}).Outputs[0].R)
 }
 
-// TestSample judges rows alone: the same numbers as in the whole, the tail always among them.
+// TestSample judges only some rows: the same numbers as in the whole, the tail always among them.
 func TestSample(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 1))
 	const rows, cols = 1000, 5

@@ -12,9 +12,9 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// TestRightKernelHasNoBias: of a right fp32 kernel on many elements nobody is warned, in any dtype, on any
-// data of which slopes are asked. Where sigmoid is 1 but for what fp32 cannot hold, the truth lies just
-// below a tie for many elements: on `scaled` data that was taken for a bias.
+// TestRightKernelHasNoBias: a right fp32 kernel on many elements gets no warning, in any dtype, on any data
+// with a check of slopes. Where sigmoid is 1 except for what fp32 cannot hold, the truth lies just below a
+// tie for many elements: on `scaled` data that was taken for a bias.
 func TestRightKernelHasNoBias(t *testing.T) {
 	o, err := truth.Get("swiglu")
 	if err != nil {

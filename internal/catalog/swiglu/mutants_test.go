@@ -12,7 +12,7 @@ import (
 // variants: the plain formula, the quotient gate/(1+e^-gate), and both with fast functions.
 var variants = []truthtest.Arithmetic{{}, {Other: true}, {Noisy: true}, {Other: true, Noisy: true}}
 
-// roundedAnyway says why an early rounding to the dtype changes nothing in fp32.
+// roundedAnyway returns why an early rounding to the dtype changes nothing in fp32.
 func roundedAnyway(g truthtest.Group) string {
 	if g.Dtype == "fp32" {
 		return "silu is an fp32 value whether it is stored or not"
@@ -43,12 +43,12 @@ var suites = []truthtest.Suite{
 
 func TestMutation(t *testing.T) { truthtest.Mutation(t, suites) }
 
-// emulatedSigmoid is 1/(1 + e^-g).
+// emulatedSigmoid returns 1/(1 + e^-g).
 func emulatedSigmoid(a truthtest.Arithmetic, g float64) float64 {
 	return a.Fast(1 / truthtest.F32(1+a.Exp(-g)))
 }
 
-// emulatedSilu is g*sigmoid(g), or g/(1 + e^-g).
+// emulatedSilu returns g*sigmoid(g), or g/(1 + e^-g).
 func emulatedSilu(a truthtest.Arithmetic, g float64) float64 {
 	if a.Other {
 		return a.Fast(g / truthtest.F32(1+a.Exp(-g)))

@@ -66,7 +66,7 @@ func sameSign(a *truth.Related, output string) judge.Statement {
 	}
 }
 
-// bounded: a sigmoid is at most 1, so that |y| <= |gate*up|, as far as y may be off.
+// bounded: a sigmoid is at most 1, so that |y| <= |gate*up|, up to the error of y.
 func bounded(a *truth.Related, output string) judge.Statement {
 	y, gate, up, t := a.First.Out(output), a.First.In("gate"), a.First.In("up"), a.First.Target(output)
 	if a.Failed() {
@@ -78,7 +78,7 @@ func bounded(a *truth.Related, output string) judge.Statement {
 	}}
 }
 
-// oddPart: silu(g) - silu(-g) = g, so that both calls' outputs lie gate*up apart, as far as both may be off.
+// oddPart: silu(g) - silu(-g) = g, so that both calls' outputs lie gate*up apart, up to the errors of both.
 func oddPart(a *truth.Related, output string) judge.Statement {
 	gate, up, y1, y2 := a.First.In("gate"), a.First.In("up"), a.First.Out(output), a.Second.Out(output)
 	if a.Failed() {

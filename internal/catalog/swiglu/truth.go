@@ -14,13 +14,13 @@ var _ = truth.Register("swiglu", truth.Definition{
 	Forward: forward, Backward: backward, Permits: []string{"fp32", "eager"}, ByRows: []string{"rows"},
 })
 
-// overflowed is what exp(-g) loses where it overflows fp32: the sigmoid is then below 2^-128 and becomes 0.
+// overflowed is the error where exp(-g) overflows fp32: the sigmoid is then below 2^-128 and becomes 0.
 const overflowed = 0x1p-128
 
-// sigmoid is 1/(1 + exp(-g)).
+// sigmoid returns 1/(1 + exp(-g)).
 func sigmoid(g float64) float64 { return 1 / (1 + math.Exp(-g)) }
 
-// gated is y = g*sigmoid(g)*v with the allowance
+// gated returns y = g*sigmoid(g)*v with the allowance
 //
 //	T = u32*(2|g|+12)*|R| + |g*v|*2^-128 + (1+|g|+|v|)*2^-149
 //
@@ -44,7 +44,7 @@ func gated(k *truth.Request, g, v float64, d op.DType) (r, t, tFP32, sim float64
 	return r, t, tFP32, sim
 }
 
-// gateGradient is dgate = dy*v*s with s = sigmoid(g)*(1 + g*(1-sigmoid(g))) and the allowance
+// gateGradient returns dgate = dy*v*s with s = sigmoid(g)*(1 + g*(1-sigmoid(g))) and the allowance
 //
 //	T = |dy*v|*(u32*(2|g|+16)*sigma*(1+|g|(1-sigma)) + 3*u32*sigma*|g| + (1+|g|)*2^-128)
 //	    + (1+|g|)*(1+|dy|+|v|+|dy*v|)*2^-149

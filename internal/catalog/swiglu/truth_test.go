@@ -19,7 +19,7 @@ func caseOf(p op.Pass, d op.DType, n int64) op.Case {
 	}, Distribution: "normal"}
 }
 
-// The elements as a kernel computes them in fp32.
+// sigmoid32, forward32 and gate32 compute elements as a kernel does in fp32.
 func sigmoid32(g float64) float64 {
 	return truthtest.F32(1 / truthtest.F32(1+truthtest.F32(math.Exp(-g))))
 }

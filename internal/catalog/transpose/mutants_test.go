@@ -8,11 +8,11 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// edge is that of a tile.
+// edge is the edge of a tile.
 const edge = 32
 
-// suites have two bugs beside those of everything that moves elements: tiles that are exchanged and not
-// turned, and turned and not exchanged.
+// suites adds two bugs to those of everything that moves elements: tiles that are exchanged and not turned,
+// and turned and not exchanged.
 var suites = movementtest.Suites("transpose",
 	movementtest.Wrong{Name: notTurned, Pass: op.Forward, From: tiles("rows", "cols", exchangedTiles)},
 	movementtest.Wrong{Name: notExchanged, Pass: op.Forward, From: tiles("rows", "cols", turnedTiles)},
@@ -27,7 +27,7 @@ const (
 
 func TestMutation(t *testing.T) { truthtest.Mutation(t, suites) }
 
-// tiles is a map of a tensor whose sizes are two dims of a case, held inside it.
+// tiles returns a map of a tensor whose sizes are two dims of a case, held inside it.
 func tiles(rows, cols string, wrong func(to, from []int64)) func(c op.Case, to, from []int64) {
 	return func(c op.Case, to, from []int64) {
 		wrong(to, from)

@@ -1,32 +1,32 @@
-// Package pyfacts holds what Python's own parser says of a Python file of the user's: pybridge/own_facts.py
-// finds it, internal/ownfile/pyparser runs that, and internal/kernelfile decides what it means for an
-// operator.
+// Package pyfacts holds the facts that Python's own parser finds in a user's Python file:
+// pybridge/own_facts.py finds them, internal/ownfile/pyparser runs that, and internal/kernelfile decides what
+// they mean for an operator.
 package pyfacts
 
-// Parser gives the facts of a text.
+// Parser returns the facts of a text.
 type Parser func(text string) *File
 
-// File is what a Python file defines.
+// File holds what a Python file defines.
 type File struct {
 	Functions []Function // functions, classes, names of a class's apply, kernels that nothing launches
-	DTypes    []string   // the dtypes that its lines ask for
-	Text      string     // definitions below a condition that a GPU or Triton is there stand at its left
+	DTypes    []string   // the dtypes that its lines request
+	Text      string     // definitions under a condition that a GPU or Triton is present are dedented to it
 	Unpacked  []Unpacked // where the sizes of tensors get names
-	Error     string     // why there are no facts; "" where there are
-	Inline    []Source   // what it hands to load_inline, by lines
+	Error     string     // why there are no facts, "" if there are
+	Inline    []Source   // what it passes to load_inline, by lines
 	Bound     []string   // the functions that load_inline binds
 }
 
-// Unpacked are the names of a tensor's sizes: "M, N = x.shape".
+// Unpacked holds the names of a tensor's sizes: "M, N = x.shape".
 type Unpacked struct {
 	Of    string
 	Names []string
 }
 
-// Source is a string of C++ or CUDA.
+// Source is a C++ or CUDA string.
 type Source struct {
 	Line       int
-	Text, Made string // Made is what makes it while the file runs; "" where it is written out
+	Text, Made string // Made is the expression that computes it at run time; "" for a literal
 }
 
 // The forms of what a file defines.
@@ -38,94 +38,94 @@ const (
 	Kernel  = "kernel"  // of Triton
 )
 
-// Function is something that can be called.
+// Function is a callable definition.
 type Function struct {
 	Name, Form string
 	Call       string // what is called: softmax, Softmax.apply
-	Defaults   string // what has its signature, where that is another one
+	Defaults   string // what has its signature, if that is another definition
 	Signature  string // in one line
 	Line       int
 	Params     []Param
-	Text       string     // of the whole definition, as it is written
-	Code       string     // of it without words, each statement in a line
-	Asking     string     // where it may ask tensors for sizes: what follows its head, or that of its forward
+	Text       string     // of the whole definition, as written
+	Code       string     // of it without decorators and comments, one statement per line
+	Asking     string     // where it may query sizes of tensors: the text after its head, or its forward's
 	Kernels    string     // the code of the kernels that it launches, and of those that these call
 	GridWords  string     // of a kernel: the comments and decorators above it
 	Calls      []string   // by each end of their paths: of torch.nn.Linear three
 	Unpacked   []Unpacked // as of the file
-	UsesFile   bool       // it uses something else that its file defines
-	Numbers    []Number   // what is given a number in its lines, in its kernels, or in what they use
+	UsesFile   bool       // it uses another definition of its file
+	Numbers    []Number   // names with a number in its lines, in its kernels, or in what they use
 	Autograd   bool       // it goes through an autograd function that has a backward
 	Backward   bool       // it is an autograd function that has one
 
 	Packs  bool  // the one parameter of custom_kernel is a tuple
-	Nested []int // how many things each element of it holds that is a tuple too; 0 for others
+	Nested []int // the length of each element of it that is a tuple too; 0 for others
 
 	Masks, KernelMasks Masks
 
-	Made        map[string]Made // the variables that are given values
-	Extremes    []string        // the arguments of each largest or smallest element, without the tensor
-	Result      string          // the name that every return gives, or gives first
+	Made        map[string]Made // the variables that are assigned
+	Extremes    []string        // the arguments of each max or min, without the tensor
+	Result      string          // the name that every return has, alone or first
 	Gives       bool            // it returns or yields something
-	Returns     int             // how many returns there are
-	Tuple       []string        // the names that every return gives, "" for what is none; nil for one
-	MadeAs      string          // the dtype in which the result is made, whatever the function takes
-	MakesFP32   bool            // it makes a tensor in fp32 and asks nothing for its dtype
-	MakesResult bool            // every return gives a tensor that the function makes
-	GivesBack   []string        // the parameters that every return gives, as they are
+	Returns     int             // the number of returns
+	Tuple       []string        // the names in every return, "" for other values; nil for a single value
+	MadeAs      string          // the dtype in which the result is created, whatever the function takes
+	MakesFP32   bool            // it creates a tensor in fp32 and queries no dtype
+	MakesResult bool            // every return has a tensor that the function creates
+	GivesBack   []string        // the parameters in every return, unchanged
 
-	Stores, Loads string   // the types of 16 bits to which its kernels convert what they store and load
+	Stores, Loads string   // the 16-bit types to which its kernels convert what they store and load
 	KernelCalls   []string // the names that its kernels call
-	OnlyKernel    []Param  // the parameters of its kernel, where it launches a single one
-	Like          []string // the variables like which it makes a tensor
+	OnlyKernel    []Param  // the parameters of its kernel, if it launches a single one
+	Like          []string // the variables like which it creates a tensor
 }
 
-// Number is a name that is given a number.
+// Number is a name with a number assigned to it.
 type Number struct{ Name, Value string }
 
-// Masks are the masks of one side of a diagonal that some definitions make.
+// Masks holds the triangular masks that some definitions compute.
 type Masks struct {
 	Params []string // the parameters of the definitions
-	Always []string // the names of those that are always made, "" for what has none
-	Tested []string // the names that conditions ask for
+	Always []string // the names of those that are always computed, "" for unnamed ones
+	Tested []string // the names that conditions test
 	Any    bool     // some are of rows and columns, always or not
-	Moved  bool     // a triangle of torch's is moved by more than one
+	Moved  bool     // a triangle of torch's is shifted by more than one
 }
 
-// Made says how a tensor is made.
+// Made describes how a tensor is created.
 type Made struct {
-	Many, One bool   // with as many elements as a size says, or with one
-	Like      string // the variable like which it is made
-	Times     int    // how often its name is given a value
+	Many, One bool   // with as many elements as a size, or with one
+	Like      string // the variable like which it is created
+	Times     int    // the number of assignments to its name
 }
 
 // Param is a parameter, or a weight of a module.
 type Param struct {
 	Name, Text, Annotation, Default string
 	Optional                        bool   // it has a default
-	ByName                          bool   // it is handed over by its name alone
+	ByName                          bool   // it is passed by name only
 	Place                           string // of a module: call, init or weight
 	Path                            string // of a weight: its name in the module, norm.weight
 
-	Tensor    bool // a kernel takes it for a pointer
+	Tensor    bool // a kernel takes it as a pointer
 	Written   bool // of a kernel: it writes there
 	Address   bool // a kernel casts it to a pointer
 	ByProgram bool // a kernel loads or stores an element of it for each of its programs
 	Side      bool // of a kernel: the length of rows, with which rows and columns are compared
 
-	Called  []string // what the kernels call it that get it
-	Asks    bool     // the lines may ask it for its sizes
+	Called  []string // its names in the kernels that get it
+	Asks    bool     // the lines may query its sizes
 	Used    bool     // a launch gets it, or a part of it is taken by sizes from elsewhere
 	Handed  []Handed // the calls that get it
-	Rank    int      // how many sizes the lines say that it has: 0 for nothing, -1 for two things
-	Reach   int      // how many sizes it has at least, by those that are asked for
-	Reread  bool     // its new values are made of those that are there
-	Changed bool     // it is changed where it lies, and nothing is made like it
-	Renamed bool     // its name is given something else
+	Rank    int      // the rank that the lines give it: 0 for none, -1 for contradictory ones
+	Reach   int      // its minimum rank, by the sizes that are queried
+	Reread  bool     // its new values are computed from its old ones
+	Changed bool     // it is changed in place, and nothing is created like it
+	Renamed bool     // its name is reassigned
 	Squared bool     // it is multiplied by itself
 }
 
-// Handed is an argument of a call: by its index, or by its name where that is -1.
+// Handed is an argument of a call, by its index, or by its name if that is -1.
 type Handed struct {
 	Call  string
 	Index int

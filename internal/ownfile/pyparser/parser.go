@@ -1,5 +1,4 @@
-// Package pyparser asks Python's own parser what a Python file of the user's defines. Nothing of the file
-// runs.
+// Package pyparser asks Python's own parser what a user's Python file defines. Nothing in the file runs.
 package pyparser
 
 import (
@@ -19,13 +18,13 @@ import (
 	"triad/internal/subprocess"
 )
 
-// What the parser may take for one file. own_facts.py limits its memory itself.
+// Limits of the parser for one file. own_facts.py limits its memory itself.
 const (
 	longest    = time.Minute
 	mostOutput = 64 << 20
 )
 
-// OfPATH is the interpreter that python3 of the PATH is, or that it starts where it is a script.
+// OfPATH is the interpreter that python3 in the PATH is, or that it starts if it is a script.
 var OfPATH = sync.OnceValues(func() (string, error) {
 	path, err := subprocess.Run(context.Background(), subprocess.Command{
 		Path: "python3", Args: []string{"-I", "-S", "-c", "import sys; print(sys.executable)"},
@@ -37,14 +36,14 @@ var OfPATH = sync.OnceValues(func() (string, error) {
 	return strings.TrimSpace(path), nil
 })
 
-// New gives a parser that asks each text once. Its interpreter waits two seconds for another text, and then
-// ends.
+// New returns a parser that parses each text once. Its interpreter waits two seconds for another text and
+// then ends.
 func New(interpreter func() (path string, err error)) pyfacts.Parser {
 	p := &parser{interpreter: interpreter, known: map[string]*pyfacts.File{}}
 	return p.parse
 }
 
-// parser asks an interpreter that waits for texts.
+// parser sends texts to a waiting interpreter.
 type parser struct {
 	interpreter func() (path string, err error)
 
@@ -54,7 +53,7 @@ type parser struct {
 	texts    *os.File
 	answers  *os.File
 	answered *bufio.Reader
-	failed   *strings.Builder // what it says on stderr
+	failed   *strings.Builder // its stderr
 }
 
 func (p *parser) parse(text string) *pyfacts.File {
@@ -81,7 +80,7 @@ func (p *parser) parse(text string) *pyfacts.File {
 	return file
 }
 
-// loader runs the modules that follow it, each a name and its text: the last one is the program.
+// loader runs the modules that follow it, each given by a name and its text; the last one is the program.
 const loader = `import sys, types
 for name, text in zip(sys.argv[1::2], sys.argv[2::2]):
     sys.modules[name] = types.ModuleType(name)
@@ -89,7 +88,7 @@ for name, text in zip(sys.argv[1::2], sys.argv[2::2]):
 sys.modules[name].main()
 `
 
-// modules are the programs that find the facts, in the order in which they use each other.
+// modules lists the programs that find the facts, dependencies first.
 var modules = []string{"own_syntax", "own_returns", "own_uses", "own_inline", "own_masks", "own_facts"}
 
 func (p *parser) start(path string) error {
@@ -122,7 +121,8 @@ func (p *parser) start(path string) error {
 	return nil
 }
 
-// ask has the interpreter parse a text. One that fails, or takes too long or too much, is ended.
+// ask makes the interpreter parse a text. An interpreter that fails, takes too long or prints too much is
+// ended.
 func (p *parser) ask(path, text string, file *pyfacts.File) error {
 	if p.process == nil {
 		if err := p.start(path); err != nil {

@@ -7,8 +7,8 @@ import (
 	"triad/internal/ownfile/pyfacts"
 )
 
-// Nothing of a file runs. A definition with an error keeps its head, what stands behind it is read, and lines
-// for a notebook are left out.
+// Nothing in a file runs. A definition with an error keeps its head, what follows it is read, and notebook
+// commands are left out.
 func TestParse(t *testing.T) {
 	parse := New(OfPATH)
 	for text, want := range map[string]string{
@@ -36,7 +36,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What cannot be parsed, or has no interpreter, is an error that says what was tried.
+// A text that cannot be parsed, or a missing interpreter, is an error that says what was tried.
 func TestParseFails(t *testing.T) {
 	deep := strings.Repeat("-", 100_000) + "1"
 	if got := New(OfPATH)(deep).Error; !strings.Contains(got, "cannot parse it") {
@@ -48,7 +48,7 @@ func TestParseFails(t *testing.T) {
 	}
 }
 
-// An interpreter that ended is started again.
+// An interpreter that ended is restarted.
 func TestParserStartsAgain(t *testing.T) {
 	p := &parser{interpreter: OfPATH, known: map[string]*pyfacts.File{}}
 	for _, text := range []string{"def f(x):\n    return x\n", "def g(x):\n    return x\n"} {

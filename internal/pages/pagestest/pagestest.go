@@ -1,4 +1,4 @@
-// Package pagestest is for tests alone: a database that holds published sessions, as they were recorded on a
+// Package pagestest is for tests only: it makes a database of published sessions, as they were recorded on a
 // GPU.
 package pagestest
 
@@ -64,7 +64,7 @@ type measured struct {
 	Comparisons []record.Comparison `json:"comparisons"`
 }
 
-// Database is the file of a database with all published sessions of a folder.
+// Database returns the file of a database with all published sessions of a folder.
 func Database(t testing.TB, folder string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "published.db")
@@ -102,7 +102,7 @@ func Write(path, folder string) (err error) {
 	return nil
 }
 
-// add records a session. What is recorded gets new IDs, which comparisons are told.
+// add records a session. Its records get new IDs, and comparisons refer to these.
 func add(ctx context.Context, store *results.Store, m measured, all []published) error {
 	x, err := store.Start(ctx, record.Session{
 		Request: strings.Join(m.Command, " "), Command: m.Command, Version: m.Version, Level: m.Level,
@@ -166,7 +166,7 @@ func (p published) record() record.Record {
 	return r
 }
 
-// lines reads one object a line.
+// lines reads one object per line.
 func lines[T any](path string) ([]T, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

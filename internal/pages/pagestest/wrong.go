@@ -56,7 +56,7 @@ func AddWrong(t testing.TB, path string) {
 	}
 }
 
-// made is a record of the made-up operator.
+// made returns a record of the made-up operator.
 func made(impl, dtype string, wrong bool) record.Record {
 	r := record.Record{
 		Case: op.Case{

@@ -1,5 +1,5 @@
-// Package timingtest stands in for a GPU in tests of what is timed: a card whose clock drifts, and calls that
-// take a given time on it.
+// Package timingtest fakes a GPU for tests of timing: a card whose clock drifts, and calls that take a given
+// time on it.
 package timingtest
 
 import (
@@ -14,13 +14,13 @@ import (
 	"triad/internal/timing"
 )
 
-// Card is a GPU of a test: a clock that drifts with every call, and who runs on it.
+// Card is a fake GPU: a clock that drifts with every call, and a log of the arms that ran on it.
 type Card struct {
 	T      *testing.T
 	Random *rand.Rand
 	Drift  float64  // amplitude of the clock, as a share
 	Noise  float64  // of a sample, as a share
-	Order  []string // who was timed, in order
+	Order  []string // the arms that were timed, in order
 	// Low: in one of so many stretches of 40 ms the clock is low; 0: never.
 	Low       int64
 	TakesTime bool // a call takes its time on the clock of the test
@@ -31,7 +31,7 @@ type Card struct {
 	running string
 }
 
-// NewCard is a card whose noise is the same in every run of a test.
+// NewCard returns a card whose noise is the same in every run of a test.
 func NewCard(t *testing.T, noise float64) *Card {
 	return &Card{T: t, Random: rand.New(rand.NewPCG(1, 2)), Noise: noise}
 }
@@ -43,12 +43,12 @@ func (c *Card) clock() float64 {
 	return 1 + c.Drift*math.Sin(float64(c.calls.Load())/40)
 }
 
-// Read is what telemetry sees.
+// Read returns a reading for telemetry.
 func (c *Card) Read() timing.Reading {
 	return timing.Reading{ClockMHz: 1900 * c.clock(), PowerW: 500, TemperatureC: 40, Throttle: 4}
 }
 
-// Rest is the rest between turns.
+// Rest counts a rest between turns, and takes its time if TakesTime is set.
 func (c *Card) Rest(_ context.Context, d time.Duration) {
 	c.Rests++
 	if c.TakesTime {
@@ -56,7 +56,7 @@ func (c *Card) Rest(_ context.Context, d time.Duration) {
 	}
 }
 
-// Facts are what is known of a call that takes ns, on a device like an H200.
+// Facts returns the facts of a call that takes ns, on a device like an H200.
 func (c *Card) Facts(ns float64) backend.PrepareReply {
 	device := backend.DevicePhysics{
 		L2Bytes: 1 << 20, Multiprocessors: 132, BytesPerSecond: 4.8e12,
@@ -79,14 +79,14 @@ type Arm struct {
 	NS       float64
 	Prepared backend.PrepareReply
 	End      *backend.Outcome // what every turn ends with instead
-	// Written is what the timed calls wrote; nil: nothing.
+	// Written returns what the timed calls wrote; nil: nothing.
 	Written func() (backend.Outcome, []backend.Differing, error)
 }
 
-// Facts are those of Prepared.
+// Facts returns Prepared.
 func (a *Arm) Facts() backend.PrepareReply { return a.Prepared }
 
-// Time gives samples, one after the other; two arms at a time fail the test.
+// Time returns samples. Two arms running at a time fail the test.
 func (a *Arm) Time(_ context.Context, args backend.TimeArgs) (backend.TimeReply, backend.Outcome, error) {
 	c := a.Card
 	if c.running != "" {
@@ -113,7 +113,7 @@ func (a *Arm) Time(_ context.Context, args backend.TimeArgs) (backend.TimeReply,
 	return reply, backend.Outcome{}, nil
 }
 
-// Finish gives what Written does.
+// Finish returns the result of Written.
 func (a *Arm) Finish(context.Context) (backend.Outcome, []backend.Differing, error) {
 	if a.Written == nil {
 		return backend.Outcome{}, nil, nil
@@ -121,7 +121,7 @@ func (a *Arm) Finish(context.Context) (backend.Outcome, []backend.Differing, err
 	return a.Written()
 }
 
-// RulerFacts are what is known of a ruler, and what one call of it takes, in ns; 0: the card has no such
+// RulerFacts returns the facts of a ruler and the time of one call of it, in ns; 0: the card has no such
 // ruler.
 func (c *Card) RulerFacts(name string) (facts backend.PrepareReply, ns float64) {
 	switch name {

@@ -13,8 +13,8 @@ import (
 )
 
 // TestDerivedMutants: of the mistakes that the specs let an implementation make, the cases of the default
-// level show every one that the operator's survivors.txt does not list, and none of those that it lists.
-// -update strikes off what is killed and adds what survives, with a reason that a person has to read.
+// level show every one that the operator's survivors.txt does not list, and none that it lists. -update
+// removes the killed ones and adds the survivors, with a reason that a person has to read.
 func TestDerivedMutants(t *testing.T) {
 	var total truthtest.DerivedScore
 	for _, name := range catalog.Names() {
@@ -60,10 +60,11 @@ func inRoom(operator, file string) string {
 
 var family = regexp.MustCompile(`"triad/internal/truth/(\w+)"`)
 
-// dear is the family whose truths take as long as those of all others together: the fast tier has none of it.
+// dear is the family whose truths take as long as those of all others together: the fast tier leaves it out.
 const dear = "experts"
 
-// familyOf is the family that the truth of an operator is made with, "plain" for none, "" for the dear one.
+// familyOf returns the family that the truth of an operator is made with, "plain" for none, "" for the dear
+// one.
 func familyOf(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(inRoom(name, "truth.go"))

@@ -1,7 +1,7 @@
-// Package bounded computes with rows of numbers that a kernel computes one from the other: of each element
-// the truth, how far rounding may have moved it under the contract and in fp32 alone, and what the simulated
-// contract gives. An operator whose results go through several products and functions composes its allowances
-// of these forms, as the kernel composes its steps.
+// Package bounded computes with rows of numbers that a kernel computes from each other. For each element it
+// holds the truth, the allowance for rounding under the contract and in fp32 alone, and the result of the
+// simulated contract. An operator whose results go through several products and functions composes its
+// allowances of these forms, as the kernel composes its steps.
 package bounded
 
 import (
@@ -13,17 +13,17 @@ import (
 	"triad/internal/truth"
 )
 
-// Rules say how numbers are rounded under a contract.
+// Rules are the rounding rules of a contract.
 type Rules struct {
 	d        op.DType
 	low      bool    // intermediates may be stored in d
 	unit     float64 // roundoff of d
-	lost     float64 // what is lost below its numbers
+	lost     float64 // loss below its numbers
 	smallest float64 // normal number in 16 bits, which tensor cores align subnormals by; else 0
 	growth   func(n int64) float64
 }
 
-// RulesOf are those of a request whose inputs have a dtype.
+// RulesOf returns the rules of a request whose inputs have a dtype.
 func RulesOf(k *truth.Request, d op.DType) *Rules {
 	r := &Rules{d: d, low: k.Rules.Name == "stored" && d != op.FP32, growth: k.Growth}
 	if d == op.FP32 {
@@ -35,11 +35,11 @@ func RulesOf(k *truth.Request, d op.DType) *Rules {
 	return r
 }
 
-// tensorCoreTerms is what a tensor core may lose of a product with a subnormal factor, in units of 2^-24 of
-// the product with the smallest normal number in its place.
+// tensorCoreTerms is the largest loss of a tensor core in a product with a subnormal factor, in units of
+// 2^-24 of the product with the smallest normal number in its place.
 const tensorCoreTerms = 17
 
-// Sum is what fp32 may lose in a sum of n terms, relative to the sum of their magnitudes.
+// Sum returns the largest error of a sum of n terms in fp32, relative to the sum of their magnitudes.
 func (r *Rules) Sum(n int64) float64 {
 	g := r.growth(n)
 	if r.smallest > 0 {
@@ -48,7 +48,7 @@ func (r *Rules) Sum(n int64) float64 {
 	return judge.U32 * g
 }
 
-// Size is the magnitude that products are aligned by.
+// Size returns the magnitude that products are aligned by.
 func (r *Rules) Size(x float64) float64 {
 	if x = math.Abs(x); x != 0 && x < r.smallest {
 		return r.smallest
@@ -59,24 +59,24 @@ func (r *Rules) Size(x float64) float64 {
 // Number is one element.
 type Number struct{ R, T, TFP32, Sim float64 }
 
-// At is an element of a row.
+// At returns element i of a row.
 func At(v truth.Row, i int) Number { return Number{v.R[i], v.T[i], v.TFP32[i], v.Sim[i]} }
 
-// Set makes it one.
+// Set sets element i of a row.
 func Set(v truth.Row, i int, x Number) {
 	v.R[i], v.T[i], v.TFP32[i], v.Sim[i] = x.R, x.T, x.TFP32, x.Sim
 }
 
-// Exactly is a number that nothing has rounded.
+// Exactly returns a number that nothing has rounded.
 func Exactly(x float64) Number { return Number{R: x, Sim: x} }
 
-// InFP32 is a number that fp32 alone has rounded.
+// InFP32 returns a number with the rounding of fp32 only.
 func InFP32(x, t float64) Number { return Number{x, t, t, x} }
 
-// Stores says whether intermediates may be stored in the dtype of the case.
+// Stores reports whether intermediates may be stored in the dtype of the case.
 func (r *Rules) Stores() bool { return r.low }
 
-// Row is a row of n zeros. Where nothing is stored low the allowances are one, and so are truth and
+// Row returns a row of n zeros. Where nothing is stored low the allowances are one, and so are truth and
 // simulation.
 func (r *Rules) Row(n int64) truth.Row {
 	v := truth.Row{R: make([]float64, n), T: make([]float64, n)}
@@ -87,13 +87,13 @@ func (r *Rules) Row(n int64) truth.Row {
 	return v
 }
 
-// Given is a row of an input.
+// Given returns a row of an input.
 func Given(x []float64) truth.Row {
 	zeros := make([]float64, len(x))
 	return truth.Row{R: x, T: zeros, TFP32: zeros, Sim: x}
 }
 
-// Product is a*b in fp32.
+// Product returns a*b in fp32.
 func Product(a, b Number) Number {
 	x, y := math.Abs(a.R), math.Abs(b.R)
 	p := Number{R: a.R * b.R, Sim: a.Sim * b.Sim}
@@ -107,18 +107,18 @@ func Product(a, b Number) Number {
 	return p
 }
 
-// Minus is a-b in fp32.
+// Minus returns a-b in fp32.
 func Minus(a, b Number) Number {
 	size := judge.U32 * (math.Abs(a.R) + math.Abs(b.R))
 	return Number{a.R - b.R, a.T + b.T + size, a.TFP32 + b.TFP32 + size, a.Sim - b.Sim}
 }
 
-// Scaled is every element of a row times a number.
+// Scaled returns every element of a row times a number.
 func (r *Rules) Scaled(by Number, v truth.Row) truth.Row {
 	return r.Each(int64(len(v.R)), func(i int) Number { return Product(by, At(v, i)) })
 }
 
-// Each is a row of computed elements.
+// Each returns a row of computed elements.
 func (r *Rules) Each(n int64, of func(i int) Number) truth.Row {
 	out := r.Row(n)
 	for i := range out.R {
@@ -127,7 +127,7 @@ func (r *Rules) Each(n int64, of func(i int) Number) truth.Row {
 	return out
 }
 
-// Store has the kernel keep a row in the dtype, where the contract allows that.
+// Store rounds a row to the dtype, where the contract allows a kernel to store it so.
 func (r *Rules) Store(v truth.Row) truth.Row {
 	if !r.low {
 		return v
@@ -162,13 +162,13 @@ func (r *Rules) Add(sum truth.Row, n int64, by Number, v truth.Row) {
 	}
 }
 
-// Matrix is an input of rows and columns, with the magnitudes that products are aligned by.
+// Matrix is an input with rows and columns, with the magnitudes that products are aligned by.
 type Matrix struct {
 	values, sizes []float64
 	cols          int64
 }
 
-// MatrixOf is a tensor as rows of its last dim.
+// MatrixOf returns a tensor as rows of its last dim.
 func (r *Rules) MatrixOf(t tensor.Tensor) Matrix {
 	m := Matrix{values: t.Float64s(), cols: t.Shape[len(t.Shape)-1]}
 	m.sizes = m.values // the products take magnitudes
@@ -183,16 +183,17 @@ func (r *Rules) MatrixOf(t tensor.Tensor) Matrix {
 	return m
 }
 
-// Row is a row of it.
+// Row returns row i.
 func (m Matrix) Row(i int64) []float64 { return m.values[i*m.cols : (i+1)*m.cols] }
 
-// Part is rows of it from one on.
+// Part returns a number of rows from first on.
 func (m Matrix) Part(first, rows int64) Matrix {
 	a, b := first*m.cols, (first+rows)*m.cols
 	return Matrix{m.values[a:b], m.sizes[a:b], m.cols}
 }
 
-// losses are what each term of a sum of products with exact factors may be off, by its factor's magnitude.
+// losses returns the largest error of each term of a sum of products with exact factors, per unit of its
+// factor's magnitude.
 func (r *Rules) losses(v truth.Row) (t, tFP32 []float64) {
 	unit := r.Sum(int64(len(v.R)))
 	of := func(off []float64) []float64 {
@@ -208,7 +209,7 @@ func (r *Rules) losses(v truth.Row) (t, tFP32 []float64) {
 	return t, t
 }
 
-// Times is a row of n elements times a matrix of n rows.
+// Times returns a row of n elements times a matrix of n rows.
 func (r *Rules) Times(v truth.Row, m Matrix) truth.Row {
 	out := r.Row(m.cols)
 	t, tFP32 := r.losses(v)
@@ -224,7 +225,7 @@ func (r *Rules) Times(v truth.Row, m Matrix) truth.Row {
 	return r.withSubnormals(out, int64(len(v.R)))
 }
 
-// TimesRows is a row of n elements times every row of a matrix of n columns.
+// TimesRows returns a row of n elements times every row of a matrix of n columns.
 func (r *Rules) TimesRows(v truth.Row, m Matrix) truth.Row {
 	rows := int64(0)
 	if m.cols > 0 {
@@ -244,7 +245,7 @@ func (r *Rules) TimesRows(v truth.Row, m Matrix) truth.Row {
 	return r.withSubnormals(out, m.cols)
 }
 
-// withSubnormals adds what n products lose below fp32's numbers, where any of them is not 0.
+// withSubnormals adds the loss of n products below fp32's normal range, where any of them is not 0.
 func (r *Rules) withSubnormals(v truth.Row, n int64) truth.Row {
 	for i, t := range v.T {
 		if t > 0 {
@@ -257,7 +258,7 @@ func (r *Rules) withSubnormals(v truth.Row, n int64) truth.Row {
 	return v
 }
 
-// Fill puts a row into the judged one, whose simulation is rounded to its dtype.
+// Fill copies a row into the judged one, with the simulation rounded to its dtype.
 func Fill(out, v truth.Row, d op.DType) {
 	copy(out.R, v.R)
 	copy(out.T, v.T)

@@ -7,7 +7,7 @@ import (
 )
 
 // TestFunctionsOfNumbersThatAreOff: silu and its slope stay within their allowance wherever a number may be,
-// and the allowance of a small error is not many times as large as what it moves.
+// and the allowance of a small error is not many times the change that it causes.
 func TestFunctionsOfNumbersThatAreOff(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for name, f := range map[string]struct {
@@ -37,7 +37,7 @@ func TestFunctionsOfNumbersThatAreOff(t *testing.T) {
 	}
 }
 
-// TestProductsOfNumbersThatAreOff: a product moves by no more than is allowed, and 0 times anything is 0.
+// TestProductsOfNumbersThatAreOff: a product moves by no more than its allowance, and 0 times anything is 0.
 func TestProductsOfNumbersThatAreOff(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 1000 {

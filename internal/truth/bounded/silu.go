@@ -7,22 +7,22 @@ import (
 	"triad/internal/truth"
 )
 
-// overflowed is what exp(-g) loses where it overflows fp32: the sigmoid is then below 2^-128 and becomes 0.
+// overflowed is the error where exp(-g) overflows fp32: the sigmoid is then below 2^-128 and becomes 0.
 const overflowed = 0x1p-128
 
 func sigmoid(g float64) float64 { return 1 / (1 + math.Exp(-g)) }
 
-// bend is the second derivative of silu, at most 1/2.
+// bend returns the second derivative of silu, at most 1/2.
 func bend(g float64) float64 {
 	s, rest := sigmoid(g), sigmoid(-g)
 	return s * rest * (2 + float64(g*(rest-s)))
 }
 
-// Silu is g*sigmoid(g) of a number that may be off by d, with the allowance
+// Silu returns g*sigmoid(g) of a number that may be off by d, with the allowance
 //
 //	min(|silu'(g)|*d + d^2/4, 1.1*d) + u32*(2|g|+12)*|silu| + |g|*2^-128 + (1+|g|)*2^-149
 //
-// silu' is at most 1.1, silu” at most 1/2.
+// silu' is at most 1.1, its derivative at most 1/2.
 func Silu(g Number) Number {
 	of := func(g float64) float64 { return g * sigmoid(g) }
 	r, a, rise := of(g.R), math.Abs(g.R), math.Abs(slope(g.R))
@@ -38,12 +38,12 @@ func slope(g float64) float64 {
 	return sigmoid(g) * (1 + float64(g*sigmoid(-g)))
 }
 
-// SiluSlope is silu'(g) = s*(1 + g*(1-s)), s = sigmoid(g), of a number that may be off by d, with the
+// SiluSlope returns silu'(g) = s*(1 + g*(1-s)), s = sigmoid(g), of a number that may be off by d, with the
 // allowance
 //
-//	min(|silu”(g)|*d + 0.16*d^2, d/2) + u32*((2|g|+16)*s*(1+|g|(1-s)) + 3*s*|g|) + (1+|g|)*2^-128
+//	min(|bend(g)|*d + 0.16*d^2, d/2) + u32*((2|g|+16)*s*(1+|g|(1-s)) + 3*s*|g|) + (1+|g|)*2^-128
 //
-// the third derivative of silu is at most 0.31.
+// where bend is the second derivative of silu. The third derivative is at most 0.31.
 func SiluSlope(g Number) Number {
 	a, s, rest, rise := math.Abs(g.R), sigmoid(g.R), sigmoid(-g.R), math.Abs(bend(g.R))
 	own := judge.U32*((2*a+16)*s*(1+a*rest)+3*s*a) + (1+a)*overflowed

@@ -7,8 +7,8 @@ import (
 	"triad/internal/truth"
 )
 
-// Units is the allowance T = u32*(input*|x| + result*|R|) of the first input x, and what products lose below
-// fp32's normal range. The formula gives 0 where x is 0.
+// Units returns the allowance T = u32*(input*|x| + result*|R|) of the first input x, plus the loss of
+// products below fp32's normal range. The formula gives 0 where x is 0.
 func Units(input, result float64) func(in []float64, r float64) float64 {
 	return func(in []float64, r float64) float64 {
 		if in[0] == 0 {
@@ -18,10 +18,10 @@ func Units(input, result float64) func(in []float64, r float64) float64 {
 	}
 }
 
-// Lost is what two products and one by x lose below fp32's normal range.
+// Lost returns the loss of two products and one by x below fp32's normal range.
 func Lost(x float64) float64 { return (2 + math.Abs(x)) * truth.Subnormal }
 
-// Rounded is u32*units*|value|, and what a product loses below fp32's normal range; 0 of 0.
+// Rounded returns u32*units*|value| plus the loss of a product below fp32's normal range; 0 for 0.
 func Rounded(units, value float64) float64 {
 	if value == 0 {
 		return 0

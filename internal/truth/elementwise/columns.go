@@ -7,11 +7,11 @@ import (
 	"triad/internal/truth"
 )
 
-// A task takes stripe columns, and adds up rowBlock rows before their sum joins the total, so that the error
-// of a long column stays small.
+// stripe is the number of columns of a task, which adds up rowBlock rows before their sum joins the total, so
+// that the error of a long column stays small.
 const stripe, rowBlock = 64, 128
 
-// columns is an output that is the sum of its formula over the rows of the first input.
+// columns returns an output that is the sum of its formula over the rows of the first input.
 func columns(k *truth.Request, output Output, names []string, in truth.RowInputs) (judge.Target, error) {
 	like := in.Tensors[0]
 	e, err := NewTerm(k, output.At(k.Attrs), names, like.DType)
@@ -49,7 +49,7 @@ func columns(k *truth.Request, output Output, names []string, in truth.RowInputs
 	return t, nil
 }
 
-// columnSum is what one column adds up: the terms' figures, and what the simulated contract gives.
+// columnSum is the sum of one column: the figures of its terms, and the result under the simulated contract.
 type columnSum struct {
 	truth.Terms
 	sim float64
@@ -66,7 +66,7 @@ func (s *columnSum) join(o columnSum) {
 	s.sim += o.sim
 }
 
-// rowOf is room for the results of n columns.
+// rowOf returns room for the results of n columns.
 func rowOf(n int64) truth.Row {
 	v := make([]float64, 4*n)
 	return truth.Row{R: v[:n], T: v[n : 2*n], TFP32: v[2*n : 3*n], Sim: v[3*n:]}

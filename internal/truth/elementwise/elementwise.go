@@ -1,6 +1,6 @@
 // Package elementwise is the family of operators whose every output element is a formula of the elements at
-// the same place. An operator states its formulas, other forms that a right kernel may use, and what holds of
-// them; truth, allowance, simulated contract, the proof of the gradients and relations follow. Package
+// the same place. An operator states its formulas, other forms that a right kernel may use, and their
+// properties; truth, allowance, simulated contract, the proof of the gradients and relations follow. Package
 // elementwisetest derives mutants and right variants.
 package elementwise
 
@@ -17,7 +17,7 @@ import (
 	"triad/internal/truth/formula"
 )
 
-// Operator is what an operator states.
+// Operator describes an operator of this family.
 type Operator struct {
 	Forward, Backward []Output // in the order of the spec, of the names in its [backward] inputs
 	Permits           []string // the contracts: fp32, stored (at Stored nodes), eager
@@ -25,7 +25,7 @@ type Operator struct {
 	Holds             []Property
 }
 
-// Output is one output or gradient. Its formula is Formula, or where attributes decide what Of says. With
+// Output is one output or gradient. Its formula is Formula, or the result of Of where attributes decide. With
 // Columns it is the sum of the formula over all rows, one element a column: the gradient of an input that
 // stands for every row.
 type Output struct {
@@ -35,18 +35,18 @@ type Output struct {
 	Columns bool
 }
 
-// Formula is a value with the ways in which right kernels compute it.
+// Formula is a value with its forms in right kernels.
 type Formula struct {
-	// Forms are formulas of the pass's inputs with the same value. R and the simulated contract are those of
-	// the first, T is that of the worst.
+	// Forms are formulas of the pass's inputs with the same value. R and the simulated contract follow from
+	// the first, T from the worst.
 	Forms []*formula.Node
 	// Allowance is T under fp32 where docs/judge.md has a row for it, for the values of the pass's inputs in
-	// the order of the spec and R. It then takes the place of the worst form's, which may be looser.
+	// the order of the spec and R. It then replaces that of the worst form, which may be looser.
 	Allowance func(in []float64, r float64) float64
 }
 
-// Either chooses between the formulas of an output: the first where an attribute has the value, else the
-// second.
+// Either selects one of two formulas of an output: the first where an attribute has the value, the second
+// otherwise.
 func Either(attribute, value string) func(chosen, other Formula) func(op.Attrs) Formula {
 	return func(chosen, other Formula) func(op.Attrs) Formula {
 		return func(attributes op.Attrs) Formula {
@@ -58,10 +58,10 @@ func Either(attribute, value string) func(chosen, other Formula) func(op.Attrs) 
 	}
 }
 
-// operators are the registered ones, by name.
+// operators are the registered operators, by name.
 var operators = map[string]Operator{}
 
-// Register makes an operator's truth, the proof of its gradients and its relations known: var _ =
+// Register registers an operator's truth, the proof of its gradients and its relations: var _ =
 // Register("silu", Operator{...}).
 func Register(name string, o Operator) struct{} {
 	operators[name] = o
@@ -77,13 +77,13 @@ func Register(name string, o Operator) struct{} {
 	return struct{}{}
 }
 
-// Get gives what a registered operator states.
+// Get returns a registered operator.
 func Get(name string) (Operator, bool) {
 	o, ok := operators[name]
 	return o, ok
 }
 
-// Outputs are those of a pass.
+// Outputs returns the outputs of a pass.
 func (o Operator) Outputs(pass op.Pass) []Output {
 	if pass == op.Backward {
 		return o.Backward
@@ -91,7 +91,7 @@ func (o Operator) Outputs(pass op.Pass) []Output {
 	return o.Forward
 }
 
-// At is the formula of an output under the attributes of a case.
+// At returns the formula of an output under the attributes of a case.
 func (o Output) At(attributes op.Attrs) Formula {
 	if o.Of != nil {
 		return o.Of(attributes)
@@ -99,7 +99,7 @@ func (o Output) At(attributes op.Attrs) Formula {
 	return o.Formula
 }
 
-// Inputs are the names of the tensors that a pass of an operator takes.
+// Inputs returns the names of the tensors that a pass of an operator takes.
 func Inputs(c op.Case) ([]string, error) {
 	o, err := catalog.Get(c.Op)
 	if err != nil {
@@ -115,7 +115,7 @@ func Inputs(c op.Case) ([]string, error) {
 	return names, nil
 }
 
-// compute is the truth of the outputs of a pass.
+// compute returns the truth of the outputs of a pass.
 func (o Operator) compute(outputs []Output) truth.Function {
 	return func(k *truth.Request) ([]judge.Target, error) {
 		names, err := Inputs(k.Case)
@@ -145,7 +145,7 @@ func (o Operator) compute(outputs []Output) truth.Function {
 	}
 }
 
-// target is an output that has the shape and dtype of the first input.
+// target returns an output that has the shape and dtype of the first input.
 func target(k *truth.Request, output Output, names []string, in truth.RowInputs) (judge.Target, error) {
 	like := in.Tensors[0]
 	if len(like.Shape) < 2 {
@@ -165,8 +165,8 @@ func target(k *truth.Request, output Output, names []string, in truth.RowInputs)
 	return t, nil
 }
 
-// Flat is the target of an output of n elements in one dim, which has the dtype of the first input. An input
-// of one element stands for the same value everywhere.
+// Flat returns the target of an output of n elements in one dim, which has the dtype of the first input. An
+// input of one element has the same value everywhere.
 func Flat(k *truth.Request, output Output, names []string, in []tensor.Tensor,
 	n int64,
 ) (judge.Target, error) {
@@ -184,7 +184,7 @@ func Flat(k *truth.Request, output Output, names []string, in []tensor.Tensor,
 	return t, nil
 }
 
-// ranked says which input has not as many dims as the operator's tensors have.
+// ranked returns an error for an input whose rank differs from that of the operator's tensors.
 func ranked(k *truth.Request, names []string) error {
 	o, err := catalog.Get(k.Op)
 	if err != nil {
@@ -202,9 +202,9 @@ func ranked(k *truth.Request, names []string) error {
 	return nil
 }
 
-// losses are the forward's outputs, each times its upstream gradient, as a function of each input that has a
-// gradient: what the complex step proves the stated derivatives with. An input that the backward does not
-// take stands for any: the forward is linear in it, or the proof fails.
+// losses returns the forward's outputs, each times its upstream gradient, as a function of each input that
+// has a gradient: the complex step proves the stated derivatives with them. An input that the backward does
+// not take may have any value: the forward is linear in it, or the proof fails.
 func (o Operator) losses(k *truth.Request) ([]truth.Loss, error) {
 	spec, err := catalog.Get(k.Op)
 	if err != nil {
@@ -238,7 +238,7 @@ func (o Operator) losses(k *truth.Request) ([]truth.Loss, error) {
 			for i, dy := range upstream[j] {
 				total += complex(dy, 0) * formula.Complex(first, func(name string) complex128 {
 					x := z[slices.Index(names, name)]
-					return x[i%len(x)] // a row that stands for every row
+					return x[i%len(x)] // one row for all rows
 				})
 			}
 		}
@@ -249,7 +249,7 @@ func (o Operator) losses(k *truth.Request) ([]truth.Loss, error) {
 	}), nil
 }
 
-// gradients are the names of the backward's outputs.
+// gradients returns the names of the backward's outputs.
 func (o Operator) gradients() []string {
 	var names []string
 	for _, g := range o.Backward {
@@ -258,7 +258,7 @@ func (o Operator) gradients() []string {
 	return names
 }
 
-// upstream are the names of the upstream gradients, one for each output of the forward.
+// upstream returns the names of the upstream gradients, one for each output of the forward.
 func (o Operator) upstream() []string {
 	var names []string
 	for _, output := range o.Forward {
@@ -267,7 +267,7 @@ func (o Operator) upstream() []string {
 	return names
 }
 
-// inputs are the names that the forward's formulas take, under any attributes that need no value.
+// inputs returns the names that the forward's formulas take, under any attributes that need no value.
 func (o Operator) inputs(c op.Case) []string {
 	var names []string
 	for _, output := range o.Outputs(c.Pass) {

@@ -28,8 +28,8 @@ func members(t *testing.T) []*truth.Operator {
 	return all
 }
 
-// A sample of a tensor of one dim is rows of 4096 neighbours, the last of them shorter, and has the bits of
-// the whole.
+// TestSampleOfOneDim: a sample of a tensor of one dim consists of rows of 4096 neighbours, the last of them
+// shorter, and has the bits of the whole.
 func TestSampleOfOneDim(t *testing.T) {
 	for _, o := range members(t) {
 		if len(o.Spec.Dims) != 1 {
@@ -64,9 +64,9 @@ func TestSampleOfOneDim(t *testing.T) {
 	}
 }
 
-// A row of docs/judge.md that takes the place of the composed allowance is about what the worst of the forms
-// needs, or less: nowhere is it looser than that by more than a factor of 5, nor tighter by more than 2.5,
-// where values are ordinary: far out, where functions are 0 or 1, rows are looser.
+// TestStatedAllowances: a row of docs/judge.md that replaces the composed allowance is about what the worst
+// of the forms needs, or less: at most 5 times looser and at most 2.5 times tighter, where values are
+// ordinary. Far out, where functions are 0 or 1, rows are looser.
 func TestStatedAllowances(t *testing.T) {
 	compared := 0
 	for _, o := range members(t) {
@@ -112,7 +112,8 @@ func TestStatedAllowances(t *testing.T) {
 	}
 }
 
-// What an operator states can be computed: its formulas take the pass's inputs, under every attribute.
+// TestFormulasAreThoseOfTheSpec: every stated formula can be computed: it takes the pass's inputs, under
+// every attribute.
 func TestFormulasAreThoseOfTheSpec(t *testing.T) {
 	for _, o := range members(t) {
 		family, _ := elementwise.Get(o.Spec.Name)

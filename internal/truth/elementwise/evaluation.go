@@ -12,7 +12,7 @@ type Evaluation struct {
 	Formula
 	names         []string
 	strict, loose formula.Rules
-	integers      bool // fp32 may have every value, whatever the allowance says
+	integers      bool // fp32 may hold every value exactly, whatever the allowance
 }
 
 // NewEvaluation prepares a formula of the named inputs, whose dtype is d. Its result is stored in d at once:
@@ -21,8 +21,8 @@ func NewEvaluation(k *truth.Request, f Formula, names []string, d op.DType) (*Ev
 	return newEvaluation(k, f, names, formula.Rules{Output: d, Step: d})
 }
 
-// NewTerm prepares a formula whose result goes on in fp32, as what is added up does: its last rounding is
-// part of the allowance.
+// NewTerm prepares a formula whose result stays in fp32, as a term of a sum does: its last rounding is part
+// of the allowance.
 func NewTerm(k *truth.Request, f Formula, names []string, d op.DType) (*Evaluation, error) {
 	return newEvaluation(k, f, names, formula.Rules{Step: d})
 }
@@ -44,14 +44,14 @@ type Memory struct {
 	strict, loose *formula.Bounds
 }
 
-// Memory makes the working memory of one core for rows of so many elements.
+// Memory makes the working memory of one core for rows of cols elements.
 func (e *Evaluation) Memory(cols int64) func() *Memory {
 	return func() *Memory {
 		c := &Memory{element: make([]float64, len(e.names)), Rows: make([][]float64, len(e.names))}
 		for i := range c.Rows {
 			c.Rows[i] = make([]float64, cols)
 		}
-		// newEvaluation has proven that it can be made
+		// newEvaluation has checked that it can be made
 		c.strict, _ = formula.NewBounds(e.Forms, e.names, e.strict)
 		c.loose, _ = formula.NewBounds(e.Forms, e.names, e.loose)
 		return c
@@ -84,7 +84,7 @@ func (e *Evaluation) Fill(c *Memory, out truth.Row) {
 	}
 }
 
-// one is the truth of the memory's element.
+// one returns the truth of the memory's element.
 func (e *Evaluation) one(c *Memory) (r, t, tFP32, sim float64) {
 	if e.Allowance != nil {
 		r = c.strict.Value(c.element)

@@ -12,8 +12,8 @@ import (
 // Property is something an operator declares of its forward, from which a relation follows (gate G6).
 type Property func(o Operator) truth.Relation
 
-// relations are those of the declared properties, and what holds of every elementwise operator: each element
-// is computed alone, and a gradient is linear in the upstream one.
+// relations returns the relations of the declared properties, and those that hold for every elementwise
+// operator: each element is computed alone, and a gradient is linear in the upstream one.
 func (o Operator) relations() []truth.Relation {
 	var all []truth.Relation
 	for _, p := range o.Holds {
@@ -33,7 +33,7 @@ func (o Operator) relations() []truth.Relation {
 	return all
 }
 
-// outputs are the names of the forward's outputs.
+// outputs returns the names of the forward's outputs.
 func (o Operator) outputs() []string {
 	var names []string
 	for _, output := range o.Forward {
@@ -54,7 +54,7 @@ func nonEmpty(c op.Case) bool { return elements(c) > 0 }
 
 func several(c op.Case) bool { return elements(c) > 1 }
 
-// lastElement is the case of the last element alone.
+// lastElement returns the case of the last element alone.
 func (o Operator) lastElement(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	sizes := map[string]int64{}
 	for _, d := range c.Dims {
@@ -84,7 +84,7 @@ func Linear(inputs ...string) Property {
 	}
 }
 
-// Commutes: two inputs may be swapped, and every bit stays.
+// Commutes: two inputs may be swapped without changing a bit.
 func Commutes(a, b string) Property {
 	swapped := func(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 		x, y := first.Get(a), first.Get(b)
@@ -100,7 +100,7 @@ func Commutes(a, b string) Property {
 	}
 }
 
-// Apart: f(x) - f(-x) = x, as far as both may be off.
+// Apart: f(x) - f(-x) = x, within the errors of both.
 func Apart(input string) Property {
 	states := func(a *truth.Related, output string) judge.Statement {
 		x, y1, y2 := a.First.In(input), a.First.Out(output), a.Second.Out(output)
@@ -121,7 +121,7 @@ func Apart(input string) Property {
 	}
 }
 
-// BetweenZeroAnd: no output lies beyond an input or on the other side of 0, as far as it may be off.
+// BetweenZeroAnd: no output lies beyond an input or on the other side of 0, within its error.
 func BetweenZeroAnd(input string) Property {
 	states := func(a *truth.Related, output string) judge.Statement {
 		x, y, target := a.First.In(input), a.First.Out(output), a.First.Target(output)
@@ -143,7 +143,7 @@ func BetweenZeroAnd(input string) Property {
 	}
 }
 
-// Again: applied to its own output, which is its only one, the forward gives it again, bit for bit.
+// Again: the forward, applied to its only output, returns it unchanged, bit for bit.
 func Again(input string) Property {
 	states := func(a *truth.Related, output string) judge.Statement {
 		y1, y2, target := a.First.Out(output), a.Second.Out(output), a.First.Target(output)

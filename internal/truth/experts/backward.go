@@ -9,7 +9,7 @@ import (
 	"triad/internal/truth/bounded"
 )
 
-// passage is a token in one of its experts, with what its weights' gradients are made of.
+// passage is a token in one of its experts, with the inputs of its weights' gradients.
 type passage struct {
 	token           int64
 	h, do, dg, du   truth.Row
@@ -17,7 +17,7 @@ type passage struct {
 }
 
 // pass computes a passage of a token: with q = grad_y down^T, dh = w*q, du = dh*silu(g), dg = dh*u*silu'(g).
-// The gradient of the weight is h.q or grad_y.(h down), which rounds in fp32 alone as well.
+// The gradient of the weight is h.q or grad_y.(h down), which rounds only in fp32 as well.
 func (l *layer) pass(t, e int64, w bounded.Number, dy truth.Row) passage {
 	s := l.enter(bounded.Given(l.x.Row(t)), e)
 	q := l.Store(l.TimesRows(dy, l.down.Part(e*l.hidden, l.hidden)))
@@ -41,7 +41,7 @@ func (l *layer) pass(t, e int64, w bounded.Number, dy truth.Row) passage {
 	return p
 }
 
-// ofLogits are the gradients of a token's logits from those of its weights: w*(d - sum w d), and where
+// ofLogits returns the gradients of a token's logits from those of its weights: w*(d - sum w d), and where
 // weights are not normalised p*(d - sum w d) with d = 0 of an expert that is not chosen.
 func (l *layer) ofLogits(r routing, own []float64, passages []passage) truth.Row {
 	out, sum := l.Row(l.experts), bounded.Number{}
@@ -64,11 +64,11 @@ func (l *layer) ofLogits(r routing, own []float64, passages []passage) truth.Row
 
 func abs(x float64) float64 { return max(x, -x) }
 
-// fewPassages: all rows of an expert's gradient share the rounding errors of what its passages store; of so
-// few they are no statistic.
+// fewPassages: all rows of an expert's gradient share the rounding errors of values that its passages store;
+// fewer passages are no statistic.
 const fewPassages = 16
 
-// gradients are those of all inputs under one choice.
+// gradients holds the gradients of all inputs under one choice.
 type gradients struct {
 	*layer
 	dy      bounded.Matrix
@@ -135,7 +135,7 @@ func backward(k *truth.Request) ([]judge.Target, error) {
 	return judged, nil
 }
 
-// cleared is a target with zeros of its own.
+// cleared returns a target with zeros of its own.
 func cleared(t judge.Target) judge.Target {
 	t = copyOf(t)
 	for _, x := range [][]float64{t.R, t.T, t.TFP32, t.Sim} {
@@ -203,7 +203,7 @@ func (g *gradients) fill(choice []float64, targets []judge.Target) {
 	})
 }
 
-// wanted says of what rows are judged, where so many in a row are one's.
+// wanted returns a function that reports whether group i, of that many rows, has a judged one.
 func wanted(rows []int64, of int64) func(i int64) bool {
 	some := map[int64]bool{}
 	for _, r := range rows {
@@ -222,8 +222,8 @@ func (g *gradients) each(i int, targets []judge.Target, fill func(row int64, out
 	})
 }
 
-// ofToken is the gradient of a token: what its experts give, each product of which may be stored, and the
-// router.
+// ofToken returns the gradient of a token: the sum over its experts, each product of which may be stored, and
+// the router.
 func (g *gradients) ofToken(own []float64, passages []passage, scores truth.Row) truth.Row {
 	sum := g.Row(g.dim)
 	n := int64(2*g.top + 1)
@@ -236,7 +236,7 @@ func (g *gradients) ofToken(own []float64, passages []passage, scores truth.Row)
 	return sum
 }
 
-// ofWeight is a row of an expert's gradient: a sum over its tokens.
+// ofWeight returns a row of an expert's gradient: a sum over its tokens.
 func (g *gradients) ofWeight(of []passage, cols int64, out truth.Row,
 	term func(p passage) (bounded.Number, truth.Row),
 ) {

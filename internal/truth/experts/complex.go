@@ -6,7 +6,7 @@ import (
 	"triad/internal/truth"
 )
 
-// losses are the layer in complex numbers, from which the tests take derivatives, under the choice of the
+// losses returns the layer in complex numbers, from which the tests take derivatives, under the choice of the
 // real one.
 func losses(k *truth.Request) ([]truth.Loss, error) {
 	l, err := layerOf(k)
@@ -25,7 +25,7 @@ func losses(k *truth.Request) ([]truth.Loss, error) {
 	}), nil
 }
 
-// lossOf is the sum of a token's outputs times dy.
+// lossOf returns the sum of a token's outputs times dy.
 func (l *layer) lossOf(t int64, own []float64, z [][]complex128, dy []float64) complex128 {
 	x, p, scale := z[0][t*l.dim:(t+1)*l.dim], make([]complex128, l.experts), complex128(0)
 	for e := range p {
@@ -51,7 +51,7 @@ func (l *layer) lossOf(t int64, own []float64, z [][]complex128, dy []float64) c
 	return total
 }
 
-// expert is dy times what one expert gives.
+// expert returns dy times the output of one expert.
 func (l *layer) expert(e int64, x []complex128, z [][]complex128, dy []float64) complex128 {
 	total := complex128(0)
 	for j := range l.hidden {

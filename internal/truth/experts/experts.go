@@ -1,8 +1,8 @@
 // Package experts is the family of layers in which each token goes through the experts that a router chooses
 // for it. Their tensors are x [tokens, dim], router [experts, dim], gate and up [experts, dim, hidden] and
 // down [experts, hidden, dim], the outputs y [tokens, dim], choice and weight [tokens, top], the attributes
-// top and normalise. The choice is judged by that everything after it fits it (judge.Choice): it is right
-// where no score that was passed over is surely above one that was chosen. Truth, the gradients with their
+// top and normalise. The choice is judged by rule (judge.Choice), and everything after it under the kernel's
+// choice: it is right where no rejected score is surely above a chosen one. Truth, the gradients with their
 // proof and relations follow.
 package experts
 
@@ -19,17 +19,17 @@ import (
 	"triad/internal/truth/selection"
 )
 
-// Operator is what an operator states.
+// Operator describes an operator of this family.
 type Operator struct{ Permits []string }
 
-// Register makes an operator's truth, the proof of its gradients and its relations known.
+// Register registers an operator's truth, the proof of its gradients and its relations.
 func Register(name string, o Operator) struct{} {
 	truth.Register(name, truth.Definition{Forward: forward, Backward: backward, Permits: o.Permits})
 	truth.RegisterLosses(name, losses)
 	return truth.Relate(name, relations()...)
 }
 
-// layer is a case with its inputs. What it says of a row of numbers it says under its rules.
+// layer is a case with its inputs and its rules.
 type layer struct {
 	*bounded.Rules
 	d                            op.DType
@@ -65,12 +65,12 @@ func layerOf(k *truth.Request) (*layer, error) {
 		k.Shaped("up", l.experts, l.dim, l.hidden), k.Shaped("down", l.experts, l.hidden, l.dim))
 }
 
-// routing is what the router says of a token: its logits, and the largest. Where one is NaN or +inf, or all
+// routing is the router's result for a token: its logits, and the largest. Where one is NaN or +inf, or all
 // are -inf, the softmax is NaN and any choice is right.
 type routing struct {
 	z         truth.Row
 	most, log float64 // log sum exp(z - most)
-	furthest  float64 // that a logit may be off
+	furthest  float64 // the largest error of a logit
 	undefined bool
 }
 
@@ -85,7 +85,7 @@ func (l *layer) route(t int64) routing {
 	return r
 }
 
-// best are the top experts, of equal ones the first.
+// best returns the top experts, of equal ones the first.
 func (l *layer) best(r routing) []float64 {
 	order := make([]float64, l.experts)
 	for e := range order {
@@ -100,8 +100,8 @@ func (l *layer) best(r routing) []float64 {
 // flushed is the logarithm of the smallest probability that is surely a normal fp32 number.
 const flushed = -87.0
 
-// bounds are how low and how high a kernel may have computed the score of an expert, as logit or as
-// probability, which may be 0 below fp32's normal numbers.
+// bounds returns the lowest and the highest score of an expert that a kernel may have computed, as logit or
+// as probability, which may be 0 below fp32's normal numbers.
 func (r routing) bounds(e int64) (low, high float64) {
 	z := r.z.R[e]
 	switch {
@@ -128,11 +128,12 @@ func largest(x []float64) float64 {
 	return most
 }
 
-// softmax gives the weights of some experts among them alone, or among all, with the allowance of w
+// softmax returns the weights of some experts, normalised over them alone or over all, with the allowance of
+// w
 //
 //	w*(exp(e) - 1), e = t + sum_j w_j t_j + u32*(2|z-m| + sum_j w_j 2|z_j-m| + 12 + g(experts))
 //
-// t being that of a logit. What is below fp32's normal numbers may be 0.
+// t being that of a logit. A weight below fp32's normal numbers may be 0.
 func (l *layer) softmax(r routing, chosen []float64, among bool) []bounded.Number {
 	w := make([]bounded.Number, len(chosen))
 	set := chosen
@@ -171,7 +172,7 @@ func (l *layer) all() []float64 {
 	return all
 }
 
-// states are the numbers of a token in one expert, up to what comes before down.
+// states are the numbers of a token in one expert, up to the input of down.
 type states struct{ g, u, h truth.Row }
 
 // enter computes h = silu(x gate) * (x up).
@@ -186,7 +187,7 @@ func (l *layer) enter(x truth.Row, e int64) states {
 	return s
 }
 
-// forward: the choice is judged first, y and the weights under the kernel's.
+// forward computes the truth: the choice is judged first, y and the weights under the kernel's.
 func forward(k *truth.Request) ([]judge.Target, error) {
 	l, err := layerOf(k)
 	if err != nil {
@@ -233,7 +234,7 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 
 func nothing() struct{} { return struct{}{} }
 
-// choice is the simulated contract's with the rule that a kernel's is judged by, of the chosen tokens.
+// choice returns the simulated contract's choice for the chosen tokens, with the rule that judges a kernel's.
 func (l *layer) choice(k *truth.Request, chosen []int64) judge.Target {
 	t := k.Target("choice", op.I32, []int64{l.tokens, int64(l.top)}, chosen)
 	t.Independent = false
@@ -253,14 +254,14 @@ func (l *layer) choice(k *truth.Request, chosen []int64) judge.Target {
 	return t
 }
 
-// copyOf is a target with numbers of its own.
+// copyOf returns a target with numbers of its own.
 func copyOf(t judge.Target) judge.Target {
 	t.R, t.T = slices.Clone(t.R), slices.Clone(t.T)
 	t.TFP32, t.Sim = slices.Clone(t.TFP32), slices.Clone(t.Sim)
 	return t
 }
 
-// settled: nothing is allowed where R is no number.
+// settled sets the allowance to 0 where R is no number.
 func settled(t judge.Target) judge.Target {
 	for i, r := range t.R {
 		if !truth.IsFinite(r) {
@@ -270,7 +271,7 @@ func settled(t judge.Target) judge.Target {
 	return t
 }
 
-// given are the choices of a backward: the saved ones, or where its own forward makes them those that the
+// given returns the choices of a backward: the saved ones, or where its own forward makes them those that the
 // simulated contract has, until the kernel's are known.
 func (l *layer) given(k *truth.Request) ([]float64, error) {
 	if k.Chained() {
@@ -289,7 +290,7 @@ func (l *layer) given(k *truth.Request) ([]float64, error) {
 	return at, nil
 }
 
-// choiceIn is a kernel's choice where it came back.
+// choiceIn returns a kernel's choice where it came back.
 func choiceIn(gave judge.Gave, n int) []float64 {
 	data := gave("choice")
 	if len(data) != 4*n || n == 0 {

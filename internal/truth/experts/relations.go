@@ -6,7 +6,7 @@ import (
 	"triad/internal/truth"
 )
 
-// relations are what holds of every mixture: gate G6.
+// relations returns the relations that hold for every mixture (gate G6).
 func relations() []truth.Relation {
 	some := truth.HasElements(1, "tokens")
 	return []truth.Relation{
@@ -36,7 +36,7 @@ func lastToken(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	return truth.WithDims(c, map[string]int64{"tokens": 1}), alone
 }
 
-// otherOrder turns the experts round.
+// otherOrder reverses the order of the experts.
 func otherOrder(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	var turned []tensor.Tensor
 	for _, name := range []string{"router", "gate", "up", "down"} {

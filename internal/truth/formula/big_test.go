@@ -7,15 +7,15 @@ import (
 	"triad/internal/truth/formula"
 )
 
-// bits is the precision of the second computation of every formula, which shares nothing with the first but
-// the formula.
+// bits is the precision of the second computation of every formula, which shares only the formula with the
+// first.
 const bits = 320
 
 func bigOf(x float64) *big.Float { return new(big.Float).SetPrec(bits).SetFloat64(x) }
 
 func bigNew() *big.Float { return new(big.Float).SetPrec(bits) }
 
-// bigValue is the value of a formula to some 90 digits.
+// bigValue returns the value of a formula to some 90 digits.
 func bigValue(n *formula.Node, in map[string]float64) *big.Float {
 	var x, y *big.Float
 	if len(n.Operands) > 0 {
@@ -87,8 +87,8 @@ var bigPi = func() *big.Float {
 	return pi.Sub(pi, bigNew().Mul(bigOf(4), arctan(239)))
 }()
 
-// bigErf is Taylor's series, whose cancellation the precision covers up to 8, and beyond it 1, which erf is
-// to 29 digits.
+// bigErf computes Taylor's series, whose cancellation the precision covers up to 8; beyond it returns 1,
+// which erf is to 29 digits.
 func bigErf(x *big.Float) *big.Float {
 	if f, _ := x.Float64(); math.Abs(f) > 8 {
 		return bigOf(math.Copysign(1, f))

@@ -10,12 +10,12 @@ import (
 	"triad/internal/tensor"
 )
 
-// How far functions of fp32 may be off, in units of judge.U32 of their result: twice the error that CUDA
-// documents for them in units in the last place, which the usual approximations of Triton and torch keep too
+// The errors of functions in fp32, in units of judge.U32 of their result: twice the error that CUDA documents
+// for them in units in the last place, which the usual approximations of Triton and torch keep too
 // (docs/judge.md).
 const (
 	expUnits = 4.0
-	// for each unit of the argument's magnitude: e^x is taken as 2^(x*log2(e)), whose argument is rounded
+	// for each unit of the argument's magnitude: e^x is computed as 2^(x*log2(e)), whose argument is rounded
 	// twice
 	expSlope  = 2.0
 	erfUnits  = 4.0
@@ -23,25 +23,25 @@ const (
 	divUnits  = 4.0 // an approximate quotient
 )
 
-// tanhIsOne is where every usual tanh is 1 exactly: 1 - tanh(10) is a fourteenth of half an ulp.
+// tanhIsOne is the argument from which every usual tanh is exactly 1: 1 - tanh(10) is a fourteenth of half an
+// ulp.
 const tanhIsOne = 10.0
 
-// lowestBit is what one operation may lose below fp32's normal range: half of the smallest subnormal, and as
-// much in what follows.
+// lowestBit is the largest loss of one operation below fp32's normal range: half of the smallest subnormal,
+// and as much in what follows.
 const lowestBit = 0x1p-149
 
-// Rules say where a computation rounds.
+// Rules are the rounding points of a computation.
 type Rules struct {
-	Output op.DType // what the result is stored in; its own rounding is no part of a bound
-	// what intermediates are stored in where the following say so; fp32 stores them as they are
+	Output op.DType // the dtype of the stored result; its own rounding is no part of a bound
+	// the dtype of stored intermediates, where the following say so; fp32 stores them unchanged
 	Step      op.DType
 	Marked    bool // Stored nodes are stored
 	EveryStep bool // every node is stored, inputs and the result excepted; of constants a bound alone knows
 }
 
-// Bounds computes formulas of the same inputs that mean the same value: the first is the formula, the others
-// are forms of it that a right kernel may use. A Bounds has working memory of its own: one belongs to one
-// core.
+// Bounds computes formulas of the same inputs with the same value: the first is the formula, the others are
+// forms of it that a right kernel may use. A Bounds has its own working memory: each belongs to one core.
 type Bounds struct {
 	steps []step
 	forms []int // places of the results
@@ -57,8 +57,8 @@ type step struct {
 	from  [4]int // places of the operands
 	input int
 	last  bool // a result, and nothing is made of it
-	// the result is one correctly rounded operation on exact values: where it is fp32, or fp32 has it, the
-	// output's rounding is all there is
+	// the result is one correctly rounded operation on exact values: where it is fp32, or exact in fp32, only
+	// the output's rounding remains
 	once    bool
 	wide    bool // fp32
 	doubles bool
@@ -108,7 +108,7 @@ func NewBounds(forms []*Node, inputs []string, rules Rules) (*Bounds, error) {
 	return b, nil
 }
 
-// usedBy are the nodes that others are made of, a choice among results apart.
+// usedBy returns the nodes that are operands of others, except those that only a result chooses from.
 func usedBy(nodes []*Node, results map[*Node]bool) map[*Node]bool {
 	used := map[*Node]bool{}
 	for _, n := range nodes {
@@ -121,12 +121,12 @@ func usedBy(nodes []*Node, results map[*Node]bool) map[*Node]bool {
 	return used
 }
 
-// chosen is the step whose value one that chooses has.
+// chosen returns the step whose value one that chooses has.
 func (b *Bounds) chosen(s *step) *step {
 	return &b.steps[s.from[s.Chosen(b.steps[s.from[0]].r, b.steps[s.from[1]].r)]]
 }
 
-// Value is the fp64 value of the first formula.
+// Value returns the fp64 value of the first formula.
 func (b *Bounds) Value(in []float64) float64 {
 	last := b.forms[0]
 	for i := range b.steps[:last+1] {
@@ -140,7 +140,7 @@ func (b *Bounds) Value(in []float64) float64 {
 	return b.steps[last].r
 }
 
-// Element gives, for the values of the inputs in the order of their names, the fp64 value r of the first
+// Element returns, for the values of the inputs in the order of their names, the fp64 value r of the first
 // formula; how far t fp32 and the rules may move the result of any of the formulas; and sim, the value of the
 // first formula with the rules' rounding points.
 func (b *Bounds) Element(in []float64) (r, t, sim float64) {
@@ -165,8 +165,8 @@ func (b *Bounds) Element(in []float64) (r, t, sim float64) {
 	return first.r, t, first.s
 }
 
-// Whole says whether fp32 has every value that any of the forms takes for inputs of these magnitudes, in
-// whatever order it is computed: sums and products of integers, none of which can pass 2^24.
+// Whole reports whether fp32 represents every value that any of the forms takes for inputs of these
+// magnitudes, in any order of evaluation: sums and products of integers, none of which can exceed 2^24.
 func (b *Bounds) Whole(in []float64) bool {
 	for i := range b.steps {
 		s := &b.steps[i]
@@ -194,7 +194,7 @@ func (b *Bounds) Whole(in []float64) bool {
 	return true
 }
 
-// apply is the operation of a node in fp64.
+// apply returns the operation of a node in fp64.
 func (s *step) apply(in []float64, x, y float64) float64 {
 	switch s.Kind {
 	case Input:
@@ -205,7 +205,7 @@ func (s *step) apply(in []float64, x, y float64) float64 {
 	return real64(s.Kind, x, y)
 }
 
-// real64 is an operation in fp64.
+// real64 computes an operation in fp64.
 func real64(k Kind, x, y float64) float64 {
 	switch k {
 	case Add:
@@ -230,7 +230,7 @@ func real64(k Kind, x, y float64) float64 {
 	return math.NaN()
 }
 
-// bound is how far fp32 may move the value of a node whose operands may be off by their bounds.
+// bound returns the largest error in fp32 of a node's value, given the bounds of its operands.
 func (s *step) bound(x, y *step) float64 {
 	switch s.Kind {
 	case Constant:
@@ -242,8 +242,8 @@ func (s *step) bound(x, y *step) float64 {
 		if s.isExact() {
 			return 0
 		}
-		// The rounding of a sum is never more than either operand: what is added to a saturated value is
-		// lost, and no more.
+		// The rounding of a sum is at most either operand: an addend to a saturated value is lost, and no
+		// more.
 		return x.t + y.t + min(judge.U32*math.Abs(s.r), math.Abs(x.r)+x.t, math.Abs(y.r)+y.t)
 	case Mul:
 		t := product(x, y)
@@ -268,7 +268,7 @@ func (s *step) bound(x, y *step) float64 {
 		return moved(math.Erf, x, s.r) + rounding(erfUnits, s.r)
 	case Tanh:
 		if math.Abs(x.r)-x.t > tanhIsOne {
-			// at least 1 - |tanh|; the factor covers what fp64 loses of it
+			// at least 1 - |tanh|; the factor covers the loss of fp64
 			return (2 + 0x1p-40) * math.Exp(2*(x.t-math.Abs(x.r)))
 		}
 		return moved(math.Tanh, x, s.r) + rounding(tanhUnits, s.r)
@@ -276,13 +276,14 @@ func (s *step) bound(x, y *step) float64 {
 	return 0
 }
 
-// isExact says whether a result needs no rounding but the output's. Numbers that a kernel may flush do.
+// isExact reports whether only the output's rounding applies to a result. A number that a kernel may flush is
+// not exact.
 func (s *step) isExact() bool { return s.once && (s.wide || InFP32(s.r)) }
 
-// InFP32 says whether fp32 has a number, and a kernel does not flush it.
+// InFP32 reports whether fp32 represents a number exactly and a kernel does not flush it.
 func InFP32(x float64) bool { return inFP32(x) && (x == 0 || math.Abs(x) >= judge.Tiny) }
 
-// product is what the errors of two factors make of their product. A factor that is exactly 0 leaves nothing,
+// product returns the error of a product from those of its factors. A factor that is exactly 0 leaves none,
 // even of an infinite bound.
 func product(x, y *step) float64 {
 	return weighted(math.Abs(x.r), y.t) + weighted(math.Abs(y.r), x.t) + weighted(x.t, y.t)
@@ -295,8 +296,8 @@ func weighted(weight, t float64) float64 {
 	return weight * t
 }
 
-// quotient is the bound of r = x/y. A divisor beyond the range of where it is kept is infinity there, and the
-// quotient 0; one that may or may not be beyond it (an infinite bound) is at least half of what it should be.
+// quotient returns the bound of r = x/y. A divisor beyond the range of its storage is infinity there, and the
+// quotient 0; one that may or may not be beyond it (an infinite bound) is at least half its intended value.
 func quotient(x, y *step, r float64) float64 {
 	numerator, size := math.Abs(x.r)+x.t, math.Abs(y.r)
 	if numerator == 0 {
@@ -314,7 +315,7 @@ func quotient(x, y *step, r float64) float64 {
 	return t + (x.t+math.Abs(r)*y.t)/(size-y.t)
 }
 
-// rounding is what a function good to so many units loses.
+// rounding returns the error of a function that is accurate to so many units.
 func rounding(units, r float64) float64 {
 	if r == 0 {
 		return 0
@@ -322,7 +323,7 @@ func rounding(units, r float64) float64 {
 	return units*judge.U32*math.Abs(r) + lowestBit
 }
 
-// moved is how far the error of its argument moves the value r of a function that rises throughout.
+// moved returns how far the error of its argument moves the value r of an increasing function.
 func moved(f func(float64) float64, x *step, r float64) float64 {
 	if x.t == 0 || math.IsInf(x.r, 0) {
 		return 0
@@ -330,8 +331,7 @@ func moved(f func(float64) float64, x *step, r float64) float64 {
 	return math.Max(math.Abs(f(x.r+x.t)-r), math.Abs(f(x.r-x.t)-r))
 }
 
-// settled gives a bound its meaning at the ends of fp32's range, and adds what is lost where the rules store
-// the node.
+// settled settles a bound at the ends of fp32's range, and adds the loss where the rules store the node.
 func (b *Bounds) settled(s *step, t float64) float64 {
 	size := math.Abs(s.r)
 	switch {

@@ -5,8 +5,8 @@ import (
 	"math/cmplx"
 )
 
-// Complex computes a formula over complex numbers, for the complex step: f'(x) = Im f(x + ih)/h. in gives the
-// inputs by name. What is computed here shares nothing with stated derivatives.
+// Complex computes a formula over complex numbers, for the complex step: f'(x) = Im f(x + ih)/h. in returns
+// the inputs by name. The computation shares nothing with stated derivatives.
 func Complex(n *Node, in func(name string) complex128) complex128 {
 	done := map[*Node]complex128{}
 	for _, m := range Operations(n) {
@@ -47,12 +47,12 @@ func Complex(n *Node, in func(name string) complex128) complex128 {
 	return done[n]
 }
 
-// erfSeries is up to where the series of erf is summed: its terms are all of one sign, and there are about
-// 2*6^2 of them.
+// erfSeries is the argument up to which the series of erf is summed: its terms all have one sign, and there
+// are about 2*6^2 of them.
 const erfSeries = 6.0
 
-// complexErf is erf by 2/sqrt(pi) e^(-z^2) sum 2^n z^(2n+1)/(2n+1)!! (DLMF 7.6.2). Beyond erfSeries, where
-// the step is what matters, it is erf of the real part and the first term of Taylor's series.
+// complexErf returns erf by 2/sqrt(pi) e^(-z^2) sum 2^n z^(2n+1)/(2n+1)!! (DLMF 7.6.2). Beyond erfSeries,
+// where the step is what matters, it is erf of the real part and the first term of Taylor's series.
 func complexErf(z complex128) complex128 {
 	if math.Abs(real(z)) > erfSeries {
 		x := real(z)

@@ -1,7 +1,7 @@
-// Package formula holds elementwise mathematics that is stated once and computed in several arithmetics: in
-// fp64 with a running bound of the error that fp32 may make (Higham 2002, chapter 3) and with the rounding
-// points of a contract simulated (bound.go), over complex numbers for the complex step (complex.go), and in
-// emulated fp32 with planted bugs (package planted). A formula knows no tensor and no operator.
+// Package formula holds elementwise formulas that are stated once and computed in several arithmetics: in
+// fp64 with a running bound of the error of fp32 (Higham 2002, chapter 3) and with the rounding points of a
+// contract simulated (bound.go), over complex numbers for the complex step (complex.go), and in emulated fp32
+// with planted bugs (package planted). A formula knows no tensor and no operator.
 package formula
 
 import (
@@ -11,7 +11,7 @@ import (
 	"strconv"
 )
 
-// Kind is what a node of a formula computes.
+// Kind is the operation that a node of a formula computes.
 type Kind uint8
 
 // The kinds. Input and Constant have no operands, Add to Div have two, Above and AtMost four, the others one.
@@ -27,7 +27,7 @@ const (
 	Exp
 	Erf
 	Tanh
-	Stored // a rounding point: what a contract, or a planted bug, stores in a dtype of less precision
+	Stored // a rounding point: a contract, or a planted bug, stores the value in a dtype of less precision
 	Above  // the third operand where the first is more than the second, else the fourth
 	AtMost // the third operand where the first is not more than the second, else the fourth
 )
@@ -46,27 +46,27 @@ type Node struct {
 	Operands []*Node
 }
 
-// In is the input called name, exact as the kernel gets it.
+// In returns the input called name, exact as the kernel gets it.
 func In(name string) *Node { return &Node{Kind: Input, Name: name} }
 
-// C is a constant.
+// C returns a constant.
 func C(value float64) *Node { return &Node{Kind: Constant, Value: value} }
 
 func node(k Kind, operands ...*Node) *Node { return &Node{Kind: k, Operands: operands} }
 
-// Plus is n + m.
+// Plus returns n + m.
 func (n *Node) Plus(m *Node) *Node { return node(Add, n, m) }
 
-// Minus is n - m.
+// Minus returns n - m.
 func (n *Node) Minus(m *Node) *Node { return node(Sub, n, m) }
 
-// Times is n * m.
+// Times returns n * m.
 func (n *Node) Times(m *Node) *Node { return node(Mul, n, m) }
 
-// Over is n / m.
+// Over returns n / m.
 func (n *Node) Over(m *Node) *Node { return node(Div, n, m) }
 
-// Scaled is n times a constant, and n as it is where that is 1.
+// Scaled returns n times a constant, and n as it is where that is 1.
 func (n *Node) Scaled(by float64) *Node {
 	if by == 1 {
 		return n
@@ -74,36 +74,36 @@ func (n *Node) Scaled(by float64) *Node {
 	return n.Times(C(by))
 }
 
-// Neg is -n.
+// Neg returns -n.
 func (n *Node) Neg() *Node { return node(Neg, n) }
 
-// Exp is e^n.
+// Exp returns e^n.
 func (n *Node) Exp() *Node { return node(Exp, n) }
 
-// Erf is the error function of n.
+// Erf returns the error function of n.
 func (n *Node) Erf() *Node { return node(Erf, n) }
 
-// Tanh is the hyperbolic tangent of n.
+// Tanh returns the hyperbolic tangent of n.
 func (n *Node) Tanh() *Node { return node(Tanh, n) }
 
-// Sigmoid is 1/(1 + e^-n).
+// Sigmoid returns 1/(1 + e^-n).
 func (n *Node) Sigmoid() *Node { return C(1).Over(C(1).Plus(n.Neg().Exp())) }
 
-// Above is then where n > limit, and otherwise elsewhere, also where one of them is NaN. What is compared is
-// an input, a constant, or the negative of one: no rounding decides.
+// Above returns then where n > limit, and otherwise elsewhere, including where one of them is NaN. The
+// compared nodes are an input, a constant, or the negative of one: no rounding decides.
 func (n *Node) Above(limit, then, otherwise *Node) *Node {
 	return node(Above, n, limit, then, otherwise)
 }
 
-// AtMost is then where n <= limit, and otherwise elsewhere, also where one of them is NaN.
+// AtMost returns then where n <= limit, and otherwise elsewhere, including where one of them is NaN.
 func (n *Node) AtMost(limit, then, otherwise *Node) *Node {
 	return node(AtMost, n, limit, then, otherwise)
 }
 
-// Stored is n, which may be rounded to the dtype of the case there.
+// Stored returns n, which may be rounded to the dtype of the case there.
 func (n *Node) Stored() *Node { return node(Stored, n) }
 
-// String is the formula as one writes it, fully parenthesised.
+// String returns the formula as one writes it, fully parenthesised.
 func (n *Node) String() string {
 	switch n.Kind {
 	case Input:
@@ -121,7 +121,7 @@ func (n *Node) String() string {
 	return fmt.Sprintf("%s(%v)", names[min(int(n.Kind), len(names)-1)], n.Operands[0])
 }
 
-// Operations lists the nodes of formulas, operands before what is made of them, each once.
+// Operations lists the nodes of formulas, each once, operands before the nodes that use them.
 func Operations(of ...*Node) []*Node {
 	var list []*Node
 	seen := map[*Node]bool{}
@@ -142,8 +142,9 @@ func Operations(of ...*Node) []*Node {
 	return list
 }
 
-// Check says why a formula cannot be computed: a node of an unknown kind or with the wrong number of
-// operands, an input without a name or of another than the given names, a constant that is not finite.
+// Check returns an error that says why a formula cannot be computed: a node of an unknown kind or with the
+// wrong number of operands, an input without a name or not among the given names, a constant that is not
+// finite.
 func (n *Node) Check(inputs []string) error {
 	for _, m := range Operations(n) {
 		want := 1
@@ -171,10 +172,10 @@ func (n *Node) Check(inputs []string) error {
 	return nil
 }
 
-// Chooses says whether a node is one of two others, as a comparison decides.
+// Chooses reports whether a node is one of two others, as a comparison decides.
 func (n *Node) Chooses() bool { return n.Kind == Above || n.Kind == AtMost }
 
-// Chosen is which operand a node that chooses has the value of, where the compared ones are x and y.
+// Chosen returns the index of the operand whose value a choosing node takes, where x and y are compared.
 func (n *Node) Chosen(x, y float64) int {
 	if n.Kind == Above && x > y || n.Kind == AtMost && x <= y {
 		return 2
@@ -182,7 +183,7 @@ func (n *Node) Chosen(x, y float64) int {
 	return 3
 }
 
-// Results are the nodes whose value a formula may have as it is: itself, and what it chooses from.
+// Results returns the nodes whose value a formula may have unchanged: itself, and those it chooses from.
 func (n *Node) Results() []*Node {
 	if !n.Chooses() {
 		return []*Node{n}
@@ -190,7 +191,7 @@ func (n *Node) Results() []*Node {
 	return append(append([]*Node{n}, n.Operands[2].Results()...), n.Operands[3].Results()...)
 }
 
-// exact says whether a node's value is exactly the meant one in fp32 whatever the inputs are.
+// exact reports whether a node's value in fp32 is exactly the intended one for all inputs.
 func (n *Node) exact() bool {
 	switch n.Kind {
 	case Input:
@@ -203,21 +204,22 @@ func (n *Node) exact() bool {
 	return false
 }
 
-// Shifts says whether a node is a power of two times an input, which a dtype that has the input has exactly.
+// Shifts reports whether a node is an input times a power of two, which is exact in a dtype that has the
+// input.
 func (n *Node) Shifts() bool {
 	return n.doubles() && (n.Operands[0].Kind == Input || n.Operands[1].Kind == Input)
 }
 
-// doubles says whether a node is a product by a power of two.
+// doubles reports whether a node is a product by a power of two.
 func (n *Node) doubles() bool {
 	return n.Kind == Mul && (n.Operands[0].powerOfTwo() || n.Operands[1].powerOfTwo())
 }
 
-// powerOfTwo says whether a node is a constant whose products are exact.
+// powerOfTwo reports whether a node is a constant whose products are exact.
 func (n *Node) powerOfTwo() bool {
 	m, _ := math.Frexp(n.Value)
 	return n.Kind == Constant && math.Abs(m) == 0.5
 }
 
-// inFP32 says whether fp32 has a number exactly.
+// inFP32 reports whether fp32 represents a number exactly.
 func inFP32(x float64) bool { return float64(float32(x)) == x }

@@ -39,7 +39,7 @@ var stated = map[string][]*formula.Node{
 	"cubic":       {x.Plus(c(0.044715).Times(x).Times(x).Times(x)).Times(c(math.Sqrt(2 / math.Pi))).Tanh()},
 }
 
-// samples are pairs of inputs a dtype has: ordinary numbers, small and large ones, both signs.
+// samples returns pairs of inputs a dtype has: ordinary numbers, small and large ones, both signs.
 func samples(d op.DType, n int) [][2]float64 {
 	r := rand.New(rand.NewPCG(7, 11))
 	draw := func() float64 {
@@ -53,7 +53,7 @@ func samples(d op.DType, n int) [][2]float64 {
 	return list
 }
 
-// The fp64 value is the formula's, to far less than the bound, which is what a kernel is judged by.
+// TestValueIsTheFormulas: the fp64 value is the formula's, to far less than the bound, which judges a kernel.
 func TestValueIsTheFormulas(t *testing.T) {
 	for name, forms := range stated {
 		b := bounds(t, forms, formula.Rules{Output: op.FP32, Step: op.FP32})
@@ -74,8 +74,8 @@ func TestValueIsTheFormulas(t *testing.T) {
 	}
 }
 
-// Every form of every formula, computed in fp32 as kernels do, lies within the bound of the formula's value;
-// and the bound is not much larger than what fp32 needs.
+// TestBoundHoldsAndIsNeeded: every form of every formula, computed in fp32 as kernels do, lies within the
+// bound of the formula's value; and the bound is not much larger than fp32 needs.
 func TestBoundHoldsAndIsNeeded(t *testing.T) {
 	for name, forms := range stated {
 		for _, d := range []op.DType{op.FP32, op.FP16, op.BF16} {
@@ -112,15 +112,16 @@ func TestBoundHoldsAndIsNeeded(t *testing.T) {
 	}
 }
 
-// leastUsed is how much of its bound some kernel uses: a looser rule shows here.
+// leastUsed is the share of its bound that some kernel must reach, so that a looser rule shows.
 var leastUsed = map[string]float64{
 	"quotient": 0.6, "exp": 0.8, "erf": 0.7, "tanh": 0.5, "tanh alone": 0.5, "sigmoid": 0.5, "swish": 0.5,
 	"gaussian": 0.5, "normal tail": 0.6,
 	"cubic": 0.35,
 }
 
-// One correctly rounded operation on what the kernel gets has no bound of its own where the result is fp32,
-// nor in 16 bits where fp32 has the result: then a kernel rounds once. Otherwise it has a roundoff there.
+// TestSingleOperation: one correctly rounded operation on the kernel's inputs has no bound of its own where
+// the result is fp32, nor in 16 bits where it is exact in fp32: then a kernel rounds once. Otherwise it has a
+// roundoff there.
 func TestSingleOperation(t *testing.T) {
 	for name, n := range map[string]*formula.Node{
 		"x + y": x.Plus(y), "x - y": x.Minus(y),
@@ -156,7 +157,7 @@ func TestSingleOperation(t *testing.T) {
 	}
 }
 
-// What overflows inside is as far off as the formula's contract says, and no further.
+// TestBoundAtTheEnds: an overflow inside is as far off as the formula's contract permits, and no further.
 func TestBoundAtTheEnds(t *testing.T) {
 	silu := bounds(t, stated["swish"], formula.Rules{Output: op.FP32, Step: op.FP32})
 	for _, v := range []float64{-80, -88.5, -88.7228, -88.73, -100, -1e4, -3e38} {
@@ -184,8 +185,8 @@ func TestBoundAtTheEnds(t *testing.T) {
 	}
 }
 
-// What a contract stores in 16 bits is in the bound and in the simulated value: kernels that store there are
-// within it, and those are not within the bound of the strict contract.
+// TestStoredSteps: values that a contract stores in 16 bits count in the bound and in the simulated value:
+// kernels that store there are within it, and not within the bound of the strict contract.
 func TestStoredSteps(t *testing.T) {
 	marked := []*formula.Node{x.Times(x.Sigmoid().Stored()).Times(y)}
 	strict := bounds(t, marked, formula.Rules{Output: op.BF16, Step: op.BF16})
@@ -213,8 +214,8 @@ func TestStoredSteps(t *testing.T) {
 	}
 }
 
-// torch keeps a number in fp32 beside a 16-bit tensor, so the simulated value of the written composition does
-// not round constants. The bound does: a kernel in half precision stores them.
+// TestConstantsAreNotStored: torch keeps a number in fp32 next to a 16-bit tensor, so the simulated value of
+// the written composition does not round constants. The bound does: a kernel in half precision stores them.
 func TestConstantsAreNotStored(t *testing.T) {
 	const scale = -2.3
 	rules := formula.Rules{Output: op.FP16, Step: op.FP16, EveryStep: true}
@@ -231,7 +232,8 @@ func TestConstantsAreNotStored(t *testing.T) {
 	}
 }
 
-// The derivative by the complex step is that of differences of the value, to what differences are good for.
+// TestComplexStep: the derivative by the complex step equals differences of the value, to the accuracy of
+// differences.
 func TestComplexStep(t *testing.T) {
 	for name, forms := range stated {
 		for _, v := range samples(op.FP32, 100) {
@@ -256,7 +258,8 @@ func TestComplexStep(t *testing.T) {
 	}
 }
 
-// A comparison decides where its sides lie on the two sides of each other, at both, and where one is NaN.
+// TestChoice: a comparison decides where its operands differ either way, where they are equal, and where one
+// is NaN.
 func TestChoice(t *testing.T) {
 	nan := math.NaN()
 	for _, k := range []struct{ x, above, atMost float64 }{{-1, 7, 5}, {0, 7, 5}, {1, 5, 7}, {nan, 7, 7}} {
@@ -277,7 +280,7 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// A formula that cannot be computed is refused, and one is written as it is read.
+// TestCheck: a formula that cannot be computed is rejected, and its text has the usual form.
 func TestCheck(t *testing.T) {
 	for want, n := range map[string]*formula.Node{
 		`input "z"`: formula.In("z").Plus(x), "constant NaN": c(math.NaN()).Times(x),
@@ -307,21 +310,21 @@ func bounds(t *testing.T, forms []*formula.Node, rules formula.Rules) *formula.B
 	return b
 }
 
-// distance is |got - want|.
+// distance returns |got - want|.
 func distance(got float64, want *big.Float) float64 {
 	off, _ := bigNew().Sub(bigOf(got), want).Float64()
 	return math.Abs(off)
 }
 
-// interval is what a stored result may be.
+// interval returns the range of permitted stored results.
 func interval(want *big.Float, bound float64, d op.DType) (low, high float64) {
 	a, _ := bigNew().Sub(want, bigOf(bound)).Float64()
 	b, _ := bigNew().Add(want, bigOf(bound)).Float64()
 	return tensor.Round(d, a, false), tensor.Round(d, b, false)
 }
 
-// The value holds its digits where formulas of a difference lose them: the gradient of GELU's approximation,
-// far out.
+// TestValueWithoutCancellation: the value keeps its digits where formulas of a difference lose them: the
+// gradient of GELU's approximation, far out.
 func TestValueWithoutCancellation(t *testing.T) {
 	z := c(2 * math.Sqrt(2/math.Pi)).Times(x.Plus(c(0.044715).Times(x).Times(x).Times(x)))
 	slope := c(math.Sqrt(2 / math.Pi)).Times(c(1).Plus(c(3 * 0.044715).Times(x).Times(x)))
@@ -335,7 +338,8 @@ func TestValueWithoutCancellation(t *testing.T) {
 	}
 }
 
-// Far out tanh is 1 in fp32: the bound of 1 - tanh covers all of it there, so that a kernel may give 0.
+// TestBoundOfSaturatedTanh: far out tanh is 1 in fp32: the bound of 1 - tanh covers all of it there, so that
+// a kernel may return 0.
 func TestBoundOfSaturatedTanh(t *testing.T) {
 	n := c(1).Plus(x.Tanh())
 	b := bounds(t, []*formula.Node{n}, formula.Rules{Output: op.FP32, Step: op.FP32})

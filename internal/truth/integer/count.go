@@ -12,15 +12,16 @@ import (
 // Counter is an operator that counts elements of one input of one dim.
 type Counter struct {
 	Output string // one element
-	// Counts says whether an element is counted. There is one number that is, Member, and one that is not.
+	// Counts reports whether an element is counted. Member is the one number that is, Another one that is
+	// not.
 	Counts          func(c op.Case, x int64) bool
 	Member, Another func(c op.Case) int64
 }
 
-// counters are the registered ones, by name.
+// counters are the registered counters, by name.
 var counters = map[string]Counter{}
 
-// RegisterCount makes an operator's truth and its relations known: var _ = RegisterCount("count_equal",
+// RegisterCount registers an operator's truth and its relations: var _ = RegisterCount("count_equal",
 // Counter{...}).
 func RegisterCount(name string, o Counter) struct{} {
 	counters[name] = o
@@ -31,13 +32,13 @@ func RegisterCount(name string, o Counter) struct{} {
 	return struct{}{}
 }
 
-// GetCounter gives what a registered operator states.
+// GetCounter returns a registered operator.
 func GetCounter(name string) (Counter, bool) {
 	o, ok := counters[name]
 	return o, ok
 }
 
-// compute is the count, on all cores.
+// compute returns the count, on all cores.
 func (o Counter) compute(k *truth.Request) ([]judge.Target, error) {
 	inputs, out, err := tensors(k.Case)
 	if err != nil {
@@ -65,13 +66,13 @@ func (o Counter) compute(k *truth.Request) ([]judge.Target, error) {
 	})
 	y := k.TargetAt(o.Output, out.DType, out.Shape, nil)
 	y.Uniform = true
-	y.R[0] = truth.Sum(parts) // whole numbers: exact
+	y.R[0] = truth.Sum(parts) // integers: exact
 	y.Sim[0] = y.R[0]
 	return []judge.Target{y}, nil
 }
 
-// relations hold of every count: the order of the elements does not matter, and an element that becomes one
-// that is counted, or one that is not, counts for one.
+// relations returns the relations that hold for every count: the order of the elements does not matter, and
+// an element that becomes a counted one, or stops being one, counts for one.
 func (o Counter) relations() []truth.Relation {
 	name := func(c op.Case) string {
 		inputs, _, err := tensors(c)

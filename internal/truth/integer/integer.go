@@ -16,26 +16,26 @@ import (
 // Contract is the only one: integers are right or wrong.
 const Contract = "exact"
 
-// Formula gives an element of the output from its index and the elements of the inputs there, in the order
-// of the spec. The result is within the range of the output's dtype, or is what Stored takes.
+// Formula returns an element of the output from its index and the elements of the inputs there, in the order
+// of the spec. The result is within the range of the output's dtype, or an argument of Stored.
 type Formula func(c op.Case, at, in []int64) int64
 
-// Operator is what an operator states.
+// Operator describes an operator of this family.
 type Operator struct {
 	Output string
 	// Forms are formulas with the same values, such as right kernels use. The first is the truth.
 	Forms  []Formula
 	ByRows []string // the dims along which rows lie: see truth.Definition
-	// Stored is what the output keeps for a result of the formula, nil where it keeps the integer.
+	// Stored returns what the output keeps of a result of the formula; nil where it keeps the integer.
 	Stored func(result int64) float64
-	// Again: applied to its own output, an operator of one input gives its input.
+	// Again: an operator of one input, applied to its own output, returns its input.
 	Again bool
 }
 
-// operators are the registered ones, by name.
+// operators are the registered operators, by name.
 var operators = map[string]Operator{}
 
-// Register makes an operator's truth and its relations known: var _ = Register("rgb_invert", Operator{...}).
+// Register registers an operator's truth and its relations: var _ = Register("rgb_invert", Operator{...}).
 func Register(name string, o Operator) struct{} {
 	operators[name] = o
 	truth.Register(name, truth.Definition{
@@ -45,13 +45,13 @@ func Register(name string, o Operator) struct{} {
 	return struct{}{}
 }
 
-// Get gives what a registered operator states.
+// Get returns a registered operator.
 func Get(name string) (Operator, bool) {
 	o, ok := operators[name]
 	return o, ok
 }
 
-// Keeps is what the output keeps for a result of a formula.
+// Keeps returns what the output keeps of a result of a formula.
 func (o Operator) Keeps(result int64) float64 {
 	if o.Stored == nil {
 		return float64(result)
@@ -59,7 +59,7 @@ func (o Operator) Keeps(result int64) float64 {
 	return o.Stored(result)
 }
 
-// compute is the truth of the output.
+// compute returns the truth of the output.
 func (o Operator) compute(k *truth.Request) ([]judge.Target, error) {
 	inputs, out, err := tensors(k.Case)
 	if err != nil {
@@ -89,7 +89,7 @@ func (o Operator) compute(k *truth.Request) ([]judge.Target, error) {
 	})}, nil
 }
 
-// tensors are the inputs and the output of a case.
+// tensors returns the inputs and the output of a case.
 func tensors(c op.Case) (in []op.TensorType, out op.TensorType, err error) {
 	o, err := catalog.Get(c.Op)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// members calls visit with every operator of the family on a case of every dtype and distribution.
+// members calls visit for every operator of the family on a case of every dtype and distribution.
 func members(t *testing.T, visit func(o integer.Operator, c op.Case, in []tensor.Tensor)) {
 	t.Helper()
 	found := 0
@@ -35,7 +35,7 @@ func members(t *testing.T, visit func(o integer.Operator, c op.Case, in []tensor
 	}
 }
 
-// All forms have the value of the truth, which is within the range of the output and to the bit.
+// TestFormsAgree: all forms equal the truth, which is within the range of the output and exact to the bit.
 func TestFormsAgree(t *testing.T) {
 	members(t, func(o integer.Operator, c op.Case, in []tensor.Tensor) {
 		y := truthtest.TruthFor(t, c, integer.Contract, in).Outputs[0]
@@ -68,7 +68,7 @@ func TestFormsAgree(t *testing.T) {
 	})
 }
 
-// What is no input of the operator is refused.
+// TestRefused checks that invalid inputs of the operator are rejected.
 func TestRefused(t *testing.T) {
 	members(t, func(_ integer.Operator, c op.Case, in []tensor.Tensor) {
 		if _, err := truth.Of(c, integer.Contract, in[1:], nil); err == nil {

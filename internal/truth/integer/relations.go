@@ -9,8 +9,8 @@ import (
 	"triad/internal/truth"
 )
 
-// relations hold of every formula of the elements at one place: an element alone gives what it gives among
-// others. Where the operator undoes itself, its output gives its input back.
+// relations returns the relations that hold for every formula of the elements at one place: an element alone
+// has the same result as among others. Where the operator undoes itself, its output gives its input back.
 func (o Operator) relations() []truth.Relation {
 	all := []truth.Relation{{
 		Name: "the last row alone gives what it gives among others", Pass: op.Forward,
@@ -31,7 +31,7 @@ func nonEmpty(c op.Case) bool {
 
 func several(c op.Case) bool { return nonEmpty(c) && c.Dims[0].Value > 1 }
 
-// lastRow is the case of the last of the first dim.
+// lastRow returns the case of the last of the first dim.
 func lastRow(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	inputs, _, err := tensors(c)
 	if err != nil {
@@ -48,7 +48,7 @@ func lastRow(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	return truth.WithDims(c, map[string]int64{c.Dims[0].Name: 1}), alone
 }
 
-// again gives the output as the input.
+// again returns the output as the input.
 func (o Operator) again(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	inputs, _, err := tensors(c)
 	if err != nil {

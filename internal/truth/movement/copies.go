@@ -6,8 +6,8 @@ import (
 	"triad/internal/truth"
 )
 
-// added is the truth of a backward that adds up the copies of each element: T is that of a sum in fp32 of as
-// many exact terms.
+// added returns the truth of a backward that adds up the copies of each element: T is that of a sum in fp32
+// of as many exact terms.
 func (o Operator) added(k *truth.Request) ([]judge.Target, error) {
 	input, _ := o.Of(k.Pass)
 	in, out, err := tensors(k.Case)

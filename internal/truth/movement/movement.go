@@ -1,7 +1,7 @@
-// Package movement is the family of operators that move elements and change none: every element of the output
-// is a copy of one of the input, and every element of the input goes to one place. An operator states the
-// map and its inverse; the truth (exact: bits are compared), the gradient, its proof and relations follow.
-// Package movementtest derives mutants and right variants.
+// Package movement is the family of operators that move elements without changing them: every element of the
+// output is a copy of one of the input, and every element of the input goes to one place. An operator states
+// the map and its inverse; the truth (exact: bits are compared), the gradient, its proof and relations
+// follow. Package movementtest derives mutants and right variants.
 package movement
 
 import (
@@ -13,25 +13,25 @@ import (
 	"triad/internal/truth"
 )
 
-// Contract is the only one: what is moved keeps its bits.
+// Contract is the only one: moved elements keep their bits.
 const Contract = "exact"
 
-// Map writes into from where an element comes from, given the index that it gets.
+// Map writes into from the source index of an element, given its destination index.
 type Map func(c op.Case, to, from []int64)
 
-// Operator is what an operator states.
+// Operator describes an operator of this family.
 type Operator struct {
 	Input, Output string
-	From          Map // of an index of the output, the index of the input that it is a copy of
-	Back          Map // of an index of the input, the index of the output that is a copy of it
+	From          Map // of an output index, the input index that it copies
+	Back          Map // of an input index, the output index that copies it
 	// the dims along which rows of the output lie: see truth.Definition
 	ByRows []string
-	// Again says that the operator undoes itself, and gives the case whose input is the output: nil where it
-	// does not.
+	// Again returns the case whose input is the output, of an operator that undoes itself; nil where it does
+	// not.
 	Again func(c op.Case) op.Case
-	// Copies is how many places of the output an element of the input goes to, nil where it is one; CopyAt
-	// takes the place of Back and says which is the copy of a number. The backward is then a sum, and both
-	// passes are under the contract Sums.
+	// Copies returns the number of places in the output that an element of the input goes to; nil where it is
+	// one. CopyAt then replaces Back and locates the copy of a given number. The backward is then a sum, and
+	// both passes are under the contract Sums.
 	Copies func(c op.Case) int64
 	CopyAt func(c op.Case, number int64, to, from []int64)
 }
@@ -39,10 +39,10 @@ type Operator struct {
 // Sums is the contract of an operator whose backward adds up copies. Its forward is judged to the bit too.
 const Sums = "fp32"
 
-// operators are the registered ones, by name.
+// operators are the registered operators, by name.
 var operators = map[string]Operator{}
 
-// Register makes an operator's truth, the proof of its gradient and its relations known: var _ =
+// Register registers an operator's truth, the proof of its gradient and its relations: var _ =
 // Register("transpose", Operator{...}).
 func Register(name string, o Operator) struct{} {
 	operators[name] = o
@@ -58,13 +58,13 @@ func Register(name string, o Operator) struct{} {
 	return struct{}{}
 }
 
-// Get gives what a registered operator states.
+// Get returns a registered operator.
 func Get(name string) (Operator, bool) {
 	o, ok := operators[name]
 	return o, ok
 }
 
-// Of is the map of a pass, with the tensor that it reads.
+// Of returns the map of a pass, with the tensor that it reads.
 func (o Operator) Of(pass op.Pass) (input string, from Map) {
 	if pass == op.Backward {
 		return "grad_" + o.Output, o.Back
@@ -72,7 +72,7 @@ func (o Operator) Of(pass op.Pass) (input string, from Map) {
 	return o.Input, o.From
 }
 
-// compute is the truth of a pass: the elements of one input at other places.
+// compute returns the truth of a pass: the elements of one input at other places.
 func (o Operator) compute(k *truth.Request) ([]judge.Target, error) {
 	input, from := o.Of(k.Pass)
 	in, out, err := tensors(k.Case)
@@ -104,7 +104,7 @@ func wrongDType(input string, got, want op.DType) error {
 	return fmt.Errorf("%s is %v: want %v", input, got, want)
 }
 
-// tensors are the input and the output of a case's pass.
+// tensors returns the input and the output of a case's pass.
 func tensors(c op.Case) (in, out op.TensorType, err error) {
 	o, err := catalog.Get(c.Op)
 	if err != nil {
@@ -125,8 +125,8 @@ func tensors(c op.Case) (in, out op.TensorType, err error) {
 	return inputs[0], outputs[0], nil
 }
 
-// losses are the forward, times its upstream gradient, as a function of its input: the complex step proves
-// Back with From alone.
+// losses returns the forward, times its upstream gradient, as a function of its input: the complex step
+// proves Back with From alone.
 func (o Operator) losses(k *truth.Request) ([]truth.Loss, error) {
 	forward := k.Case
 	forward.Pass = op.Forward

@@ -13,7 +13,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// members calls visit with every operator of the family on one case of each pass, of several sizes.
+// members calls visit for every operator of the family on one case of each pass, of several sizes.
 func members(t *testing.T, visit func(o movement.Operator, spec *op.Spec, c op.Case)) {
 	t.Helper()
 	found := 0
@@ -42,7 +42,7 @@ func members(t *testing.T, visit func(o movement.Operator, spec *op.Spec, c op.C
 	}
 }
 
-// Every element of the input goes to one place, and Back says which.
+// TestMapsAreInverse: every element of the input goes to one place, and Back locates it.
 func TestMapsAreInverse(t *testing.T) {
 	members(t, func(o movement.Operator, spec *op.Spec, c op.Case) {
 		inputs, _ := spec.Inputs(c)
@@ -80,8 +80,8 @@ func TestMapsAreInverse(t *testing.T) {
 	})
 }
 
-// The truth has the bits of the input, wherever they lie, and allows nothing else; a sample and a truth by
-// rows have those of the whole.
+// TestTruthIsTheInput: the truth has the bits of the input, whatever its layout, and allows nothing else; a
+// sample and a truth by rows have those of the whole.
 func TestTruthIsTheInput(t *testing.T) {
 	members(t, func(o movement.Operator, spec *op.Spec, c op.Case) {
 		in := truthtest.CaseInputs(t, spec, c, 1)
@@ -106,7 +106,7 @@ func TestTruthIsTheInput(t *testing.T) {
 	})
 }
 
-// What is no input of the operator is refused with a sentence.
+// TestRefused checks that invalid inputs of the operator are rejected with a sentence.
 func TestRefused(t *testing.T) {
 	members(t, func(o movement.Operator, spec *op.Spec, c op.Case) {
 		name, _ := o.Of(c.Pass)
@@ -125,7 +125,7 @@ func TestRefused(t *testing.T) {
 	})
 }
 
-// copiesAreInverse asks that the copies of every element of the input come from it, and that there are no
+// copiesAreInverse checks that the copies of every element of the input come from it, and that there are no
 // others.
 func copiesAreInverse(t *testing.T, o movement.Operator, c op.Case, in, out op.TensorType) {
 	t.Helper()
@@ -149,8 +149,8 @@ func copiesAreInverse(t *testing.T, o movement.Operator, c op.Case, in, out op.T
 	}
 }
 
-// sumsOfCopies asks that every element of the gradient is the sum over its copies, to fp64, with an allowance
-// where something is added.
+// sumsOfCopies checks that every element of the gradient is the sum over its copies, to fp64, with an
+// allowance where something is added.
 func sumsOfCopies(t *testing.T, o movement.Operator, c op.Case, in []tensor.Tensor) {
 	t.Helper()
 	got := truthtest.TruthFor(t, c, movement.Sums, in).Outputs[0]

@@ -9,8 +9,9 @@ import (
 	"triad/internal/truth"
 )
 
-// relations hold of everything that moves elements: an element that changes shows at its place and nowhere
-// else, and a sign stays with its element. Where the operator undoes itself, its output gives its input back.
+// relations returns the relations that hold for everything that moves elements: an element that changes shows
+// at its place and nowhere else, and a sign stays with its element. Where the operator undoes itself, its
+// output gives its input back.
 func (o Operator) relations() []truth.Relation {
 	var all []truth.Relation
 	for _, pass := range []op.Pass{op.Forward, op.Backward} {
@@ -48,10 +49,10 @@ func nonEmpty(c op.Case) bool {
 	return !slices.ContainsFunc(c.Dims, func(d op.Dim) bool { return d.Value == 0 })
 }
 
-// changedAt is the element that changes: one in the last third.
+// changedAt returns the element that changes: one in the last third.
 func changedAt(elements int64) int64 { return elements - 1 - elements/3 }
 
-// changed has one element of an input become 3, or 4 where it is 3.
+// changed sets one element of an input to 3, or to 4 where it is 3.
 func changed(name string) func(op.Case, truth.Inputs) (op.Case, []tensor.Tensor) {
 	return func(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 		t := first.Get(name)
@@ -71,8 +72,7 @@ func other(v float64) float64 {
 	return 3
 }
 
-// changedThere states that the second output is the first, but for the element that is a copy of the changed
-// one.
+// changedThere states that the second output is the first, except for the copy of the changed element.
 func changedThere(input string, from Map) func(*truth.Related, string) judge.Statement {
 	return func(a *truth.Related, output string) judge.Statement {
 		y1, y2, target := a.First.Out(output), a.Second.Out(output), a.First.Target(output)
@@ -93,7 +93,7 @@ func changedThere(input string, from Map) func(*truth.Related, string) judge.Sta
 	}
 }
 
-// again gives the output as the input.
+// again returns the output as the input.
 func (o Operator) again(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	y := first.Get(o.Output)
 	y.Name = o.Input

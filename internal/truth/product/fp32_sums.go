@@ -12,8 +12,8 @@ import (
 	"triad/internal/truth"
 )
 
-// fp32Sums is the arithmetic of products and sums in fp32, with an epilogue before the one rounding; under
-// tf32 fp32 operands lose their low bits first.
+// fp32Sums is the arithmetic of products and sums in fp32, with an epilogue before the single rounding; under
+// tf32, fp32 operands lose their low bits first.
 type fp32Sums struct {
 	Epilogue
 	a, b  operand
@@ -24,7 +24,7 @@ type fp32Sums struct {
 	alignment
 }
 
-// exactSum is the largest sum, in units of its terms, that fp32 holds exactly whatever the order.
+// exactSum is the largest sum, in units of its terms, that fp32 holds exactly in any order.
 const exactSum = 1 << 24
 
 func fp32SumsOf(k *truth.Request, e Epilogue, a, b operand) (*fp32Sums, error) {
@@ -67,7 +67,7 @@ func (s *fp32Sums) seesMore() bool { return s.tf32 }
 
 func (s *fp32Sums) lowered() bool { return s.tf32 }
 
-// see fills in the values as the contract's products take them.
+// see fills in the values that the contract's products use.
 func (s *fp32Sums) see(_ operand, f factors) {
 	if s.tf32 {
 		for i, v := range f.values {
@@ -76,7 +76,7 @@ func (s *fp32Sums) see(_ operand, f factors) {
 	}
 }
 
-// unread are the rows of the added tensor that hold a number that is not finite.
+// unread returns the rows of the added tensor that hold a number that is not finite.
 func (s *fp32Sums) unread() []int64 {
 	if !s.adds {
 		return nil
@@ -92,7 +92,7 @@ func (s *fp32Sums) unread() []int64 {
 	return rows
 }
 
-// plus is the added tensor's share of element (r, n).
+// plus returns the added tensor's share of element (r, n).
 func (s *fp32Sums) plus(r, n int64) float64 {
 	if !s.adds {
 		return 0
@@ -102,15 +102,15 @@ func (s *fp32Sums) plus(r, n int64) float64 {
 	return s.Beta * c[0]
 }
 
-// element is element (r, n), of decoded rows a and b, with the allowance
+// element returns element (r, n) of the product, from decoded rows a and b, with the allowance
 //
 //	T = |alpha|*u32*g(K)*sum_k |a_k*b_k| + u32*(2*|alpha*ab| + |beta*c| + |R|)
 //
 // whose second part is 0 where alpha is 1 and nothing is added: one rounding of alpha*ab and beta*c each, one
-// of their sum, and one of a compiler that scales the operands first. In 16 bits |alpha| times what alignment
-// says tensor cores lose to subnormal operands goes on top. tf32 takes the low bits of both
-// operands: 2*u_tf32 beside g(K)*u32, and what flushed says. Below fp32's normal range each product, and each
-// of the operations after it, loses up to half of the smallest subnormal.
+// of their sum, and one of a compiler that scales the operands first. In 16 bits the loss of tensor cores to
+// subnormal operands (see alignment) is added, times |alpha|. tf32 takes the low bits of both operands:
+// 2*u_tf32 in addition to g(K)*u32, and the loss that flushed returns. Below fp32's normal range each
+// product, and each of the operations after it, loses up to half of the smallest subnormal.
 func (s *fp32Sums) element(a, b factors, r, n int64) element {
 	sum, size := truth.Dots(a.values, b.values)
 	plus := s.plus(r, n)
@@ -127,8 +127,8 @@ func (s *fp32Sums) element(a, b factors, r, n int64) element {
 	return e
 }
 
-// allowed is T of a sum of products whose magnitudes add up to size, each off by unit, of which product,
-// added and result are the magnitudes of alpha*ab, beta*c and R.
+// allowed returns T of a sum of products whose magnitudes add up to size, each off by unit; product, added
+// and result are the magnitudes of alpha*ab, beta*c and R.
 func (s *fp32Sums) allowed(unit, size, product, added, result float64) float64 {
 	t := math.Abs(s.Alpha) * truth.Weighted(size, unit)
 	if s.Alpha != 1 || s.adds {
@@ -140,8 +140,8 @@ func (s *fp32Sums) allowed(unit, size, product, added, result float64) float64 {
 	return t
 }
 
-// flushed is what a product loses where tf32 takes low bits of factors below its normal range: up to its
-// smallest subnormal, times the other factor.
+// flushed returns the loss of a product where tf32 takes low bits of factors below its normal range: up to
+// its smallest subnormal, times the other factor.
 func flushed(a, b []float64) float64 {
 	lost := 0.0
 	for k, x := range a {
@@ -159,12 +159,12 @@ func flushed(a, b []float64) float64 {
 	return lost * truth.TF32Lost
 }
 
-// subnormal is what an element may lose below the normal range of fp32.
+// subnormal returns the largest loss of an element below the normal range of fp32.
 func (s *fp32Sums) subnormal() float64 {
 	return float64(s.a.k+1) * truth.Subnormal * math.Max(1, math.Abs(s.Alpha))
 }
 
-// exact: every partial sum is a multiple of the smaller of two units and below 2^24 of them.
+// exact reports whether every partial sum is a multiple of the smaller of two units and below 2^24 of them.
 func (s *fp32Sums) exact(a, b factors, r, n int64) bool {
 	_, size := truth.Dots(a.values, b.values)
 	most, unit := math.Abs(s.Alpha)*size, unitOf([]float64{s.Alpha})*s.a.unit*s.b.unit
@@ -175,11 +175,11 @@ func (s *fp32Sums) exact(a, b factors, r, n int64) bool {
 	return most < exactSum*unit
 }
 
-// signedMatrix is what the columns of one matrix of the second operand that are covered add up to.
+// signedMatrix holds sums over the covered columns of one matrix of the second operand.
 type signedMatrix struct {
 	signed  [][]float64 // of every vector: sum_j r_j*b_jk
 	sizes   []float64   // sum_j |b_jk|
-	aligned []float64   // sum_j of what tensor cores align b_jk by; nil where they do not read it
+	aligned []float64   // sum_j of the magnitudes that tensor cores align by; nil where they do not read it
 	lows    []float64   // how many b_jk are subnormal
 }
 
@@ -188,8 +188,8 @@ type signedMatrix struct {
 //
 //	(|alpha|*u32*g(K) + 3*u32*|alpha|) * sum_k |a_k|*sum_j |b_jk| + 2*u32*sum_j |beta*c_j|
 //
-// which takes no element of the product, and in 16 bits what alignment says of subnormal operands. The sums
-// under the signs are off by (g(N)+g(K))*u64 of the same magnitudes.
+// which needs no element of the product, and in 16 bits the loss to subnormal operands (see alignment). The
+// sums under the signs are off by (g(N)+g(K))*u64 of the same magnitudes.
 func (s *fp32Sums) freivalds(m *multiplication, seed uint64, rows, cols []int64) *judge.Freivalds {
 	f := &judge.Freivalds{
 		Rows: rows, Cols: cols, Seed: seed, Sums: make([][]float64, len(rows)),
@@ -207,7 +207,7 @@ func (s *fp32Sums) freivalds(m *multiplication, seed uint64, rows, cols []int64)
 	return f
 }
 
-// signedColumns is how much of k one core adds up at once.
+// signedColumns is the length along k that one core adds up at once.
 const signedColumns = 256
 
 func (s *fp32Sums) signedMatrices(cols []int64, signs [][]float64) []signedMatrix {
@@ -238,7 +238,7 @@ func (s *fp32Sums) signedMatrices(cols []int64, signs [][]float64) []signedMatri
 	return all
 }
 
-// signedSums are the sums of a row under the signs, and the bound of its sum_j T_j.
+// signedSums returns the sums of a row under the signs, and the bound of its sum_j T_j.
 func (s *fp32Sums) signedSums(a []float64, b signedMatrix, row int64, cols []int64, signs [][]float64) (
 	sums []float64, allowance float64,
 ) {

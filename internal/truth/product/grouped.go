@@ -10,8 +10,8 @@ import (
 	"triad/internal/truth"
 )
 
-// grouped is the truth of a product by groups: each is a product of its own, whose rows follow those of the
-// group before it in the output.
+// grouped returns the truth of a product by groups: each is a product of its own, whose rows follow those of
+// the group before it in the output.
 func (o Operator) grouped(k *truth.Request, p Product, output op.TensorType) (judge.Target, error) {
 	a, errA := operandOf(k, o.Scaling, p.A)
 	b, errB := operandOf(k, o.Scaling, p.B)
@@ -54,7 +54,7 @@ func (s *stack) add(m *multiplication) {
 
 func (s *stack) rows() int64 { return s.starts[len(s.starts)-1] }
 
-// target is the truth of all of them, whole or by sample.
+// target returns the truth of all of them, whole or by sample.
 func (s *stack) target(k *truth.Request, output op.TensorType) judge.Target {
 	chosen := partOf(k.Sample, s.rows(), s.cols, func() (rows, cols []int64) {
 		if k.Distribution != "non_finite" {
@@ -92,7 +92,7 @@ func (s *stack) unfit() (rows, cols []int64) {
 	return rows, cols
 }
 
-// freivalds joins the sums of the products: of each the rows that are left, and of all the same columns.
+// freivalds joins the sums of the products: the remaining rows of each, and the same columns of all.
 func (s *stack) freivalds(chosen part) *judge.Freivalds {
 	all := &judge.Freivalds{
 		Cols: truth.Rest(chosen.cols, s.cols), Seed: chosen.seed,
@@ -116,7 +116,7 @@ func (s *stack) freivalds(chosen part) *judge.Freivalds {
 type group struct{ a, b operand }
 
 // groupsOf cuts operands at the offsets: the first by its rows where the second is a batch of matrices, one
-// for each group; else both along what is summed.
+// for each group; otherwise both along the summed dim.
 func groupsOf(a, b operand, offsets []float64) ([]group, error) {
 	byRows := len(b.matrix.Shape) == 3
 	if len(a.matrix.Shape) != 2 || len(offsets) == 0 || byRows && b.batch != int64(len(offsets)-1) {
@@ -143,7 +143,7 @@ func groupsOf(a, b operand, offsets []float64) ([]group, error) {
 	return groups, nil
 }
 
-// cut is a part of a matrix without scales: some of its rows (dim 0), or of what is summed (dim 1).
+// cut returns a part of a matrix without scales: some of its rows (dim 0), or of the summed dim (dim 1).
 func (o operand) cut(dim int, from, to int64) operand {
 	t := o.matrix
 	t.Shape = slices.Clone(t.Shape)
@@ -151,7 +151,7 @@ func (o operand) cut(dim int, from, to int64) operand {
 	return o.with(t)
 }
 
-// ofBatch is one matrix of a batch without scales.
+// ofBatch returns one matrix of a batch without scales.
 func (o operand) ofBatch(i int64) operand {
 	t := o.matrix
 	t.Offset += i * t.Stride[0]
@@ -164,7 +164,7 @@ func (o operand) with(t tensor.Tensor) operand {
 	return o
 }
 
-// groupedLoss is the sum of the elements of a product by groups, each times its weight: plain loops over
+// groupedLoss returns the sum of the elements of a product by groups, each times its weight: plain loops over
 // complex numbers. The second operand is a matrix for each group.
 func groupedLoss(a, b elements, offsets, weight []float64) complex128 {
 	total := complex128(0)
@@ -182,7 +182,7 @@ func groupedLoss(a, b elements, offsets, weight []float64) complex128 {
 	return total
 }
 
-// reversedGroups turns the rows round and with them the groups: their matrices and where they begin.
+// reversedGroups reverses the rows and with them the groups: their matrices and their starts.
 func (o Operator) reversedGroups(p Product) func(op.Case, truth.Inputs) (op.Case, []tensor.Tensor) {
 	return func(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 		var replaced []tensor.Tensor

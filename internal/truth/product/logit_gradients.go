@@ -8,7 +8,7 @@ import (
 	"triad/internal/truth"
 )
 
-// Gradient is that of the loss of Logits: of row i it is w*(exp(z - lse) - [j is class]).
+// Gradient is the gradient of the loss of Logits: for row i it is w*(exp(z - lse) - [j is class]).
 type Gradient struct {
 	W     float64
 	Class int
@@ -17,10 +17,10 @@ type Gradient struct {
 	Left  bool // the row is left out: its gradient is 0, and it adds nothing; see orNaN
 }
 
-// fewRows: their rounding errors, which all elements of a gradient share, are no statistic.
+// fewRows: with fewer rows, their rounding errors, which all elements of a gradient share, are no statistic.
 const fewRows = 16
 
-// Gradients are those of both operands: of X it is dz W, of W it is dz^T X.
+// Gradients returns the gradients of both operands: of X it is dz W, of W it is dz^T X.
 func (l *Logits) Gradients(of []Gradient) []judge.Target {
 	rows, columns := l.k.Sample.Choose(l.Rows), l.k.Sample.Columns().Choose(l.Classes)
 	dim := int64(l.dim)
@@ -50,8 +50,8 @@ func (l *Logits) Gradients(of []Gradient) []judge.Target {
 	return l.orNaN(of, ofX, ofW)
 }
 
-// orNaN are both gradients where rows that are left out meet NaN or an infinity: what such a row has and adds
-// is 0, or NaN as 0 times what it meets.
+// orNaN returns both gradients where rows that are left out meet NaN or an infinity: such a row has and adds
+// 0, or NaN as 0 times what it meets.
 func (l *Logits) orNaN(of []Gradient, ofX, ofW judge.Target) []judge.Target {
 	left := func(row int) bool { return of[row].Left }
 	if l.k.Distribution != "non_finite" || !l.nonFinite(left) {
@@ -73,7 +73,7 @@ func (l *Logits) orNaN(of []Gradient, ofX, ofW judge.Target) []judge.Target {
 	return []judge.Target{truth.Either(ofX, others(ofX, left)), truth.Either(ofW, others(ofW, every))}
 }
 
-// gradient is dz of a row and a class, with the allowance
+// gradient returns dz of a row and a class, with the allowance
 //
 //	|w|*(p*(exp(e) - 1) + 4*u32*(p + q) + 2^-126)      e of the logit and of lse, + u32*(2*|z - lse| + 10)
 //
@@ -104,8 +104,8 @@ func (l *Logits) gradient(of Gradient, i, j int) Number {
 	return g
 }
 
-// add adds a term of a gradient, dz times a row of an operand, to a sum that grows as grow says, and what
-// tensor cores lose to subnormal factors.
+// add adds a term of a gradient, dz times a row of an operand, to a sum whose error grows by grow, and the
+// loss of tensor cores to subnormal factors.
 func (l *Logits) add(out truth.Row, g Number, grow float64, v []float64, low bool) {
 	size := math.Abs(g.R)
 	truth.Axpy(out.R, g.R, v)
@@ -124,7 +124,7 @@ func (l *Logits) add(out truth.Row, g Number, grow float64, v []float64, low boo
 	}
 }
 
-// finish adds what n products lose below the normal range of fp32, where there are any, and rounds.
+// finish adds the loss of n products below the normal range of fp32, where there are any, and rounds.
 func (l *Logits) finish(out truth.Row, n int64) {
 	for k, t := range out.T {
 		if t > 0 {

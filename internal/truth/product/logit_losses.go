@@ -7,8 +7,9 @@ import (
 	"triad/internal/truth"
 )
 
-// Losses are the sum of w*(lse - z) over the rows, of a class each, in complex numbers: of tells w and the
-// class of a row, and whether it is left out. They are of both operands, for the proof of the gradients.
+// Losses returns the sum of w*(lse - z) over the rows, of a class each, in complex numbers. of returns w and
+// the class of a row, and whether it is left out. The losses depend on both operands, for the proof of the
+// gradients.
 func (l *Logits) Losses(of func(i int) (w float64, class int, left bool)) []truth.Loss {
 	in := [][]float64{slices.Concat(l.x...), slices.Concat(l.w...)}
 	return truth.Partial([]string{l.hidden, l.weight}, in, func(v [][]complex128) complex128 {

@@ -10,8 +10,8 @@ import (
 	"triad/internal/truth"
 )
 
-// Logits are z = X W^T, of rows of X that each have a softmax: every one with its allowance, and as the
-// contract stores it. Nothing of them is kept: they are computed where they are asked for.
+// Logits are z = X W^T, for rows of X that each have a softmax, with their allowances, and as the contract
+// stores them. None are kept: they are computed on demand.
 type Logits struct {
 	k              *truth.Request
 	d              op.DType
@@ -20,13 +20,13 @@ type Logits struct {
 	dim            int     // columns of both
 	gD, gN, gV     float64 // growth of sums over dim, over the rows and over the classes
 	stored         bool    // logits and their gradients may be stored in the dtype
-	u, eta         float64 // what that costs: relative, and absolute below its normal range
+	u, eta         float64 // the error of that: relative, and absolute below its normal range
 	smallest       float64 // the smallest normal number of 16 bits; 0 in fp32
 	Rows, Classes  int64
 	hidden, weight string
 }
 
-// LogitsOf are those of two inputs [rows, dim] and [classes, dim].
+// LogitsOf returns the logits of two inputs [rows, dim] and [classes, dim].
 func LogitsOf(k *truth.Request, hidden, weight string) (*Logits, error) {
 	x, err := k.Rank(hidden, 2)
 	w, errW := k.Rank(weight, 2)
@@ -51,7 +51,7 @@ func LogitsOf(k *truth.Request, hidden, weight string) (*Logits, error) {
 	return l, nil
 }
 
-// low says whether tensor cores align v by the smallest normal number, which is larger.
+// low reports whether tensor cores align v by the smallest normal number, which is larger.
 func (l *Logits) low(v float64) bool { return v != 0 && math.Abs(v) < l.smallest }
 
 func (l *Logits) rowsOf(values []float64) (rows [][]float64, low []bool) {
@@ -65,7 +65,7 @@ func (l *Logits) rowsOf(values []float64) (rows [][]float64, low []bool) {
 	return rows, low
 }
 
-// nonFinite says whether a chosen row of X, or the weights that it meets, hold NaN or an infinity.
+// nonFinite reports whether a chosen row of X, or the weights that it meets, contain NaN or an infinity.
 func (l *Logits) nonFinite(chosen func(row int) bool) bool {
 	strange := func(row []float64) bool {
 		return slices.ContainsFunc(row, func(v float64) bool { return !truth.IsFinite(v) })
@@ -78,19 +78,19 @@ func (l *Logits) nonFinite(chosen func(row int) bool) bool {
 	return false
 }
 
-// Number is one with its allowances, and as the contract gives it.
+// Number is one logit with its allowances, and its value under the contract.
 type Number struct{ R, T, TFP32, Sim float64 }
 
-// Put makes it element i of an output.
+// Put sets element i of an output to the number.
 func (n Number) Put(t judge.Target, i int64) {
 	t.R[i], t.T[i], t.TFP32[i], t.Sim[i] = n.R, n.T, n.TFP32, tensor.Round(t.DType, n.Sim, false)
 }
 
-// At is the logit of a row and a class, with the allowance
+// At returns the logit of a row and a class, with the allowance
 //
 //	e = u32*g(D)*sum |x*w| + (D+1)*2^-149, then + u*(|z| + e) + eta where it may be stored
 //
-// and what tensor cores lose to subnormal operands of 16 bits (see alignment).
+// plus the loss of tensor cores to subnormal operands of 16 bits (see alignment).
 func (l *Logits) At(i, j int) Number {
 	x, w := l.x[i], l.w[j]
 	z, size := truth.Dots(x, w)
@@ -113,7 +113,8 @@ func (l *Logits) At(i, j int) Number {
 	return n
 }
 
-// aligned is what the product of two factors, one of them subnormal, makes tensor cores cut from the others.
+// aligned returns the loss of other products in tensor cores that align them by the product of two factors,
+// one of them subnormal.
 func (l *Logits) aligned(a, b float64) float64 {
 	return alignedTerms * judge.U32 * max(math.Abs(a), l.smallest) * max(math.Abs(b), l.smallest)
 }
@@ -125,14 +126,14 @@ type Row struct {
 	LSE      Number
 }
 
-// NewRow is room for one.
+// NewRow makes room for one row.
 func (l *Logits) NewRow() *Row { return &Row{Z: make([]Number, l.Classes)} }
 
 // Fill computes a row. With p = exp(z - lse) the allowance of lse is
 //
 //	ln(1 + sum p*(exp(e) - 1)) + u32*(|m| + g(V) + 8 + 2*|ln l|)      m the maximum, l = sum exp(z - m)
 //
-// A row of only -inf, with +inf or with NaN has none: NaN.
+// For a row of only -inf, with +inf or with NaN it is NaN.
 func (l *Logits) Fill(r *Row, i int) {
 	top, topSim := math.Inf(-1), math.Inf(-1)
 	for j := range r.Z {
@@ -157,14 +158,14 @@ func (l *Logits) Fill(r *Row, i int) {
 	}
 }
 
-// moved is how far lse may move where each logit may be off by e.
+// moved returns the largest change of lse where each logit may be off by e.
 func (r *Row) moved(e func(Number) float64) float64 {
 	return math.Log1p(truth.SumOf(len(r.Z), func(j int) float64 {
 		return truth.Weighted(math.Exp(r.Z[j].R-r.LSE.R), math.Expm1(e(r.Z[j])))
 	}))
 }
 
-// Loss is lse - z of a class, with the allowances of both and
+// Loss returns lse - z of a class, with the allowances of both and
 //
 //	u32*(g(V) + 8 + 2*|m| + 6*|lse| + 4*|z|)
 func (l *Logits) Loss(r *Row, class int) Number {
@@ -176,7 +177,7 @@ func (l *Logits) Loss(r *Row, class int) Number {
 	}
 }
 
-// Saved is a row's lse as a forward saves it in fp32.
+// Saved returns a row's lse as a forward saves it in fp32.
 func (r *Row) Saved() Number {
 	lost := judge.U32 * math.Abs(r.LSE.R)
 	return Number{r.LSE.R, r.LSE.T + lost, r.LSE.TFP32 + lost, tensor.Round(op.FP32, r.LSE.Sim, false)}

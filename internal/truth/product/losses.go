@@ -8,8 +8,8 @@ import (
 	"triad/internal/truth"
 )
 
-// losses are the forward's products, each times its upstream gradient, as a function of each operand that has
-// a gradient: plain loops over complex numbers that prove the stated gradients. What is added has none.
+// losses returns the forward's products, each times its upstream gradient, as a function of each operand that
+// has a gradient: plain loops over complex numbers that prove the stated gradients. An addend has none.
 func (o Operator) losses(k *truth.Request) ([]truth.Loss, error) {
 	spec, err := catalog.Get(k.Op)
 	if err != nil {
@@ -65,7 +65,7 @@ func (o Operator) losses(k *truth.Request) ([]truth.Loss, error) {
 	}), nil
 }
 
-// alpha is the factor of the product.
+// alpha returns the factor of the product.
 func (e Epilogue) alpha() complex128 {
 	if !e.Scaled {
 		return 1
@@ -73,7 +73,7 @@ func (e Epilogue) alpha() complex128 {
 	return complex(e.Alpha, 0)
 }
 
-// elements are those of an operand in the order of its tensor.
+// elements holds the elements of an operand in the order of its tensor.
 type elements struct {
 	values         []complex128
 	batch, rows, k int
@@ -101,7 +101,7 @@ func (x elements) at(matrix, row, k int) complex128 {
 	return x.values[(matrix*x.rows+row)*x.k+k]
 }
 
-// weighted is the sum of the elements of A B^T, each times its weight.
+// weighted returns the sum of the elements of A B^T, each times its weight.
 func weighted(a, b elements, weight []float64) complex128 {
 	total := complex128(0)
 	for matrix := range a.batch {

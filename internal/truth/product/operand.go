@@ -10,8 +10,8 @@ import (
 	"triad/internal/truth"
 )
 
-// operand is a batch of matrices with their scales: what row r (counted through the batch) is multiplied by
-// in block b along k is scales[scaleRow(r)*perRow + b*along].
+// operand is a batch of matrices with their scales: the multiplier of row r (numbered through the batch) in
+// block b along k is scales[scaleRow(r)*perRow + b*along].
 type operand struct {
 	matrix         tensor.Tensor // seen as [rows, k] or [batch, rows, k]
 	vector         bool          // one row, and no dim of the output
@@ -23,7 +23,7 @@ type operand struct {
 	unit           float64   // the largest power of two that every value is a multiple of
 }
 
-// all is the number of rows of the whole batch.
+// all returns the number of rows of the whole batch.
 func (o operand) all() int64 { return o.batch * o.rows }
 
 // operandOf reads a matrix and its scales.
@@ -56,7 +56,7 @@ func operandOf(k *truth.Request, scaling Scaling, f Factor) (operand, error) {
 		o.batch = t.Shape[0]
 	}
 	if k.Distribution == "integers" {
-		o.unit = unitOf(t.Float64s()) // asked only where every sum may be exact
+		o.unit = unitOf(t.Float64s()) // needed only where every sum may be exact
 	}
 	if f.Scale == "" {
 		return o, nil
@@ -92,7 +92,7 @@ func (o *operand) readScales(k *truth.Request, scaling Scaling, f Factor) error 
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 
-// scale is the multiplier of row r in block b along k.
+// scale returns the multiplier of row r in block b along k.
 func (o operand) scale(r, b int64) float64 {
 	if o.scales == nil {
 		return 1
@@ -116,11 +116,11 @@ func (o operand) notFinite() []int64 {
 	return rows
 }
 
-// factors are rows of an operand: the values, and what the contract's arithmetic sees of them beside (nil
-// where that is nothing).
+// factors are rows of an operand: the values, and what else the contract's arithmetic sees of them (nil where
+// that is nothing).
 type factors struct{ values, seen []float64 }
 
-// part is from k = first to last.
+// part returns the factors from k = first to last.
 func (f factors) part(first, last int64) factors {
 	p := factors{values: f.values[first:last]}
 	if f.seen != nil {
@@ -129,7 +129,7 @@ func (f factors) part(first, last int64) factors {
 	return p
 }
 
-// room is memory for n numbers of an operand.
+// room returns memory for n numbers of an operand.
 func (m *multiplication) room(n int64) factors {
 	f := factors{values: make([]float64, n)}
 	if m.sums.seesMore() {
@@ -138,7 +138,7 @@ func (m *multiplication) room(n int64) factors {
 	return f
 }
 
-// newRow is room for one decoded row of an operand.
+// newRow returns room for one decoded row of an operand.
 func (m *multiplication) newRow() factors { return m.room(m.a.k) }
 
 // row decodes one row.
@@ -148,15 +148,15 @@ func (m *multiplication) row(o operand, into factors, r int64) factors {
 	return into
 }
 
-// rows decodes some rows, one after the other.
+// rows decodes some rows in sequence.
 func (m *multiplication) rows(o operand, rows []int64) factors {
 	all := m.room(int64(len(rows)) * o.k)
 	parallel.Each(int64(len(rows)), func(i int64) { m.row(o, all.part(i*o.k, (i+1)*o.k), rows[i]) })
 	return all
 }
 
-// unitOf is the largest power of two that every value is a multiple of; 0 where one is not finite, 1 where
-// all are 0.
+// unitOf returns the largest power of two that every value is a multiple of; 0 where one is not finite, 1
+// where all are 0.
 func unitOf(values []float64) float64 {
 	lowest := math.MaxInt
 	for _, v := range values {
@@ -177,13 +177,13 @@ func unitOf(values []float64) float64 {
 	return math.Ldexp(1, lowest)
 }
 
-// ScaleOf gives the multiplier of a row of an operand in a block of its summed dim; 1 where it has none.
+// ScaleOf returns the multiplier of a row of an operand in a block of its summed dim; 1 where it has none.
 func ScaleOf(k *truth.Request, scaling Scaling, f Factor) (func(row, block int64) float64, error) {
 	o, err := operandOf(k, scaling, f)
 	return o.scale, err
 }
 
-// Dequantized gives the rows of a matrix times its scales.
+// Dequantized returns the rows of a matrix times its scales.
 func Dequantized(k *truth.Request, scaling Scaling, f Factor) ([][]float64, error) {
 	o, err := operandOf(k, scaling, f)
 	if err != nil {

@@ -9,19 +9,20 @@ import (
 	"triad/internal/truth"
 )
 
-// part is what is compared of a product element by element: whole rows and whole columns. Rows are counted
-// through the batch, columns are the same of each of its matrices. index is nil where that is everything.
+// part selects the elements of a product that are compared one by one: whole rows and whole columns. Rows are
+// numbered through the batch; columns are the same in each of its matrices. index is nil where everything is
+// compared.
 type part struct {
-	rows, cols []int64 // rising; of a whole product every row and no column
+	rows, cols []int64 // in increasing order; of a whole product every row and no column
 	start      []int64 // of every row: where its elements begin among those that are compared
 	index      []int64
 	n          int64
 	seed       uint64
 }
 
-// choosePart takes rows and columns of a product by sample, each as Sample.Choose does, and those that hold a
-// number that is not finite, which no sum of random signs can cover. Of a product with a vector it takes all:
-// sums that cover its one column would cost as much.
+// choosePart chooses rows and columns of a product by sample, each as Sample.Choose does, and those with a
+// number that is not finite, which no sum of random signs can cover. For a product with a vector it chooses
+// all: sums that cover its one column would cost as much.
 func (m *multiplication) choosePart(k *truth.Request) part {
 	rows, cols := m.a.all(), m.b.rows
 	if m.b.vector {
@@ -44,7 +45,7 @@ func (m *multiplication) unfit() (rows, cols []int64) {
 	return truth.Union(m.a.notFinite(), m.sums.unread()), cols
 }
 
-// partOf takes rows and columns by sample, and those that are unfit for sums.
+// partOf chooses rows and columns by sample, and those that are unfit for sums.
 func partOf(sample *truth.Sample, rows, cols int64, unfit func() (rows, cols []int64)) part {
 	p := part{rows: sample.Choose(rows), cols: sample.Columns().Choose(cols)}
 	whole := p.rows == nil && p.cols == nil
@@ -72,7 +73,7 @@ func partOf(sample *truth.Sample, rows, cols int64, unfit func() (rows, cols []i
 	return p
 }
 
-// list makes the index of a part that is not everything.
+// list makes the index of a part that is not the whole.
 func (p *part) list(rows, cols int64) {
 	p.index = make([]int64, 0, p.n)
 	sampled := 0
@@ -90,7 +91,7 @@ func (p *part) list(rows, cols int64) {
 	}
 }
 
-// within is the part of some rows, which are counted from the first of them.
+// within returns the part of some rows, which are counted from the first of them.
 func (p part) within(first, end int64) part {
 	from, _ := slices.BinarySearch(p.rows, first)
 	to, _ := slices.BinarySearch(p.rows, end)
@@ -102,7 +103,7 @@ func (p part) within(first, end int64) part {
 	return p
 }
 
-// ofMatrix are the chosen rows of one matrix of the batch, of so many rows: from the first one up to an end.
+// ofMatrix returns the range of the chosen rows of one matrix of the batch, each of rows rows.
 func (p part) ofMatrix(matrix, rows int64) (first, end int) {
 	first, _ = slices.BinarySearch(p.rows, matrix*rows)
 	end, _ = slices.BinarySearch(p.rows, (matrix+1)*rows)
@@ -110,10 +111,10 @@ func (p part) ofMatrix(matrix, rows int64) (first, end int) {
 }
 
 // fill computes the chosen part: whole rows of the first operand against every row of the second, then the
-// columns that are left. It says whether every sum is exact.
+// columns that are left. It reports whether every sum is exact.
 func (m *multiplication) fill(c judge.Target, p part) bool {
 	rows, cols, k := m.a.rows, m.b.rows, m.a.k
-	// of each column against the whole rows, and of each row that is left
+	// of each column against the whole rows, and of each remaining row
 	exact := make([]bool, m.b.all()+m.a.all())
 	a := m.rows(m.a, p.rows)
 	parallel.EachWith(m.b.all(), m.newRow, func(b factors, n int64) {
@@ -145,7 +146,7 @@ func (m *multiplication) fill(c judge.Target, p part) bool {
 	return !slices.Contains(exact[:m.b.all()+int64(len(left))], false)
 }
 
-// put computes element (r, n) of the product into the target, and says whether its every sum is exact.
+// put computes element (r, n) of the product into the target and reports whether its every sum is exact.
 func (m *multiplication) put(c judge.Target, at int64, a, b factors, r, n int64) bool {
 	e := m.sums.element(a, b, r, n)
 	c.R[at], c.T[at], c.Sim[at] = e.r, e.t, tensor.Round(m.out, e.sim, false)
@@ -155,7 +156,7 @@ func (m *multiplication) put(c judge.Target, at int64, a, b factors, r, n int64)
 	return m.integers && m.sums.exact(a, b, r, n)
 }
 
-// elementAt is R and T of one element; the column is one of its row's matrix.
+// elementAt returns R and T of one element; the column is within its row's matrix.
 func (m *multiplication) elementAt(row, col int64) (r, t float64) {
 	n := row/m.a.rows*m.b.rows + col
 	e := m.sums.element(m.row(m.a, m.newRow(), row), m.row(m.b, m.newRow(), n), row, n)

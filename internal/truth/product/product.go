@@ -1,8 +1,8 @@
 // Package product is the family of operators that multiply matrices: every element of an output is a sum
-// sum_k A[i,k]*B[j,k], of row i of one operand and row j of the other. An operator states its operands, which
-// way they lie, their scales and what is done with a product; truth, allowance, simulated contract, samples
-// covered by Freivalds' sums, the proof of the gradients and relations follow. Package producttest derives
-// mutants and right variants.
+// sum_k A[i,k]*B[j,k], of row i of one operand and row j of the other. An operator states its operands, their
+// layout, their scales and the epilogue of a product; truth, allowance, simulated contract, samples covered
+// by Freivalds' sums, the proof of the gradients and relations follow. Package producttest derives mutants
+// and right variants.
 package product
 
 import (
@@ -15,7 +15,7 @@ import (
 	"triad/internal/truth"
 )
 
-// Operator is what an operator states.
+// Operator describes an operator of this family.
 type Operator struct {
 	// Forward and Backward are the products of a pass under the attributes of a case, one for each of its
 	// outputs, in the order of the spec. Which operands they take does not depend on the attributes.
@@ -31,40 +31,40 @@ type Product struct {
 	Output string
 	A, B   Factor
 	Epilogue
-	// Groups is the input that says where groups begin, and the end: of the rows of A, where B is a batch of
-	// one matrix for each group; else of what is summed along, and each group has a matrix of the output.
+	// Groups is the input with the start of each group, and the end: of the rows of A, where B is a batch of
+	// one matrix for each group; otherwise along the summed dim, and each group has a matrix of the output.
 	Groups string
 }
 
-// Factor is an operand, a vector, a matrix or a batch of them: its rows are what is multiplied and summed
-// along. A vector is one row; a product with one is a vector too.
+// Factor is an operand, a vector, a matrix or a batch of them: products are summed along its rows. A vector
+// is one row; a product with one is a vector too.
 type Factor struct {
 	Tensor     string // an input of the pass: [k], [rows, k] or [batch, rows, k]
-	Transposed bool   // it lies the other way round: [k, rows]
+	Transposed bool   // the layout is [k, rows]
 	Scale      string // the fp32 multipliers of its values; "" for none
-	// SharedRows is how many of its rows share a multiplier under block scaling.
+	// SharedRows is the number of its rows that share a multiplier under block scaling.
 	SharedRows int64
 }
 
-// Scaling says how multipliers belong to values. The enumeration Attribute has the values tensor (one of
-// all), row (one each), block (one for Block values of a row, which SharedRows rows may share).
+// Scaling assigns multipliers to values. The enumeration Attribute has the values tensor (one of all), row
+// (one each), block (one for Block values of a row, which SharedRows rows may share).
 type Scaling struct {
 	Attribute string
 	Block     int64
 }
 
-// Epilogue is what is done with a product before it is rounded. The zero value leaves it as it is.
+// Epilogue is applied to a product before it is rounded. The zero value leaves it unchanged.
 type Epilogue struct {
 	Scaled      bool    // by Alpha, and added to
 	Alpha, Beta float64 // fp32 numbers
 	Added       string  // an input of the output's shape, or without elements; with Beta = 0 it is not read
 }
 
-// operators are the registered ones, by name.
+// operators are the registered operators, by name.
 var operators = map[string]Operator{}
 
-// Register makes an operator's truth and relations known, and where its backward takes the operands of its
-// forward the proof of its gradients: var _ = Register(NAME, Operator{...}).
+// Register registers an operator's truth and relations, and the proof of the gradients where its backward
+// takes the operands of its forward: var _ = Register(NAME, Operator{...}).
 func Register(name string, o Operator) struct{} {
 	operators[name] = o
 	definition := truth.Definition{Forward: o.compute(o.Forward), Permits: o.Permits}
@@ -79,13 +79,13 @@ func Register(name string, o Operator) struct{} {
 	return struct{}{}
 }
 
-// Get gives what a registered operator states.
+// Get returns a registered operator.
 func Get(name string) (Operator, bool) {
 	o, ok := operators[name]
 	return o, ok
 }
 
-// Products are those of a pass under the attributes of a case.
+// Products returns the products of a pass under the attributes of a case.
 func (o Operator) Products(pass op.Pass, attributes op.Attrs) []Product {
 	if pass == op.Backward {
 		return o.Backward(attributes)
@@ -93,7 +93,7 @@ func (o Operator) Products(pass op.Pass, attributes op.Attrs) []Product {
 	return o.Forward(attributes)
 }
 
-// compute is the truth of the outputs of a pass.
+// compute returns the truth of the outputs of a pass.
 func (o Operator) compute(products func(op.Attrs) []Product) truth.Function {
 	return func(k *truth.Request) ([]judge.Target, error) {
 		spec, err := catalog.Get(k.Op)
@@ -142,20 +142,20 @@ type multiplication struct {
 
 // sums are the arithmetic of a contract. Rows of the operands are counted through the batch.
 type sums interface {
-	// see fills in what the arithmetic needs of an operand's values beside them.
+	// see fills in what the arithmetic needs of an operand in addition to its values.
 	see(o operand, f factors)
-	// seesMore says whether see does anything.
+	// seesMore reports whether see does anything.
 	seesMore() bool
-	// element is that of rows r and n of the operands, decoded into a and b.
+	// element computes the element of rows r and n of the operands, decoded into a and b.
 	element(a, b factors, r, n int64) element
-	// exact says whether every sum of an element of integers is exactly representable, in whatever order.
+	// exact reports whether every sum of an element of integers is exactly representable, in any order.
 	exact(a, b factors, r, n int64) bool
 	// freivalds makes the sums that cover rows and columns of the product.
 	freivalds(m *multiplication, seed uint64, rows, cols []int64) *judge.Freivalds
-	// lowered says whether the contract rounds anything below fp32 before the output.
+	// lowered reports whether the contract rounds anything below fp32 before the output.
 	lowered() bool
-	// unread lists rows of the output whose elements no sum of random signs can cover, beside those that
-	// the operands have.
+	// unread lists rows of the output whose elements no sum of random signs can cover, in addition to those
+	// of the operands.
 	unread() []int64
 }
 
@@ -184,7 +184,7 @@ func (o Operator) multiplicationOf(k *truth.Request, p Product, out op.DType) (*
 	return m, err
 }
 
-// target is the truth of the product, whole or by sample.
+// target returns the truth of the product, whole or by sample.
 func (m *multiplication) target(k *truth.Request, output op.TensorType) judge.Target {
 	chosen := m.choosePart(k)
 	c := k.TargetAt(output.Name, m.out, output.Shape, chosen.index)

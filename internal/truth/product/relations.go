@@ -9,8 +9,8 @@ import (
 	"triad/internal/truth"
 )
 
-// relations are what holds of every product (gate G6): it is linear in each operand, its rows are those of
-// the first, and a gradient does not depend on the operand it is the gradient of.
+// relations returns the relations that hold for every product (gate G6): it is linear in each operand, its
+// rows are those of the first, and a gradient does not depend on the operand it is the gradient of.
 func (o Operator) relations() []truth.Relation {
 	var all []truth.Relation
 	for _, p := range o.Forward(nil) {
@@ -45,7 +45,7 @@ func (o Operator) relations() []truth.Relation {
 	return all
 }
 
-// linear is the input that the operand is doubled by: its scale, or itself.
+// linear returns the input that the operand is doubled by: its scale, or itself.
 func (f Factor) linear() string {
 	if f.Scale != "" {
 		return f.Scale
@@ -54,7 +54,7 @@ func (f Factor) linear() string {
 }
 
 func (o Operator) forwardRelations(p Product) []truth.Relation {
-	// 16-bit values are doubled alone: halved, those below the normal range would be rounded
+	// 16-bit values are only doubled: halved, those below the normal range would be rounded
 	ofA, by := "doubled "+p.A.Tensor+" doubles the product", 2.0
 	ofB := "doubled " + p.B.Tensor + " doubles the product"
 	if p.A.Scale != "" {
@@ -93,8 +93,8 @@ func (o Operator) forwardRelations(p Product) []truth.Relation {
 	}
 }
 
-// backwardRelations are those of the gradients of two operands: each is a product of the upstream gradient
-// and the other operand.
+// backwardRelations returns the relations of the gradients of two operands: each is a product of the upstream
+// gradient and the other operand.
 func (o Operator) backwardRelations(ofA, ofB Product) []truth.Relation {
 	other := ofA.B
 	if slices.Contains(o.Upstream, other.Tensor) {
@@ -119,13 +119,13 @@ func (o Operator) backwardRelations(ofA, ofB Product) []truth.Relation {
 	}
 }
 
-// multiplies says whether a case has anything to multiply.
+// multiplies reports whether a case has anything to multiply.
 func multiplies(c op.Case) bool {
 	return !slices.ContainsFunc(c.Dims, func(d op.Dim) bool { return d.Value == 0 })
 }
 
-// reversed turns the rows of each matrix of the first operand round, their scales where each row has its own,
-// and what is added.
+// reversed reverses the rows of each matrix of the first operand, their scales where each row has its own,
+// and the addend.
 func (o Operator) reversed(p Product) func(op.Case, truth.Inputs) (op.Case, []tensor.Tensor) {
 	return func(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 		names := []string{p.A.Tensor}
@@ -145,8 +145,8 @@ func (o Operator) reversed(p Product) func(op.Case, truth.Inputs) (op.Case, []te
 	}
 }
 
-// reversal is the position with the rows of each matrix the other way round, of tensors whose operand has so
-// many dims: of three the first is the batch.
+// reversal returns the position with the rows of each matrix reversed, for tensors whose operand has rank
+// dims: with three the first is the batch.
 func reversal(shape []int64, rank int) func(i int64) int64 {
 	rows, perRow := shape[0], int64(1)
 	rest := shape[1:]
@@ -170,7 +170,7 @@ func reversedRows(a *truth.Related, output string) judge.Statement {
 	return a.Agree(output, 1, nil, reversal(shape, len(shape)))
 }
 
-// zero states that the second call gives zeros.
+// zero states that the second call returns zeros.
 func zero(a *truth.Related, output string) judge.Statement {
 	y := a.Second.Out(output)
 	return judge.Statement{

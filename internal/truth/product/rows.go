@@ -11,8 +11,8 @@ import (
 )
 
 // Numbers are an operand of products: the values, their magnitudes, and those that tensor cores align
-// products by, where a subnormal of 16 bits counts as the smallest normal number. normal has 0 in its place.
-// Both are nil in an operand without subnormals, where they are the magnitudes.
+// products by, where a subnormal of 16 bits counts as the smallest normal number. normal has 0 instead. Both
+// are nil in an operand without subnormals, where they are the magnitudes.
 type Numbers struct{ Values, sizes, aligned, normal []float64 }
 
 // NumbersOf decodes a tensor.
@@ -36,13 +36,13 @@ func NumbersOf(t tensor.Tensor) Numbers {
 	return f
 }
 
-// Ones is the factor of a plain sum.
+// Ones returns the factor of a plain sum.
 func Ones(n int) Numbers {
 	ones := slices.Repeat([]float64{1}, n)
 	return Numbers{Values: ones, sizes: ones}
 }
 
-// orSizes are the magnitudes where there is nothing else.
+// orSizes returns x, or the magnitudes where x is nil.
 func (f Numbers) orSizes(x []float64) []float64 {
 	if x == nil {
 		return f.sizes
@@ -50,13 +50,13 @@ func (f Numbers) orSizes(x []float64) []float64 {
 	return x
 }
 
-// Rows is an output whose elements are sums of products of two operands that are no product of
-// matrices, such as a convolution.
+// Rows is an output whose elements are sums of products of two operands but no matrix product, such as a
+// convolution.
 type Rows struct {
 	A, B  Numbers
 	Terms int64
 	// Add adds the products of a row of the output to out, which begins at 0, from the values of A and B or
-	// from numbers in their places.
+	// from numbers in their place.
 	Add    func(out, a, b []float64, row int64)
 	Addend func(row int64) float64 // one more term of every element of the row; nil: none
 }
@@ -66,8 +66,8 @@ type Rows struct {
 //	T = u32*g(K)*sum|a*b| + K*the smallest subnormal
 //
 // the addend being one of the terms. In 16 bits 17*u32*sum |a|*|b| of the products with a subnormal factor,
-// which counts as the smallest normal number, goes on top: what tensor cores lose to it. Whole numbers whose
-// sums fp32 has exactly must be exact.
+// which counts as the smallest normal number, is added: the loss of tensor cores to it. Sums of integers that
+// fp32 represents exactly must be exact.
 func (s Rows) Target(k *truth.Request, name string, d op.DType, shape []int64) judge.Target {
 	cols, rows := shape[len(shape)-1], int64(1)
 	for _, n := range shape[:len(shape)-1] {
@@ -103,7 +103,7 @@ func (s Rows) Target(k *truth.Request, name string, d op.DType, shape []int64) j
 	return t
 }
 
-// addLost adds what tensor cores lose to subnormal factors.
+// addLost adds the loss of tensor cores to subnormal factors.
 func (s Rows) addLost(own, allowance []float64, row int64) {
 	if s.A.aligned == nil && s.B.aligned == nil {
 		return

@@ -8,13 +8,13 @@ import (
 	"triad/internal/tensor"
 )
 
-// alignedTerms is how many terms a tensor core aligns and cuts at once in 16 bits: 16 products and the
-// accumulator.
+// alignedTerms is the number of terms that a tensor core aligns and cuts at once in 16 bits: 16 products and
+// the accumulator.
 const alignedTerms = 17
 
-// alignment is what tensor cores lose to subnormal operands of 16 bits. Their adder aligns the products of a
-// step by the exponents that the factors store and cuts below the last bit of the largest. A subnormal is not
-// normalised there: it counts as the smallest normal number, so that its product with a large factor makes
+// alignment is the loss of tensor cores to subnormal operands of 16 bits. Their adder aligns the products of
+// a step by the exponents that the factors store and cuts below the last bit of the largest. It does not
+// normalise a subnormal, which counts as the smallest normal number, so its product with a large factor makes
 // the others lose bits, however small it is itself.
 type alignment struct {
 	smallest float64 // the smallest normal number of the operands; 0 where tensor cores do not read them
@@ -32,10 +32,10 @@ func alignmentOf(a, b operand) alignment {
 	return x
 }
 
-// subnormal says whether tensor cores align v by a larger number than itself.
+// subnormal reports whether tensor cores align v by a larger number than itself.
 func (x alignment) subnormal(v float64) bool { return v != 0 && math.Abs(v) < x.smallest }
 
-// aligned is the magnitude that tensor cores align v by.
+// aligned returns the magnitude that tensor cores align v by.
 func (x alignment) aligned(v float64) float64 {
 	if x.subnormal(v) {
 		return x.smallest
@@ -58,12 +58,13 @@ func (x alignment) subnormalRows(o operand) []bool {
 	return rows
 }
 
-// lost is what the sum of the products of row r of the first operand and row n of the second may lose beside
-// the rounding of its own terms:
+// lost returns the loss of the sum of the products of row r of the first operand and row n of the second, in
+// addition to the rounding of its own terms:
 //
 //	17*u32*sum |a_k|*|b_k| over the k with a subnormal factor, which counts as the smallest normal number
 //
-// at most the largest of them aligns a step, so the sum holds whatever products a kernel takes together.
+// A step is aligned by at most the largest of them, so the sum holds for any grouping of products in a
+// kernel.
 func (x alignment) lost(a, b []float64, r, n int64) float64 {
 	if x.smallest == 0 || !x.a[r] && !x.b[n] {
 		return 0
@@ -78,7 +79,7 @@ func (x alignment) lost(a, b []float64, r, n int64) float64 {
 	return alignedTerms * judge.U32 * sum
 }
 
-// countLows adds a column's values from first on along k to what signedLoss takes.
+// countLows adds a column's values from first on along k to the inputs of signedLoss.
 func (x alignment) countLows(m signedMatrix, values []float64, first int64) {
 	if x.smallest == 0 {
 		return
@@ -91,7 +92,7 @@ func (x alignment) countLows(m signedMatrix, values []float64, first int64) {
 	}
 }
 
-// signedLoss is the sum of lost over the columns of a matrix that are covered, at most.
+// signedLoss returns an upper bound for the sum of lost over the covered columns of a matrix.
 func (x alignment) signedLoss(a []float64, b signedMatrix) float64 {
 	if x.smallest == 0 {
 		return 0

@@ -8,18 +8,19 @@ import (
 	"triad/internal/truth"
 )
 
-// mmaStep is how much of k one tensor-core instruction adds at once on Hopper (32 fp8 numbers).
+// mmaStep is the number of terms along k that one tensor-core instruction adds at once on Hopper (32 fp8
+// numbers).
 const mmaStep = 32
 
-// Largest sums, in units of the operands' common unit, that are exact whatever the order: within a block 13
-// bits below the largest term are kept, across blocks 24.
+// Largest sums, in units of the operands' common unit, that are exact in any order: within a block 13 bits
+// below the largest term are kept, across blocks 24.
 const (
 	exactInBlock = 1 << 14
 	exactAcross  = 1 << 24
 )
 
-// tensorCore is the arithmetic of Hopper's tensor cores on fp8: length of k is summed there before fp32 takes
-// over, blocks of them.
+// tensorCore is the arithmetic of Hopper's tensor cores on fp8: they sum length terms along k before fp32
+// takes over, in blocks such runs.
 type tensorCore struct {
 	a, b           operand
 	kappa          float64
@@ -45,8 +46,8 @@ func (g *tensorCore) lowered() bool { return false }
 
 func (g *tensorCore) unread() []int64 { return nil }
 
-// see fills in the magnitudes that Hopper's adder aligns products by. A subnormal is not normalised there: it
-// counts as the smallest normal number of its format, while a zero makes no product.
+// see fills in the magnitudes by which Hopper's adder aligns products. It does not normalise a subnormal,
+// which counts as the smallest normal number of its format, while a zero makes no product.
 func (g *tensorCore) see(o operand, f factors) {
 	format, _ := tensor.FormatOf(o.matrix.DType)
 	smallest := math.Ldexp(1, format.EMin)
@@ -57,7 +58,7 @@ func (g *tensorCore) see(o operand, f factors) {
 	}
 }
 
-// element is element (r, n) of the product, of decoded rows a and b, with the allowance (over promotion
+// element returns element (r, n) of the product, of decoded rows a and b, with the allowance (over promotion
 // blocks b and instructions s of 32 along K)
 //
 //	T = sum_b s_a*s_b*kappa*2^-13*sum_{s in b} M_s + u32*g(B)*sum_b s_a*s_b*|P_b| + 6*u32*|R|
@@ -80,7 +81,7 @@ func (g *tensorCore) element(a, b factors, r, n int64) element {
 	return element{r: value, t: t, tFP32: t, sim: value}
 }
 
-// exact looks within a block and across blocks.
+// exact checks within a block and across blocks.
 func (g *tensorCore) exact(a, b factors, r, n int64) bool {
 	most, smallest := 0.0, math.Inf(1)
 	for block := range g.blocks {

@@ -8,8 +8,8 @@ import (
 	"triad/internal/truth"
 )
 
-// signedBlock is what 128 of K of the second operand add up to over the columns that are covered, b_jk being
-// its scaled values.
+// signedBlock holds sums over the covered columns for 128 of K of the second operand; b_jk are its scaled
+// values.
 type signedBlock struct {
 	signed [][]float64 // of every vector: sum_j r_j*b_jk
 	sizes  []float64   // sum_j |b_jk|
@@ -17,7 +17,7 @@ type signedBlock struct {
 	steps  []float64   // sum_j b_jk^2/w_j of the magnitudes that products are aligned by
 }
 
-// freivalds makes the sums that cover rows and columns of the product. Of T no element is computed. With a, b
+// freivalds makes the sums that cover rows and columns of the product. No element of T is computed. With a, b
 // the scaled operands, s the instructions of 32 along K, P promotion blocks, S_s the partial sum after s
 // inside its block and D_s = sum_{k in s} a_k^2*b_jk^2, there with the magnitudes that products are aligned
 // by,
@@ -26,7 +26,7 @@ type signedBlock struct {
 //
 // Cauchy and Schwarz bound each sum over the N columns, for any weights w_j > 0, by sum_j |x_j| <= sqrt(sum_j
 // w_j) * |x|, |x|^2 = sum_j x_j^2/w_j; w_j is the norm of column j, so that columns of unlike size lose
-// nothing. M_s is at most the root of the sum of squares of what it is the largest of:
+// nothing. M_s, a maximum, is at most the root of the sum of squares of its arguments:
 //
 //	sum_j M_sj <= sqrt(sum_j w_j) * sqrt(|S_{s-1}|^2 + |S_s|^2 + sum_j D_sj/w_j)
 //	sum_j |R_j| <= sum_P sum_j |P_j| <= sqrt(sum_j w_j) * sum_P |P|
@@ -61,7 +61,7 @@ func (g *tensorCore) freivalds(m *multiplication, seed uint64, rows, cols []int6
 	return f
 }
 
-// columnNorms are the Euclidean norms of columns of the product's second factor: of scaled rows of the
+// columnNorms returns the Euclidean norms of columns of the product's second factor: of scaled rows of the
 // operand.
 func (g *tensorCore) columnNorms(m *multiplication, cols []int64) []float64 {
 	norms := make([]float64, len(cols))
@@ -113,8 +113,8 @@ func (g *tensorCore) signedBlock(m *multiplication, block int64, cols []int64, w
 	return s
 }
 
-// signedSums are a's sums under the signs, and the bound of its sum_j T_j over n columns, whose weights add
-// up to weight.
+// signedSums returns a's sums under the signs, and the bound of its sum_j T_j over n columns, whose weights
+// add up to weight.
 func (g *tensorCore) signedSums(a factors, blocks []signedBlock, n int64, weight float64) (sums []float64,
 	allowance float64,
 ) {
@@ -144,8 +144,8 @@ func (g *tensorCore) signedSums(a factors, blocks []signedBlock, n int64, weight
 	return sums, slack * (bound + (judge.G(n)+judge.G(g.a.k))*judge.U64*absolute)
 }
 
-// norms adds the roots of one part of 128 to lost, and gives the norm of the partial sums at its end; before
-// is that at its beginning.
+// norms adds the roots of one part of 128 to lost, and returns the norm of the partial sums at its end;
+// before is that at its beginning.
 func (s signedBlock) norms(row factors, before, lost float64) (norm, total float64) {
 	var form, diagonal float64
 	begin, a := before, row.values

@@ -17,11 +17,11 @@ import (
 	"triad/internal/truth/formula"
 )
 
-// Operator is what an operator states.
+// Operator describes an operator of this family.
 type Operator struct {
 	Output   string               // one element: the sum, 0 where there is no element
-	Offsets  string               // the input that says where segments begin; each has a sum. "": none
-	Mean     bool                 // the sum divided by the number of elements, of which there is one at least
+	Offsets  string               // the input with the starts of segments; each has a sum. "": none
+	Mean     bool                 // the sum divided by the number of elements, at least one
 	Term     elementwise.Formula  // of the inputs at one place
 	Backward []elementwise.Output // of the inputs at the place and of grad_<Output>
 	Permits  []string
@@ -29,10 +29,10 @@ type Operator struct {
 	Commutes bool     // its two inputs may be swapped
 }
 
-// operators are the registered ones, by name.
+// operators are the registered operators, by name.
 var operators = map[string]Operator{}
 
-// Register makes an operator's truth, the proof of its gradients and its relations known: var _ =
+// Register registers an operator's truth, the proof of its gradients and its relations: var _ =
 // Register("sum", Operator{...}).
 func Register(name string, o Operator) struct{} {
 	operators[name] = o
@@ -49,13 +49,13 @@ func Register(name string, o Operator) struct{} {
 	return struct{}{}
 }
 
-// Get gives what a registered operator states.
+// Get returns a registered operator.
 func Get(name string) (Operator, bool) {
 	o, ok := operators[name]
 	return o, ok
 }
 
-// forward is the sum: R and the companions are added up in rows of truth.FlatRow elements, and these
+// forward computes the sum: R and the companions are added up in rows of truth.FlatRow elements, and these
 // pairwise, so that the bits do not depend on the number of cores.
 func (o Operator) forward(k *truth.Request) ([]judge.Target, error) {
 	names, err := elementwise.Inputs(k.Case)
@@ -98,11 +98,11 @@ func (o Operator) forward(k *truth.Request) ([]judge.Target, error) {
 	return []judge.Target{y}, nil
 }
 
-// quotientUnits is what a mean loses beside its sum, in units of judge.U32: an approximate quotient (see
-// package formula) by a number of elements that fp32 may have to round.
+// quotientUnits is the loss of a mean in addition to that of its sum, in units of judge.U32: an approximate
+// quotient (see package formula) by a number of elements that fp32 may have to round.
 const quotientUnits = 5.0
 
-// divide makes a mean of a sum, and says whether the quotient is exact, as by a power of two.
+// divide turns a sum into a mean and reports whether the quotient is exact, as by a power of two.
 func divide(y *judge.Target, n float64) bool {
 	y.R[0] /= n
 	fraction, _ := math.Frexp(n)
@@ -114,7 +114,7 @@ func divide(y *judge.Target, n float64) bool {
 	return lost == 0
 }
 
-// part is some terms: sim is the sum of what the simulated contract gives.
+// part is some terms: sim is the sum under the simulated contract.
 type part struct {
 	truth.Terms
 	sim float64
@@ -133,7 +133,7 @@ func together(parts []part) part {
 	}
 }
 
-// room is the working memory of one core: what the formula takes, and one row of its results.
+// room is the working memory of one core: the inputs of the formula, and one row of its results.
 type room struct {
 	*elementwise.Memory
 	values [4][]float64
@@ -154,7 +154,7 @@ func (r *room) row(n int) truth.Row {
 	return truth.Row{R: r.values[0][:n], T: r.values[1][:n], TFP32: r.values[2][:n], Sim: r.values[3][:n]}
 }
 
-// backward gives the gradients, which have the shape of the first input.
+// backward returns the gradients, which have the shape of the first input.
 func (o Operator) backward(k *truth.Request) ([]judge.Target, error) {
 	names, err := elementwise.Inputs(k.Case)
 	if err != nil {
@@ -181,7 +181,7 @@ func (o Operator) backward(k *truth.Request) ([]judge.Target, error) {
 	return targets, nil
 }
 
-// losses are the sum times its upstream gradient, as a function of each input that has a gradient.
+// losses returns the sum times its upstream gradient, as a function of each input that has a gradient.
 func (o Operator) losses(k *truth.Request) ([]truth.Loss, error) {
 	names, err := elementwise.Inputs(op.Case{Op: k.Op, Pass: op.Forward})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// caseOf is a case of the one operator that adds up its input as it is.
+// caseOf returns a case of the one operator that adds up its input as it is.
 func caseOf(t *testing.T, pass op.Pass, d op.DType, n int64, distribution string) (op.Case, []tensor.Tensor) {
 	t.Helper()
 	for _, o := range truth.All() {
@@ -34,7 +34,7 @@ func caseOf(t *testing.T, pass op.Pass, d op.DType, n int64, distribution string
 	return op.Case{}, nil
 }
 
-// exactSum is the sum to 300 bits, and that of the magnitudes and squares.
+// exactSum returns the sum to 300 bits, and that of the magnitudes and squares.
 func exactSum(x []float64) (sum, abs, square float64) {
 	total := new(big.Float).SetPrec(300)
 	for _, v := range x {
@@ -82,7 +82,8 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// TestLargeSumsHavePower: of a million independent terms the allowance leaves a sum that is worth something.
+// TestLargeSumsHavePower: the allowance of a sum of a million independent terms is small enough to tell right
+// from wrong.
 func TestLargeSumsHavePower(t *testing.T) {
 	c, in := caseOf(t, op.Forward, op.FP32, 1<<20, "normal")
 	y := truthtest.TruthFor(t, c, "fp32", in).Outputs[0]
@@ -124,8 +125,8 @@ func TestRefusedInputs(t *testing.T) {
 	}
 }
 
-// TestMean: R is the sum divided by the number of elements, and T that of the sum, divided too, with what a
-// quotient loses; by a power of two it loses nothing.
+// TestMean: R is the sum divided by the number of elements, and T that of the sum, divided too, plus the loss
+// of a quotient, which is 0 for a power of two.
 func TestMean(t *testing.T) {
 	for _, o := range truth.All() {
 		if r, ok := reduction.Get(o.Spec.Name); !ok || !r.Mean {

@@ -6,8 +6,8 @@ import (
 	"triad/internal/truth"
 )
 
-// relations hold of every sum: its order does not matter, zeros that are added to it neither, and a gradient
-// is linear in the upstream one.
+// relations returns the relations that hold for every sum: neither its order nor added zeros matter, and a
+// gradient is linear in the upstream one.
 func (o Operator) relations() []truth.Relation {
 	several := truth.HasElements(2, "n")
 	same := truth.SamePlaces
@@ -44,7 +44,7 @@ func (o Operator) relations() []truth.Relation {
 	})
 }
 
-// reversed turns all inputs round, and the segments with them.
+// reversed reverses all inputs, and the segments with them.
 func (o Operator) reversed(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	var names []string
 	for _, t := range first {
@@ -61,7 +61,7 @@ func (o Operator) reversed(c op.Case, first truth.Inputs) (op.Case, []tensor.Ten
 	return c, turned
 }
 
-// swapped gives each of two inputs the other's values.
+// swapped swaps the values of the two inputs.
 func (o Operator) swapped(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	var in []tensor.Tensor
 	for _, t := range first {

@@ -17,7 +17,7 @@ func (o Operator) Summed(c op.Case) ([]string, error) {
 	return slices.DeleteFunc(names, func(name string) bool { return name == o.Offsets }), err
 }
 
-// segments is the truth of an output of one sum a segment.
+// segments returns the truth of an output of one sum a segment.
 func (o Operator) segments(k *truth.Request) ([]judge.Target, error) {
 	names, err := o.Summed(k.Case)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// segmentsOf is a case of the operator that adds up segments as they are.
+// segmentsOf returns a case of the operator that adds up segments as they are.
 func segmentsOf(t *testing.T, values, offsets []float64) (op.Case, []tensor.Tensor) {
 	t.Helper()
 	for _, o := range truth.All() {
@@ -45,7 +45,7 @@ func TestSegments(t *testing.T) {
 	}
 }
 
-// TestWrongOffsets: offsets that do not rise from 0 to the end are an error.
+// TestWrongOffsets: offsets that do not increase from 0 to the end are an error.
 func TestWrongOffsets(t *testing.T) {
 	for _, offsets := range [][]float64{{1, 2, 3}, {0, 2, 2}, {0, 4, 3}, {0, -1, 3}} {
 		c, in := segmentsOf(t, []float64{1, 2, 4}, offsets)

@@ -8,7 +8,7 @@ import (
 	"triad/internal/truth/formula"
 )
 
-// wholeNumbers says whether fp32 has every value that any form of a term takes for these inputs.
+// wholeNumbers reports whether fp32 represents every value that any form of a term takes for these inputs.
 func wholeNumbers(term elementwise.Formula, names []string, in []tensor.Tensor) bool {
 	most := make([]float64, len(names))
 	for i, t := range in {

@@ -10,9 +10,9 @@ import (
 	"triad/internal/truth"
 )
 
-// gradients is what a backward starts from: the exact statistics of each row, and those the simulated
-// contract sees (chained: mean and rstd rounded to fp32, as a forward saves them; else those that were
-// given).
+// gradients is the starting point of a backward: the exact statistics of each row, and those that the
+// simulated contract sees (chained: mean and rstd rounded to fp32, as a forward saves them; otherwise the
+// given ones).
 type gradients struct {
 	o          Operator
 	in         truth.RowInputs // x and dy, then residual and grad_h where there is a residual
@@ -135,7 +135,7 @@ func (b *gradients) readFrom(into, room []float64, r, first int64) []float64 {
 	return into
 }
 
-// gradRows is the gradient of x, and of residual: it is the same.
+// gradRows returns the gradient of x, and of residual: it is the same.
 func (b *gradients) gradRows(k *truth.Request, name string, x tensor.Tensor, chosen []int64) judge.Target {
 	t := rowTarget(k, b.st, name, x.DType, x.Shape, chosen)
 	truth.FillRows(k, t, chosen, b.in.Memory(6), func(own [][]float64, _, r int64, out truth.Row) {
@@ -151,8 +151,8 @@ func (b *gradients) gradRows(k *truth.Request, name string, x tensor.Tensor, cho
 //	    + |R|*(max(u32*g, rho/2) + 8*u32)
 //
 // the last term for rstd, whose error is rho/2 where it is not given. Without a mean the terms of mean(wdy)
-// drop out. What storing s adds is in e, and in the error of rstd; grad_h joins as one more sum. What storing
-// wdy adds comes on top (store).
+// drop out. What storing s adds is in e, and in the error of rstd; grad_h joins as one more sum. store adds
+// the error of storing wdy.
 func (b *gradients) gradX(out truth.Row, r int64, d op.DType, own [][]float64) {
 	in := len(b.in.Tensors)
 	dy, s := own[1], b.exact[r]
@@ -211,7 +211,7 @@ type rowGradient struct {
 	c1, c2                      float64
 }
 
-// fill computes xhat with its allowance, that of storing s among it, and the two means.
+// fill computes xhat with its allowance, including that of storing s, and the two means.
 func (w *rowGradient) fill(b *gradients, s *moments, x []float64, st storage) {
 	for i, v := range x {
 		w.xhat[i], w.e[i] = s.normalized(v, b.given)
@@ -229,12 +229,12 @@ func (w *rowGradient) means(o Operator) {
 	w.c2 = truth.Sum(truth.Products(w.both, w.wdy, w.xhat)) / n
 }
 
-// store adds to T what storing wdy may move, and goes on with wdy as the simulated contract does. With d =
-// u*|wdy| + eta of the dtype it is
+// store adds to T the error of storing wdy, and replaces wdy by its value under the simulated contract. With
+// d = u*|wdy| + eta of the dtype it is
 //
 //	rstd*(d + mean(d) + |xhat|*mean(d*(|xhat| + e)))
 //
-// the second term where there is a mean, and what fp32 may lose of that.
+// the second term where there is a mean, plus the error of fp32 in that.
 func (w *rowGradient) store(b *gradients, s *moments, t []float64) {
 	n, shift := float64(len(t)), 0.0
 	for i, v := range w.wdy {

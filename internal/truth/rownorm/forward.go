@@ -11,7 +11,7 @@ import (
 	"triad/internal/truth/formula"
 )
 
-// checkParameters says whether the inputs of names have one value a column.
+// checkParameters returns an error unless the named inputs have one value a column.
 func checkParameters(k *truth.Request, x tensor.Tensor, names ...string) error {
 	if len(x.Shape) != 2 || x.Shape[1] == 0 {
 		return fmt.Errorf("x has shape %v: want at least one column", x.Shape)
@@ -24,7 +24,8 @@ func checkParameters(k *truth.Request, x tensor.Tensor, names ...string) error {
 	return nil
 }
 
-// checkRows says whether inputs that belong to a residual have the shape of x, or without one no rows.
+// checkRows returns an error unless the named inputs, which belong to a residual, have the shape of x, or no
+// rows where there is no residual.
 func (o Operator) checkRows(k *truth.Request, x tensor.Tensor, names ...string) error {
 	if !o.Residual || len(x.Shape) != 2 {
 		return nil
@@ -52,7 +53,7 @@ func sum(in truth.RowInputs, own [][]float64, r int64) []float64 {
 	return own[0]
 }
 
-// rowTarget is an output of rows, before which a contract may store values low.
+// rowTarget returns an output of rows, before which a contract may store values low.
 func rowTarget(k *truth.Request, st storage, name string, d op.DType, shape, chosen []int64) judge.Target {
 	if st.low() {
 		return k.RowTarget(name, d, shape, chosen)
@@ -104,7 +105,7 @@ type forwardPass struct {
 	exact, sim []moments // of the judged rows; sim is of s as the simulated contract stores it
 }
 
-// statistics computes the moments of every judged row, and the outputs that they are.
+// statistics computes the moments of every judged row, and the outputs made of them.
 func (f *forwardPass) statistics(k *truth.Request, rows int64, chosen []int64) []judge.Target {
 	var targets []judge.Target
 	for _, name := range f.o.Statistics() {
@@ -135,7 +136,7 @@ func (f *forwardPass) statistics(k *truth.Request, rows int64, chosen []int64) [
 	return targets
 }
 
-// fillRow is y = xhat*weight + bias with
+// fillRow computes y = xhat*weight + bias with
 //
 //	T = |w|*rstd*(2*u32*|x-mean| + u32*g(n)*mean|x|) + |w*xhat|*(rho/2 + 6*u32) + 4*u32*(|w*xhat| + |bias|)
 //
@@ -168,8 +169,8 @@ func (f *forwardPass) fillRow(out truth.Row, i int64, x, scratch, weight, bias [
 	truth.RoundRow(out.Sim, out.Sim, d)
 }
 
-// sums is the output h = s: one sum in fp32, rounded once more where h is stored lower, and where fp32 does
-// not have it twice. Without a residual it has no element.
+// sums returns the output h = s: one sum in fp32, rounded once more where h is stored lower, and where fp32
+// does not hold the sum exactly twice. Without a residual it has no element.
 func (f *forwardPass) sums(k *truth.Request, x tensor.Tensor, chosen []int64) judge.Target {
 	if !f.o.Adds(k.Case) {
 		return k.Target("h", x.DType, []int64{0, x.Shape[1]}, nil)

@@ -7,8 +7,8 @@ import (
 	"triad/internal/truth"
 )
 
-// losses are the forward over complex numbers, row by row, with no code of the closed forms: what the complex
-// step proves the gradients with.
+// losses returns the forward over complex numbers, row by row, with no code of the closed forms: the complex
+// step proves the gradients with it.
 func (o Operator) losses(k *truth.Request) ([]truth.Loss, error) {
 	names := append(o.Rows(k.Case), o.Parameters()...)
 	in, err := k.Values(names...)
@@ -56,7 +56,7 @@ func (o Operator) losses(k *truth.Request) ([]truth.Loss, error) {
 	return all, nil
 }
 
-// complexRow is one normalised row.
+// complexRow returns one normalised row.
 func (o Operator) complexRow(row []complex128, eps float64) []complex128 {
 	n := complex(float64(len(row)), 0)
 	mean, variance := complex128(0), complex128(0)

@@ -9,11 +9,11 @@ import (
 	"triad/internal/truth"
 )
 
-// rowBlock is how many rows are added up before their sum joins the total, so that the error of a long column
-// stays small.
+// rowBlock is the number of rows that are added up before their sum joins the total, which keeps the error of
+// a long column small.
 const rowBlock = 128
 
-// stripe is how many columns one task takes.
+// stripe is the number of columns of one task.
 const stripe = 64
 
 // gradParameters fills dweight = sum over rows of dy*xhat and dbias = sum over rows of dy, with

@@ -11,7 +11,7 @@ import (
 	"triad/internal/truth"
 )
 
-// relations are what follows from the statement (gate G6).
+// relations returns the relations that follow from the statement (gate G6).
 func (o Operator) relations() []truth.Relation {
 	nonEmpty := truth.HasElements(1, "rows")
 	var all []truth.Relation
@@ -76,8 +76,8 @@ func (o Operator) momentName() string {
 	return "what each row is normalised to has mean square v/(v+eps)"
 }
 
-// normalisedRows are (y - bias) / weight of every element with what it may be off; where a weight is 0
-// nothing of the element is left, and it is what the input says.
+// normalisedRows returns (y - bias) / weight of every element with its possible error; where a weight is 0
+// nothing of the element is left, and the input determines it.
 func (o Operator) normalisedRows(a *truth.Related, output string) (xhat, off func(i int64) float64,
 	v []float64,
 ) {
@@ -147,7 +147,7 @@ func (o Operator) rowVariance(a *truth.Related, output string) judge.Statement {
 		func(r int64) float64 { return float64(shape[1]) * v[r] })
 }
 
-// scaledWithEps multiplies s by 4 and eps by 16: variance + eps is then 16 times what it was, exactly.
+// scaledWithEps multiplies s by 4 and eps by 16: variance + eps is then exactly 16 times its former value.
 func (o Operator) scaledWithEps(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	_, x := truth.ScaledBy(4, o.Rows(c)...)(c, first)
 	c.Attrs = slices.Clone(c.Attrs)

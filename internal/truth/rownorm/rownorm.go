@@ -1,7 +1,7 @@
 // Package rownorm is the family of operators that normalise each row of a matrix by a statistic of the row
-// and then scale it by column: layer normalisation and its relatives. An operator states which statistic,
-// which affine part, and whether a residual is added first; truth, allowance, simulated contract, gradients
-// with their proof, and relations follow. Package rownormtest derives mutants and right variants.
+// and then scale it by column: layer normalisation and its relatives. An operator states the statistic, the
+// affine part, and whether a residual is added first; truth, allowance, simulated contract, gradients with
+// their proof, and relations follow. Package rownormtest derives mutants and right variants.
 //
 //	s[r,c] = x[r,c], plus residual[r,c] under the attribute add
 //	xhat   = (s - mean_r) * rstd_r    rstd_r = 1 / sqrt(mean_c (s - mean_r)^2 + eps)
@@ -19,18 +19,18 @@ import (
 	"triad/internal/truth"
 )
 
-// Operator is what an operator states.
+// Operator describes an operator of this family.
 type Operator struct {
 	Centred  bool     // the mean is subtracted: there are outputs mean and rstd; else rstd alone
 	Bias     bool     // it has a bias, and a gradient of it
 	Residual bool     // where the attribute add is set a residual is added first, and h is an output
-	Permits  []string // the contracts: fp32, stored (what storage says)
+	Permits  []string // the contracts: fp32, stored (see storage)
 }
 
-// operators are the registered ones, by name.
+// operators are the registered operators, by name.
 var operators = map[string]Operator{}
 
-// Register makes an operator's truth, the proof of its gradients and its relations known: var _ =
+// Register registers an operator's truth, the proof of its gradients and its relations: var _ =
 // rownorm.Register("layernorm", rownorm.Operator{...}).
 func Register(name string, o Operator) struct{} {
 	operators[name] = o
@@ -42,16 +42,16 @@ func Register(name string, o Operator) struct{} {
 	return struct{}{}
 }
 
-// Get gives what a registered operator states.
+// Get returns a registered operator.
 func Get(name string) (Operator, bool) {
 	o, ok := operators[name]
 	return o, ok
 }
 
-// Adds says whether a case has a residual.
+// Adds reports whether a case has a residual.
 func (o Operator) Adds(c op.Case) bool { return o.Residual && c.Attrs.Number("add") != 0 }
 
-// Rows are the inputs of the forward that have rows in a case.
+// Rows returns the inputs of the forward that have rows in a case.
 func (o Operator) Rows(c op.Case) []string {
 	if o.Adds(c) {
 		return []string{"x", "residual"}
@@ -59,7 +59,7 @@ func (o Operator) Rows(c op.Case) []string {
 	return []string{"x"}
 }
 
-// Parameters are the inputs of the forward that have one value a column.
+// Parameters returns the inputs of the forward that have one value a column.
 func (o Operator) Parameters() []string {
 	if o.Bias {
 		return []string{"weight", "bias"}
@@ -67,7 +67,7 @@ func (o Operator) Parameters() []string {
 	return []string{"weight"}
 }
 
-// Statistics are the outputs of the forward with one value a row.
+// Statistics returns the outputs of the forward with one value a row.
 func (o Operator) Statistics() []string {
 	if o.Centred {
 		return []string{"mean", "rstd"}
@@ -75,7 +75,7 @@ func (o Operator) Statistics() []string {
 	return []string{"rstd"}
 }
 
-// Upstream are the upstream gradients that have elements in a case.
+// Upstream returns the upstream gradients that have elements in a case.
 func (o Operator) Upstream(c op.Case) []string {
 	if o.Adds(c) {
 		return []string{"grad_y", "grad_h"}
@@ -83,7 +83,7 @@ func (o Operator) Upstream(c op.Case) []string {
 	return []string{"grad_y"}
 }
 
-// Gradients are the outputs of the backward that have elements in a case, in the order of the spec.
+// Gradients returns the outputs of the backward that have elements in a case, in the order of the spec.
 func (o Operator) Gradients(c op.Case) []string {
 	var all []string
 	for _, name := range append(o.Rows(c), o.Parameters()...) {

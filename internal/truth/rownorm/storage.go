@@ -8,7 +8,7 @@ import (
 	"triad/internal/truth"
 )
 
-// storage says what a contract lets a kernel store in the dtype of the case before it goes on.
+// storage lists the intermediates that a contract lets a kernel store in the dtype of the case.
 //
 //	sums        with a residual: s, and in the backward the gradient of s before grad_h joins it
 //	normalised  without one: xhat, before weight multiplies it. In the backward what autograd makes of that
@@ -23,8 +23,8 @@ type storage struct {
 	subnormal        float64 // half of its smallest subnormal
 }
 
-// storageOf is what the contract of a request permits. In fp32 xhat is an fp32 value whether it is stored or
-// not.
+// storageOf returns the storage that the contract of a request permits. In fp32 xhat is an fp32 value whether
+// it is stored or not.
 func (o Operator) storageOf(k *truth.Request, d op.DType) storage {
 	adds := o.Adds(k.Case)
 	if len(k.Rules.Stores) == 0 || !adds && d == op.FP32 {
@@ -35,10 +35,10 @@ func (o Operator) storageOf(k *truth.Request, d op.DType) storage {
 	}
 }
 
-// low says whether anything may be stored in the dtype.
+// low reports whether anything may be stored in the dtype.
 func (st storage) low() bool { return st.sums || st.normalised }
 
-// off is how far a stored value may lie from v; 0 is stored as it is.
+// off returns the largest distance of a stored value from v; 0 is stored exactly.
 func (st storage) off(v float64) float64 {
 	if v == 0 {
 		return 0
@@ -46,7 +46,7 @@ func (st storage) off(v float64) float64 {
 	return st.unit*math.Abs(v) + st.subnormal
 }
 
-// storedSums fills to with values of s as the simulated contract goes on with them.
+// storedSums fills to with the values of s under the simulated contract.
 func (st storage) storedSums(to, from []float64) []float64 {
 	if !st.sums {
 		copy(to, from)
@@ -56,10 +56,10 @@ func (st storage) storedSums(to, from []float64) []float64 {
 	return to
 }
 
-// storedSum is storedSums of one value, and of one of the gradient of s.
+// storedSum is storedSums for one value, and for one of the gradient of s.
 func (st storage) storedSum(v float64) float64 { return st.stored(v, st.sums) }
 
-// storedNormal is an xhat as the simulated contract goes on with it, and a product with one.
+// storedNormal returns an xhat under the simulated contract, or a product with one.
 func (st storage) storedNormal(v float64) float64 { return st.stored(v, st.normalised) }
 
 func (st storage) stored(v float64, low bool) float64 {
@@ -69,8 +69,8 @@ func (st storage) stored(v float64, low bool) float64 {
 	return tensor.Round(st.dtype, v, false)
 }
 
-// drift is the relative error of rstd where every s may be off by d(s): the mean of squares then moves by at
-// most mean((2|s| + d)*d), p relative to variance + eps, and 1/sqrt(1-p) - 1 <= p/2*(1+p) for p <= 1/2.
+// drift returns the relative error of rstd where every s may be off by d(s): the mean of squares then moves
+// by at most mean((2|s| + d)*d), p relative to variance + eps, and 1/sqrt(1-p) - 1 <= p/2*(1+p) for p <= 1/2.
 func (st storage) drift(s *moments, x, scratch []float64, eps float64) float64 {
 	if !st.sums || math.IsInf(s.variance, 1) {
 		return 0
@@ -83,7 +83,7 @@ func (st storage) drift(s *moments, x, scratch []float64, eps float64) float64 {
 	return p / 2 * (1 + p)
 }
 
-// moved is what storing s adds to the allowance of xhat.
+// moved returns what storing s adds to the allowance of xhat.
 func (st storage) moved(s *moments, x, xhat float64, given bool) float64 {
 	if !st.sums {
 		return 0
@@ -95,8 +95,8 @@ func (st storage) moved(s *moments, x, xhat float64, given bool) float64 {
 	return s.rstd*st.off(x)*(1+drift) + math.Abs(xhat)*drift
 }
 
-// scaled is what storing adds to e, the allowance of the xhat that is multiplied by weight, or by dy for the
-// gradient of weight.
+// scaled returns the allowance of the xhat that is multiplied by weight, or by dy for the gradient of weight,
+// due to storing; e is its allowance without.
 func (st storage) scaled(s *moments, x, xhat, e float64, given bool) float64 {
 	if !st.normalised || xhat == 0 {
 		return st.moved(s, x, xhat, given)
@@ -104,7 +104,7 @@ func (st storage) scaled(s *moments, x, xhat, e float64, given bool) float64 {
 	return st.off(math.Abs(xhat) + e)
 }
 
-// product is what storing dy*xhat adds, where xhat may be off by e in all.
+// product returns what storing dy*xhat adds, where xhat may be off by e in all.
 func (st storage) product(dy, xhat, e float64) float64 {
 	if !st.normalised || xhat == 0 {
 		return 0

@@ -7,8 +7,8 @@ import (
 	"triad/internal/truth"
 )
 
-// relations hold of every running sum: what follows an element changes nothing at it, and where terms are
-// linear doubled inputs double the sums. Whole numbers wrap there as in the sums.
+// relations returns the relations that hold for every running sum: later elements change nothing at an
+// element, and where terms are linear doubled inputs double the sums. Integers wrap there as in the sums.
 func (o Operator) relations() []truth.Relation {
 	several := truth.HasElements(2, "n")
 	all := []truth.Relation{{
@@ -27,7 +27,7 @@ func (o Operator) relations() []truth.Relation {
 	return all
 }
 
-// firstHalf is the case of the first half of the elements.
+// firstHalf returns the case of the first half of the elements.
 func (o Operator) firstHalf(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	n := c.Dims.Get("n") / 2
 	var half []tensor.Tensor
@@ -39,7 +39,7 @@ func (o Operator) firstHalf(c op.Case, first truth.Inputs) (op.Case, []tensor.Te
 	return truth.WithDims(c, map[string]int64{"n": n}), half
 }
 
-// secondHalfNegated has the other sign in the second half of every input.
+// secondHalfNegated negates the second half of every input.
 func (o Operator) secondHalfNegated(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	n := c.Dims.Get("n")
 	var negated []tensor.Tensor
@@ -68,7 +68,7 @@ func sameFirstHalf(a *truth.Related, output string) judge.Statement {
 	return a.Agree(output, 1, at, func(i int64) int64 { return i })
 }
 
-// doubled has twice every element of the inputs that are linear.
+// doubled doubles every element of the linear inputs.
 func (o Operator) doubled(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	if isFractional(c) {
 		return truth.ScaledBy(2, o.Linear...)(c, first)
@@ -97,7 +97,7 @@ func doubles(a *truth.Related, output string) judge.Statement {
 	}}
 }
 
-// isFractional says whether a case adds numbers with fractions.
+// isFractional reports whether a case adds floating-point numbers.
 func isFractional(c op.Case) bool {
 	d, err := op.ParseDType(c.DType)
 	return err == nil && d.IsFloat()

@@ -1,8 +1,8 @@
 // Package scan is the family of running sums: output i is the sum of a term over all places up to i, or
 // before i where an attribute asks for that. An operator states the term, as an elementwise formula; truth,
 // the allowance of each prefix, the exact cases and relations follow. Package scantest derives mutants and
-// right variants. Sums are in fp32, outside tensor cores; those of whole numbers, where an operator states
-// them, wrap.
+// right variants. Sums are in fp32, outside tensor cores; those of integers, where an operator states them,
+// wrap.
 package scan
 
 import (
@@ -16,7 +16,7 @@ import (
 	"triad/internal/truth/elementwise"
 )
 
-// Operator is what an operator states.
+// Operator describes an operator of this family.
 type Operator struct {
 	Output    string
 	Term      elementwise.Formula // of the inputs at one place
@@ -24,14 +24,14 @@ type Operator struct {
 	Permits   []string
 	Linear    []string // inputs that double the sums when they are doubled
 
-	// Whole is the term of the whole numbers at one place; nil: the operator takes none.
+	// Whole returns the term of the integers at one place; nil: the operator takes none.
 	Whole func(in []int64) int64
 }
 
-// operators are the registered ones, by name.
+// operators are the registered operators, by name.
 var operators = map[string]Operator{}
 
-// Register makes an operator's truth and its relations known: var _ = Register("prefix_sum", Operator{...}).
+// Register registers an operator's truth and its relations: var _ = Register("prefix_sum", Operator{...}).
 func Register(name string, o Operator) struct{} {
 	operators[name] = o
 	truth.Register(name, truth.Definition{Forward: o.forward, Permits: o.Permits, ByRows: []string{"n"}})
@@ -39,18 +39,18 @@ func Register(name string, o Operator) struct{} {
 	return struct{}{}
 }
 
-// Get gives what a registered operator states.
+// Get returns a registered operator.
 func Get(name string) (Operator, bool) {
 	o, ok := operators[name]
 	return o, ok
 }
 
-// LeavesOut says whether a case's output i leaves out the term at i.
+// LeavesOut reports whether output i of a case leaves out the term at i.
 func (o Operator) LeavesOut(attributes op.Attrs) bool {
 	return o.Exclusive != "" && attributes.Text(o.Exclusive) == "true"
 }
 
-// forward computes the figures of every row of truth.FlatRow terms, then what each row begins with, and the
+// forward computes the figures of every row of truth.FlatRow terms, then the sum before each row, and the
 // outputs of a row from there.
 func (o Operator) forward(k *truth.Request) ([]judge.Target, error) {
 	names, err := elementwise.Inputs(k.Case)
@@ -74,7 +74,7 @@ func (o Operator) forward(k *truth.Request) ([]judge.Target, error) {
 	return []judge.Target{o.target(k, e, in.Tensors)}, nil
 }
 
-// running is the sum of some terms: sim is that of what the simulated contract gives.
+// running is the sum of some terms: sim is the sum under the simulated contract.
 type running struct {
 	truth.Terms
 	sim float64
@@ -115,7 +115,7 @@ func (o Operator) target(k *truth.Request, e *elementwise.Evaluation, in []tenso
 	return t
 }
 
-// room is the working memory of one core: what the formula takes, and one row of terms.
+// room is the working memory of one core: the inputs of the formula, and one row of terms.
 type room struct {
 	*elementwise.Memory
 	values [4][]float64

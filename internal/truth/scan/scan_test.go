@@ -15,7 +15,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// caseOf is a case of the one operator that scans its input as it is.
+// caseOf returns a case of the one operator that scans its input as it is.
 func caseOf(t *testing.T, d op.DType, n int64, distribution, exclusive string) (op.Case, []tensor.Tensor) {
 	t.Helper()
 	for _, o := range truth.All() {
@@ -33,7 +33,7 @@ func caseOf(t *testing.T, d op.DType, n int64, distribution, exclusive string) (
 	return op.Case{}, nil
 }
 
-// TestRunningSums: R is the sum of every prefix and T that of a sum of so many terms; the first output is
+// TestRunningSums: R is the sum of every prefix and T that of a sum of as many terms; the first output is
 // exact, and so is every sum of small integers.
 func TestRunningSums(t *testing.T) {
 	for _, exclusive := range []string{"false", "true"} {
@@ -74,7 +74,7 @@ func TestRunningSums(t *testing.T) {
 	}
 }
 
-// TestWholeNumbersWrap: sums of whole numbers are those of Go's own int32, whole, sampled and row by row.
+// TestWholeNumbersWrap compares sums of integers with Go's own int32: whole, sampled and row by row.
 func TestWholeNumbersWrap(t *testing.T) {
 	for _, exclusive := range []string{"false", "true"} {
 		const n = 40*truth.FlatRow + 11
@@ -122,7 +122,7 @@ func TestWholeNumbersWrap(t *testing.T) {
 }
 
 // TestScanOfRowsHasTheBitsOfTheWhole: a sample of rows, and a truth that is computed row by row, begin each
-// row with what is before it.
+// row with the sum before it.
 func TestScanOfRowsHasTheBitsOfTheWhole(t *testing.T) {
 	const n = 100*truth.FlatRow + 11
 	c, in := caseOf(t, op.BF16, n, "normal", "true")

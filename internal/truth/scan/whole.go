@@ -9,14 +9,15 @@ import (
 	"triad/internal/truth"
 )
 
-// Exact is the contract of sums of whole numbers: they wrap, and have no rounding.
+// Exact is the contract of sums of integers, which wrap and do not round.
 const Exact = "exact"
 
-// Wrapped is what 32 bits keep of a sum.
+// Wrapped returns what 32 bits keep of a sum.
 func Wrapped(sum int64) float64 { return float64(int32(sum)) }
 
-// wholeTarget is the running sum of whole numbers: what each row of truth.FlatRow terms begins with, and the
-// outputs of a row from there. Sums beyond 64 bits wrap as well, which leaves the low 32 bits right.
+// wholeTarget returns the running sum of integers: it computes the sum before each row of truth.FlatRow
+// terms, and the outputs of a row from there. Sums beyond 64 bits wrap as well, which leaves the low 32 bits
+// right.
 func (o Operator) wholeTarget(k *truth.Request, in []tensor.Tensor) ([]judge.Target, error) {
 	if in[0].DType != op.I32 || o.Whole == nil {
 		return nil, fmt.Errorf("%s of %v: want sums of %v that are stated", o.Output, in[0].DType, op.I32)

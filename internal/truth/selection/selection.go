@@ -1,8 +1,8 @@
 // Package selection is the family of operators that choose some elements of each row by a score, the best
-// first, and give where they are and what they are. Equal scores may stand in any order: the output of the
-// places is judged by that rule (judge.Choice), and the elements are those at the places that the kernel
-// chose. Truth, relations and the rule follow from what an operator states. Package selectiontest derives
-// mutants and right variants.
+// first, and return their places and values. Equal scores may come in any order: that rule judges the output
+// of the places (judge.Choice), and the elements are those at the places that the kernel chose. Truth,
+// relations and the rule follow from an operator's statement. Package selectiontest derives mutants and right
+// variants.
 package selection
 
 import (
@@ -18,21 +18,22 @@ import (
 	"triad/internal/truth"
 )
 
-// Operator is what an operator states. Its tensors are matrices: so many rows of candidates, and as many rows
-// of those that are chosen.
+// Operator describes an operator of this family. Its tensors are matrices: rows of candidates, and as many
+// rows of chosen elements.
 type Operator struct {
 	From   string // the input whose rows are chosen from
-	Values string // the output of the chosen elements, bit for bit; any NaN stands for NaN
+	Values string // the output of the chosen elements, bit for bit; any NaN equals NaN
 	Places string // the output of their columns: given = true in the spec
-	// Score is what is largest is chosen first; NaN comes before everything, and 0 and -0 are equal.
+	// Score ranks the candidates: the largest is chosen first. NaN comes before everything, and 0 and -0 are
+	// equal.
 	Score   func(x float64) float64
 	Permits []string
 }
 
-// operators are the registered ones, by name.
+// operators are the registered operators, by name.
 var operators = map[string]Operator{}
 
-// Register makes an operator's truth and its relations known: var _ = Register("top_k", Operator{...}).
+// Register registers an operator's truth and its relations: var _ = Register("top_k", Operator{...}).
 func Register(name string, o Operator) struct{} {
 	operators[name] = o
 	truth.Register(name, truth.Definition{Forward: o.forward, Permits: o.Permits, Whole: true})
@@ -40,13 +41,13 @@ func Register(name string, o Operator) struct{} {
 	return struct{}{}
 }
 
-// Get gives what a registered operator states.
+// Get returns a registered operator.
 func Get(name string) (Operator, bool) {
 	o, ok := operators[name]
 	return o, ok
 }
 
-// Better orders scores, the better before the worse: NaN first, then falling; 0 and -0 are equal.
+// Better orders scores, the better first: NaN, then decreasing; 0 and -0 are equal.
 func Better(a, b float64) int {
 	switch aNaN, bNaN := math.IsNaN(a), math.IsNaN(b); {
 	case aNaN && bNaN:
@@ -59,7 +60,7 @@ func Better(a, b float64) int {
 	return cmp.Compare(b, a)
 }
 
-// Best gives the columns of the k best elements of a row, the best first, of equal ones the first.
+// Best returns the columns of the k best elements of a row, the best first, of equal ones the first.
 func (o Operator) Best(row []float64, k int) []float64 {
 	type candidate struct {
 		score float64
@@ -77,8 +78,8 @@ func (o Operator) Best(row []float64, k int) []float64 {
 	return best
 }
 
-// forward is the truth of the places under the simulated contract's choice, the first of equal elements, and
-// that of the values under the kernel's.
+// forward returns the truth of the places under the simulated contract's choice, the first of equal elements,
+// and that of the values under the kernel's.
 func (o Operator) forward(k *truth.Request) ([]judge.Target, error) {
 	x, err := k.Rank(o.From, 2)
 	if err != nil {
@@ -112,7 +113,7 @@ func (o Operator) forward(k *truth.Request) ([]judge.Target, error) {
 	return out, nil
 }
 
-// fill computes the simulated contract's choice. T is 0: what is chosen is not computed.
+// fill computes the simulated contract's choice. T is 0: chosen elements are not computed.
 func (o Operator) fill(places, values judge.Target, x tensor.Tensor, chosen []int64) {
 	cols, k := x.Shape[1], places.Shape[1]
 	memory := func() []float64 { return make([]float64, cols) }
@@ -128,7 +129,7 @@ func (o Operator) fill(places, values judge.Target, x tensor.Tensor, chosen []in
 	})
 }
 
-// rules are the places with their rule, and the values with what they follow from.
+// rules returns the places with their rule, and the values, which follow from them.
 func (o Operator) rules(places, values judge.Target, x tensor.Tensor) (judge.Target, judge.Target) {
 	places.Independent, values.Independent = false, false
 	places.Choice = &judge.Choice{
@@ -146,7 +147,7 @@ func (o Operator) rules(places, values judge.Target, x tensor.Tensor) (judge.Tar
 		t := plain
 		data, own := gave(o.Places), gave(o.Values)
 		if data == nil {
-			t.Bits = false // which of equal elements was chosen is not known: 0 stands for -0
+			t.Bits = false // which of equal elements was chosen is not known: 0 equals -0
 			return t
 		}
 		t.R = make([]float64, len(plain.R))
@@ -156,7 +157,7 @@ func (o Operator) rules(places, values judge.Target, x tensor.Tensor) (judge.Tar
 			at := position(t, i)
 			x.DecodeRow(t.R[i:i+1], at/t.Shape[1], int64(c))
 			if t.R[i] == 0 && own != nil && tensor.Decode(places.DType, data[4*at:4*at+4])[0] != c {
-				// the place is wrong, and does not say which of the zeros was chosen
+				// the place is wrong, and does not determine which of the zeros was chosen
 				if v := tensor.Decode(t.DType, own[at*size:(at+1)*size])[0]; v == 0 {
 					t.R[i] = v
 				}
@@ -167,7 +168,7 @@ func (o Operator) rules(places, values judge.Target, x tensor.Tensor) (judge.Tar
 	return places, values
 }
 
-// position is the row-major position of a judged element.
+// position returns the row-major position of a judged element.
 func position(t judge.Target, i int) int64 {
 	if t.Index != nil {
 		return t.Index[i]
@@ -175,7 +176,7 @@ func position(t judge.Target, i int) int64 {
 	return int64(i)
 }
 
-// relations are what holds of every selection: gate G6.
+// relations returns the relations that hold for every selection (gate G6).
 func (o Operator) relations() []truth.Relation {
 	applies := func(c op.Case) bool { return truth.HasElements(1, "rows")(c) }
 	values := []string{o.Values}

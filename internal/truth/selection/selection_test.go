@@ -30,7 +30,8 @@ func members(t *testing.T) map[string]selection.Operator {
 	return all
 }
 
-// NaN comes first, equal elements in the order of columns, 0 and -0 are equal; a score turns the order round.
+// TestBest: NaN comes first, equal elements in the order of columns, 0 and -0 are equal; a score reverses the
+// order.
 func TestBest(t *testing.T) {
 	minus, nan := math.Copysign(0, -1), math.NaN()
 	row := []float64{0, 2, nan, minus, math.Inf(-1), nan, 2, math.Inf(1)}
@@ -44,7 +45,7 @@ func TestBest(t *testing.T) {
 	}
 }
 
-// oneRow is the truth of one row of a member, and the outputs by name.
+// oneRow returns the truth of one row of a member, and the outputs by name.
 func oneRow(t *testing.T, name string, o selection.Operator, k string, row []float64) judge.Truth {
 	t.Helper()
 	spec, err := truth.Get(name)
@@ -61,8 +62,8 @@ func oneRow(t *testing.T, name string, o selection.Operator, k string, row []flo
 	return truthtest.TruthFor(t, c, "exact", []tensor.Tensor{x})
 }
 
-// The elements are those at the places that a kernel chose, to the sign of a zero; without places either zero
-// will do.
+// TestValuesUnderTheChoice: the elements are those at the places that a kernel chose, to the sign of a zero;
+// without places either zero is accepted.
 func TestValuesUnderTheChoice(t *testing.T) {
 	minus := math.Copysign(0, -1)
 	for name, o := range members(t) {
@@ -89,7 +90,7 @@ func TestValuesUnderTheChoice(t *testing.T) {
 	}
 }
 
-// A sample of rows has the bits of the whole, and judges the choices in them.
+// TestSample: a sample of rows has the bits of the whole, and judges the choices in them.
 func TestSample(t *testing.T) {
 	for name, o := range members(t) {
 		spec, err := truth.Get(name)
@@ -127,7 +128,7 @@ func TestSample(t *testing.T) {
 			}
 		}
 		bytes := places[o.Places]
-		// the last place of the last row names the one before again
+		// the last place of the last row repeats the one before
 		copy(bytes[len(bytes)-4:], bytes[len(bytes)-8:])
 		under = part.Under(func(output string) []byte { return places[output] })
 		for i, x := range under.Outputs {

@@ -10,7 +10,7 @@ import (
 	"triad/internal/truth"
 )
 
-// PlantedAnswers are a right answer and wrong ones.
+// PlantedAnswers returns a right answer and wrong ones.
 func PlantedAnswers(target judge.Target, right []byte) map[string]judge.Answer {
 	size, n := int(target.DType.Size()), len(target.R)
 	changed := func(at int, value float64) []byte {
@@ -71,7 +71,7 @@ func Judged(truth judge.Truth, values ...[]float64) []judge.Verdict {
 	return judge.Judge(plan, answer, truth)
 }
 
-// soundAnswer is a call of two launches that both gave the same values.
+// soundAnswer returns a call of two launches that both gave the same values.
 func soundAnswer(truth judge.Truth, values [][]float64) (judge.Plan, judge.Answer) {
 	plan := judge.Plan{Launches: 2}
 	launch := judge.Launch{InputsUnchanged: true, GuardsIntact: true}
@@ -105,7 +105,7 @@ func Rejects(t *testing.T, what string, verdicts []judge.Verdict) {
 	}
 }
 
-// Sims are the simulated results of a truth: they must always pass.
+// Sims returns the simulated results of a truth: they must always pass.
 func Sims(truth judge.Truth) [][]float64 {
 	var out [][]float64
 	for _, o := range truth.Outputs {

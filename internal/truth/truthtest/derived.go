@@ -15,16 +15,16 @@ import (
 	"triad/internal/truth"
 )
 
-// A derived mutant answers a case as an implementation does that makes the mistake of one asked.Question: the
-// simulated contract of the call as the mistake sees it, or the right answer with the mistake in it.
+// A derived mutant answers a case like an implementation that makes the mistake of one asked.Question: with
+// the simulated contract of the call as the mistake sees it, or with the right answer and the mistake in it.
 
-// derived is one case that derived mutants answer.
+// derived is one case for derived mutants.
 type derived struct {
 	Prepared
 	spec *op.Spec
 	list []tensor.Tensor
 	sims [][]float64
-	// what the first case with these sizes gave; nil: this is the first
+	// the outputs of the first case with these sizes; nil: this is the first
 	earlier [][]float64
 	partsOf map[string][]judge.Truth // see parts
 }
@@ -51,7 +51,7 @@ func (d *derived) answer(q asked.Question) ([][]float64, bool) {
 	return values, values != nil && d.differs(values)
 }
 
-// differs says whether the outputs that are stored are not the right ones.
+// differs reports whether the stored outputs are not the right ones.
 func (d *derived) differs(values [][]float64) bool {
 	for i, o := range d.Launch(values, "a").Outputs {
 		if !bytes.Equal(o.Data, d.right[i]) {
@@ -65,8 +65,8 @@ func (d *derived) output(name string) int {
 	return slices.IndexFunc(d.Truth.Outputs, func(t judge.Target) bool { return t.Name == name })
 }
 
-// mistaken is the simulated contract of the call that the mutant sees; nil where it sees the right one, or
-// one that has no answer.
+// mistaken returns the simulated outputs of the call that the mutant sees; nil where it sees the right one,
+// or one that has no answer.
 func (d *derived) mistaken(q asked.Question) [][]float64 {
 	c, in, differs := q.Call(d.spec, d.Case, d.list)
 	if !differs {
@@ -75,11 +75,11 @@ func (d *derived) mistaken(q asked.Question) [][]float64 {
 	return d.simulated(c, in)
 }
 
-// simulated is the simulated contract of a call that may not be the right one; nil where it has no answer, or
-// outputs of other sizes.
+// simulated returns the simulated contract of a call that may not be the right one; nil where it has no
+// answer, or outputs of other sizes.
 func (d *derived) simulated(c op.Case, in []tensor.Tensor) [][]float64 {
 	given, err := d.truthOf(c, in)
-	if err != nil { // it gives NaN or infinities, which the case does not declare
+	if err != nil { // it has NaN or infinities, which the case does not declare
 		c.Distribution = "non_finite"
 		if given, err = d.truthOf(c, in); err != nil {
 			return nil
@@ -94,14 +94,14 @@ func (d *derived) simulated(c op.Case, in []tensor.Tensor) [][]float64 {
 	return values
 }
 
-// truthOf computes the truth of a call that may not be a right one: a mistake may lead out of a tensor, where
-// no kernel has an answer.
+// truthOf computes the truth of a call that may be wrong: a mistake may lead out of a tensor, where no kernel
+// has an answer.
 func (d *derived) truthOf(c op.Case, in []tensor.Tensor) (given judge.Truth, err error) {
 	panicked := panics.Call(func() { given, err = truth.Of(c, d.Truth.Contract, in, nil) })
 	return given, cmp.Or(panicked, err)
 }
 
-// reads says whether the outputs change with an input.
+// reads reports whether the outputs change with an input.
 func (d *derived) reads(i int) bool {
 	in, x := slices.Clone(d.list), d.list[i]
 	if x.Elements() == 0 {
@@ -120,7 +120,8 @@ func (d *derived) reads(i int) bool {
 	return values != nil && d.differs(values)
 }
 
-// wrapped are outputs whose elements behind the first 65,536 along a size are those of the first ones.
+// wrapped returns outputs whose elements beyond the first 65,536 along a size are those that a 16-bit index
+// reaches instead.
 func (d *derived) wrapped(q asked.Question) [][]float64 {
 	types := asked.TypesOf(d.spec, d.Case)
 	values := make([][]float64, len(d.sims))
@@ -131,7 +132,7 @@ func (d *derived) wrapped(q asked.Question) [][]float64 {
 	return values
 }
 
-// spoilt is one output with the mistake in it.
+// spoilt returns one output with the mistake in it.
 func (d *derived) spoilt(q asked.Question, i int) []float64 {
 	target, y := d.Truth.Outputs[i], slices.Clone(d.sims[i])
 	switch q.Kind {
@@ -166,7 +167,7 @@ func (d *derived) spoilt(q asked.Question, i int) []float64 {
 	return y
 }
 
-// off is a number that no allowance takes for x: of an integer the next one, or the one before.
+// off returns a number that no allowance accepts for x: for an integer the next one, or the one before.
 func off(t judge.Target, x float64) float64 {
 	switch low, high := tensor.IntegerRange(t.DType); {
 	case math.IsNaN(x) || math.IsInf(x, 0):
@@ -180,8 +181,8 @@ func off(t judge.Target, x float64) float64 {
 	}
 }
 
-// halfAway is r, as fp32 holds it, rounded to the nearest number of the output's dtype, and away from zero
-// where two are as near.
+// halfAway returns r, as fp32 holds it, rounded to the nearest number of the output's dtype, and away from
+// zero where two are as near.
 func halfAway(t judge.Target, r, right float64) float64 {
 	f, ok := tensor.FormatOf(t.DType)
 	r = F32(r)
@@ -194,8 +195,8 @@ func halfAway(t judge.Target, r, right float64) float64 {
 // sumBlocks is the number of partial sums of a sum in 16 bits.
 const sumBlocks = 16
 
-// sum16 replaces y by a sum whose partial sums are rounded to 16 bits. An element that changes once or twice
-// is no sum over the size.
+// sum16 replaces y by a sum whose partial sums are rounded to 16 bits. An element that changes only once or
+// twice is no sum over the size.
 func (d *derived) sum16(q asked.Question, i int, y []float64) {
 	sum, before, steps := make([]float64, len(y)), make([]float64, len(y)), make([]int64, len(y))
 	parts := d.parts(q.Value)
@@ -215,8 +216,8 @@ func (d *derived) sum16(q asked.Question, i int, y []float64) {
 	}
 }
 
-// parts are the truths of a case whose inputs are 0 from an index along a size on, the whole one last. None
-// where one of them has no answer, or outputs of other sizes.
+// parts returns the truths of a case whose inputs are 0 from an index along a size on, the whole one last;
+// nil where one of them has no answer, or outputs of other sizes.
 func (d *derived) parts(size string) []judge.Truth {
 	if parts, ok := d.partsOf[size]; ok {
 		return parts
@@ -252,7 +253,7 @@ func (d *derived) round16(output op.DType, x float64) float64 {
 	return float64(int16(int64(x)))
 }
 
-// upTo are the inputs with 0 from an index along a size on.
+// upTo returns the inputs with 0 from an index along a size on.
 func (d *derived) upTo(size string, end int64) []tensor.Tensor {
 	types, in := asked.TypesOf(d.spec, d.Case), slices.Clone(d.list)
 	for i, x := range in {
@@ -277,8 +278,8 @@ func (d *derived) upTo(size string, end int64) []tensor.Tensor {
 	return in
 }
 
-// kills says whether the judge rejects the answer, by an output that every implementation gives or that the
-// mistake is about.
+// kills reports whether the judge rejects the answer, by an output that every implementation gives or that
+// the mistake is about.
 func (d *derived) kills(q asked.Question, values [][]float64) bool {
 	verdicts, _ := d.Judged(values)
 	var shown []judge.Verdict

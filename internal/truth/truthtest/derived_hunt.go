@@ -12,31 +12,31 @@ import (
 	"triad/internal/truth"
 )
 
-// DerivedMutant is one derived mutant of a pass and dtype, with what became of it on one seed.
+// DerivedMutant is one derived mutant of a pass and dtype, with its result on one seed.
 type DerivedMutant struct {
 	Op, DType string
 	Pass      op.Pass
 	Question  asked.Question
 	Quick     bool // the cases of --quick kill it
 	Killed    bool // those of the default level do
-	Shown     bool // some case of the default level has what it is wrong about
-	Differs   bool // and on some of these its answer is not the right one
+	Shown     bool // some case of the default level has the subject of the mistake
+	Differs   bool // and on some of these its answer is wrong
 }
 
-// hunt holds the mutants of one pass and dtype.
+// derivedHunt holds the mutants of one pass and dtype.
 type derivedHunt struct {
 	cases   asked.Cases
 	mutants []*DerivedMutant
-	sims    map[string][][]float64 // by the sizes of the outputs: what the first call gave
-	// what some case showed to matter: inputs and attributes that are read, outputs that are rounded, sums;
-	// and what some case could have shown
+	sims    map[string][][]float64 // by the sizes of the outputs: the result of the first call
+	// subjects that some case showed to matter: inputs and attributes that are read, outputs that are
+	// rounded, sums; and those that some case could have shown
 	matters, shown map[string]bool
-	tried          map[string]int // how many cases were asked whether an input is read
+	tried          map[string]int // number of cases tried to see whether an input is read
 	score          *Score
 }
 
-// DerivedMutants judges the mutants that the spec of an operator leads to. The fast tier asks the last dtype
-// of each pass.
+// DerivedMutants judges the mutants that follow from the spec of an operator. The fast tier takes the last
+// dtype of each pass.
 func DerivedMutants(t *testing.T, name string, seed uint64, score *Score) []*DerivedMutant {
 	t.Helper()
 	o, err := truth.Get(name)
@@ -94,8 +94,8 @@ func huntDerived(t *testing.T, spec *op.Spec, pass op.Pass, dtype string, seed u
 	})
 }
 
-// cannotMatter says whether a mistake is none: the pass does not read the input or the attribute, the output
-// is never rounded, is no sum of several terms, or has what the other one has.
+// cannotMatter reports whether a mistake has no effect: the pass does not read the input or the attribute, or
+// the output is never rounded, is no sum of several terms, or equals the other one.
 func (h *derivedHunt) cannotMatter(q asked.Question) bool {
 	switch q.Kind {
 	case asked.Strides, asked.Offset, asked.Numbers, asked.HalfAway:
@@ -106,7 +106,8 @@ func (h *derivedHunt) cannotMatter(q asked.Question) bool {
 	return false
 }
 
-// aboutOf names what several mistakes have in common that must matter: the attribute, or one mistake alone.
+// aboutOf returns the name of what several mistakes share and must matter: the attribute, or one mistake
+// alone.
 func aboutOf(q asked.Question) string {
 	if q.Kind == asked.Attribute {
 		return q.Subject
@@ -114,10 +115,10 @@ func aboutOf(q asked.Question) string {
 	return q.String()
 }
 
-// readTrials is how many cases are asked whether an input is read.
+// readTrials is the number of cases that are tried to see whether an input is read.
 const readTrials = 8
 
-// look finds out which inputs are read, and which outputs are rounded.
+// look determines which inputs are read, and which outputs are rounded.
 func (h *derivedHunt) look(d *derived) {
 	for _, o := range d.Truth.Outputs {
 		h.matters[o.Name] = h.matters[o.Name] || slices.ContainsFunc(o.R, func(r float64) bool {
@@ -132,7 +133,7 @@ func (h *derivedHunt) look(d *derived) {
 	}
 }
 
-// casesAt are the cases of a level, the cheap ones first.
+// casesAt returns the cases of a level, the cheap ones first.
 func casesAt(t *testing.T, spec *op.Spec, pass op.Pass, dtype string, level op.Level) []op.Case {
 	t.Helper()
 	plan, err := spec.Expand(op.Options{Level: level, Passes: []op.Pass{pass}, DTypes: []string{dtype}})
@@ -154,8 +155,8 @@ func contains(cases []op.Case, c op.Case) bool {
 	return slices.ContainsFunc(cases, func(other op.Case) bool { return other.Key() == c.Key() })
 }
 
-// meet has the mutants answer a case that they have not been killed by: a case of --quick, of the default
-// level, or of both. What no mutant shows on is not computed.
+// meet runs the mutants on a case that has not killed them yet: a case of --quick, of the default level, or
+// of both. A case on which no mutant shows is not computed.
 func (h *derivedHunt) meet(t *testing.T, c op.Case, seed uint64, quick, standard bool) {
 	t.Helper()
 	var open []*DerivedMutant
@@ -189,7 +190,7 @@ func (h *derivedHunt) meet(t *testing.T, c op.Case, seed uint64, quick, standard
 	}
 }
 
-// derived computes a case. What is right of it must not be rejected.
+// derived computes a case. Its right outputs must not be rejected.
 func (h *derivedHunt) derived(t *testing.T, c op.Case, in []tensor.Tensor) *derived {
 	t.Helper()
 	d := &derived{spec: h.cases.Spec, list: in, Prepared: Prepared{Case: c, Plan: judge.Plan{Launches: 2}}}

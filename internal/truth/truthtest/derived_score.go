@@ -16,8 +16,8 @@ import (
 // DerivedScore counts derived mutants, each once for every dtype.
 type DerivedScore struct {
 	Planted, Killed, Quick int // all, and those that the default level and --quick kill
-	Permitted              int // the contract permits what they do
-	NoCase                 int // no case asks
+	Permitted              int // the contract permits their results
+	NoCase                 int // no case tests them
 }
 
 // Add adds the score of another operator.
@@ -26,7 +26,7 @@ func (s *DerivedScore) Add(o DerivedScore) {
 	s.Permitted, s.NoCase = s.Permitted+o.Permitted, s.NoCase+o.NoCase
 }
 
-// String is the score in one line.
+// String returns the score in one line.
 func (s DerivedScore) String() string {
 	percent := func(n int) float64 { return 100 * float64(n) / float64(max(s.Planted-s.Permitted, 1)) }
 	return fmt.Sprintf("derived from the specs: %d mutants, %d of them permitted by the contract; of the "+
@@ -39,7 +39,7 @@ func (s DerivedScore) String() string {
 //
 //	permitted:   the contract permits it
 //	no case:     no case shows it
-//	some seeds:  the cases show it under some seeds alone
+//	some seeds:  the cases show it only under some seeds
 //
 // A line holds for every dtype.
 type Survivor struct{ Name, Reason string }
@@ -50,7 +50,7 @@ const (
 	someSeeds = "some seeds: "
 )
 
-// SurvivorsIn reads a list. Lines that begin with # and empty ones say nothing.
+// SurvivorsIn reads a list. Empty lines and lines that begin with # are ignored.
 func SurvivorsIn(text string) ([]Survivor, error) {
 	var list []Survivor
 	kinds := []string{permitted, noCase, someSeeds}
@@ -76,7 +76,7 @@ func SurvivorsIn(text string) ([]Survivor, error) {
 
 func (s Survivor) isNamed(other Survivor) bool { return s.Name == other.Name }
 
-// Text is a list as its file has it.
+// Text returns a list as its file has it.
 func Text(list []Survivor) string {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b Survivor) int { return cmp.Compare(a.Name, b.Name) })
@@ -87,9 +87,9 @@ func Text(list []Survivor) string {
 	return text
 }
 
-// Derived judges the derived mutants of an operator on the seeds of the run. It gives the list as it would be
-// right, and complains where one survives that the list does not have, and where one of the list is killed in
-// every dtype under every seed.
+// Derived judges the derived mutants of an operator on the seeds of the run. It returns the corrected list,
+// and complains where a survivor is missing from the list, and where one of the list is killed in every dtype
+// under every seed.
 func Derived(t *testing.T, name string, list []Survivor) (total DerivedScore, right []Survivor,
 	complaints []string,
 ) {
@@ -110,11 +110,11 @@ func Derived(t *testing.T, name string, list []Survivor) (total DerivedScore, ri
 	return total, right, complaints
 }
 
-// manySeeds is the number of seeds that say of a mutant that no other seed will let it live.
+// manySeeds is the number of seeds after which no other seed is expected to let a mutant live.
 const manySeeds = 4
 
-// compared is a list as it would be right after a run, and what is wrong with it. What is killed stays where
-// the run did not ask every dtype.
+// compared returns the list corrected after a run, and the complaints about it. A killed mutant stays in the
+// list where the run did not cover every dtype.
 func compared(list []Survivor, judged map[string]*fates, seeds int, everyDType bool) (right []Survivor,
 	complaints []string,
 ) {
@@ -172,7 +172,7 @@ func (f *fates) add(m *DerivedMutant, seed uint64) {
 	}
 }
 
-// neverShown says what the cases lack.
+// neverShown returns what the cases lack.
 func neverShown(q asked.Question) string {
 	switch q.Kind {
 	case asked.Attribute:
@@ -212,5 +212,5 @@ func (s DerivedScore) Keep(t *testing.T) {
 	keep(t, "derived", Score{Derived: s})
 }
 
-// allDTypes says whether the run judges derived mutants in every dtype.
+// allDTypes reports whether the run judges derived mutants in every dtype.
 func allDTypes() bool { return need.IsLongTier() || os.Getenv(seedsVariable) != "" }

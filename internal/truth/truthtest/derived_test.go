@@ -9,7 +9,8 @@ import (
 	"triad/internal/op"
 )
 
-// A survivor that is not listed is a complaint, and one that is killed too: the list only falls.
+// TestSurvivorsOnlyFall: a survivor that is not listed is a complaint, and so is a listed one that is killed:
+// the list only shrinks.
 func TestSurvivorsOnlyFall(t *testing.T) {
 	list, err := SurvivorsIn("# why\n\nforward | x is wrong | no case: none\n" +
 		"forward | y is wrong | no case: none\n" +
@@ -54,7 +55,8 @@ func TestSurvivorsOnlyFall(t *testing.T) {
 	}
 }
 
-// A line without a reason, or with one of no kind, is an error, and so is a line twice.
+// TestSurvivorsHaveReasons: a line without a reason, with an unknown kind of reason, or twice in the list is
+// an error.
 func TestSurvivorsHaveReasons(t *testing.T) {
 	for _, text := range []string{
 		"forward | x is wrong", "forward | x is wrong | because", "forward | x is wrong | permitted: ",
@@ -67,7 +69,7 @@ func TestSurvivorsHaveReasons(t *testing.T) {
 	}
 }
 
-// What a mutant stores in the place of a number is another number of the dtype.
+// TestOffIsAnotherNumber: a mutant replaces a number by another number of the dtype.
 func TestOffIsAnotherNumber(t *testing.T) {
 	for _, d := range []op.DType{op.FP32, op.BF16, op.E4M3, op.I8, op.I64, op.Bool} {
 		for _, x := range []float64{0, 1} {
@@ -84,7 +86,7 @@ func TestOffIsAnotherNumber(t *testing.T) {
 	}
 }
 
-// A tie goes away from zero, and what is no tie to the nearest.
+// TestHalfAway: a tie rounds away from zero, any other value to the nearest.
 func TestHalfAway(t *testing.T) {
 	for r, want := range map[float64]float64{
 		257: 258, -257: -258, 259: 260, 258: 258, 257.5: 258, 256.5: 256, 1: 1, 0x1p-140: 0,

@@ -7,7 +7,7 @@ import (
 	"triad/internal/op"
 )
 
-// AcceptsAt says which values of one element are right, where the others are what the truth has.
+// AcceptsAt checks which values of one element are accepted, where the others have the values of the truth.
 func AcceptsAt(t *testing.T, what string, target judge.Target, at int64, want map[float64]bool) {
 	t.Helper()
 	for value, ok := range want {

@@ -11,7 +11,7 @@ import (
 // F32 rounds an emulated intermediate to fp32.
 func F32(x float64) float64 { return float64(float32(x)) }
 
-// The orders of sum32.
+// The orders of Sum32.
 const (
 	InSequence = iota
 	InLanes    // 32 partial sums, then a tree, as a warp does
@@ -59,7 +59,7 @@ func Sum32(order int, n int, f func(i int) float64) float64 {
 	return float64(pairwise(0, n))
 }
 
-// SumLow adds one after the other in an accumulator of a low precision.
+// SumLow adds in sequence in an accumulator of low precision.
 func SumLow(d op.DType, n int, f func(i int) float64) float64 {
 	s := 0.0
 	for i := range n {
@@ -68,7 +68,7 @@ func SumLow(d op.DType, n int, f func(i int) float64) float64 {
 	return s
 }
 
-// Arithmetic is how an emulated kernel computes.
+// Arithmetic selects the arithmetic of an emulated kernel.
 type Arithmetic struct {
 	Order int    // of its sums
 	Noisy bool   // exp, reciprocals and roots are off by up to 2^-22, as the fast functions of a GPU are
@@ -80,7 +80,7 @@ type Arithmetic struct {
 	Bug   string // the planted bug; "" is the right kernel
 }
 
-// Fast is the result of a fast function, in fp32. The noise depends on the value alone.
+// Fast returns the result of a fast function, in fp32. The noise depends on the value alone.
 func (a Arithmetic) Fast(x float64) float64 {
 	if a.Noisy {
 		h := math.Float64bits(x) * 0x9E3779B97F4A7C15
@@ -89,18 +89,19 @@ func (a Arithmetic) Fast(x float64) float64 {
 	return F32(x)
 }
 
-// Exp is e^x by the exponential of base 2, as a GPU computes it.
+// Exp returns e^x by the exponential of base 2, as a GPU computes it.
 func (a Arithmetic) Exp(x float64) float64 { return a.Fast(math.Exp2(F32(x * math.Log2E))) }
 
 // Sum adds in the kernel's order.
 func (a Arithmetic) Sum(n int, f func(i int) float64) float64 { return Sum32(a.Order, n, f) }
 
-// Unwritten stands for an element that a kernel leaves as it was.
+// Unwritten represents an element that a kernel leaves unchanged.
 var Unwritten = math.Float64frombits(0x7ff8_0000_dead_beef)
 
 func isUnwritten(x float64) bool { return math.Float64bits(x) == math.Float64bits(Unwritten) }
 
-// LeaveTail marks the last columns of every row as unwritten: what a kernel forgets that takes columns by 16.
+// LeaveTail marks the last columns of every row as unwritten: those that a kernel forgets that takes columns
+// by 16.
 func LeaveTail(y []float64, rows, cols int) {
 	for r := range rows {
 		for c := cols / Vector * Vector; c < cols; c++ {
@@ -109,20 +110,20 @@ func LeaveTail(y []float64, rows, cols int) {
 	}
 }
 
-// Vector and warp are how many columns an emulated kernel takes at once.
+// Vector and warp are the numbers of columns that an emulated kernel takes at once.
 const (
 	Vector = 16
 	Warp   = 32
 )
 
-// RoundedTo are values rounded to a dtype.
+// RoundedTo returns values rounded to a dtype.
 func RoundedTo(d op.DType, x []float64) []float64 {
 	y := make([]float64, len(x))
 	truth.RoundRow(y, x, d)
 	return y
 }
 
-// partialRows is how many rows one partial sum of grad_weight and grad_bias has.
+// partialRows is the number of rows in one partial sum of grad_weight and grad_bias.
 const partialRows = 16
 
 // OverRows sums over the rows in two stages: blocks of rows, then the partial sums.
@@ -156,7 +157,7 @@ var RowVariants = []Arithmetic{
 	{Order: InLanes, Noisy: true},
 }
 
-// Softmax32 is softmax as a kernel computes it, all in fp32.
+// Softmax32 computes softmax as a kernel does, all in fp32.
 func Softmax32(order int, x []float64) []float64 {
 	m := math.Inf(-1)
 	for _, v := range x {

@@ -15,14 +15,13 @@ import (
 	"triad/internal/workload"
 )
 
-// Evaluation is an operator's formula in fp64 by plain loops: what the cost of its truth is measured against.
+// Evaluation is an operator's formula in fp64 by plain loops: the baseline for the cost of its truth.
 type Evaluation struct {
 	Operator string
 	DType    string           // of the shape that costs are measured on: a 16-bit or an 8-bit one
 	Dims     map[string]int64 // that shape, of medium size
 	Small    map[string]int64 // the shape that the results are compared with the truth on
-	// Evaluate computes every output of a pass by plain loops over its rows, on all cores: the formula and
-	// nothing else.
+	// Evaluate computes every output of a pass by plain loops over its rows, on all cores: only the formula.
 	Evaluate func(c op.Case, in InputsByName) [][]float64
 }
 
@@ -35,11 +34,11 @@ func (e Evaluation) run(c op.Case, in []tensor.Tensor) [][]float64 {
 	return e.Evaluate(c, named)
 }
 
-// Cost measures, for every pass, what the truth (R, T, TFP32 and sim) and the gates cost beside one
-// evaluation of the formula in fp64. That evaluation is what Evaluate does: the stored inputs are decoded and
-// the formula computed by plain loops, row after row, into fp64 results; nothing is rounded, bounded or
-// simulated. Each takes all cores; what counts is the processor time of all of them together, which other
-// load on the machine moves little, and of several runs the cheapest.
+// Cost measures, for every pass, the cost of the truth (R, T, TFP32 and sim) and of the gates relative to one
+// evaluation of the formula in fp64. That evaluation is Evaluate: it decodes the stored inputs and computes
+// the formula by plain loops, row after row, into fp64 results; nothing is rounded, bounded or simulated.
+// Each takes all cores. The figure is the processor time of all of them together, which other load on the
+// machine affects little, in the cheapest of several runs.
 func (e Evaluation) Cost(b *testing.B) {
 	o, err := truth.Get(e.Operator)
 	if err != nil {
@@ -114,11 +113,11 @@ func costInputs(t testing.TB, o *truth.Operator, c op.Case) []tensor.Tensor {
 	return in
 }
 
-// Cheapest is the processor time of some work, the least of several runs.
+// Cheapest returns the processor time of some work, the least of several runs.
 func Cheapest(b *testing.B, work func()) time.Duration {
 	best := time.Duration(math.MaxInt64)
 	for range 9 {
-		runtime.GC() // what is left over from the run before is not this one's
+		runtime.GC() // garbage of the previous run does not count in this one
 		before := processorTime(b)
 		work()
 		best = min(best, processorTime(b)-before)
@@ -134,8 +133,8 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// IsTheTruth fails the test unless what costs are compared with computes the operator: its results are R, up
-// to the rounding of fp64.
+// IsTheTruth fails the test unless the baseline of the costs computes the operator: its results are R, up to
+// the rounding of fp64.
 func (e Evaluation) IsTheTruth(t *testing.T) {
 	t.Helper()
 	o, err := truth.Get(e.Operator)
@@ -168,7 +167,7 @@ type InputsByName map[string]tensor.Tensor
 // Row decodes row r of an input.
 func (in InputsByName) Row(into []float64, name string, r int64) { in[name].DecodeRow(into, r, 0) }
 
-// Buffers is working memory of one core: rows of one length.
+// Buffers returns working memory of one core: rows of one length.
 func Buffers(n int, cols int64) func() [][]float64 { return truth.RowInputs{Cols: cols}.Memory(n) }
 
 // BenchmarkTruth measures R, T, TFP32 and Sim of a case together.

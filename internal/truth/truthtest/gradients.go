@@ -19,8 +19,8 @@ func Near(t *testing.T, what string, got, want, companion float64) {
 	}
 }
 
-// complexStep is the directional derivative of a real analytic function of many values, to machine precision:
-// Im f(x + ih v)/h with h = 1e-100 (Squire and Trapp 1998).
+// complexStep returns the directional derivative of a real analytic function of many values, to machine
+// precision: Im f(x + ih v)/h with h = 1e-100 (Squire and Trapp 1998).
 func complexStep(f func(x []complex128) complex128, x, direction []float64) float64 {
 	const h = 1e-100
 	z := make([]complex128, len(x))
@@ -49,8 +49,8 @@ func CheckGradient(t *testing.T, what string, r *rand.Rand, f func(x []complex12
 	}
 }
 
-// BackwardTruths are the truths of a backward under every contract of the operator, with the driver's saved
-// tensors where the case asks for them.
+// BackwardTruths returns the truths of a backward under every contract of the operator, with the driver's
+// saved tensors where the case asks for them.
 func BackwardTruths(t *testing.T, o *truth.Operator, c op.Case, in []tensor.Tensor) []judge.Truth {
 	t.Helper()
 	if c.Saved == "driver" {
@@ -74,7 +74,7 @@ func BackwardTruths(t *testing.T, o *truth.Operator, c op.Case, in []tensor.Tens
 	return all
 }
 
-// ExactlyZero asks that an element be 0 and that nothing else be accepted.
+// ExactlyZero checks that an element is 0 and that nothing else is accepted.
 func ExactlyZero(t *testing.T, what string, target judge.Target, i int) {
 	t.Helper()
 	if target.R[i] != 0 || target.T[i] != 0 || target.TFP32[i] != 0 || target.Sim[i] != 0 {

@@ -10,7 +10,7 @@ import (
 	"triad/internal/workload"
 )
 
-// What the tests of all operators share: inputs, one judged call, right and wrong answers in emulated fp32.
+// Shared by the tests of all operators: inputs, one judged call, right and wrong answers in emulated fp32.
 
 // LowDTypes are the dtypes of the row operators and attention.
 var LowDTypes = []op.DType{op.FP32, op.FP16, op.BF16}
@@ -26,14 +26,14 @@ func NormalTensor(r *rand.Rand, name string, d op.DType, mean, sigma float64, sh
 	return t
 }
 
-// Literal is a tensor of given values.
+// Literal returns a tensor of given values.
 func Literal(name string, d op.DType, values []float64, shape ...int64) tensor.Tensor {
 	t := tensor.New(name, d, shape)
 	t.SetFloat64s(values)
 	return t
 }
 
-// CaseInputs makes what the truth of a case starts from.
+// CaseInputs makes the inputs of the truth of a case.
 func CaseInputs(t *testing.T, spec *op.Spec, c op.Case, seed uint64) []tensor.Tensor {
 	t.Helper()
 	in, err := workload.Inputs(spec, c, seed)

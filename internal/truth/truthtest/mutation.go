@@ -19,18 +19,18 @@ import (
 // The files mutation.go and score.go score the judge. A mutant is the right emulated kernel of an operator
 // with one line changed; it is killed when some planned case of the default level ends FAIL, by an output
 // that every implementation gives, for every dtype and every value of every attribute that it is not
-// equivalent under; the fast tier asks that of one dtype. Right kernels with other orders of sums, block
-// sizes and fast-math noise are judged on the same cases, and none may be accused.
+// equivalent under; the fast tier requires that for one dtype. Right kernels with other orders of sums, block
+// sizes and fast-math noise are judged on the same cases, and none may be rejected.
 
-// Mutant is one planted bug. Its name is what the emulated kernel looks for.
+// Mutant is one planted bug. The emulated kernel looks for its name.
 type Mutant struct {
 	Number int // in the list of its operator and pass
 	Name   string
-	// why nothing can tell it from the right kernel there; "" or nil: it must be killed
+	// why nothing can distinguish it from the right kernel there; "" or nil: it must be killed
 	Equivalent func(g Group) string
 }
 
-// Suite is what one pass of an operator is scored with.
+// Suite holds the mutants and kernels that one pass of an operator is scored with.
 type Suite struct {
 	Op      string
 	Pass    op.Pass
@@ -39,7 +39,7 @@ type Suite struct {
 	Kernel  func(a Arithmetic, p *Prepared) [][]float64
 }
 
-// Group is a dtype, with one value of one attribute where the operator has any: a mutant has to be killed in
+// Group is a dtype, with one value of one attribute where the operator has any: a mutant must be killed in
 // each.
 type Group struct{ Dtype, Attribute, Value string }
 
@@ -71,19 +71,20 @@ type Prepared struct {
 	V        map[string][]float64
 	Plan     judge.Plan
 	Truth    judge.Truth
-	right    [][]byte // what the right kernel stores
+	right    [][]byte // the stored outputs of the right kernel
 	baseline [][]float64
 	groups   []Group
 	cost     int64
 }
 
-// Matrix gives an input with its rows and columns.
+// Matrix returns an input with its rows and columns.
 func (p *Prepared) Matrix(name string) (x []float64, rows, cols int) {
 	s := p.In[name].Shape
 	return p.V[name], int(s[0]), int(s[1])
 }
 
-// Low is the low precision a careless kernel would use: the case's own 16-bit dtype, bf16 for the others.
+// Low returns the low precision a careless kernel would use: the case's own 16-bit dtype, bf16 for the
+// others.
 func (p *Prepared) Low() op.DType {
 	if p.DType == "fp16" {
 		return op.FP16
@@ -91,7 +92,7 @@ func (p *Prepared) Low() op.DType {
 	return op.BF16
 }
 
-// openIn says whether a mutant has to be killed by some of the cases.
+// openIn reports whether some of the cases must kill a mutant.
 func (m Mutant) openIn(s *op.Spec, cases []op.Case) bool {
 	return slices.ContainsFunc(cases, func(c op.Case) bool {
 		return slices.ContainsFunc(groupsOf(s, c), func(g Group) bool {
@@ -100,9 +101,9 @@ func (m Mutant) openIn(s *op.Spec, cases []op.Case) bool {
 	})
 }
 
-// chosenCases are those of a suite's cases that a run scores. The fast tier takes one dtype, the first under
-// which every mutant differs from the right kernel; where there is none, as many as it takes for each mutant
-// to differ under one. Fresh seeds and the peers' score are for all.
+// chosenCases returns the cases of a suite that a run scores. The fast tier takes one dtype, the first under
+// which every mutant differs from the right kernel; where there is none, as many as each mutant needs to
+// differ under one. Fresh seeds and the peers' score take all.
 func chosenCases(t *testing.T, s Suite, spec *op.Spec, all []op.Case) []op.Case {
 	t.Helper()
 	if os.Getenv(seedsVariable) != "" || peersAreScored() {
@@ -151,7 +152,7 @@ func prepare(t *testing.T, s Suite, seed uint64) []*Prepared {
 	return list
 }
 
-// PrepareCase makes one case of a suite with its inputs, its truth and what the right kernel stores.
+// PrepareCase makes one case of a suite with its inputs, its truth and the outputs of the right kernel.
 func PrepareCase(t *testing.T, s Suite, spec *op.Spec, c op.Case, seed uint64) *Prepared {
 	p := &Prepared{
 		Case: c, In: map[string]tensor.Tensor{}, V: map[string][]float64{},
@@ -178,7 +179,7 @@ func PrepareCase(t *testing.T, s Suite, spec *op.Spec, c op.Case, seed uint64) *
 	return p
 }
 
-// planOutputs asks for every output of the pass.
+// planOutputs plans every output of the pass.
 func (p *Prepared) planOutputs(spec *op.Spec) {
 	for _, o := range p.Truth.Outputs {
 		output, _ := spec.Output(o.Name)
@@ -214,7 +215,7 @@ func (p *Prepared) Launch(values [][]float64, poison string) judge.Launch {
 	return l
 }
 
-// Judged gives the verdicts on values under the operator's default contract, and the first launch's bytes.
+// Judged returns the verdicts on values under the operator's default contract, and the first launch's bytes.
 func (p *Prepared) Judged(values [][]float64) ([]judge.Verdict, []judge.Returned) {
 	a, b := p.Launch(values, "a"), p.Launch(values, "b")
 	truth := func(string) (judge.Truth, error) { return p.Truth, nil }
@@ -222,7 +223,7 @@ func (p *Prepared) Judged(values [][]float64) ([]judge.Verdict, []judge.Returned
 		p.Truth.Contract), a.Outputs
 }
 
-// fate is what became of a mutant: the groups that no case has killed it in, by judge and by fixed tolerance,
+// fate is the result for a mutant: the groups that no case has killed it in, by judge and by fixed tolerance,
 // and what is wrong with the mutant.
 type fate struct {
 	suite   Suite
@@ -278,7 +279,7 @@ func hunt(s Suite, m Mutant, cases []*Prepared) fate {
 	return f
 }
 
-// friendly scores judge and fixed tolerances on one case alone: for each group the largest of plainly normal
+// friendly scores judge and fixed tolerances on a single case: for each group the largest of plainly normal
 // data.
 func (f *fate) friendly(cases []*Prepared, equivalent map[Group]bool) {
 	chosen := map[Group]*Prepared{}
@@ -310,7 +311,7 @@ func (f *fate) friendly(cases []*Prepared, equivalent map[Group]bool) {
 	}
 }
 
-// open says whether somebody has still to kill the mutant in a group.
+// open reports whether the mutant survives in a group, under the judge or a fixed tolerance.
 func (f *fate) open(g Group) bool {
 	for _, alive := range f.alive {
 		if alive[g] {
@@ -320,7 +321,7 @@ func (f *fate) open(g Group) bool {
 	return false
 }
 
-// meet judges what the mutant computed on a case.
+// meet judges the mutant's outputs on a case.
 func (f *fate) meet(p *Prepared, values [][]float64) {
 	verdicts, stored := p.Judged(values)
 	for i, o := range stored {
@@ -352,7 +353,7 @@ func (f *fate) killed(rule int, p *Prepared, killed bool) {
 	}
 }
 
-// name says which mutant it is.
+// name returns the name of the mutant.
 func (f *fate) name() string {
 	return fmt.Sprintf("%s %s %d, %s", f.suite.Op, f.suite.Pass, f.mutant.Number, f.mutant.Name)
 }

@@ -14,16 +14,16 @@ import (
 	"triad/internal/truth"
 )
 
-// Fixed tolerances that other projects compare with, scored on the same inputs (TRIAD_MUTATION_PEERS=1). They
-// get what is kinder than their own harnesses: the fp64 truth rounded to the output's dtype as the reference,
-// poisoned outputs, and where the truth is NaN or infinite a comparison of classes instead of a NaN that
-// poisons every sum.
+// A peer is a fixed tolerance of another project, scored on the same inputs (TRIAD_MUTATION_PEERS=1). Peers
+// get better conditions than in their own harnesses: the fp64 truth rounded to the output's dtype as the
+// reference, poisoned outputs, and where the truth is NaN or infinite a comparison of classes instead of a
+// NaN that poisons every sum.
 type peer struct {
 	Name string
 	near func(c comparison) bool // of the elements whose reference is finite; false for a NaN
 }
 
-// comparison is one output as a peer sees it: what came back, the reference, and the baseline, a
+// comparison is one output as a peer sees it: the returned output, the reference, and the baseline, a
 // low-precision kernel's own result.
 type comparison struct {
 	dtype              op.DType
@@ -88,7 +88,7 @@ func everywhere(c comparison, near func(x, y float64) bool) bool {
 
 func peersAreScored() bool { return os.Getenv("TRIAD_MUTATION_PEERS") != "" }
 
-// Accepts says whether a peer accepts every output of a case.
+// Accepts reports whether a peer accepts every output of a case.
 func (r peer) Accepts(p *Prepared, stored []judge.Returned) bool {
 	for i, o := range stored {
 		if !r.acceptsOutput(p, i, o.Data) {
@@ -117,8 +117,8 @@ func (r peer) acceptsOutput(p *Prepared, i int, data []byte) bool {
 	return r.near(c)
 }
 
-// baselineOf is what the baseline of a 2x rule computes: the written composition where the operator permits
-// it in 16 bits, else the right kernel with its sums one after the other.
+// baselineOf returns the values of the baseline of a 2x rule: the written composition where the operator
+// permits it in 16 bits, else the right kernel with its sums in sequence.
 func baselineOf(t *testing.T, s Suite, spec *op.Spec, p *Prepared, in []tensor.Tensor) [][]float64 {
 	a := s.Right[0]
 	a.Order = InSequence

@@ -42,7 +42,7 @@ func Follow(t *testing.T, contract string, r truth.Relation, c op.Case, given tr
 	return calls
 }
 
-// Spoilt is the calls with other values in an output of the last.
+// Spoilt returns the calls with other values in an output of the last.
 func Spoilt(calls []truth.Call, output string, value func(i int, y float64) float64) []truth.Call {
 	calls = slices.Clone(calls)
 	last := &calls[len(calls)-1]
@@ -57,7 +57,7 @@ func Spoilt(calls []truth.Call, output string, value func(i int, y float64) floa
 	return calls
 }
 
-// Holds says of every output of a relation whether it is accepted.
+// Holds returns, for every output of a relation, its result.
 func Holds(r truth.Relation, contract string, calls []truth.Call) map[string]judge.Relation {
 	all := map[string]judge.Relation{}
 	for _, held := range r.Hold(contract, calls, nil) {
@@ -96,8 +96,8 @@ func RelatedCases(t *testing.T, o *truth.Operator, visit func(r truth.Relation, 
 	}
 }
 
-// OneUlpIsSeen looks for an element of an output of the last call that may be one ulp larger for G0 to G5,
-// and asks the relation.
+// OneUlpIsSeen reports whether some element of an output of the last call may be one ulp larger for G0 to G5
+// and not for the relation.
 func OneUlpIsSeen(t *testing.T, o *truth.Operator, r truth.Relation, output string, calls []truth.Call) bool {
 	t.Helper()
 	last := calls[len(calls)-1]
@@ -119,7 +119,7 @@ func OneUlpIsSeen(t *testing.T, o *truth.Operator, r truth.Relation, output stri
 			return v
 		})
 		if Holds(r, truth.Contract, leaking)[output].Accepted() {
-			continue // an element the relation does not speak of
+			continue // an element that the relation does not cover
 		}
 		values[k][i] = next
 		Accepts(t, r.Name, Judged(truth, values...)[k:k+1])

@@ -120,7 +120,7 @@ func keep(t *testing.T, name string, score Score) {
 	}
 }
 
-// complete fails the test unless every pass of the operator has mutants, and no mutant stands for two.
+// complete fails the test unless every pass of the operator has mutants with unique numbers and names.
 func complete(t *testing.T, suites []Suite) {
 	t.Helper()
 	found := map[op.Pass]bool{}
@@ -147,8 +147,8 @@ func complete(t *testing.T, suites []Suite) {
 
 const seedsVariable = "TRIAD_MUTATION_SEEDS"
 
-// Seeds are the seeds of the run: the tuning seed, or fresh ones, which are printed so that a run can
-// be repeated from TRIAD_MUTATION_FIRST.
+// Seeds returns the seeds of the run: the tuning seed, or fresh ones, which are printed so that a run can be
+// repeated from TRIAD_MUTATION_FIRST.
 func Seeds(t *testing.T) []uint64 {
 	text := os.Getenv(seedsVariable)
 	if text == "" {
@@ -189,8 +189,8 @@ func huntAll(t *testing.T, s Suite, cases []*Prepared) []fate {
 	return fates
 }
 
-// verdict adds a mutant to the score and says why it survives, "" if it does not. What is wrong with the
-// mutant itself fails the test.
+// verdict adds a mutant to the score and returns why it survives, "" if it does not. A fault of the mutant
+// itself fails the test.
 func (f *fate) verdict(t *testing.T, total *Score) string {
 	total.Pairs += f.groups
 	total.PairsKilled += f.groups - len(f.alive[0])
@@ -214,7 +214,7 @@ func (f *fate) verdict(t *testing.T, total *Score) string {
 	return strings.Join(names, "; ")
 }
 
-// judgeRight judges every right variant on every case: none may be accused.
+// judgeRight judges every right variant on every case: none may be rejected.
 func judgeRight(t *testing.T, s Suite, cases []*Prepared, total *Score) {
 	t.Helper()
 	for _, p := range cases {

@@ -16,7 +16,7 @@ const (
 	firstRow   = "the first row for the sum"
 )
 
-// columnBugs are these, and those that truthtest plants in sums over rows.
+// columnBugs are the bugs of columns, in addition to those that truthtest plants in sums over rows.
 var columnBugs = []string{
 	lastRow, twice, lostUpdate, firstRow, "sums over rows in a low-precision accumulator",
 	"last row block dropped", "partial sums in bf16",
@@ -24,7 +24,7 @@ var columnBugs = []string{
 
 func isColumns(o elementwise.Output) bool { return o.Columns }
 
-// sumOfRows adds up the rows of what has been computed, in the order of the variant.
+// sumOfRows adds up the rows of the computed terms, in the order of the variant.
 func sumOfRows(a truthtest.Arithmetic, output string, p *truthtest.Prepared, terms []float64) []float64 {
 	shape := p.Truth.Outputs[0].Shape
 	rows, cols := int(shape[0]), int(shape[1])

@@ -1,5 +1,5 @@
-// Package elementwisetest derives what an elementwise operator is scored with: right kernels in every form it
-// states, and bugs that follow from its formulas.
+// Package elementwisetest derives the kernels that an elementwise operator is scored with: right ones in
+// every stated form, and bugs that follow from its formulas.
 package elementwisetest
 
 import (
@@ -15,14 +15,14 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// Wrong is a bug of the operator's own: another formula for an output. Of gives nil where attributes make it
-// none.
+// Wrong is a bug of the operator's own: another formula for an output. Of returns nil where attributes make
+// it right.
 type Wrong struct {
 	Name, Output string
 	Of           func(attributes op.Attrs) *formula.Node
 }
 
-// Always is a formula for all attributes.
+// Always returns a formula for all attributes.
 func Always(n *formula.Node) func(op.Attrs) *formula.Node {
 	return func(op.Attrs) *formula.Node { return n }
 }
@@ -34,7 +34,7 @@ const (
 	swapped   = "outputs swapped"
 )
 
-// Suites are those of the passes of an operator.
+// Suites returns the suites of the passes of an operator.
 func Suites(name string, wrong ...Wrong) []truthtest.Suite {
 	var all []truthtest.Suite
 	spec := mustSpec(name)
@@ -46,8 +46,8 @@ func Suites(name string, wrong ...Wrong) []truthtest.Suite {
 	return all
 }
 
-// Gradients is the suite of the backward of an operator of another family, whose gradients are elementwise in
-// its inputs and in upstream gradients of one element, which are the scalars.
+// Gradients returns the suite of the backward of an operator of another family, whose gradients are
+// elementwise in its inputs and in upstream gradients of one element, which are the scalars.
 func Gradients(name string, outputs []elementwise.Output, scalars []string, wrong ...Wrong) truthtest.Suite {
 	f := &family{
 		spec: mustSpec(name), pass: op.Backward, wrong: wrong, scalars: scalars,
@@ -107,7 +107,7 @@ func (f *family) attributes() []op.Attrs {
 	return all
 }
 
-// right are the kernels that must pass: every form in every arithmetic.
+// right returns the kernels that must pass: every form in every arithmetic.
 func (f *family) right() []truthtest.Arithmetic {
 	forms := 1
 	for _, a := range f.under {
@@ -127,7 +127,7 @@ func (f *family) right() []truthtest.Arithmetic {
 	return all
 }
 
-// bugs are those of one output under some attributes.
+// bugs returns the bugs of one output under some attributes.
 func (f *family) bugs(o elementwise.Output, a op.Attrs) []planted.Bug {
 	n := o.At(a).Forms[0]
 	list := planted.Bugs(n)
@@ -179,7 +179,7 @@ func (f *family) mutants() []truthtest.Mutant {
 	return all
 }
 
-// takesElements says whether a formula takes an input that has another value elsewhere.
+// takesElements reports whether a formula takes an input whose value varies between elements.
 func (f *family) takesElements() bool {
 	for _, o := range f.operator.Outputs(f.pass) {
 		for _, n := range formula.Operations(o.At(f.under[0]).Forms...) {
@@ -191,7 +191,7 @@ func (f *family) takesElements() bool {
 	return false
 }
 
-// outputsDiffer says whether there are several outputs of one shape that are not the same formula.
+// outputsDiffer reports whether several outputs of one shape have different formulas.
 func (f *family) outputsDiffer() bool {
 	a, b := f.alike()
 	outputs := f.operator.Outputs(f.pass)
@@ -199,7 +199,7 @@ func (f *family) outputsDiffer() bool {
 		outputs[a].At(f.under[0]).Forms[0].String() != outputs[b].At(f.under[0]).Forms[0].String()
 }
 
-// alike are the first two outputs of one shape; one twice where there are none.
+// alike returns the first two outputs of one shape; one twice where there are none.
 func (f *family) alike() (a, b int) {
 	outputs := f.operator.Outputs(f.pass)
 	for i, o := range outputs {
@@ -212,8 +212,8 @@ func (f *family) alike() (a, b int) {
 	return 0, 0
 }
 
-// equivalent says why a bug shows nothing in a group: under the group's attributes no output has it, or its
-// dtype hides it.
+// equivalent returns why a bug shows nothing in a group: under the group's attributes no output has it, or
+// its dtype hides it.
 func (f *family) equivalent(name string, g truthtest.Group) string {
 	d, err := op.ParseDType(g.Dtype)
 	if err != nil {
@@ -271,7 +271,7 @@ func (f *family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float
 }
 
 // elements computes an output element by element; next takes each from the inputs of the following one. An
-// input of fewer elements is there again and again.
+// input of fewer elements is repeated.
 func (f *family) elements(k *planted.Prepared, p *truthtest.Prepared, next bool) []float64 {
 	n := len(p.Truth.Outputs[0].R) // no sum over rows comes first
 	y := make([]float64, n)
@@ -293,7 +293,7 @@ func (f *family) elements(k *planted.Prepared, p *truthtest.Prepared, next bool)
 	return y
 }
 
-// shapeOf sees a shape as rows of its last dim.
+// shapeOf returns a shape as rows of its last dim.
 func shapeOf(shape []int64) (rows, cols int) {
 	t := tensor.Tensor{Shape: shape}
 	cols = int(shape[len(shape)-1])

@@ -10,16 +10,16 @@ import (
 	"triad/internal/truth/formula"
 )
 
-// Bug is a formula with one thing wrong.
+// Bug is a formula with one mistake.
 type Bug struct {
 	Name    string
 	Formula *formula.Node
-	// Right says why an output of a dtype cannot show the bug; "" where it can.
+	// Right returns why an output of a dtype cannot show the bug; "" where it can.
 	Right func(d op.DType) string
 }
 
-// TermBugs lists what can be wrong with a formula whose result goes on in fp32, as what is added up does. An
-// input alone has none.
+// TermBugs lists the possible bugs of a formula whose result stays in fp32, as a term of a sum does. An input
+// alone has none.
 func TermBugs(n *formula.Node) []Bug {
 	if len(n.Operands) == 0 {
 		return nil
@@ -31,8 +31,8 @@ func TermBugs(n *formula.Node) []Bug {
 	return list
 }
 
-// Bugs lists what can be wrong with a formula: a constant, a missing term or factor, a sign, an intermediate
-// or the result in 16 bits.
+// Bugs lists the possible bugs of a formula: a constant, a missing term or factor, a sign, an intermediate or
+// the result in 16 bits.
 func Bugs(n *formula.Node) []Bug {
 	var list []Bug
 	seen := map[string]bool{n.String(): true}
@@ -65,13 +65,13 @@ func Bugs(n *formula.Node) []Bug {
 	}})
 }
 
-// change is a node that takes another's place.
+// change is a node that replaces another.
 type change struct {
 	name string
 	by   *formula.Node
 }
 
-// changes lists what may stand in a node's place by mistake.
+// changes lists the mistaken replacements of a node.
 func changes(m *formula.Node) []change {
 	switch m.Kind {
 	case formula.Constant:
@@ -118,7 +118,7 @@ func changes(m *formula.Node) []change {
 	return nil
 }
 
-// mistaken is a constant as it is mistyped: of two digits where it has more, else off by a hundredth.
+// mistaken returns a constant as it is mistyped: of two digits where it has more, else off by a hundredth.
 func mistaken(c float64) float64 {
 	short, err := strconv.ParseFloat(strconv.FormatFloat(c, 'g', 2, 64), 64)
 	if err != nil || math.Abs(short-c) < 1e-6*math.Abs(c) {
@@ -127,7 +127,7 @@ func mistaken(c float64) float64 {
 	return short
 }
 
-// replaced is a formula with another node in the place of one of its own, wherever that stands.
+// replaced returns a formula with one of its nodes replaced by another, wherever it occurs.
 func replaced(n, old, by *formula.Node) *formula.Node {
 	return rewritten(n, func(m *formula.Node, _ []*formula.Node) *formula.Node {
 		if m == old {
@@ -137,7 +137,7 @@ func replaced(n, old, by *formula.Node) *formula.Node {
 	})
 }
 
-// lowered is a formula whose every operation is stored, those apart that 16 bits have exactly.
+// lowered returns a formula whose every operation is stored, except those that are exact in 16 bits.
 func lowered(n *formula.Node) *formula.Node {
 	return rewritten(n, func(m *formula.Node, operands []*formula.Node) *formula.Node {
 		if len(operands) == 0 || slices.Contains(n.Results(), m) || m.Kind == formula.Stored || m.Shifts() {
@@ -147,7 +147,7 @@ func lowered(n *formula.Node) *formula.Node {
 	})
 }
 
-// Replaced is a formula with another node in the place of an input.
+// Replaced returns a formula with an input replaced by another node.
 func Replaced(n *formula.Node, input string, by *formula.Node) *formula.Node {
 	return rewritten(n, func(m *formula.Node, _ []*formula.Node) *formula.Node {
 		if m.Kind == formula.Input && m.Name == input {
@@ -157,8 +157,8 @@ func Replaced(n *formula.Node, input string, by *formula.Node) *formula.Node {
 	})
 }
 
-// rewritten is a formula in which change gives nodes others in their place, nil to keep one. It gets the
-// operands as they are rewritten.
+// rewritten returns a formula in which change replaces nodes; change returns nil to keep one. It gets the
+// rewritten operands.
 func rewritten(n *formula.Node, change func(m *formula.Node,
 	operands []*formula.Node) *formula.Node,
 ) *formula.Node {
@@ -177,7 +177,7 @@ func rewritten(n *formula.Node, change func(m *formula.Node,
 	return done[n]
 }
 
-// with is a node on other operands.
+// with returns a node on other operands.
 func with(m *formula.Node, operands []*formula.Node) *formula.Node {
 	next := *m
 	next.Operands = operands

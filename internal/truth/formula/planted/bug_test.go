@@ -11,7 +11,7 @@ import (
 	"triad/internal/truth/formula/planted"
 )
 
-// The bugs of a formula are the ones its parts suggest, none twice and none the formula itself, and each
+// TestBugs: the bugs of a formula follow from its parts; none occurs twice, none equals the formula, and each
 // changes a result.
 func TestBugs(t *testing.T) {
 	x := formula.In("x")
@@ -50,7 +50,7 @@ func TestBugs(t *testing.T) {
 	}
 }
 
-// A sum with a product among its operands is rounded once where compilers contract it.
+// TestFused: a sum with a product among its operands is rounded once where compilers contract it.
 func TestFused(t *testing.T) {
 	x, y := formula.In("x"), formula.In("y")
 	in := []float64{1 + 0x1p-23, 1 - 0x1p-23}

@@ -12,17 +12,17 @@ import (
 	"triad/internal/truth/formula"
 )
 
-// Kernel is how an emulated kernel computes.
+// Kernel selects the arithmetic of an emulated kernel.
 type Kernel struct {
 	Fused bool     // a*b + c is rounded once, as compilers contract it
 	Noisy bool     // functions and quotients are off by up to 2 ulp, and e^x is 2^(x*log2(e))
-	Low   op.DType // what Stored nodes are stored in
+	Low   op.DType // the dtype of Stored nodes
 }
 
-// Kernels are the right ones.
+// Kernels are the right kernels.
 var Kernels = []Kernel{{}, {Fused: true}, {Noisy: true}, {Fused: true, Noisy: true}}
 
-// Prepared computes one formula for one element after the other.
+// Prepared computes one formula, element by element.
 type Prepared struct {
 	kernel Kernel
 	nodes  []*formula.Node
@@ -54,7 +54,7 @@ func (k Kernel) Prepare(n *formula.Node, inputs ...string) *Prepared {
 	return p
 }
 
-// Element is the result in fp32 for the values of the inputs, in the order of their names.
+// Element returns the result in fp32 for the values of the inputs, in the order of their names.
 func (p *Prepared) Element(in []float64) float64 {
 	for i, m := range p.nodes {
 		var x, y float64
@@ -91,7 +91,7 @@ func (k Kernel) Elements(n *formula.Node, inputs []string, values map[string][]f
 	return y
 }
 
-// fusedSum is x + y or x - y, of which one is a product that is not rounded.
+// fusedSum returns x + y or x - y, one of which is an unrounded product.
 func (p *Prepared) fusedSum(i int, x, y float64) float64 {
 	factors := p.from[p.from[i][p.fused[i]]]
 	a, b := p.values[factors[0]], p.values[factors[1]]
@@ -105,7 +105,7 @@ func (p *Prepared) fusedSum(i int, x, y float64) float64 {
 	return f32(math.FMA(sign*a, b, x))
 }
 
-// operation is one operation in fp32.
+// operation returns one operation in fp32.
 func (k Kernel) operation(m *formula.Node, x, y float64) float64 {
 	switch m.Kind {
 	case formula.Constant:
@@ -142,7 +142,7 @@ func (k Kernel) operation(m *formula.Node, x, y float64) float64 {
 	return math.NaN()
 }
 
-// approximate is a result that is off by up to 2 ulp, which the value alone decides.
+// approximate returns a result that is off by up to 2 ulp, determined by the value.
 func (k Kernel) approximate(v float64) float64 {
 	if k.Noisy && v != math.Trunc(v) && math.Abs(v) >= 0x1p-126 {
 		h := math.Float64bits(v) * 0x9E3779B97F4A7C15
@@ -152,5 +152,5 @@ func (k Kernel) approximate(v float64) float64 {
 	return f32(v)
 }
 
-// f32 is x rounded to fp32.
+// f32 returns x rounded to fp32.
 func f32(x float64) float64 { return float64(float32(x)) }

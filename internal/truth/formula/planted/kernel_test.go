@@ -7,7 +7,8 @@ import (
 	"triad/internal/truth/formula"
 )
 
-// NaN stays NaN through every operation of every right kernel: a GPU's functions and quotients keep it.
+// TestNaNStays: NaN stays NaN through every operation of every right kernel: a GPU's functions and quotients
+// keep it.
 func TestNaNStays(t *testing.T) {
 	x := formula.In("x")
 	for _, n := range []*formula.Node{

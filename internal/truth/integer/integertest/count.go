@@ -26,10 +26,10 @@ const (
 	fromOne    = "the count begins with 1"
 )
 
-// block is how many elements a block of an emulated kernel has.
+// block is the number of elements in a block of an emulated kernel.
 const block = 1024
 
-// CountSuites is that of the operator's forward.
+// CountSuites returns the suite of the operator's forward.
 func CountSuites(name string, wrong ...Miscounted) []truthtest.Suite {
 	spec, err := catalog.Get(name)
 	if err != nil {
@@ -65,7 +65,7 @@ func CountSuites(name string, wrong ...Miscounted) []truthtest.Suite {
 	return []truthtest.Suite{s}
 }
 
-// counted adds up what each block counts.
+// counted adds up the counts of the blocks.
 func counted(bug string, kept []bool) float64 {
 	total, n := 0, len(kept)
 	switch bug {

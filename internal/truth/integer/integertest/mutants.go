@@ -1,5 +1,5 @@
-// Package integertest derives what an operator of exact integers is scored with: right kernels in every form
-// it states, and bugs that integers have.
+// Package integertest derives the kernels that an operator of exact integers is scored with: right ones in
+// every stated form, and the bugs of integers.
 package integertest
 
 import (
@@ -13,11 +13,11 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// Wrong is a bug of the operator's own: another formula. What is beyond the dtype wraps.
+// Wrong is a bug of the operator's own: another formula. A result beyond the dtype wraps.
 type Wrong struct {
 	Name string
 	Of   integer.Formula
-	// why it is no bug there; nil: it is one everywhere
+	// why it has no effect there; nil: it has one everywhere
 	Equivalent func(g truthtest.Group) string
 }
 
@@ -34,7 +34,7 @@ const (
 	lastZero  = "the last element zero"
 )
 
-// Suites is that of the operator's forward.
+// Suites returns the suite of the operator's forward.
 func Suites(name string, wrong ...Wrong) []truthtest.Suite {
 	spec, err := catalog.Get(name)
 	if err != nil {
@@ -74,7 +74,7 @@ type family struct {
 	wrong    []Wrong
 }
 
-// depends says whether the formula is another in the next column, for some column and inputs.
+// depends reports whether the formula differs in the next column, for some column and inputs.
 func (f *family) depends(spec *op.Spec) bool {
 	plan, err := spec.Expand(op.Options{Level: op.LevelQuick})
 	if err != nil {
@@ -103,7 +103,7 @@ func (f *family) depends(spec *op.Spec) bool {
 	return false
 }
 
-// kernel emulates the operator in 64-bit integers; what is stored wraps to the dtype.
+// kernel emulates the operator in 64-bit integers; stored values wrap to the dtype.
 func (f *family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 	out := p.Truth.Outputs[0]
 	formula := f.operator.Forms[a.Form]
@@ -122,7 +122,7 @@ func (f *family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float
 	return [][]float64{y}
 }
 
-// element is one element, with its bug.
+// element returns one element, with its bug.
 func (f *family) element(bug string, p *truthtest.Prepared, formula integer.Formula, i int) float64 {
 	out := p.Truth.Outputs[0]
 	n, at := len(out.R), truth.IndexOf(int64(i), out.Shape)
@@ -162,7 +162,7 @@ func (f *family) element(bug string, p *truthtest.Prepared, formula integer.Form
 	return wrapped(y, low, high)
 }
 
-// wrapped is a value as an integer of a range keeps it.
+// wrapped returns a value as an integer of a range keeps it.
 func wrapped(y int64, low, high float64) float64 {
 	span := high - low + 1
 	return low + math.Mod(math.Mod(float64(y)-low, span)+span, span)

@@ -1,5 +1,5 @@
-// Package movementtest derives what an operator that moves elements is scored with: a right kernel, and the
-// bugs that moving elements has.
+// Package movementtest derives the kernels that an operator that moves elements is scored with: a right one,
+// and the bugs of moving elements.
 package movementtest
 
 import (
@@ -39,7 +39,7 @@ const (
 	notFinite    = "infinities and NaN become 0"
 )
 
-// Suites are those of the passes of an operator.
+// Suites returns the suites of the passes of an operator.
 func Suites(name string, wrong ...Wrong) []truthtest.Suite {
 	spec, err := catalog.Get(name)
 	if err != nil {
@@ -80,7 +80,7 @@ func Suites(name string, wrong ...Wrong) []truthtest.Suite {
 	return all
 }
 
-// staysPut says whether every element of a small case keeps its place, and how many dims the case lies in.
+// staysPut reports whether every element of a small case keeps its place, and returns the rank of its output.
 func (f *family) staysPut(spec *op.Spec, pass op.Pass) (stays bool, rank int) {
 	sizes := map[string]int64{}
 	for i, d := range spec.Dims {
@@ -112,7 +112,7 @@ type family struct {
 	maps  map[string]movement.Map // the operator's own bugs
 }
 
-// equivalent says why a dtype cannot show a bug.
+// equivalent returns why a dtype cannot show a bug.
 func (f *family) equivalent(name string) func(g truthtest.Group) string {
 	return func(g truthtest.Group) string {
 		if d, err := op.ParseDType(g.Dtype); err == nil && !d.IsFloat() &&
@@ -123,7 +123,7 @@ func (f *family) equivalent(name string) func(g truthtest.Group) string {
 	}
 }
 
-// kernel emulates the pass: every element is read, and stored elsewhere.
+// kernel emulates the pass: it reads every element and stores it elsewhere.
 func (f *family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 	in, out := p.In[f.input], p.Truth.Outputs[0]
 	x, y := p.V[f.input], make([]float64, len(out.R))
@@ -140,7 +140,7 @@ func (f *family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float
 	return [][]float64{y}
 }
 
-// source is the row-major position that is read for an element of the output.
+// source returns the row-major position that is read for an element of the output.
 func source(bug string, i int64, place, shape []int64) int64 {
 	n, last := int64(1), len(shape)-1
 	for _, size := range shape {
@@ -159,7 +159,7 @@ func source(bug string, i int64, place, shape []int64) int64 {
 	return truth.PositionOf(place, shape)
 }
 
-// value is what becomes of an element on its way.
+// value returns an element as a kernel with the bug moves it.
 func value(bug string, p *truthtest.Prepared, v float64) float64 {
 	d := p.Truth.Outputs[0].DType
 	format, _ := tensor.FormatOf(d)

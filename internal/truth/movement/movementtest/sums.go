@@ -17,7 +17,7 @@ const (
 	neighbourAdded = "the copies of the next element"
 )
 
-// sums is the suite of a backward that adds up copies, in every order.
+// sums returns the suite of a backward that adds up copies, in every order.
 func sums(name string, o movement.Operator) truthtest.Suite {
 	s := truthtest.Suite{
 		Op: name, Pass: op.Backward, Right: truthtest.RowVariants,

@@ -16,14 +16,14 @@ const (
 
 var ofGroups = []string{firstGroup, boundaryLate, capacity, lastGroup}
 
-// group is one product of those that a product by groups is made of; any other is one group.
+// group is one product of a product by groups; any other product is one group.
 type group struct {
 	left, right operand
 	kept        int  // rows of the output that are written; the others are 0
 	unwritten   bool // nothing is
 }
 
-// finished is the output of a group as the kernel leaves it.
+// finished returns the output of a group as the kernel leaves it.
 func (g group) finished(bug string, y []float64) []float64 {
 	for i := range y {
 		if g.unwritten {
@@ -35,7 +35,7 @@ func (g group) finished(bug string, y []float64) []float64 {
 	return y
 }
 
-// groupsOf cuts the operands as product.Product says.
+// groupsOf cuts the operands as product.Product defines.
 func groupsOf(bug string, p *truthtest.Prepared, one product.Product, left, right operand) []group {
 	if one.Groups == "" {
 		return []group{{left: left, right: right, kept: len(left.rows)}}
@@ -69,7 +69,7 @@ func groupsOf(bug string, p *truthtest.Prepared, one product.Product, left, righ
 	return groups
 }
 
-// startsOf is where groups begin, and the end.
+// startsOf returns the starts of the groups, and the end.
 func startsOf(bug string, values []float64) []int {
 	offsets := make([]int, len(values))
 	for i, v := range values {
@@ -81,12 +81,12 @@ func startsOf(bug string, values []float64) []int {
 	return offsets
 }
 
-// only is some rows as one matrix.
+// only returns some rows as one matrix.
 func (o operand) only(from, to int) operand {
 	return operand{rows: o.rows[from:to], batch: 1, k: o.k, each: to - from}
 }
 
-// along is part of what is summed.
+// along returns part of the summed dim.
 func (o operand) along(from, to int) operand {
 	rows := make([][]float64, len(o.rows))
 	for r, row := range o.rows {

@@ -10,7 +10,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// operand is one operand of an emulated product: its rows, those of each matrix of the batch after the other.
+// operand is one operand of an emulated product: its rows, matrix after matrix of the batch.
 type operand struct {
 	rows     [][]float64
 	batch, k int
@@ -47,7 +47,7 @@ func operandOf(p *truthtest.Prepared, f product.Factor) operand {
 	return o
 }
 
-// mapped is the operand with every value changed.
+// mapped returns the operand with every value changed.
 func (o operand) mapped(change func(v float64) float64) operand {
 	rows := make([][]float64, len(o.rows))
 	for r, row := range o.rows {
@@ -60,7 +60,7 @@ func (o operand) mapped(change func(v float64) float64) operand {
 	return o
 }
 
-// transposedWhereSquare reads the matrices the other way round where nothing but the values tells.
+// transposedWhereSquare reads square matrices transposed, where only the values show it.
 func (o operand) transposedWhereSquare() operand {
 	if o.each != o.k {
 		return o
@@ -116,7 +116,7 @@ type emulation struct {
 	left, right operand
 	epilogue    product.Epilogue
 	dtype       op.DType
-	carried     float64 // what an accumulator that is not zeroed begins with
+	carried     float64 // the initial value of an accumulator that is not zeroed
 }
 
 func (e *emulation) product() []float64 {
@@ -148,7 +148,7 @@ func (e *emulation) product() []float64 {
 	return y
 }
 
-// finish is the epilogue of one element.
+// finish returns the epilogue of one element.
 func (e *emulation) finish(sum float64, at int) float64 {
 	f32 := truthtest.F32
 	alpha := 1.0
@@ -199,7 +199,7 @@ func powerOfTwo(x float64) bool {
 	return fraction == 0.5
 }
 
-// sum is the sum of products of two rows; inLast says whether the element lies in the last tile.
+// sum returns the sum of products of two rows; inLast is set for an element in the last tile.
 func (e *emulation) sum(x, y []float64, inLast bool) float64 {
 	n := len(x)
 	switch e.Bug {
@@ -271,8 +271,8 @@ func (e *emulation) parts(x, y []float64, inLast bool) float64 {
 }
 
 // tensorCoreSum adds 16 products and the accumulator at once, as a tensor core does: each term is cut at the
-// last bit that a fp32 number of the largest one's exponent has, and the sum to fp32. A product has the sum
-// of the exponents that its factors store, of which a subnormal's is that of the smallest normal number.
+// last bit of an fp32 number with the largest one's exponent, and the sum to fp32. The exponent of a product
+// is the sum of those that its factors store; a subnormal's is that of the smallest normal number.
 func tensorCoreSum(d op.DType, x, y []float64) float64 {
 	format, _ := tensor.FormatOf(d)
 	stored := func(v float64) int { return max(math.Ilogb(v), format.EMin) }

@@ -1,5 +1,5 @@
-// Package producttest derives what a product is scored with: right kernels in several orders of their sums,
-// and the bugs that products have.
+// Package producttest derives the kernels that a product is scored with: right ones in several orders of
+// their sums, and the bugs of products.
 package producttest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// A tile of an emulated kernel, and how many parts a split sum has.
+// The size of a tile of an emulated kernel, and the number of parts of a split sum.
 const (
 	tile   = 16
 	splits = 4
@@ -66,7 +66,7 @@ var everywhere = []string{
 	transposedSquare, oneElement, alphaLarge, alphaMedium, alphaSmall, notZeroed, throughFP8, throughTF32,
 }
 
-// Suites are those of the passes of an operator whose operands have no scales.
+// Suites returns the suites of the passes of an operator whose operands have no scales.
 func Suites(name string) []truthtest.Suite {
 	spec, err := catalog.Get(name)
 	if err != nil {
@@ -84,7 +84,7 @@ func Suites(name string) []truthtest.Suite {
 	return all
 }
 
-// isVector says whether an input has one dim.
+// isVector reports whether an input has one dim.
 func isVector(spec *op.Spec, name string) bool {
 	t, ok := spec.Input(name)
 	_, shapes := t.Sizes()
@@ -106,7 +106,7 @@ type family struct {
 	pass     op.Pass
 }
 
-// mutants are the bugs that the products of a pass can have.
+// mutants returns the bugs that the products of a pass can have.
 func (f *family) mutants(products []product.Product, spec *op.Spec) []truthtest.Mutant {
 	names := slices.Clone(everywhere)
 	if isVector(spec, products[0].B.Tensor) {
@@ -137,7 +137,7 @@ func (f *family) mutants(products []product.Product, spec *op.Spec) []truthtest.
 	return all
 }
 
-// equivalent says why a bug shows nothing in a group.
+// equivalent returns why a bug shows nothing in a group.
 func equivalent(name string, g truthtest.Group) string {
 	switch {
 	case name == throughTF32 && g.Dtype != "fp32":

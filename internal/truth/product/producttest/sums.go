@@ -11,7 +11,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// Sampled is a case that a sample leaves something of, with its truth whole and by sample.
+// Sampled is a case that is larger than its sample, with its truth whole and by sample.
 type Sampled struct {
 	Whole, Part judge.Truth
 }
@@ -36,9 +36,9 @@ func SampledOf(t *testing.T, name string, c op.Case, sizes map[string]int64, att
 	return s
 }
 
-// CoveredBySums: right answers pass, the sums cover what the sample leaves out of every matrix, their
-// allowance is at least the sum of the elements' own and not many times as large, and an element that is
-// wrong by more fails, with its place: in the first row, in the middle and in the last.
+// CoveredBySums: right answers pass, the sums cover the unsampled part of every matrix, and their allowance
+// is at least the sum of the elements' own and not many times as large. An element that is wrong by more
+// fails, with its place: in the first row, in the middle and in the last.
 func (s Sampled) CoveredBySums(t *testing.T, what string) {
 	t.Helper()
 	values := truthtest.Sims(s.Whole)
@@ -85,8 +85,8 @@ func (s Sampled) failsAt(t *testing.T, what string, values [][]float64, output, 
 	}
 }
 
-// NonFiniteIsCompared: what no sum of signs can cover, in an operand or in what is added, is compared element
-// by element.
+// NonFiniteIsCompared: elements of an operand or of the addend that no sum of signs can cover are compared
+// one by one.
 func (s Sampled) NonFiniteIsCompared(t *testing.T) {
 	t.Helper()
 	truthtest.Accepts(t, "sim", truthtest.Judged(s.Part, truthtest.Sims(s.Whole)...))

@@ -1,5 +1,5 @@
-// Package reductiontest derives what an operator that adds up terms is scored with: right kernels in several
-// orders of summation, and the bugs of sums.
+// Package reductiontest derives the kernels that an operator that adds up terms is scored with: right ones in
+// several orders of summation, and the bugs of sums.
 package reductiontest
 
 import (
@@ -40,10 +40,10 @@ const (
 	unevenLost  = "elements after the length of an even segment are lost"
 )
 
-// block is how many terms a partial sum of an emulated kernel has.
+// block is the number of terms in a partial sum of an emulated kernel.
 const block = 64
 
-// Suites are those of the passes of an operator: its sum, and its gradients, which are elementwise.
+// Suites returns the suites of the passes of an operator: its sum, and its gradients, which are elementwise.
 func Suites(name string) []truthtest.Suite {
 	o, _ := reduction.Get(name)
 	inputs, err := o.Summed(op.Case{Op: name, Pass: op.Forward})
@@ -80,7 +80,7 @@ func Suites(name string) []truthtest.Suite {
 	return append([]truthtest.Suite{suite}, gradients(name, o)...)
 }
 
-// gradients is the suite of the backward.
+// gradients returns the suite of the backward.
 func gradients(name string, o reduction.Operator) []truthtest.Suite {
 	if len(o.Backward) == 0 {
 		return nil
@@ -112,12 +112,12 @@ type family struct {
 	planted []planted.Bug
 }
 
-// kernel is the sum of all terms.
+// kernel returns the sum of all terms.
 func (f family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 	return [][]float64{{f.sum(a, p, f.terms(a, p))}}
 }
 
-// segments are the sums of the terms between offsets.
+// segments returns the sums of the terms between offsets.
 func (f family) segments(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 	x, offsets := f.terms(a, p), p.V[f.Offsets]
 	y := make([]float64, len(offsets)-1)
@@ -176,7 +176,7 @@ func (f family) sum(a truthtest.Arithmetic, p *truthtest.Prepared, x []float64) 
 	return f.finished(a.Bug, p, y, n)
 }
 
-// finished is what becomes of the sum of n terms.
+// finished returns the output for a sum of n terms.
 func (f family) finished(bug string, p *truthtest.Prepared, y float64, n int) float64 {
 	if f.Mean != (bug == mean) {
 		y = truthtest.F32(y / math.Max(1, float64(n)))
@@ -187,7 +187,7 @@ func (f family) finished(bug string, p *truthtest.Prepared, y float64, n int) fl
 	return y
 }
 
-// terms are what is added up.
+// terms returns the terms of the sum.
 func (f family) terms(a truthtest.Arithmetic, p *truthtest.Prepared) []float64 {
 	forms := f.Term.Forms
 	n := forms[a.Form%len(forms)]

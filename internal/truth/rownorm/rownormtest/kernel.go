@@ -10,7 +10,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// sums are the rows of s in fp32, as a kernel adds them.
+// sums returns the rows of s in fp32, as a kernel adds them.
 func (f family) sums(a truthtest.Arithmetic, p *truthtest.Prepared) []float64 {
 	x := p.V["x"]
 	if !f.Adds(p.Case) || a.Bug == residualMissing {
@@ -73,7 +73,7 @@ func (f family) normalize(a truthtest.Arithmetic, p *truthtest.Prepared) (y, mea
 	return y, means, rstds
 }
 
-// affine is one element of y.
+// affine returns one element of y.
 func (f family) affine(a truthtest.Arithmetic, p *truthtest.Prepared, xhat float64, c int) float64 {
 	if a.Bug == castFirst {
 		xhat = tensor.Round(p.In["x"].DType, xhat, false)
@@ -92,8 +92,8 @@ func weightOf(a truthtest.Arithmetic, p *truthtest.Prepared, c int) float64 {
 	return p.V["weight"][c]
 }
 
-// Statistics are mean and rstd of a row, in two passes or, with Other, by Welford's recurrence. The mean is 0
-// where none is subtracted.
+// Statistics returns mean and rstd of a row, in two passes or, with Other, by Welford's recurrence. The mean
+// is 0 where none is subtracted.
 func Statistics(o rownorm.Operator, a truthtest.Arithmetic, x []float64, eps float64, low op.DType) (mean,
 	rstd float64,
 ) {
@@ -131,13 +131,13 @@ func Statistics(o rownorm.Operator, a truthtest.Arithmetic, x []float64, eps flo
 		variance = truthtest.F32(truthtest.F32(sum(n,
 			func(i int) float64 { return truthtest.F32(x[i] * x[i]) })/count) - truthtest.F32(mean*mean))
 	case a.Other && truth.IsFinite(mean):
-		// after an infinity the recurrence would give NaN where the mean is infinite
+		// after an infinity the recurrence would return NaN where the mean is infinite
 		mean, variance = welford(x)
 	}
 	return mean, root(a, variance, eps)
 }
 
-// root is rstd, with the four mistakes of an eps.
+// root returns rstd, with the four mistakes of an eps.
 func root(a truthtest.Arithmetic, variance, eps float64) float64 {
 	inside := truthtest.F32(variance + eps)
 	switch a.Bug {
@@ -153,7 +153,7 @@ func root(a truthtest.Arithmetic, variance, eps float64) float64 {
 	return a.Fast(1 / math.Sqrt(inside))
 }
 
-// welford is mean and variance by the running recurrence (Welford 1962).
+// welford returns mean and variance by the running recurrence (Welford 1962).
 func welford(x []float64) (mean, variance float64) {
 	var m, square float32
 	for i, v := range x {
@@ -164,7 +164,7 @@ func welford(x []float64) (mean, variance float64) {
 	return float64(m), float64(square / float32(len(x)))
 }
 
-// backward takes mean and rstd as they are given, or from its own forward.
+// backward uses mean and rstd as they are given, or from its own forward.
 func (f family) backward(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 	_, rows, cols := p.Matrix("x")
 	s, dy, means, rstds := f.sums(a, p), p.V["grad_y"], p.V["mean"], p.V["rstd"]
@@ -202,7 +202,7 @@ func (f family) backward(a truthtest.Arithmetic, p *truthtest.Prepared) [][]floa
 	return append(all, f.gradParameters(a, p, factor)...)
 }
 
-// gradRows are grad_x and grad_residual: the gradient of s through the norm, and grad_h.
+// gradRows returns grad_x and grad_residual: the gradient of s through the norm, and grad_h.
 func (f family) gradRows(a truthtest.Arithmetic, p *truthtest.Prepared, ds []float64) [][]float64 {
 	switch {
 	case !f.Residual:
@@ -225,7 +225,7 @@ func (f family) gradRows(a truthtest.Arithmetic, p *truthtest.Prepared, ds []flo
 	return [][]float64{dx, dx}
 }
 
-// gradParameters are grad_weight, and grad_bias where there is a bias.
+// gradParameters returns grad_weight, and grad_bias where there is a bias.
 func (f family) gradParameters(a truthtest.Arithmetic, p *truthtest.Prepared, factor []float64) [][]float64 {
 	_, rows, cols := p.Matrix("x")
 	dy := p.V["grad_y"]

@@ -1,5 +1,5 @@
-// Package rownormtest derives what an operator of the family rownorm is scored with: right kernels in several
-// orders of their sums, and bugs that follow from what the operator states.
+// Package rownormtest derives the kernels that an operator of the family rownorm is scored with: right ones
+// in several orders of their sums, and bugs that follow from the operator's statement.
 package rownormtest
 
 import (
@@ -47,7 +47,7 @@ const (
 	gradHRounded    = "gradient rounded before grad_h"
 )
 
-// Suites are those of the passes of an operator.
+// Suites returns the suites of the passes of an operator.
 func Suites(name string) []truthtest.Suite {
 	o, _ := rownorm.Get(name)
 	f := family{o}
@@ -60,7 +60,7 @@ func Suites(name string) []truthtest.Suite {
 // family emulates an operator.
 type family struct{ rownorm.Operator }
 
-// right are the orders of sums; with a mean also Welford's running mean and variance (Other).
+// right returns the orders of sums; with a mean also Welford's running mean and variance (Other).
 func (f family) right() []truthtest.Arithmetic {
 	all := append([]truthtest.Arithmetic{}, truthtest.RowVariants...)
 	if f.Centred {
@@ -78,7 +78,7 @@ func (l *list) add(equivalent func(g truthtest.Group) string, names ...string) {
 	}
 }
 
-// withoutResidual says where a bug of the residual is none.
+// withoutResidual returns why a bug of the residual has no effect in a group, or "".
 func withoutResidual(g truthtest.Group) string {
 	if g.Value == "false" {
 		return "there is no residual"
@@ -86,7 +86,7 @@ func withoutResidual(g truthtest.Group) string {
 	return ""
 }
 
-// wide says where a rounding to the dtype is none.
+// wide returns why a rounding to the dtype has no effect in a group, or "".
 func wide(g truthtest.Group) string {
 	if g.Dtype == op.FP32.String() {
 		return "the value is an fp32 one whether it is stored or not"
@@ -101,8 +101,9 @@ func wideOrWithoutResidual(g truthtest.Group) string {
 	return withoutResidual(g)
 }
 
-// forwardMutants: a reduction brings a wrong and a padded count, a lost tail and a low accumulator, an eps
-// its four mistakes, a store its lost tail; the rest is of the statistic and of the affine part.
+// forwardMutants returns the mutants of the forward: a reduction has a wrong and a padded count, a lost tail
+// and a low accumulator, an eps its four mistakes, a store its lost tail; the others are of the statistic and
+// of the affine part.
 func (f family) forwardMutants() []truthtest.Mutant {
 	var l list
 	l.add(nil, countLess, epsOutside, epsMissing, epsMaximum, epsTenth, lowSum, weightPlusOne, padded,

@@ -1,5 +1,5 @@
-// Package scantest derives what a running sum is scored with: right kernels that scan tiles in several ways,
-// and the bugs of scans, most of which sit where one tile ends and the next begins.
+// Package scantest derives the kernels that a running sum is scored with: right ones that scan tiles in
+// several ways, and the bugs of scans, most of which sit where one tile ends and the next begins.
 package scantest
 
 import (
@@ -34,10 +34,10 @@ const (
 	saturated      = "a sum beyond the range stays at its end"
 )
 
-// tile is how many elements an emulated kernel scans at once.
+// tile is the number of elements that an emulated kernel scans at once.
 const tile = 64
 
-// Suites are those of the forward of an operator.
+// Suites returns the suites of the forward of an operator.
 func Suites(name string) []truthtest.Suite {
 	o, _ := scan.Get(name)
 	inputs, err := elementwise.Inputs(op.Case{Op: name, Pass: op.Forward})
@@ -136,7 +136,7 @@ func (f family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float6
 	return [][]float64{y}
 }
 
-// begins is what a tile begins with.
+// begins returns the sum that a tile begins with.
 func begins(bug string, carries, x []float64, first int, last bool, add func(a, b float64) float64) float64 {
 	t := len(carries) - 1
 	carry := carries[t]
@@ -155,7 +155,7 @@ func begins(bug string, carries, x []float64, first int, last bool, add func(a, 
 	return carry
 }
 
-// store writes the outputs of a tile whose inclusive sums are given.
+// store writes the outputs of a tile from its inclusive sums.
 func (f family) store(a truthtest.Arithmetic, p *truthtest.Prepared, y, sums, x []float64, first int,
 	begin float64, add func(a, b float64) float64,
 ) {
@@ -179,7 +179,7 @@ func (f family) store(a truthtest.Arithmetic, p *truthtest.Prepared, y, sums, x 
 	}
 }
 
-// orders are ways to scan a tile: each gives the inclusive sums.
+// orders are ways to scan a tile: each returns the inclusive sums.
 var orders = []func(x []float64, add func(a, b float64) float64) []float64{inSequence, hillisSteele, blelloch}
 
 func inSequence(x []float64, add func(a, b float64) float64) []float64 {
@@ -191,7 +191,7 @@ func inSequence(x []float64, add func(a, b float64) float64) []float64 {
 	return y
 }
 
-// hillisSteele: each step adds what lies twice as far before.
+// hillisSteele scans in steps, each adding the element twice as far before.
 func hillisSteele(x []float64, add func(a, b float64) float64) []float64 {
 	y := slices.Clone(x)
 	for by := 1; by < len(y); by *= 2 {
@@ -203,7 +203,7 @@ func hillisSteele(x []float64, add func(a, b float64) float64) []float64 {
 	return y
 }
 
-// blelloch sums up a tree and hands down what is before each leaf.
+// blelloch sums up a tree and hands down the sum before each leaf.
 func blelloch(x []float64, add func(a, b float64) float64) []float64 {
 	y := make([]float64, tile)
 	copy(y, x)
@@ -224,7 +224,7 @@ func blelloch(x []float64, add func(a, b float64) float64) []float64 {
 	return y[:len(x)]
 }
 
-// terms are what is added up.
+// terms returns the terms of the sums.
 func (f family) terms(a truthtest.Arithmetic, p *truthtest.Prepared) []float64 {
 	n := f.Term.Forms[a.Form]
 	for _, b := range f.planted {

@@ -9,10 +9,10 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// isWhole says whether a case adds whole numbers.
+// isWhole reports whether a case adds integers.
 func isWhole(p *truthtest.Prepared) bool { return p.DType == op.I32.String() }
 
-// ofWholeNumbers and ofFractions say where a bug is none, as a mutant wants it.
+// ofWholeNumbers and ofFractions return why a bug has no effect in a group, for a mutant's Equivalent.
 func ofWholeNumbers(g truthtest.Group) string {
 	if g.Dtype == op.I32.String() {
 		return ""
@@ -27,7 +27,7 @@ func ofFractions(g truthtest.Group) string {
 	return "whole numbers have none of this"
 }
 
-// arithmeticOf is how a kernel adds, and what 16 bits keep of a value.
+// arithmeticOf returns the addition of a kernel, and what 16 bits keep of a value.
 func arithmeticOf(bug string, p *truthtest.Prepared) (
 	add func(a, b float64) float64, narrow func(float64) float64,
 ) {
@@ -55,7 +55,7 @@ func arithmeticOf(bug string, p *truthtest.Prepared) (
 	return add, narrow
 }
 
-// wholeTerms are the terms of whole numbers.
+// wholeTerms returns the terms of integers.
 func (f family) wholeTerms(p *truthtest.Prepared) []float64 {
 	terms := make([]float64, len(p.V[f.inputs[0]]))
 	at := make([]int64, len(f.inputs))

@@ -1,5 +1,5 @@
-// Package selectiontest derives what an operator of the family selection is scored with: right kernels that
-// break ties in every way, and the bugs that a selection invites.
+// Package selectiontest derives the kernels that an operator of the family selection is scored with: right
+// ones that break ties in every way, and the bugs that a selection invites.
 package selectiontest
 
 import (
@@ -14,7 +14,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// How a right kernel orders equal elements: the form of an arithmetic.
+// The order of equal elements in a right kernel: the form of an arithmetic.
 const (
 	firstOfEqual = iota
 	lastOfEqual
@@ -23,7 +23,7 @@ const (
 	forms
 )
 
-// The bugs of what is chosen.
+// The bugs of the choice.
 const (
 	smallest     = "the smallest are chosen"
 	rising       = "the chosen rise"
@@ -38,7 +38,7 @@ const (
 	otherRow     = "row off by one"
 )
 
-// The bugs of how it is written.
+// The bugs of the stores.
 const (
 	lastPlace    = "last place not written"
 	neighbour    = "values of the place before"
@@ -53,7 +53,7 @@ const (
 	paddedByInf  = " of padding by -inf before -inf"
 )
 
-// Suites score the forward of an operator.
+// Suites returns the suites of the forward of an operator.
 func Suites(name string) []truthtest.Suite {
 	o, ok := selection.Get(name)
 	if !ok {
@@ -102,7 +102,7 @@ type chosen struct {
 	at    int
 }
 
-// none stands for an element that a kernel has not got.
+// none represents an element that a kernel lacks.
 var none = chosen{truthtest.Unwritten, -1}
 
 // kernel emulates the forward.
@@ -134,7 +134,7 @@ func (f family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float6
 	return out
 }
 
-// row gives the values and places of one row.
+// row returns the values and places of one row.
 func (f family) row(a truthtest.Arithmetic, row []float64, k int) (values, places []float64) {
 	all := f.choose(a, row, k)
 	values, places = make([]float64, k), make([]float64, k)
@@ -177,7 +177,7 @@ func (f family) row(a truthtest.Arithmetic, row []float64, k int) (values, place
 	return values, places
 }
 
-// choose gives the k elements of a row that a kernel chooses, in its order.
+// choose returns the k elements of a row that a kernel chooses, in its order.
 func (f family) choose(a truthtest.Arithmetic, row []float64, k int) []chosen {
 	candidates := f.candidates(a.Bug, row)
 	slices.SortFunc(candidates, func(x, y chosen) int {
@@ -202,7 +202,7 @@ func (f family) choose(a truthtest.Arithmetic, row []float64, k int) []chosen {
 	return best
 }
 
-// candidates are the elements that a kernel looks at.
+// candidates returns the elements that a kernel considers.
 func (f family) candidates(bug string, row []float64) []chosen {
 	n := len(row)
 	switch bug {
