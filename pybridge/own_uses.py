@@ -31,7 +31,10 @@ RESHAPES = set("shape size stride view reshape flatten squeeze unsqueeze transpo
 
 
 def is_kernel(node: ast.stmt) -> bool:
-    return isinstance(node, ast.FunctionDef) and any("jit" in ast.unparse(d) for d in node.decorator_list)
+    """Whether a function is Triton's: torch, numba and JAX have decorators of that name too."""
+    return isinstance(node, ast.FunctionDef) and any(
+        "jit" in (name := ast.unparse(d)) and not name.startswith(("torch.", "numba.", "nb.", "jax."))
+        for d in node.decorator_list)
 
 
 def leftmost(node: ast.AST) -> str:
