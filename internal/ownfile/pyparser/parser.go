@@ -73,11 +73,10 @@ func (p *parser) parse(text string) *pyfacts.File {
 	if err == nil && file.Error != "" {
 		err = errors.New(file.Error)
 	}
-	gone := errors.Is(err, errGone)
 	if err != nil {
 		file = &pyfacts.File{Error: fmt.Sprintf("%s cannot parse it: %v", path, err)}
 	}
-	if !gone { // a text that takes too long is not parsed again
+	if !errors.Is(err, errGone) { // a text that takes too long is not parsed again
 		p.known[text] = file
 	}
 	return file

@@ -20,6 +20,7 @@ func TestParse(t *testing.T) {
 		"try:\n    def f(x):\n        return x\nexcept ImportError:\n    pass\n":  "f 2 x",
 		"def f(x):\n    return '\x00'\n":                                          "f 1 x",
 		"@torch.jit.script\ndef f(x):\n    return x\n":                            "f 2 x",
+		"if not HAS_TRITON:\n    def f(x): pass\nelse:\n    def f(x, y): pass\n":  "f 4 x,y",
 		"": "",
 	} {
 		var words []string
