@@ -228,7 +228,7 @@ def facts(text: str) -> dict[str, Any]:
         return {"functions": file.functions, "dtypes": asked_dtypes(file.tree),
                 "unpacked": unpacked([file.tree]), "text": "\n".join(file.source.plain),
                 **inline_sources(file.tree, text)}
-    except (RecursionError, MemoryError, ValueError) as e:
+    except Exception as e:  # whatever a strange file raises here must not end the process
         return {"error": f"{type(e).__name__}: {e}"}
 
 

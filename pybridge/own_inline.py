@@ -61,7 +61,7 @@ def string(node: ast.expr, text: str, values: dict[str, ast.expr]) -> str:
     hides stays, for C++ hides it too and lines keep their numbers."""
     written = ast.get_source_segment(text, node) or ""
     if "r" not in written[:2].lower().partition('"')[0].partition("'")[0]:
-        written = re.sub(r"(?s)\\(.)", lambda m: "\\\\\\\n" if m[1] == "\n" else m[0], written)
+        written = re.sub(r"(?s)\\(.)", lambda m: "\\\\\\n" if m[1] == "\n" else m[0], written)
     again = ast.parse(f"({written})", mode="eval").body
     parts = again.values if isinstance(again, ast.JoinedStr) else [again]
     return "".join(str(p.value) if isinstance(p, ast.Constant) else field(p, values) for p in parts)

@@ -44,7 +44,7 @@ def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     for node in body:
         test = ast.unparse(node.test) if isinstance(node, ast.If) else ""
         if isinstance(node, ast.Try) or re.search("triton|cuda|gpu", test, re.I):
-            yield from node.body
+            yield from node.orelse if test.startswith("not ") else node.body
         else:
             yield node
 

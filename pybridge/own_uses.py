@@ -31,7 +31,8 @@ RESHAPES = set("shape size stride view reshape flatten squeeze unsqueeze transpo
 
 
 def is_kernel(node: ast.stmt) -> bool:
-    return isinstance(node, ast.FunctionDef) and any("jit" in ast.unparse(d) for d in node.decorator_list)
+    jit = re.compile(r"(?!torch\.|numba\.|nb\.|jax\.).*jit")  # these have decorators of that name, too
+    return isinstance(node, ast.FunctionDef) and any(jit.match(ast.unparse(d)) for d in node.decorator_list)
 
 
 def leftmost(node: ast.AST) -> str:

@@ -370,14 +370,17 @@ func withoutReferences(fit []*Binding) []*Binding {
 	return left
 }
 
-// oneOfEachName keeps the first of several functions of one name, which no request can distinguish:
-// overloads, or a function that is defined twice, which no compiler accepts.
+// oneOfEachName keeps one of several functions of one name, which no request can distinguish: the first of
+// overloads in C++, and in Python the last definition, which replaces the others.
 func oneOfEachName(fit []*Binding) (left []*Binding) {
 	for _, b := range fit {
 		same := slices.IndexFunc(left, func(o *Binding) bool { return o.Function.Name == b.Function.Name })
 		if same < 0 {
 			left = append(left, b)
 			continue
+		}
+		if o := left[same]; b.Function.Kind == Python && b.Function.Line > o.Function.Line {
+			left[same], b = b, o
 		}
 		left[same].Notes = append(left[same].Notes, fmt.Sprintf(
 			"not judged: %s of line %d, which has the same name", b.Function.Name, b.Function.Line))

@@ -66,17 +66,19 @@ func (p *parser) parse(text string) *pyfacts.File {
 	if err != nil {
 		return &pyfacts.File{Error: err.Error()}
 	}
-	file, waited := &pyfacts.File{}, p.process != nil
-	if err = p.ask(path, text, file); err != nil && waited { // it may have ended just before
+	file := &pyfacts.File{}
+	if err = p.ask(path, text, file); errors.Is(err, errGone) { // its time without a text was up
 		err = p.ask(path, text, file)
 	}
 	if err == nil && file.Error != "" {
 		err = errors.New(file.Error)
 	}
 	if err != nil {
-		return &pyfacts.File{Error: fmt.Sprintf("%s cannot parse it: %v", path, err)}
+		file = &pyfacts.File{Error: fmt.Sprintf("%s cannot parse it: %v", path, err)}
 	}
-	p.known[text] = file
+	if !errors.Is(err, errGone) { // a text that takes too long is not parsed again
+		p.known[text] = file
+	}
 	return file
 }
 
@@ -121,12 +123,15 @@ func (p *parser) start(path string) error {
 	return nil
 }
 
+// errGone says that there is no interpreter: it did not start, or ended by itself.
+var errGone = errors.New("it ended")
+
 // ask makes the interpreter parse a text. An interpreter that fails, takes too long or prints too much is
 // ended.
 func (p *parser) ask(path, text string, file *pyfacts.File) error {
 	if p.process == nil {
 		if err := p.start(path); err != nil {
-			return err
+			return fmt.Errorf("%w: %w", errGone, err)
 		}
 	}
 	late := time.Now().Add(longest)
@@ -142,7 +147,11 @@ func (p *parser) ask(path, text string, file *pyfacts.File) error {
 		p.answered.Reset(io.LimitReader(p.answers, mostOutput))
 		return json.Unmarshal(line, file)
 	}
-	p.process.End()
+	if p.process.Wait(100 * time.Millisecond) { // another process may have its number
+		err = fmt.Errorf("%w: %w", errGone, err)
+	} else {
+		p.process.End()
+	}
 	p.process = nil
 	lines := strings.Split(strings.TrimSpace(p.failed.String()), "\n")
 	return errors.Join(fmt.Errorf("%w: %s", err, lines[len(lines)-1]), p.texts.Close(), p.answers.Close())

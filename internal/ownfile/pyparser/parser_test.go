@@ -19,7 +19,9 @@ func TestParse(t *testing.T) {
 		"try:\n    def f(x):\n        return x\nexcept ImportError:\n    g = (\n": "",
 		"try:\n    def f(x):\n        return x\nexcept ImportError:\n    pass\n":  "f 2 x",
 		"def f(x):\n    return '\x00'\n":                                          "f 1 x",
-		"":                                                                        "",
+		"@torch.jit.script\ndef f(x):\n    return x\n":                            "f 2 x",
+		"if not HAS_TRITON:\n    def f(x): pass\nelse:\n    def f(x, y): pass\n":  "f 4 x,y",
+		"": "",
 	} {
 		var words []string
 		file := parse(text)
@@ -56,5 +58,31 @@ func TestParserStartsAgain(t *testing.T) {
 			t.Errorf("%q: %+v", text, got)
 		}
 		p.process.End()
+	}
+}
+
+// A macro of several lines in a string for load_inline keeps its lines: C++ hides their ends, too.
+func TestHiddenLineEnds(t *testing.T) {
+	const text = "import torch.utils.cpp_extension as e\n" +
+		"s = \"\"\"#define A(x) \\\n    x\n__global__ void k() {}\"\"\"\n" +
+		"m = e.load_inline(name='m', cuda_sources=s, cpp_sources='', functions=['k'])\n"
+	file := New(OfPATH)(text)
+	const want = "#define A(x) \\\n    x\n__global__ void k() {}"
+	if file.Error != "" || len(file.Inline) != 1 || file.Inline[0].Text != want {
+		t.Errorf("%+v, error %q, want the text %q", file.Inline, file.Error, want)
+	}
+}
+
+// A file at which the search for facts fails is an error of that file: the next one is parsed.
+func TestStrangeFiles(t *testing.T) {
+	p := &parser{interpreter: OfPATH, known: map[string]*pyfacts.File{}}
+	p.parse("x = 1\n")
+	first := p.process
+	strange := "def custom_kernel(data):\n    shape = ()\n    return data\n"
+	if got := p.parse(strange); got.Error == "" {
+		t.Skipf("it is read now: %+v", got)
+	}
+	if got := p.parse("def f(x):\n    return x\n"); len(got.Functions) != 1 || p.process != first {
+		t.Errorf("after it: %+v, another interpreter: %v", got, p.process != first)
 	}
 }
