@@ -15,7 +15,7 @@ import (
 	"triad/results"
 )
 
-// plantedBackend is a right softmax for two columns on a CPU that panics where it is told to.
+// plantedBackend is a right softmax for two columns on a CPU that panics at the requested call.
 type plantedBackend struct {
 	panicsAt string // "load", "shifted": a run on these numbers, "close"
 }

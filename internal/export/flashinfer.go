@@ -84,7 +84,7 @@ func (f float) MarshalJSON() ([]byte, error) {
 }
 
 // Traces writes the records of a session as traces of FlashInfer-Bench, one JSON object a line, and returns
-// their number. A trace of a pass needs a time: passes without one are left out, and so is what is neither
+// their number. It leaves out passes without a time, which their traces need, and records that are neither
 // right nor wrong. The time is the mean of the first usable regime; the reference is torch's in the same
 // regime, 0 if it has none. inputs names the tensors that a run reads.
 func Traces(
@@ -185,7 +185,7 @@ func usable(r record.Record) []record.Timing {
 	})
 }
 
-// meanMS returns the mean of the samples, which is what FlashInfer-Bench compares.
+// meanMS returns the mean of the samples: FlashInfer-Bench compares means.
 func meanMS(t record.Timing) float64 {
 	sum := 0.0
 	for _, ns := range t.SamplesNS {

@@ -264,7 +264,7 @@ func (f finding) constant() string {
 	}
 }
 
-// close reports whether y is what the kernel would have stored for r.
+// close reports whether the kernel would have stored y for r.
 func (f finding) close(i int, r float64) bool {
 	slack := f.T[i] + 2*f.g.ulp(r)
 	return math.Abs(f.y[i]-r) <= slack || math.IsNaN(r) && math.IsNaN(f.y[i])

@@ -71,8 +71,7 @@ func (r Request) Implementation() string {
 // IsPython reports whether the file is a .py that is judged as Python.
 func (r Request) IsPython() bool { return filepath.Ext(r.Path) == ".py" && !r.Inline }
 
-// Read lists the functions of the file, whose contents are text, in its language. flags are those of its
-// compiler.
+// Read lists the functions of the file, with text as its contents. flags are those of its compiler.
 func (r Request) Read(text string, flags []string) *File {
 	if r.IsPython() {
 		f := ReadPython(declaration.Without(text, PythonSign), r.Parse)

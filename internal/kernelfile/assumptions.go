@@ -13,8 +13,7 @@ import (
 // Guess is the subject of an assumption.
 type Guess uint8
 
-// The kinds of assumptions. A wrong launch may show at some sizes only, any other wrong assumption shows
-// everywhere.
+// The kinds of assumptions. A wrong launch may show at some sizes only, any other one shows everywhere.
 const (
 	GuessedParameter Guess = iota
 	GuessedSize            // a size without a parameter
@@ -108,8 +107,7 @@ func (b *Binding) assumedSizes() (all []Assumption) {
 	return all
 }
 
-// guessedParameters returns the parameters whose names do not say what they stand for, and what they were
-// taken for.
+// guessedParameters returns the parameters with names that say too little, and what they were taken for.
 func (b *Binding) guessedParameters() (words, parameters []string) {
 	for _, a := range b.Args {
 		matched := a.Role == Input || a.Role == Output || a.Role == Size || a.Role == Attribute

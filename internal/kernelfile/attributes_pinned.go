@@ -90,8 +90,7 @@ func (b *Binding) ignoresNothing(a op.AttributeSpec) bool {
 	})
 }
 
-// someTarget returns the condition that there is a target, where libraries give 0 or NaN for a mean over
-// none.
+// someTarget returns the condition that there is a target: libraries give 0 or NaN for a mean over none.
 func (b *Binding) someTarget() (all []condition) {
 	for _, t := range b.inputs {
 		if fill, _ := op.ParseFill(t.Fill); fill.Ignoring == "" || len(b.Spec.Own.NoTarget) == 0 {

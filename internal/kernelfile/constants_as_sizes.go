@@ -151,9 +151,9 @@ func saidOtherwise(file *File, fn Function, spec *op.Spec, pass op.Pass, options
 		return nil
 	}
 	options.Dims = nil
-	sizes, sure, err := constantSizes(file, fn, spec, pass, options)
+	sizes, sure, _ := constantSizes(file, fn, spec, pass, options) // none with an error
 	for _, dim := range slices.Sorted(maps.Keys(sizes)) {
-		if n, given := said[dim]; err == nil && sure && given && n != sizes[dim] {
+		if n, given := said[dim]; sure && given && n != sizes[dim] {
 			b := newBinding(file, fn, spec, pass, options)
 			return b.errorf("%s = %d is asked for, and %s has constants for its sizes: %s is %d in its file",
 				dim, n, fn.Name, dim, sizes[dim])

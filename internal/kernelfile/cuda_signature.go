@@ -283,8 +283,7 @@ var wantsAligned = regexp.MustCompile(`\b(u?(char|short|int|long|longlong)|float
 // asksAddress matches a remainder of an address: such a file chooses by the alignment of a tensor.
 var asksAddress = regexp.MustCompile(`\bu?intptr_t\b[^;{}]{0,60}[%&]`)
 
-// readWords reads the words before a function's name; skip says that it cannot be called from outside or on
-// the host.
+// readWords reads the words before a function's name; skip means that the host cannot call it.
 func (f *File) readWords(fn *Function, before []token) (skip bool) {
 	for i, t := range before {
 		switch t.text {

@@ -117,8 +117,7 @@ func (s *source) next(text string, i int) (word string, end int) {
 	return word, end
 }
 
-// endOfToken returns the end of the token at i: a word or a number, a literal, a sign of one to three
-// characters.
+// endOfToken returns the end of the token at i: a word, a number, a literal, a sign of 1 to 3 characters.
 func endOfToken(text string, i int) int {
 	c := text[i]
 	end := i + 1

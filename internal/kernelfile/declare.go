@@ -151,8 +151,7 @@ func withWord(words []declaration.Word, key, value string) []declaration.Word {
 	return append(words, declaration.Word{Key: key, Value: value})
 }
 
-// argumentWords returns the words of the parameters; with numbers it includes those whose number the lines
-// give.
+// argumentWords returns the words of the parameters; numbers includes those whose number the lines give.
 func (b *Binding) argumentWords(numbers bool) (words []declaration.Word) {
 	add := func(key, value string) { words = withWord(words, key, value) }
 	factors := map[string][]string{}
@@ -178,8 +177,7 @@ func (b *Binding) argumentWords(numbers bool) (words []declaration.Word) {
 	return words
 }
 
-// wordy selects what a line repeats of the file's own lines: the launch and the attributes, and the numbers
-// that are passed.
+// wordy selects what a line repeats of the file: the launch and the attributes, and the numbers passed.
 type wordy struct{ launch, numbers bool }
 
 // lineWords returns the words that say how the function is read.

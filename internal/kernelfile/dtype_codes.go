@@ -158,8 +158,7 @@ func (fn Function) chosenBy(param string) map[string][]token {
 	return all
 }
 
-// eachCase calls add with the label and the lines of each case of a switch. A case without lines of its own
-// is left out.
+// eachCase calls add with the label and the lines of each case of a switch that has lines of its own.
 func eachCase(body []token, add func(label string, lines []token)) {
 	label, start, depth := "", 0, 0
 	for i := 0; i <= len(body); i++ {

@@ -115,8 +115,7 @@ func (b *Binding) tripled() bool {
 	})
 }
 
-// speaksOf reports whether three consecutive tokens of the function, or of a kernel of the file, fulfil a
-// condition.
+// speaksOf reports whether three consecutive tokens of the function or of a kernel fulfil a condition.
 func (b *Binding) speaksOf(is func(t []token) bool) bool {
 	bodies := [][]token{b.Function.body}
 	for _, k := range b.others {

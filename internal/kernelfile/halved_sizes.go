@@ -116,8 +116,7 @@ func (fn *Function) halvesInPython(names []string) bool {
 	})
 }
 
-// copiedTo returns the variable that gets the value of a name alone, "const int K = (int) size;"; "" if there
-// is none.
+// copiedTo returns the variable that gets the value of a name alone, "const int K = (int) size;", or "".
 func copiedTo(body []token, at int) string {
 	if at+1 >= len(body) || body[at+1].text != ";" && body[at+1].text != ")" {
 		return ""

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// takeHostArrays finds the tensors that a function takes as pointers to host memory. The function may read
-// and write them.
+// takeHostArrays finds the tensors that a function takes as pointers to host memory, to read and write.
 func (b *Binding) takeHostArrays() {
 	if b.extension || b.each {
 		return

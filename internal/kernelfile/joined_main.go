@@ -208,8 +208,7 @@ func (m *mainJoin) readPointers(code string) {
 	}
 }
 
-// pointedTo returns the type that a pointer points to, as declared in main() or before it; "" if it is not
-// declared.
+// pointedTo returns the type that a pointer points to, as declared in main() or before it, or "".
 func (m *mainJoin) pointedTo(name, code string) string {
 	pointer := regexp.MustCompile(`\*\s*` + name + `\b`)
 	for _, s := range m.all {

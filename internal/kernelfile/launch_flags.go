@@ -50,8 +50,7 @@ func (l *Launch) uses(dim string) bool {
 	return false
 }
 
-// forOthers returns the launch for the second of two calls, in the sizes that each maps to: heads_k for
-// heads_q.
+// forOthers returns the launch of the second of two calls, in the sizes of that: heads_k for heads_q.
 func (l *Launch) forOthers(each map[string]string) *Launch {
 	other := *l
 	change := func(text string) string {

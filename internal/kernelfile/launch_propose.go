@@ -16,8 +16,7 @@ const blockThreads = 256
 // sideThreads is the side of a square block of that many threads.
 const sideThreads = 16
 
-// proposeLaunch reads --grid, --block and --shared, and takes what they leave open from the kernel's own
-// lines.
+// proposeLaunch reads --grid, --block and --shared, and takes the rest from the kernel's own lines.
 func (b *Binding) proposeLaunch(file *File) error {
 	b.Launch = &Launch{Shared: "0"}
 	l := b.Launch
@@ -156,8 +155,7 @@ func (k body) valueOfEachBlock() bool {
 	})
 }
 
-// givesValueOfEachBlock reports whether an output of one element is written by blocks, each in a place of its
-// own.
+// givesValueOfEachBlock reports whether each block writes its own element of an output of one element.
 func (k body) givesValueOfEachBlock(a Argument) bool {
 	if list := k.b.shape(k.b.outputs[a.Index]); len(list) != 1 || list[0] != "1" {
 		return false
@@ -349,8 +347,7 @@ func (k body) perBlock(made []token, axis string) string {
 	return side
 }
 
-// limit returns the bound that an index is compared with, in the operator's sizes; "" if there is no such
-// comparison.
+// limit returns the bound that an index is compared with, in the operator's sizes; "" without a comparison.
 func (k body) limit(name string) string {
 	if name == "" {
 		return ""
@@ -443,8 +440,7 @@ func (b *Binding) withoutAttributes(text string) string {
 	return text
 }
 
-// dynamicShared reports whether the kernel has an extern __shared__ array, and returns the bytes of an
-// element.
+// dynamicShared reports whether the kernel has an extern __shared__ array, and its bytes per element.
 func (k body) dynamicShared() (element int64, ok bool) {
 	for i := 0; i+1 < len(k.tokens); i++ {
 		if k.tokens[i].text == "extern" && k.tokens[i+1].text == "__shared__" {

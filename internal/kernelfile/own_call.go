@@ -41,8 +41,7 @@ type slot struct {
 
 func wholeSlot(n int64) slot { return slot{location{bytes: n}, float64(n)} }
 
-// copied is a copy between two locations, or a fill with zeros: rows of a fixed number of bytes, in three
-// loops.
+// copied is a copy between two locations, or a fill with zeros: rows of fixed length, in three loops.
 type copied struct {
 	to, from               location
 	many, toStep, fromStep [3]int64
@@ -427,8 +426,7 @@ func (e *evaluation) after(args []Argument) (all []copied) {
 	return all
 }
 
-// leastScratch is the minimum size of scratch memory in bytes: callers give a fixed number of partial
-// results.
+// leastScratch is the minimum size of scratch memory in bytes: callers pass a fixed number of partial sums.
 const leastScratch = 1 << 20
 
 // room returns the number of bytes that an argument points to.

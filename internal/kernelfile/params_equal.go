@@ -51,8 +51,7 @@ func (b *Binding) neededDims() (needed []string) {
 	return needed
 }
 
-// allEqual returns the name of the equal sizes of a square, "rows = cols", or "" if the operator has no such
-// name.
+// allEqual returns the name of the equal sizes of a square, "rows = cols", or "" if there is none.
 func (b *Binding) allEqual() string {
 	name := strings.Join(b.neededDims(), " = ")
 	if _, known := b.Spec.Synonyms[name]; !known || !strings.Contains(name, "=") {

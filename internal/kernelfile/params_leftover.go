@@ -387,8 +387,7 @@ func (b *Binding) checkSizes(file *File) error {
 	return nil
 }
 
-// lastOffset reports whether a size is the last of the offsets that a function is given, so it needs no
-// parameter.
+// lastOffset reports whether a size is the last offset that a function gets, so it needs no parameter.
 func (b *Binding) lastOffset(dim string) bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
 		if a.Role != Input {
@@ -406,8 +405,7 @@ func (b *Binding) asksAnyTensor() bool {
 	})
 }
 
-// takesSizes reports whether a Python function is called like a CUDA one, with sizes in addition to the
-// tensors.
+// takesSizes reports whether a Python function is called like a CUDA one, with sizes besides the tensors.
 func (b *Binding) takesSizes() bool {
 	return slices.ContainsFunc(b.Function.Params, func(p Param) bool {
 		return p.isInteger() && !p.Optional && p.place == inCall && b.Function.form != kernelForm

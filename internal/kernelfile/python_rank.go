@@ -194,8 +194,7 @@ func (b *Binding) rankSaidInside(fn Function, handed []pyfacts.Handed, rank, dep
 	return 0
 }
 
-// leads reports whether a tensor of these sizes gets an additional leading one. Vectors next to a matrix get
-// none.
+// leads reports whether a tensor of these sizes gets a leading one more. Vectors next to a matrix do not.
 func (b *Binding) leads(sizes []any) bool {
 	if !b.Options.Leading || len(sizes) == 0 {
 		return false
@@ -207,8 +206,7 @@ func (b *Binding) leads(sizes []any) bool {
 	return b.isDim(name) && !b.hasFactors(name)
 }
 
-// perhapsWithout lists the sizes that may be missing from the tensors of a Python function that takes no
-// sizes.
+// perhapsWithout lists the sizes that the tensors of a Python function without sizes may lack.
 func (b *Binding) perhapsWithout() (all [][]string) {
 	if b.Function.Kind != Python || b.takesSizes() || b.Options.said != nil {
 		return nil

@@ -85,8 +85,7 @@ func withoutParentheses(text string) string {
 	return text[1 : len(text)-1]
 }
 
-// returnedAs returns the position of an output among the names that a function returns, -1 if no single name
-// is it.
+// returnedAs returns the position of an output among the names that a function returns, or -1.
 func (b *Binding) returnedAs(t op.TensorSpec, names []string) int {
 	place := -1
 	for i, name := range names {

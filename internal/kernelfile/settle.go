@@ -172,8 +172,7 @@ func (b *Binding) writtenAsOutput(t Trial, otherwise Settled) Settled {
 	return otherwise
 }
 
-// withoutSome returns the reading of a function that only takes tensors without some sizes, or nil if none is
-// right.
+// withoutSome returns the right reading of a function that only takes tensors without some sizes, or nil.
 func (b *Binding) withoutSome(t Trial) *Alternative {
 	for _, sizes := range b.perhapsWithout() {
 		if other := withoutSizes(sizes); t.Read(&other).Clean() {
@@ -278,8 +277,7 @@ func (a Assumption) shownAtAnySize() bool {
 // that of an eps shows where they are small.
 func (a Assumption) shownByNumbers() bool { return !a.tiny || a.Contradicted != "" }
 
-// contradictions returns the doubt about attributes for which the file has a value other than the assumed
-// one.
+// contradictions returns the doubt about attributes with a value in the file other than the assumed one.
 func (b *Binding) contradictions(assumed []Assumption) string {
 	for _, a := range assumed {
 		if a.Contradicted != "" {

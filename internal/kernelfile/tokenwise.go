@@ -14,8 +14,7 @@ func (b *Binding) mayStack() bool {
 		!slices.ContainsFunc(own.Packed, func(name string) bool { return !slices.Contains(own.Tokens, name) })
 }
 
-// stackTensor takes one tensor for all of several that hold heads, if the lines split it along its third
-// size.
+// stackTensor takes one tensor for several that hold heads, if the lines split it along its third size.
 func (b *Binding) stackTensor() {
 	parts := b.Spec.Own.Packed
 	if !b.mayStack() || b.missingInputs() != len(parts)-1 ||

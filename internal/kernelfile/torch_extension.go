@@ -133,8 +133,7 @@ func dtypeOfPointer(kind string) []string {
 	return nil
 }
 
-// takesTensor reports whether a function of the file has a tensor parameter of a name; other tensors it
-// creates.
+// takesTensor reports whether a function has a tensor parameter of a name; other tensors it creates.
 func (f *File) takesTensor(name string) bool {
 	return slices.ContainsFunc(f.Functions, func(fn Function) bool {
 		return slices.ContainsFunc(fn.Params, func(p Param) bool { return p.tensor && p.Name == name })

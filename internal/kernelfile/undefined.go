@@ -28,8 +28,7 @@ func (f *File) Defined() (names []string) {
 	return names
 }
 
-// Undefined returns the functions that a file declares, and its functions call or launch, but that it does
-// not define.
+// Undefined returns the functions that a file declares and calls or launches, but does not define.
 func (f *File) Undefined() (names []string) {
 	defined := f.Defined()
 	for _, name := range f.declared {

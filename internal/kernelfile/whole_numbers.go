@@ -31,8 +31,7 @@ func (b *Binding) takeWhole() {
 	b.whole = found
 }
 
-// Distributions returns the distributions that the function can be judged on; nil means all of the
-// operator's.
+// Distributions returns the distributions that the function can be judged on; nil means all.
 func (b *Binding) Distributions() []string {
 	if !b.whole {
 		return nil

@@ -416,7 +416,7 @@ func totals(w io.Writer, style Style, records []record.Record, summary Summary) 
 		meaning = strings.TrimSuffix(meaning, ".") + ": " + clean(summary.Reason)
 	case summary.Exit == 1 && bads == 0: // what is wrong is in no row
 		meaning = clean(summary.Reason)
-	default: // it does not say why the code is what it is
+	default: // it does not explain the code
 		meaning += " " + clean(summary.Reason)
 	}
 	text := ""

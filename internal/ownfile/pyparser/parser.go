@@ -36,8 +36,7 @@ var OfPATH = sync.OnceValues(func() (string, error) {
 	return strings.TrimSpace(path), nil
 })
 
-// New returns a parser that parses each text once. Its interpreter waits two seconds for another text and
-// then ends.
+// New returns a parser that parses each text once. Its interpreter ends after two seconds without a text.
 func New(interpreter func() (path string, err error)) pyfacts.Parser {
 	p := &parser{interpreter: interpreter, known: map[string]*pyfacts.File{}}
 	return p.parse
@@ -126,8 +125,7 @@ func (p *parser) start(path string) error {
 // errGone says that there is no interpreter: it did not start, or ended by itself.
 var errGone = errors.New("it ended")
 
-// ask makes the interpreter parse a text. An interpreter that fails, takes too long or prints too much is
-// ended.
+// ask makes the interpreter parse a text. It ends one that fails, takes too long or prints too much.
 func (p *parser) ask(path, text string, file *pyfacts.File) error {
 	if p.process == nil {
 		if err := p.start(path); err != nil {

@@ -52,7 +52,7 @@ func Complex(n *Node, in func(name string) complex128) complex128 {
 const erfSeries = 6.0
 
 // complexErf returns erf by 2/sqrt(pi) e^(-z^2) sum 2^n z^(2n+1)/(2n+1)!! (DLMF 7.6.2). Beyond erfSeries,
-// where the step is what matters, it is erf of the real part and the first term of Taylor's series.
+// where only the step matters, it is erf of the real part and the first term of Taylor's series.
 func complexErf(z complex128) complex128 {
 	if math.Abs(real(z)) > erfSeries {
 		x := real(z)

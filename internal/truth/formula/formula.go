@@ -66,7 +66,7 @@ func (n *Node) Times(m *Node) *Node { return node(Mul, n, m) }
 // Over returns n / m.
 func (n *Node) Over(m *Node) *Node { return node(Div, n, m) }
 
-// Scaled returns n times a constant, and n as it is where that is 1.
+// Scaled returns n times a constant, or n itself if that is 1.
 func (n *Node) Scaled(by float64) *Node {
 	if by == 1 {
 		return n
