@@ -257,7 +257,7 @@ func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 		distributions = p.spec.Check.Quick
 		layouts = quickLayouts(pass, layouts, dtypeIndex)
 		if pass == Backward { // leaves room for the upstream gradients
-			normal = normal[:min(len(normal), 5)]
+			normal = ends(normal)
 			distributions = distributions[:min(len(distributions), 2)]
 		}
 	}
@@ -295,6 +295,14 @@ func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 		})
 	}
 	return list
+}
+
+// ends returns the first four shapes and the last one, which specs make large.
+func ends(shapes []site) []site {
+	if n := len(shapes); n > 5 {
+		return append(slices.Clone(shapes[:4]), shapes[n-1])
+	}
+	return shapes
 }
 
 // filtered reports whether kinds of data are selected by name.
