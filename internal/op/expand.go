@@ -297,14 +297,6 @@ func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 	return list
 }
 
-// ends returns the first four shapes and the last one, which specs make large.
-func ends(shapes []site) []site {
-	if n := len(shapes); n > 5 {
-		return append(slices.Clone(shapes[:4]), shapes[n-1])
-	}
-	return shapes
-}
-
 // filtered reports whether kinds of data are selected by name.
 func (o Options) filtered() bool {
 	return len(o.Distributions)+len(o.Layouts)+len(o.Upstreams)+len(o.Saved) > 0

@@ -145,8 +145,9 @@ func (r Relation) Next(done []Call) (op.Case, []tensor.Tensor, error) {
 func (r Relation) Hold(contract string, calls []Call, nondeterministic []string) []judge.Relation {
 	var all []judge.Relation
 	for _, output := range r.Outputs {
-		if r.Second == nil && calls[0].Gave.Get(output).Data == nil {
-			continue // an optional output that was not given
+		gave := calls[0].Gave.Get(output)
+		if r.Second == nil && gave.Data == nil || slices.Contains(gave.Shape, 0) {
+			continue // an optional output that was not given, or one without elements
 		}
 		held := judge.Relation{Name: r.Name, Output: output}
 		a, err := relatedCalls(r, contract, calls, slices.Contains(nondeterministic, output))

@@ -140,7 +140,7 @@ func (d *drawing) table(x []float64, kind string, exact bool) {
 // larger than 1 is scaled, so that the smallest numbers remain; if numbers up to 1 exceed the bounds
 // themselves, as in a product of four matrices in fp16, what is larger than a smaller power of two.
 func (m *maker) limit() error {
-	if declaresInfinity(m.c) {
+	if m.c.DeclaresInfinity() {
 		return nil
 	}
 	for keep := 1.0; keep >= 0x1p-64; keep /= 2 {

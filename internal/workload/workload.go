@@ -261,7 +261,7 @@ func (m *maker) finish(t op.TensorType, fill op.Fill) (tensor.Tensor, error) {
 		return layOut(t, codes, m.layout(t)), nil
 	}
 	x := m.drawn[t.Name].values
-	if !declaresInfinity(m.c) { // rounding up must not make an undeclared infinity
+	if !m.c.DeclaresInfinity() { // rounding up must not make an undeclared infinity
 		parallel.Runs(len(x), func(first, end int) { roundAll(x[first:end], t.DType) })
 	}
 	return layOut(t, x, m.layout(t)), nil
@@ -277,11 +277,6 @@ func roundAll(x []float64, d op.DType) {
 	for i, v := range x {
 		x[i] = tensor.Round(d, v, true)
 	}
-}
-
-// declaresInfinity reports whether the inputs of a case may hold infinities.
-func declaresInfinity(c op.Case) bool {
-	return c.Distribution == "non_finite" || c.Distribution == "neg_inf_mask" || c.Upstream == "non_finite"
 }
 
 // layout returns the layout of a tensor: the case's if it applies to the tensor, except for an upstream
