@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"triad/internal/need"
@@ -32,7 +33,9 @@ func TestGroupsInTurn(t *testing.T) {
 			}
 		}
 	})
-	const rows, sums = "-DPLAN=0", "-DPLAN=2" // the product whose rows the groups cut, and whose sum
+	// The product whose rows the groups cut, and the one whose sum.
+	const rows, sums, together = "-DTILE=InTurn -DPLAN=0", "-DTILE=InTurn -DPLAN=2", "-DTILE=Together -DPLAN=0"
+	const readers = "Tile::together ? Tile::consumers : 1"
 	const others, own = "skip(others_steps)", "skip(place.steps)"
 	const within, beyond = "(tile < up_to) return true; // in", "(tile <= up_to) return true; // in"
 	const warp, lane = "(threadIdx.x < 32) produce", "(threadIdx.x == 0) produce"
@@ -44,11 +47,14 @@ func TestGroupsInTurn(t *testing.T) {
 		{"a consumer that skips as many stages as its own tile has", pair, others, own, sums},
 		{"a walk that ends a group too late", walk, within, beyond, rows},
 		{"blocks of a cluster that bring the same rows", pair, "rank * Tile::own_a", "0", rows},
+		{"stages that a consumer without rows keeps", pair, "release(at.stage);", "", together},
+		{"a consumer that multiplies the other one's rows", pair, "(first_row + part", "(part", together},
+		{"stages handed back by one consumer of two", pair, readers, "1", together},
 		{"a producer that walks alone", pair, warp, lane, rows},
 	} {
 		t.Run(planted.name, func(t *testing.T) {
 			need.Covers(t, "a planted bug", inputs...)
-			program := model(t, planted.part, planted.from, planted.to, planted.plan)
+			program := model(t, planted.part, planted.from, planted.to, strings.Fields(planted.plan)...)
 			if out, status := runEmulated(t, "forward", program); status == 0 {
 				t.Errorf("not found:\n%s", out)
 			}
