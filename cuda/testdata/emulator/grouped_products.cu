@@ -1,5 +1,5 @@
 // The products of groups of rows by pairs of blocks for Hopper: more tiles than clusters, more stages than the ring has, groups of two tiles, of one, of
-// none and of a single row. Elements are -1, 0 and 1, so that no sum is rounded but in y. TILE and PLAN are the tile and the one product that are asked, else all are.
+// none and of a single row. Elements are -1, 0 and 1, so that no sum is rounded but in y. TILE and PRODUCT choose one tile and one product; else all run.
 #include <cstdio>
 
 #include "grouped_gemm/sm90_tma.cuh"
@@ -73,12 +73,12 @@ template <class Tile> static int check(int product) {
 }
 
 int main() {
-	using grouped_gemm::InTurn;
-	using grouped_gemm::Together;
-#ifdef PLAN
-	const int bad = check<TILE>(PLAN);
+	using grouped_gemm::Below;
+	using grouped_gemm::Beside;
+#ifdef PRODUCT
+	const int bad = check<TILE>(PRODUCT);
 #else
-	const int bad = check<InTurn>(0) + check<InTurn>(1) + check<InTurn>(2) + check<Together>(0) + check<Together>(1) + check<Together>(2);
+	const int bad = check<Below>(0) + check<Below>(1) + check<Below>(2) + check<Beside>(0) + check<Beside>(1);
 #endif
 	if (bad == 0) puts("ok");
 	return bad;
