@@ -33,11 +33,12 @@ func TestGroupedProducts(t *testing.T) {
 			}
 		}
 	})
-	// The product whose rows the groups cut, with the tiles of a cluster below each other and side by side, and
-	// the one whose sum they cut.
+	// The product whose rows the groups cut, with the tiles of a cluster below each other and side by side,
+	// and the one whose sum they cut.
 	const below, beside = "-DTILE=Below -DPRODUCT=0", "-DTILE=Beside -DPRODUCT=0"
 	const sums = "-DTILE=Below -DPRODUCT=2"
 	const within, beyond = "(tile < up_to) return true; // in", "(tile <= up_to) return true; // in"
+	const other, same = "stage + first_row * tile_row_bytes", "stage"
 	const warp, lane = "(threadIdx.x < 32) produce", "(threadIdx.x == 0) produce"
 	for _, planted := range []struct{ name, part, from, to, product string }{
 		{"the next group's rows in a sum", ragged, "ragged_rows, columns", "ragged_rows + 64, columns", sums},
@@ -48,7 +49,7 @@ func TestGroupedProducts(t *testing.T) {
 		{"blocks of a cluster that bring the same rows", walked, "rank * Tile::own_a", "0", beside},
 		{"blocks of a cluster that bring the same columns", walked, "rank * Tile::own_b", "0", below},
 		{"stages that a consumer without rows keeps", walked, "release(at.stage);", "", below},
-		{"a consumer that multiplies the other one's rows", walked, "stage + first_row * tile_row_bytes", "stage", below},
+		{"a consumer that multiplies the other one's rows", walked, other, same, below},
 		{"stages handed back by one consumer of two", walked, "Tile::consumers * 4", "4", below},
 		{"a producer that walks alone", walked, warp, lane, beside},
 	} {

@@ -21,10 +21,11 @@ template <int Rows, int Cols> struct GroupWalk {
 	}
 };
 
-// WarpWalk does so with all lanes of a warp, which look at 32 groups at once; every lane has the answer. Tiles and rows are at most 2^31 - 1. p also has
+// WarpWalk does so with all lanes of a warp, which look at 32 groups at once; every lane has the answer. There are at most 2^31 - 1 tiles. p also has
 // begins(group), and by_depth: then all groups have p.rows rows.
 template <int Rows, int Cols> struct WarpWalk {
-	int group, before, up_to, begin, size; // and where the group begins, and how long it is
+	int group, before, up_to;
+	int64_t begin, size; // where the group begins, and how long it is
 
 	template <class Groups> __device__ bool seek(const Groups &p, int64_t tile) {
 		constexpr unsigned all = 0xffffffffu;
@@ -32,8 +33,8 @@ template <int Rows, int Cols> struct WarpWalk {
 		if (tile < up_to) return true; // in the group that it is at
 		for (const int across = static_cast<int>((p.cols + Cols - 1) / Cols); group < groups; group += 32) {
 			const int g = min(group + lane, groups - 1);
-			const int first = static_cast<int>(p.begins(g)), length = static_cast<int>(p.begins(g + 1)) - first;
-			const int rows = group + lane >= groups ? 0 : p.by_depth ? static_cast<int>(p.rows) : length, own = (rows + Rows - 1) / Rows * across;
+			const int64_t first = p.begins(g), length = p.begins(g + 1) - first, rows = p.by_depth ? p.rows : length;
+			const int own = group + lane < groups ? static_cast<int>((rows + Rows - 1) / Rows) * across : 0;
 			int end = own; // of the groups from the first lane's up to this one's
 			for (int step = 1; step < 32; step *= 2) {
 				const int lower = __shfl_up_sync(all, end, step);

@@ -152,8 +152,8 @@ template <class T, bool AlongKA, bool AlongKB> __global__ void __launch_bounds__
 	using TileA = MmaTile<Mma::m, AlongKA>;
 	using TileB = MmaTile<Mma::n, AlongKB>;
 	extern __shared__ __align__(16) unsigned char mma_tiles[];
-	triad::GroupWalk<Mma::m, Mma::n> walk = {};
-	if (!walk.seek_by_warp(p, blockIdx.x)) return; // the whole block
+	triad::WarpWalk<Mma::m, Mma::n> walk = {};
+	if (!walk.seek(p, blockIdx.x)) return; // the whole block
 	const Group<T> of = p.group(walk.group);
 	const int64_t across = (p.cols + Mma::n - 1) / Mma::n, own = blockIdx.x - walk.before;
 	const triad::hopper::MmaProduct<Matrix<T>> part = {of.a, of.b, own / across * Mma::m, of.rows, own % across * Mma::n, p.cols, of.depth};

@@ -119,3 +119,38 @@ func TestSurveyOfAChainedBackward(t *testing.T) {
 		t.Errorf("%v, %+v", err, slices.Clip(s.Reached))
 	}
 }
+
+// TestWorkOfGroupsWithoutRows: only the matrices of groups that have rows count as bytes that a pass must
+// read. A kernel that skips the others is not called impossibly fast.
+func TestWorkOfGroupsWithoutRows(t *testing.T) {
+	o, err := truth.Get("grouped_gemm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const tokens, groups, k, n, size = 64, 8, 16, 32, 2
+	dims := map[string]int64{"tokens": tokens, "groups": groups, "k": k, "n": n}
+	for _, test := range []struct {
+		distribution string
+		pass         op.Pass
+		read         int64
+	}{{"ties", op.Forward, groups}, {"outlier", op.Forward, 1}, {"outlier", op.Backward, 1 + groups}} {
+		c := op.Case{Pass: test.pass, DType: "bf16", Distribution: test.distribution}
+		c, err := o.Spec.NewCase(c, dims, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := &execution{Runner: &Runner{}, request: Request{Seed: 1}, result: &Result{}}
+		p, err := x.prepare(work{operator: o, Case: c})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := int64(tokens * (k + n) * size)
+		if test.pass == op.Backward {
+			rows += tokens * k * size
+		}
+		got, err := workOf(p)
+		if want := rows + test.read*k*n*size; err != nil || got.Bytes != want {
+			t.Errorf("%s %s: %d bytes (%v), want %d", test.distribution, test.pass, got.Bytes, err, want)
+		}
+	}
+}

@@ -33,8 +33,8 @@ template <class Tile, class T, bool ByDepth> struct GroupWork {
 	__device__ bool seek(Walk &walk, int64_t tile) const { return walk.seek(p, tile); }
 
 	__device__ hopper::WalkedPlace place(const Walk &walk, int64_t tile, int rank) const {
-		const int size = ByDepth ? static_cast<int>(p.rows) : walk.size, depth = ByDepth ? walk.size : static_cast<int>(p.depth);
-		constexpr int height = 1024 / rows; // rows of tiles of a group that are in flight together
+		const int size = static_cast<int>(ByDepth ? p.rows : walk.size), depth = static_cast<int>(ByDepth ? walk.size : p.depth);
+		constexpr int height = 2048 / rows; // rows of tiles of a group that are in flight together
 		const TilesInBands<int> order = {(size + rows - 1) / rows, static_cast<int>((p.cols + cols - 1) / cols), height};
 		const int steps = max((depth + Tile::k - 1) / Tile::k, 1);
 		return hopper::walked_place<Tile>(order.place(static_cast<int>(tile) - walk.before), rank, ByDepth ? walk.group * p.rows : walk.begin, size, steps);
