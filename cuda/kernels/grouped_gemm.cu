@@ -16,8 +16,8 @@
 //               groups, so that it walks along the offsets once. Costs: registers, and tiles that small groups leave mostly empty
 //   sm80_mma    fp16 and bf16 on tensor cores, 128 x 128 elements a block, copies beside the products; hopper/mma_product.cuh says how. A
 //               warp looks at 32 groups at once for its tile. Costs: a newer GPU, and inputs whose rows are whole vectors of 16 bytes
-//   sm90_tma    wgmma of tiles of 128 x 128 that the copy engine brings, by the pipeline of gemm's sm90_tma; see grouped_gemm/sm90_tma.cuh. Costs: a
-//               GPU of 9.0
+//   sm90_tma    wgmma of tiles of 128 x 256 that the copy engine brings, in clusters of two blocks that share an operand; see
+//               grouped_gemm/sm90_tma.cuh. Costs: a GPU of 9.0
 #include <algorithm>
 
 #include "arguments.cuh"

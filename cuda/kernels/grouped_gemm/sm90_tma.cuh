@@ -15,6 +15,7 @@
 namespace triad {
 namespace grouped_gemm {
 
+// How the tiles of a cluster lie: 256 x 256 or 128 x 512.
 using Below = hopper::WalkedTile<2, 4, hopper::WalkedShares::b>;
 using Beside = hopper::WalkedTile<2, 4, hopper::WalkedShares::a>;
 
