@@ -131,14 +131,16 @@ type Limits struct {
 	fp32, stored []Expression
 }
 
-// CostSpec counts the least that a pass must move and compute.
+// CostSpec counts the least that a pass must move and compute. Parts names the input of offsets whose groups
+// the expressions count as `parts`.
 type CostSpec struct {
+	Parts    string   `toml:"parts"`
 	Forward  PassCost `toml:"forward"`
 	Backward PassCost `toml:"backward"`
 }
 
 // PassCost holds expressions over dims, attributes (bool and enum by number), size (bytes of an element of
-// the first input) and size_<tensor>.
+// the first input), size_<tensor> and parts.
 type PassCost struct {
 	Bytes string `toml:"bytes"`
 	Flops string `toml:"flops"`
