@@ -7,7 +7,7 @@
 //   blelloch      one block goes from tile to tile. A tile is summed up as a tree, and what is before each leaf is handed down the tree:
 //                 n additions, and twice as many steps; n <= 1048576, since one block is all that works
 //   three_kernel  a block a tile: the sums of the tiles, the scan of these sums by one block, the scan of each tile from what is before it.
-//                 Every element is read twice.
+//                 Every element is read twice. Up to 1024 tiles, each block of the last adds up the sums of those before, and two kernels do.
 //   lookback      one pass: a block publishes the sum of its tile and adds up what the tiles before it have published, back to the first
 //                 that knows all before it. Reads every element once, with 16-byte accesses. How far it looks depends on timing, and so do
 //                 the last bits.
@@ -22,7 +22,7 @@ using triad::all_lanes;
 using triad::before_in_block;
 using triad::before_in_warp;
 using triad::from_sum;
-using triad::load_sums;
+using triad::Pack;
 using triad::store_sums;
 using triad::SumType;
 using triad::to_sum;
@@ -89,25 +89,52 @@ constexpr int threads = 256;
 // Tile is the elements that a block scans: each warp has neighbouring rows of 32 * V elements, each lane V neighbours of every row.
 template <class T, int V, int Rows> struct Tile {
 	static constexpr int elements = threads * V * Rows;
-	SumType<T> v[Rows][V], before[Rows]; // what is before the lane's elements of a row within the block
+	using Raw = std::conditional_t<V == triad::vector<T>, uint4, Pack<T, V>>;
+	Raw raw[Rows]; // as they lie in memory: 16-bit elements take half the registers of their sums
+	SumType<T> before[Rows]; // what is before the lane's elements of a row within the block
 
-	__device__ int64_t place(int64_t tile, int row) const {
-		const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-		return tile * elements + ((warp * Rows + row) * 32 + lane) * V;
+	// where a row of the lane begins in the tile
+	__device__ static int place(int row) { return ((static_cast<int>(threadIdx.x) / 32 * Rows + row) * 32 + static_cast<int>(threadIdx.x) % 32) * V; }
+
+	// how many of the tile's elements there are
+	__device__ static int inside(int64_t tile, int64_t n) {
+		const int64_t left = n - tile * elements;
+		return static_cast<int>(left < elements ? left : elements);
 	}
 
 	// Elements beyond n count as 0.
 	__device__ void load(const T *x, int64_t tile, int64_t n) {
+		const T *from = x + tile * elements;
+		const int end = inside(tile, n);
 #pragma unroll
 		for (int r = 0; r < Rows; r++) {
-			const int64_t at = place(tile, r);
-			if (at + V <= n) {
-				load_sums(x + at, v[r]);
+			const int at = place(r);
+			if (at + V <= end) {
+				raw[r] = *reinterpret_cast<const Raw *>(from + at);
 			} else {
+				Pack<T, V> pack;
 #pragma unroll
-				for (int j = 0; j < V; j++) v[r][j] = at + j < n ? to_sum(x[at + j]) : 0;
+				for (int j = 0; j < V; j++) pack.at[j] = at + j < end ? from[at + j] : from_sum<T>(SumType<T>(0));
+				memcpy(&raw[r], &pack, sizeof pack);
 			}
 		}
+	}
+
+	// What the compiler knows not to be the same it does not keep from scan to store.
+	__device__ void unpack(int row, SumType<T> (&v)[V]) const {
+		Raw here = raw[row];
+		if constexpr (sizeof(T) < sizeof(SumType<T>)) triad::hopper::refresh(here);
+		Pack<T, V> pack;
+		memcpy(&pack, &here, sizeof pack);
+		triad::sums_of(pack, v);
+	}
+
+	__device__ SumType<T> sum_of(int row) const {
+		SumType<T> v[V], sum = 0;
+		unpack(row, v);
+#pragma unroll
+		for (int j = 0; j < V; j++) sum += v[j];
+		return sum;
 	}
 
 	// scan fills before and gives the sum of the tile.
@@ -115,10 +142,7 @@ template <class T, int V, int Rows> struct Tile {
 		SumType<T> warp = 0; // the sum of the warp's rows so far
 #pragma unroll
 		for (int r = 0; r < Rows; r++) {
-			SumType<T> own = v[r][0];
-#pragma unroll
-			for (int j = 1; j < V; j++) own += v[r][j];
-			const SumType<T> in_row = before_in_warp(own);
+			const SumType<T> own = sum_of(r), in_row = before_in_warp(own);
 			before[r] = warp + in_row;
 			warp += __shfl_sync(all_lanes, in_row + own, 31);
 		}
@@ -133,35 +157,40 @@ template <class T, int V, int Rows> struct Tile {
 
 	// store writes the outputs, where so much is before the tile.
 	__device__ void store(T *y, int64_t tile, int64_t n, SumType<T> before_tile, bool exclusive) const {
+		T *to = y + tile * elements;
+		const int end = inside(tile, n);
 #pragma unroll
 		for (int r = 0; r < Rows; r++) {
-			const int64_t at = place(tile, r);
-			SumType<T> sum = before_tile + before[r], out[V];
+			const int at = place(r);
+			SumType<T> sum = before_tile + before[r], v[V], out[V];
+			unpack(r, v);
 #pragma unroll
 			for (int j = 0; j < V; j++) {
-				const SumType<T> through = sum + v[r][j];
+				const SumType<T> through = sum + v[j];
 				out[j] = exclusive ? sum : through;
 				sum = through;
 			}
-			if (at + V <= n) {
-				store_sums(y + at, out);
+			if (at + V <= end) {
+				store_sums(to + at, out);
 			} else {
 #pragma unroll
 				for (int j = 0; j < V; j++)
-					if (at + j < n) y[at + j] = from_sum<T>(out[j]);
+					if (at + j < end) to[at + j] = from_sum<T>(out[j]);
 			}
 		}
 	}
 };
 
-template <class T> using PlainTile = Tile<T, 1, 16>; // asks for no alignment
-template <class T> using VectorTile = Tile<T, triad::vector<T>, 4>;
+constexpr int plain_rows = 16;
+template <class T> using PlainTile = Tile<T, 1, plain_rows>; // asks for no alignment
+template <class T> using VectorTile = Tile<T, triad::vector<T>, 8>;
 
 template <class T> __global__ void prefix_sum_tile_sums_kernel(const T *x, SumType<T> *sums, int64_t n) {
 	PlainTile<T> tile;
 	tile.load(x, blockIdx.x, n);
 	SumType<T> sum = 0, total;
-	for (const auto &row : tile.v) sum += row[0];
+#pragma unroll
+	for (int r = 0; r < plain_rows; r++) sum += tile.sum_of(r);
 	before_in_block<threads>(sum, total);
 	if (threadIdx.x == 0) sums[blockIdx.x] = total;
 }
@@ -177,20 +206,32 @@ template <class S> __global__ void prefix_sum_sums_kernel(S *sums, int64_t n) {
 	}
 }
 
-template <class T> __global__ void prefix_sum_tiles_kernel(const T *x, const SumType<T> *before, T *y, int64_t n, bool exclusive) {
+// sums has what is before each tile, or, where few are added up here, what each tile adds up to.
+constexpr unsigned few_tiles = 4 * threads;
+
+template <class T> __global__ void prefix_sum_tiles_kernel(const T *x, const SumType<T> *sums, T *y, int64_t n, bool few, bool exclusive) {
 	PlainTile<T> tile;
 	tile.load(x, blockIdx.x, n);
+	SumType<T> before;
+	if (few) {
+		SumType<T> own = 0;
+		for (unsigned i = threadIdx.x; i < blockIdx.x; i += threads) own += sums[i];
+		before_in_block<threads>(own, before);
+	} else {
+		before = sums[blockIdx.x];
+	}
 	tile.scan();
-	tile.store(y, blockIdx.x, n, before[blockIdx.x], exclusive);
+	tile.store(y, blockIdx.x, n, before, exclusive);
 }
 
-template <class T> __global__ void __launch_bounds__(threads) prefix_sum_lookback_kernel(const T *x, T *y, int64_t n, triad::Board board, bool exclusive) {
+template <class T>
+__global__ void __launch_bounds__(threads, 4) prefix_sum_lookback_kernel(const T *x, T *y, int64_t n, triad::Board board, bool exclusive) {
 	__shared__ unsigned taken;
 	__shared__ SumType<T> before;
 	// Blocks start in any order. A tile is taken by who comes, so that the tiles before it have been taken by blocks that have started.
 	if (threadIdx.x == 0) taken = atomicAdd(board.taken, 1u);
 	__syncthreads();
-	const int64_t index = taken;
+	const unsigned index = taken;
 	VectorTile<T> tile;
 	tile.load(x, index, n);
 	const SumType<T> sum = tile.scan();
@@ -233,8 +274,9 @@ template <class T> int prefix_sum_fwd_three_kernel(const triad_call *call) {
 	const unsigned tiles = triad::blocks_for(n, PlainTile<T>::elements);
 	auto *sums = static_cast<SumType<T> *>(call->workspace);
 	prefix_sum_tile_sums_kernel<T><<<tiles, threads, 0, triad::stream_of(call)>>>(input<T>(call), sums, n);
-	prefix_sum_sums_kernel<<<1, block_threads, 0, triad::stream_of(call)>>>(sums, tiles);
-	prefix_sum_tiles_kernel<T><<<tiles, threads, 0, triad::stream_of(call)>>>(input<T>(call), sums, output<T>(call), n, exclusive(call));
+	const bool few = tiles <= few_tiles;
+	if (!few) prefix_sum_sums_kernel<<<1, block_threads, 0, triad::stream_of(call)>>>(sums, tiles);
+	prefix_sum_tiles_kernel<T><<<tiles, threads, 0, triad::stream_of(call)>>>(input<T>(call), sums, output<T>(call), n, few, exclusive(call));
 	return triad::launched();
 }
 
