@@ -49,38 +49,26 @@ struct Board {
 		words[tile] = static_cast<unsigned long long>(what) << 32 | bits_of(sum);
 	}
 
-	// before is the sum of all tiles before one; its block's first warp calls it. A lane looks at one of 32 tiles, the first lane at the
-	// nearest, and asks for `ahead` of them before it looks at the first: an answer takes far longer than a look. Every tile before has been
-	// taken by a block that runs, so that what is waited for comes.
+	// before is the sum of all tiles before one; its block's first warp calls it. A lane looks at a tile, the first lane at the nearest. Every
+	// tile before has been taken by a block that runs, so that what is waited for comes.
 	template <class S> __device__ S before(int64_t tile) const {
-		constexpr int ahead = 2;
-		S sum = 0; // of what this lane has seen
-		for (int64_t nearest = tile - 1 - static_cast<int64_t>(threadIdx.x % 32);; nearest -= 32 * ahead) {
-			unsigned long long word[ahead];
-#pragma unroll
-			for (int i = 0; i < ahead; i++) word[i] = look(nearest - 32 * i);
-#pragma unroll
-			for (int i = 0; i < ahead; i++) {
-				unsigned known, needed;
-				for (;; word[i] = look(nearest - 32 * i)) {
-					known = __ballot_sync(all_lanes, word[i] >> 32 == of_all_before_too);
-					needed = known == 0 ? all_lanes : known ^ (known - 1); // the lanes up to the first that knows all before it
-					if ((__ballot_sync(all_lanes, word[i] >> 32 == nothing) & needed) == 0) break;
-				}
-				S part = 0;
-				if (needed >> (threadIdx.x % 32) & 1) from_bits(static_cast<uint32_t>(word[i]), part);
-				sum += part;
-				if (known == 0) continue;
-				for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(all_lanes, sum, lanes);
-				return sum;
-			}
+		const int lane = threadIdx.x % 32;
+		S sum = 0;
+		for (int64_t nearest = tile - 1;; nearest -= 32) {
+			unsigned long long word;
+			unsigned known, missing, needed;
+			do {
+				word = nearest >= lane ? words[nearest - lane] : static_cast<unsigned long long>(of_all_before_too) << 32;
+				known = __ballot_sync(all_lanes, word >> 32 == of_all_before_too);
+				missing = __ballot_sync(all_lanes, word >> 32 == nothing);
+				needed = known == 0 ? all_lanes : known ^ (known - 1); // the lanes up to the first that knows all before it
+			} while ((missing & needed) != 0);
+			S part = 0;
+			if (needed >> lane & 1) from_bits(static_cast<uint32_t>(word), part);
+			for (int lanes = 16; lanes > 0; lanes /= 2) part += __shfl_xor_sync(all_lanes, part, lanes);
+			sum += part;
+			if (known != 0) return sum;
 		}
-	}
-
-private:
-	// Before the first tile is nothing, which is known.
-	__device__ unsigned long long look(int64_t tile) const {
-		return tile >= 0 ? words[tile] : static_cast<unsigned long long>(of_all_before_too) << 32;
 	}
 };
 

@@ -11,6 +11,7 @@
 //   lookback      one pass: a block publishes the sum of its tile and adds up what the tiles before it have published, back to the first
 //                 that knows all before it. Reads every element once, with 16-byte accesses. How far it looks depends on timing, and so do
 //                 the last bits.
+#include "hopper/async_copy.cuh"
 #include "rows.cuh"
 #include "scan.cuh"
 #include "spec/prefix_sum.cuh"
@@ -86,11 +87,21 @@ template <class T> __global__ void prefix_sum_blelloch_kernel(const T *x, T *y, 
 
 constexpr int threads = 256;
 
+// A thread's elements lie as in memory: in registers, or in slots of its own in shared memory.
+template <class Raw, int Rows> struct InRegisters {
+	Raw held[Rows];
+	__device__ Raw &operator[](int row) { return held[row]; }
+};
+template <class Raw, int Rows> struct InShared {
+	Raw *slots;
+	__device__ Raw &operator[](int row) { return slots[row * threads]; }
+};
+
 // Tile is the elements that a block scans: each warp has neighbouring rows of 32 * V elements, each lane V neighbours of every row.
-template <class T, int V, int Rows> struct Tile {
+template <class T, int V, int Rows, template <class, int> class Where> struct Tile {
 	static constexpr int elements = threads * V * Rows;
 	using Raw = std::conditional_t<V == triad::vector<T>, uint4, Pack<T, V>>;
-	Raw raw[Rows]; // as they lie in memory: 16-bit elements take half the registers of their sums
+	Where<Raw, Rows> raw;
 	SumType<T> before[Rows]; // what is before the lane's elements of a row within the block
 
 	// where a row of the lane begins in the tile
@@ -103,33 +114,49 @@ template <class T, int V, int Rows> struct Tile {
 	}
 
 	// Elements beyond n count as 0.
+	__device__ static Raw ragged(const T *from, int at, int end) {
+		Pack<T, V> pack;
+#pragma unroll
+		for (int j = 0; j < V; j++) pack.at[j] = at + j < end ? from[at + j] : from_sum<T>(SumType<T>(0));
+		Raw raw;
+		memcpy(&raw, &pack, sizeof pack);
+		return raw;
+	}
+
 	__device__ void load(const T *x, int64_t tile, int64_t n) {
 		const T *from = x + tile * elements;
 		const int end = inside(tile, n);
 #pragma unroll
 		for (int r = 0; r < Rows; r++) {
 			const int at = place(r);
-			if (at + V <= end) {
-				raw[r] = *reinterpret_cast<const Raw *>(from + at);
-			} else {
-				Pack<T, V> pack;
-#pragma unroll
-				for (int j = 0; j < V; j++) pack.at[j] = at + j < end ? from[at + j] : from_sum<T>(SumType<T>(0));
-				memcpy(&raw[r], &pack, sizeof pack);
-			}
+			raw[r] = at + V <= end ? *reinterpret_cast<const Raw *>(from + at) : ragged(from, at, end);
 		}
 	}
 
-	// What the compiler knows not to be the same it does not keep from scan to store.
-	__device__ void unpack(int row, SumType<T> (&v)[V]) const {
-		Raw here = raw[row];
-		if constexpr (sizeof(T) < sizeof(SumType<T>)) triad::hopper::refresh(here);
+	// copy does so past the registers. A thread waits for its own copies, and no barrier is needed.
+	__device__ void copy(const T *x, int64_t tile, int64_t n) {
+		const T *from = x + tile * elements;
+		const int end = inside(tile, n);
+		triad::hopper::AsyncCopies copies;
+#pragma unroll
+		for (int r = 0; r < Rows; r++) {
+			const int at = place(r);
+			if (at + V <= end) copies.copy16(triad::hopper::shared_address(&raw[r]), from + at, true);
+			else raw[r] = ragged(from, at, end);
+		}
+		copies.commit();
+		copies.wait<0>();
+	}
+
+	__device__ void unpack(int row, SumType<T> (&v)[V]) {
+		__syncwarp(); // or ptxas reads all rows first, and spills
+		const Raw here = raw[row];
 		Pack<T, V> pack;
 		memcpy(&pack, &here, sizeof pack);
 		triad::sums_of(pack, v);
 	}
 
-	__device__ SumType<T> sum_of(int row) const {
+	__device__ SumType<T> sum_of(int row) {
 		SumType<T> v[V], sum = 0;
 		unpack(row, v);
 #pragma unroll
@@ -156,7 +183,7 @@ template <class T, int V, int Rows> struct Tile {
 	}
 
 	// store writes the outputs, where so much is before the tile.
-	__device__ void store(T *y, int64_t tile, int64_t n, SumType<T> before_tile, bool exclusive) const {
+	__device__ void store(T *y, int64_t tile, int64_t n, SumType<T> before_tile, bool exclusive) {
 		T *to = y + tile * elements;
 		const int end = inside(tile, n);
 #pragma unroll
@@ -182,8 +209,8 @@ template <class T, int V, int Rows> struct Tile {
 };
 
 constexpr int plain_rows = 16;
-template <class T> using PlainTile = Tile<T, 1, plain_rows>; // asks for no alignment
-template <class T> using VectorTile = Tile<T, triad::vector<T>, 8>;
+template <class T> using PlainTile = Tile<T, 1, plain_rows, InRegisters>; // asks for no alignment
+template <class T> using VectorTile = Tile<T, triad::vector<T>, 8, InShared>;
 
 template <class T> __global__ void prefix_sum_tile_sums_kernel(const T *x, SumType<T> *sums, int64_t n) {
 	PlainTile<T> tile;
@@ -224,16 +251,25 @@ template <class T> __global__ void prefix_sum_tiles_kernel(const T *x, const Sum
 	tile.store(y, blockIdx.x, n, before, exclusive);
 }
 
+__global__ void prefix_sum_clear_kernel(unsigned long long *words, unsigned n) {
+	const unsigned i = blockIdx.x * threads + threadIdx.x;
+	if (i < n) words[i] = 0;
+}
+
+// A tile waits for all before it, the slowest too, so what counts is how many are on their way: they lie in shared memory, since six of 32 KB
+// find room on a multiprocessor, and in registers four.
 template <class T>
-__global__ void __launch_bounds__(threads, 4) prefix_sum_lookback_kernel(const T *x, T *y, int64_t n, triad::Board board, bool exclusive) {
+__global__ void __launch_bounds__(threads, 6) prefix_sum_lookback_kernel(const T *x, T *y, int64_t n, triad::Board board, bool exclusive) {
+	using Tile = VectorTile<T>;
+	__shared__ uint4 memory[Tile::elements / triad::vector<T>];
 	__shared__ unsigned taken;
 	__shared__ SumType<T> before;
 	// Blocks start in any order. A tile is taken by who comes, so that the tiles before it have been taken by blocks that have started.
 	if (threadIdx.x == 0) taken = atomicAdd(board.taken, 1u);
 	__syncthreads();
 	const unsigned index = taken;
-	VectorTile<T> tile;
-	tile.load(x, index, n);
+	Tile tile = {{memory + threadIdx.x}, {}};
+	tile.copy(x, index, n);
 	const SumType<T> sum = tile.scan();
 	if (threadIdx.x < 32) {
 		if (threadIdx.x == 0) board.publish(index, sum, index == 0 ? triad::of_all_before_too : triad::of_tile);
@@ -296,9 +332,9 @@ template <class T> int prefix_sum_fwd_lookback(const triad_call *call) {
 	const unsigned tiles = triad::blocks_for(n, VectorTile<T>::elements);
 	auto *words = static_cast<unsigned long long *>(call->workspace);
 	const triad::Board board = {words, reinterpret_cast<unsigned *>(words + tiles)};
-	if (const cudaError_t error = cudaMemsetAsync(words, 0, static_cast<size_t>(board_bytes(call)), triad::stream_of(call))) return error;
-	prefix_sum_lookback_kernel<T>
-	    <<<tiles, threads, 0, triad::stream_of(call)>>>(input<T>(call), output<T>(call), n, board, exclusive(call));
+	const cudaStream_t stream = triad::stream_of(call);
+	prefix_sum_clear_kernel<<<triad::blocks_for(tiles + 1, threads), threads, 0, stream>>>(words, tiles + 1); // sooner done than a memset
+	prefix_sum_lookback_kernel<T><<<tiles, threads, 0, stream>>>(input<T>(call), output<T>(call), n, board, exclusive(call));
 	return triad::launched();
 }
 

@@ -51,11 +51,12 @@ template <class T> __device__ inline void entries_of(const Pack<T, 8> &pack, int
 	}
 }
 
-// highest is the highest t that at least k entries reach, or a lower one that at most `enough` do: count(t) is how many reach t. All bits from
-// the first on are tried. 1, which every entry reaches, where fewer than k are there.
-template <class Entry, class Count> __device__ inline Entry highest(uint32_t k, uint32_t enough, Count count) {
+// highest is the highest t that at least k entries reach, or a lower one that at most `enough` do: count(t) is how many reach t. 1, which every
+// entry reaches, where fewer than k are there.
+template <class T, class Entry, class Count> __device__ inline Entry highest(uint32_t k, uint32_t enough, Count count) {
+	constexpr int bits = sizeof(Entry) == sizeof(uint32_t) ? 32 : 32 + 8 * static_cast<int>(sizeof(T)); // of a key and a column
 	Entry t = 0;
-	for (Entry bit = ~(~Entry{0} >> 1); bit != 0; bit >>= 1) {
+	for (Entry bit = Entry{1} << (bits - 1); bit != 0; bit >>= 1) {
 		const uint32_t reach = count(t | bit);
 		if (reach < k) continue;
 		t |= bit;
@@ -72,16 +73,16 @@ template <class Entry, int Items> __device__ inline uint32_t reaching(const Entr
 }
 
 // select calls put(place, entry) for the k best of the entries that the threads of a block own, and put(place, 0) where there are fewer.
-template <class Entry, int Items, class Put> __device__ inline void select(const Entry (&own)[Items], uint32_t k, Put put) {
+template <class T, class Entry, int Items, class Put> __device__ inline void select(const Entry (&own)[Items], uint32_t k, Put put) {
 	constexpr int V = 16 / static_cast<int>(sizeof(Entry));
 	__shared__ alignas(16) Entry found[most_ranked + V];
 	Entry best = own[0];
 #pragma unroll
 	for (int i = 1; i < Items; i++) best = own[i] > best ? own[i] : best;
-	Entry t = highest<Entry>(k, k + k / 4, [&](Entry at_least) { return static_cast<uint32_t>(__syncthreads_count(best >= at_least)); });
+	Entry t = highest<T, Entry>(k, k + k / 4, [&](Entry at_least) { return static_cast<uint32_t>(__syncthreads_count(best >= at_least)); });
 	uint32_t slot, n;
 	while (slot = before_in_block<threads>(reaching(own, t), n), n > most_ranked)
-		t = highest<Entry>(k, most_ranked, [&](Entry at_least) {
+		t = highest<T, Entry>(k, most_ranked, [&](Entry at_least) {
 			uint32_t total;
 			before_in_block<threads>(reaching(own, at_least), total);
 			return total;
@@ -119,7 +120,8 @@ struct Cut {
 	__device__ int of(int begin) const { return cols - begin < length ? cols - begin : length; }
 };
 
-// Output takes the best of a part: outputs where a row has one part, else entries for the next launch.
+// Output takes the best of a part: outputs where a row has one part, else entries for the next launch. There the best of all parts come first,
+// then the second ones, so that each thread of that launch gets one of the best.
 template <class T> struct Output {
 	Rows<const T> x;
 	T *values;
@@ -129,7 +131,8 @@ template <class T> struct Output {
 
 	__device__ void put(const Cut &cut, int64_t row, int64_t at, uint32_t rank, Rank entry) const {
 		if (cut.parts > 1) {
-			left[at * k + rank] = entry;
+			const int64_t p = at - row * cut.parts;
+			left[(row * k + rank) * cut.parts + p] = entry;
 			return;
 		}
 		const int32_t column = place_of(entry);
@@ -169,7 +172,7 @@ __global__ void __launch_bounds__(threads, sizeof(T) == 4 ? 4 : 8) top_k_thresho
 					if (c + j >= cols) own[p * V + j] = 0;
 			}
 		}
-		select(own, static_cast<uint32_t>(out.k), [&](uint32_t rank, Entry entry) {
+		select<T>(own, static_cast<uint32_t>(out.k), [&](uint32_t rank, Entry entry) {
 			out.put(cut, row, at, rank, entry == 0 ? 0 : widen(entry, begin));
 		});
 	}
@@ -187,7 +190,7 @@ __global__ void __launch_bounds__(threads) top_k_threshold_left_kernel(const Ran
 			const int c = i * threads + static_cast<int>(threadIdx.x);
 			own[i] = c < cols ? left[row * cut.cols + begin + c] : 0;
 		}
-		select(own, static_cast<uint32_t>(out.k), [&](uint32_t rank, Rank entry) { out.put(cut, row, at, rank, entry); });
+		select<T>(own, static_cast<uint32_t>(out.k), [&](uint32_t rank, Rank entry) { out.put(cut, row, at, rank, entry); });
 	}
 }
 
