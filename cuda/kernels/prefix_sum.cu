@@ -164,6 +164,14 @@ template <class T, int V, int Rows, template <class, int> class Where> struct Ti
 		return sum;
 	}
 
+	// sum is that of the thread's elements.
+	__device__ SumType<T> sum() {
+		SumType<T> all = 0;
+#pragma unroll
+		for (int r = 0; r < Rows; r++) all += sum_of(r);
+		return all;
+	}
+
 	// scan fills before and gives the sum of the tile.
 	__device__ SumType<T> scan() {
 		SumType<T> warp = 0; // the sum of the warp's rows so far
@@ -208,17 +216,15 @@ template <class T, int V, int Rows, template <class, int> class Where> struct Ti
 	}
 };
 
-constexpr int plain_rows = 16;
-template <class T> using PlainTile = Tile<T, 1, plain_rows, InRegisters>; // asks for no alignment
-template <class T> using VectorTile = Tile<T, triad::vector<T>, 8, InShared>;
+template <class T> using PlainTile = Tile<T, 1, 16, InRegisters>; // asks for no alignment
+template <class T> using VectorTile = Tile<T, triad::vector<T>, 4, InRegisters>;
+template <class T> using LargeTile = Tile<T, triad::vector<T>, 8, InShared>;
 
-template <class T> __global__ void prefix_sum_tile_sums_kernel(const T *x, SumType<T> *sums, int64_t n) {
-	PlainTile<T> tile;
+template <class T, class Tile> __global__ void prefix_sum_tile_sums_kernel(const T *x, SumType<T> *sums, int64_t n) {
+	Tile tile;
 	tile.load(x, blockIdx.x, n);
-	SumType<T> sum = 0, total;
-#pragma unroll
-	for (int r = 0; r < plain_rows; r++) sum += tile.sum_of(r);
-	before_in_block<threads>(sum, total);
+	SumType<T> total;
+	before_in_block<threads>(tile.sum(), total);
 	if (threadIdx.x == 0) sums[blockIdx.x] = total;
 }
 
@@ -236,8 +242,9 @@ template <class S> __global__ void prefix_sum_sums_kernel(S *sums, int64_t n) {
 // sums has what is before each tile, or, where few are added up here, what each tile adds up to.
 constexpr unsigned few_tiles = 4 * threads;
 
-template <class T> __global__ void prefix_sum_tiles_kernel(const T *x, const SumType<T> *sums, T *y, int64_t n, bool few, bool exclusive) {
-	PlainTile<T> tile;
+template <class T, class Tile>
+__global__ void prefix_sum_tiles_kernel(const T *x, const SumType<T> *sums, T *y, int64_t n, bool few, bool exclusive) {
+	Tile tile;
 	tile.load(x, blockIdx.x, n);
 	SumType<T> before;
 	if (few) {
@@ -260,7 +267,7 @@ __global__ void prefix_sum_clear_kernel(unsigned long long *words, unsigned n) {
 // find room on a multiprocessor, and in registers four.
 template <class T>
 __global__ void __launch_bounds__(threads, 6) prefix_sum_lookback_kernel(const T *x, T *y, int64_t n, triad::Board board, bool exclusive) {
-	using Tile = VectorTile<T>;
+	using Tile = LargeTile<T>;
 	__shared__ uint4 memory[Tile::elements / triad::vector<T>];
 	__shared__ unsigned taken;
 	__shared__ SumType<T> before;
@@ -304,32 +311,39 @@ template <class T> int prefix_sum_fwd_blelloch(const triad_call *call) {
 	return triad::launched();
 }
 
-template <class T> int prefix_sum_fwd_three_kernel(const triad_call *call) {
+template <class T, class Tile> int three_kernel_of(const triad_call *call) {
 	const int64_t n = triad::elements(call->in[0]);
 	if (n == 0) return TRIAD_OK;
-	const unsigned tiles = triad::blocks_for(n, PlainTile<T>::elements);
-	auto *sums = static_cast<SumType<T> *>(call->workspace);
-	prefix_sum_tile_sums_kernel<T><<<tiles, threads, 0, triad::stream_of(call)>>>(input<T>(call), sums, n);
+	const unsigned tiles = triad::blocks_for(n, Tile::elements);
 	const bool few = tiles <= few_tiles;
-	if (!few) prefix_sum_sums_kernel<<<1, block_threads, 0, triad::stream_of(call)>>>(sums, tiles);
-	prefix_sum_tiles_kernel<T><<<tiles, threads, 0, triad::stream_of(call)>>>(input<T>(call), sums, output<T>(call), n, few, exclusive(call));
+	auto *sums = static_cast<SumType<T> *>(call->workspace);
+	const cudaStream_t stream = triad::stream_of(call);
+	prefix_sum_tile_sums_kernel<T, Tile><<<tiles, threads, 0, stream>>>(input<T>(call), sums, n);
+	if (!few) prefix_sum_sums_kernel<<<1, block_threads, 0, stream>>>(sums, tiles);
+	prefix_sum_tiles_kernel<T, Tile><<<tiles, threads, 0, stream>>>(input<T>(call), sums, output<T>(call), n, few, exclusive(call));
 	return triad::launched();
 }
 
+template <class T> int prefix_sum_fwd_three_kernel(const triad_call *call) {
+	const bool aligned = (reinterpret_cast<uintptr_t>(call->in[0].data) | reinterpret_cast<uintptr_t>(call->out[0].data)) % 16 == 0;
+	return aligned ? three_kernel_of<T, VectorTile<T>>(call) : three_kernel_of<T, PlainTile<T>>(call);
+}
+
+// The tiles of fp32 are the smallest.
 int64_t sum_a_tile(const triad_call *call) {
 	return triad::blocks_for(triad::elements(call->in[0]), PlainTile<float>::elements) * static_cast<int64_t>(sizeof(float));
 }
 
 // The words of all tiles, and behind them the count of those taken.
 int64_t board_bytes(const triad_call *call) {
-	const int64_t tile = VectorTile<float>::elements * (4 / triad::element_bytes(call->in[0].dtype));
+	const int64_t tile = LargeTile<float>::elements * (4 / triad::element_bytes(call->in[0].dtype));
 	return (static_cast<int64_t>(triad::blocks_for(triad::elements(call->in[0]), tile)) + 1) * 8;
 }
 
 template <class T> int prefix_sum_fwd_lookback(const triad_call *call) {
 	const int64_t n = triad::elements(call->in[0]);
 	if (n == 0) return TRIAD_OK;
-	const unsigned tiles = triad::blocks_for(n, VectorTile<T>::elements);
+	const unsigned tiles = triad::blocks_for(n, LargeTile<T>::elements);
 	auto *words = static_cast<unsigned long long *>(call->workspace);
 	const triad::Board board = {words, reinterpret_cast<unsigned *>(words + tiles)};
 	const cudaStream_t stream = triad::stream_of(call);
