@@ -7,10 +7,14 @@
 //   blelloch      one block goes from tile to tile. A tile is summed up as a tree, and what is before each leaf is handed down the tree:
 //                 n additions, and twice as many steps; n <= 1048576, since one block is all that works
 //   three_kernel  a block a tile: the sums of the tiles, the scan of these sums by one block, the scan of each tile from what is before it.
-//                 Every element is read twice. Up to 1024 tiles, each block of the last adds up the sums of those before, and two kernels do.
+//                 Every element is read twice. Where tiles are few, eight for a multiprocessor, each block of the last adds up the sums of
+//                 those before, and two kernels do.
 //   lookback      one pass: a block publishes the sum of its tile and adds up what the tiles before it have published, back to the first
-//                 that knows all before it. Reads every element once, with 16-byte accesses. How far it looks depends on timing, and so do
-//                 the last bits.
+//                 that knows all before it. Reads every element once, 16 bytes at a time, into shared memory. How far it looks depends on
+//                 timing, and so do the last bits. Costs: a tile waits for the slowest of those before it
+#include <cstring>
+#include <type_traits>
+
 #include "hopper/async_copy.cuh"
 #include "rows.cuh"
 #include "scan.cuh"
@@ -217,6 +221,7 @@ template <class T, int V, int Rows, template <class, int> class Where> struct Ti
 };
 
 template <class T> using PlainTile = Tile<T, 1, 16, InRegisters>; // asks for no alignment
+template <class T> using SmallTile = Tile<T, triad::vector<T>, 2, InRegisters>;
 template <class T> using VectorTile = Tile<T, triad::vector<T>, 4, InRegisters>;
 template <class T> using LargeTile = Tile<T, triad::vector<T>, 8, InShared>;
 
@@ -240,8 +245,6 @@ template <class S> __global__ void prefix_sum_sums_kernel(S *sums, int64_t n) {
 }
 
 // sums has what is before each tile, or, where few are added up here, what each tile adds up to.
-constexpr unsigned few_tiles = 4 * threads;
-
 template <class T, class Tile>
 __global__ void prefix_sum_tiles_kernel(const T *x, const SumType<T> *sums, T *y, int64_t n, bool few, bool exclusive) {
 	Tile tile;
@@ -311,11 +314,14 @@ template <class T> int prefix_sum_fwd_blelloch(const triad_call *call) {
 	return triad::launched();
 }
 
+// so many tiles: a GPU's multiprocessors have them all at once, and adding up their sums costs each less than another kernel
+int64_t few_tiles() { return 8 * static_cast<int64_t>(triad::device_attribute(cudaDevAttrMultiProcessorCount)); }
+
 template <class T, class Tile> int three_kernel_of(const triad_call *call) {
 	const int64_t n = triad::elements(call->in[0]);
 	if (n == 0) return TRIAD_OK;
 	const unsigned tiles = triad::blocks_for(n, Tile::elements);
-	const bool few = tiles <= few_tiles;
+	const bool few = tiles <= few_tiles();
 	auto *sums = static_cast<SumType<T> *>(call->workspace);
 	const cudaStream_t stream = triad::stream_of(call);
 	prefix_sum_tile_sums_kernel<T, Tile><<<tiles, threads, 0, stream>>>(input<T>(call), sums, n);
@@ -324,14 +330,17 @@ template <class T, class Tile> int three_kernel_of(const triad_call *call) {
 	return triad::launched();
 }
 
+// Small tiles occupy more multiprocessors, and are taken where they are few.
 template <class T> int prefix_sum_fwd_three_kernel(const triad_call *call) {
-	const bool aligned = (reinterpret_cast<uintptr_t>(call->in[0].data) | reinterpret_cast<uintptr_t>(call->out[0].data)) % 16 == 0;
-	return aligned ? three_kernel_of<T, VectorTile<T>>(call) : three_kernel_of<T, PlainTile<T>>(call);
+	const auto begins = reinterpret_cast<uintptr_t>(call->in[0].data) | reinterpret_cast<uintptr_t>(call->out[0].data);
+	if (begins % 16 != 0) return three_kernel_of<T, PlainTile<T>>(call);
+	if (triad::elements(call->in[0]) <= few_tiles() * SmallTile<T>::elements) return three_kernel_of<T, SmallTile<T>>(call);
+	return three_kernel_of<T, VectorTile<T>>(call);
 }
 
-// The tiles of fp32 are the smallest.
+// No tiles are smaller than the small ones of fp32.
 int64_t sum_a_tile(const triad_call *call) {
-	return triad::blocks_for(triad::elements(call->in[0]), PlainTile<float>::elements) * static_cast<int64_t>(sizeof(float));
+	return triad::blocks_for(triad::elements(call->in[0]), SmallTile<float>::elements) * static_cast<int64_t>(sizeof(float));
 }
 
 // The words of all tiles, and behind them the count of those taken.
@@ -347,7 +356,8 @@ template <class T> int prefix_sum_fwd_lookback(const triad_call *call) {
 	auto *words = static_cast<unsigned long long *>(call->workspace);
 	const triad::Board board = {words, reinterpret_cast<unsigned *>(words + tiles)};
 	const cudaStream_t stream = triad::stream_of(call);
-	prefix_sum_clear_kernel<<<triad::blocks_for(tiles + 1, threads), threads, 0, stream>>>(words, tiles + 1); // sooner done than a memset
+	// sooner done than a memset
+	prefix_sum_clear_kernel<<<triad::blocks_for(int64_t{tiles} + 1, threads), threads, 0, stream>>>(words, tiles + 1);
 	prefix_sum_lookback_kernel<T><<<tiles, threads, 0, stream>>>(input<T>(call), output<T>(call), n, board, exclusive(call));
 	return triad::launched();
 }
@@ -367,7 +377,7 @@ TRIAD_KERNEL(prefix_sum, blelloch, forward,
              .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::contiguous(), triad::at_most("n", 1 << 20))
              .launch(TRIAD_BY_DTYPE(prefix_sum_fwd_blelloch)))
 TRIAD_KERNEL(prefix_sum, lookback, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).nondeterministic(1).workspace(board_bytes).limits(triad::whole_vectors())
+             .contract("fp32").dtypes(triad::floats).outputs(1).nondeterministic(1).workspace(board_bytes).limits(triad::whole_vectors()).asynchronous()
              .launch(TRIAD_BY_DTYPE(prefix_sum_fwd_lookback)))
 
 // whole numbers: right to the bit, in whatever order they are added
@@ -381,5 +391,5 @@ TRIAD_KERNEL(prefix_sum, blelloch, forward,
              .contract("exact").dtypes(triad::bit(TRIAD_I32)).outputs(1).limits(triad::contiguous(), triad::at_most("n", 1 << 20))
              .launch(prefix_sum_fwd_blelloch<int32_t>))
 TRIAD_KERNEL(prefix_sum, lookback, forward,
-             .contract("exact").dtypes(triad::bit(TRIAD_I32)).outputs(1).workspace(board_bytes).limits(triad::whole_vectors())
+             .contract("exact").dtypes(triad::bit(TRIAD_I32)).outputs(1).workspace(board_bytes).limits(triad::whole_vectors()).asynchronous()
              .launch(prefix_sum_fwd_lookback<int32_t>))
