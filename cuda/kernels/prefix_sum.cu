@@ -12,23 +12,14 @@
 //   lookback      one pass: a block publishes the sum of its tile and adds up what the tiles before it have published, back to the first
 //                 that knows all before it. Reads every element once, 16 bytes at a time, into shared memory. How far it looks depends on
 //                 timing, and so do the last bits. Costs: a tile waits for the slowest of those before it
-#include <cstring>
-#include <type_traits>
-
-#include "hopper/async_copy.cuh"
 #include "rows.cuh"
-#include "scan.cuh"
+#include "scan_tile.cuh"
 #include "spec/prefix_sum.cuh"
-#include "sums.cuh"
 
 namespace {
 
-using triad::all_lanes;
 using triad::before_in_block;
-using triad::before_in_warp;
 using triad::from_sum;
-using triad::Pack;
-using triad::store_sums;
 using triad::SumType;
 using triad::to_sum;
 
@@ -91,139 +82,11 @@ template <class T> __global__ void prefix_sum_blelloch_kernel(const T *x, T *y, 
 
 constexpr int threads = 256;
 
-// A thread's elements lie as in memory: in registers, or in slots of its own in shared memory.
-template <class Raw, int Rows> struct InRegisters {
-	Raw held[Rows];
-	__device__ Raw &operator[](int row) { return held[row]; }
-};
-template <class Raw, int Rows> struct InShared {
-	Raw *slots;
-	__device__ Raw &operator[](int row) { return slots[row * threads]; }
-};
-
-// Tile is the elements that a block scans: each warp has neighbouring rows of 32 * V elements, each lane V neighbours of every row.
-template <class T, int V, int Rows, template <class, int> class Where> struct Tile {
-	static constexpr int elements = threads * V * Rows;
-	using Raw = std::conditional_t<V == triad::vector<T>, uint4, Pack<T, V>>;
-	Where<Raw, Rows> raw;
-	SumType<T> before[Rows]; // what is before the lane's elements of a row within the block
-
-	// where a row of the lane begins in the tile
-	__device__ static int place(int row) { return ((static_cast<int>(threadIdx.x) / 32 * Rows + row) * 32 + static_cast<int>(threadIdx.x) % 32) * V; }
-
-	// how many of the tile's elements there are
-	__device__ static int inside(int64_t tile, int64_t n) {
-		const int64_t left = n - tile * elements;
-		return static_cast<int>(left < elements ? left : elements);
-	}
-
-	// Elements beyond n count as 0.
-	__device__ static Raw ragged(const T *from, int at, int end) {
-		Pack<T, V> pack;
-#pragma unroll
-		for (int j = 0; j < V; j++) pack.at[j] = at + j < end ? from[at + j] : from_sum<T>(SumType<T>(0));
-		Raw raw;
-		memcpy(&raw, &pack, sizeof pack);
-		return raw;
-	}
-
-	__device__ void load(const T *x, int64_t tile, int64_t n) {
-		const T *from = x + tile * elements;
-		const int end = inside(tile, n);
-#pragma unroll
-		for (int r = 0; r < Rows; r++) {
-			const int at = place(r);
-			raw[r] = at + V <= end ? *reinterpret_cast<const Raw *>(from + at) : ragged(from, at, end);
-		}
-	}
-
-	// copy does so past the registers. A thread waits for its own copies, and no barrier is needed.
-	__device__ void copy(const T *x, int64_t tile, int64_t n) {
-		const T *from = x + tile * elements;
-		const int end = inside(tile, n);
-		triad::hopper::AsyncCopies copies;
-#pragma unroll
-		for (int r = 0; r < Rows; r++) {
-			const int at = place(r);
-			if (at + V <= end) copies.copy16(triad::hopper::shared_address(&raw[r]), from + at, true);
-			else raw[r] = ragged(from, at, end);
-		}
-		copies.commit();
-		copies.wait<0>();
-	}
-
-	__device__ void unpack(int row, SumType<T> (&v)[V]) {
-		__syncwarp(); // or ptxas reads all rows first, and spills
-		const Raw here = raw[row];
-		Pack<T, V> pack;
-		memcpy(&pack, &here, sizeof pack);
-		triad::sums_of(pack, v);
-	}
-
-	__device__ SumType<T> sum_of(int row) {
-		SumType<T> v[V], sum = 0;
-		unpack(row, v);
-#pragma unroll
-		for (int j = 0; j < V; j++) sum += v[j];
-		return sum;
-	}
-
-	// sum is that of the thread's elements.
-	__device__ SumType<T> sum() {
-		SumType<T> all = 0;
-#pragma unroll
-		for (int r = 0; r < Rows; r++) all += sum_of(r);
-		return all;
-	}
-
-	// scan fills before and gives the sum of the tile.
-	__device__ SumType<T> scan() {
-		SumType<T> warp = 0; // the sum of the warp's rows so far
-#pragma unroll
-		for (int r = 0; r < Rows; r++) {
-			const SumType<T> own = sum_of(r), in_row = before_in_warp(own);
-			before[r] = warp + in_row;
-			warp += __shfl_sync(all_lanes, in_row + own, 31);
-		}
-		SumType<T> total;
-		// one lane of a warp stands for it
-		const SumType<T> warps = before_in_block<threads>(threadIdx.x % 32 == 0 ? warp : SumType<T>(0), total);
-		const SumType<T> earlier = __shfl_sync(all_lanes, warps, 0);
-#pragma unroll
-		for (int r = 0; r < Rows; r++) before[r] += earlier;
-		return total;
-	}
-
-	// store writes the outputs, where so much is before the tile.
-	__device__ void store(T *y, int64_t tile, int64_t n, SumType<T> before_tile, bool exclusive) {
-		T *to = y + tile * elements;
-		const int end = inside(tile, n);
-#pragma unroll
-		for (int r = 0; r < Rows; r++) {
-			const int at = place(r);
-			SumType<T> sum = before_tile + before[r], v[V], out[V];
-			unpack(r, v);
-#pragma unroll
-			for (int j = 0; j < V; j++) {
-				const SumType<T> through = sum + v[j];
-				out[j] = exclusive ? sum : through;
-				sum = through;
-			}
-			if (at + V <= end) {
-				store_sums(to + at, out);
-			} else {
-#pragma unroll
-				for (int j = 0; j < V; j++)
-					if (at + j < end) to[at + j] = from_sum<T>(out[j]);
-			}
-		}
-	}
-};
-
-template <class T> using PlainTile = Tile<T, 1, 16, InRegisters>; // asks for no alignment
-template <class T> using SmallTile = Tile<T, triad::vector<T>, 2, InRegisters>;
-template <class T> using VectorTile = Tile<T, triad::vector<T>, 4, InRegisters>;
-template <class T> using LargeTile = Tile<T, triad::vector<T>, 8, InShared>;
+// PlainTile asks for no alignment.
+template <class T> using PlainTile = triad::ScanTile<T, threads, 1, 16, triad::InRegisters>;
+template <class T> using SmallTile = triad::ScanTile<T, threads, triad::vector<T>, 2, triad::InRegisters>;
+template <class T> using VectorTile = triad::ScanTile<T, threads, triad::vector<T>, 4, triad::InRegisters>;
+template <class T> using LargeTile = triad::ScanTile<T, threads, triad::vector<T>, 8, triad::InShared>;
 
 template <class T, class Tile> __global__ void prefix_sum_tile_sums_kernel(const T *x, SumType<T> *sums, int64_t n) {
 	Tile tile;

@@ -225,20 +225,15 @@ template <class T> int top_k_radix(const triad_call *call) {
 const triad::Limits heap = {triad::at_most("cols", 0x7fffffff)};
 const triad::Limits bitonic = {triad::contiguous_columns(), triad::at_most("cols", bitonic_most)};
 
-void few(triad::Check &check, const triad_call *call) {
+template <int Most> void few(triad::Check &check, const triad_call *call) {
 	const long long k = call->out[0].shape[1];
-	check.that(k <= radix_most, "k %lld is more than %d", k, radix_most);
+	check.that(k <= Most, "k %lld is more than %d", k, Most);
 }
-const triad::Limits radix = {triad::contiguous_columns(), triad::at_most("cols", 0x7fffffff), triad::limit("k <= 2048", few)};
-
-void fewer(triad::Check &check, const triad_call *call) {
-	const long long k = call->out[0].shape[1];
-	check.that(k <= triad::top_k::most_k, "k %lld is more than %d", k, triad::top_k::most_k);
-}
-const triad::Limits threshold = {triad::contiguous_columns(), triad::at_most("cols", 0x7fffffff), triad::limit("k <= 128", fewer)};
+const triad::Limits radix = {triad::contiguous_columns(), triad::at_most("cols", 0x7fffffff), triad::limit("k <= 2048", few<radix_most>)};
+const triad::Limits threshold = {triad::contiguous_columns(), triad::at_most("cols", 0x7fffffff), triad::limit("k <= 128", few<triad::best::most_k>)};
 
 int64_t threshold_bytes(const triad_call *call) {
-	return call->in[0].dtype == TRIAD_F32 ? triad::top_k::Left::of_call<float>(call).bytes : triad::top_k::Left::of_call<__half>(call).bytes;
+	return call->in[0].dtype == TRIAD_F32 ? triad::top_k::left_of<float>(call).bytes : triad::top_k::left_of<__half>(call).bytes;
 }
 
 } // namespace

@@ -1,127 +1,16 @@
 // threshold.cuh: top_k for small k; cuda/kernels/top_k.cu has the formula and calls launch.
 //
-// A block keeps a part of a row, up to 4096 columns, in registers as entries: key above column, so that no two are equal.
-//
-//   1  load 16 bytes at a time, entries of all elements, the best entry of each thread
-//   2  a bound t: the k-th best of the threads' best, found bit by bit, a barrier a bit. At least k entries are >= t, since k threads have
-//      one; few more are, since only those threads have any: 37 of 4096 for k = 32. It stops early, where k to 5/4 k threads are left.
-//   3  entries >= t go to shared memory. Where more than 256 are (rows that rise or fall), t is found again from all entries.
-//   4  a thread an entry: its rank is how many of those in shared memory are better, and the rank is its place in the output
-//
-// A row of several parts leaves the k best of each in the workspace, and further launches choose among those.
+//   1  a block loads a part of a row, up to 4096 columns, 16 bytes at a time, and keeps it as entries: key above column, so that no two are equal
+//   2  it finds a bound that at least k and few more entries reach, and ranks those by counting (best.cuh)
+//   3  the rank is the place in the output; of a row of several parts the k best of each go to the workspace, and further launches choose
 #ifndef TRIAD_TOP_K_THRESHOLD_CUH
 #define TRIAD_TOP_K_THRESHOLD_CUH
-#include "order.cuh"
-#include "pack.cuh"
-#include "room.cuh"
-#include "rows.cuh"
-#include "scan.cuh"
+#include "best.cuh"
 
 namespace triad {
 namespace top_k {
 
-constexpr int threads = 128, most_k = threads, most_items = 32, part = threads * most_items;
-constexpr uint32_t most_ranked = 2 * threads; // entries that are ranked by comparing each with each
-
-// Entries are what a block compares: 0 is none's. Those of 16-bit elements are a word: key above column of the part. Those of fp32, and those
-// that are left of earlier parts, are ranks in the whole row.
-template <class T> struct EntryOf {
-	using Type = uint32_t;
-};
-template <> struct EntryOf<float> {
-	using Type = Rank;
-};
-
-__device__ inline Rank widen(Rank entry, int) { return entry; }
-__device__ inline Rank widen(uint32_t entry, int begin) {
-	return Rank{entry >> 16} << 32 | (0xfffffffeu - static_cast<uint32_t>(begin) - (0xffffu - (entry & 0xffffu)));
-}
-
-// entries_of makes entries of a pack, whose first element stands in column c of the part.
-__device__ inline void entries_of(const Pack<float, 4> &pack, int begin, int c, Rank *entries) {
-#pragma unroll
-	for (int j = 0; j < 4; j++) entries[j] = rank_of(pack.at[j], begin + c + j);
-}
-template <class T> __device__ inline void entries_of(const Pack<T, 8> &pack, int, int c, uint32_t *entries) {
-#pragma unroll
-	for (int j = 0; j < 4; j++) {
-		const uint32_t keys = keys_of<T>(word(pack, j)), column = 0xffffu - static_cast<uint32_t>(c + 2 * j);
-		entries[2 * j] = keys << 16 | column;
-		entries[2 * j + 1] = (keys & 0xffff0000u) | (column - 1);
-	}
-}
-
-// highest is the highest t that at least k entries reach, or a lower one that at most `enough` do: count(t) is how many reach t. 1, which every
-// entry reaches, where fewer than k are there.
-template <class T, class Entry, class Count> __device__ inline Entry highest(uint32_t k, uint32_t enough, Count count) {
-	constexpr int bits = sizeof(Entry) == sizeof(uint32_t) ? 32 : 32 + 8 * static_cast<int>(sizeof(T)); // of a key and a column
-	Entry t = 0;
-	for (Entry bit = Entry{1} << (bits - 1); bit != 0; bit >>= 1) {
-		const uint32_t reach = count(t | bit);
-		if (reach < k) continue;
-		t |= bit;
-		if (reach <= enough) break;
-	}
-	return t == 0 ? 1 : t;
-}
-
-template <class Entry, int Items> __device__ inline uint32_t reaching(const Entry (&own)[Items], Entry t) {
-	uint32_t n = 0;
-#pragma unroll
-	for (int i = 0; i < Items; i++) n += own[i] >= t;
-	return n;
-}
-
-// select calls put(place, entry) for the k best of the entries that the threads of a block own, and put(place, 0) where there are fewer.
-template <class T, class Entry, int Items, class Put> __device__ inline void select(const Entry (&own)[Items], uint32_t k, Put put) {
-	constexpr int V = 16 / static_cast<int>(sizeof(Entry));
-	__shared__ alignas(16) Entry found[most_ranked + V];
-	Entry best = own[0];
-#pragma unroll
-	for (int i = 1; i < Items; i++) best = own[i] > best ? own[i] : best;
-	Entry t = highest<T, Entry>(k, k + k / 4, [&](Entry at_least) { return static_cast<uint32_t>(__syncthreads_count(best >= at_least)); });
-	uint32_t slot, n;
-	while (slot = before_in_block<threads>(reaching(own, t), n), n > most_ranked)
-		t = highest<T, Entry>(k, most_ranked, [&](Entry at_least) {
-			uint32_t total;
-			before_in_block<threads>(reaching(own, at_least), total);
-			return total;
-		});
-	if (best >= t) {
-#pragma unroll
-		for (int i = 0; i < Items; i++)
-			if (own[i] >= t) found[slot++] = own[i];
-	}
-	if (threadIdx.x < V) found[n + threadIdx.x] = 0; // the last pack that is compared
-	__syncthreads();
-	for (uint32_t i = threadIdx.x; i < n; i += threads) {
-		const Entry entry = found[i];
-		uint32_t rank = 0;
-		for (uint32_t j = 0; j < n; j += V) {
-			const auto others = *reinterpret_cast<const Pack<Entry, V> *>(&found[j]);
-#pragma unroll
-			for (int v = 0; v < V; v++) rank += others.at[v] > entry;
-		}
-		if (rank < k) put(rank, entry);
-	}
-	for (uint32_t i = n + threadIdx.x; i < k; i += threads) put(i, Entry{0});
-	__syncthreads(); // the next part overwrites what was found
-}
-
-// Cut is how rows of so many columns, or entries, are divided.
-struct Cut {
-	int cols, parts, length; // of each part but the last
-
-	Cut(int64_t all, int64_t multiple) : cols(static_cast<int>(all)) {
-		const int64_t least = (all + part - 1) / part, even = (all + least - 1) / least;
-		length = static_cast<int>((even + multiple - 1) / multiple * multiple);
-		parts = static_cast<int>((all + length - 1) / length);
-	}
-	__device__ int of(int begin) const { return cols - begin < length ? cols - begin : length; }
-};
-
-// Output takes the best of a part: outputs where a row has one part, else entries for the next launch. There the best of all parts come first,
-// then the second ones, so that each thread of that launch gets one of the best.
+// Output takes the best of a part: outputs where a row has one part, else entries for the next launch.
 template <class T> struct Output {
 	Rows<const T> x;
 	T *values;
@@ -129,12 +18,8 @@ template <class T> struct Output {
 	Rank *left;
 	int k;
 
-	__device__ void put(const Cut &cut, int64_t row, int64_t at, uint32_t rank, Rank entry) const {
-		if (cut.parts > 1) {
-			const int64_t p = at - row * cut.parts;
-			left[(row * k + rank) * cut.parts + p] = entry;
-			return;
-		}
+	__device__ void put(const best::Cut &cut, int64_t row, int64_t at, uint32_t rank, Rank entry) const {
+		if (cut.parts > 1) return best::put_left(left, cut, row, at, k, rank, entry);
 		const int32_t column = place_of(entry);
 		values[row * k + rank] = x.row(row)[column];
 		if (indices != nullptr) indices[row * k + rank] = column;
@@ -143,96 +28,34 @@ template <class T> struct Output {
 
 // aligned: the rows of x begin at a multiple of 16 bytes.
 template <class T, int Items>
-__global__ void __launch_bounds__(threads, sizeof(T) == 4 ? 4 : 8) top_k_threshold_kernel(Output<T> out, Cut cut, int64_t rows, bool aligned) {
-	constexpr int V = vector<T>, Packs = Items / V;
-	using Entry = typename EntryOf<T>::Type;
+__global__ void __launch_bounds__(best::threads, sizeof(T) == 4 ? 4 : 8) top_k_threshold_kernel(Output<T> out, best::Cut cut, int64_t rows, bool aligned) {
 	for (int64_t at = blockIdx.x; at < rows * cut.parts; at += gridDim.x) {
 		const int64_t row = at / cut.parts;
-		const int begin = static_cast<int>(at - row * cut.parts) * cut.length, cols = cut.of(begin);
-		const T *from = out.x.row(row) + begin;
-		Pack<T, V> packs[Packs];
-#pragma unroll
-		for (int p = 0; p < Packs; p++) {
-			const int c = (p * threads + threadIdx.x) * V;
-			if (aligned && c + V <= cols) {
-				packs[p] = fetch<V>(from + c);
-			} else {
-#pragma unroll
-				for (int j = 0; j < V; j++) packs[p].at[j] = from[c + j < cols ? c + j : 0];
-			}
-		}
-		Entry own[Items];
-#pragma unroll
-		for (int p = 0; p < Packs; p++) {
-			const int c = (p * threads + threadIdx.x) * V;
-			entries_of(packs[p], begin, c, own + p * V);
-			if (c + V > cols) {
-#pragma unroll
-				for (int j = 0; j < V; j++)
-					if (c + j >= cols) own[p * V + j] = 0;
-			}
-		}
-		select<T>(own, static_cast<uint32_t>(out.k), [&](uint32_t rank, Entry entry) {
-			out.put(cut, row, at, rank, entry == 0 ? 0 : widen(entry, begin));
+		const int begin = cut.begin(row, at);
+		typename best::EntryOf<T>::Type own[Items];
+		best::read_entries(out.x.row(row), begin, cut.of(begin), aligned, own);
+		best::select<T>(own, static_cast<uint32_t>(out.k), [&](uint32_t rank, auto entry) {
+			out.put(cut, row, at, rank, entry == 0 ? 0 : best::widen(entry, begin));
 		});
 	}
 }
 
-// The same of what is left of the parts before.
-template <class T, int Items>
-__global__ void __launch_bounds__(threads) top_k_threshold_left_kernel(const Rank *left, Output<T> out, Cut cut, int64_t rows) {
-	for (int64_t at = blockIdx.x; at < rows * cut.parts; at += gridDim.x) {
-		const int64_t row = at / cut.parts;
-		const int begin = static_cast<int>(at - row * cut.parts) * cut.length, cols = cut.of(begin);
-		Rank own[Items];
-#pragma unroll
-		for (int i = 0; i < Items; i++) {
-			const int c = i * threads + static_cast<int>(threadIdx.x);
-			own[i] = c < cols ? left[row * cut.cols + begin + c] : 0;
-		}
-		select<T>(own, static_cast<uint32_t>(out.k), [&](uint32_t rank, Rank entry) { out.put(cut, row, at, rank, entry); });
-	}
+template <class T> best::Left<T> left_of(const triad_call *call) {
+	return best::Left<T>(call, call->in[0].shape[0], call->in[0].shape[1], call->out[0].shape[1]);
 }
-
-// Left is the workspace: what is left of each part, and what is left of that where it is long, by turns.
-struct Left {
-	Rank *of[2];
-	int64_t bytes;
-
-	template <class T> static Left of_call(const triad_call *call) {
-		const int64_t rows = call->in[0].shape[0], k = call->out[0].shape[1];
-		const Cut first(call->in[0].shape[1], vector<T>), second(first.parts * k, 1);
-		Room room(call);
-		Left left{};
-		left.of[0] = room.take<Rank>(rows * first.parts * k, first.parts > 1);
-		left.of[1] = room.take<Rank>(rows * second.parts * k, second.parts > 1);
-		left.bytes = room.used;
-		return left;
-	}
-};
 
 template <class T> int launch(const triad_call *call) {
 	const triad_tensor &x = call->in[0];
-	const int64_t rows = x.shape[0], cols = x.shape[1], k = call->out[0].shape[1];
+	const int64_t rows = x.shape[0], cols = x.shape[1];
 	if (rows == 0) return TRIAD_OK;
-	const Left left = Left::of_call<T>(call);
-	Output<T> out{Rows<const T>(x), static_cast<T *>(call->out[0].data), static_cast<int32_t *>(call->out[1].data), left.of[0], static_cast<int>(k)};
+	const best::Left<T> left = left_of<T>(call);
+	const Output<T> out{Rows<const T>(x), static_cast<T *>(call->out[0].data), static_cast<int32_t *>(call->out[1].data), left.of[0],
+	                    static_cast<int>(call->out[0].shape[1])};
 	const bool aligned = reinterpret_cast<uintptr_t>(x.data) % 16 == 0 && (rows == 1 || x.stride[0] * static_cast<int64_t>(sizeof(T)) % 16 == 0);
-	const cudaStream_t stream = stream_of(call);
-	Cut cut(cols, vector<T>);
-	if (cols <= part / 4)
-		top_k_threshold_kernel<T, most_items / 4><<<blocks_for(rows, 1), threads, 0, stream>>>(out, cut, rows, aligned);
-	else
-		top_k_threshold_kernel<T, most_items><<<blocks_for(rows * cut.parts, 1), threads, 0, stream>>>(out, cut, rows, aligned);
-	for (int turn = 1; cut.parts > 1; turn = 1 - turn) {
-		cut = Cut(cut.parts * k, 1);
-		out.left = left.of[turn];
-		const unsigned blocks = blocks_for(rows * cut.parts, 1);
-		if (cut.length <= part / 4)
-			top_k_threshold_left_kernel<T, most_items / 4><<<blocks, threads, 0, stream>>>(left.of[1 - turn], out, cut, rows);
-		else
-			top_k_threshold_left_kernel<T, most_items><<<blocks, threads, 0, stream>>>(left.of[1 - turn], out, cut, rows);
-	}
+	const best::Cut cut(cols, vector<T>);
+	const auto kernel = cols <= best::part / 4 ? top_k_threshold_kernel<T, best::most_items / 4> : top_k_threshold_kernel<T, best::most_items>;
+	kernel<<<blocks_for(rows * cut.parts, 1), best::threads, 0, stream_of(call)>>>(out, cut, rows, aligned);
+	best::choose(cut, rows, left, out, stream_of(call));
 	return launched();
 }
 
