@@ -2,7 +2,6 @@
 #ifndef TRIAD_SCAN_TILE_CUH
 #define TRIAD_SCAN_TILE_CUH
 #include <cstring>
-#include <type_traits>
 
 #include "hopper/async_copy.cuh"
 #include "scan.cuh"
@@ -11,20 +10,19 @@
 namespace triad {
 
 // A thread's elements lie as in memory: in registers, or in slots of its own in shared memory.
-template <class Raw, int Threads, int Rows> struct InRegisters {
-	Raw held[Rows];
-	__device__ Raw &operator[](int row) { return held[row]; }
+template <int Threads, int Rows> struct InRegisters {
+	uint4 held[Rows];
+	__device__ uint4 &operator[](int row) { return held[row]; }
 };
-template <class Raw, int Threads, int Rows> struct InShared {
-	Raw *slots;
-	__device__ Raw &operator[](int row) { return slots[row * Threads]; }
+template <int Threads, int Rows> struct InShared {
+	uint4 *slots;
+	__device__ uint4 &operator[](int row) { return slots[row * Threads]; }
 };
 
-// ScanTile is the elements that a block scans: each warp has neighbouring rows of 32 * V elements, each lane V neighbours of every row.
-template <class T, int Threads, int V, int Rows, template <class, int, int> class Where> struct ScanTile {
-	static constexpr int elements = Threads * V * Rows;
-	using Raw = std::conditional_t<V == vector<T>, uint4, Pack<T, V>>;
-	Where<Raw, Threads, Rows> raw;
+// ScanTile is the elements that a block scans: each warp has neighbouring rows of 32 packs of 16 bytes, each lane a pack of every row.
+template <class T, int Threads, int Rows, template <int, int> class Where> struct ScanTile {
+	static constexpr int V = vector<T>, elements = Threads * V * Rows;
+	Where<Threads, Rows> raw;
 	SumType<T> before[Rows]; // what is before the lane's elements of a row within the block
 
 	// where a row of the lane begins in the tile
@@ -37,26 +35,27 @@ template <class T, int Threads, int V, int Rows, template <class, int, int> clas
 	}
 
 	// Elements beyond n count as 0.
-	__device__ static Raw ragged(const T *from, int at, int end) {
+	__device__ static uint4 ragged(const T *from, int at, int end) {
 		Pack<T, V> pack;
 #pragma unroll
 		for (int j = 0; j < V; j++) pack.at[j] = at + j < end ? from[at + j] : from_sum<T>(SumType<T>(0));
-		Raw raw;
+		uint4 raw;
 		memcpy(&raw, &pack, sizeof pack);
 		return raw;
 	}
 
-	__device__ void load(const T *x, int64_t tile, int64_t n) {
+	// aligned: x begins at a multiple of 16 bytes.
+	__device__ void load(const T *x, int64_t tile, int64_t n, bool aligned) {
 		const T *from = x + tile * elements;
 		const int end = inside(tile, n);
 #pragma unroll
 		for (int r = 0; r < Rows; r++) {
 			const int at = place(r);
-			raw[r] = at + V <= end ? *reinterpret_cast<const Raw *>(from + at) : ragged(from, at, end);
+			raw[r] = aligned && at + V <= end ? *reinterpret_cast<const uint4 *>(from + at) : ragged(from, at, end);
 		}
 	}
 
-	// copy does so past the registers. A thread waits for its own copies, and no barrier is needed.
+	// copy does so past the registers, where x is aligned. A thread waits for its own copies, and no barrier is needed.
 	__device__ void copy(const T *x, int64_t tile, int64_t n) {
 		const T *from = x + tile * elements;
 		const int end = inside(tile, n);
@@ -73,7 +72,7 @@ template <class T, int Threads, int V, int Rows, template <class, int, int> clas
 
 	__device__ void unpack(int row, SumType<T> (&v)[V]) {
 		__syncwarp(); // or ptxas reads all rows first, and spills
-		const Raw here = raw[row];
+		const uint4 here = raw[row];
 		Pack<T, V> pack;
 		memcpy(&pack, &here, sizeof pack);
 		sums_of(pack, v);
@@ -114,7 +113,7 @@ template <class T, int Threads, int V, int Rows, template <class, int, int> clas
 	}
 
 	// store writes the outputs, where so much is before the tile.
-	__device__ void store(T *y, int64_t tile, int64_t n, SumType<T> before_tile, bool exclusive) {
+	__device__ void store(T *y, int64_t tile, int64_t n, SumType<T> before_tile, bool exclusive, bool aligned) {
 		T *to = y + tile * elements;
 		const int end = inside(tile, n);
 #pragma unroll
@@ -128,7 +127,7 @@ template <class T, int Threads, int V, int Rows, template <class, int, int> clas
 				out[j] = exclusive ? sum : through;
 				sum = through;
 			}
-			if (at + V <= end) {
+			if (aligned && at + V <= end) {
 				store_sums(to + at, out);
 			} else {
 #pragma unroll

@@ -82,15 +82,13 @@ template <class T> __global__ void prefix_sum_blelloch_kernel(const T *x, T *y, 
 
 constexpr int threads = 256;
 
-// PlainTile asks for no alignment.
-template <class T> using PlainTile = triad::ScanTile<T, threads, 1, 16, triad::InRegisters>;
-template <class T> using SmallTile = triad::ScanTile<T, threads, triad::vector<T>, 2, triad::InRegisters>;
-template <class T> using VectorTile = triad::ScanTile<T, threads, triad::vector<T>, 4, triad::InRegisters>;
-template <class T> using LargeTile = triad::ScanTile<T, threads, triad::vector<T>, 8, triad::InShared>;
+template <class T> using SmallTile = triad::ScanTile<T, threads, 2, triad::InRegisters>;
+template <class T> using MediumTile = triad::ScanTile<T, threads, 4, triad::InRegisters>;
+template <class T> using LargeTile = triad::ScanTile<T, threads, 8, triad::InShared>;
 
-template <class T, class Tile> __global__ void prefix_sum_tile_sums_kernel(const T *x, SumType<T> *sums, int64_t n) {
+template <class T, class Tile> __global__ void prefix_sum_tile_sums_kernel(const T *x, SumType<T> *sums, int64_t n, bool aligned) {
 	Tile tile;
-	tile.load(x, blockIdx.x, n);
+	tile.load(x, blockIdx.x, n, aligned);
 	SumType<T> total;
 	before_in_block<threads>(tile.sum(), total);
 	if (threadIdx.x == 0) sums[blockIdx.x] = total;
@@ -107,13 +105,13 @@ template <class S> __global__ void prefix_sum_sums_kernel(S *sums, int64_t n) {
 	}
 }
 
-// sums has what is before each tile, or, where few are added up here, what each tile adds up to.
-template <class T, class Tile>
-__global__ void prefix_sum_tiles_kernel(const T *x, const SumType<T> *sums, T *y, int64_t n, bool few, bool exclusive) {
+// sums has what is before each tile, or, where they are Few and added up here, what each tile adds up to.
+template <class T, class Tile, bool Few>
+__global__ void prefix_sum_tiles_kernel(const T *x, const SumType<T> *sums, T *y, int64_t n, bool exclusive, bool aligned) {
 	Tile tile;
-	tile.load(x, blockIdx.x, n);
+	tile.load(x, blockIdx.x, n, aligned);
 	SumType<T> before;
-	if (few) {
+	if constexpr (Few) {
 		SumType<T> own = 0;
 		for (unsigned i = threadIdx.x; i < blockIdx.x; i += threads) own += sums[i];
 		before_in_block<threads>(own, before);
@@ -121,7 +119,7 @@ __global__ void prefix_sum_tiles_kernel(const T *x, const SumType<T> *sums, T *y
 		before = sums[blockIdx.x];
 	}
 	tile.scan();
-	tile.store(y, blockIdx.x, n, before, exclusive);
+	tile.store(y, blockIdx.x, n, before, exclusive, aligned);
 }
 
 __global__ void prefix_sum_clear_kernel(unsigned long long *words, unsigned n) {
@@ -153,7 +151,7 @@ __global__ void __launch_bounds__(threads, 6) prefix_sum_lookback_kernel(const T
 		}
 	}
 	__syncthreads();
-	tile.store(y, index, n, before, exclusive);
+	tile.store(y, index, n, before, exclusive, true);
 }
 
 // ---- launchers --------------------------------------------------------------------------------------------------------------------------
@@ -177,28 +175,23 @@ template <class T> int prefix_sum_fwd_blelloch(const triad_call *call) {
 	return triad::launched();
 }
 
-// so many tiles: a GPU's multiprocessors have them all at once, and adding up their sums costs each less than another kernel
-int64_t few_tiles() { return 8 * static_cast<int64_t>(triad::device_attribute(cudaDevAttrMultiProcessorCount)); }
-
-template <class T, class Tile> int three_kernel_of(const triad_call *call) {
+template <class T, class Tile, bool Few> int three_kernel_of(const triad_call *call) {
 	const int64_t n = triad::elements(call->in[0]);
-	if (n == 0) return TRIAD_OK;
 	const unsigned tiles = triad::blocks_for(n, Tile::elements);
-	const bool few = tiles <= few_tiles();
+	const bool aligned = (reinterpret_cast<uintptr_t>(call->in[0].data) | reinterpret_cast<uintptr_t>(call->out[0].data)) % 16 == 0;
 	auto *sums = static_cast<SumType<T> *>(call->workspace);
 	const cudaStream_t stream = triad::stream_of(call);
-	prefix_sum_tile_sums_kernel<T, Tile><<<tiles, threads, 0, stream>>>(input<T>(call), sums, n);
-	if (!few) prefix_sum_sums_kernel<<<1, block_threads, 0, stream>>>(sums, tiles);
-	prefix_sum_tiles_kernel<T, Tile><<<tiles, threads, 0, stream>>>(input<T>(call), sums, output<T>(call), n, few, exclusive(call));
+	prefix_sum_tile_sums_kernel<T, Tile><<<tiles, threads, 0, stream>>>(input<T>(call), sums, n, aligned);
+	if constexpr (!Few) prefix_sum_sums_kernel<<<1, block_threads, 0, stream>>>(sums, tiles);
+	prefix_sum_tiles_kernel<T, Tile, Few><<<tiles, threads, 0, stream>>>(input<T>(call), sums, output<T>(call), n, exclusive(call), aligned);
 	return triad::launched();
 }
 
-// Small tiles occupy more multiprocessors, and are taken where they are few.
+// Few tiles: a GPU's multiprocessors have them all at once, and adding up their sums costs each less than another kernel.
 template <class T> int prefix_sum_fwd_three_kernel(const triad_call *call) {
-	const auto begins = reinterpret_cast<uintptr_t>(call->in[0].data) | reinterpret_cast<uintptr_t>(call->out[0].data);
-	if (begins % 16 != 0) return three_kernel_of<T, PlainTile<T>>(call);
-	if (triad::elements(call->in[0]) <= few_tiles() * SmallTile<T>::elements) return three_kernel_of<T, SmallTile<T>>(call);
-	return three_kernel_of<T, VectorTile<T>>(call);
+	const int64_t n = triad::elements(call->in[0]), few = 8 * static_cast<int64_t>(triad::device_attribute(cudaDevAttrMultiProcessorCount));
+	if (n == 0) return TRIAD_OK;
+	return n <= few * SmallTile<T>::elements ? three_kernel_of<T, SmallTile<T>, true>(call) : three_kernel_of<T, MediumTile<T>, false>(call);
 }
 
 // No tiles are smaller than the small ones of fp32.
