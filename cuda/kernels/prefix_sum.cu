@@ -83,8 +83,8 @@ template <class T> __global__ void prefix_sum_blelloch_kernel(const T *x, T *y, 
 constexpr int threads = 256;
 
 template <class T> using SmallTile = triad::ScanTile<T, threads, 2, triad::InRegisters>;
-template <class T> using MediumTile = triad::ScanTile<T, threads, 4, triad::InRegisters>;
-template <class T> using LargeTile = triad::ScanTile<T, threads, 8, triad::InShared>;
+template <class T> using HeldTile = triad::ScanTile<T, threads, 8, triad::InRegisters>;
+template <class T> using SharedTile = triad::ScanTile<T, threads, 8, triad::InShared>;
 
 template <class T, class Tile> __global__ void prefix_sum_tile_sums_kernel(const T *x, SumType<T> *sums, int64_t n, bool aligned) {
 	Tile tile;
@@ -131,7 +131,7 @@ __global__ void prefix_sum_clear_kernel(unsigned long long *words, unsigned n) {
 // find room on a multiprocessor, and in registers four.
 template <class T>
 __global__ void __launch_bounds__(threads, 6) prefix_sum_lookback_kernel(const T *x, T *y, int64_t n, triad::Board board, bool exclusive) {
-	using Tile = LargeTile<T>;
+	using Tile = SharedTile<T>;
 	__shared__ uint4 memory[Tile::elements / triad::vector<T>];
 	__shared__ unsigned taken;
 	__shared__ SumType<T> before;
@@ -191,7 +191,7 @@ template <class T, class Tile, bool Few> int three_kernel_of(const triad_call *c
 template <class T> int prefix_sum_fwd_three_kernel(const triad_call *call) {
 	const int64_t n = triad::elements(call->in[0]), few = 8 * static_cast<int64_t>(triad::device_attribute(cudaDevAttrMultiProcessorCount));
 	if (n == 0) return TRIAD_OK;
-	return n <= few * SmallTile<T>::elements ? three_kernel_of<T, SmallTile<T>, true>(call) : three_kernel_of<T, MediumTile<T>, false>(call);
+	return n <= few * SmallTile<T>::elements ? three_kernel_of<T, SmallTile<T>, true>(call) : three_kernel_of<T, HeldTile<T>, false>(call);
 }
 
 // No tiles are smaller than the small ones of fp32.
@@ -201,14 +201,14 @@ int64_t sum_a_tile(const triad_call *call) {
 
 // The words of all tiles, and behind them the count of those taken.
 int64_t board_bytes(const triad_call *call) {
-	const int64_t tile = LargeTile<float>::elements * (4 / triad::element_bytes(call->in[0].dtype));
+	const int64_t tile = SharedTile<float>::elements * (4 / triad::element_bytes(call->in[0].dtype));
 	return (static_cast<int64_t>(triad::blocks_for(triad::elements(call->in[0]), tile)) + 1) * 8;
 }
 
 template <class T> int prefix_sum_fwd_lookback(const triad_call *call) {
 	const int64_t n = triad::elements(call->in[0]);
 	if (n == 0) return TRIAD_OK;
-	const unsigned tiles = triad::blocks_for(n, LargeTile<T>::elements);
+	const unsigned tiles = triad::blocks_for(n, SharedTile<T>::elements);
 	auto *words = static_cast<unsigned long long *>(call->workspace);
 	const triad::Board board = {words, reinterpret_cast<unsigned *>(words + tiles)};
 	const cudaStream_t stream = triad::stream_of(call);
