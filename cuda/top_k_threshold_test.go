@@ -7,8 +7,8 @@ import (
 )
 
 // TestTopKThreshold: a bound from the threads' best entries leaves the k best of a row, whatever its order;
-// further launches choose among those of its parts. Likely bugs of the bound, of the entries that are left and
-// of the launches show.
+// further launches choose among those of its parts. Likely bugs of the bound, of the entries that are left
+// and of the launches show.
 func TestTopKThreshold(t *testing.T) {
 	t.Parallel()
 	model := func(t *testing.T, from, to string) string {
