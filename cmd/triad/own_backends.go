@@ -28,6 +28,7 @@ type ownFiles struct {
 	ownkernels.Backend
 	folder *opfolder.Folder // nil for an operator of the catalog
 	truth  *worker.Adapter  // computes the truth of the folder's operator; it takes no part in a run
+	imported
 }
 
 // Close ends the workers of all files and that of the truth.
@@ -45,6 +46,7 @@ func (o *ownFiles) versions(ctx context.Context) map[string]string {
 		return map[string]string{}
 	}
 	all := o.Backend.Versions(ctx)
+	maps.Copy(all, o.submissionVersions(ctx))
 	if f := o.folder; f != nil {
 		all["operator "+f.Spec.Name] = f.Dir + fileversion.Commit(ctx, f.TOML)
 		all["reference of "+f.Spec.Name] = "sha256 " + fileversion.Hash(nil, f.TOML, f.Python)
@@ -135,7 +137,7 @@ func (a *app) participants(ctx context.Context, f *ownFlags, request *run.Reques
 		return nil, nil, nil, err
 	}
 	if mine, refused, err = a.addOwn(ctx, f, request, g, e, o); err == nil && mine != nil {
-		all = append(all, mine)
+		all = append(append(all, mine), mine.submitted...)
 	}
 	if a.around != nil {
 		all = a.around(all)
@@ -155,6 +157,9 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 	folder := folderOf(request)
 	if err := f.check(request, folder); err != nil || len(f.add) == 0 && folder == nil {
 		return nil, nil, err
+	}
+	if folder != nil && folder.Problem != "" {
+		return a.addSubmissions(ctx, f, request, g, e, o)
 	}
 	workers, err := a.ownWorkers(folder, g, e, o, f.parentOf(a))
 	if err == nil {
@@ -308,7 +313,7 @@ func (a *app) folderBackends(f *opfolder.Folder, g *gpu, e environmentFlags,
 		kernels.Names = func(string) string { return f.CUDA }
 		all = append(all, kernels)
 	}
-	if f.Rows {
+	if f.Rows && f.Problem == "" { // that of a problem runs in a sandbox
 		all = append(all, workers.Python(f.Dir))
 	}
 	return all, nil

@@ -1,0 +1,463 @@
+"""Describes a problem in the format of KernelBench as an operator: its tensors, sizes, attributes and shapes,
+the kinds of data that it has an answer for, and what its own check would let pass."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import keyword
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import allowance
+import bounded
+import problem_kernelbench as kernelbench
+import problem_sizes
+from problem_inspect import Refused
+from tensors import NAMES
+
+TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 1e-2}
+"""Of the format's own check, absolute and relative."""
+
+MOST_OWN_ELEMENTS = 1 << 20
+"""Of the tensors of the problem's own shape, where it is judged without a GPU."""
+
+RESERVED = {"all", "quick", "device", "size", "ceildiv", "min", "max", "sqrt",
+            "break", "case", "chan", "const", "continue", "default", "defer", "else", "fallthrough", "for",
+            "func", "go", "goto", "if", "import", "interface", "map", "package", "range", "return", "select",
+            "struct", "switch", "type", "var"}
+"""Names that a spec cannot have."""
+
+DISTRIBUTIONS = ("normal", "scaled", "shifted", "constant", "zeros", "outlier", "row_offsets", "sparse")
+QUICK = ("shifted", "outlier")
+
+
+def describe(path: str) -> dict[str, Any]:
+    """The description; Refused where there is none."""
+    return _Description(Path(path)).result()
+
+
+class _Names:
+    """Names of a spec, each once."""
+
+    def __init__(self) -> None:
+        self.taken: set[str] = set()
+
+    def take(self, wanted: str) -> str:
+        name = re.sub(r"[^a-z0-9_]+", "_", wanted.lower()).strip("_") or "value"
+        if not name[0].isalpha():
+            name = "n_" + name
+        while name in self.taken or name in RESERVED or keyword.iskeyword(name):
+            name += "_"
+        self.taken.add(name)
+        return name
+
+
+class _Description:
+    """One problem while it is described."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.text = path.read_text(encoding="utf-8-sig", errors="replace")
+        try:
+            self.tree = ast.parse(self.text, str(path))
+        except SyntaxError as e:
+            raise Refused(f"line {e.lineno} is no Python: {e.msg}") from e
+        self.constants = kernelbench.names_of(self.tree)
+        loaded = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name)
+                  and isinstance(n.ctx, ast.Load)}
+        self.constants = {n: v for n, v in self.constants.items() if n in loaded}
+        self.modules: dict[tuple, Any] = {}
+        self.names = _Names()
+
+    # ---- running it
+
+    def module(self, values: dict[str, Any]) -> Any:
+        key = tuple(sorted(values.items()))
+        if key not in self.modules:
+            self.modules[key] = kernelbench.execute(self.text, str(self.path), values)
+        return self.modules[key]
+
+    def inputs(self, values: dict[str, Any], seed: int) -> list:
+        torch.manual_seed(seed)
+        return list(self.module(values).get_inputs())
+
+    def model(self, values: dict[str, Any], seed: int) -> torch.nn.Module:
+        module = self.module(values)
+        return kernelbench.make(module, module.Model, seed)
+
+    def sizes(self, values: dict[str, int]) -> problem_sizes.Sizes:
+        """The sizes of inputs and outputs under these constants, without their elements."""
+        with torch.device("meta"), torch.no_grad():
+            inputs = self.inputs(values, 0)
+            outputs = kernelbench.listed(self.model(values, 0)(*inputs))
+        found = {}
+        for kind, tensors in (("input", inputs), ("output", outputs)):
+            for i, t in enumerate(tensors):
+                if isinstance(t, torch.Tensor):
+                    found[kind, i, -1] = 1  # also of a tensor without axes
+                    found.update({(kind, i, axis): n for axis, n in enumerate(t.shape)})
+        return found
+
+    # ---- the description
+
+    def result(self) -> dict[str, Any]:
+        self.look()
+        own = {n: v for n, v in self.constants.items() if type(v) is int and v > 0}
+        try:
+            self.probes = problem_sizes.Probes(self.sizes, own)
+        except Exception as e:
+            raise Refused(f"its sizes cannot be found: {type(e).__name__}: {_line(e)}") from e
+        self.moving = problem_sizes.vary(self.probes)
+        self.free, self.expressions = problem_sizes.expressions(self.probes, self.moving)
+        self.own = own
+        self.tensors()
+        self.chosen_shapes()
+        self.validate()
+        self.data()
+        return self.description()
+
+    def look(self) -> None:
+        """Executes the file, and looks at what the format asks for."""
+        try:
+            module = self.module({})
+        except ModuleNotFoundError as e:
+            raise Refused(f"it imports {e.name}, which is not installed here") from e
+        except Exception as e:
+            raise Refused(f"importing it raised {type(e).__name__}: {_line(e)}") from e
+        for name in ("Model", "get_inputs"):
+            if not hasattr(module, name):
+                raise Refused(f"it defines no {name}, which the format has")
+
+    def tensors(self) -> None:
+        """Names and types of the tensors."""
+        forward = inspect.signature(self.module({}).Model.forward)
+        named = [p.name for p in forward.parameters.values()
+                 if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][1:]
+        try:
+            with torch.device("meta"), torch.no_grad():
+                inputs = self.inputs({}, 0)
+                outputs = kernelbench.listed(self.model({}, 0)(*inputs))
+        except Exception as e:
+            raise Refused(f"its forward raised {type(e).__name__}: {_line(e)}") from e
+        self.arguments, self.input_names, self.scalars = [], [], {}
+        self.first: list[torch.Tensor] = []
+        for i, value in enumerate(inputs):
+            name = self.names.take(named[i] if i < len(named) else f"input_{i}")
+            if isinstance(value, torch.Tensor):
+                if value.dtype not in NAMES:
+                    raise Refused(f"its input {name} is of {value.dtype}, which triad has no name for")
+                self.arguments.append({"input": len(self.first)})
+                self.input_names.append(name)
+                self.first.append(value)
+            elif type(value) in (int, float, bool):
+                self.arguments.append({"attribute": name})
+                self.scalars[name] = value
+            else:
+                raise Refused(f"its input {name} is a {type(value).__name__}: only tensors and numbers are "
+                              "imported")
+        if not self.first:
+            raise Refused("none of its inputs is a tensor")
+        if not all(isinstance(v, torch.Tensor) and v.dtype in NAMES for v in outputs):
+            raise Refused("its forward returns something that is no tensor")
+        floats = [t.dtype for t in self.first if t.is_floating_point()]
+        self.dtype = floats[0] if floats else torch.float32
+        if self.dtype not in TOLERANCE:
+            raise Refused(f"its inputs are of {self.dtype}: want fp32, fp16 or bf16")
+        self.outputs = list(outputs)
+        self.output_names = [self.names.take("y" if len(outputs) == 1 else f"y{i}")
+                             for i in range(len(outputs))]
+        # places of tensors among all arguments, as the sizes have them
+        self.places = [i for i, a in enumerate(self.arguments) if "input" in a]
+        self.dims = {constant: self.names.take(constant) for constant in self.free}
+        if not self.free:
+            self.dims = {"": self.names.take("n")}
+
+    def chosen_shapes(self) -> None:
+        """The shapes that are judged: of the proposed ones those at which the problem has the answer that the
+        expressions say."""
+        self.shapes = []
+        for values in problem_sizes.shapes(self.probes, self.free):
+            if values in self.shapes or len(self.shapes) >= 16:
+                continue
+            sizes = self.probes.perhaps(values)
+            if sizes is None or sizes.keys() != self.probes.first.keys():
+                continue
+            if problem_sizes.elements(sizes) > problem_sizes.MOST_ELEMENTS:
+                continue
+            if any(problem_sizes.value_of(e, values) != sizes[slot] for slot, e in self.expressions.items()):
+                continue
+            try:
+                with torch.no_grad():
+                    self.model(values, 0)(*self.inputs(values, 0))
+            except Exception:
+                continue
+            self.shapes.append(values)
+        self.own_elements = problem_sizes.elements(self.probes.first)
+        if not self.shapes:
+            raise Refused("no shape of it is small enough to be judged without a GPU, and none could be made: "
+                          f"its tensors have {self.own_elements} elements, and its sizes are no constants of "
+                          "the file")
+        full = [v for v in self.shapes if 0 not in v.values()]
+        self.judged = max(full[:2], key=lambda v: problem_sizes.elements(self.probes.at(v)))
+
+    def validate(self) -> None:
+        """Asks whether the reference decides anything."""
+        values = self.judged
+        model, inputs = self.model(values, kernelbench.SEED), self.inputs(values, kernelbench.SEED)
+        before = [t.clone() if isinstance(t, torch.Tensor) else t for t in inputs]
+        copies = [t.clone() if isinstance(t, torch.Tensor) else t for t in inputs]
+        with torch.no_grad():
+            torch.manual_seed(1)
+            value = self.call(model, inputs)
+            torch.manual_seed(2)
+            again = self.call(self.model(values, kernelbench.SEED), copies)
+            others = self.call(self.model(values, kernelbench.SEED), self.inputs(values, 43))
+            weights = self.call(self.model(values, 43), before)
+        if not all(torch.equal(a, b) or torch.allclose(a, b, equal_nan=True) for a, b in zip(value, again)):
+            raise Refused("its forward draws random numbers of its own: two calls with the same inputs give "
+                          "different answers")
+        if any(not v.isfinite().all() for v in value if v.is_floating_point()):
+            raise Refused("its answer to its own inputs has a NaN or an infinity")
+        if all(torch.equal(a, b) for a, b in zip(value, others)):
+            raise Refused("its answer is the same for other inputs: it cannot tell a right kernel from one "
+                          "that ignores its inputs")
+        self.seeded = any(not torch.equal(a, b) for a, b in zip(value, weights))
+        self.writes = [self.input_names[k] for k, i in enumerate(self.places)
+                       if not torch.equal(inputs[i], before[i])]
+        self.weak = self.passing(value, others, [t for t in before if isinstance(t, torch.Tensor)])
+
+    def call(self, model: torch.nn.Module, inputs: list) -> list[torch.Tensor]:
+        return [v.detach().clone() for v in kernelbench.listed(model(*inputs))]
+
+    def passing(self, value: list, others: list, inputs: list) -> list[str]:
+        """What passes the format's own check beside a right answer."""
+        wrong = {"zeros": [torch.zeros_like(v) for v in value],
+                 "one value everywhere": [torch.full_like(v, v.double().mean().item()) for v in value],
+                 "the answer to other inputs": others}
+        for name, t in zip(self.input_names, inputs):
+            if len(value) == 1 and t.shape == value[0].shape and t.dtype == value[0].dtype:
+                wrong[f"the input {name}"] = [t]
+        within = TOLERANCE[self.dtype]
+        return [name for name, answer in wrong.items()
+                if all(torch.allclose(a.double(), b.double(), atol=within, rtol=within)
+                       for a, b in zip(answer, value))]
+
+    # ---- data
+
+    def data(self) -> None:
+        """The rule that makes each input, the kinds of data that the reference has a bounded answer for, and
+        whether its gradient has one."""
+        self.fills, self.ranges = {}, []
+        samples = [self.inputs(self.judged, seed) for seed in range(8)]
+        for k, i in enumerate(self.places):
+            t = samples[0][i]
+            if t.dtype == torch.bool:
+                self.fills[k] = "mask"
+            elif not t.is_floating_point():
+                self.fills[k] = f"classes of {self.classes(i, samples)} ignoring no_class"
+        if any(fill.startswith("classes") for fill in self.fills.values()):
+            self.scalars["no_class"] = -2 ** 31
+        self.uniform = [k for k, i in enumerate(self.places) if k not in self.fills and samples[0][i].numel()
+                        and all(0 <= s[i].min() and s[i].max() <= 1 for s in samples)]
+        problem = self.bound("normal")
+        if problem and self.uniform:
+            self.fills.update({k: "uniform" for k in self.uniform})
+            problem = self.bound("normal")
+        if problem:
+            raise Refused(problem)
+        self.distributions = ["normal"]
+        if not self.only_uniform():
+            self.distributions += [name for name in DISTRIBUTIONS[1:] if not self.bound(name)]
+        self.gradient = self.gradient_trouble()
+
+    def only_uniform(self) -> bool:
+        floats = [k for k, i in enumerate(self.places) if self.first[k].is_floating_point()]
+        return all(self.fills.get(k) == "uniform" for k in floats)
+
+    def classes(self, i: int, samples: list) -> str:
+        """The size that integers of an input stay below."""
+        found = max(int(s[i].max()) for s in samples) + 1
+        for constant in self.free:
+            if self.judged[constant] == found and min(int(s[i].min()) for s in samples) >= 0:
+                return self.dims[constant]
+        raise Refused("an input holds integers whose range follows from none of its sizes")
+
+    def drawn(self, distribution: str) -> list:
+        """Inputs of the judged shape that look like a distribution of triad's."""
+        inputs = self.inputs(self.judged, kernelbench.SEED)
+        random = torch.Generator().manual_seed(7)
+        for k, i in enumerate(self.places):
+            if k not in self.fills and inputs[i].is_floating_point():
+                inputs[i] = _like(distribution, inputs[i].shape, random).to(inputs[i].dtype)
+        return inputs
+
+    def bound(self, distribution: str) -> str:
+        """Why the answer has no finite bound under a distribution, "" where it has one that fp32 keeps."""
+        model, inputs = self.model(self.judged, kernelbench.SEED), self.drawn(distribution)
+        tensors = tuple(inputs[i] for i in self.places)
+        try:
+            found = allowance.compute(self.reference(model, inputs), tensors, {}, "fp32", self.dtype,
+                                      distribution in ("constant", "sparse"), len(self.outputs))
+        except allowance.UnknownForm as e:
+            return f"its answer has no bound: {_line(e).partition(':')[0]}"
+        except Exception as e:
+            return f"in fp64 it raised {type(e).__name__}: {_line(e)}"
+        with torch.no_grad():
+            value = self.call(self.model(self.judged, kernelbench.SEED), self.drawn(distribution))
+        for got, want in zip(value, found):
+            if not want.r.isfinite().all() or not want.e.isfinite().all():
+                return "its answer, or the bound of it, is infinite or NaN for ordinary data"
+            if not got.is_floating_point():
+                continue
+            u = bounded.ROUNDOFF[got.dtype]
+            over = (got.double().reshape(want.r.shape) - want.r).abs() - want.e - u * want.r.abs() * 1.01
+            if (over > bounded.LOWEST[got.dtype]).any():
+                return (f"its answer in {NAMES[self.dtype]} lies outside of the bound of its fp64 answer, by "
+                        f"{over.max().item():.2g}")
+        return ""
+
+    def reference(self, model: torch.nn.Module, inputs: list) -> Any:
+        """The reference as a function of its tensors."""
+        def run(*tensors: torch.Tensor) -> tuple:
+            given = list(inputs)
+            for i, t in zip(self.places, tensors):
+                given[i] = t.clone()
+            value = torch.func.functional_call(model, kernelbench.state_like(model, tensors), tuple(given))
+            return tuple(kernelbench.listed(value))
+        return run
+
+    def gradient_trouble(self) -> str:
+        """Why the gradients have no bound, "" where they have one."""
+        wanted = tuple(k for k, t in enumerate(self.first) if t.is_floating_point())
+        ends = {i: None for i, t in enumerate(self.outputs) if t.is_floating_point()}
+        self.differentiable = wanted
+        if not wanted or len(ends) != len(self.outputs):
+            return "it has outputs or inputs that are no numbers"
+        model, inputs = self.model(self.judged, kernelbench.SEED), self.drawn("normal")
+        tensors = tuple(inputs[i] for i in self.places)
+        try:
+            with torch.no_grad():
+                value = self.call(model, list(inputs))
+            upstream = {i: torch.ones_like(value[i], dtype=torch.float32) for i in ends}
+            found = allowance.compute(self.reference(model, inputs), tensors, {}, "fp32", self.dtype, False,
+                                      len(self.outputs), upstream, wanted)
+        except allowance.UnknownForm as e:
+            return f"{_line(e).partition(':')[0]}"
+        except Exception as e:
+            return f"it raised {type(e).__name__}: {_line(e)}"
+        if any(not g.r.isfinite().all() or not g.e.isfinite().all() for g in found):
+            return "they, or their bounds, are infinite or NaN for ordinary data"
+        return ""
+
+    # ---- the words
+
+    def description(self) -> dict[str, Any]:
+        attributes, constants = [], {}
+        for constant, dim in self.dims.items():
+            if not constant:
+                continue
+            place = next(({"input": k, "axis": axis} for k, i in enumerate(self.places)
+                          for axis in range(self.first[k].dim())
+                          if self.expressions["input", i, axis] == constant), None)
+            if place is None:
+                name = self.names.take(f"of_{dim}")
+                attributes.append({"name": name, "type": "int", "default": dim})
+                place = {"attribute": name}
+            constants[constant] = place
+        for constant, value in self.constants.items():
+            if constant in self.free:
+                continue
+            name = self.names.take(constant)
+            constants[constant] = {"attribute": name}
+            attributes.append(self.attribute(name, value, constant in self.moving))
+        for name, value in self.scalars.items():
+            attributes.append(self.attribute(name, value, name == "no_class"))
+        if self.seeded:
+            attributes.append({"name": "weights_seed", "type": "int", "default": 0, "least": 0,
+                               "draws": True})
+        differentiable = list(self.differentiable) if not self.gradient else []
+        own = self.judged_words(self.own)
+        return {
+            "dtypes": [NAMES[self.dtype]],
+            "dims": [{"name": d, "may_be_empty": any(v.get(c) == 0 for v in self.shapes)}
+                     for c, d in self.dims.items()],
+            "attributes": attributes,
+            "inputs": [{"name": n, "dtype": self.dtype_word(t), "shape": self.shape("input", i, t),
+                        "differentiable": k in differentiable, "fill": self.fills.get(k, "")}
+                       for k, (n, i, t) in enumerate(zip(self.input_names, self.places, self.first))],
+            "outputs": [{"name": n, "dtype": self.dtype_word(t), "shape": self.shape("output", i, t)}
+                        for i, (n, t) in enumerate(zip(self.output_names, self.outputs))],
+            "distributions": self.distributions,
+            "quick": [d for d in QUICK if d in self.distributions],
+            "shapes": [self.judged_words(v) for v in self.shapes],
+            "every": self.judged_words(self.judged),
+            "own": own, "own_needs_gpu": self.own_elements > MOST_OWN_ELEMENTS,
+            "weak": self.weak, "writes": self.writes, "no_gradient": self.gradient,
+            "plan": {
+                "constants": constants, "arguments": self.arguments, "tensors": len(self.first),
+                "outputs": self.output_names, "differentiable": differentiable,
+                "gradients": [f"grad_{self.input_names[k]}" for k in differentiable],
+                "dtypes": [NAMES[self.dtype]], "own": {name: self.own[name] for name in self.free},
+                "their_check": {"atol": TOLERANCE[self.dtype], "rtol": TOLERANCE[self.dtype]},
+            },
+        }
+
+    def judged_words(self, values: dict[str, int]) -> dict[str, int]:
+        return {dim: values.get(constant, 1) for constant, dim in self.dims.items()}
+
+    def attribute(self, name: str, value: Any, pinned: bool) -> dict[str, Any]:
+        if isinstance(value, bool):
+            return {"name": name, "type": "bool", "default": value}
+        if isinstance(value, str):
+            return {"name": name, "type": "enum", "values": [value], "default": value}
+        if isinstance(value, float):
+            if not math.isfinite(value):
+                raise Refused(f"its constant {name} is {value}")
+            return {"name": name, "type": "float", "default": value}
+        found: dict[str, Any] = {"name": name, "type": "int", "default": value}
+        if pinned:
+            found.update(least=value, below=value + 1)
+        return found
+
+    def dtype_word(self, t: torch.Tensor) -> str:
+        return "" if t.dtype == self.dtype else NAMES[t.dtype]
+
+    def shape(self, kind: str, i: int, t: torch.Tensor) -> list[str]:
+        def renamed(expression: str) -> str:
+            return re.sub(r"[A-Za-z_]\w*", lambda m: self.dims.get(m[0], m[0]), expression)
+        if not t.dim():
+            return ["1"]
+        return [renamed(self.expressions[kind, i, axis]) for axis in range(t.dim())]
+
+
+def _line(e: BaseException) -> str:
+    return " ".join(str(e).split())[:300]
+
+
+def _like(distribution: str, shape: tuple, random: torch.Generator) -> torch.Tensor:
+    """Data that resembles a distribution of internal/workload: enough to see whether an answer is bounded."""
+    x = torch.randn(shape, generator=random)
+    rows = x.reshape(-1, x.shape[-1]) if x.dim() and x.numel() else x.reshape(1, -1)
+    turn = (torch.arange(rows.shape[0]) % 4)[:, None]
+    if distribution == "scaled":
+        rows = rows * torch.tensor([1e-3, 1e-2, 20.0, 60.0])[turn]
+    elif distribution == "shifted":
+        rows = torch.tensor([2.0, 30.0, 200.0, 4.0])[turn] + rows * torch.tensor([1.0, 1, 1, 0.01])[turn]
+    elif distribution == "row_offsets":
+        rows = rows + 50 * torch.randn(rows.shape[0], 1, generator=random)
+    elif distribution == "constant":
+        rows = rows[:, :1].expand_as(rows).contiguous() if rows.numel() else rows
+    elif distribution == "zeros":
+        rows = torch.zeros_like(rows)
+    elif distribution == "sparse":
+        rows = torch.where(torch.rand(rows.shape, generator=random) < 1 / 16, rows, 0.0)
+    elif distribution == "outlier" and rows.numel():
+        rows = rows.clone()
+        rows[0::2, rows.shape[1] // 2] *= 1000
+        rows[1::2] *= 1e4
+    return rows.reshape(shape)
