@@ -111,8 +111,11 @@ class _Description:
         try:
             self.probes = problem_sizes.Probes(self.sizes, own)
         except Exception as e:
-            raise Refused(f"its sizes cannot be found: {type(e).__name__}: {_line(e)}") from e
+            raise Refused(_reason("calling it", e)) from e
         self.moving = problem_sizes.vary(self.probes)
+        if self.probes.spent():
+            raise Refused("finding out how its sizes follow from its constants takes too long")
+        self.probes.begin()
         self.free, self.expressions = problem_sizes.expressions(self.probes, self.moving)
         self.own = own
         self.tensors()
@@ -125,10 +128,8 @@ class _Description:
         """Executes the file, and looks at what the format asks for."""
         try:
             module = self.module({})
-        except ModuleNotFoundError as e:
-            raise Refused(f"it imports {e.name}, which is not installed here") from e
         except Exception as e:
-            raise Refused(f"importing it raised {type(e).__name__}: {_line(e)}") from e
+            raise Refused(_reason("importing it", e)) from e
         for name in ("Model", "get_inputs"):
             if not hasattr(module, name):
                 raise Refused(f"it defines no {name}, which the format has")
@@ -143,7 +144,7 @@ class _Description:
                 inputs = self.inputs({}, 0)
                 outputs = kernelbench.listed(self.model({}, 0)(*inputs))
         except Exception as e:
-            raise Refused(f"its forward raised {type(e).__name__}: {_line(e)}") from e
+            raise Refused(_reason("calling it", e)) from e
         self.arguments, self.input_names, self.scalars = [], [], {}
         self.first: list[torch.Tensor] = []
         for i, value in enumerate(inputs):
@@ -164,6 +165,9 @@ class _Description:
             raise Refused("none of its inputs is a tensor")
         if not all(isinstance(v, torch.Tensor) and v.dtype in NAMES for v in outputs):
             raise Refused("its forward returns something that is no tensor")
+        if not all(v.is_floating_point() for v in outputs):
+            raise Refused("it gives a choice, such as the place of a maximum: several may be right, and "
+                          "triad imports problems whose outputs are floating-point numbers alone")
         floats = [t.dtype for t in self.first if t.is_floating_point()]
         self.dtype = floats[0] if floats else torch.float32
         if self.dtype not in TOLERANCE:
@@ -193,8 +197,10 @@ class _Description:
                 continue
             try:
                 with torch.no_grad():
-                    self.model(values, 0)(*self.inputs(values, 0))
+                    answer = self.call(self.model(values, 0), self.inputs(values, 0))
             except Exception:
+                continue
+            if not all(v.isfinite().all() for v in answer):
                 continue
             self.shapes.append(values)
         self.own_elements = problem_sizes.elements(self.probes.first)
@@ -237,8 +243,9 @@ class _Description:
     def passing(self, value: list, others: list, inputs: list) -> list[str]:
         """What passes the format's own check beside a right answer."""
         wrong = {"zeros": [torch.zeros_like(v) for v in value],
-                 "one value everywhere": [torch.full_like(v, v.double().mean().item()) for v in value],
                  "the answer to other inputs": others}
+        if any(v.numel() > 1 for v in value):
+            wrong["one value everywhere"] = [torch.full_like(v, v.double().mean().item()) for v in value]
         for name, t in zip(self.input_names, inputs):
             if len(value) == 1 and t.shape == value[0].shape and t.dtype == value[0].dtype:
                 wrong[f"the input {name}"] = [t]
@@ -264,16 +271,25 @@ class _Description:
             self.scalars["no_class"] = -2 ** 31
         self.uniform = [k for k, i in enumerate(self.places) if k not in self.fills and samples[0][i].numel()
                         and all(0 <= s[i].min() and s[i].max() <= 1 for s in samples)]
-        problem = self.bound("normal")
+        problem = self.bound("normal", self.judged)
         if problem and self.uniform:
             self.fills.update({k: "uniform" for k in self.uniform})
-            problem = self.bound("normal")
+            problem = self.bound("normal", self.judged)
         if problem:
             raise Refused(problem)
+        self.differentiable = tuple(k for k, t in enumerate(self.first) if t.is_floating_point())
+        self.gradient = "no input is a floating-point number"
+        if self.differentiable:
+            self.gradient = self.gradient_trouble("normal", self.judged)
         self.distributions = ["normal"]
         if not self.only_uniform():
-            self.distributions += [name for name in DISTRIBUTIONS[1:] if not self.bound(name)]
-        self.gradient = self.gradient_trouble()
+            self.distributions += [name for name in DISTRIBUTIONS[1:] if self.bounded(name, self.judged)]
+        self.shapes = [values for values in self.shapes if self.bounded("normal", values)]
+
+    def bounded(self, distribution: str, values: dict[str, int]) -> bool:
+        """Whether the answer has a bound there, and the gradients too where they are judged."""
+        return not self.bound(distribution, values) and bool(
+            self.gradient or not self.gradient_trouble(distribution, values))
 
     def only_uniform(self) -> bool:
         floats = [k for k, i in enumerate(self.places) if self.first[k].is_floating_point()]
@@ -287,39 +303,42 @@ class _Description:
                 return self.dims[constant]
         raise Refused("an input holds integers whose range follows from none of its sizes")
 
-    def drawn(self, distribution: str) -> list:
-        """Inputs of the judged shape that look like a distribution of triad's."""
-        inputs = self.inputs(self.judged, kernelbench.SEED)
+    def drawn(self, distribution: str, values: dict[str, int]) -> list:
+        """Inputs of a shape that look like a distribution of triad's."""
+        inputs = self.inputs(values, kernelbench.SEED)
         random = torch.Generator().manual_seed(7)
         for k, i in enumerate(self.places):
             if k not in self.fills and inputs[i].is_floating_point():
                 inputs[i] = _like(distribution, inputs[i].shape, random).to(inputs[i].dtype)
         return inputs
 
-    def bound(self, distribution: str) -> str:
-        """Why the answer has no finite bound under a distribution, "" where it has one that fp32 keeps."""
-        model, inputs = self.model(self.judged, kernelbench.SEED), self.drawn(distribution)
+    def bound(self, distribution: str, values: dict[str, int]) -> str:
+        """Why the answer has no finite bound for data of a shape, "" where it has one that it keeps itself in
+        the dtype of the case."""
+        model, inputs = self.model(values, kernelbench.SEED), self.drawn(distribution, values)
         tensors = tuple(inputs[i] for i in self.places)
         try:
-            found = allowance.compute(self.reference(model, inputs), tensors, {}, "fp32", self.dtype,
+            found = allowance.compute(self.reference(model, inputs), tensors, {}, self.contract(), self.dtype,
                                       distribution in ("constant", "sparse"), len(self.outputs))
         except allowance.UnknownForm as e:
             return f"its answer has no bound: {_line(e).partition(':')[0]}"
         except Exception as e:
-            return f"in fp64 it raised {type(e).__name__}: {_line(e)}"
+            return _reason("computing it in fp64", e)
         with torch.no_grad():
-            value = self.call(self.model(self.judged, kernelbench.SEED), self.drawn(distribution))
+            value = self.call(self.model(values, kernelbench.SEED), self.drawn(distribution, values))
         for got, want in zip(value, found):
             if not want.r.isfinite().all() or not want.e.isfinite().all():
                 return "its answer, or the bound of it, is infinite or NaN for ordinary data"
-            if not got.is_floating_point():
-                continue
             u = bounded.ROUNDOFF[got.dtype]
             over = (got.double().reshape(want.r.shape) - want.r).abs() - want.e - u * want.r.abs() * 1.01
             if (over > bounded.LOWEST[got.dtype]).any():
                 return (f"its answer in {NAMES[self.dtype]} lies outside of the bound of its fp64 answer, by "
                         f"{over.max().item():.2g}")
         return ""
+
+    def contract(self) -> str:
+        """The contract that the reference itself keeps."""
+        return "fp32" if self.dtype == torch.float32 else "eager"
 
     def reference(self, model: torch.nn.Module, inputs: list) -> Any:
         """The reference as a function of its tensors."""
@@ -331,25 +350,20 @@ class _Description:
             return tuple(kernelbench.listed(value))
         return run
 
-    def gradient_trouble(self) -> str:
-        """Why the gradients have no bound, "" where they have one."""
-        wanted = tuple(k for k, t in enumerate(self.first) if t.is_floating_point())
-        ends = {i: None for i, t in enumerate(self.outputs) if t.is_floating_point()}
-        self.differentiable = wanted
-        if not wanted or len(ends) != len(self.outputs):
-            return "it has outputs or inputs that are no numbers"
-        model, inputs = self.model(self.judged, kernelbench.SEED), self.drawn("normal")
+    def gradient_trouble(self, distribution: str, values: dict[str, int]) -> str:
+        """Why the gradients have no bound for data of a shape, "" where they have one."""
+        model, inputs = self.model(values, kernelbench.SEED), self.drawn(distribution, values)
         tensors = tuple(inputs[i] for i in self.places)
         try:
             with torch.no_grad():
                 value = self.call(model, list(inputs))
-            upstream = {i: torch.ones_like(value[i], dtype=torch.float32) for i in ends}
-            found = allowance.compute(self.reference(model, inputs), tensors, {}, "fp32", self.dtype, False,
-                                      len(self.outputs), upstream, wanted)
+            upstream = {i: torch.ones_like(v) for i, v in enumerate(value)}
+            found = allowance.compute(self.reference(model, inputs), tensors, {}, self.contract(), self.dtype,
+                                      False, len(self.outputs), upstream, self.differentiable)
         except allowance.UnknownForm as e:
-            return f"{_line(e).partition(':')[0]}"
+            return _line(e).partition(":")[0]
         except Exception as e:
-            return f"it raised {type(e).__name__}: {_line(e)}"
+            return _reason("computing them", e)
         if any(not g.r.isfinite().all() or not g.e.isfinite().all() for g in found):
             return "they, or their bounds, are infinite or NaN for ordinary data"
         return ""
@@ -433,6 +447,18 @@ class _Description:
         if not t.dim():
             return ["1"]
         return [renamed(self.expressions[kind, i, axis]) for axis in range(t.dim())]
+
+
+def _reason(doing: str, e: BaseException) -> str:
+    """Why something failed, in half a sentence."""
+    text = _line(e)
+    if isinstance(e, ModuleNotFoundError):
+        return f"it imports {e.name}, which is not installed here"
+    if isinstance(e, OSError) and ("resolution" in text or "urlopen" in text or "unreachable" in text):
+        return "it wants the network, which a reference does not have here"
+    if "NVIDIA driver" in text or "not compiled with CUDA" in text or "No CUDA GPUs" in text:
+        return "its reference needs a GPU"
+    return f"{doing} raised {type(e).__name__}" + (f": {text}" if text else "")
 
 
 def _line(e: BaseException) -> str:

@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-MOST_PROBES = 200
-"""Executions of a problem's file that find out how its sizes follow from its constants."""
+MOST_PROBES = 400
+MOST_SECONDS = 20.0
+"""Executions of a problem's file that find out how its sizes follow from its constants, and as many that find
+shapes."""
 
 SMALL = (5, 3, 7, 9, 6, 4, 8, 11, 10, 12, 16, 2, 24, 32, 48, 64, 96, 128, 256, 512)
 """Small sizes in the order in which they are tried: those that are no multiple of 2 find most mistakes."""
@@ -32,6 +35,15 @@ class Probes:
         self.run, self.own = run, own
         self.known: dict[tuple, Sizes | None] = {}
         self.first = self.at(own)  # an exception of it is the problem's
+        self.begin()
+
+    def begin(self) -> None:
+        """Begins a search of so many executions."""
+        self.until, self.most = time.monotonic() + MOST_SECONDS, len(self.known) + MOST_PROBES
+
+    def spent(self) -> bool:
+        """Whether the search has taken too long."""
+        return len(self.known) >= self.most or time.monotonic() > self.until
 
     def at(self, values: dict[str, int]) -> Sizes:
         """The sizes under these values; an exception where the problem has none."""
@@ -45,7 +57,7 @@ class Probes:
         """The sizes under these values, None where the problem has none."""
         key = tuple(sorted(values.items()))
         if key not in self.known:
-            if len(self.known) >= MOST_PROBES:
+            if self.spent():
                 return None
             try:
                 return self.at(values)
@@ -78,7 +90,7 @@ def vary(probes: Probes) -> list[str]:
                 if sizes != probes.first and name not in moving:
                     moving.append(name)
     for a, b in itertools.combinations(moving, 2):
-        for x, y in zip(accepted[a], reversed(accepted[b])):
+        for x, y in zip(accepted[a][:2], accepted[b][-2:]):
             probes.perhaps({**probes.own, a: x, b: y})
     return moving
 

@@ -20,7 +20,7 @@ import (
 )
 
 // longestDescription limits the process that describes one problem.
-const longestDescription = 3 * time.Minute
+const longestDescription = 90 * time.Second
 
 // importOptions holds the flags of import.
 type importOptions struct {

@@ -48,6 +48,7 @@ func specOf(p Problem, source Source, d *Description) string {
 	d.backward(line)
 	d.contract(line)
 	d.costs(line)
+	d.limits(line)
 	d.check(line)
 	return b.String()
 }
@@ -145,6 +146,21 @@ func (d *Description) costs(line func(string, ...any)) {
 	if len(gradients) > 0 {
 		sizes := strings.Join(gradients, " + ")
 		line("\n[cost.backward]\nbytes = %s\nflops = %s", quoted("("+sizes+") * size"), quoted(sizes))
+	}
+}
+
+// limits leaves room for what the gradient of any problem may multiply huge upstream gradients by.
+func (d *Description) limits(line func(string, ...any)) {
+	if !slices.ContainsFunc(d.Inputs, func(t tensor) bool { return t.Differentiable }) {
+		return
+	}
+	var wide, narrow []string
+	for _, t := range d.Outputs {
+		wide, narrow = append(wide, "2097152 * 2097152 * grad_"+t.Name), append(narrow, "4096 * grad_"+t.Name)
+	}
+	line("\n[limits.backward]\nfp32 = %s", list(wide))
+	if d.DTypes[0] != "fp32" {
+		line("stored = %s", list(narrow))
 	}
 }
 
