@@ -8,7 +8,8 @@ import (
 
 // ProblemCommand returns the command of a process that describes the published problem in a file, and prints
 // the description. It runs the file, with the environment of a worker.
-func ProblemCommand(e *Environment, cacheDir, format, file string) func(context.Context) (worker.Command, error) {
+func ProblemCommand(e *Environment, cacheDir, format, file string,
+) func(context.Context) (worker.Command, error) {
 	return func(ctx context.Context) (worker.Command, error) {
 		i, err := e.Ensure(ctx)
 		if err != nil {

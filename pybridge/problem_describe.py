@@ -94,6 +94,10 @@ class _Description:
         """The sizes of inputs and outputs under these constants, without their elements."""
         with torch.device("meta"), torch.no_grad():
             inputs = self.inputs(values, 0)
+            for value in inputs:
+                if not isinstance(value, torch.Tensor) and type(value) not in (int, float, bool):
+                    raise Refused(f"an input is a {type(value).__name__}: problems of tensors and numbers "
+                                  "alone are imported")
             outputs = kernelbench.listed(self.model(values, 0)(*inputs))
         found = {}
         for kind, tensors in (("input", inputs), ("output", outputs)):
@@ -110,6 +114,8 @@ class _Description:
         own = {n: v for n, v in self.constants.items() if type(v) is int and v > 0}
         try:
             self.probes = problem_sizes.Probes(self.sizes, own)
+        except Refused:
+            raise
         except Exception as e:
             raise Refused(_reason("calling it", e)) from e
         self.moving = problem_sizes.vary(self.probes)
@@ -155,12 +161,9 @@ class _Description:
                 self.arguments.append({"input": len(self.first)})
                 self.input_names.append(name)
                 self.first.append(value)
-            elif type(value) in (int, float, bool):
+            else:
                 self.arguments.append({"attribute": name})
                 self.scalars[name] = value
-            else:
-                raise Refused(f"its input {name} is a {type(value).__name__}: only tensors and numbers are "
-                              "imported")
         if not self.first:
             raise Refused("none of its inputs is a tensor")
         if not all(isinstance(v, torch.Tensor) and v.dtype in NAMES for v in outputs):
@@ -205,9 +208,9 @@ class _Description:
             self.shapes.append(values)
         self.own_elements = problem_sizes.elements(self.probes.first)
         if not self.shapes:
-            raise Refused("no shape of it is small enough to be judged without a GPU, and none could be made: "
-                          f"its tensors have {self.own_elements} elements, and its sizes are no constants of "
-                          "the file")
+            raise Refused("no shape of it is small enough to be judged without a GPU, and none could be "
+                          f"made: its tensors have {self.own_elements} elements, and its sizes are no "
+                          "constants of the file")
         full = [v for v in self.shapes if 0 not in v.values()]
         self.judged = max(full[:2], key=lambda v: problem_sizes.elements(self.probes.at(v)))
 
@@ -427,8 +430,6 @@ class _Description:
     def attribute(self, name: str, value: Any, pinned: bool) -> dict[str, Any]:
         if isinstance(value, bool):
             return {"name": name, "type": "bool", "default": value}
-        if isinstance(value, str):
-            return {"name": name, "type": "enum", "values": [value], "default": value}
         if isinstance(value, float):
             if not math.isfinite(value):
                 raise Refused(f"its constant {name} is {value}")
@@ -456,7 +457,7 @@ def _reason(doing: str, e: BaseException) -> str:
         return f"it imports {e.name}, which is not installed here"
     if isinstance(e, OSError) and ("resolution" in text or "urlopen" in text or "unreachable" in text):
         return "it wants the network, which a reference does not have here"
-    if "NVIDIA driver" in text or "not compiled with CUDA" in text or "No CUDA GPUs" in text:
+    if "NVIDIA driver" in text or "CUDA driver" in text or "with CUDA" in text or "No CUDA GPUs" in text:
         return "its reference needs a GPU"
     return f"{doing} raised {type(e).__name__}" + (f": {text}" if text else "")
 

@@ -18,6 +18,7 @@ import ast
 import functools
 import hashlib
 import json
+import os
 import sys
 import types
 from pathlib import Path
@@ -33,10 +34,10 @@ SEED = 42
 
 
 def names_of(tree: ast.Module) -> dict[str, Any]:
-    """The constants that a file assigns at its top level, in their order: numbers, booleans and texts."""
+    """The constants that a file assigns at its top level, in their order: numbers and booleans."""
     found: dict[str, Any] = {}
     for name, value in _assigned(tree):
-        if isinstance(value, ast.Constant) and isinstance(value.value, (int, float, str)):
+        if isinstance(value, ast.Constant) and isinstance(value.value, (int, float)):
             found[name] = value.value
         elif (isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub)
               and isinstance(value.operand, ast.Constant) and type(value.operand.value) in (int, float)):
@@ -230,12 +231,14 @@ class Submission:
         self.file: types.ModuleType | None = None
         self.models: dict[Any, torch.nn.Module] = {}
         self.tried: dict[Any, str] = {}
-        self.needs_gpu = _compiles_cuda(Path(path)) and not torch.cuda.is_available()
+        on_gpu = os.environ.get("TRIAD_DEVICE") != "cpu" and torch.cuda.is_available()
+        self.needs_gpu = _compiles_cuda(Path(path)) and not on_gpu
         if self.needs_gpu:
             return
         self.file = own_file.load(path)
         if not isinstance(getattr(self.file, "ModelNew", None), type):
-            raise ImportError(f"{path} has no class ModelNew, which a submission of KernelBench defines")
+            raise ImportError(f"triad: {path}:1: it defines no class ModelNew, which a submission of "
+                              "KernelBench has")
 
     def forward(self, *tensors: torch.Tensor, **attributes: Any) -> Any:
         """ModelNew's answer."""
@@ -268,9 +271,11 @@ class Submission:
     def _try(self, direction: str, tensors: tuple, attributes: dict[str, Any]) -> str:
         """Why ModelNew does not take a call, tried on ones: what it does with its values is judged."""
         plan = self.problem.plan
-        ones = [(torch.ones if t.is_floating_point() else torch.zeros)(t.shape, dtype=t.dtype, device=t.device)
+        ones = [torch.full(t.shape, int(t.is_floating_point()), dtype=t.dtype, device=t.device)
                 for t in tensors]
-        where = "on empty tensors" if any(t.numel() == 0 for t in ones) else "at these sizes"
+        where = ("where its gradient is asked for" if direction == "backward" else
+                 "on empty tensors" if any(t.numel() == 0 for t in ones) else
+                 "at sizes that are not the problem's")
         wanted = plan["differentiable"] if direction == "backward" else []
         inputs = [t.requires_grad_(i in wanted) for i, t in enumerate(ones[:plan["tensors"]])]
         try:
@@ -284,9 +289,25 @@ class Submission:
             found = torch.autograd.grad([v for v, _ in ends], [inputs[i] for i in wanted],
                                         [g for _, g in ends], allow_unused=True)
         except Exception as e:
-            return f"it raises {type(e).__name__} {where}, which are not the problem's: {e}"
+            if _is_fault(e):  # the launch that follows shows it
+                return ""
+            return f"it raises {type(e).__name__} {where}" + (f": {e}" if str(e) else "")
         missing = [plan["gradients"][k] for k, g in enumerate(found) if g is None]
         return f"autograd finds no way back to {', '.join(missing)}" if missing else ""
+
+
+def _is_fault(e: BaseException | None) -> bool:
+    """Whether an exception is of a kernel or of lines that are wrong at any size, and not of a function that
+    declines a call."""
+    import tensors
+    while e is not None:
+        if isinstance(e, (tensors.OutOfBounds, torch.AcceleratorError, MemoryError, torch.OutOfMemoryError,
+                          TypeError, NameError, AttributeError, ImportError)):
+            return True
+        if type(e).__name__ == "InterpreterError":
+            return True
+        e = e.__cause__
+    return False
 
 
 def _compiles_cuda(path: Path) -> bool:

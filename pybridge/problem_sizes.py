@@ -7,7 +7,6 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 MOST_PROBES = 400
 MOST_SECONDS = 20.0
@@ -215,9 +214,10 @@ def shapes(probes: Probes, free: list[str]) -> Iterator[dict[str, int]]:
             near = trial
     if near != base:
         yield near
+    if free:
+        yield {**base, free[0]: 0}
+        yield {**base, free[-1]: LONG}
     for name in free[:5]:
         for value in (1, 33, LONG):
             if value != base[name]:
                 yield {**base, name: value}
-    for name in free[:1]:
-        yield {**base, name: 0}

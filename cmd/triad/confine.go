@@ -89,11 +89,13 @@ func (a *app) confine(ctx context.Context, g *gpu, database string) (confining, 
 	}, nil
 }
 
-// filesOfDatabase returns a database and the files that SQLite and its sessions keep next to it.
-func (a *app) filesOfDatabase(path string) ([]string, error) {
-	path, err := a.databasePath(path)
-	if err != nil {
-		return nil, err
+// filesOfDatabase returns a database and the files that SQLite and its sessions keep next to it; none of them
+// need be there. "" is the database of a user without a flag.
+func (a *app) filesOfDatabase(path string) (_ []string, err error) {
+	if path == "" {
+		if path, err = a.databasePath(""); err != nil {
+			return nil, err
+		}
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err

@@ -59,8 +59,8 @@ References run in a sandbox, since a stranger wrote them.`,
 				return err
 			}
 			if len(found) == 0 {
-				return session.Fail(session.ExitNothing, fmt.Errorf("import %s: there is no problem of a format "+
-					"that triad imports: %s", path, strings.Join(problem.Formats(), ", ")))
+				return session.Fail(session.ExitNothing, fmt.Errorf("import %s: there is no problem of a "+
+					"format that triad imports: %s", path, strings.Join(problem.Formats(), ", ")))
 			}
 			if o.list {
 				return a.listProblems(found)
@@ -155,7 +155,8 @@ func (a *app) describer(ctx context.Context, o *importOptions) (problem.Describe
 			return nil, &toolchainError{session.ToolchainFailure(err)}
 		}
 		text, err := subprocess.Run(ctx, subprocess.Command{
-			Path: c.Path, Args: c.Args, Env: c.Env, Most: c.Most, Boxed: c.Boxed, Deadline: longestDescription,
+			Path: c.Path, Args: c.Args, Env: c.Env, Most: c.Most, Boxed: c.Boxed,
+			Deadline: longestDescription,
 		})
 		var failed *exec.ExitError
 		var exceeded *subprocess.Exceeded

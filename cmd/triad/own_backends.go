@@ -128,15 +128,18 @@ func addSpec(adapter *worker.Adapter, spec string) {
 func (a *app) participants(ctx context.Context, f *ownFlags, request *run.Request, g *gpu, e environmentFlags,
 	o worker.Options,
 ) (all []backend.Backend, mine *ownFiles, refused []error, err error) {
+	add := a.addOwn
 	if folder := folderOf(request); folder != nil {
-		all, err = a.folderBackends(folder, g, e, o)
+		if all, err = a.folderBackends(folder, g, e, o); folder.Problem != "" {
+			add = a.addSubmissions
+		}
 	} else {
 		all, err = a.backends(g, e, o)
 	}
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if mine, refused, err = a.addOwn(ctx, f, request, g, e, o); err == nil && mine != nil {
+	if mine, refused, err = add(ctx, f, request, g, e, o); err == nil && mine != nil {
 		all = append(append(all, mine), mine.submitted...)
 	}
 	if a.around != nil {
@@ -157,9 +160,6 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 	folder := folderOf(request)
 	if err := f.check(request, folder); err != nil || len(f.add) == 0 && folder == nil {
 		return nil, nil, err
-	}
-	if folder != nil && folder.Problem != "" {
-		return a.addSubmissions(ctx, f, request, g, e, o)
 	}
 	workers, err := a.ownWorkers(folder, g, e, o, f.parentOf(a))
 	if err == nil {
@@ -212,10 +212,7 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 
 // namesWith returns the operators that a line may name: those of the catalog, and the requested one.
 func namesWith(operator string) []string {
-	if names := catalog.Names(); !slices.Contains(names, operator) {
-		return append(names, operator)
-	}
-	return catalog.Names()
+	return slices.Compact(slices.Sorted(slices.Values(append(catalog.Names(), operator))))
 }
 
 // ask makes a request run the added files, and limits the time of their cases with --quick.
@@ -263,11 +260,9 @@ func (o *ownFiles) read(reading ownkernels.Reading, files []string,
 	reading.Options.Several = len(each) > 1
 	for _, f := range each {
 		reading.Request, reading.Stem = f.request, f.stem
-		text := f.request
 		file, err := reading.Read()
-		same := func(x *ownkernels.File) bool { return x.Name == file.Name }
-		if err == nil && slices.ContainsFunc(o.Files, same) {
-			err = usage("--add %s: %s is there already: name each function once", text, file.Name)
+		if err == nil && o.File(file.Name) != nil {
+			err = usage("--add %s: %s is there already: name each function once", f.request, file.Name)
 		}
 		if err != nil {
 			refused = append(refused, err)

@@ -220,9 +220,9 @@ kernels run in an emulator that is a stricter judge than a GPU, and Triton runs 
 		return usage("%s: %w (%s --help lists the flags)", cmd.Name(), err, cmd.CommandPath())
 	})
 	root.AddCommand(a.versionCommand(), a.workerCommand(), a.setupCommand(), a.doctorCommand(),
-		a.compareCommand(), a.checkCommand(), a.gradcheckCommand(), a.watchCommand(), a.newCommand(), a.importCommand(),
-		a.partCommand(), a.benchCommand(), a.opsCommand(), a.resultsCommand(), a.sassCommand(),
-		a.serveCommand())
+		a.compareCommand(), a.checkCommand(), a.gradcheckCommand(), a.watchCommand(), a.newCommand(),
+		a.importCommand(), a.partCommand(), a.benchCommand(), a.opsCommand(), a.resultsCommand(),
+		a.sassCommand(), a.serveCommand())
 	return root
 }
 

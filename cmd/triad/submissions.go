@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"path/filepath"
 
 	"triad/internal/backend"
@@ -25,10 +27,13 @@ type imported struct {
 
 // addSubmissions returns what judges submissions to an imported problem, and the problem's own row. What a
 // stranger wrote runs in a sandbox, the reference too, unless --no-sandbox says that it is trusted.
-func (a *app) addSubmissions(ctx context.Context, f *ownFlags, request *run.Request, g *gpu, e environmentFlags,
-	o worker.Options,
+func (a *app) addSubmissions(ctx context.Context, f *ownFlags, request *run.Request, g *gpu,
+	e environmentFlags, o worker.Options,
 ) (*ownFiles, []error, error) {
 	folder := folderOf(request)
+	if err := f.check(request, folder); err != nil {
+		return nil, nil, err
+	}
 	if len(f.mapped)+len(f.nvccFlags) > 0 || f.grid+f.block+f.shared+f.contract != "" || f.write {
 		return nil, nil, usage("%s is an imported problem, and its format says how a submission is called: "+
 			"--map, --contract, --grid, --block, --shared, --nvcc-flags and --write say nothing there",
@@ -94,8 +99,13 @@ func (a *app) submitted(text, stem, operator, problem string, workers ownWorkers
 	if err != nil {
 		return none, err
 	}
-	if !userfile.IsRegular(path) {
-		return none, usage("--add %s: there is no such file", text)
+	content, err := userfile.Read(path)
+	if err != nil {
+		return none, usage("--add %s: cannot read the file: %w", text, errors.Unwrap(err))
+	}
+	if !bytes.Contains(content, []byte("ModelNew")) {
+		return none, usage("--add %s: it defines no class ModelNew, which a submission to a problem of "+
+			"KernelBench has", text)
 	}
 	r.Stem = stem
 	folder, err := submission.Write(workers.Cache, operator, problem, kernelBenchModule, path,

@@ -67,7 +67,7 @@ func ParseFill(text string) (Fill, error) {
 	case len(words) == 5 && words[0] == "quantize" && words[1] == "transposed" && words[3] == "by":
 		return Fill{Kind: "quantize", Source: words[2], Transposed: true, Scale: words[4]}, nil
 	}
-	return Fill{}, fmt.Errorf("fill %q: want addend, weight, bias, uniform, about ATTRIBUTE, mask, cos, sin, "+
-		"quantize [transposed] SOURCE by SCALE, scale of TENSOR, offsets of DIM, lengths of SIZE, or "+
+	return Fill{}, fmt.Errorf("fill %q: want addend, weight, bias, uniform, about ATTRIBUTE, mask, cos, "+
+		"sin, quantize [transposed] SOURCE by SCALE, scale of TENSOR, offsets of DIM, lengths of SIZE, or "+
 		"classes of DIM ignoring ATTRIBUTE", text)
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Description is what pybridge/problem_describe.py found of a problem.
+// Description says what pybridge/problem_describe.py found of a problem.
 type Description struct {
 	Refused string `json:"refused"` // why it cannot be imported; "" otherwise
 
@@ -38,7 +38,6 @@ type dim struct {
 type attribute struct {
 	Name    string          `json:"name"`
 	Type    string          `json:"type"`
-	Values  []string        `json:"values"`
 	Default json.RawMessage `json:"default"`
 	Least   *int64          `json:"least"`
 	Below   *int64          `json:"below"`

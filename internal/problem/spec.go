@@ -29,9 +29,6 @@ func specOf(p Problem, source Source, d *Description) string {
 	}
 	for _, a := range d.Attributes {
 		line("\n[[attributes]]\nname = %s\ntype = %s", quoted(a.Name), quoted(a.Type))
-		if len(a.Values) > 0 {
-			line("values = %s", list(a.Values))
-		}
 		line("default = %s", a.Default)
 		if a.Least != nil {
 			line("least = %d", *a.Least)
@@ -69,7 +66,9 @@ func (d *Description) formula() string {
 // fixed returns the condition of a problem whose sizes are no constants: its only dim is 1 and means nothing.
 func (d *Description) fixed() string {
 	if len(d.Dims) == 1 && !slices.ContainsFunc(slices.Concat(d.Inputs, d.Outputs), func(t tensor) bool {
-		return slices.ContainsFunc(t.Shape, func(s string) bool { return strings.Contains(s, d.Dims[0].Name) })
+		return slices.ContainsFunc(t.Shape, func(size string) bool {
+			return strings.Contains(size, d.Dims[0].Name)
+		})
 	}) {
 		return d.Dims[0].Name + " == 1"
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/google/renameio/v2"
 
@@ -56,13 +57,18 @@ func New(adapter *worker.Adapter, path, implementation string) *Submission {
 }
 
 // Load imports the submission. What fails is a failure of this implementation.
-func (s *Submission) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
+func (s *Submission) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply,
+	error,
+) {
 	reply, hello, err := s.Adapter.Load(ctx, operator)
 	for i := range reply.Implementations {
 		reply.Implementations[i].Source = fileversion.Hash(nil, s.Path)
 	}
 	if len(reply.Failed) > 0 {
 		failed := reply.Failed[0]
+		if _, raised, inFile := strings.Cut(failed.Message, "ImportError: triad: "); inFile {
+			failed.Message = raised // with the line of the submission
+		}
 		failed.Implementation, failed.Message = s.Implementation, advice.ExplainBuild(failed.Message)
 		reply.Failed = []backend.LoadFailure{failed}
 	}

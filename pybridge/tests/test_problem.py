@@ -1,0 +1,229 @@
+"""Published problems, described and called."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import problem_describe  # noqa: E402
+import problem_kernelbench  # noqa: E402
+import problem_sizes  # noqa: E402
+from problem_inspect import Refused  # noqa: E402
+
+GATED = """
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def __init__(self, features, width, slope):
+        super().__init__()
+        self.linear = nn.Linear(features, width)
+        self.slope = slope
+
+    def forward(self, A):
+        return nn.functional.leaky_relu(self.linear(A), self.slope)
+
+
+M, features = 48, 64
+width = 2 * 16
+slope = 0.25
+
+
+def get_inputs():
+    return [torch.rand(M, features)]
+
+
+def get_init_inputs():
+    return [features, width, slope]
+"""
+
+RELU = """
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+
+n = 100
+
+
+def get_inputs():
+    return [torch.rand(n)]
+"""
+
+LOSS = """
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x, target):
+        return torch.nn.functional.cross_entropy(x, target)
+
+
+rows, classes = 12, 10
+
+
+def get_inputs():
+    return [torch.rand(rows, classes), torch.randint(0, classes, (rows,))]
+"""
+
+ROOT = RELU.replace("torch.relu(x)", "torch.log(x + 0.5)")
+
+
+class Described(unittest.TestCase):
+    def describe(self, text: str) -> dict:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "1_Problem.py"
+            path.write_text(text)
+            return problem_describe.describe(str(path))
+
+    def test_sizes_are_constants(self):
+        d = self.describe(GATED)
+        self.assertEqual([x["name"] for x in d["dims"]], ["m", "features"])
+        self.assertEqual(d["inputs"][0], {"name": "a", "dtype": "", "shape": ["m", "features"],
+                                          "differentiable": True, "fill": ""})
+        self.assertEqual(d["outputs"], [{"name": "y", "dtype": "", "shape": ["m", "32"]}])
+        self.assertEqual(d["plan"]["constants"], {
+            "M": {"input": 0, "axis": 0}, "features": {"input": 0, "axis": 1},
+            "slope": {"attribute": "slope"}})
+        self.assertEqual([a["name"] for a in d["attributes"]], ["slope", "weights_seed"])
+        self.assertEqual(d["own"], {"m": 48, "features": 64})
+        self.assertIn("shifted", d["distributions"])
+        self.assertFalse(d["weak"])
+        empty = [shape for shape in d["shapes"] if 0 in shape.values()]
+        self.assertEqual(len(empty), 1)
+
+    def test_a_check_that_proves_little_is_weak(self):
+        self.assertEqual(self.describe(RELU)["weak"], ["the input x"])
+        small = RELU.replace("torch.relu(x)", "x * 1e-5")
+        self.assertEqual(self.describe(small)["weak"], ["zeros", "the answer to other inputs",
+                                                        "one value everywhere"])
+
+    def test_integers_are_classes_of_a_size(self):
+        d = self.describe(LOSS)
+        self.assertEqual(d["inputs"][1]["fill"], "classes of classes ignoring no_class")
+        self.assertEqual(d["outputs"][0]["shape"], ["1"])
+        self.assertEqual(d["plan"]["differentiable"], [0])
+
+    def test_data_that_the_reference_takes(self):
+        d = self.describe(ROOT)
+        self.assertEqual((d["inputs"][0]["fill"], d["distributions"]), ("uniform", ["normal"]))
+
+    def test_refused_with_a_reason(self):
+        for text, why in (
+            ("class Model(:", "line 1 is no Python"),
+            ("import nothing_of_this_name", "imports nothing_of_this_name, which is not installed"),
+            ("class Model: pass", "defines no get_inputs"),
+            (RELU.replace("torch.relu(x)", "torch.dropout(x, 0.5, True)"), "random numbers of its own"),
+            (RELU.replace("torch.relu(x)", "x - x + 1"), "the same for other inputs"),
+            (RELU.replace("torch.relu(x)", "x.argmax().reshape(1)"), "a choice"),
+            (RELU.replace("torch.relu(x)", "torch.special.i0(x)"), "has no bound"),
+            (RELU.replace("torch.rand(n)", "torch.rand(n).cuda()"), "needs a GPU"),
+            (RELU.replace("torch.rand(n)", "'text'"), "an input is a str"),
+            ("raise OSError('urlopen error')", "wants the network"),
+        ):
+            with self.subTest(why):
+                with self.assertRaises(Refused) as refused:
+                    self.describe(text)
+                self.assertIn(why, str(refused.exception))
+
+
+class Called(unittest.TestCase):
+    """An imported problem, and its submissions."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = Path(self.folder.name)
+
+    def problem(self, text: str) -> problem_kernelbench.Problem:
+        (self.path / "problem.py").write_text(text)
+        plan = problem_describe.describe(str(self.path / "problem.py"))["plan"]
+        plan.update(file="problem.py", sha256=hashlib.sha256(text.encode()).hexdigest())
+        (self.path / "problem.json").write_text(json.dumps(plan))
+        return problem_kernelbench.Problem(self.path)
+
+    def row(self, text: str):
+        path = self.path / "submission.py"
+        path.write_text(text)
+        return problem_kernelbench.submission(str(self.path), str(path), "mine/submission")[0]
+
+    def test_weights_are_equal_by_their_seed(self):
+        problem = self.problem(GATED)
+        right = self.row(GATED.replace("class Model(", "class ModelNew("))
+        x, attributes = torch.randn(5, 3), {"slope": 0.5, "weights_seed": 7}
+        want = problem.reference(x, **attributes)
+        self.assertTrue(torch.equal(right.forward(x, **attributes), want))
+        self.assertFalse(torch.equal(problem.reference(x, slope=0.5, weights_seed=8), want))
+        self.assertTrue(torch.allclose(problem.reference(x.double(), **attributes), want.double(), atol=1e-6))
+        self.assertIsNone(right.accepts("backward", x, want, **attributes))
+
+    def test_calls_that_the_format_does_not_make(self):
+        self.problem(RELU)
+        row = self.row("import torch\n\n\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
+                       "        assert x.numel() == 100\n        return x.detach().relu()\n")
+        self.assertIsNone(row.accepts("forward", torch.ones(100)))
+        self.assertIn("AssertionError at sizes that are not the problem's", row.accepts("forward",
+                                                                                       torch.ones(99)))
+        self.assertIn("dense tensors", row.accepts("forward", torch.ones(200)[::2]))
+        self.assertIn("leaves autograd nothing", row.accepts("backward", torch.ones(100), torch.ones(100)))
+
+    def test_a_fault_is_no_size_declined(self):
+        self.problem(RELU)
+        row = self.row("import torch\n\n\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
+                       "        return nothing_of_this_name\n")
+        self.assertIsNone(row.accepts("forward", torch.ones(99)))
+
+    def test_without_a_gpu_no_cuda_is_compiled(self):
+        self.problem(RELU)
+        row = self.row("from torch.utils.cpp_extension import load_inline\n"
+                       "made = load_inline('x', cpp_sources='', cuda_sources='')\nclass ModelNew: pass\n")
+        self.assertIn("needs a GPU", row.accepts("forward", torch.ones(100)))
+
+    def test_a_changed_copy_is_not_judged(self):
+        self.problem(RELU)
+        (self.path / "problem.py").write_text(RELU + "# changed\n")
+        with self.assertRaisesRegex(ImportError, "no longer the file"):
+            problem_kernelbench.Problem(self.path)
+
+
+class Sizes(unittest.TestCase):
+    def test_constants_of_a_file(self):
+        tree = ast.parse("a = 3\nb: float = -2.5\nc = a * 2\nd, e = 'x', True\nf = [1]\na = 4\nd = c\n")
+        self.assertEqual(problem_kernelbench.names_of(tree), {"a": 4, "b": -2.5, "e": True})
+        module = problem_kernelbench.execute("a, b = 2, 3\nc = a * b\n", "x.py", {"a": 5})
+        self.assertEqual((module.a, module.c), (5, 15))
+
+    def test_how_sizes_follow(self):
+        def run(v):
+            if v["c"] % v["g"]:
+                raise ValueError("the groups divide the channels")
+            return {("input", 0, 0): v["b"], ("input", 0, 1): v["c"], ("input", 0, 2): v["h"],
+                    ("output", 0, 0): v["b"] * v["c"], ("output", 0, 1): (v["h"] + 2 - v["k"]) // 2 + 1,
+                    ("output", 0, 2): 2 * v["h"] + 3, ("output", 0, 3): 7}
+        probes = problem_sizes.Probes(run, {"b": 16, "c": 64, "g": 8, "h": 224, "k": 3})
+        moving = problem_sizes.vary(probes)
+        self.assertEqual(moving, ["b", "c", "h", "k"])
+        free, found = problem_sizes.expressions(probes, moving)
+        self.assertEqual(free, ["b", "c", "h"])
+        self.assertEqual(list(found.values()), ["b", "c", "h", "b * c", "ceildiv(h, 2)", "2 * h + 3", "7"])
+        probes.begin()
+        shapes = list(problem_sizes.shapes(probes, free))
+        self.assertTrue(all(s["g"] == 8 and s["k"] == 3 for s in shapes))
+        self.assertEqual(shapes[0]["c"], 8)
+        self.assertLess(max(shapes[0]["b"], shapes[0]["h"]), 12)
+
+
+if __name__ == "__main__":
+    unittest.main()
