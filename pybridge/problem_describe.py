@@ -70,7 +70,8 @@ class _Description:
         self.constants = kernelbench.names_of(self.tree)
         loaded = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name)
                   and isinstance(n.ctx, ast.Load)}
-        self.constants = {n: v for n, v in self.constants.items() if n in loaded}
+        self.constants = {n: v for n, v in self.constants.items()
+                          if n in loaded or re.sub(r"_\d+$", "", n) in loaded}
         self.modules: dict[tuple, Any] = {}
         self.names = _Names()
 
@@ -188,7 +189,8 @@ class _Description:
         """The shapes that are judged: of the proposed ones those at which the problem has the answer that the
         expressions say."""
         self.shapes = []
-        for values in problem_sizes.shapes(self.probes, self.free):
+        for proposed in problem_sizes.shapes(self.probes, self.free):
+            values = self.probes.whole(proposed)
             if values in self.shapes or len(self.shapes) >= 16:
                 continue
             sizes = self.probes.perhaps(values)
@@ -388,6 +390,9 @@ class _Description:
             constants[constant] = place
         for constant, value in self.constants.items():
             if constant in self.free:
+                continue
+            if constant in self.probes.linked:
+                constants[constant] = constants.get(self.probes.linked[constant])
                 continue
             name = self.names.take(constant)
             constants[constant] = {"attribute": name}

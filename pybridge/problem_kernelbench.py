@@ -34,17 +34,34 @@ SEED = 42
 
 
 def names_of(tree: ast.Module) -> dict[str, Any]:
-    """The constants that a file assigns at its top level, in their order: numbers and booleans."""
+    """The constants that a file assigns at its top level, in their order: numbers and booleans, computed from
+    literals alone. The integers of a tuple shape are shape_0, shape_1 and so on."""
     found: dict[str, Any] = {}
     for name, value in _assigned(tree):
-        if isinstance(value, ast.Constant) and isinstance(value.value, (int, float)):
-            found[name] = value.value
-        elif (isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub)
-              and isinstance(value.operand, ast.Constant) and type(value.operand.value) in (int, float)):
-            found[name] = -value.operand.value
-        else:
-            found.pop(name, None)  # it is computed, perhaps from others
+        for known in [n for n in found if n == name or n.startswith(name + "_") and n[len(name) + 1:].isdigit()]:
+            del found[known]  # it is assigned again
+        if isinstance(value, (ast.Tuple, ast.List)):
+            for i, element in enumerate(value.elts):
+                if type(number := _number(element)) is int:
+                    found[f"{name}_{i}"] = number
+        elif (number := _number(value)) is not None:
+            found[name] = number
     return found
+
+
+def _number(value: ast.expr) -> int | float | bool | None:
+    """The value of an expression of numbers alone, None of any other."""
+    for node in ast.walk(value):
+        if isinstance(node, ast.Constant):
+            if not isinstance(node.value, (int, float)):
+                return None
+        elif not isinstance(node, (ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)):
+            return None
+    try:
+        number = eval(compile(ast.Expression(value), "", "eval"), {"__builtins__": {}})
+    except ArithmeticError:
+        return None
+    return number if isinstance(number, (int, float)) else None
 
 
 def _assigned(tree: ast.Module):
@@ -74,22 +91,27 @@ class _Replace(ast.NodeTransformer):
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
         for statement in node.body:
-            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-                statement.value = self._value(statement.target.id, statement.value)
+            if isinstance(statement, ast.AnnAssign) and statement.value is not None:
+                targets = [statement.target]
             elif isinstance(statement, ast.Assign):
-                for target in statement.targets:
-                    if isinstance(target, ast.Name):
-                        statement.value = self._value(target.id, statement.value)
-                    elif isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple):
-                        statement.value.elts = [
-                            self._value(t.id, v) if isinstance(t, ast.Name) else v
-                            for t, v in zip(target.elts, statement.value.elts)]
+                targets = statement.targets
+            else:
+                continue
+            for target in targets:
+                if isinstance(target, ast.Name):
+                    statement.value = self._value(target.id, statement.value)
+                elif isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple):
+                    statement.value.elts = [
+                        self._value(t.id, v) if isinstance(t, ast.Name) else v
+                        for t, v in zip(target.elts, statement.value.elts)]
         return node
 
     def _value(self, name: str, value: ast.expr) -> ast.expr:
-        if name not in self.values:
-            return value
-        return ast.copy_location(ast.Constant(self.values[name]), value)
+        if name in self.values:
+            return ast.copy_location(ast.Constant(self.values[name]), value)
+        if isinstance(value, (ast.Tuple, ast.List)):
+            value.elts = [self._value(f"{name}_{i}", element) for i, element in enumerate(value.elts)]
+        return value
 
 
 def execute(text: str, path: str, values: dict[str, Any]) -> types.ModuleType:

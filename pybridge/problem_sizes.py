@@ -33,8 +33,13 @@ class Probes:
     def __init__(self, run: Callable[[dict[str, int]], Sizes], own: dict[str, int]):
         self.run, self.own = run, own
         self.known: dict[tuple, Sizes | None] = {}
+        self.linked: dict[str, str] = {}  # constants that are always what another one is
         self.first = self.at(own)  # an exception of it is the problem's
         self.begin()
+
+    def whole(self, values: dict[str, int]) -> dict[str, int]:
+        """The values with those of linked constants."""
+        return {**values, **{name: values[other] for name, other in self.linked.items()}}
 
     def begin(self) -> None:
         """Begins a search of so many executions."""
@@ -46,6 +51,7 @@ class Probes:
 
     def at(self, values: dict[str, int]) -> Sizes:
         """The sizes under these values; an exception where the problem has none."""
+        values = self.whole(values)
         key = tuple(sorted(values.items()))
         if self.known.get(key) is None:
             self.known[key] = None
@@ -54,6 +60,7 @@ class Probes:
 
     def perhaps(self, values: dict[str, int]) -> Sizes | None:
         """The sizes under these values, None where the problem has none."""
+        values = self.whole(values)
         key = tuple(sorted(values.items()))
         if key not in self.known:
             if self.spent():
@@ -69,17 +76,21 @@ class Probes:
         found = []
         for key, sizes in self.known.items():
             values = dict(key)
-            if sizes is not None and sizes.keys() == self.first.keys() and all(
-                    values[name] == self.own[name] for name in values if name not in free):
-                found.append((values, sizes))
+            if sizes is None or sizes.keys() != self.first.keys() or values != self.whole(values):
+                continue
+            if all(values[name] == self.own[name] for name in values
+                   if name not in free and name not in self.linked):
+                found.append(({n: v for n, v in values.items() if n not in self.linked}, sizes))
         return found
 
 
 def vary(probes: Probes) -> list[str]:
     """Gives each constant other values; the constants that sizes follow from."""
-    moving, accepted = [], {}
-    for name, value in probes.own.items():
-        accepted[name] = []
+    moving: list[str] = []
+    accepted: dict[str, list[int]] = {}
+
+    def vary_one(name: str) -> None:
+        accepted[name], value = [], probes.own[name]
         for other in (value + 1, value + 2, value + 3, 2 * value, 3 * value, value // 2):
             if other < 1 or other == value:
                 continue
@@ -88,6 +99,19 @@ def vary(probes: Probes) -> list[str]:
                 accepted[name].append(other)
                 if sizes != probes.first and name not in moving:
                     moving.append(name)
+
+    for name in probes.own:
+        vary_one(name)
+    for name, value in probes.own.items():
+        if accepted[name] or name in probes.linked:
+            continue
+        for other, same in probes.own.items():  # two that are equal may have to be
+            if other != name and same == value and not accepted[other]:
+                probes.linked[other] = name
+                vary_one(name)
+                if accepted[name]:
+                    break
+                del probes.linked[other]
     for a, b in itertools.combinations(moving, 2):
         for x, y in zip(accepted[a][:2], accepted[b][-2:]):
             probes.perhaps({**probes.own, a: x, b: y})

@@ -34,7 +34,7 @@ class Model(nn.Module):
 
 
 M, features = 48, 64
-width = 2 * 16
+width = features // 2
 slope = 0.25
 
 
@@ -93,7 +93,7 @@ class Described(unittest.TestCase):
         self.assertEqual([x["name"] for x in d["dims"]], ["m", "features"])
         self.assertEqual(d["inputs"][0], {"name": "a", "dtype": "", "shape": ["m", "features"],
                                           "differentiable": True, "fill": ""})
-        self.assertEqual(d["outputs"], [{"name": "y", "dtype": "", "shape": ["m", "32"]}])
+        self.assertEqual(d["outputs"], [{"name": "y", "dtype": "", "shape": ["m", "ceildiv(features - 1, 2)"]}])
         self.assertEqual(d["plan"]["constants"], {
             "M": {"input": 0, "axis": 0}, "features": {"input": 0, "axis": 1},
             "slope": {"attribute": "slope"}})
@@ -201,7 +201,11 @@ class Called(unittest.TestCase):
 class Sizes(unittest.TestCase):
     def test_constants_of_a_file(self):
         tree = ast.parse("a = 3\nb: float = -2.5\nc = a * 2\nd, e = 'x', True\nf = [1]\na = 4\nd = c\n")
-        self.assertEqual(problem_kernelbench.names_of(tree), {"a": 4, "b": -2.5, "e": True})
+        self.assertEqual(problem_kernelbench.names_of(tree), {"a": 4, "b": -2.5, "e": True, "f_0": 1})
+        self.assertEqual(problem_kernelbench.names_of(ast.parse("n = 1024 * 2\ns = (n, 4, 2 ** 3)\n")),
+                         {"n": 2048, "s_1": 4, "s_2": 8})
+        shape = problem_kernelbench.execute("s = (2, 3)\n", "x.py", {"s_1": 7}).s
+        self.assertEqual(shape, (2, 7))
         module = problem_kernelbench.execute("a, b = 2, 3\nc = a * b\n", "x.py", {"a": 5})
         self.assertEqual((module.a, module.c), (5, 15))
 
@@ -223,6 +227,16 @@ class Sizes(unittest.TestCase):
         self.assertTrue(all(s["g"] == 8 and s["k"] == 3 for s in shapes))
         self.assertEqual(shapes[0]["c"], 8)
         self.assertLess(max(shapes[0]["b"], shapes[0]["h"]), 12)
+
+    def test_equal_sizes_that_must_be(self):
+        def run(v):
+            if v["a"] != v["b"]:
+                raise ValueError("they broadcast")
+            return {("input", 0, 0): v["a"], ("input", 0, 1): v["b"]}
+        probes = problem_sizes.Probes(run, {"a": 64, "c": 64, "b": 64})
+        moving = problem_sizes.vary(probes)
+        free, found = problem_sizes.expressions(probes, moving)
+        self.assertEqual((probes.linked, free, list(found.values())), ({"b": "a"}, ["a"], ["a", "a"]))
 
 
 if __name__ == "__main__":
