@@ -38,8 +38,9 @@ def names_of(tree: ast.Module) -> dict[str, Any]:
     literals alone. The integers of a tuple shape are shape_0, shape_1 and so on."""
     found: dict[str, Any] = {}
     for name, value in _assigned(tree):
-        for known in [n for n in found if n == name or n.startswith(name + "_") and n[len(name) + 1:].isdigit()]:
-            del found[known]  # it is assigned again
+        for known in list(found):
+            if known == name or known.startswith(name + "_") and known[len(name) + 1:].isdigit():
+                del found[known]  # it is assigned again
         if isinstance(value, (ast.Tuple, ast.List)):
             for i, element in enumerate(value.elts):
                 if type(number := _number(element)) is int:

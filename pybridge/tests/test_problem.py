@@ -106,6 +106,9 @@ class Described(unittest.TestCase):
 
     def test_a_check_that_proves_little_is_weak(self):
         self.assertEqual(self.describe(RELU)["weak"], ["the input x"])
+        softmax = RELU.replace("torch.relu(x)", "torch.softmax(x, -1)").replace(
+            "n = 100", "rows, n = 4096, 65536").replace("torch.rand(n)", "torch.rand(rows, n)")
+        self.assertIn("zeros", self.describe(softmax)["weak"])
         small = RELU.replace("torch.relu(x)", "x * 1e-5")
         self.assertEqual(self.describe(small)["weak"], ["zeros", "the answer to other inputs",
                                                         "one value everywhere"])
