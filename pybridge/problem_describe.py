@@ -1,10 +1,10 @@
-"""Describes a problem in the format of KernelBench as an operator: its tensors, sizes, attributes and shapes,
-the kinds of data that it has an answer for, and what its own check would let pass."""
+"""Describes a published problem as an operator, whatever its format is: the shapes at which it is judged, the
+kinds of data that it has a bounded answer for, and what its own check would let pass. The module of a format
+says what its tensors and sizes are, and calls the reference."""
 
 from __future__ import annotations
 
 import ast
-import inspect
 import keyword
 import math
 import re
@@ -15,10 +15,12 @@ import torch
 
 import allowance
 import bounded
-import problem_kernelbench as kernelbench
 import problem_sizes
 from problem_inspect import Refused
 from tensors import NAMES
+
+SEED = 42
+"""Of inputs and weights."""
 
 TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 1e-2}
 """Of the format's own check, absolute and relative."""
@@ -26,7 +28,7 @@ TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 1e-2}
 MOST_OWN_ELEMENTS = 1 << 20
 """Of the tensors of the problem's own shape, where it is judged without a GPU."""
 
-MOST_CHECKED_ELEMENTS = 1 << 22
+MOST_CHECKED_ELEMENTS = 1 << 20
 """Of the tensors at which the problem's own check is asked what it accepts."""
 
 RESERVED = {"all", "quick", "device", "size", "ceildiv", "min", "max", "sqrt",
@@ -39,12 +41,7 @@ DISTRIBUTIONS = ("normal", "scaled", "shifted", "constant", "zeros", "outlier", 
 QUICK = ("shifted", "outlier")
 
 
-def describe(path: str) -> dict[str, Any]:
-    """The description; Refused where there is none."""
-    return _Description(Path(path)).result()
-
-
-class _Names:
+class Names:
     """Names of a spec, each once."""
 
     def __init__(self) -> None:
@@ -60,8 +57,20 @@ class _Names:
         return name
 
 
-class _Description:
-    """One problem while it is described."""
+class Description:
+    """One problem while it is described. A format defines result(), which sets the names below, and how the
+    problem is run:
+
+    inputs(values, seed)      the arguments of the reference at sizes, as the problem draws them
+    model(values, seed)       what call and reference run, at sizes
+    call(model, inputs)       the outputs
+    reference(model, inputs)  the reference as a function of its tensors
+    probes, free, expressions, own, moving
+                              the sizes, as problem_sizes finds them
+    constants, scalars        numbers of the file and of a call that become attributes
+    first, places, outputs    an example of each input, its place among the arguments, and of each output
+    input_names, output_names, dims, arguments, dtype
+    """
 
     def __init__(self, path: Path):
         self.path = path
@@ -70,136 +79,37 @@ class _Description:
             self.tree = ast.parse(self.text, str(path))
         except SyntaxError as e:
             raise Refused(f"line {e.lineno} is no Python: {e.msg}") from e
-        self.constants = kernelbench.names_of(self.tree)
-        loaded = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name)
-                  and isinstance(n.ctx, ast.Load)}
-        self.constants = {n: v for n, v in self.constants.items()
-                          if n in loaded or re.sub(r"_\d+$", "", n) in loaded}
-        self.modules: dict[tuple, Any] = {}
-        self.names = _Names()
-
-    # ---- running it
-
-    def module(self, values: dict[str, Any]) -> Any:
-        key = tuple(sorted(values.items()))
-        if key not in self.modules:
-            self.modules[key] = kernelbench.execute(self.text, str(self.path), values)
-        return self.modules[key]
-
-    def inputs(self, values: dict[str, Any], seed: int) -> list:
-        torch.manual_seed(seed)
-        return list(self.module(values).get_inputs())
-
-    def model(self, values: dict[str, Any], seed: int) -> torch.nn.Module:
-        module = self.module(values)
-        return kernelbench.make(module, module.Model, seed)
-
-    def sizes(self, values: dict[str, int]) -> problem_sizes.Sizes:
-        """The sizes of inputs and outputs under these constants, without their elements."""
-        with torch.device("meta"), torch.no_grad():
-            inputs = self.inputs(values, 0)
-            for value in inputs:
-                if not isinstance(value, torch.Tensor) and type(value) not in (int, float, bool):
-                    raise Refused(f"an input is a {type(value).__name__}: problems of tensors and numbers "
-                                  "alone are imported")
-            outputs = kernelbench.listed(self.model(values, 0)(*inputs))
-        found = {}
-        for kind, tensors in (("input", inputs), ("output", outputs)):
-            for i, t in enumerate(tensors):
-                if isinstance(t, torch.Tensor):
-                    found[kind, i, -1] = 1  # also of a tensor without axes
-                    found.update({(kind, i, axis): n for axis, n in enumerate(t.shape)})
-        return found
+        self.names = Names()
+        self.begin()
 
     # ---- the description
-
-    def result(self) -> dict[str, Any]:
-        self.look()
-        own = {n: v for n, v in self.constants.items() if type(v) is int and v > 0}
-        try:
-            self.probes = problem_sizes.Probes(self.sizes, own)
-        except Refused:
-            raise
-        except Exception as e:
-            raise Refused(_reason("calling it", e)) from e
-        self.moving = problem_sizes.vary(self.probes)
-        if self.probes.spent():
-            raise Refused("finding out how its sizes follow from its constants takes too long")
-        self.probes.begin()
-        self.free, self.expressions = problem_sizes.expressions(self.probes, self.moving)
-        self.own = own
-        self.tensors()
-        self.chosen_shapes()
-        self.validate()
-        self.data()
-        return self.description()
-
-    def look(self) -> None:
-        """Executes the file, and looks at what the format asks for."""
-        try:
-            module = self.module({})
-        except Exception as e:
-            raise Refused(_reason("importing it", e)) from e
-        for name in ("Model", "get_inputs"):
-            if not hasattr(module, name):
-                raise Refused(f"it defines no {name}, which the format has")
-
-    def tensors(self) -> None:
-        """Names and types of the tensors."""
-        forward = inspect.signature(self.module({}).Model.forward)
-        named = [p.name for p in forward.parameters.values()
-                 if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][1:]
-        try:
-            with torch.device("meta"), torch.no_grad():
-                inputs = self.inputs({}, 0)
-                outputs = kernelbench.listed(self.model({}, 0)(*inputs))
-        except Exception as e:
-            raise Refused(_reason("calling it", e)) from e
-        self.arguments, self.input_names, self.scalars = [], [], {}
-        self.first: list[torch.Tensor] = []
-        for i, value in enumerate(inputs):
-            name = self.names.take(named[i] if i < len(named) else f"input_{i}")
-            if isinstance(value, torch.Tensor):
-                if value.dtype not in NAMES:
-                    raise Refused(f"its input {name} is of {value.dtype}, which triad has no name for")
-                self.arguments.append({"input": len(self.first)})
-                self.input_names.append(name)
-                self.first.append(value)
-            else:
-                self.arguments.append({"attribute": name})
-                self.scalars[name] = value
-        if not self.first:
-            raise Refused("none of its inputs is a tensor")
-        if not all(isinstance(v, torch.Tensor) and v.dtype in NAMES for v in outputs):
-            raise Refused("its forward returns something that is no tensor")
-        if not all(v.is_floating_point() for v in outputs):
-            raise Refused("it gives a choice, such as the place of a maximum: several may be right, and "
-                          "triad imports problems whose outputs are floating-point numbers alone")
-        floats = [t.dtype for t in self.first if t.is_floating_point()]
-        self.dtype = floats[0] if floats else torch.float32
-        if self.dtype not in TOLERANCE:
-            raise Refused(f"its inputs are of {self.dtype}: want fp32, fp16 or bf16")
-        self.outputs = list(outputs)
-        self.output_names = [self.names.take("y" if len(outputs) == 1 else f"y{i}")
-                             for i in range(len(outputs))]
-        # places of tensors among all arguments, as the sizes have them
-        self.places = [i for i, a in enumerate(self.arguments) if "input" in a]
-        self.dims = {constant: self.names.take(constant) for constant in self.free}
-        if not self.free:
-            self.dims = {"": self.names.take("n")}
 
     def chosen_shapes(self) -> None:
         """The shapes that are judged: of the proposed ones those at which the problem has the answer that the
         expressions say."""
-        self.shapes = []
+        self.own_elements = problem_sizes.elements(self.probes.first)
+        for most in (problem_sizes.MOST_ELEMENTS, MOST_OWN_ELEMENTS):
+            self.shapes = self.shapes_of_ours(most)
+            full = [v for v in self.shapes if 0 not in v.values()]
+            if full:
+                break
+        else:
+            raise Refused("no shape of it is small enough to be judged without a GPU, and none could be "
+                          f"made: its tensors have {self.own_elements} elements, and its sizes are no "
+                          "constants of the file")
+        self.judged = max(full[:2], key=lambda v: problem_sizes.elements(self.probes.at(v)))
+
+    def shapes_of_ours(self, most: int) -> list[dict[str, int]]:
+        """Those of the proposed shapes, of at most so many elements."""
+        shapes: list[dict[str, int]] = []
         for proposed in problem_sizes.shapes(self.probes, self.free):
             values = self.probes.whole(proposed)
-            if values in self.shapes or len(self.shapes) >= 16:
+            if values in shapes or len(shapes) >= 16:
                 continue
             sizes = self.probes.perhaps(values)
             if sizes is None or sizes.keys() != self.probes.first.keys():
                 continue
-            if problem_sizes.elements(sizes) > problem_sizes.MOST_ELEMENTS:
+            if problem_sizes.elements(sizes) > most:
                 continue
             if any(problem_sizes.value_of(e, values) != sizes[slot] for slot, e in self.expressions.items()):
                 continue
@@ -210,27 +120,21 @@ class _Description:
                 continue
             if not all(v.isfinite().all() for v in answer):
                 continue
-            self.shapes.append(values)
-        self.own_elements = problem_sizes.elements(self.probes.first)
-        if not self.shapes:
-            raise Refused("no shape of it is small enough to be judged without a GPU, and none could be "
-                          f"made: its tensors have {self.own_elements} elements, and its sizes are no "
-                          "constants of the file")
-        full = [v for v in self.shapes if 0 not in v.values()]
-        self.judged = max(full[:2], key=lambda v: problem_sizes.elements(self.probes.at(v)))
+            shapes.append(values)
+        return shapes
 
     def validate(self) -> None:
         """Asks whether the reference decides anything."""
         values = self.judged
-        model, inputs = self.model(values, kernelbench.SEED), self.inputs(values, kernelbench.SEED)
+        model, inputs = self.model(values, SEED), self.inputs(values, SEED)
         before = [t.clone() if isinstance(t, torch.Tensor) else t for t in inputs]
         copies = [t.clone() if isinstance(t, torch.Tensor) else t for t in inputs]
         with torch.no_grad():
             torch.manual_seed(1)
             value = self.call(model, inputs)
             torch.manual_seed(2)
-            again = self.call(self.model(values, kernelbench.SEED), copies)
-            others = self.call(self.model(values, kernelbench.SEED), self.inputs(values, 43))
+            again = self.call(self.model(values, SEED), copies)
+            others = self.call(self.model(values, SEED), self.inputs(values, 43))
             weights = self.call(self.model(values, 43), before)
         if not all(torch.equal(a, b) or torch.allclose(a, b, equal_nan=True) for a, b in zip(value, again)):
             raise Refused("its forward draws random numbers of its own: two calls with the same inputs give "
@@ -244,9 +148,6 @@ class _Description:
         self.writes = [self.input_names[k] for k, i in enumerate(self.places)
                        if not torch.equal(inputs[i], before[i])]
         self.weak = self.passing()
-
-    def call(self, model: torch.nn.Module, inputs: list) -> list[torch.Tensor]:
-        return [v.detach().clone() for v in kernelbench.listed(model(*inputs))]
 
     def nearly_own(self) -> dict[str, int]:
         """The problem's own sizes, with the first ones cut where they are too many to compute here: how large
@@ -263,11 +164,11 @@ class _Description:
     def passing(self) -> list[str]:
         """What passes the format's own check beside a right answer."""
         values = self.nearly_own()
-        given = self.inputs(values, kernelbench.SEED)
+        given = self.inputs(values, SEED)
         inputs = [t.clone() for t in given if isinstance(t, torch.Tensor)]
         with torch.no_grad():
-            value = self.call(self.model(values, kernelbench.SEED), given)
-            others = self.call(self.model(values, kernelbench.SEED), self.inputs(values, 43))
+            value = self.call(self.model(values, SEED), given)
+            others = self.call(self.model(values, SEED), self.inputs(values, 43))
         wrong = {"zeros": [torch.zeros_like(v) for v in value],
                  "the answer to other inputs": others}
         if any(v.numel() > 1 for v in value):
@@ -275,10 +176,14 @@ class _Description:
         for name, t in zip(self.input_names, inputs):
             if len(value) == 1 and t.shape == value[0].shape and t.dtype == value[0].dtype:
                 wrong[f"the input {name}"] = [t]
-        within = TOLERANCE[self.dtype]
+        check = self.their_check()
         return [name for name, answer in wrong.items()
-                if all(torch.allclose(a.double(), b.double(), atol=within, rtol=within)
+                if all(torch.allclose(a.double(), b.double(), **check)
                        for a, b in zip(answer, value))]
+
+    def their_check(self) -> dict[str, float]:
+        """The tolerances of the problem's own check."""
+        return {"atol": TOLERANCE[self.dtype], "rtol": TOLERANCE[self.dtype]}
 
     # ---- data
 
@@ -331,7 +236,7 @@ class _Description:
 
     def drawn(self, distribution: str, values: dict[str, int]) -> list:
         """Inputs of a shape that look like a distribution of triad's."""
-        inputs = self.inputs(values, kernelbench.SEED)
+        inputs = self.inputs(values, SEED)
         random = torch.Generator().manual_seed(7)
         for k, i in enumerate(self.places):
             if k not in self.fills and inputs[i].is_floating_point():
@@ -341,7 +246,7 @@ class _Description:
     def bound(self, distribution: str, values: dict[str, int]) -> str:
         """Why the answer has no finite bound for data of a shape, "" where it has one that it keeps itself in
         the dtype of the case."""
-        model, inputs = self.model(values, kernelbench.SEED), self.drawn(distribution, values)
+        model, inputs = self.model(values, SEED), self.drawn(distribution, values)
         tensors = tuple(inputs[i] for i in self.places)
         try:
             found = allowance.compute(self.reference(model, inputs), tensors, {}, self.contract(), self.dtype,
@@ -349,9 +254,9 @@ class _Description:
         except allowance.UnknownForm as e:
             return f"its answer has no bound: {_line(e).partition(':')[0]}"
         except Exception as e:
-            return _reason("computing it in fp64", e)
+            return reason("computing it in fp64", e)
         with torch.no_grad():
-            value = self.call(self.model(values, kernelbench.SEED), self.drawn(distribution, values))
+            value = self.call(self.model(values, SEED), self.drawn(distribution, values))
         for got, want in zip(value, found):
             if not want.r.isfinite().all() or not want.e.isfinite().all():
                 return "its answer, or the bound of it, is infinite or NaN for ordinary data"
@@ -366,19 +271,9 @@ class _Description:
         """The contract that the reference itself keeps."""
         return "fp32" if self.dtype == torch.float32 else "eager"
 
-    def reference(self, model: torch.nn.Module, inputs: list) -> Any:
-        """The reference as a function of its tensors."""
-        def run(*tensors: torch.Tensor) -> tuple:
-            given = list(inputs)
-            for i, t in zip(self.places, tensors):
-                given[i] = t.clone()
-            value = torch.func.functional_call(model, kernelbench.state_like(model, tensors), tuple(given))
-            return tuple(kernelbench.listed(value))
-        return run
-
     def gradient_trouble(self, distribution: str, values: dict[str, int]) -> str:
         """Why the gradients have no bound for data of a shape, "" where they have one."""
-        model, inputs = self.model(values, kernelbench.SEED), self.drawn(distribution, values)
+        model, inputs = self.model(values, SEED), self.drawn(distribution, values)
         tensors = tuple(inputs[i] for i in self.places)
         try:
             with torch.no_grad():
@@ -389,7 +284,7 @@ class _Description:
         except allowance.UnknownForm as e:
             return _line(e).partition(":")[0]
         except Exception as e:
-            return _reason("computing them", e)
+            return reason("computing them", e)
         if any(not g.r.isfinite().all() or not g.e.isfinite().all() for g in found):
             return "they, or their bounds, are infinite or NaN for ordinary data"
         return ""
@@ -415,7 +310,7 @@ class _Description:
             if constant in self.probes.linked:
                 constants[constant] = constants.get(self.probes.linked[constant])
                 continue
-            name = self.names.take(constant)
+            name = self.named(constant)
             constants[constant] = {"attribute": name}
             attributes.append(self.attribute(name, value, constant in self.moving))
         for name, value in self.scalars.items():
@@ -446,9 +341,13 @@ class _Description:
                 "outputs": self.output_names, "differentiable": differentiable,
                 "gradients": [f"grad_{self.input_names[k]}" for k in differentiable],
                 "dtypes": [NAMES[self.dtype]], "own": {name: self.own[name] for name in self.free},
-                "their_check": {"atol": TOLERANCE[self.dtype], "rtol": TOLERANCE[self.dtype]},
+                "their_check": self.their_check(),
             },
         }
+
+    def named(self, constant: str) -> str:
+        """The name of a constant that becomes an attribute."""
+        return self.names.take(constant)
 
     def judged_words(self, values: dict[str, int]) -> dict[str, int]:
         return {dim: values.get(constant, 1) for constant, dim in self.dims.items()}
@@ -476,7 +375,7 @@ class _Description:
         return [renamed(self.expressions[kind, i, axis]) for axis in range(t.dim())]
 
 
-def _reason(doing: str, e: BaseException) -> str:
+def reason(doing: str, e: BaseException) -> str:
     """Why something failed, in half a sentence."""
     text = _line(e)
     if isinstance(e, ModuleNotFoundError):

@@ -23,7 +23,7 @@ class Refused(Exception):
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--format", required=True, choices=["kernelbench"])
+    parser.add_argument("--format", required=True, choices=["kernelbench", "leetgpu"])
     parser.add_argument("file")
     asked = parser.parse_args()
     sandbox.limit_self()
@@ -33,7 +33,10 @@ def main() -> None:
     os.dup2(nowhere, 2)
     warnings.simplefilter("ignore")
     try:
-        from problem_describe import describe
+        if asked.format == "leetgpu":
+            from problem_describe_leetgpu import describe
+        else:
+            from problem_describe_kernelbench import describe
         described = describe(asked.file)
     except Refused as e:
         described = {"refused": str(e)}

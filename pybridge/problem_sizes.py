@@ -131,13 +131,14 @@ def expressions(probes: Probes, moving: list[str]) -> tuple[list[str], dict[tupl
                 unknown = slot
                 break
         if unknown is None:
-            used = [name for name in free if any(name in _names(e) for e in found.values())]
+            used = [name for name in free if any(name in names_in(e) for e in found.values())]
             return used, found
         shown = {name: sum(s[0] == "input" and e == name for s, e in found.items()) for name in free}
         free.remove(min(_influence(unknown, points, free), key=lambda name: shown[name]))
 
 
-def _names(expression: str) -> list[str]:
+def names_in(expression: str) -> list[str]:
+    """The names in an expression."""
     return [word for word in "".join(c if c.isalnum() or c == "_" else " " for c in expression).split()
             if not word.isdigit() and word != "ceildiv"]
 
@@ -165,6 +166,22 @@ def _expression(slot: tuple, points: list, free: list[str]) -> str | None:
         if all(value(values) == size for (values, _), size in zip(points, sizes)):
             return expression
     return None
+
+
+def fitted(points: list[tuple[dict[str, int], Sizes]], names: list[str]) -> dict[tuple, str | None]:
+    """For each size its expression over the names that fits all points, which somebody else chose: the one of
+    fewest names; None where none fits. A size that is the same everywhere is a number."""
+    largest = max(points, key=lambda point: sum(point[0].values()))
+    found: dict[tuple, str | None] = {}
+    for slot, size in largest[1].items():
+        if len({sizes[slot] for _, sizes in points}) == 1:
+            found[slot] = str(size)
+            continue
+        forms = (form for count in (1, 2, 3) for some in itertools.combinations(names, count)
+                 for form in _forms(list(some), largest, size, slot))
+        found[slot] = next((text for text, value in forms
+                            if all(value(values) == sizes[slot] for values, sizes in points)), None)
+    return found
 
 
 def _forms(names: list[str], first: tuple, size: int, slot: tuple) -> Iterator[tuple[str, Callable]]:

@@ -2,22 +2,24 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"triad/internal/backend"
 	"triad/internal/fileversion"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/ownkernels"
+	"triad/internal/problem"
 	"triad/internal/run"
 	"triad/internal/submission"
 	"triad/internal/userfile"
 	"triad/internal/worker"
 )
-
-// kernelBenchModule is the Python module that calls submissions to problems of KernelBench.
-const kernelBenchModule = "problem_kernelbench"
 
 // imported holds what judges submissions to a problem.
 type imported struct {
@@ -38,6 +40,10 @@ func (a *app) addSubmissions(ctx context.Context, f *ownFlags, request *run.Requ
 		return nil, nil, usage("%s is an imported problem, and its format says how a submission is called: "+
 			"--map, --contract, --grid, --block, --shared, --nvcc-flags and --write say nothing there",
 			folder.Spec.Name)
+	}
+	plan, err := problem.ReadPlan(folder.Problem)
+	if err != nil {
+		return nil, nil, usage("%s: %w", folder.Spec.Name, err)
 	}
 	workers, err := a.ownWorkers(folder, g, e, o, nil)
 	if err != nil {
@@ -60,9 +66,19 @@ func (a *app) addSubmissions(ctx context.Context, f *ownFlags, request *run.Requ
 	workers.truth = func(dir string) *worker.Adapter { return confined(truth(dir)) }
 	all.truth = a.truthOf(ctx, request.Operators[0], folder, workers)
 	all.submitted = append(all.submitted, confined(workers.Python(folder.Dir)))
+	workers.Confine = confine
 	var refused []error
 	for _, text := range f.add {
-		s, err := a.submitted(text, f.stems[text], folder.Spec.Name, folder.Dir, workers)
+		if len(plan.Parameters) > 0 {
+			file, err := solved(text, f.stems[text], plan, folder.Spec, request.Options, workers)
+			if err != nil {
+				refused = append(refused, err)
+				continue
+			}
+			all.Files = append(all.Files, file)
+			continue
+		}
+		s, err := submitted(text, f.stems[text], folder.Spec.Name, folder.Dir, workers)
 		if err != nil {
 			refused = append(refused, err)
 			continue
@@ -85,7 +101,7 @@ type writtenSubmission struct {
 }
 
 // submitted reads a word of --add that names a submission.
-func (a *app) submitted(text, stem, operator, problem string, workers ownWorkers) (writtenSubmission, error) {
+func submitted(text, stem, operator, folder string, workers ownWorkers) (writtenSubmission, error) {
 	none := writtenSubmission{}
 	r, err := kernelfile.ParseRequest(text)
 	if err != nil {
@@ -108,12 +124,60 @@ func (a *app) submitted(text, stem, operator, problem string, workers ownWorkers
 			"KernelBench has", text)
 	}
 	r.Stem = stem
-	folder, err := submission.Write(workers.Cache, operator, problem, kernelBenchModule, path,
+	written, err := submission.Write(workers.Cache, operator, folder, problem.Module("kernelbench"), path,
 		r.Implementation())
 	if err != nil {
 		return none, err
 	}
-	return writtenSubmission{submission.New(workers.Python(folder), path, r.Implementation()), folder}, nil
+	return writtenSubmission{submission.New(workers.Python(written), path, r.Implementation()), written}, nil
+}
+
+// solved reads a word of --add that names a file with a function solve. The problem says what each parameter
+// is, in their order, so that nothing of it is guessed.
+func solved(text, stem string, plan *problem.Plan, spec *op.Spec, o op.Options,
+	workers ownWorkers,
+) (*ownkernels.File, error) {
+	r, err := kernelfile.ParseRequest(text)
+	if err != nil {
+		return nil, err
+	}
+	if r.Function != "" && r.Function != "solve" || r.Pass != op.PassUnknown {
+		return nil, usage("--add %s: a submission to %s is a file with a function solve: want its path alone",
+			text, spec.Name)
+	}
+	content, err := userfile.Read(r.Path)
+	if err != nil {
+		return nil, usage("--add %s: cannot read the file: %w", text, errors.Unwrap(err))
+	}
+	read := kernelfile.ReadCUDA
+	if r.IsPython() {
+		read = func(text string, _ ...string) *kernelfile.File {
+			return kernelfile.ReadPython(text, workers.Parse)
+		}
+	}
+	functions := slices.DeleteFunc(read(string(content)).Functions,
+		func(fn kernelfile.Function) bool { return fn.Name != "solve" })
+	if len(functions) != 1 {
+		return nil, usage("--add %s: it has %d functions called solve, and a submission to %s has one", text,
+			len(functions), spec.Name)
+	}
+	options := kernelfile.Options{
+		Map: map[string]string{}, DTypes: o.DTypes, Dims: o.Dims, Attrs: o.Attributes,
+		Operators: namesWith(spec.Name),
+	}
+	params := functions[0].Params
+	if len(params) != len(plan.Parameters) {
+		return nil, usage("--add %s: solve takes %d parameters, and that of %s takes %d: %s", text,
+			len(params), spec.Name, len(plan.Parameters), strings.Join(plan.Parameters, ", "))
+	}
+	for i, p := range params {
+		options.Map[p.Name] = plan.Parameters[i]
+	}
+	reading := ownkernels.Reading{
+		Request: r.Path + ":solve", Stem: cmp.Or(stem, kernelfile.Stems([]string{r.Path})[0]), Spec: spec,
+		Passes: []op.Pass{op.Forward}, Options: options, Workers: workers.Workers,
+	}
+	return reading.Read()
 }
 
 // submissionVersions returns the paths of the submissions and the commits of their repositories.

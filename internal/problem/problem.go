@@ -27,12 +27,13 @@ type Format interface {
 	Detect(path string, text []byte) bool
 	// Operator returns the name of the operator that the problem in a file becomes.
 	Operator(path string) string
-	// Files returns the contents of the operator's folder by their names.
-	Files(p Problem, source Source, d *Description) (map[string]string, error)
+	// Module returns the name of the Python module that calls its references, and its submissions where
+	// these are Python classes.
+	Module() string
 }
 
 // formats lists what can be imported.
-var formats = []Format{kernelBench{}}
+var formats = []Format{kernelBench{}, leetGPU{}}
 
 // Formats returns the names of the formats.
 func Formats() []string {
@@ -41,6 +42,11 @@ func Formats() []string {
 		names = append(names, f.Name())
 	}
 	return names
+}
+
+// formatNamed returns a format that is known.
+func formatNamed(name string) Format {
+	return formats[slices.IndexFunc(formats, func(f Format) bool { return f.Name() == name })]
 }
 
 // IsFormat reports whether a word names a format.
@@ -168,8 +174,7 @@ func Import(ctx context.Context, p Problem, into string, describe Describe) (*Im
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(formats, func(f Format) bool { return f.Name() == p.Format })
-	files, err := formats[at].Files(p, source, d)
+	files, err := filesOf(p, source, d)
 	if err != nil {
 		return nil, err
 	}

@@ -172,10 +172,16 @@ func TestList(t *testing.T) {
 		found[1].Operator != "kernelbench_level2_1_a" {
 		t.Errorf("%+v, %v", found, err)
 	}
+	challenge := wrote(t, filepath.Join(folder, "hard", "12_Two-Words", "challenge.py"),
+		"class Challenge(ChallengeBase):\n    def get_solve_signature(self):\n        return {}\n")
+	if found, err := List(challenge, ""); err != nil || found[0].Format != "leetgpu" ||
+		found[0].Operator != "leetgpu_hard_12_two_words" {
+		t.Errorf("a challenge: %+v, %v", found, err)
+	}
 	for _, c := range []struct{ path, format, says string }{
 		{filepath.Join(folder, "nowhere"), "", "there is no such file or folder"},
-		{folder, "gpumode", `there is no format "gpumode": want one of kernelbench`},
-		{other, "", "holds no problem of a format that triad imports: kernelbench"},
+		{folder, "gpumode", `there is no format "gpumode": want one of kernelbench, leetgpu`},
+		{other, "", "holds no problem of a format that triad imports: kernelbench, leetgpu"},
 	} {
 		_, err := List(c.path, c.format)
 		var u *op.UsageError

@@ -58,9 +58,9 @@ func sourceWords(s Source) string {
 	return words
 }
 
-// formula returns "y = Model(x, n)(a, b)".
+// formula returns "y = reference(a, b)".
 func (d *Description) formula() string {
-	return strings.Join(names(d.Outputs), ", ") + " = Model()(" + strings.Join(names(d.Inputs), ", ") + ")"
+	return strings.Join(names(d.Outputs), ", ") + " = reference(" + strings.Join(names(d.Inputs), ", ") + ")"
 }
 
 // fixed returns the condition of a problem whose sizes are no constants: its only dim is 1 and means nothing.

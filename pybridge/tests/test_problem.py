@@ -13,8 +13,10 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import problem_describe  # noqa: E402
+import problem_describe_kernelbench  # noqa: E402
+import problem_describe_leetgpu  # noqa: E402
 import problem_kernelbench  # noqa: E402
+import problem_leetgpu  # noqa: E402
 import problem_sizes  # noqa: E402
 from problem_inspect import Refused  # noqa: E402
 
@@ -78,6 +80,43 @@ def get_inputs():
     return [torch.rand(rows, classes), torch.randint(0, classes, (rows,))]
 """
 
+SCALED = """
+import ctypes
+
+import torch
+from core.challenge_base import ChallengeBase, OutTensor, RandTensor
+
+
+class Challenge(ChallengeBase):
+    name = "Scaled product"
+    atol = 1e-4
+    rtol = 1e-4
+
+    def reference_impl(self, A, v, out, alpha, N, M):
+        assert A.shape == (M, N) and A.dtype == torch.float32
+        torch.matmul(A, v, out=out)
+        out.mul_(alpha)
+
+    def get_solve_signature(self):
+        pointer = ctypes.POINTER(ctypes.c_float)
+        return {"A": (pointer, "in"), "v": (pointer, "in"), "out": (pointer, "out"),
+                "alpha": (ctypes.c_float, "in"), "N": (ctypes.c_int, "in"), "M": (ctypes.c_int, "in")}
+
+    def test(self, n, m):
+        return {"A": torch.empty(m, n, device=self.device).uniform_(-1, 1), "v": RandTensor((n,)),
+                "out": OutTensor((m,)), "alpha": 0.5, "N": n, "M": m}
+
+    def generate_example_test(self):
+        return self.test(2, 3)
+
+    def generate_functional_test(self):
+        return [self.test(4, 4), self.test(7, 5), self.test(1, 9)]
+
+    def generate_performance_test(self):
+        return self.test(1 << 14, 1 << 14)
+"""
+
+HALF = "ceildiv(features - 1, 2)"
 ROOT = RELU.replace("torch.relu(x)", "torch.log(x + 0.5)")
 
 
@@ -86,14 +125,14 @@ class Described(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "1_Problem.py"
             path.write_text(text)
-            return problem_describe.describe(str(path))
+            return problem_describe_kernelbench.describe(str(path))
 
     def test_sizes_are_constants(self):
         d = self.describe(GATED)
         self.assertEqual([x["name"] for x in d["dims"]], ["m", "features"])
         self.assertEqual(d["inputs"][0], {"name": "a", "dtype": "", "shape": ["m", "features"],
                                           "differentiable": True, "fill": ""})
-        self.assertEqual(d["outputs"], [{"name": "y", "dtype": "", "shape": ["m", "ceildiv(features - 1, 2)"]}])
+        self.assertEqual(d["outputs"], [{"name": "y", "dtype": "", "shape": ["m", HALF]}])
         self.assertEqual(d["plan"]["constants"], {
             "M": {"input": 0, "axis": 0}, "features": {"input": 0, "axis": 1},
             "slope": {"attribute": "slope"}})
@@ -106,8 +145,8 @@ class Described(unittest.TestCase):
 
     def test_a_check_that_proves_little_is_weak(self):
         self.assertEqual(self.describe(RELU)["weak"], ["the input x"])
-        softmax = RELU.replace("torch.relu(x)", "torch.softmax(x, -1)").replace(
-            "n = 100", "rows, n = 4096, 65536").replace("torch.rand(n)", "torch.rand(rows, n)")
+        softmax = (RELU.replace("torch.relu(x)", "torch.softmax(x, -1)")
+                   .replace("n = 100", "rows, n = 4096, 65536").replace("rand(n)", "rand(rows, n)"))
         self.assertIn("zeros", self.describe(softmax)["weak"])
         small = RELU.replace("torch.relu(x)", "x * 1e-5")
         self.assertEqual(self.describe(small)["weak"], ["zeros", "the answer to other inputs",
@@ -142,6 +181,53 @@ class Described(unittest.TestCase):
                 self.assertIn(why, str(refused.exception))
 
 
+class Challenge(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = Path(self.folder.name) / "challenge.py"
+
+    def describe(self, text: str) -> dict:
+        self.path.write_text(text)
+        return problem_describe_leetgpu.describe(str(self.path))
+
+    def test_sizes_follow_from_the_tests(self):
+        d = self.describe(SCALED)
+        self.assertEqual([x["name"] for x in d["dims"]], ["n", "m"])
+        self.assertEqual([x["shape"] for x in d["inputs"]], [["m", "n"], ["n"]])
+        self.assertEqual([x["shape"] for x in d["outputs"]], [["m"]])
+        self.assertEqual(d["attributes"], [{"name": "alpha", "type": "float", "default": 0.5}])
+        self.assertEqual(d["own"], {"n": 1 << 14, "m": 1 << 14})
+        self.assertTrue(d["own_needs_gpu"])
+        self.assertEqual(d["plan"]["parameters"], ["a", "v", "out", "alpha", "n", "m"])
+        self.assertEqual(d["plan"]["their_check"], {"atol": 1e-4, "rtol": 1e-4})
+        self.assertGreater(len(d["shapes"]), 5)
+
+    def test_the_truth_is_computed_in_fp64(self):
+        d = self.describe(SCALED)
+        plan = {**d["plan"], "file": "challenge.py", "sha256": hashlib.sha256(SCALED.encode()).hexdigest()}
+        (self.path.parent / "problem.json").write_text(json.dumps(plan))
+        problem = problem_leetgpu.Problem(self.path.parent)
+        a, v = torch.randn(3, 5, dtype=torch.float64), torch.randn(5, dtype=torch.float64)
+        self.assertTrue(torch.allclose(problem.reference(a, v, alpha=2.0), 2 * (a @ v), atol=1e-14))
+
+    def test_refused_with_a_reason(self):
+        for old, new, why in (
+            ('"out": (pointer, "out")', '"out": (pointer, "inout")', "out is a pointer (inout) to c_float"),
+            ('OutTensor((m,))', 'OutTensor((m,), dtype="int32")', "out is of torch.int32"),
+            ("self.test(7, 5), self.test(1, 9)", "", "too few"),
+            ("(n,)", "(n * n % 7 + 1,)", "in a way that triad does not find"),
+            ("out.mul_(alpha)", "out.copy_(torch.special.i0(out))", "has no bound"),
+            ("torch.matmul(A, v, out=out)", "out.random_()", "random numbers of its own"),
+            ("class Challenge", "raise OSError('urlopen error')\nclass Challenge", "wants the network"),
+        ):
+            with self.subTest(why):
+                self.assertIn(old, SCALED)
+                with self.assertRaises(Refused) as refused:
+                    self.describe(SCALED.replace(old, new))
+                self.assertIn(why, str(refused.exception))
+
+
 class Called(unittest.TestCase):
     """An imported problem, and its submissions."""
 
@@ -152,7 +238,7 @@ class Called(unittest.TestCase):
 
     def problem(self, text: str) -> problem_kernelbench.Problem:
         (self.path / "problem.py").write_text(text)
-        plan = problem_describe.describe(str(self.path / "problem.py"))["plan"]
+        plan = problem_describe_kernelbench.describe(str(self.path / "problem.py"))["plan"]
         plan.update(file="problem.py", sha256=hashlib.sha256(text.encode()).hexdigest())
         (self.path / "problem.json").write_text(json.dumps(plan))
         return problem_kernelbench.Problem(self.path)
@@ -230,6 +316,18 @@ class Sizes(unittest.TestCase):
         self.assertTrue(all(s["g"] == 8 and s["k"] == 3 for s in shapes))
         self.assertEqual(shapes[0]["c"], 8)
         self.assertLess(max(shapes[0]["b"], shapes[0]["h"]), 12)
+
+    def test_small_sizes_tell_rounded_divisions_apart(self):
+        def run(v):
+            if v["h"] < 11:
+                raise ValueError("the window is larger than the image")
+            return {("input", 0, 0): v["h"], ("output", 0, 0): v["h"] // 11}
+        probes = problem_sizes.Probes(run, {"h": 2048})
+        free, found = problem_sizes.expressions(probes, problem_sizes.vary(probes))
+        for values in problem_sizes.shapes(probes, free):
+            probes.perhaps(values)
+        _, found = problem_sizes.expressions(probes, free)
+        self.assertEqual(found["output", 0, 0], "ceildiv(h - 10, 11)")
 
     def test_equal_sizes_that_must_be(self):
         def run(v):
