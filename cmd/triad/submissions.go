@@ -69,29 +69,46 @@ func (a *app) addSubmissions(ctx context.Context, f *ownFlags, request *run.Requ
 	workers.Confine = confine
 	var refused []error
 	for _, text := range f.add {
+		var err error
 		if len(plan.Parameters) > 0 {
-			file, err := solved(text, f.stems[text], plan, folder.Spec, request.Options, workers)
-			if err != nil {
-				refused = append(refused, err)
-				continue
-			}
-			all.Files = append(all.Files, file)
-			continue
+			err = all.addSolve(text, f.stems[text], plan, request.Options, workers)
+		} else {
+			err = all.addClass(text, f.stems[text], workers, confined)
 		}
-		s, err := submitted(text, f.stems[text], folder.Spec.Name, folder.Dir, workers)
 		if err != nil {
 			refused = append(refused, err)
-			continue
 		}
-		confined(s.Adapter, s.folder, filepath.Dir(s.Path))
-		all.submitted = append(all.submitted, s.Submission)
-		all.submissions = append(all.submissions, s.Submission)
 	}
 	if len(f.add) > 0 && len(refused) == len(f.add) {
 		return nil, refused, refused[0]
 	}
 	f.ask(request, o.Limits)
 	return all, refused, nil
+}
+
+// addClass adds the submission that a word of --add names.
+func (o *ownFiles) addClass(text, stem string, workers ownWorkers,
+	confined func(*worker.Adapter, ...string) *worker.Adapter,
+) error {
+	s, err := submitted(text, stem, o.folder.Spec.Name, o.folder.Dir, workers)
+	if err != nil {
+		return err
+	}
+	confined(s.Adapter, s.folder, filepath.Dir(s.Path))
+	o.submitted = append(o.submitted, s.Submission)
+	o.submissions = append(o.submissions, s.Submission)
+	return nil
+}
+
+// addSolve adds the file with a function solve that a word of --add names.
+func (o *ownFiles) addSolve(text, stem string, plan *problem.Plan, options op.Options,
+	workers ownWorkers,
+) error {
+	file, err := solved(text, stem, plan, o.folder.Spec, options, workers)
+	if err == nil {
+		o.Files = append(o.Files, file)
+	}
+	return err
 }
 
 // writtenSubmission is a submission with the folder of the code that calls it.
