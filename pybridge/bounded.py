@@ -143,7 +143,9 @@ def error_of(x: Any) -> Any:
 
 def size_of(x: Any) -> Any:
     r = value_of(x)
-    return r.abs() if isinstance(r, torch.Tensor) else abs(r)
+    if isinstance(r, torch.Tensor):
+        return r if r.dtype == torch.bool else r.abs()
+    return abs(r)
 
 
 def _compose(func, args: tuple, kwargs: dict[str, Any]) -> Any:

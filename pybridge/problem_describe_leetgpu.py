@@ -37,6 +37,10 @@ class _Challenge(problem_describe.Description):
         self.tests_of()
         self.sizes_of()
         self.tensors()
+        tests = [{n: test[n] for n in self.free} for test in self.tests]
+        several = [test for test in tests if min(test.values()) > 2] or tests
+        start = min(several, key=lambda test: sum(test.values()))
+        self.probes = problem_sizes.Probes(self.evaluated, self.own, start)
         self.chosen_shapes()
         self.validate()
         self.data()
@@ -81,8 +85,9 @@ class _Challenge(problem_describe.Description):
         """How shapes follow from the numbers."""
         numbers = [n for n, word in self.signature if word == "number"]
         whole = [n for n in numbers if all(type(test[n]) is int for test in self.tests)]
-        if any(type(test[n]) not in (int, float, bool) for test in self.tests for n in numbers):
-            raise Refused("a number of its tests is none")
+        for n in numbers:
+            if any(type(test[n]) not in (int, float, bool) for test in self.tests):
+                raise Refused(f"its parameter {n} is neither a tensor nor a number")
         points, ranks = [], set()
         for test in self.tests:
             sizes, ins, outs = {}, 0, 0
@@ -110,7 +115,6 @@ class _Challenge(problem_describe.Description):
         self.constants = {n: (largest if n in self.free else usual)[n] for n in numbers}
         self.own = {n: self.timed().get(n, largest[n]) for n in self.free}
         self.moving = []
-        self.probes = problem_sizes.Probes(self.evaluated, self.own)
 
     def timed(self) -> dict[str, Any]:
         """The numbers of the test that is timed, without its tensors."""
@@ -127,6 +131,8 @@ class _Challenge(problem_describe.Description):
         sizes = {slot: problem_sizes.value_of(e, values) for slot, e in self.expressions.items()}
         if min(sizes.values()) < 0:
             raise ValueError("a size below 0")
+        if problem_sizes.elements(sizes) <= problem_sizes.MOST_ELEMENTS:
+            self.call(self.model(values, 0), self.inputs(values, 0))  # it asserts what it does not take
         return sizes
 
     def tensors(self) -> None:
@@ -161,6 +167,11 @@ class _Challenge(problem_describe.Description):
         for n in self.free:
             if not any(word == n for (kind, _, _), word in self.expressions.items() if kind == "input"):
                 raise Refused(f"its size {n} shows in no input")
+
+    def shapes_of_ours(self, most: int) -> list[dict[str, int]]:
+        """A size of 0 is judged where a test has one: the problem may rule it out."""
+        empty = any(test[n] == 0 for test in self.tests for n in self.free)
+        return [values for values in super().shapes_of_ours(most) if empty or 0 not in values.values()]
 
     # ---- running it
 

@@ -30,8 +30,10 @@ Sizes = dict[tuple, int]
 class Probes:
     """What the sizes were under which values of the constants."""
 
-    def __init__(self, run: Callable[[dict[str, int]], Sizes], own: dict[str, int]):
+    def __init__(self, run: Callable[[dict[str, int]], Sizes], own: dict[str, int],
+                 start: dict[str, int] | None = None):
         self.run, self.own = run, own
+        self.start = start or own  # the search for small sizes begins there
         self.known: dict[tuple, Sizes | None] = {}
         self.linked: dict[str, str] = {}  # constants that are always what another one is
         self.first = self.at(own)  # an exception of it is the problem's
@@ -222,11 +224,11 @@ def value_of(expression: str, values: dict[str, int]) -> int:
 
 def smallest(probes: Probes, free: list[str]) -> dict[str, int]:
     """Small values of the free constants that the problem has an answer for."""
-    values = dict(probes.own)
-    for i, name in enumerate(sorted(free, key=lambda n: -probes.own[n])):
+    values = dict(probes.start)
+    for i, name in enumerate(sorted(free, key=lambda n: -values[n])):
         wanted = [*SMALL[i % 4:], *SMALL[:i % 4]]
         for value in wanted:
-            if value >= probes.own[name]:
+            if probes.start is probes.own and value >= probes.own[name]:
                 continue
             sizes = probes.perhaps({**values, name: value})
             if sizes is not None and min(sizes.values(), default=1) > 0:

@@ -158,6 +158,11 @@ class Described(unittest.TestCase):
         self.assertEqual(d["outputs"][0]["shape"], ["1"])
         self.assertEqual(d["plan"]["differentiable"], [0])
 
+    def test_a_mask_of_bools(self):
+        masked = (RELU.replace("x):", "x, mask):").replace("torch.relu(x)", "torch.cumsum(x * mask, 0)")
+                  .replace("[torch.rand(n)]", "[torch.rand(n), torch.rand(n) > 0.5]"))
+        self.assertEqual(self.describe(masked)["inputs"][1]["fill"], "mask")
+
     def test_data_that_the_reference_takes(self):
         d = self.describe(ROOT)
         self.assertEqual((d["inputs"][0]["fill"], d["distributions"]), ("uniform", ["normal"]))
@@ -202,6 +207,7 @@ class Challenge(unittest.TestCase):
         self.assertEqual(d["plan"]["parameters"], ["a", "v", "out", "alpha", "n", "m"])
         self.assertEqual(d["plan"]["their_check"], {"atol": 1e-4, "rtol": 1e-4})
         self.assertGreater(len(d["shapes"]), 5)
+        self.assertFalse([shape for shape in d["shapes"] if 0 in shape.values()])
 
     def test_the_truth_is_computed_in_fp64(self):
         d = self.describe(SCALED)
@@ -210,6 +216,13 @@ class Challenge(unittest.TestCase):
         problem = problem_leetgpu.Problem(self.path.parent)
         a, v = torch.randn(3, 5, dtype=torch.float64), torch.randn(5, dtype=torch.float64)
         self.assertTrue(torch.allclose(problem.reference(a, v, alpha=2.0), 2 * (a @ v), atol=1e-14))
+
+    def test_sizes_that_the_reference_asserts(self):
+        even = SCALED.replace("assert A.shape", "assert N % 4 == 0 or N < 3\n        assert A.shape").replace(
+            "self.test(7, 5)", "self.test(8, 5)")
+        d = self.describe(even)
+        self.assertTrue(all(s["n"] % 4 == 0 or s["n"] < 3 for s in d["shapes"]))
+        self.assertGreater(max(s["n"] for s in d["shapes"]), 3)
 
     def test_refused_with_a_reason(self):
         for old, new, why in (
