@@ -353,8 +353,6 @@ class Description:
         return {dim: values.get(constant, 1) for constant, dim in self.dims.items()}
 
     def attribute(self, name: str, value: Any, pinned: bool) -> dict[str, Any]:
-        if isinstance(value, bool):
-            return {"name": name, "type": "bool", "default": value}
         if isinstance(value, float):
             if not math.isfinite(value):
                 raise Refused(f"its constant {name} is {value}")

@@ -125,6 +125,8 @@ class _File(problem_describe.Description):
                 self.arguments.append({"input": len(self.first)})
                 self.input_names.append(name)
                 self.first.append(value)
+            elif isinstance(value, bool):
+                self.arguments.append({"value": value})
             else:
                 self.arguments.append({"attribute": name})
                 self.scalars[name] = value

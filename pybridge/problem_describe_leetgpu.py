@@ -86,7 +86,7 @@ class _Challenge(problem_describe.Description):
         numbers = [n for n, word in self.signature if word == "number"]
         whole = [n for n in numbers if all(type(test[n]) is int for test in self.tests)]
         for n in numbers:
-            if any(type(test[n]) not in (int, float, bool) for test in self.tests):
+            if any(type(test[n]) not in (int, float) for test in self.tests):
                 raise Refused(f"its parameter {n} is neither a tensor nor a number")
         points, ranks = [], set()
         for test in self.tests:

@@ -34,8 +34,8 @@ SEED = 42
 
 
 def names_of(tree: ast.Module) -> dict[str, Any]:
-    """The constants that a file assigns at its top level, in their order: numbers and booleans, computed from
-    literals alone. The integers of a tuple shape are shape_0, shape_1 and so on."""
+    """The constants that a file assigns at its top level, in their order: numbers computed from literals
+    alone. The integers of a tuple shape are shape_0, shape_1 and so on."""
     found: dict[str, Any] = {}
     for name, value in _assigned(tree):
         for known in list(found):
@@ -50,8 +50,9 @@ def names_of(tree: ast.Module) -> dict[str, Any]:
     return found
 
 
-def _number(value: ast.expr) -> int | float | bool | None:
-    """The value of an expression of numbers alone, None of any other."""
+def _number(value: ast.expr) -> int | float | None:
+    """The value of an expression of numbers alone, None of any other: a switch keeps its value, since an
+    attribute of that type is judged with both."""
     for node in ast.walk(value):
         if isinstance(node, ast.Constant):
             if not isinstance(node.value, (int, float)):
@@ -62,7 +63,7 @@ def _number(value: ast.expr) -> int | float | bool | None:
         number = eval(compile(ast.Expression(value), "", "eval"), {"__builtins__": {}})
     except ArithmeticError:
         return None
-    return number if isinstance(number, (int, float)) else None
+    return number if type(number) in (int, float) else None
 
 
 def _assigned(tree: ast.Module):
@@ -183,8 +184,8 @@ class Problem:
 
     def arguments(self, tensors: tuple, attributes: dict[str, Any]) -> list:
         """The arguments of forward, in order."""
-        return [tensors[a["input"]] if "input" in a else attributes[a["attribute"]]
-                for a in self.plan["arguments"]]
+        return [tensors[a["input"]] if "input" in a else attributes[a["attribute"]] if "attribute" in a
+                else a["value"] for a in self.plan["arguments"]]
 
     def reference(self, *tensors: torch.Tensor, **attributes: Any) -> Any:
         """Model's answer, computed in the dtype of the tensors."""
