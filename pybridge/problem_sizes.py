@@ -223,18 +223,29 @@ def value_of(expression: str, values: dict[str, int]) -> int:
 
 
 def smallest(probes: Probes, free: list[str]) -> dict[str, int]:
-    """Small values of the free constants that the problem has an answer for."""
+    """Small values of the free constants that the problem has an answer for. The smallest multiple of
+    something, or the smallest image for a window, often says little, such as groups of one element: of a
+    constant that does not take every value, three times that is taken."""
     values = dict(probes.start)
     for i, name in enumerate(sorted(free, key=lambda n: -values[n])):
-        wanted = [*SMALL[i % 4:], *SMALL[:i % 4]]
-        for value in wanted:
+        refused = False
+        for value in [*SMALL[i % 4:], *SMALL[:i % 4]]:
             if probes.start is probes.own and value >= probes.own[name]:
                 continue
-            sizes = probes.perhaps({**values, name: value})
-            if sizes is not None and min(sizes.values(), default=1) > 0:
-                values[name] = value
-                break
+            if not _has_answer(probes, {**values, name: value}):
+                refused = True
+                continue
+            wider = 3 * value
+            if refused and wider < probes.own[name] and _has_answer(probes, {**values, name: wider}):
+                value = wider
+            values[name] = value
+            break
     return values
+
+
+def _has_answer(probes: Probes, values: dict[str, int]) -> bool:
+    sizes = probes.perhaps(values)
+    return sizes is not None and min(sizes.values(), default=1) > 0
 
 
 def elements(sizes: Sizes) -> int:
