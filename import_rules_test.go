@@ -121,6 +121,23 @@ var rules = []rule{
 			"which runs no candidate",
 	},
 	{
+		packages: []string{"internal/problem"},
+		never: []string{
+			"triad/pybridge", "triad/results", "triad/internal/worker", "triad/internal/run", "os/exec",
+			"triad/internal/subprocess",
+		},
+		direct: true,
+		reason: "a problem's code runs in the process that cmd starts: what imports it gets a description",
+	},
+	{
+		packages: []string{"internal/submission"},
+		never: []string{
+			"triad/pybridge", "triad/results", "triad/internal/truth/...", "triad/internal/judge",
+			"triad/internal/opfolder", "triad/internal/kernelfile", "triad/internal/ownfile/...",
+		},
+		reason: "a submission is called as its format says: nothing of it is read, and it sees no verdict",
+	},
+	{
 		packages: []string{"internal/shrink"},
 		never:    []string{"triad/cuda/...", "triad/internal/backend", "triad/internal/worker"},
 		direct:   true,

@@ -143,12 +143,16 @@ def error_of(x: Any) -> Any:
 
 def size_of(x: Any) -> Any:
     r = value_of(x)
-    return r.abs() if isinstance(r, torch.Tensor) else abs(r)
+    if isinstance(r, torch.Tensor):
+        return r if r.dtype == torch.bool else r.abs()
+    return abs(r)
 
 
 def _compose(func, args: tuple, kwargs: dict[str, Any]) -> Any:
     """Runs one operation on values and applies its rule."""
     packet = func.overloadpacket
+    if isinstance(kwargs.get("out"), Bounded):
+        return _into(kwargs["out"], packet(*args, **{k: v for k, v in kwargs.items() if k != "out"}))
     if "dtype" in kwargs and kwargs["dtype"] is not None and kwargs["dtype"].is_floating_point:
         kwargs = {**kwargs, "dtype": torch.float64}  # x.float() in a reference: what is computed here is fp64
     if packet in COMPOSITE:
@@ -205,6 +209,11 @@ def _in_place(func, args: tuple, kwargs: dict[str, Any]) -> Any:
         value = plain(*args, **kwargs)
     else:
         raise unknown(func)
+    return _into(self, value)
+
+
+def _into(self: Bounded, value: Any) -> Bounded:
+    """self, with a value written into it, so that views of it see it."""
     r, t, s = (value_of(value), allowance_of(value) if isinstance(value, torch.Tensor)
                else 0.0, simulated_of(value))
     if self.s is not self.r:

@@ -70,6 +70,7 @@ func (a *app) confine(ctx context.Context, g *gpu, database string) (confining, 
 			inside.ReadOnly = append(inside.ReadOnly, unpackedIn(cache, c.Args)...)
 			inside.ReadOnly = append(inside.ReadOnly, installationOf(c.Path)...)
 			inside.ReadOnly = append(inside.ReadOnly, pythonPath(c.Env)...)
+			inside.ReadOnly = append(inside.ReadOnly, specsIn(c.Args)...)
 			inside.ReadOnly = append(inside.ReadOnly, sees...)
 			if g != nil {
 				inside.Devices, _ = filepath.Glob("/dev/nvidia*")
@@ -89,11 +90,13 @@ func (a *app) confine(ctx context.Context, g *gpu, database string) (confining, 
 	}, nil
 }
 
-// filesOfDatabase returns a database and the files that SQLite and its sessions keep next to it.
-func (a *app) filesOfDatabase(path string) ([]string, error) {
-	path, err := a.databasePath(path)
-	if err != nil {
-		return nil, err
+// filesOfDatabase returns a database and the files that SQLite and its sessions keep next to it; none of them
+// need be there. "" is the database of a user without a flag.
+func (a *app) filesOfDatabase(path string) (_ []string, err error) {
+	if path == "" {
+		if path, err = a.databasePath(""); err != nil {
+			return nil, err
+		}
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
@@ -124,6 +127,16 @@ func unpackedIn(cache string, args []string) (all []string) {
 		if name, _, _ := strings.Cut(inside, "/"); err == nil && strings.HasPrefix(name, "python-") &&
 			!slices.Contains(all, filepath.Join(cache, name)) {
 			all = append(all, filepath.Join(cache, name))
+		}
+	}
+	return all
+}
+
+// specsIn returns the specs of operators outside the catalog that a worker's arguments name.
+func specsIn(args []string) (all []string) {
+	for i, arg := range args[1:] {
+		if args[i] == "--spec" {
+			all = append(all, arg)
 		}
 	}
 	return all

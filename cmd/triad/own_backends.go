@@ -28,6 +28,7 @@ type ownFiles struct {
 	ownkernels.Backend
 	folder *opfolder.Folder // nil for an operator of the catalog
 	truth  *worker.Adapter  // computes the truth of the folder's operator; it takes no part in a run
+	imported
 }
 
 // Close ends the workers of all files and that of the truth.
@@ -45,6 +46,7 @@ func (o *ownFiles) versions(ctx context.Context) map[string]string {
 		return map[string]string{}
 	}
 	all := o.Backend.Versions(ctx)
+	maps.Copy(all, o.submissionVersions(ctx))
 	if f := o.folder; f != nil {
 		all["operator "+f.Spec.Name] = f.Dir + fileversion.Commit(ctx, f.TOML)
 		all["reference of "+f.Spec.Name] = "sha256 " + fileversion.Hash(nil, f.TOML, f.Python)
@@ -126,16 +128,19 @@ func addSpec(adapter *worker.Adapter, spec string) {
 func (a *app) participants(ctx context.Context, f *ownFlags, request *run.Request, g *gpu, e environmentFlags,
 	o worker.Options,
 ) (all []backend.Backend, mine *ownFiles, refused []error, err error) {
+	add := a.addOwn
 	if folder := folderOf(request); folder != nil {
-		all, err = a.folderBackends(folder, g, e, o)
+		if all, err = a.folderBackends(folder, g, e, o); folder.Problem != "" {
+			add = a.addSubmissions
+		}
 	} else {
 		all, err = a.backends(g, e, o)
 	}
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if mine, refused, err = a.addOwn(ctx, f, request, g, e, o); err == nil && mine != nil {
-		all = append(all, mine)
+	if mine, refused, err = add(ctx, f, request, g, e, o); err == nil && mine != nil {
+		all = append(append(all, mine), mine.submitted...)
 	}
 	if a.around != nil {
 		all = a.around(all)
@@ -207,10 +212,7 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 
 // namesWith returns the operators that a line may name: those of the catalog, and the requested one.
 func namesWith(operator string) []string {
-	if names := catalog.Names(); !slices.Contains(names, operator) {
-		return append(names, operator)
-	}
-	return catalog.Names()
+	return slices.Compact(slices.Sorted(slices.Values(append(catalog.Names(), operator))))
 }
 
 // ask makes a request run the added files, and limits the time of their cases with --quick.
@@ -258,11 +260,9 @@ func (o *ownFiles) read(reading ownkernels.Reading, files []string,
 	reading.Options.Several = len(each) > 1
 	for _, f := range each {
 		reading.Request, reading.Stem = f.request, f.stem
-		text := f.request
 		file, err := reading.Read()
-		same := func(x *ownkernels.File) bool { return x.Name == file.Name }
-		if err == nil && slices.ContainsFunc(o.Files, same) {
-			err = usage("--add %s: %s is there already: name each function once", text, file.Name)
+		if err == nil && o.File(file.Name) != nil {
+			err = usage("--add %s: %s is there already: name each function once", f.request, file.Name)
 		}
 		if err != nil {
 			refused = append(refused, err)
@@ -308,7 +308,7 @@ func (a *app) folderBackends(f *opfolder.Folder, g *gpu, e environmentFlags,
 		kernels.Names = func(string) string { return f.CUDA }
 		all = append(all, kernels)
 	}
-	if f.Rows {
+	if f.Rows && f.Problem == "" { // that of a problem runs in a sandbox
 		all = append(all, workers.Python(f.Dir))
 	}
 	return all, nil

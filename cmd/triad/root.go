@@ -221,8 +221,8 @@ kernels run in an emulator that is a stricter judge than a GPU, and Triton runs 
 	})
 	root.AddCommand(a.versionCommand(), a.workerCommand(), a.setupCommand(), a.doctorCommand(),
 		a.compareCommand(), a.checkCommand(), a.gradcheckCommand(), a.watchCommand(), a.newCommand(),
-		a.partCommand(), a.benchCommand(), a.opsCommand(), a.resultsCommand(), a.sassCommand(),
-		a.serveCommand())
+		a.importCommand(), a.partCommand(), a.benchCommand(), a.opsCommand(), a.resultsCommand(),
+		a.sassCommand(), a.serveCommand())
 	return root
 }
 

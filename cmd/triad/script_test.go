@@ -126,6 +126,8 @@ var dearScripts = map[string][]string{
 	"build":         {"cuda/build.go", "cuda/cache.go", "cuda/compiler.go", "internal/run"},
 	"faults_cuda":   {"internal/run", "internal/worker", "internal/subprocess", "cuda"},
 	"faults_python": {"internal/run", "internal/worker", "internal/subprocess", "pybridge"},
+	"import":        {"internal/problem", "internal/submission", "pybridge/problem_describe.py"},
+	"import_solve":  {"internal/problem", "cmd/triad/submissions.go", "pybridge/problem_describe_leetgpu.py"},
 	"no_tools":      {"cmd/triad", "cuda/compiler.go", "pybridge"},
 	"own_faults":    {"internal/ownkernels", "internal/advice", "internal/worker"},
 	"resume":        {"internal/run", "internal/session", "results"},

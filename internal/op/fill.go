@@ -12,6 +12,7 @@ import (
 //	"addend"    the case's distribution, with whole rows that are not finite where it declares such
 //	"weight"    1 + N(0,1)/4
 //	"bias"      N(0,1)/4
+//	"uniform"   between 0 and 1, which fp32 does not round it to
 //	"about"     integers from 3 less than the attribute Of to 6 more where the case's distribution is
 //	            normal, else that
 //	"mask"      bools: in turn rows with half set, with one in eight, with none, and with all
@@ -43,15 +44,15 @@ const NoneIgnored = "scaled"
 // function without ignored targets.
 const IgnoringNothing = -1 << 31
 
-// ParseFill reads "addend", "weight", "bias", "mask", "about ATTRIBUTE", "cos", "sin", "quantize [transposed]
-// SOURCE by SCALE", "scale of TENSOR", "offsets of DIM", "lengths of SIZE" or "classes of DIM ignoring
-// ATTRIBUTE".
+// ParseFill reads "addend", "weight", "bias", "uniform", "mask", "about ATTRIBUTE", "cos", "sin", "quantize
+// [transposed] SOURCE by SCALE", "scale of TENSOR", "offsets of DIM", "lengths of SIZE" or "classes of DIM
+// ignoring ATTRIBUTE".
 func ParseFill(text string) (Fill, error) {
 	words := strings.Fields(text)
 	switch {
 	case len(words) == 0:
 		return Fill{}, nil
-	case slices.Contains([]string{"addend", "weight", "bias", "mask", "cos", "sin"}, text):
+	case slices.Contains([]string{"addend", "weight", "bias", "uniform", "mask", "cos", "sin"}, text):
 		return Fill{Kind: text}, nil
 	case len(words) == 2 && words[0] == "about":
 		return Fill{Kind: "about", Of: words[1]}, nil
@@ -66,7 +67,7 @@ func ParseFill(text string) (Fill, error) {
 	case len(words) == 5 && words[0] == "quantize" && words[1] == "transposed" && words[3] == "by":
 		return Fill{Kind: "quantize", Source: words[2], Transposed: true, Scale: words[4]}, nil
 	}
-	return Fill{}, fmt.Errorf("fill %q: want addend, weight, bias, about ATTRIBUTE, mask, cos, sin, "+
-		"quantize [transposed] SOURCE by SCALE, scale of TENSOR, offsets of DIM, lengths of SIZE, or "+
+	return Fill{}, fmt.Errorf("fill %q: want addend, weight, bias, uniform, about ATTRIBUTE, mask, cos, "+
+		"sin, quantize [transposed] SOURCE by SCALE, scale of TENSOR, offsets of DIM, lengths of SIZE, or "+
 		"classes of DIM ignoring ATTRIBUTE", text)
 }

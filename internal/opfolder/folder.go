@@ -31,7 +31,12 @@ type Folder struct {
 	// their signatures. Rows is the same for the .py (IMPLEMENTATIONS); with Formula it has a
 	// reference_backward.
 	Registers, Rows, Formula bool
+	Problem                  string // the plan of a problem that was imported, ProblemFile; "" elsewhere
 }
+
+// ProblemFile is the name of the file in an imported problem's folder that says how the problem and its
+// submissions are called.
+const ProblemFile = "problem.json"
 
 // IsFolder reports whether a word of the command line means a folder and not an operator of the catalog.
 func IsFolder(word string) bool {
@@ -104,6 +109,9 @@ func (f *Folder) check() error {
 	if !defines(text, "reference") {
 		return fmt.Errorf("%s has no function reference: want def reference(%s), the truth in torch",
 			shown(f.Python), f.parameters())
+	}
+	if plan := filepath.Join(f.Dir, ProblemFile); userfile.IsRegular(plan) {
+		f.Problem = plan
 	}
 	f.Formula, f.Rows = defines(text, "reference_backward"), rowsOfPython.Match(text)
 	if f.Spec.Backward != nil && !f.Formula && !f.chains() {

@@ -71,3 +71,37 @@ func TestIndexAndPosition(t *testing.T) {
 		t.Errorf("the last index is %v", at)
 	}
 }
+
+// TestReferenceOfOneNumber: an output that is one number by definition is its own mean, which is no wrong
+// answer; a shape that happens to have one element says nothing of the kind.
+func TestReferenceOfOneNumber(t *testing.T) {
+	const spec = `name = "total"
+summary = "a sum"
+formula = "y = sum x"
+source = "a test"
+dtypes = ["fp32"]
+dims = [{ name = "n" }]
+inputs = [{ name = "x", shape = ["n"] }]
+outputs = [{ name = "y", shape = ["SHAPE"] }]
+contract = { default = { fp32 = "fp32" } }
+cost = { forward = { bytes = "4 * n", flops = "n" } }
+check = { distributions = ["normal"], shapes = [{ n = 1, all = true, quick = true }] }
+bench = [{ name = "one", dims = { n = 1 } }, { name = "two", dims = { n = 2 } }]
+`
+	for shape, one := range map[string]bool{"1": true, "n": false} {
+		s, err := op.Load("total.toml", []byte(strings.ReplaceAll(spec, "SHAPE", shape)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := s.NewCase(op.Case{Pass: op.Forward, DType: "fp32", Distribution: "normal"},
+			map[string]int64{"n": 1}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := truth.Operator{Spec: s, Reference: stated{r: 1.5, t: 1e-9}}
+		known, err := o.TruthOf(c, "fp32", truthtest.CaseInputs(t, s, c, 1), nil)
+		if err != nil || known.Outputs[0].Uniform != one {
+			t.Errorf("shape %q: %+v, %v; want one number: %t", shape, known.Outputs, err, one)
+		}
+	}
+}

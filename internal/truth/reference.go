@@ -100,6 +100,9 @@ func (k *Request) composed(t op.TensorType, c, strict Computed) judge.Target {
 		chosen = k.Sample.Choose(t.Elements() / cols)
 	}
 	target := k.Target(t.Name, t.DType, t.Shape, chosen)
+	if declared, ok := k.spec.Output(t.Name); ok {
+		target.Uniform = isOne(declared.Shape)
+	}
 	at := func(i int) int64 {
 		if chosen == nil {
 			return int64(i)
@@ -112,6 +115,12 @@ func (k *Request) composed(t op.TensorType, c, strict Computed) judge.Target {
 		target.Sim[i] = tensor.Round(t.DType, c.Simulated[j], k.Rules.Saturate)
 	}
 	return target
+}
+
+// isOne reports whether a declared shape is that of one number, whatever the sizes are.
+func isOne(shape any) bool {
+	sizes, ok := shape.([]any)
+	return ok && !slices.ContainsFunc(sizes, func(size any) bool { return size != "1" })
 }
 
 // Prove compares the truth of a backward case with a derivative of its forward that shares no code with it:

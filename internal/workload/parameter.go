@@ -74,6 +74,12 @@ func (d *drawing) parameter(kind, distribution string, shape []int64) ([]float64
 		if distribution == "balanced" {
 			d.favours(x)
 		}
+	case "uniform": // without the 1 that fp32 would round the largest to
+		eachElement(x, d.random("uniform"), func(s *stream, first uint64, part []float64) {
+			for i := range part {
+				part[i] = min(s.uniform(first+uint64(i)), 1-0x1p-24)
+			}
+		})
 	case "mask":
 		d.mask(x)
 	case "cos", "sin":

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"triad/internal/backend"
+	"triad/internal/fileversion"
+	"triad/internal/kernelfile"
+	"triad/internal/op"
+	"triad/internal/ownkernels"
+	"triad/internal/problem"
+	"triad/internal/run"
+	"triad/internal/submission"
+	"triad/internal/userfile"
+	"triad/internal/worker"
+)
+
+// imported holds what judges submissions to a problem.
+type imported struct {
+	submitted   []backend.Backend // the submissions, and the row of the problem
+	submissions []*submission.Submission
+}
+
+// addSubmissions returns what judges submissions to an imported problem, and the problem's own row. What a
+// stranger wrote runs in a sandbox, the reference too, unless --no-sandbox says that it is trusted.
+func (a *app) addSubmissions(ctx context.Context, f *ownFlags, request *run.Request, g *gpu,
+	e environmentFlags, o worker.Options,
+) (*ownFiles, []error, error) {
+	folder := folderOf(request)
+	if err := f.check(request, folder); err != nil {
+		return nil, nil, err
+	}
+	if len(f.mapped)+len(f.nvccFlags) > 0 || f.grid+f.block+f.shared+f.contract != "" || f.write {
+		return nil, nil, usage("%s is an imported problem, and its format says how a submission is called: "+
+			"--map, --contract, --grid, --block, --shared, --nvcc-flags and --write say nothing there",
+			folder.Spec.Name)
+	}
+	plan, err := problem.ReadPlan(folder.Problem)
+	if err != nil {
+		return nil, nil, usage("%s: %w", folder.Spec.Name, err)
+	}
+	workers, err := a.ownWorkers(folder, g, e, o, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	confine := f.box
+	if confine == nil && !f.noSandbox {
+		if confine, err = a.confine(ctx, g, f.database); err != nil {
+			return nil, nil, err
+		}
+	}
+	confined := func(adapter *worker.Adapter, sees ...string) *worker.Adapter {
+		if confine != nil {
+			confine(adapter, false, append(sees, folder.Dir))
+		}
+		return adapter
+	}
+	all := &ownFiles{folder: folder}
+	truth := workers.truth
+	workers.truth = func(dir string) *worker.Adapter { return confined(truth(dir)) }
+	all.truth = a.truthOf(ctx, request.Operators[0], folder, workers)
+	all.submitted = append(all.submitted, confined(workers.Python(folder.Dir)))
+	workers.Confine = confine
+	var refused []error
+	for _, text := range f.add {
+		var err error
+		if len(plan.Parameters) > 0 {
+			err = all.addSolve(text, f.stems[text], plan, request.Options, workers)
+		} else {
+			err = all.addClass(text, f.stems[text], workers, confined)
+		}
+		if err != nil {
+			refused = append(refused, err)
+		}
+	}
+	if len(f.add) > 0 && len(refused) == len(f.add) {
+		return nil, refused, refused[0]
+	}
+	f.ask(request, o.Limits)
+	return all, refused, nil
+}
+
+// addClass adds the submission that a word of --add names.
+func (o *ownFiles) addClass(text, stem string, workers ownWorkers,
+	confined func(*worker.Adapter, ...string) *worker.Adapter,
+) error {
+	s, err := submitted(text, stem, o.folder.Spec.Name, o.folder.Dir, workers)
+	if err != nil {
+		return err
+	}
+	confined(s.Adapter, s.folder, filepath.Dir(s.Path))
+	o.submitted = append(o.submitted, s.Submission)
+	o.submissions = append(o.submissions, s.Submission)
+	return nil
+}
+
+// addSolve adds the file with a function solve that a word of --add names.
+func (o *ownFiles) addSolve(text, stem string, plan *problem.Plan, options op.Options,
+	workers ownWorkers,
+) error {
+	file, err := solved(text, stem, plan, o.folder.Spec, options, workers)
+	if err == nil {
+		o.Files = append(o.Files, file)
+	}
+	return err
+}
+
+// writtenSubmission is a submission with the folder of the code that calls it.
+type writtenSubmission struct {
+	*submission.Submission
+	folder string
+}
+
+// submitted reads a word of --add that names a submission.
+func submitted(text, stem, operator, folder string, workers ownWorkers) (writtenSubmission, error) {
+	none := writtenSubmission{}
+	r, err := kernelfile.ParseRequest(text)
+	if err != nil {
+		return none, err
+	}
+	if r.Function != "" || r.Pass != op.PassUnknown || filepath.Ext(r.Path) != ".py" {
+		return none, usage("--add %s: a submission to %s is a Python file with class ModelNew: want FILE.py",
+			text, operator)
+	}
+	path, err := filepath.Abs(r.Path)
+	if err != nil {
+		return none, err
+	}
+	content, err := userfile.Read(path)
+	if err != nil {
+		return none, usage("--add %s: cannot read the file: %w", text, errors.Unwrap(err))
+	}
+	if !bytes.Contains(content, []byte("ModelNew")) {
+		return none, usage("--add %s: it defines no class ModelNew, which a submission to a problem of "+
+			"KernelBench has", text)
+	}
+	r.Stem = stem
+	written, err := submission.Write(workers.Cache, operator, folder, problem.Module("kernelbench"), path,
+		r.Implementation())
+	if err != nil {
+		return none, err
+	}
+	return writtenSubmission{submission.New(workers.Python(written), path, r.Implementation()), written}, nil
+}
+
+// solved reads a word of --add that names a file with a function solve. The problem says what each parameter
+// is, in their order, so that nothing of it is guessed.
+func solved(text, stem string, plan *problem.Plan, spec *op.Spec, o op.Options,
+	workers ownWorkers,
+) (*ownkernels.File, error) {
+	r, err := kernelfile.ParseRequest(text)
+	if err != nil {
+		return nil, err
+	}
+	if r.Function != "" && r.Function != "solve" || r.Pass != op.PassUnknown {
+		return nil, usage("--add %s: a submission to %s is a file with a function solve: want its path alone",
+			text, spec.Name)
+	}
+	content, err := userfile.Read(r.Path)
+	if err != nil {
+		return nil, usage("--add %s: cannot read the file: %w", text, errors.Unwrap(err))
+	}
+	read := kernelfile.ReadCUDA
+	if r.IsPython() {
+		read = func(text string, _ ...string) *kernelfile.File {
+			return kernelfile.ReadPython(text, workers.Parse)
+		}
+	}
+	functions := slices.DeleteFunc(read(string(content)).Functions,
+		func(fn kernelfile.Function) bool { return fn.Name != "solve" })
+	if len(functions) != 1 {
+		return nil, usage("--add %s: it has %d functions called solve, and a submission to %s has one", text,
+			len(functions), spec.Name)
+	}
+	options := kernelfile.Options{
+		Map: map[string]string{}, DTypes: o.DTypes, Dims: o.Dims, Attrs: o.Attributes,
+		Operators: namesWith(spec.Name),
+	}
+	params := functions[0].Params
+	if len(params) != len(plan.Parameters) {
+		return nil, usage("--add %s: solve takes %d parameters, and that of %s takes %d: %s", text,
+			len(params), spec.Name, len(plan.Parameters), strings.Join(plan.Parameters, ", "))
+	}
+	for i, p := range params {
+		options.Map[p.Name] = plan.Parameters[i]
+	}
+	reading := ownkernels.Reading{
+		Request: r.Path + ":solve", Stem: cmp.Or(stem, kernelfile.Stems([]string{r.Path})[0]), Spec: spec,
+		Passes: []op.Pass{op.Forward}, Options: options, Workers: workers.Workers,
+	}
+	return reading.Read()
+}
+
+// submissionVersions returns the paths of the submissions and the commits of their repositories.
+func (o *ownFiles) submissionVersions(ctx context.Context) map[string]string {
+	all := map[string]string{}
+	for _, s := range o.submissions {
+		all[s.Implementation] = s.Path + fileversion.Commit(ctx, s.Path)
+	}
+	return all
+}

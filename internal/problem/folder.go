@@ -1,0 +1,99 @@
+package problem
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"triad/internal/opfolder"
+)
+
+// Plan says of an imported problem how a submission to it is called.
+type Plan struct {
+	Format string `json:"format"`
+	SHA256 string `json:"sha256"`
+	// Parameters are, for a format with a function solve, the tensors, sizes and attributes of the operator
+	// that its parameters stand for, in their order.
+	Parameters []string `json:"parameters"`
+}
+
+// ReadPlan reads the plan of an imported problem.
+func ReadPlan(path string) (*Plan, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	plan := &Plan{}
+	if err := json.Unmarshal(text, plan); err != nil {
+		return nil, fmt.Errorf("%s is no plan of an imported problem: %w", path, err)
+	}
+	if !IsFormat(plan.Format) {
+		return nil, fmt.Errorf("%s: the format %q is none that triad imports", path, plan.Format)
+	}
+	return plan, nil
+}
+
+// Module returns the Python module that knows a format.
+func Module(format string) string { return formatNamed(format).Module() }
+
+// operatorName returns the name of an operator made of words: of their letters and digits, in small letters.
+func operatorName(words ...string) string {
+	all := strings.FieldsFunc(strings.ToLower(strings.Join(words, "_")), func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
+	})
+	return strings.Join(all, "_")
+}
+
+// filesOf returns the contents of the folder of a problem's operator by their names.
+func filesOf(p Problem, source Source, d *Description) (map[string]string, error) {
+	plan := map[string]any{}
+	if err := json.Unmarshal(d.Plan, &plan); err != nil {
+		return nil, fmt.Errorf("its description is incomplete: %w", err)
+	}
+	const file = "problem.py"
+	plan["format"], plan["file"], plan["path"] = p.Format, file, source.Path
+	plan["sha256"], plan["commit"], plan["weak"] = source.SHA256, source.Commit, d.Weak
+	text, err := json.MarshalIndent(plan, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{
+		p.Operator + ".toml": specOf(p, source, d),
+		p.Operator + ".py":   fmt.Sprintf(referenceText, p.Operator, source.SHA256, Module(p.Format)),
+		file:                 string(source.Text),
+		opfolder.ProblemFile: string(text) + "\n",
+	}, nil
+}
+
+// referenceText is the operator file of an imported problem: the name, the hash of the problem's
+// file, and the module that knows its format.
+const referenceText = `"""%[1]s: an imported problem. problem.py is its file, of SHA-256
+%[2]s; problem.json says how it is called.
+"""
+
+from pathlib import Path
+
+from %[3]s import Problem
+
+PROBLEM = Problem(Path(__file__).parent)
+reference = PROBLEM.reference
+IMPLEMENTATIONS = PROBLEM.rows()
+`
+
+func sum(text []byte) string {
+	digest := sha256.Sum256(text)
+	return hex.EncodeToString(digest[:])
+}
+
+// hashIn returns the hash of the file that a folder was imported from; "" if it was not imported.
+func hashIn(folder string) string {
+	plan, err := ReadPlan(filepath.Join(folder, opfolder.ProblemFile))
+	if err != nil {
+		return ""
+	}
+	return plan.SHA256
+}

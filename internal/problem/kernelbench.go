@@ -1,0 +1,37 @@
+package problem
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// kernelBench is the format of KernelBench: a file with class Model, get_inputs and get_init_inputs. A
+// submission is a file with class ModelNew.
+type kernelBench struct{}
+
+func (kernelBench) Name() string { return "kernelbench" }
+
+var (
+	hasModel  = regexp.MustCompile(`(?m)^class Model\b`)
+	hasInputs = regexp.MustCompile(`(?m)^def get_inputs\s*\(`)
+)
+
+func (kernelBench) Detect(path string, text []byte) bool {
+	return filepath.Ext(path) == ".py" && hasModel.Match(text) && hasInputs.Match(text)
+}
+
+var level = regexp.MustCompile(`^level_?\d+$`)
+
+// Operator returns kernelbench_level1_19_relu for level1/19_ReLU.py.
+func (kernelBench) Operator(path string) string {
+	words := []string{"kernelbench"}
+	if absolute, err := filepath.Abs(path); err == nil {
+		if folder := filepath.Base(filepath.Dir(absolute)); level.MatchString(folder) {
+			words = append(words, folder)
+		}
+	}
+	return operatorName(append(words, strings.TrimSuffix(filepath.Base(path), ".py"))...)
+}
+
+func (kernelBench) Module() string { return "problem_kernelbench" }

@@ -1,0 +1,413 @@
+"""Describes a published problem as an operator, whatever its format is: the shapes at which it is judged, the
+kinds of data that it has a bounded answer for, and what its own check would let pass. The module of a format
+says what its tensors and sizes are, and calls the reference."""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import allowance
+import bounded
+import problem_sizes
+from problem_inspect import Refused
+from tensors import NAMES
+
+SEED = 42
+"""Of inputs and weights."""
+
+TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 1e-2}
+"""Of the format's own check, absolute and relative."""
+
+MOST_OWN_ELEMENTS = 1 << 20
+"""Of the tensors of the problem's own shape, where it is judged without a GPU."""
+
+MOST_CHECKED_ELEMENTS = 1 << 20
+"""Of the tensors at which the problem's own check is asked what it accepts."""
+
+RESERVED = {"all", "quick", "device", "size", "ceildiv", "min", "max", "sqrt",
+            "break", "case", "chan", "const", "continue", "default", "defer", "else", "fallthrough", "for",
+            "func", "go", "goto", "if", "import", "interface", "map", "package", "range", "return", "select",
+            "struct", "switch", "type", "var"}
+"""Names that a spec cannot have."""
+
+DISTRIBUTIONS = ("normal", "scaled", "shifted", "constant", "zeros", "outlier", "row_offsets", "sparse")
+QUICK = ("shifted", "outlier")
+
+
+class Names:
+    """Names of a spec, each once."""
+
+    def __init__(self) -> None:
+        self.taken: set[str] = set()
+
+    def take(self, wanted: str) -> str:
+        name = re.sub(r"[^a-z0-9_]+", "_", wanted.lower()).strip("_") or "value"
+        if not name[0].isalpha():
+            name = "n_" + name
+        while name in self.taken or name in RESERVED or keyword.iskeyword(name):
+            name += "_"
+        self.taken.add(name)
+        return name
+
+
+class Description:
+    """One problem while it is described. A format defines result(), which sets the names below, and how the
+    problem is run:
+
+    inputs(values, seed)      the arguments of the reference at sizes, as the problem draws them
+    model(values, seed)       what call and reference run, at sizes
+    call(model, inputs)       the outputs
+    reference(model, inputs)  the reference as a function of its tensors
+    probes, free, expressions, own, moving
+                              the sizes, as problem_sizes finds them
+    constants, scalars        numbers of the file and of a call that become attributes
+    first, places, outputs    an example of each input, its place among the arguments, and of each output
+    input_names, output_names, dims, arguments, dtype
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.text = path.read_text(encoding="utf-8-sig", errors="replace")
+        try:
+            self.tree = ast.parse(self.text, str(path))
+        except SyntaxError as e:
+            raise Refused(f"line {e.lineno} is no Python: {e.msg}") from e
+        self.names = Names()
+        self.begin()
+
+    # ---- the description
+
+    def chosen_shapes(self) -> None:
+        """The shapes that are judged: of the proposed ones those at which the problem has the answer that the
+        expressions say."""
+        self.own_elements = problem_sizes.elements(self.probes.first)
+        for most in (problem_sizes.MOST_ELEMENTS, MOST_OWN_ELEMENTS):
+            self.shapes = self.shapes_of_ours(most)
+            full = [v for v in self.shapes if 0 not in v.values()]
+            if full:
+                break
+        else:
+            raise Refused("no shape of it is small enough to be judged without a GPU, and none could be "
+                          f"made: its tensors have {self.own_elements} elements, and its sizes are no "
+                          "constants of the file")
+        self.judged = max(full[:2], key=lambda v: problem_sizes.elements(self.probes.at(v)))
+
+    def shapes_of_ours(self, most: int) -> list[dict[str, int]]:
+        """Those of the proposed shapes, of at most so many elements."""
+        shapes: list[dict[str, int]] = []
+        for proposed in problem_sizes.shapes(self.probes, self.free):
+            values = self.probes.whole(proposed)
+            if values in shapes or len(shapes) >= 16:
+                continue
+            sizes = self.probes.perhaps(values)
+            if sizes is None or sizes.keys() != self.probes.first.keys():
+                continue
+            if problem_sizes.elements(sizes) > most:
+                continue
+            if any(problem_sizes.value_of(e, values) != sizes[slot] for slot, e in self.expressions.items()):
+                continue
+            try:
+                with torch.no_grad():
+                    answer = self.call(self.model(values, 0), self.inputs(values, 0))
+            except Exception:
+                continue
+            if not all(v.isfinite().all() for v in answer):
+                continue
+            shapes.append(values)
+        return shapes
+
+    def validate(self) -> None:
+        """Asks whether the reference decides anything."""
+        values = self.judged
+        model, inputs = self.model(values, SEED), self.inputs(values, SEED)
+        before = [t.clone() if isinstance(t, torch.Tensor) else t for t in inputs]
+        copies = [t.clone() if isinstance(t, torch.Tensor) else t for t in inputs]
+        with torch.no_grad():
+            torch.manual_seed(1)
+            value = self.call(model, inputs)
+            torch.manual_seed(2)
+            again = self.call(self.model(values, SEED), copies)
+            others = self.call(self.model(values, SEED), self.inputs(values, 43))
+            weights = self.call(self.model(values, 43), before)
+        if not all(torch.equal(a, b) or torch.allclose(a, b, equal_nan=True) for a, b in zip(value, again)):
+            raise Refused("its forward draws random numbers of its own: two calls with the same inputs give "
+                          "different answers")
+        if any(not v.isfinite().all() for v in value if v.is_floating_point()):
+            raise Refused("its answer to its own inputs has a NaN or an infinity")
+        if all(torch.equal(a, b) for a, b in zip(value, others)):
+            raise Refused("its answer is the same for other inputs: it cannot tell a right kernel from one "
+                          "that ignores its inputs")
+        self.seeded = any(not torch.equal(a, b) for a, b in zip(value, weights))
+        self.writes = [self.input_names[k] for k, i in enumerate(self.places)
+                       if not torch.equal(inputs[i], before[i])]
+        self.weak = self.passing()
+
+    def nearly_own(self) -> dict[str, int]:
+        """The problem's own sizes, with the first ones cut where they are too many to compute here: how large
+        the elements of a softmax are, say, follows from the others."""
+        values, sizes = self.probes.whole(self.own), self.probes.first
+        for name in self.free:
+            while problem_sizes.elements(sizes) > MOST_CHECKED_ELEMENTS and values[name] > 1:
+                trial = self.probes.whole({**values, name: max(1, values[name] // 4)})
+                if (cut := self.probes.perhaps(trial)) is None:
+                    break
+                values, sizes = trial, cut
+        return values if problem_sizes.elements(sizes) <= MOST_CHECKED_ELEMENTS else self.judged
+
+    def passing(self) -> list[str]:
+        """What passes the format's own check beside a right answer."""
+        values = self.nearly_own()
+        given = self.inputs(values, SEED)
+        inputs = [t.clone() for t in given if isinstance(t, torch.Tensor)]
+        with torch.no_grad():
+            value = self.call(self.model(values, SEED), given)
+            others = self.call(self.model(values, SEED), self.inputs(values, 43))
+        wrong = {"zeros": [torch.zeros_like(v) for v in value],
+                 "the answer to other inputs": others}
+        if any(v.numel() > 1 for v in value):
+            wrong["one value everywhere"] = [torch.full_like(v, v.double().mean().item()) for v in value]
+        for name, t in zip(self.input_names, inputs):
+            if len(value) == 1 and t.shape == value[0].shape and t.dtype == value[0].dtype:
+                wrong[f"the input {name}"] = [t]
+        check = self.their_check()
+        return [name for name, answer in wrong.items()
+                if all(torch.allclose(a.double(), b.double(), **check)
+                       for a, b in zip(answer, value))]
+
+    def their_check(self) -> dict[str, float]:
+        """The tolerances of the problem's own check."""
+        return {"atol": TOLERANCE[self.dtype], "rtol": TOLERANCE[self.dtype]}
+
+    # ---- data
+
+    def data(self) -> None:
+        """The rule that makes each input, the kinds of data that the reference has a bounded answer for, and
+        whether its gradient has one."""
+        self.fills, self.ranges = {}, []
+        samples = [self.inputs(self.judged, seed) for seed in range(8)]
+        for k, i in enumerate(self.places):
+            t = samples[0][i]
+            if t.dtype == torch.bool:
+                self.fills[k] = "mask"
+            elif not t.is_floating_point():
+                self.fills[k] = f"classes of {self.classes(i, samples)} ignoring no_class"
+        if any(fill.startswith("classes") for fill in self.fills.values()):
+            self.scalars["no_class"] = -2 ** 31
+        self.uniform = [k for k, i in enumerate(self.places) if k not in self.fills and samples[0][i].numel()
+                        and all(0 <= s[i].min() and s[i].max() <= 1 for s in samples)]
+        problem = self.bound("normal", self.judged)
+        if problem and self.uniform:
+            self.fills.update({k: "uniform" for k in self.uniform})
+            problem = self.bound("normal", self.judged)
+        if problem:
+            raise Refused(problem)
+        self.differentiable = tuple(k for k, t in enumerate(self.first) if t.is_floating_point())
+        self.gradient = "no input is a floating-point number"
+        if self.differentiable:
+            self.gradient = self.gradient_trouble("normal", self.judged)
+        self.distributions = ["normal"]
+        if not self.only_uniform():
+            self.distributions += [name for name in DISTRIBUTIONS[1:] if self.bounded(name, self.judged)]
+        self.shapes = [values for values in self.shapes if self.bounded("normal", values)]
+
+    def bounded(self, distribution: str, values: dict[str, int]) -> bool:
+        """Whether the answer has a bound there, and the gradients too where they are judged."""
+        return not self.bound(distribution, values) and bool(
+            self.gradient or not self.gradient_trouble(distribution, values))
+
+    def only_uniform(self) -> bool:
+        floats = [k for k, i in enumerate(self.places) if self.first[k].is_floating_point()]
+        return all(self.fills.get(k) == "uniform" for k in floats)
+
+    def classes(self, i: int, samples: list) -> str:
+        """The size that integers of an input stay below."""
+        found = max(int(s[i].max()) for s in samples) + 1
+        for constant in self.free:
+            if self.judged[constant] == found and min(int(s[i].min()) for s in samples) >= 0:
+                return self.dims[constant]
+        raise Refused("an input holds integers whose range follows from none of its sizes")
+
+    def drawn(self, distribution: str, values: dict[str, int]) -> list:
+        """Inputs of a shape that look like a distribution of triad's."""
+        inputs = self.inputs(values, SEED)
+        random = torch.Generator().manual_seed(7)
+        for k, i in enumerate(self.places):
+            if k not in self.fills and inputs[i].is_floating_point():
+                inputs[i] = _like(distribution, inputs[i].shape, random).to(inputs[i].dtype)
+        return inputs
+
+    def bound(self, distribution: str, values: dict[str, int]) -> str:
+        """Why the answer has no finite bound for data of a shape, "" where it has one that it keeps itself in
+        the dtype of the case."""
+        model, inputs = self.model(values, SEED), self.drawn(distribution, values)
+        tensors = tuple(inputs[i] for i in self.places)
+        try:
+            found = allowance.compute(self.reference(model, inputs), tensors, {}, self.contract(), self.dtype,
+                                      distribution in ("constant", "sparse"), len(self.outputs))
+        except allowance.UnknownForm as e:
+            return f"its answer has no bound: {_line(e).partition(':')[0]}"
+        except Exception as e:
+            return reason("computing it in fp64", e)
+        with torch.no_grad():
+            value = self.call(self.model(values, SEED), self.drawn(distribution, values))
+        for got, want in zip(value, found):
+            if not want.r.isfinite().all() or not want.e.isfinite().all():
+                return "its answer, or the bound of it, is infinite or NaN for ordinary data"
+            u = bounded.ROUNDOFF[got.dtype]
+            over = (got.double().reshape(want.r.shape) - want.r).abs() - want.e - u * want.r.abs() * 1.01
+            if (over > bounded.LOWEST[got.dtype]).any():
+                return (f"its answer in {NAMES[self.dtype]} lies outside of the bound of its fp64 answer, by "
+                        f"{over.max().item():.2g}")
+        return ""
+
+    def contract(self) -> str:
+        """The contract that the reference itself keeps."""
+        return "fp32" if self.dtype == torch.float32 else "eager"
+
+    def gradient_trouble(self, distribution: str, values: dict[str, int]) -> str:
+        """Why the gradients have no bound for data of a shape, "" where they have one."""
+        model, inputs = self.model(values, SEED), self.drawn(distribution, values)
+        tensors = tuple(inputs[i] for i in self.places)
+        try:
+            with torch.no_grad():
+                value = self.call(model, list(inputs))
+            upstream = {i: torch.ones_like(v) for i, v in enumerate(value)}
+            found = allowance.compute(self.reference(model, inputs), tensors, {}, self.contract(), self.dtype,
+                                      False, len(self.outputs), upstream, self.differentiable)
+        except allowance.UnknownForm as e:
+            return _line(e).partition(":")[0]
+        except Exception as e:
+            return reason("computing them", e)
+        if any(not g.r.isfinite().all() or not g.e.isfinite().all() for g in found):
+            return "they, or their bounds, are infinite or NaN for ordinary data"
+        return ""
+
+    # ---- the words
+
+    def description(self) -> dict[str, Any]:
+        attributes, constants = [], {}
+        for constant, dim in self.dims.items():
+            if not constant:
+                continue
+            place = next(({"input": k, "axis": axis} for k, i in enumerate(self.places)
+                          for axis in range(self.first[k].dim())
+                          if self.expressions["input", i, axis] == constant), None)
+            if place is None:
+                name = self.names.take(f"of_{dim}")
+                attributes.append({"name": name, "type": "int", "default": dim})
+                place = {"attribute": name}
+            constants[constant] = place
+        for constant, value in self.constants.items():
+            if constant in self.free:
+                continue
+            if constant in self.probes.linked:
+                constants[constant] = constants.get(self.probes.linked[constant])
+                continue
+            name = self.named(constant)
+            constants[constant] = {"attribute": name}
+            attributes.append(self.attribute(name, value, constant in self.moving))
+        for name, value in self.scalars.items():
+            attributes.append(self.attribute(name, value, name == "no_class"))
+        if self.seeded:
+            attributes.append({"name": "weights_seed", "type": "int", "default": 0, "least": 0,
+                               "draws": True})
+        differentiable = list(self.differentiable) if not self.gradient else []
+        own = self.judged_words(self.own)
+        return {
+            "dtypes": [NAMES[self.dtype]],
+            "dims": [{"name": d, "may_be_empty": any(v.get(c) == 0 for v in self.shapes)}
+                     for c, d in self.dims.items()],
+            "attributes": attributes,
+            "inputs": [{"name": n, "dtype": self.dtype_word(t), "shape": self.shape("input", i, t),
+                        "differentiable": k in differentiable, "fill": self.fills.get(k, "")}
+                       for k, (n, i, t) in enumerate(zip(self.input_names, self.places, self.first))],
+            "outputs": [{"name": n, "dtype": self.dtype_word(t), "shape": self.shape("output", i, t)}
+                        for i, (n, t) in enumerate(zip(self.output_names, self.outputs))],
+            "distributions": self.distributions,
+            "quick": [d for d in QUICK if d in self.distributions],
+            "shapes": [self.judged_words(v) for v in self.shapes],
+            "every": self.judged_words(self.judged),
+            "own": own, "own_needs_gpu": self.own_elements > MOST_OWN_ELEMENTS,
+            "weak": self.weak, "writes": self.writes, "no_gradient": self.gradient,
+            "plan": {
+                "constants": constants, "arguments": self.arguments, "tensors": len(self.first),
+                "outputs": self.output_names, "differentiable": differentiable,
+                "gradients": [f"grad_{self.input_names[k]}" for k in differentiable],
+                "dtypes": [NAMES[self.dtype]], "own": {name: self.own[name] for name in self.free},
+                "their_check": self.their_check(),
+            },
+        }
+
+    def named(self, constant: str) -> str:
+        """The name of a constant that becomes an attribute."""
+        return self.names.take(constant)
+
+    def judged_words(self, values: dict[str, int]) -> dict[str, int]:
+        return {dim: values.get(constant, 1) for constant, dim in self.dims.items()}
+
+    def attribute(self, name: str, value: Any, pinned: bool) -> dict[str, Any]:
+        if isinstance(value, float):
+            if not math.isfinite(value):
+                raise Refused(f"its constant {name} is {value}")
+            return {"name": name, "type": "float", "default": value}
+        found: dict[str, Any] = {"name": name, "type": "int", "default": value}
+        if pinned:
+            found.update(least=value, below=value + 1)
+        return found
+
+    def dtype_word(self, t: torch.Tensor) -> str:
+        return "" if t.dtype == self.dtype else NAMES[t.dtype]
+
+    def shape(self, kind: str, i: int, t: torch.Tensor) -> list[str]:
+        def renamed(expression: str) -> str:
+            return re.sub(r"[A-Za-z_]\w*", lambda m: self.dims.get(m[0], m[0]), expression)
+        if not t.dim():
+            return ["1"]
+        return [renamed(self.expressions[kind, i, axis]) for axis in range(t.dim())]
+
+
+def reason(doing: str, e: BaseException) -> str:
+    """Why something failed, in half a sentence."""
+    text = _line(e)
+    if isinstance(e, ModuleNotFoundError):
+        return f"it imports {e.name}, which is not installed here"
+    if isinstance(e, OSError) and ("resolution" in text or "urlopen" in text or "unreachable" in text):
+        return "it wants the network, which a reference does not have here"
+    if "NVIDIA driver" in text or "CUDA driver" in text or "with CUDA" in text or "No CUDA GPUs" in text:
+        return "its reference needs a GPU"
+    return f"{doing} raised {type(e).__name__}" + (f": {text}" if text else "")
+
+
+def _line(e: BaseException) -> str:
+    return " ".join(str(e).split())[:300]
+
+
+def _like(distribution: str, shape: tuple, random: torch.Generator) -> torch.Tensor:
+    """Data that resembles a distribution of internal/workload: enough to see whether an answer is bounded."""
+    x = torch.randn(shape, generator=random)
+    rows = x.reshape(-1, x.shape[-1]) if x.dim() and x.numel() else x.reshape(1, -1)
+    turn = (torch.arange(rows.shape[0]) % 4)[:, None]
+    if distribution == "scaled":
+        rows = rows * torch.tensor([1e-3, 1e-2, 20.0, 60.0])[turn]
+    elif distribution == "shifted":
+        rows = torch.tensor([2.0, 30.0, 200.0, 4.0])[turn] + rows * torch.tensor([1.0, 1, 1, 0.01])[turn]
+    elif distribution == "row_offsets":
+        rows = rows + 50 * torch.randn(rows.shape[0], 1, generator=random)
+    elif distribution == "constant":
+        rows = rows[:, :1].expand_as(rows).contiguous() if rows.numel() else rows
+    elif distribution == "zeros":
+        rows = torch.zeros_like(rows)
+    elif distribution == "sparse":
+        rows = torch.where(torch.rand(rows.shape, generator=random) < 1 / 16, rows, 0.0)
+    elif distribution == "outlier" and rows.numel():
+        rows = rows.clone()
+        rows[0::2, rows.shape[1] // 2] *= 1000
+        rows[1::2] *= 1e4
+    return rows.reshape(shape)

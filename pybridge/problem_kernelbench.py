@@ -1,0 +1,357 @@
+"""Problems in the format of KernelBench: a file with `class Model`, `get_inputs()` and `get_init_inputs()`; a
+submission is a file with `class ModelNew`.
+
+Model and ModelNew are made with what get_init_inputs() returns, each right after the generator of random
+numbers was given the same seed: so their weights are equal. Then they are called with the inputs. Nothing
+else is assumed of either.
+
+The sizes of a problem are constants of its file. To judge other sizes, the file is executed with other values
+in the places where it assigns them.
+
+An imported problem is a folder with problem.json, the problem's file, and an operator file that takes its
+names from here (internal/problem writes all three).
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import json
+import os
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import torch
+
+SEED = 42
+"""The seed that the format gives before it makes a model; the attribute weights_seed is added."""
+
+
+# ---- the file
+
+
+def names_of(tree: ast.Module) -> dict[str, Any]:
+    """The constants that a file assigns at its top level, in their order: numbers computed from literals
+    alone. The integers of a tuple shape are shape_0, shape_1 and so on."""
+    found: dict[str, Any] = {}
+    for name, value in _assigned(tree):
+        for known in list(found):
+            if known == name or known.startswith(name + "_") and known[len(name) + 1:].isdigit():
+                del found[known]  # it is assigned again
+        if isinstance(value, (ast.Tuple, ast.List)):
+            for i, element in enumerate(value.elts):
+                if type(number := _number(element)) is int:
+                    found[f"{name}_{i}"] = number
+        elif (number := _number(value)) is not None:
+            found[name] = number
+    return found
+
+
+def _number(value: ast.expr) -> int | float | None:
+    """The value of an expression of numbers alone, None of any other: a switch keeps its value, since an
+    attribute of that type is judged with both."""
+    for node in ast.walk(value):
+        if isinstance(node, ast.Constant):
+            if not isinstance(node.value, (int, float)):
+                return None
+        elif not isinstance(node, (ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)):
+            return None
+    try:
+        number = eval(compile(ast.Expression(value), "", "eval"), {"__builtins__": {}})
+    except ArithmeticError:
+        return None
+    return number if type(number) in (int, float) else None
+
+
+def _assigned(tree: ast.Module):
+    """Each name that a statement at the top level assigns, with the expression."""
+    for statement in tree.body:
+        if isinstance(statement, ast.AnnAssign) and statement.value is not None:
+            targets, value = [statement.target], statement.value
+        elif isinstance(statement, ast.Assign):
+            targets, value = statement.targets, statement.value
+        else:
+            continue
+        for target in targets:
+            if isinstance(target, ast.Name):
+                yield target.id, value
+            elif (isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+                  and len(target.elts) == len(value.elts)):
+                for t, v in zip(target.elts, value.elts):
+                    if isinstance(t, ast.Name):
+                        yield t.id, v
+
+
+class _Replace(ast.NodeTransformer):
+    """Assigns other values to the constants of a file."""
+
+    def __init__(self, values: dict[str, Any]):
+        self.values = values
+
+    def visit_Module(self, node: ast.Module) -> ast.Module:
+        for statement in node.body:
+            if isinstance(statement, ast.AnnAssign) and statement.value is not None:
+                targets = [statement.target]
+            elif isinstance(statement, ast.Assign):
+                targets = statement.targets
+            else:
+                continue
+            for target in targets:
+                if isinstance(target, ast.Name):
+                    statement.value = self._value(target.id, statement.value)
+                elif isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple):
+                    statement.value.elts = [
+                        self._value(t.id, v) if isinstance(t, ast.Name) else v
+                        for t, v in zip(target.elts, statement.value.elts)]
+        return node
+
+    def _value(self, name: str, value: ast.expr) -> ast.expr:
+        if name in self.values:
+            return ast.copy_location(ast.Constant(self.values[name]), value)
+        if isinstance(value, (ast.Tuple, ast.List)):
+            value.elts = [self._value(f"{name}_{i}", element) for i, element in enumerate(value.elts)]
+        return value
+
+
+def execute(text: str, path: str, values: dict[str, Any]) -> types.ModuleType:
+    """The module of a problem's file, with these values for its constants."""
+    tree = ast.fix_missing_locations(_Replace(values).visit(ast.parse(text, path)))
+    module = types.ModuleType("triad_problem")
+    module.__file__ = path
+    sys.modules[module.__name__] = module  # dataclasses look a module up by name
+    exec(compile(tree, path, "exec"), vars(module))
+    return module
+
+
+def make(module: types.ModuleType, kind: type, seed: int) -> torch.nn.Module:
+    """A model as the format makes it."""
+    torch.manual_seed(seed)
+    init = module.get_init_inputs() if hasattr(module, "get_init_inputs") else []
+    torch.manual_seed(seed)
+    if isinstance(init, dict):
+        return kind(**init)
+    return kind(*init)
+
+
+def listed(value: Any) -> tuple:
+    """What forward returned, as a tuple."""
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+# ---- an imported problem
+
+
+class Problem:
+    """A problem that was imported: folder holds problem.json and the problem's file."""
+
+    def __init__(self, folder: str | Path):
+        self.folder = Path(folder)
+        self.plan = json.loads((self.folder / "problem.json").read_text(encoding="utf-8"))
+        self.path = self.folder / self.plan["file"]
+        content = self.path.read_bytes()
+        if hashlib.sha256(content).hexdigest() != self.plan["sha256"]:
+            raise ImportError(f"{self.path} is no longer the file that was imported: import it again")
+        self.text = content.decode("utf-8-sig", errors="replace")
+        self._module = functools.lru_cache(8)(self._execute)
+        self._model = functools.lru_cache(8)(self._make)
+
+    def _execute(self, constants: tuple) -> types.ModuleType:
+        return execute(self.text, str(self.path), dict(constants))
+
+    def _make(self, constants: tuple, seed: int) -> torch.nn.Module:
+        return make(self._module(constants), self._module(constants).Model, seed)
+
+    def constants(self, tensors: tuple, attributes: dict[str, Any]) -> tuple:
+        """The constants of the file for a call."""
+        found = {}
+        for constant, place in self.plan["constants"].items():
+            if "attribute" in place:
+                found[constant] = attributes[place["attribute"]]
+            else:
+                found[constant] = tensors[place["input"]].shape[place["axis"]]
+        return tuple(found.items())
+
+    def module(self, tensors: tuple, attributes: dict[str, Any]) -> types.ModuleType:
+        """The problem's module at the sizes of a call."""
+        return self._module(self.constants(tensors, attributes))
+
+    def seed(self, attributes: dict[str, Any]) -> int:
+        """The seed of a call's weights."""
+        return SEED + int(attributes.get("weights_seed", 0))
+
+    def arguments(self, tensors: tuple, attributes: dict[str, Any]) -> list:
+        """The arguments of forward, in order."""
+        return [tensors[a["input"]] if "input" in a else attributes[a["attribute"]] if "attribute" in a
+                else a["value"] for a in self.plan["arguments"]]
+
+    def reference(self, *tensors: torch.Tensor, **attributes: Any) -> Any:
+        """Model's answer, computed in the dtype of the tensors."""
+        model = self._model(self.constants(tensors, attributes), self.seed(attributes))
+        value = torch.func.functional_call(model, state_like(model, tensors),
+                                           tuple(self.arguments(_own(tensors), attributes)))
+        value = tuple(v.reshape(1) if isinstance(v, torch.Tensor) and v.dim() == 0 else v
+                      for v in listed(value))
+        return value if len(value) > 1 else value[0]
+
+    def rows(self) -> list:
+        """The row of the table that shows Model itself, in the dtype of the case."""
+        return [self._row("torch/problem", lambda *t, **a: _dense(self.reference(*t, **a)))]
+
+    def _row(self, name: str, function: Any, **more: Any) -> Any:
+        from implementation import Autograd, Implementation
+        plan = self.plan
+        backward = None
+        if plan["differentiable"]:
+            backward = Autograd(function, plan["tensors"], tuple(plan["differentiable"]))
+        return Implementation(name, function, backward, tuple(plan["outputs"]), tuple(plan["gradients"]),
+                              dtypes=tuple(plan["dtypes"]), recomputes=True, **more)
+
+
+def _own(tensors: tuple) -> tuple:
+    """Copies of the tensors, since a reference may write into what it gets."""
+    return tuple(t.clone() if isinstance(t, torch.Tensor) else t for t in tensors)
+
+
+def _dense(value: Any) -> Any:
+    """What a function returned, each tensor without gaps."""
+    if isinstance(value, (tuple, list)):
+        return tuple(_dense(v) for v in value)
+    if type(value) is not torch.Tensor:
+        return value
+    return value.contiguous() if value.dim() else value.reshape(1)
+
+
+def state_like(model: torch.nn.Module, tensors: tuple) -> dict[str, torch.Tensor]:
+    """The weights and buffers of a model, copied to where the tensors are and into what they are: a call may
+    change buffers."""
+    bounded = sys.modules.get("bounded")
+    like = next((t for t in tensors if isinstance(t, torch.Tensor) and t.is_floating_point()), None)
+    wide = bounded is not None and isinstance(like, bounded.Bounded)
+    found = {}
+    for name, value in [*model.named_parameters(), *model.named_buffers()]:
+        value = value.detach()
+        if wide and value.is_floating_point():
+            found[name] = bounded.exactly(value)
+        elif like is not None:
+            found[name] = value.to(like.device, like.dtype if value.is_floating_point() else value.dtype,
+                                   copy=True)
+        else:
+            found[name] = value.clone()
+    return found
+
+
+# ---- a submission
+
+
+class Submission:
+    """The class ModelNew of a file, called as the format calls it."""
+
+    def __init__(self, problem: Problem, path: str):
+        import own_file
+        self.problem, self.path, self.own_file = problem, path, own_file
+        self.file: types.ModuleType | None = None
+        self.models: dict[Any, torch.nn.Module] = {}
+        self.tried: dict[Any, str] = {}
+        on_gpu = os.environ.get("TRIAD_DEVICE") != "cpu" and torch.cuda.is_available()
+        self.needs_gpu = _compiles_cuda(Path(path)) and not on_gpu
+        if self.needs_gpu:
+            return
+        self.file = own_file.load(path)
+        if not isinstance(getattr(self.file, "ModelNew", None), type):
+            raise ImportError(f"triad: {path}:1: it defines no class ModelNew, which a submission of "
+                              "KernelBench has")
+
+    def forward(self, *tensors: torch.Tensor, **attributes: Any) -> Any:
+        """ModelNew's answer."""
+        constants, seed = self.problem.constants(tensors, attributes), self.problem.seed(attributes)
+        key = (constants, seed, tensors[0].device)
+        with self.own_file.called():
+            if key not in self.models:
+                made = make(self.problem.module(tensors, attributes), self.file.ModelNew, seed)
+                self.models[key] = made.to(tensors[0].device)
+            return _dense(self.models[key](*self.problem.arguments(tensors, attributes)))
+
+    def accepts(self, direction: str, *tensors: torch.Tensor, **attributes: Any) -> str | None:
+        """Why a call is none that the format makes: it gives dense tensors of the problem's own sizes, and
+        asks for no gradient. Other sizes, and gradients, are judged where the submission has them."""
+        if self.needs_gpu:
+            return "it compiles CUDA when it is imported, which needs a GPU"
+        inputs = tensors[:self.problem.plan["tensors"]]
+        if any(not t.is_contiguous() or t.data_ptr() % 16 for t in inputs):
+            return "KernelBench hands a submission dense tensors that begin at multiples of 16 bytes"
+        constants = dict(self.problem.constants(tensors, attributes))
+        own = self.problem.plan["own"]
+        if direction == "forward" and all(constants[name] == size for name, size in own.items()):
+            return None
+        key = (direction, tuple((tuple(t.shape), t.dtype, t.device) for t in tensors),
+               tuple(attributes.items()))
+        if key not in self.tried:
+            self.tried[key] = self._try(direction, tensors, attributes)
+        return self.tried[key] or None
+
+    def _try(self, direction: str, tensors: tuple, attributes: dict[str, Any]) -> str:
+        """Why ModelNew does not take a call, tried on ones: what it does with its values is judged."""
+        plan = self.problem.plan
+        ones = [torch.full(t.shape, int(t.is_floating_point()), dtype=t.dtype, device=t.device)
+                for t in tensors]
+        where = ("where its gradient is asked for" if direction == "backward" else
+                 "on empty tensors" if any(t.numel() == 0 for t in ones) else
+                 "at sizes that are not the problem's")
+        wanted = plan["differentiable"] if direction == "backward" else []
+        inputs = [t.requires_grad_(i in wanted) for i, t in enumerate(ones[:plan["tensors"]])]
+        try:
+            with torch.set_grad_enabled(direction == "backward"):
+                value = listed(self.forward(*inputs, **attributes))
+            if direction == "forward":
+                return ""
+            ends = [(v, g) for v, g in zip(value, ones[plan["tensors"]:]) if v.requires_grad]
+            if not ends:
+                return "its forward leaves autograd nothing to go back through, and the format asks for none"
+            found = torch.autograd.grad([v for v, _ in ends], [inputs[i] for i in wanted],
+                                        [g for _, g in ends], allow_unused=True)
+        except Exception as e:
+            if _is_fault(e):  # the launch that follows shows it
+                return ""
+            return f"it raises {type(e).__name__} {where}" + (f": {e}" if str(e) else "")
+        missing = [plan["gradients"][k] for k, g in enumerate(found) if g is None]
+        return f"autograd finds no way back to {', '.join(missing)}" if missing else ""
+
+
+def _is_fault(e: BaseException | None) -> bool:
+    """Whether an exception is of a kernel or of lines that are wrong at any size, and not of a function that
+    declines a call."""
+    import tensors
+    while e is not None:
+        if isinstance(e, (tensors.OutOfBounds, torch.AcceleratorError, MemoryError, torch.OutOfMemoryError,
+                          TypeError, NameError, AttributeError, ImportError)):
+            return True
+        if type(e).__name__ == "InterpreterError":
+            return True
+        e = e.__cause__
+    return False
+
+
+def _compiles_cuda(path: Path) -> bool:
+    """Whether a file has torch compile CUDA."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8-sig", errors="replace"))
+    except SyntaxError:
+        return False
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if name == "load_inline" and any(k.arg == "cuda_sources" for k in node.keywords):
+                return True
+            if name == "load" and any(k.arg == "sources" for k in node.keywords):
+                return True
+    return False
+
+
+def submission(folder: str, path: str, name: str) -> list:
+    """The rows of an operator file that calls a submission."""
+    problem = Problem(folder)
+    called = Submission(problem, path)
+    return [problem._row(name, called.forward, accepts=called.accepts)]

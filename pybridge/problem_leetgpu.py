@@ -1,0 +1,151 @@
+"""Problems in the format of LeetGPU: a file challenge.py with `class Challenge(ChallengeBase)`, whose
+get_solve_signature() names the parameters of `extern "C" void solve(...)` in their order, and whose
+reference_impl() writes the outputs. A submission is a file with that function.
+
+An imported problem is a folder with problem.json, the problem's file, and an operator file that takes its
+names from here (internal/problem writes all three). The submission is CUDA, or Python with a function of the
+same parameters: internal/ownkernels calls it.
+"""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+import hashlib
+import json
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import problem_sizes
+
+DTYPES = {ctypes.c_float: torch.float32, ctypes.c_double: torch.float64, ctypes.c_uint16: torch.float16,
+          ctypes.c_int: torch.int32, ctypes.c_int8: torch.int8, ctypes.c_uint8: torch.uint8,
+          ctypes.c_int64: torch.int64}
+"""What a pointer to each type of ctypes points to; 16 bits without a sign are fp16."""
+
+
+class _Asked:
+    """A tensor of a test that is asked for by its shape."""
+
+    def __init__(self, shape: Any, *how: Any, dtype: str = "float32", **named: Any):
+        self.shape, self.how, self.dtype = tuple(shape), [*how, *named.values()], dtype
+
+    def made(self) -> torch.Tensor:
+        raise NotImplementedError
+
+
+class RandTensor(_Asked):
+    def made(self) -> torch.Tensor:
+        low, high, *_ = [*self.how, 0.0, 1.0][-2:] if len(self.how) < 2 else self.how
+        return torch.empty(self.shape).uniform_(low, high).to(getattr(torch, self.dtype))
+
+
+class RandnTensor(_Asked):
+    def made(self) -> torch.Tensor:
+        return torch.randn(self.shape).to(getattr(torch, self.dtype))
+
+
+class RandIntTensor(_Asked):
+    def made(self) -> torch.Tensor:
+        return torch.randint(self.how[0], self.how[1], self.shape).to(getattr(torch, self.dtype))
+
+
+class FullTensor(_Asked):
+    def made(self) -> torch.Tensor:
+        return torch.full(self.shape, *self.how[:1] or [0.0]).to(getattr(torch, self.dtype))
+
+
+class OutTensor(_Asked):
+    def made(self) -> torch.Tensor:
+        return torch.zeros(self.shape, dtype=getattr(torch, self.dtype))
+
+
+class ChallengeBase:
+    """What a challenge is derived from."""
+
+    def __init__(self, device: str = "cpu"):
+        self.device = device
+
+
+def made(value: Any) -> Any:
+    """A value of a test, as a tensor where it asks for one."""
+    return value.made() if isinstance(value, _Asked) else value
+
+
+class _Unasserted(ast.NodeTransformer):
+    """Takes out what asserts dtypes: the truth is computed in fp64."""
+
+    def visit_Assert(self, node: ast.Assert) -> ast.stmt:
+        return ast.copy_location(ast.Pass(), node)
+
+
+def challenge(text: str, path: str, asserts: bool) -> Any:
+    """The challenge of a file, with what it asserts or without."""
+    base = types.ModuleType("core.challenge_base")
+    for kind in (ChallengeBase, RandTensor, RandnTensor, RandIntTensor, FullTensor, OutTensor):
+        setattr(base, kind.__name__, kind)
+    sys.modules["core"] = types.ModuleType("core")
+    sys.modules["core"].challenge_base = base
+    sys.modules["core.challenge_base"] = base
+    tree = ast.parse(text, path)
+    if not asserts:
+        tree = ast.fix_missing_locations(_Unasserted().visit(tree))
+    module = types.ModuleType("triad_problem")
+    module.__file__ = path
+    sys.modules[module.__name__] = module
+    exec(compile(tree, path, "exec"), vars(module))
+    return module.Challenge(device="cpu")
+
+
+class Problem:
+    """A problem that was imported: folder holds problem.json and the problem's file."""
+
+    def __init__(self, folder: str | Path):
+        self.folder = Path(folder)
+        self.plan = json.loads((self.folder / "problem.json").read_text(encoding="utf-8"))
+        path = self.folder / self.plan["file"]
+        content = path.read_bytes()
+        if hashlib.sha256(content).hexdigest() != self.plan["sha256"]:
+            raise ImportError(f"{path} is no longer the file that was imported: import it again")
+        self.challenge = challenge(content.decode("utf-8-sig", errors="replace"), str(path), False)
+
+    def reference(self, *tensors: torch.Tensor, **attributes: Any) -> Any:
+        """The outputs, computed in the dtype of the tensors."""
+        sizes = {name: tensors[place["input"]].shape[place["axis"]]
+                 for name, place in self.plan["constants"].items() if "input" in place}
+        values = {**{name: attributes[place["attribute"]] for name, place in self.plan["constants"].items()
+                     if "attribute" in place}, **sizes}
+        shapes = [[problem_sizes.value_of(size, sizes) for size in shape]
+                  for shape in self.plan["output_shapes"]]
+        return answer(self.challenge, self.plan["signature"], tensors, values, shapes)
+
+    def rows(self) -> list:
+        """The row of the table that shows the reference itself, in the dtype of the case."""
+        from implementation import Implementation
+        return [Implementation("torch/problem", self.reference, None, tuple(self.plan["outputs"]), (),
+                               dtypes=tuple(self.plan["dtypes"]))]
+
+
+def answer(challenge: Any, signature: list, tensors: tuple, values: dict[str, Any], shapes: list) -> Any:
+    """What reference_impl writes: tensors are the inputs, values the numbers by name, shapes those of the
+    outputs."""
+    bounded = sys.modules.get("bounded")
+    like = next(t for t in tensors if t.is_floating_point())
+    rest, arguments, outputs = list(tensors), {}, []
+    for name, kind in signature:
+        if kind == "input":
+            arguments[name] = rest.pop(0).clone()
+        elif kind == "output":
+            zeros = torch.zeros(shapes[len(outputs)], dtype=like.dtype, device=like.device)
+            if bounded is not None and isinstance(like, bounded.Bounded):
+                zeros = bounded.exactly(zeros)
+            outputs.append(zeros)
+            arguments[name] = zeros
+        else:
+            arguments[name] = values[name]
+    challenge.reference_impl(**arguments)
+    return tuple(outputs) if len(outputs) > 1 else outputs[0]
