@@ -208,15 +208,16 @@ type fakeCard struct {
 	reads             int
 }
 
-func (c *fakeCard) Processes() int {
-	n := 0
+func (c *fakeCard) Processes() (numbers []uint32) {
 	if c.shared {
-		n = 2
+		numbers = []uint32{100, 101}
 	}
 	if c.workers != nil {
-		n += c.workers()
+		for i := range c.workers() {
+			numbers = append(numbers, uint32(200+i))
+		}
 	}
-	return n
+	return numbers
 }
 
 func (c *fakeCard) Read() telemetry.Reading {

@@ -38,7 +38,7 @@ func (a *app) openSession(ctx context.Context, request *run.Request, o sessionOp
 ) {
 	o.gpu.apply(&request.Options)
 	request.Claim = a.partClaim
-	others := 0
+	var others []uint32
 	if request.Timing != nil && o.gpu != nil {
 		others = a.processesOn(o.gpu)
 	}

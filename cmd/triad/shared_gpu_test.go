@@ -11,14 +11,18 @@ import (
 	"triad/internal/op"
 )
 
-// TestOtherProcessesOnTheGPU: other processes that compute on the GPU are reported before anything is timed;
-// the command's own workers do not count.
+// TestOtherProcessesOnTheGPU: other processes that compute on the GPU are reported before anything is timed.
+// The command's own workers do not count, nor does a process that has ended by then.
 func TestOtherProcessesOnTheGPU(t *testing.T) {
 	const warning = "other processes (2) compute on this GPU"
-	for _, shared := range []bool{false, true} {
+	for _, c := range []struct{ before, after bool }{{false, false}, {true, true}, {true, false}} {
 		a, said := gpuApp(t, facts(9, 13000), nil)
 		workers := 0
 		a.telemetry = func(string, string) card {
+			shared := c.before
+			if workers > 0 {
+				shared = c.after
+			}
 			return &fakeCard{shared: shared, workers: func() int { return workers }}
 		}
 		a.rest = func(context.Context, time.Duration) {}
@@ -30,9 +34,9 @@ func TestOtherProcessesOnTheGPU(t *testing.T) {
 			"bench", "sum", "--dims", "n=4", "--dtype", "fp32", "--quick",
 			"--db", filepath.Join(t.TempDir(), "r.db"),
 		})
-		if text := said.String(); strings.Contains(text, "other processes") != shared ||
-			shared && !strings.Contains(text, warning) {
-			t.Errorf("shared %v:\n%s", shared, text)
+		if text := said.String(); strings.Contains(text, "other processes") != c.after ||
+			c.after && !strings.Contains(text, warning) {
+			t.Errorf("%+v:\n%s", c, text)
 		}
 	}
 }

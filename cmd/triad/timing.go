@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"triad/cuda/telemetry"
 	"triad/internal/lockfile"
@@ -15,9 +16,9 @@ import (
 	"triad/internal/timing"
 )
 
-// processesOn counts the processes that compute on a GPU, before this command starts its workers: in a
+// processesOn lists the processes that compute on a GPU before this command starts its workers: in a
 // container the driver lists them by numbers that do not show their owners.
-func (a *app) processesOn(g *gpu) int {
+func (a *app) processesOn(g *gpu) []uint32 {
 	card := a.card(g)
 	defer card.Close()
 	return card.Processes()
@@ -29,9 +30,8 @@ func (a *app) card(g *gpu) card {
 }
 
 // ownGPU takes the lock of the GPU, so that no two triads time at once, and gives the runner its telemetry.
-// done releases both. others is the number of processes that computed on it before this command's workers
-// did.
-func (a *app) ownGPU(ctx context.Context, g *gpu, others int, r *run.Runner) (done func(), err error) {
+// done releases both. others are the processes that computed on it before this command's workers did.
+func (a *app) ownGPU(ctx context.Context, g *gpu, others []uint32, r *run.Runner) (done func(), err error) {
 	cache, err := a.cacheDir()
 	if err != nil {
 		return nil, err
@@ -41,7 +41,8 @@ func (a *app) ownGPU(ctx context.Context, g *gpu, others int, r *run.Runner) (do
 		return nil, err
 	}
 	card := a.card(g)
-	if n := min(others, card.Processes()); n > 0 {
+	still := slices.DeleteFunc(card.Processes(), func(n uint32) bool { return !slices.Contains(others, n) })
+	if n := len(still); n > 0 {
 		fmt.Fprintf(a.err, "triad: other processes (%d) compute on this GPU, nvidia-smi shows them: what "+
 			"is timed beside them says little\n", n)
 	}
@@ -68,7 +69,7 @@ func (a *app) lockGPU(ctx context.Context, name string) (unlock func(), err erro
 
 // card reads a GPU's telemetry.
 type card interface {
-	Processes() int
+	Processes() []uint32
 	Read() telemetry.Reading
 	Close()
 }

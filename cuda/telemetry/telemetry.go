@@ -67,16 +67,21 @@ func open(library nvml.Interface, pci, visible string) *GPU {
 // Known reports whether there is anything to read.
 func (g *GPU) Known() bool { return g.device != nil }
 
-// Processes counts the processes that compute on the GPU now; 0 if that cannot be read.
-func (g *GPU) Processes() int {
+// Processes returns the numbers of the processes that compute on the GPU now, as its driver knows them. It is
+// nil if that cannot be read.
+func (g *GPU) Processes() []uint32 {
 	if g.device == nil {
-		return 0
+		return nil
 	}
 	all, code := g.device.GetComputeRunningProcesses()
 	if code != nvml.SUCCESS {
-		return 0
+		return nil
 	}
-	return len(all)
+	numbers := make([]uint32, len(all))
+	for i, p := range all {
+		numbers[i] = p.Pid
+	}
+	return numbers
 }
 
 // Read reads the GPU.

@@ -77,7 +77,7 @@ func TestUnknown(t *testing.T) {
 	absent.InitFunc = func() nvml.Return { return nvml.ERROR_LIBRARY_NOT_FOUND }
 	for name, g := range map[string]*GPU{"no driver": open(absent, "", ""), "two GPUs": open(card(2, &reads),
 		"", "1"), "unknown": open(card(2, &reads), "", "GPU-2")} {
-		if g.Known() || g.Read() != (Reading{}) || g.Processes() != 0 {
+		if g.Known() || g.Read() != (Reading{}) || g.Processes() != nil {
 			t.Errorf("%s: %+v", name, g.Read())
 		}
 		g.Close()
@@ -85,7 +85,7 @@ func TestUnknown(t *testing.T) {
 	if !open(card(2, &reads), "", "GPU-1,GPU-2").Known() {
 		t.Error("a UUID is not found among several GPUs")
 	}
-	if g := open(card(2, &reads), "00000000:1B:00.0", "1"); !g.Known() || g.Processes() != 2 {
+	if g := open(card(2, &reads), "00000000:1B:00.0", "1"); !g.Known() || len(g.Processes()) != 2 {
 		t.Error("a place on the bus is not found among several GPUs")
 	}
 	Open("", "").Close() // the real NVML, which this machine may lack
