@@ -46,6 +46,13 @@ def tearDownModule():
     WORKER.close()
 
 
+def near_ties(answer: torch.Tensor, right: torch.Tensor) -> bool:
+    """Whether at most one integer in a thousand is off, by one: a quotient in 16 bits lies near a tie now and
+    then, and the reference's rounds the other way."""
+    off = (answer.double() - right.double()).abs()
+    return off.numel() > 0 and off.max() <= 1 and (off > 0).sum() <= off.numel() / 1000
+
+
 class Operators(unittest.TestCase):
     def run_and_compare(self, case: Case, entry: dict, inputs, outputs, truth, dtypes):
         """One call under both poisons: every output that the row gives is near the truth, the same in both,
@@ -72,7 +79,10 @@ class Operators(unittest.TestCase):
                 else 1)
             if entry["device"] == "gpu" and entry["contract"] in ("promoted", "fast"):
                 bound = max(bound, 1e-3)  # a tensor core sums fp8 products with 13 bits behind the point
-            self.assertLessEqual(largest_error(got[0][name], truth[outputs.index(name)]), bound, name)
+            answer, right = got[0][name], truth[outputs.index(name)]
+            if dtype == torch.int8 and inputs[0].is_floating_point() and near_ties(answer, right):
+                continue
+            self.assertLessEqual(largest_error(answer, right), bound, name)
         return None
 
     def check(self, op: str) -> None:
