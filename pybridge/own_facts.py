@@ -100,6 +100,10 @@ class File:
         for node in self.top:
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and not is_kernel(node):
                 self.add(node, "", node.name, parameters(self.source, node))
+        for node, value in self.source.named:
+            self.add(node, "", node.name, parameters(self.source, node))
+            stands = ast.unparse(value)
+            self.functions[-1].update(standsFor=stands, signature=f"{node.name} = {stands}")
         for node in self.top:
             if isinstance(node, ast.ClassDef):
                 self.read_class(node)

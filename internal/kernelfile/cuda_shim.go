@@ -223,7 +223,7 @@ func (b *Binding) callCode(arguments []Argument, again bool) string {
 	for _, c := range b.byMain() {
 		var args []string
 		fmt.Fprintf(&code, "\tcase %s:\n", abiNames[c.Main])
-		for i, a := range arguments {
+		for i, a := range passed(arguments) {
 			args = append(args, b.argumentCode(a, i, c))
 		}
 		if b.extension && b.Launch == nil {

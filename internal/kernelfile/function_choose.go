@@ -65,6 +65,7 @@ func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Option
 	r.operator = spec.Name
 	options.Arguments, options.Rung = r.Arguments, r.Rung
 	bindings, err := bindPasses(file, r, spec, passes, options)
+	bindings, err = file.withNamesakes(r, passes, bindings, err)
 	if others := file.ofOthers(r, spec.Passes()); err == nil && others != "" {
 		bindings[0].Notes = append(bindings[0].Notes, NotTaken+others)
 	}
@@ -224,6 +225,7 @@ func (f *File) fitting(r Request, pass op.Pass, beside func(name string) bool) (
 		fits := r.Pass == pass || isBackward(fn.Name+" "+fn.bound) == (pass == op.Backward)
 		if r.Function != "" && r.names(fn) && fits || r.Function == "" && fits && !beside(fn.Name) &&
 			!fn.launcher && !fn.givesGrid() && !fn.wantsWords() &&
+			(fn.said().StandsFor == "" || r.bearsName(fn)) &&
 			slices.ContainsFunc(fn.Params, func(p Param) bool { return p.Pointer || p.Untyped }) {
 			list = append(list, fn)
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +35,8 @@ func (b *Binding) matchLeftover(chosen []candidate) error {
 		case b.Args[i].Role != Nothing, b.takeAxis(&b.Args[i]):
 		case b.Args[i].Optional,
 			b.Args[i].place == inInit: // it keeps its default, or get_init_inputs() has it
+		case b.Args[i].preset != "" && b.Args[i].Pointer:
+			b.Args[i].takePreset()
 		case b.Args[i].Pointer || b.Args[i].Untyped:
 			pointers = append(pointers, i)
 		default:
@@ -49,7 +50,7 @@ func (b *Binding) matchLeftover(chosen []candidate) error {
 		return err
 	}
 	b.widen()
-	return nil
+	return b.checkPassed()
 }
 
 // unmatched lists the tensors that no parameter stands for yet.
@@ -226,19 +227,6 @@ func (b *Binding) takeConstant(a *Argument) bool {
 		return false
 	}
 	a.Role, a.Target, a.Index = Constant, "1, as a factor of "+rows, 1
-	return true
-}
-
-// plainNumber matches a number without its type suffix.
-var plainNumber = regexp.MustCompile(`^(-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)[fFuUlL]*$`)
-
-// takePreset passes the default of a numeric parameter.
-func (a *Argument) takePreset() bool {
-	m := plainNumber.FindStringSubmatch(strings.ReplaceAll(a.preset, " ", ""))
-	if m == nil || !a.isInteger() && !a.isFloat() {
-		return false
-	}
-	a.Role, a.Target, a.number, a.told = Constant, m[1]+", as the file presets it", m[1], true
 	return true
 }
 

@@ -10,7 +10,10 @@ import (
 func (b *Binding) Matched() string {
 	var words []string
 	for _, a := range b.Args {
-		if a.Role != Nothing && a.Role != Stride {
+		switch {
+		case a.dropped():
+			words = append(words, a.Name+" keeps its default")
+		case a.Role != Nothing && a.Role != Stride:
 			words = append(words, a.Name+" is "+a.meaning())
 		}
 	}

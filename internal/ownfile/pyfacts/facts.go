@@ -43,6 +43,7 @@ type Function struct {
 	Name, Form string
 	Call       string // what is called: softmax, Softmax.apply
 	Defaults   string // what has its signature, if that is another definition
+	StandsFor  string // what a name is assigned, if that is not a definition
 	Signature  string // in one line
 	Line       int
 	Params     []Param
