@@ -454,7 +454,7 @@ func (b *Binding) candidateNumbers(p Param) []candidate {
 	}
 	if (p.isInteger() || p.Untyped) && !presetAxis.MatchString(p.Text) && !b.namesAxis(p) {
 		free := b.sizeByRows(p)
-		if all := b.handedProduct(p); all != "" && b.Options.Map[p.Name] == "" {
+		if all := b.countedProduct(p); all != "" && b.Options.Map[p.Name] == "" {
 			return []candidate{{Size, all, -1, scoreProduct}}
 		}
 		for i, d := range b.Spec.Dims {
