@@ -88,7 +88,8 @@ func (b *Binding) countsAll(p Param) bool {
 	size := func(name string) bool {
 		return slices.ContainsFunc(b.Function.Params, func(o Param) bool {
 			return o.Name == name && o.Name != p.Name && o.isInteger() && !o.countsThreads() &&
-				slices.ContainsFunc(b.Spec.Dims, func(d op.DimSpec) bool { return b.score(o, d.Name) > scoreWeak })
+				slices.ContainsFunc(b.Spec.Dims,
+					func(d op.DimSpec) bool { return b.score(o, d.Name) > scoreWeak })
 		})
 	}
 	named := slices.Contains(elementWords, snake(p.Name)) &&

@@ -38,7 +38,8 @@ func TestNumberOfAllElements(t *testing.T) {
 		"int n, int cols) { int r = n / 4;":    "n is rows, cols is cols",
 		"int rows, int cols":                   "rows is rows, cols is cols",
 	} {
-		text := "__global__ void k(const float* x, float* y) {}\nvoid solve(const float* x, float* y, " + signature
+		text := "__global__ void k(const float* x, float* y) {}\n" +
+			"void solve(const float* x, float* y, " + signature
 		if !strings.Contains(signature, "{") {
 			text += ") {"
 		}

@@ -347,19 +347,25 @@ func (k body) perBlock(made []token, axis string) string {
 	return side
 }
 
-// limit returns the bound that an index is compared with, in the operator's sizes; "" without a comparison.
+// limit returns how many values an index may have by the comparisons with it, in the operator's sizes: the
+// most that any of them admits, so that no guarded element is left out; "" without a comparison.
 func (k body) limit(name string) string {
-	if name == "" {
-		return ""
-	}
-	for i := 0; i+2 < len(k.tokens); i++ {
+	var bounds, weak []string
+	defined := 0
+	for i := 0; i+2 < len(k.tokens) && name != ""; i++ {
 		if k.tokens[i].text != name {
 			continue
+		}
+		if k.tokens[i+1].text == "=" {
+			if defined++; defined > 1 && len(bounds) > 0 {
+				break // it is another index from here on
+			}
 		}
 		if i+4 < len(k.tokens) && k.tokens[i+1].text == "+" && k.tokens[i+2].isName() {
 			i += 2 // y + j < height, of a thread that goes over several rows
 		}
-		if k.tokens[i+1].text != "<" && k.tokens[i+1].text != ">=" {
+		sign := k.tokens[i+1].text
+		if !slices.Contains([]string{"<", ">=", "<=", ">", "=="}, sign) {
 			continue
 		}
 		end, depth := i+2, 0
@@ -373,11 +379,42 @@ func (k body) limit(name string) string {
 				depth = -1
 			}
 		}
-		if text, ok := k.b.translate(k.tokens[i+2 : end-1]); ok {
-			return text
+		text, ok := k.b.translate(k.tokens[i+2 : end-1])
+		number := strings.Trim(text, "0123456789") == "" // i >= 1, of an index that is one of the first
+		if sign != "<" && sign != ">=" {                 // the bound itself is admitted
+			text = strings.TrimSuffix(text+" + 1", " - 1 + 1")
+		}
+		switch {
+		case !ok, number && sign != "<":
+		case sign == "==" || sign == ">":
+			weak = append(weak, text)
+		default:
+			bounds = append(bounds, text)
 		}
 	}
-	return ""
+	if len(bounds) == 0 {
+		return ""
+	}
+	return most(append(bounds, weak...))
+}
+
+// most returns the largest of some sizes, at least 1: of "n" and "n - 1" the first.
+func most(sizes []string) (largest string) {
+	base := func(text string) string { return regexp.MustCompile(` - \d+$`).ReplaceAllString(text, "") }
+	for i, text := range sizes {
+		if slices.Contains(sizes[:i], text) || base(text) != text && slices.Contains(sizes, base(text)) {
+			continue
+		}
+		if largest == "" && strings.ContainsAny(text, "-/%") {
+			largest = "1"
+		}
+		if largest == "" {
+			largest = text
+		} else {
+			largest = fmt.Sprintf("max(%s, %s)", largest, text)
+		}
+	}
+	return largest
 }
 
 // defaultLimit returns the extent of an axis that the kernel does not bound: with one axis every element or

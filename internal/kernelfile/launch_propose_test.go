@@ -47,6 +47,32 @@ func TestLaunchesAreProposed(t *testing.T) {
 				"threadIdx.x; s[threadIdx.x] = g_in[i]; if (threadIdx.x == 0) atomicAdd(&g_out[0], s[0]);",
 			"grid (ceildiv(n, 256)) and block (256)",
 		},
+		{
+			"relu", "const float* a, float* b, int n", "int i = blockIdx.x * blockDim.x + threadIdx.x; " +
+				"if (i < n - 1) b[i] = a[i]; else if (i == n - 1) b[i] = a[i];",
+			"grid (ceildiv(n, 256)) and block (256)",
+		},
+		{
+			"relu", "const float* a, float* b, int n", "int i = blockIdx.x * blockDim.x + threadIdx.x; " +
+				"if (i > n - 1) return; if (i < n - 2) b[i] = a[i]; else b[i] = a[i];",
+			"grid (ceildiv(n, 256)) and block (256)",
+		},
+		{
+			"relu", "const float* a, float* b, int n", "int i = blockIdx.x * blockDim.x + threadIdx.x; " +
+				"if (i < n / 4) b[4 * i] = a[4 * i]; if (i < n % 4) b[n / 4 * 4 + i] = 0;",
+			"grid (ceildiv(max(max(1, n / 4), n % 4), 256)) and block (256)",
+		},
+		{
+			"relu", "const float* a, float* b, int n", "int i = blockIdx.x * blockDim.x + threadIdx.x; " +
+				"if (i >= 0 && i < n - 1) b[i] = a[i];",
+			"grid (ceildiv(max(1, n - 1), 256)) and block (256)",
+		},
+		{ // the index is another one in the second half
+			"softmax", "const float* x, float* y, int M, int N", "int i = blockIdx.x * 16 + threadIdx.x, " +
+				"r = blockIdx.y * 16 + threadIdx.y; if (i < N && r < M) y[r * N + i] = 0; " +
+				"i = threadIdx.y; if (i < M) y[i] = 1;",
+			"grid (ceildiv(cols, 16), ceildiv(rows, 16)) and block (16, 16)",
+		},
 	} {
 		all, err := Bind(ReadCUDA("__global__ void k("+c.params+") { "+c.body+" }"), Request{}, spec(t, c.op),
 			[]op.Pass{op.Forward}, Options{})
