@@ -175,6 +175,9 @@ func (b *Binding) oneOfSeveral(found bounds) bool {
 		return false
 	}
 	for name, below := range found.below {
+		if len(below) >= len(needed) { // an index for each size of a square
+			return false
+		}
 		for _, dim := range needed[:len(needed)-1] {
 			if score(b.Spec, b.Pass, name, dim) > scoreWeak {
 				return true

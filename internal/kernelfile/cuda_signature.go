@@ -222,7 +222,7 @@ func isFunctionHead(head []token) bool {
 		head[len(head)-1].text)
 }
 
-// alias keeps "typedef T name;", "using name = T;" and "const int name = number;".
+// alias keeps "typedef T name;", "using name = T;" and "const int name = number, other = number;".
 func (f *File) alias(from, to int) {
 	words := f.tokens[from:to]
 	switch {
@@ -231,8 +231,10 @@ func (f *File) alias(from, to int) {
 	case len(words) >= 4 && words[0].text == "using" && words[2].text == "=":
 		f.aliases[words[1].text] = join(words[3:])
 	case slices.ContainsFunc(words, func(t token) bool { return t.text == "const" || t.text == "constexpr" }):
-		if i := slices.IndexFunc(words, func(t token) bool { return t.text == "=" }); i > 0 {
-			f.defines[words[i-1].text] = join(words[i+1:])
+		for _, part := range split(words) {
+			if i := slices.IndexFunc(part, func(t token) bool { return t.text == "=" }); i > 0 {
+				f.defines[part[i-1].text] = join(part[i+1:])
+			}
 		}
 	}
 }

@@ -350,7 +350,7 @@ func (b *Binding) checkSizes(file *File) error {
 	}
 	for _, d := range b.Spec.Dims {
 		if _, fixed := b.Options.Dims[d.Name]; fixed || b.covered[d.Name] || b.givesSize(d.Name) ||
-			b.lastOffset(d.Name) || b.Launch != nil && b.Launch.uses(d.Name) ||
+			b.lastOffset(d.Name) || b.Launch != nil && b.Launch.uses(d.Name) && !b.endsWith(file, d.Name) ||
 			b.each && b.givesSize(b.Spec.Own.Each[d.Name]) {
 			continue
 		}
@@ -373,6 +373,12 @@ func (b *Binding) checkSizes(file *File) error {
 		}
 	}
 	return nil
+}
+
+// endsWith reports whether the lines compare an index with the file's constant of that size.
+func (b *Binding) endsWith(file *File, dim string) bool {
+	_, compared := file.boundsOf(b.Function).values[file.constantOf(b, dim)]
+	return compared && b.Function.Kind == Kernel
 }
 
 // lastOffset reports whether a size is the last offset that a function gets, so it needs no parameter.
