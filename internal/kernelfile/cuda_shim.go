@@ -69,8 +69,8 @@ var formsUsed = regexp.MustCompile(`triad_own::(?:fill|convert|to_host|give|add_
 // ownWords are the words behind the include that a macro of the file may have taken: members of a tensor, and
 // what triad_own calls its functions. No other word there is without triad in its name.
 const ownWords = "add_up begin_watching bit blocks convert copies data dtype elements fill from_host give " +
-	"in in_its_place kernel_of listed out packed pointer rank real scale_and_add shape " +
-	"size_of_launch store stream_of tensor tensor_of to_host unread watched whole without_first"
+	"in in_its_place kept kernel_of listed out packed pointer rank real scale_and_add shape " +
+	"size_of_launch store stream_of tensor tensor_of to_host triad unread watched whole without_first"
 
 // undefined returns the lines that undefine words as macros of the file.
 func undefined(words string) string {
@@ -224,7 +224,11 @@ func (b *Binding) callCode(arguments []Argument, again bool) string {
 		var args []string
 		fmt.Fprintf(&code, "\tcase %s:\n", abiNames[c.Main])
 		for i, a := range passed(arguments) {
-			args = append(args, b.argumentCode(a, i, c))
+			code := b.argumentCode(a, i, c)
+			if a.changes() {
+				code = fmt.Sprintf("triad_own::kept<%d>(%s)", i, code)
+			}
+			args = append(args, code)
 		}
 		if b.extension && b.Launch == nil {
 			code.WriteString(b.extensionCall(c, args, again))
@@ -245,6 +249,12 @@ func (b *Binding) callCode(arguments []Argument, again bool) string {
 	}
 	code.WriteString("\t}\n")
 	return code.String()
+}
+
+// changes reports whether a parameter is a reference that the function may change: int &rows.
+func (p Param) changes() bool {
+	return strings.Contains(p.Text, "&") && !strings.Contains(p.Text, "&&") && !p.tensor &&
+		(p.Pointer || !p.Const)
 }
 
 func (b *Binding) dim3Code(sizes [3]string) string {
