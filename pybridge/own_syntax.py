@@ -18,7 +18,7 @@ def parsed(text: str) -> ast.Module:
     """The statements of a file. Lines for a notebook become "pass", and a definition with an error in it has
     its head alone: Python itself reports that error when the file is imported."""
     try:
-        return ast.parse(text)
+        return with_usual_names(ast.parse(text))
     except SyntaxError:
         text = re.sub(r"(?m)^([ \t]*)(?:%%?[A-Za-z]|![ \t]*[\w./]).*$", r"\1pass", text)
     whole, part = "", ""
@@ -29,7 +29,37 @@ def parsed(text: str) -> ast.Module:
         head = re.sub(r"(?s)(.*?:[ \t]*\n).*", r"\1 pass\n", part, count=1)
         fits = next((text for text in (part, head) if is_python(text)), "")
         whole, part = whole + fits + "\n" * (part.count("\n") - fits.count("\n")), ""
-    return ast.parse(whole)
+    return with_usual_names(ast.parse(whole))
+
+
+USUAL = {"torch.nn": "nn", "torch.nn.functional": "F", "triton.language": "tl"}
+
+
+class UsualNames(ast.NodeTransformer):
+    """Gives what a file imports of torch and Triton its usual name: torch.mm for "from torch import mm"."""
+
+    def __init__(self, tree: ast.Module):
+        self.names: dict[str, str] = {}
+        for node in all_of([tree], ast.Import, ast.ImportFrom):
+            of = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            for name in node.names:
+                path = of + name.name
+                if path.partition(".")[0] in ("torch", "triton") and (of or name.asname):
+                    outer, _, last = path.rpartition(".")
+                    usual = USUAL.get(path) or f"{USUAL.get(outer, outer)}.{last}".lstrip(".")
+                    self.names[name.asname or name.name] = usual
+        others = {a.arg for a in all_of([tree], ast.arg)} | {n.name for n in all_of([tree], *Definition)} | {
+            n.id for n in all_of([tree], ast.Name) if not isinstance(n.ctx, ast.Load)}
+        self.names = {name: usual for name, usual in self.names.items() if name not in others}
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        usual = self.names.get(node.id, node.id)
+        made = ast.parse(usual, mode="eval").body if usual != node.id else node
+        return ast.fix_missing_locations(ast.copy_location(made, node))
+
+
+def with_usual_names(tree: ast.Module) -> ast.Module:
+    return UsualNames(tree).visit(tree)
 
 
 def is_python(text: str) -> bool:

@@ -5,8 +5,9 @@ import "regexp"
 // namesAxis reports whether a parameter of a Python function selects the axis that it works along: it has
 // such a name, and the lines pass it on as an axis, "x.sum(dim=dim)", "x.shape[axis]".
 func (b *Binding) namesAxis(p Param) bool {
-	if b.Function.Kind != Python || b.Function.form == kernelForm || p.Optional || p.place != inCall ||
-		!p.isInteger() && !p.Untyped || b.Options.Map[p.Name] != "" || !axisName.MatchString(p.Name) {
+	if b.Function.Kind != Python || b.Function.form == kernelForm || p.place != inCall ||
+		p.Optional && presetAxis.MatchString(p.Text) || !p.isInteger() && !p.Untyped ||
+		b.Options.Map[p.Name] != "" || !axisName.MatchString(p.Name) {
 		return false
 	}
 	name := regexp.QuoteMeta(p.Name)

@@ -93,6 +93,16 @@ var pythonForms = map[string]struct {
 		},
 		`"Model"`,
 	},
+	"an axis with a default": {
+		"x", "def softmax(x, dim=1):\n    return torch.softmax(x, dim)\n",
+		[]string{"_MODULE.softmax(in_x, -1)"},
+		"",
+	},
+	"an axis whose default is the last": {
+		"x", "def softmax(x, dim=-1):\n    return torch.softmax(x, dim)\n",
+		[]string{"_MODULE.softmax(in_x)"},
+		"",
+	},
 	"a name that could be a size": {
 		"gate, up", "def swiglu(a, b):\n    return a * b\n",
 		[]string{"_MODULE.swiglu(in_gate, in_up)"},
