@@ -14,22 +14,31 @@ KEEPS_SHAPE = {"contiguous", "to", "float", "half", "cuda", "detach", "clone", "
 Definition = (ast.FunctionDef, ast.ClassDef)
 
 
-def parsed(text: str) -> ast.Module:
-    """The statements of a file. Lines for a notebook become "pass", and a definition with an error in it has
-    its head alone: Python itself reports that error when the file is imported."""
-    try:
-        return with_usual_names(ast.parse(text))
-    except SyntaxError:
+def parsed(text: str) -> tuple[ast.Module, str]:
+    """The statements of a file, and what Python's parser says of it, "" where it takes it. Lines for a
+    notebook become "pass", and a definition with an error in it has its head alone: Python itself reports
+    that error when the file is imported."""
+    if syntax_error(text):
         text = re.sub(r"(?m)^([ \t]*)(?:%%?[A-Za-z]|![ \t]*[\w./]).*$", r"\1pass", text)
-    whole, part = "", ""
-    for piece in re.split(r"(?m)^(?=[^\s#)\]}])(?!(?:else|elif|except|finally)\b)", text):
+    whole, part, wrong = "", "", syntax_error(text)
+    pieces = re.split(r"(?m)^(?=[^\s#)\]}])(?!(?:else|elif|except|finally)\b)", text)
+    for piece in pieces if wrong else [text]:
         part += piece
-        if piece.startswith("@"):  # of the definition that follows
+        if wrong and piece.startswith("@"):  # of the definition that follows
             continue
         head = re.sub(r"(?s)(.*?:[ \t]*\n).*", r"\1 pass\n", part, count=1)
-        fits = next((text for text in (part, head) if is_python(text)), "")
+        fits = next((text for text in (part, head) if not syntax_error(text)), "")
         whole, part = whole + fits + "\n" * (part.count("\n") - fits.count("\n")), ""
-    return with_usual_names(ast.parse(whole))
+    tree = ast.parse(whole)
+    return UsualNames(tree).visit(tree), wrong
+
+
+def syntax_error(text: str) -> str:
+    try:
+        ast.parse(text)
+    except SyntaxError as e:
+        return f"line {e.lineno}, column {e.offset}: {e.msg}"
+    return ""
 
 
 USUAL = {"torch.nn": "nn", "torch.nn.functional": "F", "triton.language": "tl"}
@@ -56,18 +65,6 @@ class UsualNames(ast.NodeTransformer):
         usual = self.names.get(node.id, node.id)
         made = ast.parse(usual, mode="eval").body if usual != node.id else node
         return ast.fix_missing_locations(ast.copy_location(made, node))
-
-
-def with_usual_names(tree: ast.Module) -> ast.Module:
-    return UsualNames(tree).visit(tree)
-
-
-def is_python(text: str) -> bool:
-    try:
-        ast.parse(text)
-    except SyntaxError:
-        return False
-    return True
 
 
 def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:

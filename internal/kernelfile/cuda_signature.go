@@ -98,6 +98,7 @@ type File struct {
 	dtypes    []string
 	text      string              // of a Python file
 	unpacked  []pyfacts.Unpacked  // of a Python file
+	syntax    string              // of a Python file: its first syntax error
 	extension bool                // it includes torch/extension.h
 	narrow    bool                // it names a type of 16 bits, or the dtype of its tensors
 	launchers []*File             // files near it that launch its kernels, where it launches none

@@ -473,6 +473,8 @@ func (f *File) noFunction(r Request, passes []op.Pass) error {
 		}
 	}
 	switch others := f.ofOthers(r, nil); {
+	case f.syntax != "":
+		message = "Python cannot parse it: " + f.syntax
 	case others != "":
 		message += fmt.Sprintf(" as %s; %s%s", r.operator, NotTaken, others)
 	case r.Function != "" && slices.Contains(have, r.Function):

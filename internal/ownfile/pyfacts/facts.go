@@ -13,6 +13,7 @@ type File struct {
 	Text      string     // definitions under a condition that a GPU or Triton is present are dedented to it
 	Unpacked  []Unpacked // where the sizes of tensors get names
 	Error     string     // why there are no facts, "" if there are
+	Syntax    string     // the first syntax error: "line 2, column 13: expected ':'"
 	Inline    []Source   // what it passes to load_inline, by lines
 	Bound     []string   // the functions that load_inline binds
 }

@@ -38,7 +38,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What a file imports of torch and Triton has its usual name in the facts, unless something else has the name.
+// What a file imports of torch and Triton has its usual name in the facts, unless something else has that.
 func TestUsualNames(t *testing.T) {
 	parse := New(OfPATH)
 	for _, c := range []struct{ imports, calls, want string }{
