@@ -45,6 +45,25 @@ func TestConstantSizes(t *testing.T) {
 	if sure || err != nil {
 		t.Errorf("sure without memory of that length: %v, error %v", sure, err)
 	}
+	for text, sizes := range map[string][2]int64{
+		kernel + "{ constexpr int N = 40; if (i < N && j < N) y[i] = x[j]; }":      {40, 40},
+		"constexpr int N{40};\n" + kernel + "{ if (i < N && j < N) y[i] = x[j]; }": {40, 40},
+		"constexpr int ROWS = 20, COLS = 40;\n" + kernel +
+			"{ if (i < ROWS && j < COLS) y[i] = x[j]; }": {20, 40},
+	} {
+		want := map[string]int64{"rows": sizes[0], "cols": sizes[1]}
+		file := ReadCUDA(text)
+		got, _, err := constantSizes(file, file.Functions[0], rowsAndCols(t), op.Forward, Options{})
+		if err != nil || !maps.Equal(got, want) {
+			t.Errorf("%s: %v, error %v, want %v", text, got, err, want)
+		}
+	}
+	m := "#define N 40\n__global__ void k(const float *a, const float *b, float *y) "
+	product := ReadCUDA(m + "{ if (i < N && j < N) for (int k = 0; k < N; k++) y[i] += a[k] * b[k]; }")
+	got, _, err := constantSizes(product, product.Functions[0], spec(t, "gemm"), op.Forward, Options{})
+	if want := map[string]int64{"m": 40, "n": 40, "k": 40}; err != nil || !maps.Equal(got, want) {
+		t.Errorf("of a product: %v, error %v, want %v", got, err, want)
+	}
 	asked := Options{Dims: map[string]int64{"cols": 7}}
 	if got, _, err := constantSizes(file, file.Functions[0], rowsAndCols(t), op.Forward, asked); got != nil {
 		t.Errorf("%v, error %v beside what the user says", got, err)

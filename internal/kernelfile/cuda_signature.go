@@ -177,7 +177,7 @@ func (f *File) scope(from, to int, namespaces []string, externC bool) {
 			i = f.matching(i, to)
 		case "{":
 			end := f.matching(i, to)
-			head := f.tokens[start:i]
+			head := resultFirst(f.tokens[start:i])
 			switch {
 			case len(head) >= 1 && head[0].text == "namespace":
 				inner := slices.Clone(namespaces)
@@ -233,8 +233,9 @@ func (f *File) alias(from, to int) {
 		f.aliases[words[1].text] = join(words[3:])
 	case slices.ContainsFunc(words, func(t token) bool { return t.text == "const" || t.text == "constexpr" }):
 		for _, part := range split(words) {
-			if i := slices.IndexFunc(part, func(t token) bool { return t.text == "=" }); i > 0 {
-				f.defines[part[i-1].text] = join(part[i+1:])
+			i := slices.IndexFunc(part, func(t token) bool { return t.text == "=" || t.text == "{" })
+			if i > 0 {
+				f.defines[part[i-1].text] = strings.TrimSuffix(join(part[i+1:]), " }")
 			}
 		}
 	}

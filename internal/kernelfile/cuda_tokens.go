@@ -1,6 +1,9 @@
 package kernelfile
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // token is one word or sign of C++ text. Comments, literals' contents and preprocessor lines are no tokens.
 type token struct {
@@ -173,4 +176,14 @@ func (s *source) define(directive string) {
 	value, _, _ := strings.Cut(strings.Join(words[2:], " "), "//")
 	value, _, _ = strings.Cut(value, "/*")
 	s.defines[words[1]] = strings.TrimSpace(value)
+}
+
+// resultFirst writes "auto f() -> int" as "int f()".
+func resultFirst(head []token) []token {
+	arrow := slices.IndexFunc(head, func(t token) bool { return t.text == "->" })
+	auto := slices.IndexFunc(head, func(t token) bool { return t.text == "auto" })
+	if arrow < 1 || auto < 0 || auto > arrow {
+		return head
+	}
+	return slices.Concat(head[:auto], head[arrow+1:], head[auto+1:arrow])
 }
