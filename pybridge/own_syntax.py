@@ -26,8 +26,10 @@ def parsed(text: str) -> tuple[ast.Module, str]:
         part += piece
         if wrong and piece.startswith("@"):  # of the definition that follows
             continue
-        head = re.sub(r"(?s)(.*?:[ \t]*\n).*", r"\1 pass\n", part, count=1)
-        fits = next((text for text in (part, head) if not syntax_error(text)), "")
+        fits = part
+        if wrong and syntax_error(part):
+            head = re.match(r"(?s).*?:[ \t]*\n", part)
+            fits = head[0] + " pass\n" if head and not syntax_error(head[0] + " pass\n") else ""
         whole, part = whole + fits + "\n" * (part.count("\n") - fits.count("\n")), ""
     tree = ast.parse(whole)
     return UsualNames(tree).visit(tree), wrong
