@@ -35,7 +35,7 @@ var driverWords = []string{
 
 // helps reports whether a function is a helper by its name: cudaFree, check_result, run_benchmark.
 func helps(name string) bool {
-	word := snake(name[strings.LastIndex(name, ":")+1:])
+	word := snake(lastName(name))
 	return drives(name) || slices.ContainsFunc(helperWords, func(w string) bool {
 		return word == w || strings.HasPrefix(word, strings.TrimSuffix(w, "_")+"_")
 	})
@@ -43,7 +43,7 @@ func helps(name string) bool {
 
 // drives reports whether, by its name, a function makes the tensors itself.
 func drives(name string) bool {
-	parts := strings.Split(snake(name[strings.LastIndex(name, ":")+1:]), "_")
+	parts := strings.Split(snake(lastName(name)), "_")
 	return slices.ContainsFunc(parts, func(part string) bool { return slices.Contains(driverWords, part) })
 }
 

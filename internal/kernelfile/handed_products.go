@@ -22,7 +22,7 @@ type callOf struct {
 // callsOf returns the places where a file calls a function, or launches a kernel; those in the files near it
 // follow.
 func (f *File) callsOf(name string) (all []callOf) {
-	name = name[strings.LastIndex(name, ":")+1:]
+	name = lastName(name)
 	for _, of := range append([]*File{f}, f.launchers...) {
 		all = append(all, of.calls[name]...)
 	}
