@@ -47,32 +47,6 @@ func TestLaunchesAreProposed(t *testing.T) {
 				"threadIdx.x; s[threadIdx.x] = g_in[i]; if (threadIdx.x == 0) atomicAdd(&g_out[0], s[0]);",
 			"grid (ceildiv(n, 256)) and block (256)",
 		},
-		{
-			"relu", "const float* a, float* b, int n", "int i = blockIdx.x * blockDim.x + threadIdx.x; " +
-				"if (i < n - 1) b[i] = a[i]; else if (i == n - 1) b[i] = a[i];",
-			"grid (ceildiv(n, 256)) and block (256)",
-		},
-		{
-			"relu", "const float* a, float* b, int n", "int i = blockIdx.x * blockDim.x + threadIdx.x; " +
-				"if (i > n - 1) return; if (i < n - 2) b[i] = a[i]; else b[i] = a[i];",
-			"grid (ceildiv(n, 256)) and block (256)",
-		},
-		{
-			"relu", "const float* a, float* b, int n", "int i = blockIdx.x * blockDim.x + threadIdx.x; " +
-				"if (i < n / 4) b[4 * i] = a[4 * i]; if (i < n % 4) b[n / 4 * 4 + i] = 0;",
-			"grid (ceildiv(max(max(1, n / 4), n % 4), 256)) and block (256)",
-		},
-		{
-			"relu", "const float* a, float* b, int n", "int i = blockIdx.x * blockDim.x + threadIdx.x; " +
-				"if (i >= 0 && i < n - 1) b[i] = a[i];",
-			"grid (ceildiv(max(1, n - 1), 256)) and block (256)",
-		},
-		{ // the index is another one in the second half
-			"softmax", "const float* x, float* y, int M, int N", "int i = blockIdx.x * 16 + threadIdx.x, " +
-				"r = blockIdx.y * 16 + threadIdx.y; if (i < N && r < M) y[r * N + i] = 0; " +
-				"i = threadIdx.y; if (i < M) y[i] = 1;",
-			"grid (ceildiv(cols, 16), ceildiv(rows, 16)) and block (16, 16)",
-		},
 	} {
 		all, err := Bind(ReadCUDA("__global__ void k("+c.params+") { "+c.body+" }"), Request{}, spec(t, c.op),
 			[]op.Pass{op.Forward}, Options{})
@@ -142,6 +116,26 @@ func TestSharedMemoryOfTheOwnLaunch(t *testing.T) {
 		}
 		if got := l.String(); !strings.Contains(got, want) || l.guessed || tried {
 			t.Errorf("%s: %s, guessed %v, others are tried: %v; want %s", launch, got, l.guessed, tried, want)
+		}
+	}
+}
+
+// A kernel is launched for the largest index that any comparison with it admits.
+func TestLaunchReachesTheLargestIndex(t *testing.T) {
+	for body, want := range map[string]string{
+		"if (i < n - 1) PUT else if (i == n - 1) PUT":        "(ceildiv(n, 256))",
+		"if (i > n - 1) return; if (i < n - 2) PUT else PUT": "(ceildiv(n, 256))",
+		"if (i < n / 4) PUT if (i < n % 4) PUT":              "max(max(1, n / 4), n % 4), 256",
+		"if (i >= 0 && i < n - 1) PUT":                       "ceildiv(max(1, n - 1), 256)",
+		"if (i < n) PUT i = threadIdx.x; if (i < n * 8) PUT": "(ceildiv(n, 256))",
+	} {
+		text := kernel + "{ int i = blockIdx.x * blockDim.x + threadIdx.x; " +
+			strings.ReplaceAll(body, "PUT", "y[i] = x[i];") + " }"
+		all, err := Bind(ReadCUDA(text), Request{}, fromXToY(t), []op.Pass{op.Forward}, Options{})
+		if err != nil {
+			t.Errorf("%s: %v", body, err)
+		} else if got := all[0].Launch.String(); !strings.Contains(got, want) {
+			t.Errorf("%s:\n got %s\nwant %s", body, got, want)
 		}
 	}
 }
