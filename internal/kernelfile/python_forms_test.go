@@ -95,7 +95,7 @@ var pythonForms = map[string]struct {
 	},
 	"an axis with a default": {
 		"x", "def softmax(x, dim=1):\n    return torch.softmax(x, dim)\n",
-		[]string{"_MODULE.softmax(in_x, -1)"},
+		[]string{"_MODULE.softmax(in_x)"},
 		"",
 	},
 	"an axis whose default is the last": {
