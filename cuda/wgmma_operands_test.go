@@ -36,7 +36,7 @@ func wgmmaOperands() string {
 
 // clang-format off
 `)
-	for _, sums := range []int{32, 64} {
+	for _, sums := range []int{32, 64, 128} {
 		list(&b, fmt.Sprintf("TRIAD_REGISTERS_%d", sums), sums, 16, `"`, ", ",
 			func(i int) string { return fmt.Sprintf("%%%d", i) })
 	}
@@ -44,7 +44,7 @@ func wgmmaOperands() string {
 		list(&b, fmt.Sprintf("TRIAD_FLAT_%d(d)", sums), sums, 8, "", ",",
 			func(i int) string { return fmt.Sprintf(`"+f"(d[%d])`, i) })
 	}
-	for _, sums := range []int{32, 64} {
+	for _, sums := range []int{32, 64, 128} {
 		list(&b, fmt.Sprintf("TRIAD_EIGHTS_%d(d)", sums), sums, 8, "", ",",
 			func(i int) string { return fmt.Sprintf(`"+f"(d[%d][%d])`, i/4, i%4) })
 	}

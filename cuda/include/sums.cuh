@@ -20,19 +20,21 @@ __device__ inline uint32_t to_sum(int32_t v) { return static_cast<uint32_t>(v); 
 template <class T> __device__ inline T from_sum(float v) { return from_float<T>(v); }
 template <class T> __device__ inline T from_sum(uint32_t v) { return static_cast<T>(v); }
 
-template <int V, class T> __device__ inline void load_sums(const T *from, float (&to)[V]) { load<V>(from, to); }
-template <int V> __device__ inline void load_sums(const int32_t *from, uint32_t (&to)[V]) {
-	const auto pack = fetch<V>(from);
+// sums_of makes of a pack what is added up.
+template <class T, int V> __device__ inline void sums_of(const Pack<T, V> &pack, float (&to)[V]) { unpack(pack, to); }
+template <int V> __device__ inline void sums_of(const Pack<int32_t, V> &pack, uint32_t (&to)[V]) {
 #pragma unroll
 	for (int j = 0; j < V; j++) to[j] = to_sum(pack.at[j]);
 }
 
 template <int V, class T> __device__ inline void store_sums(T *to, const float (&from)[V]) { store(to, from); }
+template <int N> __device__ inline uint32_t word(const Pack<int32_t, N> &pack, int i) { return static_cast<uint32_t>(pack.at[i]); }
+
 template <int V> __device__ inline void store_sums(int32_t *to, const uint32_t (&from)[V]) {
 	Pack<int32_t, V> pack;
 #pragma unroll
 	for (int j = 0; j < V; j++) pack.at[j] = from_sum<int32_t>(from[j]);
-	*reinterpret_cast<Pack<int32_t, V> *>(to) = pack;
+	put(to, pack);
 }
 
 } // namespace triad

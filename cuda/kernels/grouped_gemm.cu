@@ -16,8 +16,8 @@
 //               groups, so that it walks along the offsets once. Costs: registers, and tiles that small groups leave mostly empty
 //   sm80_mma    fp16 and bf16 on tensor cores, 128 x 128 elements a block, copies beside the products; hopper/mma_product.cuh says how. A
 //               warp looks at 32 groups at once for its tile. Costs: a newer GPU, and inputs whose rows are whole vectors of 16 bytes
-//   sm90_tma    wgmma of tiles of 128 x 128 that the copy engine brings, by the pipeline of gemm's sm90_tma; see grouped_gemm/sm90_tma.cuh. Costs: a
-//               GPU of 9.0
+//   sm90_tma    wgmma of tiles of 128 x 256 that the copy engine brings, in clusters of two blocks that share an operand; see
+//               grouped_gemm/sm90_tma.cuh. Costs: a GPU of 9.0
 #include <algorithm>
 
 #include "arguments.cuh"
@@ -152,8 +152,8 @@ template <class T, bool AlongKA, bool AlongKB> __global__ void __launch_bounds__
 	using TileA = MmaTile<Mma::m, AlongKA>;
 	using TileB = MmaTile<Mma::n, AlongKB>;
 	extern __shared__ __align__(16) unsigned char mma_tiles[];
-	triad::GroupWalk<Mma::m, Mma::n> walk = {};
-	if (!walk.seek_by_warp(p, blockIdx.x)) return; // the whole block
+	triad::WarpWalk<Mma::m, Mma::n> walk = {};
+	if (!walk.seek(p, blockIdx.x)) return; // the whole block
 	const Group<T> of = p.group(walk.group);
 	const int64_t across = (p.cols + Mma::n - 1) / Mma::n, own = blockIdx.x - walk.before;
 	const triad::hopper::MmaProduct<Matrix<T>> part = {of.a, of.b, own / across * Mma::m, of.rows, own % across * Mma::n, p.cols, of.depth};

@@ -7,23 +7,19 @@
 //   blelloch      one block goes from tile to tile. A tile is summed up as a tree, and what is before each leaf is handed down the tree:
 //                 n additions, and twice as many steps; n <= 1048576, since one block is all that works
 //   three_kernel  a block a tile: the sums of the tiles, the scan of these sums by one block, the scan of each tile from what is before it.
-//                 Every element is read twice.
+//                 Every element is read twice. Where tiles are few, eight for a multiprocessor, each block of the last adds up the sums of
+//                 those before, and two kernels do.
 //   lookback      one pass: a block publishes the sum of its tile and adds up what the tiles before it have published, back to the first
-//                 that knows all before it. Reads every element once, with 16-byte accesses. How far it looks depends on timing, and so do
-//                 the last bits.
+//                 that knows all before it. Reads every element once, 16 bytes at a time, into shared memory. How far it looks depends on
+//                 timing, and so do the last bits. Costs: a tile waits for the slowest of those before it
 #include "rows.cuh"
-#include "scan.cuh"
+#include "scan_tile.cuh"
 #include "spec/prefix_sum.cuh"
-#include "sums.cuh"
 
 namespace {
 
-using triad::all_lanes;
 using triad::before_in_block;
-using triad::before_in_warp;
 using triad::from_sum;
-using triad::load_sums;
-using triad::store_sums;
 using triad::SumType;
 using triad::to_sum;
 
@@ -86,83 +82,15 @@ template <class T> __global__ void prefix_sum_blelloch_kernel(const T *x, T *y, 
 
 constexpr int threads = 256;
 
-// Tile is the elements that a block scans: each warp has neighbouring rows of 32 * V elements, each lane V neighbours of every row.
-template <class T, int V, int Rows> struct Tile {
-	static constexpr int elements = threads * V * Rows;
-	SumType<T> v[Rows][V], before[Rows]; // what is before the lane's elements of a row within the block
+template <class T> using SmallTile = triad::ScanTile<T, threads, 2, triad::InRegisters>;
+template <class T> using HeldTile = triad::ScanTile<T, threads, 8, triad::InRegisters>;
+template <class T> using SharedTile = triad::ScanTile<T, threads, 8, triad::InShared>;
 
-	__device__ int64_t place(int64_t tile, int row) const {
-		const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-		return tile * elements + ((warp * Rows + row) * 32 + lane) * V;
-	}
-
-	// Elements beyond n count as 0.
-	__device__ void load(const T *x, int64_t tile, int64_t n) {
-#pragma unroll
-		for (int r = 0; r < Rows; r++) {
-			const int64_t at = place(tile, r);
-			if (at + V <= n) {
-				load_sums(x + at, v[r]);
-			} else {
-#pragma unroll
-				for (int j = 0; j < V; j++) v[r][j] = at + j < n ? to_sum(x[at + j]) : 0;
-			}
-		}
-	}
-
-	// scan fills before and gives the sum of the tile.
-	__device__ SumType<T> scan() {
-		SumType<T> warp = 0; // the sum of the warp's rows so far
-#pragma unroll
-		for (int r = 0; r < Rows; r++) {
-			SumType<T> own = v[r][0];
-#pragma unroll
-			for (int j = 1; j < V; j++) own += v[r][j];
-			const SumType<T> in_row = before_in_warp(own);
-			before[r] = warp + in_row;
-			warp += __shfl_sync(all_lanes, in_row + own, 31);
-		}
-		SumType<T> total;
-		// one lane of a warp stands for it
-		const SumType<T> warps = before_in_block<threads>(threadIdx.x % 32 == 0 ? warp : SumType<T>(0), total);
-		const SumType<T> earlier = __shfl_sync(all_lanes, warps, 0);
-#pragma unroll
-		for (int r = 0; r < Rows; r++) before[r] += earlier;
-		return total;
-	}
-
-	// store writes the outputs, where so much is before the tile.
-	__device__ void store(T *y, int64_t tile, int64_t n, SumType<T> before_tile, bool exclusive) const {
-#pragma unroll
-		for (int r = 0; r < Rows; r++) {
-			const int64_t at = place(tile, r);
-			SumType<T> sum = before_tile + before[r], out[V];
-#pragma unroll
-			for (int j = 0; j < V; j++) {
-				const SumType<T> through = sum + v[r][j];
-				out[j] = exclusive ? sum : through;
-				sum = through;
-			}
-			if (at + V <= n) {
-				store_sums(y + at, out);
-			} else {
-#pragma unroll
-				for (int j = 0; j < V; j++)
-					if (at + j < n) y[at + j] = from_sum<T>(out[j]);
-			}
-		}
-	}
-};
-
-template <class T> using PlainTile = Tile<T, 1, 16>; // asks for no alignment
-template <class T> using VectorTile = Tile<T, triad::vector<T>, 4>;
-
-template <class T> __global__ void prefix_sum_tile_sums_kernel(const T *x, SumType<T> *sums, int64_t n) {
-	PlainTile<T> tile;
-	tile.load(x, blockIdx.x, n);
-	SumType<T> sum = 0, total;
-	for (const auto &row : tile.v) sum += row[0];
-	before_in_block<threads>(sum, total);
+template <class T, class Tile> __global__ void prefix_sum_tile_sums_kernel(const T *x, SumType<T> *sums, int64_t n, bool aligned) {
+	Tile tile;
+	tile.load(x, blockIdx.x, n, aligned);
+	SumType<T> total;
+	before_in_block<threads>(tile.sum(), total);
 	if (threadIdx.x == 0) sums[blockIdx.x] = total;
 }
 
@@ -177,22 +105,42 @@ template <class S> __global__ void prefix_sum_sums_kernel(S *sums, int64_t n) {
 	}
 }
 
-template <class T> __global__ void prefix_sum_tiles_kernel(const T *x, const SumType<T> *before, T *y, int64_t n, bool exclusive) {
-	PlainTile<T> tile;
-	tile.load(x, blockIdx.x, n);
+// sums has what is before each tile, or, where they are Few and added up here, what each tile adds up to.
+template <class T, class Tile, bool Few>
+__global__ void prefix_sum_tiles_kernel(const T *x, const SumType<T> *sums, T *y, int64_t n, bool exclusive, bool aligned) {
+	Tile tile;
+	tile.load(x, blockIdx.x, n, aligned);
+	SumType<T> before;
+	if constexpr (Few) {
+		SumType<T> own = 0;
+		for (unsigned i = threadIdx.x; i < blockIdx.x; i += threads) own += sums[i];
+		before_in_block<threads>(own, before);
+	} else {
+		before = sums[blockIdx.x];
+	}
 	tile.scan();
-	tile.store(y, blockIdx.x, n, before[blockIdx.x], exclusive);
+	tile.store(y, blockIdx.x, n, before, exclusive, aligned);
 }
 
-template <class T> __global__ void __launch_bounds__(threads) prefix_sum_lookback_kernel(const T *x, T *y, int64_t n, triad::Board board, bool exclusive) {
+__global__ void prefix_sum_clear_kernel(unsigned long long *words, unsigned n) {
+	const unsigned i = blockIdx.x * threads + threadIdx.x;
+	if (i < n) words[i] = 0;
+}
+
+// A tile waits for all before it, the slowest too, so what counts is how many are on their way: they lie in shared memory, since six of 32 KB
+// find room on a multiprocessor, and in registers four.
+template <class T>
+__global__ void __launch_bounds__(threads, 6) prefix_sum_lookback_kernel(const T *x, T *y, int64_t n, triad::Board board, bool exclusive) {
+	using Tile = SharedTile<T>;
+	__shared__ uint4 memory[Tile::elements / triad::vector<T>];
 	__shared__ unsigned taken;
 	__shared__ SumType<T> before;
 	// Blocks start in any order. A tile is taken by who comes, so that the tiles before it have been taken by blocks that have started.
 	if (threadIdx.x == 0) taken = atomicAdd(board.taken, 1u);
 	__syncthreads();
-	const int64_t index = taken;
-	VectorTile<T> tile;
-	tile.load(x, index, n);
+	const unsigned index = taken;
+	Tile tile = {{memory + threadIdx.x}, {}};
+	tile.copy(x, index, n);
 	const SumType<T> sum = tile.scan();
 	if (threadIdx.x < 32) {
 		if (threadIdx.x == 0) board.publish(index, sum, index == 0 ? triad::of_all_before_too : triad::of_tile);
@@ -203,7 +151,7 @@ template <class T> __global__ void __launch_bounds__(threads) prefix_sum_lookbac
 		}
 	}
 	__syncthreads();
-	tile.store(y, index, n, before, exclusive);
+	tile.store(y, index, n, before, exclusive, true);
 }
 
 // ---- launchers --------------------------------------------------------------------------------------------------------------------------
@@ -227,36 +175,46 @@ template <class T> int prefix_sum_fwd_blelloch(const triad_call *call) {
 	return triad::launched();
 }
 
-template <class T> int prefix_sum_fwd_three_kernel(const triad_call *call) {
+template <class T, class Tile, bool Few> int three_kernel_of(const triad_call *call) {
 	const int64_t n = triad::elements(call->in[0]);
-	if (n == 0) return TRIAD_OK;
-	const unsigned tiles = triad::blocks_for(n, PlainTile<T>::elements);
+	const unsigned tiles = triad::blocks_for(n, Tile::elements);
+	const bool aligned = (reinterpret_cast<uintptr_t>(call->in[0].data) | reinterpret_cast<uintptr_t>(call->out[0].data)) % 16 == 0;
 	auto *sums = static_cast<SumType<T> *>(call->workspace);
-	prefix_sum_tile_sums_kernel<T><<<tiles, threads, 0, triad::stream_of(call)>>>(input<T>(call), sums, n);
-	prefix_sum_sums_kernel<<<1, block_threads, 0, triad::stream_of(call)>>>(sums, tiles);
-	prefix_sum_tiles_kernel<T><<<tiles, threads, 0, triad::stream_of(call)>>>(input<T>(call), sums, output<T>(call), n, exclusive(call));
+	const cudaStream_t stream = triad::stream_of(call);
+	prefix_sum_tile_sums_kernel<T, Tile><<<tiles, threads, 0, stream>>>(input<T>(call), sums, n, aligned);
+	if constexpr (!Few) prefix_sum_sums_kernel<<<1, block_threads, 0, stream>>>(sums, tiles);
+	prefix_sum_tiles_kernel<T, Tile, Few><<<tiles, threads, 0, stream>>>(input<T>(call), sums, output<T>(call), n, exclusive(call), aligned);
 	return triad::launched();
 }
 
+// Few tiles: a GPU's multiprocessors have them all at once, and adding up their sums costs each less than another kernel.
+template <class T> int prefix_sum_fwd_three_kernel(const triad_call *call) {
+	const int64_t n = triad::elements(call->in[0]), few = 8 * static_cast<int64_t>(triad::device_attribute(cudaDevAttrMultiProcessorCount));
+	if (n == 0) return TRIAD_OK;
+	return n <= few * SmallTile<T>::elements ? three_kernel_of<T, SmallTile<T>, true>(call) : three_kernel_of<T, HeldTile<T>, false>(call);
+}
+
+// No tiles are smaller than the small ones of fp32.
 int64_t sum_a_tile(const triad_call *call) {
-	return triad::blocks_for(triad::elements(call->in[0]), PlainTile<float>::elements) * static_cast<int64_t>(sizeof(float));
+	return triad::blocks_for(triad::elements(call->in[0]), SmallTile<float>::elements) * static_cast<int64_t>(sizeof(float));
 }
 
 // The words of all tiles, and behind them the count of those taken.
 int64_t board_bytes(const triad_call *call) {
-	const int64_t tile = VectorTile<float>::elements * (4 / triad::element_bytes(call->in[0].dtype));
+	const int64_t tile = SharedTile<float>::elements * (4 / triad::element_bytes(call->in[0].dtype));
 	return (static_cast<int64_t>(triad::blocks_for(triad::elements(call->in[0]), tile)) + 1) * 8;
 }
 
 template <class T> int prefix_sum_fwd_lookback(const triad_call *call) {
 	const int64_t n = triad::elements(call->in[0]);
 	if (n == 0) return TRIAD_OK;
-	const unsigned tiles = triad::blocks_for(n, VectorTile<T>::elements);
+	const unsigned tiles = triad::blocks_for(n, SharedTile<T>::elements);
 	auto *words = static_cast<unsigned long long *>(call->workspace);
 	const triad::Board board = {words, reinterpret_cast<unsigned *>(words + tiles)};
-	if (const cudaError_t error = cudaMemsetAsync(words, 0, static_cast<size_t>(board_bytes(call)), triad::stream_of(call))) return error;
-	prefix_sum_lookback_kernel<T>
-	    <<<tiles, threads, 0, triad::stream_of(call)>>>(input<T>(call), output<T>(call), n, board, exclusive(call));
+	const cudaStream_t stream = triad::stream_of(call);
+	// sooner done than a memset
+	prefix_sum_clear_kernel<<<triad::blocks_for(int64_t{tiles} + 1, threads), threads, 0, stream>>>(words, tiles + 1);
+	prefix_sum_lookback_kernel<T><<<tiles, threads, 0, stream>>>(input<T>(call), output<T>(call), n, board, exclusive(call));
 	return triad::launched();
 }
 
@@ -275,7 +233,7 @@ TRIAD_KERNEL(prefix_sum, blelloch, forward,
              .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::contiguous(), triad::at_most("n", 1 << 20))
              .launch(TRIAD_BY_DTYPE(prefix_sum_fwd_blelloch)))
 TRIAD_KERNEL(prefix_sum, lookback, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).nondeterministic(1).workspace(board_bytes).limits(triad::whole_vectors())
+             .contract("fp32").dtypes(triad::floats).outputs(1).nondeterministic(1).workspace(board_bytes).limits(triad::whole_vectors()).asynchronous()
              .launch(TRIAD_BY_DTYPE(prefix_sum_fwd_lookback)))
 
 // whole numbers: right to the bit, in whatever order they are added
@@ -289,5 +247,5 @@ TRIAD_KERNEL(prefix_sum, blelloch, forward,
              .contract("exact").dtypes(triad::bit(TRIAD_I32)).outputs(1).limits(triad::contiguous(), triad::at_most("n", 1 << 20))
              .launch(prefix_sum_fwd_blelloch<int32_t>))
 TRIAD_KERNEL(prefix_sum, lookback, forward,
-             .contract("exact").dtypes(triad::bit(TRIAD_I32)).outputs(1).workspace(board_bytes).limits(triad::whole_vectors())
+             .contract("exact").dtypes(triad::bit(TRIAD_I32)).outputs(1).workspace(board_bytes).limits(triad::whole_vectors()).asynchronous()
              .launch(prefix_sum_fwd_lookback<int32_t>))

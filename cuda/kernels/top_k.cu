@@ -1,7 +1,8 @@
 // top_k: values[r,i] = x[r, indices[r,i]]: the k largest elements of each row, falling, with the columns they stand in
 // Layout   x: [rows, cols]; values, indices: [rows, k], contiguous; fp32, fp16, bf16; indices are int32. An element is copied, never
 //          computed: -0 stays -0, and a NaN keeps its payload.
-// Order    NaN before everything, then falling; 0 and -0 are equal. Of equal elements heap takes any, the others the first in their row.
+// Order    NaN before everything, then falling; 0 and -0 are equal. Of equal elements heap takes any, the others the first in their row
+//          (threshold in 16 bits: 0 before -0).
 // Limits   rows = 0 launches nothing; 1 <= k <= cols; a call outside a variant's own limit answers UNSUPPORTED.
 // Source   Batcher 1968, Sorting networks and their applications (bitonic); Alabi et al. 2012, Fast k-selection algorithms (radix)
 //   heap      a thread a row, the best so far in a heap that lies in the outputs; any strides; the readable
@@ -11,12 +12,15 @@
 //             barrier a step, and sorting what nobody asked for
 //   radix     a block a row: counts the leading digits of all elements until the k-th is found, and sorts those before it; reads a row three
 //             (16 bits) to six times (fp32 with equal elements), mostly from the L2 cache; any cols, k <= 2048
+//   threshold a block a row, or a part of 4096 columns, in registers: the k-th best of the threads' best is a bound that few elements reach,
+//             and each of those counts how many are better. Reads a row once; k <= 128. Costs: a second launch for longer rows
 #include "element.cuh"
 #include "order.cuh"
 #include "reduce.cuh"
 #include "register.cuh"
 #include "rows.cuh"
 #include "spec/top_k.cuh"
+#include "top_k/threshold.cuh"
 
 namespace {
 
@@ -221,11 +225,16 @@ template <class T> int top_k_radix(const triad_call *call) {
 const triad::Limits heap = {triad::at_most("cols", 0x7fffffff)};
 const triad::Limits bitonic = {triad::contiguous_columns(), triad::at_most("cols", bitonic_most)};
 
-void few(triad::Check &check, const triad_call *call) {
+template <int Most> void few(triad::Check &check, const triad_call *call) {
 	const long long k = call->out[0].shape[1];
-	check.that(k <= radix_most, "k %lld is more than %d", k, radix_most);
+	check.that(k <= Most, "k %lld is more than %d", k, Most);
 }
-const triad::Limits radix = {triad::contiguous_columns(), triad::at_most("cols", 0x7fffffff), triad::limit("k <= 2048", few)};
+const triad::Limits radix = {triad::contiguous_columns(), triad::at_most("cols", 0x7fffffff), triad::limit("k <= 2048", few<radix_most>)};
+const triad::Limits threshold = {triad::contiguous_columns(), triad::at_most("cols", 0x7fffffff), triad::limit("k <= 128", few<triad::best::most_k>)};
+
+int64_t threshold_bytes(const triad_call *call) {
+	return call->in[0].dtype == TRIAD_F32 ? triad::top_k::left_of<float>(call).bytes : triad::top_k::left_of<__half>(call).bytes;
+}
 
 } // namespace
 
@@ -235,3 +244,6 @@ TRIAD_KERNEL(top_k, bitonic, forward,
              .contract("exact").dtypes(triad::floats).outputs(3).limits(bitonic).launch(TRIAD_BY_DTYPE(top_k_bitonic)))
 TRIAD_KERNEL(top_k, radix, forward,
              .contract("exact").dtypes(triad::floats).outputs(3).limits(radix).launch(TRIAD_BY_DTYPE(top_k_radix)))
+TRIAD_KERNEL(top_k, threshold, forward,
+             .contract("exact").dtypes(triad::floats).outputs(3).limits(threshold).workspace(threshold_bytes)
+             .launch(TRIAD_BY_DTYPE(triad::top_k::launch)))

@@ -96,9 +96,14 @@ var versions = []Constants{
 		Contracts: []string{"fp32", "eager", "stored"},
 	},
 	{
-		Version: "14", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock,
-		Sigmas: biasSigmas, Spread: biasSpread, Low: 1, High: 1, Fewer: []string{"G4", "G5"},
+		Version: "14", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Low: 1, High: 1, Fewer: []string{"G4", "G5"},
 		Contracts: []string{"stored"},
+	},
+	// inputs alone
+	{
+		Version: "15", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock,
+		Sigmas: biasSigmas, Spread: biasSpread, Low: 1, High: 1,
 	},
 }
 

@@ -106,6 +106,11 @@ type Case struct {
 	Saved        string // backward only: "driver" or "own"; "" where the forward saves nothing
 }
 
+// DeclaresInfinity reports whether the inputs of a case may hold NaN or infinities.
+func (c Case) DeclaresInfinity() bool {
+	return c.Distribution == "non_finite" || c.Distribution == "neg_inf_mask" || c.Upstream == "non_finite"
+}
+
 // MarshalJSON returns the stable form: dims and attributes as objects in the order of the spec, upstream and
 // saved null for a forward.
 func (c Case) MarshalJSON() ([]byte, error) {

@@ -257,7 +257,7 @@ func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 		distributions = p.spec.Check.Quick
 		layouts = quickLayouts(pass, layouts, dtypeIndex)
 		if pass == Backward { // leaves room for the upstream gradients
-			normal = normal[:min(len(normal), 5)]
+			normal = ends(normal)
 			distributions = distributions[:min(len(distributions), 2)]
 		}
 	}
@@ -282,7 +282,7 @@ func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 		}
 	}
 	if pass == Backward {
-		kinds := Upstreams[1 : len(Upstreams)-len(upstreamLayouts)]
+		kinds := p.spec.upstreamKinds()
 		list = append(list, spread(marked, kinds, false, func(x site, name string) draft {
 			return draft{at: x, distribution: "normal", upstream: name, both: full}
 		})...)

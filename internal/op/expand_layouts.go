@@ -22,20 +22,3 @@ func (p *planner) upstreamLayouts(marked []site, dtypeIndex int) (list []draft) 
 	}
 	return list
 }
-
-// quickLayouts returns the layouts of a dtype under --quick: one of them, in turn. The first dtype, the only
-// one in most files, also gets sliced vectors, and in a forward a single input at an odd place.
-func quickLayouts(pass Pass, layouts []string, dtypeIndex int) []string {
-	turn := layouts[dtypeIndex%len(layouts):][:1]
-	if dtypeIndex > 0 {
-		return turn
-	}
-	turn = slices.Clone(turn)
-	if pass == Forward && slices.Contains(layouts, "offset_one") {
-		turn = append(turn, "offset_one")
-	}
-	if slices.Contains(layouts, "sliced") && !slices.Contains(layouts, "padded") {
-		turn = append(turn, "sliced")
-	}
-	return turn
-}

@@ -371,3 +371,18 @@ func TestLeftOutDistributions(t *testing.T) {
 		}
 	}
 }
+
+// TestQuickBackwardTakesTheEnds: a backward under --quick judges the first four shapes and the last one.
+func TestQuickBackwardTakesTheEnds(t *testing.T) {
+	var shapes []site
+	for i := range int64(7) {
+		shapes = append(shapes, site{dims: map[string]int64{"n": i}})
+	}
+	var taken []int64
+	for _, x := range ends(shapes) {
+		taken = append(taken, x.dims["n"])
+	}
+	if want := []int64{0, 1, 2, 3, 6}; !slices.Equal(taken, want) || len(ends(shapes[:5])) != 5 {
+		t.Errorf("shapes %v, want %v", taken, want)
+	}
+}

@@ -385,6 +385,12 @@ func (s *Spec) compileCost(c *PassCost, pass Pass) (err error) {
 		return nil
 	}
 	tensors := map[string]bool{"size": true}
+	if s.Costs.Parts != "" {
+		if _, ok := s.Input(s.Costs.Parts); !ok {
+			return fmt.Errorf("parts: there is no input %q", s.Costs.Parts)
+		}
+		tensors["parts"] = true
+	}
 	for _, t := range slices.Concat(s.tensorSpecs(pass)) {
 		tensors["size_"+t.Name] = true
 	}

@@ -71,9 +71,14 @@ func (c *CheckSpec) checkMeanings() error {
 		return fmt.Errorf("check.integers = %q: want one_hot, halves, wide, total, apart, or nothing for "+
 			"small integers", c.Integers)
 	}
-	if !slices.Contains([]string{"", "rows", "products"}, c.NonFinite) {
-		return fmt.Errorf("check.non_finite = %q: want rows, products, or nothing for one number in a tensor",
-			c.NonFinite)
+	if !slices.Contains([]string{"", "each", "rows", "products"}, c.NonFinite) {
+		return fmt.Errorf("check.non_finite = %q: want each, rows, products, or nothing for one number in "+
+			"a tensor", c.NonFinite)
+	}
+	for _, name := range c.NoUpstreams {
+		if !slices.Contains(Upstreams[1:], name) {
+			return fmt.Errorf("check.no_upstreams: %q is none of %v", name, Upstreams[1:])
+		}
 	}
 	if n := len(c.Logits); n != 0 && n != 2 {
 		return fmt.Errorf("check.logits: %v: want the two inputs whose product makes the logits, or nothing",

@@ -32,8 +32,8 @@ func TestLoadSaysWhere(t *testing.T) {
 		},
 		{`default = { fp32 = "fp32"`, `default = { fp32 = "fp33"`, lineOf("[contract]"), `contract "fp33"`},
 		{
-			`{ rows = 5, cols = 33, quick = true }`, `{ rows = 5, colums = 33, quick = true }`,
-			lineOf(`{ rows = 5, cols = 33`), `unknown key "colums"`,
+			`{ rows = 2050, cols = 17, quick = true }`, `{ rows = 2050, colums = 17, quick = true }`,
+			lineOf(`{ rows = 2050, cols = 17`), `unknown key "colums"`,
 		},
 		{`fp32 = ["4 * cols * x * x"]`, `fp32 = ["4 * cols * z"]`, lineOf("[limits.forward]"), "z"},
 		{`chained = true`, `chained = false`, lineOf("[backward]"), "backward.chained"},

@@ -304,8 +304,13 @@ func tensorDType(text string, c Case) (DType, error) {
 	return ParseDType(text)
 }
 
-// Cost returns the bytes and floating-point operations a case's pass needs at least.
-func (s *Spec) Cost(c Case) (bytes, flops int64, err error) {
+// Cost returns the bytes and floating-point operations a case's pass needs at least, if every group of its
+// offsets has elements.
+func (s *Spec) Cost(c Case) (bytes, flops int64, err error) { return s.CostOfParts(c, -1) }
+
+// CostOfParts returns the cost of a case whose offsets make so many groups that have elements. If parts is
+// negative, all groups have elements.
+func (s *Spec) CostOfParts(c Case, parts int64) (bytes, flops int64, err error) {
 	inputs, outputs, err := s.passTensors(c)
 	if err != nil {
 		return 0, 0, err
@@ -317,6 +322,12 @@ func (s *Spec) Cost(c Case) (bytes, flops int64, err error) {
 	element := map[string]int64{"size": types[0].DType.Size()}
 	for _, t := range types {
 		element["size_"+t.Name] = t.DType.Size()
+		if t.Name == s.Costs.Parts {
+			element["parts"] = max(t.Elements()-1, 0)
+		}
+	}
+	if parts >= 0 {
+		element["parts"] = parts
 	}
 	look := func(name string) (int64, bool) {
 		if v, ok := element[name]; ok {

@@ -131,14 +131,16 @@ type Limits struct {
 	fp32, stored []Expression
 }
 
-// CostSpec counts the least that a pass must move and compute.
+// CostSpec counts the least that a pass must move and compute. Parts names the input of offsets whose groups
+// the expressions count as `parts`.
 type CostSpec struct {
+	Parts    string   `toml:"parts"`
 	Forward  PassCost `toml:"forward"`
 	Backward PassCost `toml:"backward"`
 }
 
 // PassCost holds expressions over dims, attributes (bool and enum by number), size (bytes of an element of
-// the first input) and size_<tensor>.
+// the first input), size_<tensor> and parts.
 type PassCost struct {
 	Bytes string `toml:"bytes"`
 	Flops string `toml:"flops"`
@@ -225,10 +227,14 @@ type CheckSpec struct {
 	// all bits of the dtype, "total" such ones whose sum, or sum of products, is such a number, and "apart"
 	// two tensors whose squared differences have such a sum.
 	Integers string `toml:"integers"`
-	// NonFinite defines the distribution non_finite: "" one NaN or infinity in a tensor; "rows", where rows
-	// are independent, in turn rows of NaN, rows of many NaN and infinities, and rows with one of them;
-	// "products" two in a tensor of which a fourth is 0, so that some meet a 0 of the other factor.
+	// NonFinite chooses the values of the distribution non_finite: "" one NaN or infinity in a tensor;
+	// "each" NaN, +inf and -inf, each in a row of its own, where rows stand alone; "rows" by turns rows of
+	// NaN, rows of many NaN and infinities, and rows with one of them; "products" two in a tensor of which
+	// a fourth is 0, so that some meet a 0 of the other factor.
 	NonFinite string `toml:"non_finite"`
+	// NoUpstreams lists upstream gradients without cases, such as non_finite where a right backward
+	// multiplies it by 0.
+	NoUpstreams []string `toml:"no_upstreams"`
 	// Row is the number of elements in each row that tensors of one dim are drawn as, so that one case covers
 	// every kind of row in a distribution; 0: one row.
 	Row     int64            `toml:"row"`
@@ -341,9 +347,21 @@ func (s *Spec) Laid(pass Pass) (names []string) {
 	return names
 }
 
-// Upstreams names every kind of upstream gradient: first by contents, then, with normal numbers, by memory
-// layout. "expanded" is one number with strides of 0, as the backward of a sum returns it.
-var Upstreams = append([]string{"normal", "ones", "one_hot", "zeros", "huge"}, upstreamLayouts...)
+// Upstreams names every kind of upstream gradient: what it holds, and then, of normal numbers, how it alone
+// lies in memory. "expanded" is one number with strides of 0, as the backward of a sum gives it.
+var Upstreams = append(
+	[]string{"normal", "ones", "one_hot", "zeros", "huge", "non_finite"}, upstreamLayouts...,
+)
+
+// upstreamKinds returns the upstream gradients with other values than normal ones. Where the forward promises
+// nothing about NaN and infinities, the backward does not either.
+func (s *Spec) upstreamKinds() []string {
+	kinds := slices.Clone(Upstreams[1 : len(Upstreams)-len(upstreamLayouts)])
+	return slices.DeleteFunc(kinds, func(name string) bool {
+		return slices.Contains(s.Check.NoUpstreams, name) ||
+			name == "non_finite" && !slices.Contains(s.Check.Distributions, name)
+	})
+}
 
 var upstreamLayouts = []string{"expanded", "transposed", "offset"}
 

@@ -14,7 +14,7 @@ import (
 	"triad/internal/docpage"
 )
 
-var update = flag.Bool("update", false, "write the table into docs/own-kernels.md")
+var update = flag.Bool("update", false, "write the table into results/published/public-files.md")
 
 // root is the way to the root of the repository.
 const root = "../.."
@@ -52,8 +52,8 @@ func TestManifest(t *testing.T) {
 // The table of the page is that of the manifest.
 func TestPage(t *testing.T) {
 	_, files := manifest(t)
-	docpage.Is(t, filepath.Join(root, "docs/own-kernels.md"), "public files", page(files), *update,
-		"go test ./internal/publicfiles -update")
+	docpage.Is(t, filepath.Join(root, "results/published/public-files.md"), "public files", page(files),
+		*update, "go test ./internal/publicfiles -update")
 }
 
 // An entry that cannot be is refused with its line.

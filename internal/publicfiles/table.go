@@ -82,7 +82,7 @@ func tallies(files []*public) (all []*tally) {
 	return all
 }
 
-// page returns the table of docs/own-kernels.md.
+// page returns the table of results/published/public-files.md.
 func page(files []*public) string {
 	var b strings.Builder
 	b.WriteString("| batch | files | callable | judged | with a flag | PASS | NOT_UNDERSTOOD | " +

@@ -11,6 +11,7 @@ import (
 	"triad/internal/panics"
 	"triad/internal/record"
 	"triad/internal/stats"
+	"triad/internal/tensor"
 	"triad/internal/timing"
 )
 
@@ -120,11 +121,28 @@ func (c *prepared) judgeTimed(e entry, id string, written backend.Outcome) (op.S
 	return status, text
 }
 
+// partsOf counts the groups that have elements, by the offsets among the inputs: what belongs to the others,
+// such as their weights, need not be read. It is -1 if no input has this name.
+func partsOf(name string, given []tensor.Tensor) int64 {
+	at := slices.IndexFunc(given, func(x tensor.Tensor) bool { return x.Name == name })
+	if at < 0 {
+		return -1
+	}
+	offsets, parts := given[at].Float64s(), int64(0)
+	for i := 1; i < len(offsets); i++ {
+		if offsets[i] > offsets[i-1] {
+			parts++
+		}
+	}
+	return parts
+}
+
 // workOf returns what a case must move and compute.
 func workOf(c *prepared) (stats.Work, error) {
 	var w stats.Work
 	var err error
-	if w.Bytes, w.FLOPs, err = c.operator.Spec.Cost(c.Case); err != nil {
+	spec := c.operator.Spec
+	if w.Bytes, w.FLOPs, err = spec.CostOfParts(c.Case, partsOf(spec.Costs.Parts, c.given)); err != nil {
 		return w, err
 	}
 	inputs, err := c.operator.Spec.Inputs(c.Case)

@@ -119,3 +119,39 @@ func TestSurveyOfAChainedBackward(t *testing.T) {
 		t.Errorf("%v, %+v", err, slices.Clip(s.Reached))
 	}
 }
+
+// TestWorkOfGroupsWithoutRows: what belongs to groups without rows, such as their matrices, does not count as
+// bytes that a pass must read. A kernel that skips it is not called impossibly fast.
+func TestWorkOfGroupsWithoutRows(t *testing.T) {
+	skipped := 0
+	for _, o := range truth.All() {
+		if o.Spec.Costs.Parts == "" {
+			continue
+		}
+		// one group has every row
+		plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick, Distributions: []string{"outlier"}})
+		if err != nil || len(plan.Cases) == 0 {
+			t.Fatalf("%s: %d cases, %v", o.Spec.Name, len(plan.Cases), err)
+		}
+		for _, c := range plan.Cases {
+			x := &execution{Runner: &Runner{}, request: Request{Seed: 1}, result: &Result{}}
+			p, err := x.prepare(work{operator: o, Case: c})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, _, err := o.Spec.CostOfParts(c, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := workOf(p); err != nil || got.Bytes != want {
+				t.Errorf("%s: %d bytes (%v), want %d", describe(c), got.Bytes, err, want)
+			}
+			if all, _, err := o.Spec.Cost(c); err == nil && all > want {
+				skipped++
+			}
+		}
+	}
+	if skipped == 0 {
+		t.Error("no case has groups without rows")
+	}
+}

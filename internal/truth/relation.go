@@ -61,7 +61,7 @@ func RelationsOf(c op.Case) []Relation {
 		// outputs that are not finite, or beyond the range in which errors are relative
 		return nil
 	}
-	if c.Upstream == "huge" {
+	if c.Upstream == "huge" || c.Upstream == "non_finite" {
 		return nil
 	}
 	var all []Relation
@@ -145,8 +145,9 @@ func (r Relation) Next(done []Call) (op.Case, []tensor.Tensor, error) {
 func (r Relation) Hold(contract string, calls []Call, nondeterministic []string) []judge.Relation {
 	var all []judge.Relation
 	for _, output := range r.Outputs {
-		if r.Second == nil && calls[0].Gave.Get(output).Data == nil {
-			continue // an optional output that was not given
+		gave := calls[0].Gave.Get(output)
+		if r.Second == nil && gave.Data == nil || slices.Contains(gave.Shape, 0) {
+			continue // an optional output that was not given, or one without elements
 		}
 		held := judge.Relation{Name: r.Name, Output: output}
 		a, err := relatedCalls(r, contract, calls, slices.Contains(nondeterministic, output))

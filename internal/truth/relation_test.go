@@ -35,9 +35,9 @@ func TestRelationsHoldOfTheSimulatedContract(t *testing.T) {
 					}
 					found := truthtest.Holds(r, contract, calls)
 					for _, output := range r.Outputs {
-						held := found[output]
+						held, given := found[output]
 						comparisons += held.Compared
-						if !held.Accepted() {
+						if given && !held.Accepted() {
 							t.Errorf("%s under %s: %s", truthtest.Describe(c), contract, held.Sentence())
 						}
 					}
@@ -69,8 +69,8 @@ func TestRelationsReject(t *testing.T) {
 				for _, output := range r.Outputs {
 					wrong := truthtest.Spoilt(calls, output,
 						func(_ int, y float64) float64 { return -100 - 1.5*y })
-					if held := truthtest.Holds(r, o.Spec.DefaultContract(c.DType),
-						wrong)[output]; !held.Accepted() {
+					held, given := truthtest.Holds(r, o.Spec.DefaultContract(c.DType), wrong)[output]
+					if given && !held.Accepted() {
 						rejected[fmt.Sprint(r.Pass, r.Name, output, c.DType)] = true
 					}
 					nan := truthtest.Spoilt(calls, output, func(int, float64) float64 { return math.NaN() })

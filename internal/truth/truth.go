@@ -111,7 +111,7 @@ func (k *Request) finish(t *judge.Target) error {
 	if len(t.T) != len(t.R) || len(t.TFP32) != len(t.R) {
 		return fmt.Errorf("compute the truth of %s: %w", k.Op, t.Check())
 	}
-	declared := k.Distribution == "non_finite" || k.Distribution == "neg_inf_mask"
+	declared := k.DeclaresInfinity()
 	output, _ := k.spec.Output(t.Name)
 	if t.Choice != nil && !output.Given {
 		return fmt.Errorf("compute the truth of %s: %s is a choice: want given = true in its spec", k.Op,

@@ -23,10 +23,9 @@ type drawing struct {
 	integer    string   // what integers means
 	about      *float64 // the centre of integers of the normal distribution
 	// the first input's values, if this is another input of its shape
-	beside []float64
-	first  bool // it is the first input
-	// what non_finite means
-	manyNonFinite, withZeros bool
+	beside        []float64
+	first         bool   // it is the first input
+	nonFiniteKind string // CheckSpec.NonFinite
 }
 
 // role is the part of a tensor in the logits of a softmax.
@@ -86,7 +85,13 @@ func zeroed(n int64) []float64 {
 
 func (d *drawing) normal(x []float64) {
 	d.random("normal").fillNormal(x)
+	if n := uint64(len(x)); n >= fewForZero {
+		x[d.random("zero").below(0, n)] = math.Copysign(0, -1)
+	}
 }
+
+// fewForZero is the length from which a normal tensor has one -0: a kernel may compare bit patterns.
+const fewForZero = 16
 
 // eachRow calls change with every row's index and values, on all cores if there are many: each draws from its
 // own s, which may be nil.
@@ -179,19 +184,29 @@ func (d *drawing) outlier(x []float64) {
 	})
 }
 
-// nonFinite: one of +inf, -inf and NaN in an otherwise normal tensor, or in many rows.
+// specialKinds are the numbers that are not finite, in the order in which tensors hold them.
+var specialKinds = [3]float64{math.NaN(), math.Inf(1), math.Inf(-1)}
+
+// nonFinite: one of NaN, +inf and -inf in an otherwise normal tensor, or all three, each in a row of its own.
+// Or in many rows, or among zeros.
 func (d *drawing) nonFinite(x []float64) {
 	d.normal(x)
-	s := d.random("non-finite")
-	switch {
-	case d.manyNonFinite:
+	s, n := d.random("non-finite"), int64(1)
+	switch d.nonFiniteKind {
+	case "rows":
 		d.nonFiniteRows(x, s)
 		return
-	case d.withZeros:
+	case "products":
 		d.nonFiniteFactor(x, s)
 		return
+	case "each":
+		n = min(d.rows, int64(len(specialKinds)))
 	}
-	x[s.below(0, uint64(len(x)))] = [3]float64{math.Inf(1), math.Inf(-1), math.NaN()}[s.below(1, 3)]
+	start := s.below(0, 3)
+	for i := range n {
+		row := x[d.rows*i/n*d.cols : min(d.rows*(i+1)/n*d.cols, int64(len(x)))]
+		row[s.below(uint64(i)+1, uint64(len(row)))] = specialKinds[(start+i)%3]
+	}
 }
 
 // nonFiniteFactor: 0 wherever row and column are even; a NaN or an infinity in an odd row and an even column,
@@ -225,11 +240,11 @@ func (d *drawing) nonFiniteFactor(x []float64, s *stream) {
 // nonFiniteRows: by turns a row with one NaN, +inf or -inf, a row in which half of the elements are one of
 // these, and a row of NaN.
 func (d *drawing) nonFiniteRows(x []float64, s *stream) {
-	start, kinds := d.start(3), [3]float64{math.NaN(), math.Inf(1), math.Inf(-1)}
+	start, kinds := d.start(3), specialKinds
 	d.eachRow(x, s, func(s *stream, r int64, row []float64) {
 		switch (r + start) % 3 {
 		case 0:
-			row[s.below(uint64(r*d.cols), uint64(len(row)))] = kinds[s.below(uint64(r*d.cols)+1, 3)]
+			row[s.below(uint64(r*d.cols), uint64(len(row)))] = kinds[r/3%3]
 		case 1:
 			for i := range row {
 				if w := s.word(uint64(r*d.cols + int64(i))); w>>31 == 0 {

@@ -34,10 +34,31 @@ func (d *drawing) upstream(kind string) ([]float64, error) {
 				part[i] = min(max(v, -8), 8) * (d.format.Max / 8)
 			}
 		})
+	case "non_finite":
+		d.special(x)
 	default:
 		return nil, fmt.Errorf("draw: there is no upstream gradient %q", kind)
 	}
 	return x, nil
+}
+
+// specialApart: a vector has a special number in each part of so many.
+const specialApart = 61
+
+// special: normal numbers, and by turns rows with one NaN, +inf, -inf, -0, a large number and none: two in a
+// row would hide each other where an operator adds them up. A vector has them in parts.
+func (d *drawing) special(x []float64) {
+	d.normal(x)
+	large := math.Ldexp(1, min(30, math.Ilogb(d.format.Max)-1))
+	kinds := [6]float64{math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1), large, 1}
+	start, s, length := d.start(uint64(len(kinds))), d.random("special"), int(d.cols)
+	if d.rows == 1 {
+		length = specialApart
+	}
+	for r := 0; r*length < len(x); r++ {
+		row := x[r*length : min((r+1)*length, len(x))]
+		row[s.below(uint64(r), uint64(len(row)))] = kinds[(r+int(start))%len(kinds)]
+	}
 }
 
 // parameter draws what does not follow the distribution: weights, biases, masks, tables of angles. Under
@@ -119,7 +140,7 @@ func (d *drawing) table(x []float64, kind string, exact bool) {
 // larger than 1 is scaled, so that the smallest numbers remain; if numbers up to 1 exceed the bounds
 // themselves, as in a product of four matrices in fp16, what is larger than a smaller power of two.
 func (m *maker) limit() error {
-	if declaresInfinity(m.c.Distribution) {
+	if m.c.DeclaresInfinity() {
 		return nil
 	}
 	for keep := 1.0; keep >= 0x1p-64; keep /= 2 {

@@ -174,7 +174,7 @@ func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float6
 	g := &drawing{
 		random: m.stream(name), rows: rows, cols: cols, elements: elements, keys: 1, format: format,
 		dtype: d, integer: m.spec.Check.Integers,
-		manyNonFinite: m.spec.Check.NonFinite == "rows", withZeros: m.spec.Check.NonFinite == "products",
+		nonFiniteKind: m.spec.Check.NonFinite,
 	}
 	g.first = m.spec.InputSpecs[0].Name == name
 	if first := m.drawn[m.spec.InputSpecs[0].Name]; first != nil && slices.Equal(first.shape, s.shape) {
@@ -200,7 +200,9 @@ func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float6
 			value, _ := m.c.Attrs.Lookup(fill.Of)
 			g.about = &value.Number
 		}
-		g.manyNonFinite = g.manyNonFinite || kind == "addend"
+		if kind == "addend" {
+			g.nonFiniteKind = "rows"
+		}
 		return g.draw(m.c.Distribution)
 	case kind == "offsets":
 		return g.offsets(m.c.Distribution, m.c.Dims.Get(fill.Of))
@@ -259,7 +261,7 @@ func (m *maker) finish(t op.TensorType, fill op.Fill) (tensor.Tensor, error) {
 		return layOut(t, codes, m.layout(t)), nil
 	}
 	x := m.drawn[t.Name].values
-	if !declaresInfinity(m.c.Distribution) { // rounding up must not make an undeclared infinity
+	if !m.c.DeclaresInfinity() { // rounding up must not make an undeclared infinity
 		parallel.Runs(len(x), func(first, end int) { roundAll(x[first:end], t.DType) })
 	}
 	return layOut(t, x, m.layout(t)), nil
@@ -275,10 +277,6 @@ func roundAll(x []float64, d op.DType) {
 	for i, v := range x {
 		x[i] = tensor.Round(d, v, true)
 	}
-}
-
-func declaresInfinity(distribution string) bool {
-	return distribution == "non_finite" || distribution == "neg_inf_mask"
 }
 
 // layout returns the layout of a tensor: the case's if it applies to the tensor, except for an upstream

@@ -11,7 +11,7 @@ namespace hopper {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 // multiply_halves: d = a b, plus d if add, for 64 of the reduction from two addresses of shared memory on.
 template <class Tile, class T, bool AlongKA, bool AlongKB>
-__device__ inline void multiply_halves(typename Tile::Part &d, uint32_t a_tile, uint32_t b_tile, bool add) {
+__device__ inline void multiply_halves(typename Tile::Sums &d, uint32_t a_tile, uint32_t b_tile, bool add) {
 	const uint64_t a = AlongKA ? tile_descriptor(a_tile) : across_descriptor(a_tile, Tile::panel_bytes);
 	const uint64_t b = AlongKB ? tile_descriptor(b_tile) : across_descriptor(b_tile, Tile::panel_bytes);
 	constexpr int across = 16 * tile_row_bytes; // to the next 16 of the reduction
@@ -21,9 +21,9 @@ __device__ inline void multiply_halves(typename Tile::Part &d, uint32_t a_tile, 
 		                                    add || i > 0);
 }
 
-// sums_place is where a thread's sums of 64 rows of a tile go, in the result y of all matrices.
-template <class Tile, class T> __device__ inline SumsPlace<T> sums_place(T *y, int64_t columns, const WalkedPlace &at, int part) {
-	const int64_t row = at.row + part * mma_rows + accumulator_row(static_cast<int>(threadIdx.x) % Tile::warpgroup, 0);
+// sums_place is where a thread's sums of a consumer's rows go, in the result y of all matrices.
+template <class Tile, class T> __device__ inline SumsPlace<T> sums_place(T *y, int64_t columns, const WalkedPlace &at) {
+	const int64_t row = at.row + accumulator_row(static_cast<int>(threadIdx.x) % Tile::warpgroup, 0);
 	return {y + at.first * columns, at.rows, columns, row, at.col};
 }
 #endif

@@ -1,22 +1,19 @@
 // walked_product.cuh: the pipeline of pair_product.cuh for products whose tiles do not all have as many steps, such as those of groups of rows: each
-// warp walks along the groups to its next tile. Where all tiles are alike, pair_product.cuh is 2.5 to 5 % faster.
-//   Two blocks of a cluster have tiles of 128 x 128 below each other: each brings its own rows of a, and half of the columns of b for both of
-//   them (multicast). So the L2 cache gives 24 KB for a stage of 128 bytes of the reduction instead of 32. Or they have tiles side by side, and
-//   share the rows of a: where matrices have few rows, fewer of them are wasted.
-//   A block has three warpgroups. One thread of the first, the producer, keeps a ring of stages filled. The other two, the consumers, take
-//   tiles in turn: while one scales and writes its tile, the other multiplies, so that the tensor cores need not wait for an epilogue:
+// warp walks along the groups to its next tile. Where all tiles have as many steps, see pair_product.cuh.
+//   A block has tiles of 128 x 256 and three warpgroups. One thread of the first, the producer, keeps a ring of stages of 128 bytes of the reduction
+//   filled. The other two, the consumers, each multiply 64 rows; one whose rows lie beyond the matrix only hands the stages back:
 //
-//       producer    | copies of tile 0      | copies of tile 1      | copies of tile 2      |
-//       consumer 0        | multiply tile 0        | write tile 0 |         | multiply tile 2        | write tile 2 |
-//       consumer 1                                 | multiply tile 1        | write tile 1 |
+//       producer    | copies of tile 0      | copies of tile 1      |  as far ahead as there are stages
+//       consumers      | multiply tile 0       | write |  multiply tile 1       | write |
 //
 //   of which a stage s is
 //
-//       producer    wait empty[s]       (both blocks' consumers have read it)     copy a, half of b -> full[s] of both
+//       producer    wait empty[s]       (both blocks' consumers have read it)     copy its part of a and b -> full[s]
 //       consumer    wait full[s]        start stage s     wait for stage s - 1    arrive at empty[s - 1] of both blocks
 //
-//   A consumer begins when the other one has seen its last stage (named barriers 1 and 2): full[s] has two parities, and who waits for it
-//   two rounds ahead goes on at once.
+//   The blocks of a cluster share an operand, of which each brings half for both (multicast). If their tiles lie below each other, they share the
+//   columns of b, and the L2 cache gives 32 KB for 1,024 clocks of products. If they lie side by side, they share the rows of a: that takes 40 KB,
+//   but wastes less where matrices have few rows.
 //   Clusters are persistent. A kernel's work says which tiles there are, and which part of its operands each one needs. An operand lies along the
 //   reduction or across it.
 #ifndef TRIAD_HOPPER_WALKED_PRODUCT_CUH
@@ -27,7 +24,6 @@
 #include "hopper/barrier.cuh"
 #include "hopper/cluster.cuh"
 #include "hopper/head_map.cuh"
-#include "hopper/named_barrier.cuh"
 #include "hopper/swizzle.cuh"
 #include "hopper/wgmma_half.cuh"
 #include "register.cuh"
@@ -38,21 +34,18 @@ namespace triad {
 namespace hopper {
 
 // WalkedTile divides a tile of the result and a block's shared memory: the ring, a stage of which holds a and then b, and the barriers. Lengths along
-// the reduction are in 16-bit words. Aside bytes are for the epilogue of a consumer, from a multiple of 16 on. The blocks of a cluster share an
-// operand, and their tiles lie below each other (b) or side by side (a).
+// the reduction are in 16-bit words.
 enum class WalkedShares { a, b };
-template <int Cluster, int Stages, int Aside = 0, WalkedShares Shares = WalkedShares::b> struct WalkedTile {
+template <int Cluster, int Stages, WalkedShares Shares> struct WalkedTile {
 	static constexpr int cluster = Cluster, stages = Stages;
-	static constexpr int m = 128, n = 128, k = 64, warpgroup = 128, consumers = 2, threads = warpgroup * (1 + consumers);
-	static constexpr int parts = m / mma_rows;
-	using Part = float[n / 8][4];                              // a thread's sums of 64 rows
-	using Sums = Part[parts];
+	static constexpr int warpgroup = 128, consumers = 2, threads = warpgroup * (1 + consumers);
+	static constexpr int m = consumers * mma_rows, n = 256, k = 64;
+	using Sums = float[n / 8][4];                              // a thread's sums of a consumer's 64 rows
 	static constexpr int panel_bytes = k * tile_row_bytes;     // of 64 rows or columns that lie across the reduction
 	static constexpr int a_bytes = m * tile_row_bytes, b_bytes = n * tile_row_bytes, stage_bytes = a_bytes + b_bytes;
 	static constexpr int down = Shares == WalkedShares::b ? Cluster : 1, across = Cluster / down; // tiles of a cluster
 	static constexpr int own_a = m / across, own_b = n / down; // rows of each operand that a block brings
-	static constexpr int full = Stages * stage_bytes, empty = full + 8 * Stages, aside = empty + 8 * Stages;
-	static constexpr int aside_bytes = (Aside + 15) / 16 * 16, bytes = aside + consumers * aside_bytes + tile_alignment;
+	static constexpr int full = Stages * stage_bytes, empty = full + 8 * Stages, bytes = empty + 8 * Stages + tile_alignment;
 	static constexpr int producer_registers = 40, consumer_registers = 232; // 40 + 2 * 232 = 3 * 168
 };
 
@@ -121,10 +114,10 @@ template <class Tile, bool AlongKA, bool AlongKB, class Work> __device__ inline 
 	for (int stage = 0; copies && stage < Tile::stages; stage++, at.next()) barrier_wait(memory + Tile::empty + 8 * at.stage, at.parity ^ 1);
 }
 
-// consume_walked is a consumer warpgroup: multiply(d, a, b, add) with the addresses of 64 rows of a and of b in shared memory starts their product of a
-// stage. epilogue.begin(place) is called before the first product of a tile, epilogue.store(d, place) after the last one.
-template <class Tile, class Work, class Multiply, class Epilogue>
-__device__ inline void consume_walked(const Work &work, uint32_t memory, int rank, int consumer, Multiply multiply, Epilogue epilogue) {
+// consume_walked is a consumer warpgroup: multiply(d, a, b, add) with the addresses of its 64 rows of a and of b in shared memory starts their product
+// of a stage. store(d, place) is called after the last product of a tile, with the place of the consumer's rows.
+template <class Tile, class Work, class Multiply, class Store>
+__device__ inline void consume_walked(const Work &work, uint32_t memory, int rank, int consumer, Multiply multiply, Store store) {
 	const int lane = static_cast<int>(threadIdx.x) % 32;
 	const auto release = [&](int stage) {
 		const uint32_t empty = memory + Tile::empty + 8 * stage;
@@ -134,23 +127,19 @@ __device__ inline void consume_walked(const Work &work, uint32_t memory, int ran
 			if (lane == 0) barrier_arrive(empty);
 		}
 	};
-	constexpr int both = Tile::warpgroup * Tile::consumers;
-	const auto turn_of = [](int which) { return 1 + which; };
-	const int64_t clusters = gridDim.x / Tile::cluster;
-	int64_t tile = blockIdx.x / Tile::cluster;
+	const int first_row = consumer * mma_rows;
 	RingPlace<Tile::stages> at;
 	typename Work::Walk walk = {};
-	if (consumer == 1 && work.seek(walk, tile)) {
-		named_arrive(turn_of(0), both);
-		at.skip(work.place(walk, tile, rank).steps);
-		tile += clusters;
-	}
-	for (; work.seek(walk, tile); tile += Tile::consumers * clusters) {
-		const WalkedPlace place = work.place(walk, tile, rank);
-		epilogue.begin(place);
-		const bool others = work.seek(walk, tile + clusters); // the other consumer has a tile
-		const int others_steps = others ? work.place(walk, tile + clusters, rank).steps : 0;
-		named_sync(turn_of(consumer), both);
+	for (int64_t tile = blockIdx.x / Tile::cluster; work.seek(walk, tile); tile += gridDim.x / Tile::cluster) {
+		WalkedPlace place = work.place(walk, tile, rank);
+		place.row += first_row;
+		if (place.row >= place.rows) {
+			for (int step = 0; step < place.steps; step++, at.next()) {
+				barrier_wait(memory + Tile::full + 8 * at.stage, at.parity);
+				release(at.stage);
+			}
+			continue;
+		}
 		typename Tile::Sums d;
 		int before = 0; // the stage of the product in flight
 		for (int step = 0; step < place.steps; step++, at.next()) {
@@ -158,9 +147,7 @@ __device__ inline void consume_walked(const Work &work, uint32_t memory, int ran
 			barrier_wait(memory + Tile::full + 8 * at.stage, at.parity);
 			fence();
 			// 64 rows are 64 lines of a tile along k, or one panel of one across it: 8 KB in both.
-#pragma unroll
-			for (int part = 0; part < Tile::parts; part++)
-				multiply(d[part], stage + part * mma_rows * tile_row_bytes, stage + Tile::a_bytes, step > 0);
+			multiply(d, stage + first_row * tile_row_bytes, stage + Tile::a_bytes, step > 0);
 			commit();
 			if (step > 0) {
 				wait_for<1>();
@@ -168,19 +155,16 @@ __device__ inline void consume_walked(const Work &work, uint32_t memory, int ran
 			}
 			before = at.stage;
 		}
-		if (others) named_arrive(turn_of(1 - consumer), both);
 		wait_for<0>();
-#pragma unroll
-		for (auto &part : d) changed(part);
+		changed(d);
 		release(before);
-		at.skip(others_steps);
-		epilogue.store(d, place);
+		store(d, place);
 	}
 }
 
-// run_walked is a kernel's body. epilogue(aside, consumer) gives the epilogue of a consumer, which has Aside bytes of shared memory from aside on.
-template <class Tile, bool AlongKA, bool AlongKB, class Work, class Multiply, class Epilogue>
-__device__ inline void run_walked(const Work &work, unsigned char *tiles, Multiply multiply, Epilogue epilogue) {
+// run_walked is a kernel's body.
+template <class Tile, bool AlongKA, bool AlongKB, class Work, class Multiply, class Store>
+__device__ inline void run_walked(const Work &work, unsigned char *tiles, Multiply multiply, Store store) {
 	const uint32_t memory = (shared_address(tiles) + tile_alignment - 1) / tile_alignment * tile_alignment;
 	const int rank = Tile::cluster > 1 ? static_cast<int>(cluster_rank()) : 0;
 	if (threadIdx.x == 0) {
@@ -188,7 +172,7 @@ __device__ inline void run_walked(const Work &work, unsigned char *tiles, Multip
 		prefetch_map(&work.b);
 		for (int stage = 0; stage < Tile::stages; stage++) {
 			barrier_init(memory + Tile::full + 8 * stage, 1);
-			barrier_init(memory + Tile::empty + 8 * stage, 4 * Tile::cluster); // one arrival of each warp that reads it
+			barrier_init(memory + Tile::empty + 8 * stage, Tile::consumers * 4 * Tile::cluster); // one arrival of each warp that reads it
 		}
 		fence_init();
 	}
@@ -203,8 +187,7 @@ __device__ inline void run_walked(const Work &work, unsigned char *tiles, Multip
 		if (threadIdx.x < 32) produce_walked<Tile, AlongKA, AlongKB>(work, memory, rank);
 	} else {
 		take_registers<Tile::consumer_registers>();
-		const int consumer = group - 1;
-		consume_walked<Tile>(work, memory, rank, consumer, multiply, epilogue(memory + Tile::aside + consumer * Tile::aside_bytes, consumer));
+		consume_walked<Tile>(work, memory, rank, group - 1, multiply, store);
 	}
 }
 #endif

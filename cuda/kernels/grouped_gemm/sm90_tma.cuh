@@ -1,13 +1,8 @@
 // sm90_tma.cuh: the products of groups of rows on Hopper's tensor cores, of 16-bit operands:
 //     y = x w[g] and grad_x = grad_y w[g]^T for the rows of group g          grad_w[g] = x^T grad_y over the rows of group g
-//   By the pipeline of hopper/walked_product.cuh: tiles of 128 x 128, which two consumers take in turn, in clusters of two that have tiles side by side and
-//   share the rows of a. A cluster stays and takes every so-manieth tile of all groups; each warp walks along the groups to it, 32 at a time, while
-//   the products of the tile before are under way:
-//
-//       producer    | walk | copies of tile 0      | walk | copies of tile 1      |
-//       consumer 0      walk | multiply tile 0        | write tile 0 | walk  |
-//       consumer 1      walk                          | multiply tile 1        | write tile 1 |
-//
+//   By the pipeline of hopper/walked_product.cuh: blocks have tiles of 128 x 256, in clusters of two. Where groups have 512 rows or more on average, and
+//   in grad_w, those tiles lie below each other and share the columns of b; elsewhere they lie side by side and share the rows of a. A cluster stays
+//   and takes every so-manieth tile of all groups; each warp walks along the groups to it, 32 at a time.
 //   A tile never crosses groups. Beyond the end of a group the copies bring zeros (hopper/ragged_map.cuh): as rows of a, which are not written, and as the
 //   last steps of the sums of grad_w. grad_w of a group without rows is the product of one step of zeros.
 #ifndef TRIAD_GROUPED_GEMM_SM90_TMA_CUH
@@ -20,90 +15,81 @@
 namespace triad {
 namespace grouped_gemm {
 
-using TmaTile = hopper::WalkedTile<2, 6, 0, hopper::WalkedShares::a>;
-using TmaWalk = GroupWalk<TmaTile::m * TmaTile::down, TmaTile::n * TmaTile::across>;
+// How the tiles of a cluster lie: 256 x 256 or 128 x 512.
+using Below = hopper::WalkedTile<2, 4, hopper::WalkedShares::b>;
+using Beside = hopper::WalkedTile<2, 4, hopper::WalkedShares::a>;
+
+constexpr int64_t large_group = 512; // rows of a group, on average, from which on tiles lie below each other
 
 // GroupWork is the work of a launch, see walked_product.cuh: ByDepth where the groups cut the sum.
-template <class T, bool ByDepth> struct GroupWork {
-	using Walk = TmaWalk;
+template <class Tile, class T, bool ByDepth> struct GroupWork {
+	static constexpr int rows = Tile::m * Tile::down, cols = Tile::n * Tile::across; // of a cluster
+	using Walk = WarpWalk<rows, cols>;
 	hopper::HeadMap a, b;
 	Product<T> p;
 
-	int64_t count() const { return most_tiles<TmaTile::m * TmaTile::down, TmaTile::n * TmaTile::across>(p); }
+	int64_t count() const { return most_tiles<rows, cols>(p); }
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-	__device__ bool seek(Walk &walk, int64_t tile) const { return walk.seek_by_warp(p, tile); }
+	__device__ bool seek(Walk &walk, int64_t tile) const { return walk.seek(p, tile); }
 
 	__device__ hopper::WalkedPlace place(const Walk &walk, int64_t tile, int rank) const {
-		const int64_t begin = p.begins(walk.group), size = p.begins(walk.group + 1) - begin, rows = ByDepth ? p.rows : size;
-		constexpr int64_t height = 8; // rows of tiles of a group that are in flight together
-		const TileOrder order = {ceil_div(rows, TmaTile::m * TmaTile::down), ceil_div(p.cols, TmaTile::n * TmaTile::across), height};
-		const int steps = static_cast<int>(max(ceil_div(ByDepth ? size : p.depth, TmaTile::k), int64_t{1}));
-		return hopper::walked_place<TmaTile>(order.place(tile - walk.before), rank, ByDepth ? walk.group * rows : begin, rows, steps);
+		const int size = static_cast<int>(ByDepth ? p.rows : walk.size), depth = static_cast<int>(ByDepth ? walk.size : p.depth);
+		constexpr int height = 2048 / rows; // rows of tiles of a group that are in flight together
+		const TilesInBands<int> order = {(size + rows - 1) / rows, static_cast<int>((p.cols + cols - 1) / cols), height};
+		const int steps = max((depth + Tile::k - 1) / Tile::k, 1);
+		return hopper::walked_place<Tile>(order.place(static_cast<int>(tile) - walk.before), rank, ByDepth ? walk.group * p.rows : walk.begin, size, steps);
 	}
 
 	__device__ hopper::WalkedPart part_a(const Walk &walk) const { return rows_of(walk); }
 	__device__ hopper::WalkedPart part_b(const Walk &walk) const {
 		if constexpr (ByDepth) return rows_of(walk);
-		else return {0, 0, p.b_group == 0 ? 0 : static_cast<int>(walk.group)};
+		else return {0, 0, p.b_group == 0 ? 0 : walk.group};
 	}
 
 private:
-	__device__ hopper::WalkedPart rows_of(const Walk &walk) const {
-		const int64_t end = p.begins(walk.group + 1);
-		return hopper::ragged_part(end, end - p.begins(walk.group));
-	}
+	__device__ hopper::WalkedPart rows_of(const Walk &walk) const { return hopper::ragged_part(walk.begin + walk.size, walk.size); }
 #endif
 };
-
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-// StoreGroup is the epilogue.
-template <class T> struct StoreGroup {
-	const Product<T> &p;
-
-	__device__ void begin(const hopper::WalkedPlace &) {}
-	__device__ void store(const TmaTile::Sums &d, const hopper::WalkedPlace &at) const {
-#pragma unroll
-		for (int part = 0; part < TmaTile::parts; part++)
-			hopper::store_wide(d[part], hopper::sums_place<TmaTile>(p.y, p.cols, at, part), [](float sum) { return sum; });
-	}
-};
-#endif
 
 // Of the forward a lies along k and b along its rows, of grad_x both along k, of grad_w neither.
-template <class T, bool AlongKA, bool AlongKB>
-__global__ void __launch_bounds__(TmaTile::threads, 1) grouped_gemm_tma(const __grid_constant__ GroupWork<T, !AlongKA> work) {
+template <class Tile, class T, bool AlongKA, bool AlongKB>
+__global__ void __launch_bounds__(Tile::threads, 1) grouped_gemm_tma(const __grid_constant__ GroupWork<Tile, T, !AlongKA> work) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+	using Sums = typename Tile::Sums;
 	extern __shared__ __align__(128) unsigned char group_tiles[];
-	hopper::run_walked<TmaTile, AlongKA, AlongKB>(
-		work, group_tiles,
-		[](TmaTile::Part &d, uint32_t a, uint32_t b, bool add) { hopper::multiply_halves<TmaTile, T, AlongKA, AlongKB>(d, a, b, add); },
-		[&](uint32_t, int) { return StoreGroup<T>{work.p}; });
+	hopper::run_walked<Tile, AlongKA, AlongKB>(
+		work, group_tiles, [](Sums &d, uint32_t a, uint32_t b, bool add) { hopper::multiply_halves<Tile, T, AlongKA, AlongKB>(d, a, b, add); },
+		[&](const Sums &d, const hopper::WalkedPlace &at) {
+			hopper::store_wide(d, hopper::sums_place<Tile>(work.p.y, work.p.cols, at), [](float sum) { return sum; });
+		});
 #endif
 }
 
-template <class T, bool AlongKA, bool AlongKB> int launch_tma(const Product<T> &p, cudaStream_t stream) {
-	GroupWork<T, !AlongKA> work = {};
+template <class Tile, class T, bool AlongKA, bool AlongKB> int launch_tma(const Product<T> &p, cudaStream_t stream) {
+	GroupWork<Tile, T, !AlongKA> work = {};
 	work.p = p;
 	// The groups are of rows in memory, that lie along the reduction or are its steps. A single row has no stride.
 	const auto map_rows = [&](hopper::HeadMap *map, const Matrix<T> &x, bool along, int64_t rows, int box_rows) {
 		const int64_t columns = along ? p.depth : rows, tokens = along ? rows : p.depth, stride = along ? x.row_stride : x.k_stride;
 		return hopper::map_ragged(map, x.data, columns, tokens == 1 ? columns : stride, along ? box_rows : hopper::box_columns);
 	};
-	if (const int status = map_rows(&work.a, p.a, AlongKA, p.rows, TmaTile::own_a)) return status;
+	if (const int status = map_rows(&work.a, p.a, AlongKA, p.rows, Tile::own_a)) return status;
 	if constexpr (AlongKA) {
 		const hopper::WalkedSource b = {p.b.data, p.b_group, AlongKB ? p.b.row_stride : p.b.k_stride, AlongKB};
-		if (const int status = hopper::map_matrices(&work.b, b, p.groups, p.cols, p.depth, TmaTile::own_b)) return status;
+		if (const int status = hopper::map_matrices(&work.b, b, p.groups, p.cols, p.depth, Tile::own_b)) return status;
 	} else {
-		if (const int status = map_rows(&work.b, p.b, AlongKB, p.cols, TmaTile::own_b)) return status;
+		if (const int status = map_rows(&work.b, p.b, AlongKB, p.cols, Tile::own_b)) return status;
 	}
-	return hopper::launch_walked<TmaTile>(grouped_gemm_tma<T, AlongKA, AlongKB>, work, stream);
+	return hopper::launch_walked<Tile>(grouped_gemm_tma<Tile, T, AlongKA, AlongKB>, work, stream);
 }
 
 template <class T> int sm90_tma(const triad_call *call) {
-	return each_product<T>(call, [call](const Product<T> &p, cudaStream_t stream) {
-		const auto launch = call->n_out == 1 ? launch_tma<T, true, false> : p.by_depth ? launch_tma<T, false, false> : launch_tma<T, true, true>;
-		return launch(p, stream);
+	const bool large = call->in[0].shape[0] >= large_group * call->in[1].shape[0];
+	return each_product<T>(call, [call, large](const Product<T> &p, cudaStream_t stream) {
+		if (p.by_depth) return launch_tma<Below, T, false, false>(p, stream);
+		if (call->n_out == 1) return large ? launch_tma<Below, T, true, false>(p, stream) : launch_tma<Beside, T, true, false>(p, stream);
+		return large ? launch_tma<Below, T, true, true>(p, stream) : launch_tma<Beside, T, true, true>(p, stream);
 	});
 }
 

@@ -57,7 +57,7 @@ func (s *stack) rows() int64 { return s.starts[len(s.starts)-1] }
 // target returns the truth of all of them, whole or by sample.
 func (s *stack) target(k *truth.Request, output op.TensorType) judge.Target {
 	chosen := partOf(k.Sample, s.rows(), s.cols, func() (rows, cols []int64) {
-		if k.Distribution != "non_finite" {
+		if !k.DeclaresInfinity() {
 			return nil, nil
 		}
 		return s.unfit()

@@ -29,7 +29,7 @@ func (m *multiplication) choosePart(k *truth.Request) part {
 		return partOf(nil, rows, cols, nil)
 	}
 	return partOf(k.Sample, rows, cols, func() (ofRows, ofCols []int64) {
-		if k.Distribution != "non_finite" {
+		if !k.DeclaresInfinity() {
 			return nil, nil
 		}
 		return m.unfit()

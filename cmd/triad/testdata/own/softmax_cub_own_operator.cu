@@ -9,7 +9,7 @@ struct Joined {
     __device__ Pair operator()(Pair &a, Pair &b) const
     {
         float m = fmaxf(a.largest, b.largest);
-        if (m == -INFINITY) return {m, a.sum + b.sum};
+        if (a.largest == -INFINITY && b.largest == -INFINITY) return {m, a.sum + b.sum};
         return {m, a.sum * expf(a.largest - m) + b.sum * expf(b.largest - m)};
     }
 };

@@ -1,5 +1,5 @@
 // The products of groups of rows by pairs of blocks for Hopper: more tiles than clusters, more stages than the ring has, groups of two tiles, of one, of
-// none and of a single row. Elements are -1, 0 and 1, so that no sum is rounded but in y. PLAN is the one product that is asked, else all are.
+// none and of a single row. Elements are -1, 0 and 1, so that no sum is rounded but in y. TILE and PRODUCT choose one tile and one product; else all run.
 #include <cstdio>
 
 #include "grouped_gemm/sm90_tma.cuh"
@@ -26,7 +26,7 @@ constexpr int64_t groups = 4, tokens = 140, k = 200, n = 264, spare = 4096; // e
 static const int64_t offsets[groups + 1] = {0, 130, 130, 131, 140};
 
 // product is 0: y, 1: grad_x, 2: grad_w.
-static int check(int product) {
+template <class Tile> static int check(int product) {
 	const bool by_depth = product == 2;
 	grouped_gemm::Product<T> p = {};
 	p.groups = groups, p.offset_stride = 1, p.by_depth = by_depth;
@@ -37,7 +37,7 @@ static int check(int product) {
 	// Rows that belong to nobody follow the last group.
 	const T *const x = elements_of((tokens + 64) * k), *const dy = elements_of((tokens + 64) * n), *const w = elements_of(groups * k * n);
 	int (*const launch[])(const grouped_gemm::Product<T> &, cudaStream_t) = {
-		grouped_gemm::launch_tma<T, true, false>, grouped_gemm::launch_tma<T, true, true>, grouped_gemm::launch_tma<T, false, false>};
+		grouped_gemm::launch_tma<Tile, T, true, false>, grouped_gemm::launch_tma<Tile, T, true, true>, grouped_gemm::launch_tma<Tile, T, false, false>};
 	if (product == 0) p.a = {x, k, 1}, p.b = {w, 1, n};
 	if (product == 1) p.a = {dy, n, 1}, p.b = {w, n, 1};
 	if (product == 2) p.a = {x, 1, k}, p.b = {dy, 1, n};
@@ -73,10 +73,12 @@ static int check(int product) {
 }
 
 int main() {
-#ifdef PLAN
-	const int bad = check(PLAN);
+	using grouped_gemm::Below;
+	using grouped_gemm::Beside;
+#ifdef PRODUCT
+	const int bad = check<TILE>(PRODUCT);
 #else
-	const int bad = check(0) + check(1) + check(2);
+	const int bad = check<Below>(0) + check<Below>(1) + check<Below>(2) + check<Beside>(0) + check<Beside>(1);
 #endif
 	if (bad == 0) puts("ok");
 	return bad;
