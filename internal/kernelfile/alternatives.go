@@ -205,7 +205,11 @@ func (b *Binding) reordered(kind func(Argument) bool) []Alternative {
 			names, targets = append(names, a.Name), append(targets, strings.ReplaceAll(a.Target, " ", ""))
 		}
 	}
-	var all []Alternative
+	return inOtherOrders(names, targets)
+}
+
+// inOtherOrders gives parameters their targets in every other order.
+func inOtherOrders(names, targets []string) (all []Alternative) {
 	for _, order := range permutations(targets) {
 		if !slices.Equal(order, targets) && len(all) < maxAlternatives {
 			all = append(all, mapped(names, order))
@@ -257,11 +261,7 @@ func (b *Binding) otherSizes() []Alternative {
 		if a.Role != Size || !slices.Contains(guessed, a.Name) {
 			continue
 		}
-		targets := b.Spec.SizesBeside()
-		for _, d := range b.Spec.Dims {
-			targets = append(targets, d.Name)
-		}
-		for _, target := range targets {
+		for _, target := range slices.Concat(b.Spec.SizesBeside(), dimNames(b.Spec)) {
 			if target != a.Target && !b.has(Size, target) && !b.equates(a, target) {
 				all = append(all, mapped([]string{a.Name}, []string{strings.ReplaceAll(target, " ", "")}))
 			}

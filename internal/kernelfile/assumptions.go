@@ -60,10 +60,7 @@ func (b *Binding) Assumptions() []Assumption {
 		all = append(all, launch)
 	}
 	if l := b.triton; l != nil && !l.said {
-		all = append(all, Assumption{
-			Kind: GuessedLaunch,
-			What: "it is launched with " + l.String(),
-		})
+		all = append(all, Assumption{Kind: GuessedLaunch, What: "it is launched with " + l.String()})
 	}
 	for _, a := range b.Spec.Attributes {
 		if value := b.guessedAttribute(a); value != "" {
@@ -80,9 +77,7 @@ func (b *Binding) Assumptions() []Assumption {
 	all = append(all, b.doubleAttributes()...)
 	all = slices.Concat(all, b.assumedForms(), b.assumedTotals(), b.assumedFirst(), b.assumedHalves())
 	if words := b.guessedLayout(); words != "" && len(b.Spec.Own.Flat) > 0 {
-		all = append(all, Assumption{
-			Kind: GuessedLayout, What: words,
-		})
+		all = append(all, Assumption{Kind: GuessedLayout, What: words})
 	}
 	return all
 }
@@ -99,9 +94,7 @@ func (b *Binding) assumedSizes() (all []Assumption) {
 			n, implied = guessed, true
 		}
 		if implied && !b.constants[d.Name] && !slices.Contains(b.given.Without, d.Name) {
-			all = append(all, Assumption{
-				Kind: GuessedSize, What: fmt.Sprintf("%s is %d", d.Name, n),
-			})
+			all = append(all, Assumption{Kind: GuessedSize, What: fmt.Sprintf("%s is %d", d.Name, n)})
 		}
 	}
 	return all

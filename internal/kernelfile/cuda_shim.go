@@ -145,7 +145,7 @@ func (b *Binding) pinned() (all []pin) {
 func (b *Binding) blockLimit() []condition {
 	l := b.Launch
 	if l == nil || b.Options.Block != "" && b.Options.said == nil ||
-		!(&Launch{Block: l.Block, Shared: "0"}).usesAny(b.Spec) {
+		!slices.ContainsFunc(dimNames(b.Spec), (&Launch{Block: l.Block, Shared: "0"}).uses) {
 		return nil
 	}
 	return []condition{{
@@ -339,9 +339,7 @@ func (b *Binding) contracts() []contract {
 			i = len(list)
 			list = append(list, contract{name: name})
 		}
-		if !slices.Contains(list[i].bits, bit) {
-			list[i].bits = append(list[i].bits, bit)
-		}
+		list[i].bits = withNew(list[i].bits, bit)
 	}
 	return list
 }

@@ -80,9 +80,7 @@ func (b *Binding) assumedFirst() []Assumption {
 	if told {
 		return nil
 	}
-	return []Assumption{{
-		Kind: GuessedForm, What: "its tensors have the size " + first, anySize: true,
-	}}
+	return []Assumption{{Kind: GuessedForm, What: "its tensors have the size " + first, anySize: true}}
 }
 
 // mostAsked returns the last size that the lines ask a tensor for, a.size(1), -1 if they ask for none, and

@@ -94,13 +94,7 @@ func (b *Binding) halvesRows() bool {
 	if b.Function.Kind == Python {
 		return halves.MatchString(b.Function.text + b.Function.kernels)
 	}
-	body := b.Function.body
-	for i := 0; i+1 < len(body); i++ {
-		if body[i].text == "/" && body[i+1].text == "2" || body[i].text == "chunk" {
-			return true
-		}
-	}
-	return false
+	return hasTexts(b.Function.body, "/", "2") || hasTexts(b.Function.body, "chunk")
 }
 
 // eachTensor takes a function of one tensor, which returns it, for one that is called for each of a pair.

@@ -73,10 +73,9 @@ func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Option
 }
 
 // bindPasses matches the functions of each pass.
-func bindPasses(
-	file *File, r Request, spec *op.Spec, passes []op.Pass, options Options,
-) ([]*Binding, error) {
-	var bindings []*Binding
+func bindPasses(file *File, r Request, spec *op.Spec, passes []op.Pass, options Options) (
+	bindings []*Binding, err error,
+) {
 	var several *SeveralError
 	var misfit error // of a backward, where the forward is judged all the same
 	found, through := false, false
@@ -141,14 +140,9 @@ func (f *File) autograd() bool {
 }
 
 // bindFirst matches the functions of the first rank in which one fits; the error is that of the first.
-func bindFirst(
-	file *File,
-	ranks [][]Function,
-	spec *op.Spec,
-	pass op.Pass,
-	options Options,
-) (*Binding, error) {
-	var first error
+func bindFirst(file *File, ranks [][]Function, spec *op.Spec, pass op.Pass, options Options) (
+	fit *Binding, first error,
+) {
 	for _, list := range ranks {
 		b, err := bindOne(file, list, spec, pass, options)
 		if several := (*SeveralError)(nil); err == nil || errors.As(err, &several) {
@@ -313,11 +307,7 @@ func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options O
 	}
 	switch {
 	case said && len(list) > 1: // each is judged, and refused, for itself
-		several := &SeveralError{Message: "several functions have a line"}
-		for _, fn := range list {
-			several.Names = append(several.Names, fn.Name)
-		}
-		return nil, several
+		return nil, &SeveralError{Names: functionNames(list), Message: "several functions have a line"}
 	case !said:
 		fit = withoutReferences(oneOfEachName(namedAlike(fit, spec)))
 	}
@@ -457,10 +447,7 @@ func withoutSiblings(fit []*Binding, spec *op.Spec) []*Binding {
 
 // noFunction says why a file has no function to judge.
 func (f *File) noFunction(r Request, passes []op.Pass) error {
-	var have []string
-	for _, fn := range f.Functions {
-		have = append(have, fn.Name)
-	}
+	have := functionNames(f.Functions)
 	message := "it has no function to judge"
 	if len(passes) == 1 && passes[0] == op.Backward && r.Function == "" && len(have) > 0 {
 		return &op.UsageError{Message: "it has no backward: triad takes a function for one whose name " +

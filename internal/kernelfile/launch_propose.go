@@ -160,14 +160,7 @@ func (k body) givesValueOfEachBlock(a Argument) bool {
 	if list := k.b.shape(k.b.outputs[a.Index]); len(list) != 1 || list[0] != "1" {
 		return false
 	}
-	tokens := k.expandAliases()
-	for i := 0; i+5 < len(tokens); i++ {
-		if tokens[i].text == a.Name && tokens[i+1].text == "[" && tokens[i+2].text == "blockIdx" &&
-			tokens[i+5].text == "]" {
-			return true
-		}
-	}
-	return false
+	return hasTexts(k.expandAliases(), a.Name, "[", "blockIdx", anyText, anyText, "]")
 }
 
 // axes lists the members of blockIdx and threadIdx.
@@ -175,13 +168,7 @@ var axes = [3]string{"x", "y", "z"}
 
 // uses reports whether a body reads, say, threadIdx.y.
 func (k body) uses(tokens []token, word, axis string) bool {
-	for i := range tokens {
-		if i+2 < len(tokens) && tokens[i].text == word && tokens[i+1].text == "." &&
-			tokens[i+2].text == axis {
-			return true
-		}
-	}
-	return false
+	return hasTexts(tokens, word, ".", axis)
 }
 
 // number returns the value of a word: a literal, a #define, a constant of the file or a template argument.
@@ -274,20 +261,8 @@ func (k body) index(tokens []token, axis string) (name string, made []token) {
 		if tokens[i].text != "=" || !tokens[i-1].isName() {
 			continue
 		}
-		end := i + 1
-		for depth := 0; end < len(tokens); end++ {
-			switch tokens[end].text {
-			case "(":
-				depth++
-			case ")":
-				depth--
-			}
-			if depth <= 0 && (tokens[end].text == ";" || tokens[end].text == ",") {
-				break
-			}
-		}
-		if k.uses(tokens[i+1:end], "blockIdx", axis) {
-			return tokens[i-1].text, tokens[i+1 : end]
+		if made = tokens[i+1 : valueEnd(tokens, i+1)]; k.uses(made, "blockIdx", axis) {
+			return tokens[i-1].text, made
 		}
 	}
 	return "", nil

@@ -294,9 +294,7 @@ func (e *evaluation) lies(a Argument, at int) location {
 
 // rows returns the copy of consecutive rows.
 func rows(to location, toStep int64, from location, fromStep, bytes, many int64) copied {
-	return copied{
-		to, from, [3]int64{1, 1, many}, [3]int64{0, 0, toStep}, [3]int64{0, 0, fromStep}, bytes,
-	}
+	return copied{to, from, [3]int64{1, 1, many}, [3]int64{0, 0, toStep}, [3]int64{0, 0, fromStep}, bytes}
 }
 
 // roomCode returns the C++ of the number of bytes that an argument points to.

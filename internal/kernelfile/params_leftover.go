@@ -109,7 +109,7 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 			return b.refuseOwnTables(tables)
 		}
 		return b.errorf("what %s stands for is not clear: %s %v takes %s and gives %s",
-			names(b.Args, pointers), b.Spec.Name, b.Pass, tensorNames(b.inputs), tensorNames(b.outputs))
+			strings.Join(eachOf(pointers, func(i int) string { return b.Args[i].Name }), ", "), b.Spec.Name, b.Pass, tensorNames(b.inputs), tensorNames(b.outputs))
 	}
 	for k, i := range read {
 		b.Args[i].Role, b.Args[i].Target, b.Args[i].Index = Input, b.inputs[inputs[k]].Name, inputs[k]
@@ -158,8 +158,11 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 				"numbers: say one and its dtype, as in --map %[1]s=0 --dtype fp32", a.Name)
 		}
 		if !b.takeOfEqual(a) && !b.takeConstant(a) && !b.takeShare(a) && !a.takePreset() {
-			return b.errorf("what %s stands for is not clear: %s has the sizes %s%s", a.Name, b.Spec.Name,
-				dimNames(b.Spec), attributeNames(b.Spec))
+			has := strings.Join(dimNames(b.Spec), ", ")
+			if attributes := attributeNames(b.Spec); len(attributes) > 0 {
+				has += " and the attributes " + strings.Join(attributes, ", ")
+			}
+			return b.errorf("what %s stands for is not clear: %s has the sizes %s", a.Name, b.Spec.Name, has)
 		}
 	}
 	return b.checkRung()

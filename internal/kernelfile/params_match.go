@@ -312,17 +312,8 @@ func (b *Binding) errorf(format string, a ...any) error {
 
 // targets lists everything that a parameter may be mapped to.
 func (b *Binding) targets() []string {
-	var all []string
-	for _, t := range slices.Concat(b.inputs, b.outputs) {
-		all = append(all, t.Name)
-	}
-	for _, d := range b.Spec.Dims {
-		all = append(all, d.Name)
-	}
-	for _, a := range b.Spec.Attributes {
-		all = append(all, a.Name)
-	}
-	return append(all, b.Spec.SizesBeside()...)
+	return slices.Concat(namesOf(b.inputs), namesOf(b.outputs), dimNames(b.Spec), attributeNames(b.Spec),
+		b.Spec.SizesBeside())
 }
 
 // sameTarget compares with a target of --map, which may be written with or without blanks.

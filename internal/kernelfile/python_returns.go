@@ -67,20 +67,8 @@ func (b *Binding) returnedNames() []string {
 
 // withoutParentheses returns a text without the parentheses around it.
 func withoutParentheses(text string) string {
-	if !strings.HasPrefix(text, "(") || !strings.HasSuffix(text, ")") {
+	if !strings.HasPrefix(text, "(") || !strings.HasSuffix(text, ")") || closed(text, 0) < len(text) {
 		return text
-	}
-	depth := 0
-	for i, c := range text {
-		switch c {
-		case '(':
-			depth++
-		case ')':
-			depth--
-		}
-		if depth == 0 && i < len(text)-1 {
-			return text
-		}
 	}
 	return text[1 : len(text)-1]
 }
