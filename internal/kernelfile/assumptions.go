@@ -283,13 +283,7 @@ func (b *Binding) said(a Argument) bool {
 	return said || b.Options.factor(a.Name) != ""
 }
 
-func shapeWords(list []any) string {
-	var words []string
-	for _, size := range list {
-		words = append(words, fmt.Sprint(size))
-	}
-	return "[" + strings.Join(words, ", ") + "]"
-}
+func shapeWords(list []any) string { return "[" + strings.Join(plainSizes(list), ", ") + "]" }
 
 // smallLiterals returns the numbers of the file that may be an eps: "1e-06".
 func (b *Binding) smallLiterals() []string {
@@ -303,15 +297,10 @@ func (b *Binding) smallLiterals() []string {
 }
 
 // tensorParameters returns the parameters that stand for tensors.
-func (b *Binding) tensorParameters() []string {
-	var all []string
-	for _, a := range b.Args {
-		if a.Role == Input || a.Role == Output {
-			all = append(all, a.Name)
-		}
-	}
-	return all
-}
+func (b *Binding) tensorParameters() []string { return b.argumentsThat(Argument.isTensor) }
+
+// isTensor reports whether an argument stands for a tensor of the operator.
+func (a Argument) isTensor() bool { return a.Role == Input || a.Role == Output }
 
 // Guesses reports whether a parameter was taken for a size though its name says too little.
 func (b *Binding) Guesses() bool {

@@ -120,8 +120,9 @@ func (b *Binding) conditions() []condition {
 				b.Function.Name, strings.Join(dims, " and "))
 		}
 	}
-	all = slices.Concat(all, b.blockLimit(), b.boundSizes(), b.halvedSizes(), b.squareUnderSwitch(),
-		b.sizesAre(b.askedSizes, "its lines take no other than %s = %d: it is judged with that alone"))
+	all = slices.Concat(all, b.blockLimit(), b.sizesAre(b.Options.Bound,
+		"it is written for one block, with %s = %d: it is judged with that alone"), b.halvedSizes(),
+		b.squareUnderSwitch(), b.sizesAre(b.askedSizes, "its lines take no other than %s = %d: it is judged with that alone"))
 	return all
 }
 

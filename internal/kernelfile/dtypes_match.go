@@ -13,7 +13,7 @@ import (
 // neither its lines nor the user name a dtype: its author's tensors have no other.
 func (b *Binding) takeFP32(file *File) {
 	said := len(b.asked) > 0 || len(b.Options.DTypes) > 0
-	b.away = file.roundsAway()
+	b.away = roundsUp.MatchString(pythonComment.ReplaceAllString(file.text, " "))
 	b.sixteen = narrowName.MatchString(pythonComment.ReplaceAllString(file.text, ""))
 	b.untold = b.Function.Kind == Python && b.Function.Name == "solve" && b.takesSizes() && !said &&
 		slices.Contains(b.Spec.PassDTypes(b.Pass), op.FP32.String())

@@ -408,17 +408,7 @@ func namedAlike(fit []*Binding, spec *op.Spec) []*Binding {
 	if !slices.ContainsFunc(fit, same) {
 		return withoutSiblings(withoutOthers(fit, spec), spec)
 	}
-	var left []string
-	for _, b := range fit {
-		if other(b) {
-			left = append(left, b.Function.Name)
-		}
-	}
-	fit = slices.DeleteFunc(fit, other)
-	for _, b := range fit {
-		b.left = left
-	}
-	return fit
+	return leaveOut(fit, other)
 }
 
 // withoutSiblings leaves out functions with another operator's name if the name of another function differs
@@ -431,18 +421,9 @@ func withoutSiblings(fit []*Binding, spec *op.Spec) []*Binding {
 		return at >= 0 && len(mine) == len(others) && len(mine) > 1 && !slices.Contains(mine, spec.Name) &&
 			slices.Equal(slices.Delete(slices.Clone(mine), at, at+1), slices.Delete(others, at, at+1))
 	}
-	var left []string
-	kept := slices.DeleteFunc(slices.Clone(fit), func(b *Binding) bool {
-		is := slices.ContainsFunc(fit, func(other *Binding) bool { return sibling(b, other) })
-		if is {
-			left = append(left, b.Function.Name)
-		}
-		return is
+	return leaveOut(fit, func(b *Binding) bool {
+		return slices.ContainsFunc(fit, func(other *Binding) bool { return sibling(b, other) })
 	})
-	for _, b := range kept {
-		b.left = append(b.left, left...)
-	}
-	return kept
 }
 
 // noFunction says why a file has no function to judge.

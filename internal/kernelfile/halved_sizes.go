@@ -42,12 +42,7 @@ func (b *Binding) readHalved(file *File) {
 
 // namesOf returns the parameters and the constants of the file that stand for a size.
 func (b *Binding) namesOf(file *File, dim string) []string {
-	var names []string
-	for _, a := range b.Args {
-		if a.Role == Size && a.Target == dim {
-			names = append(names, a.Name)
-		}
-	}
+	names := b.argumentsThat(func(a Argument) bool { return a.Role == Size && a.Target == dim })
 	for name := range file.defines {
 		if score(b.Spec, b.Pass, name, dim) > scoreWeak {
 			names = append(names, name)

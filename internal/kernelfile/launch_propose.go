@@ -1,6 +1,7 @@
 package kernelfile
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -56,8 +57,12 @@ func (b *Binding) proposeLaunch(file *File) error {
 			return err
 		}
 	}
+	// neither the launch nor the addition of the values is in the file
+	valueOfEachBlock := func(a Argument) bool {
+		return a.Role == Output && a.Form != BlockTotals && k.givesValueOfEachBlock(a)
+	}
 	l.guessed = l.guessed || b.Options.Grid == "" &&
-		(k.valueOfEachBlock() || k.partOfMore(file) || k.worksWithOthers())
+		(slices.ContainsFunc(b.Args, valueOfEachBlock) || k.partOfMore(file) || k.worksWithOthers())
 	if element, dynamic := k.dynamicShared(); b.Options.Shared != "" {
 		var err error
 		if l.Shared, err = b.launchSize("--shared", b.Options.Shared); err != nil {
@@ -128,14 +133,11 @@ func (k body) reducesPartOfARow(file *File) bool {
 	return file.reducesIn(&k.b.Function, namedDepth)
 }
 
-// reduces reports whether a token belongs to a reduction, by shuffles or by halves.
-func reduces(t token) bool {
-	return strings.HasPrefix(t.text, "__shfl") || t.text == ">>=" || t.text == "/="
-}
-
-// reducesIn reports whether a function, or one that it calls, has a reduction.
+// reducesIn reports whether a function, or one that it calls, has a reduction, by shuffles or by halves.
 func (f *File) reducesIn(fn *Function, depth int) bool {
-	if slices.ContainsFunc(fn.body, reduces) {
+	if slices.ContainsFunc(fn.body, func(t token) bool {
+		return strings.HasPrefix(t.text, "__shfl") || t.text == ">>=" || t.text == "/="
+	}) {
 		return true
 	}
 	for i := range fn.body {
@@ -147,15 +149,8 @@ func (f *File) reducesIn(fn *Function, depth int) bool {
 	return false
 }
 
-// valueOfEachBlock reports whether a kernel writes a value for each block, "out[blockIdx.x]", to an output of
-// one element that is no total: neither its launch nor the addition of the values is in the file.
-func (k body) valueOfEachBlock() bool {
-	return slices.ContainsFunc(k.b.Args, func(a Argument) bool {
-		return a.Role == Output && a.Form != BlockTotals && k.givesValueOfEachBlock(a)
-	})
-}
-
-// givesValueOfEachBlock reports whether each block writes its own element of an output of one element.
+// givesValueOfEachBlock reports whether each block writes its own element of an output of one element,
+// "out[blockIdx.x]".
 func (k body) givesValueOfEachBlock(a Argument) bool {
 	if list := k.b.shape(k.b.outputs[a.Index]); len(list) != 1 || list[0] != "1" {
 		return false
@@ -198,12 +193,7 @@ func (k body) number(word string) (int, bool) {
 // bound. said is false if it has no bound and could count several things.
 func (k body) grid() (grid [3]string, said bool) {
 	grid, said = [3]string{"1", "1", "1"}, true
-	used := 0
-	for _, axis := range axes {
-		if k.uses(k.tokens, "blockIdx", axis) {
-			used++
-		}
-	}
+	used := len(those(axes[:], func(axis string) bool { return k.uses(k.tokens, "blockIdx", axis) }))
 	for i, axis := range axes {
 		if !k.uses(k.tokens, "blockIdx", axis) {
 			continue
@@ -400,10 +390,7 @@ func (k body) defaultLimit(axis, used int, byElement bool) string {
 	if total || k.b.hasForm(BlockTotals) { // as many blocks as it takes to add up all of the input
 		dims = k.b.sizesOf(k.b.inputs[0])
 	}
-	rows := strings.Join(dims[:max(len(dims)-1, 0)], " * ")
-	if rows == "" {
-		rows = "1"
-	}
+	rows := cmp.Or(strings.Join(dims[:max(len(dims)-1, 0)], " * "), "1")
 	switch {
 	case len(dims) == 0:
 		return "1"
@@ -443,10 +430,7 @@ func (b *Binding) sizesOf(t op.TensorSpec) []string {
 // withoutAttributes returns an expression of a size with attributes replaced by their values.
 func (b *Binding) withoutAttributes(text string) string {
 	for _, a := range b.Spec.Attributes {
-		value := b.Options.Attrs[a.Name]
-		if value == "" {
-			value = fmt.Sprint(a.Default)
-		}
+		value := cmp.Or(b.Options.Attrs[a.Name], fmt.Sprint(a.Default))
 		text = regexp.MustCompile(`\b`+regexp.QuoteMeta(a.Name)+`\b`).ReplaceAllString(text, value)
 	}
 	return text
