@@ -39,8 +39,8 @@ func (b *Binding) perhapsOther(first Tally) []Assumption {
 	case len(b.tensorParameters()) == 0, said, always && first.Why == WroteInput:
 		return nil
 	case shaped:
-		return []Assumption{{What: "it computes " + b.Spec.Name + ": it gives another shape in each of these " +
-			"calls" + inBrackets(first.Words)}}
+		return []Assumption{{What: "it computes " + b.Spec.Name + ": it gives another shape in each of " +
+			"these calls" + inBrackets(first.Words)}}
 	case word != "":
 		return b.namedOtherwise(word)
 	case b.launchesOther() != "":

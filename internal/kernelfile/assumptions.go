@@ -102,6 +102,7 @@ func (b *Binding) assumedSizes() (all []Assumption) {
 
 // guessedParameters returns the parameters with names that say too little, and what they were taken for.
 func (b *Binding) guessedParameters() (words, parameters []string) {
+	onlyInput := len(b.Args) == 1 && len(b.inputs) == 1 && b.Function.mayReturn() // under whatever name
 	for _, a := range b.Args {
 		matched := a.Role == Input || a.Role == Output || a.Role == Size || a.Role == Attribute
 		_, stride := strideOf(a.Name)
@@ -109,8 +110,8 @@ func (b *Binding) guessedParameters() (words, parameters []string) {
 			a.Over != "" && score(b.Spec, b.Pass, a.Name, a.Over) > scoreWeak ||
 			a.Role == Output && b.scoreOutput(a.Param, a.Target) > scoreWeak
 		clear := stride || named && !b.open[a.Name] && !b.contrary(a) || b.shownByRows(a) ||
-			a.Form != AsItLies && a.Form != Narrow && a.Form != Doubles ||
-			a.Role == Size && a.Pointer || b.onlyTensor(a) || b.onlyInput(a) || b.shownByWrites(a) ||
+			a.Form != AsItLies && a.Form != Narrow && a.Form != Doubles || a.Role == Size && a.Pointer ||
+			b.onlyTensor(a) || onlyInput && a.Role == Input || b.shownByWrites(a) ||
 			b.squared[a.Name] && strings.Contains(a.Target, "=") ||
 			a.Share > 0 && b.multiplied(a) || a.Role == Size && b.isShapeOfWeights(a.Param) ||
 			strings.HasPrefix(a.Target, "2 *")

@@ -120,10 +120,11 @@ func (b *Binding) conditions() []condition {
 				b.Function.Name, strings.Join(dims, " and "))
 		}
 	}
-	all = slices.Concat(all, b.blockLimit(), b.sizesAre(b.Options.Bound,
-		"it is written for one block, with %s = %d: it is judged with that alone"), b.halvedSizes(),
-		b.squareUnderSwitch(), b.sizesAre(b.askedSizes, "its lines take no other than %s = %d: it is judged with that alone"))
-	return all
+	return slices.Concat(all, b.blockLimit(),
+		b.sizesAre(b.Options.Bound,
+			"it is written for one block, with %s = %d: it is judged with that alone"),
+		b.halvedSizes(), b.squareUnderSwitch(),
+		b.sizesAre(b.askedSizes, "its lines take no other than %s = %d: it is judged with that alone"))
 }
 
 // pin is the value that an attribute without a parameter must have, as an expression.
@@ -259,11 +260,9 @@ func (p Param) changes() bool {
 }
 
 func (b *Binding) dim3Code(sizes [3]string) string {
-	var parts []string
-	for _, s := range sizes {
-		parts = append(parts, "triad_own::size_of_launch("+b.sizeCode(s)+")")
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(eachOf(sizes[:], func(size string) string {
+		return "triad_own::size_of_launch(" + b.sizeCode(size) + ")"
+	}), ", ")
 }
 
 // argumentCode returns the argument at a place of the call, cast to the type of the parameter.

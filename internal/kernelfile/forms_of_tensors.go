@@ -60,8 +60,7 @@ func (b *Binding) freeTensor(a Argument) bool {
 // lines halve something.
 func (b *Binding) packTensor() {
 	parts := b.Spec.Own.Packed
-	if len(parts) != 2 || b.missingInputs() != 1 || !b.halvesRows() ||
-		slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Form == Packed }) {
+	if len(parts) != 2 || b.missingInputs() != 1 || !b.halvesRows() || b.hasForm(Packed) {
 		return
 	}
 	at := slices.IndexFunc(b.Args, func(a Argument) bool {
@@ -192,11 +191,7 @@ func (a *Argument) sibling(name string, b *Binding) bool {
 func pythonTensor(a Argument) string {
 	switch a.Form {
 	case Packed:
-		var parts []string
-		for _, name := range a.parts {
-			parts = append(parts, "in_"+name)
-		}
-		list := "(" + strings.Join(parts, ", ") + ")"
+		list := "(in_" + strings.Join(a.parts, ", in_") + ")"
 		switch a.lies {
 		case wholeTensors:
 			return "torch.cat(" + list + ", dim=0)"

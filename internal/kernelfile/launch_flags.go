@@ -145,7 +145,8 @@ func (b *Binding) largest(text string) (int64, error) {
 func (b *Binding) launchSize(flag, text string) (string, error) {
 	own, _ := b.translate(lex(text).tokens)
 	if _, err := op.ParseExpression(own, b.isDim, false); err != nil {
-		return "", b.errorf("%s: %v; the sizes of %s are %s", flag, err, b.Spec.Name, strings.Join(dimNames(b.Spec), ", "))
+		return "", b.errorf("%s: %v; the sizes of %s are %s", flag, err, b.Spec.Name,
+			strings.Join(dimNames(b.Spec), ", "))
 	}
 	return own, nil
 }

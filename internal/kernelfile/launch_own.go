@@ -166,7 +166,7 @@ func (f *File) argumentsBetween(open, close int) []string {
 	return f.templateWords(f.tokens[open+1:close], c.value)
 }
 
-// templateWords returns the arguments of a template, with value for what is no type; none if one has no value.
+// templateWords returns the arguments of a template, numbers by value; none if that does not know one.
 func (f *File) templateWords(tokens []token, value func([]token) (int64, bool)) (all []string) {
 	for _, part := range split(tokens) {
 		text := join(part)
@@ -283,7 +283,7 @@ func (c callSite) defined(name string) []token {
 			end++
 		}
 		switch {
-		case hasTexts(c.before[i:min(end, len(c.before))], "argv"): // the user's, who may say another than the file's
+		case hasTexts(c.before[i:min(end, len(c.before))], "argv"): // the user's own number
 		case c.before[i+1].text == "=" && end > i+2:
 			return c.before[i+2 : end]
 		case c.before[i+1].text == "(" && (c.before[i-1].text == "dim3" || c.before[i-1].text == ","):

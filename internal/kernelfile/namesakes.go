@@ -21,13 +21,9 @@ func (r Request) bearsName(fn Function) bool {
 // withNamesakes adds the functions with the operator's name that a result would not cover, so that each is a
 // row of its own, which may say why it is not judged: a file is not right if another of its functions is.
 func (f *File) withNamesakes(r Request, passes []op.Pass, all []*Binding, err error) ([]*Binding, error) {
-	var several *SeveralError
-	var judged []string
-	if errors.As(err, &several) {
-		judged = several.Names
-	}
-	for _, b := range all {
-		judged = append(judged, b.Function.Name)
+	judged := eachOf(all, func(b *Binding) string { return b.Function.Name })
+	if several := (*SeveralError)(nil); errors.As(err, &several) {
+		judged = append(slices.Clone(several.Names), judged...)
 	}
 	if r.Function != "" || len(judged) == 0 {
 		return all, err
@@ -41,9 +37,6 @@ func (f *File) withNamesakes(r Request, passes []op.Pass, all []*Binding, err er
 		return !r.bearsName(fn) || slices.Contains(judged, fn.Name) || !slices.Contains(passes, pass) ||
 			!slices.ContainsFunc(judged, ofPass) || r.saysOther(fn) || len(f.saying(r, pass)) > 0
 	})
-	if len(namesakes) == 0 {
-		return all, err
-	}
 	added, reached := slices.Clone(judged), f.reached(judged)
 	for _, fn := range namesakes {
 		name, stands := lastName(fn.Name), strings.TrimSuffix(fn.said().StandsFor, "()")
@@ -73,9 +66,7 @@ func (f *File) reached(names []string) map[string]bool {
 		}
 		reached[name] = true
 		for _, fn := range known[name] {
-			for _, t := range fn.body {
-				next = append(next, t.text)
-			}
+			next = append(next, eachOf(fn.body, func(t token) string { return t.text })...)
 			for _, word := range bareName.FindAllStringSubmatch(fn.said().Code, -1) {
 				next = append(next, word[1])
 			}

@@ -109,7 +109,8 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 			return b.refuseOwnTables(tables)
 		}
 		return b.errorf("what %s stands for is not clear: %s %v takes %s and gives %s",
-			strings.Join(eachOf(pointers, func(i int) string { return b.Args[i].Name }), ", "), b.Spec.Name, b.Pass, tensorNames(b.inputs), tensorNames(b.outputs))
+			strings.Join(eachOf(pointers, func(i int) string { return b.Args[i].Name }), ", "), b.Spec.Name,
+			b.Pass, tensorNames(b.inputs), tensorNames(b.outputs))
 	}
 	for k, i := range read {
 		b.Args[i].Role, b.Args[i].Target, b.Args[i].Index = Input, b.inputs[inputs[k]].Name, inputs[k]
@@ -307,19 +308,15 @@ func (b *Binding) givesSize(dim string) bool {
 // checkTensors refuses a function without a parameter for a tensor and names the tensor.
 func (b *Binding) checkTensors() error {
 	b.leaveOptional()
-	var missing []string
-	for _, i := range b.unmatched(Input, b.inputs) {
-		missing = append(missing, b.inputs[i].Name)
-	}
+	missing := eachOf(b.unmatched(Input, b.inputs), func(i int) string { return b.inputs[i].Name })
 	if !b.Function.mayReturn() || b.fills() { // else it returns them
-		for _, i := range b.unmatched(Output, b.outputs) {
-			missing = append(missing, b.outputs[i].Name)
-		}
+		missing = append(missing, eachOf(b.unmatched(Output, b.outputs),
+			func(i int) string { return b.outputs[i].Name })...)
 	}
 	// A backward need not read every input.
 	if b.Pass == op.Backward {
 		missing = slices.DeleteFunc(missing, func(name string) bool {
-			return slices.ContainsFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == name })
+			return named(b.inputs, name) >= 0
 		})
 	}
 	if len(missing) > 0 && b.Function.returns && b.inPlace() {
@@ -347,7 +344,8 @@ func (b *Binding) checkSizes(file *File) error {
 			b.implied[name] = 1
 		}
 		told := b.takesSizes() && b.fills() && b.givesAnySize()
-		if !told || b.Function.Kind != Python && b.asksAnyTensor() {
+		asks := func(a Argument) bool { return a.tensor && b.Function.asksSizes(a.Name, -1, 0) }
+		if !told || b.Function.Kind != Python && slices.ContainsFunc(b.Args, asks) {
 			return nil // its tensors carry their sizes
 		}
 	}
@@ -392,13 +390,6 @@ func (b *Binding) lastOffset(dim string) bool {
 		}
 		fill, err := op.ParseFill(b.inputs[a.Index].Fill)
 		return err == nil && fill.Kind == "offsets" && fill.Of == dim
-	})
-}
-
-// asksAnyTensor reports whether the lines of an extension query the sizes of a tensor or pass a tensor on.
-func (b *Binding) asksAnyTensor() bool {
-	return slices.ContainsFunc(b.Args, func(a Argument) bool {
-		return a.tensor && b.Function.asksSizes(a.Name, -1, 0)
 	})
 }
 

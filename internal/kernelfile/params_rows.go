@@ -130,7 +130,8 @@ func (b *Binding) fitsRows(pointer string, as candidate, target func(string) str
 		return false, false
 	}
 	stands := target(length)
-	if own := b.Spec.Own; stands == own.TokenSize && stands != "" && slices.Contains(own.Tokens, tensor.Name) {
+	if own := b.Spec.Own; stands != "" && stands == own.TokenSize &&
+		slices.Contains(own.Tokens, tensor.Name) {
 		return true, true
 	}
 	return !strings.Contains(stands, "*") && slices.Contains(dimsOf(stands), last), true

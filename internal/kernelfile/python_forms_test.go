@@ -306,7 +306,8 @@ func TestHasBackward(t *testing.T) {
 		t.Error("a class without a backward has one")
 	}
 	of := "class S(Function):\n    @classmethod\n    def forward(cls, ctx, x, n):\n        return x\n"
-	if params := ReadPython(of, parsed).Functions[0].parameterNames(); !slices.Equal(params, []string{"x", "n"}) {
+	params := ReadPython(of, parsed).Functions[0].parameterNames()
+	if !slices.Equal(params, []string{"x", "n"}) {
 		t.Errorf("a class method takes %q", params)
 	}
 }
