@@ -37,6 +37,9 @@ func (f *File) withNamesakes(r Request, passes []op.Pass, all []*Binding, err er
 		return !r.bearsName(fn) || slices.Contains(judged, fn.Name) || !slices.Contains(passes, pass) ||
 			!slices.ContainsFunc(judged, ofPass) || r.saysOther(fn) || len(f.saying(r, pass)) > 0
 	})
+	if len(namesakes) == 0 {
+		return all, err
+	}
 	added, reached := slices.Clone(judged), f.reached(judged)
 	for _, fn := range namesakes {
 		name, stands := lastName(fn.Name), strings.TrimSuffix(fn.said().StandsFor, "()")
