@@ -8,86 +8,100 @@ import (
 	"triad/internal/op"
 )
 
+// namesake is a file of functions, of which NAME has the operator's name, and those that are judged.
+type namesake struct{ text, want string }
+
 // A function with the operator's name is judged, or refused as a row of its own: a file is not right if
 // another of its functions is.
 func TestFunctionWithTheOperatorsNameIsJudged(t *testing.T) {
-	s := rowsAndCols(t)
-	launches := " { k<<<rows, 1>>>(x, y, rows, cols); }\n"
-	tensors := "const float* x, float* y, int rows, int cols"
-	other := "__global__ void k(" + tensors + ") {}\nvoid other(" + tensors + ")" + launches
-	for name, c := range map[string]struct{ file, text, want string }{
+	checkNamesakes(t, "mine.py", map[string]namesake{
 		"below a condition": {
-			"mine.py", "def other(x): return x\nif True:\n    def NAME(x): return -x\n", "NAME",
+			"def other(x): return x\nif True:\n    def NAME(x): return -x\n", "NAME",
 		},
 		"below a question, with another definition": {
-			"mine.py", "def other(x): return x\nif hasattr(x, 'y'):\n    def NAME(x): return -x\n" +
+			"def other(x): return x\nif hasattr(x, 'y'):\n    def NAME(x): return -x\n" +
 				"else:\n    def NAME(x): return x\n", "NAME",
 		},
 		"in a with": {
-			"mine.py", "def other(x): return x\nwith y():\n    if z:\n" +
+			"def other(x): return x\nwith y():\n    if z:\n" +
 				"        def NAME(x): return -x\n", "NAME",
 		},
 		"in the place of what is not there": {
-			"mine.py", "def other(x): return x\ntry:\n    from y import NAME\n" +
+			"def other(x): return x\ntry:\n    from y import NAME\n" +
 				"except ImportError:\n    def NAME(x): return -x\n", "NAME",
 		},
 		"main runs only in other uses": {
-			"mine.py", "def other(x): return x\nif __name__ == '__main__':\n" +
+			"def other(x): return x\nif __name__ == '__main__':\n" +
 				"    def NAME(x): return -x\n", "other",
 		},
-		"a lambda": {"mine.py", "def other(x): return x\nNAME = lambda x: -x\n", "NAME"},
+		"a lambda": {"def other(x): return x\nNAME = lambda x: -x\n", "NAME"},
 		"another name": {
-			"mine.py", "def other(x): return x\ndef _f(x): return -x\nNAME = _f\n", "NAME",
+			"def other(x): return x\ndef _f(x): return -x\nNAME = _f\n", "NAME",
 		},
 		"a name for the function that is judged": {
-			"mine.py", "class Other:\n    def __call__(self, x): return x\nNAME = Other()\n", "Other",
+			"class Other:\n    def __call__(self, x): return x\nNAME = Other()\n", "Other",
 		},
 		"made while the file runs": {
-			"mine.py", "def other(x): return x\ndef _f(x): return -x\nNAME = compiled(_f)\n", "other NAME",
+			"def other(x): return x\ndef _f(x): return -x\nNAME = compiled(_f)\n", "other NAME",
 		},
 		"what is called like it is of a library": {
-			"mine.py", "def other(x): return torch.NAME(x)\nNAME = compiled(other)\n", "other NAME",
+			"def other(x): return torch.NAME(x)\nNAME = compiled(other)\n", "other NAME",
 		},
 		"a result is no function": {
-			"mine.py", "def other(x): return x\nNAME = other(torch.ones(3))\n", "other",
+			"def other(x): return x\nNAME = other(torch.ones(3))\n", "other",
 		},
+	})
+}
+
+// So it is in CUDA.
+func TestCUDAFunctionWithTheOperatorsNameIsJudged(t *testing.T) {
+	launches := " { k<<<rows, 1>>>(x, y, rows, cols); }\n"
+	tensors := "const float* x, float* y, int rows, int cols"
+	other := "__global__ void k(" + tensors + ") {}\nvoid other(" + tensors + ")" + launches
+	checkNamesakes(t, "mine.cu", map[string]namesake{
 		"a switch with a default": {
-			"mine.cu", other + "void NAME(" + tensors + ", bool masked = false)" +
+			other + "void NAME(" + tensors + ", bool masked = false)" +
 				launches, "NAME",
 		},
 		"defaults that nothing gives": {
-			"mine.cu", other + "void NAME(" + tensors + ", const char* title = \"x\", " +
+			other + "void NAME(" + tensors + ", const char* title = \"x\", " +
 				"Mode mode = Mode::fast, int tries = 3)" + launches, "NAME",
 		},
 		"a type that triad cannot pass": {
-			"mine.cu", other + "void NAME(" + tensors + ", Mode mode)" + launches,
+			other + "void NAME(" + tensors + ", Mode mode)" + launches,
 			"other NAME",
 		},
 		"a default in front of what is needed": {
-			"mine.cu", other + "void NAME(Mode mode = Mode(), " + tensors + ")" + launches, "other NAME",
+			other + "void NAME(Mode mode = Mode(), " + tensors + ")" + launches, "other NAME",
 		},
 		"a kernel that is not launched": {
-			"mine.cu", other + "__global__ void NAME(" + tensors + ") {}\n",
+			other + "__global__ void NAME(" + tensors + ") {}\n",
 			"other NAME",
 		},
 		"a kernel that the judged function launches": {
-			"mine.cu", strings.ReplaceAll(other, "k<<<", "NAME<<<") +
+			strings.ReplaceAll(other, "k<<<", "NAME<<<") +
 				"__global__ void NAME(" + tensors + ") {}\n", "other",
 		},
 		"a reference on the host": {
-			"mine.cu", other + "void NAME(" + tensors + ", Mode mode) {}\n", "other",
+			other + "void NAME(" + tensors + ", Mode mode) {}\n", "other",
 		},
 		"vectors of the host": {
-			"mine.cu", other + "void NAME(const std::vector<float>& x, int rows, int cols)" +
+			other + "void NAME(const std::vector<float>& x, int rows, int cols)" +
 				launches, "other",
 		},
 		"a choice by a number": {
-			"mine.cu", other + "void NAME(int n, Mode m, " + tensors + ") {\n" +
+			other + "void NAME(int n, Mode m, " + tensors + ") {\n" +
 				"  switch (n) { case 1: other(x, y, rows, cols); break; " +
 				"case 2: other(x, y, 1, 1); }\n}\n", "other",
 		},
-	} {
-		r := Request{Path: c.file, Parse: parsed}
+	})
+}
+
+func checkNamesakes(t *testing.T, path string, files map[string]namesake) {
+	t.Helper()
+	s := rowsAndCols(t)
+	for name, c := range files {
+		r := Request{Path: path, Parse: parsed}
 		all, err := Bind(r.Read(strings.ReplaceAll(c.text, "NAME", s.Name), nil), r, s, []op.Pass{op.Forward},
 			Options{})
 		var several *SeveralError
