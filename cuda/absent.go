@@ -133,7 +133,7 @@ func (s *sourceSet) absentFeature(mistake *BuildError) string {
 	if m := noSuchFile.FindStringSubmatch(mistake.Message); m != nil && libraryOf(m[1]) != "" {
 		return libraryOf(m[1])
 	}
-	if strings.Contains(mistake.Message, "cuemu::launch(") || strings.Contains(mistake.Message, "'launch'") {
+	if strings.Contains(mistake.Message, "cuemu_launch") {
 		return "a launch wants blocks and threads, and may have bytes of shared memory and a stream: " +
 			"kernel<<<blocks, threads, bytes, stream>>>(...)"
 	}

@@ -1,6 +1,7 @@
 """Multiply-adds in Triton's interpreter. The compiler fuses a product with the sum or difference that takes
-it, unless a launch has `enable_fp_fusion=False`: the product is not rounded. The interpreter rounds it. So
-`s * scale - largest * scale` is 0 there for the largest s, and on a GPU the rounding error of a product.
+it, unless a launch has `enable_fp_fusion=False` or TRITON_DEFAULT_FP_FUSION is 0: the product is not rounded.
+The interpreter rounds it. So `s * scale - largest * scale` is 0 there for the largest s, and on a GPU the
+rounding error of a product.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from triton import knobs
 from triton.runtime import interpreter
 
 _BUILDER = interpreter.InterpreterBuilder
@@ -45,7 +47,7 @@ def _launching(call: Callable) -> Callable:
     """Replaces GridExecutor.__call__, which drops the options of the compiler."""
     def launch(self, *args, **named):
         global _fuses
-        before, _fuses = _fuses, named.get("enable_fp_fusion", True)
+        before, _fuses = _fuses, named.get("enable_fp_fusion", knobs.language.default_fp_fusion)
         try:
             return call(self, *args, **named)
         finally:

@@ -74,7 +74,7 @@ class File:
     """What a file defines, in the order in which it is looked at."""
 
     def __init__(self, text: str):
-        self.tree = parsed(text)
+        self.tree, self.syntax = parsed(text)
         self.source = Source(text, self.tree)
         for node in ast.walk(self.tree):
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:
@@ -100,6 +100,10 @@ class File:
         for node in self.top:
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and not is_kernel(node):
                 self.add(node, "", node.name, parameters(self.source, node))
+        for node, value in self.source.named:
+            self.add(node, "", node.name, parameters(self.source, node))
+            stands = ast.unparse(value)
+            self.functions[-1].update(standsFor=stands, signature=f"{node.name} = {stands}")
         for node in self.top:
             if isinstance(node, ast.ClassDef):
                 self.read_class(node)
@@ -227,6 +231,7 @@ def facts(text: str) -> dict[str, Any]:
         file = File(text)
         return {"functions": file.functions, "dtypes": asked_dtypes(file.tree),
                 "unpacked": unpacked([file.tree]), "text": "\n".join(file.source.plain),
+                "syntax": file.syntax,
                 **inline_sources(file.tree, text)}
     except Exception as e:  # whatever a strange file raises here must not end the process
         return {"error": f"{type(e).__name__}: {e}"}

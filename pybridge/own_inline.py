@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from own_syntax import all_of, assigned, called, keyword
@@ -12,6 +13,7 @@ CODE = re.compile(r"\b__(?:global|device)__|\b(?:torch|at)::Tensor\b|PYBIND11_MO
                   r"(?m:^\s*#\s*(?:include|define)\b)")
 AROUND = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Call, ast.keyword, ast.List, ast.Tuple, ast.BinOp,
           ast.Attribute)
+BRANCHES = (ast.If, ast.For, ast.While, ast.Try)
 
 
 class Made(Exception):
@@ -23,54 +25,109 @@ def inline_sources(tree: ast.Module, text: str) -> dict[str, Any]:
     calls = all_of([tree], ast.Call)
     if not any(called(call).endswith("load_inline") for call in calls):
         return {}
-    values: dict[str, ast.expr] = {}
-    for target, value, _ in assigned([tree]):
-        values.setdefault(ast.unparse(target), value)
-    sources, within = [], set()
-    for parent in ast.walk(tree):
-        for node in ast.iter_child_nodes(parent):
-            if isinstance(parent, ast.JoinedStr):
-                within.add(id(node))
-            if isinstance(node, (ast.Constant, ast.JoinedStr)) and isinstance(parent, AROUND) \
-                    and id(node) not in within:
-                source = {"line": node.lineno, "made": ""}
-                try:
-                    source["text"] = string(node, text, values)
-                    if parent_makes := made_by(parent, node):
-                        raise Made(parent_makes)
-                except Made as e:
-                    source = {**source, "text": ast.unparse(node), "made": str(e)}
-                if CODE.search(source["text"]):
-                    sources.append(source)
-    named = [values.get(ast.unparse(given), given) for call in calls if (given := keyword(call, "functions"))]
+    strings = Strings(tree, text)
+    named = [strings.values[name][0][1] if (name := ast.unparse(given)) in strings.values else given
+             for call in calls if (given := keyword(call, "functions"))]
     lists = [node.keys if isinstance(node, ast.Dict) else [node] for node in named]
     names = [c.value for c in all_of([n for nodes in lists for n in nodes if n], ast.Constant)]
-    return {"inline": sorted(sources, key=lambda s: s["line"]),
+    return {"inline": sorted(strings.sources(), key=lambda s: s["line"]),
             "bound": [n for n in names if isinstance(n, str) and n.isidentifier()]}
 
 
-def made_by(parent: ast.AST, node: ast.expr) -> str:
-    if isinstance(parent, ast.Attribute) and parent.attr in ("format", "replace"):
-        return f".{parent.attr}("
-    is_filled = isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Mod) and parent.left is node
-    return "%" if is_filled else ""
+class Strings:
+    """The strings of a file, with what its lines make of them."""
 
+    def __init__(self, tree: ast.Module, text: str):
+        self.lines = [line.encode() for line in re.split(r"\r\n|\r|\n", text)]
+        self.parents = {id(child): node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+        self.tree = tree
+        self.loads: dict[str, list[ast.Name]] = {}
+        for node in all_of([tree], ast.Name):
+            if isinstance(node.ctx, ast.Load):
+                self.loads.setdefault(node.id, []).append(node)
+        self.values: dict[str, list[tuple[ast.stmt, ast.expr]]] = {}
+        for target, value, node in [*assigned([tree]),
+                                    *((n.target, n, n) for n in all_of([tree], ast.AugAssign))]:
+            self.values.setdefault(ast.unparse(target), []).append((node, value))
 
-def string(node: ast.expr, text: str, values: dict[str, ast.expr]) -> str:
-    """The text of a string, with the fields of an f-string filled in. The end of a line that a backslash
-    hides stays, for C++ hides it too and lines keep their numbers."""
-    written = ast.get_source_segment(text, node) or ""
-    if "r" not in written[:2].lower().partition('"')[0].partition("'")[0]:
-        written = re.sub(r"(?s)\\(.)", lambda m: "\\\\\\n" if m[1] == "\n" else m[0], written)
-    again = ast.parse(f"({written})", mode="eval").body
-    parts = again.values if isinstance(again, ast.JoinedStr) else [again]
-    return "".join(str(p.value) if isinstance(p, ast.Constant) else field(p, values) for p in parts)
+    def sources(self) -> Iterator[dict[str, Any]]:
+        for node in all_of([self.tree], ast.Constant, ast.JoinedStr):
+            parent = self.parents.get(id(node))
+            if not isinstance(parent, AROUND) or type(getattr(node, "value", "")) is not str:
+                continue
+            source = {"line": node.lineno, "made": ""}
+            try:
+                source["text"] = self.text(node)
+                for use in [node, *self.uses(node)]:
+                    self.check(use)
+            except Made as e:
+                source = {**source, "text": ast.unparse(node), "made": str(e)}
+            if CODE.search(source["text"]):
+                yield source
 
+    def text(self, node: ast.expr) -> str:
+        """The text of a string, with the fields of an f-string filled in. The end of a line that a backslash
+        hides stays, for C++ hides it too and lines keep their numbers."""
+        lines = self.lines[node.lineno - 1:node.end_lineno]
+        lines[-1] = lines[-1][:node.end_col_offset]
+        lines[0] = lines[0][node.col_offset:]
+        written = b"\n".join(lines).decode()
+        if "r" not in written[:2].lower().partition('"')[0].partition("'")[0]:
+            written = re.sub(r"(?s)\\(.)", lambda m: "\\\\\\n" if m[1] == "\n" else m[0], written)
+        again = ast.parse(f"({written})", mode="eval").body
+        parts = again.values if isinstance(again, ast.JoinedStr) else [again]
+        return "".join(str(p.value) if isinstance(p, ast.Constant) else self.field(p, node) for p in parts)
 
-def field(node: ast.FormattedValue, values: dict[str, ast.expr]) -> str:
-    """The number or the word that the file gives the name in a field of an f-string."""
-    value = values.get(ast.unparse(node.value))
-    word = str(value.value) if isinstance(value, ast.Constant) else ast.unparse(value) if value else ""
-    if node.format_spec or not re.fullmatch(r"[-+.\w]+", word) or isinstance(value, ast.Name):
-        raise Made("{" + ast.unparse(node.value) + "}")
-    return word
+    def field(self, field: ast.FormattedValue, at: ast.expr) -> str:
+        """The number or the word that the file gives the name in a field of an f-string."""
+        value = self.value(ast.unparse(field.value), at)
+        word = str(value.value) if isinstance(value, ast.Constant) else ast.unparse(value) if value else ""
+        if field.format_spec or not re.fullmatch(r"[-+.\w]+", word) or isinstance(value, ast.Name):
+            raise Made("{" + ast.unparse(field.value) + "}")
+        return word
+
+    def value(self, name: str, at: ast.expr) -> ast.expr | None:
+        """What a name has been given last in front of an expression; None where that is not clear."""
+        scope = self.within(at, ast.FunctionDef)
+        own, others = [], []
+        for node, value in self.values.get(name, []):
+            of = self.within(node, ast.FunctionDef)
+            if of is scope and node.lineno < at.lineno:
+                own.append((node, value))
+            elif of is None and scope is not None:
+                others.append((node, value))
+        found = own or others
+        if not found or len(found) > 1 and (not own or self.within(found[-1][0], *BRANCHES)):
+            return None
+        return found[-1][1]
+
+    def within(self, node: ast.AST, *kinds: type) -> ast.AST | None:
+        """The innermost of some statements that one lies in."""
+        while (node := self.parents.get(id(node))) is not None and not isinstance(node, kinds):
+            pass
+        return node
+
+    def uses(self, node: ast.expr) -> list[ast.Name]:
+        """Where the names stand that are assigned a string."""
+        while isinstance(self.parents[id(node)], ast.BinOp):
+            node = self.parents[id(node)]
+        statement = self.parents[id(node)]
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            return []
+        return [use for target, _, _ in assigned([statement])
+                for use in self.loads.get(ast.unparse(target), [])]
+
+    def check(self, node: ast.expr) -> None:
+        """Fails where the lines make another string of one."""
+        while True:
+            parent = self.parents[id(node)]
+            if isinstance(parent, ast.Attribute) and parent.attr in ("format", "replace", "substitute"):
+                raise Made(f".{parent.attr}(")
+            if not isinstance(parent, ast.BinOp):
+                return
+            other = parent.right if parent.left is node else parent.left
+            if isinstance(parent.op, ast.Mod) and parent.left is node:
+                raise Made("%")
+            if isinstance(parent.op, ast.Add) and isinstance(other, (ast.Call, ast.Subscript)):
+                raise Made("+ " + ast.unparse(other))
+            node = parent

@@ -9,6 +9,7 @@ from typing import Any
 from own_syntax import Definition, all_of, called, keyword
 
 ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+EMPTY = re.compile(r"numel\(|(?:==|<=) 0\b|< 1\b")
 ROWS, COLUMNS = "[:, None]", "[None, :]"
 
 
@@ -51,14 +52,20 @@ def is_given(node: ast.AST) -> bool:
 
 
 def is_chosen(node: ast.AST, parents: dict[int, ast.AST]) -> bool:
-    """Whether a place is reached by a choice alone: below an if, or beside one in its statement."""
+    """Whether a place is reached by a choice alone: below an if or beside one in its statement, or behind one
+    that returns, unless that asks for empty tensors."""
     while not isinstance(node, ast.stmt):
         node = parents[id(node)]
     if not hasattr(node, "body") and any(
             isinstance(n, ast.IfExp) or getattr(n, "ifs", None) for n in ast.walk(node)):
         return True
     while not isinstance(node, Definition):
-        if isinstance(node, ast.If) or node in getattr(parents[id(node)], "orelse", []):
+        parent = parents[id(node)]
+        if isinstance(node, ast.If) or node in getattr(parent, "orelse", []):
             return True
-        node = parents[id(node)]
+        before = [n for n in parent.body if n.lineno < node.lineno] if node in parent.body else []
+        if any(isinstance(n, ast.If) and all_of(n.body, ast.Return) and not EMPTY.search(ast.unparse(n.test))
+               for n in before):
+            return True
+        node = parent
     return False

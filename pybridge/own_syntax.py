@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -13,40 +14,119 @@ KEEPS_SHAPE = {"contiguous", "to", "float", "half", "cuda", "detach", "clone", "
 Definition = (ast.FunctionDef, ast.ClassDef)
 
 
-def parsed(text: str) -> ast.Module:
-    """The statements of a file. Lines for a notebook become "pass", and a definition with an error in it has
-    its head alone: Python itself reports that error when the file is imported."""
-    try:
-        return ast.parse(text)
-    except SyntaxError:
+def parsed(text: str) -> tuple[ast.Module, str]:
+    """The statements of a file, and what Python's parser says of it, "" where it takes it. Lines for a
+    notebook become "pass", and a definition with an error in it has its head alone: Python itself reports
+    that error when the file is imported."""
+    if syntax_error(text):
         text = re.sub(r"(?m)^([ \t]*)(?:%%?[A-Za-z]|![ \t]*[\w./]).*$", r"\1pass", text)
-    whole, part = "", ""
-    for piece in re.split(r"(?m)^(?=[^\s#)\]}])(?!(?:else|elif|except|finally)\b)", text):
+    whole, part, wrong = "", "", syntax_error(text)
+    pieces = re.split(r"(?m)^(?=[^\s#)\]}])(?!(?:else|elif|except|finally)\b)", text)
+    for piece in pieces if wrong else [text]:
         part += piece
-        if piece.startswith("@"):  # of the definition that follows
+        if wrong and piece.startswith("@"):  # of the definition that follows
             continue
-        head = re.sub(r"(?s)(.*?:[ \t]*\n).*", r"\1 pass\n", part, count=1)
-        fits = next((text for text in (part, head) if is_python(text)), "")
+        fits = part
+        if wrong and syntax_error(part):
+            head = re.match(r"(?s).*?:[ \t]*\n", part)
+            fits = head[0] + " pass\n" if head and not syntax_error(head[0] + " pass\n") else ""
         whole, part = whole + fits + "\n" * (part.count("\n") - fits.count("\n")), ""
-    return ast.parse(whole)
+    tree = ast.parse(whole)
+    return UsualNames(tree).visit(tree), wrong
 
 
-def is_python(text: str) -> bool:
+def syntax_error(text: str) -> str:
     try:
         ast.parse(text)
-    except SyntaxError:
-        return False
-    return True
+    except SyntaxError as e:
+        return f"line {e.lineno}, column {e.offset}: {e.msg}"
+    return ""
+
+
+USUAL = {"torch.nn": "nn", "torch.nn.functional": "F", "triton.language": "tl"}
+
+
+class UsualNames(ast.NodeTransformer):
+    """Gives what a file imports of torch and Triton its usual name: torch.mm for "from torch import mm"."""
+
+    def __init__(self, tree: ast.Module):
+        self.names: dict[str, str] = {}
+        for node in all_of([tree], ast.Import, ast.ImportFrom):
+            of = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            for name in node.names:
+                path = of + name.name
+                if path.partition(".")[0] in ("torch", "triton") and (of or name.asname):
+                    outer, _, last = path.rpartition(".")
+                    usual = USUAL.get(path) or f"{USUAL.get(outer, outer)}.{last}".lstrip(".")
+                    self.names[name.asname or name.name] = usual
+        others = {a.arg for a in all_of([tree], ast.arg)} | {n.name for n in all_of([tree], *Definition)} | {
+            n.id for n in all_of([tree], ast.Name) if not isinstance(n.ctx, ast.Load)}
+        self.names = {name: usual for name, usual in self.names.items() if name not in others}
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        usual = self.names.get(node.id, node.id)
+        made = ast.parse(usual, mode="eval").body if usual != node.id else node
+        return ast.fix_missing_locations(ast.copy_location(made, node))
 
 
 def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements at the top of a file, with those below a condition that Triton or a GPU is there."""
+    """The statements at the top of a file, those below its conditions among them. What may not run gives
+    definitions alone."""
     for node in body:
-        test = ast.unparse(node.test) if isinstance(node, ast.If) else ""
-        if isinstance(node, ast.Try) or re.search("triton|cuda|gpu", test, re.I):
-            yield from node.orelse if test.startswith("not ") else node.body
+        word = ast.unparse(node.test) if isinstance(node, ast.If) else ""
+        if isinstance(node, ast.With):
+            yield from statements(node.body)
+        elif isinstance(node, ast.Try):
+            yield from statements(node.body + node.orelse)
+            yield from definitions([s for handler in node.handlers for s in handler.body],
+                                   imported(node.body))
+        elif word and "__name__" not in word:
+            holds, word = not word.startswith("not "), word.removeprefix("not ")
+            first, second = (node.body, node.orelse) if holds != (word in ("False", "0")) else (
+                node.orelse, node.body)
+            if re.search("triton|cuda|gpu|^(?:True|False|[01])$", word, re.I):
+                yield from statements(first)
+            else:
+                found = list(definitions(first))
+                names = {d.name for d in found}
+                yield from [*found, *(d for d in definitions(second) if d.name not in names)]
         else:
             yield node
+
+
+def definitions(body: list[ast.stmt], names: set[str] | None = None) -> Iterator[ast.stmt]:
+    return (node for node in statements(body) if isinstance(node, Definition)
+            and (names is None or node.name in names))
+
+
+def imported(body: list[ast.stmt]) -> set[str]:
+    return {name.asname or name.name for node in all_of(body, ast.Import, ast.ImportFrom)
+            for name in node.names}
+
+
+def named(top: list[ast.stmt]) -> Iterator[tuple[ast.FunctionDef, ast.expr]]:
+    """A function for each name that is assigned something to call: a lambda's or another name's, and one
+    without parameters where only running the file shows what it takes, "add = compiled(f)"."""
+    known = {node.name: node for node in top if isinstance(node, Definition)}
+    for target, value, node in assigned(n for n in top if isinstance(n, (ast.Assign, ast.AnnAssign))):
+        made = ast.copy_location(ast.parse("def f(): pass").body[0], node)
+        if isinstance(value, ast.Lambda):
+            made.args, made.body = value.args, [ast.copy_location(ast.Return(value.body), node)]
+        elif isinstance(value, ast.Name):
+            made = copy.copy(known.get(value.id))
+        elif not isinstance(value, ast.Call) or not makes_function(value, known):
+            continue
+        if isinstance(target, ast.Name) and isinstance(made, ast.FunctionDef):
+            made.name = target.id
+            known[target.id] = made
+            yield made, value
+
+
+def makes_function(call: ast.Call, known: dict[str, ast.stmt]) -> bool:
+    """Whether a call may give something to call: of a class, of functions, or without arguments."""
+    made = known.get(ast.unparse(call.func))
+    return isinstance(made, ast.ClassDef) or made is not None and not call.args or any(
+        isinstance(n, ast.Lambda) or isinstance(n, ast.Name) and n.id in known for n in call.args)
 
 
 class Source:
@@ -55,6 +135,7 @@ class Source:
     def __init__(self, text: str, tree: ast.Module):
         self.lines = text.split("\n")
         self.top = list(statements(tree.body))
+        self.named = list(named(self.top))
         direct = {id(node) for node in tree.body}
         self.starts = sorted(first_line(node) for node in [*self.top, *tree.body])
         self.plain = list(self.lines)

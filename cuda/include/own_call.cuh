@@ -89,6 +89,12 @@ template <class T> T *unread() {
 	static thread_local T value;
 	return &value;
 }
+// kept is a place for an argument that a function takes as a reference to change it: int &rows. Place tells the
+// arguments of a call apart.
+template <int Place, class T> T &kept(T value) {
+	static thread_local T place;
+	return place = value;
+}
 inline unsigned size_of_launch(int64_t n) {
 	return n < 0 || n > 0xffffffffll ? 0u : static_cast<unsigned>(n);
 }

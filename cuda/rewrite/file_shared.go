@@ -18,7 +18,7 @@ type fileShared struct {
 //
 //	__shared__ int a[4];            ->  namespace { struct cuemu_sh_a { int a[4]; }; }
 //	__global__ void k() { a[0]; }   ->  __global__ void k() { auto& a =
-//	                                        ::cuemu::shared<cuemu_sh_a>(__FILE__, 1).a; { a[0]; } }
+//	                                        ::cuemu::cuemu_shared<cuemu_sh_a>(__FILE__, 1).a; { a[0]; } }
 func (d *declaration) ofFile() string {
 	of := "cuemu_sh_" + d.declarators[0].name
 	for _, x := range d.declarators {
@@ -40,8 +40,8 @@ func (f *file) bindShared(code []byte) {
 		var b strings.Builder
 		for _, s := range f.fileShared {
 			if s.at < body.from && names(code[body.from:body.to], s.name) {
-				fmt.Fprintf(&b, " auto& %s = ::cuemu::shared<%s>(__FILE__, %d).%s;", s.name, s.of, s.line,
-					s.name)
+				fmt.Fprintf(&b, " auto& %s = ::cuemu::cuemu_shared<%s>(__FILE__, %d).%s;", s.name, s.of,
+					s.line, s.name)
 			}
 		}
 		if b.Len() > 0 {

@@ -24,8 +24,8 @@ func signEnd(view []byte, at int, letter byte) int {
 //
 //	k<256><<<rows, 256>>>(x)
 //	->
-//	(::cuemu::launch(rows, 256).kernel("k<256>")->*[=](auto... cuemu_a){
-//	    k<256>(::cuemu::argument(cuemu_a)...), ::cuemu::end_thread(cuemu_a...); })(x)
+//	(::cuemu::cuemu_launch(rows, 256).cuemu_kernel("k<256>")->*[=](auto... cuemu_a){
+//	    k<256>(::cuemu::cuemu_argument(cuemu_a)...), ::cuemu::end_thread(cuemu_a...); })(x)
 //
 // Of a kernel whose parameters are known .of(&k) has arguments converted to their types on the host.
 // The lambda copies what it uses, a pointer to a kernel, for a graph may call it later. It keeps deduction,
@@ -52,15 +52,15 @@ func (f *file) launch(view []byte, open, opened int) error {
 	}
 	kernel, configuration := string(f.text[start:open]), string(f.text[opened:end])
 	form := ")->*[=](auto... cuemu_a){ "
-	call := "(::cuemu::argument(cuemu_a)...), ::cuemu::end_thread(cuemu_a...); })"
+	call := "(::cuemu::cuemu_argument(cuemu_a)...), ::cuemu::end_thread(cuemu_a...); })"
 	if f.kernels.types(view[start:open]) {
 		form = ").of(&" + strings.TrimSpace(kernel) + form
 	}
 	if f.kernels.takesReference[lastName(view[start:open])] {
 		form, call = ").by_reference()->*[=](auto &&...cuemu_a) CUEMU_PLAIN { ", "(cuemu_a...); })"
 	}
-	f.edits = append(f.edits, edit{start, closed, "(::cuemu::launch(" + configuration + ").kernel(" +
-		quote(kernelName(view[start:open])) + form + kernel + call})
+	f.edits = append(f.edits, edit{start, closed, "(::cuemu::cuemu_launch(" + configuration +
+		").cuemu_kernel(" + quote(kernelName(view[start:open])) + form + kernel + call})
 	f.nullArguments(view, skip(view, closed))
 	return nil
 }

@@ -14,7 +14,7 @@ var voidCast = regexp.MustCompile(
 // byPointer restores the type of the first argument of cudaLaunchKernel and cudaLaunchCooperativeKernel, and
 // adds its name. The arguments begin at open, the parenthesis:
 //
-//	((void *)k<256>, ...  ->  (::cuemu::named("k<256>", k<256>), ...
+//	((void *)k<256>, ...  ->  (::cuemu::cuemu_named("k<256>", k<256>), ...
 func (f *file) byPointer(view []byte, open int) {
 	if open >= len(view) || view[open] != '(' {
 		return
@@ -27,7 +27,7 @@ func (f *file) byPointer(view []byte, open int) {
 	}
 	name := quote(kernelName(view[start:end]))
 	f.edits = append(f.edits,
-		edit{open + 1, start, "::cuemu::named(" + name + ", "}, edit{end, end, ")"})
+		edit{open + 1, start, "::cuemu::cuemu_named(" + name + ", "}, edit{end, end, ")"})
 }
 
 // nodeFunction restores the type of the kernel of a graph's node, in a text that makes such nodes:

@@ -51,6 +51,22 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// What is written into a file is out of reach of its macros: #define launch, #define kernel.
+func TestMacrosOfTheFileDoNotReachTheRewriting(t *testing.T) {
+	const text = "extern __shared__ float s[];\n" +
+		"__global__ void k(int *x) { __shared__ int a[4]; a[0] = *x; }\n" +
+		"void f(int *x) { k<<<1, 2>>>(x); void *all[] = {&x}; cudaLaunchKernel((void *)k, 1, 2, all); }\n"
+	got, err := Source("k.cu", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := regexp.MustCompile(`(?:::|[).])(launch|kernel|argument|shared|named)\b`)
+	found := plain.FindAllString(string(got.Text), -1)
+	if len(found) > 0 || !bytes.Contains(got.Text, []byte("::cuemu_")) {
+		t.Errorf("macros may take %q in\n%s", found, got.Text)
+	}
+}
+
 func sameLines(t *testing.T, original, rewritten []byte) {
 	t.Helper()
 	if got, want := bytes.Count(rewritten, []byte("\n")), bytes.Count(original, []byte("\n"))+1; got != want {

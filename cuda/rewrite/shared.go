@@ -13,7 +13,7 @@ import (
 //	extern __shared__ float s[];   ->  float * const s = (float *)::cuemu::dynsmem();
 //	                                   outside functions static constexpr ::cuemu::Dynamic<float> s{};
 //	__shared__ float a[16], b;     ->  struct cuemu_sh1 { float a[16], b; };
-//	                                   auto& a = ::cuemu::shared<cuemu_sh1>().a; auto& b = ...
+//	                                   auto& a = ::cuemu::cuemu_shared<cuemu_sh1>().a; auto& b = ...
 //	                                   outside functions the struct alone; file_shared.go has the rest
 //
 // A local struct is a type of its own in every instantiation of a template.
@@ -195,7 +195,7 @@ func (d *declaration) static(number int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "struct cuemu_sh%d { %s; };", number, d.members())
 	for _, x := range d.declarators {
-		fmt.Fprintf(&b, " auto& %s = ::cuemu::shared<cuemu_sh%d>().%s;", x.name, number, x.name)
+		fmt.Fprintf(&b, " auto& %s = ::cuemu::cuemu_shared<cuemu_sh%d>().%s;", x.name, number, x.name)
 	}
 	return b.String()
 }

@@ -1,6 +1,7 @@
 package kernelfile
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,32 +26,12 @@ const maxAlternatives = 24
 
 // With returns the options with those of an alternative added.
 func (o Options) With(a Alternative) Options {
-	join := func(a, b map[string]string) map[string]string {
-		all := maps.Clone(a)
-		if all == nil {
-			all = map[string]string{}
-		}
-		maps.Copy(all, b)
-		return all
-	}
-	o.Map, o.Attrs = join(o.Map, a.Options.Map), join(o.Attrs, a.Options.Attrs)
-	dims := maps.Clone(o.Dims)
-	if dims == nil {
-		dims = map[string]int64{}
-	}
-	maps.Copy(dims, a.Options.Dims)
-	o.Dims = dims
-	if a.Options.Grid != "" {
-		o.Grid = a.Options.Grid
-	}
+	o.Map, o.Attrs = merged(o.Map, a.Options.Map), merged(o.Attrs, a.Options.Attrs)
+	o.Dims = merged(o.Dims, a.Options.Dims)
+	o.Grid, o.Block = cmp.Or(a.Options.Grid, o.Grid), cmp.Or(a.Options.Block, o.Block)
+	o.Shared = cmp.Or(a.Options.Shared, o.Shared)
 	if len(a.Options.Bound) > 0 {
 		o.Bound = a.Options.Bound
-	}
-	if a.Options.Block != "" {
-		o.Block = a.Options.Block
-	}
-	if a.Options.Shared != "" {
-		o.Shared = a.Options.Shared
 	}
 	if len(a.Options.Singles) > 0 {
 		o.Singles = a.Options.Singles
@@ -66,6 +47,13 @@ func (o Options) With(a Alternative) Options {
 	return o
 }
 
+// merged returns a new map with the values of two; those of the second take precedence.
+func merged[V any](a, b map[string]V) map[string]V {
+	all := maps.Collect(maps.All(a))
+	maps.Copy(all, b)
+	return all
+}
+
 // Alternatives lists the other readings of what was assumed: the likely ones first, those that are only
 // proposed last.
 func (b *Binding) Alternatives() []Alternative {
@@ -77,16 +65,9 @@ func (b *Binding) Alternatives() []Alternative {
 	if own && !b.givesAnySize() { // its file alone says how many elements there are
 		all = append(all, launched)
 	}
-	tensors := func(a Argument) bool { return a.Role == Input || a.Role == Output }
-	for _, some := range []func(Argument) bool{tensors, func(a Argument) bool { return a.Role == Size }} {
-		all = append(all, b.reordered(some)...)
-	}
-	all = slices.Concat(all, b.withSingles(), b.exchanged(), b.otherForms())
-	all = append(all, b.otherSizes()...)
-	for _, sizes := range b.perhapsWithout() {
-		all = append(all, withoutSizes(sizes))
-	}
-	all = append(all, b.perhapsOutputs()...)
+	all = slices.Concat(all, b.reordered(Argument.isTensor),
+		b.reordered(func(a Argument) bool { return a.Role == Size }), b.withSingles(), b.exchanged(),
+		b.otherForms(), b.otherSizes(), eachOf(b.perhapsWithout(), withoutSizes), b.perhapsOutputs())
 	if b.mayBeFlat() {
 		all = append(all, Alternative{Flags: "tensors of one dimension", Options: Options{Flat: true}})
 	}
@@ -96,29 +77,22 @@ func (b *Binding) Alternatives() []Alternative {
 		for _, name := range ones {
 			dims[name] = 1
 		}
-		all = append(all, Alternative{
-			Flags:   "--dims " + strings.Join(ones, "=1,") + "=1",
-			Options: Options{Dims: dims},
-		})
+		flags := "--dims " + strings.Join(ones, "=1,") + "=1"
+		all = append(all, Alternative{Flags: flags, Options: Options{Dims: dims}})
 	}
-	if slices.Contains(b.proposedParts(), "--shared") {
-		all = append(all, Alternative{
-			Flags:   fmt.Sprintf("--shared %q", mostShared),
-			Options: Options{Shared: mostShared},
-		})
+	if b.Launch != nil && b.Launch.guessed && slices.Contains(b.Launch.proposed, "--shared") {
+		flags := fmt.Sprintf("--shared %q", mostShared)
+		all = append(all, Alternative{Flags: flags, Options: Options{Shared: mostShared}})
 	}
 	if own && b.givesAnySize() { // what the file does goes before what others do
 		all = append(all, launched)
 	}
 	if b.Launch != nil && b.Launch.guessed && b.Options.Block == "" {
 		for _, block := range []string{"1024", "128", "512", "64", "32", b.lastSize()} {
-			if block == "1" { // a single thread cannot conflict with others
-				continue
+			if block != "1" { // a single thread cannot conflict with others
+				flags := fmt.Sprintf("--block %q", block)
+				all = append(all, Alternative{Flags: flags, Options: Options{Block: block}})
 			}
-			all = append(all, Alternative{
-				Flags:   fmt.Sprintf("--block %q", block),
-				Options: Options{Block: block},
-			})
 		}
 	}
 	for _, reading := range []func() (Alternative, bool){b.rowOfABlock, b.swapped} {
@@ -164,11 +138,8 @@ func (b *Binding) withoutSwitches(t op.TensorSpec) (sizes []string, switched boo
 }
 
 // plainSizes returns sizes as words.
-func plainSizes(list []any) (sizes []string) {
-	for _, size := range list {
-		sizes = append(sizes, fmt.Sprint(size))
-	}
-	return sizes
+func plainSizes(list []any) []string {
+	return eachOf(list, func(size any) string { return fmt.Sprint(size) })
 }
 
 // mayBeFlat reports whether a Python function may expect tensors of one dimension: it takes its sizes as
@@ -205,7 +176,11 @@ func (b *Binding) reordered(kind func(Argument) bool) []Alternative {
 			names, targets = append(names, a.Name), append(targets, strings.ReplaceAll(a.Target, " ", ""))
 		}
 	}
-	var all []Alternative
+	return inOtherOrders(names, targets)
+}
+
+// inOtherOrders gives parameters their targets in every other order.
+func inOtherOrders(names, targets []string) (all []Alternative) {
 	for _, order := range permutations(targets) {
 		if !slices.Equal(order, targets) && len(all) < maxAlternatives {
 			all = append(all, mapped(names, order))
@@ -233,9 +208,9 @@ func permutations(words []string) [][]string {
 	var all [][]string
 	for i, first := range words {
 		rest := slices.Delete(slices.Clone(words), i, i+1)
-		for _, order := range permutations(rest) {
-			all = append(all, append([]string{first}, order...))
-		}
+		all = append(all, eachOf(permutations(rest), func(order []string) []string {
+			return append([]string{first}, order...)
+		})...)
 	}
 	return all
 }
@@ -257,11 +232,7 @@ func (b *Binding) otherSizes() []Alternative {
 		if a.Role != Size || !slices.Contains(guessed, a.Name) {
 			continue
 		}
-		targets := b.Spec.SizesBeside()
-		for _, d := range b.Spec.Dims {
-			targets = append(targets, d.Name)
-		}
-		for _, target := range targets {
+		for _, target := range slices.Concat(b.Spec.SizesBeside(), dimNames(b.Spec)) {
 			if target != a.Target && !b.has(Size, target) && !b.equates(a, target) {
 				all = append(all, mapped([]string{a.Name}, []string{strings.ReplaceAll(target, " ", "")}))
 			}
@@ -284,14 +255,6 @@ func (b *Binding) launchedSizes() []string {
 
 // mostShared is the shared memory that every kernel may have without asking, in bytes.
 const mostShared = "49152"
-
-// proposedParts returns the flags of a launch that the file does not give.
-func (b *Binding) proposedParts() []string {
-	if b.Launch == nil || !b.Launch.guessed {
-		return nil
-	}
-	return b.Launch.proposed
-}
 
 // lastSize returns the last size of the first output: a thread for each column.
 func (b *Binding) lastSize() string {

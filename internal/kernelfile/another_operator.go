@@ -39,16 +39,13 @@ func (b *Binding) perhapsOther(first Tally) []Assumption {
 	case len(b.tensorParameters()) == 0, said, always && first.Why == WroteInput:
 		return nil
 	case shaped:
-		return []Assumption{{
-			What: "it computes " + b.Spec.Name + ": it gives another shape in each of these calls" +
-				inBrackets(first.Words),
-		}}
+		return []Assumption{{What: "it computes " + b.Spec.Name + ": it gives another shape in each of " +
+			"these calls" + inBrackets(first.Words)}}
 	case word != "":
 		return b.namedOtherwise(word)
 	case b.launchesOther() != "":
-		return []Assumption{{
-			What: "it computes " + b.Spec.Name + ", though what it launches is called " + b.launchesOther(),
-		}}
+		return []Assumption{{What: "it computes " + b.Spec.Name + ", though what it launches is called " +
+			b.launchesOther()}}
 	}
 	return nil
 }
@@ -100,23 +97,23 @@ func (b *Binding) launchesOther() string {
 	if strings.Contains(lettersOf(name), lettersOf(b.Spec.Name)) {
 		return ""
 	}
-	if !slices.ContainsFunc(operatorWords, func(w string) bool {
-		return strings.Contains(name, "_"+w+"_") && !strings.Contains(own, lettersOf(w))
-	}) {
+	if !namedAfterAny(name, own) {
 		return ""
 	}
 	return kernel
 }
 
+// namedAfterAny reports whether a name between underscores has the word of an operator that own has not.
+func namedAfterAny(name, own string) bool {
+	return slices.ContainsFunc(operatorWords, func(w string) bool {
+		return strings.Contains(name, "_"+w+"_") && !strings.Contains(own, lettersOf(w))
+	})
+}
+
 // withoutOthers leaves out functions named after other operators if another function has a word of this
 // operator's name: layernorm next to attention, for flash_attention.
 func withoutOthers(fit []*Binding, spec *op.Spec) []*Binding {
-	other := func(b *Binding) bool {
-		name, own := "_"+snake(b.Function.Name)+"_", b.ownWords()
-		return slices.ContainsFunc(operatorWords, func(w string) bool {
-			return strings.Contains(name, "_"+w+"_") && !strings.Contains(own, lettersOf(w))
-		})
-	}
+	other := func(b *Binding) bool { return namedAfterAny("_"+snake(b.Function.Name)+"_", b.ownWords()) }
 	plain := func(b *Binding) bool {
 		name := "_" + snake(b.Function.Name) + "_"
 		return !other(b) && slices.ContainsFunc(strings.Split(snake(spec.Name), "_"), func(w string) bool {
@@ -126,17 +123,17 @@ func withoutOthers(fit []*Binding, spec *op.Spec) []*Binding {
 	if !slices.ContainsFunc(fit, plain) {
 		return fit
 	}
-	var left []string
-	for _, b := range fit {
-		if other(b) {
-			left = append(left, b.Function.Name)
-		}
-	}
-	fit = slices.DeleteFunc(slices.Clone(fit), other)
-	for _, b := range fit {
+	return leaveOut(fit, other)
+}
+
+// leaveOut leaves out some functions, and notes that with the others.
+func leaveOut(fit []*Binding, which func(*Binding) bool) []*Binding {
+	left := eachOf(those(fit, which), func(b *Binding) string { return b.Function.Name })
+	kept := slices.DeleteFunc(slices.Clone(fit), which)
+	for _, b := range kept {
 		b.left = append(b.left, left...)
 	}
-	return fit
+	return kept
 }
 
 // ownWords returns the letters of the operator's name, summary and formula: its kernels may be named after
@@ -168,12 +165,6 @@ func (b *Binding) saysOther() string {
 		}
 	}
 	return ""
-}
-
-// mayBeOther reports whether a function is to be tried though nothing about it was assumed.
-func (b *Binding) mayBeOther() bool {
-	return b.Function.Kind == Python ||
-		b.Options.said == nil && (b.saysOther() != "" || b.launchesOther() != "")
 }
 
 // ReturnsTensors reports whether a function is Python or belongs to a PyTorch extension: its author may have

@@ -60,10 +60,7 @@ func (b *Binding) Assumptions() []Assumption {
 		all = append(all, launch)
 	}
 	if l := b.triton; l != nil && !l.said {
-		all = append(all, Assumption{
-			Kind: GuessedLaunch,
-			What: "it is launched with " + l.String(),
-		})
+		all = append(all, Assumption{Kind: GuessedLaunch, What: "it is launched with " + l.String()})
 	}
 	for _, a := range b.Spec.Attributes {
 		if value := b.guessedAttribute(a); value != "" {
@@ -80,9 +77,7 @@ func (b *Binding) Assumptions() []Assumption {
 	all = append(all, b.doubleAttributes()...)
 	all = slices.Concat(all, b.assumedForms(), b.assumedTotals(), b.assumedFirst(), b.assumedHalves())
 	if words := b.guessedLayout(); words != "" && len(b.Spec.Own.Flat) > 0 {
-		all = append(all, Assumption{
-			Kind: GuessedLayout, What: words,
-		})
+		all = append(all, Assumption{Kind: GuessedLayout, What: words})
 	}
 	return all
 }
@@ -99,9 +94,7 @@ func (b *Binding) assumedSizes() (all []Assumption) {
 			n, implied = guessed, true
 		}
 		if implied && !b.constants[d.Name] && !slices.Contains(b.given.Without, d.Name) {
-			all = append(all, Assumption{
-				Kind: GuessedSize, What: fmt.Sprintf("%s is %d", d.Name, n),
-			})
+			all = append(all, Assumption{Kind: GuessedSize, What: fmt.Sprintf("%s is %d", d.Name, n)})
 		}
 	}
 	return all
@@ -109,6 +102,7 @@ func (b *Binding) assumedSizes() (all []Assumption) {
 
 // guessedParameters returns the parameters with names that say too little, and what they were taken for.
 func (b *Binding) guessedParameters() (words, parameters []string) {
+	onlyInput := len(b.Args) == 1 && len(b.inputs) == 1 && b.Function.mayReturn() // under whatever name
 	for _, a := range b.Args {
 		matched := a.Role == Input || a.Role == Output || a.Role == Size || a.Role == Attribute
 		_, stride := strideOf(a.Name)
@@ -116,8 +110,8 @@ func (b *Binding) guessedParameters() (words, parameters []string) {
 			a.Over != "" && score(b.Spec, b.Pass, a.Name, a.Over) > scoreWeak ||
 			a.Role == Output && b.scoreOutput(a.Param, a.Target) > scoreWeak
 		clear := stride || named && !b.open[a.Name] && !b.contrary(a) || b.shownByRows(a) ||
-			a.Form != AsItLies && a.Form != Narrow && a.Form != Doubles ||
-			a.Role == Size && a.Pointer || b.onlyTensor(a) || b.onlyInput(a) || b.shownByWrites(a) ||
+			a.Form != AsItLies && a.Form != Narrow && a.Form != Doubles || a.Role == Size && a.Pointer ||
+			b.onlyTensor(a) || onlyInput && a.Role == Input || b.shownByWrites(a) ||
 			b.squared[a.Name] && strings.Contains(a.Target, "=") ||
 			a.Share > 0 && b.multiplied(a) || a.Role == Size && b.isShapeOfWeights(a.Param) ||
 			strings.HasPrefix(a.Target, "2 *")
@@ -290,13 +284,7 @@ func (b *Binding) said(a Argument) bool {
 	return said || b.Options.factor(a.Name) != ""
 }
 
-func shapeWords(list []any) string {
-	var words []string
-	for _, size := range list {
-		words = append(words, fmt.Sprint(size))
-	}
-	return "[" + strings.Join(words, ", ") + "]"
-}
+func shapeWords(list []any) string { return "[" + strings.Join(plainSizes(list), ", ") + "]" }
 
 // smallLiterals returns the numbers of the file that may be an eps: "1e-06".
 func (b *Binding) smallLiterals() []string {
@@ -310,15 +298,10 @@ func (b *Binding) smallLiterals() []string {
 }
 
 // tensorParameters returns the parameters that stand for tensors.
-func (b *Binding) tensorParameters() []string {
-	var all []string
-	for _, a := range b.Args {
-		if a.Role == Input || a.Role == Output {
-			all = append(all, a.Name)
-		}
-	}
-	return all
-}
+func (b *Binding) tensorParameters() []string { return b.argumentsThat(Argument.isTensor) }
+
+// isTensor reports whether an argument stands for a tensor of the operator.
+func (a Argument) isTensor() bool { return a.Role == Input || a.Role == Output }
 
 // Guesses reports whether a parameter was taken for a size though its name says too little.
 func (b *Binding) Guesses() bool {

@@ -160,11 +160,7 @@ func (b *Binding) Pins() map[string]string {
 
 // DTypes returns the operator's dtype names that the function takes.
 func (b *Binding) DTypes() []string {
-	var names []string
-	for _, c := range b.Cases {
-		names = append(names, c.DType)
-	}
-	return names
+	return eachOf(b.Cases, func(c Instance) string { return c.DType })
 }
 
 // Parameters returns the names of the function's parameters.

@@ -124,12 +124,7 @@ func (b *Binding) changes(c callSite, words []token, depth int) bool {
 
 // timesGiven counts the places where a variable may get a value: "n = 1", "dim3 n(1)", "n += 1", "++n", "&n".
 func (fn *Function) timesGiven(name string) (n int) {
-	text := func(i int) string {
-		if i < 0 || i >= len(fn.body) {
-			return ""
-		}
-		return fn.body[i].text
-	}
+	text := func(i int) string { return textAt(fn.body, i) }
 	for i, t := range fn.body {
 		if t.text != name || text(i-1) == "." {
 			continue

@@ -13,10 +13,7 @@ func (b *Binding) commentsSay(other Alternative) bool {
 	if words == "" || b.file == nil {
 		return false
 	}
-	var all []string
-	for _, word := range strings.Fields(words) {
-		all = append(all, regexp.QuoteMeta(word))
-	}
+	all := eachOf(strings.Fields(words), regexp.QuoteMeta)
 	named := regexp.MustCompile(`(?i)(?:^|[^\w.])(?:` + strings.Join(all, "|") + `)(?:$|[^\w])`)
 	return slices.ContainsFunc(b.file.comments, named.MatchString)
 }

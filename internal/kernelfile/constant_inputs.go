@@ -35,9 +35,7 @@ func WithConstants(text, code string, file *File) (changed string, names []strin
 			if !fn.readsElements(name) {
 				continue
 			}
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
+			names = withNew(names, name)
 			insert := ", const " + types[name] + " *" + name
 			text, code = text[:at]+insert+text[at:], code[:at]+insert+code[at:]
 		}

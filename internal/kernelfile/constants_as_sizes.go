@@ -30,15 +30,22 @@ func (f *File) boundsOf(fn Function) bounds {
 	all.told.Params, all.told.body = slices.Clone(fn.Params), slices.Clone(fn.body)
 	for i, t := range fn.body {
 		name, value, number := f.constant(t.text)
-		if !number {
-			continue
+		if number {
+			all.told.body[i].text = name
+		} else {
+			name = t.text
 		}
-		all.told.body[i].text = name
 		at := i - 1
 		if at > 0 && fn.body[at].text == "(" {
 			at--
 		}
-		if at < 1 || !isComparison(fn.body[at]) || value < 2 || isLength(fn.body, t.text) {
+		if at < 1 || !isComparison(fn.body[at]) {
+			continue
+		}
+		if own, is := (body{tokens: fn.body}).constant(t.text); is {
+			value, number = wholeNumber(own)
+		}
+		if !number || value < 2 || isLength(fn.body, t.text) {
 			continue
 		}
 		all.products = all.products || i+1 < len(fn.body) && fn.body[i+1].text == "*"
@@ -175,6 +182,9 @@ func (b *Binding) oneOfSeveral(found bounds) bool {
 		return false
 	}
 	for name, below := range found.below {
+		if len(below) >= len(needed) { // an index for each size of a square
+			return false
+		}
 		for _, dim := range needed[:len(needed)-1] {
 			if score(b.Spec, b.Pass, name, dim) > scoreWeak {
 				return true

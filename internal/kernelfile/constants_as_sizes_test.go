@@ -2,6 +2,7 @@ package kernelfile
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,6 +46,19 @@ func TestConstantSizes(t *testing.T) {
 	if sure || err != nil {
 		t.Errorf("sure without memory of that length: %v, error %v", sure, err)
 	}
+	for text, sizes := range map[string][2]int64{
+		kernel + "{ constexpr int N = 40; if (i < N && j < N) y[i] = x[j]; }":      {40, 40},
+		"constexpr int N{40};\n" + kernel + "{ if (i < N && j < N) y[i] = x[j]; }": {40, 40},
+		"constexpr int ROWS = 20, COLS = 40;\n" + kernel +
+			"{ if (i < ROWS && j < COLS) y[i] = x[j]; }": {20, 40},
+	} {
+		want := map[string]int64{"rows": sizes[0], "cols": sizes[1]}
+		file := ReadCUDA(text)
+		got, _, err := constantSizes(file, file.Functions[0], rowsAndCols(t), op.Forward, Options{})
+		if err != nil || !maps.Equal(got, want) {
+			t.Errorf("%s: %v, error %v, want %v", text, got, err, want)
+		}
+	}
 	asked := Options{Dims: map[string]int64{"cols": 7}}
 	if got, _, err := constantSizes(file, file.Functions[0], rowsAndCols(t), op.Forward, asked); got != nil {
 		t.Errorf("%v, error %v beside what the user says", got, err)
@@ -63,5 +77,17 @@ func TestSizesBesideConstants(t *testing.T) {
 		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "rows is 32 in its file") {
 			t.Errorf("%d rows: error %v", rows, err)
 		}
+	}
+}
+
+// A constant with which an index for each size is compared is each of them, whatever its name.
+func TestConstantOfASquare(t *testing.T) {
+	s := *rowsAndCols(t)
+	s.Dims = append(slices.Clone(s.Dims), op.DimSpec{Name: "n"})
+	file := ReadCUDA("#define N 40\n__global__ void k(const float *x, float *y) " +
+		"{ if (i < N && j < N) for (int k = 0; k < N; k++) y[i * N + j] += x[i * N + k]; }")
+	got, _, err := constantSizes(file, file.Functions[0], &s, op.Forward, Options{})
+	if want := map[string]int64{"rows": 40, "cols": 40, "n": 40}; err != nil || !maps.Equal(got, want) {
+		t.Errorf("%v, error %v, want %v", got, err, want)
 	}
 }

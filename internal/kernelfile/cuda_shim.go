@@ -69,8 +69,8 @@ var formsUsed = regexp.MustCompile(`triad_own::(?:fill|convert|to_host|give|add_
 // ownWords are the words behind the include that a macro of the file may have taken: members of a tensor, and
 // what triad_own calls its functions. No other word there is without triad in its name.
 const ownWords = "add_up begin_watching bit blocks convert copies data dtype elements fill from_host give " +
-	"in in_its_place kernel_of listed out packed pointer rank real scale_and_add shape " +
-	"size_of_launch store stream_of tensor tensor_of to_host unread watched whole without_first"
+	"in in_its_place kept kernel_of listed out packed pointer rank real scale_and_add shape " +
+	"size_of_launch store stream_of tensor tensor_of to_host triad unread watched whole without_first"
 
 // undefined returns the lines that undefine words as macros of the file.
 func undefined(words string) string {
@@ -120,9 +120,11 @@ func (b *Binding) conditions() []condition {
 				b.Function.Name, strings.Join(dims, " and "))
 		}
 	}
-	all = slices.Concat(all, b.blockLimit(), b.boundSizes(), b.halvedSizes(), b.squareUnderSwitch(),
+	return slices.Concat(all, b.blockLimit(),
+		b.sizesAre(b.Options.Bound,
+			"it is written for one block, with %s = %d: it is judged with that alone"),
+		b.halvedSizes(), b.squareUnderSwitch(),
 		b.sizesAre(b.askedSizes, "its lines take no other than %s = %d: it is judged with that alone"))
-	return all
 }
 
 // pin is the value that an attribute without a parameter must have, as an expression.
@@ -145,7 +147,7 @@ func (b *Binding) pinned() (all []pin) {
 func (b *Binding) blockLimit() []condition {
 	l := b.Launch
 	if l == nil || b.Options.Block != "" && b.Options.said == nil ||
-		!(&Launch{Block: l.Block, Shared: "0"}).usesAny(b.Spec) {
+		!slices.ContainsFunc(dimNames(b.Spec), (&Launch{Block: l.Block, Shared: "0"}).uses) {
 		return nil
 	}
 	return []condition{{
@@ -223,8 +225,12 @@ func (b *Binding) callCode(arguments []Argument, again bool) string {
 	for _, c := range b.byMain() {
 		var args []string
 		fmt.Fprintf(&code, "\tcase %s:\n", abiNames[c.Main])
-		for i, a := range arguments {
-			args = append(args, b.argumentCode(a, i, c))
+		for i, a := range passed(arguments) {
+			code := b.argumentCode(a, i, c)
+			if a.changes() {
+				code = fmt.Sprintf("triad_own::kept<%d>(%s)", i, code)
+			}
+			args = append(args, code)
 		}
 		if b.extension && b.Launch == nil {
 			code.WriteString(b.extensionCall(c, args, again))
@@ -247,12 +253,16 @@ func (b *Binding) callCode(arguments []Argument, again bool) string {
 	return code.String()
 }
 
+// changes reports whether a parameter is a reference that the function may change: int &rows.
+func (p Param) changes() bool {
+	return strings.Contains(p.Text, "&") && !strings.Contains(p.Text, "&&") && !p.tensor &&
+		(p.Pointer || !p.Const)
+}
+
 func (b *Binding) dim3Code(sizes [3]string) string {
-	var parts []string
-	for _, s := range sizes {
-		parts = append(parts, "triad_own::size_of_launch("+b.sizeCode(s)+")")
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(eachOf(sizes[:], func(size string) string {
+		return "triad_own::size_of_launch(" + b.sizeCode(size) + ")"
+	}), ", ")
 }
 
 // argumentCode returns the argument at a place of the call, cast to the type of the parameter.
@@ -329,9 +339,7 @@ func (b *Binding) contracts() []contract {
 			i = len(list)
 			list = append(list, contract{name: name})
 		}
-		if !slices.Contains(list[i].bits, bit) {
-			list[i].bits = append(list[i].bits, bit)
-		}
+		list[i].bits = withNew(list[i].bits, bit)
 	}
 	return list
 }

@@ -98,6 +98,7 @@ type File struct {
 	dtypes    []string
 	text      string              // of a Python file
 	unpacked  []pyfacts.Unpacked  // of a Python file
+	syntax    string              // of a Python file: its first syntax error
 	extension bool                // it includes torch/extension.h
 	narrow    bool                // it names a type of 16 bits, or the dtype of its tensors
 	launchers []*File             // files near it that launch its kernels, where it launches none
@@ -155,12 +156,7 @@ func (f *File) LaunchLines() []int {
 
 // TakesShared reports whether a kernel takes shared memory at its launch: extern __shared__.
 func (f *File) TakesShared() bool {
-	for i := range f.tokens {
-		if i > 0 && f.tokens[i].text == "__shared__" && f.tokens[i-1].text == "extern" {
-			return true
-		}
-	}
-	return false
+	return hasTexts(f.tokens, "extern", "__shared__")
 }
 
 // scope reads the declarations of a namespace or of an extern "C" block.
@@ -173,10 +169,10 @@ func (f *File) scope(from, to int, namespaces []string, externC bool) {
 			f.declares(f.tokens[start:i])
 			start = i + 1
 		case "(", "[":
-			i = f.matching(i, to)
+			i = closing(f.tokens[:to], i)
 		case "{":
-			end := f.matching(i, to)
-			head := f.tokens[start:i]
+			end := closing(f.tokens[:to], i)
+			head := resultFirst(f.tokens[start:i])
 			switch {
 			case len(head) >= 1 && head[0].text == "namespace":
 				inner := slices.Clone(namespaces)
@@ -200,29 +196,13 @@ func (f *File) scope(from, to int, namespaces []string, externC bool) {
 	}
 }
 
-// matching returns the index of the bracket that closes the one at i, or the last index.
-func (f *File) matching(i, to int) int {
-	depth := 0
-	for ; i < to; i++ {
-		switch f.tokens[i].text {
-		case "(", "[", "{":
-			depth++
-		case ")", "]", "}":
-			if depth--; depth == 0 {
-				return i
-			}
-		}
-	}
-	return max(to-1, 0)
-}
-
 // isFunctionHead reports whether a declaration before "{" ends as a function's does.
 func isFunctionHead(head []token) bool {
 	return len(head) > 0 && slices.Contains([]string{")", "const", "noexcept", "override"},
 		head[len(head)-1].text)
 }
 
-// alias keeps "typedef T name;", "using name = T;" and "const int name = number;".
+// alias keeps "typedef T name;", "using name = T;" and "const int name = number, other = number;".
 func (f *File) alias(from, to int) {
 	words := f.tokens[from:to]
 	switch {
@@ -230,9 +210,12 @@ func (f *File) alias(from, to int) {
 		f.aliases[words[len(words)-1].text] = join(words[1 : len(words)-1])
 	case len(words) >= 4 && words[0].text == "using" && words[2].text == "=":
 		f.aliases[words[1].text] = join(words[3:])
-	case slices.ContainsFunc(words, func(t token) bool { return t.text == "const" || t.text == "constexpr" }):
-		if i := slices.IndexFunc(words, func(t token) bool { return t.text == "=" }); i > 0 {
-			f.defines[words[i-1].text] = join(words[i+1:])
+	case hasTexts(words, "const") || hasTexts(words, "constexpr"):
+		for _, part := range split(words) {
+			i := slices.IndexFunc(part, func(t token) bool { return t.text == "=" || t.text == "{" })
+			if i > 0 {
+				f.defines[part[i-1].text] = strings.TrimSuffix(join(part[i+1:]), " }")
+			}
 		}
 	}
 }
@@ -264,8 +247,9 @@ func (f *File) function(head, body []token, namespaces []string, externC bool) b
 	}
 	fn.number = f.numberType(before)
 	fn.refuses = fn.Kind == Host && returnsFalse(before, body)
-	fn.returns = slices.ContainsFunc(before, func(t token) bool { return t.text == "Tensor" })
-	fn.Text = join(trimWords(before)) + " " + name.text + "(" + joinParams(fn.Params) + ")"
+	fn.returns = hasTexts(before, "Tensor")
+	params := eachOf(fn.Params, func(p Param) string { return p.Text })
+	fn.Text = join(trimWords(before)) + " " + name.text + "(" + strings.Join(params, ", ") + ")"
 	for _, t := range body {
 		fn.Launches = fn.Launches || t.text == "<<<" || strings.HasPrefix(t.text, "cudaLaunchKernel")
 		fn.library = fn.library || libraryCall.MatchString(t.text)
@@ -289,9 +273,7 @@ func (f *File) readWords(fn *Function, before []token) (skip bool) {
 		switch t.text {
 		case "__global__":
 			fn.Kind = Kernel
-		case "__device__":
-			skip = true
-		case "operator", "~":
+		case "__device__", "operator", "~":
 			skip = true
 		case "::": // else it is of the type that is returned
 			skip = skip || i == len(before)-1
@@ -316,33 +298,35 @@ func (f *File) template(fn *Function, head []token) []token {
 	if len(head) < 2 || head[0].text != "template" || head[1].text != "<" {
 		return head
 	}
-	depth, end := 0, 1
-	for ; end < len(head); end++ {
-		switch head[end].text {
-		case "<":
-			depth++
-		case ">":
-			depth--
-		}
-		if depth == 0 {
-			break
-		}
-	}
+	end := closingAngle(head, 1)
 	for _, part := range split(head[2:end]) {
 		value := ""
 		if i := slices.IndexFunc(part, func(t token) bool { return t.text == "=" }); i >= 0 {
 			value, part = join(part[i+1:]), part[:i]
 		}
-		if len(part) < 2 {
-			continue
+		if len(part) >= 2 {
+			kind := part[0].text
+			fn.Template = append(fn.Template, TemplateParam{
+				Name: part[len(part)-1].text, Type: kind == "typename" || kind == "class", Default: value,
+			})
 		}
-		kind := part[0].text
-		fn.Template = append(fn.Template, TemplateParam{
-			Name: part[len(part)-1].text,
-			Type: kind == "typename" || kind == "class", Default: value,
-		})
 	}
 	return head[min(end+1, len(head)):]
+}
+
+// closingAngle returns the index of the > that closes the < at i; the number of tokens without one.
+func closingAngle(tokens []token, i int) int {
+	for depth := 0; i < len(tokens); i++ {
+		switch tokens[i].text {
+		case "<":
+			depth++
+		case ">":
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return len(tokens)
 }
 
 // parameterList returns the index at which a function's parameters open: that of the last parenthesis that
@@ -376,16 +360,11 @@ func (f *File) params(tokens []token) []Param {
 }
 
 // qualifiers lists words of a parameter that say nothing about its type.
-var qualifiers = []string{
-	"const", "volatile", "restrict", "__restrict__", "__restrict", "__grid_constant__",
-	"struct", "register", "RESTRICT",
-}
+var qualifiers = strings.Fields("const volatile restrict __restrict__ __restrict __grid_constant__ struct " +
+	"register RESTRICT")
 
 // builtin lists the words that make up C++'s own types.
-var builtin = []string{
-	"unsigned", "signed", "int", "long", "short", "char", "float", "double", "bool",
-	"void",
-}
+var builtin = strings.Fields("unsigned signed int long short char float double bool void")
 
 func (f *File) param(part []token) Param {
 	preset := ""
@@ -471,14 +450,6 @@ func join(tokens []token) string {
 		b.WriteString(t.text)
 	}
 	return b.String()
-}
-
-func joinParams(params []Param) string {
-	texts := make([]string, len(params))
-	for i, p := range params {
-		texts[i] = p.Text
-	}
-	return strings.Join(texts, ", ")
 }
 
 // trimWords removes the words of a declaration that are not part of the signature.

@@ -1,6 +1,9 @@
 package kernelfile
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // token is one word or sign of C++ text. Comments, literals' contents and preprocessor lines are no tokens.
 type token struct {
@@ -17,6 +20,40 @@ func (t token) isName() bool {
 }
 
 func (t token) beginsWithDigit() bool { return t.text != "" && t.text[0] >= '0' && t.text[0] <= '9' }
+
+// textAt returns the text of the token at an index, "" outside.
+func textAt(tokens []token, i int) string {
+	if i < 0 || i >= len(tokens) {
+		return ""
+	}
+	return tokens[i].text
+}
+
+// anyText stands for the text of any token.
+const anyText = " "
+
+// textsAt reports whether tokens have these texts from an index on.
+func textsAt(tokens []token, i int, texts ...string) bool {
+	if i < 0 || i+len(texts) > len(tokens) {
+		return false
+	}
+	for k, text := range texts {
+		if text != anyText && tokens[i+k].text != text {
+			return false
+		}
+	}
+	return true
+}
+
+// hasTexts reports whether tokens with these texts follow each other somewhere.
+func hasTexts(tokens []token, texts ...string) bool {
+	for i := range tokens {
+		if textsAt(tokens, i, texts...) {
+			return true
+		}
+	}
+	return false
+}
 
 // source is a C++ text cut into tokens, with the words that #define gives a plain value.
 type source struct {
@@ -173,4 +210,14 @@ func (s *source) define(directive string) {
 	value, _, _ := strings.Cut(strings.Join(words[2:], " "), "//")
 	value, _, _ = strings.Cut(value, "/*")
 	s.defines[words[1]] = strings.TrimSpace(value)
+}
+
+// resultFirst writes "auto f() -> int" as "int f()".
+func resultFirst(head []token) []token {
+	arrow := slices.IndexFunc(head, func(t token) bool { return t.text == "->" })
+	auto := slices.IndexFunc(head, func(t token) bool { return t.text == "auto" })
+	if arrow < 1 || auto < 0 || auto > arrow {
+		return head
+	}
+	return slices.Concat(head[:auto], head[arrow+1:], head[auto+1:arrow])
 }

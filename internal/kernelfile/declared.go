@@ -24,9 +24,7 @@ const (
 	keyTensors  = "tensors" // flat or square
 )
 
-var lineKeys = []string{
-	keyGrid, keyBlock, keyShared, keyDType, keyTemplate, keyPass, keyWithout, keyTensors,
-}
+var lineKeys = []string{keyGrid, keyBlock, keyShared, keyDType, keyTemplate, keyPass, keyWithout, keyTensors}
 
 const tensorsFlat, tensorsSquare = "flat", "square"
 
@@ -214,15 +212,10 @@ type lineReader struct {
 
 func (r *lineReader) take(w declaration.Word) error {
 	into := &r.into
-	list := func() (words []string) {
-		for _, word := range strings.Split(strings.Trim(w.Value, "()"), ",") {
-			words = append(words, strings.TrimSpace(word))
-		}
-		return words
+	list := func() []string {
+		return eachOf(strings.Split(strings.Trim(w.Value, "()"), ","), strings.TrimSpace)
 	}
-	once := map[string]*string{
-		keyGrid: &into.Grid, keyBlock: &into.Block, keyShared: &into.Shared,
-	}[w.Key]
+	once := map[string]*string{keyGrid: &into.Grid, keyBlock: &into.Block, keyShared: &into.Shared}[w.Key]
 	switch {
 	case w.Value == declaration.Open || w.Key == declaration.Open:
 		return w.At.Errorf("%s=%s is open: write what is meant in the place of %s", w.Key, w.Value,
@@ -239,7 +232,7 @@ func (r *lineReader) take(w declaration.Word) error {
 	case w.Key == keyPass: // checkLines has read it
 	case w.Key == keyWithout:
 		into.Without = list()
-		return r.among(w, into.Without, strings.Split(dimNames(r.Spec), ", "))
+		return r.among(w, into.Without, dimNames(r.Spec))
 	case w.Key == keyTensors:
 		into.Flat, into.Square = w.Value == tensorsFlat, w.Value == tensorsSquare
 		return r.among(w, list(), []string{tensorsFlat, tensorsSquare})
@@ -346,9 +339,6 @@ func (o Options) factor(parameter string) string {
 	return o.said.factors[parameter]
 }
 
-func (fn *Function) parameterNames() (all []string) {
-	for _, p := range fn.Params {
-		all = append(all, p.Name)
-	}
-	return all
+func (fn *Function) parameterNames() []string {
+	return eachOf(fn.Params, func(p Param) string { return p.Name })
 }

@@ -14,11 +14,7 @@ import (
 func (b *Binding) Describe() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "line %d: %s\n", b.Function.Line, b.Function.Text)
-	var dtypes []string
-	for _, c := range b.Cases {
-		dtypes = append(dtypes, c.DType)
-	}
-	fmt.Fprintf(&text, "  %s %v, %s: %s", b.Spec.Name, b.Pass, strings.Join(dtypes, ", "), b.Matched())
+	fmt.Fprintf(&text, "  %s %v, %s: %s", b.Spec.Name, b.Pass, strings.Join(b.DTypes(), ", "), b.Matched())
 	if said := b.Options.said; said != nil {
 		fmt.Fprintf(&text, "\n  read as line %d of the file says", said.line.At.Line)
 		for _, name := range slices.Sorted(maps.Keys(said.dims)) {

@@ -2,6 +2,7 @@ package kernelfile
 
 import (
 	"cmp"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ import (
 // neither its lines nor the user name a dtype: its author's tensors have no other.
 func (b *Binding) takeFP32(file *File) {
 	said := len(b.asked) > 0 || len(b.Options.DTypes) > 0
-	b.away = file.roundsAway()
+	b.away = roundsUp.MatchString(pythonComment.ReplaceAllString(file.text, " "))
 	b.sixteen = narrowName.MatchString(pythonComment.ReplaceAllString(file.text, ""))
 	b.untold = b.Function.Kind == Python && b.Function.Name == "solve" && b.takesSizes() && !said &&
 		slices.Contains(b.Spec.PassDTypes(b.Pass), op.FP32.String())
@@ -116,10 +117,12 @@ func (b *Binding) instances() error {
 	if err != nil {
 		return err
 	}
+	// What triad does to inputs or outputs itself would be another rounding point in 16 bits.
+	fp32Alone := len(b.unscaled) > 0 || b.whole || b.doubles64 || b.returned != "" || b.hasForm(BlockTotals)
 	var why string
 	for _, name := range b.Spec.PassDTypes(b.Pass) {
 		main, ok := tensorDType(b.inputs[0], name)
-		if !ok || b.inFP32Alone() && main != op.FP32 {
+		if !ok || fp32Alone && main != op.FP32 {
 			continue
 		}
 		if len(b.asked) > 0 && !slices.Contains(b.asked, main.String()) {
@@ -130,10 +133,7 @@ func (b *Binding) instances() error {
 			why = lacks
 			continue
 		}
-		here := map[string]string{}
-		for k, v := range values {
-			here[k] = v
-		}
+		here := maps.Clone(values)
 		if generic != "" {
 			here[generic] = cppTypes[main]
 		}
@@ -156,12 +156,6 @@ func (b *Binding) instances() error {
 			strings.Join(b.Spec.PassDTypes(b.Pass), ", "))
 	}
 	return nil
-}
-
-// inFP32Alone reports whether triad converts, adds up or multiplies the function's inputs or outputs: in 16
-// bits that would be another rounding point.
-func (b *Binding) inFP32Alone() bool {
-	return len(b.unscaled) > 0 || b.whole || b.doubles64 || b.returned != "" || b.hasForm(BlockTotals)
 }
 
 // templateValues gives the arguments of the function's template by name; generic is a type parameter that
@@ -191,10 +185,7 @@ func (b *Binding) templateArguments(values map[string]string) string {
 	if len(b.Function.Template) == 0 {
 		return ""
 	}
-	var words []string
-	for _, t := range b.Function.Template {
-		words = append(words, values[t.Name])
-	}
+	words := eachOf(b.Function.Template, func(t TemplateParam) string { return values[t.Name] })
 	return "<" + strings.Join(words, ", ") + ">"
 }
 

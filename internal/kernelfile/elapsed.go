@@ -20,20 +20,9 @@ func (b *Binding) takeElapsed() {
 			return
 		}
 		if a.Pointer && !a.Const && !a.tensor && a.Role == Nothing &&
-			slices.Contains([]string{"float", "double"}, a.Base) &&
-			(timeName.MatchString(snake(a.Name)) || b.Function.timesInto(a.Name)) {
+			slices.Contains([]string{"float", "double"}, a.Base) && (timeName.MatchString(snake(a.Name)) ||
+			hasTexts(b.Function.body, "cudaEventElapsedTime", "(", a.Name)) { // the time between two events
 			a.Role, a.Target, a.unread = Constant, "the time that it takes", true
 		}
 	}
-}
-
-// timesInto reports whether the lines of a function store the time between two events in a parameter.
-func (fn *Function) timesInto(param string) bool {
-	for i := 0; i+2 < len(fn.body); i++ {
-		if fn.body[i].text == "cudaEventElapsedTime" && fn.body[i+1].text == "(" &&
-			fn.body[i+2].text == param {
-			return true
-		}
-	}
-	return false
 }

@@ -8,12 +8,6 @@ import (
 	"triad/internal/op"
 )
 
-// withoutFirst reports whether an extension takes its tensors without the operator's first size.
-func (b *Binding) withoutFirst() bool {
-	without, sure := b.leavesOutFirst()
-	return without && sure
-}
-
 // leavesOutFirst reports whether an extension may take its tensors without the operator's first size, which
 // is 1 and has no parameter: a matrix product without the batch. Its lines ask each of those tensors for the
 // sizes of a tensor of one rank less, a.size(0) and a.size(1), and for no others. Sizes counted from the end,
@@ -37,7 +31,7 @@ func (b *Binding) leavesOutFirst() (without, sure bool) {
 			continue
 		}
 		sizes := b.shape(b.tensor(a))
-		if !b.beginsWith(sizes, first) {
+		if !beginsWith(sizes, first) {
 			continue
 		}
 		most, dim, counted := b.Function.mostAsked(a.Name)
@@ -51,15 +45,13 @@ func (b *Binding) leavesOutFirst() (without, sure bool) {
 }
 
 // beginsWith reports whether the first of several sizes is this one.
-func (b *Binding) beginsWith(sizes []any, first string) bool {
-	return len(sizes) > 1 && sizes[0] == any(first)
-}
+func beginsWith(sizes []any, first string) bool { return len(sizes) > 1 && sizes[0] == any(first) }
 
 // extensionTensor returns the C++ of a tensor that is passed to an extension.
 func (b *Binding) extensionTensor(a Argument, of string) string {
-	if b.withoutFirst() {
+	if without, sure := b.leavesOutFirst(); without && sure {
 		first, _ := b.shape(b.inputs[0])[0].(string)
-		if b.beginsWith(b.shape(b.tensor(a)), first) {
+		if beginsWith(b.shape(b.tensor(a)), first) {
 			return fmt.Sprintf("triad_own::without_first(triad_own::tensor(%s))", of)
 		}
 	}
@@ -80,9 +72,7 @@ func (b *Binding) assumedFirst() []Assumption {
 	if told {
 		return nil
 	}
-	return []Assumption{{
-		Kind: GuessedForm, What: "its tensors have the size " + first, anySize: true,
-	}}
+	return []Assumption{{Kind: GuessedForm, What: "its tensors have the size " + first, anySize: true}}
 }
 
 // mostAsked returns the last size that the lines ask a tensor for, a.size(1), -1 if they ask for none, and

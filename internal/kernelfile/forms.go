@@ -117,13 +117,9 @@ func (b *Binding) tripled() bool {
 
 // speaksOf reports whether three consecutive tokens of the function or of a kernel fulfil a condition.
 func (b *Binding) speaksOf(is func(t []token) bool) bool {
-	bodies := [][]token{b.Function.body}
-	for _, k := range b.others {
-		bodies = append(bodies, k.body)
-	}
-	for _, body := range bodies {
-		for i := 0; i+2 < len(body); i++ {
-			if is(body[i : i+3]) {
+	for _, fn := range append([]Function{b.Function}, b.others...) {
+		for i := 0; i+2 < len(fn.body); i++ {
+			if is(fn.body[i : i+3]) {
 				return true
 			}
 		}
@@ -137,7 +133,7 @@ func (b *Binding) takePacked(missing int) bool {
 	if len(packed) == 0 || missing != len(packed)-1 && !b.tripled() {
 		return false
 	}
-	if slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Form == Packed }) {
+	if b.hasForm(Packed) {
 		return false // the user said which
 	}
 	at, named := -1, 0
@@ -264,12 +260,6 @@ func (b *Binding) onlyTensor(a Argument) bool {
 	return len(slices.DeleteFunc(b.required(), func(i int) bool { return b.without[b.outputs[i].Name] })) == 1
 }
 
-// onlyInput reports whether a tensor is the only parameter of a function that returns its output, for an
-// operator with one input: its name does not matter.
-func (b *Binding) onlyInput(a Argument) bool {
-	return a.Role == Input && len(b.Args) == 1 && len(b.inputs) == 1 && b.Function.mayReturn()
-}
-
 // numberNames lists names of a plain number that is added.
 var numberNames = []string{"beta", "bias", "shift"}
 
@@ -323,18 +313,7 @@ func (b *Binding) takeZeros(a *Argument) bool {
 // scratchSums and scratchMaxima list names of the running sums and maxima that a caller prepares.
 var (
 	scratchSums   = []string{"l", "l_i", "sum", "sums", "row_sum", "row_sums", "rowsum", "denom", "l_buf"}
-	scratchMaxima = []string{
-		"m",
-		"m_i",
-		"max",
-		"maxes",
-		"maxs",
-		"maxima",
-		"row_max",
-		"rowmax",
-		"row_maxes",
-		"m_buf",
-	}
+	scratchMaxima = strings.Fields("m m_i max maxes maxs maxima row_max rowmax row_maxes m_buf")
 )
 
 // takeScratch takes the pointers beyond those of tensors, which may be written, for scratch memory.
@@ -415,9 +394,7 @@ func (b *Binding) chooseTokens() {
 	if len(own.Tokens) == 0 {
 		return
 	}
-	all := slices.ContainsFunc(b.Args,
-		func(a Argument) bool { return a.Role == Size && a.Target == own.TokenSize })
-	if all {
+	if b.has(Size, own.TokenSize) {
 		b.byToken = true
 		b.layByToken()
 	}
@@ -454,7 +431,10 @@ func (b *Binding) widen() {
 func (b *Binding) indexedAlike(table Argument) bool {
 	found := false
 	for _, a := range b.Args {
-		if a.Role != Output || !b.sameRows(a) {
+		if a.Role != Output {
+			continue
+		}
+		if list := b.shape(b.outputs[a.Index]); len(list) == 0 || list[len(list)-1] != b.Spec.Own.WideSize {
 			continue
 		}
 		for _, place := range b.places[a.Name] {
@@ -465,10 +445,4 @@ func (b *Binding) indexedAlike(table Argument) bool {
 		}
 	}
 	return found
-}
-
-// sameRows reports whether the rows of an output are as long as a wide table's.
-func (b *Binding) sameRows(a Argument) bool {
-	list := b.shape(b.outputs[a.Index])
-	return len(list) > 0 && list[len(list)-1] == b.Spec.Own.WideSize
 }

@@ -57,9 +57,7 @@ func (b *Binding) assumedForms() []Assumption {
 	}
 	all := b.calledOtherwise()
 	if len(what) > 0 {
-		all = append(all, Assumption{
-			Kind: GuessedForm, What: strings.Join(what, ", "), anySize: telling,
-		})
+		all = append(all, Assumption{Kind: GuessedForm, What: strings.Join(what, ", "), anySize: telling})
 	}
 	return all
 }
@@ -97,9 +95,7 @@ func (b *Binding) calledOtherwise() []Assumption {
 		what = "it is called once for " + strings.Join(slices.Sorted(maps.Values(b.Spec.Own.Each)), ", ") +
 			" and once for " + strings.Join(slices.Sorted(maps.Keys(b.Spec.Own.Each)), ", ")
 	}
-	return []Assumption{{
-		Kind: GuessedForm, What: what, anySize: true,
-	}}
+	return []Assumption{{Kind: GuessedForm, What: what, anySize: true}}
 }
 
 // otherForms returns the other ways in which arguments may lie whose form the file leaves open. The order and

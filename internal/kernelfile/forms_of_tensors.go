@@ -60,8 +60,7 @@ func (b *Binding) freeTensor(a Argument) bool {
 // lines halve something.
 func (b *Binding) packTensor() {
 	parts := b.Spec.Own.Packed
-	if len(parts) != 2 || b.missingInputs() != 1 || !b.halvesRows() ||
-		slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Form == Packed }) {
+	if len(parts) != 2 || b.missingInputs() != 1 || !b.halvesRows() || b.hasForm(Packed) {
 		return
 	}
 	at := slices.IndexFunc(b.Args, func(a Argument) bool {
@@ -94,13 +93,7 @@ func (b *Binding) halvesRows() bool {
 	if b.Function.Kind == Python {
 		return halves.MatchString(b.Function.text + b.Function.kernels)
 	}
-	body := b.Function.body
-	for i := 0; i+1 < len(body); i++ {
-		if body[i].text == "/" && body[i+1].text == "2" || body[i].text == "chunk" {
-			return true
-		}
-	}
-	return false
+	return hasTexts(b.Function.body, "/", "2") || hasTexts(b.Function.body, "chunk")
 }
 
 // eachTensor takes a function of one tensor, which returns it, for one that is called for each of a pair.
@@ -198,11 +191,7 @@ func (a *Argument) sibling(name string, b *Binding) bool {
 func pythonTensor(a Argument) string {
 	switch a.Form {
 	case Packed:
-		var parts []string
-		for _, name := range a.parts {
-			parts = append(parts, "in_"+name)
-		}
-		list := "(" + strings.Join(parts, ", ") + ")"
+		list := "(in_" + strings.Join(a.parts, ", in_") + ")"
 		switch a.lies {
 		case wholeTensors:
 			return "torch.cat(" + list + ", dim=0)"

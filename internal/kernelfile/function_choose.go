@@ -35,7 +35,7 @@ var driverWords = []string{
 
 // helps reports whether a function is a helper by its name: cudaFree, check_result, run_benchmark.
 func helps(name string) bool {
-	word := snake(name[strings.LastIndex(name, ":")+1:])
+	word := snake(lastName(name))
 	return drives(name) || slices.ContainsFunc(helperWords, func(w string) bool {
 		return word == w || strings.HasPrefix(word, strings.TrimSuffix(w, "_")+"_")
 	})
@@ -43,7 +43,7 @@ func helps(name string) bool {
 
 // drives reports whether, by its name, a function makes the tensors itself.
 func drives(name string) bool {
-	parts := strings.Split(snake(name[strings.LastIndex(name, ":")+1:]), "_")
+	parts := strings.Split(snake(lastName(name)), "_")
 	return slices.ContainsFunc(parts, func(part string) bool { return slices.Contains(driverWords, part) })
 }
 
@@ -65,6 +65,7 @@ func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Option
 	r.operator = spec.Name
 	options.Arguments, options.Rung = r.Arguments, r.Rung
 	bindings, err := bindPasses(file, r, spec, passes, options)
+	bindings, err = file.withNamesakes(r, passes, bindings, err)
 	if others := file.ofOthers(r, spec.Passes()); err == nil && others != "" {
 		bindings[0].Notes = append(bindings[0].Notes, NotTaken+others)
 	}
@@ -72,10 +73,9 @@ func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Option
 }
 
 // bindPasses matches the functions of each pass.
-func bindPasses(
-	file *File, r Request, spec *op.Spec, passes []op.Pass, options Options,
-) ([]*Binding, error) {
-	var bindings []*Binding
+func bindPasses(file *File, r Request, spec *op.Spec, passes []op.Pass, options Options) (
+	bindings []*Binding, err error,
+) {
 	var several *SeveralError
 	var misfit error // of a backward, where the forward is judged all the same
 	found, through := false, false
@@ -140,14 +140,9 @@ func (f *File) autograd() bool {
 }
 
 // bindFirst matches the functions of the first rank in which one fits; the error is that of the first.
-func bindFirst(
-	file *File,
-	ranks [][]Function,
-	spec *op.Spec,
-	pass op.Pass,
-	options Options,
-) (*Binding, error) {
-	var first error
+func bindFirst(file *File, ranks [][]Function, spec *op.Spec, pass op.Pass, options Options) (
+	fit *Binding, first error,
+) {
 	for _, list := range ranks {
 		b, err := bindOne(file, list, spec, pass, options)
 		if several := (*SeveralError)(nil); err == nil || errors.As(err, &several) {
@@ -224,6 +219,7 @@ func (f *File) fitting(r Request, pass op.Pass, beside func(name string) bool) (
 		fits := r.Pass == pass || isBackward(fn.Name+" "+fn.bound) == (pass == op.Backward)
 		if r.Function != "" && r.names(fn) && fits || r.Function == "" && fits && !beside(fn.Name) &&
 			!fn.launcher && !fn.givesGrid() && !fn.wantsWords() &&
+			(fn.said().StandsFor == "" || r.bearsName(fn)) &&
 			slices.ContainsFunc(fn.Params, func(p Param) bool { return p.Pointer || p.Untyped }) {
 			list = append(list, fn)
 		}
@@ -311,11 +307,7 @@ func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options O
 	}
 	switch {
 	case said && len(list) > 1: // each is judged, and refused, for itself
-		several := &SeveralError{Message: "several functions have a line"}
-		for _, fn := range list {
-			several.Names = append(several.Names, fn.Name)
-		}
-		return nil, several
+		return nil, &SeveralError{Names: functionNames(list), Message: "several functions have a line"}
 	case !said:
 		fit = withoutReferences(oneOfEachName(namedAlike(fit, spec)))
 	}
@@ -416,17 +408,7 @@ func namedAlike(fit []*Binding, spec *op.Spec) []*Binding {
 	if !slices.ContainsFunc(fit, same) {
 		return withoutSiblings(withoutOthers(fit, spec), spec)
 	}
-	var left []string
-	for _, b := range fit {
-		if other(b) {
-			left = append(left, b.Function.Name)
-		}
-	}
-	fit = slices.DeleteFunc(fit, other)
-	for _, b := range fit {
-		b.left = left
-	}
-	return fit
+	return leaveOut(fit, other)
 }
 
 // withoutSiblings leaves out functions with another operator's name if the name of another function differs
@@ -439,26 +421,14 @@ func withoutSiblings(fit []*Binding, spec *op.Spec) []*Binding {
 		return at >= 0 && len(mine) == len(others) && len(mine) > 1 && !slices.Contains(mine, spec.Name) &&
 			slices.Equal(slices.Delete(slices.Clone(mine), at, at+1), slices.Delete(others, at, at+1))
 	}
-	var left []string
-	kept := slices.DeleteFunc(slices.Clone(fit), func(b *Binding) bool {
-		is := slices.ContainsFunc(fit, func(other *Binding) bool { return sibling(b, other) })
-		if is {
-			left = append(left, b.Function.Name)
-		}
-		return is
+	return leaveOut(fit, func(b *Binding) bool {
+		return slices.ContainsFunc(fit, func(other *Binding) bool { return sibling(b, other) })
 	})
-	for _, b := range kept {
-		b.left = append(b.left, left...)
-	}
-	return kept
 }
 
 // noFunction says why a file has no function to judge.
 func (f *File) noFunction(r Request, passes []op.Pass) error {
-	var have []string
-	for _, fn := range f.Functions {
-		have = append(have, fn.Name)
-	}
+	have := functionNames(f.Functions)
 	message := "it has no function to judge"
 	if len(passes) == 1 && passes[0] == op.Backward && r.Function == "" && len(have) > 0 {
 		return &op.UsageError{Message: "it has no backward: triad takes a function for one whose name " +
@@ -471,6 +441,8 @@ func (f *File) noFunction(r Request, passes []op.Pass) error {
 		}
 	}
 	switch others := f.ofOthers(r, nil); {
+	case f.syntax != "":
+		message = "Python cannot parse it: " + f.syntax
 	case others != "":
 		message += fmt.Sprintf(" as %s; %s%s", r.operator, NotTaken, others)
 	case r.Function != "" && slices.Contains(have, r.Function):

@@ -56,6 +56,17 @@ func TestFunctionOfTheOperatorsName(t *testing.T) {
 	}
 }
 
+// Where no function can be read, the syntax error says why.
+func TestSyntaxErrorIsSaid(t *testing.T) {
+	s := rowsAndCols(t)
+	r := Request{Path: "mine.py", Parse: parsed}
+	text := "import torch\ndef " + s.Name + "(x)\n    return x\n"
+	_, err := Bind(r.Read(text, nil), r, s, s.Passes(), Options{})
+	if err == nil || !strings.Contains(err.Error(), "Python cannot parse it: line 2, column ") {
+		t.Error(err)
+	}
+}
+
 // A file with only drivers, which make the tensors themselves, has no function to judge; next to another
 // function they are left out.
 func TestDriversAreNotJudged(t *testing.T) {

@@ -42,12 +42,7 @@ func (b *Binding) readHalved(file *File) {
 
 // namesOf returns the parameters and the constants of the file that stand for a size.
 func (b *Binding) namesOf(file *File, dim string) []string {
-	var names []string
-	for _, a := range b.Args {
-		if a.Role == Size && a.Target == dim {
-			names = append(names, a.Name)
-		}
-	}
+	names := b.argumentsThat(func(a Argument) bool { return a.Role == Size && a.Target == dim })
 	for name := range file.defines {
 		if score(b.Spec, b.Pass, name, dim) > scoreWeak {
 			names = append(names, name)
@@ -60,12 +55,6 @@ func (b *Binding) namesOf(file *File, dim string) []string {
 // names: k / 2, k >> 1, (k - 1) / 2.
 func (f *File) halves(fn *Function, names []string, depth int) bool {
 	body := fn.body
-	text := func(i int) string {
-		if i >= len(body) {
-			return ""
-		}
-		return body[i].text
-	}
 	names = slices.Clone(names)
 	for i, t := range body {
 		if slices.Contains(names, t.text) {
@@ -73,12 +62,12 @@ func (f *File) halves(fn *Function, names []string, depth int) bool {
 				names = append(names, copied)
 			}
 			at := i + 1
-			if text(at) == "-" && text(at+1) == "1" && text(at+2) == ")" {
+			if textsAt(body, at, "-", "1", ")") {
 				at += 3
-			} else if text(at) == ")" {
+			} else if textAt(body, at) == ")" {
 				at++
 			}
-			if text(at) == "/" && text(at+1) == "2" || text(at) == ">>" && text(at+1) == "1" {
+			if textsAt(body, at, "/", "2") || textsAt(body, at, ">>", "1") {
 				return true
 			}
 		}

@@ -6,11 +6,6 @@ import "regexp"
 var roundsUp = regexp.MustCompile(
 	`\b(?:floor|trunc)\([^\n]*\+\s*(?:float\()?0?\.5\b|\blibdevice\.round\(`)
 
-// roundsAway reports whether the lines of a Python file round halves away from zero, or up.
-func (f *File) roundsAway() bool {
-	return roundsUp.MatchString(pythonComment.ReplaceAllString(f.text, " "))
-}
-
 // otherHalves returns the doubt about a file that does not round halves to even, as the operator does.
 func (b *Binding) otherHalves() string {
 	if !b.away || len(b.Spec.Own.Halves) == 0 {

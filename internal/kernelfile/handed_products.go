@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"triad/internal/op"
 )
 
 // scoreProduct is the score of a parameter to which callers pass a product of sizes: more than that of any
@@ -20,7 +22,7 @@ type callOf struct {
 // callsOf returns the places where a file calls a function, or launches a kernel; those in the files near it
 // follow.
 func (f *File) callsOf(name string) (all []callOf) {
-	name = name[strings.LastIndex(name, ":")+1:]
+	name = lastName(name)
 	for _, of := range append([]*File{f}, f.launchers...) {
 		all = append(all, of.calls[name]...)
 	}
@@ -76,16 +78,45 @@ func (c callSite) factors(argument []token) []string {
 	return names
 }
 
-// handedProduct returns the product of the sizes of the first input, "rows * cols", if it has two and every
-// caller in the file passes the product of two variables for a parameter; "" otherwise.
-func (b *Binding) handedProduct(p Param) string {
-	if b.file == nil || b.Function.Kind == Python || !p.isInteger() || len(b.inputs) == 0 {
+// elementWords lists names of the number of all elements of a tensor.
+var elementWords = strings.Fields("numel nelem nelems elements num_elements n_elements nelements " +
+	"num_elems n_elems total total_elements total_size")
+
+// countsAll reports whether a number of a function that takes more of them is that of all elements: by its
+// name, or since the lines divide it by a size.
+func (b *Binding) countsAll(p Param) bool {
+	size := func(name string) bool {
+		return slices.ContainsFunc(b.Function.Params, func(o Param) bool {
+			return o.Name == name && o.Name != p.Name && o.isInteger() && !o.countsThreads() &&
+				slices.ContainsFunc(b.Spec.Dims,
+					func(d op.DimSpec) bool { return b.score(o, d.Name) > scoreWeak })
+		})
+	}
+	named := slices.Contains(elementWords, snake(p.Name)) &&
+		slices.ContainsFunc(b.Function.Params, func(o Param) bool { return size(o.Name) })
+	for i, t := range b.Function.body {
+		if t.text == p.Name && i+2 < len(b.Function.body) && size(b.Function.body[i+2].text) &&
+			(b.Function.body[i+1].text == "/" || b.Function.body[i+1].text == "%") {
+			return true
+		}
+	}
+	return named
+}
+
+// countedProduct returns the product of the sizes of the first input, "rows * cols", if it has two and a
+// parameter is that: every caller in the file passes the product of two variables, or it counts all elements.
+// It returns "" otherwise.
+func (b *Binding) countedProduct(p Param) string {
+	if b.file == nil || !p.isInteger() || len(b.inputs) == 0 {
 		return ""
 	}
 	at := slices.IndexFunc(b.Function.Params, func(o Param) bool { return o.Name == p.Name })
 	dims := b.neededDims()
 	if at < 0 || len(dims) != 2 || len(b.shape(b.inputs[0])) != 2 {
 		return ""
+	}
+	if b.countsAll(p) {
+		return strings.Join(dims, " * ")
 	}
 	calls := 0
 	for _, call := range b.file.callsOf(b.Function.Name) {

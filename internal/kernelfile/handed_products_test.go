@@ -28,6 +28,31 @@ func TestWhatCallersHandOver(t *testing.T) {
 	}
 }
 
+// A number of all elements is the product of two sizes: so it is called, or the lines divide it by a size.
+func TestNumberOfAllElements(t *testing.T) {
+	for signature, want := range map[string]string{
+		"int numel, int cols":                  "numel is rows * cols, cols is cols",
+		"int cols, int n_elements":             "cols is cols, n_elements is rows * cols",
+		"int total, int rows":                  "total is rows * cols, rows is rows",
+		"int n, int cols) { int r = n / cols;": "n is rows * cols, cols is cols",
+		"int n, int cols) { int r = n / 4;":    "n is rows, cols is cols",
+		"int rows, int cols":                   "rows is rows, cols is cols",
+	} {
+		text := "__global__ void k(const float* x, float* y) {}\n" +
+			"void solve(const float* x, float* y, " + signature
+		if !strings.Contains(signature, "{") {
+			text += ") {"
+		}
+		all, err := Bind(ReadCUDA(text+" k<<<1, 1>>>(x, y); }"), Request{}, rowsAndCols(t),
+			[]op.Pass{op.Forward}, Options{})
+		if err != nil {
+			t.Errorf("%s: %v", signature, err)
+		} else if got := all[0].Matched(); !strings.HasSuffix(got, want) {
+			t.Errorf("%s: matched %q, want %q", signature, got, want)
+		}
+	}
+}
+
 // The kernels of a file are launched in others.
 func TestLaunchedNear(t *testing.T) {
 	text := "__global__ void k(float* C, int M, int N) { C[blockIdx.x * N + threadIdx.x] = 1; }"

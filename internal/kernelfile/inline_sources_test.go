@@ -44,11 +44,32 @@ func TestInlineSources(t *testing.T) {
 	}
 }
 
+// A field of an f-string has what its name was given last in front of it.
+func TestFieldsOfInlineSources(t *testing.T) {
+	for _, c := range []struct{ old, new string }{
+		{"TILE = 32", "TILE = 16\nTILE = 32"},
+		{"TILE = 32", "if cuda:\n    TILE = 32"},
+		{"names = ", "TILE = 64\nnames = "},
+		{"names = ", "def f():\n    TILE = 64\nnames = "},
+	} {
+		code, _, err := InlineSources(parsed(strings.Replace(inlineFile, c.old, c.new, 1)))
+		if err != nil || !strings.Contains(code, "#define TILE 32\n") {
+			t.Errorf("%q: %v in\n%s", c.new, err, code)
+		}
+	}
+}
+
 // A string that only the running file knows is refused with its line, and what to do.
 func TestInlineSourcesMadeWhileItRuns(t *testing.T) {
 	for _, made := range []struct{ old, new, want string }{
 		{"TILE = 32", "TILE = size()", "line 5 is made while the file runs, by {TILE}"},
+		{"TILE = 32", "TILE = 32\nif source:\n    TILE = 16", "by {TILE}"},
+		{"TILE = 32", "TILE = 32\nTILE += 1", "by {TILE}"},
+		{"TILE = 32", "def f():\n    TILE = 32", "by {TILE}"},
 		{`return x; }}"""`, `return x; }}""".replace("a", "b")`, "by .replace("},
+		{`return x; }}"""`, `return x; }}""" + str(TILE)`, "by + str(TILE)"},
+		{"cuda_sources=source", "cuda_sources=source.replace('a', 'b')", "by .replace("},
+		{"cuda_sources=source", "cuda_sources=source % TILE", "by %"},
 	} {
 		text := strings.Replace(inlineFile, made.old, made.new, 1)
 		if _, _, err := InlineSources(parsed(text)); err == nil || !strings.Contains(err.Error(), made.want) {

@@ -1,6 +1,7 @@
 package kernelfile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -42,12 +43,8 @@ func sizes(s [3]string) string {
 
 // uses reports whether an expression of the launch names a dim.
 func (l *Launch) uses(dim string) bool {
-	for _, text := range append(append(l.Grid[:], l.Block[:]...), l.Shared) {
-		if slices.ContainsFunc(lex(text).tokens, func(t token) bool { return t.text == dim }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Concat(l.Grid[:], l.Block[:], []string{l.Shared}),
+		func(text string) bool { return hasTexts(lex(text).tokens, dim) })
 }
 
 // forOthers returns the launch of the second of two calls, in the sizes of that: heads_k for heads_q.
@@ -72,22 +69,9 @@ func (l *Launch) forOthers(each map[string]string) *Launch {
 	return &other
 }
 
-// usesAny reports whether an expression of the launch names a dim of the operator.
-func (l *Launch) usesAny(spec *op.Spec) bool {
-	return slices.ContainsFunc(spec.Dims, func(d op.DimSpec) bool { return l.uses(d.Name) })
-}
-
 func product(s [3]string) string {
-	var words []string
-	for _, x := range s {
-		if x != "1" {
-			words = append(words, x)
-		}
-	}
-	if len(words) == 0 {
-		return "1"
-	}
-	return strings.Join(words, " * ")
+	words := those(s[:], func(x string) bool { return x != "1" })
+	return cmp.Or(strings.Join(words, " * "), "1")
 }
 
 // launchSizes reads up to three expressions.
@@ -160,11 +144,9 @@ func (b *Binding) largest(text string) (int64, error) {
 // launchSize reads one expression over the operator's dims and the function's own sizes.
 func (b *Binding) launchSize(flag, text string) (string, error) {
 	own, _ := b.translate(lex(text).tokens)
-	known := func(name string) bool {
-		return slices.ContainsFunc(b.Spec.Dims, func(d op.DimSpec) bool { return d.Name == name })
-	}
-	if _, err := op.ParseExpression(own, known, false); err != nil {
-		return "", b.errorf("%s: %v; the sizes of %s are %s", flag, err, b.Spec.Name, dimNames(b.Spec))
+	if _, err := op.ParseExpression(own, b.isDim, false); err != nil {
+		return "", b.errorf("%s: %v; the sizes of %s are %s", flag, err, b.Spec.Name,
+			strings.Join(dimNames(b.Spec), ", "))
 	}
 	return own, nil
 }
@@ -191,7 +173,7 @@ func (b *Binding) translate(tokens []token) (text string, ok bool) {
 			words = append(words, token{target, t.line})
 		case slices.Contains([]string{"int", "long", "size_t", "int64_t"}, t.text):
 		default:
-			ok = ok && slices.ContainsFunc(b.Spec.Dims, func(d op.DimSpec) bool { return d.Name == t.text })
+			ok = ok && b.isDim(t.text)
 			words = append(words, t)
 		}
 	}

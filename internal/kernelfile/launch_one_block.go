@@ -45,35 +45,19 @@ func (b *Binding) ofOneBlock(file *File, dim string) (n int64, is bool) {
 // takesTwo reports whether a thread of a block of this many threads begins with two elements.
 func (k body) takesTwo(threads int) bool {
 	tokens := k.expandAliases()
-	text := func(i int) string {
-		if i < 0 || i >= len(tokens) {
-			return ""
-		}
-		return tokens[i].text
-	}
-	return slices.ContainsFunc(indexes(tokens), func(i int) bool {
+	for i, t := range tokens {
 		switch {
-		case text(i) == "threadIdx": // 2 * threadIdx.x, threadIdx.x * 2
-			return text(i-2) == "2" && text(i-1) == "*" || text(i+3) == "*" && text(i+4) == "2"
-		case text(i) == "+" && text(i+1) == "blockDim":
-			return text(i+4) == "]"
-		case text(i) == "=" && text(i+1) == "blockDim": // the first stride
-			return text(i+4) == ";"
-		case text(i) == "+" && text(i+2) == "]":
-			n, known := k.number(text(i + 1))
-			return known && n == threads
+		case t.text == "threadIdx" && (textsAt(tokens, i-2, "2", "*") || textsAt(tokens, i+3, "*", "2")),
+			textsAt(tokens, i, "+", "blockDim", anyText, anyText, "]"),
+			textsAt(tokens, i, "=", "blockDim", anyText, anyText, ";"): // the first stride
+			return true
+		case textsAt(tokens, i, "+", anyText, "]"):
+			if n, known := k.number(tokens[i+1].text); known && n == threads {
+				return true
+			}
 		}
-		return false
-	})
-}
-
-// indexes returns the indexes of the tokens.
-func indexes(tokens []token) []int {
-	all := make([]int, len(tokens))
-	for i := range all {
-		all[i] = i
 	}
-	return all
+	return false
 }
 
 // sizesOfOneBlock returns sizes for which one block has a thread for each element, for a kernel that is

@@ -111,7 +111,7 @@ func launched(tokens []token, at int) string {
 // launchedArguments returns the template arguments of a kernel in the file's own launch of it; none if that
 // has none, or one that is neither a type nor a number.
 func (f *File) launchedArguments(fn Function) []string {
-	name := fn.Name[strings.LastIndex(fn.Name, ":")+1:]
+	name := lastName(fn.Name)
 	for i := range f.tokens {
 		if f.tokens[i].text != "<<<" || i < 2 || f.tokens[i-1].text != ">" || launched(f.tokens, i) != name {
 			continue
@@ -133,24 +133,16 @@ func (f *File) calledArguments(fn Function) (lists [][]string) {
 	if !slices.ContainsFunc(fn.Template, open) {
 		return nil
 	}
-	name := fn.Name[strings.LastIndex(fn.Name, ":")+1:]
+	name := lastName(fn.Name)
 	for i := 0; i+1 < len(f.tokens); i++ {
 		if f.tokens[i].text != name || f.tokens[i+1].text != "<" {
 			continue
 		}
-		close := i + 2
-		for depth := 1; close < len(f.tokens) && depth > 0; close++ {
-			switch f.tokens[close].text {
-			case "<":
-				depth++
-			case ">":
-				depth--
-			}
-		}
-		if close >= len(f.tokens) || f.tokens[close].text != "(" {
+		close := closingAngle(f.tokens, i+1)
+		if textAt(f.tokens, close+1) != "(" {
 			continue
 		}
-		all := f.argumentsBetween(i+1, close-1)
+		all := f.argumentsBetween(i+1, close)
 		same := func(other []string) bool { return slices.Equal(other, all) }
 		if all != nil && !slices.ContainsFunc(lists, same) {
 			lists = append(lists, all)
@@ -171,11 +163,15 @@ func (f *File) calledArguments(fn Function) (lists [][]string) {
 // nor a number.
 func (f *File) argumentsBetween(open, close int) []string {
 	c := callSite{k: body{b: &Binding{}, file: f}, before: f.tokens[:open], stands: map[string]string{}}
-	var all []string
-	for _, part := range split(f.tokens[open+1 : close]) {
+	return f.templateWords(f.tokens[open+1:close], c.value)
+}
+
+// templateWords returns the arguments of a template, numbers by value; none if that does not know one.
+func (f *File) templateWords(tokens []token, value func([]token) (int64, bool)) (all []string) {
+	for _, part := range split(tokens) {
 		text := join(part)
 		if _, isType := elementTypes[f.resolve(text)]; !isType {
-			n, known := c.value(part)
+			n, known := value(part)
 			if !known {
 				return nil
 			}
@@ -214,10 +210,7 @@ func (c callSite) sizes(words []token) [3]string {
 	}
 	for i, part := range parts {
 		text, ok := c.expression(part, 0)
-		known := func(name string) bool {
-			return slices.ContainsFunc(c.k.b.Spec.Dims, func(d op.DimSpec) bool { return d.Name == name })
-		}
-		if _, err := op.ParseExpression(text, known, false); !ok || err != nil {
+		if _, err := op.ParseExpression(text, c.k.b.isDim, false); !ok || err != nil {
 			return [3]string{}
 		}
 		all[i] = text
@@ -229,16 +222,7 @@ func (c callSite) sizes(words []token) [3]string {
 }
 
 // roundingUp lists names of functions and macros, in lower case, that divide and round up.
-var roundingUp = []string{
-	"cdiv",
-	"ceildiv",
-	"divup",
-	"divceil",
-	"ceildivision",
-	"updiv",
-	"idivup",
-	"roundupdiv",
-}
+var roundingUp = strings.Fields("cdiv ceildiv divup divceil ceildivision updiv idivup roundupdiv")
 
 // ceil reads "ceil(n / 16.0)" at a token as a division that rounds up; end is its last token, or before i if
 // it is none. Integers are divided before they are rounded, so nothing is rounded up.
@@ -298,11 +282,8 @@ func (c callSite) defined(name string) []token {
 			end < len(c.before) && depthOf(c.before[i:end]) > 0 {
 			end++
 		}
-		ofTheUser := slices.ContainsFunc(c.before[i:min(end, len(c.before))], func(t token) bool {
-			return t.text == "argv"
-		})
 		switch {
-		case ofTheUser: // who may say another than the file's
+		case hasTexts(c.before[i:min(end, len(c.before))], "argv"): // the user's own number
 		case c.before[i+1].text == "=" && end > i+2:
 			return c.before[i+2 : end]
 		case c.before[i+1].text == "(" && (c.before[i-1].text == "dim3" || c.before[i-1].text == ","):

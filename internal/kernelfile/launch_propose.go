@@ -1,6 +1,7 @@
 package kernelfile
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -56,8 +57,12 @@ func (b *Binding) proposeLaunch(file *File) error {
 			return err
 		}
 	}
+	// neither the launch nor the addition of the values is in the file
+	valueOfEachBlock := func(a Argument) bool {
+		return a.Role == Output && a.Form != BlockTotals && k.givesValueOfEachBlock(a)
+	}
 	l.guessed = l.guessed || b.Options.Grid == "" &&
-		(k.valueOfEachBlock() || k.partOfMore(file) || k.worksWithOthers())
+		(slices.ContainsFunc(b.Args, valueOfEachBlock) || k.partOfMore(file) || k.worksWithOthers())
 	if element, dynamic := k.dynamicShared(); b.Options.Shared != "" {
 		var err error
 		if l.Shared, err = b.launchSize("--shared", b.Options.Shared); err != nil {
@@ -128,14 +133,11 @@ func (k body) reducesPartOfARow(file *File) bool {
 	return file.reducesIn(&k.b.Function, namedDepth)
 }
 
-// reduces reports whether a token belongs to a reduction, by shuffles or by halves.
-func reduces(t token) bool {
-	return strings.HasPrefix(t.text, "__shfl") || t.text == ">>=" || t.text == "/="
-}
-
-// reducesIn reports whether a function, or one that it calls, has a reduction.
+// reducesIn reports whether a function, or one that it calls, has a reduction, by shuffles or by halves.
 func (f *File) reducesIn(fn *Function, depth int) bool {
-	if slices.ContainsFunc(fn.body, reduces) {
+	if slices.ContainsFunc(fn.body, func(t token) bool {
+		return strings.HasPrefix(t.text, "__shfl") || t.text == ">>=" || t.text == "/="
+	}) {
 		return true
 	}
 	for i := range fn.body {
@@ -147,27 +149,13 @@ func (f *File) reducesIn(fn *Function, depth int) bool {
 	return false
 }
 
-// valueOfEachBlock reports whether a kernel writes a value for each block, "out[blockIdx.x]", to an output of
-// one element that is no total: neither its launch nor the addition of the values is in the file.
-func (k body) valueOfEachBlock() bool {
-	return slices.ContainsFunc(k.b.Args, func(a Argument) bool {
-		return a.Role == Output && a.Form != BlockTotals && k.givesValueOfEachBlock(a)
-	})
-}
-
-// givesValueOfEachBlock reports whether each block writes its own element of an output of one element.
+// givesValueOfEachBlock reports whether each block writes its own element of an output of one element,
+// "out[blockIdx.x]".
 func (k body) givesValueOfEachBlock(a Argument) bool {
 	if list := k.b.shape(k.b.outputs[a.Index]); len(list) != 1 || list[0] != "1" {
 		return false
 	}
-	tokens := k.expandAliases()
-	for i := 0; i+5 < len(tokens); i++ {
-		if tokens[i].text == a.Name && tokens[i+1].text == "[" && tokens[i+2].text == "blockIdx" &&
-			tokens[i+5].text == "]" {
-			return true
-		}
-	}
-	return false
+	return hasTexts(k.expandAliases(), a.Name, "[", "blockIdx", anyText, anyText, "]")
 }
 
 // axes lists the members of blockIdx and threadIdx.
@@ -175,13 +163,7 @@ var axes = [3]string{"x", "y", "z"}
 
 // uses reports whether a body reads, say, threadIdx.y.
 func (k body) uses(tokens []token, word, axis string) bool {
-	for i := range tokens {
-		if i+2 < len(tokens) && tokens[i].text == word && tokens[i+1].text == "." &&
-			tokens[i+2].text == axis {
-			return true
-		}
-	}
-	return false
+	return hasTexts(tokens, word, ".", axis)
 }
 
 // number returns the value of a word: a literal, a #define, a constant of the file or a template argument.
@@ -211,12 +193,7 @@ func (k body) number(word string) (int, bool) {
 // bound. said is false if it has no bound and could count several things.
 func (k body) grid() (grid [3]string, said bool) {
 	grid, said = [3]string{"1", "1", "1"}, true
-	used := 0
-	for _, axis := range axes {
-		if k.uses(k.tokens, "blockIdx", axis) {
-			used++
-		}
-	}
+	used := len(those(axes[:], func(axis string) bool { return k.uses(k.tokens, "blockIdx", axis) }))
 	for i, axis := range axes {
 		if !k.uses(k.tokens, "blockIdx", axis) {
 			continue
@@ -274,20 +251,8 @@ func (k body) index(tokens []token, axis string) (name string, made []token) {
 		if tokens[i].text != "=" || !tokens[i-1].isName() {
 			continue
 		}
-		end := i + 1
-		for depth := 0; end < len(tokens); end++ {
-			switch tokens[end].text {
-			case "(":
-				depth++
-			case ")":
-				depth--
-			}
-			if depth <= 0 && (tokens[end].text == ";" || tokens[end].text == ",") {
-				break
-			}
-		}
-		if k.uses(tokens[i+1:end], "blockIdx", axis) {
-			return tokens[i-1].text, tokens[i+1 : end]
+		if made = tokens[i+1 : valueEnd(tokens, i+1)]; k.uses(made, "blockIdx", axis) {
+			return tokens[i-1].text, made
 		}
 	}
 	return "", nil
@@ -347,19 +312,25 @@ func (k body) perBlock(made []token, axis string) string {
 	return side
 }
 
-// limit returns the bound that an index is compared with, in the operator's sizes; "" without a comparison.
+// limit returns how many values an index may have by the comparisons with it, in the operator's sizes: the
+// most that any of them admits, so that no guarded element is left out; "" without a comparison.
 func (k body) limit(name string) string {
-	if name == "" {
-		return ""
-	}
-	for i := 0; i+2 < len(k.tokens); i++ {
+	var bounds, weak []string
+	defined := 0
+	for i := 0; i+2 < len(k.tokens) && name != ""; i++ {
 		if k.tokens[i].text != name {
 			continue
+		}
+		if k.tokens[i+1].text == "=" {
+			if defined++; defined > 1 && len(bounds) > 0 {
+				break // it is another index from here on
+			}
 		}
 		if i+4 < len(k.tokens) && k.tokens[i+1].text == "+" && k.tokens[i+2].isName() {
 			i += 2 // y + j < height, of a thread that goes over several rows
 		}
-		if k.tokens[i+1].text != "<" && k.tokens[i+1].text != ">=" {
+		sign := k.tokens[i+1].text
+		if !slices.Contains([]string{"<", ">=", "<=", ">", "=="}, sign) {
 			continue
 		}
 		end, depth := i+2, 0
@@ -373,11 +344,42 @@ func (k body) limit(name string) string {
 				depth = -1
 			}
 		}
-		if text, ok := k.b.translate(k.tokens[i+2 : end-1]); ok {
-			return text
+		text, ok := k.b.translate(k.tokens[i+2 : end-1])
+		number := strings.Trim(text, "0123456789") == "" // i >= 1, of an index that is one of the first
+		if sign != "<" && sign != ">=" {                 // the bound itself is admitted
+			text = strings.TrimSuffix(text+" + 1", " - 1 + 1")
+		}
+		switch {
+		case !ok, number && sign != "<":
+		case sign == "==" || sign == ">":
+			weak = append(weak, text)
+		default:
+			bounds = append(bounds, text)
 		}
 	}
-	return ""
+	if len(bounds) == 0 {
+		return ""
+	}
+	return most(append(bounds, weak...))
+}
+
+// most returns the largest of some sizes, at least 1: of "n" and "n - 1" the first.
+func most(sizes []string) (largest string) {
+	base := func(text string) string { return regexp.MustCompile(` - \d+$`).ReplaceAllString(text, "") }
+	for i, text := range sizes {
+		if slices.Contains(sizes[:i], text) || base(text) != text && slices.Contains(sizes, base(text)) {
+			continue
+		}
+		if largest == "" && strings.ContainsAny(text, "-/%") {
+			largest = "1"
+		}
+		if largest == "" {
+			largest = text
+		} else {
+			largest = fmt.Sprintf("max(%s, %s)", largest, text)
+		}
+	}
+	return largest
 }
 
 // defaultLimit returns the extent of an axis that the kernel does not bound: with one axis every element or
@@ -388,10 +390,7 @@ func (k body) defaultLimit(axis, used int, byElement bool) string {
 	if total || k.b.hasForm(BlockTotals) { // as many blocks as it takes to add up all of the input
 		dims = k.b.sizesOf(k.b.inputs[0])
 	}
-	rows := strings.Join(dims[:max(len(dims)-1, 0)], " * ")
-	if rows == "" {
-		rows = "1"
-	}
+	rows := cmp.Or(strings.Join(dims[:max(len(dims)-1, 0)], " * "), "1")
 	switch {
 	case len(dims) == 0:
 		return "1"
@@ -431,10 +430,7 @@ func (b *Binding) sizesOf(t op.TensorSpec) []string {
 // withoutAttributes returns an expression of a size with attributes replaced by their values.
 func (b *Binding) withoutAttributes(text string) string {
 	for _, a := range b.Spec.Attributes {
-		value := b.Options.Attrs[a.Name]
-		if value == "" {
-			value = fmt.Sprint(a.Default)
-		}
+		value := cmp.Or(b.Options.Attrs[a.Name], fmt.Sprint(a.Default))
 		text = regexp.MustCompile(`\b`+regexp.QuoteMeta(a.Name)+`\b`).ReplaceAllString(text, value)
 	}
 	return text

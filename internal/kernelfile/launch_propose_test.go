@@ -119,3 +119,23 @@ func TestSharedMemoryOfTheOwnLaunch(t *testing.T) {
 		}
 	}
 }
+
+// A kernel is launched for the largest index that any comparison with it admits.
+func TestLaunchReachesTheLargestIndex(t *testing.T) {
+	for body, want := range map[string]string{
+		"if (i < n - 1) PUT else if (i == n - 1) PUT":        "(ceildiv(n, 256))",
+		"if (i > n - 1) return; if (i < n - 2) PUT else PUT": "(ceildiv(n, 256))",
+		"if (i < n / 4) PUT if (i < n % 4) PUT":              "max(max(1, n / 4), n % 4), 256",
+		"if (i >= 0 && i < n - 1) PUT":                       "ceildiv(max(1, n - 1), 256)",
+		"if (i < n) PUT i = threadIdx.x; if (i < n * 8) PUT": "(ceildiv(n, 256))",
+	} {
+		text := kernel + "{ int i = blockIdx.x * blockDim.x + threadIdx.x; " +
+			strings.ReplaceAll(body, "PUT", "y[i] = x[i];") + " }"
+		all, err := Bind(ReadCUDA(text), Request{}, fromXToY(t), []op.Pass{op.Forward}, Options{})
+		if err != nil {
+			t.Errorf("%s: %v", body, err)
+		} else if got := all[0].Launch.String(); !strings.Contains(got, want) {
+			t.Errorf("%s:\n got %s\nwant %s", body, got, want)
+		}
+	}
+}

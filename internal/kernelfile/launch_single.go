@@ -192,9 +192,3 @@ func (b *Binding) rowOfABlock() (Alternative, bool) {
 		Options: Options{Bound: map[string]int64{name: int64(threads)}},
 	}, true
 }
-
-// boundSizes returns the conditions that a case has the sizes of the launch that a function is read by.
-func (b *Binding) boundSizes() []condition {
-	return b.sizesAre(b.Options.Bound,
-		"it is written for one block, with %s = %d: it is judged with that alone")
-}

@@ -2,11 +2,10 @@ package kernelfile
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
-
-	"triad/internal/op"
 )
 
 // namedDepth is the number of functions of a file that the search for a number descends through.
@@ -18,7 +17,9 @@ const namedDepth = 3
 func (b *Binding) nameNumbers(file *File) {
 	b.named = map[string]string{}
 	for _, a := range b.Spec.Attributes {
-		tuned := isTuned(a)
+		// a number that people choose, such as an eps or a slope: 0 and 1 occur in every file
+		n, err := strconv.ParseFloat(fmt.Sprint(a.Default), 64)
+		tuned := err == nil && n != 0 && math.Abs(n) != 1
 		if a.Type != "float" || !tuned && b.Function.Kind == Python || b.has(Attribute, a.Name) {
 			continue
 		}
@@ -40,13 +41,6 @@ func (b *Binding) nameNumbers(file *File) {
 			b.named[a.Name] = found[0]
 		}
 	}
-}
-
-// isTuned reports whether an attribute is a number that people choose, such as an eps or a slope: its default
-// is neither 0 nor 1, which occur in every file.
-func isTuned(a op.AttributeSpec) bool {
-	n, err := strconv.ParseFloat(fmt.Sprint(a.Default), 64)
-	return a.Type == "float" && err == nil && n != 0 && n != 1 && n != -1
 }
 
 // plainValue returns a number in its shortest form, or "" for any other text.

@@ -12,10 +12,7 @@ import (
 // those whose name the file or one of its functions carries; else those whose parameters a function has, and
 // of these the ones with the most tensors named as in the function. It is empty if nothing fits.
 func GuessOperators(file *File, r Request, specs []*op.Spec) []string {
-	names := []string{filepath.Base(r.Path), r.Function}
-	for _, fn := range file.Functions {
-		names = append(names, fn.Name)
-	}
+	names := append([]string{filepath.Base(r.Path), r.Function}, functionNames(file.Functions)...)
 	var named, fitting, declared []string
 	tensorsNamed := map[string]int{} // of the operators that fit
 	for _, s := range specs {

@@ -137,7 +137,7 @@ func (e *evaluation) declines() string {
 		}
 	}
 	for _, p := range e.pinned() {
-		if !isClose(e.Attributes[p.at], e.real(p.value)) {
+		if n := e.real(p.value); !(math.Abs(e.Attributes[p.at]-n) <= 1e-6*math.Abs(n)+1e-30) {
 			return p.sentence
 		}
 	}
@@ -161,8 +161,6 @@ func (e *evaluation) declines() string {
 	}
 	return ""
 }
-
-func isClose(a, b float64) bool { return math.Abs(a-b) <= 1e-6*math.Abs(b)+1e-30 }
 
 // named returns the index of a tensor in a list.
 func named(list []op.TensorSpec, name string) int {
@@ -294,9 +292,7 @@ func (e *evaluation) lies(a Argument, at int) location {
 
 // rows returns the copy of consecutive rows.
 func rows(to location, toStep int64, from location, fromStep, bytes, many int64) copied {
-	return copied{
-		to, from, [3]int64{1, 1, many}, [3]int64{0, 0, toStep}, [3]int64{0, 0, fromStep}, bytes,
-	}
+	return copied{to, from, [3]int64{1, 1, many}, [3]int64{0, 0, toStep}, [3]int64{0, 0, fromStep}, bytes}
 }
 
 // roomCode returns the C++ of the number of bytes that an argument points to.

@@ -28,10 +28,7 @@ func (b *Binding) takeOfEqual(a *Argument) bool {
 // takeElements takes the only number of a function of elements, whatever its name, for the number of
 // elements.
 func (b *Binding) takeElements(a *Argument, numbers []int) bool {
-	var all []string
-	for _, d := range b.Spec.Dims {
-		all = append(all, d.Name)
-	}
+	all := dimNames(b.Spec)
 	product := strings.Join(all, " * ")
 	if _, counted := b.Spec.Synonyms[product]; !counted || len(all) < 2 || len(numbers) != 1 ||
 		!a.isInteger() || b.givesAnySize() || len(b.Options.Dims) > 0 && len(b.unmatchedSizes(a.Param)) < 2 {

@@ -153,19 +153,10 @@ func (b *Binding) accumulates(a Argument) bool {
 
 // accumulated returns the outputs that are accumulated into, or "" if there are none.
 func (b *Binding) accumulated() string {
-	var names []string
-	for _, a := range b.Args {
-		if b.accumulates(a) {
-			names = append(names, a.Name)
-		}
-	}
+	names := b.argumentsThat(b.accumulates)
 	// The outputs of a Python function that are accumulated into are not identified.
 	if b.Function.Kind == Python && b.varies && len(names) == 0 {
-		for _, a := range b.Args {
-			if a.Role == Output && a.Over == "" {
-				names = append(names, a.Name)
-			}
-		}
+		names = b.argumentsThat(func(a Argument) bool { return a.Role == Output && a.Over == "" })
 	}
 	if len(names) == 0 {
 		return ""

@@ -105,7 +105,7 @@ func (b *Binding) kernelLaunch() (launch *Launch) {
 
 // handedArguments returns the template arguments of the kernel that a templated function launches at a <<<,
 // with the function's own arguments inserted. It returns none if one is neither a type nor a number.
-func (b *Binding) handedArguments(at int) (all []string) {
+func (b *Binding) handedArguments(at int) []string {
 	tokens := b.Function.body
 	if at < 2 || tokens[at-1].text != ">" {
 		return nil
@@ -114,19 +114,10 @@ func (b *Binding) handedArguments(at int) (all []string) {
 	for open > 0 && tokens[open].text != "<" {
 		open--
 	}
-	k := body{b: b, file: b.file}
-	for _, part := range split(tokens[open+1 : at-1]) {
-		text := join(part)
-		if _, isType := elementTypes[b.file.resolve(text)]; !isType {
-			n, known := k.number(text)
-			if !known {
-				return nil
-			}
-			text = fmt.Sprint(n)
-		}
-		all = append(all, text)
-	}
-	return all
+	return b.file.templateWords(tokens[open+1:at-1], func(part []token) (int64, bool) {
+		n, known := body{b: b, file: b.file}.number(join(part))
+		return int64(n), known
+	})
 }
 
 // isDim3 reports whether a parameter is a dim3.

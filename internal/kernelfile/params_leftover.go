@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +35,8 @@ func (b *Binding) matchLeftover(chosen []candidate) error {
 		case b.Args[i].Role != Nothing, b.takeAxis(&b.Args[i]):
 		case b.Args[i].Optional,
 			b.Args[i].place == inInit: // it keeps its default, or get_init_inputs() has it
+		case b.Args[i].preset != "" && b.Args[i].Pointer:
+			b.Args[i].takePreset()
 		case b.Args[i].Pointer || b.Args[i].Untyped:
 			pointers = append(pointers, i)
 		default:
@@ -49,7 +50,7 @@ func (b *Binding) matchLeftover(chosen []candidate) error {
 		return err
 	}
 	b.widen()
-	return nil
+	return b.checkPassed()
 }
 
 // unmatched lists the tensors that no parameter stands for yet.
@@ -108,7 +109,8 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 			return b.refuseOwnTables(tables)
 		}
 		return b.errorf("what %s stands for is not clear: %s %v takes %s and gives %s",
-			names(b.Args, pointers), b.Spec.Name, b.Pass, tensorNames(b.inputs), tensorNames(b.outputs))
+			strings.Join(eachOf(pointers, func(i int) string { return b.Args[i].Name }), ", "), b.Spec.Name,
+			b.Pass, tensorNames(b.inputs), tensorNames(b.outputs))
 	}
 	for k, i := range read {
 		b.Args[i].Role, b.Args[i].Target, b.Args[i].Index = Input, b.inputs[inputs[k]].Name, inputs[k]
@@ -157,8 +159,11 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 				"numbers: say one and its dtype, as in --map %[1]s=0 --dtype fp32", a.Name)
 		}
 		if !b.takeOfEqual(a) && !b.takeConstant(a) && !b.takeShare(a) && !a.takePreset() {
-			return b.errorf("what %s stands for is not clear: %s has the sizes %s%s", a.Name, b.Spec.Name,
-				dimNames(b.Spec), attributeNames(b.Spec))
+			has := strings.Join(dimNames(b.Spec), ", ")
+			if attributes := attributeNames(b.Spec); len(attributes) > 0 {
+				has += " and the attributes " + strings.Join(attributes, ", ")
+			}
+			return b.errorf("what %s stands for is not clear: %s has the sizes %s", a.Name, b.Spec.Name, has)
 		}
 	}
 	return b.checkRung()
@@ -226,19 +231,6 @@ func (b *Binding) takeConstant(a *Argument) bool {
 		return false
 	}
 	a.Role, a.Target, a.Index = Constant, "1, as a factor of "+rows, 1
-	return true
-}
-
-// plainNumber matches a number without its type suffix.
-var plainNumber = regexp.MustCompile(`^(-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)[fFuUlL]*$`)
-
-// takePreset passes the default of a numeric parameter.
-func (a *Argument) takePreset() bool {
-	m := plainNumber.FindStringSubmatch(strings.ReplaceAll(a.preset, " ", ""))
-	if m == nil || !a.isInteger() && !a.isFloat() {
-		return false
-	}
-	a.Role, a.Target, a.number, a.told = Constant, m[1]+", as the file presets it", m[1], true
 	return true
 }
 
@@ -316,19 +308,15 @@ func (b *Binding) givesSize(dim string) bool {
 // checkTensors refuses a function without a parameter for a tensor and names the tensor.
 func (b *Binding) checkTensors() error {
 	b.leaveOptional()
-	var missing []string
-	for _, i := range b.unmatched(Input, b.inputs) {
-		missing = append(missing, b.inputs[i].Name)
-	}
+	missing := eachOf(b.unmatched(Input, b.inputs), func(i int) string { return b.inputs[i].Name })
 	if !b.Function.mayReturn() || b.fills() { // else it returns them
-		for _, i := range b.unmatched(Output, b.outputs) {
-			missing = append(missing, b.outputs[i].Name)
-		}
+		missing = append(missing, eachOf(b.unmatched(Output, b.outputs),
+			func(i int) string { return b.outputs[i].Name })...)
 	}
 	// A backward need not read every input.
 	if b.Pass == op.Backward {
 		missing = slices.DeleteFunc(missing, func(name string) bool {
-			return slices.ContainsFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == name })
+			return named(b.inputs, name) >= 0
 		})
 	}
 	if len(missing) > 0 && b.Function.returns && b.inPlace() {
@@ -356,13 +344,14 @@ func (b *Binding) checkSizes(file *File) error {
 			b.implied[name] = 1
 		}
 		told := b.takesSizes() && b.fills() && b.givesAnySize()
-		if !told || b.Function.Kind != Python && b.asksAnyTensor() {
+		asks := func(a Argument) bool { return a.tensor && b.Function.asksSizes(a.Name, -1, 0) }
+		if !told || b.Function.Kind != Python && slices.ContainsFunc(b.Args, asks) {
 			return nil // its tensors carry their sizes
 		}
 	}
 	for _, d := range b.Spec.Dims {
 		if _, fixed := b.Options.Dims[d.Name]; fixed || b.covered[d.Name] || b.givesSize(d.Name) ||
-			b.lastOffset(d.Name) || b.Launch != nil && b.Launch.uses(d.Name) ||
+			b.lastOffset(d.Name) || b.Launch != nil && b.Launch.uses(d.Name) && !b.endsWith(file, d.Name) ||
 			b.each && b.givesSize(b.Spec.Own.Each[d.Name]) {
 			continue
 		}
@@ -387,6 +376,12 @@ func (b *Binding) checkSizes(file *File) error {
 	return nil
 }
 
+// endsWith reports whether the lines compare an index with the file's constant of that size.
+func (b *Binding) endsWith(file *File, dim string) bool {
+	_, compared := file.boundsOf(b.Function).values[file.constantOf(b, dim)]
+	return compared && b.Function.Kind == Kernel
+}
+
 // lastOffset reports whether a size is the last offset that a function gets, so it needs no parameter.
 func (b *Binding) lastOffset(dim string) bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
@@ -395,13 +390,6 @@ func (b *Binding) lastOffset(dim string) bool {
 		}
 		fill, err := op.ParseFill(b.inputs[a.Index].Fill)
 		return err == nil && fill.Kind == "offsets" && fill.Of == dim
-	})
-}
-
-// asksAnyTensor reports whether the lines of an extension query the sizes of a tensor or pass a tensor on.
-func (b *Binding) asksAnyTensor() bool {
-	return slices.ContainsFunc(b.Args, func(a Argument) bool {
-		return a.tensor && b.Function.asksSizes(a.Name, -1, 0)
 	})
 }
 

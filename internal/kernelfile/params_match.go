@@ -312,17 +312,8 @@ func (b *Binding) errorf(format string, a ...any) error {
 
 // targets lists everything that a parameter may be mapped to.
 func (b *Binding) targets() []string {
-	var all []string
-	for _, t := range slices.Concat(b.inputs, b.outputs) {
-		all = append(all, t.Name)
-	}
-	for _, d := range b.Spec.Dims {
-		all = append(all, d.Name)
-	}
-	for _, a := range b.Spec.Attributes {
-		all = append(all, a.Name)
-	}
-	return append(all, b.Spec.SizesBeside()...)
+	return slices.Concat(namesOf(b.inputs), namesOf(b.outputs), dimNames(b.Spec), attributeNames(b.Spec),
+		b.Spec.SizesBeside())
 }
 
 // sameTarget compares with a target of --map, which may be written with or without blanks.
@@ -350,18 +341,18 @@ func (b *Binding) checkMap() error {
 
 // candidates lists the possible meanings of a parameter by its type, with the scores of its name.
 func (b *Binding) candidates(p Param) ([]candidate, error) {
+	unknown := p.Pointer && !b.pointsToKnown(p)
 	var all []candidate
 	switch {
 	case p.place == inStride:
 		return []candidate{{Stride, p.Name, 0, 1000}}, nil
 	case p.isStream():
 		return []candidate{{Stream, "the stream", 0, 1000}}, nil
-	case p.Pointer:
-		if _, _, ok := p.element(); !ok && !b.isTemplateType(p.Base) {
-			return nil, b.errorf("the type of %s, %s, is none of float, half, __nv_bfloat16, "+
-				"__nv_fp8_e4m3, __nv_fp8_e5m2, signed integers, unsigned char, bool: write it so, or "+
-				"judge a function that takes plain device pointers", p.Name, p.Text)
-		}
+	case unknown && p.preset == "":
+		return nil, b.errorf("the type of %s, %s, is none of float, half, __nv_bfloat16, "+
+			"__nv_fp8_e4m3, __nv_fp8_e5m2, signed integers, unsigned char, bool: write it so, or "+
+			"judge a function that takes plain device pointers", p.Name, p.Text)
+	case p.Pointer && !unknown:
 		all = b.candidateTensors(p)
 	case b.isShapeOfWeights(p):
 		all = b.candidateShape(p)
@@ -372,7 +363,7 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 		all = b.candidateNumbers(p)
 	case p.isShape():
 		all = b.candidateShape(p)
-	case p.isDim3():
+	case p.isDim3(), p.preset != "":
 		return nil, nil
 	default:
 		return nil, b.errorf("the parameter %s is neither a device pointer nor a number: triad can pass "+
@@ -398,6 +389,14 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 		}
 	}
 	return all, nil
+}
+
+// pointsToKnown reports whether a pointer points to elements of a type that triad knows.
+func (b *Binding) pointsToKnown(p Param) bool {
+	_, _, ok := p.element()
+	return ok || slices.ContainsFunc(b.Function.Template, func(t TemplateParam) bool {
+		return t.Type && t.Name == p.Base
+	})
 }
 
 // candidateTensors returns the tensors that a pointer may stand for; a const one may only be an input.
@@ -446,7 +445,7 @@ func (b *Binding) candidateNumbers(p Param) []candidate {
 	}
 	if (p.isInteger() || p.Untyped) && !presetAxis.MatchString(p.Text) && !b.namesAxis(p) {
 		free := b.sizeByRows(p)
-		if all := b.handedProduct(p); all != "" && b.Options.Map[p.Name] == "" {
+		if all := b.countedProduct(p); all != "" && b.Options.Map[p.Name] == "" {
 			return []candidate{{Size, all, -1, scoreProduct}}
 		}
 		for i, d := range b.Spec.Dims {
@@ -484,13 +483,6 @@ func (b *Binding) candidateShape(p Param) []candidate {
 
 // score returns how well the name of a parameter fits the spec's name target.
 func (b *Binding) score(p Param, target string) int { return score(b.Spec, b.Pass, p.Name, target) }
-
-// isTemplateType reports whether a type is a parameter of the function's template.
-func (b *Binding) isTemplateType(name string) bool {
-	return slices.ContainsFunc(b.Function.Template, func(t TemplateParam) bool {
-		return t.Type && t.Name == name
-	})
-}
 
 func (b *Binding) has(role Role, target string) bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {

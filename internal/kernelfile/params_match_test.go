@@ -195,11 +195,11 @@ func TestInPlace(t *testing.T) {
 	}
 }
 
-// A number without a meaning gets the file's default; without one the user must provide it.
+// A number without a meaning keeps the file's default; without one the user must provide it.
 func TestPresetNumber(t *testing.T) {
 	for preset, want := range map[string]string{
 		" = 0": "method is 0, as the file presets it", " = -1.5f": "method is -1.5, as the file presets it",
-		" = kMany": "", "": "",
+		" = kMany": "method keeps its default", "": "",
 	} {
 		kind := "int"
 		if strings.Contains(preset, ".") {

@@ -18,15 +18,9 @@ func (b *Binding) sizeByRows(p Param) bool {
 	if len(b.rows) == 0 || !p.isInteger() {
 		return false
 	}
-	if slices.ContainsFunc(
-		b.Spec.Attributes,
-		func(a op.AttributeSpec) bool { return b.score(p, a.Name) > scoreWeak },
-	) {
-		return false
-	}
-	return isLetter(p.Name) || !slices.ContainsFunc(b.Spec.Dims, func(d op.DimSpec) bool {
-		return b.score(p, d.Name) > scoreWeak
-	})
+	named := func(target string) bool { return b.score(p, target) > scoreWeak }
+	return !slices.ContainsFunc(attributeNames(b.Spec), named) &&
+		(isLetter(p.Name) || !slices.ContainsFunc(dimNames(b.Spec), named))
 }
 
 // sides returns the dims that are among the last two sizes of a tensor.
@@ -47,28 +41,14 @@ func (b *Binding) sides() []string {
 // squares returns the sizes whose square occurs in the lines of a function, or of what it calls: "i < N * N".
 func (f *File) squares(fn *Function) map[string]bool {
 	all := map[string]bool{}
-	f.collectSquares(fn, func(name string) string { return name }, all, 0)
-	return all
-}
-
-// collectSquares adds the squares in the lines of a function. name maps its parameters to their names in the
-// function of interest, or to "".
-func (f *File) collectSquares(fn *Function, name func(string) string, all map[string]bool, depth int) {
-	for _, p := range fn.Params {
-		for i := 0; p.isInteger() && name(p.Name) != "" && i+2 < len(fn.body); i++ {
-			if fn.body[i].text == p.Name && fn.body[i+1].text == "*" && fn.body[i+2].text == p.Name {
+	f.walk(fn, func(fn *Function, name func(string) string) {
+		for _, p := range fn.Params {
+			if p.isInteger() && name(p.Name) != "" && hasTexts(fn.body, p.Name, "*", p.Name) {
 				all[name(p.Name)] = true
 			}
 		}
-	}
-	if depth >= 3 {
-		return
-	}
-	for i := range fn.body {
-		if callee, handed := f.handed(fn, i, name); callee != nil {
-			f.collectSquares(callee, func(word string) string { return handed[word] }, all, depth+1)
-		}
-	}
+	})
+	return all
 }
 
 // isLetter reports whether a name is one letter, such as M.
@@ -127,8 +107,8 @@ func (b *Binding) countsPartToo(chosen []candidate, i int) bool {
 // scoreLengths scores how well the meaning of a pointer fits the lengths that the file shows of it.
 func (b *Binding) scoreLengths(pointer string, c candidate, target func(string) string) int {
 	sum := 0
-	for _, of := range []func(string, Role, int, func(string) string) (bool, bool){b.fitsRows, b.fitsVector} {
-		if fits, known := of(pointer, c.role, c.index, target); known && fits {
+	for _, of := range []func(string, candidate, func(string) string) (bool, bool){b.fitsRows, b.fitsVector} {
+		if fits, known := of(pointer, c, target); known && fits {
 			sum += scoreRows
 		} else if known {
 			sum -= scoreRows
@@ -139,27 +119,19 @@ func (b *Binding) scoreLengths(pointer string, c candidate, target func(string) 
 
 // fitsRows reports whether the rows of a pointer that stands for a tensor are as long as the tensor's; target
 // returns what a size stands for. known is false if the file shows no row length of the pointer.
-func (b *Binding) fitsRows(
-	pointer string,
-	role Role,
-	index int,
-	target func(string) string,
-) (fits, known bool) {
+func (b *Binding) fitsRows(pointer string, as candidate, target func(string) string) (fits, known bool) {
 	length, shown := b.rows[pointer]
-	if !shown || role != Input && role != Output {
+	if !shown || as.role != Input && as.role != Output {
 		return false, false
 	}
-	tensor := b.inputs
-	if role == Output {
-		tensor = b.outputs
-	}
-	last := b.lastDim(tensor[index])
+	tensor := b.tensor(Argument{Role: as.role, Index: as.index})
+	last := b.lastDim(tensor)
 	if last == "" {
 		return false, false
 	}
 	stands := target(length)
-	if own := b.Spec.Own; stands == own.TokenSize && stands != "" &&
-		slices.Contains(own.Tokens, tensor[index].Name) {
+	if own := b.Spec.Own; stands != "" && stands == own.TokenSize &&
+		slices.Contains(own.Tokens, tensor.Name) {
 		return true, true
 	}
 	return !strings.Contains(stands, "*") && slices.Contains(dimsOf(stands), last), true
@@ -196,7 +168,7 @@ func (b *Binding) lastDim(t op.TensorSpec) string {
 		return ""
 	}
 	last, _ := list[len(list)-1].(string)
-	if !slices.ContainsFunc(b.Spec.Dims, func(d op.DimSpec) bool { return d.Name == last }) {
+	if !b.isDim(last) {
 		return ""
 	}
 	return last
@@ -229,7 +201,7 @@ func (b *Binding) shownByRows(a Argument) bool {
 // that bounds the index of a vector is the vector's, however a matrix is indexed.
 func (b *Binding) againstRows() bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
-		fits, known := b.fitsRows(a.Name, a.Role, a.Index, b.sizeTarget)
+		fits, known := b.fitsRows(a.Name, candidate{role: a.Role, index: a.Index}, b.sizeTarget)
 		return known && !fits && !b.shownByVectors(b.rows[a.Name])
 	})
 }
@@ -263,12 +235,5 @@ func (b *Binding) exchangeable() (names, targets []string) {
 
 // exchanged assigns the exchangeable sizes their targets in every other order.
 func (b *Binding) exchanged() []Alternative {
-	names, targets := b.exchangeable()
-	var all []Alternative
-	for _, order := range permutations(targets) {
-		if !slices.Equal(order, targets) && len(all) < maxAlternatives {
-			all = append(all, mapped(names, order))
-		}
-	}
-	return all
+	return inOtherOrders(b.exchangeable())
 }

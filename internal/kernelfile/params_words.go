@@ -1,6 +1,7 @@
 package kernelfile
 
 import (
+	"slices"
 	"strings"
 
 	"triad/internal/op"
@@ -10,7 +11,10 @@ import (
 func (b *Binding) Matched() string {
 	var words []string
 	for _, a := range b.Args {
-		if a.Role != Nothing && a.Role != Stride {
+		switch {
+		case a.dropped():
+			words = append(words, a.Name+" keeps its default")
+		case a.Role != Nothing && a.Role != Stride:
 			words = append(words, a.Name+" is "+a.meaning())
 		}
 	}
@@ -28,38 +32,51 @@ func (a Argument) meaning() string {
 	return a.Target
 }
 
-func names(args []Argument, at []int) string {
-	var words []string
-	for _, i := range at {
-		words = append(words, args[i].Name)
+// eachOf returns what give makes of each element.
+func eachOf[T, R any](list []T, give func(T) R) (all []R) {
+	for _, x := range list {
+		all = append(all, give(x))
 	}
-	return strings.Join(words, ", ")
+	return all
+}
+
+// those returns the elements that fulfil a condition.
+func those[T any](list []T, is func(T) bool) (all []T) {
+	for _, x := range list {
+		if is(x) {
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+// withNew adds a value to a list that does not have it.
+func withNew[T comparable](list []T, value T) []T {
+	if slices.Contains(list, value) {
+		return list
+	}
+	return append(list, value)
+}
+
+// argumentsThat returns the names of the parameters that fulfil a condition.
+func (b *Binding) argumentsThat(is func(Argument) bool) []string {
+	return eachOf(those(b.Args, is), func(a Argument) string { return a.Name })
 }
 
 func tensorNames(list []op.TensorSpec) string { return strings.Join(namesOf(list), ", ") }
 
-func namesOf(list []op.TensorSpec) (words []string) {
-	for _, t := range list {
-		words = append(words, t.Name)
-	}
-	return words
+func namesOf(list []op.TensorSpec) []string {
+	return eachOf(list, func(t op.TensorSpec) string { return t.Name })
 }
 
-func dimNames(s *op.Spec) string {
-	var words []string
-	for _, d := range s.Dims {
-		words = append(words, d.Name)
-	}
-	return strings.Join(words, ", ")
+func dimNames(s *op.Spec) []string {
+	return eachOf(s.Dims, func(d op.DimSpec) string { return d.Name })
 }
 
-func attributeNames(s *op.Spec) string {
-	if len(s.Attributes) == 0 {
-		return ""
-	}
-	var words []string
-	for _, a := range s.Attributes {
-		words = append(words, a.Name)
-	}
-	return " and the attributes " + strings.Join(words, ", ")
+func attributeNames(s *op.Spec) []string {
+	return eachOf(s.Attributes, func(a op.AttributeSpec) string { return a.Name })
+}
+
+func functionNames(list []Function) []string {
+	return eachOf(list, func(fn Function) string { return fn.Name })
 }

@@ -93,6 +93,16 @@ var pythonForms = map[string]struct {
 		},
 		`"Model"`,
 	},
+	"an axis with a default": {
+		"x", "def softmax(x, dim=1):\n    return torch.softmax(x, dim)\n",
+		[]string{"_MODULE.softmax(in_x)"},
+		"",
+	},
+	"an axis whose default is the last": {
+		"x", "def softmax(x, dim=-1):\n    return torch.softmax(x, dim)\n",
+		[]string{"_MODULE.softmax(in_x)"},
+		"",
+	},
 	"a name that could be a size": {
 		"gate, up", "def swiglu(a, b):\n    return a * b\n",
 		[]string{"_MODULE.swiglu(in_gate, in_up)"},
@@ -296,7 +306,8 @@ func TestHasBackward(t *testing.T) {
 		t.Error("a class without a backward has one")
 	}
 	of := "class S(Function):\n    @classmethod\n    def forward(cls, ctx, x, n):\n        return x\n"
-	if params := joinParams(ReadPython(of, parsed).Functions[0].Params); params != "x, n" {
+	params := ReadPython(of, parsed).Functions[0].parameterNames()
+	if !slices.Equal(params, []string{"x", "n"}) {
 		t.Errorf("a class method takes %q", params)
 	}
 }

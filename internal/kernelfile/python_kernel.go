@@ -267,9 +267,6 @@ func (b *Binding) gridOfComment(tiles map[string]string) (grid []string, ok bool
 		named := regexp.MustCompile(`\bmeta\[["']` + word + `["']\]|\b` + word + `\b`)
 		text = named.ReplaceAllString(text, tiles[name])
 	}
-	known := func(name string) bool {
-		return slices.ContainsFunc(b.Spec.Dims, func(d op.DimSpec) bool { return d.Name == name })
-	}
 	for _, part := range argumentList(text + ")") {
 		if strings.TrimSpace(part) == "" {
 			continue
@@ -278,7 +275,7 @@ func (b *Binding) gridOfComment(tiles map[string]string) (grid []string, ok bool
 		if strings.Contains(part, "ceildiv") {
 			own = "ceildiv" + own
 		}
-		if _, err := op.ParseExpression(own, known, false); err != nil || !translated {
+		if _, err := op.ParseExpression(own, b.isDim, false); err != nil || !translated {
 			return nil, false
 		}
 		grid = append(grid, own)

@@ -116,13 +116,15 @@ func TestSizesThatPythonNeverAsks(t *testing.T) {
 // on.
 func TestMaskThatIsAlwaysThere(t *testing.T) {
 	for body, always := range map[string]bool{
-		"causal = q[:, None] >= k[None, :]":                      true,
-		"causal_mask = q < k":                                    true,
-		"non_causal = q < k\n    if not causal: pass":            false,
-		"if causal:\n        causal_mask = q < k":                false,
-		"causal = True":                                          false,
-		"score = q <= k  # causal":                               false,
-		"mask = q >= k":                                          false,
+		"causal = q[:, None] >= k[None, :]":                             true,
+		"causal_mask = q < k":                                           true,
+		"non_causal = q < k\n    if not causal: pass":                   false,
+		"if causal:\n        causal_mask = q < k":                       false,
+		"if plain:\n        return q\n    causal_mask = q < k":          false,
+		"if q.numel() == 0:\n        return q\n    causal_mask = q < k": true,
+		"causal = True":            false,
+		"score = q <= k  # causal": false,
+		"mask = q >= k":            false,
 		"causal_mask = q >= k\n    s = where(causal_mask, s, 0)": true,
 	} {
 		text := "@triton.jit\ndef kernel(q, k):\n    " + body + "\n\n\ndef f(q, k):\n    kernel[(1,)](q, k)\n"

@@ -38,10 +38,7 @@ func (b *Binding) returnedNames() []string {
 	if !slices.Equal(b.DTypes(), []string{"fp32"}) {
 		return nil
 	}
-	var words []string
-	for _, t := range b.Function.body {
-		words = append(words, t.text)
-	}
+	words := eachOf(b.Function.body, func(t token) string { return t.text })
 	text := strings.Join(words, " ")
 	matches := returnedList.FindAllStringSubmatch(text, -1)
 	if len(matches) == 0 || len(matches) != len(returnLine.FindAllString(text, -1)) {
@@ -67,20 +64,8 @@ func (b *Binding) returnedNames() []string {
 
 // withoutParentheses returns a text without the parentheses around it.
 func withoutParentheses(text string) string {
-	if !strings.HasPrefix(text, "(") || !strings.HasSuffix(text, ")") {
+	if !strings.HasPrefix(text, "(") || !strings.HasSuffix(text, ")") || closed(text, 0) < len(text) {
 		return text
-	}
-	depth := 0
-	for i, c := range text {
-		switch c {
-		case '(':
-			depth++
-		case ')':
-			depth--
-		}
-		if depth == 0 && i < len(text)-1 {
-			return text
-		}
 	}
 	return text[1 : len(text)-1]
 }
@@ -108,7 +93,8 @@ func (b *Binding) returnedAs(t op.TensorSpec, names []string) int {
 // addition to the values. A float output needs the operator's own name: other names denote other statistics
 // too. Outputs whose sizes depend on a choice are never taken so.
 func (b *Binding) returnsStatistic(t op.TensorSpec) bool {
-	if !t.Optional || b.dependsOnChoice(t) {
+	choice := func(a op.AttributeSpec) bool { return a.Type != "int" && sizedBy(t, a.Name) }
+	if !t.Optional || slices.ContainsFunc(b.Spec.Attributes, choice) {
 		return false
 	}
 	names := b.returnedNames()
@@ -118,20 +104,10 @@ func (b *Binding) returnsStatistic(t op.TensorSpec) bool {
 
 // ReturnedLogarithms names the optional outputs that a function returns, by their names, and whose values
 // other functions have to base 2: those of the exponentials that a softmax divides by.
-func (b *Binding) ReturnedLogarithms() (names []string) {
-	for _, t := range b.outputs {
-		if t.Name == "lse" && !b.leftOut(t) && b.returnsStatistic(t) {
-			names = append(names, t.Name)
-		}
-	}
-	return names
-}
-
-// dependsOnChoice reports whether the sizes of a tensor depend on an attribute that is not an integer.
-func (b *Binding) dependsOnChoice(t op.TensorSpec) bool {
-	return slices.ContainsFunc(b.Spec.Attributes, func(a op.AttributeSpec) bool {
-		return a.Type != "int" && sizedBy(t, a.Name)
-	})
+func (b *Binding) ReturnedLogarithms() []string {
+	return namesOf(those(b.outputs, func(t op.TensorSpec) bool {
+		return t.Name == "lse" && !b.leftOut(t) && b.returnsStatistic(t)
+	}))
 }
 
 // sizedBy reports whether the sizes of a tensor name an attribute.
@@ -210,19 +186,6 @@ func (b *Binding) wanted(some func(op.TensorSpec) bool) string {
 			b.pythonShape(t, false), pythonBool(b.getsExchanged(t)), b.pythonDType(t))
 	}
 	return strings.TrimRight(words.String(), " ")
-}
-
-// pythonChoices assigns to every enumeration attribute that sizes of outputs depend on the number that
-// expressions use for its value.
-func (b *Binding) pythonChoices() (lines []string) {
-	for _, a := range b.Spec.Attributes {
-		asked := slices.ContainsFunc(b.outputs, func(t op.TensorSpec) bool { return sizedBy(t, a.Name) })
-		if a.Type == "enum" && asked {
-			lines = append(lines, fmt.Sprintf("%s = (%s).index(attributes[%q])", pythonName(a.Name),
-				quoted(a.Values), a.Name))
-		}
-	}
-	return lines
 }
 
 // givesDType returns the dtype in which a Python function creates its result whatever it takes, or "" if the

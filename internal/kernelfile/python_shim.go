@@ -31,11 +31,7 @@ func PythonShim(path, name string, bindings []*Binding) string {
 		}
 		passes = append(passes, fmt.Sprintf("%v=_%v, %s=(%s)", b.Pass, b.Pass, fields[b.Pass],
 			quoted(names)))
-		for _, t := range b.outputs {
-			if b.mayReturn(t) {
-				perhaps = append(perhaps, t.Name)
-			}
-		}
+		perhaps = append(perhaps, namesOf(those(b.outputs, b.mayReturn))...)
 		if b.varies {
 			varying = append(varying, b.givenNames()...)
 		}
@@ -158,13 +154,9 @@ func quoted(names []string) string {
 // givenNames returns the outputs that the function provides: those it has a parameter for, or, if it returns
 // them, as many as it must.
 func (b *Binding) givenNames() []string {
-	var names []string
-	for _, t := range b.outputs {
-		if b.leftOut(t) || b.fills() && b.isGiven(t) || !b.fills() && b.isReturned(t) {
-			names = append(names, t.Name)
-		}
-	}
-	return names
+	return namesOf(those(b.outputs, func(t op.TensorSpec) bool {
+		return b.leftOut(t) || b.fills() && b.isGiven(t) || !b.fills() && b.isReturned(t)
+	}))
 }
 
 // isGiven reports whether the function has a parameter for an output or is called a second time for it.
@@ -181,15 +173,10 @@ func (b *Binding) fills() bool {
 // judged on.
 func (b *Binding) pythonCode() string {
 	var code strings.Builder
-	var tensors []string
-	for _, t := range b.inputs {
-		tensors = append(tensors, "in_"+t.Name)
-	}
-	fmt.Fprintf(&code, "def _%v(%s, **attributes):\n", b.Pass, strings.Join(tensors, ", "))
-	for _, line := range b.pythonSizes() {
-		code.WriteString("    " + line + "\n")
-	}
-	code.WriteString(b.pythonOutputs())
+	tensors := eachOf(b.inputs, func(t op.TensorSpec) string { return "in_" + t.Name })
+	sizes := b.pythonSizes()
+	fmt.Fprintf(&code, "def _%v(%s, **attributes):\n%s%s", b.Pass, strings.Join(tensors, ", "), sizes,
+		b.pythonOutputs())
 	for _, t := range b.inputs {
 		if view := b.pythonShape(t, true); view != b.pythonShape(t, false) || b.getsExchanged(t) {
 			fmt.Fprintf(&code, "    in_%s = in_%s%s\n", t.Name, t.Name, b.pythonView(t, view))
@@ -224,10 +211,7 @@ func (b *Binding) pythonCode() string {
 		fmt.Fprintf(&code, "    return joined(%s, {%s})\n\n\n", b.pythonScaled(given), b.leftOutReturns())
 	}
 	fmt.Fprintf(&code, "_LEFT_OUT[%q] = {%s}\n\n\n", b.Pass.String(), b.leftOutInputs())
-	fmt.Fprintf(&code, "def _refuses_%v(%s, **attributes):\n", b.Pass, strings.Join(tensors, ", "))
-	for _, line := range b.pythonSizes() {
-		code.WriteString("    " + line + "\n")
-	}
+	fmt.Fprintf(&code, "def _refuses_%v(%s, **attributes):\n%s", b.Pass, strings.Join(tensors, ", "), sizes)
 	for _, c := range b.pythonConditions() {
 		fmt.Fprintf(&code, "    if not (%s):\n        return %q\n", c.code, c.sentence)
 	}
@@ -250,19 +234,10 @@ func (b *Binding) pythonAlike(tensors []string) string {
 	if len(alike) == 0 && other == "" {
 		return ""
 	}
-	var code strings.Builder
-	fmt.Fprintf(&code, "def _differ_%v(%s, **attributes):\n", b.Pass, strings.Join(tensors, ", "))
-	for _, line := range b.pythonSizes() {
-		code.WriteString("    " + line + "\n")
-	}
-	var names []string
-	for _, name := range alike {
-		names = append(names, pythonName(name))
-	}
-	code.WriteString(other)
-	fmt.Fprintf(&code, "    return %q if len({%s}) > 1 else \"\"\n\n\n",
-		strings.Join(alike, " and ")+" differ", strings.Join(names, ", "))
-	return code.String()
+	return fmt.Sprintf("def _differ_%v(%s, **attributes):\n%s%s"+
+		"    return %q if len({%s}) > 1 else \"\"\n\n\n", b.Pass, strings.Join(tensors, ", "),
+		b.pythonSizes(), other, strings.Join(alike, " and ")+" differ",
+		strings.Join(eachOf(alike, pythonName), ", "))
 }
 
 // pythonDefaults returns the lines that report a size other than its default, such as that of a table with
@@ -301,28 +276,35 @@ func (b *Binding) pythonOutputs() string {
 	return code.String()
 }
 
-// pythonSizes defines a variable for every dim that a tensor shows.
-func (b *Binding) pythonSizes() []string {
-	lines := b.pythonChoices()
+// pythonSizes defines a variable for every dim that a tensor shows, in lines of a function.
+func (b *Binding) pythonSizes() string {
+	var lines strings.Builder
+	add := func(format string, values ...any) { fmt.Fprintf(&lines, "    "+format+"\n", values...) }
+	for _, a := range b.Spec.Attributes { // its number in expressions, of one that sizes of outputs depend on
+		asked := slices.ContainsFunc(b.outputs, func(t op.TensorSpec) bool { return sizedBy(t, a.Name) })
+		if a.Type == "enum" && asked {
+			add("%s = (%s).index(attributes[%q])", pythonName(a.Name), quoted(a.Values), a.Name)
+		}
+	}
 	for _, a := range b.Spec.Attributes { // such a one may be a size of an output
 		if a.Type == "int" {
-			lines = append(lines, fmt.Sprintf("%s = attributes[%q]", pythonName(a.Name), a.Name))
+			add("%s = attributes[%q]", pythonName(a.Name), a.Name)
 		}
 	}
 	for _, d := range b.Spec.Dims {
 		if shown, ok := op.ShownBy(d.Name, b.inputs, nil); ok {
-			lines = append(lines, fmt.Sprintf("%s = in_%s.shape[%d] * %d", pythonName(d.Name),
-				b.inputs[shown.Tensor].Name, shown.Axis, shown.Times))
+			add("%s = in_%s.shape[%d] * %d", pythonName(d.Name), b.inputs[shown.Tensor].Name, shown.Axis,
+				shown.Times)
 		} else if from, ok := op.FollowsFrom(d.Name, b.inputs); ok {
 			over := "1"
 			if from.Over != "" {
 				over = pythonName(from.Over)
 			}
-			lines = append(lines, fmt.Sprintf("%s = (in_%s.shape[%d] - %d) // max(%s, 1)", pythonName(d.Name),
-				b.inputs[from.Tensor].Name, from.Axis, from.Less, over))
+			add("%s = (in_%s.shape[%d] - %d) // max(%s, 1)", pythonName(d.Name), b.inputs[from.Tensor].Name,
+				from.Axis, from.Less, over)
 		}
 	}
-	return lines
+	return lines.String()
 }
 
 func pythonName(dim string) string { return "dim_" + dim }
@@ -353,11 +335,7 @@ func (b *Binding) pythonShape(t op.TensorSpec, seen bool) string {
 	}
 	list := b.shape(t)
 	if seen && b.flat() {
-		var factors []string
-		for _, size := range list {
-			factors = append(factors, pythonExpression(fmt.Sprint(size)))
-		}
-		return strings.Join(factors, " * ") + ","
+		return strings.Join(eachOf(plainSizes(list), pythonExpression), " * ") + ","
 	}
 	if seen && b.getsExchanged(t) {
 		list = exchangedSizes(list, b.byToken)
@@ -424,38 +402,30 @@ func pythonExpression(text string) string {
 
 func (b *Binding) pythonConditions() []condition {
 	var all []condition
+	add := func(code, sentence string, values ...any) {
+		all = append(all, condition{code, fmt.Sprintf(sentence, values...)})
+	}
 	for _, d := range b.Spec.Dims {
 		if n, fixed := b.fixed(d.Name); fixed && (d.Default == "" || b.hides(d.Name)) {
-			all = append(all, condition{
-				fmt.Sprintf("%s == %d", pythonName(d.Name), n),
-				fmt.Sprintf("it is judged with --dims %s=%d", d.Name, n),
-			})
+			add(fmt.Sprintf("%s == %d", pythonName(d.Name), n), "it is judged with --dims %s=%d", d.Name, n)
 		} else if b.goesWithout(d) ||
 			b.Function.form == kernelForm && d.Default == "1" && !b.givesSize(d.Name) {
-			all = append(all, condition{
-				pythonName(d.Name) + " == 1",
-				fmt.Sprintf("%s has no parameter for %s: it is judged with %s = 1", b.Function.Name, d.Name,
-					d.Name),
-			})
+			add(pythonName(d.Name)+" == 1", "%s has no parameter for %s: it is judged with %[2]s = 1",
+				b.Function.Name, d.Name)
 		}
 	}
 	for _, a := range b.Args {
 		if a.Role == Size && strings.Contains(a.Target, "=") {
 			dims := dimsOf(a.Target)
 			for _, d := range dims[1:] {
-				all = append(all, condition{
-					pythonName(dims[0]) + " == " + pythonName(d),
-					fmt.Sprintf("%s has one parameter for %s: it is judged where they are equal",
-						b.Function.Name, strings.Join(dims, " and ")),
-				})
+				add(pythonName(dims[0])+" == "+pythonName(d), "%s has one parameter for %s: it is judged "+
+					"where they are equal", b.Function.Name, strings.Join(dims, " and "))
 			}
 		}
 	}
 	if sizes := b.squareSizes(); b.Options.Square {
 		for _, d := range sizes[1:] {
-			all = append(all, condition{
-				pythonName(sizes[0]) + " == " + pythonName(d), "it takes square matrices alone",
-			})
+			add(pythonName(sizes[0])+" == "+pythonName(d), "it takes square matrices alone")
 		}
 	}
 	all = slices.Concat(all, b.halvedSizes(), b.someTarget(), b.whereRowsSee(), b.whereFactorsAre())
@@ -470,8 +440,7 @@ func (b *Binding) pythonConditions() []condition {
 		test := fmt.Sprintf("attributes[%q] == %q", a.Name, value)
 		switch a.Type {
 		case "bool":
-			test = fmt.Sprintf("attributes[%q] == %s", a.Name,
-				pythonBool(value == "true"))
+			test = fmt.Sprintf("attributes[%q] == %s", a.Name, pythonBool(value == "true"))
 		case "int", "float":
 			test = fmt.Sprintf("abs(attributes[%q] - (%s)) <= 1e-6 * abs(%s) + 1e-30", a.Name,
 				pythonExpression(value), pythonExpression(value))

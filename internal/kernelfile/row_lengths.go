@@ -14,7 +14,7 @@ import (
 func (f *File) rowLengths(fn *Function) (lengths map[string]string, places map[string][]string) {
 	found := map[string][]string{}
 	places = map[string][]string{}
-	f.collectRows(fn, func(name string) string { return name }, found, places, 0)
+	f.walk(fn, func(fn *Function, name func(string) string) { f.collectRows(fn, name, found, places) })
 	lengths = map[string]string{}
 	for pointer, names := range found {
 		if len(names) == 1 {
@@ -29,23 +29,34 @@ func (f *File) rowLengths(fn *Function) (lengths map[string]string, places map[s
 	return lengths, places
 }
 
-// collectRows adds the row lengths and the indexes that the lines of a function show. name maps its
-// parameters to their names in the function of interest, or to "".
-func (f *File) collectRows(
-	fn *Function,
-	name func(string) string,
-	found, places map[string][]string,
-	depth int,
-) {
-	sizes := func(word string) bool {
-		return slices.ContainsFunc(fn.Params, func(p Param) bool { return p.isInteger() && p.Name == word })
+// walk visits a function and those that it calls or launches, three deep. name maps the parameters of each to
+// their names in the first one, or to "".
+func (f *File) walk(fn *Function, visit func(fn *Function, name func(string) string)) {
+	var descend func(fn *Function, name func(string) string, depth int)
+	descend = func(fn *Function, name func(string) string, depth int) {
+		visit(fn, name)
+		for i := 0; i < len(fn.body) && depth < 3; i++ {
+			if callee, handed := f.handed(fn, i, name); callee != nil {
+				descend(callee, func(word string) string { return handed[word] }, depth+1)
+			}
+		}
 	}
+	descend(fn, func(name string) string { return name }, 0)
+}
+
+// hasSize reports whether a function has an integer parameter of a name.
+func (fn *Function) hasSize(name string) bool {
+	return slices.ContainsFunc(fn.Params, func(p Param) bool { return p.isInteger() && p.Name == name })
+}
+
+// collectRows adds the row lengths and the indexes that the lines of a function show.
+func (f *File) collectRows(fn *Function, name func(string) string, found, places map[string][]string) {
 	for _, p := range fn.Params {
 		if !p.Pointer || name(p.Name) == "" {
 			continue
 		}
 		pointer := name(p.Name)
-		lengths, indexes := f.rowsOf(fn.body, p.Name, sizes)
+		lengths, indexes := f.rowsOf(fn.body, p.Name, fn.hasSize)
 		for _, index := range indexes {
 			places[pointer] = append(places[pointer], fn.Name+": "+index)
 		}
@@ -54,14 +65,6 @@ func (f *File) collectRows(
 			if length != "" && !slices.Contains(found[pointer], length) {
 				found[pointer] = append(found[pointer], length)
 			}
-		}
-	}
-	if depth >= 3 {
-		return
-	}
-	for i := range fn.body {
-		if callee, handed := f.handed(fn, i, name); callee != nil {
-			f.collectRows(callee, func(word string) string { return handed[word] }, found, places, depth+1)
 		}
 	}
 }
@@ -297,19 +300,24 @@ func assigned(body []token, name string) []token {
 		if body[i].text != name || body[i+1].text != "=" {
 			continue
 		}
-		end := i + 2
-		ends := func() bool { return body[end].text == ";" || body[end].text == "," }
-		for depth := 0; end < len(body) && (depth > 0 || !ends()); end++ {
-			switch {
-			case strings.Contains("([{", body[end].text):
-				depth++
-			case strings.Contains(")]}", body[end].text):
-				depth--
-			}
-		}
-		return body[i+2 : end]
+		return body[i+2 : valueEnd(body, i+2)]
 	}
 	return nil
+}
+
+// valueEnd returns the index of the ; or , that ends a value which begins at an index.
+func valueEnd(tokens []token, at int) int {
+	for depth := 0; at < len(tokens); at++ {
+		switch text := tokens[at].text; {
+		case strings.Contains("([{", text):
+			depth++
+		case strings.Contains(")]}", text):
+			depth--
+		case depth <= 0 && (text == ";" || text == ","):
+			return at
+		}
+	}
+	return at
 }
 
 // shapeInWords finds "A is M x N", "A: [M, N]", "B (N * K)" in a comment.

@@ -89,7 +89,9 @@ func Settle(b *Binding, t Trial) Settled {
 	settled := Settled{OtherDTypes: b.guessedDTypes(), Halves: b.otherHalves()}
 	assumed := b.Assumptions()
 	open := b.leavesOpen()
-	if len(assumed) == 0 && !open && !b.mayBeOther() {
+	other := b.Function.Kind == Python ||
+		b.Options.said == nil && (b.saysOther() != "" || b.launchesOther() != "")
+	if len(assumed) == 0 && !open && !other {
 		return settled
 	}
 	first := t.Read(nil)
@@ -116,6 +118,9 @@ func Settle(b *Binding, t Trial) Settled {
 	case first.Right == 0 && allShown(assumed) && t.Whole().Clean():
 		return settled // the reading is right: it is the function that is wrong at other sizes
 	}
+	// A wrong guess may have made threads race. Other launches are tried, and the positions at which the
+	// numbers of a tensor are read do not matter.
+	mayRace := func(a Assumption) bool { return a.Kind != GuessedLaunch && a.Kind != GuessedLayout }
 	known := leftOpen{b: b, t: t, first: first, untried: map[string]bool{}}
 	if taken, words := known.tryOthers(); taken != nil {
 		return Settled{Taken: taken}
@@ -128,13 +133,9 @@ func Settle(b *Binding, t Trial) Settled {
 		settled.Doubt = b.noTimeFor(known.left)
 	}
 	settled.Races = first.Raced > 0 && first.Raced == first.Wrong && !known.ordered && !t.Late() &&
-		!slices.ContainsFunc(assumed, Assumption.mayRace)
+		!slices.ContainsFunc(assumed, mayRace)
 	return settled
 }
-
-// mayRace reports whether a wrong guess may have made threads race: other launches are tried, and the
-// positions at which the numbers of a tensor are read do not matter.
-func (a Assumption) mayRace() bool { return a.Kind != GuessedLaunch && a.Kind != GuessedLayout }
 
 // leavesOpen reports whether the lines of a function leave another reading open although nothing was assumed.
 func (b *Binding) leavesOpen() bool {

@@ -52,9 +52,6 @@ func (b *Binding) takeShapeCount(a *Argument) bool {
 
 // shapeCode returns the C++ of the pointer to sizes.
 func (b *Binding) shapeCode(a Argument, at int) string {
-	var sizes []string
-	for _, d := range dimsOf(a.Target) {
-		sizes = append(sizes, b.sizeCode(d))
-	}
+	sizes := eachOf(dimsOf(a.Target), b.sizeCode)
 	return fmt.Sprintf("triad_own::listed<%s, %d>({%s})", a.Base, at, strings.Join(sizes, ", "))
 }

@@ -57,17 +57,9 @@ func (b *Binding) launchedKernel(c callSite, words []token) string {
 	case words[1].text != "<" || words[len(words)-1].text != ">":
 		return ""
 	}
-	var all []string
-	for _, part := range split(words[2 : len(words)-1]) {
-		text := join(part)
-		if _, isType := elementTypes[b.file.resolve(text)]; !isType {
-			n, known := c.value(part)
-			if !known {
-				return ""
-			}
-			text = fmt.Sprint(n)
-		}
-		all = append(all, text)
+	all := b.file.templateWords(words[2:len(words)-1], c.value)
+	if all == nil {
+		return ""
 	}
 	return words[0].text + "<" + strings.Join(all, ", ") + ">"
 }

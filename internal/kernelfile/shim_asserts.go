@@ -9,15 +9,7 @@ import (
 // false.
 func returnsFalse(before, body []token) bool {
 	words := trimWords(before)
-	if len(words) == 0 || words[len(words)-1].text != "bool" {
-		return false
-	}
-	for i := range body {
-		if body[i].text == "return" && i+1 < len(body) && body[i+1].text == "false" {
-			return true
-		}
-	}
-	return false
+	return textAt(words, len(words)-1) == "bool" && hasTexts(body, "return", "false")
 }
 
 // hostCall calls a host function of a file. A function whose assert fails declines the call, and so does one

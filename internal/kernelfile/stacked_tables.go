@@ -27,13 +27,9 @@ func (b *Binding) stacked(a Argument) bool {
 }
 
 func (b *Binding) stackedSentences() []string {
-	var all []string
-	for _, a := range b.Args {
-		if b.stacked(a) {
-			all = append(all, a.Name+" has one size more, the batch: it is 1")
-		}
-	}
-	return all
+	return eachOf(b.argumentsThat(b.stacked), func(name string) string {
+		return name + " has one size more, the batch: it is 1"
+	})
 }
 
 // presetOf returns a number, or the default of a parameter.

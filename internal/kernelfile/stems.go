@@ -21,7 +21,8 @@ func Stems(paths []string) []string {
 	for {
 		alike := map[string][]int{}
 		for i, parts := range names {
-			stems[i] = speakable(strings.Join(parts[max(len(parts)-1-folders[i], 0):], "/"))
+			stem := strings.Join(parts[max(len(parts)-1-folders[i], 0):], "/")
+			stems[i] = harmless.Name(stem, " \t\"\\,")
 			alike[stems[i]] = append(alike[stems[i]], i)
 		}
 		longer := false
@@ -41,6 +42,3 @@ func Stems(paths []string) []string {
 		}
 	}
 }
-
-// speakable returns a stem in the form allowed in the name of an implementation.
-func speakable(stem string) string { return harmless.Name(stem, " \t\"\\,") }

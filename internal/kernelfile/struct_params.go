@@ -181,9 +181,7 @@ func structCall(file *File, fn *Function, types []structType, shapes [][]string)
 		}
 		handed = append(handed, made)
 		for _, size := range shape {
-			if !slices.Contains(sizes, size) {
-				sizes = append(sizes, size)
-			}
+			sizes = withNew(sizes, size)
 		}
 	}
 	if at == 0 || at != len(shapes) {

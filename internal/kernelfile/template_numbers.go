@@ -52,9 +52,7 @@ func (b *Binding) assumedNumbers() []Assumption {
 	if len(b.numbers) == 0 {
 		return nil
 	}
-	return []Assumption{{
-		Kind: GuessedLaunch, What: "of its template " + strings.Join(b.numbers, ", "),
-	}}
+	return []Assumption{{Kind: GuessedLaunch, What: "of its template " + strings.Join(b.numbers, ", ")}}
 }
 
 // saidNumbers returns the values of the parameters of a template, "BLOCK is 256".
@@ -68,16 +66,14 @@ func saidNumbers(params []TemplateParam, arguments []string) (all []string) {
 // instantiated returns the dtypes for which the file explicitly instantiates a template, "template void
 // softmax<float>(...);", since it is not written for others. It returns none if there are none.
 func (f *File) instantiated(fn Function) (all []op.DType) {
-	name := fn.Name[strings.LastIndex(fn.Name, ":")+1:]
+	name := lastName(fn.Name)
 	for i := 0; i+3 < len(f.tokens); i++ {
 		if f.tokens[i].text != "template" || f.tokens[i+1].text == "<" {
 			continue
 		}
 		for k := i + 1; k+2 < len(f.tokens) && f.tokens[k].text != ";" && f.tokens[k].text != "("; k++ {
-			if f.tokens[k].text != name || f.tokens[k+1].text != "<" {
-				continue
-			}
-			if d, known := elementTypes[f.resolve(f.tokens[k+2].text)]; known {
+			d, known := elementTypes[f.resolve(f.tokens[k+2].text)]
+			if known && textsAt(f.tokens, k, name, "<") {
 				all = append(all, d)
 			}
 		}

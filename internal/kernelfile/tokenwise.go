@@ -17,8 +17,7 @@ func (b *Binding) mayStack() bool {
 // stackTensor takes one tensor for several that hold heads, if the lines split it along its third size.
 func (b *Binding) stackTensor() {
 	parts := b.Spec.Own.Packed
-	if !b.mayStack() || b.missingInputs() != len(parts)-1 ||
-		slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Form == Packed }) {
+	if !b.mayStack() || b.missingInputs() != len(parts)-1 || b.hasForm(Packed) {
 		return
 	}
 	at := slices.IndexFunc(b.Args, func(a Argument) bool {

@@ -86,9 +86,7 @@ func (f *File) readExtension(text string) {
 	}
 	add := func(names ...string) {
 		for _, d := range names {
-			if !slices.Contains(f.dtypes, d) {
-				f.dtypes = append(f.dtypes, d)
-			}
+			f.dtypes = withNew(f.dtypes, d)
 		}
 	}
 	for _, m := range asksFor.FindAllStringSubmatch(text, -1) {

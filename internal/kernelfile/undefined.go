@@ -22,10 +22,7 @@ func (f *File) declares(words []token) {
 
 // Defined returns the names of the functions that a file defines, except main().
 func (f *File) Defined() (names []string) {
-	for _, fn := range slices.Concat(f.Functions, f.helpers) {
-		names = append(names, fn.Name)
-	}
-	return names
+	return functionNames(slices.Concat(f.Functions, f.helpers))
 }
 
 // Undefined returns the functions that a file declares and calls or launches, but does not define.

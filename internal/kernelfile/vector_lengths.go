@@ -2,8 +2,6 @@ package kernelfile
 
 import (
 	"slices"
-
-	"triad/internal/op"
 )
 
 // vectorLengths maps the pointers of a function to the size parameter that bounds the single variable that
@@ -12,22 +10,18 @@ import (
 // computes: N of "N = B * T" is no parameter.
 func (f *File) vectorLengths(fn *Function) map[string]string {
 	found := map[string][]string{}
-	f.collectVectors(fn, func(name string) string { return name }, found, 0)
+	f.walk(fn, func(fn *Function, name func(string) string) { collectVectors(fn, name, found) })
 	lengths := map[string]string{}
 	for pointer, names := range found {
-		parameter := func(p Param) bool { return p.isInteger() && p.Name == names[0] }
-		if len(names) == 1 && slices.ContainsFunc(fn.Params, parameter) {
+		if len(names) == 1 && fn.hasSize(names[0]) {
 			lengths[pointer] = names[0]
 		}
 	}
 	return lengths
 }
 
-// collectVectors adds the sizes that the lines of a function show; name is as in collectRows.
-func (f *File) collectVectors(fn *Function, name func(string) string, found map[string][]string, depth int) {
-	sizes := func(word string) bool {
-		return slices.ContainsFunc(fn.Params, func(p Param) bool { return p.isInteger() && p.Name == word })
-	}
+// collectVectors adds the sizes that the lines of a function show; name is as in walk.
+func collectVectors(fn *Function, name func(string) string, found map[string][]string) {
 	for _, p := range fn.Params {
 		pointer := name(p.Name)
 		if !p.Pointer || pointer == "" {
@@ -37,19 +31,11 @@ func (f *File) collectVectors(fn *Function, name func(string) string, found map[
 			if fn.body[i].text != p.Name || fn.body[i+1].text != "[" {
 				continue
 			}
-			for _, size := range boundsOf(fn.body, lone(inside(fn.body, i+1)), sizes) {
+			for _, size := range boundsOf(fn.body, lone(inside(fn.body, i+1)), fn.hasSize) {
 				if size = name(size); size != "" && !slices.Contains(found[pointer], size) {
 					found[pointer] = append(found[pointer], size)
 				}
 			}
-		}
-	}
-	if depth >= 3 {
-		return
-	}
-	for i := range fn.body {
-		if callee, handed := f.handed(fn, i, name); callee != nil {
-			f.collectVectors(callee, func(word string) string { return handed[word] }, found, depth+1)
 		}
 	}
 }
@@ -72,29 +58,17 @@ func boundsOf(body []token, variable string, size func(string) bool) (all []stri
 
 // fitsVector reports, like fitsRows for rows, whether a pointer that stands for a tensor of one dim is as
 // long as the tensor.
-func (b *Binding) fitsVector(
-	pointer string,
-	role Role,
-	index int,
-	target func(string) string,
-) (fits, known bool) {
+func (b *Binding) fitsVector(pointer string, as candidate, target func(string) string) (fits, known bool) {
 	length, shown := b.vectors[pointer]
-	if !shown || role != Input && role != Output {
+	if !shown || as.role != Input && as.role != Output {
 		return false, false
 	}
-	tensor := b.inputs
-	if role == Output {
-		tensor = b.outputs
-	}
-	list := b.shape(tensor[index])
+	list := b.shape(b.tensor(Argument{Role: as.role, Index: as.index}))
 	if len(list) != 1 {
 		return false, false
 	}
 	dim, _ := list[0].(string)
-	if !slices.ContainsFunc(b.Spec.Dims, func(d op.DimSpec) bool { return d.Name == dim }) {
-		return false, false
-	}
-	return slices.Contains(dimsOf(target(length)), dim), true
+	return slices.Contains(dimsOf(target(length)), dim), b.isDim(dim)
 }
 
 // shownByVectors reports whether a size is the length of a vector, and of every vector whose index it bounds.
@@ -104,7 +78,7 @@ func (b *Binding) shownByVectors(size string) bool {
 		if b.vectors[a.Name] != size {
 			continue
 		}
-		fits, known := b.fitsVector(a.Name, a.Role, a.Index, b.sizeTarget)
+		fits, known := b.fitsVector(a.Name, candidate{role: a.Role, index: a.Index}, b.sizeTarget)
 		if known && !fits {
 			return false
 		}

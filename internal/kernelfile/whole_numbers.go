@@ -76,15 +76,9 @@ func (b *Binding) wholeCode(args []Argument, after bool) string {
 
 // wholeSentence describes how a function of ints is judged.
 func (b *Binding) wholeSentence() string {
-	var words []string
-	for _, a := range b.Args {
-		if a.Role == Input || a.Role == Output {
-			words = append(words, a.Name)
-		}
-	}
 	return fmt.Sprintf("%s are int: %s is judged on whole numbers (--distribution %s), which are converted "+
-		"before and after each call, and that is timed", strings.Join(words, ", "), b.Function.Name,
-		strings.Join(b.Spec.Own.Whole, ","))
+		"before and after each call, and that is timed", strings.Join(b.tensorParameters(), ", "),
+		b.Function.Name, strings.Join(b.Spec.Own.Whole, ","))
 }
 
 // convertedSentences returns the notes on conversions and copies that concern more than a single tensor.

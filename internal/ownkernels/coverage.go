@@ -91,19 +91,13 @@ func (b *Backend) Narrow(options *op.Options) {
 		options.Distributions = all.Distributions
 	}
 	options.LeftOut = all.LeftOut
-	attributes := maps.Clone(options.Attributes)
-	if attributes == nil {
-		attributes = map[string]string{}
-	}
+	attributes := maps.Collect(maps.All(options.Attributes)) // a copy, and never nil
 	for name, value := range all.Pins {
 		if _, asked := attributes[name]; !asked && value != "" {
 			attributes[name] = value
 		}
 	}
-	dims := maps.Clone(options.Dims)
-	if dims == nil {
-		dims = map[string]int64{}
-	}
+	dims := maps.Collect(maps.All(options.Dims))
 	for name, n := range all.Dims {
 		if _, asked := dims[name]; !asked && n > 0 {
 			dims[name] = n

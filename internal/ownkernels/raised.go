@@ -13,9 +13,7 @@ import (
 
 // raised returns where an exception was raised, as far as the user's lines show.
 func (f *File) raised(w *backend.Where) advice.Raised {
-	return advice.Raised{
-		Line: f.raisedAt(w), Head: f.headAt(w), Guard: f.guardOf(w), Text: f.Text(),
-	}
+	return advice.Raised{Line: f.raisedAt(w), Head: f.headAt(w), Guard: f.guardOf(w), Text: f.Text()}
 }
 
 // guardOf returns the line that begins the block of the line that raised an exception, as in "if x.ndim !=

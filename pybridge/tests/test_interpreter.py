@@ -326,9 +326,12 @@ class Interpreter(unittest.TestCase):
             y = torch.linspace(-3.7, 9.9, 8).to(dtype)
             z = -(x * y)
             exact = x.double() * y.double()
-            for fuses in (True, False):
+            for fuses, default, option in (
+                    (True, "0", {"enable_fp_fusion": True}), (False, "1", {"enable_fp_fusion": False}),
+                    (True, "1", {}), (False, "0", {})):
                 out = torch.empty(24, dtype=dtype)
-                _multiply_add_kernel[(1,)](x, y, z, out, N=8, enable_fp_fusion=fuses)
+                with unittest.mock.patch.dict(os.environ, TRITON_DEFAULT_FP_FUSION=default):
+                    _multiply_add_kernel[(1,)](x, y, z, out, N=8, **option)
                 product = exact if fuses else (x * y).double()
                 want = torch.cat((product + z.double(), product - z.double(), z.double() - product)).to(dtype)
                 torch.testing.assert_close(out, want, rtol=0, atol=0)

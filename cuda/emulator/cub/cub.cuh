@@ -130,7 +130,7 @@ public:
 		T warps[Block::Warps];
 	};
 	explicit BlockReduce(TempStorage &room, CUEMU_HERE) : room_(room), file_(file), line_(line) {}
-	explicit BlockReduce(CUEMU_HERE) : room_(cuemu::shared<TempStorage>(file, line)), file_(file), line_(line) {}
+	explicit BlockReduce(CUEMU_HERE) : room_(cuemu::cuemu_shared<TempStorage>(file, line)), file_(file), line_(line) {}
 	template <class Op> __forceinline__ T Reduce(T value, Op op, int valid = Block::Threads) {
 		Block::must_be("cub::BlockReduce", valid, file_, line_);
 		const int rank = Block::rank(), warp = rank / 32;
@@ -166,7 +166,7 @@ public:
 		T warps[Block::Warps];
 	};
 	explicit BlockScan(TempStorage &room, CUEMU_HERE) : room_(room), file_(file), line_(line) {}
-	explicit BlockScan(CUEMU_HERE) : room_(cuemu::shared<TempStorage>(file, line)), file_(file), line_(line) {}
+	explicit BlockScan(CUEMU_HERE) : room_(cuemu::cuemu_shared<TempStorage>(file, line)), file_(file), line_(line) {}
 	template <class Op> __forceinline__ void InclusiveScan(T value, T &result, Op op, T &total) {
 		must_be(Block::Threads);
 		inclusive(value, result, op, total);

@@ -155,9 +155,9 @@ template <class T> CUEMU_PLAIN inline decltype(auto) lift(T &argument) {
 	else return Lifted<T>{&argument};
 }
 
-// argument is what the kernel is called with. The function's own type is hidden from the compiler, which has no T made of bits.
-template <class T> inline T &argument(T &plain) { return plain; }
-template <class T> inline T argument(Lifted<T> &lifted) {
+// cuemu_argument is what the kernel is called with. The function's own type is hidden from the compiler, which has no T made of bits.
+template <class T> inline T &cuemu_argument(T &plain) { return plain; }
+template <class T> inline T cuemu_argument(Lifted<T> &lifted) {
 	void *function = reinterpret_cast<void *>(&Lifted<T>::bits);
 	asm volatile("" : "+r"(function));
 	return reinterpret_cast<T (*)(const T *)>(function)(lifted.from);
@@ -220,11 +220,11 @@ struct Lending {
 	template <class Kernel> Lent<Kernel> operator->*(Kernel kernel) const { return {job, kernel}; }
 };
 
-// Configuration is what stands between <<< and >>>. `launch(grid, block).kernel("name")->*[=](auto... a) { kernel(argument(a)...), end_thread(a...); }` binds a
+// Configuration is what stands between <<< and >>>. `launch(grid, block).cuemu_kernel("name")->*[=](auto... a) { kernel(argument(a)...), end_thread(a...); }` binds a
 // kernel.
 struct Configuration {
 	Job job;
-	Configuration &kernel(const char *name) {
+	Configuration &cuemu_kernel(const char *name) {
 		job.kernel = name;
 		return *this;
 	}
@@ -234,7 +234,7 @@ struct Configuration {
 	Lending by_reference() const { return {job}; }
 };
 
-inline Configuration launch(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t = nullptr, const char *file = __builtin_FILE(),
+inline Configuration cuemu_launch(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t = nullptr, const char *file = __builtin_FILE(),
                             int line = __builtin_LINE()) {
 	return {{grid, block, shared_bytes, nullptr, file, line, nullptr, nullptr, nullptr, dim3(1), false}};
 }
@@ -245,9 +245,9 @@ template <class T> struct SharedSlot {
 };
 template <class T> __attribute__((visibility("hidden"))) uint64_t SharedSlot<T>::packed = 0;
 
-// shared<T>() is the block's instance of T, a struct of the variables that one `__shared__` declaration makes. A block starts with all its
+// cuemu_shared<T>() is the block's instance of T, a struct of the variables that one `__shared__` declaration makes. A block starts with all its
 // shared memory filled with 0xFF.
-template <class T> CUEMU_PLAIN inline T &shared(const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+template <class T> CUEMU_PLAIN inline T &cuemu_shared(const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
 	uint64_t slot = __atomic_load_n(&SharedSlot<T>::packed, __ATOMIC_RELAXED);
 	uint32_t offset = static_cast<uint32_t>(slot);
 	if (CUEMU_SANITIZER || static_cast<uint32_t>(slot >> 32) != cuemu_launch_serial)

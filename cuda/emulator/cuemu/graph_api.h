@@ -103,7 +103,7 @@ inline cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t gra
                                           CUEMU_HERE) {
 	if (!p->func.kernel || !p->kernelParams) return cuemu::refused(cudaErrorInvalidValue);
 	const cuemu::BoundKernel *bound = cuemu::kept_for_good(p->func.kernel->clone(p->kernelParams));
-	const cuemu::Configuration c = cuemu::launch(p->gridDim, p->blockDim, p->sharedMemBytes, nullptr, file, line);
+	const cuemu::Configuration c = cuemu::cuemu_launch(p->gridDim, p->blockDim, p->sharedMemBytes, nullptr, file, line);
 	return cuemu::add_node(node, graph, after, n, [=] { return bound->run(c.job), cudaPeekAtLastError(); });
 }
 inline cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t n, const cudaMemcpy3DParms *p,

@@ -78,8 +78,8 @@ template <class... Params> struct Named {
 	void (*kernel)(Params...);
 };
 
-template <class... Params> inline Named<Params...> named(const char *name, void (*kernel)(Params...)) { return {name, kernel}; }
-Named<> named(const char *name, const void *kernel) __attribute__((error(
+template <class... Params> inline Named<Params...> cuemu_named(const char *name, void (*kernel)(Params...)) { return {name, kernel}; }
+Named<> cuemu_named(const char *name, const void *kernel) __attribute__((error(
 	"the emulator needs the kernel itself, as in cudaLaunchKernel(my_kernel, ...): a pointer to void has lost what its arguments are")));
 
 // What a kernel gets from an array of pointers to its arguments.
@@ -94,10 +94,10 @@ struct Passed {
 
 template <class... Params, size_t... Index>
 inline cudaError_t launch_by_pointer(Named<Params...> k, const Passed &p, std::index_sequence<Index...>) {
-	Configuration c = launch(p.grid, p.block, p.shared_bytes, nullptr, p.file, p.line).kernel(k.name);
+	Configuration c = cuemu_launch(p.grid, p.block, p.shared_bytes, nullptr, p.file, p.line).cuemu_kernel(k.name);
 	c.job.cooperative = p.cooperative;
 	auto *kernel = k.kernel;
-	(c->*[=](auto... a) CUEMU_PLAIN { kernel(argument(a)...), end_thread(a...); })(*static_cast<std::remove_reference_t<Params> *>(p.args[Index])...);
+	(c->*[=](auto... a) CUEMU_PLAIN { kernel(cuemu_argument(a)...), end_thread(a...); })(*static_cast<std::remove_reference_t<Params> *>(p.args[Index])...);
 	return cudaPeekAtLastError();
 }
 }  // namespace cuemu

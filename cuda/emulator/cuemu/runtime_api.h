@@ -328,7 +328,7 @@ struct LaunchAt {
 template <class... Params, class... Args>
 inline cudaError_t cudaLaunchKernelEx(cuemu::LaunchAt at, void (*kernel)(Params...), Args &&...args) {
 	const cudaLaunchConfig_t &c = at.config;
-	cuemu::Configuration launch = cuemu::launch(c.gridDim, c.blockDim, c.dynamicSmemBytes, c.stream, at.file, at.line);
+	cuemu::Configuration launch = cuemu::cuemu_launch(c.gridDim, c.blockDim, c.dynamicSmemBytes, c.stream, at.file, at.line);
 	for (unsigned i = 0; i < c.numAttrs; i++) {
 		if (c.attrs[i].id == cudaLaunchAttributeIgnore || c.attrs[i].id == cudaLaunchAttributeAccessPolicyWindow ||
 		    c.attrs[i].id == cudaLaunchAttributePriority)
@@ -340,15 +340,15 @@ inline cudaError_t cudaLaunchKernelEx(cuemu::LaunchAt at, void (*kernel)(Params.
 		if (c.attrs[i].id != cudaLaunchAttributeClusterDimension) return cudaErrorNotSupported;
 		launch.job.cluster = dim3(c.attrs[i].val.clusterDim.x, c.attrs[i].val.clusterDim.y, c.attrs[i].val.clusterDim.z);
 	}
-	(launch->*[=](auto... a) CUEMU_PLAIN { kernel(cuemu::argument(a)...), cuemu::end_thread(a...); })(static_cast<Params>(std::forward<Args>(args))...);
+	(launch->*[=](auto... a) CUEMU_PLAIN { kernel(cuemu::cuemu_argument(a)...), cuemu::end_thread(a...); })(static_cast<Params>(std::forward<Args>(args))...);
 	return cudaGetLastError();
 }
 
 // CUDA_LAUNCH(kernel, grid, block, shared bytes, stream, arguments...) is a launch in a form that other macros cannot hide. A kernel with
 // commas in its template arguments goes into parentheses.
 #define CUDA_LAUNCH(kernel, grid, block, shared_bytes, stream, ...) \
-	(::cuemu::launch(grid, block, shared_bytes, stream).kernel(#kernel)->*[=](auto... cuemu_a) { \
-		(kernel)(::cuemu::argument(cuemu_a)...), ::cuemu::end_thread(cuemu_a...); \
+	(::cuemu::cuemu_launch(grid, block, shared_bytes, stream).cuemu_kernel(#kernel)->*[=](auto... cuemu_a) { \
+		(kernel)(::cuemu::cuemu_argument(cuemu_a)...), ::cuemu::end_thread(cuemu_a...); \
 	})(__VA_ARGS__)
 
 #endif

@@ -13,6 +13,7 @@ type File struct {
 	Text      string     // definitions under a condition that a GPU or Triton is present are dedented to it
 	Unpacked  []Unpacked // where the sizes of tensors get names
 	Error     string     // why there are no facts, "" if there are
+	Syntax    string     // the first syntax error: "line 2, column 13: expected ':'"
 	Inline    []Source   // what it passes to load_inline, by lines
 	Bound     []string   // the functions that load_inline binds
 }
@@ -43,6 +44,7 @@ type Function struct {
 	Name, Form string
 	Call       string // what is called: softmax, Softmax.apply
 	Defaults   string // what has its signature, if that is another definition
+	StandsFor  string // what a name is assigned, if that is not a definition
 	Signature  string // in one line
 	Line       int
 	Params     []Param

@@ -38,6 +38,26 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// What a file imports of torch and Triton has its usual name in the facts, unless something else has that.
+func TestUsualNames(t *testing.T) {
+	parse := New(OfPATH)
+	for _, c := range []struct{ imports, calls, want string }{
+		{"from torch import mm", "mm(x, x)", "torch.mm(x, x)"},
+		{"import torch as th", "th.mm(x, x)", "torch.mm(x, x)"},
+		{"from torch.nn import functional as G", "G.relu(x)", "F.relu(x)"},
+		{"from torch.nn.functional import relu as r", "r(x)", "F.relu(x)"},
+		{"import triton.language as T", "T.load(x)", "tl.load(x)"},
+		{"from torch import mm as M\ndef M(x): pass", "M(x)", "M(x)"},
+		{"from torch import mm as M", "(M := x)", "(M := x)"},
+	} {
+		text, want := c.imports+"\ndef f(x):\n    return "+c.calls+"\n", "return "+c.want
+		file := parse(text)
+		if fn := file.Functions[len(file.Functions)-1]; file.Error != "" || fn.Asking != want {
+			t.Errorf("%q: %q, want %q; error %q", text, fn.Asking, want, file.Error)
+		}
+	}
+}
+
 // A text that cannot be parsed, or a missing interpreter, is an error that says what was tried.
 func TestParseFails(t *testing.T) {
 	deep := strings.Repeat("-", 100_000) + "1"
