@@ -282,7 +282,7 @@ func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 		}
 	}
 	if pass == Backward {
-		kinds := p.spec.upstreamKinds()
+		kinds := p.spec.UpstreamKinds()
 		list = append(list, spread(marked, kinds, false, func(x site, name string) draft {
 			return draft{at: x, distribution: "normal", upstream: name, both: full}
 		})...)

@@ -353,9 +353,9 @@ var Upstreams = append(
 	[]string{"normal", "ones", "one_hot", "zeros", "huge", "non_finite"}, upstreamLayouts...,
 )
 
-// upstreamKinds returns the upstream gradients with other values than normal ones. Where the forward promises
+// UpstreamKinds returns the upstream gradients with other values than normal ones. Where the forward promises
 // nothing about NaN and infinities, the backward does not either.
-func (s *Spec) upstreamKinds() []string {
+func (s *Spec) UpstreamKinds() []string {
 	kinds := slices.Clone(Upstreams[1 : len(Upstreams)-len(upstreamLayouts)])
 	return slices.DeleteFunc(kinds, func(name string) bool {
 		return slices.Contains(s.Check.NoUpstreams, name) ||
