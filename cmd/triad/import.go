@@ -156,7 +156,7 @@ func (a *app) describer(ctx context.Context, o *importOptions) (problem.Describe
 		}
 		text, err := subprocess.Run(ctx, subprocess.Command{
 			Path: c.Path, Args: c.Args, Env: c.Env, Most: c.Most, Boxed: c.Boxed,
-			Deadline: longestDescription,
+			Deadline: longestDescription, MostOutput: problem.MostDescription,
 		})
 		var failed *exec.ExitError
 		var exceeded *subprocess.Exceeded
