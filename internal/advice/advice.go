@@ -205,6 +205,9 @@ func (f Facts) byStatus() []string {
 	case f.Status == op.StatusDivergent || f.Status == op.StatusDeadlock:
 		return []string{"not every thread of the block reaches the __syncthreads() or shuffle: take it " +
 			"out of the if, or let no thread return before it"}
+	case f.returnsItsResult():
+		return []string{"it returns a tensor; the format wants the output written: copy the result into " +
+			"the parameter of the output, as in out.copy_(result)"}
 	case strings.Contains(f.Message, "never written") && (f.Unwritten != "" && !f.UpTo || !settled):
 		return f.unwritten()
 	case f.OrdinaryPasses:
@@ -290,6 +293,16 @@ func (f Facts) misaligned() string {
 		"not a multiple of %[1]d, which a GPU refuses. Row r begins at r * its length: take several "+
 		"elements at once where the length is a multiple of their number, and single elements elsewhere",
 		bytes, map[int]string{2: "half", 4: "half2", 8: "float2", 16: "float4"}[bytes])
+}
+
+var nothingWritten = regexp.MustCompile(`never written; (\d+) of (\d+) elements`)
+
+// returnsItsResult reports whether a Python function left an output alone that it has a parameter for, and
+// returned a tensor, as the worker printed (pybridge/returned.py).
+func (f Facts) returnsItsResult() bool {
+	m := nothingWritten.FindStringSubmatch(f.Message)
+	return m != nil && m[1] == m[2] &&
+		strings.Contains(f.Log, "returned a tensor, which is not read: the outputs are parameters")
 }
 
 // unwritten returns the advice if elements keep their initial values: the operator's, if no size matters.
