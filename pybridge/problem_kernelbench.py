@@ -18,6 +18,7 @@ import ast
 import functools
 import hashlib
 import json
+import math
 import os
 import sys
 import types
@@ -52,7 +53,7 @@ def names_of(tree: ast.Module) -> dict[str, Any]:
 
 def _number(value: ast.expr) -> int | float | None:
     """The value of an expression of numbers alone, None of any other: a switch keeps its value, since an
-    attribute of that type is judged with both."""
+    attribute of that type is judged with both, and so does an infinity, which no attribute can be."""
     for node in ast.walk(value):
         if isinstance(node, ast.Constant):
             if not isinstance(node.value, (int, float)):
@@ -63,7 +64,7 @@ def _number(value: ast.expr) -> int | float | None:
         number = eval(compile(ast.Expression(value), "", "eval"), {"__builtins__": {}})
     except ArithmeticError:
         return None
-    return number if type(number) in (int, float) else None
+    return number if type(number) is int or type(number) is float and math.isfinite(number) else None
 
 
 def _assigned(tree: ast.Module):
