@@ -205,9 +205,6 @@ func (f Facts) byStatus() []string {
 	case f.Status == op.StatusDivergent || f.Status == op.StatusDeadlock:
 		return []string{"not every thread of the block reaches the __syncthreads() or shuffle: take it " +
 			"out of the if, or let no thread return before it"}
-	case f.returnsItsResult():
-		return []string{"it returns a tensor; the format wants the output written: copy the result into " +
-			"the parameter of the output, as in out.copy_(result)"}
 	case strings.Contains(f.Message, "never written") && (f.Unwritten != "" && !f.UpTo || !settled):
 		return f.unwritten()
 	case f.OrdinaryPasses:
@@ -307,6 +304,10 @@ func (f Facts) returnsItsResult() bool {
 
 // unwritten returns the advice if elements keep their initial values: the operator's, if no size matters.
 func (f Facts) unwritten() []string {
+	if f.returnsItsResult() {
+		return []string{"it returns a tensor; the format wants the output written: copy the result into " +
+			"the parameter of the output, as in out.copy_(result)"}
+	}
 	if f.Unwritten != "" && !f.UpTo {
 		return []string{"elements stay unwritten: " + f.Unwritten}
 	}

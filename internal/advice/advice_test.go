@@ -157,12 +157,13 @@ func TestAdviceOfUnwrittenElements(t *testing.T) {
 	}
 }
 
-// A function that returns its result, and writes nothing into the parameter of the output, has no grid that is
-// too small.
+// A function that returns its result, and writes nothing into the parameter of the output, has no grid that
+// is too small.
 func TestAdviceOfAReturnedResult(t *testing.T) {
 	f := Facts{
-		Status: op.StatusFail, Message: "y[0] was never written; 8 of 8 elements still show the poison",
-		Log: "triad: solve returned a tensor, which is not read: the outputs are parameters\n",
+		Status:  op.StatusFail,
+		Message: "y[0] was never written; 8 of 8 elements still show the poison",
+		Log:     "triad: solve returned a tensor, which is not read: the outputs are parameters\n",
 	}
 	if got := For(f); !strings.Contains(got, "it returns a tensor; the format wants the output written") {
 		t.Errorf("%q", got)

@@ -19,8 +19,8 @@ type Plan struct {
 	// Parameters are, for a format with a function solve, the tensors, sizes and attributes of the operator
 	// that its parameters stand for, in their order.
 	Parameters []string `json:"parameters"`
-	// Own holds the problem's own sizes by the constants of its file, Constants where a call has the values
-	// of these.
+	// Own holds the problem's own sizes by the constants of its file. Constants names the part of a call that
+	// holds the value of each.
 	Own       map[string]float64 `json:"own"`
 	Constants map[string]place   `json:"constants"`
 }

@@ -5,8 +5,8 @@ import (
 	"triad/internal/op"
 )
 
-// place is where a call has the value of a constant of the problem's file: a size of an input, or an
-// attribute.
+// place names the part of a call that holds the value of a constant of the problem's file: a size of an
+// input, or an attribute.
 type place struct {
 	Input     int    `json:"input"`
 	Axis      int    `json:"axis"`

@@ -13,7 +13,8 @@ import (
 func TestMakes(t *testing.T) {
 	plan := &Plan{}
 	if err := json.Unmarshal([]byte(`{"own": {"rows": 16, "groups": 4}, "constants": {
-		"rows": {"input": 0, "axis": 0}, "groups": {"attribute": "groups"}, "slope": {"attribute": "slope"}}}`),
+		"rows": {"input": 0, "axis": 0}, "groups": {"attribute": "groups"},
+		"slope": {"attribute": "slope"}}}`),
 		plan); err != nil {
 		t.Fatal(err)
 	}

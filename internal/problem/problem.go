@@ -189,7 +189,8 @@ func read(ctx context.Context, path string) (Source, error) {
 		return Source{}, fmt.Errorf("it cannot be read: %w", err)
 	}
 	if i := bytes.IndexByte(text, 0); i >= 0 {
-		return Source{}, fmt.Errorf("it is no Python: line %d has a byte 0", 1+bytes.Count(text[:i], []byte("\n")))
+		line := 1 + bytes.Count(text[:i], []byte("\n"))
+		return Source{}, fmt.Errorf("it is no Python: line %d has a byte 0", line)
 	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {

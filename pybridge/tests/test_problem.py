@@ -178,8 +178,8 @@ class Described(unittest.TestCase):
             (RELU.replace("torch.relu(x)", "torch.special.i0(x)"), "has no bound"),
             (RELU.replace("torch.rand(n)", "torch.rand(n).cuda()"), "needs a GPU"),
             (RELU.replace("torch.rand(n)", "'text'"), "an input is a str"),
-            (RELU.replace("[torch.rand(n)]", "{'x': torch.rand(n)}"), "its get_inputs() returns a dict: want a"),
-            (RELU.replace("return [torch.rand(n)]", "torch.rand(n)"), "its get_inputs() returns nothing: want"),
+            (RELU.replace("[torch.rand(n)]", "{'x': torch.rand(n)}"), "its get_inputs() returns a dict"),
+            (RELU.replace("return [torch.rand(n)]", "torch.rand(n)"), "its get_inputs() returns nothing"),
             (RELU.replace("n = 100", "n = 10**4000"), "calling it raised TypeError: rand()"),
             ("raise OSError('urlopen error')", "wants the network"),
         ):
