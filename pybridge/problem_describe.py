@@ -16,7 +16,7 @@ import torch
 import allowance
 import bounded
 import problem_sizes
-from problem_inspect import Refused
+from problem_inspect import Refused, line
 from tensors import NAMES
 
 SEED = 42
@@ -252,7 +252,7 @@ class Description:
             found = allowance.compute(self.reference(model, inputs), tensors, {}, self.contract(), self.dtype,
                                       distribution in ("constant", "sparse"), len(self.outputs))
         except allowance.UnknownForm as e:
-            return f"its answer has no bound: {_line(e).partition(':')[0]}"
+            return f"its answer has no bound: {line(e).partition(':')[0]}"
         except Exception as e:
             return reason("computing it in fp64", e)
         with torch.no_grad():
@@ -282,7 +282,7 @@ class Description:
             found = allowance.compute(self.reference(model, inputs), tensors, {}, self.contract(), self.dtype,
                                       False, len(self.outputs), upstream, self.differentiable)
         except allowance.UnknownForm as e:
-            return _line(e).partition(":")[0]
+            return line(e).partition(":")[0]
         except Exception as e:
             return reason("computing them", e)
         if any(not g.r.isfinite().all() or not g.e.isfinite().all() for g in found):
@@ -355,7 +355,7 @@ class Description:
     def attribute(self, name: str, value: Any, pinned: bool) -> dict[str, Any]:
         if isinstance(value, float):
             if not math.isfinite(value):
-                raise Refused(f"its constant {name} is {value}")
+                raise Refused(f"its number {name} is {value}: an operator is judged with finite ones")
             return {"name": name, "type": "float", "default": value}
         found: dict[str, Any] = {"name": name, "type": "int", "default": value}
         if pinned:
@@ -375,7 +375,7 @@ class Description:
 
 def reason(doing: str, e: BaseException) -> str:
     """Why something failed, in half a sentence."""
-    text = _line(e)
+    text = line(e)
     if isinstance(e, ModuleNotFoundError):
         return f"it imports {e.name}, which is not installed here"
     if isinstance(e, OSError) and ("resolution" in text or "urlopen" in text or "unreachable" in text):
@@ -383,10 +383,6 @@ def reason(doing: str, e: BaseException) -> str:
     if "NVIDIA driver" in text or "CUDA driver" in text or "with CUDA" in text or "No CUDA GPUs" in text:
         return "its reference needs a GPU"
     return f"{doing} raised {type(e).__name__}" + (f": {text}" if text else "")
-
-
-def _line(e: BaseException) -> str:
-    return " ".join(str(e).split())[:300]
 
 
 def _like(distribution: str, shape: tuple, random: torch.Generator) -> torch.Tensor:

@@ -46,7 +46,11 @@ class _File(problem_describe.Description):
 
     def inputs(self, values: dict[str, Any], seed: int) -> list:
         torch.manual_seed(seed)
-        return list(self.module(values).get_inputs())
+        inputs = self.module(values).get_inputs()
+        if isinstance(inputs, (dict, torch.Tensor)) or not hasattr(inputs, "__iter__"):
+            what = "nothing" if inputs is None else f"a {type(inputs).__name__}"
+            raise Refused(f"its get_inputs() returns {what}: want a list of the arguments of forward")
+        return list(inputs)
 
     def model(self, values: dict[str, Any], seed: int) -> torch.nn.Module:
         module = self.module(values)

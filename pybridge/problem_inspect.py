@@ -21,6 +21,11 @@ class Refused(Exception):
     """Why a problem cannot be imported, in a sentence."""
 
 
+def line(e: BaseException) -> str:
+    """The message of an exception in one line, without the stack of C++ that torch appends."""
+    return " ".join(f"{e}".partition("Exception raised from ")[0].split())[:300]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--format", required=True, choices=["kernelbench", "leetgpu"])
@@ -41,7 +46,7 @@ def main() -> None:
     except Refused as e:
         described = {"refused": str(e)}
     except BaseException as e:
-        text = " ".join(f"{e}".split())[:300]
+        text = line(e)
         described = {"refused": f"reading it raised {type(e).__name__}" + (f": {text}" if text else "")}
     json.dump(described, answer)
     answer.flush()

@@ -18,6 +18,7 @@ import ast
 import functools
 import hashlib
 import json
+import math
 import os
 import sys
 import types
@@ -52,7 +53,7 @@ def names_of(tree: ast.Module) -> dict[str, Any]:
 
 def _number(value: ast.expr) -> int | float | None:
     """The value of an expression of numbers alone, None of any other: a switch keeps its value, since an
-    attribute of that type is judged with both."""
+    attribute of that type is judged with both, and so does an infinity, which no attribute can be."""
     for node in ast.walk(value):
         if isinstance(node, ast.Constant):
             if not isinstance(node.value, (int, float)):
@@ -63,7 +64,7 @@ def _number(value: ast.expr) -> int | float | None:
         number = eval(compile(ast.Expression(value), "", "eval"), {"__builtins__": {}})
     except ArithmeticError:
         return None
-    return number if type(number) in (int, float) else None
+    return number if type(number) is int or type(number) is float and math.isfinite(number) else None
 
 
 def _assigned(tree: ast.Module):
@@ -251,14 +252,12 @@ class Submission:
 
     def __init__(self, problem: Problem, path: str):
         import own_file
-        self.problem, self.path, self.own_file = problem, path, own_file
-        self.file: types.ModuleType | None = None
+        self.problem, self.own_file = problem, own_file
         self.models: dict[Any, torch.nn.Module] = {}
         self.tried: dict[Any, str] = {}
         on_gpu = os.environ.get("TRIAD_DEVICE") != "cpu" and torch.cuda.is_available()
-        self.needs_gpu = _compiles_cuda(Path(path)) and not on_gpu
-        if self.needs_gpu:
-            return
+        if _compiles_cuda(Path(path)) and not on_gpu:
+            raise ImportError("triad: not here: it compiles CUDA when it is imported, which needs a GPU")
         self.file = own_file.load(path)
         if not isinstance(getattr(self.file, "ModelNew", None), type):
             raise ImportError(f"triad: {path}:1: it defines no class ModelNew, which a submission of "
@@ -276,9 +275,8 @@ class Submission:
 
     def accepts(self, direction: str, *tensors: torch.Tensor, **attributes: Any) -> str | None:
         """Why a call is none that the format makes: it gives dense tensors of the problem's own sizes, and
-        asks for no gradient. Other sizes, and gradients, are judged where the submission has them."""
-        if self.needs_gpu:
-            return "it compiles CUDA when it is imported, which needs a GPU"
+        asks for no gradient. Other sizes, and gradients, are judged where the submission has them. The driver
+        lets no call that the format makes be declined, whatever becomes of this function."""
         inputs = tensors[:self.problem.plan["tensors"]]
         if any(not t.is_contiguous() or t.data_ptr() % 16 for t in inputs):
             return "KernelBench hands a submission dense tensors that begin at multiples of 16 bytes"

@@ -51,9 +51,16 @@ def judged() -> Iterator[dict[str, torch.Tensor]]:
         _copies.clear()
 
 
-def given(value: Any, name: str) -> Any:
+DROPPED = "returned a tensor, which is not read: the outputs are parameters"  # as in internal/advice
+
+
+def given(value: Any, name: str, dropped: Any = None) -> Any:
     """What a function returned, which must be something. Fields of a dataclass and the values of a mapping
-    are a tuple, in their order."""
+    are a tuple, in their order. A function whose outputs, value, are parameters may return something else,
+    dropped, as well."""
+    if isinstance(dropped, torch.Tensor) and _own is not None and not any(
+            dropped is v for v in (value if isinstance(value, tuple) else (value,))):
+        _say(f"{name} {DROPPED}")
     if value is None:
         raise TypeError(f"{name} returned nothing: return the result, or take a parameter that it is "
                         "written into")

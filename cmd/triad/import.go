@@ -12,7 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/internal/harmless"
 	"triad/internal/problem"
+	"triad/internal/record"
 	"triad/internal/session"
 	"triad/internal/subprocess"
 	"triad/internal/worker"
@@ -80,7 +82,7 @@ References run in a sandbox, since a stranger wrote them.`,
 func (a *app) listProblems(found []problem.Problem) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	for _, p := range found {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", p.Operator, p.Format, p.Path)
+		fmt.Fprintf(w, "%s\t%s\t%s\n", p.Operator, p.Format, harmless.Line(p.Path))
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("print the problems: %w", err)
@@ -105,7 +107,8 @@ func (a *app) importProblems(ctx context.Context, found []problem.Problem, o *im
 			return u.error
 		}
 		if err != nil {
-			fmt.Fprintf(a.err, "triad: %s is not imported: %v.\n", p.Path, err)
+			fmt.Fprintf(a.err, "triad: %s is not imported: %s.\n", harmless.Line(p.Path),
+				harmless.Line(err.Error()))
 			continue
 		}
 		imported++
@@ -156,7 +159,7 @@ func (a *app) describer(ctx context.Context, o *importOptions) (problem.Describe
 		}
 		text, err := subprocess.Run(ctx, subprocess.Command{
 			Path: c.Path, Args: c.Args, Env: c.Env, Most: c.Most, Boxed: c.Boxed,
-			Deadline: longestDescription,
+			Deadline: longestDescription, MostOutput: problem.MostDescription,
 		})
 		var failed *exec.ExitError
 		var exceeded *subprocess.Exceeded
@@ -172,20 +175,23 @@ func (a *app) describer(ctx context.Context, o *importOptions) (problem.Describe
 	}, nil
 }
 
-// tellImported prints what became of a problem.
+// tellImported prints what became of a problem. A stranger chose the names of files and what is said of them:
+// each is one line.
 func (a *app) tellImported(done *problem.Imported) error {
 	folder := done.Folder
 	if !filepath.IsAbs(folder) && !strings.HasPrefix(folder, "..") {
 		folder = "." + string(filepath.Separator) + folder
 	}
+	path, shown := harmless.Line(done.Path), harmless.Line(folder)
 	if done.Already {
-		_, err := fmt.Fprintf(a.out, "%s: %s is there already, of this file\n", done.Path, folder)
+		_, err := fmt.Fprintf(a.out, "%s: %s is there already, of this file\n", path, shown)
 		return err
 	}
-	fmt.Fprintf(a.out, "%s: imported into %s\n", done.Path, folder)
+	fmt.Fprintf(a.out, "%s: imported into %s\n", path, shown)
 	for _, note := range done.Notes {
-		fmt.Fprintf(a.out, "  %s\n", note)
+		fmt.Fprintf(a.out, "  %s\n", harmless.Line(note))
 	}
-	_, err := fmt.Fprintf(a.out, "  triad compare %s --add SUBMISSION.py judges a submission\n", folder)
+	_, err := fmt.Fprintf(a.out, "  triad compare %s --add SUBMISSION.py judges a submission\n",
+		harmless.Line(record.ShellQuote(folder)))
 	return err
 }

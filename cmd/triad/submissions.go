@@ -73,7 +73,7 @@ func (a *app) addSubmissions(ctx context.Context, f *ownFlags, request *run.Requ
 		if len(plan.Parameters) > 0 {
 			err = all.addSolve(text, f.stems[text], plan, request.Options, workers)
 		} else {
-			err = all.addClass(text, f.stems[text], workers, confined)
+			err = all.addClass(text, f.stems[text], plan, workers, confined)
 		}
 		if err != nil {
 			refused = append(refused, err)
@@ -87,10 +87,10 @@ func (a *app) addSubmissions(ctx context.Context, f *ownFlags, request *run.Requ
 }
 
 // addClass adds the submission that a word of --add names.
-func (o *ownFiles) addClass(text, stem string, workers ownWorkers,
+func (o *ownFiles) addClass(text, stem string, plan *problem.Plan, workers ownWorkers,
 	confined func(*worker.Adapter, ...string) *worker.Adapter,
 ) error {
-	s, err := submitted(text, stem, o.folder.Spec.Name, o.folder.Dir, workers)
+	s, err := submitted(text, stem, o.folder.Spec.Name, o.folder.Dir, plan, workers)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,9 @@ type writtenSubmission struct {
 }
 
 // submitted reads a word of --add that names a submission.
-func submitted(text, stem, operator, folder string, workers ownWorkers) (writtenSubmission, error) {
+func submitted(text, stem, operator, folder string, plan *problem.Plan,
+	workers ownWorkers,
+) (writtenSubmission, error) {
 	none := writtenSubmission{}
 	r, err := kernelfile.ParseRequest(text)
 	if err != nil {
@@ -146,7 +148,8 @@ func submitted(text, stem, operator, folder string, workers ownWorkers) (written
 	if err != nil {
 		return none, err
 	}
-	return writtenSubmission{submission.New(workers.Python(written), path, r.Implementation()), written}, nil
+	made := submission.New(workers.Python(written), path, r.Implementation(), plan.Makes)
+	return writtenSubmission{made, written}, nil
 }
 
 // solved reads a word of --add that names a file with a function solve. The problem says what each parameter

@@ -292,8 +292,22 @@ func (f Facts) misaligned() string {
 		bytes, map[int]string{2: "half", 4: "half2", 8: "float2", 16: "float4"}[bytes])
 }
 
+var nothingWritten = regexp.MustCompile(`never written; (\d+) of (\d+) elements`)
+
+// returnsItsResult reports whether a Python function left an output alone that it has a parameter for, and
+// returned a tensor, as the worker printed (pybridge/returned.py).
+func (f Facts) returnsItsResult() bool {
+	m := nothingWritten.FindStringSubmatch(f.Message)
+	return m != nil && m[1] == m[2] &&
+		strings.Contains(f.Log, "returned a tensor, which is not read: the outputs are parameters")
+}
+
 // unwritten returns the advice if elements keep their initial values: the operator's, if no size matters.
 func (f Facts) unwritten() []string {
+	if f.returnsItsResult() {
+		return []string{"it returns a tensor; the format wants the output written: copy the result into " +
+			"the parameter of the output, as in out.copy_(result)"}
+	}
 	if f.Unwritten != "" && !f.UpTo {
 		return []string{"elements stay unwritten: " + f.Unwritten}
 	}

@@ -157,6 +157,23 @@ func TestAdviceOfUnwrittenElements(t *testing.T) {
 	}
 }
 
+// A function that returns its result, and writes nothing into the parameter of the output, has no grid that
+// is too small.
+func TestAdviceOfAReturnedResult(t *testing.T) {
+	f := Facts{
+		Status:  op.StatusFail,
+		Message: "y[0] was never written; 8 of 8 elements still show the poison",
+		Log:     "triad: solve returned a tensor, which is not read: the outputs are parameters\n",
+	}
+	if got := For(f); !strings.Contains(got, "it returns a tensor; the format wants the output written") {
+		t.Errorf("%q", got)
+	}
+	f.Message = strings.Replace(f.Message, "8 of 8", "3 of 8", 1)
+	if got := For(f); !strings.Contains(got, "the grid has too few blocks") {
+		t.Errorf("some elements are written: %q", got)
+	}
+}
+
 // An access beyond the end of a tensor says nothing about races of other cases; an output that is NaN where
 // launches differ may be one that was added to.
 func TestAdviceBesideARace(t *testing.T) {

@@ -200,8 +200,8 @@ func (b *Binding) pythonCode() string {
 			}
 		}
 		result := strings.Join(outs, ", ")
-		fmt.Fprintf(&code, "    with called():\n        %s\n    return given((%s), %q)\n\n\n", call, result,
-			b.Function.Name)
+		fmt.Fprintf(&code, "    with called():\n        value = %s\n    return given((%s), %q, value)\n\n\n",
+			call, result, b.Function.Name)
 	} else {
 		fmt.Fprintf(&code, "    with called():\n        value = %s\n", call)
 		given := fmt.Sprintf("fitted(given(value, %[1]q), %[1]q, (%s), (%s), in_%s.device, %s, %s, (%s))",

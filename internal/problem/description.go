@@ -52,12 +52,12 @@ type tensor struct {
 	Fill           string   `json:"fill"`
 }
 
-// mostDescription is the maximum size of a description.
-const mostDescription = 1 << 20
+// MostDescription is the maximum size of a description in bytes.
+const MostDescription = 1 << 20
 
 func parseDescription(text []byte) (*Description, error) {
-	if len(text) > mostDescription {
-		return nil, fmt.Errorf("its description has %d bytes: want at most %d", len(text), mostDescription)
+	if len(text) > MostDescription {
+		return nil, fmt.Errorf("its description has %d bytes: want at most %d", len(text), MostDescription)
 	}
 	d := &Description{}
 	if err := json.Unmarshal(text, d); err != nil {

@@ -19,6 +19,10 @@ type Plan struct {
 	// Parameters are, for a format with a function solve, the tensors, sizes and attributes of the operator
 	// that its parameters stand for, in their order.
 	Parameters []string `json:"parameters"`
+	// Own holds the problem's own sizes by the constants of its file. Constants names the part of a call that
+	// holds the value of each.
+	Own       map[string]float64 `json:"own"`
+	Constants map[string]place   `json:"constants"`
 }
 
 // ReadPlan reads the plan of an imported problem.

@@ -4,6 +4,7 @@
 package problem
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -187,6 +188,10 @@ func read(ctx context.Context, path string) (Source, error) {
 	if err != nil {
 		return Source{}, fmt.Errorf("it cannot be read: %w", err)
 	}
+	if i := bytes.IndexByte(text, 0); i >= 0 {
+		line := 1 + bytes.Count(text[:i], []byte("\n"))
+		return Source{}, fmt.Errorf("it is no Python: line %d has a byte 0", line)
+	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return Source{}, err
@@ -215,7 +220,9 @@ func write(folder string, files map[string]string) (err error) {
 		}
 	}
 	if _, err := opfolder.Open(made); err != nil {
-		return fmt.Errorf("what was found makes no operator: %w", err)
+		// the folder of the error is removed
+		return fmt.Errorf("what was found makes no operator: %s", strings.ReplaceAll(err.Error(),
+			made+string(filepath.Separator), ""))
 	}
 	return os.Rename(made, folder)
 }

@@ -140,9 +140,16 @@ func TestImportRefuses(t *testing.T) {
 		strings.Replace(described, `"ceildiv(height - 1, 2)"`, `"heigth"`, 1): "makes no operator",
 	} {
 		if _, err := Import(t.Context(), p, folder, answers(text)); err == nil ||
-			!strings.Contains(err.Error(), want) || strings.HasSuffix(err.Error(), ".") {
+			!strings.Contains(err.Error(), want) || strings.HasSuffix(err.Error(), ".") ||
+			strings.Contains(err.Error(), folder) {
 			t.Errorf("%.40q: %v, want %q", text, err, want)
 		}
+	}
+	binary := p
+	binary.Path = wrote(t, filepath.Join(t.TempDir(), "b.py"), model+"\x00")
+	if _, err := Import(t.Context(), binary, folder, answers(described)); err == nil ||
+		err.Error() != "it is no Python: line 14 has a byte 0" {
+		t.Errorf("a byte 0: %v", err)
 	}
 	left, err := os.ReadDir(folder)
 	if err != nil || len(left) != 1 {

@@ -17,6 +17,7 @@ import (
 	"triad/internal/advice"
 	"triad/internal/backend"
 	"triad/internal/fileversion"
+	"triad/internal/op"
 	"triad/internal/worker"
 )
 
@@ -28,6 +29,7 @@ type Submission struct {
 	*worker.Adapter
 	Implementation string // mine/STEM
 	Path           string // absolute
+	makes          func(backend.Job) bool
 }
 
 var _ backend.Backend = (*Submission)(nil)
@@ -49,11 +51,31 @@ func Write(cache, operator, problem, module, path, implementation string) (folde
 	return folder, nil
 }
 
-// New returns the backend of a submission that adapter runs.
-func New(adapter *worker.Adapter, path, implementation string) *Submission {
+// New returns the backend of a submission that adapter runs. makes reports whether the format itself makes a
+// call.
+func New(adapter *worker.Adapter, path, implementation string, makes func(backend.Job) bool) *Submission {
 	adapter.BackendName, adapter.FamilyNames = implementation, []string{Family}
 	adapter.Slot, adapter.Slots = func(string) string { return Family }, nil
-	return &Submission{adapter, implementation, path}
+	return &Submission{adapter, implementation, path, makes}
+}
+
+// Run runs a job. The process that declines a call is the submission's own, so that the driver decides which
+// calls it may decline: none that the format makes.
+func (s *Submission) Run(ctx context.Context, job backend.Job) (backend.Outcome, error) {
+	outcome, err := s.Adapter.Run(ctx, job)
+	if err == nil {
+		mustAnswer(&outcome, s.makes(job))
+	}
+	return outcome, err
+}
+
+// mustAnswer turns a decline of a call that the format makes into a failure.
+func mustAnswer(outcome *backend.Outcome, made bool) {
+	if made && (outcome.Status == op.StatusUnsupported || outcome.Status == op.StatusUnavailable) {
+		outcome.Sentence = "it declines a call that the format makes, at the problem's own sizes: " +
+			outcome.Sentence
+		outcome.Status = op.StatusFail
+	}
 }
 
 // Load imports the submission. What fails is a failure of this implementation.
@@ -68,6 +90,9 @@ func (s *Submission) Load(ctx context.Context, operator string) (backend.LoadRep
 		failed := reply.Failed[0]
 		if _, raised, inFile := strings.Cut(failed.Message, "ImportError: triad: "); inFile {
 			failed.Message = raised // with the line of the submission
+			if sentence, missing := strings.CutPrefix(raised, "not here: "); missing {
+				failed.Status, failed.Message = op.StatusUnavailable, sentence
+			}
 		}
 		failed.Implementation, failed.Message = s.Implementation, advice.ExplainBuild(failed.Message)
 		reply.Failed = []backend.LoadFailure{failed}

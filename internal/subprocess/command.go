@@ -24,6 +24,9 @@ type Command struct {
 
 	Stdin          *os.File  // nil: empty
 	Stdout, Stderr io.Writer // nil: dropped, except the stdout that Run returns
+	// MostOutput is the maximum size in bytes of the stdout that Run returns, 0: any. A program that prints
+	// more is killed.
+	MostOutput int
 
 	// Deadline limits the wait of Run for its end; 0: the context alone does.
 	Deadline time.Duration

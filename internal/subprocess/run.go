@@ -1,7 +1,7 @@
 package subprocess
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,9 +28,9 @@ func Run(ctx context.Context, c Command) (stdout string, err error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
-	var out bytes.Buffer
+	out := &output{most: c.MostOutput, over: make(chan struct{})}
 	if c.Stdout == nil {
-		c.Stdout = &out
+		c.Stdout = out
 	}
 	p, err := Start(c)
 	if err != nil {
@@ -46,9 +46,11 @@ func Run(ctx context.Context, c Command) (stdout string, err error) {
 	case <-p.exited:
 		err = p.waitErr
 		p.killMarked()
-		if why := p.Exceeded(); err != nil && why != "" {
+		if why := cmp.Or(out.exceeded(), p.Exceeded()); err != nil && why != "" {
 			err = &Exceeded{filepath.Base(c.Path), why}
 		}
+	case <-out.over:
+		err = p.killHanging(&Exceeded{filepath.Base(c.Path), out.exceeded()})
 	case <-ctx.Done():
 		err = p.killHanging(context.Cause(ctx))
 	case <-late:
@@ -58,5 +60,5 @@ func Run(ctx context.Context, c Command) (stdout string, err error) {
 	if !p.Reaped() { // something may still write into out
 		return "", err
 	}
-	return out.String(), err
+	return out.kept.String(), err
 }

@@ -260,3 +260,27 @@ func TestMarkedProcessesAreKilled(t *testing.T) {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 }
+
+// TestRunLimitsOutput: a program that prints more than its limit is killed with what it started, and no more
+// of its output is kept.
+func TestRunLimitsOutput(t *testing.T) {
+	exact := shell("printf 1234")
+	exact.MostOutput = 4
+	if out, err := Run(t.Context(), exact); err != nil || out != "1234" {
+		t.Errorf("at the limit: %q, %v", out, err)
+	}
+	for name, script := range map[string]string{
+		"one that ends":       "printf 12345",
+		"an endless one":      "while :; do echo 12345; done",
+		"one that hangs then": "printf 12345; sleep 100",
+		"an endless child":    "(trap '' PIPE; while :; do echo 12345 2>/dev/null; done) & wait",
+	} {
+		c := shell(script)
+		c.MostOutput, c.Deadline = 4, 20*time.Second
+		out, err := Run(t.Context(), c)
+		var exceeded *Exceeded
+		if !errors.As(err, &exceeded) || exceeded.Why != "it printed more than 4 bytes" || len(out) > 4 {
+			t.Errorf("%s: %q, %v", name, out, err)
+		}
+	}
+}

@@ -178,12 +178,20 @@ class Described(unittest.TestCase):
             (RELU.replace("torch.relu(x)", "torch.special.i0(x)"), "has no bound"),
             (RELU.replace("torch.rand(n)", "torch.rand(n).cuda()"), "needs a GPU"),
             (RELU.replace("torch.rand(n)", "'text'"), "an input is a str"),
+            (RELU.replace("[torch.rand(n)]", "{'x': torch.rand(n)}"), "its get_inputs() returns a dict"),
+            (RELU.replace("return [torch.rand(n)]", "torch.rand(n)"), "its get_inputs() returns nothing"),
+            (RELU.replace("n = 100", "n = 10**4000"), "calling it raised TypeError: rand()"),
             ("raise OSError('urlopen error')", "wants the network"),
         ):
             with self.subTest(why):
                 with self.assertRaises(Refused) as refused:
                     self.describe(text)
                 self.assertIn(why, str(refused.exception))
+                self.assertNotIn("frame #0", str(refused.exception))
+
+    def test_an_infinity_keeps_its_value(self):
+        d = self.describe(RELU.replace("torch.relu(x)", "x.clamp(min=low)") + "\n\nlow = -1e400\n")
+        self.assertEqual((d["attributes"], list(d["plan"]["constants"])), ([], ["n"]))
 
 
 class Challenge(unittest.TestCase):
@@ -208,6 +216,16 @@ class Challenge(unittest.TestCase):
         self.assertEqual(d["plan"]["their_check"], {"atol": 1e-4, "rtol": 1e-4})
         self.assertGreater(len(d["shapes"]), 5)
         self.assertFalse([shape for shape in d["shapes"] if 0 in shape.values()])
+
+    def test_a_challenge_that_says_its_tolerances_when_it_is_made(self):
+        stated = SCALED.replace("""    name = "Scaled product"
+    atol = 1e-4
+    rtol = 1e-4
+""", """    def __init__(self):
+        super().__init__(name="Scaled product", atol=1e-3, rtol=1e-4, num_gpus=1, access_tier="free")
+""")
+        made = problem_leetgpu.challenge(stated, "challenge.py", True)
+        self.assertEqual((made.device, made.atol, made.rtol), ("cpu", 1e-3, 1e-4))
 
     def test_the_truth_is_computed_in_fp64(self):
         d = self.describe(SCALED)
@@ -289,9 +307,9 @@ class Called(unittest.TestCase):
 
     def test_without_a_gpu_no_cuda_is_compiled(self):
         self.problem(RELU)
-        row = self.row("from torch.utils.cpp_extension import load_inline\n"
-                       "made = load_inline('x', cpp_sources='', cuda_sources='')\nclass ModelNew: pass\n")
-        self.assertIn("needs a GPU", row.accepts("forward", torch.ones(100)))
+        with self.assertRaisesRegex(ImportError, "triad: not here: it compiles CUDA .* needs a GPU"):
+            self.row("from torch.utils.cpp_extension import load_inline\n"
+                     "made = load_inline('x', cpp_sources='', cuda_sources='')\nclass ModelNew: pass\n")
 
     def test_a_changed_copy_is_not_judged(self):
         self.problem(RELU)

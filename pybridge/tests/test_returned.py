@@ -40,6 +40,13 @@ class Returned(unittest.TestCase):
         self.assertEqual(self.fitted(torch.ones(3, 4), ("y", (4, 3), (4, 3), False, torch.float32)).shape,
                          (3, 4))
 
+    def test_a_result_besides_the_outputs_is_told(self):
+        out = torch.zeros(4)
+        for dropped, told in ((None, False), (out, False), (out + 1, True)):
+            with contextlib.redirect_stderr(io.StringIO()) as said, returned.judged():
+                self.assertIs(returned.given((out), "solve", dropped), out)
+            self.assertEqual("solve " + returned.DROPPED in said.getvalue(), told, dropped)
+
     def test_fp32_is_rounded_to_16_bits(self):
         half = ("y", (4,), (4,), False, torch.float16)
         value = torch.tensor([1.0, 1.0004, 1e6, float("nan")])
