@@ -16,6 +16,7 @@ import torch
 import allowance
 import bounded
 import problem_sizes
+import problem_structure
 from problem_inspect import Refused
 from tensors import NAMES
 
@@ -127,18 +128,21 @@ class Description:
         """Asks whether the reference decides anything."""
         values = self.judged
         model, inputs = self.model(values, SEED), self.inputs(values, SEED)
-        before = [t.clone() if isinstance(t, torch.Tensor) else t for t in inputs]
-        copies = [t.clone() if isinstance(t, torch.Tensor) else t for t in inputs]
+        before, copies = copied(inputs), copied(inputs)
         with torch.no_grad():
             torch.manual_seed(1)
             value = self.call(model, inputs)
             torch.manual_seed(2)
             again = self.call(self.model(values, SEED), copies)
             others = self.call(self.model(values, SEED), self.inputs(values, 43))
-            weights = self.call(self.model(values, 43), before)
+            weights = self.call(self.model(values, 43), copied(before))
+            second = self.call(model, copied(before))
         if not all(torch.equal(a, b) or torch.allclose(a, b, equal_nan=True) for a, b in zip(value, again)):
             raise Refused("its forward draws random numbers of its own: two calls with the same inputs give "
                           "different answers")
+        if not all(torch.allclose(a, b, equal_nan=True) for a, b in zip(value, second)):
+            raise Refused("it has a state: a second call of the same model with the same inputs gives another "
+                          "answer")
         if any(not v.isfinite().all() for v in value if v.is_floating_point()):
             raise Refused("its answer to its own inputs has a NaN or an infinity")
         if all(torch.equal(a, b) for a, b in zip(value, others)):
@@ -200,6 +204,8 @@ class Description:
                 self.fills[k] = f"classes of {self.classes(i, samples)} ignoring no_class"
         if any(fill.startswith("classes") for fill in self.fills.values()):
             self.scalars["no_class"] = -2 ** 31
+        for draws in self.draws():
+            self.look_at_draws(draws)
         self.uniform = [k for k, i in enumerate(self.places) if k not in self.fills and samples[0][i].numel()
                         and all(0 <= s[i].min() and s[i].max() <= 1 for s in samples)]
         problem = self.bound("normal", self.judged)
@@ -216,6 +222,28 @@ class Description:
         if not self.only_uniform():
             self.distributions += [name for name in DISTRIBUTIONS[1:] if self.bounded(name, self.judged)]
         self.shapes = [values for values in self.shapes if self.bounded("normal", values)]
+
+    def draws(self) -> list[list[list]]:
+        """Tensors as the problem draws them, a list for each draw: at its own sizes, as far as they can be
+        computed here, and at those that are judged."""
+        found = []
+        for values in (self.nearly_own(), self.judged):
+            drawn = [self.inputs(values, seed) for seed in (SEED, SEED + 1)]
+            found.append([[inputs[i] for i in self.places] for inputs in drawn])
+        return found
+
+    def look_at_draws(self, draws: list[list]) -> None:
+        """Refuses a problem whose inputs have a structure that triad's own data has not."""
+        for k, name in enumerate(self.input_names):
+            of_it = [d[k] for d in draws]
+            found = problem_structure.structure(of_it)
+            if found == problem_structure.FEW_VALUES and problem_structure.of_zeros_and_ones(of_it):
+                self.fills[k] = "mask"
+            elif found:
+                raise Refused(f"its input {name} {found}, and the data that triad draws is not like that")
+        if same := problem_structure.alike(draws):
+            a, b = (self.input_names[k] for k in same)
+            raise Refused(f"its inputs {a} and {b} are equal in every draw, and those that triad draws are not")
 
     def bounded(self, distribution: str, values: dict[str, int]) -> bool:
         """Whether the answer has a bound there, and the gradients too where they are judged."""
@@ -371,6 +399,11 @@ class Description:
         if not t.dim():
             return ["1"]
         return [renamed(self.expressions[kind, i, axis]) for axis in range(t.dim())]
+
+
+def copied(inputs: list) -> list:
+    """Copies of arguments, since a reference may write into them."""
+    return [t.clone() if isinstance(t, torch.Tensor) else t for t in inputs]
 
 
 def reason(doing: str, e: BaseException) -> str:

@@ -193,6 +193,13 @@ class _Challenge(problem_describe.Description):
                 made.append(torch.randint(int(low), max(top, 1), shape, generator=random).to(first.dtype))
         return made
 
+    def draws(self) -> list[list[list]]:
+        """Those of the tests: inputs() draws others."""
+        names = [name for name, word in self.signature if word == "input"]
+        tests = [[test[name] for name in names] for test in self.tests]
+        small = [d for d in tests if sum(t.numel() for t in d) <= problem_describe.MOST_CHECKED_ELEMENTS]
+        return [small or tests[:1]]
+
     def bound_of(self, name: str, low: float, high: float) -> str:
         """The size that the integers of an input stay below in every test; "" for none."""
         for n in self.free:
