@@ -214,7 +214,8 @@ class Description:
             problem = self.bound("normal", self.judged)
         if problem:
             raise Refused(problem)
-        self.differentiable = tuple(k for k, t in enumerate(self.first) if t.is_floating_point())
+        self.differentiable = tuple(k for k, t in enumerate(self.first)
+                                    if t.is_floating_point() and self.fills.get(k) != "mask")
         self.gradient = "no input is a floating-point number"
         if self.differentiable:
             self.gradient = self.gradient_trouble("normal", self.judged)
@@ -286,7 +287,7 @@ class Description:
         with torch.no_grad():
             value = self.call(self.model(values, SEED), self.drawn(distribution, values))
         for got, want in zip(value, found):
-            if not want.r.isfinite().all() or not want.e.isfinite().all():
+            if _undefined(want) or got.isnan().any():
                 return "its answer, or the bound of it, is infinite or NaN for ordinary data"
             u = bounded.ROUNDOFF[got.dtype]
             over = (got.double().reshape(want.r.shape) - want.r).abs() - want.e - u * want.r.abs() * 1.01
@@ -313,7 +314,7 @@ class Description:
             return _line(e).partition(":")[0]
         except Exception as e:
             return reason("computing them", e)
-        if any(not g.r.isfinite().all() or not g.e.isfinite().all() for g in found):
+        if any(_undefined(g) for g in found):
             return "they, or their bounds, are infinite or NaN for ordinary data"
         return ""
 
@@ -420,6 +421,12 @@ def reason(doing: str, e: BaseException) -> str:
 
 def _line(e: BaseException) -> str:
     return " ".join(str(e).split())[:300]
+
+
+def _undefined(value: bounded.Bounded) -> bool:
+    """Whether a value, its bound, or what the dtype of the case makes of it is infinite or NaN: an infinity may
+    be what the value rounds to, and is accepted elsewhere."""
+    return not (value.r.isfinite().all() and value.e.isfinite().all()) or bool(value.s.isnan().any())
 
 
 def _like(distribution: str, shape: tuple, random: torch.Generator) -> torch.Tensor:

@@ -15,13 +15,13 @@ def structure(draws: list[torch.Tensor]) -> str:
     draws = [t.detach().cpu() for t in draws if t.numel()]
     if not draws:
         return ""
-    if len(draws) > 1 and _tells(draws[0]) and all(_equal(t, draws[0]) for t in draws[1:]):
-        return "is the same in every draw"
     floats = draws[0].is_floating_point()
     for text, enough, has in _STRUCTURES + (_OF_FLOATS if floats else _OF_INTEGERS):
         large = [t for t in draws if enough(t)]
         if large and all(has(t) for t in large):
             return text
+    if len(draws) > 1 and _tells(draws[0]) and all(_equal(t, draws[0]) for t in draws[1:]):
+        return "is the same in every draw"
     return ""
 
 
@@ -41,7 +41,7 @@ def alike(draws: list[list[torch.Tensor]]) -> tuple[int, int] | None:
 
 def _tells(t: torch.Tensor) -> bool:
     """Whether chance would hardly draw it twice."""
-    return t.numel() > 0 if t.is_floating_point() else t.numel() >= 16
+    return t.numel() > 1 if t.is_floating_point() else t.numel() >= 16
 
 
 def _equal(a: torch.Tensor, b: torch.Tensor) -> bool:
