@@ -141,8 +141,8 @@ class Description:
             raise Refused("its forward draws random numbers of its own: two calls with the same inputs give "
                           "different answers")
         if not all(torch.allclose(a, b, equal_nan=True) for a, b in zip(value, second)):
-            raise Refused("it has a state: a second call of the same model with the same inputs gives another "
-                          "answer")
+            raise Refused("it has a state: a second call of the same model with the same inputs gives "
+                          "another answer")
         if any(not v.isfinite().all() for v in value if v.is_floating_point()):
             raise Refused("its answer to its own inputs has a NaN or an infinity")
         if all(torch.equal(a, b) for a, b in zip(value, others)):
@@ -223,6 +223,27 @@ class Description:
         if not self.only_uniform():
             self.distributions += [name for name in DISTRIBUTIONS[1:] if self.bounded(name, self.judged)]
         self.shapes = [values for values in self.shapes if self.bounded("normal", values)]
+        self.pinned = [(numbers, self.pinned_at(numbers, sizes)) for numbers, sizes in self.other_numbers()]
+
+    def other_numbers(self) -> list[tuple[dict[str, Any], dict[str, int]]]:
+        """Values of constants that the problem also uses, each with sizes at which it does."""
+        return []
+
+    def pinned_at(self, numbers: dict[str, Any], sizes: dict[str, int]) -> dict[str, int]:
+        """The sizes at which a submission is judged with other numbers; the distributions without a bound
+        there are left out."""
+        self.probes.begin()
+        for values in (self.judged, sizes):
+            both = {**values, **numbers}
+            found = self.probes.perhaps(both)
+            if (found and problem_sizes.elements(found) <= problem_sizes.MOST_ELEMENTS
+                    and not self.bound("normal", both)):
+                self.distributions = [name for name in self.distributions
+                                      if name == "normal" or self.bounded(name, both)]
+                return values
+        words = ", ".join(f"{name} = {value}" for name, value in numbers.items())
+        raise Refused(f"with {words}, as one of its tests has it, its answer has no bound at sizes that are "
+                      "judged without a GPU")
 
     def draws(self) -> list[list[list]]:
         """Tensors as the problem draws them, a list for each draw: at its own sizes, as far as they can be
@@ -244,7 +265,8 @@ class Description:
                 raise Refused(f"its input {name} {found}, and the data that triad draws is not like that")
         if same := problem_structure.alike(draws):
             a, b = (self.input_names[k] for k in same)
-            raise Refused(f"its inputs {a} and {b} are equal in every draw, and those that triad draws are not")
+            raise Refused(f"its inputs {a} and {b} are equal in every draw, and those that triad draws "
+                          "are not")
 
     def bounded(self, distribution: str, values: dict[str, int]) -> bool:
         """Whether the answer has a bound there, and the gradients too where they are judged."""
@@ -349,6 +371,8 @@ class Description:
                                "draws": True})
         differentiable = list(self.differentiable) if not self.gradient else []
         own = self.judged_words(self.own)
+        attribute_of = {c: place["attribute"] for c, place in constants.items()
+                        if place and "attribute" in place}
         return {
             "dtypes": [NAMES[self.dtype]],
             "dims": [{"name": d, "may_be_empty": any(v.get(c) == 0 for v in self.shapes)}
@@ -362,6 +386,10 @@ class Description:
             "distributions": self.distributions,
             "quick": [d for d in QUICK if d in self.distributions],
             "shapes": [self.judged_words(v) for v in self.shapes],
+            "pinned": [{"sizes": self.judged_words(sizes),
+                        "attributes": {attribute_of[n]: value for n, value in numbers.items()}}
+                       for numbers, sizes in self.pinned],
+            "own_attributes": {attribute_of[n]: value for n, value in self.own_numbers().items()},
             "every": self.judged_words(self.judged),
             "own": own, "own_needs_gpu": self.own_elements > MOST_OWN_ELEMENTS,
             "weak": self.weak, "writes": self.writes, "no_gradient": self.gradient,
@@ -373,6 +401,10 @@ class Description:
                 "their_check": self.their_check(),
             },
         }
+
+    def own_numbers(self) -> dict[str, Any]:
+        """The constants that have another value at the problem's own sizes than in self.constants."""
+        return {}
 
     def named(self, constant: str) -> str:
         """The name of a constant that becomes an attribute."""
@@ -424,8 +456,8 @@ def _line(e: BaseException) -> str:
 
 
 def _undefined(value: bounded.Bounded) -> bool:
-    """Whether a value, its bound, or what the dtype of the case makes of it is infinite or NaN: an infinity may
-    be what the value rounds to, and is accepted elsewhere."""
+    """Whether a value or its bound is infinite or NaN, or its simulated value NaN: an infinity may be what
+    the value rounds to."""
     return not (value.r.isfinite().all() and value.e.isfinite().all()) or bool(value.s.isnan().any())
 
 

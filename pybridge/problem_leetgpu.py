@@ -128,8 +128,8 @@ class Problem:
         from implementation import Implementation
         dtypes = self.plan["dtypes"]
         contract = {("forward", dtype): "eager" for dtype in dtypes if dtype != "fp32"}
-        return [Implementation("torch/problem", self.reference, None, tuple(self.plan["outputs"]), (), contract,
-                               dtypes=tuple(dtypes))]
+        return [Implementation("torch/problem", self.reference, None, tuple(self.plan["outputs"]), (),
+                               contract, tuple(dtypes))]
 
 
 def answer(challenge: Any, signature: list, tensors: tuple, values: dict[str, Any], shapes: list) -> Any:

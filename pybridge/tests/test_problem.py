@@ -204,7 +204,7 @@ class Described(unittest.TestCase):
 
     def test_refused_with_a_reason(self):
         for text, why in (
-            (RELU.replace("        return torch.relu(x)", "        self.calls = getattr(self, 'calls', 0) + 1\n"
+            (RELU.replace("return torch.relu(x)", "self.calls = getattr(self, 'calls', 0) + 1\n"
                           "        return x * self.calls"), "it has a state"),
             ("class Model(:", "line 1 is no Python"),
             ("import nothing_of_this_name", "imports nothing_of_this_name, which is not installed"),
@@ -245,6 +245,22 @@ class Challenge(unittest.TestCase):
         self.assertEqual(d["plan"]["their_check"], {"atol": 1e-4, "rtol": 1e-4})
         self.assertGreater(len(d["shapes"]), 5)
         self.assertFalse([shape for shape in d["shapes"] if 0 in shape.values()])
+
+    def test_numbers_are_judged_at_the_values_of_the_tests(self):
+        several = (SCALED.replace("def test(self, n, m)", "def test(self, n, m, alpha=2)")
+                   .replace('"alpha": 0.5', '"alpha": alpha')
+                   .replace("self.test(7, 5)", "self.test(7, 5, -1.5)")
+                   .replace("self.test(1 << 14, 1 << 14)", "self.test(1 << 14, 1 << 14, 3)"))
+        d = self.describe(several)
+        self.assertEqual(d["attributes"], [{"name": "alpha", "type": "float", "default": 2.0}])
+        self.assertEqual(d["pinned"], [{"sizes": d["every"], "attributes": {"alpha": alpha}}
+                                       for alpha in (3.0, -1.5)])
+        self.assertEqual(d["own_attributes"], {"alpha": 3.0})
+        asserted = several.replace("assert A", "assert alpha == 2 or N == 7\n        assert A")
+        with self.assertRaisesRegex(Refused, "with alpha = 3.0, as one of its tests has it"):
+            self.describe(asserted)
+        d = self.describe(asserted.replace("1 << 14, 3)", "1 << 14)"))
+        self.assertEqual(d["pinned"], [{"sizes": {"n": 7, "m": 5}, "attributes": {"alpha": -1.5}}])
 
     def test_the_truth_is_computed_in_fp64(self):
         d = self.describe(SCALED)
