@@ -459,6 +459,7 @@ class OwnFile(unittest.TestCase):
             x = torch.ones(2, 3, device="cuda").cuda().to("cuda:0", non_blocking=True)
             x = x.to(torch.device("cuda"))
             made = torch.empty(1, device=x.device)
+            torch.nn.LSTM(3, 2).cuda()(x)
             said = (x.is_cuda, x.device.type, torch.cuda.is_available(), made.is_cuda)
             like = (torch.device("cuda:0") == x.device, torch.device("cuda").type == x.device.type,
                     torch.device("cuda", 0) == made.device,
