@@ -16,6 +16,7 @@ import torch
 import allowance
 import bounded
 import problem_sizes
+import problem_structure
 from problem_inspect import Refused, line
 from tensors import NAMES
 
@@ -127,18 +128,21 @@ class Description:
         """Asks whether the reference decides anything."""
         values = self.judged
         model, inputs = self.model(values, SEED), self.inputs(values, SEED)
-        before = [t.clone() if isinstance(t, torch.Tensor) else t for t in inputs]
-        copies = [t.clone() if isinstance(t, torch.Tensor) else t for t in inputs]
+        before, copies = copied(inputs), copied(inputs)
         with torch.no_grad():
             torch.manual_seed(1)
             value = self.call(model, inputs)
             torch.manual_seed(2)
             again = self.call(self.model(values, SEED), copies)
             others = self.call(self.model(values, SEED), self.inputs(values, 43))
-            weights = self.call(self.model(values, 43), before)
+            weights = self.call(self.model(values, 43), copied(before))
+            second = self.call(model, copied(before))
         if not all(torch.equal(a, b) or torch.allclose(a, b, equal_nan=True) for a, b in zip(value, again)):
             raise Refused("its forward draws random numbers of its own: two calls with the same inputs give "
                           "different answers")
+        if not all(torch.allclose(a, b, equal_nan=True) for a, b in zip(value, second)):
+            raise Refused("it has a state: a second call of the same model with the same inputs gives "
+                          "another answer")
         if any(not v.isfinite().all() for v in value if v.is_floating_point()):
             raise Refused("its answer to its own inputs has a NaN or an infinity")
         if all(torch.equal(a, b) for a, b in zip(value, others)):
@@ -200,6 +204,8 @@ class Description:
                 self.fills[k] = f"classes of {self.classes(i, samples)} ignoring no_class"
         if any(fill.startswith("classes") for fill in self.fills.values()):
             self.scalars["no_class"] = -2 ** 31
+        for draws in self.draws():
+            self.look_at_draws(draws)
         self.uniform = [k for k, i in enumerate(self.places) if k not in self.fills and samples[0][i].numel()
                         and all(0 <= s[i].min() and s[i].max() <= 1 for s in samples)]
         problem = self.bound("normal", self.judged)
@@ -208,7 +214,8 @@ class Description:
             problem = self.bound("normal", self.judged)
         if problem:
             raise Refused(problem)
-        self.differentiable = tuple(k for k, t in enumerate(self.first) if t.is_floating_point())
+        self.differentiable = tuple(k for k, t in enumerate(self.first)
+                                    if t.is_floating_point() and self.fills.get(k) != "mask")
         self.gradient = "no input is a floating-point number"
         if self.differentiable:
             self.gradient = self.gradient_trouble("normal", self.judged)
@@ -216,6 +223,50 @@ class Description:
         if not self.only_uniform():
             self.distributions += [name for name in DISTRIBUTIONS[1:] if self.bounded(name, self.judged)]
         self.shapes = [values for values in self.shapes if self.bounded("normal", values)]
+        self.pinned = [(numbers, self.pinned_at(numbers, sizes)) for numbers, sizes in self.other_numbers()]
+
+    def other_numbers(self) -> list[tuple[dict[str, Any], dict[str, int]]]:
+        """Values of constants that the problem also uses, each with sizes at which it does."""
+        return []
+
+    def pinned_at(self, numbers: dict[str, Any], sizes: dict[str, int]) -> dict[str, int]:
+        """The sizes at which a submission is judged with other numbers; the distributions without a bound
+        there are left out."""
+        self.probes.begin()
+        for values in (self.judged, sizes):
+            both = {**values, **numbers}
+            found = self.probes.perhaps(both)
+            if (found and problem_sizes.elements(found) <= problem_sizes.MOST_ELEMENTS
+                    and not self.bound("normal", both)):
+                self.distributions = [name for name in self.distributions
+                                      if name == "normal" or self.bounded(name, both)]
+                return values
+        words = ", ".join(f"{name} = {value}" for name, value in numbers.items())
+        raise Refused(f"with {words}, as one of its tests has it, its answer has no bound at sizes that are "
+                      "judged without a GPU")
+
+    def draws(self) -> list[list[list]]:
+        """Tensors as the problem draws them, a list for each draw: at its own sizes, as far as they can be
+        computed here, and at those that are judged."""
+        found = []
+        for values in (self.nearly_own(), self.judged):
+            drawn = [self.inputs(values, seed) for seed in (SEED, SEED + 1)]
+            found.append([[inputs[i] for i in self.places] for inputs in drawn])
+        return found
+
+    def look_at_draws(self, draws: list[list]) -> None:
+        """Refuses a problem whose inputs have a structure that triad's own data has not."""
+        for k, name in enumerate(self.input_names):
+            of_it = [d[k] for d in draws]
+            found = problem_structure.structure(of_it)
+            if found == problem_structure.FEW_VALUES and problem_structure.of_zeros_and_ones(of_it):
+                self.fills[k] = "mask"
+            elif found:
+                raise Refused(f"its input {name} {found}, and the data that triad draws is not like that")
+        if same := problem_structure.alike(draws):
+            a, b = (self.input_names[k] for k in same)
+            raise Refused(f"its inputs {a} and {b} are equal in every draw, and those that triad draws "
+                          "are not")
 
     def bounded(self, distribution: str, values: dict[str, int]) -> bool:
         """Whether the answer has a bound there, and the gradients too where they are judged."""
@@ -258,7 +309,7 @@ class Description:
         with torch.no_grad():
             value = self.call(self.model(values, SEED), self.drawn(distribution, values))
         for got, want in zip(value, found):
-            if not want.r.isfinite().all() or not want.e.isfinite().all():
+            if _undefined(want) or got.isnan().any():
                 return "its answer, or the bound of it, is infinite or NaN for ordinary data"
             u = bounded.ROUNDOFF[got.dtype]
             over = (got.double().reshape(want.r.shape) - want.r).abs() - want.e - u * want.r.abs() * 1.01
@@ -285,7 +336,7 @@ class Description:
             return line(e).partition(":")[0]
         except Exception as e:
             return reason("computing them", e)
-        if any(not g.r.isfinite().all() or not g.e.isfinite().all() for g in found):
+        if any(_undefined(g) for g in found):
             return "they, or their bounds, are infinite or NaN for ordinary data"
         return ""
 
@@ -320,6 +371,8 @@ class Description:
                                "draws": True})
         differentiable = list(self.differentiable) if not self.gradient else []
         own = self.judged_words(self.own)
+        attribute_of = {c: place["attribute"] for c, place in constants.items()
+                        if place and "attribute" in place}
         return {
             "dtypes": [NAMES[self.dtype]],
             "dims": [{"name": d, "may_be_empty": any(v.get(c) == 0 for v in self.shapes)}
@@ -333,6 +386,10 @@ class Description:
             "distributions": self.distributions,
             "quick": [d for d in QUICK if d in self.distributions],
             "shapes": [self.judged_words(v) for v in self.shapes],
+            "pinned": [{"sizes": self.judged_words(sizes),
+                        "attributes": {attribute_of[n]: value for n, value in numbers.items()}}
+                       for numbers, sizes in self.pinned],
+            "own_attributes": {attribute_of[n]: value for n, value in self.own_numbers().items()},
             "every": self.judged_words(self.judged),
             "own": own, "own_needs_gpu": self.own_elements > MOST_OWN_ELEMENTS,
             "weak": self.weak, "writes": self.writes, "no_gradient": self.gradient,
@@ -344,6 +401,10 @@ class Description:
                 "their_check": self.their_check(),
             },
         }
+
+    def own_numbers(self) -> dict[str, Any]:
+        """The constants that have another value at the problem's own sizes than in self.constants."""
+        return {}
 
     def named(self, constant: str) -> str:
         """The name of a constant that becomes an attribute."""
@@ -373,6 +434,11 @@ class Description:
         return [renamed(self.expressions[kind, i, axis]) for axis in range(t.dim())]
 
 
+def copied(inputs: list) -> list:
+    """Copies of arguments, since a reference may write into them."""
+    return [t.clone() if isinstance(t, torch.Tensor) else t for t in inputs]
+
+
 def reason(doing: str, e: BaseException) -> str:
     """Why something failed, in half a sentence."""
     text = line(e)
@@ -383,6 +449,12 @@ def reason(doing: str, e: BaseException) -> str:
     if "NVIDIA driver" in text or "CUDA driver" in text or "with CUDA" in text or "No CUDA GPUs" in text:
         return "its reference needs a GPU"
     return f"{doing} raised {type(e).__name__}" + (f": {text}" if text else "")
+
+
+def _undefined(value: bounded.Bounded) -> bool:
+    """Whether a value or its bound is infinite or NaN, or its simulated value NaN: an infinity may be what
+    the value rounds to."""
+    return not (value.r.isfinite().all() and value.e.isfinite().all()) or bool(value.s.isnan().any())
 
 
 def _like(distribution: str, shape: tuple, random: torch.Generator) -> torch.Tensor:

@@ -17,6 +17,9 @@ from problem_describe import reason
 from problem_inspect import Refused
 
 LEAST_TESTS = 3
+MOST_OTHERS = 8
+"""Other values of the numbers of a call that are judged."""
+
 MOST_LOOKED_AT = 1 << 20
 """Elements of a test's tensor that are looked at for its range."""
 
@@ -111,10 +114,42 @@ class _Challenge(problem_describe.Description):
         words = " ".join(found.values())
         self.free = [n for n in whole if n in problem_sizes.names_in(words)]
         largest = max(self.tests, key=lambda test: sum(test[n] for n in self.free))
+        self.others = [n for n in numbers if n not in self.free]
+        timed = self.one_type_each({n: value for n, value in self.timed().items()
+                                    if n in numbers and type(value) in (int, float)})
         usual = self.tests[0]
         self.constants = {n: (largest if n in self.free else usual)[n] for n in numbers}
-        self.own = {n: self.timed().get(n, largest[n]) for n in self.free}
+        self.own = {n: timed.get(n, largest[n]) for n in self.free}
+        self.timed_numbers = {n: timed[n] for n in self.others if n in timed}
         self.moving = []
+
+    def one_type_each(self, timed: dict[str, Any]) -> dict[str, Any]:
+        """Makes floats of the numbers that are floats in the signature or in some test; of those of the timed
+        test too, which it gives."""
+        for n in self.others:
+            given = [test for test in (*self.tests, timed) if n in test]
+            if self.kinds[n] in (ctypes.c_float, ctypes.c_double) or any(type(t[n]) is float for t in given):
+                for test in given:
+                    test[n] = float(test[n])
+        return timed
+
+    def other_numbers(self) -> list[tuple[dict[str, Any], dict[str, int]]]:
+        """Those of the tests, beside those of the first one: of each value at least one test, as far as there
+        are not too many."""
+        found: list[tuple[dict[str, Any], dict[str, int]]] = []
+        seen = {(n, self.constants[n]) for n in self.others}
+        tests = sorted(self.tests, key=lambda test: sum(test[n] for n in self.free))
+        own = {**self.constants, **self.own, **self.timed_numbers}
+        for test in [own, *tests]:
+            numbers = {n: test[n] for n in self.others}
+            if seen.issuperset(numbers.items()) or len(found) >= MOST_OTHERS:
+                continue
+            seen.update(numbers.items())
+            found.append((numbers, {n: test[n] for n in self.free}))
+        return found
+
+    def own_numbers(self) -> dict[str, Any]:
+        return {n: value for n, value in self.timed_numbers.items() if value != self.constants[n]}
 
     def timed(self) -> dict[str, Any]:
         """The numbers of the test that is timed, without its tensors."""
@@ -192,6 +227,13 @@ class _Challenge(problem_describe.Description):
                 top = values[bound] if bound else int(high) + 1
                 made.append(torch.randint(int(low), max(top, 1), shape, generator=random).to(first.dtype))
         return made
+
+    def draws(self) -> list[list[list]]:
+        """Those of the tests: inputs() draws others."""
+        names = [name for name, word in self.signature if word == "input"]
+        tests = [[test[name] for name in names] for test in self.tests]
+        small = [d for d in tests if sum(t.numel() for t in d) <= problem_describe.MOST_CHECKED_ELEMENTS]
+        return [small or tests[:1]]
 
     def bound_of(self, name: str, low: float, high: float) -> str:
         """The size that the integers of an input stay below in every test; "" for none."""

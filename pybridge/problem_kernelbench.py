@@ -208,7 +208,14 @@ class Problem:
         if plan["differentiable"]:
             backward = Autograd(function, plan["tensors"], tuple(plan["differentiable"]))
         return Implementation(name, function, backward, tuple(plan["outputs"]), tuple(plan["gradients"]),
-                              dtypes=tuple(plan["dtypes"]), recomputes=True, **more)
+                              contract=reference_contracts(plan["dtypes"]), dtypes=tuple(plan["dtypes"]),
+                              recomputes=True, **more)
+
+
+def reference_contracts(dtypes: list[str]) -> dict[tuple[str, str], str]:
+    """The contract that the problem is judged under: in 16 bits its reference rounds after each operation."""
+    return {(direction, dtype): "eager" for direction in ("forward", "backward") for dtype in dtypes
+            if dtype != "fp32"}
 
 
 def _own(tensors: tuple) -> tuple:

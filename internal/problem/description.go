@@ -24,6 +24,11 @@ type Description struct {
 	Own           map[string]int64   `json:"own"`    // the problem's
 	OwnNeedsGPU   bool               `json:"own_needs_gpu"`
 
+	// Pinned are shapes with other values of attributes that the problem uses; OwnAttributes those of its own
+	// sizes, where they are not the defaults
+	Pinned        []pinned                   `json:"pinned"`
+	OwnAttributes map[string]json.RawMessage `json:"own_attributes"`
+
 	Weak       []string        `json:"weak"`        // what its own check lets pass
 	Writes     []string        `json:"writes"`      // the inputs that the reference writes into
 	NoGradient string          `json:"no_gradient"` // why the gradients are not judged
@@ -42,6 +47,11 @@ type attribute struct {
 	Least   *int64          `json:"least"`
 	Below   *int64          `json:"below"`
 	Draws   bool            `json:"draws"`
+}
+
+type pinned struct {
+	Sizes      map[string]int64           `json:"sizes"`
+	Attributes map[string]json.RawMessage `json:"attributes"`
 }
 
 type tensor struct {

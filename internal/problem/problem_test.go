@@ -109,6 +109,29 @@ func TestImportMakesAnOperator(t *testing.T) {
 	}
 }
 
+// TestImportPinsAttributes: values of attributes that the problem uses elsewhere have shapes of their own.
+func TestImportPinsAttributes(t *testing.T) {
+	folder := t.TempDir()
+	p := Problem{Path: wrote(t, filepath.Join(folder, "a.py"), model), Format: "kernelbench", Operator: "a_b"}
+	text := strings.Replace(described, `"own_needs_gpu"`, `"own_attributes": {"slope": 3.0},
+	  "pinned": [{"sizes": {"rows": 5, "height": 7, "of": 3}, "attributes": {"slope": -1.5}}],
+	  "own_needs_gpu"`, 1)
+	done, err := Import(t.Context(), p, folder, answers(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := opfolder.Open(done.Folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shapes := f.Spec.Check.Shapes
+	if len(shapes) != 5 || shapes[3]["slope"] != -1.5 || shapes[3]["quick"] != true ||
+		shapes[4]["slope"] != 3.0 || shapes[4]["device"] != "gpu" ||
+		f.Spec.Bench[0].Attributes["slope"] != 3.0 {
+		t.Errorf("shapes %v, bench %v", shapes, f.Spec.Bench)
+	}
+}
+
 // TestImportAgain: what is there of the same file is left as it is and asks for no description; another file
 // does not replace it.
 func TestImportAgain(t *testing.T) {

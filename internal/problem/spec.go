@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -181,7 +182,7 @@ func (d *Description) check(line func(string, ...any)) {
 	line("shapes = [")
 	shapes := slices.Clone(d.Shapes)
 	own := slices.ContainsFunc(shapes, func(s map[string]int64) bool { return d.same(s, d.Own) })
-	if !own {
+	if !own && len(d.OwnAttributes) == 0 {
 		shapes = append(shapes, d.Own)
 	}
 	for i, s := range shapes {
@@ -196,8 +197,19 @@ func (d *Description) check(line func(string, ...any)) {
 		}
 		line("  { %s },", words)
 	}
+	for _, p := range d.Pinned {
+		line("  { %s, %s, quick = true },", d.sizes(p.Sizes), d.values(p.Attributes))
+	}
+	if len(d.OwnAttributes) > 0 && d.OwnNeedsGPU {
+		line("  { %s, %s, device = \"gpu\" },", d.sizes(d.Own), d.values(d.OwnAttributes))
+	} else if len(d.OwnAttributes) > 0 {
+		line("  { %s, %s, quick = true },", d.sizes(d.Own), d.values(d.OwnAttributes))
+	}
 	line("]")
 	line("\n[[bench]]\nname = \"the problem's own sizes\"\ndims = { %s }", d.sizes(d.Own))
+	if len(d.OwnAttributes) > 0 {
+		line("attributes = { %s }", d.values(d.OwnAttributes))
+	}
 	if !slices.ContainsFunc(d.Inputs, func(t tensor) bool { return t.Differentiable }) &&
 		!d.same(d.Own, d.Every) {
 		line("\n[[bench]]\nname = \"small sizes\"\ndims = { %s }", d.sizes(d.Every))
@@ -211,6 +223,17 @@ func (d *Description) sizes(shape map[string]int64) string {
 	var words []string
 	for _, x := range d.Dims {
 		words = append(words, x.Name+" = "+strconv.FormatInt(shape[x.Name], 10))
+	}
+	return strings.Join(words, ", ")
+}
+
+// values returns attributes with their values, in the order of the spec.
+func (d *Description) values(attributes map[string]json.RawMessage) string {
+	var words []string
+	for _, a := range d.Attributes {
+		if value, has := attributes[a.Name]; has {
+			words = append(words, a.Name+" = "+string(value))
+		}
 	}
 	return strings.Join(words, ", ")
 }

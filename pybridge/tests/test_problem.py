@@ -167,8 +167,45 @@ class Described(unittest.TestCase):
         d = self.describe(ROOT)
         self.assertEqual((d["inputs"][0]["fill"], d["distributions"]), ("uniform", ["normal"]))
 
+    def test_a_structure_of_the_inputs_is_drawn_or_refused(self):
+        two = RELU.replace("forward(self, x)", "forward(self, x, other)").replace(
+            "torch.relu(x)", "torch.cumsum(x * other, 0) + other").replace("n = 100", "n = 24")
+        x = "torch.rand(n, n)"
+        for other, why in (
+            ("torch.triu(torch.rand(n, n))", "other is triangular"),
+            ("torch.diag(torch.rand(n))", "other is triangular"),
+            (f"(lambda t: t + t.T)({x})", "other is symmetric"),
+            ("torch.rand(n).sort().values", "other is sorted"),
+            ("torch.ones(n)", "other has one value alone"),
+            ("torch.eye(n)[torch.randperm(n)]", "other has one element in each row"),
+            ("torch.randint(0, 2, (n,)) * 2.0 - 1", "other has few values"),
+            ("torch.nn.functional.dropout(torch.randn(n, n))", "other has one value in many places"),
+            ("torch.randint(-9999, 9999, (n,)).float()", "other has integers alone"),
+            ("torch.rand(n, generator=torch.Generator().manual_seed(1))", "other is the same in every draw"),
+            ("torch.rand(n, n).triu() > 0", "other is triangular"),
+        ):
+            with self.subTest(why):
+                with self.assertRaises(Refused) as refused:
+                    self.describe(two.replace("[torch.rand(n)]", f"[{x}, {other}]"))
+                self.assertIn(why, str(refused.exception))
+        with self.assertRaisesRegex(Refused, "x and other are equal in every draw"):
+            self.describe(two.replace("[torch.rand(n)]", f"[{x}] * 2"))
+        mask = self.describe(two.replace("[torch.rand(n)]", f"[{x}, torch.randint(0, 2, (n,)).float()]"))
+        self.assertEqual((mask["inputs"][1]["fill"], mask["inputs"][1]["differentiable"]), ("mask", False))
+        for ordinary in ("torch.rand(n)", "torch.randn(n, n)", "torch.tensor(0.5)", "torch.randn(2, n, n)"):
+            with self.subTest(ordinary):
+                d = self.describe(two.replace("[torch.rand(n)]", f"[{x}, {ordinary}]"))
+                self.assertEqual(d["inputs"][1]["fill"], "")
+
+    def test_data_that_sixteen_bits_hold(self):
+        product = (RELU.replace("x):", "x, y):").replace("torch.relu(x)", "torch.softmax(x @ y, -1)")
+                   .replace("[torch.rand(n)]", "[torch.randn(n, 16).half(), torch.randn(16, n).half()]"))
+        self.assertNotIn("shifted", self.describe(product)["distributions"])
+
     def test_refused_with_a_reason(self):
         for text, why in (
+            (RELU.replace("return torch.relu(x)", "self.calls = getattr(self, 'calls', 0) + 1\n"
+                          "        return x * self.calls"), "it has a state"),
             ("class Model(:", "line 1 is no Python"),
             ("import nothing_of_this_name", "imports nothing_of_this_name, which is not installed"),
             ("class Model: pass", "defines no get_inputs"),
@@ -226,6 +263,22 @@ class Challenge(unittest.TestCase):
 """)
         made = problem_leetgpu.challenge(stated, "challenge.py", True)
         self.assertEqual((made.device, made.atol, made.rtol), ("cpu", 1e-3, 1e-4))
+
+    def test_numbers_are_judged_at_the_values_of_the_tests(self):
+        several = (SCALED.replace("def test(self, n, m)", "def test(self, n, m, alpha=2)")
+                   .replace('"alpha": 0.5', '"alpha": alpha')
+                   .replace("self.test(7, 5)", "self.test(7, 5, -1.5)")
+                   .replace("self.test(1 << 14, 1 << 14)", "self.test(1 << 14, 1 << 14, 3)"))
+        d = self.describe(several)
+        self.assertEqual(d["attributes"], [{"name": "alpha", "type": "float", "default": 2.0}])
+        self.assertEqual(d["pinned"], [{"sizes": d["every"], "attributes": {"alpha": alpha}}
+                                       for alpha in (3.0, -1.5)])
+        self.assertEqual(d["own_attributes"], {"alpha": 3.0})
+        asserted = several.replace("assert A", "assert alpha == 2 or N == 7\n        assert A")
+        with self.assertRaisesRegex(Refused, "with alpha = 3.0, as one of its tests has it"):
+            self.describe(asserted)
+        d = self.describe(asserted.replace("1 << 14, 3)", "1 << 14)"))
+        self.assertEqual(d["pinned"], [{"sizes": {"n": 7, "m": 5}, "attributes": {"alpha": -1.5}}])
 
     def test_the_truth_is_computed_in_fp64(self):
         d = self.describe(SCALED)
@@ -288,6 +341,13 @@ class Called(unittest.TestCase):
         self.assertFalse(torch.equal(problem.reference(x, slope=0.5, weights_seed=8), want))
         self.assertTrue(torch.allclose(problem.reference(x.double(), **attributes), want.double(), atol=1e-6))
         self.assertIsNone(right.accepts("backward", x, want, **attributes))
+
+    def test_sixteen_bits_are_judged_under_the_contract_of_the_spec(self):
+        for dtype, contract in (("bfloat16", "eager"), ("float32", "fp32")):
+            problem = self.problem(RELU.replace("rand(n)", f"rand(n, dtype=torch.{dtype})"))
+            row = self.row(RELU.replace("class Model(", "class ModelNew("))
+            for r in (row, *problem.rows()):
+                self.assertEqual({r.contract_of(d, r.dtypes[0]) for d in ("forward", "backward")}, {contract})
 
     def test_calls_that_the_format_does_not_make(self):
         self.problem(RELU)
