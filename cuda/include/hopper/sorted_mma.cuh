@@ -57,7 +57,10 @@ template <class T> struct PairProduct {
 	int64_t cols, depth, groups;
 	int products;
 
-	__device__ int64_t rows_of(int64_t g) const { return s.offsets[g + 1] - s.offsets[g]; }
+	// Of groups whose rows lie one behind the other: what WarpWalk asks for.
+	static constexpr bool by_depth = false;
+	static constexpr int64_t rows = 0;
+	__device__ int64_t begins(int64_t g) const { return s.offsets[g]; }
 
 	// plus adds a second product, with has one beside.
 	PairProduct plus(PairRows<T> also, Cube<T> by) const { return {s, {a[0], also}, {b[0], by}, {y[0], y[0]}, cols, depth, groups, 2}; }
@@ -73,10 +76,10 @@ struct PairTile {
 
 	// find says whether the block has one; the tile has Cols columns.
 	template <int Cols, class T> __device__ bool find(const PairProduct<T> &p) {
-		GroupWalk<Mma::m, Cols> walk = {};
-		if (!walk.seek_by_warp(p, blockIdx.x)) return false;
+		WarpWalk<Mma::m, Cols> walk = {};
+		if (!walk.seek(p, blockIdx.x)) return false;
 		const int64_t across = (p.cols + Cols - 1) / Cols, own = blockIdx.x - walk.before;
-		group = walk.group, first = p.s.offsets[group], rows = p.rows_of(group), row0 = own / across * Mma::m, col0 = own % across * Cols;
+		group = walk.group, first = walk.begin, rows = walk.size, row0 = own / across * Mma::m, col0 = own % across * Cols;
 		return true;
 	}
 };

@@ -8,7 +8,7 @@ __global__ void softmax_rows(const float* x, float* y, int rows, int cols) {
     float m = -INFINITY, s = 0;
     for (int i = lane; i < cols; i += 32) {
         float top = fmaxf(m, a[i]);
-        if (top != -INFINITY) s = s * expf(m - top) + expf(a[i] - top);
+        if (a[i] != -INFINITY) s = s * expf(m - top) + expf(a[i] - top);
         m = top;
     }
     for (int apart = 16; apart > 0; apart /= 2) {
