@@ -166,7 +166,7 @@ class Description:
         return values if problem_sizes.elements(sizes) <= MOST_CHECKED_ELEMENTS else self.judged
 
     def passing(self) -> list[str]:
-        """What passes the format's own check beside a right answer."""
+        """Names the wrong answers that the format's own check accepts too."""
         values = self.nearly_own()
         given = self.inputs(values, SEED)
         inputs = [t.clone() for t in given if isinstance(t, torch.Tensor)]

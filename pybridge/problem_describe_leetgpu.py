@@ -134,7 +134,7 @@ class _Challenge(problem_describe.Description):
         return timed
 
     def other_numbers(self) -> list[tuple[dict[str, Any], dict[str, int]]]:
-        """Those of the tests, beside those of the first one: of each value at least one test, as far as there
+        """The values of the tests other than the first: of each value at least one test, as far as there
         are not too many."""
         found: list[tuple[dict[str, Any], dict[str, int]]] = []
         seen = {(n, self.constants[n]) for n in self.others}

@@ -17,7 +17,7 @@ SMALL = (5, 3, 7, 9, 6, 4, 8, 11, 10, 12, 16, 2, 24, 32, 48, 64, 96, 128, 256, 5
 """Small sizes in the order in which they are tried: those that are no multiple of 2 find most mistakes."""
 
 NEAR_TILES = (31, 33, 65, 17)
-"""Sizes beside those of the usual tiles."""
+"""Sizes one below and one above those of the usual tiles."""
 
 LONG = 1025
 MOST_ELEMENTS = 1 << 17

@@ -3,7 +3,7 @@
 //   bound     the k-th best of the threads' best entries, found bit by bit, a barrier a bit. At least k entries reach it, since k threads have one;
 //             few more do, since only those threads have any: 37 of 4096 for k = 32. It stops early, where k to 5/4 k threads are left.
 //   found     entries that reach it go to shared memory. Where more than 256 do (rows that rise or fall), it is found again from all entries.
-//   rank      a thread an entry: its rank is how many of those found are better
+//   rank      one thread per entry: its rank is the number of better entries found
 #ifndef TRIAD_BEST_CUH
 #define TRIAD_BEST_CUH
 #include "order.cuh"
@@ -18,7 +18,7 @@ namespace best {
 constexpr int threads = 128, most_k = threads, most_items = 32, part = threads * most_items;
 constexpr uint32_t most_ranked = 2 * threads; // entries that are ranked by comparing each with each
 
-// Entries are what a block compares: 0 is none's. Those of 16-bit elements are a word: key above column of the part. Those of fp32, and those
+// A block compares entries; no element has the entry 0. Those of 16-bit elements are a word: key above column of the part. Those of fp32, and those
 // that are left of earlier parts, are ranks in the whole row.
 template <class T> struct EntryOf {
 	using Type = uint32_t;
@@ -74,7 +74,7 @@ __device__ inline void read_entries(const T *row, int begin, int cols, bool alig
 	}
 }
 
-// highest is the highest t that at least k entries reach, or a lower one that at most `enough` do: count(t) is how many reach t. 1, which every
+// highest is the highest t that at least k entries reach, or a lower one that at most `enough` do: count(t) returns the number of entries that reach t. 1, which every
 // entry reaches, where fewer than k are there.
 template <class T, class Entry, class Count> __device__ inline Entry highest(uint32_t k, uint32_t enough, Count count) {
 	constexpr int bits = sizeof(Entry) == sizeof(uint32_t) ? 32 : 32 + 8 * static_cast<int>(sizeof(T)); // of a key and a column
@@ -131,7 +131,7 @@ template <class T, class Entry, int Items, class Put> __device__ inline void sel
 	__syncthreads(); // the next part overwrites what was found
 }
 
-// Cut is how rows of so many columns, or entries, are divided.
+// Cut divides rows of columns or entries into parts.
 struct Cut {
 	int cols, parts, length; // of each part but the last
 
@@ -144,7 +144,7 @@ struct Cut {
 	__device__ int of(int begin) const { return cols - begin < length ? cols - begin : length; }
 };
 
-// Left is what the parts of rows leave, k entries each, in a workspace. The best of all parts come first, then the second ones, so that each
+// Left holds the k best entries of each part of a row, in a workspace. The best of all parts come first, then the second ones, so that each
 // thread of the next launch gets one of the best. Where they are many, they are cut into parts again, which leave theirs in the other half.
 template <class T> struct Left {
 	Rank *of[2];
@@ -180,7 +180,7 @@ __global__ void __launch_bounds__(threads) best_of_left_kernel(const Rank *left,
 	}
 }
 
-// choose launches what is needed until the parts of a cut are one. out.left is where a launch leaves its best.
+// choose launches what is needed until the parts of a cut are one. Each launch leaves its best entries in out.left.
 template <class T, class Output> void choose(Cut cut, int64_t rows, const Left<T> &left, Output out, cudaStream_t stream) {
 	for (int turn = 1; cut.parts > 1; turn = 1 - turn) {
 		cut = Cut(int64_t{cut.parts} * out.k, 1);

@@ -127,7 +127,7 @@ __global__ void prefix_sum_clear_kernel(unsigned long long *words, unsigned n) {
 	if (i < n) words[i] = 0;
 }
 
-// A tile waits for all before it, the slowest too, so what counts is how many are on their way: they lie in shared memory, since six of 32 KB
+// A tile waits for all before it, the slowest too, so the number of tiles in flight decides: they lie in shared memory, since six of 32 KB
 // find room on a multiprocessor, and in registers four.
 template <class T>
 __global__ void __launch_bounds__(threads, 6) prefix_sum_lookback_kernel(const T *x, T *y, int64_t n, triad::Board board, bool exclusive) {

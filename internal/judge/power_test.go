@@ -7,7 +7,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// TestPowerOfOneNumber: for an output that is one number by definition, power is whether twice the number
+// TestPowerOfOneNumber: for an output that is one number by definition, power tests whether twice the number
 // plus 1 would pass, in place of its mean, which is right.
 func TestPowerOfOneNumber(t *testing.T) {
 	for _, c := range []struct {

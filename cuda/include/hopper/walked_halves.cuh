@@ -21,7 +21,7 @@ __device__ inline void multiply_halves(typename Tile::Sums &d, uint32_t a_tile, 
 		                                    add || i > 0);
 }
 
-// sums_place is where a thread's sums of a consumer's rows go, in the result y of all matrices.
+// sums_place returns the place in the result y of all matrices for a thread's sums of a consumer's rows.
 template <class Tile, class T> __device__ inline SumsPlace<T> sums_place(T *y, int64_t columns, const WalkedPlace &at) {
 	const int64_t row = at.row + accumulator_row(static_cast<int>(threadIdx.x) % Tile::warpgroup, 0);
 	return {y + at.first * columns, at.rows, columns, row, at.col};
