@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"triad"
+	"triad/cmd/triad/look"
 	"triad/internal/backend"
 	"triad/internal/harmless"
 	"triad/internal/panics"
@@ -190,6 +192,7 @@ func (a *app) atFirstInterrupt(ctx context.Context) (context.Context, func()) {
 
 func (a *app) root() *cobra.Command {
 	var version bool
+	var looks lookOptions
 	root := &cobra.Command{
 		Use:   "triad",
 		Short: "know whether a GPU kernel is right",
@@ -206,8 +209,11 @@ kernels run in an emulator that is a stricter judge than a GPU, and Triton runs 
 		SilenceErrors: true,
 		Args:          cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if version {
+			if version || len(args) == 0 && looks.Verbose {
 				return a.printVersion(cmd.Context())
+			}
+			if slices.ContainsFunc(args, look.Names) {
+				return a.lookAt(cmd.Context(), args, looks)
 			}
 			if len(args) > 0 {
 				return usage("unknown verb %q: want %s", args[0], strings.Join(verbs(cmd), ", "))
@@ -215,7 +221,10 @@ kernels run in an emulator that is a stricter judge than a GPU, and Triton runs 
 			return cmd.Help()
 		},
 	}
-	root.Flags().BoolVarP(&version, "version", "v", false, "print the version")
+	root.Flags().BoolVar(&version, "version", false, "print the version")
+	root.Flags().BoolVar(&looks.Once, "once", false, "of files: do not look again when one is saved")
+	root.Flags().BoolVarP(&looks.Verbose, "verbose", "v", false, "of files: all that each step says")
+	root.Flags().StringVar(&looks.db, "db", "", "of files: "+databaseUsage)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%s: %w (%s --help lists the flags)", cmd.Name(), err, cmd.CommandPath())
 	})

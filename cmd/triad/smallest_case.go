@@ -57,6 +57,8 @@ func (a *app) smallestCases(ctx context.Context, mine *ownFiles, twins *emulator
 		}
 		if search.Python {
 			search.Masks = advice.MaskedLoads(file.Text())
+		} else {
+			search.Divided = advice.IntegerDivisions(file.Text())
 		}
 		found, d := search.Find(), record.Diagnosis{}
 		p.watch(calls, &found, &d)

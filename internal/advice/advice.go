@@ -52,7 +52,8 @@ type Facts struct {
 	FullBlock int64
 	// Smallest: the smallest case has the smallest sizes that there are.
 	Smallest bool
-	Masks    []MaskedLoad // of a Triton file
+	Masks    []MaskedLoad      // of a Triton file
+	Divided  []IntegerDivision // of a CUDA file
 	// Reported: the emulator has named lines of the smallest case, with their meaning. Guesses from sizes and
 	// numbers would only repeat or contradict it.
 	Reported bool
@@ -122,7 +123,7 @@ func For(f Facts) string {
 			"than there are elements. Compare the index with the size before using it, as in if (i < n)",
 			f.Tried.Size, f.Multiple, f.Tried.inBrackets())
 	}
-	words = append(words, f.ofSizes()...)
+	words = append(append(words, f.ofDivisions()...), f.ofSizes()...)
 	if f.Reported && f.Status == op.StatusFail {
 		return strings.Join(words, "; ")
 	}

@@ -24,6 +24,7 @@ type Finding struct {
 	Meaning string `json:"meaning"`
 	Mending string `json:"mending"`
 	Text    string `json:"text"` // all of it, with the lines of the source, as `triad check` prints it
+	Brief   string `json:"-"`    // what happens and what mends it, in half a line
 }
 
 // filled returns a copy whose empty lists are not null.

@@ -1,0 +1,87 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Brief says in half a line what happens and what mends it, without the place of the access.
+func (f *Finding) Brief() string {
+	what, mend := f.happens(), mendings[f.Kind]
+	if f.Kind == Race {
+		mend = f.orders()
+	}
+	if f.Kind == Uninitialised && strings.HasPrefix(f.Memory, "shared") {
+		mend = "store every element, then __syncthreads()"
+	}
+	if mend == "" {
+		return what
+	}
+	return what + ": " + mend
+}
+
+// happens says who does what.
+func (f *Finding) happens() string {
+	who := f.thread()
+	switch {
+	case f.Kind == Race:
+		return "race in " + f.memory()
+	case f.Kind == OutOfBounds && who != "" && f.MemoryBytes > 0 && f.Byte < 0:
+		return who + " " + f.does() + " before the start"
+	case f.Kind == OutOfBounds && who != "" && f.MemoryBytes > 0:
+		return who + " " + f.does() + " past the end"
+	case f.Kind == Uninitialised && f.Memory != "":
+		return "reads " + f.Memory + " that nobody has written"
+	case f.Message != "":
+		return f.Kind.about().title + ": " + f.Message
+	}
+	return f.Kind.about().title
+}
+
+// thread names the thread: thread 232 of block 3; "" if it is unknown.
+func (f *Finding) thread() string {
+	if f.Thread == nil || f.Block == nil {
+		return ""
+	}
+	return "thread " + inGrid(f.Thread) + " of block " + inGrid(f.Block)
+}
+
+// inGrid returns a number where only x counts, else all three.
+func inGrid(at *[3]int) string {
+	if at[1] == 0 && at[2] == 0 {
+		return fmt.Sprint(at[0])
+	}
+	return index(at)
+}
+
+func (f *Finding) does() string {
+	if f.Access == "write" {
+		return "writes"
+	}
+	return "reads"
+}
+
+// orders says what puts the two accesses of a race in order.
+func (f *Finding) orders() string {
+	switch {
+	case f.Scope == "blocks" || strings.HasPrefix(f.Memory, "device"):
+		return "two threads use one element at the same time; an atomicAdd, or an element for each thread"
+	case f.Scope == "warp":
+		return "__syncthreads() is missing between the accesses, or __syncwarp() within one warp"
+	}
+	return "__syncthreads() is missing between the accesses"
+}
+
+// mendings says of the kinds that have a usual remedy what it is.
+var mendings = map[Kind]string{
+	OutOfBounds:         "if (i < n)",
+	Uninitialised:       "write it first",
+	Misaligned:          "keep the offset a multiple of the vector's elements",
+	UseAfterFree:        "call cudaFree after the last kernel that uses it",
+	HostPointer:         "cudaMalloc and cudaMemcpy, or cudaMallocManaged",
+	DevicePointerOnHost: "cudaMemcpy to the host first",
+	NotWaitedFor:        "call cudaDeviceSynchronize() first",
+	Divergence:          "all threads of the block have to reach the call: take it out of the branch",
+	Deadlock:            "all threads of the block have to reach the barrier",
+	Leak:                "cudaFree",
+}

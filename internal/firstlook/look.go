@@ -1,0 +1,286 @@
+// Package firstlook makes one line of everything that is known of a user's file: what `triad check` found, the
+// verdicts on the passes of the operator that it seems to implement, and their causes. It runs nothing.
+package firstlook
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"triad/internal/candidates"
+	"triad/internal/check"
+	"triad/internal/op"
+	"triad/internal/operatorguess"
+	"triad/internal/record"
+)
+
+// Verdict is the word of a line. More is worse, as far as they are about a kernel.
+type Verdict string
+
+// The verdicts.
+const (
+	Right    Verdict = "RIGHT"
+	Wrong    Verdict = "WRONG"
+	Unsure   Verdict = "UNSURE"  // nothing can be said against it, nor for it
+	Clean    Verdict = "CLEAN"   // triad check found nothing, and no operator fits
+	Untold   Verdict = ""        // there is nothing to judge, or nothing to judge it with
+
+	GradientWrong Verdict = "RIGHT, gradient WRONG"
+)
+
+// Line is what a file's line says.
+type Line struct {
+	File, Operator string
+	Verdict        Verdict
+	Text           string
+	Seconds        float64 // 0: nothing was run
+	Open           bool    // it has a kernel, or cannot be read, and nothing is known of it
+
+	// Of a file that passed, for the comparison of files: whether it is Python, and the largest error of its
+	// forward in units in the last place of DType.
+	Python bool
+	ULP    float64
+	DType  string
+}
+
+// Cause is why something is wrong, and the line of the source; 0 if none is known.
+type Cause struct {
+	File string // "" for the file itself
+	Line int
+	Text string
+}
+
+func (c Cause) String() string {
+	switch {
+	case c.Line == 0:
+		return c.Text
+	case c.File != "":
+		return fmt.Sprintf("%s:%d: %s", filepath.Base(c.File), c.Line, c.Text)
+	}
+	return fmt.Sprintf("line %d: %s", c.Line, c.Text)
+}
+
+// Pass is the verdict on a pass of an operator.
+type Pass struct {
+	Pass   op.Pass
+	Row    candidates.Row
+	Causes []Cause // why it is wrong, the first one first
+	ULP    float64 // the largest error in DType, in units in the last place
+	DType  string
+}
+
+// Judged is what became of a file as one operator.
+type Judged struct {
+	operatorguess.Guess
+	Passes []Pass
+	Why    string // it was not judged; "" if it was
+}
+
+// Wrong reports whether a pass is wrong.
+func (j *Judged) Wrong() bool {
+	return slices.ContainsFunc(j.Passes, func(p Pass) bool { return p.Row.Bad > 0 })
+}
+
+// Right reports whether a pass is right and none is wrong.
+func (j *Judged) Right() bool {
+	return !j.Wrong() && slices.ContainsFunc(j.Passes, func(p Pass) bool { return p.Row.Accepted() })
+}
+
+// Best returns the index of the operator that a file is: the first as which it is right, else the first as
+// which it is wrong, else the first.
+func Best(all []Judged) int {
+	if i := slices.IndexFunc(all, func(j Judged) bool { return j.Right() }); i >= 0 {
+		return i
+	}
+	return max(0, slices.IndexFunc(all, func(j Judged) bool { return j.Wrong() }))
+}
+
+// File is everything that is known of a file.
+type File struct {
+	Name    string // as it is printed
+	Path    string
+	Python  bool
+	Checked *check.Report // of triad check; nil: it did not run
+	Trouble string        // why it did not
+	Judged  []Judged      // as the operators that were guessed
+	Nearest string        // an operator, where none fits; "" if none is near
+}
+
+// Line returns the line of a file: its worst result, the source line first.
+func (f *File) Line() Line {
+	l := Line{File: f.Name, Python: f.Python}
+	found := f.found()
+	if len(f.Judged) == 0 {
+		return f.withoutOperator(l, found)
+	}
+	j := &f.Judged[Best(f.Judged)]
+	l.Operator = j.Operator
+	bad := slices.IndexFunc(j.Passes, func(p Pass) bool { return p.Row.Bad > 0 })
+	switch {
+	case bad < 0 && len(found) > 0:
+		l.Verdict, l.Text = Wrong, join(found)
+	case bad >= 0 && j.By.Sure():
+		l.Verdict, l.Text = Wrong, f.wrong(j, bad, found)
+		if p := j.Passes[bad]; p.Pass == op.Backward && len(found) == 0 && forwardRight(j) {
+			l.Verdict = GradientWrong
+		}
+	case bad >= 0 && len(found) > 0:
+		l.Verdict, l.Text = Wrong, join(found)
+	case bad >= 0:
+		l.Verdict, l.Open, l.Text = Unsure, true, "wrong if it is meant for "+j.Operator+": "+join(j.Passes[bad].Causes)
+	case j.Right():
+		l.Verdict, l.Text = Right, j.praise()
+		l.ULP, l.DType = j.Passes[0].ULP, j.Passes[0].DType
+	default:
+		l.Verdict, l.Open, l.Text = Unsure, true, j.why()
+	}
+	return l
+}
+
+// Bad reports whether a line counts as wrong.
+func (l *Line) Bad() bool { return l.Verdict == Wrong || l.Verdict == GradientWrong }
+
+// Good reports whether a line counts as right.
+func (l *Line) Good() bool { return l.Verdict == Right || l.Verdict == Clean }
+
+// forwardRight reports whether the forward passes.
+func forwardRight(j *Judged) bool {
+	return slices.ContainsFunc(j.Passes, func(p Pass) bool {
+		return p.Pass == op.Forward && p.Row.Accepted()
+	})
+}
+
+// withoutOperator is the line of a file that no operator fits.
+func (f *File) withoutOperator(l Line, found []Cause) Line {
+	none := "no operator fits"
+	if f.Nearest != "" {
+		none += " (the nearest is " + f.Nearest + ")"
+	}
+	switch {
+	case len(found) > 0:
+		l.Verdict, l.Text = Wrong, join(found)
+	case f.Checked != nil && f.Checked.Whole():
+		l.Verdict, l.Text = Clean, "triad check finds nothing; "+none
+	case f.Trouble != "":
+		l.Verdict, l.Open, l.Text = Unsure, true, none+", and triad check cannot run it: "+f.Trouble
+	default:
+		l.Verdict, l.Open, l.Text = Unsure, true, none+": triad new makes one; with a main() triad check would run it"
+	}
+	return l
+}
+
+// wrong joins the first finding of triad check and the causes of a pass that say something else.
+func (f *File) wrong(j *Judged, bad int, found []Cause) string {
+	all := found
+	for _, c := range j.Passes[bad].Causes {
+		if !slices.ContainsFunc(all, func(other Cause) bool { return c.repeats(other) }) {
+			all = append(all, c)
+		}
+	}
+	if len(all) == 0 {
+		return cmp.Or(j.Passes[bad].Row.Reason, j.Passes[bad].Row.Verdict.String())
+	}
+	return join(all)
+}
+
+// repeats reports whether two causes are one: at one line, or one of them has none and is less exact.
+func (c Cause) repeats(other Cause) bool {
+	return c.Text == other.Text || c.Line != 0 && c.Line == other.Line && c.File == other.File
+}
+
+// mostCauses is the number of causes in a line.
+const mostCauses = 2
+
+func join(all []Cause) string {
+	var words []string
+	for _, c := range all[:min(len(all), mostCauses)] {
+		words = append(words, c.String())
+	}
+	return strings.Join(words, "; and ")
+}
+
+// ofProgram lists the kinds of findings that are about the program around a kernel: they count where nothing
+// else is known of the file.
+var ofProgram = []check.Kind{check.Leak, check.ExitStatus, check.NeverEnds, check.OrderDependent}
+
+// found lists what triad check found, the first of each line.
+func (f *File) found() (all []Cause) {
+	if f.Checked == nil {
+		return nil
+	}
+	for _, x := range f.Checked.Findings {
+		if len(f.Judged) > 0 && slices.Contains(ofProgram, x.Kind) {
+			continue
+		}
+		c := Cause{Text: x.Brief()}
+		if x.Place != nil && x.Place.Line > 0 {
+			c.Line = x.Place.Line
+			if filepath.Base(x.Place.File) != filepath.Base(f.Path) {
+				c.File = x.Place.File
+			}
+		}
+		if !slices.ContainsFunc(all, func(other Cause) bool { return c.repeats(other) }) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// praise says how right a file is.
+func (j *Judged) praise() string {
+	var words []string
+	good := 0
+	for _, p := range j.Passes {
+		good += p.Row.Good
+		if p.Row.Accepted() && p.Pass == op.Backward {
+			words = append(words, "gradient RIGHT")
+		}
+	}
+	if p := j.Passes[0]; p.DType != "" {
+		words = append(words, fmt.Sprintf("largest error %.3g ulp in %s", p.ULP, p.DType))
+	}
+	cases := "1 case"
+	if good != 1 {
+		cases = fmt.Sprintf("%d cases", good)
+	}
+	return strings.Join(append([]string{cases}, words...), ", ")
+}
+
+// why says why a file has no verdict.
+func (j *Judged) why() string {
+	if j.Why != "" {
+		return j.Why
+	}
+	for _, p := range j.Passes {
+		if p.Row.Reason != "" {
+			return p.Row.Verdict.String() + ": " + p.Row.Reason
+		}
+	}
+	return "no case could be judged"
+}
+
+// CausesOf lists the causes that a diagnosis gives: what the emulator found in watched runs, and what usually
+// causes the rest. path is that of the file.
+func CausesOf(d record.Diagnosis, path string, usual Cause) (all []Cause) {
+	for _, x := range d.Findings {
+		c := Cause{Text: x.Brief}
+		if x.Where != nil {
+			c.Line = x.Where.Line
+			if filepath.Base(x.Where.File) != filepath.Base(path) {
+				c.File = x.Where.File
+			}
+		}
+		if !slices.ContainsFunc(all, func(other Cause) bool { return c.repeats(other) }) {
+			all = append(all, c)
+		}
+	}
+	if len(all) > 1 { // usually consequences of the first
+		all = all[:1]
+	}
+	if usual.Text != "" && (len(all) == 0 || usual.Line > 0) {
+		all = append(all, usual)
+	}
+	return all
+}

@@ -1,0 +1,34 @@
+package operatorguess
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// mathematics gives the functions of CUDA, Triton, torch and of formulas their common names.
+var mathematics = map[string]string{
+	"exp": "exp", "expf": "exp", "__expf": "exp", "exp2": "exp", "exp2f": "exp", "hexp": "exp", "softmax": "exp",
+	"sigmoid": "exp", "silu": "exp",
+	"sqrt": "sqrt", "sqrtf": "sqrt", "rsqrt": "sqrt", "rsqrtf": "sqrt", "__frsqrt_rn": "sqrt",
+	"tanh": "tanh", "tanhf": "tanh", "erf": "erf", "erff": "erf",
+	"log": "log", "logf": "log", "__logf": "log", "log2": "log", "ln": "log", "lse": "log", "logsumexp": "log",
+	"cos": "cos", "cosf": "cos", "__cosf": "cos", "sin": "sin", "sinf": "sin", "__sinf": "sin",
+}
+
+var (
+	word     = regexp.MustCompile(`[A-Za-z_]\w*`)
+	comments = regexp.MustCompile(`(?s)//[^\n]*|/\*.*?\*/|#[^\n]*|""".*?"""`)
+)
+
+// calledIn lists the functions of mathematics that a text names, sorted.
+func calledIn(text string) []string {
+	var all []string
+	for _, w := range word.FindAllString(comments.ReplaceAllString(text, ""), -1) {
+		if name := mathematics[strings.ToLower(w)]; name != "" && !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
