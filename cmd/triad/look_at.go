@@ -238,7 +238,8 @@ func addPass(j *firstlook.Judged, r *record.Record) {
 // causesOf lists the causes of a wrong pass, with the line that writes the result where none is known.
 func causesOf(d diagnosed, file *ownkernels.File) []firstlook.Cause {
 	brief := d.Brief()
-	causes := firstlook.CausesOf(d.diagnosis, file.Path, firstlook.Cause{Line: brief.Line, Text: brief.Text})
+	usual := firstlook.Usual{Cause: firstlook.Cause{Line: brief.Line, Text: brief.Text}, Exact: brief.Exact}
+	causes := firstlook.CausesOf(d.diagnosis, file.Path, usual)
 	for i := range causes {
 		if causes[i].Line > 0 {
 			continue

@@ -56,7 +56,7 @@ func (a *app) smallestCases(ctx context.Context, mine *ownFiles, twins *emulator
 			Shares: file.Shares, NoBarrier: file.NoBarrier, Python: file.IsPython(),
 		}
 		if search.Python {
-			search.Masks = advice.MaskedLoads(file.Text())
+			search.Masks, search.NoSum = advice.MaskedLoads(file.Text()), advice.AddsNothingUp(file.Text())
 		} else {
 			search.Divided = advice.IntegerDivisions(file.Text())
 		}

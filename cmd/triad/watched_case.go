@@ -69,8 +69,9 @@ func (p *prober) findingOf(f check.Finding, number int) (record.Finding, bool) {
 	if f.Allocated != nil && !filepath.IsAbs(f.Allocated.File) {
 		f.Allocated = nil // by the code that calls kernels
 	}
-	kept := record.Finding{Brief: f.Brief(), Kind: string(f.Kind), Message: f.Sentence(), Text: f.Text(number, workingFolder())}
+	kept := record.Finding{Kind: string(f.Kind), Message: f.Sentence(), Text: f.Text(number, workingFolder())}
 	kept.Meaning, kept.Mending = f.Explained()
+	kept.Happens, kept.Remedy = f.Brief()
 	kept.Where = whereOf(f.Kernel, f.Place, f.Block, f.Thread)
 	kept.Other = whereOf(f.Kernel, f.Other, f.OtherBlock, f.OtherThread)
 	return kept, true

@@ -54,6 +54,7 @@ type Facts struct {
 	Smallest bool
 	Masks    []MaskedLoad      // of a Triton file
 	Divided  []IntegerDivision // of a CUDA file
+	NoSum    bool              // of a Python file: its backward adds nothing up
 	// Reported: the emulator has named lines of the smallest case, with their meaning. Guesses from sizes and
 	// numbers would only repeat or contradict it.
 	Reported bool
@@ -221,6 +222,8 @@ func (f Facts) byStatus() []string {
 		return []string{"every value is near the truth, but further off than one rounding at the end: " +
 			"sums or other steps are kept in " + f.DType +
 			". Convert to float first, compute and sum in float, round once when storing"}
+	case f.missingSum() != "" && !settled:
+		return []string{f.missingSum() + " is missing: the backward adds nothing up. The gradient is " + f.Formula}
 	case !f.UpTo && !settled && f.ULP < 4096 && !f.Exact && !f.integers(): // not a NaN
 		return []string{"every value is near the truth, but not near enough: look for an approximation, " +
 			"or for a constant such as eps that is off"}

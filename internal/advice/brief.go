@@ -7,48 +7,36 @@ import (
 	"triad/internal/op"
 )
 
-// Brief is the cause in half a line, and the line of the source that it is about, 0 if none is known. It is ""
-// where For knows nothing either.
+// Brief is a cause in half a line.
 type Brief struct {
-	Text string
-	Line int
+	Text  string // "" if nothing is known
+	Line  int    // of the source; 0 if none is known
+	Exact bool   // it follows from the sizes that were run
 }
 
 // BriefOf returns the usual cause of these facts, as short as it can be said.
 func BriefOf(f Facts) Brief {
-	size := f.Tried.Size
-	blamed := f.blamedMasks()
+	if exact := f.briefOfSizes(); exact != "" {
+		return Brief{Text: exact, Exact: true}
+	}
+	if b := f.briefOfLines(); b.Text != "" {
+		return b
+	}
+	sum := f.missingSum()
 	switch {
-	case f.Otherwise != "":
-		return Brief{Text: "right with " + f.Otherwise + ": say --attr " + f.Otherwise}
-	case f.Ignored != "":
-		return Brief{Text: "wrong where some targets are " + f.Ignored + ": such rows count for nothing"}
-	case f.Transposed[0] != "":
-		return Brief{Text: fmt.Sprintf("transposed index: element (i, j) of %s lies at i * %s + j", f.Matrix,
-			f.Transposed[1])}
-	case f.Square[0] != "":
-		return Brief{Text: fmt.Sprintf("right where %s = %s alone: an index takes one for the other", f.Square[0],
-			f.Square[1])}
-	case len(f.Divided) > 0 && f.Status == op.StatusFail:
-		return Brief{Line: f.Divided[0].Line, Text: f.Divided[0].sentence()}
-	case len(blamed) > 0 && blamed[0].Other == "":
-		return Brief{Line: blamed[0].Line, Text: "masked lanes hold anything: tl.load has no other="}
-	case len(blamed) > 0:
-		return Brief{Line: blamed[0].Line, Text: fmt.Sprintf("masked lanes take part with other=%s: use "+
-			"other=-float(\"inf\") before exp or a maximum, 0 for a sum", blamed[0].Other)}
 	case f.outOfBounds():
 		return Brief{Text: "a thread works past the end of a tensor: if (i < n)"}
 	case f.Multiple > 0:
 		return Brief{Text: fmt.Sprintf("right where %s is a multiple of %d alone: round the number of blocks up, "+
-			"(%[1]s + %[3]d) / %[2]d", size, f.Multiple, f.Multiple-1)}
+			"(%[1]s + %[3]d) / %[2]d", f.Tried.Size, f.Multiple, f.Multiple-1)}
 	case f.OrdinaryPasses:
 		return Brief{Text: f.briefOfNumbers()}
 	case strings.Contains(f.Message, "never written"):
 		return Brief{Text: "elements stay unwritten: the grid has too few blocks, or a loop ends too early"}
 	case f.lowPrecision():
 		return Brief{Text: "sums are kept in " + f.DType + ": add up in float, round once"}
-	case f.Pass == op.Backward && f.Status == op.StatusFail:
-		return Brief{Text: "it is " + f.Formula}
+	case sum != "":
+		return Brief{Text: sum + " is missing: " + f.Formula}
 	case f.Status == op.StatusFail && f.Formula != "":
 		return Brief{Text: "compare it with " + f.Formula}
 	}
@@ -56,13 +44,43 @@ func BriefOf(f Facts) Brief {
 	return Brief{Text: first}
 }
 
+// briefOfSizes says what the sizes that were run prove; "" if nothing.
+func (f Facts) briefOfSizes() string {
+	switch {
+	case f.Otherwise != "":
+		return "right with " + f.Otherwise + ": say --attr " + f.Otherwise
+	case f.Ignored != "":
+		return "wrong where some targets are " + f.Ignored + ": such rows count for nothing"
+	case f.Transposed[0] != "":
+		return fmt.Sprintf("transposed index: element (i, j) of %s lies at i * %s + j", f.Matrix, f.Transposed[1])
+	case f.Square[0] != "":
+		return fmt.Sprintf("right where %s = %s alone: an index takes one for the other", f.Square[0], f.Square[1])
+	}
+	return ""
+}
+
+// briefOfLines blames a line of the source.
+func (f Facts) briefOfLines() Brief {
+	blamed := f.blamedMasks()
+	switch {
+	case len(f.ofDivisions()) > 0:
+		return Brief{Line: f.Divided[0].Line, Text: f.Divided[0].sentence()}
+	case len(blamed) > 0 && blamed[0].Other == "":
+		return Brief{Line: blamed[0].Line, Text: "masked lanes hold anything: tl.load has no other="}
+	case len(blamed) > 0:
+		return Brief{Line: blamed[0].Line, Text: fmt.Sprintf("masked lanes take part with other=%s: use "+
+			"other=-float(\"inf\") before exp or a maximum, 0 for a sum", blamed[0].Other)}
+	}
+	return Brief{}
+}
+
 // briefOfNumbers says which numbers are wrong, and the first of the operator's remedies.
 func (f Facts) briefOfNumbers() string {
 	what := "wrong"
-	if strings.Contains(f.Message, "got NaN") {
+	if strings.Contains(f.Message, " is NaN") {
 		what = "NaN"
 	}
-	what += " on some numbers (" + f.Distribution + ")"
+	what += " on some inputs (" + f.Distribution + ")"
 	if f.SpecialNumbers == "" {
 		return what
 	}

@@ -5,25 +5,25 @@ import (
 	"strings"
 )
 
-// Brief says in half a line what happens and what mends it, without the place of the access.
-func (f *Finding) Brief() string {
-	what, mend := f.happens(), mendings[f.Kind]
+// Brief says in half a line what happens, without the place of the access, and what mends it; "" if that is not
+// known.
+func (f *Finding) Brief() (what, mend string) {
+	mend = mendings[f.Kind]
 	if f.Kind == Race {
 		mend = f.orders()
 	}
 	if f.Kind == Uninitialised && strings.HasPrefix(f.Memory, "shared") {
 		mend = "store every element, then __syncthreads()"
 	}
-	if mend == "" {
-		return what
-	}
-	return what + ": " + mend
+	return f.happens(), mend
 }
 
 // happens says who does what.
 func (f *Finding) happens() string {
 	who := f.thread()
 	switch {
+	case f.Kind == Race && f.Other.known() && f.Place.known() && f.Other.Line != f.Place.Line:
+		return fmt.Sprintf("race with line %d in %s", f.Other.Line, f.memory())
 	case f.Kind == Race:
 		return "race in " + f.memory()
 	case f.Kind == OutOfBounds && who != "" && f.MemoryBytes > 0 && f.Byte < 0:
@@ -63,13 +63,14 @@ func (f *Finding) does() string {
 
 // orders says what puts the two accesses of a race in order.
 func (f *Finding) orders() string {
+	oneLine := f.Place.known() && f.Other.known() && *f.Place == *f.Other
 	switch {
-	case f.Scope == "blocks" || strings.HasPrefix(f.Memory, "device"):
-		return "two threads use one element at the same time; an atomicAdd, or an element for each thread"
-	case f.Scope == "warp":
-		return "__syncthreads() is missing between the accesses, or __syncwarp() within one warp"
+	case strings.HasPrefix(f.Memory, "shared"):
+		return "__syncthreads() is missing"
+	case oneLine && f.Access != f.OtherAccess:
+		return "two threads change one element: atomicAdd"
 	}
-	return "__syncthreads() is missing between the accesses"
+	return "two threads use one element, one of them writes"
 }
 
 // mendings says of the kinds that have a usual remedy what it is.

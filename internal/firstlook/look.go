@@ -21,11 +21,11 @@ type Verdict string
 
 // The verdicts.
 const (
-	Right    Verdict = "RIGHT"
-	Wrong    Verdict = "WRONG"
-	Unsure   Verdict = "UNSURE"  // nothing can be said against it, nor for it
-	Clean    Verdict = "CLEAN"   // triad check found nothing, and no operator fits
-	Untold   Verdict = ""        // there is nothing to judge, or nothing to judge it with
+	Right  Verdict = "RIGHT"
+	Wrong  Verdict = "WRONG"
+	Unsure Verdict = "UNSURE" // nothing can be said against it, nor for it
+	Clean  Verdict = "CLEAN"  // triad check found nothing, and no operator fits
+	Untold Verdict = ""       // there is nothing to judge, or nothing to judge it with
 
 	GradientWrong Verdict = "RIGHT, gradient WRONG"
 )
@@ -129,10 +129,14 @@ func (f *File) Line() Line {
 	case bad >= 0 && len(found) > 0:
 		l.Verdict, l.Text = Wrong, join(found)
 	case bad >= 0:
-		l.Verdict, l.Open, l.Text = Unsure, true, "wrong if it is meant for "+j.Operator+": "+join(j.Passes[bad].Causes)
+		l.Verdict, l.Open = Unsure, true
+		l.Text = "wrong if it is meant for " + j.Operator + ": " + f.wrong(j, bad, nil)
 	case j.Right():
 		l.Verdict, l.Text = Right, j.praise()
 		l.ULP, l.DType = j.Passes[0].ULP, j.Passes[0].DType
+	case !j.By.Sure():
+		f.Nearest, l.Operator = j.Operator, ""
+		return f.withoutOperator(l, found)
 	default:
 		l.Verdict, l.Open, l.Text = Unsure, true, j.why()
 	}
@@ -214,7 +218,7 @@ func (f *File) found() (all []Cause) {
 		if len(f.Judged) > 0 && slices.Contains(ofProgram, x.Kind) {
 			continue
 		}
-		c := Cause{Text: x.Brief()}
+		c := Cause{Text: withRemedy(x.Brief())}
 		if x.Place != nil && x.Place.Line > 0 {
 			c.Line = x.Place.Line
 			if filepath.Base(x.Place.File) != filepath.Base(f.Path) {
@@ -254,33 +258,55 @@ func (j *Judged) why() string {
 		return j.Why
 	}
 	for _, p := range j.Passes {
-		if p.Row.Reason != "" {
-			return p.Row.Verdict.String() + ": " + p.Row.Reason
+		if p.Row.Reason == "" {
+			continue
 		}
+		words, _, more := strings.Cut(p.Row.Reason, ". If it is meant") // the line to write is long
+		if more {
+			words += " (-v says what to write if not)"
+		}
+		return words
 	}
 	return "no case could be judged"
 }
 
+// Usual is what usually causes what was found.
+type Usual struct {
+	Cause
+	Exact bool // it follows from what was run, and says more than a finding's own remedy
+}
+
 // CausesOf lists the causes that a diagnosis gives: what the emulator found in watched runs, and what usually
 // causes the rest. path is that of the file.
-func CausesOf(d record.Diagnosis, path string, usual Cause) (all []Cause) {
-	for _, x := range d.Findings {
-		c := Cause{Text: x.Brief}
-		if x.Where != nil {
-			c.Line = x.Where.Line
-			if filepath.Base(x.Where.File) != filepath.Base(path) {
-				c.File = x.Where.File
-			}
+func CausesOf(d record.Diagnosis, path string, usual Usual) []Cause {
+	if len(d.Findings) == 0 {
+		if usual.Text == "" {
+			return nil
 		}
-		if !slices.ContainsFunc(all, func(other Cause) bool { return c.repeats(other) }) {
-			all = append(all, c)
+		return []Cause{usual.Cause}
+	}
+	first := d.Findings[0] // the others are usually its consequences
+	c := Cause{}
+	if first.Where != nil {
+		c.Line = first.Where.Line
+		if filepath.Base(first.Where.File) != filepath.Base(path) {
+			c.File = first.Where.File
 		}
 	}
-	if len(all) > 1 { // usually consequences of the first
-		all = all[:1]
+	mend := first.Remedy
+	if usual.Exact && usual.Line == 0 || mend == "" {
+		mend = usual.Text
 	}
-	if usual.Text != "" && (len(all) == 0 || usual.Line > 0) {
-		all = append(all, usual)
+	c.Text = withRemedy(first.Happens, mend)
+	if usual.Line > 0 && usual.Line != c.Line {
+		return []Cause{c, usual.Cause}
 	}
-	return all
+	return []Cause{c}
+}
+
+func withRemedy(what, mend string) string {
+	if mend == "" {
+		return what
+	}
+	return what + ": " + mend
 }

@@ -60,6 +60,8 @@ type Search struct {
 	Masks     []advice.MaskedLoad      // of a Triton file
 	Divided   []advice.IntegerDivision // of a CUDA file
 
+	NoSum bool // it is Python, and its backward adds nothing up
+
 	sizes []string // the dims that may change
 	known map[string]judged
 	runs  int
@@ -84,7 +86,7 @@ func (s *Search) Find() Finding {
 		Formula: s.Spec.FormulaOf(first.Case.Pass),
 		Exact:   s.Spec.DefaultContract(first.Case.DType) == "exact",
 		Layout:  layoutOf(s.Spec, first.Case.Pass), NoBarrier: s.NoBarrier, Python: s.Python,
-		Masks: s.Masks, Divided: s.Divided,
+		Masks: s.Masks, Divided: s.Divided, NoSum: s.NoSum,
 	}
 	if first.Status == op.StatusFail {
 		if facts.Otherwise = s.rightAttribute(); facts.Otherwise != "" {
