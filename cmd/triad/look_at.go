@@ -229,8 +229,8 @@ func addPass(j *firstlook.Judged, r *record.Record) {
 	}
 	p.Row.Add(r.Status, r.Message, r.ID)
 	for _, v := range r.Outputs {
-		if r.Case.DType == p.DType && r.Status.Weight() == op.Good && v.ULPMax != nil {
-			p.ULP = max(p.ULP, float64(*v.ULPMax))
+		if r.Case.DType == p.DType && r.Status.Weight() == op.Good && v.RelativeMax != nil {
+			p.Error = max(p.Error, float64(*v.RelativeMax))
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -39,9 +40,9 @@ type Line struct {
 	Open           bool    // it has a kernel, or cannot be read, and nothing is known of it
 
 	// Of a file that passed, for the comparison of files: whether it is Python, and the largest error of its
-	// forward in units in the last place of DType.
+	// forward in DType, as a share of the true value.
 	Python bool
-	ULP    float64
+	Error  float64
 	DType  string
 }
 
@@ -67,7 +68,7 @@ type Pass struct {
 	Pass   op.Pass
 	Row    candidates.Row
 	Causes []Cause // why it is wrong, the first one first
-	ULP    float64 // the largest error in DType, in units in the last place
+	Error  float64 // the largest error in DType, as a share of the true value
 	DType  string
 }
 
@@ -133,7 +134,7 @@ func (f *File) Line() Line {
 		l.Text = "wrong if it is meant for " + j.Operator + ": " + f.wrong(j, bad, nil)
 	case j.Right():
 		l.Verdict, l.Text = Right, j.praise()
-		l.ULP, l.DType = j.Passes[0].ULP, j.Passes[0].DType
+		l.Error, l.DType = j.Passes[0].Error, j.Passes[0].DType
 	case !j.By.Sure():
 		f.Nearest, l.Operator = j.Operator, ""
 		return f.withoutOperator(l, found)
@@ -184,9 +185,15 @@ func (f *File) wrong(j *Judged, bad int, found []Cause) string {
 		}
 	}
 	if len(all) == 0 {
-		return cmp.Or(j.Passes[bad].Row.Reason, j.Passes[bad].Row.Verdict.String())
+		return f.inLine(cmp.Or(j.Passes[bad].Row.Reason, j.Passes[bad].Row.Verdict.String()))
 	}
 	return join(all)
+}
+
+// inLine puts the line first in a message that begins with a place in the file, as those of compilers do.
+func (f *File) inLine(message string) string {
+	place := regexp.MustCompile(`^\S*` + regexp.QuoteMeta(filepath.Base(f.Path)) + `:(\d+):(?:\d+:)?\s*`)
+	return place.ReplaceAllString(message, "line $1: ")
 }
 
 // repeats reports whether two causes are one: at one line, or one of them has none and is less exact.
@@ -243,7 +250,7 @@ func (j *Judged) praise() string {
 		}
 	}
 	if p := j.Passes[0]; p.DType != "" {
-		words = append(words, fmt.Sprintf("largest error %.3g ulp in %s", p.ULP, p.DType))
+		words = append(words, fmt.Sprintf("largest relative error %.2g in %s", p.Error, p.DType))
 	}
 	cases := "1 case"
 	if good != 1 {

@@ -42,9 +42,9 @@ func Compared(all []Line) string {
 				cuda.Verdict != Right || python.Verdict != Right {
 				continue
 			}
-			words = append(words, fmt.Sprintf("%s: %s and %s are both right; largest error %.3g ulp in %s and "+
-				"%.3g ulp in %s.", cuda.Operator, cuda.File, python.File, cuda.ULP, cuda.DType, python.ULP,
-				python.DType))
+			words = append(words, fmt.Sprintf("%s: %s and %s are both right; largest relative "+
+				"error %.2g in %s and %.2g in %s.", cuda.Operator, cuda.File, python.File, cuda.Error,
+				cuda.DType, python.Error, python.DType))
 		}
 	}
 	return strings.Join(words, "\n")

@@ -219,11 +219,7 @@ func (r *round) known(path string) (looked, bool) {
 func (r *round) print() {
 	r.Show(0, 0)
 	for ; r.printed < len(r.done) && r.done[r.printed]; r.printed++ {
-		line := r.lines[r.printed]
-		fmt.Fprintln(r.Out, line.Format(r.width, r.Color))
-		if r.Verbose && line.details != "" {
-			fmt.Fprintln(r.Out, "\n"+line.details)
-		}
+		r.printOne(r.printed)
 	}
 	done := 0
 	for _, is := range r.done {
@@ -236,6 +232,13 @@ func (r *round) print() {
 	}
 }
 
+func (r *round) printOne(i int) {
+	fmt.Fprintln(r.Out, r.lines[i].Format(r.width, r.Color))
+	if r.Verbose && r.lines[i].details != "" {
+		fmt.Fprintln(r.Out, "\n"+r.lines[i].details)
+	}
+}
+
 // end prints what concerns all files, ends the session, and returns the exit code as an error.
 func (r *round) end(why error) error {
 	var all []firstlook.Line
@@ -243,6 +246,9 @@ func (r *round) end(why error) error {
 	for i, line := range r.lines {
 		if !r.done[i] {
 			continue
+		}
+		if i > r.printed { // one before it was stopped
+			r.printOne(i)
 		}
 		all = append(all, line.Line)
 		switch {
