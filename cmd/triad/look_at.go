@@ -43,13 +43,14 @@ type lookMachine struct {
 	o        lookOptions
 	progress *session.Progress
 	calls    *watchedCalls
+	stems    map[string]string // of the files of this round
 }
 
 // lookAt is triad FILE and triad FOLDER.
 func (a *app) lookAt(ctx context.Context, paths []string, o lookOptions) error {
 	ctx, done := a.atFirstInterrupt(ctx)
 	defer done()
-	m := lookMachine{app: a, o: o, progress: a.progress(), calls: a.watchedCalls()}
+	m := &lookMachine{app: a, o: o, progress: a.progress(), calls: a.watchedCalls()}
 	environment, err := a.environment(environmentFlags{look: true}, false)
 	if err != nil {
 		return err
@@ -66,6 +67,7 @@ func (a *app) lookAt(ctx context.Context, paths []string, o lookOptions) error {
 			python <- err
 			return err
 		},
+		Begin: func(paths []string) { m.stems = stemsOf(paths) },
 		Check: m.check, Judge: m.judge, NotUnderstood: m.notUnderstood, Open: m.open, Show: m.show,
 		Callable: func(path string) bool {
 			solve, err := readSolve(path, &checkOptions{})
@@ -79,7 +81,7 @@ func (a *app) lookAt(ctx context.Context, paths []string, o lookOptions) error {
 }
 
 // color colours a verdict on a terminal that shows colours.
-func (m lookMachine) color(v firstlook.Verdict, text string) string {
+func (m *lookMachine) color(v firstlook.Verdict, text string) string {
 	colors := map[firstlook.Verdict]string{
 		firstlook.Right: "32", firstlook.Clean: "32", firstlook.Wrong: "31", firstlook.GradientWrong: "31",
 		firstlook.Unsure: "33",
@@ -90,7 +92,7 @@ func (m lookMachine) color(v firstlook.Verdict, text string) string {
 	return "\x1b[" + colors[v] + "m" + text + "\x1b[0m"
 }
 
-func (m lookMachine) show(done, all int) {
+func (m *lookMachine) show(done, all int) {
 	if all == 0 {
 		m.progress.Clear()
 		return
@@ -99,13 +101,13 @@ func (m lookMachine) show(done, all int) {
 }
 
 // quiet returns triad with other streams.
-func (m lookMachine) quiet(to io.Writer) *app {
+func (m *lookMachine) quiet(to io.Writer) *app {
 	quiet := *m.app
 	quiet.out, quiet.err = to, to
 	return &quiet
 }
 
-func (m lookMachine) check(ctx context.Context, path string, to io.Writer) (*check.Report, error) {
+func (m *lookMachine) check(ctx context.Context, path string, to io.Writer) (*check.Report, error) {
 	o := checkOptions{device: "cpu"}
 	if err := o.deadlines(); err != nil {
 		return nil, err
@@ -119,16 +121,16 @@ func (m lookMachine) check(ctx context.Context, path string, to io.Writer) (*che
 }
 
 // options returns those of triad compare OP --add FILE --quick.
-func (m lookMachine) options(paths ...string) *compareOptions {
+func (m *lookMachine) options(paths ...string) *compareOptions {
 	o := &compareOptions{verb: "look", db: m.o.db, args: os.Args[min(1, len(os.Args)):]}
 	o.pass, o.device, o.gpu, o.seed, o.quick = "both", "cpu", -1, strconv.Itoa(defaultSeed), true
 	o.impls, o.ownFlags.add, o.look = []string{ownkernels.Family}, paths, true
-	o.stems = stemsOf(paths)
+	o.stems = m.stems
 	return o
 }
 
 // judge runs triad compare on one file.
-func (m lookMachine) judge(ctx context.Context, path string, guess operatorguess.Guess, to io.Writer) (
+func (m *lookMachine) judge(ctx context.Context, path string, guess operatorguess.Guess, to io.Writer) (
 	trial look.Trial, err error,
 ) {
 	defer panics.Caught(&err, func() string { return "looking at " + path })
@@ -167,22 +169,27 @@ func (m lookMachine) judge(ctx context.Context, path string, guess operatorguess
 	for i := range result.Records {
 		result.Records[i].ID = strconv.Itoa(i) // until it is recorded
 	}
-	all, err := m.smallestCases(ctx, mine, nil, request, result, o.addedFiles(), m.calls)
+	all, err := m.smallestCases(ctx, mine, nil, request, result, o.ownFlags.words(), m.calls)
 	if err != nil {
 		return trial, err
 	}
-	if m.o.Verbose {
-		s := report.Summary{Seed: request.Seed}
-		err = report.Compare(to, report.Style{InDatabase: m.inDatabase}, result.Records, nil, s)
-		if err = errors.Join(err, m.quiet(to).tellSmallest(all)); err != nil {
-			return trial, err
+	trial = m.finish(trial, mine, result, all)
+	trial.Tell = func() error {
+		code := session.ExitNothing
+		if trial.Wrong() {
+			code = session.ExitBad
+		} else if trial.Right() {
+			code = session.ExitGood
 		}
+		s := report.Summary{Seed: request.Seed, Exit: int(code)}
+		err := report.Compare(to, report.Style{InDatabase: m.inDatabase}, result.Records, nil, s)
+		return errors.Join(err, m.quiet(to).tellSmallest(all))
 	}
-	return m.finish(trial, mine, result, all), nil
+	return trial, nil
 }
 
 // misread is the trial of a file that cannot be read as the operator.
-func (m lookMachine) misread(t look.Trial, request run.Request, path string, why error) look.Trial {
+func (m *lookMachine) misread(t look.Trial, request run.Request, path string, why error) look.Trial {
 	t.Why, _, _ = strings.Cut(strings.TrimPrefix(why.Error(), "--add "+path+": "), "\n")
 	r := m.neither(request, path, op.StatusNotUnderstood, why.Error())
 	if r != nil {
@@ -192,7 +199,7 @@ func (m lookMachine) misread(t look.Trial, request run.Request, path string, why
 }
 
 // finish collects the verdicts of a trial, their causes and the records.
-func (m lookMachine) finish(t look.Trial, mine *ownFiles, result run.Result, all []diagnosed) look.Trial {
+func (m *lookMachine) finish(t look.Trial, mine *ownFiles, result run.Result, all []diagnosed) look.Trial {
 	t.Diagnoses = map[int]record.Diagnosis{}
 	for i := range result.Records {
 		r := &result.Records[i]
@@ -258,7 +265,7 @@ func causesOf(d diagnosed, file *ownkernels.File) []firstlook.Cause {
 	return causes
 }
 
-func (m lookMachine) notUnderstood(path, operator, why string) *record.Record {
+func (m *lookMachine) notUnderstood(path, operator, why string) *record.Record {
 	request, err := m.options(path).request([]string{operator})
 	if err != nil {
 		return nil
@@ -267,7 +274,7 @@ func (m lookMachine) notUnderstood(path, operator, why string) *record.Record {
 }
 
 // neither returns the record of a file that gets no verdict; nil if the operator has no case.
-func (m lookMachine) neither(r run.Request, path string, status op.Status, why string) *record.Record {
+func (m *lookMachine) neither(r run.Request, path string, status op.Status, why string) *record.Record {
 	plan, err := r.Operators[0].Spec.Expand(r.Options)
 	if err != nil || len(plan.Cases) == 0 {
 		return nil
@@ -280,7 +287,7 @@ func (m lookMachine) neither(r run.Request, path string, status op.Status, why s
 }
 
 // open begins the session of a round.
-func (m lookMachine) open(ctx context.Context, paths []string) (*session.Files, func() error, error) {
+func (m *lookMachine) open(ctx context.Context, paths []string) (*session.Files, func() error, error) {
 	ctx = context.WithoutCancel(ctx)
 	o := m.options(paths...)
 	store, err := m.openStore(ctx, o.db)
@@ -299,7 +306,7 @@ func (m lookMachine) open(ctx context.Context, paths []string) (*session.Files, 
 }
 
 // changed waits for a save.
-func (m lookMachine) changed(ctx context.Context, paths func() []string, seen map[string]string) bool {
+func (m *lookMachine) changed(ctx context.Context, paths func() []string, seen map[string]string) bool {
 	state := func() string {
 		var all strings.Builder
 		for _, path := range paths() {

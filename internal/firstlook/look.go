@@ -150,6 +150,24 @@ func (l *Line) Bad() bool { return l.Verdict == Wrong || l.Verdict == GradientWr
 // Good reports whether a line counts as right.
 func (l *Line) Good() bool { return l.Verdict == Right || l.Verdict == Clean }
 
+// Count counts lines; those of files without a kernel count as none of these.
+type Count struct{ Bad, Good, Open int }
+
+// CountOf counts lines.
+func CountOf(all []Line) (c Count) {
+	for _, l := range all {
+		switch {
+		case l.Bad():
+			c.Bad++
+		case l.Good():
+			c.Good++
+		case l.Open:
+			c.Open++
+		}
+	}
+	return c
+}
+
 // forwardRight reports whether the forward passes.
 func forwardRight(j *Judged) bool {
 	return slices.ContainsFunc(j.Passes, func(p Pass) bool {

@@ -41,7 +41,7 @@ type Guess struct {
 // the file.
 func Of(file *kernelfile.File, r kernelfile.Request, text string, specs []*op.Spec) []Guess {
 	var all []Guess
-	called := calledIn(text)
+	called := calledIn(text, specs)
 	for _, s := range specs {
 		g := Guess{Operator: s.Name}
 		bound, err := kernelfile.Bind(file, r, s, s.Passes(), kernelfile.Options{})
@@ -51,7 +51,7 @@ func Of(file *kernelfile.File, r kernelfile.Request, text string, specs []*op.Sp
 		}
 		g.by(file, r, s, bound)
 		if g.By < Function {
-			g.byBody(called, s)
+			g.byBody(called, s, specs)
 		}
 		if g.By > None {
 			all = append(all, g)
@@ -85,8 +85,8 @@ func (g *Guess) by(file *kernelfile.File, r kernelfile.Request, s *op.Spec, boun
 }
 
 // byBody compares the functions of mathematics that the code calls with those of the formula.
-func (g *Guess) byBody(called []string, s *op.Spec) {
-	wanted := calledIn(s.Formula)
+func (g *Guess) byBody(called []string, s *op.Spec, specs []*op.Spec) {
+	wanted := calledIn(s.Formula, specs)
 	switch {
 	case !g.Fits || !slices.Equal(called, wanted):
 		g.By = None

@@ -9,12 +9,14 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"triad/internal/check"
 	"triad/internal/firstlook"
+	"triad/internal/harmless"
 	"triad/internal/operatorguess"
 	"triad/internal/ownfile/pyfacts"
 	"triad/internal/panics"
@@ -33,6 +35,7 @@ type Trial struct {
 	firstlook.Judged
 	Records   []*record.Record
 	Diagnoses map[int]record.Diagnosis // by the index of the record
+	Tell      func() error             // prints all of it, once it is recorded; nil: there is no more to say
 }
 
 // Machine is what a look needs of the rest of triad.
@@ -41,6 +44,7 @@ type Machine struct {
 	Terminal bool // someone reads Out: triad goes on to watch
 	Color    func(v firstlook.Verdict, text string) string
 	Parse    pyfacts.Parser
+	Begin    func(paths []string)        // gets the files of a round before they are looked at
 	Python   func(context.Context) error // nil if there is a Python with torch and Triton
 	// Check runs triad check on a program, and prints what that prints.
 	Check func(ctx context.Context, path string, to io.Writer) (*check.Report, error)
@@ -128,8 +132,9 @@ func (l *look) round(ctx context.Context, entries []entry) error {
 	r := &round{look: l, ctx: ctx, entries: entries, done: make([]bool, len(entries)),
 		lines: make([]looked, len(entries))}
 	for _, e := range entries {
-		r.width = max(r.width, len([]rune(e.name)))
+		r.width = max(r.width, len([]rune(harmless.Line(e.name))))
 	}
+	l.Begin(pathsOf(entries))
 	err := r.all()
 	return r.end(err)
 }
@@ -196,7 +201,7 @@ func (r *round) one(i int) {
 			}
 			return
 		}
-		line.File = e.name
+		line.File, line.Text = harmless.Line(e.name), harmless.Line(line.Text)
 		if line.Seconds > 0 {
 			line.Seconds = time.Since(began).Seconds()
 		}
@@ -242,7 +247,6 @@ func (r *round) printOne(i int) {
 // end prints what concerns all files, ends the session, and returns the exit code as an error.
 func (r *round) end(why error) error {
 	var all []firstlook.Line
-	var bad, good, open, without int
 	for i, line := range r.lines {
 		if !r.done[i] {
 			continue
@@ -251,42 +255,34 @@ func (r *round) end(why error) error {
 			r.printOne(i)
 		}
 		all = append(all, line.Line)
-		switch {
-		case line.Bad():
-			bad++
-		case line.Good():
-			good++
-		case line.Open:
-			open++
-		}
-		if strings.HasPrefix(line.Text, needsPython) {
-			without++
-		}
 	}
+	count := firstlook.CountOf(all)
 	left := len(r.entries) - len(all)
 	code := session.ExitGood
 	switch {
 	case why != nil:
 		code = session.CodeOf(why)
-	case bad > 0:
+	case count.Bad > 0:
 		code = session.ExitBad
-	case left+open > 0 || good == 0:
+	case left+count.Open > 0 || count.Good == 0:
 		code = session.ExitNothing
 	}
 	if text := firstlook.Compared(all); text != "" {
 		fmt.Fprintln(r.Out, text)
 	}
-	if without > 0 {
+	without := func(l firstlook.Line) bool { return strings.HasPrefix(l.Text, needsPython) }
+	if slices.ContainsFunc(all, without) {
 		fmt.Fprintln(r.Out, "Python files need torch and Triton: triad setup")
 	}
-	if left > 0 && why == nil {
+	switch {
+	case why != nil:
+	case left > 0:
 		fmt.Fprintf(r.Out, "Stopped: %d of %d files were not looked at.\n", left, len(r.entries))
-	}
-	if bad+good+open+left == 0 && why == nil {
+	case count == firstlook.Count{}: // notes alone
 		fmt.Fprintln(r.Out, "No file has a kernel.")
 	}
 	if r.files != nil {
-		if !r.Verbose && bad+open > 0 {
+		if !r.Verbose && count.Bad+count.Open > 0 {
 			fmt.Fprintln(r.Out, r.Where(r.files.ID()))
 		}
 		err := r.files.Finish(why == nil && left == 0, code, why)

@@ -86,11 +86,15 @@ func (r *round) compare(e entry, f *firstlook.File, guesses []operatorguess.Gues
 		return line, nil
 	}
 	t := trials[firstlook.Best(f.Judged)]
-	if t.Wrong() && !t.By.Sure() {
+	if !t.Right() && !t.By.Sure() {
 		t.Records = []*record.Record{r.NotUnderstood(e.path, t.Operator, line.Text)}
 		t.Diagnoses = nil
 	}
-	return line, r.record(t)
+	err := r.record(t)
+	if err == nil && r.Verbose && t.Tell != nil {
+		err = t.Tell()
+	}
+	return line, err
 }
 
 // record stores what was found, in one transaction.
