@@ -236,8 +236,8 @@ func addPass(j *firstlook.Judged, r *record.Record) {
 	}
 	p.Row.Add(r.Status, r.Message, r.ID)
 	for _, v := range r.Outputs {
-		if r.Case.DType == p.DType && r.Status.Weight() == op.Good && v.RelativeMax != nil {
-			p.Error = max(p.Error, float64(*v.RelativeMax))
+		if r.Case.DType == p.DType && r.Case.Distribution == "normal" && v.ULPMean != nil {
+			p.Error = max(p.Error, float64(*v.ULPMean))
 		}
 	}
 }

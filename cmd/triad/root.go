@@ -194,12 +194,13 @@ func (a *app) root() *cobra.Command {
 	var version bool
 	var looks lookOptions
 	root := &cobra.Command{
-		Use:   "triad",
+		Use:   "triad [FILE|FOLDER]...",
 		Short: "know whether a GPU kernel is right",
 		Long: `triad runs one GPU operator through hand-written CUDA, Triton and PyTorch, judges every
 implementation against an fp64 truth, and records everything in SQLite. Where there is no GPU the CUDA
 kernels run in an emulator that is a stricter judge than a GPU, and Triton runs in its interpreter.
 
+  triad day3/                           what is wrong with each kernel in a file or a folder
   triad compare softmax                 every implementation of softmax, judged and recorded
   triad compare softmax --add mine.cu   is my kernel right? judged beside ours, by the same rules
   triad ops list                        which operators there are

@@ -39,8 +39,8 @@ type Line struct {
 	Seconds        float64 // 0: nothing was run
 	Open           bool    // it has a kernel, or cannot be read, and nothing is known of it
 
-	// Of a file that passed, for the comparison of files: whether it is Python, and the largest error of its
-	// forward in DType, as a share of the true value.
+	// Of a file that passed, for the comparison of files: whether it is Python, and the mean error of its
+	// forward on ordinary numbers, in units in the last place of DType.
 	Python bool
 	Error  float64
 	DType  string
@@ -68,7 +68,7 @@ type Pass struct {
 	Pass   op.Pass
 	Row    candidates.Row
 	Causes []Cause // why it is wrong, the first one first
-	Error  float64 // the largest error in DType, as a share of the true value
+	Error  float64 // the mean error on ordinary numbers, in units in the last place of DType
 	DType  string
 }
 
@@ -268,7 +268,7 @@ func (j *Judged) praise() string {
 		}
 	}
 	if p := j.Passes[0]; p.DType != "" {
-		words = append(words, fmt.Sprintf("largest relative error %.2g in %s", p.Error, p.DType))
+		words = append(words, fmt.Sprintf("mean error %.2g ulp in %s", p.Error, p.DType))
 	}
 	cases := "1 case"
 	if good != 1 {

@@ -12,7 +12,7 @@ import (
 
 // passOf returns a pass with one run of a status.
 func passOf(pass op.Pass, status op.Status, causes ...Cause) Pass {
-	p := Pass{Pass: pass, DType: "fp32", Error: 6e-8, Causes: causes}
+	p := Pass{Pass: pass, DType: "fp32", Error: 0.25, Causes: causes}
 	p.Row.Add(status, "file.cu:3: the reason", "1")
 	return p
 }
@@ -44,7 +44,7 @@ func TestLineOfAFile(t *testing.T) {
 	}{
 		{"right", File{Judged: []Judged{judged(sure, passOf(op.Forward, op.StatusPass),
 			passOf(op.Backward, op.StatusPass))}}, Right,
-			"2 cases, gradient RIGHT, largest relative error 6e-08 in fp32", false},
+			"2 cases, gradient RIGHT, mean error 0.25 ulp in fp32", false},
 		{"wrong", File{Judged: []Judged{judged(sure, passOf(op.Forward, op.StatusFail, cause))}}, Wrong,
 			"line 7: cause", false},
 		{"wrong without a cause: the place that a compiler names", File{Judged: []Judged{
@@ -145,14 +145,14 @@ func TestWrittenAt(t *testing.T) {
 // Only files of two languages that are both right are compared.
 func TestCompared(t *testing.T) {
 	line := func(name, operator string, v Verdict, python bool) Line {
-		return Line{File: name, Operator: operator, Verdict: v, Python: python, DType: "fp32", Error: 1e-7}
+		return Line{File: name, Operator: operator, Verdict: v, Python: python, DType: "fp32", Error: 0.5}
 	}
 	all := []Line{
 		line("a.cu", "op", Right, false), line("b.py", "op", Right, true), line("c.py", "op", Wrong, true),
 		line("d.py", "other", Right, true), line("e.cu", "op", Right, false),
 	}
-	want := "op: a.cu and b.py are both right; largest relative error 1e-07 in fp32 and 1e-07 in fp32.\n" +
-		"op: e.cu and b.py are both right; largest relative error 1e-07 in fp32 and 1e-07 in fp32."
+	want := "op: a.cu and b.py are both right; mean error 0.5 ulp in fp32 and 0.5 ulp in fp32.\n" +
+		"op: e.cu and b.py are both right; mean error 0.5 ulp in fp32 and 0.5 ulp in fp32."
 	if got := Compared(all); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}

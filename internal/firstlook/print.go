@@ -8,7 +8,7 @@ import (
 
 // widths of the columns: files are named before anything is known of the others.
 const (
-	operatorWidth = 10
+	operatorWidth = 12
 	verdictWidth  = 6
 	textWidth     = 86
 )
@@ -42,8 +42,8 @@ func Compared(all []Line) string {
 				cuda.Verdict != Right || python.Verdict != Right {
 				continue
 			}
-			words = append(words, fmt.Sprintf("%s: %s and %s are both right; largest relative "+
-				"error %.2g in %s and %.2g in %s.", cuda.Operator, cuda.File, python.File, cuda.Error,
+			words = append(words, fmt.Sprintf("%s: %s and %s are both right; mean error "+
+				"%.2g ulp in %s and %.2g ulp in %s.", cuda.Operator, cuda.File, python.File, cuda.Error,
 				cuda.DType, python.Error, python.DType))
 		}
 	}
