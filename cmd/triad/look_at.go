@@ -36,8 +36,8 @@ type lookOptions struct {
 	db string
 }
 
-// lookMachine gives package look what it needs of triad. It looks on the CPU: the emulator sees more than a GPU,
-// and nothing has to be installed for it.
+// lookMachine gives package look what it needs of triad. It looks on the CPU: the emulator sees more than a
+// GPU, and nothing has to be installed for it.
 type lookMachine struct {
 	*app
 	o        lookOptions
@@ -296,7 +296,8 @@ func (m *lookMachine) open(ctx context.Context, paths []string) (*session.Files,
 	}
 	request := run.Request{Seed: defaultSeed, Options: op.Options{Level: op.LevelQuick}}
 	hash := sha256.Sum256([]byte(strings.Join(paths, "\x00")))
-	info := m.sessionInfo(ctx, "look files "+hex.EncodeToString(hash[:]), request, &sessionOptions{compareOptions: o})
+	info := m.sessionInfo(ctx, "look files "+hex.EncodeToString(hash[:]), request,
+		&sessionOptions{compareOptions: o})
 	info.Added = o.addedFiles()
 	files, err := session.OpenFiles(ctx, store, info, false)
 	if err != nil {

@@ -35,7 +35,10 @@ func TestFoldersOfBeginners(t *testing.T) {
 	text, _ = runTriad(t, "results", "query", "--db", db, "--format", "csv", "SELECT h.implementation, "+
 		"count(DISTINCT h.op), sum(h.status = 'NOT_UNDERSTOOD'), sum(r.diagnosis_json IS NOT NULL) "+
 		"FROM history h JOIN run r USING (run_id) GROUP BY h.implementation")
-	for _, says := range []string{"mine/block_sum.cu,1,0,1", "mine/game_of_life.cu,1,1,0", "mine/add.py,1,0,0"} {
+	for _, says := range []string{
+		"mine/block_sum.cu,1,0,1", "mine/game_of_life.cu,1,1,0",
+		"mine/add.py,1,0,0",
+	} {
 		if !strings.Contains(text, says) {
 			t.Errorf("%q is not recorded:\n%s", says, text)
 		}

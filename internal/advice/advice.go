@@ -223,7 +223,7 @@ func (f Facts) byStatus() []string {
 			"sums or other steps are kept in " + f.DType +
 			". Convert to float first, compute and sum in float, round once when storing"}
 	case f.missingSum() != "" && !settled:
-		return []string{f.missingSum() + " is missing: the backward adds nothing up. The gradient is " + f.Formula}
+		return []string{f.missingSum() + " is missing: the backward adds nothing up. It is " + f.Formula}
 	case !f.UpTo && !settled && f.ULP < 4096 && !f.Exact && !f.integers(): // not a NaN
 		return []string{"every value is near the truth, but not near enough: look for an approximation, " +
 			"or for a constant such as eps that is off"}

@@ -27,8 +27,8 @@ func BriefOf(f Facts) Brief {
 	case f.outOfBounds():
 		return Brief{Text: "a thread works past the end of a tensor: if (i < n)"}
 	case f.Multiple > 0:
-		return Brief{Text: fmt.Sprintf("right where %s is a multiple of %d alone: round the number of blocks up, "+
-			"(%[1]s + %[3]d) / %[2]d", f.Tried.Size, f.Multiple, f.Multiple-1)}
+		return Brief{Text: fmt.Sprintf("right where %s is a multiple of %d alone: round the number of "+
+			"blocks up, (%[1]s + %[3]d) / %[2]d", f.Tried.Size, f.Multiple, f.Multiple-1)}
 	case f.OrdinaryPasses:
 		return Brief{Text: f.briefOfNumbers()}
 	case strings.Contains(f.Message, "never written"):
@@ -52,9 +52,11 @@ func (f Facts) briefOfSizes() string {
 	case f.Ignored != "":
 		return "wrong where some targets are " + f.Ignored + ": such rows count for nothing"
 	case f.Transposed[0] != "":
-		return fmt.Sprintf("transposed index: element (i, j) of %s lies at i * %s + j", f.Matrix, f.Transposed[1])
+		return fmt.Sprintf("transposed index: element (i, j) of %s lies at i * %s + j", f.Matrix,
+			f.Transposed[1])
 	case f.Square[0] != "":
-		return fmt.Sprintf("right where %s = %s alone: an index takes one for the other", f.Square[0], f.Square[1])
+		return fmt.Sprintf("right where %s = %s alone: an index takes one for the other", f.Square[0],
+			f.Square[1])
 	}
 	return ""
 }

@@ -15,12 +15,12 @@ type IntegerDivision struct {
 
 var (
 	oneBy        = regexp.MustCompile(`(?:^|[^\w.)\]])1\s*/\s*([A-Za-z_]\w*)\b\s*([(\[.]?)`)
-	integerNamed = regexp.MustCompile(`\b(?:int|unsigned|long|size_t|int32_t|int64_t|uint32_t)\s+([A-Za-z_]\w*)`)
+	integerNamed = regexp.MustCompile(`\b(?:unsigned|long|size_t|u?int(?:32_t|64_t)?)\s+([A-Za-z_]\w*)`)
 	comment      = regexp.MustCompile(`//[^\n]*`)
 )
 
-// IntegerDivisions lists the divisions of 1 by a variable that the file declares as an integer, and as nothing
-// else.
+// IntegerDivisions lists the divisions of 1 by a variable that the file declares as an integer, and as
+// nothing else.
 func IntegerDivisions(text string) []IntegerDivision {
 	text = comment.ReplaceAllString(text, "")
 	var integers []string

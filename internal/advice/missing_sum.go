@@ -9,12 +9,13 @@ import (
 
 var (
 	sumInFormula = regexp.MustCompile(`\b(?:sum|mean)_[a-z]\w* [^;,()]*`)
-	addsUp       = regexp.MustCompile(`\b(?:sum|mean|einsum|matmul|mm|bmm|dot|norm|cumsum|vecdot|inner|atomic_add)\b|@\s*\w|\+=`)
-	backwardOf   = regexp.MustCompile(`(?m)^([ \t]*)def backward\(.*\n`)
+	addsUp       = regexp.MustCompile(`\b(?:sum|mean|einsum|matmul|mm|bmm|dot|norm|cumsum|vecdot|inner|` +
+		`atomic_add)\b|@\s*\w|\+=`)
+	backwardOf = regexp.MustCompile(`(?m)^([ \t]*)def backward\(.*\n`)
 )
 
-// AddsNothingUp reports whether the backward of an autograd function, in a Python file, has code of its own that
-// adds nothing up: it calls no other function of the file, and no sum, mean or product of matrices.
+// AddsNothingUp reports whether the backward of an autograd function, in a Python file, has code of its own
+// that adds nothing up: it calls no other function of the file, and no sum, mean or product of matrices.
 func AddsNothingUp(text string) bool {
 	at := backwardOf.FindStringSubmatchIndex(text)
 	if at == nil {
@@ -23,7 +24,8 @@ func AddsNothingUp(text string) bool {
 	indent, body := text[at[2]:at[3]], text[at[1]:]
 	var lines []string
 	for line := range strings.Lines(body) {
-		if strings.TrimSpace(line) != "" && !strings.HasPrefix(line, indent+" ") && !strings.HasPrefix(line, indent+"\t") {
+		if strings.TrimSpace(line) != "" && !strings.HasPrefix(line, indent+" ") && !strings.HasPrefix(line,
+			indent+"\t") {
 			break
 		}
 		code, _, _ := strings.Cut(line, "#")

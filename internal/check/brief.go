@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Brief says in half a line what happens, without the place of the access, and what mends it; "" if that is not
-// known.
+// Brief says in half a line what happens, without the place of the access, and what mends it; "" if that is
+// not known.
 func (f *Finding) Brief() (what, mend string) {
 	mend = mendings[f.Kind]
 	if f.Kind == Race {

@@ -1,5 +1,5 @@
-// Package firstlook makes one line of everything that is known of a user's file: what `triad check` found, the
-// verdicts on the passes of the operator that it seems to implement, and their causes. It runs nothing.
+// Package firstlook makes one line of everything that is known of a user's file: what `triad check` found,
+// the verdicts on the passes of the operator that it seems to implement, and their causes. It runs nothing.
 package firstlook
 
 import (
@@ -31,7 +31,7 @@ const (
 	GradientWrong Verdict = "RIGHT, gradient WRONG"
 )
 
-// Line is what a file's line says.
+// Line holds the words of a file's line.
 type Line struct {
 	File, Operator string
 	Verdict        Verdict
@@ -46,7 +46,7 @@ type Line struct {
 	DType  string
 }
 
-// Cause is why something is wrong, and the line of the source; 0 if none is known.
+// Cause says why something is wrong, and in which line of the source; 0 if none is known.
 type Cause struct {
 	File string // "" for the file itself
 	Line int
@@ -72,7 +72,7 @@ type Pass struct {
 	DType  string
 }
 
-// Judged is what became of a file as one operator.
+// Judged holds the verdicts on a file as one operator.
 type Judged struct {
 	operatorguess.Guess
 	Passes []Pass
@@ -189,7 +189,8 @@ func (f *File) withoutOperator(l Line, found []Cause) Line {
 	case f.Trouble != "":
 		l.Verdict, l.Open, l.Text = Unsure, true, none+", and triad check cannot run it: "+f.Trouble
 	default:
-		l.Verdict, l.Open, l.Text = Unsure, true, none+": triad new makes one; with a main() triad check would run it"
+		l.Verdict, l.Open, l.Text = Unsure, true,
+			none+": triad new makes one; with a main() triad check would run it"
 	}
 	return l
 }
@@ -295,7 +296,7 @@ func (j *Judged) why() string {
 	return "no case could be judged"
 }
 
-// Usual is what usually causes what was found.
+// Usual holds the usual cause of a failure.
 type Usual struct {
 	Cause
 	Exact bool // it follows from what was run, and says more than a finding's own remedy

@@ -25,67 +25,127 @@ func judged(by operatorguess.Evidence, passes ...Pass) Judged {
 func checked(kinds map[int]check.Kind) *check.Report {
 	r := &check.Report{Orders: []string{"forward"}}
 	for line, kind := range kinds {
-		r.Findings = append(r.Findings, check.Finding{Kind: kind, Place: &check.Place{File: "file.cu", Line: line}})
+		r.Findings = append(r.Findings, check.Finding{Kind: kind, Place: &check.Place{
+			File: "file.cu",
+			Line: line,
+		}})
 	}
 	return r
 }
 
+var (
+	cause = Cause{Line: 7, Text: "cause"}
+	sure  = operatorguess.FileName
+	guess = operatorguess.Parameters
+	named = operatorguess.Guess{Operator: "op", By: sure}
+)
+
+// lineCase is a file, and what its line says.
+type lineCase struct {
+	name    string
+	file    File
+	verdict Verdict
+	says    string
+	open    bool
+}
+
+var lineCases = []lineCase{
+	{
+		"right",
+		File{Judged: []Judged{judged(sure, passOf(op.Forward, op.StatusPass),
+			passOf(op.Backward, op.StatusPass))}},
+		Right,
+		"2 cases, gradient RIGHT, mean error 0.25 ulp in fp32", false,
+	},
+	{
+		"wrong",
+		File{Judged: []Judged{judged(sure, passOf(op.Forward, op.StatusFail, cause))}},
+		Wrong,
+		"line 7: cause", false,
+	},
+	{"wrong without a cause: the place that a compiler names", File{Judged: []Judged{
+		judged(sure, passOf(op.Forward, op.StatusBuildFail)),
+	}}, Wrong, "line 3: the reason", false},
+	{"only the gradient", File{Judged: []Judged{judged(sure, passOf(op.Forward, op.StatusPass),
+		passOf(op.Backward, op.StatusFail, cause))}}, GradientWrong, "line 7: cause", false},
+	{
+		"never accused on a guess",
+		File{Judged: []Judged{
+			judged(guess, passOf(op.Forward, op.StatusFail, cause)),
+		}},
+		Unsure,
+		"wrong if it is meant for op: line 7: cause", true,
+	},
+	{"a guess that passes is none", File{Judged: []Judged{
+		judged(guess, passOf(op.Forward, op.StatusPass)),
+	}}, Right, "1 case", false},
+	{"of two, the one that passes", File{Judged: []Judged{
+		judged(sure, passOf(op.Forward, op.StatusFail, cause)), judged(sure, passOf(op.Forward,
+			op.StatusPass)),
+	}}, Right, "1 case", false},
+	{
+		"what check finds goes first, then another cause",
+		File{
+			Checked: checked(map[int]check.Kind{9: check.Misaligned}),
+			Judged:  []Judged{judged(sure, passOf(op.Forward, op.StatusFail, cause))},
+		},
+		Wrong,
+		"line 9: misaligned access: keep the offset a multiple of the vector's elements; and " +
+			"line 7: cause", false,
+	},
+	{"a right operator, and the program around it leaks", File{
+		Checked: checked(map[int]check.Kind{9: check.Leak}),
+		Judged:  []Judged{judged(sure, passOf(op.Forward, op.StatusPass))},
+	}, Right, "1 case", false},
+	{
+		"a right operator in a program that reads past an end",
+		File{
+			Checked: checked(map[int]check.Kind{9: check.OutOfBounds}),
+			Judged:  []Judged{judged(sure, passOf(op.Forward, op.StatusPass))},
+		},
+		Wrong,
+		"line 9: access out of bounds: if (i < n)", false,
+	},
+	{
+		"no operator, and check finds nothing",
+		File{Checked: checked(nil), Nearest: "op"},
+		Clean,
+		"triad check finds nothing; no operator fits (the nearest is op)", false,
+	},
+	{
+		"no operator, and the leak counts",
+		File{Checked: checked(map[int]check.Kind{9: check.Leak})},
+		Wrong,
+		"line 9: memory is never given back: cudaFree", false,
+	},
+	{
+		"no operator and no main()",
+		File{Nearest: "op"},
+		Unsure, "no operator fits (the nearest is op)",
+		true,
+	},
+	{
+		"a guess that could not be judged is no operator",
+		File{Judged: []Judged{
+			judged(guess, passOf(op.Forward, op.StatusNotUnderstood)),
+		}},
+		Unsure,
+		"no operator fits (the nearest is op)", true,
+	},
+	{"the operator is named, and it was not understood", File{Judged: []Judged{
+		{Guess: named, Why: "no parameter is y"},
+	}}, Unsure, "no parameter is y", true},
+}
+
 // The line of a file has its worst result, the line of the source first.
 func TestLineOfAFile(t *testing.T) {
-	cause := Cause{Line: 7, Text: "cause"}
-	sure, guessed := operatorguess.FileName, operatorguess.Parameters
-	named := operatorguess.Guess{Operator: "op", By: sure}
-	for _, c := range []struct {
-		name    string
-		file    File
-		verdict Verdict
-		says    string
-		open    bool
-	}{
-		{"right", File{Judged: []Judged{judged(sure, passOf(op.Forward, op.StatusPass),
-			passOf(op.Backward, op.StatusPass))}}, Right,
-			"2 cases, gradient RIGHT, mean error 0.25 ulp in fp32", false},
-		{"wrong", File{Judged: []Judged{judged(sure, passOf(op.Forward, op.StatusFail, cause))}}, Wrong,
-			"line 7: cause", false},
-		{"wrong without a cause: the place that a compiler names", File{Judged: []Judged{
-			judged(sure, passOf(op.Forward, op.StatusBuildFail))}}, Wrong, "line 3: the reason", false},
-		{"only the gradient", File{Judged: []Judged{judged(sure, passOf(op.Forward, op.StatusPass),
-			passOf(op.Backward, op.StatusFail, cause))}}, GradientWrong, "line 7: cause", false},
-		{"never accused on a guess", File{Judged: []Judged{
-			judged(guessed, passOf(op.Forward, op.StatusFail, cause))}}, Unsure,
-			"wrong if it is meant for op: line 7: cause", true},
-		{"a guess that passes is none", File{Judged: []Judged{
-			judged(guessed, passOf(op.Forward, op.StatusPass))}}, Right, "1 case", false},
-		{"of two, the one that passes", File{Judged: []Judged{
-			judged(sure, passOf(op.Forward, op.StatusFail, cause)), judged(sure, passOf(op.Forward,
-				op.StatusPass))}}, Right, "1 case", false},
-		{"what check finds goes first, then another cause", File{
-			Checked: checked(map[int]check.Kind{9: check.Misaligned}),
-			Judged:  []Judged{judged(sure, passOf(op.Forward, op.StatusFail, cause))}}, Wrong,
-			"line 9: misaligned access: keep the offset a multiple of the vector's elements; and line 7: cause", false},
-		{"a right operator, and the program around it leaks", File{
-			Checked: checked(map[int]check.Kind{9: check.Leak}),
-			Judged:  []Judged{judged(sure, passOf(op.Forward, op.StatusPass))}}, Right, "1 case", false},
-		{"a right operator in a program that reads past an end", File{
-			Checked: checked(map[int]check.Kind{9: check.OutOfBounds}),
-			Judged:  []Judged{judged(sure, passOf(op.Forward, op.StatusPass))}}, Wrong,
-			"line 9: access out of bounds: if (i < n)", false},
-		{"no operator, and check finds nothing", File{Checked: checked(nil), Nearest: "op"}, Clean,
-			"triad check finds nothing; no operator fits (the nearest is op)", false},
-		{"no operator, and the leak counts", File{Checked: checked(map[int]check.Kind{9: check.Leak})}, Wrong,
-			"line 9: memory is never given back: cudaFree", false},
-		{"no operator and no main()", File{Nearest: "op"}, Unsure, "no operator fits (the nearest is op)", true},
-		{"a guess that could not be judged is no operator", File{Judged: []Judged{
-			judged(guessed, passOf(op.Forward, op.StatusNotUnderstood))}}, Unsure,
-			"no operator fits (the nearest is op)", true},
-		{"the operator is named, and it was not understood", File{Judged: []Judged{
-			{Guess: named, Why: "no parameter is y"}}}, Unsure, "no parameter is y", true},
-	} {
+	for _, c := range lineCases {
 		t.Run(c.name, func(t *testing.T) {
 			c.file.Path = "a/file.cu"
 			l := c.file.Line()
 			if l.Verdict != c.verdict || !strings.HasPrefix(l.Text, c.says) || l.Open != c.open {
-				t.Errorf("%q, %q, open %t; want %q, %q, open %t", l.Verdict, l.Text, l.Open, c.verdict, c.says,
+				t.Errorf("%q, %q, open %t; want %q, %q, open %t", l.Verdict, l.Text, l.Open, c.verdict,
+					c.says,
 					c.open)
 			}
 			count := CountOf([]Line{l})
@@ -100,7 +160,10 @@ func TestLineOfAFile(t *testing.T) {
 // line that a reader of the source names is added.
 func TestCausesOf(t *testing.T) {
 	found := record.Diagnosis{Findings: []record.Finding{
-		{Happens: "reads past the end", Remedy: "if (i < n)", Where: &record.Where{File: "b/file.cu", Line: 4}},
+		{Happens: "reads past the end", Remedy: "if (i < n)", Where: &record.Where{
+			File: "b/file.cu",
+			Line: 4,
+		}},
 		{Happens: "a consequence", Where: &record.Where{File: "b/file.cu", Line: 5}},
 	}}
 	elsewhere := record.Diagnosis{Findings: []record.Finding{
@@ -115,8 +178,11 @@ func TestCausesOf(t *testing.T) {
 		{record.Diagnosis{}, Usual{}, ""},
 		{found, Usual{Cause: Cause{Text: "usual"}}, "line 4: reads past the end: if (i < n)"},
 		{found, Usual{Cause: Cause{Text: "sizes"}, Exact: true}, "line 4: reads past the end: sizes"},
-		{found, Usual{Cause: Cause{Line: 2, Text: "usual"}},
-			"line 4: reads past the end: if (i < n); and line 2: usual"},
+		{
+			found,
+			Usual{Cause: Cause{Line: 2, Text: "usual"}},
+			"line 4: reads past the end: if (i < n); and line 2: usual",
+		},
 		{elsewhere, Usual{Cause: Cause{Text: "usual"}}, "tile.cuh:4: race: usual"},
 	} {
 		if got := join(CausesOf(c.d, "a/file.cu", c.usual)); got != c.want {

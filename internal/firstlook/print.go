@@ -32,8 +32,8 @@ func (l *Line) Format(width int, color func(Verdict, string) string) string {
 	return text + pad(l.Text, textWidth) + fmt.Sprintf("  %.1f s", l.Seconds)
 }
 
-// Compared returns the last line: files of CUDA and of Python that are both right as one operator; "" if there
-// are none.
+// Compared returns the last line: files of CUDA and of Python that are both right as one operator; "" if
+// there are none.
 func Compared(all []Line) string {
 	var words []string
 	for _, cuda := range all {

@@ -97,8 +97,8 @@ func (g *Guess) byBody(called []string, s *op.Spec, specs []*op.Spec) {
 	}
 }
 
-// best keeps the guesses with the most evidence. Those that fit go before those that do not, the longer of two
-// names before the shorter one that is part of it, and more tensors with their names before fewer.
+// best keeps the guesses with the most evidence. Those that fit go before those that do not, the longer of
+// two names before the shorter one that is part of it, and more tensors with their names before fewer.
 func best(all []Guess) []Guess {
 	fits := func(g Guess) bool { return g.Fits }
 	if sure := slices.IndexFunc(all, func(g Guess) bool { return g.By.Sure() }); sure >= 0 {
@@ -133,8 +133,8 @@ func Named(all []Guess) []string {
 // longName is the length from which a name may be part of a word: mysoftmax.
 const longName = 6
 
-// named returns the number of letters of the operator's longest name that a name has in its words; 0 if it has
-// none.
+// named returns the number of letters of the operator's longest name that a name has in its words; 0 if it
+// has none.
 func named(name string, s *op.Spec) int {
 	words := kernelfile.Words(name)
 	longest := 0
@@ -143,7 +143,8 @@ func named(name string, s *op.Spec) int {
 		if len(plain) <= longest {
 			continue
 		}
-		if hasRun(words, plain) || len(plain) >= longName && strings.Contains(strings.Join(words, ""), plain) {
+		if hasRun(words, plain) || len(plain) >= longName && strings.Contains(strings.Join(words, ""),
+			plain) {
 			longest = len(plain)
 		}
 	}

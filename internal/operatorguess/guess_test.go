@@ -42,7 +42,10 @@ func TestOf(t *testing.T) {
 	}
 	for _, c := range table.Cases {
 		t.Run(c.Name, func(t *testing.T) {
-			r := kernelfile.Request{Path: c.File, Parse: func(string) *pyfacts.File { return &pyfacts.File{} }}
+			r := kernelfile.Request{
+				Path:  c.File,
+				Parse: func(string) *pyfacts.File { return &pyfacts.File{} },
+			}
 			got := Of(r.Read(c.Text, nil), r, c.Text, specs)
 			if c.Several && len(got) < 2 || !c.Several && !slices.Equal(Named(got), c.Want) {
 				t.Fatalf("%+v, want %v", got, c.Want)

@@ -52,7 +52,7 @@ type Search struct {
 	Stop func() bool
 
 	Fixed     map[string]int64         // sizes that the user fixed
-	Equal     [][]string               // dims that one parameter stands for: they follow the first of the group
+	Equal     [][]string               // dims of one parameter: they follow the first of the group
 	Assumed   map[string][]string      // attributes with an assumed value, and their other values
 	Shares    bool                     // the file shares memory between threads
 	NoBarrier bool                     // ... and has no barrier

@@ -74,7 +74,9 @@ func below(folder string) []entry {
 		}
 		return path
 	}
-	_ = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error { // each trouble is an entry
+	_ = filepath.WalkDir(folder, func(path string, d fs.DirEntry,
+		err error,
+	) error { // each trouble is an entry
 		switch {
 		case err != nil:
 			all = append(all, entry{name(path), path, "cannot be read: " + reason(err)})

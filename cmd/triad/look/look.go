@@ -30,7 +30,7 @@ type Options struct {
 	Verbose bool // print what each step says, too
 }
 
-// Trial is what became of a file as one operator.
+// Trial holds the results of a file as one operator.
 type Trial struct {
 	firstlook.Judged
 	Records   []*record.Record
@@ -38,7 +38,7 @@ type Trial struct {
 	Tell      func() error             // prints all of it, once it is recorded; nil: there is no more to say
 }
 
-// Machine is what a look needs of the rest of triad.
+// Machine holds the parts of triad that a look needs.
 type Machine struct {
 	Out      io.Writer
 	Terminal bool // someone reads Out: triad goes on to watch
@@ -129,8 +129,10 @@ func pathsOf(entries []entry) []string {
 
 // round looks at each file that changed, and prints the lines of all.
 func (l *look) round(ctx context.Context, entries []entry) error {
-	r := &round{look: l, ctx: ctx, entries: entries, done: make([]bool, len(entries)),
-		lines: make([]looked, len(entries))}
+	r := &round{
+		look: l, ctx: ctx, entries: entries, done: make([]bool, len(entries)),
+		lines: make([]looked, len(entries)),
+	}
 	for _, e := range entries {
 		r.width = max(r.width, len([]rune(harmless.Line(e.name))))
 	}

@@ -100,14 +100,16 @@ var operator = catalog.All()[0].Spec.Name
 
 // kernelOf is a CUDA file of the operator, named after it.
 func kernelOf(says string) string {
-	return "// " + says + "\n__global__ void " + operator + "(const float *x, const float *y, float *z, int n) {}\n"
+	return "// " + says + "\n__global__ void " + operator +
+		"(const float *x, const float *y, float *z, int n) {}\n"
 }
 
 func write(t *testing.T, folder string, files map[string]string) string {
 	t.Helper()
 	for name, text := range files {
 		path := filepath.Join(folder, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text),
+			0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -117,8 +119,10 @@ func write(t *testing.T, folder string, files map[string]string) string {
 // Every file of a folder gets a line, in order; what is no kernel or cannot be read does not stop the others.
 func TestFolder(t *testing.T) {
 	folder := write(t, t.TempDir(), map[string]string{
-		"a.cu": kernelOf("right"), "b/wrong.cu": kernelOf("wrong") + "int main() {}\n", "notes.py": "import sys\n",
-		"k.py": "# triton\n@triton.jit\ndef " + operator + "(): pass\n", "host.cu": "// __global__\nint f();\n",
+		"a.cu": kernelOf("right"), "b/wrong.cu": kernelOf("wrong") + "int main() {}\n",
+		"notes.py":     "import sys\n",
+		"k.py":         "# triton\n@triton.jit\ndef " + operator + "(): pass\n",
+		"host.cu":      "// __global__\nint f();\n",
 		".hidden/x.cu": kernelOf("wrong"), "tile.cuh": kernelOf("wrong"), "README.md": "wrong",
 	})
 	for link, to := range map[string]string{"gone.cu": "nowhere.cu", "loop": ".", "twice.cu": "a.cu"} {
@@ -130,7 +134,8 @@ func TestFolder(t *testing.T) {
 	s.python = errors.New("no torch")
 	got, code := s.run(t.Context(), Options{}, folder)
 	want := []string{
-		"a.cu NAME RIGHT 1 case", "b/wrong.cu NAME WRONG line 3: the cause", "gone.cu a broken link to nowhere.cu",
+		"a.cu NAME RIGHT 1 case", "b/wrong.cu NAME WRONG line 3: the cause",
+		"gone.cu a broken link to nowhere.cu",
 		"host.cu no kernel in it", "k.py " + needsPython, "notes.py no kernel in it",
 		"Python files need torch and Triton: triad setup",
 	}
@@ -165,10 +170,15 @@ func TestExitCodes(t *testing.T) {
 		paths []string
 		want  session.ExitCode
 	}{
-		{at("right.cu"), session.ExitGood}, {at("right.cu", "notes.py"), session.ExitGood},
-		{at("right.cu", "wrong.cu"), session.ExitBad}, {at("right.cu", "open.cu"), session.ExitNothing},
-		{at("notes.py"), session.ExitNothing}, {at("empty"), session.ExitNothing},
-		{at("gone.cu"), session.ExitUsage}, {at("gone"), session.ExitUsage}, {at("x.txt"), session.ExitUsage},
+		{at("right.cu"), session.ExitGood},
+		{at("right.cu", "notes.py"), session.ExitGood},
+		{at("right.cu", "wrong.cu"), session.ExitBad},
+		{at("right.cu", "open.cu"), session.ExitNothing},
+		{at("notes.py"), session.ExitNothing},
+		{at("empty"), session.ExitNothing},
+		{at("gone.cu"), session.ExitUsage},
+		{at("gone"), session.ExitUsage},
+		{at("x.txt"), session.ExitUsage},
 	} {
 		if got, code := newStand().run(t.Context(), Options{Once: true}, c.paths...); code != c.want {
 			t.Errorf("%v: exit %d, want %d\n%s", c.paths, code, c.want, got)
