@@ -35,6 +35,7 @@ type Guess struct {
 	Fits     bool // a function has its parameters
 	named    int  // tensors whose parameters bear their names
 	letters  int  // of the name that was found
+	plain    int  // 1: neither the code nor the formula calls a function of mathematics
 }
 
 // Of lists the operators that a file may implement, best first: all have the same evidence. text is that of
@@ -88,17 +89,21 @@ func (g *Guess) by(file *kernelfile.File, r kernelfile.Request, s *op.Spec, boun
 func (g *Guess) byBody(called []string, s *op.Spec, specs []*op.Spec) {
 	wanted := calledIn(s.Formula, specs)
 	switch {
-	case !g.Fits || !slices.Equal(called, wanted):
+	case !g.Fits || len(called) > 0 && !slices.Equal(called, wanted):
 		g.By = None
 	case len(called) > 0:
 		g.By = Body
-	default:
+	default: // the functions may be called elsewhere
 		g.By = Parameters
+		if len(wanted) == 0 {
+			g.plain = 1
+		}
 	}
 }
 
 // best keeps the guesses with the most evidence. Those that fit go before those that do not, the longer of
-// two names before the shorter one that is part of it, and more tensors with their names before fewer.
+// two names before the shorter one that is part of it, more tensors with their names before fewer, and
+// formulas as plain as the code before others.
 func best(all []Guess) []Guess {
 	fits := func(g Guess) bool { return g.Fits }
 	if sure := slices.IndexFunc(all, func(g Guess) bool { return g.By.Sure() }); sure >= 0 {
@@ -111,6 +116,7 @@ func best(all []Guess) []Guess {
 		func(g Guess) int { return min(int(g.By), int(FileName)) + int(g.By)/int(Declared) },
 		func(g Guess) int { return g.letters },
 		func(g Guess) int { return g.named },
+		func(g Guess) int { return g.plain },
 	} {
 		highest := 0
 		for _, g := range all {
