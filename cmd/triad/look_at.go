@@ -74,7 +74,7 @@ func (a *app) lookAt(ctx context.Context, paths []string, o lookOptions) error {
 			return err == nil && solve != nil
 		},
 		Where: func(id string) string {
-			return "With -v all of it; a page of what was compared: triad results report " + id + a.inDatabase
+			return "-v prints all of it; triad results report " + id + a.inDatabase + " makes a page."
 		},
 		Changed: m.changed, State: stateOfFile, NewPage: a.newPage,
 	})
@@ -235,6 +235,9 @@ func addPass(j *firstlook.Judged, r *record.Record) {
 		p = &j.Passes[len(j.Passes)-1]
 	}
 	p.Row.Add(r.Status, r.Message, r.ID)
+	if r.Case.DType == p.DType {
+		p.Main.Add(r.Status, r.Message, r.ID)
+	}
 	for _, v := range r.Outputs {
 		if r.Case.DType == p.DType && r.Case.Distribution == "normal" && v.ULPMean != nil {
 			p.Error = max(p.Error, float64(*v.ULPMean))
@@ -247,7 +250,11 @@ func causesOf(d diagnosed, file *ownkernels.File) []firstlook.Cause {
 	brief := d.Brief()
 	usual := firstlook.Usual{Cause: firstlook.Cause{Line: brief.Line, Text: brief.Text}, Exact: brief.Exact}
 	causes := firstlook.CausesOf(d.diagnosis, file.Path, usual)
+	_, function, several := strings.Cut(d.Record.Impl, ":") // the file has several functions
 	for i := range causes {
+		if several {
+			causes[i].Text = function + ": " + causes[i].Text
+		}
 		if causes[i].Line > 0 {
 			continue
 		}
@@ -306,14 +313,23 @@ func (m *lookMachine) open(ctx context.Context, paths []string) (*session.Files,
 	return files, store.Close, nil
 }
 
+// betweenLooks is the time between two readings of all watched files: there may be many.
+const betweenLooks = 400 * time.Millisecond
+
 // changed waits for a save.
 func (m *lookMachine) changed(ctx context.Context, paths func() []string, seen map[string]string) bool {
+	var last string
+	var at time.Time
 	state := func() string {
+		if time.Since(at) < betweenLooks {
+			return last
+		}
 		var all strings.Builder
 		for _, path := range paths() {
 			fmt.Fprintf(&all, "%s %x\n", path, stateOfFile(path))
 		}
-		return all.String()
+		last, at = all.String(), time.Now()
+		return last
 	}
 	var before strings.Builder
 	for _, path := range paths() {

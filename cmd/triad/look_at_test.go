@@ -21,7 +21,7 @@ func TestFoldersOfBeginners(t *testing.T) {
 	var lines []string
 	for line := range strings.Lines(text) {
 		line = regexp.MustCompile(` +\d+\.\d s$`).ReplaceAllString(strings.TrimRight(line, "\n"), "")
-		if !strings.HasPrefix(line, "With -v") {
+		if !strings.HasPrefix(line, "-v prints") {
 			lines = append(lines, strings.TrimRight(line, " "))
 		}
 	}

@@ -67,8 +67,9 @@ func (c Cause) String() string {
 type Pass struct {
 	Pass   op.Pass
 	Row    candidates.Row
-	Causes []Cause // why it is wrong, the first one first
-	Error  float64 // the mean error on ordinary numbers, in units in the last place of DType
+	Main   candidates.Row // of DType alone
+	Causes []Cause        // why it is wrong, the first one first
+	Error  float64        // the mean error on ordinary numbers, in units in the last place of DType
 	DType  string
 }
 
@@ -79,6 +80,22 @@ type Judged struct {
 	Why    string // it was not judged; "" if it was
 }
 
+// Accepted reports whether the pass is right, at least in its main dtype: that the function is meant for
+// others too may be a guess.
+func (p *Pass) Accepted() bool {
+	return p.Row.Accepted() || p.Row.Bad == 0 && p.Main.Accepted()
+}
+
+// guessed says what was assumed of other dtypes, in which the function is wrong; "" if it is not.
+func (p *Pass) guessed() string {
+	_, assumed, is := strings.Cut(p.Row.Reason, "this was assumed: ")
+	if p.Row.Accepted() || !is {
+		return ""
+	}
+	assumed, _, _ = strings.Cut(assumed, ". ")
+	return "wrong if " + assumed
+}
+
 // Wrong reports whether a pass is wrong.
 func (j *Judged) Wrong() bool {
 	return slices.ContainsFunc(j.Passes, func(p Pass) bool { return p.Row.Bad > 0 })
@@ -86,7 +103,7 @@ func (j *Judged) Wrong() bool {
 
 // Right reports whether a pass is right and none is wrong.
 func (j *Judged) Right() bool {
-	return !j.Wrong() && slices.ContainsFunc(j.Passes, func(p Pass) bool { return p.Row.Accepted() })
+	return !j.Wrong() && slices.ContainsFunc(j.Passes, func(p Pass) bool { return p.Accepted() })
 }
 
 // Best returns the index of the operator that a file is: the first as which it is right, else the first as
@@ -171,7 +188,7 @@ func CountOf(all []Line) (c Count) {
 // forwardRight reports whether the forward passes.
 func forwardRight(j *Judged) bool {
 	return slices.ContainsFunc(j.Passes, func(p Pass) bool {
-		return p.Pass == op.Forward && p.Row.Accepted()
+		return p.Pass == op.Forward && p.Accepted()
 	})
 }
 
@@ -264,12 +281,17 @@ func (j *Judged) praise() string {
 	good := 0
 	for _, p := range j.Passes {
 		good += p.Row.Good
-		if p.Row.Accepted() && p.Pass == op.Backward {
+		if p.Accepted() && p.Pass == op.Backward {
 			words = append(words, "gradient RIGHT")
 		}
 	}
 	if p := j.Passes[0]; p.DType != "" {
 		words = append(words, fmt.Sprintf("mean error %.2g ulp in %s", p.Error, p.DType))
+	}
+	for _, p := range j.Passes {
+		if text := p.guessed(); text != "" && !slices.Contains(words, text) {
+			words = append(words, text)
+		}
 	}
 	cases := "1 case"
 	if good != 1 {

@@ -14,6 +14,15 @@ import (
 func passOf(pass op.Pass, status op.Status, causes ...Cause) Pass {
 	p := Pass{Pass: pass, DType: "fp32", Error: 0.25, Causes: causes}
 	p.Row.Add(status, "file.cu:3: the reason", "1")
+	p.Main = p.Row
+	return p
+}
+
+// alsoIn adds a run in another dtype that the function was only assumed to take.
+func (p Pass) alsoIn(assumed string, main op.Status) Pass {
+	p.Row.Add(op.StatusNotUnderstood, "wrong as triad reads it, and this was assumed: "+assumed+". If not",
+		"2")
+	p.Main.Add(main, "", "3")
 	return p
 }
 
@@ -50,6 +59,18 @@ type lineCase struct {
 }
 
 var lineCases = []lineCase{
+	{
+		"right in the dtype that it names, and assumed to take another",
+		File{Judged: []Judged{judged(sure, passOf(op.Forward, op.StatusPass).alsoIn("it takes fp16",
+			op.StatusPass))}},
+		Right, "1 case, mean error 0.25 ulp in fp32, wrong if it takes fp16", false,
+	},
+	{
+		"not understood in its main dtype: nothing is acquitted on a guess",
+		File{Judged: []Judged{judged(sure, passOf(op.Forward, op.StatusPass).alsoIn("its grid is 1",
+			op.StatusNotUnderstood))}},
+		Unsure, "wrong as triad reads it, and this was assumed: its grid is 1", true,
+	},
 	{
 		"right",
 		File{Judged: []Judged{judged(sure, passOf(op.Forward, op.StatusPass),

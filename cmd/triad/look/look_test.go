@@ -154,6 +154,29 @@ func TestFolder(t *testing.T) {
 	}
 }
 
+// If two operators fit, both are tried, and the file is the one that passes.
+func TestTwoOperatorsThatFit(t *testing.T) {
+	folder := write(t, t.TempDir(), map[string]string{
+		"k.cu": "__global__ void k(const float *in, float *out, int n) {\n\tout[0] = in[0] / (1 + " +
+			"expf(-in[0]));\n}\n",
+	})
+	s := newStand()
+	judge, first := s.Judge, ""
+	s.Judge = func(ctx context.Context, path string, g operatorguess.Guess, to io.Writer) (Trial, error) {
+		trial, err := judge(ctx, path, g, to)
+		if first == "" { // it is not this one
+			first = g.Operator
+			trial.Passes[0].Row.Add(op.StatusFail, "", "")
+		}
+		return trial, err
+	}
+	got, code := s.run(t.Context(), Options{}, folder)
+	if code != session.ExitGood || len(s.steps) != 2 || strings.Contains(got, first+" ") ||
+		!strings.Contains(got, "RIGHT") {
+		t.Errorf("exit %d after %q, the first of them wrong\n%s", code, s.steps, got)
+	}
+}
+
 // The exit code is that of compare.
 func TestExitCodes(t *testing.T) {
 	folder := write(t, t.TempDir(), map[string]string{

@@ -122,7 +122,7 @@ func (r *round) record(t Trial) error {
 }
 
 var (
-	global      = regexp.MustCompile(`\b__global__\b`)
+	kernels     = regexp.MustCompile(`\b__global__\b|<<<`) // it may launch those of a header
 	cComments   = regexp.MustCompile(`(?s)//[^\n]*|/\*.*?\*/`)
 	mayHaveIt   = regexp.MustCompile(`\btriton\b|\bautograd\.Function\b|\bload_inline\b`)
 	syntaxPlace = regexp.MustCompile(`^line (\d+), column \d+: `)
@@ -131,7 +131,7 @@ var (
 // withoutKernel says why a file has no kernel to look at; "" if it has one. Of a Python file nothing is run.
 func (r *round) withoutKernel(text string, python bool) (why string, open bool) {
 	if !python {
-		if global.MatchString(cComments.ReplaceAllString(text, "")) {
+		if kernels.MatchString(cComments.ReplaceAllString(text, "")) {
 			return "", false
 		}
 		return noKernel, false
@@ -141,6 +141,8 @@ func (r *round) withoutKernel(text string, python bool) (why string, open bool) 
 	}
 	facts := r.Parse(text)
 	switch {
+	case facts.Error != "" && r.Python(r.ctx) != nil:
+		return needsPython, true
 	case facts.Error != "":
 		return firstLine(fmt.Errorf("cannot be parsed: %s", facts.Error)), true
 	case hasKernel(facts):
