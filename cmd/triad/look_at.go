@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -190,7 +191,12 @@ func (m *lookMachine) judge(ctx context.Context, path string, guess operatorgues
 
 // misread is the trial of a file that cannot be read as the operator.
 func (m *lookMachine) misread(t look.Trial, request run.Request, path string, why error) look.Trial {
-	t.Why, _, _ = strings.Cut(strings.TrimPrefix(why.Error(), "--add "+path+": "), "\n")
+	signature, said, more := strings.Cut(strings.TrimPrefix(why.Error(), "--add "+path+": "), "\n")
+	t.Why = signature
+	if at := regexp.MustCompile(`^line \d+: `).FindString(signature); at != "" && more {
+		said, _, _ = strings.Cut(strings.TrimSpace(said), "\n")
+		t.Why = at + said
+	}
 	r := m.neither(request, path, op.StatusNotUnderstood, why.Error())
 	if r != nil {
 		t.Records = []*record.Record{r}

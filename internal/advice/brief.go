@@ -37,6 +37,10 @@ func BriefOf(f Facts) Brief {
 		return Brief{Text: "sums are kept in " + f.DType + ": add up in float, round once"}
 	case sum != "":
 		return Brief{Text: sum + " is missing: " + f.Formula}
+	case f.UpTo:
+		return Brief{Text: f.Tried.String()}
+	case strings.Contains(f.Message, launchRefused) || strings.Contains(f.Message, tooMuchShared):
+		return Brief{}
 	case f.Status == op.StatusFail && f.Formula != "":
 		return Brief{Text: "compare it with " + f.Formula}
 	}

@@ -23,6 +23,17 @@ type briefCase struct {
 
 var briefCases = []briefCase{
 	{
+		"a limit of a size",
+		Facts{Status: op.StatusFail, UpTo: true, Tried: tried, Formula: "y = x"},
+		"n = 256 is right, 1 is wrong", 0, false,
+	},
+	{
+		"a launch that was refused",
+		Facts{Status: op.StatusFail, Message: launchRefused, Formula: "y = x"},
+		"",
+		0, false,
+	},
+	{
 		"two sizes of a matrix",
 		Facts{Status: op.StatusOutOfBounds, Square: [2]string{"n", "k"}},
 		"right where n = k alone: an index takes one for the other", 0, true,

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"triad/internal/candidates"
@@ -155,6 +156,8 @@ func (f *File) Line() Line {
 	case !j.By.Sure():
 		f.Nearest, l.Operator = j.Operator, ""
 		return f.withoutOperator(l, found)
+	case f.Checked != nil && f.Checked.Whole():
+		l.Verdict, l.Text = Clean, "triad check finds nothing; the results were not judged: "+j.why()
 	default:
 		l.Verdict, l.Open, l.Text = Unsure, true, j.why()
 	}
@@ -333,23 +336,41 @@ func CausesOf(d record.Diagnosis, path string, usual Usual) []Cause {
 		}
 		return []Cause{usual.Cause}
 	}
-	first := d.Findings[0] // the others are usually its consequences
-	c := Cause{}
-	if first.Where != nil {
-		c.Line = first.Where.Line
-		if filepath.Base(first.Where.File) != filepath.Base(path) {
-			c.File = first.Where.File
-		}
-	}
-	mend := first.Remedy
+	mend := d.Findings[0].Remedy
 	if usual.Exact && usual.Line == 0 || mend == "" {
 		mend = usual.Text
 	}
-	c.Text = withRemedy(first.Happens, mend)
-	if usual.Line > 0 && usual.Line != c.Line {
-		return []Cause{c, usual.Cause}
+	all := []Cause{placed(d.Findings[0], path, mend)}
+	for _, x := range d.Findings[1:] { // one of the same kind is usually a consequence
+		if c := placed(x, path, x.Remedy); x.Kind != d.Findings[0].Kind && !c.repeats(all[0]) {
+			all = append(all, c)
+		}
 	}
-	return []Cause{c}
+	if usual.Line > 0 && usual.Line != all[0].Line {
+		all = append(all, usual.Cause)
+	}
+	for _, note := range d.Notes {
+		if m := skipsBarrier.FindStringSubmatch(note); m != nil {
+			line, _ := strconv.Atoi(m[1])
+			all = append(all, Cause{Line: line, Text: "not all threads reach this __syncthreads()"})
+		}
+	}
+	return all
+}
+
+// skipsBarrier matches the note of a barrier that threads never come to. Alone it is no finding.
+var skipsBarrier = regexp.MustCompile(`:(\d+), kernel \S+: threads end and never come to this barrier`)
+
+// placed returns a finding as a cause.
+func placed(x record.Finding, path, mend string) Cause {
+	c := Cause{Text: withRemedy(x.Happens, mend)}
+	if x.Where != nil {
+		c.Line = x.Where.Line
+		if filepath.Base(x.Where.File) != filepath.Base(path) {
+			c.File = x.Where.File
+		}
+	}
+	return c
 }
 
 func withRemedy(what, mend string) string {

@@ -60,6 +60,11 @@ type lineCase struct {
 
 var lineCases = []lineCase{
 	{
+		"its results could not be judged, and its program ran clean",
+		File{Checked: checked(nil), Judged: []Judged{{Guess: named, Why: "no parameter is y"}}},
+		Clean, "triad check finds nothing; the results were not judged: no parameter is y", false,
+	},
+	{
 		"right in the dtype that it names, and assumed to take another",
 		File{Judged: []Judged{judged(sure, passOf(op.Forward, op.StatusPass).alsoIn("it takes fp16",
 			op.StatusPass))}},
@@ -185,7 +190,14 @@ func TestCausesOf(t *testing.T) {
 			File: "b/file.cu",
 			Line: 4,
 		}},
-		{Happens: "a consequence", Where: &record.Where{File: "b/file.cu", Line: 5}},
+		{Kind: "", Happens: "a consequence", Where: &record.Where{File: "b/file.cu", Line: 5}},
+	}}
+	noted := found
+	noted.Notes = []string{"b/file.cu:4, kernel k: threads end and never come to this barrier. More.", "other"}
+	two := record.Diagnosis{Findings: []record.Finding{
+		{Kind: "race", Happens: "race", Where: &record.Where{File: "b/file.cu", Line: 4}},
+		{Kind: "race", Happens: "race", Where: &record.Where{File: "b/file.cu", Line: 5}},
+		{Kind: "divergence", Happens: "barrier", Where: &record.Where{File: "b/file.cu", Line: 9}},
 	}}
 	elsewhere := record.Diagnosis{Findings: []record.Finding{
 		{Happens: "race", Where: &record.Where{File: "b/tile.cuh", Line: 4}},
@@ -204,6 +216,12 @@ func TestCausesOf(t *testing.T) {
 			Usual{Cause: Cause{Line: 2, Text: "usual"}},
 			"line 4: reads past the end: if (i < n); and line 2: usual",
 		},
+		{
+			noted,
+			Usual{},
+			"line 4: reads past the end: if (i < n); and line 4: not all threads reach this __syncthreads()",
+		},
+		{two, Usual{}, "line 4: race; and line 9: barrier"},
 		{elsewhere, Usual{Cause: Cause{Text: "usual"}}, "tile.cuh:4: race: usual"},
 	} {
 		if got := join(CausesOf(c.d, "a/file.cu", c.usual)); got != c.want {

@@ -55,6 +55,9 @@ func (r *round) lookAt(e entry, details io.Writer) (firstlook.Line, error) {
 	if len(guesses) > mostTrials && !guesses[0].By.Sure() {
 		f.Nearest, guesses = guesses[0].Operator, nil
 	}
+	if len(guesses) > 0 && !guesses[0].Fits && read.Main { // a name like that of an operator
+		f.Nearest, guesses = guesses[0].Operator, nil
+	}
 	if !f.Python && (read.Main || len(guesses) == 0 && r.Callable(e.path)) {
 		f.Checked, err = r.Check(r.ctx, e.path, details)
 		if err != nil {
