@@ -217,9 +217,9 @@ func (f *File) withoutOperator(l Line, found []Cause) Line {
 
 // wrong joins the first finding of triad check and the causes of a pass that say something else.
 func (f *File) wrong(j *Judged, bad int, found []Cause) string {
-	all := found
+	all := slices.Clone(found)
 	for _, c := range j.Passes[bad].Causes {
-		if !slices.ContainsFunc(all, func(other Cause) bool { return c.repeats(other) }) {
+		if !slices.ContainsFunc(found, c.repeats) {
 			all = append(all, c)
 		}
 	}

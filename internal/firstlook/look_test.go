@@ -193,7 +193,9 @@ func TestCausesOf(t *testing.T) {
 		{Kind: "", Happens: "a consequence", Where: &record.Where{File: "b/file.cu", Line: 5}},
 	}}
 	noted := found
-	noted.Notes = []string{"b/file.cu:4, kernel k: threads end and never come to this barrier. More.", "other"}
+	noted.Notes = []string{
+		"b/file.cu:4, kernel k: threads end and never come to this barrier. More.", "other",
+	}
 	two := record.Diagnosis{Findings: []record.Finding{
 		{Kind: "race", Happens: "race", Where: &record.Where{File: "b/file.cu", Line: 4}},
 		{Kind: "race", Happens: "race", Where: &record.Where{File: "b/file.cu", Line: 5}},
