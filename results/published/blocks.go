@@ -32,6 +32,7 @@ func tables(p published) map[string][]string {
 		"ladder":     ladder(p.records),
 		"order":      programOrder(p),
 		"catalogue":  timesTable(others(all), rowTable, roof),
+		"standing":   standings(others(all)),
 		"under load": underLoad(all, p),
 		"goals":      goals(all),
 		"words":      words(p),

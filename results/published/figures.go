@@ -107,7 +107,8 @@ func sanitizers(p published) string {
 	if !there {
 		return ""
 	}
-	var words []string
+	tools := map[string][]string{} // by what they found
+	var found []string
 	err := eachLine(text, func(s struct {
 		Tool     string   `json:"tool"`
 		Findings []any    `json:"findings"`
@@ -118,18 +119,26 @@ func sanitizers(p published) string {
 		Missed   []string `json:"missed"`
 	},
 	) {
-		line := fmt.Sprintf("%s: %d findings, %d bad records, %d of %d compiled kernels that a case "+
-			"launches, %d calls", s.Tool, len(s.Findings), s.Bad, s.Watched,
-			s.Watched+len(s.Missed), s.Calls)
+		line := fmt.Sprintf("%d findings, %d bad records, %d of %d compiled kernels that a case launches, "+
+			"%d calls", len(s.Findings), s.Bad, s.Watched, s.Watched+len(s.Missed), s.Calls)
 		if s.Part {
 			line += ", stopped before its end"
 		}
-		words = append(words, line)
+		if tools[line] == nil {
+			found = append(found, line)
+		}
+		tools[line] = append(tools[line], s.Tool)
 	})
 	if err != nil {
 		return ""
 	}
-	return strings.Join(words, "; ")
+	for i, line := range found {
+		found[i] = strings.Join(tools[line], ", ") + ": " + line
+		if len(tools[line]) > 1 {
+			found[i] = strings.Join(tools[line], ", ") + ", each: " + line
+		}
+	}
+	return strings.Join(found, "; ")
 }
 
 func planted(p published) string {
