@@ -14,7 +14,7 @@ func (a *app) catalogueCommand() *cobra.Command {
 		Use:   "catalogue",
 		Short: "every operator with its formula and the rungs of its CUDA ladder, as Markdown",
 		Long: `catalogue prints the Markdown of docs/catalogue.md: of every operator the formula, dtypes,
-attributes and contracts of its spec, and of each CUDA variant what its header says.`,
+and attributes of its spec, and of each CUDA variant what its header says.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			var rooms []report.OperatorRoom
@@ -35,7 +35,6 @@ func (a *app) roomOf(s *op.Spec) (report.OperatorRoom, error) {
 	d := detailed(s)
 	room := report.OperatorRoom{
 		Operator: d.Operator, Summary: s.Summary, Source: s.Source, Attributes: d.Attributes,
-		Contracts: contractsOf(s),
 	}
 	if s.Backward != nil {
 		room.Gradients = s.Backward.Formula

@@ -12,19 +12,22 @@ type OperatorRoom struct {
 	Operator
 	Summary, Source string
 	Attributes      []Attribute
-	Contracts       []ContractDeclared
 	Gradients       string      // the formula of the backward, "" where there is none
 	Rungs           [][2]string // name and text, in the order of the ladder
 }
+
+// usualDTypes are the dtypes that the page does not name.
+const usualDTypes = "fp32, fp16, bf16"
 
 // catalogueHead is the head of the page, a paragraph each.
 var catalogueHead = []string{
 	"# The catalogue",
 	"Every operator with its formula, and its CUDA kernels as a ladder: what each rung adds, and what it " +
-		"costs. The simplest rung, mostly `naive`, is the readable one, and the one to trust first. `triad " +
-		"ops show OP` adds tensors, relations and implementations, and `triad check --explain OP` counts " +
-		"what each rung does with memory. [performance.md](performance.md) compares the times with Triton " +
-		"and PyTorch on an H200.",
+		"costs. The simplest rung, mostly `naive`, is the readable one, and the one to trust first. Dtypes " +
+		"are " + usualDTypes + " unless an operator names others. `triad ops show OP` adds tensors, " +
+		"attributes, contracts, relations and implementations; `triad check --explain OP` counts what each " +
+		"rung does with memory. [performance.md](performance.md) compares the times with Triton and " +
+		"PyTorch on an H200.",
 	"`triad ops catalogue` makes this page from `internal/catalog/<op>` and the headers of " +
 		"`cuda/kernels/<op>.cu`; a test compares the two.",
 }
@@ -68,21 +71,14 @@ func roomText(r OperatorRoom) string {
 			fmt.Fprintf(&text, "%s\n", folded("* "+what+": "+words, "  "))
 		}
 	}
-	var attributes, contracts []string
+	if dtypes := strings.Join(r.DTypes, ", "); dtypes != usualDTypes {
+		line("Dtypes", dtypes)
+	}
+	var attributes []string
 	for _, a := range r.Attributes {
-		attributes = append(attributes, fmt.Sprintf("`%s` (%s; else %s)", a.Name, a.Allowed, a.Default))
+		attributes = append(attributes, "`"+a.Name+"`")
 	}
-	all := strings.Join(r.DTypes, ", ")
-	for _, c := range r.Contracts {
-		name := c.Name
-		if c.DTypes != all {
-			name += fmt.Sprintf(" (%s)", c.DTypes)
-		}
-		contracts = append(contracts, name)
-	}
-	line("Dtypes", all)
 	line("Attributes", strings.Join(attributes, ", "))
-	line("Contracts", strings.Join(contracts, ", "))
 	line("Source", r.Source)
 	text.WriteString("\n")
 	for _, rung := range r.Rungs {
