@@ -85,7 +85,7 @@ func readPart(text []byte) measuredPart {
 
 // databaseTable returns the table of the database's measurements; missing measurements have no line.
 func databaseTable(all map[string]measuredPart) []string {
-	out := []string{"| asked | found | goal |", "|---|--:|--:|"}
+	out := []string{"| what | found | goal |", "|---|--:|--:|"}
 	add := func(asked, found, goal string) {
 		if found != "" {
 			out = append(out, "| "+asked+" | "+found+" | "+goal+" |")

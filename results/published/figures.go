@@ -12,7 +12,7 @@ import (
 
 // figureTable returns the table of the figures' results, one line each; missing ones have no line.
 func figureTable(p published) []string {
-	out := []string{"| asked | found |", "|---|---|"}
+	out := []string{"| goal | found |", "|---|---|"}
 	add := func(asked, found string) {
 		if found != "" {
 			out = append(out, "| "+asked+" | "+found+" |")
@@ -24,7 +24,7 @@ func figureTable(p published) []string {
 	add("no false alarm in 100,000 verdicts", alarms(p))
 	add("memcheck, racecheck, initcheck, synccheck over every CUDA kernel", sanitizers(p))
 	add("bugs planted for them", planted(p))
-	add("cold median of a torch operator beside a plain torch measurement with CUDA graphs and the same "+
+	add("cold median of a torch operator and of a plain torch measurement with CUDA graphs and the same "+
 		"rotation (`plain_torch.py`), within 2 %", plain(p))
 	add("more than 2^31 elements: softmax at 65537 x 32776", large(p))
 	if len(out) == 2 {
