@@ -382,12 +382,19 @@ func TestStandings(t *testing.T) {
 		r.Dims = map[string]int64{"rows": 8, "cols": cols}
 		return r
 	}
+	sum := func(id, impl string, ns float64) record {
+		r := point(id, impl, ns, 4, "PASS")
+		r.Op, r.Case = "sum", "sum"
+		return r
+	}
 	got := strings.Join(standings(groups([]record{
 		point("1", "cuda/vec", 1000, 4, "PASS"), point("2", "triton/row", 800, 4, "PASS"),
 		point("3", "cuda/vec", 1000, 5, "PASS"), point("4", "torch/eager", 2000, 5, "PASS"),
 		point("5", "torch/compile", 10, 5, "DIFFERENT_CONTRACT"), point("6", "cuda/vec", 1000, 6, "PASS"),
+		sum("7", "cuda/vec", 90), sum("8", "torch/eager", 100),
 	})), "\n")
-	if want := "| softmax backward | 2 | 0.50 to 1.25 | triton/row |  |"; !strings.HasSuffix(got, want) {
+	if want := "| softmax backward | 2 | 0.50 to 1.25 | triton/row |  |\n\n" +
+		"Nowhere behind: sum backward 0.90."; !strings.HasSuffix(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if got := standings(nil); len(got) != 1 {

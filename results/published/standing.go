@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// notBehind is the smallest ratio that prints as more than 1.00.
+const notBehind = 1.005
+
 // standing compares the fastest of our own CUDA kernels with the fastest other row, over all points of an
 // operator and a pass.
 type standing struct {
@@ -17,8 +20,9 @@ type standing struct {
 	points      int
 }
 
-// standings returns one row for each operator and pass of groups, the furthest behind first. Rows that
-// satisfy another contract do not count, nor do sums of a forward and a backward.
+// standings returns one row for each operator and pass of groups, the furthest behind first, and a sentence
+// that lists those that are nowhere behind. Rows that satisfy another contract do not count, nor do sums of a
+// forward and a backward.
 func standings(all []group) []string {
 	byName := map[string]*standing{}
 	var found []*standing
@@ -55,13 +59,23 @@ func standings(all []group) []string {
 			"share of the roofline (CUDA) |",
 		"|---|--:|--:|---|--:|",
 	}
+	var ahead []string
 	for _, s := range found {
+		ratios := between(s.least, s.most, "%.2f")
+		if s.most < notBehind {
+			ahead = append(ahead, s.name+" "+ratios)
+			continue
+		}
 		roof := ""
 		if len(s.roofs) > 0 {
 			roof = between(slices.Min(s.roofs)*100, slices.Max(s.roofs)*100, "%.0f") + " %"
 		}
 		out = append(out, fmt.Sprintf("| %s | %d | %s | %s | %s |", s.name, s.points,
-			between(s.least, s.most, "%.2f"), s.best, roof))
+			ratios, s.best, roof))
+	}
+	if len(ahead) > 0 {
+		slices.Reverse(ahead) // the furthest ahead first
+		out = append(out, "", "Nowhere behind: "+strings.Join(ahead, ", ")+".")
 	}
 	return out
 }
@@ -73,7 +87,7 @@ func (s *standing) add(ours, best row) {
 	if ratio > s.most {
 		s.most, s.best = ratio, best.impl
 		if best.Mode == "events" {
-			s.best += "*"
+			s.best += " (between events)"
 		}
 	}
 	if ours.Roofline != nil {
