@@ -7,15 +7,14 @@ import (
 	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/report"
-	"triad/internal/truth"
 )
 
 func (a *app) catalogueCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "catalogue",
 		Short: "every operator with its formula and the rungs of its CUDA ladder, as Markdown",
-		Long: `catalogue prints the Markdown of docs/catalogue.md: of every operator the formula, dtypes,
-attributes, contracts and bench points of its spec, and of each CUDA variant what its header says.`,
+		Long: `catalogue prints the Markdown of docs/catalogue.md: of every operator the formula, dtypes
+and attributes of its spec, and of each CUDA variant what its header says.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			var rooms []report.OperatorRoom
@@ -36,13 +35,9 @@ func (a *app) roomOf(s *op.Spec) (report.OperatorRoom, error) {
 	d := detailed(s)
 	room := report.OperatorRoom{
 		Operator: d.Operator, Summary: s.Summary, Source: s.Source, Attributes: d.Attributes,
-		Contracts: contractsOf(s), Relations: len(truth.Relations(s.Name)),
 	}
 	if s.Backward != nil {
 		room.Gradients = s.Backward.Formula
-	}
-	for _, b := range s.Bench {
-		room.Bench = append(room.Bench, b.Name)
 	}
 	rungs, err := cuda.Rungs(a.files, s.Name)
 	for _, r := range rungs {

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 )
 
@@ -11,39 +12,45 @@ type OperatorRoom struct {
 	Operator
 	Summary, Source string
 	Attributes      []Attribute
-	Contracts       []ContractDeclared
 	Gradients       string      // the formula of the backward, "" where there is none
 	Rungs           [][2]string // name and text, in the order of the ladder
-	Relations       int         // number of relations that must hold between calls
-	Bench           []string    // the points that it is timed at
 }
 
-const catalogueHead = `# The catalogue
+// usualDTypes are the dtypes that the page does not name.
+const usualDTypes = "fp32, fp16, bf16"
 
-Every operator, with its formula and the rungs of its ladder in CUDA, in the order in which to read them:
-what each adds, and what it costs. It is made by ` + "`triad ops catalogue`" + ` from
-` + "`internal/catalog/<op>`" + ` and the
-headers of ` + "`cuda/kernels/<op>.cu`" + `, and a test compares the two. ` + "`triad ops show OP`" + ` has
-the tensors and limits. What each operator takes on an H200, beside Triton and PyTorch, is in
-[performance.md](performance.md), at the points that stand here. ` + "`triad check --explain OP`" + ` counts
-what each rung does with memory.
-
-`
+// catalogueHead is the head of the page, a paragraph each.
+var catalogueHead = []string{
+	"# The catalogue",
+	"Every operator with its formula, and its CUDA kernels as a ladder: what each rung adds, and what it " +
+		"costs. The simplest rung, mostly `naive`, is the readable one, and the one to trust first. Dtypes " +
+		"are " + usualDTypes + " unless an operator names others. `triad ops show OP` adds tensors, " +
+		"attributes, contracts, relations and implementations; `triad check --explain OP` counts what each " +
+		"rung does with memory. [performance.md](performance.md) compares the times with Triton and " +
+		"PyTorch on an H200.",
+	"`triad ops catalogue` makes this page from `internal/catalog/<op>` and the headers of " +
+		"`cuda/kernels/<op>.cu`; a test compares the two.",
+}
 
 // Catalogue writes docs/catalogue.md.
 func Catalogue(w io.Writer, rooms []OperatorRoom) error {
 	var text strings.Builder
-	text.WriteString(catalogueHead)
-	text.WriteString("| operator | what it is | passes | rungs |\n|---|---|---|--:|\n")
-	for _, r := range rooms {
-		fmt.Fprintf(&text, "| [%s](#%s) | %s | %s | %d |\n", r.Name, r.Name, r.Summary,
-			strings.Join(r.Passes, ", "), len(r.Rungs))
+	for _, paragraph := range catalogueHead {
+		fmt.Fprintf(&text, "%s\n\n", folded(paragraph, ""))
 	}
+	links := make([]string, len(rooms))
+	for i, r := range rooms {
+		links[i] = fmt.Sprintf("[%s](#%s)", r.Name, r.Name)
+	}
+	fmt.Fprintf(&text, "%s\n", folded(strings.Join(links, ", "), ""))
 	for _, r := range rooms {
 		text.WriteString(roomText(r))
 	}
 	return write(w, text.String())
 }
+
+// trustFirst matches what the headers of kernels say of an operator's first rung, and the page says once.
+var trustFirst = regexp.MustCompile(`[;.] [Tt]he readable ones?, and the ones? to trust first`)
 
 // roomText returns the section of one operator.
 func roomText(r OperatorRoom) string {
@@ -64,24 +71,19 @@ func roomText(r OperatorRoom) string {
 			fmt.Fprintf(&text, "%s\n", folded("* "+what+": "+words, "  "))
 		}
 	}
-	var attributes, contracts []string
+	if dtypes := strings.Join(r.DTypes, ", "); dtypes != usualDTypes {
+		line("Dtypes", dtypes)
+	}
+	var attributes []string
 	for _, a := range r.Attributes {
-		attributes = append(attributes, fmt.Sprintf("`%s` (%s; else %s)", a.Name, a.Allowed, a.Default))
+		attributes = append(attributes, "`"+a.Name+"`")
 	}
-	for _, c := range r.Contracts {
-		contracts = append(contracts, fmt.Sprintf("%s (%s)", c.Name, c.DTypes))
-	}
-	line("Dtypes", strings.Join(r.DTypes, ", "))
 	line("Attributes", strings.Join(attributes, ", "))
-	line("Contracts", strings.Join(contracts, ", "))
-	if r.Relations > 0 {
-		line("Relations between calls that must hold", fmt.Sprint(r.Relations))
-	}
-	line("Timed at", strings.Join(r.Bench, "; "))
 	line("Source", r.Source)
 	text.WriteString("\n")
 	for _, rung := range r.Rungs {
-		fmt.Fprintf(&text, "%s\n", folded("1. **"+rung[0]+"**: "+rung[1], "   "))
+		fmt.Fprintf(&text, "%s\n", folded("1. **"+rung[0]+"**: "+trustFirst.ReplaceAllString(rung[1], ""),
+			"   "))
 	}
 	return text.String()
 }

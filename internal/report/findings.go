@@ -16,22 +16,24 @@ type OperatorFindings struct {
 	Findings []op.Finding
 }
 
-const findingsHead = `# Findings
-
-What triad found in kernels of libraries. It is made by ` + "`triad ops findings`" + ` from
-` + "`internal/catalog/<op>/findings.toml`" + `, and a test compares the two.
-
-Rows of libraries are judged like all others. A failure that a finding covers is shown as KNOWN, with its
-sentence. KNOWN is neutral for the exit code; ` + "`--strict`" + ` counts it as bad. A finding covers the
-implementation, versions, device and cases that stand here, and only where every wrong element looks as it
-says: another fault of the same row is FAIL. Where none of the cases that a finding covers fails any more,
-triad says so below its table.
-`
+// findingsHead is the head of the page, a paragraph each.
+var findingsHead = []string{
+	"# Findings",
+	"What triad found in kernels of libraries. `triad ops findings` makes this page from " +
+		"`internal/catalog/<op>/findings.toml`; a test compares the two.",
+	"Library rows are judged like all others. A failure that a finding covers is KNOWN: neutral for the " +
+		"exit code, bad with `--strict`. A finding covers the implementation, versions, device and cases " +
+		"that it names, and only if every wrong element is as described: another fault of the same row is " +
+		"FAIL. A user's file is covered only if the wrong call reaches an operation under \"calls\". If no " +
+		"covered case fails any more, triad says so below its table.",
+}
 
 // Findings writes docs/findings.md.
 func Findings(w io.Writer, operators []OperatorFindings) error {
 	var text strings.Builder
-	text.WriteString(findingsHead)
+	for i, paragraph := range findingsHead {
+		fmt.Fprintf(&text, "%s%s\n", []string{"", "\n"}[min(i, 1)], folded(paragraph, ""))
+	}
 	for _, o := range operators {
 		fmt.Fprintf(&text, "\n## %s\n", o.Op)
 		for _, f := range o.Findings {
@@ -44,7 +46,7 @@ func Findings(w io.Writer, operators []OperatorFindings) error {
 // findingText returns the section of one finding.
 func findingText(f op.Finding) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "\n### %s\n\n%s\n", f.ID, folded(strings.ToUpper(f.Happens[:1])+f.Happens[1:]+".", ""))
+	fmt.Fprintf(&text, "\n### %s\n\n%s\n", f.ID, folded(asSentence(f.Happens), ""))
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(f.Why), "\n\n") {
 		fmt.Fprintf(&text, "\n%s\n", folded(paragraph, ""))
 	}
@@ -57,15 +59,13 @@ func findingText(f op.Finding) string {
 	line("implementations", code(f.Implementations))
 	line("covers", findingCases(f))
 	if len(f.Calls) > 0 {
-		line("in a user's file", "where the wrong call reaches "+code(f.Calls))
-	} else {
-		line("in a user's file", "never")
+		line("calls", code(f.Calls))
 	}
 	if f.Raises == "" {
-		line("looks", fmt.Sprintf("%s; gate %s; every wrong element: %s", code(f.Outputs),
-			strings.Join(f.Gates, ", "), wrongText(f)))
+		line("wrong", fmt.Sprintf("%s; gate %s; %s", code(f.Outputs), strings.Join(f.Gates, ", "),
+			wrongText(f)))
 	} else {
-		line("looks", "the call raises `"+f.Raises+"`")
+		line("raises", "`"+f.Raises+"`")
 	}
 	line("seen with", f.Seen)
 	line("shows if", f.Sometimes)
@@ -133,11 +133,29 @@ func findingCases(f op.Finding) string {
 // code formats words as Markdown code.
 func code(words []string) string { return "`" + strings.Join(words, "`, `") + "`" }
 
-// wrongText describes the wrong elements of a finding.
+// wrongText describes the wrong elements of a finding; kinds with the same place and bound stand together.
 func wrongText(f op.Finding) string {
-	var all []string
+	kinds := map[string][]string{}
+	var places []string
 	for _, w := range f.Wrong {
-		all = append(all, w.Text())
+		place := strings.TrimPrefix(w.Text(), w.Kind)
+		if kinds[place] == nil {
+			places = append(places, place)
+		}
+		kinds[place] = append(kinds[place], w.Kind)
 	}
-	return strings.Join(all, "; or ")
+	for i, place := range places {
+		places[i] = strings.Join(kinds[place], " or ") + place
+	}
+	return strings.Join(places, "; or ")
+}
+
+// asSentence ends a clause with a full stop, and begins it with a capital unless its first word is a name
+// such as cuDNN or torch.conv1d.
+func asSentence(clause string) string {
+	first, _, _ := strings.Cut(clause, " ")
+	if strings.ContainsAny(first, "._") || first != strings.ToLower(first) {
+		return clause + "."
+	}
+	return strings.ToUpper(clause[:1]) + clause[1:] + "."
 }

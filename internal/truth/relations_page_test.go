@@ -2,36 +2,59 @@ package truth_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"triad/internal/docpage"
+	"triad/internal/op"
 	"triad/internal/truth"
 )
 
-// TestRelationsPage: docs/judge.md lists the relations of every operator: of one call, then between two; *
-// holds to the bit.
+// relationRow holds the operators that have a relation, by pass.
+type relationRow struct {
+	name  string
+	calls int
+	of    map[op.Pass][]string // operators, with * where the relation holds to the bit
+	all   map[string]bool
+}
+
+// TestRelationsPage: docs/judge.md lists the relations that several operators have: of one call, then between
+// two; * holds to the bit.
 func TestRelationsPage(t *testing.T) {
-	var b strings.Builder
-	b.WriteString("| operator | of the judged call | between calls |\n|---|---|---|\n")
+	rows := map[string]*relationRow{}
+	var order []*relationRow
 	for _, o := range truth.All() {
 		for _, pass := range o.Spec.Passes() {
-			var one, two []string
 			for _, r := range truth.Relations(o.Spec.Name) {
-				name := r.Name
+				if r.Pass != pass {
+					continue
+				}
+				if rows[r.Name] == nil {
+					rows[r.Name] = &relationRow{
+						name: r.Name, calls: 1, of: map[op.Pass][]string{}, all: map[string]bool{},
+					}
+					order = append(order, rows[r.Name])
+				}
+				row, name := rows[r.Name], o.Spec.Name
+				if r.Second != nil {
+					row.calls = 2
+				}
+				row.all[name] = true
 				if r.ToTheBit {
 					name += "*"
 				}
-				switch {
-				case r.Pass != pass:
-				case r.Second == nil:
-					one = append(one, name)
-				default:
-					two = append(two, name)
-				}
+				row.of[pass] = append(row.of[pass], name)
 			}
-			fmt.Fprintf(&b, "| %s %v | %s | %s |\n", o.Spec.Name, pass, strings.Join(one, "; "),
-				strings.Join(two, "; "))
+		}
+	}
+	slices.SortStableFunc(order, func(a, b *relationRow) int { return a.calls - b.calls })
+	var b strings.Builder
+	b.WriteString("| relation | calls | forward of | backward of |\n|---|--:|---|---|\n")
+	for _, r := range order {
+		if len(r.all) > 1 {
+			fmt.Fprintf(&b, "| %s | %d | %s | %s |\n", r.name, r.calls,
+				strings.Join(r.of[op.Forward], ", "), strings.Join(r.of[op.Backward], ", "))
 		}
 	}
 	docpage.Is(t, "../../docs/judge.md", "relations", b.String(), *update,

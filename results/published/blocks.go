@@ -32,6 +32,7 @@ func tables(p published) map[string][]string {
 		"ladder":     ladder(p.records),
 		"order":      programOrder(p),
 		"catalogue":  timesTable(others(all), rowTable, roof),
+		"standing":   standings(others(all)),
 		"under load": underLoad(all, p),
 		"goals":      goals(all),
 		"words":      words(p),
@@ -244,8 +245,8 @@ func words(p published) []string {
 	return []string{
 		fmt.Sprintf("Ratios to the fastest of their case: %s; %d AMBIGUOUS outside [0.9, 1.1].",
 			counts(count), far),
-		fmt.Sprintf("One implementation of each case beside itself: %s; the widest interval reaches %.1f "+
-			"%% from 1.", counts(noise), widest*100),
+		fmt.Sprintf("One implementation of each case compared with itself: %s; the widest interval reaches "+
+			"%.1f %% from 1.", counts(noise), widest*100),
 	}
 }
 

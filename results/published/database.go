@@ -85,7 +85,7 @@ func readPart(text []byte) measuredPart {
 
 // databaseTable returns the table of the database's measurements; missing measurements have no line.
 func databaseTable(all map[string]measuredPart) []string {
-	out := []string{"| asked | found | goal |", "|---|--:|--:|"}
+	out := []string{"| what | found | goal |", "|---|--:|--:|"}
 	add := func(asked, found, goal string) {
 		if found != "" {
 			out = append(out, "| "+asked+" | "+found+" | "+goal+" |")
@@ -100,7 +100,7 @@ func databaseTable(all map[string]measuredPart) []string {
 		{"`results diff`", "Million/diff"},
 		{"`results query --saved`", "Million/query"},
 	} {
-		add(verb.words+" of 1,000,000 results", questions.spread(verb.prefix), "1 s")
+		add(verb.words, questions.spread(verb.prefix), "1 s")
 	}
 	add("a page of `triad serve` over them", all["pages"].spread("Pages/"), "1 s")
 	add("results recorded in transactions of 100", all["recorded"].rate("Record/100"), "5,000 a second")
@@ -122,13 +122,30 @@ func databaseTable(all map[string]measuredPart) []string {
 	if len(out) == 2 {
 		return []string{"Nothing was measured: results/published/database.sh measures it."}
 	}
+	return append(out, measuredWhere(all)...)
+}
+
+// measuredWhere says below the table when and on which machine each part was measured, and the load before
+// and after it.
+func measuredWhere(all map[string]measuredPart) []string {
+	loads := map[string][]string{}
+	var places []string
 	for _, name := range []string{"questions", "recorded", "pages", "writers", "kills", "cuts"} {
-		if f := all[name].facts; len(f) > 0 {
-			add(fmt.Sprintf("%s: measured %s on %s, beside a load of", name, f["measured"], f["machine"]),
-				f["load before"]+" before, "+f["load after"]+" after", "")
+		f := all[name].facts
+		if len(f) == 0 {
+			continue
 		}
+		place := fmt.Sprintf("Measured %s on %s", f["measured"], f["machine"])
+		if loads[place] == nil {
+			places = append(places, place)
+		}
+		loads[place] = append(loads[place], fmt.Sprintf("%s %s, %s", name, f["load before"], f["load after"]))
 	}
-	return out
+	var lines []string
+	for _, place := range places {
+		lines = append(lines, "", place+"; load before and after: "+strings.Join(loads[place], "; ")+".")
+	}
+	return lines
 }
 
 // spread returns the shortest and the longest of the benchmarks with a prefix, in wall time and in CPU time,

@@ -12,7 +12,7 @@ import (
 
 // figureTable returns the table of the figures' results, one line each; missing ones have no line.
 func figureTable(p published) []string {
-	out := []string{"| asked | found |", "|---|---|"}
+	out := []string{"| goal | found |", "|---|---|"}
 	add := func(asked, found string) {
 		if found != "" {
 			out = append(out, "| "+asked+" | "+found+" |")
@@ -24,7 +24,7 @@ func figureTable(p published) []string {
 	add("no false alarm in 100,000 verdicts", alarms(p))
 	add("memcheck, racecheck, initcheck, synccheck over every CUDA kernel", sanitizers(p))
 	add("bugs planted for them", planted(p))
-	add("cold median of a torch operator beside a plain torch measurement with CUDA graphs and the same "+
+	add("cold median of a torch operator and of a plain torch measurement with CUDA graphs and the same "+
 		"rotation (`plain_torch.py`), within 2 %", plain(p))
 	add("more than 2^31 elements: softmax at 65537 x 32776", large(p))
 	if len(out) == 2 {
@@ -107,7 +107,8 @@ func sanitizers(p published) string {
 	if !there {
 		return ""
 	}
-	var words []string
+	tools := map[string][]string{} // by what they found
+	var found []string
 	err := eachLine(text, func(s struct {
 		Tool     string   `json:"tool"`
 		Findings []any    `json:"findings"`
@@ -118,18 +119,26 @@ func sanitizers(p published) string {
 		Missed   []string `json:"missed"`
 	},
 	) {
-		line := fmt.Sprintf("%s: %d findings, %d bad records, %d of %d compiled kernels that a case "+
-			"launches, %d calls", s.Tool, len(s.Findings), s.Bad, s.Watched,
-			s.Watched+len(s.Missed), s.Calls)
+		line := fmt.Sprintf("%d findings, %d bad records, %d of %d compiled kernels that a case launches, "+
+			"%d calls", len(s.Findings), s.Bad, s.Watched, s.Watched+len(s.Missed), s.Calls)
 		if s.Part {
 			line += ", stopped before its end"
 		}
-		words = append(words, line)
+		if tools[line] == nil {
+			found = append(found, line)
+		}
+		tools[line] = append(tools[line], s.Tool)
 	})
 	if err != nil {
 		return ""
 	}
-	return strings.Join(words, "; ")
+	for i, line := range found {
+		found[i] = strings.Join(tools[line], ", ") + ": " + line
+		if len(tools[line]) > 1 {
+			found[i] = strings.Join(tools[line], ", ") + ", each: " + line
+		}
+	}
+	return strings.Join(found, "; ")
 }
 
 func planted(p published) string {

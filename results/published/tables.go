@@ -268,8 +268,11 @@ func differ(a, b row) bool {
 	return a.clock() > 0 && b.clock() > 0 && math.Abs(a.clock()/b.clock()-1) > clocksDiffer
 }
 
-// cell returns the text of an implementation in a table: its time or its rate, with its clock if that differs
-// from the row's first, and * if it includes the host's time.
+// otherContract marks a time of a row that satisfies only another contract.
+const otherContract = "†"
+
+// cell returns the text of an implementation in a table: its time, or its rate in TFLOP/s, with its clock if
+// that differs from the row's first, otherContract, and * if it includes the host's time.
 func (g group) cell(f family, first row) string {
 	r, there := g.best(f)
 	if !there {
@@ -277,10 +280,10 @@ func (g group) cell(f family, first row) string {
 	}
 	text := report.Duration(r.MedianNS)
 	if g.op == "fp8_gemm" || g.op == "gemm" {
-		text = fmt.Sprintf("%.0f TFLOP/s", r.FLOPs/r.MedianNS/1e3)
+		text = fmt.Sprintf("%.0f", r.FLOPs/r.MedianNS/1e3)
 	}
 	if r.status == "DIFFERENT_CONTRACT" {
-		text += " (another contract)"
+		text += otherContract
 	}
 	if r.Mode == "events" {
 		text += "*"
@@ -317,6 +320,9 @@ func timesTable(all []group, families []family, shares ...share) []string {
 		return []string{"Nothing of this is recorded."}
 	}
 	header := "| operator |"
+	if slices.ContainsFunc(all, func(g group) bool { return g.op == "fp8_gemm" || g.op == "gemm" }) {
+		header = "| operator, TFLOP/s |"
+	}
 	for _, f := range families {
 		header += " " + f.title + " |"
 	}
@@ -329,7 +335,7 @@ func timesTable(all []group, families []family, shares ...share) []string {
 	for _, s := range shares {
 		header += " " + s.title + " |"
 	}
-	out := []string{header + " clock |", "|---|" + strings.Repeat("--:|", len(families)+len(shares)+1)}
+	out := []string{header + " clock, MHz |", "|---|" + strings.Repeat("--:|", len(families)+len(shares)+1)}
 	for _, g := range all {
 		first, there := g.best(families[0])
 		if !there {
@@ -342,11 +348,15 @@ func timesTable(all []group, families []family, shares ...share) []string {
 		for _, s := range shares {
 			line += " " + s.of(g, first) + " |"
 		}
-		out = append(out, fmt.Sprintf("%s %.0f MHz |", line, first.clock()))
+		out = append(out, fmt.Sprintf("%s %.0f |", line, first.clock()))
 	}
-	if slices.ContainsFunc(out, func(line string) bool { return strings.Contains(line, "*") }) {
-		out = append(out, "",
-			"* timed between events, the host's time included, where no graph could capture the calls.")
+	for _, mark := range []struct{ sign, means string }{
+		{otherContract, "another contract."},
+		{"*", "timed between events, the host's time included, where no graph could capture the calls."},
+	} {
+		if slices.ContainsFunc(out, func(line string) bool { return strings.Contains(line, mark.sign) }) {
+			out = append(out, "", mark.sign+" "+mark.means)
+		}
 	}
 	return out
 }
