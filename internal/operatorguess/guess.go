@@ -146,12 +146,9 @@ func named(name string, s *op.Spec) int {
 	longest := 0
 	for _, known := range append([]string{s.Name}, s.AlsoCalled...) {
 		plain := strings.ReplaceAll(known, "_", "")
-		if len(plain) <= longest {
-			continue
-		}
 		if hasRun(words, plain) || len(plain) >= longName && strings.Contains(strings.Join(words, ""),
 			plain) {
-			longest = len(plain)
+			longest = max(longest, len(plain))
 		}
 	}
 	return longest

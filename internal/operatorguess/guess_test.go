@@ -17,7 +17,7 @@ import (
 // guessCase is a file, and the operators that it may implement.
 type guessCase struct {
 	Name, File, Text, Evidence string
-	Want                       []string
+	Want, Without              []string
 	Several                    bool // any two or more
 	Misfit                     bool // none of its functions has the parameters
 }
@@ -53,6 +53,9 @@ func TestOf(t *testing.T) {
 			for _, g := range got {
 				if !slices.Contains(levels[c.Evidence], g.By) || g.Fits == c.Misfit {
 					t.Errorf("%+v, want the evidence %q, a misfit: %t", g, c.Evidence, c.Misfit)
+				}
+				if slices.Contains(c.Without, g.Operator) {
+					t.Errorf("%+v is one of them", g)
 				}
 				if g.By.Sure() != (c.Evidence == "name" || c.Evidence == "declared") {
 					t.Errorf("%+v is sure: %t", g, g.By.Sure())
