@@ -13,6 +13,7 @@ import (
 	"triad/cuda"
 	"triad/cuda/gpuworker"
 	"triad/internal/backend"
+	"triad/internal/host"
 	"triad/internal/report"
 	"triad/internal/worker"
 	"triad/pybridge"
@@ -57,7 +58,10 @@ func (a *app) examine(ctx context.Context, limits worker.Limits) ([]report.Findi
 	if err != nil {
 		return nil, err
 	}
-	findings := []report.Finding{{Subject: "triad", State: "ok", Detail: triad.Version + " " + commit(ctx)}}
+	findings := []report.Finding{{
+		Subject: "triad", State: "ok",
+		Detail: triad.Version + " " + host.Commit(ctx),
+	}}
 	findings = append(findings, hostCompiler(ctx))
 	findings = append(findings, a.gpuFindings(ctx)...)
 	findings = append(findings, a.nvcc(ctx))

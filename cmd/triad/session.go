@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"triad"
+	"triad/internal/host"
 	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/run"
@@ -79,7 +80,7 @@ func (a *app) openSession(ctx context.Context, request *run.Request, o sessionOp
 	if s, err = session.Open(ctx, c); err != nil {
 		return nil, nil, err
 	}
-	s.Runner.HostBytes = usableMemory(os.DirFS("/"), machine().MemoryBytes)
+	s.Runner.HostBytes = host.UsableMemory(os.DirFS("/"), host.Machine().MemoryBytes)
 	if o.gpu != nil {
 		s.Runner.GPU = o.gpu.PCI
 	}
@@ -99,10 +100,10 @@ func (a *app) sessionInfo(
 	o *sessionOptions,
 ) record.Session {
 	info := record.Session{
-		ID: a.partOf, Request: request, Command: o.args, Version: triad.Version, Commit: commit(ctx),
+		ID: a.partOf, Request: request, Command: o.args, Version: triad.Version, Commit: host.Commit(ctx),
 		Level: r.Options.Level.String(),
-		Seed:  r.Seed, Machine: o.gpu.describe(machine()),
-		Toolchain: record.Toolchain{"triad": triad.Version, "go": goVersion()},
+		Seed:  r.Seed, Machine: o.gpu.describe(host.Machine()),
+		Toolchain: record.Toolchain{"triad": triad.Version, "go": host.GoVersion()},
 	}
 	maps.Copy(info.Toolchain, o.tools)
 	return info

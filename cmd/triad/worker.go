@@ -13,6 +13,7 @@ import (
 
 	"triad/cuda"
 	"triad/internal/backend"
+	"triad/internal/host"
 	"triad/internal/sandbox"
 	"triad/internal/session"
 	"triad/internal/worker"
@@ -69,7 +70,7 @@ func (a *app) backends(g *gpu, f environmentFlags, options worker.Options) ([]ba
 	}
 	python := pybridge.Backend(environment, cache, options)
 	if g != nil {
-		memory := usableMemory(os.DirFS("/"), machine().MemoryBytes)
+		memory := host.UsableMemory(os.DirFS("/"), host.Machine().MemoryBytes)
 		python.Spread = spreadOver(runtime.GOMAXPROCS(0), memory, g.MemoryBytes)
 		runsUnder(python, g.wrapPython)
 	}

@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"io/fs"
@@ -61,18 +61,18 @@ func leastUpwards(root fs.FS, base, group, file string) int64 {
 	}
 }
 
-// collectInTime makes Go collect garbage before this process holds half of the memory: a bench point of a
+// CollectInTime makes Go collect garbage before this process holds half of the memory: a bench point of a
 // billion elements has tens of gigabytes of truth, and twice that would be garbage by the time Go collects on
 // its own. The user's GOMEMLIMIT takes precedence.
-func collectInTime(getenv func(string) string, limit func(int64) int64) {
-	if bytes := usableMemory(os.DirFS("/"), machine().MemoryBytes); getenv("GOMEMLIMIT") == "" && bytes > 0 {
+func CollectInTime(getenv func(string) string, limit func(int64) int64) {
+	if bytes := UsableMemory(os.DirFS("/"), Machine().MemoryBytes); getenv("GOMEMLIMIT") == "" && bytes > 0 {
 		limit(bytes / 2)
 	}
 }
 
-// usableMemory returns how many bytes of memory this process and its workers may take: the machine's, or what
+// UsableMemory returns how many bytes of memory this process and its workers may take: the machine's, or what
 // a container leaves of it.
-func usableMemory(root fs.FS, machine int64) int64 {
+func UsableMemory(root fs.FS, machine int64) int64 {
 	if limit := memoryLimit(root); limit > 0 {
 		return min(limit, machine)
 	}

@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"testing"
@@ -55,7 +55,7 @@ func TestUsableMemory(t *testing.T) {
 		for name, text := range c.files {
 			files[name] = &fstest.MapFile{Data: []byte(text)}
 		}
-		if got := usableMemory(files, machine); got != c.want {
+		if got := UsableMemory(files, machine); got != c.want {
 			t.Errorf("%s: %d bytes, want %d", name, got, c.want)
 		}
 	}
@@ -66,9 +66,9 @@ func TestUsableMemory(t *testing.T) {
 func TestGarbageIsCollectedInTime(t *testing.T) {
 	for given, want := range map[string]bool{"": true, "3GiB": false} {
 		var limit int64
-		collectInTime(func(string) string { return given }, func(n int64) int64 { limit = n; return 0 })
-		if set := limit > 0 && limit <= machine().MemoryBytes/2; set != want {
-			t.Errorf("GOMEMLIMIT=%q: the limit is %d of %d bytes", given, limit, machine().MemoryBytes)
+		CollectInTime(func(string) string { return given }, func(n int64) int64 { limit = n; return 0 })
+		if set := limit > 0 && limit <= Machine().MemoryBytes/2; set != want {
+			t.Errorf("GOMEMLIMIT=%q: the limit is %d of %d bytes", given, limit, Machine().MemoryBytes)
 		}
 	}
 }

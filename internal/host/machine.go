@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"os"
@@ -10,8 +10,8 @@ import (
 	"triad/internal/record"
 )
 
-// machine describes this computer by what affects results; it holds no name.
-func machine() record.Machine {
+// Machine describes this computer by what affects results; it holds no name.
+func Machine() record.Machine {
 	m := record.Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), CPU: cpuModel()}
 	var name unix.Utsname
 	if unix.Uname(&name) == nil {
@@ -38,4 +38,4 @@ func cpuModel() string {
 	return ""
 }
 
-func goVersion() string { return strings.TrimPrefix(runtime.Version(), "go") }
+func GoVersion() string { return strings.TrimPrefix(runtime.Version(), "go") }
