@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/console"
 	"triad/internal/catalog"
 	"triad/internal/ownkernels"
 	"triad/internal/report"
@@ -81,7 +82,7 @@ func (o *benchOptions) add(cmd *cobra.Command) {
 	o.addStrict(cmd)
 	fs.BoolVar(&o.json, "json", false,
 		"one JSON object a line for each implementation and bench point (docs/json.md)")
-	fs.StringVar(&o.db, "db", "", databaseUsage)
+	fs.StringVar(&o.db, "db", "", console.DatabaseUsage)
 	o.addPlan(cmd)
 	o.addShard(cmd)
 	o.on.add(cmd)
@@ -90,8 +91,9 @@ func (o *benchOptions) add(cmd *cobra.Command) {
 // plan turns flags into a plan of timing.
 func (o *benchOptions) plan() (*timing.Plan, error) {
 	if o.full {
-		return nil, usage("bench takes every bench point: --full is a flag of compare, --quick takes the " +
-			"first alone")
+		return nil,
+			console.Usage("bench takes every bench point: --full is a flag of compare, --quick takes the " +
+				"first alone")
 	}
 	p := &timing.Plan{Rounds: o.rounds, Budget: o.budget, Wake: 3 * time.Second}
 	if short := comparePlan(); o.quick {
@@ -103,7 +105,7 @@ func (o *benchOptions) plan() (*timing.Plan, error) {
 		}
 	}
 	if o.rounds < 1 || o.budget <= 0 {
-		return nil, usage("--rounds %d --budget %v: want both above 0", o.rounds, o.budget)
+		return nil, console.Usage("--rounds %d --budget %v: want both above 0", o.rounds, o.budget)
 	}
 	loads := []timing.Load{timing.Interleaved}
 	if o.burst {
@@ -115,7 +117,7 @@ func (o *benchOptions) plan() (*timing.Plan, error) {
 	for _, load := range loads {
 		for _, word := range o.regimes {
 			if word != "cold" && word != "warm" {
-				return nil, usage("--regime %q: want cold, warm, or cold,warm", word)
+				return nil, console.Usage("--regime %q: want cold, warm, or cold,warm", word)
 			}
 			r := timing.Regime{Cold: word == "cold", Load: load}
 			if !slices.Contains(p.Regimes, r) {
@@ -203,7 +205,7 @@ func (a *app) tellJudgedOnGPUAlone(result run.Result) {
 		}
 	}
 	if len(names) > 0 {
-		fmt.Fprintf(a.style().Wrap(a.out), "%s: judged on the GPU alone, where races and reads out of "+
+		fmt.Fprintf(a.Style().Wrap(a.Out), "%s: judged on the GPU alone, where races and reads out of "+
 			"bounds seldom show; triad compare also judges the quick cases in the emulator, which "+
 			"sees them.\n", strings.Join(names, ", "))
 	}
@@ -212,9 +214,9 @@ func (a *app) tellJudgedOnGPUAlone(result run.Result) {
 // printBench prints a result as tables, or as JSON lines.
 func (a *app) printBench(s *session.Session, result run.Result, o *benchOptions, end session.Ending) error {
 	if o.json {
-		return report.JSONLines(a.out, result.Records)
+		return report.JSONLines(a.Out, result.Records)
 	}
-	return report.Bench(a.out, a.style(), result.Records, timed(result), summaryOf(s, result, end))
+	return report.Bench(a.Out, a.Style(), result.Records, timed(result), summaryOf(s, result, end))
 }
 
 func timed(r run.Result) report.Timed {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad"
+	"triad/cmd/triad/console"
 	"triad/cuda"
 	"triad/internal/check"
 	"triad/internal/fileversion"
@@ -54,7 +55,7 @@ program. A file without a main() whose extern "C" solve launches the kernels is 
 			"  triad check solve.cu --size N=1000 --size M=20 --size A=N*M\n  triad check softmax",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if n := cmd.ArgsLenAtDash(); len(args) == 0 || n == 0 || n < 0 && len(args) > 1 || n > 1 {
-				return usage("check: want one CUDA file, folder or operator; the program's own " +
+				return console.Usage("check: want one CUDA file, folder or operator; the program's own " +
 					"arguments stand behind --")
 			}
 			return nil
@@ -99,7 +100,8 @@ func (o *checkOptions) deadlines() error {
 		d, err := time.ParseDuration(value)
 		to := map[string]*time.Duration{"run": &o.run, "stall": &o.stall, "all": &o.all}[name]
 		if err != nil || to == nil || d <= 0 {
-			return usage("--limit %q: want run=DURATION, stall=DURATION or all=DURATION, e.g. run=5m", text)
+			return console.Usage("--limit %q: want run=DURATION, stall=DURATION or all=DURATION, e.g. run=5m",
+				text)
 		}
 		*to = d
 	}
@@ -117,32 +119,32 @@ func (a *app) check(ctx context.Context, file string, args []string, o *checkOpt
 		return err
 	}
 	if o.std != "" && !languages.MatchString(o.std) {
-		return usage("--std %q: want c++17, c++20 or c++23", o.std)
+		return console.Usage("--std %q: want c++17, c++20 or c++23", o.std)
 	}
 	for _, d := range o.define {
 		if !macro.MatchString(d) {
-			return usage("-D %q: want NAME or NAME=VALUE, e.g. -D N=1000", d)
+			return console.Usage("-D %q: want NAME or NAME=VALUE, e.g. -D N=1000", d)
 		}
 	}
 	if err := o.checkSanitizers(file); err != nil {
 		return err
 	}
 	if o.watch && (o.json || o.sarif != "") {
-		return usage("check: --watch draws for people: --json and --sarif are for one check")
+		return console.Usage("check: --watch draws for people: --json and --sarif are for one check")
 	}
 	if o.device != "cpu" && o.device != "gpu" {
-		return usage("--device %q: want cpu or gpu", o.device)
+		return console.Usage("--device %q: want cpu or gpu", o.device)
 	}
 	if o.debug && o.device == "gpu" {
-		return usage("check: --debug steps through the emulated program: leave out --device gpu")
+		return console.Usage("check: --debug steps through the emulated program: leave out --device gpu")
 	}
 	if o.debug {
 		return a.debug(ctx, file, args, o)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	a.atOnce.Store(true)
-	defer context.AfterFunc(a.stop, cancel)()
+	a.AtOnce.Store(true)
+	defer context.AfterFunc(a.Stop, cancel)()
 	input := a.inputOfProgram()
 	check := a.checkOnce
 	if o.watch {
@@ -157,7 +159,7 @@ func (a *app) ended(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case a.stop.Err() != nil && err.Error() != "":
+	case a.Stop.Err() != nil && err.Error() != "":
 		return session.Fail(session.ExitNothing,
 			errors.New("check: stopped: nothing is known of the program"))
 	case session.CodeOf(err) == session.ExitBad && !errors.As(err, &f):
@@ -189,16 +191,16 @@ func (a *app) checkOnSave(ctx context.Context, file string, args []string, input
 			return last
 		}
 		if last != nil && last.Error() != "" {
-			fmt.Fprintf(a.err, "triad: %v\n", last)
+			fmt.Fprintf(a.Err, "triad: %v\n", last)
 		}
 		if session.CodeOf(last) == session.ExitNothing && last.Error() != "" {
-			return said(last)
+			return console.Said(last)
 		}
-		fmt.Fprintln(a.out, "\nWaiting for the next save; Ctrl-C ends.")
-		if !a.untilSaved(ctx, seen, state) {
-			return said(last)
+		fmt.Fprintln(a.Out, "\nWaiting for the next save; Ctrl-C ends.")
+		if !a.UntilSaved(ctx, seen, state) {
+			return console.Said(last)
 		}
-		a.newPage()
+		a.NewPage()
 	}
 }
 
@@ -217,13 +219,13 @@ func (a *app) checkOnce(ctx context.Context, file string, args []string, input [
 			err = os.WriteFile(o.sarif, text, 0o644)
 		}
 		if err != nil {
-			return usage("--sarif: %v", err)
+			return console.Usage("--sarif: %v", err)
 		}
 	}
 	if o.json {
-		err = report.JSON(a.out, found)
+		err = report.JSON(a.Out, found)
 	} else {
-		err = check.Write(a.out, found, folder)
+		err = check.Write(a.Out, found, folder)
 	}
 	if err != nil {
 		return err
@@ -266,9 +268,9 @@ func (a *app) found(ctx context.Context, file string, args []string, input []byt
 		return nil, err
 	}
 	run := check.Run
-	printed := &lineEnded{to: a.out}
+	printed := &lineEnded{to: a.Out}
 	if o.json {
-		printed.to = a.err
+		printed.to = a.Err
 	}
 	if solve != nil {
 		run = solve.checked
@@ -306,8 +308,8 @@ func (a *app) programBuilder(ctx context.Context) (cuda.Builder, error) {
 	if err != nil {
 		return cuda.Builder{}, session.ToolchainFailure(err)
 	}
-	cache, err := a.cacheDir()
-	return cuda.Builder{Sources: a.files, Cache: filepath.Join(cache, "cuda"), Compiler: compiler}, err
+	cache, err := a.CacheDir()
+	return cuda.Builder{Sources: a.Files, Cache: filepath.Join(cache, "cuda"), Compiler: compiler}, err
 }
 
 // buildProgram compiles the file, or returns an error that says why there is nothing to run.
@@ -315,7 +317,8 @@ func (a *app) buildProgram(ctx context.Context, source cuda.ProgramSource) (cuda
 	var none cuda.Program
 	file := source.File
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-		return none, usage("check: there is no file %s, and no operator of the name (triad ops list)", file)
+		return none, console.Usage("check: there is no file %s, and no operator of the name (triad ops list)",
+			file)
 	}
 	b, err := a.programBuilder(ctx)
 	if err != nil {
@@ -326,9 +329,9 @@ func (a *app) buildProgram(ctx context.Context, source cuda.ProgramSource) (cuda
 	var mistake *cuda.BuildError
 	switch {
 	case errors.As(err, &unfit), errors.As(err, &mistake):
-		return none, usage("check: %v", err)
+		return none, console.Usage("check: %v", err)
 	case errors.Is(err, fs.ErrPermission):
-		return none, usage("check: %v", err)
+		return none, console.Usage("check: %v", err)
 	case err != nil:
 		return none, session.ToolchainFailure(err)
 	}
@@ -336,7 +339,7 @@ func (a *app) buildProgram(ctx context.Context, source cuda.ProgramSource) (cuda
 		return program, nil
 	}
 	for _, n := range program.Notes {
-		fmt.Fprintf(a.err, "%s:%d: note: %s\n", file, n.Line, n.Text)
+		fmt.Fprintf(a.Err, "%s:%d: note: %s\n", file, n.Line, n.Text)
 	}
 	return program, nil
 }
@@ -361,13 +364,13 @@ const (
 // inputOfProgram reads check's own standard input, so that every run begins with the same one. A terminal
 // gives none, and a pipe that stays open gives what has arrived.
 func (a *app) inputOfProgram() []byte {
-	if a.in == nil || isTerminal(a.in) {
+	if a.In == nil || console.IsTerminal(a.In) {
 		return nil
 	}
 	arrived := make(chan []byte, 1024)
 	panics.Go(func() {
 		defer close(arrived)
-		in := io.LimitReader(a.in, mostInput)
+		in := io.LimitReader(a.In, mostInput)
 		for {
 			part := make([]byte, 64<<10)
 			n, err := in.Read(part)
@@ -378,7 +381,7 @@ func (a *app) inputOfProgram() []byte {
 				return
 			}
 		}
-	}, a.broke)
+	}, a.Broke)
 	var all []byte
 	late := time.After(waitOnInput)
 	for {
@@ -390,7 +393,7 @@ func (a *app) inputOfProgram() []byte {
 			all = append(all, part...)
 		case <-late:
 			fmt.Fprintln(
-				a.err,
+				a.Err,
 				"triad: standard input has not ended: the program gets what has arrived (give a file: "+
 					"triad check ... < FILE)",
 			)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"triad/cmd/triad/console"
 	"triad/cuda"
 	"triad/internal/session"
 )
@@ -24,11 +25,12 @@ const debugHelpers = "cuda/emulator/gdb.py"
 // then on.
 func (a *app) debug(ctx context.Context, file string, args []string, o *checkOptions) error {
 	if o.json || o.sarif != "" || o.watch || o.explain || len(o.sanitizers) > 0 {
-		return usage("check: --debug starts a debugger: --json, --sarif, --watch, --explain and --sanitize " +
-			"are for checks")
+		return console.Usage(
+			"check: --debug starts a debugger: --json, --sarif, --watch, --explain and --sanitize " +
+				"are for checks")
 	}
 	if isOperator(file) {
-		return usage("check: --debug wants a program: the kernels of %s have none of their own", file)
+		return console.Usage("check: --debug wants a program: the kernels of %s have none of their own", file)
 	}
 	gdb, err := exec.LookPath("gdb")
 	if err != nil {
@@ -58,11 +60,11 @@ func (a *app) debug(ctx context.Context, file string, args []string, o *checkOpt
 
 // debugScript writes gdb's commands for kernels to a file that gdb can read.
 func (a *app) debugScript() (string, error) {
-	text, err := fs.ReadFile(a.files, debugHelpers)
+	text, err := fs.ReadFile(a.Files, debugHelpers)
 	if err != nil {
 		return "", fmt.Errorf("read gdb's helpers: %w", err)
 	}
-	cache, err := a.cacheDir()
+	cache, err := a.CacheDir()
 	if err != nil {
 		return "", err
 	}

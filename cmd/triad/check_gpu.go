@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 
+	"triad/cmd/triad/console"
 	"triad/cuda"
 	"triad/cuda/gpuworker"
 	"triad/internal/backend"
@@ -21,13 +22,13 @@ func (a *app) checkOnGPU(ctx context.Context, file string, args []string, input 
 	o *checkOptions,
 ) (*check.Report, error) {
 	if isOperator(file) {
-		return nil, usage("check --device gpu: want a program; triad compare %s --sanitize all watches an "+
-			"operator's kernels", file)
+		return nil, console.Usage("check --device gpu: want a program; triad compare %s --sanitize all "+
+			"watches an operator's kernels", file)
 	}
 	if len(o.sizes) > 0 || o.explain || len(o.sanitizers) > 0 {
-		return nil, usage("check --device gpu: --size, --explain and --sanitize are for the emulator")
+		return nil, console.Usage("check --device gpu: --size, --explain and --sanitize are for the emulator")
 	}
-	tool, err := gpuworker.FindSanitizer(ctx, a.getenv)
+	tool, err := gpuworker.FindSanitizer(ctx, a.Getenv)
 	var missing *backend.Unavailable
 	if errors.As(err, &missing) {
 		return nil, session.Fail(session.ExitNothing, fmt.Errorf("check --device gpu: %s", missing.Sentence))
@@ -45,20 +46,20 @@ func (a *app) checkOnGPU(ctx context.Context, file string, args []string, input 
 	}
 	defer temporary.Remove()
 	folder := temporary.Path
-	b := cuda.GPUBuilder{Sources: a.files, Compiler: nvcc, Architectures: []string{"native"}}
+	b := cuda.GPUBuilder{Sources: a.Files, Compiler: nvcc, Architectures: []string{"native"}}
 	source := cuda.ProgramSource{File: file, Include: o.include, Define: o.define, Std: o.std}
 	program, err := b.Program(ctx, source, folder)
 	var mistake *cuda.BuildError
 	var unfit *cuda.ProgramError
 	switch {
 	case errors.As(err, &mistake), errors.As(err, &unfit), os.IsNotExist(err):
-		return nil, usage("check: %v", err)
+		return nil, console.Usage("check: %v", err)
 	case err != nil:
 		return nil, err
 	}
-	out := a.out
+	out := a.Out
 	if o.json {
-		out = a.err
+		out = a.Err
 	}
 	found, err := check.Run(ctx, check.Request{
 		Program: program, Args: args, Input: input, Limit: o.run, Stall: o.stall, Budget: o.all, Output: out,

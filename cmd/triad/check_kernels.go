@@ -144,7 +144,7 @@ func (a *app) checkOperator(ctx context.Context, name string, o *checkOptions) (
 	if err != nil {
 		return nil, err
 	}
-	cache, err := a.cacheDir()
+	cache, err := a.CacheDir()
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (a *app) checkOperator(ctx context.Context, name string, o *checkOptions) (
 			)
 		}
 	}
-	fmt.Fprintf(a.err, "%d calls of the CUDA kernels of %s were watched in %v.\n", watched.ran, name,
+	fmt.Fprintf(a.Err, "%d calls of the CUDA kernels of %s were watched in %v.\n", watched.ran, name,
 		time.Since(began).Round(time.Second))
 	return found, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"triad/cmd/triad/console"
 	"triad/cuda"
 	"triad/internal/backend"
 	"triad/internal/check"
@@ -17,7 +18,7 @@ func (a *app) addRegisters(ctx context.Context, source cuda.ProgramSource, o *ch
 	found *check.Report,
 ) error {
 	if _, err := cuda.OccupancyOn(o.arch, 32, 0, 0); err != nil {
-		return usage("check: --arch %s: %v", o.arch, cuda.ErrArchitecture)
+		return console.Usage("check: --arch %s: %v", o.arch, cuda.ErrArchitecture)
 	}
 	nvcc, err := a.findNVCC(ctx, environmentFlags{look: true}, false)
 	if err != nil {
@@ -26,7 +27,7 @@ func (a *app) addRegisters(ctx context.Context, source cuda.ProgramSource, o *ch
 		return nil
 	}
 	facts, err := (&cuda.GPUBuilder{
-		Sources: a.files, Compiler: nvcc, Architectures: []string{o.arch},
+		Sources: a.Files, Compiler: nvcc, Architectures: []string{o.arch},
 	}).Registers(ctx, source)
 	var mistake *cuda.BuildError
 	if errors.As(err, &mistake) {

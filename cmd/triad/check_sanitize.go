@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"triad/cmd/triad/console"
 	"triad/cuda"
 	"triad/internal/check"
 )
@@ -17,14 +18,15 @@ func (o *checkOptions) checkSanitizers(file string) error {
 	}
 	for _, word := range o.sanitizers {
 		if word != "all" && !slices.Contains(known, word) {
-			return usage("check: --sanitize %q: want all, or of %s", word, strings.Join(known, ", "))
+			return console.Usage("check: --sanitize %q: want all, or of %s", word, strings.Join(known, ", "))
 		}
 	}
 	if slices.Contains(o.sanitizers, "all") {
 		o.sanitizers = known
 	}
 	if len(o.sanitizers) > 0 && isOperator(file) {
-		return usage("check: --sanitize is for programs: the kernels of %s have no host code of yours", file)
+		return console.Usage(
+			"check: --sanitize is for programs: the kernels of %s have no host code of yours", file)
 	}
 	return nil
 }

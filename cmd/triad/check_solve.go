@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"triad/cmd/triad/console"
 	"triad/internal/check"
 	"triad/internal/kernelfile"
 	"triad/internal/userfile"
@@ -63,7 +64,7 @@ func readSolve(file string, o *checkOptions) (*solveCall, error) {
 		return nil, withoutSizes(o)
 	}
 	if len(callable) > 1 {
-		return nil, usage(
+		return nil, console.Usage(
 			"check: %s has no main(), and %s and %s are both extern \"C\": call the one to check solve",
 			file,
 			callable[0].Name,
@@ -84,7 +85,8 @@ func readSolve(file string, o *checkOptions) (*solveCall, error) {
 
 func withoutSizes(o *checkOptions) error {
 	if len(o.sizes) > 0 {
-		return usage("--size %s: sizes are for a file with an extern \"C\" solve and no main()", o.sizes[0])
+		return console.Usage("--size %s: sizes are for a file with an extern \"C\" solve and no main()",
+			o.sizes[0])
 	}
 	return nil
 }
@@ -94,7 +96,7 @@ func (s *solveCall) size(text string) error {
 	name, value, _ := strings.Cut(text, "=")
 	i := slices.IndexFunc(s.function.Params, func(p kernelfile.Param) bool { return p.Name == name })
 	if i < 0 {
-		return usage(
+		return console.Usage(
 			"--size %q: %s has no parameter %s: it is %s",
 			text,
 			s.function.Name,
@@ -105,7 +107,7 @@ func (s *solveCall) size(text string) error {
 	p := s.function.Params[i]
 	if p.Pointer {
 		if !sizeFormula.MatchString(value) {
-			return usage(
+			return console.Usage(
 				"--size %q: want how many elements %s has, in numbers and ints, e.g. %s=N*M",
 				text,
 				name,
@@ -114,7 +116,7 @@ func (s *solveCall) size(text string) error {
 		}
 		for _, word := range wordInText.FindAllString(value, -1) {
 			if !slices.ContainsFunc(s.ints(), func(p kernelfile.Param) bool { return p.Name == word }) {
-				return usage("--size %q: %s is no int of %s", text, word, s.function.Text)
+				return console.Usage("--size %q: %s is no int of %s", text, word, s.function.Text)
 			}
 		}
 		s.counts[name] = value
@@ -122,7 +124,7 @@ func (s *solveCall) size(text string) error {
 	}
 	n, err := strconv.ParseInt(value, 10, 64)
 	if !slices.Contains(integerTypes, p.Base) || !wholeNumber.MatchString(value) || err != nil {
-		return usage("--size %q: want a whole number for an int, e.g. N=1000", text)
+		return console.Usage("--size %q: want a whole number for an int, e.g. N=1000", text)
 	}
 	s.values[name] = n
 	return nil
@@ -141,7 +143,7 @@ func (s *solveCall) takes(file string) error {
 		known := p.Pointer && p.Base != "void" && strings.Count(p.Text, "*") == 1 ||
 			!p.Pointer && (slices.Contains(integerTypes, p.Base) || slices.Contains(numberTypes, p.Base))
 		if !known {
-			return usage(
+			return console.Usage(
 				"check: %s:%d: %s takes %s, and check can give pointers to elements, whole numbers and "+
 					"floats: write a main() that calls it",
 				file,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/console"
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/session"
@@ -34,13 +35,13 @@ func (f *ciFlags) readyForCI() error {
 		return nil
 	}
 	if info, err := os.Stat(filepath.Dir(f.junit)); err != nil || !info.IsDir() {
-		return usage("--junit %s: its folder is not there; make it, or name another file", f.junit)
+		return console.Usage("--junit %s: its folder is not there; make it, or name another file", f.junit)
 	}
 	if info, err := os.Lstat(f.junit); err == nil && !info.Mode().IsRegular() {
-		return usage("--junit %s: it is there, and no regular file; name another", f.junit)
+		return console.Usage("--junit %s: it is there, and no regular file; name another", f.junit)
 	}
 	if err := os.Remove(f.junit); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return usage("--junit %s: %w; name another file", f.junit, err)
+		return console.Usage("--junit %s: %w; name another file", f.junit, err)
 	}
 	return nil
 }
@@ -58,12 +59,12 @@ func (a *app) tellCI(s *session.Session, result run.Result, o *compareOptions) e
 func (a *app) writeCI(o *compareOptions, result run.Result, added []string) error {
 	var err error
 	if o.junit != "" {
-		err = toFile(nil, o.junit, func(w io.Writer) error {
+		err = console.ToFile(nil, o.junit, func(w io.Writer) error {
 			return report.JUnit(w, result.Records, added, o.strict)
 		})
 	}
 	if o.github {
-		err = errors.Join(err, report.GitHub(raw(a.err), result.Records, added, o.strict))
+		err = errors.Join(err, report.GitHub(console.Raw(a.Err), result.Records, added, o.strict))
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/console"
 	"triad/internal/catalog"
 	"triad/internal/hosttrouble"
 	"triad/internal/report"
@@ -96,7 +97,7 @@ func (o *compareOptions) add(cmd *cobra.Command, pass string) {
 	o.addStrict(cmd)
 	cmd.Flags().StringVar(&o.dump, "dump", "",
 		"write inputs, outputs, truth and allowance of every case as safetensors into this folder")
-	cmd.Flags().StringVar(&o.db, "db", "", databaseUsage)
+	cmd.Flags().StringVar(&o.db, "db", "", console.DatabaseUsage)
 }
 
 func (o *compareOptions) addStrict(cmd *cobra.Command) {
@@ -118,11 +119,11 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 	}
 	if o.on.apart() {
 		if o.write {
-			return usage("--write changes files here: leave out --on, or --write")
+			return console.Usage("--write changes files here: leave out --on, or --write")
 		}
 		return a.compareOn(ctx, request, o)
 	}
-	if o.ownFlags.database, err = a.databasePath(o.db); err != nil {
+	if o.ownFlags.database, err = a.DatabasePath(o.db); err != nil {
 		return err
 	}
 	if o.verb == "compare" && o.ownFlags.many && folderOf(&request) == nil {
@@ -131,7 +132,7 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 	if len(o.sanitizers) > 0 {
 		if o.against+o.shard+o.dump+o.junit != "" || o.github || o.resume || o.explain || o.verbose ||
 			o.untimed || o.write {
-			return usage(
+			return console.Usage(
 				"--sanitize says what tools find: --against, --shard, --junit, --github, --resume, " +
 					"--explain, --verbose, --dump, --write and --no-timing are flags of a comparison " +
 					"without it",
@@ -147,7 +148,7 @@ func (a *app) sessionNeeds(ctx context.Context, request *run.Request, o *compare
 	sessionOptions, error,
 ) {
 	if few := hosttrouble.FewThreads(); few != "" {
-		fmt.Fprintln(a.err, "triad:", few)
+		fmt.Fprintln(a.Err, "triad:", few)
 	}
 	options, err := a.workerOptions(&o.caseFlags)
 	if err != nil {
@@ -238,7 +239,7 @@ func (a *app) tellPage(id string, result run.Result, o *compareOptions) error {
 	if o.json || len(result.Records) == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintln(a.out, "Look at it: triad results report "+id+a.inDatabase)
+	_, err := fmt.Fprintln(a.Out, "Look at it: triad results report "+id+a.InDatabase)
 	return err
 }
 
@@ -259,7 +260,7 @@ func (a *app) printCompare(s *session.Session, result run.Result, o *compareOpti
 ) error {
 	if !s.Recorded() {
 		if result.Interrupted {
-			fmt.Fprintln(a.err, "triad: stopped before anything was run")
+			fmt.Fprintln(a.Err, "triad: stopped before anything was run")
 		}
 		return nil
 	}
@@ -267,16 +268,16 @@ func (a *app) printCompare(s *session.Session, result run.Result, o *compareOpti
 		return err
 	}
 	if o.json {
-		return report.JSONLines(a.out, result.Records)
+		return report.JSONLines(a.Out, result.Records)
 	}
 	if o.explain {
-		if err := report.Explain(a.out, a.style(), result.Records); err != nil {
+		if err := report.Explain(a.Out, a.Style(), result.Records); err != nil {
 			return err
 		}
 	}
 	summary := summaryOf(s, result, end)
 	summary.Timed, summary.Power, summary.Details = timed(result), powerOf(result), o.verbose || o.explain
-	return report.Compare(a.out, a.style(), result.Records, result.Differences, summary)
+	return report.Compare(a.Out, a.Style(), result.Records, result.Differences, summary)
 }
 
 func powerOf(result run.Result) report.Power {

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"triad/cmd/triad/console"
 	"triad/internal/backend"
 	"triad/internal/candidates"
 	"triad/internal/kernelfile"
@@ -74,12 +75,13 @@ func (a *app) compareFiles(ctx context.Context, request run.Request, o *compareO
 		cases = append(cases, s.Case)
 	}
 	if len(cases) == 0 {
-		return usage("there is no case to judge a file on: ask for other sizes, dtypes or distributions")
+		return console.Usage(
+			"there is no case to judge a file on: ask for other sizes, dtypes or distributions")
 	}
 	if o.ownFlags.box, err = a.boxOf(ctx, &o.ownFlags, onGPU); err != nil {
 		return err
 	}
-	store, err := a.openStore(ctx, o.db)
+	store, err := a.OpenStore(ctx, o.db)
 	if err != nil {
 		return err
 	}
@@ -110,13 +112,15 @@ func (o *compareOptions) checkFiles(request *run.Request) error {
 		return err
 	}
 	if o.against+o.dump != "" || o.explain || o.planOnly || o.verbose || o.strict || len(o.sanitizers) > 0 {
-		return usage("--add of a folder, a pattern or a list gives each file a verdict: --against, --dump, " +
-			"--explain, --plan, --verbose, --strict and --sanitize look at one; name its file")
+		return console.Usage(
+			"--add of a folder, a pattern or a list gives each file a verdict: --against, --dump, " +
+				"--explain, --plan, --verbose, --strict and --sanitize look at one; name its file")
 	}
 	for _, impl := range request.Impls {
 		if impl != ownkernels.Family && !strings.HasPrefix(impl, ownkernels.Family+"/") {
-			return usage("--impl %s: where --add names a folder, a pattern or a list, its files alone are "+
-				"judged: run the others by themselves", impl)
+			return console.Usage(
+				"--impl %s: where --add names a folder, a pattern or a list, its files alone are "+
+					"judged: run the others by themselves", impl)
 		}
 	}
 	if s := request.Shard; s.Of > 1 {
@@ -127,7 +131,8 @@ func (o *compareOptions) checkFiles(request *run.Request) error {
 			}
 		}
 		if len(mine) == 0 {
-			return usage("shard %d/%d has no file: there are %d; want at most so many shards", s.Index, s.Of,
+			return console.Usage("shard %d/%d has no file: there are %d; want at most so many shards",
+				s.Index, s.Of,
 				len(o.ownFlags.add))
 		}
 		o.ownFlags.add = mine
@@ -167,7 +172,7 @@ func (r *filesRun) all(ctx context.Context) error {
 	}
 	var group panics.Group
 	next := make(chan int)
-	progress := r.progress()
+	progress := r.Progress()
 	defer progress.Clear()
 	for range runtime.GOMAXPROCS(0) {
 		group.Go(func() {
@@ -199,7 +204,7 @@ func (r *filesRun) all(ctx context.Context) error {
 func (r *filesRun) ended(ctx context.Context) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.stop.Err() != nil || ctx.Err() != nil || r.fault != nil
+	return r.Stop.Err() != nil || ctx.Err() != nil || r.fault != nil
 }
 
 // before fills in the rows that a resumed session has recorded.
@@ -233,7 +238,7 @@ func (r *filesRun) one(ctx context.Context, i int) error {
 	for _, row := range r.rows[i] {
 		row.Seconds = time.Since(began).Seconds()
 		if r.o.json {
-			if err := report.FileJSON(r.out, row, r.session.ID()); err != nil {
+			if err := report.FileJSON(r.Out, row, r.session.ID()); err != nil {
 				return err
 			}
 		}
@@ -246,7 +251,7 @@ func (r *filesRun) one(ctx context.Context, i int) error {
 func (r *filesRun) judgeFile(ctx context.Context, text string) (records []*record.Record, err error) {
 	defer func() {
 		if fault := panics.In(err); fault != nil {
-			fmt.Fprintf(r.err, "triad: %s: %v\n", text, fault.WithStack())
+			fmt.Fprintf(r.Err, "triad: %s: %v\n", text, fault.WithStack())
 			records, err = r.neither(text, op.StatusUnavailable, fmt.Errorf("an internal error of triad: %w",
 				err)), nil
 		}
@@ -258,7 +263,7 @@ func (r *filesRun) judgeFile(ctx context.Context, text string) (records []*recor
 	mine, refused, err := r.addOwn(ctx, &flags, &request, r.gpu, r.o.environmentFlags, r.workers)
 	var u *op.UsageError
 	switch {
-	case err != nil && (r.stop.Err() != nil || ctx.Err() != nil):
+	case err != nil && (r.Stop.Err() != nil || ctx.Err() != nil):
 		return nil, nil
 	case errors.As(err, &u), isUsage(err):
 		return r.neither(text, op.StatusNotUnderstood, err), nil
@@ -269,7 +274,7 @@ func (r *filesRun) judgeFile(ctx context.Context, text string) (records []*recor
 	for _, why := range refused {
 		records = append(records, r.neither(text, op.StatusNotUnderstood, why)...)
 	}
-	runner := &run.Runner{Backends: []backend.Backend{mine}, Recorder: discard{}, Stop: r.stop}
+	runner := &run.Runner{Backends: []backend.Backend{mine}, Recorder: discard{}, Stop: r.Stop}
 	result, err := runner.Compare(ctx, request)
 	switch {
 	case result.Interrupted && panics.In(err) == nil:
@@ -348,7 +353,7 @@ func (r *filesRun) end(database string, why error) error {
 	}
 	err := r.session.Finish(why == nil && !r.open, code, why)
 	if !r.o.json {
-		err = errors.Join(err, report.Files(r.out, r.style(), rows, report.FilesSummary{
+		err = errors.Join(err, report.Files(r.Out, r.Style(), rows, report.FilesSummary{
 			Session: r.session.ID(), Database: database, Seed: r.session.Seed(), Exit: int(code),
 			Reason: reason, Files: r.judged, Seconds: time.Since(r.began).Seconds(),
 		}))

@@ -35,11 +35,11 @@ func (a *app) confine(ctx context.Context, g *gpu, database string) (confining, 
 	if err != nil {
 		return nil, session.ToolchainFailure(err)
 	}
-	cache, err := a.cacheDir()
+	cache, err := a.CacheDir()
 	if err != nil {
 		return nil, err
 	}
-	data, err := a.dataDir()
+	data, err := a.DataDir()
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (a *app) confine(ctx context.Context, g *gpu, database string) (confining, 
 	if g != nil { // nvcc, and what else triad installed; not the databases next to it
 		seen = foldersIn(data)
 	} else {
-		shared, err := cuda.Shared(ctx, a.files, built)
+		shared, err := cuda.Shared(ctx, a.Files, built)
 		if err != nil {
 			return nil, session.ToolchainFailure(err)
 		}
@@ -94,7 +94,7 @@ func (a *app) confine(ctx context.Context, g *gpu, database string) (confining, 
 // need be there. "" is the database of a user without a flag.
 func (a *app) filesOfDatabase(path string) (_ []string, err error) {
 	if path == "" {
-		if path, err = a.databasePath(""); err != nil {
+		if path, err = a.DatabasePath(""); err != nil {
 			return nil, err
 		}
 	}

@@ -37,9 +37,9 @@ func (a *app) doctorCommand() *cobra.Command {
 				return err
 			}
 			if !asJSON {
-				return report.Doctor(a.out, a.style(), findings)
+				return report.Doctor(a.Out, a.Style(), findings)
 			}
-			return report.JSONLines(a.out, findings)
+			return report.JSONLines(a.Out, findings)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
@@ -50,7 +50,7 @@ func (a *app) doctorCommand() *cobra.Command {
 // examine checks everything that triad may use. It fetches nothing, and starts workers only to compare their
 // clocks on a GPU.
 func (a *app) examine(ctx context.Context, limits worker.Limits) ([]report.Finding, error) {
-	cache, err := a.cacheDir()
+	cache, err := a.CacheDir()
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (a *app) examine(ctx context.Context, limits worker.Limits) ([]report.Findi
 	if a.driverHere() {
 		findings = append(findings, a.clockFindings(ctx)...)
 	}
-	database, err := a.databasePath("")
+	database, err := a.DatabasePath("")
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (a *app) gpuFindings(ctx context.Context) []report.Finding {
 		found = append(found, f)
 	}
 	libraries := cuda.GPULibraries{
-		Sources: a.files, Shipped: filepath.Join(filepath.Dir(path), "kernels"),
+		Sources: a.Files, Shipped: filepath.Join(filepath.Dir(path), "kernels"),
 		Major: facts.GPUs[0].Major, Minor: facts.GPUs[0].Minor,
 	}
 	kernels := report.Finding{

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"triad/cmd/triad/console"
 	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/tensor"
@@ -23,10 +24,10 @@ func (d dumper) ready() error {
 		return nil
 	}
 	if err := os.MkdirAll(d.dir, 0o755); err != nil {
-		return usage("--dump %s: %w: name a folder that can be written", d.dir, err)
+		return console.Usage("--dump %s: %w: name a folder that can be written", d.dir, err)
 	}
 	if err := unix.Access(d.dir, unix.W_OK); err != nil {
-		return usage("--dump %s: %w: name a folder that can be written", d.dir, err)
+		return console.Usage("--dump %s: %w: name a folder that can be written", d.dir, err)
 	}
 	return nil
 }

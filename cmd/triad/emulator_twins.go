@@ -41,7 +41,7 @@ func (a *app) besideGPU(ctx context.Context, r *run.Runner, mine *ownFiles, o se
 	if o.gpu == nil || mine == nil {
 		return nil, nil
 	}
-	cache, err := a.cacheDir()
+	cache, err := a.CacheDir()
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (t *emulatorTwins) of(r record.Record) *ownkernels.Backend {
 
 // tellBesides prints a line for each file with the emulator's verdicts.
 func (a *app) tellBesides(result run.Result) {
-	to := a.style().Wrap(a.out)
+	to := a.Style().Wrap(a.Out)
 	for _, s := range result.Besides {
 		fmt.Fprintf(to, "%s in the emulator, of the quick cases that are right on the GPU: %s\n", s.Impl,
 			besideWords(s))

@@ -86,7 +86,7 @@ func TestRecordedExitCodeIsTheShells(t *testing.T) {
 // interrupt sends Ctrl-C and waits until it has arrived.
 func interrupt(a *app) {
 	_ = syscall.Kill(syscall.Getpid(), syscall.SIGINT)
-	<-a.stop.Done()
+	<-a.Stop.Done()
 }
 
 // TestSanitizeStopped: a stopped run under a tool ends like any other stopped run: with exit code 3, unless

@@ -4,16 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/console"
 	"triad/internal/catalog"
 	"triad/internal/export"
 	"triad/internal/record"
@@ -140,11 +137,12 @@ func (a *app) export(ctx context.Context, db string, o *exportOptions) error {
 	write, known := exportFormats[o.format]
 	switch {
 	case !known && o.format != "db":
-		return usage("--format %q: want jsonl, sessions, md, csv, parquet, bench, flashinfer or db", o.format)
+		return console.Usage("--format %q: want jsonl, sessions, md, csv, parquet, bench, flashinfer or db",
+			o.format)
 	case o.output == "" && (o.format == "db" || o.format == "parquet"):
-		return usage("--format %s writes a file: name it with --output FILE", o.format)
+		return console.Usage("--format %s writes a file: name it with --output FILE", o.format)
 	}
-	store, err := a.readStore(ctx, db)
+	store, err := a.ReadStore(ctx, db)
 	if err != nil {
 		return err
 	}
@@ -172,7 +170,7 @@ func (a *app) export(ctx context.Context, db string, o *exportOptions) error {
 	}
 	slices.Reverse(records) // oldest first: an export that grows keeps its beginning
 	return exportFailure(
-		toFile(a.out, o.output, func(w io.Writer) error { return write(ctx, store, w, records) }),
+		console.ToFile(a.Out, o.output, func(w io.Writer) error { return write(ctx, store, w, records) }),
 	)
 }
 
@@ -184,42 +182,9 @@ func exportFailure(err error) error {
 	case err == nil || errors.As(err, &told):
 		return err
 	case errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
-		return usage("%w", err)
+		return console.Usage("%w", err)
 	}
 	return session.Fail(session.ExitBad, err)
-}
-
-// toFile writes a file in full or not at all; without a name it writes to out.
-func toFile(out io.Writer, name string, write func(io.Writer) error) error {
-	if name == "" {
-		return write(out)
-	}
-	if at, err := filepath.EvalSymlinks(name); err == nil {
-		name = at // the target of a link is written, not the link
-	}
-	if there, err := os.Stat(name); err == nil && there.IsDir() {
-		return usage("--output %s is a folder: name a file in it", name)
-	} else if err == nil && !there.Mode().IsRegular() { // /dev/null, a pipe
-		f, err := os.OpenFile(name, os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
-		return errors.Join(write(f), f.Close())
-	}
-	f, err := renameio.NewPendingFile(name, renameio.WithTempDir(filepath.Dir(name)),
-		renameio.WithPermissions(0o644))
-	if err != nil {
-		var made *fs.PathError
-		if errors.As(err, &made) { // the error names a file that nobody asked for
-			err = made.Err
-		}
-		return fmt.Errorf("--output %s: %w", name, err)
-	}
-	defer f.Cleanup()
-	if err := write(f); err != nil {
-		return err
-	}
-	return f.CloseAtomicallyReplace()
 }
 
 // eachSession passes on the records of one session after the other, with what the session measured.

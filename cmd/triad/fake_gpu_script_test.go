@@ -35,7 +35,7 @@ func onFakeGPU(a *app, folder string) {
 		}
 		return c
 	}
-	a.files = overlay{fakeCUDA(), a.files}
+	a.Files = overlay{fakeCUDA(), a.Files}
 }
 
 // fakeCUDA returns the product's Python worker with a stand-in for torch.cuda.

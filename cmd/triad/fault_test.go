@@ -132,9 +132,9 @@ func TestFaultBesideARun(t *testing.T) {
 	a := newApp(strings.NewReader(""), &said, &said)
 	b := &plantedBackend{}
 	a.around = func([]backend.Backend) []backend.Backend {
-		p := session.NewProgress(session.NewScreen(nil, true), a.broke) // writing to it panics
+		p := session.NewProgress(session.NewScreen(nil, true), a.Broke) // writing to it panics
 		p.Preparing("planting")
-		for a.fault.get() == nil {
+		for a.Fault.Get() == nil {
 			time.Sleep(10 * time.Millisecond)
 		}
 		return []backend.Backend{b}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"triad/cmd/triad/console"
 	"triad/cuda"
 	"triad/cuda/gpuworker"
 	"triad/internal/backend"
@@ -62,14 +63,14 @@ func (a *app) chooseGPU(ctx context.Context, f *caseFlags, e environmentFlags) (
 		return nil, session.Fail(session.ExitNothing, fmt.Errorf("--device gpu: %s; --device cpu judges "+
 			"the same kernels in the emulator", missing.Sentence))
 	}
-	fmt.Fprintf(a.err, "triad: the GPU is not used: %s; kernels run on the CPU\n", missing.Sentence)
+	fmt.Fprintf(a.Err, "triad: the GPU is not used: %s; kernels run on the CPU\n", missing.Sentence)
 	return nil, nil
 }
 
 // remark prints what a reader of the results must know about a GPU.
 func (a *app) remark(g *gpu) {
 	if g.Major != measuredMajor || g.Minor != measuredMinor {
-		fmt.Fprintf(a.err, "triad: the constants of the judge were measured on compute capability %d.%d; "+
+		fmt.Fprintf(a.Err, "triad: the constants of the judge were measured on compute capability %d.%d; "+
 			"this GPU, %s, has %d.%d\n",
 			measuredMajor, measuredMinor, g.Name, g.Major, g.Minor)
 	}
@@ -89,13 +90,14 @@ func (a *app) findGPU(ctx context.Context, number int, f environmentFlags) (*gpu
 	if err != nil {
 		return nil, err
 	}
-	if own := cuda.SourcesHash(a.files); facts.Sources != own {
+	if own := cuda.SourcesHash(a.Files); facts.Sources != own {
 		return nil, &backend.Unavailable{Sentence: path +
 			" carries other kernels than this triad: build both from one version"}
 	}
 	g := &gpu{worker: path, release: facts.Release, count: len(facts.GPUs)}
 	if number >= len(facts.GPUs) {
-		return nil, usage("--gpu %d: the visible GPUs have the numbers 0 to %d", number, len(facts.GPUs)-1)
+		return nil, console.Usage("--gpu %d: the visible GPUs have the numbers 0 to %d", number,
+			len(facts.GPUs)-1)
 	}
 	g.GPU = facts.GPUs[max(number, 0)]
 	if number >= 0 {
@@ -106,7 +108,7 @@ func (a *app) findGPU(ctx context.Context, number int, f environmentFlags) (*gpu
 
 // workerPlaces returns where to look for the worker for a GPU.
 func (a *app) workerPlaces(f environmentFlags) (gpuworker.Places, error) {
-	cache, err := a.cacheDir()
+	cache, err := a.CacheDir()
 	if err != nil {
 		return gpuworker.Places{}, err
 	}
@@ -115,7 +117,7 @@ func (a *app) workerPlaces(f environmentFlags) (gpuworker.Places, error) {
 		return gpuworker.Places{}, fmt.Errorf("find the working directory: %w", err)
 	}
 	return gpuworker.Places{
-		Beside: a.beside(), Cache: filepath.Join(cache, "cuda"), Dir: dir, Log: raw(a.err),
+		Beside: a.beside(), Cache: filepath.Join(cache, "cuda"), Dir: dir, Log: console.Raw(a.Err),
 		Headers: func(ctx context.Context) (string, error) { return a.headers(ctx, f) },
 	}, nil
 }
@@ -193,24 +195,25 @@ func (a *app) buildForGPU(ctx context.Context, f environmentFlags, folder string
 	}
 	module := gpuworker.Module(ctx, dir)
 	if module == "" {
-		return usage("--gpu %s: %s is not in triad's module, whose sources the worker is built from", folder,
+		return console.Usage("--gpu %s: %s is not in triad's module, whose sources the worker is built from",
+			folder,
 			dir)
 	}
 	if folder, err = filepath.Abs(folder); err != nil {
 		return session.ToolchainFailure(err)
 	}
-	cache, err := a.cacheDir()
+	cache, err := a.CacheDir()
 	if err != nil {
 		return err
 	}
 	if err := gpuworker.Build(ctx, module, headers, filepath.Join(folder, gpuworker.Binary)); err != nil {
 		return session.ToolchainFailure(err)
 	}
-	if err := cuda.Ship(ctx, a.files, filepath.Join(cache, "cuda"), compiler,
+	if err := cuda.Ship(ctx, a.Files, filepath.Join(cache, "cuda"), compiler,
 		filepath.Join(folder, "kernels"), operators...); err != nil {
 		return session.ToolchainFailure(err)
 	}
-	fmt.Fprintf(a.out, "%s and the kernel libraries (%s and PTX) are in %s\n", gpuworker.Binary,
+	fmt.Fprintf(a.Out, "%s and the kernel libraries (%s and PTX) are in %s\n", gpuworker.Binary,
 		strings.Join(cuda.ShippedArchitectures, ", "), folder)
 	return nil
 }
@@ -234,7 +237,7 @@ func (a *app) gpuBackend(g *gpu, cache string, f environmentFlags, options worke
 			if err != nil {
 				return worker.Command{}, err
 			}
-			libraries := cuda.GPULibraries{Sources: a.files, Shipped: shipped, Major: g.Major, Minor: g.Minor}
+			libraries := cuda.GPULibraries{Sources: a.Files, Shipped: shipped, Major: g.Major, Minor: g.Minor}
 			if !libraries.Fits() {
 				var missing *backend.Unavailable
 				if _, err := a.findNVCC(ctx, f, true); err != nil && !errors.As(err, &missing) {
@@ -269,14 +272,15 @@ func (a *app) with(g *gpu) *app {
 	if g == nil || g.visible == "" {
 		return a
 	}
-	narrow := *a
-	narrow.getenv = func(name string) string {
+	narrow, shell := *a, *a.Console
+	narrow.Console = &shell
+	narrow.Getenv = func(name string) string {
 		if name == "CUDA_VISIBLE_DEVICES" {
 			return g.visible
 		}
-		return a.getenv(name)
+		return a.Getenv(name)
 	}
-	narrow.lookup = func(name string) (string, bool) { v := narrow.getenv(name); return v, v != "" }
+	narrow.Lookup = func(name string) (string, bool) { v := narrow.Getenv(name); return v, v != "" }
 	return &narrow
 }
 

@@ -32,13 +32,13 @@ func gpuApp(t *testing.T, script string, environment map[string]string) (*app, *
 	a := newApp(strings.NewReader(""), said, said)
 	a.driverHere = func() bool { return true }
 	a.beside = func() string { return folder }
-	a.getenv = func(name string) string {
+	a.Getenv = func(name string) string {
 		if name == "HOME" {
 			return folder
 		}
 		return environment[name]
 	}
-	a.lookup = func(name string) (string, bool) { v, set := environment[name]; return v, set }
+	a.Lookup = func(name string) (string, bool) { v, set := environment[name]; return v, set }
 	return a, said
 }
 
@@ -80,7 +80,7 @@ func TestGPUByNumber(t *testing.T) {
 	if err != nil || g.Name != "NVIDIA B" {
 		t.Fatalf("%+v, %v", g, err)
 	}
-	if got := a.with(g).getenv("CUDA_VISIBLE_DEVICES"); got != "6" {
+	if got := a.with(g).Getenv("CUDA_VISIBLE_DEVICES"); got != "6" {
 		t.Errorf("the workers see %q, want 6", got)
 	}
 	_, err = a.chooseGPU(t.Context(), &caseFlags{device: "auto", gpu: 2}, environmentFlags{})

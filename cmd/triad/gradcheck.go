@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/console"
 	"triad/internal/catalog"
 	"triad/internal/run"
 	"triad/internal/truth"
@@ -48,7 +49,7 @@ a sum gives them too. It takes the flags of compare. Beyond compare it
 // gradcheck is compare for backwards, with the additional checks of gradients.
 func (a *app) gradcheck(ctx context.Context, names []string, o *compareOptions) error {
 	if o.pass != "backward" {
-		return usage("gradcheck judges backwards: --pass %s is what triad compare does", o.pass)
+		return console.Usage("gradcheck judges backwards: --pass %s is what triad compare does", o.pass)
 	}
 	if err := o.checkPlan(); err != nil {
 		return err
@@ -78,12 +79,13 @@ func withBackward(operators []*truth.Operator, all bool) ([]*truth.Operator, err
 		if o.Spec.Backward != nil {
 			kept = append(kept, o)
 		} else if !all {
-			return nil, usage("%s has no backward: there is no gradient to check (triad compare %s judges "+
-				"its forward)", o.Spec.Name, o.Spec.Name)
+			return nil,
+				console.Usage("%s has no backward: there is no gradient to check (triad compare %s judges "+
+					"its forward)", o.Spec.Name, o.Spec.Name)
 		}
 	}
 	if len(kept) == 0 {
-		return nil, usage("no operator has a backward: there is no gradient to check")
+		return nil, console.Usage("no operator has a backward: there is no gradient to check")
 	}
 	return kept, nil
 }
@@ -92,18 +94,18 @@ func withBackward(operators []*truth.Operator, all bool) ([]*truth.Operator, err
 // failures, to stderr.
 func (a *app) printSteps(steps []run.Step, json bool) error {
 	for _, s := range steps {
-		to := a.out
+		to := a.Out
 		if json && s.Agrees() {
 			continue
 		} else if json {
-			to = a.err
+			to = a.Err
 		}
 		if _, err := fmt.Fprintf(to, "truth of %s: %v\n", s.Case.Op, s.Step); err != nil {
 			return fmt.Errorf("print the result: %w", err)
 		}
 	}
 	if len(steps) > 0 && !json {
-		_, err := io.WriteString(a.out, "\n")
+		_, err := io.WriteString(a.Out, "\n")
 		return err
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"triad/cmd/triad/console"
 	"triad/internal/op"
 	"triad/internal/run"
 	"triad/internal/session"
@@ -51,7 +52,7 @@ func TestStepsThatDisagree(t *testing.T) {
 		t.Error("proven is not what its steps are")
 	}
 	var out, errs bytes.Buffer
-	a := &app{out: &out, err: &errs}
+	a := &app{Console: &console.Console{Out: &out, Err: &errs}}
 	if err := a.printSteps([]run.Step{good, bad}, false); err != nil {
 		t.Fatal(err)
 	}

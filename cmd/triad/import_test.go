@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"triad/cmd/triad/console"
 	"triad/internal/problem"
 )
 
@@ -14,7 +15,7 @@ import (
 // no line and turns no text around.
 func TestImportPrintsALineForEachThing(t *testing.T) {
 	var out, said bytes.Buffer
-	a := &app{out: &out, err: &said, stop: context.Background()}
+	a := &app{Console: &console.Console{Out: &out, Err: &said, Stop: context.Background()}}
 	forged := "b.py\ntriad: c.py: imported \u202e into ./x"
 	done := &problem.Imported{
 		Problem: problem.Problem{Path: forged, Format: "kernelbench", Operator: "kernelbench_b"},

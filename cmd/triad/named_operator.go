@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"triad/cmd/triad/console"
 	"triad/internal/catalog"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
@@ -32,7 +33,7 @@ func operatorNamed(name string) (*truth.Operator, error) {
 	var u *op.UsageError
 	if errors.As(err, &u) {
 		if info, statErr := os.Stat(name); statErr == nil && info.IsDir() {
-			return nil, usage("%v; the folder of that name is ./%s", err, name)
+			return nil, console.Usage("%v; the folder of that name is ./%s", err, name)
 		}
 	}
 	return o, err
@@ -59,11 +60,12 @@ func fileForOperator(word string, beside ...string) error {
 	text, err := userfile.Read(r.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return usage("there is no file %s; one of your own is judged with triad compare OP --add FILE, "+
-			"where OP is one of %s",
+		return console.Usage(
+			"there is no file %s; one of your own is judged with triad compare OP --add FILE, "+
+				"where OP is one of %s",
 			r.Path, strings.Join(catalog.Names(), ", "))
 	case err != nil:
-		return usage("cannot read the file %s: %v", r.Path, errors.Unwrap(err))
+		return console.Usage("cannot read the file %s: %v", r.Path, errors.Unwrap(err))
 	}
 	operators := beside
 	if len(beside) == 0 {
@@ -75,12 +77,13 @@ func fileForOperator(word string, beside ...string) error {
 		operators = kernelfile.GuessOperators(r.Read(string(text), nil), r, specs)
 	}
 	if len(operators) == 1 {
-		return usage("%s is a file, not an operator: triad compare %s --add %s", word, operators[0], word)
+		return console.Usage("%s is a file, not an operator: triad compare %s --add %s", word, operators[0],
+			word)
 	}
 	if len(operators) == 0 {
 		operators = catalog.Names()
 	}
-	return usage("%s is a file, not an operator: triad compare OP --add %s, where "+
+	return console.Usage("%s is a file, not an operator: triad compare OP --add %s, where "+
 		"OP is what it implements, one of %s",
 		word, word, strings.Join(operators, ", "))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/console"
 	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/opfolder"
@@ -35,22 +36,24 @@ triton/NAME.py, and it adds the truth to the generated list of imports.`,
   triad new my_softmax --from softmax
   triad watch ./my_norm
   go run ./cmd/triad new my_gate --in-tree --family elementwise`,
-		Args: one("one name"),
+		Args: console.One("one name"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch families := strings.Join(room.Families(), ", "); {
 			case inTree && from != "":
-				return usage("new %s: --from is for an operator in a folder of its own; with --in-tree "+
-					"choose a --family: %s", args[0], families)
+				return console.Usage(
+					"new %s: --from is for an operator in a folder of its own; with --in-tree "+
+						"choose a --family: %s", args[0], families)
 			case inTree && family == "":
-				return usage("new %s: --in-tree starts from the template of a family: say --family with "+
-					"one of %s", args[0], families)
+				return console.Usage(
+					"new %s: --in-tree starts from the template of a family: say --family with "+
+						"one of %s", args[0], families)
 			case !inTree && family != "":
-				return usage("new %s: --family is for an operator of triad itself: say --in-tree too",
+				return console.Usage("new %s: --family is for an operator of triad itself: say --in-tree too",
 					args[0])
 			case inTree:
 				return a.newInTree(args[0], family)
 			}
-			if err := opfolder.Create(args[0], from, a.files); err != nil {
+			if err := opfolder.Create(args[0], from, a.Files); err != nil {
 				var u *op.UsageError
 				if errors.As(err, &u) {
 					return err
@@ -79,12 +82,12 @@ func (a *app) newInTree(name, family string) error {
 	}
 	var u *op.UsageError
 	if errors.As(err, &u) {
-		return usage("new %s: %s", name, u.Message)
+		return console.Usage("new %s: %s", name, u.Message)
 	}
 	if err != nil {
 		return session.Fail(session.ExitBad, err)
 	}
-	_, err = fmt.Fprintf(a.out, `the room of %[1]s holds a working operator, from the template %[2]s:
+	_, err = fmt.Fprintf(a.Out, `the room of %[1]s holds a working operator, from the template %[2]s:
 
   %[3]s
 
@@ -116,7 +119,7 @@ func (a *app) tellNew(path string) error {
 	if !filepath.IsAbs(path) && !strings.HasPrefix(path, "..") {
 		path = "." + string(os.PathSeparator) + path
 	}
-	_, err := fmt.Fprintf(a.out, `%[1]s holds a working operator:
+	_, err := fmt.Fprintf(a.Out, `%[1]s holds a working operator:
 
   %[2]s.toml  what it is: sizes, tensors, contracts, shapes to judge
   %[2]s.py    its truth, a torch function that runs in fp64; and rows of torch or Triton

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"triad"
+	"triad/cmd/triad/console"
 	"triad/cuda"
 	"triad/internal/fleet"
 	"triad/internal/op"
@@ -72,17 +73,18 @@ func (o *compareOptions) checkOn(request run.Request) error {
 	switch f := o.on; {
 	case o.shard != "" || o.planOnly || o.explain || o.verbose || len(o.sanitizers) > 0 ||
 		o.dump+o.against != "":
-		return usage(
+		return console.Usage(
 			"--on and --gpus cut the run themselves and print the union: --shard, --plan, --explain, " +
 				"--verbose, --sanitize, --dump and --against are flags of a run in one process",
 		)
 	case f.name() == "ray" && strings.Contains(strings.Join(o.ownFlags.nvccFlags, " "), "-I"):
-		return usage(
+		return console.Usage(
 			"--on ray brings a file and what it includes from its own folder to the nodes, and not " +
 				"the folders of -I: put the headers beside the file",
 		)
 	case folderOf(&request) != nil:
-		return usage("--on and --gpus judge operators of the catalog: run a folder's operator in one process")
+		return console.Usage(
+			"--on and --gpus judge operators of the catalog: run a folder's operator in one process")
 	}
 	return nil
 }
@@ -91,11 +93,11 @@ func (o *compareOptions) checkOn(request run.Request) error {
 func (f *onFlags) checkEngine() error {
 	switch {
 	case f.engine != "slurm" && f.name() != "ray":
-		return usage("--on %q: want slurm, ray, or ray:ADDRESS", f.engine)
+		return console.Usage("--on %q: want slurm, ray, or ray:ADDRESS", f.engine)
 	case f.slurm != "" && f.engine != "slurm":
-		return usage("--slurm has options for sbatch: it is a flag of --on slurm")
+		return console.Usage("--slurm has options for sbatch: it is a flag of --on slurm")
 	case f.shards < 1 || f.shards > mostShards:
-		return usage("--shards %d: want a number from 1 to %d", f.shards, mostShards)
+		return console.Usage("--shards %d: want a number from 1 to %d", f.shards, mostShards)
 	}
 	return nil
 }
@@ -158,9 +160,9 @@ func (a *app) compareOn(ctx context.Context, request run.Request, o *compareOpti
 	}
 	tell := func(r *onFleet, result run.Result, s report.Summary) (err error) {
 		if o.json {
-			err = report.JSONLines(a.out, result.Records)
+			err = report.JSONLines(a.Out, result.Records)
 		} else {
-			err = report.Compare(a.out, a.style(), result.Records, result.Differences, s)
+			err = report.Compare(a.Out, a.Style(), result.Records, result.Differences, s)
 		}
 		return errors.Join(err, a.writeCI(o, result, r.session.Info().Added),
 			a.tellPage(r.session.ID(), result, o))
@@ -179,9 +181,9 @@ func (a *app) benchOn(ctx context.Context, request run.Request, o *benchOptions)
 	return a.onFleet(ctx, request, &o.compareOptions, o.words(request.Timing),
 		func(_ *onFleet, result run.Result, s report.Summary) error {
 			if o.json {
-				return report.JSONLines(a.out, result.Records)
+				return report.JSONLines(a.Out, result.Records)
 			}
-			return report.Bench(a.out, a.style(), result.Records, timed(result), s)
+			return report.Bench(a.Out, a.Style(), result.Records, timed(result), s)
 		})
 }
 
@@ -202,7 +204,7 @@ func (a *app) onFleet(ctx context.Context, request run.Request, o *compareOption
 func (a *app) beginOn(ctx context.Context, request run.Request, o *compareOptions, words, added []string,
 ) (r *onFleet, err error) {
 	r = &onFleet{app: a, o: o, request: request, began: time.Now()}
-	if r.store, err = a.openStore(ctx, o.db); err != nil {
+	if r.store, err = a.OpenStore(ctx, o.db); err != nil {
 		return nil, err
 	}
 	words = slices.Concat(words, o.on.words())
@@ -229,7 +231,7 @@ func (r *onFleet) drive(ctx context.Context) (ended fleet.Ended, err error) {
 		return ended, err
 	}
 	plan := fleet.Plan{
-		Session: r.session.ID(), Version: triad.Version, Kernels: cuda.SourcesHash(r.files),
+		Session: r.session.ID(), Version: triad.Version, Kernels: cuda.SourcesHash(r.Files),
 		Host: hostName(), Shards: r.o.on.shards, Files: rooted(r.o.ownFlags.add),
 		Many: r.o.ownFlags.many && r.o.verb == "compare",
 	}
@@ -245,10 +247,10 @@ func (r *onFleet) drive(ctx context.Context) (ended fleet.Ended, err error) {
 		return ended, err
 	}
 	defer done()
-	progress := r.progress()
+	progress := r.Progress()
 	defer progress.Clear()
 	d := fleet.Driver{
-		Folder: folder, Plan: plan, Engine: engine, Stop: r.stop, Every: r.o.on.every(),
+		Folder: folder, Plan: plan, Engine: engine, Stop: r.Stop, Every: r.o.on.every(),
 		Merge: func(ctx context.Context, part string) error {
 			_, err := r.store.Merge(context.WithoutCancel(ctx), part)
 			return err
@@ -262,7 +264,7 @@ func (r *onFleet) drive(ctx context.Context) (ended fleet.Ended, err error) {
 		},
 		Tell: func(sentence string) {
 			progress.Clear()
-			fmt.Fprintln(r.err, "triad:", sentence)
+			fmt.Fprintln(r.Err, "triad:", sentence)
 		},
 	}
 	ended, err = d.Run(ctx)
@@ -284,7 +286,7 @@ func (r *onFleet) folder() (fleet.Folder, error) {
 	if parent == "" {
 		parent = r.store.Path() + "-parts"
 	} else if info, err := os.Stat(parent); err != nil || !info.IsDir() {
-		return "", usage("--parts %s: it is no folder: name one that all machines see", parent)
+		return "", console.Usage("--parts %s: it is no folder: name one that all machines see", parent)
 	}
 	parent, err := filepath.Abs(parent)
 	return fleet.Folder(filepath.Join(parent, r.session.ID())), err
@@ -320,15 +322,15 @@ func (r *onFleet) ray(ctx context.Context, folder fleet.Folder, triad, address s
 	if err != nil {
 		return nil, nil, err
 	}
-	cache, err := r.cacheDir()
+	cache, err := r.CacheDir()
 	if err != nil {
 		return nil, nil, err
 	}
-	script, err := pybridge.RayEngine(r.files, cache)
+	script, err := pybridge.RayEngine(r.Files, cache)
 	if err != nil {
 		return nil, nil, err
 	}
-	python, err := pybridge.PythonWithRay(ctx, r.getenv)
+	python, err := pybridge.PythonWithRay(ctx, r.Getenv)
 	if err != nil {
 		return nil, nil, session.ToolchainFailure(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"triad/cmd/triad/console"
 	"triad/internal/fleet"
 	"triad/internal/kernelfile"
 	"triad/internal/ownkernels"
@@ -66,7 +67,7 @@ func (r *onFleet) endFiles(kept *session.Files, before int, ended fleet.Ended, w
 	}
 	if r.o.json {
 		for _, row := range all.inOrder() {
-			if err := report.FileJSON(r.out, row, kept.ID()); err != nil {
+			if err := report.FileJSON(r.Out, row, kept.ID()); err != nil {
 				return err
 			}
 		}
@@ -116,14 +117,14 @@ func filesToBring(words []string) (all []string, err error) {
 		}
 		beside, err := ownkernels.Beside(path)
 		if err != nil {
-			return nil, usage("--add %s: list what lies beside it: %w", text, err)
+			return nil, console.Usage("--add %s: list what lies beside it: %w", text, err)
 		}
 		for _, name := range beside {
 			bring(name)
 		}
 	}
 	if bytes > mostBrought {
-		return nil, usage(
+		return nil, console.Usage(
 			"--on ray brings the files to the nodes: they have %d MiB, more than %d; name fewer, "+
 				"or use a cluster with a common file system",
 			bytes>>20,

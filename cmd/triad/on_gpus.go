@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/console"
 	"triad/internal/fleet"
 )
 
@@ -41,12 +42,14 @@ func (f *onFlags) every() time.Duration {
 func (o *compareOptions) checkGPUs() error {
 	switch f := &o.on; {
 	case f.engine != "":
-		return usage("--on %s and --gpus %s exclude each other: a task has the GPU that its cluster gives it",
+		return console.Usage(
+			"--on %s and --gpus %s exclude each other: a task has the GPU that its cluster gives it",
 			f.engine, f.gpus)
 	case o.gpu >= 0 || o.device == "cpu":
-		return usage("--gpus %s says where the plan is run: --gpu and --device cpu exclude it", f.gpus)
+		return console.Usage("--gpus %s says where the plan is run: --gpu and --device cpu exclude it",
+			f.gpus)
 	case f.given.Changed("shards") || f.slurm != "" || f.parts != "":
-		return usage(
+		return console.Usage(
 			"--gpus %s runs on this machine: --shards, --slurm and --parts are flags of --on",
 			f.gpus,
 		)
@@ -64,9 +67,9 @@ func numbersOf(text string) (numbers []int, err error) {
 		n, err := strconv.Atoi(strings.TrimSpace(word))
 		switch {
 		case err != nil || n < 0:
-			return nil, usage("--gpus %q: want all, or numbers of GPUs from 0, e.g. 0,2", text)
+			return nil, console.Usage("--gpus %q: want all, or numbers of GPUs from 0, e.g. 0,2", text)
 		case slices.Contains(numbers, n):
-			return nil, usage("--gpus %q: GPU %d stands there twice", text, n)
+			return nil, console.Usage("--gpus %q: GPU %d stands there twice", text, n)
 		}
 		numbers = append(numbers, n)
 	}
@@ -94,7 +97,7 @@ func (a *app) chooseGPUs(ctx context.Context, o *compareOptions) error {
 	}
 	for _, n := range numbers {
 		if n >= g.count {
-			return usage("--gpus %s: the visible GPUs have the numbers 0 to %d", o.on.gpus, g.count-1)
+			return console.Usage("--gpus %s: the visible GPUs have the numbers 0 to %d", o.on.gpus, g.count-1)
 		}
 		o.on.visible = append(o.on.visible, a.visibleAs(n))
 	}
@@ -104,7 +107,7 @@ func (a *app) chooseGPUs(ctx context.Context, o *compareOptions) error {
 
 // visibleAs returns the CUDA_VISIBLE_DEVICES of a process that sees only one of the visible GPUs.
 func (a *app) visibleAs(number int) string {
-	if some := a.getenv("CUDA_VISIBLE_DEVICES"); some != "" {
+	if some := a.Getenv("CUDA_VISIBLE_DEVICES"); some != "" {
 		return strings.TrimSpace(strings.Split(some, ",")[number])
 	}
 	return strconv.Itoa(number)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/console"
 	questions "triad/internal/asked"
 	"triad/internal/backend"
 	"triad/internal/catalog"
@@ -38,15 +39,15 @@ func (a *app) opsCommand() *cobra.Command {
 				all = append(all, summarised(o.Spec))
 			}
 			if asJSON {
-				return report.JSONLines(a.out, all)
+				return report.JSONLines(a.Out, all)
 			}
-			return report.Operators(a.out, a.style(), all)
+			return report.Operators(a.Out, a.Style(), all)
 		},
 	}
 	show := &cobra.Command{
 		Use:   "show OP",
 		Short: "formula, tensors, attributes, contracts and implementations of one operator",
-		Args:  one("one operator"),
+		Args:  console.One("one operator"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return catalog.Names(), cobra.ShellCompDirectiveNoFileComp
 		},
@@ -68,9 +69,9 @@ func (a *app) opsCommand() *cobra.Command {
 				}
 			}
 			if asJSON {
-				return report.JSON(a.out, detail)
+				return report.JSON(a.Out, detail)
 			}
-			return report.ShowOperator(a.out, a.style(), detail)
+			return report.ShowOperator(a.Out, a.Style(), detail)
 		},
 	}
 	for _, cmd := range []*cobra.Command{list, show} {
@@ -211,7 +212,7 @@ func (a *app) declarations(ctx context.Context, operator *truth.Operator) ([]rep
 		return nil, err
 	}
 	for _, why := range refused {
-		fmt.Fprintf(a.err, "triad: %v\n", why)
+		fmt.Fprintf(a.Err, "triad: %v\n", why)
 	}
 	var out []report.ImplementationDetail
 	for _, b := range backends {
@@ -220,7 +221,7 @@ func (a *app) declarations(ctx context.Context, operator *truth.Operator) ([]rep
 		var broken *backend.BuildFailure
 		switch {
 		case errors.As(err, &missing), errors.As(err, &broken):
-			fmt.Fprintf(a.err, "triad: the implementations of %s are not listed: %v\n",
+			fmt.Fprintf(a.Err, "triad: the implementations of %s are not listed: %v\n",
 				strings.Join(needed(b), " and "), err)
 		case err != nil:
 			return nil, errors.Join(err, b.Close())
@@ -229,7 +230,7 @@ func (a *app) declarations(ctx context.Context, operator *truth.Operator) ([]rep
 			if family, _, _ := strings.Cut(f.Implementation, "/"); !slices.Contains(needed(b), family) {
 				continue
 			}
-			fmt.Fprintf(a.err, "triad: %s is not listed: %s\n", f.Implementation, f.Message)
+			fmt.Fprintf(a.Err, "triad: %s is not listed: %s\n", f.Implementation, f.Message)
 		}
 		for _, i := range reply.Implementations {
 			out = append(out, report.ImplementationDetail{

@@ -26,7 +26,7 @@ attributes, contracts and bench points of its spec, and of each CUDA variant wha
 				}
 				rooms = append(rooms, room)
 			}
-			return report.Catalogue(a.out, rooms)
+			return report.Catalogue(a.Out, rooms)
 		},
 	}
 }
@@ -44,7 +44,7 @@ func (a *app) roomOf(s *op.Spec) (report.OperatorRoom, error) {
 	for _, b := range s.Bench {
 		room.Bench = append(room.Bench, b.Name)
 	}
-	rungs, err := cuda.Rungs(a.files, s.Name)
+	rungs, err := cuda.Rungs(a.Files, s.Name)
 	for _, r := range rungs {
 		room.Rungs = append(room.Rungs, [2]string{r.Name, r.Text})
 	}

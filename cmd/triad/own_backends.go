@@ -66,7 +66,7 @@ type ownWorkers struct {
 func (a *app) ownWorkers(folder *opfolder.Folder, g *gpu, e environmentFlags,
 	o worker.Options, parent *pybridge.Parent,
 ) (ownWorkers, error) {
-	cache, err := a.cacheDir()
+	cache, err := a.CacheDir()
 	if err != nil {
 		return ownWorkers{}, err
 	}
@@ -262,7 +262,7 @@ func (o *ownFiles) read(reading ownkernels.Reading, files []string,
 		reading.Request, reading.Stem = f.request, f.stem
 		file, err := reading.Read()
 		if err == nil && o.File(file.Name) != nil {
-			err = usage("--add %s: %s is there already: name each function once", f.request, file.Name)
+			err = op.Usagef("--add %s: %s is there already: name each function once", f.request, file.Name)
 		}
 		if err != nil {
 			refused = append(refused, err)
@@ -278,7 +278,7 @@ func (o *ownFiles) checkMap(mapped map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(mapped)) {
 		has := func(x *ownkernels.File) bool { return slices.Contains(x.Parameters, name) }
 		if !slices.ContainsFunc(o.Files, has) {
-			return usage("--map %s=%s: no added file has a parameter called %s", name, mapped[name], name)
+			return op.Usagef("--map %s=%s: no added file has a parameter called %s", name, mapped[name], name)
 		}
 	}
 	return nil
@@ -321,7 +321,7 @@ func (a *app) truthOf(ctx context.Context, operator *truth.Operator, f *opfolder
 	truth := workers.truth(f.Dir)
 	operator.Reference = &opfolder.Reference{Folder: f, Backend: truth, Context: ctx}
 	// Torch is imported while kernels are built; a request for a truth reports what went wrong.
-	panics.Go(func() { _, _, _ = truth.Load(ctx, f.Spec.Name) }, a.broke)
+	panics.Go(func() { _, _, _ = truth.Load(ctx, f.Spec.Name) }, a.Broke)
 	return truth
 }
 
@@ -357,9 +357,9 @@ func (o *ownFiles) writeLines() (sentences []string) {
 
 // tellWritten prints the results of writing the lines.
 func (a *app) tellWritten(sentences []string, json bool) {
-	to := a.out
+	to := a.Out
 	if json {
-		to = a.err
+		to = a.Err
 	}
 	for _, sentence := range sentences {
 		fmt.Fprintln(to, sentence)
@@ -368,9 +368,9 @@ func (a *app) tellWritten(sentences []string, json bool) {
 
 // tellMatched prints how every file was read, and which files were not understood.
 func (a *app) tellMatched(files *ownFiles, refused []error, json bool) {
-	to := a.style().Wrap(a.out)
+	to := a.Style().Wrap(a.Out)
 	if json {
-		to = a.err
+		to = a.Err
 	}
 	if files == nil {
 		return
@@ -381,6 +381,6 @@ func (a *app) tellMatched(files *ownFiles, refused []error, json bool) {
 		}
 	}
 	for _, err := range refused {
-		fmt.Fprintf(a.err, "triad: %v\n", err)
+		fmt.Fprintf(a.Err, "triad: %v\n", err)
 	}
 }

@@ -64,7 +64,7 @@ func (f *ownFlags) options(o op.Options) (kernelfile.Options, error) {
 	for _, word := range f.mapped {
 		name, target, ok := strings.Cut(word, "=")
 		if !ok || name == "" || target == "" {
-			return options, usage("--map %q: want PARAMETER=NAME, e.g. out=y", word)
+			return options, op.Usagef("--map %q: want PARAMETER=NAME, e.g. out=y", word)
 		}
 		options.Map[name] = target
 	}
@@ -73,7 +73,7 @@ func (f *ownFlags) options(o op.Options) (kernelfile.Options, error) {
 		return options, err
 	}
 	if _, err := cuda.CheckFlags(options.Flags); err != nil {
-		return options, usage("--nvcc-flags: %w", err)
+		return options, op.Usagef("--nvcc-flags: %w", err)
 	}
 	return options, nil
 }
@@ -91,10 +91,10 @@ func (f *ownFlags) compilerFlags() ([]string, error) {
 		if folder, ok := strings.CutPrefix(word, "-I"); ok && folder != "" {
 			abs, err := filepath.Abs(folder)
 			if err != nil {
-				return nil, usage("--nvcc-flags -I%s: %w", folder, err)
+				return nil, op.Usagef("--nvcc-flags -I%s: %w", folder, err)
 			}
 			if info, err := os.Stat(abs); err != nil || !info.IsDir() {
-				return nil, usage("--nvcc-flags -I%s: there is no folder %s", folder, abs)
+				return nil, op.Usagef("--nvcc-flags -I%s: there is no folder %s", folder, abs)
 			}
 			word = "-I" + abs
 		}
@@ -113,19 +113,19 @@ func (f *ownFlags) check(request *run.Request, folder *opfolder.Folder) error {
 	none := len(f.add) == 0 && folder == nil
 	switch {
 	case f.sandbox && f.noSandbox:
-		return usage("--sandbox and --no-sandbox exclude each other")
+		return op.Usagef("--sandbox and --no-sandbox exclude each other")
 	case none && (f.sandbox || f.noSandbox):
-		return usage("--sandbox and --no-sandbox speak of files that --add names")
+		return op.Usagef("--sandbox and --no-sandbox speak of files that --add names")
 	case none && f.write:
-		return usage("--write speaks of a file that --add names")
+		return op.Usagef("--write speaks of a file that --add names")
 	case none && speaks:
-		return usage("--map, --contract, --grid, --block, --shared and --nvcc-flags speak of a file that " +
-			"--add names")
+		return op.Usagef("--map, --contract, --grid, --block, --shared and --nvcc-flags speak of a file " +
+			"that --add names")
 	case none && slices.ContainsFunc(request.Impls, own):
-		return usage("--impl %s: no file of your own is here; name it with --add FILE",
+		return op.Usagef("--impl %s: no file of your own is here; name it with --add FILE",
 			strings.Join(request.Impls, ","))
 	case !none && len(request.Operators) != 1:
-		return usage("--add speaks of one operator: name the one that the file implements")
+		return op.Usagef("--add speaks of one operator: name the one that the file implements")
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func (a *app) inSaidAlone(
 	for _, b := range file.Bindings {
 		for _, dtype := range b.UnsaidDTypes() {
 			t := &readingTrial{
-				ctx: ctx, stopped: a.stop, file: file, pass: b.Pass, request: request, until: until,
+				ctx: ctx, stopped: a.Stop, file: file, pass: b.Pass, request: request, until: until,
 				dtype: dtype,
 			}
 			if until.over() {
@@ -119,7 +119,7 @@ func (a *app) settleFile(
 ) error {
 	for n := range mine.Files[i].Bindings {
 		t := &readingTrial{
-			ctx: ctx, stopped: a.stop, file: mine.Files[i], pass: mine.Files[i].Bindings[n].Pass,
+			ctx: ctx, stopped: a.Stop, file: mine.Files[i], pass: mine.Files[i].Bindings[n].Pass,
 			request: request, until: until,
 		}
 		t.whereItDeclines(mine.Files[i].Bindings[n])

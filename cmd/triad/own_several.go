@@ -13,6 +13,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"triad/internal/kernelfile"
+	"triad/internal/op"
 	"triad/internal/userfile"
 )
 
@@ -29,10 +30,10 @@ func (f *ownFlags) expand(a *app) error {
 		var err error
 		if text == "-" {
 			if listed {
-				return usage("--add -: standard input is one list: name it once")
+				return op.Usagef("--add -: standard input is one list: name it once")
 			}
 			listed, f.many = true, true
-			files, err = listedFiles(a.in)
+			files, err = listedFiles(a.In)
 		} else if found, several, failed := matchedFiles(text); several || failed != nil {
 			files, err, f.many = withoutThose(found, all), failed, true
 		}
@@ -55,10 +56,10 @@ func listedFiles(in io.Reader) ([]string, error) {
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return nil, usage("--add -: read line %d of the list on standard input: %w", len(files)+1, err)
+		return nil, op.Usagef("--add -: read line %d of the list on standard input: %w", len(files)+1, err)
 	}
 	if len(files) == 0 {
-		return nil, usage("--add -: the list on standard input names no file: want a file a line")
+		return nil, op.Usagef("--add -: the list on standard input names no file: want a file a line")
 	}
 	return files, nil
 }
@@ -86,15 +87,12 @@ func matchedFiles(text string) (files []string, several bool, err error) {
 		})
 	}
 	if err != nil {
-		return nil, true, usage("--add %s: %w", text, err)
+		return nil, true, op.Usagef("--add %s: %w", text, err)
 	}
 	files = slices.DeleteFunc(files, func(path string) bool { return !isKernelFile(path) })
 	if len(files) == 0 {
-		return nil, true, usage(
-			"--add %s: no .cu and no .py file is there; quote a pattern, so that the shell "+
-				"leaves it as it is",
-			text,
-		)
+		return nil, true, op.Usagef("--add %s: no .cu and no .py file is there; quote a pattern, so that "+
+			"the shell leaves it as it is", text)
 	}
 	slices.Sort(files)
 	for i := range files {

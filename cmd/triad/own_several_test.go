@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"triad/cmd/triad/console"
 	"triad/internal/session"
 )
 
@@ -58,7 +59,7 @@ func TestAddStandsForSeveralFiles(t *testing.T) {
 		{add: "c/[.cu", refused: "syntax error in pattern"},
 	} {
 		f := ownFlags{add: strings.Split(c.add, "|")}
-		err := f.expand(&app{in: strings.NewReader(c.in)})
+		err := f.expand(&app{Console: &console.Console{In: strings.NewReader(c.in)}})
 		var wrong *session.Failure
 		switch {
 		case c.refused != "":

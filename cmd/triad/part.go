@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad"
+	"triad/cmd/triad/console"
 	"triad/cuda"
 	"triad/internal/fleet"
 	"triad/internal/panics"
@@ -34,7 +35,7 @@ func (a *app) partCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			shard, err := strconv.Atoi(args[1])
 			if err != nil || shard < 1 {
-				return usage("part %s %s: want a folder and the number of a shard", args[0], args[1])
+				return console.Usage("part %s %s: want a folder and the number of a shard", args[0], args[1])
 			}
 			folder := fleet.Folder(args[0])
 			plan, err := folder.Plan()
@@ -42,11 +43,11 @@ func (a *app) partCommand() *cobra.Command {
 				return fmt.Errorf("read the plan of %s: %w", args[0], err)
 			}
 			parent := os.Getppid()
-			panics.Go(func() { endWith(parent) }, a.broke)
+			panics.Go(func() { endWith(parent) }, a.Broke)
 			outcome := a.part(cmd.Context(), folder, plan, shard)
 			outcome.Host = hostName()
 			if outcome.Reason != "" {
-				fmt.Fprintf(a.err, "triad: shard %d/%d: %s\n", shard, plan.Shards, outcome.Reason)
+				fmt.Fprintf(a.Err, "triad: shard %d/%d: %s\n", shard, plan.Shards, outcome.Reason)
 			}
 			return folder.End(shard, outcome)
 		},
@@ -99,7 +100,7 @@ func (a *app) part(ctx context.Context, folder fleet.Folder, plan fleet.Plan, sh
 		}
 	}
 	o.Complete = o.Complete || o.Exit == 0 && !o.Part // an empty shard
-	o.Stopped = a.stop.Err() != nil
+	o.Stopped = a.Stop.Err() != nil
 	return o
 }
 
@@ -110,7 +111,7 @@ func (a *app) otherVersion(plan fleet.Plan) string {
 		return fmt.Sprintf("%s has triad %s, and %s, which cut the run, has triad %s%s", hostName(),
 			triad.Version, plan.Host, plan.Version, install)
 	}
-	if own := cuda.SourcesHash(a.files); plan.Kernels != own {
+	if own := cuda.SourcesHash(a.Files); plan.Kernels != own {
 		return fmt.Sprintf("%s has triad %s with other kernels (%s) than %s, which cut the run (%s)%s",
 			hostName(), triad.Version, own, plan.Host, plan.Kernels, install)
 	}
@@ -126,7 +127,7 @@ func (a *app) partFiles(plan fleet.Plan) (args []string) {
 		for _, word := range plan.Files {
 			list.WriteString(plan.Root + word + "\n")
 		}
-		a.in = strings.NewReader(list.String())
+		a.In = strings.NewReader(list.String())
 		return []string{"--add=-"}
 	}
 	for _, word := range plan.Files {
@@ -143,11 +144,11 @@ func (a *app) shard(ctx context.Context, args []string, of string) (o fleet.Outc
 	}
 	root := a.root()
 	root.SetArgs(args)
-	root.SetOut(a.out)
-	root.SetErr(a.err)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
 	begun := false
 	root.PersistentPreRun = func(*cobra.Command, []string) { begun = true }
-	err := a.guarded(func() error { return root.ExecuteContext(ctx) })
+	err := a.Guarded(func() error { return root.ExecuteContext(ctx) })
 	var empty *run.EmptyShard
 	if errors.As(err, &empty) {
 		return o

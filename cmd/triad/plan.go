@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/console"
 	"triad/internal/op"
 	"triad/internal/report"
 	"triad/internal/run"
@@ -37,7 +38,7 @@ func parseShard(text string) (s run.Shard, err error) {
 	i, errIndex := strconv.Atoi(index)
 	n, errOf := strconv.Atoi(of)
 	if !ok || errIndex != nil || errOf != nil || i < 1 || n < i || n > mostShards {
-		return s, usage(
+		return s, console.Usage(
 			"--shard %q: want I/N, part I of N, with I from 1 to N and N at most %d, e.g. 1/4",
 			text,
 			mostShards,
@@ -61,8 +62,9 @@ func (o *compareOptions) shardWords() []string {
 func (o *compareOptions) checkPlan() error {
 	if o.planOnly && (o.resume || o.explain || o.verbose || o.strict || o.dump != "" || o.db != "" ||
 		o.against != "" || len(o.sanitizers) > 0 || o.junit != "" || o.github || o.write) {
-		return usage("--plan runs and records nothing: --resume, --explain, --verbose, --strict, --dump, " +
-			"--db, --against, --junit, --github, --write and --sanitize are flags of a run")
+		return console.Usage(
+			"--plan runs and records nothing: --resume, --explain, --verbose, --strict, --dump, " +
+				"--db, --against, --junit, --github, --write and --sanitize are flags of a run")
 	}
 	return nil
 }
@@ -81,8 +83,8 @@ func (a *app) printPlan(ctx context.Context, request run.Request, o sessionOptio
 	defer session.CloseAll(backends)
 	a.tellMatched(mine, refused, o.json)
 	request.OnlyPlan = true
-	progress := a.progress()
-	p, err := plan(&run.Runner{Backends: backends, Progress: progress.Show, Stop: a.stop}, ctx, request)
+	progress := a.Progress()
+	p, err := plan(&run.Runner{Backends: backends, Progress: progress.Show, Stop: a.Stop}, ctx, request)
 	progress.Clear()
 	if err != nil {
 		return err
@@ -96,9 +98,9 @@ func (a *app) printPlan(ctx context.Context, request run.Request, o sessionOptio
 		lines[i] = plannedCase(c, request.Seed)
 	}
 	if o.json {
-		err = report.PlanJSON(a.out, lines)
+		err = report.PlanJSON(a.Out, lines)
 	} else {
-		err = report.Plan(a.out, a.style(), lines)
+		err = report.Plan(a.Out, a.Style(), lines)
 	}
 	if err == nil && len(refused) > 0 {
 		return session.Fail(session.ExitUsage,

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"triad/cmd/triad/console"
 	"triad/cuda/gpuworker"
 	"triad/internal/backend"
 	"triad/internal/record"
@@ -32,7 +33,7 @@ var notProfiled = []string{
 func (a *app) profile(ctx context.Context, request run.Request, o *benchOptions) (err error) {
 	for _, flag := range notProfiled {
 		if o.given(flag) {
-			return usage("--profile times nothing: --%s is a flag of a bench without it", flag)
+			return console.Usage("--profile times nothing: --%s is a flag of a bench without it", flag)
 		}
 	}
 	options, err := a.workerOptions(&o.caseFlags)
@@ -47,7 +48,7 @@ func (a *app) profile(ctx context.Context, request run.Request, o *benchOptions)
 		return session.Fail(session.ExitNothing, errors.New("--profile: ncu counts what kernels do on a "+
 			"GPU, and there is none; triad sass shows what they wait for by their instructions"))
 	}
-	tool, err := gpuworker.FindProfiler(ctx, a.getenv)
+	tool, err := gpuworker.FindProfiler(ctx, a.Getenv)
 	var missing *backend.Unavailable
 	if errors.As(err, &missing) {
 		return session.Fail(session.ExitNothing, fmt.Errorf("--profile: %s", missing.Sentence))
@@ -74,10 +75,11 @@ func (a *app) profile(ctx context.Context, request run.Request, o *benchOptions)
 // readyForProfiles makes the folder; it must hold no profiles, which would be taken for new ones.
 func readyForProfiles(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return usage("--profile: the folder cannot be made: %v", err)
+		return console.Usage("--profile: the folder cannot be made: %v", err)
 	}
 	if old, _ := filepath.Glob(filepath.Join(folder, "*.csv")); len(old) > 0 {
-		return usage("--profile %s: %s is there already: name a new folder", folder, filepath.Base(old[0]))
+		return console.Usage("--profile %s: %s is there already: name a new folder", folder,
+			filepath.Base(old[0]))
 	}
 	return nil
 }
@@ -132,7 +134,7 @@ func (a *app) printProfiles(o *benchOptions) error {
 	var lines []report.ProfileLine
 	for _, p := range profiles {
 		if o.json {
-			if err := report.JSON(a.out, p); err != nil {
+			if err := report.JSON(a.Out, p); err != nil {
 				return err
 			}
 		}
@@ -145,7 +147,7 @@ func (a *app) printProfiles(o *benchOptions) error {
 	if o.json {
 		return nil
 	}
-	return report.Profiled(a.out, a.style(), lines, o.profiles)
+	return report.Profiled(a.Out, a.Style(), lines, o.profiles)
 }
 
 // reasons names the most frequent stall reasons, each with the number of warps that wait for it whenever one

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/console"
 	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/opfolder"
@@ -77,12 +78,12 @@ func (f *caseFlags) request(names []string) (run.Request, error) {
 
 func operators(names []string) ([]*truth.Operator, error) {
 	if len(names) == 0 {
-		return nil, usage("no operator named: want one or more of %s, or all",
+		return nil, console.Usage("no operator named: want one or more of %s, or all",
 			strings.Join(catalog.Names(), ", "))
 	}
 	if slices.Contains(names, "all") {
 		if len(names) > 1 {
-			return nil, usage("all stands alone: it means every operator")
+			return nil, console.Usage("all stands alone: it means every operator")
 		}
 		names = catalog.Names()
 	}
@@ -93,14 +94,14 @@ func operators(names []string) ([]*truth.Operator, error) {
 				func(n string) bool { return !slices.Contains(catalog.Names(), n) })...)
 		}
 		if opfolder.IsFolder(name) && len(names) > 1 {
-			return nil, usage("%s is an operator of your own: name it alone", name)
+			return nil, console.Usage("%s is an operator of your own: name it alone", name)
 		}
 		o, err := operatorNamed(name)
 		if err != nil {
 			return nil, err
 		}
 		if slices.Contains(list, o) {
-			return nil, usage("%s is named twice", name)
+			return nil, console.Usage("%s is named twice", name)
 		}
 		list = append(list, o)
 	}
@@ -114,7 +115,7 @@ func (f *caseFlags) options() (op.Options, error) {
 	}
 	switch {
 	case f.quick && f.full:
-		return o, usage("--quick and --full exclude each other")
+		return o, console.Usage("--quick and --full exclude each other")
 	case f.quick:
 		o.Level = op.LevelQuick
 	case f.full:
@@ -127,18 +128,18 @@ func (f *caseFlags) options() (op.Options, error) {
 	case "backward":
 		o.Passes = []op.Pass{op.Backward}
 	default:
-		return o, usage("--pass %q: want forward, backward or both", f.pass)
+		return o, console.Usage("--pass %q: want forward, backward or both", f.pass)
 	}
 	if f.pass == "forward" && len(f.upstream)+len(f.saved) > 0 {
-		return o, usage("--upstream and --saved speak of backwards: --pass forward has none")
+		return o, console.Usage("--upstream and --saved speak of backwards: --pass forward has none")
 	}
 	switch {
 	case !slices.Contains([]string{"auto", "cpu", "gpu"}, f.device):
-		return o, usage("--device %q: want auto, cpu or gpu", f.device)
+		return o, console.Usage("--device %q: want auto, cpu or gpu", f.device)
 	case f.gpu < -1:
-		return o, usage("--gpu %d: want a number from 0", f.gpu)
+		return o, console.Usage("--gpu %d: want a number from 0", f.gpu)
 	case f.gpu >= 0 && f.device == "cpu":
-		return o, usage("--gpu %d and --device cpu exclude each other", f.gpu)
+		return o, console.Usage("--gpu %d and --device cpu exclude each other", f.gpu)
 	}
 	o.Device = "cpu"
 	var err error
@@ -155,13 +156,13 @@ func parseDims(words []string) (map[string]int64, error) {
 		name, value, ok := strings.Cut(word, "=")
 		n, err := strconv.ParseInt(value, 10, 64)
 		if ok && errors.Is(err, strconv.ErrRange) {
-			return nil, usage("--dims %q: %s is too large: want at most 2^40", word, value)
+			return nil, console.Usage("--dims %q: %s is too large: want at most 2^40", word, value)
 		}
 		if !ok || err != nil {
-			return nil, usage("--dims %q: want NAME=SIZE with a whole number, e.g. rows=8", word)
+			return nil, console.Usage("--dims %q: want NAME=SIZE with a whole number, e.g. rows=8", word)
 		}
 		if _, twice := dims[name]; twice {
-			return nil, usage("--dims names %s twice", name)
+			return nil, console.Usage("--dims names %s twice", name)
 		}
 		dims[name] = n
 	}
@@ -173,10 +174,10 @@ func parseAttrs(words []string) (map[string]string, error) {
 	for _, word := range words {
 		name, value, ok := strings.Cut(word, "=")
 		if !ok {
-			return nil, usage("--attr %q: want NAME=VALUE, e.g. causal=true", word)
+			return nil, console.Usage("--attr %q: want NAME=VALUE, e.g. causal=true", word)
 		}
 		if _, twice := attrs[name]; twice {
-			return nil, usage("--attr names %s twice", name)
+			return nil, console.Usage("--attr names %s twice", name)
 		}
 		attrs[name] = value
 	}
@@ -193,7 +194,7 @@ func parseSeed(text string) (uint64, error) {
 	}
 	n, err := strconv.ParseUint(text, 10, 63)
 	if err != nil {
-		return 0, usage("--seed %q: want a whole number below 2^63, or random", text)
+		return 0, console.Usage("--seed %q: want a whole number below 2^63, or random", text)
 	}
 	return n, nil
 }
@@ -202,7 +203,7 @@ func (f *caseFlags) workerOptions() (worker.Options, error) {
 	limits := worker.DefaultLimits
 	for _, text := range f.limits {
 		if err := limits.Set(text); err != nil {
-			return worker.Options{}, usage("%w", err)
+			return worker.Options{}, console.Usage("%w", err)
 		}
 	}
 	return worker.Options{Limits: limits}, nil

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/console"
 	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/report"
@@ -28,7 +28,7 @@ func (a *app) resultsCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().StringVar(&db, "db", "",
-		databaseUsage)
+		console.DatabaseUsage)
 	cmd.AddCommand(
 		a.resultsList(&db),
 		a.resultsSessions(&db),
@@ -83,19 +83,19 @@ func (a *app) resultsList(db *string) *cobra.Command {
 func (a *app) listResults(cmd *cobra.Command, o *listOptions, db string) error {
 	f := o.filter
 	if f.Limit < 1 {
-		return usage("--limit %d: want at least 1", f.Limit)
+		return console.Usage("--limit %d: want at least 1", f.Limit)
 	}
 	for _, text := range o.statuses {
 		s, err := op.ParseStatus(strings.ToUpper(text))
 		if err != nil {
-			return usage("--status: %w", err)
+			return console.Usage("--status: %w", err)
 		}
 		f.Status = append(f.Status, s)
 	}
 	if err := passAndSince(&f, o.pass, o.since); err != nil {
 		return err
 	}
-	store, err := a.readStore(cmd.Context(), db)
+	store, err := a.ReadStore(cmd.Context(), db)
 	if err != nil {
 		return err
 	}
@@ -108,13 +108,13 @@ func (a *app) listResults(cmd *cobra.Command, o *listOptions, db string) error {
 		return session.Fail(session.ExitBad, err)
 	}
 	if !o.asJSON {
-		return report.List(a.out, a.style(), records, total)
+		return report.List(a.Out, a.Style(), records, total)
 	}
-	if err := report.JSONLines(a.out, records); err != nil {
+	if err := report.JSONLines(a.Out, records); err != nil {
 		return err
 	}
 	if total > len(records) {
-		fmt.Fprintf(a.err, "triad: %s\n", report.Shown(len(records), total))
+		fmt.Fprintf(a.Err, "triad: %s\n", report.Shown(len(records), total))
 	}
 	return nil
 }
@@ -150,7 +150,8 @@ func knownNames(ctx context.Context, store *results.Store, f results.Filter) err
 		for _, asked := range part.asked {
 			if !slices.ContainsFunc(part.known, func(name string) bool { return part.fits(name, asked) }) {
 				slices.Sort(part.known)
-				return usage("--%s %q: neither triad nor a recorded run knows it: want one of %s", part.flag,
+				return console.Usage("--%s %q: neither triad nor a recorded run knows it: want one of %s",
+					part.flag,
 					asked, strings.Join(slices.Compact(part.known), ", "))
 			}
 		}
@@ -162,7 +163,7 @@ func knownNames(ctx context.Context, store *results.Store, f results.Filter) err
 func passAndSince(f *results.Filter, pass, since string) (err error) {
 	if pass != "" {
 		if err := f.Pass.UnmarshalText([]byte(pass)); err != nil {
-			return usage("--pass: %w", err)
+			return console.Usage("--pass: %w", err)
 		}
 	}
 	f.Since, err = parseSince(since, time.Now())
@@ -174,30 +175,7 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	return parseTime("--since ", text, now)
-}
-
-// parseTime parses "2h" or "7d" ago, "2026-01-31" or "2026-01-31T12:00:00"; what names the value in the
-// error.
-func parseTime(what, text string, now time.Time) (time.Time, error) {
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n < 100_000 {
-			return now.AddDate(0, 0, -n), nil
-		}
-	}
-	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
-		return now.Add(-d), nil
-	}
-	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04:05", time.RFC3339} {
-		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
-			return t, nil
-		}
-	}
-	return time.Time{}, usage(
-		"%s%q: want a duration such as 2h or 7d, or a date such as 2026-01-31",
-		what,
-		text,
-	)
+	return results.ParseTime("--since ", text, now)
 }
 
 func (a *app) resultsShow(db *string) *cobra.Command {
@@ -205,9 +183,9 @@ func (a *app) resultsShow(db *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "everything about one run, and the command that repeats it on the same bits",
-		Args:  one("the ID of one run, as triad results list prints it"),
+		Args:  console.One("the ID of one run, as triad results list prints it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			store, err := a.readStore(cmd.Context(), *db)
+			store, err := a.ReadStore(cmd.Context(), *db)
 			if err != nil {
 				return err
 			}
@@ -215,31 +193,16 @@ func (a *app) resultsShow(db *string) *cobra.Command {
 			run, err := store.Show(cmd.Context(), args[0])
 			if err != nil {
 				if errors.Is(err, results.ErrNotFound) || errors.Is(err, results.ErrAmbiguous) {
-					return usage("%w", err)
+					return console.Usage("%w", err)
 				}
 				return session.Fail(session.ExitBad, err)
 			}
 			if asJSON {
-				return report.JSON(a.out, run)
+				return report.JSON(a.Out, run)
 			}
-			return report.Show(a.out, a.style(), run)
+			return report.Show(a.Out, a.Style(), run)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as a JSON object")
 	return cmd
-}
-
-// readStore opens the database for reading; if there is none yet, the error is a sentence, and no file is
-// made.
-func (a *app) readStore(ctx context.Context, path string) (*results.Store, error) {
-	named := a.databaseNamed(path)
-	path, err := a.databasePath(path)
-	if err != nil {
-		return nil, err
-	}
-	store, err := results.Open(ctx, path, results.Options{ReadOnly: true, Flag: a.inDatabase})
-	if err != nil {
-		return nil, session.ReadFailure(err, named)
-	}
-	return store, nil
 }

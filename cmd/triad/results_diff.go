@@ -1,19 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"os"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"triad/internal/report"
+	"triad/cmd/triad/console"
 	"triad/internal/resultdiff"
 	"triad/internal/run"
 	"triad/internal/session"
@@ -59,7 +53,7 @@ code 1: something became wrong or slower.`,
 	fs.BoolVar(&o.across, "across", false,
 		"say FASTER and SLOWER of other GPUs, clocks and kinds of timing too")
 	fs.BoolVar(&o.strict, "strict", false, "exit 1 too where something good is neither good nor wrong now")
-	fs.IntVar(&o.limit, "limit", linesOfADiff, "at most so many lines of each kind")
+	fs.IntVar(&o.limit, "limit", console.LinesOfADiff, "at most so many lines of each kind")
 	fs.BoolVar(&o.asJSON, "json", false,
 		"one JSON object a line for each implementation and case (docs/json.md)")
 	return cmd
@@ -68,17 +62,17 @@ code 1: something became wrong or slower.`,
 // diffResults prints what changed from A to B.
 func (a *app) diffResults(ctx context.Context, db, nameA, nameB string, o *diffOptions) error {
 	if o.limit < 1 {
-		return usage("--limit %d: want at least 1", o.limit)
+		return console.Usage("--limit %d: want at least 1", o.limit)
 	}
 	var sides [2]resultdiff.Side
 	for i, name := range []string{nameA, nameB} {
 		var err error
-		if sides[i], err = a.readSide(ctx, db, name, o); err != nil {
+		if sides[i], err = a.ReadSide(ctx, db, name, o.ops, o.impls); err != nil {
 			return err
 		}
 	}
 	changes := resultdiff.Diff(sides[0], sides[1], resultdiff.Options{Across: o.across})
-	if err := a.tellChanges(sides[0], sides[1], changes, o); err != nil {
+	if err := a.TellChanges(sides[0], sides[1], changes, o.limit, o.asJSON); err != nil {
 		return err
 	}
 	if resultdiff.Counted(changes).Regressed(o.strict) {
@@ -100,7 +94,7 @@ func (a *app) readAgainst(
 	for _, operator := range request.Operators {
 		names = append(names, operator.Spec.Name)
 	}
-	return a.readSide(ctx, o.db, o.against, &diffOptions{ops: names})
+	return a.ReadSide(ctx, o.db, o.against, names, nil)
 }
 
 // tellSince prints what changed from a side to the session that has just ended, for what the session ran. If
@@ -111,7 +105,7 @@ func (a *app) tellSince(ctx context.Context, before resultdiff.Side, s *session.
 	if o.against == "" || !s.Recorded() {
 		return nil
 	}
-	store, err := a.readStore(ctx, o.db)
+	store, err := a.ReadStore(ctx, o.db)
 	if err != nil {
 		return err
 	}
@@ -125,99 +119,11 @@ func (a *app) tellSince(ctx context.Context, before resultdiff.Side, s *session.
 	}
 	changes := resultdiff.Diff(before, now, resultdiff.Options{})
 	changes = slices.DeleteFunc(changes, func(c resultdiff.Change) bool { return c.B == nil })
-	if err := a.tellChanges(before, now, changes,
-		&diffOptions{limit: linesOfADiff, asJSON: o.json}); err != nil {
+	if err := a.TellChanges(before, now, changes, console.LinesOfADiff, o.json); err != nil {
 		return err
 	}
 	if resultdiff.Counted(changes).Regressed(false) {
 		end.Code = session.ExitBad
 	}
 	return nil
-}
-
-// linesOfADiff is the default number of printed lines of each kind.
-const linesOfADiff = 20
-
-// tellChanges prints changes as a table or as JSON lines.
-func (a *app) tellChanges(before, now resultdiff.Side, changes []resultdiff.Change, o *diffOptions) error {
-	if !o.asJSON {
-		return report.Diff(a.out, a.style(), before, now, changes, o.limit)
-	}
-	for _, c := range changes {
-		if err := report.JSON(a.out, report.Change(c)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// readSide reads one side of a diff; db is the database of sides that are not files themselves.
-func (a *app) readSide(ctx context.Context, db, name string, o *diffOptions) (resultdiff.Side, error) {
-	selection, file, err := parseSide(name, time.Now())
-	if err != nil {
-		return resultdiff.Side{}, err
-	}
-	selection.Op, selection.Impl = o.ops, o.impls
-	store, err := a.readStore(ctx, cmp.Or(file, db))
-	if err != nil {
-		return resultdiff.Side{}, err
-	}
-	defer store.Close()
-	side, err := store.Side(ctx, name, selection)
-	if errors.Is(err, results.ErrNotFound) {
-		return side, usage("%w", err)
-	}
-	if err != nil {
-		return side, session.Fail(session.ExitBad, err)
-	}
-	return side, nil
-}
-
-var (
-	commitHash = regexp.MustCompile(`^[0-9a-f]{7,40}$`)
-	lastWord   = regexp.MustCompile(`^last(?:~(\d{1,6}))?$`)
-	sessionID  = regexp.MustCompile(`^(?i)[0-9A-HJKMNP-TV-Z]{1,26}$`)
-)
-
-// parseSide parses the name of a side of a diff: a selection of runs, or the file of a database.
-func parseSide(name string, now time.Time) (s results.Selection, file string, err error) {
-	if text, ok := strings.CutPrefix(name, "commit:"); ok {
-		s.Commit = strings.ToLower(text)
-		if !commitHash.MatchString(s.Commit) {
-			err = usage("%s: want 7 to 40 hexadecimal digits of a commit", name)
-		}
-		return s, "", err
-	}
-	if text, ok := strings.CutPrefix(name, "machine:"); ok {
-		if s.Machine = text; text == "" {
-			err = usage("machine: wants a part of the name of a GPU or CPU after it, such as machine:H200")
-		}
-		return s, "", err
-	}
-	if text, ok := strings.CutPrefix(name, "before:"); ok {
-		s.Before, err = parseTime("before:", text, now)
-		return s, "", err
-	}
-	if m := lastWord.FindStringSubmatch(name); m != nil {
-		back, _ := strconv.Atoi(m[1])
-		s.Last = back + 1
-		return s, "", nil
-	}
-	if info, statErr := os.Stat(name); statErr == nil && !info.IsDir() || strings.HasSuffix(name, ".db") ||
-		strings.ContainsRune(name, os.PathSeparator) {
-		return s, name, nil
-	}
-	if commitHash.MatchString(name) {
-		s.Commit = name
-		return s, "", nil
-	}
-	if !sessionID.MatchString(name) {
-		return s, "", usage(
-			"%q is no session, commit or database: want a session's ID, last, last~1, commit:HASH, "+
-				"FILE.db, machine:TEXT or before:DATE",
-			name,
-		)
-	}
-	s.Session = name
-	return s, "", nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/console"
 	"triad/internal/report"
 	"triad/internal/resultdiff"
 	"triad/internal/session"
@@ -21,9 +22,9 @@ func (a *app) resultsSessions(db *string) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 1 {
-				return usage("--limit %d: want at least 1", limit)
+				return console.Usage("--limit %d: want at least 1", limit)
 			}
-			store, err := a.readStore(cmd.Context(), *db)
+			store, err := a.ReadStore(cmd.Context(), *db)
 			if err != nil {
 				return err
 			}
@@ -33,9 +34,9 @@ func (a *app) resultsSessions(db *string) *cobra.Command {
 				return session.Fail(session.ExitBad, err)
 			}
 			if !asJSON {
-				return report.Sessions(a.out, a.style(), all)
+				return report.Sessions(a.Out, a.Style(), all)
 			}
-			return report.JSONLines(a.out, all)
+			return report.JSONLines(a.Out, all)
 		},
 	}
 	cmd.Flags().IntVar(&limit, "limit", 20, "at most so many")
@@ -61,7 +62,7 @@ bad, the least headroom, the time of the first case that was timed, and what cha
 Sessions that brought nothing new are counted, not listed.`,
 		Example: `  triad results history softmax --impl cuda
   triad results history flash_attention --pass backward --since 30d`,
-		Args: one("an operator, as triad ops list prints it"),
+		Args: console.One("an operator, as triad ops list prints it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.historyOf(cmd.Context(), *db, args[0], &o)
 		},
@@ -83,7 +84,7 @@ func (a *app) historyOf(ctx context.Context, db, operator string, o *historyOpti
 	if err := passAndSince(&f, o.pass, o.since); err != nil {
 		return err
 	}
-	store, err := a.readStore(ctx, db)
+	store, err := a.ReadStore(ctx, db)
 	if err != nil {
 		return err
 	}
@@ -97,7 +98,7 @@ func (a *app) historyOf(ctx context.Context, db, operator string, o *historyOpti
 	}
 	steps := resultdiff.Histories(visits)
 	if o.asJSON {
-		return report.HistoryJSON(a.out, operator, steps)
+		return report.HistoryJSON(a.Out, operator, steps)
 	}
-	return report.History(a.out, a.style(), steps)
+	return report.History(a.Out, a.Style(), steps)
 }

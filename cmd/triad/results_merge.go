@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/console"
 	"triad/internal/report"
 	"triad/internal/session"
 	"triad/results"
@@ -24,7 +25,7 @@ at all, and none of them is changed; one that is damaged, foreign or of a newer 
 		Example: "  triad results import friday.db colleague/results.db",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			into, err := a.databasePath(*db)
+			into, err := a.DatabasePath(*db)
 			if err != nil {
 				return err
 			}
@@ -43,7 +44,7 @@ whole or not at all.`,
 		Example: "  triad results merge all.db shard1.db shard2.db shard3.db",
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			into, err := a.databasePath(args[0])
+			into, err := a.DatabasePath(args[0])
 			if err != nil {
 				return err
 			}
@@ -65,7 +66,7 @@ func (a *app) merge(ctx context.Context, into string, from []string) error {
 			return mergeFailure(err)
 		}
 		fmt.Fprintln(
-			a.out,
+			a.Out,
 			report.Merged(filepath.Base(path), m.Sessions, m.SessionsThere, m.Runs, m.RunsThere,
 				m.Running),
 		)
@@ -78,7 +79,7 @@ func (a *app) merge(ctx context.Context, into string, from []string) error {
 func mergeFailure(err error) error {
 	if errors.Is(err, results.ErrForeign) || errors.Is(err, results.ErrNewer) ||
 		errors.Is(err, results.ErrCorrupt) || errors.Is(err, fs.ErrNotExist) {
-		return usage("%w", err)
+		return console.Usage("%w", err)
 	}
 	return session.Fail(session.ExitBad, err)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/console"
 	"triad/internal/report"
 	"triad/internal/session"
 )
@@ -27,7 +28,7 @@ in the last place), roofline, times (over sizes, with intervals), ratios (beside
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, kind := range o.kinds {
 				if !slices.Contains(report.FigureKinds, kind) {
-					return usage("--kind %q: want %s", kind, strings.Join(report.FigureKinds, ", "))
+					return console.Usage("--kind %q: want %s", kind, strings.Join(report.FigureKinds, ", "))
 				}
 			}
 			page, err := a.pageOf(cmd.Context(), *db, args, &o)
@@ -52,14 +53,14 @@ func (a *app) writeFigures(page report.Page, o *reportOptions) error {
 			continue
 		}
 		if err := os.MkdirAll(o.output, 0o755); err != nil {
-			return usage("--output %s: %w", o.output, err)
+			return console.Usage("--output %s: %w", o.output, err)
 		}
 		count[f.Kind]++
 		name := filepath.Join(
 			o.output,
 			fmt.Sprintf("%s-%s-%d.svg", fileWord(page.Subject), f.Kind, count[f.Kind]),
 		)
-		if err := exportFailure(toFile(a.out, name, func(w io.Writer) error {
+		if err := exportFailure(console.ToFile(a.Out, name, func(w io.Writer) error {
 			_, err := io.WriteString(w, f.Drawing.File())
 			return err
 		})); err != nil {
@@ -78,6 +79,6 @@ func (a *app) writeFigures(page report.Page, o *reportOptions) error {
 				"figures", page.Subject, what),
 		)
 	}
-	_, err := fmt.Fprintln(a.out, strings.Join(names, "\n"))
+	_, err := fmt.Fprintln(a.Out, strings.Join(names, "\n"))
 	return err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/console"
 	"triad/internal/report"
 	"triad/internal/session"
 	"triad/results"
@@ -64,19 +65,20 @@ func (o *queryOptions) arguments(cmd *cobra.Command, args []string) error {
 	case o.schema || o.list:
 		return nil
 	case o.saved != "" && len(args) > 0:
-		return usage("--saved %s is the statement: give no other", o.saved)
+		return console.Usage("--saved %s is the statement: give no other", o.saved)
 	case o.saved != "":
 		return nil
 	}
-	return one("one SQL statement, in quotes; --schema lists the views and tables with their columns, "+
-		"--list queries that are there")(cmd, args)
+	return console.One(
+		"one SQL statement, in quotes; --schema lists the views and tables with their columns, "+
+			"--list queries that are there")(cmd, args)
 }
 
 // tellQueries prints the names for a statement, or the queries that come with triad.
 func (a *app) tellQueries(cmd *cobra.Command, args []string, o *queryOptions) error {
 	given := cmd.Flags().NFlag()
 	if len(args) > 0 || given > 1 {
-		return usage("--schema and --list stand alone: each lists what there is, and runs nothing")
+		return console.Usage("--schema and --list stand alone: each lists what there is, and runs nothing")
 	}
 	if o.schema {
 		return a.tellSchema(cmd.Context())
@@ -92,7 +94,7 @@ func (a *app) tellQueries(cmd *cobra.Command, args []string, o *queryOptions) er
 			shown[i].Params = append(shown[i].Params, p.Name+" = "+p.Words)
 		}
 	}
-	return report.Queries(a.out, a.style(), shown)
+	return report.Queries(a.Out, a.Style(), shown)
 }
 
 // tellSchema prints the views and tables.
@@ -101,7 +103,7 @@ func (a *app) tellSchema(ctx context.Context) error {
 	if err != nil {
 		return session.Fail(session.ExitBad, err)
 	}
-	if _, err := io.WriteString(a.out, results.Describe(tables)); err != nil {
+	if _, err := io.WriteString(a.Out, results.Describe(tables)); err != nil {
 		return fmt.Errorf("print the schema: %w", err)
 	}
 	return nil
@@ -110,40 +112,40 @@ func (a *app) tellSchema(ctx context.Context) error {
 // query runs a statement and prints its rows.
 func (a *app) query(ctx context.Context, db string, args []string, o *queryOptions) error {
 	if o.deadline <= 0 || o.rows <= 0 {
-		return usage("--deadline %v, --rows %d: want more than 0 of both", o.deadline, o.rows)
+		return console.Usage("--deadline %v, --rows %d: want more than 0 of both", o.deadline, o.rows)
 	}
 	if o.asJSON {
 		o.format = "json"
 	}
 	show, known := map[string]func(*results.Answer) error{
 		"table": func(r *results.Answer) error {
-			return report.Rows(a.out, a.style(), r.Columns, r.Rows, r.Cut)
+			return report.Rows(a.Out, a.Style(), r.Columns, r.Rows, r.Cut)
 		},
-		"csv":  func(r *results.Answer) error { return report.CSV(a.out, r.Columns, r.Rows) },
-		"md":   func(r *results.Answer) error { return report.MarkdownRows(a.out, r.Columns, r.Rows) },
-		"json": func(r *results.Answer) error { return report.JSONRows(a.out, r.Columns, r.Rows) },
+		"csv":  func(r *results.Answer) error { return report.CSV(a.Out, r.Columns, r.Rows) },
+		"md":   func(r *results.Answer) error { return report.MarkdownRows(a.Out, r.Columns, r.Rows) },
+		"json": func(r *results.Answer) error { return report.JSONRows(a.Out, r.Columns, r.Rows) },
 	}[o.format]
 	if !known {
-		return usage("--format %q: want table, csv, json or md", o.format)
+		return console.Usage("--format %q: want table, csv, json or md", o.format)
 	}
 	statement, params, err := o.statement(args)
 	if err != nil {
 		return err
 	}
-	path, err := a.databasePath(db)
+	path, err := a.DatabasePath(db)
 	if err != nil {
 		return err
 	}
 	answer, err := results.Query(ctx, path, statement, params,
 		results.Limits{Deadline: o.deadline, Rows: o.rows})
 	if err != nil {
-		return session.ReadFailure(err, a.databaseNamed(db))
+		return session.ReadFailure(err, a.DatabaseNamed(db))
 	}
 	if err := show(answer); err != nil {
 		return err
 	}
 	if answer.Cut != "" && o.format != "table" {
-		fmt.Fprintf(a.err, "triad: %s\n", answer.Cut)
+		fmt.Fprintf(a.Err, "triad: %s\n", answer.Cut)
 	}
 	return nil
 }
@@ -168,7 +170,7 @@ func (o *queryOptions) statement(args []string) (string, map[string]any, error) 
 			}
 		}
 		if text == "" {
-			return "", nil, usage("--saved %q: want one of %s", o.saved, strings.Join(names, ", "))
+			return "", nil, console.Usage("--saved %q: want one of %s", o.saved, strings.Join(names, ", "))
 		}
 	} else {
 		text = args[0]
@@ -177,7 +179,7 @@ func (o *queryOptions) statement(args []string) (string, map[string]any, error) 
 		name, value, ok := strings.Cut(p, "=")
 		name = strings.TrimPrefix(name, ":")
 		if !ok || !parameterWord.MatchString(name) {
-			return "", nil, usage("--param %q: want NAME=VALUE, such as op=softmax", p)
+			return "", nil, console.Usage("--param %q: want NAME=VALUE, such as op=softmax", p)
 		}
 		params[name] = parameterValue(value)
 	}

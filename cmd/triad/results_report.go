@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/console"
 	"triad/internal/catalog"
 	"triad/internal/pages"
 	"triad/internal/report"
@@ -75,14 +76,14 @@ func (a *app) writePage(page report.Page, o *reportOptions) error {
 	if name == "-" {
 		out = ""
 	}
-	err := exportFailure(toFile(a.out, out, func(w io.Writer) error { return report.HTML(w, page) }))
+	err := exportFailure(console.ToFile(a.Out, out, func(w io.Writer) error { return report.HTML(w, page) }))
 	if err != nil || name == "-" {
 		return err
 	}
 	if page.Nothing != "" {
-		fmt.Fprintf(a.err, "triad: %s\n", page.Nothing)
+		fmt.Fprintf(a.Err, "triad: %s\n", page.Nothing)
 	}
-	fmt.Fprintf(a.out, "%s: open it in a browser.\n", name)
+	fmt.Fprintf(a.Out, "%s: open it in a browser.\n", name)
 	return nil
 }
 
@@ -100,9 +101,10 @@ func (a *app) pageOf(ctx context.Context, db string, args []string, o *reportOpt
 		return a.pageOfDiff(ctx, db, args[0], args[1], o)
 	}
 	if len(o.ops)+len(o.impls) > 0 || o.across {
-		return report.Page{}, usage("--op, --impl and --across narrow a comparison: name two sides, A B")
+		return report.Page{},
+			console.Usage("--op, --impl and --across narrow a comparison: name two sides, A B")
 	}
-	store, err := a.readStore(ctx, db)
+	store, err := a.ReadStore(ctx, db)
 	if err != nil {
 		return report.Page{}, err
 	}
@@ -124,7 +126,7 @@ func (a *app) pageOf(ctx context.Context, db string, args []string, o *reportOpt
 	var told *session.Failure
 	switch {
 	case errors.Is(err, results.ErrNotFound):
-		return page, usage("%w", err)
+		return page, console.Usage("%w", err)
 	case err != nil && !errors.As(err, &told):
 		return page, session.Fail(session.ExitBad, err)
 	}
@@ -133,9 +135,9 @@ func (a *app) pageOf(ctx context.Context, db string, args []string, o *reportOpt
 
 // sessionPage returns the page of the session that a name stands for.
 func sessionPage(ctx context.Context, store *results.Store, name string) (report.Page, error) {
-	selection, _, err := parseSide(name, time.Now())
+	selection, _, err := results.ParseSide(name, time.Now())
 	if err != nil || selection.Session == "" && selection.Last == 0 {
-		return report.Page{}, usage(
+		return report.Page{}, console.Usage(
 			"%q is no operator and no session: want one that triad ops list or triad "+
 				"results sessions prints, last, last~1, or two sides A B as for triad results diff",
 			name,
@@ -157,10 +159,10 @@ func (a *app) pageOfDiff(
 	var sides [2]resultdiff.Side
 	for i, name := range []string{nameA, nameB} {
 		var err error
-		if sides[i], err = a.readSide(ctx, db, name, &diffOptions{ops: o.ops, impls: o.impls}); err != nil {
+		if sides[i], err = a.ReadSide(ctx, db, name, o.ops, o.impls); err != nil {
 			return report.Page{}, err
 		}
 	}
-	path, err := a.databasePath(db)
+	path, err := a.DatabasePath(db)
 	return pages.OfDiff(sides[0], sides[1], resultdiff.Options{Across: o.across}, path, time.Now()), err
 }

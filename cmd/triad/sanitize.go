@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"triad/cmd/triad/console"
 	"triad/cuda/gpuworker"
 	"triad/internal/backend"
 	"triad/internal/op"
@@ -64,7 +65,7 @@ func sanitizerTools(words []string) ([]string, error) {
 	}
 	for _, word := range words {
 		if !slices.Contains(gpuworker.Sanitizers, word) {
-			return nil, usage("--sanitize %q: want all, or of %s", word,
+			return nil, console.Usage("--sanitize %q: want all, or of %s", word,
 				strings.Join(gpuworker.Sanitizers, ", "))
 		}
 	}
@@ -92,7 +93,7 @@ func (a *app) sanitize(ctx context.Context, request run.Request, o *compareOptio
 		return session.Fail(session.ExitNothing, errNoGPUToWatch)
 	}
 	onGPU.apply(&request.Options)
-	tool, err := gpuworker.FindSanitizer(ctx, a.getenv)
+	tool, err := gpuworker.FindSanitizer(ctx, a.Getenv)
 	var missing *backend.Unavailable
 	if errors.As(err, &missing) {
 		return session.Fail(session.ExitNothing, fmt.Errorf("--sanitize: %s", missing.Sentence))
@@ -100,7 +101,7 @@ func (a *app) sanitize(ctx context.Context, request run.Request, o *compareOptio
 	if err != nil {
 		return err
 	}
-	store, err := a.openStore(ctx, o.db)
+	store, err := a.OpenStore(ctx, o.db)
 	if err != nil {
 		return err
 	}
@@ -112,7 +113,7 @@ func (a *app) sanitize(ctx context.Context, request run.Request, o *compareOptio
 	all := make([]sanitized, len(tools))
 	endings := make([]session.Ending, len(tools))
 	failures := make([]error, len(tools))
-	progress := a.progress()
+	progress := a.Progress()
 	var group panics.Group
 	for i, name := range tools { // side by side: under a tool a worker waits for the host most of the time
 		group.Go(func() {
@@ -136,8 +137,9 @@ func (a *app) sanitize(ctx context.Context, request run.Request, o *compareOptio
 func narrowToCUDA(request *run.Request, own *ownFlags) error {
 	for _, prefix := range request.Impls {
 		if family, _, _ := strings.Cut(prefix, "/"); family != "cuda" && family != "mine" {
-			return usage("--sanitize watches CUDA kernels, not %s: want --impl cuda, a variant of it, or a "+
-				"file of your own with --add", prefix)
+			return console.Usage(
+				"--sanitize watches CUDA kernels, not %s: want --impl cuda, a variant of it, or a "+
+					"file of your own with --add", prefix)
 		}
 	}
 	if len(request.Impls) == 0 {
@@ -231,11 +233,11 @@ func summarise(tool, reports string, records []record.Record) (sanitized, error)
 func (a *app) printSanitized(all []sanitized, endings []session.Ending, json bool) error {
 	if json {
 		for _, s := range all {
-			if err := report.JSON(a.out, s); err != nil {
+			if err := report.JSON(a.Out, s); err != nil {
 				return err
 			}
 		}
-	} else if err := report.Sanitized(a.out, a.style(), lines(all)); err != nil {
+	} else if err := report.Sanitized(a.Out, a.Style(), lines(all)); err != nil {
 		return err
 	}
 	return session.Several(endings)

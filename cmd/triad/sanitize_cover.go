@@ -32,9 +32,9 @@ func (a *app) chooseWatched(ctx context.Context, request *run.Request, g gpu, o 
 	if err != nil {
 		return run.Survey{}, err
 	}
-	progress := a.progress()
+	progress := a.Progress()
 	progress.Show(run.Progress{Text: "asking which kernels the calls launch"})
-	survey, err := (&run.Runner{Backends: backends, Stop: a.stop}).Survey(ctx, asked)
+	survey, err := (&run.Runner{Backends: backends, Stop: a.Stop}).Survey(ctx, asked)
 	for _, b := range backends {
 		err = errors.Join(err, b.Close())
 	}

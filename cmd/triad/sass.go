@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/console"
 	"triad/cuda"
 	"triad/internal/backend"
 	"triad/internal/sass"
@@ -32,7 +33,7 @@ multiplication, it says so.
 
 It takes nvcc (triad setup --nvcc fetches one), and the disassembler of the toolkit or of Triton's wheel.`,
 		Example: "  triad sass flash_attention/sm90_wgmma\n  triad sass fp8_gemm/sm90_wgmma",
-		Args:    one("one operator and variant, OP/VARIANT, e.g. fp8_gemm/sm90_wgmma"),
+		Args:    console.One("one operator and variant, OP/VARIANT, e.g. fp8_gemm/sm90_wgmma"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.sass(cmd.Context(), args[0]) },
 	}
 }
@@ -40,7 +41,7 @@ It takes nvcc (triad setup --nvcc fetches one), and the disassembler of the tool
 func (a *app) sass(ctx context.Context, name string) error {
 	operator, variant, ok := strings.Cut(strings.Replace(name, "/cuda/", "/", 1), "/")
 	if !ok || operator == "" || variant == "" {
-		return usage("sass: %q: want OP/VARIANT, e.g. fp8_gemm/sm90_wgmma", name)
+		return console.Usage("sass: %q: want OP/VARIANT, e.g. fp8_gemm/sm90_wgmma", name)
 	}
 	if _, err := operatorNamed(operator); err != nil {
 		return err
@@ -54,12 +55,12 @@ func (a *app) sass(ctx context.Context, name string) error {
 	if err != nil {
 		return session.ToolchainFailure(err)
 	}
-	cache, err := a.cacheDir()
+	cache, err := a.CacheDir()
 	if err != nil {
 		return err
 	}
 	library, err := (&cuda.GPUBuilder{
-		Sources: a.files, Cache: filepath.Join(cache, "cuda"), Compiler: nvcc,
+		Sources: a.Files, Cache: filepath.Join(cache, "cuda"), Compiler: nvcc,
 		Architectures: cuda.ShippedArchitectures,
 	}).Kernels(ctx, operator)
 	if err != nil {
@@ -67,7 +68,7 @@ func (a *app) sass(ctx context.Context, name string) error {
 	}
 	facts := kernelsOf(library.Facts.Kernels, variant)
 	if len(facts) == 0 {
-		return usage(
+		return console.Usage(
 			"sass: no kernel of %s has %s in its name: there are %s",
 			operator,
 			strings.Join(idea(variant),
@@ -88,7 +89,7 @@ func (a *app) sass(ctx context.Context, name string) error {
 		if i < 0 {
 			continue
 		}
-		if err := sass.Write(a.out, k, sass.Facts{
+		if err := sass.Write(a.Out, k, sass.Facts{
 			Registers: facts[i].Registers, SpillBytes: facts[i].SpillBytes,
 		}); err != nil {
 			return err

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		"triad": func() {
 			a := newApp(os.Stdin, os.Stdout, os.Stderr)
 			if dir := os.Getenv("TRIAD_TEST_OVERLAY"); dir != "" {
-				a.files, a.passed = overlay{os.DirFS(dir), triad.Files}, []string{"TRIAD_TEST_OVERLAY"}
+				a.Files, a.passed = overlay{os.DirFS(dir), triad.Files}, []string{"TRIAD_TEST_OVERLAY"}
 			}
 			if free, err := strconv.ParseUint(os.Getenv("TRIAD_TEST_FREE"), 10, 64); err == nil {
 				a.space = func(string) (uint64, error) { return free, nil }

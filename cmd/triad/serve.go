@@ -8,9 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/console"
 	"triad/internal/resultdiff"
 	"triad/internal/serve"
 	"triad/internal/session"
+	"triad/results"
 )
 
 // usualPort is the default port of triad serve: with a fixed port old links stay valid.
@@ -32,7 +34,7 @@ Ctrl-C ends it.`,
 			return a.serve(cmd.Context(), db, port, cmd.Flags().Changed("port"))
 		},
 	}
-	cmd.Flags().StringVar(&db, "db", "", databaseUsage)
+	cmd.Flags().StringVar(&db, "db", "", console.DatabaseUsage)
 	cmd.Flags().
 		IntVar(&port, "port", usualPort, "the port; 0: any that is free, as where the usual one is taken")
 	return cmd
@@ -41,9 +43,9 @@ Ctrl-C ends it.`,
 // serve answers until Ctrl-C.
 func (a *app) serve(ctx context.Context, db string, port int, named bool) error {
 	if port < 0 || port > 65535 {
-		return usage("--port %d: want 0 to 65535", port)
+		return console.Usage("--port %d: want 0 to 65535", port)
 	}
-	store, err := a.readStore(ctx, db)
+	store, err := a.ReadStore(ctx, db)
 	if err != nil {
 		return err
 	}
@@ -53,19 +55,19 @@ func (a *app) serve(ctx context.Context, db string, port int, named bool) error 
 		listener, err = net.Listen("tcp", "127.0.0.1:0")
 	}
 	if err != nil {
-		return usage("--port %d: %w; --port 0 takes any that is free", port, err)
+		return console.Usage("--port %d: %w; --port 0 takes any that is free", port, err)
 	}
 	defer listener.Close()
 	server, err := serve.New(store, listener, serve.Options{
 		Findings: operatorFindings(), Now: time.Now,
-		Since: func(text string) (time.Time, error) { return parseTime("since ", text, time.Now()) },
+		Since: func(text string) (time.Time, error) { return results.ParseTime("since ", text, time.Now()) },
 		Side: func(ctx context.Context, name string) (resultdiff.Side, error) {
-			selection, file, err := parseSide(name, time.Now())
+			selection, file, err := results.ParseSide(name, time.Now())
 			if err != nil {
 				return resultdiff.Side{}, err
 			}
 			if file != "" {
-				return resultdiff.Side{}, usage(
+				return resultdiff.Side{}, console.Usage(
 					"%q names a file: a page compares runs of its own database",
 					name,
 				)
@@ -76,8 +78,8 @@ func (a *app) serve(ctx context.Context, db string, port int, named bool) error 
 	if err != nil {
 		return session.Fail(session.ExitBad, err)
 	}
-	fmt.Fprintf(a.out, "%s shows %s until Ctrl-C.\n", server.Address(), store.Path())
-	if err := server.Serve(a.stop, listener); err != nil {
+	fmt.Fprintf(a.Out, "%s shows %s until Ctrl-C.\n", server.Address(), store.Path())
+	if err := server.Serve(a.Stop, listener); err != nil {
 		return session.Fail(session.ExitBad, err)
 	}
 	return nil

@@ -24,7 +24,7 @@ func TestServePrintsAnAddressThatAnswers(t *testing.T) {
 	a := newApp(nil, write, io.Discard)
 	stop, interrupt := context.WithCancel(context.Background())
 	defer interrupt()
-	a.stop = stop
+	a.Stop = stop
 	ended := make(chan error, 1)
 	go func() { ended <- a.serve(context.Background(), path, 0, true) }()
 	line, err := bufio.NewReader(read).ReadString('\n')

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"triad"
@@ -51,8 +49,8 @@ func (a *app) openSession(ctx context.Context, request *run.Request, o sessionOp
 	c := session.Config{
 		Doing: o.doing, Request: *request, Backends: backends, Refused: refused, Resume: o.resume,
 		Strict: o.strict, LeftOut: mine.leftOut(),
-		Store: o.store, KeepOpen: o.store != nil, Progress: o.progress, Part: o.part, Stop: a.stop,
-		Fault: a.fault.get, Began: a.began, Ending: o.ending,
+		Store: o.store, KeepOpen: o.store != nil, Progress: o.progress, Part: o.part, Stop: a.Stop,
+		Fault: a.Fault.Get, Began: a.began, Ending: o.ending,
 	}
 	defer func() {
 		if err != nil {
@@ -64,12 +62,12 @@ func (a *app) openSession(ctx context.Context, request *run.Request, o sessionOp
 	}()
 	a.tellMatched(mine, refused, o.json)
 	if c.Store == nil {
-		if c.Store, err = a.openStore(ctx, o.db); err != nil {
+		if c.Store, err = a.OpenStore(ctx, o.db); err != nil {
 			return nil, nil, err
 		}
 	}
 	if c.Progress == nil {
-		c.Progress = a.progress()
+		c.Progress = a.Progress()
 	}
 	if c.Doing == "" {
 		c.Doing = "in triad " + o.verb
@@ -116,62 +114,10 @@ func (a *app) workerOptions(f *caseFlags) (worker.Options, error) {
 	return options, err
 }
 
-// progress shows how far a run is, on stderr.
-func (a *app) progress() *session.Progress {
-	return session.NewProgress(a.screen, a.broke)
-}
-
 // summaryOf returns what stands below every table.
 func summaryOf(s *session.Session, result run.Result, end session.Ending) report.Summary {
 	return report.Summary{
 		Session: s.ID(), Seed: s.Seed(), Exit: int(end.Code), Database: s.Store.Path(), Reason: end.Reason,
 		Findings: goneOf(result), Spent: s.Spent,
 	}
-}
-
-// openStore opens the database of databasePath.
-func (a *app) openStore(ctx context.Context, path string) (*results.Store, error) {
-	named := a.databaseNamed(path)
-	path, err := a.databasePath(path)
-	if err != nil {
-		return nil, err
-	}
-	store, err := results.Open(ctx, path, results.Options{Flag: a.inDatabase})
-	if err != nil {
-		return nil, session.StoreFailure(err, named)
-	}
-	if notice := store.Notice(); notice != "" {
-		fmt.Fprintf(a.err, "triad: %s\n", strings.TrimSpace(notice))
-	}
-	return store, nil
-}
-
-// databaseVariable names the database if no --db does.
-const databaseVariable = "TRIAD_DB"
-
-// databaseUsage is the help of --db.
-const databaseUsage = "the database (default: TRIAD_DB, else results.db in the user's data directory)"
-
-// databaseNamed reports whether the user names the database.
-func (a *app) databaseNamed(flag string) bool { return flag != "" || a.getenv(databaseVariable) != "" }
-
-// databasePath returns the file that --db names, else TRIAD_DB, else the user's own.
-func (a *app) databasePath(path string) (string, error) {
-	by := "--db"
-	if path == "" {
-		by, path = databaseVariable, a.getenv(databaseVariable)
-	}
-	if path == "" {
-		data, err := a.dataDir()
-		return filepath.Join(data, "results.db"), err
-	}
-	folder := filepath.Dir(path)
-	info, err := os.Stat(folder)
-	switch {
-	case err != nil:
-		return "", usage("%s %s: its folder cannot be used: %w; make it, or give another file", by, path, err)
-	case !info.IsDir():
-		return "", usage("%s %s: %s is no folder; give another file", by, path, folder)
-	}
-	return path, nil
 }

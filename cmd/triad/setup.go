@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/console"
 	"triad/cuda/gpuworker"
 	"triad/internal/backend"
 	"triad/internal/catalog"
@@ -30,14 +31,14 @@ func (f *environmentFlags) add(cmd *cobra.Command) {
 
 // environment returns the Python environment of this user.
 func (a *app) environment(f environmentFlags, gpu bool) (*pybridge.Environment, error) {
-	data, err := a.dataDir()
+	data, err := a.DataDir()
 	if err != nil {
 		return nil, err
 	}
 	return &pybridge.Environment{
-		Files: a.files, DataDir: data, Offline: f.offline, Look: f.look, GPU: gpu, Log: a.screen,
-		Getenv:  a.getenv,
-		Consent: a.consent(f.yes), Space: a.space, Interruptible: a.atFirstInterrupt,
+		Files: a.Files, DataDir: data, Offline: f.offline, Look: f.look, GPU: gpu, Log: a.Screen,
+		Getenv:  a.Getenv,
+		Consent: a.consent(f.yes), Space: a.space, Interruptible: a.AtFirstInterrupt,
 	}, nil
 }
 
@@ -45,19 +46,19 @@ func (a *app) environment(f environmentFlags, gpu bool) (*pybridge.Environment, 
 // done, and consents.
 func (a *app) consent(yes bool) func(context.Context, string) bool {
 	return func(ctx context.Context, question string) bool {
-		if yes || !isTerminal(a.in) {
-			fmt.Fprint(a.screen, question)
+		if yes || !console.IsTerminal(a.In) {
+			fmt.Fprint(a.Screen, question)
 			return true
 		}
-		answer := a.screen.Ask(question+"Go ahead? [Y/n] ", func() string {
+		answer := a.Screen.Ask(question+"Go ahead? [Y/n] ", func() string {
 			answered := make(chan string, 1)
 			panics.Go(func() { // it goes on reading after Ctrl-C, but takes nothing that others read
-				line, err := bufio.NewReader(a.in).ReadString('\n')
+				line, err := bufio.NewReader(a.In).ReadString('\n')
 				if err != nil {
 					line = "no"
 				}
 				answered <- line
-			}, a.broke)
+			}, a.Broke)
 			select {
 			case line := <-answered:
 				return line
@@ -106,11 +107,12 @@ use, unless an interpreter that fits is found: TRIAD_PYTHON, the active environm
 // check rejects combinations of flags, and unknown operators.
 func (o *setupOptions) check() error {
 	if o.remove && (o.nvcc || o.gpu != "") || o.nvcc && o.gpu != "" {
-		return usage("--remove, --nvcc and --gpu exclude each other: --gpu takes an nvcc that is there, or " +
-			"fetches one")
+		return console.Usage(
+			"--remove, --nvcc and --gpu exclude each other: --gpu takes an nvcc that is there, or " +
+				"fetches one")
 	}
 	if len(o.kernels) > 0 && o.gpu == "" {
-		return usage("--kernels says which libraries --gpu FOLDER builds: name the folder")
+		return console.Usage("--kernels says which libraries --gpu FOLDER builds: name the folder")
 	}
 	for _, name := range o.kernels {
 		if _, err := catalog.Get(name); err != nil {
@@ -134,12 +136,12 @@ func (a *app) setUp(ctx context.Context, o *setupOptions) error {
 		if err != nil {
 			return session.Fail(session.ExitBad, err)
 		}
-		fmt.Fprintf(a.out, "removed the private Python environments: %.1f GB freed\n", float64(freed)/1e9)
+		fmt.Fprintf(a.Out, "removed the private Python environments: %.1f GB freed\n", float64(freed)/1e9)
 		return nil
 	}
 	if o.gpu != "" {
 		// There is nothing to finish after Ctrl-C.
-		return a.buildForGPU(a.stop, o.environmentFlags, o.gpu, o.kernels)
+		return a.buildForGPU(a.Stop, o.environmentFlags, o.gpu, o.kernels)
 	}
 	i, err := e.Ensure(ctx)
 	var missing *backend.Unavailable
@@ -153,24 +155,24 @@ func (a *app) setUp(ctx context.Context, o *setupOptions) error {
 		return session.Fail(session.ExitNothing, fmt.Errorf("%s at %s has not both torch and triton: "+
 			"install them there, or unset TRIAD_PYTHON and run triad setup", i.Source, i.Path))
 	}
-	fmt.Fprintf(a.out, "Python %s at %s (%s): torch %s, triton %s, numpy %s\n", i.Version, i.Path, i.Source,
+	fmt.Fprintf(a.Out, "Python %s at %s (%s): torch %s, triton %s, numpy %s\n", i.Version, i.Path, i.Source,
 		i.Torch, i.Triton, i.NumPy)
 	if o.nvcc {
 		path, err := e.NVCC(ctx, true)
 		if err != nil {
 			return session.Fail(session.ExitNothing, err)
 		}
-		fmt.Fprintf(a.out, "nvcc at %s\n", path)
+		fmt.Fprintf(a.Out, "nvcc at %s\n", path)
 	}
 	if o.peers || o.wheels != "" {
 		path, err := e.Peers(ctx, i, o.wheels)
 		if err != nil {
 			return session.Fail(session.ExitNothing, err)
 		}
-		fmt.Fprintf(a.out, "peers at %s\n", path)
+		fmt.Fprintf(a.Out, "peers at %s\n", path)
 	}
 	if i.Outside {
-		fmt.Fprintln(a.out,
+		fmt.Fprintln(a.Out,
 			"its versions are outside the range that triad is tested with; results are recorded with them")
 	}
 	return nil

@@ -30,7 +30,7 @@ func TestFirstInterruptReachesTheCompiler(t *testing.T) {
 	t.Setenv("CUDA_HOME", toolkit)
 	a := newApp(strings.NewReader(""), io.Discard, io.Discard)
 	stop, interrupt := context.WithCancel(t.Context())
-	a.stop = stop
+	a.Stop = stop
 	done := make(chan error, 1)
 	go func() {
 		o := setupOptions{gpu: t.TempDir(), environmentFlags: environmentFlags{offline: true}}

@@ -170,15 +170,15 @@ func (discard) AppendDifferences(d []record.Difference) error { return nil }
 func (a *app) tellSmallest(all []diagnosed) error {
 	for _, f := range all {
 		r := f.Record
-		_, err := fmt.Fprintf(a.out, "\nThe smallest case found that shows what is wrong with %s:\n", r.Impl)
+		_, err := fmt.Fprintf(a.Out, "\nThe smallest case found that shows what is wrong with %s:\n", r.Impl)
 		if err != nil {
 			return fmt.Errorf("print the result: %w", err)
 		}
 		r.ID = ""
-		if err := report.Bad(a.out, a.style(), r); err != nil {
+		if err := report.Bad(a.Out, a.Style(), r); err != nil {
 			return err
 		}
-		if err := report.Diagnosis(a.out, a.style(), f.diagnosis); err != nil {
+		if err := report.Diagnosis(a.Out, a.Style(), f.diagnosis); err != nil {
 			return err
 		}
 	}

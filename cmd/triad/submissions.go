@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"triad/cmd/triad/console"
 	"triad/internal/backend"
 	"triad/internal/fileversion"
 	"triad/internal/kernelfile"
@@ -37,13 +38,14 @@ func (a *app) addSubmissions(ctx context.Context, f *ownFlags, request *run.Requ
 		return nil, nil, err
 	}
 	if len(f.mapped)+len(f.nvccFlags) > 0 || f.grid+f.block+f.shared+f.contract != "" || f.write {
-		return nil, nil, usage("%s is an imported problem, and its format says how a submission is called: "+
-			"--map, --contract, --grid, --block, --shared, --nvcc-flags and --write say nothing there",
-			folder.Spec.Name)
+		return nil, nil,
+			console.Usage("%s is an imported problem, and its format says how a submission is called: "+
+				"--map, --contract, --grid, --block, --shared, --nvcc-flags and --write say nothing there",
+				folder.Spec.Name)
 	}
 	plan, err := problem.ReadPlan(folder.Problem)
 	if err != nil {
-		return nil, nil, usage("%s: %w", folder.Spec.Name, err)
+		return nil, nil, console.Usage("%s: %w", folder.Spec.Name, err)
 	}
 	workers, err := a.ownWorkers(folder, g, e, o, nil)
 	if err != nil {
@@ -127,8 +129,9 @@ func submitted(text, stem, operator, folder string, plan *problem.Plan,
 		return none, err
 	}
 	if r.Function != "" || r.Pass != op.PassUnknown || filepath.Ext(r.Path) != ".py" {
-		return none, usage("--add %s: a submission to %s is a Python file with class ModelNew: want FILE.py",
-			text, operator)
+		return none,
+			console.Usage("--add %s: a submission to %s is a Python file with class ModelNew: want FILE.py",
+				text, operator)
 	}
 	path, err := filepath.Abs(r.Path)
 	if err != nil {
@@ -136,11 +139,12 @@ func submitted(text, stem, operator, folder string, plan *problem.Plan,
 	}
 	content, err := userfile.Read(path)
 	if err != nil {
-		return none, usage("--add %s: cannot read the file: %w", text, errors.Unwrap(err))
+		return none, console.Usage("--add %s: cannot read the file: %w", text, errors.Unwrap(err))
 	}
 	if !bytes.Contains(content, []byte("ModelNew")) {
-		return none, usage("--add %s: it defines no class ModelNew, which a submission to a problem of "+
-			"KernelBench has", text)
+		return none,
+			console.Usage("--add %s: it defines no class ModelNew, which a submission to a problem of "+
+				"KernelBench has", text)
 	}
 	r.Stem = stem
 	written, err := submission.Write(workers.Cache, operator, folder, problem.Module("kernelbench"), path,
@@ -162,12 +166,13 @@ func solved(text, stem string, plan *problem.Plan, spec *op.Spec, o op.Options,
 		return nil, err
 	}
 	if r.Function != "" && r.Function != "solve" || r.Pass != op.PassUnknown {
-		return nil, usage("--add %s: a submission to %s is a file with a function solve: want its path alone",
-			text, spec.Name)
+		return nil,
+			console.Usage("--add %s: a submission to %s is a file with a function solve: want its path alone",
+				text, spec.Name)
 	}
 	content, err := userfile.Read(r.Path)
 	if err != nil {
-		return nil, usage("--add %s: cannot read the file: %w", text, errors.Unwrap(err))
+		return nil, console.Usage("--add %s: cannot read the file: %w", text, errors.Unwrap(err))
 	}
 	read := kernelfile.ReadCUDA
 	if r.IsPython() {
@@ -178,8 +183,9 @@ func solved(text, stem string, plan *problem.Plan, spec *op.Spec, o op.Options,
 	functions := slices.DeleteFunc(read(string(content)).Functions,
 		func(fn kernelfile.Function) bool { return fn.Name != "solve" })
 	if len(functions) != 1 {
-		return nil, usage("--add %s: it has %d functions called solve, and a submission to %s has one", text,
-			len(functions), spec.Name)
+		return nil,
+			console.Usage("--add %s: it has %d functions called solve, and a submission to %s has one", text,
+				len(functions), spec.Name)
 	}
 	options := kernelfile.Options{
 		Map: map[string]string{}, DTypes: o.DTypes, Dims: o.Dims, Attrs: o.Attributes,
@@ -187,7 +193,7 @@ func solved(text, stem string, plan *problem.Plan, spec *op.Spec, o op.Options,
 	}
 	params := functions[0].Params
 	if len(params) != len(plan.Parameters) {
-		return nil, usage("--add %s: solve takes %d parameters, and that of %s takes %d: %s", text,
+		return nil, console.Usage("--add %s: solve takes %d parameters, and that of %s takes %d: %s", text,
 			len(params), spec.Name, len(plan.Parameters), strings.Join(plan.Parameters, ", "))
 	}
 	for i, p := range params {

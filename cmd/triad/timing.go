@@ -26,13 +26,13 @@ func (a *app) processesOn(g *gpu) []uint32 {
 
 // card opens the telemetry of a GPU.
 func (a *app) card(g *gpu) card {
-	return a.telemetry(g.PCI, cmp.Or(g.visible, a.getenv("CUDA_VISIBLE_DEVICES")))
+	return a.telemetry(g.PCI, cmp.Or(g.visible, a.Getenv("CUDA_VISIBLE_DEVICES")))
 }
 
 // ownGPU takes the lock of the GPU, so that no two triads time at once, and gives the runner its telemetry.
 // done releases both. others are the processes that computed on it before this command's workers did.
 func (a *app) ownGPU(ctx context.Context, g *gpu, others []uint32, r *run.Runner) (done func(), err error) {
-	cache, err := a.cacheDir()
+	cache, err := a.CacheDir()
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (a *app) ownGPU(ctx context.Context, g *gpu, others []uint32, r *run.Runner
 	card := a.card(g)
 	still := slices.DeleteFunc(card.Processes(), func(n uint32) bool { return !slices.Contains(others, n) })
 	if n := len(still); n > 0 {
-		fmt.Fprintf(a.err, "triad: other processes (%d) compute on this GPU, nvidia-smi shows them: what "+
+		fmt.Fprintf(a.Err, "triad: other processes (%d) compute on this GPU, nvidia-smi shows them: what "+
 			"is timed beside them says little\n", n)
 	}
 	r.Telemetry, r.Rest = reader{card}, a.rest
@@ -57,9 +57,9 @@ func (a *app) lockGPU(ctx context.Context, name string) (unlock func(), err erro
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(a.stop, cancel)()
+	defer context.AfterFunc(a.Stop, cancel)()
 	unlock, err = lockfile.Acquire(ctx, name,
-		func() { fmt.Fprintln(a.err, "triad: another triad uses this GPU: waiting for it") })
+		func() { fmt.Fprintln(a.Err, "triad: another triad uses this GPU: waiting for it") })
 	if errors.Is(err, context.Canceled) {
 		return nil, session.Fail(session.ExitNothing,
 			errors.New("interrupted while another triad used this GPU: nothing was run"))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"triad/cmd/triad/console"
 	"triad/internal/lockfile"
 	"triad/internal/session"
 )
@@ -22,7 +23,7 @@ func TestInterruptedWhileWaitingForTheGPU(t *testing.T) {
 	defer unlock()
 	var said bytes.Buffer
 	stop, interrupt := context.WithCancel(t.Context())
-	a := &app{err: &said, stop: stop}
+	a := &app{Console: &console.Console{Err: &said, Stop: stop}}
 	interrupt()
 	if _, err := a.lockGPU(t.Context(), name); session.CodeOf(err) != session.ExitNothing ||
 		!strings.Contains(err.Error(), "nothing was run") {

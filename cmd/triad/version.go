@@ -26,6 +26,6 @@ func (a *app) printVersion(ctx context.Context) error {
 	if c := host.Commit(ctx); c != "" {
 		text += " (" + c + ")"
 	}
-	_, err := fmt.Fprintf(a.out, "%s %s %s/%s\n", text, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, err := fmt.Fprintf(a.Out, "%s %s %s/%s\n", text, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
 }

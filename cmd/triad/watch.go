@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/console"
 	"triad/internal/catalog"
 	"triad/internal/fileversion"
 	"triad/internal/kernelfile"
@@ -21,13 +22,6 @@ import (
 	"triad/internal/run"
 	"triad/internal/session"
 	"triad/internal/worker"
-)
-
-// A watched file is looked at every lookEvery and must stay the same for settleFor: editors write in several
-// steps.
-const (
-	lookEvery = 100 * time.Millisecond
-	settleFor = 100 * time.Millisecond
 )
 
 func (a *app) watchCommand() *cobra.Command {
@@ -64,14 +58,15 @@ func (a *app) watch(ctx context.Context, names []string, o *compareOptions) erro
 	case len(names) == 1 && opfolder.IsFolder(names[0]):
 		folder = names[0]
 	case len(o.ownFlags.add) == 0:
-		return usage("watch: name the file to watch, as in triad watch softmax --add mine.cu, or the " +
-			"folder of an operator of your own")
+		return console.Usage(
+			"watch: name the file to watch, as in triad watch softmax --add mine.cu, or the " +
+				"folder of an operator of your own")
 	}
 	if o.json || o.resume {
-		return usage("watch draws for people: --json and --resume are flags of compare")
+		return console.Usage("watch draws for people: --json and --resume are flags of compare")
 	}
 	if o.quick && o.full {
-		return usage("--quick and --full exclude each other")
+		return console.Usage("--quick and --full exclude each other")
 	}
 	o.quick = !o.full
 	if len(o.impls) == 0 && folder == "" {
@@ -89,34 +84,13 @@ func (a *app) watch(ctx context.Context, names []string, o *compareOptions) erro
 			return last
 		}
 		a.reserve.Refill(ctx)
-		fmt.Fprintf(a.out, "\nJudged in %.1f s. Waiting for the next save; Ctrl-C ends.\n",
+		fmt.Fprintf(a.Out, "\nJudged in %.1f s. Waiting for the next save; Ctrl-C ends.\n",
 			time.Since(began).Seconds())
 		if !w.wait(ctx, &o.ownFlags, folder, seen) {
-			return said(last)
+			return console.Said(last)
 		}
-		a.newPage()
+		a.NewPage()
 	}
-}
-
-// newPage starts a new page of output: on a terminal at its top.
-func (a *app) newPage() {
-	if isTerminal(a.out) {
-		fmt.Fprint(raw(a.out), "\x1b[2J\x1b[H")
-	} else {
-		fmt.Fprint(a.out, "\n----\n\n")
-	}
-}
-
-// said reduces a failure whose text was printed to its exit code.
-func said(err error) error {
-	var f *session.Failure
-	if errors.As(err, &f) {
-		return session.Fail(f.Code, nil)
-	}
-	if err != nil {
-		return session.Fail(session.ExitUsage, nil)
-	}
-	return nil
 }
 
 // watcher remembers the statuses of the previous save.
@@ -146,7 +120,7 @@ func (w *watcher) round(ctx context.Context, names []string, o *compareOptions) 
 		err = w.judge(ctx, request, o)
 	}
 	if err != nil && err.Error() != "" {
-		fmt.Fprintf(w.out, "triad: %v\n", err)
+		fmt.Fprintf(w.Out, "triad: %v\n", err)
 	}
 	if w.before != nil {
 		w.tellChanges(order, now)
@@ -176,35 +150,12 @@ func (w *watcher) tellChanges(order []string, now map[string]op.Status) {
 	if len(words) == 0 {
 		text = "Since the last save: the same statuses."
 	}
-	fmt.Fprintf(w.out, "\n%s\n", text)
+	fmt.Fprintf(w.Out, "\n%s\n", text)
 }
 
 // wait returns true when a watched file has other contents and has settled; false when it is time to end.
 func (w *watcher) wait(ctx context.Context, f *ownFlags, folder, seen string) bool {
-	return w.untilSaved(ctx, seen, func() string { return f.state(folder) })
-}
-
-// untilSaved returns true when the state differs from seen and has settled; false when it is time to end.
-func (a *app) untilSaved(ctx context.Context, seen string, stateNow func() string) bool {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-a.stop.Done():
-			return false
-		case <-tick.C:
-		}
-		state := stateNow()
-		if state == seen || state == "" {
-			continue
-		}
-		time.Sleep(settleFor)
-		if stateNow() == state {
-			return true
-		}
-	}
+	return w.UntilSaved(ctx, seen, func() string { return f.state(folder) })
 }
 
 // state returns a hash of the contents of all added files and of what they include, and of the files of a

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/console"
 	"triad/cuda"
 	"triad/internal/backend"
 	"triad/internal/host"
@@ -34,13 +35,14 @@ func (a *app) workerCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			conn, memory := os.NewFile(3, "conn"), os.NewFile(4, "memory")
 			if conn == nil || memory == nil || cache == "" {
-				return usage("worker cuda is started by triad, not by hand: it needs a socket, shared " +
-					"memory and --cache")
+				return console.Usage(
+					"worker cuda is started by triad, not by hand: it needs a socket, shared " +
+						"memory and --cache")
 			}
 			if err := sandbox.LimitSelf(os.Getenv); err != nil {
 				return session.Fail(session.ExitBad, fmt.Errorf("worker cuda: %w", err))
 			}
-			if err := cuda.ServeCatalog(cmd.Context(), cuda.Stalling(cuda.NewEmulator(a.files, cache), stall),
+			if err := cuda.ServeCatalog(cmd.Context(), cuda.Stalling(cuda.NewEmulator(a.Files, cache), stall),
 				spec, conn, memory); err != nil {
 				return session.Fail(session.ExitBad, fmt.Errorf("worker cuda: %w", err))
 			}
@@ -56,7 +58,7 @@ func (a *app) workerCommand() *cobra.Command {
 // backends returns the adapters of this machine: CUDA kernels, on the GPU or, if g is nil, in the emulator,
 // and Python.
 func (a *app) backends(g *gpu, f environmentFlags, options worker.Options) ([]backend.Backend, error) {
-	cache, err := a.cacheDir()
+	cache, err := a.CacheDir()
 	if err != nil {
 		return nil, err
 	}
@@ -142,11 +144,11 @@ func (a *app) compilerEnv() []string {
 		"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_CACHE_PATH", "LD_LIBRARY_PATH", "CPATH",
 		"LIBRARY_PATH",
 		"CUEMU_SHARED_BYTES", "CUEMU_CAPABILITY") {
-		if v := a.getenv(name); v != "" {
+		if v := a.Getenv(name); v != "" {
 			env = append(env, name+"="+v)
 		}
 	}
-	if value, set := a.lookup("CUDA_VISIBLE_DEVICES"); set && value == "" {
+	if value, set := a.Lookup("CUDA_VISIBLE_DEVICES"); set && value == "" {
 		env = append(env, "CUDA_VISIBLE_DEVICES=") // set to nothing, it hides every GPU
 	}
 	return env

@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"io"
@@ -23,7 +23,7 @@ func TestToFile(t *testing.T) {
 		_, err := io.WriteString(w, "hello")
 		return err
 	}
-	if err := toFile(nil, link, hello); err != nil {
+	if err := ToFile(nil, link, hello); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(file); err != nil || string(text) != "hello" {
@@ -32,10 +32,10 @@ func TestToFile(t *testing.T) {
 	if at, err := os.Lstat(link); err != nil || at.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link is replaced: %v", err)
 	}
-	if err := toFile(nil, folder, hello); err == nil || !strings.Contains(err.Error(), "is a folder") {
+	if err := ToFile(nil, folder, hello); err == nil || !strings.Contains(err.Error(), "is a folder") {
 		t.Errorf("a folder: %v", err)
 	}
-	if err := toFile(nil, os.DevNull, hello); err != nil {
+	if err := ToFile(nil, os.DevNull, hello); err != nil {
 		t.Error(err)
 	}
 	if at, err := os.Stat(os.DevNull); err != nil || at.Mode()&os.ModeCharDevice == 0 {
