@@ -89,14 +89,14 @@ func operators(names []string) ([]*truth.Operator, error) {
 	}
 	var list []*truth.Operator
 	for _, name := range names {
-		if namesFile(name) {
-			return nil, fileForOperator(name, slices.DeleteFunc(slices.Clone(names),
+		if opfolder.IsFile(name) {
+			return nil, opfolder.FileForOperator(name, slices.DeleteFunc(slices.Clone(names),
 				func(n string) bool { return !slices.Contains(catalog.Names(), n) })...)
 		}
 		if opfolder.IsFolder(name) && len(names) > 1 {
 			return nil, console.Usage("%s is an operator of your own: name it alone", name)
 		}
-		o, err := operatorNamed(name)
+		o, err := opfolder.Named(name)
 		if err != nil {
 			return nil, err
 		}

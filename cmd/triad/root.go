@@ -13,6 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/newop"
+	"triad/cmd/triad/ops"
+	"triad/cmd/triad/results"
+	"triad/cmd/triad/serve"
+	"triad/cmd/triad/version"
 	"triad/internal/backend"
 	"triad/internal/panics"
 	"triad/internal/record"
@@ -141,7 +146,7 @@ func (a *app) catchInterrupts(first, second func()) (undo func()) {
 }
 
 func (a *app) root() *cobra.Command {
-	var version bool
+	var printVersion bool
 	root := &cobra.Command{
 		Use:   "triad",
 		Short: "know whether a GPU kernel is right",
@@ -158,8 +163,8 @@ kernels run in an emulator that is a stricter judge than a GPU, and Triton runs 
 		SilenceErrors: true,
 		Args:          cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if version {
-				return a.printVersion(cmd.Context())
+			if printVersion {
+				return version.Print(cmd.Context(), a.Out)
 			}
 			if len(args) > 0 {
 				return console.Usage("unknown verb %q: want %s", args[0], strings.Join(verbs(cmd), ", "))
@@ -167,14 +172,15 @@ kernels run in an emulator that is a stricter judge than a GPU, and Triton runs 
 			return cmd.Help()
 		},
 	}
-	root.Flags().BoolVarP(&version, "version", "v", false, "print the version")
+	root.Flags().BoolVarP(&printVersion, "version", "v", false, "print the version")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return console.Usage("%s: %w (%s --help lists the flags)", cmd.Name(), err, cmd.CommandPath())
 	})
-	root.AddCommand(a.versionCommand(), a.workerCommand(), a.setupCommand(), a.doctorCommand(),
-		a.compareCommand(), a.checkCommand(), a.gradcheckCommand(), a.watchCommand(), a.newCommand(),
-		a.importCommand(), a.partCommand(), a.benchCommand(), a.opsCommand(), a.resultsCommand(),
-		a.sassCommand(), a.serveCommand())
+	root.AddCommand(version.New(a.Console), a.workerCommand(), a.setupCommand(), a.doctorCommand(),
+		a.compareCommand(), a.checkCommand(), a.gradcheckCommand(), a.watchCommand(),
+		newop.New(a.Console, nil), a.importCommand(), a.partCommand(), a.benchCommand(),
+		ops.New(a.Console, a.declarations), results.New(a.Console), a.sassCommand(),
+		serve.New(a.Console, nil))
 	return root
 }
 

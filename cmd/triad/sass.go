@@ -13,6 +13,7 @@ import (
 	"triad/cmd/triad/console"
 	"triad/cuda"
 	"triad/internal/backend"
+	"triad/internal/opfolder"
 	"triad/internal/sass"
 	"triad/internal/session"
 )
@@ -43,7 +44,7 @@ func (a *app) sass(ctx context.Context, name string) error {
 	if !ok || operator == "" || variant == "" {
 		return console.Usage("sass: %q: want OP/VARIANT, e.g. fp8_gemm/sm90_wgmma", name)
 	}
-	if _, err := operatorNamed(operator); err != nil {
+	if _, err := opfolder.Named(operator); err != nil {
 		return err
 	}
 	f := environmentFlags{look: true}

@@ -118,6 +118,6 @@ func (a *app) workerOptions(f *caseFlags) (worker.Options, error) {
 func summaryOf(s *session.Session, result run.Result, end session.Ending) report.Summary {
 	return report.Summary{
 		Session: s.ID(), Seed: s.Seed(), Exit: int(end.Code), Database: s.Store.Path(), Reason: end.Reason,
-		Findings: goneOf(result), Spent: s.Spent,
+		Findings: session.GoneFindings(result), Spent: s.Spent,
 	}
 }

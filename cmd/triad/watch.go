@@ -53,8 +53,8 @@ func (a *app) watch(ctx context.Context, names []string, o *compareOptions) erro
 	}
 	folder := ""
 	switch {
-	case len(names) == 1 && namesFile(names[0]):
-		return fileForOperator(names[0])
+	case len(names) == 1 && opfolder.IsFile(names[0]):
+		return opfolder.FileForOperator(names[0])
 	case len(names) == 1 && opfolder.IsFolder(names[0]):
 		folder = names[0]
 	case len(o.ownFlags.add) == 0:

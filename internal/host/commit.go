@@ -1,3 +1,4 @@
+// Package host knows facts about this machine and this binary.
 package host
 
 import (

@@ -1,3 +1,5 @@
+// Package console holds the surroundings of every verb: streams, folders, the database that a flag names, and
+// interrupts.
 package console
 
 import (

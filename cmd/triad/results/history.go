@@ -1,4 +1,4 @@
-package main
+package results
 
 import (
 	"context"
@@ -12,46 +12,57 @@ import (
 	"triad/results"
 )
 
-func (a *app) resultsSessions(db *string) *cobra.Command {
-	var limit int
-	var asJSON bool
+// sessionsOptions holds the flags of results sessions.
+type sessionsOptions struct {
+	limit  int
+	asJSON bool
+}
+
+func sessionsCommand(db *string, run func(context.Context, *sessionsOptions, string) error) *cobra.Command {
+	var o sessionsOptions
 	cmd := &cobra.Command{
 		Use:     "sessions",
 		Short:   "the commands that recorded, newest first",
 		Example: "  triad results sessions --limit 5",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if limit < 1 {
-				return console.Usage("--limit %d: want at least 1", limit)
-			}
-			store, err := a.ReadStore(cmd.Context(), *db)
-			if err != nil {
-				return err
-			}
-			defer store.Close()
-			all, err := store.Sessions(cmd.Context(), "", limit)
-			if err != nil {
-				return session.Fail(session.ExitBad, err)
-			}
-			if !asJSON {
-				return report.Sessions(a.Out, a.Style(), all)
-			}
-			return report.JSONLines(a.Out, all)
+			return run(cmd.Context(), &o, *db)
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 20, "at most so many")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line (docs/json.md)")
+	cmd.Flags().IntVar(&o.limit, "limit", 20, "at most so many")
+	cmd.Flags().BoolVar(&o.asJSON, "json", false, "one JSON object a line (docs/json.md)")
 	return cmd
+}
+
+// sessions prints the newest sessions.
+func (a *verb) sessions(ctx context.Context, o *sessionsOptions, db string) error {
+	if o.limit < 1 {
+		return console.Usage("--limit %d: want at least 1", o.limit)
+	}
+	store, err := a.ReadStore(ctx, db)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	all, err := store.Sessions(ctx, "", o.limit)
+	if err != nil {
+		return session.Fail(session.ExitBad, err)
+	}
+	if !o.asJSON {
+		return report.Sessions(a.Out, a.Style(), all)
+	}
+	return report.JSONLines(a.Out, all)
 }
 
 // historyOptions holds the flags of results history.
 type historyOptions struct {
+	operator    string
 	filter      results.Filter
 	pass, since string
 	asJSON      bool
 }
 
-func (a *app) resultsHistory(db *string) *cobra.Command {
+func historyCommand(db *string, run func(context.Context, *historyOptions, string) error) *cobra.Command {
 	var o historyOptions
 	cmd := &cobra.Command{
 		Use:   "history OP",
@@ -64,7 +75,8 @@ Sessions that brought nothing new are counted, not listed.`,
   triad results history flash_attention --pass backward --since 30d`,
 		Args: console.One("an operator, as triad ops list prints it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.historyOf(cmd.Context(), *db, args[0], &o)
+			o.operator = args[0]
+			return run(cmd.Context(), &o, *db)
 		},
 	}
 	fs := cmd.Flags()
@@ -77,10 +89,10 @@ Sessions that brought nothing new are counted, not listed.`,
 	return cmd
 }
 
-// historyOf prints the history of an operator.
-func (a *app) historyOf(ctx context.Context, db, operator string, o *historyOptions) error {
+// history prints the history of an operator.
+func (a *verb) history(ctx context.Context, o *historyOptions, db string) error {
 	f := o.filter
-	f.Op = []string{operator}
+	f.Op = []string{o.operator}
 	if err := passAndSince(&f, o.pass, o.since); err != nil {
 		return err
 	}
@@ -98,7 +110,7 @@ func (a *app) historyOf(ctx context.Context, db, operator string, o *historyOpti
 	}
 	steps := resultdiff.Histories(visits)
 	if o.asJSON {
-		return report.HistoryJSON(a.Out, operator, steps)
+		return report.HistoryJSON(a.Out, o.operator, steps)
 	}
 	return report.History(a.Out, a.Style(), steps)
 }

@@ -1,4 +1,4 @@
-package main
+package results
 
 import (
 	"context"
@@ -22,11 +22,13 @@ type queryOptions struct {
 	schema, list, asJSON bool
 	saved, format        string
 	params               []string
+	statement            []string // the argument, if there is one
+	flags                int      // how many are given
 	deadline             time.Duration
 	rows                 int
 }
 
-func (a *app) resultsQuery(db *string) *cobra.Command {
+func queryCommand(db *string, run func(context.Context, *queryOptions, string) error) *cobra.Command {
 	var o queryOptions
 	cmd := &cobra.Command{
 		Use:   "query SQL",
@@ -40,10 +42,8 @@ Queries that come with triad answer the questions that people ask: --list shows 
   triad results query --format csv "select * from latest where op = :op" --param op=softmax`,
 		Args: o.arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.schema || o.list {
-				return a.tellQueries(cmd, args, &o)
-			}
-			return a.query(cmd.Context(), *db, args, &o)
+			o.statement, o.flags = args, cmd.Flags().NFlag()
+			return run(cmd.Context(), &o, *db)
 		},
 	}
 	fs := cmd.Flags()
@@ -75,13 +75,12 @@ func (o *queryOptions) arguments(cmd *cobra.Command, args []string) error {
 }
 
 // tellQueries prints the names for a statement, or the queries that come with triad.
-func (a *app) tellQueries(cmd *cobra.Command, args []string, o *queryOptions) error {
-	given := cmd.Flags().NFlag()
-	if len(args) > 0 || given > 1 {
+func (a *verb) tellQueries(ctx context.Context, o *queryOptions) error {
+	if len(o.statement) > 0 || o.flags > 1 {
 		return console.Usage("--schema and --list stand alone: each lists what there is, and runs nothing")
 	}
 	if o.schema {
-		return a.tellSchema(cmd.Context())
+		return a.tellSchema(ctx)
 	}
 	all, err := results.NamedQueries(time.Now())
 	if err != nil {
@@ -98,7 +97,7 @@ func (a *app) tellQueries(cmd *cobra.Command, args []string, o *queryOptions) er
 }
 
 // tellSchema prints the views and tables.
-func (a *app) tellSchema(ctx context.Context) error {
+func (a *verb) tellSchema(ctx context.Context) error {
 	tables, err := results.Schema(ctx)
 	if err != nil {
 		return session.Fail(session.ExitBad, err)
@@ -109,8 +108,11 @@ func (a *app) tellSchema(ctx context.Context) error {
 	return nil
 }
 
-// query runs a statement and prints its rows.
-func (a *app) query(ctx context.Context, db string, args []string, o *queryOptions) error {
+// query runs a statement and prints its rows, or lists what can be queried.
+func (a *verb) query(ctx context.Context, o *queryOptions, db string) error {
+	if o.schema || o.list {
+		return a.tellQueries(ctx, o)
+	}
 	if o.deadline <= 0 || o.rows <= 0 {
 		return console.Usage("--deadline %v, --rows %d: want more than 0 of both", o.deadline, o.rows)
 	}
@@ -128,7 +130,7 @@ func (a *app) query(ctx context.Context, db string, args []string, o *queryOptio
 	if !known {
 		return console.Usage("--format %q: want table, csv, json or md", o.format)
 	}
-	statement, params, err := o.statement(args)
+	statement, params, err := o.text()
 	if err != nil {
 		return err
 	}
@@ -150,8 +152,8 @@ func (a *app) query(ctx context.Context, db string, args []string, o *queryOptio
 	return nil
 }
 
-// statement returns the query to run and the values of its parameters.
-func (o *queryOptions) statement(args []string) (string, map[string]any, error) {
+// text returns the query to run and the values of its parameters.
+func (o *queryOptions) text() (string, map[string]any, error) {
 	params := map[string]any{}
 	text := ""
 	if o.saved != "" {
@@ -173,7 +175,7 @@ func (o *queryOptions) statement(args []string) (string, map[string]any, error) 
 			return "", nil, console.Usage("--saved %q: want one of %s", o.saved, strings.Join(names, ", "))
 		}
 	} else {
-		text = args[0]
+		text = o.statement[0]
 	}
 	for _, p := range o.params {
 		name, value, ok := strings.Cut(p, "=")

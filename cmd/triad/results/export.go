@@ -1,4 +1,4 @@
-package main
+package results
 
 import (
 	"cmp"
@@ -101,7 +101,7 @@ func inputNames(r record.Record) []string {
 	return names
 }
 
-func (a *app) resultsExport(db *string) *cobra.Command {
+func exportCommand(db *string, run func(context.Context, *exportOptions, string) error) *cobra.Command {
 	var o exportOptions
 	cmd := &cobra.Command{
 		Use:   "export",
@@ -114,7 +114,7 @@ FlashInfer-Bench, or as a database of their own that can be passed on and import
   triad results export --format db --op softmax --output softmax.db
   triad results export --format md --session 01M7YN134EXV2VYHMQS5VAV8X2 > results.md`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.export(cmd.Context(), *db, &o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), &o, *db) },
 	}
 	fs := cmd.Flags()
 	fs.StringVar(
@@ -133,7 +133,7 @@ FlashInfer-Bench, or as a database of their own that can be passed on and import
 }
 
 // export writes the records that the flags choose.
-func (a *app) export(ctx context.Context, db string, o *exportOptions) error {
+func (a *verb) export(ctx context.Context, o *exportOptions, db string) error {
 	write, known := exportFormats[o.format]
 	switch {
 	case !known && o.format != "db":

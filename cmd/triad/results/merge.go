@@ -1,4 +1,4 @@
-package main
+package results
 
 import (
 	"context"
@@ -15,7 +15,9 @@ import (
 	"triad/results"
 )
 
-func (a *app) resultsImport(db *string) *cobra.Command {
+func importCommand(db *string, run func(ctx context.Context, into string,
+	from []string) error,
+) *cobra.Command {
 	return &cobra.Command{
 		Use:   "import FILE...",
 		Short: "add what other databases hold to yours",
@@ -25,16 +27,12 @@ at all, and none of them is changed; one that is damaged, foreign or of a newer 
 		Example: "  triad results import friday.db colleague/results.db",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			into, err := a.DatabasePath(*db)
-			if err != nil {
-				return err
-			}
-			return a.merge(cmd.Context(), into, args)
+			return run(cmd.Context(), *db, args)
 		},
 	}
 }
 
-func (a *app) resultsMerge() *cobra.Command {
+func mergeCommand(run func(ctx context.Context, into string, from []string) error) *cobra.Command {
 	return &cobra.Command{
 		Use:   "merge INTO FROM...",
 		Short: "the union of several databases in one file",
@@ -44,17 +42,17 @@ whole or not at all.`,
 		Example: "  triad results merge all.db shard1.db shard2.db shard3.db",
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			into, err := a.DatabasePath(args[0])
-			if err != nil {
-				return err
-			}
-			return a.merge(cmd.Context(), into, args[1:])
+			return run(cmd.Context(), args[0], args[1:])
 		},
 	}
 }
 
-// merge adds databases to the one at path into, one after the other, and prints what each added.
-func (a *app) merge(ctx context.Context, into string, from []string) error {
+// merge adds databases to into, as --db names it, one after the other, and prints what each added.
+func (a *verb) merge(ctx context.Context, into string, from []string) error {
+	into, err := a.DatabasePath(into)
+	if err != nil {
+		return err
+	}
 	store, err := results.Open(ctx, into, results.Options{BusyTimeout: results.MergePatience})
 	if err != nil {
 		return session.ReadFailure(err, true)

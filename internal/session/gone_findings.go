@@ -1,4 +1,4 @@
-package main
+package session
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"triad/internal/run"
 )
 
-// goneOf returns sentences about findings that no longer happen. One that a record names, which a resumed
-// session may have found before, does happen.
-func goneOf(result run.Result) []string {
+// GoneFindings returns sentences about findings that no longer happen. One that a record names, which a
+// resumed session may have found before, does happen.
+func GoneFindings(result run.Result) []string {
 	var all []string
 	for _, f := range result.Findings {
 		happened := slices.ContainsFunc(result.Records, func(r record.Record) bool {

@@ -1,4 +1,4 @@
-package main
+package opfolder
 
 import (
 	"errors"
@@ -6,42 +6,41 @@ import (
 	"os"
 	"strings"
 
-	"triad/cmd/triad/console"
 	"triad/internal/catalog"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
-	"triad/internal/opfolder"
+
 	"triad/internal/ownfile/pyparser"
 	"triad/internal/truth"
 	"triad/internal/userfile"
 )
 
-// operatorNamed returns the operator of the catalog with this name, or the one in the folder with this path.
+// Named returns the operator of the catalog with this name, or the one in the folder with this path.
 // If a folder of the name is here, the error says how to name it, and for a file how to judge it.
-func operatorNamed(name string) (*truth.Operator, error) {
-	if namesFile(name) {
-		return nil, fileForOperator(name)
+func Named(name string) (*truth.Operator, error) {
+	if IsFile(name) {
+		return nil, FileForOperator(name)
 	}
-	if opfolder.IsFolder(name) {
-		f, err := opfolder.Open(name)
+	if IsFolder(name) {
+		f, err := Open(name)
 		if err != nil {
 			return nil, err
 		}
-		return &truth.Operator{Spec: f.Spec, Reference: &opfolder.Reference{Folder: f}}, nil
+		return &truth.Operator{Spec: f.Spec, Reference: &Reference{Folder: f}}, nil
 	}
 	o, err := truth.Get(name)
 	var u *op.UsageError
 	if errors.As(err, &u) {
 		if info, statErr := os.Stat(name); statErr == nil && info.IsDir() {
-			return nil, console.Usage("%v; the folder of that name is ./%s", err, name)
+			return nil, op.Usagef("%v; the folder of that name is ./%s", err, name)
 		}
 	}
 	return o, err
 }
 
-// namesFile reports whether a word means a file of functions, FILE.cu or FILE.py with or without :function
+// IsFile reports whether a word means a file of functions, FILE.cu or FILE.py with or without :function
 // and @pass, and not an operator.
-func namesFile(word string) bool {
+func IsFile(word string) bool {
 	r, err := kernelfile.ParseRequest(word)
 	if err != nil {
 		return false
@@ -50,9 +49,9 @@ func namesFile(word string) bool {
 	return err != nil || !info.IsDir()
 }
 
-// fileForOperator returns the error for a file in the place of an operator, with the command that judges the
+// FileForOperator returns the error for a file in the place of an operator, with the command that judges the
 // file. beside holds the operators that were named with it.
-func fileForOperator(word string, beside ...string) error {
+func FileForOperator(word string, beside ...string) error {
 	r, err := kernelfile.ParseRequest(word)
 	if err != nil {
 		return err
@@ -60,12 +59,12 @@ func fileForOperator(word string, beside ...string) error {
 	text, err := userfile.Read(r.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return console.Usage(
+		return op.Usagef(
 			"there is no file %s; one of your own is judged with triad compare OP --add FILE, "+
 				"where OP is one of %s",
 			r.Path, strings.Join(catalog.Names(), ", "))
 	case err != nil:
-		return console.Usage("cannot read the file %s: %v", r.Path, errors.Unwrap(err))
+		return op.Usagef("cannot read the file %s: %v", r.Path, errors.Unwrap(err))
 	}
 	operators := beside
 	if len(beside) == 0 {
@@ -77,13 +76,13 @@ func fileForOperator(word string, beside ...string) error {
 		operators = kernelfile.GuessOperators(r.Read(string(text), nil), r, specs)
 	}
 	if len(operators) == 1 {
-		return console.Usage("%s is a file, not an operator: triad compare %s --add %s", word, operators[0],
+		return op.Usagef("%s is a file, not an operator: triad compare %s --add %s", word, operators[0],
 			word)
 	}
 	if len(operators) == 0 {
 		operators = catalog.Names()
 	}
-	return console.Usage("%s is a file, not an operator: triad compare OP --add %s, where "+
+	return op.Usagef("%s is a file, not an operator: triad compare OP --add %s, where "+
 		"OP is what it implements, one of %s",
 		word, word, strings.Join(operators, ", "))
 }

@@ -1,4 +1,6 @@
-package main
+// Package results is the verb results with its subverbs: it lists, compares, draws and exports what was
+// recorded.
+package results
 
 import (
 	"context"
@@ -19,7 +21,12 @@ import (
 	"triad/results"
 )
 
-func (a *app) resultsCommand() *cobra.Command {
+// verb runs the subverbs of triad results.
+type verb struct{ *console.Console }
+
+// New returns the command triad results.
+func New(c *console.Console) *cobra.Command {
+	a := &verb{c}
 	var db string
 	cmd := &cobra.Command{
 		Use:   "results",
@@ -30,19 +37,17 @@ func (a *app) resultsCommand() *cobra.Command {
 	cmd.PersistentFlags().StringVar(&db, "db", "",
 		console.DatabaseUsage)
 	cmd.AddCommand(
-		a.resultsList(&db),
-		a.resultsSessions(&db),
-		a.resultsShow(&db),
-		a.resultsHistory(&db),
-		a.resultsDiff(
-			&db,
-		),
-		a.resultsReport(&db),
-		a.resultsPlot(&db),
-		a.resultsQuery(&db),
-		a.resultsExport(&db),
-		a.resultsImport(&db),
-		a.resultsMerge(),
+		listCommand(&db, a.list),
+		sessionsCommand(&db, a.sessions),
+		showCommand(&db, a.show),
+		historyCommand(&db, a.history),
+		diffCommand(&db, a.diff),
+		reportCommand(&db, a.report),
+		plotCommand(&db, a.plot),
+		queryCommand(&db, a.query),
+		exportCommand(&db, a.export),
+		importCommand(&db, a.merge),
+		mergeCommand(a.merge),
 	)
 	return cmd
 }
@@ -55,7 +60,7 @@ type listOptions struct {
 	asJSON      bool
 }
 
-func (a *app) resultsList(db *string) *cobra.Command {
+func listCommand(db *string, run func(context.Context, *listOptions, string) error) *cobra.Command {
 	var o listOptions
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -63,7 +68,7 @@ func (a *app) resultsList(db *string) *cobra.Command {
 		Example: `  triad results list --op softmax --status FAIL,CRASH
   triad results list --impl cuda --dtype bf16 --since 2h`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.listResults(cmd, &o, *db) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), &o, *db) },
 	}
 	fs := cmd.Flags()
 	fs.StringSliceVar(&o.filter.Op, "op", nil, "only these operators")
@@ -79,8 +84,8 @@ func (a *app) resultsList(db *string) *cobra.Command {
 	return cmd
 }
 
-// listResults prints the runs that the flags select.
-func (a *app) listResults(cmd *cobra.Command, o *listOptions, db string) error {
+// list prints the runs that the flags select.
+func (a *verb) list(ctx context.Context, o *listOptions, db string) error {
 	f := o.filter
 	if f.Limit < 1 {
 		return console.Usage("--limit %d: want at least 1", f.Limit)
@@ -95,15 +100,15 @@ func (a *app) listResults(cmd *cobra.Command, o *listOptions, db string) error {
 	if err := passAndSince(&f, o.pass, o.since); err != nil {
 		return err
 	}
-	store, err := a.ReadStore(cmd.Context(), db)
+	store, err := a.ReadStore(ctx, db)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	if err := knownNames(cmd.Context(), store, f); err != nil {
+	if err := knownNames(ctx, store, f); err != nil {
 		return err
 	}
-	records, total, err := store.List(cmd.Context(), f)
+	records, total, err := store.List(ctx, f)
 	if err != nil {
 		return session.Fail(session.ExitBad, err)
 	}
@@ -178,31 +183,43 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 	return results.ParseTime("--since ", text, now)
 }
 
-func (a *app) resultsShow(db *string) *cobra.Command {
-	var asJSON bool
+// showOptions holds the arguments of results show.
+type showOptions struct {
+	id     string
+	asJSON bool
+}
+
+func showCommand(db *string, run func(context.Context, *showOptions, string) error) *cobra.Command {
+	var o showOptions
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "everything about one run, and the command that repeats it on the same bits",
 		Args:  console.One("the ID of one run, as triad results list prints it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			store, err := a.ReadStore(cmd.Context(), *db)
-			if err != nil {
-				return err
-			}
-			defer store.Close()
-			run, err := store.Show(cmd.Context(), args[0])
-			if err != nil {
-				if errors.Is(err, results.ErrNotFound) || errors.Is(err, results.ErrAmbiguous) {
-					return console.Usage("%w", err)
-				}
-				return session.Fail(session.ExitBad, err)
-			}
-			if asJSON {
-				return report.JSON(a.Out, run)
-			}
-			return report.Show(a.Out, a.Style(), run)
+			o.id = args[0]
+			return run(cmd.Context(), &o, *db)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as a JSON object")
+	cmd.Flags().BoolVar(&o.asJSON, "json", false, "as a JSON object")
 	return cmd
+}
+
+// show prints one run.
+func (a *verb) show(ctx context.Context, o *showOptions, db string) error {
+	store, err := a.ReadStore(ctx, db)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	run, err := store.Show(ctx, o.id)
+	if err != nil {
+		if errors.Is(err, results.ErrNotFound) || errors.Is(err, results.ErrAmbiguous) {
+			return console.Usage("%w", err)
+		}
+		return session.Fail(session.ExitBad, err)
+	}
+	if o.asJSON {
+		return report.JSON(a.Out, run)
+	}
+	return report.Show(a.Out, a.Style(), run)
 }

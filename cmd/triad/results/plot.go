@@ -1,6 +1,7 @@
-package main
+package results
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -15,7 +16,7 @@ import (
 	"triad/internal/session"
 )
 
-func (a *app) resultsPlot(db *string) *cobra.Command {
+func plotCommand(db *string, run func(context.Context, *reportOptions, string) error) *cobra.Command {
 	var o reportOptions
 	cmd := &cobra.Command{
 		Use:   "plot [OP | SESSION]",
@@ -26,16 +27,8 @@ in the last place), roofline, times (over sizes, with intervals), ratios (beside
 		Example: `  triad results plot softmax --kind times,roofline --output figures`,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			for _, kind := range o.kinds {
-				if !slices.Contains(report.FigureKinds, kind) {
-					return console.Usage("--kind %q: want %s", kind, strings.Join(report.FigureKinds, ", "))
-				}
-			}
-			page, err := a.pageOf(cmd.Context(), *db, args, &o)
-			if err != nil {
-				return err
-			}
-			return a.writeFigures(page, &o)
+			o.names = args
+			return run(cmd.Context(), &o, *db)
 		},
 	}
 	cmd.Flags().StringSliceVar(&o.kinds, "kind", nil, "only these kinds (default: all that there are)")
@@ -44,8 +37,22 @@ in the last place), roofline, times (over sizes, with intervals), ratios (beside
 	return cmd
 }
 
+// plot writes the drawings of the page that the arguments name.
+func (a *verb) plot(ctx context.Context, o *reportOptions, db string) error {
+	for _, kind := range o.kinds {
+		if !slices.Contains(report.FigureKinds, kind) {
+			return console.Usage("--kind %q: want %s", kind, strings.Join(report.FigureKinds, ", "))
+		}
+	}
+	page, err := a.pageOf(ctx, db, o)
+	if err != nil {
+		return err
+	}
+	return a.writeFigures(page, o)
+}
+
 // writeFigures writes the drawings of a page and prints the names of their files.
-func (a *app) writeFigures(page report.Page, o *reportOptions) error {
+func (a *verb) writeFigures(page report.Page, o *reportOptions) error {
 	var names []string
 	count := map[string]int{}
 	for _, f := range report.Figures(page) {

@@ -1,4 +1,4 @@
-package main
+package results
 
 import (
 	"cmp"
@@ -24,6 +24,7 @@ import (
 
 // reportOptions holds the flags of results report and results plot.
 type reportOptions struct {
+	names  []string // of an operator, a session or two sides
 	output string
 	kinds  []string
 	ops    []string
@@ -31,7 +32,7 @@ type reportOptions struct {
 	across bool
 }
 
-func (a *app) resultsReport(db *string) *cobra.Command {
+func reportCommand(db *string, run func(context.Context, *reportOptions, string) error) *cobra.Command {
 	var o reportOptions
 	cmd := &cobra.Command{
 		Use:   "report [OP | SESSION | A B]",
@@ -46,11 +47,8 @@ Without a name it is of the newest session.`,
   triad results report last~1 last`,
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			page, err := a.pageOf(cmd.Context(), *db, args, &o)
-			if err != nil {
-				return err
-			}
-			return a.writePage(page, &o)
+			o.names = args
+			return run(cmd.Context(), &o, *db)
 		},
 	}
 	fs := cmd.Flags()
@@ -69,8 +67,17 @@ func (o *reportOptions) add(cmd *cobra.Command) {
 		"of a comparison: say FASTER and SLOWER of other GPUs, clocks and kinds of timing too")
 }
 
+// report writes the page that the arguments name.
+func (a *verb) report(ctx context.Context, o *reportOptions, db string) error {
+	page, err := a.pageOf(ctx, db, o)
+	if err != nil {
+		return err
+	}
+	return a.writePage(page, o)
+}
+
 // writePage writes a page and prints where it is.
-func (a *app) writePage(page report.Page, o *reportOptions) error {
+func (a *verb) writePage(page report.Page, o *reportOptions) error {
 	name := cmp.Or(o.output, "triad-"+fileWord(page.Subject)+".html")
 	out := name
 	if name == "-" {
@@ -96,7 +103,8 @@ func fileWord(subject string) string {
 }
 
 // pageOf reads the page that the arguments name.
-func (a *app) pageOf(ctx context.Context, db string, args []string, o *reportOptions) (report.Page, error) {
+func (a *verb) pageOf(ctx context.Context, db string, o *reportOptions) (report.Page, error) {
+	args := o.names
 	if len(args) == 2 {
 		return a.pageOfDiff(ctx, db, args[0], args[1], o)
 	}
@@ -151,7 +159,7 @@ func sessionPage(ctx context.Context, store *results.Store, name string) (report
 }
 
 // pageOfDiff returns the page of a comparison.
-func (a *app) pageOfDiff(
+func (a *verb) pageOfDiff(
 	ctx context.Context,
 	db, nameA, nameB string,
 	o *reportOptions,

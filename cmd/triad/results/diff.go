@@ -1,27 +1,24 @@
-package main
+package results
 
 import (
 	"context"
-	"errors"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"triad/cmd/triad/console"
 	"triad/internal/resultdiff"
-	"triad/internal/run"
 	"triad/internal/session"
-	"triad/results"
 )
 
 // diffOptions holds the flags of results diff.
 type diffOptions struct {
+	a, b                   string
 	ops, impls             []string
 	across, strict, asJSON bool
 	limit                  int
 }
 
-func (a *app) resultsDiff(db *string) *cobra.Command {
+func diffCommand(db *string, run func(context.Context, *diffOptions, string) error) *cobra.Command {
 	var o diffOptions
 	cmd := &cobra.Command{
 		Use:   "diff A B",
@@ -44,7 +41,8 @@ code 1: something became wrong or slower.`,
   triad results diff monday.db friday.db --json`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.diffResults(cmd.Context(), *db, args[0], args[1], &o)
+			o.a, o.b = args[0], args[1]
+			return run(cmd.Context(), &o, *db)
 		},
 	}
 	fs := cmd.Flags()
@@ -59,13 +57,13 @@ code 1: something became wrong or slower.`,
 	return cmd
 }
 
-// diffResults prints what changed from A to B.
-func (a *app) diffResults(ctx context.Context, db, nameA, nameB string, o *diffOptions) error {
+// diff prints what changed from A to B.
+func (a *verb) diff(ctx context.Context, o *diffOptions, db string) error {
 	if o.limit < 1 {
 		return console.Usage("--limit %d: want at least 1", o.limit)
 	}
 	var sides [2]resultdiff.Side
-	for i, name := range []string{nameA, nameB} {
+	for i, name := range []string{o.a, o.b} {
 		var err error
 		if sides[i], err = a.ReadSide(ctx, db, name, o.ops, o.impls); err != nil {
 			return err
@@ -77,53 +75,6 @@ func (a *app) diffResults(ctx context.Context, db, nameA, nameB string, o *diffO
 	}
 	if resultdiff.Counted(changes).Regressed(o.strict) {
 		return session.Fail(session.ExitBad, nil)
-	}
-	return nil
-}
-
-// readAgainst reads the side that a comparison is to be compared with, before it records anything itself.
-func (a *app) readAgainst(
-	ctx context.Context,
-	request run.Request,
-	o *compareOptions,
-) (resultdiff.Side, error) {
-	if o.against == "" {
-		return resultdiff.Side{}, nil
-	}
-	var names []string
-	for _, operator := range request.Operators {
-		names = append(names, operator.Spec.Name)
-	}
-	return a.ReadSide(ctx, o.db, o.against, names, nil)
-}
-
-// tellSince prints what changed from a side to the session that has just ended, for what the session ran. If
-// something became wrong or slower, it ends with that exit code.
-func (a *app) tellSince(ctx context.Context, before resultdiff.Side, s *session.Session,
-	o *compareOptions, end *session.Ending,
-) error {
-	if o.against == "" || !s.Recorded() {
-		return nil
-	}
-	store, err := a.ReadStore(ctx, o.db)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	now, err := store.Side(ctx, "this session", results.Selection{Session: s.ID()})
-	if errors.Is(err, results.ErrNotFound) {
-		return nil // it was stopped before anything ended
-	}
-	if err != nil {
-		return session.Fail(session.ExitBad, err)
-	}
-	changes := resultdiff.Diff(before, now, resultdiff.Options{})
-	changes = slices.DeleteFunc(changes, func(c resultdiff.Change) bool { return c.B == nil })
-	if err := a.TellChanges(before, now, changes, console.LinesOfADiff, o.json); err != nil {
-		return err
-	}
-	if resultdiff.Counted(changes).Regressed(false) {
-		end.Code = session.ExitBad
 	}
 	return nil
 }

@@ -1,8 +1,10 @@
-package main
+// Package newop is the verb new: it makes the files of an operator.
+package newop
 
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,9 +19,18 @@ import (
 	"triad/internal/session"
 )
 
-func (a *app) newCommand() *cobra.Command {
-	var from, family string
-	var inTree bool
+// Options holds the name and the flags of new.
+type Options struct {
+	name, from, family string
+	inTree             bool
+}
+
+// New returns the command triad new; run replaces what it does, nil: it makes the operator.
+func New(c *console.Console, run func(*Options) error) *cobra.Command {
+	var o Options
+	if run == nil {
+		run = func(o *Options) error { return makeOperator(c, o) }
+	}
 	cmd := &cobra.Command{
 		Use:   "new NAME",
 		Short: "make a working operator of your own: spec, kernel and truth",
@@ -38,43 +49,49 @@ triton/NAME.py, and it adds the truth to the generated list of imports.`,
   go run ./cmd/triad new my_gate --in-tree --family elementwise`,
 		Args: console.One("one name"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			switch families := strings.Join(room.Families(), ", "); {
-			case inTree && from != "":
-				return console.Usage(
-					"new %s: --from is for an operator in a folder of its own; with --in-tree "+
-						"choose a --family: %s", args[0], families)
-			case inTree && family == "":
-				return console.Usage(
-					"new %s: --in-tree starts from the template of a family: say --family with "+
-						"one of %s", args[0], families)
-			case !inTree && family != "":
-				return console.Usage("new %s: --family is for an operator of triad itself: say --in-tree too",
-					args[0])
-			case inTree:
-				return a.newInTree(args[0], family)
-			}
-			if err := opfolder.Create(args[0], from, a.Files); err != nil {
-				var u *op.UsageError
-				if errors.As(err, &u) {
-					return err
-				}
-				return session.Fail(session.ExitBad, err)
-			}
-			return a.tellNew(filepath.Clean(args[0]))
+			o.name = args[0]
+			return run(&o)
 		},
 	}
-	cmd.Flags().StringVar(&from, "from", "", "start from a copy of this operator: "+
+	cmd.Flags().StringVar(&o.from, "from", "", "start from a copy of this operator: "+
 		strings.Join(catalog.Names(), ", "))
-	cmd.Flags().BoolVar(&inTree, "in-tree", false,
+	cmd.Flags().BoolVar(&o.inTree, "in-tree", false,
 		"make the room of an operator of triad itself, in this checkout")
-	cmd.Flags().StringVar(&family, "family", "", "with --in-tree: whose template to start from, "+
+	cmd.Flags().StringVar(&o.family, "family", "", "with --in-tree: whose template to start from, "+
 		strings.Join(room.Families(), ", "))
 	return cmd
 }
 
+// makeOperator makes the files of an operator and says what to do with them.
+func makeOperator(c *console.Console, o *Options) error {
+	switch families := strings.Join(room.Families(), ", "); {
+	case o.inTree && o.from != "":
+		return console.Usage(
+			"new %s: --from is for an operator in a folder of its own; with --in-tree "+
+				"choose a --family: %s", o.name, families)
+	case o.inTree && o.family == "":
+		return console.Usage(
+			"new %s: --in-tree starts from the template of a family: say --family with "+
+				"one of %s", o.name, families)
+	case !o.inTree && o.family != "":
+		return console.Usage("new %s: --family is for an operator of triad itself: say --in-tree too",
+			o.name)
+	case o.inTree:
+		return newInTree(c, o.name, o.family)
+	}
+	if err := opfolder.Create(o.name, o.from, c.Files); err != nil {
+		var u *op.UsageError
+		if errors.As(err, &u) {
+			return err
+		}
+		return session.Fail(session.ExitBad, err)
+	}
+	return tellNew(c.Out, filepath.Clean(o.name))
+}
+
 // newInTree creates the files of an operator in the checkout of the working directory, and says what is left
 // to do.
-func (a *app) newInTree(name, family string) error {
+func newInTree(c *console.Console, name, family string) error {
 	root, err := room.Checkout(".")
 	var files []string
 	if err == nil {
@@ -87,7 +104,7 @@ func (a *app) newInTree(name, family string) error {
 	if err != nil {
 		return session.Fail(session.ExitBad, err)
 	}
-	_, err = fmt.Fprintf(a.Out, `the room of %[1]s holds a working operator, from the template %[2]s:
+	_, err = fmt.Fprintf(c.Out, `the room of %[1]s holds a working operator, from the template %[2]s:
 
   %[3]s
 
@@ -114,12 +131,12 @@ Judge it:
 }
 
 // tellNew prints what was made and what to do with it.
-func (a *app) tellNew(path string) error {
+func tellNew(out io.Writer, path string) error {
 	name := filepath.Base(path)
 	if !filepath.IsAbs(path) && !strings.HasPrefix(path, "..") {
 		path = "." + string(os.PathSeparator) + path
 	}
-	_, err := fmt.Fprintf(a.Out, `%[1]s holds a working operator:
+	_, err := fmt.Fprintf(out, `%[1]s holds a working operator:
 
   %[2]s.toml  what it is: sizes, tensors, contracts, shapes to judge
   %[2]s.py    its truth, a torch function that runs in fp64; and rows of torch or Triton

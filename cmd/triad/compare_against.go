@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"triad/cmd/triad/console"
+	"triad/internal/resultdiff"
+	"triad/internal/run"
+	"triad/internal/session"
+	"triad/results"
+)
+
+// readAgainst reads the side that a comparison is to be compared with, before it records anything itself.
+func (a *app) readAgainst(
+	ctx context.Context,
+	request run.Request,
+	o *compareOptions,
+) (resultdiff.Side, error) {
+	if o.against == "" {
+		return resultdiff.Side{}, nil
+	}
+	var names []string
+	for _, operator := range request.Operators {
+		names = append(names, operator.Spec.Name)
+	}
+	return a.ReadSide(ctx, o.db, o.against, names, nil)
+}
+
+// tellSince prints what changed from a side to the session that has just ended, for what the session ran. If
+// something became wrong or slower, it ends with that exit code.
+func (a *app) tellSince(ctx context.Context, before resultdiff.Side, s *session.Session,
+	o *compareOptions, end *session.Ending,
+) error {
+	if o.against == "" || !s.Recorded() {
+		return nil
+	}
+	store, err := a.ReadStore(ctx, o.db)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	now, err := store.Side(ctx, "this session", results.Selection{Session: s.ID()})
+	if errors.Is(err, results.ErrNotFound) {
+		return nil // it was stopped before anything ended
+	}
+	if err != nil {
+		return session.Fail(session.ExitBad, err)
+	}
+	changes := resultdiff.Diff(before, now, resultdiff.Options{})
+	changes = slices.DeleteFunc(changes, func(c resultdiff.Change) bool { return c.B == nil })
+	if err := a.TellChanges(before, now, changes, console.LinesOfADiff, o.json); err != nil {
+		return err
+	}
+	if resultdiff.Counted(changes).Regressed(false) {
+		end.Code = session.ExitBad
+	}
+	return nil
+}
