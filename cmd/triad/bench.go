@@ -59,7 +59,7 @@ turns. What the timed calls wrote is judged again. Every sample is kept.`,
 func (o *benchOptions) add(cmd *cobra.Command) {
 	o.caseFlags.add(cmd, "both")
 	o.ownFlags.register(cmd)
-	o.environmentFlags.add(cmd)
+	o.EnvironmentFlags.Add(cmd)
 	fs := cmd.Flags()
 	o.given = fs.Changed
 	fs.Lookup("quick").Usage = "the first bench point of each dtype and pass alone, in at most 60 rounds " +
@@ -162,7 +162,7 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) (err e
 	if err != nil {
 		return err
 	}
-	onGPU, err := a.chooseGPU(ctx, &o.caseFlags, o.environmentFlags)
+	onGPU, err := a.ChooseGPU(ctx, &o.DeviceFlags, o.EnvironmentFlags)
 	if err != nil {
 		return err
 	}
@@ -229,64 +229,4 @@ func comparePlan() *timing.Plan {
 		Regimes: []timing.Regime{{Cold: true}}, Rounds: 60, Budget: 1500 * time.Millisecond,
 		Wake: 500 * time.Millisecond,
 	}
-}
-
-// clocksAgree is the relative difference up to which doctor says that two clocks agree.
-const clocksAgree = 0.02
-
-// clockFindings times one copy through both workers.
-func (a *app) clockFindings(ctx context.Context) []report.Finding {
-	const subject = "clocks"
-	f, e := caseFlags{device: "gpu", gpu: -1}, environmentFlags{offline: true}
-	options, err := f.workerOptions()
-	if err != nil {
-		return []report.Finding{{Subject: subject, State: "broken", Detail: err.Error()}}
-	}
-	onGPU, err := a.chooseGPU(ctx, &f, e)
-	if err != nil || onGPU == nil {
-		return nil // another line gives the reason
-	}
-	backends, err := a.backends(onGPU, e, options)
-	if err != nil {
-		return []report.Finding{{Subject: subject, State: "broken", Detail: err.Error()}}
-	}
-	clocks, err := timing.Clocks(ctx, backends)
-	for _, b := range backends {
-		err = errors.Join(err, b.Close())
-	}
-	if err != nil {
-		return []report.Finding{{Subject: subject, State: "broken", Detail: err.Error()}}
-	}
-	return []report.Finding{clocksFinding(subject, clocks)}
-}
-
-func clocksFinding(subject string, clocks []timing.Clock) report.Finding {
-	var words []string
-	least, most := 0.0, 0.0
-	for _, c := range clocks {
-		if c.Why != "" {
-			return report.Finding{
-				Subject: subject, State: "note",
-				Detail: fmt.Sprintf("the worker of %s timed no copy: %s", c.Backend, c.Why),
-			}
-		}
-		words = append(words, fmt.Sprintf("%s %.1f us [%.1f, %.1f]", c.Backend, c.MedianNS/1e3,
-			c.LowNS/1e3, c.HighNS/1e3))
-		if least == 0 || c.MedianNS < least {
-			least = c.MedianNS
-		}
-		most = max(most, c.MedianNS)
-	}
-	f := report.Finding{
-		Subject: subject, State: "ok",
-		Detail: fmt.Sprintf("the same copy: %s; they agree within %.1f %%", strings.Join(words, ", "),
-			(most/least-1)*100),
-	}
-	if !(most/least-1 <= clocksAgree) {
-		f.State = "broken"
-		f.Detail = fmt.Sprintf("the same copy: %s; they differ by %.1f %%, more than %.0f %%",
-			strings.Join(words, ", "), (most/least-1)*100, clocksAgree*100)
-		f.Remedy = "nothing else may run on the GPU (nvidia-smi shows what does)"
-	}
-	return f
 }

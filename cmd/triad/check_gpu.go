@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/workers"
 	"triad/cuda"
 	"triad/cuda/gpuworker"
 	"triad/internal/backend"
@@ -36,7 +37,7 @@ func (a *app) checkOnGPU(ctx context.Context, file string, args []string, input 
 	if err != nil {
 		return nil, err
 	}
-	nvcc, err := a.findNVCC(ctx, environmentFlags{look: true}, false)
+	nvcc, err := a.FindNVCC(ctx, workers.EnvironmentFlags{Look: true}, false)
 	if err != nil {
 		return nil, session.Fail(session.ExitNothing, fmt.Errorf("check --device gpu: %w", err))
 	}

@@ -153,7 +153,7 @@ func (a *app) checkOperator(ctx context.Context, name string, o *checkOptions) (
 	if err != nil {
 		return nil, err
 	}
-	kernels := a.cudaBackend(cache, worker.Options{Limits: worker.DefaultLimits})
+	kernels := a.CUDABackend(cache, worker.Options{Limits: worker.DefaultLimits})
 	defer kernels.Close()
 	watched := &watchedBackend{
 		Backend: kernels, calls: &watchedCalls{builder: a.programBuilder, options: o},

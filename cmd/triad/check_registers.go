@@ -7,9 +7,11 @@ import (
 	"strings"
 
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/workers"
 	"triad/cuda"
 	"triad/internal/backend"
 	"triad/internal/check"
+	"triad/internal/sass"
 )
 
 // addRegisters compiles the program with nvcc, if there is one, and adds what each kernel needs of a card. A
@@ -20,7 +22,7 @@ func (a *app) addRegisters(ctx context.Context, source cuda.ProgramSource, o *ch
 	if _, err := cuda.OccupancyOn(o.arch, 32, 0, 0); err != nil {
 		return console.Usage("check: --arch %s: %v", o.arch, cuda.ErrArchitecture)
 	}
-	nvcc, err := a.findNVCC(ctx, environmentFlags{look: true}, false)
+	nvcc, err := a.FindNVCC(ctx, workers.EnvironmentFlags{Look: true}, false)
 	if err != nil {
 		found.Notes = append(found.Notes, "Registers are not shown: there is no nvcc (triad setup --nvcc "+
 			"fetches one).")
@@ -50,7 +52,7 @@ func addNeeds(c *check.Counts, facts []backend.KernelFact, arch string) {
 	name, _, _ := strings.Cut(c.Kernel, "<")
 	name = strings.Trim(name[strings.LastIndexByte(name, ':')+1:], "()& ")
 	for _, f := range facts {
-		if functionOf(f.Kernel) != name || f.Registers <= c.Registers {
+		if sass.FunctionOf(f.Kernel) != name || f.Registers <= c.Registers {
 			continue
 		}
 		fill, err := cuda.OccupancyOn(arch, int(c.Threads), f.Registers, int(c.SharedBytes))

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/workers"
 	"triad/internal/catalog"
 	"triad/internal/hosttrouble"
 	"triad/internal/report"
@@ -20,7 +21,7 @@ import (
 // compareOptions holds the options of compare.
 type compareOptions struct {
 	caseFlags
-	environmentFlags
+	workers.EnvironmentFlags
 	ownFlags
 	json, resume, explain, verbose bool
 	untimed, strict, planOnly      bool
@@ -84,7 +85,7 @@ func (o *compareOptions) addAgainst(cmd *cobra.Command) {
 // add adds the flags of a run to a verb; pass is the default of --pass.
 func (o *compareOptions) add(cmd *cobra.Command, pass string) {
 	o.caseFlags.add(cmd, pass)
-	o.environmentFlags.add(cmd)
+	o.EnvironmentFlags.Add(cmd)
 	o.ownFlags.register(cmd)
 	cmd.Flags().BoolVar(&o.json, "json", false,
 		"one JSON object a line for each implementation and case (docs/json.md)")
@@ -157,7 +158,7 @@ func (a *app) sessionNeeds(ctx context.Context, request *run.Request, o *compare
 	if err := errors.Join((dumper{o.dump}).ready(), o.readyForCI()); err != nil {
 		return sessionOptions{}, err
 	}
-	onGPU, err := a.chooseGPU(ctx, &o.caseFlags, o.environmentFlags)
+	onGPU, err := a.ChooseGPU(ctx, &o.DeviceFlags, o.EnvironmentFlags)
 	if err != nil {
 		return sessionOptions{}, err
 	}

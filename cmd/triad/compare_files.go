@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/workers"
 	"triad/internal/backend"
 	"triad/internal/candidates"
 	"triad/internal/kernelfile"
@@ -35,7 +36,7 @@ type filesRun struct {
 	o       *compareOptions
 	request run.Request
 	refused op.Case // the case under which a file that was not understood is recorded
-	gpu     *gpu
+	gpu     *workers.GPU
 	workers worker.Options
 	session *session.Files
 	began   time.Time
@@ -61,11 +62,11 @@ func (a *app) compareFiles(ctx context.Context, request run.Request, o *compareO
 	if err != nil {
 		return err
 	}
-	onGPU, err := a.chooseGPU(ctx, &o.caseFlags, o.environmentFlags)
+	onGPU, err := a.ChooseGPU(ctx, &o.DeviceFlags, o.EnvironmentFlags)
 	if err != nil {
 		return err
 	}
-	onGPU.apply(&request.Options)
+	onGPU.Apply(&request.Options)
 	plan, err := request.Operators[0].Spec.Expand(request.Options)
 	if err != nil {
 		return err
@@ -260,7 +261,7 @@ func (r *filesRun) judgeFile(ctx context.Context, text string) (records []*recor
 	flags := r.o.ownFlags
 	flags.add = []string{text}
 	request := r.request
-	mine, refused, err := r.addOwn(ctx, &flags, &request, r.gpu, r.o.environmentFlags, r.workers)
+	mine, refused, err := r.addOwn(ctx, &flags, &request, r.gpu, r.o.EnvironmentFlags, r.workers)
 	var u *op.UsageError
 	switch {
 	case err != nil && (r.Stop.Err() != nil || ctx.Err() != nil):

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"triad/cmd/triad/workers"
 	"triad/internal/backend"
 	"triad/internal/report"
 	"triad/internal/run"
@@ -27,16 +28,16 @@ func needed(b backend.Backend) []string {
 func (a *app) declarations(ctx context.Context, operator *truth.Operator) ([]report.ImplementationDetail,
 	error,
 ) {
-	g, err := a.chooseGPU(ctx, &caseFlags{device: "auto", gpu: -1},
-		environmentFlags{offline: true, look: true})
+	g, err := a.ChooseGPU(ctx, &workers.DeviceFlags{Device: "auto", GPU: -1},
+		workers.EnvironmentFlags{Offline: true, Look: true})
 	if err != nil {
 		return nil, err
 	}
 	name := operator.Spec.Name
 	request := run.Request{Operators: []*truth.Operator{operator}}
-	backends, _, refused, err := a.participants(ctx, &ownFlags{}, &request, g, environmentFlags{
-		offline: true,
-		look:    true,
+	backends, _, refused, err := a.participants(ctx, &ownFlags{}, &request, g, workers.EnvironmentFlags{
+		Offline: true,
+		Look:    true,
 	}, worker.Options{})
 	if err != nil {
 		return nil, err

@@ -52,7 +52,7 @@ func (a *app) besideGPU(ctx context.Context, r *run.Runner, mine *ownFiles, o se
 	options := o.workers
 	options.Limits = options.Limits.OfOwn()
 	kernels := func() *worker.Adapter {
-		adapter := a.cudaBackend(cache, options)
+		adapter := a.CUDABackend(cache, options)
 		if mine.folder != nil {
 			addSpec(adapter, mine.folder.TOML)
 		}

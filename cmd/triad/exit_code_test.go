@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"triad/cmd/triad/workers"
 	"triad/internal/backend"
 	"triad/internal/op"
 	"triad/results"
@@ -58,8 +59,8 @@ func TestRecordedExitCodeIsTheShells(t *testing.T) {
 				if b.first != nil {
 					b.first = func() { interrupt(a) }
 				}
-				a.telemetry = func(string, string) card { return &fakeCard{} }
-				a.rest = func(context.Context, time.Duration) {}
+				a.Telemetry = func(string, string) workers.Card { return &fakeCard{} }
+				a.Rest = func(context.Context, time.Duration) {}
 				a.around = func([]backend.Backend) []backend.Backend { return []backend.Backend{b} }
 				args := slices.Concat([]string{
 					verb, "softmax", "--dims", "rows=3,cols=2", "--quick",

@@ -63,8 +63,8 @@ func TestFindingCommands(t *testing.T) {
 				t.Errorf("%s: %s: %v", f.ID, f.Command, err)
 				continue
 			}
-			if f.Device != "" && options.device != f.Device { // "": it happens on every device
-				t.Errorf("%s: its command runs on %q, it covers %q", f.ID, options.device, f.Device)
+			if f.Device != "" && options.Device != f.Device { // "": it happens on every device
+				t.Errorf("%s: its command runs on %q, it covers %q", f.ID, options.Device, f.Device)
 			}
 			plan, err := o.Spec.Expand(request.Options)
 			if err != nil {
@@ -75,7 +75,7 @@ func TestFindingCommands(t *testing.T) {
 				versions[name] = firstVersion.FindString(bounds)
 			}
 			covered := slices.ContainsFunc(plan.Cases,
-				func(c op.Case) bool { return f.Covers(c, f.Implementations[0], options.device, versions) })
+				func(c op.Case) bool { return f.Covers(c, f.Implementations[0], options.Device, versions) })
 			asked := slices.ContainsFunc(request.Impls,
 				func(prefix string) bool { return strings.HasPrefix(f.Implementations[0], prefix) })
 			if !covered || !asked {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"triad/cmd/triad/workers"
 	"triad/internal/op"
 	"triad/internal/session"
 	"triad/internal/timing"
@@ -51,7 +52,7 @@ func ask(t *testing.T, verb string, args []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	options, err := o.workerOptions()
+	options, err := workers.Options(o.limits)
 	if err != nil {
 		return "", err
 	}

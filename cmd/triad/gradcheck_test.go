@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/workers"
 	"triad/internal/op"
 	"triad/internal/run"
 	"triad/internal/session"
@@ -52,7 +53,7 @@ func TestStepsThatDisagree(t *testing.T) {
 		t.Error("proven is not what its steps are")
 	}
 	var out, errs bytes.Buffer
-	a := &app{Console: &console.Console{Out: &out, Err: &errs}}
+	a := &app{Workers: &workers.Workers{Console: &console.Console{Out: &out, Err: &errs}}}
 	if err := a.printSteps([]run.Step{good, bad}, false); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/workers"
+	"triad/internal/confine"
 	"triad/internal/harmless"
 	"triad/internal/problem"
 	"triad/internal/record"
@@ -27,7 +29,7 @@ const longestDescription = 90 * time.Second
 
 // importOptions holds the flags of import.
 type importOptions struct {
-	environmentFlags
+	workers.EnvironmentFlags
 	into      string
 	list      bool
 	noSandbox bool
@@ -71,7 +73,7 @@ References run in a sandbox, since a stranger wrote them.`,
 			return a.importProblems(cmd.Context(), found, &o)
 		},
 	}
-	o.add(cmd)
+	o.Add(cmd)
 	cmd.Flags().StringVar(&o.into, "into", ".", "the folder that the operators' folders are made in")
 	cmd.Flags().BoolVar(&o.list, "list", false, "list the problems, and import none")
 	cmd.Flags().BoolVar(&o.noSandbox, "no-sandbox", false,
@@ -135,13 +137,13 @@ func (a *app) describer(ctx context.Context, o *importOptions) (problem.Describe
 	if err != nil {
 		return nil, err
 	}
-	environment, err := a.environment(o.environmentFlags, false)
+	environment, err := a.Environment(o.EnvironmentFlags, false)
 	if err != nil {
 		return nil, err
 	}
-	var confine confining
+	var confine confine.Confining
 	if !o.noSandbox {
-		if confine, err = a.confine(ctx, nil, ""); err != nil {
+		if confine, err = a.Confine(ctx, nil, ""); err != nil {
 			return nil, err
 		}
 	}

@@ -337,7 +337,7 @@ func (r *onFleet) ray(ctx context.Context, folder fleet.Folder, triad, address s
 	engine := &fleet.Ray{
 		Python: python, Script: script, Triad: triad, Address: address, Folder: folder, Files: brought,
 	}
-	if r.o.device == "gpu" {
+	if r.o.Device == "gpu" {
 		engine.GPUs = 1
 	}
 	if err := engine.Start(ctx); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/workers"
 	"triad/internal/fleet"
 )
 
@@ -45,7 +46,7 @@ func (o *compareOptions) checkGPUs() error {
 		return console.Usage(
 			"--on %s and --gpus %s exclude each other: a task has the GPU that its cluster gives it",
 			f.engine, f.gpus)
-	case o.gpu >= 0 || o.device == "cpu":
+	case o.GPU >= 0 || o.Device == "cpu":
 		return console.Usage("--gpus %s says where the plan is run: --gpu and --device cpu exclude it",
 			f.gpus)
 	case f.given.Changed("shards") || f.slurm != "" || f.parts != "":
@@ -85,32 +86,24 @@ func (a *app) chooseGPUs(ctx context.Context, o *compareOptions) error {
 	if err != nil {
 		return err
 	}
-	all := caseFlags{device: "gpu", gpu: -1}
-	g, err := a.chooseGPU(ctx, &all, o.environmentFlags)
+	all := workers.DeviceFlags{Device: "gpu", GPU: -1}
+	g, err := a.ChooseGPU(ctx, &all, o.EnvironmentFlags)
 	if err != nil {
 		return err
 	}
 	if numbers == nil {
-		for n := range g.count {
+		for n := range g.Count {
 			numbers = append(numbers, n)
 		}
 	}
 	for _, n := range numbers {
-		if n >= g.count {
-			return console.Usage("--gpus %s: the visible GPUs have the numbers 0 to %d", o.on.gpus, g.count-1)
+		if n >= g.Count {
+			return console.Usage("--gpus %s: the visible GPUs have the numbers 0 to %d", o.on.gpus, g.Count-1)
 		}
-		o.on.visible = append(o.on.visible, a.visibleAs(n))
+		o.on.visible = append(o.on.visible, a.VisibleAs(n))
 	}
 	o.on.shards = len(o.on.visible)
 	return nil
-}
-
-// visibleAs returns the CUDA_VISIBLE_DEVICES of a process that sees only one of the visible GPUs.
-func (a *app) visibleAs(number int) string {
-	if some := a.Getenv("CUDA_VISIBLE_DEVICES"); some != "" {
-		return strings.TrimSpace(strings.Split(some, ",")[number])
-	}
-	return strconv.Itoa(number)
 }
 
 // local returns the engine of a run on several GPUs.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"triad/cmd/triad/workers"
 	"triad/internal/backend"
 	"triad/internal/catalog"
 	"triad/internal/fileversion"
@@ -63,14 +64,14 @@ type ownWorkers struct {
 
 // ownWorkers returns the workers of a GPU, or of the emulator if g is nil. folder is the operator's; nil if
 // the operator is of the catalog. parent forks the workers of Python files; nil: they are not forked.
-func (a *app) ownWorkers(folder *opfolder.Folder, g *gpu, e environmentFlags,
+func (a *app) ownWorkers(folder *opfolder.Folder, g *workers.GPU, e workers.EnvironmentFlags,
 	o worker.Options, parent *pybridge.Parent,
 ) (ownWorkers, error) {
 	cache, err := a.CacheDir()
 	if err != nil {
 		return ownWorkers{}, err
 	}
-	environment, err := a.with(g).environment(e, g != nil)
+	environment, err := a.With(g).Environment(e, g != nil)
 	if err != nil {
 		return ownWorkers{}, err
 	}
@@ -78,9 +79,9 @@ func (a *app) ownWorkers(folder *opfolder.Folder, g *gpu, e environmentFlags,
 		o.Limits = o.Limits.OfOwn()
 	}
 	kernels := func() *worker.Adapter {
-		adapter := a.cudaBackend(cache, o)
+		adapter := a.CUDABackend(cache, o)
 		if g != nil {
-			adapter = a.gpuBackend(g, cache, e, o)
+			adapter = a.GPUBackend(g, cache, e, o)
 		}
 		if folder != nil {
 			addSpec(adapter, folder.TOML)
@@ -96,7 +97,7 @@ func (a *app) ownWorkers(folder *opfolder.Folder, g *gpu, e environmentFlags,
 	python := func(dir string) *worker.Adapter {
 		adapter := reserved(pybridge.OwnBackend(environment, cache, dir, o, parent))
 		if g != nil {
-			runsUnder(adapter, g.wrapPython)
+			workers.RunsUnder(adapter, g.WrapPython)
 		}
 		return adapter
 	}
@@ -104,7 +105,7 @@ func (a *app) ownWorkers(folder *opfolder.Folder, g *gpu, e environmentFlags,
 		return reserved(pybridge.OwnTruthBackend(environment, cache, dir, o))
 	}
 	workers := ownkernels.Workers{
-		CUDA: kernels, Python: python, Cache: cache, GPU: g != nil, Accepts: a.nvccAccepts(e),
+		CUDA: kernels, Python: python, Cache: cache, GPU: g != nil, Accepts: a.NVCCAccepts(e),
 		Parse: pyparser.New(environment.Parses),
 	}
 	return ownWorkers{workers, truth}, nil
@@ -125,7 +126,8 @@ func addSpec(adapter *worker.Adapter, spec string) {
 // participants returns the backends of a run: the implementations of the operator, of the catalog or of a
 // folder, and the user's files. refused holds the errors of files that were not understood; the others
 // continue. err is an error of the flags, or of the files if none was understood.
-func (a *app) participants(ctx context.Context, f *ownFlags, request *run.Request, g *gpu, e environmentFlags,
+func (a *app) participants(ctx context.Context, f *ownFlags, request *run.Request, g *workers.GPU,
+	e workers.EnvironmentFlags,
 	o worker.Options,
 ) (all []backend.Backend, mine *ownFiles, refused []error, err error) {
 	add := a.addOwn
@@ -134,7 +136,7 @@ func (a *app) participants(ctx context.Context, f *ownFlags, request *run.Reques
 			add = a.addSubmissions
 		}
 	} else {
-		all, err = a.backends(g, e, o)
+		all, err = a.Backends(g, e, o)
 	}
 	if err != nil {
 		return nil, nil, nil, err
@@ -150,7 +152,8 @@ func (a *app) participants(ctx context.Context, f *ownFlags, request *run.Reques
 
 // addOwn reads the files that --add names, and the .cu of a folder that registers nothing, and returns the
 // backend that runs them; nil if there is neither a file nor a folder.
-func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *gpu, e environmentFlags,
+func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *workers.GPU,
+	e workers.EnvironmentFlags,
 	o worker.Options,
 ) (*ownFiles, []error, error) {
 	options, err := f.options(request.Options)
@@ -295,7 +298,7 @@ func folderOf(request *run.Request) *opfolder.Folder {
 }
 
 // folderBackends returns the adapters of what a folder registers: kernels of its .cu, rows of its .py.
-func (a *app) folderBackends(f *opfolder.Folder, g *gpu, e environmentFlags,
+func (a *app) folderBackends(f *opfolder.Folder, g *workers.GPU, e workers.EnvironmentFlags,
 	o worker.Options,
 ) ([]backend.Backend, error) {
 	workers, err := a.ownWorkers(f, g, e, o, a.parent)
@@ -357,12 +360,8 @@ func (o *ownFiles) writeLines() (sentences []string) {
 
 // tellWritten prints the results of writing the lines.
 func (a *app) tellWritten(sentences []string, json bool) {
-	to := a.Out
-	if json {
-		to = a.Err
-	}
 	for _, sentence := range sentences {
-		fmt.Fprintln(to, sentence)
+		fmt.Fprintln(a.Text(json), sentence)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/cuda"
+	"triad/internal/confine"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
 	"triad/internal/opfolder"
@@ -25,7 +26,7 @@ type ownFlags struct {
 	contract            string
 	sandbox, noSandbox  bool
 	write               bool              // write the line that says how a function is read above it
-	box                 confining         // makes a worker run in the sandbox, once it is found
+	box                 confine.Confining // makes a worker run in the sandbox, once it is found
 	database            string            // the database of the results; "": the user's own
 	many                bool              // add had a folder, a pattern or a list
 	stems               map[string]string // of the words of add, as Stems gives them

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/workers"
 	"triad/internal/session"
 )
 
@@ -59,7 +60,8 @@ func TestAddStandsForSeveralFiles(t *testing.T) {
 		{add: "c/[.cu", refused: "syntax error in pattern"},
 	} {
 		f := ownFlags{add: strings.Split(c.add, "|")}
-		err := f.expand(&app{Console: &console.Console{In: strings.NewReader(c.in)}})
+		shell := &console.Console{In: strings.NewReader(c.in)}
+		err := f.expand(&app{Workers: &workers.Workers{Console: shell}})
 		var wrong *session.Failure
 		switch {
 		case c.refused != "":

@@ -74,8 +74,8 @@ func (o *compareOptions) checkPlan() error {
 func (a *app) printPlan(ctx context.Context, request run.Request, o sessionOptions,
 	plan func(*run.Runner, context.Context, run.Request) (*run.Plan, error),
 ) error {
-	o.gpu.apply(&request.Options)
-	backends, mine, refused, err := a.participants(ctx, &o.ownFlags, &request, o.gpu, o.environmentFlags,
+	o.gpu.Apply(&request.Options)
+	backends, mine, refused, err := a.participants(ctx, &o.ownFlags, &request, o.gpu, o.EnvironmentFlags,
 		o.workers)
 	if err != nil {
 		return err

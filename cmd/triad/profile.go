@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/workers"
 	"triad/cuda/gpuworker"
 	"triad/internal/backend"
 	"triad/internal/record"
@@ -40,7 +41,7 @@ func (a *app) profile(ctx context.Context, request run.Request, o *benchOptions)
 	if err != nil {
 		return err
 	}
-	onGPU, err := a.chooseGPU(ctx, &o.caseFlags, o.environmentFlags)
+	onGPU, err := a.ChooseGPU(ctx, &o.DeviceFlags, o.EnvironmentFlags)
 	if err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func readyForProfiles(folder string) error {
 // runProfiled runs the request with its workers under ncu. The error is the reason of an abort, or says that
 // something is wrong.
 func (a *app) runProfiled(ctx context.Context, request run.Request, o *benchOptions, tool gpuworker.Profiler,
-	g *gpu, options worker.Options,
+	g *workers.GPU, options worker.Options,
 ) (err error) {
 	folder, err := filepath.Abs(o.profiles)
 	if err != nil {
@@ -98,8 +99,8 @@ func (a *app) runProfiled(ctx context.Context, request run.Request, o *benchOpti
 	under := *g
 	var workers atomic.Int64
 	log := func() string { return filepath.Join(folder, fmt.Sprintf("worker-%d.csv", workers.Add(1))) }
-	under.wrap = func(c worker.Command) worker.Command { return tool.Under(log(), c) }
-	under.wrapPython = func(c worker.Command) worker.Command { return tool.UnderInCalls(log(), c) }
+	under.Wrap = func(c worker.Command) worker.Command { return tool.Under(log(), c) }
+	under.WrapPython = func(c worker.Command) worker.Command { return tool.UnderInCalls(log(), c) }
 	s, _, err := a.openSession(ctx, &request, sessionOptions{
 		compareOptions: &o.compareOptions, gpu: &under, workers: options,
 		words: []string{"bench", "--profile"}, doing: "running the kernels under ncu",

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/workers"
 	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/opfolder"
@@ -25,8 +26,8 @@ const defaultSeed = op.DefaultSeed
 
 // caseFlags holds the flags of every verb that runs something that choose what is run.
 type caseFlags struct {
-	pass, device, seed, shard             string
-	gpu                                   int // a number among the visible GPUs, -1 for none
+	workers.DeviceFlags
+	pass, seed, shard                     string
 	dtypes, dims, attrs, impls, limits    []string
 	quick, full                           bool
 	layout, distribution, upstream, saved []string
@@ -40,8 +41,8 @@ func (f *caseFlags) add(cmd *cobra.Command, pass string) {
 		"sizes, e.g. rows=8,cols=1000; a dim not named keeps the level's values")
 	fs.StringArrayVar(&f.attrs, "attr", nil, "an attribute, e.g. causal=true; may be repeated")
 	fs.StringSliceVar(&f.impls, "impl", nil, "only implementations with these prefixes, e.g. cuda,triton/row")
-	fs.StringVar(&f.device, "device", "auto", "auto, cpu or gpu")
-	fs.IntVar(&f.gpu, "gpu", -1, "use this GPU, a number among the visible ones, from 0")
+	fs.StringVar(&f.Device, "device", "auto", "auto, cpu or gpu")
+	fs.IntVar(&f.GPU, "gpu", -1, "use this GPU, a number among the visible ones, from 0")
 	fs.BoolVar(&f.quick, "quick", false,
 		"at most 13 cases for each operator, dtype and pass: on a CPU 10 to 30 s for an operator")
 	fs.BoolVar(&f.full, "full", false, "every case: on a CPU a few minutes for an operator")
@@ -134,12 +135,12 @@ func (f *caseFlags) options() (op.Options, error) {
 		return o, console.Usage("--upstream and --saved speak of backwards: --pass forward has none")
 	}
 	switch {
-	case !slices.Contains([]string{"auto", "cpu", "gpu"}, f.device):
-		return o, console.Usage("--device %q: want auto, cpu or gpu", f.device)
-	case f.gpu < -1:
-		return o, console.Usage("--gpu %d: want a number from 0", f.gpu)
-	case f.gpu >= 0 && f.device == "cpu":
-		return o, console.Usage("--gpu %d and --device cpu exclude each other", f.gpu)
+	case !slices.Contains([]string{"auto", "cpu", "gpu"}, f.Device):
+		return o, console.Usage("--device %q: want auto, cpu or gpu", f.Device)
+	case f.GPU < -1:
+		return o, console.Usage("--gpu %d: want a number from 0", f.GPU)
+	case f.GPU >= 0 && f.Device == "cpu":
+		return o, console.Usage("--gpu %d and --device cpu exclude each other", f.GPU)
 	}
 	o.Device = "cpu"
 	var err error
@@ -197,16 +198,6 @@ func parseSeed(text string) (uint64, error) {
 		return 0, console.Usage("--seed %q: want a whole number below 2^63, or random", text)
 	}
 	return n, nil
-}
-
-func (f *caseFlags) workerOptions() (worker.Options, error) {
-	limits := worker.DefaultLimits
-	for _, text := range f.limits {
-		if err := limits.Set(text); err != nil {
-			return worker.Options{}, console.Usage("%w", err)
-		}
-	}
-	return worker.Options{Limits: limits}, nil
 }
 
 // canonical returns the text by which an interrupted session is found: exactly what decides what is run.

@@ -13,11 +13,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/doctor"
 	"triad/cmd/triad/newop"
 	"triad/cmd/triad/ops"
 	"triad/cmd/triad/results"
+	"triad/cmd/triad/sass"
 	"triad/cmd/triad/serve"
+	"triad/cmd/triad/setup"
 	"triad/cmd/triad/version"
+	"triad/cmd/triad/workers"
 	"triad/internal/backend"
 	"triad/internal/panics"
 	"triad/internal/record"
@@ -29,16 +33,7 @@ import (
 
 // app holds what every verb needs.
 type app struct {
-	*console.Console
-	passed []string                         // environment variables that workers get besides the usual ones
-	space  func(dir string) (uint64, error) // the free bytes of a file system; nil: asked of the system
-	// driverHere reports whether an NVIDIA driver is installed, beside returns the folder of triad's own
-	// binary.
-	driverHere func() bool
-	beside     func() string
-	telemetry  func(pci, visible string) card
-	// rest waits between timed calls; nil: real time passes
-	rest    func(ctx context.Context, d time.Duration)
+	*workers.Workers
 	reserve *worker.Reserve  // of a watch; nil elsewhere
 	parent  *pybridge.Parent // forks the workers of added Python files
 	pending *worker.Pending  // Ctrl-C prints them
@@ -57,8 +52,8 @@ type app struct {
 // newApp returns triad as users run it.
 func newApp(in io.Reader, out, errOut io.Writer) *app {
 	return &app{
-		Console: console.New(in, out, errOut), pending: &worker.Pending{}, began: time.Now(),
-		parent: &pybridge.Parent{}, driverHere: nvidiaDriver, beside: ownFolder, telemetry: nvml,
+		Workers: workers.New(console.New(in, out, errOut)), pending: &worker.Pending{}, began: time.Now(),
+		parent: &pybridge.Parent{},
 	}
 }
 
@@ -176,10 +171,11 @@ kernels run in an emulator that is a stricter judge than a GPU, and Triton runs 
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return console.Usage("%s: %w (%s --help lists the flags)", cmd.Name(), err, cmd.CommandPath())
 	})
-	root.AddCommand(version.New(a.Console), a.workerCommand(), a.setupCommand(), a.doctorCommand(),
+	root.AddCommand(version.New(a.Console), workers.Command(a.Console), setup.New(a.Workers, nil),
+		doctor.New(a.Workers, nil),
 		a.compareCommand(), a.checkCommand(), a.gradcheckCommand(), a.watchCommand(),
 		newop.New(a.Console, nil), a.importCommand(), a.partCommand(), a.benchCommand(),
-		ops.New(a.Console, a.declarations), results.New(a.Console), a.sassCommand(),
+		ops.New(a.Console, a.declarations), results.New(a.Console), sass.New(a.Workers, nil),
 		serve.New(a.Console, nil))
 	return root
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/workers"
 	"triad/cuda/gpuworker"
 	"triad/internal/backend"
 	"triad/internal/op"
@@ -85,14 +86,14 @@ func (a *app) sanitize(ctx context.Context, request run.Request, o *compareOptio
 	if err != nil {
 		return err
 	}
-	onGPU, err := a.chooseGPU(ctx, &o.caseFlags, o.environmentFlags)
+	onGPU, err := a.ChooseGPU(ctx, &o.DeviceFlags, o.EnvironmentFlags)
 	if err != nil {
 		return err
 	}
 	if onGPU == nil {
 		return session.Fail(session.ExitNothing, errNoGPUToWatch)
 	}
-	onGPU.apply(&request.Options)
+	onGPU.Apply(&request.Options)
 	tool, err := gpuworker.FindSanitizer(ctx, a.Getenv)
 	var missing *backend.Unavailable
 	if errors.As(err, &missing) {
@@ -161,7 +162,7 @@ type underTool struct {
 
 // underTool runs the request with the worker of CUDA kernels under one tool. The error is the reason of an
 // abort.
-func (a *app) underTool(ctx context.Context, u *underTool, request run.Request, g gpu,
+func (a *app) underTool(ctx context.Context, u *underTool, request run.Request, g workers.GPU,
 	o sessionOptions,
 ) (end session.Ending, err error) {
 	temporary, err := scratch.Make("sanitizer")
@@ -171,7 +172,7 @@ func (a *app) underTool(ctx context.Context, u *underTool, request run.Request, 
 	defer temporary.Remove()
 	reports := temporary.Path
 	slowedByTool(&o.workers)
-	g.wrap = func(c worker.Command) worker.Command { return u.Under(u.name, reports, c) }
+	g.Wrap = func(c worker.Command) worker.Command { return u.Under(u.name, reports, c) }
 	o.gpu, o.doing, o.words = &g, "running the kernels under "+u.name,
 		[]string{"compare", "--sanitize", u.name}
 	o.tools = record.Toolchain{"compute-sanitizer " + u.name: u.Version}

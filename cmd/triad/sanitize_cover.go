@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"triad/cmd/triad/workers"
 	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/run"
@@ -15,7 +16,7 @@ import (
 // chooseWatched narrows a request to what a tool must see, since a tool makes a kernel 10 to 100 times
 // slower: the fewest calls that launch every compiled kernel, on whole vectors and on ragged rows. A survey
 // without a tool finds them. A user who chooses cases gets those, and the survey is empty.
-func (a *app) chooseWatched(ctx context.Context, request *run.Request, g gpu, o *compareOptions,
+func (a *app) chooseWatched(ctx context.Context, request *run.Request, g workers.GPU, o *compareOptions,
 	options worker.Options,
 ) (run.Survey, error) {
 	if o.full || o.quick || len(request.Options.Dims)+len(o.distribution)+len(o.layout)+len(o.upstream)+
@@ -26,9 +27,9 @@ func (a *app) chooseWatched(ctx context.Context, request *run.Request, g gpu, o 
 		return run.Survey{}, nil
 	}
 	*request = run.EveryKernel(*request)
-	g.apart = true
+	g.Apart = true
 	asked := *request
-	backends, _, _, err := a.participants(ctx, &o.ownFlags, &asked, &g, o.environmentFlags, options)
+	backends, _, _, err := a.participants(ctx, &o.ownFlags, &asked, &g, o.EnvironmentFlags, options)
 	if err != nil {
 		return run.Survey{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"triad/cmd/triad/workers"
 	"triad/internal/backend"
 	"triad/internal/judge"
 	"triad/internal/need"
@@ -30,7 +31,7 @@ func TestSecondTruth(t *testing.T) {
 	python := testPython(t)
 	a := newApp(os.Stdin, os.Stdout, os.Stderr)
 	cache := t.TempDir()
-	e, err := a.environment(environmentFlags{yes: true, offline: true}, false)
+	e, err := a.Environment(workers.EnvironmentFlags{Yes: true, Offline: true}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

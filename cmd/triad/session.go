@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"triad"
+	"triad/cmd/triad/workers"
 	"triad/internal/host"
 	"triad/internal/record"
 	"triad/internal/report"
@@ -19,7 +20,7 @@ import (
 // sessionOptions holds what a verb that runs something adds to its flags.
 type sessionOptions struct {
 	*compareOptions
-	gpu      *gpu           // nil: the CPU
+	gpu      *workers.GPU   // nil: the CPU
 	words    []string       // the verb and what else decides what is run: --resume finds a session by them
 	workers  worker.Options // of workerOptions
 	store    *results.Store // nil: the database of --db, which is closed with the session
@@ -35,13 +36,13 @@ type sessionOptions struct {
 func (a *app) openSession(ctx context.Context, request *run.Request, o sessionOptions) (s *session.Session,
 	mine *ownFiles, err error,
 ) {
-	o.gpu.apply(&request.Options)
+	o.gpu.Apply(&request.Options)
 	request.Claim = a.partClaim
 	var others []uint32
 	if request.Timing != nil && o.gpu != nil {
-		others = a.processesOn(o.gpu)
+		others = a.ProcessesOn(o.gpu)
 	}
-	backends, mine, refused, err := a.participants(ctx, &o.ownFlags, request, o.gpu, o.environmentFlags,
+	backends, mine, refused, err := a.participants(ctx, &o.ownFlags, request, o.gpu, o.EnvironmentFlags,
 		o.workers)
 	if err != nil {
 		return nil, nil, err
@@ -83,7 +84,7 @@ func (a *app) openSession(ctx context.Context, request *run.Request, o sessionOp
 		s.Runner.GPU = o.gpu.PCI
 	}
 	if request.Timing != nil {
-		if s.Release, err = a.ownGPU(ctx, o.gpu, others, s.Runner); err != nil {
+		if s.Release, err = a.OwnGPU(ctx, o.gpu, others, s.Runner); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -100,7 +101,7 @@ func (a *app) sessionInfo(
 	info := record.Session{
 		ID: a.partOf, Request: request, Command: o.args, Version: triad.Version, Commit: host.Commit(ctx),
 		Level: r.Options.Level.String(),
-		Seed:  r.Seed, Machine: o.gpu.describe(host.Machine()),
+		Seed:  r.Seed, Machine: o.gpu.Describe(host.Machine()),
 		Toolchain: record.Toolchain{"triad": triad.Version, "go": host.GoVersion()},
 	}
 	maps.Copy(info.Toolchain, o.tools)
@@ -109,7 +110,7 @@ func (a *app) sessionInfo(
 
 // workerOptions returns the deadlines of the flags; Ctrl-C prints the requests in flight.
 func (a *app) workerOptions(f *caseFlags) (worker.Options, error) {
-	options, err := f.workerOptions()
+	options, err := workers.Options(f.limits)
 	options.Pending = a.pending
 	return options, err
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/workers"
 	"triad/internal/backend"
 	"triad/internal/fileversion"
 	"triad/internal/kernelfile"
@@ -30,8 +31,8 @@ type imported struct {
 
 // addSubmissions returns what judges submissions to an imported problem, and the problem's own row. What a
 // stranger wrote runs in a sandbox, the reference too, unless --no-sandbox says that it is trusted.
-func (a *app) addSubmissions(ctx context.Context, f *ownFlags, request *run.Request, g *gpu,
-	e environmentFlags, o worker.Options,
+func (a *app) addSubmissions(ctx context.Context, f *ownFlags, request *run.Request, g *workers.GPU,
+	e workers.EnvironmentFlags, o worker.Options,
 ) (*ownFiles, []error, error) {
 	folder := folderOf(request)
 	if err := f.check(request, folder); err != nil {
@@ -53,7 +54,7 @@ func (a *app) addSubmissions(ctx context.Context, f *ownFlags, request *run.Requ
 	}
 	confine := f.box
 	if confine == nil && !f.noSandbox {
-		if confine, err = a.confine(ctx, g, f.database); err != nil {
+		if confine, err = a.Confine(ctx, g, f.database); err != nil {
 			return nil, nil, err
 		}
 	}

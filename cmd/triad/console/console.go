@@ -55,6 +55,14 @@ func New(in io.Reader, out, errOut io.Writer) *Console {
 	}
 }
 
+// Text returns the stream for sentences: the output, or stderr if that holds JSON.
+func (c *Console) Text(asJSON bool) io.Writer {
+	if asJSON {
+		return c.Err
+	}
+	return c.Out
+}
+
 // Flush writes what a stream still holds of an incomplete text.
 func (c *Console) Flush() {
 	for _, stream := range []io.Writer{c.Out, c.Err} {

@@ -1,4 +1,4 @@
-package main
+package workers
 
 import (
 	"cmp"
@@ -16,22 +16,24 @@ import (
 	"triad/internal/timing"
 )
 
-// processesOn lists the processes that compute on a GPU before this command starts its workers: in a
+// ProcessesOn lists the processes that compute on a GPU before this command starts its workers: in a
 // container the driver lists them by numbers that do not show their owners.
-func (a *app) processesOn(g *gpu) []uint32 {
+func (a *Workers) ProcessesOn(g *GPU) []uint32 {
 	card := a.card(g)
 	defer card.Close()
 	return card.Processes()
 }
 
 // card opens the telemetry of a GPU.
-func (a *app) card(g *gpu) card {
-	return a.telemetry(g.PCI, cmp.Or(g.visible, a.Getenv("CUDA_VISIBLE_DEVICES")))
+func (a *Workers) card(g *GPU) Card {
+	return a.Telemetry(g.PCI, cmp.Or(g.visible, a.Getenv("CUDA_VISIBLE_DEVICES")))
 }
 
-// ownGPU takes the lock of the GPU, so that no two triads time at once, and gives the runner its telemetry.
+// OwnGPU takes the lock of the GPU, so that no two triads time at once, and gives the runner its telemetry.
 // done releases both. others are the processes that computed on it before this command's workers did.
-func (a *app) ownGPU(ctx context.Context, g *gpu, others []uint32, r *run.Runner) (done func(), err error) {
+func (a *Workers) OwnGPU(ctx context.Context, g *GPU, others []uint32, r *run.Runner) (done func(),
+	err error,
+) {
 	cache, err := a.CacheDir()
 	if err != nil {
 		return nil, err
@@ -46,12 +48,12 @@ func (a *app) ownGPU(ctx context.Context, g *gpu, others []uint32, r *run.Runner
 		fmt.Fprintf(a.Err, "triad: other processes (%d) compute on this GPU, nvidia-smi shows them: what "+
 			"is timed beside them says little\n", n)
 	}
-	r.Telemetry, r.Rest = reader{card}, a.rest
+	r.Telemetry, r.Rest = reader{card}, a.Rest
 	return func() { card.Close(); unlock() }, nil
 }
 
 // lockGPU waits until no other process times on the same GPU.
-func (a *app) lockGPU(ctx context.Context, name string) (unlock func(), err error) {
+func (a *Workers) lockGPU(ctx context.Context, name string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return nil, fmt.Errorf("lock the GPU: %w", err)
 	}
@@ -67,18 +69,18 @@ func (a *app) lockGPU(ctx context.Context, name string) (unlock func(), err erro
 	return unlock, err
 }
 
-// card reads a GPU's telemetry.
-type card interface {
+// Card reads a GPU's telemetry.
+type Card interface {
 	Processes() []uint32
 	Read() telemetry.Reading
 	Close()
 }
 
 // nvml returns the card of NVIDIA's management library.
-func nvml(pci, visible string) card { return telemetry.Open(pci, visible) }
+func nvml(pci, visible string) Card { return telemetry.Open(pci, visible) }
 
 // reader adapts a GPU's telemetry to package timing.
-type reader struct{ card card }
+type reader struct{ card Card }
 
 // Read reads the GPU's telemetry.
 func (r reader) Read() timing.Reading {

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"context"
@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"triad/cmd/triad/console"
+	"triad/cmd/triad/workers"
 )
 
 // TestFirstInterruptReachesTheCompiler: the first Ctrl-C ends what setup --gpu runs: there is no case to
@@ -28,12 +31,12 @@ func TestFirstInterruptReachesTheCompiler(t *testing.T) {
 		}
 	}
 	t.Setenv("CUDA_HOME", toolkit)
-	a := newApp(strings.NewReader(""), io.Discard, io.Discard)
+	a := &verb{workers.New(console.New(strings.NewReader(""), io.Discard, io.Discard))}
 	stop, interrupt := context.WithCancel(t.Context())
 	a.Stop = stop
 	done := make(chan error, 1)
 	go func() {
-		o := setupOptions{gpu: t.TempDir(), environmentFlags: environmentFlags{offline: true}}
+		o := Options{gpu: t.TempDir(), EnvironmentFlags: workers.EnvironmentFlags{Offline: true}}
 		done <- a.setUp(t.Context(), &o)
 	}()
 	for _, err := os.Stat(called); err != nil; _, err = os.Stat(called) {

@@ -1,4 +1,4 @@
-package main
+package workers
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ func TestInterruptedWhileWaitingForTheGPU(t *testing.T) {
 	defer unlock()
 	var said bytes.Buffer
 	stop, interrupt := context.WithCancel(t.Context())
-	a := &app{Console: &console.Console{Err: &said, Stop: stop}}
+	a := &Workers{Console: &console.Console{Err: &said, Stop: stop}}
 	interrupt()
 	if _, err := a.lockGPU(t.Context(), name); session.CodeOf(err) != session.ExitNothing ||
 		!strings.Contains(err.Error(), "nothing was run") {

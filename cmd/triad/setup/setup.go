@@ -1,95 +1,47 @@
-package main
+// Package setup is the verb setup.
+package setup
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/workers"
 	"triad/cuda/gpuworker"
 	"triad/internal/backend"
 	"triad/internal/catalog"
-	"triad/internal/panics"
 	"triad/internal/session"
-	"triad/pybridge"
 )
 
-// environmentFlags holds the flags of every verb that may need Python.
-type environmentFlags struct {
-	yes, offline bool
-	look         bool // only find what is here; make nothing, and say how it is made
-}
-
-func (f *environmentFlags) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "make the private Python environment without asking")
-	cmd.Flags().BoolVar(&f.offline, "offline", false, "never fetch anything")
-}
-
-// environment returns the Python environment of this user.
-func (a *app) environment(f environmentFlags, gpu bool) (*pybridge.Environment, error) {
-	data, err := a.DataDir()
-	if err != nil {
-		return nil, err
-	}
-	return &pybridge.Environment{
-		Files: a.Files, DataDir: data, Offline: f.offline, Look: f.look, GPU: gpu, Log: a.Screen,
-		Getenv:  a.Getenv,
-		Consent: a.consent(f.yes), Space: a.space, Interruptible: a.AtFirstInterrupt,
-	}, nil
-}
-
-// consent asks on a terminal, until the first Ctrl-C. Elsewhere nobody can answer: it prints what will be
-// done, and consents.
-func (a *app) consent(yes bool) func(context.Context, string) bool {
-	return func(ctx context.Context, question string) bool {
-		if yes || !console.IsTerminal(a.In) {
-			fmt.Fprint(a.Screen, question)
-			return true
-		}
-		answer := a.Screen.Ask(question+"Go ahead? [Y/n] ", func() string {
-			answered := make(chan string, 1)
-			panics.Go(func() { // it goes on reading after Ctrl-C, but takes nothing that others read
-				line, err := bufio.NewReader(a.In).ReadString('\n')
-				if err != nil {
-					line = "no"
-				}
-				answered <- line
-			}, a.Broke)
-			select {
-			case line := <-answered:
-				return line
-			case <-ctx.Done():
-				return "no"
-			}
-		})
-		answer = strings.ToLower(strings.TrimSpace(answer))
-		return answer == "" || answer == "y" || answer == "yes"
-	}
-}
-
-// setupOptions holds the flags of setup.
-type setupOptions struct {
-	environmentFlags
+// Options holds the flags of setup.
+type Options struct {
+	workers.EnvironmentFlags
 	remove, nvcc, peers bool
 	gpu, wheels         string // folders, "" for none
 	kernels             []string
 }
 
-func (a *app) setupCommand() *cobra.Command {
-	var o setupOptions
+// verb runs triad setup.
+type verb struct{ *workers.Workers }
+
+// New returns the command triad setup; run replaces what it does, nil: it makes the environment.
+func New(w *workers.Workers, run func(context.Context, *Options) error) *cobra.Command {
+	if run == nil {
+		run = (&verb{w}).setUp
+	}
+	var o Options
 	cmd := &cobra.Command{
 		Use:   "setup",
 		Short: "prepare the Python environment now, or remove it",
 		Long: `setup makes the private Python environment with torch and Triton that compare makes on first
 use, unless an interpreter that fits is found: TRIAD_PYTHON, the active environment, or python3.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.setUp(cmd.Context(), &o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), &o) },
 	}
-	o.add(cmd)
+	o.Add(cmd)
 	cmd.Flags().BoolVar(&o.nvcc, "nvcc", false,
 		"fetch NVIDIA's CUDA compiler as well: for a GPU, and for the tests")
 	cmd.Flags().BoolVar(&o.peers, "peers", false, "install Liger-Kernel, quack-kernels and flash-attn-4 as "+
@@ -105,7 +57,7 @@ use, unless an interpreter that fits is found: TRIAD_PYTHON, the active environm
 }
 
 // check rejects combinations of flags, and unknown operators.
-func (o *setupOptions) check() error {
+func (o *Options) check() error {
 	if o.remove && (o.nvcc || o.gpu != "") || o.nvcc && o.gpu != "" {
 		return console.Usage(
 			"--remove, --nvcc and --gpu exclude each other: --gpu takes an nvcc that is there, or " +
@@ -123,11 +75,11 @@ func (o *setupOptions) check() error {
 }
 
 // setUp makes the environment, and what else the flags request, or removes it.
-func (a *app) setUp(ctx context.Context, o *setupOptions) error {
+func (a *verb) setUp(ctx context.Context, o *Options) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	e, err := a.environment(o.environmentFlags, false)
+	e, err := a.Environment(o.EnvironmentFlags, false)
 	if err != nil {
 		return err
 	}
@@ -141,7 +93,7 @@ func (a *app) setUp(ctx context.Context, o *setupOptions) error {
 	}
 	if o.gpu != "" {
 		// There is nothing to finish after Ctrl-C.
-		return a.buildForGPU(a.Stop, o.environmentFlags, o.gpu, o.kernels)
+		return a.buildForGPU(a.Stop, o.EnvironmentFlags, o.gpu, o.kernels)
 	}
 	i, err := e.Ensure(ctx)
 	var missing *backend.Unavailable

@@ -1,4 +1,4 @@
-package main
+package sass
 
 import (
 	"slices"
@@ -20,16 +20,16 @@ func TestKernelsOfAVariant(t *testing.T) {
 		{Kernel: mma, Arch: "sm_90a"},
 	}
 	for variant, want := range map[string]string{"sm90_wgmma": wgmma, "tiled": tiled, "sm80_mma": mma} {
-		if found := kernelsOf(all, variant); len(found) != 1 || found[0].Kernel != want ||
+		if found := KernelsOf(all, variant); len(found) != 1 || found[0].Kernel != want ||
 			found[0].Arch != "sm_90a" {
 			t.Errorf("%s: %v, want %s alone", variant, found, want)
 		}
 	}
-	if found := kernelsOf(all, "splitk"); len(found) != 0 {
+	if found := KernelsOf(all, "splitk"); len(found) != 0 {
 		t.Errorf("splitk: %v", found)
 	}
 	want := []string{"mma_forward", "product_tiled", "product_wgmma"}
-	if names := functions(all); !slices.Equal(names, want) {
+	if names := Functions(all); !slices.Equal(names, want) {
 		t.Errorf("functions %v", names)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package workers
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -13,37 +14,41 @@ import (
 	"triad/cuda"
 	"triad/cuda/gpuworker"
 	"triad/internal/backend"
+	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/session"
 	"triad/internal/worker"
 )
 
-// gpu is the GPU that a command uses.
-type gpu struct {
+// GPU is the GPU that a command uses.
+type GPU struct {
 	gpuworker.GPU
 	worker  string // the path of triad-cuda
 	release string // of the driver
 	visible string // CUDA_VISIBLE_DEVICES of the workers, "" if it is unchanged
-	count   int    // of the visible GPUs
+	Count   int    // of the visible GPUs
 	// each implementation runs in its own process, side by side with the others: nothing is timed
-	apart bool
-	// wrap makes the command of the worker run under a tool; nil: it runs alone.
-	wrap       func(worker.Command) worker.Command
-	wrapPython func(worker.Command) worker.Command // the same for Python's workers
+	Apart bool
+	// Wrap makes the command of the worker run under a tool; nil: it runs alone.
+	Wrap       func(worker.Command) worker.Command
+	WrapPython func(worker.Command) worker.Command // the same for Python's workers
 }
 
-// measuredMajor and measuredMinor are the compute capability for which the judge's constants were measured.
-const measuredMajor, measuredMinor = 9, 0
+// DeviceFlags holds the flags that choose what judges.
+type DeviceFlags struct {
+	Device string
+	GPU    int // a number among the visible GPUs, -1 for none
+}
 
-// chooseGPU finds the GPU that the flags choose: nil for the CPU. "auto" takes a usable GPU and says why if
+// ChooseGPU finds the GPU that the flags choose: nil for the CPU. "auto" takes a usable GPU and says why if
 // there is a driver but no such GPU; "gpu" insists.
-func (a *app) chooseGPU(ctx context.Context, f *caseFlags, e environmentFlags) (*gpu, error) {
-	if f.device == "cpu" {
+func (a *Workers) ChooseGPU(ctx context.Context, f *DeviceFlags, e EnvironmentFlags) (*GPU, error) {
+	if f.Device == "cpu" {
 		return nil, nil
 	}
-	insist := f.device == "gpu" || f.gpu >= 0
-	switch here := a.driverHere(); { // checked first: what uses a GPU takes minutes to fetch and to build
+	insist := f.Device == "gpu" || f.GPU >= 0
+	switch here := a.DriverHere(); { // checked first: what uses a GPU takes minutes to fetch and to build
 	case !here && insist:
 		return nil, session.Fail(session.ExitNothing, errors.New("--device gpu: there is no NVIDIA driver "+
 			"on this machine (neither /dev/nvidiactl nor /dev/dxg is here); "+
@@ -51,7 +56,7 @@ func (a *app) chooseGPU(ctx context.Context, f *caseFlags, e environmentFlags) (
 	case !here:
 		return nil, nil
 	}
-	g, err := a.findGPU(ctx, f.gpu, e)
+	g, err := a.findGPU(ctx, f.GPU, e)
 	var missing *backend.Unavailable
 	switch {
 	case err == nil:
@@ -68,17 +73,17 @@ func (a *app) chooseGPU(ctx context.Context, f *caseFlags, e environmentFlags) (
 }
 
 // remark prints what a reader of the results must know about a GPU.
-func (a *app) remark(g *gpu) {
-	if g.Major != measuredMajor || g.Minor != measuredMinor {
+func (a *Workers) remark(g *GPU) {
+	if g.Major != judge.MeasuredMajor || g.Minor != judge.MeasuredMinor {
 		fmt.Fprintf(a.Err, "triad: the constants of the judge were measured on compute capability %d.%d; "+
 			"this GPU, %s, has %d.%d\n",
-			measuredMajor, measuredMinor, g.Name, g.Major, g.Minor)
+			judge.MeasuredMajor, judge.MeasuredMinor, g.Name, g.Major, g.Minor)
 	}
 }
 
 // findGPU finds the worker and asks it for the GPU with this number among the visible ones; -1 is the first.
-func (a *app) findGPU(ctx context.Context, number int, f environmentFlags) (*gpu, error) {
-	places, err := a.workerPlaces(f)
+func (a *Workers) findGPU(ctx context.Context, number int, f EnvironmentFlags) (*GPU, error) {
+	places, err := a.WorkerPlaces(f)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +91,7 @@ func (a *app) findGPU(ctx context.Context, number int, f environmentFlags) (*gpu
 	if err != nil {
 		return nil, err
 	}
-	facts, err := gpuworker.Ask(ctx, path, a.compilerEnv())
+	facts, err := gpuworker.Ask(ctx, path, a.CompilerEnv())
 	if err != nil {
 		return nil, err
 	}
@@ -94,20 +99,20 @@ func (a *app) findGPU(ctx context.Context, number int, f environmentFlags) (*gpu
 		return nil, &backend.Unavailable{Sentence: path +
 			" carries other kernels than this triad: build both from one version"}
 	}
-	g := &gpu{worker: path, release: facts.Release, count: len(facts.GPUs)}
+	g := &GPU{worker: path, release: facts.Release, Count: len(facts.GPUs)}
 	if number >= len(facts.GPUs) {
 		return nil, console.Usage("--gpu %d: the visible GPUs have the numbers 0 to %d", number,
 			len(facts.GPUs)-1)
 	}
 	g.GPU = facts.GPUs[max(number, 0)]
 	if number >= 0 {
-		g.visible = a.visibleAs(number)
+		g.visible = a.VisibleAs(number)
 	}
 	return g, nil
 }
 
-// workerPlaces returns where to look for the worker for a GPU.
-func (a *app) workerPlaces(f environmentFlags) (gpuworker.Places, error) {
+// WorkerPlaces returns where to look for the worker for a GPU.
+func (a *Workers) WorkerPlaces(f EnvironmentFlags) (gpuworker.Places, error) {
 	cache, err := a.CacheDir()
 	if err != nil {
 		return gpuworker.Places{}, err
@@ -117,15 +122,15 @@ func (a *app) workerPlaces(f environmentFlags) (gpuworker.Places, error) {
 		return gpuworker.Places{}, fmt.Errorf("find the working directory: %w", err)
 	}
 	return gpuworker.Places{
-		Beside: a.beside(), Cache: filepath.Join(cache, "cuda"), Dir: dir, Log: console.Raw(a.Err),
-		Headers: func(ctx context.Context) (string, error) { return a.headers(ctx, f) },
+		Beside: a.Beside(), Cache: filepath.Join(cache, "cuda"), Dir: dir, Log: console.Raw(a.Err),
+		Headers: func(ctx context.Context) (string, error) { return a.Headers(ctx, f) },
 	}, nil
 }
 
-// headers returns the folder with the toolkit's cuda.h: that of the nvcc that is found, else one fetched with
+// Headers returns the folder with the toolkit's cuda.h: that of the nvcc that is found, else one fetched with
 // it.
-func (a *app) headers(ctx context.Context, f environmentFlags) (string, error) {
-	compiler, err := a.findNVCC(ctx, f, true)
+func (a *Workers) Headers(ctx context.Context, f EnvironmentFlags) (string, error) {
+	compiler, err := a.FindNVCC(ctx, f, true)
 	if err != nil {
 		return "", err
 	}
@@ -137,10 +142,10 @@ func (a *app) headers(ctx context.Context, f environmentFlags) (string, error) {
 	return folder, nil
 }
 
-// findNVCC finds nvcc on this machine or in the private environment, and fetches it if it is missing and
+// FindNVCC finds nvcc on this machine or in the private environment, and fetches it if it is missing and
 // fetch is set.
-func (a *app) findNVCC(ctx context.Context, f environmentFlags, fetch bool) (cuda.NVCC, error) {
-	e, err := a.environment(f, true)
+func (a *Workers) FindNVCC(ctx context.Context, f EnvironmentFlags, fetch bool) (cuda.NVCC, error) {
+	e, err := a.Environment(f, true)
 	if err != nil {
 		return cuda.NVCC{}, err
 	}
@@ -159,9 +164,10 @@ func (a *app) findNVCC(ctx context.Context, f environmentFlags, fetch bool) (cud
 	return cuda.FindNVCC(ctx, folder)
 }
 
-// nvccAccepts returns a function that asks nvcc, if it is on this machine, whether it compiles a file, once
+// NVCCAccepts returns a function that asks nvcc, if it is on this machine, whether it compiles a file, once
 // each.
-func (a *app) nvccAccepts(e environmentFlags) func(ctx context.Context, file string, flags []string) bool {
+func (a *Workers) NVCCAccepts(e EnvironmentFlags) func(ctx context.Context, file string,
+	flags []string) bool {
 	var mu sync.Mutex
 	said := map[string]bool{}
 	return func(ctx context.Context, file string, flags []string) bool {
@@ -169,58 +175,18 @@ func (a *app) nvccAccepts(e environmentFlags) func(ctx context.Context, file str
 		defer mu.Unlock()
 		key := file + " " + cuda.JoinFlags(flags)
 		if _, asked := said[key]; !asked {
-			nvcc, err := a.findNVCC(ctx, e, false)
+			nvcc, err := a.FindNVCC(ctx, e, false)
 			said[key] = err == nil && nvcc.Accepts(ctx, file, flags)
 		}
 		return said[key]
 	}
 }
 
-// buildForGPU builds the worker and the kernel libraries for GPUs into a folder, of all operators or the
-// given ones; it needs no GPU.
-func (a *app) buildForGPU(ctx context.Context, f environmentFlags, folder string,
-	operators []string,
-) error {
-	compiler, err := a.findNVCC(ctx, f, true)
-	if err != nil {
-		return session.ToolchainFailure(err)
-	}
-	headers, err := a.headers(ctx, f)
-	if err != nil {
-		return session.ToolchainFailure(err)
-	}
-	dir, err := os.Getwd()
-	if err != nil {
-		return session.ToolchainFailure(err)
-	}
-	module := gpuworker.Module(ctx, dir)
-	if module == "" {
-		return console.Usage("--gpu %s: %s is not in triad's module, whose sources the worker is built from",
-			folder,
-			dir)
-	}
-	if folder, err = filepath.Abs(folder); err != nil {
-		return session.ToolchainFailure(err)
-	}
-	cache, err := a.CacheDir()
-	if err != nil {
-		return err
-	}
-	if err := gpuworker.Build(ctx, module, headers, filepath.Join(folder, gpuworker.Binary)); err != nil {
-		return session.ToolchainFailure(err)
-	}
-	if err := cuda.Ship(ctx, a.Files, filepath.Join(cache, "cuda"), compiler,
-		filepath.Join(folder, "kernels"), operators...); err != nil {
-		return session.ToolchainFailure(err)
-	}
-	fmt.Fprintf(a.Out, "%s and the kernel libraries (%s and PTX) are in %s\n", gpuworker.Binary,
-		strings.Join(cuda.ShippedArchitectures, ", "), folder)
-	return nil
-}
-
-// gpuBackend runs CUDA kernels in triad-cuda: one process for all implementations, replaced after anything
+// GPUBackend runs CUDA kernels in triad-cuda: one process for all implementations, replaced after anything
 // but a plain return.
-func (a *app) gpuBackend(g *gpu, cache string, f environmentFlags, options worker.Options) *worker.Adapter {
+func (a *Workers) GPUBackend(g *GPU, cache string, f EnvironmentFlags,
+	options worker.Options,
+) *worker.Adapter {
 	shipped := filepath.Join(filepath.Dir(g.worker), "kernels")
 	kernels := &worker.Adapter{
 		BackendName: "cuda",
@@ -229,7 +195,7 @@ func (a *app) gpuBackend(g *gpu, cache string, f environmentFlags, options worke
 		Options:     options,
 		Explain:     gpuworker.Explain,
 		Command: func(ctx context.Context) (worker.Command, error) {
-			e, err := a.environment(f, true)
+			e, err := a.Environment(f, true)
 			if err != nil {
 				return worker.Command{}, err
 			}
@@ -240,7 +206,7 @@ func (a *app) gpuBackend(g *gpu, cache string, f environmentFlags, options worke
 			libraries := cuda.GPULibraries{Sources: a.Files, Shipped: shipped, Major: g.Major, Minor: g.Minor}
 			if !libraries.Fits() {
 				var missing *backend.Unavailable
-				if _, err := a.findNVCC(ctx, f, true); err != nil && !errors.As(err, &missing) {
+				if _, err := a.FindNVCC(ctx, f, true); err != nil && !errors.As(err, &missing) {
 					// without an environment the worker says which library it cannot build
 					return worker.Command{}, err
 				}
@@ -248,7 +214,7 @@ func (a *app) gpuBackend(g *gpu, cache string, f environmentFlags, options worke
 			// the folders in which a kernel that calls one of NVIDIA's libraries looks for it
 			folders := strings.Join(e.CUDALibraries(ctx), string(filepath.ListSeparator))
 			command := worker.Command{
-				Path: g.worker, Env: append(a.with(g).compilerEnv(), "TRIAD_CUDA_LIBRARIES="+folders),
+				Path: g.worker, Env: append(a.With(g).CompilerEnv(), "TRIAD_CUDA_LIBRARIES="+folders),
 				Args: []string{
 					"--cache", filepath.Join(cache, "cuda"), "--kernels", shipped, "--environment",
 					folder,
@@ -257,18 +223,18 @@ func (a *app) gpuBackend(g *gpu, cache string, f environmentFlags, options worke
 			return command, nil
 		},
 		Slot: func(implementation string) string {
-			if g.apart {
+			if g.Apart {
 				return implementation
 			}
 			return "gpu"
 		},
 	}
-	runsUnder(kernels, g.wrap)
+	RunsUnder(kernels, g.Wrap)
 	return kernels
 }
 
-// with returns an app whose environment shows only one GPU.
-func (a *app) with(g *gpu) *app {
+// With returns an app whose environment shows only one GPU.
+func (a *Workers) With(g *GPU) *Workers {
 	if g == nil || g.visible == "" {
 		return a
 	}
@@ -284,24 +250,24 @@ func (a *app) with(g *gpu) *app {
 	return &narrow
 }
 
-// apply sets the options of a request to the GPU's; without a GPU they are unchanged.
-func (g *gpu) apply(o *op.Options) {
+// Apply sets the options of a request to the GPU's; without a GPU they are unchanged.
+func (g *GPU) Apply(o *op.Options) {
 	if g != nil {
 		o.Device, o.Memory = "gpu", g.MemoryBytes
 	}
 }
 
-// describe adds the GPU to what is known of a machine.
-func (g *gpu) describe(m record.Machine) record.Machine {
+// Describe adds the GPU to what is known of a machine.
+func (g *GPU) Describe(m record.Machine) record.Machine {
 	if g != nil {
 		m.GPU, m.GPUMemoryBytes, m.GPUDriver = g.Name, g.MemoryBytes, g.release
 	}
 	return m
 }
 
-// nvidiaDriver reports whether the kernel part of an NVIDIA driver is installed: its device files, or those
+// NvidiaDriver reports whether the kernel part of an NVIDIA driver is installed: its device files, or those
 // of the Windows Subsystem for Linux.
-func nvidiaDriver() bool {
+func NvidiaDriver() bool {
 	for _, file := range []string{
 		"/dev/nvidiactl", "/dev/nvidia0", "/proc/driver/nvidia/version",
 		"/dev/dxg",
@@ -323,4 +289,12 @@ func ownFolder() string {
 		self = real
 	}
 	return filepath.Dir(self)
+}
+
+// VisibleAs returns the CUDA_VISIBLE_DEVICES of a process that sees only one of the visible GPUs.
+func (a *Workers) VisibleAs(number int) string {
+	if some := a.Getenv("CUDA_VISIBLE_DEVICES"); some != "" {
+		return strings.TrimSpace(strings.Split(some, ",")[number])
+	}
+	return strconv.Itoa(number)
 }

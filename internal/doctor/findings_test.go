@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"strings"
@@ -24,7 +24,7 @@ func TestClocksFinding(t *testing.T) {
 		},
 		{python(0, "no torch"), "note", "the worker of python timed no copy: no torch", ""},
 	} {
-		f := clocksFinding("clocks", []timing.Clock{cuda, c.other})
+		f := ClocksFinding("clocks", []timing.Clock{cuda, c.other})
 		said := strings.Contains(f.Detail, c.says) && strings.HasPrefix(f.Remedy, c.fixed)
 		if f.Subject != "clocks" || f.State != c.state || !said {
 			t.Errorf("%+v, want %s, %q", f, c.state, c.says)

@@ -1,4 +1,6 @@
-package main
+// Package workers finds the workers of this machine: the Python environment, compilers, a GPU, and the
+// sandbox of added files. Verbs that run something embed it.
+package workers
 
 import (
 	"context"
@@ -9,78 +11,69 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"triad/cmd/triad/console"
-	"triad/cuda"
 	"triad/internal/backend"
 	"triad/internal/host"
-	"triad/internal/sandbox"
-	"triad/internal/session"
 	"triad/internal/worker"
 	"triad/pybridge"
 )
 
-// workerCommand is the command with which triad starts itself again as the process that runs CUDA kernels on
-// a CPU: a kernel that writes anywhere, exits or hangs then takes nothing else with it.
-func (a *app) workerCommand() *cobra.Command {
-	var cache, spec string
-	var stall time.Duration
-	cmd := &cobra.Command{
-		Use:       "worker cuda",
-		Short:     "run CUDA kernels in the emulator; started by triad itself",
-		Hidden:    true,
-		ValidArgs: []string{"cuda"},
-		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			conn, memory := os.NewFile(3, "conn"), os.NewFile(4, "memory")
-			if conn == nil || memory == nil || cache == "" {
-				return console.Usage(
-					"worker cuda is started by triad, not by hand: it needs a socket, shared " +
-						"memory and --cache")
-			}
-			if err := sandbox.LimitSelf(os.Getenv); err != nil {
-				return session.Fail(session.ExitBad, fmt.Errorf("worker cuda: %w", err))
-			}
-			if err := cuda.ServeCatalog(cmd.Context(), cuda.Stalling(cuda.NewEmulator(a.Files, cache), stall),
-				spec, conn, memory); err != nil {
-				return session.Fail(session.ExitBad, fmt.Errorf("worker cuda: %w", err))
-			}
-			return nil
-		},
-	}
-	cmd.Flags().StringVar(&cache, "cache", "", "folder of the built libraries")
-	cmd.Flags().DurationVar(&stall, "stall", 0, "how long no block of a kernel may finish")
-	cmd.Flags().StringVar(&spec, "spec", "", "the spec of an operator that is not of the catalog")
-	return cmd
+// Workers finds the workers of this machine: Python, compilers, a GPU.
+type Workers struct {
+	*console.Console
+	Passed []string                         // environment variables that workers get besides the usual ones
+	Space  func(dir string) (uint64, error) // the free bytes of a file system; nil: asked of the system
+	// DriverHere reports whether an NVIDIA driver is installed, beside returns the folder of triad's own
+	// binary.
+	DriverHere func() bool
+	Beside     func() string
+	Telemetry  func(pci, visible string) Card
+	// Rest waits between timed calls; nil: real time passes
+	Rest func(ctx context.Context, d time.Duration)
 }
 
-// backends returns the adapters of this machine: CUDA kernels, on the GPU or, if g is nil, in the emulator,
+// New returns what finds the workers of the machine that triad runs on.
+func New(c *console.Console) *Workers {
+	return &Workers{Console: c, DriverHere: NvidiaDriver, Beside: ownFolder, Telemetry: nvml}
+}
+
+// Options returns the deadlines that --limit sets.
+func Options(limits []string) (worker.Options, error) {
+	all := worker.DefaultLimits
+	for _, text := range limits {
+		if err := all.Set(text); err != nil {
+			return worker.Options{}, console.Usage("%w", err)
+		}
+	}
+	return worker.Options{Limits: all}, nil
+}
+
+// Backends returns the adapters of this machine: CUDA kernels, on the GPU or, if g is nil, in the emulator,
 // and Python.
-func (a *app) backends(g *gpu, f environmentFlags, options worker.Options) ([]backend.Backend, error) {
+func (a *Workers) Backends(g *GPU, f EnvironmentFlags, options worker.Options) ([]backend.Backend, error) {
 	cache, err := a.CacheDir()
 	if err != nil {
 		return nil, err
 	}
-	environment, err := a.with(g).environment(f, g != nil)
+	environment, err := a.With(g).Environment(f, g != nil)
 	if err != nil {
 		return nil, err
 	}
-	kernels := a.cudaBackend(cache, options)
+	kernels := a.CUDABackend(cache, options)
 	if g != nil {
-		kernels = a.gpuBackend(g, cache, f, options)
+		kernels = a.GPUBackend(g, cache, f, options)
 	}
 	python := pybridge.Backend(environment, cache, options)
 	if g != nil {
 		memory := host.UsableMemory(os.DirFS("/"), host.Machine().MemoryBytes)
 		python.Spread = spreadOver(runtime.GOMAXPROCS(0), memory, g.MemoryBytes)
-		runsUnder(python, g.wrapPython)
+		RunsUnder(python, g.WrapPython)
 	}
 	return []backend.Backend{kernels, python}, nil
 }
 
-// runsUnder makes the workers of a backend run under a tool, one after the other; nil: without one.
-func runsUnder(b *worker.Adapter, wrap func(worker.Command) worker.Command) {
+// RunsUnder makes the workers of a backend run under a tool, one after the other; nil: without one.
+func RunsUnder(b *worker.Adapter, wrap func(worker.Command) worker.Command) {
 	if wrap == nil {
 		return
 	}
@@ -112,7 +105,7 @@ func spreadOver(cores int, memory, onCard int64) int {
 	return int(n)
 }
 
-func (a *app) cudaBackend(cache string, options worker.Options) *worker.Adapter {
+func (a *Workers) CUDABackend(cache string, options worker.Options) *worker.Adapter {
 	return &worker.Adapter{
 		BackendName: "cuda",
 		FamilyNames: []string{"cuda"},
@@ -125,7 +118,7 @@ func (a *app) cudaBackend(cache string, options worker.Options) *worker.Adapter 
 			return worker.Command{Path: self, Args: []string{
 				"worker", "cuda", "--cache", filepath.Join(cache, "cuda"),
 				"--stall", options.Limits.Stall.String(),
-			}, Env: append(a.compilerEnv(), emulatorThreads())}, nil
+			}, Env: append(a.CompilerEnv(), emulatorThreads())}, nil
 		},
 		// A separate process for each implementation: in the emulator a wild write must not reach another's
 		// result.
@@ -137,10 +130,10 @@ func (a *app) cudaBackend(cache string, options worker.Options) *worker.Adapter 
 // leaves cores, since the emulator does not check.
 func emulatorThreads() string { return fmt.Sprintf("CUEMU_WORKERS=%d", runtime.GOMAXPROCS(0)) }
 
-// compilerEnv returns the part of our environment that a worker that compiles sees.
-func (a *app) compilerEnv() []string {
+// CompilerEnv returns the part of our environment that a worker that compiles sees.
+func (a *Workers) CompilerEnv() []string {
 	var env []string
-	for _, name := range append(a.passed, "PATH", "HOME", "LANG", "TMPDIR", "CXX", "CUDA_HOME", "CUDA_PATH",
+	for _, name := range append(a.Passed, "PATH", "HOME", "LANG", "TMPDIR", "CXX", "CUDA_HOME", "CUDA_PATH",
 		"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_CACHE_PATH", "LD_LIBRARY_PATH", "CPATH",
 		"LIBRARY_PATH",
 		"CUEMU_SHARED_BYTES", "CUEMU_CAPABILITY") {

@@ -1,4 +1,6 @@
-package main
+// Package confine makes the workers of added files run in a sandbox: it says what each sees, and keeps the
+// library that is built in one.
+package confine
 
 import (
 	"context"
@@ -7,57 +9,26 @@ import (
 	"slices"
 	"strings"
 
-	"triad/cuda"
 	"triad/internal/sandbox"
-	"triad/internal/session"
 	"triad/internal/worker"
 )
 
-// confined reports whether the added files run in a sandbox.
-func (f *ownFlags) confined() bool { return (f.sandbox || f.many) && !f.noSandbox }
-
-// confining makes a worker run in a sandbox that shows the files and folders of sees; builds reports whether
+// Confining makes a worker run in a sandbox that shows the files and folders of sees; builds reports whether
 // the worker builds a library.
-type confining = func(a *worker.Adapter, builds bool, sees []string)
+type Confining = func(a *worker.Adapter, builds bool, sees []string)
 
-// boxOf returns what makes the workers of added files run in a sandbox; nil if they run without one.
-func (a *app) boxOf(ctx context.Context, f *ownFlags, g *gpu) (confining, error) {
-	if !f.confined() || f.box != nil {
-		return f.box, nil
-	}
-	return a.confine(ctx, g, f.database)
+// machineOf describes what the sandboxes of this machine need to know of it; built is the folder of
+// libraries.
+type Machine struct {
+	Box          *sandbox.Sandbox
+	Cache, Built string
+	GPU          bool
+	Seen         []string // files and folders that every worker sees
+	Masked       []string // files that no worker reads
 }
 
-// confine finds the sandbox of this machine, and returns what makes a worker run in it. database is the
-// database of the run: no worker reads it.
-func (a *app) confine(ctx context.Context, g *gpu, database string) (confining, error) {
-	box, err := sandbox.Find(ctx)
-	if err != nil {
-		return nil, session.ToolchainFailure(err)
-	}
-	cache, err := a.CacheDir()
-	if err != nil {
-		return nil, err
-	}
-	data, err := a.DataDir()
-	if err != nil {
-		return nil, err
-	}
-	masked, err := a.filesOfDatabase(database)
-	if err != nil {
-		return nil, err
-	}
-	built := filepath.Join(cache, "cuda")
-	var seen []string
-	if g != nil { // nvcc, and what else triad installed; not the databases next to it
-		seen = foldersIn(data)
-	} else {
-		shared, err := cuda.Shared(ctx, a.Files, built)
-		if err != nil {
-			return nil, session.ToolchainFailure(err)
-		}
-		seen = append(seen, shared...)
-	}
+// Confine returns what makes a worker run in a sandbox.
+func (m *Machine) Confine() Confining {
 	return func(adapter *worker.Adapter, builds bool, sees []string) {
 		start := adapter.Command
 		adapter.Command = func(ctx context.Context) (worker.Command, error) {
@@ -65,39 +36,34 @@ func (a *app) confine(ctx context.Context, g *gpu, database string) (confining, 
 			if err != nil {
 				return c, err
 			}
-			inside := sandbox.Box{Empty: []string{cache, built}, Masked: below(sees, masked)}
-			inside.ReadOnly = append(inside.ReadOnly, seen...)
-			inside.ReadOnly = append(inside.ReadOnly, unpackedIn(cache, c.Args)...)
+			inside := sandbox.Box{Empty: []string{m.Cache, m.Built}, Masked: below(sees, m.Masked)}
+			inside.ReadOnly = append(inside.ReadOnly, m.Seen...)
+			inside.ReadOnly = append(inside.ReadOnly, unpackedIn(m.Cache, c.Args)...)
 			inside.ReadOnly = append(inside.ReadOnly, installationOf(c.Path)...)
 			inside.ReadOnly = append(inside.ReadOnly, pythonPath(c.Env)...)
 			inside.ReadOnly = append(inside.ReadOnly, specsIn(c.Args)...)
 			inside.ReadOnly = append(inside.ReadOnly, sees...)
-			if g != nil {
+			if m.GPU {
 				inside.Devices, _ = filepath.Glob("/dev/nvidia*")
 			}
 			if builds {
-				library := kept{built, keptName(c, sees)}
+				library := kept{m.Built, keptName(c, sees)}
 				inside.ReadOnly = append(inside.ReadOnly, library.found()...)
 				if err := library.takeFrom(&c); err != nil {
 					return c, err
 				}
 			}
-			c.Path, c.Args = box.Wrap(c.Path, c.Args, inside)
+			c.Path, c.Args = m.Box.Wrap(c.Path, c.Args, inside)
 			c.Env = append(c.Env, sandbox.Environment()...)
 			c.Most, c.Boxed = sandbox.Most, true
 			return c, nil
 		}
-	}, nil
+	}
 }
 
-// filesOfDatabase returns a database and the files that SQLite and its sessions keep next to it; none of them
-// need be there. "" is the database of a user without a flag.
-func (a *app) filesOfDatabase(path string) (_ []string, err error) {
-	if path == "" {
-		if path, err = a.DatabasePath(""); err != nil {
-			return nil, err
-		}
-	}
+// FilesOfDatabase returns a database and the files that SQLite and its sessions keep next to it; none of them
+// need be there.
+func FilesOfDatabase(path string) (_ []string, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
@@ -108,8 +74,8 @@ func (a *app) filesOfDatabase(path string) (_ []string, err error) {
 	return all, nil
 }
 
-// foldersIn returns the folders in a folder.
-func foldersIn(folder string) (all []string) {
+// FoldersIn returns the folders in a folder.
+func FoldersIn(folder string) (all []string) {
 	entries, _ := os.ReadDir(folder) // what cannot be read is not shown
 	for _, e := range entries {
 		if e.IsDir() {
