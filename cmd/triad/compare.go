@@ -11,11 +11,13 @@ import (
 
 	"triad/cmd/triad/console"
 	"triad/cmd/triad/workers"
+	"triad/internal/backend"
 	"triad/internal/catalog"
 	"triad/internal/hosttrouble"
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/session"
+	"triad/internal/watched"
 )
 
 // compareOptions holds the options of compare.
@@ -190,9 +192,9 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		return err
 	}
 	defer twins.Close()
-	var calls *watchedCalls
+	var calls *watched.Calls
 	if !o.ownFlags.confined() { // a watched call runs outside the sandbox
-		calls = a.watchedCalls()
+		calls = watchedCallsOf(a.Workers)
 	}
 	a.lookCloser(s.Runner, o.dump, calls, needs.gpu == nil || twins != nil)
 	before, err := a.readAgainst(ctx, s.Request, o)
@@ -246,12 +248,15 @@ func (a *app) tellPage(id string, result run.Result, o *compareOptions) error {
 
 // lookCloser sets what a run produces in addition to its verdicts: dumps into a folder, "" for none, and in
 // the emulator the lines of races.
-func (a *app) lookCloser(r *run.Runner, dump string, calls *watchedCalls, emulated bool) {
+func (a *app) lookCloser(r *run.Runner, dump string, calls *watched.Calls, emulated bool) {
 	if dump != "" {
 		r.Dumper = dumper{dump}
 	}
 	if emulated && calls != nil {
-		r.Races = newRaceLines(calls).find
+		races := watched.NewRaceLines(calls)
+		r.Races = func(ctx context.Context, b backend.Backend, job backend.Job) *run.Race {
+			return (*run.Race)(races.Find(ctx, b, job))
+		}
 	}
 }
 

@@ -275,7 +275,7 @@ func (r *filesRun) judgeFile(ctx context.Context, text string) (records []*recor
 	for _, why := range refused {
 		records = append(records, r.neither(text, op.StatusNotUnderstood, why)...)
 	}
-	runner := &run.Runner{Backends: []backend.Backend{mine}, Recorder: discard{}, Stop: r.Stop}
+	runner := &run.Runner{Backends: []backend.Backend{mine}, Recorder: session.Discard{}, Stop: r.Stop}
 	result, err := runner.Compare(ctx, request)
 	switch {
 	case result.Interrupted && panics.In(err) == nil:

@@ -19,6 +19,7 @@ import (
 	"triad/internal/panics"
 	"triad/internal/record"
 	"triad/internal/run"
+	"triad/internal/session"
 )
 
 // settle tries each function of the added files that was read with assumptions. It takes another reading if
@@ -331,7 +332,7 @@ func (t *readingTrial) try(file *ownkernels.File, dims map[string]int64, enough 
 	request.Options = o
 	stopped, stop := context.WithCancel(t.stopped)
 	defer stop()
-	runner := &run.Runner{Backends: []backend.Backend{mine}, Recorder: discard{}, Stop: stopped}
+	runner := &run.Runner{Backends: []backend.Backend{mine}, Recorder: session.Discard{}, Stop: stopped}
 	if enough {
 		runner.Recorder = untilWrong{stop: stop}
 	}
@@ -364,7 +365,7 @@ func ordinary(b *kernelfile.Binding) []string {
 
 // untilWrong ends a run with its first record that is wrong.
 type untilWrong struct {
-	discard
+	session.Discard
 	stop context.CancelFunc
 }
 

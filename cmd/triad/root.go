@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/check"
 	"triad/cmd/triad/console"
 	"triad/cmd/triad/doctor"
 	"triad/cmd/triad/newop"
@@ -173,7 +174,7 @@ kernels run in an emulator that is a stricter judge than a GPU, and Triton runs 
 	})
 	root.AddCommand(version.New(a.Console), workers.Command(a.Console), setup.New(a.Workers, nil),
 		doctor.New(a.Workers, nil),
-		a.compareCommand(), a.checkCommand(), a.gradcheckCommand(), a.watchCommand(),
+		a.compareCommand(), check.New(a.Workers, nil), a.gradcheckCommand(), a.watchCommand(),
 		newop.New(a.Console, nil), a.importCommand(), a.partCommand(), a.benchCommand(),
 		ops.New(a.Console, a.declarations), results.New(a.Console), sass.New(a.Workers, nil),
 		serve.New(a.Console, nil))

@@ -16,7 +16,9 @@ import (
 	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/run"
+	"triad/internal/session"
 	"triad/internal/shrink"
+	"triad/internal/watched"
 )
 
 // shrinkLimit limits the search for the smallest failing case of one function.
@@ -26,7 +28,7 @@ const shrinkLimit = 6 * time.Second
 // emulator shrinks its own findings, even on a machine with a GPU. calls watches the smallest cases; nil:
 // none is watched.
 func (a *app) smallestCases(ctx context.Context, mine *ownFiles, twins *emulatorTwins, request run.Request,
-	result run.Result, added []string, calls *watchedCalls,
+	result run.Result, added []string, calls *watched.Calls,
 ) ([]diagnosed, error) {
 	if mine == nil || result.Interrupted {
 		return nil, nil
@@ -45,7 +47,7 @@ func (a *app) smallestCases(ctx context.Context, mine *ownFiles, twins *emulator
 		p := &prober{
 			ctx: ctx, backends: []backend.Backend{asked}, request: request,
 			base: suspect.Record, file: file,
-			shim: cudaFileOf(asked, backend.Job{
+			shim: watched.CUDAFileOf(asked, backend.Job{
 				Implementation: backend.Implementation{Name: file.Name},
 			}),
 			until: time.Now().Add(shrinkLimit),
@@ -106,7 +108,7 @@ func (p *prober) runOn(b backend.Backend, probe shrink.Probe) *record.Record {
 	request.Explain, request.Gradients = false, false
 	request.Timing = nil // nobody uses the time of a probe
 	request.Options = p.options(probe)
-	runner := &run.Runner{Backends: []backend.Backend{b}, Recorder: discard{}, Stop: p.ctx}
+	runner := &run.Runner{Backends: []backend.Backend{b}, Recorder: session.Discard{}, Stop: p.ctx}
 	result, err := runner.Compare(p.ctx, request)
 	if panics.In(err) != nil {
 		p.fault = err
@@ -156,14 +158,6 @@ func (p *prober) sizes(probe shrink.Probe) map[string]int64 {
 	}
 	return all
 }
-
-// discard is the recorder of runs that are not recorded.
-type discard struct{}
-
-func (discard) Plan([]record.Item, record.Toolchain) error    { return nil }
-func (discard) Done(record.Item) bool                         { return false }
-func (discard) Append(*record.Record) error                   { return nil }
-func (discard) AppendDifferences(d []record.Difference) error { return nil }
 
 // tellSmallest prints the smallest wrong case of every added file, the emulator's findings in it, their usual
 // cause, and the command that repeats it.

@@ -8,6 +8,7 @@ import (
 	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/shrink"
+	"triad/internal/watched"
 )
 
 // mostWatched limits the findings of a case that are kept.
@@ -16,7 +17,7 @@ const mostWatched = 4
 // watch runs the smallest wrong case of a CUDA file once more, with every access reported, and adds the
 // findings of `triad check` on it to the diagnosis. If that shows nothing, the case that the search began
 // with is watched, if it is small. A failed build is no error: the rest of the diagnosis stands.
-func (p *prober) watch(calls *watchedCalls, found *shrink.Finding, d *record.Diagnosis) {
+func (p *prober) watch(calls *watched.Calls, found *shrink.Finding, d *record.Diagnosis) {
 	hidden := found.Record.Status == op.StatusHang || found.Record.Status == op.StatusBuildFail
 	if calls == nil || p.shim == "" || hidden {
 		return
@@ -26,7 +27,7 @@ func (p *prober) watch(calls *watchedCalls, found *shrink.Finding, d *record.Dia
 	for _, d := range p.base.Case.Dims {
 		elements *= max(1, d.Value)
 	}
-	if elements <= watchedElements {
+	if elements <= watched.MostElements {
 		cases = append(cases, p.base)
 	}
 	for _, r := range cases {
@@ -45,8 +46,8 @@ func (p *prober) watch(calls *watchedCalls, found *shrink.Finding, d *record.Dia
 }
 
 // watched runs one case with every access reported. The probe's own outcome does not matter here.
-func (p *prober) watched(calls *watchedCalls, r record.Record) check.Report {
-	watched := &watchedBackend{Backend: p.backends[0], calls: calls}
+func (p *prober) watched(calls *watched.Calls, r record.Record) check.Report {
+	watched := watched.NewBackend(p.backends[0], calls)
 	sizes := shrink.Sizes{}
 	for _, d := range p.request.Operators[0].Spec.Dims {
 		if d.Default == "" {
@@ -54,7 +55,7 @@ func (p *prober) watched(calls *watchedCalls, r record.Record) check.Report {
 		}
 	}
 	p.runOn(watched, shrink.Probe{Sizes: sizes, Distribution: r.Case.Distribution})
-	return watched.found
+	return watched.Found
 }
 
 // findingOf returns a finding as records keep it; false if it says nothing of the kernel.
@@ -69,7 +70,8 @@ func (p *prober) findingOf(f check.Finding, number int) (record.Finding, bool) {
 	if f.Allocated != nil && !filepath.IsAbs(f.Allocated.File) {
 		f.Allocated = nil // by the code that calls kernels
 	}
-	kept := record.Finding{Kind: string(f.Kind), Message: f.Sentence(), Text: f.Text(number, workingFolder())}
+	kept := record.Finding{Kind: string(f.Kind), Message: f.Sentence(), Text: f.Text(number,
+		check.WorkingFolder())}
 	kept.Meaning, kept.Mending = f.Explained()
 	kept.Where = whereOf(f.Kernel, f.Place, f.Block, f.Thread)
 	kept.Other = whereOf(f.Kernel, f.Other, f.OtherBlock, f.OtherThread)

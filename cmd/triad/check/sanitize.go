@@ -1,4 +1,4 @@
-package main
+package check
 
 import (
 	"context"
@@ -8,10 +8,11 @@ import (
 	"triad/cmd/triad/console"
 	"triad/cuda"
 	"triad/internal/check"
+	"triad/internal/watched"
 )
 
 // checkSanitizers parses --sanitize.
-func (o *checkOptions) checkSanitizers(file string) error {
+func (o *Options) checkSanitizers(file string) error {
 	var known []string
 	for _, s := range cuda.Sanitizers {
 		known = append(known, string(s))
@@ -32,7 +33,7 @@ func (o *checkOptions) checkSanitizers(file string) error {
 }
 
 // sanitizedPrograms builds the program with each requested sanitizer.
-func (a *app) sanitizedPrograms(ctx context.Context, source cuda.ProgramSource, o *checkOptions) (
+func (a *verb) sanitizedPrograms(ctx context.Context, source cuda.ProgramSource, o *Options) (
 	[]check.Sanitized, error,
 ) {
 	var all []check.Sanitized
@@ -42,7 +43,10 @@ func (a *app) sanitizedPrograms(ctx context.Context, source cuda.ProgramSource, 
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, check.Sanitized{Name: name, Program: program.Path, Locate: locator(program)})
+		all = append(all, check.Sanitized{
+			Name: name, Program: program.Path,
+			Locate: watched.Locator(program),
+		})
 	}
 	return all, nil
 }

@@ -1,4 +1,4 @@
-package main
+package check
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 
 	"triad/cmd/triad/console"
 	"triad/cuda"
+	"triad/internal/check"
 	"triad/internal/session"
 )
 
@@ -23,7 +24,7 @@ const debugHelpers = "cuda/emulator/gdb.py"
 
 // debug replaces triad by gdb on a program that is built for it: the terminal and its keys are gdb's from
 // then on.
-func (a *app) debug(ctx context.Context, file string, args []string, o *checkOptions) error {
+func (a *verb) debug(ctx context.Context, file string, args []string, o *Options) error {
 	if o.json || o.sarif != "" || o.watch || o.explain || len(o.sanitizers) > 0 {
 		return console.Usage(
 			"check: --debug starts a debugger: --json, --sarif, --watch, --explain and --sanitize " +
@@ -37,13 +38,13 @@ func (a *app) debug(ctx context.Context, file string, args []string, o *checkOpt
 		return session.Fail(session.ExitNothing, errors.New("check --debug needs gdb, which is not on "+
 			"the PATH: install it (apt-get install gdb)"))
 	}
-	solve, err := readSolve(file, o)
+	solve, err := check.ReadSolve(file, o.sizes)
 	if err != nil {
 		return err
 	}
 	source := cuda.ProgramSource{File: file, Include: o.include, Define: o.define, Std: o.std, Debug: true}
 	if solve != nil {
-		source.Main = solve.main()
+		source.Main = solve.Main()
 	}
 	program, err := a.buildProgram(ctx, source)
 	if err != nil {
@@ -59,7 +60,7 @@ func (a *app) debug(ctx context.Context, file string, args []string, o *checkOpt
 }
 
 // debugScript writes gdb's commands for kernels to a file that gdb can read.
-func (a *app) debugScript() (string, error) {
+func (a *verb) debugScript() (string, error) {
 	text, err := fs.ReadFile(a.Files, debugHelpers)
 	if err != nil {
 		return "", fmt.Errorf("read gdb's helpers: %w", err)

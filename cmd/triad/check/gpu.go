@@ -1,4 +1,4 @@
-package main
+package check
 
 import (
 	"context"
@@ -19,8 +19,8 @@ import (
 
 // checkOnGPU builds a program with nvcc, runs it under each tool of compute-sanitizer, and returns their
 // findings in the form of the emulator's.
-func (a *app) checkOnGPU(ctx context.Context, file string, args []string, input []byte,
-	o *checkOptions,
+func (a *verb) checkOnGPU(ctx context.Context, file string, args []string, input []byte,
+	o *Options,
 ) (*check.Report, error) {
 	if isOperator(file) {
 		return nil, console.Usage("check --device gpu: want a program; triad compare %s --sanitize all "+
@@ -63,7 +63,7 @@ func (a *app) checkOnGPU(ctx context.Context, file string, args []string, input 
 		out = a.Err
 	}
 	found, err := check.Run(ctx, check.Request{
-		Program: program, Args: args, Input: input, Limit: o.run, Stall: o.stall, Budget: o.all, Output: out,
+		Program: program, Args: args, Input: input, Limit: o.Run, Stall: o.Stall, Budget: o.All, Output: out,
 		Orders: check.Orders[:1], Native: true,
 		Locate: func(context.Context, []uint64) (map[uint64]check.Place, error) { return nil, nil },
 	})
@@ -75,7 +75,7 @@ func (a *app) checkOnGPU(ctx context.Context, file string, args []string, input 
 		return found, nil // nor would it end under a tool
 	}
 	w := gpuworker.Watched{
-		Tool: tool, File: file, Folder: folder, Program: program, Args: args, Input: input, Limit: o.run,
+		Tool: tool, File: file, Folder: folder, Program: program, Args: args, Input: input, Limit: o.Run,
 	}
 	return found, w.Check(ctx, found)
 }

@@ -1,4 +1,4 @@
-package main
+package check
 
 import (
 	"context"
@@ -10,9 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"triad/cmd/triad/console"
-	"triad/internal/check"
 	"triad/internal/kernelfile"
+	"triad/internal/op"
 	"triad/internal/userfile"
 )
 
@@ -43,11 +42,11 @@ var (
 	numberTypes = []string{"float", "double", "bool", "char"}
 )
 
-// readSolve reads a file that is no program; it returns nil for a program, or if there is nothing to call.
-func readSolve(file string, o *checkOptions) (*solveCall, error) {
+// ReadSolve reads a file that is no program; it returns nil for a program, or if there is nothing to call.
+func ReadSolve(file string, sizes []string) (*solveCall, error) {
 	text, err := userfile.Read(file)
 	if err != nil { // a folder, or nothing: the builder reports it
-		return nil, withoutSizes(o)
+		return nil, withoutSizes(sizes)
 	}
 	read := kernelfile.ReadCUDA(string(text))
 	var callable []kernelfile.Function
@@ -61,10 +60,10 @@ func readSolve(file string, o *checkOptions) (*solveCall, error) {
 		callable = callable[i : i+1]
 	}
 	if read.Main || len(callable) == 0 {
-		return nil, withoutSizes(o)
+		return nil, withoutSizes(sizes)
 	}
 	if len(callable) > 1 {
-		return nil, console.Usage(
+		return nil, op.Usagef(
 			"check: %s has no main(), and %s and %s are both extern \"C\": call the one to check solve",
 			file,
 			callable[0].Name,
@@ -75,7 +74,7 @@ func readSolve(file string, o *checkOptions) (*solveCall, error) {
 		function: callable[0], values: map[string]int64{}, counts: map[string]string{},
 		host: read.HostArrays(callable[0]),
 	}
-	for _, size := range o.sizes {
+	for _, size := range sizes {
 		if err := s.size(size); err != nil {
 			return nil, err
 		}
@@ -83,10 +82,10 @@ func readSolve(file string, o *checkOptions) (*solveCall, error) {
 	return s, s.takes(file)
 }
 
-func withoutSizes(o *checkOptions) error {
-	if len(o.sizes) > 0 {
-		return console.Usage("--size %s: sizes are for a file with an extern \"C\" solve and no main()",
-			o.sizes[0])
+func withoutSizes(sizes []string) error {
+	if len(sizes) > 0 {
+		return op.Usagef("--size %s: sizes are for a file with an extern \"C\" solve and no main()",
+			sizes[0])
 	}
 	return nil
 }
@@ -96,7 +95,7 @@ func (s *solveCall) size(text string) error {
 	name, value, _ := strings.Cut(text, "=")
 	i := slices.IndexFunc(s.function.Params, func(p kernelfile.Param) bool { return p.Name == name })
 	if i < 0 {
-		return console.Usage(
+		return op.Usagef(
 			"--size %q: %s has no parameter %s: it is %s",
 			text,
 			s.function.Name,
@@ -107,7 +106,7 @@ func (s *solveCall) size(text string) error {
 	p := s.function.Params[i]
 	if p.Pointer {
 		if !sizeFormula.MatchString(value) {
-			return console.Usage(
+			return op.Usagef(
 				"--size %q: want how many elements %s has, in numbers and ints, e.g. %s=N*M",
 				text,
 				name,
@@ -116,7 +115,7 @@ func (s *solveCall) size(text string) error {
 		}
 		for _, word := range wordInText.FindAllString(value, -1) {
 			if !slices.ContainsFunc(s.ints(), func(p kernelfile.Param) bool { return p.Name == word }) {
-				return console.Usage("--size %q: %s is no int of %s", text, word, s.function.Text)
+				return op.Usagef("--size %q: %s is no int of %s", text, word, s.function.Text)
 			}
 		}
 		s.counts[name] = value
@@ -124,7 +123,7 @@ func (s *solveCall) size(text string) error {
 	}
 	n, err := strconv.ParseInt(value, 10, 64)
 	if !slices.Contains(integerTypes, p.Base) || !wholeNumber.MatchString(value) || err != nil {
-		return console.Usage("--size %q: want a whole number for an int, e.g. N=1000", text)
+		return op.Usagef("--size %q: want a whole number for an int, e.g. N=1000", text)
 	}
 	s.values[name] = n
 	return nil
@@ -143,7 +142,7 @@ func (s *solveCall) takes(file string) error {
 		known := p.Pointer && p.Base != "void" && strings.Count(p.Text, "*") == 1 ||
 			!p.Pointer && (slices.Contains(integerTypes, p.Base) || slices.Contains(numberTypes, p.Base))
 		if !known {
-			return console.Usage(
+			return op.Usagef(
 				"check: %s:%d: %s takes %s, and check can give pointers to elements, whole numbers and "+
 					"floats: write a main() that calls it",
 				file,
@@ -179,8 +178,8 @@ func (s *solveCall) reads(p kernelfile.Param) bool {
 		func(q kernelfile.Param) bool { return q.Pointer && q.Const })
 }
 
-// main returns the main() that the file lacks. It gets the ints as arguments, in order.
-func (s *solveCall) main() string {
+// Main returns the main() that the file lacks. It gets the ints as arguments, in order.
+func (s *solveCall) Main() string {
 	var text, behind strings.Builder
 	var names []string
 	argument := 0
@@ -234,9 +233,9 @@ func (s *solveCall) main() string {
 		text.String(), s.function.Name, strings.Join(names, ", "), behind.String())
 }
 
-// checked runs the program with the given sizes, or with several.
-func (s *solveCall) checked(ctx context.Context, q check.Request) (*check.Report, error) {
-	var report *check.Report
+// Checked runs the program with the given sizes, or with several.
+func (s *solveCall) Checked(ctx context.Context, q Request) (*Report, error) {
+	var report *Report
 	calls := sweep
 	if len(s.values) == len(s.ints()) {
 		calls = sweep[:1] // all are given
@@ -256,7 +255,7 @@ func (s *solveCall) checked(ctx context.Context, q check.Request) (*check.Report
 			words = append(words, fmt.Sprintf("%s=%d", p.Name, value))
 		}
 		q.Call = fmt.Sprintf("%s(%s)", s.function.Name, strings.Join(words, ", "))
-		found, err := check.Run(ctx, q)
+		found, err := Run(ctx, q)
 		if err != nil {
 			return nil, err
 		}
@@ -273,7 +272,7 @@ func (s *solveCall) checked(ctx context.Context, q check.Request) (*check.Report
 }
 
 // note adds which sizes were assumed.
-func (s *solveCall) note(report *check.Report) error {
+func (s *solveCall) note(report *Report) error {
 	if len(s.ints()) < 2 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package main
+package watched
 
 import (
 	"slices"
@@ -8,8 +8,8 @@ import (
 // The largest cases that are small enough are watched; if every case is too large, the smallest one is.
 func TestLargestSmallCases(t *testing.T) {
 	for want, sizes := range map[int64][]int64{
-		watchedElements:     {7, watchedElements + 1, watchedElements},
-		watchedElements + 2: {watchedElements + 5, watchedElements + 2, watchedElements + 9},
+		MostElements:     {7, MostElements + 1, MostElements},
+		MostElements + 2: {MostElements + 5, MostElements + 2, MostElements + 9},
 	} {
 		var list []sizedCase
 		for _, n := range sizes {

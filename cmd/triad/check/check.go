@@ -1,4 +1,5 @@
-package main
+// Package check is the verb check.
+package check
 
 import (
 	"context"
@@ -17,26 +18,37 @@ import (
 
 	"triad"
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/workers"
 	"triad/cuda"
 	"triad/internal/check"
 	"triad/internal/fileversion"
 	"triad/internal/panics"
 	"triad/internal/report"
 	"triad/internal/session"
+	"triad/internal/watched"
 )
 
-// checkOptions holds the flags of check.
-type checkOptions struct {
+// Options holds the flags of check.
+type Options struct {
+	file                           string
+	args                           []string // of the program
 	include, define, limits, sizes []string
 	sanitizers                     []string
 	sarif, arch, device, std       string
 	debug, explain, json, watch    bool
 
-	run, stall, all time.Duration
+	watched.Limits // of --limit
 }
 
-func (a *app) checkCommand() *cobra.Command {
-	var o checkOptions
+// verb runs triad check.
+type verb struct{ *workers.Workers }
+
+// New returns the command triad check; run replaces what it does, nil: it checks.
+func New(w *workers.Workers, run func(context.Context, *Options) error) *cobra.Command {
+	var o Options
+	if run == nil {
+		run = (&verb{w}).check
+	}
 	cmd := &cobra.Command{
 		Use:   "check FILE.cu|FOLDER|OPERATOR [-- ARGUMENTS]",
 		Short: "find the mistakes of a CUDA program that a GPU hides; no GPU is needed",
@@ -61,7 +73,8 @@ program. A file without a main() whose extern "C" solve launches the kernels is 
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.check(cmd.Context(), args[0], args[1:], &o)
+			o.file, o.args = args[0], args[1:]
+			return run(cmd.Context(), &o)
 		},
 	}
 	f := cmd.Flags()
@@ -93,12 +106,12 @@ program. A file without a main() whose extern "C" solve launches the kernels is 
 }
 
 // deadlines reads --limit.
-func (o *checkOptions) deadlines() error {
-	o.run, o.stall, o.all = time.Minute, 10*time.Second, time.Minute
+func (o *Options) deadlines() error {
+	o.Limits = watched.Limits{Run: time.Minute, Stall: 10 * time.Second, All: time.Minute, Counts: o.explain}
 	for _, text := range o.limits {
 		name, value, _ := strings.Cut(text, "=")
 		d, err := time.ParseDuration(value)
-		to := map[string]*time.Duration{"run": &o.run, "stall": &o.stall, "all": &o.all}[name]
+		to := map[string]*time.Duration{"run": &o.Run, "stall": &o.Stall, "all": &o.All}[name]
 		if err != nil || to == nil || d <= 0 {
 			return console.Usage("--limit %q: want run=DURATION, stall=DURATION or all=DURATION, e.g. run=5m",
 				text)
@@ -114,7 +127,8 @@ var macro = regexp.MustCompile(`(?s)^[A-Za-z_]\w*(\([^()]*\))?(=.*)?$`)
 // languages matches the versions of C++ that the emulator takes, by their names for compilers.
 var languages = regexp.MustCompile(`^(c|gnu)\+\+(17|1z|20|2a|23|2b)$`)
 
-func (a *app) check(ctx context.Context, file string, args []string, o *checkOptions) error {
+func (a *verb) check(ctx context.Context, o *Options) error {
+	file, args := o.file, o.args
 	if err := o.deadlines(); err != nil {
 		return err
 	}
@@ -154,7 +168,7 @@ func (a *app) check(ctx context.Context, file string, args []string, o *checkOpt
 }
 
 // ended maps an error of triad's own, and a stopped check, to the exit code that says nothing of the program.
-func (a *app) ended(err error) error {
+func (a *verb) ended(err error) error {
 	var f *session.Failure
 	switch {
 	case err == nil:
@@ -169,8 +183,8 @@ func (a *app) ended(err error) error {
 }
 
 // checkOnSave checks, and checks again on every save, until ctx is cancelled.
-func (a *app) checkOnSave(ctx context.Context, file string, args []string, input []byte,
-	o *checkOptions,
+func (a *verb) checkOnSave(ctx context.Context, file string, args []string, input []byte,
+	o *Options,
 ) error {
 	state := func() string {
 		path, err := filepath.Abs(file)
@@ -205,14 +219,14 @@ func (a *app) checkOnSave(ctx context.Context, file string, args []string, input
 }
 
 // checkOnce builds the program, runs it, and prints the findings.
-func (a *app) checkOnce(ctx context.Context, file string, args []string, input []byte,
-	o *checkOptions,
+func (a *verb) checkOnce(ctx context.Context, file string, args []string, input []byte,
+	o *Options,
 ) error {
 	found, err := a.found(ctx, file, args, input, o)
 	if err != nil {
 		return err
 	}
-	folder := workingFolder()
+	folder := check.WorkingFolder()
 	if o.sarif != "" {
 		text, err := check.SARIF(found, folder, triad.Version)
 		if err == nil {
@@ -240,7 +254,7 @@ func (a *app) checkOnce(ctx context.Context, file string, args []string, input [
 }
 
 // found checks an operator of the catalog, a file with a solve() and no main(), or a program.
-func (a *app) found(ctx context.Context, file string, args []string, input []byte, o *checkOptions) (
+func (a *verb) found(ctx context.Context, file string, args []string, input []byte, o *Options) (
 	*check.Report, error,
 ) {
 	if o.device == "gpu" {
@@ -249,7 +263,7 @@ func (a *app) found(ctx context.Context, file string, args []string, input []byt
 	if isOperator(file) {
 		return a.checkOperator(ctx, file, o)
 	}
-	solve, err := readSolve(file, o)
+	solve, err := check.ReadSolve(file, o.sizes)
 	if err != nil {
 		return nil, err
 	}
@@ -257,23 +271,23 @@ func (a *app) found(ctx context.Context, file string, args []string, input []byt
 		File: file, Include: o.include, Define: o.define, Std: o.std, Counts: o.explain,
 	}
 	if solve != nil {
-		source.Main = solve.main()
+		source.Main = solve.Main()
 	}
 	program, err := a.buildProgram(ctx, source)
 	if err != nil {
 		return nil, err
 	}
-	q := o.request(program)
+	q := o.Request(program)
 	if q.Sanitized, err = a.sanitizedPrograms(ctx, source, o); err != nil {
 		return nil, err
 	}
 	run := check.Run
-	printed := &lineEnded{to: a.Out}
+	printed := &check.LineEnded{To: a.Out}
 	if o.json {
-		printed.to = a.Err
+		printed.To = a.Err
 	}
 	if solve != nil {
-		run = solve.checked
+		run = solve.Checked
 	} else {
 		q.Input, q.Args = input, args
 	}
@@ -282,7 +296,7 @@ func (a *app) found(ctx context.Context, file string, args []string, input []byt
 	}
 	report, err := run(ctx, q)
 	if err == nil {
-		err = printed.end()
+		err = printed.End()
 	}
 	var unable *check.SanitizerError
 	if errors.As(err, &unable) {
@@ -294,33 +308,15 @@ func (a *app) found(ctx context.Context, file string, args []string, input []byt
 	return report, err
 }
 
-// request returns how to run a program.
-func (o *checkOptions) request(p cuda.Program) check.Request {
-	return check.Request{
-		Program: p.Path, Limit: o.run, Stall: o.stall, Budget: o.all, Output: io.Discard, Locate: locator(p),
-		Counts: o.explain, ReturnsEarly: p.ReturnsEarly,
-	}
-}
-
-// programBuilder builds programs with the compiler of this machine.
-func (a *app) programBuilder(ctx context.Context) (cuda.Builder, error) {
-	compiler, err := cuda.FindHostCompiler(ctx)
-	if err != nil {
-		return cuda.Builder{}, session.ToolchainFailure(err)
-	}
-	cache, err := a.CacheDir()
-	return cuda.Builder{Sources: a.Files, Cache: filepath.Join(cache, "cuda"), Compiler: compiler}, err
-}
-
 // buildProgram compiles the file, or returns an error that says why there is nothing to run.
-func (a *app) buildProgram(ctx context.Context, source cuda.ProgramSource) (cuda.Program, error) {
+func (a *verb) buildProgram(ctx context.Context, source cuda.ProgramSource) (cuda.Program, error) {
 	var none cuda.Program
 	file := source.File
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 		return none, console.Usage("check: there is no file %s, and no operator of the name (triad ops list)",
 			file)
 	}
-	b, err := a.programBuilder(ctx)
+	b, err := a.ProgramBuilder(ctx)
 	if err != nil {
 		return none, err
 	}
@@ -344,18 +340,6 @@ func (a *app) buildProgram(ctx context.Context, source cuda.ProgramSource) (cuda
 	return program, nil
 }
 
-// locator returns a function that finds the source lines of a program's addresses.
-func locator(p cuda.Program) func(context.Context, []uint64) (map[uint64]check.Place, error) {
-	return func(ctx context.Context, offsets []uint64) (map[uint64]check.Place, error) {
-		lines, err := cuda.LinesOfProgram(ctx, p.Path, p.Files, offsets)
-		places := map[uint64]check.Place{}
-		for offset, line := range lines {
-			places[offset] = check.Place{File: line.File, Line: line.Line}
-		}
-		return places, err
-	}
-}
-
 const (
 	mostInput   = 64 << 20        // bytes of standard input that a program gets
 	waitOnInput = 2 * time.Second // for a standard input that does not end
@@ -363,7 +347,7 @@ const (
 
 // inputOfProgram reads check's own standard input, so that every run begins with the same one. A terminal
 // gives none, and a pipe that stays open gives what has arrived.
-func (a *app) inputOfProgram() []byte {
+func (a *verb) inputOfProgram() []byte {
 	if a.In == nil || console.IsTerminal(a.In) {
 		return nil
 	}
