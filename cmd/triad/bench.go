@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/runsetup"
 	"triad/internal/catalog"
 	"triad/internal/ownkernels"
 	"triad/internal/report"
@@ -22,7 +23,7 @@ import (
 
 // benchOptions holds the options of bench.
 type benchOptions struct {
-	compareOptions
+	runsetup.Options
 	regimes          []string
 	burst, sustained bool
 	rounds           int
@@ -32,7 +33,7 @@ type benchOptions struct {
 }
 
 func (a *app) benchCommand() *cobra.Command {
-	o := benchOptions{compareOptions: compareOptions{verb: "bench"}}
+	o := benchOptions{Options: runsetup.Options{Verb: "bench"}}
 	cmd := &cobra.Command{
 		Use:   "bench OP...",
 		Short: "time what is right, on a GPU",
@@ -47,7 +48,7 @@ turns. What the timed calls wrote is judged again. Every sample is kept.`,
 			return append(catalog.Names(), "all"), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, names []string) error {
-			o.args = os.Args[min(1, len(os.Args)):]
+			o.Args = os.Args[min(1, len(os.Args)):]
 			return a.bench(cmd.Context(), names, &o)
 		},
 	}
@@ -57,8 +58,8 @@ turns. What the timed calls wrote is judged again. Every sample is kept.`,
 
 // add adds the flags of bench.
 func (o *benchOptions) add(cmd *cobra.Command) {
-	o.caseFlags.add(cmd, "both")
-	o.ownFlags.register(cmd)
+	o.CaseFlags.Add(cmd, "both")
+	o.OwnFlags.Register(cmd)
 	o.EnvironmentFlags.Add(cmd)
 	fs := cmd.Flags()
 	o.given = fs.Changed
@@ -78,25 +79,25 @@ func (o *benchOptions) add(cmd *cobra.Command) {
 	fs.StringVar(&o.profiles, "profile", "",
 		"do not time: run the kernels under NVIDIA's ncu, say what their warps wait for, and keep what it "+
 			"counted in this folder")
-	fs.BoolVar(&o.resume, "resume", false, "finish the newest interrupted run of the same request")
-	o.addStrict(cmd)
-	fs.BoolVar(&o.json, "json", false,
+	fs.BoolVar(&o.Resume, "resume", false, "finish the newest interrupted run of the same request")
+	o.AddStrict(cmd)
+	fs.BoolVar(&o.JSON, "json", false,
 		"one JSON object a line for each implementation and bench point (docs/json.md)")
-	fs.StringVar(&o.db, "db", "", console.DatabaseUsage)
-	o.addPlan(cmd)
-	o.addShard(cmd)
-	o.on.add(cmd)
+	fs.StringVar(&o.DB, "db", "", console.DatabaseUsage)
+	o.AddPlan(cmd)
+	o.AddShard(cmd)
+	o.On.Add(cmd)
 }
 
 // plan turns flags into a plan of timing.
 func (o *benchOptions) plan() (*timing.Plan, error) {
-	if o.full {
+	if o.Full {
 		return nil,
 			console.Usage("bench takes every bench point: --full is a flag of compare, --quick takes the " +
 				"first alone")
 	}
 	p := &timing.Plan{Rounds: o.rounds, Budget: o.budget, Wake: 3 * time.Second}
-	if short := comparePlan(); o.quick {
+	if short := comparePlan(); o.Quick {
 		if !o.given("rounds") {
 			p.Rounds = short.Rounds
 		}
@@ -130,7 +131,7 @@ func (o *benchOptions) plan() (*timing.Plan, error) {
 
 // words returns the verb and what else decides what a bench does; --resume finds an interrupted one by them.
 func (o *benchOptions) words(p *timing.Plan) []string {
-	words := slices.Concat([]string{o.verb}, o.ownFlags.words(), o.shardWords())
+	words := slices.Concat([]string{o.Verb}, o.OwnFlags.Words(), o.ShardWords())
 	for _, r := range p.Regimes {
 		words = append(words, r.String())
 	}
@@ -139,26 +140,26 @@ func (o *benchOptions) words(p *timing.Plan) []string {
 
 // bench runs one request from flags to exit code.
 func (a *app) bench(ctx context.Context, names []string, o *benchOptions) (err error) {
-	if err := o.ownFlags.expand(a); err != nil {
+	if err := o.OwnFlags.Expand(a.Setup); err != nil {
 		return err
 	}
-	request, err := o.request(names)
+	request, err := o.Request(names)
 	if err != nil {
 		return err
 	}
 	if request.Timing, err = o.plan(); err != nil {
 		return err
 	}
-	if err := o.checkPlan(); err != nil {
+	if err := o.CheckPlan(); err != nil {
 		return err
 	}
 	if o.profiles != "" {
 		return a.profile(ctx, request, o)
 	}
-	if o.on.apart() {
+	if o.On.Apart() {
 		return a.benchOn(ctx, request, o)
 	}
-	options, err := a.workerOptions(&o.caseFlags)
+	options, err := a.WorkerOptions(&o.CaseFlags)
 	if err != nil {
 		return err
 	}
@@ -171,13 +172,13 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) (err e
 			errors.New("there is no GPU to time on, and the time of an emulated kernel means "+
 				"nothing: triad compare judges the same kernels here"))
 	}
-	needs := sessionOptions{
-		compareOptions: &o.compareOptions, gpu: onGPU, workers: options, words: o.words(request.Timing),
+	needs := runsetup.SessionOptions{
+		Options: &o.Options, GPU: onGPU, Workers: options, Words: o.words(request.Timing),
 	}
-	if o.planOnly {
-		return a.printPlan(ctx, request, needs, (*run.Runner).PlanBench)
+	if o.PlanOnly {
+		return a.PrintPlan(ctx, request, needs, (*run.Runner).PlanBench)
 	}
-	s, mine, err := a.openSession(ctx, &request, needs)
+	s, mine, err := a.OpenSession(ctx, &request, needs)
 	if err != nil {
 		return err
 	}
@@ -187,7 +188,7 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) (err e
 		return end.Failure(err)
 	}
 	err = errors.Join(err, a.printBench(s, result, o, end))
-	if !o.json && mine != nil {
+	if !o.JSON && mine != nil {
 		a.tellJudgedOnGPUAlone(result)
 	}
 	return end.Failure(err)
@@ -213,20 +214,9 @@ func (a *app) tellJudgedOnGPUAlone(result run.Result) {
 
 // printBench prints a result as tables, or as JSON lines.
 func (a *app) printBench(s *session.Session, result run.Result, o *benchOptions, end session.Ending) error {
-	if o.json {
+	if o.JSON {
 		return report.JSONLines(a.Out, result.Records)
 	}
-	return report.Bench(a.Out, a.Style(), result.Records, timed(result), summaryOf(s, result, end))
-}
-
-func timed(r run.Result) report.Timed {
-	return report.Timed{Rulers: r.Rulers, Comparisons: r.Comparisons}
-}
-
-// comparePlan returns how compare times what passed: cold, and short.
-func comparePlan() *timing.Plan {
-	return &timing.Plan{
-		Regimes: []timing.Regime{{Cold: true}}, Rounds: 60, Budget: 1500 * time.Millisecond,
-		Wake: 500 * time.Millisecond,
-	}
+	return report.Bench(a.Out, a.Style(), result.Records, runsetup.Timed(result), runsetup.SummaryOf(s,
+		result, end))
 }

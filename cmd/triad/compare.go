@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/cmd/triad/console"
-	"triad/cmd/triad/workers"
+	"triad/cmd/triad/runsetup"
 	"triad/internal/backend"
 	"triad/internal/catalog"
 	"triad/internal/hosttrouble"
@@ -20,23 +20,8 @@ import (
 	"triad/internal/watched"
 )
 
-// compareOptions holds the options of compare.
-type compareOptions struct {
-	caseFlags
-	workers.EnvironmentFlags
-	ownFlags
-	json, resume, explain, verbose bool
-	untimed, strict, planOnly      bool
-	sanitizers                     []string // tools of compute-sanitizer
-	verb, db, dump, against        string
-	ciFlags
-	on    onFlags
-	args  []string // as typed
-	after func(run.Result)
-}
-
 func (a *app) compareCommand() *cobra.Command {
-	o := compareOptions{verb: "compare"}
+	o := runsetup.Options{Verb: "compare"}
 	cmd := &cobra.Command{
 		Use:   "compare OP...",
 		Short: "run and judge every implementation of an operator",
@@ -52,89 +37,49 @@ where the worst element is.`,
 			return append(catalog.Names(), "all"), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, names []string) error {
-			o.args = os.Args[min(1, len(os.Args)):]
+			o.Args = os.Args[min(1, len(os.Args)):]
 			return a.compare(cmd.Context(), names, &o)
 		},
 	}
-	o.add(cmd, "both")
-	o.addOnGPU(cmd)
-	o.addPlan(cmd)
-	o.addShard(cmd)
-	o.on.add(cmd)
-	o.addAgainst(cmd)
-	o.addCI(cmd)
-	cmd.Flags().BoolVar(&o.write, "write", false, "with --add: then put the line above each function that "+
+	o.Add(cmd, "both")
+	o.AddOnGPU(cmd)
+	o.AddPlan(cmd)
+	o.AddShard(cmd)
+	o.On.Add(cmd)
+	o.AddAgainst(cmd)
+	o.AddCI(cmd)
+	cmd.Flags().BoolVar(&o.Write, "write", false, "with --add: then put the line above each function that "+
 		"says how it was read, // triad: OP(tensor=parameter, ...) (docs/own-kernels.md)")
 	return cmd
 }
 
-// addOnGPU adds the flags for a GPU to compare.
-func (o *compareOptions) addOnGPU(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.untimed, "no-timing", false,
-		"do not time what passed: the operator's first bench point, or the case that the flags name")
-	cmd.Flags().StringSliceVar(&o.sanitizers, "sanitize", nil,
-		"on a GPU: run CUDA kernels, those of --add too, under these tools of compute-sanitizer, e.g. "+
-			"memcheck,racecheck, or all")
-}
-
-// addAgainst adds the flag for a comparison with earlier records to compare.
-func (o *compareOptions) addAgainst(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.against, "against", "",
-		"then say what became wrong, right, slower or faster since a session, commit or database, as triad "+
-			"results diff names them")
-}
-
-// add adds the flags of a run to a verb; pass is the default of --pass.
-func (o *compareOptions) add(cmd *cobra.Command, pass string) {
-	o.caseFlags.add(cmd, pass)
-	o.EnvironmentFlags.Add(cmd)
-	o.ownFlags.register(cmd)
-	cmd.Flags().BoolVar(&o.json, "json", false,
-		"one JSON object a line for each implementation and case (docs/json.md)")
-	cmd.Flags().BoolVar(&o.resume, "resume", false, "finish the newest interrupted run of the same request")
-	cmd.Flags().BoolVar(&o.explain, "explain", false,
-		"for each output: what its contract promises, the worst elements, how the errors are distributed")
-	cmd.Flags().BoolVarP(&o.verbose, "verbose", "v", false,
-		"a line for each dtype with its largest error, the cases that cannot tell right from wrong, and "+
-			"how far implementations lie apart")
-	o.addStrict(cmd)
-	cmd.Flags().StringVar(&o.dump, "dump", "",
-		"write inputs, outputs, truth and allowance of every case as safetensors into this folder")
-	cmd.Flags().StringVar(&o.db, "db", "", console.DatabaseUsage)
-}
-
-func (o *compareOptions) addStrict(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.strict, "strict", false,
-		"count KNOWN as bad: faults of libraries that a documented finding covers (triad ops findings)")
-}
-
 // compare runs one request from flags to exit code.
-func (a *app) compare(ctx context.Context, names []string, o *compareOptions) error {
-	if err := o.ownFlags.expand(a); err != nil {
+func (a *app) compare(ctx context.Context, names []string, o *runsetup.Options) error {
+	if err := o.OwnFlags.Expand(a.Setup); err != nil {
 		return err
 	}
-	request, err := o.request(names)
+	request, err := o.Request(names)
 	if err != nil {
 		return err
 	}
-	if err := o.checkPlan(); err != nil {
+	if err := o.CheckPlan(); err != nil {
 		return err
 	}
-	if o.on.apart() {
-		if o.write {
+	if o.On.Apart() {
+		if o.Write {
 			return console.Usage("--write changes files here: leave out --on, or --write")
 		}
 		return a.compareOn(ctx, request, o)
 	}
-	if o.ownFlags.database, err = a.DatabasePath(o.db); err != nil {
+	if o.OwnFlags.Database, err = a.DatabasePath(o.DB); err != nil {
 		return err
 	}
-	if o.verb == "compare" && o.ownFlags.many && folderOf(&request) == nil {
+	if o.Verb == "compare" && o.OwnFlags.Many && runsetup.FolderOf(&request) == nil {
 		return a.compareFiles(ctx, request, o)
 	}
-	if len(o.sanitizers) > 0 {
-		if o.against+o.shard+o.dump+o.junit != "" || o.github || o.resume || o.explain || o.verbose ||
-			o.untimed || o.write {
+	if len(o.Sanitizers) > 0 {
+		if o.Against+o.Shard+o.Dump+o.JUnit != "" || o.GitHub || o.Resume || o.Explain || o.Verbose ||
+			o.Untimed || o.Write {
 			return console.Usage(
 				"--sanitize says what tools find: --against, --shard, --junit, --github, --resume, " +
 					"--explain, --verbose, --dump, --write and --no-timing are flags of a comparison " +
@@ -147,42 +92,42 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 }
 
 // sessionNeeds completes a request with what this machine has, and returns the options of its session.
-func (a *app) sessionNeeds(ctx context.Context, request *run.Request, o *compareOptions) (
-	sessionOptions, error,
+func (a *app) sessionNeeds(ctx context.Context, request *run.Request, o *runsetup.Options) (
+	runsetup.SessionOptions, error,
 ) {
 	if few := hosttrouble.FewThreads(); few != "" {
 		fmt.Fprintln(a.Err, "triad:", few)
 	}
-	options, err := a.workerOptions(&o.caseFlags)
+	options, err := a.WorkerOptions(&o.CaseFlags)
 	if err != nil {
-		return sessionOptions{}, err
+		return runsetup.SessionOptions{}, err
 	}
-	if err := errors.Join((dumper{o.dump}).ready(), o.readyForCI()); err != nil {
-		return sessionOptions{}, err
+	if err := errors.Join((dumper{o.Dump}).ready(), o.ReadyForCI()); err != nil {
+		return runsetup.SessionOptions{}, err
 	}
 	onGPU, err := a.ChooseGPU(ctx, &o.DeviceFlags, o.EnvironmentFlags)
 	if err != nil {
-		return sessionOptions{}, err
+		return runsetup.SessionOptions{}, err
 	}
-	if request.Explain = o.explain; onGPU != nil && !o.untimed && o.verb == "compare" {
+	if request.Explain = o.Explain; onGPU != nil && !o.Untimed && o.Verb == "compare" {
 		request.Timing = comparePlan()
 	}
-	return sessionOptions{
-		compareOptions: o, gpu: onGPU, workers: options,
-		words: slices.Concat([]string{o.verb}, o.ownFlags.words(), o.shardWords()),
+	return runsetup.SessionOptions{
+		Options: o, GPU: onGPU, Workers: options,
+		Words: slices.Concat([]string{o.Verb}, o.OwnFlags.Words(), o.ShardWords()),
 	}, nil
 }
 
 // judge runs a request, records and prints the results, and turns them into an exit code.
-func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions) (err error) {
+func (a *app) judge(ctx context.Context, request run.Request, o *runsetup.Options) (err error) {
 	needs, err := a.sessionNeeds(ctx, &request, o)
 	if err != nil {
 		return err
 	}
-	if o.planOnly {
-		return a.printPlan(ctx, request, needs, (*run.Runner).PlanCompare)
+	if o.PlanOnly {
+		return a.PrintPlan(ctx, request, needs, (*run.Runner).PlanCompare)
 	}
-	s, mine, err := a.openSession(ctx, &request, needs)
+	s, mine, err := a.OpenSession(ctx, &request, needs)
 	if err != nil {
 		return err
 	}
@@ -193,10 +138,10 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	}
 	defer twins.Close()
 	var calls *watched.Calls
-	if !o.ownFlags.confined() { // a watched call runs outside the sandbox
+	if !o.OwnFlags.Confined() { // a watched call runs outside the sandbox
 		calls = watchedCallsOf(a.Workers)
 	}
-	a.lookCloser(s.Runner, o.dump, calls, needs.gpu == nil || twins != nil)
+	a.lookCloser(s.Runner, o.Dump, calls, needs.GPU == nil || twins != nil)
 	before, err := a.readAgainst(ctx, s.Request, o)
 	if err != nil {
 		return err
@@ -209,7 +154,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		}
 		return keepDiagnoses(smallest, result.Records, s.Diagnose)
 	})
-	for _, look := range []func(run.Result){o.after, a.partRan} {
+	for _, look := range []func(run.Result){o.After, a.PartRan} {
 		if look != nil {
 			look(result)
 		}
@@ -217,33 +162,24 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	if end.Usage() {
 		return end.Failure(err)
 	}
-	err = errors.Join(err, a.printCompare(s, result, o, end), a.tellCI(s, result, o))
-	if !o.json {
+	err = errors.Join(err, a.printCompare(s, result, o, end), a.TellCI(s, result, o))
+	if !o.JSON {
 		a.tellBesides(result)
 		err = errors.Join(err, a.tellSmallest(smallest))
 	}
 	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end), a.tellReport(s, result, o))
-	if o.write && mine != nil {
-		a.tellWritten(mine.writeLines(), o.json)
+	if o.Write && mine != nil {
+		a.TellWritten(mine.WriteLines(), o.JSON)
 	}
 	return end.Failure(err)
 }
 
 // tellReport ends a comparison by printing the command for its page.
-func (a *app) tellReport(s *session.Session, result run.Result, o *compareOptions) error {
+func (a *app) tellReport(s *session.Session, result run.Result, o *runsetup.Options) error {
 	if !s.Recorded() {
 		return nil
 	}
-	return a.tellPage(s.ID(), result, o)
-}
-
-// tellPage prints the command for the page of a session.
-func (a *app) tellPage(id string, result run.Result, o *compareOptions) error {
-	if o.json || len(result.Records) == 0 {
-		return nil
-	}
-	_, err := fmt.Fprintln(a.Out, "Look at it: triad results report "+id+a.InDatabase)
-	return err
+	return a.TellPage(s.ID(), result, o)
 }
 
 // lookCloser sets what a run produces in addition to its verdicts: dumps into a folder, "" for none, and in
@@ -261,7 +197,7 @@ func (a *app) lookCloser(r *run.Runner, dump string, calls *watched.Calls, emula
 }
 
 // printCompare prints a result as a table, or as JSON lines.
-func (a *app) printCompare(s *session.Session, result run.Result, o *compareOptions,
+func (a *app) printCompare(s *session.Session, result run.Result, o *runsetup.Options,
 	end session.Ending,
 ) error {
 	if !s.Recorded() {
@@ -270,23 +206,19 @@ func (a *app) printCompare(s *session.Session, result run.Result, o *compareOpti
 		}
 		return nil
 	}
-	if err := a.printSteps(result.Steps, o.json); err != nil {
+	if err := a.printSteps(result.Steps, o.JSON); err != nil {
 		return err
 	}
-	if o.json {
+	if o.JSON {
 		return report.JSONLines(a.Out, result.Records)
 	}
-	if o.explain {
+	if o.Explain {
 		if err := report.Explain(a.Out, a.Style(), result.Records); err != nil {
 			return err
 		}
 	}
-	summary := summaryOf(s, result, end)
-	summary.Timed, summary.Power, summary.Details = timed(result), powerOf(result), o.verbose || o.explain
+	summary := runsetup.SummaryOf(s, result, end)
+	summary.Timed, summary.Power, summary.Details = runsetup.Timed(result), runsetup.PowerOf(result),
+		o.Verbose || o.Explain
 	return report.Compare(a.Out, a.Style(), result.Records, result.Differences, summary)
-}
-
-func powerOf(result run.Result) report.Power {
-	p := result.Power
-	return report.Power{Cases: p.Cases, Powered: p.Cases - len(p.Powerless), Trivial: len(p.Trivial)}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/runsetup"
 	"triad/internal/resultdiff"
 	"triad/internal/run"
 	"triad/internal/session"
@@ -16,27 +17,27 @@ import (
 func (a *app) readAgainst(
 	ctx context.Context,
 	request run.Request,
-	o *compareOptions,
+	o *runsetup.Options,
 ) (resultdiff.Side, error) {
-	if o.against == "" {
+	if o.Against == "" {
 		return resultdiff.Side{}, nil
 	}
 	var names []string
 	for _, operator := range request.Operators {
 		names = append(names, operator.Spec.Name)
 	}
-	return a.ReadSide(ctx, o.db, o.against, names, nil)
+	return a.ReadSide(ctx, o.DB, o.Against, names, nil)
 }
 
 // tellSince prints what changed from a side to the session that has just ended, for what the session ran. If
 // something became wrong or slower, it ends with that exit code.
 func (a *app) tellSince(ctx context.Context, before resultdiff.Side, s *session.Session,
-	o *compareOptions, end *session.Ending,
+	o *runsetup.Options, end *session.Ending,
 ) error {
-	if o.against == "" || !s.Recorded() {
+	if o.Against == "" || !s.Recorded() {
 		return nil
 	}
-	store, err := a.ReadStore(ctx, o.db)
+	store, err := a.ReadStore(ctx, o.DB)
 	if err != nil {
 		return err
 	}
@@ -50,7 +51,7 @@ func (a *app) tellSince(ctx context.Context, before resultdiff.Side, s *session.
 	}
 	changes := resultdiff.Diff(before, now, resultdiff.Options{})
 	changes = slices.DeleteFunc(changes, func(c resultdiff.Change) bool { return c.B == nil })
-	if err := a.TellChanges(before, now, changes, console.LinesOfADiff, o.json); err != nil {
+	if err := a.TellChanges(before, now, changes, console.LinesOfADiff, o.JSON); err != nil {
 		return err
 	}
 	if resultdiff.Counted(changes).Regressed(false) {

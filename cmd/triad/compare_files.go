@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/runsetup"
 	"triad/cmd/triad/workers"
 	"triad/internal/backend"
 	"triad/internal/candidates"
@@ -33,7 +34,7 @@ import (
 // however many files there are.
 type filesRun struct {
 	*app
-	o       *compareOptions
+	o       *runsetup.Options
 	request run.Request
 	refused op.Case // the case under which a file that was not understood is recorded
 	gpu     *workers.GPU
@@ -51,14 +52,14 @@ type filesRun struct {
 }
 
 // compareFiles is compare with a folder, a pattern or a list in --add.
-func (a *app) compareFiles(ctx context.Context, request run.Request, o *compareOptions) error {
-	if err := o.checkFiles(&request); err != nil {
+func (a *app) compareFiles(ctx context.Context, request run.Request, o *runsetup.Options) error {
+	if err := checkFiles(o, &request); err != nil {
 		return err
 	}
-	if err := o.readyForCI(); err != nil {
+	if err := o.ReadyForCI(); err != nil {
 		return err
 	}
-	options, err := a.workerOptions(&o.caseFlags)
+	options, err := a.WorkerOptions(&o.CaseFlags)
 	if err != nil {
 		return err
 	}
@@ -79,18 +80,18 @@ func (a *app) compareFiles(ctx context.Context, request run.Request, o *compareO
 		return console.Usage(
 			"there is no case to judge a file on: ask for other sizes, dtypes or distributions")
 	}
-	if o.ownFlags.box, err = a.boxOf(ctx, &o.ownFlags, onGPU); err != nil {
+	if o.OwnFlags.Box, err = a.BoxOf(ctx, &o.OwnFlags, onGPU); err != nil {
 		return err
 	}
-	store, err := a.OpenStore(ctx, o.db)
+	store, err := a.OpenStore(ctx, o.DB)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	so := sessionOptions{compareOptions: o, gpu: onGPU}
-	info := a.sessionInfo(ctx, canonical(o.filesWords(), request, &o.caseFlags), request, &so)
-	info.Added = o.addedFiles()
-	files, err := session.OpenFiles(ctx, store, info, o.resume)
+	so := runsetup.SessionOptions{Options: o, GPU: onGPU}
+	info := a.SessionInfo(ctx, runsetup.Canonical(filesWords(o), request, &o.CaseFlags), request, &so)
+	info.Added = addedFiles(o)
+	files, err := session.OpenFiles(ctx, store, info, o.Resume)
 	if err != nil {
 		return err
 	}
@@ -98,21 +99,21 @@ func (a *app) compareFiles(ctx context.Context, request run.Request, o *compareO
 	request.Options.Seed = request.Seed
 	r := &filesRun{
 		app: a, o: o, request: request, refused: cases[0], gpu: onGPU, workers: options, session: files,
-		began: time.Now(), fileRows: o.fileRows(),
+		began: time.Now(), fileRows: fileRowsOf(o),
 	}
 	err = r.all(ctx)
 	return r.end(store.Path(), err)
 }
 
 // checkFiles rejects options that many files do not support, and keeps only the files of the shard.
-func (o *compareOptions) checkFiles(request *run.Request) error {
-	if _, err := o.ownFlags.options(request.Options); err != nil {
+func checkFiles(o *runsetup.Options, request *run.Request) error {
+	if _, err := o.OwnFlags.Options(request.Options); err != nil {
 		return err
 	}
-	if err := o.ownFlags.check(request, nil); err != nil {
+	if err := o.OwnFlags.Check(request, nil); err != nil {
 		return err
 	}
-	if o.against+o.dump != "" || o.explain || o.planOnly || o.verbose || o.strict || len(o.sanitizers) > 0 {
+	if o.Against+o.Dump != "" || o.Explain || o.PlanOnly || o.Verbose || o.Strict || len(o.Sanitizers) > 0 {
 		return console.Usage(
 			"--add of a folder, a pattern or a list gives each file a verdict: --against, --dump, " +
 				"--explain, --plan, --verbose, --strict and --sanitize look at one; name its file")
@@ -126,7 +127,7 @@ func (o *compareOptions) checkFiles(request *run.Request) error {
 	}
 	if s := request.Shard; s.Of > 1 {
 		var mine []string
-		for i, text := range o.ownFlags.add {
+		for i, text := range o.OwnFlags.Add {
 			if i%s.Of == s.Index-1 {
 				mine = append(mine, text)
 			}
@@ -134,35 +135,35 @@ func (o *compareOptions) checkFiles(request *run.Request) error {
 		if len(mine) == 0 {
 			return console.Usage("shard %d/%d has no file: there are %d; want at most so many shards",
 				s.Index, s.Of,
-				len(o.ownFlags.add))
+				len(o.OwnFlags.Add))
 		}
-		o.ownFlags.add = mine
+		o.OwnFlags.Add = mine
 	}
 	return nil
 }
 
 // filesWords identifies what is judged, to find an interrupted run.
-func (o *compareOptions) filesWords() string {
-	hash := sha256.Sum256([]byte(strings.Join(append(o.ownFlags.words(), o.shardWords()...), "\x00")))
-	return o.verb + " files " + hex.EncodeToString(hash[:])
+func filesWords(o *runsetup.Options) string {
+	hash := sha256.Sum256([]byte(strings.Join(append(o.OwnFlags.Words(), o.ShardWords()...), "\x00")))
+	return o.Verb + " files " + hex.EncodeToString(hash[:])
 }
 
 // addedFiles returns the words of the session: each file with its name, then the words for all.
-func (o *compareOptions) addedFiles() []string {
-	words := o.ownFlags.words()
-	for i, text := range o.ownFlags.add {
-		words[i] = record.FileWord + o.nameOf(text) + "=" + words[i]
+func addedFiles(o *runsetup.Options) []string {
+	words := o.OwnFlags.Words()
+	for i, text := range o.OwnFlags.Add {
+		words[i] = record.FileWord + nameOf(&o.OwnFlags, text) + "=" + words[i]
 	}
 	return words
 }
 
 // nameOf returns the name of a file's function, or the prefix of the names of all its functions.
-func (f *ownFlags) nameOf(text string) string {
+func nameOf(f *runsetup.OwnFlags, text string) string {
 	request, err := kernelfile.ParseRequest(text)
 	if err != nil {
 		return ownkernels.Family + "/" + kernelfile.Stems([]string{text})[0]
 	}
-	request.Stem = f.stems[text]
+	request.Stem = f.Stems[text]
 	return request.Implementation()
 }
 
@@ -186,7 +187,7 @@ func (r *filesRun) all(ctx context.Context) error {
 			}
 		})
 	}
-	for i := range r.o.ownFlags.add {
+	for i := range r.o.OwnFlags.Add {
 		if len(r.rows[i]) > 0 { // recorded before
 			continue
 		}
@@ -195,7 +196,7 @@ func (r *filesRun) all(ctx context.Context) error {
 			break
 		}
 		next <- i
-		progress.Show(run.Progress{Case: i, Cases: len(r.o.ownFlags.add), Elapsed: time.Since(r.began)})
+		progress.Show(run.Progress{Case: i, Cases: len(r.o.OwnFlags.Add), Elapsed: time.Since(r.began)})
 	}
 	close(next)
 	return errors.Join(group.Wait(), r.fault)
@@ -210,7 +211,7 @@ func (r *filesRun) ended(ctx context.Context) bool {
 
 // before fills in the rows that a resumed session has recorded.
 func (r *filesRun) before() error {
-	if !r.o.resume {
+	if !r.o.Resume {
 		return nil
 	}
 	return r.session.Outcomes(r.take)
@@ -219,7 +220,7 @@ func (r *filesRun) before() error {
 // one judges a file and records the results. An error ends the run.
 func (r *filesRun) one(ctx context.Context, i int) error {
 	began := time.Now()
-	records, err := r.judgeFile(ctx, r.o.ownFlags.add[i])
+	records, err := r.judgeFile(ctx, r.o.OwnFlags.Add[i])
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
@@ -238,7 +239,7 @@ func (r *filesRun) one(ctx context.Context, i int) error {
 	r.judged++
 	for _, row := range r.rows[i] {
 		row.Seconds = time.Since(began).Seconds()
-		if r.o.json {
+		if r.o.JSON {
 			if err := report.FileJSON(r.Out, row, r.session.ID()); err != nil {
 				return err
 			}
@@ -258,10 +259,10 @@ func (r *filesRun) judgeFile(ctx context.Context, text string) (records []*recor
 		}
 	}()
 	defer panics.Caught(&err, func() string { return "judging " + text })
-	flags := r.o.ownFlags
-	flags.add = []string{text}
+	flags := r.o.OwnFlags
+	flags.Add = []string{text}
 	request := r.request
-	mine, refused, err := r.addOwn(ctx, &flags, &request, r.gpu, r.o.EnvironmentFlags, r.workers)
+	mine, refused, err := r.AddOwn(ctx, &flags, &request, r.gpu, r.o.EnvironmentFlags, r.workers)
 	var u *op.UsageError
 	switch {
 	case err != nil && (r.Stop.Err() != nil || ctx.Err() != nil):
@@ -289,8 +290,8 @@ func (r *filesRun) judgeFile(ctx context.Context, text string) (records []*recor
 	for i := range result.Records {
 		records = append(records, &result.Records[i])
 	}
-	if flags.write {
-		sentences := mine.writeLines()
+	if flags.Write {
+		sentences := mine.WriteLines()
 		r.mu.Lock()
 		r.wrote = append(r.wrote, sentences...)
 		r.mu.Unlock()
@@ -327,7 +328,7 @@ func (r *filesRun) neither(text string, status op.Status, why error) []*record.R
 			words = append(words, strings.TrimSpace(line))
 		}
 	}
-	name := r.o.nameOf(text)
+	name := nameOf(&r.o.OwnFlags, text)
 	return []*record.Record{{
 		Case: r.refused, Seed: r.request.Seed, Impl: name, Backend: ownkernels.Family,
 		Variant: strings.TrimPrefix(name, ownkernels.Family+"/"), Status: status,
@@ -340,7 +341,7 @@ func (r *filesRun) end(database string, why error) error {
 	rows := r.inOrder()
 	count := candidates.CountOf(rows)
 	code, reason := session.ExitGood, ""
-	if n := len(r.o.ownFlags.add); r.open {
+	if n := len(r.o.OwnFlags.Add); r.open {
 		reason = fmt.Sprintf("%s, with %d of %d files left: the same command with --resume judges them.",
 			cmp.Or(r.why, "The run was stopped"), n-r.done(), n)
 	}
@@ -353,13 +354,13 @@ func (r *filesRun) end(database string, why error) error {
 		code = session.ExitNothing
 	}
 	err := r.session.Finish(why == nil && !r.open, code, why)
-	if !r.o.json {
+	if !r.o.JSON {
 		err = errors.Join(err, report.Files(r.Out, r.Style(), rows, report.FilesSummary{
 			Session: r.session.ID(), Database: database, Seed: r.session.Seed(), Exit: int(code),
 			Reason: reason, Files: r.judged, Seconds: time.Since(r.began).Seconds(),
 		}))
 	}
-	r.tellWritten(r.wrote, r.o.json)
+	r.TellWritten(r.wrote, r.o.JSON)
 	err = errors.Join(err, r.tellFilesCI(rows))
 	return session.Ending{Code: code, Err: why}.Failure(err)
 }
@@ -367,7 +368,7 @@ func (r *filesRun) end(database string, why error) error {
 // tellFilesCI writes the output that the flags for CI systems request: for each function the run that
 // decides.
 func (r *filesRun) tellFilesCI(rows []*candidates.Row) error {
-	if r.o.junit == "" && !r.o.github {
+	if r.o.JUnit == "" && !r.o.GitHub {
 		return nil
 	}
 	var ids []string
@@ -378,5 +379,5 @@ func (r *filesRun) tellFilesCI(rows []*candidates.Row) error {
 	if err != nil {
 		return err
 	}
-	return r.writeCI(r.o, run.Result{Records: records}, r.session.Added())
+	return r.WriteCI(r.o, run.Result{Records: records}, r.session.Added())
 }

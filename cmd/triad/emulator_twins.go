@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"triad/cmd/triad/runsetup"
 	"triad/internal/backend"
 	"triad/internal/op"
 	"triad/internal/ownfile/pyparser"
@@ -20,7 +21,7 @@ import (
 
 // emulatorTwins runs the user's CUDA files, which are judged on a GPU, in the emulator too.
 type emulatorTwins struct {
-	files   *ownFiles
+	files   *runsetup.OwnFiles
 	workers ownkernels.Workers
 
 	mutex sync.Mutex
@@ -35,26 +36,27 @@ type emulatorTwin struct {
 }
 
 // besideGPU makes a session on a GPU judge its files in the emulator too; it returns nil if there are none.
-func (a *app) besideGPU(ctx context.Context, r *run.Runner, mine *ownFiles, o sessionOptions) (
+func (a *app) besideGPU(ctx context.Context, r *run.Runner, mine *runsetup.OwnFiles,
+	o runsetup.SessionOptions) (
 	*emulatorTwins, error,
 ) {
-	if o.gpu == nil || mine == nil {
+	if o.GPU == nil || mine == nil {
 		return nil, nil
 	}
 	cache, err := a.CacheDir()
 	if err != nil {
 		return nil, err
 	}
-	confine, err := a.boxOf(ctx, &o.ownFlags, nil)
+	confine, err := a.BoxOf(ctx, &o.OwnFlags, nil)
 	if err != nil {
 		return nil, err
 	}
-	options := o.workers
+	options := o.Workers
 	options.Limits = options.Limits.OfOwn()
 	kernels := func() *worker.Adapter {
 		adapter := a.CUDABackend(cache, options)
-		if mine.folder != nil {
-			addSpec(adapter, mine.folder.TOML)
+		if mine.Folder != nil {
+			runsetup.AddSpec(adapter, mine.Folder.TOML)
 		}
 		return adapter
 	}

@@ -61,7 +61,7 @@ func TestRecordedExitCodeIsTheShells(t *testing.T) {
 				}
 				a.Telemetry = func(string, string) workers.Card { return &fakeCard{} }
 				a.Rest = func(context.Context, time.Duration) {}
-				a.around = func([]backend.Backend) []backend.Backend { return []backend.Backend{b} }
+				a.Around = func([]backend.Backend) []backend.Backend { return []backend.Backend{b} }
 				args := slices.Concat([]string{
 					verb, "softmax", "--dims", "rows=3,cols=2", "--quick",
 					"--db", db,
@@ -99,7 +99,7 @@ func TestSanitizeStopped(t *testing.T) {
 	}{{op.StatusUnsupported, 3}, {op.StatusCrash, 1}} {
 		a, said := sanitizerApp(t, nil)
 		db := filepath.Join(t.TempDir(), "r.db")
-		a.around = func([]backend.Backend) []backend.Backend {
+		a.Around = func([]backend.Backend) []backend.Backend {
 			return []backend.Backend{&restless{status: c.status, first: func() { interrupt(a) }}}
 		}
 		code := int(a.execute([]string{

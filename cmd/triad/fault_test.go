@@ -79,7 +79,7 @@ func TestPanicIsAnInternalError(t *testing.T) {
 		t.Run(c.at, func(t *testing.T) {
 			var out, said bytes.Buffer
 			a := newApp(strings.NewReader(""), &out, &said)
-			a.around = func([]backend.Backend) []backend.Backend {
+			a.Around = func([]backend.Backend) []backend.Backend {
 				return []backend.Backend{&plantedBackend{panicsAt: c.at}}
 			}
 			db := filepath.Join(t.TempDir(), "r.db")
@@ -131,7 +131,7 @@ func TestFaultBesideARun(t *testing.T) {
 	var said bytes.Buffer
 	a := newApp(strings.NewReader(""), &said, &said)
 	b := &plantedBackend{}
-	a.around = func([]backend.Backend) []backend.Backend {
+	a.Around = func([]backend.Backend) []backend.Backend {
 		p := session.NewProgress(session.NewScreen(nil, true), a.Broke) // writing to it panics
 		p.Preparing("planting")
 		for a.Fault.Get() == nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 
+	"triad/cmd/triad/runsetup"
 	"triad/internal/candidates"
 	"triad/results"
 )
@@ -14,13 +15,13 @@ type fileRows struct {
 	at    map[string]int // words by the names of their implementations
 }
 
-// fileRows returns the rows of the words of --add, none filled yet.
-func (o *compareOptions) fileRows() fileRows {
+// fileRowsOf returns the rows of the words of --add, none filled yet.
+func fileRowsOf(o *runsetup.Options) fileRows {
 	f := fileRows{
-		words: o.ownFlags.add, rows: make([][]*candidates.Row, len(o.ownFlags.add)), at: map[string]int{},
+		words: o.OwnFlags.Add, rows: make([][]*candidates.Row, len(o.OwnFlags.Add)), at: map[string]int{},
 	}
 	for i, text := range f.words {
-		f.at[o.nameOf(text)] = i
+		f.at[nameOf(&o.OwnFlags, text)] = i
 	}
 	return f
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/runsetup"
 	"triad/internal/need"
 	"triad/internal/op"
 	"triad/internal/session"
@@ -51,14 +52,14 @@ func TestFindingCommands(t *testing.T) {
 	for _, o := range truth.All() {
 		for _, f := range o.Findings {
 			_, words := f.Shown()
-			var options compareOptions
+			var options runsetup.Options
 			cmd := &cobra.Command{}
-			options.add(cmd, "both")
+			options.Add(cmd, "both")
 			if err := cmd.ParseFlags(words[1:]); err != nil || words[0] != "compare" {
 				t.Errorf("%s: %s: %v", f.ID, f.Command, err)
 				continue
 			}
-			request, err := options.request(cmd.Flags().Args())
+			request, err := options.Request(cmd.Flags().Args())
 			if err != nil || len(request.Operators) != 1 || request.Operators[0] != o {
 				t.Errorf("%s: %s: %v", f.ID, f.Command, err)
 				continue

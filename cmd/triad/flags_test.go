@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"triad/cmd/triad/runsetup"
 	"triad/cmd/triad/workers"
 	"triad/internal/op"
 	"triad/internal/session"
@@ -31,28 +32,28 @@ type asked struct {
 // ask parses the flags of a verb as the verb does, up to where it looks for a GPU.
 func ask(t *testing.T, verb string, args []string) (string, error) {
 	t.Helper()
-	o := benchOptions{compareOptions: compareOptions{verb: verb}}
+	o := benchOptions{Options: runsetup.Options{Verb: verb}}
 	cmd := &cobra.Command{Use: verb}
 	switch verb {
 	case "bench":
 		o.add(cmd)
 	case "gradcheck":
-		o.compareOptions.add(cmd, "backward")
+		o.Options.Add(cmd, "backward")
 	default:
-		o.compareOptions.add(cmd, "both")
-		o.addOnGPU(cmd)
+		o.Options.Add(cmd, "both")
+		o.AddOnGPU(cmd)
 	}
 	if err := cmd.ParseFlags(args); err != nil {
 		return "", err
 	}
 	if verb == "watch" {
-		o.quick = !o.full
+		o.Quick = !o.Full
 	}
-	request, err := o.request([]string{"softmax"})
+	request, err := o.Request([]string{"softmax"})
 	if err != nil {
 		return "", err
 	}
-	options, err := workers.Options(o.limits)
+	options, err := workers.Options(o.Limits)
 	if err != nil {
 		return "", err
 	}

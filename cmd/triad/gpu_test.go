@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"triad"
+	"triad/cmd/triad/runsetup"
 	"triad/cmd/triad/workers"
 	"triad/cuda"
 	"triad/internal/catalog"
@@ -162,7 +163,7 @@ func TestDeviceFlags(t *testing.T) {
 		{Device: "cpu", GPU: 0},
 		{Device: "auto", GPU: -2},
 	} {
-		_, err := (&caseFlags{DeviceFlags: f, pass: "both"}).options()
+		_, err := (&runsetup.CaseFlags{DeviceFlags: f, Pass: "both"}).Options()
 		if u := (*session.Failure)(nil); !errors.As(err, &u) || u.Code != session.ExitUsage {
 			t.Errorf("%+v: %v, want a usage error", f, err)
 		}

@@ -2,20 +2,18 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/runsetup"
 	"triad/internal/catalog"
-	"triad/internal/run"
 	"triad/internal/truth"
 )
 
 func (a *app) gradcheckCommand() *cobra.Command {
-	o := compareOptions{verb: "gradcheck"}
+	o := runsetup.Options{Verb: "gradcheck"}
 	cmd := &cobra.Command{
 		Use:   "gradcheck OP...",
 		Short: "judge every gradient of an operator",
@@ -35,29 +33,29 @@ a sum gives them too. It takes the flags of compare. Beyond compare it
 			return append(catalog.Names(), "all"), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, names []string) error {
-			o.args = os.Args[min(1, len(os.Args)):]
+			o.Args = os.Args[min(1, len(os.Args)):]
 			return a.gradcheck(cmd.Context(), names, &o)
 		},
 	}
-	o.add(cmd, "backward")
-	o.addPlan(cmd)
-	o.addShard(cmd)
-	o.on.add(cmd)
+	o.Add(cmd, "backward")
+	o.AddPlan(cmd)
+	o.AddShard(cmd)
+	o.On.Add(cmd)
 	return cmd
 }
 
 // gradcheck is compare for backwards, with the additional checks of gradients.
-func (a *app) gradcheck(ctx context.Context, names []string, o *compareOptions) error {
-	if o.pass != "backward" {
-		return console.Usage("gradcheck judges backwards: --pass %s is what triad compare does", o.pass)
+func (a *app) gradcheck(ctx context.Context, names []string, o *runsetup.Options) error {
+	if o.Pass != "backward" {
+		return console.Usage("gradcheck judges backwards: --pass %s is what triad compare does", o.Pass)
 	}
-	if err := o.checkPlan(); err != nil {
+	if err := o.CheckPlan(); err != nil {
 		return err
 	}
-	if err := o.ownFlags.expand(a); err != nil {
+	if err := o.OwnFlags.Expand(a.Setup); err != nil {
 		return err
 	}
-	request, err := o.request(names)
+	request, err := o.Request(names)
 	if err != nil {
 		return err
 	}
@@ -66,7 +64,7 @@ func (a *app) gradcheck(ctx context.Context, names []string, o *compareOptions) 
 		return err
 	}
 	request.Gradients = true
-	if o.on.apart() {
+	if o.On.Apart() {
 		return a.compareOn(ctx, request, o)
 	}
 	return a.judge(ctx, request, o)
@@ -88,25 +86,4 @@ func withBackward(operators []*truth.Operator, all bool) ([]*truth.Operator, err
 		return nil, console.Usage("no operator has a backward: there is no gradient to check")
 	}
 	return kept, nil
-}
-
-// printSteps prints a line for each operator whose truth was compared with the complex step; with --json only
-// failures, to stderr.
-func (a *app) printSteps(steps []run.Step, json bool) error {
-	for _, s := range steps {
-		to := a.Out
-		if json && s.Agrees() {
-			continue
-		} else if json {
-			to = a.Err
-		}
-		if _, err := fmt.Fprintf(to, "truth of %s: %v\n", s.Case.Op, s.Step); err != nil {
-			return fmt.Errorf("print the result: %w", err)
-		}
-	}
-	if len(steps) > 0 && !json {
-		_, err := io.WriteString(a.Out, "\n")
-		return err
-	}
-	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/runsetup"
 	"triad/cmd/triad/workers"
 	"triad/internal/problem"
 )
@@ -16,10 +17,10 @@ import (
 // no line and turns no text around.
 func TestImportPrintsALineForEachThing(t *testing.T) {
 	var out, said bytes.Buffer
-	a := &app{Workers: &workers.Workers{Console: &console.Console{
+	a := &app{Setup: &runsetup.Setup{Workers: &workers.Workers{Console: &console.Console{
 		Out: &out, Err: &said,
 		Stop: context.Background(),
-	}}}
+	}}}}
 	forged := "b.py\ntriad: c.py: imported \u202e into ./x"
 	done := &problem.Imported{
 		Problem: problem.Problem{Path: forged, Format: "kernelbench", Operator: "kernelbench_b"},

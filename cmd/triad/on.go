@@ -2,21 +2,17 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
 	"triad"
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/runsetup"
 	"triad/cuda"
 	"triad/internal/fleet"
 	"triad/internal/op"
@@ -28,119 +24,10 @@ import (
 	"triad/results"
 )
 
-// onFlags holds the flags that hand a run to other machines.
-type onFlags struct {
-	engine, slurm, parts string
-	gpus                 string
-	visible              []string // CUDA_VISIBLE_DEVICES for each of the GPUs
-	shards               int
-	given                *pflag.FlagSet // of the verb
-}
-
-func (f *onFlags) add(cmd *cobra.Command) {
-	f.given = cmd.Flags()
-	cmd.Flags().StringVar(&f.engine, "on", "", "run on other machines: slurm, ray, or ray:ADDRESS of a "+
-		"cluster (docs/fleet.md)")
-	cmd.Flags().IntVar(&f.shards, "shards", 8, "with --on: cut the plan into so many tasks")
-	cmd.Flags().StringVar(&f.slurm, "slurm", "",
-		"with --on slurm: options for sbatch, e.g. \"--partition=h200 --gres=gpu:1\"")
-	cmd.Flags().StringVar(&f.parts, "parts", "",
-		"with --on: a folder that all machines see (default: beside the database)")
-	f.addGPUs(cmd)
-}
-
-// name returns the engine without the address of its cluster.
-func (f *onFlags) name() string {
-	name, _, _ := strings.Cut(f.engine, ":")
-	return name
-}
-
-// local lists the flags that the driver handles itself.
-var local = []string{
-	"on", "shards", "slurm", "parts", "gpus", "db", "json", "resume", "junit", "github", "seed", "strict",
-	"add",
-}
-
-// checkOn rejects what a run on other machines, or on several GPUs, does not support.
-func (o *compareOptions) checkOn(request run.Request) error {
-	check := o.on.checkEngine
-	if o.on.gpus != "" {
-		check = o.checkGPUs
-	}
-	if err := check(); err != nil {
-		return err
-	}
-	switch f := o.on; {
-	case o.shard != "" || o.planOnly || o.explain || o.verbose || len(o.sanitizers) > 0 ||
-		o.dump+o.against != "":
-		return console.Usage(
-			"--on and --gpus cut the run themselves and print the union: --shard, --plan, --explain, " +
-				"--verbose, --sanitize, --dump and --against are flags of a run in one process",
-		)
-	case f.name() == "ray" && strings.Contains(strings.Join(o.ownFlags.nvccFlags, " "), "-I"):
-		return console.Usage(
-			"--on ray brings a file and what it includes from its own folder to the nodes, and not " +
-				"the folders of -I: put the headers beside the file",
-		)
-	case folderOf(&request) != nil:
-		return console.Usage(
-			"--on and --gpus judge operators of the catalog: run a folder's operator in one process")
-	}
-	return nil
-}
-
-// checkEngine rejects combinations of an engine's flags.
-func (f *onFlags) checkEngine() error {
-	switch {
-	case f.engine != "slurm" && f.name() != "ray":
-		return console.Usage("--on %q: want slurm, ray, or ray:ADDRESS", f.engine)
-	case f.slurm != "" && f.engine != "slurm":
-		return console.Usage("--slurm has options for sbatch: it is a flag of --on slurm")
-	case f.shards < 1 || f.shards > mostShards:
-		return console.Usage("--shards %d: want a number from 1 to %d", f.shards, mostShards)
-	}
-	return nil
-}
-
-// forwarded returns the command line of the tasks: what was typed, without what the driver handles itself.
-func (o *compareOptions) forwarded(r run.Request, seed uint64) ([]string, error) {
-	args := []string{o.verb}
-	for _, operator := range r.Operators {
-		args = append(args, operator.Spec.Name)
-	}
-	var err error
-	o.on.given.Visit(func(f *pflag.Flag) {
-		if slices.Contains(local, f.Name) {
-			return
-		}
-		values := []string{f.Value.String()}
-		if list, ok := f.Value.(pflag.SliceValue); ok {
-			values = list.GetSlice()
-		}
-		for _, value := range values {
-			if f.Value.Type() == "stringSlice" { // read as CSV again
-				var text strings.Builder
-				w := csv.NewWriter(&text)
-				err = errors.Join(err, w.Write([]string{value}))
-				w.Flush()
-				value = strings.TrimSuffix(text.String(), "\n")
-			}
-			args = append(args, "--"+f.Name+"="+value)
-		}
-	})
-	if f := o.ownFlags; len(f.add) > 0 && !f.sandbox && !f.noSandbox && o.on.engine != "" {
-		args = append(args, "--sandbox") // the sender of files to other machines need not have written them
-	}
-	if o.on.gpus != "" {
-		args = append(args, "--device=gpu")
-	}
-	return append(args, "--seed="+strconv.FormatUint(seed, 10)), err
-}
-
 // onFleet is one run on other machines.
 type onFleet struct {
 	*app
-	o       *compareOptions
+	o       *runsetup.Options
 	request run.Request
 	store   *results.Store
 	session *results.Session
@@ -148,50 +35,50 @@ type onFleet struct {
 }
 
 // compareOn is compare and gradcheck on other machines.
-func (a *app) compareOn(ctx context.Context, request run.Request, o *compareOptions) error {
-	if err := errors.Join(o.checkOn(request), o.readyForCI()); err != nil {
+func (a *app) compareOn(ctx context.Context, request run.Request, o *runsetup.Options) error {
+	if err := errors.Join(o.CheckOn(request), o.ReadyForCI()); err != nil {
 		return err
 	}
 	if err := a.chooseGPUs(ctx, o); err != nil {
 		return err
 	}
-	if o.verb == "compare" && o.ownFlags.many {
+	if o.Verb == "compare" && o.OwnFlags.Many {
 		return a.compareFilesOn(ctx, request, o)
 	}
 	tell := func(r *onFleet, result run.Result, s report.Summary) (err error) {
-		if o.json {
+		if o.JSON {
 			err = report.JSONLines(a.Out, result.Records)
 		} else {
 			err = report.Compare(a.Out, a.Style(), result.Records, result.Differences, s)
 		}
-		return errors.Join(err, a.writeCI(o, result, r.session.Info().Added),
-			a.tellPage(r.session.ID(), result, o))
+		return errors.Join(err, a.WriteCI(o, result, r.session.Info().Added),
+			a.TellPage(r.session.ID(), result, o))
 	}
-	return a.onFleet(ctx, request, o, []string{o.verb}, tell)
+	return a.onFleet(ctx, request, o, []string{o.Verb}, tell)
 }
 
 // benchOn is bench on other machines.
 func (a *app) benchOn(ctx context.Context, request run.Request, o *benchOptions) error {
-	if err := o.checkOn(request); err != nil {
+	if err := o.CheckOn(request); err != nil {
 		return err
 	}
-	if err := a.chooseGPUs(ctx, &o.compareOptions); err != nil {
+	if err := a.chooseGPUs(ctx, &o.Options); err != nil {
 		return err
 	}
-	return a.onFleet(ctx, request, &o.compareOptions, o.words(request.Timing),
+	return a.onFleet(ctx, request, &o.Options, o.words(request.Timing),
 		func(_ *onFleet, result run.Result, s report.Summary) error {
-			if o.json {
+			if o.JSON {
 				return report.JSONLines(a.Out, result.Records)
 			}
-			return report.Bench(a.Out, a.Style(), result.Records, timed(result), s)
+			return report.Bench(a.Out, a.Style(), result.Records, runsetup.Timed(result), s)
 		})
 }
 
 // onFleet starts or resumes the session, drives its tasks, and prints the union.
-func (a *app) onFleet(ctx context.Context, request run.Request, o *compareOptions, words []string,
+func (a *app) onFleet(ctx context.Context, request run.Request, o *runsetup.Options, words []string,
 	tell func(*onFleet, run.Result, report.Summary) error,
 ) error {
-	r, err := a.beginOn(ctx, request, o, slices.Concat(words, o.ownFlags.words()), o.ownFlags.add)
+	r, err := a.beginOn(ctx, request, o, slices.Concat(words, o.OwnFlags.Words()), o.OwnFlags.Add)
 	if err != nil {
 		return err
 	}
@@ -201,17 +88,18 @@ func (a *app) onFleet(ctx context.Context, request run.Request, o *compareOption
 }
 
 // beginOn starts or resumes the session of a run on other machines; added holds its words of files.
-func (a *app) beginOn(ctx context.Context, request run.Request, o *compareOptions, words, added []string,
+func (a *app) beginOn(ctx context.Context, request run.Request, o *runsetup.Options, words, added []string,
 ) (r *onFleet, err error) {
 	r = &onFleet{app: a, o: o, request: request, began: time.Now()}
-	if r.store, err = a.OpenStore(ctx, o.db); err != nil {
+	if r.store, err = a.OpenStore(ctx, o.DB); err != nil {
 		return nil, err
 	}
-	words = slices.Concat(words, o.on.words())
-	so := sessionOptions{compareOptions: o}
-	info := a.sessionInfo(ctx, canonical(strings.Join(words, " "), request, &o.caseFlags), request, &so)
+	words = slices.Concat(words, o.On.Words())
+	so := runsetup.SessionOptions{Options: o}
+	info := a.SessionInfo(ctx, runsetup.Canonical(strings.Join(words, " "), request, &o.CaseFlags), request,
+		&so)
 	info.Added = added
-	if o.resume {
+	if o.Resume {
 		if r.session, _, err = r.store.Resume(ctx, info.Request); err != nil {
 			err = session.ResumeFailure(err)
 		}
@@ -232,11 +120,11 @@ func (r *onFleet) drive(ctx context.Context) (ended fleet.Ended, err error) {
 	}
 	plan := fleet.Plan{
 		Session: r.session.ID(), Version: triad.Version, Kernels: cuda.SourcesHash(r.Files),
-		Host: hostName(), Shards: r.o.on.shards, Files: rooted(r.o.ownFlags.add),
-		Many: r.o.ownFlags.many && r.o.verb == "compare",
+		Host: hostName(), Shards: r.o.On.Shards, Files: rooted(r.o.OwnFlags.Add),
+		Many: r.o.OwnFlags.Many && r.o.Verb == "compare",
 	}
-	plan.Claimed = r.o.on.gpus != "" && !plan.Many
-	if plan.Args, err = r.o.forwarded(r.request, r.session.Info().Seed); err != nil {
+	plan.Claimed = r.o.On.Gpus != "" && !plan.Many
+	if plan.Args, err = r.o.Forwarded(r.request, r.session.Info().Seed); err != nil {
 		return ended, err
 	}
 	if err := folder.Create(plan); err != nil {
@@ -250,7 +138,7 @@ func (r *onFleet) drive(ctx context.Context) (ended fleet.Ended, err error) {
 	progress := r.Progress()
 	defer progress.Clear()
 	d := fleet.Driver{
-		Folder: folder, Plan: plan, Engine: engine, Stop: r.Stop, Every: r.o.on.every(),
+		Folder: folder, Plan: plan, Engine: engine, Stop: r.Stop, Every: r.o.On.Every(),
 		Merge: func(ctx context.Context, part string) error {
 			_, err := r.store.Merge(context.WithoutCancel(ctx), part)
 			return err
@@ -273,7 +161,7 @@ func (r *onFleet) drive(ctx context.Context) (ended fleet.Ended, err error) {
 	}
 	if err == nil && !ended.Stopped && len(ended.Failed) == 0 {
 		err = os.RemoveAll(string(folder)) // all of it is in the database
-		if r.o.on.parts == "" {
+		if r.o.On.Parts == "" {
 			os.Remove(filepath.Dir(string(folder))) // where no other run has parts
 		}
 	}
@@ -282,7 +170,7 @@ func (r *onFleet) drive(ctx context.Context) (ended fleet.Ended, err error) {
 
 // folder returns the folder that collects the parts of the session.
 func (r *onFleet) folder() (fleet.Folder, error) {
-	parent := r.o.on.parts
+	parent := r.o.On.Parts
 	if parent == "" {
 		parent = r.store.Path() + "-parts"
 	} else if info, err := os.Stat(parent); err != nil || !info.IsDir() {
@@ -301,24 +189,24 @@ func (r *onFleet) engine(
 	if err != nil {
 		return nil, nil, fmt.Errorf("find triad itself: %w", err)
 	}
-	if r.o.on.gpus != "" {
-		return r.o.on.local(triad), func() {}, nil
+	if r.o.On.Gpus != "" {
+		return localEngine(&r.o.On, triad), func() {}, nil
 	}
-	if name, address, _ := strings.Cut(r.o.on.engine, ":"); name == "ray" {
+	if name, address, _ := strings.Cut(r.o.On.Engine, ":"); name == "ray" {
 		return r.ray(ctx, folder, triad, address)
 	}
 	dir, err := os.Getwd()
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the working directory: %w", err)
 	}
-	return &fleet.Slurm{Triad: triad, Dir: dir, Options: strings.Fields(r.o.on.slurm)}, func() {}, nil
+	return &fleet.Slurm{Triad: triad, Dir: dir, Options: strings.Fields(r.o.On.Slurm)}, func() {}, nil
 }
 
 // ray connects to a Ray cluster.
 func (r *onFleet) ray(ctx context.Context, folder fleet.Folder, triad, address string) (fleet.Engine, func(),
 	error,
 ) {
-	brought, err := filesToBring(r.o.ownFlags.add)
+	brought, err := filesToBring(r.o.OwnFlags.Add)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -342,7 +230,7 @@ func (r *onFleet) ray(ctx context.Context, folder fleet.Folder, triad, address s
 	}
 	if err := engine.Start(ctx); err != nil {
 		engine.Close()
-		return nil, nil, session.Fail(session.ExitNothing, fmt.Errorf("--on %s: %w", r.o.on.engine, err))
+		return nil, nil, session.Fail(session.ExitNothing, fmt.Errorf("--on %s: %w", r.o.On.Engine, err))
 	}
 	return engine, engine.Close, nil
 }
@@ -358,7 +246,7 @@ func (r *onFleet) end(ctx context.Context, ended fleet.Ended, err error,
 		return end.Failure(r.session.Finish(ctx, false, int(end.Code)))
 	}
 	end := session.EndingOf(result, nil, err, session.Rules{
-		Strict: r.o.strict, Added: len(r.o.ownFlags.add) > 0,
+		Strict: r.o.Strict, Added: len(r.o.OwnFlags.Add) > 0,
 	})
 	for _, f := range ended.Failed {
 		if code := session.ExitCode(f.Outcome.Exit); code == session.ExitUsage && len(result.Records) == 0 {
@@ -366,7 +254,7 @@ func (r *onFleet) end(ctx context.Context, ended fleet.Ended, err error,
 		} else if end.Code != session.ExitBad {
 			end.Code = session.ExitNothing
 		}
-		end.Reason = fmt.Sprintf("Shard %d of %d was not done: %s", f.Shard, r.o.on.shards, f.Outcome.Reason)
+		end.Reason = fmt.Sprintf("Shard %d of %d was not done: %s", f.Shard, r.o.On.Shards, f.Outcome.Reason)
 	}
 	var power report.Power
 	for _, o := range ended.Complete {
@@ -379,7 +267,7 @@ func (r *onFleet) end(ctx context.Context, ended fleet.Ended, err error,
 	complete := err == nil && !result.Interrupted && len(ended.Failed) == 0
 	err = errors.Join(r.session.Finish(ctx, complete, int(end.Code)), tell(r, result, report.Summary{
 		Session: r.session.ID(), Seed: r.session.Info().Seed, Exit: int(end.Code), Database: r.store.Path(),
-		Reason: end.Reason, Timed: timed(result), Power: power,
+		Reason: end.Reason, Timed: runsetup.Timed(result), Power: power,
 	}))
 	return end.Failure(err)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/runsetup"
 	"triad/internal/fleet"
 	"triad/internal/kernelfile"
 	"triad/internal/ownkernels"
@@ -25,21 +26,21 @@ const (
 )
 
 // compareFilesOn judges many files on other machines, independently.
-func (a *app) compareFilesOn(ctx context.Context, request run.Request, o *compareOptions) error {
-	if err := o.checkFiles(&request); err != nil {
+func (a *app) compareFilesOn(ctx context.Context, request run.Request, o *runsetup.Options) error {
+	if err := checkFiles(o, &request); err != nil {
 		return err
 	}
-	files := len(o.ownFlags.add)
-	if !o.on.given.Changed("shards") {
-		o.on.shards = min(max((files+filesATask-1)/filesATask, len(o.on.visible)), mostTasksAlone)
+	files := len(o.OwnFlags.Add)
+	if !o.On.Given.Changed("shards") {
+		o.On.Shards = min(max((files+filesATask-1)/filesATask, len(o.On.Visible)), mostTasksAlone)
 	}
-	o.on.shards = min(o.on.shards, files)
-	r, err := a.beginOn(ctx, request, o, []string{o.filesWords()}, o.addedFiles())
+	o.On.Shards = min(o.On.Shards, files)
+	r, err := a.beginOn(ctx, request, o, []string{filesWords(o)}, addedFiles(o))
 	if err != nil {
 		return err
 	}
 	defer r.store.Close()
-	before := o.fileRows()
+	before := fileRowsOf(o)
 	kept := session.FilesOf(ctx, r.store, r.session)
 	if err := kept.Outcomes(before.take); err != nil {
 		return err
@@ -52,7 +53,7 @@ func (a *app) compareFilesOn(ctx context.Context, request run.Request, o *compar
 // the run began.
 func (r *onFleet) endFiles(kept *session.Files, before int, ended fleet.Ended, why error) error {
 	all := &filesRun{
-		app: r.app, o: r.o, request: r.request, session: kept, began: r.began, fileRows: r.o.fileRows(),
+		app: r.app, o: r.o, request: r.request, session: kept, began: r.began, fileRows: fileRowsOf(r.o),
 		open: ended.Stopped || len(ended.Failed) > 0,
 	}
 	if err := kept.Outcomes(all.take); err != nil {
@@ -60,12 +61,12 @@ func (r *onFleet) endFiles(kept *session.Files, before int, ended fleet.Ended, w
 	}
 	all.judged = all.done() - before
 	for _, f := range ended.Failed {
-		all.why = fmt.Sprintf("Shard %d of %d was not done (%s)", f.Shard, r.o.on.shards, f.Outcome.Reason)
+		all.why = fmt.Sprintf("Shard %d of %d was not done (%s)", f.Shard, r.o.On.Shards, f.Outcome.Reason)
 		if code := session.ExitCode(f.Outcome.Exit); code == session.ExitUsage && all.done() == 0 {
 			why = session.Fail(code, fmt.Errorf("%s", f.Outcome.Reason))
 		}
 	}
-	if r.o.json {
+	if r.o.JSON {
 		for _, row := range all.inOrder() {
 			if err := report.FileJSON(r.Out, row, kept.ID()); err != nil {
 				return err
@@ -80,7 +81,7 @@ func rooted(words []string) []string {
 	all := slices.Clone(words)
 	for i, text := range all {
 		if r, err := kernelfile.ParseRequest(text); err == nil {
-			all[i] = absolute(r.Path) + strings.TrimPrefix(text, r.Path)
+			all[i] = runsetup.Absolute(r.Path) + strings.TrimPrefix(text, r.Path)
 		}
 	}
 	return all
@@ -107,7 +108,7 @@ func filesToBring(words []string) (all []string, err error) {
 		if err != nil {
 			continue
 		}
-		path := absolute(r.Path)
+		path := runsetup.Absolute(r.Path)
 		bring(path)
 		if folder := filepath.Dir(path); filepath.Ext(path) == ".py" {
 			if packages[folder] {

@@ -15,6 +15,7 @@ import (
 
 	"triad"
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/runsetup"
 	"triad/cuda"
 	"triad/internal/fleet"
 	"triad/internal/panics"
@@ -81,7 +82,7 @@ func (a *app) part(ctx context.Context, folder fleet.Folder, plan fleet.Plan, sh
 	database := filepath.Join(parts, "part.db")
 	args := append(plan.Args, "--db="+database)
 	if plan.Claimed {
-		a.partClaim = func(key string) (bool, error) { return folder.Claim(shard, key) }
+		a.PartClaim = func(key string) (bool, error) { return folder.Claim(shard, key) }
 	} else {
 		args = append(args, fmt.Sprintf("--shard=%d/%d", shard, plan.Shards))
 	}
@@ -121,7 +122,7 @@ func (a *app) otherVersion(plan fleet.Plan) string {
 // partFiles returns the flags that name the files of a plan. If there are many, the list goes through
 // standard input: each task must know all, so that a file has the same name in every part.
 func (a *app) partFiles(plan fleet.Plan) (args []string) {
-	a.partRoot = plan.Root
+	a.PartRoot = plan.Root
 	if plan.Many {
 		var list strings.Builder
 		for _, word := range plan.Files {
@@ -138,8 +139,8 @@ func (a *app) partFiles(plan fleet.Plan) (args []string) {
 
 // shard runs the command line of a shard in this process.
 func (a *app) shard(ctx context.Context, args []string, of string) (o fleet.Outcome) {
-	a.partOf, a.partRan = of, func(result run.Result) {
-		p := powerOf(result)
+	a.PartOf, a.PartRan = of, func(result run.Result) {
+		p := runsetup.PowerOf(result)
 		o.Power = fleet.Power{Cases: p.Cases, Powered: p.Powered, Trivial: p.Trivial}
 	}
 	root := a.root()

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/runsetup"
 	"triad/cmd/triad/workers"
 	"triad/cuda/gpuworker"
 	"triad/internal/backend"
@@ -37,7 +38,7 @@ func (a *app) profile(ctx context.Context, request run.Request, o *benchOptions)
 			return console.Usage("--profile times nothing: --%s is a flag of a bench without it", flag)
 		}
 	}
-	options, err := a.workerOptions(&o.caseFlags)
+	options, err := a.WorkerOptions(&o.CaseFlags)
 	if err != nil {
 		return err
 	}
@@ -95,16 +96,16 @@ func (a *app) runProfiled(ctx context.Context, request run.Request, o *benchOpti
 		return fmt.Errorf("find the folder of the profiles: %w", err)
 	}
 	request.Timing = nil
-	slowedByTool(&options)
+	runsetup.SlowedByTool(&options)
 	under := *g
 	var workers atomic.Int64
 	log := func() string { return filepath.Join(folder, fmt.Sprintf("worker-%d.csv", workers.Add(1))) }
 	under.Wrap = func(c worker.Command) worker.Command { return tool.Under(log(), c) }
 	under.WrapPython = func(c worker.Command) worker.Command { return tool.UnderInCalls(log(), c) }
-	s, _, err := a.openSession(ctx, &request, sessionOptions{
-		compareOptions: &o.compareOptions, gpu: &under, workers: options,
-		words: []string{"bench", "--profile"}, doing: "running the kernels under ncu",
-		tools: record.Toolchain{"ncu": tool.Version},
+	s, _, err := a.OpenSession(ctx, &request, runsetup.SessionOptions{
+		Options: &o.Options, GPU: &under, Workers: options,
+		Words: []string{"bench", "--profile"}, Doing: "running the kernels under ncu",
+		Tools: record.Toolchain{"ncu": tool.Version},
 	})
 	if err != nil {
 		return err
@@ -114,7 +115,7 @@ func (a *app) runProfiled(ctx context.Context, request run.Request, o *benchOpti
 	if end.Err != nil || err != nil {
 		return end.Failure(err)
 	}
-	return end.Failure(a.printCompare(s, result, &o.compareOptions, end))
+	return end.Failure(a.printCompare(s, result, &o.Options, end))
 }
 
 var errNoKernel = errors.New("ncu saw no kernel")
@@ -134,7 +135,7 @@ func (a *app) printProfiles(o *benchOptions) error {
 	}
 	var lines []report.ProfileLine
 	for _, p := range profiles {
-		if o.json {
+		if o.JSON {
 			if err := report.JSON(a.Out, p); err != nil {
 				return err
 			}
@@ -145,7 +146,7 @@ func (a *app) printProfiles(o *benchOptions) error {
 			Waits: reasons(p.Stalls),
 		})
 	}
-	if o.json {
+	if o.JSON {
 		return nil
 	}
 	return report.Profiled(a.Out, a.Style(), lines, o.profiles)

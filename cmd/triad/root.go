@@ -8,7 +8,6 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,44 +17,23 @@ import (
 	"triad/cmd/triad/newop"
 	"triad/cmd/triad/ops"
 	"triad/cmd/triad/results"
+	"triad/cmd/triad/runsetup"
 	"triad/cmd/triad/sass"
 	"triad/cmd/triad/serve"
 	"triad/cmd/triad/setup"
 	"triad/cmd/triad/version"
 	"triad/cmd/triad/workers"
-	"triad/internal/backend"
 	"triad/internal/panics"
 	"triad/internal/record"
-	"triad/internal/run"
 	"triad/internal/session"
-	"triad/internal/worker"
-	"triad/pybridge"
 )
 
-// app holds what every verb needs.
-type app struct {
-	*workers.Workers
-	reserve *worker.Reserve  // of a watch; nil elsewhere
-	parent  *pybridge.Parent // forks the workers of added Python files
-	pending *worker.Pending  // Ctrl-C prints them
-	// around replaces the backends of a run in tests; nil: they are unchanged.
-	around func([]backend.Backend) []backend.Backend
-	// Of a part of a run on other machines or GPUs, else empty: the session that it records under, a function
-	// that gets the results, the folder with the files of the driver's machine, and a function that takes a
-	// case of the plan for the part
-	partOf    string
-	partRan   func(run.Result)
-	partRoot  string
-	partClaim func(key string) (bool, error)
-	began     time.Time
-}
+// app is triad with its verbs.
+type app struct{ *runsetup.Setup }
 
 // newApp returns triad as users run it.
 func newApp(in io.Reader, out, errOut io.Writer) *app {
-	return &app{
-		Workers: workers.New(console.New(in, out, errOut)), pending: &worker.Pending{}, began: time.Now(),
-		parent: &pybridge.Parent{},
-	}
+	return &app{runsetup.New(workers.New(console.New(in, out, errOut)))}
 }
 
 // execute runs one command line and returns its exit code.
@@ -63,7 +41,7 @@ func (a *app) execute(args []string) session.ExitCode {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	a.Halt = cancel
-	defer a.parent.Close()
+	defer a.Parent.Close()
 	defer a.Flush()
 	stop, cancelStop := context.WithCancel(ctx)
 	defer cancelStop()
@@ -118,7 +96,7 @@ func (a *app) catchInterrupts(first, second func()) (undo func()) {
 			select {
 			case <-signals:
 				if n == 0 {
-					waited := a.pending.String()
+					waited := a.Pending.String()
 					if waited != "" {
 						waited = " (" + waited + ")"
 					}
@@ -176,7 +154,7 @@ kernels run in an emulator that is a stricter judge than a GPU, and Triton runs 
 		doctor.New(a.Workers, nil),
 		a.compareCommand(), check.New(a.Workers, nil), a.gradcheckCommand(), a.watchCommand(),
 		newop.New(a.Console, nil), a.importCommand(), a.partCommand(), a.benchCommand(),
-		ops.New(a.Console, a.declarations), results.New(a.Console), sass.New(a.Workers, nil),
+		ops.New(a.Console, a.Declarations), results.New(a.Console), sass.New(a.Workers, nil),
 		serve.New(a.Console, nil))
 	return root
 }

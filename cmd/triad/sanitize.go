@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/runsetup"
 	"triad/cmd/triad/workers"
 	"triad/cuda/gpuworker"
 	"triad/internal/backend"
@@ -21,7 +21,6 @@ import (
 	"triad/internal/run"
 	"triad/internal/scratch"
 	"triad/internal/session"
-	"triad/internal/subprocess"
 	"triad/internal/worker"
 )
 
@@ -46,19 +45,6 @@ func (s sanitized) good() bool {
 	return s.Clean() && s.Bad == 0 && !s.Part && len(s.Called) > 0 && len(s.Missed) == 0
 }
 
-// toolSlowness is the factor by which a worker may be slower under one of NVIDIA's tools.
-const toolSlowness = 20
-
-// slowedByTool extends the time limits of workers under a tool, which writes the end of its findings after
-// the worker has ended.
-func slowedByTool(o *worker.Options) {
-	l := &o.Limits
-	for _, limit := range []*time.Duration{&l.Build, &l.Import, &l.First, &l.CallLeast} {
-		*limit *= toolSlowness
-	}
-	o.Grace = subprocess.Grace{Term: time.Minute, Kill: 10 * time.Second}
-}
-
 // sanitizerTools parses --sanitize.
 func sanitizerTools(words []string) ([]string, error) {
 	if slices.Contains(words, "all") {
@@ -74,15 +60,15 @@ func sanitizerTools(words []string) ([]string, error) {
 }
 
 // sanitize runs CUDA kernels under tools of compute-sanitizer, side by side, and prints their findings.
-func (a *app) sanitize(ctx context.Context, request run.Request, o *compareOptions) error {
-	tools, err := sanitizerTools(o.sanitizers)
+func (a *app) sanitize(ctx context.Context, request run.Request, o *runsetup.Options) error {
+	tools, err := sanitizerTools(o.Sanitizers)
 	if err != nil {
 		return err
 	}
-	if err := narrowToCUDA(&request, &o.ownFlags); err != nil {
+	if err := narrowToCUDA(&request, &o.OwnFlags); err != nil {
 		return err
 	}
-	options, err := a.workerOptions(&o.caseFlags)
+	options, err := a.WorkerOptions(&o.CaseFlags)
 	if err != nil {
 		return err
 	}
@@ -102,7 +88,7 @@ func (a *app) sanitize(ctx context.Context, request run.Request, o *compareOptio
 	if err != nil {
 		return err
 	}
-	store, err := a.OpenStore(ctx, o.db)
+	store, err := a.OpenStore(ctx, o.DB)
 	if err != nil {
 		return err
 	}
@@ -119,9 +105,9 @@ func (a *app) sanitize(ctx context.Context, request run.Request, o *compareOptio
 	for i, name := range tools { // side by side: under a tool a worker waits for the host most of the time
 		group.Go(func() {
 			u := underTool{Sanitizer: tool, name: name, survey: survey}
-			endings[i], failures[i] = a.underTool(ctx, &u, request, *onGPU, sessionOptions{
-				compareOptions: o,
-				workers:        options, store: store, progress: progress, part: name,
+			endings[i], failures[i] = a.underTool(ctx, &u, request, *onGPU, runsetup.SessionOptions{
+				Options: o,
+				Workers: options, Store: store, Progress: progress, Part: name,
 			})
 			all[i] = u.found
 		})
@@ -131,11 +117,11 @@ func (a *app) sanitize(ctx context.Context, request run.Request, o *compareOptio
 	if err != nil {
 		return err
 	}
-	return a.printSanitized(all, endings, o.json)
+	return a.printSanitized(all, endings, o.JSON)
 }
 
 // narrowToCUDA reduces a request to the implementations that a tool can watch.
-func narrowToCUDA(request *run.Request, own *ownFlags) error {
+func narrowToCUDA(request *run.Request, own *runsetup.OwnFlags) error {
 	for _, prefix := range request.Impls {
 		if family, _, _ := strings.Cut(prefix, "/"); family != "cuda" && family != "mine" {
 			return console.Usage(
@@ -145,7 +131,7 @@ func narrowToCUDA(request *run.Request, own *ownFlags) error {
 	}
 	if len(request.Impls) == 0 {
 		request.Impls = []string{"cuda"}
-		if len(own.add) > 0 {
+		if len(own.Add) > 0 {
 			request.Impls = []string{"mine"}
 		}
 	}
@@ -163,7 +149,7 @@ type underTool struct {
 // underTool runs the request with the worker of CUDA kernels under one tool. The error is the reason of an
 // abort.
 func (a *app) underTool(ctx context.Context, u *underTool, request run.Request, g workers.GPU,
-	o sessionOptions,
+	o runsetup.SessionOptions,
 ) (end session.Ending, err error) {
 	temporary, err := scratch.Make("sanitizer")
 	if err != nil {
@@ -171,13 +157,13 @@ func (a *app) underTool(ctx context.Context, u *underTool, request run.Request, 
 	}
 	defer temporary.Remove()
 	reports := temporary.Path
-	slowedByTool(&o.workers)
+	runsetup.SlowedByTool(&o.Workers)
 	g.Wrap = func(c worker.Command) worker.Command { return u.Under(u.name, reports, c) }
-	o.gpu, o.doing, o.words = &g, "running the kernels under "+u.name,
+	o.GPU, o.Doing, o.Words = &g, "running the kernels under "+u.name,
 		[]string{"compare", "--sanitize", u.name}
-	o.tools = record.Toolchain{"compute-sanitizer " + u.name: u.Version}
-	o.ending = func(result run.Result, err error) session.Ending { return u.ending(reports, result, err) }
-	s, _, err := a.openSession(ctx, &request, o)
+	o.Tools = record.Toolchain{"compute-sanitizer " + u.name: u.Version}
+	o.Ending = func(result run.Result, err error) session.Ending { return u.ending(reports, result, err) }
+	s, _, err := a.OpenSession(ctx, &request, o)
 	if err != nil {
 		return end, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"triad/cmd/triad/runsetup"
 	"triad/cmd/triad/workers"
 	"triad/internal/op"
 	"triad/internal/record"
@@ -16,12 +17,12 @@ import (
 // chooseWatched narrows a request to what a tool must see, since a tool makes a kernel 10 to 100 times
 // slower: the fewest calls that launch every compiled kernel, on whole vectors and on ragged rows. A survey
 // without a tool finds them. A user who chooses cases gets those, and the survey is empty.
-func (a *app) chooseWatched(ctx context.Context, request *run.Request, g workers.GPU, o *compareOptions,
+func (a *app) chooseWatched(ctx context.Context, request *run.Request, g workers.GPU, o *runsetup.Options,
 	options worker.Options,
 ) (run.Survey, error) {
-	if o.full || o.quick || len(request.Options.Dims)+len(o.distribution)+len(o.layout)+len(o.upstream)+
-		len(o.saved) > 0 {
-		if !o.full {
+	if o.Full || o.Quick || len(request.Options.Dims)+len(o.Distribution)+len(o.Layout)+len(o.Upstream)+
+		len(o.Saved) > 0 {
+		if !o.Full {
 			request.Options.Level = op.LevelQuick
 		}
 		return run.Survey{}, nil
@@ -29,7 +30,7 @@ func (a *app) chooseWatched(ctx context.Context, request *run.Request, g workers
 	*request = run.EveryKernel(*request)
 	g.Apart = true
 	asked := *request
-	backends, _, _, err := a.participants(ctx, &o.ownFlags, &asked, &g, o.EnvironmentFlags, options)
+	backends, _, _, err := a.Participants(ctx, &o.OwnFlags, &asked, &g, o.EnvironmentFlags, options)
 	if err != nil {
 		return run.Survey{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"triad/cmd/triad/runsetup"
 	"triad/cmd/triad/workers"
 	"triad/internal/backend"
 	"triad/internal/judge"
@@ -108,7 +109,7 @@ type truths struct {
 
 // truthsOf computes both truths.
 func truthsOf(second backend.Backend, spec *op.Spec, c op.Case) (both truths, err error) {
-	in, err := workload.Inputs(spec, c, defaultSeed)
+	in, err := workload.Inputs(spec, c, runsetup.DefaultSeed)
 	if err != nil {
 		return both, err
 	}

@@ -27,7 +27,7 @@ func TestOtherProcessesOnTheGPU(t *testing.T) {
 			return &fakeCard{shared: shared, workers: func() int { return started }}
 		}
 		a.Rest = func(context.Context, time.Duration) {}
-		a.around = func([]backend.Backend) []backend.Backend {
+		a.Around = func([]backend.Backend) []backend.Backend {
 			started = 3
 			return []backend.Backend{&restless{source: "one", status: op.StatusCrash}}
 		}

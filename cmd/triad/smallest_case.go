@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"triad/cmd/triad/runsetup"
 	"triad/internal/advice"
 	"triad/internal/backend"
 	"triad/internal/op"
@@ -27,7 +28,8 @@ const shrinkLimit = 6 * time.Second
 // smallestCases searches, for every wrong pass of every added file, the smallest case that shows it. The
 // emulator shrinks its own findings, even on a machine with a GPU. calls watches the smallest cases; nil:
 // none is watched.
-func (a *app) smallestCases(ctx context.Context, mine *ownFiles, twins *emulatorTwins, request run.Request,
+func (a *app) smallestCases(ctx context.Context, mine *runsetup.OwnFiles, twins *emulatorTwins,
+	request run.Request,
 	result run.Result, added []string, calls *watched.Calls,
 ) ([]diagnosed, error) {
 	if mine == nil || result.Interrupted {
@@ -62,7 +64,7 @@ func (a *app) smallestCases(ctx context.Context, mine *ownFiles, twins *emulator
 		}
 		found, d := search.Find(), record.Diagnosis{}
 		p.watch(calls, &found, &d)
-		repeat := record.Repeat(found.Record, wordsOfFile(found.Record.Impl, added))
+		repeat := record.Repeat(found.Record, runsetup.WordsOfFile(found.Record.Impl, added))
 		all = append(all, diagnosed{found, suspect.Record.ID, diagnosisOf(found, d, repeat)})
 		if p.fault != nil {
 			return nil, p.fault

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/runsetup"
 	"triad/internal/catalog"
 	"triad/internal/fileversion"
 	"triad/internal/kernelfile"
@@ -25,7 +26,7 @@ import (
 )
 
 func (a *app) watchCommand() *cobra.Command {
-	o := compareOptions{verb: "watch"}
+	o := runsetup.Options{Verb: "watch"}
 	cmd := &cobra.Command{
 		Use:   "watch OP --add FILE | watch FOLDER",
 		Short: "judge a file of your own again on every save",
@@ -38,17 +39,17 @@ what it includes is saved. It says what changed since the save before. Ctrl-C en
 			return catalog.Names(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, names []string) error {
-			o.args = os.Args[min(1, len(os.Args)):]
+			o.Args = os.Args[min(1, len(os.Args)):]
 			return a.watch(cmd.Context(), names, &o)
 		},
 	}
-	o.add(cmd, "both")
+	o.Add(cmd, "both")
 	return cmd
 }
 
 // watch judges until it is interrupted; its exit code is that of the last verdict.
-func (a *app) watch(ctx context.Context, names []string, o *compareOptions) error {
-	if err := o.ownFlags.expand(a); err != nil {
+func (a *app) watch(ctx context.Context, names []string, o *runsetup.Options) error {
+	if err := o.OwnFlags.Expand(a.Setup); err != nil {
 		return err
 	}
 	folder := ""
@@ -57,36 +58,36 @@ func (a *app) watch(ctx context.Context, names []string, o *compareOptions) erro
 		return opfolder.FileForOperator(names[0])
 	case len(names) == 1 && opfolder.IsFolder(names[0]):
 		folder = names[0]
-	case len(o.ownFlags.add) == 0:
+	case len(o.OwnFlags.Add) == 0:
 		return console.Usage(
 			"watch: name the file to watch, as in triad watch softmax --add mine.cu, or the " +
 				"folder of an operator of your own")
 	}
-	if o.json || o.resume {
+	if o.JSON || o.Resume {
 		return console.Usage("watch draws for people: --json and --resume are flags of compare")
 	}
-	if o.quick && o.full {
+	if o.Quick && o.Full {
 		return console.Usage("--quick and --full exclude each other")
 	}
-	o.quick = !o.full
-	if len(o.impls) == 0 && folder == "" {
-		o.impls = []string{"mine"}
+	o.Quick = !o.Full
+	if len(o.Impls) == 0 && folder == "" {
+		o.Impls = []string{"mine"}
 	}
-	a.reserve = &worker.Reserve{}
-	defer a.reserve.Close()
+	a.Reserve = &worker.Reserve{}
+	defer a.Reserve.Close()
 	w := watcher{app: a}
 	for {
-		seen := o.ownFlags.state(folder)
+		seen := stateOf(&o.OwnFlags, folder)
 		began := time.Now()
 		last := w.round(ctx, names, o)
 		var f *session.Failure
 		if errors.As(last, &f) && f.Code == session.ExitNothing {
 			return last
 		}
-		a.reserve.Refill(ctx)
+		a.Reserve.Refill(ctx)
 		fmt.Fprintf(a.Out, "\nJudged in %.1f s. Waiting for the next save; Ctrl-C ends.\n",
 			time.Since(began).Seconds())
-		if !w.wait(ctx, &o.ownFlags, folder, seen) {
+		if !w.wait(ctx, &o.OwnFlags, folder, seen) {
 			return console.Said(last)
 		}
 		a.NewPage()
@@ -100,10 +101,10 @@ type watcher struct {
 }
 
 // round judges once and prints what changed.
-func (w *watcher) round(ctx context.Context, names []string, o *compareOptions) error {
+func (w *watcher) round(ctx context.Context, names []string, o *runsetup.Options) error {
 	now := map[string]op.Status{}
 	var order []string
-	o.after = func(result run.Result) {
+	o.After = func(result run.Result) {
 		for _, r := range result.Records {
 			key := fmt.Sprintf("%s %v %s", r.Impl, r.Case.Pass, r.Case.DType)
 			old, there := now[key]
@@ -115,7 +116,7 @@ func (w *watcher) round(ctx context.Context, names []string, o *compareOptions) 
 			}
 		}
 	}
-	request, err := o.request(names)
+	request, err := o.Request(names)
 	if err == nil {
 		err = w.judge(ctx, request, o)
 	}
@@ -154,13 +155,13 @@ func (w *watcher) tellChanges(order []string, now map[string]op.Status) {
 }
 
 // wait returns true when a watched file has other contents and has settled; false when it is time to end.
-func (w *watcher) wait(ctx context.Context, f *ownFlags, folder, seen string) bool {
-	return w.UntilSaved(ctx, seen, func() string { return f.state(folder) })
+func (w *watcher) wait(ctx context.Context, f *runsetup.OwnFlags, folder, seen string) bool {
+	return w.UntilSaved(ctx, seen, func() string { return stateOf(f, folder) })
 }
 
-// state returns a hash of the contents of all added files and of what they include, and of the files of a
+// stateOf returns a hash of the contents of all added files and of what they include, and of the files of a
 // folder, if one is watched; "" if one cannot be read.
-func (f *ownFlags) state(folder string) string {
+func stateOf(f *runsetup.OwnFlags, folder string) string {
 	hash := sha256.New()
 	if folder != "" {
 		if strings.HasSuffix(folder, ".toml") {
@@ -176,7 +177,7 @@ func (f *ownFlags) state(folder string) string {
 			}
 		}
 	}
-	for _, text := range f.add {
+	for _, text := range f.Add {
 		r, err := kernelfile.ParseRequest(text)
 		if err != nil {
 			continue

@@ -1,4 +1,4 @@
-package main
+package runsetup
 
 import (
 	"bufio"
@@ -17,32 +17,32 @@ import (
 	"triad/internal/userfile"
 )
 
-// expand replaces the folders, patterns and lists of --add by files, and notes that there were any. A list,
+// Expand replaces the folders, patterns and lists of --add by files, and notes that there were any. A list,
 // "-", is read from standard input, a file a line. A pattern stands for the .cu and .py files that it
 // matches, a folder for those below it, sorted by path; a file that is in the list already is not added
 // again.
-func (f *ownFlags) expand(a *app) error {
-	f.root = a.partRoot
+func (f *OwnFlags) Expand(a *Setup) error {
+	f.root = a.PartRoot
 	var all []string
 	listed := false
-	for _, text := range f.add {
+	for _, text := range f.Add {
 		files := []string{text}
 		var err error
 		if text == "-" {
 			if listed {
 				return op.Usagef("--add -: standard input is one list: name it once")
 			}
-			listed, f.many = true, true
+			listed, f.Many = true, true
 			files, err = listedFiles(a.In)
 		} else if found, several, failed := matchedFiles(text); several || failed != nil {
-			files, err, f.many = withoutThose(found, all), failed, true
+			files, err, f.Many = withoutThose(found, all), failed, true
 		}
 		if err != nil {
 			return err
 		}
 		all = append(all, files...)
 	}
-	f.add, f.stems = all, stemsOf(all)
+	f.Add, f.Stems = all, stemsOf(all)
 	return nil
 }
 
@@ -89,7 +89,7 @@ func matchedFiles(text string) (files []string, several bool, err error) {
 	if err != nil {
 		return nil, true, op.Usagef("--add %s: %w", text, err)
 	}
-	files = slices.DeleteFunc(files, func(path string) bool { return !isKernelFile(path) })
+	files = slices.DeleteFunc(files, func(path string) bool { return !IsKernelFile(path) })
 	if len(files) == 0 {
 		return nil, true, op.Usagef("--add %s: no .cu and no .py file is there; quote a pattern, so that "+
 			"the shell leaves it as it is", text)
@@ -118,8 +118,8 @@ func filesBelow(folder string) ([]string, error) {
 	return files, err
 }
 
-// isKernelFile reports whether a path ends as a file that can be judged does; a .cuh is only a header.
-func isKernelFile(path string) bool {
+// IsKernelFile reports whether a path ends as a file that can be judged does; a .cuh is only a header.
+func IsKernelFile(path string) bool {
 	return !strings.HasPrefix(filepath.Base(path), ".") &&
 		slices.Contains([]string{".cu", ".py"}, filepath.Ext(path))
 }
@@ -128,13 +128,13 @@ func isKernelFile(path string) bool {
 func withoutThose(files, there []string) []string {
 	seen := map[string]bool{}
 	for _, path := range there {
-		seen[absolute(path)] = true
+		seen[Absolute(path)] = true
 	}
-	return slices.DeleteFunc(files, func(path string) bool { return seen[absolute(path)] })
+	return slices.DeleteFunc(files, func(path string) bool { return seen[Absolute(path)] })
 }
 
-// absolute returns an absolute path, or the path itself if that fails.
-func absolute(path string) string {
+// Absolute returns an absolute path, or the path itself if that fails.
+func Absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs
 	}

@@ -1,4 +1,4 @@
-package main
+package runsetup
 
 import (
 	"strings"
@@ -15,7 +15,7 @@ func TestWordsOfFile(t *testing.T) {
 		"mine/other.cu:f":         "/a/other.cu:f --map=N=cols",
 		"mine/nothing.cu":         "--map=N=cols",
 	} {
-		if got := strings.Join(wordsOfFile(impl, added), " "); got != want {
+		if got := strings.Join(WordsOfFile(impl, added), " "); got != want {
 			t.Errorf("%s: %s, want %s", impl, got, want)
 		}
 	}

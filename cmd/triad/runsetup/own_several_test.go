@@ -1,4 +1,4 @@
-package main
+package runsetup
 
 import (
 	"errors"
@@ -59,18 +59,17 @@ func TestAddStandsForSeveralFiles(t *testing.T) {
 		{add: "c/*.cpp", refused: "no .cu and no .py file is there"},
 		{add: "c/[.cu", refused: "syntax error in pattern"},
 	} {
-		f := ownFlags{add: strings.Split(c.add, "|")}
+		f := OwnFlags{Add: strings.Split(c.add, "|")}
 		shell := &console.Console{In: strings.NewReader(c.in)}
-		err := f.expand(&app{Workers: &workers.Workers{Console: shell}})
-		var wrong *session.Failure
+		err := f.Expand(&Setup{Workers: &workers.Workers{Console: shell}})
 		switch {
 		case c.refused != "":
-			if !errors.As(err, &wrong) || wrong.Code != session.ExitUsage ||
+			if session.CodeOf(err) != session.ExitUsage ||
 				!strings.Contains(err.Error(), c.refused) {
 				t.Errorf("--add %s: %v, want %q", c.add, err, c.refused)
 			}
-		case err != nil || strings.Join(f.add, " ") != c.want:
-			t.Errorf("--add %s: %s (%v), want %s", c.add, strings.Join(f.add, " "), err, c.want)
+		case err != nil || strings.Join(f.Add, " ") != c.want:
+			t.Errorf("--add %s: %s (%v), want %s", c.add, strings.Join(f.Add, " "), err, c.want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package runsetup
 
 import (
 	"context"
@@ -23,9 +23,9 @@ func needed(b backend.Backend) []string {
 	})
 }
 
-// declarations asks the backends for their implementations. It fetches nothing: if Python is missing, its
+// Declarations asks the backends for their implementations. It fetches nothing: if Python is missing, its
 // rows are left out.
-func (a *app) declarations(ctx context.Context, operator *truth.Operator) ([]report.ImplementationDetail,
+func (a *Setup) Declarations(ctx context.Context, operator *truth.Operator) ([]report.ImplementationDetail,
 	error,
 ) {
 	g, err := a.ChooseGPU(ctx, &workers.DeviceFlags{Device: "auto", GPU: -1},
@@ -35,7 +35,7 @@ func (a *app) declarations(ctx context.Context, operator *truth.Operator) ([]rep
 	}
 	name := operator.Spec.Name
 	request := run.Request{Operators: []*truth.Operator{operator}}
-	backends, _, refused, err := a.participants(ctx, &ownFlags{}, &request, g, workers.EnvironmentFlags{
+	backends, _, refused, err := a.Participants(ctx, &OwnFlags{}, &request, g, workers.EnvironmentFlags{
 		Offline: true,
 		Look:    true,
 	}, worker.Options{})

@@ -1,4 +1,4 @@
-package main
+package runsetup
 
 import (
 	"context"
@@ -24,16 +24,16 @@ import (
 	"triad/pybridge"
 )
 
-// ownFiles holds the added files of a run as one backend, with what belongs to a user's own operator.
-type ownFiles struct {
+// OwnFiles holds the added files of a run as one backend, with what belongs to a user's own operator.
+type OwnFiles struct {
 	ownkernels.Backend
-	folder *opfolder.Folder // nil for an operator of the catalog
+	Folder *opfolder.Folder // nil for an operator of the catalog
 	truth  *worker.Adapter  // computes the truth of the folder's operator; it takes no part in a run
 	imported
 }
 
 // Close ends the workers of all files and that of the truth.
-func (o *ownFiles) Close() error {
+func (o *OwnFiles) Close() error {
 	err := o.Backend.Close()
 	if o.truth != nil {
 		err = errors.Join(err, o.truth.Close())
@@ -42,13 +42,13 @@ func (o *ownFiles) Close() error {
 }
 
 // versions returns the paths of the files and of the operator's folder, and the version that was run of each.
-func (o *ownFiles) versions(ctx context.Context) map[string]string {
+func (o *OwnFiles) versions(ctx context.Context) map[string]string {
 	if o == nil {
 		return map[string]string{}
 	}
 	all := o.Backend.Versions(ctx)
 	maps.Copy(all, o.submissionVersions(ctx))
-	if f := o.folder; f != nil {
+	if f := o.Folder; f != nil {
 		all["operator "+f.Spec.Name] = f.Dir + fileversion.Commit(ctx, f.TOML)
 		all["reference of "+f.Spec.Name] = "sha256 " + fileversion.Hash(nil, f.TOML, f.Python)
 	}
@@ -64,7 +64,7 @@ type ownWorkers struct {
 
 // ownWorkers returns the workers of a GPU, or of the emulator if g is nil. folder is the operator's; nil if
 // the operator is of the catalog. parent forks the workers of Python files; nil: they are not forked.
-func (a *app) ownWorkers(folder *opfolder.Folder, g *workers.GPU, e workers.EnvironmentFlags,
+func (a *Setup) ownWorkers(folder *opfolder.Folder, g *workers.GPU, e workers.EnvironmentFlags,
 	o worker.Options, parent *pybridge.Parent,
 ) (ownWorkers, error) {
 	cache, err := a.CacheDir()
@@ -84,13 +84,13 @@ func (a *app) ownWorkers(folder *opfolder.Folder, g *workers.GPU, e workers.Envi
 			adapter = a.GPUBackend(g, cache, e, o)
 		}
 		if folder != nil {
-			addSpec(adapter, folder.TOML)
+			AddSpec(adapter, folder.TOML)
 		}
 		return adapter
 	}
 	reserved := func(adapter *worker.Adapter) *worker.Adapter {
 		if g == nil { // on a GPU a waiting process holds memory
-			adapter.Reserve = a.reserve
+			adapter.Reserve = a.Reserve
 		}
 		return adapter
 	}
@@ -111,8 +111,8 @@ func (a *app) ownWorkers(folder *opfolder.Folder, g *workers.GPU, e workers.Envi
 	return ownWorkers{workers, truth}, nil
 }
 
-// addSpec makes an operator outside the catalog known to a worker.
-func addSpec(adapter *worker.Adapter, spec string) {
+// AddSpec makes an operator outside the catalog known to a worker.
+func AddSpec(adapter *worker.Adapter, spec string) {
 	start := adapter.Command
 	adapter.Command = func(ctx context.Context) (worker.Command, error) {
 		c, err := start(ctx)
@@ -123,15 +123,15 @@ func addSpec(adapter *worker.Adapter, spec string) {
 	}
 }
 
-// participants returns the backends of a run: the implementations of the operator, of the catalog or of a
+// Participants returns the backends of a run: the implementations of the operator, of the catalog or of a
 // folder, and the user's files. refused holds the errors of files that were not understood; the others
 // continue. err is an error of the flags, or of the files if none was understood.
-func (a *app) participants(ctx context.Context, f *ownFlags, request *run.Request, g *workers.GPU,
+func (a *Setup) Participants(ctx context.Context, f *OwnFlags, request *run.Request, g *workers.GPU,
 	e workers.EnvironmentFlags,
 	o worker.Options,
-) (all []backend.Backend, mine *ownFiles, refused []error, err error) {
-	add := a.addOwn
-	if folder := folderOf(request); folder != nil {
+) (all []backend.Backend, mine *OwnFiles, refused []error, err error) {
+	add := a.AddOwn
+	if folder := FolderOf(request); folder != nil {
 		if all, err = a.folderBackends(folder, g, e, o); folder.Problem != "" {
 			add = a.addSubmissions
 		}
@@ -144,29 +144,29 @@ func (a *app) participants(ctx context.Context, f *ownFlags, request *run.Reques
 	if mine, refused, err = add(ctx, f, request, g, e, o); err == nil && mine != nil {
 		all = append(append(all, mine), mine.submitted...)
 	}
-	if a.around != nil {
-		all = a.around(all)
+	if a.Around != nil {
+		all = a.Around(all)
 	}
 	return all, mine, refused, err
 }
 
-// addOwn reads the files that --add names, and the .cu of a folder that registers nothing, and returns the
+// AddOwn reads the files that --add names, and the .cu of a folder that registers nothing, and returns the
 // backend that runs them; nil if there is neither a file nor a folder.
-func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *workers.GPU,
+func (a *Setup) AddOwn(ctx context.Context, f *OwnFlags, request *run.Request, g *workers.GPU,
 	e workers.EnvironmentFlags,
 	o worker.Options,
-) (*ownFiles, []error, error) {
-	options, err := f.options(request.Options)
+) (*OwnFiles, []error, error) {
+	options, err := f.Options(request.Options)
 	if err != nil {
 		return nil, nil, err
 	}
-	folder := folderOf(request)
-	if err := f.check(request, folder); err != nil || len(f.add) == 0 && folder == nil {
+	folder := FolderOf(request)
+	if err := f.Check(request, folder); err != nil || len(f.Add) == 0 && folder == nil {
 		return nil, nil, err
 	}
 	workers, err := a.ownWorkers(folder, g, e, o, f.parentOf(a))
 	if err == nil {
-		workers.Confine, err = a.boxOf(ctx, f, g)
+		workers.Confine, err = a.BoxOf(ctx, f, g)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -175,9 +175,9 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 	options.Operators = namesWith(operator.Spec.Name)
 	reading := ownkernels.Reading{
 		Spec: operator.Spec, Passes: operator.Spec.Passes(), Options: options,
-		Workers: workers.Workers, Flags: strings.Join(f.words()[len(f.add):], " "),
+		Workers: workers.Workers, Flags: strings.Join(f.Words()[len(f.Add):], " "),
 	}
-	all := &ownFiles{folder: folder}
+	all := &OwnFiles{Folder: folder}
 	var refused []error
 	if folder != nil {
 		all.truth = a.truthOf(ctx, operator, folder, workers)
@@ -194,7 +194,7 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 	if len(reading.Passes) == 0 {
 		reading.Passes = []op.Pass{op.Forward, op.Backward}
 	}
-	refused = append(refused, all.read(reading, f.add, f.stems)...)
+	refused = append(refused, all.read(reading, f.Add, f.Stems)...)
 	if len(refused) == 0 {
 		if err := all.checkMap(options.Map); err != nil {
 			return nil, nil, err
@@ -219,8 +219,8 @@ func namesWith(operator string) []string {
 }
 
 // ask makes a request run the added files, and limits the time of their cases with --quick.
-func (f *ownFlags) ask(request *run.Request, limits worker.Limits) {
-	if len(f.add) > 0 {
+func (f *OwnFlags) ask(request *run.Request, limits worker.Limits) {
+	if len(f.Add) > 0 {
 		request.Impls = withOwn(request.Impls)
 	}
 	if request.Options.Level == op.LevelQuick {
@@ -231,11 +231,11 @@ func (f *ownFlags) ask(request *run.Request, limits worker.Limits) {
 
 // parentOf returns the process that forks the workers of the files; nil in a sandbox, since what runs in one
 // starts in it.
-func (f *ownFlags) parentOf(a *app) *pybridge.Parent {
-	if f.confined() {
+func (f *OwnFlags) parentOf(a *Setup) *pybridge.Parent {
+	if f.Confined() {
 		return nil
 	}
-	return a.parent
+	return a.Parent
 }
 
 // withOwn returns the requested implementations and, if none of them is of an added file, all of those.
@@ -249,7 +249,7 @@ func withOwn(named []string) []string {
 
 // read reads files and adds those that are understood; it returns the errors of the others. stems are those
 // of ownFlags.
-func (o *ownFiles) read(reading ownkernels.Reading, files []string,
+func (o *OwnFiles) read(reading ownkernels.Reading, files []string,
 	stems map[string]string,
 ) (refused []error) {
 	type function struct{ request, stem string }
@@ -277,7 +277,7 @@ func (o *ownFiles) read(reading ownkernels.Reading, files []string,
 }
 
 // checkMap rejects a word of --map that names no parameter of any file.
-func (o *ownFiles) checkMap(mapped map[string]string) error {
+func (o *OwnFiles) checkMap(mapped map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(mapped)) {
 		has := func(x *ownkernels.File) bool { return slices.Contains(x.Parameters, name) }
 		if !slices.ContainsFunc(o.Files, has) {
@@ -287,8 +287,8 @@ func (o *ownFiles) checkMap(mapped map[string]string) error {
 	return nil
 }
 
-// folderOf returns the folder of a request's operator; nil if the operator is of the catalog.
-func folderOf(request *run.Request) *opfolder.Folder {
+// FolderOf returns the folder of a request's operator; nil if the operator is of the catalog.
+func FolderOf(request *run.Request) *opfolder.Folder {
 	for _, o := range request.Operators {
 		if r, ok := o.Reference.(*opfolder.Reference); ok {
 			return r.Folder
@@ -298,10 +298,10 @@ func folderOf(request *run.Request) *opfolder.Folder {
 }
 
 // folderBackends returns the adapters of what a folder registers: kernels of its .cu, rows of its .py.
-func (a *app) folderBackends(f *opfolder.Folder, g *workers.GPU, e workers.EnvironmentFlags,
+func (a *Setup) folderBackends(f *opfolder.Folder, g *workers.GPU, e workers.EnvironmentFlags,
 	o worker.Options,
 ) ([]backend.Backend, error) {
-	workers, err := a.ownWorkers(f, g, e, o, a.parent)
+	workers, err := a.ownWorkers(f, g, e, o, a.Parent)
 	if err != nil {
 		return nil, err
 	}
@@ -318,7 +318,7 @@ func (a *app) folderBackends(f *opfolder.Folder, g *workers.GPU, e workers.Envir
 }
 
 // truthOf sets the process that computes the truth of a folder's operator.
-func (a *app) truthOf(ctx context.Context, operator *truth.Operator, f *opfolder.Folder,
+func (a *Setup) truthOf(ctx context.Context, operator *truth.Operator, f *opfolder.Folder,
 	workers ownWorkers,
 ) *worker.Adapter {
 	truth := workers.truth(f.Dir)
@@ -329,7 +329,7 @@ func (a *app) truthOf(ctx context.Context, operator *truth.Operator, f *opfolder
 }
 
 // leftOut says for every file whose backward is not judged why it is not.
-func (o *ownFiles) leftOut() (sentences []string) {
+func (o *OwnFiles) leftOut() (sentences []string) {
 	if o == nil {
 		return nil
 	}
@@ -350,23 +350,23 @@ func (o *ownFiles) leftOut() (sentences []string) {
 	return sentences
 }
 
-// writeLines writes above the functions of the added files the lines that say how they were read, and reports
+// WriteLines writes above the functions of the added files the lines that say how they were read, and reports
 // what it did.
-func (o *ownFiles) writeLines() (sentences []string) {
+func (o *OwnFiles) WriteLines() (sentences []string) {
 	return ownkernels.WriteLines(slices.DeleteFunc(slices.Clone(o.Files), func(f *ownkernels.File) bool {
-		return o.folder != nil && f.Path == o.folder.CUDA
+		return o.Folder != nil && f.Path == o.Folder.CUDA
 	}))
 }
 
-// tellWritten prints the results of writing the lines.
-func (a *app) tellWritten(sentences []string, json bool) {
+// TellWritten prints the results of writing the lines.
+func (a *Setup) TellWritten(sentences []string, json bool) {
 	for _, sentence := range sentences {
 		fmt.Fprintln(a.Text(json), sentence)
 	}
 }
 
 // tellMatched prints how every file was read, and which files were not understood.
-func (a *app) tellMatched(files *ownFiles, refused []error, json bool) {
+func (a *Setup) tellMatched(files *OwnFiles, refused []error, json bool) {
 	to := a.Style().Wrap(a.Out)
 	if json {
 		to = a.Err

@@ -1,4 +1,4 @@
-package main
+package runsetup
 
 import (
 	"crypto/rand"
@@ -22,54 +22,54 @@ import (
 	"triad/internal/worker"
 )
 
-const defaultSeed = op.DefaultSeed
+const DefaultSeed = op.DefaultSeed
 
-// caseFlags holds the flags of every verb that runs something that choose what is run.
-type caseFlags struct {
+// CaseFlags holds the flags of every verb that runs something that choose what is run.
+type CaseFlags struct {
 	workers.DeviceFlags
-	pass, seed, shard                     string
-	dtypes, dims, attrs, impls, limits    []string
-	quick, full                           bool
-	layout, distribution, upstream, saved []string
+	Pass, seed, Shard                     string
+	dtypes, dims, attrs, Impls, Limits    []string
+	Quick, Full                           bool
+	Layout, Distribution, Upstream, Saved []string
 }
 
-func (f *caseFlags) add(cmd *cobra.Command, pass string) {
+func (f *CaseFlags) Add(cmd *cobra.Command, pass string) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.pass, "pass", pass, "forward, backward or both")
+	fs.StringVar(&f.Pass, "pass", pass, "forward, backward or both")
 	fs.StringSliceVar(&f.dtypes, "dtype", nil, "only these dtypes, e.g. fp16,bf16")
 	fs.StringSliceVar(&f.dims, "dims", nil,
 		"sizes, e.g. rows=8,cols=1000; a dim not named keeps the level's values")
 	fs.StringArrayVar(&f.attrs, "attr", nil, "an attribute, e.g. causal=true; may be repeated")
-	fs.StringSliceVar(&f.impls, "impl", nil, "only implementations with these prefixes, e.g. cuda,triton/row")
+	fs.StringSliceVar(&f.Impls, "impl", nil, "only implementations with these prefixes, e.g. cuda,triton/row")
 	fs.StringVar(&f.Device, "device", "auto", "auto, cpu or gpu")
 	fs.IntVar(&f.GPU, "gpu", -1, "use this GPU, a number among the visible ones, from 0")
-	fs.BoolVar(&f.quick, "quick", false,
+	fs.BoolVar(&f.Quick, "quick", false,
 		"at most 13 cases for each operator, dtype and pass: on a CPU 10 to 30 s for an operator")
-	fs.BoolVar(&f.full, "full", false, "every case: on a CPU a few minutes for an operator")
-	fs.StringVar(&f.seed, "seed", strconv.Itoa(defaultSeed),
+	fs.BoolVar(&f.Full, "full", false, "every case: on a CPU a few minutes for an operator")
+	fs.StringVar(&f.seed, "seed", strconv.Itoa(DefaultSeed),
 		"seed of the inputs: a number, or random to draw one")
-	fs.StringArrayVar(&f.limits, "limit", nil, "a deadline, NAME=DURATION, NAME one of "+
+	fs.StringArrayVar(&f.Limits, "limit", nil, "a deadline, NAME=DURATION, NAME one of "+
 		strings.Join(worker.LimitNames(), ", "))
-	fs.StringSliceVar(&f.distribution, "distribution", nil,
+	fs.StringSliceVar(&f.Distribution, "distribution", nil,
 		"only these input distributions, e.g. normal,extremes")
-	fs.StringSliceVar(&f.layout, "layout", nil, "only these memory layouts, e.g. contiguous,sliced")
-	fs.StringSliceVar(&f.upstream, "upstream", nil,
+	fs.StringSliceVar(&f.Layout, "layout", nil, "only these memory layouts, e.g. contiguous,sliced")
+	fs.StringSliceVar(&f.Upstream, "upstream", nil,
 		"backward: only these upstream gradients, e.g. normal,ones")
-	fs.StringSliceVar(&f.saved, "saved", nil,
+	fs.StringSliceVar(&f.Saved, "saved", nil,
 		"backward: only driver-made (driver) or chained (own) saved tensors")
 }
 
-// request converts flags to a request.
-func (f *caseFlags) request(names []string) (run.Request, error) {
-	r := run.Request{Impls: f.impls}
+// Request converts flags to a request.
+func (f *CaseFlags) Request(names []string) (run.Request, error) {
+	r := run.Request{Impls: f.Impls}
 	var err error
-	if r.Operators, err = operators(names); err != nil {
+	if r.Operators, err = Operators(names); err != nil {
 		return r, err
 	}
-	if r.Options, err = f.options(); err != nil {
+	if r.Options, err = f.Options(); err != nil {
 		return r, err
 	}
-	if r.Shard, err = parseShard(f.shard); err != nil {
+	if r.Shard, err = parseShard(f.Shard); err != nil {
 		return r, err
 	}
 	r.Seed, err = parseSeed(f.seed)
@@ -77,7 +77,7 @@ func (f *caseFlags) request(names []string) (run.Request, error) {
 	return r, err
 }
 
-func operators(names []string) ([]*truth.Operator, error) {
+func Operators(names []string) ([]*truth.Operator, error) {
 	if len(names) == 0 {
 		return nil, console.Usage("no operator named: want one or more of %s, or all",
 			strings.Join(catalog.Names(), ", "))
@@ -109,29 +109,29 @@ func operators(names []string) ([]*truth.Operator, error) {
 	return list, nil
 }
 
-func (f *caseFlags) options() (op.Options, error) {
+func (f *CaseFlags) Options() (op.Options, error) {
 	o := op.Options{
-		DTypes: f.dtypes, Distributions: f.distribution, Layouts: f.layout, Upstreams: f.upstream,
-		Saved: f.saved,
+		DTypes: f.dtypes, Distributions: f.Distribution, Layouts: f.Layout, Upstreams: f.Upstream,
+		Saved: f.Saved,
 	}
 	switch {
-	case f.quick && f.full:
+	case f.Quick && f.Full:
 		return o, console.Usage("--quick and --full exclude each other")
-	case f.quick:
+	case f.Quick:
 		o.Level = op.LevelQuick
-	case f.full:
+	case f.Full:
 		o.Level = op.LevelFull
 	}
-	switch f.pass {
+	switch f.Pass {
 	case "both":
 	case "forward":
 		o.Passes = []op.Pass{op.Forward}
 	case "backward":
 		o.Passes = []op.Pass{op.Backward}
 	default:
-		return o, console.Usage("--pass %q: want forward, backward or both", f.pass)
+		return o, console.Usage("--pass %q: want forward, backward or both", f.Pass)
 	}
-	if f.pass == "forward" && len(f.upstream)+len(f.saved) > 0 {
+	if f.Pass == "forward" && len(f.Upstream)+len(f.Saved) > 0 {
 		return o, console.Usage("--upstream and --saved speak of backwards: --pass forward has none")
 	}
 	switch {
@@ -200,8 +200,8 @@ func parseSeed(text string) (uint64, error) {
 	return n, nil
 }
 
-// canonical returns the text by which an interrupted session is found: exactly what decides what is run.
-func canonical(verb string, r run.Request, f *caseFlags) string {
+// Canonical returns the text by which an interrupted session is found: exactly what decides what is run.
+func Canonical(verb string, r run.Request, f *CaseFlags) string {
 	names := make([]string, len(r.Operators))
 	for i, o := range r.Operators {
 		names[i] = o.Spec.Name

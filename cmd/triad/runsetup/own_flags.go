@@ -1,4 +1,4 @@
-package main
+package runsetup
 
 import (
 	"os"
@@ -18,24 +18,24 @@ import (
 	"triad/internal/run"
 )
 
-// ownFlags holds the flags that add a user's own kernels to a run.
-type ownFlags struct {
-	add, nvccFlags      []string
+// OwnFlags holds the flags that add a user's own kernels to a run.
+type OwnFlags struct {
+	Add, nvccFlags      []string
 	mapped              []string
 	grid, block, shared string
 	contract            string
 	sandbox, noSandbox  bool
-	write               bool              // write the line that says how a function is read above it
-	box                 confine.Confining // makes a worker run in the sandbox, once it is found
-	database            string            // the database of the results; "": the user's own
-	many                bool              // add had a folder, a pattern or a list
-	stems               map[string]string // of the words of add, as Stems gives them
+	Write               bool              // write the line that says how a function is read above it
+	Box                 confine.Confining // makes a worker run in the sandbox, once it is found
+	Database            string            // the database of the results; "": the user's own
+	Many                bool              // add had a folder, a pattern or a list
+	Stems               map[string]string // of the words of add, as Stems gives them
 	root                string            // the folder with the files of another machine
 }
 
-func (f *ownFlags) register(cmd *cobra.Command) {
+func (f *OwnFlags) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringArrayVar(&f.add, "add", nil, "judge a file of your own beside ours: "+
+	fs.StringArrayVar(&f.Add, "add", nil, "judge a file of your own beside ours: "+
 		"FILE.cu[:function][@pass] or FILE.py[:function][@pass]; a folder or a pattern, e.g. 'new/**/*.cu', "+
 		"adds each file in it, - those of a list on standard input: compare then judges these alone, a row "+
 		"each; may be repeated")
@@ -57,7 +57,7 @@ func (f *ownFlags) register(cmd *cobra.Command) {
 		"with --add of a lone __global__ function: bytes of dynamic shared memory, e.g. \"4 * cols\"")
 }
 
-func (f *ownFlags) options(o op.Options) (kernelfile.Options, error) {
+func (f *OwnFlags) Options(o op.Options) (kernelfile.Options, error) {
 	options := kernelfile.Options{
 		Map: map[string]string{}, DTypes: o.DTypes, Dims: o.Dims, Attrs: o.Attributes, Grid: f.grid,
 		Block: f.block, Shared: f.shared, Contract: f.contract,
@@ -80,7 +80,7 @@ func (f *ownFlags) options(o op.Options) (kernelfile.Options, error) {
 }
 
 // compilerFlags returns the words of --nvcc-flags. Folders of headers are absolute, and exist.
-func (f *ownFlags) compilerFlags() ([]string, error) {
+func (f *OwnFlags) compilerFlags() ([]string, error) {
 	words := cuda.SplitFlags(strings.Join(f.nvccFlags, " "))
 	var flags []string
 	for i := 0; i < len(words); i++ {
@@ -104,20 +104,20 @@ func (f *ownFlags) compilerFlags() ([]string, error) {
 	return flags, nil
 }
 
-// check rejects flags for files if none is added; folder is the operator's, nil if the operator is of the
+// Check rejects flags for files if none is added; folder is the operator's, nil if the operator is of the
 // catalog.
-func (f *ownFlags) check(request *run.Request, folder *opfolder.Folder) error {
+func (f *OwnFlags) Check(request *run.Request, folder *opfolder.Folder) error {
 	speaks := len(f.mapped)+len(f.nvccFlags) > 0 || f.grid+f.block+f.shared+f.contract != ""
 	own := func(impl string) bool {
 		return impl == ownkernels.Family || strings.HasPrefix(impl, ownkernels.Family+"/")
 	}
-	none := len(f.add) == 0 && folder == nil
+	none := len(f.Add) == 0 && folder == nil
 	switch {
 	case f.sandbox && f.noSandbox:
 		return op.Usagef("--sandbox and --no-sandbox exclude each other")
 	case none && (f.sandbox || f.noSandbox):
 		return op.Usagef("--sandbox and --no-sandbox speak of files that --add names")
-	case none && f.write:
+	case none && f.Write:
 		return op.Usagef("--write speaks of a file that --add names")
 	case none && speaks:
 		return op.Usagef("--map, --contract, --grid, --block, --shared and --nvcc-flags speak of a file " +
@@ -131,10 +131,10 @@ func (f *ownFlags) check(request *run.Request, folder *opfolder.Folder) error {
 	return nil
 }
 
-// words returns the flags as a session keeps them: files by absolute path, then the flags for them.
-func (f *ownFlags) words() []string {
+// Words returns the flags as a session keeps them: files by absolute path, then the flags for them.
+func (f *OwnFlags) Words() []string {
 	var all []string
-	for _, text := range f.add {
+	for _, text := range f.Add {
 		if r, err := kernelfile.ParseRequest(text); err == nil {
 			if abs, err := filepath.Abs(r.Path); err == nil {
 				text = strings.TrimPrefix(abs, f.root) + strings.TrimPrefix(text, r.Path)
@@ -155,15 +155,15 @@ func (f *ownFlags) words() []string {
 			all = append(all, "--"+name+"="+value)
 		}
 	}
-	slices.Sort(all[len(f.add):])
+	slices.Sort(all[len(f.Add):])
 	return all
 }
 
 // wordsOf returns the words of the flags, and the folder of the operator if it has one.
-func (f *ownFlags) wordsOf(mine *ownFiles) []string {
-	words := f.words()
-	if mine != nil && mine.folder != nil {
-		words = append(words, record.FolderWord+mine.folder.Dir)
+func (f *OwnFlags) wordsOf(mine *OwnFiles) []string {
+	words := f.Words()
+	if mine != nil && mine.Folder != nil {
+		words = append(words, record.FolderWord+mine.Folder.Dir)
 	}
 	return words
 }
@@ -173,7 +173,7 @@ func stemsOf(words []string) map[string]string {
 	var files, paths []string
 	for _, word := range words {
 		if r, err := kernelfile.ParseRequest(word); err == nil && !strings.HasPrefix(word, "--") {
-			files, paths = append(files, word), append(paths, absolute(r.Path))
+			files, paths = append(files, word), append(paths, Absolute(r.Path))
 		}
 	}
 	stems := map[string]string{}
@@ -183,8 +183,8 @@ func stemsOf(words []string) map[string]string {
 	return stems
 }
 
-// wordsOfFile returns the words of a session that concern one added file: the file, and the flags for all.
-func wordsOfFile(impl string, added []string) []string {
+// WordsOfFile returns the words of a session that concern one added file: the file, and the flags for all.
+func WordsOfFile(impl string, added []string) []string {
 	var all []string
 	stems := stemsOf(added)
 	for _, word := range added {

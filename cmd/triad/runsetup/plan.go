@@ -1,4 +1,4 @@
-package main
+package runsetup
 
 import (
 	"context"
@@ -15,16 +15,16 @@ import (
 	"triad/internal/session"
 )
 
-// addPlan adds the flag --plan to a verb that runs something.
-func (o *compareOptions) addPlan(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.planOnly, "plan", false,
+// AddPlan adds the flag --plan to a verb that runs something.
+func (o *Options) AddPlan(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.PlanOnly, "plan", false,
 		"print what would be run, and run nothing; with --json one object a line for each case "+
 			"(docs/json.md)")
 }
 
-// addShard adds the flag --shard to a verb that runs something.
-func (o *compareOptions) addShard(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.shard, "shard", "",
+// AddShard adds the flag --shard to a verb that runs something.
+func (o *Options) AddShard(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.Shard, "shard", "",
 		"run part I of N alone, e.g. 1/4: the parts take about equally long, and triad results merge makes "+
 			"one database of theirs")
 }
@@ -50,18 +50,18 @@ func parseShard(text string) (s run.Shard, err error) {
 // mostShards is more than the machines that a plan is ever cut for.
 const mostShards = 100_000
 
-// shardWords names the part of a plan among the words that decide what is run.
-func (o *compareOptions) shardWords() []string {
-	if o.shard == "" {
+// ShardWords names the part of a plan among the words that decide what is run.
+func (o *Options) ShardWords() []string {
+	if o.Shard == "" {
 		return nil
 	}
-	return []string{"shard", o.shard}
+	return []string{"shard", o.Shard}
 }
 
-// checkPlan refuses flags of a run together with --plan.
-func (o *compareOptions) checkPlan() error {
-	if o.planOnly && (o.resume || o.explain || o.verbose || o.strict || o.dump != "" || o.db != "" ||
-		o.against != "" || len(o.sanitizers) > 0 || o.junit != "" || o.github || o.write) {
+// CheckPlan refuses flags of a run together with --plan.
+func (o *Options) CheckPlan() error {
+	if o.PlanOnly && (o.Resume || o.Explain || o.Verbose || o.Strict || o.Dump != "" || o.DB != "" ||
+		o.Against != "" || len(o.Sanitizers) > 0 || o.JUnit != "" || o.GitHub || o.Write) {
 		return console.Usage(
 			"--plan runs and records nothing: --resume, --explain, --verbose, --strict, --dump, " +
 				"--db, --against, --junit, --github, --write and --sanitize are flags of a run")
@@ -69,19 +69,19 @@ func (o *compareOptions) checkPlan() error {
 	return nil
 }
 
-// printPlan makes the plan of a request and prints it. The implementations are loaded, and built if
+// PrintPlan makes the plan of a request and prints it. The implementations are loaded, and built if
 // necessary: only a library or an operator file knows what it holds.
-func (a *app) printPlan(ctx context.Context, request run.Request, o sessionOptions,
+func (a *Setup) PrintPlan(ctx context.Context, request run.Request, o SessionOptions,
 	plan func(*run.Runner, context.Context, run.Request) (*run.Plan, error),
 ) error {
-	o.gpu.Apply(&request.Options)
-	backends, mine, refused, err := a.participants(ctx, &o.ownFlags, &request, o.gpu, o.EnvironmentFlags,
-		o.workers)
+	o.GPU.Apply(&request.Options)
+	backends, mine, refused, err := a.Participants(ctx, &o.OwnFlags, &request, o.GPU, o.EnvironmentFlags,
+		o.Workers)
 	if err != nil {
 		return err
 	}
 	defer session.CloseAll(backends)
-	a.tellMatched(mine, refused, o.json)
+	a.tellMatched(mine, refused, o.JSON)
 	request.OnlyPlan = true
 	progress := a.Progress()
 	p, err := plan(&run.Runner{Backends: backends, Progress: progress.Show, Stop: a.Stop}, ctx, request)
@@ -97,7 +97,7 @@ func (a *app) printPlan(ctx context.Context, request run.Request, o sessionOptio
 	for i, c := range cases {
 		lines[i] = plannedCase(c, request.Seed)
 	}
-	if o.json {
+	if o.JSON {
 		err = report.PlanJSON(a.Out, lines)
 	} else {
 		err = report.Plan(a.Out, a.Style(), lines)

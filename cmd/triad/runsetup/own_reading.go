@@ -1,4 +1,4 @@
-package main
+package runsetup
 
 import (
 	"cmp"
@@ -25,7 +25,7 @@ import (
 // settle tries each function of the added files that was read with assumptions. It takes another reading if
 // only that one is right, and notes why a wrong answer is no verdict. What is not tried within the limit is
 // left open.
-func (a *app) settle(ctx context.Context, mine *ownFiles, request run.Request, limit time.Duration) error {
+func (a *Setup) settle(ctx context.Context, mine *OwnFiles, request run.Request, limit time.Duration) error {
 	until := &readingTime{until: time.Now().Add(limit), builds: mostBuilding}
 	for i := range mine.Files {
 		if err := a.settleFile(ctx, mine, i, request, until); err != nil {
@@ -50,7 +50,7 @@ func (a *app) settle(ctx context.Context, mine *ownFiles, request run.Request, l
 // inSaidAlone reads a file again, in only the dtypes that it names, or in fp32, if it is right in fp32 and
 // wrong in a dtype that neither it nor the user names: its author need not have meant it for that. It returns
 // nil if the file is unchanged.
-func (a *app) inSaidAlone(
+func (a *Setup) inSaidAlone(
 	ctx context.Context, file *ownkernels.File, request run.Request, until *readingTime,
 ) (*ownkernels.File, error) {
 	for _, b := range file.Bindings {
@@ -115,8 +115,8 @@ func (t *readingTrial) rightIn(dtype string) bool {
 }
 
 // settleFile tries the functions of one of the files.
-func (a *app) settleFile(
-	ctx context.Context, mine *ownFiles, i int, request run.Request, until *readingTime,
+func (a *Setup) settleFile(
+	ctx context.Context, mine *OwnFiles, i int, request run.Request, until *readingTime,
 ) error {
 	for n := range mine.Files[i].Bindings {
 		t := &readingTrial{

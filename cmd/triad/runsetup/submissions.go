@@ -1,4 +1,4 @@
-package main
+package runsetup
 
 import (
 	"bytes"
@@ -31,14 +31,14 @@ type imported struct {
 
 // addSubmissions returns what judges submissions to an imported problem, and the problem's own row. What a
 // stranger wrote runs in a sandbox, the reference too, unless --no-sandbox says that it is trusted.
-func (a *app) addSubmissions(ctx context.Context, f *ownFlags, request *run.Request, g *workers.GPU,
+func (a *Setup) addSubmissions(ctx context.Context, f *OwnFlags, request *run.Request, g *workers.GPU,
 	e workers.EnvironmentFlags, o worker.Options,
-) (*ownFiles, []error, error) {
-	folder := folderOf(request)
-	if err := f.check(request, folder); err != nil {
+) (*OwnFiles, []error, error) {
+	folder := FolderOf(request)
+	if err := f.Check(request, folder); err != nil {
 		return nil, nil, err
 	}
-	if len(f.mapped)+len(f.nvccFlags) > 0 || f.grid+f.block+f.shared+f.contract != "" || f.write {
+	if len(f.mapped)+len(f.nvccFlags) > 0 || f.grid+f.block+f.shared+f.contract != "" || f.Write {
 		return nil, nil,
 			console.Usage("%s is an imported problem, and its format says how a submission is called: "+
 				"--map, --contract, --grid, --block, --shared, --nvcc-flags and --write say nothing there",
@@ -52,9 +52,9 @@ func (a *app) addSubmissions(ctx context.Context, f *ownFlags, request *run.Requ
 	if err != nil {
 		return nil, nil, err
 	}
-	confine := f.box
+	confine := f.Box
 	if confine == nil && !f.noSandbox {
-		if confine, err = a.Confine(ctx, g, f.database); err != nil {
+		if confine, err = a.Confine(ctx, g, f.Database); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -64,25 +64,25 @@ func (a *app) addSubmissions(ctx context.Context, f *ownFlags, request *run.Requ
 		}
 		return adapter
 	}
-	all := &ownFiles{folder: folder}
+	all := &OwnFiles{Folder: folder}
 	truth := workers.truth
 	workers.truth = func(dir string) *worker.Adapter { return confined(truth(dir)) }
 	all.truth = a.truthOf(ctx, request.Operators[0], folder, workers)
 	all.submitted = append(all.submitted, confined(workers.Python(folder.Dir)))
 	workers.Confine = confine
 	var refused []error
-	for _, text := range f.add {
+	for _, text := range f.Add {
 		var err error
 		if len(plan.Parameters) > 0 {
-			err = all.addSolve(text, f.stems[text], plan, request.Options, workers)
+			err = all.addSolve(text, f.Stems[text], plan, request.Options, workers)
 		} else {
-			err = all.addClass(text, f.stems[text], plan, workers, confined)
+			err = all.addClass(text, f.Stems[text], plan, workers, confined)
 		}
 		if err != nil {
 			refused = append(refused, err)
 		}
 	}
-	if len(f.add) > 0 && len(refused) == len(f.add) {
+	if len(f.Add) > 0 && len(refused) == len(f.Add) {
 		return nil, refused, refused[0]
 	}
 	f.ask(request, o.Limits)
@@ -90,10 +90,10 @@ func (a *app) addSubmissions(ctx context.Context, f *ownFlags, request *run.Requ
 }
 
 // addClass adds the submission that a word of --add names.
-func (o *ownFiles) addClass(text, stem string, plan *problem.Plan, workers ownWorkers,
+func (o *OwnFiles) addClass(text, stem string, plan *problem.Plan, workers ownWorkers,
 	confined func(*worker.Adapter, ...string) *worker.Adapter,
 ) error {
-	s, err := submitted(text, stem, o.folder.Spec.Name, o.folder.Dir, plan, workers)
+	s, err := submitted(text, stem, o.Folder.Spec.Name, o.Folder.Dir, plan, workers)
 	if err != nil {
 		return err
 	}
@@ -104,10 +104,10 @@ func (o *ownFiles) addClass(text, stem string, plan *problem.Plan, workers ownWo
 }
 
 // addSolve adds the file with a function solve that a word of --add names.
-func (o *ownFiles) addSolve(text, stem string, plan *problem.Plan, options op.Options,
+func (o *OwnFiles) addSolve(text, stem string, plan *problem.Plan, options op.Options,
 	workers ownWorkers,
 ) error {
-	file, err := solved(text, stem, plan, o.folder.Spec, options, workers)
+	file, err := solved(text, stem, plan, o.Folder.Spec, options, workers)
 	if err == nil {
 		o.Files = append(o.Files, file)
 	}
@@ -208,7 +208,7 @@ func solved(text, stem string, plan *problem.Plan, spec *op.Spec, o op.Options,
 }
 
 // submissionVersions returns the paths of the submissions and the commits of their repositories.
-func (o *ownFiles) submissionVersions(ctx context.Context) map[string]string {
+func (o *OwnFiles) submissionVersions(ctx context.Context) map[string]string {
 	all := map[string]string{}
 	for _, s := range o.submissions {
 		all[s.Implementation] = s.Path + fileversion.Commit(ctx, s.Path)
