@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"triad/internal/backend"
+	"triad/internal/backend/backendtest"
 	"triad/internal/op"
 	"triad/internal/session"
 	"triad/results"
@@ -45,7 +46,7 @@ func (b *plantedBackend) Run(_ context.Context, job backend.Job) (backend.Outcom
 		var none *plantedBackend
 		none.panicsAt = ""
 	}
-	return softmaxOfTwo(job), nil
+	return backendtest.SoftmaxOfTwo(job), nil
 }
 
 func (*plantedBackend) Measure(context.Context, backend.MeasureJob) (backend.Arm, backend.Outcome, error) {

@@ -11,9 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/bench"
 	"triad/cmd/triad/check"
+	"triad/cmd/triad/compare"
 	"triad/cmd/triad/console"
 	"triad/cmd/triad/doctor"
+	"triad/cmd/triad/fleet"
+	"triad/cmd/triad/gradcheck"
 	"triad/cmd/triad/newop"
 	"triad/cmd/triad/ops"
 	"triad/cmd/triad/results"
@@ -22,6 +26,7 @@ import (
 	"triad/cmd/triad/serve"
 	"triad/cmd/triad/setup"
 	"triad/cmd/triad/version"
+	"triad/cmd/triad/watch"
 	"triad/cmd/triad/workers"
 	"triad/internal/panics"
 	"triad/internal/record"
@@ -150,10 +155,13 @@ kernels run in an emulator that is a stricter judge than a GPU, and Triton runs 
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return console.Usage("%s: %w (%s --help lists the flags)", cmd.Name(), err, cmd.CommandPath())
 	})
+	compared := compare.New(a.Setup)
 	root.AddCommand(version.New(a.Console), workers.Command(a.Console), setup.New(a.Workers, nil),
 		doctor.New(a.Workers, nil),
-		a.compareCommand(), check.New(a.Workers, nil), a.gradcheckCommand(), a.watchCommand(),
-		newop.New(a.Console, nil), a.importCommand(), a.partCommand(), a.benchCommand(),
+		compared.Command(nil), check.New(a.Workers, nil), gradcheck.New(a.Setup, compared.Judge),
+		watch.New(a.Setup, compared.Judge),
+		newop.New(a.Console, nil), a.importCommand(), fleet.Part(a.Setup, a.root), bench.New(a.Setup,
+			compared.PrintCompare, nil),
 		ops.New(a.Console, a.Declarations), results.New(a.Console), sass.New(a.Workers, nil),
 		serve.New(a.Console, nil))
 	return root

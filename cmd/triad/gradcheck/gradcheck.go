@@ -1,4 +1,5 @@
-package main
+// Package gradcheck is the verb gradcheck.
+package gradcheck
 
 import (
 	"context"
@@ -7,12 +8,25 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/fleet"
 	"triad/cmd/triad/runsetup"
 	"triad/internal/catalog"
+	"triad/internal/run"
 	"triad/internal/truth"
 )
 
-func (a *app) gradcheckCommand() *cobra.Command {
+// verb runs triad gradcheck.
+type verb struct {
+	*runsetup.Setup
+	judge Judge
+}
+
+// Judge judges a request, records and prints the results.
+type Judge func(context.Context, run.Request, *runsetup.Options) error
+
+// New returns the command triad gradcheck.
+func New(s *runsetup.Setup, judge Judge) *cobra.Command {
+	a := &verb{s, judge}
 	o := runsetup.Options{Verb: "gradcheck"}
 	cmd := &cobra.Command{
 		Use:   "gradcheck OP...",
@@ -45,7 +59,7 @@ a sum gives them too. It takes the flags of compare. Beyond compare it
 }
 
 // gradcheck is compare for backwards, with the additional checks of gradients.
-func (a *app) gradcheck(ctx context.Context, names []string, o *runsetup.Options) error {
+func (a *verb) gradcheck(ctx context.Context, names []string, o *runsetup.Options) error {
 	if o.Pass != "backward" {
 		return console.Usage("gradcheck judges backwards: --pass %s is what triad compare does", o.Pass)
 	}
@@ -65,7 +79,7 @@ func (a *app) gradcheck(ctx context.Context, names []string, o *runsetup.Options
 	}
 	request.Gradients = true
 	if o.On.Apart() {
-		return a.compareOn(ctx, request, o)
+		return fleet.Compare(ctx, a.Setup, request, o)
 	}
 	return a.judge(ctx, request, o)
 }

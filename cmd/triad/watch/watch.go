@@ -1,4 +1,5 @@
-package main
+// Package watch is the verb watch.
+package watch
 
 import (
 	"context"
@@ -25,7 +26,17 @@ import (
 	"triad/internal/worker"
 )
 
-func (a *app) watchCommand() *cobra.Command {
+// verb runs triad watch.
+type verb struct {
+	*runsetup.Setup
+	judge func(context.Context, run.Request, *runsetup.Options) error
+}
+
+// New returns the command triad watch; judge judges a request, records and prints the results.
+func New(s *runsetup.Setup, judge func(context.Context, run.Request,
+	*runsetup.Options) error,
+) *cobra.Command {
+	a := &verb{s, judge}
 	o := runsetup.Options{Verb: "watch"}
 	cmd := &cobra.Command{
 		Use:   "watch OP --add FILE | watch FOLDER",
@@ -48,7 +59,7 @@ what it includes is saved. It says what changed since the save before. Ctrl-C en
 }
 
 // watch judges until it is interrupted; its exit code is that of the last verdict.
-func (a *app) watch(ctx context.Context, names []string, o *runsetup.Options) error {
+func (a *verb) watch(ctx context.Context, names []string, o *runsetup.Options) error {
 	if err := o.OwnFlags.Expand(a.Setup); err != nil {
 		return err
 	}
@@ -75,7 +86,7 @@ func (a *app) watch(ctx context.Context, names []string, o *runsetup.Options) er
 	}
 	a.Reserve = &worker.Reserve{}
 	defer a.Reserve.Close()
-	w := watcher{app: a}
+	w := watcher{verb: a}
 	for {
 		seen := stateOf(&o.OwnFlags, folder)
 		began := time.Now()
@@ -96,7 +107,7 @@ func (a *app) watch(ctx context.Context, names []string, o *runsetup.Options) er
 
 // watcher remembers the statuses of the previous save.
 type watcher struct {
-	*app
+	*verb
 	before map[string]op.Status
 }
 

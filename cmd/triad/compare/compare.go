@@ -1,4 +1,6 @@
-package main
+// Package compare is the verb compare. It also searches the smallest wrong case, judges added files of a GPU
+// in the emulator, and runs kernels under compute-sanitizer.
+package compare
 
 import (
 	"context"
@@ -10,17 +12,31 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/fleet"
+	"triad/cmd/triad/manyfiles"
 	"triad/cmd/triad/runsetup"
 	"triad/internal/backend"
 	"triad/internal/catalog"
+	"triad/internal/dump"
 	"triad/internal/hosttrouble"
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/session"
+	"triad/internal/timing"
 	"triad/internal/watched"
 )
 
-func (a *app) compareCommand() *cobra.Command {
+// Verb runs triad compare.
+type Verb struct{ *runsetup.Setup }
+
+// New returns what runs triad compare.
+func New(s *runsetup.Setup) *Verb { return &Verb{s} }
+
+// Command returns the command triad compare; run replaces what it does, nil: it compares.
+func (a *Verb) Command(run func(context.Context, []string, *runsetup.Options) error) *cobra.Command {
+	if run == nil {
+		run = a.compare
+	}
 	o := runsetup.Options{Verb: "compare"}
 	cmd := &cobra.Command{
 		Use:   "compare OP...",
@@ -38,7 +54,7 @@ where the worst element is.`,
 		},
 		RunE: func(cmd *cobra.Command, names []string) error {
 			o.Args = os.Args[min(1, len(os.Args)):]
-			return a.compare(cmd.Context(), names, &o)
+			return run(cmd.Context(), names, &o)
 		},
 	}
 	o.Add(cmd, "both")
@@ -54,7 +70,7 @@ where the worst element is.`,
 }
 
 // compare runs one request from flags to exit code.
-func (a *app) compare(ctx context.Context, names []string, o *runsetup.Options) error {
+func (a *Verb) compare(ctx context.Context, names []string, o *runsetup.Options) error {
 	if err := o.OwnFlags.Expand(a.Setup); err != nil {
 		return err
 	}
@@ -69,13 +85,13 @@ func (a *app) compare(ctx context.Context, names []string, o *runsetup.Options) 
 		if o.Write {
 			return console.Usage("--write changes files here: leave out --on, or --write")
 		}
-		return a.compareOn(ctx, request, o)
+		return fleet.Compare(ctx, a.Setup, request, o)
 	}
 	if o.OwnFlags.Database, err = a.DatabasePath(o.DB); err != nil {
 		return err
 	}
 	if o.Verb == "compare" && o.OwnFlags.Many && runsetup.FolderOf(&request) == nil {
-		return a.compareFiles(ctx, request, o)
+		return manyfiles.Compare(ctx, a.Setup, request, o)
 	}
 	if len(o.Sanitizers) > 0 {
 		if o.Against+o.Shard+o.Dump+o.JUnit != "" || o.GitHub || o.Resume || o.Explain || o.Verbose ||
@@ -88,11 +104,11 @@ func (a *app) compare(ctx context.Context, names []string, o *runsetup.Options) 
 		}
 		return a.sanitize(ctx, request, o)
 	}
-	return a.judge(ctx, request, o)
+	return a.Judge(ctx, request, o)
 }
 
 // sessionNeeds completes a request with what this machine has, and returns the options of its session.
-func (a *app) sessionNeeds(ctx context.Context, request *run.Request, o *runsetup.Options) (
+func (a *Verb) sessionNeeds(ctx context.Context, request *run.Request, o *runsetup.Options) (
 	runsetup.SessionOptions, error,
 ) {
 	if few := hosttrouble.FewThreads(); few != "" {
@@ -102,7 +118,7 @@ func (a *app) sessionNeeds(ctx context.Context, request *run.Request, o *runsetu
 	if err != nil {
 		return runsetup.SessionOptions{}, err
 	}
-	if err := errors.Join((dumper{o.Dump}).ready(), o.ReadyForCI()); err != nil {
+	if err := errors.Join((dump.Dumper{Dir: o.Dump}).Ready(), o.ReadyForCI()); err != nil {
 		return runsetup.SessionOptions{}, err
 	}
 	onGPU, err := a.ChooseGPU(ctx, &o.DeviceFlags, o.EnvironmentFlags)
@@ -110,7 +126,7 @@ func (a *app) sessionNeeds(ctx context.Context, request *run.Request, o *runsetu
 		return runsetup.SessionOptions{}, err
 	}
 	if request.Explain = o.Explain; onGPU != nil && !o.Untimed && o.Verb == "compare" {
-		request.Timing = comparePlan()
+		request.Timing = timing.ComparePlan()
 	}
 	return runsetup.SessionOptions{
 		Options: o, GPU: onGPU, Workers: options,
@@ -118,8 +134,8 @@ func (a *app) sessionNeeds(ctx context.Context, request *run.Request, o *runsetu
 	}, nil
 }
 
-// judge runs a request, records and prints the results, and turns them into an exit code.
-func (a *app) judge(ctx context.Context, request run.Request, o *runsetup.Options) (err error) {
+// Judge runs a request, records and prints the results, and turns them into an exit code.
+func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Options) (err error) {
 	needs, err := a.sessionNeeds(ctx, &request, o)
 	if err != nil {
 		return err
@@ -162,7 +178,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *runsetup.Option
 	if end.Usage() {
 		return end.Failure(err)
 	}
-	err = errors.Join(err, a.printCompare(s, result, o, end), a.TellCI(s, result, o))
+	err = errors.Join(err, a.PrintCompare(s, result, o, end), a.TellCI(s, result, o))
 	if !o.JSON {
 		a.tellBesides(result)
 		err = errors.Join(err, a.tellSmallest(smallest))
@@ -175,7 +191,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *runsetup.Option
 }
 
 // tellReport ends a comparison by printing the command for its page.
-func (a *app) tellReport(s *session.Session, result run.Result, o *runsetup.Options) error {
+func (a *Verb) tellReport(s *session.Session, result run.Result, o *runsetup.Options) error {
 	if !s.Recorded() {
 		return nil
 	}
@@ -184,9 +200,9 @@ func (a *app) tellReport(s *session.Session, result run.Result, o *runsetup.Opti
 
 // lookCloser sets what a run produces in addition to its verdicts: dumps into a folder, "" for none, and in
 // the emulator the lines of races.
-func (a *app) lookCloser(r *run.Runner, dump string, calls *watched.Calls, emulated bool) {
-	if dump != "" {
-		r.Dumper = dumper{dump}
+func (a *Verb) lookCloser(r *run.Runner, dumps string, calls *watched.Calls, emulated bool) {
+	if dumps != "" {
+		r.Dumper = dump.Dumper{Dir: dumps}
 	}
 	if emulated && calls != nil {
 		races := watched.NewRaceLines(calls)
@@ -196,8 +212,8 @@ func (a *app) lookCloser(r *run.Runner, dump string, calls *watched.Calls, emula
 	}
 }
 
-// printCompare prints a result as a table, or as JSON lines.
-func (a *app) printCompare(s *session.Session, result run.Result, o *runsetup.Options,
+// PrintCompare prints a result as a table, or as JSON lines.
+func (a *Verb) PrintCompare(s *session.Session, result run.Result, o *runsetup.Options,
 	end session.Ending,
 ) error {
 	if !s.Recorded() {

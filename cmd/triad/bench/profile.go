@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -32,7 +32,7 @@ var notProfiled = []string{
 
 // profile judges the implementations on the bench points under ncu, prints what their kernels wait for and
 // keeps ncu's output.
-func (a *app) profile(ctx context.Context, request run.Request, o *benchOptions) (err error) {
+func (a *verb) profile(ctx context.Context, request run.Request, o *Options) (err error) {
 	for _, flag := range notProfiled {
 		if o.given(flag) {
 			return console.Usage("--profile times nothing: --%s is a flag of a bench without it", flag)
@@ -88,7 +88,7 @@ func readyForProfiles(folder string) error {
 
 // runProfiled runs the request with its workers under ncu. The error is the reason of an abort, or says that
 // something is wrong.
-func (a *app) runProfiled(ctx context.Context, request run.Request, o *benchOptions, tool gpuworker.Profiler,
+func (a *verb) runProfiled(ctx context.Context, request run.Request, o *Options, tool gpuworker.Profiler,
 	g *workers.GPU, options worker.Options,
 ) (err error) {
 	folder, err := filepath.Abs(o.profiles)
@@ -115,13 +115,13 @@ func (a *app) runProfiled(ctx context.Context, request run.Request, o *benchOpti
 	if end.Err != nil || err != nil {
 		return end.Failure(err)
 	}
-	return end.Failure(a.printCompare(s, result, &o.Options, end))
+	return end.Failure(a.print(s, result, &o.Options, end))
 }
 
 var errNoKernel = errors.New("ncu saw no kernel")
 
 // printProfiles prints ncu's output, as a table or as JSON lines.
-func (a *app) printProfiles(o *benchOptions) error {
+func (a *verb) printProfiles(o *Options) error {
 	profiles, err := gpuworker.ReadProfiles(o.profiles)
 	if errors.Is(err, gpuworker.ErrNoCounters) {
 		return session.Fail(session.ExitNothing, fmt.Errorf("--profile: %w", err))

@@ -1,4 +1,4 @@
-package main
+package compare
 
 import (
 	"bytes"
@@ -29,7 +29,7 @@ func TestStepsThatDisagree(t *testing.T) {
 		t.Error("proven is not what its steps are")
 	}
 	var out, errs bytes.Buffer
-	a := &app{Setup: &runsetup.Setup{Workers: &workers.Workers{Console: &console.Console{
+	a := &Verb{Setup: &runsetup.Setup{Workers: &workers.Workers{Console: &console.Console{
 		Out: &out,
 		Err: &errs,
 	}}}}

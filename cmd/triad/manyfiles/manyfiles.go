@@ -1,4 +1,5 @@
-package main
+// Package manyfiles judges many added files independently, few at once, and prints a row for each.
+package manyfiles
 
 import (
 	"cmp"
@@ -29,31 +30,31 @@ import (
 	"triad/internal/worker"
 )
 
-// filesRun judges many files independently, few at once: a file is read, built, judged on every case and
+// Run judges many files independently, few at once: a file is read, built, judged on every case and
 // recorded, and its worker ends, before the next takes its place. Memory holds only a row for each function,
 // however many files there are.
-type filesRun struct {
-	*app
-	o       *runsetup.Options
-	request run.Request
+type Run struct {
+	*runsetup.Setup
+	O       *runsetup.Options
+	Request run.Request
 	refused op.Case // the case under which a file that was not understood is recorded
 	gpu     *workers.GPU
 	workers worker.Options
-	session *session.Files
-	began   time.Time
+	Session *session.Files
+	Began   time.Time
 
 	mu sync.Mutex
-	fileRows
-	judged int      // files judged by this command
-	open   bool     // a file was left
+	Rows
+	Judged int      // files judged by this command
+	Open   bool     // a file was left
 	wrote  []string // the results of writing lines into files
-	why    string   // why a file was left; "": the run was stopped
+	Why    string   // why a file was left; "": the run was stopped
 	fault  error    // ended the run
 }
 
-// compareFiles is compare with a folder, a pattern or a list in --add.
-func (a *app) compareFiles(ctx context.Context, request run.Request, o *runsetup.Options) error {
-	if err := checkFiles(o, &request); err != nil {
+// Compare is compare with a folder, a pattern or a list in --add.
+func Compare(ctx context.Context, a *runsetup.Setup, request run.Request, o *runsetup.Options) error {
+	if err := CheckFiles(o, &request); err != nil {
 		return err
 	}
 	if err := o.ReadyForCI(); err != nil {
@@ -89,24 +90,24 @@ func (a *app) compareFiles(ctx context.Context, request run.Request, o *runsetup
 	}
 	defer store.Close()
 	so := runsetup.SessionOptions{Options: o, GPU: onGPU}
-	info := a.SessionInfo(ctx, runsetup.Canonical(filesWords(o), request, &o.CaseFlags), request, &so)
-	info.Added = addedFiles(o)
+	info := a.SessionInfo(ctx, runsetup.Canonical(FilesWords(o), request, &o.CaseFlags), request, &so)
+	info.Added = AddedFiles(o)
 	files, err := session.OpenFiles(ctx, store, info, o.Resume)
 	if err != nil {
 		return err
 	}
 	request.Seed, request.Shard = files.Seed(), run.Shard{}
 	request.Options.Seed = request.Seed
-	r := &filesRun{
-		app: a, o: o, request: request, refused: cases[0], gpu: onGPU, workers: options, session: files,
-		began: time.Now(), fileRows: fileRowsOf(o),
+	r := &Run{
+		Setup: a, O: o, Request: request, refused: cases[0], gpu: onGPU, workers: options, Session: files,
+		Began: time.Now(), Rows: RowsOf(o),
 	}
 	err = r.all(ctx)
-	return r.end(store.Path(), err)
+	return r.End(store.Path(), err)
 }
 
-// checkFiles rejects options that many files do not support, and keeps only the files of the shard.
-func checkFiles(o *runsetup.Options, request *run.Request) error {
+// CheckFiles rejects options that many files do not support, and keeps only the files of the shard.
+func CheckFiles(o *runsetup.Options, request *run.Request) error {
 	if _, err := o.OwnFlags.Options(request.Options); err != nil {
 		return err
 	}
@@ -142,14 +143,14 @@ func checkFiles(o *runsetup.Options, request *run.Request) error {
 	return nil
 }
 
-// filesWords identifies what is judged, to find an interrupted run.
-func filesWords(o *runsetup.Options) string {
+// FilesWords identifies what is judged, to find an interrupted run.
+func FilesWords(o *runsetup.Options) string {
 	hash := sha256.Sum256([]byte(strings.Join(append(o.OwnFlags.Words(), o.ShardWords()...), "\x00")))
 	return o.Verb + " files " + hex.EncodeToString(hash[:])
 }
 
-// addedFiles returns the words of the session: each file with its name, then the words for all.
-func addedFiles(o *runsetup.Options) []string {
+// AddedFiles returns the words of the session: each file with its name, then the words for all.
+func AddedFiles(o *runsetup.Options) []string {
 	words := o.OwnFlags.Words()
 	for i, text := range o.OwnFlags.Add {
 		words[i] = record.FileWord + nameOf(&o.OwnFlags, text) + "=" + words[i]
@@ -168,7 +169,7 @@ func nameOf(f *runsetup.OwnFlags, text string) string {
 }
 
 // all judges every file that the session has not recorded, as many at once as there are cores.
-func (r *filesRun) all(ctx context.Context) error {
+func (r *Run) all(ctx context.Context) error {
 	if err := r.before(); err != nil {
 		return err
 	}
@@ -187,60 +188,60 @@ func (r *filesRun) all(ctx context.Context) error {
 			}
 		})
 	}
-	for i := range r.o.OwnFlags.Add {
+	for i := range r.O.OwnFlags.Add {
 		if len(r.rows[i]) > 0 { // recorded before
 			continue
 		}
 		if r.ended(ctx) {
-			r.open = true
+			r.Open = true
 			break
 		}
 		next <- i
-		progress.Show(run.Progress{Case: i, Cases: len(r.o.OwnFlags.Add), Elapsed: time.Since(r.began)})
+		progress.Show(run.Progress{Case: i, Cases: len(r.O.OwnFlags.Add), Elapsed: time.Since(r.Began)})
 	}
 	close(next)
 	return errors.Join(group.Wait(), r.fault)
 }
 
 // ended reports whether no further file may begin.
-func (r *filesRun) ended(ctx context.Context) bool {
+func (r *Run) ended(ctx context.Context) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.Stop.Err() != nil || ctx.Err() != nil || r.fault != nil
 }
 
 // before fills in the rows that a resumed session has recorded.
-func (r *filesRun) before() error {
-	if !r.o.Resume {
+func (r *Run) before() error {
+	if !r.O.Resume {
 		return nil
 	}
-	return r.session.Outcomes(r.take)
+	return r.Session.Outcomes(r.Take)
 }
 
 // one judges a file and records the results. An error ends the run.
-func (r *filesRun) one(ctx context.Context, i int) error {
+func (r *Run) one(ctx context.Context, i int) error {
 	began := time.Now()
-	records, err := r.judgeFile(ctx, r.o.OwnFlags.Add[i])
+	records, err := r.judgeFile(ctx, r.O.OwnFlags.Add[i])
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
 		return err
 	}
 	if len(records) == 0 { // it was stopped
-		r.open = true
+		r.Open = true
 		return nil
 	}
-	if err := r.session.Record(records); err != nil {
+	if err := r.Session.Record(records); err != nil {
 		return err
 	}
 	for _, x := range records {
 		r.row(i, x.Impl).Add(x.Status, x.Message, x.ID)
 	}
-	r.judged++
+	r.Judged++
 	for _, row := range r.rows[i] {
 		row.Seconds = time.Since(began).Seconds()
-		if r.o.JSON {
-			if err := report.FileJSON(r.Out, row, r.session.ID()); err != nil {
+		if r.O.JSON {
+			if err := report.FileJSON(r.Out, row, r.Session.ID()); err != nil {
 				return err
 			}
 		}
@@ -250,7 +251,7 @@ func (r *filesRun) one(ctx context.Context, i int) error {
 
 // judgeFile reads, builds and runs one file; it returns no records if it was stopped. A fault of the file is
 // a record, and so is an internal error: the others are judged.
-func (r *filesRun) judgeFile(ctx context.Context, text string) (records []*record.Record, err error) {
+func (r *Run) judgeFile(ctx context.Context, text string) (records []*record.Record, err error) {
 	defer func() {
 		if fault := panics.In(err); fault != nil {
 			fmt.Fprintf(r.Err, "triad: %s: %v\n", text, fault.WithStack())
@@ -259,10 +260,10 @@ func (r *filesRun) judgeFile(ctx context.Context, text string) (records []*recor
 		}
 	}()
 	defer panics.Caught(&err, func() string { return "judging " + text })
-	flags := r.o.OwnFlags
+	flags := r.O.OwnFlags
 	flags.Add = []string{text}
-	request := r.request
-	mine, refused, err := r.AddOwn(ctx, &flags, &request, r.gpu, r.o.EnvironmentFlags, r.workers)
+	request := r.Request
+	mine, refused, err := r.AddOwn(ctx, &flags, &request, r.gpu, r.O.EnvironmentFlags, r.workers)
 	var u *op.UsageError
 	switch {
 	case err != nil && (r.Stop.Err() != nil || ctx.Err() != nil):
@@ -304,13 +305,13 @@ func (r *filesRun) judgeFile(ctx context.Context, text string) (records []*recor
 }
 
 // keptFrom notes why this machine kept a file from being judged, if it did.
-func (r *filesRun) keptFrom(text string, why []string) {
+func (r *Run) keptFrom(text string, why []string) {
 	if len(why) == 0 {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.why = fmt.Sprintf("This machine kept %s from being judged: %s", text, strings.Join(why, "; "))
+	r.Why = fmt.Sprintf("This machine kept %s from being judged: %s", text, strings.Join(why, "; "))
 }
 
 // isUsage reports whether the user can correct an error.
@@ -320,7 +321,7 @@ func isUsage(err error) bool {
 }
 
 // neither returns the record of a file that gets no verdict.
-func (r *filesRun) neither(text string, status op.Status, why error) []*record.Record {
+func (r *Run) neither(text string, status op.Status, why error) []*record.Record {
 	lines := strings.Split(why.Error(), "\n")
 	var words []string
 	for i, line := range lines { // the place, the mistake, and the line that corrects it
@@ -328,56 +329,56 @@ func (r *filesRun) neither(text string, status op.Status, why error) []*record.R
 			words = append(words, strings.TrimSpace(line))
 		}
 	}
-	name := nameOf(&r.o.OwnFlags, text)
+	name := nameOf(&r.O.OwnFlags, text)
 	return []*record.Record{{
-		Case: r.refused, Seed: r.request.Seed, Impl: name, Backend: ownkernels.Family,
+		Case: r.refused, Seed: r.Request.Seed, Impl: name, Backend: ownkernels.Family,
 		Variant: strings.TrimPrefix(name, ownkernels.Family+"/"), Status: status,
 		Message: strings.Join(words, " "),
 	}}
 }
 
-// end prints the table, writes the output for CI systems, and ends the session.
-func (r *filesRun) end(database string, why error) error {
-	rows := r.inOrder()
+// End prints the table, writes the output for CI systems, and ends the session.
+func (r *Run) End(database string, why error) error {
+	rows := r.InOrder()
 	count := candidates.CountOf(rows)
 	code, reason := session.ExitGood, ""
-	if n := len(r.o.OwnFlags.Add); r.open {
+	if n := len(r.O.OwnFlags.Add); r.Open {
 		reason = fmt.Sprintf("%s, with %d of %d files left: the same command with --resume judges them.",
-			cmp.Or(r.why, "The run was stopped"), n-r.done(), n)
+			cmp.Or(r.Why, "The run was stopped"), n-r.Done(), n)
 	}
 	switch {
 	case why != nil:
 		code, reason = session.CodeOf(why), why.Error()
 	case count.Bad > 0:
 		code = session.ExitBad
-	case r.open || count.Open > 0 || count.Accepted == 0:
+	case r.Open || count.Open > 0 || count.Accepted == 0:
 		code = session.ExitNothing
 	}
-	err := r.session.Finish(why == nil && !r.open, code, why)
-	if !r.o.JSON {
+	err := r.Session.Finish(why == nil && !r.Open, code, why)
+	if !r.O.JSON {
 		err = errors.Join(err, report.Files(r.Out, r.Style(), rows, report.FilesSummary{
-			Session: r.session.ID(), Database: database, Seed: r.session.Seed(), Exit: int(code),
-			Reason: reason, Files: r.judged, Seconds: time.Since(r.began).Seconds(),
+			Session: r.Session.ID(), Database: database, Seed: r.Session.Seed(), Exit: int(code),
+			Reason: reason, Files: r.Judged, Seconds: time.Since(r.Began).Seconds(),
 		}))
 	}
-	r.TellWritten(r.wrote, r.o.JSON)
+	r.TellWritten(r.wrote, r.O.JSON)
 	err = errors.Join(err, r.tellFilesCI(rows))
 	return session.Ending{Code: code, Err: why}.Failure(err)
 }
 
 // tellFilesCI writes the output that the flags for CI systems request: for each function the run that
 // decides.
-func (r *filesRun) tellFilesCI(rows []*candidates.Row) error {
-	if r.o.JUnit == "" && !r.o.GitHub {
+func (r *Run) tellFilesCI(rows []*candidates.Row) error {
+	if r.O.JUnit == "" && !r.O.GitHub {
 		return nil
 	}
 	var ids []string
 	for _, row := range rows {
 		ids = append(ids, row.Run)
 	}
-	records, err := r.session.Runs(ids)
+	records, err := r.Session.Runs(ids)
 	if err != nil {
 		return err
 	}
-	return r.WriteCI(r.o, run.Result{Records: records}, r.session.Added())
+	return r.WriteCI(r.O, run.Result{Records: records}, r.Session.Added())
 }

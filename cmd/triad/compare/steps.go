@@ -1,4 +1,4 @@
-package main
+package compare
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 
 // printSteps prints a line for each operator whose truth was compared with the complex step; with --json only
 // failures, to stderr.
-func (a *app) printSteps(steps []run.Step, json bool) error {
+func (a *Verb) printSteps(steps []run.Step, json bool) error {
 	for _, s := range steps {
 		to := a.Out
 		if json && s.Agrees() {

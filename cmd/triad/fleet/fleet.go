@@ -1,4 +1,6 @@
-package main
+// Package fleet runs compare, gradcheck and bench on other machines or on several GPUs, and is the hidden
+// verb part.
+package fleet
 
 import (
 	"context"
@@ -26,7 +28,7 @@ import (
 
 // onFleet is one run on other machines.
 type onFleet struct {
-	*app
+	*runsetup.Setup
 	o       *runsetup.Options
 	request run.Request
 	store   *results.Store
@@ -34,8 +36,23 @@ type onFleet struct {
 	began   time.Time
 }
 
+// verb runs a verb on other machines, or on several GPUs.
+type verb struct{ *runsetup.Setup }
+
+// Compare is compare and gradcheck on other machines.
+func Compare(ctx context.Context, s *runsetup.Setup, request run.Request, o *runsetup.Options) error {
+	return (&verb{s}).compareOn(ctx, request, o)
+}
+
+// Bench is bench on other machines; words hold the verb and what decides what it times.
+func Bench(ctx context.Context, s *runsetup.Setup, request run.Request, o *runsetup.Options,
+	words []string,
+) error {
+	return (&verb{s}).benchOn(ctx, request, o, words)
+}
+
 // compareOn is compare and gradcheck on other machines.
-func (a *app) compareOn(ctx context.Context, request run.Request, o *runsetup.Options) error {
+func (a *verb) compareOn(ctx context.Context, request run.Request, o *runsetup.Options) error {
 	if err := errors.Join(o.CheckOn(request), o.ReadyForCI()); err != nil {
 		return err
 	}
@@ -58,14 +75,16 @@ func (a *app) compareOn(ctx context.Context, request run.Request, o *runsetup.Op
 }
 
 // benchOn is bench on other machines.
-func (a *app) benchOn(ctx context.Context, request run.Request, o *benchOptions) error {
+func (a *verb) benchOn(ctx context.Context, request run.Request, o *runsetup.Options,
+	words []string,
+) error {
 	if err := o.CheckOn(request); err != nil {
 		return err
 	}
-	if err := a.chooseGPUs(ctx, &o.Options); err != nil {
+	if err := a.chooseGPUs(ctx, o); err != nil {
 		return err
 	}
-	return a.onFleet(ctx, request, &o.Options, o.words(request.Timing),
+	return a.onFleet(ctx, request, o, words,
 		func(_ *onFleet, result run.Result, s report.Summary) error {
 			if o.JSON {
 				return report.JSONLines(a.Out, result.Records)
@@ -75,7 +94,7 @@ func (a *app) benchOn(ctx context.Context, request run.Request, o *benchOptions)
 }
 
 // onFleet starts or resumes the session, drives its tasks, and prints the union.
-func (a *app) onFleet(ctx context.Context, request run.Request, o *runsetup.Options, words []string,
+func (a *verb) onFleet(ctx context.Context, request run.Request, o *runsetup.Options, words []string,
 	tell func(*onFleet, run.Result, report.Summary) error,
 ) error {
 	r, err := a.beginOn(ctx, request, o, slices.Concat(words, o.OwnFlags.Words()), o.OwnFlags.Add)
@@ -88,9 +107,9 @@ func (a *app) onFleet(ctx context.Context, request run.Request, o *runsetup.Opti
 }
 
 // beginOn starts or resumes the session of a run on other machines; added holds its words of files.
-func (a *app) beginOn(ctx context.Context, request run.Request, o *runsetup.Options, words, added []string,
+func (a *verb) beginOn(ctx context.Context, request run.Request, o *runsetup.Options, words, added []string,
 ) (r *onFleet, err error) {
-	r = &onFleet{app: a, o: o, request: request, began: time.Now()}
+	r = &onFleet{Setup: a.Setup, o: o, request: request, began: time.Now()}
 	if r.store, err = a.OpenStore(ctx, o.DB); err != nil {
 		return nil, err
 	}

@@ -1,4 +1,5 @@
-package main
+// Package bench is the verb bench, with its profiles.
+package bench
 
 import (
 	"context"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/fleet"
 	"triad/cmd/triad/runsetup"
 	"triad/internal/catalog"
 	"triad/internal/ownkernels"
@@ -21,8 +23,8 @@ import (
 	"triad/internal/timing"
 )
 
-// benchOptions holds the options of bench.
-type benchOptions struct {
+// Options holds the options of bench.
+type Options struct {
 	runsetup.Options
 	regimes          []string
 	burst, sustained bool
@@ -32,8 +34,22 @@ type benchOptions struct {
 	given            func(flag string) bool
 }
 
-func (a *app) benchCommand() *cobra.Command {
-	o := benchOptions{Options: runsetup.Options{Verb: "bench"}}
+// verb runs triad bench.
+type verb struct {
+	*runsetup.Setup
+	print Print
+}
+
+// Print prints a result as compare does.
+type Print func(*session.Session, run.Result, *runsetup.Options, session.Ending) error
+
+// New returns the command triad bench; run replaces what it does, nil: it times.
+func New(s *runsetup.Setup, print Print, run func(context.Context, []string, *Options) error,
+) *cobra.Command {
+	if run == nil {
+		run = (&verb{s, print}).bench
+	}
+	o := Options{Options: runsetup.Options{Verb: "bench"}}
 	cmd := &cobra.Command{
 		Use:   "bench OP...",
 		Short: "time what is right, on a GPU",
@@ -49,15 +65,15 @@ turns. What the timed calls wrote is judged again. Every sample is kept.`,
 		},
 		RunE: func(cmd *cobra.Command, names []string) error {
 			o.Args = os.Args[min(1, len(os.Args)):]
-			return a.bench(cmd.Context(), names, &o)
+			return run(cmd.Context(), names, &o)
 		},
 	}
-	o.add(cmd)
+	o.AddFlags(cmd)
 	return cmd
 }
 
-// add adds the flags of bench.
-func (o *benchOptions) add(cmd *cobra.Command) {
+// AddFlags adds the flags of bench.
+func (o *Options) AddFlags(cmd *cobra.Command) {
 	o.CaseFlags.Add(cmd, "both")
 	o.OwnFlags.Register(cmd)
 	o.EnvironmentFlags.Add(cmd)
@@ -89,15 +105,15 @@ func (o *benchOptions) add(cmd *cobra.Command) {
 	o.On.Add(cmd)
 }
 
-// plan turns flags into a plan of timing.
-func (o *benchOptions) plan() (*timing.Plan, error) {
+// Plan turns flags into a plan of timing.
+func (o *Options) Plan() (*timing.Plan, error) {
 	if o.Full {
 		return nil,
 			console.Usage("bench takes every bench point: --full is a flag of compare, --quick takes the " +
 				"first alone")
 	}
 	p := &timing.Plan{Rounds: o.rounds, Budget: o.budget, Wake: 3 * time.Second}
-	if short := comparePlan(); o.Quick {
+	if short := timing.ComparePlan(); o.Quick {
 		if !o.given("rounds") {
 			p.Rounds = short.Rounds
 		}
@@ -130,7 +146,7 @@ func (o *benchOptions) plan() (*timing.Plan, error) {
 }
 
 // words returns the verb and what else decides what a bench does; --resume finds an interrupted one by them.
-func (o *benchOptions) words(p *timing.Plan) []string {
+func (o *Options) words(p *timing.Plan) []string {
 	words := slices.Concat([]string{o.Verb}, o.OwnFlags.Words(), o.ShardWords())
 	for _, r := range p.Regimes {
 		words = append(words, r.String())
@@ -139,7 +155,7 @@ func (o *benchOptions) words(p *timing.Plan) []string {
 }
 
 // bench runs one request from flags to exit code.
-func (a *app) bench(ctx context.Context, names []string, o *benchOptions) (err error) {
+func (a *verb) bench(ctx context.Context, names []string, o *Options) (err error) {
 	if err := o.OwnFlags.Expand(a.Setup); err != nil {
 		return err
 	}
@@ -147,7 +163,7 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) (err e
 	if err != nil {
 		return err
 	}
-	if request.Timing, err = o.plan(); err != nil {
+	if request.Timing, err = o.Plan(); err != nil {
 		return err
 	}
 	if err := o.CheckPlan(); err != nil {
@@ -157,7 +173,7 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) (err e
 		return a.profile(ctx, request, o)
 	}
 	if o.On.Apart() {
-		return a.benchOn(ctx, request, o)
+		return fleet.Bench(ctx, a.Setup, request, &o.Options, o.words(request.Timing))
 	}
 	options, err := a.WorkerOptions(&o.CaseFlags)
 	if err != nil {
@@ -196,7 +212,7 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) (err e
 
 // tellJudgedOnGPUAlone prints which of the user's CUDA files bench judged only on the GPU: its sizes are too
 // large for the emulator, and a race seldom shows on a GPU.
-func (a *app) tellJudgedOnGPUAlone(result run.Result) {
+func (a *verb) tellJudgedOnGPUAlone(result run.Result) {
 	var names []string
 	for _, r := range result.Records {
 		file, _, _ := strings.Cut(r.Impl, ":")
@@ -213,7 +229,7 @@ func (a *app) tellJudgedOnGPUAlone(result run.Result) {
 }
 
 // printBench prints a result as tables, or as JSON lines.
-func (a *app) printBench(s *session.Session, result run.Result, o *benchOptions, end session.Ending) error {
+func (a *verb) printBench(s *session.Session, result run.Result, o *Options, end session.Ending) error {
 	if o.JSON {
 		return report.JSONLines(a.Out, result.Records)
 	}

@@ -1,17 +1,17 @@
-package main
+package compare
 
 import (
 	"context"
-	"math"
 	"testing"
 	"time"
 
 	"triad/internal/backend"
+	"triad/internal/backend/backendtest"
 	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/run"
 	"triad/internal/shrink"
-	"triad/internal/tensor"
+	"triad/internal/timing"
 	"triad/internal/truth"
 )
 
@@ -30,32 +30,7 @@ func (rightOnGPU) Load(context.Context, string) (backend.LoadReply, backend.Hell
 }
 
 func (rightOnGPU) Run(_ context.Context, job backend.Job) (backend.Outcome, error) {
-	return softmaxOfTwo(job), nil
-}
-
-// softmaxOfTwo returns the outcome of a right softmax of rows with two columns.
-func softmaxOfTwo(job backend.Job) backend.Outcome {
-	var outcome backend.Outcome
-	for _, plan := range job.Launches {
-		y := tensor.New("y", job.Outputs[0].DType, job.Outputs[0].Shape)
-		x := job.Inputs[0].Float64s()
-		out := make([]float64, len(x))
-		for i := range x {
-			out[i] = 1 / (1 + math.Exp(x[i^1]-x[i]))
-		}
-		y.SetFloat64s(out)
-		outcome.Launches = append(outcome.Launches, backend.LaunchOutcome{
-			Plan: plan,
-			Outputs: []backend.Output{{
-				Tensor: y,
-				OutputRef: backend.OutputRef{
-					Name: "y", Present: true, DType: y.DType.String(), Shape: y.Shape,
-					Stride: y.Stride,
-				},
-			}},
-		})
-	}
-	return outcome
+	return backendtest.SoftmaxOfTwo(job), nil
 }
 
 func (b rightOnGPU) Measure(context.Context, backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
@@ -76,7 +51,7 @@ func TestProbesAreNotTimed(t *testing.T) {
 		t.Fatal(err)
 	}
 	request := run.Request{
-		Operators: []*truth.Operator{o}, Seed: 1, Timing: comparePlan(),
+		Operators: []*truth.Operator{o}, Seed: 1, Timing: timing.ComparePlan(),
 		Options: op.Options{Device: "gpu"},
 	}
 	base := record.Record{Impl: "mine/right", Case: c}

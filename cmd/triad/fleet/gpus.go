@@ -1,4 +1,4 @@
-package main
+package fleet
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 )
 
 // chooseGPUs finds the GPUs that --gpus names: a shard of the plan for each.
-func (a *app) chooseGPUs(ctx context.Context, o *runsetup.Options) error {
+func (a *verb) chooseGPUs(ctx context.Context, o *runsetup.Options) error {
 	if o.On.Gpus == "" {
 		return nil
 	}

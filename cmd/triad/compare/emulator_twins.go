@@ -1,4 +1,4 @@
-package main
+package compare
 
 import (
 	"context"
@@ -36,7 +36,7 @@ type emulatorTwin struct {
 }
 
 // besideGPU makes a session on a GPU judge its files in the emulator too; it returns nil if there are none.
-func (a *app) besideGPU(ctx context.Context, r *run.Runner, mine *runsetup.OwnFiles,
+func (a *Verb) besideGPU(ctx context.Context, r *run.Runner, mine *runsetup.OwnFiles,
 	o runsetup.SessionOptions) (
 	*emulatorTwins, error,
 ) {
@@ -135,7 +135,7 @@ func (t *emulatorTwins) of(r record.Record) *ownkernels.Backend {
 }
 
 // tellBesides prints a line for each file with the emulator's verdicts.
-func (a *app) tellBesides(result run.Result) {
+func (a *Verb) tellBesides(result run.Result) {
 	to := a.Style().Wrap(a.Out)
 	for _, s := range result.Besides {
 		fmt.Fprintf(to, "%s in the emulator, of the quick cases that are right on the GPU: %s\n", s.Impl,

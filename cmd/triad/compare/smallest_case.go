@@ -1,4 +1,4 @@
-package main
+package compare
 
 import (
 	"context"
@@ -28,7 +28,7 @@ const shrinkLimit = 6 * time.Second
 // smallestCases searches, for every wrong pass of every added file, the smallest case that shows it. The
 // emulator shrinks its own findings, even on a machine with a GPU. calls watches the smallest cases; nil:
 // none is watched.
-func (a *app) smallestCases(ctx context.Context, mine *runsetup.OwnFiles, twins *emulatorTwins,
+func (a *Verb) smallestCases(ctx context.Context, mine *runsetup.OwnFiles, twins *emulatorTwins,
 	request run.Request,
 	result run.Result, added []string, calls *watched.Calls,
 ) ([]diagnosed, error) {
@@ -163,7 +163,7 @@ func (p *prober) sizes(probe shrink.Probe) map[string]int64 {
 
 // tellSmallest prints the smallest wrong case of every added file, the emulator's findings in it, their usual
 // cause, and the command that repeats it.
-func (a *app) tellSmallest(all []diagnosed) error {
+func (a *Verb) tellSmallest(all []diagnosed) error {
 	for _, f := range all {
 		r := f.Record
 		_, err := fmt.Fprintf(a.Out, "\nThe smallest case found that shows what is wrong with %s:\n", r.Impl)

@@ -1,4 +1,4 @@
-package main
+package compare
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 )
 
 // readAgainst reads the side that a comparison is to be compared with, before it records anything itself.
-func (a *app) readAgainst(
+func (a *Verb) readAgainst(
 	ctx context.Context,
 	request run.Request,
 	o *runsetup.Options,
@@ -31,7 +31,7 @@ func (a *app) readAgainst(
 
 // tellSince prints what changed from a side to the session that has just ended, for what the session ran. If
 // something became wrong or slower, it ends with that exit code.
-func (a *app) tellSince(ctx context.Context, before resultdiff.Side, s *session.Session,
+func (a *Verb) tellSince(ctx context.Context, before resultdiff.Side, s *session.Session,
 	o *runsetup.Options, end *session.Ending,
 ) error {
 	if o.Against == "" || !s.Recorded() {

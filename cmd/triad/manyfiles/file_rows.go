@@ -1,4 +1,4 @@
-package main
+package manyfiles
 
 import (
 	"strings"
@@ -8,16 +8,16 @@ import (
 	"triad/results"
 )
 
-// fileRows holds the results of many files: for each word of --add the rows of its functions.
-type fileRows struct {
+// Rows holds the results of many files: for each word of --add the rows of its functions.
+type Rows struct {
 	words []string
 	rows  [][]*candidates.Row
 	at    map[string]int // words by the names of their implementations
 }
 
-// fileRowsOf returns the rows of the words of --add, none filled yet.
-func fileRowsOf(o *runsetup.Options) fileRows {
-	f := fileRows{
+// RowsOf returns the rows of the words of --add, none filled yet.
+func RowsOf(o *runsetup.Options) Rows {
+	f := Rows{
 		words: o.OwnFlags.Add, rows: make([][]*candidates.Row, len(o.OwnFlags.Add)), at: map[string]int{},
 	}
 	for i, text := range f.words {
@@ -26,8 +26,8 @@ func fileRowsOf(o *runsetup.Options) fileRows {
 	return f
 }
 
-// take counts a recorded run.
-func (f *fileRows) take(o results.Outcome) {
+// Take counts a recorded run.
+func (f *Rows) Take(o results.Outcome) {
 	i, named := f.at[o.Impl]
 	if !named {
 		file, _, _ := strings.Cut(o.Impl, ":") // of a file with several functions
@@ -39,7 +39,7 @@ func (f *fileRows) take(o results.Outcome) {
 }
 
 // row returns the row of a function of a file, and creates it if there is none.
-func (f *fileRows) row(i int, impl string) *candidates.Row {
+func (f *Rows) row(i int, impl string) *candidates.Row {
 	for _, row := range f.rows[i] {
 		if row.Impl == impl {
 			return row
@@ -50,16 +50,16 @@ func (f *fileRows) row(i int, impl string) *candidates.Row {
 	return row
 }
 
-// inOrder returns the rows in the order of the words.
-func (f *fileRows) inOrder() (rows []*candidates.Row) {
+// InOrder returns the rows in the order of the words.
+func (f *Rows) InOrder() (rows []*candidates.Row) {
 	for _, of := range f.rows {
 		rows = append(rows, of...)
 	}
 	return rows
 }
 
-// done returns how many files have a row.
-func (f *fileRows) done() int {
+// Done returns how many files have a row.
+func (f *Rows) Done() int {
 	n := 0
 	for _, of := range f.rows {
 		if len(of) > 0 {

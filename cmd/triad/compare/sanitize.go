@@ -1,4 +1,4 @@
-package main
+package compare
 
 import (
 	"context"
@@ -60,7 +60,7 @@ func sanitizerTools(words []string) ([]string, error) {
 }
 
 // sanitize runs CUDA kernels under tools of compute-sanitizer, side by side, and prints their findings.
-func (a *app) sanitize(ctx context.Context, request run.Request, o *runsetup.Options) error {
+func (a *Verb) sanitize(ctx context.Context, request run.Request, o *runsetup.Options) error {
 	tools, err := sanitizerTools(o.Sanitizers)
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ type underTool struct {
 
 // underTool runs the request with the worker of CUDA kernels under one tool. The error is the reason of an
 // abort.
-func (a *app) underTool(ctx context.Context, u *underTool, request run.Request, g workers.GPU,
+func (a *Verb) underTool(ctx context.Context, u *underTool, request run.Request, g workers.GPU,
 	o runsetup.SessionOptions,
 ) (end session.Ending, err error) {
 	temporary, err := scratch.Make("sanitizer")
@@ -217,7 +217,7 @@ func summarise(tool, reports string, records []record.Record) (sanitized, error)
 
 // printSanitized prints a table of the tools and one of their findings, and returns the exit code as an
 // error.
-func (a *app) printSanitized(all []sanitized, endings []session.Ending, json bool) error {
+func (a *Verb) printSanitized(all []sanitized, endings []session.Ending, json bool) error {
 	if json {
 		for _, s := range all {
 			if err := report.JSON(a.Out, s); err != nil {

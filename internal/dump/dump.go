@@ -1,4 +1,5 @@
-package main
+// Package dump writes the tensors of cases as safetensors.
+package dump
 
 import (
 	"fmt"
@@ -8,33 +9,32 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"triad/cmd/triad/console"
 	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/tensor"
 )
 
-// dumper writes the tensors of every case as safetensors: DIR/<op>-<pass>-<case key>/inputs, truth, and one
+// Dumper writes the tensors of every case as safetensors: DIR/<op>-<pass>-<case key>/inputs, truth, and one
 // file for each implementation.
-type dumper struct{ dir string }
+type Dumper struct{ Dir string }
 
-// ready makes the folder, if one is named: a run whose tensors could not be written must not begin.
-func (d dumper) ready() error {
-	if d.dir == "" {
+// Ready makes the folder, if one is named: a run whose tensors could not be written must not begin.
+func (d Dumper) Ready() error {
+	if d.Dir == "" {
 		return nil
 	}
-	if err := os.MkdirAll(d.dir, 0o755); err != nil {
-		return console.Usage("--dump %s: %w: name a folder that can be written", d.dir, err)
+	if err := os.MkdirAll(d.Dir, 0o755); err != nil {
+		return op.Usagef("--dump %s: %w: name a folder that can be written", d.Dir, err)
 	}
-	if err := unix.Access(d.dir, unix.W_OK); err != nil {
-		return console.Usage("--dump %s: %w: name a folder that can be written", d.dir, err)
+	if err := unix.Access(d.Dir, unix.W_OK); err != nil {
+		return op.Usagef("--dump %s: %w: name a folder that can be written", d.Dir, err)
 	}
 	return nil
 }
 
 // Case writes inputs.safetensors, and truth.safetensors with the fp64 truth, allowance and simulated result
 // of each output.
-func (d dumper) Case(c op.Case, inputs []tensor.Tensor, truth judge.Truth) error {
+func (d Dumper) Case(c op.Case, inputs []tensor.Tensor, truth judge.Truth) error {
 	description, err := c.MarshalJSON()
 	if err != nil {
 		return fmt.Errorf("dump a case of %s: %w", c.Op, err)
@@ -63,13 +63,13 @@ func (d dumper) Case(c op.Case, inputs []tensor.Tensor, truth judge.Truth) error
 }
 
 // Outputs writes the outputs of an implementation.
-func (d dumper) Outputs(c op.Case, implementation string, outputs []tensor.Tensor) error {
+func (d Dumper) Outputs(c op.Case, implementation string, outputs []tensor.Tensor) error {
 	return d.write(c, strings.ReplaceAll(implementation, "/", "-"), outputs,
 		map[string]string{"implementation": implementation})
 }
 
-func (d dumper) write(c op.Case, name string, tensors []tensor.Tensor, metadata map[string]string) error {
-	folder := filepath.Join(d.dir, fmt.Sprintf("%s-%v-%s", c.Op, c.Pass, c.Key()))
+func (d Dumper) write(c op.Case, name string, tensors []tensor.Tensor, metadata map[string]string) error {
+	folder := filepath.Join(d.Dir, fmt.Sprintf("%s-%v-%s", c.Op, c.Pass, c.Key()))
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("dump: %w", err)
 	}

@@ -1,4 +1,4 @@
-package main
+package fleet
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"triad/cmd/triad/console"
+	"triad/cmd/triad/manyfiles"
 	"triad/cmd/triad/runsetup"
 	"triad/internal/fleet"
 	"triad/internal/kernelfile"
@@ -21,59 +22,60 @@ import (
 // Without --shards a task judges about filesATask files, and there are at most mostTasksAlone tasks: what a
 // node has judged of a task is lost with the node, and Slurm accepts 1000 tasks of one job.
 const (
-	filesATask     = 50
+	FilesATask     = 50
 	mostTasksAlone = 500
 )
 
 // compareFilesOn judges many files on other machines, independently.
-func (a *app) compareFilesOn(ctx context.Context, request run.Request, o *runsetup.Options) error {
-	if err := checkFiles(o, &request); err != nil {
+func (a *verb) compareFilesOn(ctx context.Context, request run.Request, o *runsetup.Options) error {
+	if err := manyfiles.CheckFiles(o, &request); err != nil {
 		return err
 	}
 	files := len(o.OwnFlags.Add)
 	if !o.On.Given.Changed("shards") {
-		o.On.Shards = min(max((files+filesATask-1)/filesATask, len(o.On.Visible)), mostTasksAlone)
+		o.On.Shards = min(max((files+FilesATask-1)/FilesATask, len(o.On.Visible)), mostTasksAlone)
 	}
 	o.On.Shards = min(o.On.Shards, files)
-	r, err := a.beginOn(ctx, request, o, []string{filesWords(o)}, addedFiles(o))
+	r, err := a.beginOn(ctx, request, o, []string{manyfiles.FilesWords(o)}, manyfiles.AddedFiles(o))
 	if err != nil {
 		return err
 	}
 	defer r.store.Close()
-	before := fileRowsOf(o)
+	before := manyfiles.RowsOf(o)
 	kept := session.FilesOf(ctx, r.store, r.session)
-	if err := kept.Outcomes(before.take); err != nil {
+	if err := kept.Outcomes(before.Take); err != nil {
 		return err
 	}
 	ended, err := r.drive(ctx)
-	return r.endFiles(kept, before.done(), ended, err)
+	return r.endFiles(kept, before.Done(), ended, err)
 }
 
 // endFiles prints the rows of the union and ends the session; before is the number of files with a row when
 // the run began.
 func (r *onFleet) endFiles(kept *session.Files, before int, ended fleet.Ended, why error) error {
-	all := &filesRun{
-		app: r.app, o: r.o, request: r.request, session: kept, began: r.began, fileRows: fileRowsOf(r.o),
-		open: ended.Stopped || len(ended.Failed) > 0,
+	all := &manyfiles.Run{
+		Setup: r.Setup, O: r.o, Request: r.request, Session: kept, Began: r.began,
+		Rows: manyfiles.RowsOf(r.o),
+		Open: ended.Stopped || len(ended.Failed) > 0,
 	}
-	if err := kept.Outcomes(all.take); err != nil {
+	if err := kept.Outcomes(all.Take); err != nil {
 		return err
 	}
-	all.judged = all.done() - before
+	all.Judged = all.Done() - before
 	for _, f := range ended.Failed {
-		all.why = fmt.Sprintf("Shard %d of %d was not done (%s)", f.Shard, r.o.On.Shards, f.Outcome.Reason)
-		if code := session.ExitCode(f.Outcome.Exit); code == session.ExitUsage && all.done() == 0 {
+		all.Why = fmt.Sprintf("Shard %d of %d was not done (%s)", f.Shard, r.o.On.Shards, f.Outcome.Reason)
+		if code := session.ExitCode(f.Outcome.Exit); code == session.ExitUsage && all.Done() == 0 {
 			why = session.Fail(code, fmt.Errorf("%s", f.Outcome.Reason))
 		}
 	}
 	if r.o.JSON {
-		for _, row := range all.inOrder() {
+		for _, row := range all.InOrder() {
 			if err := report.FileJSON(r.Out, row, kept.ID()); err != nil {
 				return err
 			}
 		}
 	}
-	return all.end(r.store.Path(), why)
+	return all.End(r.store.Path(), why)
 }
 
 // rooted returns the words of --add with absolute paths.

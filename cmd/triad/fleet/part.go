@@ -1,4 +1,4 @@
-package main
+package fleet
 
 import (
 	"context"
@@ -25,9 +25,17 @@ import (
 	"triad/results"
 )
 
-// partCommand is the command with which an engine starts triad on another machine. It runs one shard of the
-// plan in a shared folder and leaves its part and outcome there. It succeeds if it could leave them.
-func (a *app) partCommand() *cobra.Command {
+// partVerb runs triad part.
+type partVerb struct {
+	*runsetup.Setup
+	root func() *cobra.Command // triad with all its verbs
+}
+
+// Part returns the command with which an engine starts triad on another machine. It runs one shard of the
+// plan in a shared folder and leaves its part and outcome there. It succeeds if it could leave them. root
+// returns triad with all its verbs.
+func Part(s *runsetup.Setup, root func() *cobra.Command) *cobra.Command {
+	a := &partVerb{s, root}
 	return &cobra.Command{
 		Use:    "part FOLDER SHARD",
 		Short:  "run one shard of a plan in a shared folder; started by an engine",
@@ -67,7 +75,9 @@ func endWith(parent int) {
 // part runs one shard. Its database grows on a disk of this machine and is moved to the shared folder at the
 // end: SQLite's locks then need no network file system, and nobody reads half a database. It continues what
 // an earlier task of the shard left.
-func (a *app) part(ctx context.Context, folder fleet.Folder, plan fleet.Plan, shard int) (o fleet.Outcome) {
+func (a *partVerb) part(ctx context.Context, folder fleet.Folder, plan fleet.Plan,
+	shard int,
+) (o fleet.Outcome) {
 	if o.Reason = a.otherVersion(plan); o.Reason != "" {
 		o.Exit = int(session.ExitUsage)
 		return o
@@ -106,7 +116,7 @@ func (a *app) part(ctx context.Context, folder fleet.Folder, plan fleet.Plan, sh
 }
 
 // otherVersion says how this triad differs from the one that cut the run; "" if it does not.
-func (a *app) otherVersion(plan fleet.Plan) string {
+func (a *partVerb) otherVersion(plan fleet.Plan) string {
 	const install = ": install the same on both"
 	if plan.Version != triad.Version {
 		return fmt.Sprintf("%s has triad %s, and %s, which cut the run, has triad %s%s", hostName(),
@@ -121,7 +131,7 @@ func (a *app) otherVersion(plan fleet.Plan) string {
 
 // partFiles returns the flags that name the files of a plan. If there are many, the list goes through
 // standard input: each task must know all, so that a file has the same name in every part.
-func (a *app) partFiles(plan fleet.Plan) (args []string) {
+func (a *partVerb) partFiles(plan fleet.Plan) (args []string) {
 	a.PartRoot = plan.Root
 	if plan.Many {
 		var list strings.Builder
@@ -138,7 +148,7 @@ func (a *app) partFiles(plan fleet.Plan) (args []string) {
 }
 
 // shard runs the command line of a shard in this process.
-func (a *app) shard(ctx context.Context, args []string, of string) (o fleet.Outcome) {
+func (a *partVerb) shard(ctx context.Context, args []string, of string) (o fleet.Outcome) {
 	a.PartOf, a.PartRan = of, func(result run.Result) {
 		p := runsetup.PowerOf(result)
 		o.Power = fleet.Power{Cases: p.Cases, Powered: p.Powered, Trivial: p.Trivial}
