@@ -103,6 +103,14 @@ var rules = []rule{
 		reason: "a file is parsed; what its facts mean for an operator is decided elsewhere",
 	},
 	{
+		packages: []string{"internal/ownfile/trial"},
+		never: []string{
+			"triad/internal/run", "triad/internal/session", "triad/results", "triad/pybridge",
+			"triad/internal/judge", "triad/internal/truth/...",
+		},
+		reason: "a trial is told verdicts through a port, and reaches no run by itself",
+	},
+	{
 		packages: []string{"internal/ownkernels"},
 		never: []string{
 			"triad/pybridge", "triad/results", "triad/internal/truth/...",

@@ -17,7 +17,6 @@ import (
 	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/run"
-	"triad/internal/session"
 	"triad/internal/shrink"
 	"triad/internal/watched"
 )
@@ -110,8 +109,7 @@ func (p *prober) runOn(b backend.Backend, probe shrink.Probe) *record.Record {
 	request.Explain, request.Gradients = false, false
 	request.Timing = nil // nobody uses the time of a probe
 	request.Options = p.options(probe)
-	runner := &run.Runner{Backends: []backend.Backend{b}, Recorder: session.Discard{}, Stop: p.ctx}
-	result, err := runner.Compare(p.ctx, request)
+	result, err := runsetup.Unrecorded(p.ctx, p.ctx, b, request, false)
 	if panics.In(err) != nil {
 		p.fault = err
 	}

@@ -17,7 +17,6 @@ import (
 	"triad/cmd/triad/console"
 	"triad/cmd/triad/runsetup"
 	"triad/cmd/triad/workers"
-	"triad/internal/backend"
 	"triad/internal/candidates"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
@@ -277,8 +276,7 @@ func (r *Run) judgeFile(ctx context.Context, text string) (records []*record.Rec
 	for _, why := range refused {
 		records = append(records, r.neither(text, op.StatusNotUnderstood, why)...)
 	}
-	runner := &run.Runner{Backends: []backend.Backend{mine}, Recorder: session.Discard{}, Stop: r.Stop}
-	result, err := runner.Compare(ctx, request)
+	result, err := runsetup.Unrecorded(ctx, r.Stop, mine, request, false)
 	switch {
 	case result.Interrupted && panics.In(err) == nil:
 		r.keptFrom(text, result.Open)

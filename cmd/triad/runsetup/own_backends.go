@@ -63,10 +63,14 @@ type ownWorkers struct {
 }
 
 // ownWorkers returns the workers of a GPU, or of the emulator if g is nil. folder is the operator's; nil if
-// the operator is of the catalog. parent forks the workers of Python files; nil: they are not forked.
+// the operator is of the catalog. The workers of Python files are forked, unless they are confined.
 func (a *Setup) ownWorkers(folder *opfolder.Folder, g *workers.GPU, e workers.EnvironmentFlags,
-	o worker.Options, parent *pybridge.Parent,
+	o worker.Options, confined bool,
 ) (ownWorkers, error) {
+	parent := a.Parent
+	if confined {
+		parent = nil // what runs in a sandbox starts in it
+	}
 	cache, err := a.CacheDir()
 	if err != nil {
 		return ownWorkers{}, err
@@ -153,8 +157,7 @@ func (a *Setup) Participants(ctx context.Context, f *OwnFlags, request *run.Requ
 // AddOwn reads the files that --add names, and the .cu of a folder that registers nothing, and returns the
 // backend that runs them; nil if there is neither a file nor a folder.
 func (a *Setup) AddOwn(ctx context.Context, f *OwnFlags, request *run.Request, g *workers.GPU,
-	e workers.EnvironmentFlags,
-	o worker.Options,
+	e workers.EnvironmentFlags, o worker.Options,
 ) (*OwnFiles, []error, error) {
 	options, err := f.Options(request.Options)
 	if err != nil {
@@ -164,7 +167,7 @@ func (a *Setup) AddOwn(ctx context.Context, f *OwnFlags, request *run.Request, g
 	if err := f.Check(request, folder); err != nil || len(f.Add) == 0 && folder == nil {
 		return nil, nil, err
 	}
-	workers, err := a.ownWorkers(folder, g, e, o, f.parentOf(a))
+	workers, err := a.ownWorkers(folder, g, e, o, f.Confined())
 	if err == nil {
 		workers.Confine, err = a.BoxOf(ctx, f, g)
 	}
@@ -203,7 +206,7 @@ func (a *Setup) AddOwn(ctx context.Context, f *OwnFlags, request *run.Request, g
 	if len(all.Files) == 0 && folder == nil {
 		return nil, nil, errors.Join(refused...)
 	}
-	if err := a.settle(ctx, all, *request, o.Limits.Readings); err != nil {
+	if err := a.settle(ctx, all.Files, *request, o.Limits.Readings); err != nil {
 		return nil, nil, err
 	}
 	if folder == nil {
@@ -218,10 +221,12 @@ func namesWith(operator string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(append(catalog.Names(), operator))))
 }
 
-// ask makes a request run the added files, and limits the time of their cases with --quick.
+// ask makes a request for named implementations run the added files too, and limits the time of their cases
+// with --quick.
 func (f *OwnFlags) ask(request *run.Request, limits worker.Limits) {
-	if len(f.Add) > 0 {
-		request.Impls = withOwn(request.Impls)
+	own := func(impl string) bool { return strings.HasPrefix(impl, ownkernels.Family) }
+	if len(f.Add) > 0 && len(request.Impls) > 0 && !slices.ContainsFunc(request.Impls, own) {
+		request.Impls = append(slices.Clone(request.Impls), ownkernels.Family)
 	}
 	if request.Options.Level == op.LevelQuick {
 		request.CasesLimit = limits.Cases
@@ -229,29 +234,11 @@ func (f *OwnFlags) ask(request *run.Request, limits worker.Limits) {
 	}
 }
 
-// parentOf returns the process that forks the workers of the files; nil in a sandbox, since what runs in one
-// starts in it.
-func (f *OwnFlags) parentOf(a *Setup) *pybridge.Parent {
-	if f.Confined() {
-		return nil
-	}
-	return a.Parent
-}
-
-// withOwn returns the requested implementations and, if none of them is of an added file, all of those.
-func withOwn(named []string) []string {
-	if len(named) > 0 &&
-		!slices.ContainsFunc(named, func(p string) bool { return strings.HasPrefix(p, ownkernels.Family) }) {
-		return append(slices.Clone(named), ownkernels.Family)
-	}
-	return named
-}
-
 // read reads files and adds those that are understood; it returns the errors of the others. stems are those
-// of ownFlags.
-func (o *OwnFiles) read(reading ownkernels.Reading, files []string,
-	stems map[string]string,
-) (refused []error) {
+// of OwnFlags.
+func (o *OwnFiles) read(reading ownkernels.Reading, files []string, stems map[string]string) (
+	refused []error,
+) {
 	type function struct{ request, stem string }
 	var each []function
 	for _, text := range files {
@@ -301,7 +288,7 @@ func FolderOf(request *run.Request) *opfolder.Folder {
 func (a *Setup) folderBackends(f *opfolder.Folder, g *workers.GPU, e workers.EnvironmentFlags,
 	o worker.Options,
 ) ([]backend.Backend, error) {
-	workers, err := a.ownWorkers(f, g, e, o, a.Parent)
+	workers, err := a.ownWorkers(f, g, e, o, false)
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func (a *Setup) addSubmissions(ctx context.Context, f *OwnFlags, request *run.Re
 	if err != nil {
 		return nil, nil, console.Usage("%s: %w", folder.Spec.Name, err)
 	}
-	workers, err := a.ownWorkers(folder, g, e, o, nil)
+	workers, err := a.ownWorkers(folder, g, e, o, true)
 	if err != nil {
 		return nil, nil, err
 	}

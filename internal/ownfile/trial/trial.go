@@ -1,8 +1,8 @@
-package runsetup
+// Package trial tries an added file on a few cases before a run, to settle how it is read.
+package trial
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -16,31 +16,46 @@ import (
 	"triad/internal/kernelfile"
 	"triad/internal/op"
 	"triad/internal/ownkernels"
-	"triad/internal/panics"
 	"triad/internal/record"
-	"triad/internal/run"
-	"triad/internal/session"
 )
 
-// settle tries each function of the added files that was read with assumptions. It takes another reading if
-// only that one is right, and notes why a wrong answer is no verdict. What is not tried within the limit is
-// left open.
-func (a *Setup) settle(ctx context.Context, mine *OwnFiles, request run.Request, limit time.Duration) error {
-	until := &readingTime{until: time.Now().Add(limit), builds: mostBuilding}
-	for i := range mine.Files {
-		if err := a.settleFile(ctx, mine, i, request, until); err != nil {
+// Judge judges the cases of options on a backend, and stops at the first wrong one if enough is set.
+type Judge func(b backend.Backend, impl string, o op.Options, enough bool) Judged
+
+// Trials tries added files on cases of one operator.
+type Trials struct {
+	Spec  *op.Spec
+	Asked op.Options
+	Limit time.Duration // of all trials, without building
+	Judge Judge
+	until readingTime
+}
+
+// Judged holds the results of a trial.
+type Judged struct {
+	Records []record.Record
+	Loading []time.Duration // how long the file was built and loaded
+	Fault   error           // an internal error
+}
+
+// Settle tries each function of the files that was read with assumptions. It takes another reading if only
+// that one is right, and notes why a wrong answer is no verdict. What is not tried in time is left open.
+func (s *Trials) Settle(files []*ownkernels.File) error {
+	s.until = readingTime{until: time.Now().Add(s.Limit), builds: mostBuilding}
+	for i := range files {
+		if err := s.settleFile(&files[i]); err != nil {
 			return err
 		}
-		other, err := a.inSaidAlone(ctx, mine.Files[i], request, until)
+		other, err := s.inSaidAlone(files[i])
 		if err != nil {
 			return err
 		}
 		if other == nil {
 			continue
 		}
-		_ = mine.Files[i].Close() // the reading that is left
-		mine.Files[i] = other
-		if err := a.settleFile(ctx, mine, i, request, until); err != nil {
+		_ = files[i].Close() // the reading that is left
+		files[i] = other
+		if err := s.settleFile(&files[i]); err != nil {
 			return err
 		}
 	}
@@ -50,16 +65,11 @@ func (a *Setup) settle(ctx context.Context, mine *OwnFiles, request run.Request,
 // inSaidAlone reads a file again, in only the dtypes that it names, or in fp32, if it is right in fp32 and
 // wrong in a dtype that neither it nor the user names: its author need not have meant it for that. It returns
 // nil if the file is unchanged.
-func (a *Setup) inSaidAlone(
-	ctx context.Context, file *ownkernels.File, request run.Request, until *readingTime,
-) (*ownkernels.File, error) {
+func (s *Trials) inSaidAlone(file *ownkernels.File) (*ownkernels.File, error) {
 	for _, b := range file.Bindings {
 		for _, dtype := range b.UnsaidDTypes() {
-			t := &readingTrial{
-				ctx: ctx, stopped: a.Stop, file: file, pass: b.Pass, request: request, until: until,
-				dtype: dtype,
-			}
-			if until.over() {
+			t := &readingTrial{Trials: s, file: file, pass: b.Pass, dtype: dtype}
+			if t.until.over() {
 				return nil, nil
 			}
 			if (t.wrong() || t.wrongSomewhere()) && t.rightIn(b.DTypes()[0]) {
@@ -115,27 +125,21 @@ func (t *readingTrial) rightIn(dtype string) bool {
 }
 
 // settleFile tries the functions of one of the files.
-func (a *Setup) settleFile(
-	ctx context.Context, mine *OwnFiles, i int, request run.Request, until *readingTime,
-) error {
-	for n := range mine.Files[i].Bindings {
-		t := &readingTrial{
-			ctx: ctx, stopped: a.Stop, file: mine.Files[i], pass: mine.Files[i].Bindings[n].Pass,
-			request: request, until: until,
-		}
-		t.whereItDeclines(mine.Files[i].Bindings[n])
-		settled := kernelfile.Settle(mine.Files[i].Bindings[n], t)
+func (s *Trials) settleFile(file **ownkernels.File) error {
+	for n := range (*file).Bindings {
+		t := &readingTrial{Trials: s, file: *file, pass: (*file).Bindings[n].Pass}
+		t.whereItDeclines((*file).Bindings[n])
+		settled := kernelfile.Settle((*file).Bindings[n], t)
 		if t.fault != nil {
 			return t.fault
 		}
 		if settled.Taken != nil {
-			read, err := mine.Files[i].With(*settled.Taken)
+			read, err := (*file).With(*settled.Taken)
 			if err != nil {
 				return err
 			}
-			_ = mine.Files[i].Close() // the reading that is left
-			mine.Files[i] = read
-			t.file = read
+			_ = (*file).Close() // the reading that is left
+			*file, t.file = read, read
 			read.WasRight(t.pass)
 		} else {
 			t.doubt(settled)
@@ -180,30 +184,26 @@ const mostBuilding = 2 * time.Minute
 
 func (r *readingTime) over() bool { return time.Now().After(r.until) }
 
-func (r *readingTime) built(spent []run.Spent) {
-	for _, s := range spent {
-		if s.On == "loading" {
-			given := min(s.Time, r.builds)
-			r.until, r.builds = r.until.Add(given), r.builds-given
-		}
+func (r *readingTime) built(loading []time.Duration) {
+	for _, spent := range loading {
+		given := min(spent, r.builds)
+		r.until, r.builds = r.until.Add(given), r.builds-given
 	}
 }
 
 // readingTrial runs one function of a file on ordinary numbers. Nothing is recorded.
 type readingTrial struct {
-	ctx, stopped context.Context
-	file         *ownkernels.File
-	pass         op.Pass
-	request      run.Request
-	until        *readingTime
-	late         bool
-	dtype        string           // the dtype of the trial; "": the first that it takes
-	every        bool             // try the sizes of all quick cases, of a Python file too
-	hard         bool             // try the numbers of all quick distributions
-	right        []op.Dims        // the sizes at which the file is right as it was read
-	declined     bool             // the file declines a case of the last trial
-	whole        map[string]int64 // sizes of whole tiles, if it declines those of every quick case
-	fault        error            // an internal error of a trial
+	*Trials
+	file     *ownkernels.File
+	pass     op.Pass
+	late     bool
+	dtype    string           // the dtype of the trial; "": the first that it takes
+	every    bool             // try the sizes of all quick cases, of a Python file too
+	hard     bool             // try the numbers of all quick distributions
+	right    []op.Dims        // the sizes at which the file is right as it was read
+	declined bool             // the file declines a case of the last trial
+	whole    map[string]int64 // sizes of whole tiles, if it declines those of every quick case
+	fault    error            // an internal error of a trial
 }
 
 // Read tries the file as it was read, or with another reading.
@@ -245,7 +245,7 @@ func (t *readingTrial) Read(other *kernelfile.Alternative) kernelfile.Tally {
 func (t *readingTrial) read(file *ownkernels.File, enough bool) kernelfile.Tally {
 	tally := t.try(file, maps.Clone(file.Covers.Dims), enough)
 	if tally.Right+tally.Wrong == 0 {
-		tally = t.try(file, t.request.Options.Dims, enough)
+		tally = t.try(file, t.Asked.Dims, enough)
 	}
 	return tally
 }
@@ -266,7 +266,7 @@ func (t *readingTrial) Late() bool { return t.late }
 // Flat tries the file with size 1 for the dims that decide the memory order of tensors.
 func (t *readingTrial) Flat() kernelfile.Tally {
 	dims := map[string]int64{}
-	for _, name := range t.request.Operators[0].Spec.Own.Flat {
+	for _, name := range t.Spec.Own.Flat {
 		dims[name] = 1
 	}
 	return t.try(t.file, dims, true)
@@ -285,8 +285,8 @@ func (t *readingTrial) Whole() kernelfile.Tally {
 // wholeDims returns sizes of whole tiles and blocks, for the cases that the file is judged on.
 func (t *readingTrial) wholeDims() map[string]int64 {
 	o := op.Options{
-		Level: op.LevelQuick, Dims: maps.Clone(t.file.Covers.Dims), Attributes: t.request.Options.Attributes,
-		Passes: []op.Pass{t.pass}, Device: t.request.Options.Device, Memory: t.request.Options.Memory,
+		Level: op.LevelQuick, Dims: maps.Clone(t.file.Covers.Dims), Attributes: t.Asked.Attributes,
+		Passes: []op.Pass{t.pass}, Device: t.Asked.Device, Memory: t.Asked.Memory,
 	}
 	(&ownkernels.Backend{Files: []*ownkernels.File{t.file}}).Narrow(&o)
 	for _, b := range t.file.Bindings {
@@ -294,7 +294,7 @@ func (t *readingTrial) wholeDims() map[string]int64 {
 			maps.Copy(o.Dims, b.AtDefaults())
 		}
 	}
-	return wholeTiles(t.request.Operators[0].Spec, o)
+	return wholeTiles(t.Spec, o)
 }
 
 // try judges the quick cases of a file on ordinary numbers, with some sizes fixed. If enough is set, it stops
@@ -306,41 +306,29 @@ func (t *readingTrial) try(file *ownkernels.File, dims map[string]int64, enough 
 	if at < 0 || t.fault != nil {
 		return tally
 	}
-	request := t.request
-	request.Impls, request.Single, request.Timing = []string{file.Name}, true, nil
-	request.Explain, request.Gradients, request.Before = false, false, nil
 	dtypes := file.Bindings[at].DTypes()[:1]
 	if t.dtype != "" {
 		dtypes = []string{t.dtype}
 	}
 	o := op.Options{
-		Level: op.LevelQuick, Dims: dims, Attributes: t.request.Options.Attributes,
+		Level: op.LevelQuick, Dims: dims, Attributes: t.Asked.Attributes,
 		DTypes: dtypes, Passes: []op.Pass{t.pass},
 		Distributions: ordinary(file.Bindings[at]), Layouts: []string{"contiguous"},
-		Device: t.request.Options.Device, Memory: t.request.Options.Memory,
+		Device: t.Asked.Device, Memory: t.Asked.Memory,
 	}
 	mine := &ownkernels.Backend{Files: []*ownkernels.File{file}, Trial: true}
 	mine.Narrow(&o)
 	fixed := o.Dims
 	if file.IsPython() && !t.every { // a call takes long in an interpreter
-		o.Dims = smallestTelling(t.request.Operators[0].Spec, o)
+		o.Dims = smallestTelling(t.Spec, o)
 	}
 	if t.hard {
-		o.Distributions = slices.DeleteFunc(slices.Clone(t.request.Operators[0].Spec.Check.Quick),
+		o.Distributions = slices.DeleteFunc(slices.Clone(t.Spec.Check.Quick),
 			func(name string) bool { return slices.Contains(o.LeftOut, name) })
 	}
-	request.Options = o
-	stopped, stop := context.WithCancel(t.stopped)
-	defer stop()
-	runner := &run.Runner{Backends: []backend.Backend{mine}, Recorder: session.Discard{}, Stop: stopped}
-	if enough {
-		runner.Recorder = untilWrong{stop: stop}
-	}
-	result, err := runner.Compare(t.ctx, request)
-	t.until.built(result.Spent)
-	if panics.In(err) != nil {
-		t.fault = err
-	}
+	result := t.Judge(mine, file.Name, o, enough)
+	t.until.built(result.Loading)
+	t.fault = result.Fault
 	t.declined = slices.ContainsFunc(result.Records, func(r record.Record) bool {
 		return r.Status == op.StatusUnsupported
 	})
@@ -361,19 +349,6 @@ func ordinary(b *kernelfile.Binding) []string {
 		return all[:1]
 	}
 	return []string{"normal"}
-}
-
-// untilWrong ends a run with its first record that is wrong.
-type untilWrong struct {
-	session.Discard
-	stop context.CancelFunc
-}
-
-func (u untilWrong) Append(r *record.Record) error {
-	if r.Status.Weight() == op.Bad {
-		u.stop()
-	}
-	return nil
 }
 
 // smallestTelling returns the sizes of the smallest case that tells readings apart: no free size is 1, except

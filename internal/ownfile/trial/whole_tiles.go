@@ -1,4 +1,4 @@
-package runsetup
+package trial
 
 import "triad/internal/op"
 

@@ -1,4 +1,4 @@
-package runsetup
+package trial
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 // case, as one does that is written for whole tiles or for rows of a power of two. A Python function that
 // raises in every quick case declines them too if it does not raise at whole tiles.
 func (t *readingTrial) whereItDeclines(b *kernelfile.Binding) {
-	asked := t.request.Options
+	asked := t.Asked
 	if asked.Level != op.LevelQuick || len(asked.Dims) > 0 || !t.file.IsPython() && !b.MayDecline() {
 		return
 	}
@@ -50,7 +50,7 @@ func (t *readingTrial) judgeAtWhole() {
 	}
 	t.file.Covers.Shapes = append(t.file.Covers.Shapes, t.whole)
 	var words []string
-	for _, d := range t.request.Operators[0].Spec.Dims {
+	for _, d := range t.Spec.Dims {
 		if n, there := t.whole[d.Name]; there {
 			words = append(words, fmt.Sprintf("%s=%d", d.Name, n))
 		}
