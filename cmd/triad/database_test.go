@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"triad/cmd/triad/console"
 	"triad/internal/session"
 )
 
@@ -17,9 +18,9 @@ func TestTheDatabaseThatIsNamed(t *testing.T) {
 		t.Helper()
 		var out bytes.Buffer
 		a := newApp(strings.NewReader(""), &out, &out)
-		own := a.getenv
-		a.getenv = func(name string) string {
-			if name == databaseVariable {
+		own := a.Getenv
+		a.Getenv = func(name string) string {
+			if name == console.DatabaseVariable {
 				return variable
 			}
 			return own(name)
@@ -37,7 +38,7 @@ func TestTheDatabaseThatIsNamed(t *testing.T) {
 		!strings.Contains(text, "TRIAD_DB "+nowhere) {
 		t.Errorf("a folder that is not there: exit %d, %s", code, text)
 	}
-	store, err := newApp(nil, &bytes.Buffer{}, &bytes.Buffer{}).openStore(t.Context(), byFlag)
+	store, err := newApp(nil, &bytes.Buffer{}, &bytes.Buffer{}).OpenStore(t.Context(), byFlag)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/runsetup"
 	"triad/internal/session"
 	"triad/results"
 )
@@ -83,7 +84,7 @@ func exampleProblem(t *testing.T, words []string, db string) string {
 	names := cmd.Flags().Args()
 	if slices.Contains([]string{"compare", "gradcheck", "bench", "watch"}, cmd.Name()) &&
 		!strings.HasPrefix(names[0], "./") {
-		if _, err := operators(names); err != nil {
+		if _, err := runsetup.Operators(names); err != nil {
 			return err.Error()
 		}
 	}

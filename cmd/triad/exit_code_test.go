@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"triad/cmd/triad/workers"
 	"triad/internal/backend"
 	"triad/internal/op"
 	"triad/results"
@@ -58,9 +59,9 @@ func TestRecordedExitCodeIsTheShells(t *testing.T) {
 				if b.first != nil {
 					b.first = func() { interrupt(a) }
 				}
-				a.telemetry = func(string, string) card { return &fakeCard{} }
-				a.rest = func(context.Context, time.Duration) {}
-				a.around = func([]backend.Backend) []backend.Backend { return []backend.Backend{b} }
+				a.Telemetry = func(string, string) workers.Card { return &fakeCard{} }
+				a.Rest = func(context.Context, time.Duration) {}
+				a.Around = func([]backend.Backend) []backend.Backend { return []backend.Backend{b} }
 				args := slices.Concat([]string{
 					verb, "softmax", "--dims", "rows=3,cols=2", "--quick",
 					"--db", db,
@@ -86,7 +87,7 @@ func TestRecordedExitCodeIsTheShells(t *testing.T) {
 // interrupt sends Ctrl-C and waits until it has arrived.
 func interrupt(a *app) {
 	_ = syscall.Kill(syscall.Getpid(), syscall.SIGINT)
-	<-a.stop.Done()
+	<-a.Stop.Done()
 }
 
 // TestSanitizeStopped: a stopped run under a tool ends like any other stopped run: with exit code 3, unless
@@ -98,7 +99,7 @@ func TestSanitizeStopped(t *testing.T) {
 	}{{op.StatusUnsupported, 3}, {op.StatusCrash, 1}} {
 		a, said := sanitizerApp(t, nil)
 		db := filepath.Join(t.TempDir(), "r.db")
-		a.around = func([]backend.Backend) []backend.Backend {
+		a.Around = func([]backend.Backend) []backend.Backend {
 			return []backend.Backend{&restless{status: c.status, first: func() { interrupt(a) }}}
 		}
 		code := int(a.execute([]string{

@@ -18,24 +18,25 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"triad"
+	"triad/cmd/triad/workers"
 	"triad/internal/need"
 	"triad/internal/session"
 )
 
 // onFakeGPU makes triad see the fake GPU.
 func onFakeGPU(a *app, folder string) {
-	a.driverHere = func() bool { return true }
-	a.beside = func() string { return folder }
-	a.passed = append(a.passed, fakeFolder, fakeMemory, fakeFree, fakeDoes, "GOCOVERDIR")
-	a.rest = func(context.Context, time.Duration) {}
-	a.telemetry = func(string, string) card {
+	a.DriverHere = func() bool { return true }
+	a.Beside = func() string { return folder }
+	a.Passed = append(a.Passed, fakeFolder, fakeMemory, fakeFree, fakeDoes, "GOCOVERDIR")
+	a.Rest = func(context.Context, time.Duration) {}
+	a.Telemetry = func(string, string) workers.Card {
 		c := &fakeCard{}
 		for _, b := range behaviours(os.Getenv) {
 			c.throttles, c.shared = c.throttles || b.does == "throttles", c.shared || b.does == "shared"
 		}
 		return c
 	}
-	a.files = overlay{fakeCUDA(), a.files}
+	a.Files = overlay{fakeCUDA(), a.Files}
 }
 
 // fakeCUDA returns the product's Python worker with a stand-in for torch.cuda.

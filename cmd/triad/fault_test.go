@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"triad/internal/backend"
+	"triad/internal/backend/backendtest"
 	"triad/internal/op"
 	"triad/internal/session"
 	"triad/results"
@@ -45,7 +46,7 @@ func (b *plantedBackend) Run(_ context.Context, job backend.Job) (backend.Outcom
 		var none *plantedBackend
 		none.panicsAt = ""
 	}
-	return softmaxOfTwo(job), nil
+	return backendtest.SoftmaxOfTwo(job), nil
 }
 
 func (*plantedBackend) Measure(context.Context, backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
@@ -79,7 +80,7 @@ func TestPanicIsAnInternalError(t *testing.T) {
 		t.Run(c.at, func(t *testing.T) {
 			var out, said bytes.Buffer
 			a := newApp(strings.NewReader(""), &out, &said)
-			a.around = func([]backend.Backend) []backend.Backend {
+			a.Around = func([]backend.Backend) []backend.Backend {
 				return []backend.Backend{&plantedBackend{panicsAt: c.at}}
 			}
 			db := filepath.Join(t.TempDir(), "r.db")
@@ -131,10 +132,10 @@ func TestFaultBesideARun(t *testing.T) {
 	var said bytes.Buffer
 	a := newApp(strings.NewReader(""), &said, &said)
 	b := &plantedBackend{}
-	a.around = func([]backend.Backend) []backend.Backend {
-		p := session.NewProgress(session.NewScreen(nil, true), a.broke) // writing to it panics
+	a.Around = func([]backend.Backend) []backend.Backend {
+		p := session.NewProgress(session.NewScreen(nil, true), a.Broke) // writing to it panics
 		p.Preparing("planting")
-		for a.fault.get() == nil {
+		for a.Fault.Get() == nil {
 			time.Sleep(10 * time.Millisecond)
 		}
 		return []backend.Backend{b}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/runsetup"
 	"triad/internal/need"
 	"triad/internal/op"
 	"triad/internal/session"
@@ -51,20 +52,20 @@ func TestFindingCommands(t *testing.T) {
 	for _, o := range truth.All() {
 		for _, f := range o.Findings {
 			_, words := f.Shown()
-			var options compareOptions
+			var options runsetup.Options
 			cmd := &cobra.Command{}
-			options.add(cmd, "both")
+			options.Add(cmd, "both")
 			if err := cmd.ParseFlags(words[1:]); err != nil || words[0] != "compare" {
 				t.Errorf("%s: %s: %v", f.ID, f.Command, err)
 				continue
 			}
-			request, err := options.request(cmd.Flags().Args())
+			request, err := options.Request(cmd.Flags().Args())
 			if err != nil || len(request.Operators) != 1 || request.Operators[0] != o {
 				t.Errorf("%s: %s: %v", f.ID, f.Command, err)
 				continue
 			}
-			if f.Device != "" && options.device != f.Device { // "": it happens on every device
-				t.Errorf("%s: its command runs on %q, it covers %q", f.ID, options.device, f.Device)
+			if f.Device != "" && options.Device != f.Device { // "": it happens on every device
+				t.Errorf("%s: its command runs on %q, it covers %q", f.ID, options.Device, f.Device)
 			}
 			plan, err := o.Spec.Expand(request.Options)
 			if err != nil {
@@ -75,7 +76,7 @@ func TestFindingCommands(t *testing.T) {
 				versions[name] = firstVersion.FindString(bounds)
 			}
 			covered := slices.ContainsFunc(plan.Cases,
-				func(c op.Case) bool { return f.Covers(c, f.Implementations[0], options.device, versions) })
+				func(c op.Case) bool { return f.Covers(c, f.Implementations[0], options.Device, versions) })
 			asked := slices.ContainsFunc(request.Impls,
 				func(prefix string) bool { return strings.HasPrefix(f.Implementations[0], prefix) })
 			if !covered || !asked {

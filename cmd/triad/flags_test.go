@@ -13,6 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"triad/cmd/triad/bench"
+	"triad/cmd/triad/runsetup"
+	"triad/cmd/triad/workers"
 	"triad/internal/op"
 	"triad/internal/session"
 	"triad/internal/timing"
@@ -30,28 +33,28 @@ type asked struct {
 // ask parses the flags of a verb as the verb does, up to where it looks for a GPU.
 func ask(t *testing.T, verb string, args []string) (string, error) {
 	t.Helper()
-	o := benchOptions{compareOptions: compareOptions{verb: verb}}
+	o := bench.Options{Options: runsetup.Options{Verb: verb}}
 	cmd := &cobra.Command{Use: verb}
 	switch verb {
 	case "bench":
-		o.add(cmd)
+		o.AddFlags(cmd)
 	case "gradcheck":
-		o.compareOptions.add(cmd, "backward")
+		o.Options.Add(cmd, "backward")
 	default:
-		o.compareOptions.add(cmd, "both")
-		o.addOnGPU(cmd)
+		o.Options.Add(cmd, "both")
+		o.AddOnGPU(cmd)
 	}
 	if err := cmd.ParseFlags(args); err != nil {
 		return "", err
 	}
 	if verb == "watch" {
-		o.quick = !o.full
+		o.Quick = !o.Full
 	}
-	request, err := o.request([]string{"softmax"})
+	request, err := o.Request([]string{"softmax"})
 	if err != nil {
 		return "", err
 	}
-	options, err := o.workerOptions()
+	options, err := workers.Options(o.Limits)
 	if err != nil {
 		return "", err
 	}
@@ -59,7 +62,7 @@ func ask(t *testing.T, verb string, args []string) (string, error) {
 	spec := request.Operators[0].Spec
 	var plan op.Plan
 	if verb == "bench" {
-		if a.Timing, err = o.plan(); err == nil {
+		if a.Timing, err = o.Plan(); err == nil {
 			plan, err = timing.BenchCases(spec, request.Options)
 		}
 	} else {
@@ -161,7 +164,7 @@ var elsewhere = map[string]string{
 	"write":      "own_line_test.go",
 	"nvcc-flags": "own_usage_test.go", "sandbox": "hostile_test.go", "no-sandbox": "hostile_test.go",
 	"grid": "own_usage_test.go", "block": "own_usage_test.go", "shared": "own_usage_test.go",
-	"nvcc": "folder_test.go", "version": "verbs.txtar", "once": "look_at_test.go",
+	"nvcc": "folder_test.go", "version": "verbs.txtar", "once": "look_test.go",
 	"remove": "verbs.txtar", "schema": "results.txtar", "deadline": "results.txtar",
 	"rows": "results.txtar", "op": "results.txtar", "bad": "results.txtar",
 	"status": "results.txtar", "since": "results.txtar", "format": "bench.txtar", "session": "flags_test.go",
@@ -273,13 +276,13 @@ func TestQuickBenchIsShort(t *testing.T) {
 		"--quick --budget 3s":        "60 3s",
 		"--rounds 200 --budget 10ms": "200 10ms",
 	} {
-		var o benchOptions
+		var o bench.Options
 		cmd := &cobra.Command{Use: "bench"}
-		o.add(cmd)
+		o.AddFlags(cmd)
 		if err := cmd.ParseFlags(strings.Fields(line)); err != nil {
 			t.Fatal(err)
 		}
-		p, err := o.plan()
+		p, err := o.Plan()
 		if err != nil || fmt.Sprint(p.Rounds, " ", p.Budget) != want {
 			t.Errorf("%q: %v %+v, want %s", line, err, p, want)
 		}

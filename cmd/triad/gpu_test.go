@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"triad"
+	"triad/cmd/triad/runsetup"
+	"triad/cmd/triad/workers"
 	"triad/cuda"
 	"triad/internal/catalog"
 	"triad/internal/op"
@@ -30,15 +32,15 @@ func gpuApp(t *testing.T, script string, environment map[string]string) (*app, *
 	}
 	said := &bytes.Buffer{}
 	a := newApp(strings.NewReader(""), said, said)
-	a.driverHere = func() bool { return true }
-	a.beside = func() string { return folder }
-	a.getenv = func(name string) string {
+	a.DriverHere = func() bool { return true }
+	a.Beside = func() string { return folder }
+	a.Getenv = func(name string) string {
 		if name == "HOME" {
 			return folder
 		}
 		return environment[name]
 	}
-	a.lookup = func(name string) (string, bool) { v, set := environment[name]; return v, set }
+	a.Lookup = func(name string) (string, bool) { v, set := environment[name]; return v, set }
 	return a, said
 }
 
@@ -53,21 +55,23 @@ func facts(major, driver int) string {
 
 func TestGPUIsChosen(t *testing.T) {
 	a, said := gpuApp(t, facts(9, 13000), nil)
-	g, err := a.chooseGPU(t.Context(), &caseFlags{device: "auto", gpu: -1}, environmentFlags{})
+	g, err := a.ChooseGPU(t.Context(), &workers.DeviceFlags{Device: "auto", GPU: -1},
+		workers.EnvironmentFlags{})
 	if err != nil || g == nil || said.Len() > 0 {
 		t.Fatalf("%+v, %v, said %q", g, err, said)
 	}
 	options := op.Options{Device: "cpu"}
-	g.apply(&options)
+	g.Apply(&options)
 	if options.Device != "gpu" || options.Memory != 150000000000 {
 		t.Errorf("options %+v", options)
 	}
-	m := g.describe(record.Machine{OS: "linux"})
+	m := g.Describe(record.Machine{OS: "linux"})
 	if m.GPU != "NVIDIA H200" || m.GPUDriver != "580.95.05" || m.GPUMemoryBytes != 150000000000 ||
 		m.OS != "linux" {
 		t.Errorf("machine %+v", m)
 	}
-	if g, err := a.chooseGPU(t.Context(), &caseFlags{device: "cpu", gpu: -1}, environmentFlags{}); g != nil ||
+	if g, err := a.ChooseGPU(t.Context(), &workers.DeviceFlags{Device: "cpu", GPU: -1},
+		workers.EnvironmentFlags{}); g != nil ||
 		err != nil {
 		t.Errorf("--device cpu: %+v, %v", g, err)
 	}
@@ -76,14 +80,16 @@ func TestGPUIsChosen(t *testing.T) {
 // TestGPUByNumber: a number counts the visible GPUs, and the workers see only that GPU.
 func TestGPUByNumber(t *testing.T) {
 	a, _ := gpuApp(t, facts(9, 13000), map[string]string{"CUDA_VISIBLE_DEVICES": "4, 6"})
-	g, err := a.chooseGPU(t.Context(), &caseFlags{device: "auto", gpu: 1}, environmentFlags{})
+	g, err := a.ChooseGPU(t.Context(), &workers.DeviceFlags{Device: "auto", GPU: 1},
+		workers.EnvironmentFlags{})
 	if err != nil || g.Name != "NVIDIA B" {
 		t.Fatalf("%+v, %v", g, err)
 	}
-	if got := a.with(g).getenv("CUDA_VISIBLE_DEVICES"); got != "6" {
+	if got := a.With(g).Getenv("CUDA_VISIBLE_DEVICES"); got != "6" {
 		t.Errorf("the workers see %q, want 6", got)
 	}
-	_, err = a.chooseGPU(t.Context(), &caseFlags{device: "auto", gpu: 2}, environmentFlags{})
+	_, err = a.ChooseGPU(t.Context(), &workers.DeviceFlags{Device: "auto", GPU: 2},
+		workers.EnvironmentFlags{})
 	if f := (*session.Failure)(nil); !errors.As(err, &f) || f.Code != session.ExitUsage ||
 		!strings.Contains(f.Error(), "numbers 0 to 1") {
 		t.Errorf("--gpu 2: %v", err)
@@ -109,12 +115,14 @@ func TestGPUFallsBack(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			a, said := gpuApp(t, c.script, nil)
-			g, err := a.chooseGPU(t.Context(), &caseFlags{device: "auto", gpu: -1}, environmentFlags{})
+			g, err := a.ChooseGPU(t.Context(), &workers.DeviceFlags{Device: "auto", GPU: -1},
+				workers.EnvironmentFlags{})
 			if g != nil || err != nil || !strings.Contains(said.String(), c.want) ||
 				!strings.Contains(said.String(), "kernels run on the CPU") {
 				t.Errorf("auto: %+v, %v, said %q, want %q", g, err, said, c.want)
 			}
-			_, err = a.chooseGPU(t.Context(), &caseFlags{device: "gpu", gpu: -1}, environmentFlags{})
+			_, err = a.ChooseGPU(t.Context(), &workers.DeviceFlags{Device: "gpu", GPU: -1},
+				workers.EnvironmentFlags{})
 			if f := (*session.Failure)(nil); !errors.As(err, &f) || f.Code != session.ExitNothing ||
 				!strings.Contains(f.Error(), c.want) {
 				t.Errorf("gpu: %v, want exit code 3 and %q", err, c.want)
@@ -127,8 +135,8 @@ func TestGPUFallsBack(t *testing.T) {
 // remark.
 func TestGPURemark(t *testing.T) {
 	a, said := gpuApp(t, facts(8, 13000), nil)
-	if _, err := a.chooseGPU(t.Context(), &caseFlags{device: "auto", gpu: -1},
-		environmentFlags{}); err != nil {
+	if _, err := a.ChooseGPU(t.Context(), &workers.DeviceFlags{Device: "auto", GPU: -1},
+		workers.EnvironmentFlags{}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(said.String(),
@@ -142,20 +150,20 @@ func TestGPUHidden(t *testing.T) {
 	script := `[ "${CUDA_VISIBLE_DEVICES-unset}" = "" ] && { echo "Error in initialization, for details ` +
 		`on: NoDevice"; exit 1; }; ` + facts(9, 13000)
 	a, said := gpuApp(t, script, map[string]string{"CUDA_VISIBLE_DEVICES": ""})
-	if g, err := a.chooseGPU(t.Context(), &caseFlags{device: "auto", gpu: -1},
-		environmentFlags{}); g != nil || err != nil || !strings.Contains(said.String(), "finds no GPU") {
+	if g, err := a.ChooseGPU(t.Context(), &workers.DeviceFlags{Device: "auto", GPU: -1},
+		workers.EnvironmentFlags{}); g != nil || err != nil || !strings.Contains(said.String(),
+		"finds no GPU") {
 		t.Errorf("%+v, %v, said %q", g, err, said)
 	}
 }
 
 func TestDeviceFlags(t *testing.T) {
-	for _, f := range []caseFlags{
-		{device: "tpu", gpu: -1},
-		{device: "cpu", gpu: 0},
-		{device: "auto", gpu: -2},
+	for _, f := range []workers.DeviceFlags{
+		{Device: "tpu", GPU: -1},
+		{Device: "cpu", GPU: 0},
+		{Device: "auto", GPU: -2},
 	} {
-		f.pass = "both"
-		_, err := f.options()
+		_, err := (&runsetup.CaseFlags{DeviceFlags: f, Pass: "both"}).Options()
 		if u := (*session.Failure)(nil); !errors.As(err, &u) || u.Code != session.ExitUsage {
 			t.Errorf("%+v: %v, want a usage error", f, err)
 		}

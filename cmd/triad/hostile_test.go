@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"triad/cmd/triad/runsetup"
 	"triad/internal/need"
 )
 
@@ -75,7 +76,7 @@ func (h *hostile) write(t *testing.T, cache string, driver int) (names []string)
 			t.Fatal(err)
 		}
 		writeFiles(t, h.folder, fill.Replace(string(text)), e.Name())
-		if isKernelFile(e.Name()) { // the others are included by those
+		if runsetup.IsKernelFile(e.Name()) { // the others are included by those
 			names = append(names, e.Name())
 		}
 	}

@@ -12,6 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/console"
+	"triad/cmd/triad/workers"
+	"triad/internal/confine"
 	"triad/internal/harmless"
 	"triad/internal/problem"
 	"triad/internal/record"
@@ -26,7 +29,7 @@ const longestDescription = 90 * time.Second
 
 // importOptions holds the flags of import.
 type importOptions struct {
-	environmentFlags
+	workers.EnvironmentFlags
 	into      string
 	list      bool
 	noSandbox bool
@@ -54,7 +57,7 @@ References run in a sandbox, since a stranger wrote them.`,
 				format, path = args[0], args[1]
 			}
 			if len(args) == 1 && problem.IsFormat(path) {
-				return usage("import %s: name the file or folder of the problems", path)
+				return console.Usage("import %s: name the file or folder of the problems", path)
 			}
 			found, err := problem.List(path, format)
 			if err != nil {
@@ -70,7 +73,7 @@ References run in a sandbox, since a stranger wrote them.`,
 			return a.importProblems(cmd.Context(), found, &o)
 		},
 	}
-	o.add(cmd)
+	o.Add(cmd)
 	cmd.Flags().StringVar(&o.into, "into", ".", "the folder that the operators' folders are made in")
 	cmd.Flags().BoolVar(&o.list, "list", false, "list the problems, and import none")
 	cmd.Flags().BoolVar(&o.noSandbox, "no-sandbox", false,
@@ -80,7 +83,7 @@ References run in a sandbox, since a stranger wrote them.`,
 
 // listProblems prints a line for each problem.
 func (a *app) listProblems(found []problem.Problem) error {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	for _, p := range found {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", p.Operator, p.Format, harmless.Line(p.Path))
 	}
@@ -98,7 +101,7 @@ func (a *app) importProblems(ctx context.Context, found []problem.Problem, o *im
 	}
 	imported := 0
 	for _, p := range found {
-		if a.stop.Err() != nil {
+		if a.Stop.Err() != nil {
 			return session.Fail(session.ExitNothing, fmt.Errorf("stopped after %d of %d problems: the same "+
 				"command goes on", imported, len(found)))
 		}
@@ -107,7 +110,7 @@ func (a *app) importProblems(ctx context.Context, found []problem.Problem, o *im
 			return u.error
 		}
 		if err != nil {
-			fmt.Fprintf(a.err, "triad: %s is not imported: %s.\n", harmless.Line(p.Path),
+			fmt.Fprintf(a.Err, "triad: %s is not imported: %s.\n", harmless.Line(p.Path),
 				harmless.Line(err.Error()))
 			continue
 		}
@@ -120,7 +123,7 @@ func (a *app) importProblems(ctx context.Context, found []problem.Problem, o *im
 		return session.Fail(session.ExitNothing, errors.New("nothing was imported"))
 	}
 	if len(found) > 1 {
-		fmt.Fprintf(a.out, "\n%d of %d problems are imported.\n", imported, len(found))
+		fmt.Fprintf(a.Out, "\n%d of %d problems are imported.\n", imported, len(found))
 	}
 	return nil
 }
@@ -130,17 +133,17 @@ type toolchainError struct{ error }
 
 // describer returns what runs the process that describes a problem.
 func (a *app) describer(ctx context.Context, o *importOptions) (problem.Describe, error) {
-	cache, err := a.cacheDir()
+	cache, err := a.CacheDir()
 	if err != nil {
 		return nil, err
 	}
-	environment, err := a.environment(o.environmentFlags, false)
+	environment, err := a.Environment(o.EnvironmentFlags, false)
 	if err != nil {
 		return nil, err
 	}
-	var confine confining
+	var confine confine.Confining
 	if !o.noSandbox {
-		if confine, err = a.confine(ctx, nil, ""); err != nil {
+		if confine, err = a.Confine(ctx, nil, ""); err != nil {
 			return nil, err
 		}
 	}
@@ -184,14 +187,14 @@ func (a *app) tellImported(done *problem.Imported) error {
 	}
 	path, shown := harmless.Line(done.Path), harmless.Line(folder)
 	if done.Already {
-		_, err := fmt.Fprintf(a.out, "%s: %s is there already, of this file\n", path, shown)
+		_, err := fmt.Fprintf(a.Out, "%s: %s is there already, of this file\n", path, shown)
 		return err
 	}
-	fmt.Fprintf(a.out, "%s: imported into %s\n", path, shown)
+	fmt.Fprintf(a.Out, "%s: imported into %s\n", path, shown)
 	for _, note := range done.Notes {
-		fmt.Fprintf(a.out, "  %s\n", harmless.Line(note))
+		fmt.Fprintf(a.Out, "  %s\n", harmless.Line(note))
 	}
-	_, err := fmt.Fprintf(a.out, "  triad compare %s --add SUBMISSION.py judges a submission\n",
+	_, err := fmt.Fprintf(a.Out, "  triad compare %s --add SUBMISSION.py judges a submission\n",
 		harmless.Line(record.ShellQuote(folder)))
 	return err
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"triad/cmd/triad/console"
+	"triad/cmd/triad/runsetup"
+	"triad/cmd/triad/workers"
 	"triad/internal/problem"
 )
 
@@ -14,7 +17,10 @@ import (
 // no line and turns no text around.
 func TestImportPrintsALineForEachThing(t *testing.T) {
 	var out, said bytes.Buffer
-	a := &app{out: &out, err: &said, stop: context.Background()}
+	a := &app{Setup: &runsetup.Setup{Workers: &workers.Workers{Console: &console.Console{
+		Out: &out, Err: &said,
+		Stop: context.Background(),
+	}}}}
 	forged := "b.py\ntriad: c.py: imported \u202e into ./x"
 	done := &problem.Imported{
 		Problem: problem.Problem{Path: forged, Format: "kernelbench", Operator: "kernelbench_b"},

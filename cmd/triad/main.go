@@ -5,9 +5,11 @@ package main
 import (
 	"os"
 	"runtime/debug"
+
+	"triad/internal/host"
 )
 
 func main() {
-	collectInTime(os.Getenv, debug.SetMemoryLimit)
+	host.CollectInTime(os.Getenv, debug.SetMemoryLimit)
 	os.Exit(int(newApp(os.Stdin, os.Stdout, os.Stderr).execute(os.Args[1:])))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"triad"
+	"triad/cmd/triad/workers"
 	"triad/internal/need"
 )
 
@@ -27,10 +28,10 @@ func TestMain(m *testing.M) {
 		"triad": func() {
 			a := newApp(os.Stdin, os.Stdout, os.Stderr)
 			if dir := os.Getenv("TRIAD_TEST_OVERLAY"); dir != "" {
-				a.files, a.passed = overlay{os.DirFS(dir), triad.Files}, []string{"TRIAD_TEST_OVERLAY"}
+				a.Files, a.Passed = overlay{os.DirFS(dir), triad.Files}, []string{"TRIAD_TEST_OVERLAY"}
 			}
 			if free, err := strconv.ParseUint(os.Getenv("TRIAD_TEST_FREE"), 10, 64); err == nil {
-				a.space = func(string) (uint64, error) { return free, nil }
+				a.Space = func(string) (uint64, error) { return free, nil }
 			}
 			if folder := os.Getenv(fakeFolder); folder != "" {
 				onFakeGPU(a, folder)
@@ -74,7 +75,7 @@ func testPython(t testing.TB) string {
 func pythonForTests() (string, error) {
 	a := newApp(os.Stdin, os.Stdout, os.Stderr)
 	setUp := need.SetUp()
-	e, err := a.environment(environmentFlags{yes: true, offline: !setUp}, false)
+	e, err := a.Environment(workers.EnvironmentFlags{Yes: true, Offline: !setUp}, false)
 	if err != nil {
 		return "", err
 	}

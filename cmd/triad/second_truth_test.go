@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"triad/cmd/triad/runsetup"
+	"triad/cmd/triad/workers"
 	"triad/internal/backend"
 	"triad/internal/judge"
 	"triad/internal/need"
@@ -30,7 +32,7 @@ func TestSecondTruth(t *testing.T) {
 	python := testPython(t)
 	a := newApp(os.Stdin, os.Stdout, os.Stderr)
 	cache := t.TempDir()
-	e, err := a.environment(environmentFlags{yes: true, offline: true}, false)
+	e, err := a.Environment(workers.EnvironmentFlags{Yes: true, Offline: true}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +109,7 @@ type truths struct {
 
 // truthsOf computes both truths.
 func truthsOf(second backend.Backend, spec *op.Spec, c op.Case) (both truths, err error) {
-	in, err := workload.Inputs(spec, c, defaultSeed)
+	in, err := workload.Inputs(spec, c, runsetup.DefaultSeed)
 	if err != nil {
 		return both, err
 	}

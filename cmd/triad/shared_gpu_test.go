@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"triad/cmd/triad/workers"
 	"triad/internal/backend"
 	"triad/internal/op"
 )
@@ -17,17 +18,17 @@ func TestOtherProcessesOnTheGPU(t *testing.T) {
 	const warning = "other processes (2) compute on this GPU"
 	for _, c := range []struct{ before, after bool }{{false, false}, {true, true}, {true, false}} {
 		a, said := gpuApp(t, facts(9, 13000), nil)
-		workers := 0
-		a.telemetry = func(string, string) card {
+		started := 0
+		a.Telemetry = func(string, string) workers.Card {
 			shared := c.before
-			if workers > 0 {
+			if started > 0 {
 				shared = c.after
 			}
-			return &fakeCard{shared: shared, workers: func() int { return workers }}
+			return &fakeCard{shared: shared, workers: func() int { return started }}
 		}
-		a.rest = func(context.Context, time.Duration) {}
-		a.around = func([]backend.Backend) []backend.Backend {
-			workers = 3
+		a.Rest = func(context.Context, time.Duration) {}
+		a.Around = func([]backend.Backend) []backend.Backend {
+			started = 3
 			return []backend.Backend{&restless{source: "one", status: op.StatusCrash}}
 		}
 		a.execute([]string{

@@ -18,8 +18,10 @@ func TestBrief(t *testing.T) {
 			"thread 232 of block 3 reads past the end", "if (i < n)",
 		},
 		{
-			Finding{Kind: OutOfBounds, Block: block, Thread: two, Access: "write", Byte: -4,
-				MemoryBytes: 4000},
+			Finding{
+				Kind: OutOfBounds, Block: block, Thread: two, Access: "write", Byte: -4,
+				MemoryBytes: 4000,
+			},
 			"thread (1,2,0) of block 3 writes before the start", "if (i < n)",
 		},
 		{Finding{Kind: OutOfBounds}, "access out of bounds", "if (i < n)"},

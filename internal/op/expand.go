@@ -99,7 +99,7 @@ func (s *Spec) Expand(o Options) (Plan, error) {
 		}
 	}
 	if len(p.plan.Cases)+len(p.plan.Skipped) == 0 {
-		return Plan{}, usagef("%s: nothing fits dtype %v, pass %v, attributes %v: the backward has dtypes %s",
+		return Plan{}, Usagef("%s: nothing fits dtype %v, pass %v, attributes %v: the backward has dtypes %s",
 			s.Name, o.DTypes, o.Passes, o.Attributes,
 			strings.Join(s.PassDTypes(Backward), ", "))
 	}
@@ -109,12 +109,12 @@ func (s *Spec) Expand(o Options) (Plan, error) {
 func (s *Spec) checkOptions(o Options) error {
 	for _, d := range o.DTypes {
 		if !slices.Contains(s.DTypes, d) {
-			return usagef("%s: unknown dtype %q: want one of %s", s.Name, d, strings.Join(s.DTypes, ", "))
+			return Usagef("%s: unknown dtype %q: want one of %s", s.Name, d, strings.Join(s.DTypes, ", "))
 		}
 	}
 	for _, pass := range o.Passes {
 		if !slices.Contains(s.Passes(), pass) {
-			return usagef("%s has no %s pass: want one of %v", s.Name, pass, s.Passes())
+			return Usagef("%s has no %s pass: want one of %v", s.Name, pass, s.Passes())
 		}
 	}
 	if err := s.knowAttributes(slices.Sorted(maps.Keys(o.Attributes))); err != nil {

@@ -11,10 +11,10 @@ import (
 // contiguous and normal. Whatever the spec does not allow is a *UsageError.
 func (s *Spec) NewCase(c Case, dims map[string]int64, attributes map[string]string) (Case, error) {
 	if !slices.Contains(s.Passes(), c.Pass) {
-		return Case{}, usagef("%s has no %s pass: want one of %v", s.Name, c.Pass, s.Passes())
+		return Case{}, Usagef("%s has no %s pass: want one of %v", s.Name, c.Pass, s.Passes())
 	}
 	if !slices.Contains(s.PassDTypes(c.Pass), c.DType) {
-		return Case{}, usagef("%s %s: unknown dtype %q: want one of %s", s.Name, c.Pass, c.DType,
+		return Case{}, Usagef("%s %s: unknown dtype %q: want one of %s", s.Name, c.Pass, c.DType,
 			strings.Join(s.PassDTypes(c.Pass), ", "))
 	}
 	c.Op = s.Name
@@ -45,7 +45,7 @@ func (s *Spec) NewCase(c Case, dims map[string]int64, attributes map[string]stri
 		{"saved", c.Saved, saved},
 	} {
 		if !slices.Contains(word.allowed, word.value) {
-			return Case{}, usagef("%s %s: unknown %s %q: want one of %s", s.Name, c.Pass, word.what,
+			return Case{}, Usagef("%s %s: unknown %s %q: want one of %s", s.Name, c.Pass, word.what,
 				word.value, strings.Join(word.allowed, ", "))
 		}
 	}
@@ -76,10 +76,10 @@ func (s *Spec) ParseCase(text []byte) (Case, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&stored); err != nil {
-		return Case{}, usagef("read case of %s: %v", s.Name, err)
+		return Case{}, Usagef("read case of %s: %v", s.Name, err)
 	}
 	if stored.Op != s.Name {
-		return Case{}, usagef("read case of %s: it is one of %q", s.Name, stored.Op)
+		return Case{}, Usagef("read case of %s: it is one of %q", s.Name, stored.Op)
 	}
 	return s.NewCase(Case{
 		Pass: stored.Pass, DType: stored.DType, Layout: stored.Layout, Distribution: stored.Distribution,

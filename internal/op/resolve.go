@@ -31,16 +31,16 @@ func (s *Spec) Resolve(dims map[string]int64, attributes map[string]string) (Dim
 	for i, d := range s.Dims {
 		v, ok := dims[d.Name]
 		if !ok && d.Default == "" {
-			return nil, nil, usagef("%s: dim %s has no value: want one of %s", s.Name, d.Name, s.dimNames())
+			return nil, nil, Usagef("%s: dim %s has no value: want one of %s", s.Name, d.Name, s.dimNames())
 		}
 		if !ok {
 			var err error
 			if v, err = d.value.Int(wholeNumbers(dims, resolved)); err != nil {
-				return nil, nil, usagef("%s: dim %s: %v", s.Name, d.Name, err)
+				return nil, nil, Usagef("%s: dim %s: %v", s.Name, d.Name, err)
 			}
 		}
 		if least := truth(!d.MayBeEmpty); v < least || v > MaxElements {
-			return nil, nil, usagef("%s: dim %s = %d: want %d to 2^40", s.Name, d.Name, v, least)
+			return nil, nil, Usagef("%s: dim %s = %d: want %d to 2^40", s.Name, d.Name, v, least)
 		}
 		ordered[i] = Dim{d.Name, v}
 		given[d.Name] = v
@@ -86,7 +86,7 @@ func (s *Spec) resolveAttributes(into Attrs, dims map[string]int64, asked map[st
 			into[i] = a.float(v)
 		}
 		if err != nil {
-			return usagef("%s: attribute %v", s.Name, err)
+			return Usagef("%s: attribute %v", s.Name, err)
 		}
 	}
 	return nil
@@ -140,7 +140,7 @@ func (s *Spec) meets(dims Dims, attributes Attrs) error {
 	for _, condition := range s.require {
 		holds, err := condition.holds(look, number)
 		if err != nil {
-			return usagef("%s: require %s: %v", s.Name, condition, err)
+			return Usagef("%s: require %s: %v", s.Name, condition, err)
 		}
 		if !holds {
 			values := make([]string, len(condition.names))
@@ -148,7 +148,7 @@ func (s *Spec) meets(dims Dims, attributes Attrs) error {
 				x, _ := number(name)
 				values[i] = name + " = " + strconv.FormatFloat(x, 'f', -1, 64)
 			}
-			return usagef("%s: %s: want %s", s.Name, strings.Join(values, ", "), condition)
+			return Usagef("%s: %s: want %s", s.Name, strings.Join(values, ", "), condition)
 		}
 	}
 	return nil
@@ -157,7 +157,7 @@ func (s *Spec) meets(dims Dims, attributes Attrs) error {
 func (s *Spec) knowDims(names []string) error {
 	for _, name := range names {
 		if !s.isDim(name) {
-			return usagef("%s: unknown dim %q: want one of %s", s.Name, name, s.dimNames())
+			return Usagef("%s: unknown dim %q: want one of %s", s.Name, name, s.dimNames())
 		}
 	}
 	return nil
@@ -169,13 +169,13 @@ func (s *Spec) knowAttributes(names []string) error {
 			continue
 		}
 		if len(s.Attributes) == 0 {
-			return usagef("%s: unknown attribute %q: it has none", s.Name, name)
+			return Usagef("%s: unknown attribute %q: it has none", s.Name, name)
 		}
 		all := make([]string, len(s.Attributes))
 		for i, a := range s.Attributes {
 			all[i] = a.Name
 		}
-		return usagef("%s: unknown attribute %q: want one of %s", s.Name, name, strings.Join(all, ", "))
+		return Usagef("%s: unknown attribute %q: want one of %s", s.Name, name, strings.Join(all, ", "))
 	}
 	return nil
 }
@@ -232,7 +232,7 @@ func (s *Spec) Upstream(c Case) ([]TensorType, error) {
 
 func (s *Spec) passTensors(c Case) (inputs, outputs []TensorSpec, err error) {
 	if c.Pass == Backward && s.Backward == nil {
-		return nil, nil, usagef("%s has no backward pass", s.Name)
+		return nil, nil, Usagef("%s has no backward pass", s.Name)
 	}
 	inputs, outputs = s.tensorSpecs(c.Pass)
 	return inputs, outputs, nil
@@ -250,7 +250,7 @@ func (s *Spec) types(specs []TensorSpec, c Case) ([]TensorType, error) {
 		n := int64(1) // of strides too, so an empty dim does not hide a large one
 		for _, size := range t.Shape {
 			if n, err = CheckedMul(n, max(size, 1)); err != nil || n > MaxElements {
-				return nil, usagef("%s: %s %v: want at most 2^40 elements", s.Name, t.Name, t.Shape)
+				return nil, Usagef("%s: %s %v: want at most 2^40 elements", s.Name, t.Name, t.Shape)
 			}
 		}
 		if total += n; total > MaxElements {
@@ -258,7 +258,7 @@ func (s *Spec) types(specs []TensorSpec, c Case) ([]TensorType, error) {
 			for i, d := range c.Dims {
 				words[i] = fmt.Sprintf("%s=%d", d.Name, d.Value)
 			}
-			return nil, usagef("%s %v, %s: want at most 2^40 elements in all its tensors", s.Name, c.Pass,
+			return nil, Usagef("%s %v, %s: want at most 2^40 elements in all its tensors", s.Name, c.Pass,
 				strings.Join(words, " "))
 		}
 		out = append(out, t)
@@ -269,17 +269,17 @@ func (s *Spec) types(specs []TensorSpec, c Case) ([]TensorType, error) {
 func (s *Spec) tensorType(t *TensorSpec, c Case) (TensorType, error) {
 	d, err := tensorDType(t.DType, c)
 	if err != nil {
-		return TensorType{}, usagef("%s: dtype of %s: %v", s.Name, t.Name, err)
+		return TensorType{}, Usagef("%s: dtype of %s: %v", s.Name, t.Name, err)
 	}
 	sizesOf := t.shape.choices[c.Attrs.Text(t.shape.attribute)]
 	shape, expressions := make([]int64, len(sizesOf)), make([]string, len(sizesOf))
 	for i, e := range sizesOf {
 		if shape[i], err = e.Int(sizes(c.Dims, c.Attrs)); err != nil {
-			return TensorType{}, usagef("%s: shape of %s: %v", s.Name, t.Name, err)
+			return TensorType{}, Usagef("%s: shape of %s: %v", s.Name, t.Name, err)
 		}
 		expressions[i] = e.String()
 		if shape[i] < 0 {
-			return TensorType{}, usagef("%s: shape of %s: %s = %d: want no negative size", s.Name,
+			return TensorType{}, Usagef("%s: shape of %s: %s = %d: want no negative size", s.Name,
 				t.Name, e, shape[i])
 		}
 	}

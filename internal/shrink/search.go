@@ -42,6 +42,13 @@ func (f Finding) Advice() string { return advice.For(f.Facts) }
 // Brief returns the usual cause of what was found, in half a line.
 func (f Finding) Brief() advice.Brief { return advice.BriefOf(f.Facts) }
 
+// Diagnosed is a finding with the diagnosis that is kept of it.
+type Diagnosed struct {
+	Finding
+	Run       string // the ID of the record that the search began with
+	Diagnosis record.Diagnosis
+}
+
 // Search is the search for one wrong record.
 type Search struct {
 	Spec    *op.Spec

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"triad/cmd/triad/runsetup"
 	"triad/internal/session"
 	"triad/internal/userfile"
 )
@@ -25,13 +26,7 @@ func Names(word string) bool {
 	if _, err := os.Lstat(word); err == nil {
 		return true
 	}
-	return strings.ContainsRune(word, filepath.Separator) || isKernelFile(word)
-}
-
-// isKernelFile reports whether a path ends as a file that can be judged does; a .cuh is only a header.
-func isKernelFile(path string) bool {
-	return !strings.HasPrefix(filepath.Base(path), ".") &&
-		slices.Contains([]string{".cu", ".py"}, filepath.Ext(path))
+	return strings.ContainsRune(word, filepath.Separator) || runsetup.IsKernelFile(word)
 }
 
 // list returns the files of paths, each once. Of a folder those below it, sorted by path.
@@ -44,7 +39,7 @@ func list(paths []string) ([]entry, error) {
 			return nil, session.UsageError("there is no file and no folder %s", path)
 		case err == nil && info.IsDir():
 			all = append(all, below(path)...)
-		case !isKernelFile(path):
+		case !runsetup.IsKernelFile(path):
 			return nil, session.UsageError("%s is no .cu and no .py file: name one, or a folder", path)
 		default:
 			all = append(all, entryOf(path, filepath.Base(path)))
@@ -85,7 +80,7 @@ func below(folder string) []entry {
 			}
 		case path != folder && d.IsDir() && (strings.HasPrefix(d.Name(), ".") || d.Name() == "__pycache__"):
 			return filepath.SkipDir
-		case !d.IsDir() && isKernelFile(path):
+		case !d.IsDir() && runsetup.IsKernelFile(path):
 			all = append(all, entryOf(path, name(path)))
 		}
 		return nil

@@ -1,0 +1,52 @@
+package check
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"triad/cmd/triad/console"
+	"triad/cuda"
+	"triad/internal/check"
+	"triad/internal/watched"
+)
+
+// checkSanitizers parses --sanitize.
+func (o *Options) checkSanitizers(file string) error {
+	var known []string
+	for _, s := range cuda.Sanitizers {
+		known = append(known, string(s))
+	}
+	for _, word := range o.sanitizers {
+		if word != "all" && !slices.Contains(known, word) {
+			return console.Usage("check: --sanitize %q: want all, or of %s", word, strings.Join(known, ", "))
+		}
+	}
+	if slices.Contains(o.sanitizers, "all") {
+		o.sanitizers = known
+	}
+	if len(o.sanitizers) > 0 && isOperator(file) {
+		return console.Usage(
+			"check: --sanitize is for programs: the kernels of %s have no host code of yours", file)
+	}
+	return nil
+}
+
+// sanitizedPrograms builds the program with each requested sanitizer.
+func (a *verb) sanitizedPrograms(ctx context.Context, source cuda.ProgramSource, o *Options) (
+	[]check.Sanitized, error,
+) {
+	var all []check.Sanitized
+	for _, name := range o.sanitizers {
+		source.Sanitizer, source.Counts = cuda.Sanitizer(name), false
+		program, err := a.buildProgram(ctx, source)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, check.Sanitized{
+			Name: name, Program: program.Path,
+			Locate: watched.Locator(program),
+		})
+	}
+	return all, nil
+}

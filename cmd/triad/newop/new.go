@@ -1,0 +1,153 @@
+// Package newop is the verb new: it makes the files of an operator.
+package newop
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"triad/cmd/triad/console"
+	"triad/internal/catalog"
+	"triad/internal/op"
+	"triad/internal/opfolder"
+	"triad/internal/room"
+	"triad/internal/session"
+)
+
+// Options holds the name and the flags of new.
+type Options struct {
+	name, from, family string
+	inTree             bool
+}
+
+// New returns the command triad new; run replaces what it does, nil: it makes the operator.
+func New(c *console.Console, run func(*Options) error) *cobra.Command {
+	var o Options
+	if run == nil {
+		run = func(o *Options) error { return makeOperator(c, o) }
+	}
+	cmd := &cobra.Command{
+		Use:   "new NAME",
+		Short: "make a working operator of your own: spec, kernel and truth",
+		Long: `new makes a folder with a working operator of your own: NAME.toml says what it is, NAME.py
+holds its truth, a torch function, and NAME.cu a kernel. triad compare ./NAME judges it at once; change the
+files from there.
+Nobody types a tolerance: the truth runs in fp64, and every operation of it says how far fp32 may be off.
+Gradients come from autograd of it.
+
+With --in-tree, in a checkout of triad, it makes the room of an operator of triad itself instead, from the
+template of a family: spec, truth and mutants in internal/catalog/NAME, cuda/kernels/NAME.cu and
+triton/NAME.py, and it adds the truth to the generated list of imports.`,
+		Example: `  triad new my_norm && triad compare ./my_norm
+  triad new my_softmax --from softmax
+  triad watch ./my_norm
+  go run ./cmd/triad new my_gate --in-tree --family elementwise`,
+		Args: console.One("one name"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.name = args[0]
+			return run(&o)
+		},
+	}
+	cmd.Flags().StringVar(&o.from, "from", "", "start from a copy of this operator: "+
+		strings.Join(catalog.Names(), ", "))
+	cmd.Flags().BoolVar(&o.inTree, "in-tree", false,
+		"make the room of an operator of triad itself, in this checkout")
+	cmd.Flags().StringVar(&o.family, "family", "", "with --in-tree: whose template to start from, "+
+		strings.Join(room.Families(), ", "))
+	return cmd
+}
+
+// makeOperator makes the files of an operator and says what to do with them.
+func makeOperator(c *console.Console, o *Options) error {
+	switch families := strings.Join(room.Families(), ", "); {
+	case o.inTree && o.from != "":
+		return console.Usage(
+			"new %s: --from is for an operator in a folder of its own; with --in-tree "+
+				"choose a --family: %s", o.name, families)
+	case o.inTree && o.family == "":
+		return console.Usage(
+			"new %s: --in-tree starts from the template of a family: say --family with "+
+				"one of %s", o.name, families)
+	case !o.inTree && o.family != "":
+		return console.Usage("new %s: --family is for an operator of triad itself: say --in-tree too",
+			o.name)
+	case o.inTree:
+		return newInTree(c, o.name, o.family)
+	}
+	if err := opfolder.Create(o.name, o.from, c.Files); err != nil {
+		var u *op.UsageError
+		if errors.As(err, &u) {
+			return err
+		}
+		return session.Fail(session.ExitBad, err)
+	}
+	return tellNew(c.Out, filepath.Clean(o.name))
+}
+
+// newInTree creates the files of an operator in the checkout of the working directory, and says what is left
+// to do.
+func newInTree(c *console.Console, name, family string) error {
+	root, err := room.Checkout(".")
+	var files []string
+	if err == nil {
+		files, err = room.Create(root, name, family)
+	}
+	var u *op.UsageError
+	if errors.As(err, &u) {
+		return console.Usage("new %s: %s", name, u.Message)
+	}
+	if err != nil {
+		return session.Fail(session.ExitBad, err)
+	}
+	_, err = fmt.Fprintf(c.Out, `the room of %[1]s holds a working operator, from the template %[2]s:
+
+  %[3]s
+
+%[4]s links its truth.
+
+What is left, as docs/writing-an-op.md explains:
+
+  1. the spec: formula, source, sizes, tensors, contracts, shapes to judge, costs, synonyms
+  2. the truth: formulas, and what holds of them
+  3. the kernels and rows, fastest last, and the head of each file
+  4. the bugs that only this operator can have, in mutants_test.go
+
+Judge it:
+
+  go run ./cmd/triad compare %[1]s --quick
+  make mutation OP=%[1]s
+  make generated
+  make test
+`, name, family, strings.Join(files, "\n  "), room.ImportList)
+	if err != nil {
+		return fmt.Errorf("print the result: %w", err)
+	}
+	return nil
+}
+
+// tellNew prints what was made and what to do with it.
+func tellNew(out io.Writer, path string) error {
+	name := filepath.Base(path)
+	if !filepath.IsAbs(path) && !strings.HasPrefix(path, "..") {
+		path = "." + string(os.PathSeparator) + path
+	}
+	_, err := fmt.Fprintf(out, `%[1]s holds a working operator:
+
+  %[2]s.toml  what it is: sizes, tensors, contracts, shapes to judge
+  %[2]s.py    its truth, a torch function that runs in fp64; and rows of torch or Triton
+  %[2]s.cu    its CUDA kernels
+
+Judge it:
+
+  triad compare %[1]s
+`, path, name)
+	if err != nil {
+		return fmt.Errorf("print the result: %w", err)
+	}
+	return nil
+}

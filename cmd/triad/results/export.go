@@ -1,0 +1,221 @@
+package results
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"triad/cmd/triad/console"
+	"triad/internal/catalog"
+	"triad/internal/export"
+	"triad/internal/record"
+	"triad/internal/report"
+	"triad/internal/session"
+	"triad/results"
+)
+
+// exportOptions holds the flags of results export.
+type exportOptions struct {
+	format, session, output string
+	ops, impls              []string
+}
+
+// exportFormats maps names to the formats that write records to a stream.
+var exportFormats = map[string]func(context.Context, *results.Store, io.Writer, []record.Record) error{
+	"jsonl": func(_ context.Context, _ *results.Store, w io.Writer, records []record.Record) error {
+		return report.JSONLines(w, records)
+	},
+	"sessions": func(ctx context.Context, store *results.Store, w io.Writer, records []record.Record) error {
+		return eachSession(ctx, store, records, func(m record.Measured, _ []record.Record) error {
+			return report.JSON(w, m)
+		})
+	},
+	"md": func(ctx context.Context, store *results.Store, w io.Writer, records []record.Record) error {
+		return eachSession(ctx, store, records, func(m record.Measured, records []record.Record) error {
+			timed := report.Timed{Rulers: m.Rulers, Comparisons: m.Comparisons}
+			return report.Markdown(w, m.Session, records, timed)
+		})
+	},
+	"csv": func(_ context.Context, _ *results.Store, w io.Writer, records []record.Record) error {
+		return export.CSV(w, export.Rows(records))
+	},
+	"parquet": func(_ context.Context, _ *results.Store, w io.Writer, records []record.Record) error {
+		return export.Parquet(w, export.Rows(records))
+	},
+	"bench": func(ctx context.Context, store *results.Store, w io.Writer, records []record.Record) error {
+		total := 0
+		err := eachSession(ctx, store, records, func(m record.Measured, records []record.Record) error {
+			lines, err := export.Benchmarks(w, m.Session, records)
+			total += lines
+			return err
+		})
+		if err == nil && total == 0 {
+			return session.Fail(
+				session.ExitNothing,
+				errors.New("none of these runs has a time that can be used: "+
+					"triad bench times what is right, on a GPU"),
+			)
+		}
+		return err
+	},
+	"flashinfer": exportTraces,
+}
+
+// exportTraces writes traces of FlashInfer-Bench.
+func exportTraces(
+	ctx context.Context, store *results.Store, w io.Writer, records []record.Record,
+) error {
+	total := 0
+	err := eachSession(ctx, store, records, func(m record.Measured, records []record.Record) error {
+		lines, err := export.Traces(w, m.Session, records, inputNames)
+		total += lines
+		return err
+	})
+	if err == nil && total == 0 {
+		return session.Fail(session.ExitNothing, errors.New("none of these runs makes a trace: one of a "+
+			"pass needs a time, which triad bench takes on a GPU"))
+	}
+	return err
+}
+
+// inputNames returns the tensors that a run reads.
+func inputNames(r record.Record) []string {
+	var names []string
+	if o, err := catalog.Get(r.Case.Op); err == nil {
+		inputs, _ := o.Spec.Tensors(r.Case.Pass)
+		for _, t := range inputs {
+			names = append(names, t.Name)
+		}
+		return names
+	}
+	for _, t := range r.DTypes { // of an operator in a folder
+		if !slices.ContainsFunc(r.Outputs, func(v record.Verdict) bool { return v.Name == t.Name }) {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+func exportCommand(db *string, run func(context.Context, *exportOptions, string) error) *cobra.Command {
+	var o exportOptions
+	cmd := &cobra.Command{
+		Use:   "export",
+		Short: "records with their times, in formats of other tools",
+		Long: `export writes records: as JSON lines (docs/json.md), CSV or Parquet (a row for each record and
+regime), Markdown, the text of Go's benchmarks, which benchstat compares, traces of
+FlashInfer-Bench, or as a database of their own that can be passed on and imported.`,
+		Example: `  triad results export > results.jsonl
+  triad results export --format parquet --output results.parquet
+  triad results export --format db --op softmax --output softmax.db
+  triad results export --format md --session 01M7YN134EXV2VYHMQS5VAV8X2 > results.md`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), &o, *db) },
+	}
+	fs := cmd.Flags()
+	fs.StringVar(
+		&o.format,
+		"format",
+		"jsonl",
+		"jsonl: the object of compare --json for each record; sessions: "+
+			"one for each session, with its rulers and ratios; md: tables; csv, parquet: rows; bench: for "+
+			"benchstat; flashinfer: traces of FlashInfer-Bench; db: a database",
+	)
+	fs.StringVar(&o.output, "output", "", "the file to write (default: the standard output)")
+	fs.StringVar(&o.session, "session", "", "only this session")
+	fs.StringSliceVar(&o.ops, "op", nil, "only these operators")
+	fs.StringSliceVar(&o.impls, "impl", nil, "only implementations with these prefixes")
+	return cmd
+}
+
+// export writes the records that the flags choose.
+func (a *verb) export(ctx context.Context, o *exportOptions, db string) error {
+	write, known := exportFormats[o.format]
+	switch {
+	case !known && o.format != "db":
+		return console.Usage("--format %q: want jsonl, sessions, md, csv, parquet, bench, flashinfer or db",
+			o.format)
+	case o.output == "" && (o.format == "db" || o.format == "parquet"):
+		return console.Usage("--format %s writes a file: name it with --output FILE", o.format)
+	}
+	store, err := a.ReadStore(ctx, db)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	f := results.Filter{Session: o.session, Op: o.ops, Impl: o.impls, Limit: -1}
+	if err := knownNames(ctx, store, f); err != nil {
+		return err
+	}
+	nothing := session.Fail(session.ExitNothing,
+		errors.New("nothing is recorded that fits: triad results list shows what is"))
+	if o.format == "db" {
+		if _, total, err := store.List(ctx, results.Filter{
+			Session: f.Session, Op: f.Op, Impl: f.Impl, Limit: 1,
+		}); err != nil || total == 0 {
+			return cmp.Or(err, nothing)
+		}
+		return exportFailure(store.CopyTo(ctx, o.output, f))
+	}
+	records, _, err := store.List(ctx, f)
+	if err != nil {
+		return session.Fail(session.ExitBad, err)
+	}
+	if len(records) == 0 {
+		return nothing
+	}
+	slices.Reverse(records) // oldest first: an export that grows keeps its beginning
+	return exportFailure(
+		console.ToFile(a.Out, o.output, func(w io.Writer) error { return write(ctx, store, w, records) }),
+	)
+}
+
+// exportFailure returns the error of a failed export with its exit code: an existing file, or a missing
+// folder, is the user's mistake.
+func exportFailure(err error) error {
+	var told *session.Failure
+	switch {
+	case err == nil || errors.As(err, &told):
+		return err
+	case errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
+		return console.Usage("%w", err)
+	}
+	return session.Fail(session.ExitBad, err)
+}
+
+// eachSession passes on the records of one session after the other, with what the session measured.
+func eachSession(ctx context.Context, store *results.Store, records []record.Record,
+	write func(record.Measured, []record.Record) error,
+) error {
+	for len(records) > 0 {
+		id := records[0].Session
+		var mine, others []record.Record
+		for _, r := range records {
+			if r.Session == id {
+				mine = append(mine, r)
+			} else {
+				others = append(others, r)
+			}
+		}
+		var m record.Measured
+		var err error
+		if m.Session, err = store.Session(ctx, id); err != nil {
+			return err
+		}
+		if m.Rulers, err = store.Rulers(ctx, id); err != nil {
+			return err
+		}
+		if m.Comparisons, err = store.Comparisons(ctx, id); err != nil {
+			return err
+		}
+		if err := write(m, mine); err != nil {
+			return err
+		}
+		records = others
+	}
+	return nil
+}

@@ -1,0 +1,217 @@
+package runsetup
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"triad/cmd/triad/console"
+	"triad/cmd/triad/workers"
+	"triad/internal/backend"
+	"triad/internal/fileversion"
+	"triad/internal/kernelfile"
+	"triad/internal/op"
+	"triad/internal/ownkernels"
+	"triad/internal/problem"
+	"triad/internal/run"
+	"triad/internal/submission"
+	"triad/internal/userfile"
+	"triad/internal/worker"
+)
+
+// imported holds what judges submissions to a problem.
+type imported struct {
+	submitted   []backend.Backend // the submissions, and the row of the problem
+	submissions []*submission.Submission
+}
+
+// addSubmissions returns what judges submissions to an imported problem, and the problem's own row. What a
+// stranger wrote runs in a sandbox, the reference too, unless --no-sandbox says that it is trusted.
+func (a *Setup) addSubmissions(ctx context.Context, f *OwnFlags, request *run.Request, g *workers.GPU,
+	e workers.EnvironmentFlags, o worker.Options,
+) (*OwnFiles, []error, error) {
+	folder := FolderOf(request)
+	if err := f.Check(request, folder); err != nil {
+		return nil, nil, err
+	}
+	if len(f.mapped)+len(f.nvccFlags) > 0 || f.grid+f.block+f.shared+f.contract != "" || f.Write {
+		return nil, nil,
+			console.Usage("%s is an imported problem, and its format says how a submission is called: "+
+				"--map, --contract, --grid, --block, --shared, --nvcc-flags and --write say nothing there",
+				folder.Spec.Name)
+	}
+	plan, err := problem.ReadPlan(folder.Problem)
+	if err != nil {
+		return nil, nil, console.Usage("%s: %w", folder.Spec.Name, err)
+	}
+	workers, err := a.ownWorkers(folder, g, e, o, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	confine := f.Box
+	if confine == nil && !f.noSandbox {
+		if confine, err = a.Confine(ctx, g, f.Database); err != nil {
+			return nil, nil, err
+		}
+	}
+	confined := func(adapter *worker.Adapter, sees ...string) *worker.Adapter {
+		if confine != nil {
+			confine(adapter, false, append(sees, folder.Dir))
+		}
+		return adapter
+	}
+	all := &OwnFiles{Folder: folder}
+	truth := workers.truth
+	workers.truth = func(dir string) *worker.Adapter { return confined(truth(dir)) }
+	all.truth = a.truthOf(ctx, request.Operators[0], folder, workers)
+	all.submitted = append(all.submitted, confined(workers.Python(folder.Dir)))
+	workers.Confine = confine
+	var refused []error
+	for _, text := range f.Add {
+		var err error
+		if len(plan.Parameters) > 0 {
+			err = all.addSolve(text, f.Stems[text], plan, request.Options, workers)
+		} else {
+			err = all.addClass(text, f.Stems[text], plan, workers, confined)
+		}
+		if err != nil {
+			refused = append(refused, err)
+		}
+	}
+	if len(f.Add) > 0 && len(refused) == len(f.Add) {
+		return nil, refused, refused[0]
+	}
+	f.ask(request, o.Limits)
+	return all, refused, nil
+}
+
+// addClass adds the submission that a word of --add names.
+func (o *OwnFiles) addClass(text, stem string, plan *problem.Plan, workers ownWorkers,
+	confined func(*worker.Adapter, ...string) *worker.Adapter,
+) error {
+	s, err := submitted(text, stem, o.Folder.Spec.Name, o.Folder.Dir, plan, workers)
+	if err != nil {
+		return err
+	}
+	confined(s.Adapter, s.folder, filepath.Dir(s.Path))
+	o.submitted = append(o.submitted, s.Submission)
+	o.submissions = append(o.submissions, s.Submission)
+	return nil
+}
+
+// addSolve adds the file with a function solve that a word of --add names.
+func (o *OwnFiles) addSolve(text, stem string, plan *problem.Plan, options op.Options,
+	workers ownWorkers,
+) error {
+	file, err := solved(text, stem, plan, o.Folder.Spec, options, workers)
+	if err == nil {
+		o.Files = append(o.Files, file)
+	}
+	return err
+}
+
+// writtenSubmission is a submission with the folder of the code that calls it.
+type writtenSubmission struct {
+	*submission.Submission
+	folder string
+}
+
+// submitted reads a word of --add that names a submission.
+func submitted(text, stem, operator, folder string, plan *problem.Plan,
+	workers ownWorkers,
+) (writtenSubmission, error) {
+	none := writtenSubmission{}
+	r, err := kernelfile.ParseRequest(text)
+	if err != nil {
+		return none, err
+	}
+	if r.Function != "" || r.Pass != op.PassUnknown || filepath.Ext(r.Path) != ".py" {
+		return none,
+			console.Usage("--add %s: a submission to %s is a Python file with class ModelNew: want FILE.py",
+				text, operator)
+	}
+	path, err := filepath.Abs(r.Path)
+	if err != nil {
+		return none, err
+	}
+	content, err := userfile.Read(path)
+	if err != nil {
+		return none, console.Usage("--add %s: cannot read the file: %w", text, errors.Unwrap(err))
+	}
+	if !bytes.Contains(content, []byte("ModelNew")) {
+		return none,
+			console.Usage("--add %s: it defines no class ModelNew, which a submission to a problem of "+
+				"KernelBench has", text)
+	}
+	r.Stem = stem
+	written, err := submission.Write(workers.Cache, operator, folder, problem.Module("kernelbench"), path,
+		r.Implementation())
+	if err != nil {
+		return none, err
+	}
+	made := submission.New(workers.Python(written), path, r.Implementation(), plan.Makes)
+	return writtenSubmission{made, written}, nil
+}
+
+// solved reads a word of --add that names a file with a function solve. The problem says what each parameter
+// is, in their order, so that nothing of it is guessed.
+func solved(text, stem string, plan *problem.Plan, spec *op.Spec, o op.Options,
+	workers ownWorkers,
+) (*ownkernels.File, error) {
+	r, err := kernelfile.ParseRequest(text)
+	if err != nil {
+		return nil, err
+	}
+	if r.Function != "" && r.Function != "solve" || r.Pass != op.PassUnknown {
+		return nil,
+			console.Usage("--add %s: a submission to %s is a file with a function solve: want its path alone",
+				text, spec.Name)
+	}
+	content, err := userfile.Read(r.Path)
+	if err != nil {
+		return nil, console.Usage("--add %s: cannot read the file: %w", text, errors.Unwrap(err))
+	}
+	read := kernelfile.ReadCUDA
+	if r.IsPython() {
+		read = func(text string, _ ...string) *kernelfile.File {
+			return kernelfile.ReadPython(text, workers.Parse)
+		}
+	}
+	functions := slices.DeleteFunc(read(string(content)).Functions,
+		func(fn kernelfile.Function) bool { return fn.Name != "solve" })
+	if len(functions) != 1 {
+		return nil,
+			console.Usage("--add %s: it has %d functions called solve, and a submission to %s has one", text,
+				len(functions), spec.Name)
+	}
+	options := kernelfile.Options{
+		Map: map[string]string{}, DTypes: o.DTypes, Dims: o.Dims, Attrs: o.Attributes,
+		Operators: namesWith(spec.Name),
+	}
+	params := functions[0].Params
+	if len(params) != len(plan.Parameters) {
+		return nil, console.Usage("--add %s: solve takes %d parameters, and that of %s takes %d: %s", text,
+			len(params), spec.Name, len(plan.Parameters), strings.Join(plan.Parameters, ", "))
+	}
+	for i, p := range params {
+		options.Map[p.Name] = plan.Parameters[i]
+	}
+	reading := ownkernels.Reading{
+		Request: r.Path + ":solve", Stem: cmp.Or(stem, kernelfile.Stems([]string{r.Path})[0]), Spec: spec,
+		Passes: []op.Pass{op.Forward}, Options: options, Workers: workers.Workers,
+	}
+	return reading.Read()
+}
+
+// submissionVersions returns the paths of the submissions and the commits of their repositories.
+func (o *OwnFiles) submissionVersions(ctx context.Context) map[string]string {
+	all := map[string]string{}
+	for _, s := range o.submissions {
+		all[s.Implementation] = s.Path + fileversion.Commit(ctx, s.Path)
+	}
+	return all
+}
