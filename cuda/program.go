@@ -30,6 +30,8 @@ type ProgramSource struct {
 	Std     string   // the language, as a compiler's -std; "": c++17, as nvcc's
 	Debug   bool     // for a debugger: not optimised, accesses not reported
 	Counts  bool     // report every basic block that a thread runs to the emulator
+	// Observed: what it allocates, copies and launches is recorded, and its kernels do not run
+	Observed bool
 
 	// Sanitizer is one of the compiler's sanitizers, with which the program is built instead of with watched
 	// accesses.
@@ -138,6 +140,10 @@ func (b *Builder) programIn(ctx context.Context, set *sourceSet, flags []string,
 	if p.Debug {
 		return b.programOf(ctx, set, slices.Concat(b.debugFlags(), flags), p.Main)
 	}
+	if p.Observed {
+		set.observed = true
+		return b.programOf(ctx, set, slices.Concat(observedFlags, flags), p.Main)
+	}
 	if p.Counts {
 		flags = append(flags, b.countsFlags()...)
 	}
@@ -187,6 +193,9 @@ func (b *Builder) programWith(
 		if path.Ext(at) != ".cc" {
 			files[at] = text
 		}
+	}
+	if set.observed {
+		withTemplateArguments(files)
 	}
 	files[set.main] = append(files[set.main], behind...)
 	var units []string
