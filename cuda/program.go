@@ -141,8 +141,7 @@ func (b *Builder) programIn(ctx context.Context, set *sourceSet, flags []string,
 		return b.programOf(ctx, set, slices.Concat(b.debugFlags(), flags), p.Main)
 	}
 	if p.Observed {
-		set.observed = true
-		return b.programOf(ctx, set, slices.Concat(observedFlags, flags), p.Main)
+		return b.observedProgram(ctx, set, flags)
 	}
 	if p.Counts {
 		flags = append(flags, b.countsFlags()...)

@@ -1,8 +1,10 @@
 package cuda
 
 import (
+	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -11,6 +13,17 @@ import (
 var observedFlags = []string{
 	"-std=c++17", "-O0", "-pthread", "-fno-strict-aliasing", "-w", "-DCUEMU_OBSERVED", "-Icuda/emulator",
 	"-include", "cuda_runtime.h",
+}
+
+// observedProgram builds a program that runs to be observed. Kernels that another file defines are not missed.
+func (b *Builder) observedProgram(ctx context.Context, set *sourceSet, flags []string) (Program, error) {
+	emulator, err := b.Emulator(ctx)
+	if err != nil {
+		return Program{}, fmt.Errorf("build the emulator: %w", err)
+	}
+	set.observed = true
+	return b.programWith(ctx, set, slices.Concat(observedFlags, flags), "", slices.Concat(
+		[]string{emulator.Path}, programLink, []string{"-Wl,--unresolved-symbols=ignore-all"}))
 }
 
 // launchOfTemplate matches a launch of a kernel with template arguments in a rewritten file.

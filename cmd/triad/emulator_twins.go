@@ -60,6 +60,7 @@ func (a *app) besideGPU(ctx context.Context, r *run.Runner, mine *ownFiles, o se
 	}
 	workers := ownkernels.Workers{
 		CUDA: kernels, Cache: cache, Confine: confine, Parse: pyparser.New(pyparser.OfPATH),
+		Observe: a.observesMains(ctx),
 	}
 	twins := &emulatorTwins{files: mine, workers: workers, twins: map[string]*emulatorTwin{}}
 	r.Twins = twins

@@ -163,6 +163,7 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 	}
 	workers, err := a.ownWorkers(folder, g, e, o, f.parentOf(a))
 	if err == nil {
+		workers.Observe = a.observesMains(ctx)
 		workers.Confine, err = a.boxOf(ctx, f, g)
 	}
 	if err != nil {

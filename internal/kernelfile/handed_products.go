@@ -1,7 +1,6 @@
 package kernelfile
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -19,14 +18,9 @@ type callOf struct {
 	at, open int
 }
 
-// callsOf returns the places where a file calls a function, or launches a kernel; those in the files near it
-// follow.
-func (f *File) callsOf(name string) (all []callOf) {
-	name = lastName(name)
-	for _, of := range append([]*File{f}, f.launchers...) {
-		all = append(all, of.calls[name]...)
-	}
-	return all
+// callsOf returns the places where a file calls a function, or launches a kernel.
+func (f *File) callsOf(name string) []callOf {
+	return f.calls[lastName(name)]
 }
 
 // callsByName returns the places in the file itself: a file may have thousands of kernels.
@@ -53,7 +47,6 @@ func (c callOf) site(b *Binding) callSite {
 	return callSite{
 		k:      body{b: b, file: c.file, tokens: b.Function.body},
 		before: c.file.tokens[:c.at], stands: map[string]string{},
-		sizesOf: map[string]string{},
 	}
 }
 
@@ -141,46 +134,4 @@ func declares(arguments [][]token) bool {
 	last := arguments[len(arguments)-1]
 	return len(last) > 1 && last[len(last)-1].isName() && (last[len(last)-2].isName() ||
 		last[len(last)-2].text == "*" && slices.Contains(builtin, last[max(len(last)-3, 0)].text))
-}
-
-// takeFactors notes which sizes the caller's variables are if their product is passed and one of them is
-// passed too: with "rows * cols" and cols, the other one is rows.
-func (c callSite) takeFactors(arguments [][]token) {
-	for at, argument := range arguments {
-		if at >= len(c.k.b.Args) || c.k.b.Args[at].Role != Size {
-			continue
-		}
-		dims, names := strings.Split(c.k.b.Args[at].Target, " * "), c.factors(argument)
-		if len(dims) != 2 || len(names) != 2 {
-			continue
-		}
-		for i, name := range names {
-			known := slices.IndexFunc(c.k.b.Args, func(a Argument) bool {
-				return a.Role == Size && a.Name == c.stands[name]
-			})
-			if known < 0 || c.stands[names[1-i]] != "" {
-				continue
-			}
-			if side := slices.Index(dims, c.k.b.Args[known].Target); side >= 0 {
-				c.sizesOf[names[1-i]] = dims[1-side]
-			}
-		}
-	}
-}
-
-// isFactor reports whether an argument of a launch is the product of a variable and another one: "count =
-// rows * cols".
-func (m *mainJoin) isFactor(name string) bool {
-	for _, l := range m.launches() {
-		for _, argument := range l.arguments {
-			made := regexp.MustCompile(`\b` + regexp.QuoteMeta(argument) + `\s*=\s*(?:(\w+)\s*\*\s*(\w+))$`)
-			for _, s := range m.all {
-				found := made.FindStringSubmatch(s.text)
-				if found != nil && found[1] != found[2] && slices.Contains(found[1:], name) {
-					return true
-				}
-			}
-		}
-	}
-	return false
 }

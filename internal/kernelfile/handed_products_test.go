@@ -1,7 +1,6 @@
 package kernelfile
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -49,35 +48,6 @@ func TestNumberOfAllElements(t *testing.T) {
 			t.Errorf("%s: %v", signature, err)
 		} else if got := all[0].Matched(); !strings.HasSuffix(got, want) {
 			t.Errorf("%s: matched %q, want %q", signature, got, want)
-		}
-	}
-}
-
-// The kernels of a file are launched in others.
-func TestLaunchedNear(t *testing.T) {
-	text := "__global__ void k(float* C, int M, int N) { C[blockIdx.x * N + threadIdx.x] = 1; }"
-	file := ReadCUDA(text)
-	if got := file.KernelsNotLaunched(); !slices.Equal(got, []string{"k"}) {
-		t.Fatalf("not launched: %q", got)
-	}
-	one, other := "void f() { k<<<M, 32>>>(c, M, N); }", "void g() { k<<<M, 64>>>(c, M, N); }"
-	for _, c := range []struct {
-		near []string
-		want string
-	}{
-		{nil, "block (256)"},
-		{[]string{one}, "block (32)"},
-		{[]string{one, one}, "block (32)"},
-		{[]string{one, other}, "block (256)"},
-	} {
-		file := ReadCUDA(text)
-		file.LaunchedNear(c.near)
-		all, err := Bind(file, Request{}, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := all[0].Launch.String(); !strings.Contains(got, c.want) {
-			t.Errorf("%q: got %s, want %s", c.near, got, c.want)
 		}
 	}
 }

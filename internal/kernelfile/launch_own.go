@@ -3,12 +3,12 @@ package kernelfile
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/observed"
 )
 
 // foundLaunch is the file's own launch of a kernel, in the operator's sizes; a part that they cannot express
@@ -17,64 +17,157 @@ type foundLaunch struct {
 	grid, block [3]string
 	shared      string   // bytes
 	oneBlock    bool     // of whatever sizes
+	unsure      bool     // sizes that were equal there fit the grid alike
 	blocks      [3]int64 // of the grid, where they are numbers
 	// the numbers that the kernel's parameters are handed there, by their names
-	handed map[string]int64
-	bytes  map[string]int64 // of what pointers point to there, where the file allocates numbers of them
+	handed   map[string]int64
+	elements map[string]int64 // of what pointers point to there
 }
 
-// ownLaunch looks for kernel<<<grid, block>>>(arguments) in the file, such as in its main, and then in those
-// near it that launch the kernel; nil where there is none.
-func (k body) ownLaunch() (found *foundLaunch) {
+// ownLaunch returns the first launch of the kernel by the file's main(), or nil if that was not observed to
+// launch it.
+func (k body) ownLaunch() *foundLaunch {
+	run := k.file.observed()
+	if run == nil {
+		return nil
+	}
+	l := run.FirstLaunch(lastName(k.b.Function.Name), len(k.b.Args))
+	if l == nil {
+		return nil
+	}
+	found := &foundLaunch{
+		blocks: l.Grid, handed: map[string]int64{}, elements: map[string]int64{},
+	}
+	for i, a := range l.Arguments {
+		if a.Kind == observed.Whole {
+			found.handed[k.b.Args[i].Name] = a.Whole
+		} else if room := run.Room(a); room > 0 {
+			found.elements[k.b.Args[i].Name] = room / max(a.Bytes, 1)
+		}
+	}
+	found.configure(k, l)
+	return found
+}
+
+// configure expresses a launch in the operator's sizes. Of the grids that fit, that of the kernel's own lines
+// goes first.
+func (found *foundLaunch) configure(k body, l *observed.Launch) {
+	fit := sizesFit{sizes: k.sizesThere(found), order: k.likelySizes(), block: l.Block}
+	all := l.Grid[0] * l.Grid[1] * l.Grid[2]
+	for axis, n := range l.Block {
+		found.block[axis] = fmt.Sprint(n)
+	}
+	for _, dim := range fit.order { // a thread for each element
+		if all == 1 && fit.sizes[dim] == l.Block[0] && l.Block[0] > 1 && l.Block[1]*l.Block[2] == 1 &&
+			!k.uses(k.tokens, "blockIdx", "x") && k.b.givesSize(dim) {
+			found.block[0] = dim
+		}
+	}
+	other := *k.b
+	other.Launch = &Launch{Block: found.block}
+	lines, _ := body{b: &other, file: k.file, tokens: k.tokens}.grid()
+	found.shared = fit.shared(l.Shared)
+	if found.oneBlock = all == 1; all == 1 && k.fixedGrid(l) {
+		return
+	}
+	for axis, n := range l.Grid {
+		fit.axis = axis
+		text, sure := fit.number(n)
+		if value, known := fit.value(lines[axis]); known && value == n || n == 1 {
+			text, sure = lines[axis], true
+		}
+		found.unsure = found.unsure || !sure
+		if text == "" {
+			found.grid = [3]string{}
+			return
+		}
+		found.grid[axis] = text
+	}
+}
+
+// fixedGrid reports whether the file writes the grid of a launch as numbers: one block of as many as the
+// author had elements for says nothing of others.
+func (k body) fixedGrid(l *observed.Launch) bool {
 	for _, call := range k.file.callsOf(k.b.Function.Name) {
-		if call.file.tokens[call.at].text != "<<<" {
+		tokens := call.file.tokens
+		if tokens[call.at].text != "<<<" || tokens[call.at].line != l.Line {
 			continue
 		}
-		one := k.readLaunch(call)
-		if call.file == k.file {
-			return one
+		words := split(tokens[call.at+1 : call.open-1])[0]
+		if made := call.site(k.b).defined(lone(words)); made != nil {
+			words = made
 		}
-		if found != nil && (one.grid != found.grid || one.block != found.block ||
-			one.shared != found.shared) {
-			return nil
-		}
-		found = one
+		return !slices.ContainsFunc(words, func(t token) bool {
+			_, number := k.number(t.text)
+			return t.text == "/" || t.isName() && t.text != "dim3" && !number
+		})
 	}
-	return found
+	return false
 }
 
-// readLaunch reads a launch of the kernel.
-func (k body) readLaunch(call callOf) *foundLaunch {
-	c, arguments := call.site(k.b), call.arguments()
-	for at, argument := range arguments {
-		argument = withoutCast(argument)
-		if at < len(k.b.Args) && len(argument) == 1 && argument[0].isName() {
-			c.stands[argument[0].text] = k.b.Args[at].Name
+// sizesThere returns the sizes of the operator at an observed launch, as far as they follow from the numbers
+// that the kernel was given and from the extents of its tensors.
+func (k body) sizesThere(found *foundLaunch) map[string]int64 {
+	type equation struct {
+		factors []string
+		value   int64
+	}
+	var all []equation
+	for _, a := range k.b.Args {
+		n, handed := found.handed[a.Name]
+		switch {
+		case a.Role == Size && handed && strings.Contains(a.Target, "="):
+			for _, dim := range dimsOf(a.Target) {
+				all = append(all, equation{[]string{dim}, n})
+			}
+		case a.Role == Size && handed:
+			all = append(all, equation{dimsOf(a.Target), n})
+		case (a.Role == Input || a.Role == Output) && a.Form == AsItLies && found.elements[a.Name] > 0:
+			list := plainSizes(k.b.shape(k.b.tensor(a)))
+			all = append(all, equation{list, found.elements[a.Name]})
 		}
 	}
-	c.takeFactors(arguments)
-	found := &foundLaunch{handed: c.numbers(arguments), bytes: c.allocated(arguments)}
-	if parts := split(call.file.tokens[call.at+1 : call.open-1]); len(parts) >= 2 {
-		found.configure(c, parts)
+	for _, d := range k.b.Spec.Dims {
+		if n, constant := k.b.constantSize(k.file, d.Name); constant {
+			all = append(all, equation{[]string{d.Name}, n})
+		}
 	}
-	return found
+	sizes := map[string]int64{}
+	for range all {
+		for _, e := range all {
+			open, left := "", e.value
+			for _, factor := range e.factors {
+				n, known := sizes[factor]
+				if number, err := strconv.ParseInt(factor, 10, 64); err == nil {
+					n, known = number, true
+				}
+				switch {
+				case known && n > 0 && left%n == 0:
+					left /= n
+				case !known && open == "" && k.b.isDim(factor):
+					open = factor
+				default:
+					open, left = "", 0
+				}
+			}
+			if _, known := sizes[open]; open != "" && left > 0 && !known {
+				sizes[open] = left
+			}
+		}
+	}
+	return sizes
 }
 
-// configure reads what stands between <<< and >>>.
-func (found *foundLaunch) configure(c callSite, parts [][]token) {
-	found.grid, found.block = c.sizes(parts[0]), c.sizes(parts[1])
-	for axis, text := range found.grid {
-		found.blocks[axis], _ = numberOf(text)
+// likelySizes lists the operator's sizes, those of the first output from its last one on first.
+func (k body) likelySizes() []string {
+	order := those(k.b.outputSizes(), k.b.isDim)
+	slices.Reverse(order)
+	for _, d := range k.b.Spec.Dims {
+		if !slices.Contains(order, d.Name) {
+			order = append(order, d.Name)
+		}
 	}
-	n, number := c.k.number(strings.Trim(product(found.grid), "()"))
-	if _, numbers := numberOf(product(found.grid)); number || numbers && !c.k.ofNumbers() {
-		found.grid = [3]string{} // of the caller's own sizes
-		found.oneBlock = number && n == 1
-	}
-	found.shared = "0"
-	if len(parts) >= 3 && join(parts[2]) != "0" {
-		found.shared = c.sizes(parts[2])[0]
-	}
+	return order
 }
 
 // configurationEnd returns the index of the >>> of a <<<; the number of tokens without one.
@@ -108,21 +201,18 @@ func launched(tokens []token, at int) string {
 	return tokens[i].text
 }
 
-// launchedArguments returns the template arguments of a kernel in the file's own launch of it; none if that
-// has none, or one that is neither a type nor a number.
+// launchedArguments returns the template arguments with which main() launches a kernel; none if one is neither
+// a type nor a number.
 func (f *File) launchedArguments(fn Function) []string {
-	name := lastName(fn.Name)
-	for i := range f.tokens {
-		if f.tokens[i].text != "<<<" || i < 2 || f.tokens[i-1].text != ">" || launched(f.tokens, i) != name {
-			continue
-		}
-		open := i - 1
-		for open > 0 && f.tokens[open-1].text != name {
-			open--
-		}
-		return f.argumentsBetween(open, i-1)
+	run := f.observed()
+	if run == nil {
+		return nil
 	}
-	return nil
+	l := run.FirstLaunch(lastName(fn.Name), len(fn.Params))
+	if l == nil || slices.Contains(l.Template(), "?") {
+		return nil
+	}
+	return l.Template()
 }
 
 // calledArguments returns the template arguments of a host function where the file calls or instantiates it,
@@ -188,14 +278,12 @@ type callSite struct {
 	k      body
 	before []token
 	stands map[string]string
-	// sizesOf maps variables of the caller to sizes of the operator that it does not pass alone
-	sizesOf map[string]string
 }
 
 // sizes reads a grid or a block: an expression, dim3(...), or a variable that was given either. The first
 // word is empty if the operator's sizes cannot express it.
 func (c callSite) sizes(words []token) [3]string {
-	if len(words) == 1 && words[0].isName() && c.stands[words[0].text]+c.sizesOf[words[0].text] == "" {
+	if len(words) == 1 && words[0].isName() && c.stands[words[0].text] == "" {
 		if made := c.defined(words[0].text); made != nil {
 			words = made
 		}
@@ -224,52 +312,6 @@ func (c callSite) sizes(words []token) [3]string {
 // roundingUp lists names of functions and macros, in lower case, that divide and round up.
 var roundingUp = strings.Fields("cdiv ceildiv divup divceil ceildivision updiv idivup roundupdiv")
 
-// ceil reads "ceil(n / 16.0)" at a token as a division that rounds up; end is its last token, or before i if
-// it is none. Integers are divided before they are rounded, so nothing is rounded up.
-func (c callSite) ceil(words []token, i, depth int) (text string, end int) {
-	if t := words[i].text; t != "ceil" && t != "ceilf" {
-		return "", -1
-	}
-	if i+1 >= len(words) {
-		return "", -1
-	}
-	end = closing(words, i+1)
-	inside := inside(words, i+1)
-	real := slices.ContainsFunc(inside, func(t token) bool {
-		return t.text == "float" || t.text == "double" ||
-			t.beginsWithDigit() && strings.ContainsAny(t.text, ".f")
-	})
-	parts := cutAt(inside, "/")
-	if len(parts) != 2 {
-		return "", -1
-	}
-	var sides []string
-	for _, part := range parts {
-		part = slices.Clone(part)
-		for k := 0; k+2 < len(part); k++ { // (float)n
-			if part[k].text == "(" && part[k+2].text == ")" &&
-				(part[k+1].text == "float" || part[k+1].text == "double") {
-				part = slices.Delete(part, k, k+3)
-			}
-		}
-		if len(part) == 1 {
-			n, err := strconv.ParseFloat(strings.TrimSuffix(part[0].text, "f"), 64)
-			if err == nil && n == math.Trunc(n) { // 16.0f
-				part[0].text = fmt.Sprint(int64(n))
-			}
-		}
-		side, ok := c.expression(part, depth+1)
-		if !ok {
-			return "", -1
-		}
-		sides = append(sides, side)
-	}
-	if real {
-		return "ceildiv(" + sides[0] + ", " + sides[1] + ")", end
-	}
-	return "(" + sides[0] + ") / (" + sides[1] + ")", end
-}
-
 // defined returns the last value of a variable: of "int n = 256;" or "dim3 n(16, 16);", the latter as dim3
 // (16, 16).
 func (c callSite) defined(name string) []token {
@@ -291,23 +333,6 @@ func (c callSite) defined(name string) []token {
 		}
 	}
 	return nil
-}
-
-// side returns the value of "block.x" where block is a dim3 of the caller: its first, second or third size;
-// nil if the words do not begin so.
-func (c callSite) side(words []token) []token {
-	if len(words) < 3 || words[1].text != "." || !words[0].isName() {
-		return nil
-	}
-	axis := strings.Index("xyz", words[2].text)
-	made := c.defined(words[0].text)
-	if len(words[2].text) != 1 || axis < 0 || len(made) < 3 || made[0].text != "dim3" {
-		return nil
-	}
-	if parts := split(made[2 : len(made)-1]); axis < len(parts) {
-		return parts[axis]
-	}
-	return []token{{"1", words[0].line}}
 }
 
 // depthOf returns the number of parentheses and braces that are open at the end of the tokens.
@@ -335,11 +360,6 @@ func (c callSite) expression(words []token, depth int) (text string, ok bool) {
 				all = append(all, token{"ceildiv", t.line})
 				continue
 			}
-			if text, end := c.ceil(words, i, depth); end > i {
-				all = append(all, token{text, t.line})
-				i = end
-				continue
-			}
 		}
 		if t.text == "sizeof" && i+3 < len(words) {
 			if d, known := elementTypes[c.k.file.resolve(words[i+2].text)]; known {
@@ -347,14 +367,6 @@ func (c callSite) expression(words []token, depth int) (text string, ok bool) {
 				i += 3
 				continue
 			}
-		}
-		if side := c.side(words[i:]); side != nil { // block.x
-			inner, known := c.expression(side, depth+1)
-			if !known || depth >= 4 {
-				return "", false
-			}
-			all, i = append(all, token{"(" + inner + ")", t.line}), i+2
-			continue
 		}
 		target, handed := c.stands[t.text]
 		number, constant := c.k.number(t.text)
@@ -368,8 +380,6 @@ func (c callSite) expression(words []token, depth int) (text string, ok bool) {
 				return "", false
 			}
 			all = append(all, token{own, t.line})
-		case c.sizesOf[t.text] != "":
-			all = append(all, token{c.sizesOf[t.text], t.line})
 		case constant:
 			all = append(all, token{fmt.Sprint(number), t.line})
 		case slices.Contains([]string{"unsigned", "int", "long", "size_t"}, t.text):

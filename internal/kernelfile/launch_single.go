@@ -27,22 +27,6 @@ func numberOf(text string) (n int64, known bool) {
 	return n, err == nil
 }
 
-// numbers returns the arguments of a launch that evaluate to a number, by the names of the kernel's
-// parameters.
-func (c callSite) numbers(arguments [][]token) map[string]int64 {
-	alone := callSite{k: c.k, before: c.before} // the caller's variables are what they were given
-	handed := map[string]int64{}
-	for i, argument := range arguments {
-		if i >= len(c.k.b.Args) {
-			break
-		}
-		if n, known := alone.value(argument); known {
-			handed[c.k.b.Args[i].Name] = n
-		}
-	}
-	return handed
-}
-
 // asLaunched returns the reading of a lone kernel that its file launches as one block, with numbers for all
 // of its sizes: one that shares nothing between blocks is written for them, and is judged with them alone.
 // With several sizes, blocks may count one of them, such as rows, so only an operator of one size is read so.
@@ -74,46 +58,6 @@ func (b *Binding) asLaunched() (Alternative, bool) {
 		Flags:   fmt.Sprintf("--grid \"1\" --block %q --dims %s=%d", block, name, n),
 		Options: Options{Grid: "1", Block: block, Bound: map[string]int64{name: n}},
 	}, true
-}
-
-// allocated returns the bytes that a caller allocates for the pointers that it passes to a kernel, by the
-// names of the kernel's parameters, if these are numbers: "cudaMalloc(&d_x, N * sizeof(float))".
-func (c callSite) allocated(arguments [][]token) map[string]int64 {
-	alone := callSite{k: c.k, before: c.before}
-	room := map[string]int64{}
-	for at, argument := range arguments {
-		if at >= len(c.k.b.Args) || !c.k.b.Args[at].Pointer || len(argument) != 1 {
-			continue
-		}
-		for i := range c.before {
-			if t := c.before[i].text; t != "cudaMalloc" && t != "cudaMallocManaged" || i+1 >= len(c.before) {
-				continue
-			}
-			parts := split(inside(c.before, i+1))
-			if len(parts) < 2 || len(parts[0]) == 0 || parts[0][len(parts[0])-1].text != argument[0].text {
-				continue
-			}
-			if n, known := alone.value(parts[1]); known {
-				room[c.k.b.Args[at].Name] = n
-			}
-		}
-	}
-	return room
-}
-
-// ofNumbers reports whether a kernel takes no size and is written for constants of the file, or for the grid
-// itself.
-func (k body) ofNumbers() bool {
-	if k.b.givesAnySize() {
-		return false
-	}
-	if k.b.tileOfGrid(k.file) != 0 {
-		return true
-	}
-	return slices.ContainsFunc(k.b.Spec.Dims, func(d op.DimSpec) bool {
-		_, constant := k.b.constantSize(k.file, d.Name)
-		return constant
-	})
 }
 
 // threadForEach returns the reading of a kernel without any size that its file launches with numbers:
@@ -160,9 +104,8 @@ func (k body) threadForEach(found *foundLaunch) (Alternative, bool) {
 // is unknown.
 func (k body) elementsThere(found *foundLaunch) int64 {
 	for _, a := range k.b.Args {
-		d, known := elementTypes[a.Base]
-		if a.Role == Input && a.Index == 0 && known {
-			return found.bytes[a.Name] / d.Size()
+		if a.Role == Input && a.Index == 0 {
+			return found.elements[a.Name]
 		}
 	}
 	return 0

@@ -105,14 +105,14 @@ func (l *Launch) Template() []string {
 	return strings.Split(words, ", ")
 }
 
-// Launches returns the launches of a kernel, of every kernel for "".
-func (r *Run) Launches(kernel string) (all []*Launch) {
+// FirstLaunch returns the first launch of a kernel with so many parameters, or nil.
+func (r *Run) FirstLaunch(kernel string, parameters int) *Launch {
 	for _, e := range r.Events {
-		if e.Launch != nil && (kernel == "" || e.Launch.Name() == kernel) {
-			all = append(all, e.Launch)
+		if e.Launch != nil && e.Launch.Name() == kernel && len(e.Launch.Arguments) == parameters {
+			return e.Launch
 		}
 	}
-	return all
+	return nil
 }
 
 // Room returns the bytes that a pointer points to, 0 if it does not point to the device's memory.

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"sync"
+
+	"triad/cuda"
+	"triad/internal/ownfile/observe"
+	"triad/internal/ownfile/observed"
+	"triad/internal/sandbox"
+)
+
+// observesMains returns what runs the main() of a CUDA file once to see how it calls its kernels. Without a
+// sandbox or a compiler for the emulator it sees nothing: nobody asked for main() to run.
+func (a *app) observesMains(ctx context.Context) func(file string, flags []string) *observed.Run {
+	observer := sync.OnceValues(func() (observe.Observer, error) {
+		box, err := sandbox.Find(ctx)
+		if err != nil {
+			return observe.Observer{}, err
+		}
+		builder, err := a.programBuilder(ctx)
+		return observe.Observer{Builder: &builder, Box: box}, err
+	})
+	var mu sync.Mutex
+	seen := map[string]*observed.Run{}
+	return func(file string, flags []string) *observed.Run {
+		mu.Lock()
+		defer mu.Unlock()
+		key := file + " " + cuda.JoinFlags(flags)
+		if run, known := seen[key]; known {
+			return run
+		}
+		seen[key] = nil
+		if o, err := observer(); err == nil {
+			if run, err := o.File(ctx, file, flags); err == nil {
+				seen[key] = run
+			}
+		}
+		return seen[key]
+	}
+}
