@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/observed"
 )
 
 // scoreProduct is the score of a parameter to which callers pass a product of sizes: more than that of any
@@ -50,27 +51,6 @@ func (c callOf) site(b *Binding) callSite {
 	}
 }
 
-// factors returns the two variables whose product an argument is, or was made from: "rows * cols"; none if it
-// is no such product.
-func (c callSite) factors(argument []token) []string {
-	argument = withoutCast(argument)
-	if name := lone(argument); name != "" {
-		argument = withoutCast(c.defined(name))
-	}
-	var names []string
-	for _, part := range cutAt(argument, "*") {
-		part = withoutCast(part)
-		if len(part) != 1 || !part[0].isName() || slices.Contains(names, part[0].text) {
-			return nil
-		}
-		names = append(names, part[0].text)
-	}
-	if len(names) != 2 {
-		return nil
-	}
-	return names
-}
-
 // elementWords lists names of the number of all elements of a tensor.
 var elementWords = strings.Fields("numel nelem nelems elements num_elements n_elements nelements " +
 	"num_elems n_elems total total_elements total_size")
@@ -97,41 +77,35 @@ func (b *Binding) countsAll(p Param) bool {
 }
 
 // countedProduct returns the product of the sizes of the first input, "rows * cols", if it has two and a
-// parameter is that: every caller in the file passes the product of two variables, or it counts all elements.
-// It returns "" otherwise.
+// parameter is that: it counts all elements, or main() gives a kernel a number for it that is the length of a
+// tensor, and one of its sizes. It returns "" otherwise.
 func (b *Binding) countedProduct(p Param) string {
 	if b.file == nil || !p.isInteger() || len(b.inputs) == 0 {
 		return ""
 	}
-	at := slices.IndexFunc(b.Function.Params, func(o Param) bool { return o.Name == p.Name })
 	dims := b.neededDims()
-	if at < 0 || len(dims) != 2 || len(b.shape(b.inputs[0])) != 2 {
-		return ""
-	}
-	if b.countsAll(p) {
-		return strings.Join(dims, " * ")
-	}
-	calls := 0
-	for _, call := range b.file.callsOf(b.Function.Name) {
-		arguments := call.arguments()
-		if len(arguments) != len(b.Function.Params) || declares(arguments) {
-			continue
-		}
-		calls++
-		if call.site(b).factors(arguments[at]) == nil {
-			return ""
-		}
-	}
-	if calls == 0 {
+	if len(dims) != 2 || len(b.shape(b.inputs[0])) != 2 || !b.countsAll(p) && !b.seenToCountAll(p) {
 		return ""
 	}
 	return strings.Join(dims, " * ")
 }
 
-// declares reports whether a list is the parameters of a definition or declaration: the last of them is a
-// type and a name.
-func declares(arguments [][]token) bool {
-	last := arguments[len(arguments)-1]
-	return len(last) > 1 && last[len(last)-1].isName() && (last[len(last)-2].isName() ||
-		last[len(last)-2].text == "*" && slices.Contains(builtin, last[max(len(last)-3, 0)].text))
+// seenToCountAll reports whether main() gives a kernel the length of one of its tensors for a parameter, and a
+// divisor of it for another one.
+func (b *Binding) seenToCountAll(p Param) bool {
+	run := b.file.observed()
+	if run == nil || b.Function.Kind != Kernel {
+		return false
+	}
+	l := run.FirstLaunch(lastName(b.Function.Name), len(b.Function.Params))
+	if l == nil {
+		return false
+	}
+	at := slices.IndexFunc(b.Function.Params, func(o Param) bool { return o.Name == p.Name })
+	all := l.Arguments[at].Whole
+	return slices.ContainsFunc(l.Arguments, func(a observed.Argument) bool {
+		return run.Room(a) == all*max(a.Bytes, 1) && all > 0
+	}) && slices.ContainsFunc(l.Arguments, func(a observed.Argument) bool {
+		return a.Kind == observed.Whole && a.Whole > 1 && a.Whole < all && all%a.Whole == 0
+	})
 }

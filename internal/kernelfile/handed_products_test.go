@@ -7,22 +7,20 @@ import (
 	"triad/internal/op"
 )
 
-// A number that a caller passes stands for the product of two sizes only if the caller multiplies two
-// variables.
-func TestWhatCallersHandOver(t *testing.T) {
+// A number that main() gives a kernel stands for the product of two sizes if a tensor has so many elements.
+func TestNumberOfAllElementsIsSeen(t *testing.T) {
 	text := "__global__ void k(const float* x, float* y, size_t columns, size_t N) { " +
-		"size_t r = blockIdx.x; if (r * columns < N) y[r * columns] = x[r * columns]; } " +
-		"void run() { size_t rows = 4, columns = 8; int count = ROWS * columns; " +
-		"k<<<rows, 1>>>(a, b, columns, count); }"
-	for rows, want := range map[string]string{
-		"rows": "columns is cols, N is rows * cols", "2": "columns is cols, N is rows",
+		"size_t r = blockIdx.x; if (r * columns < N) y[r * columns] = x[r * columns]; }"
+	for n, want := range map[int64]string{
+		32: "columns is cols, N is rows * cols", 4: "columns is cols, N is rows",
 	} {
-		all, err := Bind(ReadCUDA(strings.Replace(text, "ROWS", rows, 1)), Request{Function: "k"},
+		all, err := Bind(seen(text, memory(32), memory(32),
+			seenLaunch("k", side(4), side(1), 0, to(0), to(1), int64(8), n)), Request{Function: "k"},
 			rowsAndCols(t), []op.Pass{op.Forward}, Options{})
 		if err != nil {
-			t.Errorf("%s: %v", rows, err)
+			t.Errorf("%d: %v", n, err)
 		} else if got := all[0].Describe() + "\n"; !strings.Contains(got, want+"\n") {
-			t.Errorf("%s: %q is not said in\n%s", rows, want, got)
+			t.Errorf("%d: %q is not said in\n%s", n, want, got)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func seen(text string, events ...observed.Event) *File {
 // side is a grid or a block along x.
 func side(n int64) [3]int64 { return [3]int64{n, 1, 1} }
 
-// mainOfTwo is what main() does with two kernels, with something between their launches.
+// mainOfTwo returns the events of a main() with two kernels, and others between their launches.
 func mainOfTwo(between ...observed.Event) []observed.Event {
 	begin := []observed.Event{
 		memory(100), memory(100), memory(100), seenCopy(0, -1),

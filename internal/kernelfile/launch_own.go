@@ -18,7 +18,8 @@ type foundLaunch struct {
 	shared      string   // bytes
 	oneBlock    bool     // of whatever sizes
 	unsure      bool     // sizes that were equal there fit the grid alike
-	blocks      [3]int64 // of the grid, where they are numbers
+	blocks      [3]int64 // of the grid
+	threads     [3]int64 // of the block
 	// the numbers that the kernel's parameters are handed there, by their names
 	handed   map[string]int64
 	elements map[string]int64 // of what pointers point to there
@@ -36,7 +37,7 @@ func (k body) ownLaunch() *foundLaunch {
 		return nil
 	}
 	found := &foundLaunch{
-		blocks: l.Grid, handed: map[string]int64{}, elements: map[string]int64{},
+		blocks: l.Grid, threads: l.Block, handed: map[string]int64{}, elements: map[string]int64{},
 	}
 	for i, a := range l.Arguments {
 		if a.Kind == observed.Whole {

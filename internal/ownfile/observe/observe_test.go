@@ -100,11 +100,10 @@ func describe(run *observed.Run) string {
 	return strings.Join(words, " ")
 }
 
-// What a main() allocates, copies and launches is recorded; its kernels do not run, and neither its time,
-// its output nor its end matter.
-func TestMainsAreObserved(t *testing.T) {
-	o := observer(t)
-	for name, c := range map[string]struct{ main, want string }{
+// observedMains lists lines of a main(), and the record of what they do.
+func observedMains(t *testing.T) map[string]struct{ main, want string } {
+	t.Helper()
+	return map[string]struct{ main, want string }{
 		"two launches": {
 			`float *x, *y, h[N]; cudaMalloc(&x, N * 4); cudaMalloc(&y, N * 4); cudaMemset(y, 0, N * 4);
 			cudaMemcpy(x, h, N * 4, cudaMemcpyHostToDevice);
@@ -149,7 +148,14 @@ func TestMainsAreObserved(t *testing.T) {
 			twice<<<written, read>>>(nullptr, 1, 1); return 0;`,
 			"twice[1 1 1][1 1 1]0(host/4,1,1,)",
 		},
-	} {
+	}
+}
+
+// What a main() allocates, copies and launches is recorded; its kernels do not run, and neither its time,
+// its output nor its end matter.
+func TestMainsAreObserved(t *testing.T) {
+	o := observer(t)
+	for name, c := range observedMains(t) {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "a.cu")
 			text := kernels + "int main(int argc, char **argv) {\n" + c.main + "\n}\n"

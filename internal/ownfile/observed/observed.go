@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Run is what a program did, in order. Its memory is numbered in the order of its allocations.
+// Run holds the actions of a program, in order. Its memory is numbered in the order of its allocations.
 type Run struct {
 	Events []Event
 	Memory []Memory
@@ -60,7 +60,7 @@ const (
 	Real    = "f"
 )
 
-// Argument is what a kernel's parameter was given.
+// Argument is the value of a kernel's parameter.
 type Argument struct {
 	Kind     string `json:"kind"`
 	Constant bool   `json:"constant"` // a pointer to const
