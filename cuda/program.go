@@ -24,6 +24,7 @@ import (
 // ProgramSource is a user's program: a CUDA file with a main, or a folder of files of which one has it.
 type ProgramSource struct {
 	File    string
+	Text    string   // of the file, where it is not the one on disk
 	Main    string   // C++ appended to the file, with the main() that it lacks; "": it has one
 	Include []string // folders, as a compiler's -I
 	Define  []string // NAME or NAME=VALUE, as a compiler's -D
@@ -265,7 +266,10 @@ func gatherProgram(embedded fs.FS, p ProgramSource) (*sourceSet, []string, error
 	flags = append(flags, p.macros()...)
 	for _, unit := range units {
 		at := path.Join(onDisk, filepath.ToSlash(unit))
-		text, err := userfile.Read(unit)
+		text, err := []byte(p.Text), error(nil)
+		if p.Text == "" {
+			text, err = userfile.Read(unit)
+		}
 		if err != nil {
 			return nil, nil, unreadable(unit, err)
 		}

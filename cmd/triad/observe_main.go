@@ -12,7 +12,7 @@ import (
 
 // observesMains returns what runs the main() of a CUDA file once to see how it calls its kernels. Without a
 // sandbox or a compiler for the emulator it sees nothing: nobody asked for main() to run.
-func (a *app) observesMains(ctx context.Context) func(file string, flags []string) *observed.Run {
+func (a *app) observesMains(ctx context.Context) func(file, text string, flags []string) *observed.Run {
 	observer := sync.OnceValues(func() (observe.Observer, error) {
 		box, err := sandbox.Find(ctx)
 		if err != nil {
@@ -23,16 +23,16 @@ func (a *app) observesMains(ctx context.Context) func(file string, flags []strin
 	})
 	var mu sync.Mutex
 	seen := map[string]*observed.Run{}
-	return func(file string, flags []string) *observed.Run {
+	return func(file, text string, flags []string) *observed.Run {
 		mu.Lock()
 		defer mu.Unlock()
-		key := file + " " + cuda.JoinFlags(flags)
+		key := file + " " + cuda.JoinFlags(flags) + "\n" + text
 		if run, known := seen[key]; known {
 			return run
 		}
 		seen[key] = nil
 		if o, err := observer(); err == nil {
-			if run, err := o.File(ctx, file, flags); err == nil {
+			if run, err := o.File(ctx, file, text, flags); err == nil {
 				seen[key] = run
 			}
 		}

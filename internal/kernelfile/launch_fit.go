@@ -27,20 +27,25 @@ func (f sizesFit) number(n int64) (text string, sure bool) {
 	if n <= 1 {
 		return "", false
 	}
-	for _, per := range f.steps() {
-		var found []string
-		for _, term := range f.terms() {
-			size, _ := f.value(term)
-			if size < 2 || (size+per-1)/per != n {
-				continue
+	for _, more := range []int64{0, 1} { // "n / 256 + 1" has one block more where 256 divides n
+		for _, per := range f.steps() {
+			var found []string
+			for _, term := range f.terms() {
+				size, _ := f.value(term)
+				if size < 2 || (size+per-1)/per+more != n || more > 0 && size%per != 0 {
+					continue
+				}
+				switch {
+				case more > 0:
+					term = fmt.Sprintf("(%s) / %d + 1", term, per)
+				case per > 1:
+					term = fmt.Sprintf("ceildiv(%s, %d)", term, per)
+				}
+				found = append(found, term)
 			}
-			if per > 1 {
-				term = fmt.Sprintf("ceildiv(%s, %d)", term, per)
+			if len(found) > 0 {
+				return found[0], len(found) == 1
 			}
-			found = append(found, term)
-		}
-		if len(found) > 0 {
-			return found[0], len(found) == 1
 		}
 	}
 	return "", false
@@ -68,6 +73,11 @@ func (f sizesFit) terms() (all []string) {
 		names = slices.Sorted(maps.Keys(f.sizes))
 	}
 	all = slices.Clone(names)
+	for _, name := range slices.Sorted(maps.Keys(f.sizes)) {
+		if strings.Contains(name, "*") { // a product of sizes that are not known
+			all = append(all, name)
+		}
+	}
 	for i, a := range names {
 		for _, b := range names[i+1:] {
 			all = append(all, a+" * "+b)
@@ -81,6 +91,11 @@ func (f sizesFit) terms() (all []string) {
 
 // value returns the value that an expression had.
 func (f sizesFit) value(text string) (n int64, known bool) {
+	for name, size := range f.sizes {
+		if strings.Contains(name, "*") {
+			text = strings.ReplaceAll(text, name, fmt.Sprint(size))
+		}
+	}
 	e, err := op.ParseExpression(text, func(string) bool { return true }, false)
 	if err != nil {
 		return 0, false

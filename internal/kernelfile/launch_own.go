@@ -71,6 +71,12 @@ func (found *foundLaunch) configure(k body, l *observed.Launch) {
 	if found.oneBlock = all == 1; all == 1 && k.fixedGrid(l) {
 		return
 	}
+	if !k.b.givesAnySize() { // it is written for numbers, its file's or those of its main() alone
+		if k.ofNumbers() {
+			found.grid = [3]string{fmt.Sprint(l.Grid[0]), fmt.Sprint(l.Grid[1]), fmt.Sprint(l.Grid[2])}
+		}
+		return
+	}
 	for axis, n := range l.Grid {
 		fit.axis = axis
 		text, sure := fit.number(n)
@@ -84,6 +90,15 @@ func (found *foundLaunch) configure(k body, l *observed.Launch) {
 		}
 		found.grid[axis] = text
 	}
+}
+
+// ofNumbers reports whether the file, or the user, has a number for one of the operator's sizes.
+func (k body) ofNumbers() bool {
+	return slices.ContainsFunc(k.b.Spec.Dims, func(d op.DimSpec) bool {
+		_, constant := k.b.constantSize(k.file, d.Name)
+		_, said := k.b.Options.Dims[d.Name]
+		return constant || said
+	})
 }
 
 // fixedGrid reports whether the file writes the grid of a launch as numbers: one block of as many as the
@@ -136,7 +151,7 @@ func (k body) sizesThere(found *foundLaunch) map[string]int64 {
 	sizes := map[string]int64{}
 	for range all {
 		for _, e := range all {
-			open, left := "", e.value
+			open, left := []string{}, e.value
 			for _, factor := range e.factors {
 				n, known := sizes[factor]
 				if number, err := strconv.ParseInt(factor, 10, 64); err == nil {
@@ -145,14 +160,16 @@ func (k body) sizesThere(found *foundLaunch) map[string]int64 {
 				switch {
 				case known && n > 0 && left%n == 0:
 					left /= n
-				case !known && open == "" && k.b.isDim(factor):
-					open = factor
+				case !known && k.b.isDim(factor):
+					open = append(open, factor)
 				default:
-					open, left = "", 0
+					left = 0
 				}
 			}
-			if _, known := sizes[open]; open != "" && left > 0 && !known {
-				sizes[open] = left
+			if left > 0 && len(open) == 1 {
+				sizes[open[0]] = left
+			} else if left > 0 && len(open) == len(e.factors) { // only the product is known
+				sizes[strings.Join(open, " * ")] = left
 			}
 		}
 	}

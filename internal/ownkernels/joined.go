@@ -28,7 +28,7 @@ func (f *File) bindJoined(
 	}) {
 		return nil, false
 	}
-	f.reading.observe(read, f.Path)
+	f.reading.observe(read, f.Path, string(content))
 	function, ok := kernelfile.JoinMain(read, f.reading.Spec, alone)
 	if !ok {
 		return nil, false

@@ -33,10 +33,10 @@ type Observer struct {
 	Box     *sandbox.Sandbox
 }
 
-// File compiles a CUDA file with a main() and runs it. flags are the user's for the compiler. The error says
-// why there is nothing to see.
-func (o Observer) File(ctx context.Context, file string, flags []string) (*observed.Run, error) {
-	source := cuda.ProgramSource{File: file, Observed: true}
+// File compiles a CUDA file with a main() and runs it. text replaces that of the file; "" leaves it. flags are
+// the user's for the compiler. The error says why there is nothing to see.
+func (o Observer) File(ctx context.Context, file, text string, flags []string) (*observed.Run, error) {
+	source := cuda.ProgramSource{File: file, Text: text, Observed: true}
 	for _, flag := range flags {
 		if name, is := strings.CutPrefix(flag, "-D"); is {
 			source.Define = append(source.Define, name)
@@ -52,11 +52,21 @@ func (o Observer) File(ctx context.Context, file string, flags []string) (*obser
 	if err != nil {
 		return nil, fmt.Errorf("build the emulator: %w", err)
 	}
-	return o.program(ctx, program.Path, filepath.Dir(emulator.Path))
+	run, err := o.program(ctx, program.Path, filepath.Dir(emulator.Path), nil)
+	if err == nil && !run.Launches() { // it may take its sizes as arguments
+		run, err = o.program(ctx, program.Path, filepath.Dir(emulator.Path), numbers)
+	}
+	return run, err
 }
 
-// program runs a program, which needs a library in a folder.
-func (o Observer) program(ctx context.Context, path, library string) (*observed.Run, error) {
+// numbers are the arguments of a main() that launches nothing without any. They are equal: what fits one size
+// alone must not depend on triad's choice.
+var numbers = strings.Fields(strings.Repeat("96 ", 8))
+
+// program runs a program with arguments. It needs a library in a folder.
+func (o Observer) program(ctx context.Context, path, library string, arguments []string) (
+	*observed.Run, error,
+) {
 	record, write, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("make a pipe for an observed program: %w", err)
@@ -68,7 +78,7 @@ func (o Observer) program(ctx context.Context, path, library string) (*observed.
 		return nil, err
 	}
 	defer nowhere.Close()
-	name, args := o.Box.Wrap(path, nil, sandbox.Box{ReadOnly: []string{path, library}})
+	name, args := o.Box.Wrap(path, arguments, sandbox.Box{ReadOnly: []string{path, library}})
 	p, err := subprocess.Start(subprocess.Command{
 		Path: name, Args: args, Files: []*os.File{write}, Stdout: nowhere, Stderr: nowhere, Boxed: true,
 		Env:  append(sandbox.Environment(), "CUEMU_OBSERVED=3", "PATH=/usr/bin:/bin"),

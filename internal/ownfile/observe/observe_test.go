@@ -120,7 +120,11 @@ func observedMains(t *testing.T) map[string]struct{ main, want string } {
 			twice<<<1, 32, 60000>>>(nullptr, 1, 1); abort();`,
 			"shared(65536) twice[1 1 1][32 1 1]60000(host/4,1,1,)",
 		},
-		"arguments": {`if (argc < 2) return 1; twice<<<1, atoi(argv[1])>>>(nullptr, 1, 1); return 0;`, ""},
+		"arguments": {
+			`if (argc < 2) return 1; twice<<<1, atoi(argv[1])>>>(nullptr, 1, 1); return 0;`,
+			"twice[1 1 1][96 1 1]0(host/4,1,1,)",
+		},
+		"a file": {`FILE *f = fopen(argv[1], "r"); fgetc(f); twice<<<1, 1>>>(nullptr, 1, 1); return 0;`, ""},
 		"endless": {
 			`twice<<<1, 32>>>(nullptr, 1, 1); for (volatile int i = 0;; i = 1) {}`,
 			"twice[1 1 1][32 1 1]0(host/4,1,1,)",
@@ -163,7 +167,7 @@ func TestMainsAreObserved(t *testing.T) {
 				t.Fatal(err)
 			}
 			began := time.Now()
-			run, err := o.File(t.Context(), file, []string{"-DUNUSED=1", "-I."})
+			run, err := o.File(t.Context(), file, "", []string{"-DUNUSED=1", "-I."})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,7 +189,7 @@ func TestFilesWithoutMainAreNotObserved(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if run, err := o.File(t.Context(), file, nil); err == nil {
+		if run, err := o.File(t.Context(), file, "", nil); err == nil {
 			t.Errorf("%s: observed %s", text[len(kernels):], describe(run))
 		}
 	}

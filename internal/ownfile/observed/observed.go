@@ -115,6 +115,11 @@ func (r *Run) FirstLaunch(kernel string, parameters int) *Launch {
 	return nil
 }
 
+// Launches reports whether the program launches a kernel.
+func (r *Run) Launches() bool {
+	return slices.ContainsFunc(r.Events, func(e Event) bool { return e.Launch != nil })
+}
+
 // Room returns the bytes that a pointer points to, 0 if it does not point to the device's memory.
 func (r *Run) Room(a Argument) int64 {
 	if a.Kind != Pointer || a.Place.Memory < 0 {
