@@ -40,17 +40,6 @@ func (f *File) callsByName() map[string][]callOf {
 	return calls
 }
 
-// arguments returns the arguments of a call.
-func (c callOf) arguments() [][]token { return split(inside(c.file.tokens, c.open)) }
-
-// site returns the call with the variables of the caller before it.
-func (c callOf) site(b *Binding) callSite {
-	return callSite{
-		k:      body{b: b, file: c.file, tokens: b.Function.body},
-		before: c.file.tokens[:c.at], stands: map[string]string{},
-	}
-}
-
 // elementWords lists names of the number of all elements of a tensor.
 var elementWords = strings.Fields("numel nelem nelems elements num_elements n_elements nelements " +
 	"num_elems n_elems total total_elements total_size")

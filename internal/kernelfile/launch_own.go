@@ -110,7 +110,7 @@ func (k body) fixedGrid(l *observed.Launch) bool {
 			continue
 		}
 		words := split(tokens[call.at+1 : call.open-1])[0]
-		if made := call.site(k.b).defined(lone(words)); made != nil {
+		if made := defined(tokens[:call.at], lone(words)); made != nil {
 			words = made
 		}
 		return !slices.ContainsFunc(words, func(t token) bool {
@@ -270,8 +270,18 @@ func (f *File) calledArguments(fn Function) (lists [][]string) {
 // argumentsBetween returns the arguments between the < and the > of a template; none if one is neither a type
 // nor a number.
 func (f *File) argumentsBetween(open, close int) []string {
-	c := callSite{k: body{b: &Binding{}, file: f}, before: f.tokens[:open], stands: map[string]string{}}
-	return f.templateWords(f.tokens[open+1:close], c.value)
+	return f.templateWords(f.tokens[open+1:close], func(words []token) (int64, bool) {
+		if made := defined(f.tokens[:open], lone(words)); made != nil {
+			words = made
+		}
+		words = slices.Clone(words)
+		for i, t := range words {
+			if n, known := (body{b: &Binding{}, file: f}).number(t.text); known {
+				words[i].text = fmt.Sprint(n)
+			}
+		}
+		return numberOf(join(words))
+	})
 }
 
 // templateWords returns the arguments of a template, numbers by value; none if that does not know one.
@@ -290,64 +300,24 @@ func (f *File) templateWords(tokens []token, value func([]token) (int64, bool)) 
 	return all
 }
 
-// callSite is a place where a file launches a kernel: the tokens before it, and the kernel's parameters to
-// which the caller's variables are passed.
-type callSite struct {
-	k      body
-	before []token
-	stands map[string]string
-}
-
-// sizes reads a grid or a block: an expression, dim3(...), or a variable that was given either. The first
-// word is empty if the operator's sizes cannot express it.
-func (c callSite) sizes(words []token) [3]string {
-	if len(words) == 1 && words[0].isName() && c.stands[words[0].text] == "" {
-		if made := c.defined(words[0].text); made != nil {
-			words = made
-		}
-	}
-	if len(words) > 2 && words[0].text == "dim3" {
-		words = words[2 : len(words)-1]
-	}
-	all := [3]string{"1", "1", "1"}
-	parts := split(words)
-	if len(parts) > 3 {
-		return [3]string{}
-	}
-	for i, part := range parts {
-		text, ok := c.expression(part, 0)
-		if _, err := op.ParseExpression(text, c.k.b.isDim, false); !ok || err != nil {
-			return [3]string{}
-		}
-		all[i] = text
-	}
-	if n, ok := c.k.number(product(all)); ok && n < 1 {
-		return [3]string{}
-	}
-	return all
-}
-
-// roundingUp lists names of functions and macros, in lower case, that divide and round up.
-var roundingUp = strings.Fields("cdiv ceildiv divup divceil ceildivision updiv idivup roundupdiv")
-
 // defined returns the last value of a variable: of "int n = 256;" or "dim3 n(16, 16);", the latter as dim3
 // (16, 16).
-func (c callSite) defined(name string) []token {
-	for i := len(c.before) - 2; i > 0; i-- {
-		if c.before[i].text != name || c.before[i-1].text == "." {
+func defined(before []token, name string) []token {
+	for i := len(before) - 2; i > 0; i-- {
+		if before[i].text != name || before[i-1].text == "." {
 			continue
 		}
 		end := i + 1
-		for end < len(c.before) && c.before[end].text != ";" && c.before[end].text != "," ||
-			end < len(c.before) && depthOf(c.before[i:end]) > 0 {
+		for end < len(before) && before[end].text != ";" && before[end].text != "," ||
+			end < len(before) && depthOf(before[i:end]) > 0 {
 			end++
 		}
 		switch {
-		case hasTexts(c.before[i:min(end, len(c.before))], "argv"): // the user's own number
-		case c.before[i+1].text == "=" && end > i+2:
-			return c.before[i+2 : end]
-		case c.before[i+1].text == "(" && (c.before[i-1].text == "dim3" || c.before[i-1].text == ","):
-			return append([]token{{"dim3", 0}}, c.before[i+1:end]...)
+		case hasTexts(before[i:min(end, len(before))], "argv"): // the user's own number
+		case before[i+1].text == "=" && end > i+2:
+			return before[i+2 : end]
+		case before[i+1].text == "(" && (before[i-1].text == "dim3" || before[i-1].text == ","):
+			return append([]token{{"dim3", 0}}, before[i+1:end]...)
 		}
 	}
 	return nil
@@ -365,51 +335,4 @@ func depthOf(words []token) int {
 		}
 	}
 	return depth
-}
-
-// expression writes a size of the caller in the operator's sizes.
-func (c callSite) expression(words []token, depth int) (text string, ok bool) {
-	var all []token
-	for i := 0; i < len(words); i++ {
-		t := words[i]
-		if i+1 < len(words) && words[i+1].text == "(" {
-			plain := strings.ReplaceAll(strings.ToLower(t.text), "_", "")
-			if slices.Contains(roundingUp, plain) || plain == "ceil" && len(split(inside(words, i+1))) == 2 {
-				all = append(all, token{"ceildiv", t.line})
-				continue
-			}
-		}
-		if t.text == "sizeof" && i+3 < len(words) {
-			if d, known := elementTypes[c.k.file.resolve(words[i+2].text)]; known {
-				all = append(all, token{fmt.Sprint(d.Size()), t.line})
-				i += 3
-				continue
-			}
-		}
-		target, handed := c.stands[t.text]
-		number, constant := c.k.number(t.text)
-		made := c.defined(t.text)
-		switch {
-		case !t.isName():
-			all = append(all, t)
-		case handed:
-			own, known := c.k.b.translate([]token{{target, t.line}})
-			if !known {
-				return "", false
-			}
-			all = append(all, token{own, t.line})
-		case constant:
-			all = append(all, token{fmt.Sprint(number), t.line})
-		case slices.Contains([]string{"unsigned", "int", "long", "size_t"}, t.text):
-		case made != nil && depth < 4:
-			inner, known := c.expression(made, depth+1)
-			if n, number := numberOf(inner); !known || number && n == 0 { // it is given another value later
-				return "", false
-			}
-			all = append(all, token{"(" + inner + ")", t.line})
-		default:
-			return "", false
-		}
-	}
-	return join(all), len(all) > 0
 }

@@ -7,15 +7,6 @@ import (
 	"triad/internal/op"
 )
 
-// value returns the number that an expression of the caller evaluates to, if it has only constants.
-func (c callSite) value(words []token) (n int64, known bool) {
-	text, known := c.expression(words, 0)
-	if !known {
-		return 0, false
-	}
-	return numberOf(text)
-}
-
 // numberOf returns the value of an expression of numbers.
 func numberOf(text string) (n int64, known bool) {
 	e, err := op.ParseExpression(text, func(string) bool { return false }, false)
