@@ -2,8 +2,8 @@ package kernelfile
 
 import "fmt"
 
-// sharedOfMain returns the C++ with which main() allows the kernel that a function launches more than 48 KiB of
-// shared memory, if the function does not do so itself.
+// sharedOfMain returns the C++ with which main() allows the kernel that a function launches more than 48 KiB
+// of shared memory, if the function does not do so itself.
 func (b *Binding) sharedOfMain() string {
 	if b.file == nil || b.Function.Kind != Host || hasTexts(b.Function.body, "cudaFuncSetAttribute") ||
 		!b.file.Main || !b.file.asksShared() {

@@ -9,8 +9,8 @@ import (
 // sourcesOfCUDA lists the extensions of files that may launch a kernel.
 var sourcesOfCUDA = []string{".cu", ".cuh", ".cpp", ".cc", ".h", ".hpp"}
 
-// nearLaunches returns the files near a CUDA file that launch one of some of its kernels in a main() and define
-// none of them.
+// nearLaunches returns the files near a CUDA file that launch one of some of its kernels in a main() and
+// define none of them.
 func nearLaunches(path string, kernels []string) (files []string) {
 	if len(kernels) == 0 {
 		return nil

@@ -335,8 +335,8 @@ func (r Reading) bind(
 	return nil, err
 }
 
-// observe lets what is read of a CUDA file ask what its main() does, or those of files near it that launch its
-// kernels.
+// observe lets what is read of a CUDA file ask what its main() does, or those of files near it that launch
+// its kernels.
 func (r Reading) observe(file *kernelfile.File, path, text string) {
 	if r.Workers.Observe == nil || filepath.Ext(path) == ".py" {
 		return

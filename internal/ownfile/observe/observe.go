@@ -33,8 +33,8 @@ type Observer struct {
 	Box     *sandbox.Sandbox
 }
 
-// File compiles a CUDA file with a main() and runs it. text replaces that of the file; "" leaves it. flags are
-// the user's for the compiler. The error says why there is nothing to see.
+// File compiles a CUDA file with a main() and runs it. text replaces that of the file; "" leaves it. flags
+// are the user's for the compiler. The error says why there is nothing to see.
 func (o Observer) File(ctx context.Context, file, text string, flags []string) (*observed.Run, error) {
 	source := cuda.ProgramSource{File: file, Text: text, Observed: true}
 	for _, flag := range flags {
