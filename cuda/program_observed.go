@@ -15,7 +15,8 @@ var observedFlags = []string{
 	"-include", "cuda_runtime.h",
 }
 
-// observedProgram builds a program that runs to be observed. Kernels that another file defines are not missed.
+// observedProgram builds a program that runs to be observed. Kernels that another file defines may be
+// missing.
 func (b *Builder) observedProgram(ctx context.Context, set *sourceSet, flags []string) (Program, error) {
 	emulator, err := b.Emulator(ctx)
 	if err != nil {

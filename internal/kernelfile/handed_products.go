@@ -79,8 +79,8 @@ func (b *Binding) countedProduct(p Param) string {
 	return strings.Join(dims, " * ")
 }
 
-// seenToCountAll reports whether main() gives a kernel the length of one of its tensors for a parameter, and a
-// divisor of it for another one.
+// seenToCountAll reports whether main() gives a kernel the length of one of its tensors for a parameter, and
+// a divisor of it for another one.
 func (b *Binding) seenToCountAll(p Param) bool {
 	run := b.file.observed()
 	if run == nil || b.Function.Kind != Kernel {

@@ -91,7 +91,8 @@ func (j *joined) readMemory() (together, ok bool) {
 					return false, false
 				}
 				reads := p.Const || !p.writing.any() || p.reread
-				together = together || reads && by[id] != nil && by[id] != kernel && (!j.into[id] || !p.reread)
+				others := by[id] != nil && by[id] != kernel
+				together = together || reads && others && (!j.into[id] || !p.reread)
 				if j.names[id] == "" {
 					j.names[id], j.types[id] = j.free(p.Name), p.Base
 					j.constant[id] = true
@@ -149,8 +150,8 @@ func (j *joined) free(name string) string {
 	return name
 }
 
-// takeNumbers decides which numbers become parameters: those that the operator knows by their names, and those
-// that do not follow from these.
+// takeNumbers decides which numbers become parameters: those that the operator knows by their names, and
+// those that do not follow from these.
 func (j *joined) takeNumbers() {
 	for _, known := range []bool{true, false} {
 		for n, l := range j.launches {

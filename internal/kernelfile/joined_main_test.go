@@ -91,8 +91,8 @@ cudaFree(t);
 	}
 }
 
-// Kernels are not joined if the host computes between them, if neither takes the other's output, or if nothing
-// is known of main().
+// Kernels are not joined if the host computes between them, if neither takes the other's output, or if
+// nothing is known of main().
 func TestNoJoinedMain(t *testing.T) {
 	apart := mainOfTwo()
 	apart[5] = seenLaunch("more", side(4), side(32), 0, to(0), to(2), int64(100))

@@ -51,8 +51,8 @@ func (f sizesFit) number(n int64) (text string, sure bool) {
 	return "", false
 }
 
-// steps lists by what a size may be divided: what a block covers along the axis, nothing, the other sides, and
-// several elements for each thread, or a warp for each.
+// steps lists by what a size may be divided: what a block covers along the axis, nothing, the other sides,
+// and several elements for each thread, or a warp for each.
 func (f sizesFit) steps() []int64 {
 	own := max(f.block[f.axis], 1)
 	all := []int64{own, 1}

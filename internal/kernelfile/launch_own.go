@@ -219,8 +219,8 @@ func launched(tokens []token, at int) string {
 	return tokens[i].text
 }
 
-// launchedArguments returns the template arguments with which main() launches a kernel; none if one is neither
-// a type nor a number.
+// launchedArguments returns the template arguments with which main() launches a kernel; none if one is
+// neither a type nor a number.
 func (f *File) launchedArguments(fn Function) []string {
 	run := f.observed()
 	if run == nil {

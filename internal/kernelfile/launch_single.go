@@ -17,9 +17,9 @@ func numberOf(text string) (n int64, known bool) {
 	return n, err == nil
 }
 
-// asLaunched returns the reading of a lone kernel as main() launches it, with the sizes that it has there. One
-// that takes a size is read so if it is the operator's only one and the launch has one block: with several
-// sizes, blocks may count one of them. Instead of many blocks it gets a few.
+// asLaunched returns the reading of a lone kernel as main() launches it, with the sizes that it has there.
+// One that takes a size is read so if it is the operator's only one and the launch has one block: with
+// several sizes, blocks may count one of them. Instead of many blocks it gets a few.
 func (b *Binding) asLaunched() (Alternative, bool) {
 	o, dims, sized := b.Options, b.Spec.Dims, b.givesAnySize()
 	if b.Launch == nil || o.Grid+o.Block != "" || len(o.Bound)+len(o.Dims) > 0 {

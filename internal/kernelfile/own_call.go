@@ -475,7 +475,8 @@ func (e *evaluation) workBefore(n int) (sum int64) {
 // mostBlocks is the room for values of blocks where the lines of a host function decide their number.
 const mostBlocks = 1 << 16
 
-// blocksOf returns the number of blocks that the kernel is launched with, or more: the room begins with zeros.
+// blocksOf returns the number of blocks that the kernel is launched with, or more: the room begins with
+// zeros.
 func (e *evaluation) blocksOf() int64 {
 	if e.Launch == nil {
 		return max(e.Inputs[0].Elements(), mostBlocks)
