@@ -66,7 +66,7 @@ func (found *foundLaunch) configure(k body, l *observed.Launch) {
 	}
 	other := *k.b
 	other.Launch = &Launch{Block: found.block}
-	lines, _ := body{b: &other, file: k.file, tokens: k.tokens}.grid()
+	lines, said := body{b: &other, file: k.file, tokens: k.tokens}.grid()
 	found.shared = fit.shared(l.Shared)
 	if found.oneBlock = all == 1; all == 1 && k.fixedGrid(l) {
 		return
@@ -81,7 +81,7 @@ func (found *foundLaunch) configure(k body, l *observed.Launch) {
 		fit.axis = axis
 		text, sure := fit.number(n)
 		if value, known := fit.value(lines[axis]); known && value == n || n == 1 {
-			text, sure = lines[axis], true
+			text, sure = lines[axis], sure || said || n == 1
 		}
 		found.unsure = found.unsure || !sure
 		if text == "" {
