@@ -28,7 +28,7 @@ var rules = []rule{
 		packages: []string{
 			"internal/judge", "internal/report", "internal/workload", "internal/tensor", "internal/stats",
 			"internal/kernelfile", "internal/shrink", "internal/advice", "internal/cudaerror",
-			"internal/asked", "internal/ownfile/pyfacts",
+			"internal/asked", "internal/ownfile/pyfacts", "internal/ownfile/observed",
 		},
 		never: []string{
 			"os", "os/exec", "syscall", "net", "net/http", "database/sql",
@@ -91,8 +91,9 @@ var rules = []rule{
 		reason: "a file is read and matched to the spec that is given: text goes in, text comes out",
 	},
 	{
-		packages: []string{"internal/ownfile/pyfacts"}, never: []string{"triad/..."},
-		reason: "facts are plain data, which every reader of a file may have",
+		packages: []string{"internal/ownfile/pyfacts", "internal/ownfile/observed"},
+		never:    []string{"triad/..."},
+		reason:   "facts are plain data, which every reader of a file may have",
 	},
 	{
 		packages: []string{"internal/ownfile/pyparser"},
@@ -109,6 +110,14 @@ var rules = []rule{
 			"triad/internal/judge", "triad/internal/truth/...",
 		},
 		reason: "a trial is told verdicts through a port, and reaches no run by itself",
+	},
+	{
+		packages: []string{"internal/ownfile/observe"},
+		never: []string{
+			"triad/pybridge/...", "triad/internal/kernelfile", "triad/internal/judge",
+			"triad/internal/truth/...",
+		},
+		reason: "a program runs; what it shows of an operator is decided elsewhere",
 	},
 	{
 		packages: []string{"internal/ownkernels"},

@@ -24,12 +24,15 @@ import (
 // ProgramSource is a user's program: a CUDA file with a main, or a folder of files of which one has it.
 type ProgramSource struct {
 	File    string
+	Text    string   // of the file, where it is not the one on disk
 	Main    string   // C++ appended to the file, with the main() that it lacks; "": it has one
 	Include []string // folders, as a compiler's -I
 	Define  []string // NAME or NAME=VALUE, as a compiler's -D
 	Std     string   // the language, as a compiler's -std; "": c++17, as nvcc's
 	Debug   bool     // for a debugger: not optimised, accesses not reported
 	Counts  bool     // report every basic block that a thread runs to the emulator
+	// Observed: what it allocates, copies and launches is recorded, and its kernels do not run
+	Observed bool
 
 	// Sanitizer is one of the compiler's sanitizers, with which the program is built instead of with watched
 	// accesses.
@@ -138,6 +141,9 @@ func (b *Builder) programIn(ctx context.Context, set *sourceSet, flags []string,
 	if p.Debug {
 		return b.programOf(ctx, set, slices.Concat(b.debugFlags(), flags), p.Main)
 	}
+	if p.Observed {
+		return b.observedProgram(ctx, set, flags)
+	}
 	if p.Counts {
 		flags = append(flags, b.countsFlags()...)
 	}
@@ -187,6 +193,9 @@ func (b *Builder) programWith(
 		if path.Ext(at) != ".cc" {
 			files[at] = text
 		}
+	}
+	if set.observed {
+		withTemplateArguments(files)
 	}
 	files[set.main] = append(files[set.main], behind...)
 	var units []string
@@ -257,7 +266,10 @@ func gatherProgram(embedded fs.FS, p ProgramSource) (*sourceSet, []string, error
 	flags = append(flags, p.macros()...)
 	for _, unit := range units {
 		at := path.Join(onDisk, filepath.ToSlash(unit))
-		text, err := userfile.Read(unit)
+		text, err := []byte(p.Text), error(nil)
+		if p.Text == "" {
+			text, err = userfile.Read(unit)
+		}
 		if err != nil {
 			return nil, nil, unreadable(unit, err)
 		}

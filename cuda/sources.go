@@ -25,6 +25,8 @@ type sourceSet struct {
 	// further files that are compiled separately, as paths in the build folder
 	beside []string
 	search []string // folders in which includes are looked for, below the build folder
+
+	observed bool // what the program does is recorded
 }
 
 // kernelSearch lists the folders from which kernel files include triad's headers.

@@ -18,6 +18,7 @@
 #include "cuemu/check.h"
 #include "cuemu/faults.h"
 #include "cuemu/fiber_hooks.h"
+#include "cuemu/observed.h"
 #include "cuemu/runtime_api.h"
 #include "cuemu/scheduler.h"
 #include "cuemu/stillness.h"
@@ -372,6 +373,7 @@ using namespace cuemu;
 extern "C" {
 
 void cuemu_launch(const Job *job) {
+	if (observing) return cuemu_observed_launch(job, nullptr, 0);
 	Worker *w = launcher();
 	if (!w || w->in_block) {
 		fprintf(stderr, "cuemu: %s:%d: a kernel is launched from a kernel, or by two threads: not emulated\n", job->file, job->line);

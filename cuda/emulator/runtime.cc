@@ -131,6 +131,7 @@ const char *cudaGetErrorString(cudaError_t error) {
 
 // Under a sanitizer memory comes from its own allocator, which knows red zones and leaks.
 cudaError_t cuemu_malloc(void **p, size_t bytes, const char *file, int line) {
+	if (observing) return (*p = observe_memory(bytes, false)) ? cudaSuccess : last_error = cudaErrorMemoryAllocation;
 	if (checking) return check_malloc(p, bytes, false, false, file, line);
 	char name[64];
 	const char *slash = strrchr(file, '/');
@@ -146,6 +147,7 @@ cudaError_t cuemu_malloc(void **p, size_t bytes, const char *file, int line) {
 }
 
 cudaError_t cuemu_malloc_managed(void **p, size_t bytes, const char *file, int line) {
+	if (observing) return (*p = observe_memory(bytes, true)) ? cudaSuccess : last_error = cudaErrorMemoryAllocation;
 	if (checking) return check_malloc(p, bytes, true, false, file, line);
 	cudaError_t error = cuemu_malloc(p, bytes, file, line);
 	if (error == cudaSuccess) keep_type(*p, bytes, cudaMemoryTypeManaged);
@@ -170,7 +172,7 @@ cudaError_t cuemu_free_host(void *p, const char *file, int line) {
 }
 
 cudaError_t cuemu_free_memory(void *p, const char *file, int line) {
-	if (!p) return cudaSuccess;
+	if (!p || observing) return cudaSuccess;
 	if (checking) return check_free(p, false, file, line);
 	forget_type(p);
 #if CUEMU_SANITIZER
@@ -187,6 +189,7 @@ cudaError_t cuemu_free_memory(void *p, const char *file, int line) {
 }
 
 cudaError_t cuemu_copy_memory(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, bool waits, const char *file, int line) {
+	if (observing && observe_copy(to, from, bytes)) return cudaSuccess;
 	if (cuemu_capturing()) {
 		if (waits) return cuemu_spoil_capture();
 		return cuemu_keep(kept_of([=] { return cuemu_copy_memory(to, from, bytes, kind, false, file, line); })), cudaSuccess;
@@ -210,6 +213,7 @@ cudaError_t cuemu_copy_rows(void *to, size_t to_pitch, const void *from, size_t 
 }
 
 cudaError_t cuemu_fill_memory(void *to, int value, size_t bytes, const char *file, int line) {
+	if (observing) return observe_fill(to, value, bytes), cudaSuccess;
 	if (cuemu_capturing()) return cuemu_keep(kept_of([=] { return cuemu_fill_memory(to, value, bytes, file, line); })), cudaSuccess;
 	if (checking) return check_fill(to, value, bytes, file, line);
 	DeviceMemory open;
@@ -343,6 +347,7 @@ cudaError_t cuemu_set_function_attribute(cudaFuncAttribute attribute, int value)
 	if (attribute == cudaFuncAttributeNonPortableClusterSizeAllowed && value) allowed_cluster = MAX_CLUSTER;
 	if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
 	if (value < 0 || static_cast<size_t>(value) > shared_limit()) return last_error = cudaErrorInvalidValue;
+	if (observing) observe_shared(value);
 	if (static_cast<size_t>(value) > shared_asked) shared_asked = static_cast<size_t>(value);
 	return cudaSuccess;
 }

@@ -95,10 +95,8 @@ func (b *Binding) Alternatives() []Alternative {
 			}
 		}
 	}
-	for _, reading := range []func() (Alternative, bool){b.rowOfABlock, b.swapped} {
-		if other, is := reading(); is {
-			all = append(all, other)
-		}
+	if other, is := b.rowOfABlock(); is {
+		all = append(all, other)
 	}
 	return append(all, b.otherAttributes()...)
 }

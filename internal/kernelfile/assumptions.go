@@ -75,7 +75,7 @@ func (b *Binding) Assumptions() []Assumption {
 		}
 	}
 	all = append(all, b.doubleAttributes()...)
-	all = slices.Concat(all, b.assumedForms(), b.assumedTotals(), b.assumedFirst(), b.assumedHalves())
+	all = slices.Concat(all, b.assumedForms(), b.assumedFirst(), b.assumedHalves())
 	if words := b.guessedLayout(); words != "" && len(b.Spec.Own.Flat) > 0 {
 		all = append(all, Assumption{Kind: GuessedLayout, What: words})
 	}

@@ -3,7 +3,6 @@ package kernelfile
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"triad/internal/op"
 )
@@ -58,39 +57,7 @@ func (b *Binding) givesBlocks(file *File, a Argument) bool {
 	if !gives || launches != 1 || fn.body[at].text != "<<<" {
 		return false
 	}
-	grid := split(fn.body[at+1 : configurationEnd(fn.body, at)])[0]
-	b.blocks = b.returnedGrid(file, at, grid)
-	if b.blocks == "" && b.returnsWordOf(at, grid) {
-		b.unreadBlocks = a.Name
-	}
-	return b.blocks != ""
-}
-
-// returnedGrid returns the number of blocks of a launch in the operator's sizes, if every return of the
-// launching host function gives that number: a status says nothing about it. "" if it is unknown.
-func (b *Binding) returnedGrid(file *File, at int, grid []token) string {
-	all := b.Function.body
-	c := callSite{k: body{b: b, file: file, tokens: all}, before: all[:at], stands: map[string]string{}}
-	for _, p := range b.Function.Params {
-		c.stands[p.Name] = p.Name
-	}
-	count := func(words []token) string {
-		sizes := c.sizes(words)
-		if sizes[0] == "" || b.changes(c, words, 0) {
-			return ""
-		}
-		return withoutParentheses(withoutParentheses(product(sizes)))
-	}
-	blocks := count(grid)
-	returns := b.Function.returned()
-	if b.Function.keepsBlocks() {
-		return blocks
-	}
-	if slices.ContainsFunc(returns, func(words []token) bool { return count(words) != blocks }) ||
-		len(returns) == 0 {
-		return ""
-	}
-	return blocks
+	return fn.keepsBlocks() || fn.returnsWordOf(at, split(fn.body[at+1 : configurationEnd(fn.body, at)])[0])
 }
 
 // returned returns the expression of each return of a function.
@@ -108,64 +75,19 @@ func (fn *Function) returned() (all [][]token) {
 	return all
 }
 
-// changes reports whether a name in an expression, or one that it is computed from, is reassigned: a
-// parameter at all, another variable more than once.
-func (b *Binding) changes(c callSite, words []token, depth int) bool {
-	return slices.ContainsFunc(words, func(t token) bool {
-		if !t.isName() {
-			return false
-		}
-		given := b.Function.timesGiven(t.text)
-		made := c.defined(t.text)
-		return given > 1 || given > 0 && c.stands[t.text] != "" ||
-			made != nil && depth < namedDepth && b.changes(c, made, depth+1)
-	})
-}
-
-// timesGiven counts the places where a variable may get a value: "n = 1", "dim3 n(1)", "n += 1", "++n", "&n".
-func (fn *Function) timesGiven(name string) (n int) {
-	text := func(i int) string { return textAt(fn.body, i) }
-	for i, t := range fn.body {
-		if t.text != name || text(i-1) == "." {
-			continue
-		}
-		one, two := text(i+1), text(i+2)
-		by := strings.Contains("+-*/%&|^", one) && one != ""
-		if one == "=" || one == "+=" || by && two == "=" || one == "(" && text(i-1) == "dim3" || one == "{" ||
-			by && one == two || one == "." && text(i+3) == "=" || text(i-1) == "&" ||
-			text(i-1) == text(i-2) && strings.Contains("+-", text(i-1)) && text(i-1) != "" ||
-			(one == "<<" || one == ">>" || one == ">=" || one == "<=") && two == "=" {
-			n++
-		}
-	}
-	return n
-}
-
 // returnsWordOf reports whether every return gives one variable of the grid of a launch, or of the expression
 // that the grid is computed from.
-func (b *Binding) returnsWordOf(at int, grid []token) bool {
+func (fn *Function) returnsWordOf(at int, grid []token) bool {
 	words := grid
 	if len(grid) == 1 {
-		words = append(slices.Clone(grid), callSite{before: b.Function.body[:at]}.defined(grid[0].text)...)
+		words = append(slices.Clone(grid), defined(fn.body[:at], grid[0].text)...)
 	}
-	returns := b.Function.returned()
+	returns := fn.returned()
 	other := func(value []token) bool {
 		return join(value) != join(grid) && (len(value) != 1 || !value[0].isName() ||
 			!slices.ContainsFunc(words, func(t token) bool { return t.text == value[0].text }))
 	}
 	return len(returns) > 0 && !slices.ContainsFunc(returns, other)
-}
-
-// assumedTotals returns the assumption about an output that gets a value for each block where the lines do
-// not give their number in the operator's sizes: triad has no room for them.
-func (b *Binding) assumedTotals() []Assumption {
-	if b.unreadBlocks == "" {
-		return nil
-	}
-	return []Assumption{{
-		Kind: GuessedForm, What: b.unreadBlocks + " has one element, though it gets a value of each block",
-		anySize: true,
-	}}
 }
 
 // addTotals adds up what the blocks wrote.

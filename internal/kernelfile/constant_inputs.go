@@ -78,3 +78,21 @@ func (fn *Function) readsElements(name string) bool {
 	}
 	return reads
 }
+
+// closed returns the index behind the parenthesis that closes the one at open.
+func closed(code string, open int) int {
+	depth := 0
+	for i := open; i < len(code); i++ {
+		switch code[i] {
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return len(code)
+}
+
+var identifier = regexp.MustCompile(`\b[A-Za-z_]\w*\b`)

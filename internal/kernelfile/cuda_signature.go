@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"triad/internal/declaration"
+	"triad/internal/ownfile/observed"
 	"triad/internal/ownfile/pyfacts"
 )
 
@@ -101,10 +102,11 @@ type File struct {
 	syntax    string              // of a Python file: its first syntax error
 	extension bool                // it includes torch/extension.h
 	narrow    bool                // it names a type of 16 bits, or the dtype of its tensors
-	launchers []*File             // files near it that launch its kernels, where it launches none
 	calls     map[string][]callOf // where the file calls a function or launches a kernel, by name
 	words     string              // all of it and of what it includes, in small letters
 	badLine   error               // a line above a function that is none
+
+	run func() *observed.Run // what main() does
 }
 
 // ReadCUDA lists the functions of a CUDA file; defined are the names that flags

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // usualHalved is the value of a halved size where neither a constant nor the user gives its length: odd, so
@@ -28,8 +27,9 @@ func (b *Binding) readHalved(file *File) {
 		if !said {
 			n = usualHalved
 		}
-		names := b.namesOf(file, dim)
-		if n%2 == 0 || !b.Function.halvesInPython(names) && !file.halves(&b.Function, names, namedDepth) {
+		python := b.Function.Kind == Python &&
+			halvedInPython.MatchString(b.Function.said().Asking+b.Function.kernels)
+		if n%2 == 0 || !python && !file.halves(&b.Function, namedDepth) {
 			continue
 		}
 		b.named[name] = strconv.FormatInt(n/2, 10)
@@ -40,112 +40,26 @@ func (b *Binding) readHalved(file *File) {
 	}
 }
 
-// namesOf returns the parameters and the constants of the file that stand for a size.
-func (b *Binding) namesOf(file *File, dim string) []string {
-	names := b.argumentsThat(func(a Argument) bool { return a.Role == Size && a.Target == dim })
-	for name := range file.defines {
-		if score(b.Spec, b.Pass, name, dim) > scoreWeak {
-			names = append(names, name)
-		}
-	}
-	return names
-}
+// halvedInPython matches a division of a name, or of one less, by 2: k // 2, (k - 1) // 2.
+var halvedInPython = regexp.MustCompile(`\w\s*(?:-\s*1\s*)?\)?\s*(?://\s*2|>>\s*1)\b`)
 
-// halves reports whether the lines of a function, or of functions that it passes a size to, halve one of the
-// names: k / 2, k >> 1, (k - 1) / 2.
-func (f *File) halves(fn *Function, names []string, depth int) bool {
-	body := fn.body
-	names = slices.Clone(names)
-	for i, t := range body {
-		if slices.Contains(names, t.text) {
-			if copied := copiedTo(body, i); copied != "" {
-				names = append(names, copied)
-			}
-			at := i + 1
-			if textsAt(body, at, "-", "1", ")") {
-				at += 3
-			} else if textAt(body, at) == ")" {
-				at++
-			}
-			if textsAt(body, at, "/", "2") || textsAt(body, at, ">>", "1") {
-				return true
-			}
+// halves reports whether the lines of a function, or of one that it calls, halve a number other than those of
+// the launch: k / 2, k >> 1, (k - 1) / 2.
+func (f *File) halves(fn *Function, depth int) bool {
+	for i, t := range fn.body {
+		of := textAt(fn.body, i-1)
+		if (textsAt(fn.body, i, "/", "2") || textsAt(fn.body, i, ">>", "1")) &&
+			textAt(fn.body, i-2) != "." && (of == ")" || fn.body[i-1].isName()) {
+			return true
 		}
-		callee, open := f.anyCalled(fn, i)
-		if callee == nil || depth == 0 {
+		if !t.isName() && t.text != "<<<" || depth == 0 {
 			continue
 		}
-		handed := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-			_, constant := f.defines[name]
-			return !constant
-		})
-		for at, argument := range split(inside(body, open)) {
-			if at < len(callee.Params) && slices.Contains(names, join(withoutCast(argument))) {
-				handed = append(handed, callee.Params[at].Name)
-			}
-		}
-		if f.halves(callee, handed, depth-1) {
+		if callee, _ := f.anyCalled(fn, i); callee != nil && f.halves(callee, depth-1) {
 			return true
 		}
 	}
 	return false
-}
-
-// halvesInPython reports whether the lines of a Python function, or of kernels that it launches, halve one of
-// the names: k // 2, (k - 1) // 2.
-func (fn *Function) halvesInPython(names []string) bool {
-	for _, p := range fn.Params {
-		if slices.Contains(names, p.Name) {
-			names = append(names, p.called...)
-		}
-	}
-	return fn.Kind == Python && slices.ContainsFunc(names, func(name string) bool {
-		halved := `\b` + regexp.QuoteMeta(name) + `\s*(?:-\s*1\s*)?\)?\s*(?://\s*2|>>\s*1)\b`
-		return regexp.MustCompile(halved).MatchString(fn.said().Asking + fn.kernels)
-	})
-}
-
-// copiedTo returns the variable that gets the value of a name alone, "const int K = (int) size;", or "".
-func copiedTo(body []token, at int) string {
-	if at+1 >= len(body) || body[at+1].text != ";" && body[at+1].text != ")" {
-		return ""
-	}
-	begin := at
-	for begin > 0 && begin > at-8 && body[begin-1].text != "=" && body[begin-1].text != ";" {
-		begin--
-	}
-	end := at + 1
-	if body[end].text == ")" {
-		end++
-	}
-	if begin < 2 || body[begin-1].text != "=" || end >= len(body) || body[end].text != ";" ||
-		join(withoutCast(body[begin:end])) != body[at].text {
-		return ""
-	}
-	return body[begin-2].text
-}
-
-// withoutCast returns the operand of a conversion: n of "(int) n", "(const size_t) n", "static_cast<int>(n)"
-// and "int(n)".
-func withoutCast(words []token) []token {
-	if len(words) > 3 && words[0].text == "static_cast" {
-		if open := slices.IndexFunc(words, func(t token) bool { return t.text == "(" }); open > 0 {
-			return inside(words, open)
-		}
-	}
-	isType := func(t token) bool {
-		return slices.Contains(builtin, t.text) || t.text == "const" || strings.HasSuffix(t.text, "_t")
-	}
-	if len(words) > 3 && words[0].text == "(" {
-		if close := closing(words, 0); close > 1 && close < len(words)-1 &&
-			!slices.ContainsFunc(words[1:close], func(t token) bool { return !isType(t) }) {
-			return withoutCast(words[close+1:])
-		}
-	}
-	if len(words) > 3 && isType(words[0]) && words[1].text == "(" && closing(words, 1) == len(words)-1 {
-		return inside(words, 1)
-	}
-	return words
 }
 
 // halvedSizes returns the conditions that a case has the odd sizes that a function is judged with.

@@ -1,11 +1,11 @@
 package kernelfile
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/observed"
 )
 
 // scoreProduct is the score of a parameter to which callers pass a product of sizes: more than that of any
@@ -19,14 +19,9 @@ type callOf struct {
 	at, open int
 }
 
-// callsOf returns the places where a file calls a function, or launches a kernel; those in the files near it
-// follow.
-func (f *File) callsOf(name string) (all []callOf) {
-	name = lastName(name)
-	for _, of := range append([]*File{f}, f.launchers...) {
-		all = append(all, of.calls[name]...)
-	}
-	return all
+// callsOf returns the places where a file calls a function, or launches a kernel.
+func (f *File) callsOf(name string) []callOf {
+	return f.calls[lastName(name)]
 }
 
 // callsByName returns the places in the file itself: a file may have thousands of kernels.
@@ -43,39 +38,6 @@ func (f *File) callsByName() map[string][]callOf {
 		}
 	}
 	return calls
-}
-
-// arguments returns the arguments of a call.
-func (c callOf) arguments() [][]token { return split(inside(c.file.tokens, c.open)) }
-
-// site returns the call with the variables of the caller before it.
-func (c callOf) site(b *Binding) callSite {
-	return callSite{
-		k:      body{b: b, file: c.file, tokens: b.Function.body},
-		before: c.file.tokens[:c.at], stands: map[string]string{},
-		sizesOf: map[string]string{},
-	}
-}
-
-// factors returns the two variables whose product an argument is, or was made from: "rows * cols"; none if it
-// is no such product.
-func (c callSite) factors(argument []token) []string {
-	argument = withoutCast(argument)
-	if name := lone(argument); name != "" {
-		argument = withoutCast(c.defined(name))
-	}
-	var names []string
-	for _, part := range cutAt(argument, "*") {
-		part = withoutCast(part)
-		if len(part) != 1 || !part[0].isName() || slices.Contains(names, part[0].text) {
-			return nil
-		}
-		names = append(names, part[0].text)
-	}
-	if len(names) != 2 {
-		return nil
-	}
-	return names
 }
 
 // elementWords lists names of the number of all elements of a tensor.
@@ -104,83 +66,35 @@ func (b *Binding) countsAll(p Param) bool {
 }
 
 // countedProduct returns the product of the sizes of the first input, "rows * cols", if it has two and a
-// parameter is that: every caller in the file passes the product of two variables, or it counts all elements.
-// It returns "" otherwise.
+// parameter is that: it counts all elements, or main() gives a kernel a number for it that is the length of a
+// tensor, and one of its sizes. It returns "" otherwise.
 func (b *Binding) countedProduct(p Param) string {
 	if b.file == nil || !p.isInteger() || len(b.inputs) == 0 {
 		return ""
 	}
-	at := slices.IndexFunc(b.Function.Params, func(o Param) bool { return o.Name == p.Name })
 	dims := b.neededDims()
-	if at < 0 || len(dims) != 2 || len(b.shape(b.inputs[0])) != 2 {
-		return ""
-	}
-	if b.countsAll(p) {
-		return strings.Join(dims, " * ")
-	}
-	calls := 0
-	for _, call := range b.file.callsOf(b.Function.Name) {
-		arguments := call.arguments()
-		if len(arguments) != len(b.Function.Params) || declares(arguments) {
-			continue
-		}
-		calls++
-		if call.site(b).factors(arguments[at]) == nil {
-			return ""
-		}
-	}
-	if calls == 0 {
+	if len(dims) != 2 || len(b.shape(b.inputs[0])) != 2 || !b.countsAll(p) && !b.seenToCountAll(p) {
 		return ""
 	}
 	return strings.Join(dims, " * ")
 }
 
-// declares reports whether a list is the parameters of a definition or declaration: the last of them is a
-// type and a name.
-func declares(arguments [][]token) bool {
-	last := arguments[len(arguments)-1]
-	return len(last) > 1 && last[len(last)-1].isName() && (last[len(last)-2].isName() ||
-		last[len(last)-2].text == "*" && slices.Contains(builtin, last[max(len(last)-3, 0)].text))
-}
-
-// takeFactors notes which sizes the caller's variables are if their product is passed and one of them is
-// passed too: with "rows * cols" and cols, the other one is rows.
-func (c callSite) takeFactors(arguments [][]token) {
-	for at, argument := range arguments {
-		if at >= len(c.k.b.Args) || c.k.b.Args[at].Role != Size {
-			continue
-		}
-		dims, names := strings.Split(c.k.b.Args[at].Target, " * "), c.factors(argument)
-		if len(dims) != 2 || len(names) != 2 {
-			continue
-		}
-		for i, name := range names {
-			known := slices.IndexFunc(c.k.b.Args, func(a Argument) bool {
-				return a.Role == Size && a.Name == c.stands[name]
-			})
-			if known < 0 || c.stands[names[1-i]] != "" {
-				continue
-			}
-			if side := slices.Index(dims, c.k.b.Args[known].Target); side >= 0 {
-				c.sizesOf[names[1-i]] = dims[1-side]
-			}
-		}
+// seenToCountAll reports whether main() gives a kernel the length of one of its tensors for a parameter, and
+// a divisor of it for another one.
+func (b *Binding) seenToCountAll(p Param) bool {
+	run := b.file.observed()
+	if run == nil || b.Function.Kind != Kernel {
+		return false
 	}
-}
-
-// isFactor reports whether an argument of a launch is the product of a variable and another one: "count =
-// rows * cols".
-func (m *mainJoin) isFactor(name string) bool {
-	for _, l := range m.launches() {
-		for _, argument := range l.arguments {
-			made := regexp.MustCompile(`\b` + regexp.QuoteMeta(argument) + `\s*=\s*(?:(\w+)\s*\*\s*(\w+))$`)
-			for _, s := range m.all {
-				found := made.FindStringSubmatch(s.text)
-				if found != nil && found[1] != found[2] && slices.Contains(found[1:], name) {
-					return true
-				}
-			}
-		}
+	l := run.FirstLaunch(lastName(b.Function.Name), len(b.Function.Params))
+	if l == nil {
+		return false
 	}
-	return false
+	at := slices.IndexFunc(b.Function.Params, func(o Param) bool { return o.Name == p.Name })
+	all := l.Arguments[at].Whole
+	return slices.ContainsFunc(l.Arguments, func(a observed.Argument) bool {
+		return run.Room(a) == all*max(a.Bytes, 1) && all > 0
+	}) && slices.ContainsFunc(l.Arguments, func(a observed.Argument) bool {
+		return a.Kind == observed.Whole && a.Whole > 1 && a.Whole < all && all%a.Whole == 0
+	})
 }

@@ -1,29 +1,26 @@
 package kernelfile
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
 	"triad/internal/op"
 )
 
-// A number that a caller passes stands for the product of two sizes only if the caller multiplies two
-// variables.
-func TestWhatCallersHandOver(t *testing.T) {
+// A number that main() gives a kernel stands for the product of two sizes if a tensor has so many elements.
+func TestNumberOfAllElementsIsSeen(t *testing.T) {
 	text := "__global__ void k(const float* x, float* y, size_t columns, size_t N) { " +
-		"size_t r = blockIdx.x; if (r * columns < N) y[r * columns] = x[r * columns]; } " +
-		"void run() { size_t rows = 4, columns = 8; int count = ROWS * columns; " +
-		"k<<<rows, 1>>>(a, b, columns, count); }"
-	for rows, want := range map[string]string{
-		"rows": "columns is cols, N is rows * cols", "2": "columns is cols, N is rows",
+		"size_t r = blockIdx.x; if (r * columns < N) y[r * columns] = x[r * columns]; }"
+	for n, want := range map[int64]string{
+		32: "columns is cols, N is rows * cols", 4: "columns is cols, N is rows",
 	} {
-		all, err := Bind(ReadCUDA(strings.Replace(text, "ROWS", rows, 1)), Request{Function: "k"},
+		all, err := Bind(seen(text, memory(32), memory(32),
+			seenLaunch("k", side(4), side(1), 0, to(0), to(1), int64(8), n)), Request{Function: "k"},
 			rowsAndCols(t), []op.Pass{op.Forward}, Options{})
 		if err != nil {
-			t.Errorf("%s: %v", rows, err)
+			t.Errorf("%d: %v", n, err)
 		} else if got := all[0].Describe() + "\n"; !strings.Contains(got, want+"\n") {
-			t.Errorf("%s: %q is not said in\n%s", rows, want, got)
+			t.Errorf("%d: %q is not said in\n%s", n, want, got)
 		}
 	}
 }
@@ -49,35 +46,6 @@ func TestNumberOfAllElements(t *testing.T) {
 			t.Errorf("%s: %v", signature, err)
 		} else if got := all[0].Matched(); !strings.HasSuffix(got, want) {
 			t.Errorf("%s: matched %q, want %q", signature, got, want)
-		}
-	}
-}
-
-// The kernels of a file are launched in others.
-func TestLaunchedNear(t *testing.T) {
-	text := "__global__ void k(float* C, int M, int N) { C[blockIdx.x * N + threadIdx.x] = 1; }"
-	file := ReadCUDA(text)
-	if got := file.KernelsNotLaunched(); !slices.Equal(got, []string{"k"}) {
-		t.Fatalf("not launched: %q", got)
-	}
-	one, other := "void f() { k<<<M, 32>>>(c, M, N); }", "void g() { k<<<M, 64>>>(c, M, N); }"
-	for _, c := range []struct {
-		near []string
-		want string
-	}{
-		{nil, "block (256)"},
-		{[]string{one}, "block (32)"},
-		{[]string{one, one}, "block (32)"},
-		{[]string{one, other}, "block (256)"},
-	} {
-		file := ReadCUDA(text)
-		file.LaunchedNear(c.near)
-		all, err := Bind(file, Request{}, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := all[0].Launch.String(); !strings.Contains(got, c.want) {
-			t.Errorf("%q: got %s, want %s", c.near, got, c.want)
 		}
 	}
 }

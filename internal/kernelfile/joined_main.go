@@ -1,492 +1,291 @@
 package kernelfile
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
+
+	"triad/internal/op"
+	"triad/internal/ownfile/observed"
 )
 
 // Joined is the name of the function that is made from the launches of a main().
 const Joined = "joined_launches"
 
-// statement is a statement of main(): a simple one without its semicolon, or a head with the statements under
-// it.
-type statement struct {
-	text  string // comments and the insides of literals are blank
-	plain string // as it stands
-	under []*statement
-	kept  bool
+// mostJoined is the maximum number of launches of such a function.
+const mostJoined = 16
+
+// launchWords matches names of numbers that belong to the launch and not to the operator.
+var launchWords = regexp.MustCompile(`(?i)block|thread|grid|tile|tpb|warp|iter|repeat|trial|^b_?[rcmnk]$`)
+
+// joined holds the launches of a main() that become one function.
+type joined struct {
+	file     *File
+	run      *observed.Run
+	spec     *op.Spec
+	events   []observed.Event // until the last launch
+	launches []*observed.Launch
+	kernels  []*Function
+	names    map[int]string   // of memory
+	types    map[int]string   // what it holds
+	numbers  map[string]int64 // parameters
+	params   []string         // their declarations
+	// of memory: it is copied to before the first launch, written by a kernel, const in every kernel, and
+	// copied from after the launches
+	into, made, constant, outof map[int]bool
 }
 
-// mainJoin holds the contents of a main() whose kernels work together.
-type mainJoin struct {
-	file        *File
-	all         []*statement // in order, those under others after their heads
-	top         []*statement
-	types       map[string]string // of device pointers: what they point to
-	into, outof map[string]bool   // device pointers that are copied to, and from
-	params      [][2]string       // the type and the name of numbers that the function takes
-	numbers     [][2]string       // of numbers that become parameters
-	resolved    map[string]bool
-}
-
-var (
-	bodyOpens  = regexp.MustCompile(`\b(\w+)[ \t]*\(([^(){};]*)\)\s*\{`)
-	sizeOfHost = regexp.MustCompile(`^\s*(?:\(\s*int\s*\)\s*)?\w+\.size\(\)\s*$`)
-	ofNumber   = regexp.MustCompile(
-		`^(?:const\s+)?(int|unsigned int|unsigned|size_t|long|int64_t|float)\s+(\w+)$`)
-	pointerHead = regexp.MustCompile(`^(?:const\s+)?([A-Za-z_]\w*)\s*\*`)
-	headWord    = regexp.MustCompile(`^(for|while|if|else|do|switch)\b`)
-	apiCall     = regexp.MustCompile(
-		`\bcuda(?:Malloc|MallocManaged|Memcpy|MemcpyAsync|Memset|Free|StreamCreate)\s*\(`)
-	allocates  = regexp.MustCompile(`^cudaMalloc\s*\((?:\s*\([^()]*\)\s*)?&\s*(\w+)`)
-	numberHead = regexp.MustCompile(`^(?:(?:const|constexpr|static)\s+)*(int|unsigned int|unsigned|` +
-		`size_t|long|int64_t|uint32_t|int32_t|float|double)\s+(\w+)\s*=\s*([^,]+)$`)
-	numberTypes = regexp.MustCompile(`^(?:(?:const|constexpr|static)\s+)*(?:unsigned int|int|unsigned|` +
-		`size_t|long|int64_t|uint32_t|int32_t|float|double|dim3|auto|bool|cudaStream_t)\s+`)
-	literalNumber = regexp.MustCompile(`^(?:[-+*/()\s.<]|\d[\d.eEfFuUlL]*)+$`)
-	loopVariable  = regexp.MustCompile(`\b(?:int|size_t|unsigned|long)\s+(\w+)\s*=`)
-	hostOnly      = regexp.MustCompile(
-		`\b(?:malloc|new|argc|argv|atoi|rand|cudaMemcpyToSymbol|std)\b|\.size\(`)
-	launchWords = regexp.MustCompile(`(?i)block|thread|grid|tile|tpb|warp|iter|repeat|trial|^b_?[rcmnk]$`)
-)
-
-// JoinMain returns a function that launches, for device pointers, the kernels that the main() of a CUDA file,
-// or a function without pointers of its own, launches in sequence: if one takes the output of another, none
-// is the operator alone. With alone it joins a kernel that is the only one launched there: its arguments may
-// be made from the sizes. ok is false if there are no such kernels, or the lines cannot be read.
-func JoinMain(text, code string, file *File, alone bool) (function string, ok bool) {
-	if len(code) != len(text) {
+// JoinMain returns a function that launches, for device pointers, the kernels that the main() of a CUDA file
+// launches in sequence: if one takes the output of another, none is the operator alone. With alone it joins a
+// kernel that is the only one launched there: its arguments may be made from the sizes. ok is false if there
+// are no such kernels, or a function cannot have them.
+func JoinMain(file *File, spec *op.Spec, alone bool) (function string, ok bool) {
+	run := file.observed()
+	if run == nil {
 		return "", false
 	}
-	for _, at := range bodyOpens.FindAllStringSubmatchIndex(code, -1) {
-		params := code[at[4]:at[5]]
-		if headWord.MatchString(code[at[2]:at[3]]) || strings.Contains(params, "*") &&
-			code[at[2]:at[3]] != "main" {
-			continue
-		}
-		m := &mainJoin{
-			file: file, types: map[string]string{}, into: map[string]bool{}, outof: map[string]bool{},
-			resolved: map[string]bool{},
-		}
-		for _, p := range strings.Split(params, ",") {
-			if number := ofNumber.FindStringSubmatch(strings.TrimSpace(p)); number != nil {
-				m.params = append(m.params, [2]string{number[1], number[2]})
-			}
-		}
-		m.top, _ = m.statements(code, text, at[1])
-		m.readPointers(code)
-		wanted := m.worksTogether()
-		if alone {
-			wanted = m.launchesOne()
-		}
-		if wanted && !m.asksHost() && m.keep() {
-			return m.function(), true
-		}
+	j := &joined{
+		file: file, run: run, spec: spec, names: map[int]string{}, types: map[int]string{},
+		numbers: map[string]int64{},
+		into:    map[int]bool{}, made: map[int]bool{}, constant: map[int]bool{},
+		outof: map[int]bool{},
 	}
-	return "", false
+	together, ok := j.readMemory()
+	if !ok || len(j.outof) == 0 || !alone && !together ||
+		alone && slices.ContainsFunc(j.kernels, func(fn *Function) bool { return fn != j.kernels[0] }) {
+		return "", false
+	}
+	j.takeNumbers()
+	return j.function()
 }
 
-// statements reads the statements from a place to the bracket that closes them.
-func (m *mainJoin) statements(code, text string, at int) (all []*statement, end int) {
-	for at < len(code) {
-		at += len(code[at:]) - len(strings.TrimLeft(code[at:], " \t\r\n;"))
-		if at >= len(code) || code[at] == '}' {
-			return all, at + 1
-		}
-		var s *statement
-		s, at = m.statement(code, text, at)
-		all = append(all, m.declarations(s)...)
-	}
-	return all, at
-}
-
-// statement reads the statement at a place.
-func (m *mainJoin) statement(code, text string, at int) (s *statement, end int) {
-	s = &statement{}
-	m.all = append(m.all, s)
-	if code[at] == '{' {
-		s.under, end = m.statements(code, text, at+1)
-		return s, end
-	}
-	if word := headWord.FindString(code[at:]); word != "" {
-		end = at + len(word)
-		if word != "else" && word != "do" {
-			end = closed(code, end+max(strings.IndexByte(code[end:], '('), 0))
-		}
-		s.text, s.plain = code[at:end], text[at:end]
-		end += len(code[end:]) - len(strings.TrimLeft(code[end:], " \t\r\n"))
-		if end >= len(code) || code[end] == ';' {
-			return s, end
-		}
-		var under *statement
-		under, end = m.statement(code, text, end)
-		s.under = []*statement{under}
-		return s, end
-	}
-	end = at
-	for depth := 0; end < len(code) && (depth > 0 || code[end] != ';'); end++ {
-		switch code[end] {
-		case '(', '[', '{':
-			depth++
-		case ')', ']', '}':
-			if depth--; depth < 0 {
-				depth = 0
-			}
-		}
-	}
-	s.text, s.plain = strings.TrimSpace(code[at:end]), strings.TrimSpace(text[at:end])
-	if call := apiCall.FindStringIndex(s.text); call != nil && !strings.Contains(s.text, "<<<") {
-		last := closed(s.text, call[1]-1) // without what looks at its error
-		s.text, s.plain = s.text[call[0]:last], s.plain[call[0]:last]
-	}
-	return s, min(end+1, len(code))
-}
-
-// declarations splits a declaration of several numbers into one for each; another statement stays as it is.
-func (m *mainJoin) declarations(s *statement) []*statement {
-	head := numberTypes.FindString(s.text)
-	if s.under != nil || head == "" || strings.Contains(s.text, "<<<") || len(s.text) != len(s.plain) {
-		return []*statement{s}
-	}
-	all, depth, from := []*statement{}, 0, len(head)
-	for i := from; i <= len(s.text); i++ {
+// readMemory finds the launches and what happens to the memory that they are given. together reports whether
+// a kernel takes the output of another one. ok is false if the host takes part in the computation, or a
+// kernel is not in the file.
+func (j *joined) readMemory() (together, ok bool) {
+	by := map[int]*Function{}
+	for at, e := range j.run.Events {
 		switch {
-		case i == len(s.text) || s.text[i] == ',' && depth == 0:
-			part := strings.TrimSpace(s.text[from:i])
-			all, from = append(all, &statement{
-				text:  strings.TrimSpace(head) + " " + part,
-				plain: strings.TrimSpace(head) + " " + strings.TrimSpace(s.plain[from:i]),
-			}), i+1
-		case strings.IndexByte("([{", s.text[i]) >= 0:
-			depth++
-		case strings.IndexByte(")]}", s.text[i]) >= 0:
-			depth--
-		}
-	}
-	at := slices.Index(m.all, s)
-	m.all = slices.Replace(m.all, at, at+1, all...)
-	return all
-}
-
-// closed returns the index behind the parenthesis that closes the one at open.
-func closed(code string, open int) int {
-	depth := 0
-	for i := open; i < len(code); i++ {
-		switch code[i] {
-		case '(':
-			depth++
-		case ')':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
-	}
-	return len(code)
-}
-
-// readPointers finds the pointers that main() allocates on the device, and which of them it copies.
-func (m *mainJoin) readPointers(code string) {
-	for _, s := range m.all {
-		if made := allocates.FindStringSubmatch(s.text); made != nil {
-			m.types[made[1]] = m.pointedTo(made[1], code)
-		}
-	}
-	for _, s := range m.all {
-		if !strings.HasPrefix(s.text, "cudaMemcpy") {
-			continue
-		}
-		parts := strings.Split(strings.TrimSuffix(s.text[strings.IndexByte(s.text, '(')+1:], ")"), ",")
-		if len(parts) < 4 {
-			continue
-		}
-		to, from := strings.TrimSpace(parts[0]), strings.TrimSpace(parts[1])
-		m.into[to] = m.into[to] || m.types[to] != "" && strings.Contains(s.text, "HostToDevice")
-		m.outof[from] = m.outof[from] || m.types[from] != "" && strings.Contains(s.text, "DeviceToHost")
-	}
-}
-
-// pointedTo returns the type that a pointer points to, as declared in main() or before it, or "".
-func (m *mainJoin) pointedTo(name, code string) string {
-	pointer := regexp.MustCompile(`\*\s*` + name + `\b`)
-	for _, s := range m.all {
-		if head := pointerHead.FindStringSubmatch(s.text); head != nil && pointer.MatchString(s.text) {
-			return head[1]
-		}
-	}
-	declared := regexp.MustCompile(`\b([A-Za-z_]\w*)\s*\*[^;{}()]*\b` + name + `\b`)
-	if found := declared.FindStringSubmatch(code); found != nil {
-		return found[1]
-	}
-	return ""
-}
-
-// mainLaunch is a launch in main(): the kernel and its arguments.
-type mainLaunch struct {
-	kernel    *Function
-	arguments []string
-}
-
-// launches returns the launches of main(), in order.
-func (m *mainJoin) launches() (all []mainLaunch) {
-	for _, s := range m.all {
-		before, after, is := strings.Cut(s.text, "<<<")
-		if !is || s.under != nil {
-			continue
-		}
-		name := regexp.MustCompile(`(\w+)\s*(?:<[^<>]*>)?\s*$`).FindStringSubmatch(before)
-		at := -1
-		if name != nil {
-			at = slices.IndexFunc(m.file.Functions, func(fn Function) bool { return fn.Name == name[1] })
-		}
-		_, handed, ends := strings.Cut(after, ">>>")
-		if at < 0 || !ends {
-			continue
-		}
-		open := strings.IndexByte(handed, '(')
-		launch := mainLaunch{kernel: &m.file.Functions[at]}
-		for _, part := range split(lex(handed[open+1 : max(closed(handed, open)-1, open+1)]).tokens) {
-			launch.arguments = append(launch.arguments, lone(withoutCast(part)))
-		}
-		all = append(all, launch)
-	}
-	return all
-}
-
-// worksTogether reports whether a kernel of main() takes the output of an earlier one, in a buffer that is no
-// input, and main() copies results from the device.
-func (m *mainJoin) worksTogether() bool {
-	made, joined := map[string]string{}, false
-	for _, launch := range m.launches() {
-		for i, name := range launch.arguments {
-			if m.types[name] == "" || i >= len(launch.kernel.Params) {
-				continue
-			}
-			p := launch.kernel.Params[i]
-			reads := p.Const || !p.writing.any() || p.reread && !p.plain || p.reread && m.outof[name]
-			if from := made[name]; from != "" && from != launch.kernel.Name && reads {
-				joined = true
-			}
-			if p.writing.any() {
-				made[name] = launch.kernel.Name
-			}
-		}
-	}
-	results := 0
-	for _, is := range m.outof {
-		if is {
-			results++
-		}
-	}
-	return joined && results > 0
-}
-
-// launchesOne reports whether main() launches only one kernel, and copies results from the device.
-func (m *mainJoin) launchesOne() bool {
-	launches := m.launches()
-	return len(launches) > 0 && slices.Contains(slices.Collect(maps.Values(m.outof)), true) &&
-		!slices.ContainsFunc(launches, func(l mainLaunch) bool {
-			return l.kernel.Name != launches[0].kernel.Name
-		})
-}
-
-// asksHost reports whether something is copied to the device after a launch: then the host takes part in the
-// computation.
-func (m *mainJoin) asksHost() bool {
-	launched := false
-	for _, s := range m.all {
-		launched = launched || s.under == nil && strings.Contains(s.text, "<<<")
-		if launched && strings.HasPrefix(s.text, "cudaMemcpy") && strings.Contains(s.text, "HostToDevice") {
-			return true
-		}
-	}
-	return false
-}
-
-// keep marks the statements that launch, and those that they need. It returns false if they need the host's
-// arrays.
-func (m *mainJoin) keep() bool {
-	for _, s := range m.all {
-		made := allocates.FindStringSubmatch(s.text)
-		own := made != nil && m.types[made[1]] != "" && !m.into[made[1]] && !m.outof[made[1]]
-		sets := strings.HasPrefix(s.text, "cudaMemset(") || strings.HasPrefix(s.text, "cudaStreamCreate") ||
-			strings.HasPrefix(s.text, "cudaMemcpy") && strings.Contains(s.text, "DeviceToDevice")
-		s.kept = s.under == nil && (strings.Contains(s.text, "<<<") || own || sets)
-	}
-	for _, s := range m.all {
-		if holdsKept(s.under) {
-			s.kept = true
-			if strings.HasPrefix(s.text, "else") || strings.HasPrefix(s.text, "do") ||
-				strings.HasPrefix(s.text, "switch") {
-				return false
-			}
-		}
-	}
-	for range 8 {
-		if done, ok := m.keepNeeded(); done || !ok {
-			return ok
-		}
-	}
-	return false
-}
-
-// holdsKept reports whether one of the statements, or one under them, is kept.
-func holdsKept(all []*statement) bool {
-	return slices.ContainsFunc(all, func(s *statement) bool { return s.kept || holdsKept(s.under) })
-}
-
-var identifier = regexp.MustCompile(`\b[A-Za-z_]\w*\b`)
-
-// keepNeeded keeps the statements that give names of kept ones their values; done says that there are no
-// others.
-func (m *mainJoin) keepNeeded() (done, ok bool) {
-	done = true
-	for _, s := range m.all {
-		if !s.kept {
-			continue
-		}
-		for _, v := range loopVariable.FindAllStringSubmatch(s.text, -1) {
-			if s.under != nil {
-				m.resolved[v[1]] = true
-			}
-		}
-		if s.under == nil && hostOnly.MatchString(s.text) {
-			return false, false
-		}
-		for _, name := range identifier.FindAllString(s.text, -1) {
-			if m.resolved[name] || m.types[name] != "" {
-				continue
-			}
-			m.resolved[name] = true
-			if found := m.giving(name); !found {
+		case e.Launch != nil && (j.repeats(e.Launch) || len(j.launches) == mostJoined):
+			return together, len(j.launches) > 0 && len(j.launches) < mostJoined
+		case e.Launch != nil:
+			kernel := j.kernel(e.Launch)
+			if kernel == nil {
 				return false, false
 			}
-			done = false
-		}
-	}
-	return done, true
-}
-
-// giving keeps the statements of main() that give a name its value, or makes a parameter of it. It returns
-// false if a function on device pointers cannot have these statements.
-func (m *mainJoin) giving(name string) bool {
-	ofHost := regexp.MustCompile(`^[\w:]+(?:\s*<[^;]*>)?[\s*&]+(?:\w+\s*,\s*\**\s*)*` + name +
-		`\s*(?:$|[=,({\[])`)
-	assigned := regexp.MustCompile(`^` + name + `(?:\s*[-+*/%]?=|\+\+|--|\.\w+\s*=)|^(?:\+\+|--)` + name)
-	if i := slices.IndexFunc(m.params, func(p [2]string) bool { return p[1] == name }); i >= 0 {
-		m.numbers = append(m.numbers, m.params[i])
-		return true
-	}
-	handed := slices.ContainsFunc(m.launches(), func(l mainLaunch) bool {
-		return slices.Contains(l.arguments, name)
-	}) || m.isFactor(name)
-	for _, s := range m.all {
-		if s.under != nil || s.kept || strings.Contains(s.text, "<<<") {
-			continue
-		}
-		head := numberTypes.FindString(s.text)
-		declares := head != "" && !strings.HasPrefix(s.text[len(head):], "*") &&
-			identifier.FindString(s.text[len(head):]) == name
-		switch {
-		case assigned.MatchString(s.text):
-			s.kept = true
-		case declares:
-			n := numberHead.FindStringSubmatch(s.text)
-			if n != nil && n[2] == name && handed && !launchWords.MatchString(name) &&
-				(m.isNumber(n[3]) || sizeOfHost.MatchString(n[3])) {
-				m.numbers = append(m.numbers, [2]string{n[1], name})
-				continue
+			j.launches, j.kernels = append(j.launches, e.Launch), append(j.kernels, kernel)
+			j.events = j.run.Events[:at+1]
+			for i, a := range e.Launch.Arguments {
+				p := kernel.Params[i]
+				id := a.Place.Memory
+				if a.Kind != observed.Pointer || id < 0 {
+					if p.Pointer {
+						return false, false
+					}
+					continue
+				}
+				if a.Place.Offset != 0 {
+					return false, false
+				}
+				reads := p.Const || !p.writing.any() || p.reread
+				others := by[id] != nil && by[id] != kernel
+				together = together || reads && others && (!j.into[id] || !p.reread)
+				if j.names[id] == "" {
+					j.names[id], j.types[id] = j.free(p.Name), p.Base
+					j.constant[id] = true
+				}
+				j.constant[id] = j.constant[id] && p.Const
+				if p.writing.any() {
+					j.made[id], by[id] = true, kernel
+				}
+				if j.run.Memory[id].Managed { // the host reads and writes it without a copy
+					j.into[id] = j.into[id] || !j.made[id]
+				}
 			}
-			s.kept = true
-		case ofHost.MatchString(s.text) && !strings.HasPrefix(s.text, "return"):
-			return false // an array of the host, or an object
+		case e.Copy != nil && e.Copy.To.Memory >= 0 && e.Copy.From.Memory < 0:
+			if len(j.launches) > 0 { // before another launch the host takes part
+				return together, !slices.ContainsFunc(j.run.Events[at:], func(e observed.Event) bool {
+					return e.Launch != nil && !j.repeats(e.Launch)
+				})
+			}
+			j.into[e.Copy.To.Memory] = true
+		case e.Copy != nil && e.Copy.From.Memory >= 0 && len(j.launches) > 0:
+			j.outof[e.Copy.From.Memory] = true
 		}
 	}
-	return true
+	for id := range j.made {
+		if j.run.Memory[id].Managed && by[id] == j.kernels[len(j.kernels)-1] {
+			j.outof[id] = true
+		}
+	}
+	return together, len(j.launches) > 0
 }
 
-// isNumber reports whether an expression consists of numbers and of names that the file defines as numbers.
-func (m *mainJoin) isNumber(expression string) bool {
-	return literalNumber.MatchString(identifier.ReplaceAllStringFunc(expression, func(name string) string {
-		return m.file.resolve(name)
-	}))
+// repeats reports whether a launch was made before with the same arguments, as in a loop that measures.
+func (j *joined) repeats(l *observed.Launch) bool {
+	return slices.ContainsFunc(j.launches, func(o *observed.Launch) bool {
+		return o.Kernel == l.Kernel && o.Grid == l.Grid && slices.Equal(o.Arguments, l.Arguments)
+	})
 }
 
-// function returns the function made from the kept statements.
-func (m *mainJoin) function() string {
-	var params, made []string
-	pointers := m.pointers()
-	for _, name := range pointers {
-		switch {
-		case m.outof[name]:
-			params = append(params, m.types[name]+" *"+name)
-		case m.into[name]:
-			read := "const "
-			if m.takesToWrite(name) {
-				read = ""
+// kernel returns the kernel of a launch, or nil if the file does not have it with these parameters.
+func (j *joined) kernel(l *observed.Launch) *Function {
+	i := slices.IndexFunc(j.file.Functions, func(fn Function) bool {
+		return fn.Kind == Kernel && lastName(fn.Name) == l.Name() && len(fn.Params) == len(l.Arguments)
+	})
+	if i < 0 {
+		return nil
+	}
+	return &j.file.Functions[i]
+}
+
+// free returns a name that no memory has yet.
+func (j *joined) free(name string) string {
+	for slices.Contains(slices.Collect(maps.Values(j.names)), name) {
+		name += "_"
+	}
+	return name
+}
+
+// takeNumbers decides which numbers become parameters: those that the operator knows by their names, and
+// those that do not follow from these.
+func (j *joined) takeNumbers() {
+	for _, known := range []bool{true, false} {
+		for n, l := range j.launches {
+			for i, a := range l.Arguments {
+				p := j.kernels[n].Params[i]
+				declared := p.Base + " " + p.Name
+				if p.Pointer || j.knows(p.Name) != known || slices.Contains(j.params, declared) ||
+					launchWords.MatchString(p.Name) {
+					continue
+				}
+				made, _ := sizesFit{sizes: j.numbers, block: l.Block}.number(a.Whole)
+				switch {
+				case a.Kind == observed.Whole && (known || made == "" && a.Whole > 1):
+					j.numbers[p.Name] = a.Whole
+					j.params = append(j.params, declared)
+				case a.Kind == observed.Real && known:
+					j.params = append(j.params, declared)
+				}
 			}
-			params = append(params, read+m.types[name]+" *"+name)
+		}
+	}
+}
+
+// knows reports whether a name is that of a size or an attribute of the operator.
+func (j *joined) knows(name string) bool {
+	fits := func(target string) bool { return score(j.spec, op.Forward, name, target) > scoreWeak }
+	return slices.ContainsFunc(j.spec.Dims, func(d op.DimSpec) bool { return fits(d.Name) }) ||
+		slices.ContainsFunc(j.spec.Attributes, func(a op.AttributeSpec) bool { return fits(a.Name) })
+}
+
+// number returns the C++ of a number of main(): how it follows from the parameters, else itself.
+func (j *joined) number(n int64, block [3]int64) string {
+	text, _ := sizesFit{sizes: j.numbers, block: block}.number(n)
+	return asCode(cmp.Or(text, fmt.Sprint(n)))
+}
+
+var ceilDivision = regexp.MustCompile(`ceildiv\(([^,]+), ([^,()]+)\)`)
+
+var largerOf = regexp.MustCompile(`max\(([^,]+), ([^,()]+)\)`)
+
+// asCode writes an expression of sizes in C++.
+func asCode(text string) string {
+	text = largerOf.ReplaceAllString(text, "($1 > $2 ? $1 : $2)")
+	return ceilDivision.ReplaceAllString(text, "(($1 + $2 - 1) / ($2))")
+}
+
+// argument returns the C++ of an argument of a launch.
+func (j *joined) argument(p Param, a observed.Argument, l *observed.Launch) string {
+	switch n, taken := j.numbers[p.Name]; {
+	case a.Kind == observed.Pointer && a.Place.Memory >= 0:
+		return j.names[a.Place.Memory]
+	case a.Kind == observed.Whole && taken && n == a.Whole:
+		return p.Name
+	case a.Kind == observed.Whole && launchWords.MatchString(p.Name):
+		return fmt.Sprint(a.Whole)
+	case a.Kind == observed.Whole:
+		return j.number(a.Whole, l.Block)
+	case slices.Contains(j.params, p.Base+" "+p.Name):
+		return p.Name
+	}
+	return a.Real
+}
+
+// function writes the function: inputs first, results last.
+func (j *joined) function() (string, bool) {
+	var inputs, outputs, own, body, frees []string
+	for _, id := range slices.Sorted(maps.Keys(j.names)) {
+		name, pointer := j.names[id], j.types[id]+" *"+j.names[id]
+		switch {
+		case j.outof[id]:
+			outputs = append(outputs, pointer)
+		case j.into[id] && j.constant[id]:
+			inputs = append(inputs, "const "+pointer)
+		case j.into[id]:
+			inputs = append(inputs, pointer)
 		default:
-			made = append(made, m.types[name]+" *"+name+" = nullptr;")
-		}
-	}
-	for _, n := range m.numbers {
-		params = append(params, n[0]+" "+n[1])
-	}
-	var frees []string
-	for _, name := range pointers {
-		if !m.into[name] && !m.outof[name] {
+			own = append(own, fmt.Sprintf("%s = nullptr;\ncudaMalloc(&%s, %s);", pointer, name, j.room(id)))
 			frees = append(frees, "cudaFree("+name+");")
 		}
 	}
-	return fmt.Sprintf("void %s(%s)\n{\n%s\n%s%s\n}\n", Joined, strings.Join(params, ", "),
-		strings.Join(made, "\n"), written(m.top), strings.Join(frees, "\n"))
-}
-
-// takesToWrite reports whether a launched kernel takes a name as a pointer that it may write to.
-func (m *mainJoin) takesToWrite(name string) bool {
-	return slices.ContainsFunc(m.launches(), func(l mainLaunch) bool {
-		at := slices.Index(l.arguments, name)
-		return at >= 0 && at < len(l.kernel.Params) && !l.kernel.Params[at].Const
-	})
-}
-
-// pointers returns the device pointers that are passed to launches, inputs first, results last, in the order
-// in which main() passes them.
-func (m *mainJoin) pointers() []string {
-	var all []string
-	for _, launch := range m.launches() {
-		for _, name := range launch.arguments {
-			if m.types[name] != "" && !slices.Contains(all, name) {
-				all = append(all, name)
-			}
-		}
-	}
-	slices.SortStableFunc(all, func(a, b string) int {
-		order := func(name string) int {
-			if m.outof[name] {
-				return 1
-			}
-			return 0
-		}
-		return order(a) - order(b)
-	})
-	return all
-}
-
-// written returns the text of the kept statements among all.
-func written(all []*statement) string {
-	var text strings.Builder
-	for _, s := range all {
+	launched := 0
+	for _, e := range j.events {
 		switch {
-		case !s.kept && !holdsKept(s.under):
-		case s.under != nil:
-			fmt.Fprintf(&text, "%s {\n%s}\n", s.plain, written(s.under))
-		default:
-			fmt.Fprintf(&text, "%s;\n", s.plain)
+		case e.Fill != nil && j.names[e.Fill.To.Memory] != "":
+			name := j.names[e.Fill.To.Memory]
+			if e.Fill.To.Offset == 0 && e.Fill.Bytes == j.run.Memory[e.Fill.To.Memory].Bytes {
+				body = append(body, fmt.Sprintf("cudaMemset(%s, %d, %s);", name, e.Fill.Value,
+					j.room(e.Fill.To.Memory)))
+			}
+		case e.Copy != nil && e.Copy.To.Memory >= 0 && e.Copy.From.Memory >= 0:
+			return "", false
+		case e.Launch != nil:
+			body = append(body, j.launch(e.Launch, j.kernels[launched]))
+			launched++
 		}
 	}
-	return text.String()
+	return fmt.Sprintf("void %s(%s)\n{\n%s\n}\n", Joined,
+		strings.Join(slices.Concat(inputs, outputs, j.params), ", "),
+		strings.Join(slices.Concat(own, body, frees), "\n")), true
+}
+
+// launch writes a launch.
+func (j *joined) launch(l *observed.Launch, kernel *Function) string {
+	var sides, arguments []string
+	for axis, n := range l.Grid {
+		text, _ := sizesFit{sizes: j.numbers, block: l.Block, axis: axis}.number(n)
+		names := slices.Sorted(maps.Keys(j.numbers))
+		if n == 1 && len(names) > 0 && hasTexts(kernel.body, "blockIdx", ".", axes[axis]) {
+			text = names[0] // one block is enough for whichever it counts
+			for _, name := range names[1:] {
+				text = asCode(fmt.Sprintf("max(%s, %s)", name, text))
+			}
+			text = fmt.Sprintf("(%s + %d - 1) / %[2]d", text, l.Block[axis])
+		}
+		sides = append(sides, asCode(cmp.Or(text, fmt.Sprint(n))))
+	}
+	for i, a := range l.Arguments {
+		arguments = append(arguments, j.argument(kernel.Params[i], a, l))
+	}
+	shared := asCode(sizesFit{sizes: j.numbers, block: l.Block}.shared(l.Shared))
+	return fmt.Sprintf("%s<<<dim3(%s), dim3(%d, %d, %d), %s>>>(%s);", l.Kernel, strings.Join(sides, ", "),
+		l.Block[0], l.Block[1], l.Block[2], shared, strings.Join(arguments, ", "))
+}
+
+// room returns the C++ of the bytes of memory of the function's own: at least as many as main() allocates for
+// its sizes.
+func (j *joined) room(id int) string {
+	bytes := j.run.Memory[id].Bytes
+	for _, element := range []int64{4, 2, 8, 1} {
+		text, _ := (sizesFit{sizes: j.numbers}).number(bytes / element)
+		if text != "" && bytes%element == 0 {
+			return fmt.Sprintf("size_t(%d) * %s", element, strings.ReplaceAll(text, "*", "* size_t(1) *"))
+		}
+	}
+	return strings.Join(append([]string{fmt.Sprintf("size_t(%d)", bytes)},
+		slices.Sorted(maps.Keys(j.numbers))...), " * ")
 }

@@ -1,8 +1,11 @@
 package kernelfile
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"triad/internal/ownfile/observed"
 )
 
 // twoKernels holds two kernels, the second of which takes the first one's output.
@@ -10,57 +13,100 @@ const twoKernels = `__global__ void twice(const float *x, float *t, int n) { t[n
 __global__ void more(const float *t, float *y, int n) { y[n] = t[n] + 1; }
 `
 
-const mainOfTwo = `int main() {
-	int n = 64, threads = 32;
-	float *h = (float *)malloc(n * sizeof(float)), *d_x, *d_t, *d_y;
-	CHECK(cudaMalloc(&d_x, n * sizeof(float)));
-	CHECK(cudaMalloc((void **)&d_t, n * sizeof(float)));
-	CHECK(cudaMalloc(&d_y, n * sizeof(float)));
-	CHECK(cudaMemcpy(d_x, h, n * sizeof(float), cudaMemcpyHostToDevice));
-	twice<<<(n + threads - 1) / threads, threads>>>(d_x, d_t, n);
-	BETWEEN
-	more<<<(n + threads - 1) / threads, threads>>>(d_t, d_y, n);
-	CHECK(cudaMemcpy(h, d_y, n * sizeof(float), cudaMemcpyDeviceToHost));
-	show(h[0]);
+// Memory of n floats, a copy to or from it, and a launch, as they are seen.
+func memory(floats int64) observed.Event {
+	return observed.Event{Memory: &observed.Memory{Bytes: 4 * floats}}
 }
-`
+
+func seenCopy(to, from int) observed.Event {
+	return observed.Event{Copy: &observed.Copy{
+		To: observed.Place{Memory: to}, From: observed.Place{Memory: from},
+	}}
+}
+
+// seenLaunch has arguments of integers, of floats by their words, and of pointers to memory.
+func seenLaunch(kernel string, grid, block [3]int64, shared int64, arguments ...any) observed.Event {
+	l := observed.Launch{Kernel: kernel, Grid: grid, Block: block, Shared: shared, Line: 1}
+	for _, argument := range arguments {
+		a := observed.Argument{Kind: observed.Whole}
+		switch value := argument.(type) {
+		case int64:
+			a.Whole = value
+		case string:
+			a.Kind, a.Real = observed.Real, value
+		case to:
+			a.Kind, a.Bytes, a.Place.Memory = observed.Pointer, 4, int(value)
+		}
+		l.Arguments = append(l.Arguments, a)
+	}
+	return observed.Event{Launch: &l}
+}
+
+// to is the number of the memory that a pointer points to.
+type to int
+
+// seen makes a file whose main() does this.
+func seen(text string, events ...observed.Event) *File {
+	run := &observed.Run{Events: events}
+	for _, e := range events {
+		if e.Memory != nil {
+			run.Memory = append(run.Memory, *e.Memory)
+		}
+	}
+	file := ReadCUDA(text)
+	file.Observe(func() *observed.Run { return run })
+	return file
+}
+
+// side is a grid or a block along x.
+func side(n int64) [3]int64 { return [3]int64{n, 1, 1} }
+
+// mainOfTwo returns the events of a main() with two kernels, and others between their launches.
+func mainOfTwo(between ...observed.Event) []observed.Event {
+	begin := []observed.Event{
+		memory(100), memory(100), memory(100), seenCopy(0, -1),
+		seenLaunch("twice", side(4), side(32), 0, to(0), to(1), int64(100)),
+	}
+	return slices.Concat(begin, between, []observed.Event{
+		seenLaunch("more", side(4), side(32), 0, to(1), to(2), int64(100)), seenCopy(-1, 2),
+	})
+}
 
 // The launches of a main() become a function of the device's pointers and of the sizes.
 func TestJoinMain(t *testing.T) {
-	text := twoKernels + strings.ReplaceAll(mainOfTwo, "BETWEEN", "cudaDeviceSynchronize();")
-	function, ok := JoinMain(text, text, ReadCUDA(text), false)
-	if !ok {
-		t.Fatal("its kernels work together, and are not joined")
-	}
-	for _, want := range []string{
-		"void joined_launches(const float *d_x, float *d_y, int n)", "float *d_t = nullptr;",
-		"int threads = 32;", "cudaMalloc((void **)&d_t", "twice<<<", "more<<<", "cudaFree(d_t);",
-	} {
-		if !strings.Contains(function, want) {
-			t.Errorf("%q is not in:\n%s", want, function)
-		}
-	}
-	for _, no := range []string{"malloc(n", "show", "cudaMemcpy", "CHECK", "int n ="} {
-		if strings.Contains(function, no) {
-			t.Errorf("%q is in:\n%s", no, function)
-		}
+	events := mainOfTwo()
+	events = append(events, events[4], events[5]) // a loop that measures
+	function, ok := JoinMain(seen(twoKernels, events...), fromXToY(t), false)
+	const want = `void joined_launches(const float *x, float *y, int n)
+{
+float *t = nullptr;
+cudaMalloc(&t, size_t(4) * n);
+twice<<<dim3(((n + 32 - 1) / (32)), 1, 1), dim3(32, 1, 1), 0>>>(x, t, n);
+more<<<dim3(((n + 32 - 1) / (32)), 1, 1), dim3(32, 1, 1), 0>>>(t, y, n);
+cudaFree(t);
+}
+`
+	if !ok || function != want {
+		t.Errorf("joined %t:\n%s", ok, function)
 	}
 }
 
-// Kernels are not joined if the host computes between them, or if neither takes the other's output.
+// Kernels are not joined if the host computes between them, if neither takes the other's output, or if
+// nothing is known of main().
 func TestNoJoinedMain(t *testing.T) {
-	host := twoKernels + strings.ReplaceAll(mainOfTwo, "BETWEEN",
-		"cudaMemcpy(h, d_t, n * sizeof(float), cudaMemcpyDeviceToHost); h[0] = 1;\n"+
-			"\tcudaMemcpy(d_t, h, n * sizeof(float), cudaMemcpyHostToDevice);")
-	plain := twoKernels + strings.ReplaceAll(mainOfTwo, "BETWEEN", ";")
-	apart := strings.ReplaceAll(plain, "(d_t, d_y", "(d_x, d_y")
-	lists := strings.ReplaceAll(plain, "threads = 32", "threads = atoi(argv[1])")
-	for name, text := range map[string]string{
-		"the host computes": host, "apart": apart, "of the host": lists,
+	apart := mainOfTwo()
+	apart[5] = seenLaunch("more", side(4), side(32), 0, to(0), to(2), int64(100))
+	for name, events := range map[string][]observed.Event{
+		"the host computes": mainOfTwo(seenCopy(-1, 1), seenCopy(1, -1)), "apart": apart,
+		"no result": mainOfTwo()[:6], "nothing": nil, "another kernel": append(mainOfTwo(),
+			seenLaunch("absent", side(1), side(1), 0)),
 	} {
-		if function, ok := JoinMain(text, text, ReadCUDA(text), false); ok {
+		if function, ok := JoinMain(seen(twoKernels, events...), fromXToY(t), false); ok {
 			t.Errorf("%s: joined as\n%s", name, function)
 		}
+	}
+	if function, ok := JoinMain(ReadCUDA(twoKernels), fromXToY(t), false); ok {
+		t.Errorf("joined without a main():\n%s", function)
 	}
 }
 
@@ -81,27 +127,27 @@ void call(float *x) { made_here(x); }
 	}
 }
 
-// A kernel that is the only one is joined with what main() makes from the sizes.
+// A kernel that is the only one is joined with what main() makes from the sizes. One block may be enough for
+// any of them.
 func TestJoinOneKernel(t *testing.T) {
-	text := `__global__ void tiles(const float *x, float *y, int n, int Tr) { y[n] = x[Tr]; }
-int main() {
-	int n = 64;
-	const int Br = 8;
-	const int Tr = (n + Br - 1) / Br;
-	float *x, *y, h[64];
-	cudaMalloc(&x, sizeof h);
-	cudaMalloc(&y, sizeof h);
-	cudaMemcpy(x, h, sizeof h, cudaMemcpyHostToDevice);
-	tiles<<<Tr, Br>>>(x, y, n, Tr);
-	cudaMemcpy(h, y, sizeof h, cudaMemcpyDeviceToHost);
-}
-`
-	function, ok := JoinMain(text, text, ReadCUDA(text), true)
-	if !ok || !strings.Contains(function, "joined_launches(const float *x, float *y, int n)") ||
-		!strings.Contains(function, "const int Tr = (n + Br - 1) / Br;") {
-		t.Errorf("joined: %t\n%s", ok, function)
+	text := `__global__ void tiles(const float *x, float *y, int rows, int cols, int Tr, int Br, float by) {
+	y[rows] = x[Tr + blockIdx.x * Br]; }`
+	events := []observed.Event{
+		memory(640), memory(640), seenCopy(0, -1),
+		seenLaunch("tiles", side(1), side(16), 9000, to(0), to(1), int64(64), int64(10), int64(4), int64(16),
+			"0.5"), seenCopy(-1, 1),
 	}
-	if function, ok := JoinMain(text, text, ReadCUDA(text), false); ok {
+	function, ok := JoinMain(seen(text, events...), rowsAndCols(t), true)
+	for _, want := range []string{
+		"joined_launches(const float *x, float *y, int rows, int cols)",
+		"tiles<<<dim3(((rows > cols ? rows : cols) + 16 - 1) / 16, 1, 1), dim3(16, 1, 1), 40960>>>",
+		"(x, y, rows, cols, ((rows + 16 - 1) / (16)), 16, 0.5)",
+	} {
+		if !ok || !strings.Contains(function, want) {
+			t.Errorf("joined %t, without %s:\n%s", ok, want, function)
+		}
+	}
+	if function, ok := JoinMain(seen(text, events...), rowsAndCols(t), false); ok {
 		t.Errorf("one kernel works together with no other:\n%s", function)
 	}
 }

@@ -3,12 +3,12 @@ package kernelfile
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/observed"
 )
 
 // foundLaunch is the file's own launch of a kernel, in the operator's sizes; a part that they cannot express
@@ -17,64 +17,175 @@ type foundLaunch struct {
 	grid, block [3]string
 	shared      string   // bytes
 	oneBlock    bool     // of whatever sizes
-	blocks      [3]int64 // of the grid, where they are numbers
+	unsure      bool     // sizes that were equal there fit the grid alike
+	blocks      [3]int64 // of the grid
+	threads     [3]int64 // of the block
 	// the numbers that the kernel's parameters are handed there, by their names
-	handed map[string]int64
-	bytes  map[string]int64 // of what pointers point to there, where the file allocates numbers of them
+	handed   map[string]int64
+	elements map[string]int64 // of what pointers point to there
 }
 
-// ownLaunch looks for kernel<<<grid, block>>>(arguments) in the file, such as in its main, and then in those
-// near it that launch the kernel; nil where there is none.
-func (k body) ownLaunch() (found *foundLaunch) {
+// ownLaunch returns the first launch of the kernel by the file's main(), or nil if that was not observed to
+// launch it.
+func (k body) ownLaunch() *foundLaunch {
+	run := k.file.observed()
+	if run == nil {
+		return nil
+	}
+	l := run.FirstLaunch(lastName(k.b.Function.Name), len(k.b.Args))
+	if l == nil {
+		return nil
+	}
+	found := &foundLaunch{
+		blocks: l.Grid, threads: l.Block, handed: map[string]int64{}, elements: map[string]int64{},
+	}
+	for i, a := range l.Arguments {
+		if a.Kind == observed.Whole {
+			found.handed[k.b.Args[i].Name] = a.Whole
+		} else if room := run.Room(a); room > 0 {
+			found.elements[k.b.Args[i].Name] = room / max(a.Bytes, 1)
+		}
+	}
+	found.configure(k, l)
+	return found
+}
+
+// configure expresses a launch in the operator's sizes. Of the grids that fit, that of the kernel's own lines
+// goes first.
+func (found *foundLaunch) configure(k body, l *observed.Launch) {
+	fit := sizesFit{sizes: k.sizesThere(found), order: k.likelySizes(), block: l.Block}
+	all := l.Grid[0] * l.Grid[1] * l.Grid[2]
+	for axis, n := range l.Block {
+		found.block[axis] = fmt.Sprint(n)
+	}
+	for _, dim := range fit.order { // a thread for each element
+		if all == 1 && fit.sizes[dim] == l.Block[0] && l.Block[0] > 1 && l.Block[1]*l.Block[2] == 1 &&
+			!k.uses(k.tokens, "blockIdx", "x") && k.b.givesSize(dim) {
+			found.block[0] = dim
+		}
+	}
+	other := *k.b
+	other.Launch = &Launch{Block: found.block}
+	lines, said := body{b: &other, file: k.file, tokens: k.tokens}.grid()
+	found.shared = fit.shared(l.Shared)
+	if found.oneBlock = all == 1; all == 1 && k.fixedGrid(l) {
+		return
+	}
+	if !k.b.givesAnySize() { // it is written for numbers, its file's or those of its main() alone
+		if k.ofNumbers() {
+			found.grid = [3]string{fmt.Sprint(l.Grid[0]), fmt.Sprint(l.Grid[1]), fmt.Sprint(l.Grid[2])}
+		}
+		return
+	}
+	for axis, n := range l.Grid {
+		fit.axis = axis
+		text, sure := fit.number(n)
+		if value, known := fit.value(lines[axis]); known && value == n || n == 1 {
+			text, sure = lines[axis], sure || said || n == 1
+		}
+		found.unsure = found.unsure || !sure
+		if text == "" {
+			found.grid = [3]string{}
+			return
+		}
+		found.grid[axis] = text
+	}
+}
+
+// ofNumbers reports whether the file, or the user, has a number for one of the operator's sizes.
+func (k body) ofNumbers() bool {
+	return slices.ContainsFunc(k.b.Spec.Dims, func(d op.DimSpec) bool {
+		_, constant := k.b.constantSize(k.file, d.Name)
+		_, said := k.b.Options.Dims[d.Name]
+		return constant || said
+	})
+}
+
+// fixedGrid reports whether the file writes the grid of a launch as numbers: one block of as many as the
+// author had elements for says nothing of others.
+func (k body) fixedGrid(l *observed.Launch) bool {
 	for _, call := range k.file.callsOf(k.b.Function.Name) {
-		if call.file.tokens[call.at].text != "<<<" {
+		tokens := call.file.tokens
+		if tokens[call.at].text != "<<<" || tokens[call.at].line != l.Line {
 			continue
 		}
-		one := k.readLaunch(call)
-		if call.file == k.file {
-			return one
+		words := split(tokens[call.at+1 : call.open-1])[0]
+		if made := defined(tokens[:call.at], lone(words)); made != nil {
+			words = made
 		}
-		if found != nil && (one.grid != found.grid || one.block != found.block ||
-			one.shared != found.shared) {
-			return nil
-		}
-		found = one
+		return !slices.ContainsFunc(words, func(t token) bool {
+			_, number := k.number(t.text)
+			return t.text == "/" || t.isName() && t.text != "dim3" && !number
+		})
 	}
-	return found
+	return false
 }
 
-// readLaunch reads a launch of the kernel.
-func (k body) readLaunch(call callOf) *foundLaunch {
-	c, arguments := call.site(k.b), call.arguments()
-	for at, argument := range arguments {
-		argument = withoutCast(argument)
-		if at < len(k.b.Args) && len(argument) == 1 && argument[0].isName() {
-			c.stands[argument[0].text] = k.b.Args[at].Name
+// sizesThere returns the sizes of the operator at an observed launch, as far as they follow from the numbers
+// that the kernel was given and from the extents of its tensors.
+func (k body) sizesThere(found *foundLaunch) map[string]int64 {
+	type equation struct {
+		factors []string
+		value   int64
+	}
+	var all []equation
+	for _, a := range k.b.Args {
+		n, handed := found.handed[a.Name]
+		switch {
+		case a.Role == Size && handed && strings.Contains(a.Target, "="):
+			for _, dim := range dimsOf(a.Target) {
+				all = append(all, equation{[]string{dim}, n})
+			}
+		case a.Role == Size && handed:
+			all = append(all, equation{dimsOf(a.Target), n})
+		case (a.Role == Input || a.Role == Output) && a.Form == AsItLies && found.elements[a.Name] > 0:
+			list := plainSizes(k.b.shape(k.b.tensor(a)))
+			all = append(all, equation{list, found.elements[a.Name]})
 		}
 	}
-	c.takeFactors(arguments)
-	found := &foundLaunch{handed: c.numbers(arguments), bytes: c.allocated(arguments)}
-	if parts := split(call.file.tokens[call.at+1 : call.open-1]); len(parts) >= 2 {
-		found.configure(c, parts)
+	for _, d := range k.b.Spec.Dims {
+		if n, constant := k.b.constantSize(k.file, d.Name); constant {
+			all = append(all, equation{[]string{d.Name}, n})
+		}
 	}
-	return found
+	sizes := map[string]int64{}
+	for range all {
+		for _, e := range all {
+			open, left := []string{}, e.value
+			for _, factor := range e.factors {
+				n, known := sizes[factor]
+				if number, err := strconv.ParseInt(factor, 10, 64); err == nil {
+					n, known = number, true
+				}
+				switch {
+				case known && n > 0 && left%n == 0:
+					left /= n
+				case !known && k.b.isDim(factor):
+					open = append(open, factor)
+				default:
+					left = 0
+				}
+			}
+			if left > 0 && len(open) == 1 {
+				sizes[open[0]] = left
+			} else if left > 0 && len(open) == len(e.factors) { // only the product is known
+				sizes[strings.Join(open, " * ")] = left
+			}
+		}
+	}
+	return sizes
 }
 
-// configure reads what stands between <<< and >>>.
-func (found *foundLaunch) configure(c callSite, parts [][]token) {
-	found.grid, found.block = c.sizes(parts[0]), c.sizes(parts[1])
-	for axis, text := range found.grid {
-		found.blocks[axis], _ = numberOf(text)
+// likelySizes lists the operator's sizes, those of the first output from its last one on first.
+func (k body) likelySizes() []string {
+	order := those(k.b.outputSizes(), k.b.isDim)
+	slices.Reverse(order)
+	for _, d := range k.b.Spec.Dims {
+		if !slices.Contains(order, d.Name) {
+			order = append(order, d.Name)
+		}
 	}
-	n, number := c.k.number(strings.Trim(product(found.grid), "()"))
-	if _, numbers := numberOf(product(found.grid)); number || numbers && !c.k.ofNumbers() {
-		found.grid = [3]string{} // of the caller's own sizes
-		found.oneBlock = number && n == 1
-	}
-	found.shared = "0"
-	if len(parts) >= 3 && join(parts[2]) != "0" {
-		found.shared = c.sizes(parts[2])[0]
-	}
+	return order
 }
 
 // configurationEnd returns the index of the >>> of a <<<; the number of tokens without one.
@@ -108,21 +219,18 @@ func launched(tokens []token, at int) string {
 	return tokens[i].text
 }
 
-// launchedArguments returns the template arguments of a kernel in the file's own launch of it; none if that
-// has none, or one that is neither a type nor a number.
+// launchedArguments returns the template arguments with which main() launches a kernel; none if one is
+// neither a type nor a number.
 func (f *File) launchedArguments(fn Function) []string {
-	name := lastName(fn.Name)
-	for i := range f.tokens {
-		if f.tokens[i].text != "<<<" || i < 2 || f.tokens[i-1].text != ">" || launched(f.tokens, i) != name {
-			continue
-		}
-		open := i - 1
-		for open > 0 && f.tokens[open-1].text != name {
-			open--
-		}
-		return f.argumentsBetween(open, i-1)
+	run := f.observed()
+	if run == nil {
+		return nil
 	}
-	return nil
+	l := run.FirstLaunch(lastName(fn.Name), len(fn.Params))
+	if l == nil || slices.Contains(l.Template(), "?") {
+		return nil
+	}
+	return l.Template()
 }
 
 // calledArguments returns the template arguments of a host function where the file calls or instantiates it,
@@ -162,8 +270,18 @@ func (f *File) calledArguments(fn Function) (lists [][]string) {
 // argumentsBetween returns the arguments between the < and the > of a template; none if one is neither a type
 // nor a number.
 func (f *File) argumentsBetween(open, close int) []string {
-	c := callSite{k: body{b: &Binding{}, file: f}, before: f.tokens[:open], stands: map[string]string{}}
-	return f.templateWords(f.tokens[open+1:close], c.value)
+	return f.templateWords(f.tokens[open+1:close], func(words []token) (int64, bool) {
+		if made := defined(f.tokens[:open], lone(words)); made != nil {
+			words = made
+		}
+		words = slices.Clone(words)
+		for i, t := range words {
+			if n, known := (body{b: &Binding{}, file: f}).number(t.text); known {
+				words[i].text = fmt.Sprint(n)
+			}
+		}
+		return numberOf(join(words))
+	})
 }
 
 // templateWords returns the arguments of a template, numbers by value; none if that does not know one.
@@ -182,132 +300,27 @@ func (f *File) templateWords(tokens []token, value func([]token) (int64, bool)) 
 	return all
 }
 
-// callSite is a place where a file launches a kernel: the tokens before it, and the kernel's parameters to
-// which the caller's variables are passed.
-type callSite struct {
-	k      body
-	before []token
-	stands map[string]string
-	// sizesOf maps variables of the caller to sizes of the operator that it does not pass alone
-	sizesOf map[string]string
-}
-
-// sizes reads a grid or a block: an expression, dim3(...), or a variable that was given either. The first
-// word is empty if the operator's sizes cannot express it.
-func (c callSite) sizes(words []token) [3]string {
-	if len(words) == 1 && words[0].isName() && c.stands[words[0].text]+c.sizesOf[words[0].text] == "" {
-		if made := c.defined(words[0].text); made != nil {
-			words = made
-		}
-	}
-	if len(words) > 2 && words[0].text == "dim3" {
-		words = words[2 : len(words)-1]
-	}
-	all := [3]string{"1", "1", "1"}
-	parts := split(words)
-	if len(parts) > 3 {
-		return [3]string{}
-	}
-	for i, part := range parts {
-		text, ok := c.expression(part, 0)
-		if _, err := op.ParseExpression(text, c.k.b.isDim, false); !ok || err != nil {
-			return [3]string{}
-		}
-		all[i] = text
-	}
-	if n, ok := c.k.number(product(all)); ok && n < 1 {
-		return [3]string{}
-	}
-	return all
-}
-
-// roundingUp lists names of functions and macros, in lower case, that divide and round up.
-var roundingUp = strings.Fields("cdiv ceildiv divup divceil ceildivision updiv idivup roundupdiv")
-
-// ceil reads "ceil(n / 16.0)" at a token as a division that rounds up; end is its last token, or before i if
-// it is none. Integers are divided before they are rounded, so nothing is rounded up.
-func (c callSite) ceil(words []token, i, depth int) (text string, end int) {
-	if t := words[i].text; t != "ceil" && t != "ceilf" {
-		return "", -1
-	}
-	if i+1 >= len(words) {
-		return "", -1
-	}
-	end = closing(words, i+1)
-	inside := inside(words, i+1)
-	real := slices.ContainsFunc(inside, func(t token) bool {
-		return t.text == "float" || t.text == "double" ||
-			t.beginsWithDigit() && strings.ContainsAny(t.text, ".f")
-	})
-	parts := cutAt(inside, "/")
-	if len(parts) != 2 {
-		return "", -1
-	}
-	var sides []string
-	for _, part := range parts {
-		part = slices.Clone(part)
-		for k := 0; k+2 < len(part); k++ { // (float)n
-			if part[k].text == "(" && part[k+2].text == ")" &&
-				(part[k+1].text == "float" || part[k+1].text == "double") {
-				part = slices.Delete(part, k, k+3)
-			}
-		}
-		if len(part) == 1 {
-			n, err := strconv.ParseFloat(strings.TrimSuffix(part[0].text, "f"), 64)
-			if err == nil && n == math.Trunc(n) { // 16.0f
-				part[0].text = fmt.Sprint(int64(n))
-			}
-		}
-		side, ok := c.expression(part, depth+1)
-		if !ok {
-			return "", -1
-		}
-		sides = append(sides, side)
-	}
-	if real {
-		return "ceildiv(" + sides[0] + ", " + sides[1] + ")", end
-	}
-	return "(" + sides[0] + ") / (" + sides[1] + ")", end
-}
-
 // defined returns the last value of a variable: of "int n = 256;" or "dim3 n(16, 16);", the latter as dim3
 // (16, 16).
-func (c callSite) defined(name string) []token {
-	for i := len(c.before) - 2; i > 0; i-- {
-		if c.before[i].text != name || c.before[i-1].text == "." {
+func defined(before []token, name string) []token {
+	for i := len(before) - 2; i > 0; i-- {
+		if before[i].text != name || before[i-1].text == "." {
 			continue
 		}
 		end := i + 1
-		for end < len(c.before) && c.before[end].text != ";" && c.before[end].text != "," ||
-			end < len(c.before) && depthOf(c.before[i:end]) > 0 {
+		for end < len(before) && before[end].text != ";" && before[end].text != "," ||
+			end < len(before) && depthOf(before[i:end]) > 0 {
 			end++
 		}
 		switch {
-		case hasTexts(c.before[i:min(end, len(c.before))], "argv"): // the user's own number
-		case c.before[i+1].text == "=" && end > i+2:
-			return c.before[i+2 : end]
-		case c.before[i+1].text == "(" && (c.before[i-1].text == "dim3" || c.before[i-1].text == ","):
-			return append([]token{{"dim3", 0}}, c.before[i+1:end]...)
+		case hasTexts(before[i:min(end, len(before))], "argv"): // the user's own number
+		case before[i+1].text == "=" && end > i+2:
+			return before[i+2 : end]
+		case before[i+1].text == "(" && (before[i-1].text == "dim3" || before[i-1].text == ","):
+			return append([]token{{"dim3", 0}}, before[i+1:end]...)
 		}
 	}
 	return nil
-}
-
-// side returns the value of "block.x" where block is a dim3 of the caller: its first, second or third size;
-// nil if the words do not begin so.
-func (c callSite) side(words []token) []token {
-	if len(words) < 3 || words[1].text != "." || !words[0].isName() {
-		return nil
-	}
-	axis := strings.Index("xyz", words[2].text)
-	made := c.defined(words[0].text)
-	if len(words[2].text) != 1 || axis < 0 || len(made) < 3 || made[0].text != "dim3" {
-		return nil
-	}
-	if parts := split(made[2 : len(made)-1]); axis < len(parts) {
-		return parts[axis]
-	}
-	return []token{{"1", words[0].line}}
 }
 
 // depthOf returns the number of parentheses and braces that are open at the end of the tokens.
@@ -322,66 +335,4 @@ func depthOf(words []token) int {
 		}
 	}
 	return depth
-}
-
-// expression writes a size of the caller in the operator's sizes.
-func (c callSite) expression(words []token, depth int) (text string, ok bool) {
-	var all []token
-	for i := 0; i < len(words); i++ {
-		t := words[i]
-		if i+1 < len(words) && words[i+1].text == "(" {
-			plain := strings.ReplaceAll(strings.ToLower(t.text), "_", "")
-			if slices.Contains(roundingUp, plain) || plain == "ceil" && len(split(inside(words, i+1))) == 2 {
-				all = append(all, token{"ceildiv", t.line})
-				continue
-			}
-			if text, end := c.ceil(words, i, depth); end > i {
-				all = append(all, token{text, t.line})
-				i = end
-				continue
-			}
-		}
-		if t.text == "sizeof" && i+3 < len(words) {
-			if d, known := elementTypes[c.k.file.resolve(words[i+2].text)]; known {
-				all = append(all, token{fmt.Sprint(d.Size()), t.line})
-				i += 3
-				continue
-			}
-		}
-		if side := c.side(words[i:]); side != nil { // block.x
-			inner, known := c.expression(side, depth+1)
-			if !known || depth >= 4 {
-				return "", false
-			}
-			all, i = append(all, token{"(" + inner + ")", t.line}), i+2
-			continue
-		}
-		target, handed := c.stands[t.text]
-		number, constant := c.k.number(t.text)
-		made := c.defined(t.text)
-		switch {
-		case !t.isName():
-			all = append(all, t)
-		case handed:
-			own, known := c.k.b.translate([]token{{target, t.line}})
-			if !known {
-				return "", false
-			}
-			all = append(all, token{own, t.line})
-		case c.sizesOf[t.text] != "":
-			all = append(all, token{c.sizesOf[t.text], t.line})
-		case constant:
-			all = append(all, token{fmt.Sprint(number), t.line})
-		case slices.Contains([]string{"unsigned", "int", "long", "size_t"}, t.text):
-		case made != nil && depth < 4:
-			inner, known := c.expression(made, depth+1)
-			if n, number := numberOf(inner); !known || number && n == 0 { // it is given another value later
-				return "", false
-			}
-			all = append(all, token{"(" + inner + ")", t.line})
-		default:
-			return "", false
-		}
-	}
-	return join(all), len(all) > 0
 }

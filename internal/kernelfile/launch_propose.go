@@ -28,7 +28,8 @@ func (b *Binding) proposeLaunch(file *File) error {
 		if found.block[0] != "" {
 			block, threads = found.block, true
 		}
-		l.guessed = found.grid[0] == "" && b.Options.Grid == "" // it is there, and cannot be said in sizes
+		// it is there, and cannot be said in sizes
+		l.guessed = (found.grid[0] == "" || found.unsure) && b.Options.Grid == ""
 		if found.grid[0] != "" {
 			grid = func() ([3]string, bool) { return found.grid, true }
 		}

@@ -97,15 +97,14 @@ func TestLaunchesOfWarps(t *testing.T) {
 // The dynamic shared memory of a kernel that its file launches is the amount of that launch, even none: no
 // other amount is assumed or tried.
 func TestSharedMemoryOfTheOwnLaunch(t *testing.T) {
-	for launch, want := range map[string]string{
-		"k<<<M, 128>>>(x, y, M, N);":                      "grid (rows) and block (128) (",
-		"k<<<M, 128, 0>>>(x, y, M, N);":                   "grid (rows) and block (128) (",
-		"k<<<M, 128, 128 * sizeof(float)>>>(x, y, M, N);": "128 * 4 bytes of dynamic shared memory",
+	for shared, want := range map[int64]string{
+		0: "grid (rows) and block (128) (", 512: "128 * 4 bytes of dynamic shared memory",
 	} {
-		all, err := Bind(ReadCUDA("__global__ void k(const float* x, float* y, int M, int N) {\n"+
-			"extern __shared__ float s[]; s[threadIdx.x] = x[blockIdx.x * N]; y[blockIdx.x * N] = s[0]; }\n"+
-			"int main() { int M = atoi(a), N = atoi(b); "+launch+" }"), Request{}, rowsAndCols(t),
-			[]op.Pass{op.Forward}, Options{})
+		file := seen("__global__ void k(const float* x, float* y, int M, int N) {\n"+
+			"extern __shared__ float s[]; s[threadIdx.x] = x[blockIdx.x * N]; y[blockIdx.x * N] = s[0]; }",
+			memory(5000), memory(5000), seenLaunch("k", side(50), side(128), shared, to(0), to(1), int64(50),
+				int64(100)))
+		all, err := Bind(file, Request{}, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +114,7 @@ func TestSharedMemoryOfTheOwnLaunch(t *testing.T) {
 			tried = tried || a.Options.Shared != ""
 		}
 		if got := l.String(); !strings.Contains(got, want) || l.guessed || tried {
-			t.Errorf("%s: %s, guessed %v, others are tried: %v; want %s", launch, got, l.guessed, tried, want)
+			t.Errorf("%d: %s, guessed %v, others are tried: %v; want %s", shared, got, l.guessed, tried, want)
 		}
 	}
 }

@@ -2,20 +2,10 @@ package kernelfile
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"triad/internal/op"
 )
-
-// value returns the number that an expression of the caller evaluates to, if it has only constants.
-func (c callSite) value(words []token) (n int64, known bool) {
-	text, known := c.expression(words, 0)
-	if !known {
-		return 0, false
-	}
-	return numberOf(text)
-}
 
 // numberOf returns the value of an expression of numbers.
 func numberOf(text string) (n int64, known bool) {
@@ -27,142 +17,62 @@ func numberOf(text string) (n int64, known bool) {
 	return n, err == nil
 }
 
-// numbers returns the arguments of a launch that evaluate to a number, by the names of the kernel's
-// parameters.
-func (c callSite) numbers(arguments [][]token) map[string]int64 {
-	alone := callSite{k: c.k, before: c.before} // the caller's variables are what they were given
-	handed := map[string]int64{}
-	for i, argument := range arguments {
-		if i >= len(c.k.b.Args) {
-			break
-		}
-		if n, known := alone.value(argument); known {
-			handed[c.k.b.Args[i].Name] = n
-		}
-	}
-	return handed
-}
-
-// asLaunched returns the reading of a lone kernel that its file launches as one block, with numbers for all
-// of its sizes: one that shares nothing between blocks is written for them, and is judged with them alone.
-// With several sizes, blocks may count one of them, such as rows, so only an operator of one size is read so.
+// asLaunched returns the reading of a lone kernel as main() launches it, with the sizes that it has there.
+// One that takes a size is read so if it is the operator's only one and the launch has one block: with
+// several sizes, blocks may count one of them. Instead of many blocks it gets a few.
 func (b *Binding) asLaunched() (Alternative, bool) {
-	o := b.Options
-	if b.Launch == nil || o.Grid != "" || o.Block != "" || len(o.Bound) > 0 {
+	o, dims, sized := b.Options, b.Spec.Dims, b.givesAnySize()
+	if b.Launch == nil || o.Grid+o.Block != "" || len(o.Bound)+len(o.Dims) > 0 {
 		return Alternative{}, false
 	}
 	k := body{b: b, file: b.file, tokens: b.Function.body}
 	found := k.ownLaunch()
-	if found != nil && !b.givesAnySize() {
-		return k.threadForEach(found)
-	}
-	if found == nil || len(b.Spec.Dims) != 1 || !found.oneBlock || found.block[0] == "" {
+	if found == nil || sized && (len(dims) != 1 || !found.oneBlock) || len(dims) > 2 {
 		return Alternative{}, false
 	}
-	name := b.Spec.Dims[0].Name
-	_, asked := o.Dims[name]
-	i := slices.IndexFunc(b.Args, func(a Argument) bool { return a.Role == Size && a.Target == name })
-	if i < 0 || asked || found.handed[b.Args[i].Name] < 2 {
-		return Alternative{}, false
-	}
-	n := found.handed[b.Args[i].Name]
-	block := sizes(found.block)
-	if threads, plain := k.number(strings.Trim(product(found.block), "()")); plain {
-		block = fmt.Sprint(threads)
-	}
-	return Alternative{
-		Flags:   fmt.Sprintf("--grid \"1\" --block %q --dims %s=%d", block, name, n),
-		Options: Options{Grid: "1", Block: block, Bound: map[string]int64{name: n}},
-	}, true
-}
-
-// allocated returns the bytes that a caller allocates for the pointers that it passes to a kernel, by the
-// names of the kernel's parameters, if these are numbers: "cudaMalloc(&d_x, N * sizeof(float))".
-func (c callSite) allocated(arguments [][]token) map[string]int64 {
-	alone := callSite{k: c.k, before: c.before}
-	room := map[string]int64{}
-	for at, argument := range arguments {
-		if at >= len(c.k.b.Args) || !c.k.b.Args[at].Pointer || len(argument) != 1 {
-			continue
-		}
-		for i := range c.before {
-			if t := c.before[i].text; t != "cudaMalloc" && t != "cudaMallocManaged" || i+1 >= len(c.before) {
-				continue
-			}
-			parts := split(inside(c.before, i+1))
-			if len(parts) < 2 || len(parts[0]) == 0 || parts[0][len(parts[0])-1].text != argument[0].text {
-				continue
-			}
-			if n, known := alone.value(parts[1]); known {
-				room[c.k.b.Args[at].Name] = n
-			}
+	grid, blocks := found.blocks, found.blocks[0]*found.blocks[1]*found.blocks[2]
+	n, elements := found.threads[0]*found.threads[1]*found.threads[2]*blocks, k.elementsThere(found)
+	for _, a := range b.Args {
+		if a.Role == Size {
+			elements = found.handed[a.Name]
 		}
 	}
-	return room
-}
-
-// ofNumbers reports whether a kernel takes no size and is written for constants of the file, or for the grid
-// itself.
-func (k body) ofNumbers() bool {
-	if k.b.givesAnySize() {
-		return false
-	}
-	if k.b.tileOfGrid(k.file) != 0 {
-		return true
-	}
-	return slices.ContainsFunc(k.b.Spec.Dims, func(d op.DimSpec) bool {
-		_, constant := k.b.constantSize(k.file, d.Name)
-		return constant
-	})
-}
-
-// threadForEach returns the reading of a kernel without any size that its file launches with numbers:
-// "add<<<1, 256>>>(a, b, c)". It is judged with as many elements as it has threads there, or as its file
-// allocates for each of the blocks; instead of many blocks it gets a few.
-func (k body) threadForEach(found *foundLaunch) (Alternative, bool) {
-	dims := k.b.Spec.Dims
-	if len(k.b.Options.Dims) > 0 || len(dims) > 2 || found.block[0] == "" {
-		return Alternative{}, false
-	}
-	grid := found.blocks
-	each, blocks := int64(1), int64(1)
-	for axis := range grid {
-		side, known := k.number(strings.Trim(found.block[axis], "()"))
-		if !known || side < 1 || grid[axis] < 1 {
-			return Alternative{}, false
-		}
-		each, blocks = each*int64(side), blocks*grid[axis]
-	}
-	if n := k.elementsThere(found); n >= blocks && n%blocks == 0 {
-		each = n / blocks
+	if sized || elements >= blocks && elements%blocks == 0 {
+		n = elements
 	}
 	if grid[1]*grid[2] == 1 && blocks > fewBlocks {
-		grid[0], blocks = fewBlocks, fewBlocks
+		grid[0], n = fewBlocks, n/blocks*fewBlocks
 	}
-	if n := each * blocks; n < 2 || n > manyElements {
+	if n < 2 || n > manyElements {
 		return Alternative{}, false
 	}
 	all, said := map[string]int64{dims[0].Name: 1}, []string{}
-	all[dims[len(dims)-1].Name] = each * blocks
+	all[dims[len(dims)-1].Name] = n
 	for _, d := range dims {
 		said = append(said, fmt.Sprintf("%s=%d", d.Name, all[d.Name]))
 	}
-	o := Options{Grid: sizes([3]string{
-		fmt.Sprint(grid[0]), fmt.Sprint(grid[1]), fmt.Sprint(grid[2]),
-	}), Block: sizes(found.block), Dims: all}
+	other := Options{Grid: numbersOf(grid), Block: numbersOf(found.threads), Dims: all}
+	if sized {
+		other.Dims, other.Bound = nil, all
+	}
 	return Alternative{
-		Flags:   fmt.Sprintf("--grid %q --block %q --dims %s", o.Grid, o.Block, strings.Join(said, ",")),
-		Options: o,
+		Flags: fmt.Sprintf("--grid %q --block %q --dims %s", other.Grid, other.Block,
+			strings.Join(said, ",")),
+		Options: other,
 	}, true
+}
+
+// numbersOf writes the sides of a grid or a block.
+func numbersOf(s [3]int64) string {
+	return sizes([3]string{fmt.Sprint(s[0]), fmt.Sprint(s[1]), fmt.Sprint(s[2])})
 }
 
 // elementsThere returns the number of elements of the first input where the file launches the kernel; 0 if it
 // is unknown.
 func (k body) elementsThere(found *foundLaunch) int64 {
 	for _, a := range k.b.Args {
-		d, known := elementTypes[a.Base]
-		if a.Role == Input && a.Index == 0 && known {
-			return found.bytes[a.Name] / d.Size()
+		if a.Role == Input && a.Index == 0 {
+			return found.elements[a.Name]
 		}
 	}
 	return 0

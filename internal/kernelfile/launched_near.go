@@ -1,6 +1,10 @@
 package kernelfile
 
-import "slices"
+import (
+	"slices"
+
+	"triad/internal/ownfile/observed"
+)
 
 // KernelsNotLaunched returns the names of the kernels of a CUDA file that none of its lines launches.
 func (f *File) KernelsNotLaunched() (names []string) {
@@ -13,10 +17,13 @@ func (f *File) KernelsNotLaunched() (names []string) {
 	return names
 }
 
-// LaunchedNear takes the texts of files near it that launch its kernels: how they do so is read as if the
-// file did.
-func (f *File) LaunchedNear(texts []string) {
-	for _, text := range texts {
-		f.launchers = append(f.launchers, ReadCUDA(text))
+// Observe takes what the main() of a CUDA file does, which is asked for where something depends on it.
+func (f *File) Observe(run func() *observed.Run) { f.run = run }
+
+// observed returns what main() does, or nil if that is not known.
+func (f *File) observed() *observed.Run {
+	if f.run == nil {
+		return nil
 	}
+	return f.run()
 }

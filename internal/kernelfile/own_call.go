@@ -472,10 +472,14 @@ func (e *evaluation) workBefore(n int) (sum int64) {
 	return sum
 }
 
-// blocksOf returns the number of blocks that the kernel is launched with.
+// mostBlocks is the room for values of blocks where the lines of a host function decide their number.
+const mostBlocks = 1 << 16
+
+// blocksOf returns the number of blocks that the kernel is launched with, or more: the room begins with
+// zeros.
 func (e *evaluation) blocksOf() int64 {
 	if e.Launch == nil {
-		return e.whole(e.blocks)
+		return max(e.Inputs[0].Elements(), mostBlocks)
 	}
 	return e.product(e.Launch.Grid)
 }

@@ -52,7 +52,7 @@ func (fn *Function) launchedWith(param string) (grid, block bool) {
 		for at := range min(len(parts), 2) {
 			part := parts[at]
 			if len(part) == 1 && part[0].text != param { // dim3 block(n, n);
-				part = callSite{before: fn.body[:i]}.defined(part[0].text)
+				part = defined(fn.body[:i], part[0].text)
 			}
 			if onlyOf(part, param) {
 				grid, block = grid || at == 0, block || at == 1

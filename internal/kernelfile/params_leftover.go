@@ -1,7 +1,6 @@
 package kernelfile
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -365,8 +364,7 @@ func (b *Binding) checkSizes(file *File) error {
 				continue
 			}
 			return b.errorf("no parameter for the size %s of %s (matched: %s): fix it with --dims %s, or "+
-				"add a parameter", d.Name, b.Spec.Name, b.Matched(),
-				cmp.Or(b.sizesOfLaunch(file), d.Name+"=1"))
+				"add a parameter", d.Name, b.Spec.Name, b.Matched(), d.Name+"=1")
 		}
 		b.implied[d.Name] = max(n, 1)
 		if constant && file.launchesWith(b.Function, file.constantOf(b, d.Name)) {

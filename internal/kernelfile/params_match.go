@@ -118,13 +118,10 @@ type Binding struct {
 	// the sizes that its lines require, "if (cols != 1024) return false"
 	askedSizes map[string]int64
 	returned   string // the output that it returns as a number
-	blocks     string // the number of values of blocks that a host function returns, in the operator's sizes
-	// the output that gets an unknown number of values of blocks
-	unreadBlocks string
-	doubles64    bool  // its tensors are doubles, where the operator has floats
-	file         *File // that contains it
-	whole        bool  // its tensors are ints, where the operator has floats
-	rungs        []int // the kernels that it chooses from by a number, if none is requested
+	doubles64  bool   // its tensors are doubles, where the operator has floats
+	file       *File  // that contains it
+	whole      bool   // its tensors are ints, where the operator has floats
+	rungs      []int  // the kernels that it chooses from by a number, if none is requested
 }
 
 // Instance is one dtype of the operator that the function takes; Call is the name with its template arguments

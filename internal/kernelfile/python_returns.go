@@ -62,14 +62,6 @@ func (b *Binding) returnedNames() []string {
 	return names
 }
 
-// withoutParentheses returns a text without the parentheses around it.
-func withoutParentheses(text string) string {
-	if !strings.HasPrefix(text, "(") || !strings.HasSuffix(text, ")") || closed(text, 0) < len(text) {
-		return text
-	}
-	return text[1 : len(text)-1]
-}
-
 // returnedAs returns the position of an output among the names that a function returns, or -1.
 func (b *Binding) returnedAs(t op.TensorSpec, names []string) int {
 	place := -1

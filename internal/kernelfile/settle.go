@@ -143,8 +143,7 @@ func (b *Binding) leavesOpen() bool {
 		return false
 	}
 	names, _ := b.exchangeable()
-	_, square := b.swapped()
-	return len(names) > 0 || square || len(b.perhapsWithout()) > 0 || b.mayBeFlat() || b.mayBeSquare() ||
+	return len(names) > 0 || len(b.perhapsWithout()) > 0 || b.mayBeFlat() || b.mayBeSquare() ||
 		len(b.perhapsOutputs()) > 0
 }
 

@@ -143,34 +143,70 @@ func headsAndTokens(t *testing.T) *op.Spec {
 	return nil
 }
 
-// A lone kernel is launched as its own file launches it.
+// Which side of a grid that main() had for a square is which, the lines of the kernel say.
+func TestGridOfASquare(t *testing.T) {
+	file := seen("__global__ void t(float *x, float *y, int height, int width) { "+
+		"int r = blockIdx.x * 16 + threadIdx.x, c = blockIdx.y * 16 + threadIdx.y; "+
+		"if (r < height && c < width) y[c * height + r] = x[r * width + c]; }", memory(4096), memory(4096),
+		seenLaunch("t", [3]int64{4, 4, 1}, [3]int64{16, 16, 1}, 0, to(0), to(1), int64(64), int64(64)))
+	all, err := Bind(file, Request{}, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `grid (ceildiv(rows, 16), ceildiv(cols, 16)) and block (16, 16)`
+	if got := all[0].Launch.String(); !strings.HasPrefix(got, want) {
+		t.Errorf("launched with %s, want %s", got, want)
+	}
+}
+
+// The template arguments of a kernel are those with which main() launches it.
+func TestArgumentsOfTheLaunch(t *testing.T) {
+	file := seen("template <int TILE, class T> __global__ void k(const T* x, T* y, int rows, int cols) "+
+		"{ y[blockIdx.x * cols + TILE] = x[0]; }", memory(4096), memory(4096),
+		seenLaunch("k<128, float>", side(64), side(128), 0, to(0), to(1), int64(64), int64(64)))
+	all, err := Bind(file, Request{}, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := all[0].Options.Arguments; !slices.Equal(got, []string{"128", "float"}) {
+		t.Errorf("arguments %q", got)
+	}
+}
+
+// A lone kernel is launched as main() launches it, in the operator's sizes as far as they follow from those
+// that it had there.
 func TestLaunchOfTheFile(t *testing.T) {
-	const kernel = "#define WIDE 96\n__global__ void k(const float* x, float* y, int rows, int cols) " +
-		"{ int i = threadIdx.x; y[i] = x[blockIdx.x * cols + i]; }\nint main() { int n = 128, d = 64; "
-	for _, c := range [][2]string{
-		{"k<<<n, WIDE>>>(a, b, n, d); }", "grid (rows) and block (96)"},
-		{
-			"dim3 block(32, 4); dim3 grid((n + 3) / 4, 1); k<<<grid, block>>>(a, b, n, d); }",
-			"grid ((rows + 3)/4) and block (32, 4)",
-		},
-		{
-			"int t = 64; int g = (d + t - 1) / t; k<<<g, t>>>(a, b, n, d); }",
-			"grid ((cols + (64) - 1) / (64)) and block (64)",
-		},
-		{"k<<<f(n), g(n)>>>(a, b, n, d); }", "grid (rows) and block (256)"},
-		{"int blocks = 128; k<<<blocks, 32>>>(a, b, n, d); }", "grid (rows) and block (32)"},
-		{"other<<<7, 32>>>(a); }", "grid (rows) and block (256)"},
+	const kernel = "__global__ void k(const float* x, float* y, int rows, int cols) " +
+		"{ int i = threadIdx.x; y[i] = x[blockIdx.x * cols + i]; } int main() { k<<<1, 2>>>(0, 0, 0, 0); }"
+	for _, c := range []struct {
+		grid, block [3]int64
+		shared      int64
+		cols        int64
+		want        string
+		guessed     bool
+	}{
+		{side(125), side(96), 0, 64, "grid (rows) and block (96)", false},
+		{side(32), [3]int64{32, 4, 1}, 0, 64, "grid (ceildiv(rows, 4)) and block (32, 4)", false},
+		{[3]int64{4, 125, 1}, side(16), 0, 64, "grid (ceildiv(cols, 16), rows) and block (16)", false},
+		{side(77), side(32), 0, 64, "grid (rows) and block (32)", true},
+		{side(125), side(32), 0, 125, "grid (rows) and block (32)", false},
+		{side(1), side(32), 0, 64, "grid (rows) and block (32)", true},
+		{side(125), side(96), 768, 100, "grid (rows) and block (96), 96 * 8 bytes", false},
+		{side(125), side(96), 256, 64, "grid (rows) and block (96), cols * 4 bytes", false},
 	} {
-		call, want := c[0], c[1]
-		all, err := Bind(ReadCUDA(kernel+call), Request{}, rowsAndCols(t), []op.Pass{op.Forward},
-			Options{})
-		if err != nil {
-			t.Errorf("%s: %v", call, err)
-			continue
+		text := kernel
+		if c.shared > 0 {
+			text = strings.Replace(kernel, "{ int i", "{ extern __shared__ float s[]; int i", 1)
 		}
-		plain := strings.ReplaceAll(all[0].Launch.String(), " ", "")
-		if !strings.HasPrefix(plain, strings.ReplaceAll(want, " ", "")) {
-			t.Errorf("%s: %s, want %s", call, all[0].Launch, want)
+		file := seen(text, memory(125*c.cols), memory(125*c.cols),
+			seenLaunch("k", c.grid, c.block, c.shared, to(0), to(1), int64(125), c.cols))
+		all, err := Bind(file, Request{}, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := all[0].Launch
+		if !strings.HasPrefix(l.String(), c.want) || l.guessed != c.guessed {
+			t.Errorf("%v, %v: %s, guessed %t, want %s", c.grid, c.block, l, l.guessed, c.want)
 		}
 	}
 }

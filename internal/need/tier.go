@@ -48,7 +48,10 @@ var (
 	// Python runs Triton and torch without a GPU.
 	Python = []string{"pybridge", "requirements.txt"}
 	// UserFiles reads and calls a user's file.
-	UserFiles = []string{"internal/kernelfile", "internal/ownkernels", "internal/shrink", "internal/advice"}
+	UserFiles = []string{
+		"internal/kernelfile", "internal/ownfile", "internal/ownkernels", "internal/shrink",
+		"internal/advice",
+	}
 	// Timing is code that only a GPU reaches, or the fake GPU of the tests.
 	Timing = []string{
 		"internal/timing", "cuda/gpuworker", "cuda/measure.go", "cuda/measure_finish.go",

@@ -28,7 +28,8 @@ func (f *File) bindJoined(
 	}) {
 		return nil, false
 	}
-	function, ok := kernelfile.JoinMain(string(content), string(rewrite.Code(content)), read, alone)
+	f.reading.observe(read, f.Path, string(content))
+	function, ok := kernelfile.JoinMain(read, f.reading.Spec, alone)
 	if !ok {
 		return nil, false
 	}

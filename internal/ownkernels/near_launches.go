@@ -9,9 +9,9 @@ import (
 // sourcesOfCUDA lists the extensions of files that may launch a kernel.
 var sourcesOfCUDA = []string{".cu", ".cuh", ".cpp", ".cc", ".h", ".hpp"}
 
-// nearLaunches returns the texts of the files near a CUDA file that launch one of some of its kernels and
-// define none of them: they may hold its main().
-func nearLaunches(path string, kernels []string) (texts []string) {
+// nearLaunches returns the files near a CUDA file that launch one of some of its kernels in a main() and
+// define none of them.
+func nearLaunches(path string, kernels []string) (files []string) {
 	if len(kernels) == 0 {
 		return nil
 	}
@@ -27,12 +27,12 @@ func nearLaunches(path string, kernels []string) (texts []string) {
 			continue
 		}
 		if looked++; looked > mostLaunchers {
-			return texts // the nearest were examined
+			return files // the nearest were examined
 		}
 		if text := textOf(name); launches.MatchString(text) && !defines.MatchString(text) &&
-			!slices.Contains(texts, text) {
-			texts = append(texts, text)
+			mainHead.MatchString(text) && !slices.Contains(files, name) {
+			files = append(files, name)
 		}
 	}
-	return texts
+	return files
 }

@@ -17,6 +17,7 @@ import (
 	"triad/internal/harmless"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/ownfile/observed"
 	"triad/internal/ownfile/pyfacts"
 	"triad/internal/userfile"
 	"triad/internal/worker"
@@ -28,7 +29,10 @@ type Workers struct {
 	Python func(folder string) *worker.Adapter // runs the operator file in a folder
 	Cache  string                              // the folder of generated code, in its subfolder own
 	Parse  pyfacts.Parser                      // of Python
-	GPU    bool
+	// Observe returns what the main() of a CUDA file does, or nil if that cannot be seen; nil: nothing can.
+	// text replaces that of the file unless it is ""
+	Observe func(file, text string, flags []string) *observed.Run
+	GPU     bool
 	// Accepts reports whether nvcc compiles a file; nil: there is none, or it may not run what it is given
 	Accepts func(ctx context.Context, file string, flags []string) bool
 	// Confine makes a worker run in a sandbox that shows it only these files and folders; nil: it sees all.
@@ -317,9 +321,7 @@ func (r Reading) bind(
 	of := func(text string) ([]*kernelfile.Binding, error) {
 		file := request.Read(text, r.Options.Flags)
 		file.Includes(text, included)
-		if !request.IsPython() && r.launches == "" {
-			file.LaunchedNear(nearLaunches(path, file.KernelsNotLaunched()))
-		}
+		r.observe(file, path, string(content))
 		return kernelfile.Bind(file, request, r.Spec, r.Passes, r.Options)
 	}
 	bindings, err := of(string(content))
@@ -331,6 +333,25 @@ func (r Reading) bind(
 		return bindings, again
 	}
 	return nil, err
+}
+
+// observe lets what is read of a CUDA file ask what its main() does, or those of files near it that launch
+// its kernels.
+func (r Reading) observe(file *kernelfile.File, path, text string) {
+	if r.Workers.Observe == nil || filepath.Ext(path) == ".py" {
+		return
+	}
+	file.Observe(func() *observed.Run {
+		if file.Main {
+			return r.Workers.Observe(path, text, r.Options.Flags)
+		}
+		for _, near := range nearLaunches(path, file.KernelsNotLaunched()) {
+			if run := r.Workers.Observe(near, "", r.Options.Flags); run != nil {
+				return run
+			}
+		}
+		return nil
+	})
 }
 
 // ownKernels finds kernels in a Python file: of Triton, or CUDA in a string.

@@ -62,6 +62,7 @@ func (a *Verb) besideGPU(ctx context.Context, r *run.Runner, mine *runsetup.OwnF
 	}
 	workers := ownkernels.Workers{
 		CUDA: kernels, Cache: cache, Confine: confine, Parse: pyparser.New(pyparser.OfPATH),
+		Observe: a.ObservesMains(ctx),
 	}
 	twins := &emulatorTwins{files: mine, workers: workers, twins: map[string]*emulatorTwin{}}
 	r.Twins = twins

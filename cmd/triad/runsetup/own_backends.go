@@ -169,6 +169,7 @@ func (a *Setup) AddOwn(ctx context.Context, f *OwnFlags, request *run.Request, g
 	}
 	workers, err := a.ownWorkers(folder, g, e, o, f.Confined())
 	if err == nil {
+		workers.Observe = a.ObservesMains(ctx)
 		workers.Confine, err = a.BoxOf(ctx, f, g)
 	}
 	if err != nil {

@@ -49,6 +49,14 @@ bool in_program(const void *p);                 // its code, constants and globa
 void report_to_finding();                       // the report of a launch becomes a finding, and the program goes on
 Pc program_address(uintptr_t pc, uintptr_t sp); // of the program's own code: pc, or the first return address on the stack
 
+// ---- observed.cc: programs whose kernels do not run
+
+extern bool observing;
+void *observe_memory(size_t bytes, bool managed);
+bool observe_copy(void *to, const void *from, size_t bytes);   // false: neither place is on the device; such a copy is made
+void observe_fill(void *to, int value, size_t bytes);
+void observe_shared(int bytes);
+
 // ---- access.cc
 
 // Stops a kernel that takes `alignment` bytes of device memory at once, 16 at most, where the address is no multiple of that many.

@@ -9,6 +9,9 @@
 #include <type_traits>
 #include <utility>
 
+#ifdef CUEMU_OBSERVED
+#include "cuemu/observed.h"
+#endif
 #include "cuemu/sanitizer.h"
 #include "cuemu/vector_types.h"
 
@@ -174,6 +177,10 @@ template <class Kernel> struct Bound {
 	Kernel kernel;
 	template <class... Args> void operator()(Args... args) { run(args...); }
 	template <class... Args> void run(Args &...args) {
+#ifdef CUEMU_OBSERVED
+		const Observed all[] = {observed(args)..., Observed()};
+		cuemu_observed_launch(&job, all, sizeof...(args));
+#else
 		if (cuemu_capturing())
 			return cuemu_keep(kept_of([self = *this, kept = std::make_tuple(args...)]() mutable { return std::apply(self, kept), cudaError(); }));
 		auto body = [&]() CUEMU_PLAIN {                        // what it reads is the host's
@@ -185,6 +192,7 @@ template <class Kernel> struct Bound {
 		job.lanes = &Threads<Body>::lanes;
 		job.body = &body;
 		cuemu_launch(&job);
+#endif
 	}
 };
 
@@ -203,6 +211,10 @@ template <class Kernel> struct Lent {
 	Job job;
 	Kernel kernel;
 	template <class... Args> void operator()(Args &&...args) {
+#ifdef CUEMU_OBSERVED
+		const Observed all[] = {observed(args)..., Observed()};
+		cuemu_observed_launch(&job, all, sizeof...(args));
+#else
 		if (cuemu_capturing())
 			return cuemu_keep(kept_of([self = *this, kept = std::tuple<Args...>(std::forward<Args>(args)...)]() mutable {
 				return std::apply([&](auto &...a) { self(a...); }, kept), cudaError();
@@ -213,6 +225,7 @@ template <class Kernel> struct Lent {
 		job.lanes = &Threads<Body>::lanes;
 		job.body = &body;
 		cuemu_launch(&job);
+#endif
 	}
 };
 struct Lending {

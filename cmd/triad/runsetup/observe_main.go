@@ -1,0 +1,41 @@
+package runsetup
+
+import (
+	"context"
+	"sync"
+
+	"triad/cuda"
+	"triad/internal/ownfile/observe"
+	"triad/internal/ownfile/observed"
+	"triad/internal/sandbox"
+)
+
+// ObservesMains returns what runs the main() of a CUDA file once to see how it calls its kernels. Without a
+// sandbox or a compiler for the emulator it sees nothing: nobody asked for main() to run.
+func (a *Setup) ObservesMains(ctx context.Context) func(file, text string, flags []string) *observed.Run {
+	observer := sync.OnceValues(func() (observe.Observer, error) {
+		box, err := sandbox.Find(ctx)
+		if err != nil {
+			return observe.Observer{}, err
+		}
+		builder, err := a.ProgramBuilder(ctx)
+		return observe.Observer{Builder: &builder, Box: box}, err
+	})
+	var mu sync.Mutex
+	seen := map[string]*observed.Run{}
+	return func(file, text string, flags []string) *observed.Run {
+		mu.Lock()
+		defer mu.Unlock()
+		key := file + " " + cuda.JoinFlags(flags) + "\n" + text
+		if run, known := seen[key]; known {
+			return run
+		}
+		seen[key] = nil
+		if o, err := observer(); err == nil {
+			if run, err := o.File(ctx, file, text, flags); err == nil {
+				seen[key] = run
+			}
+		}
+		return seen[key]
+	}
+}
