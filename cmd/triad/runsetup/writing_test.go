@@ -10,8 +10,8 @@ import (
 	"triad/cmd/triad/workers"
 )
 
-// TestWriting: what a setup for another writer prints goes there, also from its workers, and what the original
-// prints does not.
+// TestWriting: what a setup for another writer prints goes there, also from its workers. The original keeps
+// its own streams.
 func TestWriting(t *testing.T) {
 	var out, other bytes.Buffer
 	s := New(workers.New(console.New(strings.NewReader(""), &out, &out)))
