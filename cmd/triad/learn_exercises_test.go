@@ -23,8 +23,9 @@ func TestLearnExercises(t *testing.T) {
 	for _, e := range all {
 		t.Run(e.Name, func(t *testing.T) {
 			ending := filepath.Ext(e.File)
-			need.Covers(t, e.Pass.String()+" "+ending, slices.Concat(need.UserFiles, need.Emulator, need.Judge,
-				[]string{"internal/exercise/exercises/" + e.Name, "cmd/triad/learn"})...)
+			inputs := []string{"internal/exercise/exercises/" + e.Name, "cmd/triad/learn"}
+			inputs = slices.Concat(need.UserFiles, need.Emulator, need.Judge, inputs)
+			need.Covers(t, e.Pass.String()+" "+ending, inputs...)
 			if ending == ".py" && os.Getenv("TRIAD_TEST_PYTHON") == "" {
 				need.MissingSetUp(t, os.ErrNotExist)
 			}

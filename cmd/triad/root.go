@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"triad"
+	"triad/cmd/triad/diary"
 	"triad/cmd/triad/learn"
 	"triad/internal/backend"
 	"triad/internal/harmless"
@@ -225,6 +226,7 @@ kernels run in an emulator that is a stricter judge than a GPU, and Triton runs 
 		a.importCommand(), a.partCommand(), a.benchCommand(), a.opsCommand(), a.resultsCommand(),
 		a.sassCommand(), a.serveCommand())
 	root.AddCommand(learn.New(learn.Environment{Out: a.out, Style: a.style, Open: a.readStore}))
+	root.AddCommand(diary.New(diary.Environment{Out: a.out, Style: a.style, Open: a.readStore}))
 	return root
 }
 

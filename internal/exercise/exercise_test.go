@@ -104,9 +104,9 @@ func TestDone(t *testing.T) {
 		done   bool
 	}{
 		{"it passed", func(*record.Tally) {}, true},
-		{"one of several functions", func(t *record.Tally) { t.Impl = "mine/day3/add_one.cu:ns::f<float>" }, true},
+		{"a function of it", func(t *record.Tally) { t.Impl = "mine/day3/add_one.cu:ns::f<float>" }, true},
 		{"cases it does not take", func(t *record.Tally) { t.Neutral = 4 }, true},
-		{"a dtype was chosen", func(t *record.Tally) { t.Command = []string{"compare", "--dtype=fp32"} }, true},
+		{"a dtype was chosen", func(t *record.Tally) { t.Command = []string{"--dtype=fp32"} }, true},
 		{"another file", func(t *record.Tally) { t.Impl = "mine/add_one.py" }, false},
 		{"another operator", func(t *record.Tally) { t.Op = "sum" }, false},
 		{"the other pass", func(t *record.Tally) { t.Pass = op.Backward }, false},
@@ -114,8 +114,8 @@ func TestDone(t *testing.T) {
 		{"nothing good", func(t *record.Tally) { t.Good = 0 }, false},
 		{"a guess", func(t *record.Tally) { t.NotUnderstood = 1 }, false},
 		{"a stopped session", func(t *record.Tally) { t.Complete = false }, false},
-		{"chosen sizes", func(t *record.Tally) { t.Command = []string{"compare", "--dims", "rows=1"} }, false},
-		{"chosen inputs", func(t *record.Tally) { t.Command = []string{"compare", "--distribution=zeros"} }, false},
+		{"chosen sizes", func(t *record.Tally) { t.Command = []string{"--dims", "rows=1"} }, false},
+		{"chosen inputs", func(t *record.Tally) { t.Command = []string{"--distribution=zeros"} }, false},
 	} {
 		tally := good
 		c.change(&tally)

@@ -23,7 +23,10 @@ func made() ([]exercise.Exercise, error) {
 			Name: "add/one", Op: "add", Day: 1, Idea: "first", Pass: op.Forward, File: "add_one.cu",
 			Watch: "Look.", Starter: "start\n", Solution: "solve\n", Task: "attention by day 15",
 		},
-		{Name: "add/two", Op: "add", Day: 2, Idea: "second", Pass: op.Backward, File: "add_two.py", Starter: "s"},
+		{
+			Name: "add/two", Op: "add", Day: 2, Idea: "second", Pass: op.Backward, File: "add_two.py",
+			Starter: "s",
+		},
 	}, nil
 }
 
@@ -74,7 +77,8 @@ func TestStarter(t *testing.T) {
 	}
 	_, code, err := learn("add/one", "--into", folder)
 	got, _ = os.ReadFile(path)
-	if code != session.ExitUsage || string(got) != "mine" || !strings.Contains(err.Error(), "exists already") {
+	if code != session.ExitUsage || string(got) != "mine" ||
+		!strings.Contains(err.Error(), "exists already") {
 		t.Errorf("over a file: exit %d, %v, the file holds %q", code, err, got)
 	}
 	if _, code, err := learn("add/one", "--into", filepath.Join(folder, "none")); code != session.ExitUsage {
