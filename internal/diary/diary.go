@@ -55,8 +55,9 @@ type File struct {
 
 // Verdict is what the last session of a day said of one pass of a file.
 type Verdict struct {
-	Status  string `json:"status"` // "PASS", or that of the first wrong case; with ", stopped" of a stopped session
-	Good    int    `json:"good"`   // cases
+	// "PASS", or that of the first wrong case; with ", stopped" if the session was stopped
+	Status  string `json:"status"`
+	Good    int    `json:"good"` // cases
 	Bad     int    `json:"bad"`
 	Message string `json:"message"` // of the first wrong case; "" if nothing is wrong
 	Device  string `json:"device"`
@@ -220,8 +221,8 @@ func fileOf(e *entry, was map[string]record.Tally, exercises []exercise.Exercise
 	return f
 }
 
-// last returns what the last of a file's sessions says about a pass; nil if none judged it. A session may hold
-// several functions of the file: the worst counts.
+// last returns what the last of a file's sessions says about a pass; nil if none judged it. A session may
+// hold several functions of the file: the worst counts.
 func last(runs []record.Tally, pass op.Pass) *Verdict {
 	var worst *record.Tally
 	for i, t := range runs {
@@ -233,7 +234,8 @@ func last(runs []record.Tally, pass op.Pass) *Verdict {
 		return nil
 	}
 	v := &Verdict{
-		Status: status(*worst), Good: worst.Good, Bad: worst.Bad, Device: worst.Device, Session: worst.Session,
+		Status: status(*worst), Good: worst.Good, Bad: worst.Bad, Device: worst.Device,
+		Session: worst.Session,
 	}
 	if rank(*worst) > 0 {
 		v.Message = worst.Message

@@ -15,8 +15,8 @@ const (
 func Into(page, table string) (string, error) {
 	begins, ends := linesThatAre(page, Begin), linesThatAre(page, End)
 	if len(begins) != 1 || len(ends) != 1 || ends[0].from < begins[0].to {
-		return "", fmt.Errorf("want the lines %s and %s once, in this order: put them where the diary belongs",
-			Begin, End)
+		return "", fmt.Errorf("want the lines %s and %s once, in this order: put them where the diary "+
+			"belongs", Begin, End)
 	}
 	newline := "\n"
 	if strings.HasSuffix(page[:begins[0].to], "\r\n") {

@@ -1,7 +1,9 @@
 package exercise
 
 import (
+	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"strings"
 	"testing"
@@ -41,6 +43,11 @@ func TestExercisesAreWhole(t *testing.T) {
 				t.Errorf("%s: a source lacks a line // triad: %s(...)", e.Name, e.Op)
 			}
 		}
+	}
+	page, err := os.ReadFile("../../docs/learn.md")
+	if want := fmt.Sprintf("`triad learn` has %d exercises", len(all)); err != nil ||
+		!strings.Contains(string(page), want) {
+		t.Errorf("docs/learn.md does not say %q: %v", want, err)
 	}
 	for _, folder := range folders {
 		if name := strings.TrimPrefix(folder, "exercises/"); !listed[name] {

@@ -24,8 +24,8 @@ type Change struct {
 	Added, Removed int    // lines; -1 for a binary file
 }
 
-// Log returns what commits changed below a folder, newest first, merges apart. in is false if the folder is in
-// no repository, if nothing is committed yet, or if git is missing.
+// Log returns what commits changed below a folder, newest first, merges apart. in is false if the folder is
+// in no repository, if nothing is committed yet, or if git is missing.
 func Log(ctx context.Context, folder string) (changes []Change, in bool, err error) {
 	if head, err := git(ctx, folder, "rev-parse", "--verify", "--quiet", "HEAD"); err != nil || head == "" {
 		return nil, false, ctx.Err()
@@ -47,8 +47,8 @@ func Log(ctx context.Context, folder string) (changes []Change, in bool, err err
 // began begins each commit in the output of git log.
 const began = "\x01triad\x01"
 
-// parseLog reads the output of Log's git: after the hash, the date and the subject of each commit, its files as
-// ADDED, REMOVED and PATH with tabs between them; each field ends with a NUL.
+// parseLog reads the output of Log's git: after the hash, the date and the subject of each commit, its files
+// as ADDED, REMOVED and PATH with tabs between them; each field ends with a NUL.
 func parseLog(text string) []Change {
 	var changes []Change
 	for _, commit := range strings.Split(text, began)[1:] {

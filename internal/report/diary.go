@@ -74,8 +74,8 @@ func diaryRows(d diary.Diary) [][]string {
 		}
 		if gap > shownGap {
 			rows = append(rows, []string{
-				day.Date + " to " + d.Days[i+gap-1].Date, fmt.Sprintf("no run on %d days", gap), "", "", "", "",
-				"",
+				day.Date + " to " + d.Days[i+gap-1].Date, fmt.Sprintf("no run on %d days", gap), "", "", "",
+				"", "",
 			})
 			i += gap - 1
 			continue
@@ -86,8 +86,8 @@ func diaryRows(d diary.Diary) [][]string {
 		}
 		for _, f := range day.Files {
 			rows = append(rows, []string{
-				day.Date, f.File, strings.Join(f.What, ", "), verdictOf(f, f.Verdict), verdictOf(f, f.Gradients),
-				speedOf(f), strings.Join(f.Changed, "; "),
+				day.Date, f.File, strings.Join(f.What, ", "), verdictOf(f, f.Verdict),
+				verdictOf(f, f.Gradients), speedOf(f), strings.Join(f.Changed, "; "),
 			})
 		}
 	}

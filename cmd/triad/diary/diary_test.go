@@ -207,8 +207,8 @@ func textOfThirtyDays(t *testing.T, m *month) {
 		`2026-11-20  day20.cu      add +PASS +- +65.70 us, n=4096 fp32 +kernel 20`,
 		`2026-11-21  add_naive.cu  add, exercise add/naive +PASS`,
 		"2026-11-30  day03.cu +not judged .*use \\| and `shuffles` \\(\\+5 -3\\)",
-		`\n30 days, 26 with a run; most in a row 18, now 18\. From the database and the folder's git history\. ` +
-			`Left out: 1 files of other folders\.\n$`,
+		`\n30 days, 26 with a run; most in a row 18, now 18\. From the database and the folder's git ` +
+			`history\. Left out: 1 files of other folders\.\n$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(text) {
 			t.Errorf("want %s in\n%s", want, text)
@@ -237,12 +237,14 @@ func thirtyDaysInJSON(t *testing.T, m *month) {
 func pageOfThirtyDays(t *testing.T, m *month) {
 	page := filepath.Join(m.folder, "README.md")
 	for _, without := range []string{
-		"# Mine\n", diary.End + "\n" + diary.Begin + "\n", diary.Begin + "\n" + diary.Begin + "\n" + diary.End + "\n",
+		"# Mine\n", diary.End + "\n" + diary.Begin + "\n",
+		diary.Begin + "\n" + diary.Begin + "\n" + diary.End + "\n",
 	} {
 		m.write("README.md", without)
 		_, code, err := m.diaryOf("--write", page)
 		got, _ := os.ReadFile(page)
-		if code != session.ExitUsage || string(got) != without || !strings.Contains(err.Error(), diary.Begin) {
+		if code != session.ExitUsage || string(got) != without ||
+			!strings.Contains(err.Error(), diary.Begin) {
 			t.Errorf("a page %q: exit %d, %v, the page is now %q", without, code, err, got)
 		}
 	}
@@ -278,7 +280,8 @@ func TestOneSource(t *testing.T) {
 	m := newMonth(t)
 	m.judge(on(28, 9), judged{filepath.Join(m.folder, "a.cu"), "add", "a", op.Forward, op.StatusPass, 0})
 	text, _, err := m.diaryOf()
-	if err != nil || !strings.Contains(text, "2026-11-28  a.cu") || !strings.Contains(text, "2026-11-29  no run") ||
+	if err != nil || !strings.Contains(text, "2026-11-28  a.cu") ||
+		!strings.Contains(text, "2026-11-29  no run") ||
 		!strings.Contains(text, "From the database alone: the folder is in no git repository") {
 		t.Errorf("%v\n%s", err, text)
 	}

@@ -19,8 +19,8 @@ def gradient_of_scores(q, k, v, o, grad_o, lse, i, j, seq_q, seq_kv, scale, caus
 
 
 @triton.jit
-def for_queries(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, grad_o_ptr, grad_q_ptr, seq_q, seq_kv, dim, scale, causal,
-                BLOCK: tl.constexpr, DIM: tl.constexpr):
+def for_queries(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, grad_o_ptr, grad_q_ptr, seq_q, seq_kv, dim, scale,
+                causal, BLOCK: tl.constexpr, DIM: tl.constexpr):
     head = tl.program_id(1).to(tl.int64)
     i, d = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), tl.arange(0, DIM)
     q, o = tile(q_ptr, head, seq_q, dim, i, d), tile(o_ptr, head, seq_q, dim, i, d)
@@ -37,8 +37,8 @@ def for_queries(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, grad_o_ptr, grad_q_ptr, seq
 
 
 @triton.jit
-def for_keys(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, grad_o_ptr, grad_k_ptr, grad_v_ptr, seq_q, seq_kv, dim, scale, causal,
-             BLOCK: tl.constexpr, DIM: tl.constexpr):
+def for_keys(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, grad_o_ptr, grad_k_ptr, grad_v_ptr, seq_q, seq_kv, dim,
+             scale, causal, BLOCK: tl.constexpr, DIM: tl.constexpr):
     head = tl.program_id(1).to(tl.int64)
     j, d = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), tl.arange(0, DIM)
     k, v = tile(k_ptr, head, seq_kv, dim, j, d), tile(v_ptr, head, seq_kv, dim, j, d)
@@ -51,17 +51,16 @@ def for_keys(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, grad_o_ptr, grad_k_ptr, grad_v
     tl.store(grad_v_ptr + places, grad_v, mask=inside)
 
 
-# triad: flash_attention(q=q, k=k, v=v, o=o, lse=lse, grad_o=grad_o, causal=causal, pass=backward, dtype=fp32)
-def attention_backward(q, k, v, o, lse, grad_o, causal: bool):
+# triad: flash_attention(q=q, k=k, v=v, o=o, lse=lse, grad_o=do, causal=causal, pass=backward, dtype=fp32)
+def attention_backward(q, k, v, o, lse, do, causal: bool):
     assert q.shape[1] == k.shape[1]
-    q, k, v, o = q.contiguous(), k.contiguous(), v.contiguous(), o.contiguous()
-    lse, grad_o = lse.contiguous(), grad_o.contiguous()
+    q, k, v, o, lse, do = (t.contiguous() for t in (q, k, v, o, lse, do))
     batch, heads, seq_q, dim = q.shape
     seq_kv = k.shape[2]
     grad_q, grad_k, grad_v = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
     sizes = (seq_q, seq_kv, dim, dim**-0.5, int(causal))
     width = max(16, triton.next_power_of_2(dim))
-    for_queries[(triton.cdiv(seq_q, 32), batch * heads)](q, k, v, o, lse, grad_o, grad_q, *sizes, BLOCK=32, DIM=width)
-    for_keys[(triton.cdiv(seq_kv, 32), batch * heads)](q, k, v, o, lse, grad_o, grad_k, grad_v, *sizes, BLOCK=32,
-                                                       DIM=width)
+    grid_q, grid_kv = (triton.cdiv(seq_q, 32), batch * heads), (triton.cdiv(seq_kv, 32), batch * heads)
+    for_queries[grid_q](q, k, v, o, lse, do, grad_q, *sizes, BLOCK=32, DIM=width)
+    for_keys[grid_kv](q, k, v, o, lse, do, grad_k, grad_v, *sizes, BLOCK=32, DIM=width)
     return grad_q, grad_k, grad_v

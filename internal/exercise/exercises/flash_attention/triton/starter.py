@@ -5,7 +5,8 @@ import triton.language as tl
 
 
 @triton.jit
-def attention_kernel(q_ptr, k_ptr, v_ptr, o_ptr, seq_q, seq_kv, dim, scale, causal, BLOCK: tl.constexpr, DIM: tl.constexpr):
+def attention_kernel(q_ptr, k_ptr, v_ptr, o_ptr, seq_q, seq_kv, dim, scale, causal, BLOCK: tl.constexpr,
+                     DIM: tl.constexpr):
     head = tl.program_id(1).to(tl.int64)
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     d = tl.arange(0, DIM)
