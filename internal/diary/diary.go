@@ -13,22 +13,30 @@ import (
 	"time"
 
 	"triad/internal/exercise"
-	"triad/internal/fileversion"
 	"triad/internal/op"
 	"triad/internal/record"
 )
 
-// Sources are what a diary is made from.
+// Change describes what one commit did to one file.
+type Change struct {
+	Commit         string // hash
+	Time           time.Time
+	Subject        string
+	File           string // below the folder
+	Added, Removed int    // lines; -1 for a binary file
+}
+
+// Sources holds the data of a diary.
 type Sources struct {
 	Folder    string // absolute, without links
 	Tallies   []record.Tally
-	Changes   []fileversion.Change
+	Changes   []Change
 	Git       bool // the folder is in a repository
 	Exercises []exercise.Exercise
 	Today     time.Time // in the zone whose days count
 }
 
-// Diary is what happened by day.
+// Diary lists what happened, by day.
 type Diary struct {
 	Days []Day
 	Git  bool
@@ -42,7 +50,7 @@ type Day struct {
 	Files []File `json:"files"`
 }
 
-// File is what became of a file on a day.
+// File says what became of a file on a day.
 type File struct {
 	File      string   `json:"file"`      // below the folder
 	What      []string `json:"what"`      // operators and exercises; empty if it was not judged
@@ -53,7 +61,7 @@ type File struct {
 	Changed   []string `json:"changed"`   // verdicts that changed, and subjects of commits
 }
 
-// Verdict is what the last session of a day said of one pass of a file.
+// Verdict holds the result of one pass of a file in the last session of a day.
 type Verdict struct {
 	// "PASS", or that of the first wrong case; with ", stopped" if the session was stopped
 	Status  string `json:"status"`
@@ -76,7 +84,7 @@ func (d Day) Judged() bool {
 type entry struct {
 	file    string
 	runs    []record.Tally
-	changes []fileversion.Change
+	changes []Change
 }
 
 // Of makes the diary: every day from the first with a run or a commit to today.
@@ -274,7 +282,7 @@ func sizes(c op.Case) string {
 	return b.String() + c.DType
 }
 
-// Streak is how many days something was judged.
+// Streak counts the days on which something was judged.
 type Streak struct{ Days, Judged, Longest, Current int }
 
 // Streak counts the days with a run, and how many of them follow each other.

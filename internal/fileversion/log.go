@@ -15,7 +15,7 @@ const (
 	mostLog  = 64 << 20 // bytes
 )
 
-// Change is what one commit did to one file.
+// Change describes what one commit did to one file.
 type Change struct {
 	Commit         string // hash
 	Time           time.Time

@@ -171,9 +171,13 @@ func read(ctx context.Context, env Environment, o options) (d diary.Diary, from 
 	if err != nil {
 		return d, "", err
 	}
-	d = diary.Of(diary.Sources{
-		Folder: folder, Tallies: tallies, Changes: changes, Git: git, Exercises: exercises, Today: env.Now(),
-	})
+	s := diary.Sources{
+		Folder: folder, Tallies: tallies, Git: git, Exercises: exercises, Today: env.Now(),
+	}
+	for _, c := range changes {
+		s.Changes = append(s.Changes, diary.Change(c))
+	}
+	d = diary.Of(s)
 	if d.Elsewhere > 0 {
 		from += fmt.Sprintf(" Left out: %d files of other folders.", d.Elsewhere)
 	}

@@ -83,7 +83,7 @@ func (m *month) imported() {
 	}
 }
 
-// judged is what a session said of one case of a file.
+// judged describes one case of a file in a session.
 type judged struct {
 	file, operator, source string
 	pass                   op.Pass

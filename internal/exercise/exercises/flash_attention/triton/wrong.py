@@ -23,8 +23,8 @@ def attention_kernel(q_ptr, k_ptr, v_ptr, o_ptr, seq_q, seq_kv, dim, scale, caus
         k = tl.load(k_ptr + of_k, mask=k_inside, other=0.0)
         v = tl.load(v_ptr + of_k, mask=k_inside, other=0.0)
         s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
-        sees = (j[None, :] < seq_kv) & ((causal == 0) | (j[None, :] <= i[:, None]))
-        s = tl.where(sees, s, -float("inf"))
+        sees = (j[None, :] < seq_kv) & ((causal == 0) | (j[None, :] <= i[:, None] + seq_kv - seq_q))
+        s = tl.where(sees, s, 0.0)
         new = tl.maximum(largest, tl.max(s, axis=1))
         base = tl.where(new == -float("inf"), 0.0, new)
         p = tl.exp(s - base[:, None])
