@@ -5,9 +5,10 @@ import triton.language as tl
 
 
 @triton.jit
-def attention_kernel(q_ptr, k_ptr, v_ptr, o_ptr, seq_q, seq_kv, dim, scale, causal, BLOCK: tl.constexpr,
-                     DIM: tl.constexpr):
+def attention_kernel(q_ptr, k_ptr, v_ptr, o_ptr, seq_q, seq_kv, dim, group, scale, causal,
+                     BLOCK: tl.constexpr, DIM: tl.constexpr):
     head = tl.program_id(1).to(tl.int64)
+    kv_head = head // group
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     d = tl.arange(0, DIM)
     of_q = head * seq_q * dim + i[:, None] * dim + d[None, :]
@@ -18,7 +19,7 @@ def attention_kernel(q_ptr, k_ptr, v_ptr, o_ptr, seq_q, seq_kv, dim, scale, caus
     o = tl.zeros([BLOCK, DIM], dtype=tl.float32)
     for start in range(0, seq_kv, BLOCK):
         j = start + tl.arange(0, BLOCK)
-        of_k = head * seq_kv * dim + j[:, None] * dim + d[None, :]
+        of_k = kv_head * seq_kv * dim + j[:, None] * dim + d[None, :]
         k_inside = (j[:, None] < seq_kv) & (d[None, :] < dim)
         k = tl.load(k_ptr + of_k, mask=k_inside, other=0.0)
         v = tl.load(v_ptr + of_k, mask=k_inside, other=0.0)
@@ -38,12 +39,11 @@ def attention_kernel(q_ptr, k_ptr, v_ptr, o_ptr, seq_q, seq_kv, dim, scale, caus
 
 # triad: flash_attention(q=q, k=k, v=v, causal=causal, dtype=fp32)
 def attention(q, k, v, causal: bool):
-    assert q.shape[1] == k.shape[1]
     q, k, v = q.contiguous(), k.contiguous(), v.contiguous()
     batch, heads, seq_q, dim = q.shape
-    seq_kv = k.shape[2]
+    seq_kv, group = k.shape[2], heads // k.shape[1]
     o = torch.empty_like(q)
     grid = (triton.cdiv(seq_q, 32), batch * heads)
-    attention_kernel[grid](q, k, v, o, seq_q, seq_kv, dim, dim**-0.5, int(causal), BLOCK=32,
+    attention_kernel[grid](q, k, v, o, seq_q, seq_kv, dim, group, dim**-0.5, int(causal), BLOCK=32,
                            DIM=max(16, triton.next_power_of_2(dim)))
     return o
