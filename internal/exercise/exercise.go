@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/agext/levenshtein"
 	"github.com/pelletier/go-toml/v2"
 
 	"triad/internal/op"
@@ -120,6 +121,23 @@ func Find(all []Exercise, name string) []Exercise {
 		}
 	}
 	return found
+}
+
+// mostTypos is the largest distance, in inserted, deleted and replaced characters, of a name from the
+// intended one.
+const mostTypos = 2
+
+// Nearest returns the exercise whose name was probably meant; nil if none is near.
+func Nearest(all []Exercise, name string) *Exercise {
+	var nearest *Exercise
+	least := mostTypos + 1
+	for i, e := range all {
+		typos := levenshtein.Distance(strings.ToLower(name), e.Name, nil)
+		if typos < least {
+			nearest, least = &all[i], typos
+		}
+	}
+	return nearest
 }
 
 // Next returns the first exercise that is not done; nil if all are.

@@ -58,7 +58,7 @@ func inMarkdown(text string) string {
 
 func summaryOf(d diary.Diary) string {
 	s := d.Streak()
-	return fmt.Sprintf("%d days, %d with a run; most in a row %d, now %d.", s.Days, s.Judged, s.Longest,
+	return fmt.Sprintf("Days: %d, with a run %d; most in a row %d, now %d.", s.Days, s.Judged, s.Longest,
 		s.Current)
 }
 

@@ -179,7 +179,7 @@ func read(ctx context.Context, env Environment, o options) (d diary.Diary, from 
 	}
 	d = diary.Of(s)
 	if d.Elsewhere > 0 {
-		from += fmt.Sprintf(" Left out: %d files of other folders.", d.Elsewhere)
+		from += fmt.Sprintf(" Files of other folders, left out: %d.", d.Elsewhere)
 	}
 	return d, from, nil
 }

@@ -207,8 +207,8 @@ func textOfThirtyDays(t *testing.T, m *month) {
 		`2026-11-20  day20.cu      add +PASS +- +65.70 us, n=4096 fp32 +kernel 20`,
 		`2026-11-21  add_naive.cu  add, exercise add/naive +PASS`,
 		"2026-11-30  day03.cu +not judged .*use \\| and `shuffles` \\(\\+5 -3\\)",
-		`\n30 days, 26 with a run; most in a row 18, now 18\. From the database and the folder's git ` +
-			`history\. Left out: 1 files of other folders\.\n$`,
+		`\nDays: 30, with a run 26; most in a row 18, now 18\. From the database and the folder's git ` +
+			`history\. Files of other folders, left out: 1\.\n$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(text) {
 			t.Errorf("want %s in\n%s", want, text)

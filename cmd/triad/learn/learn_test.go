@@ -98,6 +98,9 @@ func TestSolution(t *testing.T) {
 	if err != nil || text != "solve\n" || len(left) > 0 {
 		t.Errorf("%v, %q, %d files", err, text, len(left))
 	}
+	if _, _, err := learn("Ad/one"); err == nil || !strings.Contains(err.Error(), "do you mean add/one?") {
+		t.Errorf("of a typo: %v", err)
+	}
 	for _, args := range [][]string{{"none"}, {"add", "--solution"}, {"--solution"}, {"add/one", "add/two"}} {
 		if _, code, err := learn(args...); code != session.ExitUsage {
 			t.Errorf("%v: exit %d, %v", args, code, err)
