@@ -70,7 +70,7 @@ func TestStreak(t *testing.T) {
 	if got := d.Streak(); got != (Streak{Days: 3, Judged: 2, Longest: 2, Current: 0}) {
 		t.Errorf("%+v", got)
 	}
-	if got := (of(time.UTC)).Streak(); got != (Streak{}) {
+	if got := of(time.UTC).Streak(); got != (Streak{}) {
 		t.Errorf("of nothing: %+v", got)
 	}
 }

@@ -19,9 +19,9 @@ def total(partial_ptr, y_ptr, n, BLOCK: tl.constexpr):
 # triad: sum(x=x)
 def add_up(x):
     n = x.numel()
-    programs = triton.cdiv(n, 32)
+    programs = triton.cdiv(n, 128)
     partial = torch.empty(programs, dtype=torch.float32, device=x.device)
     y = torch.empty(1, dtype=x.dtype, device=x.device)
-    block_sums[(programs,)](x, partial, n, BLOCK=32)
-    total[(1,)](partial, y, programs, BLOCK=64)
+    block_sums[(programs,)](x, partial, n, BLOCK=128)
+    total[(1,)](partial, y, programs, BLOCK=16)
     return y
