@@ -67,6 +67,19 @@ the pass of the exercise (docs/learn.md). A solution is printed with --solution 
 			return run(cmd.Context(), env, o)
 		},
 	}
+	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string,
+		cobra.ShellCompDirective,
+	) {
+		all, err := env.All()
+		if err != nil || len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		names := make([]string, len(all))
+		for i, e := range all {
+			names[i] = e.Name
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
 	fs := cmd.Flags()
 	fs.StringVar(&o.into, "into", ".", "the folder for the starter file")
 	fs.BoolVar(&o.solution, "solution", false, "print the solution, and write nothing")

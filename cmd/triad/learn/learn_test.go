@@ -58,6 +58,17 @@ func TestList(t *testing.T) {
 	}
 }
 
+// A shell completes the names of exercises.
+func TestCompletion(t *testing.T) {
+	cmd := New(Environment{All: made})
+	if names, _ := cmd.ValidArgsFunction(cmd, nil, ""); strings.Join(names, " ") != "add/one add/two" {
+		t.Errorf("%q", names)
+	}
+	if names, _ := cmd.ValidArgsFunction(cmd, []string{"add/one"}, ""); len(names) > 0 {
+		t.Errorf("after one: %q", names)
+	}
+}
+
 // A starter is written once, with what to watch for and how to judge it; no solution is printed unasked.
 func TestStarter(t *testing.T) {
 	folder := t.TempDir()
