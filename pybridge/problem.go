@@ -6,10 +6,9 @@ import (
 	"triad/internal/worker"
 )
 
-// ProblemCommand returns the command of a process that describes the published problem in a file, and prints
-// the description. It runs the file, with the environment of a worker.
-func ProblemCommand(e *Environment, cacheDir, format, file string,
-) func(context.Context) (worker.Command, error) {
+// ProblemCommand returns the command of a process that describes published problems: it reads requests from
+// stdin, and answers on stdout. It runs the problems' files, with the environment of a worker.
+func ProblemCommand(e *Environment, cacheDir string) func(context.Context) (worker.Command, error) {
 	return func(ctx context.Context) (worker.Command, error) {
 		i, err := e.Ensure(ctx)
 		if err != nil {
@@ -19,7 +18,7 @@ func ProblemCommand(e *Environment, cacheDir, format, file string,
 		if err != nil {
 			return c, err
 		}
-		c.Args = append(c.Args[:scriptAt+1], "--format", format, file)
+		c.Args = c.Args[:scriptAt+1]
 		return c, nil
 	}
 }

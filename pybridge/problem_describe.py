@@ -76,14 +76,25 @@ class Description:
     def __init__(self, path: Path):
         self.path = path
         self.text = path.read_text(encoding="utf-8-sig", errors="replace")
-        try:
-            self.tree = ast.parse(self.text, str(path))
-        except SyntaxError as e:
-            raise Refused(f"line {e.lineno} is no Python: {e.msg}") from e
         self.names = Names()
+        self.notes: list[str] = []
         self.begin()
 
+    def parsed(self) -> ast.Module:
+        """The file as Python."""
+        try:
+            return ast.parse(self.text, str(self.path))
+        except SyntaxError as e:
+            raise Refused(f"line {e.lineno} is no Python: {e.msg}") from e
+
     # ---- the description
+
+    def finished(self) -> dict[str, Any]:
+        """The description, once the sizes and tensors are known."""
+        self.chosen_shapes()
+        self.validate()
+        self.data()
+        return self.description()
 
     def chosen_shapes(self) -> None:
         """The shapes that are judged: of the proposed ones those at which the problem has the answer that the
@@ -147,7 +158,7 @@ class Description:
             raise Refused("its answer to its own inputs has a NaN or an infinity")
         if all(torch.equal(a, b) for a, b in zip(value, others)):
             raise Refused("its answer is the same for other inputs: it cannot tell a right kernel from one "
-                          "that ignores its inputs")
+                          "that ignores its inputs", constant=True)
         self.seeded = any(not torch.equal(a, b) for a, b in zip(value, weights))
         self.writes = [self.input_names[k] for k, i in enumerate(self.places)
                        if not torch.equal(inputs[i], before[i])]
@@ -180,10 +191,12 @@ class Description:
         for name, t in zip(self.input_names, inputs):
             if len(value) == 1 and t.shape == value[0].shape and t.dtype == value[0].dtype:
                 wrong[f"the input {name}"] = [t]
+        return [name for name, answer in wrong.items() if self.accepts(values, answer, value)]
+
+    def accepts(self, values: dict[str, int], answer: list, value: list) -> bool:
+        """Whether the format's own check accepts an answer at sizes, where value is the right one."""
         check = self.their_check()
-        return [name for name, answer in wrong.items()
-                if all(torch.allclose(a.double(), b.double(), **check)
-                       for a, b in zip(answer, value))]
+        return all(torch.allclose(a.double(), b.double(), **check) for a, b in zip(answer, value))
 
     def their_check(self) -> dict[str, float]:
         """The tolerances of the problem's own check."""
@@ -256,6 +269,7 @@ class Description:
 
     def look_at_draws(self, draws: list[list]) -> None:
         """Refuses a problem whose inputs have a structure that triad's own data has not."""
+        draws = [[problem_structure.sampled(t) for t in d] for d in draws]
         for k, name in enumerate(self.input_names):
             of_it = [d[k] for d in draws]
             found = problem_structure.structure(of_it)
@@ -393,6 +407,7 @@ class Description:
             "every": self.judged_words(self.judged),
             "own": own, "own_needs_gpu": self.own_elements > MOST_OWN_ELEMENTS,
             "weak": self.weak, "writes": self.writes, "no_gradient": self.gradient,
+            "notes": self.notes,
             "plan": {
                 "constants": constants, "arguments": self.arguments, "tensors": len(self.first),
                 "outputs": self.output_names, "differentiable": differentiable,
@@ -432,6 +447,16 @@ class Description:
         if not t.dim():
             return ["1"]
         return [renamed(self.expressions[kind, i, axis]) for axis in range(t.dim())]
+
+
+def imported_all() -> None:
+    """Has torch import what it imports at the first use, which takes longer than most problems do: processes
+    forked after that share it. No gradient is computed, whose threads a fork would lose."""
+    with torch.device("meta"), torch.no_grad():
+        torch.nn.functional.relu(torch.nn.Linear(2, 2)(torch.rand(2, 2)))
+    model = torch.nn.ReLU()
+    allowance.compute(lambda x: torch.func.functional_call(model, {}, (x,)), (torch.ones(2),), {}, "fp32",
+                      torch.float32, False, 1)
 
 
 def copied(inputs: list) -> list:

@@ -16,8 +16,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import hashlib
-import json
 import math
 import os
 import sys
@@ -26,6 +24,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
+import problem_folder
 
 SEED = 42
 """The seed that the format gives before it makes a model; the attribute weights_seed is added."""
@@ -145,17 +145,11 @@ def listed(value: Any) -> tuple:
 # ---- an imported problem
 
 
-class Problem:
-    """A problem that was imported: folder holds problem.json and the problem's file."""
+class Problem(problem_folder.Folder):
+    """A problem that was imported."""
 
     def __init__(self, folder: str | Path):
-        self.folder = Path(folder)
-        self.plan = json.loads((self.folder / "problem.json").read_text(encoding="utf-8"))
-        self.path = self.folder / self.plan["file"]
-        content = self.path.read_bytes()
-        if hashlib.sha256(content).hexdigest() != self.plan["sha256"]:
-            raise ImportError(f"{self.path} is no longer the file that was imported: import it again")
-        self.text = content.decode("utf-8-sig", errors="replace")
+        super().__init__(folder)
         self._module = functools.lru_cache(8)(self._execute)
         self._model = functools.lru_cache(8)(self._make)
 
@@ -167,13 +161,7 @@ class Problem:
 
     def constants(self, tensors: tuple, attributes: dict[str, Any]) -> tuple:
         """The constants of the file for a call."""
-        found = {}
-        for constant, place in self.plan["constants"].items():
-            if "attribute" in place:
-                found[constant] = attributes[place["attribute"]]
-            else:
-                found[constant] = tensors[place["input"]].shape[place["axis"]]
-        return tuple(found.items())
+        return tuple(self.values(tensors, attributes).items())
 
     def module(self, tensors: tuple, attributes: dict[str, Any]) -> types.ModuleType:
         """The problem's module at the sizes of a call."""
@@ -208,14 +196,8 @@ class Problem:
         if plan["differentiable"]:
             backward = Autograd(function, plan["tensors"], tuple(plan["differentiable"]))
         return Implementation(name, function, backward, tuple(plan["outputs"]), tuple(plan["gradients"]),
-                              contract=reference_contracts(plan["dtypes"]), dtypes=tuple(plan["dtypes"]),
+                              contract=self.contracts(), dtypes=tuple(plan["dtypes"]),
                               recomputes=True, **more)
-
-
-def reference_contracts(dtypes: list[str]) -> dict[tuple[str, str], str]:
-    """The contract that the problem is judged under: in 16 bits its reference rounds after each operation."""
-    return {(direction, dtype): "eager" for direction in ("forward", "backward") for dtype in dtypes
-            if dtype != "fp32"}
 
 
 def _own(tensors: tuple) -> tuple:

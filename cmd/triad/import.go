@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,9 +18,6 @@ import (
 	"triad/internal/worker"
 	"triad/pybridge"
 )
-
-// longestDescription limits the process that describes one problem.
-const longestDescription = 90 * time.Second
 
 // importOptions holds the flags of import.
 type importOptions struct {
@@ -90,46 +85,45 @@ func (a *app) listProblems(found []problem.Problem) error {
 	return nil
 }
 
-// importProblems imports problems one after the other. One that cannot be imported does not stop the others.
+// importProblems imports problems. One that cannot be imported does not stop the others.
 func (a *app) importProblems(ctx context.Context, found []problem.Problem, o *importOptions) error {
-	describe, err := a.describer(ctx, o)
+	describer, err := a.describer(ctx, o)
 	if err != nil {
 		return err
 	}
+	defer describer.Close()
 	imported := 0
-	for _, p := range found {
-		if a.stop.Err() != nil {
-			return session.Fail(session.ExitNothing, fmt.Errorf("stopped after %d of %d problems: the same "+
-				"command goes on", imported, len(found)))
-		}
-		done, err := problem.Import(ctx, p, o.into, describe)
-		if u := (*toolchainError)(nil); errors.As(err, &u) {
-			return u.error
-		}
-		if err != nil {
-			fmt.Fprintf(a.err, "triad: %s is not imported: %s.\n", harmless.Line(p.Path),
-				harmless.Line(err.Error()))
-			continue
-		}
-		imported++
-		if err := a.tellImported(done); err != nil {
-			return err
-		}
-	}
-	if imported == 0 {
+	err = problem.ImportAll(a.stop, found, o.into, describer.Describe,
+		func(p problem.Problem, became problem.Outcome) error {
+			if u := (*problem.StartError)(nil); errors.As(became.Err, &u) {
+				return session.ToolchainFailure(u.Unwrap())
+			}
+			if became.Err != nil && a.stop.Err() == nil {
+				fmt.Fprintf(a.err, "triad: %s is not imported: %s.\n", harmless.Line(p.Path),
+					harmless.Line(became.Err.Error()))
+			}
+			if became.Err != nil {
+				return nil
+			}
+			imported++
+			return a.tellImported(became.Done)
+		})
+	switch {
+	case a.stop.Err() != nil:
+		return session.Fail(session.ExitNothing, fmt.Errorf("stopped after %d of %d problems: the same "+
+			"command goes on", imported, len(found)))
+	case err != nil:
+		return err
+	case imported == 0:
 		return session.Fail(session.ExitNothing, errors.New("nothing was imported"))
-	}
-	if len(found) > 1 {
+	case len(found) > 1:
 		fmt.Fprintf(a.out, "\n%d of %d problems are imported.\n", imported, len(found))
 	}
 	return nil
 }
 
-// toolchainError is an error that every problem would meet.
-type toolchainError struct{ error }
-
-// describer returns what runs the process that describes a problem.
-func (a *app) describer(ctx context.Context, o *importOptions) (problem.Describe, error) {
+// describer returns what describes problems.
+func (a *app) describer(ctx context.Context, o *importOptions) (*problem.Describer, error) {
 	cache, err := a.cacheDir()
 	if err != nil {
 		return nil, err
@@ -138,41 +132,19 @@ func (a *app) describer(ctx context.Context, o *importOptions) (problem.Describe
 	if err != nil {
 		return nil, err
 	}
-	var confine confining
+	adapter := &worker.Adapter{Command: pybridge.ProblemCommand(environment, cache)}
 	if !o.noSandbox {
-		if confine, err = a.confine(ctx, nil, ""); err != nil {
+		confine, err := a.confine(ctx, nil, "")
+		if err != nil {
 			return nil, err
 		}
+		confine(adapter, false, nil)
 	}
-	return func(ctx context.Context, p problem.Problem) ([]byte, error) {
-		path, err := filepath.Abs(p.Path)
-		if err != nil {
-			return nil, err
-		}
-		adapter := &worker.Adapter{Command: pybridge.ProblemCommand(environment, cache, p.Format, path)}
-		if confine != nil {
-			confine(adapter, false, []string{path})
-		}
+	return problem.NewDescriber(func(ctx context.Context) (subprocess.Command, error) {
 		c, err := adapter.Command(ctx)
-		if err != nil {
-			return nil, &toolchainError{session.ToolchainFailure(err)}
-		}
-		text, err := subprocess.Run(ctx, subprocess.Command{
-			Path: c.Path, Args: c.Args, Env: c.Env, Most: c.Most, Boxed: c.Boxed,
-			Deadline: longestDescription, MostOutput: problem.MostDescription,
-		})
-		var failed *exec.ExitError
-		var exceeded *subprocess.Exceeded
-		switch {
-		case errors.Is(err, subprocess.ErrDeadline):
-			return nil, fmt.Errorf("running it took more than %v", longestDescription)
-		case errors.As(err, &exceeded):
-			return nil, fmt.Errorf("running it was stopped: %s", exceeded.Why)
-		case errors.As(err, &failed):
-			return nil, fmt.Errorf("the process that ran it ended with %v", failed.ProcessState)
-		}
-		return []byte(text), err
-	}, nil
+		c.Most.Bytes = problem.MostMemory
+		return subprocess.Command{Path: c.Path, Args: c.Args, Env: c.Env, Most: c.Most, Boxed: c.Boxed}, err
+	}), nil
 }
 
 // tellImported prints what became of a problem. A stranger chose the names of files and what is said of them:

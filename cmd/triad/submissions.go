@@ -71,7 +71,7 @@ func (a *app) addSubmissions(ctx context.Context, f *ownFlags, request *run.Requ
 	for _, text := range f.add {
 		var err error
 		if len(plan.Parameters) > 0 {
-			err = all.addSolve(text, f.stems[text], plan, request.Options, workers)
+			err = all.addFunction(text, f.stems[text], plan, request.Options, workers)
 		} else {
 			err = all.addClass(text, f.stems[text], plan, workers, confined)
 		}
@@ -100,11 +100,11 @@ func (o *ownFiles) addClass(text, stem string, plan *problem.Plan, workers ownWo
 	return nil
 }
 
-// addSolve adds the file with a function solve that a word of --add names.
-func (o *ownFiles) addSolve(text, stem string, plan *problem.Plan, options op.Options,
+// addFunction adds the file with a function of C or Python that a word of --add names.
+func (o *ownFiles) addFunction(text, stem string, plan *problem.Plan, options op.Options,
 	workers ownWorkers,
 ) error {
-	file, err := solved(text, stem, plan, o.folder.Spec, options, workers)
+	file, err := functionIn(text, stem, plan, o.folder.Spec, options, workers)
 	if err == nil {
 		o.Files = append(o.Files, file)
 	}
@@ -127,8 +127,8 @@ func submitted(text, stem, operator, folder string, plan *problem.Plan,
 		return none, err
 	}
 	if r.Function != "" || r.Pass != op.PassUnknown || filepath.Ext(r.Path) != ".py" {
-		return none, usage("--add %s: a submission to %s is a Python file with class ModelNew: want FILE.py",
-			text, operator)
+		return none, usage("--add %s: a submission to %s is a Python file that defines %s: want FILE.py",
+			text, operator, plan.Entry())
 	}
 	path, err := filepath.Abs(r.Path)
 	if err != nil {
@@ -138,12 +138,12 @@ func submitted(text, stem, operator, folder string, plan *problem.Plan,
 	if err != nil {
 		return none, usage("--add %s: cannot read the file: %w", text, errors.Unwrap(err))
 	}
-	if !bytes.Contains(content, []byte("ModelNew")) {
-		return none, usage("--add %s: it defines no class ModelNew, which a submission to a problem of "+
-			"KernelBench has", text)
+	if !bytes.Contains(content, []byte(plan.Entry())) {
+		return none, usage("--add %s: it defines no %s, which a submission to a problem of the format %s has",
+			text, plan.Entry(), plan.Format)
 	}
 	r.Stem = stem
-	written, err := submission.Write(workers.Cache, operator, folder, problem.Module("kernelbench"), path,
+	written, err := submission.Write(workers.Cache, operator, folder, plan.Module(), path,
 		r.Implementation())
 	if err != nil {
 		return none, err
@@ -152,18 +152,19 @@ func submitted(text, stem, operator, folder string, plan *problem.Plan,
 	return writtenSubmission{made, written}, nil
 }
 
-// solved reads a word of --add that names a file with a function solve. The problem says what each parameter
+// functionIn reads a word of --add that names a file with the function of the format. The problem says what each parameter
 // is, in their order, so that nothing of it is guessed.
-func solved(text, stem string, plan *problem.Plan, spec *op.Spec, o op.Options,
+func functionIn(text, stem string, plan *problem.Plan, spec *op.Spec, o op.Options,
 	workers ownWorkers,
 ) (*ownkernels.File, error) {
 	r, err := kernelfile.ParseRequest(text)
 	if err != nil {
 		return nil, err
 	}
-	if r.Function != "" && r.Function != "solve" || r.Pass != op.PassUnknown {
-		return nil, usage("--add %s: a submission to %s is a file with a function solve: want its path alone",
-			text, spec.Name)
+	entry := plan.Entry()
+	if r.Function != "" && r.Function != entry || r.Pass != op.PassUnknown {
+		return nil, usage("--add %s: a submission to %s is a file with a function %s: want its path alone",
+			text, spec.Name, entry)
 	}
 	content, err := userfile.Read(r.Path)
 	if err != nil {
@@ -176,10 +177,10 @@ func solved(text, stem string, plan *problem.Plan, spec *op.Spec, o op.Options,
 		}
 	}
 	functions := slices.DeleteFunc(read(string(content)).Functions,
-		func(fn kernelfile.Function) bool { return fn.Name != "solve" })
+		func(fn kernelfile.Function) bool { return fn.Name != entry })
 	if len(functions) != 1 {
-		return nil, usage("--add %s: it has %d functions called solve, and a submission to %s has one", text,
-			len(functions), spec.Name)
+		return nil, usage("--add %s: it has %d functions called %s, and a submission to %s has one", text,
+			len(functions), entry, spec.Name)
 	}
 	options := kernelfile.Options{
 		Map: map[string]string{}, DTypes: o.DTypes, Dims: o.Dims, Attrs: o.Attributes,
@@ -187,14 +188,14 @@ func solved(text, stem string, plan *problem.Plan, spec *op.Spec, o op.Options,
 	}
 	params := functions[0].Params
 	if len(params) != len(plan.Parameters) {
-		return nil, usage("--add %s: solve takes %d parameters, and that of %s takes %d: %s", text,
-			len(params), spec.Name, len(plan.Parameters), strings.Join(plan.Parameters, ", "))
+		return nil, usage("--add %s: %s takes %d parameters, and that of %s takes %d: %s", text,
+			entry, len(params), spec.Name, len(plan.Parameters), strings.Join(plan.Parameters, ", "))
 	}
 	for i, p := range params {
 		options.Map[p.Name] = plan.Parameters[i]
 	}
 	reading := ownkernels.Reading{
-		Request: r.Path + ":solve", Stem: cmp.Or(stem, kernelfile.Stems([]string{r.Path})[0]), Spec: spec,
+		Request: r.Path + ":" + entry, Stem: cmp.Or(stem, kernelfile.Stems([]string{r.Path})[0]), Spec: spec,
 		Passes: []op.Pass{op.Forward}, Options: options, Workers: workers.Workers,
 	}
 	return reading.Read()

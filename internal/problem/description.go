@@ -32,6 +32,7 @@ type Description struct {
 	Weak       []string        `json:"weak"`        // what its own check lets pass
 	Writes     []string        `json:"writes"`      // the inputs that the reference writes into
 	NoGradient string          `json:"no_gradient"` // why the gradients are not judged
+	Notes      []string        `json:"notes"`       // what else is to be said, in sentences
 	Plan       json.RawMessage `json:"plan"`        // how the reference and a submission are called
 }
 
@@ -95,6 +96,7 @@ func (d *Description) notes() []string {
 	if d.NoGradient != "" {
 		all = append(all, "The gradients are not judged: "+d.NoGradient+".")
 	}
+	all = append(all, d.Notes...)
 	if d.OwnNeedsGPU {
 		all = append(all, "The problem's own sizes are judged on a GPU alone.")
 	}
