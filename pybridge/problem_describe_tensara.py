@@ -80,6 +80,10 @@ class _Problem(problem_describe_function.Function):
         outputs = len(self.parameters) - len(inputs) - len(extras)
         words += ["output"] * outputs + ["extra"] * len(extras)
         signature = [(p["name"], word) for p, word in zip(self.parameters, words)]
+        for value, p in zip(extras, self.parameters[len(inputs) + outputs:]):
+            if isinstance(value, torch.Tensor):
+                raise Refused(f"its parameter {p['name']} is a tensor of numbers that follow from sizes, which "
+                              "is not imported")
         if outputs < 1 or any(p["pointer"] != (word in ("input", "output"))
                               for p, word in zip(self.parameters, words)):
             raise Refused("its parameters are not its inputs, outputs and numbers in that order")
@@ -113,7 +117,7 @@ class _Problem(problem_describe_function.Function):
         if None in inputs.values():
             return super().sizes_of_one(points, whole)
         free = [n for n in whole if n in problem_sizes.names_in(" ".join(inputs.values()))]
-        kept = {n: self.tests[0][n] for n in whole if n not in free}
+        kept = {n: self.tests[0][n] for n in whole if (n, "number") in self.signature and n not in free}
         numbers = {n: value for n, value in self.tests[0].items() if not isinstance(value, torch.Tensor)}
         dtypes = [self.kinds[name] for name, word in self.signature if word == "input"]
 
