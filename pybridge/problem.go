@@ -2,6 +2,8 @@ package pybridge
 
 import (
 	"context"
+	"io/fs"
+	"path/filepath"
 
 	"triad/internal/worker"
 )
@@ -21,4 +23,10 @@ func ProblemCommand(e *Environment, cacheDir string) func(context.Context) (work
 		c.Args = c.Args[:scriptAt+1]
 		return c, nil
 	}
+}
+
+// ProblemVersion identifies the Python that describes problems.
+func ProblemVersion(files fs.FS, cacheDir string) (string, error) {
+	root, err := unpack(files, cacheDir)
+	return filepath.Base(root), err
 }

@@ -4,7 +4,8 @@
 
 reads a request from each line of stdin, an object of JSON, and prints a line with its answer: the description,
 or {"refused": SENTENCE}. A request holds the format, the name of the problem's main file, the texts of its
-files by their names, and the seconds that it may take.
+files by their names, the seconds that it may take, and, for an audit, to how many elements the tensors of its
+own sizes are cut.
 
 The files are foreign. This process imports torch once and runs none of them: a forked child does, whose prints
 go nowhere, and which ends with all that it started before the next request is read. Both run in a sandbox.
@@ -143,6 +144,9 @@ def _described(request: dict[str, Any], folder: Path) -> dict[str, Any]:
         for name, text in request["files"].items():
             (folder / name).write_text(text, encoding="utf-8")
         os.chdir(folder)
+        if elements := request.get("elements"):
+            import problem_describe
+            problem_describe.MOST_CHECKED_ELEMENTS = elements
         module = importlib.import_module("problem_describe_" + request["format"])
         return module.describe(str(folder / request["file"]))
     except Refused as e:

@@ -24,6 +24,9 @@ type importOptions struct {
 	environmentFlags
 	into      string
 	list      bool
+	audit     bool
+	limit     int64
+	json      bool
 	noSandbox bool
 }
 
@@ -41,7 +44,8 @@ FORMAT is one of: ` + strings.Join(problem.Formats(), ", ") + `. Without it, the
 References run in a sandbox, since a stranger wrote them.`,
 		Example: `  triad import kernelbench KernelBench/level1/19_ReLU.py
   triad compare ./kernelbench_level1_19_relu --add my_relu.py
-  triad import --list KernelBench`,
+  triad import --list KernelBench
+  triad import --audit KernelBench/KernelBench/level1`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			format, path := "", args[0]
@@ -50,6 +54,12 @@ References run in a sandbox, since a stranger wrote them.`,
 			}
 			if len(args) == 1 && problem.IsFormat(path) {
 				return usage("import %s: name the file or folder of the problems", path)
+			}
+			if !o.audit && (o.json || cmd.Flags().Changed("limit")) || o.audit && o.list {
+				return usage("import %s: --limit and --json go with --audit, and --list goes without", path)
+			}
+			if o.limit < 1 {
+				return usage("import %s: --limit %d: want at least one element", path, o.limit)
 			}
 			found, err := problem.List(path, format)
 			if err != nil {
@@ -62,12 +72,20 @@ References run in a sandbox, since a stranger wrote them.`,
 			if o.list {
 				return a.listProblems(found)
 			}
+			if o.audit {
+				return a.auditProblems(cmd.Context(), found, &o)
+			}
 			return a.importProblems(cmd.Context(), found, &o)
 		},
 	}
 	o.add(cmd)
 	cmd.Flags().StringVar(&o.into, "into", ".", "the folder that the operators' folders are made in")
 	cmd.Flags().BoolVar(&o.list, "list", false, "list the problems, and import none")
+	cmd.Flags().BoolVar(&o.audit, "audit", false,
+		"print what each problem's own check is worth, and import none; the same command goes on after a stop")
+	cmd.Flags().Int64Var(&o.limit, "limit", 1<<20,
+		"with --audit: cut a problem's own sizes until its tensors have at most so many elements together")
+	cmd.Flags().BoolVar(&o.json, "json", false, "with --audit: one JSON object a line (docs/json.md)")
 	cmd.Flags().BoolVar(&o.noSandbox, "no-sandbox", false,
 		"trust the problems, and run their references without a sandbox")
 	return cmd
@@ -120,6 +138,42 @@ func (a *app) importProblems(ctx context.Context, found []problem.Problem, o *im
 		fmt.Fprintf(a.out, "\n%d of %d problems are imported.\n", imported, len(found))
 	}
 	return nil
+}
+
+// auditProblems prints a row for each problem.
+func (a *app) auditProblems(ctx context.Context, found []problem.Problem, o *importOptions) error {
+	describer, err := a.describer(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer describer.Close()
+	cache, err := a.cacheDir()
+	if err != nil {
+		return err
+	}
+	version, err := pybridge.ProblemVersion(a.files, cache)
+	if err != nil {
+		return err
+	}
+	audit := problem.Audit{
+		Describe: describer.Describe, Elements: o.limit, Folder: filepath.Join(cache, "audit"), Version: version,
+	}
+	table := problem.NewTable(a.out, o.json, found)
+	err = audit.All(a.stop, found, table.Row)
+	if u := (*problem.StartError)(nil); errors.As(err, &u) {
+		return session.ToolchainFailure(u.Unwrap())
+	}
+	if a.stop.Err() != nil {
+		return session.Fail(session.ExitNothing, errors.New("stopped: the same command goes on"))
+	}
+	if err != nil {
+		return err
+	}
+	judged, err := table.End()
+	if err == nil && judged == 0 {
+		err = session.Fail(session.ExitNothing, errors.New("no problem could be judged"))
+	}
+	return err
 }
 
 // describer returns what describes problems.

@@ -9,7 +9,8 @@ import (
 
 // Description says what pybridge/problem_describe.py found of a problem.
 type Description struct {
-	Refused string `json:"refused"` // why it cannot be imported; "" otherwise
+	Refused  string `json:"refused"`  // why it cannot be imported; "" otherwise
+	Constant bool   `json:"constant"` // the reason is that its answer does not depend on its inputs
 
 	DTypes     []string    `json:"dtypes"`
 	Dims       []dim       `json:"dims"`
@@ -66,6 +67,14 @@ type tensor struct {
 // MostDescription is the maximum size of a description in bytes.
 const MostDescription = 1 << 20
 
+// refusal says why a problem cannot be imported.
+type refusal struct {
+	sentence string
+	constant bool
+}
+
+func (r *refusal) Error() string { return r.sentence }
+
 func parseDescription(text []byte) (*Description, error) {
 	if len(text) > MostDescription {
 		return nil, fmt.Errorf("its description has %d bytes: want at most %d", len(text), MostDescription)
@@ -75,7 +84,7 @@ func parseDescription(text []byte) (*Description, error) {
 		return nil, errors.New("reading it ended without a description")
 	}
 	if d.Refused != "" {
-		return nil, errors.New(strings.TrimSuffix(d.Refused, "."))
+		return nil, &refusal{strings.TrimSuffix(d.Refused, "."), d.Constant}
 	}
 	if len(d.Dims) == 0 || len(d.Inputs) == 0 || len(d.Outputs) == 0 || len(d.Shapes) == 0 ||
 		len(d.DTypes) != 1 || len(d.Distributions) == 0 {
