@@ -171,7 +171,8 @@ class Description:
         for name in self.free:
             while problem_sizes.elements(sizes) > MOST_CHECKED_ELEMENTS and values[name] > 1:
                 trial = self.probes.whole({**values, name: max(1, values[name] // 4)})
-                if (cut := self.probes.perhaps(trial)) is None:
+                cut = self.probes.perhaps(trial)
+                if cut is None or min(cut.values()) < 1:  # smaller than a window
                     break
                 values, sizes = trial, cut
         return values if problem_sizes.elements(sizes) <= MOST_CHECKED_ELEMENTS else self.judged
