@@ -30,3 +30,21 @@ func ProblemVersion(files fs.FS, cacheDir string) (string, error) {
 	root, err := unpack(files, cacheDir)
 	return filepath.Base(root), err
 }
+
+// CheckCommand returns the command of a process that runs the check of an imported problem, as its format
+// does, on a submission, and prints what it says.
+func CheckCommand(e *Environment, cacheDir, folder, submission string,
+) func(context.Context) (worker.Command, error) {
+	return func(ctx context.Context) (worker.Command, error) {
+		i, err := e.Ensure(ctx)
+		if err != nil {
+			return worker.Command{}, err
+		}
+		c, err := e.command(i, cacheDir, "problem_check.py")
+		if err != nil {
+			return c, err
+		}
+		c.Args = append(c.Args[:scriptAt+1], "--problem", folder, submission)
+		return c, nil
+	}
+}

@@ -17,7 +17,7 @@ from problem_describe import reason
 from problem_devices import On
 from problem_inspect import Refused
 
-MOST_DRAWN_ELEMENTS = 1 << 25
+MOST_DRAWN_ELEMENTS = 1 << 27
 """Of the tensors of a test that is drawn to look at its elements."""
 
 DRAWN = 2
@@ -54,13 +54,15 @@ class _Problem(problem_describe_function.Function):
             raise Refused(reason("its generate_test_cases", e)) from e
         samples = sample if isinstance(sample, list) else [sample]
         self.signature, self.tests = [], []
-        for case in [*cases, *samples]:
+        for i, case in enumerate([*cases, *samples]):
+            small = i >= len(cases)  # it may be made in ways that need its elements
             try:
-                with On("meta"):
+                with On("cpu" if small else "meta"):
                     inputs = list(case["create_inputs"]())
                     extras = list(self.found.get_extra_params(case))
             except Exception as e:
                 raise Refused(reason("drawing its inputs", e)) from e
+            inputs = [t.to("meta") if isinstance(t, torch.Tensor) else t for t in inputs]
             self.tests.append(self.test(inputs, extras))
         smallest = sorted(range(len(cases)), key=lambda i: self.elements(self.tests[i]))[:DRAWN]
         self.looked = []
@@ -150,6 +152,22 @@ class _Problem(problem_describe_function.Function):
             value = tensara.answer(self.found, self.signature, tensors, model)
             return value if len(value) > 1 else value[0]
         return run
+
+    def is_constant(self) -> bool:
+        """Whether its answer to its sample does not depend on the order of the elements either."""
+        sample = self.found.generate_sample()
+        case = sample[0] if isinstance(sample, list) else sample
+        try:
+            with On("cpu"):
+                inputs = list(case["create_inputs"]())
+            numbers = dict(zip([name for name, word in self.signature if word in ("input", "number")], inputs))
+            tensors = [t for t in inputs if isinstance(t, torch.Tensor)]
+            answers = [tensara.answer(self.found, self.signature, tuple(given), numbers)
+                       for given in (tensors, [t.flatten().flip(0).reshape(t.shape) for t in tensors],
+                                     [torch.zeros_like(t) for t in tensors])]
+        except Exception:
+            return False
+        return all(torch.equal(a, b) for other in answers[1:] for a, b in zip(answers[0], other))
 
     def accepts(self, values: dict[str, int], answer: list, value: list) -> bool:
         """The problem judges with a method of its own."""

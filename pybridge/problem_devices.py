@@ -25,15 +25,10 @@ class On(TorchFunctionMode):
 
     def __enter__(self) -> On:
         self._generator, torch.Generator = torch.Generator, _Generator
-        self._default = torch.device(self.device) if self.device.type == "meta" else None
-        if self._default is not None:
-            self._default.__enter__()
         return super().__enter__()
 
     def __exit__(self, *raised: Any) -> None:
         super().__exit__(*raised)
-        if self._default is not None:
-            self._default.__exit__(*raised)
         torch.Generator = self._generator
 
     def __torch_function__(self, function, types, args=(), kwargs=None):

@@ -216,7 +216,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	err = errors.Join(err, a.printCompare(s, result, o, end), a.tellCI(s, result, o))
 	if !o.json {
 		a.tellBesides(result)
-		err = errors.Join(err, a.tellSmallest(smallest))
+		err = errors.Join(err, a.tellSmallest(smallest), a.tellTheirs(ctx, mine, result))
 	}
 	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end), a.tellReport(s, result, o))
 	if o.write && mine != nil {

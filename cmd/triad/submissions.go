@@ -25,6 +25,7 @@ import (
 type imported struct {
 	submitted   []backend.Backend // the submissions, and the row of the problem
 	submissions []*submission.Submission
+	theirs      []theirCheck // of the format's own, one for each submission
 }
 
 // addSubmissions returns what judges submissions to an imported problem, and the problem's own row. What a
@@ -46,6 +47,10 @@ func (a *app) addSubmissions(ctx context.Context, f *ownFlags, request *run.Requ
 		return nil, nil, usage("%s: %w", folder.Spec.Name, err)
 	}
 	workers, err := a.ownWorkers(folder, g, e, o, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	environment, err := a.with(g).environment(e, g != nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -74,6 +79,9 @@ func (a *app) addSubmissions(ctx context.Context, f *ownFlags, request *run.Requ
 			err = all.addFunction(text, f.stems[text], plan, request.Options, workers)
 		} else {
 			err = all.addClass(text, f.stems[text], plan, workers, confined)
+		}
+		if err == nil {
+			err = all.addCheck(text, f.stems[text], environment, workers.Cache, confined)
 		}
 		if err != nil {
 			refused = append(refused, err)

@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import problem_check  # noqa: E402
 import problem_describe_gpumode  # noqa: E402
 import problem_describe_tensara  # noqa: E402
 import problem_gpumode  # noqa: E402
@@ -185,6 +186,12 @@ class Tensara(unittest.TestCase):
                 self.assertIn(why, str(refused.exception))
                 self.assertEqual(refused.exception.constant, "the same for" in why)
 
+    def test_an_answer_that_triads_data_does_not_vary_is_no_constant(self):
+        with self.assertRaisesRegex(Refused, "the same for all inputs that triad draws") as refused:
+            self.describe(SCALED.replace("alpha * (a @ b)", "alpha * (a[:, 0] + 5 > 7)").replace(
+                "* 2 - 1,", "* 9 - 1,"))
+        self.assertFalse(refused.exception.constant)
+
 
 class GPUMode(unittest.TestCase):
     def setUp(self):
@@ -257,6 +264,43 @@ class GPUMode(unittest.TestCase):
                 with self.assertRaises(Refused) as refused:
                     self.describe(reference, task)
                 self.assertIn(why, str(refused.exception))
+
+
+class Check(unittest.TestCase):
+    """The format's own check of a submission, next to triad's verdict."""
+
+    def checked(self, text: str, plan: dict, body: str) -> dict:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder)
+            (path / "problem.py").write_text(text)
+            (path / "problem.json").write_text(json.dumps({
+                **plan, "file": "problem.py",
+                "files": {"problem.py": hashlib.sha256(text.encode()).hexdigest()}}))
+            (path / "submission.py").write_text(body)
+            return problem_check.checked(folder, str(path / "submission.py"))
+
+    def test_a_function_is_called_in_the_places_of_the_format(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "def.py"
+            path.write_text(SCALED)
+            plan = {**problem_describe_tensara.describe(str(path))["plan"], "format": "tensara"}
+        right = "def solution(x, y, scale, out, n, k, again):\n    out[...] = scale * (x @ y)\n"
+        found = self.checked(SCALED, plan, right)
+        self.assertEqual((found["passes"], found["trials"]), (True, 3))  # of four tests one is too large
+        found = self.checked(SCALED, plan, right.replace("(x @ y)", "(x @ y) * 1.5"))
+        self.assertEqual((found["passes"], found["trial"], found["element"]["inside"]), (False, "test 4x3", False))
+        found = self.checked(SCALED, plan, right.replace("(x @ y)", "nothing"))
+        self.assertIn("it raises NameError", found["why"])
+
+    def test_a_tolerance_that_rejects_what_rounding_explains(self):
+        strict = SCALED.replace("atol=1e-4", "atol=0").replace("rtol=1e-4", "rtol=0")
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "def.py"
+            path.write_text(strict)
+            plan = {**problem_describe_tensara.describe(str(path))["plan"], "format": "tensara"}
+        found = self.checked(strict, plan, "def solution(x, y, scale, out, n, k, again):\n"
+                             "    out[...] = scale * (x * y).flip(1).cumsum(1)[:, -1]\n")
+        self.assertEqual((found["passes"], found["element"]["inside"]), (False, True))
 
 
 class Inspector(unittest.TestCase):
