@@ -1,11 +1,11 @@
-"""Runs the check of a published problem on a submission as its format does, with its tolerance, seeds and trials,
-for the line that `triad compare` prints next to its own verdict:
+"""Runs the check of a published problem on a submission as its format does, with its tolerance, seeds and
+trials, for the line that `triad compare` prints next to its own verdict:
 
     python -u pybridge/problem_check.py --problem FOLDER SUBMISSION
 
-prints one JSON object: whether the check passes, over which trials, and, where it does not, the element that is
-furthest off, with the fp64 answer there and what rounding may add to it. The submission shares this process,
-as it shares that of the format: triad's verdict does not depend on what is said here.
+prints one JSON object: whether the check passes, over which trials, and, where it does not, the element that
+is furthest off, with the fp64 answer there and what rounding may add to it. The submission shares this
+process, as it shares that of the format: triad's verdict does not depend on what is said here.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ def _tensara(problem: Any, device: str) -> tuple[str, Iterator[Trial]]:
         samples = sample if isinstance(sample, list) else [sample]
         for case in [*samples, *problem.found.generate_test_cases()]:
             with On("meta"):
-                small = sum(t.numel() for t in case["create_inputs"]() if hasattr(t, "numel")) <= MOST_ELEMENTS
-            if small or device != "cpu":
+                tensors = [t for t in case["create_inputs"]() if hasattr(t, "numel")]
+            if sum(t.numel() for t in tensors) <= MOST_ELEMENTS or device != "cpu":
                 with On("cpu"):
                     given = [*case["create_inputs"](), *problem.found.get_extra_params(case)]
                 yield from _test(problem, f"test {case.get('name', '')}", dict(zip(names, given)), device,
@@ -163,7 +163,8 @@ def _attributes(plan: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _elements(plan: dict[str, Any], values: dict[str, Any]) -> int:
-    """About how many elements the tensors of a test have: as many as its own have at its own sizes, scaled."""
+    """About how many elements the tensors of a test have: as many as its own have at its own sizes,
+    scaled."""
     share = 1.0
     for n, size in plan["own"].items():
         share *= values[n] / max(1, size)

@@ -15,6 +15,7 @@ import torch
 
 import allowance
 import bounded
+import problem_data
 import problem_sizes
 import problem_structure
 from problem_inspect import Refused, line
@@ -313,7 +314,7 @@ class Description:
         random = torch.Generator().manual_seed(7)
         for k, i in enumerate(self.places):
             if k not in self.fills and inputs[i].is_floating_point():
-                inputs[i] = _like(distribution, inputs[i].shape, random).to(inputs[i].dtype)
+                inputs[i] = problem_data.like(distribution, inputs[i].shape, random).to(inputs[i].dtype)
         return inputs
 
     def bound(self, distribution: str, values: dict[str, int]) -> str:
@@ -364,8 +365,11 @@ class Description:
 
     # ---- the words
 
-    def description(self) -> dict[str, Any]:
-        attributes, constants = [], {}
+    def constants_of_a_call(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Where a call has each constant of the file: as a size of an input or as an attribute; and the
+        attributes."""
+        attributes: list[dict[str, Any]] = []
+        constants: dict[str, Any] = {}
         for constant, dim in self.dims.items():
             if not constant:
                 continue
@@ -386,6 +390,10 @@ class Description:
             name = self.named(constant)
             constants[constant] = {"attribute": name}
             attributes.append(self.attribute(name, value, constant in self.moving))
+        return constants, attributes
+
+    def description(self) -> dict[str, Any]:
+        constants, attributes = self.constants_of_a_call()
         for name, value in self.scalars.items():
             attributes.append(self.attribute(name, value, name == "no_class"))
         if self.seeded:
@@ -489,27 +497,3 @@ def _undefined(value: bounded.Bounded) -> bool:
     """Whether a value or its bound is infinite or NaN, or its simulated value NaN: an infinity may be what
     the value rounds to."""
     return not (value.r.isfinite().all() and value.e.isfinite().all()) or bool(value.s.isnan().any())
-
-
-def _like(distribution: str, shape: tuple, random: torch.Generator) -> torch.Tensor:
-    """Data that resembles a distribution of internal/workload: enough to see whether an answer is bounded."""
-    x = torch.randn(shape, generator=random)
-    rows = x.reshape(-1, x.shape[-1]) if x.dim() and x.numel() else x.reshape(1, -1)
-    turn = (torch.arange(rows.shape[0]) % 4)[:, None]
-    if distribution == "scaled":
-        rows = rows * torch.tensor([1e-3, 1e-2, 20.0, 60.0])[turn]
-    elif distribution == "shifted":
-        rows = torch.tensor([2.0, 30.0, 200.0, 4.0])[turn] + rows * torch.tensor([1.0, 1, 1, 0.01])[turn]
-    elif distribution == "row_offsets":
-        rows = rows + 50 * torch.randn(rows.shape[0], 1, generator=random)
-    elif distribution == "constant":
-        rows = rows[:, :1].expand_as(rows).contiguous() if rows.numel() else rows
-    elif distribution == "zeros":
-        rows = torch.zeros_like(rows)
-    elif distribution == "sparse":
-        rows = torch.where(torch.rand(rows.shape, generator=random) < 1 / 16, rows, 0.0)
-    elif distribution == "outlier" and rows.numel():
-        rows = rows.clone()
-        rows[0::2, rows.shape[1] // 2] *= 1000
-        rows[1::2] *= 1e4
-    return rows.reshape(shape)

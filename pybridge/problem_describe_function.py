@@ -94,8 +94,8 @@ class Function(problem_describe.Description):
         raise Refused("the size of a tensor follows from the numbers in a way that triad does not find")
 
     def is_alias(self, name: str) -> bool:
-        """Whether an extra parameter is what a size is in every test. The reference does not get it: it can be
-        nothing but that, or the same everywhere."""
+        """Whether an extra parameter is what a size is in every test. The reference does not get it: it can
+        be nothing but that, or the same everywhere."""
         if (name, "extra") not in self.signature or len({test[name] for test in self.tests}) == 1:
             return False
         same = [n for n in self.free if all(test[n] == test[name] for test in self.tests)]

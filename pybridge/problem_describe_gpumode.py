@@ -50,7 +50,8 @@ class _Task(problem_describe.Description):
         if not isinstance(task, dict) or not isinstance(task.get("tests"), list) or not task["tests"]:
             raise Refused("its task.yml has no list of tests")
         if task.get("lang", "py") != "py":
-            raise Refused(f"its submissions are of the language {task['lang']}: triad imports those of Python")
+            raise Refused(f"its submissions are of the language {task['lang']}: triad imports those of "
+                          "Python")
         if task.get("multi_gpu"):
             raise Refused("it needs several GPUs")
         texts = {path.name: path.read_text(encoding="utf-8-sig", errors="replace")
@@ -65,12 +66,13 @@ class _Task(problem_describe.Description):
                 raise Refused(f"its reference.py defines no {name}, which the format has")
         self.takes_seed = "seed" in inspect.signature(self.module.generate_input).parameters
         benchmarks = task.get("benchmarks") or []
-        self.cases = [{k: v for k, v in case.items() if k != "seed"} for case in [*task["tests"], *benchmarks]]
+        self.cases = [{k: v for k, v in case.items() if k != "seed"}
+                      for case in [*task["tests"], *benchmarks]]
         self.tests = len(task["tests"])
 
     def data_of(self) -> None:
-        """Chooses the case whose arguments are varied: the smallest of those whose arguments that are no whole
-        numbers are what the first benchmark has."""
+        """Chooses the case whose arguments are varied: the smallest of those whose arguments that are no
+        whole numbers are what the first benchmark has."""
         def size(case: dict[str, Any]) -> int:
             return sum(v for v in case.values() if type(v) is int)
 
@@ -138,8 +140,8 @@ class _Task(problem_describe.Description):
         self.constants = {n: self.own.get(n, v) for n, v in self.least.items()}
         if len(same) < len(self.cases):
             words = ", ".join(f"{n} = {v}" for n, v in {**rest, **self.fixed}.items())
-            self.notes.append(f"It is judged with {words} alone, as {len(same)} of its {len(self.cases)} cases "
-                              "have it.")
+            self.notes.append(f"It is judged with {words} alone, as {len(same)} of its {len(self.cases)} "
+                              "cases have it.")
 
     def evaluated(self, values: dict[str, int]) -> problem_sizes.Sizes:
         sizes = {slot: problem_sizes.value_of(e, values) for slot, e in self.expressions.items()}
@@ -273,7 +275,8 @@ class _Task(problem_describe.Description):
                 expected = self.module.ref_kernel(self.generated(self.whole(values), problem_describe.SEED))
                 several = expected if isinstance(expected, (tuple, list)) else [expected]
                 shaped = [a.reshape(e.shape) for a, e in zip(answer, several)]  # it may have no axes
-                found = self.module.check_implementation(data, shaped[0] if len(shaped) == 1 else tuple(shaped))
+                output = shaped[0] if len(shaped) == 1 else tuple(shaped)
+                found = self.module.check_implementation(data, output)
         except Exception:
             return False
         return bool(found[0] if isinstance(found, tuple) else not found)

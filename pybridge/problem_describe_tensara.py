@@ -84,8 +84,8 @@ class _Problem(problem_describe_function.Function):
         signature = [(p["name"], word) for p, word in zip(self.parameters, words)]
         for value, p in zip(extras, self.parameters[len(inputs) + outputs:]):
             if isinstance(value, torch.Tensor):
-                raise Refused(f"its parameter {p['name']} is a tensor of numbers that follow from sizes, which "
-                              "is not imported")
+                raise Refused(f"its parameter {p['name']} is a tensor of numbers that follow from sizes, "
+                              "which is not imported")
         if outputs < 1 or any(p["pointer"] != (word in ("input", "output"))
                               for p, word in zip(self.parameters, words)):
             raise Refused("its parameters are not its inputs, outputs and numbers in that order")
@@ -160,7 +160,8 @@ class _Problem(problem_describe_function.Function):
         try:
             with On("cpu"):
                 inputs = list(case["create_inputs"]())
-            numbers = dict(zip([name for name, word in self.signature if word in ("input", "number")], inputs))
+            names = [name for name, word in self.signature if word in ("input", "number")]
+            numbers = dict(zip(names, inputs))
             tensors = [t for t in inputs if isinstance(t, torch.Tensor)]
             answers = [tensara.answer(self.found, self.signature, tuple(given), numbers)
                        for given in (tensors, [t.flatten().flip(0).reshape(t.shape) for t in tensors],

@@ -1,5 +1,5 @@
-"""Where a reference runs that names "cuda": on the device of the tensors that it gets. Its shapes are found on
-the device "meta", whose tensors have no elements."""
+"""Where a reference runs that names "cuda": on the device of the tensors that it gets. Its shapes are found
+on the device "meta", whose tensors have no elements."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 generate_input(**case), ref_kernel(data) and check_implementation(data, output). A submission is a file with
 `def custom_kernel(data)`, whose return value is judged.
 
-`data` is one tensor, or tuples, lists and dictionaries of tensors and other values. Its leaves are numbered in
-their order. A tensor of it that the reference never reads, and that is as large as the output, is room for the
-output: a submission gets it full of NaN.
+`data` is one tensor, or tuples, lists and dictionaries of tensors and other values. Its leaves are numbered
+in their order. A tensor of it that the reference never reads, and that is as large as the output, is room for
+the output: a submission gets it full of NaN.
 
 An imported problem is a folder with problem.json, the problem's files, and an operator file that takes its
 names from here (internal/problem writes all three).
@@ -45,7 +45,8 @@ class _Files(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def reference_of(texts: dict[str, str], folder: Path) -> Any:
-    """The module reference. The names of the problem's other files stay its own: a submission imports them."""
+    """The module reference. The names of the problem's other files stay its own: a submission imports
+    them."""
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Files)]
     files = _Files(texts, folder)
     sys.meta_path.insert(0, files)
@@ -85,8 +86,8 @@ def built(form: Any, values: list) -> Any:
 
 
 def answer(reference: Any, form: Any, values: list) -> tuple[torch.Tensor, ...]:
-    """What ref_kernel returns for data with these leaves. Some references compute in fp64 and return that: the
-    check of the format compares no dtypes, and a submission answers in that of its inputs."""
+    """What ref_kernel returns for data with these leaves. Some references compute in fp64 and return that:
+    the check of the format compares no dtypes, and a submission answers in that of its inputs."""
     like = next((v for v in values if isinstance(v, torch.Tensor) and v.is_floating_point()), None)
     with On(next(v.device for v in values if isinstance(v, torch.Tensor))):
         value = reference.ref_kernel(built(form, values))
@@ -162,5 +163,6 @@ def submission(folder: str, path: str, name: str) -> list:
     from implementation import Implementation
     problem = Problem(folder)
     called = Submission(problem, path)
-    return [Implementation(name, called.forward, None, tuple(problem.plan["outputs"]), (), problem.contracts(),
-                           tuple(problem.plan["dtypes"]), accepts=called.accepts)]
+    plan = problem.plan
+    return [Implementation(name, called.forward, None, tuple(plan["outputs"]), (), problem.contracts(),
+                           tuple(plan["dtypes"]), accepts=called.accepts)]

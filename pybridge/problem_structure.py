@@ -29,8 +29,8 @@ def structure(draws: list[torch.Tensor]) -> str:
 
 
 def sampled(t: torch.Tensor) -> torch.Tensor:
-    """Elements of a large tensor at even distances: its longest axes are thinned out alike, so that a triangle,
-    an order or a symmetry shows in what is left."""
+    """Elements of a large tensor at even distances: its longest axes are thinned out alike, so that a
+    triangle, an order or a symmetry shows in what is left."""
     while t.numel() > MOST_SAMPLED:
         longest = max(t.shape)
         t = t[tuple(slice(None, None, 2 if size == longest else 1) for size in t.shape)]

@@ -1,5 +1,5 @@
-"""A submission that Python calls, whatever the format of its problem is: which calls the format makes, and what
-a submission may decline."""
+"""A submission that Python calls, whatever the format of its problem is: which calls the format makes, and
+what a submission may decline."""
 
 from __future__ import annotations
 

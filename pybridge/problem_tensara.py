@@ -23,7 +23,8 @@ from problem_devices import On
 
 DTYPES = {"float": torch.float32, "double": torch.float64, "float16": torch.float16, "int": torch.int32,
           "int32_t": torch.int32, "int64_t": torch.int64, "uint8_t": torch.uint8, "int8_t": torch.int8}
-"""What pointers of the format point to. A size_t and the unsigned integers hold what triad has no dtype for."""
+"""What pointers of the format point to. A size_t and the unsigned integers hold what triad has no dtype
+for."""
 
 
 class Base:

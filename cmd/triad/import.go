@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/internal/describer"
 	"triad/internal/harmless"
 	"triad/internal/problem"
 	"triad/internal/record"
@@ -55,11 +56,8 @@ References run in a sandbox, since a stranger wrote them.`,
 			if len(args) == 1 && problem.IsFormat(path) {
 				return usage("import %s: name the file or folder of the problems", path)
 			}
-			if !o.audit && (o.json || cmd.Flags().Changed("limit")) || o.audit && o.list {
-				return usage("import %s: --limit and --json go with --audit, and --list goes without", path)
-			}
-			if o.limit < 1 {
-				return usage("import %s: --limit %d: want at least one element", path, o.limit)
+			if err := o.check(path, cmd.Flags().Changed("limit")); err != nil {
+				return err
 			}
 			found, err := problem.List(path, format)
 			if err != nil {
@@ -82,13 +80,25 @@ References run in a sandbox, since a stranger wrote them.`,
 	cmd.Flags().StringVar(&o.into, "into", ".", "the folder that the operators' folders are made in")
 	cmd.Flags().BoolVar(&o.list, "list", false, "list the problems, and import none")
 	cmd.Flags().BoolVar(&o.audit, "audit", false,
-		"print what each problem's own check is worth, and import none; the same command goes on after a stop")
+		"print what each problem's own check is worth, and import none; the same command goes on "+
+			"after a stop")
 	cmd.Flags().Int64Var(&o.limit, "limit", 1<<20,
 		"with --audit: cut a problem's own sizes until its tensors have at most so many elements together")
 	cmd.Flags().BoolVar(&o.json, "json", false, "with --audit: one JSON object a line (docs/json.md)")
 	cmd.Flags().BoolVar(&o.noSandbox, "no-sandbox", false,
 		"trust the problems, and run their references without a sandbox")
 	return cmd
+}
+
+// check refuses flags that do not go together.
+func (o *importOptions) check(path string, limited bool) error {
+	if !o.audit && (o.json || limited) || o.audit && o.list {
+		return usage("import %s: --limit and --json go with --audit, and --list goes without", path)
+	}
+	if o.limit < 1 {
+		return usage("import %s: --limit %d: want at least one element", path, o.limit)
+	}
+	return nil
 }
 
 // listProblems prints a line for each problem.
@@ -105,13 +115,13 @@ func (a *app) listProblems(found []problem.Problem) error {
 
 // importProblems imports problems. One that cannot be imported does not stop the others.
 func (a *app) importProblems(ctx context.Context, found []problem.Problem, o *importOptions) error {
-	describer, err := a.describer(ctx, o)
+	processes, err := a.describer(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer describer.Close()
+	defer processes.Close()
 	imported := 0
-	err = problem.ImportAll(a.stop, found, o.into, describer.Describe,
+	err = problem.ImportAll(a.stop, found, o.into, processes.Describe,
 		func(p problem.Problem, became problem.Outcome) error {
 			if u := (*problem.StartError)(nil); errors.As(became.Err, &u) {
 				return session.ToolchainFailure(u.Unwrap())
@@ -142,11 +152,11 @@ func (a *app) importProblems(ctx context.Context, found []problem.Problem, o *im
 
 // auditProblems prints a row for each problem.
 func (a *app) auditProblems(ctx context.Context, found []problem.Problem, o *importOptions) error {
-	describer, err := a.describer(ctx, o)
+	processes, err := a.describer(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer describer.Close()
+	defer processes.Close()
 	cache, err := a.cacheDir()
 	if err != nil {
 		return err
@@ -156,7 +166,8 @@ func (a *app) auditProblems(ctx context.Context, found []problem.Problem, o *imp
 		return err
 	}
 	audit := problem.Audit{
-		Describe: describer.Describe, Elements: o.limit, Folder: filepath.Join(cache, "audit"), Version: version,
+		Describe: processes.Describe, Elements: o.limit, Version: version,
+		Folder: filepath.Join(cache, "audit"),
 	}
 	table := problem.NewTable(a.out, o.json, found)
 	err = audit.All(a.stop, found, table.Row)
@@ -177,7 +188,7 @@ func (a *app) auditProblems(ctx context.Context, found []problem.Problem, o *imp
 }
 
 // describer returns what describes problems.
-func (a *app) describer(ctx context.Context, o *importOptions) (*problem.Describer, error) {
+func (a *app) describer(ctx context.Context, o *importOptions) (*describer.Describer, error) {
 	cache, err := a.cacheDir()
 	if err != nil {
 		return nil, err
@@ -194,9 +205,9 @@ func (a *app) describer(ctx context.Context, o *importOptions) (*problem.Describ
 		}
 		confine(adapter, false, nil)
 	}
-	return problem.NewDescriber(func(ctx context.Context) (subprocess.Command, error) {
+	return describer.New(func(ctx context.Context) (subprocess.Command, error) {
 		c, err := adapter.Command(ctx)
-		c.Most.Bytes = problem.MostMemory
+		c.Most.Bytes = describer.MostMemory
 		return subprocess.Command{Path: c.Path, Args: c.Args, Env: c.Env, Most: c.Most, Boxed: c.Boxed}, err
 	}), nil
 }

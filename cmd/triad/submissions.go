@@ -74,12 +74,7 @@ func (a *app) addSubmissions(ctx context.Context, f *ownFlags, request *run.Requ
 	workers.Confine = confine
 	var refused []error
 	for _, text := range f.add {
-		var err error
-		if len(plan.Parameters) > 0 {
-			err = all.addFunction(text, f.stems[text], plan, request.Options, workers)
-		} else {
-			err = all.addClass(text, f.stems[text], plan, workers, confined)
-		}
+		err := all.addSubmission(text, f.stems[text], plan, request.Options, workers, confined)
 		if err == nil {
 			err = all.addCheck(text, f.stems[text], environment, workers.Cache, confined)
 		}
@@ -92,6 +87,16 @@ func (a *app) addSubmissions(ctx context.Context, f *ownFlags, request *run.Requ
 	}
 	f.ask(request, o.Limits)
 	return all, refused, nil
+}
+
+// addSubmission adds the submission that a word of --add names.
+func (o *ownFiles) addSubmission(text, stem string, plan *problem.Plan, options op.Options,
+	workers ownWorkers, confined func(*worker.Adapter, ...string) *worker.Adapter,
+) error {
+	if len(plan.Parameters) > 0 {
+		return o.addFunction(text, stem, plan, options, workers)
+	}
+	return o.addClass(text, stem, plan, workers, confined)
 }
 
 // addClass adds the submission that a word of --add names.
@@ -160,8 +165,8 @@ func submitted(text, stem, operator, folder string, plan *problem.Plan,
 	return writtenSubmission{made, written}, nil
 }
 
-// functionIn reads a word of --add that names a file with the function of the format. The problem says what each parameter
-// is, in their order, so that nothing of it is guessed.
+// functionIn reads a word of --add that names a file with the function of the format. The problem says what
+// each parameter is, in their order, so that nothing of it is guessed.
 func functionIn(text, stem string, plan *problem.Plan, spec *op.Spec, o op.Options,
 	workers ownWorkers,
 ) (*ownkernels.File, error) {

@@ -50,7 +50,8 @@ func (o *ownFiles) addCheck(text, stem string, e *pybridge.Environment, cache st
 	return nil
 }
 
-// tellTheirs prints a line for each submission: what the check of its problem's format says of it, and triad's.
+// tellTheirs prints a line for each submission: what the check of its problem's format says of it, and
+// triad's.
 func (a *app) tellTheirs(ctx context.Context, mine *ownFiles, result run.Result) error {
 	if mine == nil {
 		return nil

@@ -34,7 +34,7 @@ type Audited struct {
 	SHA256  string   `json:"sha256"`
 	Verdict Verdict  `json:"verdict"`
 	Passes  []string `json:"passes,omitempty"` // the trivial answers that its own check accepts
-	Why     string   `json:"why,omitempty"`    // it is constant or unjudgeable, without the exception's message
+	Why     string   `json:"why,omitempty"`    // of constant or unjudgeable, without an exception's message
 }
 
 // Reason returns what is to be said of the verdict, "" for nothing.
@@ -112,7 +112,7 @@ func (a *Audit) key(row *Audited) string {
 	return hex.EncodeToString(all[:16])
 }
 
-// message is what an exception said, which is the problem's text or torch's.
+// message matches the message of an exception, which is the problem's text or torch's.
 var message = regexp.MustCompile(`( raised \w+): .*`)
 
 // judge sets the verdict that a description shows, or the reason why there is none.

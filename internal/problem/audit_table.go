@@ -60,7 +60,8 @@ func (t *Table) End() (judged int, err error) {
 		if n := t.all[f.Name()]; n > 0 {
 			c := t.counts[f.Name()]
 			judged += n - c[Unjudgeable]
-			if err := t.count(counted{f.Name(), n, c[Sound], c[Weak], c[Constant], c[Unjudgeable]}); err != nil {
+			all := counted{f.Name(), n, c[Sound], c[Weak], c[Constant], c[Unjudgeable]}
+			if err := t.count(all); err != nil {
 				return judged, err
 			}
 		}
@@ -72,8 +73,8 @@ func (t *Table) count(c counted) error {
 	if t.asJSON {
 		return t.line(c)
 	}
-	_, err := fmt.Fprintf(t.out, "%s: %d problems: %d sound, %d weak, %d constant, %d unjudgeable\n", c.Format,
-		c.Problems, c.Sound, c.Weak, c.Constant, c.Unjudgeable)
+	_, err := fmt.Fprintf(t.out, "%s: %d problems: %d sound, %d weak, %d constant, %d unjudgeable\n",
+		c.Format, c.Problems, c.Sound, c.Weak, c.Constant, c.Unjudgeable)
 	return err
 }
 

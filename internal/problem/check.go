@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Check is what the format's own check says of a submission: pybridge/problem_check.py runs it.
+// Check holds the answer of the format's own check of a submission: pybridge/problem_check.py runs it.
 type Check struct {
 	Failed string `json:"failed"` // why it could not be run; "" where it was
 	Passes bool   `json:"passes"`
@@ -50,7 +50,7 @@ func ParseCheck(text string) (*Check, error) {
 	return c, nil
 }
 
-// Ours is what triad says of the same submission.
+// Ours summarizes the verdicts of triad on the same submission.
 type Ours struct {
 	Judged  bool
 	Wrong   bool
@@ -66,13 +66,13 @@ func (c *Check) Sentence(ours Ours) string {
 	case c.Passes && !ours.Wrong:
 		return fmt.Sprintf("the format's own check (%s) accepts it in %s%s", c.How, calls(c.Trials),
 			agreed(ours, ", and so does triad"))
-	case c.Passes && ours.Value:
-		return fmt.Sprintf("the format's own check (%s) accepts it in %s, and triad does not: %s. triad is right: "+
-			"no rounding in the operations of the reference explains that value", c.How, calls(c.Trials),
-			strings.TrimSuffix(ours.Message, "."))
 	case c.Passes:
-		return fmt.Sprintf("the format's own check (%s) accepts it in %s, and triad does not: %s. The format's "+
-			"check does not look for that", c.How, calls(c.Trials), strings.TrimSuffix(ours.Message, "."))
+		why := "The format's check does not look for that"
+		if ours.Value {
+			why = "triad is right: no rounding in the operations of the reference explains that value"
+		}
+		return fmt.Sprintf("the format's own check (%s) accepts it in %s, and triad does not: %s. %s", c.How,
+			calls(c.Trials), strings.TrimSuffix(ours.Message, "."), why)
 	case ours.Wrong || !ours.Judged:
 		return fmt.Sprintf("the format's own check (%s) rejects it, at %s: %s%s", c.How, c.Trial, c.what(),
 			agreed(ours, "; so does triad"))
@@ -83,11 +83,11 @@ func (c *Check) Sentence(ours Ours) string {
 	case c.Element == nil || c.Element.Truth == "":
 		return said + ", and compares its values alone"
 	case c.Element.Inside:
-		return said + fmt.Sprintf(". triad is right: the fp64 answer there is %s, and rounding in the operations of "+
-			"the reference may move it by %s", c.Element.Truth, c.Element.Allowance)
+		return said + fmt.Sprintf(". triad is right: the fp64 answer there is %s, and rounding in the "+
+			"operations of the reference may move it by %s", c.Element.Truth, c.Element.Allowance)
 	}
-	return said + fmt.Sprintf(". The format's check is right: the fp64 answer there is %s, rounding may move it by "+
-		"%s, and triad has judged no such call", c.Element.Truth, c.Element.Allowance)
+	return said + fmt.Sprintf(". The format's check is right: the fp64 answer there is %s, rounding may "+
+		"move it by %s, and triad has judged no such call", c.Element.Truth, c.Element.Allowance)
 }
 
 // what says what the check rejects.

@@ -23,7 +23,7 @@ type Plan struct {
 	// calls. Constants names the part of a call that holds the value of each.
 	Own       map[string]float64   `json:"own"`
 	Tests     []map[string]float64 `json:"tests"`
-	Constants map[string]place   `json:"constants"`
+	Constants map[string]place     `json:"constants"`
 }
 
 // ReadPlan reads the plan of an imported problem.
@@ -73,7 +73,8 @@ func filesOf(p Problem, source Source, d *Description) (map[string]string, error
 		return nil, err
 	}
 	files[p.Operator+".toml"] = specOf(p, source, d)
-	files[p.Operator+".py"] = fmt.Sprintf(referenceText, p.Operator, source.SHA256, formatNamed(p.Format).Module())
+	files[p.Operator+".py"] = fmt.Sprintf(referenceText, p.Operator, source.SHA256,
+		formatNamed(p.Format).Module())
 	files[opfolder.ProblemFile] = string(text) + "\n"
 	return files, nil
 }

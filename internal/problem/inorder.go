@@ -3,43 +3,57 @@ package problem
 import (
 	"context"
 	"runtime"
+
+	"triad/internal/panics"
 )
 
-// atOnce is how many problems are described at the same time.
-func atOnce() int { return min(max(runtime.NumCPU(), 1), mostInspectors/2) }
+// mostAtOnce is the maximum number of problems that are described at the same time.
+const mostAtOnce = 32
+
+func atOnce() int { return min(max(runtime.NumCPU(), 1), mostAtOnce) }
 
 // inOrder works on n things, several at the same time, and takes their results in order until take returns an
 // error or ctx ends. Little work is done ahead of what was taken.
-func inOrder[T any](ctx context.Context, n int, work func(context.Context, int) T, take func(int, T) error) error {
+func inOrder[T any](ctx context.Context, n int, work func(context.Context, int) T,
+	take func(int, T) error,
+) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	begun := make(chan chan T, atOnce()-1)
-	go func() {
-		defer close(begun)
-		for i := range n {
-			result := make(chan T, 1)
-			select {
-			case begun <- result:
-			case <-ctx.Done():
-				return
-			}
-			go func() { result <- work(ctx, i) }()
+	type result struct {
+		value T
+		err   error
+	}
+	results := make([]chan result, n)
+	begin := func(i int) {
+		if i >= n || ctx.Err() != nil {
+			return
 		}
-	}()
-	i := 0
-	for result := range begun {
-		if ctx.Err() != nil {
+		results[i] = make(chan result, 1)
+		panics.Go(func() { results[i] <- result{value: work(ctx, i)} },
+			func(err error) { results[i] <- result{err: err} })
+	}
+	ahead := atOnce()
+	for i := range min(n, ahead) {
+		begin(i)
+	}
+	for i := range n {
+		if results[i] == nil || ctx.Err() != nil {
 			break
 		}
-		if err := take(i, <-result); err != nil {
+		r := <-results[i]
+		results[i] = nil
+		begin(i + ahead)
+		if r.err != nil {
+			return r.err
+		}
+		if err := take(i, r.value); err != nil {
 			return err
 		}
-		i++
 	}
 	return context.Cause(ctx)
 }
 
-// Outcome is what became of a problem: it was imported, or there is no operator for a reason.
+// Outcome says of a problem that it was imported, or why there is no operator.
 type Outcome struct {
 	Done *Imported
 	Err  error

@@ -29,8 +29,8 @@ type Format interface {
 	Detect(path string, text []byte) bool
 	// Operator returns the name of the operator that the problem in a file becomes.
 	Operator(path string) string
-	// Files returns the paths of the files that a problem consists of, by the names under which they are kept,
-	// and the name of the one that was detected.
+	// Files returns the paths of the files that a problem consists of, by the names under which they are
+	// kept, and the name of the one that was detected.
 	Files(path string, text []byte) (files map[string]string, first string)
 	// Entry returns the name of the class or function that a submission defines.
 	Entry() string
@@ -83,8 +83,8 @@ type Source struct {
 	Files  map[string][]byte // by the names under which they are kept
 	First  string            // the name of the one at Path
 	SHA256 string            // of the file, or of the list of the hashes of several
-	Path   string // absolute
-	Commit string // of its repository, "" for none
+	Path   string            // absolute
+	Commit string            // of its repository, "" for none
 }
 
 // mostFiles is the maximum number of files that are looked at for problems.
@@ -122,7 +122,8 @@ func List(path, format string) ([]Problem, error) {
 			return nil
 		}
 		if files++; files > mostFiles {
-			return fmt.Errorf("it holds more than %d files of Python and YAML: name a folder in it", mostFiles)
+			return fmt.Errorf("it holds more than %d files of Python and YAML: name a folder in it",
+				mostFiles)
 		}
 		if p, err := detect(at, format); err == nil {
 			found = append(found, p)
@@ -159,12 +160,21 @@ type Request struct {
 	Files   map[string]string `json:"files"` // their texts, by name
 	File    string            `json:"file"`  // the name of the first
 	Seconds int               `json:"seconds"`
-	// Elements limits the tensors of an audit: the problem's own sizes are cut to so many; 0: the usual number
+	// Elements limits the tensors of an audit: the problem's own sizes are cut to so many; 0: the usual
+	// number
 	Elements int64 `json:"elements,omitempty"`
 }
 
 // Describe returns what a process that may run a problem's code says about it: a Description as JSON.
 type Describe func(ctx context.Context, r Request) ([]byte, error)
+
+// StartError says that no process that describes problems could be started: every problem would meet it.
+type StartError struct{ Err error }
+
+func (e *StartError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *StartError) Unwrap() error { return e.Err }
 
 // Imported is a problem that became an operator.
 type Imported struct {
@@ -237,7 +247,8 @@ func read(ctx context.Context, p Problem) (Source, error) {
 			if other != name {
 				which = "its file " + other + " is no text"
 			}
-			return Source{}, fmt.Errorf("%s: line %d has a byte 0", which, 1+bytes.Count(text[:i], []byte("\n")))
+			line := 1 + bytes.Count(text[:i], []byte("\n"))
+			return Source{}, fmt.Errorf("%s: line %d has a byte 0", which, line)
 		}
 	}
 	source.SHA256 = source.sum()

@@ -221,7 +221,8 @@ func (d *Description) check(line func(string, ...any)) {
 	}
 }
 
-// quickShapes is the number of the first shapes that --quick takes, mostQuick the maximum of all that it takes.
+// quickShapes is the number of the first shapes that --quick takes, mostQuick the maximum of all that it
+// takes.
 const (
 	quickShapes = 4
 	mostQuick   = 11

@@ -13,9 +13,9 @@ import (
 	"triad/internal/op"
 	"triad/internal/panics"
 	"triad/internal/record"
-	"triad/internal/truth"
 	"triad/internal/tensor"
 	"triad/internal/timing"
+	"triad/internal/truth"
 )
 
 // Compare runs a request: every wanted implementation on every case, judged and recorded one by one.
@@ -212,8 +212,8 @@ func (x *execution) prepareMissing(w work) (c *prepared, err error) {
 	return c, nil
 }
 
-// skipUndefined rules that a case is skipped whose truth is not finite, and reports whether it is: a user's own
-// reference may have no answer to some data or at some size, and the other cases judge what they can.
+// skipUndefined rules that a case is skipped whose truth is not finite, and reports whether it is: a user's
+// own reference may have no answer to some data or at some size, and the other cases judge what they can.
 func skipUndefined(entries []entry, err error) bool {
 	undefined := (*truth.UndefinedError)(nil)
 	if !errors.As(err, &undefined) {
@@ -222,7 +222,8 @@ func skipUndefined(entries []entry, err error) bool {
 	for i := range entries {
 		if entries[i].verdict == nil {
 			entries[i].verdict = &ruling{
-				status: op.StatusSkipped, sentence: "the truth of this case is not finite: " + undefined.Message,
+				status:   op.StatusSkipped,
+				sentence: "the truth of this case is not finite: " + undefined.Message,
 			}
 		}
 	}

@@ -422,8 +422,8 @@ var spoiledTruths = map[string]struct {
 }
 
 // TestATruthThatCannotJudge: a truth that is not finite has its case skipped, with a sentence that names the
-// operator, the output and the value; any other that cannot judge ends the run with an error that says what is
-// wanted. Nothing passes under it, even a kernel that gives what the truth says.
+// operator, the output and the value; any other that cannot judge ends the run with an error that says what
+// is wanted. Nothing passes under it, even a kernel that gives what the truth says.
 func TestATruthThatCannotJudge(t *testing.T) {
 	softmaxOperator, err := truth.Get("softmax")
 	if err != nil {

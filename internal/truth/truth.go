@@ -143,7 +143,7 @@ func (k *Request) finish(t *judge.Target) error {
 			k.Op, t.Name, t.R[unasked], unasked, k.Distribution)
 	}
 	if err := t.Check(); err != nil {
-		if parallel.First(len(t.T), func(first, end int) int { return firstNotFinite(t.T, first, end) }) >= 0 {
+		if slices.ContainsFunc(t.T, func(v float64) bool { return !IsFinite(v) }) {
 			return undefined("compute the truth of %s: %v", k.Op, err)
 		}
 		return fmt.Errorf("compute the truth of %s: %w", k.Op, err)
@@ -158,16 +158,6 @@ func (k *Request) finish(t *judge.Target) error {
 			k.Op, i, t.Name, t.R[i], t.T[i], t.Sim[i])
 	}
 	return nil
-}
-
-// firstNotFinite returns the first element of a run that is infinite or NaN; -1 where there is none.
-func firstNotFinite(values []float64, first, end int) int {
-	for i, v := range values[first:end] {
-		if !IsFinite(v) {
-			return first + i
-		}
-	}
-	return -1
 }
 
 // firstUnsimulated returns the first element of a run whose simulated value is neither a number nor an

@@ -11,45 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"triad/internal/subprocess"
 )
-
-// TestDescriberKeepsItsProcess: one process answers request after request. One that ends without an answer
-// costs that problem alone, with how it ended, and another is started for the next.
-func TestDescriberKeepsItsProcess(t *testing.T) {
-	var started atomic.Int32
-	d := NewDescriber(func(context.Context) (subprocess.Command, error) {
-		started.Add(1)
-		return subprocess.Command{Path: "/bin/sh", Args: []string{"-c", `while read -r line; do
-			case "$line" in *'"end"'*) exit 7;; esac
-			echo "{\"refused\": \"$(echo "$line" | tr -cd 0-9)\"}"; done`}}, nil
-	})
-	defer d.Close()
-	for file, want := range map[string]string{"a1": "190", "b2": "290"} {
-		text, err := d.Describe(t.Context(), Request{File: file})
-		if err != nil || !strings.Contains(string(text), want) {
-			t.Errorf("%s: %s, %v", file, text, err)
-		}
-	}
-	if started.Load() != 1 {
-		t.Errorf("%d processes for two problems", started.Load())
-	}
-	if _, err := d.Describe(t.Context(), Request{File: "end"}); err == nil ||
-		err.Error() != "the process that ran it exited 7" {
-		t.Errorf("a process that ends: %v", err)
-	}
-	if _, err := d.Describe(t.Context(), Request{File: "c3"}); err != nil || started.Load() != 2 {
-		t.Errorf("the problem after it: %v, %d processes", err, started.Load())
-	}
-	none := NewDescriber(func(context.Context) (subprocess.Command, error) {
-		return subprocess.Command{}, os.ErrNotExist
-	})
-	if _, err := none.Describe(t.Context(), Request{}); !errors.Is(err, os.ErrNotExist) ||
-		!errors.As(err, new(*StartError)) {
-		t.Errorf("no process: %v", err)
-	}
-}
 
 // TestInOrder: results come in order, whichever work ends first; an error of take ends it.
 func TestInOrder(t *testing.T) {
@@ -139,7 +101,8 @@ kernelbench: 5 problems: 1 sound, 1 weak, 1 constant, 2 unjudgeable
 	}
 }
 
-// TestFilesOfATask: task.yml names the files of a problem, in either style of YAML; the hash is of all of them.
+// TestFilesOfATask: task.yml names the files of a problem, in either style of YAML; the hash is of all of
+// them.
 func TestFilesOfATask(t *testing.T) {
 	folder := t.TempDir()
 	task := wrote(t, filepath.Join(folder, "pmpp", "sum_py", "task.yml"), `files:

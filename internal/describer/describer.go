@@ -1,4 +1,6 @@
-package problem
+// Package describer runs the processes that describe published problems: each has imported torch, and forks a
+// child for every problem. internal/problem reads what they say.
+package describer
 
 import (
 	"bufio"
@@ -9,16 +11,18 @@ import (
 	"os"
 	"time"
 
+	"triad/internal/panics"
+	"triad/internal/problem"
 	"triad/internal/subprocess"
 )
 
-// LongestDescription limits how long the code of one problem may run while it is described.
-const LongestDescription = 90 * time.Second
+// Longest limits how long the code of one problem may run while it is described.
+const Longest = 90 * time.Second
 
 // MostMemory limits the bytes of memory of a process that describes problems: several run at the same time.
 const MostMemory = 4 << 30
 
-// patience is how much longer an answer may take: the process starts, and ends what the problem started.
+// patience extends the time that an answer may take: the process starts, and ends what the problem started.
 const patience = 60 * time.Second
 
 // Describer describes problems, each in a forked child of a process that has imported torch. Several
@@ -28,23 +32,17 @@ type Describer struct {
 	idle  chan *inspector
 }
 
-// NewDescriber returns a Describer whose processes start makes.
-func NewDescriber(start func(context.Context) (subprocess.Command, error)) *Describer {
-	return &Describer{start, make(chan *inspector, mostInspectors)}
+// New returns a Describer whose processes start makes.
+func New(start func(context.Context) (subprocess.Command, error)) *Describer {
+	return &Describer{start, make(chan *inspector, mostIdle)}
 }
 
-// mostInspectors is the maximum number of processes that wait for a problem.
-const mostInspectors = 64
-
-// StartError says that no process could be started: every problem would meet it.
-type StartError struct{ error }
-
-// Unwrap returns what failed.
-func (e *StartError) Unwrap() error { return e.error }
+// mostIdle is the maximum number of processes that wait for a problem.
+const mostIdle = 64
 
 // Describe returns what a process that may run a problem's code says about it.
-func (d *Describer) Describe(ctx context.Context, r Request) ([]byte, error) {
-	r.Seconds = int(LongestDescription / time.Second)
+func (d *Describer) Describe(ctx context.Context, r problem.Request) ([]byte, error) {
+	r.Seconds = int(Longest / time.Second)
 	text, err := json.Marshal(r)
 	if err != nil {
 		return nil, err
@@ -54,7 +52,7 @@ func (d *Describer) Describe(ctx context.Context, r Request) ([]byte, error) {
 	case i = <-d.idle:
 	default:
 		if i, err = d.open(ctx); err != nil {
-			return nil, &StartError{err}
+			return nil, &problem.StartError{Err: err}
 		}
 	}
 	answer, err := i.ask(ctx, append(text, '\n'))
@@ -119,12 +117,12 @@ func (d *Describer) open(ctx context.Context) (*inspector, error) {
 func (i *inspector) ask(ctx context.Context, request []byte) ([]byte, error) {
 	stop := context.AfterFunc(ctx, func() { i.answers.SetReadDeadline(time.Now()) })
 	defer stop()
-	i.answers.SetReadDeadline(time.Now().Add(LongestDescription + patience))
+	i.answers.SetReadDeadline(time.Now().Add(Longest + patience))
 	sent := make(chan error, 1)
-	go func() { // a process that ended reads nothing
+	panics.Go(func() { // a process that ended reads nothing
 		_, err := i.requests.Write(request)
 		sent <- err
-	}()
+	}, func(err error) { sent <- err })
 	var text []byte
 	for {
 		more, err := i.lines.ReadSlice('\n')
@@ -132,12 +130,12 @@ func (i *inspector) ask(ctx context.Context, request []byte) ([]byte, error) {
 		switch {
 		case err == nil:
 			return text, <-sent
-		case len(text) > MostDescription:
-			return nil, fmt.Errorf("its description has more than %d bytes", MostDescription)
+		case len(text) > problem.MostDescription:
+			return nil, fmt.Errorf("its description has more than %d bytes", problem.MostDescription)
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			return nil, fmt.Errorf("running it took more than %v", LongestDescription)
+			return nil, fmt.Errorf("running it took more than %v", Longest)
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, errEnded
 		}
