@@ -4,7 +4,7 @@
 
 reads a request from each line of stdin, an object of JSON, and prints a line with its answer: the
 description, or {"refused": SENTENCE}. A request holds the format, the name of the problem's main file, the
-texts of its files by their names, the seconds that it may take, and, for an audit, to how many elements the
+texts of its files by their names, the seconds of processor time that it may take, and, for an audit, to how many elements the
 tensors of its own sizes are cut.
 
 The files are foreign. This process imports torch once and runs none of them: a forked child does, whose
@@ -19,6 +19,7 @@ import ctypes
 import importlib
 import json
 import os
+import resource
 import select
 import shutil
 import signal
@@ -33,6 +34,9 @@ import sandbox
 
 LONGEST = 1 << 20
 """The maximum size of a description in bytes; internal/problem has the same."""
+
+WAITING = 3
+"""How many times as long a problem may take by the clock as by the processor, which others may share."""
 
 PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
 
@@ -70,11 +74,12 @@ def main() -> None:
 
 def _answered(request: dict[str, Any], requests: BinaryIO, answers: BinaryIO) -> bytes:
     """The answer to a request, in one line."""
-    folder = tempfile.mkdtemp(prefix="problem-")
+    folder, before = tempfile.mkdtemp(prefix="problem-"), _spent()
     ours, theirs = os.pipe()
     child = os.fork()
     if child == 0:
         os.setsid()
+        resource.setrlimit(resource.RLIMIT_CPU, (request["seconds"], request["seconds"]))
         for descriptor in (ours, requests.fileno(), answers.fileno()):
             os.close(descriptor)
         with os.fdopen(theirs, "wb") as answer:
@@ -82,18 +87,25 @@ def _answered(request: dict[str, Any], requests: BinaryIO, answers: BinaryIO) ->
         os._exit(0)  # what the file started does not keep the process
     os.close(theirs)
     try:
-        text, why = _read(ours, time.monotonic() + request["seconds"])
+        text, why = _read(ours, time.monotonic() + WAITING * request["seconds"])
     finally:
         os.close(ours)
         status = _ended(child, not why and text.endswith(b"\n"))
         shutil.rmtree(folder, ignore_errors=True)
-    if not why and not text.endswith(b"\n"):
+    signalled = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+    if why == "late" or signalled and _spent() - before >= request["seconds"] - 1:
+        why = f"running it took more than {request['seconds']} seconds"
+    elif not why and not text.endswith(b"\n"):
         how = (f"was ended by signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status)
                else f"ended with exit status {os.WEXITSTATUS(status)}")
         why = f"the process that ran it {how}"
-    elif why == "late":
-        why = f"running it took more than {request['seconds']} seconds"
     return json.dumps({"refused": why}).encode() if why else text.strip()
+
+
+def _spent() -> float:
+    """The processor seconds of the children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _read(pipe: int, until: float) -> tuple[bytes, str]:

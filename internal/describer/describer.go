@@ -16,8 +16,12 @@ import (
 	"triad/internal/subprocess"
 )
 
-// Longest limits how long the code of one problem may run while it is described.
-const Longest = 90 * time.Second
+const (
+	// Longest limits the processor time of the code of one problem while it is described.
+	Longest = 90 * time.Second
+	// waiting tells how many times as long it may take by the clock: pybridge/problem_inspect.py has the same.
+	waiting = 3
+)
 
 // MostMemory limits the bytes of memory of a process that describes problems: several run at the same time.
 const MostMemory = 4 << 30
@@ -117,7 +121,7 @@ func (d *Describer) open(ctx context.Context) (*inspector, error) {
 func (i *inspector) ask(ctx context.Context, request []byte) ([]byte, error) {
 	stop := context.AfterFunc(ctx, func() { i.answers.SetReadDeadline(time.Now()) })
 	defer stop()
-	i.answers.SetReadDeadline(time.Now().Add(Longest + patience))
+	i.answers.SetReadDeadline(time.Now().Add(waiting*Longest + patience))
 	sent := make(chan error, 1)
 	panics.Go(func() { // a process that ended reads nothing
 		_, err := i.requests.Write(request)
