@@ -4,8 +4,8 @@
 
 reads a request from each line of stdin, an object of JSON, and prints a line with its answer: the
 description, or {"refused": SENTENCE}. A request holds the format, the name of the problem's main file, the
-texts of its files by their names, the seconds of processor time that it may take, and, for an audit, to how many elements the
-tensors of its own sizes are cut.
+texts of its files by their names, the seconds of processor time that it may take, and, for an audit, to how
+many elements the tensors of its own sizes are cut.
 
 The files are foreign. This process imports torch once and runs none of them: a forked child does, whose
 prints go nowhere, and which ends with all that it started before the next request is read. Both run in a

@@ -123,8 +123,12 @@ func wrongValue(r *record.Record) string {
 	for _, o := range r.Outputs {
 		if w := o.Worst; r.Status == op.StatusFail && o.Status == op.StatusFail && w != nil {
 			at := strings.Join(strings.Fields(fmt.Sprint(w.Index)), ",")
-			return fmt.Sprintf("%s%s is %v, accepted is %v to %v, at %s", o.Name, at, w.Got, w.Low, w.High,
-				strings.TrimSpace(fmt.Sprintf("%v %s", r.Case.Dims, r.Case.Distribution)))
+			sizes := ""
+			for _, d := range r.Case.Dims {
+				sizes += fmt.Sprintf("%s=%d ", d.Name, d.Value)
+			}
+			return fmt.Sprintf("%s%s is %v, accepted is %v to %v, at %s%s", o.Name, at, w.Got, w.Low, w.High,
+				sizes, r.Case.Distribution)
 		}
 	}
 	return ""
