@@ -5,7 +5,6 @@ says what its tensors and sizes are, and calls the reference."""
 from __future__ import annotations
 
 import ast
-import keyword
 import math
 import re
 from pathlib import Path
@@ -16,6 +15,7 @@ import torch
 import allowance
 import bounded
 import problem_data
+import problem_names
 import problem_sizes
 import problem_structure
 from problem_inspect import Refused, line
@@ -33,30 +33,8 @@ MOST_OWN_ELEMENTS = 1 << 20
 MOST_CHECKED_ELEMENTS = 1 << 20
 """Of the tensors at which the problem's own check is asked what it accepts."""
 
-RESERVED = {"all", "quick", "device", "size", "ceildiv", "min", "max", "sqrt",
-            "break", "case", "chan", "const", "continue", "default", "defer", "else", "fallthrough", "for",
-            "func", "go", "goto", "if", "import", "interface", "map", "package", "range", "return", "select",
-            "struct", "switch", "type", "var"}
-"""Names that a spec cannot have."""
-
 DISTRIBUTIONS = ("normal", "scaled", "shifted", "constant", "zeros", "outlier", "row_offsets", "sparse")
 QUICK = ("shifted", "outlier")
-
-
-class Names:
-    """Names of a spec, each once."""
-
-    def __init__(self) -> None:
-        self.taken: set[str] = set()
-
-    def take(self, wanted: str) -> str:
-        name = re.sub(r"[^a-z0-9_]+", "_", wanted.lower()).strip("_") or "value"
-        if not name[0].isalpha():
-            name = "n_" + name
-        while name in self.taken or name in RESERVED or keyword.iskeyword(name):
-            name += "_"
-        self.taken.add(name)
-        return name
 
 
 class Description:
@@ -77,7 +55,7 @@ class Description:
     def __init__(self, path: Path):
         self.path = path
         self.text = path.read_text(encoding="utf-8-sig", errors="replace")
-        self.names = Names()
+        self.names = problem_names.Names()
         self.notes: list[str] = []
         self.begin()
 
