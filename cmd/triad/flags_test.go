@@ -146,7 +146,7 @@ func TestCaseFlagsChangeWhatIsRun(t *testing.T) {
 // elsewhere maps the flags whose effect is in what a verb prints, writes or finds to the script or the test
 // that shows it.
 var elsewhere = map[string]string{
-	"into":   "import.txtar",
+	"into": "import.txtar", "audit": "import.txtar",
 	"device": "bench.txtar", "gpu": "gpu_test.go", "yes": "no_tools.txtar", "offline": "no_tools.txtar",
 	"include": "check_test.go", "define": "check_test.go", "sarif": "check_test.go", "watch": "check_test.go",
 	"std":  "check_test.go",
