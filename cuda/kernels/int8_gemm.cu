@@ -11,9 +11,12 @@
 //             sums of a's rows and b's columns are kept beside, and 4 x 4 elements a thread share them. Costs: registers
 //   sm80_mma  the same sums on tensor cores, copies beside the products; see int8_gemm/sm80_mma.cuh. Costs: a newer GPU, and rows of a and b that
 //             are whole vectors of 16 bytes
+//   sm90_wgmma  wgmma of tiles of 256 x 128 that the copy engine brings, or of 64 x 128 where there are few; see int8_gemm/sm90_wgmma.cuh. Costs: a GPU
+//             of 9.0, and the same rows
 #include "capability.cuh"
 #include "int8_gemm/quantiser.cuh"
 #include "int8_gemm/sm80_mma.cuh"
+#include "int8_gemm/sm90_wgmma.cuh"
 #include "register.cuh"
 #include "rows.cuh"
 #include "spec/int8_gemm.cuh"
@@ -149,6 +152,7 @@ void check_blocks(triad::Check &check, const triad_call *call) {
 	           "%lld x %lld are too many blocks", static_cast<long long>(size[0]), static_cast<long long>(size[1]));
 }
 
+const triad::Limit maps = triad::limit("strides that a tensor map can have", triad::int8_gemm::check_maps);
 const triad::Limit few_blocks = triad::limit("at most 2^31 - 1 blocks", check_blocks);
 
 } // namespace
@@ -162,6 +166,10 @@ TRIAD_KERNEL(int8_gemm, tiled, forward,
 TRIAD_KERNEL(int8_gemm, dp4a, forward,
              .contract("fp32").dtypes(triad::bit(TRIAD_I8)).outputs(1).limits(few_blocks).launch(int8_gemm_dp4a))
 TRIAD_KERNEL(int8_gemm, sm80_mma, forward,
-             .contract("fp32").dtypes(triad::bit(TRIAD_I8)).outputs(1)
+             .asynchronous().contract("fp32").dtypes(triad::bit(TRIAD_I8)).outputs(1)
              .limits(triad::capability("mma", 80, true), few_blocks, triad::vector_rows("a", "b"), triad::aligned(4, "c"))
              .launch(triad::int8_gemm::sm80_mma))
+TRIAD_KERNEL(int8_gemm, sm90_wgmma, forward,
+             .asynchronous().contract("fp32").dtypes(triad::bit(TRIAD_I8)).outputs(1)
+             .limits(triad::wgmma_capability(), triad::vector_rows("a", "b"), triad::aligned(16, "c"), maps)
+             .launch(triad::int8_gemm::sm90_wgmma))
