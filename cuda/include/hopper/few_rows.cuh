@@ -12,8 +12,7 @@
 //       block 1  [ 0 1 ] ->  in the order of the blocks, so that the bits do not depend on the schedule
 //       ...
 //
-//   Where blocks do not divide the reduction, they take tiles in turn, and the producer runs ahead of the tiles too. The first stages are asked for
-//   as soon as the ring has its barriers, in the same lines of code: nothing is in the caches when a kernel begins, its code neither.
+//   Where blocks do not divide the reduction, they take tiles in turn, and the producer runs ahead of the tiles too.
 //   A kernel's work says what a stage holds, how it is multiplied, and what becomes of the sums, 32-bit words of float or int32:
 //
 //       copy(stage, full, tile, step)       by one thread: starts the copies of a stage, stage_bytes in all, which report to full
@@ -95,34 +94,23 @@ template <class Tile, int Splits> struct FewRowsBlock {
 	}
 	__device__ bool finishes() const { return rank % (Splits > Tile::chunks ? Splits / Tile::chunks : 1) == 0; }
 
-	// prepare is called by one thread; the block barrier follows.
-	__device__ void prepare() const {
-		for (int s = 0; s < Tile::stages; s++) {
-			barrier_init(full(s), 1);
-			barrier_init(empty(s), Tile::workers / 32); // one arrival a warp
+	// prepare is called by the producer's lanes; the block barrier follows.
+	__device__ void prepare(int lane) const {
+		if (lane < Tile::stages) {
+			barrier_init(full(lane), 1);
+			barrier_init(empty(lane), Tile::workers / 32); // one arrival a warp
+			fence_init();
 		}
-		fence_init();
-		if (Splits > 1) inbox()->expect(finishes() ? Tile::own_chunks(Splits) * (Splits - 1) * Tile::chunk_bytes : 0);
+		if (Splits > 1 && lane == 0) inbox()->expect(finishes() ? Tile::own_chunks(Splits) * (Splits - 1) * Tile::chunk_bytes : 0);
 	}
 
-	template <class Product> __device__ void ask(const Product &product, int stage, int tile, int step) const {
-		barrier_arrive_expecting(full(stage), Tile::stage_bytes);
-		product.copy(memory + stage * Tile::stage_bytes, full(stage), tile, step);
-	}
-
-	// The producer's part: asks for the stages that the ring has room for, and then for the others.
-	template <class Product> __device__ void begin_ring(const Product &product) const {
-		const int most = min(end - begin, Tile::stages);
-#pragma unroll 1
-		for (int i = 0; i < most; i++) ask(product, i, first, begin + i);
-	}
 	template <class Product> __device__ void produce(const Product &product) const {
 		RingPlace<Tile::stages> at;
-		at.skip(min(end - begin, Tile::stages));
 		for (int tile = first; tile < work.tiles; tile += every)
-			for (int step = tile == first ? begin + min(end - begin, Tile::stages) : begin; step < end; step++, at.next()) {
+			for (int step = begin; step < end; step++, at.next()) {
 				barrier_wait(empty(at.stage), at.parity ^ 1);
-				ask(product, at.stage, tile, step);
+				barrier_arrive_expecting(full(at.stage), Tile::stage_bytes);
+				product.copy(memory + at.stage * Tile::stage_bytes, full(at.stage), tile, step);
 			}
 	}
 
@@ -190,15 +178,16 @@ template <class Tile, int Splits, class Word, class Make>
 __device__ inline void run_few_rows(const FewRowsWork &work, unsigned char *shared, Make make) {
 	const FewRowsBlock<Tile, Splits> block(work, shared);
 	auto product = make(block.start + Tile::aside);
-	if (threadIdx.x == Tile::workers) {
-		product.prefetch();
-		block.prepare();
-		block.begin_ring(product);
+	const int lane = static_cast<int>(threadIdx.x) % 32;
+	const bool produces = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0) == Tile::workers / 32;
+	if (produces) {
+		if (lane == 0) product.prefetch();
+		block.prepare(lane);
 	}
 	__syncthreads();
 	if constexpr (Splits > 1) cluster_arrive();
-	if (__shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0) == Tile::workers / 32) {
-		if (threadIdx.x % 32 == 0) block.produce(product);
+	if (produces) {
+		if (lane == 0) block.produce(product);
 		if constexpr (Splits > 1) cluster_wait();
 		return;
 	}
@@ -230,7 +219,7 @@ template <class Tile> int few_rows_splits(const FewRowsWork &work) {
 template <class Tile, int Splits, class... Parameters, class... Arguments>
 int launch_few_rows(void (*kernel)(Parameters...), const FewRowsWork &work, cudaStream_t stream, Arguments... arguments) {
 	constexpr int bytes = Tile::bytes(Splits);
-	static_assert(bytes <= 227 << 10, "a block's shared memory");
+	static_assert(bytes <= 227 << 10 && Tile::stages <= 32, "a block's shared memory, and the lanes that prepare it");
 	const int multiprocessors = std::max(1, device_attribute(cudaDevAttrMultiProcessorCount));
 	const unsigned clusters = static_cast<unsigned>(std::max(1, std::min(work.tiles, multiprocessors / Splits)));
 	if (const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes))
