@@ -1,9 +1,9 @@
 // sm90_tma.cuh: gemm of 16-bit operands on Hopper's tensor cores by the pipeline of hopper/pair_product.cuh: tiles of 128 x 128, which two consumers
-// take in turn, in clusters of two that share a tile of b; where y has few tiles, by that of few_rows.cuh. Operands may lie along the reduction or
+// take in turn, in clusters of two that share a tile of b; where y has few tiles, by that of tma_few_rows.cuh. Operands may lie along the reduction or
 // across it, so that both layouts of b and both gradients are one kernel.
 #ifndef TRIAD_GEMM_SM90_TMA_CUH
 #define TRIAD_GEMM_SM90_TMA_CUH
-#include "few_rows.cuh"
+#include "tma_few_rows.cuh"
 #include "product.cuh"
 #include "sm80_mma.cuh"
 #include "tma_products.cuh"

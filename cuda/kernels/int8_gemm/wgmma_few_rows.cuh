@@ -21,7 +21,8 @@ struct FewRowsProduct {
 	const Scaler &scaler;
 	int8_t *c;
 	int m, n, k, tiles_m;
-	int *shared_rows;
+	int *shared_rows; // of two tiles
+	int turn = 0;
 	WarpColumns columns = {};
 	RowSums<FewRows::m, FewRows::Tile::workers> rows = {};
 
@@ -48,21 +49,17 @@ struct FewRowsProduct {
 		hopper::wait_for<0>();
 	}
 	__device__ void complete(int (&d)[FewRows::Tile::eights][4], int begin, int end) {
-		rows.share(shared_rows, scaler, static_cast<int>(threadIdx.x));
+		int *const of_rows = shared_rows + turn * FewRows::m;
+		rows.share(of_rows, scaler, static_cast<int>(threadIdx.x));
 		int terms[2];
 		columns.terms(terms, scaler, min(end * depth, k) - min(begin * depth, k));
 		hopper::named_sync(1, FewRows::Tile::workers);
-		take_zeros(d, shared_rows, terms);
-		// The next tile's sums go elsewhere: others may still read these.
-		int *const other = shared_rows + FewRows::m;
-		shared_rows = flipped ? shared_rows - FewRows::m : other;
-		flipped = !flipped;
+		take_zeros(d, of_rows, terms);
+		turn ^= 1; // the next tile's go elsewhere: others may still read these
 	}
 	__device__ void store(const int (&y)[FewRows::Tile::chunk_eights][4], int tile, int chunk) const {
 		store_columns(c, m, n, scaler, y, row(tile) + 8 * FewRows::Tile::chunk_eights * chunk, col(tile) + warp() * warp_columns);
 	}
-
-	bool flipped = false;
 };
 #endif
 

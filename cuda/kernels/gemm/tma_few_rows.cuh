@@ -1,7 +1,7 @@
-// few_rows.cuh: sm90_tma where y has few tiles of 64 x 64, by the pipeline of hopper/few_rows.cuh: a block multiplies one of them, or a part of its
+// tma_few_rows.cuh: sm90_tma where y has few tiles of 64 x 64, by the pipeline of hopper/few_rows.cuh: a block multiplies one of them, or a part of its
 // reduction, by one warpgroup. 192 KB of both operands are under way. Operands may lie along the reduction or across it.
-#ifndef TRIAD_GEMM_FEW_ROWS_CUH
-#define TRIAD_GEMM_FEW_ROWS_CUH
+#ifndef TRIAD_GEMM_TMA_FEW_ROWS_CUH
+#define TRIAD_GEMM_TMA_FEW_ROWS_CUH
 #include "hopper/few_rows.cuh"
 #include "hopper/pair_product.cuh"
 #include "tma_products.cuh"
