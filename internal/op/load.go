@@ -390,7 +390,8 @@ func (s *Spec) compileCost(c *PassCost, pass Pass) (err error) {
 		_, output := s.Output(s.Costs.Parts)
 		chosen := output && s.Backward != nil && slices.Contains(s.Backward.Inputs, s.Costs.Parts)
 		if !input && !chosen {
-			return fmt.Errorf("parts: %q is neither an input nor an output that the backward is given", s.Costs.Parts)
+			return fmt.Errorf("parts: %q is neither an input nor an output that the backward is given",
+				s.Costs.Parts)
 		}
 		tensors["parts"] = true
 	}

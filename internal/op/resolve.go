@@ -304,12 +304,12 @@ func tensorDType(text string, c Case) (DType, error) {
 	return ParseDType(text)
 }
 
-// Cost returns the bytes and floating-point operations a case's pass needs at least, if its offsets or choices
-// give elements to as many groups as they can.
+// Cost returns the bytes and floating-point operations a case's pass needs at least, if its offsets or
+// choices give elements to as many groups as they can.
 func (s *Spec) Cost(c Case) (bytes, flops int64, err error) { return s.CostOfParts(c, -1) }
 
-// CostOfParts returns the cost of a case in which so many groups have elements. If parts is negative, as many
-// have as can.
+// CostOfParts returns the cost of a case in which so many groups have elements. If parts is negative, as
+// many have as can.
 func (s *Spec) CostOfParts(c Case, parts int64) (bytes, flops int64, err error) {
 	inputs, outputs, err := s.passTensors(c)
 	if err != nil {

@@ -125,7 +125,10 @@ func TestSurveyOfAChainedBackward(t *testing.T) {
 func TestWorkOfGroupsWithoutRows(t *testing.T) {
 	one := map[string]op.Options{ // one group has every row; rows are the first dim
 		"grouped_gemm": {Distributions: []string{"outlier"}},
-		"moe":          {Distributions: []string{"integers"}, Attributes: map[string]string{"top": "1"}, Saved: []string{"driver"}},
+		"moe": {
+			Distributions: []string{"integers"}, Attributes: map[string]string{"top": "1"},
+			Saved: []string{"driver"},
+		},
 	}
 	for _, o := range truth.All() {
 		if o.Spec.Costs.Parts == "" {
