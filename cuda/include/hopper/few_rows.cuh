@@ -94,14 +94,15 @@ template <class Tile, int Splits> struct FewRowsBlock {
 	}
 	__device__ bool finishes() const { return rank % (Splits > Tile::chunks ? Splits / Tile::chunks : 1) == 0; }
 
-	// prepare is called by the producer's lanes; the block barrier follows.
-	__device__ void prepare(int lane) const {
-		if (lane < Tile::stages) {
-			barrier_init(full(lane), 1);
-			barrier_init(empty(lane), Tile::workers / 32); // one arrival a warp
-			fence_init();
+	// prepare is called by one thread; the block barrier follows. A lane a stage would take longer: mbarrier.init wants its address in a register of the
+	// warp, so that ptxas writes a loop of lanes.
+	__device__ void prepare() const {
+		for (int s = 0; s < Tile::stages; s++) {
+			barrier_init(full(s), 1);
+			barrier_init(empty(s), Tile::workers / 32); // one arrival a warp
 		}
-		if (Splits > 1 && lane == 0) inbox()->expect(finishes() ? Tile::own_chunks(Splits) * (Splits - 1) * Tile::chunk_bytes : 0);
+		fence_init();
+		if (Splits > 1) inbox()->expect(finishes() ? Tile::own_chunks(Splits) * (Splits - 1) * Tile::chunk_bytes : 0);
 	}
 
 	template <class Product> __device__ void produce(const Product &product) const {
@@ -178,16 +179,14 @@ template <class Tile, int Splits, class Word, class Make>
 __device__ inline void run_few_rows(const FewRowsWork &work, unsigned char *shared, Make make) {
 	const FewRowsBlock<Tile, Splits> block(work, shared);
 	auto product = make(block.start + Tile::aside);
-	const int lane = static_cast<int>(threadIdx.x) % 32;
-	const bool produces = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0) == Tile::workers / 32;
-	if (produces) {
-		if (lane == 0) product.prefetch();
-		block.prepare(lane);
+	if (threadIdx.x == Tile::workers) {
+		product.prefetch();
+		block.prepare();
 	}
 	__syncthreads();
 	if constexpr (Splits > 1) cluster_arrive();
-	if (produces) {
-		if (lane == 0) block.produce(product);
+	if (__shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0) == Tile::workers / 32) {
+		if (threadIdx.x % 32 == 0) block.produce(product);
 		if constexpr (Splits > 1) cluster_wait();
 		return;
 	}
@@ -219,7 +218,7 @@ template <class Tile> int few_rows_splits(const FewRowsWork &work) {
 template <class Tile, int Splits, class... Parameters, class... Arguments>
 int launch_few_rows(void (*kernel)(Parameters...), const FewRowsWork &work, cudaStream_t stream, Arguments... arguments) {
 	constexpr int bytes = Tile::bytes(Splits);
-	static_assert(bytes <= 227 << 10 && Tile::stages <= 32, "a block's shared memory, and the lanes that prepare it");
+	static_assert(bytes <= 227 << 10, "a block's shared memory");
 	const int multiprocessors = std::max(1, device_attribute(cudaDevAttrMultiProcessorCount));
 	const unsigned clusters = static_cast<unsigned>(std::max(1, std::min(work.tiles, multiprocessors / Splits)));
 	if (const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes))
