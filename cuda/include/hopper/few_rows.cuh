@@ -12,7 +12,8 @@
 //       block 1  [ 0 1 ] ->  in the order of the blocks, so that the bits do not depend on the schedule
 //       ...
 //
-//   Where blocks do not divide the reduction, they take tiles in turn, and the producer runs ahead of the tiles too.
+//   Where blocks do not divide the reduction, they take tiles in turn, and the producer runs ahead of the tiles too. It asks
+//   for the first stages as soon as the ring has its barriers, before the block has met.
 //   A kernel's work says what a stage holds, how it is multiplied, and what becomes of the sums, 32-bit words of float or int32:
 //
 //       copy(stage, full, tile, step)       by one thread: starts the copies of a stage, stage_bytes in all, which report to full
@@ -105,13 +106,24 @@ template <class Tile, int Splits> struct FewRowsBlock {
 		if (Splits > 1) inbox()->expect(finishes() ? Tile::own_chunks(Splits) * (Splits - 1) * Tile::chunk_bytes : 0);
 	}
 
+	template <class Product> __device__ void ask(const Product &product, int stage, int tile, int step) const {
+		barrier_arrive_expecting(full(stage), Tile::stage_bytes);
+		product.copy(memory + stage * Tile::stage_bytes, full(stage), tile, step);
+	}
+
+	// begin_ring asks for what the ring has room for of the first tile, produce for the rest.
+	__device__ int asked() const { return min(end - begin, Tile::stages); }
+	template <class Product> __device__ void begin_ring(const Product &product) const {
+#pragma unroll 1
+		for (int i = 0; i < asked(); i++) ask(product, i, first, begin + i);
+	}
 	template <class Product> __device__ void produce(const Product &product) const {
 		RingPlace<Tile::stages> at;
+		at.skip(asked());
 		for (int tile = first; tile < work.tiles; tile += every)
-			for (int step = begin; step < end; step++, at.next()) {
+			for (int step = begin + (tile == first ? asked() : 0); step < end; step++, at.next()) {
 				barrier_wait(empty(at.stage), at.parity ^ 1);
-				barrier_arrive_expecting(full(at.stage), Tile::stage_bytes);
-				product.copy(memory + at.stage * Tile::stage_bytes, full(at.stage), tile, step);
+				ask(product, at.stage, tile, step);
 			}
 	}
 
@@ -182,6 +194,7 @@ __device__ inline void run_few_rows(const FewRowsWork &work, unsigned char *shar
 	if (threadIdx.x == Tile::workers) {
 		product.prefetch();
 		block.prepare();
+		block.begin_ring(product);
 	}
 	__syncthreads();
 	if constexpr (Splits > 1) cluster_arrive();
