@@ -14,7 +14,6 @@
 //   sm90_wgmma  wgmma of tiles of 256 x 128 that the copy engine brings, or of 64 x 128 where there are few; see int8_gemm/sm90_wgmma.cuh. Costs: a GPU
 //             of 9.0, and the same rows
 #include "capability.cuh"
-#include "int8_gemm/quantiser.cuh"
 #include "int8_gemm/sm80_mma.cuh"
 #include "int8_gemm/sm90_wgmma.cuh"
 #include "register.cuh"
@@ -66,8 +65,7 @@ __global__ void __launch_bounds__(tile * tile)
 
 // ---- dp4a -------------------------------------------------------------------------------------------------------------------------------
 
-constexpr int block_side = 64;           // rows and columns of c that a block computes
-constexpr int side = 4;                  // rows and columns of a thread: 16 x 16 threads
+constexpr int block_side = 64, side = 4; // rows and columns of c that a block computes, and a thread: 16 x 16 threads
 constexpr int words = 8;                 // of four int8, along k, that a step takes
 constexpr int ones = 0x01010101;         // dp4a with it adds up the four values of a word
 constexpr int padded = block_side + 1;   // so that the words of a step lie in different banks
@@ -111,13 +109,12 @@ __global__ void __launch_bounds__(threads)
 		}
 		__syncthreads();
 	}
-	for (int i = 0; i < side; i++) {
+	for (int i = 0; i < side; i++)
 		for (int j = 0; j < side; j++) {
 			const int64_t row = first_row + y + 16 * i, col = first_col + x + 16 * j;
 			if (row >= m || col >= n) continue;
 			c[row * n + col] = q.of_sums(sum[i][j], sum_a[i], sum_b[j], k);
 		}
-	}
 }
 
 // ---- launchers --------------------------------------------------------------------------------------------------------------------------
@@ -152,7 +149,6 @@ void check_blocks(triad::Check &check, const triad_call *call) {
 	           "%lld x %lld are too many blocks", static_cast<long long>(size[0]), static_cast<long long>(size[1]));
 }
 
-const triad::Limit maps = triad::limit("strides that a tensor map can have", triad::int8_gemm::check_maps);
 const triad::Limit few_blocks = triad::limit("at most 2^31 - 1 blocks", check_blocks);
 
 } // namespace
@@ -166,10 +162,8 @@ TRIAD_KERNEL(int8_gemm, tiled, forward,
 TRIAD_KERNEL(int8_gemm, dp4a, forward,
              .contract("fp32").dtypes(triad::bit(TRIAD_I8)).outputs(1).limits(few_blocks).launch(int8_gemm_dp4a))
 TRIAD_KERNEL(int8_gemm, sm80_mma, forward,
-             .asynchronous().contract("fp32").dtypes(triad::bit(TRIAD_I8)).outputs(1)
-             .limits(triad::capability("mma", 80, true), few_blocks, triad::vector_rows("a", "b"), triad::aligned(4, "c"))
-             .launch(triad::int8_gemm::sm80_mma))
+             .asynchronous().contract("fp32").dtypes(triad::bit(TRIAD_I8)).outputs(1).launch(triad::int8_gemm::sm80_mma)
+             .limits(triad::capability("mma", 80, true), few_blocks, triad::vector_rows("a", "b"), triad::aligned(4, "c")))
 TRIAD_KERNEL(int8_gemm, sm90_wgmma, forward,
-             .asynchronous().contract("fp32").dtypes(triad::bit(TRIAD_I8)).outputs(1)
-             .limits(triad::wgmma_capability(), triad::vector_rows("a", "b"), triad::aligned(16, "c"), maps)
-             .launch(triad::int8_gemm::sm90_wgmma))
+             .asynchronous().contract("fp32").dtypes(triad::bit(TRIAD_I8)).outputs(1).launch(triad::int8_gemm::sm90_wgmma)
+             .limits(triad::int8_gemm::wgmma_limits()))

@@ -12,8 +12,10 @@
 #define TRIAD_INT8_GEMM_SM90_WGMMA_CUH
 #include <algorithm>
 
+#include "capability.cuh"
 #include "hopper/barrier.cuh"
 #include "hopper/named_barrier.cuh"
+#include "register.cuh"
 #include "tile_order.cuh"
 #include "wgmma_few_rows.cuh"
 #include "wgmma_parts.cuh"
@@ -161,6 +163,10 @@ inline void check_maps(Check &check, const triad_call *call) {
 		check.that(rows <= 1 || (stride >= columns && stride < int64_t{1} << 39), "the rows of operand %d have a stride of %lld, want %lld to 2^39", i, stride,
 		           columns);
 	}
+}
+
+inline Limits wgmma_limits() {
+	return {wgmma_capability(), vector_rows("a", "b"), aligned(16, "c"), limit("strides that a tensor map can have", check_maps)};
 }
 
 } // namespace int8_gemm
