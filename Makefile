@@ -143,6 +143,11 @@ database:
 	results/published/database.sh $(PARTS)
 	$(GO) run ./results/published
 
+# CLONES is a folder with clones of the published sets; SETS names some of them.
+audit:
+	$(GO) build -o build/ ./cmd/triad
+	results/published/problems/audit.sh build/triad "$(CLONES)" $(SETS)
+
 public:
 	$(GO) build -o build/ ./cmd/triad
 	$(GO) run ./internal/publicfiles -folder "$(FOLDER)" -batch "$(BATCH)" $(if $(WRITE),-write)
@@ -159,5 +164,5 @@ release: build
 clean:
 	rm -rf bin build dist
 
-.PHONY: generated lint format build figures wheel release test test-packages test-tools test-operator test-names vet set-up mutation test-long bench \
+.PHONY: audit generated lint format build figures wheel release test test-packages test-tools test-operator test-names vet set-up mutation test-long bench \
 	database public lab clean

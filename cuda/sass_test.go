@@ -75,7 +75,7 @@ func readsHopperLoops(t *testing.T, operator string) {
 					operator, k.Name, l.First, behind, beside+behind)
 			}
 		}
-		if l.Has("HGMMA") || l.Has("QGMMA") {
+		if l.Has("HGMMA") || l.Has("QGMMA") || l.Has("IGMMA") {
 			products++
 			if l.WaitsForMemory() {
 				t.Errorf("%s, %s, loop 0x%x: products and a wait for memory (MEMBAR)", operator, k.Name,

@@ -5,7 +5,6 @@ says what its tensors and sizes are, and calls the reference."""
 from __future__ import annotations
 
 import ast
-import keyword
 import math
 import re
 from pathlib import Path
@@ -15,6 +14,8 @@ import torch
 
 import allowance
 import bounded
+import problem_data
+import problem_names
 import problem_sizes
 import problem_structure
 from problem_inspect import Refused, line
@@ -32,30 +33,8 @@ MOST_OWN_ELEMENTS = 1 << 20
 MOST_CHECKED_ELEMENTS = 1 << 20
 """Of the tensors at which the problem's own check is asked what it accepts."""
 
-RESERVED = {"all", "quick", "device", "size", "ceildiv", "min", "max", "sqrt",
-            "break", "case", "chan", "const", "continue", "default", "defer", "else", "fallthrough", "for",
-            "func", "go", "goto", "if", "import", "interface", "map", "package", "range", "return", "select",
-            "struct", "switch", "type", "var"}
-"""Names that a spec cannot have."""
-
 DISTRIBUTIONS = ("normal", "scaled", "shifted", "constant", "zeros", "outlier", "row_offsets", "sparse")
 QUICK = ("shifted", "outlier")
-
-
-class Names:
-    """Names of a spec, each once."""
-
-    def __init__(self) -> None:
-        self.taken: set[str] = set()
-
-    def take(self, wanted: str) -> str:
-        name = re.sub(r"[^a-z0-9_]+", "_", wanted.lower()).strip("_") or "value"
-        if not name[0].isalpha():
-            name = "n_" + name
-        while name in self.taken or name in RESERVED or keyword.iskeyword(name):
-            name += "_"
-        self.taken.add(name)
-        return name
 
 
 class Description:
@@ -76,14 +55,25 @@ class Description:
     def __init__(self, path: Path):
         self.path = path
         self.text = path.read_text(encoding="utf-8-sig", errors="replace")
-        try:
-            self.tree = ast.parse(self.text, str(path))
-        except SyntaxError as e:
-            raise Refused(f"line {e.lineno} is no Python: {e.msg}") from e
-        self.names = Names()
+        self.names = problem_names.Names()
+        self.notes: list[str] = []
         self.begin()
 
+    def parsed(self) -> ast.Module:
+        """The file as Python."""
+        try:
+            return ast.parse(self.text, str(self.path))
+        except SyntaxError as e:
+            raise Refused(f"line {e.lineno} is no Python: {e.msg}") from e
+
     # ---- the description
+
+    def finished(self) -> dict[str, Any]:
+        """The description, once the sizes and tensors are known."""
+        self.chosen_shapes()
+        self.validate()
+        self.data()
+        return self.description()
 
     def chosen_shapes(self) -> None:
         """The shapes that are judged: of the proposed ones those at which the problem has the answer that the
@@ -146,12 +136,26 @@ class Description:
         if any(not v.isfinite().all() for v in value if v.is_floating_point()):
             raise Refused("its answer to its own inputs has a NaN or an infinity")
         if all(torch.equal(a, b) for a, b in zip(value, others)):
+            if not self.is_constant():
+                raise Refused("its answer is the same for all inputs that triad draws")
             raise Refused("its answer is the same for other inputs: it cannot tell a right kernel from one "
-                          "that ignores its inputs")
+                          "that ignores its inputs", constant=True)
         self.seeded = any(not torch.equal(a, b) for a, b in zip(value, weights))
         self.writes = [self.input_names[k] for k, i in enumerate(self.places)
                        if not torch.equal(inputs[i], before[i])]
         self.weak = self.passing()
+
+    def is_constant(self) -> bool:
+        """Whether an answer that is the same for other inputs at small sizes is so at its own too. What
+        inputs() gives is what the problem draws, unless a format says otherwise."""
+        values = self.nearly_own()
+        try:
+            with torch.no_grad():
+                one, other = (self.call(self.model(values, SEED), self.inputs(values, seed))
+                              for seed in (SEED, SEED + 1))
+        except Exception:
+            return False
+        return all(torch.equal(a, b) for a, b in zip(one, other))
 
     def nearly_own(self) -> dict[str, int]:
         """The problem's own sizes, with the first ones cut where they are too many to compute here: how large
@@ -160,7 +164,8 @@ class Description:
         for name in self.free:
             while problem_sizes.elements(sizes) > MOST_CHECKED_ELEMENTS and values[name] > 1:
                 trial = self.probes.whole({**values, name: max(1, values[name] // 4)})
-                if (cut := self.probes.perhaps(trial)) is None:
+                cut = self.probes.perhaps(trial)
+                if cut is None or min(cut.values()) < 1:  # smaller than a window
                     break
                 values, sizes = trial, cut
         return values if problem_sizes.elements(sizes) <= MOST_CHECKED_ELEMENTS else self.judged
@@ -180,10 +185,12 @@ class Description:
         for name, t in zip(self.input_names, inputs):
             if len(value) == 1 and t.shape == value[0].shape and t.dtype == value[0].dtype:
                 wrong[f"the input {name}"] = [t]
+        return [name for name, answer in wrong.items() if self.accepts(values, answer, value)]
+
+    def accepts(self, values: dict[str, int], answer: list, value: list) -> bool:
+        """Whether the format's own check accepts an answer at sizes, where value is the right one."""
         check = self.their_check()
-        return [name for name, answer in wrong.items()
-                if all(torch.allclose(a.double(), b.double(), **check)
-                       for a, b in zip(answer, value))]
+        return all(torch.allclose(a.double(), b.double(), **check) for a, b in zip(answer, value))
 
     def their_check(self) -> dict[str, float]:
         """The tolerances of the problem's own check."""
@@ -256,6 +263,7 @@ class Description:
 
     def look_at_draws(self, draws: list[list]) -> None:
         """Refuses a problem whose inputs have a structure that triad's own data has not."""
+        draws = [[problem_structure.sampled(t) for t in d] for d in draws]
         for k, name in enumerate(self.input_names):
             of_it = [d[k] for d in draws]
             found = problem_structure.structure(of_it)
@@ -291,7 +299,7 @@ class Description:
         random = torch.Generator().manual_seed(7)
         for k, i in enumerate(self.places):
             if k not in self.fills and inputs[i].is_floating_point():
-                inputs[i] = _like(distribution, inputs[i].shape, random).to(inputs[i].dtype)
+                inputs[i] = problem_data.like(distribution, inputs[i].shape, random).to(inputs[i].dtype)
         return inputs
 
     def bound(self, distribution: str, values: dict[str, int]) -> str:
@@ -342,8 +350,11 @@ class Description:
 
     # ---- the words
 
-    def description(self) -> dict[str, Any]:
-        attributes, constants = [], {}
+    def constants_of_a_call(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Where a call has each constant of the file: as a size of an input or as an attribute; and the
+        attributes."""
+        attributes: list[dict[str, Any]] = []
+        constants: dict[str, Any] = {}
         for constant, dim in self.dims.items():
             if not constant:
                 continue
@@ -364,6 +375,10 @@ class Description:
             name = self.named(constant)
             constants[constant] = {"attribute": name}
             attributes.append(self.attribute(name, value, constant in self.moving))
+        return constants, attributes
+
+    def description(self) -> dict[str, Any]:
+        constants, attributes = self.constants_of_a_call()
         for name, value in self.scalars.items():
             attributes.append(self.attribute(name, value, name == "no_class"))
         if self.seeded:
@@ -393,12 +408,14 @@ class Description:
             "every": self.judged_words(self.judged),
             "own": own, "own_needs_gpu": self.own_elements > MOST_OWN_ELEMENTS,
             "weak": self.weak, "writes": self.writes, "no_gradient": self.gradient,
+            "notes": self.notes,
             "plan": {
                 "constants": constants, "arguments": self.arguments, "tensors": len(self.first),
                 "outputs": self.output_names, "differentiable": differentiable,
                 "gradients": [f"grad_{self.input_names[k]}" for k in differentiable],
                 "dtypes": [NAMES[self.dtype]], "own": {name: self.own[name] for name in self.free},
-                "their_check": self.their_check(),
+                "their_check": self.their_check(), "own_elements": self.own_elements,
+                "checked": self.nearly_own(),
             },
         }
 
@@ -434,6 +451,16 @@ class Description:
         return [renamed(self.expressions[kind, i, axis]) for axis in range(t.dim())]
 
 
+def imported_all() -> None:
+    """Has torch import what it imports at the first use, which takes longer than most problems do: processes
+    forked after that share it. No gradient is computed, whose threads a fork would lose."""
+    with torch.device("meta"), torch.no_grad():
+        torch.nn.functional.relu(torch.nn.Linear(2, 2)(torch.rand(2, 2)))
+    model = torch.nn.ReLU()
+    allowance.compute(lambda x: torch.func.functional_call(model, {}, (x,)), (torch.ones(2),), {}, "fp32",
+                      torch.float32, False, 1)
+
+
 def copied(inputs: list) -> list:
     """Copies of arguments, since a reference may write into them."""
     return [t.clone() if isinstance(t, torch.Tensor) else t for t in inputs]
@@ -455,27 +482,3 @@ def _undefined(value: bounded.Bounded) -> bool:
     """Whether a value or its bound is infinite or NaN, or its simulated value NaN: an infinity may be what
     the value rounds to."""
     return not (value.r.isfinite().all() and value.e.isfinite().all()) or bool(value.s.isnan().any())
-
-
-def _like(distribution: str, shape: tuple, random: torch.Generator) -> torch.Tensor:
-    """Data that resembles a distribution of internal/workload: enough to see whether an answer is bounded."""
-    x = torch.randn(shape, generator=random)
-    rows = x.reshape(-1, x.shape[-1]) if x.dim() and x.numel() else x.reshape(1, -1)
-    turn = (torch.arange(rows.shape[0]) % 4)[:, None]
-    if distribution == "scaled":
-        rows = rows * torch.tensor([1e-3, 1e-2, 20.0, 60.0])[turn]
-    elif distribution == "shifted":
-        rows = torch.tensor([2.0, 30.0, 200.0, 4.0])[turn] + rows * torch.tensor([1.0, 1, 1, 0.01])[turn]
-    elif distribution == "row_offsets":
-        rows = rows + 50 * torch.randn(rows.shape[0], 1, generator=random)
-    elif distribution == "constant":
-        rows = rows[:, :1].expand_as(rows).contiguous() if rows.numel() else rows
-    elif distribution == "zeros":
-        rows = torch.zeros_like(rows)
-    elif distribution == "sparse":
-        rows = torch.where(torch.rand(rows.shape, generator=random) < 1 / 16, rows, 0.0)
-    elif distribution == "outlier" and rows.numel():
-        rows = rows.clone()
-        rows[0::2, rows.shape[1] // 2] *= 1000
-        rows[1::2] *= 1e4
-    return rows.reshape(shape)

@@ -29,6 +29,7 @@ class _File(problem_describe.Description):
 
     def begin(self) -> None:
         """Finds the constants of the file."""
+        self.tree = self.parsed()
         self.constants = kernelbench.names_of(self.tree)
         loaded = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name)
                   and isinstance(n.ctx, ast.Load)}
@@ -93,10 +94,7 @@ class _File(problem_describe.Description):
         self.free, self.expressions = problem_sizes.expressions(self.probes, free)
         self.own = own
         self.tensors()
-        self.chosen_shapes()
-        self.validate()
-        self.data()
-        return self.description()
+        return self.finished()
 
     def look(self) -> None:
         """Executes the file, and looks at what the format asks for."""

@@ -16,16 +16,17 @@ from __future__ import annotations
 
 import ast
 import functools
-import hashlib
-import json
 import math
-import os
 import sys
 import types
 from pathlib import Path
 from typing import Any
 
 import torch
+
+import problem_folder
+import problem_submission
+from problem_submission import dense, own_copies
 
 SEED = 42
 """The seed that the format gives before it makes a model; the attribute weights_seed is added."""
@@ -145,17 +146,11 @@ def listed(value: Any) -> tuple:
 # ---- an imported problem
 
 
-class Problem:
-    """A problem that was imported: folder holds problem.json and the problem's file."""
+class Problem(problem_folder.Folder):
+    """A problem that was imported."""
 
     def __init__(self, folder: str | Path):
-        self.folder = Path(folder)
-        self.plan = json.loads((self.folder / "problem.json").read_text(encoding="utf-8"))
-        self.path = self.folder / self.plan["file"]
-        content = self.path.read_bytes()
-        if hashlib.sha256(content).hexdigest() != self.plan["sha256"]:
-            raise ImportError(f"{self.path} is no longer the file that was imported: import it again")
-        self.text = content.decode("utf-8-sig", errors="replace")
+        super().__init__(folder)
         self._module = functools.lru_cache(8)(self._execute)
         self._model = functools.lru_cache(8)(self._make)
 
@@ -167,13 +162,7 @@ class Problem:
 
     def constants(self, tensors: tuple, attributes: dict[str, Any]) -> tuple:
         """The constants of the file for a call."""
-        found = {}
-        for constant, place in self.plan["constants"].items():
-            if "attribute" in place:
-                found[constant] = attributes[place["attribute"]]
-            else:
-                found[constant] = tensors[place["input"]].shape[place["axis"]]
-        return tuple(found.items())
+        return tuple(self.values(tensors, attributes).items())
 
     def module(self, tensors: tuple, attributes: dict[str, Any]) -> types.ModuleType:
         """The problem's module at the sizes of a call."""
@@ -192,14 +181,14 @@ class Problem:
         """Model's answer, computed in the dtype of the tensors."""
         model = self._model(self.constants(tensors, attributes), self.seed(attributes))
         value = torch.func.functional_call(model, state_like(model, tensors),
-                                           tuple(self.arguments(_own(tensors), attributes)))
+                                           tuple(self.arguments(own_copies(tensors), attributes)))
         value = tuple(v.reshape(1) if isinstance(v, torch.Tensor) and v.dim() == 0 else v
                       for v in listed(value))
         return value if len(value) > 1 else value[0]
 
     def rows(self) -> list:
         """The row of the table that shows Model itself, in the dtype of the case."""
-        return [self._row("torch/problem", lambda *t, **a: _dense(self.reference(*t, **a)))]
+        return [self._row("torch/problem", lambda *t, **a: dense(self.reference(*t, **a)))]
 
     def _row(self, name: str, function: Any, **more: Any) -> Any:
         from implementation import Autograd, Implementation
@@ -208,28 +197,8 @@ class Problem:
         if plan["differentiable"]:
             backward = Autograd(function, plan["tensors"], tuple(plan["differentiable"]))
         return Implementation(name, function, backward, tuple(plan["outputs"]), tuple(plan["gradients"]),
-                              contract=reference_contracts(plan["dtypes"]), dtypes=tuple(plan["dtypes"]),
+                              contract=self.contracts(), dtypes=tuple(plan["dtypes"]),
                               recomputes=True, **more)
-
-
-def reference_contracts(dtypes: list[str]) -> dict[tuple[str, str], str]:
-    """The contract that the problem is judged under: in 16 bits its reference rounds after each operation."""
-    return {(direction, dtype): "eager" for direction in ("forward", "backward") for dtype in dtypes
-            if dtype != "fp32"}
-
-
-def _own(tensors: tuple) -> tuple:
-    """Copies of the tensors, since a reference may write into what it gets."""
-    return tuple(t.clone() if isinstance(t, torch.Tensor) else t for t in tensors)
-
-
-def _dense(value: Any) -> Any:
-    """What a function returned, each tensor without gaps."""
-    if isinstance(value, (tuple, list)):
-        return tuple(_dense(v) for v in value)
-    if type(value) is not torch.Tensor:
-        return value
-    return value.contiguous() if value.dim() else value.reshape(1)
 
 
 def state_like(model: torch.nn.Module, tensors: tuple) -> dict[str, torch.Tensor]:
@@ -254,21 +223,17 @@ def state_like(model: torch.nn.Module, tensors: tuple) -> dict[str, torch.Tensor
 # ---- a submission
 
 
-class Submission:
+class Submission(problem_submission.Submission):
     """The class ModelNew of a file, called as the format calls it."""
 
     def __init__(self, problem: Problem, path: str):
-        import own_file
-        self.problem, self.own_file = problem, own_file
         self.models: dict[Any, torch.nn.Module] = {}
-        self.tried: dict[Any, str] = {}
-        on_gpu = os.environ.get("TRIAD_DEVICE") != "cpu" and torch.cuda.is_available()
-        if _compiles_cuda(Path(path)) and not on_gpu:
-            raise ImportError("triad: not here: it compiles CUDA when it is imported, which needs a GPU")
-        self.file = own_file.load(path)
-        if not isinstance(getattr(self.file, "ModelNew", None), type):
-            raise ImportError(f"triad: {path}:1: it defines no class ModelNew, which a submission of "
-                              "KernelBench has")
+        super().__init__(problem, path)
+
+    def missing(self) -> str:
+        if isinstance(getattr(self.file, "ModelNew", None), type):
+            return ""
+        return "it defines no class ModelNew, which a submission of KernelBench has"
 
     def forward(self, *tensors: torch.Tensor, **attributes: Any) -> Any:
         """ModelNew's answer."""
@@ -278,81 +243,7 @@ class Submission:
             if key not in self.models:
                 made = make(self.problem.module(tensors, attributes), self.file.ModelNew, seed)
                 self.models[key] = made.to(tensors[0].device)
-            return _dense(self.models[key](*self.problem.arguments(tensors, attributes)))
-
-    def accepts(self, direction: str, *tensors: torch.Tensor, **attributes: Any) -> str | None:
-        """Why a call is none that the format makes: it gives dense tensors of the problem's own sizes, and
-        asks for no gradient. Other sizes, and gradients, are judged where the submission has them. The driver
-        lets no call that the format makes be declined, whatever becomes of this function."""
-        inputs = tensors[:self.problem.plan["tensors"]]
-        if any(not t.is_contiguous() or t.data_ptr() % 16 for t in inputs):
-            return "KernelBench hands a submission dense tensors that begin at multiples of 16 bytes"
-        constants = dict(self.problem.constants(tensors, attributes))
-        own = self.problem.plan["own"]
-        if direction == "forward" and all(constants[name] == size for name, size in own.items()):
-            return None
-        key = (direction, tuple((tuple(t.shape), t.dtype, t.device) for t in tensors),
-               tuple(attributes.items()))
-        if key not in self.tried:
-            self.tried[key] = self._try(direction, tensors, attributes)
-        return self.tried[key] or None
-
-    def _try(self, direction: str, tensors: tuple, attributes: dict[str, Any]) -> str:
-        """Why ModelNew does not take a call, tried on ones: what it does with its values is judged."""
-        plan = self.problem.plan
-        ones = [torch.full(t.shape, int(t.is_floating_point()), dtype=t.dtype, device=t.device)
-                for t in tensors]
-        where = ("where its gradient is asked for" if direction == "backward" else
-                 "on empty tensors" if any(t.numel() == 0 for t in ones) else
-                 "at sizes that are not the problem's")
-        wanted = plan["differentiable"] if direction == "backward" else []
-        inputs = [t.requires_grad_(i in wanted) for i, t in enumerate(ones[:plan["tensors"]])]
-        try:
-            with torch.set_grad_enabled(direction == "backward"):
-                value = listed(self.forward(*inputs, **attributes))
-            if direction == "forward":
-                return ""
-            ends = [(v, g) for v, g in zip(value, ones[plan["tensors"]:]) if v.requires_grad]
-            if not ends:
-                return "its forward leaves autograd nothing to go back through, and the format asks for none"
-            found = torch.autograd.grad([v for v, _ in ends], [inputs[i] for i in wanted],
-                                        [g for _, g in ends], allow_unused=True)
-        except Exception as e:
-            if _is_fault(e):  # the launch that follows shows it
-                return ""
-            return f"it raises {type(e).__name__} {where}" + (f": {e}" if str(e) else "")
-        missing = [plan["gradients"][k] for k, g in enumerate(found) if g is None]
-        return f"autograd finds no way back to {', '.join(missing)}" if missing else ""
-
-
-def _is_fault(e: BaseException | None) -> bool:
-    """Whether an exception is of a kernel or of lines that are wrong at any size, and not of a function that
-    declines a call."""
-    import tensors
-    while e is not None:
-        if isinstance(e, (tensors.OutOfBounds, torch.AcceleratorError, MemoryError, torch.OutOfMemoryError,
-                          TypeError, NameError, AttributeError, ImportError)):
-            return True
-        if type(e).__name__ == "InterpreterError":
-            return True
-        e = e.__cause__
-    return False
-
-
-def _compiles_cuda(path: Path) -> bool:
-    """Whether a file has torch compile CUDA."""
-    try:
-        tree = ast.parse(path.read_text(encoding="utf-8-sig", errors="replace"))
-    except SyntaxError:
-        return False
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-            if name == "load_inline" and any(k.arg == "cuda_sources" for k in node.keywords):
-                return True
-            if name == "load" and any(k.arg == "sources" for k in node.keywords):
-                return True
-    return False
+            return dense(self.models[key](*self.problem.arguments(tensors, attributes)))
 
 
 def submission(folder: str, path: str, name: str) -> list:

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import ast
 import ctypes
-import hashlib
 import inspect
-import json
 import sys
 import types
 from pathlib import Path
@@ -21,6 +19,7 @@ from typing import Any
 
 import torch
 
+import problem_folder
 import problem_sizes
 
 DTYPES = {ctypes.c_float: torch.float32, ctypes.c_double: torch.float64, ctypes.c_uint16: torch.float16,
@@ -108,35 +107,19 @@ def challenge(text: str, path: str, asserts: bool) -> Any:
     return found
 
 
-class Problem:
-    """A problem that was imported: folder holds problem.json and the problem's file."""
+class Problem(problem_folder.Folder):
+    """A problem that was imported."""
 
     def __init__(self, folder: str | Path):
-        self.folder = Path(folder)
-        self.plan = json.loads((self.folder / "problem.json").read_text(encoding="utf-8"))
-        path = self.folder / self.plan["file"]
-        content = path.read_bytes()
-        if hashlib.sha256(content).hexdigest() != self.plan["sha256"]:
-            raise ImportError(f"{path} is no longer the file that was imported: import it again")
-        self.challenge = challenge(content.decode("utf-8-sig", errors="replace"), str(path), False)
+        super().__init__(folder)
+        self.challenge = challenge(self.text, str(self.path), False)
 
     def reference(self, *tensors: torch.Tensor, **attributes: Any) -> Any:
         """The outputs, computed in the dtype of the tensors."""
-        sizes = {name: tensors[place["input"]].shape[place["axis"]]
-                 for name, place in self.plan["constants"].items() if "input" in place}
-        values = {**{name: attributes[place["attribute"]] for name, place in self.plan["constants"].items()
-                     if "attribute" in place}, **sizes}
-        shapes = [[problem_sizes.value_of(size, sizes) for size in shape]
+        values = self.values(tensors, attributes)
+        shapes = [[problem_sizes.value_of(size, values) for size in shape]
                   for shape in self.plan["output_shapes"]]
         return answer(self.challenge, self.plan["signature"], tensors, values, shapes)
-
-    def rows(self) -> list:
-        """The row of the table that shows the reference itself, in the dtype of the case."""
-        from implementation import Implementation
-        dtypes = self.plan["dtypes"]
-        contract = {("forward", dtype): "eager" for dtype in dtypes if dtype != "fp32"}
-        return [Implementation("torch/problem", self.reference, None, tuple(self.plan["outputs"]), (),
-                               contract, tuple(dtypes))]
 
 
 def answer(challenge: Any, signature: list, tensors: tuple, values: dict[str, Any], shapes: list) -> Any:

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import torch
 
+MOST_SAMPLED = 1 << 16
+"""Elements of a tensor that are looked at."""
+
 FEW = 16
 """Distinct values of 16 bits that are few."""
 
@@ -23,6 +26,15 @@ def structure(draws: list[torch.Tensor]) -> str:
     if len(draws) > 1 and _tells(draws[0]) and all(_equal(t, draws[0]) for t in draws[1:]):
         return "is the same in every draw"
     return ""
+
+
+def sampled(t: torch.Tensor) -> torch.Tensor:
+    """Elements of a large tensor at even distances: its longest axes are thinned out alike, so that a
+    triangle, an order or a symmetry shows in what is left."""
+    while t.numel() > MOST_SAMPLED:
+        longest = max(t.shape)
+        t = t[tuple(slice(None, None, 2 if size == longest else 1) for size in t.shape)]
+    return t
 
 
 def of_zeros_and_ones(draws: list[torch.Tensor]) -> bool:

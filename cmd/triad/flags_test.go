@@ -146,7 +146,7 @@ func TestCaseFlagsChangeWhatIsRun(t *testing.T) {
 // elsewhere maps the flags whose effect is in what a verb prints, writes or finds to the script or the test
 // that shows it.
 var elsewhere = map[string]string{
-	"into":   "import.txtar",
+	"into": "import.txtar", "audit": "import.txtar",
 	"device": "bench.txtar", "gpu": "gpu_test.go", "yes": "no_tools.txtar", "offline": "no_tools.txtar",
 	"include": "check_test.go", "define": "check_test.go", "sarif": "check_test.go", "watch": "check_test.go",
 	"std":  "check_test.go",
@@ -170,8 +170,8 @@ var elsewhere = map[string]string{
 	"status": "results.txtar", "since": "results.txtar", "format": "bench.txtar", "session": "flags_test.go",
 	"in-tree": "new_in_tree_test.go", "family": "new_in_tree_test.go",
 	"from": "folder_test.go", "strict": "findings_test.go", "peers": "faults_python.txtar",
-	"wheels": "faults_python.txtar",
-	"dtype":  "results.txtar", "impl": "results.txtar", "pass": "results.txtar", "limit": "results.txtar",
+	"wheels": "faults_python.txtar", "solution": "learn.txtar",
+	"dtype": "results.txtar", "impl": "results.txtar", "pass": "results.txtar", "limit": "results.txtar",
 	"regime": "bench.txtar", "rounds": "bench.txtar", "budget": "bench.txtar", "burst": "flags_test.go",
 	"sustained": "flags_test.go",
 	"quick":     "flags_test.go", "full": "flags_test.go", "layout": "flags_test.go",

@@ -4,17 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"triad/cmd/triad/console"
 	"triad/cmd/triad/workers"
-	"triad/internal/confine"
+	"triad/internal/describer"
 	"triad/internal/harmless"
 	"triad/internal/problem"
 	"triad/internal/record"
@@ -24,14 +22,14 @@ import (
 	"triad/pybridge"
 )
 
-// longestDescription limits the process that describes one problem.
-const longestDescription = 90 * time.Second
-
 // importOptions holds the flags of import.
 type importOptions struct {
 	workers.EnvironmentFlags
 	into      string
 	list      bool
+	audit     bool
+	limit     int64
+	json      bool
 	noSandbox bool
 }
 
@@ -49,7 +47,8 @@ FORMAT is one of: ` + strings.Join(problem.Formats(), ", ") + `. Without it, the
 References run in a sandbox, since a stranger wrote them.`,
 		Example: `  triad import kernelbench KernelBench/level1/19_ReLU.py
   triad compare ./kernelbench_level1_19_relu --add my_relu.py
-  triad import --list KernelBench`,
+  triad import --list KernelBench
+  triad import --audit KernelBench/KernelBench/level1`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			format, path := "", args[0]
@@ -58,6 +57,9 @@ References run in a sandbox, since a stranger wrote them.`,
 			}
 			if len(args) == 1 && problem.IsFormat(path) {
 				return console.Usage("import %s: name the file or folder of the problems", path)
+			}
+			if err := o.check(path, cmd.Flags().Changed("limit")); err != nil {
+				return err
 			}
 			found, err := problem.List(path, format)
 			if err != nil {
@@ -70,15 +72,35 @@ References run in a sandbox, since a stranger wrote them.`,
 			if o.list {
 				return a.listProblems(found)
 			}
+			if o.audit {
+				return a.auditProblems(cmd.Context(), found, &o)
+			}
 			return a.importProblems(cmd.Context(), found, &o)
 		},
 	}
 	o.Add(cmd)
 	cmd.Flags().StringVar(&o.into, "into", ".", "the folder that the operators' folders are made in")
 	cmd.Flags().BoolVar(&o.list, "list", false, "list the problems, and import none")
+	cmd.Flags().BoolVar(&o.audit, "audit", false,
+		"print what each problem's own check is worth, and import none; the same command goes on "+
+			"after a stop")
+	cmd.Flags().Int64Var(&o.limit, "limit", 1<<20,
+		"with --audit: cut a problem's own sizes until its tensors have at most so many elements together")
+	cmd.Flags().BoolVar(&o.json, "json", false, "with --audit: one JSON object a line (docs/json.md)")
 	cmd.Flags().BoolVar(&o.noSandbox, "no-sandbox", false,
 		"trust the problems, and run their references without a sandbox")
 	return cmd
+}
+
+// check refuses flags that do not go together.
+func (o *importOptions) check(path string, limited bool) error {
+	if !o.audit && (o.json || limited) || o.audit && o.list {
+		return console.Usage("import %s: --limit and --json go with --audit, and --list goes without", path)
+	}
+	if o.limit < 1 {
+		return console.Usage("import %s: --limit %d: want at least one element", path, o.limit)
+	}
+	return nil
 }
 
 // listProblems prints a line for each problem.
@@ -93,46 +115,82 @@ func (a *app) listProblems(found []problem.Problem) error {
 	return nil
 }
 
-// importProblems imports problems one after the other. One that cannot be imported does not stop the others.
+// importProblems imports problems. One that cannot be imported does not stop the others.
 func (a *app) importProblems(ctx context.Context, found []problem.Problem, o *importOptions) error {
-	describe, err := a.describer(ctx, o)
+	processes, err := a.describer(ctx, o)
 	if err != nil {
 		return err
 	}
+	defer processes.Close()
 	imported := 0
-	for _, p := range found {
-		if a.Stop.Err() != nil {
-			return session.Fail(session.ExitNothing, fmt.Errorf("stopped after %d of %d problems: the same "+
-				"command goes on", imported, len(found)))
-		}
-		done, err := problem.Import(ctx, p, o.into, describe)
-		if u := (*toolchainError)(nil); errors.As(err, &u) {
-			return u.error
-		}
-		if err != nil {
-			fmt.Fprintf(a.Err, "triad: %s is not imported: %s.\n", harmless.Line(p.Path),
-				harmless.Line(err.Error()))
-			continue
-		}
-		imported++
-		if err := a.tellImported(done); err != nil {
-			return err
-		}
-	}
-	if imported == 0 {
+	err = problem.ImportAll(a.Stop, found, o.into, processes.Describe,
+		func(p problem.Problem, became problem.Outcome) error {
+			if u := (*problem.StartError)(nil); errors.As(became.Err, &u) {
+				return session.ToolchainFailure(u.Unwrap())
+			}
+			if became.Err != nil && a.Stop.Err() == nil {
+				fmt.Fprintf(a.Err, "triad: %s is not imported: %s.\n", harmless.Line(p.Path),
+					harmless.Line(became.Err.Error()))
+			}
+			if became.Err != nil {
+				return nil
+			}
+			imported++
+			return a.tellImported(became.Done)
+		})
+	switch {
+	case a.Stop.Err() != nil:
+		return session.Fail(session.ExitNothing, fmt.Errorf("stopped after %d of %d problems: the same "+
+			"command goes on", imported, len(found)))
+	case err != nil:
+		return err
+	case imported == 0:
 		return session.Fail(session.ExitNothing, errors.New("nothing was imported"))
-	}
-	if len(found) > 1 {
+	case len(found) > 1:
 		fmt.Fprintf(a.Out, "\n%d of %d problems are imported.\n", imported, len(found))
 	}
 	return nil
 }
 
-// toolchainError is an error that every problem would meet.
-type toolchainError struct{ error }
+// auditProblems prints a row for each problem.
+func (a *app) auditProblems(ctx context.Context, found []problem.Problem, o *importOptions) error {
+	processes, err := a.describer(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer processes.Close()
+	cache, err := a.CacheDir()
+	if err != nil {
+		return err
+	}
+	version, err := pybridge.ProblemVersion(a.Files, cache)
+	if err != nil {
+		return err
+	}
+	audit := problem.Audit{
+		Describe: processes.Describe, Elements: o.limit, Version: version,
+		Folder: filepath.Join(cache, "audit"),
+	}
+	table := problem.NewTable(a.Out, o.json, found)
+	err = audit.All(a.Stop, found, table.Row)
+	if u := (*problem.StartError)(nil); errors.As(err, &u) {
+		return session.ToolchainFailure(u.Unwrap())
+	}
+	if a.Stop.Err() != nil {
+		return session.Fail(session.ExitNothing, errors.New("stopped: the same command goes on"))
+	}
+	if err != nil {
+		return err
+	}
+	judged, err := table.End()
+	if err == nil && judged == 0 {
+		err = session.Fail(session.ExitNothing, errors.New("no problem could be judged"))
+	}
+	return err
+}
 
-// describer returns what runs the process that describes a problem.
-func (a *app) describer(ctx context.Context, o *importOptions) (problem.Describe, error) {
+// describer returns what describes problems.
+func (a *app) describer(ctx context.Context, o *importOptions) (*describer.Describer, error) {
 	cache, err := a.CacheDir()
 	if err != nil {
 		return nil, err
@@ -141,41 +199,19 @@ func (a *app) describer(ctx context.Context, o *importOptions) (problem.Describe
 	if err != nil {
 		return nil, err
 	}
-	var confine confine.Confining
+	adapter := &worker.Adapter{Command: pybridge.ProblemCommand(environment, cache)}
 	if !o.noSandbox {
-		if confine, err = a.Confine(ctx, nil, ""); err != nil {
+		confine, err := a.Confine(ctx, nil, "")
+		if err != nil {
 			return nil, err
 		}
+		confine(adapter, false, nil)
 	}
-	return func(ctx context.Context, p problem.Problem) ([]byte, error) {
-		path, err := filepath.Abs(p.Path)
-		if err != nil {
-			return nil, err
-		}
-		adapter := &worker.Adapter{Command: pybridge.ProblemCommand(environment, cache, p.Format, path)}
-		if confine != nil {
-			confine(adapter, false, []string{path})
-		}
+	return describer.New(func(ctx context.Context) (subprocess.Command, error) {
 		c, err := adapter.Command(ctx)
-		if err != nil {
-			return nil, &toolchainError{session.ToolchainFailure(err)}
-		}
-		text, err := subprocess.Run(ctx, subprocess.Command{
-			Path: c.Path, Args: c.Args, Env: c.Env, Most: c.Most, Boxed: c.Boxed,
-			Deadline: longestDescription, MostOutput: problem.MostDescription,
-		})
-		var failed *exec.ExitError
-		var exceeded *subprocess.Exceeded
-		switch {
-		case errors.Is(err, subprocess.ErrDeadline):
-			return nil, fmt.Errorf("running it took more than %v", longestDescription)
-		case errors.As(err, &exceeded):
-			return nil, fmt.Errorf("running it was stopped: %s", exceeded.Why)
-		case errors.As(err, &failed):
-			return nil, fmt.Errorf("the process that ran it ended with %v", failed.ProcessState)
-		}
-		return []byte(text), err
-	}, nil
+		c.Most.Bytes = describer.MostMemory
+		return subprocess.Command{Path: c.Path, Args: c.Args, Env: c.Env, Most: c.Most, Boxed: c.Boxed}, err
+	}), nil
 }
 
 // tellImported prints what became of a problem. A stranger chose the names of files and what is said of them:

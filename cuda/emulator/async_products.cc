@@ -76,13 +76,19 @@ void read_operands(Worker &w, const Product &p, OperandValues &v) {
 		memcpy(&bits, shared + static_cast<int32_t>(place(f, across, static_cast<uint32_t>(i), static_cast<uint32_t>(across ? k : 2 * k))), 2);
 		return static_cast<double>(p.decode16(bits));
 	};
+	const auto held_byte = [&](const uint32_t *held, int row, int k) {
+		return static_cast<double>(p.decode[held[row / 8 + k / 16 * 2] >> (k % 4 * 8) & 0xFFu]);
+	};
 	const auto byte = [&](const Field &f, const float *decode, int i, int k) {
 		const uint8_t bits = static_cast<uint8_t>(shared[static_cast<int32_t>(place(f, false, static_cast<uint32_t>(i), static_cast<uint32_t>(k)))]);
 		return static_cast<double>(decode[bits]);
 	};
 	if (p.decode) {
 		for (int k = 0; k < 32; k++) {
-			for (int row = 0; row < 16; row++) v.a[row][k] = byte(a, p.decode, p.rows_from + row, k);
+			for (int row = 0; row < 16; row++) {
+				const uint32_t *held = p.registers[row % 8 * 4 + k % 16 / 4];
+				v.a[row][k] = held ? held_byte(held, row, k) : byte(a, p.decode, p.rows_from + row, k);
+			}
 			for (int col = 0; col < p.cols; col++) v.b[k][col] = byte(b, p.decode_b, col, k);
 		}
 		return;
@@ -94,6 +100,14 @@ void read_operands(Worker &w, const Product &p, OperandValues &v) {
 		}
 		for (int col = 0; col < p.cols; col++) v.b[k][col] = half(b, p.b_across, col, k);
 	}
+}
+
+// add_integer: the bits of sum are a 32-bit integer.
+void add_integer(float &sum, bool add, double more) {
+	uint32_t bits;
+	memcpy(&bits, &sum, sizeof bits);
+	bits = (add ? bits : 0) + static_cast<uint32_t>(static_cast<int32_t>(more));
+	memcpy(&sum, &bits, sizeof bits);
 }
 
 void run_product(Worker &w, Product &p, Sums &s) {
@@ -110,7 +124,9 @@ void run_product(Worker &w, Product &p, Sums &s) {
 			for (int n = 0; n < p.cols / 8; n++)
 				for (int e = 0; e < 2; e++) {
 					float &sum = s.value[row % 8 * 4 + t][4 * n + row / 8 * 2 + e];
-					sum = static_cast<float>((p.add ? static_cast<double>(sum) : 0) + d[8 * n + 2 * t + e]);
+					const double more = d[8 * n + 2 * t + e];
+					if (p.integers) add_integer(sum, p.add, more);
+					else sum = static_cast<float>((p.add ? static_cast<double>(sum) : 0) + more);
 				}
 	}
 }
@@ -277,7 +293,7 @@ void cuemu_wgmma_issue(void *const *lanes) {
 	for (uint32_t lane = 0; lane < 32; lane++) check_registers(w, a, first + lane, *static_cast<const Issued *>(lanes[lane]), chained);
 	Product p = {};
 	p.at = at, p.decode = any.decode, p.decode_b = any.decode_b, p.decode16 = any.decode16, p.a = any.a, p.b = any.b;
-	p.a_across = any.a_across, p.b_across = any.b_across, p.add = any.add, p.cols = any.cols, p.rows_from = any.warp % 4 * 16;
+	p.a_across = any.a_across, p.b_across = any.b_across, p.add = any.add, p.integers = any.integers, p.cols = any.cols, p.rows_from = any.warp % 4 * 16;
 	p.sums = number, p.group = products.committed;
 	for (int lane = 0; lane < 32; lane++) p.registers[lane] = static_cast<const Issued *>(lanes[lane])->registers;
 	check_operands(w, a, first, p);

@@ -18,15 +18,15 @@ __device__ inline uint32_t pair_of(__half, float low, float high) {
 	return *reinterpret_cast<const uint32_t *>(&v);
 }
 
-// The four lanes of a quad hold a 4x4 matrix of words, a row each: afterwards lane i holds what was column i.
-__device__ inline void transpose_quad(uint32_t (&x)[4], int lane) {
+// Four lanes, Apart from each other, hold a 4x4 matrix of words, a row each: afterwards lane i of them holds what was column i.
+template <int Apart = 1> __device__ inline void transpose_quad(uint32_t (&x)[4], int lane) {
 #pragma unroll
 	for (int step = 1; step <= 2; step *= 2) {
 		const bool upper = lane & step;
 #pragma unroll
 		for (int i = 0; i < 4; i++) {
 			if (i & step) continue;
-			const uint32_t other = __shfl_xor_sync(0xffffffffu, upper ? x[i] : x[i | step], step);
+			const uint32_t other = __shfl_xor_sync(0xffffffffu, upper ? x[i] : x[i | step], step * Apart);
 			if (upper) x[i] = other;
 			else x[i | step] = other;
 		}

@@ -11,9 +11,11 @@
 //             sums of a's rows and b's columns are kept beside, and 4 x 4 elements a thread share them. Costs: registers
 //   sm80_mma  the same sums on tensor cores, copies beside the products; see int8_gemm/sm80_mma.cuh. Costs: a newer GPU, and rows of a and b that
 //             are whole vectors of 16 bytes
+//   sm90_wgmma  wgmma of tiles of 256 x 128 that the copy engine brings, or of 64 x 128 where there are few; see int8_gemm/sm90_wgmma.cuh. Costs: a GPU
+//             of 9.0, and the same rows
 #include "capability.cuh"
-#include "int8_gemm/quantiser.cuh"
 #include "int8_gemm/sm80_mma.cuh"
+#include "int8_gemm/sm90_wgmma.cuh"
 #include "register.cuh"
 #include "rows.cuh"
 #include "spec/int8_gemm.cuh"
@@ -63,8 +65,7 @@ __global__ void __launch_bounds__(tile * tile)
 
 // ---- dp4a -------------------------------------------------------------------------------------------------------------------------------
 
-constexpr int block_side = 64;           // rows and columns of c that a block computes
-constexpr int side = 4;                  // rows and columns of a thread: 16 x 16 threads
+constexpr int block_side = 64, side = 4; // rows and columns of c that a block computes, and a thread: 16 x 16 threads
 constexpr int words = 8;                 // of four int8, along k, that a step takes
 constexpr int ones = 0x01010101;         // dp4a with it adds up the four values of a word
 constexpr int padded = block_side + 1;   // so that the words of a step lie in different banks
@@ -108,13 +109,12 @@ __global__ void __launch_bounds__(threads)
 		}
 		__syncthreads();
 	}
-	for (int i = 0; i < side; i++) {
+	for (int i = 0; i < side; i++)
 		for (int j = 0; j < side; j++) {
 			const int64_t row = first_row + y + 16 * i, col = first_col + x + 16 * j;
 			if (row >= m || col >= n) continue;
 			c[row * n + col] = q.of_sums(sum[i][j], sum_a[i], sum_b[j], k);
 		}
-	}
 }
 
 // ---- launchers --------------------------------------------------------------------------------------------------------------------------
@@ -162,6 +162,8 @@ TRIAD_KERNEL(int8_gemm, tiled, forward,
 TRIAD_KERNEL(int8_gemm, dp4a, forward,
              .contract("fp32").dtypes(triad::bit(TRIAD_I8)).outputs(1).limits(few_blocks).launch(int8_gemm_dp4a))
 TRIAD_KERNEL(int8_gemm, sm80_mma, forward,
-             .contract("fp32").dtypes(triad::bit(TRIAD_I8)).outputs(1)
-             .limits(triad::capability("mma", 80, true), few_blocks, triad::vector_rows("a", "b"), triad::aligned(4, "c"))
-             .launch(triad::int8_gemm::sm80_mma))
+             .asynchronous().contract("fp32").dtypes(triad::bit(TRIAD_I8)).outputs(1).launch(triad::int8_gemm::sm80_mma)
+             .limits(triad::capability("mma", 80, true), few_blocks, triad::vector_rows("a", "b"), triad::aligned(4, "c")))
+TRIAD_KERNEL(int8_gemm, sm90_wgmma, forward,
+             .asynchronous().contract("fp32").dtypes(triad::bit(TRIAD_I8)).outputs(1).launch(triad::int8_gemm::sm90_wgmma)
+             .limits(triad::int8_gemm::wgmma_limits()))

@@ -17,6 +17,8 @@
 //   mma      as chunked, of fp16 and bf16: products on tensor cores, 128 x 128 elements a block, copies beside them (hopper/mma_product.cuh). A block
 //            a row of logits, 16 bytes a load, maximum and sum in one pass. Costs: a newer GPU, rows of whole vectors of 16 bytes, and a copy of a
 //            chunk of hidden in which ignored tokens are 0: what is copied to tensor cores as it lies cannot leave them out
+//   sm90_tma the forward without logits in memory: wgmma of tiles of 128 x 128, of which only maxima and sums of rows are kept; see
+//            linear_cross_entropy/sm90_tma.cuh. Costs: a GPU of 9.0
 //   cublas   as mma, with the products of NVIDIA's library, where it is found at run time, on 4096 tokens at a time. Costs: four times the logits in
 //            memory
 #include <algorithm>
@@ -26,6 +28,8 @@
 #include "cublas_library.cuh"
 #include "element.cuh"
 #include "hopper/mma_product.cuh"
+#include "linear_cross_entropy/naive.cuh"
+#include "linear_cross_entropy/sm90_tma.cuh"
 #include "linear_cross_entropy/tokens.cuh"
 #include "log_sum.cuh"
 #include "pack.cuh"
@@ -45,49 +49,6 @@ using namespace triad::linear_cross_entropy;
 
 constexpr int64_t chunk = 1024; // tokens: enough for our products, and few enough that their logits are a small part of memory
 constexpr int64_t library_chunk = 4096; // enough for those of a library
-
-// ---- naive ----------------------------------------------------------------------------------------------------------------------------------
-
-template <class T> __global__ void linear_cross_entropy_logits_kernel(Matrix<const T> hidden, Matrix<const T> weight, float *z, Tokens all, int64_t dim) {
-	const int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
-	if (i >= all.count * all.classes) return;
-	const int64_t row = i / all.classes, c = i % all.classes;
-	float sum = 0;
-	for (int64_t k = 0; k < dim; k++) sum += to_float(hidden(row, k)) * to_float(weight(c, k));
-	z[i] = sum;
-}
-
-__global__ void linear_cross_entropy_rows_kernel(const float *z, float *losses, float *lse, Tokens all) {
-	const int64_t row = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
-	if (row >= all.count) return;
-	const float *own = z + row * all.classes;
-	float max = -INFINITY;
-	for (int64_t c = 0; c < all.classes; c++) max = fmaxf(max, own[c]);
-	triad::LongSum sum;
-	for (int64_t c = 0; c < all.classes; c++) sum.add(expf(own[c] - max));
-	const float log = logf(sum.total());
-	if (lse != nullptr) lse[row] = max + log;
-	losses[row] = all.counts(row) ? loss_of(own[all.target(row)], max, log) : 0.0f;
-}
-
-template <class T> __global__ void linear_cross_entropy_grad_hidden_kernel(const float *dz, Matrix<const T> weight, T *dhidden, Tokens all, int64_t dim) {
-	const int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
-	if (i >= all.count * dim) return;
-	const int64_t row = i / dim, k = i % dim;
-	float sum = 0;
-	for (int64_t c = 0; c < all.classes && all.counts(row); c++) sum += dz[row * all.classes + c] * to_float(weight(c, k));
-	dhidden[i] = from_float<T>(sum);
-}
-
-template <class T> __global__ void linear_cross_entropy_grad_weight_kernel(const float *dz, Matrix<const T> hidden, T *dweight, Tokens all, int64_t dim) {
-	const int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
-	if (i >= all.classes * dim) return;
-	const int64_t c = i / dim, k = i % dim;
-	float sum = 0;
-	for (int64_t row = 0; row < all.count; row++)
-		if (all.counts(row)) sum += dz[row * all.classes + c] * to_float(hidden(row, k));
-	dweight[i] = from_float<T>(sum);
-}
 
 // ---- chunked: products in tiles -------------------------------------------------------------------------------------------------------------
 
@@ -258,6 +219,7 @@ template <int64_t most> int64_t rows_bytes(const triad_call *call, int64_t cols)
 template <int64_t most = chunk> int64_t forward_bytes(const triad_call *call) {
 	return 4 * rounded_up(tokens_of(call) + 1) + rows_bytes<most>(call, classes_of(call) + Mma::chunk);
 }
+int64_t tma_bytes(const triad_call *call) { return 4 * (rounded_up(tokens_of(call) + 1) + RowParts::floats(tokens_of(call), classes_of(call))); }
 int64_t sums_of(const triad_call *call) { return call->in[0].dtype == TRIAD_F32 ? 0 : rounded_up(triad::elements(call->in[1])); }
 template <int64_t most = chunk> int64_t backward_bytes(const triad_call *call) {
 	return 4 * (few + sums_of(call)) + rows_bytes<most>(call, classes_of(call) + Mma::chunk + call->in[0].shape[1]);
@@ -418,6 +380,15 @@ template <class T, class Way> int forward_chunks(const triad_call *call) {
 
 template <class T> int forward_chunked(const triad_call *call) { return forward_chunks<T, InTiles<T>>(call); }
 template <class T> int forward_mma(const triad_call *call) { return forward_chunks<T, OnTensorCores<T>>(call); }
+template <class T> int forward_tma(const triad_call *call) {
+	const Call<T> c(call);
+	int status = TRIAD_OK;
+	const int ended = forward<T>(c, [&](float *losses, float *lse, float *room) {
+		const triad::Strided<T> hidden = c.operand(0), weight = c.operand(1);
+		status = launch_rows<T>(c.all, hidden.data, hidden.row_stride, weight.data, weight.row_stride, c.dim, room, losses, lse, c.stream);
+	});
+	return status != TRIAD_OK ? status : ended;
+}
 template <class T> int forward_cublas(const triad_call *call) { return forward_chunks<T, WithLibrary<T>>(call); }
 
 template <class T> int backward_naive(const triad_call *call) {
@@ -465,6 +436,7 @@ template <class... Name> triad::Limits mma(Name... gradients) {
 	        triad::stepped(Mma::chunk, "hidden", "weight"), triad::aligned(16, "hidden", "weight", gradients...)};
 }
 
+const triad::Limit maps = triad::limit("sizes and strides that a tensor map can have", check_maps);
 const triad::Limit cublas = triad::limit("a GPU, cuBLAS, sizes of 1 to 2^31 - 1, rows that do not overlap", check_cublas);
 
 } // namespace
@@ -492,6 +464,9 @@ TRIAD_KERNEL(linear_cross_entropy, mma, forward,
 TRIAD_KERNEL(linear_cross_entropy, mma, backward,
              .asynchronous().contract("stored").dtypes(triad::halves).outputs(3).workspace(backward_bytes).limits(mma("grad_hidden", "grad_weight"))
              .launch(TRIAD_BY_HALF(backward_mma)))
+TRIAD_KERNEL(linear_cross_entropy, sm90_tma, forward,
+             .asynchronous().contract("stored").dtypes(triad::halves).outputs(3).workspace(tma_bytes).limits(triad::wgmma_capability()).limits(mma())
+             .limits(maps).launch(TRIAD_BY_HALF(forward_tma)))
 TRIAD_KERNEL(linear_cross_entropy, cublas, forward,
              .contract("stored").dtypes(triad::halves).outputs(3).workspace(with_library<forward_bytes<library_chunk>>)
              .limits(mma()).limits(cublas).launch(TRIAD_BY_HALF(forward_cublas)))

@@ -386,8 +386,12 @@ func (s *Spec) compileCost(c *PassCost, pass Pass) (err error) {
 	}
 	tensors := map[string]bool{"size": true}
 	if s.Costs.Parts != "" {
-		if _, ok := s.Input(s.Costs.Parts); !ok {
-			return fmt.Errorf("parts: there is no input %q", s.Costs.Parts)
+		_, input := s.Input(s.Costs.Parts)
+		_, output := s.Output(s.Costs.Parts)
+		chosen := output && s.Backward != nil && slices.Contains(s.Backward.Inputs, s.Costs.Parts)
+		if !input && !chosen {
+			return fmt.Errorf("parts: %q is neither an input nor an output that the backward is given",
+				s.Costs.Parts)
 		}
 		tensors["parts"] = true
 	}

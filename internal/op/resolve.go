@@ -304,12 +304,12 @@ func tensorDType(text string, c Case) (DType, error) {
 	return ParseDType(text)
 }
 
-// Cost returns the bytes and floating-point operations a case's pass needs at least, if every group of its
-// offsets has elements.
+// Cost returns the bytes and floating-point operations a case's pass needs at least, if its offsets or
+// choices give elements to as many groups as they can.
 func (s *Spec) Cost(c Case) (bytes, flops int64, err error) { return s.CostOfParts(c, -1) }
 
-// CostOfParts returns the cost of a case whose offsets make so many groups that have elements. If parts is
-// negative, all groups have elements.
+// CostOfParts returns the cost of a case in which so many groups have elements. If parts is negative, as
+// many have as can.
 func (s *Spec) CostOfParts(c Case, parts int64) (bytes, flops int64, err error) {
 	inputs, outputs, err := s.passTensors(c)
 	if err != nil {
@@ -323,7 +323,10 @@ func (s *Spec) CostOfParts(c Case, parts int64) (bytes, flops int64, err error) 
 	for _, t := range types {
 		element["size_"+t.Name] = t.DType.Size()
 		if t.Name == s.Costs.Parts {
-			element["parts"] = max(t.Elements()-1, 0)
+			element["parts"] = t.Elements()
+			if _, offsets := s.Input(t.Name); offsets {
+				element["parts"] = max(t.Elements()-1, 0)
+			}
 		}
 	}
 	if parts >= 0 {

@@ -131,8 +131,9 @@ type Limits struct {
 	fp32, stored []Expression
 }
 
-// CostSpec counts the least that a pass must move and compute. Parts names the input of offsets whose groups
-// the expressions count as `parts`.
+// CostSpec counts the least that a pass must move and compute. The expressions count as `parts` the groups
+// that have elements: Parts names the input of offsets that makes them, or the output that chooses them and
+// is given to the backward.
 type CostSpec struct {
 	Parts    string   `toml:"parts"`
 	Forward  PassCost `toml:"forward"`

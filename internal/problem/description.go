@@ -9,7 +9,8 @@ import (
 
 // Description says what pybridge/problem_describe.py found of a problem.
 type Description struct {
-	Refused string `json:"refused"` // why it cannot be imported; "" otherwise
+	Refused  string `json:"refused"`  // why it cannot be imported; "" otherwise
+	Constant bool   `json:"constant"` // the reason is that its answer does not depend on its inputs
 
 	DTypes     []string    `json:"dtypes"`
 	Dims       []dim       `json:"dims"`
@@ -32,6 +33,7 @@ type Description struct {
 	Weak       []string        `json:"weak"`        // what its own check lets pass
 	Writes     []string        `json:"writes"`      // the inputs that the reference writes into
 	NoGradient string          `json:"no_gradient"` // why the gradients are not judged
+	Notes      []string        `json:"notes"`       // what else is to be said, in sentences
 	Plan       json.RawMessage `json:"plan"`        // how the reference and a submission are called
 }
 
@@ -65,6 +67,14 @@ type tensor struct {
 // MostDescription is the maximum size of a description in bytes.
 const MostDescription = 1 << 20
 
+// refusal says why a problem cannot be imported.
+type refusal struct {
+	sentence string
+	constant bool
+}
+
+func (r *refusal) Error() string { return r.sentence }
+
 func parseDescription(text []byte) (*Description, error) {
 	if len(text) > MostDescription {
 		return nil, fmt.Errorf("its description has %d bytes: want at most %d", len(text), MostDescription)
@@ -74,7 +84,7 @@ func parseDescription(text []byte) (*Description, error) {
 		return nil, errors.New("reading it ended without a description")
 	}
 	if d.Refused != "" {
-		return nil, errors.New(strings.TrimSuffix(d.Refused, "."))
+		return nil, &refusal{strings.TrimSuffix(d.Refused, "."), d.Constant}
 	}
 	if len(d.Dims) == 0 || len(d.Inputs) == 0 || len(d.Outputs) == 0 || len(d.Shapes) == 0 ||
 		len(d.DTypes) != 1 || len(d.Distributions) == 0 {
@@ -95,6 +105,7 @@ func (d *Description) notes() []string {
 	if d.NoGradient != "" {
 		all = append(all, "The gradients are not judged: "+d.NoGradient+".")
 	}
+	all = append(all, d.Notes...)
 	if d.OwnNeedsGPU {
 		all = append(all, "The problem's own sizes are judged on a GPU alone.")
 	}

@@ -16,13 +16,14 @@ import (
 type Plan struct {
 	Format string `json:"format"`
 	SHA256 string `json:"sha256"`
-	// Parameters are, for a format with a function solve, the tensors, sizes and attributes of the operator
-	// that its parameters stand for, in their order.
+	// Parameters are, for a format whose submission is a function of C or Python, the tensors, sizes and
+	// attributes of the operator that its parameters stand for, in their order.
 	Parameters []string `json:"parameters"`
-	// Own holds the problem's own sizes by the constants of its file. Constants names the part of a call that
-	// holds the value of each.
-	Own       map[string]float64 `json:"own"`
-	Constants map[string]place   `json:"constants"`
+	// Own holds the problem's own sizes by the constants of its file, Tests other sizes at which the format
+	// calls. Constants names the part of a call that holds the value of each.
+	Own       map[string]float64   `json:"own"`
+	Tests     []map[string]float64 `json:"tests"`
+	Constants map[string]place     `json:"constants"`
 }
 
 // ReadPlan reads the plan of an imported problem.
@@ -41,8 +42,11 @@ func ReadPlan(path string) (*Plan, error) {
 	return plan, nil
 }
 
-// Module returns the Python module that knows a format.
-func Module(format string) string { return formatNamed(format).Module() }
+// Module returns the Python module that knows the problem's format.
+func (p *Plan) Module() string { return formatNamed(p.Format).Module() }
+
+// Entry returns the name of the class or function that a submission defines.
+func (p *Plan) Entry() string { return formatNamed(p.Format).Entry() }
 
 // operatorName returns the name of an operator made of words: of their letters and digits, in small letters.
 func operatorName(words ...string) string {
@@ -58,25 +62,27 @@ func filesOf(p Problem, source Source, d *Description) (map[string]string, error
 	if err := json.Unmarshal(d.Plan, &plan); err != nil {
 		return nil, fmt.Errorf("its description is incomplete: %w", err)
 	}
-	const file = "problem.py"
-	plan["format"], plan["file"], plan["path"] = p.Format, file, source.Path
+	hashes, files := map[string]string{}, map[string]string{}
+	for name, text := range source.Files {
+		hashes[name], files[name] = sum(text), string(text)
+	}
+	plan["format"], plan["file"], plan["files"], plan["path"] = p.Format, source.First, hashes, source.Path
 	plan["sha256"], plan["commit"], plan["weak"] = source.SHA256, source.Commit, d.Weak
 	text, err := json.MarshalIndent(plan, "", "  ")
 	if err != nil {
 		return nil, err
 	}
-	return map[string]string{
-		p.Operator + ".toml": specOf(p, source, d),
-		p.Operator + ".py":   fmt.Sprintf(referenceText, p.Operator, source.SHA256, Module(p.Format)),
-		file:                 string(source.Text),
-		opfolder.ProblemFile: string(text) + "\n",
-	}, nil
+	files[p.Operator+".toml"] = specOf(p, source, d)
+	files[p.Operator+".py"] = fmt.Sprintf(referenceText, p.Operator, source.SHA256,
+		formatNamed(p.Format).Module())
+	files[opfolder.ProblemFile] = string(text) + "\n"
+	return files, nil
 }
 
 // referenceText is the operator file of an imported problem: the name, the hash of the problem's
-// file, and the module that knows its format.
-const referenceText = `"""%[1]s: an imported problem. problem.py is its file, of SHA-256
-%[2]s; problem.json says how it is called.
+// files, and the module that knows its format.
+const referenceText = `"""%[1]s: an imported problem, of SHA-256
+%[2]s; problem.json names its files and says how it is called.
 """
 
 from pathlib import Path

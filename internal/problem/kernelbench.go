@@ -8,7 +8,7 @@ import (
 
 // kernelBench is the format of KernelBench: a file with class Model, get_inputs and get_init_inputs. A
 // submission is a file with class ModelNew.
-type kernelBench struct{}
+type kernelBench struct{ oneFile }
 
 func (kernelBench) Name() string { return "kernelbench" }
 
@@ -33,5 +33,7 @@ func (kernelBench) Operator(path string) string {
 	}
 	return operatorName(append(words, strings.TrimSuffix(filepath.Base(path), ".py"))...)
 }
+
+func (kernelBench) Entry() string { return "ModelNew" }
 
 func (kernelBench) Module() string { return "problem_kernelbench" }

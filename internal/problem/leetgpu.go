@@ -8,7 +8,7 @@ import (
 
 // leetGPU is the format of LeetGPU: a file challenge.py with class Challenge, which names the parameters of
 // solve(). A submission is a file with that function.
-type leetGPU struct{}
+type leetGPU struct{ oneFile }
 
 func (leetGPU) Name() string { return "leetgpu" }
 
@@ -34,5 +34,7 @@ func (leetGPU) Operator(path string) string {
 	}
 	return operatorName(words...)
 }
+
+func (leetGPU) Entry() string { return "solve" }
 
 func (leetGPU) Module() string { return "problem_leetgpu" }

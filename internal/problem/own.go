@@ -1,6 +1,8 @@
 package problem
 
 import (
+	"slices"
+
 	"triad/internal/backend"
 	"triad/internal/op"
 )
@@ -14,7 +16,7 @@ type place struct {
 }
 
 // Makes reports whether the format itself makes a call: a forward of dense tensors, each at a multiple of 16
-// bytes, at the problem's own sizes. A submission must answer it.
+// bytes, at the problem's own sizes, or those of its tests. A submission must answer it.
 func (p *Plan) Makes(job backend.Job) bool {
 	if job.Implementation.Pass != op.Forward {
 		return false
@@ -24,7 +26,14 @@ func (p *Plan) Makes(job backend.Job) bool {
 			return false
 		}
 	}
-	for constant, size := range p.Own {
+	return p.at(p.Own, job) || slices.ContainsFunc(p.Tests, func(sizes map[string]float64) bool {
+		return p.at(sizes, job)
+	})
+}
+
+// at reports whether a call is of these sizes.
+func (p *Plan) at(sizes map[string]float64, job backend.Job) bool {
+	for constant, size := range sizes {
 		at, known := p.Constants[constant]
 		if !known || at.value(job) != size {
 			return false

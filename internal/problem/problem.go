@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,13 +29,30 @@ type Format interface {
 	Detect(path string, text []byte) bool
 	// Operator returns the name of the operator that the problem in a file becomes.
 	Operator(path string) string
+	// Files returns the paths of the files that a problem consists of, by the names under which they are
+	// kept, and the name of the one that was detected.
+	Files(path string, text []byte) (files map[string]string, first string)
+	// Entry returns the name of the class or function that a submission defines.
+	Entry() string
 	// Module returns the name of the Python module that calls its references, and its submissions where
-	// these are Python classes.
+	// these are called by Python.
 	Module() string
 }
 
+// oneFile holds what formats have in common whose problem is a file of Python.
+type oneFile struct{}
+
+// Files returns the file alone.
+func (oneFile) Files(path string, _ []byte) (map[string]string, string) {
+	const name = "problem.py"
+	return map[string]string{name: path}, name
+}
+
 // formats lists what can be imported.
-var formats = []Format{kernelBench{}, leetGPU{}}
+var formats = []Format{kernelBench{}, leetGPU{}, tensara{}, gpuMode{}}
+
+// endings are those of the files that are looked at.
+var endings = []string{".py", ".yml", ".yaml"}
 
 // Formats returns the names of the formats.
 func Formats() []string {
@@ -60,12 +78,13 @@ type Problem struct {
 	Operator string // the name of the operator that it becomes
 }
 
-// Source identifies the file that a problem was imported from.
+// Source identifies the files that a problem was imported from.
 type Source struct {
-	Text   []byte
-	SHA256 string
-	Path   string // absolute
-	Commit string // of its repository, "" for none
+	Files  map[string][]byte // by the names under which they are kept
+	First  string            // the name of the one at Path
+	SHA256 string            // of the file, or of the list of the hashes of several
+	Path   string            // absolute
+	Commit string            // of its repository, "" for none
 }
 
 // mostFiles is the maximum number of files that are looked at for problems.
@@ -99,11 +118,12 @@ func List(path, format string) ([]Problem, error) {
 			return nil // what cannot be read holds no problem for us
 		case d.IsDir() && at != path && strings.HasPrefix(d.Name(), "."):
 			return filepath.SkipDir
-		case !d.Type().IsRegular() || filepath.Ext(at) != ".py":
+		case !d.Type().IsRegular() || !slices.Contains(endings, filepath.Ext(at)):
 			return nil
 		}
 		if files++; files > mostFiles {
-			return fmt.Errorf("it holds more than %d Python files: name a folder in it", mostFiles)
+			return fmt.Errorf("it holds more than %d files of Python and YAML: name a folder in it",
+				mostFiles)
 		}
 		if p, err := detect(at, format); err == nil {
 			found = append(found, p)
@@ -134,8 +154,27 @@ func detect(path, format string) (Problem, error) {
 	return Problem{}, fmt.Errorf("it holds no problem of a format that triad imports: %s", wanted)
 }
 
-// Describe returns what a process that may run a problem's code prints about it: a Description as JSON.
-type Describe func(ctx context.Context, p Problem) ([]byte, error)
+// Request asks for the description of a problem.
+type Request struct {
+	Format  string            `json:"format"`
+	Files   map[string]string `json:"files"` // their texts, by name
+	File    string            `json:"file"`  // the name of the first
+	Seconds int               `json:"seconds"`
+	// Elements limits the tensors of an audit: the problem's own sizes are cut to so many; 0: the usual
+	// number
+	Elements int64 `json:"elements,omitempty"`
+}
+
+// Describe returns what a process that may run a problem's code says about it: a Description as JSON.
+type Describe func(ctx context.Context, r Request) ([]byte, error)
+
+// StartError says that no process that describes problems could be started: every problem would meet it.
+type StartError struct{ Err error }
+
+func (e *StartError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *StartError) Unwrap() error { return e.Err }
 
 // Imported is a problem that became an operator.
 type Imported struct {
@@ -148,7 +187,7 @@ type Imported struct {
 // Import describes a problem and writes the folder of its operator below into. A folder of the same file that
 // is there already is left as it is. The error says in a sentence why there is no operator.
 func Import(ctx context.Context, p Problem, into string, describe Describe) (*Imported, error) {
-	source, err := read(ctx, p.Path)
+	source, err := read(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +206,7 @@ func Import(ctx context.Context, p Problem, into string, describe Describe) (*Im
 		done.Already = true
 		return done, nil
 	}
-	text, err := describe(ctx, p)
+	text, err := describe(ctx, source.request(p.Format))
 	if err != nil {
 		return nil, err
 	}
@@ -183,21 +222,59 @@ func Import(ctx context.Context, p Problem, into string, describe Describe) (*Im
 	return done, write(done.Folder, files)
 }
 
-func read(ctx context.Context, path string) (Source, error) {
-	text, err := userfile.Read(path)
-	if err != nil {
-		return Source{}, fmt.Errorf("it cannot be read: %w", err)
-	}
-	if i := bytes.IndexByte(text, 0); i >= 0 {
-		line := 1 + bytes.Count(text[:i], []byte("\n"))
-		return Source{}, fmt.Errorf("it is no Python: line %d has a byte 0", line)
-	}
-	absolute, err := filepath.Abs(path)
+func read(ctx context.Context, p Problem) (Source, error) {
+	absolute, err := filepath.Abs(p.Path)
 	if err != nil {
 		return Source{}, err
 	}
-	commit := strings.TrimPrefix(fileversion.Commit(ctx, path), ", ")
-	return Source{Text: text, SHA256: sum(text), Path: absolute, Commit: commit}, nil
+	first, err := userfile.Read(p.Path)
+	if err != nil {
+		return Source{}, fmt.Errorf("it cannot be read: %w", err)
+	}
+	paths, name := formatNamed(p.Format).Files(p.Path, first)
+	source := Source{Files: map[string][]byte{name: first}, First: name, Path: absolute}
+	for other, path := range paths {
+		if other == name {
+			continue
+		}
+		if source.Files[other], err = userfile.Read(path); err != nil {
+			return Source{}, fmt.Errorf("its file %s cannot be read: %w", other, err)
+		}
+	}
+	for other, text := range source.Files {
+		if i := bytes.IndexByte(text, 0); i >= 0 {
+			which := "it is no Python"
+			if other != name {
+				which = "its file " + other + " is no text"
+			}
+			line := 1 + bytes.Count(text[:i], []byte("\n"))
+			return Source{}, fmt.Errorf("%s: line %d has a byte 0", which, line)
+		}
+	}
+	source.SHA256 = source.sum()
+	source.Commit = strings.TrimPrefix(fileversion.Commit(ctx, p.Path), ", ")
+	return source, nil
+}
+
+// sum returns the hash of the file; of several files, that of the list of their hashes and names.
+func (s *Source) sum() string {
+	if len(s.Files) == 1 {
+		return sum(s.Files[s.First])
+	}
+	var all strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(s.Files)) {
+		fmt.Fprintf(&all, "%s  %s\n", sum(s.Files[name]), name)
+	}
+	return sum([]byte(all.String()))
+}
+
+// request asks for the description of what was read.
+func (s *Source) request(format string) Request {
+	r := Request{Format: format, File: s.First, Files: map[string]string{}}
+	for name, text := range s.Files {
+		r.Files[name] = strings.ToValidUTF8(string(text), "\uFFFD")
+	}
+	return r
 }
 
 // write makes the folder with all its files, or nothing.

@@ -61,7 +61,7 @@ func wrote(t *testing.T, path, text string) string {
 }
 
 func answers(text string) Describe {
-	return func(context.Context, Problem) ([]byte, error) { return []byte(text), nil }
+	return func(context.Context, Request) ([]byte, error) { return []byte(text), nil }
 }
 
 // TestImportMakesAnOperator: the folder is one that triad reads, says what the problem says, and holds the
@@ -210,8 +210,8 @@ func TestList(t *testing.T) {
 	}
 	for _, c := range []struct{ path, format, says string }{
 		{filepath.Join(folder, "nowhere"), "", "there is no such file or folder"},
-		{folder, "gpumode", `there is no format "gpumode": want one of kernelbench, leetgpu`},
-		{other, "", "holds no problem of a format that triad imports: kernelbench, leetgpu"},
+		{folder, "flashinfer", `there is no format "flashinfer": want one of kernelbench, leetgpu, ten`},
+		{other, "", "holds no problem of a format that triad imports: kernelbench, leetgpu, tensara"},
 	} {
 		_, err := List(c.path, c.format)
 		var u *op.UsageError

@@ -185,20 +185,25 @@ func (d *Description) check(line func(string, ...any)) {
 	if !own && len(d.OwnAttributes) == 0 {
 		shapes = append(shapes, d.Own)
 	}
+	quick := mostQuick - len(d.Quick)
 	for i, s := range shapes {
 		words := d.sizes(s)
 		switch {
 		case d.same(s, d.Every):
-			words += ", all = true, quick = true"
+			words, quick = words+", all = true, quick = true", quick-1
 		case d.same(s, d.Own) && d.OwnNeedsGPU:
 			words += `, device = "gpu"`
 		case d.same(s, d.Own) || i < quickShapes:
-			words += ", quick = true"
+			words, quick = words+", quick = true", quick-1
 		}
 		line("  { %s },", words)
 	}
-	for _, p := range d.Pinned {
-		line("  { %s, %s, quick = true },", d.sizes(p.Sizes), d.values(p.Attributes))
+	for i, p := range d.Pinned {
+		words := d.sizes(p.Sizes) + ", " + d.values(p.Attributes)
+		if i < quick-1 {
+			words += ", quick = true"
+		}
+		line("  { %s },", words)
 	}
 	if len(d.OwnAttributes) > 0 && d.OwnNeedsGPU {
 		line("  { %s, %s, device = \"gpu\" },", d.sizes(d.Own), d.values(d.OwnAttributes))
@@ -216,8 +221,12 @@ func (d *Description) check(line func(string, ...any)) {
 	}
 }
 
-// quickShapes is the number of the first shapes that --quick takes.
-const quickShapes = 4
+// quickShapes is the number of the first shapes that --quick takes, mostQuick the maximum of all that it
+// takes.
+const (
+	quickShapes = 4
+	mostQuick   = 11
+)
 
 func (d *Description) sizes(shape map[string]int64) string {
 	var words []string

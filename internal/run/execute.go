@@ -15,6 +15,7 @@ import (
 	"triad/internal/record"
 	"triad/internal/tensor"
 	"triad/internal/timing"
+	"triad/internal/truth"
 )
 
 // Compare runs a request: every wanted implementation on every case, judged and recorded one by one.
@@ -190,6 +191,7 @@ func (x *execution) failed() bool {
 // prepareMissing makes the inputs and the truth of a case, if any of it has to run.
 func (x *execution) prepareMissing(w work) (c *prepared, err error) {
 	defer panics.Caught(&err, func() string { return "preparing " + describe(w.Case) })
+	planned := w.entries
 	w.entries = x.missing(w)
 	if !slices.ContainsFunc(w.entries, func(e entry) bool { return e.verdict == nil }) {
 		x.mu.Lock()
@@ -198,6 +200,9 @@ func (x *execution) prepareMissing(w work) (c *prepared, err error) {
 		return nil, nil // a case that the device cannot hold is not made either
 	}
 	c, err = x.prepare(w)
+	if w.operator.Reference != nil && skipUndefined(planned, err) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("prepare %s: %w", describe(w.Case), err)
 	}
@@ -205,6 +210,24 @@ func (x *execution) prepareMissing(w work) (c *prepared, err error) {
 	x.result.Power.add(w, c.powers)
 	x.mu.Unlock()
 	return c, nil
+}
+
+// skipUndefined rules that a case is skipped whose truth is not finite, and reports whether it is: a user's
+// own reference may have no answer to some data or at some size, and the other cases judge what they can.
+func skipUndefined(entries []entry, err error) bool {
+	undefined := (*truth.UndefinedError)(nil)
+	if !errors.As(err, &undefined) {
+		return false
+	}
+	for i := range entries {
+		if entries[i].verdict == nil {
+			entries[i].verdict = &ruling{
+				status:   op.StatusSkipped,
+				sentence: "the truth of this case is not finite: " + undefined.Message,
+			}
+		}
+	}
+	return true
 }
 
 // missing returns the entries that a resumed session has not recorded yet; all of them in a new one. What was

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"triad/internal/backend"
@@ -121,28 +122,50 @@ func (c *prepared) judgeTimed(e entry, id string, written backend.Outcome) (op.S
 	return status, text
 }
 
-// partsOf counts the groups that have elements, by the offsets among the inputs: what belongs to the others,
-// such as their weights, need not be read. It is -1 if no input has this name.
-func partsOf(name string, given []tensor.Tensor) int64 {
-	at := slices.IndexFunc(given, func(x tensor.Tensor) bool { return x.Name == name })
-	if at < 0 {
-		return -1
+// partsOf counts the groups that have elements: what belongs to the others, such as their weights, need not
+// be read. It is -1 if the spec names no tensor that tells.
+func partsOf(c *prepared) (int64, error) {
+	name := c.operator.Spec.Costs.Parts
+	if name == "" {
+		return -1, nil
 	}
-	offsets, parts := given[at].Float64s(), int64(0)
-	for i := 1; i < len(offsets); i++ {
-		if offsets[i] > offsets[i-1] {
-			parts++
+	named := func(x tensor.Tensor) bool { return x.Name == name }
+	if at := slices.IndexFunc(c.given, named); at >= 0 {
+		offsets, parts := c.given[at].Float64s(), int64(0)
+		for i := 1; i < len(offsets); i++ {
+			if offsets[i] > offsets[i-1] {
+				parts++
+			}
+		}
+		return parts, nil
+	}
+	saved := c.saved
+	if saved == nil {
+		var err error
+		if saved, err = c.operator.Saved(c.Case, c.given); err != nil {
+			return 0, err
 		}
 	}
-	return parts
+	at := slices.IndexFunc(saved, named)
+	if at < 0 {
+		return 0, fmt.Errorf("cost of %s: its forward saves no %s", c.operator.Spec.Name, name)
+	}
+	chosen := map[float64]bool{}
+	for _, group := range saved[at].Float64s() {
+		chosen[group] = true
+	}
+	return int64(len(chosen)), nil
 }
 
 // workOf returns what a case must move and compute.
 func workOf(c *prepared) (stats.Work, error) {
 	var w stats.Work
-	var err error
 	spec := c.operator.Spec
-	if w.Bytes, w.FLOPs, err = spec.CostOfParts(c.Case, partsOf(spec.Costs.Parts, c.given)); err != nil {
+	parts, err := partsOf(c)
+	if err != nil {
+		return w, err
+	}
+	if w.Bytes, w.FLOPs, err = spec.CostOfParts(c.Case, parts); err != nil {
 		return w, err
 	}
 	inputs, err := c.operator.Spec.Inputs(c.Case)

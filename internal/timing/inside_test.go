@@ -63,7 +63,7 @@ func TestRulerWithoutBytes(t *testing.T) {
 // Each dtype has the ruler of its products.
 func TestProducts(t *testing.T) {
 	for dtype, want := range map[string]string{
-		"e4m3_row": backend.RulerFP8, "e5m2": backend.RulerFP8,
+		"e4m3_row": backend.RulerFP8, "e5m2": backend.RulerFP8, "int8": backend.RulerFP8,
 		"fp32": backend.RulerFP32, "fp16": backend.RulerBF16,
 	} {
 		if got := Product(dtype); got != want {

@@ -20,7 +20,7 @@ func (t *Timer) notePhysics(p backend.DevicePhysics) {
 }
 
 // limits returns the rates that the device cannot exceed in a dtype. FLOPs per multiprocessor and clock are
-// known for compute capability 9.0 only: 4096 in 16 bits, 8192 in fp8, 2048 (TF32, which no contract here
+// known for compute capability 9.0 only: 4096 in 16 bits, 8192 in 8 bits, 2048 (TF32, which no contract here
 // allows) in fp32.
 func (t *Timer) limits(dtype string) stats.Limits {
 	p := t.physics
@@ -43,10 +43,11 @@ func (t *Timer) limitsOf(k *timedImpl, dtype string) stats.Limits {
 	return l
 }
 
-// Product returns the name of the ruler for matrix products of a dtype.
+// Product returns the name of the ruler for matrix products of a dtype. That of fp8 is int8's too: a GPU with
+// both gives them the same rate, and torch's product of int8 reaches half of it.
 func Product(dtype string) string {
 	switch {
-	case strings.HasPrefix(dtype, "e4m3"), strings.HasPrefix(dtype, "e5m2"):
+	case strings.HasPrefix(dtype, "e4m3"), strings.HasPrefix(dtype, "e5m2"), dtype == "int8":
 		return backend.RulerFP8
 	case dtype == "fp32":
 		return backend.RulerFP32

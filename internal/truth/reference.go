@@ -64,7 +64,11 @@ func (o *Operator) TruthOf(c op.Case, contract string, in []tensor.Tensor, sampl
 	truth := judge.Truth{Contract: contract}
 	for i, t := range outputs {
 		target := k.composed(t, computed[i], strict[i])
-		if err := k.finish(&target); err != nil {
+		err := k.finish(&target)
+		if undefined := (*UndefinedError)(nil); errors.As(err, &undefined) {
+			return judge.Truth{}, undefined
+		}
+		if err != nil {
 			return judge.Truth{}, &op.UsageError{Message: fmt.Sprintf("%v; the reference, the limits or "+
 				"the distributions of %s are at fault", err, c.Op)}
 		}

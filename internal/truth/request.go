@@ -18,7 +18,9 @@ type Request struct {
 	In     []tensor.Tensor
 	Sample *Sample
 
-	SimOnly bool // R and T are not needed, where the simulated contract alone is much cheaper
+	// SimOnly: R and T are not needed, nor outputs that no backward is given, where the simulated contract of
+	// the others is much cheaper
+	SimOnly bool
 	byRows  bool // outputs with rows of their own are computed when they are judged
 }
 

@@ -101,6 +101,14 @@ func Exactly(t judge.Target) judge.Target {
 	return t
 }
 
+// UndefinedError says that the truth of a case, or its allowance, is infinite or NaN where the case does not
+// declare it: nothing can be judged by it.
+type UndefinedError struct{ Message string }
+
+func (e *UndefinedError) Error() string { return e.Message }
+
+func undefined(format string, a ...any) error { return &UndefinedError{fmt.Sprintf(format, a...)} }
+
 // finish clears T where R is not finite, and rejects a truth that could not judge: NaN or infinity in R that
 // the case does not declare, a T that is not finite.
 func (k *Request) finish(t *judge.Target) error {
@@ -130,11 +138,14 @@ func (k *Request) finish(t *judge.Target) error {
 		return -1
 	})
 	if unasked >= 0 {
-		return fmt.Errorf("compute the truth of %s: %s is %v at element %d of distribution %q: such inputs "+
+		return undefined("compute the truth of %s: %s is %v at element %d of distribution %q: such inputs "+
 			"are no test of this operator",
 			k.Op, t.Name, t.R[unasked], unasked, k.Distribution)
 	}
 	if err := t.Check(); err != nil {
+		if slices.ContainsFunc(t.T, func(v float64) bool { return !IsFinite(v) }) {
+			return undefined("compute the truth of %s: %v", k.Op, err)
+		}
 		return fmt.Errorf("compute the truth of %s: %w", k.Op, err)
 	}
 	if declared {
@@ -142,7 +153,7 @@ func (k *Request) finish(t *judge.Target) error {
 	}
 	if i := parallel.First(len(t.Sim),
 		func(first, end int) int { return firstUnsimulated(t, first, end) }); i >= 0 {
-		return fmt.Errorf("compute the truth of %s: element %d of %s: R = %v, T = %v, sim = %v: want a "+
+		return undefined("compute the truth of %s: element %d of %s: R = %v, T = %v, sim = %v: want a "+
 			"number, or an infinity that R within T rounds to",
 			k.Op, i, t.Name, t.R[i], t.T[i], t.Sim[i])
 	}

@@ -282,7 +282,8 @@ class Challenge(unittest.TestCase):
 
     def test_the_truth_is_computed_in_fp64(self):
         d = self.describe(SCALED)
-        plan = {**d["plan"], "file": "challenge.py", "sha256": hashlib.sha256(SCALED.encode()).hexdigest()}
+        plan = {**d["plan"], "file": "challenge.py",
+                "files": {"challenge.py": hashlib.sha256(SCALED.encode()).hexdigest()}}
         (self.path.parent / "problem.json").write_text(json.dumps(plan))
         problem = problem_leetgpu.Problem(self.path.parent)
         a, v = torch.randn(3, 5, dtype=torch.float64), torch.randn(5, dtype=torch.float64)
@@ -323,7 +324,8 @@ class Called(unittest.TestCase):
     def problem(self, text: str) -> problem_kernelbench.Problem:
         (self.path / "problem.py").write_text(text)
         plan = problem_describe_kernelbench.describe(str(self.path / "problem.py"))["plan"]
-        plan.update(file="problem.py", sha256=hashlib.sha256(text.encode()).hexdigest())
+        plan.update(file="problem.py",
+                    files={"problem.py": hashlib.sha256(text.encode()).hexdigest()})
         (self.path / "problem.json").write_text(json.dumps(plan))
         return problem_kernelbench.Problem(self.path)
 

@@ -182,7 +182,7 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 	err = errors.Join(err, a.PrintCompare(s, result, o, end), a.TellCI(s, result, o))
 	if !o.JSON {
 		a.tellBesides(result)
-		err = errors.Join(err, TellSmallest(a.Out, a.Style(), smallest))
+		err = errors.Join(err, TellSmallest(a.Out, a.Style(), smallest), a.TellTheirs(ctx, mine, result))
 	}
 	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end), a.tellReport(s, result, o))
 	if o.Write && mine != nil {

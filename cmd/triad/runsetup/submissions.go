@@ -27,6 +27,7 @@ import (
 type imported struct {
 	submitted   []backend.Backend // the submissions, and the row of the problem
 	submissions []*submission.Submission
+	theirs      []theirCheck // of the format's own, one for each submission
 }
 
 // addSubmissions returns what judges submissions to an imported problem, and the problem's own row. What a
@@ -52,6 +53,10 @@ func (a *Setup) addSubmissions(ctx context.Context, f *OwnFlags, request *run.Re
 	if err != nil {
 		return nil, nil, err
 	}
+	environment, err := a.With(g).Environment(e, g != nil)
+	if err != nil {
+		return nil, nil, err
+	}
 	confine := f.Box
 	if confine == nil && !f.noSandbox {
 		if confine, err = a.Confine(ctx, g, f.Database); err != nil {
@@ -72,11 +77,9 @@ func (a *Setup) addSubmissions(ctx context.Context, f *OwnFlags, request *run.Re
 	workers.Confine = confine
 	var refused []error
 	for _, text := range f.Add {
-		var err error
-		if len(plan.Parameters) > 0 {
-			err = all.addSolve(text, f.Stems[text], plan, request.Options, workers)
-		} else {
-			err = all.addClass(text, f.Stems[text], plan, workers, confined)
+		err := all.addSubmission(text, f.Stems[text], plan, request.Options, workers, confined)
+		if err == nil {
+			err = all.addCheck(text, f.Stems[text], environment, workers.Cache, confined)
 		}
 		if err != nil {
 			refused = append(refused, err)
@@ -87,6 +90,16 @@ func (a *Setup) addSubmissions(ctx context.Context, f *OwnFlags, request *run.Re
 	}
 	f.ask(request, o.Limits)
 	return all, refused, nil
+}
+
+// addSubmission adds the submission that a word of --add names.
+func (o *OwnFiles) addSubmission(text, stem string, plan *problem.Plan, options op.Options,
+	workers ownWorkers, confined func(*worker.Adapter, ...string) *worker.Adapter,
+) error {
+	if len(plan.Parameters) > 0 {
+		return o.addFunction(text, stem, plan, options, workers)
+	}
+	return o.addClass(text, stem, plan, workers, confined)
 }
 
 // addClass adds the submission that a word of --add names.
@@ -103,11 +116,11 @@ func (o *OwnFiles) addClass(text, stem string, plan *problem.Plan, workers ownWo
 	return nil
 }
 
-// addSolve adds the file with a function solve that a word of --add names.
-func (o *OwnFiles) addSolve(text, stem string, plan *problem.Plan, options op.Options,
+// addFunction adds the file with a function of C or Python that a word of --add names.
+func (o *OwnFiles) addFunction(text, stem string, plan *problem.Plan, options op.Options,
 	workers ownWorkers,
 ) error {
-	file, err := solved(text, stem, plan, o.Folder.Spec, options, workers)
+	file, err := functionIn(text, stem, plan, o.Folder.Spec, options, workers)
 	if err == nil {
 		o.Files = append(o.Files, file)
 	}
@@ -130,9 +143,8 @@ func submitted(text, stem, operator, folder string, plan *problem.Plan,
 		return none, err
 	}
 	if r.Function != "" || r.Pass != op.PassUnknown || filepath.Ext(r.Path) != ".py" {
-		return none,
-			console.Usage("--add %s: a submission to %s is a Python file with class ModelNew: want FILE.py",
-				text, operator)
+		return none, op.Usagef("--add %s: a submission to %s is a Python file that defines %s: want FILE.py",
+			text, operator, plan.Entry())
 	}
 	path, err := filepath.Abs(r.Path)
 	if err != nil {
@@ -142,13 +154,12 @@ func submitted(text, stem, operator, folder string, plan *problem.Plan,
 	if err != nil {
 		return none, console.Usage("--add %s: cannot read the file: %w", text, errors.Unwrap(err))
 	}
-	if !bytes.Contains(content, []byte("ModelNew")) {
-		return none,
-			console.Usage("--add %s: it defines no class ModelNew, which a submission to a problem of "+
-				"KernelBench has", text)
+	if !bytes.Contains(content, []byte(plan.Entry())) {
+		return none, op.Usagef("--add %s: it defines no %s, which a submission to a problem of the format %s has",
+			text, plan.Entry(), plan.Format)
 	}
 	r.Stem = stem
-	written, err := submission.Write(workers.Cache, operator, folder, problem.Module("kernelbench"), path,
+	written, err := submission.Write(workers.Cache, operator, folder, plan.Module(), path,
 		r.Implementation())
 	if err != nil {
 		return none, err
@@ -157,19 +168,19 @@ func submitted(text, stem, operator, folder string, plan *problem.Plan,
 	return writtenSubmission{made, written}, nil
 }
 
-// solved reads a word of --add that names a file with a function solve. The problem says what each parameter
-// is, in their order, so that nothing of it is guessed.
-func solved(text, stem string, plan *problem.Plan, spec *op.Spec, o op.Options,
+// functionIn reads a word of --add that names a file with the function of the format. The problem says what
+// each parameter is, in their order, so that nothing of it is guessed.
+func functionIn(text, stem string, plan *problem.Plan, spec *op.Spec, o op.Options,
 	workers ownWorkers,
 ) (*ownkernels.File, error) {
 	r, err := kernelfile.ParseRequest(text)
 	if err != nil {
 		return nil, err
 	}
-	if r.Function != "" && r.Function != "solve" || r.Pass != op.PassUnknown {
-		return nil,
-			console.Usage("--add %s: a submission to %s is a file with a function solve: want its path alone",
-				text, spec.Name)
+	entry := plan.Entry()
+	if r.Function != "" && r.Function != entry || r.Pass != op.PassUnknown {
+		return nil, op.Usagef("--add %s: a submission to %s is a file with a function %s: want its path alone",
+			text, spec.Name, entry)
 	}
 	content, err := userfile.Read(r.Path)
 	if err != nil {
@@ -182,11 +193,10 @@ func solved(text, stem string, plan *problem.Plan, spec *op.Spec, o op.Options,
 		}
 	}
 	functions := slices.DeleteFunc(read(string(content)).Functions,
-		func(fn kernelfile.Function) bool { return fn.Name != "solve" })
+		func(fn kernelfile.Function) bool { return fn.Name != entry })
 	if len(functions) != 1 {
-		return nil,
-			console.Usage("--add %s: it has %d functions called solve, and a submission to %s has one", text,
-				len(functions), spec.Name)
+		return nil, op.Usagef("--add %s: it has %d functions called %s, and a submission to %s has one", text,
+			len(functions), entry, spec.Name)
 	}
 	options := kernelfile.Options{
 		Map: map[string]string{}, DTypes: o.DTypes, Dims: o.Dims, Attrs: o.Attributes,
@@ -194,14 +204,14 @@ func solved(text, stem string, plan *problem.Plan, spec *op.Spec, o op.Options,
 	}
 	params := functions[0].Params
 	if len(params) != len(plan.Parameters) {
-		return nil, console.Usage("--add %s: solve takes %d parameters, and that of %s takes %d: %s", text,
-			len(params), spec.Name, len(plan.Parameters), strings.Join(plan.Parameters, ", "))
+		return nil, op.Usagef("--add %s: %s takes %d parameters, and that of %s takes %d: %s", text,
+			entry, len(params), spec.Name, len(plan.Parameters), strings.Join(plan.Parameters, ", "))
 	}
 	for i, p := range params {
 		options.Map[p.Name] = plan.Parameters[i]
 	}
 	reading := ownkernels.Reading{
-		Request: r.Path + ":solve", Stem: cmp.Or(stem, kernelfile.Stems([]string{r.Path})[0]), Spec: spec,
+		Request: r.Path + ":" + entry, Stem: cmp.Or(stem, kernelfile.Stems([]string{r.Path})[0]), Spec: spec,
 		Passes: []op.Pass{op.Forward}, Options: options, Workers: workers.Workers,
 	}
 	return reading.Read()

@@ -32,6 +32,7 @@ struct Issued {
 	int cols, warp;
 	const char *file;
 	int line;
+	bool integers = false;     // the accumulators are 32-bit integers, which wrap
 };
 
 // Waited is what a lane hands in for a wait: so many groups may be unfinished.

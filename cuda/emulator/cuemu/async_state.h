@@ -79,7 +79,7 @@ struct Product {
 	const float *decode, *decode_b;
 	float (*decode16)(uint32_t);
 	uint64_t a, b;
-	bool a_across, b_across, add, done;
+	bool a_across, b_across, add, integers, done;
 	int sums, cols, rows_from; // rows_from: the warp's first of the 64 rows
 	uint32_t group;
 };

@@ -1,4 +1,4 @@
-// Stands in for cuda/include/hopper/wgmma_any.cuh: wgmma of 128 columns, of 16-bit elements also 256 (async_products.cc).
+// Stands in for cuda/include/hopper/wgmma_any.cuh: wgmma of 128 columns, of 16-bit elements also 64 and 256 (async_products.cc).
 #ifndef TRIAD_HOPPER_WGMMA_ANY_CUH
 #define TRIAD_HOPPER_WGMMA_ANY_CUH
 #include "hopper/wgmma.cuh"

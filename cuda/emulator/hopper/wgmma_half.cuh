@@ -21,7 +21,7 @@ inline uint64_t across_descriptor(uint32_t address, uint32_t panel_bytes) {
 }
 
 template <int Pending> inline void wait_after(float, float, CUEMU_HERE) { wait_for<Pending>(file, line); }
-template <int Eights> inline void changed(float (&d)[Eights][4]) { asm volatile("" : : "r"(&d[0][0]) : "memory"); }
+template <class Sum, int Eights> inline void changed(Sum (&d)[Eights][4]) { asm volatile("" : : "r"(&d[0][0]) : "memory"); }
 
 template <class T> struct WarpgroupMultiply {
 	template <int Eights> static void shared(float (&d)[Eights][4], uint64_t a, uint64_t b, int add, CUEMU_HERE) {

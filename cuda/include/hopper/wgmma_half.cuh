@@ -40,6 +40,12 @@ template <int Eights> __device__ inline void changed(float (&d)[Eights][4]) {
 #pragma unroll
 		for (int e = 0; e < 4; e++) asm volatile("" : "+f"(d[n][e])::"memory");
 }
+template <int Eights> __device__ inline void changed(int32_t (&d)[Eights][4]) {
+#pragma unroll
+	for (int n = 0; n < Eights; n++)
+#pragma unroll
+		for (int e = 0; e < 4; e++) asm volatile("" : "+r"(d[n][e])::"memory");
+}
 
 // Both operands in shared memory, along the reduction or across it; a in registers, b across it. Places are of what follows the sums.
 #define TRIAD_WGMMA_SHARED(shape, sums, a_at, b_at, add_at, across, type)                                                                 \

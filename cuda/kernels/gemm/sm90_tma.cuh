@@ -1,13 +1,12 @@
 // sm90_tma.cuh: gemm of 16-bit operands on Hopper's tensor cores by the pipeline of hopper/pair_product.cuh: tiles of 128 x 128, which two consumers
-// take in turn, in clusters of two that share a tile of b. Operands may lie along the reduction or across it, so that both layouts of b and both
-// gradients are one kernel.
+// take in turn, in clusters of two that share a tile of b; where y has few tiles, by that of tma_few_rows.cuh. Operands may lie along the reduction or
+// across it, so that both layouts of b and both gradients are one kernel.
 #ifndef TRIAD_GEMM_SM90_TMA_CUH
 #define TRIAD_GEMM_SM90_TMA_CUH
+#include "tma_few_rows.cuh"
 #include "product.cuh"
-#include "hopper/pair_product.cuh"
-#include "hopper/store_sums.cuh"
-#include "hopper/wgmma_any.cuh"
 #include "sm80_mma.cuh"
+#include "tma_products.cuh"
 
 namespace triad {
 namespace gemm {
@@ -15,20 +14,7 @@ namespace gemm {
 using TmaTile = hopper::PairTile<2, 6>;
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-// multiply_stage: d = a b, plus d if add, for 64 of the reduction from two addresses of shared memory on.
-template <class T, bool AlongKA, bool AlongKB>
-__device__ inline void multiply_stage(TmaTile::Part &d, uint32_t a_tile, uint32_t b_tile, bool add) {
-	const uint64_t a = AlongKA ? hopper::tile_descriptor(a_tile) : hopper::across_descriptor(a_tile, TmaTile::panel_bytes);
-	const uint64_t b = AlongKB ? hopper::tile_descriptor(b_tile) : hopper::across_descriptor(b_tile, TmaTile::panel_bytes);
-	constexpr int across = 16 * hopper::tile_row_bytes; // to the next 16 of the reduction
-#pragma unroll
-	for (int i = 0; i < TmaTile::k / 16; i++)
-		hopper::multiply_any<T, !AlongKA, !AlongKB>(
-			d, hopper::advanced(a, i * (AlongKA ? hopper::mma_k_bytes : across)),
-			hopper::advanced(b, i * (AlongKB ? hopper::mma_k_bytes : across)), add || i > 0);
-}
-
-// StoreProduct is the epilogue: y = alpha d + beta c. wide: rows of y can be written 16 bytes at a time.
+// StoreProduct is the epilogue.
 template <class T> struct StoreProduct {
 	const Product<T> &p;
 	bool wide;
@@ -36,24 +22,13 @@ template <class T> struct StoreProduct {
 	__device__ void begin(const hopper::PairPlace &) {}
 	__device__ void store(const TmaTile::Sums &d, const hopper::PairPlace &at) const {
 #pragma unroll
-		for (int part = 0; part < TmaTile::parts; part++) store_part(d[part], at, part * hopper::mma_rows);
-	}
-
-private:
-	__device__ void store_part(const TmaTile::Part &d, const hopper::PairPlace &at, int first) const {
-		const int64_t row = at.row + first + hopper::accumulator_row(static_cast<int>(threadIdx.x) % TmaTile::warpgroup, 0);
-		const hopper::SumsPlace<T> to = {p.y + at.matrix * p.m * p.n, p.m, p.n, row, at.col};
-		if (p.c == nullptr && wide) return hopper::store_wide(d, to, [&](float sum) { return p.alpha * sum; });
-		const T *const c = p.c == nullptr ? nullptr : p.c + at.matrix * p.m * p.n;
-		hopper::store_each(d, to, [&](float sum, int64_t i) {
-			const float value = p.alpha * sum;
-			return c == nullptr ? value : value + p.beta * to_float(c[i]);
-		});
+		for (int part = 0; part < TmaTile::parts; part++)
+			store_product(p, wide, d[part], hopper::PairPlace{at.matrix, at.row + part * hopper::mma_rows, at.col});
 	}
 };
 #endif
 
-// wide: rows of y can be written 16 bytes at a time.
+// wide: see stores_wide.
 template <class T, bool AlongKA, bool AlongKB>
 __global__ void __launch_bounds__(TmaTile::threads, 1)
     gemm_tma(const __grid_constant__ Product<T> p, bool wide, const __grid_constant__ hopper::PairWork work) {
@@ -67,15 +42,11 @@ __global__ void __launch_bounds__(TmaTile::threads, 1)
 }
 
 template <class T, bool AlongKA, bool AlongKB> int launch_tma(const Product<T> &p, cudaStream_t stream) {
+	if (has_few_rows(p)) return launch_few_rows<T, AlongKA, AlongKB>(p, stream);
 	constexpr int64_t height = 8; // rows of tiles of clusters that are in flight together
-	const auto source = [](const Operand<T> &x, bool along) {
-		return hopper::PairSource{x.data, x.batch_stride, along ? x.row_stride : x.k_stride, along};
-	};
 	hopper::PairWork work = {};
-	if (const int status = hopper::map_pair<TmaTile>(&work, source(p.a, AlongKA), source(p.b, AlongKB), p.batch, p.m, p.n, p.k, height))
-		return status;
-	const bool wide = p.n % 8 == 0 && reinterpret_cast<uintptr_t>(p.y) % 16 == 0;
-	return hopper::launch_pair<TmaTile>(gemm_tma<T, AlongKA, AlongKB>, work, stream, p, wide);
+	if (const int status = map_product<TmaTile, AlongKA, AlongKB>(&work, p, height)) return status;
+	return hopper::launch_pair<TmaTile>(gemm_tma<T, AlongKA, AlongKB>, work, stream, p, stores_wide(p));
 }
 
 template <class T> int sm90_tma(const triad_call *call) {

@@ -73,7 +73,7 @@ struct Sums {
 	}
 };
 
-__global__ void __launch_bounds__(Mma::threads, 2)
+static __global__ void __launch_bounds__(Mma::threads, 2)
     sm80_mma_kernel(Operand a, Operand b, int8_t *c, int64_t m, int64_t n, int k, Quantiser q) {
 	extern __shared__ __align__(16) unsigned char mma_tiles[];
 	const int64_t across = (n + Mma::n - 1) / Mma::n, row0 = blockIdx.x / across * Mma::m, col0 = blockIdx.x % across * Mma::n;

@@ -194,6 +194,9 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 		return nil, err
 	}
 	chosen, top := k.Sample.Choose(l.tokens), int64(l.top)
+	if k.SimOnly { // the choice alone is saved
+		return []judge.Target{l.choice(k, chosen)}, nil
+	}
 	y := k.Target("y", l.d, []int64{l.tokens, l.dim}, chosen)
 	choice := l.choice(k, chosen)
 	weight := k.Target("weight", op.FP32, []int64{l.tokens, top}, chosen)

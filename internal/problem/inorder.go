@@ -1,0 +1,71 @@
+package problem
+
+import (
+	"context"
+	"runtime"
+
+	"triad/internal/panics"
+)
+
+// mostAtOnce is the maximum number of problems that are described at the same time.
+const mostAtOnce = 32
+
+func atOnce() int { return min(max(runtime.NumCPU(), 1), mostAtOnce) }
+
+// inOrder works on n things, several at the same time, and takes their results in order until take returns an
+// error or ctx ends. Little work is done ahead of what was taken.
+func inOrder[T any](ctx context.Context, n int, work func(context.Context, int) T,
+	take func(int, T) error,
+) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	type result struct {
+		value T
+		err   error
+	}
+	results := make([]chan result, n)
+	begin := func(i int) {
+		if i >= n || ctx.Err() != nil {
+			return
+		}
+		results[i] = make(chan result, 1)
+		panics.Go(func() { results[i] <- result{value: work(ctx, i)} },
+			func(err error) { results[i] <- result{err: err} })
+	}
+	ahead := atOnce()
+	for i := range min(n, ahead) {
+		begin(i)
+	}
+	for i := range n {
+		if results[i] == nil || ctx.Err() != nil {
+			break
+		}
+		r := <-results[i]
+		results[i] = nil
+		begin(i + ahead)
+		if r.err != nil {
+			return r.err
+		}
+		if err := take(i, r.value); err != nil {
+			return err
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// Outcome says of a problem that it was imported, or why there is no operator.
+type Outcome struct {
+	Done *Imported
+	Err  error
+}
+
+// ImportAll imports problems, several at the same time, and tells their outcomes in order. It ends with the
+// first error of tell or of ctx.
+func ImportAll(ctx context.Context, found []Problem, into string, describe Describe,
+	tell func(Problem, Outcome) error,
+) error {
+	return inOrder(ctx, len(found), func(ctx context.Context, i int) Outcome {
+		done, err := Import(ctx, found[i], into, describe)
+		return Outcome{done, err}
+	}, func(i int, o Outcome) error { return tell(found[i], o) })
+}
