@@ -155,8 +155,8 @@ func submitted(text, stem, operator, folder string, plan *problem.Plan,
 		return none, console.Usage("--add %s: cannot read the file: %w", text, errors.Unwrap(err))
 	}
 	if !bytes.Contains(content, []byte(plan.Entry())) {
-		return none, op.Usagef("--add %s: it defines no %s, which a submission to a problem of the format %s has",
-			text, plan.Entry(), plan.Format)
+		return none, op.Usagef("--add %s: it defines no %s, which a submission to a problem of the format "+
+			"%s has", text, plan.Entry(), plan.Format)
 	}
 	r.Stem = stem
 	written, err := submission.Write(workers.Cache, operator, folder, plan.Module(), path,
@@ -179,8 +179,8 @@ func functionIn(text, stem string, plan *problem.Plan, spec *op.Spec, o op.Optio
 	}
 	entry := plan.Entry()
 	if r.Function != "" && r.Function != entry || r.Pass != op.PassUnknown {
-		return nil, op.Usagef("--add %s: a submission to %s is a file with a function %s: want its path alone",
-			text, spec.Name, entry)
+		return nil, op.Usagef("--add %s: a submission to %s is a file with a function %s: want its path "+
+			"alone", text, spec.Name, entry)
 	}
 	content, err := userfile.Read(r.Path)
 	if err != nil {
