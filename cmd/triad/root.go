@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -20,6 +21,7 @@ import (
 	"triad/cmd/triad/fleet"
 	"triad/cmd/triad/gradcheck"
 	"triad/cmd/triad/learn"
+	"triad/cmd/triad/look"
 	"triad/cmd/triad/newop"
 	"triad/cmd/triad/ops"
 	"triad/cmd/triad/results"
@@ -128,13 +130,18 @@ func (a *app) catchInterrupts(first, second func()) (undo func()) {
 
 func (a *app) root() *cobra.Command {
 	var printVersion bool
+	compared := compare.New(a.Setup)
+	looks := look.New(a.Setup, look.Verbs{
+		Check: check.Program, Smallest: compared.Smallest(), TellSmallest: compare.TellSmallest,
+	})
 	root := &cobra.Command{
-		Use:   "triad",
+		Use:   "triad [FILE|FOLDER]...",
 		Short: "know whether a GPU kernel is right",
 		Long: `triad runs one GPU operator through hand-written CUDA, Triton and PyTorch, judges every
 implementation against an fp64 truth, and records everything in SQLite. Where there is no GPU the CUDA
 kernels run in an emulator that is a stricter judge than a GPU, and Triton runs in its interpreter.
 
+  triad day3/                           what is wrong with each kernel in a file or a folder
   triad compare softmax                 every implementation of softmax, judged and recorded
   triad compare softmax --add mine.cu   is my kernel right? judged beside ours, by the same rules
   triad ops list                        which operators there are
@@ -144,8 +151,11 @@ kernels run in an emulator that is a stricter judge than a GPU, and Triton runs 
 		SilenceErrors: true,
 		Args:          cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if printVersion {
+			if printVersion || len(args) == 0 && looks.Verbose {
 				return version.Print(cmd.Context(), a.Out)
+			}
+			if slices.ContainsFunc(args, look.Names) {
+				return looks.At(cmd.Context(), args)
 			}
 			if len(args) > 0 {
 				return console.Usage("unknown verb %q: want %s", args[0], strings.Join(verbs(cmd), ", "))
@@ -153,11 +163,11 @@ kernels run in an emulator that is a stricter judge than a GPU, and Triton runs 
 			return cmd.Help()
 		},
 	}
-	root.Flags().BoolVarP(&printVersion, "version", "v", false, "print the version")
+	root.Flags().BoolVar(&printVersion, "version", false, "print the version")
+	looks.AddFlags(root.Flags())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return console.Usage("%s: %w (%s --help lists the flags)", cmd.Name(), err, cmd.CommandPath())
 	})
-	compared := compare.New(a.Setup)
 	root.AddCommand(version.New(a.Console), workers.Command(a.Console), setup.New(a.Workers, nil),
 		doctor.New(a.Workers, nil),
 		compared.Command(nil), check.New(a.Workers, nil), gradcheck.New(a.Setup, compared.Judge),

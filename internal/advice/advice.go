@@ -52,7 +52,9 @@ type Facts struct {
 	FullBlock int64
 	// Smallest: the smallest case has the smallest sizes that there are.
 	Smallest bool
-	Masks    []MaskedLoad // of a Triton file
+	Masks    []MaskedLoad      // of a Triton file
+	Divided  []IntegerDivision // of a CUDA file
+	NoSum    bool              // of a Python file: its backward adds nothing up
 	// Reported: the emulator has named lines of the smallest case, with their meaning. Guesses from sizes and
 	// numbers would only repeat or contradict it.
 	Reported bool
@@ -122,7 +124,7 @@ func For(f Facts) string {
 			"than there are elements. Compare the index with the size before using it, as in if (i < n)",
 			f.Tried.Size, f.Multiple, f.Tried.inBrackets())
 	}
-	words = append(words, f.ofSizes()...)
+	words = append(append(words, f.ofDivisions()...), f.ofSizes()...)
 	if f.Reported && f.Status == op.StatusFail {
 		return strings.Join(words, "; ")
 	}
@@ -220,6 +222,8 @@ func (f Facts) byStatus() []string {
 		return []string{"every value is near the truth, but further off than one rounding at the end: " +
 			"sums or other steps are kept in " + f.DType +
 			". Convert to float first, compute and sum in float, round once when storing"}
+	case f.missingSum() != "" && !settled:
+		return []string{f.missingSum() + " is missing: the backward adds nothing up. It is " + f.Formula}
 	case !f.UpTo && !settled && f.ULP < 4096 && !f.Exact && !f.integers(): // not a NaN
 		return []string{"every value is near the truth, but not near enough: look for an approximation, " +
 			"or for a constant such as eps that is off"}

@@ -188,15 +188,3 @@ func TestLinesOfSeveralFunctions(t *testing.T) {
 		}
 	}
 }
-
-// The operator of a file is the one that its line names, whatever its functions are called.
-func TestLineNamesTheOperator(t *testing.T) {
-	mine, other := rowsAndCols(t), headsAndTokens(t)
-	r := Request{Path: other.Name + ".cu"}
-	text := "// triad: " + mine.Name + "(x=x, y=y, rows=rows, cols=cols)\n__global__ void " + other.Name +
-		"(const float* x, float* y, int rows, int cols) {}\n"
-	got := GuessOperators(r.Read(text, nil), r, []*op.Spec{mine, other})
-	if !slices.Equal(got, []string{mine.Name}) {
-		t.Errorf("the operator is one of %q, want %s", got, mine.Name)
-	}
-}

@@ -9,7 +9,7 @@ import (
 	"triad/internal/catalog"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
-
+	"triad/internal/operatorguess"
 	"triad/internal/ownfile/pyparser"
 	"triad/internal/truth"
 	"triad/internal/userfile"
@@ -73,7 +73,7 @@ func FileForOperator(word string, beside ...string) error {
 			specs = append(specs, o.Spec)
 		}
 		r.Parse = pyparser.New(pyparser.OfPATH)
-		operators = kernelfile.GuessOperators(r.Read(string(text), nil), r, specs)
+		operators = operatorguess.Named(operatorguess.Of(r.Read(string(text), nil), r, string(text), specs))
 	}
 	if len(operators) == 1 {
 		return op.Usagef("%s is a file, not an operator: triad compare %s --add %s", word, operators[0],

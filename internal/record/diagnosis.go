@@ -24,6 +24,8 @@ type Finding struct {
 	Meaning string `json:"meaning"`
 	Mending string `json:"mending"`
 	Text    string `json:"text"` // all of it, with the lines of the source, as `triad check` prints it
+	Happens string `json:"-"`    // what happens, in half a line
+	Remedy  string `json:"-"`    // what mends it, in half a line; "" if that is not known
 }
 
 // filled returns a copy whose empty lists are not null.

@@ -51,6 +51,11 @@ func (f *Files) Added() []string { return f.session.Info().Added }
 // Record stores the results of one file, and fills in the IDs.
 func (f *Files) Record(records []*record.Record) error { return f.session.Record(f.ctx, records...) }
 
+// Diagnose stores why a recorded run is wrong.
+func (f *Files) Diagnose(run string, d record.Diagnosis) error {
+	return f.session.AddDiagnosis(f.ctx, run, d)
+}
+
 // Outcomes calls each with every recorded run, in the order of recording.
 func (f *Files) Outcomes(each func(results.Outcome)) error {
 	return f.store.Outcomes(f.ctx, f.session.ID(), each)

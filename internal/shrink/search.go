@@ -39,6 +39,16 @@ type Finding struct {
 // Advice returns the usual causes of what was found.
 func (f Finding) Advice() string { return advice.For(f.Facts) }
 
+// Brief returns the usual cause of what was found, in half a line.
+func (f Finding) Brief() advice.Brief { return advice.BriefOf(f.Facts) }
+
+// Diagnosed is a finding with the diagnosis that is kept of it.
+type Diagnosed struct {
+	Finding
+	Run       string // the ID of the record that the search began with
+	Diagnosis record.Diagnosis
+}
+
 // Search is the search for one wrong record.
 type Search struct {
 	Spec    *op.Spec
@@ -48,13 +58,16 @@ type Search struct {
 	// Stop reports whether the search must stop.
 	Stop func() bool
 
-	Fixed     map[string]int64    // sizes that the user fixed
-	Equal     [][]string          // dims that one parameter stands for: they follow the first of the group
-	Assumed   map[string][]string // attributes with an assumed value, and their other values
-	Shares    bool                // the file shares memory between threads
-	NoBarrier bool                // ... and has no barrier
-	Python    bool                // it is a Python function
-	Masks     []advice.MaskedLoad // of a Triton file
+	Fixed     map[string]int64         // sizes that the user fixed
+	Equal     [][]string               // dims of one parameter: they follow the first of the group
+	Assumed   map[string][]string      // attributes with an assumed value, and their other values
+	Shares    bool                     // the file shares memory between threads
+	NoBarrier bool                     // ... and has no barrier
+	Python    bool                     // it is a Python function
+	Masks     []advice.MaskedLoad      // of a Triton file
+	Divided   []advice.IntegerDivision // of a CUDA file
+
+	NoSum bool // it is Python, and its backward adds nothing up
 
 	sizes []string // the dims that may change
 	known map[string]judged
@@ -80,7 +93,7 @@ func (s *Search) Find() Finding {
 		Formula: s.Spec.FormulaOf(first.Case.Pass),
 		Exact:   s.Spec.DefaultContract(first.Case.DType) == "exact",
 		Layout:  layoutOf(s.Spec, first.Case.Pass), NoBarrier: s.NoBarrier, Python: s.Python,
-		Masks: s.Masks,
+		Masks: s.Masks, Divided: s.Divided, NoSum: s.NoSum,
 	}
 	if first.Status == op.StatusFail {
 		if facts.Otherwise = s.rightAttribute(); facts.Otherwise != "" {

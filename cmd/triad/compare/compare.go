@@ -22,6 +22,7 @@ import (
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/session"
+	"triad/internal/shrink"
 	"triad/internal/timing"
 	"triad/internal/watched"
 )
@@ -162,7 +163,7 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 	if err != nil {
 		return err
 	}
-	var smallest []diagnosed
+	var smallest []shrink.Diagnosed
 	result, end, err := s.Run(ctx, (*run.Runner).Compare, func(result run.Result) (err error) {
 		if smallest, err = a.smallestCases(ctx, mine, twins, s.Request, result, s.Info.Added,
 			calls); err != nil {
@@ -181,7 +182,7 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 	err = errors.Join(err, a.PrintCompare(s, result, o, end), a.TellCI(s, result, o))
 	if !o.JSON {
 		a.tellBesides(result)
-		err = errors.Join(err, a.tellSmallest(smallest), a.TellTheirs(ctx, mine, result))
+		err = errors.Join(err, TellSmallest(a.Out, a.Style(), smallest), a.TellTheirs(ctx, mine, result))
 	}
 	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end), a.tellReport(s, result, o))
 	if o.Write && mine != nil {

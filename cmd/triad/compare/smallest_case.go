@@ -3,6 +3,7 @@ package compare
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -30,11 +31,11 @@ const shrinkLimit = 6 * time.Second
 func (a *Verb) smallestCases(ctx context.Context, mine *runsetup.OwnFiles, twins *emulatorTwins,
 	request run.Request,
 	result run.Result, added []string, calls *watched.Calls,
-) ([]diagnosed, error) {
+) ([]shrink.Diagnosed, error) {
 	if mine == nil || result.Interrupted {
 		return nil, nil
 	}
-	var all []diagnosed
+	var all []shrink.Diagnosed
 	for _, suspect := range shrink.Suspects(result.Records, ownkernels.Family) {
 		i := slices.IndexFunc(mine.Files,
 			func(f *ownkernels.File) bool { return f.Name == suspect.Record.Impl })
@@ -59,17 +60,33 @@ func (a *Verb) smallestCases(ctx context.Context, mine *runsetup.OwnFiles, twins
 			Shares: file.Shares, NoBarrier: file.NoBarrier, Python: file.IsPython(),
 		}
 		if search.Python {
-			search.Masks = advice.MaskedLoads(file.Text())
+			search.Masks, search.NoSum = advice.MaskedLoads(file.Text()), advice.AddsNothingUp(file.Text())
+		} else {
+			search.Divided = advice.IntegerDivisions(file.Text())
 		}
 		found, d := search.Find(), record.Diagnosis{}
 		p.watch(calls, &found, &d)
 		repeat := record.Repeat(found.Record, runsetup.WordsOfFile(found.Record.Impl, added))
-		all = append(all, diagnosed{found, suspect.Record.ID, diagnosisOf(found, d, repeat)})
+		all = append(all, shrink.Diagnosed{
+			Finding: found, Run: suspect.Record.ID, Diagnosis: diagnosisOf(found, d, repeat),
+		})
 		if p.fault != nil {
 			return nil, p.fault
 		}
 	}
 	return all, nil
+}
+
+// Smallest returns what searches the smallest wrong cases of files that were judged in the emulator, and
+// watches each case.
+func (a *Verb) Smallest() func(ctx context.Context, mine *runsetup.OwnFiles, request run.Request,
+	result run.Result, added []string) ([]shrink.Diagnosed, error) {
+	calls := watchedCallsOf(a.Workers)
+	return func(ctx context.Context, mine *runsetup.OwnFiles, request run.Request, result run.Result,
+		added []string,
+	) ([]shrink.Diagnosed, error) {
+		return a.smallestCases(ctx, mine, nil, request, result, added, calls)
+	}
 }
 
 // prober runs single cases of one added file for the search. Nothing is recorded and nothing is timed.
@@ -159,20 +176,20 @@ func (p *prober) sizes(probe shrink.Probe) map[string]int64 {
 	return all
 }
 
-// tellSmallest prints the smallest wrong case of every added file, the emulator's findings in it, their usual
+// TellSmallest prints the smallest wrong case of every added file, the emulator's findings in it, their usual
 // cause, and the command that repeats it.
-func (a *Verb) tellSmallest(all []diagnosed) error {
+func TellSmallest(to io.Writer, style report.Style, all []shrink.Diagnosed) error {
 	for _, f := range all {
 		r := f.Record
-		_, err := fmt.Fprintf(a.Out, "\nThe smallest case found that shows what is wrong with %s:\n", r.Impl)
+		_, err := fmt.Fprintf(to, "\nThe smallest case found that shows what is wrong with %s:\n", r.Impl)
 		if err != nil {
 			return fmt.Errorf("print the result: %w", err)
 		}
 		r.ID = ""
-		if err := report.Bad(a.Out, a.Style(), r); err != nil {
+		if err := report.Bad(to, style, r); err != nil {
 			return err
 		}
-		if err := report.Diagnosis(a.Out, a.Style(), f.diagnosis); err != nil {
+		if err := report.Diagnosis(to, style, f.Diagnosis); err != nil {
 			return err
 		}
 	}

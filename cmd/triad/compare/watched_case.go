@@ -73,6 +73,7 @@ func (p *prober) findingOf(f check.Finding, number int) (record.Finding, bool) {
 	kept := record.Finding{Kind: string(f.Kind), Message: f.Sentence(), Text: f.Text(number,
 		check.WorkingFolder())}
 	kept.Meaning, kept.Mending = f.Explained()
+	kept.Happens, kept.Remedy = f.Brief()
 	kept.Where = whereOf(f.Kernel, f.Place, f.Block, f.Thread)
 	kept.Other = whereOf(f.Kernel, f.Other, f.OtherBlock, f.OtherThread)
 	return kept, true
@@ -104,24 +105,17 @@ func messageOf(r record.Record) string {
 	return r.Message
 }
 
-// diagnosed is a diagnosis with its records.
-type diagnosed struct {
-	shrink.Finding
-	run       string // the ID of the record that the search began with
-	diagnosis record.Diagnosis
-}
-
 // keepDiagnoses adds diagnoses to the records of a result, and records them.
-func keepDiagnoses(all []diagnosed, records []record.Record,
+func keepDiagnoses(all []shrink.Diagnosed, records []record.Record,
 	diagnose func(run string, d record.Diagnosis) error,
 ) error {
 	for _, d := range all {
 		for i := range records {
-			if records[i].ID == d.run {
-				records[i].Diagnosis = &d.diagnosis
+			if records[i].ID == d.Run {
+				records[i].Diagnosis = &d.Diagnosis
 			}
 		}
-		if err := diagnose(d.run, d.diagnosis); err != nil {
+		if err := diagnose(d.Run, d.Diagnosis); err != nil {
 			return err
 		}
 	}

@@ -21,7 +21,7 @@ func RowsOf(o *runsetup.Options) Rows {
 		words: o.OwnFlags.Add, rows: make([][]*candidates.Row, len(o.OwnFlags.Add)), at: map[string]int{},
 	}
 	for i, text := range f.words {
-		f.at[nameOf(&o.OwnFlags, text)] = i
+		f.at[NameOf(&o.OwnFlags, text)] = i
 	}
 	return f
 }

@@ -152,13 +152,13 @@ func FilesWords(o *runsetup.Options) string {
 func AddedFiles(o *runsetup.Options) []string {
 	words := o.OwnFlags.Words()
 	for i, text := range o.OwnFlags.Add {
-		words[i] = record.FileWord + nameOf(&o.OwnFlags, text) + "=" + words[i]
+		words[i] = record.FileWord + NameOf(&o.OwnFlags, text) + "=" + words[i]
 	}
 	return words
 }
 
-// nameOf returns the name of a file's function, or the prefix of the names of all its functions.
-func nameOf(f *runsetup.OwnFlags, text string) string {
+// NameOf returns the name of a file's function, or the prefix of the names of all its functions.
+func NameOf(f *runsetup.OwnFlags, text string) string {
 	request, err := kernelfile.ParseRequest(text)
 	if err != nil {
 		return ownkernels.Family + "/" + kernelfile.Stems([]string{text})[0]
@@ -327,7 +327,7 @@ func (r *Run) neither(text string, status op.Status, why error) []*record.Record
 			words = append(words, strings.TrimSpace(line))
 		}
 	}
-	name := nameOf(&r.O.OwnFlags, text)
+	name := NameOf(&r.O.OwnFlags, text)
 	return []*record.Record{{
 		Case: r.refused, Seed: r.Request.Seed, Impl: name, Backend: ownkernels.Family,
 		Variant: strings.TrimPrefix(name, ownkernels.Family+"/"), Status: status,

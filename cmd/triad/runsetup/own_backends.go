@@ -353,8 +353,8 @@ func (a *Setup) TellWritten(sentences []string, json bool) {
 	}
 }
 
-// tellMatched prints how every file was read, and which files were not understood.
-func (a *Setup) tellMatched(files *OwnFiles, refused []error, json bool) {
+// TellMatched prints how every file was read, and which files were not understood.
+func (a *Setup) TellMatched(files *OwnFiles, refused []error, json bool) {
 	to := a.Style().Wrap(a.Out)
 	if json {
 		to = a.Err

@@ -168,8 +168,8 @@ func (f *OwnFlags) wordsOf(mine *OwnFiles) []string {
 	return words
 }
 
-// stemsOf maps each word of --add that names a file to its part of the name of an implementation.
-func stemsOf(words []string) map[string]string {
+// StemsOf maps each word of --add that names a file to its part of the name of an implementation.
+func StemsOf(words []string) map[string]string {
 	var files, paths []string
 	for _, word := range words {
 		if r, err := kernelfile.ParseRequest(word); err == nil && !strings.HasPrefix(word, "--") {
@@ -186,7 +186,7 @@ func stemsOf(words []string) map[string]string {
 // WordsOfFile returns the words of a session that concern one added file: the file, and the flags for all.
 func WordsOfFile(impl string, added []string) []string {
 	var all []string
-	stems := stemsOf(added)
+	stems := StemsOf(added)
 	for _, word := range added {
 		r, err := kernelfile.ParseRequest(word)
 		r.Stem = stems[word]

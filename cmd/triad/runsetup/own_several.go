@@ -42,7 +42,7 @@ func (f *OwnFlags) Expand(a *Setup) error {
 		}
 		all = append(all, files...)
 	}
-	f.Add, f.Stems = all, stemsOf(all)
+	f.Add, f.Stems = all, StemsOf(all)
 	return nil
 }
 

@@ -81,7 +81,7 @@ func (a *Setup) PrintPlan(ctx context.Context, request run.Request, o SessionOpt
 		return err
 	}
 	defer session.CloseAll(backends)
-	a.tellMatched(mine, refused, o.JSON)
+	a.TellMatched(mine, refused, o.JSON)
 	request.OnlyPlan = true
 	progress := a.Progress()
 	p, err := plan(&run.Runner{Backends: backends, Progress: progress.Show, Stop: a.Stop}, ctx, request)

@@ -27,7 +27,7 @@ const DefaultSeed = op.DefaultSeed
 // CaseFlags holds the flags of every verb that runs something that choose what is run.
 type CaseFlags struct {
 	workers.DeviceFlags
-	Pass, seed, Shard                     string
+	Pass, Seed, Shard                     string
 	dtypes, dims, attrs, Impls, Limits    []string
 	Quick, Full                           bool
 	Layout, Distribution, Upstream, Saved []string
@@ -46,7 +46,7 @@ func (f *CaseFlags) Add(cmd *cobra.Command, pass string) {
 	fs.BoolVar(&f.Quick, "quick", false,
 		"at most 13 cases for each operator, dtype and pass: on a CPU 10 to 30 s for an operator")
 	fs.BoolVar(&f.Full, "full", false, "every case: on a CPU a few minutes for an operator")
-	fs.StringVar(&f.seed, "seed", strconv.Itoa(DefaultSeed),
+	fs.StringVar(&f.Seed, "seed", strconv.Itoa(DefaultSeed),
 		"seed of the inputs: a number, or random to draw one")
 	fs.StringArrayVar(&f.Limits, "limit", nil, "a deadline, NAME=DURATION, NAME one of "+
 		strings.Join(worker.LimitNames(), ", "))
@@ -72,7 +72,7 @@ func (f *CaseFlags) Request(names []string) (run.Request, error) {
 	if r.Shard, err = parseShard(f.Shard); err != nil {
 		return r, err
 	}
-	r.Seed, err = parseSeed(f.seed)
+	r.Seed, err = parseSeed(f.Seed)
 	r.Options.Seed = r.Seed
 	return r, err
 }
@@ -207,7 +207,7 @@ func Canonical(verb string, r run.Request, f *CaseFlags) string {
 		names[i] = o.Spec.Name
 	}
 	seed := strconv.FormatUint(r.Seed, 10)
-	if f.seed == "random" {
+	if f.Seed == "random" {
 		seed = "random"
 	}
 	text, _ := json.Marshal(map[string]any{

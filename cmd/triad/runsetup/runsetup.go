@@ -3,6 +3,7 @@
 package runsetup
 
 import (
+	"io"
 	"time"
 
 	"triad/cmd/triad/workers"
@@ -35,4 +36,12 @@ func New(w *workers.Workers) *Setup {
 	return &Setup{
 		Workers: w, Pending: &worker.Pending{}, began: time.Now(), Parent: &pybridge.Parent{},
 	}
+}
+
+// Writing returns a setup that prints everything to one writer.
+func (a *Setup) Writing(to io.Writer) *Setup {
+	setup, machine, shell := *a, *a.Workers, *a.Console
+	shell.Out, shell.Err = to, to
+	machine.Console, setup.Workers = &shell, &machine
+	return &setup
 }

@@ -60,7 +60,7 @@ func (a *Setup) OpenSession(ctx context.Context, request *run.Request, o Session
 			}
 		}
 	}()
-	a.tellMatched(mine, refused, o.JSON)
+	a.TellMatched(mine, refused, o.JSON)
 	if c.Store == nil {
 		if c.Store, err = a.OpenStore(ctx, o.DB); err != nil {
 			return nil, nil, err

@@ -1,0 +1,23 @@
+package check
+
+import (
+	"context"
+	"time"
+
+	"triad/cmd/triad/workers"
+	"triad/internal/check"
+)
+
+// Program checks a program in the emulator and prints the findings. After all it leaves out orders.
+func Program(ctx context.Context, w *workers.Workers, file string, all time.Duration) (*check.Report, error) {
+	o := Options{device: "cpu"}
+	if err := o.deadlines(); err != nil {
+		return nil, err
+	}
+	o.All = all
+	found, err := (&verb{w}).found(ctx, file, nil, nil, &o)
+	if err == nil {
+		err = check.Write(w.Out, found, check.WorkingFolder())
+	}
+	return found, err
+}

@@ -1,0 +1,64 @@
+package check
+
+import "testing"
+
+// In half a line stand who does what, and what mends it.
+func TestBrief(t *testing.T) {
+	place, other := &Place{File: "a.cu", Line: 7}, &Place{File: "a.cu", Line: 9}
+	block, thread, two := &[3]int{3, 0, 0}, &[3]int{232, 0, 0}, &[3]int{1, 2, 0}
+	for _, c := range []struct {
+		finding    Finding
+		what, mend string
+	}{
+		{
+			Finding{
+				Kind: OutOfBounds, Block: block, Thread: thread, Access: "read", Byte: 4000,
+				MemoryBytes: 4000,
+			},
+			"thread 232 of block 3 reads past the end", "if (i < n)",
+		},
+		{
+			Finding{
+				Kind: OutOfBounds, Block: block, Thread: two, Access: "write", Byte: -4,
+				MemoryBytes: 4000,
+			},
+			"thread (1,2,0) of block 3 writes before the start", "if (i < n)",
+		},
+		{Finding{Kind: OutOfBounds}, "access out of bounds", "if (i < n)"},
+		{
+			Finding{Kind: Uninitialised, Memory: "shared memory"},
+			"reads shared memory that nobody has written",
+			"store every element, then __syncthreads()",
+		},
+		{
+			Finding{Kind: Uninitialised, Memory: "device memory"},
+			"reads device memory that nobody has written",
+			"write it first",
+		},
+		{
+			Finding{Kind: Race, Memory: "shared memory", Place: place, Other: place},
+			"race in shared memory",
+			"__syncthreads() is missing",
+		},
+		{
+			Finding{
+				Kind: Race, Memory: "device memory", Place: place, Other: other, Access: "write",
+				OtherAccess: "read",
+			},
+			"race with line 9 in device memory",
+			"two threads use one element, one of them writes",
+		},
+		{Finding{
+			Kind: Race, Memory: "device memory", Place: place, Other: place, Access: "write",
+			OtherAccess: "read",
+		}, "race in device memory", "two threads change one element: atomicAdd"},
+		{
+			Finding{Kind: LaunchRefused, Message: "a grid of (0,1,1) blocks has none"},
+			"a launch that a GPU refuses: a grid of (0,1,1) blocks has none", "",
+		},
+	} {
+		if what, mend := c.finding.Brief(); what != c.what || mend != c.mend {
+			t.Errorf("%q, %q; want %q, %q", what, mend, c.what, c.mend)
+		}
+	}
+}

@@ -1,0 +1,266 @@
+package firstlook
+
+import (
+	"strings"
+	"testing"
+
+	"triad/internal/check"
+	"triad/internal/op"
+	"triad/internal/operatorguess"
+	"triad/internal/record"
+)
+
+// passOf returns a pass with one run of a status.
+func passOf(pass op.Pass, status op.Status, causes ...Cause) Pass {
+	p := Pass{Pass: pass, DType: "fp32", Error: 0.25, Causes: causes}
+	p.Row.Add(status, "file.cu:3: the reason", "1")
+	p.Main = p.Row
+	return p
+}
+
+// alsoIn adds a run in another dtype that the function was only assumed to take.
+func (p Pass) alsoIn(assumed string, main op.Status) Pass {
+	p.Row.Add(op.StatusNotUnderstood, "wrong as triad reads it, and this was assumed: "+assumed+". If not",
+		"2")
+	p.Main.Add(main, "", "3")
+	return p
+}
+
+func judged(by operatorguess.Evidence, passes ...Pass) Judged {
+	return Judged{Guess: operatorguess.Guess{Operator: "op", By: by}, Passes: passes}
+}
+
+// findings of triad check, at lines.
+func checked(kinds map[int]check.Kind) *check.Report {
+	r := &check.Report{Orders: []string{"forward"}}
+	for line, kind := range kinds {
+		r.Findings = append(r.Findings, check.Finding{Kind: kind, Place: &check.Place{
+			File: "file.cu",
+			Line: line,
+		}})
+	}
+	return r
+}
+
+var (
+	cause = Cause{Line: 7, Text: "cause"}
+	sure  = operatorguess.FileName
+	guess = operatorguess.Parameters
+	named = operatorguess.Guess{Operator: "op", By: sure}
+)
+
+// lineCase is a file, and what its line says.
+type lineCase struct {
+	name    string
+	file    File
+	verdict Verdict
+	says    string
+	open    bool
+}
+
+var lineCases = []lineCase{
+	{
+		"its results could not be judged, and its program ran clean",
+		File{Checked: checked(nil), Judged: []Judged{{Guess: named, Why: "no parameter is y"}}},
+		Clean, "triad check finds nothing; the results were not judged: no parameter is y", false,
+	},
+	{
+		"right in the dtype that it names, and assumed to take another",
+		File{Judged: []Judged{judged(sure, passOf(op.Forward, op.StatusPass).alsoIn("it takes fp16",
+			op.StatusPass))}},
+		Right, "1 case, mean error 0.25 ulp in fp32, wrong if it takes fp16", false,
+	},
+	{
+		"not understood in its main dtype: nothing is acquitted on a guess",
+		File{Judged: []Judged{judged(sure, passOf(op.Forward, op.StatusPass).alsoIn("its grid is 1",
+			op.StatusNotUnderstood))}},
+		Unsure, "wrong as triad reads it, and this was assumed: its grid is 1", true,
+	},
+	{
+		"right",
+		File{Judged: []Judged{judged(sure, passOf(op.Forward, op.StatusPass),
+			passOf(op.Backward, op.StatusPass))}},
+		Right,
+		"2 cases, gradient RIGHT, mean error 0.25 ulp in fp32", false,
+	},
+	{
+		"wrong",
+		File{Judged: []Judged{judged(sure, passOf(op.Forward, op.StatusFail, cause))}},
+		Wrong,
+		"line 7: cause", false,
+	},
+	{"wrong without a cause: the place that a compiler names", File{Judged: []Judged{
+		judged(sure, passOf(op.Forward, op.StatusBuildFail)),
+	}}, Wrong, "line 3: the reason", false},
+	{"only the gradient", File{Judged: []Judged{judged(sure, passOf(op.Forward, op.StatusPass),
+		passOf(op.Backward, op.StatusFail, cause))}}, GradientWrong, "line 7: cause", false},
+	{
+		"never accused on a guess",
+		File{Judged: []Judged{
+			judged(guess, passOf(op.Forward, op.StatusFail, cause)),
+		}},
+		Unsure,
+		"wrong if it is meant for op: line 7: cause", true,
+	},
+	{"a guess that passes is none", File{Judged: []Judged{
+		judged(guess, passOf(op.Forward, op.StatusPass)),
+	}}, Right, "1 case", false},
+	{"of two, the one that passes", File{Judged: []Judged{
+		judged(sure, passOf(op.Forward, op.StatusFail, cause)), judged(sure, passOf(op.Forward,
+			op.StatusPass)),
+	}}, Right, "1 case", false},
+	{
+		"what check finds goes first, then another cause",
+		File{
+			Checked: checked(map[int]check.Kind{9: check.Misaligned}),
+			Judged:  []Judged{judged(sure, passOf(op.Forward, op.StatusFail, cause))},
+		},
+		Wrong,
+		"line 9: misaligned access: keep the offset a multiple of the vector's elements; and " +
+			"line 7: cause", false,
+	},
+	{"a right operator, and the program around it leaks", File{
+		Checked: checked(map[int]check.Kind{9: check.Leak}),
+		Judged:  []Judged{judged(sure, passOf(op.Forward, op.StatusPass))},
+	}, Right, "1 case", false},
+	{
+		"a right operator in a program that reads past an end",
+		File{
+			Checked: checked(map[int]check.Kind{9: check.OutOfBounds}),
+			Judged:  []Judged{judged(sure, passOf(op.Forward, op.StatusPass))},
+		},
+		Wrong,
+		"line 9: access out of bounds: if (i < n)", false,
+	},
+	{
+		"no operator, and check finds nothing",
+		File{Checked: checked(nil), Nearest: "op"},
+		Clean,
+		"triad check finds nothing; no operator fits (the nearest is op)", false,
+	},
+	{
+		"no operator, and the leak counts",
+		File{Checked: checked(map[int]check.Kind{9: check.Leak})},
+		Wrong,
+		"line 9: memory is never given back: cudaFree", false,
+	},
+	{
+		"no operator and no main()",
+		File{Nearest: "op"},
+		Unsure, "no operator fits (the nearest is op)",
+		true,
+	},
+	{
+		"a guess that could not be judged is no operator",
+		File{Judged: []Judged{
+			judged(guess, passOf(op.Forward, op.StatusNotUnderstood)),
+		}},
+		Unsure,
+		"no operator fits (the nearest is op)", true,
+	},
+	{"the operator is named, and it was not understood", File{Judged: []Judged{
+		{Guess: named, Why: "no parameter is y"},
+	}}, Unsure, "no parameter is y", true},
+}
+
+// The line of a file has its worst result, the line of the source first.
+func TestLineOfAFile(t *testing.T) {
+	for _, c := range lineCases {
+		t.Run(c.name, func(t *testing.T) {
+			c.file.Path = "a/file.cu"
+			l := c.file.Line()
+			if l.Verdict != c.verdict || !strings.HasPrefix(l.Text, c.says) || l.Open != c.open {
+				t.Errorf("%q, %q, open %t; want %q, %q, open %t", l.Verdict, l.Text, l.Open, c.verdict,
+					c.says,
+					c.open)
+			}
+			count := CountOf([]Line{l})
+			if count.Bad+count.Good+count.Open != 1 {
+				t.Errorf("it counts as %+v", count)
+			}
+		})
+	}
+}
+
+// The first finding of the emulator is the cause; what sizes prove takes the place of its usual remedy, and a
+// line that a reader of the source names is added.
+func TestCausesOf(t *testing.T) {
+	found := record.Diagnosis{Findings: []record.Finding{
+		{Happens: "reads past the end", Remedy: "if (i < n)", Where: &record.Where{
+			File: "b/file.cu",
+			Line: 4,
+		}},
+		{Kind: "", Happens: "a consequence", Where: &record.Where{File: "b/file.cu", Line: 5}},
+	}}
+	noted := found
+	noted.Notes = []string{
+		"b/file.cu:4, kernel k: threads end and never come to this barrier. More.", "other",
+	}
+	two := record.Diagnosis{Findings: []record.Finding{
+		{Kind: "race", Happens: "race", Where: &record.Where{File: "b/file.cu", Line: 4}},
+		{Kind: "race", Happens: "race", Where: &record.Where{File: "b/file.cu", Line: 5}},
+		{Kind: "divergence", Happens: "barrier", Where: &record.Where{File: "b/file.cu", Line: 9}},
+	}}
+	elsewhere := record.Diagnosis{Findings: []record.Finding{
+		{Happens: "race", Where: &record.Where{File: "b/tile.cuh", Line: 4}},
+	}}
+	for _, c := range []struct {
+		d     record.Diagnosis
+		usual Usual
+		want  string
+	}{
+		{record.Diagnosis{}, Usual{Cause: Cause{Line: 2, Text: "usual"}}, "line 2: usual"},
+		{record.Diagnosis{}, Usual{}, ""},
+		{found, Usual{Cause: Cause{Text: "usual"}}, "line 4: reads past the end: if (i < n)"},
+		{found, Usual{Cause: Cause{Text: "sizes"}, Exact: true}, "line 4: reads past the end: sizes"},
+		{
+			found,
+			Usual{Cause: Cause{Line: 2, Text: "usual"}},
+			"line 4: reads past the end: if (i < n); and line 2: usual",
+		},
+		{
+			noted,
+			Usual{},
+			"line 4: reads past the end: if (i < n); and line 4: not all threads reach this __syncthreads()",
+		},
+		{two, Usual{}, "line 4: race; and line 9: barrier"},
+		{elsewhere, Usual{Cause: Cause{Text: "usual"}}, "tile.cuh:4: race: usual"},
+	} {
+		if got := join(CausesOf(c.d, "a/file.cu", c.usual)); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// A result without another line to blame is wrong where it is written.
+func TestWrittenAt(t *testing.T) {
+	cuda := "// y[i] = 0\nvoid k(float *y) {\n\tif (y[0] == 1) x[i] = 2;\n\ty[r * n + c] = x[i];\n}\n"
+	python := "class F:\n    def forward(ctx, x):\n        return x\n    def backward(ctx, g):\n" +
+		"        h = g\n        return h\n\n\ndef f(x):\n    return x\n"
+	triton := "import tl\ntl.load(x)\n    tl.store(y, x)\n"
+	for _, c := range []struct {
+		text             string
+		python, gradient bool
+		want             int
+	}{{cuda, false, false, 4}, {python, true, true, 6}, {python, true, false, 0}, {triton, true, false, 3}} {
+		if got := WrittenAt(c.text, c.python, c.gradient, []string{"y"}); got != c.want {
+			t.Errorf("line %d, want %d of\n%s", got, c.want, c.text)
+		}
+	}
+}
+
+// Only files of two languages that are both right are compared.
+func TestCompared(t *testing.T) {
+	line := func(name, operator string, v Verdict, python bool) Line {
+		return Line{File: name, Operator: operator, Verdict: v, Python: python, DType: "fp32", Error: 0.5}
+	}
+	all := []Line{
+		line("a.cu", "op", Right, false), line("b.py", "op", Right, true), line("c.py", "op", Wrong, true),
+		line("d.py", "other", Right, true), line("e.cu", "op", Right, false),
+	}
+	want := "op: a.cu and b.py are both right; mean error 0.5 ulp in fp32 and 0.5 ulp in fp32.\n" +
+		"op: e.cu and b.py are both right; mean error 0.5 ulp in fp32 and 0.5 ulp in fp32."
+	if got := Compared(all); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}

@@ -1,0 +1,172 @@
+// Package operatorguess guesses which operator a user's file implements: from the lines that name one, from
+// its name and those of its functions, from the functions of mathematics that its code calls, and from its
+// parameters.
+package operatorguess
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"triad/internal/kernelfile"
+	"triad/internal/op"
+)
+
+// Evidence says what a guess rests on. More is better.
+type Evidence int
+
+const (
+	None       Evidence = iota
+	Parameters          // a function has the operator's parameters
+	Body                // and calls the functions of its formula
+	Function            // one of the functions has its name
+	FileName            // the file has its name
+	Judged              // the function that would be judged has its name
+	Declared            // a line of the file names it
+)
+
+// Sure reports whether a file with this evidence may be called wrong: it says itself what it computes.
+func (e Evidence) Sure() bool { return e >= Function }
+
+// Guess is an operator that a file may implement.
+type Guess struct {
+	Operator string
+	By       Evidence
+	Fits     bool // a function has its parameters
+	named    int  // tensors whose parameters bear their names
+	letters  int  // of the name that was found
+	plain    int  // 1: neither the code nor the formula calls a function of mathematics
+}
+
+// Of lists the operators that a file may implement, best first: all have the same evidence. text is that of
+// the file.
+func Of(file *kernelfile.File, r kernelfile.Request, text string, specs []*op.Spec) []Guess {
+	var all []Guess
+	called := calledIn(text, specs)
+	for _, s := range specs {
+		g := Guess{Operator: s.Name}
+		bound, err := kernelfile.Bind(file, r, s, s.Passes(), kernelfile.Options{})
+		g.Fits = err == nil && len(bound) > 0
+		for _, b := range bound {
+			g.named += b.TensorsNamed()
+		}
+		g.by(file, r, s, bound)
+		if g.By < Function {
+			g.byBody(called, s, specs)
+		}
+		if g.By > None {
+			all = append(all, g)
+		}
+	}
+	return best(all)
+}
+
+// by sets what names say.
+func (g *Guess) by(file *kernelfile.File, r kernelfile.Request, s *op.Spec, bound []*kernelfile.Binding) {
+	set := func(by Evidence, name string) {
+		if letters := named(name, s); letters > 0 && by > g.By {
+			g.By, g.letters = by, letters
+		}
+	}
+	if file.Declares(s.Name) {
+		g.By, g.letters = Declared, len(s.Name)
+		return
+	}
+	for _, b := range bound {
+		set(Judged, b.Function.Name)
+	}
+	stem := filepath.Base(r.Path)
+	set(FileName, strings.TrimSuffix(stem, filepath.Ext(stem)))
+	if r.Function != "" {
+		set(Judged, r.Function)
+	}
+	for _, f := range file.Functions {
+		set(Function, f.Name)
+	}
+}
+
+// byBody compares the functions of mathematics that the code calls with those of the formula.
+func (g *Guess) byBody(called []string, s *op.Spec, specs []*op.Spec) {
+	wanted := calledIn(s.Formula, specs)
+	switch {
+	case !g.Fits || len(called) > 0 && !slices.Equal(called, wanted):
+		g.By = None
+	case len(called) > 0:
+		g.By = Body
+	default: // the functions may be called elsewhere
+		g.By = Parameters
+		if len(wanted) == 0 {
+			g.plain = 1
+		}
+	}
+}
+
+// best keeps the guesses with the most evidence. Those that fit go before those that do not, the longer of
+// two names before the shorter one that is part of it, more tensors with their names before fewer, and
+// formulas as plain as the code before others.
+func best(all []Guess) []Guess {
+	fits := func(g Guess) bool { return g.Fits }
+	if sure := slices.IndexFunc(all, func(g Guess) bool { return g.By.Sure() }); sure >= 0 {
+		all = slices.DeleteFunc(all, func(g Guess) bool { return !g.By.Sure() })
+	}
+	if slices.ContainsFunc(all, fits) {
+		all = slices.DeleteFunc(all, func(g Guess) bool { return !g.Fits })
+	}
+	for _, most := range []func(Guess) int{
+		func(g Guess) int { return min(int(g.By), int(FileName)) + int(g.By)/int(Declared) },
+		func(g Guess) int { return g.letters },
+		func(g Guess) int { return g.named },
+		func(g Guess) int { return g.plain },
+	} {
+		highest := 0
+		for _, g := range all {
+			highest = max(highest, most(g))
+		}
+		all = slices.DeleteFunc(all, func(g Guess) bool { return most(g) < highest })
+	}
+	return all
+}
+
+// Named returns the names of the operators.
+func Named(all []Guess) []string {
+	var names []string
+	for _, g := range all {
+		names = append(names, g.Operator)
+	}
+	return names
+}
+
+// longName is the length from which a name may be part of a word: mysoftmax.
+const longName = 6
+
+// named returns the number of letters of the operator's longest name that a name has in its words; 0 if it
+// has none.
+func named(name string, s *op.Spec) int {
+	words := kernelfile.Words(name)
+	longest := 0
+	for _, known := range append([]string{s.Name}, s.AlsoCalled...) {
+		plain := strings.ReplaceAll(known, "_", "")
+		if hasRun(words, plain) || len(plain) >= longName && strings.Contains(strings.Join(words, ""),
+			plain) {
+			longest = max(longest, len(plain))
+		}
+	}
+	return longest
+}
+
+// hasRun reports whether consecutive words make up a name.
+func hasRun(words []string, name string) bool {
+	for i := range words {
+		rest := name
+		for _, word := range words[i:] {
+			var is bool
+			if rest, is = strings.CutPrefix(rest, word); !is {
+				break
+			}
+			if rest == "" {
+				return true
+			}
+		}
+	}
+	return false
+}
