@@ -58,7 +58,8 @@ def _kernelbench(problem: Any, device: str) -> tuple[str, Iterator[Trial]]:
     tolerance = plan["their_check"]
 
     def accepts(got: list, want: list) -> bool:
-        return all(a.shape == b.shape and torch.allclose(a, b, **tolerance) for a, b in zip(got, want))
+        return len(got) == len(want) and all(
+            a.shape == b.shape and torch.allclose(a, b, **tolerance) for a, b in zip(got, want))
 
     def trials() -> Iterator[Trial]:
         for i, seed in enumerate(seeds):
@@ -81,7 +82,7 @@ def _leetgpu(problem: Any, device: str) -> tuple[str, Iterator[Trial]]:
     tolerance = problem.plan["their_check"]
 
     def accepts(got: list, want: list) -> bool:
-        return all(torch.allclose(a, b, **tolerance) for a, b in zip(got, want))
+        return len(got) == len(want) and all(torch.allclose(a, b, **tolerance) for a, b in zip(got, want))
 
     def trials() -> Iterator[Trial]:
         torch.manual_seed(SEED)
@@ -277,11 +278,16 @@ def _furthest(problem: Any, trial: Trial, got: list, want: list) -> dict[str, An
         bound = allowance.compute(lambda *t: problem.reference(*t, **trial.attributes), tensors, {}, contract,
                                   dtype, False, len(want))[k]
     except Exception:
-        return found
+        return _in_words(found)
     r, e = bound.r.flatten()[at].item(), bound.e.flatten()[at].item()
     rounded = abs(r) * torch.finfo(dtype).eps / 2
-    return {**found, "truth": r, "allowance": e + rounded, "dtype": NAMES[dtype],
-            "inside": abs(found["got"] - r) <= e + 1.01 * rounded}
+    inside = abs(found["got"] - r) <= e + 1.01 * rounded
+    return _in_words({**found, "truth": r, "allowance": e + rounded, "dtype": NAMES[dtype], "inside": inside})
+
+
+def _in_words(found: dict[str, Any]) -> dict[str, Any]:
+    """An element with its values as text, since JSON has neither NaN nor infinities."""
+    return {k: f"{v:.9g}" if k in ("got", "want", "truth", "allowance") else v for k, v in found.items()}
 
 
 def main() -> None:
@@ -300,8 +306,7 @@ def main() -> None:
     except BaseException as e:
         from problem_inspect import line
         found = {"failed": f"{type(e).__name__}: {line(e)}"}
-    answer.write(json.dumps(found).replace("NaN", '"nan"').replace("-Infinity", '"-inf"').replace(
-        "Infinity", '"inf"'))
+    answer.write(json.dumps(found))
     answer.flush()
     os._exit(0)
 

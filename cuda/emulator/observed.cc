@@ -97,7 +97,10 @@ void observe_fill(void *to, int value, size_t bytes) {
 	line("{\"fill\":{\"to\":" + place(to) + format(",\"value\":%d,\"bytes\":%zu}}", value, bytes));
 }
 
-void observe_shared(int bytes) { line(format("{\"shared\":%d}", bytes)); }
+void observe_shared(int bytes) {
+	std::lock_guard<std::mutex> guard(lock);
+	line(format("{\"shared\":%d}", bytes));
+}
 
 }  // namespace cuemu
 

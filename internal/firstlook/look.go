@@ -157,7 +157,8 @@ func (f *File) Line() Line {
 		f.Nearest, l.Operator = j.Operator, ""
 		return f.withoutOperator(l, found)
 	case f.Checked != nil && f.Checked.Whole():
-		l.Verdict, l.Text = Clean, "triad check finds nothing; the results were not judged: "+j.why()
+		l.Verdict, l.Open = Clean, true
+		l.Text = "triad check finds nothing; the results were not judged: " + j.why()
 	default:
 		l.Verdict, l.Open, l.Text = Unsure, true, j.why()
 	}
@@ -179,10 +180,10 @@ func CountOf(all []Line) (c Count) {
 		switch {
 		case l.Bad():
 			c.Bad++
-		case l.Good():
-			c.Good++
 		case l.Open:
 			c.Open++
+		case l.Good():
+			c.Good++
 		}
 	}
 	return c

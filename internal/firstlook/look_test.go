@@ -62,7 +62,7 @@ var lineCases = []lineCase{
 	{
 		"its results could not be judged, and its program ran clean",
 		File{Checked: checked(nil), Judged: []Judged{{Guess: named, Why: "no parameter is y"}}},
-		Clean, "triad check finds nothing; the results were not judged: no parameter is y", false,
+		Clean, "triad check finds nothing; the results were not judged: no parameter is y", true,
 	},
 	{
 		"right in the dtype that it names, and assumed to take another",

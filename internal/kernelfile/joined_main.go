@@ -82,7 +82,7 @@ func (j *joined) readMemory() (together, ok bool) {
 				p := kernel.Params[i]
 				id := a.Place.Memory
 				if a.Kind != observed.Pointer || id < 0 {
-					if p.Pointer {
+					if p.Pointer || !a.IsKnown() {
 						return false, false
 					}
 					continue
@@ -198,6 +198,9 @@ func asCode(text string) string {
 	return ceilDivision.ReplaceAllString(text, "(($1 + $2 - 1) / ($2))")
 }
 
+// realAsCode writes infinities and NaN in C++.
+var realAsCode = strings.NewReplacer("-nan", "NAN", "nan", "NAN", "inf", "INFINITY")
+
 // argument returns the C++ of an argument of a launch.
 func (j *joined) argument(p Param, a observed.Argument, l *observed.Launch) string {
 	switch n, taken := j.numbers[p.Name]; {
@@ -212,7 +215,7 @@ func (j *joined) argument(p Param, a observed.Argument, l *observed.Launch) stri
 	case slices.Contains(j.params, p.Base+" "+p.Name):
 		return p.Name
 	}
-	return a.Real
+	return realAsCode.Replace(a.Real)
 }
 
 // function writes the function: inputs first, results last.

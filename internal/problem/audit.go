@@ -97,6 +97,9 @@ func (a *Audit) one(ctx context.Context, p Problem) (Audited, error) {
 		return row, context.Cause(ctx)
 	}
 	row.judge(text, err)
+	if err != nil {
+		return row, nil // the process failed, not the problem: the next audit tries it again
+	}
 	if text, err = json.Marshal(row); err == nil {
 		err = renameio.WriteFile(kept, text, 0o644, renameio.WithTempDir(a.Folder))
 	}

@@ -23,13 +23,14 @@ type Check struct {
 // element is a value that a format's check rejects, with the fp64 answer there and how far rounding in the
 // operations of the reference may move it.
 type element struct {
-	Name      string      `json:"name"`
-	Index     []int64     `json:"index"`
-	Got       json.Number `json:"got"`
-	Want      json.Number `json:"want"`
-	Truth     json.Number `json:"truth"`
-	Allowance json.Number `json:"allowance"`
-	Inside    bool        `json:"inside"`
+	Name  string  `json:"name"`
+	Index []int64 `json:"index"`
+	// Got, Want, Truth and Allowance are numbers in words, since they may be NaN or infinite.
+	Got       string `json:"got"`
+	Want      string `json:"want"`
+	Truth     string `json:"truth"`
+	Allowance string `json:"allowance"`
+	Inside    bool   `json:"inside"`
 }
 
 // String returns "y[3,4]".

@@ -10,7 +10,7 @@ func TestBothChecks(t *testing.T) {
 	const passes = `{"passes": true, "how": "5 trials from seed 42", "trials": 5}`
 	rejects := func(inside string) string {
 		return `{"passes": false, "how": "5 trials from seed 42", "trial": "trial 2", "element": {"name": "y",
-		"index": [3, 4], "got": 1.5, "want": 1.25, "truth": 1.375, "allowance": 0.125,
+		"index": [3, 4], "got": "1.5", "want": "1.25", "truth": "1.375", "allowance": "0.125",
 		"inside": ` + inside + `}}`
 	}
 	right, wrong := Ours{Judged: true}, Ours{Judged: true, Wrong: true, Value: true, Message: "y[0] is 1"}
@@ -31,6 +31,12 @@ func TestBothChecks(t *testing.T) {
 		{rejects("false"), wrong, []string{"the reference gives 1.25; so does triad"}},
 		{`{"passes": false, "trial": "trial 1", "element": null}`, right, []string{"the shape or the dtype"}},
 		{`{"passes": false, "trial": "trial 1", "why": "it raises KeyError"}`, wrong, []string{"KeyError"}},
+		{
+			`{"passes": false, "trial": "trial 1", "element": {"name": "y", "index": [0], "got": "nan",
+			"want": "1"}}`,
+			wrong,
+			[]string{"y[0] is nan"},
+		},
 		{`{"failed": "OSError: gone"}`, right, []string{"could not be run: OSError: gone"}},
 	} {
 		check, err := ParseCheck(c.text)

@@ -18,19 +18,27 @@ func inOrder[T any](ctx context.Context, n int, work func(context.Context, int) 
 	take func(int, T) error,
 ) error {
 	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	type result struct {
 		value T
 		err   error
 	}
-	results := make([]chan result, n)
+	results := make([]chan result, n) // of what has begun and was not taken
+	defer func() {                    // no work goes on after the return
+		stop()
+		for _, r := range results {
+			if r != nil {
+				<-r
+			}
+		}
+	}()
 	begin := func(i int) {
 		if i >= n || ctx.Err() != nil {
 			return
 		}
-		results[i] = make(chan result, 1)
-		panics.Go(func() { results[i] <- result{value: work(ctx, i)} },
-			func(err error) { results[i] <- result{err: err} })
+		found := make(chan result, 1)
+		results[i] = found
+		panics.Go(func() { found <- result{value: work(ctx, i)} },
+			func(err error) { found <- result{err: err} })
 	}
 	ahead := atOnce()
 	for i := range min(n, ahead) {

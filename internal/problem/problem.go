@@ -112,11 +112,12 @@ func List(path, format string) ([]Problem, error) {
 	}
 	var found []Problem
 	files := 0
-	err = filepath.WalkDir(path, func(at string, d fs.DirEntry, err error) error {
+	root := path + string(filepath.Separator) // also of a link to a folder
+	err = filepath.WalkDir(root, func(at string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return nil // what cannot be read holds no problem for us
-		case d.IsDir() && at != path && strings.HasPrefix(d.Name(), "."):
+		case d.IsDir() && at != root && strings.HasPrefix(d.Name(), "."):
 			return filepath.SkipDir
 		case !d.Type().IsRegular() || !slices.Contains(endings, filepath.Ext(at)):
 			return nil

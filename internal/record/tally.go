@@ -37,7 +37,7 @@ type TimedCase struct {
 }
 
 // narrowing are the flags with which a user asks for chosen cases of an operator's plan alone.
-var narrowing = []string{"--dims", "--attr", "--distribution", "--layout", "--upstream", "--saved"}
+var narrowing = []string{"--dims", "--attr", "--distribution", "--layout", "--upstream", "--saved", "--shard"}
 
 // Narrowed reports whether the command asked for chosen cases alone. What the file itself leaves out does not
 // count.

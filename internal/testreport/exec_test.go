@@ -39,7 +39,8 @@ func TestInsideLast(*testing.T) {
 	if os.Getenv(inside) == "" {
 		return
 	}
-	const noticed = 500 * time.Millisecond // the reader of the log samples the costs when a test begins and ends
+	// the reader of the log samples the costs when a test begins and ends
+	const noticed = 500 * time.Millisecond
 	time.Sleep(noticed)
 	defer time.Sleep(noticed)
 	for begin := processorSeconds(os.Getpid()); processorSeconds(os.Getpid()) < begin+0.3; {

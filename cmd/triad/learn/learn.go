@@ -111,7 +111,7 @@ func run(ctx context.Context, env Environment, o options) error {
 	case o.solution:
 		_, err := io.WriteString(env.Out, named[0].Solution)
 		return err
-	case o.name != "" && len(named) == 1 && !o.asJSON:
+	case o.name != "" && len(named) == 1 && named[0].Op != o.name && !o.asJSON:
 		return write(env, named[0], o.into)
 	}
 	return list(ctx, env, o, named)

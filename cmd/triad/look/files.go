@@ -69,7 +69,8 @@ func below(folder string) []entry {
 		}
 		return path
 	}
-	_ = filepath.WalkDir(folder, func(path string, d fs.DirEntry,
+	root := folder + string(filepath.Separator) // also of a link to a folder
+	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry,
 		err error,
 	) error { // each trouble is an entry
 		switch {
@@ -78,7 +79,7 @@ func below(folder string) []entry {
 			if d != nil && d.IsDir() {
 				return filepath.SkipDir
 			}
-		case path != folder && d.IsDir() && (strings.HasPrefix(d.Name(), ".") || d.Name() == "__pycache__"):
+		case path != root && d.IsDir() && (strings.HasPrefix(d.Name(), ".") || d.Name() == "__pycache__"):
 			return filepath.SkipDir
 		case !d.IsDir() && runsetup.IsKernelFile(path):
 			all = append(all, entryOf(path, name(path)))

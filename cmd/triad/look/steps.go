@@ -13,6 +13,7 @@ import (
 	"triad/internal/op"
 	"triad/internal/operatorguess"
 	"triad/internal/ownfile/pyfacts"
+	"triad/internal/panics"
 	"triad/internal/record"
 	"triad/internal/userfile"
 )
@@ -26,7 +27,8 @@ const (
 )
 
 // lookAt takes the steps of a file. An error ends the look.
-func (r *round) lookAt(e entry, details io.Writer) (firstlook.Line, error) {
+func (r *round) lookAt(e entry, details io.Writer) (_ firstlook.Line, err error) {
+	defer panics.Caught(&err, func() string { return "looking at " + e.path })
 	none := func(text string, open bool) (firstlook.Line, error) {
 		return firstlook.Line{Text: text, Open: open}, nil
 	}
@@ -90,8 +92,10 @@ func (r *round) compare(e entry, f *firstlook.File, guesses []operatorguess.Gues
 	}
 	t := trials[firstlook.Best(f.Judged)]
 	if !t.Right() && !t.By.Sure() {
-		t.Records = []*record.Record{r.NotUnderstood(e.path, t.Operator, line.Text)}
-		t.Diagnoses = nil
+		t.Records, t.Diagnoses = nil, nil
+		if n := r.NotUnderstood(e.path, t.Operator, line.Text); n != nil {
+			t.Records = []*record.Record{n}
+		}
 	}
 	err := r.record(t)
 	if err == nil && r.Verbose && t.Tell != nil {

@@ -83,10 +83,14 @@ func (a *Verb) At(ctx context.Context, paths []string) error {
 	}, a.Broke)
 	return Run(ctx, paths, a.Options, Machine{
 		Out: a.Out, Terminal: console.IsTerminal(a.Out), Color: a.color, Parse: pyparser.New(pyparser.OfPATH),
-		Python: func(context.Context) error {
-			err := <-python
-			python <- err
-			return err
+		Python: func(ctx context.Context) error {
+			select {
+			case err := <-python:
+				python <- err
+				return err
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		},
 		Begin: func(paths []string) { a.stems = runsetup.StemsOf(paths) },
 		Check: a.check, Judge: a.judge, NotUnderstood: a.notUnderstood, Open: a.open,
@@ -198,11 +202,14 @@ func (a *Verb) judge(ctx context.Context, path string, guess operatorguess.Guess
 	return trial, nil
 }
 
+// placeInFile matches the place that begins a sentence about a file.
+var placeInFile = regexp.MustCompile(`^line \d+: `)
+
 // misread is the trial of a file that cannot be read as the operator.
 func (a *Verb) misread(t Trial, request run.Request, path string, why error) Trial {
 	signature, said, more := strings.Cut(strings.TrimPrefix(why.Error(), "--add "+path+": "), "\n")
 	t.Why = signature
-	if at := regexp.MustCompile(`^line \d+: `).FindString(signature); at != "" && more {
+	if at := placeInFile.FindString(signature); at != "" && more {
 		said, _, _ = strings.Cut(strings.TrimSpace(said), "\n")
 		t.Why = at + said
 	}
@@ -333,10 +340,14 @@ const betweenLooks = 400 * time.Millisecond
 
 // changed waits for a save.
 func (a *Verb) changed(ctx context.Context, paths func() []string, seen map[string]string) bool {
+	var before strings.Builder
+	for _, path := range paths() {
+		fmt.Fprintf(&before, "%s %x\n", path, seen[path])
+	}
 	var last string
 	var at time.Time
-	state := func() string {
-		if time.Since(at) < betweenLooks {
+	state := func() string { // a change is read again at once, so that a save is seen when it has settled
+		if last == before.String() && time.Since(at) < betweenLooks {
 			return last
 		}
 		var all strings.Builder
@@ -345,10 +356,6 @@ func (a *Verb) changed(ctx context.Context, paths func() []string, seen map[stri
 		}
 		last, at = all.String(), time.Now()
 		return last
-	}
-	var before strings.Builder
-	for _, path := range paths() {
-		fmt.Fprintf(&before, "%s %x\n", path, seen[path])
 	}
 	return a.UntilSaved(ctx, before.String(), state)
 }

@@ -60,6 +60,9 @@ const (
 	Real    = "f"
 )
 
+// IsKnown reports whether the value of an argument was recorded. That of a struct is not.
+func (a *Argument) IsKnown() bool { return a.Kind == Pointer || a.Kind == Whole || a.Kind == Real }
+
 // Argument is the value of a kernel's parameter.
 type Argument struct {
 	Kind     string `json:"kind"`
