@@ -128,13 +128,15 @@ var dearScripts = map[string][]string{
 	"faults_cuda":   {"internal/run", "internal/worker", "internal/subprocess", "cuda"},
 	"faults_python": {"internal/run", "internal/worker", "internal/subprocess", "pybridge"},
 	"import":        {"internal/problem", "internal/submission", "pybridge/problem_describe.py"},
-	"import_solve":  {"internal/problem", "cmd/triad/runsetup/submissions.go",
-		"pybridge/problem_describe_leetgpu.py"},
-	"no_tools":      {"cmd/triad", "cuda/compiler.go", "pybridge"},
-	"own_faults":    {"internal/ownkernels", "internal/advice", "internal/worker"},
-	"resume":        {"internal/run", "internal/session", "results"},
-	"slurm":         {"internal/fleet", "cmd/triad", "results"},
-	"torch_rows":    {"pybridge", "triton", "requirements.txt"},
+	"import_solve": {
+		"internal/problem", "cmd/triad/runsetup/submissions.go",
+		"pybridge/problem_describe_leetgpu.py",
+	},
+	"no_tools":   {"cmd/triad", "cuda/compiler.go", "pybridge"},
+	"own_faults": {"internal/ownkernels", "internal/advice", "internal/worker"},
+	"resume":     {"internal/run", "internal/session", "results"},
+	"slurm":      {"internal/fleet", "cmd/triad", "results"},
+	"torch_rows": {"pybridge", "triton", "requirements.txt"},
 }
 
 // scripts returns the scripts of a folder, with the commands and conditions of all.
