@@ -35,7 +35,7 @@ class Function(problem_describe.Description):
     def begin(self) -> None:
         self.parsed()
         self.constants: dict[str, Any] = {}
-        self.aliases: dict[str, str] = {}  # parameters that are what a size is
+        self.aliases: dict[str, str] = {}  # parameters that equal a size
 
     def result(self) -> dict[str, Any]:
         self.look()
@@ -94,7 +94,7 @@ class Function(problem_describe.Description):
         raise Refused("the size of a tensor follows from the numbers in a way that triad does not find")
 
     def is_alias(self, name: str) -> bool:
-        """Whether an extra parameter is what a size is in every test. The reference does not get it: it can
+        """Whether an extra parameter equals a size in every test. The reference does not get it: it can
         be nothing but that, or the same everywhere."""
         if (name, "extra") not in self.signature or len({test[name] for test in self.tests}) == 1:
             return False

@@ -71,8 +71,8 @@ class _Task(problem_describe.Description):
         self.tests = len(task["tests"])
 
     def data_of(self) -> None:
-        """Chooses the case whose arguments are varied: the smallest of those whose arguments that are no
-        whole numbers are what the first benchmark has."""
+        """Chooses the case whose arguments are varied: the smallest of those whose arguments other
+        than integers are those of the first benchmark."""
         def size(case: dict[str, Any]) -> int:
             return sum(v for v in case.values() if type(v) is int)
 

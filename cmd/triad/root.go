@@ -143,7 +143,7 @@ kernels run in an emulator that is a stricter judge than a GPU, and Triton runs 
 
   triad day3/                           what is wrong with each kernel in a file or a folder
   triad compare softmax                 every implementation of softmax, judged and recorded
-  triad compare softmax --add mine.cu   is my kernel right? judged beside ours, by the same rules
+  triad compare softmax --add mine.cu   is my kernel right? judged next to ours, by the same rules
   triad ops list                        which operators there are
   triad results list                    what was recorded
   triad doctor                          what was found on this machine, what is missing, how to get it`,

@@ -56,8 +56,8 @@ func New(w *workers.Workers, run func(context.Context, *Options) error) *cobra.C
 several schedule orders with every access of its kernels watched. It finds races with both lines,
 accesses out of bounds, reads of memory that nobody wrote, barriers that not all threads reach,
 deadlocks, misaligned accesses, host and device pointers mixed up, memory used before it was waited
-for, launches that a GPU refuses, and leaks. Each finding says where, what it means, and how it is
-mended.
+for, launches that a GPU refuses, and leaks. Each finding says where, what it means, and how to
+fix it.
 
 The program gets what stands behind --, and check's standard input. Of a folder all .cu files are one
 program. A file without a main() whose extern "C" solve launches the kernels is called with sizes of

@@ -32,7 +32,7 @@ func New(w *workers.Workers, run func(ctx context.Context, name string) error) *
 		Long: `sass compiles an operator's kernels for sm_90a, disassembles those of one variant, and prints
 for every innermost loop its instructions by role (tensor, exp, float, copy, barrier, address, branch,
 spill), and how many clocks one pass keeps each pipe of a quarter of an SM busy for one warp, by the
-rates of the hardware. The largest is what the loop cannot go below. Where exponentials stand behind
+rates of the hardware. The loop cannot take less than the largest. Where exponentials stand behind
 the wait for the products that they should run beside, or products are added apart from their
 multiplication, it says so.
 
