@@ -14,6 +14,7 @@ import (
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/console"
 	"triad/internal/diary"
 	"triad/internal/exercise"
 	"triad/internal/fileversion"
@@ -73,8 +74,7 @@ is used.
 	fs := cmd.Flags()
 	fs.StringVar(&o.page, "write", "", "put the table into this file, between its two marks")
 	fs.BoolVar(&o.asJSON, "json", false, "one JSON object a day and line")
-	fs.StringVar(&o.db, "db", "", "the database (default: TRIAD_DB, else results.db in the user's data "+
-		"directory)")
+	fs.StringVar(&o.db, "db", "", console.DatabaseUsage)
 	return cmd
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/console"
 	"triad/internal/exercise"
 	"triad/internal/record"
 	"triad/internal/report"
@@ -84,8 +85,7 @@ the pass of the exercise (docs/learn.md). A solution is printed with --solution 
 	fs.StringVar(&o.into, "into", ".", "the folder for the starter file")
 	fs.BoolVar(&o.solution, "solution", false, "print the solution, and write nothing")
 	fs.BoolVar(&o.asJSON, "json", false, "the list as one JSON object a line")
-	fs.StringVar(&o.db, "db", "", "the database (default: TRIAD_DB, else results.db in the user's data "+
-		"directory)")
+	fs.StringVar(&o.db, "db", "", console.DatabaseUsage)
 	return cmd
 }
 
