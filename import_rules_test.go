@@ -109,7 +109,7 @@ var rules = []rule{
 			"triad/internal/run", "triad/internal/session", "triad/results", "triad/pybridge",
 			"triad/internal/judge", "triad/internal/truth/...",
 		},
-		reason: "a trial is told verdicts through a port, and reaches no run by itself",
+		reason: "a trial gets verdicts through a port, and starts no run by itself",
 	},
 	{
 		packages: []string{"internal/ownfile/observe"},

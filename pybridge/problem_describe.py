@@ -146,8 +146,8 @@ class Description:
         self.weak = self.passing()
 
     def is_constant(self) -> bool:
-        """Whether an answer that is the same for other inputs at small sizes is so at its own too. What
-        inputs() gives is what the problem draws, unless a format says otherwise."""
+        """Whether an answer that is the same for other inputs at small sizes is so at its own too. By
+        default inputs() gives what the problem draws."""
         values = self.nearly_own()
         try:
             with torch.no_grad():

@@ -124,7 +124,7 @@ def _read(pipe: int, until: float) -> tuple[bytes, str]:
 
 def _ended(child: int, answered: bool) -> int:
     """Ends a child and all that it started; its status. One that closed its pipe without an answer may still
-    be about to end on its own, and how it does is told."""
+    be about to end on its own, and its end is reported."""
     status, until = None, time.monotonic() + (0 if answered else 1)
     while status is None and time.monotonic() < until:
         found, ended = os.waitpid(child, os.WNOHANG)

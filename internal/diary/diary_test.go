@@ -36,7 +36,7 @@ func TestWorstFunctionCounts(t *testing.T) {
 	}
 }
 
-// A file is told by its path: files of one name in several folders, a named function, and another's folder.
+// The path identifies a file: files of one name in several folders, a named function, and another's folder.
 func TestFilesByPath(t *testing.T) {
 	d := of(
 		time.UTC,

@@ -19,7 +19,7 @@
 //       copy(stage, full, tile, step)       by one thread: starts the copies of a stage, stage_bytes in all, which report to full
 //       multiply(d, stage, step)            starts d += the products of a stage, and commits them
 //       complete(d, begin, end)             d has the products of steps [begin, end)
-//       store(y, tile, chunk)               y is what belongs to columns 32 chunk to 32 chunk + 32 of the tile
+//       store(y, tile, chunk)               y holds columns 32 chunk to 32 chunk + 32 of the tile
 #ifndef TRIAD_HOPPER_FEW_ROWS_CUH
 #define TRIAD_HOPPER_FEW_ROWS_CUH
 #include <algorithm>
@@ -51,7 +51,7 @@ template <int Consumers, int StageBytes, int Stages, int Aside = 0> struct FewRo
 	}
 };
 
-// FewRowsWork is what a launch has to do: tiles of the result, and steps of the reduction.
+// FewRowsWork is the work of a launch: tiles of the result, and steps of the reduction.
 struct FewRowsWork {
 	int tiles, steps;
 };

@@ -20,7 +20,7 @@ namespace linear_cross_entropy {
 
 using TmaTile = hopper::PairTile<2, 6>;
 
-// RowParts is what the tiles have of all tokens: [tile of classes][token], and the logits of the targets.
+// RowParts holds the parts of all tokens: [tile of classes][token], and the logits of the targets.
 struct RowParts {
 	LogSum *sums;
 	float *of_target;

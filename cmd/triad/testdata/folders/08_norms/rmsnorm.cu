@@ -1,6 +1,6 @@
 #include <cuda_runtime.h>
 
-// The mean of the squares is that of whole numbers: 1 / cols is 0.
+// The mean of the squares divides integers: 1 / cols is 0.
 __global__ void rms_norm_kernel(const float *x, const float *weight, float *y, int rows, int cols,
                                 float eps) {
 	int row = blockIdx.x * blockDim.x + threadIdx.x;
