@@ -3,7 +3,7 @@ package check
 import (
 	"strings"
 
-	"triad/cuda"
+	"triad/cuda/program"
 	"triad/internal/backend"
 
 	"triad/internal/sass"
@@ -17,7 +17,7 @@ func AddNeeds(c *Counts, facts []backend.KernelFact, arch string) {
 		if sass.FunctionOf(f.Kernel) != name || f.Registers <= c.Registers {
 			continue
 		}
-		fill, err := cuda.OccupancyOn(arch, int(c.Threads), f.Registers, int(c.SharedBytes))
+		fill, err := program.OccupancyOn(arch, int(c.Threads), f.Registers, int(c.SharedBytes))
 		if err != nil {
 			continue // a launch without threads
 		}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"triad/cuda"
+	"triad/cuda/build"
 	"triad/cuda/rewrite"
 	"triad/internal/backend"
 	"triad/internal/kernelfile"
@@ -133,7 +133,7 @@ func (f *File) limitOfJoined(failed *backend.LoadFailure) {
 // inItsOwnLines reports whether the compiler's first message is about a line of the file itself, before those
 // appended to it.
 func (f *File) inItsOwnLines(log string) bool {
-	at, line, _, found := cuda.CompilerMessage(log)
+	at, line, _, found := build.CompilerMessage(log)
 	number, err := strconv.Atoi(line)
 	of := func(path string) bool { return path != "" && filepath.Base(at) == filepath.Base(path) }
 	return found && err == nil && number <= len(f.lines) && (of(f.Path) || of(f.inlineAt))

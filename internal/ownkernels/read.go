@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"triad/cuda"
+	"triad/cuda/build"
 	"triad/internal/backend"
 	"triad/internal/declaration"
 	"triad/internal/fileversion"
@@ -165,7 +165,7 @@ func (r Reading) Read() (*File, error) {
 	}
 	f.describeFlags(r.Options.Flags, r.Workers.GPU)
 	return f, f.writeCUDA(func(include string) string {
-		return cuda.FlagsLine(r.Options.Flags) + kernelfile.CUDAShim(include, f.Name, bindings)
+		return build.FlagsLine(r.Options.Flags) + kernelfile.CUDAShim(include, f.Name, bindings)
 	})
 }
 
@@ -315,7 +315,7 @@ func (r Reading) bind(
 	request kernelfile.Request, path string, content []byte,
 ) ([]*kernelfile.Binding, error) {
 	included := ""
-	for _, header := range fileversion.Included(path, cuda.HeaderFolders(r.Options.Flags)) {
+	for _, header := range fileversion.Included(path, build.HeaderFolders(r.Options.Flags)) {
 		included += "\n" + string(header.Text)
 	}
 	of := func(text string) ([]*kernelfile.Binding, error) {
@@ -370,7 +370,7 @@ func (f *File) describeFlags(flags []string, gpu bool) {
 		return
 	}
 	text := "compiled with " + strings.Join(flags, " ")
-	if emulated, _ := cuda.CheckFlags(flags); !gpu && len(emulated) < len(flags) {
+	if emulated, _ := build.CheckFlags(flags); !gpu && len(emulated) < len(flags) {
 		known := func(word string) bool { return slices.Contains(emulated, word) }
 		without := strings.Join(slices.DeleteFunc(slices.Clone(flags), known), " ")
 		text = "compiled for the emulator, where these flags say nothing: " + without

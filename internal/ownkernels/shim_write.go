@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"triad/cuda"
+	"triad/cuda/build"
 	"triad/internal/backend"
 	"triad/internal/fileversion"
 	"triad/internal/harmless"
@@ -44,7 +44,7 @@ func (f *File) writePython(code string) error {
 // writeCUDA puts the code that calls a .cu where the builder finds it: in a folder of the cache whose name
 // depends on that code.
 func (f *File) writeCUDA(code func(include string) string) error {
-	headers := cuda.HeaderFolders(f.reading.Options.Flags)
+	headers := build.HeaderFolders(f.reading.Options.Flags)
 	f.source = fileversion.Hash(headers, append([]string{f.Path}, f.others...)...)
 	folder, err := f.shimFolder(f.Path + "\x00" + code(""))
 	if err != nil {
