@@ -1,5 +1,5 @@
 // How long a launch stands still, by what its threads did and not by the clock alone.
-#include "cuemu/stillness.h"
+#include "cuemu/idle_time.h"
 
 #include <cstdio>
 #include <cstring>
@@ -30,12 +30,12 @@ bool wants_processor(const Worker *w) {
 
 }  // namespace
 
-void Stillness::moved() {
+void IdleTime::moved() {
 	computed = asleep = 0;
 	for (unsigned i = 0; i < MAX_WORKERS; i++) computed += begun[i] = i < worker_count.load() ? processor_seconds(workers[i]) : 0;
 }
 
-double Stillness::after(double seconds) {
+double IdleTime::after(double seconds) {
 	double longest = 0, sum = 0;
 	const unsigned count = worker_count.load();
 	for (unsigned i = 0; i < count; i++) {

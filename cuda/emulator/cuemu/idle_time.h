@@ -10,7 +10,7 @@ extern std::atomic<unsigned> worker_count;
 
 // A launch stands still for as long as one of its threads has computed, in time of its own on a processor, or for as long as all of them have
 // slept, in turns or in a row. A thread that only waits for a processor which others have does neither: a loaded machine is no hang.
-class Stillness {
+class IdleTime {
  public:
 	// after is called more often than this. Of a longer time, in which the caller did not run either, no more counts: what the threads are seen to do
 	// at its end says little of it.
