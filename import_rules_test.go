@@ -140,7 +140,8 @@ var rules = []rule{
 	{
 		packages: []string{"internal/opfolder"},
 		never: []string{
-			"triad/cuda/build", "triad/cuda/program", "triad/cuda/serve", "triad/pybridge", "triad/results", "triad/internal/worker",
+			"triad/cuda/build", "triad/cuda/program", "triad/cuda/serve", "triad/pybridge", "triad/results",
+			"triad/internal/worker",
 			"triad/internal/judge",
 		},
 		direct: true, reason: "the truth of a folder's operator comes from the backend it is given, " +

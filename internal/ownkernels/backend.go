@@ -433,7 +433,8 @@ func (f *File) mixesDTypes(outcome *backend.Outcome, job backend.Job) {
 }
 
 // returnsOthers makes an outcome neutral if the values that a Python function returned could not be matched
-// to the outputs (pybridge/returned.py): it returns fewer than the operator has, or more with equal sizes.
+// to the outputs (pybridge/user_files/returned_values.py): it returns fewer than the operator has, or
+// more with equal sizes.
 func returnsOthers(outcome *backend.Outcome) {
 	if why, is := strings.CutPrefix(outcome.Sentence, "ReturnedOtherwise: "); is &&
 		outcome.Status == op.StatusCrash {

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import torch
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import returned  # noqa: E402
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "worker"))
+import bridge_folders  # noqa: E402, F401
+
+import returned_values  # noqa: E402
 
 CPU = torch.device("cpu")
 Q = ("q", (4, 3), (4, 3), False, torch.int8)
@@ -22,14 +24,14 @@ SCALE = ("scale", (4,), (4,), False, torch.float32)
 
 class Returned(unittest.TestCase):
     def setUp(self):
-        returned._orders.clear()
-        returned._said.clear()
+        returned_values._orders.clear()
+        returned_values._said.clear()
 
     def fitted(self, value, *wanted, function="mine", places=(), is_forward=True):
         with contextlib.redirect_stderr(io.StringIO()) as self.said:
-            with returned.judged() as self.own:
-                return returned.fitted(returned.given(value, function), function, wanted, places, CPU,
-                                       is_forward)
+            with returned_values.judged() as self.own:
+                return returned_values.fitted(returned_values.given(value, function), function, wanted,
+                                              places, CPU, is_forward)
 
     def test_sizes_of_1_are_left_out_and_put_in(self):
         self.assertEqual(self.fitted(torch.ones(4, 1), SCALE).shape, (4,))
@@ -43,9 +45,9 @@ class Returned(unittest.TestCase):
     def test_a_result_besides_the_outputs_is_told(self):
         out = torch.zeros(4)
         for dropped, told in ((None, False), (out, False), (out + 1, True)):
-            with contextlib.redirect_stderr(io.StringIO()) as said, returned.judged():
-                self.assertIs(returned.given((out), "solve", dropped), out)
-            self.assertEqual("solve " + returned.DROPPED in said.getvalue(), told, dropped)
+            with contextlib.redirect_stderr(io.StringIO()) as said, returned_values.judged():
+                self.assertIs(returned_values.given((out), "solve", dropped), out)
+            self.assertEqual("solve " + returned_values.DROPPED in said.getvalue(), told, dropped)
 
     def test_fp32_is_rounded_to_16_bits(self):
         half = ("y", (4,), (4,), False, torch.float16)
@@ -53,7 +55,7 @@ class Returned(unittest.TestCase):
         got = self.fitted(value, half)
         self.assertTrue(torch.equal(got.nan_to_num(7), value.to(torch.float16).nan_to_num(7)))
         self.assertIn("y is float32, rounded to float16", self.said.getvalue())
-        kept = returned.fitted(value, "mine", (half,), (), CPU, True, True)
+        kept = returned_values.fitted(value, "mine", (half,), (), CPU, True, True)
         self.assertIs(kept.dtype, torch.float32)
         self.assertIs(self.fitted(value, SCALE).dtype, torch.float32)
 
@@ -64,16 +66,16 @@ class Returned(unittest.TestCase):
         for value, given in (((values, indices), True), ((indices, values), True), (values, False),
                              ((values, indices, indices), False),
                              ((values, indices[0]), False), ((values, indices.bool()), False)):
-            returned._orders.clear()
-            with contextlib.redirect_stderr(io.StringIO()), returned.judged():
-                got = returned.fitted(value, "mine", (wanted,), (), CPU, True, perhaps=(perhaps,))
+            returned_values._orders.clear()
+            with contextlib.redirect_stderr(io.StringIO()), returned_values.judged():
+                got = returned_values.fitted(value, "mine", (wanted,), (), CPU, True, perhaps=(perhaps,))
             self.assertTrue(torch.equal(got[0], values))
             self.assertEqual(None if got[1] is None else got[1].dtype, torch.int32 if given else None, value)
 
     def test_outputs_are_told_by_their_numbers(self):
         q, scale = torch.ones(4, 3, dtype=torch.int8), torch.ones(4)
         for value in ((q, scale), (scale, q), {"s": scale, "q": q}):
-            returned._orders.clear()
+            returned_values._orders.clear()
             got = self.fitted(value, Q, SCALE)
             self.assertIs(got[0].dtype, torch.int8, value)
             self.assertIs(got[1].dtype, torch.float32, value)
@@ -98,18 +100,19 @@ class Returned(unittest.TestCase):
 
     def test_sizes_that_are_alike_are_no_answer(self):
         y = ("y", (4, 1), (4, 1), False, torch.float32)
-        with self.assertRaises(returned.ReturnedOtherwise):
+        with self.assertRaises(returned_values.ReturnedOtherwise):
             self.fitted((torch.zeros(4, 1), torch.ones(4, 1)), y)
         self.fitted((torch.zeros(4, 1), torch.ones(4, 3)), ("y", (4, 3), (4, 3), False, torch.float32))
         self.assertEqual(self.fitted((torch.zeros(4, 1), torch.ones(4, 1)), y).sum(), 4)
 
     def test_too_few_are_no_answer(self):
-        with self.assertRaisesRegex(returned.ReturnedOtherwise, "1 of the 2 outputs"):
+        with self.assertRaisesRegex(returned_values.ReturnedOtherwise, "1 of the 2 outputs"):
             self.fitted(torch.ones(4, 3, dtype=torch.int8), Q, SCALE)
 
     def test_indices_alone_are_no_answer(self):
         values = ("values", (2,), (2,), False, torch.float16)
-        with self.assertRaisesRegex(returned.ReturnedOtherwise, r"whole numbers \(int64\), and values"):
+        with self.assertRaisesRegex(returned_values.ReturnedOtherwise,
+                                    r"whole numbers \(int64\), and values"):
             self.fitted(torch.tensor([5, 7]), values)
         backward = self.fitted(torch.tensor([5, 7]), values, is_forward=False)
         self.assertIs(backward.dtype, torch.int64)
@@ -153,13 +156,13 @@ class Returned(unittest.TestCase):
             self.assertIs(got[0].dtype, torch.float32)
 
     def test_many_values_are_not_tried(self):
-        rows = [torch.ones(4) for _ in range(returned.MOST_VALUES)]
+        rows = [torch.ones(4) for _ in range(returned_values.MOST_VALUES)]
         got = self.fitted((*rows, torch.ones(4, 3, dtype=torch.int8)), Q, SCALE)
         self.assertIs(got[0].dtype, torch.float32)
 
     def test_a_backward_that_returns_an_empty_tuple(self):
         self.assertEqual(self.fitted((), Q, is_forward=False), ())
-        self.assertEqual(returned.scaled((), 2.0, None, None), ())
+        self.assertEqual(returned_values.scaled((), 2.0, None, None), ())
 
     def test_what_was_returned_itself_is_told(self):
         wanted = ("indices", (3, 2), (3, 2), False, torch.int32)
@@ -173,9 +176,9 @@ class Returned(unittest.TestCase):
         wanted = ("indices", (2,), (2,), False, torch.int32)
         with (unittest.mock.patch.object(torch, "equal", side_effect=AssertionError),
               contextlib.redirect_stderr(io.StringIO())):
-            got = returned.fitted(torch.tensor([5, 7]), "mine", (wanted,), (), CPU, True)
+            got = returned_values.fitted(torch.tensor([5, 7]), "mine", (wanted,), (), CPU, True)
         self.assertIs(got.dtype, torch.int32)
-        self.assertEqual(returned._copies, [])
+        self.assertEqual(returned_values._copies, [])
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import unittest.mock
 
 import client  # noqa: F401  puts the bridge on sys.path
 
-import arm
+import timed_candidate
 
 
 class PlainCacheTest(unittest.TestCase):
@@ -21,7 +21,7 @@ class PlainCacheTest(unittest.TestCase):
             cuCtxResetPersistingL2Cache=lambda: asked.append("reset") or reset,
             cuCtxSetLimit=lambda which, size: asked.append((which, size.value)) or limit)
         with unittest.mock.patch("arm.ctypes.CDLL", lambda name: driver):
-            return arm.plain_cache(), asked
+            return timed_candidate.plain_cache(), asked
 
     def test_it_is_asked_for(self):
         self.assertEqual(self.asked(0, 0), ("", ["reset", (6, 0)]))
@@ -31,7 +31,7 @@ class PlainCacheTest(unittest.TestCase):
 
     def test_no_driver(self):
         with unittest.mock.patch("arm.ctypes.CDLL", side_effect=OSError):
-            self.assertEqual(arm.plain_cache(), "")
+            self.assertEqual(timed_candidate.plain_cache(), "")
 
 
 class Cuda:
@@ -61,8 +61,8 @@ class Cuda:
 class Capture(unittest.TestCase):
     def capture(self, call):
         cuda = Cuda()
-        with unittest.mock.patch.object(arm.torch, "cuda", cuda.namespace()):
-            made = arm.Arm(2, call)
+        with unittest.mock.patch.object(timed_candidate.torch, "cuda", cuda.namespace()):
+            made = timed_candidate.Arm(2, call)
             try:
                 made._capture(2)
             except RuntimeError as e:

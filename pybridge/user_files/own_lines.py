@@ -339,7 +339,7 @@ def _is_of_others(owner: Any) -> bool:
     if isinstance(owner, types.ModuleType):
         return (owner.__name__.partition(".")[0] in ("torch", "triton")
                 or _of_a_library(getattr(owner, "__file__", None) or ""))
-    return type(owner).__module__.partition(".")[0] in ("triton", "absent_gpu")
+    return type(owner).__module__.partition(".")[0] in ("triton", "gpu_stand_in")
 
 
 def _innermost(e: BaseException) -> types.TracebackType | None:

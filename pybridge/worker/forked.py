@@ -67,6 +67,8 @@ def parent() -> None:
     _process_control(PR_SET_DUMPABLE, 0)  # what a worker runs must not reach into those that come after it
     os.environ["TRITON_INTERPRET"] = "1"
     import gc
+
+    import bridge_folders  # noqa: F401
     gc.disable()  # what is imported stays: to look through it again and again costs a twelfth of the time
     import torch_import
     if WHOLE not in sys.argv and not torch_import.without_metas():

@@ -1,7 +1,7 @@
 """Runs the check of a published problem on a submission as its format does, with its tolerance, seeds and
 trials, for the line that `triad compare` prints next to its own verdict:
 
-    python -u pybridge/problem_check.py --problem FOLDER SUBMISSION
+    python -u pybridge/problems/problem_check.py --problem FOLDER SUBMISSION
 
 prints one JSON object: whether the check passes, over which trials, and, where it does not, the element that
 is furthest off, with the fp64 answer there and what rounding may add to it. The submission shares this
@@ -21,7 +21,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import sandbox
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "worker"))
+import bridge_folders  # noqa: E402, F401  (puts the folders of the others on sys.path)
+
+import sandbox  # noqa: E402
 
 MOST_ELEMENTS = 1 << 20
 """Of the tensors of a trial on a processor."""

@@ -15,10 +15,10 @@ import torch._functorch.config
 
 import implementation
 import tensors
-from arm import Arm, plain_cache
-from described import described
 from implementation import Autograd, Graph, Implementation
 from launch import _outcome, _outputs, computes
+from tensor_descriptions import described
+from timed_candidate import Arm, plain_cache
 from wire import Memory, NotHere, WireError
 
 ROTATED_L2 = 2  # these as in internal/backend/measure.go

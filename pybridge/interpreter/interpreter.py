@@ -37,10 +37,10 @@ import torch
 import triton.language as tl
 from triton.runtime import interpreter
 
+import interpreter_caches
+import interpreter_fast_paths
 import interpreter_fused
 import interpreter_memory
-import interpreter_once
-import interpreter_short
 import interpreter_tuning
 
 _TORCH = {
@@ -349,8 +349,8 @@ _CORRECTIONS = (
     (interpreter.ReduceOps, "sum", _sum(interpreter.ReduceOps.sum)),
     (interpreter.GridExecutor, "__init__", _launches(interpreter.GridExecutor.__init__)),
     (interpreter, "_implicit_cvt", _implicit(interpreter._implicit_cvt)),
-    (interpreter.FunctionRewriter, "ast_transformer", _Numbers()), *interpreter_once.CORRECTIONS,
-    *interpreter_short.CORRECTIONS, *interpreter_memory.CORRECTIONS, *interpreter_tuning.CORRECTIONS,
+    (interpreter.FunctionRewriter, "ast_transformer", _Numbers()), *interpreter_caches.CORRECTIONS,
+    *interpreter_fast_paths.CORRECTIONS, *interpreter_memory.CORRECTIONS, *interpreter_tuning.CORRECTIONS,
     *interpreter_fused.CORRECTIONS,
 )
 _ORIGINALS = [(owner, name, vars(owner)[name]) for owner, name, _ in _CORRECTIONS]

@@ -22,7 +22,7 @@ import triton.language as tl
 from triton.language.semantic import TritonSemantic
 from triton.runtime import interpreter
 
-from interpreter_short import call_of
+from interpreter_fast_paths import call_of
 
 _patch_lang_each_time = interpreter._patch_lang
 _np_dtype_each_time = interpreter._get_np_dtype

@@ -1,7 +1,7 @@
 """The second truth: runs the `reference` of operator files in fp64, for the driver to compare its own truth
 with.
 
-    python -u -X faulthandler pybridge/truth.py --operators DIR
+    python -u -X faulthandler pybridge/truth/truth.py --operators DIR
 
 The wire is the worker's. Inputs come in the dtypes a kernel gets; every floating one is widened to fp64,
 exactly, before anything is computed, and outputs are fp64. It registers for each operator
@@ -33,6 +33,7 @@ from typing import Any
 
 sys.modules["triton"] = None  # an import of it fails from here on: the operator files then define no kernel
 
+sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "worker"))
 from worker import Worker, _import, failed, main  # noqa: E402  (after Triton has been shut out)
 
 

@@ -8,8 +8,8 @@ import torch
 
 import client  # noqa: F401  (puts pybridge on sys.path)
 
-import absent_gpu
-import absent_streams as streams
+import gpu_stand_in
+import stream_stand_in as streams
 
 
 class Streams(unittest.TestCase):
@@ -73,7 +73,7 @@ class Streams(unittest.TestCase):
             self.assertEqual(streams.unawaited(), "")
 
     def test_a_value_that_the_host_takes_is_waited_for(self):
-        with absent_gpu._Meant():
+        with gpu_stand_in._Meant():
             with streams.Stream():
                 x = torch.arange(3.0)
                 x.sum().item()

@@ -8,7 +8,7 @@ import torch
 
 import client  # noqa: F401  (puts the worker's folder on the path)
 
-from calls import RecordedCalls
+from torch_calls import RecordedCalls
 
 
 class Half(torch.autograd.Function):

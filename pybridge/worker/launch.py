@@ -11,14 +11,16 @@ from typing import Any
 
 import torch
 
-import absent_streams
+from bridge_folders import BRIDGE
+
 import implementation as implementation_module
+import stream_stand_in
 import tensors
-from calls import RecordedCalls
-from described import described
 from implementation import Implementation
 from integrity import Earlier, Watch
-from returned import judged
+from returned_values import judged
+from tensor_descriptions import described
+from torch_calls import RecordedCalls
 from wire import Memory
 
 MESSAGE_CHARACTERS = 2000
@@ -65,7 +67,7 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
         outcome["fatal"] = outcome["fatal"] or not computes(device)
         if outcome["fatal"]:  # the device answers nothing any more
             return {**outcome, "inputs": [], "outputs": []}
-    fault = watch.after(allocations.replaced) or absent_streams.unawaited()
+    fault = watch.after(allocations.replaced) or stream_stand_in.unawaited()
     outputs: list[dict[str, Any]] = []
     named = dict(zip(implementation.gives(direction), returned))
     guards = [entry for buffer, _ in loaded for entry in buffer.report()] + allocations.report(named)
@@ -91,7 +93,7 @@ def _begin(order: str) -> RecordedCalls | None:
     implementation_module.CONFIGURATION = int(order.partition("configuration ")[2] or 0)
     implementation_module.CONFIGURATIONS.clear()
     tensors.OutOfBounds.last = None
-    absent_streams.begin()
+    stream_stand_in.begin()
     return RecordedCalls() if order == "recorded" else None
 
 
@@ -199,9 +201,8 @@ def _place(e: BaseException, source: str) -> dict[str, Any] | None:
     """The innermost line of the operator file in the traceback, else the innermost that is neither triad's
     nor a library's, such as one of a kernel that it imports: of an assert the one that asserts, also where it
     is in a file that the operator file imports."""
-    here = os.path.dirname(os.path.abspath(__file__))
     frames = [f for f in traceback.extract_tb(e.__traceback__)
-              if os.path.dirname(os.path.abspath(f.filename)) != here]
+              if os.path.dirname(os.path.dirname(os.path.abspath(f.filename))) != BRIDGE]
     nobodys = [f for f in frames if "site-packages" not in f.filename]
     ours = [f for f in frames if f.filename == source] or nobodys or frames
     if isinstance(e, AssertionError) and frames and "site-packages" not in frames[-1].filename:

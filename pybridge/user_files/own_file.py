@@ -24,7 +24,7 @@ from typing import Any
 
 import torch
 
-import absent_gpu
+import gpu_stand_in
 import own_lines
 import torch_import
 from implementation import Autograd, next_power_of_2
@@ -49,7 +49,7 @@ def load(path: str) -> types.ModuleType:
     text = Path(path).read_text(encoding="utf-8-sig", errors="replace")  # editors put a mark of UTF-8
     on_gpu = os.environ.get("TRIAD_DEVICE") != "cpu" and torch.cuda.is_available()
     if not on_gpu and "torch.compile" not in text:  # the compiler looks at the devices by ways of its own
-        absent_gpu.stand_in()
+        gpu_stand_in.stand_in()
     if _SHOWS not in sys.meta_path:
         sys.meta_path.append(_SHOWS)  # behind whatever finds the real ones
     before = set(sys.modules)
@@ -61,7 +61,7 @@ def load(path: str) -> types.ModuleType:
     if not runs:
         return module
     try:
-        with absent_gpu.meant():
+        with gpu_stand_in.meant():
             own_lines.run(path, text, module)
     except SyntaxError:
         raise
@@ -143,7 +143,7 @@ def _package(name: str, folder: Path) -> None:
     if spec.loader is None:
         return
     try:
-        with absent_gpu.meant():
+        with gpu_stand_in.meant():
             spec.loader.exec_module(package)
     except Exception:
         print(f"triad: the package {name} of the file cannot be imported:\n{traceback.format_exc()}",
@@ -202,7 +202,7 @@ class Anything:
 @contextlib.contextmanager
 def called() -> Iterator[None]:
     """What a call of what the file defines runs within."""
-    with own_lines.noticed(), absent_gpu.meant():
+    with own_lines.noticed(), gpu_stand_in.meant():
         yield
 
 

@@ -1,7 +1,7 @@
 """What "cuda" means to a file of the user's own where no GPU is: the CPU, on which Triton's interpreter runs.
 
 Within `meant()` a tensor says that it is on the GPU, `device="cuda"` and `.cuda()` give one, and after
-`stand_in()` `torch.cuda` and Triton's driver describe a small GPU, whose streams are absent_streams.py's.
+`stand_in()` `torch.cuda` and Triton's driver describe a small GPU, whose streams are stream_stand_in.py's.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-import absent_streams
+import stream_stand_in
 
 MULTIPROCESSORS = 4
 """As few as may be: a kernel that starts a program on each is interpreted program by program."""
@@ -70,7 +70,7 @@ def _itself(tensor: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
 def _waiting(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function whose result the host waits for."""
     def waiting(*arguments: Any, **named: Any) -> Any:
-        absent_streams.host_waits()
+        stream_stand_in.host_waits()
         return function(*arguments, **named)
     return waiting
 
@@ -128,13 +128,13 @@ def stand_in() -> None:
         "empty_cache": None, "memory_allocated": 0, "max_memory_allocated": 0, "memory_reserved": 0,
         "reset_peak_memory_stats": None, "manual_seed": None, "manual_seed_all": None, "set_device": None,
         "init": None, "is_bf16_supported": True, "mem_get_info": (1 << 34, 1 << 34), "current_blas_handle": 0,
-        "default_stream": absent_streams.DEFAULT, "set_stream": None,
+        "default_stream": stream_stand_in.DEFAULT, "set_stream": None,
     }.items():
         setattr(torch.cuda, name, _answer(value))
     for name, value in {
-        "Event": absent_streams.Event, "Stream": absent_streams.Stream, "stream": absent_streams.entered,
-        "current_stream": absent_streams.current, "synchronize": absent_streams.synchronized,
-        "device": absent_streams.Device, "device_of": absent_streams.Device,
+        "Event": stream_stand_in.Event, "Stream": stream_stand_in.Stream, "stream": stream_stand_in.entered,
+        "current_stream": stream_stand_in.current, "synchronize": stream_stand_in.synchronized,
+        "device": stream_stand_in.Device, "device_of": stream_stand_in.Device,
     }.items():
         setattr(torch.cuda, name, value)
     for name in ("range_push", "range_pop", "mark"):

@@ -1,6 +1,6 @@
 """Describes published problems as operators, for `triad import`:
 
-    python -u pybridge/problem_inspect.py
+    python -u pybridge/problems/problem_inspect.py
 
 reads a request from each line of stdin, an object of JSON, and prints a line with its answer: the
 description, or {"refused": SENTENCE}. A request holds the format, the name of the problem's main file, the
@@ -30,7 +30,10 @@ import warnings
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import sandbox
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "worker"))
+import bridge_folders  # noqa: E402, F401  (puts the folders of the others on sys.path)
+
+import sandbox  # noqa: E402
 
 LONGEST = 1 << 20
 """The maximum size of a description in bytes; internal/problem has the same."""

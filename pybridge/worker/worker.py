@@ -1,6 +1,6 @@
 """The Python worker: runs the Triton and torch rows of operator files for the driver.
 
-    python -u -X faulthandler pybridge/worker.py --operators DIR
+    python -u -X faulthandler pybridge/worker/worker.py --operators DIR
 
 DIR holds the operator files, <op>.py, which are loaded by path. Requests come over file descriptor 3, tensors
 over the shared memory behind 4 (wire.py); stdout and stderr are only a log. TRIAD_DEVICE=cpu keeps a worker
@@ -27,6 +27,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
+
+import bridge_folders  # noqa: F401  (puts the folders of the others on sys.path)
 
 import peers
 import sandbox

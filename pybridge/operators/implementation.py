@@ -1,6 +1,6 @@
 """What an operator file registers, and the few names that every operator file shares.
 
-The worker and truth.py put this folder on sys.path, so `triton/<op>.py` writes
+bridge_folders.py puts this folder on sys.path, so `triton/<op>.py` writes
 
     from implementation import Implementation, tl, triton
 
@@ -64,7 +64,7 @@ class Implementation:
                        upstream gradients.
     accepts            accepts(pass, *tensors, **attributes) says in a sentence why a call is not supported,
                        or None. Its tensors have shape, strides, dtype, device and alignment (data_ptr()
-                       modulo 4096), and no values (described.py): no implementation
+                       modulo 4096), and no values (tensor_descriptions.py): no implementation
                        chooses its data. One that takes other data of the same sizes is FAIL where it
                        declines.
     constraint         what accepts asks, in one sentence.
