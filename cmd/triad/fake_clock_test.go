@@ -71,8 +71,8 @@ func (c *fakeClock) Differing(a, b serve.Buffer) (int64, error) {
 // fakeCall is one call of a graph.
 type fakeCall struct {
 	call   *serve.Call // nil: a ruler's
-	ns     float64    // the time of a ruler
-	slower float64    // how many times slower than the memory: different for each implementation
+	ns     float64     // the time of a ruler
+	slower float64     // how many times slower than the memory: different for each implementation
 }
 
 // fakeTimer is a stream with a graph. Captured calls do not run. A call runs in the emulator only once after
@@ -85,7 +85,7 @@ type fakeTimer struct {
 	capturing bool
 	graph     []fakeCall
 	seen      map[*serve.Call]int // its different calls, with the fill count at the last run of each
-	ns        float64            // of what ran since Start
+	ns        float64             // of what ran since Start
 }
 
 func (t *fakeTimer) Stream() uintptr { return t.number }

@@ -43,10 +43,10 @@ func (d *missingGPU) Alloc(name string, bytes int64) (serve.Buffer, error) {
 		nil
 }
 
-func (d *missingGPU) Free(serve.Buffer) *backend.GuardReport               { return nil }
-func (d *missingGPU) CopyIn(serve.Buffer, []byte) error                    { return nil }
-func (d *missingGPU) CopyOut([]byte, serve.Buffer) error                   { return nil }
-func (d *missingGPU) Fill(serve.Buffer, []byte) error                      { return nil }
+func (d *missingGPU) Free(serve.Buffer) *backend.GuardReport                { return nil }
+func (d *missingGPU) CopyIn(serve.Buffer, []byte) error                     { return nil }
+func (d *missingGPU) CopyOut([]byte, serve.Buffer) error                    { return nil }
+func (d *missingGPU) Fill(serve.Buffer, []byte) error                       { return nil }
 func (d *missingGPU) Launch(c *serve.Call, _ string) (serve.Finding, error) { return c.Launch(0), nil }
 
 // serveMissingGPU is the worker of missingGPU, as triad starts it.
