@@ -8,6 +8,7 @@
 //	runtime    the library that times calls and moves bytes on a GPU
 //	emulator   runs kernels on the CPU and finds their bugs
 //	abi.h      what a kernel library exports
+//	compat     a cuda.h that declares older functions, which gorgonia.org/cu calls
 //
 // What the driver and its worker do with it:
 //

@@ -15,9 +15,9 @@ import (
 
 	"triad"
 	"triad/cuda/build"
-	"triad/cuda/serve"
 	"triad/cuda/cudevice"
 	"triad/cuda/gpuworker"
+	"triad/cuda/serve"
 )
 
 func main() {

@@ -11,6 +11,6 @@
 //	own_calls.go   what the library of a user's file reports of its calls
 //	hangup.go      the worker's end when its driver has ended
 //
-// This is the only package with cgo of ours. Go does not notice a change of the headers that it includes from
-// other folders, such as cuda/abi.h: after one, build with -a.
+// This is the only package with cgo of ours. headers.go makes Go build it anew when a header changes that it
+// includes from another folder, such as cuda/abi.h.
 package serve
