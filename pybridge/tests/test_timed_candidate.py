@@ -20,7 +20,7 @@ class PlainCacheTest(unittest.TestCase):
         driver = types.SimpleNamespace(
             cuCtxResetPersistingL2Cache=lambda: asked.append("reset") or reset,
             cuCtxSetLimit=lambda which, size: asked.append((which, size.value)) or limit)
-        with unittest.mock.patch("arm.ctypes.CDLL", lambda name: driver):
+        with unittest.mock.patch("timed_candidate.ctypes.CDLL", lambda name: driver):
             return timed_candidate.plain_cache(), asked
 
     def test_it_is_asked_for(self):
@@ -30,7 +30,7 @@ class PlainCacheTest(unittest.TestCase):
         self.assertEqual(self.asked(0, 801)[0], "reset the persisting lines of the L2 cache: CUDA error 801")
 
     def test_no_driver(self):
-        with unittest.mock.patch("arm.ctypes.CDLL", side_effect=OSError):
+        with unittest.mock.patch("timed_candidate.ctypes.CDLL", side_effect=OSError):
             self.assertEqual(timed_candidate.plain_cache(), "")
 
 
