@@ -7,8 +7,9 @@ import os
 import sys
 
 BRIDGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-FOLDERS = ("worker", "operators", "interpreter", "user_files", "peers", "truth", "problems")
+FOLDERS = tuple(os.path.join(BRIDGE, name) for name in (
+    "worker", "operators", "interpreter", "user_files", "peers", "truth", "problems"))
 
-for _path in (os.path.join(BRIDGE, name) for name in FOLDERS):
+for _path in FOLDERS:
     if _path not in sys.path:
         sys.path.insert(1, _path)

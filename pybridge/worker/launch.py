@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from bridge_folders import BRIDGE
+from bridge_folders import FOLDERS
 
 import implementation as implementation_module
 import stream_stand_in
@@ -202,7 +202,7 @@ def _place(e: BaseException, source: str) -> dict[str, Any] | None:
     nor a library's, such as one of a kernel that it imports: of an assert the one that asserts, also where it
     is in a file that the operator file imports."""
     frames = [f for f in traceback.extract_tb(e.__traceback__)
-              if os.path.dirname(os.path.dirname(os.path.abspath(f.filename))) != BRIDGE]
+              if os.path.dirname(os.path.abspath(f.filename)) not in FOLDERS]
     nobodys = [f for f in frames if "site-packages" not in f.filename]
     ours = [f for f in frames if f.filename == source] or nobodys or frames
     if isinstance(e, AssertionError) and frames and "site-packages" not in frames[-1].filename:
