@@ -23,6 +23,7 @@ SUITE = tiers.Suite("torch import", "pybridge/worker/torch_import.py",
 LEFT_OUT = """
 import sys
 sys.path.insert(0, {bridge!r})
+import bridge_folders
 import torch_import
 assert torch_import.without_metas()
 import torch
