@@ -57,8 +57,8 @@ func TestWrongExercises(t *testing.T) {
 				t.Fatal(err)
 			}
 			says, _, _ := strings.Cut(strings.TrimPrefix(string(source), "// "), "\n")
-			need.Covers(t, kindOfMessage(operator, says), slices.Concat(need.UserFiles, need.Emulator, need.Judge,
-				[]string{"cmd/triad/" + file})...)
+			need.Covers(t, kindOfMessage(operator, says), slices.Concat(need.UserFiles, need.Emulator,
+				need.Judge, []string{"cmd/triad/" + file})...)
 			text, code := runTriad(t, "compare", operator, "--impl", "mine", "--quick", "--verbose",
 				"--device", "cpu", "--add", file)
 			if code != 1 || !regexp.MustCompile(says).MatchString(text) {
@@ -69,8 +69,8 @@ func TestWrongExercises(t *testing.T) {
 	}
 }
 
-// kindOfMessage is the key of a wrong exercise: the operator where the message has a sentence of that operator's
-// advice, and one key for all messages that only give an element.
+// kindOfMessage is the key of a wrong exercise: the operator where the message has a sentence of that
+// operator's advice, and one key for all messages that only give an element.
 func kindOfMessage(operator, says string) string {
 	if strings.Contains(says, "got") || strings.Contains(says, "elements are wrong") {
 		return "an element with what it is and should be"
