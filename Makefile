@@ -41,10 +41,10 @@ lab:
 # The fast tier: docs/testing.md. PACKAGES or OP=softmax narrows it, RUN is a pattern of tests. With TRIAD_TEST_ALL=1, as in .ci/run, whatever is missing
 # here or over its budget is a failure, and what only a GPU reaches has to be covered; otherwise it is said at the end.
 # What takes longest begins first, so that no core waits for it in the end.
-PACKAGES ?= ./cmd/triad ./pybridge ./results ./internal/room ./cuda ./...
+PACKAGES ?= ./cmd/triad ./pybridge ./results ./internal/room ./cuda ./cuda/serve ./...
 RUN ?=
 # What only a GPU reaches: .ci/gpu-lines lists the files, and what of them no test need run.
-COVERED = cmd/triad cmd/triad/workers cmd/triad/bench cmd/triad/compare cmd/triad/setup internal/run internal/timing internal/stats internal/report internal/worker cuda cuda/gpuworker
+COVERED = cmd/triad cmd/triad/workers cmd/triad/bench cmd/triad/compare cmd/triad/setup internal/run internal/timing internal/stats internal/report internal/worker cuda/build cuda/program cuda/serve cuda/gpuworker
 comma := ,
 empty :=
 space := $(empty) $(empty)
@@ -79,7 +79,7 @@ operator_tests = '^(TestEveryCaseHasATruth|TestLooserContracts|TestRelationsHold
 test-operator: test-tools
 	@test -d 'internal/catalog/$(OP)' || { echo 'make test OP=$(OP): no operator has this name; see triad ops list' >&2; exit 2; }
 	$(GO) test -vet=off ./internal/catalog/$(OP)
-	$(GO) test -vet=off -run $(operator_tests) ./internal/truth ./internal/run ./cuda
+	$(GO) test -vet=off -run $(operator_tests) ./internal/truth ./internal/run ./cuda/serve
 	build/triad compare $(OP) --quick --device cpu --offline --db build/$(OP).db
 	build/triad gradcheck $(OP) --quick --device cpu --offline --db build/$(OP).db || test $$? = 3
 
