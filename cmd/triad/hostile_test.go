@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"triad/cmd/triad/runsetup"
 	"triad/internal/need"
+	"triad/internal/runsetup"
 )
 
 // endings lists the hostile files that give no answer, with their verdicts and messages. All others are

@@ -15,7 +15,6 @@ import (
 	"triad/cmd/triad/bench"
 	"triad/cmd/triad/check"
 	"triad/cmd/triad/compare"
-	"triad/cmd/triad/console"
 	"triad/cmd/triad/diary"
 	"triad/cmd/triad/doctor"
 	"triad/cmd/triad/fleet"
@@ -25,15 +24,17 @@ import (
 	"triad/cmd/triad/newop"
 	"triad/cmd/triad/ops"
 	"triad/cmd/triad/results"
-	"triad/cmd/triad/runsetup"
 	"triad/cmd/triad/sass"
 	"triad/cmd/triad/serve"
 	"triad/cmd/triad/setup"
 	"triad/cmd/triad/version"
 	"triad/cmd/triad/watch"
-	"triad/cmd/triad/workers"
+	"triad/cmd/triad/worker"
+	"triad/internal/console"
+	"triad/internal/machine"
 	"triad/internal/panics"
 	"triad/internal/record"
+	"triad/internal/runsetup"
 	"triad/internal/session"
 )
 
@@ -42,7 +43,7 @@ type app struct{ *runsetup.Setup }
 
 // newApp returns triad as users run it.
 func newApp(in io.Reader, out, errOut io.Writer) *app {
-	return &app{runsetup.New(workers.New(console.New(in, out, errOut)))}
+	return &app{runsetup.New(machine.New(console.New(in, out, errOut)))}
 }
 
 // execute runs one command line and returns its exit code.
@@ -171,7 +172,7 @@ kernels run in an emulator that is a stricter judge than a GPU, and Triton runs 
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return console.Usage("%s: %w (%s --help lists the flags)", cmd.Name(), err, cmd.CommandPath())
 	})
-	root.AddCommand(version.New(a.Console), workers.Command(a.Console), setup.New(a.Workers, nil),
+	root.AddCommand(version.New(a.Console), worker.Command(a.Console), setup.New(a.Workers, nil),
 		doctor.New(a.Workers, nil),
 		compared.Command(nil), check.New(a.Workers, nil), gradcheck.New(a.Setup, compared.Judge),
 		watch.New(a.Setup, compared.Judge),

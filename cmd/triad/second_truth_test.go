@@ -8,12 +8,12 @@ import (
 	"slices"
 	"testing"
 
-	"triad/cmd/triad/runsetup"
-	"triad/cmd/triad/workers"
 	"triad/internal/backend"
 	"triad/internal/judge"
+	"triad/internal/machine"
 	"triad/internal/need"
 	"triad/internal/op"
+	"triad/internal/runsetup"
 	"triad/internal/tensor"
 	"triad/internal/truth"
 	"triad/internal/worker"
@@ -32,7 +32,7 @@ func TestSecondTruth(t *testing.T) {
 	python := testPython(t)
 	a := newApp(os.Stdin, os.Stdout, os.Stderr)
 	cache := t.TempDir()
-	e, err := a.Environment(workers.EnvironmentFlags{Yes: true, Offline: true}, false)
+	e, err := a.Environment(machine.EnvironmentFlags{Yes: true, Offline: true}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,13 +12,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
+	"triad/cmd/triad/flags"
 	"triad/cmd/triad/fleet"
-	"triad/cmd/triad/runsetup"
 	"triad/internal/catalog"
+	"triad/internal/console"
 	"triad/internal/ownkernels"
 	"triad/internal/report"
 	"triad/internal/run"
+	"triad/internal/runsetup"
 	"triad/internal/session"
 	"triad/internal/timing"
 )
@@ -74,9 +75,9 @@ turns. What the timed calls wrote is judged again. Every sample is kept.`,
 
 // AddFlags adds the flags of bench.
 func (o *Options) AddFlags(cmd *cobra.Command) {
-	o.CaseFlags.Add(cmd, "both")
-	o.OwnFlags.Register(cmd)
-	o.EnvironmentFlags.Add(cmd)
+	flags.Cases(cmd, &o.CaseFlags, "both")
+	flags.Own(cmd, &o.OwnFlags)
+	flags.Environment(cmd, &o.EnvironmentFlags)
 	fs := cmd.Flags()
 	o.given = fs.Changed
 	fs.Lookup("quick").Usage = "the first bench point of each dtype and pass alone, in at most 60 rounds " +
@@ -96,13 +97,13 @@ func (o *Options) AddFlags(cmd *cobra.Command) {
 		"do not time: run the kernels under NVIDIA's ncu, say what their warps wait for, and keep what it "+
 			"counted in this folder")
 	fs.BoolVar(&o.Resume, "resume", false, "finish the newest interrupted run of the same request")
-	o.AddStrict(cmd)
+	flags.Strict(cmd, &o.Options)
 	fs.BoolVar(&o.JSON, "json", false,
 		"one JSON object a line for each implementation and bench point (docs/json.md)")
 	fs.StringVar(&o.DB, "db", "", console.DatabaseUsage)
-	o.AddPlan(cmd)
-	o.AddShard(cmd)
-	o.On.Add(cmd)
+	flags.Plan(cmd, &o.Options)
+	flags.Shard(cmd, &o.Options)
+	flags.On(cmd, &o.On)
 }
 
 // Plan turns flags into a plan of timing.

@@ -9,14 +9,14 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/runsetup"
-	"triad/cmd/triad/workers"
 	"triad/cuda/gpuworker"
 	"triad/internal/backend"
+	"triad/internal/console"
+	"triad/internal/machine"
 	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/run"
+	"triad/internal/runsetup"
 	"triad/internal/session"
 	"triad/internal/worker"
 )
@@ -89,7 +89,7 @@ func readyForProfiles(folder string) error {
 // runProfiled runs the request with its workers under ncu. The error is the reason of an abort, or says that
 // something is wrong.
 func (a *verb) runProfiled(ctx context.Context, request run.Request, o *Options, tool gpuworker.Profiler,
-	g *workers.GPU, options worker.Options,
+	g *machine.GPU, options worker.Options,
 ) (err error) {
 	folder, err := filepath.Abs(o.profiles)
 	if err != nil {

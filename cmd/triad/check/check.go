@@ -17,11 +17,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad"
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/workers"
 	"triad/cuda"
 	"triad/internal/check"
+	"triad/internal/console"
 	"triad/internal/fileversion"
+	"triad/internal/machine"
 	"triad/internal/panics"
 	"triad/internal/report"
 	"triad/internal/session"
@@ -41,10 +41,10 @@ type Options struct {
 }
 
 // verb runs triad check.
-type verb struct{ *workers.Workers }
+type verb struct{ *machine.Workers }
 
 // New returns the command triad check; run replaces what it does, nil: it checks.
-func New(w *workers.Workers, run func(context.Context, *Options) error) *cobra.Command {
+func New(w *machine.Workers, run func(context.Context, *Options) error) *cobra.Command {
 	var o Options
 	if run == nil {
 		run = (&verb{w}).check

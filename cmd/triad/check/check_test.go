@@ -7,15 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/workers"
+	"triad/internal/console"
+	"triad/internal/machine"
 )
 
 // TestCheckGetsItsArguments: the command hands the file, the program's own arguments and the flags to the
 // function that runs it.
 func TestCheckGetsItsArguments(t *testing.T) {
 	var got Options
-	w := workers.New(console.New(strings.NewReader(""), io.Discard, io.Discard))
+	w := machine.New(console.New(strings.NewReader(""), io.Discard, io.Discard))
 	cmd := New(w, func(_ context.Context, o *Options) error {
 		got = *o
 		return nil

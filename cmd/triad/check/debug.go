@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"triad/cmd/triad/console"
 	"triad/cuda"
 	"triad/internal/check"
+	"triad/internal/console"
 	"triad/internal/session"
 )
 

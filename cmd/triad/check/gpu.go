@@ -7,12 +7,12 @@ import (
 	"os"
 	"slices"
 
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/workers"
 	"triad/cuda"
 	"triad/cuda/gpuworker"
 	"triad/internal/backend"
 	"triad/internal/check"
+	"triad/internal/console"
+	"triad/internal/machine"
 	"triad/internal/scratch"
 	"triad/internal/session"
 )
@@ -37,7 +37,7 @@ func (a *verb) checkOnGPU(ctx context.Context, file string, args []string, input
 	if err != nil {
 		return nil, err
 	}
-	nvcc, err := a.FindNVCC(ctx, workers.EnvironmentFlags{Look: true}, false)
+	nvcc, err := a.FindNVCC(ctx, machine.EnvironmentFlags{Look: true}, false)
 	if err != nil {
 		return nil, session.Fail(session.ExitNothing, fmt.Errorf("check --device gpu: %w", err))
 	}

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/workers"
+	"triad/internal/console"
+	"triad/internal/machine"
 )
 
 // TestCheckOpenInput: a pipe that stays open does not hold check up: the program gets what has arrived.
@@ -18,7 +18,7 @@ func TestCheckOpenInput(t *testing.T) {
 	}
 	defer write.Close()
 	defer read.Close()
-	a := &verb{workers.New(console.New(read, &bytes.Buffer{}, &bytes.Buffer{}))}
+	a := &verb{machine.New(console.New(read, &bytes.Buffer{}, &bytes.Buffer{}))}
 	if _, err := write.WriteString("7\n"); err != nil {
 		t.Fatal(err)
 	}

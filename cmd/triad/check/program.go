@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
-	"triad/cmd/triad/workers"
 	"triad/internal/check"
+	"triad/internal/machine"
 )
 
 // Program checks a program in the emulator and prints the findings. After all it leaves out orders.
-func Program(ctx context.Context, w *workers.Workers, file string, all time.Duration) (*check.Report, error) {
+func Program(ctx context.Context, w *machine.Workers, file string, all time.Duration) (*check.Report, error) {
 	o := Options{device: "cpu"}
 	if err := o.deadlines(); err != nil {
 		return nil, err

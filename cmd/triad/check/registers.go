@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/workers"
 	"triad/cuda"
 	"triad/internal/check"
+	"triad/internal/console"
+	"triad/internal/machine"
 )
 
 // addRegisters compiles the program with nvcc, if there is one, and adds what each kernel needs of a card. A
@@ -19,7 +19,7 @@ func (a *verb) addRegisters(ctx context.Context, source cuda.ProgramSource, o *O
 	if _, err := cuda.OccupancyOn(o.arch, 32, 0, 0); err != nil {
 		return console.Usage("check: --arch %s: %v", o.arch, cuda.ErrArchitecture)
 	}
-	nvcc, err := a.FindNVCC(ctx, workers.EnvironmentFlags{Look: true}, false)
+	nvcc, err := a.FindNVCC(ctx, machine.EnvironmentFlags{Look: true}, false)
 	if err != nil {
 		found.Notes = append(found.Notes, "Registers are not shown: there is no nvcc (triad setup --nvcc "+
 			"fetches one).")

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"triad/cmd/triad/console"
 	"triad/cuda"
 	"triad/internal/check"
+	"triad/internal/console"
 	"triad/internal/watched"
 )
 

@@ -11,16 +11,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
+	"triad/cmd/triad/flags"
 	"triad/cmd/triad/fleet"
 	"triad/cmd/triad/manyfiles"
-	"triad/cmd/triad/runsetup"
 	"triad/internal/backend"
 	"triad/internal/catalog"
+	"triad/internal/console"
 	"triad/internal/dump"
 	"triad/internal/hosttrouble"
 	"triad/internal/report"
 	"triad/internal/run"
+	"triad/internal/runsetup"
 	"triad/internal/session"
 	"triad/internal/shrink"
 	"triad/internal/timing"
@@ -58,13 +59,13 @@ where the worst element is.`,
 			return run(cmd.Context(), names, &o)
 		},
 	}
-	o.Add(cmd, "both")
-	o.AddOnGPU(cmd)
-	o.AddPlan(cmd)
-	o.AddShard(cmd)
-	o.On.Add(cmd)
-	o.AddAgainst(cmd)
-	o.AddCI(cmd)
+	flags.Run(cmd, &o, "both")
+	flags.OnGPU(cmd, &o)
+	flags.Plan(cmd, &o)
+	flags.Shard(cmd, &o)
+	flags.On(cmd, &o.On)
+	flags.Against(cmd, &o)
+	flags.CI(cmd, &o.CIFlags)
 	cmd.Flags().BoolVar(&o.Write, "write", false, "with --add: then put the line above each function that "+
 		"says how it was read, // triad: OP(tensor=parameter, ...) (docs/own-kernels.md)")
 	return cmd

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"sync"
 
-	"triad/cmd/triad/runsetup"
 	"triad/internal/backend"
 	"triad/internal/op"
 	"triad/internal/ownfile/pyparser"
 	"triad/internal/ownkernels"
 	"triad/internal/record"
 	"triad/internal/run"
+	"triad/internal/runsetup"
 	"triad/internal/worker"
 )
 

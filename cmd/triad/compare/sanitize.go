@@ -9,16 +9,16 @@ import (
 	"slices"
 	"strings"
 
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/runsetup"
-	"triad/cmd/triad/workers"
 	"triad/cuda/gpuworker"
 	"triad/internal/backend"
+	"triad/internal/console"
+	"triad/internal/machine"
 	"triad/internal/op"
 	"triad/internal/panics"
 	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/run"
+	"triad/internal/runsetup"
 	"triad/internal/scratch"
 	"triad/internal/session"
 	"triad/internal/worker"
@@ -148,7 +148,7 @@ type underTool struct {
 
 // underTool runs the request with the worker of CUDA kernels under one tool. The error is the reason of an
 // abort.
-func (a *Verb) underTool(ctx context.Context, u *underTool, request run.Request, g workers.GPU,
+func (a *Verb) underTool(ctx context.Context, u *underTool, request run.Request, g machine.GPU,
 	o runsetup.SessionOptions,
 ) (end session.Ending, err error) {
 	temporary, err := scratch.Make("sanitizer")

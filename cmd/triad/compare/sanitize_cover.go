@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 
-	"triad/cmd/triad/runsetup"
-	"triad/cmd/triad/workers"
+	"triad/internal/machine"
 	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/run"
+	"triad/internal/runsetup"
 	"triad/internal/session"
 	"triad/internal/worker"
 )
@@ -17,7 +17,7 @@ import (
 // chooseWatched narrows a request to what a tool must see, since a tool makes a kernel 10 to 100 times
 // slower: the fewest calls that launch every compiled kernel, on whole vectors and on ragged rows. A survey
 // without a tool finds them. A user who chooses cases gets those, and the survey is empty.
-func (a *Verb) chooseWatched(ctx context.Context, request *run.Request, g workers.GPU, o *runsetup.Options,
+func (a *Verb) chooseWatched(ctx context.Context, request *run.Request, g machine.GPU, o *runsetup.Options,
 	options worker.Options,
 ) (run.Survey, error) {
 	if o.Full || o.Quick || len(request.Options.Dims)+len(o.Distribution)+len(o.Layout)+len(o.Upstream)+

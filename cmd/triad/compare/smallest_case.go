@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"triad/cmd/triad/runsetup"
 	"triad/internal/advice"
 	"triad/internal/backend"
 	"triad/internal/op"
@@ -18,6 +17,7 @@ import (
 	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/run"
+	"triad/internal/runsetup"
 	"triad/internal/shrink"
 	"triad/internal/watched"
 )

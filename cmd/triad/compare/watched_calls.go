@@ -3,12 +3,12 @@ package compare
 import (
 	"time"
 
-	"triad/cmd/triad/workers"
+	"triad/internal/machine"
 	"triad/internal/watched"
 )
 
 // watchedCallsOf returns calls for a comparison, with less time for them than a check has.
-func watchedCallsOf(w *workers.Workers) *watched.Calls {
+func watchedCallsOf(w *machine.Workers) *watched.Calls {
 	return watched.NewCalls(w.ProgramBuilder, watched.Limits{
 		Run: 20 * time.Second, Stall: 10 * time.Second, All: 20 * time.Second,
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
+	"triad/internal/console"
 	"triad/internal/diary"
 	"triad/internal/exercise"
 	"triad/internal/fileversion"

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"triad/cmd/triad/workers"
 	"triad/internal/doctor"
+	"triad/internal/machine"
 	"triad/internal/report"
 	"triad/internal/timing"
 )
@@ -13,8 +13,8 @@ import (
 // clockFindings times one copy through both workers.
 func (a *verb) clockFindings(ctx context.Context) []report.Finding {
 	const subject = "clocks"
-	f, e := workers.DeviceFlags{Device: "gpu", GPU: -1}, workers.EnvironmentFlags{Offline: true}
-	options, err := workers.Options(nil)
+	f, e := machine.DeviceFlags{Device: "gpu", GPU: -1}, machine.EnvironmentFlags{Offline: true}
+	options, err := machine.Options(nil)
 	if err != nil {
 		return []report.Finding{{Subject: subject, State: "broken", Detail: err.Error()}}
 	}

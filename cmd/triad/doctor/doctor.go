@@ -7,11 +7,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad"
-	"triad/cmd/triad/workers"
 	"triad/cuda/gpuworker"
 	"triad/internal/backend"
 	"triad/internal/doctor"
 	"triad/internal/host"
+	"triad/internal/machine"
 	"triad/internal/report"
 	"triad/internal/worker"
 )
@@ -23,10 +23,10 @@ type Options struct {
 }
 
 // verb runs triad doctor.
-type verb struct{ *workers.Workers }
+type verb struct{ *machine.Workers }
 
 // New returns the command triad doctor; run replaces what it does, nil: it examines this machine.
-func New(w *workers.Workers, run func(context.Context, *Options) error) *cobra.Command {
+func New(w *machine.Workers, run func(context.Context, *Options) error) *cobra.Command {
 	var o Options
 	if run == nil {
 		run = (&verb{w}).doctor
@@ -44,7 +44,7 @@ func New(w *workers.Workers, run func(context.Context, *Options) error) *cobra.C
 
 // doctor prints what it found.
 func (a *verb) doctor(ctx context.Context, o *Options) error {
-	options, err := workers.Options(o.limits)
+	options, err := machine.Options(o.limits)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (a *verb) examine(ctx context.Context, limits worker.Limits) ([]report.Find
 	if err != nil {
 		return nil, err
 	}
-	environment, err := a.Environment(workers.EnvironmentFlags{Offline: true}, a.DriverHere())
+	environment, err := a.Environment(machine.EnvironmentFlags{Offline: true}, a.DriverHere())
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (a *verb) gpuFindings(ctx context.Context) []report.Finding {
 				"the CPU",
 		}}
 	}
-	places, err := a.WorkerPlaces(workers.EnvironmentFlags{Offline: true})
+	places, err := a.WorkerPlaces(machine.EnvironmentFlags{Offline: true})
 	if err != nil {
 		return []report.Finding{{Subject: "GPU", State: "broken", Detail: err.Error()}}
 	}
@@ -132,7 +132,7 @@ func (a *verb) gpuFindings(ctx context.Context) []report.Finding {
 }
 
 func (a *verb) nvcc(ctx context.Context) report.Finding {
-	if found, err := a.FindNVCC(ctx, workers.EnvironmentFlags{Offline: true}, false); err == nil {
+	if found, err := a.FindNVCC(ctx, machine.EnvironmentFlags{Offline: true}, false); err == nil {
 		return report.Finding{Subject: "nvcc", State: "ok", Detail: found.Version + " at " + found.Path}
 	}
 	return report.Finding{

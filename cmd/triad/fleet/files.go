@@ -8,14 +8,14 @@ import (
 	"slices"
 	"strings"
 
-	"triad/cmd/triad/console"
 	"triad/cmd/triad/manyfiles"
-	"triad/cmd/triad/runsetup"
+	"triad/internal/console"
 	"triad/internal/fleet"
 	"triad/internal/kernelfile"
 	"triad/internal/ownkernels"
 	"triad/internal/report"
 	"triad/internal/run"
+	"triad/internal/runsetup"
 	"triad/internal/session"
 )
 

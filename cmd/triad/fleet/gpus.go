@@ -4,10 +4,10 @@ import (
 	"context"
 	"runtime"
 
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/runsetup"
-	"triad/cmd/triad/workers"
+	"triad/internal/console"
 	"triad/internal/fleet"
+	"triad/internal/machine"
+	"triad/internal/runsetup"
 )
 
 // chooseGPUs finds the GPUs that --gpus names: a shard of the plan for each.
@@ -19,7 +19,7 @@ func (a *verb) chooseGPUs(ctx context.Context, o *runsetup.Options) error {
 	if err != nil {
 		return err
 	}
-	all := workers.DeviceFlags{Device: "gpu", GPU: -1}
+	all := machine.DeviceFlags{Device: "gpu", GPU: -1}
 	g, err := a.ChooseGPU(ctx, &all, o.EnvironmentFlags)
 	if err != nil {
 		return err

@@ -7,11 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
+	"triad/cmd/triad/flags"
 	"triad/cmd/triad/fleet"
-	"triad/cmd/triad/runsetup"
 	"triad/internal/catalog"
+	"triad/internal/console"
 	"triad/internal/run"
+	"triad/internal/runsetup"
 	"triad/internal/truth"
 )
 
@@ -51,10 +52,10 @@ a sum gives them too. It takes the flags of compare. Beyond compare it
 			return a.gradcheck(cmd.Context(), names, &o)
 		},
 	}
-	o.Add(cmd, "backward")
-	o.AddPlan(cmd)
-	o.AddShard(cmd)
-	o.On.Add(cmd)
+	flags.Run(cmd, &o, "backward")
+	flags.Plan(cmd, &o)
+	flags.Shard(cmd, &o)
+	flags.On(cmd, &o.On)
 	return cmd
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
+	"triad/internal/console"
 	"triad/internal/exercise"
 	"triad/internal/record"
 	"triad/internal/report"

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"triad/cmd/triad/runsetup"
+	"triad/internal/runsetup"
 	"triad/internal/session"
 	"triad/internal/userfile"
 )

@@ -16,14 +16,13 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"triad/cmd/triad/console"
 	"triad/cmd/triad/manyfiles"
-	"triad/cmd/triad/runsetup"
-	"triad/cmd/triad/workers"
 	"triad/internal/check"
+	"triad/internal/console"
 	"triad/internal/fileversion"
 	"triad/internal/firstlook"
 	"triad/internal/kernelfile"
+	"triad/internal/machine"
 	"triad/internal/op"
 	"triad/internal/operatorguess"
 	"triad/internal/ownfile/pyparser"
@@ -32,6 +31,7 @@ import (
 	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/run"
+	"triad/internal/runsetup"
 	"triad/internal/session"
 	"triad/internal/shrink"
 )
@@ -40,7 +40,7 @@ import (
 type Verbs struct {
 	// Check checks a program on the CPU, and prints the findings to the streams of w. It leaves out orders
 	// after a time.
-	Check func(ctx context.Context, w *workers.Workers, path string, all time.Duration) (*check.Report, error)
+	Check func(ctx context.Context, w *machine.Workers, path string, all time.Duration) (*check.Report, error)
 	// Smallest searches the smallest case of every wrong pass, TellSmallest prints them.
 	Smallest func(ctx context.Context, mine *runsetup.OwnFiles, request run.Request, result run.Result,
 		added []string) ([]shrink.Diagnosed, error)
@@ -72,7 +72,7 @@ func (a *Verb) At(ctx context.Context, paths []string) error {
 	ctx, done := a.AtFirstInterrupt(ctx)
 	defer done()
 	progress := a.Progress()
-	environment, err := a.Environment(workers.EnvironmentFlags{Look: true}, false)
+	environment, err := a.Environment(machine.EnvironmentFlags{Look: true}, false)
 	if err != nil {
 		return err
 	}

@@ -3,8 +3,8 @@ package manyfiles
 import (
 	"strings"
 
-	"triad/cmd/triad/runsetup"
 	"triad/internal/candidates"
+	"triad/internal/runsetup"
 	"triad/results"
 )
 

@@ -14,17 +14,17 @@ import (
 	"sync"
 	"time"
 
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/runsetup"
-	"triad/cmd/triad/workers"
 	"triad/internal/candidates"
+	"triad/internal/console"
 	"triad/internal/kernelfile"
+	"triad/internal/machine"
 	"triad/internal/op"
 	"triad/internal/ownkernels"
 	"triad/internal/panics"
 	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/run"
+	"triad/internal/runsetup"
 	"triad/internal/session"
 	"triad/internal/worker"
 )
@@ -37,7 +37,7 @@ type Run struct {
 	O       *runsetup.Options
 	Request run.Request
 	refused op.Case // the case under which a file that was not understood is recorded
-	gpu     *workers.GPU
+	gpu     *machine.GPU
 	workers worker.Options
 	Session *session.Files
 	Began   time.Time

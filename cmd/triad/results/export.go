@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
 	"triad/internal/catalog"
+	"triad/internal/console"
 	"triad/internal/export"
 	"triad/internal/record"
 	"triad/internal/report"

@@ -14,14 +14,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/runsetup"
+	"triad/cmd/triad/flags"
 	"triad/internal/catalog"
+	"triad/internal/console"
 	"triad/internal/fileversion"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
 	"triad/internal/opfolder"
 	"triad/internal/run"
+	"triad/internal/runsetup"
 	"triad/internal/session"
 	"triad/internal/worker"
 )
@@ -54,7 +55,7 @@ what it includes is saved. It says what changed since the save before. Ctrl-C en
 			return a.watch(cmd.Context(), names, &o)
 		},
 	}
-	o.Add(cmd, "both")
+	flags.Run(cmd, &o, "both")
 	return cmd
 }
 

@@ -6,28 +6,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"triad/cmd/triad/console"
+	"triad/internal/console"
 	"triad/internal/op"
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/session"
 )
-
-// AddPlan adds the flag --plan to a verb that runs something.
-func (o *Options) AddPlan(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.PlanOnly, "plan", false,
-		"print what would be run, and run nothing; with --json one object a line for each case "+
-			"(docs/json.md)")
-}
-
-// AddShard adds the flag --shard to a verb that runs something.
-func (o *Options) AddShard(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.Shard, "shard", "",
-		"run part I of N alone, e.g. 1/4: the parts take about equally long, and triad results merge makes "+
-			"one database of theirs")
-}
 
 // parseShard parses "I/N"; "" is the whole plan.
 func parseShard(text string) (s run.Shard, err error) {

@@ -1,4 +1,4 @@
-package workers
+package machine
 
 import (
 	"bufio"
@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"triad/cmd/triad/console"
+	"triad/internal/console"
 	"triad/internal/panics"
 	"triad/pybridge"
 )
@@ -17,11 +15,6 @@ import (
 type EnvironmentFlags struct {
 	Yes, Offline bool
 	Look         bool // only find what is here; make nothing, and say how it is made
-}
-
-func (f *EnvironmentFlags) Add(cmd *cobra.Command) {
-	cmd.Flags().BoolVarP(&f.Yes, "yes", "y", false, "make the private Python environment without asking")
-	cmd.Flags().BoolVar(&f.Offline, "offline", false, "never fetch anything")
 }
 
 // Environment returns the Python environment of this user.

@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/workers"
 	"triad/internal/backend"
+	"triad/internal/console"
 	"triad/internal/fileversion"
 	"triad/internal/kernelfile"
+	"triad/internal/machine"
 	"triad/internal/op"
 	"triad/internal/ownkernels"
 	"triad/internal/problem"
@@ -32,14 +32,14 @@ type imported struct {
 
 // addSubmissions returns what judges submissions to an imported problem, and the problem's own row. What a
 // stranger wrote runs in a sandbox, the reference too, unless --no-sandbox says that it is trusted.
-func (a *Setup) addSubmissions(ctx context.Context, f *OwnFlags, request *run.Request, g *workers.GPU,
-	e workers.EnvironmentFlags, o worker.Options,
+func (a *Setup) addSubmissions(ctx context.Context, f *OwnFlags, request *run.Request, g *machine.GPU,
+	e machine.EnvironmentFlags, o worker.Options,
 ) (*OwnFiles, []error, error) {
 	folder := FolderOf(request)
 	if err := f.Check(request, folder); err != nil {
 		return nil, nil, err
 	}
-	if len(f.mapped)+len(f.nvccFlags) > 0 || f.grid+f.block+f.shared+f.contract != "" || f.Write {
+	if len(f.Mapped)+len(f.NVCCFlags) > 0 || f.Grid+f.Block+f.Shared+f.Contract != "" || f.Write {
 		return nil, nil,
 			console.Usage("%s is an imported problem, and its format says how a submission is called: "+
 				"--map, --contract, --grid, --block, --shared, --nvcc-flags and --write say nothing there",
@@ -58,7 +58,7 @@ func (a *Setup) addSubmissions(ctx context.Context, f *OwnFlags, request *run.Re
 		return nil, nil, err
 	}
 	confine := f.Box
-	if confine == nil && !f.noSandbox {
+	if confine == nil && !f.NoSandbox {
 		if confine, err = a.Confine(ctx, g, f.Database); err != nil {
 			return nil, nil, err
 		}

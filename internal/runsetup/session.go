@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"triad"
-	"triad/cmd/triad/workers"
 	"triad/internal/host"
+	"triad/internal/machine"
 	"triad/internal/record"
 	"triad/internal/run"
 	"triad/internal/session"
@@ -19,7 +19,7 @@ import (
 // SessionOptions holds what a verb that runs something adds to its flags.
 type SessionOptions struct {
 	*Options
-	GPU      *workers.GPU   // nil: the CPU
+	GPU      *machine.GPU   // nil: the CPU
 	Words    []string       // the verb and what else decides what is run: --resume finds a session by them
 	Workers  worker.Options // of workerOptions
 	Store    *results.Store // nil: the database of --db, which is closed with the session
@@ -109,7 +109,7 @@ func (a *Setup) SessionInfo(
 
 // WorkerOptions returns the deadlines of the flags; Ctrl-C prints the requests in flight.
 func (a *Setup) WorkerOptions(f *CaseFlags) (worker.Options, error) {
-	options, err := workers.Options(f.Limits)
+	options, err := machine.Options(f.Limits)
 	options.Pending = a.Pending
 	return options, err
 }

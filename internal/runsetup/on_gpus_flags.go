@@ -6,15 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"triad/cmd/triad/console"
+	"triad/internal/console"
 )
-
-func (f *OnFlags) addGPUs(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.Gpus, "gpus", "", "use several GPUs of this machine: all, or numbers among the "+
-		"visible ones, e.g. 0,2; each takes the next case when it is free (docs/fleet.md)")
-}
 
 // Apart reports whether the run is handed to other processes: on other machines, or one a GPU.
 func (f *OnFlags) Apart() bool { return f.Engine != "" || f.Gpus != "" }

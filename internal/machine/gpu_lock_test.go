@@ -1,4 +1,4 @@
-package workers
+package machine
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"triad/cmd/triad/console"
+	"triad/internal/console"
 	"triad/internal/lockfile"
 	"triad/internal/session"
 )

@@ -1,4 +1,4 @@
-package workers
+package worker
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
 	"triad/cuda"
+	"triad/internal/console"
 	"triad/internal/sandbox"
 	"triad/internal/session"
 )

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/workers"
+	"triad/internal/console"
+	"triad/internal/machine"
 	"triad/internal/session"
 )
 
@@ -61,7 +61,7 @@ func TestAddStandsForSeveralFiles(t *testing.T) {
 	} {
 		f := OwnFlags{Add: strings.Split(c.add, "|")}
 		shell := &console.Console{In: strings.NewReader(c.in)}
-		err := f.Expand(&Setup{Workers: &workers.Workers{Console: shell}})
+		err := f.Expand(&Setup{Workers: &machine.Workers{Console: shell}})
 		switch {
 		case c.refused != "":
 			if session.CodeOf(err) != session.ExitUsage ||

@@ -1,13 +1,13 @@
-// Package runsetup holds what the verbs that run something share: their flags, the backends of a run with the
-// files that a user adds, the trials that settle how a file is read, and the session.
+// Package runsetup turns the options of the verbs that run something into a run: the request, the backends with
+// the files that a user adds, the trials that settle how a file is read, and the session.
 package runsetup
 
 import (
 	"io"
 	"time"
 
-	"triad/cmd/triad/workers"
 	"triad/internal/backend"
+	"triad/internal/machine"
 	"triad/internal/run"
 	"triad/internal/worker"
 	"triad/pybridge"
@@ -15,7 +15,7 @@ import (
 
 // Setup holds what a verb needs that runs something.
 type Setup struct {
-	*workers.Workers
+	*machine.Workers
 	Reserve *worker.Reserve  // of a watch; nil elsewhere
 	Parent  *pybridge.Parent // forks the workers of added Python files
 	Pending *worker.Pending  // Ctrl-C prints them
@@ -32,7 +32,7 @@ type Setup struct {
 }
 
 // New returns the setup of this command.
-func New(w *workers.Workers) *Setup {
+func New(w *machine.Workers) *Setup {
 	return &Setup{
 		Workers: w, Pending: &worker.Pending{}, began: time.Now(), Parent: &pybridge.Parent{},
 	}

@@ -7,10 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"triad/cmd/triad/console"
+	"triad/internal/console"
 	"triad/internal/run"
 )
 
@@ -21,18 +20,6 @@ type OnFlags struct {
 	Visible              []string // CUDA_VISIBLE_DEVICES for each of the GPUs
 	Shards               int
 	Given                *pflag.FlagSet // of the verb
-}
-
-func (f *OnFlags) Add(cmd *cobra.Command) {
-	f.Given = cmd.Flags()
-	cmd.Flags().StringVar(&f.Engine, "on", "", "run on other machines: slurm, ray, or ray:ADDRESS of a "+
-		"cluster (docs/fleet.md)")
-	cmd.Flags().IntVar(&f.Shards, "shards", 8, "with --on: cut the plan into so many tasks")
-	cmd.Flags().StringVar(&f.Slurm, "slurm", "",
-		"with --on slurm: options for sbatch, e.g. \"--partition=h200 --gres=gpu:1\"")
-	cmd.Flags().StringVar(&f.Parts, "parts", "",
-		"with --on: a folder that all machines see (default: beside the database)")
-	f.addGPUs(cmd)
 }
 
 // name returns the engine without the address of its cluster.
@@ -63,7 +50,7 @@ func (o *Options) CheckOn(request run.Request) error {
 			"--on and --gpus cut the run themselves and print the union: --shard, --plan, --explain, " +
 				"--verbose, --sanitize, --dump and --against are flags of a run in one process",
 		)
-	case f.name() == "ray" && strings.Contains(strings.Join(o.OwnFlags.nvccFlags, " "), "-I"):
+	case f.name() == "ray" && strings.Contains(strings.Join(o.OwnFlags.NVCCFlags, " "), "-I"):
 		return console.Usage(
 			"--on ray brings a file and what it includes from its own folder to the nodes, and not " +
 				"the folders of -I: put the headers beside the file",
@@ -114,7 +101,7 @@ func (o *Options) Forwarded(r run.Request, seed uint64) ([]string, error) {
 			args = append(args, "--"+f.Name+"="+value)
 		}
 	})
-	if f := o.OwnFlags; len(f.Add) > 0 && !f.sandbox && !f.noSandbox && o.On.Engine != "" {
+	if f := o.OwnFlags; len(f.Add) > 0 && !f.Sandbox && !f.NoSandbox && o.On.Engine != "" {
 		args = append(args, "--sandbox") // the sender of files to other machines need not have written them
 	}
 	if o.On.Gpus != "" {

@@ -10,53 +10,24 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/workers"
 	"triad/internal/catalog"
+	"triad/internal/console"
+	"triad/internal/machine"
 	"triad/internal/op"
 	"triad/internal/opfolder"
 	"triad/internal/run"
 	"triad/internal/truth"
-	"triad/internal/worker"
 )
 
 const DefaultSeed = op.DefaultSeed
 
 // CaseFlags holds the flags of every verb that runs something that choose what is run.
 type CaseFlags struct {
-	workers.DeviceFlags
+	machine.DeviceFlags
 	Pass, Seed, Shard                     string
-	dtypes, dims, attrs, Impls, Limits    []string
+	DTypes, Dims, Attrs, Impls, Limits    []string
 	Quick, Full                           bool
 	Layout, Distribution, Upstream, Saved []string
-}
-
-func (f *CaseFlags) Add(cmd *cobra.Command, pass string) {
-	fs := cmd.Flags()
-	fs.StringVar(&f.Pass, "pass", pass, "forward, backward or both")
-	fs.StringSliceVar(&f.dtypes, "dtype", nil, "only these dtypes, e.g. fp16,bf16")
-	fs.StringSliceVar(&f.dims, "dims", nil,
-		"sizes, e.g. rows=8,cols=1000; a dim not named keeps the level's values")
-	fs.StringArrayVar(&f.attrs, "attr", nil, "an attribute, e.g. causal=true; may be repeated")
-	fs.StringSliceVar(&f.Impls, "impl", nil, "only implementations with these prefixes, e.g. cuda,triton/row")
-	fs.StringVar(&f.Device, "device", "auto", "auto, cpu or gpu")
-	fs.IntVar(&f.GPU, "gpu", -1, "use this GPU, a number among the visible ones, from 0")
-	fs.BoolVar(&f.Quick, "quick", false,
-		"at most 13 cases for each operator, dtype and pass: on a CPU 10 to 30 s for an operator")
-	fs.BoolVar(&f.Full, "full", false, "every case: on a CPU a few minutes for an operator")
-	fs.StringVar(&f.Seed, "seed", strconv.Itoa(DefaultSeed),
-		"seed of the inputs: a number, or random to draw one")
-	fs.StringArrayVar(&f.Limits, "limit", nil, "a deadline, NAME=DURATION, NAME one of "+
-		strings.Join(worker.LimitNames(), ", "))
-	fs.StringSliceVar(&f.Distribution, "distribution", nil,
-		"only these input distributions, e.g. normal,extremes")
-	fs.StringSliceVar(&f.Layout, "layout", nil, "only these memory layouts, e.g. contiguous,sliced")
-	fs.StringSliceVar(&f.Upstream, "upstream", nil,
-		"backward: only these upstream gradients, e.g. normal,ones")
-	fs.StringSliceVar(&f.Saved, "saved", nil,
-		"backward: only driver-made (driver) or chained (own) saved tensors")
 }
 
 // Request converts flags to a request.
@@ -111,7 +82,7 @@ func Operators(names []string) ([]*truth.Operator, error) {
 
 func (f *CaseFlags) Options() (op.Options, error) {
 	o := op.Options{
-		DTypes: f.dtypes, Distributions: f.Distribution, Layouts: f.Layout, Upstreams: f.Upstream,
+		DTypes: f.DTypes, Distributions: f.Distribution, Layouts: f.Layout, Upstreams: f.Upstream,
 		Saved: f.Saved,
 	}
 	switch {
@@ -144,10 +115,10 @@ func (f *CaseFlags) Options() (op.Options, error) {
 	}
 	o.Device = "cpu"
 	var err error
-	if o.Dims, err = parseDims(f.dims); err != nil {
+	if o.Dims, err = parseDims(f.Dims); err != nil {
 		return o, err
 	}
-	o.Attributes, err = parseAttrs(f.attrs)
+	o.Attributes, err = parseAttrs(f.Attrs)
 	return o, err
 }
 

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"triad/cmd/triad/workers"
 	"triad/internal/backend"
+	"triad/internal/machine"
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/truth"
@@ -28,14 +28,14 @@ func needed(b backend.Backend) []string {
 func (a *Setup) Declarations(ctx context.Context, operator *truth.Operator) ([]report.ImplementationDetail,
 	error,
 ) {
-	g, err := a.ChooseGPU(ctx, &workers.DeviceFlags{Device: "auto", GPU: -1},
-		workers.EnvironmentFlags{Offline: true, Look: true})
+	g, err := a.ChooseGPU(ctx, &machine.DeviceFlags{Device: "auto", GPU: -1},
+		machine.EnvironmentFlags{Offline: true, Look: true})
 	if err != nil {
 		return nil, err
 	}
 	name := operator.Spec.Name
 	request := run.Request{Operators: []*truth.Operator{operator}}
-	backends, _, refused, err := a.Participants(ctx, &OwnFlags{}, &request, g, workers.EnvironmentFlags{
+	backends, _, refused, err := a.Participants(ctx, &OwnFlags{}, &request, g, machine.EnvironmentFlags{
 		Offline: true,
 		Look:    true,
 	}, worker.Options{})

@@ -1,6 +1,6 @@
-// Package workers finds the workers of this machine: the Python environment, compilers, a GPU, and the
+// Package machine finds the workers of this machine: the Python environment, compilers, a GPU, and the
 // sandbox of added files. Verbs that run something embed it.
-package workers
+package machine
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"triad/cmd/triad/console"
 	"triad/internal/backend"
+	"triad/internal/console"
 	"triad/internal/host"
 	"triad/internal/worker"
 	"triad/pybridge"

@@ -9,12 +9,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 
 	"triad"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
 	"triad/internal/harmless"
@@ -82,16 +80,6 @@ func (c *Console) AtFirstInterrupt(ctx context.Context) (context.Context, func()
 		undo()
 		cancel()
 		c.AtOnce.Store(before)
-	}
-}
-
-// One requires exactly one argument; what describes it.
-func One(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return Usage("%s: want %s", strings.TrimPrefix(cmd.CommandPath(), "triad "), what)
-		}
-		return nil
 	}
 }
 

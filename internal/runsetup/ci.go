@@ -7,30 +7,20 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/spf13/cobra"
-
-	"triad/cmd/triad/console"
+	"triad/internal/console"
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/session"
 )
 
-// ciFlags holds the flags of a verb's output for a CI system.
-type ciFlags struct {
+// CIFlags holds the flags of a verb's output for a CI system.
+type CIFlags struct {
 	JUnit  string
 	GitHub bool
 }
 
-// AddCI adds the flags for CI systems to compare.
-func (f *ciFlags) AddCI(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.JUnit, "junit", "",
-		"write this file as JUnit's XML: a test case for each implementation and case")
-	cmd.Flags().BoolVar(&f.GitHub, "github", false,
-		"print what is bad as annotations of GitHub Actions too, on stderr")
-}
-
 // ReadyForCI removes the file of an earlier run, which would be taken for this one's if this one were killed.
-func (f *ciFlags) ReadyForCI() error {
+func (f *CIFlags) ReadyForCI() error {
 	if f.JUnit == "" {
 		return nil
 	}

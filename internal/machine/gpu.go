@@ -1,4 +1,4 @@
-package workers
+package machine
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 	"strings"
 	"sync"
 
-	"triad/cmd/triad/console"
 	"triad/cuda"
 	"triad/cuda/gpuworker"
 	"triad/internal/backend"
+	"triad/internal/console"
 	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/record"

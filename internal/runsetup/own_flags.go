@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"triad/cuda"
 	"triad/internal/confine"
 	"triad/internal/kernelfile"
@@ -20,11 +18,11 @@ import (
 
 // OwnFlags holds the flags that add a user's own kernels to a run.
 type OwnFlags struct {
-	Add, nvccFlags      []string
-	mapped              []string
-	grid, block, shared string
-	contract            string
-	sandbox, noSandbox  bool
+	Add, NVCCFlags      []string
+	Mapped              []string
+	Grid, Block, Shared string
+	Contract            string
+	Sandbox, NoSandbox  bool
 	Write               bool              // write the line that says how a function is read above it
 	Box                 confine.Confining // makes a worker run in the sandbox, once it is found
 	Database            string            // the database of the results; "": the user's own
@@ -33,36 +31,12 @@ type OwnFlags struct {
 	root                string            // the folder with the files of another machine
 }
 
-func (f *OwnFlags) Register(cmd *cobra.Command) {
-	fs := cmd.Flags()
-	fs.StringArrayVar(&f.Add, "add", nil, "judge a file of your own beside ours: "+
-		"FILE.cu[:function][@pass] or FILE.py[:function][@pass]; a folder or a pattern, e.g. 'new/**/*.cu', "+
-		"adds each file in it, - those of a list on standard input: compare then judges these alone, a row "+
-		"each; may be repeated")
-	fs.StringSliceVar(&f.mapped, "map", nil, "with --add: what a parameter stands for, e.g. out=y,N=cols; "+
-		"a line above the function says the same: // triad: OP(y=out, cols=N)")
-	fs.StringArrayVar(&f.nvccFlags, "nvcc-flags", nil, "with --add of a .cu: flags for its compiler, e.g. "+
-		"\"-DTILE=32 -Iinclude -use_fast_math\"; without a GPU -D, -U, -I and -std alone apply")
-	fs.BoolVar(&f.sandbox, "sandbox", false, "with --add: compile and run the files in a sandbox, as those "+
-		"of a folder, a pattern or a list are (docs/fleet.md)")
-	fs.BoolVar(&f.noSandbox, "no-sandbox", false,
-		"with --add of a folder, a pattern or a list: trust the files, and run them without a sandbox")
-	fs.StringVar(&f.contract, "contract", "", "with --add: the contract that the file declares, e.g. eager "+
-		"for every step in the dtype (triad ops show OP lists them)")
-	fs.StringVar(&f.grid, "grid", "",
-		"with --add of a lone __global__ function: its grid over the sizes, e.g. \"ceildiv(cols, 16), rows\"")
-	fs.StringVar(&f.block, "block", "",
-		"with --add of a lone __global__ function: its block, e.g. 256 or \"16, 16\"")
-	fs.StringVar(&f.shared, "shared", "",
-		"with --add of a lone __global__ function: bytes of dynamic shared memory, e.g. \"4 * cols\"")
-}
-
 func (f *OwnFlags) Options(o op.Options) (kernelfile.Options, error) {
 	options := kernelfile.Options{
-		Map: map[string]string{}, DTypes: o.DTypes, Dims: o.Dims, Attrs: o.Attributes, Grid: f.grid,
-		Block: f.block, Shared: f.shared, Contract: f.contract,
+		Map: map[string]string{}, DTypes: o.DTypes, Dims: o.Dims, Attrs: o.Attributes, Grid: f.Grid,
+		Block: f.Block, Shared: f.Shared, Contract: f.Contract,
 	}
-	for _, word := range f.mapped {
+	for _, word := range f.Mapped {
 		name, target, ok := strings.Cut(word, "=")
 		if !ok || name == "" || target == "" {
 			return options, op.Usagef("--map %q: want PARAMETER=NAME, e.g. out=y", word)
@@ -81,7 +55,7 @@ func (f *OwnFlags) Options(o op.Options) (kernelfile.Options, error) {
 
 // compilerFlags returns the words of --nvcc-flags. Folders of headers are absolute, and exist.
 func (f *OwnFlags) compilerFlags() ([]string, error) {
-	words := cuda.SplitFlags(strings.Join(f.nvccFlags, " "))
+	words := cuda.SplitFlags(strings.Join(f.NVCCFlags, " "))
 	var flags []string
 	for i := 0; i < len(words); i++ {
 		word := words[i]
@@ -107,15 +81,15 @@ func (f *OwnFlags) compilerFlags() ([]string, error) {
 // Check rejects flags for files if none is added; folder is the operator's, nil if the operator is of the
 // catalog.
 func (f *OwnFlags) Check(request *run.Request, folder *opfolder.Folder) error {
-	speaks := len(f.mapped)+len(f.nvccFlags) > 0 || f.grid+f.block+f.shared+f.contract != ""
+	speaks := len(f.Mapped)+len(f.NVCCFlags) > 0 || f.Grid+f.Block+f.Shared+f.Contract != ""
 	own := func(impl string) bool {
 		return impl == ownkernels.Family || strings.HasPrefix(impl, ownkernels.Family+"/")
 	}
 	none := len(f.Add) == 0 && folder == nil
 	switch {
-	case f.sandbox && f.noSandbox:
+	case f.Sandbox && f.NoSandbox:
 		return op.Usagef("--sandbox and --no-sandbox exclude each other")
-	case none && (f.sandbox || f.noSandbox):
+	case none && (f.Sandbox || f.NoSandbox):
 		return op.Usagef("--sandbox and --no-sandbox speak of files that --add names")
 	case none && f.Write:
 		return op.Usagef("--write speaks of a file that --add names")
@@ -142,14 +116,14 @@ func (f *OwnFlags) Words() []string {
 		}
 		all = append(all, text)
 	}
-	for _, m := range f.mapped {
+	for _, m := range f.Mapped {
 		all = append(all, "--map="+m)
 	}
 	if flags, err := f.compilerFlags(); err == nil && len(flags) > 0 {
 		all = append(all, "--nvcc-flags="+cuda.JoinFlags(flags))
 	}
 	for name, value := range map[string]string{
-		"grid": f.grid, "block": f.block, "shared": f.shared, "contract": f.contract,
+		"grid": f.Grid, "block": f.Block, "shared": f.Shared, "contract": f.Contract,
 	} {
 		if value != "" {
 			all = append(all, "--"+name+"="+value)

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"triad/cmd/triad/workers"
 	"triad/internal/backend"
 	"triad/internal/catalog"
 	"triad/internal/fileversion"
 	"triad/internal/kernelfile"
+	"triad/internal/machine"
 	"triad/internal/op"
 	"triad/internal/opfolder"
 	"triad/internal/ownfile/pyparser"
@@ -64,7 +64,7 @@ type ownWorkers struct {
 
 // ownWorkers returns the workers of a GPU, or of the emulator if g is nil. folder is the operator's; nil if
 // the operator is of the catalog. The workers of Python files are forked, unless they are confined.
-func (a *Setup) ownWorkers(folder *opfolder.Folder, g *workers.GPU, e workers.EnvironmentFlags,
+func (a *Setup) ownWorkers(folder *opfolder.Folder, g *machine.GPU, e machine.EnvironmentFlags,
 	o worker.Options, confined bool,
 ) (ownWorkers, error) {
 	parent := a.Parent
@@ -101,7 +101,7 @@ func (a *Setup) ownWorkers(folder *opfolder.Folder, g *workers.GPU, e workers.En
 	python := func(dir string) *worker.Adapter {
 		adapter := reserved(pybridge.OwnBackend(environment, cache, dir, o, parent))
 		if g != nil {
-			workers.RunsUnder(adapter, g.WrapPython)
+			machine.RunsUnder(adapter, g.WrapPython)
 		}
 		return adapter
 	}
@@ -130,8 +130,8 @@ func AddSpec(adapter *worker.Adapter, spec string) {
 // Participants returns the backends of a run: the implementations of the operator, of the catalog or of a
 // folder, and the user's files. refused holds the errors of files that were not understood; the others
 // continue. err is an error of the flags, or of the files if none was understood.
-func (a *Setup) Participants(ctx context.Context, f *OwnFlags, request *run.Request, g *workers.GPU,
-	e workers.EnvironmentFlags,
+func (a *Setup) Participants(ctx context.Context, f *OwnFlags, request *run.Request, g *machine.GPU,
+	e machine.EnvironmentFlags,
 	o worker.Options,
 ) (all []backend.Backend, mine *OwnFiles, refused []error, err error) {
 	add := a.AddOwn
@@ -156,8 +156,8 @@ func (a *Setup) Participants(ctx context.Context, f *OwnFlags, request *run.Requ
 
 // AddOwn reads the files that --add names, and the .cu of a folder that registers nothing, and returns the
 // backend that runs them; nil if there is neither a file nor a folder.
-func (a *Setup) AddOwn(ctx context.Context, f *OwnFlags, request *run.Request, g *workers.GPU,
-	e workers.EnvironmentFlags, o worker.Options,
+func (a *Setup) AddOwn(ctx context.Context, f *OwnFlags, request *run.Request, g *machine.GPU,
+	e machine.EnvironmentFlags, o worker.Options,
 ) (*OwnFiles, []error, error) {
 	options, err := f.Options(request.Options)
 	if err != nil {
@@ -286,7 +286,7 @@ func FolderOf(request *run.Request) *opfolder.Folder {
 }
 
 // folderBackends returns the adapters of what a folder registers: kernels of its .cu, rows of its .py.
-func (a *Setup) folderBackends(f *opfolder.Folder, g *workers.GPU, e workers.EnvironmentFlags,
+func (a *Setup) folderBackends(f *opfolder.Folder, g *machine.GPU, e machine.EnvironmentFlags,
 	o worker.Options,
 ) ([]backend.Backend, error) {
 	workers, err := a.ownWorkers(f, g, e, o, false)

@@ -6,15 +6,15 @@ import (
 	"strings"
 	"testing"
 
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/workers"
+	"triad/internal/console"
+	"triad/internal/machine"
 )
 
 // TestWriting: what a setup for another writer prints goes there, also from its workers. The original keeps
 // its own streams.
 func TestWriting(t *testing.T) {
 	var out, other bytes.Buffer
-	s := New(workers.New(console.New(strings.NewReader(""), &out, &out)))
+	s := New(machine.New(console.New(strings.NewReader(""), &out, &out)))
 	w := s.Writing(&other)
 	fmt.Fprint(w.Out, "a")
 	fmt.Fprint(w.Workers.Err, "b")
