@@ -132,10 +132,10 @@ var dearScripts = map[string][]string{
 		"internal/problem", "internal/runsetup/submissions.go",
 		"pybridge/problem_describe_leetgpu.py",
 	},
-	"no_tools":   {"cmd/triad", "cuda/compiler.go", "pybridge"},
+	"no_tools":   {"cmd/triad", "internal/machine", "cuda/compiler.go", "pybridge"},
 	"own_faults": {"internal/ownkernels", "internal/advice", "internal/worker"},
 	"resume":     {"internal/run", "internal/session", "results"},
-	"slurm":      {"internal/fleet", "cmd/triad", "results"},
+	"slurm":      {"internal/fleet", "internal/fleetrun", "cmd/triad", "results"},
 	"torch_rows": {"pybridge", "triton", "requirements.txt"},
 }
 

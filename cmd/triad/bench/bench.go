@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/cmd/triad/flags"
-	"triad/cmd/triad/fleet"
 	"triad/internal/catalog"
 	"triad/internal/console"
+	"triad/internal/fleetrun"
 	"triad/internal/ownkernels"
 	"triad/internal/report"
 	"triad/internal/run"
@@ -174,7 +174,7 @@ func (a *verb) bench(ctx context.Context, names []string, o *Options) (err error
 		return a.profile(ctx, request, o)
 	}
 	if o.On.Apart() {
-		return fleet.Bench(ctx, a.Setup, request, &o.Options, o.words(request.Timing))
+		return fleetrun.Bench(ctx, a.Setup, request, &o.Options, o.words(request.Timing))
 	}
 	options, err := a.WorkerOptions(&o.CaseFlags)
 	if err != nil {

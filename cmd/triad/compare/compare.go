@@ -1,5 +1,4 @@
-// Package compare is the verb compare. It also searches the smallest wrong case, judges added files of a GPU
-// in the emulator, and runs kernels under compute-sanitizer.
+// Package compare is the verb compare.
 package compare
 
 import (
@@ -12,19 +11,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/cmd/triad/flags"
-	"triad/cmd/triad/fleet"
-	"triad/cmd/triad/manyfiles"
 	"triad/internal/backend"
 	"triad/internal/catalog"
 	"triad/internal/console"
 	"triad/internal/dump"
+	"triad/internal/fleetrun"
 	"triad/internal/hosttrouble"
+	"triad/internal/manyfiles"
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/runsetup"
+	"triad/internal/sanitize"
 	"triad/internal/session"
 	"triad/internal/shrink"
+	"triad/internal/smallestcase"
 	"triad/internal/timing"
+	"triad/internal/twins"
 	"triad/internal/watched"
 )
 
@@ -87,7 +89,7 @@ func (a *Verb) compare(ctx context.Context, names []string, o *runsetup.Options)
 		if o.Write {
 			return console.Usage("--write changes files here: leave out --on, or --write")
 		}
-		return fleet.Compare(ctx, a.Setup, request, o)
+		return fleetrun.Compare(ctx, a.Setup, request, o)
 	}
 	if o.OwnFlags.Database, err = a.DatabasePath(o.DB); err != nil {
 		return err
@@ -104,7 +106,7 @@ func (a *Verb) compare(ctx context.Context, names []string, o *runsetup.Options)
 					"without it",
 			)
 		}
-		return a.sanitize(ctx, request, o)
+		return sanitize.Run(ctx, a.Setup, request, o)
 	}
 	return a.Judge(ctx, request, o)
 }
@@ -150,27 +152,28 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 		return err
 	}
 	defer s.Close(&err)
-	twins, err := a.besideGPU(ctx, s.Runner, mine, needs)
+	emulated, err := twins.New(ctx, a.Setup, s.Runner, mine, needs)
 	if err != nil {
 		return err
 	}
-	defer twins.Close()
+	defer emulated.Close()
 	var calls *watched.Calls
 	if !o.OwnFlags.Confined() { // a watched call runs outside the sandbox
-		calls = watchedCallsOf(a.Workers)
+		calls = smallestcase.Calls(a.Workers)
 	}
-	a.lookCloser(s.Runner, o.Dump, calls, needs.GPU == nil || twins != nil)
+	a.lookCloser(s.Runner, o.Dump, calls, needs.GPU == nil || emulated != nil)
 	before, err := a.readAgainst(ctx, s.Request, o)
 	if err != nil {
 		return err
 	}
 	var smallest []shrink.Diagnosed
 	result, end, err := s.Run(ctx, (*run.Runner).Compare, func(result run.Result) (err error) {
-		if smallest, err = a.smallestCases(ctx, mine, twins, s.Request, result, s.Info.Added,
-			calls); err != nil {
+		if smallest, err = smallestcase.Find(ctx, smallestcase.Judged{
+			Files: mine, Twin: emulated.Of, Request: s.Request, Result: result, Added: s.Info.Added,
+		}, calls); err != nil {
 			return err
 		}
-		return keepDiagnoses(smallest, result.Records, s.Diagnose)
+		return smallestcase.Keep(smallest, result.Records, s.Diagnose)
 	})
 	for _, look := range []func(run.Result){o.After, a.PartRan} {
 		if look != nil {
@@ -182,8 +185,8 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 	}
 	err = errors.Join(err, a.PrintCompare(s, result, o, end), a.TellCI(s, result, o))
 	if !o.JSON {
-		a.tellBesides(result)
-		err = errors.Join(err, TellSmallest(a.Out, a.Style(), smallest), a.TellTheirs(ctx, mine, result))
+		twins.Tell(a.Setup, result)
+		err = errors.Join(err, smallestcase.Tell(a.Out, a.Style(), smallest), a.TellTheirs(ctx, mine, result))
 	}
 	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end), a.tellReport(s, result, o))
 	if o.Write && mine != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/internal/console"
+	"triad/internal/look"
 	"triad/internal/machine"
 	"triad/internal/runsetup"
 	"triad/internal/worker"
@@ -140,6 +141,14 @@ func On(cmd *cobra.Command, f *runsetup.OnFlags) {
 		"with --on: a folder that all machines see (default: beside the database)")
 	cmd.Flags().StringVar(&f.Gpus, "gpus", "", "use several GPUs of this machine: all, or numbers among the "+
 		"visible ones, e.g. 0,2; each takes the next case when it is free (docs/fleet.md)")
+}
+
+// Look adds the flags of triad FILE and triad FOLDER.
+func Look(cmd *cobra.Command, o *look.Options) {
+	f := cmd.Flags()
+	f.BoolVar(&o.Once, "once", false, "of files: do not look again when one is saved")
+	f.BoolVarP(&o.Verbose, "verbose", "v", false, "of files: all that each step says")
+	f.StringVar(&o.DB, "db", "", "of files: "+console.DatabaseUsage)
 }
 
 // Environment adds the flags of a verb that may need Python.

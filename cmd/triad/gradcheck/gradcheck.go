@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/cmd/triad/flags"
-	"triad/cmd/triad/fleet"
 	"triad/internal/catalog"
 	"triad/internal/console"
+	"triad/internal/fleetrun"
 	"triad/internal/run"
 	"triad/internal/runsetup"
 	"triad/internal/truth"
@@ -80,7 +80,7 @@ func (a *verb) gradcheck(ctx context.Context, names []string, o *runsetup.Option
 	}
 	request.Gradients = true
 	if o.On.Apart() {
-		return fleet.Compare(ctx, a.Setup, request, o)
+		return fleetrun.Compare(ctx, a.Setup, request, o)
 	}
 	return a.judge(ctx, request, o)
 }

@@ -1,4 +1,4 @@
-package fleet
+package fleetrun
 
 import (
 	"context"
@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"triad/cmd/triad/manyfiles"
 	"triad/internal/console"
 	"triad/internal/fleet"
 	"triad/internal/kernelfile"
+	"triad/internal/manyfiles"
 	"triad/internal/ownkernels"
 	"triad/internal/report"
 	"triad/internal/run"

@@ -1,4 +1,4 @@
-package check
+package programcheck
 
 import (
 	"context"
@@ -17,15 +17,15 @@ func (o *Options) checkSanitizers(file string) error {
 	for _, s := range cuda.Sanitizers {
 		known = append(known, string(s))
 	}
-	for _, word := range o.sanitizers {
+	for _, word := range o.Sanitizers {
 		if word != "all" && !slices.Contains(known, word) {
 			return console.Usage("check: --sanitize %q: want all, or of %s", word, strings.Join(known, ", "))
 		}
 	}
-	if slices.Contains(o.sanitizers, "all") {
-		o.sanitizers = known
+	if slices.Contains(o.Sanitizers, "all") {
+		o.Sanitizers = known
 	}
-	if len(o.sanitizers) > 0 && isOperator(file) {
+	if len(o.Sanitizers) > 0 && isOperator(file) {
 		return console.Usage(
 			"check: --sanitize is for programs: the kernels of %s have no host code of yours", file)
 	}
@@ -33,11 +33,11 @@ func (o *Options) checkSanitizers(file string) error {
 }
 
 // sanitizedPrograms builds the program with each requested sanitizer.
-func (a *verb) sanitizedPrograms(ctx context.Context, source cuda.ProgramSource, o *Options) (
+func (a *checker) sanitizedPrograms(ctx context.Context, source cuda.ProgramSource, o *Options) (
 	[]check.Sanitized, error,
 ) {
 	var all []check.Sanitized
-	for _, name := range o.sanitizers {
+	for _, name := range o.Sanitizers {
 		source.Sanitizer, source.Counts = cuda.Sanitizer(name), false
 		program, err := a.buildProgram(ctx, source)
 		if err != nil {

@@ -1,4 +1,4 @@
-package compare
+package sanitize
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 // chooseWatched narrows a request to what a tool must see, since a tool makes a kernel 10 to 100 times
 // slower: the fewest calls that launch every compiled kernel, on whole vectors and on ragged rows. A survey
 // without a tool finds them. A user who chooses cases gets those, and the survey is empty.
-func (a *Verb) chooseWatched(ctx context.Context, request *run.Request, g machine.GPU, o *runsetup.Options,
+func (a *runner) chooseWatched(ctx context.Context, request *run.Request, g machine.GPU, o *runsetup.Options,
 	options worker.Options,
 ) (run.Survey, error) {
 	if o.Full || o.Quick || len(request.Options.Dims)+len(o.Distribution)+len(o.Layout)+len(o.Upstream)+

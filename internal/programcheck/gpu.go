@@ -1,4 +1,4 @@
-package check
+package programcheck
 
 import (
 	"context"
@@ -19,14 +19,14 @@ import (
 
 // checkOnGPU builds a program with nvcc, runs it under each tool of compute-sanitizer, and returns their
 // findings in the form of the emulator's.
-func (a *verb) checkOnGPU(ctx context.Context, file string, args []string, input []byte,
+func (a *checker) checkOnGPU(ctx context.Context, file string, args []string, input []byte,
 	o *Options,
 ) (*check.Report, error) {
 	if isOperator(file) {
 		return nil, console.Usage("check --device gpu: want a program; triad compare %s --sanitize all "+
 			"watches an operator's kernels", file)
 	}
-	if len(o.sizes) > 0 || o.explain || len(o.sanitizers) > 0 {
+	if len(o.Sizes) > 0 || o.Explain || len(o.Sanitizers) > 0 {
 		return nil, console.Usage("check --device gpu: --size, --explain and --sanitize are for the emulator")
 	}
 	tool, err := gpuworker.FindSanitizer(ctx, a.Getenv)
@@ -48,7 +48,7 @@ func (a *verb) checkOnGPU(ctx context.Context, file string, args []string, input
 	defer temporary.Remove()
 	folder := temporary.Path
 	b := cuda.GPUBuilder{Sources: a.Files, Compiler: nvcc, Architectures: []string{"native"}}
-	source := cuda.ProgramSource{File: file, Include: o.include, Define: o.define, Std: o.std}
+	source := cuda.ProgramSource{File: file, Include: o.Include, Define: o.Define, Std: o.Std}
 	program, err := b.Program(ctx, source, folder)
 	var mistake *cuda.BuildError
 	var unfit *cuda.ProgramError
@@ -59,7 +59,7 @@ func (a *verb) checkOnGPU(ctx context.Context, file string, args []string, input
 		return nil, err
 	}
 	out := a.Out
-	if o.json {
+	if o.JSON {
 		out = a.Err
 	}
 	found, err := check.Run(ctx, check.Request{

@@ -1,4 +1,4 @@
-package check
+package programcheck
 
 import (
 	"context"
@@ -10,12 +10,12 @@ import (
 
 // Program checks a program in the emulator and prints the findings. After all it leaves out orders.
 func Program(ctx context.Context, w *machine.Workers, file string, all time.Duration) (*check.Report, error) {
-	o := Options{device: "cpu"}
+	o := Options{Device: "cpu"}
 	if err := o.deadlines(); err != nil {
 		return nil, err
 	}
 	o.All = all
-	found, err := (&verb{w}).found(ctx, file, nil, nil, &o)
+	found, err := (&checker{w}).found(ctx, file, nil, nil, &o)
 	if err == nil {
 		err = check.Write(w.Out, found, check.WorkingFolder())
 	}

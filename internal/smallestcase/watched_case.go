@@ -1,4 +1,4 @@
-package compare
+package smallestcase
 
 import (
 	"path/filepath"
@@ -105,8 +105,8 @@ func messageOf(r record.Record) string {
 	return r.Message
 }
 
-// keepDiagnoses adds diagnoses to the records of a result, and records them.
-func keepDiagnoses(all []shrink.Diagnosed, records []record.Record,
+// Keep adds diagnoses to the records of a result, and records them.
+func Keep(all []shrink.Diagnosed, records []record.Record,
 	diagnose func(run string, d record.Diagnosis) error,
 ) error {
 	for _, d := range all {

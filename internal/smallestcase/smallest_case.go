@@ -1,4 +1,6 @@
-package compare
+// Package smallestcase runs the search for the smallest case on which an added file is wrong, and watches that
+// case once more with every access reported.
+package smallestcase
 
 import (
 	"context"
@@ -25,13 +27,21 @@ import (
 // shrinkLimit limits the search for the smallest failing case of one function.
 const shrinkLimit = 6 * time.Second
 
-// smallestCases searches, for every wrong pass of every added file, the smallest case that shows it. The
-// emulator shrinks its own findings, even on a machine with a GPU. calls watches the smallest cases; nil:
-// none is watched.
-func (a *Verb) smallestCases(ctx context.Context, mine *runsetup.OwnFiles, twins *emulatorTwins,
-	request run.Request,
-	result run.Result, added []string, calls *watched.Calls,
-) ([]shrink.Diagnosed, error) {
+// Judged holds a run whose wrong cases are searched.
+type Judged struct {
+	Files *runsetup.OwnFiles
+	// Twin returns the file of a record that the emulator judged on a machine with a GPU; nil if it judged none.
+	Twin    func(record.Record) *ownkernels.Backend
+	Request run.Request
+	Result  run.Result
+	Added   []string // the words of --add and its flags
+}
+
+// Find searches, for every wrong pass of every added file, the smallest case that shows it. The emulator
+// shrinks its own findings, even on a machine with a GPU. calls watches the smallest cases; nil: none is
+// watched.
+func Find(ctx context.Context, judged Judged, calls *watched.Calls) ([]shrink.Diagnosed, error) {
+	mine, request, result := judged.Files, judged.Request, judged.Result
 	if mine == nil || result.Interrupted {
 		return nil, nil
 	}
@@ -43,7 +53,7 @@ func (a *Verb) smallestCases(ctx context.Context, mine *runsetup.OwnFiles, twins
 			continue // there is no file to probe
 		}
 		file, asked := mine.Files[i], backend.Backend(mine)
-		if twin := twins.of(suspect.Record); twin != nil {
+		if twin := judged.twin(suspect.Record); twin != nil {
 			file, asked = twin.Files[0], twin
 		}
 		p := &prober{
@@ -66,7 +76,7 @@ func (a *Verb) smallestCases(ctx context.Context, mine *runsetup.OwnFiles, twins
 		}
 		found, d := search.Find(), record.Diagnosis{}
 		p.watch(calls, &found, &d)
-		repeat := record.Repeat(found.Record, runsetup.WordsOfFile(found.Record.Impl, added))
+		repeat := record.Repeat(found.Record, runsetup.WordsOfFile(found.Record.Impl, judged.Added))
 		all = append(all, shrink.Diagnosed{
 			Finding: found, Run: suspect.Record.ID, Diagnosis: diagnosisOf(found, d, repeat),
 		})
@@ -77,16 +87,11 @@ func (a *Verb) smallestCases(ctx context.Context, mine *runsetup.OwnFiles, twins
 	return all, nil
 }
 
-// Smallest returns what searches the smallest wrong cases of files that were judged in the emulator, and
-// watches each case.
-func (a *Verb) Smallest() func(ctx context.Context, mine *runsetup.OwnFiles, request run.Request,
-	result run.Result, added []string) ([]shrink.Diagnosed, error) {
-	calls := watchedCallsOf(a.Workers)
-	return func(ctx context.Context, mine *runsetup.OwnFiles, request run.Request, result run.Result,
-		added []string,
-	) ([]shrink.Diagnosed, error) {
-		return a.smallestCases(ctx, mine, nil, request, result, added, calls)
+func (j Judged) twin(r record.Record) *ownkernels.Backend {
+	if j.Twin == nil {
+		return nil
 	}
+	return j.Twin(r)
 }
 
 // prober runs single cases of one added file for the search. Nothing is recorded and nothing is timed.
@@ -176,9 +181,9 @@ func (p *prober) sizes(probe shrink.Probe) map[string]int64 {
 	return all
 }
 
-// TellSmallest prints the smallest wrong case of every added file, the emulator's findings in it, their usual
+// Tell prints the smallest wrong case of every added file, the emulator's findings in it, their usual
 // cause, and the command that repeats it.
-func TellSmallest(to io.Writer, style report.Style, all []shrink.Diagnosed) error {
+func Tell(to io.Writer, style report.Style, all []shrink.Diagnosed) error {
 	for _, f := range all {
 		r := f.Record
 		_, err := fmt.Fprintf(to, "\nThe smallest case found that shows what is wrong with %s:\n", r.Impl)

@@ -1,4 +1,4 @@
-package check
+package programcheck
 
 import (
 	"context"
@@ -25,7 +25,7 @@ func isOperator(word string) bool {
 }
 
 // checkOperator checks every CUDA kernel of an operator, and notes those with wrong results.
-func (a *verb) checkOperator(ctx context.Context, name string, o *Options) (*check.Report, error) {
+func (a *checker) checkOperator(ctx context.Context, name string, o *Options) (*check.Report, error) {
 	operator, err := truth.Get(name)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,5 @@
-package compare
+// Package twins judges a user's CUDA files, which are judged on a GPU, in the emulator too.
+package twins
 
 import (
 	"context"
@@ -19,26 +20,26 @@ import (
 	"triad/internal/worker"
 )
 
-// emulatorTwins runs the user's CUDA files, which are judged on a GPU, in the emulator too.
-type emulatorTwins struct {
+// Twins runs the files in the emulator. Nil runs none.
+type Twins struct {
 	files   *runsetup.OwnFiles
 	workers ownkernels.Workers
 
 	mutex sync.Mutex
-	twins map[string]*emulatorTwin // by the names of the implementations
+	twins map[string]*twin // by the names of the implementations
 }
 
-// emulatorTwin is one of the files; if there is none, why says so.
-type emulatorTwin struct {
+// twin is one of the files; if there is none, why says so.
+type twin struct {
 	backend         *ownkernels.Backend
 	implementations []backend.Implementation
 	why             string
 }
 
-// besideGPU makes a session on a GPU judge its files in the emulator too; it returns nil if there are none.
-func (a *Verb) besideGPU(ctx context.Context, r *run.Runner, mine *runsetup.OwnFiles,
+// New makes a session on a GPU judge its files in the emulator too; it returns nil if there are none.
+func New(ctx context.Context, a *runsetup.Setup, r *run.Runner, mine *runsetup.OwnFiles,
 	o runsetup.SessionOptions) (
-	*emulatorTwins, error,
+	*Twins, error,
 ) {
 	if o.GPU == nil || mine == nil {
 		return nil, nil
@@ -64,13 +65,13 @@ func (a *Verb) besideGPU(ctx context.Context, r *run.Runner, mine *runsetup.OwnF
 		CUDA: kernels, Cache: cache, Confine: confine, Parse: pyparser.New(pyparser.OfPATH),
 		Observe: a.ObservesMains(ctx),
 	}
-	twins := &emulatorTwins{files: mine, workers: workers, twins: map[string]*emulatorTwin{}}
+	twins := &Twins{files: mine, workers: workers, twins: map[string]*twin{}}
 	r.Twins = twins
 	return twins, nil
 }
 
 // Twin returns an implementation in the emulator. It is built only once.
-func (t *emulatorTwins) Twin(ctx context.Context, i backend.Implementation) (backend.Implementation,
+func (t *Twins) Twin(ctx context.Context, i backend.Implementation) (backend.Implementation,
 	backend.Backend, string,
 ) {
 	if t.files.CUDAFile(i.Name) == "" {
@@ -95,12 +96,12 @@ func (t *emulatorTwins) Twin(ctx context.Context, i backend.Implementation) (bac
 }
 
 // build reads and builds a file for the emulator.
-func (t *emulatorTwins) build(ctx context.Context, i backend.Implementation) *emulatorTwin {
+func (t *Twins) build(ctx context.Context, i backend.Implementation) *twin {
 	file, err := t.files.File(i.Name).On(t.workers)
 	if err != nil {
-		return &emulatorTwin{why: err.Error()}
+		return &twin{why: err.Error()}
 	}
-	twin := &emulatorTwin{backend: &ownkernels.Backend{Files: []*ownkernels.File{file}}}
+	twin := &twin{backend: &ownkernels.Backend{Files: []*ownkernels.File{file}}}
 	reply, hello, err := twin.backend.Load(ctx, i.Op)
 	if err != nil {
 		twin.why = err.Error()
@@ -122,8 +123,8 @@ func (t *emulatorTwins) build(ctx context.Context, i backend.Implementation) *em
 	return twin
 }
 
-// of returns the file of a record that the emulator judged; nil if it judged none, or there is no GPU.
-func (t *emulatorTwins) of(r record.Record) *ownkernels.Backend {
+// Of returns the file of a record that the emulator judged; nil if it judged none, or there is no GPU.
+func (t *Twins) Of(r record.Record) *ownkernels.Backend {
 	if t == nil || r.Device != "emulator" {
 		return nil
 	}
@@ -135,8 +136,8 @@ func (t *emulatorTwins) of(r record.Record) *ownkernels.Backend {
 	return nil
 }
 
-// tellBesides prints a line for each file with the emulator's verdicts.
-func (a *Verb) tellBesides(result run.Result) {
+// Tell prints a line for each file with the emulator's verdicts.
+func Tell(a *runsetup.Setup, result run.Result) {
 	to := a.Style().Wrap(a.Out)
 	for _, s := range result.Besides {
 		fmt.Fprintf(to, "%s in the emulator, of the quick cases that are right on the GPU: %s\n", s.Impl,
@@ -165,7 +166,7 @@ func besideWords(s run.BesideSeen) string {
 }
 
 // Close ends the workers of the twins.
-func (t *emulatorTwins) Close() error {
+func (t *Twins) Close() error {
 	if t == nil {
 		return nil
 	}
@@ -180,4 +181,4 @@ func (t *emulatorTwins) Close() error {
 	return all
 }
 
-var _ run.Twins = (*emulatorTwins)(nil)
+var _ run.Twins = (*Twins)(nil)

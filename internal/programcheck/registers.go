@@ -1,4 +1,4 @@
-package check
+package programcheck
 
 import (
 	"context"
@@ -13,11 +13,11 @@ import (
 
 // addRegisters compiles the program with nvcc, if there is one, and adds what each kernel needs of a card. A
 // program that nvcc rejects, or a machine without nvcc, is only a note: the counts stand by themselves.
-func (a *verb) addRegisters(ctx context.Context, source cuda.ProgramSource, o *Options,
+func (a *checker) addRegisters(ctx context.Context, source cuda.ProgramSource, o *Options,
 	found *check.Report,
 ) error {
-	if _, err := cuda.OccupancyOn(o.arch, 32, 0, 0); err != nil {
-		return console.Usage("check: --arch %s: %v", o.arch, cuda.ErrArchitecture)
+	if _, err := cuda.OccupancyOn(o.Arch, 32, 0, 0); err != nil {
+		return console.Usage("check: --arch %s: %v", o.Arch, cuda.ErrArchitecture)
 	}
 	nvcc, err := a.FindNVCC(ctx, machine.EnvironmentFlags{Look: true}, false)
 	if err != nil {
@@ -26,7 +26,7 @@ func (a *verb) addRegisters(ctx context.Context, source cuda.ProgramSource, o *O
 		return nil
 	}
 	facts, err := (&cuda.GPUBuilder{
-		Sources: a.Files, Compiler: nvcc, Architectures: []string{o.arch},
+		Sources: a.Files, Compiler: nvcc, Architectures: []string{o.Arch},
 	}).Registers(ctx, source)
 	var mistake *cuda.BuildError
 	if errors.As(err, &mistake) {
@@ -38,7 +38,7 @@ func (a *verb) addRegisters(ctx context.Context, source cuda.ProgramSource, o *O
 	}
 	for i := range found.Counts {
 		if c := &found.Counts[i]; c.Place == nil {
-			check.AddNeeds(c, facts, o.arch)
+			check.AddNeeds(c, facts, o.Arch)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package fleet
+package fleetrun
 
 import (
 	"context"
@@ -6,16 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"triad"
 	"triad/cuda"
-	"triad/internal/console"
 	"triad/internal/fleet"
 	"triad/internal/panics"
 	"triad/internal/run"
@@ -25,42 +21,32 @@ import (
 	"triad/results"
 )
 
-// partVerb runs triad part.
-type partVerb struct {
+// partOfRun is one shard that this process runs.
+type partOfRun struct {
 	*runsetup.Setup
-	root func() *cobra.Command // triad with all its verbs
+	execute Execute
 }
 
-// Part returns the command with which an engine starts triad on another machine. It runs one shard of the
-// plan in a shared folder and leaves its part and outcome there. It succeeds if it could leave them. root
-// returns triad with all its verbs.
-func Part(s *runsetup.Setup, root func() *cobra.Command) *cobra.Command {
-	a := &partVerb{s, root}
-	return &cobra.Command{
-		Use:    "part FOLDER SHARD",
-		Short:  "run one shard of a plan in a shared folder; started by an engine",
-		Hidden: true,
-		Args:   cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			shard, err := strconv.Atoi(args[1])
-			if err != nil || shard < 1 {
-				return console.Usage("part %s %s: want a folder and the number of a shard", args[0], args[1])
-			}
-			folder := fleet.Folder(args[0])
-			plan, err := folder.Plan()
-			if err != nil {
-				return fmt.Errorf("read the plan of %s: %w", args[0], err)
-			}
-			parent := os.Getppid()
-			panics.Go(func() { endWith(parent) }, a.Broke)
-			outcome := a.part(cmd.Context(), folder, plan, shard)
-			outcome.Host = hostName()
-			if outcome.Reason != "" {
-				fmt.Fprintf(a.Err, "triad: shard %d/%d: %s\n", shard, plan.Shards, outcome.Reason)
-			}
-			return folder.End(shard, outcome)
-		},
+// Execute runs a command line of triad. It calls begun when its verb begins.
+type Execute func(ctx context.Context, args []string, begun func()) error
+
+// Part runs one shard of the plan in a shared folder and leaves its part and outcome there. It succeeds if it
+// could leave them.
+func Part(ctx context.Context, s *runsetup.Setup, path string, shard int, execute Execute) error {
+	a := &partOfRun{s, execute}
+	folder := fleet.Folder(path)
+	plan, err := folder.Plan()
+	if err != nil {
+		return fmt.Errorf("read the plan of %s: %w", path, err)
 	}
+	parent := os.Getppid()
+	panics.Go(func() { endWith(parent) }, a.Broke)
+	outcome := a.part(ctx, folder, plan, shard)
+	outcome.Host = hostName()
+	if outcome.Reason != "" {
+		fmt.Fprintf(a.Err, "triad: shard %d/%d: %s\n", shard, plan.Shards, outcome.Reason)
+	}
+	return folder.End(shard, outcome)
 }
 
 // endWith ends this process after its current case when the process that started it is gone, such as a worker
@@ -75,7 +61,7 @@ func endWith(parent int) {
 // part runs one shard. Its database grows on a disk of this machine and is moved to the shared folder at the
 // end: SQLite's locks then need no network file system, and nobody reads half a database. It continues what
 // an earlier task of the shard left.
-func (a *partVerb) part(ctx context.Context, folder fleet.Folder, plan fleet.Plan,
+func (a *partOfRun) part(ctx context.Context, folder fleet.Folder, plan fleet.Plan,
 	shard int,
 ) (o fleet.Outcome) {
 	if o.Reason = a.otherVersion(plan); o.Reason != "" {
@@ -116,7 +102,7 @@ func (a *partVerb) part(ctx context.Context, folder fleet.Folder, plan fleet.Pla
 }
 
 // otherVersion says how this triad differs from the one that cut the run; "" if it does not.
-func (a *partVerb) otherVersion(plan fleet.Plan) string {
+func (a *partOfRun) otherVersion(plan fleet.Plan) string {
 	const install = ": install the same on both"
 	if plan.Version != triad.Version {
 		return fmt.Sprintf("%s has triad %s, and %s, which cut the run, has triad %s%s", hostName(),
@@ -131,7 +117,7 @@ func (a *partVerb) otherVersion(plan fleet.Plan) string {
 
 // partFiles returns the flags that name the files of a plan. If there are many, the list goes through
 // standard input: each task must know all, so that a file has the same name in every part.
-func (a *partVerb) partFiles(plan fleet.Plan) (args []string) {
+func (a *partOfRun) partFiles(plan fleet.Plan) (args []string) {
 	a.PartRoot = plan.Root
 	if plan.Many {
 		var list strings.Builder
@@ -148,18 +134,13 @@ func (a *partVerb) partFiles(plan fleet.Plan) (args []string) {
 }
 
 // shard runs the command line of a shard in this process.
-func (a *partVerb) shard(ctx context.Context, args []string, of string) (o fleet.Outcome) {
+func (a *partOfRun) shard(ctx context.Context, args []string, of string) (o fleet.Outcome) {
 	a.PartOf, a.PartRan = of, func(result run.Result) {
 		p := runsetup.PowerOf(result)
 		o.Power = fleet.Power{Cases: p.Cases, Powered: p.Powered, Trivial: p.Trivial}
 	}
-	root := a.root()
-	root.SetArgs(args)
-	root.SetOut(a.Out)
-	root.SetErr(a.Err)
 	begun := false
-	root.PersistentPreRun = func(*cobra.Command, []string) { begun = true }
-	err := a.Guarded(func() error { return root.ExecuteContext(ctx) })
+	err := a.Guarded(func() error { return a.execute(ctx, args, func() { begun = true }) })
 	var empty *run.EmptyShard
 	if errors.As(err, &empty) {
 		return o

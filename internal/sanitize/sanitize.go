@@ -1,4 +1,5 @@
-package compare
+// Package sanitize runs CUDA kernels under the tools of compute-sanitizer.
+package sanitize
 
 import (
 	"context"
@@ -59,8 +60,12 @@ func sanitizerTools(words []string) ([]string, error) {
 	return words, nil
 }
 
-// sanitize runs CUDA kernels under tools of compute-sanitizer, side by side, and prints their findings.
-func (a *Verb) sanitize(ctx context.Context, request run.Request, o *runsetup.Options) error {
+// runner runs kernels under tools.
+type runner struct{ *runsetup.Setup }
+
+// Run runs CUDA kernels under tools of compute-sanitizer, side by side, and prints their findings.
+func Run(ctx context.Context, s *runsetup.Setup, request run.Request, o *runsetup.Options) error {
+	a := &runner{s}
 	tools, err := sanitizerTools(o.Sanitizers)
 	if err != nil {
 		return err
@@ -148,7 +153,7 @@ type underTool struct {
 
 // underTool runs the request with the worker of CUDA kernels under one tool. The error is the reason of an
 // abort.
-func (a *Verb) underTool(ctx context.Context, u *underTool, request run.Request, g machine.GPU,
+func (a *runner) underTool(ctx context.Context, u *underTool, request run.Request, g machine.GPU,
 	o runsetup.SessionOptions,
 ) (end session.Ending, err error) {
 	temporary, err := scratch.Make("sanitizer")
@@ -217,7 +222,7 @@ func summarise(tool, reports string, records []record.Record) (sanitized, error)
 
 // printSanitized prints a table of the tools and one of their findings, and returns the exit code as an
 // error.
-func (a *Verb) printSanitized(all []sanitized, endings []session.Ending, json bool) error {
+func (a *runner) printSanitized(all []sanitized, endings []session.Ending, json bool) error {
 	if json {
 		for _, s := range all {
 			if err := report.JSON(a.Out, s); err != nil {

@@ -1,4 +1,4 @@
-package compare
+package smallestcase
 
 import (
 	"time"
@@ -7,8 +7,8 @@ import (
 	"triad/internal/watched"
 )
 
-// watchedCallsOf returns calls for a comparison, with less time for them than a check has.
-func watchedCallsOf(w *machine.Workers) *watched.Calls {
+// Calls returns watched calls for a comparison, with less time for them than a check has.
+func Calls(w *machine.Workers) *watched.Calls {
 	return watched.NewCalls(w.ProgramBuilder, watched.Limits{
 		Run: 20 * time.Second, Stall: 10 * time.Second, All: 20 * time.Second,
 	})

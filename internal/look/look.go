@@ -24,10 +24,11 @@ import (
 	"triad/internal/session"
 )
 
-// Options holds the flags.
+// Options holds what a user may say of a look.
 type Options struct {
-	Once    bool // do not watch
-	Verbose bool // print what each step says, too
+	Once    bool   // do not watch
+	Verbose bool   // print what each step says, too
+	DB      string // the database; "": the user's own
 }
 
 // Trial holds the results of a file as one operator.

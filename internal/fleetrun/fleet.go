@@ -1,6 +1,6 @@
-// Package fleet runs compare, gradcheck and bench on other machines or on several GPUs, and is the hidden
-// verb part.
-package fleet
+// Package fleetrun runs compare, gradcheck and bench on other machines or on several GPUs: it cuts a request into
+// tasks, which internal/fleet hands over, runs a task's part there, and prints the union.
+package fleetrun
 
 import (
 	"context"

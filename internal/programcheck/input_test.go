@@ -1,4 +1,4 @@
-package check
+package programcheck
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ func TestCheckOpenInput(t *testing.T) {
 	}
 	defer write.Close()
 	defer read.Close()
-	a := &verb{machine.New(console.New(read, &bytes.Buffer{}, &bytes.Buffer{}))}
+	a := &checker{machine.New(console.New(read, &bytes.Buffer{}, &bytes.Buffer{}))}
 	if _, err := write.WriteString("7\n"); err != nil {
 		t.Fatal(err)
 	}

@@ -14,61 +14,45 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
-
-	"triad/cmd/triad/manyfiles"
 	"triad/internal/check"
 	"triad/internal/console"
 	"triad/internal/fileversion"
 	"triad/internal/firstlook"
 	"triad/internal/kernelfile"
 	"triad/internal/machine"
+	"triad/internal/manyfiles"
 	"triad/internal/op"
 	"triad/internal/operatorguess"
 	"triad/internal/ownfile/pyparser"
 	"triad/internal/ownkernels"
 	"triad/internal/panics"
+	"triad/internal/programcheck"
 	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/runsetup"
 	"triad/internal/session"
 	"triad/internal/shrink"
+	"triad/internal/smallestcase"
+	"triad/internal/watched"
 )
 
-// Verbs holds what other verbs do for a look.
-type Verbs struct {
-	// Check checks a program on the CPU, and prints the findings to the streams of w. It leaves out orders
-	// after a time.
-	Check func(ctx context.Context, w *machine.Workers, path string, all time.Duration) (*check.Report, error)
-	// Smallest searches the smallest case of every wrong pass, TellSmallest prints them.
-	Smallest func(ctx context.Context, mine *runsetup.OwnFiles, request run.Request, result run.Result,
-		added []string) ([]shrink.Diagnosed, error)
-	TellSmallest func(to io.Writer, style report.Style, all []shrink.Diagnosed) error
-}
-
-// Verb is triad FILE and triad FOLDER. It looks on the CPU: the emulator sees more than a GPU, and nothing
+// Looker is triad FILE and triad FOLDER. It looks on the CPU: the emulator sees more than a GPU, and nothing
 // has to be installed for it.
-type Verb struct {
+type Looker struct {
 	*runsetup.Setup
 	Options
-	Verbs
-	db    string
 	stems map[string]string // of the files of this round
+	calls *watched.Calls    // watches the smallest wrong cases
 }
 
 // New returns what looks at files.
-func New(s *runsetup.Setup, v Verbs) *Verb { return &Verb{Setup: s, Verbs: v} }
-
-// AddFlags adds the flags of a look.
-func (a *Verb) AddFlags(f *pflag.FlagSet) {
-	f.BoolVar(&a.Once, "once", false, "of files: do not look again when one is saved")
-	f.BoolVarP(&a.Verbose, "verbose", "v", false, "of files: all that each step says")
-	f.StringVar(&a.db, "db", "", "of files: "+console.DatabaseUsage)
+func New(s *runsetup.Setup) *Looker {
+	return &Looker{Setup: s, calls: smallestcase.Calls(s.Workers)}
 }
 
 // At looks at files and folders.
-func (a *Verb) At(ctx context.Context, paths []string) error {
+func (a *Looker) At(ctx context.Context, paths []string) error {
 	ctx, done := a.AtFirstInterrupt(ctx)
 	defer done()
 	progress := a.Progress()
@@ -107,7 +91,7 @@ func (a *Verb) At(ctx context.Context, paths []string) error {
 }
 
 // color colours a verdict on a terminal that shows colours.
-func (a *Verb) color(v firstlook.Verdict, text string) string {
+func (a *Looker) color(v firstlook.Verdict, text string) string {
 	colors := map[firstlook.Verdict]string{
 		firstlook.Right: "32", firstlook.Clean: "32", firstlook.Wrong: "31", firstlook.GradientWrong: "31",
 		firstlook.Unsure: "33",
@@ -130,13 +114,13 @@ func show(p *session.Progress, done, all int) {
 // mostChecked is the time after which a check of a program leaves out orders.
 const mostChecked = 15 * time.Second
 
-func (a *Verb) check(ctx context.Context, path string, to io.Writer) (*check.Report, error) {
-	return a.Check(ctx, a.Writing(to).Workers, path, mostChecked)
+func (a *Looker) check(ctx context.Context, path string, to io.Writer) (*check.Report, error) {
+	return programcheck.Program(ctx, a.Writing(to).Workers, path, mostChecked)
 }
 
 // optionsOf returns those of triad compare OP --add FILE --quick.
-func (a *Verb) optionsOf(paths ...string) *runsetup.Options {
-	o := &runsetup.Options{Verb: "look", DB: a.db, Args: os.Args[min(1, len(os.Args)):]}
+func (a *Looker) optionsOf(paths ...string) *runsetup.Options {
+	o := &runsetup.Options{Verb: "look", DB: a.DB, Args: os.Args[min(1, len(os.Args)):]}
 	o.Pass, o.Device, o.GPU, o.Seed, o.Quick = "both", "cpu", -1, strconv.Itoa(runsetup.DefaultSeed), true
 	o.Impls, o.OwnFlags.Add, o.Look = []string{ownkernels.Family}, paths, true
 	o.Stems = a.stems
@@ -144,7 +128,7 @@ func (a *Verb) optionsOf(paths ...string) *runsetup.Options {
 }
 
 // judge runs triad compare on one file.
-func (a *Verb) judge(ctx context.Context, path string, guess operatorguess.Guess, to io.Writer) (
+func (a *Looker) judge(ctx context.Context, path string, guess operatorguess.Guess, to io.Writer) (
 	trial Trial, err error,
 ) {
 	defer panics.Caught(&err, func() string { return "looking at " + path })
@@ -182,7 +166,9 @@ func (a *Verb) judge(ctx context.Context, path string, guess operatorguess.Guess
 	for i := range result.Records {
 		result.Records[i].ID = strconv.Itoa(i) // until it is recorded
 	}
-	all, err := a.Smallest(ctx, mine, request, result, o.Words())
+	all, err := smallestcase.Find(ctx, smallestcase.Judged{
+		Files: mine, Request: request, Result: result, Added: o.Words(),
+	}, a.calls)
 	if err != nil {
 		return trial, err
 	}
@@ -197,7 +183,7 @@ func (a *Verb) judge(ctx context.Context, path string, guess operatorguess.Guess
 		s := report.Summary{Seed: request.Seed, Exit: int(code)}
 		style := report.Style{InDatabase: a.InDatabase}
 		err := report.Compare(to, style, result.Records, nil, s)
-		return errors.Join(err, a.TellSmallest(to, style, all))
+		return errors.Join(err, smallestcase.Tell(to, style, all))
 	}
 	return trial, nil
 }
@@ -206,7 +192,7 @@ func (a *Verb) judge(ctx context.Context, path string, guess operatorguess.Guess
 var placeInFile = regexp.MustCompile(`^line \d+: `)
 
 // misread is the trial of a file that cannot be read as the operator.
-func (a *Verb) misread(t Trial, request run.Request, path string, why error) Trial {
+func (a *Looker) misread(t Trial, request run.Request, path string, why error) Trial {
 	signature, said, more := strings.Cut(strings.TrimPrefix(why.Error(), "--add "+path+": "), "\n")
 	t.Why = signature
 	if at := placeInFile.FindString(signature); at != "" && more {
@@ -221,7 +207,7 @@ func (a *Verb) misread(t Trial, request run.Request, path string, why error) Tri
 }
 
 // finish collects the verdicts of a trial, their causes and the records.
-func (a *Verb) finish(t Trial, mine *runsetup.OwnFiles, result run.Result, all []shrink.Diagnosed) Trial {
+func (a *Looker) finish(t Trial, mine *runsetup.OwnFiles, result run.Result, all []shrink.Diagnosed) Trial {
 	t.Diagnoses = map[int]record.Diagnosis{}
 	for i := range result.Records {
 		r := &result.Records[i]
@@ -294,7 +280,7 @@ func causesOf(d shrink.Diagnosed, file *ownkernels.File) []firstlook.Cause {
 	return causes
 }
 
-func (a *Verb) notUnderstood(path, operator, why string) *record.Record {
+func (a *Looker) notUnderstood(path, operator, why string) *record.Record {
 	request, err := a.optionsOf(path).Request([]string{operator})
 	if err != nil {
 		return nil
@@ -303,7 +289,7 @@ func (a *Verb) notUnderstood(path, operator, why string) *record.Record {
 }
 
 // neither returns the record of a file that gets no verdict; nil if the operator has no case.
-func (a *Verb) neither(r run.Request, path string, status op.Status, why string) *record.Record {
+func (a *Looker) neither(r run.Request, path string, status op.Status, why string) *record.Record {
 	plan, err := r.Operators[0].Spec.Expand(r.Options)
 	if err != nil || len(plan.Cases) == 0 {
 		return nil
@@ -316,7 +302,7 @@ func (a *Verb) neither(r run.Request, path string, status op.Status, why string)
 }
 
 // open begins the session of a round.
-func (a *Verb) open(ctx context.Context, paths []string) (*session.Files, func() error, error) {
+func (a *Looker) open(ctx context.Context, paths []string) (*session.Files, func() error, error) {
 	ctx = context.WithoutCancel(ctx)
 	o := a.optionsOf(paths...)
 	store, err := a.OpenStore(ctx, o.DB)
@@ -339,7 +325,7 @@ func (a *Verb) open(ctx context.Context, paths []string) (*session.Files, func()
 const betweenLooks = 400 * time.Millisecond
 
 // changed waits for a save.
-func (a *Verb) changed(ctx context.Context, paths func() []string, seen map[string]string) bool {
+func (a *Looker) changed(ctx context.Context, paths func() []string, seen map[string]string) bool {
 	var before strings.Builder
 	for _, path := range paths() {
 		fmt.Fprintf(&before, "%s %x\n", path, seen[path])

@@ -1,4 +1,4 @@
-package check
+package programcheck
 
 import (
 	"context"
@@ -24,8 +24,8 @@ const debugHelpers = "cuda/emulator/gdb.py"
 
 // debug replaces triad by gdb on a program that is built for it: the terminal and its keys are gdb's from
 // then on.
-func (a *verb) debug(ctx context.Context, file string, args []string, o *Options) error {
-	if o.json || o.sarif != "" || o.watch || o.explain || len(o.sanitizers) > 0 {
+func (a *checker) debug(ctx context.Context, file string, args []string, o *Options) error {
+	if o.JSON || o.SARIF != "" || o.Watch || o.Explain || len(o.Sanitizers) > 0 {
 		return console.Usage(
 			"check: --debug starts a debugger: --json, --sarif, --watch, --explain and --sanitize " +
 				"are for checks")
@@ -38,11 +38,11 @@ func (a *verb) debug(ctx context.Context, file string, args []string, o *Options
 		return session.Fail(session.ExitNothing, errors.New("check --debug needs gdb, which is not on "+
 			"the PATH: install it (apt-get install gdb)"))
 	}
-	solve, err := check.ReadSolve(file, o.sizes)
+	solve, err := check.ReadSolve(file, o.Sizes)
 	if err != nil {
 		return err
 	}
-	source := cuda.ProgramSource{File: file, Include: o.include, Define: o.define, Std: o.std, Debug: true}
+	source := cuda.ProgramSource{File: file, Include: o.Include, Define: o.Define, Std: o.Std, Debug: true}
 	if solve != nil {
 		source.Main = solve.Main()
 	}
@@ -60,7 +60,7 @@ func (a *verb) debug(ctx context.Context, file string, args []string, o *Options
 }
 
 // debugScript writes gdb's commands for kernels to a file that gdb can read.
-func (a *verb) debugScript() (string, error) {
+func (a *checker) debugScript() (string, error) {
 	text, err := fs.ReadFile(a.Files, debugHelpers)
 	if err != nil {
 		return "", fmt.Errorf("read gdb's helpers: %w", err)
