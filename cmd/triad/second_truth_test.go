@@ -16,6 +16,7 @@ import (
 	"triad/internal/runsetup"
 	"triad/internal/tensor"
 	"triad/internal/truth"
+	"triad/internal/truth/truthtest"
 	"triad/internal/worker"
 	"triad/internal/workload"
 	"triad/pybridge"
@@ -118,14 +119,14 @@ func truthsOf(second backend.Backend, spec *op.Spec, c op.Case) (both truths, er
 	case "own":
 		name = "truth/chained"
 	case "driver":
-		saved, err := truth.Saved(spec, c, in)
+		saved, err := truthtest.Saved(spec, c, in)
 		if err != nil {
 			return both, err
 		}
 		in = append(in, saved...)
 	}
 	if c.Pass == op.Backward && c.Saved != "own" {
-		if in, err = truth.BackwardInputs(spec, in); err != nil {
+		if in, err = truthtest.BackwardInputs(spec, in); err != nil {
 			return both, err
 		}
 	}

@@ -2,13 +2,12 @@ package look
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"regexp"
-	"strings"
 
 	"triad/internal/catalog"
 	"triad/internal/firstlook"
+	"triad/internal/harmless"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
 	"triad/internal/operatorguess"
@@ -63,7 +62,7 @@ func (r *round) lookAt(e entry, details io.Writer) (_ firstlook.Line, err error)
 	if !f.Python && (read.Main || len(guesses) == 0 && r.Callable(e.path)) {
 		f.Checked, err = r.Check(r.ctx, e.path, details)
 		if err != nil {
-			f.Trouble = firstLine(err)
+			f.Trouble = cmp.Or(harmless.FirstLine(err.Error()), "no reason is known")
 		}
 	}
 	if r.ctx.Err() != nil {
@@ -151,7 +150,7 @@ func (r *round) withoutKernel(text string, python bool) (why string, open bool) 
 	case facts.Error != "" && r.Python(r.ctx) != nil:
 		return needsPython, true
 	case facts.Error != "":
-		return firstLine(fmt.Errorf("cannot be parsed: %s", facts.Error)), true
+		return "cannot be parsed: " + harmless.FirstLine(facts.Error), true
 	case hasKernel(facts):
 		return "", false
 	case facts.Syntax != "":
@@ -176,14 +175,4 @@ func specs() []*op.Spec {
 		all = append(all, o.Spec)
 	}
 	return all
-}
-
-// firstLine returns the first line of an error that says something.
-func firstLine(err error) string {
-	for line := range strings.Lines(err.Error()) {
-		if line = strings.TrimSpace(line); line != "" {
-			return line
-		}
-	}
-	return cmp.Or(err.Error(), "no reason is known")
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -110,4 +111,32 @@ func part(n, whole int) string {
 		return "0"
 	}
 	return fmt.Sprintf("%d (%.0f %%)", n, 100*float64(n)/float64(whole))
+}
+
+// extension returns that of the file's name, ".cu".
+func (f *public) extension() string { return path.Ext(f.path) }
+
+// judged reports whether at least one function got a verdict.
+func judged(given string) bool {
+	return slices.ContainsFunc(statusesOf(given), func(s op.Status) bool {
+		return s.Weight() != op.Neutral || s == op.StatusDifferentContract
+	})
+}
+
+// accused reports whether a function of the file was called wrong.
+func accused(given string) bool {
+	return slices.ContainsFunc(statusesOf(given), func(s op.Status) bool { return s.Weight() == op.Bad })
+}
+
+// passed reports whether at least one function of the file passed and none was called wrong.
+func passed(given string) bool {
+	return !accused(given) && slices.ContainsFunc(statusesOf(given), func(s op.Status) bool {
+		return s.Weight() == op.Good
+	})
+}
+
+// missed reports whether a wrong file was accepted: at least one function passed, and none was left open,
+// since that could be the wrong one.
+func missed(given string) bool {
+	return passed(given) && !slices.Contains(statusesOf(given), op.StatusNotUnderstood)
 }
