@@ -12,6 +12,7 @@ import (
 	"triad/internal/fleet"
 	"triad/internal/kernelfile"
 	"triad/internal/manyfiles"
+	"triad/internal/ownfile/added"
 	"triad/internal/ownkernels"
 	"triad/internal/report"
 	"triad/internal/run"
@@ -31,7 +32,7 @@ func (a *verb) compareFilesOn(ctx context.Context, request run.Request, o *runse
 	if err := manyfiles.CheckFiles(o, &request); err != nil {
 		return err
 	}
-	files := len(o.OwnFlags.Add)
+	files := len(o.Own.Add)
 	if !o.On.Given.Changed("shards") {
 		o.On.Shards = min(max((files+FilesATask-1)/FilesATask, len(o.On.Visible)), mostTasksAlone)
 	}
@@ -83,7 +84,7 @@ func rooted(words []string) []string {
 	all := slices.Clone(words)
 	for i, text := range all {
 		if r, err := kernelfile.ParseRequest(text); err == nil {
-			all[i] = runsetup.Absolute(r.Path) + strings.TrimPrefix(text, r.Path)
+			all[i] = added.Absolute(r.Path) + strings.TrimPrefix(text, r.Path)
 		}
 	}
 	return all
@@ -110,7 +111,7 @@ func filesToBring(words []string) (all []string, err error) {
 		if err != nil {
 			continue
 		}
-		path := runsetup.Absolute(r.Path)
+		path := added.Absolute(r.Path)
 		bring(path)
 		if folder := filepath.Dir(path); filepath.Ext(path) == ".py" {
 			if packages[folder] {

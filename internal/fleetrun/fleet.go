@@ -59,7 +59,7 @@ func (a *verb) compareOn(ctx context.Context, request run.Request, o *runsetup.O
 	if err := a.chooseGPUs(ctx, o); err != nil {
 		return err
 	}
-	if o.Verb == "compare" && o.OwnFlags.Many {
+	if o.Verb == "compare" && o.Own.Many {
 		return a.compareFilesOn(ctx, request, o)
 	}
 	tell := func(r *onFleet, result run.Result, s report.Summary) (err error) {
@@ -97,7 +97,7 @@ func (a *verb) benchOn(ctx context.Context, request run.Request, o *runsetup.Opt
 func (a *verb) onFleet(ctx context.Context, request run.Request, o *runsetup.Options, words []string,
 	tell func(*onFleet, run.Result, report.Summary) error,
 ) error {
-	r, err := a.beginOn(ctx, request, o, slices.Concat(words, o.OwnFlags.Words()), o.OwnFlags.Add)
+	r, err := a.beginOn(ctx, request, o, slices.Concat(words, o.Own.Words()), o.Own.Add)
 	if err != nil {
 		return err
 	}
@@ -139,8 +139,8 @@ func (r *onFleet) drive(ctx context.Context) (ended fleet.Ended, err error) {
 	}
 	plan := fleet.Plan{
 		Session: r.session.ID(), Version: triad.Version, Kernels: cuda.SourcesHash(r.Files),
-		Host: hostName(), Shards: r.o.On.Shards, Files: rooted(r.o.OwnFlags.Add),
-		Many: r.o.OwnFlags.Many && r.o.Verb == "compare",
+		Host: hostName(), Shards: r.o.On.Shards, Files: rooted(r.o.Own.Add),
+		Many: r.o.Own.Many && r.o.Verb == "compare",
 	}
 	plan.Claimed = r.o.On.Gpus != "" && !plan.Many
 	if plan.Args, err = r.o.Forwarded(r.request, r.session.Info().Seed); err != nil {
@@ -225,7 +225,7 @@ func (r *onFleet) engine(
 func (r *onFleet) ray(ctx context.Context, folder fleet.Folder, triad, address string) (fleet.Engine, func(),
 	error,
 ) {
-	brought, err := filesToBring(r.o.OwnFlags.Add)
+	brought, err := filesToBring(r.o.Own.Add)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -265,7 +265,7 @@ func (r *onFleet) end(ctx context.Context, ended fleet.Ended, err error,
 		return end.Failure(r.session.Finish(ctx, false, int(end.Code)))
 	}
 	end := session.EndingOf(result, nil, err, session.Rules{
-		Strict: r.o.Strict, Added: len(r.o.OwnFlags.Add) > 0,
+		Strict: r.o.Strict, Added: len(r.o.Own.Add) > 0,
 	})
 	for _, f := range ended.Failed {
 		if code := session.ExitCode(f.Outcome.Exit); code == session.ExitUsage && len(result.Records) == 0 {

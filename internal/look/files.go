@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"triad/internal/runsetup"
+	"triad/internal/ownfile/added"
 	"triad/internal/session"
 	"triad/internal/userfile"
 )
@@ -26,7 +26,7 @@ func Names(word string) bool {
 	if _, err := os.Lstat(word); err == nil {
 		return true
 	}
-	return strings.ContainsRune(word, filepath.Separator) || runsetup.IsKernelFile(word)
+	return strings.ContainsRune(word, filepath.Separator) || added.IsKernelFile(word)
 }
 
 // list returns the files of paths, each once. Of a folder those below it, sorted by path.
@@ -39,7 +39,7 @@ func list(paths []string) ([]entry, error) {
 			return nil, session.UsageError("there is no file and no folder %s", path)
 		case err == nil && info.IsDir():
 			all = append(all, below(path)...)
-		case !runsetup.IsKernelFile(path):
+		case !added.IsKernelFile(path):
 			return nil, session.UsageError("%s is no .cu and no .py file: name one, or a folder", path)
 		default:
 			all = append(all, entryOf(path, filepath.Base(path)))
@@ -81,7 +81,7 @@ func below(folder string) []entry {
 			}
 		case path != root && d.IsDir() && (strings.HasPrefix(d.Name(), ".") || d.Name() == "__pycache__"):
 			return filepath.SkipDir
-		case !d.IsDir() && runsetup.IsKernelFile(path):
+		case !d.IsDir() && added.IsKernelFile(path):
 			all = append(all, entryOf(path, name(path)))
 		}
 		return nil

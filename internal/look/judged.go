@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -23,6 +22,7 @@ import (
 	"triad/internal/manyfiles"
 	"triad/internal/op"
 	"triad/internal/operatorguess"
+	"triad/internal/ownfile/added"
 	"triad/internal/ownfile/pyparser"
 	"triad/internal/ownkernels"
 	"triad/internal/panics"
@@ -76,7 +76,7 @@ func (a *Looker) At(ctx context.Context, paths []string) error {
 				return ctx.Err()
 			}
 		},
-		Begin: func(paths []string) { a.stems = runsetup.StemsOf(paths) },
+		Begin: func(paths []string) { a.stems = added.StemsOf(paths) },
 		Check: a.check, Judge: a.judge, NotUnderstood: a.notUnderstood, Open: a.open,
 		Show: func(done, all int) { show(progress, done, all) },
 		Callable: func(path string) bool {
@@ -86,7 +86,7 @@ func (a *Looker) At(ctx context.Context, paths []string) error {
 		Where: func(id string) string {
 			return "-v prints all of it; triad results report " + id + a.InDatabase + " makes a page."
 		},
-		Changed: a.changed, State: stateOfFile, NewPage: a.NewPage,
+		Changed: a.changed, State: fileversion.State, NewPage: a.NewPage,
 	})
 }
 
@@ -122,8 +122,8 @@ func (a *Looker) check(ctx context.Context, path string, to io.Writer) (*check.R
 func (a *Looker) optionsOf(paths ...string) *runsetup.Options {
 	o := &runsetup.Options{Verb: "look", DB: a.DB, Args: os.Args[min(1, len(os.Args)):]}
 	o.Pass, o.Device, o.GPU, o.Seed, o.Quick = "both", "cpu", -1, strconv.Itoa(runsetup.DefaultSeed), true
-	o.Impls, o.OwnFlags.Add, o.Look = []string{ownkernels.Family}, paths, true
-	o.Stems = a.stems
+	o.Impls, o.Own.Add, o.Look = []string{ownkernels.Family}, paths, true
+	o.Own.Stems = a.stems
 	return o
 }
 
@@ -142,7 +142,7 @@ func (a *Looker) judge(ctx context.Context, path string, guess operatorguess.Gue
 	if err != nil {
 		return trial, err
 	}
-	mine, refused, err := a.AddOwn(ctx, &o.OwnFlags, &request, nil, o.EnvironmentFlags, options)
+	mine, refused, err := a.AddOwn(ctx, &o.Own, &request, nil, o.EnvironmentFlags, options)
 	var misread *op.UsageError
 	switch {
 	case ctx.Err() != nil:
@@ -167,7 +167,7 @@ func (a *Looker) judge(ctx context.Context, path string, guess operatorguess.Gue
 		result.Records[i].ID = strconv.Itoa(i) // until it is recorded
 	}
 	all, err := smallestcase.Find(ctx, smallestcase.Judged{
-		Files: mine, Request: request, Result: result, Added: o.Words(),
+		Files: mine, Request: request, Result: result, Added: o.Own.Words(),
 	}, a.calls)
 	if err != nil {
 		return trial, err
@@ -294,7 +294,7 @@ func (a *Looker) neither(r run.Request, path string, status op.Status, why strin
 	if err != nil || len(plan.Cases) == 0 {
 		return nil
 	}
-	name := manyfiles.NameOf(&a.optionsOf(path).OwnFlags, path)
+	name := manyfiles.NameOf(&a.optionsOf(path).Own, path)
 	return &record.Record{
 		Case: plan.Cases[0], Seed: r.Seed, Impl: name, Backend: ownkernels.Family,
 		Variant: strings.TrimPrefix(name, ownkernels.Family+"/"), Status: status, Message: why,
@@ -338,24 +338,10 @@ func (a *Looker) changed(ctx context.Context, paths func() []string, seen map[st
 		}
 		var all strings.Builder
 		for _, path := range paths() {
-			fmt.Fprintf(&all, "%s %x\n", path, stateOfFile(path))
+			fmt.Fprintf(&all, "%s %x\n", path, fileversion.State(path))
 		}
 		last, at = all.String(), time.Now()
 		return last
 	}
 	return a.UntilSaved(ctx, before.String(), state)
-}
-
-// stateOfFile returns a hash of a file and of what it includes; "" if it cannot be read.
-func stateOfFile(path string) string {
-	full, err := filepath.Abs(path)
-	if err != nil {
-		return ""
-	}
-	if _, err := os.Stat(full); err != nil {
-		return ""
-	}
-	hash := sha256.New()
-	fileversion.WriteContents(hash, full)
-	return string(hash.Sum(nil))
 }

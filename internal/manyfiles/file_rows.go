@@ -18,10 +18,10 @@ type Rows struct {
 // RowsOf returns the rows of the words of --add, none filled yet.
 func RowsOf(o *runsetup.Options) Rows {
 	f := Rows{
-		words: o.OwnFlags.Add, rows: make([][]*candidates.Row, len(o.OwnFlags.Add)), at: map[string]int{},
+		words: o.Own.Add, rows: make([][]*candidates.Row, len(o.Own.Add)), at: map[string]int{},
 	}
 	for i, text := range f.words {
-		f.at[NameOf(&o.OwnFlags, text)] = i
+		f.at[NameOf(&o.Own, text)] = i
 	}
 	return f
 }

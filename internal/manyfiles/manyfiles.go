@@ -19,6 +19,7 @@ import (
 	"triad/internal/kernelfile"
 	"triad/internal/machine"
 	"triad/internal/op"
+	"triad/internal/ownfile/added"
 	"triad/internal/ownkernels"
 	"triad/internal/panics"
 	"triad/internal/record"
@@ -80,7 +81,7 @@ func Compare(ctx context.Context, a *runsetup.Setup, request run.Request, o *run
 		return console.Usage(
 			"there is no case to judge a file on: ask for other sizes, dtypes or distributions")
 	}
-	if o.OwnFlags.Box, err = a.BoxOf(ctx, &o.OwnFlags, onGPU); err != nil {
+	if o.Own.Box, err = a.BoxOf(ctx, &o.Own, onGPU); err != nil {
 		return err
 	}
 	store, err := a.OpenStore(ctx, o.DB)
@@ -107,10 +108,10 @@ func Compare(ctx context.Context, a *runsetup.Setup, request run.Request, o *run
 
 // CheckFiles rejects options that many files do not support, and keeps only the files of the shard.
 func CheckFiles(o *runsetup.Options, request *run.Request) error {
-	if _, err := o.OwnFlags.Options(request.Options); err != nil {
+	if _, err := o.Own.Options(request.Options); err != nil {
 		return err
 	}
-	if err := o.OwnFlags.Check(request, nil); err != nil {
+	if err := o.Own.Check(request.Impls, len(request.Operators), false); err != nil {
 		return err
 	}
 	if o.Against+o.Dump != "" || o.Explain || o.PlanOnly || o.Verbose || o.Strict || len(o.Sanitizers) > 0 {
@@ -127,7 +128,7 @@ func CheckFiles(o *runsetup.Options, request *run.Request) error {
 	}
 	if s := request.Shard; s.Of > 1 {
 		var mine []string
-		for i, text := range o.OwnFlags.Add {
+		for i, text := range o.Own.Add {
 			if i%s.Of == s.Index-1 {
 				mine = append(mine, text)
 			}
@@ -135,30 +136,30 @@ func CheckFiles(o *runsetup.Options, request *run.Request) error {
 		if len(mine) == 0 {
 			return console.Usage("shard %d/%d has no file: there are %d; want at most so many shards",
 				s.Index, s.Of,
-				len(o.OwnFlags.Add))
+				len(o.Own.Add))
 		}
-		o.OwnFlags.Add = mine
+		o.Own.Add = mine
 	}
 	return nil
 }
 
 // FilesWords identifies what is judged, to find an interrupted run.
 func FilesWords(o *runsetup.Options) string {
-	hash := sha256.Sum256([]byte(strings.Join(append(o.OwnFlags.Words(), o.ShardWords()...), "\x00")))
+	hash := sha256.Sum256([]byte(strings.Join(append(o.Own.Words(), o.ShardWords()...), "\x00")))
 	return o.Verb + " files " + hex.EncodeToString(hash[:])
 }
 
 // AddedFiles returns the words of the session: each file with its name, then the words for all.
 func AddedFiles(o *runsetup.Options) []string {
-	words := o.OwnFlags.Words()
-	for i, text := range o.OwnFlags.Add {
-		words[i] = record.FileWord + NameOf(&o.OwnFlags, text) + "=" + words[i]
+	words := o.Own.Words()
+	for i, text := range o.Own.Add {
+		words[i] = record.FileWord + NameOf(&o.Own, text) + "=" + words[i]
 	}
 	return words
 }
 
 // NameOf returns the name of a file's function, or the prefix of the names of all its functions.
-func NameOf(f *runsetup.OwnFlags, text string) string {
+func NameOf(f *added.Flags, text string) string {
 	request, err := kernelfile.ParseRequest(text)
 	if err != nil {
 		return ownkernels.Family + "/" + kernelfile.Stems([]string{text})[0]
@@ -187,7 +188,7 @@ func (r *Run) all(ctx context.Context) error {
 			}
 		})
 	}
-	for i := range r.O.OwnFlags.Add {
+	for i := range r.O.Own.Add {
 		if len(r.rows[i]) > 0 { // recorded before
 			continue
 		}
@@ -196,7 +197,7 @@ func (r *Run) all(ctx context.Context) error {
 			break
 		}
 		next <- i
-		progress.Show(run.Progress{Case: i, Cases: len(r.O.OwnFlags.Add), Elapsed: time.Since(r.Began)})
+		progress.Show(run.Progress{Case: i, Cases: len(r.O.Own.Add), Elapsed: time.Since(r.Began)})
 	}
 	close(next)
 	return errors.Join(group.Wait(), r.fault)
@@ -220,7 +221,7 @@ func (r *Run) before() error {
 // one judges a file and records the results. An error ends the run.
 func (r *Run) one(ctx context.Context, i int) error {
 	began := time.Now()
-	records, err := r.judgeFile(ctx, r.O.OwnFlags.Add[i])
+	records, err := r.judgeFile(ctx, r.O.Own.Add[i])
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
@@ -259,7 +260,7 @@ func (r *Run) judgeFile(ctx context.Context, text string) (records []*record.Rec
 		}
 	}()
 	defer panics.Caught(&err, func() string { return "judging " + text })
-	flags := r.O.OwnFlags
+	flags := r.O.Own
 	flags.Add = []string{text}
 	request := r.Request
 	mine, refused, err := r.AddOwn(ctx, &flags, &request, r.gpu, r.O.EnvironmentFlags, r.workers)
@@ -327,7 +328,7 @@ func (r *Run) neither(text string, status op.Status, why error) []*record.Record
 			words = append(words, strings.TrimSpace(line))
 		}
 	}
-	name := NameOf(&r.O.OwnFlags, text)
+	name := NameOf(&r.O.Own, text)
 	return []*record.Record{{
 		Case: r.refused, Seed: r.Request.Seed, Impl: name, Backend: ownkernels.Family,
 		Variant: strings.TrimPrefix(name, ownkernels.Family+"/"), Status: status,
@@ -340,7 +341,7 @@ func (r *Run) End(database string, why error) error {
 	rows := r.InOrder()
 	count := candidates.CountOf(rows)
 	code, reason := session.ExitGood, ""
-	if n := len(r.O.OwnFlags.Add); r.Open {
+	if n := len(r.O.Own.Add); r.Open {
 		reason = fmt.Sprintf("%s, with %d of %d files left: the same command with --resume judges them.",
 			cmp.Or(r.Why, "The run was stopped"), n-r.Done(), n)
 	}

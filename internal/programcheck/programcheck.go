@@ -4,13 +4,11 @@ package programcheck
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -128,18 +126,7 @@ func (a *checker) ended(err error) error {
 func (a *checker) checkOnSave(ctx context.Context, file string, args []string, input []byte,
 	o *Options,
 ) error {
-	state := func() string {
-		path, err := filepath.Abs(file)
-		if err != nil {
-			return ""
-		}
-		if _, err := os.Stat(path); err != nil {
-			return ""
-		}
-		hash := sha256.New()
-		fileversion.WriteContents(hash, path)
-		return string(hash.Sum(nil))
-	}
+	state := func() string { return fileversion.State(file) }
 	for {
 		seen := state()
 		last := a.checkOnce(ctx, file, args, input, o)

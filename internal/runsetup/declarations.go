@@ -9,6 +9,7 @@ import (
 
 	"triad/internal/backend"
 	"triad/internal/machine"
+	"triad/internal/ownfile/added"
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/truth"
@@ -35,7 +36,7 @@ func (a *Setup) Declarations(ctx context.Context, operator *truth.Operator) ([]r
 	}
 	name := operator.Spec.Name
 	request := run.Request{Operators: []*truth.Operator{operator}}
-	backends, _, refused, err := a.Participants(ctx, &OwnFlags{}, &request, g, machine.EnvironmentFlags{
+	backends, _, refused, err := a.Participants(ctx, &added.Flags{}, &request, g, machine.EnvironmentFlags{
 		Offline: true,
 		Look:    true,
 	}, worker.Options{})

@@ -50,7 +50,7 @@ func (o *Options) CheckOn(request run.Request) error {
 			"--on and --gpus cut the run themselves and print the union: --shard, --plan, --explain, " +
 				"--verbose, --sanitize, --dump and --against are flags of a run in one process",
 		)
-	case f.name() == "ray" && strings.Contains(strings.Join(o.OwnFlags.NVCCFlags, " "), "-I"):
+	case f.name() == "ray" && strings.Contains(strings.Join(o.Own.NVCCFlags, " "), "-I"):
 		return console.Usage(
 			"--on ray brings a file and what it includes from its own folder to the nodes, and not " +
 				"the folders of -I: put the headers beside the file",
@@ -101,7 +101,7 @@ func (o *Options) Forwarded(r run.Request, seed uint64) ([]string, error) {
 			args = append(args, "--"+f.Name+"="+value)
 		}
 	})
-	if f := o.OwnFlags; len(f.Add) > 0 && !f.Sandbox && !f.NoSandbox && o.On.Engine != "" {
+	if f := o.Own; len(f.Add) > 0 && !f.Sandbox && !f.NoSandbox && o.On.Engine != "" {
 		args = append(args, "--sandbox") // the sender of files to other machines need not have written them
 	}
 	if o.On.Gpus != "" {

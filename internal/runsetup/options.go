@@ -2,6 +2,7 @@ package runsetup
 
 import (
 	"triad/internal/machine"
+	"triad/internal/ownfile/added"
 	"triad/internal/run"
 )
 
@@ -9,7 +10,7 @@ import (
 type Options struct {
 	CaseFlags
 	machine.EnvironmentFlags
-	OwnFlags
+	Own                            added.Flags // the files that a user adds
 	JSON, Resume, Explain, Verbose bool
 	Untimed, Strict, PlanOnly      bool
 	Sanitizers                     []string // tools of compute-sanitizer

@@ -15,6 +15,7 @@ import (
 	"triad/internal/machine"
 	"triad/internal/op"
 	"triad/internal/opfolder"
+	"triad/internal/ownfile/added"
 	"triad/internal/ownfile/pyparser"
 	"triad/internal/ownkernels"
 	"triad/internal/panics"
@@ -130,7 +131,7 @@ func AddSpec(adapter *worker.Adapter, spec string) {
 // Participants returns the backends of a run: the implementations of the operator, of the catalog or of a
 // folder, and the user's files. refused holds the errors of files that were not understood; the others
 // continue. err is an error of the flags, or of the files if none was understood.
-func (a *Setup) Participants(ctx context.Context, f *OwnFlags, request *run.Request, g *machine.GPU,
+func (a *Setup) Participants(ctx context.Context, f *added.Flags, request *run.Request, g *machine.GPU,
 	e machine.EnvironmentFlags,
 	o worker.Options,
 ) (all []backend.Backend, mine *OwnFiles, refused []error, err error) {
@@ -156,7 +157,7 @@ func (a *Setup) Participants(ctx context.Context, f *OwnFlags, request *run.Requ
 
 // AddOwn reads the files that --add names, and the .cu of a folder that registers nothing, and returns the
 // backend that runs them; nil if there is neither a file nor a folder.
-func (a *Setup) AddOwn(ctx context.Context, f *OwnFlags, request *run.Request, g *machine.GPU,
+func (a *Setup) AddOwn(ctx context.Context, f *added.Flags, request *run.Request, g *machine.GPU,
 	e machine.EnvironmentFlags, o worker.Options,
 ) (*OwnFiles, []error, error) {
 	options, err := f.Options(request.Options)
@@ -164,7 +165,7 @@ func (a *Setup) AddOwn(ctx context.Context, f *OwnFlags, request *run.Request, g
 		return nil, nil, err
 	}
 	folder := FolderOf(request)
-	if err := f.Check(request, folder); err != nil || len(f.Add) == 0 && folder == nil {
+	if err := f.Check(request.Impls, len(request.Operators), folder != nil); err != nil || len(f.Add) == 0 && folder == nil {
 		return nil, nil, err
 	}
 	workers, err := a.ownWorkers(folder, g, e, o, f.Confined())
@@ -213,7 +214,7 @@ func (a *Setup) AddOwn(ctx context.Context, f *OwnFlags, request *run.Request, g
 	if folder == nil {
 		all.Narrow(&request.Options)
 	}
-	f.ask(request, o.Limits)
+	ask(f, request, o.Limits)
 	return all, refused, nil
 }
 
@@ -224,7 +225,7 @@ func namesWith(operator string) []string {
 
 // ask makes a request for named implementations run the added files too, and limits the time of their cases
 // with --quick.
-func (f *OwnFlags) ask(request *run.Request, limits worker.Limits) {
+func ask(f *added.Flags, request *run.Request, limits worker.Limits) {
 	own := func(impl string) bool { return strings.HasPrefix(impl, ownkernels.Family) }
 	if len(f.Add) > 0 && len(request.Impls) > 0 && !slices.ContainsFunc(request.Impls, own) {
 		request.Impls = append(slices.Clone(request.Impls), ownkernels.Family)
@@ -236,7 +237,7 @@ func (f *OwnFlags) ask(request *run.Request, limits worker.Limits) {
 }
 
 // read reads files and adds those that are understood; it returns the errors of the others. stems are those
-// of OwnFlags.
+// of added.Flags.
 func (o *OwnFiles) read(reading ownkernels.Reading, files []string, stems map[string]string) (
 	refused []error,
 ) {

@@ -45,7 +45,7 @@ func (o *Options) ShardWords() []string {
 // CheckPlan refuses flags of a run together with --plan.
 func (o *Options) CheckPlan() error {
 	if o.PlanOnly && (o.Resume || o.Explain || o.Verbose || o.Strict || o.Dump != "" || o.DB != "" ||
-		o.Against != "" || len(o.Sanitizers) > 0 || o.JUnit != "" || o.GitHub || o.Write) {
+		o.Against != "" || len(o.Sanitizers) > 0 || o.JUnit != "" || o.GitHub || o.Own.Write) {
 		return console.Usage(
 			"--plan runs and records nothing: --resume, --explain, --verbose, --strict, --dump, " +
 				"--db, --against, --junit, --github, --write and --sanitize are flags of a run")
@@ -59,7 +59,7 @@ func (a *Setup) PrintPlan(ctx context.Context, request run.Request, o SessionOpt
 	plan func(*run.Runner, context.Context, run.Request) (*run.Plan, error),
 ) error {
 	o.GPU.Apply(&request.Options)
-	backends, mine, refused, err := a.Participants(ctx, &o.OwnFlags, &request, o.GPU, o.EnvironmentFlags,
+	backends, mine, refused, err := a.Participants(ctx, &o.Own, &request, o.GPU, o.EnvironmentFlags,
 		o.Workers)
 	if err != nil {
 		return err

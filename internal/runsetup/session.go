@@ -9,6 +9,7 @@ import (
 	"triad"
 	"triad/internal/host"
 	"triad/internal/machine"
+	"triad/internal/ownfile/added"
 	"triad/internal/record"
 	"triad/internal/run"
 	"triad/internal/session"
@@ -41,7 +42,7 @@ func (a *Setup) OpenSession(ctx context.Context, request *run.Request, o Session
 	if request.Timing != nil && o.GPU != nil {
 		others = a.ProcessesOn(o.GPU)
 	}
-	backends, mine, refused, err := a.Participants(ctx, &o.OwnFlags, request, o.GPU, o.EnvironmentFlags,
+	backends, mine, refused, err := a.Participants(ctx, &o.Own, request, o.GPU, o.EnvironmentFlags,
 		o.Workers)
 	if err != nil {
 		return nil, nil, err
@@ -73,7 +74,7 @@ func (a *Setup) OpenSession(ctx context.Context, request *run.Request, o Session
 		c.Doing = "in triad " + o.Verb
 	}
 	c.Info = a.SessionInfo(ctx, Canonical(strings.Join(o.Words, " "), *request, &o.CaseFlags), *request, &o)
-	c.Info.Added, c.Named = o.OwnFlags.wordsOf(mine), len(o.OwnFlags.Add) > 0
+	c.Info.Added, c.Named = wordsOf(&o.Own, mine), len(o.Own.Add) > 0
 	maps.Copy(c.Info.Toolchain, mine.versions(ctx))
 	if s, err = session.Open(ctx, c); err != nil {
 		return nil, nil, err
@@ -112,4 +113,13 @@ func (a *Setup) WorkerOptions(f *CaseFlags) (worker.Options, error) {
 	options, err := machine.Options(f.Limits)
 	options.Pending = a.Pending
 	return options, err
+}
+
+// wordsOf returns the words of the flags, and the folder of the operator if it has one.
+func wordsOf(f *added.Flags, mine *OwnFiles) []string {
+	words := f.Words()
+	if mine != nil && mine.Folder != nil {
+		words = append(words, record.FolderWord+mine.Folder.Dir)
+	}
+	return words
 }

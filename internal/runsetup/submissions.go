@@ -15,6 +15,7 @@ import (
 	"triad/internal/kernelfile"
 	"triad/internal/machine"
 	"triad/internal/op"
+	"triad/internal/ownfile/added"
 	"triad/internal/ownkernels"
 	"triad/internal/problem"
 	"triad/internal/run"
@@ -32,11 +33,11 @@ type imported struct {
 
 // addSubmissions returns what judges submissions to an imported problem, and the problem's own row. What a
 // stranger wrote runs in a sandbox, the reference too, unless --no-sandbox says that it is trusted.
-func (a *Setup) addSubmissions(ctx context.Context, f *OwnFlags, request *run.Request, g *machine.GPU,
+func (a *Setup) addSubmissions(ctx context.Context, f *added.Flags, request *run.Request, g *machine.GPU,
 	e machine.EnvironmentFlags, o worker.Options,
 ) (*OwnFiles, []error, error) {
 	folder := FolderOf(request)
-	if err := f.Check(request, folder); err != nil {
+	if err := f.Check(request.Impls, len(request.Operators), folder != nil); err != nil {
 		return nil, nil, err
 	}
 	if len(f.Mapped)+len(f.NVCCFlags) > 0 || f.Grid+f.Block+f.Shared+f.Contract != "" || f.Write {
@@ -88,7 +89,7 @@ func (a *Setup) addSubmissions(ctx context.Context, f *OwnFlags, request *run.Re
 	if len(f.Add) > 0 && len(refused) == len(f.Add) {
 		return nil, refused, refused[0]
 	}
-	f.ask(request, o.Limits)
+	ask(f, request, o.Limits)
 	return all, refused, nil
 }
 

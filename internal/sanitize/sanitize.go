@@ -15,6 +15,7 @@ import (
 	"triad/internal/console"
 	"triad/internal/machine"
 	"triad/internal/op"
+	"triad/internal/ownfile/added"
 	"triad/internal/panics"
 	"triad/internal/record"
 	"triad/internal/report"
@@ -70,7 +71,7 @@ func Run(ctx context.Context, s *runsetup.Setup, request run.Request, o *runsetu
 	if err != nil {
 		return err
 	}
-	if err := narrowToCUDA(&request, &o.OwnFlags); err != nil {
+	if err := narrowToCUDA(&request, &o.Own); err != nil {
 		return err
 	}
 	options, err := a.WorkerOptions(&o.CaseFlags)
@@ -126,7 +127,7 @@ func Run(ctx context.Context, s *runsetup.Setup, request run.Request, o *runsetu
 }
 
 // narrowToCUDA reduces a request to the implementations that a tool can watch.
-func narrowToCUDA(request *run.Request, own *runsetup.OwnFlags) error {
+func narrowToCUDA(request *run.Request, own *added.Flags) error {
 	for _, prefix := range request.Impls {
 		if family, _, _ := strings.Cut(prefix, "/"); family != "cuda" && family != "mine" {
 			return console.Usage(

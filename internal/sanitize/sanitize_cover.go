@@ -30,7 +30,7 @@ func (a *runner) chooseWatched(ctx context.Context, request *run.Request, g mach
 	*request = run.EveryKernel(*request)
 	g.Apart = true
 	asked := *request
-	backends, _, _, err := a.Participants(ctx, &o.OwnFlags, &asked, &g, o.EnvironmentFlags, options)
+	backends, _, _, err := a.Participants(ctx, &o.Own, &asked, &g, o.EnvironmentFlags, options)
 	if err != nil {
 		return run.Survey{}, err
 	}

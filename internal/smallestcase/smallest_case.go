@@ -14,6 +14,7 @@ import (
 	"triad/internal/advice"
 	"triad/internal/backend"
 	"triad/internal/op"
+	"triad/internal/ownfile/added"
 	"triad/internal/ownkernels"
 	"triad/internal/panics"
 	"triad/internal/record"
@@ -76,7 +77,7 @@ func Find(ctx context.Context, judged Judged, calls *watched.Calls) ([]shrink.Di
 		}
 		found, d := search.Find(), record.Diagnosis{}
 		p.watch(calls, &found, &d)
-		repeat := record.Repeat(found.Record, runsetup.WordsOfFile(found.Record.Impl, judged.Added))
+		repeat := record.Repeat(found.Record, added.WordsOfFile(found.Record.Impl, judged.Added))
 		all = append(all, shrink.Diagnosed{
 			Finding: found, Run: suspect.Record.ID, Diagnosis: diagnosisOf(found, d, repeat),
 		})

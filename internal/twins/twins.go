@@ -48,7 +48,7 @@ func New(ctx context.Context, a *runsetup.Setup, r *run.Runner, mine *runsetup.O
 	if err != nil {
 		return nil, err
 	}
-	confine, err := a.BoxOf(ctx, &o.OwnFlags, nil)
+	confine, err := a.BoxOf(ctx, &o.Own, nil)
 	if err != nil {
 		return nil, err
 	}

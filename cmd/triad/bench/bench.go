@@ -76,7 +76,7 @@ turns. What the timed calls wrote is judged again. Every sample is kept.`,
 // AddFlags adds the flags of bench.
 func (o *Options) AddFlags(cmd *cobra.Command) {
 	flags.Cases(cmd, &o.CaseFlags, "both")
-	flags.Own(cmd, &o.OwnFlags)
+	flags.Own(cmd, &o.Own)
 	flags.Environment(cmd, &o.EnvironmentFlags)
 	fs := cmd.Flags()
 	o.given = fs.Changed
@@ -148,7 +148,7 @@ func (o *Options) Plan() (*timing.Plan, error) {
 
 // words returns the verb and what else decides what a bench does; --resume finds an interrupted one by them.
 func (o *Options) words(p *timing.Plan) []string {
-	words := slices.Concat([]string{o.Verb}, o.OwnFlags.Words(), o.ShardWords())
+	words := slices.Concat([]string{o.Verb}, o.Own.Words(), o.ShardWords())
 	for _, r := range p.Regimes {
 		words = append(words, r.String())
 	}
@@ -157,7 +157,7 @@ func (o *Options) words(p *timing.Plan) []string {
 
 // bench runs one request from flags to exit code.
 func (a *verb) bench(ctx context.Context, names []string, o *Options) (err error) {
-	if err := o.OwnFlags.Expand(a.Setup); err != nil {
+	if err := o.Own.Expand(a.In, a.PartRoot); err != nil {
 		return err
 	}
 	request, err := o.Request(names)

@@ -68,14 +68,14 @@ where the worst element is.`,
 	flags.On(cmd, &o.On)
 	flags.Against(cmd, &o)
 	flags.CI(cmd, &o.CIFlags)
-	cmd.Flags().BoolVar(&o.Write, "write", false, "with --add: then put the line above each function that "+
+	cmd.Flags().BoolVar(&o.Own.Write, "write", false, "with --add: then put the line above each function that "+
 		"says how it was read, // triad: OP(tensor=parameter, ...) (docs/own-kernels.md)")
 	return cmd
 }
 
 // compare runs one request from flags to exit code.
 func (a *Verb) compare(ctx context.Context, names []string, o *runsetup.Options) error {
-	if err := o.OwnFlags.Expand(a.Setup); err != nil {
+	if err := o.Own.Expand(a.In, a.PartRoot); err != nil {
 		return err
 	}
 	request, err := o.Request(names)
@@ -86,20 +86,20 @@ func (a *Verb) compare(ctx context.Context, names []string, o *runsetup.Options)
 		return err
 	}
 	if o.On.Apart() {
-		if o.Write {
+		if o.Own.Write {
 			return console.Usage("--write changes files here: leave out --on, or --write")
 		}
 		return fleetrun.Compare(ctx, a.Setup, request, o)
 	}
-	if o.OwnFlags.Database, err = a.DatabasePath(o.DB); err != nil {
+	if o.Own.Database, err = a.DatabasePath(o.DB); err != nil {
 		return err
 	}
-	if o.Verb == "compare" && o.OwnFlags.Many && runsetup.FolderOf(&request) == nil {
+	if o.Verb == "compare" && o.Own.Many && runsetup.FolderOf(&request) == nil {
 		return manyfiles.Compare(ctx, a.Setup, request, o)
 	}
 	if len(o.Sanitizers) > 0 {
 		if o.Against+o.Shard+o.Dump+o.JUnit != "" || o.GitHub || o.Resume || o.Explain || o.Verbose ||
-			o.Untimed || o.Write {
+			o.Untimed || o.Own.Write {
 			return console.Usage(
 				"--sanitize says what tools find: --against, --shard, --junit, --github, --resume, " +
 					"--explain, --verbose, --dump, --write and --no-timing are flags of a comparison " +
@@ -134,7 +134,7 @@ func (a *Verb) sessionNeeds(ctx context.Context, request *run.Request, o *runset
 	}
 	return runsetup.SessionOptions{
 		Options: o, GPU: onGPU, Workers: options,
-		Words: slices.Concat([]string{o.Verb}, o.OwnFlags.Words(), o.ShardWords()),
+		Words: slices.Concat([]string{o.Verb}, o.Own.Words(), o.ShardWords()),
 	}, nil
 }
 
@@ -158,7 +158,7 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 	}
 	defer emulated.Close()
 	var calls *watched.Calls
-	if !o.OwnFlags.Confined() { // a watched call runs outside the sandbox
+	if !o.Own.Confined() { // a watched call runs outside the sandbox
 		calls = smallestcase.Calls(a.Workers)
 	}
 	a.lookCloser(s.Runner, o.Dump, calls, needs.GPU == nil || emulated != nil)
@@ -189,7 +189,7 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 		err = errors.Join(err, smallestcase.Tell(a.Out, a.Style(), smallest), a.TellTheirs(ctx, mine, result))
 	}
 	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end), a.tellReport(s, result, o))
-	if o.Write && mine != nil {
+	if o.Own.Write && mine != nil {
 		a.TellWritten(mine.WriteLines(), o.JSON)
 	}
 	return end.Failure(err)

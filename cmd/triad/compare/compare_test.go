@@ -27,7 +27,7 @@ func TestCompareGetsItsArguments(t *testing.T) {
 	}
 	if !slices.Equal(named, []string{"a", "b"}) || got.Verb != "compare" || got.Device != "cpu" ||
 		!got.Quick ||
-		!got.JSON || !slices.Equal(got.OwnFlags.Add, []string{"mine.cu"}) {
+		!got.JSON || !slices.Equal(got.Own.Add, []string{"mine.cu"}) {
 		t.Errorf("%v runs with %+v", named, got)
 	}
 }

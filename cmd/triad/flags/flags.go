@@ -10,6 +10,7 @@ import (
 	"triad/internal/console"
 	"triad/internal/look"
 	"triad/internal/machine"
+	"triad/internal/ownfile/added"
 	"triad/internal/runsetup"
 	"triad/internal/worker"
 )
@@ -18,7 +19,7 @@ import (
 func Run(cmd *cobra.Command, o *runsetup.Options, pass string) {
 	Cases(cmd, &o.CaseFlags, pass)
 	Environment(cmd, &o.EnvironmentFlags)
-	Own(cmd, &o.OwnFlags)
+	Own(cmd, &o.Own)
 	cmd.Flags().BoolVar(&o.JSON, "json", false,
 		"one JSON object a line for each implementation and case (docs/json.md)")
 	cmd.Flags().BoolVar(&o.Resume, "resume", false, "finish the newest interrupted run of the same request")
@@ -105,7 +106,7 @@ func Cases(cmd *cobra.Command, f *runsetup.CaseFlags, pass string) {
 }
 
 // Own adds the flags of added files.
-func Own(cmd *cobra.Command, f *runsetup.OwnFlags) {
+func Own(cmd *cobra.Command, f *added.Flags) {
 	fs := cmd.Flags()
 	fs.StringArrayVar(&f.Add, "add", nil, "judge a file of your own beside ours: "+
 		"FILE.cu[:function][@pass] or FILE.py[:function][@pass]; a folder or a pattern, e.g. 'new/**/*.cu', "+

@@ -67,7 +67,7 @@ func (a *verb) gradcheck(ctx context.Context, names []string, o *runsetup.Option
 	if err := o.CheckPlan(); err != nil {
 		return err
 	}
-	if err := o.OwnFlags.Expand(a.Setup); err != nil {
+	if err := o.Own.Expand(a.In, a.PartRoot); err != nil {
 		return err
 	}
 	request, err := o.Request(names)

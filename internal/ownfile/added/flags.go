@@ -1,4 +1,6 @@
-package runsetup
+// Package added reads what is said of the files that a user adds to a run: --add with its files, folders, patterns
+// and lists, and the flags that say how they are called.
+package added
 
 import (
 	"os"
@@ -10,14 +12,11 @@ import (
 	"triad/internal/confine"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
-	"triad/internal/opfolder"
 	"triad/internal/ownkernels"
-	"triad/internal/record"
-	"triad/internal/run"
 )
 
-// OwnFlags holds the flags that add a user's own kernels to a run.
-type OwnFlags struct {
+// Flags holds the flags that add a user's own kernels to a run.
+type Flags struct {
 	Add, NVCCFlags      []string
 	Mapped              []string
 	Grid, Block, Shared string
@@ -28,10 +27,10 @@ type OwnFlags struct {
 	Database            string            // the database of the results; "": the user's own
 	Many                bool              // add had a folder, a pattern or a list
 	Stems               map[string]string // of the words of add, as Stems gives them
-	root                string            // the folder with the files of another machine
+	Root                string            // the folder with the files of another machine
 }
 
-func (f *OwnFlags) Options(o op.Options) (kernelfile.Options, error) {
+func (f *Flags) Options(o op.Options) (kernelfile.Options, error) {
 	options := kernelfile.Options{
 		Map: map[string]string{}, DTypes: o.DTypes, Dims: o.Dims, Attrs: o.Attributes, Grid: f.Grid,
 		Block: f.Block, Shared: f.Shared, Contract: f.Contract,
@@ -54,7 +53,7 @@ func (f *OwnFlags) Options(o op.Options) (kernelfile.Options, error) {
 }
 
 // compilerFlags returns the words of --nvcc-flags. Folders of headers are absolute, and exist.
-func (f *OwnFlags) compilerFlags() ([]string, error) {
+func (f *Flags) compilerFlags() ([]string, error) {
 	words := cuda.SplitFlags(strings.Join(f.NVCCFlags, " "))
 	var flags []string
 	for i := 0; i < len(words); i++ {
@@ -78,14 +77,14 @@ func (f *OwnFlags) compilerFlags() ([]string, error) {
 	return flags, nil
 }
 
-// Check rejects flags for files if none is added; folder is the operator's, nil if the operator is of the
-// catalog.
-func (f *OwnFlags) Check(request *run.Request, folder *opfolder.Folder) error {
+// Check rejects flags for files if none is added. impls are those of --impl, operators the number of those
+// that are judged; folder reports whether the operator is the user's own.
+func (f *Flags) Check(impls []string, operators int, folder bool) error {
 	speaks := len(f.Mapped)+len(f.NVCCFlags) > 0 || f.Grid+f.Block+f.Shared+f.Contract != ""
 	own := func(impl string) bool {
 		return impl == ownkernels.Family || strings.HasPrefix(impl, ownkernels.Family+"/")
 	}
-	none := len(f.Add) == 0 && folder == nil
+	none := len(f.Add) == 0 && !folder
 	switch {
 	case f.Sandbox && f.NoSandbox:
 		return op.Usagef("--sandbox and --no-sandbox exclude each other")
@@ -96,22 +95,25 @@ func (f *OwnFlags) Check(request *run.Request, folder *opfolder.Folder) error {
 	case none && speaks:
 		return op.Usagef("--map, --contract, --grid, --block, --shared and --nvcc-flags speak of a file " +
 			"that --add names")
-	case none && slices.ContainsFunc(request.Impls, own):
+	case none && slices.ContainsFunc(impls, own):
 		return op.Usagef("--impl %s: no file of your own is here; name it with --add FILE",
-			strings.Join(request.Impls, ","))
-	case !none && len(request.Operators) != 1:
+			strings.Join(impls, ","))
+	case !none && operators != 1:
 		return op.Usagef("--add speaks of one operator: name the one that the file implements")
 	}
 	return nil
 }
 
+// Confined reports whether the added files run in a sandbox.
+func (f *Flags) Confined() bool { return (f.Sandbox || f.Many) && !f.NoSandbox }
+
 // Words returns the flags as a session keeps them: files by absolute path, then the flags for them.
-func (f *OwnFlags) Words() []string {
+func (f *Flags) Words() []string {
 	var all []string
 	for _, text := range f.Add {
 		if r, err := kernelfile.ParseRequest(text); err == nil {
 			if abs, err := filepath.Abs(r.Path); err == nil {
-				text = strings.TrimPrefix(abs, f.root) + strings.TrimPrefix(text, r.Path)
+				text = strings.TrimPrefix(abs, f.Root) + strings.TrimPrefix(text, r.Path)
 			}
 		}
 		all = append(all, text)
@@ -131,15 +133,6 @@ func (f *OwnFlags) Words() []string {
 	}
 	slices.Sort(all[len(f.Add):])
 	return all
-}
-
-// wordsOf returns the words of the flags, and the folder of the operator if it has one.
-func (f *OwnFlags) wordsOf(mine *OwnFiles) []string {
-	words := f.Words()
-	if mine != nil && mine.Folder != nil {
-		words = append(words, record.FolderWord+mine.Folder.Dir)
-	}
-	return words
 }
 
 // StemsOf maps each word of --add that names a file to its part of the name of an implementation.

@@ -1,4 +1,4 @@
-package runsetup
+package added
 
 import (
 	"strings"

@@ -1,4 +1,4 @@
-package runsetup
+package added
 
 import (
 	"bufio"
@@ -20,9 +20,9 @@ import (
 // Expand replaces the folders, patterns and lists of --add by files, and notes that there were any. A list,
 // "-", is read from standard input, a file a line. A pattern stands for the .cu and .py files that it
 // matches, a folder for those below it, sorted by path; a file that is in the list already is not added
-// again.
-func (f *OwnFlags) Expand(a *Setup) error {
-	f.root = a.PartRoot
+// again. root is the folder with the files of another machine, "" for this one.
+func (f *Flags) Expand(in io.Reader, root string) error {
+	f.Root = root
 	var all []string
 	listed := false
 	for _, text := range f.Add {
@@ -33,7 +33,7 @@ func (f *OwnFlags) Expand(a *Setup) error {
 				return op.Usagef("--add -: standard input is one list: name it once")
 			}
 			listed, f.Many = true, true
-			files, err = listedFiles(a.In)
+			files, err = listedFiles(in)
 		} else if found, several, failed := matchedFiles(text); several || failed != nil {
 			files, err, f.Many = withoutThose(found, all), failed, true
 		}

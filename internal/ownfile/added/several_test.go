@@ -1,4 +1,4 @@
-package runsetup
+package added
 
 import (
 	"errors"
@@ -6,12 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"triad/internal/op"
 
 	"golang.org/x/sys/unix"
-
-	"triad/internal/console"
-	"triad/internal/machine"
-	"triad/internal/session"
 )
 
 // writeFiles writes files with the same text into a folder.
@@ -59,13 +56,12 @@ func TestAddStandsForSeveralFiles(t *testing.T) {
 		{add: "c/*.cpp", refused: "no .cu and no .py file is there"},
 		{add: "c/[.cu", refused: "syntax error in pattern"},
 	} {
-		f := OwnFlags{Add: strings.Split(c.add, "|")}
-		shell := &console.Console{In: strings.NewReader(c.in)}
-		err := f.Expand(&Setup{Workers: &machine.Workers{Console: shell}})
+		f := Flags{Add: strings.Split(c.add, "|")}
+		err := f.Expand(strings.NewReader(c.in), "")
 		switch {
 		case c.refused != "":
-			if session.CodeOf(err) != session.ExitUsage ||
-				!strings.Contains(err.Error(), c.refused) {
+			var usage *op.UsageError
+			if !errors.As(err, &usage) || !strings.Contains(err.Error(), c.refused) {
 				t.Errorf("--add %s: %v, want %q", c.add, err, c.refused)
 			}
 		case err != nil || strings.Join(f.Add, " ") != c.want:
