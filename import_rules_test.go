@@ -22,7 +22,8 @@ type rule struct {
 // ofVerbs are the packages that carry out what verbs ask for: they start runs, and decide how a command ends.
 var ofVerbs = []string{
 	"internal/machine", "internal/runsetup", "internal/manyfiles", "internal/fleetrun", "internal/look",
-	"internal/programcheck", "internal/sanitize", "internal/smallestcase", "internal/twins",
+	"internal/profile", "internal/programcheck", "internal/sanitize", "internal/smallestcase",
+	"internal/twins",
 }
 
 var rules = []rule{

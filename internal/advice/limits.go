@@ -163,14 +163,12 @@ func importLimit(message string, emulated bool) (status op.Status, sentence stri
 	if emulated && wantsGPU.MatchString(message) {
 		return op.StatusUnavailable, "it needs a GPU when it is imported, and there is none here: put what " +
 			"runs at the top of the file under if __name__ == \"__main__\":, or run it where a GPU is (" +
-			harmless.FirstLine(
-				message,
-			) + ")"
+			harmless.FirstLine(message) + ")"
 	}
 	if emulated && wantsCompiler.MatchString(message) {
 		return op.StatusUnavailable, "it compiles an extension when it is imported, which wants nvcc and a " +
-			"GPU: judge the .cu that it loads, with --add, or run it where a GPU is (" + harmless.FirstLine(message) +
-			")"
+			"GPU: judge the .cu that it loads, with --add, or run it where a GPU is (" +
+			harmless.FirstLine(message) + ")"
 	}
 	return op.StatusUnknown, ""
 }

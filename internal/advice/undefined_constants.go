@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
 	"triad/internal/harmless"
 )
 

@@ -1,5 +1,5 @@
-// Package fleetrun runs compare, gradcheck and bench on other machines or on several GPUs: it cuts a request into
-// tasks, which internal/fleet hands over, runs a task's part there, and prints the union.
+// Package fleetrun runs compare, gradcheck and bench on other machines or on several GPUs: it cuts a request
+// into tasks, which internal/fleet hands over, runs a task's part there, and prints the union.
 package fleetrun
 
 import (

@@ -30,7 +30,8 @@ func Line(text string) string {
 	}, strings.TrimSpace(text))
 }
 
-// FirstLine returns the first line of a text that is not blank, without the spaces around it; "" where all are.
+// FirstLine returns the first line of a text that is not blank, without the spaces around it; "" where all
+// are.
 func FirstLine(text string) string {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" {

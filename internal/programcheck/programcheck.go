@@ -1,5 +1,5 @@
-// Package programcheck carries out triad check: it builds a CUDA program, a solve() or an operator's kernels, runs
-// them in several schedule orders or under the tools for a GPU, and prints the findings.
+// Package programcheck carries out triad check: it builds a CUDA program, a solve() or an operator's kernels,
+// runs them in several schedule orders or under the tools for a GPU, and prints the findings.
 package programcheck
 
 import (

@@ -30,8 +30,8 @@ var layers = [][]string{
 	},
 }
 
-// TestDirection: plan, preparation, verdict and execution refer to each other in one direction. With -v it says
-// between how many pairs of files there are references.
+// TestDirection: plan, preparation, verdict and execution refer to each other in one direction. With -v it
+// says between how many pairs of files there are references.
 func TestDirection(t *testing.T) {
 	layer := map[string]int{}
 	for i, files := range layers {

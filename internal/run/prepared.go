@@ -2,12 +2,12 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"slices"
 	"sync"
 
-	"errors"
 	"triad/internal/backend"
 	"triad/internal/judge"
 	"triad/internal/op"

@@ -2,11 +2,11 @@ package run
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
-	"fmt"
-	"strings"
 	"triad/internal/backend"
 	"triad/internal/judge"
 	"triad/internal/op"

@@ -161,11 +161,11 @@ func (a *Setup) AddOwn(ctx context.Context, f *added.Flags, request *run.Request
 	e machine.EnvironmentFlags, o worker.Options,
 ) (*OwnFiles, []error, error) {
 	options, err := f.Options(request.Options)
-	if err != nil {
-		return nil, nil, err
-	}
 	folder := FolderOf(request)
-	if err := f.Check(request.Impls, len(request.Operators), folder != nil); err != nil || len(f.Add) == 0 && folder == nil {
+	if err == nil {
+		err = f.Check(request.Impls, len(request.Operators), folder != nil)
+	}
+	if err != nil || len(f.Add) == 0 && folder == nil {
 		return nil, nil, err
 	}
 	workers, err := a.ownWorkers(folder, g, e, o, f.Confined())

@@ -1,5 +1,5 @@
-// Package runsetup turns the options of the verbs that run something into a run: the request, the backends with
-// the files that a user adds, the trials that settle how a file is read, and the session.
+// Package runsetup turns the options of the verbs that run something into a run: the request, the backends
+// with the files that a user adds, the trials that settle how a file is read, and the session.
 package runsetup
 
 import (

@@ -1,5 +1,5 @@
-// Package smallestcase runs the search for the smallest case on which an added file is wrong, and watches that
-// case once more with every access reported.
+// Package smallestcase runs the search for the smallest case on which an added file is wrong, and watches
+// that case once more with every access reported.
 package smallestcase
 
 import (
@@ -31,7 +31,8 @@ const shrinkLimit = 6 * time.Second
 // Judged holds a run whose wrong cases are searched.
 type Judged struct {
 	Files *runsetup.OwnFiles
-	// Twin returns the file of a record that the emulator judged on a machine with a GPU; nil if it judged none.
+	// Twin returns the file of a record that the emulator judged on a machine with a GPU; nil if it judged
+	// none.
 	Twin    func(record.Record) *ownkernels.Backend
 	Request run.Request
 	Result  run.Result

@@ -17,6 +17,7 @@ import (
 	"triad/internal/console"
 	"triad/internal/fleetrun"
 	"triad/internal/ownkernels"
+	"triad/internal/profile"
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/runsetup"
@@ -35,17 +36,20 @@ type Options struct {
 	given            func(flag string) bool
 }
 
+// notProfiled lists the flags of bench for timing, which a profile does not do.
+var notProfiled = []string{
+	"regime", "burst", "sustained", "rounds", "budget", "resume", "plan", "shard", "on", "gpus", "shards",
+	"slurm", "parts",
+}
+
 // verb runs triad bench.
 type verb struct {
 	*runsetup.Setup
-	print Print
+	print profile.Print
 }
 
-// Print prints a result as compare does.
-type Print func(*session.Session, run.Result, *runsetup.Options, session.Ending) error
-
 // New returns the command triad bench; run replaces what it does, nil: it times.
-func New(s *runsetup.Setup, print Print, run func(context.Context, []string, *Options) error,
+func New(s *runsetup.Setup, print profile.Print, run func(context.Context, []string, *Options) error,
 ) *cobra.Command {
 	if run == nil {
 		run = (&verb{s, print}).bench
@@ -171,7 +175,12 @@ func (a *verb) bench(ctx context.Context, names []string, o *Options) (err error
 		return err
 	}
 	if o.profiles != "" {
-		return a.profile(ctx, request, o)
+		for _, flag := range notProfiled {
+			if o.given(flag) {
+				return console.Usage("--profile times nothing: --%s is a flag of a bench without it", flag)
+			}
+		}
+		return profile.Run(ctx, a.Setup, request, &o.Options, o.profiles, a.print)
 	}
 	if o.On.Apart() {
 		return fleetrun.Bench(ctx, a.Setup, request, &o.Options, o.words(request.Timing))

@@ -68,8 +68,8 @@ where the worst element is.`,
 	flags.On(cmd, &o.On)
 	flags.Against(cmd, &o)
 	flags.CI(cmd, &o.CIFlags)
-	cmd.Flags().BoolVar(&o.Own.Write, "write", false, "with --add: then put the line above each function that "+
-		"says how it was read, // triad: OP(tensor=parameter, ...) (docs/own-kernels.md)")
+	cmd.Flags().BoolVar(&o.Own.Write, "write", false, "with --add: then put the line above each function "+
+		"that says how it was read, // triad: OP(tensor=parameter, ...) (docs/own-kernels.md)")
 	return cmd
 }
 

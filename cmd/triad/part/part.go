@@ -12,8 +12,8 @@ import (
 	"triad/internal/runsetup"
 )
 
-// New returns the command with which an engine starts triad on another machine. root returns triad with all its
-// verbs.
+// New returns the command with which an engine starts triad on another machine. root returns triad with all
+// its verbs.
 func New(s *runsetup.Setup, root func() *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:    "part FOLDER SHARD",

@@ -1,5 +1,5 @@
-// Package added reads what is said of the files that a user adds to a run: --add with its files, folders, patterns
-// and lists, and the flags that say how they are called.
+// Package added reads what is said of the files that a user adds to a run: --add with its files, folders,
+// patterns and lists, and the flags that say how they are called.
 package added
 
 import (

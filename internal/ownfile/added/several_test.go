@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
 	"triad/internal/op"
 
 	"golang.org/x/sys/unix"

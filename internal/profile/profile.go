@@ -1,4 +1,6 @@
-package bench
+// Package profile runs bench points under NVIDIA's ncu, for bench --profile, and prints what their kernels
+// wait for.
+package profile
 
 import (
 	"context"
@@ -24,20 +26,22 @@ import (
 // mostReasons limits the reasons that a line of the table names.
 const mostReasons = 3
 
-// notProfiled lists the flags of bench for timing, which a profile does not do.
-var notProfiled = []string{
-	"regime", "burst", "sustained", "rounds", "budget", "resume", "plan", "shard", "on", "gpus", "shards",
-	"slurm", "parts",
+// Print prints a result as compare does.
+type Print func(*session.Session, run.Result, *runsetup.Options, session.Ending) error
+
+// profiler is one run under ncu.
+type profiler struct {
+	*runsetup.Setup
+	print  Print
+	folder string // for ncu's counts
 }
 
-// profile judges the implementations on the bench points under ncu, prints what their kernels wait for and
-// keeps ncu's output.
-func (a *verb) profile(ctx context.Context, request run.Request, o *Options) (err error) {
-	for _, flag := range notProfiled {
-		if o.given(flag) {
-			return console.Usage("--profile times nothing: --%s is a flag of a bench without it", flag)
-		}
-	}
+// Run judges the implementations on the bench points under ncu, prints what their kernels wait for and keeps
+// ncu's output in a folder.
+func Run(ctx context.Context, setup *runsetup.Setup, request run.Request, o *runsetup.Options, folder string,
+	print Print,
+) (err error) {
+	a := &profiler{setup, print, folder}
 	options, err := a.WorkerOptions(&o.CaseFlags)
 	if err != nil {
 		return err
@@ -58,7 +62,7 @@ func (a *verb) profile(ctx context.Context, request run.Request, o *Options) (er
 	if err != nil {
 		return err
 	}
-	if err := readyForProfiles(o.profiles); err != nil {
+	if err := readyForProfiles(a.folder); err != nil {
 		return err
 	}
 	judged := a.runProfiled(ctx, request, o, tool, onGPU, options)
@@ -88,10 +92,10 @@ func readyForProfiles(folder string) error {
 
 // runProfiled runs the request with its workers under ncu. The error is the reason of an abort, or says that
 // something is wrong.
-func (a *verb) runProfiled(ctx context.Context, request run.Request, o *Options, tool gpuworker.Profiler,
-	g *machine.GPU, options worker.Options,
+func (a *profiler) runProfiled(ctx context.Context, request run.Request, o *runsetup.Options,
+	tool gpuworker.Profiler, g *machine.GPU, options worker.Options,
 ) (err error) {
-	folder, err := filepath.Abs(o.profiles)
+	folder, err := filepath.Abs(a.folder)
 	if err != nil {
 		return fmt.Errorf("find the folder of the profiles: %w", err)
 	}
@@ -103,7 +107,7 @@ func (a *verb) runProfiled(ctx context.Context, request run.Request, o *Options,
 	under.Wrap = func(c worker.Command) worker.Command { return tool.Under(log(), c) }
 	under.WrapPython = func(c worker.Command) worker.Command { return tool.UnderInCalls(log(), c) }
 	s, _, err := a.OpenSession(ctx, &request, runsetup.SessionOptions{
-		Options: &o.Options, GPU: &under, Workers: options,
+		Options: o, GPU: &under, Workers: options,
 		Words: []string{"bench", "--profile"}, Doing: "running the kernels under ncu",
 		Tools: record.Toolchain{"ncu": tool.Version},
 	})
@@ -115,14 +119,14 @@ func (a *verb) runProfiled(ctx context.Context, request run.Request, o *Options,
 	if end.Err != nil || err != nil {
 		return end.Failure(err)
 	}
-	return end.Failure(a.print(s, result, &o.Options, end))
+	return end.Failure(a.print(s, result, o, end))
 }
 
 var errNoKernel = errors.New("ncu saw no kernel")
 
 // printProfiles prints ncu's output, as a table or as JSON lines.
-func (a *verb) printProfiles(o *Options) error {
-	profiles, err := gpuworker.ReadProfiles(o.profiles)
+func (a *profiler) printProfiles(o *runsetup.Options) error {
+	profiles, err := gpuworker.ReadProfiles(a.folder)
 	if errors.Is(err, gpuworker.ErrNoCounters) {
 		return session.Fail(session.ExitNothing, fmt.Errorf("--profile: %w", err))
 	}
@@ -131,7 +135,7 @@ func (a *verb) printProfiles(o *Options) error {
 	}
 	if len(profiles) == 0 {
 		return session.Fail(session.ExitNothing, fmt.Errorf("--profile: %w; what it wrote is in %s",
-			errNoKernel, o.profiles))
+			errNoKernel, a.folder))
 	}
 	var lines []report.ProfileLine
 	for _, p := range profiles {
@@ -149,7 +153,7 @@ func (a *verb) printProfiles(o *Options) error {
 	if o.JSON {
 		return nil
 	}
-	return report.Profiled(a.Out, a.Style(), lines, o.profiles)
+	return report.Profiled(a.Out, a.Style(), lines, a.folder)
 }
 
 // reasons names the most frequent stall reasons, each with the number of warps that wait for it whenever one
