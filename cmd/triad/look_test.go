@@ -13,7 +13,7 @@ import (
 // Folders of beginners' files get the lines in testdata/folders/expected.txt: no operator and no flag names
 // what they are. What was found is recorded, each file as what it is.
 func TestFoldersOfBeginners(t *testing.T) {
-	need.Covers(t, "look", "cmd/triad/look", "cmd/triad/testdata/folders", "internal/firstlook",
+	need.Covers(t, "look", "internal/look", "cmd/triad/testdata/folders", "internal/firstlook",
 		"internal/operatorguess")
 	needsPython(t)
 	db := filepath.Join(t.TempDir(), "look.db")

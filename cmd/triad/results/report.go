@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
 	"triad/internal/catalog"
+	"triad/internal/console"
 	"triad/internal/pages"
 	"triad/internal/report"
 	"triad/internal/resultdiff"

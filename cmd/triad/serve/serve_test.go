@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"triad/cmd/triad/console"
+	"triad/internal/console"
 	"triad/internal/pages/pagestest"
 )
 
