@@ -67,9 +67,9 @@ func (a *Verb) smallestCases(ctx context.Context, mine *runsetup.OwnFiles, twins
 		found, d := search.Find(), record.Diagnosis{}
 		p.watch(calls, &found, &d)
 		repeat := record.Repeat(found.Record, runsetup.WordsOfFile(found.Record.Impl, added))
-		all = append(all, shrink.Diagnosed{
-			Finding: found, Run: suspect.Record.ID, Diagnosis: diagnosisOf(found, d, repeat),
-		})
+		d = diagnosisOf(found, d, repeat)
+		addCauses(&d, found, file)
+		all = append(all, shrink.Diagnosed{Finding: found, Run: suspect.Record.ID, Diagnosis: d})
 		if p.fault != nil {
 			return nil, p.fault
 		}

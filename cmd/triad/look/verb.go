@@ -23,7 +23,6 @@ import (
 	"triad/internal/check"
 	"triad/internal/fileversion"
 	"triad/internal/firstlook"
-	"triad/internal/kernelfile"
 	"triad/internal/op"
 	"triad/internal/operatorguess"
 	"triad/internal/ownfile/pyparser"
@@ -186,7 +185,7 @@ func (a *Verb) judge(ctx context.Context, path string, guess operatorguess.Guess
 	if err != nil {
 		return trial, err
 	}
-	trial = a.finish(trial, mine, result, all)
+	trial = a.finish(trial, result, all)
 	trial.Tell = func() error {
 		code := session.ExitNothing
 		if trial.Wrong() {
@@ -221,7 +220,7 @@ func (a *Verb) misread(t Trial, request run.Request, path string, why error) Tri
 }
 
 // finish collects the verdicts of a trial, their causes and the records.
-func (a *Verb) finish(t Trial, mine *runsetup.OwnFiles, result run.Result, all []shrink.Diagnosed) Trial {
+func (a *Verb) finish(t Trial, result run.Result, all []shrink.Diagnosed) Trial {
 	t.Diagnoses = map[int]record.Diagnosis{}
 	for i := range result.Records {
 		r := &result.Records[i]
@@ -236,8 +235,8 @@ func (a *Verb) finish(t Trial, mine *runsetup.OwnFiles, result run.Result, all [
 		}
 		t.Diagnoses[i] = d.Diagnosis
 		for p := range t.Passes {
-			if t.Passes[p].Pass == result.Records[i].Case.Pass && len(mine.Files) > 0 {
-				t.Passes[p].Causes = append(t.Passes[p].Causes, causesOf(d, mine.File(d.Record.Impl))...)
+			if t.Passes[p].Pass == result.Records[i].Case.Pass {
+				t.Passes[p].Causes = append(t.Passes[p].Causes, d.Diagnosis.Causes...)
 			}
 		}
 	}
@@ -265,33 +264,6 @@ func addPass(j *firstlook.Judged, r *record.Record) {
 			p.Error = max(p.Error, float64(*v.ULPMean))
 		}
 	}
-}
-
-// causesOf lists the causes of a wrong pass, with the line that writes the result where none is known.
-func causesOf(d shrink.Diagnosed, file *ownkernels.File) []firstlook.Cause {
-	brief := d.Brief()
-	usual := firstlook.Usual{Cause: firstlook.Cause{Line: brief.Line, Text: brief.Text}, Exact: brief.Exact}
-	causes := firstlook.CausesOf(d.Diagnosis, file.Path, usual)
-	_, function, several := strings.Cut(d.Record.Impl, ":") // the file has several functions
-	for i := range causes {
-		if several {
-			causes[i].Text = function + ": " + causes[i].Text
-		}
-		if causes[i].Line > 0 {
-			continue
-		}
-		var outputs []string
-		for _, b := range file.Bindings {
-			for _, arg := range b.Args {
-				if arg.Role == kernelfile.Output && b.Pass == d.Record.Case.Pass {
-					outputs = append(outputs, arg.Name)
-				}
-			}
-		}
-		causes[i].Line = firstlook.WrittenAt(file.Text(), file.IsPython(), d.Record.Case.Pass == op.Backward,
-			outputs)
-	}
-	return causes
 }
 
 func (a *Verb) notUnderstood(path, operator, why string) *record.Record {
