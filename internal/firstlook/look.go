@@ -151,6 +151,23 @@ func (f *File) Line() Line {
 	return l
 }
 
+// Causes lists why a file is wrong: what triad check found, and the causes of each wrong pass of the operator
+// that it is.
+func (f *File) Causes() []Cause {
+	all := f.found()
+	if len(f.Judged) == 0 {
+		return all
+	}
+	for _, p := range f.Judged[Best(f.Judged)].Passes {
+		for _, c := range p.Causes {
+			if p.Row.Bad > 0 && !slices.ContainsFunc(all, func(other Cause) bool { return repeats(c, other) }) {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
+
 // Bad reports whether a line counts as wrong.
 func (l *Line) Bad() bool { return l.Verdict == Wrong || l.Verdict == GradientWrong }
 

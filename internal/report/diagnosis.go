@@ -22,12 +22,19 @@ func Diagnosis(w io.Writer, style Style, d record.Diagnosis) error {
 	if d.Advice != "" {
 		text.WriteString(indent + sentence(d.Advice) + "\n")
 	}
-	text.WriteString(indent + clean(d.Repeat) + style.InDatabase + "\n")
+	if d.Repeat != "" {
+		text.WriteString(indent + clean(d.Repeat) + style.InDatabase + "\n")
+	}
 	return write(style.Wrap(w), text.String())
 }
 
 // sentence capitalises a text and ends it with a full stop.
-func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
+}
 
 // smallestCase prints the diagnosis of a run, if there is one.
 func smallestCase(w io.Writer, style Style, d *record.Diagnosis) error {

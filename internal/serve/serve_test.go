@@ -1,10 +1,12 @@
 package serve
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 	"triad/internal/op"
 	"triad/internal/pages/pagestest"
 	"triad/internal/record"
+	"triad/internal/report"
 	"triad/internal/resultdiff"
 	"triad/results"
 )
@@ -46,6 +49,22 @@ func serving(t testing.TB, path string, o Options) (*Server, string) {
 		t.Fatal(err)
 	}
 	o.Now = time.Now
+	o.Query = func(ctx context.Context, statement string, params map[string]string, format string) (
+		Rows, error,
+	) {
+		values := map[string]any{}
+		for name, value := range params {
+			values[name] = value
+		}
+		answer, err := results.Query(ctx, path, statement, values, results.Limits{HeapBytes: 1 << 30})
+		if err != nil {
+			return Rows{}, Refused(err.Error())
+		}
+		var text bytes.Buffer
+		show := map[string]func(io.Writer, []string, [][]any) error{"csv": report.CSV, "json": report.JSONRows}
+		err = show[format](&text, answer.Columns, answer.Rows)
+		return Rows{text.Bytes(), answer.Cut}, err
+	}
 	o.Since = func(string) (time.Time, error) { return time.Time{}, errors.New("no time") }
 	o.Side = func(ctx context.Context, name string) (resultdiff.Side, error) {
 		last := map[string]int{"last": 1, "last~1": 2}[name]
@@ -81,7 +100,11 @@ var answers = map[string]string{
 	"/diff?a=last~1&b=last":                          "B is worse than A: 2 became wrong.",
 	"/diff?a=last&b=last~1":                          "Nothing became wrong",
 	"/diff?a=x&b=last":                               "no session has this ID",
-	"/diff":                                          "Name two sets",
+	"/diff":                                          "Which two sets of runs?",
+	"/query":                                         "One read-only SQL statement",
+	"/query?saved=least-headroom":                    "50 rows.",
+	"/query?sql=drop+table+run":                      "Only reading is allowed",
+	"/query?sql=select+:a+as+x&p_a=7":                "1 row.",
 	"/findings":                                      "What triad found",
 	"/op/" + pagestest.Operator:                      "1 of 3 implementations is wrong",
 }

@@ -63,6 +63,7 @@ func New(s *runsetup.Setup, v Verbs) *Verb { return &Verb{Setup: s, Verbs: v} }
 func (a *Verb) AddFlags(f *pflag.FlagSet) {
 	f.BoolVar(&a.Once, "once", false, "of files: do not look again when one is saved")
 	f.BoolVarP(&a.Verbose, "verbose", "v", false, "of files: all that each step says")
+	f.BoolVar(&a.Page, "page", false, "of files: show them on a page too, which follows each save")
 	f.StringVar(&a.db, "db", "", "of files: "+console.DatabaseUsage)
 }
 
@@ -70,6 +71,9 @@ func (a *Verb) AddFlags(f *pflag.FlagSet) {
 func (a *Verb) At(ctx context.Context, paths []string) error {
 	ctx, done := a.AtFirstInterrupt(ctx)
 	defer done()
+	if a.Page && a.Once {
+		return console.Usage("--page follows the files while triad watches them: leave out --once")
+	}
 	progress := a.Progress()
 	environment, err := a.Environment(workers.EnvironmentFlags{Look: true}, false)
 	if err != nil {
@@ -80,6 +84,19 @@ func (a *Verb) At(ctx context.Context, paths []string) error {
 		_, err := environment.Find(ctx)
 		python <- err
 	}, a.Broke)
+	newPage := a.NewPage
+	var page func(report.LookedAt)
+	if a.Page {
+		var tell func()
+		if page, tell, err = a.livePage(ctx); err != nil {
+			return err
+		}
+		tell()
+		newPage = func() {
+			a.NewPage()
+			tell()
+		}
+	}
 	return Run(ctx, paths, a.Options, Machine{
 		Out: a.Out, Terminal: console.IsTerminal(a.Out), Color: a.color, Parse: pyparser.New(pyparser.OfPATH),
 		Python: func(ctx context.Context) error {
@@ -101,7 +118,7 @@ func (a *Verb) At(ctx context.Context, paths []string) error {
 		Where: func(id string) string {
 			return "-v prints all of it; triad results report " + id + a.InDatabase + " makes a page."
 		},
-		Changed: a.changed, State: stateOfFile, NewPage: a.NewPage,
+		Changed: a.changed, State: stateOfFile, NewPage: newPage, Page: page,
 	})
 }
 
