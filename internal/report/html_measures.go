@@ -84,15 +84,15 @@ func (g group) verdict() string {
 	switch {
 	case bad > 0:
 		return fmt.Sprintf("%v %d of %d", status, bad, len(g.records))
-	case good == 0:
-		if len(g.records) == 1 {
-			return status.String()
-		}
-		return fmt.Sprintf("%v %d", status, len(g.records))
+	case good == 0 && len(g.records) == 1:
+		return status.String()
 	}
 	parts := []string{fmt.Sprintf("%v %d", status, good)}
 	if status.Weight() == op.Neutral {
-		parts = []string{fmt.Sprintf("%v %d", status, g.having(status)), fmt.Sprintf("%d good", good)}
+		parts[0] = fmt.Sprintf("%v %d", status, g.having(status))
+		if good > 0 {
+			parts = append(parts, fmt.Sprintf("%d good", good))
+		}
 	}
 	if neutral > 0 {
 		parts = append(parts, g.othersThan(status)...)

@@ -70,8 +70,7 @@ func RunsDocument(list Runs, database string, now time.Time) Document {
 		line := row(
 			weightOf(r.Status),
 			r.ID,
-			r.Case.Op,
-			r.Impl,
+			r.Case.Op+"/"+r.Impl,
 			r.Case.Pass.String(),
 			r.Case.DType,
 			r.Status.String(),
@@ -81,7 +80,7 @@ func RunsDocument(list Runs, database string, now time.Time) Document {
 			r.Device,
 			r.Started.UTC().Format("2006-01-02 15:04"),
 		)
-		line.Cells[0], line.Cells[5].Weight = p.runCell(r.ID), weightOf(r.Status)
+		line.Cells[0], line.Cells[4].Weight = p.runCell(r.ID), weightOf(r.Status)
 		rows = append(rows, line)
 	}
 	if len(rows) > 0 {
@@ -90,7 +89,7 @@ func RunsDocument(list Runs, database string, now time.Time) Document {
 			Title:  "Runs",
 			Filter: true,
 			Blocks: []htmlBlock{tableOf("Runs", []string{
-				"run", "op", "implementation", "pass", "dtype", "status", "case", ">" + ofBoundName, ">median",
+				"run", "implementation", "pass", "dtype", "status", "case", ">" + ofBoundName, ">median",
 				"device", "started (UTC)",
 			}, rows)},
 		}

@@ -117,8 +117,11 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	code, why := s.failure(internal, err)
 	title := "Something went wrong"
-	if code == http.StatusNotFound {
+	switch code {
+	case http.StatusNotFound:
 		title = "No such page"
+	case http.StatusBadRequest:
+		title = "This was refused"
 	}
 	document = report.FailureDocument(title, why, s.store.Path(), s.options.Now())
 	if s.write(w, code, document, r.URL.Path) != nil {

@@ -125,10 +125,13 @@ func TestPagesInABrowser(t *testing.T) {
 	}
 	check := func(name string) {
 		t.Helper()
-		for _, width := range []int{360, 768, 1440} {
+		for _, width := range []int{360, 400, 768, 1400} {
 			p.Size(width, 900, width == 768)
 			if pixels := p.Overflow(); pixels > 0 {
 				t.Errorf("%s at %d pixels overflows by %d", name, width, pixels)
+			}
+			if cut := p.Cut(); len(cut) > 0 && width != 768 {
+				t.Errorf("%s at %d pixels is cut: %s", name, width, cut)
 			}
 		}
 		for _, e := range append(p.Axe(), p.Errors()...) {
@@ -172,8 +175,8 @@ func TestPagesInABrowser(t *testing.T) {
 func sortsByDType(t *testing.T, p *browser.Page) {
 	t.Helper()
 	order := ""
-	p.Eval(`document.querySelectorAll("#runs thead button")[4].click();
-		Array.from(document.querySelectorAll("#runs tbody tr")).map((r) => r.cells[4].textContent)
+	p.Eval(`document.querySelectorAll("#runs thead button")[3].click();
+		Array.from(document.querySelectorAll("#runs tbody tr")).map((r) => r.cells[3].textContent)
 			.join(" ")`, &order)
 	if order != "bf16 fp32" {
 		t.Errorf("sorted by dtype: %q", order)
@@ -183,10 +186,12 @@ func sortsByDType(t *testing.T, p *browser.Page) {
 // sortsAsText sorts the runs of a page, newest first, by their IDs and dates, which only begin with digits.
 func sortsAsText(t *testing.T, p *browser.Page) {
 	t.Helper()
-	for column, name := range []string{"ID", "date"} { // newest first at the beginning
+	for column, name := range map[int]string{0: "ID", 9: "date"} {
 		sorted := false
 		p.Eval(fmt.Sprintf(`(() => {
-			document.querySelectorAll("#runs thead button")[%d].click();
+			const button = document.querySelectorAll("#runs thead button")[%d];
+			button.click();
+			if (button.parentNode.getAttribute("aria-sort") !== "ascending") { button.click(); }
 			const words = Array.from(document.querySelectorAll("#runs tbody tr"))
 				.map((r) => r.cells[%[1]d].textContent);
 			return words.length > 9 && words[0] < words.at(-1) &&
