@@ -36,7 +36,8 @@ func TestStandingsAndDiagnoses(t *testing.T) {
 		}
 	}
 	last := runs[4]
-	if err := (&Session{store: s}).AddDiagnosis(ctx, last.ID, record.Diagnosis{Status: op.StatusFail, Message: "why"}); err != nil {
+	kept := record.Diagnosis{Status: op.StatusFail, Message: "why"}
+	if err := (&Session{store: s}).AddDiagnosis(ctx, last.ID, kept); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range map[int]bool{0: false, 3: false, 4: true, 5: true} {

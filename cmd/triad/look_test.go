@@ -93,7 +93,8 @@ func TestPageOfAFolder(t *testing.T) {
 	}
 	text, err := io.ReadAll(answer.Body)
 	answer.Body.Close()
-	if err != nil || !strings.Contains(string(text), "notes.py") || !strings.Contains(string(text), noKernel) {
+	if err != nil || !strings.Contains(string(text), "notes.py") ||
+		!strings.Contains(string(text), "no kernel in it") {
 		t.Errorf("%v\n%s", err, text)
 	}
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
@@ -103,6 +104,3 @@ func TestPageOfAFolder(t *testing.T) {
 		t.Errorf("it ends with %v", err)
 	}
 }
-
-// noKernel is what a page says of a file without a kernel.
-const noKernel = "no kernel in it"

@@ -160,7 +160,8 @@ func (f *File) Causes() []Cause {
 	}
 	for _, p := range f.Judged[Best(f.Judged)].Passes {
 		for _, c := range p.Causes {
-			if p.Row.Bad > 0 && !slices.ContainsFunc(all, func(other Cause) bool { return repeats(c, other) }) {
+			said := slices.ContainsFunc(all, func(other Cause) bool { return repeats(c, other) })
+			if p.Row.Bad > 0 && !said {
 				all = append(all, c)
 			}
 		}

@@ -33,8 +33,8 @@ func TestExcerptOf(t *testing.T) {
 			}
 			continue
 		}
-		if e == nil || e.First != c.first || e.First+len(e.Lines)-1 != c.last || !slices.Equal(e.Marked, c.marked) ||
-			e.Lines[0] != strconv.Itoa(c.first) {
+		if e == nil || e.First != c.first || e.First+len(e.Lines)-1 != c.last ||
+			!slices.Equal(e.Marked, c.marked) || e.Lines[0] != strconv.Itoa(c.first) {
 			t.Errorf("%v: %+v", c.causes, e)
 		}
 	}

@@ -49,10 +49,14 @@ func smallestCase(w io.Writer, style Style, d *record.Diagnosis) error {
 
 // smallestWords describes the smallest case of a diagnosis, with its result.
 func smallestWords(d record.Diagnosis) string {
+	return fmt.Sprintf("%s, %v\n        %s\n", smallestCaseOf(d), d.Status, clean(d.Message))
+}
+
+// smallestCaseOf returns the sizes and the data of the smallest case of a diagnosis.
+func smallestCaseOf(d record.Diagnosis) string {
 	var words []string
 	for _, m := range d.Dims {
 		words = append(words, fmt.Sprintf("%s=%d", m.Name, m.Value))
 	}
-	return fmt.Sprintf("%s %s, %v\n        %s\n", strings.Join(words, " "), d.Distribution, d.Status,
-		clean(d.Message))
+	return strings.Join(append(words, d.Distribution), " ")
 }

@@ -162,14 +162,16 @@ func (d document) hasChart() bool {
 // document builds the parts of a page.
 func (p Page) document() document {
 	d := document{
-		Title: clean(cmp.Or(p.Command, p.Subject)), IsCommand: p.Command != "", Made: p.Made.UTC().Format("2006-01-02 15:04") + " UTC", Database: clean(p.Database),
+		Title: clean(cmp.Or(p.Command, p.Subject)), IsCommand: p.Command != "",
+		Made: p.Made.UTC().Format("2006-01-02 15:04") + " UTC", Database: clean(p.Database),
 	}
 	d.Answer, d.Bad = p.answer()
 	d.Open = !d.Bad && !slices.ContainsFunc(p.Records, func(r record.Record) bool {
 		return r.Status.Weight() == op.Good
 	}) && p.Diff == nil
 	for _, s := range []htmlSection{
-		p.changesSection(), p.whySection(), p.verdictSection(), p.wrongSection(), p.errorSection(), p.timeSection(),
+		p.changesSection(), p.whySection(), p.verdictSection(), p.wrongSection(), p.errorSection(),
+		p.timeSection(),
 		p.historySection(), p.elementSection(), p.environmentSection(),
 	} {
 		if len(s.Blocks) > 0 {

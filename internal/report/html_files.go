@@ -64,7 +64,8 @@ func FilesDocument(p LookedAt, address, state string, now time.Time) Document {
 	case goods > 0 && goods == len(p.Files):
 		d.Answer = []string{fmt.Sprintf("%s, all right.", counted(goods, "file"))}
 	default:
-		d.Answer, d.Open = []string{fmt.Sprintf("%d of %s right.", goods, counted(len(p.Files), "file"))}, true
+		d.Answer = []string{fmt.Sprintf("%d of %s right.", goods, counted(len(p.Files), "file"))}
+		d.Open = true
 	}
 	switch {
 	case p.Working:

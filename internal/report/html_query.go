@@ -43,11 +43,12 @@ func QueryDocument(q Query, database string, now time.Time) Document {
 			d.Answer = append(d.Answer, "It was "+clean(q.Cut)+".")
 		}
 	default:
-		d.Answer = []string{"One read-only SQL statement, under the limits of triad results query: 2 seconds, " +
-			"10,000 rows. The address of the result can be sent to whoever has the database."}
+		d.Answer = []string{"One read-only SQL statement, under the limits of triad results query: " +
+			"2 seconds, 10,000 rows. The address of the result can be sent to whoever has the database."}
 	}
+	lines := strings.Count(q.Statement, "\n") + 2
 	d.Form = &htmlForm{Action: "/query", Button: "Run", Fields: []htmlField{
-		{Name: "sql", Label: "SQL", Value: q.Statement, Rows: min(max(strings.Count(q.Statement, "\n")+2, 4), 16)},
+		{Name: "sql", Label: "SQL", Value: q.Statement, Rows: min(max(lines, 4), 16)},
 	}}
 	for _, p := range q.Params {
 		d.Form.Fields = append(d.Form.Fields,
@@ -59,7 +60,9 @@ func QueryDocument(q Query, database string, now time.Time) Document {
 	if rows := savedRows(q.Saved); len(rows) > 0 {
 		d.Sections = append(d.Sections, htmlSection{
 			ID: "saved", Title: "Saved queries",
-			Blocks: []htmlBlock{tableOf("Queries that come with triad", []string{"query", "question", "with"}, rows)},
+			Blocks: []htmlBlock{
+				tableOf("Queries that come with triad", []string{"query", "question", "with"}, rows),
+			},
 		})
 	}
 	if q.Schema != "" {

@@ -143,7 +143,8 @@ func RunDocument(run record.Run, past Past, database string, now time.Time) Docu
 		d.Answer = append(append(p.whyAnswer(), d.Answer...), wrongWords(r))
 	}
 	for _, s := range []htmlSection{
-		p.whySection(), p.factsSection(run), p.wrongSection(), p.errorSection(), p.timeSection(), p.elementSection(), p.pastSection(past),
+		p.whySection(), p.factsSection(run), p.wrongSection(), p.errorSection(), p.timeSection(),
+		p.elementSection(), p.pastSection(past),
 		p.environmentSection(),
 	} {
 		if len(s.Blocks) > 0 {

@@ -27,25 +27,29 @@ func TestHome(t *testing.T) {
 	standing := func(operator, impl string, status op.Status, runs int, at time.Time) record.Standing {
 		return record.Standing{Op: operator, Impl: impl, Status: status, Runs: runs, Newest: at}
 	}
+	const newest = "newest"
 	session := func(id string, exit int, command ...string) record.SessionCount {
 		s := record.Session{ID: id, Command: command, Exit: exit, Started: day, Ended: day}
 		return record.SessionCount{Session: s, State: "complete", Bad: exit}
 	}
-	running := record.SessionCount{Session: record.Session{ID: "01C", Command: []string{"bench"}}, State: "running"}
+	running := record.SessionCount{State: "running"}
+	running.Session = record.Session{ID: "01C", Command: []string{"bench"}}
 	d := HomeDocument(Home{
 		Standing: []record.Standing{
-			standing("add", "cuda/vec", op.StatusPass, 9, day.AddDate(0, 0, -3)),
-			standing("softmax", "mine/a.cu", op.StatusPass, 5, day), standing("softmax", "mine/a.cu", op.StatusFail, 2, day),
-			standing("softmax", "torch/eager", op.StatusPass, 5, day),
-			standing("softmax", "liger/kernel", op.StatusUnsupported, 1, day),
+			standing("older", "cuda/vec", op.StatusPass, 9, day.AddDate(0, 0, -3)),
+			standing(newest, "mine/a.cu", op.StatusPass, 5, day),
+			standing(newest, "mine/a.cu", op.StatusFail, 2, day),
+			standing(newest, "torch/eager", op.StatusPass, 5, day),
+			standing(newest, "liger/kernel", op.StatusUnsupported, 1, day),
 		},
 		Sessions: []record.SessionCount{
-			running, session("01B", 1, "compare", "<b>"), session("01A", 0, "compare", "add"),
+			running, session("01B", 1, "compare", "<b>"), session("01A", 0, "compare", "older"),
 		},
 	}, "r.db", day)
 	text := servedText(t, d, "/")
 	for _, want := range []string{
-		"1 of 4 implementations of 2 operators is wrong: softmax/mine/a.cu.", "a.cu FAIL 2</a>", "today 12:30",
+		"1 of 4 implementations of 2 operators is wrong: newest/mine/a.cu.", "a.cu FAIL 2</a>",
+		"today 12:30",
 		"2026-02-26", "liger/kernel unsupported", "triad compare &lt;b&gt;", `class="bad">wrong, exit 1<`,
 		`class="good">right<`, `class="neutral">running<`, `<a href="/" aria-current="page">Home</a>`,
 	} {
@@ -53,14 +57,15 @@ func TestHome(t *testing.T) {
 			t.Errorf("it lacks %q\n%s", want, text)
 		}
 	}
-	if strings.Index(text, `"/op/softmax"`) > strings.Index(text, `"/op/add"`) {
+	if strings.Index(text, `"/op/newest"`) > strings.Index(text, `"/op/older"`) {
 		t.Error("the operator that ran last is not the first")
 	}
 }
 
 // TestARunningSessionIsNotCalledRight: while a session runs its page says how far it is.
 func TestARunningSessionIsNotCalledRight(t *testing.T) {
-	good, bad := softmax(1, "cuda/a", "fp32", 7, op.StatusPass), softmax(2, "cuda/a", "fp32", 9, op.StatusFail)
+	good := softmax(1, "cuda/a", "fp32", 7, op.StatusPass)
+	bad := softmax(2, "cuda/a", "fp32", 9, op.StatusFail)
 	p := record.Progress{State: "running", Planned: 9, Ended: 1}
 	for class, records := range map[string][]record.Record{"open": {good}, "bad": {good, bad}} {
 		text := servedText(t, Page{Records: records}.Document().WithProgress(p, "/live/1"), "/session/1")
@@ -97,16 +102,18 @@ func TestFilesOnAPage(t *testing.T) {
 	p := LookedAt{Working: true, Files: []FileShown{
 		{Name: "a.cu", Done: true, Verdict: "RIGHT", Weight: "good", Text: "9 cases", Source: "ok();\n"},
 		{
-			Name: "b.cu", Done: true, Verdict: "WRONG", Weight: "bad", Text: "line 2: <i>", Source: "{\n<u>;\n}\n",
-			Causes: []record.Cause{{Line: 2, Text: "<i>"}},
+			Name: "b.cu", Done: true, Verdict: "WRONG", Weight: "bad", Text: "line 2: <i>",
+			Source: "{\n<u>;\n}\n", Causes: []record.Cause{{Line: 2, Text: "<i>"}},
 		},
 		{Name: "c.cu"},
 	}}
 	text := servedText(t, FilesDocument(p, "/new", "7", time.Unix(0, 0)), "/")
 	for _, want := range []string{
-		`<span class="mark good" aria-hidden="true">✓</span> a.cu`, `<span class="mark bad" aria-hidden="true">✗</span> b.cu`,
+		`<span class="mark good" aria-hidden="true">✓</span> a.cu`,
+		`<span class="mark bad" aria-hidden="true">✗</span> b.cu`,
 		`<li class="marked"><span class="number">2</span><code>&lt;u&gt;;</code><strong>&lt;i&gt;</strong>`,
-		"being looked at", `data-update="/new" data-state="7"`, "Looking: 2 of 3 files done.", "1 file wrong, 1 right.",
+		"being looked at", `data-update="/new" data-state="7"`, "Looking: 2 of 3 files done.",
+		"1 file wrong, 1 right.",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it lacks %q\n%s", want, text)

@@ -150,8 +150,8 @@ func TestTimesOfOneGPU(t *testing.T) {
 	}
 }
 
-// TestAPageHasTheDiagnosis: a page of wrong runs begins with the cause and its line, then shows the source with
-// that line marked, the smallest wrong case and the command that repeats it. Nothing of it becomes markup.
+// TestAPageHasTheDiagnosis: a page of wrong runs begins with the cause and its line, then shows the source
+// with that line marked, the smallest wrong case and the command that repeats it. No text becomes markup.
 func TestAPageHasTheDiagnosis(t *testing.T) {
 	r := softmax(1, "mine/a.cu", "fp32", 7, op.StatusFail)
 	r.Diagnosis = &record.Diagnosis{
@@ -169,7 +169,8 @@ func TestAPageHasTheDiagnosis(t *testing.T) {
 	}
 	text := pageText(t, p)
 	for _, want := range []string{
-		"<code>triad compare softmax --add a.cu</code></h1>", "a second cause", "rows=1 normal", "y[0] is NaN",
+		"<code>triad compare softmax --add a.cu</code></h1>", "a second cause", "rows=1 normal",
+		"y[0] is NaN",
 		"triad compare &lt;x&gt;", "a.cu:8: read", `<li class="marked"><span class="number">8</span>` +
 			"<code>    read &lt;i&gt;(x);</code><strong>nobody wrote &lt;b&gt;it&lt;/b&gt;</strong></li>",
 	} {
@@ -180,7 +181,7 @@ func TestAPageHasTheDiagnosis(t *testing.T) {
 	if strings.Contains(text, "<b>") || strings.Contains(text, "<i>") {
 		t.Error("text of a file became markup")
 	}
-	r.Diagnosis = &record.Diagnosis{Status: op.StatusFail, Message: "y[0] is NaN", Advice: "fill it. Then run"}
+	r.Diagnosis = &record.Diagnosis{Status: op.StatusFail, Message: "NaN", Advice: "fill it. Then run"}
 	if answer, _ := (Page{Records: []record.Record{r}}).answer(); answer[0] != "a.cu: fill it." {
 		t.Errorf("of an older diagnosis: %q", answer[0])
 	}
@@ -213,14 +214,17 @@ func TestWordsOfACell(t *testing.T) {
 // worst elements.
 func TestErrorsAsAShareOfTheBound(t *testing.T) {
 	inf, nan := record.Float(math.Inf(1)), record.Float(math.NaN())
+	worst := func(got record.Float) *record.Statistics {
+		return &record.Statistics{Worst: []record.Judged{{Got: got, R: 1, T: 2}}}
+	}
 	grid := &record.Map{Compared: []int64{1, 0}, Most: []record.Float{4, 9}}
 	for want, v := range map[string]record.Verdict{
 		"0.25":      {Headroom: new(record.Float(4))},
 		"0":         {Headroom: &inf},
 		"":          {NWrong: 1},
 		"4":         {NWrong: 1, Statistics: &record.Statistics{Map: grid}},
-		"3":         {NWrong: 1, Statistics: &record.Statistics{Worst: []record.Judged{{Got: 7, R: 1, T: 2}}}},
-		"no number": {NWrong: 1, Statistics: &record.Statistics{Worst: []record.Judged{{Got: nan, R: 1, T: 2}}}},
+		"3":         {NWrong: 1, Statistics: worst(7)},
+		"no number": {NWrong: 1, Statistics: worst(nan)},
 	} {
 		if got := ofBoundWords(ofBound(v)); got != want {
 			t.Errorf("%+v: %q, want %q", v, got, want)

@@ -41,7 +41,8 @@ func whyBlocks(r record.Record) []htmlBlock {
 		blocks = append(blocks, htmlBlock{Words: "And " + c + "."})
 	}
 	blocks = append(blocks, htmlBlock{
-		Words: "The smallest case found that is wrong: " + strings.TrimSpace(smallestWords(d)),
+		Words: fmt.Sprintf("The smallest case found that is wrong: %s. %v: %s", smallestCaseOf(d), d.Status,
+			clean(d.Message)),
 	})
 	if d.Source != nil {
 		blocks = append(blocks, htmlBlock{Source: sourceOf(*d.Source, d.Causes)})
@@ -109,7 +110,8 @@ func sourceOf(e record.Excerpt, causes []record.Cause) *htmlSource {
 	s := &htmlSource{Name: clean(filepath.Base(e.File))}
 	for i, line := range e.Lines {
 		n := e.First + i
-		l := htmlLine{Number: n, Words: strings.TrimRight(cleanLines(line, ""), "\n"), Marked: slices.Contains(e.Marked, n)}
+		words := strings.TrimRight(cleanLines(line, ""), "\n")
+		l := htmlLine{Number: n, Words: words, Marked: slices.Contains(e.Marked, n)}
 		for _, c := range causes {
 			if l.Marked && c.Line == n && c.File == "" && l.Said == "" {
 				l.Said = clean(c.Text)

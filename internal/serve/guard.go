@@ -145,7 +145,7 @@ func parameters(path string) []string {
 		return []string{"before"}
 	case contentsAddress:
 		return []string{"state"}
-	case "/query":
+	case "/query", "/query.csv", "/query.json":
 		return []string{"sql", "saved"}
 	}
 	if strings.HasPrefix(path, "/run/") {

@@ -49,7 +49,7 @@ func TestPagesLook(t *testing.T) {
 				}
 				for _, e := range append(found, p.Errors()...) {
 					if name == "missing" && strings.Contains(e, "404") {
-						continue // it is what the page says
+						continue // as the page says
 					}
 					t.Errorf("%s, %d pixels, dark %v: %s", name, width, dark, e)
 				}

@@ -45,7 +45,7 @@ func (s *Server) asked(values url.Values) (report.Query, error) {
 		}
 		q.Saved = append(q.Saved, one)
 		if n.Name == values.Get("saved") {
-			q.Statement = strings.TrimSpace(n.SQL)
+			q.Statement = withoutComments(n.SQL)
 			for _, p := range n.Params {
 				defaults[p.Name] = p.Default
 			}
@@ -64,8 +64,20 @@ func (s *Server) asked(values url.Values) (report.Query, error) {
 	return q, nil
 }
 
+// withoutComments returns a saved query without the lines before it, which are on the page anyway.
+func withoutComments(sql string) string {
+	var lines []string
+	for line := range strings.Lines(sql) {
+		if !strings.HasPrefix(line, "--") {
+			lines = append(lines, line)
+		}
+	}
+	return strings.TrimSpace(strings.Join(lines, ""))
+}
+
 // parameterWord matches a parameter of SQL, or what holds no parameter: a text, a quoted name, a comment.
-var parameterWord = regexp.MustCompile(`'[^']*'|"[^"]*"|--[^\n]*|/\*(?s:.*?)\*/|:([A-Za-z_][A-Za-z_0-9]{0,60})`)
+var parameterWord = regexp.MustCompile(
+	`'[^']*'|"[^"]*"|--[^\n]*|/\*(?s:.*?)\*/|:([A-Za-z_][A-Za-z_0-9]{0,60})`)
 
 // parametersOf returns the names of the parameters of a statement.
 func parametersOf(statement string) (names []string) {
@@ -119,7 +131,8 @@ func (s *Server) query(ctx context.Context, values url.Values) (report.Document,
 }
 
 // download answers with the rows of a query alone.
-func (s *Server) download(ctx context.Context, w http.ResponseWriter, values url.Values, format string) error {
+func (s *Server) download(ctx context.Context, w http.ResponseWriter, values url.Values, format string,
+) error {
 	if s.options.Query == nil {
 		return missingError("This server answers no queries.")
 	}

@@ -48,7 +48,8 @@ type Options struct {
 	// Since parses a time that a user wrote.
 	Since func(text string) (time.Time, error)
 	// Query runs SQL that a user typed, and returns its rows as "csv" or as "json", an object a line.
-	Query      func(ctx context.Context, statement string, params map[string]string, format string) (Rows, error)
+	Query func(ctx context.Context, statement string, params map[string]string, format string) (
+		Rows, error)
 	Now        func() time.Time
 	HeaderTime time.Duration // 0: five seconds
 	AnswerTime time.Duration // of the database; 0: twenty seconds
@@ -174,11 +175,13 @@ type missingError string
 
 func (e missingError) Error() string { return string(e) }
 
+// homeLists ends the sentence of a page that is not there.
+const homeLists = "The home page lists the newest sessions."
+
 // orMissing replaces the error that nothing has an ID by a sentence for a page.
 func orMissing(err error, what, id string) error {
 	if errors.Is(err, results.ErrNotFound) {
-		return missingError(fmt.Sprintf("No %s in this database has the ID %s. The home page lists the newest "+
-			"sessions.", what, id))
+		return missingError(fmt.Sprintf("No %s in this database has the ID %s. %s", what, id, homeLists))
 	}
 	return err
 }
@@ -229,8 +232,8 @@ func (s *Server) document(
 		page.Linked = true
 		return page.Document(), err
 	}
-	return report.Document{}, missingError(fmt.Sprintf("There is no page at /%s. The home page lists the newest "+
-		"sessions.", strings.Trim(kind+"/"+name, "/")))
+	return report.Document{}, missingError(fmt.Sprintf("There is no page at /%s. %s",
+		strings.Trim(kind+"/"+name, "/"), homeLists))
 }
 
 // progress writes how far a session is, as JSON.

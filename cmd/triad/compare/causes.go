@@ -35,8 +35,8 @@ func addCauses(d *record.Diagnosis, f shrink.Finding, file *ownkernels.File) {
 				}
 			}
 		}
-		d.Causes[i].Line = firstlook.WrittenAt(file.Text(), file.IsPython(), f.Record.Case.Pass == op.Backward,
-			outputs)
+		d.Causes[i].Line = firstlook.WrittenAt(file.Text(), file.IsPython(),
+			f.Record.Case.Pass == op.Backward, outputs)
 	}
 	d.Source = record.ExcerptOf(file.Path, file.Text(), d.Causes)
 }

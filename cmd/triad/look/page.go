@@ -19,7 +19,7 @@ import (
 	"triad/internal/session"
 )
 
-// evidence is what a page shows of a file besides its line.
+// evidence holds the parts of a file that its page shows besides its line.
 type evidence struct {
 	source string
 	causes []record.Cause
@@ -78,8 +78,8 @@ func shownOf(l *looked) report.FileShown {
 	return f
 }
 
-// livePage starts a server of the page on this machine alone, until the context ends, and returns what shows a
-// page and what prints its address.
+// livePage starts a server of the page on this machine alone, until the context ends. It returns one function
+// that shows a page, and one that prints its address.
 func (a *Verb) livePage(ctx context.Context) (show func(report.LookedAt), tell func(), err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

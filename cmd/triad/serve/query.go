@@ -40,7 +40,8 @@ func queries(database string) func(context.Context, string, map[string]string, s
 			Path: triad, Args: append(args, "--", statement), Stderr: &said, MostOutput: mostPrinted,
 			Deadline: queryDeadline,
 		})
-		words := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(said.String()), "triad: "), "query: ")
+		words := strings.TrimPrefix(strings.TrimSpace(said.String()), "triad: ")
+		words = strings.TrimPrefix(words, "query: ")
 		var failed *exec.ExitError
 		switch {
 		case errors.As(err, &failed) && words != "":

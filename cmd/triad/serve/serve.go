@@ -38,9 +38,9 @@ func New(c *console.Console, run func(context.Context, *Options) error) *cobra.C
 		Short: "show what was recorded as pages, on this machine alone",
 		Long: `serve shows the database as web pages: what is known of each operator and implementation,
 sessions with the progress of one that runs, runs with why they are wrong and the command that
-repeats each, comparisons, your own SQL, findings. It listens on 127.0.0.1 alone and only reads. Open the address that it prints: it has a token, without which
-nothing is shown. The paths stay the same, so that /run/ID can be sent to whoever has the database.
-Ctrl-C ends it.`,
+repeats each, comparisons, your own SQL, findings. It listens on 127.0.0.1 alone and only reads.
+Open the address that it prints: it has a token, without which nothing is shown. The paths stay
+the same, so that /run/ID can be sent to whoever has the database. Ctrl-C ends it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.named = cmd.Flags().Changed("port")

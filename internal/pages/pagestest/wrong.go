@@ -74,13 +74,15 @@ var diagnosis = record.Diagnosis{
 		{Line: 9, Text: "read of memory that nobody has written: fill tile before the loop"},
 		{Line: 12, Text: "</script><b>the last columns</b> are left out: if (i < cols)"},
 	},
-	Source: &record.Excerpt{File: "/home/me/day 3/doubled.cu", First: 5, Marked: []int{9, 12}, Lines: []string{
-		"__global__ void doubled(const float *x, float *y, int rows, int cols) {",
-		"\t__shared__ float tile[256]; // </code><script>alert(3)</script>",
-		"\tint i = blockIdx.x * blockDim.x + threadIdx.x;", "\tif (i < cols / 64 * 64) {",
-		"\t\ty[i] = tile[threadIdx.x] * 2;", "\t}", "\t__syncthreads();",
-		"\tfor (int k = 0; k < rows; k++) y[k * cols + i] = x[k * cols + i] + x[k * cols + i];", "}",
-	}},
+	Source: &record.Excerpt{File: "/home/me/day 3/doubled.cu", First: 5, Marked: []int{9, 12}, Lines: source},
+}
+
+var source = []string{
+	"__global__ void doubled(const float *x, float *y, int rows, int cols) {",
+	"\t__shared__ float tile[256]; // </code><script>alert(3)</script>",
+	"\tint i = blockIdx.x * blockDim.x + threadIdx.x;", "\tif (i < cols / 64 * 64) {",
+	"\t\ty[i] = tile[threadIdx.x] * 2;", "\t}", "\t__syncthreads();",
+	"\tfor (int k = 0; k < rows; k++) y[k * cols + i] = x[k * cols + i] + x[k * cols + i];", "}",
 }
 
 // made returns a record of the made-up operator.
