@@ -22,11 +22,14 @@ type Live struct {
 	listener net.Listener
 }
 
-// shown is a page with its state: a number that rises with each page.
+// shown is a page with its state: a number that rises with each page. It is made when it is asked for, since
+// most pages are replaced before.
 type shown struct {
-	document report.Document
-	state    int64
+	make  func(address, state string) report.Document
+	state int64
 }
+
+func (s *shown) document() report.Document { return s.make(contentsAddress, fmt.Sprint(s.state)) }
 
 // contentsAddress is the path at which a page with an older state gets the contents of the newest one.
 const contentsAddress = "/contents"
@@ -53,7 +56,7 @@ func (l *Live) Show(make func(address, state string) report.Document) {
 	if old := l.shown.Load(); old != nil {
 		next = old.state + 1
 	}
-	l.shown.Store(&shown{make(contentsAddress, fmt.Sprint(next)), next})
+	l.shown.Store(&shown{make, next})
 }
 
 // Serve answers until the context ends.
@@ -75,16 +78,19 @@ func (l *Live) answer(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		if err := now.document.Contents(w); err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-		}
+		answerOr500(w, func() error { return now.document().Contents(w) })
 	case "/":
-		var err error
-		internal := panics.Call(func() { err = writePage(w, http.StatusOK, now.document, "/") })
-		if err = errors.Join(internal, err); err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-		}
+		answerOr500(w, func() error { return writePage(w, http.StatusOK, now.document(), "/") })
 	default:
 		http.Error(w, "this server has one page: /", http.StatusNotFound)
+	}
+}
+
+// answerOr500 writes an answer, or that something went wrong inside triad.
+func answerOr500(w http.ResponseWriter, write func() error) {
+	var err error
+	internal := panics.Call(func() { err = write() })
+	if err = errors.Join(internal, err); err != nil {
+		http.Error(w, "something went wrong inside triad: "+err.Error(), http.StatusInternalServerError)
 	}
 }
