@@ -39,6 +39,10 @@ func QueryDocument(q Query, database string, now time.Time) Document {
 		d.Answer, d.Bad = []string{sentence(clean(strings.TrimPrefix(q.Wrong, "query: ")))}, true
 	case q.Ran:
 		d.Answer = []string{counted(len(q.Rows), "row") + "."}
+		if len(q.Rows) > mostShownRows {
+			const words = "The first %d are shown; CSV and JSON have all."
+			d.Answer = append(d.Answer, fmt.Sprintf(words, mostShownRows))
+		}
 		if q.Cut != "" {
 			d.Answer = append(d.Answer, "It was "+clean(q.Cut)+".")
 		}
@@ -74,6 +78,9 @@ func QueryDocument(q Query, database string, now time.Time) Document {
 	}
 	return Document{d}
 }
+
+// mostShownRows limits the rows of a result that a page shows.
+const mostShownRows = 1000
 
 // ParamPrefix begins the names of the fields of parameters in an address.
 const ParamPrefix = "p_"
@@ -118,7 +125,7 @@ func (q Query) resultSection() htmlSection {
 		}
 	}
 	var rows []htmlRow
-	for _, values := range q.Rows {
+	for _, values := range q.Rows[:min(len(q.Rows), mostShownRows)] {
 		line := row("", cells(values, Cell)...)
 		for i, name := range q.Names {
 			switch id, _ := values[i].(string); {

@@ -96,6 +96,34 @@ func TestReadJSONRows(t *testing.T) {
 	}
 }
 
+// TestAResultOnAPage: a result has links to itself in other formats and to the pages of runs. Of many rows
+// the first ones are shown.
+func TestAResultOnAPage(t *testing.T) {
+	const id = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+	q := Query{
+		Statement: "SELECT :a", Params: []QueryParam{{Name: "a", Value: "<x>"}}, Ran: true,
+		Names: []string{"status", "run_ulid"}, Rows: [][]any{{"FAIL", id}},
+	}
+	text := servedText(t, QueryDocument(q, "r.db", time.Unix(0, 0)), "/query")
+	for _, want := range []string{
+		`href="/query.csv?p_a=%3Cx%3E&amp;sql=SELECT&#43;%3Aa"`, `href="/query.json?`,
+		`<a href="/run/` + id + `">`,
+		`>01ARZ3NDEK</code>`, `name="p_a" value="&lt;x&gt;"`, ">SELECT :a</textarea>", "1 row.",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it lacks %q\n%s", want, text)
+		}
+	}
+	for range mostShownRows {
+		q.Rows = append(q.Rows, q.Rows[0])
+	}
+	text = servedText(t, QueryDocument(q, "r.db", time.Unix(0, 0)), "/query")
+	if n := strings.Count(text, `scope="row"`); n != mostShownRows || !strings.Contains(text, "1001 rows.") ||
+		!strings.Contains(text, "CSV and JSON have all") {
+		t.Errorf("%d rows are shown", n)
+	}
+}
+
 // TestFilesOnAPage: a file that is right has a tick, a wrong one its source with the marked line; one that is
 // being looked at has neither.
 func TestFilesOnAPage(t *testing.T) {
