@@ -165,7 +165,7 @@ var elsewhere = map[string]string{
 	"write":      "own_line_test.go",
 	"nvcc-flags": "own_usage_test.go", "sandbox": "hostile_test.go", "no-sandbox": "hostile_test.go",
 	"grid": "own_usage_test.go", "block": "own_usage_test.go", "shared": "own_usage_test.go",
-	"nvcc": "folder_test.go", "version": "verbs.txtar", "once": "look_test.go",
+	"nvcc": "folder_test.go", "version": "verbs.txtar", "once": "look_test.go", "page": "look_test.go",
 	"remove": "verbs.txtar", "schema": "results.txtar", "deadline": "results.txtar",
 	"rows": "results.txtar", "op": "results.txtar", "bad": "results.txtar",
 	"status": "results.txtar", "since": "results.txtar", "format": "bench.txtar", "session": "flags_test.go",

@@ -160,8 +160,8 @@ kernels run in an emulator that is a stricter judge than a GPU, and Triton runs 
 			if len(args) > 0 {
 				return console.Usage("unknown verb %q: want %s", args[0], strings.Join(verbs(cmd), ", "))
 			}
-			if looks.Once || cmd.Flags().Changed("db") {
-				return console.Usage("--once and --db are flags of files: name a file or a folder")
+			if looks.Once || looks.Page || cmd.Flags().Changed("db") {
+				return console.Usage("--once, --page and --db are flags of files: name a file or a folder")
 			}
 			return cmd.Help()
 		},

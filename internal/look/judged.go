@@ -17,7 +17,6 @@ import (
 	"triad/internal/console"
 	"triad/internal/fileversion"
 	"triad/internal/firstlook"
-	"triad/internal/kernelfile"
 	"triad/internal/machine"
 	"triad/internal/manyfiles"
 	"triad/internal/op"
@@ -55,6 +54,9 @@ func New(s *runsetup.Setup) *Looker {
 func (a *Looker) At(ctx context.Context, paths []string) error {
 	ctx, done := a.AtFirstInterrupt(ctx)
 	defer done()
+	if a.Page && a.Once {
+		return console.Usage("--page follows the files while triad watches them: leave out --once")
+	}
 	progress := a.Progress()
 	environment, err := a.Environment(machine.EnvironmentFlags{Look: true}, false)
 	if err != nil {
@@ -65,6 +67,19 @@ func (a *Looker) At(ctx context.Context, paths []string) error {
 		_, err := environment.Find(ctx)
 		python <- err
 	}, a.Broke)
+	newPage := a.NewPage
+	var page func(report.LookedAt)
+	if a.Page {
+		var tell func()
+		if page, tell, err = a.livePage(ctx); err != nil {
+			return err
+		}
+		tell()
+		newPage = func() {
+			a.NewPage()
+			tell()
+		}
+	}
 	return Run(ctx, paths, a.Options, Machine{
 		Out: a.Out, Terminal: console.IsTerminal(a.Out), Color: a.color, Parse: pyparser.New(pyparser.OfPATH),
 		Python: func(ctx context.Context) error {
@@ -86,7 +101,7 @@ func (a *Looker) At(ctx context.Context, paths []string) error {
 		Where: func(id string) string {
 			return "-v prints all of it; triad results report " + id + a.InDatabase + " makes a page."
 		},
-		Changed: a.changed, State: fileversion.State, NewPage: a.NewPage,
+		Changed: a.changed, State: fileversion.State, NewPage: newPage, Page: page,
 	})
 }
 
@@ -172,7 +187,7 @@ func (a *Looker) judge(ctx context.Context, path string, guess operatorguess.Gue
 	if err != nil {
 		return trial, err
 	}
-	trial = a.finish(trial, mine, result, all)
+	trial = a.finish(trial, result, all)
 	trial.Tell = func() error {
 		code := session.ExitNothing
 		if trial.Wrong() {
@@ -207,7 +222,7 @@ func (a *Looker) misread(t Trial, request run.Request, path string, why error) T
 }
 
 // finish collects the verdicts of a trial, their causes and the records.
-func (a *Looker) finish(t Trial, mine *runsetup.OwnFiles, result run.Result, all []shrink.Diagnosed) Trial {
+func (a *Looker) finish(t Trial, result run.Result, all []shrink.Diagnosed) Trial {
 	t.Diagnoses = map[int]record.Diagnosis{}
 	for i := range result.Records {
 		r := &result.Records[i]
@@ -222,8 +237,8 @@ func (a *Looker) finish(t Trial, mine *runsetup.OwnFiles, result run.Result, all
 		}
 		t.Diagnoses[i] = d.Diagnosis
 		for p := range t.Passes {
-			if t.Passes[p].Pass == result.Records[i].Case.Pass && len(mine.Files) > 0 {
-				t.Passes[p].Causes = append(t.Passes[p].Causes, causesOf(d, mine.File(d.Record.Impl))...)
+			if t.Passes[p].Pass == result.Records[i].Case.Pass {
+				t.Passes[p].Causes = append(t.Passes[p].Causes, d.Diagnosis.Causes...)
 			}
 		}
 	}
@@ -251,33 +266,6 @@ func addPass(j *firstlook.Judged, r *record.Record) {
 			p.Error = max(p.Error, float64(*v.ULPMean))
 		}
 	}
-}
-
-// causesOf lists the causes of a wrong pass, with the line that writes the result where none is known.
-func causesOf(d shrink.Diagnosed, file *ownkernels.File) []firstlook.Cause {
-	brief := d.Brief()
-	usual := firstlook.Usual{Cause: firstlook.Cause{Line: brief.Line, Text: brief.Text}, Exact: brief.Exact}
-	causes := firstlook.CausesOf(d.Diagnosis, file.Path, usual)
-	_, function, several := strings.Cut(d.Record.Impl, ":") // the file has several functions
-	for i := range causes {
-		if several {
-			causes[i].Text = function + ": " + causes[i].Text
-		}
-		if causes[i].Line > 0 {
-			continue
-		}
-		var outputs []string
-		for _, b := range file.Bindings {
-			for _, arg := range b.Args {
-				if arg.Role == kernelfile.Output && b.Pass == d.Record.Case.Pass {
-					outputs = append(outputs, arg.Name)
-				}
-			}
-		}
-		causes[i].Line = firstlook.WrittenAt(file.Text(), file.IsPython(), d.Record.Case.Pass == op.Backward,
-			outputs)
-	}
-	return causes
 }
 
 func (a *Looker) notUnderstood(path, operator, why string) *record.Record {

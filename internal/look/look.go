@@ -21,6 +21,7 @@ import (
 	"triad/internal/ownfile/pyfacts"
 	"triad/internal/panics"
 	"triad/internal/record"
+	"triad/internal/report"
 	"triad/internal/session"
 )
 
@@ -29,6 +30,7 @@ type Options struct {
 	Once    bool   // do not watch
 	Verbose bool   // print what each step says, too
 	DB      string // the database; "": the user's own
+	Page    bool   // show the files on a page, too
 }
 
 // Trial holds the results of a file as one operator.
@@ -62,6 +64,7 @@ type Machine struct {
 	Changed func(ctx context.Context, paths func() []string, seen map[string]string) bool
 	State   func(path string) string // of a file and what it includes
 	NewPage func()
+	Page    func(report.LookedAt) // shows the files on a page; nil: there is none
 }
 
 // look is one command.
@@ -75,6 +78,7 @@ type look struct {
 type looked struct {
 	firstlook.Line
 	details, state string
+	evidence
 }
 
 // Run looks at files until the last line is printed, or on a terminal until Ctrl-C.
@@ -90,7 +94,7 @@ func Run(ctx context.Context, paths []string, o Options, m Machine) error {
 				strings.Join(paths, ", ")))
 		}
 		last := l.round(ctx, entries)
-		if o.Once || !m.Terminal || ctx.Err() != nil {
+		if !l.watches() || ctx.Err() != nil {
 			return last
 		}
 		var printed *session.Failure
@@ -137,8 +141,10 @@ func (l *look) round(ctx context.Context, entries []entry) error {
 	for _, e := range entries {
 		r.width = max(r.width, len([]rune(harmless.Line(e.name))))
 	}
+	r.show(true)
 	l.Begin(pathsOf(entries))
 	err := r.all()
+	r.show(false)
 	return r.end(err)
 }
 
@@ -195,7 +201,8 @@ func (r *round) one(i int) {
 	if !is || known.state != state || state == "" {
 		began := time.Now()
 		var details bytes.Buffer
-		line, err := r.lookAt(e, &details)
+		var seen evidence
+		line, err := r.lookAt(e, &details, &seen)
 		if err != nil {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -208,12 +215,13 @@ func (r *round) one(i int) {
 		if line.Seconds > 0 {
 			line.Seconds = time.Since(began).Seconds()
 		}
-		known = looked{line, details.String(), state}
+		known = looked{line, details.String(), state, seen}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lines[i], r.done[i], r.look.lines[e.path] = known, true, known
 	r.print()
+	r.show(true)
 }
 
 func (r *round) known(path string) (looked, bool) {

@@ -21,6 +21,7 @@ import (
 	"triad/internal/op"
 	"triad/internal/operatorguess"
 	"triad/internal/ownfile/pyfacts"
+	"triad/internal/report"
 	"triad/internal/session"
 )
 
@@ -268,6 +269,36 @@ func TestWatch(t *testing.T) {
 		if got, _ := s.run(t.Context(), o, folder); strings.Contains(got, "Waiting") {
 			t.Errorf("%+v: it waits", o)
 		}
+	}
+}
+
+// The page gets each file as soon as it is done, and with it triad watches although nobody reads its output.
+func TestPageOfFiles(t *testing.T) {
+	folder := write(t, t.TempDir(), map[string]string{"a.cu": kernelOf("wrong"), "b.cu": kernelOf("right")})
+	s := newStand()
+	var seen []report.LookedAt
+	s.Page = func(p report.LookedAt) { seen = append(seen, p) }
+	s.saves = []func(){func() { write(t, folder, map[string]string{"a.cu": kernelOf("mended")}) }}
+	if got, code := s.run(t.Context(), Options{}, folder); code != session.ExitGood ||
+		strings.Count(got, "Waiting") != 2 {
+		t.Errorf("exit %d\n%s", code, got)
+	}
+	if first := seen[0]; !first.Working || len(first.Files) != 2 || first.Files[0].Done {
+		t.Errorf("at first: %+v", first)
+	}
+	var weights []string
+	for _, p := range seen {
+		if p.Working {
+			continue
+		}
+		weights = append(weights, p.Files[0].Weight+" "+p.Files[1].Weight)
+		if f := p.Files[0]; f.Weight == "bad" && (len(f.Causes) != 1 || f.Causes[0].Line != 3 ||
+			f.Source != kernelOf("wrong")) {
+			t.Errorf("the wrong file: %+v", f)
+		}
+	}
+	if got := strings.Join(weights, ", "); got != "bad good, good good" {
+		t.Errorf("after each round: %s", got)
 	}
 }
 

@@ -26,7 +26,7 @@ const (
 )
 
 // lookAt takes the steps of a file. An error ends the look.
-func (r *round) lookAt(e entry, details io.Writer) (_ firstlook.Line, err error) {
+func (r *round) lookAt(e entry, details io.Writer, seen *evidence) (_ firstlook.Line, err error) {
 	defer panics.Caught(&err, func() string { return "looking at " + e.path })
 	none := func(text string, open bool) (firstlook.Line, error) {
 		return firstlook.Line{Text: text, Open: open}, nil
@@ -39,6 +39,7 @@ func (r *round) lookAt(e entry, details io.Writer) (_ firstlook.Line, err error)
 		return none("cannot be read: "+reason(err), true)
 	}
 	text := string(content)
+	seen.source = text
 	request, err := kernelfile.ParseRequest(e.path)
 	if err != nil {
 		return none("cannot be read: "+err.Error(), true)
@@ -68,13 +69,13 @@ func (r *round) lookAt(e entry, details io.Writer) (_ firstlook.Line, err error)
 	if r.ctx.Err() != nil {
 		return firstlook.Line{}, r.ctx.Err()
 	}
-	return r.compare(e, &f, guesses, details)
+	return r.compare(e, &f, guesses, details, seen)
 }
 
 // compare judges a file as each operator that it may be, and records it as the one that it is.
-func (r *round) compare(e entry, f *firstlook.File, guesses []operatorguess.Guess, details io.Writer) (
-	firstlook.Line, error,
-) {
+func (r *round) compare(e entry, f *firstlook.File, guesses []operatorguess.Guess, details io.Writer,
+	seen *evidence,
+) (firstlook.Line, error) {
 	var trials []Trial
 	for _, g := range guesses[:min(len(guesses), mostTrials)] {
 		t, err := r.Judge(r.ctx, e.path, g, details)
@@ -86,10 +87,12 @@ func (r *round) compare(e entry, f *firstlook.File, guesses []operatorguess.Gues
 	}
 	line := f.Line()
 	line.Seconds = 1
+	seen.causes = f.Causes()
 	if len(trials) == 0 {
 		return line, nil
 	}
 	t := trials[firstlook.Best(f.Judged)]
+	seen.keepWrong(t.Records)
 	if !t.Right() && !t.By.Sure() {
 		t.Records, t.Diagnoses = nil, nil
 		if n := r.NotUnderstood(e.path, t.Operator, line.Text); n != nil {

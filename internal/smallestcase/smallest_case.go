@@ -79,9 +79,9 @@ func Find(ctx context.Context, judged Judged, calls *watched.Calls) ([]shrink.Di
 		found, d := search.Find(), record.Diagnosis{}
 		p.watch(calls, &found, &d)
 		repeat := record.Repeat(found.Record, added.WordsOfFile(found.Record.Impl, judged.Added))
-		all = append(all, shrink.Diagnosed{
-			Finding: found, Run: suspect.Record.ID, Diagnosis: diagnosisOf(found, d, repeat),
-		})
+		d = diagnosisOf(found, d, repeat)
+		addCauses(&d, found, file)
+		all = append(all, shrink.Diagnosed{Finding: found, Run: suspect.Record.ID, Diagnosis: d})
 		if p.fault != nil {
 			return nil, p.fault
 		}

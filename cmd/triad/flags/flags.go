@@ -148,6 +148,7 @@ func On(cmd *cobra.Command, f *runsetup.OnFlags) {
 func Look(cmd *cobra.Command, o *look.Options) {
 	f := cmd.Flags()
 	f.BoolVar(&o.Once, "once", false, "of files: do not look again when one is saved")
+	f.BoolVar(&o.Page, "page", false, "of files: show them on a page too, which follows each save")
 	f.BoolVarP(&o.Verbose, "verbose", "v", false, "of files: all that each step says")
 	f.StringVar(&o.DB, "db", "", "of files: "+console.DatabaseUsage)
 }
