@@ -10,9 +10,14 @@
 //           and both scales for each two numbers
 //   vec     16-byte loads of 32 numbers, of four rows before the first use; numbers become int8 by a table in two registers, and four
 //           products one instruction, exact in int32, so that scales and fp32 come in once for 16 numbers. Where rows are few their columns
-//           are split among blocks, whose sums a second launch adds in a fixed order. Costs: registers; rows of whole loads
+//           are split among blocks, whose sums a second launch adds in a fixed order. Where a block has a thread for each load of a row, it
+//           stays: it decodes x once, and fetches its next four rows before it multiplies these. Costs: registers; rows of whole loads
+#include <algorithm>
+
+#include "arguments.cuh"
 #include "element.cuh"
 #include "fp4.cuh"
+#include "reduce.cuh"
 #include "rows.cuh"
 #include "spec/nvfp4_gemv.cuh"
 
@@ -155,6 +160,73 @@ __global__ void __launch_bounds__(threads) nvfp4_gemv_vec_kernel(Operands of, Y 
 	y[row * parts + part] = triad::from_float<Y>(alpha * (0.25f * total));
 }
 
+// Four rows of one load of a thread, as they lie in memory; zero beyond the last load.
+struct FourRows {
+	uint4 codes[rows_at_once];
+	__nv_fp8x2_e4m3 scale[rows_at_once];
+
+	__device__ void fetch(const Operands &of, int64_t first, int64_t c) {
+#pragma unroll
+		for (int r = 0; r < rows_at_once; r++) {
+			const int64_t row = first + r < of.m ? first + r : of.m - 1;
+			codes[r] = as<uint4>(of.a + row * of.a_row + c / 2);
+			scale[r] = as<__nv_fp8x2_e4m3>(of.scale_a + row * (of.k / 16) + c / 16);
+		}
+	}
+};
+
+// sum_rows adds four rows up over a warp: each lane gets the sum of row lane / 8.
+__device__ float sum_rows(const float (&sum)[rows_at_once]) {
+	const int lane = static_cast<int>(threadIdx.x) % 32;
+	const bool late = lane & 16, odd = lane & 8;
+	const auto swap = [](bool second, float a, float b, int lanes) { return (second ? b : a) + triad::shuffle_xor(second ? a : b, lanes); };
+	float v = swap(odd, swap(late, sum[0], sum[2], 16), swap(late, sum[1], sum[3], 16), 8);
+#pragma unroll
+	for (int lanes = 4; lanes > 0; lanes /= 2) v += triad::shuffle_xor(v, lanes);
+	return v;
+}
+
+constexpr int most_threads = 512, most_warps = most_threads / 32;
+
+// A block has a thread for each load of a row, and takes every so-manieth four rows. While it multiplies, the next four come.
+__global__ void __launch_bounds__(most_threads, 2) nvfp4_gemv_stay_kernel(Operands of, __half *y, float alpha) {
+	__shared__ float sums[2][rows_at_once][most_warps];
+	const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32, warps = static_cast<int>(blockDim.x) / 32;
+	const int64_t c = threadIdx.x * static_cast<int64_t>(numbers), step = gridDim.x * static_cast<int64_t>(rows_at_once);
+	const bool inside = c < of.k;
+	FourRows next = {};
+	int64_t row = blockIdx.x * static_cast<int64_t>(rows_at_once);
+	if (inside) next.fetch(of, row, c);
+	const uint4 codes = inside ? as<uint4>(of.x + c / 2) : uint4{};
+	const float2 scale_x = inside ? static_cast<float2>(as<__nv_fp8x2_e4m3>(of.scale_x + c / 16)) : float2{};
+	const unsigned words[4] = {codes.x, codes.y, codes.z, codes.w};
+	int x[8];
+#pragma unroll
+	for (int i = 0; i < 8; i++) x[i] = triad::as_int8(triad::doubled_fp4(words[i / 2], i % 2));
+	for (int turn = 0; row < of.m; row += step, turn++) {
+		const FourRows rows = next;
+		if (inside && row + step < of.m) next.fetch(of, row + step, c);
+		float sum[rows_at_once];
+#pragma unroll
+		for (int r = 0; r < rows_at_once; r++) {
+			const float2 scale = static_cast<float2>(rows.scale[r]);
+			float dot[2];
+			dots(rows.codes[r], x, dot);
+			sum[r] = dot[0] * (scale.x * scale_x.x) + dot[1] * (scale.y * scale_x.y);
+		}
+		const float of_warp = sum_rows(sum);
+		auto &of_turn = sums[turn % 2]; // who reads it two turns later has passed the barrier between
+		if (lane % 8 == 0) of_turn[lane / 8][warp] = of_warp;
+		__syncthreads();
+		if (warp != turn % warps) continue;
+		float total = 0.0f; // eight lanes a row
+		for (int w = lane % 8; w < warps; w += 8) total += of_turn[lane / 8][w];
+#pragma unroll
+		for (int lanes = 4; lanes > 0; lanes /= 2) total += triad::shuffle_xor(total, lanes);
+		if (lane % 8 == 0 && row + lane / 8 < of.m) y[row + lane / 8] = __float2half_rn(alpha * (0.25f * total));
+	}
+}
+
 __global__ void nvfp4_gemv_finish_kernel(const float *sums, __half *y, int64_t m, int parts, float alpha) {
 	const int64_t r = blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x;
 	if (r >= m) return;
@@ -197,10 +269,17 @@ int64_t part_sums(const triad_call *call) {
 	return parts(call) == 1 ? 0 : call->in[0].shape[0] * parts(call) * static_cast<int64_t>(sizeof(float));
 }
 
-int nvfp4_gemv_vec(const triad_call *call) {
+template <int Way> int nvfp4_gemv_vec(const triad_call *call) {
 	const Operands of(call);
 	if (of.m == 0) return TRIAD_OK;
 	const int split = parts(call);
+	const int64_t loads = of.k / numbers;
+	if (split == 1 && loads <= most_threads && Way != 0) {
+		const int block = static_cast<int>((loads + 31) / 32 * 32), most = triad::device_attribute(cudaDevAttrMultiProcessorCount) * (2 * most_threads / block);
+		const unsigned grid = static_cast<unsigned>(std::min<int64_t>((of.m + rows_at_once - 1) / rows_at_once, std::max(most, 1)));
+		nvfp4_gemv_stay_kernel<<<grid, block, 0, triad::stream_of(call)>>>(of, output(call), alpha_of(call));
+		return triad::launched();
+	}
 	const int64_t length = ((of.k + split - 1) / split + numbers - 1) / numbers * numbers; // parts begin at whole loads
 	const int block = length > 2048 ? threads : length > 1024 ? 64 : 32;
 	const unsigned grid = static_cast<unsigned>((of.m + rows_at_once - 1) / rows_at_once * split);
@@ -232,4 +311,9 @@ TRIAD_KERNEL(nvfp4_gemv, vec, forward,
              .contract("fp32").dtypes(triad::bit(TRIAD_E2M1X2)).outputs(1).workspace(part_sums)
              .limits(whole_loads, triad::contiguous_columns("a"), triad::stepped(16, "a"), triad::contiguous("x", "scale_a", "scale_x"),
                      triad::aligned(16, "a", "x"), triad::aligned(2, "scale_a", "scale_x"))
-             .launch(nvfp4_gemv_vec))
+             .launch(nvfp4_gemv_vec<0>))
+TRIAD_KERNEL(nvfp4_gemv, vec1, forward,
+             .contract("fp32").dtypes(triad::bit(TRIAD_E2M1X2)).outputs(1).workspace(part_sums)
+             .limits(whole_loads, triad::contiguous_columns("a"), triad::stepped(16, "a"), triad::contiguous("x", "scale_a", "scale_x"),
+                     triad::aligned(16, "a", "x"), triad::aligned(2, "scale_a", "scale_x"))
+             .launch(nvfp4_gemv_vec<1>))

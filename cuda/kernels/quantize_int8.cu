@@ -51,12 +51,16 @@ private:
 	__device__ static int clamped(float v) { return static_cast<int>(fminf(fmaxf(v, -128.0f), 127.0f)); }
 };
 
-// Codes does what Levels does with fewer instructions a number, for kernels that wait for little else, where its quotient holds.
+// Codes does what Levels does with fewer instructions a number, for kernels that wait for little else, where its quotient holds. The limits are
+// integers, so a number is clamped before it is rounded.
 struct Codes {
 	triad::Quotient quotient;
-	float zero;
+	float zero, low, high;
 
-	__device__ int8_t operator()(float v) const { return triad::last_byte(fminf(fmaxf(triad::nearest(quotient(v)) + zero, -128.0f), 127.0f)); }
+	__device__ Codes(triad::Quotient quotient, int zero)
+	    : quotient(quotient), zero(static_cast<float>(zero)), low(static_cast<float>(-128 - zero)), high(static_cast<float>(127 - zero)) {}
+
+	__device__ int8_t operator()(float v) const { return triad::last_byte(fminf(fmaxf(quotient(v), low), high), zero); }
 };
 
 // Outputs has room for levels in the workspace, from where the second kernel of a variant reads them.
@@ -133,13 +137,6 @@ __global__ void __launch_bounds__(threads) quantize_int8_row_kernel(triad::Matri
 
 template <class T> using Raw = triad::Pack<T, triad::vector<T>>;
 
-template <class T> __device__ void take(Extent &extent, const Raw<T> &raw) {
-	float v[triad::vector<T>];
-	triad::unpack(raw, v);
-#pragma unroll
-	for (int j = 0; j < triad::vector<T>; j++) extent.take(v[j]);
-}
-
 template <class T, class Give> __device__ void put_codes(int8_t *to, const Raw<T> &raw, Give code_of) {
 	float v[triad::vector<T>];
 	triad::unpack(raw, v);
@@ -152,30 +149,32 @@ template <class T, class Give> __device__ void put_codes(int8_t *to, const Raw<T
 // Calls use(code_of) with what makes codes of numbers: Codes, or Levels where its scale is extreme.
 template <class Use> __device__ void by_scale(Levels levels, Use use) {
 	const triad::Quotient quotient(levels.scale);
-	if (quotient.holds()) use(Codes{quotient, static_cast<float>(levels.zero)});
+	if (quotient.holds()) use(Codes(quotient, levels.zero));
 	else use(levels);
 }
 
-// A block shares a row and keeps all of it in registers, Items numbers a thread, as it lies in memory.
-template <class T, int Threads, int Items>
-__global__ void __launch_bounds__(Threads) quantize_int8_vec_kernel(const T *x, Outputs out, int64_t rows, int64_t cols) {
-	constexpr int V = triad::vector<T>, Packs = Items / V;
-	__shared__ Extent scratch[Threads / 32];
-	for (int64_t r = blockIdx.x; r < rows; r += gridDim.x) {
+// Group threads share a row and keep all of it in registers, Items numbers a thread, as it lies in memory.
+template <class T, int Group, int Items>
+__global__ void __launch_bounds__(triad::group_block<Group>) quantize_int8_vec_kernel(const T *x, Outputs out, int64_t rows, int64_t cols) {
+	constexpr int V = triad::vector<T>, Packs = Items / V, at_once = triad::group_block<Group> / Group;
+	__shared__ Extent scratch[triad::group_warps<Group>];
+	const int first = static_cast<int>(threadIdx.x) % Group * V;
+	for (int64_t r = blockIdx.x * static_cast<int64_t>(at_once) + threadIdx.x / Group; r < rows; r += gridDim.x * static_cast<int64_t>(at_once)) {
+		const T *const from = x + r * cols;
 		Raw<T> held[Packs];
-		Extent own = {0.0f, 0.0f};
+		triad::PackExtent<T> own;
 #pragma unroll
 		for (int p = 0; p < Packs; p++)
-			if ((threadIdx.x + p * Threads) * V < cols) held[p] = triad::fetch<V>(x + r * cols + (threadIdx.x + p * Threads) * V);
+			if (first + p * Group * V < cols) held[p] = triad::fetch<V>(from + first + p * Group * V);
 #pragma unroll
 		for (int p = 0; p < Packs; p++)
-			if ((threadIdx.x + p * Threads) * V < cols) take<T>(own, held[p]);
-		const Levels levels(triad::block_reduce<Threads>(own, Join{}, scratch), out.asymmetric);
-		if (threadIdx.x == 0) out.give(r, levels);
+			if (first + p * Group * V < cols) own.take(held[p]);
+		const Levels levels(triad::group_reduce<Group>(own.all(), Join{}, scratch), out.asymmetric);
+		if (first == 0) out.give(r, levels);
 		by_scale(levels, [&](auto code_of) {
 #pragma unroll
 			for (int p = 0; p < Packs; p++)
-				if ((threadIdx.x + p * Threads) * V < cols) put_codes<T>(out.q + r * cols + (threadIdx.x + p * Threads) * V, held[p], code_of);
+				if (first + p * Group * V < cols) put_codes<T>(out.q + r * cols + first + p * Group * V, held[p], code_of);
 		});
 	}
 }
@@ -186,10 +185,10 @@ template <class T> __global__ void __launch_bounds__(threads) quantize_int8_long
 	__shared__ Extent scratch[threads / 32];
 	for (int64_t r = blockIdx.x; r < rows; r += gridDim.x) {
 		const T *from = x + r * cols;
-		Extent own = {0.0f, 0.0f};
+		triad::PackExtent<T> own;
 #pragma unroll 4
-		for (int64_t p = threadIdx.x; p < cols / V; p += threads) take<T>(own, triad::fetch<V>(from + p * V));
-		const Levels levels(triad::block_reduce<threads>(own, Join{}, scratch), out.asymmetric);
+		for (int64_t p = threadIdx.x; p < cols / V; p += threads) own.take(triad::fetch<V>(from + p * V));
+		const Levels levels(triad::block_reduce<threads>(own.all(), Join{}, scratch), out.asymmetric);
 		if (threadIdx.x == 0) out.give(r, levels);
 		by_scale(levels, [&](auto code_of) {
 #pragma unroll 4
@@ -203,12 +202,12 @@ template <class T> __global__ void __launch_bounds__(threads) quantize_int8_long
 // Block b looks at every so-many-th pack.
 template <class T> __global__ void __launch_bounds__(threads) quantize_int8_part_kernel(const T *x, Extent *extents, int64_t packs) {
 	__shared__ Extent scratch[threads / 32];
-	Extent own = {0.0f, 0.0f};
+	triad::PackExtent<T> own;
 #pragma unroll 4
 	for (int64_t p = blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x; p < packs; p += gridDim.x * static_cast<int64_t>(threads))
-		take<T>(own, triad::fetch<triad::vector<T>>(x + p * triad::vector<T>));
-	own = triad::block_reduce<threads>(own, Join{}, scratch);
-	if (threadIdx.x == 0) extents[blockIdx.x] = own;
+		own.take(triad::fetch<triad::vector<T>>(x + p * triad::vector<T>));
+	const Extent of_block = triad::block_reduce<threads>(own.all(), Join{}, scratch);
+	if (threadIdx.x == 0) extents[blockIdx.x] = of_block;
 }
 
 // Every block joins all parts, which the L2 cache has: that is cheaper than one more launch.
@@ -248,18 +247,27 @@ template <class T> int quantize_int8_row(const triad_call *call) {
 	return triad::launched();
 }
 
-template <class T> int quantize_int8_vec(const triad_call *call) {
+template <class T, int Way> int quantize_int8_vec_way(const triad_call *call) {
 	const int64_t rows = call->in[0].shape[0], cols = call->in[0].shape[1];
 	if (rows == 0) return TRIAD_OK;
-	const auto launch = [&](auto kernel, int block) {
-		kernel<<<triad::blocks_for(rows, 1), block, 0, triad::stream_of(call)>>>(static_cast<const T *>(call->in[0].data), Outputs(call), rows, cols);
+	const auto launch = [&](auto kernel, int block, int at_once = 1) {
+		kernel<<<triad::blocks_for(rows, at_once), block, 0, triad::stream_of(call)>>>(static_cast<const T *>(call->in[0].data), Outputs(call), rows, cols);
 		return triad::launched();
 	};
 	if (cols <= 128 * 8) return launch(quantize_int8_vec_kernel<T, 128, 8>, 128);
-	if (cols <= 128 * 32) return launch(quantize_int8_vec_kernel<T, 128, 32>, 128);
+	if (cols <= 4096) {
+		if (Way == 1) return launch(quantize_int8_vec_kernel<T, 32, 128>, 128, 4);
+		if (Way == 2) return launch(quantize_int8_vec_kernel<T, 64, 64>, 64);
+		if (Way == 3) return launch(quantize_int8_vec_kernel<T, 256, 16>, 256);
+		return launch(quantize_int8_vec_kernel<T, 128, 32>, 128);
+	}
 	if (cols <= 512 * 32) return launch(quantize_int8_vec_kernel<T, 512, 32>, 512);
 	return launch(quantize_int8_long_rows_kernel<T>, threads);
 }
+template <class T> int quantize_int8_vec(const triad_call *call) { return quantize_int8_vec_way<T, 0>(call); }
+template <class T> int quantize_int8_vec1(const triad_call *call) { return quantize_int8_vec_way<T, 1>(call); }
+template <class T> int quantize_int8_vec2(const triad_call *call) { return quantize_int8_vec_way<T, 2>(call); }
+template <class T> int quantize_int8_vec3(const triad_call *call) { return quantize_int8_vec_way<T, 3>(call); }
 
 template <class T> int quantize_int8_parts(const triad_call *call) {
 	const int64_t packs = triad::elements(call->in[0]) / triad::vector<T>, wanted = triad::blocks_for(packs, threads * 4);
@@ -305,6 +313,15 @@ TRIAD_KERNEL(quantize_int8, row, forward,
 TRIAD_KERNEL(quantize_int8, vec, forward,
              .contract("fp32").dtypes(triad::floats).outputs(7).limits(by_row, triad::contiguous("x"), triad::vector_rows("x"), triad::aligned(16, "q"))
              .launch(TRIAD_BY_DTYPE(quantize_int8_vec)))
+TRIAD_KERNEL(quantize_int8, vec1, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(7).limits(by_row, triad::contiguous("x"), triad::vector_rows("x"), triad::aligned(16, "q"))
+             .launch(TRIAD_BY_DTYPE(quantize_int8_vec1)))
+TRIAD_KERNEL(quantize_int8, vec2, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(7).limits(by_row, triad::contiguous("x"), triad::vector_rows("x"), triad::aligned(16, "q"))
+             .launch(TRIAD_BY_DTYPE(quantize_int8_vec2)))
+TRIAD_KERNEL(quantize_int8, vec3, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(7).limits(by_row, triad::contiguous("x"), triad::vector_rows("x"), triad::aligned(16, "q"))
+             .launch(TRIAD_BY_DTYPE(quantize_int8_vec3)))
 TRIAD_KERNEL(quantize_int8, parts, forward,
              .contract("fp32").dtypes(triad::floats).outputs(7).limits(by_tensor, triad::contiguous("x"), triad::vector_rows("x"), triad::aligned(16, "q"))
              .workspace(extents_of_parts).launch(TRIAD_BY_DTYPE(quantize_int8_parts)))
