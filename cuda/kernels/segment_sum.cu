@@ -7,8 +7,11 @@
 //   warp      a warp a segment: the lanes read neighbours and add up by shuffles. A segment of three elements keeps 29 lanes idle, and one
 //             long segment keeps one warp busy while the others have finished.
 //   balanced  the elements and the ends of the segments, merged in their order, are cut into tiles of one length, so that a block has as much to
-//             do as any other, whatever the segments are. It costs a search for the cuts and a last launch for the segments that cross tiles.
+//             do as any other, whatever the segments are. Elements, 16 bytes a load, and ends come into shared memory at the same time; then as
+//             many threads add up a segment as its length is worth. It costs a search for the cuts and a last launch for the segments that cross
+//             tiles.
 #include "element.cuh"
+#include "pack.cuh"
 #include "reduce.cuh"
 #include "rows.cuh"
 #include "spec/segment_sum.cuh"
@@ -43,7 +46,7 @@ template <class T> __global__ void segment_sum_warp_kernel(const T *x, const int
 
 // ---- balanced: kernels
 
-constexpr int tile = 2048; // elements and ends of segments of one block
+constexpr int tile = 4096; // elements and ends of segments of one block
 
 // Cut is where a tile begins: at an element, and in the segment that is the next to end.
 struct Cut {
@@ -57,67 +60,98 @@ struct Part {
 };
 
 // segment_sum_cut_kernel finds the cuts: before position d of the merged list stand `segment` ends and d - segment elements. The end of segment s
-// comes after its elements and before the others.
-__global__ void segment_sum_cut_kernel(const int64_t *offsets, Cut *cuts, int64_t tiles, int64_t n, int64_t segments) {
-	const int64_t t = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
-	if (t > tiles) return;
+// comes after its elements and before the others. A warp looks for a cut at 32 places at once.
+__global__ void __launch_bounds__(threads)
+segment_sum_cut_kernel(const int64_t *offsets, Cut *cuts, int64_t tiles, int64_t n, int64_t segments) {
+	const int64_t t = blockIdx.x * static_cast<int64_t>(warps) + threadIdx.x / 32;
+	if (t > tiles) return; // the whole warp
+	const int lane = static_cast<int>(threadIdx.x) % 32;
 	const int64_t d = t * tile < n + segments ? t * tile : n + segments;
 	int64_t low = d > n ? d - n : 0, high = d < segments ? d : segments;
 	while (low < high) { // the first segment whose end does not stand before d
-		const int64_t middle = low + (high - low) / 2;
-		if (offsets[middle + 1] + middle < d) low = middle + 1;
-		else high = middle;
+		const int64_t step = (high - low + 31) / 32, s = low + lane * step;
+		const int before = __popc(__ballot_sync(triad::all_lanes, s < high && offsets[s + 1] + s < d));
+		high = low + before * step < high ? low + before * step : high;
+		if (before > 0) low += (before - 1) * step + 1;
 	}
-	cuts[t] = {d - low, low};
+	if (lane == 0) cuts[t] = {d - low, low};
 }
 
-// sum_run adds up elements of the tile by Group threads, the first of which gets the sum.
-template <int Group> __device__ float sum_run(const float *elements, int first, int end, float *scratch) {
-	float sum = 0.0f;
-	for (int i = first + threadIdx.x % Group; i < end; i += Group) sum += elements[i];
-	return triad::group_reduce<Group>(sum, triad::Sum{}, scratch);
-}
+// TileMemory holds a tile: its elements, with a gap after each 32, so that threads that are a power of two apart find them in different banks, and
+// where its segments end.
+struct TileMemory {
+	float elements[tile + tile / 32];
+	uint16_t ends[tile];
+	float scratch[warps];
 
-// sum_tile writes the segments that end in the tile, but what the first of them has in it is a head. Group threads take a segment.
-template <int Group, class T>
-__device__ void sum_tile(const float *elements, const int64_t *offsets, Cut from, Cut to, T *y, Part *part, float *scratch) {
-	const auto in_tile = [&](int64_t i) { return static_cast<int>((i < from.element ? from.element : i < to.element ? i : to.element) - from.element); };
-	const int64_t left = to.segment - from.segment + 1; // the last one is the tail
-	constexpr int at_once = threads / Group;
-	const int64_t rounds = (left + at_once - 1) / at_once;
-	for (int64_t round = 0; round < rounds; round++) { // whole warps stay together
-		const int64_t s = from.segment + round * at_once + threadIdx.x / Group;
-		int first = 0, end = 0;
-		if (s <= to.segment) {
-			first = s == from.segment ? 0 : in_tile(offsets[s]);
-			end = s == to.segment ? in_tile(to.element) : in_tile(offsets[s + 1]);
+	__device__ static int at(int element) { return element + element / 32; }
+};
+
+// load_tile brings the elements of a tile, 16 bytes a load where these lie inside it, and returns the sum of a thread's own ones.
+template <class T> __device__ float load_tile(TileMemory &memory, const T *from, int count) {
+	constexpr int V = triad::vector<T>, packs = tile / V / threads + 1;
+	const int lead = static_cast<int>(reinterpret_cast<uintptr_t>(from) / sizeof(T) % V); // elements before the tile in its first 16 bytes
+	triad::Pack<T, V> held[packs];
+#pragma unroll
+	for (int p = 0; p < packs; p++) {
+		const int first = (static_cast<int>(threadIdx.x) + p * threads) * V - lead;
+		if (first >= 0 && first + V <= count) held[p] = triad::fetch<V>(from + first);
+		else
+#pragma unroll
+			for (int j = 0; j < V; j++) held[p].at[j] = first + j >= 0 && first + j < count ? from[first + j] : from_float<T>(0.0f);
+	}
+	float own = 0.0f;
+#pragma unroll
+	for (int p = 0; p < packs; p++) {
+		const int first = (static_cast<int>(threadIdx.x) + p * threads) * V - lead;
+		float v[V];
+		triad::unpack(held[p], v);
+#pragma unroll
+		for (int j = 0; j < V; j++) {
+			own += v[j];
+			if (first + j >= 0 && first + j < count) memory.elements[TileMemory::at(first + j)] = v[j];
 		}
-		const float sum = sum_run<Group>(elements, first, end, scratch);
-		if (threadIdx.x % Group != 0 || s > to.segment) continue;
-		if (s == to.segment) part->tail = sum;
-		else if (s == from.segment) part->head = sum;
-		else y[s] = from_float<T>(sum);
+	}
+	return own;
+}
+
+// sum_tile writes the segments that end in the tile, but what the first of them has in it is a head. Group threads take a segment; the last one of
+// `left` is the tail.
+template <int Group, class T> __device__ void sum_tile(TileMemory &memory, int64_t segment, int left, int count, T *y, Part *part) {
+	constexpr int at_once = threads / Group;
+	for (int first_of = 0; first_of < left; first_of += at_once) { // whole warps stay together
+		const int s = first_of + static_cast<int>(threadIdx.x) / Group;
+		const int first = s == 0 || s >= left ? 0 : memory.ends[s - 1], end = s >= left ? 0 : s == left - 1 ? count : memory.ends[s];
+		float sum = 0.0f;
+#pragma unroll 4
+		for (int i = first + static_cast<int>(threadIdx.x) % Group; i < end; i += Group) sum += memory.elements[TileMemory::at(i)];
+		sum = triad::group_reduce<Group>(sum, triad::Sum{}, memory.scratch);
+		if (threadIdx.x % Group != 0 || s >= left) continue;
+		if (s == left - 1) part->tail = sum;
+		else if (s == 0) part->head = sum;
+		else y[segment + s] = from_float<T>(sum);
 	}
 }
 
 template <class T>
 __global__ void __launch_bounds__(threads)
         segment_sum_tile_kernel(const T *x, const int64_t *offsets, const Cut *cuts, Part *parts, T *y) {
-	__shared__ float elements[tile];
-	__shared__ float scratch[warps];
+	__shared__ TileMemory memory;
 	const Cut from = cuts[blockIdx.x], to = cuts[blockIdx.x + 1];
-	const int count = static_cast<int>(to.element - from.element);
-#pragma unroll
-	for (int i = 0; i < tile / threads; i++) {
-		const int at = i * threads + threadIdx.x;
-		if (at < count) elements[at] = to_float(x[from.element + at]);
+	const int count = static_cast<int>(to.element - from.element), left = static_cast<int>(to.segment - from.segment) + 1;
+	for (int s = threadIdx.x; s < left - 1; s += threads) memory.ends[s] = static_cast<uint16_t>(offsets[from.segment + s + 1] - from.element);
+	const float own = load_tile(memory, x + from.element, count);
+	Part *part = parts + blockIdx.x;
+	if (left == 1) { // a piece of a long segment
+		const float sum = triad::block_reduce<threads>(own, triad::Sum{}, memory.scratch);
+		if (threadIdx.x == 0) part->tail = sum;
+		return;
 	}
 	__syncthreads();
-	const int64_t left = to.segment - from.segment + 1;
-	Part *part = parts + blockIdx.x;
-	if (left == 1) sum_tile<threads>(elements, offsets, from, to, y, part, scratch);
-	else if (count > 8 * left) sum_tile<32>(elements, offsets, from, to, y, part, scratch);
-	else sum_tile<1>(elements, offsets, from, to, y, part, scratch);
+	if (count > 512 * left) sum_tile<threads>(memory, from.segment, left, count, y, part);
+	else if (count > 32 * left) sum_tile<32>(memory, from.segment, left, count, y, part);
+	else if (count > 4 * left) sum_tile<4>(memory, from.segment, left, count, y, part);
+	else sum_tile<1>(memory, from.segment, left, count, y, part);
 }
 
 // tails adds up those of the tiles from first up to end by Group threads.
@@ -178,7 +212,7 @@ template <class T> int segment_sum_balanced(const triad_call *call) {
 	Cut *cuts = static_cast<Cut *>(call->workspace);
 	Part *parts = reinterpret_cast<Part *>(cuts + tiles + 1);
 	const cudaStream_t stream = triad::stream_of(call);
-	segment_sum_cut_kernel<<<triad::blocks_for(tiles + 1, threads), threads, 0, stream>>>(offsets_of(call), cuts, tiles,
+	segment_sum_cut_kernel<<<triad::blocks_for(tiles + 1, warps), threads, 0, stream>>>(offsets_of(call), cuts, tiles,
 	                                                                                     triad::elements(call->in[0]), segments);
 	segment_sum_tile_kernel<T><<<triad::blocks_for(tiles, 1), threads, 0, stream>>>(x_of<T>(call), offsets_of(call), cuts, parts, y_of<T>(call));
 	segment_sum_join_kernel<T><<<triad::blocks_for(tiles, warps), threads, 0, stream>>>(offsets_of(call), cuts, parts, y_of<T>(call), tiles);
