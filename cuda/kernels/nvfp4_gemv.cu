@@ -160,17 +160,19 @@ __global__ void __launch_bounds__(threads) nvfp4_gemv_vec_kernel(Operands of, Y 
 	y[row * parts + part] = triad::from_float<Y>(alpha * (0.25f * total));
 }
 
-// Four rows of one load of a thread, as they lie in memory; zero beyond the last load.
+// FourRows are one load of a thread of each of four rows, as they lie in memory. Rows beyond the last one read that one.
 struct FourRows {
 	uint4 codes[rows_at_once];
 	__nv_fp8x2_e4m3 scale[rows_at_once];
 
-	__device__ void fetch(const Operands &of, int64_t first, int64_t c) {
+	__device__ void fetch(const Operands &of, int64_t row, int c) {
+		const uint8_t *code = of.a + row * of.a_row + c / 2;
+		const __nv_fp8_e4m3 *scales = of.scale_a + row * (of.k / 16) + c / 16;
 #pragma unroll
 		for (int r = 0; r < rows_at_once; r++) {
-			const int64_t row = first + r < of.m ? first + r : of.m - 1;
-			codes[r] = as<uint4>(of.a + row * of.a_row + c / 2);
-			scale[r] = as<__nv_fp8x2_e4m3>(of.scale_a + row * (of.k / 16) + c / 16);
+			codes[r] = as<uint4>(code);
+			scale[r] = as<__nv_fp8x2_e4m3>(scales);
+			if (row + r + 1 < of.m) code += of.a_row, scales += of.k / 16;
 		}
 	}
 };
@@ -192,9 +194,10 @@ constexpr int most_threads = 512, most_warps = most_threads / 32;
 __global__ void __launch_bounds__(most_threads, 2) nvfp4_gemv_stay_kernel(Operands of, __half *y, float alpha) {
 	__shared__ float sums[2][rows_at_once][most_warps];
 	const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32, warps = static_cast<int>(blockDim.x) / 32;
-	const int64_t c = threadIdx.x * static_cast<int64_t>(numbers), step = gridDim.x * static_cast<int64_t>(rows_at_once);
+	const int c = static_cast<int>(threadIdx.x) * numbers;
+	const int64_t step = gridDim.x * static_cast<int64_t>(rows_at_once);
 	const bool inside = c < of.k;
-	FourRows next = {};
+	FourRows next = {}; // which counts as 0 beyond the last load
 	int64_t row = blockIdx.x * static_cast<int64_t>(rows_at_once);
 	if (inside) next.fetch(of, row, c);
 	const uint4 codes = inside ? as<uint4>(of.x + c / 2) : uint4{};
@@ -269,12 +272,12 @@ int64_t part_sums(const triad_call *call) {
 	return parts(call) == 1 ? 0 : call->in[0].shape[0] * parts(call) * static_cast<int64_t>(sizeof(float));
 }
 
-template <int Way> int nvfp4_gemv_vec(const triad_call *call) {
+int nvfp4_gemv_vec(const triad_call *call) {
 	const Operands of(call);
 	if (of.m == 0) return TRIAD_OK;
 	const int split = parts(call);
 	const int64_t loads = of.k / numbers;
-	if (split == 1 && loads <= most_threads && Way != 0) {
+	if (split == 1 && loads <= most_threads) {
 		const int block = static_cast<int>((loads + 31) / 32 * 32), most = triad::device_attribute(cudaDevAttrMultiProcessorCount) * (2 * most_threads / block);
 		const unsigned grid = static_cast<unsigned>(std::min<int64_t>((of.m + rows_at_once - 1) / rows_at_once, std::max(most, 1)));
 		nvfp4_gemv_stay_kernel<<<grid, block, 0, triad::stream_of(call)>>>(of, output(call), alpha_of(call));
@@ -311,9 +314,4 @@ TRIAD_KERNEL(nvfp4_gemv, vec, forward,
              .contract("fp32").dtypes(triad::bit(TRIAD_E2M1X2)).outputs(1).workspace(part_sums)
              .limits(whole_loads, triad::contiguous_columns("a"), triad::stepped(16, "a"), triad::contiguous("x", "scale_a", "scale_x"),
                      triad::aligned(16, "a", "x"), triad::aligned(2, "scale_a", "scale_x"))
-             .launch(nvfp4_gemv_vec<0>))
-TRIAD_KERNEL(nvfp4_gemv, vec1, forward,
-             .contract("fp32").dtypes(triad::bit(TRIAD_E2M1X2)).outputs(1).workspace(part_sums)
-             .limits(whole_loads, triad::contiguous_columns("a"), triad::stepped(16, "a"), triad::contiguous("x", "scale_a", "scale_x"),
-                     triad::aligned(16, "a", "x"), triad::aligned(2, "scale_a", "scale_x"))
-             .launch(nvfp4_gemv_vec<1>))
+             .launch(nvfp4_gemv_vec))

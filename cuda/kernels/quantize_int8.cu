@@ -153,28 +153,28 @@ template <class Use> __device__ void by_scale(Levels levels, Use use) {
 	else use(levels);
 }
 
-// Group threads share a row and keep all of it in registers, Items numbers a thread, as it lies in memory.
-template <class T, int Group, int Items>
-__global__ void __launch_bounds__(triad::group_block<Group>) quantize_int8_vec_kernel(const T *x, Outputs out, int64_t rows, int64_t cols) {
-	constexpr int V = triad::vector<T>, Packs = Items / V, at_once = triad::group_block<Group> / Group;
-	__shared__ Extent scratch[triad::group_warps<Group>];
-	const int first = static_cast<int>(threadIdx.x) % Group * V;
-	for (int64_t r = blockIdx.x * static_cast<int64_t>(at_once) + threadIdx.x / Group; r < rows; r += gridDim.x * static_cast<int64_t>(at_once)) {
+// A block shares a row and keeps all of it in registers, Items numbers a thread, as it lies in memory.
+template <class T, int Threads, int Items>
+__global__ void __launch_bounds__(Threads) quantize_int8_vec_kernel(const T *x, Outputs out, int64_t rows, int64_t cols) {
+	constexpr int V = triad::vector<T>, Packs = Items / V;
+	__shared__ Extent scratch[Threads / 32];
+	const int first = static_cast<int>(threadIdx.x) * V;
+	for (int64_t r = blockIdx.x; r < rows; r += gridDim.x) {
 		const T *const from = x + r * cols;
 		Raw<T> held[Packs];
 		triad::PackExtent<T> own;
 #pragma unroll
 		for (int p = 0; p < Packs; p++)
-			if (first + p * Group * V < cols) held[p] = triad::fetch<V>(from + first + p * Group * V);
+			if (first + p * Threads * V < cols) held[p] = triad::fetch<V>(from + first + p * Threads * V);
 #pragma unroll
 		for (int p = 0; p < Packs; p++)
-			if (first + p * Group * V < cols) own.take(held[p]);
-		const Levels levels(triad::group_reduce<Group>(own.all(), Join{}, scratch), out.asymmetric);
-		if (first == 0) out.give(r, levels);
+			if (first + p * Threads * V < cols) own.take(held[p]);
+		const Levels levels(triad::block_reduce<Threads>(own.all(), Join{}, scratch), out.asymmetric);
+		if (threadIdx.x == 0) out.give(r, levels);
 		by_scale(levels, [&](auto code_of) {
 #pragma unroll
 			for (int p = 0; p < Packs; p++)
-				if (first + p * Group * V < cols) put_codes<T>(out.q + r * cols + first + p * Group * V, held[p], code_of);
+				if (first + p * Threads * V < cols) put_codes<T>(out.q + r * cols + first + p * Threads * V, held[p], code_of);
 		});
 	}
 }
@@ -226,6 +226,36 @@ __global__ void __launch_bounds__(threads) quantize_int8_parts_kernel(const T *x
 	});
 }
 
+template <class T>
+__global__ void __launch_bounds__(threads, 8) quantize_int8_parts1_kernel(const T *x, const Extent *extents, int count, Outputs out, int64_t packs) {
+	constexpr int V = triad::vector<T>;
+	__shared__ Extent scratch[threads / 32];
+	Extent own = {0.0f, 0.0f};
+	for (int i = threadIdx.x; i < count; i += threads) own = Join{}(own, extents[i]);
+	const Levels levels(triad::block_reduce<threads>(own, Join{}, scratch), out.asymmetric);
+	if (blockIdx.x == 0 && threadIdx.x == 0) out.give(0, levels);
+	by_scale(levels, [&](auto code_of) {
+#pragma unroll 4
+		for (int64_t p = packs - 1 - (blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x); p >= 0; p -= gridDim.x * static_cast<int64_t>(threads))
+			put_codes<T>(out.q + p * V, triad::fetch<V>(x + p * V), code_of);
+	});
+}
+
+template <class T>
+__global__ void __launch_bounds__(threads, 8) quantize_int8_parts2_kernel(const T *x, const Extent *extents, int count, Outputs out, int64_t packs) {
+	constexpr int V = triad::vector<T>;
+	__shared__ Extent scratch[threads / 32];
+	Extent own = {0.0f, 0.0f};
+	for (int i = threadIdx.x; i < count; i += threads) own = Join{}(own, extents[i]);
+	const Levels levels(triad::block_reduce<threads>(own, Join{}, scratch), out.asymmetric);
+	if (blockIdx.x == 0 && threadIdx.x == 0) out.give(0, levels);
+	by_scale(levels, [&](auto code_of) {
+#pragma unroll 4
+		for (int64_t p = blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x; p < packs; p += gridDim.x * static_cast<int64_t>(threads))
+			put_codes<T>(out.q + p * V, triad::fetch<V>(x + p * V), code_of);
+	});
+}
+
 // ---- launchers --------------------------------------------------------------------------------------------------------------------------
 
 template <class T> int quantize_int8_naive(const triad_call *call) {
@@ -247,38 +277,33 @@ template <class T> int quantize_int8_row(const triad_call *call) {
 	return triad::launched();
 }
 
-template <class T, int Way> int quantize_int8_vec_way(const triad_call *call) {
+template <class T> int quantize_int8_vec(const triad_call *call) {
 	const int64_t rows = call->in[0].shape[0], cols = call->in[0].shape[1];
 	if (rows == 0) return TRIAD_OK;
-	const auto launch = [&](auto kernel, int block, int at_once = 1) {
-		kernel<<<triad::blocks_for(rows, at_once), block, 0, triad::stream_of(call)>>>(static_cast<const T *>(call->in[0].data), Outputs(call), rows, cols);
+	const auto launch = [&](auto kernel, int block) {
+		kernel<<<triad::blocks_for(rows, 1), block, 0, triad::stream_of(call)>>>(static_cast<const T *>(call->in[0].data), Outputs(call), rows, cols);
 		return triad::launched();
 	};
 	if (cols <= 128 * 8) return launch(quantize_int8_vec_kernel<T, 128, 8>, 128);
-	if (cols <= 4096) {
-		if (Way == 1) return launch(quantize_int8_vec_kernel<T, 32, 128>, 128, 4);
-		if (Way == 2) return launch(quantize_int8_vec_kernel<T, 64, 64>, 64);
-		if (Way == 3) return launch(quantize_int8_vec_kernel<T, 256, 16>, 256);
-		return launch(quantize_int8_vec_kernel<T, 128, 32>, 128);
-	}
+	if (cols <= 128 * 32) return launch(quantize_int8_vec_kernel<T, 128, 32>, 128);
 	if (cols <= 512 * 32) return launch(quantize_int8_vec_kernel<T, 512, 32>, 512);
 	return launch(quantize_int8_long_rows_kernel<T>, threads);
 }
-template <class T> int quantize_int8_vec(const triad_call *call) { return quantize_int8_vec_way<T, 0>(call); }
-template <class T> int quantize_int8_vec1(const triad_call *call) { return quantize_int8_vec_way<T, 1>(call); }
-template <class T> int quantize_int8_vec2(const triad_call *call) { return quantize_int8_vec_way<T, 2>(call); }
-template <class T> int quantize_int8_vec3(const triad_call *call) { return quantize_int8_vec_way<T, 3>(call); }
 
-template <class T> int quantize_int8_parts(const triad_call *call) {
+template <class T, int Way> int quantize_int8_parts_way(const triad_call *call) {
 	const int64_t packs = triad::elements(call->in[0]) / triad::vector<T>, wanted = triad::blocks_for(packs, threads * 4);
-	const unsigned blocks = static_cast<unsigned>(wanted < 1 ? 1 : wanted < parts ? wanted : parts);
+	const int most = parts;
+	const unsigned blocks = static_cast<unsigned>(wanted < 1 ? 1 : wanted < most ? wanted : most);
 	const T *x = static_cast<const T *>(call->in[0].data);
 	Extent *extents = static_cast<Extent *>(call->workspace);
 	quantize_int8_part_kernel<T><<<blocks, threads, 0, triad::stream_of(call)>>>(x, extents, packs);
-	quantize_int8_parts_kernel<T>
-	    <<<blocks, threads, 0, triad::stream_of(call)>>>(x, extents, static_cast<int>(blocks), Outputs(call), packs);
+	const auto second = Way == 0 ? quantize_int8_parts_kernel<T> : Way == 1 ? quantize_int8_parts1_kernel<T> : quantize_int8_parts2_kernel<T>;
+	second<<<blocks, threads, 0, triad::stream_of(call)>>>(x, extents, static_cast<int>(blocks), Outputs(call), packs);
 	return triad::launched();
 }
+template <class T> int quantize_int8_parts(const triad_call *call) { return quantize_int8_parts_way<T, 0>(call); }
+template <class T> int quantize_int8_parts1(const triad_call *call) { return quantize_int8_parts_way<T, 1>(call); }
+template <class T> int quantize_int8_parts2(const triad_call *call) { return quantize_int8_parts_way<T, 2>(call); }
 
 int64_t levels_a_group(const triad_call *call) { return call->out[1].shape[0] * static_cast<int64_t>(sizeof(Levels)); }
 int64_t extents_of_parts(const triad_call *) { return parts * sizeof(Extent); }
@@ -313,15 +338,12 @@ TRIAD_KERNEL(quantize_int8, row, forward,
 TRIAD_KERNEL(quantize_int8, vec, forward,
              .contract("fp32").dtypes(triad::floats).outputs(7).limits(by_row, triad::contiguous("x"), triad::vector_rows("x"), triad::aligned(16, "q"))
              .launch(TRIAD_BY_DTYPE(quantize_int8_vec)))
-TRIAD_KERNEL(quantize_int8, vec1, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(7).limits(by_row, triad::contiguous("x"), triad::vector_rows("x"), triad::aligned(16, "q"))
-             .launch(TRIAD_BY_DTYPE(quantize_int8_vec1)))
-TRIAD_KERNEL(quantize_int8, vec2, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(7).limits(by_row, triad::contiguous("x"), triad::vector_rows("x"), triad::aligned(16, "q"))
-             .launch(TRIAD_BY_DTYPE(quantize_int8_vec2)))
-TRIAD_KERNEL(quantize_int8, vec3, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(7).limits(by_row, triad::contiguous("x"), triad::vector_rows("x"), triad::aligned(16, "q"))
-             .launch(TRIAD_BY_DTYPE(quantize_int8_vec3)))
 TRIAD_KERNEL(quantize_int8, parts, forward,
              .contract("fp32").dtypes(triad::floats).outputs(7).limits(by_tensor, triad::contiguous("x"), triad::vector_rows("x"), triad::aligned(16, "q"))
              .workspace(extents_of_parts).launch(TRIAD_BY_DTYPE(quantize_int8_parts)))
+TRIAD_KERNEL(quantize_int8, parts1, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(7).limits(by_tensor, triad::contiguous("x"), triad::vector_rows("x"), triad::aligned(16, "q"))
+             .workspace(extents_of_parts).launch(TRIAD_BY_DTYPE(quantize_int8_parts1)))
+TRIAD_KERNEL(quantize_int8, parts2, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(7).limits(by_tensor, triad::contiguous("x"), triad::vector_rows("x"), triad::aligned(16, "q"))
+             .workspace(extents_of_parts).launch(TRIAD_BY_DTYPE(quantize_int8_parts2)))

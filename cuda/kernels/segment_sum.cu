@@ -60,72 +60,82 @@ struct Part {
 };
 
 // segment_sum_cut_kernel finds the cuts: before position d of the merged list stand `segment` ends and d - segment elements. The end of segment s
-// comes after its elements and before the others. A warp looks for a cut at 32 places at once.
+// comes after its elements and before the others. A few threads look for a cut, each at a place of its own: more of them would need fewer steps, but
+// more than the GPU runs at once.
+constexpr int seekers = 4;
 __global__ void __launch_bounds__(threads)
 segment_sum_cut_kernel(const int64_t *offsets, Cut *cuts, int64_t tiles, int64_t n, int64_t segments) {
-	const int64_t t = blockIdx.x * static_cast<int64_t>(warps) + threadIdx.x / 32;
-	if (t > tiles) return; // the whole warp
-	const int lane = static_cast<int>(threadIdx.x) % 32;
+	const int64_t t = blockIdx.x * static_cast<int64_t>(threads / seekers) + threadIdx.x / seekers;
+	const int seeker = static_cast<int>(threadIdx.x) % seekers, shift = static_cast<int>(threadIdx.x) % 32 / seekers * seekers;
 	const int64_t d = t * tile < n + segments ? t * tile : n + segments;
 	int64_t low = d > n ? d - n : 0, high = d < segments ? d : segments;
-	while (low < high) { // the first segment whose end does not stand before d
-		const int64_t step = (high - low + 31) / 32, s = low + lane * step;
-		const int before = __popc(__ballot_sync(triad::all_lanes, s < high && offsets[s + 1] + s < d));
-		high = low + before * step < high ? low + before * step : high;
-		if (before > 0) low += (before - 1) * step + 1;
+	while (__any_sync(triad::all_lanes, low < high)) { // the first segment whose end does not stand before d
+		const int64_t step = (high - low + seekers) / (seekers + 1), s = low + (seeker + 1) * step - 1;
+		const unsigned votes = __ballot_sync(triad::all_lanes, low < high && s < high && offsets[s + 1] + s < d);
+		const int before = __popc(votes >> shift & ((1u << seekers) - 1));
+		if (low >= high) continue;
+		high = before < seekers && low + (before + 1) * step - 1 < high ? low + (before + 1) * step - 1 : high;
+		low += before * step;
 	}
-	if (lane == 0) cuts[t] = {d - low, low};
+	if (seeker == 0 && t <= tiles) cuts[t] = {d - low, low};
 }
 
-// TileMemory holds a tile: its elements, with a gap after each 32, so that threads that are a power of two apart find them in different banks, and
-// where its segments end.
-struct TileMemory {
-	float elements[tile + tile / 32];
+// TileMemory holds a tile: its elements, from the beginning of their first 16 bytes on, and where its segments end.
+template <class T> struct alignas(16) TileMemory {
+	T elements[tile + triad::vector<T>];
 	uint16_t ends[tile];
 	float scratch[warps];
-
-	__device__ static int at(int element) { return element + element / 32; }
 };
 
-// load_tile brings the elements of a tile, 16 bytes a load where these lie inside it, and returns the sum of a thread's own ones.
-template <class T> __device__ float load_tile(TileMemory &memory, const T *from, int count) {
-	constexpr int V = triad::vector<T>, packs = tile / V / threads + 1;
-	const int lead = static_cast<int>(reinterpret_cast<uintptr_t>(from) / sizeof(T) % V); // elements before the tile in its first 16 bytes
+// load_tile brings the elements of a tile, 16 bytes a load where these lie inside it; `lead` elements lie before it in its first 16 bytes.
+template <class T> __device__ void load_tile(TileMemory<T> &memory, const T *from, int lead, int count) {
+	constexpr int V = triad::vector<T>, packs = tile / V / threads;
+	static_assert(packs * V * threads == tile, "a thread has as many packs as any other");
+	const auto fetch = [&](int at) {
+		const int first = at - lead;
+		if (first >= 0 && first + V <= count) return triad::fetch<V>(from + first);
+		triad::Pack<T, V> pack;
+#pragma unroll
+		for (int j = 0; j < V; j++) pack.at[j] = first + j >= 0 && first + j < count ? from[first + j] : from_float<T>(0.0f);
+		return pack;
+	};
+	const auto keep = [&](int at, const triad::Pack<T, V> &pack) {
+		*reinterpret_cast<uint4 *>(memory.elements + at) = make_uint4(triad::word(pack, 0), triad::word(pack, 1), triad::word(pack, 2), triad::word(pack, 3));
+	};
 	triad::Pack<T, V> held[packs];
 #pragma unroll
-	for (int p = 0; p < packs; p++) {
-		const int first = (static_cast<int>(threadIdx.x) + p * threads) * V - lead;
-		if (first >= 0 && first + V <= count) held[p] = triad::fetch<V>(from + first);
-		else
+	for (int p = 0; p < packs; p++) held[p] = fetch((static_cast<int>(threadIdx.x) + p * threads) * V);
+	if (threadIdx.x == 0 && lead + count > tile) keep(tile, fetch(tile));
 #pragma unroll
-			for (int j = 0; j < V; j++) held[p].at[j] = first + j >= 0 && first + j < count ? from[first + j] : from_float<T>(0.0f);
-	}
-	float own = 0.0f;
-#pragma unroll
-	for (int p = 0; p < packs; p++) {
-		const int first = (static_cast<int>(threadIdx.x) + p * threads) * V - lead;
+	for (int p = 0; p < packs; p++) keep((static_cast<int>(threadIdx.x) + p * threads) * V, held[p]);
+}
+
+// sum_run adds up the elements from first up to end of a tile's memory by Group threads, 16 bytes a read but for those before and behind.
+template <int Group, class T> __device__ float sum_run(const T *elements, int first, int end) {
+	constexpr int V = triad::vector<T>;
+	const int thread = static_cast<int>(threadIdx.x) % Group, first_pack = (first + V - 1) / V, end_pack = end / V;
+	const int head = first_pack * V < end ? first_pack * V : end, tail = end_pack * V > head ? end_pack * V : head;
+	float sum = 0.0f;
+	for (int i = first + thread; i < head; i += Group) sum += to_float(elements[i]);
+	for (int p = first_pack + thread; p < end_pack; p += Group) {
 		float v[V];
-		triad::unpack(held[p], v);
+		triad::unpack<T>(*reinterpret_cast<const uint4 *>(elements + p * V), v);
 #pragma unroll
-		for (int j = 0; j < V; j++) {
-			own += v[j];
-			if (first + j >= 0 && first + j < count) memory.elements[TileMemory::at(first + j)] = v[j];
-		}
+		for (int j = 0; j < V; j++) sum += v[j];
 	}
-	return own;
+	for (int i = tail + thread; i < end; i += Group) sum += to_float(elements[i]);
+	return sum;
 }
 
 // sum_tile writes the segments that end in the tile, but what the first of them has in it is a head. Group threads take a segment; the last one of
 // `left` is the tail.
-template <int Group, class T> __device__ void sum_tile(TileMemory &memory, int64_t segment, int left, int count, T *y, Part *part) {
+template <int Group, class T>
+__device__ void sum_tile(TileMemory<T> &memory, int lead, int64_t segment, int left, int count, T *y, Part *part) {
 	constexpr int at_once = threads / Group;
 	for (int first_of = 0; first_of < left; first_of += at_once) { // whole warps stay together
 		const int s = first_of + static_cast<int>(threadIdx.x) / Group;
 		const int first = s == 0 || s >= left ? 0 : memory.ends[s - 1], end = s >= left ? 0 : s == left - 1 ? count : memory.ends[s];
-		float sum = 0.0f;
-#pragma unroll 4
-		for (int i = first + static_cast<int>(threadIdx.x) % Group; i < end; i += Group) sum += memory.elements[TileMemory::at(i)];
-		sum = triad::group_reduce<Group>(sum, triad::Sum{}, memory.scratch);
+		const float sum = triad::group_reduce<Group>(sum_run<Group>(memory.elements, lead + first, lead + end), triad::Sum{}, memory.scratch);
 		if (threadIdx.x % Group != 0 || s >= left) continue;
 		if (s == left - 1) part->tail = sum;
 		else if (s == 0) part->head = sum;
@@ -136,22 +146,20 @@ template <int Group, class T> __device__ void sum_tile(TileMemory &memory, int64
 template <class T>
 __global__ void __launch_bounds__(threads)
         segment_sum_tile_kernel(const T *x, const int64_t *offsets, const Cut *cuts, Part *parts, T *y) {
-	__shared__ TileMemory memory;
+	__shared__ TileMemory<T> memory;
 	const Cut from = cuts[blockIdx.x], to = cuts[blockIdx.x + 1];
 	const int count = static_cast<int>(to.element - from.element), left = static_cast<int>(to.segment - from.segment) + 1;
+	const T *const first = x + from.element;
+	const int lead = static_cast<int>(reinterpret_cast<uintptr_t>(first) % 16 / sizeof(T));
 	for (int s = threadIdx.x; s < left - 1; s += threads) memory.ends[s] = static_cast<uint16_t>(offsets[from.segment + s + 1] - from.element);
-	const float own = load_tile(memory, x + from.element, count);
-	Part *part = parts + blockIdx.x;
-	if (left == 1) { // a piece of a long segment
-		const float sum = triad::block_reduce<threads>(own, triad::Sum{}, memory.scratch);
-		if (threadIdx.x == 0) part->tail = sum;
-		return;
-	}
+	load_tile(memory, first, lead, count);
 	__syncthreads();
-	if (count > 512 * left) sum_tile<threads>(memory, from.segment, left, count, y, part);
-	else if (count > 32 * left) sum_tile<32>(memory, from.segment, left, count, y, part);
-	else if (count > 4 * left) sum_tile<4>(memory, from.segment, left, count, y, part);
-	else sum_tile<1>(memory, from.segment, left, count, y, part);
+	Part *part = parts + blockIdx.x;
+	if (count > 1024 * left) sum_tile<threads>(memory, lead, from.segment, left, count, y, part);
+	else if (count > 400 * left) sum_tile<32>(memory, lead, from.segment, left, count, y, part);
+	else if (count > 48 * left) sum_tile<8>(memory, lead, from.segment, left, count, y, part);
+	else if (count > 4 * left) sum_tile<4>(memory, lead, from.segment, left, count, y, part);
+	else sum_tile<1>(memory, lead, from.segment, left, count, y, part);
 }
 
 // tails adds up those of the tiles from first up to end by Group threads.
@@ -168,15 +176,27 @@ template <class T>
 __global__ void __launch_bounds__(threads)
         segment_sum_join_kernel(const int64_t *offsets, const Cut *cuts, const Part *parts, T *y, int64_t tiles) {
 	__shared__ float scratch[warps];
+	__shared__ int64_t long_from[warps]; // the first tile of a segment that lies in many; -1 where there is none
 	constexpr int64_t many = 1024;
+	const int64_t first_tile = blockIdx.x * static_cast<int64_t>(warps);
+	const auto join = [&](int64_t t, float sum) { y[cuts[t].segment] = from_float<T>(sum + parts[t].head); };
+	const int64_t own = first_tile + threadIdx.x / 32;
+	int64_t from = -1;
+	if (own < tiles && cuts[own].segment != cuts[own + 1].segment) { // a segment ends in the tile
+		const int64_t s = cuts[own].segment, began = (offsets[s] + s) / tile;
+		if (own - began > many) {
+			from = began;
+		} else {
+			const float sum = tails<32>(parts, began, own, scratch);
+			if (threadIdx.x % 32 == 0) join(own, sum);
+		}
+	}
+	if (threadIdx.x % 32 == 0) long_from[threadIdx.x / 32] = from;
+	__syncthreads();
 	for (int w = 0; w < warps; w++) {
-		const int64_t t = blockIdx.x * static_cast<int64_t>(warps) + w;
-		if (t >= tiles || cuts[t].segment == cuts[t + 1].segment) continue; // no segment ends in the tile
-		const int64_t s = cuts[t].segment, began = (offsets[s] + s) / tile;
-		const bool alone = t - began > many;
-		if (!alone && w != threadIdx.x / 32) continue;
-		const float sum = alone ? tails<threads>(parts, began, t, scratch) : tails<32>(parts, began, t, scratch);
-		if (threadIdx.x % (alone ? threads : 32) == 0) y[s] = from_float<T>(sum + parts[t].head);
+		if (long_from[w] < 0) continue;
+		const float sum = tails<threads>(parts, long_from[w], first_tile + w, scratch);
+		if (threadIdx.x == 0) join(first_tile + w, sum);
 	}
 }
 
@@ -212,7 +232,7 @@ template <class T> int segment_sum_balanced(const triad_call *call) {
 	Cut *cuts = static_cast<Cut *>(call->workspace);
 	Part *parts = reinterpret_cast<Part *>(cuts + tiles + 1);
 	const cudaStream_t stream = triad::stream_of(call);
-	segment_sum_cut_kernel<<<triad::blocks_for(tiles + 1, warps), threads, 0, stream>>>(offsets_of(call), cuts, tiles,
+	segment_sum_cut_kernel<<<triad::blocks_for(tiles + 1, threads / seekers), threads, 0, stream>>>(offsets_of(call), cuts, tiles,
 	                                                                                     triad::elements(call->in[0]), segments);
 	segment_sum_tile_kernel<T><<<triad::blocks_for(tiles, 1), threads, 0, stream>>>(x_of<T>(call), offsets_of(call), cuts, parts, y_of<T>(call));
 	segment_sum_join_kernel<T><<<triad::blocks_for(tiles, warps), threads, 0, stream>>>(offsets_of(call), cuts, parts, y_of<T>(call), tiles);
