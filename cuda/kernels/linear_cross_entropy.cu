@@ -221,10 +221,6 @@ template <int64_t most> int64_t rows_bytes(const triad_call *call, int64_t cols)
 template <int64_t most = chunk> int64_t forward_bytes(const triad_call *call) {
 	return 4 * rounded_up(tokens_of(call) + 1) + rows_bytes<most>(call, classes_of(call) + Mma::chunk);
 }
-int64_t tma_bytes(const triad_call *call) { return 4 * (rounded_up(tokens_of(call) + 1) + RowParts::floats(tokens_of(call), classes_of(call))); }
-int64_t tma_backward_bytes(const triad_call *call) {
-	return 4 * few + GradientRoom<uint16_t>::bytes(tokens_of(call), call->in[0].shape[1], classes_of(call));
-}
 int64_t sums_of(const triad_call *call) { return call->in[0].dtype == TRIAD_F32 ? 0 : rounded_up(triad::elements(call->in[1])); }
 template <int64_t most = chunk> int64_t backward_bytes(const triad_call *call) {
 	return 4 * (few + sums_of(call)) + rows_bytes<most>(call, classes_of(call) + Mma::chunk + call->in[0].shape[1]);
@@ -432,14 +428,7 @@ template <class T, class Way> int backward_chunks(const triad_call *call) {
 
 template <class T> int backward_chunked(const triad_call *call) { return backward_chunks<T, InTiles<T>>(call); }
 template <class T> int backward_mma(const triad_call *call) { return backward_chunks<T, OnTensorCores<T>>(call); }
-template <class T> int backward_tma(const triad_call *call) {
-	const Call<T> c(call);
-	linear_cross_entropy_count_kernel<<<1, threads, 0, c.stream>>>(c.floats, c.all);
-	const int status = launch_gradients<T>(c.all, c.operand(0), c.operand(1), c.dim, static_cast<const float *>(call->in[3].data),
-	                                       triad::Vector<const float>(call->in[4]), c.floats, c.floats + few, c.template out<T>(0),
-	                                       c.template out<T>(1), c.stream);
-	return status != TRIAD_OK ? status : triad::launched();
-}
+template <class T> int backward_tma(const triad_call *call) { return launch_call_gradients<T>(call, Call<T>(call).all, triad::stream_of(call)); }
 template <class T> int backward_cublas(const triad_call *call) { return backward_chunks<T, WithLibrary<T>>(call); }
 
 constexpr uint32_t full = triad::bit(TRIAD_F32);
@@ -449,7 +438,6 @@ template <class... Name> triad::Limits mma(Name... gradients) {
 	        triad::stepped(Mma::chunk, "hidden", "weight"), triad::aligned(16, "hidden", "weight", gradients...)};
 }
 
-const triad::Limit maps = triad::limit("sizes and strides that a tensor map can have", check_maps);
 const triad::Limit cublas = triad::limit("a GPU, cuBLAS, sizes of 1 to 2^31 - 1, rows that do not overlap", check_cublas);
 
 } // namespace

@@ -12,17 +12,19 @@
 //           products one instruction, exact in int32, so that scales and fp32 come in once for 16 numbers. Where rows are few their columns
 //           are split among blocks, whose sums a second launch adds in a fixed order. Where a block has a thread for each load of a row, it
 //           stays: it decodes x once, and fetches its next four rows before it multiplies these. Costs: registers; rows of whole loads
-#include <algorithm>
-
-#include "arguments.cuh"
 #include "element.cuh"
 #include "fp4.cuh"
-#include "reduce.cuh"
+#include "fp4_rows.cuh"
 #include "rows.cuh"
 #include "spec/nvfp4_gemv.cuh"
 
 namespace {
 
+using triad::fp4::as;
+using triad::fp4::dots;
+using triad::fp4::numbers;
+using triad::fp4::Operands;
+using triad::fp4::rows_at_once;
 using Codes = triad::Matrix<const uint8_t>;
 using Scales = triad::Matrix<const __nv_fp8_e4m3>;
 using VectorCodes = triad::Vector<const uint8_t>;
@@ -77,40 +79,6 @@ __global__ void nvfp4_gemv_warp_kernel(Codes a, Scales scale_a, VectorCodes x, V
 
 // ---- vec --------------------------------------------------------------------------------------------------------------------------------
 
-// dots are the sums of products of two groups, times four since both sides are doubled: exact.
-__device__ void dots(uint4 codes, const int (&x)[8], float (&of)[2]) {
-	const unsigned words[4] = {codes.x, codes.y, codes.z, codes.w};
-#pragma unroll
-	for (int g = 0; g < 2; g++) {
-		int plus = 0, minus = 0;
-#pragma unroll
-		for (int i = 4 * g; i < 4 * g + 4; i++) {
-			const triad::Signed4 s = triad::doubled_fp4(words[i / 2], i % 2);
-			plus = __dp4a(static_cast<int>(s.plus), x[i], plus);
-			minus = __dp4a(static_cast<int>(s.minus), x[i], minus);
-		}
-		of[g] = static_cast<float>(plus - minus);
-	}
-}
-
-// Operands are what vec reads: without gaps, but for the stride between rows of a.
-struct Operands {
-	const uint8_t *a, *x;
-	const __nv_fp8_e4m3 *scale_a, *scale_x;
-	int64_t a_row, m, k;
-
-	explicit Operands(const triad_call *call)
-	    : a(static_cast<const uint8_t *>(call->in[0].data)), x(static_cast<const uint8_t *>(call->in[2].data)),
-	      scale_a(static_cast<const __nv_fp8_e4m3 *>(call->in[1].data)), scale_x(static_cast<const __nv_fp8_e4m3 *>(call->in[3].data)),
-	      a_row(call->in[0].stride[0]), m(call->in[0].shape[0]), k(2 * call->in[0].shape[1]) {}
-};
-
-// as reads two groups of codes, or their two scales, at once.
-template <class To, class From> __device__ To as(const From *at) { return *reinterpret_cast<const To *>(at); }
-
-constexpr int rows_at_once = 4; // of a block: the numbers of x are decoded once for them
-constexpr int numbers = 32;     // of one load
-
 // Block (rows, p) adds up part p of four rows. Rows beyond the last one read that one, and write nothing.
 template <class Y>
 __global__ void __launch_bounds__(threads) nvfp4_gemv_vec_kernel(Operands of, Y *y, int64_t length, int parts, float alpha) {
@@ -160,76 +128,6 @@ __global__ void __launch_bounds__(threads) nvfp4_gemv_vec_kernel(Operands of, Y 
 	y[row * parts + part] = triad::from_float<Y>(alpha * (0.25f * total));
 }
 
-// FourRows are one load of a thread of each of four rows, as they lie in memory. Rows beyond the last one read that one.
-struct FourRows {
-	uint4 codes[rows_at_once];
-	__nv_fp8x2_e4m3 scale[rows_at_once];
-
-	__device__ void fetch(const Operands &of, int64_t row, int c) {
-		const uint8_t *code = of.a + row * of.a_row + c / 2;
-		const __nv_fp8_e4m3 *scales = of.scale_a + row * (of.k / 16) + c / 16;
-#pragma unroll
-		for (int r = 0; r < rows_at_once; r++) {
-			codes[r] = as<uint4>(code);
-			scale[r] = as<__nv_fp8x2_e4m3>(scales);
-			if (row + r + 1 < of.m) code += of.a_row, scales += of.k / 16;
-		}
-	}
-};
-
-// sum_rows adds four rows up over a warp: each lane gets the sum of row lane / 8.
-__device__ float sum_rows(const float (&sum)[rows_at_once]) {
-	const int lane = static_cast<int>(threadIdx.x) % 32;
-	const bool late = lane & 16, odd = lane & 8;
-	const auto swap = [](bool second, float a, float b, int lanes) { return (second ? b : a) + triad::shuffle_xor(second ? a : b, lanes); };
-	float v = swap(odd, swap(late, sum[0], sum[2], 16), swap(late, sum[1], sum[3], 16), 8);
-#pragma unroll
-	for (int lanes = 4; lanes > 0; lanes /= 2) v += triad::shuffle_xor(v, lanes);
-	return v;
-}
-
-constexpr int most_threads = 512, most_warps = most_threads / 32;
-
-// A block has a thread for each load of a row, and takes every so-manieth four rows. While it multiplies, the next four come.
-__global__ void __launch_bounds__(most_threads, 2) nvfp4_gemv_stay_kernel(Operands of, __half *y, float alpha) {
-	__shared__ float sums[2][rows_at_once][most_warps];
-	const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32, warps = static_cast<int>(blockDim.x) / 32;
-	const int c = static_cast<int>(threadIdx.x) * numbers;
-	const int64_t step = gridDim.x * static_cast<int64_t>(rows_at_once);
-	const bool inside = c < of.k;
-	FourRows next = {}; // which counts as 0 beyond the last load
-	int64_t row = blockIdx.x * static_cast<int64_t>(rows_at_once);
-	if (inside) next.fetch(of, row, c);
-	const uint4 codes = inside ? as<uint4>(of.x + c / 2) : uint4{};
-	const float2 scale_x = inside ? static_cast<float2>(as<__nv_fp8x2_e4m3>(of.scale_x + c / 16)) : float2{};
-	const unsigned words[4] = {codes.x, codes.y, codes.z, codes.w};
-	int x[8];
-#pragma unroll
-	for (int i = 0; i < 8; i++) x[i] = triad::as_int8(triad::doubled_fp4(words[i / 2], i % 2));
-	for (int turn = 0; row < of.m; row += step, turn++) {
-		const FourRows rows = next;
-		if (inside && row + step < of.m) next.fetch(of, row + step, c);
-		float sum[rows_at_once];
-#pragma unroll
-		for (int r = 0; r < rows_at_once; r++) {
-			const float2 scale = static_cast<float2>(rows.scale[r]);
-			float dot[2];
-			dots(rows.codes[r], x, dot);
-			sum[r] = dot[0] * (scale.x * scale_x.x) + dot[1] * (scale.y * scale_x.y);
-		}
-		const float of_warp = sum_rows(sum);
-		auto &of_turn = sums[turn % 2]; // who reads it two turns later has passed the barrier between
-		if (lane % 8 == 0) of_turn[lane / 8][warp] = of_warp;
-		__syncthreads();
-		if (warp != turn % warps) continue;
-		float total = 0.0f; // eight lanes a row
-		for (int w = lane % 8; w < warps; w += 8) total += of_turn[lane / 8][w];
-#pragma unroll
-		for (int lanes = 4; lanes > 0; lanes /= 2) total += triad::shuffle_xor(total, lanes);
-		if (lane % 8 == 0 && row + lane / 8 < of.m) y[row + lane / 8] = __float2half_rn(alpha * (0.25f * total));
-	}
-}
-
 __global__ void nvfp4_gemv_finish_kernel(const float *sums, __half *y, int64_t m, int parts, float alpha) {
 	const int64_t r = blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x;
 	if (r >= m) return;
@@ -276,13 +174,7 @@ int nvfp4_gemv_vec(const triad_call *call) {
 	const Operands of(call);
 	if (of.m == 0) return TRIAD_OK;
 	const int split = parts(call);
-	const int64_t loads = of.k / numbers;
-	if (split == 1 && loads <= most_threads) {
-		const int block = static_cast<int>((loads + 31) / 32 * 32), most = triad::device_attribute(cudaDevAttrMultiProcessorCount) * (2 * most_threads / block);
-		const unsigned grid = static_cast<unsigned>(std::min<int64_t>((of.m + rows_at_once - 1) / rows_at_once, std::max(most, 1)));
-		nvfp4_gemv_stay_kernel<<<grid, block, 0, triad::stream_of(call)>>>(of, output(call), alpha_of(call));
-		return triad::launched();
-	}
+	if (split == 1 && triad::fp4::stays(of)) return triad::fp4::launch_stay(of, output(call), alpha_of(call), triad::stream_of(call));
 	const int64_t length = ((of.k + split - 1) / split + numbers - 1) / numbers * numbers; // parts begin at whole loads
 	const int block = length > 2048 ? threads : length > 1024 ? 64 : 32;
 	const unsigned grid = static_cast<unsigned>((of.m + rows_at_once - 1) / rows_at_once * split);

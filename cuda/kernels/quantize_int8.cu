@@ -226,36 +226,6 @@ __global__ void __launch_bounds__(threads) quantize_int8_parts_kernel(const T *x
 	});
 }
 
-template <class T>
-__global__ void __launch_bounds__(threads, 8) quantize_int8_parts1_kernel(const T *x, const Extent *extents, int count, Outputs out, int64_t packs) {
-	constexpr int V = triad::vector<T>;
-	__shared__ Extent scratch[threads / 32];
-	Extent own = {0.0f, 0.0f};
-	for (int i = threadIdx.x; i < count; i += threads) own = Join{}(own, extents[i]);
-	const Levels levels(triad::block_reduce<threads>(own, Join{}, scratch), out.asymmetric);
-	if (blockIdx.x == 0 && threadIdx.x == 0) out.give(0, levels);
-	by_scale(levels, [&](auto code_of) {
-#pragma unroll 4
-		for (int64_t p = packs - 1 - (blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x); p >= 0; p -= gridDim.x * static_cast<int64_t>(threads))
-			put_codes<T>(out.q + p * V, triad::fetch<V>(x + p * V), code_of);
-	});
-}
-
-template <class T>
-__global__ void __launch_bounds__(threads, 8) quantize_int8_parts2_kernel(const T *x, const Extent *extents, int count, Outputs out, int64_t packs) {
-	constexpr int V = triad::vector<T>;
-	__shared__ Extent scratch[threads / 32];
-	Extent own = {0.0f, 0.0f};
-	for (int i = threadIdx.x; i < count; i += threads) own = Join{}(own, extents[i]);
-	const Levels levels(triad::block_reduce<threads>(own, Join{}, scratch), out.asymmetric);
-	if (blockIdx.x == 0 && threadIdx.x == 0) out.give(0, levels);
-	by_scale(levels, [&](auto code_of) {
-#pragma unroll 4
-		for (int64_t p = blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x; p < packs; p += gridDim.x * static_cast<int64_t>(threads))
-			put_codes<T>(out.q + p * V, triad::fetch<V>(x + p * V), code_of);
-	});
-}
-
 // ---- launchers --------------------------------------------------------------------------------------------------------------------------
 
 template <class T> int quantize_int8_naive(const triad_call *call) {
@@ -290,20 +260,16 @@ template <class T> int quantize_int8_vec(const triad_call *call) {
 	return launch(quantize_int8_long_rows_kernel<T>, threads);
 }
 
-template <class T, int Way> int quantize_int8_parts_way(const triad_call *call) {
+template <class T> int quantize_int8_parts(const triad_call *call) {
 	const int64_t packs = triad::elements(call->in[0]) / triad::vector<T>, wanted = triad::blocks_for(packs, threads * 4);
-	const int most = parts;
-	const unsigned blocks = static_cast<unsigned>(wanted < 1 ? 1 : wanted < most ? wanted : most);
+	const unsigned blocks = static_cast<unsigned>(wanted < 1 ? 1 : wanted < parts ? wanted : parts);
 	const T *x = static_cast<const T *>(call->in[0].data);
 	Extent *extents = static_cast<Extent *>(call->workspace);
 	quantize_int8_part_kernel<T><<<blocks, threads, 0, triad::stream_of(call)>>>(x, extents, packs);
-	const auto second = Way == 0 ? quantize_int8_parts_kernel<T> : Way == 1 ? quantize_int8_parts1_kernel<T> : quantize_int8_parts2_kernel<T>;
-	second<<<blocks, threads, 0, triad::stream_of(call)>>>(x, extents, static_cast<int>(blocks), Outputs(call), packs);
+	quantize_int8_parts_kernel<T>
+	    <<<blocks, threads, 0, triad::stream_of(call)>>>(x, extents, static_cast<int>(blocks), Outputs(call), packs);
 	return triad::launched();
 }
-template <class T> int quantize_int8_parts(const triad_call *call) { return quantize_int8_parts_way<T, 0>(call); }
-template <class T> int quantize_int8_parts1(const triad_call *call) { return quantize_int8_parts_way<T, 1>(call); }
-template <class T> int quantize_int8_parts2(const triad_call *call) { return quantize_int8_parts_way<T, 2>(call); }
 
 int64_t levels_a_group(const triad_call *call) { return call->out[1].shape[0] * static_cast<int64_t>(sizeof(Levels)); }
 int64_t extents_of_parts(const triad_call *) { return parts * sizeof(Extent); }
@@ -341,9 +307,3 @@ TRIAD_KERNEL(quantize_int8, vec, forward,
 TRIAD_KERNEL(quantize_int8, parts, forward,
              .contract("fp32").dtypes(triad::floats).outputs(7).limits(by_tensor, triad::contiguous("x"), triad::vector_rows("x"), triad::aligned(16, "q"))
              .workspace(extents_of_parts).launch(TRIAD_BY_DTYPE(quantize_int8_parts)))
-TRIAD_KERNEL(quantize_int8, parts1, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(7).limits(by_tensor, triad::contiguous("x"), triad::vector_rows("x"), triad::aligned(16, "q"))
-             .workspace(extents_of_parts).launch(TRIAD_BY_DTYPE(quantize_int8_parts1)))
-TRIAD_KERNEL(quantize_int8, parts2, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(7).limits(by_tensor, triad::contiguous("x"), triad::vector_rows("x"), triad::aligned(16, "q"))
-             .workspace(extents_of_parts).launch(TRIAD_BY_DTYPE(quantize_int8_parts2)))

@@ -11,9 +11,9 @@
 //             many threads add up a segment as its length is worth. It costs a search for the cuts and a last launch for the segments that cross
 //             tiles.
 #include "element.cuh"
-#include "pack.cuh"
 #include "reduce.cuh"
 #include "rows.cuh"
+#include "shared_run.cuh"
 #include "spec/segment_sum.cuh"
 
 namespace {
@@ -80,52 +80,12 @@ segment_sum_cut_kernel(const int64_t *offsets, Cut *cuts, int64_t tiles, int64_t
 	if (seeker == 0 && t <= tiles) cuts[t] = {d - low, low};
 }
 
-// TileMemory holds a tile: its elements, from the beginning of their first 16 bytes on, and where its segments end.
-template <class T> struct alignas(16) TileMemory {
-	T elements[tile + triad::vector<T>];
+// TileMemory holds a tile: its elements, and where its segments end.
+template <class T> struct TileMemory {
+	triad::SharedRun<T, tile> run;
 	uint16_t ends[tile];
 	float scratch[warps];
 };
-
-// load_tile brings the elements of a tile, 16 bytes a load where these lie inside it; `lead` elements lie before it in its first 16 bytes.
-template <class T> __device__ void load_tile(TileMemory<T> &memory, const T *from, int lead, int count) {
-	constexpr int V = triad::vector<T>, packs = tile / V / threads;
-	static_assert(packs * V * threads == tile, "a thread has as many packs as any other");
-	const auto fetch = [&](int at) {
-		const int first = at - lead;
-		if (first >= 0 && first + V <= count) return triad::fetch<V>(from + first);
-		triad::Pack<T, V> pack;
-#pragma unroll
-		for (int j = 0; j < V; j++) pack.at[j] = first + j >= 0 && first + j < count ? from[first + j] : from_float<T>(0.0f);
-		return pack;
-	};
-	const auto keep = [&](int at, const triad::Pack<T, V> &pack) {
-		*reinterpret_cast<uint4 *>(memory.elements + at) = make_uint4(triad::word(pack, 0), triad::word(pack, 1), triad::word(pack, 2), triad::word(pack, 3));
-	};
-	triad::Pack<T, V> held[packs];
-#pragma unroll
-	for (int p = 0; p < packs; p++) held[p] = fetch((static_cast<int>(threadIdx.x) + p * threads) * V);
-	if (threadIdx.x == 0 && lead + count > tile) keep(tile, fetch(tile));
-#pragma unroll
-	for (int p = 0; p < packs; p++) keep((static_cast<int>(threadIdx.x) + p * threads) * V, held[p]);
-}
-
-// sum_run adds up the elements from first up to end of a tile's memory by Group threads, 16 bytes a read but for those before and behind.
-template <int Group, class T> __device__ float sum_run(const T *elements, int first, int end) {
-	constexpr int V = triad::vector<T>;
-	const int thread = static_cast<int>(threadIdx.x) % Group, first_pack = (first + V - 1) / V, end_pack = end / V;
-	const int head = first_pack * V < end ? first_pack * V : end, tail = end_pack * V > head ? end_pack * V : head;
-	float sum = 0.0f;
-	for (int i = first + thread; i < head; i += Group) sum += to_float(elements[i]);
-	for (int p = first_pack + thread; p < end_pack; p += Group) {
-		float v[V];
-		triad::unpack<T>(*reinterpret_cast<const uint4 *>(elements + p * V), v);
-#pragma unroll
-		for (int j = 0; j < V; j++) sum += v[j];
-	}
-	for (int i = tail + thread; i < end; i += Group) sum += to_float(elements[i]);
-	return sum;
-}
 
 // sum_tile writes the segments that end in the tile, but what the first of them has in it is a head. Group threads take a segment; the last one of
 // `left` is the tail.
@@ -135,7 +95,7 @@ __device__ void sum_tile(TileMemory<T> &memory, int lead, int64_t segment, int l
 	for (int first_of = 0; first_of < left; first_of += at_once) { // whole warps stay together
 		const int s = first_of + static_cast<int>(threadIdx.x) / Group;
 		const int first = s == 0 || s >= left ? 0 : memory.ends[s - 1], end = s >= left ? 0 : s == left - 1 ? count : memory.ends[s];
-		const float sum = triad::group_reduce<Group>(sum_run<Group>(memory.elements, lead + first, lead + end), triad::Sum{}, memory.scratch);
+		const float sum = triad::group_reduce<Group>(memory.run.template sum<Group>(lead + first, lead + end), triad::Sum{}, memory.scratch);
 		if (threadIdx.x % Group != 0 || s >= left) continue;
 		if (s == left - 1) part->tail = sum;
 		else if (s == 0) part->head = sum;
@@ -150,9 +110,9 @@ __global__ void __launch_bounds__(threads)
 	const Cut from = cuts[blockIdx.x], to = cuts[blockIdx.x + 1];
 	const int count = static_cast<int>(to.element - from.element), left = static_cast<int>(to.segment - from.segment) + 1;
 	const T *const first = x + from.element;
-	const int lead = static_cast<int>(reinterpret_cast<uintptr_t>(first) % 16 / sizeof(T));
+	const int lead = memory.run.lead_of(first);
 	for (int s = threadIdx.x; s < left - 1; s += threads) memory.ends[s] = static_cast<uint16_t>(offsets[from.segment + s + 1] - from.element);
-	load_tile(memory, first, lead, count);
+	memory.run.template load<threads>(first, lead, count);
 	__syncthreads();
 	Part *part = parts + blockIdx.x;
 	if (count > 1024 * left) sum_tile<threads>(memory, lead, from.segment, left, count, y, part);

@@ -1,6 +1,7 @@
 // pair_halves.cuh: how 64 of the reduction of 16-bit elements are multiplied on the pipelines of pair_product.cuh and few_rows.cuh.
 #ifndef TRIAD_HOPPER_PAIR_HALVES_CUH
 #define TRIAD_HOPPER_PAIR_HALVES_CUH
+#include "hopper/shared_address.cuh"
 #include "hopper/swizzle.cuh"
 #include "hopper/wgmma_any.cuh"
 

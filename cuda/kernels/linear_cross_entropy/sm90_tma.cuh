@@ -137,6 +137,14 @@ inline void check_maps(Check &check, const triad_call *call) {
 	}
 }
 
+static const Limit maps = limit("sizes and strides that a tensor map can have", check_maps);
+
+// Bytes of the forward's workspace: a loss a token and one more, rounded up to 256 bytes, and the parts.
+inline int64_t tma_bytes(const triad_call *call) {
+	const int64_t tokens = call->in[0].shape[0];
+	return 4 * ((tokens + 64) / 64 * 64 + RowParts::floats(tokens, call->in[1].shape[0]));
+}
+
 } // namespace linear_cross_entropy
 } // namespace triad
 #endif

@@ -24,12 +24,13 @@
 namespace triad {
 namespace linear_cross_entropy {
 
-// Bands divides the classes, as evenly as whole tiles allow.
+constexpr int64_t most_gradients = int64_t{1} << 27; // of logits in memory
+
+// Bands divides the classes, as evenly as whole tiles allow, so that a band has at most so many gradients, or a tile's columns.
 struct Bands {
-	static constexpr int64_t most = int64_t{1} << 27; // gradients of logits in memory
 	int64_t count, classes; // bands; classes of one, the last of which may have fewer
 
-	Bands(int64_t tokens, int64_t all) {
+	Bands(int64_t tokens, int64_t all, int64_t most) {
 		const auto ceil_div = [](int64_t x, int64_t y) { return (x + y - 1) / y; };
 		const int64_t limit = std::max<int64_t>(most / std::max<int64_t>(tokens, 1) / TmaTile::n, 1) * TmaTile::n;
 		count = std::max<int64_t>(ceil_div(all, limit), 1);
@@ -45,8 +46,8 @@ template <class T> struct GradientRoom {
 
 	GradientRoom(float *room, const Bands &bands, int64_t elements)
 	    : sums(room), hidden(reinterpret_cast<T *>(room + (bands.count > 1 ? elements : 0))), dz(hidden + elements) {}
-	static int64_t bytes(int64_t tokens, int64_t dim, int64_t classes) {
-		const Bands bands(tokens, classes);
+	static int64_t bytes(int64_t tokens, int64_t dim, int64_t classes, int64_t most = most_gradients) {
+		const Bands bands(tokens, classes, most);
 		return tokens * (dim * (bands.count > 1 ? 6 : 2) + bands.classes * 2);
 	}
 };
@@ -209,12 +210,12 @@ int launch_gradient_product(const Result &result, const void *a, int64_t a_strid
 	return hopper::launch_pair<TmaTile>(linear_cross_entropy_gradient_tma_kernel<T, AlongKA, AlongKB, Result>, work, stream, result);
 }
 
-// launch_gradients makes both gradients: 0, or CUDA's error code. `counted` is there, the divisor.
+// launch_gradients makes both gradients: 0, or CUDA's error code. `counted` is the divisor.
 template <class T>
 int launch_gradients(const Tokens &all, const Strided<T> &hidden, const Strided<T> &weight, int64_t dim, const float *lse, Vector<const float> dloss,
-                     const float *counted, float *room, T *dhidden, T *dweight, cudaStream_t stream) {
+                     const float *counted, float *room, T *dhidden, T *dweight, cudaStream_t stream, int64_t most = most_gradients) {
 	if (all.count == 0) return cleared(static_cast<int>(cudaMemsetAsync(dweight, 0, static_cast<size_t>(all.classes * dim) * sizeof(T), stream)));
-	const Bands bands(all.count, all.classes);
+	const Bands bands(all.count, all.classes, most);
 	const GradientRoom<T> at(room, bands, all.count * dim);
 	const int64_t pitch = bands.classes;
 	linear_cross_entropy_counted_hidden_kernel<T><<<static_cast<unsigned>(all.count), threads, 0, stream>>>(hidden, at.hidden, dim, all);
@@ -233,6 +234,24 @@ int launch_gradients(const Tokens &all, const Strided<T> &hidden, const Strided<
 			return status;
 	}
 	return TRIAD_OK;
+}
+
+constexpr int64_t counted_floats = 64; // before the rest, which begins at a multiple of 256 bytes
+
+inline int64_t tma_backward_bytes(const triad_call *call) {
+	const triad_tensor &hidden = call->in[0];
+	return counted_floats * 4 + GradientRoom<__half>::bytes(hidden.shape[0], hidden.shape[1], call->in[1].shape[0]);
+}
+
+// launch_call_gradients is the backward of a call.
+template <class T> int launch_call_gradients(const triad_call *call, const Tokens &all, cudaStream_t stream) {
+	const auto operand = [&](int i) { return Strided<T>{static_cast<const T *>(call->in[i].data), call->in[i].stride[0], 1}; };
+	float *const counted = static_cast<float *>(call->workspace);
+	linear_cross_entropy_count_kernel<<<1, threads, 0, stream>>>(counted, all);
+	const int status = launch_gradients<T>(all, operand(0), operand(1), call->in[0].shape[1], static_cast<const float *>(call->in[3].data),
+	                                       Vector<const float>(call->in[4]), counted, counted + counted_floats, static_cast<T *>(call->out[0].data),
+	                                       static_cast<T *>(call->out[1].data), stream);
+	return status != TRIAD_OK ? status : launched();
 }
 
 } // namespace linear_cross_entropy

@@ -1,5 +1,5 @@
 // The gradients of linear_cross_entropy for Hopper where the classes need several bands: a last band of one class, an ignored token that holds NaN, a
-// chunk of the reduction with a tail. The test makes the room for gradients so small that a band is one tile wide.
+// reduction with a tail. There is so little room for gradients of logits that a band is one tile wide.
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -57,10 +57,10 @@ int main() {
 	triad_tensor targets = {}, losses = {};
 	targets.data = target, targets.stride[0] = 1, losses.data = dloss, losses.stride[0] = 1;
 	const linear_cross_entropy::Tokens all = {Vector<const int64_t>(targets), ignored, 0, tokens, classes, linear_cross_entropy::mean};
-	float *const room = managed<float>(linear_cross_entropy::GradientRoom<T>::bytes(tokens, dim, classes) / 4 + 1);
-	if (linear_cross_entropy::Bands(tokens, classes).count != 3) return printf("want three bands\n"), 1;
+	float *const room = managed<float>(linear_cross_entropy::GradientRoom<T>::bytes(tokens, dim, classes, 1) / 4 + 1);
+	if (linear_cross_entropy::Bands(tokens, classes, 1).count != 3) return printf("want three bands\n"), 1;
 	const int status = linear_cross_entropy::launch_gradients<T>(all, {hidden, dim, 1}, {weight, dim, 1}, dim, lse, Vector<const float>(losses), counted,
-	                                                             room, dhidden, dweight, nullptr);
+	                                                             room, dhidden, dweight, nullptr, 1);
 	cudaDeviceSynchronize();
 	if (status != 0) return printf("status %d\n", status), 1;
 	for (int64_t i = 0; i < tokens * dim; i++)
