@@ -128,6 +128,8 @@ __global__ void __launch_bounds__(threads) nvfp4_gemv_vec_kernel(Operands of, Y 
 	y[row * parts + part] = triad::from_float<Y>(alpha * (0.25f * total));
 }
 
+TRIAD_SPILLS(nvfp4_gemv_stay_kernel, 4, "1024 threads of a multiprocessor hold four rows and the next four, 64 registers each, for sm_90a");
+
 __global__ void nvfp4_gemv_finish_kernel(const float *sums, __half *y, int64_t m, int parts, float alpha) {
 	const int64_t r = blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x;
 	if (r >= m) return;
