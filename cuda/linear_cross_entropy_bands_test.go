@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"triad/cuda/cudatest"
 	"triad/internal/need"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestGradientBands(t *testing.T) {
 	t.Parallel()
 	const backward = "sm90_tma_backward.cuh"
-	inputs := slices.Concat(kernelInputs("linear_cross_entropy"),
+	inputs := slices.Concat(cudatest.KernelInputs("linear_cross_entropy"),
 		[]string{"cuda/testdata/emulator/gradient_bands.cu"})
 	model := func(t *testing.T, from, to string) string {
 		folder := editedKernels(t, "linear_cross_entropy", backward, from, to)
