@@ -93,7 +93,7 @@ func (b *Binding) assumedSizes() (all []Assumption) {
 		if guessed, constant := b.guessedSizes[d.Name]; constant {
 			n, implied = guessed, true
 		}
-		if implied && !b.constants[d.Name] && !slices.Contains(b.given.Without, d.Name) {
+		if implied && !b.constants[d.Name] && !slices.Contains(b.Options.Without, d.Name) {
 			all = append(all, Assumption{Kind: GuessedSize, What: fmt.Sprintf("%s is %d", d.Name, n)})
 		}
 	}
@@ -114,7 +114,8 @@ func (b *Binding) guessedParameters() (words, parameters []string) {
 			b.onlyTensor(a) || onlyInput && a.Role == Input || b.shownByWrites(a) ||
 			b.squared[a.Name] && strings.Contains(a.Target, "=") ||
 			a.Share > 0 && b.multiplied(a) || a.Role == Size && b.isShapeOfWeights(a.Param) ||
-			strings.HasPrefix(a.Target, "2 *")
+			strings.HasPrefix(a.Target, "2 *") ||
+			a.Role == Size && len(b.Spec.Dims) == 1 && b.countSizes() == 1 // there is no other meaning
 		if b.said(a) || !matched || clear || a.Optional {
 			continue
 		}

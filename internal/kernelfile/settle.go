@@ -121,7 +121,7 @@ func Settle(b *Binding, t Trial) Settled {
 	// A wrong guess may have made threads race. Other launches are tried, and the positions at which the
 	// numbers of a tensor are read do not matter.
 	mayRace := func(a Assumption) bool { return a.Kind != GuessedLaunch && a.Kind != GuessedLayout }
-	known := leftOpen{b: b, t: t, first: first, untried: map[string]bool{}}
+	known := leftOpen{b: b, t: t, first: first}
 	if taken, words := known.tryOthers(); taken != nil {
 		return Settled{Taken: taken}
 	} else if words != "" {
@@ -149,6 +149,16 @@ func (b *Binding) leavesOpen() bool {
 
 // launches reports whether an alternative changes the launch.
 func (a Alternative) launches() bool { return a.Options.Grid+a.Options.Block+a.Options.Shared != "" }
+
+// lies reports whether an alternative gives a tensor a form.
+func (a Alternative) lies(form string) bool {
+	for _, word := range a.Options.Map {
+		if strings.HasSuffix(word, ":"+form) {
+			return true
+		}
+	}
+	return false
+}
 
 // isOneWarp reports whether an alternative launches blocks of at most one warp.
 func (a Alternative) isOneWarp() bool {
@@ -197,10 +207,10 @@ type leftOpen struct {
 	b         *Binding
 	t         Trial
 	first     Tally
-	untried   map[string]bool // attributes with a value that could not be tried in time
-	left      string          // the first reading that there was no time for
-	inSingles bool            // it is wrong with floats for its doubles too
-	ordered   bool            // it is wrong in another launch, and does not race there
+	relaid    bool   // it is wrong, or declines, with its tensors in the other order
+	left      string // the first reading that there was no time for
+	inSingles bool   // it is wrong with floats for its doubles too
+	ordered   bool   // it is wrong in another launch, and does not race there
 	line      declaration.Line
 }
 
@@ -215,7 +225,7 @@ func (l *leftOpen) tryOthers() (taken *Alternative, words string) {
 			l.left = other.Flags
 		}
 		l.ordered = l.ordered || other.launches() && tally.Wrong > 0 && tally.Raced == 0
-		l.untried[other.Attribute] = l.untried[other.Attribute] || tally == Tally{}
+		l.relaid = l.relaid || other.lies(endSwapped)
 		l.inSingles = l.inSingles || len(other.Options.Singles) > 0 && tally.Wrong > 0
 		switch {
 		case !tally.Clean():
@@ -251,13 +261,13 @@ func (l leftOpen) cannotBe(a Assumption) bool {
 		return l.inSingles
 	case a.Kind == GuessedParameter && a.tiny: // another eps is right where it makes no difference
 		return false
-	case !a.shownAtAnySize(), a.Attribute != "" && l.untried[a.Attribute]:
+	case !a.shownAtAnySize():
 		return false
 	case l.first.Right > 0, a.Kind == GuessedAttribute: // no other value of it is right either
 		return true
 	}
-	// A Python function that takes its sizes off its tensors may want others altogether.
-	return a.Kind == GuessedLayout && l.b.Function.Kind != Python && !l.t.Flat().Clean()
+	// A Python function takes its sizes off its tensors: the other order must have been tried too.
+	return a.Kind == GuessedLayout && (l.relaid || l.b.Function.Kind != Python) && !l.t.Flat().Clean()
 }
 
 // allShown reports whether there are assumptions, and each would show at sizes at which others are right.

@@ -18,6 +18,7 @@ type trial struct {
 	whole   Tally
 	asked   []string
 	untried bool // there was no time for another reading
+	refuses bool // it declines every other reading
 }
 
 func (t *trial) Read(other *Alternative) Tally {
@@ -25,7 +26,7 @@ func (t *trial) Read(other *Alternative) Tally {
 		return t.first
 	}
 	t.asked = append(t.asked, other.Flags)
-	if t.untried {
+	if t.untried || t.refuses {
 		return Tally{}
 	}
 	if other.Flags == t.right {
@@ -53,7 +54,7 @@ type settleCases struct {
 		OfCalls              bool   `toml:"of_calls"`    // an exception about a function's arguments
 		Words                string // of the first one without numbers
 		Taken, Doubt         string
-		Untried              bool
+		Untried, Refuses     bool
 		// what right trials leave open: of every case, of other sizes, of other dtypes
 		Unshown     string
 		OtherSizes  string `toml:"other_sizes"`
@@ -80,7 +81,7 @@ func TestSettle(t *testing.T) {
 			},
 			right: c.RightWith,
 			flat:  Tally{Right: c.FlatRight, Wrong: c.FlatWrong},
-			whole: Tally{Right: c.WholeRight}, untried: c.Untried,
+			whole: Tally{Right: c.WholeRight}, untried: c.Untried, refuses: c.Refuses,
 		}
 		got := Settle(all[0], try)
 		taken := ""
@@ -207,6 +208,43 @@ func TestLaunchOfTheFile(t *testing.T) {
 		l := all[0].Launch
 		if !strings.HasPrefix(l.String(), c.want) || l.guessed != c.guessed {
 			t.Errorf("%v, %v: %s, guessed %t, want %s", c.grid, c.block, l, l.guessed, c.want)
+		}
+	}
+}
+
+// Sizes that one parameter gives are one size for the launch that main() makes; a block of all elements is
+// one of the product of their sizes.
+func TestLaunchOfEqualSizes(t *testing.T) {
+	const square = "__global__ void k(float *a, float *b, float *c, int n) " +
+		"{ int i = blockIdx.y * 16 + threadIdx.y, j = blockIdx.x * 16 + threadIdx.x; float s = 0; " +
+		"for (int l = 0; l < n; ++l) s += a[i * n + l] * b[l * n + j]; c[i * n + j] = s; }"
+	const flat = "__global__ void k(float *a, float *b, float *c, int n) " +
+		"{ int i = threadIdx.x; if (i < n) c[i] = a[i] + b[i]; } " +
+		"int main() { int n = 1000; k<<<1, n>>>(0, 0, 0, n); }"
+	for _, c := range []struct {
+		operator, text string
+		side           int64
+		elements       int64
+		grid, block    [3]int64
+		want           string
+		guessed        bool
+	}{
+		{
+			"gemm", square, 1024, 1 << 20,
+			[3]int64{64, 64, 1},
+			[3]int64{16, 16, 1},
+			"grid (ceildiv(n, 16), ceildiv(batch * m, 16)) and block (16, 16)", false,
+		},
+		{"add", flat, 1000, 1000, side(1), side(1000), "grid (1) and block (rows * cols)", true},
+	} {
+		of := memory(c.elements)
+		file := seen(c.text, of, of, of, seenLaunch("k", c.grid, c.block, 0, to(0), to(1), to(2), c.side))
+		all, err := Bind(file, Request{}, spec(t, c.operator), []op.Pass{op.Forward}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l := all[0].Launch; !strings.HasPrefix(l.String(), c.want) || l.guessed != c.guessed {
+			t.Errorf("%s: %s, guessed %t, want %s", c.operator, l, l.guessed, c.want)
 		}
 	}
 }
