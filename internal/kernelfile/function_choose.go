@@ -194,20 +194,31 @@ func (f *File) eligible(r Request, pass op.Pass) [][]Function {
 	if pass == op.Forward && r.Pass == op.PassUnknown {
 		list = slices.DeleteFunc(slices.Clone(list), f.isOfABackward)
 	}
+	var ranks [][]Function
 	for _, rank := range []func(Function) bool{
 		func(fn Function) bool { return fn.bound != "" },
 		func(fn Function) bool { return fn.Kind == Host && fn.ExternC && fn.Name == "solve" },
 		func(fn Function) bool { return fn.Kind == Host && fn.ExternC },
-		func(fn Function) bool { return fn.Kind == Host && fn.Launches },
+		func(fn Function) bool { return fn.isLauncher() },
 		func(fn Function) bool { return fn.Kind == Kernel },
 		func(fn Function) bool { return fn.Kind == Host && fn.library },
 	} {
 		lower := func(fn Function) bool { return !rank(fn) }
-		if best := slices.DeleteFunc(slices.Clone(list), lower); len(best) > 0 {
-			return [][]Function{best}
+		best := slices.DeleteFunc(slices.Clone(list), lower)
+		if len(best) > 0 {
+			ranks = append(ranks, best)
+		}
+		// what C or Python calls is what is meant; where no launcher can be called, its kernels can
+		if len(best) > 0 && !best[0].isLauncher() {
+			break
 		}
 	}
-	return nil
+	return ranks
+}
+
+// isLauncher reports whether a function is one of the host's that launches and that neither C nor Python calls.
+func (fn *Function) isLauncher() bool {
+	return fn.Kind == Host && fn.Launches && !fn.ExternC && fn.bound == ""
 }
 
 // fitting returns the functions of a pass that take a tensor, except those whose names are of helpers.

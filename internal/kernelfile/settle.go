@@ -51,7 +51,7 @@ func (b *Binding) NoNumbers(message string, raised bool) NoNumbers {
 const changedInputs = " changed its inputs: "
 
 // otherShape matches the message about an output whose sizes differ from the operator's.
-var otherShape = regexp.MustCompile(`^\w+ came back with shape `)
+var otherShape = regexp.MustCompile(`^\w+ (?:came back with shape |is an? \w+, want a torch\.Tensor)`)
 
 // Clean reports whether everything tried was right, and something was tried.
 func (t Tally) Clean() bool { return t.Right > 0 && t.Wrong == 0 }
@@ -130,7 +130,7 @@ func Settle(b *Binding, t Trial) Settled {
 	}
 	assumed = slices.DeleteFunc(assumed, known.cannotBe)
 	if settled.Doubt = b.doubt(assumed); settled.Doubt == "" && known.left != "" {
-		settled.Doubt = b.noTimeFor(known.left)
+		settled.Doubt = noTimeFor(known.left)
 	}
 	settled.Races = first.Raced > 0 && first.Raced == first.Wrong && !known.ordered && !t.Late() &&
 		!slices.ContainsFunc(assumed, mayRace)
@@ -193,13 +193,9 @@ func (b *Binding) withoutSome(t Trial) *Alternative {
 }
 
 // noTimeFor returns the sentence about a function when there was no time to read it with these flags.
-func (b *Binding) noTimeFor(flags string) string {
-	words := "wrong as triad reads it, and there was no time to read it otherwise, with " + flags +
+func noTimeFor(flags string) string {
+	return "wrong as triad reads it, and there was no time to read it otherwise, with " + flags +
 		": give it longer with --limit readings=5m"
-	if line, ok := b.Declaration(); ok {
-		words += ", or, if it is meant as it is read, write this line above it: " + line.Text(b.Sign())
-	}
-	return words
 }
 
 // leftOpen holds what is known if no reading of a function is right.
@@ -304,20 +300,44 @@ func (b *Binding) doubt(assumed []Assumption) string {
 	if len(assumed) == 0 {
 		return ""
 	}
-	var what, dtypes []string
-	said := false // by a line
+	var what, dtypes, open []string
+	otherCalls := false
 	for _, a := range assumed {
-		what = append(what, a.What)
-		said = said || !a.otherCalls
+		what, open = append(what, a.What), append(open, a.open...)
+		otherCalls = otherCalls || a.otherCalls
 		if a.Kind == GuessedDType {
 			dtypes = b.DTypes()
 		}
 	}
 	read := "wrong as triad reads it, and this was assumed: " + strings.Join(what, "; ")
-	if line, ok := b.declaration(dtypes); said && ok {
-		return read + ". If it is meant so, write this line above it: " + line.Text(b.Sign()) +
-			"; if not, write in it what is meant"
+	line, ok := b.declaration(dtypes)
+	switch marked, open := withOpen(line, open); {
+	case otherCalls || !ok:
+		return read + ". If it is meant for other calls, write a function that makes them of the " +
+			"operator's inputs, and judge that: --add FILE:FUNCTION"
+	case open:
+		return read + ". Write this line above it, with what is meant for " + declaration.Open + ": " +
+			marked.Text(b.Sign())
 	}
-	return read + ". If it is meant for other calls, write a function that makes them of the " +
-		"operator's inputs, and judge that: --add FILE:FUNCTION"
+	return read + ". If it is meant so, write this line above it: " + line.Text(b.Sign()) +
+		"; if not, write in it what is meant"
+}
+
+// withOpen returns a line in which the words of some parameters and keys are open, and so the operator where
+// it is among them, and whether there are any.
+func withOpen(line declaration.Line, open []string) (marked declaration.Line, any bool) {
+	marked = declaration.Line{Operator: line.Operator}
+	if slices.Contains(open, line.Operator) {
+		marked.Operator, any = declaration.Open, true
+	}
+	for _, w := range line.Words {
+		switch {
+		case slices.Contains(open, w.Value):
+			w.Key, any = declaration.Open, true
+		case slices.Contains(open, w.Key):
+			w.Value, any = declaration.Open, true
+		}
+		marked.Words = append(marked.Words, w)
+	}
+	return marked, any
 }

@@ -27,6 +27,14 @@ func (f *File) Propose(pass op.Pass, line declaration.Line) {
 	f.proposed[pass] = line
 }
 
+// LeaveOpen records that no reading of a pass is right: no line says how it is meant.
+func (f *File) LeaveOpen(pass op.Pass) {
+	if f.open == nil {
+		f.open = map[op.Pass]bool{}
+	}
+	f.open[pass] = true
+}
+
 // WriteLines puts above each judged function the line that says how it is read, and returns sentences about
 // what it did. A file is left unchanged if it cannot be written, if it changed meanwhile, or if the line
 // would change how it is read.
@@ -41,7 +49,8 @@ func WriteLines(files []*File) (sentences []string) {
 func (f *File) writeLines(files []*File) (sentences []string) {
 	for _, b := range f.Bindings {
 		line, ok := b.Declaration()
-		if proposed, is := f.proposed[b.Pass]; is {
+		proposed, isProposed := f.proposed[b.Pass]
+		if isProposed {
 			line, ok = proposed, true
 		}
 		at := b.LineSays()
@@ -51,6 +60,9 @@ func (f *File) writeLines(files []*File) (sentences []string) {
 			continue
 		case at > 0:
 			err = fmt.Errorf("line %d says already how %s is read", at, b.Function.Name)
+		case f.open[b.Pass] && !isProposed:
+			err = fmt.Errorf("%s was not right as triad reads it, and its row says what is open",
+				b.Function.Name)
 		case !ok:
 			err = fmt.Errorf("no line can say how %s is read", b.Function.Name)
 		default:

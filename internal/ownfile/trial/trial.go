@@ -153,6 +153,7 @@ func (s *Trials) settleFile(file **ownkernels.File) error {
 func (t *readingTrial) doubt(s kernelfile.Settled) {
 	t.file.Propose(t.pass, s.Line)
 	if s.Doubt != "" {
+		t.file.LeaveOpen(t.pass)
 		t.file.Matched = append(t.file.Matched, fmt.Sprintf("%v: %s", t.pass, s.Doubt))
 		t.file.Doubt(t.pass, backend.Doubt{Why: s.Doubt, Races: s.Races})
 		return
