@@ -73,6 +73,7 @@ func (b *Binding) Assumptions() []Assumption {
 			}
 			if others := b.smallLiterals(); a.Type == "float" && len(others) > 0 {
 				assumed.Contradicted = others[0]
+				assumed.What += ", where its lines have " + others[0]
 			}
 			all = append(all, assumed)
 		}

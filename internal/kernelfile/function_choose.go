@@ -199,7 +199,7 @@ func (f *File) eligible(r Request, pass op.Pass) [][]Function {
 		func(fn Function) bool { return fn.bound != "" },
 		func(fn Function) bool { return fn.Kind == Host && fn.ExternC && fn.Name == "solve" },
 		func(fn Function) bool { return fn.Kind == Host && fn.ExternC },
-		func(fn Function) bool { return fn.isLauncher() },
+		func(fn Function) bool { return fn.Kind == Host && fn.Launches },
 		func(fn Function) bool { return fn.Kind == Kernel },
 		func(fn Function) bool { return fn.Kind == Host && fn.library },
 	} {
@@ -208,17 +208,12 @@ func (f *File) eligible(r Request, pass op.Pass) [][]Function {
 		if len(best) > 0 {
 			ranks = append(ranks, best)
 		}
-		// what C or Python calls is what is meant; where no launcher can be called, its kernels can
-		if len(best) > 0 && !best[0].isLauncher() {
+		// what C or Python calls is what is meant; beside another launcher its kernels may be
+		if len(best) > 0 && (best[0].Kind != Host || !best[0].Launches || best[0].ExternC || best[0].bound != "") {
 			break
 		}
 	}
 	return ranks
-}
-
-// isLauncher reports whether a function is one of the host's that launches and that neither C nor Python calls.
-func (fn *Function) isLauncher() bool {
-	return fn.Kind == Host && fn.Launches && !fn.ExternC && fn.bound == ""
 }
 
 // fitting returns the functions of a pass that take a tensor, except those whose names are of helpers.
@@ -447,9 +442,6 @@ func (f *File) noFunction(r Request, passes []op.Pass) error {
 	}
 	if r.IsPython() {
 		message += ": want a function at the top of the file that takes tensors, as in def solve(x)"
-		if other := f.elsewhere(); other != "" {
-			message += "; " + other
-		}
 	}
 	switch others := f.ofOthers(r, nil); {
 	case f.syntax != "":

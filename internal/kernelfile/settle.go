@@ -1,7 +1,6 @@
 package kernelfile
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -98,7 +97,7 @@ func Settle(b *Binding, t Trial) Settled {
 	assumed = append(assumed, b.perhapsOther(first)...)
 	switch {
 	case first.Right > 0 && first.Wrong == 0:
-		settled.Doubt = b.contradictions(assumed)
+		settled.Doubt = b.doubt(those(assumed, contradicted))
 		hidden := slices.DeleteFunc(slices.Clone(assumed), Assumption.shownByNumbers)
 		settled.Unshown = b.doubt(append(hidden, b.perhapsAlike()...))
 		settled.OtherSizes = b.doubt(slices.DeleteFunc(assumed, Assumption.shownAtAnySize))
@@ -130,7 +129,8 @@ func Settle(b *Binding, t Trial) Settled {
 	}
 	assumed = slices.DeleteFunc(assumed, known.cannotBe)
 	if settled.Doubt = b.doubt(assumed); settled.Doubt == "" && known.left != "" {
-		settled.Doubt = noTimeFor(known.left)
+		settled.Doubt = "wrong as triad reads it, and there was no time to read it otherwise, with " +
+			known.left + ": give it longer with --limit readings=5m"
 	}
 	settled.Races = first.Raced > 0 && first.Raced == first.Wrong && !known.ordered && !t.Late() &&
 		!slices.ContainsFunc(assumed, mayRace)
@@ -149,16 +149,6 @@ func (b *Binding) leavesOpen() bool {
 
 // launches reports whether an alternative changes the launch.
 func (a Alternative) launches() bool { return a.Options.Grid+a.Options.Block+a.Options.Shared != "" }
-
-// lies reports whether an alternative gives a tensor a form.
-func (a Alternative) lies(form string) bool {
-	for _, word := range a.Options.Map {
-		if strings.HasSuffix(word, ":"+form) {
-			return true
-		}
-	}
-	return false
-}
 
 // isOneWarp reports whether an alternative launches blocks of at most one warp.
 func (a Alternative) isOneWarp() bool {
@@ -192,12 +182,6 @@ func (b *Binding) withoutSome(t Trial) *Alternative {
 	return nil
 }
 
-// noTimeFor returns the sentence about a function when there was no time to read it with these flags.
-func noTimeFor(flags string) string {
-	return "wrong as triad reads it, and there was no time to read it otherwise, with " + flags +
-		": give it longer with --limit readings=5m"
-}
-
 // leftOpen holds what is known if no reading of a function is right.
 type leftOpen struct {
 	b         *Binding
@@ -221,7 +205,7 @@ func (l *leftOpen) tryOthers() (taken *Alternative, words string) {
 			l.left = other.Flags
 		}
 		l.ordered = l.ordered || other.launches() && tally.Wrong > 0 && tally.Raced == 0
-		l.relaid = l.relaid || other.lies(endSwapped)
+		l.relaid = l.relaid || strings.Contains(other.Flags, ":"+endSwapped)
 		l.inSingles = l.inSingles || len(other.Options.Singles) > 0 && tally.Wrong > 0
 		switch {
 		case !tally.Clean():
@@ -281,19 +265,10 @@ func (a Assumption) shownAtAnySize() bool {
 
 // shownByNumbers reports whether a value other than the assumed one would have shown on ordinary numbers:
 // that of an eps shows where they are small.
-func (a Assumption) shownByNumbers() bool { return !a.tiny || a.Contradicted != "" }
+func (a Assumption) shownByNumbers() bool { return !a.tiny || contradicted(a) }
 
-// contradictions returns the doubt about attributes with a value in the file other than the assumed one.
-func (b *Binding) contradictions(assumed []Assumption) string {
-	for _, a := range assumed {
-		if a.Contradicted != "" {
-			return fmt.Sprintf("it is judged with %s=%s, which no parameter says, and its lines have %s: "+
-				"write this line above it, with the one that is meant for %s: %s", a.Attribute, a.value,
-				a.Contradicted, declaration.Open, b.openLine(a.Attribute))
-		}
-	}
-	return ""
-}
+// contradicted reports whether the file has another value of an attribute than the assumed one.
+func contradicted(a Assumption) bool { return a.Contradicted != "" }
 
 // doubt returns the sentence about the remaining assumptions, or "" if there are none.
 func (b *Binding) doubt(assumed []Assumption) string {

@@ -81,8 +81,7 @@ type File struct {
 	others        []string // files of its program that it is built together with
 	joined        bool     // the launches of its main() are judged
 	proposed      map[op.Pass]declaration.Line
-	open          map[op.Pass]bool // no reading is right
-	written       []int            // the lines, from 0, before which one was inserted, in order
+	written       []int // the lines, from 0, before which one was inserted, in order
 }
 
 // Each lists the requests that a request stands for: itself, or one for each function of the file that can be

@@ -16,7 +16,8 @@ import (
 	"triad/internal/userfile"
 )
 
-// Propose keeps the line of a right reading of a pass if the judged one is wrong.
+// Propose keeps the line of a right reading of a pass if the judged one is wrong; one of an open operator if
+// none is right.
 func (f *File) Propose(pass op.Pass, line declaration.Line) {
 	if line.Operator == "" {
 		return
@@ -25,14 +26,6 @@ func (f *File) Propose(pass op.Pass, line declaration.Line) {
 		f.proposed = map[op.Pass]declaration.Line{}
 	}
 	f.proposed[pass] = line
-}
-
-// LeaveOpen records that no reading of a pass is right: no line says how it is meant.
-func (f *File) LeaveOpen(pass op.Pass) {
-	if f.open == nil {
-		f.open = map[op.Pass]bool{}
-	}
-	f.open[pass] = true
 }
 
 // WriteLines puts above each judged function the line that says how it is read, and returns sentences about
@@ -49,8 +42,7 @@ func WriteLines(files []*File) (sentences []string) {
 func (f *File) writeLines(files []*File) (sentences []string) {
 	for _, b := range f.Bindings {
 		line, ok := b.Declaration()
-		proposed, isProposed := f.proposed[b.Pass]
-		if isProposed {
+		if proposed, is := f.proposed[b.Pass]; is {
 			line, ok = proposed, true
 		}
 		at := b.LineSays()
@@ -60,7 +52,7 @@ func (f *File) writeLines(files []*File) (sentences []string) {
 			continue
 		case at > 0:
 			err = fmt.Errorf("line %d says already how %s is read", at, b.Function.Name)
-		case f.open[b.Pass] && !isProposed:
+		case line.Operator == declaration.Open:
 			err = fmt.Errorf("%s was not right as triad reads it, and its row says what is open",
 				b.Function.Name)
 		case !ok:
