@@ -69,8 +69,8 @@ def load(path: str) -> types.ModuleType:
         frames = traceback.extract_tb(e.__traceback__)
         own = [frame for frame in frames if frame.filename == path]
         imports = own and re.match(r"(?:from|import)\b", own[-1].line or "")
-        beyond = f" (raised in {frames[-1].filename})" if imports else ""
-        raise ImportError(f"triad: {path}:{own[-1].lineno if own else 1}: {own_lines.sentence(e)}{beyond}") from e
+        why = own_lines.sentence(e) + (f" (raised in {frames[-1].filename})" if imports else "")
+        raise ImportError(f"triad: {path}:{own[-1].lineno if own else 1}: {why}") from e
     if torch_import.may_be_asked_by(set(sys.modules) - before - {module.__name__}):
         torch_import.complete()
     return module

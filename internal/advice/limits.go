@@ -169,8 +169,8 @@ func importLimit(message string, emulated bool) (status op.Status, sentence stri
 			) + ")"
 	}
 	if emulated && raisedBeyond.MatchString(message) {
-		return op.StatusUnsupported, fmt.Sprintf("what it imports fails where no GPU is (%s): leave the import "+
-			"out, or run it where a GPU is", firstLine(message))
+		return op.StatusUnsupported, "what it imports fails where no GPU is (" + firstLine(message) +
+			"): leave the import out, or run it where a GPU is"
 	}
 	if emulated && wantsCompiler.MatchString(message) {
 		return op.StatusUnavailable, "it compiles an extension when it is imported, which wants nvcc and a " +

@@ -234,7 +234,8 @@ func (b *Binding) otherSizes() []Alternative {
 			continue
 		}
 		for _, target := range slices.Concat(b.Spec.SizesBeside(), dimNames(b.Spec)) {
-			if (open || target == square) && target != a.Target && !b.has(Size, target) && !b.equates(a, target) {
+			other := target != a.Target && (open || target == square)
+			if other && !b.has(Size, target) && !b.equates(a, target) {
 				all = append(all, mapped([]string{a.Name}, []string{strings.ReplaceAll(target, " ", "")}))
 			}
 		}

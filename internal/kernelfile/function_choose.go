@@ -208,8 +208,8 @@ func (f *File) eligible(r Request, pass op.Pass) [][]Function {
 		if len(best) > 0 {
 			ranks = append(ranks, best)
 		}
-		// what C or Python calls is what is meant; beside another launcher its kernels may be
-		if len(best) > 0 && (best[0].Kind != Host || !best[0].Launches || best[0].ExternC || best[0].bound != "") {
+		// beside a launcher that neither C nor Python calls its kernels may be meant
+		if len(best) > 0 && (best[0].Kind != Host || best[0].ExternC || best[0].bound != "") {
 			break
 		}
 	}

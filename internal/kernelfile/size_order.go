@@ -9,9 +9,8 @@ import (
 	"triad/internal/op"
 )
 
-// chooseOrder takes the order that a file gives the sizes of its tensors, "B, S, H, D = q.shape", or (batch,
-// seq, heads, head_dim) in a comment, unless the user gave one. The lines of the function itself go before those
-// of its file. Lines that give both orders give none.
+// chooseOrder takes the order that a function, else its file, gives the sizes of its tensors, "B, S, H, D =
+// q.shape", or (batch, seq, heads, head_dim) in a comment, unless the user gave one. Both orders give none.
 func (b *Binding) chooseOrder(file *File) {
 	settled := slices.ContainsFunc(b.Args, func(a Argument) bool {
 		return a.Over != "" || a.Form == Packed || a.told && slices.Contains(b.Spec.Own.Tokens, a.Target)
