@@ -212,39 +212,27 @@ func TestLaunchOfTheFile(t *testing.T) {
 	}
 }
 
+// equalSizes holds the kernels of testdata/equal_sizes.toml.
+type equalSizes struct {
+	Cases []struct {
+		Operator, Text, Launch string
+		Side, Elements         int64
+		Grid, Block            [3]int64
+	}
+}
+
 // Sizes that one parameter gives are one size for the launch that main() makes; a block of all elements is
 // one of the product of their sizes.
 func TestLaunchOfEqualSizes(t *testing.T) {
-	const square = "__global__ void k(float *a, float *b, float *c, int n) " +
-		"{ int i = blockIdx.y * 16 + threadIdx.y, j = blockIdx.x * 16 + threadIdx.x; float s = 0; " +
-		"for (int l = 0; l < n; ++l) s += a[i * n + l] * b[l * n + j]; c[i * n + j] = s; }"
-	const flat = "__global__ void k(float *a, float *b, float *c, int n) " +
-		"{ int i = threadIdx.x; if (i < n) c[i] = a[i] + b[i]; } " +
-		"int main() { int n = 1000; k<<<1, n>>>(0, 0, 0, n); }"
-	for _, c := range []struct {
-		operator, text string
-		side           int64
-		elements       int64
-		grid, block    [3]int64
-		want           string
-		guessed        bool
-	}{
-		{
-			"gemm", square, 1024, 1 << 20,
-			[3]int64{64, 64, 1},
-			[3]int64{16, 16, 1},
-			"grid (ceildiv(n, 16), ceildiv(batch * m, 16)) and block (16, 16)", false,
-		},
-		{"add", flat, 1000, 1000, side(1), side(1000), "grid (1) and block (rows * cols)", true},
-	} {
-		of := memory(c.elements)
-		file := seen(c.text, of, of, of, seenLaunch("k", c.grid, c.block, 0, to(0), to(1), to(2), c.side))
-		all, err := Bind(file, Request{}, spec(t, c.operator), []op.Pass{op.Forward}, Options{})
+	for _, c := range readTable[equalSizes](t, "equal_sizes.toml").Cases {
+		of := memory(c.Elements)
+		file := seen(c.Text, of, of, of, seenLaunch("k", c.Grid, c.Block, 0, to(0), to(1), to(2), c.Side))
+		all, err := Bind(file, Request{}, spec(t, c.Operator), []op.Pass{op.Forward}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if l := all[0].Launch; !strings.HasPrefix(l.String(), c.want) || l.guessed != c.guessed {
-			t.Errorf("%s: %s, guessed %t, want %s", c.operator, l, l.guessed, c.want)
+		if l := all[0].Launch; !strings.HasPrefix(l.String(), c.Launch) || l.guessed {
+			t.Errorf("%s: %s, guessed %t, want %s, known", c.Operator, l, l.guessed, c.Launch)
 		}
 	}
 }

@@ -25,8 +25,8 @@ import own_lines  # noqa: E402
 import returned  # noqa: E402
 
 
-class OwnFile(unittest.TestCase):
-    """Each test writes files into a folder of its own, and imports one of them."""
+class Written(unittest.TestCase):
+    """Writes files into a folder of its own for each test, and imports one of them."""
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
@@ -52,6 +52,8 @@ class OwnFile(unittest.TestCase):
         with contextlib.redirect_stderr(self.printed):
             return own_file.load(str(self.folder / name))
 
+
+class OwnFile(Written):
     def test_a_module_in_the_only_folder_near_it_is_found(self):
         self.write(src__in__mine="from helper_of_mine import double", utils__in__helper_of_mine="""
             def double(x):
@@ -164,21 +166,6 @@ class OwnFile(unittest.TestCase):
             print(module.N + 1)
         (self.folder / "pyproject.toml").touch()
         self.assertEqual(self.load("examples/deep/mine.py").N, 5)
-
-    def test_a_file_beside_it_does_not_hide_a_package_of_the_repository(self):
-        self.write(norm__in__norm="", norm__in__kernels__in__tile="WIDTH = 8", norm__in__mine="""
-            from norm.kernels.tile import WIDTH
-            """, plain__in__mine="import norm")
-        (self.folder / ".git").mkdir()
-        self.assertEqual(self.load("norm/mine.py").WIDTH, 8)
-        self.assertTrue(hasattr(self.load("plain/mine.py"), "norm"))
-
-    def test_an_import_that_another_file_ends_names_that_file(self):
-        self.write(beside="raise NotImplementedError('no TMA')", mine="import beside", own="N = 1 / 0")
-        with self.assertRaisesRegex(ImportError, r"mine.py:1: .*no TMA \(raised in .*beside.py\)"):
-            self.load("mine.py")
-        with self.assertRaisesRegex(ImportError, "own.py:1: ZeroDivisionError: [a-z ]+$"):
-            self.load("own.py")
 
     def test_a_package_without_init_near_it_is_found(self):
         self.write(kernels__in__rows="def double(x): return 2 * x",
