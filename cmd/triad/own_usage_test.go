@@ -69,8 +69,8 @@ var unjudged = []struct {
 	{
 		"a size is missing", "mine.cu", "extern \"C\" void solve(const float* x, float* y, int N) {}\n",
 		"softmax", nil, 3,
-		`mine/mine\.cu was not understood: .*rows is 1. If it is meant so, write this line above it: ` +
-			`// triad: softmax\(x=x, y=y, cols=N, rows=1\);`,
+		`mine/mine\.cu was not understood: .*rows is 1. Write this line above it, ` +
+			`with what is meant for .: // triad: softmax\(x=x, y=y, cols=N, rows=.\)`,
 	},
 	{
 		"wrong type", "mine.cu", "extern \"C\" void solve(const long long* x, long long* y, int rows, int " +

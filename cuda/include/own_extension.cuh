@@ -36,6 +36,9 @@ inline ::at::Tensor packed(const triad_tensor &t, void *data, int side, int64_t 
 	return ::at::Tensor(data, sizes, tensor(t).scalar_type());
 }
 inline void store(const triad_call *c, const std::vector<int> &at, const std::vector<::at::Tensor> &values) {
+	for (size_t i = values.size(); i < at.size(); i++)
+		if (at[i] >= 0 && tensor(c->out[at[i]]).numel() > 0)
+			throw std::runtime_error("it returns fewer tensors than are judged: return all of them");
 	for (size_t i = 0; i < at.size() && i < values.size(); i++) {
 		if (at[i] < 0) continue;
 		const ::at::Tensor want = tensor(c->out[at[i]]);

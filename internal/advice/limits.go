@@ -56,6 +56,8 @@ var (
 	notEmulated = regexp.MustCompile(`: (the emulator has no [^\n]*)`)
 	wantsGPU    = regexp.MustCompile(`no NVIDIA driver|not compiled with CUDA|No CUDA GPUs are available|` +
 		`no CUDA-capable device|0 active drivers`)
+	// an import that another file than the judged one ended (pybridge/own_file.py)
+	raisedBeyond = regexp.MustCompile(`\(raised in [^\n]*\)`)
 	// torch's message about an extension that is compiled when a file is imported
 	wantsCompiler = regexp.MustCompile(`CUDA_HOME environment variable is not set|` +
 		`Ninja is required to load C\+\+ extensions|Error building extension`)
@@ -164,6 +166,10 @@ func importLimit(message string, emulated bool) (status op.Status, sentence stri
 		return op.StatusUnavailable, "it needs a GPU when it is imported, and there is none here: put what " +
 			"runs at the top of the file under if __name__ == \"__main__\":, or run it where a GPU is (" +
 			harmless.FirstLine(message) + ")"
+	}
+	if emulated && raisedBeyond.MatchString(message) {
+		return op.StatusUnsupported, "what it imports fails where no GPU is (" + harmless.FirstLine(message) +
+			"): leave the import out, or run it where a GPU is"
 	}
 	if emulated && wantsCompiler.MatchString(message) {
 		return op.StatusUnavailable, "it compiles an extension when it is imported, which wants nvcc and a " +

@@ -75,6 +75,11 @@ var buildLimits = []struct {
 		op.StatusUnavailable, "needs a GPU when it is imported",
 	},
 	{
+		"/x.py:9: NotImplementedError: no TMA (raised in /tma.py)", "", false, op.StatusUnsupported,
+		"what it imports fails where no GPU is",
+	},
+	{"/x.py:9: NotImplementedError: no TMA (raised in /tma.py)", "", true, op.StatusUnknown, ""},
+	{
 		"x.cu:7: ‘cublasSgemm’ was not declared in this scope", "", false, op.StatusUnsupported,
 		"the emulator does not have cublasSgemm",
 	},

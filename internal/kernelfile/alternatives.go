@@ -225,13 +225,17 @@ func (b *Binding) equates(a Argument, target string) bool {
 // otherSizes gives a guessed size each of the meanings that no other parameter has.
 func (b *Binding) otherSizes() []Alternative {
 	_, guessed := b.guessedParameters()
+	square := b.allEqual()
+	mayBeSide := square != "" && b.countSizes() == 1 && len(b.assumedSizes()) > 0
 	var all []Alternative
 	for _, a := range b.Args {
-		if a.Role != Size || !slices.Contains(guessed, a.Name) {
+		open := slices.Contains(guessed, a.Name)
+		if a.Role != Size || b.said(a) || !open && !mayBeSide {
 			continue
 		}
 		for _, target := range slices.Concat(b.Spec.SizesBeside(), dimNames(b.Spec)) {
-			if target != a.Target && !b.has(Size, target) && !b.equates(a, target) {
+			other := target != a.Target && (open || target == square)
+			if other && !b.has(Size, target) && !b.equates(a, target) {
 				all = append(all, mapped([]string{a.Name}, []string{strings.ReplaceAll(target, " ", "")}))
 			}
 		}

@@ -40,12 +40,12 @@ func (b *Binding) perhapsOther(first Tally) []Assumption {
 		return nil
 	case shaped:
 		return []Assumption{{What: "it computes " + b.Spec.Name + ": it gives another shape in each of " +
-			"these calls" + inBrackets(first.Words)}}
+			"these calls" + inBrackets(first.Words), open: []string{b.Spec.Name}}}
 	case word != "":
 		return b.namedOtherwise(word)
 	case b.launchesOther() != "":
 		return []Assumption{{What: "it computes " + b.Spec.Name + ", though what it launches is called " +
-			b.launchesOther()}}
+			b.launchesOther(), open: []string{b.Spec.Name}}}
 	}
 	return nil
 }
@@ -64,7 +64,9 @@ func (b *Binding) perhapsAlike() []Assumption {
 // namedOtherwise returns the assumption that a function with a word of another operator in its name is this
 // one.
 func (b *Binding) namedOtherwise(word string) []Assumption {
-	return []Assumption{{What: "it computes " + b.Spec.Name + ", though its name has " + word}}
+	return []Assumption{{
+		What: "it computes " + b.Spec.Name + ", though its name has " + word, open: []string{b.Spec.Name},
+	}}
 }
 
 // inBrackets returns words in brackets, to follow others; "" without words.

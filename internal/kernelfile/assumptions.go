@@ -32,10 +32,11 @@ type Assumption struct {
 	value     string // of that
 	// the file has another value of the attribute in its lines: a wrong answer is not held against it
 	Contradicted string
-	otherCalls   bool // no line says it: a function is to be written that makes the calls that are meant
-	anySize      bool // of a GuessedForm: a wrong one shows at every size
-	double       bool // of a GuessedAttribute: its fp32 value is another than that of the file's lines
-	tiny         bool // of an attribute or a parameter taken for one: ordinary numbers hide it, as an eps
+	otherCalls   bool     // no line says it: a function is to be written that makes the calls that are meant
+	anySize      bool     // of a GuessedForm: a wrong one shows at every size
+	double       bool     // of a GuessedAttribute: its fp32 value is another than that of the file's lines
+	open         []string // the parameters and keys whose words in a line it leaves open
+	tiny         bool     // of an attribute or a parameter taken for one: ordinary numbers hide it, as an eps
 }
 
 // Assumptions lists what was assumed about a function. What the user said is no assumption.
@@ -44,7 +45,7 @@ func (b *Binding) Assumptions() []Assumption {
 	if words, parameters := b.guessedParameters(); len(words) > 0 {
 		all = append(all, Assumption{
 			Kind: GuessedParameter,
-			What: strings.Join(words, ", ") + ", though the names say too little",
+			What: strings.Join(words, ", ") + ", though the names say too little", open: parameters,
 			tiny: b.guessesTiny(parameters),
 		})
 	}
@@ -52,7 +53,7 @@ func (b *Binding) Assumptions() []Assumption {
 	if l := b.Launch; l != nil && l.guessed {
 		launch := Assumption{
 			Kind: GuessedLaunch, What: fmt.Sprintf("it is launched with grid (%s) and block (%s)",
-				sizes(l.Grid), sizes(l.Block)),
+				sizes(l.Grid), sizes(l.Block)), open: []string{keyGrid, keyBlock, keyShared},
 		}
 		if l.Shared != "0" {
 			launch.What += fmt.Sprintf(" and %s bytes of dynamic shared memory", l.Shared)
@@ -60,16 +61,19 @@ func (b *Binding) Assumptions() []Assumption {
 		all = append(all, launch)
 	}
 	if l := b.triton; l != nil && !l.said {
-		all = append(all, Assumption{Kind: GuessedLaunch, What: "it is launched with " + l.String()})
+		all = append(all, Assumption{
+			Kind: GuessedLaunch, What: "it is launched with " + l.String(), open: []string{keyGrid},
+		})
 	}
 	for _, a := range b.Spec.Attributes {
 		if value := b.guessedAttribute(a); value != "" {
 			assumed := Assumption{
 				Kind: GuessedAttribute, What: a.Name + " is " + value, Attribute: a.Name,
-				value: value, tiny: a.Type == "float" && isTiny(value),
+				value: value, open: []string{a.Name}, tiny: a.Type == "float" && isTiny(value),
 			}
 			if others := b.smallLiterals(); a.Type == "float" && len(others) > 0 {
 				assumed.Contradicted = others[0]
+				assumed.What += ", where its lines have " + others[0]
 			}
 			all = append(all, assumed)
 		}
@@ -77,7 +81,7 @@ func (b *Binding) Assumptions() []Assumption {
 	all = append(all, b.doubleAttributes()...)
 	all = slices.Concat(all, b.assumedForms(), b.assumedFirst(), b.assumedHalves())
 	if words := b.guessedLayout(); words != "" && len(b.Spec.Own.Flat) > 0 {
-		all = append(all, Assumption{Kind: GuessedLayout, What: words})
+		all = append(all, Assumption{Kind: GuessedLayout, What: words, open: b.tensorParameters()})
 	}
 	return all
 }
@@ -93,8 +97,10 @@ func (b *Binding) assumedSizes() (all []Assumption) {
 		if guessed, constant := b.guessedSizes[d.Name]; constant {
 			n, implied = guessed, true
 		}
-		if implied && !b.constants[d.Name] && !slices.Contains(b.given.Without, d.Name) {
-			all = append(all, Assumption{Kind: GuessedSize, What: fmt.Sprintf("%s is %d", d.Name, n)})
+		if implied && !b.constants[d.Name] && !slices.Contains(b.Options.Without, d.Name) {
+			all = append(all, Assumption{
+				Kind: GuessedSize, What: fmt.Sprintf("%s is %d", d.Name, n), open: []string{d.Name},
+			})
 		}
 	}
 	return all
@@ -114,7 +120,8 @@ func (b *Binding) guessedParameters() (words, parameters []string) {
 			b.onlyTensor(a) || onlyInput && a.Role == Input || b.shownByWrites(a) ||
 			b.squared[a.Name] && strings.Contains(a.Target, "=") ||
 			a.Share > 0 && b.multiplied(a) || a.Role == Size && b.isShapeOfWeights(a.Param) ||
-			strings.HasPrefix(a.Target, "2 *")
+			strings.HasPrefix(a.Target, "2 *") ||
+			a.Role == Size && len(b.Spec.Dims) == 1 && b.countSizes() == 1 // there is no other meaning
 		if b.said(a) || !matched || clear || a.Optional {
 			continue
 		}
@@ -234,7 +241,7 @@ func (b *Binding) doubleAttributes() []Assumption {
 				Kind: GuessedAttribute, Attribute: a.Name, double: true,
 				What: fmt.Sprintf("%s is the float %s, where its lines have the double (%sf is the float)",
 					a.Name, value, value),
-				value: value,
+				value: value, open: []string{a.Name},
 			})
 		}
 	}

@@ -237,14 +237,9 @@ func (b *Binding) lineWords(w wordy, dtypes []string) (words []declaration.Word)
 }
 
 // openLine returns the line as far as it is known, with open places marked: tensors and sizes without a
-// parameter, parameters without a target, and the word of a given key. "" if nothing is open.
-func (b *Binding) openLine(key string) string {
+// parameter, and parameters without a target. "" if nothing is open.
+func (b *Binding) openLine() string {
 	line, open := declaration.Line{Operator: b.Spec.Name, Words: b.argumentWords(false)}, false
-	if key != "" {
-		line.Words = slices.DeleteFunc(b.lineWords(wordy{}, nil), func(w declaration.Word) bool {
-			return w.Key == key
-		})
-	}
 	add := func(key, value string) {
 		line.Words, open = append(line.Words, declaration.Word{Key: key, Value: value}), true
 	}
@@ -273,9 +268,6 @@ func (b *Binding) openLine(key string) string {
 			add(d.Name, declaration.Open)
 		}
 	}
-	if key != "" {
-		add(key, declaration.Open)
-	}
 	if !open {
 		return ""
 	}
@@ -285,7 +277,7 @@ func (b *Binding) openLine(key string) string {
 // withLine returns an error that the user can correct, with the line that does so as far as it is known.
 func (b *Binding) withLine(err error) error {
 	u := (*op.UsageError)(nil)
-	line := b.openLine("")
+	line := b.openLine()
 	if !errors.As(err, &u) || line == "" || b.Options.said != nil {
 		return err
 	}

@@ -68,13 +68,16 @@ func (b *Binding) guessedDTypes() string {
 	if b.untold && b.sixteen {
 		return b.doubt([]Assumption{{
 			Kind: GuessedDType, What: "its tensors are fp32, and its lines name a type of 16 bits",
+			open: []string{keyDType},
 		}})
 	}
 	others := b.UnsaidDTypes()
 	if len(others) == 0 {
 		return ""
 	}
-	return b.doubt([]Assumption{{Kind: GuessedDType, What: "it takes " + strings.Join(others, " and ")}})
+	return b.doubt([]Assumption{{
+		Kind: GuessedDType, What: "it takes " + strings.Join(others, " and "), open: []string{keyDType},
+	}})
 }
 
 // UnsaidDTypes returns the dtypes of 16 bits that a function takes because it takes any, where neither its

@@ -38,7 +38,8 @@ func (b *Binding) leavesOutFirst() (without, sure bool) {
 		if most >= len(sizes)-1 || dim > 0 && dim != len(sizes)-1 {
 			return false, false
 		}
-		asked = asked || most == len(sizes)-2 || dim > 0
+		side := b.Options.Square && most == 0 // of a square matrix
+		asked = asked || most == len(sizes)-2 || dim > 0 || side
 		open, told = open || counted, told || dim > 0
 	}
 	return asked, !open || told

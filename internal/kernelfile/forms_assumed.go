@@ -36,13 +36,14 @@ func (b *Binding) formWord(a Argument) string {
 
 // assumedForms returns the assumptions about how a function takes what does not lie as the operator has it.
 func (b *Binding) assumedForms() []Assumption {
-	var what []string
+	var what, open []string
 	telling := true
 	for _, a := range b.Args {
 		if a.told || b.ordered && a.Form == ByToken ||
 			a.Form.shown() && !b.guessedNumber(a) {
 			continue
 		}
+		open = append(open, a.Name)
 		telling = telling && a.Form != Scratch && a.Form != Wide && a.Form != Pairs
 		switch {
 		case a.Form == Packed:
@@ -57,7 +58,9 @@ func (b *Binding) assumedForms() []Assumption {
 	}
 	all := b.calledOtherwise()
 	if len(what) > 0 {
-		all = append(all, Assumption{Kind: GuessedForm, What: strings.Join(what, ", "), anySize: telling})
+		all = append(all, Assumption{
+			Kind: GuessedForm, What: strings.Join(what, ", "), open: open, anySize: telling,
+		})
 	}
 	return all
 }

@@ -194,6 +194,7 @@ func (f *File) eligible(r Request, pass op.Pass) [][]Function {
 	if pass == op.Forward && r.Pass == op.PassUnknown {
 		list = slices.DeleteFunc(slices.Clone(list), f.isOfABackward)
 	}
+	var ranks [][]Function
 	for _, rank := range []func(Function) bool{
 		func(fn Function) bool { return fn.bound != "" },
 		func(fn Function) bool { return fn.Kind == Host && fn.ExternC && fn.Name == "solve" },
@@ -203,11 +204,16 @@ func (f *File) eligible(r Request, pass op.Pass) [][]Function {
 		func(fn Function) bool { return fn.Kind == Host && fn.library },
 	} {
 		lower := func(fn Function) bool { return !rank(fn) }
-		if best := slices.DeleteFunc(slices.Clone(list), lower); len(best) > 0 {
-			return [][]Function{best}
+		best := slices.DeleteFunc(slices.Clone(list), lower)
+		if len(best) > 0 {
+			ranks = append(ranks, best)
+		}
+		// beside a launcher that neither C nor Python calls its kernels may be meant
+		if len(best) > 0 && (best[0].Kind != Host || best[0].ExternC || best[0].bound != "") {
+			break
 		}
 	}
-	return nil
+	return ranks
 }
 
 // fitting returns the functions of a pass that take a tensor, except those whose names are of helpers.
@@ -436,9 +442,6 @@ func (f *File) noFunction(r Request, passes []op.Pass) error {
 	}
 	if r.IsPython() {
 		message += ": want a function at the top of the file that takes tensors, as in def solve(x)"
-		if other := f.elsewhere(); other != "" {
-			message += "; " + other
-		}
 	}
 	switch others := f.ofOthers(r, nil); {
 	case f.syntax != "":

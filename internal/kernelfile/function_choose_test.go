@@ -221,3 +221,24 @@ func TestThousandsOfKernels(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 }
+
+// Where the function that launches cannot be called, its kernels are judged, unless C calls it.
+func TestKernelsBesideALauncher(t *testing.T) {
+	const kernel = "__global__ void k(const float *x, float *y, int rows, int cols) " +
+		"{ for (int c = threadIdx.x; c < cols; c += blockDim.x) " +
+		"y[blockIdx.x * cols + c] = x[blockIdx.x * cols + c]; }\n"
+	const launcher = "void run(void (*f)(const float *, float *, int, int), const float *x, float *y, " +
+		"int rows, int cols) { f<<<rows, 256>>>(x, y, rows, cols); }\n"
+	for text, want := range map[string]string{
+		kernel + launcher:                   "k",
+		kernel + "extern \"C\" " + launcher: "",
+	} {
+		all, err := Bind(ReadCUDA(text), Request{}, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
+		switch {
+		case want == "" && err == nil:
+			t.Errorf("%s is taken, and C calls another function", all[0].Function.Name)
+		case want != "" && (err != nil || all[0].Function.Name != want):
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

@@ -14,7 +14,8 @@ type sizesFit struct {
 	sizes map[string]int64
 	order []string // of the sizes, the likely ones first; nil: by name
 	block [3]int64
-	axis  int // of the grid
+	axis  int        // of the grid
+	equal [][]string // sizes that are equal at every call
 }
 
 // mostSteps is the most elements of a thread, or of a byte count for each size, that are tried.
@@ -44,11 +45,27 @@ func (f sizesFit) number(n int64) (text string, sure bool) {
 				found = append(found, term)
 			}
 			if len(found) > 0 {
-				return found[0], len(found) == 1
+				other := func(term string) bool { return f.ofEqual(term) != f.ofEqual(found[0]) }
+				return found[0], !slices.ContainsFunc(found, other)
 			}
 		}
 	}
 	return "", false
+}
+
+// ofEqual returns the words of an expression without sizes that are 1 there, and with one name for sizes that
+// are equal at every call.
+func (f sizesFit) ofEqual(term string) string {
+	words := strings.FieldsFunc(term, func(c rune) bool { return strings.ContainsRune(" *(),/+", c) })
+	words = slices.DeleteFunc(words, func(word string) bool { return f.sizes[word] == 1 })
+	for i, word := range words {
+		for _, group := range f.equal {
+			if slices.Contains(group, word) {
+				words[i] = group[0]
+			}
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // steps lists by what a size may be divided: what a block covers along the axis, nothing, the other sides,

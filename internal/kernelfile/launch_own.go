@@ -3,6 +3,7 @@ package kernelfile
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,14 +54,16 @@ func (k body) ownLaunch() *foundLaunch {
 // configure expresses a launch in the operator's sizes. Of the grids that fit, that of the kernel's own lines
 // goes first.
 func (found *foundLaunch) configure(k body, l *observed.Launch) {
-	fit := sizesFit{sizes: k.sizesThere(found), order: k.likelySizes(), block: l.Block}
+	fit := sizesFit{sizes: k.sizesThere(found), order: k.likelySizes(), block: l.Block, equal: k.b.Equal()}
 	all := l.Grid[0] * l.Grid[1] * l.Grid[2]
 	for axis, n := range l.Block {
 		found.block[axis] = fmt.Sprint(n)
 	}
-	for _, dim := range fit.order { // a thread for each element
+	for _, dim := range slices.Concat(fit.order, slices.Sorted(maps.Keys(fit.sizes))) { // a thread for each
 		if all == 1 && fit.sizes[dim] == l.Block[0] && l.Block[0] > 1 && l.Block[1]*l.Block[2] == 1 &&
-			!k.uses(k.tokens, "blockIdx", "x") && k.b.givesSize(dim) {
+			!k.uses(k.tokens, "blockIdx", "x") && !slices.ContainsFunc(dimsOf(dim), func(d string) bool {
+			return !k.b.givesSize(d)
+		}) {
 			found.block[0] = dim
 		}
 	}

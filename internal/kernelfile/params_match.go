@@ -228,6 +228,14 @@ func (b *Binding) matchIn(file *File) error {
 // newBinding returns a binding without any matches.
 func newBinding(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) *Binding {
 	given := options
+	fn.Params = slices.Clone(fn.Params)
+	for i, p := range fn.Params { // T alpha is a number, whatever T is
+		if !p.Pointer && slices.ContainsFunc(fn.Template, func(t TemplateParam) bool {
+			return t.Type && t.Name == strings.TrimPrefix(p.Base, "const ")
+		}) {
+			fn.Params[i].Base = "float"
+		}
+	}
 	if fn.Kind == Kernel && len(options.Arguments) == 0 && len(fn.Template) > 0 {
 		options.Arguments = file.launchedArguments(fn)
 	}

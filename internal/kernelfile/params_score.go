@@ -55,7 +55,7 @@ func forms(name string) []string {
 			}
 		}
 		for _, suffix := range []string{
-			"_d", "_dev", "_device", "_gpu", "_ptr", "_data", "_tensor", "_size",
+			"_d", "_dev", "_device", "_gpu", "_ptr", "_pointer", "_data", "_tensor", "_size",
 			"_dim", "_len", "_count", "_matrix", "_vector", "_array", "_buf", "_f32", "_half", "_fp16",
 			"_h", "_host", "_mat", "_vec", "_arr",
 		} {

@@ -23,7 +23,7 @@ var (
 	programID  = regexp.MustCompile(`tl\.program_id\(\s*(?:axis\s*=\s*)?([012])\s*\)(?:\.to\(tl\.int64\))?`)
 	gridInText = regexp.MustCompile(`(?i)\bgrid\b[^\n(]*\(([^\n]*)\)`)
 	isTile     = regexp.MustCompile(`(?i)block|tile|_size$`)
-	namesReal  = regexp.MustCompile(`(?i)^(eps\w*|epsilon|\w*scale|alpha|beta|theta|dropout\w*)$`)
+	namesReal  = regexp.MustCompile(`(?i)^(eps\w*|\w*scale|alpha|beta|theta|dropout\w*|(drop_?)?p(rob\w*)?)$`)
 	isStride   = regexp.MustCompile(`(?i)stride`)
 )
 

@@ -84,7 +84,7 @@ func (b *Binding) takesOneBatch() bool {
 		return false
 	}
 	plain, exchanged := false, false
-	for _, words := range b.file.sizeLists(b, 3) {
+	for _, words := range b.file.sizeLists(b, 3, false) {
 		p, e := b.orderOf(append([]string{first}, words...))
 		plain, exchanged = plain || p, exchanged || e
 	}

@@ -6,17 +6,19 @@ import (
 	"triad/internal/op"
 )
 
-// mayBeSquare reports whether a Python function may be meant for squares only: it creates its result like an
-// input whose sizes differ from the output's, and takes no sizes.
+// mayBeSquare reports whether a function of tensors with sizes may be meant for squares only: it creates its
+// result like an input whose sizes differ from the output's, and takes no sizes.
 func (b *Binding) mayBeSquare() bool {
-	if b.Function.Kind != Python || b.Pass != op.Forward || b.Options.Square || b.takesSizes() ||
-		len(b.required()) != 1 || len(b.squareSizes()) < 2 {
+	if b.Function.Kind != Python && !b.Function.returns || b.Pass != op.Forward || b.Options.Square ||
+		b.takesSizes() || len(b.required()) != 1 || len(b.squareSizes()) < 2 {
 		return false
 	}
 	gives := b.shape(b.outputs[b.required()[0]])
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
-		return a.Role == Input && slices.Contains(b.Function.said().Like, a.Name) &&
-			!slices.Equal(b.shape(b.inputs[a.Index]), gives)
+		like := slices.Contains(b.Function.said().Like, a.Name) ||
+			hasTexts(b.Function.body, "empty_like", "(", a.Name) ||
+			hasTexts(b.Function.body, "zeros_like", "(", a.Name)
+		return a.Role == Input && like && !slices.Equal(b.shape(b.inputs[a.Index]), gives)
 	})
 }
 

@@ -9,8 +9,8 @@ import (
 	"triad/internal/op"
 )
 
-// chooseOrder takes the order that a file gives the sizes of its tensors, "B, S, H, D = q.shape", or (batch,
-// seq, heads, head_dim) in a comment, unless the user gave one. A file that gives both orders gives none.
+// chooseOrder takes the order that a function, else its file, gives the sizes of its tensors, "B, S, H, D =
+// q.shape", or (batch, seq, heads, head_dim) in a comment, unless the user gave one. Both orders give none.
 func (b *Binding) chooseOrder(file *File) {
 	settled := slices.ContainsFunc(b.Args, func(a Argument) bool {
 		return a.Over != "" || a.Form == Packed || a.told && slices.Contains(b.Spec.Own.Tokens, a.Target)
@@ -18,17 +18,20 @@ func (b *Binding) chooseOrder(file *File) {
 	if len(b.Spec.Own.Tokens) == 0 || settled || b.byToken || !b.mayExchange() || b.Pass != op.Forward {
 		return
 	}
-	plain, exchanged := false, false
-	for _, words := range file.sizeLists(b, 4) {
-		p, e := b.orderOf(words)
-		plain, exchanged = plain || p, exchanged || e
-	}
-	if plain == exchanged {
+	for _, own := range []bool{true, false} {
+		plain, exchanged := false, false
+		for _, words := range file.sizeLists(b, 4, own) {
+			p, e := b.orderOf(words)
+			plain, exchanged = plain || p, exchanged || e
+		}
+		if plain == exchanged {
+			continue
+		}
+		b.ordered = true
+		if exchanged {
+			b.layByToken()
+		}
 		return
-	}
-	b.ordered = true
-	if exchanged {
-		b.layByToken()
 	}
 }
 
@@ -46,8 +49,9 @@ var (
 )
 
 // sizeLists returns the lists of count names that a file gives the sizes of a tensor: those that a tensor of
-// the function is unpacked into, and those in brackets in comments.
-func (f *File) sizeLists(b *Binding, count int) [][]string {
+// the function is unpacked into, and those in brackets in comments; own means in the lines of a function of
+// Python alone.
+func (f *File) sizeLists(b *Binding, count int, own bool) [][]string {
 	var all [][]string
 	add := func(list string) {
 		words := strings.Split(list, ",")
@@ -59,10 +63,13 @@ func (f *File) sizeLists(b *Binding, count int) [][]string {
 		}
 		all = append(all, words)
 	}
-	comments := f.comments
+	comments, text, unpacked := f.comments, f.text, f.unpacked
+	if said := b.Function.said(); own {
+		comments, text, unpacked = nil, said.Text, said.Unpacked
+	}
 	if b.Function.Kind == Python {
-		comments = slices.Concat(pythonComment.FindAllString(f.text, -1), docstring.FindAllString(f.text, -1))
-		for _, u := range f.unpacked {
+		comments = slices.Concat(pythonComment.FindAllString(text, -1), docstring.FindAllString(text, -1))
+		for _, u := range unpacked {
 			named := func(tensor string) bool { return score(b.Spec, b.Pass, u.Of, tensor) > scoreWeak }
 			taken := func(a Argument) bool {
 				return a.Name == u.Of && slices.Contains(b.Spec.Own.Tokens, a.Target)

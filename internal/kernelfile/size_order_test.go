@@ -47,6 +47,32 @@ func TestSizeOrder(t *testing.T) {
 	}
 }
 
+// What a function says of the order itself goes before what the file says elsewhere.
+func TestSizeOrderOfTheFunction(t *testing.T) {
+	const text = `
+def forward(q, k, v):
+    batch, nheads, seqlen_q, d = q.shape
+    return q
+
+def attention(q, k, v):
+    """
+    q: (batch, seqlen_q, nheads, d)
+    """
+    return forward(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)).transpose(1, 2)
+`
+	file := ReadPython(text, parsed)
+	for name, exchanged := range map[string]bool{"forward": false, "attention": true} {
+		at := slices.IndexFunc(file.Functions, func(fn Function) bool { return fn.Name == name })
+		b, err := Match(file, file.Functions[at], headsAndTokens(t), op.Forward, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := b.hasForm(ByToken); !b.ordered || got != exchanged {
+			t.Errorf("%s: ordered %t, exchanged %t, want %t", name, b.ordered, got, exchanged)
+		}
+	}
+}
+
 // Tensors with rows of width d_model are passed so, and results are copied back.
 func TestModelWidth(t *testing.T) {
 	const text = "def solve(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, output: torch.Tensor, " +

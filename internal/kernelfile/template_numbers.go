@@ -52,7 +52,13 @@ func (b *Binding) assumedNumbers() []Assumption {
 	if len(b.numbers) == 0 {
 		return nil
 	}
-	return []Assumption{{Kind: GuessedLaunch, What: "of its template " + strings.Join(b.numbers, ", ")}}
+	return []Assumption{{
+		Kind: GuessedLaunch, What: "of its template " + strings.Join(b.numbers, ", "),
+		open: eachOf(b.numbers, func(number string) string {
+			name, _, _ := strings.Cut(number, " is ")
+			return name
+		}),
+	}}
 }
 
 // saidNumbers returns the values of the parameters of a template, "BLOCK is 256".

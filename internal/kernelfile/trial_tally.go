@@ -1,7 +1,6 @@
 package kernelfile
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -51,7 +50,7 @@ func (b *Binding) NoNumbers(message string, raised bool) NoNumbers {
 const changedInputs = " changed its inputs: "
 
 // otherShape matches the message about an output whose sizes differ from the operator's.
-var otherShape = regexp.MustCompile(`^\w+ came back with shape `)
+var otherShape = regexp.MustCompile(`^\w+ (?:came back with shape |is an? \w+, want a torch\.Tensor)`)
 
 // Clean reports whether everything tried was right, and something was tried.
 func (t Tally) Clean() bool { return t.Right > 0 && t.Wrong == 0 }
@@ -98,7 +97,7 @@ func Settle(b *Binding, t Trial) Settled {
 	assumed = append(assumed, b.perhapsOther(first)...)
 	switch {
 	case first.Right > 0 && first.Wrong == 0:
-		settled.Doubt = b.contradictions(assumed)
+		settled.Doubt = b.doubt(those(assumed, contradicted))
 		hidden := slices.DeleteFunc(slices.Clone(assumed), Assumption.shownByNumbers)
 		settled.Unshown = b.doubt(append(hidden, b.perhapsAlike()...))
 		settled.OtherSizes = b.doubt(slices.DeleteFunc(assumed, Assumption.shownAtAnySize))
@@ -121,7 +120,7 @@ func Settle(b *Binding, t Trial) Settled {
 	// A wrong guess may have made threads race. Other launches are tried, and the positions at which the
 	// numbers of a tensor are read do not matter.
 	mayRace := func(a Assumption) bool { return a.Kind != GuessedLaunch && a.Kind != GuessedLayout }
-	known := leftOpen{b: b, t: t, first: first, untried: map[string]bool{}}
+	known := leftOpen{b: b, t: t, first: first}
 	if taken, words := known.tryOthers(); taken != nil {
 		return Settled{Taken: taken}
 	} else if words != "" {
@@ -130,7 +129,8 @@ func Settle(b *Binding, t Trial) Settled {
 	}
 	assumed = slices.DeleteFunc(assumed, known.cannotBe)
 	if settled.Doubt = b.doubt(assumed); settled.Doubt == "" && known.left != "" {
-		settled.Doubt = b.noTimeFor(known.left)
+		settled.Doubt = "wrong as triad reads it, and there was no time to read it otherwise, with " +
+			known.left + ": give it longer with --limit readings=5m"
 	}
 	settled.Races = first.Raced > 0 && first.Raced == first.Wrong && !known.ordered && !t.Late() &&
 		!slices.ContainsFunc(assumed, mayRace)
@@ -182,25 +182,15 @@ func (b *Binding) withoutSome(t Trial) *Alternative {
 	return nil
 }
 
-// noTimeFor returns the sentence about a function when there was no time to read it with these flags.
-func (b *Binding) noTimeFor(flags string) string {
-	words := "wrong as triad reads it, and there was no time to read it otherwise, with " + flags +
-		": give it longer with --limit readings=5m"
-	if line, ok := b.Declaration(); ok {
-		words += ", or, if it is meant as it is read, write this line above it: " + line.Text(b.Sign())
-	}
-	return words
-}
-
 // leftOpen holds what is known if no reading of a function is right.
 type leftOpen struct {
 	b         *Binding
 	t         Trial
 	first     Tally
-	untried   map[string]bool // attributes with a value that could not be tried in time
-	left      string          // the first reading that there was no time for
-	inSingles bool            // it is wrong with floats for its doubles too
-	ordered   bool            // it is wrong in another launch, and does not race there
+	relaid    bool   // it is wrong, or declines, with its tensors in the other order
+	left      string // the first reading that there was no time for
+	inSingles bool   // it is wrong with floats for its doubles too
+	ordered   bool   // it is wrong in another launch, and does not race there
 	line      declaration.Line
 }
 
@@ -215,7 +205,7 @@ func (l *leftOpen) tryOthers() (taken *Alternative, words string) {
 			l.left = other.Flags
 		}
 		l.ordered = l.ordered || other.launches() && tally.Wrong > 0 && tally.Raced == 0
-		l.untried[other.Attribute] = l.untried[other.Attribute] || tally == Tally{}
+		l.relaid = l.relaid || strings.Contains(other.Flags, ":"+endSwapped)
 		l.inSingles = l.inSingles || len(other.Options.Singles) > 0 && tally.Wrong > 0
 		switch {
 		case !tally.Clean():
@@ -251,13 +241,13 @@ func (l leftOpen) cannotBe(a Assumption) bool {
 		return l.inSingles
 	case a.Kind == GuessedParameter && a.tiny: // another eps is right where it makes no difference
 		return false
-	case !a.shownAtAnySize(), a.Attribute != "" && l.untried[a.Attribute]:
+	case !a.shownAtAnySize():
 		return false
 	case l.first.Right > 0, a.Kind == GuessedAttribute: // no other value of it is right either
 		return true
 	}
-	// A Python function that takes its sizes off its tensors may want others altogether.
-	return a.Kind == GuessedLayout && l.b.Function.Kind != Python && !l.t.Flat().Clean()
+	// A Python function takes its sizes off its tensors: the other order must have been tried too.
+	return a.Kind == GuessedLayout && (l.relaid || l.b.Function.Kind != Python) && !l.t.Flat().Clean()
 }
 
 // allShown reports whether there are assumptions, and each would show at sizes at which others are right.
@@ -275,39 +265,54 @@ func (a Assumption) shownAtAnySize() bool {
 
 // shownByNumbers reports whether a value other than the assumed one would have shown on ordinary numbers:
 // that of an eps shows where they are small.
-func (a Assumption) shownByNumbers() bool { return !a.tiny || a.Contradicted != "" }
+func (a Assumption) shownByNumbers() bool { return !a.tiny || contradicted(a) }
 
-// contradictions returns the doubt about attributes with a value in the file other than the assumed one.
-func (b *Binding) contradictions(assumed []Assumption) string {
-	for _, a := range assumed {
-		if a.Contradicted != "" {
-			return fmt.Sprintf("it is judged with %s=%s, which no parameter says, and its lines have %s: "+
-				"write this line above it, with the one that is meant for %s: %s", a.Attribute, a.value,
-				a.Contradicted, declaration.Open, b.openLine(a.Attribute))
-		}
-	}
-	return ""
-}
+// contradicted reports whether the file has another value of an attribute than the assumed one.
+func contradicted(a Assumption) bool { return a.Contradicted != "" }
 
 // doubt returns the sentence about the remaining assumptions, or "" if there are none.
 func (b *Binding) doubt(assumed []Assumption) string {
 	if len(assumed) == 0 {
 		return ""
 	}
-	var what, dtypes []string
-	said := false // by a line
+	var what, dtypes, open []string
+	otherCalls := false
 	for _, a := range assumed {
-		what = append(what, a.What)
-		said = said || !a.otherCalls
+		what, open = append(what, a.What), append(open, a.open...)
+		otherCalls = otherCalls || a.otherCalls
 		if a.Kind == GuessedDType {
 			dtypes = b.DTypes()
 		}
 	}
 	read := "wrong as triad reads it, and this was assumed: " + strings.Join(what, "; ")
-	if line, ok := b.declaration(dtypes); said && ok {
-		return read + ". If it is meant so, write this line above it: " + line.Text(b.Sign()) +
-			"; if not, write in it what is meant"
+	line, ok := b.declaration(dtypes)
+	switch marked, open := withOpen(line, open); {
+	case otherCalls || !ok:
+		return read + ". If it is meant for other calls, write a function that makes them of the " +
+			"operator's inputs, and judge that: --add FILE:FUNCTION"
+	case open:
+		return read + ". Write this line above it, with what is meant for " + declaration.Open + ": " +
+			marked.Text(b.Sign())
 	}
-	return read + ". If it is meant for other calls, write a function that makes them of the " +
-		"operator's inputs, and judge that: --add FILE:FUNCTION"
+	return read + ". If it is meant so, write this line above it: " + line.Text(b.Sign()) +
+		"; if not, write in it what is meant"
+}
+
+// withOpen returns a line in which the words of some parameters and keys are open, and so the operator where
+// it is among them, and whether there are any.
+func withOpen(line declaration.Line, open []string) (marked declaration.Line, any bool) {
+	marked = declaration.Line{Operator: line.Operator}
+	if slices.Contains(open, line.Operator) {
+		marked.Operator, any = declaration.Open, true
+	}
+	for _, w := range line.Words {
+		switch {
+		case slices.Contains(open, w.Value):
+			w.Key, any = declaration.Open, true
+		case slices.Contains(open, w.Key):
+			w.Value, any = declaration.Open, true
+		}
+		marked.Words = append(marked.Words, w)
+	}
+	return marked, any
 }

@@ -18,6 +18,7 @@ type trial struct {
 	whole   Tally
 	asked   []string
 	untried bool // there was no time for another reading
+	refuses bool // it declines every other reading
 }
 
 func (t *trial) Read(other *Alternative) Tally {
@@ -25,7 +26,7 @@ func (t *trial) Read(other *Alternative) Tally {
 		return t.first
 	}
 	t.asked = append(t.asked, other.Flags)
-	if t.untried {
+	if t.untried || t.refuses {
 		return Tally{}
 	}
 	if other.Flags == t.right {
@@ -53,7 +54,7 @@ type settleCases struct {
 		OfCalls              bool   `toml:"of_calls"`    // an exception about a function's arguments
 		Words                string // of the first one without numbers
 		Taken, Doubt         string
-		Untried              bool
+		Untried, Refuses     bool
 		// what right trials leave open: of every case, of other sizes, of other dtypes
 		Unshown     string
 		OtherSizes  string `toml:"other_sizes"`
@@ -80,7 +81,7 @@ func TestSettle(t *testing.T) {
 			},
 			right: c.RightWith,
 			flat:  Tally{Right: c.FlatRight, Wrong: c.FlatWrong},
-			whole: Tally{Right: c.WholeRight}, untried: c.Untried,
+			whole: Tally{Right: c.WholeRight}, untried: c.Untried, refuses: c.Refuses,
 		}
 		got := Settle(all[0], try)
 		taken := ""
@@ -207,6 +208,31 @@ func TestLaunchOfTheFile(t *testing.T) {
 		l := all[0].Launch
 		if !strings.HasPrefix(l.String(), c.want) || l.guessed != c.guessed {
 			t.Errorf("%v, %v: %s, guessed %t, want %s", c.grid, c.block, l, l.guessed, c.want)
+		}
+	}
+}
+
+// equalSizes holds the kernels of testdata/equal_sizes.toml.
+type equalSizes struct {
+	Cases []struct {
+		Operator, Text, Launch string
+		Side, Elements         int64
+		Grid, Block            [3]int64
+	}
+}
+
+// Sizes that one parameter gives are one size for the launch that main() makes; a block of all elements is
+// one of the product of their sizes.
+func TestLaunchOfEqualSizes(t *testing.T) {
+	for _, c := range readTable[equalSizes](t, "equal_sizes.toml").Cases {
+		of := memory(c.Elements)
+		file := seen(c.Text, of, of, of, seenLaunch("k", c.Grid, c.Block, 0, to(0), to(1), to(2), c.Side))
+		all, err := Bind(file, Request{}, spec(t, c.Operator), []op.Pass{op.Forward}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l := all[0].Launch; !strings.HasPrefix(l.String(), c.Launch) || l.guessed {
+			t.Errorf("%s: %s, guessed %t, want %s, known", c.Operator, l, l.guessed, c.Launch)
 		}
 	}
 }

@@ -4,7 +4,6 @@
 package ownkernels
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -145,7 +144,7 @@ func (f *File) limit(ctx context.Context, failed *backend.LoadFailure) {
 	status, sentence, ok := advice.BuildLimit(failed.Message, failed.Log, !f.reading.Workers.GPU)
 	switch {
 	case ok:
-		failed.Status, failed.Message = status, cmp.Or(nearModule(f.Path, sentence), sentence)
+		failed.Status, failed.Message = status, sentence
 	case strings.Contains(failed.Message, inTheShim): // the call is our reading
 		failed.Status = op.StatusUnsupported
 	case f.inline != "" && filepath.Ext(f.Path) == ".py" &&

@@ -16,7 +16,8 @@ import (
 	"triad/internal/userfile"
 )
 
-// Propose keeps the line of a right reading of a pass if the judged one is wrong.
+// Propose keeps the line of a right reading of a pass if the judged one is wrong; one of an open operator if
+// none is right.
 func (f *File) Propose(pass op.Pass, line declaration.Line) {
 	if line.Operator == "" {
 		return
@@ -51,6 +52,9 @@ func (f *File) writeLines(files []*File) (sentences []string) {
 			continue
 		case at > 0:
 			err = fmt.Errorf("line %d says already how %s is read", at, b.Function.Name)
+		case line.Operator == declaration.Open:
+			err = fmt.Errorf("%s was not right as triad reads it, and its row says what is open",
+				b.Function.Name)
 		case !ok:
 			err = fmt.Errorf("no line can say how %s is read", b.Function.Name)
 		default:

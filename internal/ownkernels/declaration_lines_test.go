@@ -96,6 +96,9 @@ func TestLinesAreNotWritten(t *testing.T) {
 				t.Fatal(err)
 			}
 		}},
+		"nothing right": {softmax, "its row says what is open", func(_ *testing.T, _ string, f *File) {
+			f.Propose(op.Forward, declaration.Line{Operator: declaration.Open})
+		}},
 		"another reading": {softmax, otherwise, func(_ *testing.T, _ string, f *File) {
 			f.Propose(op.Forward, declaration.Line{
 				Operator: rowsOperator, Words: []declaration.Word{{Key: "x", Value: "z"}},

@@ -67,6 +67,12 @@ func filesNear(path string, endings ...string) iter.Seq[string] {
 	}
 }
 
+// patternSign matches the special characters of a glob pattern.
+var patternSign = regexp.MustCompile(`[*?\[\\]`)
+
+// quoted returns a path as a glob pattern that matches only that path.
+func quoted(path string) string { return patternSign.ReplaceAllString(path, `\$0`) }
+
 // hasFunction matches a function at the top level of a file or in a class.
 var hasFunction = regexp.MustCompile(`(?m)^[ \t]*def \w+\(`)
 

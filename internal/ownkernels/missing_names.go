@@ -1,7 +1,6 @@
 package ownkernels
 
 import (
-	"cmp"
 	"regexp"
 
 	"triad/internal/advice"
@@ -37,6 +36,6 @@ func (f *File) missesNames(outcome *backend.Outcome) {
 		"works with other versions or where a GPU is, and not here ("+why+"): leave the line out, or "+
 		"install the versions that it was written for; triad doctor names those here"
 	if status, sentence, ok := advice.BuildLimit(why, "", !f.reading.Workers.GPU); ok {
-		outcome.Status, outcome.Sentence = status, cmp.Or(nearModule(f.Path, sentence), sentence)
+		outcome.Status, outcome.Sentence = status, sentence
 	}
 }

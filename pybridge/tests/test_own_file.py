@@ -25,8 +25,8 @@ import own_lines  # noqa: E402
 import returned_values  # noqa: E402
 
 
-class OwnFile(unittest.TestCase):
-    """Each test writes files into a folder of its own, and imports one of them."""
+class Written(unittest.TestCase):
+    """Writes files into a folder of its own for each test, and imports one of them."""
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
@@ -52,6 +52,8 @@ class OwnFile(unittest.TestCase):
         with contextlib.redirect_stderr(self.printed):
             return own_file.load(str(self.folder / name))
 
+
+class OwnFile(Written):
     def test_a_module_in_the_only_folder_near_it_is_found(self):
         self.write(src__in__mine="from helper_of_mine import double", utils__in__helper_of_mine="""
             def double(x):

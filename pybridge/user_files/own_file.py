@@ -66,8 +66,11 @@ def load(path: str) -> types.ModuleType:
     except SyntaxError:
         raise
     except BaseException as e:
-        lines = [frame.lineno for frame in traceback.extract_tb(e.__traceback__) if frame.filename == path]
-        raise ImportError(f"triad: {path}:{lines[-1] if lines else 1}: {own_lines.sentence(e)}") from e
+        frames = traceback.extract_tb(e.__traceback__)
+        own = [frame for frame in frames if frame.filename == path]
+        imports = own and re.match(r"(?:from|import)\b", own[-1].line or "")
+        why = own_lines.sentence(e) + (f" (raised in {frames[-1].filename})" if imports else "")
+        raise ImportError(f"triad: {path}:{own[-1].lineno if own else 1}: {why}") from e
     if torch_import.may_be_asked_by(set(sys.modules) - before - {module.__name__}):
         torch_import.complete()
     return module
@@ -91,7 +94,7 @@ def _module(path: Path, text: str) -> tuple[types.ModuleType, bool]:
     for place in reversed([path.parent, root, *_roots(path), *os.environ.get(PATHS, "").split(os.pathsep)]):
         if str(place) and str(place) in sys.path:
             sys.path.remove(str(place))
-        if str(place):
+        if str(place) and not (place == path.parent and _hides_package(path, text)):
             sys.path.insert(0, str(place))
     names = [folder.name for folder in folders]
     if names and names[0] in sys.modules:  # a folder called like a package that is here
@@ -106,6 +109,13 @@ def _module(path: Path, text: str) -> tuple[types.ModuleType, bool]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     return module, True
+
+
+def _hides_package(path: Path, text: str) -> bool:
+    """Whether a file beside this one has the name of a package of the repository from which this one
+    imports a module."""
+    return any((path.parent / f"{name}.py").is_file() and any((root / name).is_dir() for root in _roots(path))
+               for name in re.findall(r"(?m)^\s*(?:from|import)\s+(\w+)\.", text))
 
 
 def _packages(path: Path, text: str) -> list[Path]:

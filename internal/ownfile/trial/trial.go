@@ -13,6 +13,7 @@ import (
 
 	"triad/internal/advice"
 	"triad/internal/backend"
+	"triad/internal/declaration"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
 	"triad/internal/ownkernels"
@@ -151,6 +152,9 @@ func (s *Trials) settleFile(file **ownkernels.File) error {
 
 // doubt notes what a wrong answer of the file may rest on, and adds what shows already to how it was read.
 func (t *readingTrial) doubt(s kernelfile.Settled) {
+	if s.Doubt != "" && s.Line.Operator == "" {
+		s.Line.Operator = declaration.Open
+	}
 	t.file.Propose(t.pass, s.Line)
 	if s.Doubt != "" {
 		t.file.Matched = append(t.file.Matched, fmt.Sprintf("%v: %s", t.pass, s.Doubt))

@@ -25,7 +25,7 @@ func wholeTiles(spec *op.Spec, o op.Options) map[string]int64 {
 		case len(free) == 2 && i == 1:
 			step = 1024
 		case len(free) > 3:
-			step, least = 64, 8 // counts, such as that of heads, stay as they are
+			step, least = 128, 8 // counts, such as that of heads, stay as they are
 		}
 		n := dims[name]
 		if n <= least {
