@@ -104,6 +104,11 @@ func (s *Spec) compileHead() error {
 			return err
 		}
 	}
+	for _, name := range s.NearestTo {
+		if err := checkName("nearest_to", name, called); err != nil {
+			return err
+		}
+	}
 	if s.Backward != nil {
 		for _, d := range s.Backward.DTypes {
 			if !slices.Contains(s.DTypes, d) {

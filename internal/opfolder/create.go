@@ -69,10 +69,11 @@ func contentsOf(name, from string, sources fs.FS) (map[string]string, error) {
 		}
 		return files, nil
 	}
-	o, err := catalog.Get(from)
+	o, err := catalog.Find(from)
 	if err != nil {
 		return nil, err
 	}
+	from = o.Spec.Name
 	spec, err := catalog.Source(from)
 	if err != nil {
 		return nil, err

@@ -20,6 +20,7 @@ import (
 	"triad/cmd/triad/console"
 	"triad/cmd/triad/workers"
 	"triad/cuda"
+	"triad/internal/catalog"
 	"triad/internal/check"
 	"triad/internal/fileversion"
 	"triad/internal/panics"
@@ -313,8 +314,11 @@ func (a *verb) buildProgram(ctx context.Context, source cuda.ProgramSource) (cud
 	var none cuda.Program
 	file := source.File
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-		return none, console.Usage("check: there is no file %s, and no operator of the name (triad ops list)",
-			file)
+		near := "triad ops list has all"
+		if operator := catalog.Nearest(file); operator != "" {
+			near = "do you mean " + operator + "?"
+		}
+		return none, console.Usage("check: there is no file %s, and no operator of the name: %s", file, near)
 	}
 	b, err := a.ProgramBuilder(ctx)
 	if err != nil {

@@ -30,7 +30,7 @@ func New(c *console.Console, declarations Declarations) *cobra.Command {
 	ops := &cobra.Command{
 		Use:   "ops",
 		Short: "which operators there are, and what each declares",
-		Args:  cobra.NoArgs,
+		Args:  console.Verbs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var asJSON bool
