@@ -15,6 +15,7 @@ import (
 	"triad/cmd/triad/bench"
 	"triad/cmd/triad/check"
 	"triad/cmd/triad/compare"
+	"triad/cmd/triad/completion"
 	"triad/cmd/triad/console"
 	"triad/cmd/triad/diary"
 	"triad/cmd/triad/doctor"
@@ -183,6 +184,7 @@ kernels run in an emulator that is a stricter judge than a GPU, and Triton runs 
 	root.AddCommand(learn.New(learn.Environment{Out: a.Out, Style: a.Style, Open: a.ReadStore}))
 	root.AddCommand(diary.New(diary.Environment{Out: a.Out, Style: a.Style, Open: a.ReadStore}))
 	groupVerbs(root)
+	completion.Add(root, a.Console)
 	return root
 }
 

@@ -16,7 +16,6 @@ import (
 	"triad/cmd/triad/manyfiles"
 	"triad/cmd/triad/runsetup"
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/dump"
 	"triad/internal/hosttrouble"
 	"triad/internal/report"
@@ -50,9 +49,6 @@ where the worst element is.`,
   triad compare flash_attention --impl cuda --attr causal=true --dims seq_q=100,seq_kv=130
   triad compare all --quick --json
   triad compare softmax --impl mine --add mine.cu --write`,
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return append(catalog.Names(), "all"), cobra.ShellCompDirectiveNoFileComp
-		},
 		RunE: func(cmd *cobra.Command, names []string) error {
 			o.Args = os.Args[min(1, len(os.Args)):]
 			return run(cmd.Context(), names, &o)

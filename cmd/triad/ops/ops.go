@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/cmd/triad/console"
-	"triad/internal/catalog"
 	"triad/internal/operatorpage"
 	"triad/internal/opfolder"
 	"triad/internal/report"
@@ -44,9 +43,6 @@ func New(c *console.Console, declarations Declarations) *cobra.Command {
 		Use:   "show OP",
 		Short: "formula, tensors, attributes, contracts and implementations of one operator",
 		Args:  console.One("one operator"),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return catalog.Names(), cobra.ShellCompDirectiveNoFileComp
-		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.show(cmd.Context(), args[0], asJSON)
 		},

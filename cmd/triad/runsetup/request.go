@@ -12,11 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad"
 	"triad/cmd/triad/console"
 	"triad/cmd/triad/workers"
 	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/opfolder"
+	"triad/internal/rownames"
 	"triad/internal/run"
 	"triad/internal/truth"
 	"triad/internal/worker"
@@ -65,6 +67,15 @@ func (f *CaseFlags) Request(names []string) (run.Request, error) {
 	var err error
 	if r.Operators, err = Operators(names); err != nil {
 		return r, err
+	}
+	for _, o := range r.Operators {
+		if o.Reference != nil { // of a folder, whose names its files tell
+			continue
+		}
+		if prefix, have := rownames.Missing(triad.Files, o.Spec.Name, f.Impls); prefix != "" {
+			return r, console.Usage("%s has no implementation %q: it has %s", o.Spec.Name, prefix,
+				strings.Join(have, ", "))
+		}
 	}
 	if r.Options, err = f.Options(); err != nil {
 		return r, err

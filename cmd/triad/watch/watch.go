@@ -16,7 +16,6 @@ import (
 
 	"triad/cmd/triad/console"
 	"triad/cmd/triad/runsetup"
-	"triad/internal/catalog"
 	"triad/internal/fileversion"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
@@ -46,9 +45,6 @@ what it includes is saved. It says what changed since the save before. Ctrl-C en
 		Example: `  triad watch softmax --add mine.cu
   triad watch layernorm --add mine.cu --pass forward --dtype fp16
   triad watch ./my_norm`,
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return catalog.Names(), cobra.ShellCompDirectiveNoFileComp
-		},
 		RunE: func(cmd *cobra.Command, names []string) error {
 			o.Args = os.Args[min(1, len(os.Args)):]
 			return a.watch(cmd.Context(), names, &o)
