@@ -47,7 +47,8 @@ func TestHelpIsWrappedAndGrouped(t *testing.T) {
 	look(newApp(nil, nil, nil).root())
 	compare := helpOf(t, "compare", "--help")
 	headings := regexp.MustCompile(`(?m)^[A-Z][^.\n]*:$`).FindAllString(compare, -1)
-	if got := strings.Join(headings, " "); got != "Usage: Examples: What is run: A file of your own: Output: "+
+	if got := strings.Join(headings, " "); got != "Usage: Examples: What is run: A file of your own: "+
+		"Output: "+
 		"Time and tools of a GPU: Machines:" {
 		t.Errorf("compare --help has the headings %s", got)
 	}

@@ -139,8 +139,9 @@ func (a *app) root() *cobra.Command {
 		Use:   "triad [FILE|FOLDER]...",
 		Short: "know whether a GPU kernel is right",
 		Long: `With triad one GPU operator runs through hand-written CUDA, Triton and PyTorch; every
-implementation is judged against an fp64 truth, and everything is recorded in SQLite. Where there is no GPU the CUDA
-kernels run in an emulator that is a stricter judge than a GPU, and Triton runs in its interpreter.
+implementation is judged against an fp64 truth, and everything is recorded in SQLite. Where there is no
+GPU the CUDA kernels run in an emulator that is a stricter judge than a GPU, and Triton runs in its
+interpreter.
 
   triad day3/                           what is wrong with each kernel in a file or a folder
   triad compare softmax                 every implementation of softmax, judged and recorded

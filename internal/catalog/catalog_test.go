@@ -143,7 +143,8 @@ func coversUpstreams(t *testing.T, s *op.Spec, level op.Level, head string, seen
 	}
 }
 
-// TestOtherNames: another name of an operator means it, an unknown one leads to what is nearest, and no name to
+// TestOtherNames: another name of an operator means it, an unknown one leads to what is nearest, and no
+// name to
 // two.
 func TestOtherNames(t *testing.T) {
 	owners := map[string]string{}
@@ -164,7 +165,8 @@ func TestOtherNames(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"sofmax": "do you mean softmax?", "layernrom": "do you mean layernorm?",
-		"rms_nrom": "do you mean rmsnorm?", "": "triad new NAME", "xy": "triad ops list has all; triad new xy",
+		"rms_nrom": "do you mean rmsnorm?", "": "triad new NAME", "xy": "triad ops list has all; triad " +
+			"new xy",
 		"conv2d": "nearest to it is conv1d (", "Conv-2D": "nearest to it is conv1d (",
 		"sigmoid": "nearest to it is silu (", "histogram": "makes one of your own",
 	} {

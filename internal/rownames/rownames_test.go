@@ -52,14 +52,19 @@ func TestRecordedNamesAreFound(t *testing.T) {
 	}
 }
 
-// TestMissing: a prefix that nothing can match is found, with what there is; a family alone, one of the user's
+// TestMissing: a prefix that nothing can match is found, with what there is; a family alone, one of the
+// user's
 // own and one that the sources do not tell are left to the run.
 func TestMissing(t *testing.T) {
 	for _, c := range []struct{ asked, missing, has string }{
 		{"cuda/wrap", "cuda/wrap", "cuda/vec"},
 		{"triton/zzz", "triton/zzz", "triton/row"},
-		{"cuda", "", ""}, {"cuda/warp", "", ""}, {"cuda/sm90", "", ""}, {"mine/anything", "", ""},
-		{"torch/eager", "", ""}, {"fa4/none", "", ""},
+		{"cuda", "", ""},
+		{"cuda/warp", "", ""},
+		{"cuda/sm90", "", ""},
+		{"mine/anything", "", ""},
+		{"torch/eager", "", ""},
+		{"fa4/none", "", ""},
 	} {
 		prefix, have := rownames.Missing(triad.Files, "softmax", []string{c.asked})
 		if prefix != c.missing || c.has != "" && !slices.Contains(have, c.has) {

@@ -180,19 +180,11 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 		a.tellBesides(result)
 		err = errors.Join(err, TellSmallest(a.Out, a.Style(), smallest), a.TellTheirs(ctx, mine, result))
 	}
-	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end), a.tellReport(s, result, o))
+	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end))
 	if o.Write && mine != nil {
 		a.TellWritten(mine.WriteLines(), o.JSON)
 	}
 	return end.Failure(err)
-}
-
-// tellReport ends a comparison by printing the command for its page.
-func (a *Verb) tellReport(s *session.Session, result run.Result, o *runsetup.Options) error {
-	if !s.Recorded() {
-		return nil
-	}
-	return a.TellPage(s.ID(), result, o)
 }
 
 // lookCloser sets what a run produces in addition to its verdicts: dumps into a folder, "" for none, and in

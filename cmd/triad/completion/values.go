@@ -57,10 +57,11 @@ func (s source) flags() map[string]values {
 		"check --std":      of("c++17", "c++20", "c++23"),
 		"--on":             of("slurm", "ray"), "--gpus": of("all"), "--regime": of("cold", "warm"),
 		"--status": of(statuses()...), "--op": s.recorded, "--session": s.sessions, "--against": s.sessions,
-		"--format":                of("table", "csv", "json", "md"),
-		"results export --format": of("jsonl", "sessions", "md", "csv", "parquet", "bench", "flashinfer", "db"),
-		"--kind":                  of(report.FigureKinds...),
-		"--from":                  operators, "--kernels": operators, "--family": of(room.Families()...),
+		"--format": of("table", "csv", "json", "md"),
+		"results export --format": of("jsonl", "sessions", "md", "csv", "parquet", "bench", "flashinfer",
+			"db"),
+		"--kind": of(report.FigureKinds...),
+		"--from": operators, "--kernels": operators, "--family": of(room.Families()...),
 		"--since": of("1h", "1d", "7d", "30d"),
 	}
 }

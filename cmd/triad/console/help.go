@@ -27,7 +27,8 @@ var flagGroups = []struct {
 	flags []string
 }{
 	{"What is run", []string{
-		"pass", "dtype", "dims", "attr", "impl", "quick", "full", "distribution", "layout", "upstream", "saved",
+		"pass", "dtype", "dims", "attr", "impl", "quick", "full", "distribution", "layout", "upstream",
+		"saved",
 		"seed", "strict", "resume", "plan",
 	}},
 	{"A file of your own", []string{

@@ -107,12 +107,14 @@ func operatorsNamed(asked, recorded []string) ([]string, error) {
 		o, err := catalog.Find(name)
 		if err != nil {
 			if nearest := catalog.Nearest(name); nearest != "" {
-				return nil, console.Usage("operator %q: neither triad nor a recorded run knows it: do you mean %s?",
+				return nil, console.Usage("operator %q: neither triad nor a recorded run knows it: do "+
+					"you mean %s?",
 					name, nearest)
 			}
 			known := append(catalog.Names(), recorded...)
 			slices.Sort(known)
-			return nil, console.Usage("operator %q: neither triad nor a recorded run knows it: want one of %s",
+			return nil, console.Usage("operator %q: neither triad nor a recorded run knows it: want one "+
+				"of %s",
 				name, strings.Join(slices.Compact(known), ", "))
 		}
 		named = append(named, o.Spec.Name)

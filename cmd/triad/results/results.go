@@ -155,8 +155,8 @@ func showCommand(db *string, run func(context.Context, *showOptions, string) err
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "everything about one run, and the command that repeats it on the same bits",
-		Long: `show prints everything about one run, and the command that repeats it on the same bits. A run is
-named by its ID or the beginning of it; last is the newest, last~1 the one before it.`,
+		Long: `show prints everything about one run, and the command that repeats it on the same bits. A run
+is named by its ID or the beginning of it; last is the newest, last~1 the one before it.`,
 		Example: "  triad results show last",
 		Args:    console.One("the ID of one run, as triad results list prints it, or last"),
 		RunE: func(cmd *cobra.Command, args []string) error {
