@@ -144,8 +144,7 @@ func coversUpstreams(t *testing.T, s *op.Spec, level op.Level, head string, seen
 }
 
 // TestOtherNames: another name of an operator means it, an unknown one leads to what is nearest, and no
-// name to
-// two.
+// name to two.
 func TestOtherNames(t *testing.T) {
 	owners := map[string]string{}
 	for _, o := range All() {
@@ -156,11 +155,13 @@ func TestOtherNames(t *testing.T) {
 			owners[name] = o.Spec.Name
 		}
 	}
-	for name, want := range map[string]string{
-		"softmax": "softmax", "matmul": "gemm", "vector-add": "add", "TopK": "top_k", "Softmax": "softmax",
-	} {
-		if o, err := Find(name); err != nil || o.Spec.Name != want {
-			t.Errorf("%q: %v, %v, want %s", name, o, err, want)
+	for _, o := range All() {
+		for _, name := range append([]string{o.Spec.Name}, o.Spec.AlsoCalled...) {
+			for _, typed := range []string{name, strings.ToUpper(name), strings.ReplaceAll(name, "_", "-")} {
+				if found, err := Find(typed); err != nil || found.Spec.Name != o.Spec.Name {
+					t.Errorf("%q: %v, %v, want %s", typed, found, err, o.Spec.Name)
+				}
+			}
 		}
 	}
 	for name, want := range map[string]string{

@@ -95,8 +95,7 @@ func (f Formula) spec(name string, tensors []string) string {
 		"formula = %[2]q\n", name, out+" = "+f.Expression)
 	text.WriteString(`
 # What is left out here has a default: dtypes (fp32, fp16, bf16), contract, [cost.forward],
-	[cost.backward] and
-# [check] with its shapes and distributions. docs/spec.md lists all keys.
+# [cost.backward], and [check] with its shapes and distributions. docs/spec.md lists all keys.
 [[dims]]
 name = "rows"
 [[dims]]

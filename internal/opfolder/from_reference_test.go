@@ -52,6 +52,11 @@ func TestOperatorOfAnExpression(t *testing.T) {
 			t.Errorf("%s: %v\n%s", c.expression, err, text)
 		}
 	}
+}
+
+// TestNoOperatorOfIt: an expression that cannot be the truth of an operator is refused with a sentence, and
+// no folder is made.
+func TestNoOperatorOfIt(t *testing.T) {
 	for expression, want := range map[string]string{
 		"":                       "want one expression of torch",
 		"torch.zeros(3)":         "it has no tensor",

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"triad"
 	"triad/internal/rownames"
@@ -53,20 +54,31 @@ func TestRecordedNamesAreFound(t *testing.T) {
 }
 
 // TestMissing: a prefix that nothing can match is found, with what there is; a family alone, one of the
-// user's
-// own and one that the sources do not tell are left to the run.
+// user's own and one that the sources do not tell are left to the run.
 func TestMissing(t *testing.T) {
+	sources := fstest.MapFS{
+		"cuda/kernels/made_up.cu": {Data: []byte("TRIAD_KERNEL(made_up, naive, forward, .launch(f))\n" +
+			"TRIAD_KERNEL(made_up, warp, forward,\n.launch(g))\nTRIAD_KERNEL(made_up, naive, backward, h)\n" +
+			"TRIAD_KERNEL(another, vec, forward, h)\n")},
+		"triton/made_up.py":   {Data: []byte("from shared import fill\nRow(\"triton/row\")\n")},
+		"pybridge/shared.py":  {Data: []byte("Row(\"torch/eager\")\n")},
+		"pybridge/another.py": {Data: []byte("Row(\"torch/compile\")\n")},
+	}
+	if got := strings.Join(rownames.Of(sources, "made_up"), " "); got != "cuda/naive cuda/warp torch/eager "+
+		"triton/row" {
+		t.Errorf("names %s", got)
+	}
 	for _, c := range []struct{ asked, missing, has string }{
-		{"cuda/wrap", "cuda/wrap", "cuda/vec"},
+		{"cuda/wrap", "cuda/wrap", "cuda/warp"},
 		{"triton/zzz", "triton/zzz", "triton/row"},
 		{"cuda", "", ""},
 		{"cuda/warp", "", ""},
-		{"cuda/sm90", "", ""},
+		{"cuda/na", "", ""},
 		{"mine/anything", "", ""},
 		{"torch/eager", "", ""},
 		{"fa4/none", "", ""},
 	} {
-		prefix, have := rownames.Missing(triad.Files, "softmax", []string{c.asked})
+		prefix, have := rownames.Missing(sources, "made_up", []string{c.asked})
 		if prefix != c.missing || c.has != "" && !slices.Contains(have, c.has) {
 			t.Errorf("%s: %q of %v", c.asked, prefix, have)
 		}

@@ -70,7 +70,7 @@ func ofFlag(all values, list bool) cobra.CompletionFunc {
 	}
 }
 
-// argument is what a command takes: at most so many values, 0 for any number, and files besides.
+// argument describes what a command takes: at most so many values, 0 for any number, and files besides.
 type argument struct {
 	most  int
 	all   values

@@ -1,7 +1,6 @@
 package runsetup
 
 import (
-
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/session"
