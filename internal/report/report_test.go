@@ -237,7 +237,7 @@ func TestResults(t *testing.T) {
 		"ops.txt": func(out *bytes.Buffer) error {
 			return Operators(out, Style{},
 				[]Operator{{
-					Name: "softmax", Formula: "exp(x - max) / sum",
+					Name: "softmax", Summary: "softmax over the last dimension",
 					Passes: []string{"forward", "backward"}, DTypes: []string{"fp32", "bf16"},
 				}})
 		},

@@ -9,6 +9,7 @@ import (
 
 	"triad/cmd/triad/console"
 	"triad/internal/catalog"
+	"triad/internal/op"
 	"triad/internal/session"
 	"triad/pybridge"
 	"triad/results"
@@ -65,6 +66,9 @@ func knownNames(ctx context.Context, store *results.Store, f *results.Filter) er
 	}
 	if f.Op, err = operatorsNamed(f.Op, found.Ops); err != nil {
 		return err
+	}
+	for i, typed := range f.DType {
+		f.DType[i] = op.DTypeNamed(typed)
 	}
 	dtypes := found.DTypes
 	for _, o := range catalog.All() {

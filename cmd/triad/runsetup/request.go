@@ -121,6 +121,9 @@ func Operators(names []string) ([]*truth.Operator, error) {
 }
 
 func (f *CaseFlags) Options() (op.Options, error) {
+	for i, typed := range f.dtypes {
+		f.dtypes[i] = op.DTypeNamed(typed)
+	}
 	o := op.Options{
 		DTypes: f.dtypes, Distributions: f.Distribution, Layouts: f.Layout, Upstreams: f.Upstream,
 		Saved: f.Saved,
