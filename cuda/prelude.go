@@ -43,7 +43,14 @@ func Shared(ctx context.Context, sources fs.FS, folder string) ([]string, error)
 // into the headers. Without it, or if the compiler refuses it, the compiler reads the headers' text, with the
 // same result.
 func (b *Builder) withPrelude(ctx context.Context, files map[string][]byte, flags []string) []string {
-	usual := b.usualFlags(slices.Contains(flags, alignedFlags[0]))
+	return b.withPreludeOf(ctx, b.usualFlags(slices.Contains(flags, alignedFlags[0])), files, flags)
+}
+
+// withPreludeOf is withPrelude where the flags of every such file are usual. The compiler gets those of behind
+// too.
+func (b *Builder) withPreludeOf(ctx context.Context, usual []string, files map[string][]byte,
+	flags []string, behind ...string,
+) []string {
 	if _, begins := files[ownCall]; !begins || b.Compiler.Clang || len(flags) < len(usual) ||
 		!slices.Equal(flags[:len(usual)], usual) {
 		return flags
@@ -51,7 +58,7 @@ func (b *Builder) withPrelude(ctx context.Context, files map[string][]byte, flag
 	if more := flags[len(usual):]; len(more) > 0 && (len(more) != 2 || more[0] != "-iquote") {
 		return flags // a macro or another -O: the compiler would refuse the header
 	}
-	header, err := b.prelude(ctx, usual)
+	header, err := b.prelude(ctx, slices.Concat(usual, behind))
 	if err != nil {
 		return flags
 	}

@@ -207,7 +207,9 @@ func (b *Builder) programWith(
 	if set.home != "" {
 		flags = append(flags, "-iquote", set.home)
 	}
-	built.Path, err = b.buildProgram(ctx, set, files, units, append(slices.Clone(flags), "-Wvla"), link)
+	const warnOfArrays = "-Wvla" // it changes what a precompiled header may be used for
+	flags = b.withPreludeOf(ctx, b.countedCallFlags(), files, flags, warnOfArrays)
+	built.Path, err = b.buildProgram(ctx, set, files, units, append(slices.Clone(flags), warnOfArrays), link)
 	return built, err
 }
 
@@ -237,6 +239,20 @@ func (b *Builder) countsFlags() []string {
 	flags := []string{"-fsanitize-coverage=trace-pc"}
 	if !b.Compiler.Clang {
 		flags = append(flags, "-fno-tree-sra")
+	}
+	return flags
+}
+
+// countedCallFlags returns the flags of a program of single calls that counts accesses and finds nothing.
+func (b *Builder) countedCallFlags() []string {
+	flags := slices.Concat(b.programFlags(), callIncludes, b.countsFlags())
+	for i, flag := range flags {
+		switch {
+		case strings.HasPrefix(flag, "-fsanitize=thread"):
+			flags[i] = "-fsanitize=thread"
+		case flag == "-gdwarf-4":
+			flags[i] = "-g1" // lines are enough
+		}
 	}
 	return flags
 }

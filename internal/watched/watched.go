@@ -67,7 +67,11 @@ func (w *Calls) program(ctx context.Context, file string) (cuda.Program, error) 
 	if err != nil {
 		return cuda.Program{}, err
 	}
-	p, err := b.KernelProgram(ctx, file, w.limits.Counts)
+	build := func() (cuda.Program, error) { return b.KernelProgram(ctx, file, w.limits.Counts) }
+	if w.limits.CountsAlone {
+		build = func() (cuda.Program, error) { return b.CountedProgram(ctx, file) }
+	}
+	p, err := build()
 	if err == nil {
 		if w.programs == nil {
 			w.programs = map[string]cuda.Program{}
@@ -96,7 +100,8 @@ func shapeOf(t tensor.Tensor) string {
 // Backend runs the jobs of a backend, each first with every access watched.
 type Backend struct {
 	backend.Backend
-	calls *Calls
+	calls  *Calls
+	Orders []string // schedule orders in which a call is watched; nil: all
 
 	mutex sync.Mutex
 	Found check.Report
@@ -112,7 +117,7 @@ func (w *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	if !takes {
 		return w.Backend.Run(ctx, job)
 	}
-	found, err := w.calls.run(ctx, CUDAFileOf(w.Backend, job), called, nil)
+	found, err := w.calls.run(ctx, CUDAFileOf(w.Backend, job), called, w.Orders)
 	if err != nil {
 		return backend.Outcome{}, err
 	}
@@ -202,6 +207,8 @@ type Limits struct {
 	Stall  time.Duration // of a launch in which nothing moves on
 	All    time.Duration // schedule orders are left out after it
 	Counts bool          // the accesses of each line are counted
+	// CountsAlone: nothing else is asked of the program
+	CountsAlone bool
 }
 
 // Request returns how to run a program.

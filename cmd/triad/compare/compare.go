@@ -160,10 +160,14 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 		return err
 	}
 	var smallest []shrink.Diagnosed
+	var standing []place
 	result, end, err := s.Run(ctx, (*run.Runner).Compare, func(result run.Result) (err error) {
 		if smallest, err = a.smallestCases(ctx, mine, twins, s.Request, result, s.Info.Added,
 			calls); err != nil {
 			return err
+		}
+		if calls != nil && !o.JSON {
+			standing = a.places(ctx, mine, s.Request, result.Records)
 		}
 		return keepDiagnoses(smallest, result.Records, s.Diagnose)
 	})
@@ -178,6 +182,7 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 	err = errors.Join(err, a.PrintCompare(s, result, o, end), a.TellCI(s, result, o))
 	if !o.JSON {
 		a.tellBesides(result)
+		err = errors.Join(err, a.tellPlaces(standing, o.Verbose || o.Explain))
 		err = errors.Join(err, TellSmallest(a.Out, a.Style(), smallest), a.TellTheirs(ctx, mine, result))
 	}
 	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end))
