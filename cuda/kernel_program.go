@@ -27,17 +27,35 @@ func (b *Builder) KernelProgram(ctx context.Context, file string, counts bool) (
 	if counts {
 		flags = append(flags, b.countsFlags()...)
 	}
-	return b.callProgram(ctx, file, flags)
+	return b.callProgram(file, flags, func(set *sourceSet, flags []string) (Program, error) {
+		return b.programOf(ctx, set, flags, kernelMain)
+	})
 }
 
 // CountedProgram builds a program as KernelProgram does that counts and finds nothing, which takes the
 // compiler a third of the time.
 func (b *Builder) CountedProgram(ctx context.Context, file string) (Program, error) {
-	return b.callProgram(ctx, file, b.countedCallFlags())
+	return b.callProgram(file, b.countedCallFlags(), func(set *sourceSet, flags []string) (Program, error) {
+		usual := b.countedCallFlags()
+		if _, ofUser := set.files[ownCall]; !ofUser || b.Compiler.Clang || !slices.Equal(flags, usual) {
+			return b.programOf(ctx, set, flags, kernelMain)
+		}
+		emulator, err := b.Emulator(ctx)
+		if err != nil {
+			return Program{}, fmt.Errorf("build the emulator: %w", err)
+		}
+		main, err := b.callMain(ctx, usual)
+		if err != nil {
+			return Program{}, fmt.Errorf("build the main function of calls: %w", err)
+		}
+		return b.programWith(ctx, set, flags, "", slices.Concat([]string{emulator.Path, main}, programLink))
+	})
 }
 
-// callProgram builds a program of single calls with flags, and those that the file asks for.
-func (b *Builder) callProgram(ctx context.Context, file string, flags []string) (Program, error) {
+// callProgram has a program of single calls built with flags, and those that the file asks for.
+func (b *Builder) callProgram(file string, flags []string,
+	build func(*sourceSet, []string) (Program, error),
+) (Program, error) {
 	set, err := gather(b.Sources, kernelFile(file))
 	if err != nil {
 		return Program{}, err
@@ -50,7 +68,7 @@ func (b *Builder) callProgram(ctx context.Context, file string, flags []string) 
 	if err != nil {
 		return Program{}, err
 	}
-	return b.programOf(ctx, set, slices.Concat(flags, emulated), kernelMain)
+	return build(set, slices.Concat(flags, emulated))
 }
 
 // WriteCall writes the call of a job for a program of KernelProgram: the names of the kernel, its attributes,

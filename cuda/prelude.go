@@ -46,7 +46,8 @@ func (b *Builder) withPrelude(ctx context.Context, files map[string][]byte, flag
 	return b.withPreludeOf(ctx, b.usualFlags(slices.Contains(flags, alignedFlags[0])), files, flags)
 }
 
-// withPreludeOf is withPrelude where the flags of every such file are usual. The compiler gets those of behind
+// withPreludeOf is withPrelude where the flags of every such file are usual. The compiler gets those of
+// behind
 // too.
 func (b *Builder) withPreludeOf(ctx context.Context, usual []string, files map[string][]byte,
 	flags []string, behind ...string,
@@ -70,6 +71,35 @@ func (b *Builder) withPreludeOf(ctx context.Context, usual []string, files map[s
 // prelude compiles ownCall with flags into the cache, once, and returns the path to include; the compiled
 // header lies next to it.
 func (b *Builder) prelude(ctx context.Context, flags []string) (string, error) {
+	name := path.Base(ownCall)
+	folder, err := b.once(ctx, "own_call", flags, func(files map[string][]byte, folder string) ([]string,
+		error,
+	) {
+		header := filepath.Join(folder, name)
+		return []string{"-x", "c++-header", ownCall, "-o", header + ".gch"},
+			os.WriteFile(header, files[ownCall], 0o644)
+	})
+	return filepath.Join(folder, name), err
+}
+
+// callMain compiles the main() of programs of single calls of users' files with flags into the cache,
+// once, and
+// returns the path of the object: most of the time of a small program goes into it.
+func (b *Builder) callMain(ctx context.Context, flags []string) (string, error) {
+	const name = "call_main"
+	folder, err := b.once(ctx, name, flags, func(files map[string][]byte, folder string) ([]string, error) {
+		files[name+".cc"] = []byte("#include \"" + path.Base(ownCall) + "\"" + kernelMain)
+		return []string{"-c", name + ".cc", "-o", filepath.Join(folder, name+".o")}, nil
+	})
+	return filepath.Join(folder, name+".o"), err
+}
+
+// once runs the compiler on ownCall and the emulator's headers into a folder of the cache, where it was
+// not run
+// before, and returns the folder. with returns the arguments behind flags; it may add files.
+func (b *Builder) once(ctx context.Context, name string, flags []string,
+	with func(files map[string][]byte, folder string) ([]string, error),
+) (string, error) {
 	set, err := gather(b.Sources, ownCall)
 	if err != nil {
 		return "", err
@@ -83,19 +113,18 @@ func (b *Builder) prelude(ctx context.Context, flags []string) (string, error) {
 		return "", err
 	}
 	maps.Copy(emulator, files)
-	key := "own_call-" + hashFiles(emulator, append(slices.Clone(flags), b.Compiler.Path, b.Compiler.Version))
-	name := path.Base(ownCall)
+	key := name + "-" + hashFiles(emulator, append(slices.Clone(flags), b.Compiler.Path, b.Compiler.Version))
 	folder, _, _, err := cache{b.Cache}.get(ctx, key, func(folder string) (record, error) {
 		began := time.Now()
-		src, header := filepath.Join(folder, "src"), filepath.Join(folder, name)
+		src := filepath.Join(folder, "src")
+		more, err := with(emulator, folder)
+		if err != nil {
+			return record{}, err
+		}
 		if err := writeTree(src, emulator); err != nil {
 			return record{}, err
 		}
-		if err := os.WriteFile(header, emulator[ownCall], 0o644); err != nil {
-			return record{}, err
-		}
-		args := slices.Concat(flags, []string{"-x", "c++-header", ownCall, "-o", header + ".gch"})
-		log, err := compile(ctx, src, b.Compiler.Path, args)
+		log, err := compile(ctx, src, b.Compiler.Path, slices.Concat(flags, more))
 		if err != nil {
 			return record{}, err
 		}
@@ -104,5 +133,5 @@ func (b *Builder) prelude(ctx context.Context, flags []string) (string, error) {
 			Log: tail(log, 8<<10),
 		}, os.RemoveAll(src)
 	})
-	return filepath.Join(folder, name), err
+	return folder, err
 }

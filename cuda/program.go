@@ -372,12 +372,15 @@ func (s *sourceSet) isProgram(given bool) error {
 	}
 	switch {
 	case !kernels:
-		return &ProgramError{File: s.name, Text: "there is no __global__ function in it: nothing to check"}
+		return &ProgramError{File: s.name, Text: "there is no __global__ function in it: nothing to " +
+			"check; triad compare OP --add FILE judges a Python file"}
 	case given:
 		mains = s.beside[:1]
 	case len(mains) == 0:
 		return &ProgramError{File: s.name, Text: "it has no main(): add one that allocates, launches and " +
-			"copies back, so that there is something to run"}
+			"copies back, or have extern \"C\" solve launch the kernels, so that there is something to " +
+			"run; " +
+			"triad compare OP --add FILE calls a function by its parameters"}
 	case len(mains) > 1:
 		return &ProgramError{
 			File: s.name,

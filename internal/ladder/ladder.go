@@ -33,6 +33,7 @@ type Traffic struct {
 // Rung is a variant with its counts on the case of its ladder, and its published time.
 type Rung struct {
 	Impl     string  `json:"impl"`
+	What     string  `json:"what,omitempty"` // it does, as the head of its file says
 	Traffic  Traffic `json:"traffic"`
 	MedianNS float64 `json:"median_ns,omitempty"` // 0: not published
 }

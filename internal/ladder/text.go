@@ -1,6 +1,7 @@
 package ladder
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,10 +15,11 @@ const worthTelling = 1.2
 // difference is a measure in which one kernel is better than another, in words for both.
 type difference struct {
 	better, worse string
-	by            float64 // the ratio
 }
 
-// better returns in what the first kernel is better than the second, the largest difference first.
+// better returns in what the first kernel is better than the second, re-reads
+// first. That only a
+// part of a warp runs some code is no difference: nvcc runs short branches with all lanes.
 func (l Ladder) better(first, second Traffic) []difference {
 	a, b := l.measuresOf(first), l.measuresOf(second)
 	input := "its inputs"
@@ -27,7 +29,7 @@ func (l Ladder) better(first, second Traffic) []difference {
 	var all []difference
 	add := func(by float64, words func(m measures) string) {
 		if by >= worthTelling {
-			all = append(all, difference{words(a), words(b), by})
+			all = append(all, difference{words(a), words(b)})
 		}
 	}
 	over := func(x, y float64) float64 { return (x + 0.01) / (y + 0.01) }
@@ -41,21 +43,6 @@ func (l Ladder) better(first, second Traffic) []difference {
 	})
 	add(over(a.width, b.width), func(m measures) string {
 		return fmt.Sprintf("moves %.0f bytes an access", m.width)
-	})
-	if b.parts-a.parts > 0.2 {
-		all = append(all, difference{
-			fmt.Sprintf("runs %.0f %% of its code with a part of the warp", 100*a.parts),
-			fmt.Sprintf("runs %.0f %% of its code with a part of the warp", 100*b.parts), 1 + b.parts - a.parts,
-		})
-	}
-	slices.SortStableFunc(all, func(x, y difference) int {
-		switch {
-		case x.by > y.by:
-			return -1
-		case x.by < y.by:
-			return 1
-		}
-		return 0
 	})
 	return all
 }
@@ -76,15 +63,60 @@ func (l Ladder) Place(t Traffic) string {
 	at := l.Nearest(t)
 	next, found := l.Next(t, at)
 	if !found {
-		return fmt.Sprintf("counted like %s, the last rung%s (an estimate)", at.Impl, l.published(at))
+		return fmt.Sprintf("counted like %s, which no variant of triad's betters by its counts%s (an "+
+			"estimate)",
+			at.Impl, l.published(at))
 	}
 	all := l.better(next.Traffic, t)
 	var mine, theirs []string
 	for _, d := range all[:min(2, len(all))] {
 		mine, theirs = append(mine, d.worse), append(theirs, d.better)
 	}
-	return fmt.Sprintf("counted like %s: it %s; %s %s%s (an estimate)", at.Impl, strings.Join(mine, " and "),
-		next.Impl, strings.Join(theirs, " and "), l.published(next))
+	return fmt.Sprintf("counted like %s: it %s; %s%s %s%s (an estimate)", at.Impl, strings.Join(mine,
+		" and "),
+		next.Impl, next.what(), strings.Join(theirs, " and "), l.published(next))
+}
+
+// OnGPU returns where a kernel stands by its time on a case, in one line: its share of the roofline, 0 if
+// that
+// is unknown, the ratio of its time to those of the others on the same case, the fastest first, and the next
+// rung with what it does.
+func (l Ladder) OnGPU(ns, roofline float64, others []Other) string {
+	var parts []string
+	if roofline > 0 {
+		parts = append(parts, fmt.Sprintf("%.0f %% of the roofline", 100*roofline))
+	}
+	others = slices.SortedFunc(slices.Values(others), func(a, b Other) int {
+		return cmp.Compare(a.MedianNS, b.MedianNS)
+	})
+	var ratios []string
+	var next Other
+	for _, o := range others {
+		ratios = append(ratios, fmt.Sprintf("%.2f x %s", ns/o.MedianNS, o.Impl))
+		if strings.HasPrefix(o.Impl, "cuda/") && o.MedianNS < ns && o.MedianNS > next.MedianNS {
+			next = o
+		}
+	}
+	if len(ratios) > 0 {
+		parts = append(parts, "its time is "+strings.Join(ratios, ", "))
+	}
+	if next.Impl != "" {
+		i := slices.IndexFunc(l.Rungs, func(r Rung) bool { return r.Impl == next.Impl })
+		what := ""
+		if i >= 0 {
+			what = l.Rungs[i].what()
+		}
+		parts = append(parts, "next: "+next.Impl+what)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// what returns what a rung does, in brackets; "" if that is not known.
+func (r Rung) what() string {
+	if r.What == "" {
+		return ""
+	}
+	return " (" + r.What + ")"
 }
 
 // published returns the published time of a rung in words; "" for none.
@@ -109,7 +141,8 @@ func duration(ns float64) string {
 
 // Header names the columns of Rows.
 var Header = []string{
-	"kernel", "reads", "writes", "sectors", "wavefronts", "part runs", "bytes an access", "shared", "published",
+	"kernel", "reads", "writes", "sectors", "wavefronts", "part runs", "bytes an access", "shared",
+	"published",
 }
 
 // Rows returns the counts of a kernel and of all rungs, slowest first, for a table: reads and writes of each

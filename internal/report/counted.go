@@ -10,7 +10,8 @@ func Counted(w io.Writer, style Style, header []string, rows [][]string, of stri
 			names[i] = ">" + name
 		}
 	}
-	if err := write(w, "\nCounted by the emulator, "+of+" (times are published ones of a GPU):\n\n"); err != nil {
+	if err := write(w, "\nCounted by the emulator, "+of+" (times are published ones of a "+
+		"GPU):\n\n"); err != nil {
 		return err
 	}
 	return style.Table(w, "  ", columns(names...), rows)

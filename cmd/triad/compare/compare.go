@@ -166,7 +166,7 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 			calls); err != nil {
 			return err
 		}
-		if calls != nil && !o.JSON {
+		if calls != nil && !o.JSON && o.Verb != "gradcheck" {
 			standing = a.places(ctx, mine, s.Request, result.Records)
 		}
 		return keepDiagnoses(smallest, result.Records, s.Diagnose)
@@ -183,6 +183,9 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 	if !o.JSON {
 		a.tellBesides(result)
 		err = errors.Join(err, a.tellPlaces(standing, o.Verbose || o.Explain))
+		for _, line := range placesOnGPU(s.Request, result.Records) {
+			fmt.Fprintln(a.Out, line)
+		}
 		err = errors.Join(err, TellSmallest(a.Out, a.Style(), smallest), a.TellTheirs(ctx, mine, result))
 	}
 	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end))

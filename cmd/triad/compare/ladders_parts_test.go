@@ -4,13 +4,16 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"triad"
 	"triad/cmd/triad/console"
 	"triad/cmd/triad/runsetup"
 	"triad/cmd/triad/workers"
@@ -23,11 +26,13 @@ import (
 	"triad/internal/watched"
 )
 
-// forOneArchitecture is the beginning of the names of variants that the emulator runs with the instructions of
+// forOneArchitecture is the beginning of the names of variants that the emulator runs with the
+// instructions of
 // one architecture: a user's kernel is not compared with them.
 const forOneArchitecture = "cuda/sm"
 
-// caseToCount returns the case that most variants of the operator take, the largest of those of moderate size,
+// caseToCount returns the case that most variants of the operator take, the largest of those of moderate
+// size,
 // and the variants that are right on it.
 func caseToCount(t *testing.T, spec *op.Spec, request run.Request, kernels backend.Backend) (op.Case,
 	[]string,
@@ -47,7 +52,8 @@ func caseToCount(t *testing.T, spec *op.Spec, request run.Request, kernels backe
 	best := ""
 	for _, key := range slices.Sorted(maps.Keys(right)) {
 		more := len(right[key]) - len(right[best])
-		if best == "" || more > 0 || more == 0 && elementsOf(t, spec, cases[key]) > elementsOf(t, spec, cases[best]) {
+		if best == "" || more > 0 || more == 0 && elementsOf(t, spec, cases[key]) > elementsOf(t, spec,
+			cases[best]) {
 			best = key
 		}
 	}
@@ -143,6 +149,32 @@ func publishedTimes(t *testing.T) map[string][]published {
 	return all
 }
 
+var rowOfHead = regexp.MustCompile(`^//   (\w+)\s{2,}(.*)`)
+
+// whatItDoes returns what the head of an operator's kernel file says of a variant, in about 60 characters.
+func whatItDoes(t *testing.T, name, impl string) string {
+	t.Helper()
+	text, err := fs.ReadFile(triad.Files, "cuda/kernels/"+name+".cu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if m := rowOfHead.FindStringSubmatch(strings.TrimSpace(line)); m != nil && "cuda/"+m[1] == impl {
+			what := m[2]
+			if i := strings.IndexAny(what, ";:"); i > 0 {
+				what = what[:i]
+			}
+			what, _, _ = strings.Cut(what, ". ")
+			parts := strings.Split(what, ", ")
+			for len(parts) > 1 && len(strings.Join(parts, ", ")) > 60 {
+				parts = parts[:len(parts)-1]
+			}
+			return strings.TrimRight(strings.Join(parts, ", "), " ,.")
+		}
+	}
+	return ""
+}
+
 // withTimes adds the published times of the case on which most variants of the ladder were timed; of several,
 // the one with the most elements.
 func withTimes(l ladder.Ladder, all []published) ladder.Ladder {
@@ -165,7 +197,8 @@ func withTimes(l ladder.Ladder, all []published) ladder.Ladder {
 	best := ""
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
 		if best == "" || score(key) > score(best) ||
-			score(key) == score(best) && size(groups[key][0]) == 8192*8192 && size(groups[best][0]) != 8192*8192 {
+			score(key) == score(best) && size(groups[key][0]) == 8192*8192 && size(
+				groups[best][0]) != 8192*8192 {
 			best = key
 		}
 	}

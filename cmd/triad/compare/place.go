@@ -10,6 +10,7 @@ import (
 	"triad/internal/backend"
 	"triad/internal/ladder"
 	"triad/internal/op"
+	"triad/internal/ownkernels"
 	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/run"
@@ -100,10 +101,51 @@ func countCall(ctx context.Context, b backend.Backend, calls *watched.Calls, req
 	return t, t.Requests > 0
 }
 
+// placesOnGPU returns, for each case on which an added file was timed, a line with its place by its time.
+func placesOnGPU(request run.Request, records []record.Record) []string {
+	if len(request.Operators) != 1 {
+		return nil
+	}
+	var lines []string
+	for _, mine := range records {
+		t := coldTime(mine)
+		if mine.Backend != ownkernels.Family || t == nil {
+			continue
+		}
+		var others []ladder.Other
+		for _, r := range records {
+			if o := coldTime(r); o != nil && r.Backend != ownkernels.Family && r.Case.Key() == mine.Case.Key() {
+				others = append(others, ladder.Other{Impl: r.Impl, MedianNS: float64(o.MedianNS)})
+			}
+		}
+		roofline := 0.0
+		if t.Roofline != nil {
+			roofline = float64(*t.Roofline)
+		}
+		l, _ := ladder.Of(request.Operators[0].Spec.Name, mine.Case.Pass.String())
+		if words := l.OnGPU(float64(t.MedianNS), roofline, others); words != "" {
+			lines = append(lines, fmt.Sprintf("%s %s %s: %s.", mine.Impl, mine.Case.Pass,
+				mine.Case.DType, words))
+		}
+	}
+	return lines
+}
+
+// coldTime returns the time of a record with nothing in the cache; nil if it has none that counts.
+func coldTime(r record.Record) *record.Timing {
+	for i, t := range r.Timings {
+		if t.Regime == "cold" && t.Status == op.StatusPass {
+			return &r.Timings[i]
+		}
+	}
+	return nil
+}
+
 // tellPlaces prints the place of each kernel in a line, with details the counts of all rungs.
 func (a *Verb) tellPlaces(all []place, details bool) error {
 	for _, p := range all {
-		if _, err := fmt.Fprintf(a.Out, "%s %s: %s.\n", p.impl, p.pass, p.ladder.Place(p.traffic)); err != nil {
+		if _, err := fmt.Fprintf(a.Out, "%s %s: %s.\n", p.impl, p.pass, p.ladder.Place(
+			p.traffic)); err != nil {
 			return fmt.Errorf("print the place: %w", err)
 		}
 		if !details {
