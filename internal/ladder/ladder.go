@@ -44,7 +44,7 @@ type Other struct {
 	MedianNS float64 `json:"median_ns"`
 }
 
-// Ladder is what is known of one pass of an operator.
+// Ladder holds the rungs and the published times of one pass of an operator.
 type Ladder struct {
 	DType       string            `json:"dtype"` // of the counted case
 	Dims        map[string]int64  `json:"dims"`

@@ -44,7 +44,7 @@ func TestPlace(t *testing.T) {
 		t.Errorf("of the last rung: %s", got)
 	}
 	conflicts := mine
-	conflicts.Wavefronts, conflicts.LeastWavefronts, conflicts.Sectors = 320, 10, 800
+	conflicts.Wavefronts, conflicts.LeastWavefronts = 320, 10
 	if got := l.Place(conflicts); !strings.Contains(got, "needs 32.0 wavefronts of shared memory for 1") {
 		t.Errorf("of bank conflicts: %s", got)
 	}

@@ -166,9 +166,8 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 			calls); err != nil {
 			return err
 		}
-		if calls != nil && !o.JSON && o.Verb != "gradcheck" {
-			standing = a.places(ctx, mine, s.Request, result.Records)
-		}
+		standing = a.places(ctx, mine, s.Request, result.Records, calls != nil && !o.JSON &&
+			o.Verb != "gradcheck")
 		return keepDiagnoses(smallest, result.Records, s.Diagnose)
 	})
 	for _, look := range []func(run.Result){o.After, a.PartRan} {
@@ -182,10 +181,7 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 	err = errors.Join(err, a.PrintCompare(s, result, o, end), a.TellCI(s, result, o))
 	if !o.JSON {
 		a.tellBesides(result)
-		err = errors.Join(err, a.tellPlaces(standing, o.Verbose || o.Explain))
-		for _, line := range placesOnGPU(s.Request, result.Records) {
-			fmt.Fprintln(a.Out, line)
-		}
+		err = errors.Join(err, a.tellPlaces(standing, placesOnGPU(s.Request, result.Records), o))
 		err = errors.Join(err, TellSmallest(a.Out, a.Style(), smallest), a.TellTheirs(ctx, mine, result))
 	}
 	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end))

@@ -110,7 +110,7 @@ func ladderOf(t *testing.T, spec *op.Spec, c op.Case) ladder.Ladder {
 
 func recordOf(c op.Case) record.Record { return record.Record{Case: c} }
 
-// published is what a published record has of a time.
+// published holds the time of a published record.
 type published struct {
 	Op, Pass, DType, Impl string
 	Dims                  map[string]int64

@@ -17,7 +17,7 @@ import (
 	"triad/internal/watched"
 )
 
-// place is what was counted of a right kernel of the user's, beside the ladder of its operator.
+// place holds the counts of a right kernel of the user's, and the ladder of its operator.
 type place struct {
 	impl    string
 	pass    op.Pass
@@ -28,9 +28,9 @@ type place struct {
 // places counts one case of each pass of the added CUDA files that are right in the emulator. A kernel that
 // cannot be counted has no place.
 func (a *Verb) places(ctx context.Context, mine *runsetup.OwnFiles, request run.Request,
-	records []record.Record,
+	records []record.Record, asked bool,
 ) []place {
-	if mine == nil || len(request.Operators) != 1 || request.Operators[0].Reference != nil {
+	if !asked || mine == nil || len(request.Operators) != 1 || request.Operators[0].Reference != nil {
 		return nil
 	}
 	calls := watched.NewCalls(a.ProgramBuilder, watched.Limits{
@@ -141,18 +141,20 @@ func coldTime(r record.Record) *record.Timing {
 	return nil
 }
 
-// tellPlaces prints the place of each kernel in a line, with details the counts of all rungs.
-func (a *Verb) tellPlaces(all []place, details bool) error {
-	for _, p := range all {
-		if _, err := fmt.Fprintf(a.Out, "%s %s: %s.\n", p.impl, p.pass, p.ladder.Place(
-			p.traffic)); err != nil {
-			return fmt.Errorf("print the place: %w", err)
-		}
-		if !details {
+// tellPlaces prints the place of each kernel in a line, by counts and by times; with --verbose the counts of
+// all rungs too.
+func (a *Verb) tellPlaces(counted []place, timed []string, o *runsetup.Options) error {
+	for _, line := range timed {
+		fmt.Fprintln(a.Out, line)
+	}
+	for _, p := range counted {
+		fmt.Fprintf(a.Out, "%s %s: %s.\n", p.impl, p.pass, p.ladder.Place(p.traffic))
+		if !o.Verbose && !o.Explain {
 			continue
 		}
 		rows := p.ladder.Rows(p.impl, p.traffic)
-		if err := report.Counted(a.Out, a.Style(), slices.Clone(ladder.Header), rows, p.ladder.Case()); err != nil {
+		err := report.Counted(a.Out, a.Style(), slices.Clone(ladder.Header), rows, p.ladder.Case())
+		if err != nil {
 			return err
 		}
 	}
