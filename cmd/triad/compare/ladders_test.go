@@ -35,12 +35,12 @@ const (
 )
 
 // counted names the operators that are counted anew, with commas between them; all means every one.
-var counted = flag.String("count", "", "count the CUDA kernels of these operators, and write "+
+var counted = flag.String("counted", "", "count the CUDA kernels of these operators, and write "+
 	"ladders.json anew")
 
 // TestLaddersAreCurrent: ladders.json has the published times, and counts of the kernels as they are.
 //
-//	go test ./cmd/triad/compare -run TestLaddersAreCurrent -count softmax,relu
+//	go test ./cmd/triad/compare -run TestLaddersAreCurrent -counted softmax,relu
 func TestLaddersAreCurrent(t *testing.T) {
 	text, err := os.ReadFile(laddersFile)
 	if err != nil {
@@ -64,7 +64,7 @@ func TestLaddersAreCurrent(t *testing.T) {
 		name, pass, _ := strings.Cut(key, " ")
 		if want := sourcesOf(t, name); l.Sources != want {
 			t.Errorf("%s: its kernels are others than those that were counted: go test ./cmd/triad/compare "+
-				"-run TestLaddersAreCurrent -count %s", key, name)
+				"-run TestLaddersAreCurrent -counted %s", key, name)
 		}
 		l = withTimes(l, times[name+" "+pass])
 		for i, r := range l.Rungs {
@@ -83,7 +83,7 @@ func TestLaddersAreCurrent(t *testing.T) {
 			t.Fatal(err)
 		}
 	case string(now) != string(text):
-		t.Errorf("%s is not what the published times give: run this test with -count none", laddersFile)
+		t.Errorf("%s is not what the published times give: run this test with -counted none", laddersFile)
 	}
 }
 
