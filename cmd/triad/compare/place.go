@@ -114,7 +114,8 @@ func placesOnGPU(request run.Request, records []record.Record) []string {
 		}
 		var others []ladder.Other
 		for _, r := range records {
-			if o := coldTime(r); o != nil && r.Backend != ownkernels.Family && r.Case.Key() == mine.Case.Key() {
+			o := coldTime(r)
+			if o != nil && r.Backend != ownkernels.Family && r.Case.Key() == mine.Case.Key() {
 				others = append(others, ladder.Other{Impl: r.Impl, MedianNS: float64(o.MedianNS)})
 			}
 		}
