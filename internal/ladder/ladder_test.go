@@ -50,6 +50,15 @@ func TestPlace(t *testing.T) {
 	}
 }
 
+// TestWhole: a kernel whose copies are not counted seems to read less than its input, and has no place.
+func TestWhole(t *testing.T) {
+	l := made()
+	if !l.Whole(Traffic{Requests: 1, ReadBytes: 1000}) || l.Whole(Traffic{Requests: 9, ReadBytes: 490}) ||
+		l.Whole(Traffic{}) {
+		t.Error("what is read less than once is not counted in whole")
+	}
+}
+
 // TestRows: the kernel comes first, then the rungs, those without a time before the slowest.
 func TestRows(t *testing.T) {
 	l := made()
@@ -102,6 +111,9 @@ func TestPublishedLadders(t *testing.T) {
 			t.Errorf("%s: %+v", name, l)
 		}
 		for _, r := range l.Rungs {
+			if !l.Whole(r.Traffic) {
+				t.Errorf("%s: %s is not counted in whole", name, r.Impl)
+			}
 			if at := l.Nearest(r.Traffic); l.measuresOf(at.Traffic).apart(l.measuresOf(r.Traffic)) != 0 {
 				t.Errorf("%s: %s is put beside %s", name, r.Impl, at.Impl)
 			}

@@ -98,7 +98,7 @@ func countCall(ctx context.Context, b backend.Backend, calls *watched.Calls, req
 		return ladder.Traffic{}, false
 	}
 	t := watched.Traffic(counted.Found.Counts)
-	return t, t.Requests > 0
+	return t, l.Whole(t)
 }
 
 // placesOnGPU returns, for each case on which an added file was timed, a line with its place by its time.
