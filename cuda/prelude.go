@@ -47,8 +47,7 @@ func (b *Builder) withPrelude(ctx context.Context, files map[string][]byte, flag
 }
 
 // withPreludeOf is withPrelude where the flags of every such file are usual. The compiler gets those of
-// behind
-// too.
+// behind too.
 func (b *Builder) withPreludeOf(ctx context.Context, usual []string, files map[string][]byte,
 	flags []string, behind ...string,
 ) []string {
@@ -82,9 +81,8 @@ func (b *Builder) prelude(ctx context.Context, flags []string) (string, error) {
 	return filepath.Join(folder, name), err
 }
 
-// callMain compiles the main() of programs of single calls of users' files with flags into the cache,
-// once, and
-// returns the path of the object: most of the time of a small program goes into it.
+// callMain compiles the main() of programs of single calls of users' files with flags into the cache, once,
+// and returns the path of the object: most of the time of a small program goes into it.
 func (b *Builder) callMain(ctx context.Context, flags []string) (string, error) {
 	const name = "call_main"
 	folder, err := b.once(ctx, name, flags, func(files map[string][]byte, folder string) ([]string, error) {
@@ -94,9 +92,8 @@ func (b *Builder) callMain(ctx context.Context, flags []string) (string, error) 
 	return filepath.Join(folder, name+".o"), err
 }
 
-// once runs the compiler on ownCall and the emulator's headers into a folder of the cache, where it was
-// not run
-// before, and returns the folder. with returns the arguments behind flags; it may add files.
+// once runs the compiler on ownCall and the emulator's headers into a folder of the cache, where it was not
+// run before, and returns the folder. with returns the arguments behind flags; it may add files.
 func (b *Builder) once(ctx context.Context, name string, flags []string,
 	with func(files map[string][]byte, folder string) ([]string, error),
 ) (string, error) {

@@ -35,8 +35,7 @@ func TestClocksFinding(t *testing.T) {
 }
 
 // TestOutsideNamesTheVersion: an interpreter with a NumPy that Triton's interpreter does not work with is
-// told
-// so, with what to do; one inside the range is not.
+// told so, with what to do; one inside the range is not.
 func TestOutsideNamesTheVersion(t *testing.T) {
 	ok := report.Finding{Subject: "Python", State: "ok", Detail: "3.12.1 at /p (TRIAD_PYTHON)"}
 	f := outside(ok, pybridge.Interpreter{

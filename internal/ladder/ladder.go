@@ -82,9 +82,8 @@ func Of(op, pass string) (Ladder, bool) {
 	return l, ok && len(l.Rungs) > 0
 }
 
-// Whole reports whether the counts hold all that a kernel reads. Copies that run beside it are not
-// counted, so
-// that it seems to read less than there is.
+// Whole reports whether the counts hold all that a kernel reads. Copies that run beside it are not counted,
+// so that it seems to read less than there is.
 func (l Ladder) Whole(t Traffic) bool { return t.Requests > 0 && 10*t.ReadBytes >= 9*l.InputBytes }
 
 // measures are the numbers by which kernels are compared: each is 1 or less at best, but width.

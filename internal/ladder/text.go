@@ -17,9 +17,8 @@ type difference struct {
 	better, worse string
 }
 
-// better returns in what the first kernel is better than the second, re-reads
-// first. That only a
-// part of a warp runs some code is no difference: nvcc runs short branches with all lanes.
+// better returns in what the first kernel is better than the second, re-reads first. That only a part of a
+// warp runs some code is no difference: nvcc runs short branches with all lanes.
 func (l Ladder) better(first, second Traffic) []difference {
 	a, b := l.measuresOf(first), l.measuresOf(second)
 	input := "its inputs"
@@ -78,9 +77,8 @@ func (l Ladder) Place(t Traffic) string {
 }
 
 // OnGPU returns where a kernel stands by its time on a case, in one line: its share of the roofline, 0 if
-// that
-// is unknown, the ratio of its time to those of the others on the same case, the fastest first, and the next
-// rung with what it does.
+// that is unknown, the ratio of its time to those of the others on the same case, the fastest first, and
+// the next rung with what it does.
 func (l Ladder) OnGPU(ns, roofline float64, others []Other) string {
 	var parts []string
 	if roofline > 0 {

@@ -26,14 +26,12 @@ import (
 	"triad/internal/watched"
 )
 
-// forOneArchitecture is the beginning of the names of variants that the emulator runs with the
-// instructions of
-// one architecture: a user's kernel is not compared with them.
+// forOneArchitecture is the beginning of the names of variants that the emulator runs with the instructions
+// of one architecture: a user's kernel is not compared with them.
 const forOneArchitecture = "cuda/sm"
 
 // caseToCount returns the case that most variants of the operator take, the largest of those of moderate
-// size,
-// and the variants that are right on it.
+// size, and the variants that are right on it.
 func caseToCount(t *testing.T, spec *op.Spec, request run.Request, kernels backend.Backend) (op.Case,
 	[]string,
 ) {
