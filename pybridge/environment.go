@@ -71,7 +71,8 @@ func (e *Environment) Find(ctx context.Context) (Interpreter, error) {
 		if err != nil {
 			return Interpreter{}, &backend.Unavailable{Sentence: fmt.Sprintf("TRIAD_PYTHON: %v", err)}
 		}
-		i.Outside = i.misfit(e.GPU) != ""
+		i.Misfit = i.misfit(e.GPU)
+		i.Outside = i.Misfit != ""
 		return i, nil
 	}
 	var misfits []string

@@ -298,7 +298,7 @@ func TestTriadPythonOutside(t *testing.T) {
 		`{"version": "3.12.1", "torch": "2.4.0", "triton": "3.0.0", "numpy": "2.4.1"}`)
 	t.Setenv("TRIAD_PYTHON", filepath.Join(folder, "python"))
 	i, err := e.Ensure(t.Context())
-	if err != nil || !i.Outside || i.Torch != "2.4.0" {
+	if err != nil || !i.Outside || i.Torch != "2.4.0" || i.Misfit != "torch 2.4.0, want 2.9 or newer" {
 		t.Errorf("%+v %v", i, err)
 	}
 }

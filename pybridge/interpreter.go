@@ -28,6 +28,8 @@ type Interpreter struct {
 	NumPy   string `json:"numpy"`
 	// named by TRIAD_PYTHON although its versions are outside the tested range
 	Outside bool `json:"outside"`
+	// which version is outside, and what is wanted: "numpy 2.4.0, want one below 2.4 ..."
+	Misfit string `json:"-"`
 }
 
 // probeScript prints what is installed without importing it: importing torch takes seconds. The first folder

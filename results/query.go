@@ -158,7 +158,8 @@ func collect(ctx context.Context, conn *sql.Conn, statement string, params []any
 			return a, nil
 		}
 		if len(a.Rows) == l.Rows {
-			a.Cut = fmt.Sprintf("cut after %d rows: there are more; add a WHERE or a LIMIT, or aggregate",
+			a.Cut = fmt.Sprintf("cut after %d rows: there are more; add a WHERE or a LIMIT, aggregate, "+
+				"or ask for more with --rows",
 				l.Rows)
 			return a, nil
 		}
@@ -184,7 +185,7 @@ func refusal(ctx context.Context, path string, l Limits, err error) error {
 	if ctx.Err() != nil {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return statementf("stopped after %v: filter by an indexed column (run_id, case_key, "+
-				"session_ulid), or aggregate less", l.Deadline)
+				"session_ulid), aggregate less, or give it longer with --deadline", l.Deadline)
 		}
 		return fmt.Errorf("query: %w", ctx.Err())
 	}

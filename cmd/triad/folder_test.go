@@ -205,7 +205,7 @@ func TestNewRefuses(t *testing.T) {
 		{[]string{"new"}, "want one name"},
 		{
 			[]string{"new", filepath.Join(there, "x"), "--from", "nothing"},
-			`unknown operator "nothing": want one of add, `,
+			`unknown operator "nothing": triad ops list has all`,
 		},
 		{
 			[]string{"new", filepath.Join(there, "no", "such", "folder")},

@@ -12,9 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cmd/triad/arguments"
 	"triad/cmd/triad/bench"
 	"triad/cmd/triad/check"
 	"triad/cmd/triad/compare"
+	"triad/cmd/triad/completion"
 	"triad/cmd/triad/diary"
 	"triad/cmd/triad/doctor"
 	"triad/cmd/triad/flags"
@@ -137,9 +139,10 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "triad [FILE|FOLDER]...",
 		Short: "know whether a GPU kernel is right",
-		Long: `triad runs one GPU operator through hand-written CUDA, Triton and PyTorch, judges every
-implementation against an fp64 truth, and records everything in SQLite. Where there is no GPU the CUDA
-kernels run in an emulator that is a stricter judge than a GPU, and Triton runs in its interpreter.
+		Long: `With triad one GPU operator runs through hand-written CUDA, Triton and PyTorch; every
+implementation is judged against an fp64 truth, and everything is recorded in SQLite. Where there is no
+GPU the CUDA kernels run in an emulator that is a stricter judge than a GPU, and Triton runs in its
+interpreter.
 
   triad day3/                           what is wrong with each kernel in a file or a folder
   triad compare softmax                 every implementation of softmax, judged and recorded
@@ -158,7 +161,7 @@ kernels run in an emulator that is a stricter judge than a GPU, and Triton runs 
 				return looks.At(cmd.Context(), args)
 			}
 			if len(args) > 0 {
-				return console.Usage("unknown verb %q: want %s", args[0], strings.Join(verbs(cmd), ", "))
+				return arguments.UnknownVerb(cmd, args[0])
 			}
 			if looks.Once || looks.Page || cmd.Flags().Changed("db") {
 				return console.Usage("--once, --page and --db are flags of files: name a file or a folder")
@@ -179,17 +182,32 @@ kernels run in an emulator that is a stricter judge than a GPU, and Triton runs 
 			compared.PrintCompare, nil),
 		ops.New(a.Console, a.Declarations), results.New(a.Console), sass.New(a.Workers, nil),
 		serve.New(a.Console, nil))
+	flags.SetHelp(a.Console, root)
 	root.AddCommand(learn.New(learn.Environment{Out: a.Out, Style: a.Style, Open: a.ReadStore}))
 	root.AddCommand(diary.New(diary.Environment{Out: a.Out, Style: a.Style, Open: a.ReadStore}))
+	groupVerbs(root)
+	completion.Add(root, a.Console)
 	return root
 }
 
-func verbs(cmd *cobra.Command) []string {
-	var names []string
-	for _, c := range cmd.Commands() {
-		if !c.Hidden {
-			names = append(names, c.Name())
+// groupVerbs puts the verbs under headings.
+func groupVerbs(root *cobra.Command) {
+	for _, g := range []struct{ title, verbs string }{
+		{"Is it right, and how fast?", "compare gradcheck check watch bench sass"},
+		{"What was recorded:", "results serve diary"},
+		{"Operators and exercises:", "ops new import learn"},
+		{"This machine:", "doctor setup version completion help"},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for verb := range strings.FieldsSeq(g.verbs) {
+			switch cmd, _, err := root.Find([]string{verb}); {
+			case verb == "help":
+				root.SetHelpCommandGroupID(g.title)
+			case verb == "completion":
+				root.SetCompletionCommandGroupID(g.title)
+			case err == nil:
+				cmd.GroupID = g.title
+			}
 		}
 	}
-	return names
 }

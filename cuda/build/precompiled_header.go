@@ -43,7 +43,14 @@ func Shared(ctx context.Context, sources fs.FS, folder string) ([]string, error)
 // into the headers. Without it, or if the compiler refuses it, the compiler reads the headers' text, with the
 // same result.
 func (b *Builder) withPrelude(ctx context.Context, files map[string][]byte, flags []string) []string {
-	usual := b.usualFlags(slices.Contains(flags, alignedFlags[0]))
+	return b.WithPreludeOf(ctx, b.usualFlags(slices.Contains(flags, alignedFlags[0])), files, flags)
+}
+
+// WithPreludeOf is withPrelude where the flags of every such file are usual. The compiler gets those of
+// behind too.
+func (b *Builder) WithPreludeOf(ctx context.Context, usual []string, files map[string][]byte,
+	flags []string, behind ...string,
+) []string {
 	if _, begins := files[ownCall]; !begins || b.Compiler.Clang || len(flags) < len(usual) ||
 		!slices.Equal(flags[:len(usual)], usual) {
 		return flags
@@ -51,7 +58,7 @@ func (b *Builder) withPrelude(ctx context.Context, files map[string][]byte, flag
 	if more := flags[len(usual):]; len(more) > 0 && (len(more) != 2 || more[0] != "-iquote") {
 		return flags // a macro or another -O: the compiler would refuse the header
 	}
-	header, err := b.prelude(ctx, usual)
+	header, err := b.prelude(ctx, slices.Concat(usual, behind))
 	if err != nil {
 		return flags
 	}
@@ -63,6 +70,32 @@ func (b *Builder) withPrelude(ctx context.Context, files map[string][]byte, flag
 // prelude compiles ownCall with flags into the cache, once, and returns the path to include; the compiled
 // header lies next to it.
 func (b *Builder) prelude(ctx context.Context, flags []string) (string, error) {
+	name := path.Base(ownCall)
+	folder, err := b.once(ctx, "own_call", flags, func(files map[string][]byte, folder string) ([]string,
+		error,
+	) {
+		header := filepath.Join(folder, name)
+		return []string{"-x", "c++-header", ownCall, "-o", header + ".gch"},
+			os.WriteFile(header, files[ownCall], 0o644)
+	})
+	return filepath.Join(folder, name), err
+}
+
+// CompileOnce compiles a unit that begins with ownCall with flags into the cache, once, and returns the path
+// of the object.
+func (b *Builder) CompileOnce(ctx context.Context, name, text string, flags []string) (string, error) {
+	folder, err := b.once(ctx, name, flags, func(files map[string][]byte, folder string) ([]string, error) {
+		files[name+".cc"] = []byte("#include \"" + path.Base(ownCall) + "\"" + text)
+		return []string{"-c", name + ".cc", "-o", filepath.Join(folder, name+".o")}, nil
+	})
+	return filepath.Join(folder, name+".o"), err
+}
+
+// once runs the compiler on ownCall and the emulator's headers into a folder of the cache, where it was not
+// run before, and returns the folder. with returns the arguments behind flags; it may add files.
+func (b *Builder) once(ctx context.Context, name string, flags []string,
+	with func(files map[string][]byte, folder string) ([]string, error),
+) (string, error) {
 	set, err := Gather(b.Sources, ownCall)
 	if err != nil {
 		return "", err
@@ -76,19 +109,18 @@ func (b *Builder) prelude(ctx context.Context, flags []string) (string, error) {
 		return "", err
 	}
 	maps.Copy(emulator, files)
-	key := "own_call-" + hashFiles(emulator, append(slices.Clone(flags), b.Compiler.Path, b.Compiler.Version))
-	name := path.Base(ownCall)
+	key := name + "-" + hashFiles(emulator, append(slices.Clone(flags), b.Compiler.Path, b.Compiler.Version))
 	folder, _, _, err := cache{b.Cache}.get(ctx, key, func(folder string) (record, error) {
 		began := time.Now()
-		src, header := filepath.Join(folder, "src"), filepath.Join(folder, name)
+		src := filepath.Join(folder, "src")
+		more, err := with(emulator, folder)
+		if err != nil {
+			return record{}, err
+		}
 		if err := writeTree(src, emulator); err != nil {
 			return record{}, err
 		}
-		if err := os.WriteFile(header, emulator[ownCall], 0o644); err != nil {
-			return record{}, err
-		}
-		args := slices.Concat(flags, []string{"-x", "c++-header", ownCall, "-o", header + ".gch"})
-		log, err := compile(ctx, src, b.Compiler.Path, args)
+		log, err := compile(ctx, src, b.Compiler.Path, slices.Concat(flags, more))
 		if err != nil {
 			return record{}, err
 		}
@@ -97,5 +129,5 @@ func (b *Builder) prelude(ctx context.Context, flags []string) (string, error) {
 			Log: tail(log, 8<<10),
 		}, os.RemoveAll(src)
 	})
-	return filepath.Join(folder, name), err
+	return folder, err
 }

@@ -27,6 +27,12 @@ type SourceSet struct {
 	Search     []string // folders in which includes are looked for, below the build folder
 }
 
+// CallsUserFile reports whether the code begins with the header for calls of a user's file.
+func (s *SourceSet) CallsUserFile() bool {
+	_, begins := s.Files[ownCall]
+	return begins
+}
+
 // kernelSearch lists the folders from which kernel files include triad's headers.
 var kernelSearch = []string{"cuda", "cuda/include"}
 

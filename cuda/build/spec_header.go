@@ -49,7 +49,7 @@ func specBeside(folder, name string) (*op.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return op.Load(file, text)
+	return op.LoadOwn(file, text)
 }
 
 // specHeader generates what cuda/include/spec.cuh describes: for each pass of an operator the names of its

@@ -24,9 +24,9 @@ struct Request {
 	std::vector<std::pair<uintptr_t, uint32_t>> lanes;  // address and bytes
 };
 
-// Total of a line and kernel. least is what the requests need at best.
+// Total of a line and kernel. least is what the requests need at best, bytes what their lanes moved.
 struct Total {
-	uint64_t requests = 0, lanes = 0, parts = 0, least = 0;
+	uint64_t requests = 0, lanes = 0, parts = 0, least = 0, bytes = 0;
 };
 
 struct Launched {
@@ -95,6 +95,7 @@ void finish(const Request &r) {
 	for (const auto &l : r.lanes) bytes += l.second;
 	t.requests++;
 	t.lanes += r.lanes.size();
+	t.bytes += bytes;
 	if (r.shared) {
 		t.parts += wavefronts(r, &t.least);
 	} else {
@@ -189,6 +190,7 @@ static void write_counts() {
 		number("lanes", l.second.lanes);
 		number("parts", l.second.parts);
 		number("least", l.second.least);
+		number("bytes", l.second.bytes);
 		fprintf(f, "}\n");
 	}
 	fclose(f);

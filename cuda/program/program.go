@@ -208,9 +208,11 @@ func programWith(ctx context.Context, b *build.Builder, set *build.SourceSet, wi
 	if set.Home != "" {
 		flags = append(flags, "-iquote", set.Home)
 	}
+	const warnOfArrays = "-Wvla" // it changes what a precompiled header may be used for
+	flags = b.WithPreludeOf(ctx, countedCallFlags(b), files, flags, warnOfArrays)
 	built.Path, err = b.Executable(ctx, build.ExecutableSource{
-		Author: set.Name, Files: files, Units: units, Flags: append(flags, "-Wvla"), Link: with.link,
-		CheckWarning: func(log string) error { return arrayOnDevice(set, log) },
+		Author: set.Name, Files: files, Units: units, Flags: append(slices.Clone(flags), warnOfArrays),
+		Link: with.link, CheckWarning: func(log string) error { return arrayOnDevice(set, log) },
 	})
 	return built, err
 }
@@ -241,6 +243,20 @@ func countsFlags(b *build.Builder) []string {
 	flags := []string{"-fsanitize-coverage=trace-pc"}
 	if !b.Compiler.Clang {
 		flags = append(flags, "-fno-tree-sra")
+	}
+	return flags
+}
+
+// countedCallFlags returns the flags of a program of single calls that counts accesses and finds nothing.
+func countedCallFlags(b *build.Builder) []string {
+	flags := slices.Concat(checkedFlags(b), callIncludes, countsFlags(b))
+	for i, flag := range flags {
+		switch {
+		case strings.HasPrefix(flag, "-fsanitize=thread"):
+			flags[i] = "-fsanitize=thread"
+		case flag == "-gdwarf-4":
+			flags[i] = "-g1" // lines are enough
+		}
 	}
 	return flags
 }
@@ -358,12 +374,14 @@ func chooseMain(s *build.SourceSet, given bool) error {
 	}
 	switch {
 	case !kernels:
-		return &Error{File: s.Name, Text: "there is no __global__ function in it: nothing to check"}
+		return &Error{File: s.Name, Text: "there is no __global__ function in it: nothing to check; " +
+			"triad compare OP --add FILE judges a Python file"}
 	case given:
 		mains = s.OtherUnits[:1]
 	case len(mains) == 0:
 		return &Error{File: s.Name, Text: "it has no main(): add one that allocates, launches and " +
-			"copies back, so that there is something to run"}
+			"copies back, or have extern \"C\" solve launch the kernels, so that there is something to " +
+			"run; triad compare OP --add FILE calls a function by its parameters"}
 	case len(mains) > 1:
 		return &Error{
 			File: s.Name,

@@ -58,7 +58,7 @@ func ownSpec(path string) (*op.Spec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the spec: %w", err)
 	}
-	return op.Load(path, text)
+	return op.LoadOwn(path, text)
 }
 
 // Serve serves a driver's requests with a device; see Catalog. specs finds an operator by its name.

@@ -44,6 +44,7 @@ type Counts struct {
 	Lanes    int64  `json:"lanes,omitempty"` // of all requests
 	Parts    int64  `json:"parts,omitempty"`
 	Least    int64  `json:"least,omitempty"`
+	Bytes    int64  `json:"bytes,omitempty"` // that the lanes moved
 }
 
 // readCounts reads the counts that the emulator wrote; a program that was killed wrote none.
@@ -134,6 +135,7 @@ func merged(all []Counts, places map[uint64]Place) []Counts {
 		out[i].Lanes += c.Lanes
 		out[i].Parts += c.Parts
 		out[i].Least += c.Least
+		out[i].Bytes += c.Bytes
 	}
 	slices.SortStableFunc(out, func(a, b Counts) int {
 		if a.Kernel != b.Kernel {

@@ -44,9 +44,7 @@ func Python(ctx context.Context, e *pybridge.Environment) []report.Finding {
 	}
 	f := report.Finding{Subject: "Python", State: "ok", Detail: fmt.Sprintf("%s at %s (%s)", i.Version,
 		i.Path, i.Source)}
-	if i.Outside {
-		f.Detail += ", outside the tested range"
-	}
+	f = outside(f, i)
 	packages := report.Finding{
 		Subject: "packages", State: "ok",
 		Detail: fmt.Sprintf("torch %s, triton %s, numpy %s", i.Torch, i.Triton, i.NumPy),
@@ -57,6 +55,17 @@ func Python(ctx context.Context, e *pybridge.Environment) []report.Finding {
 		peers = report.Finding{Subject: "peers", State: "ok", Detail: dir}
 	}
 	return []report.Finding{f, packages, peers, Folder("Python environments", e.DataDir)}
+}
+
+// outside adds to the finding of an interpreter which of its versions is outside the tested range, such as a
+// NumPy that Triton's interpreter does not work with, and how to get one inside it.
+func outside(f report.Finding, i pybridge.Interpreter) report.Finding {
+	if !i.Outside {
+		return f
+	}
+	f.State, f.Detail = "note", f.Detail+", outside the tested range: "+i.Misfit
+	f.Remedy = "install the versions that are wanted, or unset TRIAD_PYTHON: triad setup makes an environment"
+	return f
 }
 
 // Folder reports the size of one of triad's folders.

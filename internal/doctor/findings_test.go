@@ -4,7 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"triad/internal/report"
 	"triad/internal/timing"
+	"triad/pybridge"
 )
 
 // TestClocksFinding: two clocks agree, differ, or one of them cannot be read.
@@ -29,5 +31,22 @@ func TestClocksFinding(t *testing.T) {
 		if f.Subject != "clocks" || f.State != c.state || !said {
 			t.Errorf("%+v, want %s, %q", f, c.state, c.says)
 		}
+	}
+}
+
+// TestOutsideNamesTheVersion: an interpreter with a NumPy that Triton's interpreter does not work with is
+// told so, with what to do; one inside the range is not.
+func TestOutsideNamesTheVersion(t *testing.T) {
+	ok := report.Finding{Subject: "Python", State: "ok", Detail: "3.12.1 at /p (TRIAD_PYTHON)"}
+	f := outside(ok, pybridge.Interpreter{
+		Outside: true, Misfit: "numpy 2.4.1, want one below 2.4 for Triton's interpreter",
+	})
+	if f.State != "note" || !strings.HasSuffix(f.Detail, "outside the tested range: numpy 2.4.1, want "+
+		"one below 2.4 "+
+		"for Triton's interpreter") || !strings.Contains(f.Remedy, "unset TRIAD_PYTHON") {
+		t.Errorf("%+v", f)
+	}
+	if f := outside(ok, pybridge.Interpreter{}); f != ok {
+		t.Errorf("%+v", f)
 	}
 }

@@ -68,8 +68,7 @@ func (a *verb) compareOn(ctx context.Context, request run.Request, o *runsetup.O
 		} else {
 			err = report.Compare(a.Out, a.Style(), result.Records, result.Differences, s)
 		}
-		return errors.Join(err, a.WriteCI(o, result, r.session.Info().Added),
-			a.TellPage(r.session.ID(), result, o))
+		return errors.Join(err, a.WriteCI(o, result, r.session.Info().Added))
 	}
 	return a.onFleet(ctx, request, o, []string{o.Verb}, tell)
 }

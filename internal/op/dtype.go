@@ -1,6 +1,9 @@
 package op
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // DType is the type of one element. The zero value is none.
 type DType uint8
@@ -43,6 +46,22 @@ func ParseDType(name string) (DType, error) {
 	}
 	return DTypeUnknown, fmt.Errorf("dtype %q: want one of fp64, fp32, fp16, bf16, e4m3, e5m2, int64, "+
 		"int32, int8, uint8, bool, uint32, e2m1x2", name)
+}
+
+// torchDTypes maps torch's names of dtypes to those of flags.
+var torchDTypes = map[string]string{
+	"float64": "fp64", "double": "fp64", "float32": "fp32", "float": "fp32", "float16": "fp16",
+	"half":     "fp16",
+	"bfloat16": "bf16", "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2",
+}
+
+// DTypeNamed returns the name that flags use for a dtype that may be typed as torch calls it: bf16 for
+// bfloat16 and torch.bfloat16. Any other text is returned as it is.
+func DTypeNamed(typed string) string {
+	if name, ok := torchDTypes[strings.TrimPrefix(typed, "torch.")]; ok {
+		return name
+	}
+	return typed
 }
 
 // String returns the name that flags, specs, tables and the wire use.

@@ -24,7 +24,10 @@ const (
 
 // Load reads a spec and checks it: no unknown key, every name declared, every expression well formed, every
 // shape of [check] and [[bench]] a case that its own conditions allow. file is used in the messages.
-func Load(file string, text []byte) (*Spec, error) {
+func Load(file string, text []byte) (*Spec, error) { return load(file, text, func(*Spec) {}) }
+
+// load reads a spec, has it completed, and checks it.
+func load(file string, text []byte, complete func(*Spec)) (*Spec, error) {
 	if len(text) > maxSpecSize {
 		return nil, fmt.Errorf("read spec %s: %d bytes: want at most %d", file, len(text), maxSpecSize)
 	}
@@ -32,6 +35,7 @@ func Load(file string, text []byte) (*Spec, error) {
 	if err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(s); err != nil {
 		return nil, fmt.Errorf("read spec %s%w", file, located(err, reflect.TypeFor[Spec]()))
 	}
+	complete(s)
 	if err := s.compile(); err != nil {
 		return nil, fmt.Errorf("read spec %s%s: %w", file, placeOf(err, text), err)
 	}
@@ -101,6 +105,11 @@ func (s *Spec) compileHead() error {
 	called := map[string]bool{s.Name: true}
 	for _, name := range s.AlsoCalled {
 		if err := checkName("also_called", name, called); err != nil {
+			return err
+		}
+	}
+	for _, name := range s.NearestTo {
+		if err := checkName("nearest_to", name, called); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ type Spec struct {
 	Name        string          `toml:"name"`
 	Summary     string          `toml:"summary"`
 	AlsoCalled  []string        `toml:"also_called"` // other common names: matmul is gemm
+	NearestTo   []string        `toml:"nearest_to"`  // names of what triad lacks and this is nearest to
 	Formula     string          `toml:"formula"`
 	Source      string          `toml:"source"`
 	DTypes      []string        `toml:"dtypes"`  // names of a case's dtype; "e5m2_e4m3" has two parts

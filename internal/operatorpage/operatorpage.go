@@ -18,7 +18,7 @@ import (
 )
 
 func Summary(s *op.Spec) report.Operator {
-	o := report.Operator{Name: s.Name, Formula: s.Formula, DTypes: s.DTypes}
+	o := report.Operator{Name: s.Name, Summary: s.Summary, Formula: s.Formula, DTypes: s.DTypes}
 	for _, p := range s.Passes() {
 		o.Passes = append(o.Passes, p.String())
 	}

@@ -23,6 +23,13 @@ var starter embed.FS
 // whose files are given by sources (laid out as the repository). The last part of folder is its name. The
 // error is a *op.UsageError where the user is to blame.
 func Create(folder, from string, sources fs.FS) error {
+	return create(folder, func(name string) (map[string]string, error) {
+		return contentsOf(name, from, sources)
+	})
+}
+
+// create makes the folder of a new operator with the files that contents gives by their names.
+func create(folder string, contents func(name string) (map[string]string, error)) error {
 	name := filepath.Base(filepath.Clean(folder))
 	refuse := func(format string, a ...any) error {
 		return &op.UsageError{Message: fmt.Sprintf("new %s: ", folder) + fmt.Sprintf(format, a...)}
@@ -34,7 +41,7 @@ func Create(folder, from string, sources fs.FS) error {
 		return refuse("%s is an operator that triad has: choose another name, and start from it with "+
 			"--from %s", name, name)
 	}
-	files, err := contentsOf(name, from, sources)
+	files, err := contents(name)
 	if err != nil {
 		return refuse("%v", err)
 	}
@@ -69,10 +76,11 @@ func contentsOf(name, from string, sources fs.FS) (map[string]string, error) {
 		}
 		return files, nil
 	}
-	o, err := catalog.Get(from)
+	o, err := catalog.Find(from)
 	if err != nil {
 		return nil, err
 	}
+	from = o.Spec.Name
 	spec, err := catalog.Source(from)
 	if err != nil {
 		return nil, err

@@ -73,7 +73,7 @@ func Open(path string) (*Folder, error) {
 	if err != nil {
 		return refuse("cannot read %s: %v", f.TOML, errors.Unwrap(err))
 	}
-	if f.Spec, err = op.Load(shown(f.TOML), text); err != nil {
+	if f.Spec, err = op.LoadOwn(shown(f.TOML), text); err != nil {
 		return nil, &op.UsageError{Message: err.Error()}
 	}
 	if err := f.check(); err != nil {

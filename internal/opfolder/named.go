@@ -28,7 +28,7 @@ func Named(name string) (*truth.Operator, error) {
 		}
 		return &truth.Operator{Spec: f.Spec, Reference: &Reference{Folder: f}}, nil
 	}
-	o, err := truth.Get(name)
+	o, err := truth.Find(name)
 	var u *op.UsageError
 	if errors.As(err, &u) {
 		if info, statErr := os.Stat(name); statErr == nil && info.IsDir() {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"triad/internal/backend"
@@ -20,13 +19,16 @@ import (
 
 // isOperator reports whether a word names an operator of the catalog and no file.
 func isOperator(word string) bool {
-	_, err := os.Stat(word)
-	return err != nil && slices.Contains(catalog.Names(), word)
+	if _, err := os.Stat(word); err == nil {
+		return false
+	}
+	_, err := catalog.Find(word)
+	return err == nil
 }
 
 // checkOperator checks every CUDA kernel of an operator, and notes those with wrong results.
 func (a *checker) checkOperator(ctx context.Context, name string, o *Options) (*check.Report, error) {
-	operator, err := truth.Get(name)
+	operator, err := truth.Find(name)
 	if err != nil {
 		return nil, err
 	}

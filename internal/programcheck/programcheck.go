@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"triad/internal/catalog"
+
 	"triad"
 	"triad/cuda/build"
 	"triad/cuda/program"
@@ -243,8 +245,11 @@ func (a *checker) buildProgram(ctx context.Context, source program.Source) (prog
 	var none program.Program
 	file := source.File
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-		return none, console.Usage("check: there is no file %s, and no operator of the name (triad ops list)",
-			file)
+		near := "triad ops list has all"
+		if operator := catalog.Nearest(file); operator != "" {
+			near = "do you mean " + operator + "?"
+		}
+		return none, console.Usage("check: there is no file %s, and no operator of the name: %s", file, near)
 	}
 	b, err := a.ProgramBuilder(ctx)
 	if err != nil {

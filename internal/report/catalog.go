@@ -8,6 +8,7 @@ import (
 // Operator is a line of `triad ops list`.
 type Operator struct {
 	Name            string   `json:"op"`
+	Summary         string   `json:"summary"`
 	Formula         string   `json:"formula"`
 	Passes          []string `json:"passes"`
 	DTypes          []string `json:"dtypes"`
@@ -88,10 +89,10 @@ func Operators(w io.Writer, style Style, operators []Operator) error {
 	for i, o := range operators {
 		rows[i] = []string{
 			o.Name, strings.Join(o.Passes, ", "), strings.Join(o.DTypes, ", "),
-			clean(o.Formula),
+			clean(o.Summary),
 		}
 	}
-	return style.Table(w, "", columns("op", "passes", "dtypes", "formula"), rows)
+	return style.Table(w, "", columns("op", "passes", "dtypes", "summary"), rows)
 }
 
 // ShowOperator writes the declaration of an operator: tensors and contracts of each pass, attributes,

@@ -26,6 +26,8 @@ type Summary struct {
 	Spent    Spent
 	Power    Power
 	Details  bool // a line for each dtype, the cases without power, how far implementations lie apart
+	// Impls are the prefixes by which implementations were asked for; nil: all.
+	Impls []string
 }
 
 // Power counts the cases of a run that can tell right from wrong; the zero value says nothing.
@@ -103,6 +105,9 @@ func Compare(w io.Writer, style Style, records []record.Record, differences []re
 		}
 	}
 	for _, lines := range groups(records) {
+		if !summary.Details {
+			lines = asked(lines, summary.Impls)
+		}
 		for _, part := range parts {
 			if err := part(w, style, lines); err != nil {
 				return err
@@ -120,10 +125,26 @@ func Compare(w io.Writer, style Style, records []record.Record, differences []re
 	if err := Times(w, style, records, summary.Timed); err != nil {
 		return err
 	}
-	if err := totals(w, style, records, summary); err != nil {
-		return err
+	return totals(w, style, records, summary)
+}
+
+// asked leaves out implementations that lack the pass and that nobody named, unless there are no others.
+func asked(lines []group, impls []string) []group {
+	var kept []group
+	for _, all := range byImplementation(lines) {
+		together := joined(all)
+		family, _, _ := strings.Cut(together.impl, "/")
+		lacks := !slices.ContainsFunc(together.records, func(r record.Record) bool {
+			return r.Status != op.StatusMissing
+		})
+		if !lacks || family == "mine" || slices.Contains(impls, together.impl) {
+			kept = append(kept, all...)
+		}
 	}
-	return write(w, moreWords(records, style, summary))
+	if len(kept) == 0 {
+		return lines
+	}
+	return kept
 }
 
 // shownPowerless limits the cases without power that are named.
@@ -185,14 +206,12 @@ func heading(w io.Writer, style Style, lines []group) error {
 	return write(w, style.paint(bold, lines[0].op+" "+lines[0].pass.String())+"\n\n")
 }
 
-// implementationTable writes a line for each implementation: its status in each dtype, and the counts and the
-// headroom of all dtypes together.
+// implementationTable writes a line for each implementation: its status and its largest error in each dtype,
+// and the counts of all dtypes together.
 func implementationTable(w io.Writer, style Style, lines []group) error {
 	byDType := dtypes(lines)
-	names := slices.Concat([]string{"implementation"}, byDType,
-		[]string{">good", ">neutral", ">bad", "?>headroom", "?device", "note"})
+	names := slices.Concat([]string{"implementation"}, byDType, countNames, []string{"?device", "note"})
 	var rows [][]string
-	noted := false
 	for _, all := range byImplementation(lines) {
 		together := joined(all)
 		cells := []string{together.impl}
@@ -200,40 +219,64 @@ func implementationTable(w io.Writer, style Style, lines []group) error {
 			cells = append(cells, "")
 			for _, g := range all {
 				if g.dtype == d {
-					cells[len(cells)-1] = style.status(g.status())
+					cells[len(cells)-1] = strings.TrimSpace(style.status(g.status()) + " " + g.errorWords())
 				}
 			}
 		}
-		good, neutral, bad := together.counts()
-		headroom, _ := together.measures()
-		note := together.shortNote()
-		noted = noted || note != ""
-		rows = append(rows, append(cells, fmt.Sprint(good), fmt.Sprint(neutral), fmt.Sprint(bad),
-			figure(headroom), together.devices(), note))
+		rows = append(rows, slices.Concat(cells, together.countCells(),
+			[]string{together.devices(), together.shortNote()}))
 	}
-	if !noted { // a column without words is left out
-		names = names[:len(names)-1]
-		for i := range rows {
-			rows[i] = rows[i][:len(names)]
-		}
-	}
+	names, rows = withoutEmpty(names, rows, "note", excused)
 	return style.Table(w, "  ", columns(names...), rows)
 }
 
 // dtypeTable writes a line for each implementation and dtype.
 func dtypeTable(w io.Writer, style Style, lines []group) error {
+	names := slices.Concat([]string{"implementation", "dtype", "status"}, countNames,
+		[]string{"?>headroom", "?>max ulp", "?device", "note"})
 	var rows [][]string
 	for _, g := range lines {
-		good, neutral, bad := g.counts()
 		headroom, ulp := g.measures()
-		rows = append(rows, []string{
-			g.impl, g.dtype, style.status(g.status()), fmt.Sprint(good), fmt.Sprint(neutral), fmt.Sprint(bad),
-			figure(headroom), figure(ulp), g.devices(), g.note(),
-		})
+		rows = append(rows, slices.Concat([]string{g.impl, g.dtype, style.status(g.status())}, g.countCells(),
+			[]string{figure(headroom), figure(ulp), g.devices(), g.note()}))
 	}
-	header := columns("implementation", "dtype", "status", ">good", ">neutral", ">bad", "?>headroom",
-		"?>max ulp", "?device", "note")
-	return style.Table(w, "  ", header, rows)
+	names, rows = withoutEmpty(names, rows, excused)
+	return style.Table(w, "  ", columns(names...), rows)
+}
+
+// excused is the column of the runs that are wrong or looser as is documented.
+const excused = "?>excused"
+
+// countNames are the columns of countCells.
+var countNames = []string{">good", "?>not taken", "?>cannot tell", excused, ">bad"}
+
+// countCells returns how many records are good, how many of each kind neutral, and how many bad. That none is
+// excused is left empty.
+func (g group) countCells() []string {
+	good, _, bad := g.counts()
+	neutral := g.neutrals()
+	cells := []string{
+		fmt.Sprint(good), fmt.Sprint(neutral.notTaken), fmt.Sprint(neutral.cannotTell), "", fmt.Sprint(bad),
+	}
+	if neutral.excused > 0 {
+		cells[3] = fmt.Sprint(neutral.excused)
+	}
+	return cells
+}
+
+// withoutEmpty leaves out those of the named columns that have no words.
+func withoutEmpty(names []string, rows [][]string, spare ...string) ([]string, [][]string) {
+	for _, name := range spare {
+		at := slices.Index(names, name)
+		if at < 0 || slices.ContainsFunc(rows, func(row []string) bool { return row[at] != "" }) {
+			continue
+		}
+		names = slices.Delete(slices.Clone(names), at, at+1)
+		for i := range rows {
+			rows[i] = slices.Delete(rows[i], at, at+1)
+		}
+	}
+	return names, rows
 }
 
 // unavailable reports once for all lines that need it what is missing and how to get it.
@@ -385,19 +428,11 @@ func badRecord(w io.Writer, style Style, r record.Record, others []string) error
 	return write(w, text.String())
 }
 
-// moreWords says where to read more than the first screen shows.
-func moreWords(records []record.Record, style Style, summary Summary) string {
-	if summary.Details || summary.Database == "" || len(records) == 0 {
-		return ""
-	}
-	return "With --verbose a line for each dtype and the largest errors, with --explain each output; one " +
-		"run: triad results show ID" + style.InDatabase + ".\n"
-}
-
 // totals writes the last lines: the numbers of good, neutral and bad runs, what the exit code means, and
 // where the results are.
 func totals(w io.Writer, style Style, records []record.Record, summary Summary) error {
-	goods, neutrals, bads := group{records: records}.counts()
+	all := group{records: records}
+	goods, _, bads := all.counts()
 	colours := map[int]colour{0: good, 1: bad}
 	colour, ok := colours[summary.Exit]
 	if !ok {
@@ -423,12 +458,15 @@ func totals(w io.Writer, style Style, records []record.Record, summary Summary) 
 	for _, sentence := range summary.Findings {
 		text += clean(sentence) + "\n"
 	}
-	text += fmt.Sprintf("%s: %d good, %d neutral, %d bad. %s\n", counted(len(records), "run"), goods,
-		neutrals, bads,
+	text += fmt.Sprintf("%s: %d good, %s%d bad. %s\n", counted(len(records), "run"), goods,
+		all.neutrals().words(), bads,
 		style.paint(colour, fmt.Sprintf("Exit %d: %s", summary.Exit, strings.TrimSpace(meaning))))
 	if summary.Database != "" {
-		text += fmt.Sprintf("Inputs from seed %d; recorded in %s, session %s.\n", summary.Seed,
-			clean(summary.Database), summary.Session)
+		text += fmt.Sprintf("Inputs from seed %d; recorded in %s. Look at it: triad results report %s%s\n",
+			summary.Seed, clean(summary.Database), summary.Session, style.InDatabase)
 	}
-	return write(w, text+summary.Power.words()+summary.Spent.words())
+	if summary.Details {
+		text += summary.Power.words()
+	}
+	return write(w, text+summary.Spent.words())
 }

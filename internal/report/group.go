@@ -123,6 +123,20 @@ func dtypeRank(name string) int {
 	return int(d)
 }
 
+// neutral counts what is neither good nor bad: what an implementation did not take or have, what was run and
+// cannot tell right from wrong, and what is wrong or looser as is documented.
+type neutral struct{ notTaken, cannotTell, excused int }
+
+// words returns the counts for a list of counts; what cannot be taken for nothing is left out if there is
+// none.
+func (n neutral) words() string {
+	text := fmt.Sprintf("%d not taken, %d cannot tell, ", n.notTaken, n.cannotTell)
+	if n.excused > 0 {
+		text += fmt.Sprintf("%d excused, ", n.excused)
+	}
+	return text
+}
+
 // counts returns how many records are good, neutral and bad.
 func (g group) counts() (good, neutral, bad int) {
 	for _, r := range g.records {
@@ -136,6 +150,43 @@ func (g group) counts() (good, neutral, bad int) {
 		}
 	}
 	return good, neutral, bad
+}
+
+// neutrals counts the neutral records by their kinds.
+func (g group) neutrals() (n neutral) {
+	for _, r := range g.records {
+		if r.Status.Weight() != op.Neutral {
+			continue
+		}
+		switch r.Status {
+		case op.StatusUnsupported, op.StatusMissing, op.StatusSkipped, op.StatusUnavailable,
+			op.StatusInterrupted:
+			n.notTaken++
+		case op.StatusKnown, op.StatusDifferentContract:
+			n.excused++
+		default:
+			n.cannotTell++
+		}
+	}
+	return n
+}
+
+// mostULP is the largest error that is told in units in the last place. A larger one says that the truth lies
+// near 0, and not that the output is far off: the share of the error bound tells that.
+const mostULP = 100
+
+// errorWords returns the largest error of a line whose status is good; "" for any other.
+func (g group) errorWords() string {
+	headroom, ulp := g.measures()
+	switch {
+	case g.status().Weight() != op.Good || ulp == nil:
+		return ""
+	case float64(*ulp) <= mostULP:
+		return fmt.Sprintf("%.2f ulp", float64(*ulp))
+	case headroom != nil && *headroom > 0:
+		return fmt.Sprintf("%.0f %% of bound", 100/float64(*headroom))
+	}
+	return ""
 }
 
 // rank orders statuses by how urgently they must be seen: bad before a known fault or one that rests on a

@@ -30,6 +30,9 @@ func Rows(w io.Writer, style Style, names []string, rows [][]any, cut string) er
 			return err
 		}
 	}
+	if len(rows) == 0 && cut == "" {
+		return write(w, "0 rows\n")
+	}
 	if cut != "" {
 		return write(w, style.paint(mild, cut)+"\n")
 	}

@@ -150,7 +150,8 @@ func TestNothingRanIsSaid(t *testing.T) {
 	if err := Compare(&out, Style{}, nil, nil, Summary{Exit: 3, Reason: "no g++ and no Python"}); err != nil {
 		t.Fatal(err)
 	}
-	if want := "0 runs: 0 good, 0 neutral, 0 bad. Exit 3: nothing was proven right or wrong: no g++ and no " +
+	if want := "0 runs: 0 good, 0 not taken, 0 cannot tell, 0 bad. Exit 3: nothing was proven right or " +
+		"wrong: no g++ and no " +
 		"Python\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
@@ -163,7 +164,8 @@ func TestIncompleteIsSaid(t *testing.T) {
 	if err := totals(&out, Style{}, good, Summary{Exit: 3, Reason: "no Python"}); err != nil {
 		t.Fatal(err)
 	}
-	want := "1 run: 1 good, 0 neutral, 0 bad. Exit 3: what was asked for is not complete: no Python\n"
+	want := "1 run: 1 good, 0 not taken, 0 cannot tell, 0 bad. Exit 3: what was asked for is not " +
+		"complete: no Python\n"
 	if out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
@@ -235,7 +237,7 @@ func TestResults(t *testing.T) {
 		"ops.txt": func(out *bytes.Buffer) error {
 			return Operators(out, Style{},
 				[]Operator{{
-					Name: "softmax", Formula: "exp(x - max) / sum",
+					Name: "softmax", Summary: "softmax over the last dimension",
 					Passes: []string{"forward", "backward"}, DTypes: []string{"fp32", "bf16"},
 				}})
 		},

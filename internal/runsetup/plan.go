@@ -44,11 +44,11 @@ func (o *Options) ShardWords() []string {
 
 // CheckPlan refuses flags of a run together with --plan.
 func (o *Options) CheckPlan() error {
-	if o.PlanOnly && (o.Resume || o.Explain || o.Verbose || o.Strict || o.Dump != "" || o.DB != "" ||
+	if o.PlanOnly && (o.Resume || o.Explain || o.Verbose || o.Strict || o.Dump != "" ||
 		o.Against != "" || len(o.Sanitizers) > 0 || o.JUnit != "" || o.GitHub || o.Own.Write) {
 		return console.Usage(
 			"--plan runs and records nothing: --resume, --explain, --verbose, --strict, --dump, " +
-				"--db, --against, --junit, --github, --write and --sanitize are flags of a run")
+				"--against, --junit, --github, --write and --sanitize are flags of a run")
 	}
 	return nil
 }

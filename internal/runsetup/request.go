@@ -10,11 +10,13 @@ import (
 	"strconv"
 	"strings"
 
+	"triad"
 	"triad/internal/catalog"
 	"triad/internal/console"
 	"triad/internal/machine"
 	"triad/internal/op"
 	"triad/internal/opfolder"
+	"triad/internal/rownames"
 	"triad/internal/run"
 	"triad/internal/truth"
 )
@@ -36,6 +38,15 @@ func (f *CaseFlags) Request(names []string) (run.Request, error) {
 	var err error
 	if r.Operators, err = Operators(names); err != nil {
 		return r, err
+	}
+	for _, o := range r.Operators {
+		if o.Reference != nil { // of a folder, whose names its files tell
+			continue
+		}
+		if prefix, have := rownames.Missing(triad.Files, o.Spec.Name, f.Impls); prefix != "" {
+			return r, console.Usage("%s has no implementation %q: it has %s", o.Spec.Name, prefix,
+				strings.Join(have, ", "))
+		}
 	}
 	if r.Options, err = f.Options(); err != nil {
 		return r, err
@@ -81,6 +92,9 @@ func Operators(names []string) ([]*truth.Operator, error) {
 }
 
 func (f *CaseFlags) Options() (op.Options, error) {
+	for i, typed := range f.DTypes {
+		f.DTypes[i] = op.DTypeNamed(typed)
+	}
 	o := op.Options{
 		DTypes: f.DTypes, Distributions: f.Distribution, Layouts: f.Layout, Upstreams: f.Upstream,
 		Saved: f.Saved,

@@ -50,8 +50,13 @@ func Write(w io.Writer, k Kernel, f Facts) error {
 				l.First, behind, beside+behind)
 		}
 		if apart := l.ProductsAddedApart(); apart > 0 {
-			fmt.Fprintf(w, "  loop 0x%x: %d products are multiplied and added apart, by FMUL and FADD\n",
-				l.First, apart)
+			products := "products are"
+			if apart == 1 {
+				products = "product is"
+			}
+			fmt.Fprintf(w, "  loop 0x%x: %d %s multiplied and added apart, by FMUL and FADD\n", l.First,
+				apart,
+				products)
 		}
 	}
 	return nil

@@ -35,6 +35,15 @@ func Get(name string) (*Operator, error) {
 	return withTruth(o), nil
 }
 
+// Find returns the operator of the catalog that a user names; see catalog.Find.
+func Find(name string) (*Operator, error) {
+	o, err := catalog.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	return withTruth(o), nil
+}
+
 func withTruth(o *catalog.Operator) *Operator {
 	kept, _ := fromCatalog.LoadOrStore(o.Spec.Name, &Operator{Spec: o.Spec, Findings: o.Findings})
 	return kept.(*Operator)

@@ -68,7 +68,11 @@ func (w *Calls) program(ctx context.Context, file string) (program.Program, erro
 	if err != nil {
 		return program.Program{}, err
 	}
-	p, err := program.BuildKernel(ctx, &b, file, w.limits.Counts)
+	build := func() (program.Program, error) { return program.BuildKernel(ctx, &b, file, w.limits.Counts) }
+	if w.limits.CountsAlone {
+		build = func() (program.Program, error) { return program.BuildCounted(ctx, &b, file) }
+	}
+	p, err := build()
 	if err == nil {
 		if w.programs == nil {
 			w.programs = map[string]program.Program{}
@@ -97,7 +101,8 @@ func shapeOf(t tensor.Tensor) string {
 // Backend runs the jobs of a backend, each first with every access watched.
 type Backend struct {
 	backend.Backend
-	calls *Calls
+	calls  *Calls
+	Orders []string // schedule orders in which a call is watched; nil: all
 
 	mutex sync.Mutex
 	Found check.Report
@@ -113,7 +118,7 @@ func (w *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	if !takes {
 		return w.Backend.Run(ctx, job)
 	}
-	found, err := w.calls.run(ctx, CUDAFileOf(w.Backend, job), called, nil)
+	found, err := w.calls.run(ctx, CUDAFileOf(w.Backend, job), called, w.Orders)
 	if err != nil {
 		return backend.Outcome{}, err
 	}
@@ -203,6 +208,8 @@ type Limits struct {
 	Stall  time.Duration // of a launch in which nothing moves on
 	All    time.Duration // schedule orders are left out after it
 	Counts bool          // the accesses of each line are counted
+	// CountsAlone: nothing else is asked of the program
+	CountsAlone bool
 }
 
 // Request returns how to run a program.

@@ -56,7 +56,7 @@ type tensorType struct {
 func Expand(name, options string) (text string, err error) {
 	defer guard("Expand", &err)()
 	enter("Expand")
-	o, err := catalog.Get(name)
+	o, err := catalog.Find(name)
 	if err != nil {
 		return "", err
 	}
@@ -101,7 +101,7 @@ func Expand(name, options string) (text string, err error) {
 func Case(name, fields string) (text string, err error) {
 	defer guard("Case", &err)()
 	enter("Case")
-	o, err := catalog.Get(name)
+	o, err := catalog.Find(name)
 	if err != nil {
 		return "", err
 	}

@@ -75,7 +75,7 @@ func Operators() (text string, err error) {
 func Operator(name string) (text string, err error) {
 	defer guard("Operator", &err)()
 	enter("Operator")
-	o, err := catalog.Get(name)
+	o, err := catalog.Find(name)
 	if err != nil {
 		return "", err
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/cmd/triad/flags"
-	"triad/internal/catalog"
 	"triad/internal/console"
 	"triad/internal/fleetrun"
 	"triad/internal/ownkernels"
@@ -65,9 +64,6 @@ turns. What the timed calls wrote is judged again. Every sample is kept.`,
   triad bench all --regime cold,warm --sustained
   triad bench layernorm --pass backward --dims rows=8192,cols=4096 --impl cuda,torch
   triad bench softmax --quick --impl cuda,triton --profile counted`,
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return append(catalog.Names(), "all"), cobra.ShellCompDirectiveNoFileComp
-		},
 		RunE: func(cmd *cobra.Command, names []string) error {
 			o.Args = os.Args[min(1, len(os.Args)):]
 			return run(cmd.Context(), names, &o)

@@ -12,7 +12,6 @@ import (
 
 	"triad/cmd/triad/flags"
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/console"
 	"triad/internal/dump"
 	"triad/internal/fleetrun"
@@ -53,9 +52,6 @@ where the worst element is.`,
   triad compare flash_attention --impl cuda --attr causal=true --dims seq_q=100,seq_kv=130
   triad compare all --quick --json
   triad compare softmax --impl mine --add mine.cu --write`,
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return append(catalog.Names(), "all"), cobra.ShellCompDirectiveNoFileComp
-		},
 		RunE: func(cmd *cobra.Command, names []string) error {
 			o.Args = os.Args[min(1, len(os.Args)):]
 			return run(cmd.Context(), names, &o)
@@ -167,12 +163,15 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 		return err
 	}
 	var smallest []shrink.Diagnosed
+	var standing []place
 	result, end, err := s.Run(ctx, (*run.Runner).Compare, func(result run.Result) (err error) {
 		if smallest, err = smallestcase.Find(ctx, smallestcase.Judged{
 			Files: mine, Twin: emulated.Of, Request: s.Request, Result: result, Added: s.Info.Added,
 		}, calls); err != nil {
 			return err
 		}
+		standing = a.places(ctx, mine, s.Request, result.Records, calls != nil && !o.JSON &&
+			o.Verb != "gradcheck")
 		return smallestcase.Keep(smallest, result.Records, s.Diagnose)
 	})
 	for _, look := range []func(run.Result){o.After, a.PartRan} {
@@ -186,21 +185,14 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 	err = errors.Join(err, a.PrintCompare(s, result, o, end), a.TellCI(s, result, o))
 	if !o.JSON {
 		twins.Tell(a.Setup, result)
+		err = errors.Join(err, a.tellPlaces(standing, placesOnGPU(s.Request, result.Records), o))
 		err = errors.Join(err, smallestcase.Tell(a.Out, a.Style(), smallest), a.TellTheirs(ctx, mine, result))
 	}
-	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end), a.tellReport(s, result, o))
+	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end))
 	if o.Own.Write && mine != nil {
 		a.TellWritten(mine.WriteLines(), o.JSON)
 	}
 	return end.Failure(err)
-}
-
-// tellReport ends a comparison by printing the command for its page.
-func (a *Verb) tellReport(s *session.Session, result run.Result, o *runsetup.Options) error {
-	if !s.Recorded() {
-		return nil
-	}
-	return a.TellPage(s.ID(), result, o)
 }
 
 // lookCloser sets what a run produces in addition to its verdicts: dumps into a folder, "" for none, and in

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/cmd/triad/flags"
-	"triad/internal/catalog"
 	"triad/internal/console"
 	"triad/internal/fleetrun"
 	"triad/internal/run"
@@ -44,9 +43,6 @@ a sum gives them too. It takes the flags of compare. Beyond compare it
 		Example: `  triad gradcheck softmax
   triad gradcheck flash_attention --impl cuda --dtype bf16 --attr causal=true
   triad gradcheck all --quick --json`,
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return append(catalog.Names(), "all"), cobra.ShellCompDirectiveNoFileComp
-		},
 		RunE: func(cmd *cobra.Command, names []string) error {
 			o.Args = os.Args[min(1, len(os.Args)):]
 			return a.gradcheck(cmd.Context(), names, &o)

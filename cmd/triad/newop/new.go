@@ -22,8 +22,8 @@ import (
 
 // Options holds the name and the flags of new.
 type Options struct {
-	name, from, family string
-	inTree             bool
+	name, from, family, reference string
+	inTree, reduces               bool
 }
 
 // New returns the command triad new; run replaces what it does, nil: it makes the operator.
@@ -41,11 +41,16 @@ files from there.
 Nobody types a tolerance: the truth runs in fp64, and every operation of it says how far fp32 may be off.
 Gradients come from autograd of it.
 
+With --reference the truth is an expression of torch over tensors of one shape, rows x cols, by their names;
+its dtypes, costs, shapes and distributions have defaults, and --add judges your kernel. With --reduction the
+expression reduces the last dimension.
+
 With --in-tree, in a checkout of triad, it makes the room of an operator of triad itself instead, from the
 template of a family: spec, truth and mutants in internal/catalog/NAME, cuda/kernels/NAME.cu and
 triton/NAME.py, and it adds the truth to the generated list of imports.`,
 		Example: `  triad new my_norm && triad compare ./my_norm
   triad new my_softmax --from softmax
+  triad new my_sigmoid --reference 'torch.sigmoid(x)' && triad compare ./my_sigmoid --add mine.cu
   triad watch ./my_norm
   go run ./cmd/triad new my_gate --in-tree --family elementwise`,
 		Args: arguments.One("one name"),
@@ -56,6 +61,10 @@ triton/NAME.py, and it adds the truth to the generated list of imports.`,
 	}
 	cmd.Flags().StringVar(&o.from, "from", "", "start from a copy of this operator: "+
 		strings.Join(catalog.Names(), ", "))
+	cmd.Flags().StringVar(&o.reference, "reference", "",
+		"make the truth of this expression of torch, e.g. 'torch.sigmoid(x)' or 'x * torch.tanh(gate)'")
+	cmd.Flags().BoolVar(&o.reduces, "reduction", false,
+		"with --reference: it reduces the last dimension, e.g. 'x.abs().mean(-1)'")
 	cmd.Flags().BoolVar(&o.inTree, "in-tree", false,
 		"make the room of an operator of triad itself, in this checkout")
 	cmd.Flags().StringVar(&o.family, "family", "", "with --in-tree: whose template to start from, "+
@@ -77,17 +86,28 @@ func makeOperator(c *console.Console, o *Options) error {
 	case !o.inTree && o.family != "":
 		return console.Usage("new %s: --family is for an operator of triad itself: say --in-tree too",
 			o.name)
+	case o.reference != "" && (o.inTree || o.from != ""):
+		return console.Usage("new %s: --reference stands alone: --from and --in-tree have a truth", o.name)
+	case o.reduces && o.reference == "":
+		return console.Usage("new %s: --reduction says of --reference that it reduces: give the "+
+			"expression", o.name)
 	case o.inTree:
 		return newInTree(c, o.name, o.family)
 	}
-	if err := opfolder.Create(o.name, o.from, c.Files); err != nil {
+	made := func() error { return opfolder.Create(o.name, o.from, c.Files) }
+	if o.reference != "" {
+		made = func() error {
+			return opfolder.CreateFrom(o.name, opfolder.Formula{Expression: o.reference, Reduces: o.reduces})
+		}
+	}
+	if err := made(); err != nil {
 		var u *op.UsageError
 		if errors.As(err, &u) {
 			return err
 		}
 		return session.Fail(session.ExitBad, err)
 	}
-	return tellNew(c.Out, filepath.Clean(o.name))
+	return tellNew(c.Out, filepath.Clean(o.name), o.reference == "")
 }
 
 // newInTree creates the files of an operator in the checkout of the working directory, and says what is left
@@ -132,21 +152,21 @@ Judge it:
 }
 
 // tellNew prints what was made and what to do with it.
-func tellNew(out io.Writer, path string) error {
+func tellNew(out io.Writer, path string, kernels bool) error {
 	name := filepath.Base(path)
 	if !filepath.IsAbs(path) && !strings.HasPrefix(path, "..") {
 		path = "." + string(os.PathSeparator) + path
+	}
+	files := "  %[2]s.cu    its CUDA kernels\n\nJudge it:\n\n  triad compare %[1]s\n"
+	if !kernels {
+		files = "\nJudge it, and your kernel with it:\n\n  triad compare %[1]s\n  triad compare %[1]s " +
+			"--add mine.cu\n"
 	}
 	_, err := fmt.Fprintf(out, `%[1]s holds a working operator:
 
   %[2]s.toml  what it is: sizes, tensors, contracts, shapes to judge
   %[2]s.py    its truth, a torch function that runs in fp64; and rows of torch or Triton
-  %[2]s.cu    its CUDA kernels
-
-Judge it:
-
-  triad compare %[1]s
-`, path, name)
+`+files, path, name)
 	if err != nil {
 		return fmt.Errorf("print the result: %w", err)
 	}

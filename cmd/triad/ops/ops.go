@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/cmd/triad/arguments"
-	"triad/internal/catalog"
 	"triad/internal/console"
 	"triad/internal/operatorpage"
 	"triad/internal/opfolder"
@@ -31,7 +30,7 @@ func New(c *console.Console, declarations Declarations) *cobra.Command {
 	ops := &cobra.Command{
 		Use:   "ops",
 		Short: "which operators there are, and what each declares",
-		Args:  cobra.NoArgs,
+		Args:  arguments.Verbs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var asJSON bool
@@ -45,9 +44,6 @@ func New(c *console.Console, declarations Declarations) *cobra.Command {
 		Use:   "show OP",
 		Short: "formula, tensors, attributes, contracts and implementations of one operator",
 		Args:  arguments.One("one operator"),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return catalog.Names(), cobra.ShellCompDirectiveNoFileComp
-		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.show(cmd.Context(), args[0], asJSON)
 		},

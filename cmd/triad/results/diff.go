@@ -39,7 +39,12 @@ code 1: something became wrong or slower.`,
 		Example: `  triad results diff last~1 last
   triad results diff 01M81MHBAW 01M8 --op softmax
   triad results diff monday.db friday.db --json`,
-		Args: cobra.ExactArgs(2),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return console.Usage("results diff: want two sides, A and B, e.g. last~1 last")
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.a, o.b = args[0], args[1]
 			return run(cmd.Context(), &o, *db)

@@ -47,7 +47,7 @@ FlashInfer-Bench, or as a database of their own that can be passed on and import
 			"benchstat; flashinfer: traces of FlashInfer-Bench; db: a database",
 	)
 	fs.StringVar(&o.output, "output", "", "the file to write (default: the standard output)")
-	fs.StringVar(&o.session, "session", "", "only this session")
+	fs.StringVar(&o.session, "session", "", sessionUsage)
 	fs.StringSliceVar(&o.ops, "op", nil, "only these operators")
 	fs.StringSliceVar(&o.impls, "impl", nil, "only implementations with these prefixes")
 	return cmd
@@ -69,7 +69,10 @@ func (a *verb) export(ctx context.Context, o *exportOptions, db string) error {
 	}
 	defer store.Close()
 	f := results.Filter{Session: o.session, Op: o.ops, Impl: o.impls, Limit: -1}
-	if err := knownNames(ctx, store, f); err != nil {
+	if err := knownNames(ctx, store, &f); err != nil {
+		return err
+	}
+	if f.Session, err = sessionNamed(ctx, store, f.Session); err != nil {
 		return err
 	}
 	nothing := session.Fail(session.ExitNothing,

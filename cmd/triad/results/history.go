@@ -102,7 +102,7 @@ func (a *verb) history(ctx context.Context, o *historyOptions, db string) error 
 		return err
 	}
 	defer store.Close()
-	if err := knownNames(ctx, store, f); err != nil {
+	if err := knownNames(ctx, store, &f); err != nil {
 		return err
 	}
 	visits, err := store.Visits(ctx, f)
@@ -111,7 +111,7 @@ func (a *verb) history(ctx context.Context, o *historyOptions, db string) error 
 	}
 	steps := resultdiff.Histories(visits)
 	if o.asJSON {
-		return report.HistoryJSON(a.Out, o.operator, steps)
+		return report.HistoryJSON(a.Out, f.Op[0], steps)
 	}
 	return report.History(a.Out, a.Style(), steps)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"triad/cmd/triad/arguments"
 	"triad/internal/console"
@@ -24,7 +25,7 @@ type queryOptions struct {
 	saved, format        string
 	params               []string
 	statement            []string // the argument, if there is one
-	flags                int      // how many are given
+	chosen               []string // the flags that are given, without --db
 	deadline             time.Duration
 	rows                 int
 }
@@ -43,7 +44,12 @@ Queries that come with triad answer the questions that people ask: --list shows 
   triad results query --format csv "select * from latest where op = :op" --param op=softmax`,
 		Args: o.arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.statement, o.flags = args, cmd.Flags().NFlag()
+			o.statement, o.chosen = args, nil
+			cmd.Flags().Visit(func(f *pflag.Flag) {
+				if f.Name != "db" {
+					o.chosen = append(o.chosen, f.Name)
+				}
+			})
 			return run(cmd.Context(), &o, *db)
 		},
 	}
@@ -77,7 +83,7 @@ func (o *queryOptions) arguments(cmd *cobra.Command, args []string) error {
 
 // tellQueries prints the names for a statement, or the queries that come with triad.
 func (a *verb) tellQueries(ctx context.Context, o *queryOptions) error {
-	if len(o.statement) > 0 || o.flags > 1 {
+	if len(o.statement) > 0 || len(o.chosen) > 1 {
 		return console.Usage("--schema and --list stand alone: each lists what there is, and runs nothing")
 	}
 	if o.schema {

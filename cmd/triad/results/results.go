@@ -6,19 +6,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"triad/cmd/triad/arguments"
-	"triad/internal/catalog"
 	"triad/internal/console"
 	"triad/internal/op"
 	"triad/internal/report"
 	"triad/internal/session"
-	"triad/pybridge"
 	"triad/results"
 )
 
@@ -32,7 +29,7 @@ func New(c *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "results",
 		Short: "what was recorded: list it, show one run, query it in SQL, export it",
-		Args:  cobra.NoArgs,
+		Args:  arguments.Verbs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().StringVar(&db, "db", "",
@@ -72,6 +69,7 @@ func listCommand(db *string, run func(context.Context, *listOptions, string) err
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), &o, *db) },
 	}
 	fs := cmd.Flags()
+	fs.StringVar(&o.filter.Session, "session", "", sessionUsage)
 	fs.StringSliceVar(&o.filter.Op, "op", nil, "only these operators")
 	fs.StringSliceVar(&o.filter.Impl, "impl", nil, "only implementations with these prefixes")
 	fs.StringSliceVar(&o.filter.DType, "dtype", nil, "only these dtypes")
@@ -106,7 +104,10 @@ func (a *verb) list(ctx context.Context, o *listOptions, db string) error {
 		return err
 	}
 	defer store.Close()
-	if err := knownNames(ctx, store, f); err != nil {
+	if err := knownNames(ctx, store, &f); err != nil {
+		return err
+	}
+	if f.Session, err = sessionNamed(ctx, store, f.Session); err != nil {
 		return err
 	}
 	records, total, err := store.List(ctx, f)
@@ -121,46 +122,6 @@ func (a *verb) list(ctx context.Context, o *listOptions, db string) error {
 	}
 	if total > len(records) {
 		fmt.Fprintf(a.Err, "triad: %s\n", report.Shown(len(records), total))
-	}
-	return nil
-}
-
-// knownNames rejects names that are neither in the catalog nor in any record: an empty list would look as if
-// nothing had been run.
-func knownNames(ctx context.Context, store *results.Store, f results.Filter) error {
-	if len(f.Op)+len(f.DType)+len(f.Impl) == 0 {
-		return nil
-	}
-	found, err := store.Recorded(ctx)
-	if err != nil {
-		return session.Fail(session.ExitBad, err)
-	}
-	ops, dtypes := append(catalog.Names(), found.Ops...), found.DTypes
-	for _, o := range catalog.All() {
-		dtypes = append(dtypes, o.Spec.DTypes...)
-	}
-	families := slices.Concat([]string{"cuda", "triton", "torch", "mine"}, pybridge.PeerFamilies, found.Impls)
-	is := func(name, asked string) bool { return name == asked }
-	prefixed := func(name, asked string) bool {
-		// any name of a family is accepted: only its sources know which there are
-		return strings.HasPrefix(name, asked) || !strings.Contains(name, "/") &&
-			strings.HasPrefix(asked, name+"/")
-	}
-	for _, part := range []struct {
-		flag         string
-		asked, known []string
-		fits         func(name, asked string) bool
-	}{
-		{"op", f.Op, ops, is}, {"dtype", f.DType, dtypes, is}, {"impl", f.Impl, families, prefixed},
-	} {
-		for _, asked := range part.asked {
-			if !slices.ContainsFunc(part.known, func(name string) bool { return part.fits(name, asked) }) {
-				slices.Sort(part.known)
-				return console.Usage("--%s %q: neither triad nor a recorded run knows it: want one of %s",
-					part.flag,
-					asked, strings.Join(slices.Compact(part.known), ", "))
-			}
-		}
 	}
 	return nil
 }
@@ -195,7 +156,10 @@ func showCommand(db *string, run func(context.Context, *showOptions, string) err
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "everything about one run, and the command that repeats it on the same bits",
-		Args:  arguments.One("the ID of one run, as triad results list prints it"),
+		Long: `show prints everything about one run, and the command that repeats it on the same bits. A run
+is named by its ID or the beginning of it; last is the newest, last~1 the one before it.`,
+		Example: "  triad results show last",
+		Args:    arguments.One("the ID of one run, as triad results list prints it, or last"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.id = args[0]
 			return run(cmd.Context(), &o, *db)
@@ -212,7 +176,11 @@ func (a *verb) show(ctx context.Context, o *showOptions, db string) error {
 		return err
 	}
 	defer store.Close()
-	run, err := store.Show(ctx, o.id)
+	id, err := runNamed(ctx, store, o.id)
+	if err != nil {
+		return err
+	}
+	run, err := store.Show(ctx, id)
 	if err != nil {
 		if errors.Is(err, results.ErrNotFound) || errors.Is(err, results.ErrAmbiguous) {
 			return console.Usage("%w", err)

@@ -91,6 +91,7 @@ func serveUntilStopped(ctx context.Context, c *console.Console, o *Options) erro
 	if err != nil {
 		return session.Fail(session.ExitBad, err)
 	}
+	c.AtOnce.Store(true) // nothing is left to finish
 	fmt.Fprintf(c.Out, "%s shows %s until Ctrl-C.\n", server.Address(), store.Path())
 	if err := server.Serve(c.Stop, listener); err != nil {
 		return session.Fail(session.ExitBad, err)

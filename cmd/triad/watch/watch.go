@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/cmd/triad/flags"
-	"triad/internal/catalog"
 	"triad/internal/console"
 	"triad/internal/fileversion"
 	"triad/internal/kernelfile"
@@ -49,9 +48,6 @@ what it includes is saved. It says what changed since the save before. Ctrl-C en
 		Example: `  triad watch softmax --add mine.cu
   triad watch layernorm --add mine.cu --pass forward --dtype fp16
   triad watch ./my_norm`,
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return catalog.Names(), cobra.ShellCompDirectiveNoFileComp
-		},
 		RunE: func(cmd *cobra.Command, names []string) error {
 			o.Args = os.Args[min(1, len(os.Args)):]
 			return a.watch(cmd.Context(), names, &o)

@@ -1,9 +1,11 @@
 // OPERATOR: y[r,c] = x[r,c] * weight[c] / sqrt(mean_c x[r,c]^2 + eps)
-// Nothing has to be registered: triad reads the signature of solve() and passes tensors, sizes and attributes by their names. The same file runs on a
-// GPU and, without one, in an emulator that finds races and accesses out of bounds. `triad watch ./OPERATOR` judges it again on every save.
+// Nothing has to be registered: triad reads the signature of solve() and passes tensors, sizes and
+// attributes by their names. The same file runs on a GPU and, without one, in an emulator that finds races
+// and accesses out of bounds. `triad watch ./OPERATOR` judges it again on every save.
 //
 // A backward is a second function whose name says so, with the tensors of [backward] in the .toml:
-//   extern "C" void solve_backward(const float *x, const float *weight, const float *grad_y, float *grad_x, float *grad_weight, int rows, int cols, float eps)
+//   extern "C" void solve_backward(const float *x, const float *weight, const float *grad_y,
+//                                  float *grad_x, float *grad_weight, int rows, int cols, float eps)
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -37,7 +39,8 @@ __global__ void rmsnorm_kernel(const T *x, const T *weight, T *y, int cols, floa
 	}
 	const float scale = rsqrtf(partial[0] / cols + eps);
 	for (int c = threadIdx.x; c < cols; c += kThreads) {
-		y[static_cast<long long>(blockIdx.x) * cols + c] = from_float<T>(to_float(row[c]) * scale * to_float(weight[c]));
+		const float v = to_float(row[c]) * scale * to_float(weight[c]);
+		y[static_cast<long long>(blockIdx.x) * cols + c] = from_float<T>(v);
 	}
 }
 

@@ -1,0 +1,158 @@
+package compare
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"triad"
+	"triad/internal/catalog"
+	"triad/internal/console"
+	"triad/internal/ladder"
+	"triad/internal/machine"
+	"triad/internal/need"
+	"triad/internal/op"
+	"triad/internal/run"
+	"triad/internal/runsetup"
+	"triad/internal/truth"
+	_ "triad/internal/truth/all"
+	"triad/internal/watched"
+	"triad/internal/worker"
+)
+
+const (
+	laddersFile = "../../../internal/ladder/ladders.json"
+	publishedAt = "../../../results/published/h200/*.jsonl"
+)
+
+// counted names the operators that are counted anew, with commas between them; all means every one.
+var counted = flag.String("counted", "", "count the CUDA kernels of these operators, and write "+
+	"ladders.json anew")
+
+// TestLaddersAreCurrent: ladders.json has the published times, and counts of the kernels as they are.
+//
+//	go test ./cmd/triad/compare -run TestLaddersAreCurrent -counted softmax,relu
+func TestLaddersAreCurrent(t *testing.T) {
+	text, err := os.ReadFile(laddersFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := ladder.Ladders{}
+	if err := json.Unmarshal(text, &kept); err != nil {
+		t.Fatal(err)
+	}
+	asked := strings.Split(*counted, ",")
+	if *counted == "all" {
+		asked = catalog.Names()
+	}
+	for _, name := range asked {
+		if name != "" {
+			countLadders(t, name, kept)
+		}
+	}
+	times := publishedTimes(t)
+	for key, l := range kept {
+		name, pass, _ := strings.Cut(key, " ")
+		if want := sourcesOf(t, name); l.Sources != want {
+			t.Errorf("%s: its kernels are others than those that were counted: go test ./cmd/triad/compare "+
+				"-run TestLaddersAreCurrent -counted %s", key, name)
+		}
+		l.Rungs = slices.DeleteFunc(l.Rungs, func(r ladder.Rung) bool { return !l.Whole(r.Traffic) })
+		l = withTimes(l, times[name+" "+pass])
+		for i, r := range l.Rungs {
+			l.Rungs[i].What = whatItDoes(t, name, r.Impl)
+		}
+		kept[key] = l
+	}
+	now, err := json.MarshalIndent(kept, "", "\t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now = append(now, '\n')
+	switch {
+	case *counted != "":
+		if err := os.WriteFile(laddersFile, now, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	case string(now) != string(text):
+		t.Errorf("%s is not what the published times give: run this test with -counted none", laddersFile)
+	}
+}
+
+// sourcesOf returns the hash of the kernel files of an operator.
+func sourcesOf(t *testing.T, name string) string {
+	t.Helper()
+	h := sha256.New()
+	parts, err := fs.Glob(triad.Files, "cuda/kernels/"+name+"/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range append([]string{"cuda/kernels/" + name + ".cu"}, parts...) {
+		text, err := fs.ReadFile(triad.Files, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(h, "%s %d\n%s", path.Base(file), len(text), text)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// countLadders counts the variants of an operator that are not for one architecture.
+func countLadders(t *testing.T, name string, all ladder.Ladders) {
+	t.Helper()
+	o, err := truth.Get(name)
+	if err != nil {
+		return // none, which names no operator
+	}
+	need.Tool(t, "g++")
+	verb := New(runsetup.New(machine.New(console.New(strings.NewReader(""), io.Discard, io.Discard))))
+	cache, err := verb.CacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kernels := verb.CUDABackend(cache, worker.Options{Limits: worker.DefaultLimits})
+	defer kernels.Close()
+	calls := watched.NewCalls(verb.ProgramBuilder, watched.Limits{
+		Run: time.Minute, Stall: time.Minute, All: time.Minute, Counts: true,
+		CountsAlone: true,
+	})
+	for _, pass := range o.Spec.Passes() {
+		request := run.Request{
+			Operators: []*truth.Operator{o}, Impls: []string{"cuda"}, Seed: 1, Single: true,
+			Options: op.Options{
+				Level: op.LevelQuick, DTypes: o.Spec.PassDTypes(pass)[:1], Passes: []op.Pass{pass},
+				Distributions: []string{"normal"}, Layouts: []string{"contiguous"}, Device: "cpu",
+			},
+		}
+		if pass == op.Backward {
+			request.Options.Upstreams, request.Options.Saved = []string{"normal"}, []string{"driver"}
+		}
+		chosen, impls := caseToCount(t, o.Spec, request, kernels)
+		if len(impls) == 0 {
+			t.Logf("%s %v: no case is right", name, pass)
+			continue
+		}
+		l := ladderOf(t, o.Spec, chosen)
+		l.Sources = sourcesOf(t, name)
+		for _, impl := range impls {
+			base := run.Request{Operators: request.Operators, Impls: []string{impl}, Seed: 1}
+			traffic, ok := countCall(t.Context(), kernels, calls, base, l, recordOf(chosen))
+			if !ok {
+				t.Logf("%s %v %s: not counted", name, pass, impl)
+				continue
+			}
+			l.Rungs = append(l.Rungs, ladder.Rung{Impl: impl, Traffic: traffic})
+		}
+		all[name+" "+pass.String()] = l
+	}
+}

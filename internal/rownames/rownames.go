@@ -1,0 +1,72 @@
+// Package rownames reads from the sources of an operator which implementations it may have, without building
+// or starting anything.
+package rownames
+
+import (
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Families are those whose names the sources tell.
+var Families = []string{"cuda", "triton", "torch", "liger", "quack", "fa4"}
+
+var (
+	registration = regexp.MustCompile(`TRIAD_KERNEL\(\s*(\w+),\s*(\w+)`)
+	row          = regexp.MustCompile(`\b(?:` + strings.Join(Families[1:], "|") + `)/[a-z0-9_]+\b`)
+	shared       = regexp.MustCompile(`(?m)^from (\w+) import`)
+)
+
+// Of returns the names of the implementations of an operator, each of them and perhaps some more: a row that
+// its Python file mentions, or a module of triad's own that it imports, counts as one of its own.
+func Of(sources fs.FS, operator string) []string {
+	var names []string
+	if text, err := fs.ReadFile(sources, "cuda/kernels/"+operator+".cu"); err == nil {
+		for _, m := range registration.FindAllSubmatch(text, -1) {
+			if string(m[1]) == operator {
+				names = append(names, "cuda/"+string(m[2]))
+			}
+		}
+	}
+	if text, err := fs.ReadFile(sources, "triton/"+operator+".py"); err == nil {
+		rows := row.FindAllString(string(text), -1)
+		for _, m := range shared.FindAllSubmatch(text, -1) {
+			if module, err := fs.ReadFile(sources, "pybridge/"+string(m[1])+".py"); err == nil {
+				rows = append(rows, row.FindAllString(string(module), -1)...)
+			}
+		}
+		slices.Sort(rows)
+		names = append(names, rows...)
+	}
+	seen := map[string]bool{}
+	return slices.DeleteFunc(names, func(name string) bool {
+		twice := seen[name]
+		seen[name] = true
+		return twice
+	})
+}
+
+// Missing returns the first prefix that no implementation of the operator can match, with the names of its
+// family; "" where each can match one, or is of a family of which the sources tell no name.
+func Missing(sources fs.FS, operator string, prefixes []string) (prefix string, have []string) {
+	names := Of(sources, operator)
+	for _, prefix := range prefixes {
+		family, _, _ := strings.Cut(prefix, "/")
+		if !slices.Contains(Families, family) || prefix == family {
+			continue
+		}
+		var have []string
+		matched := false
+		for _, name := range names {
+			matched = matched || strings.HasPrefix(name, prefix)
+			if strings.HasPrefix(name, family+"/") {
+				have = append(have, name)
+			}
+		}
+		if !matched && len(have) > 0 {
+			return prefix, have
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,86 @@
+package rownames_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"triad"
+	"triad/internal/rownames"
+)
+
+// TestRecordedNamesAreFound: each implementation of the published sessions is read from the sources.
+func TestRecordedNamesAreFound(t *testing.T) {
+	files, err := filepath.Glob("../../results/published/h200/*.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, file := range files {
+		if strings.HasSuffix(file, ".sessions.jsonl") {
+			continue
+		}
+		f, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(f)
+		lines.Buffer(nil, 64<<20)
+		for lines.Scan() {
+			head := struct {
+				Op   string `json:"op"`
+				Impl string `json:"impl"`
+			}{}
+			if err := json.Unmarshal(lines.Bytes(), &head); err != nil || head.Op == "" || head.Impl == "" {
+				t.Fatalf("%s: %v: %.200s", file, err, lines.Text())
+			}
+			if name := head.Op + " " + head.Impl; !seen[name] {
+				seen[name] = true
+				if !slices.Contains(rownames.Of(triad.Files, head.Op), head.Impl) {
+					t.Errorf("%s is not found", name)
+				}
+			}
+		}
+		f.Close()
+	}
+	if len(seen) < 200 {
+		t.Errorf("%d names are recorded", len(seen))
+	}
+}
+
+// TestMissing: a prefix that nothing can match is found, with what there is; a family alone, one of the
+// user's own and one that the sources do not tell are left to the run.
+func TestMissing(t *testing.T) {
+	sources := fstest.MapFS{
+		"cuda/kernels/made_up.cu": {Data: []byte("TRIAD_KERNEL(made_up, naive, forward, .launch(f))\n" +
+			"TRIAD_KERNEL(made_up, warp, forward,\n.launch(g))\nTRIAD_KERNEL(made_up, naive, backward, h)\n" +
+			"TRIAD_KERNEL(another, vec, forward, h)\n")},
+		"triton/made_up.py":   {Data: []byte("from shared import fill\nRow(\"triton/row\")\n")},
+		"pybridge/shared.py":  {Data: []byte("Row(\"torch/eager\")\n")},
+		"pybridge/another.py": {Data: []byte("Row(\"torch/compile\")\n")},
+	}
+	if got := strings.Join(rownames.Of(sources, "made_up"), " "); got != "cuda/naive cuda/warp torch/eager "+
+		"triton/row" {
+		t.Errorf("names %s", got)
+	}
+	for _, c := range []struct{ asked, missing, has string }{
+		{"cuda/wrap", "cuda/wrap", "cuda/warp"},
+		{"triton/zzz", "triton/zzz", "triton/row"},
+		{"cuda", "", ""},
+		{"cuda/warp", "", ""},
+		{"cuda/na", "", ""},
+		{"mine/anything", "", ""},
+		{"torch/eager", "", ""},
+		{"fa4/none", "", ""},
+	} {
+		prefix, have := rownames.Missing(sources, "made_up", []string{c.asked})
+		if prefix != c.missing || c.has != "" && !slices.Contains(have, c.has) {
+			t.Errorf("%s: %q of %v", c.asked, prefix, have)
+		}
+	}
+}
