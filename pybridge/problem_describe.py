@@ -37,6 +37,10 @@ DISTRIBUTIONS = ("normal", "scaled", "shifted", "constant", "zeros", "outlier", 
 QUICK = ("shifted", "outlier")
 
 
+DRAWN = "drawn"
+"""The rule of an input that the problem itself draws, at any sizes and under any seed."""
+
+
 class Description:
     """One problem while it is described. A format defines result(), which sets the names below, and how the
     problem is run:
@@ -51,6 +55,9 @@ class Description:
     first, places, outputs    an example of each input, its place among the arguments, and of each output
     input_names, output_names, dims, arguments, dtype
     """
+
+    can_draw = False
+    """Whether the format draws inputs at other sizes than its own."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -208,7 +215,7 @@ class Description:
             if t.dtype == torch.bool:
                 self.fills[k] = "mask"
             elif not t.is_floating_point():
-                self.fills[k] = f"classes of {self.classes(i, samples)} ignoring no_class"
+                self.fills[k] = self.integers(i, samples)
         if any(fill.startswith("classes") for fill in self.fills.values()):
             self.scalars["no_class"] = -2 ** 31
         for draws in self.draws():
@@ -219,6 +226,9 @@ class Description:
         if problem and self.uniform:
             self.fills.update({k: "uniform" for k in self.uniform})
             problem = self.bound("normal", self.judged)
+        if problem and self.can_draw:
+            self.fills.update({k: DRAWN for k, t in enumerate(self.first) if t.is_floating_point()})
+            problem = self.bound("normal", self.judged)
         if problem:
             raise Refused(problem)
         self.differentiable = tuple(k for k, t in enumerate(self.first)
@@ -227,7 +237,7 @@ class Description:
         if self.differentiable:
             self.gradient = self.gradient_trouble("normal", self.judged)
         self.distributions = ["normal"]
-        if not self.only_uniform():
+        if not self.keeps_its_data():
             self.distributions += [name for name in DISTRIBUTIONS[1:] if self.bounded(name, self.judged)]
         self.shapes = [values for values in self.shapes if self.bounded("normal", values)]
         self.pinned = [(numbers, self.pinned_at(numbers, sizes)) for numbers, sizes in self.other_numbers()]
@@ -269,21 +279,36 @@ class Description:
             found = problem_structure.structure(of_it)
             if found == problem_structure.FEW_VALUES and problem_structure.of_zeros_and_ones(of_it):
                 self.fills[k] = "mask"
+            elif found and self.can_draw:
+                self.fills[k] = DRAWN
             elif found:
                 raise Refused(f"its input {name} {found}, and the data that triad draws is not like that")
         if same := problem_structure.alike(draws):
+            if self.can_draw:
+                self.fills.update(dict.fromkeys(same, DRAWN))
+                return
             a, b = (self.input_names[k] for k in same)
             raise Refused(f"its inputs {a} and {b} are equal in every draw, and those that triad draws "
                           "are not")
+
+    def integers(self, i: int, samples: list) -> str:
+        """The rule that makes an input of integers."""
+        try:
+            return f"classes of {self.classes(i, samples)} ignoring no_class"
+        except Refused:
+            if self.can_draw:
+                return DRAWN
+            raise
 
     def bounded(self, distribution: str, values: dict[str, int]) -> bool:
         """Whether the answer has a bound there, and the gradients too where they are judged."""
         return not self.bound(distribution, values) and bool(
             self.gradient or not self.gradient_trouble(distribution, values))
 
-    def only_uniform(self) -> bool:
+    def keeps_its_data(self) -> bool:
+        """Whether no input of floats follows a distribution."""
         floats = [k for k, i in enumerate(self.places) if self.first[k].is_floating_point()]
-        return all(self.fills.get(k) == "uniform" for k in floats)
+        return all(self.fills.get(k) in ("uniform", DRAWN) for k in floats)
 
     def classes(self, i: int, samples: list) -> str:
         """The size that integers of an input stay below."""

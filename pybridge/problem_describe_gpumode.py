@@ -28,6 +28,8 @@ def describe(path: str) -> dict[str, Any]:
 class _Task(problem_describe.Description):
     """A task while it is described."""
 
+    can_draw = True
+
     def begin(self) -> None:
         self.constants: dict[str, Any] = {}
 
@@ -291,5 +293,6 @@ class _Task(problem_describe.Description):
 
     def description(self) -> dict[str, Any]:
         found = super().description()
-        found["plan"].update(template=self.form, leaves=self.plan_leaves, tests=self.called)
+        found["plan"].update(template=self.form, leaves=self.plan_leaves, tests=self.called,
+                             fixed=self.fixed, takes_seed=self.takes_seed)
         return found

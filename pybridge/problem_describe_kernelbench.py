@@ -27,6 +27,8 @@ def describe(path: str) -> dict[str, Any]:
 class _File(problem_describe.Description):
     """One problem while it is described."""
 
+    can_draw = True
+
     def begin(self) -> None:
         """Finds the constants of the file."""
         self.tree = self.parsed()

@@ -15,6 +15,7 @@ from __future__ import annotations
 import importlib.abc
 import importlib.util
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,15 @@ class Problem(problem_folder.Folder):
             else:
                 found.append(leaf["value"])
         return found
+
+    def draw(self, shapes: list[tuple], attributes: dict[str, Any], seed: int) -> list[torch.Tensor]:
+        """The inputs as the problem draws them at the sizes of a call."""
+        values = self.values(tuple(types.SimpleNamespace(shape=s) for s in shapes), attributes)
+        arguments = {**self.plan["fixed"], **values, **({"seed": seed} if self.plan["takes_seed"] else {})}
+        torch.manual_seed(seed)
+        with On("cpu"):
+            found = leaves(self.module.generate_input(**arguments))
+        return [t for leaf, t in zip(self.plan["leaves"], found) if "input" in leaf]
 
     def reference(self, *tensors: torch.Tensor, **attributes: Any) -> Any:
         """The outputs, computed in the dtype of the tensors."""

@@ -186,6 +186,12 @@ class Problem(problem_folder.Folder):
                       for v in listed(value))
         return value if len(value) > 1 else value[0]
 
+    def draw(self, shapes: list[tuple], attributes: dict[str, Any], seed: int) -> list[torch.Tensor]:
+        """The inputs as the problem draws them at the sizes of a call."""
+        module = self.module(tuple(types.SimpleNamespace(shape=s) for s in shapes), attributes)
+        torch.manual_seed(seed)
+        return [t for t in module.get_inputs() if isinstance(t, torch.Tensor)]
+
     def rows(self) -> list:
         """The row of the table that shows Model itself, in the dtype of the case."""
         return [self._row("torch/problem", lambda *t, **a: dense(self.reference(*t, **a)))]

@@ -10,7 +10,6 @@ import (
 	"triad/internal/record"
 	"triad/internal/tensor"
 	"triad/internal/truth"
-	"triad/internal/workload"
 )
 
 // In addition to judging every case, a gradcheck launches one moderate case of each operator and dtype this
@@ -87,7 +86,7 @@ func (r *Runner) checkSteps(ctx context.Context, planned []work, seed uint64) ([
 			continue
 		}
 		r.progress(Progress{Text: "comparing the gradients of " + w.Op + " with the complex step"})
-		in, err := workload.Inputs(w.operator.Spec, w.Case, seed)
+		in, err := w.operator.Inputs(w.Case, seed)
 		if err != nil {
 			return nil, err
 		}

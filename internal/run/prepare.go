@@ -13,7 +13,6 @@ import (
 	"triad/internal/op"
 	"triad/internal/tensor"
 	"triad/internal/truth"
-	"triad/internal/workload"
 )
 
 // prepared is a case ready to run: its tensors, and its truth under every contract that is asked for.
@@ -58,7 +57,7 @@ func (x *execution) prepare(w work) (*prepared, error) {
 	if c.sample, err = sampleOf(w, x.request.Seed); err != nil {
 		return nil, err
 	}
-	if c.given, err = workload.Inputs(w.operator.Spec, w.Case, x.request.Seed); err != nil {
+	if c.given, err = w.operator.Inputs(w.Case, x.request.Seed); err != nil {
 		return nil, err
 	}
 	if c.outputs, err = w.operator.Spec.Outputs(w.Case); err != nil {

@@ -25,7 +25,7 @@ func markTurned(planned []work) error {
 		if err != nil {
 			return err
 		}
-		if len(inputs) == 0 || !inputs[0].DType.IsFloat() || inputs[0].Elements() < 8 ||
+		if len(inputs) == 0 || !inputs[0].DType.IsFloat() || inputs[0].Fill == op.Drawn || inputs[0].Elements() < 8 ||
 			elements > moderateElements {
 			continue
 		}
