@@ -12,6 +12,7 @@ import math
 from typing import Any, Callable
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
 FP32 = (2.0 ** -24, 2.0 ** -149, torch.finfo(torch.float32).max)
@@ -85,6 +86,17 @@ def exactly(x: torch.Tensor) -> Bounded:
     """A value that the kernel gets as it is."""
     r = x.detach().to(torch.float64)
     return Bounded(r, torch.zeros_like(r))
+
+
+class Made(TorchDispatchMode):
+    """While it is entered, tensors of floats that a function makes for itself carry allowances too, so that it
+    may write its results into them. What it leaves unwritten of an empty one is 0."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        made = func(*args, **(kwargs or {}))
+        if func.overloadpacket not in MAKES or not made.is_floating_point() or made.is_meta:
+            return made
+        return exactly(torch.zeros_like(made) if func.overloadpacket in EMPTY else made)
 
 
 def given(x: torch.Tensor) -> Bounded:
@@ -274,6 +286,10 @@ MOVES = {getattr(aten, name) for name in (
     "_reshape_alias unsqueeze_copy expand_copy take repeat_interleave pixel_shuffle").split()
     if hasattr(aten, name)}
 """What moves elements: the allowance moves with them."""
+
+EMPTY = {aten.empty, aten.empty_strided}
+MAKES = EMPTY | {aten.zeros, aten.ones, aten.full}
+"""What makes a tensor of numbers."""
 
 FILLS = {aten.masked_fill: 2, aten.constant_pad_nd: 2, aten.scatter: 3, aten.where: 2}
 """Where a move has a number that fills in; where() may have it in both places."""

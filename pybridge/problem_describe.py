@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 import math
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -97,10 +98,18 @@ class Description:
                           "constants of the file")
         self.judged = max(full[:2], key=lambda v: problem_sizes.elements(self.probes.at(v)))
 
+    def follows(self, slot: tuple, values: dict[str, int], sizes: problem_sizes.Sizes) -> bool:
+        """Whether a size is what its expression says."""
+        return problem_sizes.value_of(self.expressions[slot], values) == sizes[slot]
+
+    def proposed(self) -> Iterator[dict[str, int]]:
+        """Shapes that may be judged."""
+        return problem_sizes.shapes(self.probes, self.free)
+
     def shapes_of_ours(self, most: int) -> list[dict[str, int]]:
         """Those of the proposed shapes, of at most so many elements."""
         shapes: list[dict[str, int]] = []
-        for proposed in problem_sizes.shapes(self.probes, self.free):
+        for proposed in self.proposed():
             values = self.probes.whole(proposed)
             if values in shapes or len(shapes) >= 16:
                 continue
@@ -109,7 +118,7 @@ class Description:
                 continue
             if problem_sizes.elements(sizes) > most:
                 continue
-            if any(problem_sizes.value_of(e, values) != sizes[slot] for slot, e in self.expressions.items()):
+            if any(not self.follows(slot, values, sizes) for slot in self.expressions):
                 continue
             try:
                 with torch.no_grad():
@@ -216,6 +225,8 @@ class Description:
                 self.fills[k] = "mask"
             elif not t.is_floating_point():
                 self.fills[k] = self.integers(i, samples)
+            elif t.dtype not in TOLERANCE and self.can_draw:  # of 8 bits
+                self.fills[k] = DRAWN
         if any(fill.startswith("classes") for fill in self.fills.values()):
             self.scalars["no_class"] = -2 ** 31
         for draws in self.draws():

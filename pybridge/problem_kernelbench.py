@@ -208,8 +208,8 @@ class Problem(problem_folder.Folder):
 
 
 def state_like(model: torch.nn.Module, tensors: tuple) -> dict[str, torch.Tensor]:
-    """The weights and buffers of a model, copied to where the tensors are and into what they are: a call may
-    change buffers."""
+    """The weights and buffers of a model, copied to where the tensors are, since a call may change buffers;
+    in fp64 where the tensors are."""
     bounded = sys.modules.get("bounded")
     like = next((t for t in tensors if isinstance(t, torch.Tensor) and t.is_floating_point()), None)
     wide = bounded is not None and isinstance(like, bounded.Bounded)
@@ -219,8 +219,8 @@ def state_like(model: torch.nn.Module, tensors: tuple) -> dict[str, torch.Tensor
         if wide and value.is_floating_point():
             found[name] = bounded.exactly(value)
         elif like is not None:
-            found[name] = value.to(like.device, like.dtype if value.is_floating_point() else value.dtype,
-                                   copy=True)
+            widened = value.is_floating_point() and like.dtype == torch.float64
+            found[name] = value.to(like.device, like.dtype if widened else value.dtype, copy=True)
         else:
             found[name] = value.clone()
     return found
@@ -236,10 +236,13 @@ class Submission(problem_submission.Submission):
         self.models: dict[Any, torch.nn.Module] = {}
         super().__init__(problem, path)
 
+    entry = "ModelNew"
+    """The name of the class."""
+
     def missing(self) -> str:
-        if isinstance(getattr(self.file, "ModelNew", None), type):
+        if isinstance(getattr(self.file, self.entry, None), type):
             return ""
-        return "it defines no class ModelNew, which a submission of KernelBench has"
+        return f"it defines no class {self.entry}, which a submission of KernelBench has"
 
     def forward(self, *tensors: torch.Tensor, **attributes: Any) -> Any:
         """ModelNew's answer."""
@@ -247,9 +250,14 @@ class Submission(problem_submission.Submission):
         key = (constants, seed, tensors[0].device)
         with self.own_file.called():
             if key not in self.models:
-                made = make(self.problem.module(tensors, attributes), self.file.ModelNew, seed)
+                made = self.made(self.problem.module(tensors, attributes), seed)
                 self.models[key] = made.to(tensors[0].device)
             return dense(self.models[key](*self.problem.arguments(tensors, attributes)))
+
+
+    def made(self, module: types.ModuleType, seed: int) -> torch.nn.Module:
+        """The submission's model at the sizes of the problem's module."""
+        return make(module, getattr(self.file, self.entry), seed)
 
 
 def submission(folder: str, path: str, name: str) -> list:
