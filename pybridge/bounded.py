@@ -8,6 +8,7 @@ allowance_rules.py fills in FORMS and COMPOSITE.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any, Callable
 
@@ -88,15 +89,33 @@ def exactly(x: torch.Tensor) -> Bounded:
     return Bounded(r, torch.zeros_like(r))
 
 
+def writable(x: torch.Tensor) -> Bounded:
+    """A value that is written into: its simulated value is another tensor, since it may become another."""
+    made = exactly(x)
+    return Bounded(made.r, made.e, made.r.clone()) if rules.simulated else made
+
+
 class Made(TorchDispatchMode):
     """While it is entered, tensors of floats that a function makes for itself carry allowances too, so that it
     may write its results into them. What it leaves unwritten of an empty one is 0."""
 
+    pauses = 0
+
+    @classmethod
+    @contextlib.contextmanager
+    def paused(cls):
+        """While it is entered, tensors are made as they are, such as the weights of a model."""
+        cls.pauses += 1
+        try:
+            yield
+        finally:
+            cls.pauses -= 1
+
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         made = func(*args, **(kwargs or {}))
-        if func.overloadpacket not in MAKES or not made.is_floating_point() or made.is_meta:
+        if self.pauses or func.overloadpacket not in MAKES or not made.is_floating_point() or made.is_meta:
             return made
-        return exactly(torch.zeros_like(made) if func.overloadpacket in EMPTY else made)
+        return writable(torch.zeros_like(made) if func.overloadpacket in EMPTY else made)
 
 
 def given(x: torch.Tensor) -> Bounded:

@@ -19,6 +19,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import sandbox
@@ -264,8 +265,14 @@ def checked(folder: str, path: str) -> dict[str, Any]:
     problem = module.Problem(folder)
     on_gpu = os.environ.get("TRIAD_DEVICE") != "cpu" and torch.cuda.is_available()
     device = "cuda" if on_gpu else "cpu"
-    formats = {"deck": _deck, "kernelbench": _kernelbench, "leetgpu": _leetgpu, "tensara": _tensara, "gpumode": _gpumode}
+    if not on_gpu:
+        _interpret()
+    formats = {"deck": _deck, "kernelbench": _kernelbench, "leetgpu": _leetgpu, "tensara": _tensara,
+               "gpumode": _gpumode}
     how, trials = formats[name](problem, device)
+    text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
+    if word := next((word for word in problem.plan.get("forbidden", ()) if word in text), ""):
+        return {"passes": False, "how": how, "trial": "reading it", "why": f"it holds the word {word}"}
     call = _called(problem, module, path)
     ran = 0
     with torch.no_grad():
@@ -285,6 +292,15 @@ def checked(folder: str, path: str) -> dict[str, Any]:
                 return {"passes": False, "how": how, "trial": trial.name,
                         "element": _furthest(problem, trial, got, want)}
     return {"passes": ran > 0, "how": how, "trials": ran}
+
+
+def _interpret() -> None:
+    """Has Triton's kernels run in its interpreter."""
+    os.environ["TRITON_INTERPRET"] = "1"
+    import implementation
+    if not implementation.TRITON_MISSING:
+        import interpreter
+        interpreter.correct()
 
 
 def _furthest(problem: Any, trial: Trial, got: list, want: list) -> dict[str, Any] | None:

@@ -56,6 +56,14 @@ class Submission(kernelbench.Submission):
 
     entry = "Model"
 
+    def forward(self, *tensors: torch.Tensor, **attributes: Any) -> Any:
+        """Model's answer, copied: the check reads an answer before it makes the next call, so that a
+        submission may give each in the same memory."""
+        value = super().forward(*tensors, **attributes)
+        if isinstance(value, tuple):
+            return tuple(v.clone() if type(v) is torch.Tensor else v for v in value)
+        return value.clone() if type(value) is torch.Tensor else value
+
     def made(self, module: types.ModuleType, seed: int) -> torch.nn.Module:
         """The submission's model at the sizes of the problem's module."""
         model = make(module, self.file.Model, seed)

@@ -141,7 +141,7 @@ class Problem(problem_folder.Folder):
         def room(shape: list[int], dtype: torch.dtype) -> torch.Tensor:
             zeros = torch.zeros(shape, dtype=like.dtype, device=like.device)
             is_bounded = bounded is not None and isinstance(like, bounded.Bounded)
-            return bounded.exactly(zeros) if is_bounded else zeros
+            return bounded.writable(zeros) if is_bounded else zeros
         values = self.leaves(own_copies(tensors), attributes, room)
         value = answer(self.module, self.plan["template"], values)
         return value if len(value) > 1 else value[0]

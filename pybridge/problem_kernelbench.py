@@ -15,6 +15,7 @@ names from here (internal/problem writes all three).
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import math
 import sys
@@ -129,13 +130,13 @@ def execute(text: str, path: str, values: dict[str, Any]) -> types.ModuleType:
 
 
 def make(module: types.ModuleType, kind: type, seed: int) -> torch.nn.Module:
-    """A model as the format makes it."""
-    torch.manual_seed(seed)
-    init = module.get_init_inputs() if hasattr(module, "get_init_inputs") else []
-    torch.manual_seed(seed)
-    if isinstance(init, dict):
-        return kind(**init)
-    return kind(*init)
+    """A model as the format makes it. Its weights are exact, whatever is computed around it."""
+    bounded = sys.modules.get("bounded")
+    with bounded.Made.paused() if bounded is not None else contextlib.nullcontext():
+        torch.manual_seed(seed)
+        init = module.get_init_inputs() if hasattr(module, "get_init_inputs") else []
+        torch.manual_seed(seed)
+        return kind(**init) if isinstance(init, dict) else kind(*init)
 
 
 def listed(value: Any) -> tuple:
