@@ -291,7 +291,7 @@ FORMS: dict[Any, Callable] = {}
 """The rule of each operation that computes, given its value and its arguments: filled in by
 allowance_rules.py."""
 
-SELECTS = {aten.max_pool2d_with_indices, aten.sort, aten.topk, aten.neg, aten.abs, aten.amax, aten.amin,
+SELECTS = {aten.max_pool2d_with_indices, aten.max_pool3d_with_indices, aten.sort, aten.topk, aten.neg, aten.abs, aten.amax, aten.amin,
            aten.max, aten.min, aten.relu, aten.clamp, aten.clamp_min, aten.clamp_max, aten.hardtanh}
 """Forms that round nothing."""
 
