@@ -96,8 +96,8 @@ def writable(x: torch.Tensor) -> Bounded:
 
 
 class Made(TorchDispatchMode):
-    """While it is entered, tensors of floats that a function makes for itself carry allowances too, so that it
-    may write its results into them. What it leaves unwritten of an empty one is 0."""
+    """While it is entered, tensors of floats that a function makes for itself carry allowances too, so that
+    it may write its results into them. What it leaves unwritten of an empty one is 0."""
 
     pauses = 0
 
@@ -291,7 +291,8 @@ FORMS: dict[Any, Callable] = {}
 """The rule of each operation that computes, given its value and its arguments: filled in by
 allowance_rules.py."""
 
-SELECTS = {aten.max_pool2d_with_indices, aten.max_pool3d_with_indices, aten.sort, aten.topk, aten.neg, aten.abs, aten.amax, aten.amin,
+SELECTS = {aten.max_pool2d_with_indices, aten.max_pool3d_with_indices, aten.sort, aten.topk,
+           aten.neg, aten.abs, aten.amax, aten.amin,
            aten.max, aten.min, aten.relu, aten.clamp, aten.clamp_min, aten.clamp_max, aten.hardtanh}
 """Forms that round nothing."""
 

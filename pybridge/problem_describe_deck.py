@@ -13,11 +13,11 @@ import torch
 import yaml
 
 import problem_deck as deck
-import problem_describe
 import problem_describe_kernelbench
+import problem_fills
 import problem_kernelbench as kernelbench
 import problem_sizes
-from problem_describe import reason
+from problem_fills import reason
 from problem_inspect import Refused, line
 
 MOST_ELEMENTS = 1 << 20
@@ -195,7 +195,7 @@ class _Deck(problem_describe_kernelbench.File):
         yield from super().proposed()
 
     def cut(self, values: dict[str, int]) -> dict[str, int]:
-        """A shape with sizes halved, the first ones first, until its tensors and weights have few elements."""
+        """A shape with sizes halved, the first ones first, until tensors and weights have few elements."""
         values = dict(values)
         for floor, largest in CUTS:
             for name in values:
@@ -234,7 +234,7 @@ class _Deck(problem_describe_kernelbench.File):
     def data(self) -> None:
         """Every input is drawn as the problem draws it: its data say in which range of them a reference means
         something, such as decays below 1."""
-        self.fills = dict.fromkeys(range(len(self.first)), problem_describe.DRAWN)
+        self.fills = dict.fromkeys(range(len(self.first)), problem_fills.DRAWN)
         self.differentiable, self.gradient, self.pinned = (), "the format has none", []
         self.distributions = ["normal"]
         if problem := self.bound("normal", self.judged):

@@ -14,8 +14,8 @@ import yaml
 import problem_describe
 import problem_gpumode as gpumode
 import problem_sizes
-from problem_describe import reason
 from problem_devices import On
+from problem_fills import reason
 from problem_inspect import Refused, line
 from tensors import NAMES
 

@@ -14,7 +14,7 @@ import torch
 import problem_describe
 import problem_kernelbench as kernelbench
 import problem_sizes
-from problem_describe import reason
+from problem_fills import reason
 from problem_inspect import Refused
 from tensors import NAMES
 

@@ -17,9 +17,10 @@ import (
 	"time"
 
 	"triad/internal/op"
+	"triad/internal/subprocess"
 )
 
-// row is what is kept of a solution; it holds none of its text.
+// A row keeps the outcome of one solution, and none of its text.
 type row struct {
 	Run     string  `json:"run"`
 	SHA256  string  `json:"sha256"`
@@ -47,6 +48,9 @@ const (
 	notRun    = "not run"
 )
 
+// importLimit is the deadline of the import of a problem.
+const importLimit = 10 * time.Minute
+
 // judging is one run over the solutions of a clone.
 type judging struct {
 	triad, clone, work, device, rows string
@@ -66,11 +70,13 @@ func (j *judging) all(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	head, err := exec.CommandContext(ctx, "git", "-C", j.clone, "rev-parse", "HEAD").Output()
+	head, err := subprocess.Run(ctx, subprocess.Command{
+		Path: "git", Args: []string{"-C", j.clone, "rev-parse", "HEAD"}, Deadline: time.Minute,
+	})
 	if err != nil {
 		return fmt.Errorf("the commit of %s: %w", j.clone, err)
 	}
-	j.commit, j.imported = strings.TrimSpace(string(head)), map[string]string{}
+	j.commit, j.imported = strings.TrimSpace(head), map[string]string{}
 	if err := os.MkdirAll(filepath.Dir(j.rows), 0o755); err != nil {
 		return err
 	}
@@ -149,11 +155,12 @@ func (j *judging) operator(ctx context.Context, problem string) (folder, why str
 	}
 	into := filepath.Join(j.work, "operators", strings.ReplaceAll(relative, string(filepath.Separator), "-"))
 	var said bytes.Buffer
-	c := exec.CommandContext(ctx, j.triad, "import", "deck", problem, "--into", into)
-	c.Stderr = &said
-	runErr := c.Run()
-	if _, isExit := errors.AsType[*exec.ExitError](runErr); runErr != nil && !isExit {
-		return "", "", fmt.Errorf("run %s: %w", j.triad, runErr)
+	_, runErr := subprocess.Run(ctx, subprocess.Command{
+		Path: j.triad, Args: []string{"import", "deck", problem, "--into", into}, Stderr: &said,
+		Deadline: importLimit,
+	})
+	if failed := (*exec.ExitError)(nil); runErr != nil && !errors.As(runErr, &failed) {
+		return "", "", fmt.Errorf("import %s: %w", problem, runErr)
 	}
 	found, err := filepath.Glob(filepath.Join(into, "*"))
 	if err == nil && runErr == nil && len(found) == 1 {
@@ -178,27 +185,26 @@ func (j *judging) compare(ctx context.Context, folder, text string, r *row) erro
 			return err
 		}
 	}
-	limited, cancel := context.WithTimeout(ctx, j.limit)
-	defer cancel()
-	c := exec.CommandContext(limited, j.triad, "compare", folder, "--add", filepath.Join(own, solutionFile),
-		"--impl", "mine", "--quick", "--pass", "forward", "--json", "--device", j.device,
-		"--db", filepath.Join(j.work, "results.db"))
-	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
-	c.WaitDelay = time.Minute
-	var out bytes.Buffer
-	c.Stdout = &out
-	err := c.Run()
-	if _, isExit := errors.AsType[*exec.ExitError](err); err != nil && !isExit && limited.Err() == nil {
-		return fmt.Errorf("run %s: %w", j.triad, err)
-	}
-	r.of(&out)
-	if limited.Err() != nil && r.Verdict != accused {
+	out, err := subprocess.Run(ctx, subprocess.Command{
+		Path: j.triad,
+		Args: []string{
+			"compare", folder, "--add", filepath.Join(own, solutionFile), "--impl", "mine", "--quick",
+			"--pass", "forward", "--json", "--device", j.device, "--db", filepath.Join(j.work, "results.db"),
+		},
+		Deadline: j.limit,
+	})
+	r.of(out)
+	failed := &exec.ExitError{}
+	switch {
+	case errors.Is(err, subprocess.ErrDeadline) && r.Verdict != accused:
 		r.Verdict, r.Reason = notJudged, fmt.Sprintf("it was not done after %v", j.limit)
+	case err != nil && !errors.As(err, &failed) && !errors.Is(err, subprocess.ErrDeadline):
+		return fmt.Errorf("judge %s: %w", r.Run, err)
 	}
 	return nil
 }
 
-// judged is what is read of a line that triad compare --json prints.
+// A judged case holds the read part of a line that triad compare --json prints.
 type judged struct {
 	Implementation string           `json:"impl"`
 	Status         op.Status        `json:"status"`
@@ -219,10 +225,10 @@ type judged struct {
 }
 
 // of fills in a row from the lines that triad printed.
-func (r *row) of(out *bytes.Buffer) {
+func (r *row) of(out string) {
 	var worst *judged
 	good, shapes := 0, []string{}
-	lines := bufio.NewScanner(out)
+	lines := bufio.NewScanner(strings.NewReader(out))
 	lines.Buffer(nil, 1<<24)
 	for lines.Scan() {
 		x := &judged{}
@@ -270,7 +276,8 @@ func (x *judged) reason() string {
 	for _, o := range x.Outputs {
 		if o.Status.Weight() == op.Bad && o.Worst != nil {
 			w := o.Worst
-			return fmt.Sprintf("%s%v is %s, want %s, accepted %s to %s; %d of %d elements are wrong (%s)%s", o.Name,
+			return fmt.Sprintf("%s%v is %s, want %s, accepted %s to %s; %d of %d elements are wrong (%s)%s",
+				o.Name,
 				w.Index, w.Got, w.Want, w.Low, w.High, o.Wrong, o.Of, o.Gate, at)
 		}
 	}

@@ -56,8 +56,8 @@ func matrix(all []row) string {
 			if heldOut {
 				half = "The held-out half"
 			}
-			fmt.Fprintf(&b, "| %s, on a %s: label | accused | passed without a kernel | passed | not judged | "+
-				"not run |\n|---|--:|--:|--:|--:|--:|\n", half, strings.ToUpper(device))
+			fmt.Fprintf(&b, "| %s, on a %s: label | accused | passed without a kernel | passed | "+
+				"not judged | not run |\n|---|--:|--:|--:|--:|--:|\n", half, strings.ToUpper(device))
 			for _, label := range labels(rows) {
 				fmt.Fprintf(&b, "| %s |", strings.ReplaceAll(label, "_", " "))
 				for _, verdict := range []string{accused, withoutKernel, passed, notJudged, notRun} {

@@ -44,8 +44,8 @@ func solutions(clone string) ([]*solution, error) {
 	}
 	audits, err := filepath.Glob(filepath.Join(clone, "benchmarks", "*", "results", "annotations", "*.yaml"))
 	if err != nil || len(audits) == 0 {
-		return nil, fmt.Errorf("%s holds no audits, benchmarks/*/results/annotations/*.yaml: want a clone of "+
-			"the repository of kernelbench.com", clone)
+		return nil, fmt.Errorf("%s holds no audits, benchmarks/*/results/annotations/*.yaml: want a clone "+
+			"of the repository of kernelbench.com", clone)
 	}
 	var all []*solution
 	for _, path := range audits {
@@ -82,7 +82,8 @@ func published(clone string) (map[string]string, error) {
 			if err != nil || !d.Type().IsRegular() {
 				return err
 			}
-			if name := solutionEnd.FindStringSubmatch(filepath.Base(path)); name != nil && found[name[1]] == "" {
+			name := solutionEnd.FindStringSubmatch(filepath.Base(path))
+			if name != nil && found[name[1]] == "" {
 				found[name[1]] = path
 			}
 			return nil

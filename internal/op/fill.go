@@ -41,6 +41,9 @@ type Fill struct {
 // Drawn is the kind of an input that its own problem draws.
 const Drawn = "drawn"
 
+// alone lists the kinds that are one word.
+var alone = []string{"addend", "weight", "bias", "uniform", "mask", "cos", "sin", Drawn}
+
 // NoneIgnored is the distribution in which every target is a class. A kernel that is right there and wrong on
 // others is reported to handle ignored targets wrongly.
 const NoneIgnored = "scaled"
@@ -49,15 +52,15 @@ const NoneIgnored = "scaled"
 // function without ignored targets.
 const IgnoringNothing = -1 << 31
 
-// ParseFill reads "addend", "weight", "bias", "uniform", "mask", "drawn", "about ATTRIBUTE", "cos", "sin", "quantize
-// [transposed] SOURCE by SCALE", "scale of TENSOR", "offsets of DIM", "lengths of SIZE" or "classes of DIM
+// ParseFill reads "addend", "weight", "bias", "uniform", "mask", "drawn", "about ATTRIBUTE", "cos", "sin",
+// "quantize [transposed] SOURCE by SCALE", "scale of TENSOR", "offsets of DIM", "lengths of SIZE" or "classes of DIM
 // ignoring ATTRIBUTE".
 func ParseFill(text string) (Fill, error) {
 	words := strings.Fields(text)
 	switch {
 	case len(words) == 0:
 		return Fill{}, nil
-	case slices.Contains([]string{"addend", "weight", "bias", "uniform", "mask", "cos", "sin", Drawn}, text):
+	case slices.Contains(alone, text):
 		return Fill{Kind: text}, nil
 	case len(words) == 2 && words[0] == "about":
 		return Fill{Kind: "about", Of: words[1]}, nil
@@ -73,6 +76,6 @@ func ParseFill(text string) (Fill, error) {
 		return Fill{Kind: "quantize", Source: words[2], Transposed: true, Scale: words[4]}, nil
 	}
 	return Fill{}, fmt.Errorf("fill %q: want addend, weight, bias, uniform, about ATTRIBUTE, mask, drawn, "+
-		"cos, sin, quantize [transposed] SOURCE by SCALE, scale of TENSOR, offsets of DIM, lengths of SIZE, or "+
-		"classes of DIM ignoring ATTRIBUTE", text)
+		"cos, sin, quantize [transposed] SOURCE by SCALE, scale of TENSOR, offsets of DIM, "+
+		"lengths of SIZE, or classes of DIM ignoring ATTRIBUTE", text)
 }

@@ -50,7 +50,9 @@ def get_init_inputs():
     return [WIDTH]
 """
 
-SHAPES = 'SHAPES = [{"rows": 1 << 20, "width": 256, "picked": 8}, {"rows": 4096, "width": 1024, "picked": 4}]\n'
+SHAPES = """
+SHAPES = [{"rows": 1 << 20, "width": 256, "picked": 8}, {"rows": 4096, "width": 1024, "picked": 4}]
+"""
 STATED = """
 name: 01_gathered
 tolerance: {torch.bfloat16: 0.02}
