@@ -22,7 +22,7 @@ func wrote(t *testing.T, path, text string) {
 func TestSolutions(t *testing.T) {
 	clone := t.TempDir()
 	audits := filepath.Join(clone, "benchmarks", "hard", "results", "annotations")
-	wrote(t, filepath.Join(audits, "2026_a_01_sum.yaml"), "problem: 01_sum (of another deck)\nverdict: clean\n")
+	wrote(t, filepath.Join(audits, "2026_a_01_sum.yaml"), "problem: 01_sum (of a deck)\nverdict: clean\n")
 	wrote(t, filepath.Join(audits, "2026_b_02_max.yaml"), "a: b: c\nverdict: reward_hack\n")
 	wrote(t, filepath.Join(audits, "2026_c_01_sum.yaml"), "verdict: clean\n")
 	wrote(t, filepath.Join(clone, "public", "runs", "b200", "2026_a_01_sum_solution.py.txt"), "a")
@@ -60,8 +60,8 @@ func TestHalves(t *testing.T) {
 // TestFiles: what a solution loads stands behind it under a head of its own.
 func TestFiles(t *testing.T) {
 	line := "# " + strings.Repeat("=", 66) + "\n"
-	found := files("import torch\n" + line + "# ===== sidecar: ../gemm.cu (9 bytes, loaded by solution.py) =====\n" +
-		line + "int main;\n")
+	head := line + "# ===== sidecar: ../gemm.cu (9 bytes, loaded by solution.py) =====\n" + line
+	found := files("import torch\n" + head + "int main;\n")
 	if len(found) != 2 || found["solution.py"] != "import torch\n" || found["gemm.cu"] != "int main;\n" {
 		t.Errorf("%q", found)
 	}
@@ -78,8 +78,10 @@ func TestRow(t *testing.T) {
 		`"message":"it raises ValueError: their secret"}`
 	for _, c := range []struct{ out, verdict, status, reason string }{
 		{reference + "\n" + good, passed, "PASS", ""},
-		{good + "\n" + bad, accused, "FAIL", "y[0 1] is 2, want 1, accepted 0.5 to 1.5; 1 of 6 elements are " +
-			"wrong (G2) at m=3,n=2"},
+		{
+			good + "\n" + bad, accused, "FAIL",
+			"y[0 1] is 2, want 1, accepted 0.5 to 1.5; 1 of 6 elements are wrong (G2) at m=3,n=2",
+		},
 		{declined, notJudged, "UNSUPPORTED", "it raises ValueError at m=3"},
 		{declined + "\n" + good, passed, "PASS", ""},
 		{reference, notJudged, "", "triad said nothing of it"},

@@ -190,6 +190,7 @@ func (j *judging) compare(ctx context.Context, folder, text string, r *row) erro
 		Args: []string{
 			"compare", folder, "--add", filepath.Join(own, solutionFile), "--impl", "mine", "--quick",
 			"--pass", "forward", "--json", "--device", j.device, "--db", filepath.Join(j.work, "results.db"),
+			"--limit", "first-cpu=4m", "--limit", "call=4m",
 		},
 		Deadline: j.limit,
 	})
@@ -211,13 +212,14 @@ type judged struct {
 	Message        string           `json:"message"`
 	Dims           map[string]int64 `json:"dims"`
 	Outputs        []struct {
-		Status op.Status `json:"status"`
-		Name   string    `json:"name"`
-		Gate   string    `json:"gate"`
-		Wrong  int64     `json:"n_wrong"`
-		Of     int64     `json:"n_compared"`
-		Judge  string    `json:"judge"`
-		Worst  *struct {
+		Status  op.Status `json:"status"`
+		Message string    `json:"message"`
+		Name    string    `json:"name"`
+		Gate    string    `json:"gate"`
+		Wrong   int64     `json:"n_wrong"`
+		Of      int64     `json:"n_compared"`
+		Judge   string    `json:"judge"`
+		Worst   *struct {
 			Index                []int64 `json:"index"`
 			Got, Want, Low, High json.RawMessage
 		} `json:"worst"`
@@ -258,6 +260,8 @@ func (r *row) of(out string) {
 	}
 	r.Status = worst.Status.String()
 	switch {
+	case worst.Status.Weight() == op.Bad && r.Device == "cpu" && slices.Contains(ofThePlace, worst.Status):
+		r.Reason = worst.reason()
 	case worst.Status.Weight() == op.Bad:
 		r.Verdict, r.Reason = accused, worst.reason()
 	case good > 0:
@@ -267,6 +271,9 @@ func (r *row) of(out string) {
 	}
 }
 
+// ofThePlace lists statuses that accuse no solution without a GPU, for which it was written.
+var ofThePlace = []op.Status{op.StatusCrash, op.StatusHang, op.StatusBuildFail}
+
 // raised finds the type of an exception in a message; what follows may be a stranger's text.
 var raised = regexp.MustCompile(`\b([A-Z]\w*(?:Error|Exception|Interrupt))\b`)
 
@@ -274,7 +281,10 @@ var raised = regexp.MustCompile(`\b([A-Z]\w*(?:Error|Exception|Interrupt))\b`)
 func (x *judged) reason() string {
 	at := " at " + sizes(x.Dims)
 	for _, o := range x.Outputs {
-		if o.Status.Weight() == op.Bad && o.Worst != nil {
+		if o.Status.Weight() == op.Bad && (o.Worst == nil || o.Wrong == 0) {
+			return o.Message + at
+		}
+		if o.Status.Weight() == op.Bad {
 			w := o.Worst
 			return fmt.Sprintf("%s%v is %s, want %s, accepted %s to %s; %d of %d elements are wrong (%s)%s",
 				o.Name,

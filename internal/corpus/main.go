@@ -1,7 +1,7 @@
-// Command corpus judges the published solutions of kernelbench.com, which its authors have audited: it
-// reads the audits and the solutions from a clone, imports the decks, runs triad compare on each solution, and
-// keeps a row for each. What has a row already is not run again, so that the same command goes on after a stop.
-// -table prints the confusion matrix of the rows.
+// Command corpus judges the published solutions of kernelbench.com, which its authors have audited. It reads
+// audits and solutions from a clone, imports the decks, runs triad compare on each solution, and keeps a row
+// for each. What has a row already is not run again: the same command goes on after a stop. -table writes the
+// confusion matrix of the rows.
 package main
 
 import (

@@ -38,14 +38,14 @@ var (
 
 // solutions returns the audited solutions whose text is published, in the order of their runs.
 func solutions(clone string) ([]*solution, error) {
-	texts, err := published(clone)
-	if err != nil {
-		return nil, err
-	}
 	audits, err := filepath.Glob(filepath.Join(clone, "benchmarks", "*", "results", "annotations", "*.yaml"))
 	if err != nil || len(audits) == 0 {
 		return nil, fmt.Errorf("%s holds no audits, benchmarks/*/results/annotations/*.yaml: want a clone "+
 			"of the repository of kernelbench.com", clone)
+	}
+	texts, err := published(clone)
+	if err != nil {
+		return nil, err
 	}
 	var all []*solution
 	for _, path := range audits {

@@ -53,8 +53,8 @@ const NoneIgnored = "scaled"
 const IgnoringNothing = -1 << 31
 
 // ParseFill reads "addend", "weight", "bias", "uniform", "mask", "drawn", "about ATTRIBUTE", "cos", "sin",
-// "quantize [transposed] SOURCE by SCALE", "scale of TENSOR", "offsets of DIM", "lengths of SIZE" or "classes of DIM
-// ignoring ATTRIBUTE".
+// "quantize [transposed] SOURCE by SCALE", "scale of TENSOR", "offsets of DIM", "lengths of SIZE" or
+// "classes of DIM ignoring ATTRIBUTE".
 func ParseFill(text string) (Fill, error) {
 	words := strings.Fields(text)
 	switch {
