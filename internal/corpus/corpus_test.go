@@ -83,6 +83,11 @@ func TestRow(t *testing.T) {
 			"y[0 1] is 2, want 1, accepted 0.5 to 1.5; 1 of 6 elements are wrong (G2) at m=3,n=2",
 		},
 		{declined, notJudged, "UNSUPPORTED", "it raises ValueError at m=3"},
+		{
+			`{"impl":"mine/solution.py","status":"BUILD_FAIL","dims":{"m":3},` +
+				`"message":"/home/me/solution.py:1: it defines no class Model"}`,
+			accused, "BUILD_FAIL", "it defines no class Model at m=3",
+		},
 		{declined + "\n" + good, passed, "PASS", ""},
 		{reference, notJudged, "", "triad said nothing of it"},
 	} {

@@ -294,7 +294,11 @@ func (x *judged) reason() string {
 	if found := raised.FindString(x.Message); found != "" {
 		return "it raises " + found + at
 	}
-	return strings.SplitN(x.Message, "\n", 2)[0] + at
+	sentence, _, _ := strings.Cut(x.Message, "\n")
+	if _, after, has := strings.Cut(sentence, solutionFile+":"); has { // behind its path and line
+		_, sentence, _ = strings.Cut(after, ": ")
+	}
+	return sentence + at
 }
 
 func sizes(dims map[string]int64) string {
