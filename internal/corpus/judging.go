@@ -185,8 +185,9 @@ func (j *judging) compare(ctx context.Context, folder, text string, r *row) erro
 			return err
 		}
 	}
+	var said bytes.Buffer
 	out, err := subprocess.Run(ctx, subprocess.Command{
-		Path: j.triad,
+		Path: j.triad, Stderr: &said,
 		Args: []string{
 			"compare", folder, "--add", filepath.Join(own, solutionFile), "--impl", "mine", "--quick",
 			"--pass", "forward", "--json", "--device", j.device, "--db", filepath.Join(j.work, "results.db"),
@@ -195,6 +196,9 @@ func (j *judging) compare(ctx context.Context, folder, text string, r *row) erro
 		Deadline: j.limit,
 	})
 	r.of(out)
+	if _, sentence, refused := strings.Cut(said.String(), solutionFile+": "); refused && r.Cases == 0 {
+		r.Reason, _, _ = strings.Cut(sentence, "\n")
+	}
 	failed := &exec.ExitError{}
 	switch {
 	case errors.Is(err, subprocess.ErrDeadline) && r.Verdict != accused:
