@@ -157,6 +157,25 @@ class Deck(unittest.TestCase):
         found = problem_check.checked(str(self.path), str(self.path / "solution.py"))
         self.assertEqual((found["passes"], found["why"]), (False, "it holds the word torch.mul"))
 
+    def test_the_check_runs_triton_in_its_interpreter(self):
+        self.describe()
+        imports = "import torch\nimport triton\nimport triton.language as tl\n"
+        scaled = RIGHT.replace("import torch\n", imports, 1)
+        kernel = ("@triton.jit\ndef scale(x, w, y, n, width, block: tl.constexpr):\n"
+                  "    i = tl.program_id(0) * block + tl.arange(0, block)\n"
+                  "    v = tl.load(x + i, i < n).to(tl.float32)\n"
+                  "    v *= tl.load(w + i % width, i < n).to(tl.float32)\n"
+                  "    tl.store(y + i, v.to(tl.bfloat16), i < n)\n\n\nclass Model")
+        begin, end = scaled.index("        out = torch.empty"), scaled.index("\n\n\ndef get_inputs")
+        scaled = (scaled[:begin] + "        out = torch.empty_like(x)\n"
+                  "        n = x.numel()\n"
+                  "        grid = (triton.cdiv(n, 4096),)\n"
+                  "        scale[grid](x, self.weight, out, n, x.shape[1], 4096)\n"
+                  "        return out" + scaled[end:]).replace("class Model", kernel, 1)
+        (self.path / "solution.py").write_text(scaled)
+        found = problem_check.checked(str(self.path), str(self.path / "solution.py"))
+        self.assertEqual((found["passes"], found.get("why")), (True, None))
+
     def test_refused_with_a_reason(self):
         for reference, shapes, stated, why in (
             (GATHERED, "SHAPES = []", STATED, "has no SHAPES"),
