@@ -275,8 +275,9 @@ func (r *row) of(out string) {
 	}
 }
 
-// ofThePlace lists statuses that accuse no solution without a GPU, for which it was written.
-var ofThePlace = []op.Status{op.StatusCrash, op.StatusHang, op.StatusBuildFail}
+// ofThePlace lists statuses that accuse no solution without a GPU: it was written for one, and for the sizes of
+// the deck, of which the cut ones may be smaller than its tiles.
+var ofThePlace = []op.Status{op.StatusCrash, op.StatusHang, op.StatusBuildFail, op.StatusOutOfBounds}
 
 // raised finds the type of an exception in a message; what follows may be a stranger's text.
 var raised = regexp.MustCompile(`\b([A-Z]\w*(?:Error|Exception|Interrupt))\b`)
