@@ -88,6 +88,11 @@ func TestRow(t *testing.T) {
 				`"message":"/home/me/solution.py:1: it defines no class Model"}`,
 			accused, "BUILD_FAIL", "it defines no class Model at m=3",
 		},
+		{
+			`{"impl":"mine/solution.py","status":"OUT_OF_BOUNDS","dims":{"m":3},` +
+				`"message":"tl.load reads element 4 of their_ptr, which has 4"}`,
+			accused, "OUT_OF_BOUNDS", "tl.load reads element 4 of a tensor, which has 4 at m=3",
+		},
 		{declined + "\n" + good, passed, "PASS", ""},
 		{reference, notJudged, "", "triad said nothing of it"},
 	} {

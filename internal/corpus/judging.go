@@ -275,8 +275,8 @@ func (r *row) of(out string) {
 	}
 }
 
-// ofThePlace lists statuses that accuse no solution without a GPU: it was written for one, and for the sizes of
-// the deck, of which the cut ones may be smaller than its tiles.
+// ofThePlace lists statuses that accuse no solution without a GPU: it was written for one, and for the sizes
+// of the deck, of which the cut ones may be smaller than its tiles.
 var ofThePlace = []op.Status{op.StatusCrash, op.StatusHang, op.StatusBuildFail, op.StatusOutOfBounds}
 
 // raised finds the type of an exception in a message; what follows may be a stranger's text.
@@ -303,8 +303,11 @@ func (x *judged) reason() string {
 	if _, after, has := strings.Cut(sentence, solutionFile+":"); has { // behind its path and line
 		_, sentence, _ = strings.Cut(after, ": ")
 	}
-	return sentence + at
+	return namesTensor.ReplaceAllString(sentence, "of a tensor, which") + at
 }
+
+// namesTensor finds the name of a parameter of the solution in a sentence.
+var namesTensor = regexp.MustCompile(`\bof \w+, which`)
 
 func sizes(dims map[string]int64) string {
 	var words []string
