@@ -151,6 +151,11 @@ audit:
 	$(GO) build -o build/ ./cmd/triad
 	results/published/problems/audit.sh build/triad "$(CLONES)" $(SETS)
 
+# FOLDER is a clone of the repository of kernelbench.com; with TABLE=1 the matrix is made of the rows that are there.
+corpus:
+	$(GO) build -o build/ ./cmd/triad
+	$(GO) run ./internal/corpus $(if $(TABLE),-table,-folder "$(FOLDER)" -device "$(or $(DEVICE),cpu)" -half "$(or $(HALF),open)")
+
 public:
 	$(GO) build -o build/ ./cmd/triad
 	$(GO) run ./internal/publicfiles -folder "$(FOLDER)" -batch "$(BATCH)" $(if $(WRITE),-write)
@@ -167,5 +172,5 @@ release: build
 clean:
 	rm -rf bin build dist
 
-.PHONY: audit generated lint format build figures wheel release test test-packages test-tools test-operator test-names vet set-up mutation test-long bench \
+.PHONY: audit corpus generated lint format build figures wheel release test test-packages test-tools test-operator test-names vet set-up mutation test-long bench \
 	database public lab clean

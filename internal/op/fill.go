@@ -25,6 +25,8 @@ import (
 //	"classes"   integers from 0 to the size Of less 1; one in eight is the attribute Ignoring instead, under
 //	            zeros all, under sparse all but one in sixteen, under NoneIgnored none; none where the
 //	            attribute is IgnoringNothing
+//	"drawn"     what the problem itself draws: the operator was imported, and the input has a structure that
+//	            no other rule gives it
 //	"lengths"   integers from 0 to Of, a size or an attribute; one in eight is 0, one in eight Of; under
 //	            zeros all are 0, under constant all are Of, under extremes either
 type Fill struct {
@@ -36,6 +38,12 @@ type Fill struct {
 	Ignoring   string
 }
 
+// Drawn is the kind of an input that its own problem draws.
+const Drawn = "drawn"
+
+// alone lists the kinds that are one word.
+var alone = []string{"addend", "weight", "bias", "uniform", "mask", "cos", "sin", Drawn}
+
 // NoneIgnored is the distribution in which every target is a class. A kernel that is right there and wrong on
 // others is reported to handle ignored targets wrongly.
 const NoneIgnored = "scaled"
@@ -44,15 +52,15 @@ const NoneIgnored = "scaled"
 // function without ignored targets.
 const IgnoringNothing = -1 << 31
 
-// ParseFill reads "addend", "weight", "bias", "uniform", "mask", "about ATTRIBUTE", "cos", "sin", "quantize
-// [transposed] SOURCE by SCALE", "scale of TENSOR", "offsets of DIM", "lengths of SIZE" or "classes of DIM
-// ignoring ATTRIBUTE".
+// ParseFill reads "addend", "weight", "bias", "uniform", "mask", "drawn", "about ATTRIBUTE", "cos", "sin",
+// "quantize [transposed] SOURCE by SCALE", "scale of TENSOR", "offsets of DIM", "lengths of SIZE" or
+// "classes of DIM ignoring ATTRIBUTE".
 func ParseFill(text string) (Fill, error) {
 	words := strings.Fields(text)
 	switch {
 	case len(words) == 0:
 		return Fill{}, nil
-	case slices.Contains([]string{"addend", "weight", "bias", "uniform", "mask", "cos", "sin"}, text):
+	case slices.Contains(alone, text):
 		return Fill{Kind: text}, nil
 	case len(words) == 2 && words[0] == "about":
 		return Fill{Kind: "about", Of: words[1]}, nil
@@ -67,7 +75,7 @@ func ParseFill(text string) (Fill, error) {
 	case len(words) == 5 && words[0] == "quantize" && words[1] == "transposed" && words[3] == "by":
 		return Fill{Kind: "quantize", Source: words[2], Transposed: true, Scale: words[4]}, nil
 	}
-	return Fill{}, fmt.Errorf("fill %q: want addend, weight, bias, uniform, about ATTRIBUTE, mask, cos, "+
-		"sin, quantize [transposed] SOURCE by SCALE, scale of TENSOR, offsets of DIM, lengths of SIZE, or "+
-		"classes of DIM ignoring ATTRIBUTE", text)
+	return Fill{}, fmt.Errorf("fill %q: want addend, weight, bias, uniform, about ATTRIBUTE, mask, drawn, "+
+		"cos, sin, quantize [transposed] SOURCE by SCALE, scale of TENSOR, offsets of DIM, "+
+		"lengths of SIZE, or classes of DIM ignoring ATTRIBUTE", text)
 }

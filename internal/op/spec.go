@@ -414,6 +414,11 @@ var Contracts = []ContractName{
 	{"exact", "the very bits: nothing is rounded or flushed to zero, and -0 is not +0"},
 }
 
+// IsDrawn reports whether the operator's problem draws one of its inputs itself.
+func (s *Spec) IsDrawn() bool {
+	return slices.ContainsFunc(s.InputSpecs, func(t TensorSpec) bool { return t.Fill == Drawn })
+}
+
 // Input returns the input called name; false where there is none.
 func (s *Spec) Input(name string) (TensorSpec, bool) { return tensorNamed(s.InputSpecs, name) }
 

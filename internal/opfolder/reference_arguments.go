@@ -17,14 +17,7 @@ func (r *Reference) arguments(c op.Case, contract string,
 	in []tensor.Tensor,
 ) ([]tensor.Tensor, []backend.AttrRef, error) {
 	spec := r.Folder.Spec
-	var attrs []backend.AttrRef
-	for _, a := range c.Attrs {
-		i := slices.IndexFunc(spec.Attributes, func(s op.AttributeSpec) bool { return s.Name == a.Name })
-		attrs = append(attrs, backend.AttrRef{
-			Name: a.Name, Type: spec.Attributes[i].Type, Number: a.Number,
-			Text: a.Text,
-		})
-	}
+	attrs := r.attributes(c)
 	say := func(name, text string) {
 		attrs = append(attrs, backend.AttrRef{Name: name, Type: "enum", Text: text})
 	}
@@ -69,6 +62,20 @@ func (r *Reference) arguments(c op.Case, contract string,
 		Number: float64(len(spec.InputSpecs)),
 	})
 	return tensors, attrs, nil
+}
+
+// attributes returns the attributes of a case.
+func (r *Reference) attributes(c op.Case) []backend.AttrRef {
+	spec := r.Folder.Spec
+	var attrs []backend.AttrRef
+	for _, a := range c.Attrs {
+		i := slices.IndexFunc(spec.Attributes, func(s op.AttributeSpec) bool { return s.Name == a.Name })
+		attrs = append(attrs, backend.AttrRef{
+			Name: a.Name, Type: spec.Attributes[i].Type, Number: a.Number,
+			Text: a.Text,
+		})
+	}
+	return attrs
 }
 
 // inputs returns the operator's inputs among tensors, in the order of the spec.

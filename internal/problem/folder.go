@@ -91,6 +91,7 @@ from %[3]s import Problem
 
 PROBLEM = Problem(Path(__file__).parent)
 reference = PROBLEM.reference
+draw = PROBLEM.draw
 IMPLEMENTATIONS = PROBLEM.rows()
 `
 

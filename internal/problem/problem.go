@@ -49,7 +49,7 @@ func (oneFile) Files(path string, _ []byte) (map[string]string, string) {
 }
 
 // formats lists what can be imported.
-var formats = []Format{kernelBench{}, leetGPU{}, tensara{}, gpuMode{}}
+var formats = []Format{deck{}, kernelBench{}, leetGPU{}, tensara{}, gpuMode{}}
 
 // endings are those of the files that are looked at.
 var endings = []string{".py", ".yml", ".yaml"}

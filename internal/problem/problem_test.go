@@ -208,10 +208,22 @@ func TestList(t *testing.T) {
 		found[0].Operator != "leetgpu_hard_12_two_words" {
 		t.Errorf("a challenge: %+v, %v", found, err)
 	}
+	shape := wrote(t, filepath.Join(folder, "hard", "problems-h100", "01_Sum", "shapes.py"),
+		"SHAPES = []\n")
+	reference := wrote(t, filepath.Join(filepath.Dir(shape), "reference.py"), model)
+	if found, err := List(reference, ""); err != nil || found[0].Format != "kernelbench" {
+		t.Errorf("a deck without its problem.yaml: %+v, %v", found, err)
+	}
+	wrote(t, filepath.Join(filepath.Dir(shape), "problem.yaml"), "name: 01_sum\n")
+	found, err = List(filepath.Join(folder, "hard", "problems-h100"), "")
+	if err != nil || len(found) != 1 || found[0].Format != "deck" ||
+		found[0].Operator != "deck_hard_h100_01_sum" {
+		t.Errorf("a deck: %+v, %v", found, err)
+	}
 	for _, c := range []struct{ path, format, says string }{
 		{filepath.Join(folder, "nowhere"), "", "there is no such file or folder"},
-		{folder, "flashinfer", `there is no format "flashinfer": want one of kernelbench, leetgpu, ten`},
-		{other, "", "holds no problem of a format that triad imports: kernelbench, leetgpu, tensara"},
+		{folder, "flashinfer", `there is no format "flashinfer": want one of deck, kernelbench, leetgpu`},
+		{other, "", "holds no problem of a format that triad imports: deck, kernelbench, leetgpu, tensara"},
 	} {
 		_, err := List(c.path, c.format)
 		var u *op.UsageError

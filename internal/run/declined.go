@@ -6,7 +6,6 @@ import (
 
 	"triad/internal/backend"
 	"triad/internal/op"
-	"triad/internal/workload"
 )
 
 // choice is an implementation's answer to tensors of some sizes, strides, dtypes and attributes, whatever
@@ -101,7 +100,7 @@ func (x *execution) choose(key string, said choice) choice {
 func (x *execution) unjudged(w work) (*prepared, error) {
 	c := &prepared{work: w, level: x.request.Options.Level, truths: map[string]truthOnce{}}
 	var err error
-	if c.given, err = workload.Inputs(w.operator.Spec, w.Case, x.request.Seed); err != nil {
+	if c.given, err = w.operator.Inputs(w.Case, x.request.Seed); err != nil {
 		return nil, err
 	}
 	if c.outputs, err = w.operator.Spec.Outputs(w.Case); err != nil {

@@ -19,13 +19,13 @@ var layers = [][]string{
 	{"doc", "run", "result", "statistics"},
 	{
 		"plan", "plan_entries", "plan_configured", "plan_jobs", "plan_launches", "plan_relations",
-		"plan_timed", "ordinary", "shard", "turned",
+		"plan_timed", "ordinary", "shard", "reversed_input",
 	},
 	{"prepared"},
-	{"verdict", "looks", "known", "power"},
+	{"verdict", "finding_match", "documented_findings", "power"},
 	{
-		"ahead", "attempt", "bench", "beside", "claim", "compare_timed", "configurations", "declined",
-		"differences", "execute", "flight", "giveup", "gradients", "job", "known_calls", "memory", "prepare",
+		"abandoned_passes", "attempt", "bench", "claim", "compare_timed", "configurations", "declined",
+		"differences", "emulator_twins", "execute", "flight", "gradients", "job", "known_calls", "memory", "next_case", "prepare",
 		"relations", "stop", "survey", "time", "turned_calls",
 	},
 }

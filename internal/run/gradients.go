@@ -7,7 +7,6 @@ import (
 	"triad/internal/backend"
 	"triad/internal/op"
 	"triad/internal/record"
-	"triad/internal/workload"
 )
 
 // launchesPerJob limits how long a worker is silent: longer jobs are run in parts.
@@ -27,7 +26,7 @@ func (r *Runner) checkSteps(ctx context.Context, planned []work, seed uint64) ([
 			continue
 		}
 		r.progress(Progress{Text: "comparing the gradients of " + w.Op + " with the complex step"})
-		in, err := workload.Inputs(w.operator.Spec, w.Case, seed)
+		in, err := w.operator.Inputs(w.Case, seed)
 		if err != nil {
 			return nil, err
 		}

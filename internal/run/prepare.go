@@ -7,7 +7,6 @@ import (
 	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/tensor"
-	"triad/internal/workload"
 )
 
 // prepare makes the inputs of a case, computes the truth under the default contract and checks whether the
@@ -18,7 +17,7 @@ func (x *execution) prepare(w work) (*prepared, error) {
 	if c.sample, err = sampleOf(w, x.request.Seed); err != nil {
 		return nil, err
 	}
-	if c.given, err = workload.Inputs(w.operator.Spec, w.Case, x.request.Seed); err != nil {
+	if c.given, err = w.operator.Inputs(w.Case, x.request.Seed); err != nil {
 		return nil, err
 	}
 	if c.outputs, err = w.operator.Spec.Outputs(w.Case); err != nil {

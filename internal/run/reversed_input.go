@@ -20,8 +20,8 @@ func markTurned(planned []work) error {
 		if err != nil {
 			return err
 		}
-		if len(inputs) == 0 || !inputs[0].DType.IsFloat() || inputs[0].Elements() < 8 ||
-			elements > moderateElements {
+		if len(inputs) == 0 || !inputs[0].DType.IsFloat() || inputs[0].Fill == op.Drawn ||
+			inputs[0].Elements() < 8 || elements > moderateElements {
 			continue
 		}
 		key := w.Op + " " + w.DType

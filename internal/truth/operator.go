@@ -5,6 +5,8 @@ import (
 
 	"triad/internal/catalog"
 	"triad/internal/op"
+	"triad/internal/tensor"
+	"triad/internal/workload"
 )
 
 // Operator is an operator with its truth: one of the catalog or, with a Reference, a user's own.
@@ -12,6 +14,18 @@ type Operator struct {
 	Spec      *op.Spec
 	Reference Reference    // nil: the truth is the catalog's
 	Findings  []op.Finding // known faults of libraries' rows
+}
+
+// Inputs returns the inputs of a case; see workload.Inputs.
+func (o *Operator) Inputs(c op.Case, seed uint64) ([]tensor.Tensor, error) {
+	var given map[string]tensor.Tensor
+	if d, ok := o.Reference.(Drawer); ok && o.Spec.IsDrawn() {
+		var err error
+		if given, err = d.Draw(c, seed); err != nil {
+			return nil, err
+		}
+	}
+	return workload.InputsWith(o.Spec, c, seed, given)
 }
 
 // fromCatalog caches the operators of the catalog that were requested, by name.

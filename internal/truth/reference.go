@@ -21,6 +21,12 @@ type Reference interface {
 	Prove(c op.Case, in []tensor.Tensor, seed uint64) (Step, error)
 }
 
+// A Drawer is a Reference whose problem draws inputs itself: those with the fill "drawn".
+type Drawer interface {
+	// Draw returns these inputs of a case by name.
+	Draw(c op.Case, seed uint64) (map[string]tensor.Tensor, error)
+}
+
 // Computed is one output of a reference, row-major. Simulated is the value under the contract's rounding
 // points, before the output's own.
 type Computed struct{ R, T, Simulated []float64 }

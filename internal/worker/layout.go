@@ -36,7 +36,7 @@ func layOut(job backend.Job, memory []byte) (backend.RunArgs, *arena, error) {
 	i := job.Implementation
 	args := backend.RunArgs{
 		Op: i.Op, Implementation: i.Name, Pass: i.Pass, DType: job.DType, Contract: job.Contract,
-		Attrs:      job.Attrs,
+		Attrs: job.Attrs, Inputs: []backend.TensorRef{},
 		SizesAlone: job.SizesAlone, Words: job.Words,
 	}
 	for _, t := range job.Inputs {

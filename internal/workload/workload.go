@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -20,8 +21,15 @@ import (
 // assembles a kernel's inputs. If the spec declares the backward's tensors itself ([[backward.tensors]], as
 // for operands that are quantised for it), it returns all the backward's inputs.
 func Inputs(spec *op.Spec, c op.Case, seed uint64) ([]tensor.Tensor, error) {
+	return InputsWith(spec, c, seed, nil)
+}
+
+// InputsWith is Inputs for an operator with inputs of the fill "drawn", which are given, by name.
+func InputsWith(spec *op.Spec, c op.Case, seed uint64, given map[string]tensor.Tensor) ([]tensor.Tensor,
+	error,
+) {
 	m := &maker{
-		spec: spec, c: c, seed: seed, key: c.Key(), drawn: map[string]*source{},
+		spec: spec, c: c, seed: seed, key: c.Key(), given: given, drawn: map[string]*source{},
 		scales: map[string]tensor.Tensor{},
 	}
 	defer m.done()
@@ -58,6 +66,7 @@ type maker struct {
 	c      op.Case
 	seed   uint64
 	key    string
+	given  map[string]tensor.Tensor // those of the fill "drawn", by name
 	drawn  map[string]*source       // by name of the input or upstream gradient
 	kept   float64                  // up to this magnitude extreme inputs are not scaled
 	scales map[string]tensor.Tensor // by name of the scale tensor
@@ -115,6 +124,9 @@ func (m *maker) drawFor(t op.TensorType) error {
 	switch fill.Kind {
 	case "scale":
 		return nil
+	case op.Drawn:
+		_, err := m.givenAs(t)
+		return err
 	case "quantize":
 		name = fill.Source
 		if t.DType == op.E2M1x2 {
@@ -247,6 +259,8 @@ func rowsAndCols(shape []int64) (rows, cols int64) {
 // finish rounds the drawn values to the tensor's dtype and lays them out as the case says.
 func (m *maker) finish(t op.TensorType, fill op.Fill) (tensor.Tensor, error) {
 	switch fill.Kind {
+	case op.Drawn:
+		return m.givenAs(t)
 	case "scale":
 		made, ok := m.scales[t.Name]
 		if !ok {
@@ -265,6 +279,18 @@ func (m *maker) finish(t op.TensorType, fill op.Fill) (tensor.Tensor, error) {
 		parallel.Runs(len(x), func(first, end int) { roundAll(x[first:end], t.DType) })
 	}
 	return layOut(t, x, m.layout(t)), nil
+}
+
+// givenAs returns the tensor that was given for an input, which must be of its type.
+func (m *maker) givenAs(t op.TensorType) (tensor.Tensor, error) {
+	g, ok := m.given[t.Name]
+	switch {
+	case !ok:
+		return g, errors.New("its problem draws it, and nothing was drawn")
+	case g.DType != t.DType || !slices.Equal(g.Shape, t.Shape):
+		return g, fmt.Errorf("its problem drew %v %v: want %v %v", g.DType, g.Shape, t.DType, t.Shape)
+	}
+	return g, nil
 }
 
 // roundAll rounds values to a dtype. Those beyond its range become the largest float with their sign, or NaN

@@ -19,6 +19,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 sys.path.insert(1, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "worker"))
@@ -31,6 +32,9 @@ MOST_ELEMENTS = 1 << 20
 
 TRIALS, SEED = 5, 42
 """Of KernelBench; the seed of the other formats where their tests name none."""
+
+
+DECK_SEEDS = (42, 123, 456)
 
 
 @dataclass
@@ -76,6 +80,35 @@ def _kernelbench(problem: Any, device: str) -> tuple[str, Iterator[Trial]]:
     sizes = "" if small else ", at sizes cut to " + _words(
         {n: v for n, v in chosen.items() if n in plan["own"]})
     return f"{TRIALS} trials from seed {SEED}, {_tolerance(tolerance)}{sizes}", trials()
+
+
+def _deck(problem: Any, device: str) -> tuple[str, Iterator[Trial]]:
+    import torch
+
+    import problem_deck as deck
+    plan = problem.plan
+    tolerance = plan["their_check"]
+    small = device != "cpu"
+    shapes = plan["tests"] if small else [plan["checked"]]
+
+    def accepts(got: list, want: list) -> bool:
+        return len(got) == len(want) and all(
+            a.shape == b.shape and a.isfinite().all()
+            and torch.allclose(a.float(), b.float(), **tolerance) for a, b in zip(got, want))
+
+    def trials() -> Iterator[Trial]:
+        for shape in shapes:
+            values = {**plan["checked"], **shape}
+            module = deck.kernelbench.execute(problem.text, str(problem.path), values)
+            for seed in DECK_SEEDS:
+                with deck.drawing(seed):
+                    inputs = list(module.get_inputs())
+                tensors = tuple(inputs[k] for k, a in enumerate(plan["arguments"]) if "input" in a)
+                yield Trial(f"{_words(shape)}, seed {seed}", tensors, _attributes(plan, values), values,
+                            accepts)
+    sizes = "" if small else ", at sizes cut to " + _words(plan["checked"])
+    return (f"seeds {', '.join(map(str, DECK_SEEDS))}, {_tolerance(tolerance)}{sizes}, without its cases of "
+            "other scales"), trials()
 
 
 def _leetgpu(problem: Any, device: str) -> tuple[str, Iterator[Trial]]:
@@ -235,8 +268,14 @@ def checked(folder: str, path: str) -> dict[str, Any]:
     problem = module.Problem(folder)
     on_gpu = os.environ.get("TRIAD_DEVICE") != "cpu" and torch.cuda.is_available()
     device = "cuda" if on_gpu else "cpu"
-    formats = {"kernelbench": _kernelbench, "leetgpu": _leetgpu, "tensara": _tensara, "gpumode": _gpumode}
+    if not on_gpu:
+        _interpret()
+    formats = {"deck": _deck, "kernelbench": _kernelbench, "leetgpu": _leetgpu, "tensara": _tensara,
+               "gpumode": _gpumode}
     how, trials = formats[name](problem, device)
+    text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
+    if word := next((word for word in problem.plan.get("forbidden", ()) if word in text), ""):
+        return {"passes": False, "how": how, "trial": "reading it", "why": f"it holds the word {word}"}
     call = _called(problem, module, path)
     ran = 0
     with torch.no_grad():
@@ -256,6 +295,15 @@ def checked(folder: str, path: str) -> dict[str, Any]:
                 return {"passes": False, "how": how, "trial": trial.name,
                         "element": _furthest(problem, trial, got, want)}
     return {"passes": ran > 0, "how": how, "trials": ran}
+
+
+def _interpret() -> None:
+    """Has Triton's kernels run in its interpreter."""
+    os.environ["TRITON_INTERPRET"] = "1"
+    import implementation
+    if not implementation.TRITON_MISSING:
+        import interpreter
+        interpreter.correct()
 
 
 def _furthest(problem: Any, trial: Trial, got: list, want: list) -> dict[str, Any] | None:

@@ -14,8 +14,8 @@ import yaml
 import problem_describe
 import problem_gpumode as gpumode
 import problem_sizes
-from problem_describe import reason
 from problem_devices import On
+from problem_fills import reason
 from problem_inspect import Refused, line
 from tensors import NAMES
 
@@ -27,6 +27,8 @@ def describe(path: str) -> dict[str, Any]:
 
 class _Task(problem_describe.Description):
     """A task while it is described."""
+
+    can_draw = True
 
     def begin(self) -> None:
         self.constants: dict[str, Any] = {}
@@ -263,7 +265,7 @@ class _Task(problem_describe.Description):
                 import bounded
                 like = next(t for t in tensors if t.is_floating_point())
                 zeros = torch.zeros(inputs[self.room].shape, dtype=like.dtype)
-                values[self.room] = bounded.exactly(zeros) if isinstance(like, bounded.Bounded) else zeros
+                values[self.room] = bounded.writable(zeros) if isinstance(like, bounded.Bounded) else zeros
             return gpumode.answer(self.module, self.form, values)
         return run
 
@@ -291,5 +293,6 @@ class _Task(problem_describe.Description):
 
     def description(self) -> dict[str, Any]:
         found = super().description()
-        found["plan"].update(template=self.form, leaves=self.plan_leaves, tests=self.called)
+        found["plan"].update(template=self.form, leaves=self.plan_leaves, tests=self.called,
+                             fixed=self.fixed, takes_seed=self.takes_seed)
         return found

@@ -14,18 +14,20 @@ import torch
 import problem_describe
 import problem_kernelbench as kernelbench
 import problem_sizes
-from problem_describe import reason
+from problem_fills import reason
 from problem_inspect import Refused
 from tensors import NAMES
 
 
 def describe(path: str) -> dict[str, Any]:
     """The description; Refused where there is none."""
-    return _File(Path(path)).result()
+    return File(Path(path)).result()
 
 
-class _File(problem_describe.Description):
+class File(problem_describe.Description):
     """One problem while it is described."""
+
+    can_draw = True
 
     def begin(self) -> None:
         """Finds the constants of the file."""
@@ -66,6 +68,10 @@ class _File(problem_describe.Description):
                     raise Refused(f"an input is a {type(value).__name__}: problems of tensors and numbers "
                                   "alone are imported")
             outputs = kernelbench.listed(self.model(values, 0)(*inputs))
+        return self.sizes_of(inputs, outputs)
+
+    def sizes_of(self, inputs: list, outputs: tuple) -> problem_sizes.Sizes:
+        """The sizes of the tensors of a call."""
         found = {}
         for kind, tensors in (("input", inputs), ("output", outputs)):
             for i, t in enumerate(tensors):
@@ -112,9 +118,7 @@ class _File(problem_describe.Description):
         named = [p.name for p in forward.parameters.values()
                  if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][1:]
         try:
-            with torch.device("meta"), torch.no_grad():
-                inputs = self.inputs({}, 0)
-                outputs = kernelbench.listed(self.model({}, 0)(*inputs))
+            inputs, outputs = self.example()
         except Exception as e:
             raise Refused(reason("calling it", e)) from e
         self.arguments, self.input_names, self.scalars = [], [], {}
@@ -140,7 +144,7 @@ class _File(problem_describe.Description):
             raise Refused("it gives a choice, such as the place of a maximum: several may be right, and "
                           "triad imports problems whose outputs are floating-point numbers alone")
         floats = [t.dtype for t in self.first if t.is_floating_point()]
-        self.dtype = floats[0] if floats else torch.float32
+        self.dtype = self.dtype_of(floats, outputs)
         if self.dtype not in problem_describe.TOLERANCE:
             raise Refused(f"its inputs are of {self.dtype}: want fp32, fp16 or bf16")
         self.outputs = list(outputs)
@@ -151,6 +155,16 @@ class _File(problem_describe.Description):
         self.dims = {constant: self.names.take(constant) for constant in self.free}
         if not self.free:
             self.dims = {"": self.names.take("n")}
+
+    def example(self) -> tuple[list, tuple]:
+        """Arguments and answers, whose elements do not count."""
+        with torch.device("meta"), torch.no_grad():
+            inputs = self.inputs({}, 0)
+            return inputs, kernelbench.listed(self.model({}, 0)(*inputs))
+
+    def dtype_of(self, floats: list[torch.dtype], outputs: tuple) -> torch.dtype:
+        """The dtype that the problem is judged in, given those of its inputs of floats."""
+        return floats[0] if floats else torch.float32
 
     def call(self, model: torch.nn.Module, inputs: list) -> list[torch.Tensor]:
         return [v.detach().clone() for v in kernelbench.listed(model(*inputs))]

@@ -10,7 +10,7 @@ import torch
 
 import problem_describe_function
 import problem_leetgpu as leetgpu
-from problem_describe import reason
+from problem_fills import reason
 from problem_inspect import Refused
 
 

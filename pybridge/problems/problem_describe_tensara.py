@@ -13,8 +13,8 @@ import problem_describe_function
 import problem_sizes
 import problem_structure
 import problem_tensara as tensara
-from problem_describe import reason
 from problem_devices import On
+from problem_fills import reason
 from problem_inspect import Refused
 
 MOST_DRAWN_ELEMENTS = 1 << 27

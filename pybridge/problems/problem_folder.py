@@ -36,6 +36,10 @@ class Folder:
                 else tensors[place["input"]].shape[place["axis"]]
                 for name, place in self.plan["constants"].items()}
 
+    draw = None
+    """draw(shapes, attributes, seed) gives the inputs as the problem draws them at the sizes of a call, where
+    it can draw them at other sizes than its own."""
+
     def rows(self) -> list:
         """The row of the table that shows the reference itself, in the dtype of the case."""
         from implementation import Implementation

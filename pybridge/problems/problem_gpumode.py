@@ -15,6 +15,7 @@ from __future__ import annotations
 import importlib.abc
 import importlib.util
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,15 @@ class Problem(problem_folder.Folder):
                 found.append(leaf["value"])
         return found
 
+    def draw(self, shapes: list[tuple], attributes: dict[str, Any], seed: int) -> list[torch.Tensor]:
+        """The inputs as the problem draws them at the sizes of a call."""
+        values = self.values(tuple(types.SimpleNamespace(shape=s) for s in shapes), attributes)
+        arguments = {**self.plan["fixed"], **values, **({"seed": seed} if self.plan["takes_seed"] else {})}
+        torch.manual_seed(seed)
+        with On("cpu"):
+            found = leaves(self.module.generate_input(**arguments))
+        return [t for leaf, t in zip(self.plan["leaves"], found) if "input" in leaf]
+
     def reference(self, *tensors: torch.Tensor, **attributes: Any) -> Any:
         """The outputs, computed in the dtype of the tensors."""
         like = next(t for t in tensors if t.is_floating_point())
@@ -131,7 +141,7 @@ class Problem(problem_folder.Folder):
         def room(shape: list[int], dtype: torch.dtype) -> torch.Tensor:
             zeros = torch.zeros(shape, dtype=like.dtype, device=like.device)
             is_bounded = bounded is not None and isinstance(like, bounded.Bounded)
-            return bounded.exactly(zeros) if is_bounded else zeros
+            return bounded.writable(zeros) if is_bounded else zeros
         values = self.leaves(own_copies(tensors), attributes, room)
         value = answer(self.module, self.plan["template"], values)
         return value if len(value) > 1 else value[0]

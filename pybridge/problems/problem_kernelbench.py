@@ -15,6 +15,7 @@ names from here (internal/problem writes all three).
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import math
 import sys
@@ -129,13 +130,13 @@ def execute(text: str, path: str, values: dict[str, Any]) -> types.ModuleType:
 
 
 def make(module: types.ModuleType, kind: type, seed: int) -> torch.nn.Module:
-    """A model as the format makes it."""
-    torch.manual_seed(seed)
-    init = module.get_init_inputs() if hasattr(module, "get_init_inputs") else []
-    torch.manual_seed(seed)
-    if isinstance(init, dict):
-        return kind(**init)
-    return kind(*init)
+    """A model as the format makes it. Its weights are exact, whatever is computed around it."""
+    bounded = sys.modules.get("bounded")
+    with bounded.Made.paused() if bounded is not None else contextlib.nullcontext():
+        torch.manual_seed(seed)
+        init = module.get_init_inputs() if hasattr(module, "get_init_inputs") else []
+        torch.manual_seed(seed)
+        return kind(**init) if isinstance(init, dict) else kind(*init)
 
 
 def listed(value: Any) -> tuple:
@@ -186,6 +187,12 @@ class Problem(problem_folder.Folder):
                       for v in listed(value))
         return value if len(value) > 1 else value[0]
 
+    def draw(self, shapes: list[tuple], attributes: dict[str, Any], seed: int) -> list[torch.Tensor]:
+        """The inputs as the problem draws them at the sizes of a call."""
+        module = self.module(tuple(types.SimpleNamespace(shape=s) for s in shapes), attributes)
+        torch.manual_seed(seed)
+        return [t for t in module.get_inputs() if isinstance(t, torch.Tensor)]
+
     def rows(self) -> list:
         """The row of the table that shows Model itself, in the dtype of the case."""
         return [self._row("torch/problem", lambda *t, **a: dense(self.reference(*t, **a)))]
@@ -202,8 +209,8 @@ class Problem(problem_folder.Folder):
 
 
 def state_like(model: torch.nn.Module, tensors: tuple) -> dict[str, torch.Tensor]:
-    """The weights and buffers of a model, copied to where the tensors are and into what they are: a call may
-    change buffers."""
+    """The weights and buffers of a model, copied to where the tensors are, since a call may change buffers;
+    in fp64 where the tensors are."""
     bounded = sys.modules.get("bounded")
     like = next((t for t in tensors if isinstance(t, torch.Tensor) and t.is_floating_point()), None)
     wide = bounded is not None and isinstance(like, bounded.Bounded)
@@ -213,8 +220,8 @@ def state_like(model: torch.nn.Module, tensors: tuple) -> dict[str, torch.Tensor
         if wide and value.is_floating_point():
             found[name] = bounded.exactly(value)
         elif like is not None:
-            found[name] = value.to(like.device, like.dtype if value.is_floating_point() else value.dtype,
-                                   copy=True)
+            widened = value.is_floating_point() and like.dtype == torch.float64
+            found[name] = value.to(like.device, like.dtype if widened else value.dtype, copy=True)
         else:
             found[name] = value.clone()
     return found
@@ -230,10 +237,13 @@ class Submission(problem_submission.Submission):
         self.models: dict[Any, torch.nn.Module] = {}
         super().__init__(problem, path)
 
+    entry = "ModelNew"
+    """The name of the class."""
+
     def missing(self) -> str:
-        if isinstance(getattr(self.file, "ModelNew", None), type):
+        if isinstance(getattr(self.file, self.entry, None), type):
             return ""
-        return "it defines no class ModelNew, which a submission of KernelBench has"
+        return f"it defines no class {self.entry}, which a submission of KernelBench has"
 
     def forward(self, *tensors: torch.Tensor, **attributes: Any) -> Any:
         """ModelNew's answer."""
@@ -241,9 +251,14 @@ class Submission(problem_submission.Submission):
         key = (constants, seed, tensors[0].device)
         with self.own_file.called():
             if key not in self.models:
-                made = make(self.problem.module(tensors, attributes), self.file.ModelNew, seed)
+                made = self.made(self.problem.module(tensors, attributes), seed)
                 self.models[key] = made.to(tensors[0].device)
             return dense(self.models[key](*self.problem.arguments(tensors, attributes)))
+
+
+    def made(self, module: types.ModuleType, seed: int) -> torch.nn.Module:
+        """The submission's model at the sizes of the problem's module."""
+        return make(module, getattr(self.file, self.entry), seed)
 
 
 def submission(folder: str, path: str, name: str) -> list:

@@ -134,7 +134,7 @@ def answer(challenge: Any, signature: list, tensors: tuple, values: dict[str, An
         elif kind == "output":
             zeros = torch.zeros(shapes[len(outputs)], dtype=like.dtype, device=like.device)
             if bounded is not None and isinstance(like, bounded.Bounded):
-                zeros = bounded.exactly(zeros)
+                zeros = bounded.writable(zeros)
             outputs.append(zeros)
             arguments[name] = zeros
         else:

@@ -120,20 +120,26 @@ def vary(probes: Probes) -> list[str]:
     return moving
 
 
-def expressions(probes: Probes, moving: list[str]) -> tuple[list[str], dict[tuple, str]]:
+def expressions(probes: Probes, moving: list[str], names: Callable[[tuple], str] | None = None
+                ) -> tuple[list[str], dict[tuple, str]]:
     """The constants that are sizes of the operator, and for each size of a tensor its expression over them.
-    A constant that some size follows from in a way that is none of these expressions keeps its value."""
+    A constant that some size follows from in a way that is none of these expressions keeps its value; where
+    names gives names, such a size of an input is a size of the operator itself, of that name."""
     free = list(moving)
     while True:
         points = probes.points(free)
         found, unknown = {}, None
         for slot in probes.first:
             found[slot] = _expression(slot, points, free)
+            if found[slot] is None and names and slot[0] == "input":
+                found[slot] = names(slot)
             if found[slot] is None:
                 unknown = slot
                 break
         if unknown is None:
-            used = [name for name in free if any(name in names_in(e) for e in found.values())]
+            used = [name for name in free if any(name in names_in(e) for e in found.values())
+                    or any(e == names(slot) and name in _influence(slot, points, free)
+                           for slot, e in found.items() if names)]
             return used, found
         shown = {name: sum(s[0] == "input" and e == name for s, e in found.items()) for name in free}
         free.remove(min(_influence(unknown, points, free), key=lambda name: shown[name]))

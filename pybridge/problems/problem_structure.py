@@ -30,7 +30,9 @@ def structure(draws: list[torch.Tensor]) -> str:
 
 def sampled(t: torch.Tensor) -> torch.Tensor:
     """Elements of a large tensor at even distances: its longest axes are thinned out alike, so that a
-    triangle, an order or a symmetry shows in what is left."""
+    triangle, an order or a symmetry shows in what is left. Numbers of 8 bits cannot be compared as they
+    are."""
+    t = t.float() if t.is_floating_point() and t.dtype.itemsize == 1 else t
     while t.numel() > MOST_SAMPLED:
         longest = max(t.shape)
         t = t[tuple(slice(None, None, 2 if size == longest else 1) for size in t.shape)]

@@ -104,7 +104,7 @@ def _is_fault(e: BaseException | None) -> bool:
                           TypeError, NameError, AttributeError, ImportError)):
             return True
         if type(e).__name__ == "InterpreterError":
-            return True
+            return "power of 2" not in str(e.__cause__)  # which is no size of a tile: nothing is compiled
         e = e.__cause__
     return False
 

@@ -25,6 +25,13 @@ def computed(function, tensors, contract="fp32", dtype=torch.float32, upstream=N
                              differentiable)
 
 
+def _in_parts(x, w):
+    y = torch.empty(x.shape, dtype=x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = torch.exp(x[i]) * w
+    return y
+
+
 X, W, B = drawn(1, 13, 37), drawn(2, 37), drawn(3, 37)
 OPERATORS = {
     "rms norm": (lambda x, w: x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-5) * w, (X, W)),
@@ -39,6 +46,11 @@ OPERATORS = {
                   tuple(drawn(s, 2, 3, 17, 8) for s in (7, 8, 9))),
     "convolution": (lambda x, w: F.conv2d(x, w, padding=1), (drawn(10, 2, 3, 9, 9), drawn(11, 4, 3, 3, 3))),
     "pooling": (lambda x: F.max_pool2d(x, 2) + F.avg_pool2d(x, 2), (drawn(12, 2, 3, 8, 8),)),
+    "pooling of volumes": (lambda x: F.max_pool3d(x, 2) + F.avg_pool3d(x, 2, padding=1)[..., :2, :2, :2],
+                           (drawn(17, 2, 3, 4, 4, 4),)),
+    "product of factors": (lambda x: x.prod(-1) + x[:, 0].prod(), (X[:, :9],)),
+    "cumulative product": (lambda x: x.cumprod(-1), (X,)),
+    "written in parts": (_in_parts, (X, W)),
     "cross entropy": (lambda x: F.cross_entropy(x, torch.arange(13)), (X,)),
     "cumulative sum": (lambda x: x.cumsum(-1), (X,)),
     "standard deviation": (lambda x: (x - x.mean(-1, keepdim=True)) / x.std(-1, keepdim=True), (X,)),
@@ -121,8 +133,8 @@ class Allowances(unittest.TestCase):
         self.assertTrue(torch.equal(rounded(v), v))
 
     def test_what_is_unknown_is_said(self):
-        with self.assertRaisesRegex(allowance.UnknownForm, "prod has no rule"):
-            computed(lambda x: x.prod(-1), (X,))
+        with self.assertRaisesRegex(allowance.UnknownForm, "bessel_i0 has no rule"):
+            computed(torch.special.i0, (X,))
         with self.assertRaisesRegex(TypeError, "want 1 tensor"):
             computed(lambda x: (x, x), (X,))
 

@@ -8,6 +8,7 @@ import json
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import torch
@@ -187,17 +188,33 @@ class Described(unittest.TestCase):
             ("torch.rand(n, n).triu() > 0", "other is triangular"),
         ):
             with self.subTest(why):
-                with self.assertRaises(Refused) as refused:
-                    self.describe(two.replace("[torch.rand(n)]", f"[{x}, {other}]"))
+                text = two.replace("[torch.rand(n)]", f"[{x}, {other}]")
+                self.assertEqual([i["fill"] for i in self.describe(text)["inputs"]], ["", "drawn"])
+                with self.assertRaises(Refused) as refused, self.other_sizes_cannot_be_drawn():
+                    self.describe(text)
                 self.assertIn(why, str(refused.exception))
-        with self.assertRaisesRegex(Refused, "x and other are equal in every draw"):
-            self.describe(two.replace("[torch.rand(n)]", f"[{x}] * 2"))
+        alike = two.replace("[torch.rand(n)]", f"[{x}] * 2")
+        self.assertEqual([i["fill"] for i in self.describe(alike)["inputs"]], ["drawn"] * 2)
+        with (self.assertRaisesRegex(Refused, "x and other are equal in every draw"),
+              self.other_sizes_cannot_be_drawn()):
+            self.describe(alike)
         mask = self.describe(two.replace("[torch.rand(n)]", f"[{x}, torch.randint(0, 2, (n,)).float()]"))
         self.assertEqual((mask["inputs"][1]["fill"], mask["inputs"][1]["differentiable"]), ("mask", False))
         for ordinary in ("torch.rand(n)", "torch.randn(n, n)", "torch.tensor(0.5)", "torch.randn(2, n, n)"):
             with self.subTest(ordinary):
                 d = self.describe(two.replace("[torch.rand(n)]", f"[{x}, {ordinary}]"))
                 self.assertEqual(d["inputs"][1]["fill"], "")
+
+    @staticmethod
+    def other_sizes_cannot_be_drawn():
+        """As of a format whose problems draw inputs at their own sizes alone."""
+        return unittest.mock.patch.object(problem_describe_kernelbench.File, "can_draw", False)
+
+    def test_a_reference_that_writes_into_a_tensor_of_its_own(self):
+        rows = RELU.replace("return torch.relu(x)", "y = torch.empty(x.shape)\n"
+                            "        for i in range(x.shape[0]):\n            y[i] = torch.exp(x[i])\n"
+                            "        return y")
+        self.assertIn("normal", self.describe(rows)["distributions"])
 
     def test_data_that_sixteen_bits_hold(self):
         product = (RELU.replace("x):", "x, y):").replace("torch.relu(x)", "torch.softmax(x @ y, -1)")
@@ -335,6 +352,15 @@ class Called(unittest.TestCase):
         path = self.path / "submission.py"
         path.write_text(text)
         return problem_kernelbench.submission(str(self.path), str(path), "mine/submission")[0]
+
+    def test_what_the_problem_draws_has_its_structure(self):
+        squares = RELU.replace("torch.relu(x)", "torch.cumsum(x, 0)").replace(
+            "torch.rand(n)", "torch.rand(n, n).tril()").replace("n = 100", "n = 24")
+        problem = self.problem(squares)
+        drawn, = problem.draw([(7, 7)], {}, 5)
+        self.assertEqual((drawn.shape, bool(drawn.triu(1).any()), bool(drawn.any())), ((7, 7), False, True))
+        self.assertTrue(torch.equal(drawn, problem.draw([(7, 7)], {}, 5)[0]))
+        self.assertFalse(torch.equal(drawn, problem.draw([(7, 7)], {}, 6)[0]))
 
     def test_weights_are_equal_by_their_seed(self):
         problem = self.problem(GATED)

@@ -25,7 +25,7 @@ from typing import Any, Callable
 import torch
 
 import allowance_rules  # noqa: F401  (it fills in the tables of bounded)
-from bounded import Bounded, UnknownForm, exactly, given, rules, stored_as
+from bounded import Bounded, Made, UnknownForm, exactly, given, rules, stored_as
 from tensors import DTYPES, is_number
 
 __all__ = ["Bounded", "UnknownForm", "chained", "compute"]
@@ -40,9 +40,9 @@ def compute(function: Callable, tensors: tuple, attributes: dict[str, Any], cont
     rules.begin(contract, dtype, equal_terms)
     inputs = [given(x) if is_number(x) else x for x in tensors]
     if upstream is None:
-        with torch.no_grad():
+        with torch.no_grad(), Made():
             return _listed(function(*inputs, **attributes), count)
-    with torch.enable_grad():
+    with torch.enable_grad(), Made():
         for i in differentiable:
             inputs[i].requires_grad_()
         outputs = _listed(function(*inputs, **attributes), count)

@@ -216,13 +216,37 @@ def _largest_where(r, x, dim=None, keepdim=False):
     return x.e.amax(dim, keepdim), r[1]
 
 
-def _cumsum(r, x, dim, dtype=None):
+def _places(x, dim) -> torch.Tensor:
+    """1, 2, 3 and so on along a dimension."""
     n = x.shape[dim] if x.dim() else 1
-    count = torch.arange(1, n + 1, dtype=torch.float64).reshape([-1 if d == dim % max(x.dim(), 1) else 1
+    return torch.arange(1, n + 1, dtype=torch.float64).reshape([-1 if d == dim % max(x.dim(), 1) else 1
         for d in range(x.dim())])
+
+
+def _cumsum(r, x, dim, dtype=None):
+    count = _places(x, dim)
     usual = torch.minimum(count, 8 * count.sqrt() + count / 16) + 4
     growth = torch.maximum(usual, count + 4) if rules.equal_terms else usual
     return x.e.cumsum(dim) + rules.u * growth * (x.r.abs() + x.e).cumsum(dim)
+
+
+def _factors(x, multiply: Callable, count) -> torch.Tensor:
+    """The allowance of products of count factors each: every factor at its largest, and a rounding for each
+    multiplication. One that a kernel loses below the normal range, others may enlarge; where they may leave
+    the range in some order, there is no bound."""
+    sizes = x.r.abs() + x.e
+    widest = multiply(sizes.clamp(min=1.0))
+    t = (multiply(sizes) * (1 + rules.u) ** (count - 1) - multiply(x.r.abs())).clamp(min=0.0)
+    t = t + torch.as_tensor(count - 1) * rules.subnormal * widest
+    return torch.where(widest > rules.largest, math.inf, t)
+
+
+def _prod(r, x, dim=None, keepdim=False, dtype=None):
+    return _factors(x, lambda v: v.prod() if dim is None else v.prod(dim, keepdim), max(_count(x, dim), 1))
+
+
+def _cumprod(r, x, dim, dtype=None):
+    return _factors(x, lambda v: v.cumprod(dim), _places(x, dim))
 
 
 def _softmax(x, dim, half_to_float=False):
@@ -312,7 +336,11 @@ def _linear(func: Callable, terms: Callable):
 
 
 def _window(x, size, *rest, **named) -> int:
-    return math.prod(size) if len(size) > 1 else size[0] ** 2
+    return math.prod(size) if len(size) > 1 else size[0] ** (x.dim() - 2)
+
+
+def _window_of(grad, x, size, *rest, **named) -> int:
+    return _window(x, size)
 
 
 def _addmm(bias, a, b, *, beta=1, alpha=1):
@@ -365,7 +393,8 @@ FORMS.update({
     aten.neg: lambda r, x: x.e, aten.abs: lambda r, x: x.e,
     aten.reciprocal: lambda r, x: _div(r, 1.0, x), aten.sum: _sum, aten.amax: _largest, aten.amin: _largest,
     aten.max: _largest_where, aten.min: _largest_where,
-    aten.cumsum: _cumsum, aten.mm: _mm, aten.bmm: _mm, aten.convolution: _convolution,
+    aten.cumsum: _cumsum, aten.prod: _prod, aten.cumprod: _cumprod,
+    aten.mm: _mm, aten.bmm: _mm, aten.convolution: _convolution,
     aten.exp: _monotone(torch.exp, 4, FLUSHED, torch.abs), aten.exp2: _monotone(torch.exp2, 4,
         FLUSHED, torch.abs),
     aten.expm1: _monotone(torch.expm1, 4), aten.log: _monotone(torch.log, 4, least=0.0),
@@ -383,11 +412,13 @@ FORMS.update({
     aten.leaky_relu: lambda r, x, slope=0.01: torch.where(x.r > x.e, x.e, max(1.0, abs(slope)) * x.e
                                                           + rules.u * r.abs()),
     aten.convolution_backward: _convolution_backward,
-    aten.avg_pool2d: _linear(aten.avg_pool2d, _window),
-    aten.avg_pool2d_backward: _linear(aten.avg_pool2d_backward, lambda g, x, size, *a: _window(x, size)),
+    aten.avg_pool2d: _linear(aten.avg_pool2d, _window), aten.avg_pool3d: _linear(aten.avg_pool3d, _window),
+    aten.avg_pool2d_backward: _linear(aten.avg_pool2d_backward, _window_of),
+    aten.avg_pool3d_backward: _linear(aten.avg_pool3d_backward, _window_of),
     aten.max_pool2d_with_indices: lambda r, x, *a: (torch.max_pool2d(x.e, *a), r[1]),
-    aten.max_pool2d_with_indices_backward: _linear(aten.max_pool2d_with_indices_backward,
-                                                   lambda g, x, size, *a: _window(x, size)),
+    aten.max_pool3d_with_indices: lambda r, x, *a: (torch.max_pool3d(x.e, *a), r[1]),
+    aten.max_pool2d_with_indices_backward: _linear(aten.max_pool2d_with_indices_backward, _window_of),
+    aten.max_pool3d_with_indices_backward: _linear(aten.max_pool3d_with_indices_backward, _window_of),
     aten.scatter_add: _linear(aten.scatter_add, lambda x, dim, index, src: index.numel()),
     aten.index_add: _linear(aten.index_add, lambda x, dim, index, *a: index.numel() + 1),
     aten.index_put: _linear(aten.index_put, lambda x, indices, values, accumulate=False: values.numel() + 1

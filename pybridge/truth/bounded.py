@@ -8,10 +8,12 @@ allowance_rules.py fills in FORMS and COMPOSITE.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any, Callable
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
 FP32 = (2.0 ** -24, 2.0 ** -149, torch.finfo(torch.float32).max)
@@ -85,6 +87,35 @@ def exactly(x: torch.Tensor) -> Bounded:
     """A value that the kernel gets as it is."""
     r = x.detach().to(torch.float64)
     return Bounded(r, torch.zeros_like(r))
+
+
+def writable(x: torch.Tensor) -> Bounded:
+    """A value that is written into: its simulated value is another tensor, since it may become another."""
+    made = exactly(x)
+    return Bounded(made.r, made.e, made.r.clone()) if rules.simulated else made
+
+
+class Made(TorchDispatchMode):
+    """While it is entered, tensors of floats that a function makes for itself carry allowances too, so that
+    it may write its results into them. What it leaves unwritten of an empty one is 0."""
+
+    pauses = 0
+
+    @classmethod
+    @contextlib.contextmanager
+    def paused(cls):
+        """While it is entered, tensors are made as they are, such as the weights of a model."""
+        cls.pauses += 1
+        try:
+            yield
+        finally:
+            cls.pauses -= 1
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        made = func(*args, **(kwargs or {}))
+        if self.pauses or func.overloadpacket not in MAKES or not made.is_floating_point() or made.is_meta:
+            return made
+        return writable(torch.zeros_like(made) if func.overloadpacket in EMPTY else made)
 
 
 def given(x: torch.Tensor) -> Bounded:
@@ -260,7 +291,8 @@ FORMS: dict[Any, Callable] = {}
 """The rule of each operation that computes, given its value and its arguments: filled in by
 allowance_rules.py."""
 
-SELECTS = {aten.max_pool2d_with_indices, aten.sort, aten.topk, aten.neg, aten.abs, aten.amax, aten.amin,
+SELECTS = {aten.max_pool2d_with_indices, aten.max_pool3d_with_indices, aten.sort, aten.topk,
+           aten.neg, aten.abs, aten.amax, aten.amin,
            aten.max, aten.min, aten.relu, aten.clamp, aten.clamp_min, aten.clamp_max, aten.hardtanh}
 """Forms that round nothing."""
 
@@ -274,6 +306,10 @@ MOVES = {getattr(aten, name) for name in (
     "_reshape_alias unsqueeze_copy expand_copy take repeat_interleave pixel_shuffle").split()
     if hasattr(aten, name)}
 """What moves elements: the allowance moves with them."""
+
+EMPTY = {aten.empty, aten.empty_strided}
+MAKES = EMPTY | {aten.zeros, aten.ones, aten.full}
+"""What makes a tensor of numbers."""
 
 FILLS = {aten.masked_fill: 2, aten.constant_pad_nd: 2, aten.scatter: 3, aten.where: 2}
 """Where a move has a number that fills in; where() may have it in both places."""

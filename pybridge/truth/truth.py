@@ -113,6 +113,22 @@ def _composed(module: ModuleType) -> Any:
     return Implementation("truth/composed", compute, compute, COMPOSED, COMPOSED, "fp64", tuple(DTYPES))
 
 
+def _drawn(module: ModuleType) -> list:
+    """The implementation truth/drawn of an imported problem: what it draws itself, at the sizes of a call."""
+    from implementation import Implementation
+    from tensors import DTYPES
+    if getattr(module, "draw", None) is None:
+        return []
+
+    def draw(*, _seed: str, _shapes: str, _which: str, **attributes):
+        shapes = [tuple(int(n) for n in sizes.split("x") if n) for sizes in _shapes.split(",")]
+        found = module.draw(shapes, attributes, int(_seed))
+        return tuple(found[int(i)].contiguous() for i in _which.split(","))
+
+    return [Implementation("truth/drawn", draw, None, tuple(f"{i}" for i in range(16)), (), "fp64",
+                           tuple(DTYPES))]
+
+
 def _parts(found: list) -> tuple:
     """Value, allowance and simulated value of each output."""
     return tuple(part.contiguous() for x in found for part in (x.r, x.e, x.s))
@@ -122,7 +138,7 @@ def _truths(module: ModuleType) -> list:
     """The references of an operator file as implementations."""
     from implementation import Implementation, gradients
     if not getattr(module, "IMPLEMENTATIONS", None) or not hasattr(module, "DIFFERENTIABLE"):
-        return [_composed(module)]
+        return [_composed(module), *_drawn(module)]
     outputs = max((i.outputs for i in module.IMPLEMENTATIONS), key=len)
     grads = max((i.gradients for i in module.IMPLEMENTATIONS), key=len)
     taken = [p for p in inspect.signature(module.reference).parameters.values()

@@ -1,0 +1,54 @@
+// Command corpus judges the published solutions of kernelbench.com, which its authors have audited. It reads
+// audits and solutions from a clone, imports the decks, runs triad compare on each solution, and keeps a row
+// for each. What has a row already is not run again: the same command goes on after a stop. -table writes the
+// confusion matrix of the rows.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// page is the page that holds the matrix.
+const page = "docs/judge.md"
+
+func main() {
+	folder := flag.String("folder", "", "a clone of the repository of kernelbench.com")
+	program := flag.String("triad", "build/triad", "the program")
+	work := flag.String("work", "build/corpus", "a folder for operators, solutions and the database")
+	device := flag.String("device", "cpu", "cpu or gpu")
+	limit := flag.Duration("limit", 5*time.Minute, "how long a solution may take")
+	half := flag.String("half", "open", "open or held-out: the half that is judged")
+	rows := flag.String("rows", "results/published/corpus", "the folder of the rows")
+	table := flag.Bool("table", false, "write the matrix of the rows into "+page+", and run nothing")
+	flag.Parse()
+	known := (*device == "cpu" || *device == "gpu") && (*half == "open" || *half == "held-out")
+	if flag.NArg() > 0 || !known || (*folder == "") != *table {
+		fmt.Fprintln(os.Stderr, "usage: corpus -folder CLONE [-device cpu|gpu] [-half open|held-out], or "+
+			"corpus -table")
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := errors.New("")
+	if *table {
+		err = writeMatrix(page, *rows)
+	} else {
+		j := &judging{
+			triad: *program, clone: *folder, work: *work, device: *device, limit: *limit,
+			heldOut: *half == "held-out", rows: filepath.Join(*rows, *device+".jsonl"),
+		}
+		err = j.all(ctx)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "corpus:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,222 @@
+"""The data on which a published problem is judged: the rule that makes each input, and the kinds of data for
+which the reference has a bounded answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+import allowance
+import bounded
+import problem_data
+import problem_sizes
+import problem_structure
+from problem_inspect import Refused, line
+from tensors import NAMES
+
+SEED = 42
+"""Of inputs and weights."""
+
+TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 1e-2}
+"""Of the format's own check, absolute and relative."""
+
+DISTRIBUTIONS = ("normal", "scaled", "shifted", "constant", "zeros", "outlier", "row_offsets", "sparse")
+
+DRAWN = "drawn"
+"""The rule of an input that the problem itself draws, at any sizes and under any seed."""
+
+
+class Data:
+    """The data of a problem while it is described; problem_describe.Description explains the names."""
+
+    can_draw = False
+    """Whether the format draws inputs at other sizes than its own."""
+
+    def data(self) -> None:
+        """The rule that makes each input, the kinds of data that the reference has a bounded answer for, and
+        whether its gradient has one."""
+        self.fills, self.ranges = {}, []
+        samples = [self.inputs(self.judged, seed) for seed in range(8)]
+        for k, i in enumerate(self.places):
+            t = samples[0][i]
+            if t.dtype == torch.bool:
+                self.fills[k] = "mask"
+            elif not t.is_floating_point():
+                self.fills[k] = self.integers(i, samples)
+            elif t.dtype not in TOLERANCE and self.can_draw:  # of 8 bits
+                self.fills[k] = DRAWN
+        if any(fill.startswith("classes") for fill in self.fills.values()):
+            self.scalars["no_class"] = -2 ** 31
+        for draws in self.draws():
+            self.look_at_draws(draws)
+        self.uniform = [k for k, i in enumerate(self.places) if k not in self.fills and samples[0][i].numel()
+                        and all(0 <= s[i].min() and s[i].max() <= 1 for s in samples)]
+        problem = self.bound("normal", self.judged)
+        if problem and self.uniform:
+            self.fills.update({k: "uniform" for k in self.uniform})
+            problem = self.bound("normal", self.judged)
+        if problem and self.can_draw:
+            self.fills.update({k: DRAWN for k, t in enumerate(self.first) if t.is_floating_point()})
+            problem = self.bound("normal", self.judged)
+        if problem:
+            raise Refused(problem)
+        self.differentiable = tuple(k for k, t in enumerate(self.first)
+                                    if t.is_floating_point() and self.fills.get(k) != "mask")
+        self.gradient = "no input is a floating-point number"
+        if self.differentiable:
+            self.gradient = self.gradient_trouble("normal", self.judged)
+        self.distributions = ["normal"]
+        if not self.keeps_its_data():
+            self.distributions += [name for name in DISTRIBUTIONS[1:] if self.bounded(name, self.judged)]
+        self.shapes = [values for values in self.shapes if self.bounded("normal", values)]
+        self.pinned = [(numbers, self.pinned_at(numbers, sizes)) for numbers, sizes in self.other_numbers()]
+
+    def other_numbers(self) -> list[tuple[dict[str, Any], dict[str, int]]]:
+        """Values of constants that the problem also uses, each with sizes at which it does."""
+        return []
+
+    def pinned_at(self, numbers: dict[str, Any], sizes: dict[str, int]) -> dict[str, int]:
+        """The sizes at which a submission is judged with other numbers; the distributions without a bound
+        there are left out."""
+        self.probes.begin()
+        for values in (self.judged, sizes):
+            both = {**values, **numbers}
+            found = self.probes.perhaps(both)
+            if (found and problem_sizes.elements(found) <= problem_sizes.MOST_ELEMENTS
+                    and not self.bound("normal", both)):
+                self.distributions = [name for name in self.distributions
+                                      if name == "normal" or self.bounded(name, both)]
+                return values
+        words = ", ".join(f"{name} = {value}" for name, value in numbers.items())
+        raise Refused(f"with {words}, as one of its tests has it, its answer has no bound at sizes that are "
+                      "judged without a GPU")
+
+    def draws(self) -> list[list[list]]:
+        """Tensors as the problem draws them, a list for each draw: at its own sizes, as far as they can be
+        computed here, and at those that are judged."""
+        found = []
+        for values in (self.nearly_own(), self.judged):
+            drawn = [self.inputs(values, seed) for seed in (SEED, SEED + 1)]
+            found.append([[inputs[i] for i in self.places] for inputs in drawn])
+        return found
+
+    def look_at_draws(self, draws: list[list]) -> None:
+        """Refuses a problem whose inputs have a structure that triad's own data has not."""
+        draws = [[problem_structure.sampled(t) for t in d] for d in draws]
+        for k, name in enumerate(self.input_names):
+            of_it = [d[k] for d in draws]
+            found = problem_structure.structure(of_it)
+            if found == problem_structure.FEW_VALUES and problem_structure.of_zeros_and_ones(of_it):
+                self.fills[k] = "mask"
+            elif found and self.can_draw:
+                self.fills[k] = DRAWN
+            elif found:
+                raise Refused(f"its input {name} {found}, and the data that triad draws is not like that")
+        if same := problem_structure.alike(draws):
+            if self.can_draw:
+                self.fills.update(dict.fromkeys(same, DRAWN))
+                return
+            a, b = (self.input_names[k] for k in same)
+            raise Refused(f"its inputs {a} and {b} are equal in every draw, and those that triad draws "
+                          "are not")
+
+    def integers(self, i: int, samples: list) -> str:
+        """The rule that makes an input of integers."""
+        try:
+            return f"classes of {self.classes(i, samples)} ignoring no_class"
+        except Refused:
+            if self.can_draw:
+                return DRAWN
+            raise
+
+    def bounded(self, distribution: str, values: dict[str, int]) -> bool:
+        """Whether the answer has a bound there, and the gradients too where they are judged."""
+        return not self.bound(distribution, values) and bool(
+            self.gradient or not self.gradient_trouble(distribution, values))
+
+    def keeps_its_data(self) -> bool:
+        """Whether no input of floats follows a distribution."""
+        floats = [k for k, i in enumerate(self.places) if self.first[k].is_floating_point()]
+        return all(self.fills.get(k) in ("uniform", DRAWN) for k in floats)
+
+    def classes(self, i: int, samples: list) -> str:
+        """The size that integers of an input stay below."""
+        found = max(int(s[i].max()) for s in samples) + 1
+        for constant in self.free:
+            if self.judged[constant] == found and min(int(s[i].min()) for s in samples) >= 0:
+                return self.dims[constant]
+        raise Refused("an input holds integers whose range follows from none of its sizes")
+
+    def drawn(self, distribution: str, values: dict[str, int]) -> list:
+        """Inputs of a shape that look like a distribution of triad's."""
+        inputs = self.inputs(values, SEED)
+        random = torch.Generator().manual_seed(7)
+        for k, i in enumerate(self.places):
+            if k not in self.fills and inputs[i].is_floating_point():
+                inputs[i] = problem_data.like(distribution, inputs[i].shape, random).to(inputs[i].dtype)
+        return inputs
+
+    def bound(self, distribution: str, values: dict[str, int]) -> str:
+        """Why the answer has no finite bound for data of a shape, "" where it has one that it keeps itself in
+        the dtype of the case."""
+        model, inputs = self.model(values, SEED), self.drawn(distribution, values)
+        tensors = tuple(inputs[i] for i in self.places)
+        try:
+            found = allowance.compute(self.reference(model, inputs), tensors, {}, self.contract(), self.dtype,
+                                      distribution in ("constant", "sparse"), len(self.outputs))
+        except allowance.UnknownForm as e:
+            return f"its answer has no bound: {line(e).partition(':')[0]}"
+        except Exception as e:
+            return reason("computing it in fp64", e)
+        with torch.no_grad():
+            value = self.call(self.model(values, SEED), self.drawn(distribution, values))
+        for got, want in zip(value, found):
+            if _undefined(want) or got.isnan().any():
+                return "its answer, or the bound of it, is infinite or NaN for ordinary data"
+            u = bounded.ROUNDOFF[got.dtype]
+            over = (got.double().reshape(want.r.shape) - want.r).abs() - want.e - u * want.r.abs() * 1.01
+            if (over > bounded.LOWEST[got.dtype]).any():
+                return (f"its answer in {NAMES[self.dtype]} lies outside of the bound of its fp64 answer, by "
+                        f"{over.max().item():.2g}")
+        return ""
+
+    def contract(self) -> str:
+        """The contract that the reference itself keeps."""
+        return "fp32" if self.dtype == torch.float32 else "eager"
+
+    def gradient_trouble(self, distribution: str, values: dict[str, int]) -> str:
+        """Why the gradients have no bound for data of a shape, "" where they have one."""
+        model, inputs = self.model(values, SEED), self.drawn(distribution, values)
+        tensors = tuple(inputs[i] for i in self.places)
+        try:
+            with torch.no_grad():
+                value = self.call(model, list(inputs))
+            upstream = {i: torch.ones_like(v) for i, v in enumerate(value)}
+            found = allowance.compute(self.reference(model, inputs), tensors, {}, self.contract(), self.dtype,
+                                      False, len(self.outputs), upstream, self.differentiable)
+        except allowance.UnknownForm as e:
+            return line(e).partition(":")[0]
+        except Exception as e:
+            return reason("computing them", e)
+        if any(_undefined(g) for g in found):
+            return "they, or their bounds, are infinite or NaN for ordinary data"
+        return ""
+
+
+def reason(doing: str, e: BaseException) -> str:
+    """Why something failed, in half a sentence."""
+    text = line(e)
+    if isinstance(e, ModuleNotFoundError):
+        return f"it imports {e.name}, which is not installed here"
+    if isinstance(e, OSError) and ("resolution" in text or "urlopen" in text or "unreachable" in text):
+        return "it wants the network, which a reference does not have here"
+    if "NVIDIA driver" in text or "CUDA driver" in text or "with CUDA" in text or "No CUDA GPUs" in text:
+        return "its reference needs a GPU"
+    return f"{doing} raised {type(e).__name__}" + (f": {text}" if text else "")
+
+
+def _undefined(value: bounded.Bounded) -> bool:
+    """Whether a value or its bound is infinite or NaN, or its simulated value NaN: an infinity may be what
+    the value rounds to."""
+    return not (value.r.isfinite().all() and value.e.isfinite().all()) or bool(value.s.isnan().any())
