@@ -20,6 +20,7 @@ import (
 	"triad/cmd/triad/doctor"
 	"triad/cmd/triad/fleet"
 	"triad/cmd/triad/gradcheck"
+	"triad/cmd/triad/judge"
 	"triad/cmd/triad/learn"
 	"triad/cmd/triad/look"
 	"triad/cmd/triad/newop"
@@ -179,6 +180,7 @@ kernels run in an emulator that is a stricter judge than a GPU, and Triton runs 
 			compared.PrintCompare, nil),
 		ops.New(a.Console, a.Declarations), results.New(a.Console), sass.New(a.Workers, nil),
 		serve.New(a.Console, nil))
+	root.AddCommand(judge.New(a.Setup, nil))
 	root.AddCommand(learn.New(learn.Environment{Out: a.Out, Style: a.Style, Open: a.ReadStore}))
 	root.AddCommand(diary.New(diary.Environment{Out: a.Out, Style: a.Style, Open: a.ReadStore}))
 	return root
