@@ -32,6 +32,8 @@ type Job struct {
 	TimeoutS  float64 `json:"timeout_s"` // for each call of the candidate, and for its import; 0: 20
 	Blind     bool    `json:"blind"`     // no message holds a value of the truth
 	All       bool    `json:"all"`       // every case is judged, and not only those up to the first wrong one
+	// GivenSizes: the candidate is meant for the sizes of the problem, or of the inputs, alone
+	GivenSizes bool `json:"given_sizes"`
 }
 
 // Source is a function or a whole file, of which either the path or the text is given.

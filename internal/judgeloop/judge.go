@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"triad/internal/op"
 	"triad/internal/problem"
 	"triad/internal/run"
 )
@@ -100,20 +101,29 @@ func (g *Judge) judge(ctx context.Context, lane *Lane, j *Job) (*Result, error) 
 	if err := lane.Reset(ctx); err != nil {
 		return nil, err
 	}
+	inWords := strings.NewReplacer("--add "+path, shown, path, shown, " (--limit first-cpu=... changes this)",
+		byTimeout, " (--limit first=... changes this)", byTimeout, " (--limit call=... changes this)", byTimeout,
+		" (--limit build=... changes this)", byTimeout, " (--no-sandbox lifts the limits of the sandbox)", "")
 	done, kernels, err := p.Judge(ctx, Candidate{j, lane, path})
+	if u := (*op.UsageError)(nil); errors.As(err, &u) { // the file is none that the format asks for
+		return notASubmission(p.Name(), inWords.Replace(err.Error())), nil
+	}
 	if err != nil {
-		return nil, errors.New(strings.ReplaceAll(err.Error(), path, shown))
+		return nil, errors.New(inWords.Replace(err.Error()))
 	}
-	for i := range done.Records {
-		done.Records[i].Message = strings.ReplaceAll(done.Records[i].Message, path, shown)
-	}
-	r := ResultOf(done, j.Blind)
-	r.Problem, r.Kernels, r.Unlisted = p.Name(), kernels.Names, kernels.Unknown
 	if len(done.Records) == 0 {
 		return nil, errors.New("no case of the problem was judged")
 	}
+	for i := range done.Records {
+		done.Records[i].Message = inWords.Replace(done.Records[i].Message)
+	}
+	r := ResultOf(done, j.Blind)
+	r.Problem, r.Kernels, r.Unlisted = p.Name(), kernels.Names, kernels.Unknown
 	return r, nil
 }
+
+// byTimeout says in words of jobs how a limit is changed.
+const byTimeout = " (timeout_s changes this)"
 
 // put writes a candidate's file, alone, into the lane's folder. shown is what messages call it.
 func (l *Lane) put(s *Source) (path, shown string, err error) {

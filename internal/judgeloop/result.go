@@ -59,6 +59,14 @@ func Refused(err error) *Result {
 	return &Result{Error: true, Message: harmless.Line(err.Error()), Wrong: []Case{}}
 }
 
+// notASubmission is the result of a file that cannot be called as the problem's format asks.
+func notASubmission(problem, why string) *Result {
+	return &Result{
+		Verdict: op.StatusBuildFail.String(), Message: harmless.Line(why), Problem: problem, Bad: 1,
+		Judge: judge.Version, Wrong: []Case{},
+	}
+}
+
 // ResultOf makes the result of what was judged.
 func ResultOf(done run.Result, blind bool) *Result {
 	r := &Result{Wrong: []Case{}, Judge: judge.Version, Stopped: done.Interrupted}

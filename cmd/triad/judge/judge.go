@@ -28,7 +28,7 @@ import (
 type options struct {
 	workers.EnvironmentFlags
 	workers.DeviceFlags
-	stdin, blind, all         bool
+	stdin, blind, all, given  bool
 	lanes                     int
 	inputs, pass, level, seed string
 	timeout                   time.Duration
@@ -63,6 +63,8 @@ Its processes stay warm. docs/problems.md describes jobs and results.`,
 	fs.BoolVar(&o.stdin, "stdin", false, "read a job a line from stdin, and print a result a line")
 	fs.BoolVar(&o.blind, "blind", false, "let no message hold a value of the truth: for training loops")
 	fs.BoolVar(&o.all, "all", false, "judge every case, and do not stop at the first that is wrong")
+	fs.BoolVar(&o.given, "given-sizes", false,
+		"judge at the sizes of the problem, or of --inputs, alone: the candidate is meant for these")
 	fs.IntVar(&o.lanes, "lanes", 0,
 		"with --stdin: candidates that are judged at once (default: one for each core, at most 4)")
 	fs.StringVar(&o.inputs, "inputs", "", "the inputs of a reference: fp32[64,1000],i64[64]<1000")
@@ -154,6 +156,7 @@ func jobOf(args []string, o *options) (*judgeloop.Job, error) {
 	j := &judgeloop.Job{
 		Problem: args[0], Candidate: judgeloop.SourceOf(args[1]), Pass: o.pass, Level: o.level,
 		TimeoutS: o.timeout.Seconds(), Blind: o.blind, All: o.all,
+		GivenSizes: o.given,
 	}
 	if o.inputs != "" {
 		j.Problem, j.Reference = "", judgeloop.SourceOf(args[0])

@@ -6,8 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
-	"time"
 
 	"triad/cmd/triad/workers"
 	"triad/internal/backend"
@@ -130,12 +130,15 @@ func (p *judged) Judge(ctx context.Context, c judgeloop.Candidate) (run.Result, 
 	none := judgeloop.Kernels{}
 	request := run.Request{
 		Operators: []*truth.Operator{p.operator}, Impls: []string{submission.Family},
-		Seed: DefaultSeed, Options: op.Options{Level: c.LevelOf(), Passes: c.Passes(), Device: "cpu"},
+		InFlight: 1, Seed: DefaultSeed, Options: op.Options{Level: c.LevelOf(), Passes: c.Passes(), Device: "cpu"},
 	}
 	if c.Seed != nil {
 		request.Seed = *c.Seed
 	}
 	request.Options.Seed = request.Seed
+	if c.GivenSizes {
+		request.Options.Dims = p.ownSizes()
+	}
 	p.gpu.Apply(&request.Options)
 	candidate, err := p.candidate(c, request.Options)
 	if err != nil {
@@ -143,8 +146,19 @@ func (p *judged) Judge(ctx context.Context, c judgeloop.Candidate) (run.Result, 
 	}
 	listing := &listing{Backend: candidate}
 	result, err := Unrecorded(ctx, p.Stop, listing, request, !c.All)
-	kernels := listing.kernels(ctx)
+	kernels := listing.kernels(ctx, filepath.Ext(c.Path) == ".py", p.gpu != nil)
 	return result, kernels, errors.Join(err, closeOf(candidate))
+}
+
+// ownSizes returns the sizes that the problem itself has.
+func (p *judged) ownSizes() map[string]int64 {
+	sizes := map[string]int64{}
+	for _, d := range p.folder.Spec.Dims {
+		if n, is := p.plan.Own[d.Name]; is {
+			sizes[d.Name] = int64(n)
+		}
+	}
+	return sizes
 }
 
 func closeOf(b backend.Backend) error {
@@ -159,9 +173,6 @@ func (p *judged) candidate(c judgeloop.Candidate, options op.Options) (backend.B
 	limits, err := workers.Options(nil)
 	if err != nil {
 		return nil, err
-	}
-	if f := os.Getenv("XTRACE"); f != "" {
-		limits.Transcript = stamped{}
 	}
 	l, most := &limits.Limits, c.Timeout()
 	l.Build, l.First, l.FirstCPU, l.CallLeast = most, most, most, most
@@ -225,26 +236,33 @@ func (l *listing) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 }
 
 // kernels repeats the kept call, and returns what it ran.
-func (l *listing) kernels(ctx context.Context) judgeloop.Kernels {
-	if l.job == nil {
-		return judgeloop.Kernels{Unknown: "no call came back"}
+func (l *listing) kernels(ctx context.Context, isPython, onGPU bool) (k judgeloop.Kernels) {
+	switch {
+	case l.job == nil:
+		k.Unknown = "no call came back"
+		return k
+	case !isPython && onGPU:
+		k.Unknown = "triad compare lists the kernels of a file of CUDA with its times"
+		return k
+	case !isPython:
+		k.Unknown = "there is no profiler without a GPU; in the emulator no kernel of a library runs"
+		return k
 	}
 	job := *l.job
 	job.Launches = []backend.LaunchPlan{{Poison: "a", Order: backend.OrderRecorded}}
 	outcome, err := l.Backend.Run(ctx, job)
-	switch {
-	case err != nil:
-		return judgeloop.Kernels{Unknown: "the call could not be repeated: " + err.Error()}
-	case outcome.Status != op.StatusUnknown:
-		return judgeloop.Kernels{Unknown: "the call ended otherwise when it was repeated: " + outcome.Sentence}
+	if err != nil || outcome.Status != op.StatusUnknown {
+		k.Unknown = "the call did not come back when it was repeated"
+		return k
 	}
-	names := slices.Compact(slices.Sorted(slices.Values(outcome.Calls)))
-	return judgeloop.Kernels{Names: names}
-}
-
-type stamped struct{}
-
-func (stamped) Write(b []byte) (int, error) {
-	os.Stderr.WriteString(time.Now().Format("05.000") + " " + string(b[:min(len(b), 150)]) + "\n")
-	return len(b), nil
+	k.Names = slices.Compact(slices.Sorted(slices.Values(outcome.Calls)))
+	isKernel := func(name string) bool { return strings.HasPrefix(name, "kernel ") }
+	switch {
+	case onGPU && !slices.ContainsFunc(k.Names, isKernel):
+		k.Unknown = "no profiler lists the GPU's kernels here; these are the operations of torch"
+	case !onGPU:
+		k.Unknown = "there is no profiler without a GPU; these are operations of torch, and kernels of Triton " +
+			"in its interpreter"
+	}
+	return k
 }
