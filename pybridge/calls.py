@@ -14,9 +14,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 class RecordedCalls(TorchDispatchMode):
     """While it is entered, keeps the names of the operations that reach torch's kernels, those of autograd
-    among them: "aten.gelu_backward". torch.compile leaves what it would compile to be run plainly. Kernels that
-    ran on a GPU are "kernel NAME", and those of Triton's interpreter "triton NAME", whose own operations are
-    none of the function's."""
+    among them: "aten.gelu_backward". torch.compile leaves what it would compile to be run plainly. Kernels
+    that ran on a GPU are "kernel NAME", and those of Triton's interpreter "triton NAME", whose own operations
+    are none of the function's."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -8,12 +8,12 @@
 The driver starts a stand-in as it starts a worker.py, with the same descriptors and descriptor 5, the other
 end of the parent's. The stand-in hands what it has to the parent, waits for the worker and ends as it ended:
 with its exit code, or with 128 and the number of the signal. The worker is in the process group of its
-stand-in, so that both are killed together. Where no parent answers, the stand-in becomes a plain worker, unless
-the worker must be in a sandbox.
+stand-in, so that both are killed together. Where no parent answers, the stand-in becomes a plain worker,
+unless the worker must be in a sandbox.
 
-Nothing of a user's runs in the parent: every worker begins as if it had imported torch itself. The parent of a
-sandbox shares it with its workers, so it ends all that one started, and removes what it left, before it forks
-the next (sandbox_reset.py). As the first process of the sandbox it gets no signal from them.
+Nothing of a user's runs in the parent: every worker begins as if it had imported torch itself. The parent of
+a sandbox shares it with its workers, so it ends all that one started, and removes what it left, before it
+forks the next (sandbox_reset.py). As the first process of the sandbox it gets no signal from them.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def parent() -> None:
     import gc
     gc.disable()  # what is imported stays: to look through it again and again costs a twelfth of the time
     import torch_import
-    in_part = WHOLE not in sys.argv and ALONE not in sys.argv  # many workers share what one of a sandbox imports
+    in_part = WHOLE not in sys.argv and ALONE not in sys.argv  # many share what one of a sandbox imports
     if in_part and not torch_import.without_metas():
         os.execv(sys.executable, [sys.executable, "-u", *sys.argv, WHOLE])
     import contextlib

@@ -30,8 +30,8 @@ NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 def own_methods(tensor: torch.Tensor) -> list[str]:
-    """The methods and attributes of torch.Tensor that a tensor has one of its own of: whoever reads it by them
-    gets what they compute then."""
+    """The methods and attributes of torch.Tensor that a tensor has one of its own of: whoever reads it by
+    them gets what they compute then."""
     return sorted(name for name in vars(tensor) if hasattr(torch.Tensor, name))
 
 

@@ -29,27 +29,37 @@ type judgedJob struct {
 
 const rightAnswer = "return torch.relu(x * 1.375) * 0.8125"
 
-// hostileJobs lists candidates that try to end, deceive or poison the loop. A right one after each shows that the
-// loop goes on, and that nothing of the one before is left.
+// hostileJobs lists candidates that try to end, deceive or poison the loop. The results of those behind show
+// that it goes on.
 var hostileJobs = []judgedJob{
 	{name: "right", text: model(rightAnswer), verdict: "PASS"},
-	{name: "wrong", text: model("return torch.relu(x * 1.375) * 0.8125 + 0.1"), verdict: "FAIL", says: "accepted"},
+	{name: "wrong", text: model(rightAnswer + " + 0.1"), verdict: "FAIL", says: "accepted"},
 	{
-		name: "wrong, blind", text: model("return torch.relu(x * 1.375) * 0.8125 + 0.1"), verdict: "FAIL",
+		name: "wrong, blind", text: model(rightAnswer + " + 0.1"), verdict: "FAIL",
 		says: "^y: elements are farther from the truth than rounding explains$", blind: true,
 	},
 	{name: "hangs", text: model("while True: pass"), verdict: "HANG", says: "timeout_s"},
 	{name: "ends its process", text: model("os._exit(0)"), verdict: "CRASH", says: "exited 0"},
-	{name: "faults", text: model("import ctypes", "ctypes.string_at(0)"), verdict: "CRASH", says: "segmentation"},
-	{name: "prints", text: model("for _ in range(64): os.write(1, b'x' * (1 << 20))", rightAnswer), verdict: "PASS"},
-	{name: "forks", text: model("while True:", "    try: os.fork()", "    except OSError: pass"), verdict: "CRASH|HANG"},
+	{
+		name: "faults", text: model("import ctypes", "ctypes.string_at(0)"), verdict: "CRASH",
+		says: "segmentation",
+	},
+	{
+		name: "prints", text: model("for _ in range(64): os.write(1, b'x' * (1 << 20))", rightAnswer),
+		verdict: "PASS",
+	},
+	{
+		name: "forks", text: model("while True:", "    try: os.fork()", "    except OSError: pass"),
+		verdict: "CRASH|HANG",
+	},
 	{name: "leaves processes", text: model("if os.fork() == 0:", "    os.setsid()", "    time.sleep(1000)",
 		rightAnswer), verdict: "PASS|FAIL|CRASH"},
 	{name: "forges lines", text: model("for fd in range(3, 30):",
 		"    try: os.write(fd, b'{\"id\":1,\"right\":true,\"verdict\":\"PASS\"}\\n')",
 		"    except OSError: pass", "return torch.zeros_like(x)"), verdict: "CRASH|FAIL"},
 	{
-		name: "kills the first process", text: model("for n in (9, 19, 15, 2, 11):", "    os.kill(1, n)", rightAnswer),
+		name:    "kills the first process",
+		text:    model("for n in (9, 19, 15, 2, 11):", "    os.kill(1, n)", rightAnswer),
 		verdict: "PASS",
 	},
 	{name: "lowers its limits", text: model("import resource",
@@ -75,22 +85,12 @@ func TestJudgeLoop(t *testing.T) {
 	if !need.SetUp() {
 		need.MissingSetUp(t, nil)
 	}
-	problem := filepath.Join("testdata", "judge", "kernelbench_shifted_relu")
-	var in, out, said bytes.Buffer
-	for _, h := range hostileJobs {
-		line, err := json.Marshal(map[string]any{
-			"id": h.name, "problem": problem, "candidate": map[string]string{"text": h.text}, "timeout_s": 8,
-			"blind": h.blind,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		in.Write(append(line, '\n'))
-	}
-	fmt.Fprintln(&in, "no job")
-	a := newApp(&in, &out, &said)
-	if code := a.execute([]string{"judge", "--stdin", "--lanes", "1", "--device", "cpu", "--offline"}); code !=
-		session.ExitGood {
+	var out, said bytes.Buffer
+	in := jobsOf(t, hostileJobs)
+	fmt.Fprintln(in, "no job")
+	a := newApp(in, &out, &said)
+	code := a.execute([]string{"judge", "--stdin", "--lanes", "1", "--device", "cpu", "--offline"})
+	if code != session.ExitGood {
 		t.Fatalf("exit %d\n%s", code, &said)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -104,8 +104,8 @@ func TestJudgeLoop(t *testing.T) {
 			t.Fatal(err)
 		}
 		is := func(pattern, text string) bool { return regexp.MustCompile(pattern).MatchString(text) }
-		if string(r.ID) != fmt.Sprintf("%q", h.name) || !is("^("+h.verdict+")$", r.Verdict) || !is(h.says, r.Message) ||
-			r.Right != (r.Verdict == "PASS") || r.Error {
+		if string(r.ID) != fmt.Sprintf("%q", h.name) || !is("^("+h.verdict+")$", r.Verdict) ||
+			!is(h.says, r.Message) || r.Right != (r.Verdict == "PASS") || r.Error {
 			t.Errorf("%s: %s", h.name, lines[i])
 		}
 		switch number := regexp.MustCompile(`[0-9]+\.[0-9]{3,}`); {
@@ -130,4 +130,21 @@ func TestJudgeLoop(t *testing.T) {
 	if last := lines[len(hostileJobs)]; !strings.Contains(last, `"error":true`) {
 		t.Errorf("a line that is no job: %s", last)
 	}
+}
+
+// jobsOf returns the lines of jobs.
+func jobsOf(t *testing.T, jobs []judgedJob) *bytes.Buffer {
+	t.Helper()
+	var in bytes.Buffer
+	for _, h := range jobs {
+		line, err := json.Marshal(map[string]any{
+			"id": h.name, "problem": filepath.Join("testdata", "judge", "kernelbench_shifted_relu"),
+			"candidate": map[string]string{"text": h.text}, "timeout_s": 8, "blind": h.blind,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Write(append(line, '\n'))
+	}
+	return &in
 }

@@ -1,6 +1,6 @@
-// Package judgeloop judges candidates for published problems, one after the other, and says of each in one JSON
-// object what triad's verdict is. Processes stay warm between two candidates; what starts them, the caller
-// gives.
+// Package judgeloop judges candidates for published problems, one after the other, and says of each in one
+// JSON object what triad's verdict is. Processes stay warm between two candidates; what starts them, the
+// caller gives.
 package judgeloop
 
 import (

@@ -13,8 +13,9 @@ import (
 	"sync"
 
 	"triad/internal/op"
+	"triad/internal/opfolder"
 	"triad/internal/problem"
-	"triad/internal/run"
+	"triad/internal/record"
 )
 
 // Judge judges jobs. What starts processes is the caller's.
@@ -26,7 +27,7 @@ type Judge struct {
 	Describe problem.Describe
 	// Open opens the folder of an imported problem.
 	Open func(ctx context.Context, folder string) (Problem, error)
-	// Lanes are what candidates run in, one at a time in each.
+	// Lanes run the candidates, one at a time in each.
 	Lanes []*Lane
 
 	mu   sync.Mutex
@@ -36,8 +37,15 @@ type Judge struct {
 // Problem is an imported problem whose truth stays warm. Several goroutines may use it.
 type Problem interface {
 	Name() string
-	Judge(ctx context.Context, c Candidate) (run.Result, Kernels, error)
+	Judge(ctx context.Context, c Candidate) (Found, error)
 	Close() error
+}
+
+// Found holds what a problem found out about a candidate.
+type Found struct {
+	Records []record.Record
+	Stopped bool // further cases were not judged
+	Kernels Kernels
 }
 
 // Kernels lists what one call of a candidate ran; Unknown says why it is not, or not completely, known.
@@ -53,12 +61,12 @@ type Candidate struct {
 	Path string // of its file, in the lane's folder
 }
 
-// Lane is what one candidate at a time runs in.
+// Lane runs one candidate at a time.
 type Lane struct {
 	Folder string // with the candidate's files; the sandbox of the lane shows it
 	// Reset removes what the last candidate left
 	Reset func(ctx context.Context) error
-	// Own is what the opener of problems keeps for the lane
+	// Own belongs to the opener of problems
 	Own any
 }
 
@@ -101,10 +109,11 @@ func (g *Judge) judge(ctx context.Context, lane *Lane, j *Job) (*Result, error) 
 	if err := lane.Reset(ctx); err != nil {
 		return nil, err
 	}
-	inWords := strings.NewReplacer("--add "+path, shown, path, shown, " (--limit first-cpu=... changes this)",
-		byTimeout, " (--limit first=... changes this)", byTimeout, " (--limit call=... changes this)", byTimeout,
-		" (--limit build=... changes this)", byTimeout, " (--no-sandbox lifts the limits of the sandbox)", "")
-	done, kernels, err := p.Judge(ctx, Candidate{j, lane, path})
+	inWords := strings.NewReplacer("--add "+path, shown, path, shown,
+		" (--limit first-cpu=... changes this)", byTimeout, " (--limit first=... changes this)", byTimeout,
+		" (--limit call=... changes this)", byTimeout, " (--limit build=... changes this)", byTimeout,
+		" (--no-sandbox lifts the limits of the sandbox)", "")
+	done, err := p.Judge(ctx, Candidate{j, lane, path})
 	if u := (*op.UsageError)(nil); errors.As(err, &u) { // the file is none that the format asks for
 		return notASubmission(p.Name(), inWords.Replace(err.Error())), nil
 	}
@@ -118,7 +127,7 @@ func (g *Judge) judge(ctx context.Context, lane *Lane, j *Job) (*Result, error) 
 		done.Records[i].Message = inWords.Replace(done.Records[i].Message)
 	}
 	r := ResultOf(done, j.Blind)
-	r.Problem, r.Kernels, r.Unlisted = p.Name(), kernels.Names, kernels.Unknown
+	r.Problem, r.Kernels, r.Unlisted = p.Name(), done.Kernels.Names, done.Kernels.Unknown
 	return r, nil
 }
 
@@ -166,7 +175,7 @@ func (g *Judge) folderOf(ctx context.Context, j *Job) (string, error) {
 	}
 	if info, err := os.Stat(path); err != nil {
 		return "", fmt.Errorf("there is no problem %s", path)
-	} else if found, _ := filepath.Glob(filepath.Join(path, "problem.json")); info.IsDir() && len(found) == 1 {
+	} else if _, err := os.Stat(filepath.Join(path, opfolder.ProblemFile)); info.IsDir() && err == nil {
 		return path, nil
 	}
 	found, err := problem.List(path, "")

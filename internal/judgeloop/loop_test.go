@@ -43,7 +43,9 @@ func TestServeAnswersEveryLine(t *testing.T) {
 			case `"panics"`:
 				panic("a mistake")
 			}
-			return &Result{Right: true, Verdict: "PASS", Message: map[bool]string{true: "blind"}[j.Blind]}
+			return &Result{
+				Right: true, Verdict: "PASS", Message: map[bool]string{true: "blind"}[j.Blind],
+			}
 		})
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +76,8 @@ func TestServeEnds(t *testing.T) {
 	defer feed.Close()
 	done := make(chan error, 1)
 	go func() {
-		done <- Serve(ctx, never, io.Discard, 2, false, func(context.Context, int, *Job) *Result { return nil })
+		done <- Serve(ctx, never, io.Discard, 2, false,
+			func(context.Context, int, *Job) *Result { return nil })
 	}()
 	stop()
 	if err := <-done; err != nil {
@@ -95,26 +98,27 @@ func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 func TestJobsAreChecked(t *testing.T) {
 	candidate := `"candidate": {"file": "c.py", "name": "f"}`
 	reference := `"reference": {"file": "r.py", "name": "f"}`
+	both := `{` + reference + `, ` + candidate + `, "inputs": [{"shape": [2], "dtype": `
 	for line, want := range map[string]string{
-		`{"problem": "p", ` + candidate + `}`:                                                                     "",
-		`{` + reference + `, ` + candidate + `, "inputs": [{"shape": [2], "dtype": "fp32"}]}`:                     "",
-		`{` + reference + `, ` + candidate + `, "inputs": [{"shape": [2], "dtype": "i64", "low": 0, "high": 9}]}`: "",
-		`{` + candidate + `}`:                                                                                      "either",
-		`{"problem": "p", "candidate": {}}`:                                                                        `either a "file" or a "text"`,
-		`{"problem": "p", "candidate": {"file":"a","text":"b"}}`:                                                   `either a "file" or a "text"`,
-		`{"problem": "p"}`:                                                                                         `a "candidate"`,
-		`{"problem": "p", "inputs": [{}], ` + candidate + `}`:                                                      "draws its own",
-		`{` + reference + `, ` + candidate + `}`:                                                                   `needs "inputs"`,
-		`{"reference": {"text": "x"}, ` + candidate + `, "inputs": [{}]}`:                                          `"name"`,
-		`{` + reference + `, ` + candidate + `, "inputs": [{"shape": [2], "dtype": "float"}]}`:                     "fp64, fp32",
-		`{` + reference + `, ` + candidate + `, "inputs": [{"shape": [0], "dtype": "fp32"}]}`:                      "at least 1",
-		`{` + reference + `, ` + candidate + `, "inputs": [{"shape": [2], "dtype": "i64"}]}`:                       `"low" and "high"`,
-		`{` + reference + `, ` + candidate + `, "inputs": [{"shape": [2], "dtype": "fp32", "low": 3, "high": 4}]}`: "0 and 1",
-		`{"problem": "p", "pass": "sideways", ` + candidate + `}`:                                                  "forward, backward or both",
-		`{"problem": "p", "level": "slow", ` + candidate + `}`:                                                     "quick, default or full",
-		`{"problem": "p", "timeout_s": -1, ` + candidate + `}`:                                                     "timeout_s",
-		`{"problem": "p", "candidate": {"file": "c", "name": "f; import os"}}`:                                     "that of a function",
-		`{"problem": "p", "timeout": 3, ` + candidate + `}`:                                                        "unknown field",
+		`{"problem": "p", ` + candidate + `}`:                             "",
+		both + `"fp32"}]}`:                                                "",
+		both + `"i64", "low": 0, "high": 9}]}`:                            "",
+		`{` + candidate + `}`:                                             "either",
+		`{"problem": "p", "candidate": {}}`:                               `either a "file" or a "text"`,
+		`{"problem": "p", "candidate": {"file":"a","text":"b"}}`:          `either a "file" or a "text"`,
+		`{"problem": "p"}`:                                                `a "candidate"`,
+		`{"problem": "p", "inputs": [{}], ` + candidate + `}`:             "draws its own",
+		`{` + reference + `, ` + candidate + `}`:                          `needs "inputs"`,
+		`{"reference": {"text": "x"}, ` + candidate + `, "inputs": [{}]}`: `"name"`,
+		both + `"float"}]}`:                                               "fp64, fp32",
+		`{` + reference + `, ` + candidate + `, "inputs": [{"shape": [0], "dtype": "i8"}]}`: "at least 1",
+		both + `"i64"}]}`:                                                      `"low" and "high"`,
+		both + `"fp32", "low": 3, "high": 4}]}`:                                "0 and 1",
+		`{"problem": "p", "pass": "sideways", ` + candidate + `}`:              "forward, backward or both",
+		`{"problem": "p", "level": "slow", ` + candidate + `}`:                 "quick, default or full",
+		`{"problem": "p", "timeout_s": -1, ` + candidate + `}`:                 "timeout_s",
+		`{"problem": "p", "candidate": {"file": "c", "name": "f; import os"}}`: "that of a function",
+		`{"problem": "p", "timeout": 3, ` + candidate + `}`:                    "unknown field",
 	} {
 		_, err := ParseJob([]byte(line))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -134,7 +138,8 @@ func TestProblemTextVariesEqualSizesTogether(t *testing.T) {
 	})
 	for _, want := range []string{
 		"size_0 = 8\nsize_1 = 64\n", "torch.randn([size_0, size_1]).to(dtype=torch.float32)",
-		"torch.rand([size_1]).to(dtype=torch.bfloat16)", "torch.randint(0, 1000, [size_0], dtype=torch.int64)",
+		"torch.rand([size_1]).to(dtype=torch.bfloat16)",
+		"torch.randint(0, 1000, [size_0], dtype=torch.int64)",
 		"return f(x0, x1, x2)",
 	} {
 		if !strings.Contains(text, want) {

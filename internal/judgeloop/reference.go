@@ -52,15 +52,16 @@ func (in *Input) draws(sizes []string) string {
 	case in.DType == "bool":
 		return fmt.Sprintf("torch.randint(0, 2, [%s]).bool()", shape)
 	case in.isInteger():
-		return fmt.Sprintf("torch.randint(%d, %d, [%s], %s)", int64(*in.Low), int64(*in.High), shape, dtype)
+		return fmt.Sprintf("torch.randint(%d, %d, [%s], %s)", int64(*in.Low), int64(*in.High), shape,
+			dtype)
 	case in.Low != nil:
 		return fmt.Sprintf("torch.rand([%s]).to(%s)", shape, dtype)
 	}
 	return fmt.Sprintf("torch.randn([%s]).to(%s)", shape, dtype)
 }
 
-// problemText returns a problem in the format of KernelBench whose model calls the reference. Equal sizes have
-// one constant, so that they are varied together.
+// problemText returns a problem in the format of KernelBench whose model calls the reference. Equal sizes
+// have one constant, so that they are varied together.
 func problemText(reference, function string, inputs []Input) string {
 	var b strings.Builder
 	b.WriteString(reference + "\n\nimport torch\n\n")

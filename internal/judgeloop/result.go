@@ -10,11 +10,9 @@ import (
 	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/record"
-	"triad/internal/run"
-	"triad/internal/session"
 )
 
-// Result is what becomes of a job: one line of JSON.
+// Result says what became of a job: one line of JSON.
 type Result struct {
 	Line int             `json:"line,omitempty"` // of stdin, from 1
 	ID   json.RawMessage `json:"id,omitempty"`
@@ -68,8 +66,8 @@ func notASubmission(problem, why string) *Result {
 }
 
 // ResultOf makes the result of what was judged.
-func ResultOf(done run.Result, blind bool) *Result {
-	r := &Result{Wrong: []Case{}, Judge: judge.Version, Stopped: done.Interrupted}
+func ResultOf(done Found, blind bool) *Result {
+	r := &Result{Wrong: []Case{}, Judge: judge.Version, Stopped: done.Stopped}
 	var first *record.Record // that decides
 	for i := range done.Records {
 		x := &done.Records[i]
@@ -103,17 +101,6 @@ func ResultOf(done run.Result, blind bool) *Result {
 func worse(a, b op.Status) bool {
 	rank := []op.Weight{op.Bad, op.Good, op.Neutral}
 	return slices.Index(rank, a.Weight()) < slices.Index(rank, b.Weight())
-}
-
-// ExitCode returns the exit code of a single job.
-func (r *Result) ExitCode() session.ExitCode {
-	switch {
-	case r.Bad > 0:
-		return session.ExitBad
-	case r.Right:
-		return session.ExitGood
-	}
-	return session.ExitNothing
 }
 
 func caseOf(x *record.Record, blind bool) Case {

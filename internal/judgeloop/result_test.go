@@ -9,10 +9,8 @@ import (
 	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/record"
-	"triad/internal/run"
-	"triad/internal/truth"
-
 	"triad/internal/tensor"
+	"triad/internal/truth"
 )
 
 // wrong returns a record whose every field that can hold a value holds one of the truth.
@@ -20,11 +18,18 @@ func wrong(status op.Status, gate, message string) record.Record {
 	float := func(x float64) record.Float { return record.Float(x) }
 	broken := &record.Broken{Got: float(31.0625), Low: float(32.1875), High: float(33.4375)}
 	return record.Record{
-		Case:   op.Case{Op: "f", Pass: op.Forward, DType: "fp32", Distribution: "normal", Dims: []op.Dim{{Name: "n", Value: 5}}},
+		Case: op.Case{
+			Op: "f", Pass: op.Forward, DType: "fp32", Distribution: "normal",
+			Dims: []op.Dim{{Name: "n", Value: 5}},
+		},
 		Status: status, Message: message, LogTail: "34.5625", Device: "cpu", Seed: 7,
 		Outputs: []record.Verdict{{
-			Name: "y", Status: status, Gate: gate, Message: message, Pattern: "every 35.6875", N: 5, NWrong: 2,
-			Worst:     &record.Element{Got: float(36.1875), Want: float(37.3125), Low: float(38.4375), High: float(39.5625)},
+			Name: "y", Status: status, Gate: gate, Message: message, Pattern: "every 35.6875",
+			N: 5, NWrong: 2,
+			Worst: &record.Element{
+				Got: float(36.1875), Want: float(37.3125), Low: float(38.4375),
+				High: float(39.5625),
+			},
 			Relations: []record.Relation{{Name: "r", Message: "41.0625", Worst: broken}},
 		}},
 		Explained: []record.Explanation{{Sentence: "42.1875"}},
@@ -37,8 +42,10 @@ func wrong(status op.Status, gate, message string) record.Record {
 func TestBlindResultsHoldNoValue(t *testing.T) {
 	number := regexp.MustCompile(`\d+\.\d+`)
 	for gate := range refusals {
-		for _, status := range []op.Status{op.StatusFail, op.StatusRace, op.StatusInconclusive, op.StatusFlaky} {
-			done := run.Result{Records: []record.Record{wrong(status, gate,
+		for _, status := range []op.Status{
+			op.StatusFail, op.StatusRace, op.StatusInconclusive, op.StatusFlaky,
+		} {
+			done := Found{Records: []record.Record{wrong(status, gate,
 				"y[0] is 36.1875, want 37.3125, accepted is 38.4375 to 39.5625")}}
 			text, err := json.Marshal(ResultOf(done, true))
 			if err != nil {
@@ -56,7 +63,7 @@ func TestBlindResultsHoldNoValue(t *testing.T) {
 		}
 	}
 	// what the candidate's own process says, which never sees the truth, stays
-	done := run.Result{Records: []record.Record{wrong(op.StatusCrash, "", "ValueError: mine 1.5")}}
+	done := Found{Records: []record.Record{wrong(op.StatusCrash, "", "ValueError: mine 1.5")}}
 	if r := ResultOf(done, true); r.Message != "ValueError: mine 1.5" {
 		t.Errorf("a crash: %q", r.Message)
 	}
@@ -65,7 +72,7 @@ func TestBlindResultsHoldNoValue(t *testing.T) {
 // TestVerdictOfSeveralCases: one wrong case decides, neutral ones alone are not right.
 func TestVerdictOfSeveralCases(t *testing.T) {
 	of := func(all ...op.Status) *Result {
-		var done run.Result
+		var done Found
 		for _, s := range all {
 			done.Records = append(done.Records, wrong(s, "G2", ""))
 		}

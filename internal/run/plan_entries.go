@@ -62,7 +62,7 @@ type work struct {
 	// configured: one of the cases of its operator, pass and dtype on which every configuration of autotune
 	// is judged
 	configured bool
-	altered    *alteration // how the input changes with which its forward is called again, see afterTurning; nil: it is not
+	altered    *alteration // of its first input, before its forward is called again; nil: it is not
 	timed      bool        // a bench point that a comparison times after everything is judged
 	// between names the relations between calls that are evaluated here: they need further launches
 	between map[string]bool

@@ -72,7 +72,8 @@ func markTurned(planned []work) error {
 func (x *execution) afterTurning(ctx context.Context, c *prepared, e entry, r *record.Record,
 	found *[]op.Finding,
 ) error {
-	if c.altered == nil || e.implementation.Limit != "" || r.Status.Weight() == op.Bad || len(r.Outputs) == 0 {
+	if c.altered == nil || e.implementation.Limit != "" || r.Status.Weight() == op.Bad ||
+		len(r.Outputs) == 0 {
 		return nil
 	}
 	turned := &prepared{

@@ -106,7 +106,7 @@ func TestTheLargestIsAltered(t *testing.T) {
 	planned := []work{large, small}
 	if err := markTurned(planned); err != nil || planned[0].altered != exchanged ||
 		planned[1].altered != reversed {
-		t.Errorf("%v: %v; %v: %v; %v", planned[0].Dims, planned[0].altered, planned[1].Dims, planned[1].altered,
-			err)
+		t.Errorf("%v: %v; %v: %v; %v", planned[0].Dims, planned[0].altered, planned[1].Dims,
+			planned[1].altered, err)
 	}
 }

@@ -30,7 +30,8 @@ func family(root int) (all []int) {
 	for next := []int{root}; len(next) > 0; next = next[1:] {
 		threads, _ := os.ReadDir("/proc/" + strconv.Itoa(next[0]) + "/task")
 		for _, thread := range threads {
-			listed, err := os.ReadFile("/proc/" + strconv.Itoa(next[0]) + "/task/" + thread.Name() + "/children")
+			of := "/proc/" + strconv.Itoa(next[0]) + "/task/" + thread.Name()
+			listed, err := os.ReadFile(of + "/children")
 			if os.IsNotExist(err) && next[0] == root && lists() != nil {
 				return descendants(root)
 			}

@@ -106,10 +106,8 @@ func run(c Command, memoryBytes int64, grace subprocess.Grace,
 	}
 	defer memoryFile.Close()
 
-	p := &process{
-		conn: ours, memory: memory, replies: make(chan []byte, 4), grace: grace, gone: c.Ended,
-		exceeded: c.Exceeded,
-	}
+	p := &process{conn: ours, memory: memory, replies: make(chan []byte, 4), grace: grace}
+	p.gone, p.exceeded = c.Ended, c.Exceeded
 	fail := func(err error) (*process, error) {
 		ours.Close()
 		unix.Munmap(memory)

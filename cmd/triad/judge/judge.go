@@ -38,7 +38,9 @@ type options struct {
 const mostLanes = 4
 
 // New returns the command triad judge; run replaces what it does, nil: it judges.
-func New(s *runsetup.Setup, run func(context.Context, *runsetup.Setup, []string, *options) error) *cobra.Command {
+func New(s *runsetup.Setup,
+	run func(context.Context, *runsetup.Setup, []string, *options) error,
+) *cobra.Command {
 	if run == nil {
 		run = judge
 	}
@@ -116,10 +118,13 @@ func judge(ctx context.Context, s *runsetup.Setup, args []string, o *options) (e
 	if err == nil {
 		_, err = fmt.Fprintf(s.Out, "%s\n", text)
 	}
-	if code := r.ExitCode(); err == nil && code != session.ExitGood {
-		return session.Fail(code, errors.New(""))
+	switch {
+	case err != nil || r.Right:
+		return err
+	case r.Bad > 0:
+		return session.Fail(session.ExitBad, errors.New(""))
 	}
-	return err
+	return session.Fail(session.ExitNothing, errors.New(""))
 }
 
 func judgeOf(s *runsetup.Setup, judging *runsetup.Judging, lanes []*judgeloop.Lane,
@@ -143,7 +148,8 @@ func judgeOf(s *runsetup.Setup, judging *runsetup.Judging, lanes []*judgeloop.La
 func jobOf(args []string, o *options) (*judgeloop.Job, error) {
 	if o.stdin {
 		if len(args) > 0 || o.inputs+o.seed != "" {
-			return nil, console.Usage("judge --stdin: each line names its problem, candidate, inputs and seed")
+			return nil, console.Usage(
+				"judge --stdin: each line names its problem, candidate, inputs and seed")
 		}
 		if o.lanes < 0 {
 			return nil, console.Usage("--lanes %d: want at least 1", o.lanes)

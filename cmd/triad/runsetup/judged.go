@@ -126,11 +126,11 @@ func (p *judged) Name() string { return p.folder.Spec.Name }
 func (p *judged) Close() error { return p.truth.Close() }
 
 // Judge judges a candidate.
-func (p *judged) Judge(ctx context.Context, c judgeloop.Candidate) (run.Result, judgeloop.Kernels, error) {
-	none := judgeloop.Kernels{}
+func (p *judged) Judge(ctx context.Context, c judgeloop.Candidate) (judgeloop.Found, error) {
 	request := run.Request{
 		Operators: []*truth.Operator{p.operator}, Impls: []string{submission.Family},
-		InFlight: 1, Seed: DefaultSeed, Options: op.Options{Level: c.LevelOf(), Passes: c.Passes(), Device: "cpu"},
+		InFlight: 1, Seed: DefaultSeed,
+		Options: op.Options{Level: c.LevelOf(), Passes: c.Passes(), Device: "cpu"},
 	}
 	if c.Seed != nil {
 		request.Seed = *c.Seed
@@ -142,12 +142,15 @@ func (p *judged) Judge(ctx context.Context, c judgeloop.Candidate) (run.Result, 
 	p.gpu.Apply(&request.Options)
 	candidate, err := p.candidate(c, request.Options)
 	if err != nil {
-		return run.Result{}, none, err
+		return judgeloop.Found{}, err
 	}
 	listing := &listing{Backend: candidate}
 	result, err := Unrecorded(ctx, p.Stop, listing, request, !c.All)
-	kernels := listing.kernels(ctx, filepath.Ext(c.Path) == ".py", p.gpu != nil)
-	return result, kernels, errors.Join(err, closeOf(candidate))
+	found := judgeloop.Found{
+		Records: result.Records, Stopped: result.Interrupted,
+		Kernels: listing.kernels(ctx, filepath.Ext(c.Path) == ".py", p.gpu != nil),
+	}
+	return found, errors.Join(err, closeOf(candidate))
 }
 
 // ownSizes returns the sizes that the problem itself has.
@@ -261,8 +264,8 @@ func (l *listing) kernels(ctx context.Context, isPython, onGPU bool) (k judgeloo
 	case onGPU && !slices.ContainsFunc(k.Names, isKernel):
 		k.Unknown = "no profiler lists the GPU's kernels here; these are the operations of torch"
 	case !onGPU:
-		k.Unknown = "there is no profiler without a GPU; these are operations of torch, and kernels of Triton " +
-			"in its interpreter"
+		k.Unknown = "there is no profiler without a GPU; these are operations of torch, and kernels of " +
+			"Triton in its interpreter"
 	}
 	return k
 }

@@ -1,5 +1,5 @@
-"""triad.judge: what travels of a function, and the autotuner of docs/python.md, each of whose configurations is
-judged."""
+"""triad.judge: what travels of a function, and the autotuner of docs/python.md, each of whose configurations
+is judged."""
 
 import functools
 import math
@@ -84,7 +84,8 @@ class JudgeTest(unittest.TestCase):
             path = Path(folder) / "tuned.py"
             path.write_text(code)
             env = {**os.environ, "TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
-            done = subprocess.run([sys.executable, path], env=env, capture_output=True, text=True, timeout=500)
+            done = subprocess.run([sys.executable, path], env=env, capture_output=True, text=True,
+                                  timeout=500)
         self.assertEqual(done.returncode, 0, done.stderr)
         said = done.stdout.splitlines()
         self.assertTrue(said[0].startswith("64 FAIL: y[0,64] was never written"), said)

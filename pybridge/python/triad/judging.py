@@ -121,18 +121,18 @@ def judge(reference: Source, candidate: Source, inputs: Sequence | None = None, 
           timeout: float | None = None, all: bool = False, given_sizes: bool = False) -> Judgement:
     """Judges a candidate, a function or "FILE.py:function", by a reference in torch, and gives the verdict.
 
-    inputs are tensors, or words such as "fp32[64,1000]" and "i64[64]<1000". Their sizes and dtypes count, and
-    between which numbers they lie: triad draws values of its own, and other sizes too, unless the candidate is
-    meant for given_sizes alone. Instead of a reference with inputs, the path of an imported problem may stand,
-    and the candidate is then a submission as its format asks for. timeout limits each call, in seconds; with
-    all every case is judged, and not only those up to the first wrong one. The processes stay warm for the next
-    call.
+    inputs are tensors, or words such as "fp32[64,1000]" and "i64[64]<1000". Their sizes and dtypes count,
+    and between which numbers they lie: triad draws values of its own, and other sizes too, unless it is
+    meant for given_sizes alone. Instead of a reference with inputs, the path of an imported problem may
+    stand, and the candidate is then a submission as its format asks for. timeout limits each call, in
+    seconds; with all every case is judged, and not only those up to the first wrong one. The processes stay
+    warm for the next call.
     """
     key = (os.getpid(), blind, device)
     if key not in _judges or _judges[key]._process.poll() is not None:
         _judges[key] = Judge(blind=blind, device=device)
-    return _judges[key].judge(reference, candidate, inputs, pass_=pass_, level=level, seed=seed, timeout=timeout,
-                              all=all, given_sizes=given_sizes)
+    return _judges[key].judge(reference, candidate, inputs, pass_=pass_, level=level, seed=seed,
+                              timeout=timeout, all=all, given_sizes=given_sizes)
 
 
 def _job(problem: Source, candidate: Source, inputs: Sequence | None, options: Mapping[str, Any]) -> dict:

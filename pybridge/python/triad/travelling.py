@@ -50,8 +50,8 @@ class _Parts:
         return f"judged_{inner.__name__}"
 
     def refused(self, why: str) -> UsageError:
-        return UsageError(f"the {self.what} cannot be judged in another process: it needs {why}. Write it into "
-                          "a file, and name FILE.py:function")
+        return UsageError(f"the {self.what} cannot be judged in another process: it needs {why}. Write it "
+                          "into a file, and name FILE.py:function")
 
     def add(self, name: str, value: Any) -> None:
         """Adds what defines a name, and first what that names."""
