@@ -82,9 +82,7 @@ var hostileJobs = []judgedJob{
 // TestJudgeLoop: each candidate of a server loop has its own result, whatever those before it did.
 func TestJudgeLoop(t *testing.T) {
 	need.Tool(t, "bwrap")
-	if !need.SetUp() {
-		need.MissingSetUp(t, nil)
-	}
+	testPython(t)
 	var out, said bytes.Buffer
 	in := jobsOf(t, hostileJobs)
 	fmt.Fprintln(in, "no job")
@@ -147,4 +145,64 @@ func jobsOf(t *testing.T, jobs []judgedJob) *bytes.Buffer {
 		in.Write(append(line, '\n'))
 	}
 	return &in
+}
+
+// TestJudgeRefuses: what the flags of judge cannot mean is usage, before anything is started.
+func TestJudgeRefuses(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                             "name a problem and a candidate",
+		"p c --inputs fp32":            "want DTYPE[SIZES]",
+		"r.py c.py --inputs fp32[3]":   `have the "name" of a function`,
+		"p c --seed -1":                "--seed",
+		"p c --level slow":             "quick, default or full",
+		"p c --pass none":              "forward, backward or both",
+		"p c --timeout 2h":             "timeout_s",
+		"--stdin p":                    "each line names",
+		"--stdin --inputs fp32[3]":     "each line names",
+		"--stdin --lanes -1":           "--lanes -1",
+		"r.py:f c.py:f --inputs i64[]": `"low" and "high"`,
+	} {
+		var out, said bytes.Buffer
+		a := newApp(strings.NewReader(""), &out, &said)
+		if code := a.execute(append([]string{"judge"}, strings.Fields(args)...)); code != session.ExitUsage ||
+			!strings.Contains(said.String(), want) || out.Len() > 0 {
+			t.Errorf("judge %s: exit %d, %q, want %q", args, code, &said, want)
+		}
+	}
+}
+
+// TestJudgeOne: one candidate by a reference. Configurations that are meant for --given-sizes are wrong at
+// others; with --all every case is judged, and with --blind no message holds a value.
+func TestJudgeOne(t *testing.T) {
+	need.Covers(t, "", "internal/judgeloop", "cmd/triad/judge", "cmd/triad/runsetup")
+	need.Tool(t, "bwrap")
+	testPython(t)
+	folder := t.TempDir()
+	writeFiles(t, folder, "import torch\n\ndef f(x):\n    return torch.softmax(x, -1)\n\n"+
+		"def only100(x):\n    y = torch.zeros_like(x)\n    y[:, :100] = torch.softmax(x, -1)[:, :100]\n"+
+		"    return y\n", "f.py")
+	for _, c := range []struct {
+		args, says string
+		code       session.ExitCode
+	}{
+		{
+			"only100 --given-sizes --level quick --timeout 30s --seed 3", `"seed":3,.*"bad":0,`,
+			session.ExitGood,
+		},
+		{
+			"only100 --all --blind", `"y: elements are farther .*"bad":[2-9],.*"stopped":false`,
+			session.ExitBad,
+		},
+	} {
+		words := strings.Fields(c.args)
+		args := append([]string{
+			"judge", filepath.Join(folder, "f.py:f"), filepath.Join(folder, "f.py:"+words[0]), "--inputs",
+			"fp32[8,100]", "--device", "cpu", "--offline",
+		}, words[1:]...)
+		var out, said bytes.Buffer
+		a := newApp(strings.NewReader(""), &out, &said)
+		if code := a.execute(args); code != c.code || !regexp.MustCompile(c.says).MatchString(out.String()) {
+			t.Errorf("%s: exit %d\n%s%s", c.args, code, &out, &said)
+		}
+	}
 }
