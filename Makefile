@@ -17,20 +17,23 @@
 GO ?= go
 SHELL = /bin/bash -o pipefail
 export TRIAD_TEST_SETUP = 1
+# Without paths of the checkout in them, packages are compiled once for the tests, for the copy of the tree that
+# TestStampedOperator makes, and for bin/triad.
+export GOFLAGS := $(filter-out -trimpath,$(shell $(GO) env GOFLAGS)) -trimpath
 
 build:
-	$(GO) build -trimpath -o bin/ ./cmd/triad
+	$(GO) build -o bin/ ./cmd/triad
 	bin/triad setup --yes --gpu bin
 
 # Neither Go nor the sources are needed where it runs: the kernels that it plants are built by the nvcc that is there.
 figures:
-	$(GO) test -c -trimpath -ldflags '-s -w' -o bin/figures.test ./cuda/gpuworker
+	$(GO) test -c -ldflags '-s -w' -o bin/figures.test ./cuda/gpuworker
 
 # Only its own kernels are compiled. NAME=x keeps the packs of two trees apart, whose times the script then compares.
 lab:
 	@test -n "$(OP)" || { echo 'make lab OP=softmax: name an operator of triad ops list' >&2; exit 2; }
 	rm -rf build/lab/$(or $(NAME),$(OP)) && mkdir -p build/lab/$(or $(NAME),$(OP))
-	$(GO) build -trimpath -ldflags '-s -w' -o build/lab/$(or $(NAME),$(OP))/ ./cmd/triad
+	$(GO) build -ldflags '-s -w' -o build/lab/$(or $(NAME),$(OP))/ ./cmd/triad
 	build/lab/$(or $(NAME),$(OP))/triad setup --yes --gpu build/lab/$(or $(NAME),$(OP)) --kernels $(OP)
 	cp results/lab.sh build/lab/
 	tar -C build/lab -cJf build/lab/$(or $(NAME),$(OP)).tar.xz lab.sh $(or $(NAME),$(OP))
@@ -38,10 +41,10 @@ lab:
 # The fast tier: docs/testing.md. PACKAGES or OP=softmax narrows it, RUN is a pattern of tests. With TRIAD_TEST_ALL=1, as in .ci/run, whatever is missing
 # here or over its budget is a failure, and what only a GPU reaches has to be covered; otherwise it is said at the end.
 # What takes longest begins first, so that no core waits for it in the end.
-PACKAGES ?= ./cmd/triad ./pybridge ./results ./internal/room ./cuda ./...
+PACKAGES ?= ./cmd/triad ./pybridge ./results ./internal/room ./cuda ./cuda/serve ./...
 RUN ?=
 # What only a GPU reaches: .ci/gpu-lines lists the files, and what of them no test need run.
-COVERED = cmd/triad cmd/triad/workers cmd/triad/bench cmd/triad/compare cmd/triad/setup internal/run internal/timing internal/stats internal/report internal/worker cuda cuda/gpuworker
+COVERED = cmd/triad cmd/triad/workers cmd/triad/bench cmd/triad/compare cmd/triad/setup internal/run internal/timing internal/stats internal/report internal/worker cuda/build cuda/program cuda/serve cuda/gpuworker
 comma := ,
 empty :=
 space := $(empty) $(empty)
@@ -76,7 +79,7 @@ operator_tests = '^(TestEveryCaseHasATruth|TestLooserContracts|TestRelationsHold
 test-operator: test-tools
 	@test -d 'internal/catalog/$(OP)' || { echo 'make test OP=$(OP): no operator has this name; see triad ops list' >&2; exit 2; }
 	$(GO) test -vet=off ./internal/catalog/$(OP)
-	$(GO) test -vet=off -run $(operator_tests) ./internal/truth ./internal/run ./cuda
+	$(GO) test -vet=off -run $(operator_tests) ./internal/truth ./internal/run ./cuda/serve
 	build/triad compare $(OP) --quick --device cpu --offline --db build/$(OP).db
 	build/triad gradcheck $(OP) --quick --device cpu --offline --db build/$(OP).db || test $$? = 3
 

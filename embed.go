@@ -10,7 +10,10 @@ import (
 // Files are laid out as in the repository.
 //
 //go:embed cuda/abi.h cuda/kernels cuda/include cuda/runtime cuda/emulator
-//go:embed triton/*.py pybridge/*.py requirements*.txt
+//go:embed triton/*.py pybridge/fleet/*.py pybridge/interpreter/*.py pybridge/operators/*.py
+//go:embed pybridge/peers/*.py pybridge/problems/*.py pybridge/truth/*.py pybridge/user_files/*.py
+//go:embed pybridge/worker/*.py
+//go:embed requirements*.txt
 var Files embed.FS
 
 //go:embed VERSION

@@ -60,7 +60,9 @@ func embeds(name string) bool {
 	if name == "cuda/abi.h" || strings.HasPrefix(name, "requirements") && strings.HasSuffix(name, ".txt") {
 		return true
 	}
-	return path.Ext(name) == ".py" && (path.Dir(name) == "triton" || path.Dir(name) == "pybridge")
+	folder := path.Dir(name)
+	return path.Ext(name) == ".py" && (folder == "triton" || path.Dir(folder) == "pybridge" &&
+		folder != "pybridge/tests" && folder != "pybridge/testdata" && folder != "pybridge/python")
 }
 
 // TestEmbeddedFoldersHoldNoGo: the go tool would take them for packages, and a folder with Go files must hold

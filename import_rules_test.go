@@ -51,7 +51,7 @@ var rules = []rule{
 		reason: "no clock and no chance; the records that they read hold times",
 	},
 	{
-		packages: []string{"cuda", "cuda/rewrite"},
+		packages: []string{"cuda/..."},
 		never: []string{
 			"triad/pybridge", "triad/results", "triad/internal/run", "triad/internal/judge",
 			"triad/internal/truth/...",
@@ -59,15 +59,24 @@ var rules = []rule{
 		reason: "the edges are siblings, and a worker never sees truth or verdict",
 	},
 	{
+		packages: []string{"cuda/build", "cuda/program", "cuda/rewrite"},
+		never:    []string{"triad/cuda/serve", "triad/cuda/cudevice", "triad/cuda/gpuworker"},
+		reason:   "what builds knows no device and no worker",
+	},
+	{
+		packages: []string{"cuda/build"}, never: []string{"triad/cuda/program"},
+		reason: "a builder of libraries and executables knows no program of check",
+	},
+	{
 		packages: []string{"pybridge"}, never: []string{
-			"triad/cuda", "triad/results", "triad/internal/run",
+			"triad/cuda/...", "triad/results", "triad/internal/run",
 			"triad/internal/judge", "triad/internal/truth/...",
 		},
 		reason: "the edges are siblings, and a worker never sees truth or verdict",
 	},
 	{
 		packages: []string{"results"}, never: []string{
-			"triad/cuda", "triad/pybridge", "triad/internal/run",
+			"triad/cuda/...", "triad/pybridge", "triad/internal/run",
 			"triad/internal/worker",
 		},
 		reason: "the edges are siblings; the store knows records, not how they came about",
@@ -131,7 +140,8 @@ var rules = []rule{
 	{
 		packages: []string{"internal/opfolder"},
 		never: []string{
-			"triad/cuda", "triad/pybridge", "triad/results", "triad/internal/worker",
+			"triad/cuda/build", "triad/cuda/program", "triad/cuda/serve", "triad/pybridge", "triad/results",
+			"triad/internal/worker",
 			"triad/internal/judge",
 		},
 		direct: true, reason: "the truth of a folder's operator comes from the backend it is given, " +
@@ -161,21 +171,13 @@ var rules = []rule{
 		reason:   "the search names the next case and is told its verdict; it runs nothing",
 	},
 	{
-		packages: []string{"*"}, except: []string{"cuda"}, never: []string{"C"},
-		reason: "cgo of ours is in cuda alone",
+		packages: []string{"*"}, except: []string{"cuda/serve"}, never: []string{"C"},
+		reason: "cgo of ours is in cuda/serve alone",
 	},
 	{
 		packages: []string{"*"}, except: []string{"cuda/cudevice"}, never: []string{"gorgonia.org/cu"},
 		reason: "what imports cu links the NVIDIA driver and cannot start without one: triad-cuda alone " +
 			"does, behind the tag cuda",
-	},
-	{
-		packages: []string{"cuda/cudevice", "cuda/gpuworker"},
-		never: []string{
-			"triad/pybridge", "triad/results", "triad/internal/run", "triad/internal/judge",
-			"triad/internal/truth/...",
-		},
-		reason: "the edges are siblings, and a worker never sees truth or verdict",
 	},
 	{
 		packages: []string{"*"}, except: []string{"results"},
@@ -184,14 +186,14 @@ var rules = []rule{
 	},
 	{
 		packages: []string{"*"}, except: []string{
-			"internal/testreport", "internal/browser", "internal/truth/truthtest",
+			"internal/testreport", "internal/browser", "internal/truth/truthtest", "cuda/cudatest",
 		},
 		never: []string{"triad/internal/need"}, reason: "it is for tests alone",
 	},
 	{
 		packages: []string{"*"},
 		never: []string{
-			"triad/internal/docpage", "triad/internal/browser",
+			"triad/internal/docpage", "triad/internal/browser", "triad/cuda/cudatest",
 			"triad/internal/pages/pagestest",
 		},
 		reason: "it is for tests alone",
@@ -251,7 +253,7 @@ var rules = []rule{
 			"internal/worker", "internal/backend", "internal/record", "internal/catalog/...",
 			"internal/truth/...",
 		},
-		never:  []string{"triad/cuda", "triad/pybridge", "triad/results", "triad/cmd/..."},
+		never:  []string{"triad/cuda/...", "triad/pybridge", "triad/results", "triad/cmd/..."},
 		reason: "what lies inside does not know the edges",
 	},
 	{

@@ -47,7 +47,7 @@ const mostUserFileLines = 23_386
 func TestUserFileLines(t *testing.T) {
 	lines := 0
 	for _, pattern := range []string{
-		"internal/kernelfile/*.go", "internal/ownkernels/*.go", "pybridge/own_*.py",
+		"internal/kernelfile/*.go", "internal/ownkernels/*.go", "pybridge/user_files/own_*.py",
 		"cmd/triad/runsetup/own_*.go",
 		"internal/ownfile/*/*.go",
 	} {

@@ -41,7 +41,8 @@ var namesAllowed = []struct{ pattern, reason string }{
 // files.
 func inRoom(file, operator string) bool {
 	return strings.HasPrefix(file, "internal/catalog/"+operator+"/") ||
-		path.Dir(file) == "cuda" && strings.HasPrefix(path.Base(file), operator+"_") &&
+		slices.Contains([]string{"cuda", "cuda/serve"}, path.Dir(file)) &&
+			strings.HasPrefix(path.Base(file), operator+"_") &&
 			strings.HasSuffix(file, "_test.go") || strings.HasPrefix(file, "cuda/kernels/"+operator+"/") ||
 		file == "triton/"+operator+".py" || strings.HasPrefix(file, "triton/"+operator+"/")
 }

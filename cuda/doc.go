@@ -1,40 +1,23 @@
-// Package cuda builds the libraries that hold CUDA kernels, loads them and serves the driver's jobs with
-// them. nvcc compiles a .cu for a GPU; after package rewrite, a plain C++ compiler compiles the same .cu for
-// the emulator in cuda/emulator.
+// Package cuda is a folder of packages. It holds no code of its own, and its tests are those of the emulator
+// and of the device code.
 //
-// What a kernel library has to export is cuda/abi.h. The sources of the libraries come as an fs.FS, laid out
-// as in the repository.
+// What a GPU runs, or the emulator in its place:
+//
+//	kernels    the kernels of each operator: OP.cu, and a folder OP for its parts
+//	include    headers that the kernels share
+//	runtime    the library that times calls and moves bytes on a GPU
+//	emulator   runs kernels on the CPU and finds their bugs
+//	abi.h      what a kernel library exports
+//	compat     a cuda.h that declares older functions, which gorgonia.org/cu calls
+//
+// What the driver and its worker do with it:
+//
+//	rewrite    turns CUDA into C++ for the emulator
+//	build      compiles kernel files into libraries, and keeps them in a cache
+//	program    builds programs with a main(), which check runs
+//	serve      loads libraries, runs and times their kernels: the worker
+//	cudevice   the device that is a GPU, in triad-cuda
+//	gpuworker  finds triad-cuda, and NVIDIA's sanitizer and profiler
+//	telemetry  reads clocks and temperatures of a GPU
+//	cudatest   helpers for tests
 package cuda
-
-import (
-	"fmt"
-	"strings"
-)
-
-// BuildError is a kernel file that could not be built into a library. File and Line are those of the first
-// error, in the author's file if the compiler names it; Line is 0 if no place is known.
-type BuildError struct {
-	File    string
-	Line    int
-	Message string
-	Log     string // the end of the compiler's output
-}
-
-func (e *BuildError) Error() string {
-	if e.Line == 0 {
-		return e.Message
-	}
-	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
-}
-
-// tail returns the end of a log, at most n bytes, beginning with a whole line.
-func tail(log string, n int) string {
-	if len(log) <= n {
-		return log
-	}
-	log = log[len(log)-n:]
-	if i := strings.IndexByte(log, '\n'); i >= 0 {
-		log = log[i+1:]
-	}
-	return log
-}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"triad/cuda/build"
 	"triad/cuda/rewrite"
 	"triad/internal/need"
 )
@@ -34,7 +35,15 @@ var emulators sync.Map
 // emulatorsFolder returns their folder, which TestMain removes.
 var emulatorsFolder = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "emulators") })
 
-// removeEmulators removes what the tests compiled.
+// TestMain removes what the tests compiled.
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if err := removeEmulators(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(status)
+}
+
 func removeEmulators() error {
 	folder, err := emulatorsFolder()
 	return errors.Join(err, os.RemoveAll(folder))
@@ -84,7 +93,7 @@ func (e *emulated) compileEmulator() (string, error) {
 func newWatched(t testing.TB, flags ...string) *emulated {
 	t.Helper()
 	e := newEmulated(t, "g++", "-O1")
-	e.programs = slices.Concat((&Builder{}).watched(), withoutSanitizers, flags)
+	e.programs = slices.Concat((&build.Builder{}).WatchedFlags(), build.WithoutSanitizers, flags)
 	return e
 }
 

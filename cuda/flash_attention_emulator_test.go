@@ -3,6 +3,7 @@ package cuda
 import (
 	"testing"
 
+	"triad/cuda/cudatest"
 	"triad/internal/need"
 )
 
@@ -48,7 +49,7 @@ func TestAttentionForHopper(t *testing.T) {
 
 // attentionInputs lists the inputs of a model of attention's kernels.
 func attentionInputs(program string) []string {
-	return append(kernelInputs(attentionOperator), "cuda/testdata/emulator/"+program)
+	return append(cudatest.KernelInputs(attentionOperator), "cuda/testdata/emulator/"+program)
 }
 
 // TestBugsOfAttentionForHopper: likely bugs of a kernel for Hopper show. Each is compiled separately, for

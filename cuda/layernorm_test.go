@@ -3,6 +3,7 @@ package cuda
 import (
 	"testing"
 
+	"triad/cuda/cudatest"
 	"triad/internal/need"
 )
 
@@ -20,7 +21,7 @@ func ringProgram(t *testing.T, e *emulated, file, from, to string) string {
 func TestLayernormRing(t *testing.T) {
 	t.Parallel()
 	t.Run("right", func(t *testing.T) {
-		need.Covers(t, "rows through a ring", kernelInputs("layernorm")...)
+		need.Covers(t, "rows through a ring", cudatest.KernelInputs("layernorm")...)
 		program := ringProgram(t, newEmulated(t, "g++", "-O1"), "row_ring.cuh", "", "")
 		for _, order := range []string{"forward", "greedy:1"} {
 			if out, status := runEmulated(t, order, program); status != 0 || out != "right\n" {
@@ -51,7 +52,7 @@ func TestLayernormRing(t *testing.T) {
 		},
 	} {
 		t.Run(planted.name, func(t *testing.T) {
-			need.Covers(t, planted.key, kernelInputs("layernorm")...)
+			need.Covers(t, planted.key, cudatest.KernelInputs("layernorm")...)
 			program := ringProgram(t, newEmulated(t, "g++", "-O1"), planted.file, planted.from, planted.to)
 			if out, status := runEmulated(t, "forward", program); status == 0 {
 				t.Errorf("it does not show:\n%s", out)

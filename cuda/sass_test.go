@@ -3,6 +3,8 @@ package cuda
 import (
 	"testing"
 
+	"triad/cuda/build"
+	"triad/cuda/cudatest"
 	"triad/internal/need"
 	"triad/internal/sass"
 )
@@ -11,17 +13,17 @@ import (
 // Hopper.
 func eachHopperLoop(t *testing.T, operator string, check func(kernel sass.Kernel, loop sass.Loop)) {
 	t.Helper()
-	nvcc := needNVCC(t)
-	tool, err := FindDisassembler(nvcc, "")
+	nvcc := cudatest.NeedNVCC(t)
+	tool, err := build.FindDisassembler(nvcc, "")
 	for _, python := range need.PythonFolders(t) {
 		if err != nil {
-			tool, err = FindDisassembler(nvcc, python)
+			tool, err = build.FindDisassembler(nvcc, python)
 		}
 	}
 	if err != nil {
 		need.MissingSetUp(t, err)
 	}
-	library, err := gpuBuilder(nvcc).Kernels(t.Context(), operator)
+	library, err := cudatest.GPUBuilder(nvcc).Kernels(t.Context(), operator)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +33,7 @@ func eachHopperLoop(t *testing.T, operator string, check func(kernel sass.Kernel
 			names = append(names, k.Kernel)
 		}
 	}
-	kernels, err := Disassemble(t.Context(), tool, library, "sm_90a", names)
+	kernels, err := build.Disassemble(t.Context(), tool, library, "sm_90a", names)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,12 +48,12 @@ func eachHopperLoop(t *testing.T, operator string, check func(kernel sass.Kernel
 // for the product that should overlap them; scale factors of 8-bit products are multiplied and added by one
 // FFMA; and no loop with products waits for memory. The fast tier reads one operator.
 func TestHopperLoops(t *testing.T) {
-	for _, operator := range kernelNames(t) {
-		if !registers(t, operator, forHopper) {
+	for _, operator := range cudatest.KernelNames(t) {
+		if !cudatest.Registers(t, operator, cudatest.ForHopper) {
 			continue
 		}
 		t.Run(operator, func(t *testing.T) {
-			need.Covers(t, hopperKey(t, operator), gpuInputs(operator)...)
+			need.Covers(t, cudatest.HopperKey(t, operator), cudatest.GPUInputs(operator)...)
 			t.Parallel()
 			readsHopperLoops(t, operator)
 		})

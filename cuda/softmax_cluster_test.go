@@ -4,13 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"triad"
-	"triad/internal/backend"
+	"triad/cuda/cudatest"
 	"triad/internal/need"
-	"triad/internal/op"
 )
 
-// clusterOperator is the operator with rows in clusters. Its library is built in every run.
+// clusterOperator is the operator with rows in clusters.
 const clusterOperator = "softmax"
 
 // clusterProgram compiles softmax_cluster.cu with the kernel changed by one edit, "" for none. The next call
@@ -26,7 +24,7 @@ func clusterProgram(t *testing.T, e *emulated, from, to string) string {
 func TestSoftmaxCluster(t *testing.T) {
 	t.Parallel()
 	t.Run("right", func(t *testing.T) {
-		need.Covers(t, "rows in clusters", kernelInputs(clusterOperator)...)
+		need.Covers(t, "rows in clusters", cudatest.KernelInputs(clusterOperator)...)
 		program := clusterProgram(t, newEmulated(t, "g++", "-O1"), "", "")
 		for _, order := range ordersOf(t, "right", []string{"forward", "reverse", "greedy:1"}) {
 			if out, status := runEmulated(t, order, program); status != 0 || out != "right\n" {
@@ -43,7 +41,7 @@ func TestSoftmaxCluster(t *testing.T) {
 		{"sums in another block's slots", "", "hopper::cluster_rank() * warps + warp", "warp"},
 	} {
 		t.Run(planted.name, func(t *testing.T) {
-			need.Covers(t, planted.key, kernelInputs(clusterOperator)...)
+			need.Covers(t, planted.key, cudatest.KernelInputs(clusterOperator)...)
 			program := clusterProgram(t, newEmulated(t, "g++", "-O1"), planted.from, planted.to)
 			if out, status := runEmulated(t, "random:1", program, "short"); status == 0 {
 				t.Errorf("it does not show:\n%s", out)
@@ -55,7 +53,7 @@ func TestSoftmaxCluster(t *testing.T) {
 // TestSoftmaxClusterRaces: an inbox orders a send before the wait for it; without the wait ThreadSanitizer
 // reports a race.
 func TestSoftmaxClusterRaces(t *testing.T) {
-	need.Covers(t, "", kernelInputs(clusterOperator)...)
+	need.Covers(t, "", cudatest.KernelInputs(clusterOperator)...)
 	t.Parallel()
 	e := newEmulated(t, "g++", "-O1", "-fsanitize=thread")
 	out, status := runEmulated(t, "greedy:1", clusterProgram(t, e, "", ""), "short")
@@ -66,53 +64,4 @@ func TestSoftmaxClusterRaces(t *testing.T) {
 	if status == 0 || !strings.Contains(out, "ThreadSanitizer: data race") {
 		t.Errorf("without a wait: status %d, want a data race in\n%s", status, out)
 	}
-}
-
-// TestSoftmaxClusterRows: a grid has 2^31 - 1 blocks, and a cluster up to 16 of them; one row more than fits
-// is refused with a sentence.
-func TestSoftmaxClusterRows(t *testing.T) {
-	needCompiler(t)
-	_, kernels, err := (&server{
-		device: NewEmulator(triad.Files, testCache),
-		specs:  catalogSpec,
-	}).open(t.Context(), "softmax")
-	if err != nil {
-		t.Fatal(err)
-	}
-	const most = 134217727
-	asked := 0
-	for _, k := range kernels {
-		if k.Name != "cuda/sm90_cluster" {
-			continue
-		}
-		asked++
-		for _, rows := range []int64{most, most + 1} {
-			x := op.TensorType{Name: "x", DType: op.BF16, Shape: []int64{rows, 8}}
-			in, out := describedAs([]op.TensorType{x, x}), describedAs([]op.TensorType{x})
-			if k.Pass == op.Forward {
-				in = in[:1]
-			}
-			why, ok, err := acceptsSomewhere(k, in, out)
-			if err != nil || ok != (rows == most) || !ok &&
-				!strings.Contains(why, "rows 134217728 is more than 134217727") {
-				t.Errorf("%s, %d rows: %t %q %v", k.Pass, rows, ok, why, err)
-			}
-		}
-	}
-	if asked != 2 {
-		t.Errorf("%d passes are asked, want 2", asked)
-	}
-}
-
-// acceptsSomewhere asks a kernel whether it takes tensors without memory.
-func acceptsSomewhere(k *kernel, in, out []backend.TensorRef) (string, bool, error) {
-	call := newCall(k, nil, in, out)
-	defer call.free()
-	for i := range call.in {
-		place(&call.in[i], 1<<20)
-	}
-	for i := range call.out {
-		place(&call.out[i], 1<<20)
-	}
-	return call.accepts()
 }

@@ -3,6 +3,7 @@ package cuda
 import (
 	"testing"
 
+	"triad/cuda/cudatest"
 	"triad/internal/need"
 )
 
@@ -16,7 +17,7 @@ func TestTopKThreshold(t *testing.T) {
 			editedKernels(t, "top_k", "best.cuh", from, to))
 	}
 	t.Run("right", func(t *testing.T) {
-		need.Covers(t, "right", kernelInputs("top_k")...)
+		need.Covers(t, "right", cudatest.KernelInputs("top_k")...)
 		program := model(t, "", "")
 		for _, order := range ordersOf(t, "right", []string{"forward", "reverse", "greedy:1"}) {
 			if out, status := runEmulated(t, order, program); status != 0 || out != "right\n" {
@@ -32,7 +33,7 @@ func TestTopKThreshold(t *testing.T) {
 		{"a launch that reads what the one before read", "", "turn = 1 - turn", "turn = 1"},
 	} {
 		t.Run(planted.name, func(t *testing.T) {
-			need.Covers(t, planted.key, kernelInputs("top_k")...)
+			need.Covers(t, planted.key, cudatest.KernelInputs("top_k")...)
 			if out, status := runEmulated(t, "forward", model(t, planted.from, planted.to)); status == 0 {
 				t.Errorf("it does not show:\n%s", out)
 			}

@@ -9,13 +9,15 @@ import (
 	"testing"
 )
 
+var updateLists = flag.Bool("update", false, "write cuda/include/hopper/wgmma_operands.cuh")
+
 // TestWgmmaOperandLists: wgmma names each of its sums in the text of the instruction, and C++ each as an
 // operand. Both lists are generated: `go test ./cuda -run TestWgmmaOperandLists -update`.
 func TestWgmmaOperandLists(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join("include", "hopper", "wgmma_operands.cuh")
 	want := wgmmaOperands()
-	if flag.Lookup("update").Value.String() == "true" { // backendtest has the flag
+	if *updateLists {
 		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -46,7 +46,7 @@ func Backend(e *Environment, cacheDir string, options worker.Options) *worker.Ad
 			if err != nil {
 				return worker.Command{}, err
 			}
-			return e.command(i, cacheDir, "worker.py")
+			return e.command(i, cacheDir, "worker/worker.py")
 		},
 		Slot: func(implementation string) string {
 			switch {
@@ -83,7 +83,7 @@ func TruthBackend(e *Environment, cacheDir string, options worker.Options) *work
 			if err != nil {
 				return worker.Command{}, err
 			}
-			return e.command(i, cacheDir, "truth.py")
+			return e.command(i, cacheDir, "truth/truth.py")
 		},
 		Slot: func(string) string { return "truth" },
 	}
@@ -202,7 +202,7 @@ func holds(root string, content map[string][]byte) bool {
 
 func pythonFiles(files fs.FS) ([]string, error) {
 	var names []string
-	for _, pattern := range []string{"pybridge/*.py", "triton/*.py"} {
+	for _, pattern := range []string{"pybridge/*/*.py", "triton/*.py"} {
 		found, err := fs.Glob(files, pattern)
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", pattern, err)

@@ -42,7 +42,7 @@ var (
 
 // Environment finds the Python that the workers run in, and makes a private one if none fits.
 type Environment struct {
-	Files   fs.FS  // requirements.txt, pybridge/*.py, triton/*.py
+	Files   fs.FS  // requirements.txt, pybridge/*/*.py, triton/*.py
 	DataDir string // holds the private environment: DataDir/python-<hash of requirements.txt>
 	Offline bool   // never fetch
 	Look    bool   // find existing environments and make none, although that is not forbidden

@@ -39,7 +39,7 @@ func (p *Parent) ahead(e *Environment, cacheDir string) {
 		return
 	}
 	p.began = true
-	if c, err := e.command(Interpreter{Path: python}, cacheDir, "worker.py"); err == nil {
+	if c, err := e.command(Interpreter{Path: python}, cacheDir, "worker/worker.py"); err == nil {
 		p.start(c)
 	}
 }

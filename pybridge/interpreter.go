@@ -1,5 +1,3 @@
-// Package pybridge finds or makes a Python environment with torch and Triton, and starts the Python workers
-// in it.
 package pybridge
 
 import (

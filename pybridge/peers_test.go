@@ -23,7 +23,7 @@ func TestPeers(t *testing.T) {
 		t.Fatal(err)
 	}
 	command := func() string {
-		c, err := e.command(i, filepath.Join(t.TempDir(), "cache"), "worker.py")
+		c, err := e.command(i, filepath.Join(t.TempDir(), "cache"), "worker/worker.py")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ func ProblemCommand(e *Environment, cacheDir string) func(context.Context) (work
 		if err != nil {
 			return worker.Command{}, err
 		}
-		c, err := e.command(i, cacheDir, "problem_inspect.py")
+		c, err := e.command(i, cacheDir, "problems/problem_inspect.py")
 		if err != nil {
 			return c, err
 		}
@@ -40,7 +40,7 @@ func CheckCommand(e *Environment, cacheDir, folder, submission string,
 		if err != nil {
 			return worker.Command{}, err
 		}
-		c, err := e.command(i, cacheDir, "problem_check.py")
+		c, err := e.command(i, cacheDir, "problems/problem_check.py")
 		if err != nil {
 			return c, err
 		}

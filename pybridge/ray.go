@@ -20,7 +20,7 @@ const rayImports = time.Minute
 // RayEngine returns the path of the program that hands tasks to a Ray cluster (internal/fleet).
 func RayEngine(files fs.FS, cacheDir string) (string, error) {
 	root, err := unpack(files, cacheDir)
-	return filepath.Join(root, "pybridge", "ray_engine.py"), err
+	return filepath.Join(root, "pybridge", "fleet", "ray_engine.py"), err
 }
 
 // PythonWithRay returns the first interpreter that imports ray: that of TRIAD_PYTHON, of the active

@@ -13,8 +13,8 @@ import (
 // than it gains. On a GPU Inductor compiles in our processes, of which there are many already.
 func TestInductorStartsNoProcesses(t *testing.T) {
 	for _, gpu := range []bool{true, false} {
-		e := &Environment{GPU: gpu, Files: fstest.MapFS{"pybridge/worker.py": {}, "triton/op.py": {}}}
-		c, err := e.command(Interpreter{Path: "python"}, t.TempDir(), "worker.py")
+		e := &Environment{GPU: gpu, Files: fstest.MapFS{"pybridge/worker/worker.py": {}, "triton/op.py": {}}}
+		c, err := e.command(Interpreter{Path: "python"}, t.TempDir(), "worker/worker.py")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +31,7 @@ func TestTorchHasOneThreadOnACPU(t *testing.T) {
 		asked, want string
 	}{{false, "", "1"}, {false, "3", "3"}, {true, "", ""}, {true, "3", "3"}} {
 		e := &Environment{
-			GPU: c.gpu, Files: fstest.MapFS{"pybridge/worker.py": {}, "triton/op.py": {}},
+			GPU: c.gpu, Files: fstest.MapFS{"pybridge/worker/worker.py": {}, "triton/op.py": {}},
 			Getenv: func(name string) string {
 				if name == "OMP_NUM_THREADS" {
 					return c.asked
@@ -39,7 +39,7 @@ func TestTorchHasOneThreadOnACPU(t *testing.T) {
 				return ""
 			},
 		}
-		command, err := e.command(Interpreter{Path: "python"}, t.TempDir(), "worker.py")
+		command, err := e.command(Interpreter{Path: "python"}, t.TempDir(), "worker/worker.py")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ func TestUnpackHeals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(root, "pybridge", "tensors.py")
+	path := filepath.Join(root, "pybridge", "worker", "tensors.py")
 	want, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -14,9 +14,10 @@ import (
 	"runtime"
 
 	"triad"
-	"triad/cuda"
+	"triad/cuda/build"
 	"triad/cuda/cudevice"
 	"triad/cuda/gpuworker"
+	"triad/cuda/serve"
 )
 
 func main() {
@@ -28,7 +29,7 @@ func main() {
 
 func run() error {
 	facts := flag.Bool("facts", false, "print which GPUs there are, as JSON")
-	libraries := cuda.GPULibraries{Sources: triad.Files}
+	libraries := build.GPULibraries{Sources: triad.Files}
 	flag.StringVar(&libraries.Cache, "cache", "", "folder of the libraries that are built")
 	flag.StringVar(&libraries.Shipped, "kernels", "", "folder of the shipped libraries")
 	flag.StringVar(&libraries.Environment, "environment", "", "a Python environment that may hold nvcc")
@@ -47,7 +48,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	return cuda.ServeCatalog(context.Background(), device, *spec, conn, memory)
+	return serve.Catalog(context.Background(), device, *spec, conn, memory)
 }
 
 func printFacts() error {
@@ -57,7 +58,7 @@ func printFacts() error {
 	}
 	f := gpuworker.Facts{
 		CUDA: cudevice.Driver(), Release: cudevice.DriverRelease(),
-		Sources: cuda.SourcesHash(triad.Files),
+		Sources: build.SourcesHash(triad.Files),
 	}
 	for _, g := range all {
 		f.GPUs = append(f.GPUs, gpuworker.GPU(g))

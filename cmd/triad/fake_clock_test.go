@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"triad/cuda"
+	"triad/cuda/serve"
 	"triad/cuda/telemetry"
 	"triad/internal/backend"
 	"triad/internal/op"
@@ -33,25 +33,25 @@ func (c *fakeClock) Physics() (backend.DevicePhysics, error) {
 	}, nil
 }
 
-func (c *fakeClock) Open(*cuda.OwnCalls) (cuda.Timer, error) {
+func (c *fakeClock) Open(*serve.OwnCalls) (serve.Timer, error) {
 	if c.gpu.behaves("timeless", "") {
 		return nil, fmt.Errorf("open a timer: CUDA error 101")
 	}
 	c.gpu.opened++
 	t := &fakeTimer{
 		gpu: c.gpu, number: uintptr(c.gpu.opened), before: c.gpu.free,
-		random: rand.New(rand.NewPCG(1, uint64(c.gpu.opened))), seen: map[*cuda.Call]int{},
+		random: rand.New(rand.NewPCG(1, uint64(c.gpu.opened))), seen: map[*serve.Call]int{},
 	}
 	c.gpu.timers[t.number] = t
 	return t, nil
 }
 
-func (c *fakeClock) Ruler(_ string, to, _ cuda.Buffer, stream uintptr) error {
+func (c *fakeClock) Ruler(_ string, to, _ serve.Buffer, stream uintptr) error {
 	return c.gpu.timers[stream].take(fakeCall{ns: fakeOverheadNS +
 		1.5*float64(to.Bytes)/fakeBytesPerSecond*1e9})
 }
 
-func (c *fakeClock) Differing(a, b cuda.Buffer) (int64, error) {
+func (c *fakeClock) Differing(a, b serve.Buffer) (int64, error) {
 	x, y := make([]byte, a.Bytes), make([]byte, b.Bytes)
 	if err := c.gpu.CopyOut(x, a); err != nil {
 		return 0, err
@@ -70,9 +70,9 @@ func (c *fakeClock) Differing(a, b cuda.Buffer) (int64, error) {
 
 // fakeCall is one call of a graph.
 type fakeCall struct {
-	call   *cuda.Call // nil: a ruler's
-	ns     float64    // the time of a ruler
-	slower float64    // how many times slower than the memory: different for each implementation
+	call   *serve.Call // nil: a ruler's
+	ns     float64     // the time of a ruler
+	slower float64     // how many times slower than the memory: different for each implementation
 }
 
 // fakeTimer is a stream with a graph. Captured calls do not run. A call runs in the emulator only once after
@@ -84,18 +84,18 @@ type fakeTimer struct {
 	random    *rand.Rand
 	capturing bool
 	graph     []fakeCall
-	seen      map[*cuda.Call]int // its different calls, with the fill count at the last run of each
-	ns        float64            // of what ran since Start
+	seen      map[*serve.Call]int // its different calls, with the fill count at the last run of each
+	ns        float64             // of what ran since Start
 }
 
 func (t *fakeTimer) Stream() uintptr { return t.number }
 func (t *fakeTimer) Close()          { delete(t.gpu.timers, t.number) }
 
 // Launch captures or runs a call.
-func (t *fakeTimer) Launch(c *cuda.Call) cuda.Finding {
+func (t *fakeTimer) Launch(c *serve.Call) serve.Finding {
 	name := c.Implementation()
 	if t.capturing && t.gpu.behaves("refuses", name) {
-		return cuda.Finding{Status: op.StatusCrash, Message: "the launch of " + name +
+		return serve.Finding{Status: op.StatusCrash, Message: "the launch of " + name +
 			" returned CUDA error 900, operation not permitted when stream is capturing"}
 	}
 	if t.gpu.behaves("hangs", name) {
@@ -107,9 +107,9 @@ func (t *fakeTimer) Launch(c *cuda.Call) cuda.Finding {
 		t.seen[c] = -1
 	}
 	if err := t.take(fakeCall{call: c, slower: 1 + float64(h.Sum32()%8)/4}); err != nil {
-		return cuda.Finding{Status: op.StatusCrash, Message: err.Error(), Dirty: true}
+		return serve.Finding{Status: op.StatusCrash, Message: err.Error(), Dirty: true}
 	}
-	return cuda.Finding{}
+	return serve.Finding{}
 }
 
 // take captures or runs one call.
@@ -124,7 +124,7 @@ func (t *fakeTimer) take(c fakeCall) error {
 	}
 	t.seen[c.call] = t.gpu.filled
 	if f, err := t.gpu.Launch(c.call, ""); err != nil || f.Status != op.StatusUnknown {
-		return &cuda.DeviceLost{Message: f.Message}
+		return &serve.DeviceLost{Message: f.Message}
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func (t *fakeTimer) Replay(n int) ([]float64, error) {
 	t.ns = 0
 	for _, c := range t.graph {
 		if c.call != nil && t.gpu.behaves("loses", c.call.Implementation()) {
-			return nil, &cuda.DeviceLost{Message: "replay: CUDA error 719, launch failure"}
+			return nil, &serve.DeviceLost{Message: "replay: CUDA error 719, launch failure"}
 		}
 		if err := t.take(c); err != nil {
 			return nil, err

@@ -41,18 +41,18 @@ func onFakeGPU(a *app, folder string) {
 
 // fakeCUDA returns the product's Python worker with a stand-in for torch.cuda.
 func fakeCUDA() fs.FS {
-	worker, err := fs.ReadFile(triad.Files, "pybridge/worker.py")
+	worker, err := fs.ReadFile(triad.Files, "pybridge/worker/worker.py")
 	if err != nil {
 		panic(err)
 	}
 	const begins = "if __name__ == \"__main__\":\n    main()\n"
 	text, ends := strings.CutSuffix(string(worker), begins)
 	if !ends {
-		panic("pybridge/worker.py does not end with " + begins)
+		panic("pybridge/worker/worker.py does not end with " + begins)
 	}
 	text += fmt.Sprintf("if __name__ == \"__main__\":\n    sys.path.append(%q)\n    import fake_cuda\n    "+
 		"main(fake_cuda.of(Worker))\n", os.Getenv(fakePython))
-	return fstest.MapFS{"pybridge/worker.py": {Data: []byte(text)}}
+	return fstest.MapFS{"pybridge/worker/worker.py": {Data: []byte(text)}}
 }
 
 // fakeMachine puts the files of a fake GPU into a folder, and returns the environment of a machine with it.

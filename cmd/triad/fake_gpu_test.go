@@ -15,8 +15,9 @@ import (
 	"unsafe"
 
 	"triad"
-	"triad/cuda"
+	"triad/cuda/build"
 	"triad/cuda/gpuworker"
+	"triad/cuda/serve"
 	"triad/internal/backend"
 	"triad/internal/op"
 )
@@ -51,7 +52,7 @@ func behaviours(getenv func(string) string) []behaviour {
 // fakeGPU is the emulator behind the interface of a GPU: memory of its own size, no schedule orders, CUDA's
 // words for the emulator's findings, and a clock. No part of it is in a released binary.
 type fakeGPU struct {
-	cuda.Device
+	serve.Device
 	free   int64
 	sizes  map[uintptr]int64
 	filled int // how often memory was filled
@@ -61,7 +62,7 @@ type fakeGPU struct {
 	opened int                    // timers
 }
 
-var _ cuda.Clocked = (*fakeGPU)(nil)
+var _ serve.Clocked = (*fakeGPU)(nil)
 
 func (g *fakeGPU) behaves(does, whom string) bool {
 	for _, b := range g.does {
@@ -79,31 +80,32 @@ func (g *fakeGPU) Versions() map[string]string {
 	return map[string]string{"gpu": "Fake GPU", "cuda-driver": "13.0"}
 }
 
-func (g *fakeGPU) Library(ctx context.Context, file string) (cuda.Library, error) {
-	if file == cuda.RuntimeName {
+func (g *fakeGPU) Library(ctx context.Context, file string) (build.Library, error) {
+	if file == build.RuntimeName {
 		if g.behaves("clockless", "") {
-			return cuda.Library{}, &backend.Unavailable{Sentence: "the runtime library is not here"}
+			return build.Library{}, &backend.Unavailable{Sentence: "the runtime library is not here"}
 		}
-		return cuda.Library{Path: "the fake runtime library"}, nil
+		return build.Library{Path: "the fake runtime library"}, nil
 	}
 	return g.Device.Library(ctx, file)
 }
 
 // Alloc allocates memory of the emulator, up to the size of the GPU's. The buffers of a ruler, whose contents
 // nobody reads, take no time.
-func (g *fakeGPU) Alloc(name string, bytes int64) (cuda.Buffer, error) {
+func (g *fakeGPU) Alloc(name string, bytes int64) (serve.Buffer, error) {
 	if bytes > g.free {
-		return cuda.Buffer{}, &cuda.OutOfMemory{Message: fmt.Sprintf("no room on the GPU for %s, %d bytes: "+
+		return serve.Buffer{}, &serve.OutOfMemory{Message: fmt.Sprintf("no room on the GPU for %s, %d "+
+			"bytes: "+
 			"%d are free", name, bytes, g.free)}
 	}
-	var b cuda.Buffer
+	var b serve.Buffer
 	var err error
 	if strings.HasPrefix(name, "ruler ") {
 		var memory []byte
 		memory, err = syscall.Mmap(-1, 0, int(bytes), syscall.PROT_READ|syscall.PROT_WRITE,
 			syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_NORESERVE)
 		if err == nil {
-			b = cuda.Buffer{
+			b = serve.Buffer{
 				Name: name, Pointer: uintptr(unsafe.Pointer(unsafe.SliceData(memory))),
 				Bytes: bytes,
 			}
@@ -118,7 +120,7 @@ func (g *fakeGPU) Alloc(name string, bytes int64) (cuda.Buffer, error) {
 	return b, err
 }
 
-func (g *fakeGPU) Free(b cuda.Buffer) *backend.GuardReport {
+func (g *fakeGPU) Free(b serve.Buffer) *backend.GuardReport {
 	g.free += g.sizes[b.Pointer]
 	delete(g.sizes, b.Pointer)
 	if strings.HasPrefix(b.Name, "ruler ") {
@@ -131,7 +133,7 @@ func (g *fakeGPU) Free(b cuda.Buffer) *backend.GuardReport {
 	return report
 }
 
-func (g *fakeGPU) Fill(b cuda.Buffer, pattern []byte) error {
+func (g *fakeGPU) Fill(b serve.Buffer, pattern []byte) error {
 	g.filled++
 	if strings.HasPrefix(b.Name, "ruler ") {
 		return nil
@@ -139,7 +141,7 @@ func (g *fakeGPU) Fill(b cuda.Buffer, pattern []byte) error {
 	return g.Device.Fill(b, pattern)
 }
 
-func (g *fakeGPU) Copy(to, from cuda.Buffer) error {
+func (g *fakeGPU) Copy(to, from serve.Buffer) error {
 	bytes := make([]byte, from.Bytes)
 	if err := g.CopyOut(bytes, from); err != nil {
 		return err
@@ -149,9 +151,9 @@ func (g *fakeGPU) Copy(to, from cuda.Buffer) error {
 
 // Launch runs a kernel in the emulator. A finding without a name in CUDA becomes an illegal address, after
 // which nothing works.
-func (g *fakeGPU) Launch(c *cuda.Call, order string) (cuda.Finding, error) {
+func (g *fakeGPU) Launch(c *serve.Call, order string) (serve.Finding, error) {
 	if order != "" {
-		return cuda.Finding{}, fmt.Errorf("schedule order %q: a GPU has none", order)
+		return serve.Finding{}, fmt.Errorf("schedule order %q: a GPU has none", order)
 	}
 	if g.behaves("dies", c.Implementation()) {
 		os.Exit(7)
@@ -159,7 +161,7 @@ func (g *fakeGPU) Launch(c *cuda.Call, order string) (cuda.Finding, error) {
 	f, err := g.Device.Launch(c, "")
 	switch f.Status {
 	case op.StatusOutOfBounds, op.StatusDivergent, op.StatusDeadlock:
-		f = cuda.Finding{
+		f = serve.Finding{
 			Status:  op.StatusCrash,
 			Message: "an illegal memory access was encountered (CUDA error 700)", Dirty: true,
 		}
@@ -174,7 +176,7 @@ func (g *fakeGPU) Probe() error {
 	return g.Device.Probe()
 }
 
-func (g *fakeGPU) Clock(string) (cuda.Clock, error) { return &fakeClock{g}, nil }
+func (g *fakeGPU) Clock(string) (serve.Clock, error) { return &fakeClock{g}, nil }
 
 // visibleFakes returns the numbers of the fake GPUs that CUDA_VISIBLE_DEVICES shows, all of them if it is not
 // set.
@@ -210,7 +212,7 @@ func serveFakeGPU() {
 		files = overlay{os.DirFS(dir), triad.Files}
 	}
 	if *facts {
-		f := gpuworker.Facts{CUDA: 13000, Release: "580.95.05", Sources: cuda.SourcesHash(files)}
+		f := gpuworker.Facts{CUDA: 13000, Release: "580.95.05", Sources: build.SourcesHash(files)}
 		for i, c := range fakeCapability {
 			if !slices.Contains(visibleFakes(), i) {
 				continue
@@ -224,11 +226,12 @@ func serveFakeGPU() {
 		return
 	}
 	g := &fakeGPU{
-		Device: cuda.Stalling(cuda.NewEmulator(files, *cache), 10*time.Second), free: number(fakeFree, 4<<30),
-		sizes: map[uintptr]int64{},
-		does:  behaviours(os.Getenv), tool: *tool, timers: map[uintptr]*fakeTimer{},
+		Device: serve.Stalling(serve.NewEmulator(files, *cache), 10*time.Second),
+		free:   number(fakeFree, 4<<30),
+		sizes:  map[uintptr]int64{},
+		does:   behaviours(os.Getenv), tool: *tool, timers: map[uintptr]*fakeTimer{},
 	}
-	if err := cuda.ServeCatalog(context.Background(), g, *spec, os.NewFile(3, "connection"),
+	if err := serve.Catalog(context.Background(), g, *spec, os.NewFile(3, "connection"),
 		os.NewFile(4, "memory")); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

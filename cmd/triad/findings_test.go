@@ -105,7 +105,8 @@ func TestFindingsShow(t *testing.T) {
 			shows := f.CPU == "" || f.CPU == cpu
 			t.Run(f.ID, func(t *testing.T) {
 				inputs := []string{
-					"internal/catalog/" + o.Spec.Name, "internal/run/known.go", "requirements.txt",
+					"internal/catalog/" + o.Spec.Name, "internal/run/documented_findings.go",
+					"requirements.txt",
 				}
 				need.Covers(t, f.Implementations[0]+" "+f.Pass, inputs...)
 				ways := []bool{false}

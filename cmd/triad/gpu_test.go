@@ -12,7 +12,7 @@ import (
 	"triad"
 	"triad/cmd/triad/runsetup"
 	"triad/cmd/triad/workers"
-	"triad/cuda"
+	"triad/cuda/build"
 	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/record"
@@ -50,7 +50,7 @@ func facts(major, driver int) string {
 		`{"name":"NVIDIA H200","memory_bytes":150000000000,"major":%d,"minor":0},`+
 		`{"name":"NVIDIA B","memory_bytes":1,"major":%d,"minor":0}],`+
 		`"release":"580.95.05","cuda":%d,"sources":"%s"}'`, major, major, driver,
-		cuda.SourcesHash(triad.Files))
+		build.SourcesHash(triad.Files))
 }
 
 func TestGPUIsChosen(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"triad"
-	"triad/cuda"
+	"triad/cuda/build"
 	"triad/internal/session"
 	"triad/internal/truth"
 )
@@ -31,7 +31,7 @@ func TestCataloguePage(t *testing.T) {
 		if !strings.Contains(string(page), "\n## "+o.Spec.Name+"\n") {
 			t.Errorf("%s is not on the page", o.Spec.Name)
 		}
-		rungs, err := cuda.Rungs(triad.Files, o.Spec.Name)
+		rungs, err := build.Variants(triad.Files, o.Spec.Name)
 		if err != nil || len(rungs) < 2 {
 			t.Errorf("%s has the rungs %v, %v", o.Spec.Name, rungs, err)
 		}

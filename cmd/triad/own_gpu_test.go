@@ -13,7 +13,8 @@ import (
 
 	"triad"
 	"triad/cmd/triad/workers"
-	"triad/cuda"
+	"triad/cuda/build"
+	"triad/cuda/serve"
 	"triad/internal/backend"
 	"triad/internal/need"
 	"triad/internal/session"
@@ -22,39 +23,39 @@ import (
 // missingGPU is a GPU whose memory is the host's and which runs no kernel: libraries come from nvcc, launch
 // functions are called, and CUDA's runtime, which finds no driver, rejects every launch. Faults before a
 // kernel would begin are the same as on a GPU.
-type missingGPU struct{ cuda.GPULibraries }
+type missingGPU struct{ build.GPULibraries }
 
 func (d *missingGPU) Name() string                { return "gpu" }
 func (d *missingGPU) Versions() map[string]string { return nil }
 func (d *missingGPU) Probe() error                { return nil }
 
-func (d *missingGPU) Library(ctx context.Context, file string) (cuda.Library, error) {
+func (d *missingGPU) Library(ctx context.Context, file string) (build.Library, error) {
 	return d.Kernels(ctx, file)
 }
 
-func (d *missingGPU) Alloc(name string, bytes int64) (cuda.Buffer, error) {
+func (d *missingGPU) Alloc(name string, bytes int64) (serve.Buffer, error) {
 	memory, err := syscall.Mmap(-1, 0, int(bytes)+1, syscall.PROT_READ|syscall.PROT_WRITE,
 		syscall.MAP_PRIVATE|syscall.MAP_ANON)
 	if err != nil {
-		return cuda.Buffer{}, &cuda.OutOfMemory{Message: err.Error()}
+		return serve.Buffer{}, &serve.OutOfMemory{Message: err.Error()}
 	}
-	return cuda.Buffer{Name: name, Pointer: uintptr(unsafe.Pointer(unsafe.SliceData(memory))), Bytes: bytes},
+	return serve.Buffer{Name: name, Pointer: uintptr(unsafe.Pointer(unsafe.SliceData(memory))), Bytes: bytes},
 		nil
 }
 
-func (d *missingGPU) Free(cuda.Buffer) *backend.GuardReport               { return nil }
-func (d *missingGPU) CopyIn(cuda.Buffer, []byte) error                    { return nil }
-func (d *missingGPU) CopyOut([]byte, cuda.Buffer) error                   { return nil }
-func (d *missingGPU) Fill(cuda.Buffer, []byte) error                      { return nil }
-func (d *missingGPU) Launch(c *cuda.Call, _ string) (cuda.Finding, error) { return c.Launch(0), nil }
+func (d *missingGPU) Free(serve.Buffer) *backend.GuardReport                { return nil }
+func (d *missingGPU) CopyIn(serve.Buffer, []byte) error                     { return nil }
+func (d *missingGPU) CopyOut([]byte, serve.Buffer) error                    { return nil }
+func (d *missingGPU) Fill(serve.Buffer, []byte) error                       { return nil }
+func (d *missingGPU) Launch(c *serve.Call, _ string) (serve.Finding, error) { return c.Launch(0), nil }
 
 // serveMissingGPU is the worker of missingGPU, as triad starts it.
 func serveMissingGPU() {
-	d := &missingGPU{cuda.GPULibraries{
+	d := &missingGPU{build.GPULibraries{
 		Sources: triad.Files, Cache: os.Getenv("TRIAD_TEST_MISSING_GPU"),
 		Major: 8,
 	}}
-	if err := cuda.ServeCatalog(context.Background(), d, "", os.NewFile(3, "connection"),
+	if err := serve.Catalog(context.Background(), d, "", os.NewFile(3, "connection"),
 		os.NewFile(4, "memory")); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -83,7 +84,7 @@ func nvccOnPath(t *testing.T) {
 	t.Helper()
 	var missing error
 	for _, environment := range need.NVCCFolders(t) {
-		nvcc, err := cuda.FindNVCC(t.Context(), environment)
+		nvcc, err := build.FindNVCC(t.Context(), environment)
 		if err == nil {
 			t.Setenv("PATH", filepath.Dir(nvcc.Path)+string(filepath.ListSeparator)+os.Getenv("PATH"))
 			return

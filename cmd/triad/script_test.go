@@ -124,15 +124,15 @@ func TestScript(t *testing.T) {
 
 // dearScripts lists the inputs of the scripts that only the long tier runs.
 var dearScripts = map[string][]string{
-	"build":         {"cuda/build.go", "cuda/cache.go", "cuda/compiler.go", "internal/run"},
-	"faults_cuda":   {"internal/run", "internal/worker", "internal/subprocess", "cuda"},
+	"build":         {"cuda/build", "internal/run"},
+	"faults_cuda":   {"internal/run", "internal/worker", "internal/subprocess", "cuda/serve"},
 	"faults_python": {"internal/run", "internal/worker", "internal/subprocess", "pybridge"},
-	"import":        {"internal/problem", "internal/submission", "pybridge/problem_describe.py"},
+	"import":        {"internal/problem", "internal/submission", "pybridge/problems/problem_describe.py"},
 	"import_solve": {
 		"internal/problem", "cmd/triad/runsetup/submissions.go",
-		"pybridge/problem_describe_leetgpu.py",
+		"pybridge/problems/problem_describe_leetgpu.py",
 	},
-	"no_tools":   {"cmd/triad", "cuda/compiler.go", "pybridge"},
+	"no_tools":   {"cmd/triad", "cuda/build/compiler.go", "pybridge"},
 	"own_faults": {"internal/ownkernels", "internal/advice", "internal/worker"},
 	"resume":     {"internal/run", "internal/session", "results"},
 	"slurm":      {"internal/fleet", "cmd/triad", "results"},

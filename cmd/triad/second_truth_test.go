@@ -94,7 +94,7 @@ func chosenCases(t *testing.T, cases []op.Case) (some []op.Case) {
 	t.Helper()
 	for _, c := range cases {
 		if need.Chosen(t, c.Key(), fmt.Sprint(c.Op, " ", c.Pass, " ", c.DType, " ", c.Saved), append(
-			need.Operator(c.Op), "internal/truth", "pybridge/truth.py")...) {
+			need.Operator(c.Op), "internal/truth", "pybridge/truth")...) {
 			some = append(some, c)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"triad/cuda"
+	"triad/cuda/serve"
 	"triad/internal/backend"
 	"triad/internal/op"
 )
@@ -19,7 +19,7 @@ func TestGuardReport(t *testing.T) {
 		}
 		return guard
 	}
-	b := cuda.Buffer{Name: "y", Bytes: 12}
+	b := serve.Buffer{Name: "y", Bytes: 12}
 	for _, c := range []struct {
 		name          string
 		before, after []byte

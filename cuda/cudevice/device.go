@@ -13,21 +13,22 @@ import (
 
 	"gorgonia.org/cu"
 
-	"triad/cuda"
+	"triad/cuda/build"
+	"triad/cuda/serve"
 	"triad/internal/backend"
 	"triad/internal/cudaerror"
 )
 
 // Device is the first visible GPU. Every method belongs to the thread that called Open.
 type Device struct {
-	libraries *cuda.GPULibraries
+	libraries *build.GPULibraries
 	info      Info
 	context   cu.CUContext
 	stream    cu.Stream
 	watch     Watch
 }
 
-var _ cuda.Clocked = (*Device)(nil)
+var _ serve.Clocked = (*Device)(nil)
 
 // Info describes a GPU.
 type Info struct {
@@ -91,7 +92,7 @@ func placeOf(d cu.Device) string {
 
 // Open takes the primary context of the first visible GPU, which the kernel libraries' runtime uses as well,
 // and makes it current on the calling thread, which must be locked.
-func Open(libraries *cuda.GPULibraries, watch Watch) (*Device, error) {
+func Open(libraries *build.GPULibraries, watch Watch) (*Device, error) {
 	info, err := inspect(0)
 	if err != nil {
 		return nil, err
@@ -150,15 +151,15 @@ func DriverRelease() string {
 var releaseNumber = regexp.MustCompile(`\d{3}\.\d+(\.\d+)?`)
 
 // Library returns the shipped library of a kernel file, or one that nvcc builds for this GPU.
-func (d *Device) Library(ctx context.Context, file string) (cuda.Library, error) {
+func (d *Device) Library(ctx context.Context, file string) (build.Library, error) {
 	return d.libraries.Kernels(ctx, file)
 }
 
 // Clock opens the runtime library from a file.
-func (d *Device) Clock(library string) (cuda.Clock, error) { return cuda.OpenRuntime(library) }
+func (d *Device) Clock(library string) (serve.Clock, error) { return serve.OpenRuntime(library) }
 
 // Alloc allocates memory with a canary on both sides, except under a tool.
-func (d *Device) Alloc(name string, bytes int64) (cuda.Buffer, error) {
+func (d *Device) Alloc(name string, bytes int64) (serve.Buffer, error) {
 	lead, guard := leadBytes(bytes), int64(guardBytes)
 	if d.watch != "" {
 		lead, guard = 0, 0
@@ -166,17 +167,17 @@ func (d *Device) Alloc(name string, bytes int64) (cuda.Buffer, error) {
 	base, err := cu.MemAlloc(max(1, lead+bytes+guard))
 	if err != nil {
 		if code(err) == 2 {
-			return cuda.Buffer{}, d.full(name, bytes)
+			return serve.Buffer{}, d.full(name, bytes)
 		}
-		return cuda.Buffer{}, fmt.Errorf("allocate %s, %d bytes: %w", name, bytes, named(err))
+		return serve.Buffer{}, fmt.Errorf("allocate %s, %d bytes: %w", name, bytes, named(err))
 	}
-	b := cuda.Buffer{Name: name, Pointer: base.Uintptr() + uintptr(lead), Bytes: bytes}
+	b := serve.Buffer{Name: name, Pointer: base.Uintptr() + uintptr(lead), Bytes: bytes}
 	if guard == 0 {
 		return b, nil
 	}
 	for _, at := range []int64{lead - guard, lead + bytes} {
 		if err := cu.MemsetD8(base+cu.DevicePtr(at), canary, guard); err != nil {
-			return cuda.Buffer{}, fmt.Errorf("guard %s: %w", name, named(err))
+			return serve.Buffer{}, fmt.Errorf("guard %s: %w", name, named(err))
 		}
 	}
 	return b, nil
@@ -187,11 +188,11 @@ func (d *Device) full(name string, bytes int64) error {
 	if free, total, err := cu.MemInfo(); err == nil {
 		text += fmt.Sprintf(": %d of %d bytes are free", free, total)
 	}
-	return &cuda.OutOfMemory{Message: text}
+	return &serve.OutOfMemory{Message: text}
 }
 
 // Free frees memory and returns a report if a guard changed.
-func (d *Device) Free(b cuda.Buffer) *backend.GuardReport {
+func (d *Device) Free(b serve.Buffer) *backend.GuardReport {
 	if d.watch != "" {
 		// the next call notices a device that no longer responds
 		_ = cu.MemFree(cu.DevicePtr(b.Pointer))
@@ -208,7 +209,7 @@ func (d *Device) Free(b cuda.Buffer) *backend.GuardReport {
 }
 
 // CopyIn copies host memory to the start of a buffer.
-func (d *Device) CopyIn(to cuda.Buffer, from []byte) error {
+func (d *Device) CopyIn(to serve.Buffer, from []byte) error {
 	if len(from) == 0 {
 		return nil
 	}
@@ -216,7 +217,7 @@ func (d *Device) CopyIn(to cuda.Buffer, from []byte) error {
 }
 
 // CopyOut copies the start of a buffer to host memory.
-func (d *Device) CopyOut(to []byte, from cuda.Buffer) error {
+func (d *Device) CopyOut(to []byte, from serve.Buffer) error {
 	if len(to) == 0 {
 		return nil
 	}
@@ -224,7 +225,7 @@ func (d *Device) CopyOut(to []byte, from cuda.Buffer) error {
 }
 
 // Copy copies a buffer to the start of another.
-func (d *Device) Copy(to, from cuda.Buffer) error {
+func (d *Device) Copy(to, from serve.Buffer) error {
 	if from.Bytes == 0 {
 		return nil
 	}
@@ -236,7 +237,7 @@ func (d *Device) Copy(to, from cuda.Buffer) error {
 const fillChunk = 64 << 10
 
 // Fill repeats a pattern to the end of a buffer.
-func (d *Device) Fill(b cuda.Buffer, pattern []byte) error {
+func (d *Device) Fill(b serve.Buffer, pattern []byte) error {
 	if b.Bytes == 0 || len(pattern) == 0 {
 		return nil
 	}
@@ -260,9 +261,9 @@ func (d *Device) Fill(b cuda.Buffer, pattern []byte) error {
 
 // Launch runs a kernel and waits for all work on the GPU, including what a kernel launched outside its
 // stream.
-func (d *Device) Launch(c *cuda.Call, order string) (cuda.Finding, error) {
+func (d *Device) Launch(c *serve.Call, order string) (serve.Finding, error) {
 	if order != "" {
-		return cuda.Finding{}, fmt.Errorf("schedule order %q: a GPU has none", order)
+		return serve.Finding{}, fmt.Errorf("schedule order %q: a GPU has none", order)
 	}
 	finding := c.Launch(uintptr(unsafe.Pointer(d.stream.C())))
 	if err := cu.Synchronize(); err != nil {
@@ -301,14 +302,14 @@ type driverError struct{ code int }
 func (e *driverError) Error() string { return describe(e.code) }
 
 // named gives an error of cu, whose table lacks newer ones, the driver's number and words. An error after
-// which nothing works is a *cuda.DeviceLost.
+// which nothing works is a *serve.DeviceLost.
 func named(err error) error {
 	if err == nil {
 		return nil
 	}
 	n := code(err)
 	if cudaerror.Sticky(n) {
-		return &cuda.DeviceLost{Message: "the GPU answers nothing any more: " + describe(n)}
+		return &serve.DeviceLost{Message: "the GPU answers nothing any more: " + describe(n)}
 	}
 	return &driverError{n}
 }

@@ -3,7 +3,7 @@ package cudevice
 import (
 	"fmt"
 
-	"triad/cuda"
+	"triad/cuda/serve"
 	"triad/internal/cudaerror"
 	"triad/internal/op"
 )
@@ -35,8 +35,10 @@ func describe(code int) string {
 }
 
 // findingOf returns the finding of a kernel that was launched without error and ended with one.
-func findingOf(code int) cuda.Finding {
-	f := cuda.Finding{Status: op.StatusCrash, Message: "the kernel ended with " + describe(code), Dirty: true}
+func findingOf(code int) serve.Finding {
+	f := serve.Finding{
+		Status: op.StatusCrash, Message: "the kernel ended with " + describe(code), Dirty: true,
+	}
 	switch code {
 	case cudaerror.OutOfMemory:
 		f.Status = op.StatusOOM

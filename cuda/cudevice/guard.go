@@ -1,7 +1,7 @@
 package cudevice
 
 import (
-	"triad/cuda"
+	"triad/cuda/serve"
 	"triad/internal/backend"
 )
 
@@ -34,7 +34,7 @@ const canary = 0xC3
 // guardReport compares the guards of a buffer with the canary; nil if no byte changed. The distance is that
 // of the changed byte nearest to the buffer: counted from its end, or negative before its start. A write past
 // the end takes precedence.
-func guardReport(b cuda.Buffer, before, after []byte) *backend.GuardReport {
+func guardReport(b serve.Buffer, before, after []byte) *backend.GuardReport {
 	report := backend.GuardReport{Buffer: b.Name}
 	found := false
 	for i := range after {

@@ -21,7 +21,7 @@
 #include "cuemu/observed.h"
 #include "cuemu/runtime_api.h"
 #include "cuemu/scheduler.h"
-#include "cuemu/stillness.h"
+#include "cuemu/idle_time.h"
 
 namespace cuemu {
 
@@ -238,8 +238,8 @@ bool await(std::unique_lock<std::mutex> &lock) {
 	using clock = std::chrono::steady_clock;
 	uint64_t seen = progress();
 	clock::time_point last = clock::now();
-	Stillness stillness;
-	stillness.moved();
+	IdleTime idle_time;
+	idle_time.moved();
 	bool stopped = false;
 	while (!request.done) {
 		request_changed.wait_for(lock, std::chrono::milliseconds(50));
@@ -248,9 +248,9 @@ bool await(std::unique_lock<std::mutex> &lock) {
 		double idle = 0;
 		if (now != seen && !stopped) {
 			seen = now;
-			stillness.moved();
+			idle_time.moved();
 		} else {
-			idle = stillness.after(std::chrono::duration<double>(here - last).count());
+			idle = idle_time.after(std::chrono::duration<double>(here - last).count());
 		}
 		last = here;
 		if (!stopped && watchdog_seconds > 0 && idle >= watchdog_seconds) {
@@ -301,15 +301,15 @@ static void watch_for_hangs() {
 		const double limit = asked ? atof(asked) : 0;   // seconds from the program's start; 0: there is none
 		uint64_t seen = 0;
 		bool was_busy = false;
-		Stillness stillness;
-		stillness.moved();
+		IdleTime idle_time;
+		idle_time.moved();
 		for (double quiet = 0;; usleep(50 * 1000), quiet += 0.05) {
 			const Worker *w = workers[0];
 			const bool busy = w && w->busy.load();
 			const uint64_t at = progress();
 			double idle = 0;
-			if (at != seen || busy != was_busy) stillness.moved();
-			else if (busy) idle = stillness.after(0.05);
+			if (at != seen || busy != was_busy) idle_time.moved();
+			else if (busy) idle = idle_time.after(0.05);
 			was_busy = busy;
 			if (at != seen) quiet = 0;
 			seen = at;

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"triad"
-	"triad/cuda"
+	"triad/cuda/build"
 	"triad/internal/backend"
 	"triad/internal/need"
 	"triad/internal/op"
@@ -70,7 +70,7 @@ func gpuAdapter(t *testing.T) *worker.Adapter {
 // disguised builds kernels by nvcc and ships them as softmax.
 func disguised(t *testing.T, folder string, g GPU, name string, source []byte) string {
 	t.Helper()
-	compiler, err := cuda.FindNVCC(t.Context(), "")
+	compiler, err := build.FindNVCC(t.Context(), "")
 	if err != nil {
 		need.GPU(t, err.Error())
 	}
@@ -78,7 +78,7 @@ func disguised(t *testing.T, folder string, g GPU, name string, source []byte) s
 	if err := os.WriteFile(file, source, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	b := cuda.GPUBuilder{
+	b := build.GPUBuilder{
 		Sources: triad.Files, Cache: t.TempDir(), Compiler: compiler,
 		Architectures: []string{fmt.Sprintf("sm_%d%d", g.Major, g.Minor)},
 	}

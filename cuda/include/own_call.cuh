@@ -1,7 +1,7 @@
 // own_call.cuh: what stands before a kernel file of the user's own in the code that triad writes to call it
 // (internal/kernelfile): the headers that such a file may leave out, and what that code is made of. The builder
-// of the emulator compiles it once for all files (cuda/prelude.go). register.cuh is left out: what it does for
-// the kernels of the catalog takes as long to compile as a file.
+// of the emulator compiles it once for all files (cuda/build/precompiled_header.go). register.cuh is left out:
+// what it does for the kernels of the catalog takes as long to compile as a file.
 #ifndef TRIAD_OWN_CALL_CUH // not #pragma once: the compiled header lies elsewhere
 #define TRIAD_OWN_CALL_CUH
 

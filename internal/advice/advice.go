@@ -299,7 +299,7 @@ func (f Facts) misaligned() string {
 var nothingWritten = regexp.MustCompile(`never written; (\d+) of (\d+) elements`)
 
 // returnsItsResult reports whether a Python function left an output alone that it has a parameter for, and
-// returned a tensor, as the worker printed (pybridge/returned.py).
+// returned a tensor, as the worker printed (pybridge/user_files/returned_values.py).
 func (f Facts) returnsItsResult() bool {
 	m := nothingWritten.FindStringSubmatch(f.Message)
 	return m != nil && m[1] == m[2] &&

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"triad/cuda"
+	"triad/cuda/build"
 	"triad/internal/need"
 )
 
@@ -69,14 +69,14 @@ func coversClang(t *testing.T, file string, often bool) {
 	need.Long(t, "each program is compiled by each version of clang++", inputOf(file)...)
 }
 
-func clangBuilder(t *testing.T, version int) *cuda.Builder {
+func clangBuilder(t *testing.T, version int) *build.Builder {
 	t.Helper()
 	b := builder(t)
 	b.Compiler = clang(t, version)
 	return b
 }
 
-func clang(t *testing.T, version int) cuda.HostCompiler {
+func clang(t *testing.T, version int) build.HostCompiler {
 	t.Helper()
 	path := need.ClangOf(t, version)
 	out, err := exec.Command(path, "--version").Output()
@@ -84,5 +84,5 @@ func clang(t *testing.T, version int) cuda.HostCompiler {
 		t.Fatal(err)
 	}
 	first, _, _ := strings.Cut(string(out), "\n")
-	return cuda.HostCompiler{Path: path, Clang: true, Version: first}
+	return build.HostCompiler{Path: path, Clang: true, Version: first}
 }

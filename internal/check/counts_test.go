@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"triad/cuda"
+	"triad/cuda/program"
 )
 
 // accesses is a program whose kernels read and write with known counts.
@@ -210,7 +210,7 @@ int main() {
 // counted runs a program and counts its accesses and line runs.
 func counted(t *testing.T, file string, define ...string) *Report {
 	t.Helper()
-	q := builtOf(t, cuda.ProgramSource{File: file, Define: define, Counts: true})
+	q := builtOf(t, program.Source{File: file, Define: define, Counts: true})
 	q.Limit, q.Stall, q.Budget, q.Counts = time.Minute, 2*time.Second, time.Minute, true
 	r, err := Run(t.Context(), q)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"triad/cuda"
+	"triad/cuda/program"
 	"triad/internal/backend"
 	"triad/internal/op"
 	"triad/internal/tensor"
@@ -131,12 +131,12 @@ func inAll(r *Report) []Counts {
 // explainedRung runs one call of a kernel with its accesses counted.
 func explainedRung(t *testing.T, l ladder, rung string) *Report {
 	t.Helper()
-	program, err := builder(t).KernelProgram(t.Context(), l.Operator, true)
+	built, err := program.BuildKernel(t.Context(), builder(t), l.Operator, true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var call bytes.Buffer
-	if err := cuda.WriteCall(&call, backend.Job{
+	if err := program.WriteCall(&call, backend.Job{
 		Implementation: backend.Implementation{
 			Name: "cuda/" + rung, Op: l.Operator, Pass: op.Forward,
 			Contract: l.Contract,
@@ -150,7 +150,7 @@ func explainedRung(t *testing.T, l ladder, rung string) *Report {
 	if err := os.WriteFile(file, call.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	q := requestOf(program)
+	q := requestOf(built)
 	q.Args, q.Orders, q.Counts = []string{file}, Orders[:1], true
 	q.Limit, q.Stall, q.Budget = time.Minute, 10*time.Second, time.Minute
 	r, err := Run(t.Context(), q)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"triad/cuda"
+	"triad/cuda/program"
 	"triad/internal/docpage"
 )
 
@@ -17,7 +17,7 @@ func TestPage(t *testing.T) {
 	for _, name := range documented {
 		showsReport(t, reportOnce(t, filepath.Join(zoo, name+".cu")), zoo, name)
 	}
-	found, _ := underSanitizer(t, filepath.Join(sanitizedZoo, "size_overflow.cu"), cuda.AddressSanitizer)
+	found, _ := underSanitizer(t, filepath.Join(sanitizedZoo, "size_overflow.cu"), program.AddressSanitizer)
 	showsReport(t, &Report{Findings: found}, sanitizedZoo, "size_overflow")
 }
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"triad/cuda"
+	"triad/cuda/program"
 )
 
 // sanitizedZoo is the folder of programs whose planted bug only a compiler's sanitizer sees. A line with a
@@ -19,16 +19,16 @@ import (
 const sanitizedZoo = "../../cuda/emulator/testdata/sanitize"
 
 // underSanitizer builds a program with a sanitizer and runs it.
-func underSanitizer(t *testing.T, file string, s cuda.Sanitizer, define ...string) ([]Finding, []string) {
+func underSanitizer(t *testing.T, file string, s program.Sanitizer, define ...string) ([]Finding, []string) {
 	t.Helper()
 	ctx := context.Background()
-	program, err := builder(t).Program(ctx, cuda.ProgramSource{File: file, Define: define, Sanitizer: s})
+	built, err := program.Build(ctx, builder(t), program.Source{File: file, Define: define, Sanitizer: s})
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := requestOf(program)
+	q := requestOf(built)
 	q.Limit, q.Stall, q.Budget = 2*time.Minute, 2*time.Second, 2*time.Minute
-	own := Sanitized{Name: string(s), Program: program.Path, Locate: q.Locate}
+	own := Sanitized{Name: string(s), Program: built.Path, Locate: q.Locate}
 	found, notes, err := own.run(ctx, q)
 	if err != nil {
 		t.Fatal(err)
@@ -63,9 +63,9 @@ func TestSanitizers(t *testing.T) {
 			want, named := bugsForSanitizer(t, file)
 			covers(t, file, named)
 			t.Parallel()
-			built := cuda.AddressSanitizer
+			built := program.AddressSanitizer
 			if named == "thread" {
-				built = cuda.ThreadSanitizer
+				built = program.ThreadSanitizer
 			}
 			got := map[string]bool{}
 			found, notes := underSanitizer(t, file, built)
@@ -102,7 +102,7 @@ func programsIn(t *testing.T, folder string) []string {
 func TestSanitizersAreSilent(t *testing.T) {
 	for _, folder := range []string{zoo, sanitizedZoo, programs} {
 		for _, file := range programsIn(t, folder) {
-			for _, s := range cuda.Sanitizers {
+			for _, s := range program.Sanitizers {
 				base := strings.TrimSuffix(filepath.Base(file), ".cu")
 				t.Run(base+"/"+string(s), func(t *testing.T) {
 					key := ""

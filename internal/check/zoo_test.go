@@ -14,7 +14,8 @@ import (
 	"time"
 
 	"triad"
-	"triad/cuda"
+	"triad/cuda/build"
+	"triad/cuda/program"
 	"triad/internal/need"
 )
 
@@ -31,16 +32,16 @@ func checked(t *testing.T, file string, limit time.Duration, define ...string) (
 }
 
 // checkedBy is like checked, with the given builder.
-func checkedBy(t *testing.T, b *cuda.Builder, file string, limit time.Duration, define ...string) (
+func checkedBy(t *testing.T, b *build.Builder, file string, limit time.Duration, define ...string) (
 	*Report, string,
 ) {
 	t.Helper()
 	var output strings.Builder
-	program, err := b.Program(context.Background(), cuda.ProgramSource{File: file, Define: define})
+	built, err := program.Build(context.Background(), b, program.Source{File: file, Define: define})
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := requestOf(program)
+	q := requestOf(built)
 	q.Limit, q.Stall, q.Budget, q.Output = limit, 5*time.Second, 2*limit, &output
 	r, err := Run(context.Background(), q)
 	if err != nil {
@@ -50,20 +51,20 @@ func checkedBy(t *testing.T, b *cuda.Builder, file string, limit time.Duration, 
 }
 
 // builtOf builds a program and returns the request to run it.
-func builtOf(t *testing.T, source cuda.ProgramSource) Request {
+func builtOf(t *testing.T, source program.Source) Request {
 	t.Helper()
-	program, err := builder(t).Program(context.Background(), source)
+	built, err := program.Build(context.Background(), builder(t), source)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return requestOf(program)
+	return requestOf(built)
 }
 
 // builder returns a builder with this machine's compiler.
-func builder(t *testing.T) *cuda.Builder {
+func builder(t *testing.T) *build.Builder {
 	t.Helper()
 	need.Tool(t, "g++")
-	compiler, err := cuda.FindHostCompiler(context.Background())
+	compiler, err := build.FindHostCompiler(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,16 +72,16 @@ func builder(t *testing.T) *cuda.Builder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &cuda.Builder{
+	return &build.Builder{
 		Sources: triad.Files, Cache: filepath.Join(cache, "triad", "cuda"), Compiler: compiler,
 	}
 }
 
-func requestOf(program cuda.Program) Request {
+func requestOf(built program.Program) Request {
 	return Request{
-		Program: program.Path, Output: io.Discard, ReturnsEarly: program.ReturnsEarly,
+		Program: built.Path, Output: io.Discard, ReturnsEarly: built.ReturnsEarly,
 		Locate: func(ctx context.Context, offsets []uint64) (map[uint64]Place, error) {
-			lines, err := cuda.LinesOfProgram(ctx, program.Path, program.Files, offsets)
+			lines, err := program.Lines(ctx, built.Path, built.Files, offsets)
 			places := map[uint64]Place{}
 			for at, line := range lines {
 				places[at] = Place{File: line.File, Line: line.Line}
@@ -241,7 +242,7 @@ func found(t *testing.T, r *Report, want []string) {
 }
 
 // silent fails if anything is found in a program, or if it does not run in every order.
-func silent(t *testing.T, b *cuda.Builder, file string, define ...string) {
+func silent(t *testing.T, b *build.Builder, file string, define ...string) {
 	t.Helper()
 	r, _ := checkedBy(t, b, file, time.Minute, define...)
 	for _, f := range r.Findings {

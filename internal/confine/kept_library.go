@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"triad/cuda"
+	"triad/cuda/build"
 	"triad/internal/worker"
 )
 
@@ -30,7 +30,7 @@ func keptName(c worker.Command, sees []string) string {
 // found returns the folder of the library, if there is one.
 func (k kept) found() []string {
 	name, err := os.ReadFile(filepath.Join(k.cache, k.note))
-	if err != nil || !cuda.Finished(k.cache, string(name)) {
+	if err != nil || !build.Finished(k.cache, string(name)) {
 		return nil
 	}
 	return []string{filepath.Join(k.cache, string(name))}
@@ -39,17 +39,17 @@ func (k kept) found() []string {
 // takeFrom makes the worker hand over the library that it builds, if it builds one. An error after the worker
 // has ended costs another build the next time, and no verdict.
 func (k kept) takeFrom(c *worker.Command) error {
-	file, err := cuda.NewHandover()
+	file, err := build.NewLibraryFile()
 	if err != nil {
 		return err
 	}
-	c.Env = append(c.Env, fmt.Sprintf("%s=%d", cuda.HandoverName, 5+len(c.Files)))
+	c.Env = append(c.Env, fmt.Sprintf("%s=%d", build.LibraryFileName, 5+len(c.Files)))
 	c.Files = append(c.Files, file)
 	c.Ended = func() {
 		defer file.Close()
 		ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
 		defer stop()
-		if key, err := cuda.TakeOver(ctx, file, k.cache); err == nil && key != "" {
+		if key, err := build.ReadLibrary(ctx, file, k.cache); err == nil && key != "" {
 			k.keep(key)
 		}
 	}

@@ -19,8 +19,8 @@ import (
 const (
 	// Longest limits the processor time of the code of one problem while it is described.
 	Longest = 90 * time.Second
-	// waiting tells how many times as long it may take by the clock: pybridge/problem_inspect.py has the
-	// same.
+	// waiting tells how many times as long it may take by the clock: pybridge/problems/problem_inspect.py
+	// has the same.
 	waiting = 3
 )
 

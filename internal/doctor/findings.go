@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"triad/cuda"
+	"triad/cuda/build"
 	"triad/cuda/gpuworker"
 	"triad/internal/backend"
 	"triad/internal/judge"
@@ -20,7 +20,7 @@ import (
 )
 
 func HostCompiler(ctx context.Context) report.Finding {
-	c, err := cuda.FindHostCompiler(ctx)
+	c, err := build.FindHostCompiler(ctx)
 	if err != nil {
 		return report.Finding{
 			Subject: "C++ compiler", State: "missing", Detail: err.Error(),
@@ -128,7 +128,7 @@ func GpusFound(files fs.FS, path string, facts gpuworker.Facts) []report.Finding
 		}
 		found = append(found, f)
 	}
-	libraries := cuda.GPULibraries{
+	libraries := build.GPULibraries{
 		Sources: files, Shipped: filepath.Join(filepath.Dir(path), "kernels"),
 		Major: facts.GPUs[0].Major, Minor: facts.GPUs[0].Minor,
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // Ray is the engine that hands shards to a Ray cluster, a task each, by way of a Python that has ray
-// (pybridge/ray_engine.py). Nodes need no common file system with the driver.
+// (pybridge/fleet/ray_engine.py). Nodes need no common file system with the driver.
 type Ray struct {
 	Python, Script string
 	Triad          string // the binary that travels to the nodes

@@ -410,7 +410,7 @@ func compareElements(target Target, data []byte) (Verdict, statistics) {
 	for _, p := range tallies {
 		total.merge(p)
 	}
-	return verdictOf(target, g, data, total), joined(shape, sums, target.Leans)
+	return verdictOf(target, g, data, total), joined(target, shape, sums)
 }
 
 // decodeJudged decodes judged elements from the first on, as many as y holds.

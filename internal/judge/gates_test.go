@@ -24,6 +24,11 @@ func TestEachGate(t *testing.T) {
 	for i, v := range many.R {
 		noisy = append(noisy, tensor.Round(op.BF16, v*(1+0x1p-6*float64(1-2*(i%2))), false))
 	}
+	shared, rough := many, []float64{}
+	shared.Errors = 1 // all elements share one rounding error
+	for i, v := range many.R {
+		rough = append(rough, tensor.Round(op.BF16, v*(1+0x1p-8*float64(1-2*(i%2))), false))
+	}
 	lean := make([]float64, len(biased.R))
 	for i, v := range biased.R {
 		lean[i] = tensor.Round(op.BF16, v*(1+1e-3), false)
@@ -57,6 +62,8 @@ func TestEachGate(t *testing.T) {
 		{"a subnormal flushed", bits, answer(bits, math.Copysign(0, -1), nan, 0), op.StatusFail, "G2"},
 		{"the simulated contract", many, answer(many, many.Sim...), op.StatusPass, ""},
 		{"noisier than the contract", many, answer(many, noisy...), op.StatusFail, "G4"},
+		{"three times as noisy", many, answer(many, rough...), op.StatusFail, "G4"},
+		{"three times as noisy by one error", shared, answer(many, rough...), op.StatusPass, ""},
 		{"the errors lean", biased, answer(biased, lean...), op.StatusWarn, "G5"},
 	} {
 		if v := verdict(c.truth, c.answer); v.Status != c.status || v.Gate != c.gate ||

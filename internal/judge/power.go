@@ -96,7 +96,7 @@ func (w trial) rms(t Target, g *grid) RMS {
 			sums[p].add(t, g, b, part, v.part(at, end), nil, first+at)
 		}
 	})
-	return joined(b, sums, false).worst()
+	return joined(t, b, sums).worst()
 }
 
 // stored fills into with the elements from the first on, rounded to the output's dtype.

@@ -102,8 +102,13 @@ var versions = []Constants{
 	},
 	// inputs alone
 	{
-		Version: "15", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock,
-		Sigmas: biasSigmas, Spread: biasSpread, Low: 1, High: 1,
+		Version: "15", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Low: 1, High: 1,
+	},
+	{
+		Version: "16", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock,
+		Sigmas: biasSigmas, Spread: biasSpread, Low: 1, High: 1, Fewer: []string{"G4"},
+		Contracts: []string{"stored"},
 	},
 }
 
@@ -272,8 +277,11 @@ func (v Verdict) blocksAgain(then, now Constants) Decision {
 		return decided(op.StatusPass, "", "")
 	}
 	// The limit of any block is at least this share of its former value: 1/sqrt(N) lies between 0 and
-	// 1/sqrt(MinBlock).
+	// 1/sqrt(MinBlock), or that of the errors that decide it.
 	root := math.Sqrt(float64(then.MinBlock))
+	if errors := v.Blocks[0].Errors; errors > 0 {
+		root = min(root, math.Sqrt(errors))
+	}
 	shrunk := math.Min(now.Factor/then.Factor*math.Min(1, (1+now.Noise/root)/(1+then.Noise/root)),
 		now.Allowance*now.Low/then.Allowance)
 	if last := v.Blocks[len(v.Blocks)-1]; !(last.share() <= shrunk) {

@@ -126,8 +126,8 @@ func TestRejudgeBlocks(t *testing.T) {
 			}
 		}
 		all++
-		if got := (Verdict{Output: "y", Independent: true, Blocks: worstBlocks(of, sums)}).blocksAgain(then,
-			now); got.Decided {
+		v := Verdict{Output: "y", Independent: true, Blocks: worstBlocks(of, sums, 0)}
+		if got := v.blocksAgain(then, now); got.Decided {
 			if settled++; got.Status != want {
 				t.Fatalf("%v (%s), all blocks say %v, under %+v", got.Status, got.Why, want, now)
 			}

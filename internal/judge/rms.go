@@ -9,9 +9,10 @@ import (
 // RMS is G4: the root mean square of the error of one block of an output against that of the simulated
 // contract. It keeps the block that came closest to its limit, or exceeded it most.
 type RMS struct {
-	Blocks int    // how many blocks had elements enough
-	Block  string // which block this is
-	N      int64  // its finite elements
+	Blocks int     // how many blocks had elements enough
+	Block  string  // which block this is
+	N      int64   // its finite elements
+	Errors float64 // independent rounding errors that decide them, as in Target; 0: as many as elements
 	Error  float64
 	Sim    float64
 	Fp32   float64 // the root mean square of TFP32
@@ -283,8 +284,8 @@ func (c *chunkSums) segment(g *grid, y []float64, values Values, known *[]segmen
 	return own.moments, own.slopes
 }
 
-// joined computes the results of the gates from the sums of all runs. leans is as in Target.
-func joined(b blocks, runs []chunkSums, leans bool) statistics {
+// joined computes the results of the gates for a target from the sums of all runs.
+func joined(t Target, b blocks, runs []chunkSums) statistics {
 	sums := make([]moments, len(b.names))
 	var total slopes
 	for _, c := range runs {
@@ -298,15 +299,15 @@ func joined(b blocks, runs []chunkSums, leans bool) statistics {
 		sums[b.lastCol].join(c.lastCol)
 		total.join(c.slopes)
 	}
-	return statistics{worstBlocks(b, sums), total.bias(leans)}
+	return statistics{worstBlocks(b, sums, t.Errors), total.bias(t.Leans)}
 }
 
 // blocksKept is the number of G4 blocks in a verdict.
 const blocksKept = 8
 
 // worstBlocks checks the whole output, each matrix of its last two dims (head), each tile of 64 rows, the
-// last 16 rows and the last 16 columns.
-func worstBlocks(blocks blocks, sums []moments) []RMS {
+// last 16 rows and the last 16 columns. errors is as in Target.
+func worstBlocks(blocks blocks, sums []moments, errors float64) []RMS {
 	var worst []RMS
 	asked := 0
 	for b, m := range sums {
@@ -316,8 +317,8 @@ func worstBlocks(blocks blocks, sums []moments) []RMS {
 		asked++
 		n := float64(m.n)
 		r := RMS{
-			Block: blocks.names[b], N: m.n, Error: math.Sqrt(m.err / n), Sim: math.Sqrt(m.sim / n),
-			Fp32: math.Sqrt(m.expected / n),
+			Block: blocks.names[b], N: m.n, Errors: errors,
+			Error: math.Sqrt(m.err / n), Sim: math.Sqrt(m.sim / n), Fp32: math.Sqrt(m.expected / n),
 		}
 		r.Limit = rmsLimit(r, Constants{Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance})
 		at := len(worst)
@@ -337,7 +338,11 @@ func worstBlocks(blocks blocks, sums []moments) []RMS {
 
 // rmsLimit returns the limit of G4 for a block.
 func rmsLimit(r RMS, c Constants) float64 {
-	return c.Factor*(1+c.Noise/math.Sqrt(float64(r.N)))*r.Sim + c.Allowance*r.Fp32
+	n := float64(r.N)
+	if r.Errors > 0 {
+		n = min(n, r.Errors)
+	}
+	return c.Factor*(1+c.Noise/math.Sqrt(n))*r.Sim + c.Allowance*r.Fp32
 }
 
 // blocks divides the positions of an output seen as [rows, cols] with cols its last dim.

@@ -4,8 +4,8 @@
 // shim) that calls them. The package is pure: text goes in, text comes out; it opens no file and starts no
 // process.
 //
-// A line above a function (declared.go) fixes what it says, and a binding can be written as such a line
-// (declare.go).
+// A line above a function (declaration_options.go) fixes what it says, and a binding can be written as such a
+// line (declaration_line.go).
 //
 // Order of work: ParseRequest (--add), Read, Bind (function_choose.go, params_*.go, dtypes_match.go,
 // launch_*.go), then CUDAShim or PythonShim.

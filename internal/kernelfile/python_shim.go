@@ -57,7 +57,7 @@ import torch
 
 from implementation import Implementation
 from own_file import Module, ThroughAutograd, called, default, factor, load, power_of_2, uses_triton
-from returned import ReturnedOtherwise, exchanged, fitted, given, joined, scaled
+from returned_values import ReturnedOtherwise, exchanged, fitted, given, joined, scaled
 
 _PATH = %s
 _MODULE = load(_PATH)

@@ -36,12 +36,13 @@ var (
 		"internal/judge", "internal/truth", "internal/op", "internal/workload", "internal/tensor",
 	}
 	// Emulator runs CUDA without a GPU.
-	Emulator = []string{"cuda/emulator", "cuda/rewrite", "cuda/runtime", "cuda/abi.h", "cuda/flags.go"}
+	Emulator = []string{"cuda/emulator", "cuda/rewrite", "cuda/runtime", "cuda/abi.h", "cuda/build/flags.go"}
 	// Kernels builds kernel files and calls what they hold, on the emulator and with nvcc.
 	Kernels = []string{
-		"cuda/abi.h", "cuda/build.go", "cuda/call.go", "cuda/compiler.go", "cuda/flags.go",
-		"cuda/library.go", "cuda/nvcc.go", "cuda/parts.go", "cuda/prelude.go", "cuda/sources.go",
-		"cuda/spec_header.go",
+		"cuda/abi.h", "cuda/build/asynchronous_variants.go", "cuda/build/build.go",
+		"cuda/build/compiler.go", "cuda/build/flags.go", "cuda/build/nvcc.go",
+		"cuda/build/precompiled_header.go", "cuda/build/sources.go", "cuda/build/spec_header.go",
+		"cuda/serve/call.go", "cuda/serve/library.go",
 	}
 	// Programs checks CUDA programs.
 	Programs = []string{"internal/check"}
@@ -54,9 +55,8 @@ var (
 	}
 	// Timing is code that only a GPU reaches, or the fake GPU of the tests.
 	Timing = []string{
-		"internal/timing", "cuda/gpuworker", "cuda/measure.go", "cuda/measure_finish.go",
-		"cuda/measure_graph.go",
-		"cuda/measure_sets.go", "cuda/runtime.go",
+		"internal/timing", "cuda/gpuworker", "cuda/serve/measure.go", "cuda/serve/measure_finish.go",
+		"cuda/serve/measure_graph.go", "cuda/serve/measure_sets.go", "cuda/serve/runtime.go",
 	}
 )
 
@@ -108,6 +108,12 @@ func tierOf(env func(string) string) *tier {
 	}
 	t.root, t.folder = here()
 	return t
+}
+
+// Root returns the module's root, of a test that go test has started in it.
+func Root() string {
+	root, _ := here()
+	return root
 }
 
 // here returns the module's root and the folder of the package under test in it. go test starts a test there.

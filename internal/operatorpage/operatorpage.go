@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"triad/cuda"
+	"triad/cuda/build"
 
 	questions "triad/internal/asked"
 	"triad/internal/catalog"
@@ -128,7 +128,7 @@ func Room(files fs.FS, s *op.Spec) (report.OperatorRoom, error) {
 	if s.Backward != nil {
 		room.Gradients = s.Backward.Formula
 	}
-	rungs, err := cuda.Rungs(files, s.Name)
+	rungs, err := build.Variants(files, s.Name)
 	for _, r := range rungs {
 		room.Rungs = append(room.Rungs, [2]string{r.Name, r.Text})
 	}

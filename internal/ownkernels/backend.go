@@ -14,7 +14,8 @@ import (
 	"slices"
 	"strings"
 
-	"triad/cuda"
+	"triad/cuda/build"
+	"triad/cuda/program"
 	"triad/internal/advice"
 	"triad/internal/backend"
 	"triad/internal/fileversion"
@@ -137,7 +138,7 @@ func (f *File) limit(ctx context.Context, failed *backend.LoadFailure) {
 	if failed.Status != op.StatusBuildFail {
 		return
 	}
-	if text := cuda.LacksOfCUB(failed.Message, failed.Log); text != "" && !f.reading.Workers.GPU {
+	if text := program.LacksOfCUB(failed.Message, failed.Log); text != "" && !f.reading.Workers.GPU {
 		failed.Status, failed.Message = op.StatusUnsupported, text
 		return
 	}
@@ -174,7 +175,7 @@ const inTheShim = "this line is in the code that triad wrote"
 // placeMessage returns a compiler's first message with its line of the user's file, or says that it concerns
 // the shim.
 func (f *File) placeMessage(message, log string) string {
-	at, line, text, found := cuda.CompilerMessage(log)
+	at, line, text, found := build.CompilerMessage(log)
 	_, inPython, raised := strings.Cut(message, "ImportError: triad: ")
 	switch {
 	case raised:
@@ -432,7 +433,8 @@ func (f *File) mixesDTypes(outcome *backend.Outcome, job backend.Job) {
 }
 
 // returnsOthers makes an outcome neutral if the values that a Python function returned could not be matched
-// to the outputs (pybridge/returned.py): it returns fewer than the operator has, or more with equal sizes.
+// to the outputs (pybridge/user_files/returned_values.py): it returns fewer than the operator has, or
+// more with equal sizes.
 func returnsOthers(outcome *backend.Outcome) {
 	if why, is := strings.CutPrefix(outcome.Sentence, "ReturnedOtherwise: "); is &&
 		outcome.Status == op.StatusCrash {

@@ -10,7 +10,7 @@ import (
 )
 
 // usesMissing matches exceptions of calls that use a name whose line failed when the file was imported
-// (pybridge/own_lines.py), or that import a package which is not installed.
+// (pybridge/user_files/own_lines.py), or that import a package which is not installed.
 var usesMissing = regexp.MustCompile(`^(?:InterpreterError: )?(?:Missing(?:: |\(['"])triad: |` +
 	`(ModuleNotFoundError: No module named))`)
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"triad/cuda"
+	"triad/cuda/build"
 	"triad/cuda/rewrite"
 	"triad/internal/userfile"
 )
@@ -39,7 +39,7 @@ func nearHeaders(path string, text []byte, flags []string) []string {
 				continue
 			}
 			seen[include.Name] = true
-			known := cuda.HeaderFolders(slices.Concat(flags, found))
+			known := build.HeaderFolders(slices.Concat(flags, found))
 			if include.Quoted {
 				known = append([]string{filepath.Dir(path)}, known...)
 			}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"triad/cuda"
+	"triad/cuda/build"
 	"triad/internal/fileversion"
 )
 
@@ -31,7 +31,7 @@ func newerStandard(path string, text []byte, flags []string) []string {
 		return nil
 	}
 	newer := newerCPP.Match(text)
-	for _, header := range fileversion.Included(path, cuda.HeaderFolders(flags)) {
+	for _, header := range fileversion.Included(path, build.HeaderFolders(flags)) {
 		newer = newer || newerCPP.Match(header.Text)
 	}
 	if !newer {

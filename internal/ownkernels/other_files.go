@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"triad/cuda"
+	"triad/cuda/build"
 	"triad/internal/backend"
 	"triad/internal/fileversion"
 	"triad/internal/kernelfile"
@@ -29,7 +29,7 @@ type otherFile struct {
 // withOtherFiles adds to the text of a CUDA file the files that define what it declares and calls: those that
 // its program is linked from.
 func (f *File) withOtherFiles(content []byte) {
-	found := linkedWith(f.Path, content, cuda.HeaderFolders(f.reading.Options.Flags))
+	found := linkedWith(f.Path, content, build.HeaderFolders(f.reading.Options.Flags))
 	if len(found) == 0 {
 		return // if something is missing, the linker reports it
 	}

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Check holds the answer of the format's own check of a submission: pybridge/problem_check.py runs it.
+// Check holds the answer of the format's own check of a submission:
+// pybridge/problems/problem_check.py runs it.
 type Check struct {
 	Failed string `json:"failed"` // why it could not be run; "" where it was
 	Passes bool   `json:"passes"`

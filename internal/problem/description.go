@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Description says what pybridge/problem_describe.py found of a problem.
+// Description says what pybridge/problems/problem_describe.py found of a problem.
 type Description struct {
 	Refused  string `json:"refused"`  // why it cannot be imported; "" otherwise
 	Constant bool   `json:"constant"` // the reason is that its answer does not depend on its inputs

@@ -49,7 +49,8 @@ type Judged struct {
 // and of the allowance in fp32.
 type Block struct {
 	Block     string `json:"block"`
-	N         int64  `json:"n"` // finite elements
+	N         int64  `json:"n"`                // finite elements
+	Errors    Float  `json:"errors,omitempty"` // independent ones that decide them; 0: n
 	Error     Float  `json:"error"`
 	Simulated Float  `json:"simulated"`
 	FP32      Float  `json:"fp32"`

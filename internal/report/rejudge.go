@@ -80,8 +80,8 @@ func judgedOf(v record.Verdict) judge.Verdict {
 	}
 	for _, b := range s.Blocks {
 		out.Blocks = append(out.Blocks, judge.RMS{
-			Blocks: s.NBlocks, Block: b.Block, N: b.N, Error: float64(b.Error), Sim: float64(b.Simulated),
-			Fp32: float64(b.FP32), Limit: float64(b.Limit),
+			Blocks: s.NBlocks, Block: b.Block, N: b.N, Errors: float64(b.Errors), Error: float64(b.Error),
+			Sim: float64(b.Simulated), Fp32: float64(b.FP32), Limit: float64(b.Limit),
 		})
 	}
 	if b := s.Slope; b != nil {

@@ -30,8 +30,8 @@ func statisticsOf(v judge.Verdict) *record.Statistics {
 	for _, b := range v.Blocks {
 		s.NBlocks = b.Blocks
 		s.Blocks = append(s.Blocks, record.Block{
-			Block: b.Block, N: b.N, Error: record.Float(b.Error), Simulated: record.Float(b.Sim),
-			FP32: record.Float(b.Fp32), Limit: record.Float(b.Limit),
+			Block: b.Block, N: b.N, Errors: record.Float(b.Errors), Error: record.Float(b.Error),
+			Simulated: record.Float(b.Sim), FP32: record.Float(b.Fp32), Limit: record.Float(b.Limit),
 		})
 	}
 	if b := v.Bias; v.Independent {

@@ -136,7 +136,7 @@ func Environment() []string {
 }
 
 // LimitSelf limits what this process and its children may use, if the environment says so: a worker calls it
-// first. pybridge/sandbox.py does the same for Python.
+// first. pybridge/worker/sandbox.py does the same for Python.
 func LimitSelf(getenv func(string) string) error {
 	kinds := map[string]int{
 		"data": unix.RLIMIT_DATA, "fsize": unix.RLIMIT_FSIZE, "nproc": unix.RLIMIT_NPROC,

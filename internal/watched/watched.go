@@ -14,7 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"triad/cuda"
+	"triad/cuda/build"
+	"triad/cuda/program"
 	"triad/internal/backend"
 	"triad/internal/check"
 	"triad/internal/op"
@@ -23,18 +24,18 @@ import (
 
 // Calls builds kernel files with every access reported, and runs single calls of them.
 type Calls struct {
-	builder func(context.Context) (cuda.Builder, error)
+	builder func(context.Context) (build.Builder, error)
 	limits  Limits
 
 	mutex    sync.Mutex
-	programs map[string]cuda.Program // by the kernel file
+	programs map[string]program.Program // by the kernel file
 }
 
 // run runs the call of a job in the given schedule orders; nil: in all.
 func (w *Calls) run(ctx context.Context, file string, job backend.Job, orders []string) (*check.Report,
 	error,
 ) {
-	program, err := w.program(ctx, file)
+	built, err := w.program(ctx, file)
 	if err != nil {
 		return nil, err
 	}
@@ -45,19 +46,19 @@ func (w *Calls) run(ctx context.Context, file string, job backend.Job, orders []
 	defer os.Remove(call.Name())
 	defer call.Close()
 	var text bytes.Buffer
-	if err := cuda.WriteCall(&text, job); err != nil {
+	if err := program.WriteCall(&text, job); err != nil {
 		return nil, err
 	}
 	if _, err := call.Write(text.Bytes()); err != nil {
 		return nil, fmt.Errorf("write a call: %w", err)
 	}
-	q := w.limits.Request(program)
+	q := w.limits.Request(built)
 	q.Args, q.Orders, q.Call = []string{call.Name()}, orders, describeCall(job)
 	q.Variant = fmt.Sprint(job.Implementation.Name, " ", job.Implementation.Pass)
 	return check.Run(ctx, q)
 }
 
-func (w *Calls) program(ctx context.Context, file string) (cuda.Program, error) {
+func (w *Calls) program(ctx context.Context, file string) (program.Program, error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if p, built := w.programs[file]; built {
@@ -65,12 +66,12 @@ func (w *Calls) program(ctx context.Context, file string) (cuda.Program, error) 
 	}
 	b, err := w.builder(ctx)
 	if err != nil {
-		return cuda.Program{}, err
+		return program.Program{}, err
 	}
-	p, err := b.KernelProgram(ctx, file, w.limits.Counts)
+	p, err := program.BuildKernel(ctx, &b, file, w.limits.Counts)
 	if err == nil {
 		if w.programs == nil {
-			w.programs = map[string]cuda.Program{}
+			w.programs = map[string]program.Program{}
 		}
 		w.programs[file] = p
 	}
@@ -175,8 +176,8 @@ func largestSmall(list []sizedCase) []sizedCase {
 	return small[:min(len(small), watchedCases)]
 }
 
-// CUDAFileOf returns the kernel file, as cuda.Builder names it, with the implementation of a job; "" if it is
-// not CUDA.
+// CUDAFileOf returns the kernel file, as build.Builder names it, with the implementation of a job; "" if it
+// is not CUDA.
 func CUDAFileOf(b backend.Backend, job backend.Job) string {
 	if own, is := backend.As[interface{ CUDAFile(string) string }](b); is {
 		return own.CUDAFile(job.Implementation.Name)
@@ -205,7 +206,7 @@ type Limits struct {
 }
 
 // Request returns how to run a program.
-func (l Limits) Request(p cuda.Program) check.Request {
+func (l Limits) Request(p program.Program) check.Request {
 	return check.Request{
 		Program: p.Path, Limit: l.Run, Stall: l.Stall, Budget: l.All, Output: io.Discard, Locate: Locator(p),
 		Counts: l.Counts, ReturnsEarly: p.ReturnsEarly,
@@ -213,7 +214,7 @@ func (l Limits) Request(p cuda.Program) check.Request {
 }
 
 // NewCalls returns calls of kernels that builder builds.
-func NewCalls(builder func(context.Context) (cuda.Builder, error), l Limits) *Calls {
+func NewCalls(builder func(context.Context) (build.Builder, error), l Limits) *Calls {
 	return &Calls{builder: builder, limits: l}
 }
 
@@ -223,9 +224,9 @@ func NewBackend(b backend.Backend, calls *Calls) *Backend {
 }
 
 // Locator returns a function that finds the source lines of a program's addresses.
-func Locator(p cuda.Program) func(context.Context, []uint64) (map[uint64]check.Place, error) {
+func Locator(p program.Program) func(context.Context, []uint64) (map[uint64]check.Place, error) {
 	return func(ctx context.Context, offsets []uint64) (map[uint64]check.Place, error) {
-		lines, err := cuda.LinesOfProgram(ctx, p.Path, p.Files, offsets)
+		lines, err := program.Lines(ctx, p.Path, p.Files, offsets)
 		places := map[uint64]check.Place{}
 		for offset, line := range lines {
 			places[offset] = check.Place{File: line.File, Line: line.Line}

@@ -19,10 +19,12 @@ import torch
 
 BRIDGE = Path(__file__).resolve().parents[1]
 OPERATORS = BRIDGE.parent / "triton"
-if str(BRIDGE) not in sys.path:
-    sys.path.insert(0, str(BRIDGE))
+if str(BRIDGE / "worker") not in sys.path:
+    sys.path.insert(0, str(BRIDGE / "worker"))
 
-import tensors  # noqa: E402  (found through the line above)
+import bridge_folders  # noqa: E402, F401  (found through the line above)
+
+import tensors  # noqa: E402
 
 ALIGNMENT = 256
 
@@ -34,7 +36,7 @@ class Died(Exception):
 class Client:
     """One worker process and the memory it shares."""
 
-    def __init__(self, script: str = "worker.py", operators: Path = OPERATORS,
+    def __init__(self, script: str = "worker/worker.py", operators: Path = OPERATORS,
                  environment: dict[str, str] | None = None, first: str = "",
                  memory_bytes: int = 64 << 20):
         """first is Python that runs before the worker, in its process: to plant what a machine may lack."""
@@ -44,7 +46,8 @@ class Client:
         self.memory = mmap.mmap(memory_fd, memory_bytes)
         self.log_fd = os.memfd_create("log")
         path = str(BRIDGE / script)
-        start = (f"import runpy, sys\n{first}\nsys.argv[0] = {path!r}\nsys.path.insert(0, {str(BRIDGE)!r})\n"
+        folder = str(BRIDGE / "worker")
+        start = (f"import runpy, sys\n{first}\nsys.argv[0] = {path!r}\nsys.path.insert(0, {folder!r})\n"
                  f"runpy.run_path({path!r}, run_name='__main__')")
         program = ["-c", start] if first else [path]
 

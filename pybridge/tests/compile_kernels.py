@@ -30,8 +30,8 @@ from client import OPERATORS  # noqa: E402  puts the bridge on sys.path: first
 
 import implementation  # noqa: E402
 import tiers  # noqa: E402
-from described import described  # noqa: E402
 from specs import Sizes, backward_inputs, compiled_sizes, spec_of  # noqa: E402
+from tensor_descriptions import described  # noqa: E402
 
 FAMILIES = ("elementwise", "row_norm", "product_tiles")
 """Modules of kernels that operator files share."""

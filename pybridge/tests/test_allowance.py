@@ -10,7 +10,8 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "worker"))
+import bridge_folders  # noqa: E402, F401
 
 import allowance  # noqa: E402  (after its folder is on the path)
 

@@ -16,8 +16,8 @@ from client import OPERATORS
 import compile_kernels
 import implementation
 import tiers
-from described import described
 from specs import NAMES, compiled_sizes, spec_of
+from tensor_descriptions import described
 
 SHARED_BYTES = {"sm_90": 227 << 10}
 """What a block may ask for."""
@@ -45,14 +45,15 @@ class Compiles(unittest.TestCase):
     def test_every_kernel_compiles(self):
         """The fast tier compiles for sm_90 one operator of each module of kernels, and one with kernels of
         its own."""
-        suite = tiers.Suite("gpu code", "pybridge/implementation.py", "pybridge/tests/compile_kernels.py")
+        suite = tiers.Suite("gpu code", "pybridge/operators/implementation.py",
+                            "pybridge/tests/compile_kernels.py")
         asked = 0
         for arch, most in SHARED_BYTES.items():
             files = []
             for path in FILES:
                 key = f"kernels {module_of(path) or 'of its own'}" if arch == "sm_90" else ""
                 if suite.covers(f"{arch} {path.stem}", key, *tiers.operator(path.stem),
-                                f"pybridge/{module_of(path) or path.stem}.py"):
+                                f"pybridge/operators/{module_of(path) or path.stem}.py"):
                     files.append(path)
             if files:
                 with self.subTest(arch):

@@ -19,7 +19,7 @@ from triton.language.extra import libdevice  # noqa: E402
 import client  # noqa: E402, F401  (puts pybridge on sys.path)
 
 import interpreter  # noqa: E402
-import interpreter_short  # noqa: E402
+import interpreter_fast_paths  # noqa: E402
 
 E4M3, E5M2 = torch.float8_e4m3fn, torch.float8_e5m2
 
@@ -170,7 +170,7 @@ class Interpreter(unittest.TestCase):
         """Operations on operands of every kind: the same bits, dtype and shape, or the same complaint."""
         scope = interpreter.interpreter._patch_lang(_row.fn)  # as within a launch
         self.addCleanup(scope.restore)
-        short = [(owner, name) for owner, name, _ in interpreter_short.CORRECTIONS]
+        short = [(owner, name) for owner, name, _ in interpreter_fast_paths.CORRECTIONS]
         long = {(owner, name): function for owner, name, function in interpreter._ORIGINALS}
         operands = [-1, 0, 1, 2**31, -2**31, 2**40, 1.5, 0.0, 1.0, -0.0, 1e300, float("nan"), True]
         operands += itertools.product(_OPERANDS, ((), (4,), (2, 4)))

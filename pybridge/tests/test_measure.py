@@ -13,12 +13,12 @@ import torch
 
 from client import Client  # puts the bridge on sys.path
 
-import arm
 import implementation
 import launch
 import measure
 import tensors
 import tiers
+import timed_candidate
 from implementation import Autograd, Implementation, differentiable_row
 
 ON_GPU = os.environ.get("TRIAD_DEVICE") == "gpu" and torch.cuda.is_available()
@@ -140,7 +140,7 @@ class Uncaptured(unittest.TestCase):
             def call(owner, i):
                 return (i,)
 
-        with arm.nothing_collected():
+        with timed_candidate.nothing_collected():
             self.assertFalse(gc.isenabled())
             owner = Owner()
             alive, inner = weakref.ref(owner), owner.arm
@@ -338,8 +338,9 @@ class BackwardAlone(unittest.TestCase):
     def test_compiled(self):
         """torch.compile's backward takes the memory of what was saved for it, unless it is told that the
         graph is retained."""
-        tiers.Suite("measure", "pybridge/measure.py", "pybridge/implementation.py", "pybridge/arm.py",
-                    "pybridge/tests/test_measure.py", "requirements.txt").ask(self, "")
+        tiers.Suite("measure", "pybridge/worker/measure.py", "pybridge/operators/implementation.py",
+                    "pybridge/worker/timed_candidate.py", "pybridge/tests/test_measure.py",
+                    "requirements.txt").ask(self, "")
         forwards, donated = [], torch._functorch.config.donated_buffer
         self.addCleanup(setattr, torch._functorch.config, "donated_buffer", donated)
         self.assertTrue(donated)
@@ -436,7 +437,7 @@ class OnGPU(unittest.TestCase):
         self.assertIsNotNone(arm.graph, arm.reason)
         self.assertEqual(arm.calls % 4, 0)
         self.assertEqual(len({k[0].data_ptr() for k in arm.kept}), 4)
-        samples = arm.time(1, 5)
+        samples = timed_candidate.time(1, 5)
         self.assertEqual(len(samples), 5)
         self.assertTrue(all(s > 0 for s in samples))
         self.assertEqual([float(k[0][0]) for k in arm.kept], [0, 1, 2, 3])
@@ -463,7 +464,7 @@ class OnGPU(unittest.TestCase):
         arm.prepare(10_000)
         self.assertIsNone(arm.graph)
         self.assertIn("captur", arm.reason)
-        self.assertTrue(all(s > 0 for s in arm.time(0, 3)))
+        self.assertTrue(all(s > 0 for s in timed_candidate.time(0, 3)))
 
 
 if __name__ == "__main__":

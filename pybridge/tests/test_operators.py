@@ -10,9 +10,9 @@ from client import Client
 
 import tiers
 from cases import BOUND, Case, backward_of, forward_cases, largest_error, reference_of
-from described import described
 from peers import PEERS
 from specs import NAMES, findings_of
+from tensor_descriptions import described
 
 WORKER: Client
 

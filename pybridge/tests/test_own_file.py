@@ -22,7 +22,7 @@ import client  # noqa: E402, F401  (puts pybridge on sys.path)
 import launch  # noqa: E402
 import own_file  # noqa: E402
 import own_lines  # noqa: E402
-import returned  # noqa: E402
+import returned_values  # noqa: E402
 
 
 class OwnFile(unittest.TestCase):
@@ -78,7 +78,7 @@ class OwnFile(unittest.TestCase):
 
     def test_no_line_of_triad_is_named_as_the_place_of_a_fault(self):
         try:
-            returned.given(None, "mine")
+            returned_values.given(None, "mine")
         except TypeError as e:
             outcome = launch._outcome(e, str(self.folder / "mine.py"))
         self.assertIn("mine returned nothing", outcome["message"])

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import torch
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "worker"))
+import bridge_folders  # noqa: E402, F401
+
 import problem_describe_kernelbench  # noqa: E402
 import problem_describe_leetgpu  # noqa: E402
 import problem_kernelbench  # noqa: E402

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import torch
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "worker"))
+import bridge_folders  # noqa: E402, F401
+
 import problem_check  # noqa: E402
 import problem_describe_gpumode  # noqa: E402
 import problem_describe_tensara  # noqa: E402
@@ -327,7 +329,7 @@ class Inspector(unittest.TestCase):
         asked = "".join(json.dumps({
             "format": "kernelbench", "file": "problem.py", "files": {"problem.py": text},
             "seconds": 3 if "while" in text else 60}) + "\n" for text in texts)
-        script = str(Path(__file__).resolve().parents[1] / "problem_inspect.py")
+        script = str(Path(__file__).resolve().parents[1] / "problems" / "problem_inspect.py")
         found = subprocess.run([sys.executable, "-u", script], input=asked, capture_output=True, text=True,
                                timeout=300)
         answers = [json.loads(line) for line in found.stdout.splitlines()]

@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-ENGINE = Path(__file__).parent.parent / "ray_engine.py"
+ENGINE = Path(__file__).parent.parent / "fleet" / "ray_engine.py"
 
 RAY = """
 import json, os

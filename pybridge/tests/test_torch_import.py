@@ -15,13 +15,15 @@ import tiers
 import torch_import
 
 BRIDGE = Path(torch_import.__file__).parent
-SUITE = tiers.Suite("torch import", "pybridge/torch_import.py", "pybridge/own_file.py",
+SUITE = tiers.Suite("torch import", "pybridge/worker/torch_import.py",
+                    "pybridge/user_files/own_file.py",
                     "pybridge/tests/test_torch_import.py", "requirements.txt")
 """Each import of what is left out takes seconds."""
 
 LEFT_OUT = """
 import sys
 sys.path.insert(0, {bridge!r})
+import bridge_folders
 import torch_import
 assert torch_import.without_metas()
 import torch

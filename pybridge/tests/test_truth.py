@@ -16,7 +16,7 @@ TRUTH: Client
 
 def setUpModule():
     global TRUTH
-    TRUTH = Client("truth.py")
+    TRUTH = Client("truth/truth.py")
 
 
 def tearDownModule():

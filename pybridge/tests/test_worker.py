@@ -477,7 +477,8 @@ class Lacking(Folder):
         self.assertFalse(client.ask("probe")["healthy"])
 
     def test_an_interpreter_that_multiplies_wrongly_gives_no_triton_rows(self):
-        _, reply = self.load(f"sys.path.insert(0, {str(Path(__file__).resolve().parents[1])!r}); import os; "
+        _, reply = self.load(f"sys.path.insert(0, {str(Path(worker.__file__).parent)!r}); "
+                             "import bridge_folders, os; "
                              "os.environ['TRITON_INTERPRET'] = '1'; "
                              "import interpreter; interpreter.correct = lambda: None")
         self.assertEqual({e["name"] for e in reply["implementations"]}, {"torch/eager"})

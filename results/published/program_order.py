@@ -25,7 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 def multiply():
     """Runs under ncu: one product for each GROUP, after one that compiles the kernel."""
     import torch
-    sys.path[:0] = [str(ROOT / "pybridge"), str(ROOT / "triton")]
+    sys.path[:0] = [str(ROOT / "pybridge/worker"), str(ROOT / "triton")]
+    import bridge_folders  # noqa: F401
     import gemm
     a, b = (torch.randn((1, SIZE, SIZE), device="cuda").to(torch.bfloat16) for _ in range(2))
     for group in GROUPS:

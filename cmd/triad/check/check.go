@@ -19,7 +19,8 @@ import (
 	"triad"
 	"triad/cmd/triad/console"
 	"triad/cmd/triad/workers"
-	"triad/cuda"
+	"triad/cuda/build"
+	"triad/cuda/program"
 	"triad/internal/check"
 	"triad/internal/fileversion"
 	"triad/internal/panics"
@@ -267,7 +268,7 @@ func (a *verb) found(ctx context.Context, file string, args []string, input []by
 	if err != nil {
 		return nil, err
 	}
-	source := cuda.ProgramSource{
+	source := program.Source{
 		File: file, Include: o.include, Define: o.define, Std: o.std, Counts: o.explain,
 	}
 	if solve != nil {
@@ -309,8 +310,8 @@ func (a *verb) found(ctx context.Context, file string, args []string, input []by
 }
 
 // buildProgram compiles the file, or returns an error that says why there is nothing to run.
-func (a *verb) buildProgram(ctx context.Context, source cuda.ProgramSource) (cuda.Program, error) {
-	var none cuda.Program
+func (a *verb) buildProgram(ctx context.Context, source program.Source) (program.Program, error) {
+	var none program.Program
 	file := source.File
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 		return none, console.Usage("check: there is no file %s, and no operator of the name (triad ops list)",
@@ -320,9 +321,9 @@ func (a *verb) buildProgram(ctx context.Context, source cuda.ProgramSource) (cud
 	if err != nil {
 		return none, err
 	}
-	program, err := b.Program(ctx, source)
-	var unfit *cuda.ProgramError
-	var mistake *cuda.BuildError
+	built, err := program.Build(ctx, &b, source)
+	var unfit *program.Error
+	var mistake *build.Error
 	switch {
 	case errors.As(err, &unfit), errors.As(err, &mistake):
 		return none, console.Usage("check: %v", err)
@@ -332,12 +333,12 @@ func (a *verb) buildProgram(ctx context.Context, source cuda.ProgramSource) (cud
 		return none, session.ToolchainFailure(err)
 	}
 	if source.Sanitizer != "" { // they were printed for the program that is watched
-		return program, nil
+		return built, nil
 	}
-	for _, n := range program.Notes {
+	for _, n := range built.Notes {
 		fmt.Fprintf(a.Err, "%s:%d: note: %s\n", file, n.Line, n.Text)
 	}
-	return program, nil
+	return built, nil
 }
 
 const (

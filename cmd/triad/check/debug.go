@@ -14,7 +14,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"triad/cmd/triad/console"
-	"triad/cuda"
+	"triad/cuda/program"
 	"triad/internal/check"
 	"triad/internal/session"
 )
@@ -42,7 +42,7 @@ func (a *verb) debug(ctx context.Context, file string, args []string, o *Options
 	if err != nil {
 		return err
 	}
-	source := cuda.ProgramSource{File: file, Include: o.include, Define: o.define, Std: o.std, Debug: true}
+	source := program.Source{File: file, Include: o.include, Define: o.define, Std: o.std, Debug: true}
 	if solve != nil {
 		source.Main = solve.Main()
 	}

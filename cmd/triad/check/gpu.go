@@ -9,8 +9,9 @@ import (
 
 	"triad/cmd/triad/console"
 	"triad/cmd/triad/workers"
-	"triad/cuda"
+	"triad/cuda/build"
 	"triad/cuda/gpuworker"
+	"triad/cuda/program"
 	"triad/internal/backend"
 	"triad/internal/check"
 	"triad/internal/scratch"
@@ -47,11 +48,11 @@ func (a *verb) checkOnGPU(ctx context.Context, file string, args []string, input
 	}
 	defer temporary.Remove()
 	folder := temporary.Path
-	b := cuda.GPUBuilder{Sources: a.Files, Compiler: nvcc, Architectures: []string{"native"}}
-	source := cuda.ProgramSource{File: file, Include: o.include, Define: o.define, Std: o.std}
-	program, err := b.Program(ctx, source, folder)
-	var mistake *cuda.BuildError
-	var unfit *cuda.ProgramError
+	b := build.GPUBuilder{Sources: a.Files, Compiler: nvcc, Architectures: []string{"native"}}
+	source := program.Source{File: file, Include: o.include, Define: o.define, Std: o.std}
+	built, err := program.BuildForGPU(ctx, &b, source, folder)
+	var mistake *build.Error
+	var unfit *program.Error
 	switch {
 	case errors.As(err, &mistake), errors.As(err, &unfit), os.IsNotExist(err):
 		return nil, console.Usage("check: %v", err)
@@ -63,7 +64,7 @@ func (a *verb) checkOnGPU(ctx context.Context, file string, args []string, input
 		out = a.Err
 	}
 	found, err := check.Run(ctx, check.Request{
-		Program: program, Args: args, Input: input, Limit: o.Run, Stall: o.Stall, Budget: o.All, Output: out,
+		Program: built, Args: args, Input: input, Limit: o.Run, Stall: o.Stall, Budget: o.All, Output: out,
 		Orders: check.Orders[:1], Native: true,
 		Locate: func(context.Context, []uint64) (map[uint64]check.Place, error) { return nil, nil },
 	})
@@ -75,7 +76,7 @@ func (a *verb) checkOnGPU(ctx context.Context, file string, args []string, input
 		return found, nil // nor would it end under a tool
 	}
 	w := gpuworker.Watched{
-		Tool: tool, File: file, Folder: folder, Program: program, Args: args, Input: input, Limit: o.Run,
+		Tool: tool, File: file, Folder: folder, Program: built, Args: args, Input: input, Limit: o.Run,
 	}
 	return found, w.Check(ctx, found)
 }

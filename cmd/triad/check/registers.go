@@ -7,17 +7,18 @@ import (
 
 	"triad/cmd/triad/console"
 	"triad/cmd/triad/workers"
-	"triad/cuda"
+	"triad/cuda/build"
+	"triad/cuda/program"
 	"triad/internal/check"
 )
 
 // addRegisters compiles the program with nvcc, if there is one, and adds what each kernel needs of a card. A
 // program that nvcc rejects, or a machine without nvcc, is only a note: the counts stand by themselves.
-func (a *verb) addRegisters(ctx context.Context, source cuda.ProgramSource, o *Options,
+func (a *verb) addRegisters(ctx context.Context, source program.Source, o *Options,
 	found *check.Report,
 ) error {
-	if _, err := cuda.OccupancyOn(o.arch, 32, 0, 0); err != nil {
-		return console.Usage("check: --arch %s: %v", o.arch, cuda.ErrArchitecture)
+	if _, err := program.OccupancyOn(o.arch, 32, 0, 0); err != nil {
+		return console.Usage("check: --arch %s: %v", o.arch, program.ErrArchitecture)
 	}
 	nvcc, err := a.FindNVCC(ctx, workers.EnvironmentFlags{Look: true}, false)
 	if err != nil {
@@ -25,10 +26,10 @@ func (a *verb) addRegisters(ctx context.Context, source cuda.ProgramSource, o *O
 			"fetches one).")
 		return nil
 	}
-	facts, err := (&cuda.GPUBuilder{
+	facts, err := program.Registers(ctx, &build.GPUBuilder{
 		Sources: a.Files, Compiler: nvcc, Architectures: []string{o.arch},
-	}).Registers(ctx, source)
-	var mistake *cuda.BuildError
+	}, source)
+	var mistake *build.Error
 	if errors.As(err, &mistake) {
 		found.Notes = append(found.Notes, fmt.Sprintf("Registers are not shown: nvcc says %v.", mistake))
 		return nil

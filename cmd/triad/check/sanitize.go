@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"triad/cmd/triad/console"
-	"triad/cuda"
+	"triad/cuda/program"
 	"triad/internal/check"
 	"triad/internal/watched"
 )
@@ -14,7 +14,7 @@ import (
 // checkSanitizers parses --sanitize.
 func (o *Options) checkSanitizers(file string) error {
 	var known []string
-	for _, s := range cuda.Sanitizers {
+	for _, s := range program.Sanitizers {
 		known = append(known, string(s))
 	}
 	for _, word := range o.sanitizers {
@@ -33,12 +33,12 @@ func (o *Options) checkSanitizers(file string) error {
 }
 
 // sanitizedPrograms builds the program with each requested sanitizer.
-func (a *verb) sanitizedPrograms(ctx context.Context, source cuda.ProgramSource, o *Options) (
+func (a *verb) sanitizedPrograms(ctx context.Context, source program.Source, o *Options) (
 	[]check.Sanitized, error,
 ) {
 	var all []check.Sanitized
 	for _, name := range o.sanitizers {
-		source.Sanitizer, source.Counts = cuda.Sanitizer(name), false
+		source.Sanitizer, source.Counts = program.Sanitizer(name), false
 		program, err := a.buildProgram(ctx, source)
 		if err != nil {
 			return nil, err

@@ -15,7 +15,7 @@ import (
 	"triad"
 	"triad/cmd/triad/console"
 	"triad/cmd/triad/runsetup"
-	"triad/cuda"
+	"triad/cuda/build"
 	"triad/internal/fleet"
 	"triad/internal/op"
 	"triad/internal/record"
@@ -138,7 +138,7 @@ func (r *onFleet) drive(ctx context.Context) (ended fleet.Ended, err error) {
 		return ended, err
 	}
 	plan := fleet.Plan{
-		Session: r.session.ID(), Version: triad.Version, Kernels: cuda.SourcesHash(r.Files),
+		Session: r.session.ID(), Version: triad.Version, Kernels: build.SourcesHash(r.Files),
 		Host: hostName(), Shards: r.o.On.Shards, Files: rooted(r.o.OwnFlags.Add),
 		Many: r.o.OwnFlags.Many && r.o.Verb == "compare",
 	}

@@ -16,7 +16,7 @@ import (
 	"triad"
 	"triad/cmd/triad/console"
 	"triad/cmd/triad/runsetup"
-	"triad/cuda"
+	"triad/cuda/build"
 	"triad/internal/fleet"
 	"triad/internal/panics"
 	"triad/internal/run"
@@ -122,7 +122,7 @@ func (a *partVerb) otherVersion(plan fleet.Plan) string {
 		return fmt.Sprintf("%s has triad %s, and %s, which cut the run, has triad %s%s", hostName(),
 			triad.Version, plan.Host, plan.Version, install)
 	}
-	if own := cuda.SourcesHash(a.Files); plan.Kernels != own {
+	if own := build.SourcesHash(a.Files); plan.Kernels != own {
 		return fmt.Sprintf("%s has triad %s with other kernels (%s) than %s, which cut the run (%s)%s",
 			hostName(), triad.Version, own, plan.Host, plan.Kernels, install)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"triad/cuda"
+	"triad/cuda/build"
 	"triad/internal/ownfile/observe"
 	"triad/internal/ownfile/observed"
 	"triad/internal/sandbox"
@@ -26,7 +26,7 @@ func (a *Setup) ObservesMains(ctx context.Context) func(file, text string, flags
 	return func(file, text string, flags []string) *observed.Run {
 		mu.Lock()
 		defer mu.Unlock()
-		key := file + " " + cuda.JoinFlags(flags) + "\n" + text
+		key := file + " " + build.JoinFlags(flags) + "\n" + text
 		if run, known := seen[key]; known {
 			return run
 		}

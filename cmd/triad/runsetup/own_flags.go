@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cuda"
+	"triad/cuda/build"
 	"triad/internal/confine"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
@@ -73,7 +73,7 @@ func (f *OwnFlags) Options(o op.Options) (kernelfile.Options, error) {
 	if options.Flags, err = f.compilerFlags(); err != nil {
 		return options, err
 	}
-	if _, err := cuda.CheckFlags(options.Flags); err != nil {
+	if _, err := build.CheckFlags(options.Flags); err != nil {
 		return options, op.Usagef("--nvcc-flags: %w", err)
 	}
 	return options, nil
@@ -81,7 +81,7 @@ func (f *OwnFlags) Options(o op.Options) (kernelfile.Options, error) {
 
 // compilerFlags returns the words of --nvcc-flags. Folders of headers are absolute, and exist.
 func (f *OwnFlags) compilerFlags() ([]string, error) {
-	words := cuda.SplitFlags(strings.Join(f.nvccFlags, " "))
+	words := build.SplitFlags(strings.Join(f.nvccFlags, " "))
 	var flags []string
 	for i := 0; i < len(words); i++ {
 		word := words[i]
@@ -146,7 +146,7 @@ func (f *OwnFlags) Words() []string {
 		all = append(all, "--map="+m)
 	}
 	if flags, err := f.compilerFlags(); err == nil && len(flags) > 0 {
-		all = append(all, "--nvcc-flags="+cuda.JoinFlags(flags))
+		all = append(all, "--nvcc-flags="+build.JoinFlags(flags))
 	}
 	for name, value := range map[string]string{
 		"grid": f.grid, "block": f.block, "shared": f.shared, "contract": f.contract,

@@ -11,7 +11,7 @@ import (
 
 	"triad/cmd/triad/console"
 	"triad/cmd/triad/workers"
-	"triad/cuda"
+	"triad/cuda/build"
 	"triad/internal/backend"
 	"triad/internal/opfolder"
 	"triad/internal/sass"
@@ -56,7 +56,7 @@ func (a *verb) sass(ctx context.Context, name string) error {
 	if err != nil {
 		return session.ToolchainFailure(err)
 	}
-	tool, err := cuda.FindDisassembler(nvcc, a.pythonFolder(ctx, f))
+	tool, err := build.FindDisassembler(nvcc, a.pythonFolder(ctx, f))
 	if err != nil {
 		return session.ToolchainFailure(err)
 	}
@@ -64,9 +64,9 @@ func (a *verb) sass(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	library, err := (&cuda.GPUBuilder{
+	library, err := (&build.GPUBuilder{
 		Sources: a.Files, Cache: filepath.Join(cache, "cuda"), Compiler: nvcc,
-		Architectures: cuda.ShippedArchitectures,
+		Architectures: build.ShippedArchitectures,
 	}).Kernels(ctx, operator)
 	if err != nil {
 		return session.ToolchainFailure(err)
@@ -85,7 +85,7 @@ func (a *verb) sass(ctx context.Context, name string) error {
 	for _, k := range facts {
 		names = append(names, k.Kernel)
 	}
-	kernels, err := cuda.Disassemble(ctx, tool, library, sass.HopperCode, names)
+	kernels, err := build.Disassemble(ctx, tool, library, sass.HopperCode, names)
 	if err != nil {
 		return session.ToolchainFailure(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"triad/cmd/triad/console"
 	"triad/cmd/triad/workers"
-	"triad/cuda"
+	"triad/cuda/build"
 	"triad/cuda/gpuworker"
 	"triad/internal/session"
 )
@@ -47,11 +47,11 @@ func (a *verb) buildForGPU(ctx context.Context, f workers.EnvironmentFlags, fold
 	if err := gpuworker.Build(ctx, module, headers, filepath.Join(folder, gpuworker.Binary)); err != nil {
 		return session.ToolchainFailure(err)
 	}
-	if err := cuda.Ship(ctx, a.Files, filepath.Join(cache, "cuda"), compiler,
+	if err := build.Ship(ctx, a.Files, filepath.Join(cache, "cuda"), compiler,
 		filepath.Join(folder, "kernels"), operators...); err != nil {
 		return session.ToolchainFailure(err)
 	}
 	fmt.Fprintf(a.Out, "%s and the kernel libraries (%s and PTX) are in %s\n", gpuworker.Binary,
-		strings.Join(cuda.ShippedArchitectures, ", "), folder)
+		strings.Join(build.ShippedArchitectures, ", "), folder)
 	return nil
 }

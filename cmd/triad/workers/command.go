@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/cmd/triad/console"
-	"triad/cuda"
+	"triad/cuda/serve"
 	"triad/internal/sandbox"
 	"triad/internal/session"
 )
@@ -34,7 +34,7 @@ func Command(c *console.Console) *cobra.Command {
 			if err := sandbox.LimitSelf(os.Getenv); err != nil {
 				return session.Fail(session.ExitBad, fmt.Errorf("worker cuda: %w", err))
 			}
-			if err := cuda.ServeCatalog(cmd.Context(), cuda.Stalling(cuda.NewEmulator(c.Files, cache), stall),
+			if err := serve.Catalog(cmd.Context(), serve.Stalling(serve.NewEmulator(c.Files, cache), stall),
 				spec, conn, memory); err != nil {
 				return session.Fail(session.ExitBad, fmt.Errorf("worker cuda: %w", err))
 			}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"path/filepath"
 
-	"triad/cuda"
+	"triad/cuda/build"
 	"triad/internal/confine"
 	"triad/internal/sandbox"
 	"triad/internal/session"
@@ -45,7 +45,7 @@ func (a *Workers) Sandboxes(ctx context.Context, g *GPU, database string) (*conf
 	}
 	if g != nil { // nvcc, and what else triad installed; not the databases next to it
 		m.Seen = confine.FoldersIn(data)
-	} else if m.Seen, err = cuda.Shared(ctx, a.Files, m.Built); err != nil {
+	} else if m.Seen, err = build.Shared(ctx, a.Files, m.Built); err != nil {
 		return nil, session.ToolchainFailure(err)
 	}
 	return m, nil

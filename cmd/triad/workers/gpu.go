@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"triad/cmd/triad/console"
-	"triad/cuda"
+	"triad/cuda/build"
 	"triad/cuda/gpuworker"
 	"triad/internal/backend"
 	"triad/internal/judge"
@@ -95,7 +95,7 @@ func (a *Workers) findGPU(ctx context.Context, number int, f EnvironmentFlags) (
 	if err != nil {
 		return nil, err
 	}
-	if own := cuda.SourcesHash(a.Files); facts.Sources != own {
+	if own := build.SourcesHash(a.Files); facts.Sources != own {
 		return nil, &backend.Unavailable{Sentence: path +
 			" carries other kernels than this triad: build both from one version"}
 	}
@@ -144,24 +144,24 @@ func (a *Workers) Headers(ctx context.Context, f EnvironmentFlags) (string, erro
 
 // FindNVCC finds nvcc on this machine or in the private environment, and fetches it if it is missing and
 // fetch is set.
-func (a *Workers) FindNVCC(ctx context.Context, f EnvironmentFlags, fetch bool) (cuda.NVCC, error) {
+func (a *Workers) FindNVCC(ctx context.Context, f EnvironmentFlags, fetch bool) (build.NVCC, error) {
 	e, err := a.Environment(f, true)
 	if err != nil {
-		return cuda.NVCC{}, err
+		return build.NVCC{}, err
 	}
 	folder, err := e.NVCCFolder()
 	if err != nil {
-		return cuda.NVCC{}, err
+		return build.NVCC{}, err
 	}
-	found, err := cuda.FindNVCC(ctx, folder)
+	found, err := build.FindNVCC(ctx, folder)
 	var missing *backend.Unavailable
 	if err == nil || !fetch || !errors.As(err, &missing) {
 		return found, err
 	}
 	if _, err := e.NVCC(ctx, true); err != nil {
-		return cuda.NVCC{}, err
+		return build.NVCC{}, err
 	}
-	return cuda.FindNVCC(ctx, folder)
+	return build.FindNVCC(ctx, folder)
 }
 
 // NVCCAccepts returns a function that asks nvcc, if it is on this machine, whether it compiles a file, once
@@ -173,7 +173,7 @@ func (a *Workers) NVCCAccepts(e EnvironmentFlags) func(ctx context.Context, file
 	return func(ctx context.Context, file string, flags []string) bool {
 		mu.Lock()
 		defer mu.Unlock()
-		key := file + " " + cuda.JoinFlags(flags)
+		key := file + " " + build.JoinFlags(flags)
 		if _, asked := said[key]; !asked {
 			nvcc, err := a.FindNVCC(ctx, e, false)
 			said[key] = err == nil && nvcc.Accepts(ctx, file, flags)
@@ -203,7 +203,9 @@ func (a *Workers) GPUBackend(g *GPU, cache string, f EnvironmentFlags,
 			if err != nil {
 				return worker.Command{}, err
 			}
-			libraries := cuda.GPULibraries{Sources: a.Files, Shipped: shipped, Major: g.Major, Minor: g.Minor}
+			libraries := build.GPULibraries{
+				Sources: a.Files, Shipped: shipped, Major: g.Major, Minor: g.Minor,
+			}
 			if !libraries.Fits() {
 				var missing *backend.Unavailable
 				if _, err := a.FindNVCC(ctx, f, true); err != nil && !errors.As(err, &missing) {

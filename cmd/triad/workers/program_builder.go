@@ -4,16 +4,16 @@ import (
 	"context"
 	"path/filepath"
 
-	"triad/cuda"
+	"triad/cuda/build"
 	"triad/internal/session"
 )
 
 // ProgramBuilder builds programs with the compiler of this machine.
-func (a *Workers) ProgramBuilder(ctx context.Context) (cuda.Builder, error) {
-	compiler, err := cuda.FindHostCompiler(ctx)
+func (a *Workers) ProgramBuilder(ctx context.Context) (build.Builder, error) {
+	compiler, err := build.FindHostCompiler(ctx)
 	if err != nil {
-		return cuda.Builder{}, session.ToolchainFailure(err)
+		return build.Builder{}, session.ToolchainFailure(err)
 	}
 	cache, err := a.CacheDir()
-	return cuda.Builder{Sources: a.Files, Cache: filepath.Join(cache, "cuda"), Compiler: compiler}, err
+	return build.Builder{Sources: a.Files, Cache: filepath.Join(cache, "cuda"), Compiler: compiler}, err
 }

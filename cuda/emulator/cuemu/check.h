@@ -89,7 +89,7 @@ void count_run(Worker &w, Pc pc);               // a thread comes to a stretch o
 void count_meeting(const Worker &w);            // all threads of a block meet, or are those of the next one
 void count_launch();                            // the launch ended
 
-// ---- order.cc: what happens before what
+// ---- happens_before.cc: what happens before what
 
 // Access: of four bytes or fewer, the last one of its kind. time is the number of events that order threads before it.
 struct Access {

@@ -1,5 +1,5 @@
 // The main() of a program that is made of one kernel file, for `triad check OPERATOR`. Its argument is a file that
-// describes one call (cuda/kernel_program.go writes it): lines of text, then the bytes of the inputs. The program
+// describes one call (cuda/program/kernel.go writes it): lines of text, then the bytes of the inputs. The program
 // the call, and prints a hash of every output whose bits may not depend on the order of threads.
 #ifndef CUEMU_KERNEL_MAIN_H
 #define CUEMU_KERNEL_MAIN_H

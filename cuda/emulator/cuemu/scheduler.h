@@ -182,7 +182,7 @@ void poll(Worker &w, const void *p, bool changes);
 // runtime.cc
 unsigned resident_blocks(uint64_t threads);     // so many blocks of so many threads can be there at once
 
-// race_orders.cc
+// schedules.cc
 bool parse_order(const char *text, Order *order);
 unsigned char fill_of(const Order &order);      // NaN, large numbers or others
 unsigned char fill_of_order();                  // pool.cc: of the order that is set

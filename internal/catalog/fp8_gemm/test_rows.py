@@ -8,8 +8,8 @@ import unittest.mock
 import torch
 
 from cases import reference_of
-from described import described
 from rows import Rows
+from tensor_descriptions import described
 
 
 class Fp8Gemm(Rows):

@@ -13,7 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"triad/cuda"
+	"triad/cuda/build"
+	"triad/cuda/program"
 	"triad/internal/ownfile/observed"
 	"triad/internal/sandbox"
 	"triad/internal/subprocess"
@@ -29,14 +30,14 @@ const (
 
 // Observer observes programs.
 type Observer struct {
-	Builder *cuda.Builder
+	Builder *build.Builder
 	Box     *sandbox.Sandbox
 }
 
 // File compiles a CUDA file with a main() and runs it. text replaces that of the file; "" leaves it. flags
 // are the user's for the compiler. The error says why there is nothing to see.
 func (o Observer) File(ctx context.Context, file, text string, flags []string) (*observed.Run, error) {
-	source := cuda.ProgramSource{File: file, Text: text, Observed: true}
+	source := program.Source{File: file, Text: text, Observed: true}
 	for _, flag := range flags {
 		if name, is := strings.CutPrefix(flag, "-D"); is {
 			source.Define = append(source.Define, name)
@@ -44,7 +45,7 @@ func (o Observer) File(ctx context.Context, file, text string, flags []string) (
 			source.Include = append(source.Include, folder)
 		}
 	}
-	program, err := o.Builder.Program(ctx, source)
+	program, err := program.Build(ctx, o.Builder, source)
 	if err != nil {
 		return nil, fmt.Errorf("compile %s to observe it: %w", file, err)
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"triad"
-	"triad/cuda"
+	"triad/cuda/build"
 	"triad/internal/need"
 	"triad/internal/ownfile/observed"
 	"triad/internal/sandbox"
@@ -31,7 +31,7 @@ __global__ void twice(float *x, int rows, int cols) { x[blockIdx.x * cols] *= 2;
 // observer returns an observer with the emulator of the user's cache.
 func observer(t *testing.T) Observer {
 	t.Helper()
-	compiler, err := cuda.FindHostCompiler(context.Background())
+	compiler, err := build.FindHostCompiler(context.Background())
 	if err != nil {
 		need.Missing(t, err.Error())
 	}
@@ -43,7 +43,7 @@ func observer(t *testing.T) Observer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	builder := &cuda.Builder{
+	builder := &build.Builder{
 		Sources: triad.Files, Cache: filepath.Join(cache, "triad", "cuda"), Compiler: compiler,
 	}
 	return Observer{builder, box}

@@ -1,6 +1,6 @@
 // Package pyfacts holds the facts that Python's own parser finds in a user's Python file:
-// pybridge/own_facts.py finds them, internal/ownfile/pyparser runs that, and internal/kernelfile decides what
-// they mean for an operator.
+// pybridge/user_files/own_facts.py finds them, internal/ownfile/pyparser runs that, and internal/kernelfile
+// decides what they mean for an operator.
 package pyfacts
 
 // Parser returns the facts of a text.

@@ -95,7 +95,7 @@ var modules = []string{"own_syntax", "own_returns", "own_uses", "own_inline", "o
 func (p *parser) start(path string) error {
 	args := []string{"-I", "-S", "-c", loader}
 	for _, name := range modules {
-		program, err := triad.Files.ReadFile("pybridge/" + name + ".py")
+		program, err := triad.Files.ReadFile("pybridge/user_files/" + name + ".py")
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package experts
 
 import (
+	"math"
 	"slices"
 	"sync"
 
@@ -182,6 +183,9 @@ func (g *gradients) fill(choice []float64, targets []judge.Target) {
 	})
 	for i := 2; i < len(targets); i++ {
 		targets[i].Independent = targets[i].Independent && !few
+		if g.Stores() {
+			targets[i].Errors = g.fewestErrors(of, i)
+		}
 	}
 	// The scores of a token share the errors of its passages.
 	fewTokens := g.Stores() && g.tokens*top < fewPassages
@@ -201,6 +205,46 @@ func (g *gradients) fill(choice []float64, targets []judge.Target) {
 			return bounded.At(p.h, int(row%g.hidden)), p.do
 		})
 	})
+}
+
+// fewestErrors returns how many independent rounding errors decide the gradient of the expert that has the
+// fewest, the third gradient being that of gate. Each passage stores a value for each column, whose error all
+// rows share; in a gradient of down each of h another, which all columns share. They count by their squares,
+// n equal ones as n: where one passage outweighs the others, its errors alone are seen.
+func (g *gradients) fewestErrors(of [][]passage, gradient int) float64 {
+	fewest := math.Inf(1)
+	count := func(factors func(p passage) (shared, own []float64)) {
+		for _, passages := range of {
+			sum, squares := 0.0, 0.0
+			for _, p := range passages {
+				shared, own := factors(p)
+				by := 0.0
+				for _, x := range shared {
+					by += x * x
+				}
+				for _, x := range own {
+					square := by * x * x
+					sum, squares = sum+square, squares+square*square
+				}
+			}
+			if n := sum * sum / squares; n < fewest { // NaN where nothing was stored
+				fewest = n
+			}
+		}
+	}
+	switch gradient {
+	case 2:
+		count(func(p passage) (shared, own []float64) { return g.x.Row(p.token), p.dg.R })
+	case 3:
+		count(func(p passage) (shared, own []float64) { return g.x.Row(p.token), p.du.R })
+	default:
+		count(func(p passage) (shared, own []float64) { return p.h.R, p.do.R })
+		count(func(p passage) (shared, own []float64) { return p.do.R, p.h.R })
+	}
+	if math.IsInf(fewest, 1) {
+		return 0
+	}
+	return max(fewest, 1)
 }
 
 // wanted returns a function that reports whether group i, of that many rows, has a judged one.

@@ -1,0 +1,140 @@
+package ownkernels
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"triad/cuda/build"
+	"triad/cuda/rewrite"
+	"triad/internal/backend"
+	"triad/internal/kernelfile"
+	"triad/internal/op"
+)
+
+// bindJoined matches the launches of a main() whose kernels work together, if the file has no host function
+// that launches them; with alone it matches the launch of its only kernel.
+func (f *File) bindJoined(
+	request kernelfile.Request, content []byte, alone bool,
+) ([]*kernelfile.Binding, bool) {
+	if request.IsPython() || request.Function != "" && request.Function != kernelfile.Joined {
+		return nil, false
+	}
+	read := request.Read(string(content), f.reading.Options.Flags)
+	if slices.ContainsFunc(read.Functions, func(fn kernelfile.Function) bool {
+		return fn.Kind == kernelfile.Host && fn.Launches && takesPointer(fn)
+	}) {
+		return nil, false
+	}
+	f.reading.observe(read, f.Path, string(content))
+	function, ok := kernelfile.JoinMain(read, f.reading.Spec, alone)
+	if !ok {
+		return nil, false
+	}
+	text := f.text(content) + "\n" + function
+	asked := request
+	asked.Function = kernelfile.Joined
+	bindings, err := f.reading.bind(asked, f.Path, []byte(text))
+	if err != nil || alone && slices.ContainsFunc(bindings, (*kernelfile.Binding).Guesses) {
+		return nil, false
+	}
+	f.joined = true
+	f.takeText(text)
+	how := "its kernels work together: they are launched one after the other, as main() does"
+	if alone {
+		how = "its kernel is launched as main() does, with what main() makes of the sizes"
+	}
+	f.Matched = append(f.Matched, how)
+	if request.Function == "" {
+		for _, pass := range f.reading.Passes {
+			f.Doubt(pass, backend.Doubt{Why: how + ", and what main() does on the host beside that is left " +
+				"out: write a function that launches them, or say with --add FILE:" + kernelfile.Joined +
+				" that it is meant so"})
+		}
+	}
+	return bindings, true
+}
+
+// bindStructs matches the functions of a file that take matrices or vectors as structs.
+func (f *File) bindStructs(request kernelfile.Request, content []byte) ([]*kernelfile.Binding, error, bool) {
+	if request.IsPython() {
+		return nil, nil, false
+	}
+	read := request.Read(string(content), f.reading.Options.Flags)
+	functions, names := kernelfile.WithStructs(string(rewrite.Code(content)), read, f.reading.Spec)
+	if len(names) == 0 {
+		return nil, nil, false
+	}
+	asked, text := request, f.text(content)+"\n"+functions
+	switch {
+	case request.Function == "" && len(names) == 1:
+		asked.Function = kernelfile.OfStructs + "::" + names[0]
+	case request.Function == "":
+		several := &kernelfile.SeveralError{Message: "several functions take structs"}
+		for _, name := range names {
+			several.Names = append(several.Names, kernelfile.OfStructs+"::"+name)
+		}
+		return nil, several, true
+	}
+	bindings, err := f.reading.bind(asked, f.Path, []byte(text))
+	if err != nil {
+		return nil, nil, false
+	}
+	f.joined = true
+	f.takeText(text)
+	f.Matched = append(f.Matched, "what it takes as structs is made of pointers and sizes")
+	return bindings, nil, true
+}
+
+// bindConstants matches kernels with the constant memory that they read as a parameter: main() fills it.
+func (f *File) bindConstants(
+	request kernelfile.Request, content []byte,
+) ([]*kernelfile.Binding, error, bool) {
+	if request.IsPython() {
+		return nil, nil, false
+	}
+	read := request.Read(string(content), f.reading.Options.Flags)
+	changed, names := kernelfile.WithConstants(string(content), string(rewrite.Code(content)), read)
+	if len(names) == 0 {
+		return nil, nil, false
+	}
+	left, _, ok := withoutMain([]byte(changed))
+	if !ok {
+		left = []byte(changed)
+	}
+	f.reading.Options.Made = true
+	bindings, err := f.reading.bind(request, f.Path, []byte(changed))
+	if several := (*kernelfile.SeveralError)(nil); err != nil && !errors.As(err, &several) {
+		return nil, nil, false
+	}
+	f.takeText(string(left))
+	f.Matched = append(f.Matched, "what it reads of constant memory is a parameter: "+
+		strings.Join(names, ", "))
+	return bindings, err, true
+}
+
+// takesPointer reports whether a function has a pointer parameter.
+func takesPointer(fn kernelfile.Function) bool {
+	return slices.ContainsFunc(fn.Params, func(p kernelfile.Param) bool { return p.Pointer })
+}
+
+// limitOfJoined makes a failed build neutral if the fault lies in the function that triad generated from
+// main().
+func (f *File) limitOfJoined(failed *backend.LoadFailure) {
+	if f.joined && failed.Status == op.StatusBuildFail && !f.inItsOwnLines(failed.Log) {
+		failed.Status = op.StatusUnsupported
+		failed.Message = "the launches of its main() do not make a function by themselves (" +
+			strings.TrimSuffix(failed.Message, ".") + "): write a function that launches the kernels"
+	}
+}
+
+// inItsOwnLines reports whether the compiler's first message is about a line of the file itself, before those
+// appended to it.
+func (f *File) inItsOwnLines(log string) bool {
+	at, line, _, found := build.CompilerMessage(log)
+	number, err := strconv.Atoi(line)
+	of := func(path string) bool { return path != "" && filepath.Base(at) == filepath.Base(path) }
+	return found && err == nil && number <= len(f.lines) && (of(f.Path) || of(f.inlineAt))
+}

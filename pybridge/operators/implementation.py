@@ -1,0 +1,326 @@
+"""What an operator file registers, and the few names that every operator file shares.
+
+bridge_folders.py puts this folder on sys.path, so `triton/<op>.py` writes
+
+    from implementation import Implementation, tl, triton
+
+where `triton` and `tl` are the real packages if Triton is installed and usable, and otherwise a stand-in
+whose `jit` returns the function unchanged: the file still loads, its torch rows still run, and the worker
+reports its Triton rows as UNAVAILABLE.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+RECOMPILE_LIMIT = 256
+"""Graphs of one function: dtypes times attributes times layouts times the sizes 0 and 1, which dynamo always
+specialises on."""
+
+FLOATS = ("fp32", "fp16", "bf16")
+
+
+def _import_triton() -> tuple[Any, Any, str]:
+    """Gives triton, triton.language and, where they cannot be had, why. A folder named triton imports as an
+    empty namespace, so the import alone proves nothing."""
+    try:
+        import triton
+        if not hasattr(triton, "jit"):
+            raise ImportError(f"triton is the folder {list(triton.__path__)}, not the package")
+        import triton.language as tl
+    except ImportError as e:
+        return SimpleNamespace(jit=lambda function: function), SimpleNamespace(constexpr=object), str(e)
+    return triton, tl, ""
+
+
+triton, tl, TRITON_MISSING = _import_triton()
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+"""Kernels run in Triton's interpreter, on a CPU: every program costs about a millisecond and registers are
+free, so tiles are larger."""
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """One version of an operator: the row `name` of every table.
+
+    forward, backward  take tensors by position in the order of the spec (a backward: the order of [backward]
+                       inputs), attributes by keyword as bool, int, float or str, and return a tensor or a
+                       tuple in the spec's order of outputs, with None for an
+                       optional output that is not given. Outputs are contiguous. What they raise is a CRASH,
+                       NotImplementedError too.
+    outputs, gradients the names that forward and backward give.
+    perhaps            outputs behind these that forward may give, or None for.
+    contract           a name, or a dict by (pass, dtype) with "fp32" for what it leaves out.
+    dtypes             the case dtypes it takes; backward_dtypes where those of its backward are others.
+    recomputes         the backward cannot take saved tensors: it gets all inputs of the operator, then the
+                       upstream gradients.
+    accepts            accepts(pass, *tensors, **attributes) says in a sentence why a call is not supported,
+                       or None. Its tensors have shape, strides, dtype, device and alignment (data_ptr()
+                       modulo 4096), and no values (tensor_descriptions.py): no implementation
+                       chooses its data. One that takes other data of the same sizes is FAIL where it
+                       declines.
+    constraint         what accepts asks, in one sentence.
+    nondeterministic   outputs whose bits may differ between two runs.
+    compiled           torch.compile makes it, which takes seconds a case: one or two cases a dtype with
+                       --quick, and its allocations are not poisoned.
+    module             of a peer's row: what its functions import, before the first call.
+    remark             what is to be said of its times, in a sentence.
+    """
+
+    name: str
+    forward: Callable[..., Any] | None = None
+    backward: Callable[..., Any] | None = None
+    outputs: tuple[str, ...] = ()
+    gradients: tuple[str, ...] = ()
+    contract: str | Mapping[tuple[str, str], str] = "fp32"
+    dtypes: tuple[str, ...] = FLOATS
+    backward_dtypes: tuple[str, ...] | None = None
+    recomputes: bool = False
+    accepts: Callable[..., str | None] | None = None
+    constraint: str = ""
+    nondeterministic: tuple[str, ...] = ()
+    compiled: bool = False
+    module: str = ""
+    remark: str = ""
+    perhaps: tuple[str, ...] = ()
+
+    def ready(self) -> None:
+        """Imports what its functions import: that takes seconds, and must not meet the allocations that a
+        launch poisons."""
+        if self.module:
+            importlib.import_module(self.module)
+
+    def function(self, direction: str) -> Callable[..., Any] | None:
+        """The function of a pass, None where the implementation has no such pass."""
+        return self.forward if direction == "forward" else self.backward
+
+    def gives(self, direction: str) -> tuple[str, ...]:
+        """The names of what a pass gives, and after them of what it may give."""
+        return self.outputs + self.perhaps if direction == "forward" else self.gradients
+
+    def dtypes_of(self, direction: str) -> tuple[str, ...]:
+        """The case dtypes that a pass takes."""
+        return (self.backward_dtypes if direction == "backward" and self.backward_dtypes is not None
+                else self.dtypes)
+
+    def contract_of(self, direction: str, dtype: str) -> str:
+        """The contract that a pass declares for a dtype."""
+        if isinstance(self.contract, str):
+            return self.contract
+        return self.contract.get((direction, dtype), "fp32")
+
+
+@functools.cache
+def capability(device: Any) -> tuple[int, int] | None:
+    """The compute capability of a torch.device, (major, minor); None for a CPU."""
+    if device.type != "cuda":
+        return None
+    import torch
+
+    return torch.cuda.get_device_capability(device)
+
+
+def too_old(device: Any, what: str, least: tuple[int, int],
+            below: tuple[int, int] | None = None) -> str | None:
+    """The sentence for an `accepts` where a GPU lacks what `what` needs, None where it has that: it is older
+    than least, or at least as new as below. GPUs of 12.0 have less shared memory for a block than 9.0."""
+    found = capability(device)
+    if found is None:
+        return None
+    if found < least:
+        asked = f"{least[0]}.{least[1]} or newer"
+    elif below and found >= below:
+        asked = f"below {below[0]}.{below[1]}"
+    else:
+        return None
+    return f"{what} needs a GPU of compute capability {asked}, this one has {found[0]}.{found[1]}"
+
+
+def rounded(x: Any) -> Any:
+    """x, which a kernel under the contract "stored" may store in the dtype of the case before it goes on: a
+    rounding point of a reference. Only the computation of allowances makes something of it."""
+    bounded = sys.modules.get("bounded")
+    return bounded.rounded(x) if bounded else x
+
+
+def sixteen_bit(contract: str, direction: str | None = None) -> dict[tuple[str, str], str]:
+    """A contract for fp16 and bf16, of one pass or of both; fp32 keeps its default."""
+    passes = (direction,) if direction else ("forward", "backward")
+    return {(p, d): contract for p in passes for d in ("fp16", "bf16")}
+
+
+def next_power_of_2(n: int) -> int:
+    """The smallest power of two that is at least n and at least 1."""
+    return 1 << max(n - 1, 0).bit_length()
+
+
+def tile_side(size: int, most: int) -> int:
+    """Rows or columns of a tile of a product, or the depth of a step: a power of two, at most so many, and
+    on a GPU at least 16, the smallest operand of a tensor core instruction."""
+    return max(1 if INTERPRETED else 16, min(most, next_power_of_2(size)))
+
+
+def short_rows(rows: int, cols: int, elements: int) -> dict[str, int]:
+    """How many rows, and columns of each at a time, a program takes that is to have so many elements: several
+    rows where they are short."""
+    block = min(elements, next_power_of_2(cols))
+    return {"ROWS": min(elements // block, next_power_of_2(rows)), "BLOCK": block}
+
+
+def ceildiv(a: int, b: int) -> int:
+    """a / b rounded up, for b > 0."""
+    return -(-a // b)
+
+
+def aligned(x: Any) -> Any:
+    """x, dense and from a multiple of 16 bytes on, as kernels want it that copy 16 bytes at once: itself, or
+    a copy."""
+    x = x.contiguous()
+    return x.clone() if x.data_ptr() % 16 else x
+
+
+DENSE = "contiguous tensors"
+
+
+def dense(direction: str, *tensors: Any, **attributes: Any) -> str | None:
+    """accepts of a row whose kernels find element i behind i others."""
+    for i, t in enumerate(tensors):
+        if not t.is_contiguous():
+            return f"input {i} of the {direction} has strides {list(t.stride())}: want contiguous tensors"
+    return None
+
+
+LIGER_ROWS = "rows of 1 to 65536 elements"
+
+
+def fused_by_liger(direction: str, first: Any, *rest: Any, **attributes: Any) -> str | None:
+    """accepts of Liger-Kernel's kernels that hold a row [rows, cols] in one program."""
+    cols = first.shape[1]
+    return None if 0 < cols <= 65536 else f"Liger-Kernel's kernel takes {LIGER_ROWS}, not {cols}"
+
+
+ONE_BY_ONE = False
+"""Each gradient comes from a backward of its own, in which its input alone requires one. The worker sets it
+for a launch that asks for it."""
+
+
+CONFIGURATION = 0
+"""Which configuration autotune takes in the interpreter, modulo those of a kernel. The worker sets it for a
+launch."""
+
+CONFIGURATIONS: list[str] = []
+"""Those of the kernel of this launch that has most, where it has more than one."""
+
+
+def gradients(function: Callable[..., Any], inputs: tuple, upstream: tuple, differentiable: tuple[int, ...],
+              **attributes) -> tuple:
+    """Runs function(*inputs, **attributes) and backpropagates upstream, the gradients of its first outputs,
+    through it. Gives the gradients of inputs[i], i in differentiable, contiguous."""
+    if not ONE_BY_ONE:
+        return Graph(function, inputs, upstream, differentiable, attributes).back()
+    return tuple(Graph(function, inputs, upstream, (i,), attributes).back()[0] for i in differentiable)
+
+
+class Graph:
+    """What autograd keeps of one call function(*inputs, **attributes), on the way back from the gradients
+    upstream of its first outputs to those of inputs[i], i in differentiable."""
+
+    def __init__(self, function: Callable[..., Any], inputs: tuple, upstream: tuple,
+                 differentiable: tuple[int, ...], attributes: dict[str, Any]):
+        import torch
+        with torch.enable_grad():
+            leaves = [t.detach().requires_grad_(i in differentiable) for i, t in enumerate(inputs)]
+            outputs = function(*leaves, **attributes)
+        self.wanted = [leaves[i] for i in differentiable]
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        self.ends = [(o, g) for o, g in zip(outputs, upstream) if o.requires_grad]
+
+    def back(self, retain: bool = False) -> tuple:
+        """The gradients, contiguous. With retain the graph can be gone through again."""
+        import torch
+        if not self.ends:  # nothing depends on the inputs: attention without a key
+            return tuple(torch.zeros_like(t, memory_format=torch.contiguous_format) for t in self.wanted)
+        grads = torch.autograd.grad([o for o, _ in self.ends], self.wanted, [g for _, g in self.ends],
+                                    retain_graph=retain, materialize_grads=True)
+        return tuple(g.contiguous() for g in grads)
+
+
+@dataclass(frozen=True)
+class Autograd:
+    """The backward that torch's autograd makes of a function of so many inputs: what a row that recomputes
+    has. It takes those inputs and then the upstream gradients of the function's first outputs, and gives the
+    gradients of the inputs at the positions differentiable.
+
+    A call runs the function and goes back through it. What is timed is the way back alone, through a graph
+    that was made before.
+    """
+
+    function: Callable[..., Any]
+    inputs: int
+    differentiable: tuple[int, ...]
+
+    def __call__(self, *tensors, **attributes) -> tuple:
+        return gradients(self.function, tensors[:self.inputs], tensors[self.inputs:], self.differentiable,
+                         **attributes)
+
+    def graph(self, *tensors, **attributes) -> Graph:
+        """Runs the function on the first of the tensors; back() of what it gives is the backward alone."""
+        return Graph(self.function, tensors[:self.inputs], tensors[self.inputs:], self.differentiable,
+                     attributes)
+
+
+def differentiable_row(name: str, function: Callable[..., Any], inputs: int, differentiable: tuple[int, ...],
+                       outputs: tuple[str, ...],
+                       gradients: tuple[str, ...], **more) -> Implementation:
+    """The row of any function that torch's autograd can go through, `SomeFunction.apply` of a
+    torch.autograd.Function among them: the backward is what autograd makes of it. It takes as many inputs, of
+    which those at the positions differentiable have the gradients named."""
+    return Implementation(name, function, Autograd(function, inputs, differentiable), outputs, gradients,
+                          recomputes=True, **more)
+
+
+SIZES_ALONE = False
+"""What torch.compile makes is for the sizes of the call alone. The worker sets it where a call is timed, or
+judged in order to be timed: that is how torch.compile is used, and a kernel for any sizes may have been
+chosen for small ones, 40 times slower than it could be."""
+
+
+@contextmanager
+def sizes_alone(wanted: bool = True):
+    """What torch.compile makes within is for the sizes of the call alone, if that is wanted."""
+    global SIZES_ALONE
+    SIZES_ALONE = wanted
+    try:
+        yield
+    finally:
+        SIZES_ALONE = False
+
+
+def compile_for(function: Callable[..., Any]) -> Callable[..., Any]:
+    """torch.compile of function, made at the first call: one dynamic function for all sizes, which Inductor
+    keeps in its cache, and one that is compiled for every size anew (SIZES_ALONE)."""
+    compiled: dict[bool, Callable[..., Any]] = {}
+
+    def call(*tensors, **attributes):
+        if SIZES_ALONE not in compiled:
+            import torch
+            import torch._functorch.config
+            # Past the recompile limit dynamo runs the function eagerly without a word: that would be another
+            # implementation's answer.
+            torch._dynamo.config.fail_on_recompile_limit_hit = True
+            torch._dynamo.config.recompile_limit = RECOMPILE_LIMIT
+            # Else what is compiled may take the memory of what was saved for its backward, and the graph
+            # cannot be gone through again to time it alone. Both the compiler and every call look at this.
+            torch._functorch.config.donated_buffer = False
+            compiled[SIZES_ALONE] = torch.compile(function, fullgraph=True, dynamic=not SIZES_ALONE)
+        return compiled[SIZES_ALONE](*tensors, **attributes)
+
+    return call

@@ -1,0 +1,473 @@
+"""Runs the lines of a Python file of the user's own, statement by statement (own_file.py imports it).
+
+Lines that show or test what the file defines may fail: that is printed, and ends nothing. So may imports of
+what is not here, and assignments that fail since something is not here: a package, a name or a parameter that
+another version of Triton or PyTorch has, a GPU, a compiler. Whatever uses their names fails then, with their
+reason, and nothing else does. What else fails ends the import: no Python runs such a file.
+
+A cell of a notebook that is kept as a file has the names of the cell above: one that imports nothing gets
+those that everybody gives to PyTorch and Triton. A function that asks for a constant which the block of
+"__main__" alone assigns, once, gets that.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+import importlib
+import os
+import re
+import symtable
+import sys
+import traceback
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+PACKAGES = {"cv2": "opencv-python", "PIL": "pillow", "sklearn": "scikit-learn", "yaml": "pyyaml",
+            "flash_attn": "flash-attn", "liger_kernel": "liger-kernel", "fla": "flash-linear-attention",
+            "cutlass": "nvidia-cutlass-dsl", "skimage": "scikit-image"}
+"""What pip calls a package that is not called as its module."""
+
+USUAL = {"torch": "torch", "triton": "triton", "tl": "triton.language", "nn": "torch.nn",
+         "F": "torch.nn.functional", "np": "numpy", "math": "math", "time": "time", "os": "os"}
+"""The names that cells of notebooks have from the cells above them."""
+
+
+def sentence(e: BaseException) -> str:
+    """What is wrong. For a package that is missing the line that installs it."""
+    text = f"{type(e).__name__}: {e}"
+    if isinstance(e, ModuleNotFoundError) and e.name:
+        name = e.name.partition(".")[0]
+        return f"{text}: {sys.executable} -m pip install {PACKAGES.get(name, name.replace('_', '-'))}"
+    return text
+
+
+def run(path: str, text: str, module: types.ModuleType) -> None:
+    """Runs the lines of the file."""
+    tree = _parsed(path, text)
+    flags = 0
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            for feature in node.names:
+                flags |= getattr(__import__("__future__"), feature.name).compiler_flag
+    if (doc := ast.get_docstring(tree, clean=False)) is not None:
+        module.__doc__ = doc
+    _give_usual_names(tree, module)
+    given, sys.argv = sys.argv, [path]  # the words of the command line are triad's own
+    try:
+        for node in tree.body:
+            try:
+                _execute(node, path, flags, module)
+            except Exception as e:
+                _pass_over(node, e, tree, path, flags, module)
+        _take_from_main(tree, path, module)
+    finally:
+        sys.argv = given
+
+
+def _execute(node: ast.stmt, path: str, flags: int, module: types.ModuleType) -> None:
+    """Runs a statement. One that used what is not here failed, also where it went on."""
+    code = compile(ast.Module([node], []), path, "exec", flags=flags, dont_inherit=True)
+    with noticed():
+        while True:
+            try:
+                exec(code, module.__dict__)
+                return
+            except ModuleNotFoundError as e:
+                is_import = isinstance(node, (ast.Import, ast.ImportFrom))
+                if not is_import or not _search_near(Path(path), e.name):
+                    raise
+
+
+def _pass_over(node: ast.stmt, e: Exception, tree: ast.Module, path: str, flags: int,
+               module: types.ModuleType) -> None:
+    """Goes on behind a statement that failed, where the file may do without it."""
+    if _shows(node):
+        print(f"triad: line {node.lineno} shows or tests what the file defines, and failed:\n"
+              f"{traceback.format_exc()}", file=sys.stderr)
+        if isinstance(e, Missing):
+            for name in _stored(node):
+                module.__dict__[name] = _Absent(str(e))
+        return
+    if isinstance(e, Missing) and isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        with contextlib.suppress(Missing):  # an annotation of a class that is not here needs none
+            _execute(node, path, flags | __import__("__future__").annotations.compiler_flag, module)
+            return
+    names = _may_miss(node, module) if _is_limit(e, tree, path) else []
+    if isinstance(node, (ast.Import, ast.ImportFrom)) and len(names) > 1:
+        names = [n for one, n in zip(_one_by_one(node), names) if not _imports(one, path, flags, module)]
+        if not names:
+            return
+    if not names:
+        raise e
+    _leave(names, e, path, node.lineno, module)
+
+
+def _one_by_one(node: ast.Import | ast.ImportFrom) -> list[ast.stmt]:
+    """An import for each of the names of one."""
+    kinds: list[ast.stmt] = [
+        ast.ImportFrom(node.module, [name], node.level) if isinstance(node, ast.ImportFrom)
+        else ast.Import([name]) for name in node.names]
+    return [ast.copy_location(kind, node) for kind in kinds]
+
+
+def _imports(node: ast.stmt, path: str, flags: int, module: types.ModuleType) -> bool:
+    """Says whether an import works."""
+    try:
+        _execute(node, path, flags, module)
+        return True
+    except ImportError:
+        return False
+
+
+def _search_near(path: Path, name: str | None) -> bool:
+    """Searches one more folder for what is imported: the only one near the file that has a module of that
+    name. Its author stood elsewhere, or named it relative to there."""
+    if not name or not name.isidentifier():
+        return False
+    here, above = path.parent, path.parent.parent
+    found: set[str] = set()
+    for folder, pattern in ((here, "*"), (above, "*"), (above, "*/*"), (above.parent, "*")):
+        for end in (f"{name}.py", f"{name}/__init__.py"):
+            with contextlib.suppress(OSError):  # a folder that somebody deletes meanwhile
+                found |= {str(at.parent.parent if at.name == "__init__.py" else at.parent)
+                          for at in folder.glob(f"{pattern}/{end}")}
+    for folder in (here, above, above.parent) if not found else ():  # a package without an __init__.py
+        with contextlib.suppress(OSError):
+            found |= {str(at.parent.parent) for at in folder.glob(f"{name}/*.py")}
+    if len(found) != 1 or (place := found.pop()) in sys.path:
+        return False
+    sys.path.append(place)
+    print(f"triad: it imports {name}, which lies in {place}", file=sys.stderr)
+    return True
+
+
+def _parsed(path: str, text: str) -> ast.Module:
+    """The statements of the file. Lines that only a notebook understands, "!pip install" and "%%time", are
+    left out where they keep it from being Python."""
+    try:
+        return ast.parse(text, path)
+    except SyntaxError:
+        plain = re.sub(r"(?m)^([ \t]*)(?:%%?[A-Za-z]|![ \t]*[\w./]).*$", r"\1pass", text)
+        if plain == text:
+            raise
+        tree = ast.parse(plain, path)
+        print("triad: lines of a notebook are left out", file=sys.stderr)
+        return tree
+
+
+def _shows(node: ast.stmt) -> bool:
+    """Says whether a statement defines nothing: it calls, asserts, or does so in a block."""
+    defining = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.AsyncFunctionDef)
+    return (isinstance(node, (ast.Expr, ast.Assert, ast.For, ast.While, ast.With, ast.If, ast.Try))
+            and not any(isinstance(inner, defining) for inner in ast.walk(node)))
+
+
+# ---- what is missing
+
+
+class Missing(ImportError):
+    """A name was used that nothing stands for, since the line failed that was to give it its value."""
+
+
+_touched: list[str] = []
+"""Why what was used is not here, of each use."""
+
+
+@contextlib.contextmanager
+def noticed() -> Iterator[None]:
+    """Fails where what runs within it uses what is not here, also where that takes the failure for something
+    else and goes on by another way: nothing says then what it computes where everything is there."""
+    before = len(_touched)
+    try:
+        yield
+    except Exception as e:
+        if len(_touched) > before and not isinstance(e, Missing):
+            raise Missing(_touched[before]) from e
+        raise
+    if len(_touched) > before:
+        raise Missing(_touched[before])
+
+
+_LOOKED_AT = frozenset("""__wrapped__ __signature__ __text_signature__ __code__ __defaults__ __kwdefaults__
+    __name__ __qualname__ __annotations__ __self__ __func__ __objclass__ __get__ __set__ __delete__
+    __isabstractmethod__ __set_name__ __copy__ __deepcopy__ __setstate__ __getstate__ __getnewargs__
+    __getnewargs_ex__ __getinitargs__ __reduce_ex__ __reduce__ __origin__ __args__ __parameters__
+    __typing_subst__ __typing_is_unpacked_typevartuple__ __typing_unpacked_tuple_args__ __no_type_check__
+    __unittest_skip__ __file__ __path__ __spec__ __loader__ __triton_builtin__
+    __triton_aggregate__""".split())
+"""What Python's copy, inspect, pickle and typing, and Triton, ask everything for that they come across."""
+
+
+class _Absent:
+    """Stands for what a line of the file was to give a name. Whoever uses it gets the reason why it failed;
+    to hand it on is no use."""
+
+    def __init__(self, why: str):
+        self.__dict__["_why"] = why
+
+    def _fail(self, *_: Any, **__: Any) -> NoReturn:
+        _touched.append(self.__dict__["_why"])
+        raise Missing(self.__dict__["_why"])
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _LOOKED_AT:
+            raise AttributeError(name)
+        self._fail()
+
+
+for _name in """call getitem setitem delitem setattr delattr iter next reversed len contains enter exit aenter
+        aexit aiter anext await mro_entries instancecheck subclasscheck eq ne lt le gt ge hash str repr format
+        bytes bool int float complex index fspath round trunc floor ceil neg pos abs invert divmod rdivmod
+        """.split():
+    setattr(_Absent, f"__{_name}__", _Absent._fail)
+for _name in "add sub mul matmul truediv floordiv mod pow lshift rshift and xor or".split():
+    for _way in ("", "r", "i"):
+        setattr(_Absent, f"__{_way}{_name}__", _Absent._fail)
+
+
+def must_be_here(value: Any) -> None:
+    """Fails where a value stands for what is not here."""
+    if isinstance(value, _Absent):
+        value._fail()
+
+
+def _stored(node: ast.AST) -> list[str]:
+    """The names that something gives a value to."""
+    return [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
+
+
+def _may_miss(node: ast.stmt, module: types.ModuleType) -> list[str]:
+    """The names that a statement was to give a value to, where what else the file defines may do without
+    them: none where it may not."""
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        names = [(name.asname or name.name.partition(".")[0]) for name in node.names]
+        return names if "*" not in names else []
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        return [node.name]
+    if not isinstance(node, (ast.Assign, ast.AnnAssign)):
+        return []
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    names = [n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)]
+    # of what is part of something else all of that is not what it was to be; a package stays
+    return [n for n in names if not isinstance(module.__dict__.get(n), types.ModuleType)]
+
+
+def _leave(names: list[str], e: Exception, path: str, line: int, module: types.ModuleType) -> None:
+    """Lets names stand for nothing: whatever they stood for before is not what the file means there."""
+    why = str(e) if isinstance(e, Missing) else f"triad: {path}:{line}: {sentence(e)}"
+    for name in names:
+        module.__dict__[name] = _part_that_is_here(name, e, why) or _Absent(why)
+    print(f"triad: line {line} failed, and what uses {', '.join(names)} fails with it:\n"
+          f"{traceback.format_exc()}", file=sys.stderr)
+
+
+def _part_that_is_here(name: str, e: Exception, why: str) -> types.ModuleType | None:
+    """The package of that name where "import a.b.c" found it, and no further part: what is absent is that."""
+    *parents, part = (e.name or "").split(".") if isinstance(e, ModuleNotFoundError) else [""]
+    if not parents or parents[0] != name or (parent := sys.modules.get(".".join(parents))) is None:
+        return None
+    vars(parent).setdefault(part, _Absent(why))
+    return sys.modules[name]
+
+
+# ---- why a line failed
+
+
+_NOT_HERE = re.compile(
+    r"no NVIDIA driver|not compiled with CUDA|No CUDA GPUs are available|no CUDA-capable device|"
+    r"0 active drivers|CUDA error|DefaultCPUAllocator|with arguments from the 'CPU' backend|"
+    r"CUDA_HOME environment variable is not set|Ninja is required to load|Error building extension|"
+    r"cannot open shared object file|not supported in interpreter mode|"
+    r"\"\w+\" not implemented for '(?:Half|BFloat16|Float8\w*)'")
+"""What says that a GPU, a compiler or a library is not here, or that the CPU lacks something."""
+
+_COMPILERS = ("torch/cuda/", "torch/utils/cpp_extension", "triton/compiler/", "triton/backends/")
+"""Where torch and Triton ask for a GPU or compile something: nothing else that runs here goes there."""
+
+_OTHER_CALL = re.compile(r"([\w.]+)\(\) (?:got an unexpected keyword|takes |missing \d+ required)")
+
+
+def _is_limit(e: BaseException, tree: ast.Module, path: str) -> bool:
+    """Says whether a line failed since something is not here, and not since it is wrong."""
+    while type(e).__name__ == "InterpreterError" and e.__cause__ is not None:
+        e = e.__cause__
+    if isinstance(e, (ImportError, OSError)):  # of the user's other files what is compiled or made first
+        return not _asks_for_what_no_line_has(e, path)
+    if isinstance(e, KeyError) and _reads_environment(_innermost(e)):
+        return True
+    if isinstance(e, AttributeError):
+        return _is_of_others(e.obj) or _says_a_library(_innermost(e))
+    frames = traceback.extract_tb(e.__traceback__)
+    if isinstance(e, IndexError) and frames and "sys.argv" in (frames[-1].line or ""):
+        return True
+    here = [str(Path(f).parents[1]) for n in ("torch", "triton")
+            if (f := getattr(sys.modules.get(n), "__file__", None))]
+    if any(f.filename.startswith(f"{h}{os.sep}{c}") for f in frames for h in here for c in _COMPILERS):
+        return True
+    if isinstance(e, MemoryError) or type(e).__name__ == "OutOfMemoryError" or _NOT_HERE.search(str(e)):
+        return True
+    said = _OTHER_CALL.match(str(e)) if isinstance(e, TypeError) else None
+    return bool(said and frames and frames[-1].filename == path and _calls_others(said[1], e, tree))
+
+
+def _asks_for_what_no_line_has(e: BaseException, path: str) -> bool:
+    """Says whether a line of the file asks another of the user's, in its folder or one above it, for a name
+    that stands nowhere in that: no package and no version brings it. What is compiled begins with an
+    underscore."""
+    said = re.match(r"cannot import name '([a-zA-Z]\w*)' from '[\w.]+' \(", str(e))
+    module = Path(getattr(e, "path", None) or "")
+    frames = traceback.extract_tb(e.__traceback__)
+    if not said or module.suffix != ".py" or module.name == "__init__.py" or _of_a_library(str(module)):
+        return False
+    if not frames or frames[-1].filename != path or module.parent not in Path(path).resolve().parents:
+        return False
+    text = module.read_text(errors="replace")
+    return re.search(rf"\b{said[1]}\b|\bimport\s*\*|__getattr__|\bglobals\(|\bexec\(", text) is None
+
+
+def _of_a_library(path: str) -> bool:
+    return "site-packages" in path or path.startswith(os.path.dirname(os.__file__) + os.sep)
+
+
+def _is_of_others(owner: Any) -> bool:
+    """Says whether what lacks an attribute is a module of a library, an object of Triton's, or one that
+    stands for a GPU: of another version it may have that."""
+    if isinstance(owner, types.ModuleType):
+        return (owner.__name__.partition(".")[0] in ("torch", "triton")
+                or _of_a_library(getattr(owner, "__file__", None) or ""))
+    return type(owner).__module__.partition(".")[0] in ("triton", "gpu_stand_in")
+
+
+def _innermost(e: BaseException) -> types.TracebackType | None:
+    at = e.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return at
+
+
+def _reads_environment(at: types.TracebackType | None) -> bool:
+    """Says whether os.environ itself said that it has no such name."""
+    return at is not None and at.tb_frame.f_code.co_filename in (os.__file__, "<frozen os>")
+
+
+def _says_a_library(at: types.TracebackType | None) -> bool:
+    """Says whether a module of a library itself said that it has no such name."""
+    code = at.tb_frame.f_code if at else None
+    return (code is not None and code.co_name == "__getattr__" and _of_a_library(code.co_filename)
+            and code.co_argcount == 1)
+
+
+def _calls_others(name: str, e: TypeError, tree: ast.Module) -> bool:
+    """Says whether the call that was refused its arguments is one of a function of torch's or Triton's. name
+    is the function's, in the words of Python."""
+    at = _innermost(e)
+    for node in ast.walk(tree) if at is not None else ():
+        if isinstance(node, ast.Call) and node.lineno <= at.tb_lineno <= (node.end_lineno or node.lineno):
+            try:
+                path = ast.unparse(node.func) if _is_a_path(node.func) else "None"
+                called = eval(path, at.tb_frame.f_globals)
+            except Exception:
+                continue
+            own = getattr(called, "__qualname__", "")
+            root = (getattr(called, "__module__", None) or "").partition(".")[0]
+            if name in (own, f"{own}.__init__") and root in ("torch", "triton"):
+                return True
+    return False
+
+
+def _is_a_path(value: ast.expr) -> bool:
+    """Says whether an expression is a name, or one of a name."""
+    return isinstance(value, ast.Name) or isinstance(value, ast.Attribute) and _is_a_path(value.value)
+
+
+# ---- what another place says
+
+
+def _give_usual_names(tree: ast.Module, module: types.ModuleType) -> None:
+    """Gives a cell that imports nothing the names that it has from those above it."""
+    if any(isinstance(node, (ast.Import, ast.ImportFrom)) for node in ast.walk(tree)):
+        return
+    top = _scopes(tree)
+    used = _asked([top])
+    bound = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_namespace()}
+    bound |= {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
+    given = []
+    for name, stands_for in USUAL.items():
+        if name in used - bound:
+            try:
+                module.__dict__[name] = importlib.import_module(stands_for)
+            except ImportError:
+                continue
+            given.append(name)
+    if given:
+        print(f"triad: it imports nothing, as a cell of a notebook: {', '.join(given)} are what is usually "
+              "called so", file=sys.stderr)
+
+
+def _scopes(tree: ast.Module) -> symtable.SymbolTable:
+    return symtable.symtable(ast.unparse(tree), "mine", "exec")
+
+
+def _asked(scopes: list[symtable.SymbolTable]) -> set[str]:
+    """The names that scopes, and those within them, ask the file for."""
+    asked: set[str] = set()
+    for scope in scopes:
+        asked |= {s.get_name() for s in scope.get_symbols() if s.is_global() and s.is_referenced()}
+        asked |= _asked(scope.get_children())
+    return asked
+
+
+def _take_from_main(tree: ast.Module, path: str, module: types.ModuleType) -> None:
+    """Takes the constants of the block of "__main__" that functions of the file ask for and that it gives one
+    value: of a name that it assigns twice, or perhaps, nobody can tell which one is meant. Whoever uses that
+    is told so."""
+    asked = _asked(_scopes(tree).get_children()) - {*module.__dict__, *dir(builtins)}
+    blocks = [node for node in tree.body
+              if isinstance(node, ast.If) and "__main__" in ast.unparse(node.test)]
+    bound = [name for block in blocks for node in ast.walk(block) for name in _bound(node)]
+    in_functions = [name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names]
+    taken: set[str] = set()
+    for node in [node for block in blocks for node in block.body]:
+        if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not _is_constant(node.value):
+            continue
+        target = node.targets[0]
+        if not isinstance(target, ast.Name) or target.id not in asked:
+            continue
+        if bound.count(target.id) != 1 or target.id in in_functions:
+            continue
+        if any(isinstance(n, ast.Name) and n.id in bound and n.id not in taken for n in ast.walk(node.value)):
+            continue
+        try:
+            _execute(node, path, 0, module)
+        except Exception:
+            continue
+        taken.add(target.id)
+        print(f"triad: {target.id} is what its main block says, in line {node.lineno}: "
+              f"{ast.unparse(node.value)}", file=sys.stderr)
+    for name in (asked & set(bound)) - taken - set(module.__dict__):
+        module.__dict__[name] = _Absent(
+            f"triad: {path}:{blocks[0].lineno}: {name} is given a value only where its main block runs, and "
+            f"which one the functions want nobody can tell: assign {name} at the top of the file")
+
+
+def _bound(node: ast.AST) -> list[str]:
+    """The names that a piece of code alone, and not what is within it, gives a value to."""
+    if isinstance(node, ast.Name):
+        return [] if isinstance(node.ctx, ast.Load) else [node.id]
+    if isinstance(node, ast.alias):
+        return [node.asname or node.name.partition(".")[0]]
+    name = getattr(node, "name", None)  # of a function, a class, an exception, a part of a pattern
+    return [name] if isinstance(name, str) else []
+
+
+def _is_constant(value: ast.expr) -> bool:
+    """Says whether an expression is made of numbers, words and names alone, or is a device."""
+    if isinstance(value, ast.Call):
+        return ast.unparse(value.func) == "torch.device"
+    allowed = (ast.Constant, ast.Name, ast.Attribute, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop,
+               ast.expr_context, ast.Tuple)
+    return all(isinstance(node, allowed) for node in ast.walk(value))

@@ -1,0 +1,443 @@
+"""Timing of an implementation's calls on a GPU, in the same way as the CUDA worker's: sets of inputs that the
+calls go through in turn, the calls captured in a CUDA graph, one event between replays. A call that cannot be
+captured is timed between events, the host's time included.
+
+A backward is timed alone. Where autograd makes it, the forward of every set runs once before anything is
+timed, and the timed call goes back through the graph that autograd has kept of it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import torch
+import torch._functorch.config
+
+import implementation
+import tensors
+from implementation import Autograd, Graph, Implementation
+from launch import _outcome, _outputs, computes
+from tensor_descriptions import described
+from timed_candidate import Arm, plain_cache
+from wire import Memory, NotHere, WireError
+
+ROTATED_L2 = 2  # these as in internal/backend/measure.go
+MOST_ROTATED = 16 << 30
+MOST_SETS = 1024
+SMALL_PART = 64
+EVEN_SETS, EVEN_L2 = 8, 16
+OTHERS_L2 = 2
+SLOW_CALL_NS = 1_000_000
+CACHE_SHARE, SLOWEST_MEMORY, MOST_REPLAY_NS = 1000, 100e9, 500_000_000
+POISON_OF_FIRST, POISON_OF_REST = "a", "b"
+
+SAVED_TENSORS, RETAINED_GRAPH, PAIR = "saved tensors", "retained graph", "forward+backward"
+"""What a timed backward starts from; these as in internal/backend/measure.go. PAIR: the forward runs within
+the call."""
+# of the free memory, for the sets of one arm that keep a graph each: other arms need room too
+SHARE_OF_FREE = 0.5
+
+RULER_BYTES = 256 << 20
+PRODUCT = {"bf16": 8192, "fp8": 8192, "fp32": 4096}
+"""Rows and columns of the matrices of a ruler."""
+
+
+def physics() -> dict[str, Any]:
+    """What torch knows of the device's widths and clocks. The memory's is left to the CUDA worker: torch does
+    not give its width."""
+    p = torch.cuda.get_device_properties(0)
+    clock = getattr(p, "clock_rate", 0) / 1e3
+    return {"l2_bytes": p.L2_cache_size, "multiprocessors": p.multi_processor_count,
+            "bytes_per_second": _memory_rate(p), "clock_mhz": clock,
+            "major": p.major, "minor": p.minor}
+
+
+def _memory_rate(p) -> float:
+    """Bytes per second: two transfers a clock of so many bits; 0 where torch does not tell."""
+    return 2.0 * getattr(p, "memory_clock_rate", 0) * 1e3 * getattr(p, "memory_bus_width", 0) / 8
+
+
+def rotated(given: int, returned: int) -> int:
+    """The bytes that count in one set, of the inputs or of the outputs: backend.Rotated."""
+    total = given + returned
+    if given * SMALL_PART < total:
+        return returned
+    if returned * SMALL_PART < total:
+        return given
+    return min(given, returned)
+
+
+def rotation(cold: bool, l2: int, given: int, returned: int) -> int:
+    """How many sets keep inputs and outputs out of the L2 cache, each by themselves."""
+    if not cold:
+        return 1
+    sets = 2
+    if count := rotated(given, returned):
+        sets = max(sets, -(-ROTATED_L2 * l2 // count))
+    return max(2, min(sets, MOST_SETS, MOST_ROTATED // max(given + returned, 1)))
+
+
+def evened(least: int, l2: int, given: int, returned: int) -> int:
+    """How many sets a cold arm gets whose calls are not slow, so that where in memory they lie decides
+    nothing."""
+    return max(least, min(EVEN_SETS, EVEN_L2 * l2 // max(given + returned, 1)))
+
+
+def sets_of_slow(sets: int, took_ns: int, count: int) -> int:
+    """Limits the sets of a call that takes took_ns, with inputs and outputs of count bytes:
+    backend.SetsOfSlow."""
+    if took_ns >= CACHE_SHARE * count / SLOWEST_MEMORY * 1e9:
+        return min(sets, 2)
+    return min(sets, max(2, MOST_REPLAY_NS // max(took_ns, 1)))
+
+
+class CallArm:
+    """An arm that times an implementation."""
+
+    def __init__(self, implementation: Implementation, source: str, memory: Memory, device: torch.device,
+                 run: dict[str, Any],
+                 attributes: dict[str, Any], cold: bool):
+        self.implementation, self.source, self.memory, self.device = implementation, source, memory, device
+        self.direction = run["pass"]
+        self.function = implementation.function(self.direction)
+        self.attributes, self.cold = attributes, cold
+        self.backward, self.note = "", implementation.remark
+        self.loaded = [[tensors.load(memory, ref, device) for ref in run["inputs"]]]
+        self.graphs: list[Graph] = []  # of every set, where the way back through them is what is timed
+        first = [t for _, t in self.loaded[0]]
+        implementation.ready()
+        why = (implementation.accepts(self.direction, *described(first), **attributes)
+               if implementation.accepts else None)
+        if why:
+            raise Declined(str(why))
+        self.l2 = physics()["l2_bytes"]
+        self.given = sum(ref["bytes"] for ref in run["inputs"])  # bytes that a call surely reads
+        self.returned = sum(ref["bytes"] for ref in run["launches"][0]["outputs"]
+                            if ref["name"] in implementation.gives(self.direction))
+        self.most = MOST_SETS
+        self.arm = Arm(1, self._call)
+
+    def prepare(self, graph_ns: int) -> None:
+        """Tries the call, makes more sets where it is not slow, and captures."""
+        if self.direction == "backward":
+            self._begin_backward()
+        sets = rotation(self.cold, self.l2, self.given, self.returned)
+        self._rotate(min(sets, 2))
+        took = self.arm.warm_up()
+        sets = sets_of_slow(sets, took, self.given + self.returned)
+        if self.cold and took < SLOW_CALL_NS:
+            sets = evened(sets, self.l2, self.given, self.returned)
+        self._rotate(sets)
+        self.arm.prepare(graph_ns)
+
+    def _rotate(self, sets: int) -> None:
+        """Makes as many sets, but no more than there is room for."""
+        for i in range(len(self.loaded), min(sets, self.most)):
+            self.loaded.append([buffer.again(tensor) for buffer, tensor in self.loaded[0]])
+            if self.graphs:
+                self.graphs.append(self._graph(i))
+        self.arm.sets = len(self.loaded)
+        self.rotated = self.arm.sets * rotated(self.given, self.returned)
+
+    def _call(self, i: int) -> tuple:
+        with implementation.sizes_alone(), torch.no_grad():
+            value = (self.graphs[i].back(retain=True) if self.graphs
+                     else self.function(*[tensor for _, tensor in self.loaded[i]], **self.attributes))
+        return value if type(value) is tuple else (value,)
+
+    # ---- a backward alone
+
+    def _begin_backward(self) -> None:
+        """Settles what is timed: the function on its saved tensors, the way back through a retained graph, or
+        the pair where no graph can be."""
+        self.backward = PAIR if self.implementation.recomputes else SAVED_TENSORS
+        if not isinstance(self.function, Autograd):
+            if self.backward == PAIR:
+                self._remark("its backward runs the forward itself")
+            return
+        torch.cuda.synchronize()
+        before = torch.cuda.memory_allocated()
+        graph = self._graph(0)
+        if why := self._only_once(graph):
+            self._remark(why)
+            return
+        self.backward, self.graphs = RETAINED_GRAPH, [graph]
+        if self.implementation.compiled:
+            self._remark("compiled with donated_buffer = False, so that the graph can be retained")
+        everything = self.given + self.returned + torch.cuda.memory_allocated() - before
+        # of the rest nobody knows what is read
+        self.given = sum(buffer.count for buffer, _ in self.loaded[0][self.function.inputs:])
+        self.most = _room(everything)
+
+    def _remark(self, sentence: str) -> None:
+        self.note = f"{self.note}; {sentence}" if self.note else sentence
+
+    def _graph(self, i: int) -> Graph:
+        """Runs the forward of a set, on the arm's stream: autograd goes back on the stream that it came by,
+        and that is what is captured."""
+        self.arm.stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.arm.stream), implementation.sizes_alone():
+            graph = self.function.graph(*[tensor for _, tensor in self.loaded[i]], **self.attributes)
+            self.arm.stream.synchronize()
+        return graph
+
+    def _only_once(self, graph: Graph) -> str:
+        """Why a graph cannot be gone through again and again, "" where it can: a function may free or
+        overwrite what it saved, or give it away."""
+        with torch.cuda.stream(self.arm.stream), implementation.sizes_alone(), torch.no_grad():
+            first = graph.back(retain=True)
+            try:
+                second = graph.back(retain=True)
+            except Exception as e:
+                if isinstance(e, (torch.AcceleratorError, torch.OutOfMemoryError)):
+                    raise
+                said = str(e).splitlines()[0] if str(e) else type(e).__name__
+                return f"a second backward through its graph fails: {said}"[:300]
+            self.arm.stream.synchronize()
+            for name, a, b in zip(self.implementation.gives(self.direction), first, second):
+                if a.numel() and a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr():
+                    return f"its backward gives as {name} what its forward has made"
+                if name not in self.implementation.nondeterministic and _unlike(a, b):
+                    return f"a second backward through its graph gives another {name}"
+        return ""
+
+    def poison(self, of_first: str = POISON_OF_FIRST) -> None:
+        """Fills what the captured calls write, so that what is judged was written by a timed call."""
+        for i, values in enumerate(self.arm.kept):
+            for value in values:
+                if (isinstance(value, torch.Tensor) and value.is_contiguous() and value.numel()
+                    and self.arm.graph is not None and not self._is_input(i, value)):
+                    tensors.poison(value.detach().view(-1), POISON_OF_REST if i else of_first)
+        torch.cuda.synchronize()
+
+    def _is_input(self, i: int, value: torch.Tensor) -> bool:
+        """Says whether a call gave an input on."""
+        return any(buffer.owns(value) for buffer, _ in self.loaded[i])
+
+    def finish(self, launches: list[dict[str, Any]]) -> dict[str, Any]:
+        """The outputs of the first and of the last set, what became of their inputs, and which outputs differ
+        between sets."""
+        replies = []
+        names = self.implementation.gives(self.direction)
+        for i, request in zip((0, self.arm.sets - 1), launches):
+            if replies and self.arm.sets == 1:
+                self.poison(request["poison"])
+                self.arm.time(0, 1)
+            buffers = [buffer for buffer, _ in self.loaded[i]]
+            guards = [entry for buffer in buffers for entry in buffer.report()]
+            reply = {"inputs": [tensors.checksum(buffer) for buffer in buffers],
+                     "outputs": _outputs(names, self.arm.kept[i], request["outputs"], self.memory,
+                                         self.device)}
+            if guards:
+                reply["guards"] = guards
+            replies.append(reply)
+        return {"launches": replies, "differing": self._differing(names)}
+
+    def release(self) -> None:
+        """Frees what it holds on the GPU."""
+        self.arm.release()
+        self.loaded.clear()
+        self.graphs.clear()
+
+    def _differing(self, names) -> list[dict[str, Any]]:
+        """Of every output the first set in which its bits are not those of the first, and which inputs of
+        that set are not the same either."""
+        found = []
+        first = self.arm.kept[0]
+        for position, name in enumerate(names):
+            for i, values in enumerate(self.arm.kept[1:], 1):
+                n = _unlike(first[position], values[position]) if position < len(values) else 0
+                if n:
+                    inputs = [a.name for (a, _), (b, _) in zip(self.loaded[0], self.loaded[i])
+                              if not torch.equal(a.bytes(), b.bytes())]
+                    found.append({"output": name, "set": i, "bytes": n, "inputs": inputs})
+                    break
+        return found
+
+
+def _room(set_bytes: int) -> int:
+    """How many sets of so many bytes an arm may have beside what a call needs for itself: one is there
+    already."""
+    held = torch.cuda.memory_allocated()
+    free = torch.cuda.mem_get_info()[0] + torch.cuda.memory_reserved() - held
+    needed = torch.cuda.max_memory_allocated() - held
+    fit = 1 + max(0, int(SHARE_OF_FREE * free) - needed) // max(set_bytes, 1)
+    return min(MOST_SETS, fit, max(2, MOST_ROTATED // max(set_bytes, 1)))
+
+
+def _unlike(a: Any, b: Any) -> int:
+    """How many bytes of two outputs differ; of outputs of other shapes or dtypes, one alone not given among
+    them, at least 1."""
+    if a is None or b is None or a.shape != b.shape or a.dtype != b.dtype:
+        return int(a is not b)
+    if not a.numel():
+        return 0
+    a, b = (tensors.bytes_of(t) for t in (a, b))
+    return int((a != b).sum())
+
+
+class RulerArm:
+    """An arm that times what the device does at best: the driver's copy, and products of random matrices by
+    torch."""
+
+    def __init__(self, name: str, cold: bool):
+        self.bytes = self.flops = 0
+        self.device = torch.device("cuda")
+        if name == "memcpy":
+            sets = rotation(cold, physics()["l2_bytes"], RULER_BYTES, RULER_BYTES)
+            pairs = [(torch.empty(RULER_BYTES, dtype=torch.uint8, device="cuda"),
+                      torch.randint(0, 256, (RULER_BYTES,), dtype=torch.uint8, device="cuda"))
+                     for _ in range(sets)]
+            self.bytes, self.rotated = 2 * RULER_BYTES, sets * RULER_BYTES
+            self.arm = Arm(sets, lambda i: (pairs[i][0].copy_(pairs[i][1]),))
+            return
+        if name not in PRODUCT:
+            raise Declined(f"the Python worker has no ruler {name}")
+        n = PRODUCT[name]
+        self.flops, self.rotated = 2 * n**3, 0
+        sets = 2 if cold else 1
+        call = getattr(self, "_" + name)
+        operands = [call(n) for _ in range(sets)]
+        self.arm = Arm(sets, lambda i: (operands[i](),))
+
+    @staticmethod
+    def _bf16(n: int):
+        a, b = (torch.randn(n, n, dtype=torch.bfloat16, device="cuda") for _ in range(2))
+        return lambda: a @ b
+
+    @staticmethod
+    def _fp32(n: int):
+        a, b = (torch.randn(n, n, device="cuda") for _ in range(2))
+        return lambda: a @ b
+
+    @staticmethod
+    def _fp8(n: int):
+        if torch.cuda.get_device_capability() < (8, 9):
+            raise Declined("this GPU has no product in fp8")
+        a, b = (torch.randn(n, n, device="cuda").to(torch.float8_e4m3fn) for _ in range(2))
+        one = torch.ones((), device="cuda")
+        return lambda: torch._scaled_mm(a, b.t(), one, one, out_dtype=torch.bfloat16, use_fast_accum=True)
+
+    def prepare(self, graph_ns: int) -> None:
+        """Tries the calls and captures them."""
+        self.arm.warm_up()
+        self.arm.prepare(graph_ns)
+
+    def poison(self) -> None:
+        """A ruler is not judged."""
+
+    def finish(self, launches: list[dict[str, Any]]) -> dict[str, Any]:
+        """Nothing."""
+        return {"launches": []}
+
+    def release(self) -> None:
+        """Frees what it holds on the GPU."""
+        self.arm.release()
+
+
+class Declined(Exception):
+    """What is not timed, and why: accepts says so, or there is no such ruler."""
+
+
+HARNESS = (KeyboardInterrupt, NotHere, WireError)
+"""What is raised by the harness and not by the function that is timed."""
+
+
+class Measurements:
+    """The arms of a worker, by the driver's numbers."""
+
+    def __init__(self):
+        self.arms: dict[int, CallArm | RulerArm] = {}
+        self.others: tuple[torch.Tensor, torch.Tensor] | None = None
+
+    def _others(self, arm: CallArm | RulerArm):
+        """What queues the copy that a cold turn begins with (backend.OthersL2), of buffers that are made
+        once."""
+        if self.others is None:
+            self.others = tuple(torch.empty(OTHERS_L2 * physics()["l2_bytes"], dtype=torch.uint8,
+                                            device=arm.device) for _ in range(2))
+        to, what = self.others
+        return lambda: to.copy_(what)
+
+    def step(self, args: dict[str, Any], make) -> dict[str, Any]:
+        """Does one step. make(prepare) makes the arm of an implementation."""
+        number, step = args["arm"], args["step"]
+        if step == "prepare":
+            return self._prepare(number, args["prepare"], make)
+        if number not in self.arms:
+            raise WireError(f"measure arm {number}: nothing is prepared under this number")
+        arm = self.arms[number]
+        source = getattr(arm, "source", "")
+        try:
+            if step == "time":
+                wanted = args["time"]
+                plain_cache()  # a device that refuses is reported in the note
+                if wanted.get("settle_ns"):
+                    arm.arm.settle(wanted["settle_ns"])
+                before = self._others(arm) if wanted.get("others") else None
+                return {"samples_ns": arm.arm.time(wanted.get("discard", 0), wanted["samples"], before)}
+            if step == "finish":
+                return self._finish(number, args["finish"].get("launches") or [])
+        except BaseException as e:
+            _abandon(self.arms.pop(number, None))  # who failed is asked for nothing more
+            if isinstance(e, HARNESS):
+                raise
+            failure = _failed(e, source)
+            return failure if step == "time" else {"launches": [failure], "fatal": failure.pop("fatal")}
+        raise WireError(f"measure step {step!r}: want prepare, time or finish")
+
+    def _prepare(self, number: int, prepare: dict[str, Any], make) -> dict[str, Any]:
+        torch.cuda.synchronize()
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        arm = None
+        try:
+            arm = (RulerArm(prepare["ruler"], prepare.get("cold", False)) if prepare.get("ruler")
+                   else make(prepare))
+            arm.prepare(prepare["graph_ns"])
+            arm.poison()
+        except BaseException as e:
+            _abandon(arm)
+            if isinstance(e, HARNESS):
+                raise
+            return _failed(e, getattr(make, "source", ""))
+        self.arms[number] = arm
+        inner = arm.arm
+        return {"mode": "graph" if inner.graph is not None else "events", "mode_reason": inner.reason,
+                "sets": inner.sets, "calls": inner.calls,
+                "rotated_bytes": arm.rotated, "estimate_ns": inner.estimate,
+                "peak_bytes": torch.cuda.max_memory_allocated() - before,
+                "bytes": getattr(arm, "bytes", 0), "flops": getattr(arm, "flops", 0),
+                "backward": getattr(arm, "backward", ""),
+                "note": "; ".join(filter(None, (getattr(arm, "note", ""), plain_cache()))),
+                "device": physics()}
+
+    def _finish(self, number: int, launches: list[dict[str, Any]]) -> dict[str, Any]:
+        reply = self.arms[number].finish(launches)
+        self.arms.pop(number).release()
+        torch.cuda.synchronize()
+        torch.cuda.empty_cache()  # another worker may need the room
+        return reply
+
+
+def _abandon(arm: CallArm | RulerArm | None) -> None:
+    """Frees what an arm that failed holds; in a broken context nothing can be freed."""
+    with suppress(Exception):
+        if arm is not None:
+            arm.release()
+
+
+def _failed(e: BaseException, source: str = "") -> dict[str, Any]:
+    """A reply that ends an arm. It has no place of its own for a line: that of the exception stands behind
+    its words."""
+    outcome = ({"status": "UNSUPPORTED", "message": str(e), "fatal": False} if isinstance(e, Declined)
+               else _outcome(e, source))
+    where = outcome.pop("where", None)
+    if where and outcome["status"] == "CRASH":
+        outcome["message"] += f" ({where['file']}:{where['line']})"
+    outcome["fatal"] = (outcome["fatal"]
+                        or not computes(torch.device("cuda" if torch.cuda.is_available() else "cpu")))
+    if not outcome["fatal"]:
+        torch.cuda.empty_cache()
+    return outcome
+
