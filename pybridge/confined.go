@@ -110,7 +110,7 @@ func (p *Confined) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c, err := p.environment.command(i, p.cache, "worker.py")
+	c, err := p.environment.command(i, p.cache, "worker/worker.py")
 	if err != nil {
 		return err
 	}

@@ -127,7 +127,7 @@ def _use_once(on_gpu: bool) -> None:
     """Does what every worker of a sandbox does first and what the first call imports."""
     import torch
 
-    from calls import RecordedCalls
+    from torch_calls import RecordedCalls
     with RecordedCalls():
         torch.zeros(1) + 1
     if not on_gpu:
