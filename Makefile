@@ -44,7 +44,7 @@ lab:
 PACKAGES ?= ./cmd/triad ./pybridge ./results ./internal/room ./cuda ./cuda/serve ./...
 RUN ?=
 # What only a GPU reaches: .ci/gpu-lines lists the files, and what of them no test need run.
-COVERED = cmd/triad cmd/triad/workers cmd/triad/bench cmd/triad/compare cmd/triad/setup internal/run internal/timing internal/stats internal/report internal/worker cuda/build cuda/program cuda/serve cuda/gpuworker
+COVERED = cmd/triad internal/machine cmd/triad/bench internal/sanitize cmd/triad/setup internal/run internal/timing internal/stats internal/report internal/worker cuda/build cuda/program cuda/serve cuda/gpuworker
 comma := ,
 empty :=
 space := $(empty) $(empty)

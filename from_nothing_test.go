@@ -21,7 +21,7 @@ var settings = []string{
 func TestFromNothing(t *testing.T) {
 	need.Covers(t, "", "go.mod", "go.sum", "requirements.txt", "requirements-cuda.txt", "Makefile",
 		"README.md", "embed.go", "release",
-		"pybridge/environment.go", "cmd/triad/workers", "cuda/build/compiler.go")
+		"pybridge/environment.go", "internal/machine", "cuda/build/compiler.go")
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)

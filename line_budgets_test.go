@@ -48,7 +48,7 @@ func TestUserFileLines(t *testing.T) {
 	lines := 0
 	for _, pattern := range []string{
 		"internal/kernelfile/*.go", "internal/ownkernels/*.go", "pybridge/user_files/own_*.py",
-		"cmd/triad/runsetup/own_*.go",
+		"internal/runsetup/own_*.go",
 		"internal/ownfile/*/*.go",
 	} {
 		files, err := filepath.Glob(pattern)

@@ -21,6 +21,7 @@ const (
 	mostLines         = 500 // of a source file
 	mostFunctionLines = 60  // of a function in Go or Python, without its comment
 	mostReadmeLines   = 90
+	mostVerbLines     = 5_000 // of Go in cmd/triad, without tests
 )
 
 // Every file has at most 500 lines.
@@ -48,6 +49,25 @@ func TestReadmeIsShort(t *testing.T) {
 	if n := bytes.Count(text, []byte("\n")); n > mostReadmeLines {
 		t.Errorf("README.md has %d lines, at most %d are allowed: move what is for few to a page of docs", n,
 			mostReadmeLines)
+	}
+}
+
+// The verbs stay flags, help and output: what decides something lies below internal.
+func TestVerbsAreShort(t *testing.T) {
+	lines := 0
+	for _, file := range sourceFiles(t, ".go") {
+		if !strings.HasPrefix(file, "cmd/triad/") || strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines += bytes.Count(text, []byte("\n"))
+	}
+	if lines == 0 || lines > mostVerbLines {
+		t.Errorf("cmd/triad has %d lines, want 1 to %d: move what decides something to the package below "+
+			"internal that owns it", lines, mostVerbLines)
 	}
 }
 

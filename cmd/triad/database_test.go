@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"triad/cmd/triad/console"
+	"triad/internal/console"
 	"triad/internal/session"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/runsetup"
+	"triad/internal/runsetup"
 	"triad/internal/session"
 	"triad/results"
 )

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"triad/cmd/triad/workers"
 	"triad/internal/backend"
+	"triad/internal/machine"
 	"triad/internal/op"
 	"triad/results"
 )
@@ -59,7 +59,7 @@ func TestRecordedExitCodeIsTheShells(t *testing.T) {
 				if b.first != nil {
 					b.first = func() { interrupt(a) }
 				}
-				a.Telemetry = func(string, string) workers.Card { return &fakeCard{} }
+				a.Telemetry = func(string, string) machine.Card { return &fakeCard{} }
 				a.Rest = func(context.Context, time.Duration) {}
 				a.Around = func([]backend.Backend) []backend.Backend { return []backend.Backend{b} }
 				args := slices.Concat([]string{

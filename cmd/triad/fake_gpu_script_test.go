@@ -18,7 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"triad"
-	"triad/cmd/triad/workers"
+	"triad/internal/machine"
 	"triad/internal/need"
 	"triad/internal/session"
 )
@@ -29,7 +29,7 @@ func onFakeGPU(a *app, folder string) {
 	a.Beside = func() string { return folder }
 	a.Passed = append(a.Passed, fakeFolder, fakeMemory, fakeFree, fakeDoes, "GOCOVERDIR")
 	a.Rest = func(context.Context, time.Duration) {}
-	a.Telemetry = func(string, string) workers.Card {
+	a.Telemetry = func(string, string) machine.Card {
 		c := &fakeCard{}
 		for _, b := range behaviours(os.Getenv) {
 			c.throttles, c.shared = c.throttles || b.does == "throttles", c.shared || b.does == "shared"

@@ -14,9 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/runsetup"
+	"triad/cmd/triad/flags"
 	"triad/internal/need"
 	"triad/internal/op"
+	"triad/internal/runsetup"
 	"triad/internal/session"
 	"triad/internal/truth"
 )
@@ -54,7 +55,7 @@ func TestFindingCommands(t *testing.T) {
 			_, words := f.Shown()
 			var options runsetup.Options
 			cmd := &cobra.Command{}
-			options.Add(cmd, "both")
+			flags.Run(cmd, &options, "both")
 			if err := cmd.ParseFlags(words[1:]); err != nil || words[0] != "compare" {
 				t.Errorf("%s: %s: %v", f.ID, f.Command, err)
 				continue

@@ -14,9 +14,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"triad/cmd/triad/bench"
-	"triad/cmd/triad/runsetup"
-	"triad/cmd/triad/workers"
+	"triad/cmd/triad/flags"
+	"triad/internal/machine"
 	"triad/internal/op"
+	"triad/internal/runsetup"
 	"triad/internal/session"
 	"triad/internal/timing"
 )
@@ -39,10 +40,10 @@ func ask(t *testing.T, verb string, args []string) (string, error) {
 	case "bench":
 		o.AddFlags(cmd)
 	case "gradcheck":
-		o.Options.Add(cmd, "backward")
+		flags.Run(cmd, &o.Options, "backward")
 	default:
-		o.Options.Add(cmd, "both")
-		o.AddOnGPU(cmd)
+		flags.Run(cmd, &o.Options, "both")
+		flags.OnGPU(cmd, &o.Options)
 	}
 	if err := cmd.ParseFlags(args); err != nil {
 		return "", err
@@ -54,7 +55,7 @@ func ask(t *testing.T, verb string, args []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	options, err := workers.Options(o.Limits)
+	options, err := machine.Options(o.Limits)
 	if err != nil {
 		return "", err
 	}
@@ -164,7 +165,7 @@ var elsewhere = map[string]string{
 	"write":      "own_line_test.go",
 	"nvcc-flags": "own_usage_test.go", "sandbox": "hostile_test.go", "no-sandbox": "hostile_test.go",
 	"grid": "own_usage_test.go", "block": "own_usage_test.go", "shared": "own_usage_test.go",
-	"nvcc": "folder_test.go", "version": "verbs.txtar", "once": "look_test.go",
+	"nvcc": "folder_test.go", "version": "verbs.txtar", "once": "look_test.go", "page": "look_test.go",
 	"remove": "verbs.txtar", "schema": "results.txtar", "deadline": "results.txtar",
 	"rows": "results.txtar", "op": "results.txtar", "bad": "results.txtar",
 	"status": "results.txtar", "since": "results.txtar", "format": "bench.txtar", "session": "flags_test.go",

@@ -10,12 +10,12 @@ import (
 	"testing"
 
 	"triad"
-	"triad/cmd/triad/runsetup"
-	"triad/cmd/triad/workers"
 	"triad/cuda/build"
 	"triad/internal/catalog"
+	"triad/internal/machine"
 	"triad/internal/op"
 	"triad/internal/record"
+	"triad/internal/runsetup"
 	"triad/internal/session"
 )
 
@@ -55,8 +55,8 @@ func facts(major, driver int) string {
 
 func TestGPUIsChosen(t *testing.T) {
 	a, said := gpuApp(t, facts(9, 13000), nil)
-	g, err := a.ChooseGPU(t.Context(), &workers.DeviceFlags{Device: "auto", GPU: -1},
-		workers.EnvironmentFlags{})
+	g, err := a.ChooseGPU(t.Context(), &machine.DeviceFlags{Device: "auto", GPU: -1},
+		machine.EnvironmentFlags{})
 	if err != nil || g == nil || said.Len() > 0 {
 		t.Fatalf("%+v, %v, said %q", g, err, said)
 	}
@@ -70,8 +70,8 @@ func TestGPUIsChosen(t *testing.T) {
 		m.OS != "linux" {
 		t.Errorf("machine %+v", m)
 	}
-	if g, err := a.ChooseGPU(t.Context(), &workers.DeviceFlags{Device: "cpu", GPU: -1},
-		workers.EnvironmentFlags{}); g != nil ||
+	if g, err := a.ChooseGPU(t.Context(), &machine.DeviceFlags{Device: "cpu", GPU: -1},
+		machine.EnvironmentFlags{}); g != nil ||
 		err != nil {
 		t.Errorf("--device cpu: %+v, %v", g, err)
 	}
@@ -80,16 +80,16 @@ func TestGPUIsChosen(t *testing.T) {
 // TestGPUByNumber: a number counts the visible GPUs, and the workers see only that GPU.
 func TestGPUByNumber(t *testing.T) {
 	a, _ := gpuApp(t, facts(9, 13000), map[string]string{"CUDA_VISIBLE_DEVICES": "4, 6"})
-	g, err := a.ChooseGPU(t.Context(), &workers.DeviceFlags{Device: "auto", GPU: 1},
-		workers.EnvironmentFlags{})
+	g, err := a.ChooseGPU(t.Context(), &machine.DeviceFlags{Device: "auto", GPU: 1},
+		machine.EnvironmentFlags{})
 	if err != nil || g.Name != "NVIDIA B" {
 		t.Fatalf("%+v, %v", g, err)
 	}
 	if got := a.With(g).Getenv("CUDA_VISIBLE_DEVICES"); got != "6" {
 		t.Errorf("the workers see %q, want 6", got)
 	}
-	_, err = a.ChooseGPU(t.Context(), &workers.DeviceFlags{Device: "auto", GPU: 2},
-		workers.EnvironmentFlags{})
+	_, err = a.ChooseGPU(t.Context(), &machine.DeviceFlags{Device: "auto", GPU: 2},
+		machine.EnvironmentFlags{})
 	if f := (*session.Failure)(nil); !errors.As(err, &f) || f.Code != session.ExitUsage ||
 		!strings.Contains(f.Error(), "numbers 0 to 1") {
 		t.Errorf("--gpu 2: %v", err)
@@ -115,14 +115,14 @@ func TestGPUFallsBack(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			a, said := gpuApp(t, c.script, nil)
-			g, err := a.ChooseGPU(t.Context(), &workers.DeviceFlags{Device: "auto", GPU: -1},
-				workers.EnvironmentFlags{})
+			g, err := a.ChooseGPU(t.Context(), &machine.DeviceFlags{Device: "auto", GPU: -1},
+				machine.EnvironmentFlags{})
 			if g != nil || err != nil || !strings.Contains(said.String(), c.want) ||
 				!strings.Contains(said.String(), "kernels run on the CPU") {
 				t.Errorf("auto: %+v, %v, said %q, want %q", g, err, said, c.want)
 			}
-			_, err = a.ChooseGPU(t.Context(), &workers.DeviceFlags{Device: "gpu", GPU: -1},
-				workers.EnvironmentFlags{})
+			_, err = a.ChooseGPU(t.Context(), &machine.DeviceFlags{Device: "gpu", GPU: -1},
+				machine.EnvironmentFlags{})
 			if f := (*session.Failure)(nil); !errors.As(err, &f) || f.Code != session.ExitNothing ||
 				!strings.Contains(f.Error(), c.want) {
 				t.Errorf("gpu: %v, want exit code 3 and %q", err, c.want)
@@ -135,8 +135,8 @@ func TestGPUFallsBack(t *testing.T) {
 // remark.
 func TestGPURemark(t *testing.T) {
 	a, said := gpuApp(t, facts(8, 13000), nil)
-	if _, err := a.ChooseGPU(t.Context(), &workers.DeviceFlags{Device: "auto", GPU: -1},
-		workers.EnvironmentFlags{}); err != nil {
+	if _, err := a.ChooseGPU(t.Context(), &machine.DeviceFlags{Device: "auto", GPU: -1},
+		machine.EnvironmentFlags{}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(said.String(),
@@ -150,15 +150,15 @@ func TestGPUHidden(t *testing.T) {
 	script := `[ "${CUDA_VISIBLE_DEVICES-unset}" = "" ] && { echo "Error in initialization, for details ` +
 		`on: NoDevice"; exit 1; }; ` + facts(9, 13000)
 	a, said := gpuApp(t, script, map[string]string{"CUDA_VISIBLE_DEVICES": ""})
-	if g, err := a.ChooseGPU(t.Context(), &workers.DeviceFlags{Device: "auto", GPU: -1},
-		workers.EnvironmentFlags{}); g != nil || err != nil || !strings.Contains(said.String(),
+	if g, err := a.ChooseGPU(t.Context(), &machine.DeviceFlags{Device: "auto", GPU: -1},
+		machine.EnvironmentFlags{}); g != nil || err != nil || !strings.Contains(said.String(),
 		"finds no GPU") {
 		t.Errorf("%+v, %v, said %q", g, err, said)
 	}
 }
 
 func TestDeviceFlags(t *testing.T) {
-	for _, f := range []workers.DeviceFlags{
+	for _, f := range []machine.DeviceFlags{
 		{Device: "tpu", GPU: -1},
 		{Device: "cpu", GPU: 0},
 		{Device: "auto", GPU: -2},

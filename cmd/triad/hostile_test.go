@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"triad/cmd/triad/runsetup"
 	"triad/internal/need"
+	"triad/internal/ownfile/added"
 )
 
 // endings lists the hostile files that give no answer, with their verdicts and messages. All others are
@@ -76,7 +76,7 @@ func (h *hostile) write(t *testing.T, cache string, driver int) (names []string)
 			t.Fatal(err)
 		}
 		writeFiles(t, h.folder, fill.Replace(string(text)), e.Name())
-		if runsetup.IsKernelFile(e.Name()) { // the others are included by those
+		if added.IsKernelFile(e.Name()) { // the others are included by those
 			names = append(names, e.Name())
 		}
 	}

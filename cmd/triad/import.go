@@ -10,9 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/workers"
+	"triad/cmd/triad/flags"
+	"triad/internal/console"
 	"triad/internal/harmless"
+	"triad/internal/machine"
 	"triad/internal/problem"
 	"triad/internal/record"
 	"triad/internal/session"
@@ -21,7 +22,7 @@ import (
 
 // importOptions holds the flags of import.
 type importOptions struct {
-	workers.EnvironmentFlags
+	machine.EnvironmentFlags
 	into      string
 	list      bool
 	audit     bool
@@ -75,7 +76,7 @@ References run in a sandbox, since a stranger wrote them.`,
 			return a.importProblems(cmd.Context(), found, &o)
 		},
 	}
-	o.Add(cmd)
+	flags.Environment(cmd, &o.EnvironmentFlags)
 	cmd.Flags().StringVar(&o.into, "into", ".", "the folder that the operators' folders are made in")
 	cmd.Flags().BoolVar(&o.list, "list", false, "list the problems, and import none")
 	cmd.Flags().BoolVar(&o.audit, "audit", false,

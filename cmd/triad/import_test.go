@@ -7,17 +7,17 @@ import (
 	"strings"
 	"testing"
 
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/runsetup"
-	"triad/cmd/triad/workers"
+	"triad/internal/console"
+	"triad/internal/machine"
 	"triad/internal/problem"
+	"triad/internal/runsetup"
 )
 
 // TestImportPrintsALineForEachThing: what a stranger wrote, in a description or as the name of a file, forges
 // no line and turns no text around.
 func TestImportPrintsALineForEachThing(t *testing.T) {
 	var out, said bytes.Buffer
-	a := &app{Setup: &runsetup.Setup{Workers: &workers.Workers{Console: &console.Console{
+	a := &app{Setup: &runsetup.Setup{Workers: &machine.Workers{Console: &console.Console{
 		Out: &out, Err: &said,
 		Stop: context.Background(),
 	}}}}

@@ -174,7 +174,7 @@ func TestJudgeRefuses(t *testing.T) {
 // TestJudgeOne: one candidate by a reference. Configurations that are meant for --given-sizes are wrong at
 // others; with --all every case is judged, and with --blind no message holds a value.
 func TestJudgeOne(t *testing.T) {
-	need.Covers(t, "", "internal/judgeloop", "cmd/triad/judge", "cmd/triad/runsetup")
+	need.Covers(t, "", "internal/judgeloop", "cmd/triad/judge", "internal/runsetup")
 	need.Tool(t, "bwrap")
 	testPython(t)
 	folder := t.TempDir()

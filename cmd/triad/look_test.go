@@ -1,7 +1,12 @@
 package main
 
 import (
+	"bufio"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -13,7 +18,7 @@ import (
 // Folders of beginners' files get the lines in testdata/folders/expected.txt: no operator and no flag names
 // what they are. What was found is recorded, each file as what it is.
 func TestFoldersOfBeginners(t *testing.T) {
-	need.Covers(t, "look", "cmd/triad/look", "cmd/triad/testdata/folders", "internal/firstlook",
+	need.Covers(t, "look", "internal/look", "cmd/triad/testdata/folders", "internal/firstlook",
 		"internal/operatorguess")
 	needsPython(t)
 	db := filepath.Join(t.TempDir(), "look.db")
@@ -42,5 +47,60 @@ func TestFoldersOfBeginners(t *testing.T) {
 		if !strings.Contains(text, says) {
 			t.Errorf("%q is not recorded:\n%s", says, text)
 		}
+	}
+}
+
+// With --page triad prints the address of a page of the files, on this machine alone, and watches them
+// although nobody reads its output; with --once there is nothing to follow.
+func TestPageOfAFolder(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "notes.py"), []byte("import sys\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if text, code := runTriad(t, folder, "--once", "--page"); code != 2 ||
+		!strings.Contains(text, "leave out --once") {
+		t.Errorf("with --once: exit %d\n%s", code, text)
+	}
+	self, err := exec.LookPath("triad")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, folder, "--page", "--db", filepath.Join(folder, "r.db"))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	address := ""
+	for lines.Scan() && !strings.Contains(lines.Text(), "Waiting for the next save") {
+		if _, a, is := strings.Cut(lines.Text(), "The page of these files: "); is {
+			address = a
+		}
+	}
+	if !strings.HasPrefix(address, "http://127.0.0.1:") {
+		t.Fatalf("the address is %q", address)
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := (&http.Client{Jar: jar}).Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(answer.Body)
+	answer.Body.Close()
+	if err != nil || !strings.Contains(string(text), "notes.py") ||
+		!strings.Contains(string(text), "no kernel in it") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 3 {
+		t.Errorf("it ends with %v", err)
 	}
 }

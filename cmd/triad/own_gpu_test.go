@@ -12,10 +12,10 @@ import (
 	"unsafe"
 
 	"triad"
-	"triad/cmd/triad/workers"
 	"triad/cuda/build"
 	"triad/cuda/serve"
 	"triad/internal/backend"
+	"triad/internal/machine"
 	"triad/internal/need"
 	"triad/internal/session"
 )
@@ -129,7 +129,7 @@ func TestRefusedLaunchesOnAGPU(t *testing.T) {
 			`the launch of mine/softmax_thread_a_column\.cu returned CUDA error (35|100)\b`,
 		},
 	} {
-		if c.status == "CRASH" && workers.NvidiaDriver() {
+		if c.status == "CRASH" && machine.NvidiaDriver() {
 			continue // it would begin
 		}
 		if !filepath.IsAbs(c.file) {

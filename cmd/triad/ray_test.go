@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"triad/cmd/triad/fleet"
+	"triad/internal/fleetrun"
 	"triad/internal/need"
 	"triad/pybridge"
 )
@@ -95,7 +95,7 @@ func TestRayFiles(t *testing.T) {
 	run := exec.Command(python, cluster, "4", "15", triadBinary(t), "compare", judgedOperator, "--quick",
 		"--device", "cpu", "--json", "--dims", "rows=5,cols=33", "--db", db, "--on", "ray:@ADDRESS@", "--add",
 		folder)
-	if len(right) < fleet.FilesATask*4 {
+	if len(right) < fleetrun.FilesATask*4 {
 		run.Args = append(run.Args, "--shards", "12")
 	}
 	var said strings.Builder

@@ -15,26 +15,28 @@ import (
 	"triad/cmd/triad/bench"
 	"triad/cmd/triad/check"
 	"triad/cmd/triad/compare"
-	"triad/cmd/triad/console"
 	"triad/cmd/triad/diary"
 	"triad/cmd/triad/doctor"
-	"triad/cmd/triad/fleet"
+	"triad/cmd/triad/flags"
 	"triad/cmd/triad/gradcheck"
 	"triad/cmd/triad/judge"
 	"triad/cmd/triad/learn"
-	"triad/cmd/triad/look"
 	"triad/cmd/triad/newop"
 	"triad/cmd/triad/ops"
+	"triad/cmd/triad/part"
 	"triad/cmd/triad/results"
-	"triad/cmd/triad/runsetup"
 	"triad/cmd/triad/sass"
 	"triad/cmd/triad/serve"
 	"triad/cmd/triad/setup"
 	"triad/cmd/triad/version"
 	"triad/cmd/triad/watch"
-	"triad/cmd/triad/workers"
+	"triad/cmd/triad/worker"
+	"triad/internal/console"
+	"triad/internal/look"
+	"triad/internal/machine"
 	"triad/internal/panics"
 	"triad/internal/record"
+	"triad/internal/runsetup"
 	"triad/internal/session"
 )
 
@@ -43,7 +45,7 @@ type app struct{ *runsetup.Setup }
 
 // newApp returns triad as users run it.
 func newApp(in io.Reader, out, errOut io.Writer) *app {
-	return &app{runsetup.New(workers.New(console.New(in, out, errOut)))}
+	return &app{runsetup.New(machine.New(console.New(in, out, errOut)))}
 }
 
 // execute runs one command line and returns its exit code.
@@ -132,9 +134,7 @@ func (a *app) catchInterrupts(first, second func()) (undo func()) {
 func (a *app) root() *cobra.Command {
 	var printVersion bool
 	compared := compare.New(a.Setup)
-	looks := look.New(a.Setup, look.Verbs{
-		Check: check.Program, Smallest: compared.Smallest(), TellSmallest: compare.TellSmallest,
-	})
+	looks := look.New(a.Setup)
 	root := &cobra.Command{
 		Use:   "triad [FILE|FOLDER]...",
 		Short: "know whether a GPU kernel is right",
@@ -161,22 +161,22 @@ kernels run in an emulator that is a stricter judge than a GPU, and Triton runs 
 			if len(args) > 0 {
 				return console.Usage("unknown verb %q: want %s", args[0], strings.Join(verbs(cmd), ", "))
 			}
-			if looks.Once || cmd.Flags().Changed("db") {
-				return console.Usage("--once and --db are flags of files: name a file or a folder")
+			if looks.Once || looks.Page || cmd.Flags().Changed("db") {
+				return console.Usage("--once, --page and --db are flags of files: name a file or a folder")
 			}
 			return cmd.Help()
 		},
 	}
 	root.Flags().BoolVar(&printVersion, "version", false, "print the version")
-	looks.AddFlags(root.Flags())
+	flags.Look(root, &looks.Options)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return console.Usage("%s: %w (%s --help lists the flags)", cmd.Name(), err, cmd.CommandPath())
 	})
-	root.AddCommand(version.New(a.Console), workers.Command(a.Console), setup.New(a.Workers, nil),
+	root.AddCommand(version.New(a.Console), worker.Command(a.Console), setup.New(a.Workers, nil),
 		doctor.New(a.Workers, nil),
 		compared.Command(nil), check.New(a.Workers, nil), gradcheck.New(a.Setup, compared.Judge),
 		watch.New(a.Setup, compared.Judge),
-		newop.New(a.Console, nil), a.importCommand(), fleet.Part(a.Setup, a.root), bench.New(a.Setup,
+		newop.New(a.Console, nil), a.importCommand(), part.New(a.Setup, a.root), bench.New(a.Setup,
 			compared.PrintCompare, nil),
 		ops.New(a.Console, a.Declarations), results.New(a.Console), sass.New(a.Workers, nil),
 		serve.New(a.Console, nil))

@@ -17,7 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"triad"
-	"triad/cmd/triad/workers"
+	"triad/internal/machine"
 	"triad/internal/need"
 )
 
@@ -75,7 +75,7 @@ func testPython(t testing.TB) string {
 func pythonForTests() (string, error) {
 	a := newApp(os.Stdin, os.Stdout, os.Stderr)
 	setUp := need.SetUp()
-	e, err := a.Environment(workers.EnvironmentFlags{Yes: true, Offline: !setUp}, false)
+	e, err := a.Environment(machine.EnvironmentFlags{Yes: true, Offline: !setUp}, false)
 	if err != nil {
 		return "", err
 	}
@@ -129,13 +129,13 @@ var dearScripts = map[string][]string{
 	"faults_python": {"internal/run", "internal/worker", "internal/subprocess", "pybridge"},
 	"import":        {"internal/problem", "internal/submission", "pybridge/problems/problem_describe.py"},
 	"import_solve": {
-		"internal/problem", "cmd/triad/runsetup/submissions.go",
+		"internal/problem", "internal/runsetup/submissions.go",
 		"pybridge/problems/problem_describe_leetgpu.py",
 	},
-	"no_tools":   {"cmd/triad", "cuda/build/compiler.go", "pybridge"},
+	"no_tools":   {"cmd/triad", "internal/machine", "cuda/build/compiler.go", "pybridge"},
 	"own_faults": {"internal/ownkernels", "internal/advice", "internal/worker"},
 	"resume":     {"internal/run", "internal/session", "results"},
-	"slurm":      {"internal/fleet", "cmd/triad", "results"},
+	"slurm":      {"internal/fleet", "internal/fleetrun", "cmd/triad", "results"},
 	"torch_rows": {"pybridge", "triton", "requirements.txt"},
 }
 

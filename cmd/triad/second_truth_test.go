@@ -8,14 +8,15 @@ import (
 	"slices"
 	"testing"
 
-	"triad/cmd/triad/runsetup"
-	"triad/cmd/triad/workers"
 	"triad/internal/backend"
 	"triad/internal/judge"
+	"triad/internal/machine"
 	"triad/internal/need"
 	"triad/internal/op"
+	"triad/internal/runsetup"
 	"triad/internal/tensor"
 	"triad/internal/truth"
+	"triad/internal/truth/truthtest"
 	"triad/internal/worker"
 	"triad/internal/workload"
 	"triad/pybridge"
@@ -32,7 +33,7 @@ func TestSecondTruth(t *testing.T) {
 	python := testPython(t)
 	a := newApp(os.Stdin, os.Stdout, os.Stderr)
 	cache := t.TempDir()
-	e, err := a.Environment(workers.EnvironmentFlags{Yes: true, Offline: true}, false)
+	e, err := a.Environment(machine.EnvironmentFlags{Yes: true, Offline: true}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,14 +119,14 @@ func truthsOf(second backend.Backend, spec *op.Spec, c op.Case) (both truths, er
 	case "own":
 		name = "truth/chained"
 	case "driver":
-		saved, err := truth.Saved(spec, c, in)
+		saved, err := truthtest.Saved(spec, c, in)
 		if err != nil {
 			return both, err
 		}
 		in = append(in, saved...)
 	}
 	if c.Pass == op.Backward && c.Saved != "own" {
-		if in, err = truth.BackwardInputs(spec, in); err != nil {
+		if in, err = truthtest.BackwardInputs(spec, in); err != nil {
 			return both, err
 		}
 	}

@@ -1,8 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -35,5 +41,89 @@ func TestServeRefusesWhatCannotBeServed(t *testing.T) {
 			!strings.Contains(text, c.says) {
 			t.Errorf("triad %s: exit %d, want %d and %q in\n%s", line, code, c.code, c.says, text)
 		}
+	}
+}
+
+// TestServeRunsSQL: a page runs SQL that was typed, with the limits of triad results query, and offers its
+// rows as CSV and JSON; what is refused is said.
+func TestServeRunsSQL(t *testing.T) {
+	path := t.TempDir() + "/r.db"
+	pagestest.AddWrong(t, path)
+	ask := servedBy(t, path)
+	const select2 = "SELECT implementation, count(*) AS n FROM history\nWHERE status = :status GROUP BY 1"
+	for _, c := range []struct {
+		page, sql, more string
+		status          int
+		says            string
+	}{
+		{"/query", select2, "&p_status=FAIL", http.StatusOK, "1 row."},
+		{
+			"/query.csv", select2, "&p_status=FAIL", http.StatusOK,
+			"implementation,n\nmine/<script>alert(1)</script>,2\n",
+		},
+		{"/query.json", "SELECT 1.5 AS x", "", http.StatusOK, `{"x":1.5}`},
+		{"/query", "DELETE FROM run", "", http.StatusOK, "Only reading is allowed"},
+		{"/query.csv", "DELETE FROM run", "", http.StatusBadRequest, "only reading is allowed"},
+		{"/query", "--version", "", http.StatusOK, "empty"},
+		{"/query", "SELECT :a", "", http.StatusOK, ":a"},
+		{
+			"/query", "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c",
+			"", http.StatusOK, "topped after 2s",
+		},
+	} {
+		if status, text := ask(c.page, c.sql, c.more); status != c.status || !strings.Contains(text, c.says) {
+			t.Errorf("%s?sql=%s: %d, lacks %q in\n%.1500s", c.page, c.sql, status, c.says,
+				text[max(0, strings.Index(text, "<h1")):])
+		}
+	}
+}
+
+// servedBy starts triad serve as a process of its own, and returns a function that asks for a page of SQL.
+func servedBy(t *testing.T, path string) (ask func(page, sql, more string) (int, string)) {
+	t.Helper()
+	self, err := exec.LookPath("triad")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, "serve", "--port", "0", "--db", path)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := http.Client{Jar: jar}
+	get := func(address string) (int, string) {
+		t.Helper()
+		answer, err := client.Get(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.StatusCode, string(text)
+	}
+	address, _, _ := strings.Cut(line, " ")
+	get(address)
+	base, _, _ := strings.Cut(address, "/?")
+	return func(page, sql, more string) (int, string) {
+		t.Helper()
+		return get(base + page + "?sql=" + url.QueryEscape(sql) + more)
 	}
 }

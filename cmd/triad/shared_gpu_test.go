@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"triad/cmd/triad/workers"
 	"triad/internal/backend"
+	"triad/internal/machine"
 	"triad/internal/op"
 )
 
@@ -19,7 +19,7 @@ func TestOtherProcessesOnTheGPU(t *testing.T) {
 	for _, c := range []struct{ before, after bool }{{false, false}, {true, true}, {true, false}} {
 		a, said := gpuApp(t, facts(9, 13000), nil)
 		started := 0
-		a.Telemetry = func(string, string) workers.Card {
+		a.Telemetry = func(string, string) machine.Card {
 			shared := c.before
 			if started > 0 {
 				shared = c.after

@@ -21,11 +21,8 @@ private:
 	float divisor, reciprocal;
 };
 
-// The integer beside v, halves to even, for |v| < 2^22: the last place of the sum is 1. NaN stays.
-__device__ inline float nearest(float v) { return (v + 0x1.8p23f) - 0x1.8p23f; }
-
-// The last byte of an integer |v| < 2^22, in two's complement.
-__device__ inline int8_t last_byte(float v) { return static_cast<int8_t>(__float_as_int(v + 0x1.8p23f)); }
+// The last byte, in two's complement, of an integer plus the one beside v, halves to even; both below 2^21: the last place of the sum is 1.
+__device__ inline int8_t last_byte(float v, float integer) { return static_cast<int8_t>(__float_as_int(v + 0x1.8p23f + integer)); }
 
 } // namespace triad
 #endif

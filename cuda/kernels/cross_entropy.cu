@@ -12,10 +12,12 @@
 //   online  a block a row: maximum and sum in one pass, neighbouring threads read neighbours; forward only.
 //           Costs: a sum that is scaled anew wherever the maximum grows, and one block however few the
 //           classes are
-//   vec     as online, 16 bytes a load; backward 16 bytes a load and a store. Costs: classes a multiple of a
-//           vector, rows aligned to 16 bytes
+//   vec     as online, 16 bytes a load, of four loads before the first use; a sum is scaled anew at most once for each load, and an
+//           exponential is one subtraction, one product and one power of two. Backward 16 bytes a load and a store. Costs: classes a
+//           multiple of a vector, rows aligned to 16 bytes
 #include "arguments.cuh"
 #include "element.cuh"
+#include "hopper/arithmetic.cuh"
 #include "pack.cuh"
 #include "reduce.cuh"
 #include "rows.cuh"
@@ -91,25 +93,70 @@ struct OnlineMerge {
 	}
 };
 
-// A block a row, Vector elements a load.
-template <class T, int Vector>
+// give_row writes what a row's elements gave; one thread of its block calls it.
+template <class T> __device__ void give_row(const Online &all, const T *from, int64_t row, float *losses, float *lse, const Setting &set) {
+	const float log = all.max == -INFINITY ? NAN : logf(all.sum);
+	if (lse != nullptr) lse[row] = all.max + log;
+	const int64_t target = set.target(row);
+	losses[row] = row_loss(set, target, target == set.ignored ? 0.0f : to_float(from[target]), all.max, log, all.total);
+}
+
+// A block a row.
+template <class T>
 __global__ void __launch_bounds__(threads) cross_entropy_fwd_online_kernel(triad::Rows<const T> x, float *losses, float *lse, Setting set) {
 	__shared__ Online scratch[threads / 32];
 	for (int64_t row = blockIdx.x; row < set.rows; row += gridDim.x) {
 		const T *from = x.row(row);
 		Online mine = {-INFINITY, 0.0f, 0.0f};
-		for (int64_t c = threadIdx.x * Vector; c < set.classes; c += threads * Vector) {
-			float v[Vector];
-			triad::load(from + c, v);
+		for (int64_t c = threadIdx.x; c < set.classes; c += threads) online_add(mine, to_float(from[c]));
+		const Online all = triad::block_reduce<threads>(mine, OnlineMerge(), scratch);
+		if (threadIdx.x == 0) give_row(all, from, row, losses, lse, set);
+	}
+}
+
+// online_take adds several elements at once. Rounding the product costs |x - max| 2^-24 of a term of e^(x - max), which is the less the more that is.
+template <bool Smooth, int N> __device__ inline void online_take(Online &o, const float (&x)[N]) {
+	constexpr float log2_e = 1.44269504f;
+	float top = o.max, more = 0.0f, total = 0.0f;
 #pragma unroll
-			for (int j = 0; j < Vector; j++) online_add(mine, v[j]);
+	for (int j = 0; j < N; j++) top = fmaxf(top, x[j]);
+	if (top > o.max) {
+		o.sum *= triad::hopper::power_of_two((o.max - top) * log2_e);
+		o.max = top;
+	}
+	const float from = top == -INFINITY ? 0.0f : top; // -inf - -inf would be NaN
+#pragma unroll
+	for (int j = 0; j < N; j++) {
+		more += triad::hopper::power_of_two((x[j] - from) * log2_e);
+		if (Smooth) total += x[j];
+	}
+	o.sum += more;
+	if (Smooth) o.total += total;
+}
+
+// A block a row, Loads of 16 bytes on their way at once.
+template <class T, bool Smooth>
+__global__ void __launch_bounds__(threads) cross_entropy_fwd_vec_kernel(triad::Rows<const T> x, float *losses, float *lse, Setting set) {
+	constexpr int V = triad::vector<T>, Loads = 4;
+	__shared__ Online scratch[threads / 32];
+	for (int64_t row = blockIdx.x; row < set.rows; row += gridDim.x) {
+		const T *from = x.row(row);
+		Online mine = {-INFINITY, 0.0f, 0.0f};
+		for (int64_t first = threadIdx.x * V; first < set.classes; first += Loads * threads * V) {
+			triad::Pack<T, V> held[Loads];
+#pragma unroll
+			for (int i = 0; i < Loads; i++)
+				if (first + i * threads * V < set.classes) held[i] = triad::fetch<V>(from + first + i * threads * V);
+#pragma unroll
+			for (int i = 0; i < Loads; i++) {
+				if (first + i * threads * V >= set.classes) break;
+				float v[V];
+				triad::unpack(held[i], v);
+				online_take<Smooth>(mine, v);
+			}
 		}
 		const Online all = triad::block_reduce<threads>(mine, OnlineMerge(), scratch);
-		if (threadIdx.x != 0) continue;
-		const float log = all.max == -INFINITY ? NAN : logf(all.sum);
-		if (lse != nullptr) lse[row] = all.max + log;
-		const int64_t target = set.target(row);
-		losses[row] = row_loss(set, target, target == set.ignored ? 0.0f : to_float(from[target]), all.max, log, all.total);
+		if (threadIdx.x == 0) give_row(all, from, row, losses, lse, set);
 	}
 }
 
@@ -199,15 +246,16 @@ template <class T> int cross_entropy_fwd_naive(const triad_call *call) {
 	});
 }
 
-template <class T, int Vector> int forward_online(const triad_call *call) {
+template <class T> int forward_rows(const triad_call *call, void (*kernel)(triad::Rows<const T>, float *, float *, Setting)) {
 	return forward(call, [&](float *losses, const Setting &set) {
-		cross_entropy_fwd_online_kernel<T, Vector><<<triad::blocks_for(set.rows, 1), threads, 0, triad::stream_of(call)>>>(
-		    triad::Rows<const T>(call->in[0]), losses, lse_of(call), set);
+		kernel<<<triad::blocks_for(set.rows, 1), threads, 0, triad::stream_of(call)>>>(triad::Rows<const T>(call->in[0]), losses, lse_of(call), set);
 	});
 }
 
-template <class T> int cross_entropy_fwd_online(const triad_call *call) { return forward_online<T, 1>(call); }
-template <class T> int cross_entropy_fwd_vec(const triad_call *call) { return forward_online<T, triad::vector<T>>(call); }
+template <class T> int cross_entropy_fwd_online(const triad_call *call) { return forward_rows<T>(call, cross_entropy_fwd_online_kernel<T>); }
+template <class T> int cross_entropy_fwd_vec(const triad_call *call) {
+	return forward_rows<T>(call, setting_of(call).smoothing > 0.0f ? cross_entropy_fwd_vec_kernel<T, true> : cross_entropy_fwd_vec_kernel<T, false>);
+}
 
 template <class Launch> int backward(const triad_call *call, Launch launch) {
 	const Setting set = setting_of(call);

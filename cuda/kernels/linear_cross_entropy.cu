@@ -17,8 +17,9 @@
 //   mma      as chunked, of fp16 and bf16: products on tensor cores, 128 x 128 elements a block, copies beside them (hopper/mma_product.cuh). A block
 //            a row of logits, 16 bytes a load, maximum and sum in one pass. Costs: a newer GPU, rows of whole vectors of 16 bytes, and a copy of a
 //            chunk of hidden in which ignored tokens are 0: what is copied to tensor cores as it lies cannot leave them out
-//   sm90_tma the forward without logits in memory: wgmma of tiles of 128 x 128, of which only maxima and sums of rows are kept; see
-//            linear_cross_entropy/sm90_tma.cuh. Costs: a GPU of 9.0
+//   sm90_tma wgmma of tiles of 128 x 128: the forward keeps of them only maxima and sums of rows, see linear_cross_entropy/sm90_tma.cuh; the backward
+//            the gradients of logits of a band of classes, see linear_cross_entropy/sm90_tma_backward.cuh. Costs: a GPU of 9.0, and in the backward a
+//            third product and up to 256 MiB for the gradients of a band
 //   cublas   as mma, with the products of NVIDIA's library, where it is found at run time, on 4096 tokens at a time. Costs: four times the logits in
 //            memory
 #include <algorithm>
@@ -30,6 +31,7 @@
 #include "hopper/mma_product.cuh"
 #include "linear_cross_entropy/naive.cuh"
 #include "linear_cross_entropy/sm90_tma.cuh"
+#include "linear_cross_entropy/sm90_tma_backward.cuh"
 #include "linear_cross_entropy/tokens.cuh"
 #include "log_sum.cuh"
 #include "pack.cuh"
@@ -219,7 +221,6 @@ template <int64_t most> int64_t rows_bytes(const triad_call *call, int64_t cols)
 template <int64_t most = chunk> int64_t forward_bytes(const triad_call *call) {
 	return 4 * rounded_up(tokens_of(call) + 1) + rows_bytes<most>(call, classes_of(call) + Mma::chunk);
 }
-int64_t tma_bytes(const triad_call *call) { return 4 * (rounded_up(tokens_of(call) + 1) + RowParts::floats(tokens_of(call), classes_of(call))); }
 int64_t sums_of(const triad_call *call) { return call->in[0].dtype == TRIAD_F32 ? 0 : rounded_up(triad::elements(call->in[1])); }
 template <int64_t most = chunk> int64_t backward_bytes(const triad_call *call) {
 	return 4 * (few + sums_of(call)) + rows_bytes<most>(call, classes_of(call) + Mma::chunk + call->in[0].shape[1]);
@@ -427,6 +428,7 @@ template <class T, class Way> int backward_chunks(const triad_call *call) {
 
 template <class T> int backward_chunked(const triad_call *call) { return backward_chunks<T, InTiles<T>>(call); }
 template <class T> int backward_mma(const triad_call *call) { return backward_chunks<T, OnTensorCores<T>>(call); }
+template <class T> int backward_tma(const triad_call *call) { return launch_call_gradients<T>(call, Call<T>(call).all, triad::stream_of(call)); }
 template <class T> int backward_cublas(const triad_call *call) { return backward_chunks<T, WithLibrary<T>>(call); }
 
 constexpr uint32_t full = triad::bit(TRIAD_F32);
@@ -436,7 +438,6 @@ template <class... Name> triad::Limits mma(Name... gradients) {
 	        triad::stepped(Mma::chunk, "hidden", "weight"), triad::aligned(16, "hidden", "weight", gradients...)};
 }
 
-const triad::Limit maps = triad::limit("sizes and strides that a tensor map can have", check_maps);
 const triad::Limit cublas = triad::limit("a GPU, cuBLAS, sizes of 1 to 2^31 - 1, rows that do not overlap", check_cublas);
 
 } // namespace
@@ -467,6 +468,9 @@ TRIAD_KERNEL(linear_cross_entropy, mma, backward,
 TRIAD_KERNEL(linear_cross_entropy, sm90_tma, forward,
              .asynchronous().contract("stored").dtypes(triad::halves).outputs(3).workspace(tma_bytes).limits(triad::wgmma_capability()).limits(mma())
              .limits(maps).launch(TRIAD_BY_HALF(forward_tma)))
+TRIAD_KERNEL(linear_cross_entropy, sm90_tma, backward,
+             .asynchronous().contract("stored").dtypes(triad::halves).outputs(3).workspace(tma_backward_bytes).limits(triad::wgmma_capability())
+             .limits(mma("grad_hidden", "grad_weight")).limits(maps).launch(TRIAD_BY_HALF(backward_tma)))
 TRIAD_KERNEL(linear_cross_entropy, cublas, forward,
              .contract("stored").dtypes(triad::halves).outputs(3).workspace(with_library<forward_bytes<library_chunk>>)
              .limits(mma()).limits(cublas).launch(TRIAD_BY_HALF(forward_cublas)))

@@ -10,14 +10,21 @@
 //           and both scales for each two numbers
 //   vec     16-byte loads of 32 numbers, of four rows before the first use; numbers become int8 by a table in two registers, and four
 //           products one instruction, exact in int32, so that scales and fp32 come in once for 16 numbers. Where rows are few their columns
-//           are split among blocks, whose sums a second launch adds in a fixed order. Costs: registers; rows of whole loads
+//           are split among blocks, whose sums a second launch adds in a fixed order. Where a block has a thread for each load of a row, it
+//           stays: it decodes x once, and fetches its next four rows before it multiplies these. Costs: registers; rows of whole loads
 #include "element.cuh"
 #include "fp4.cuh"
+#include "fp4_rows.cuh"
 #include "rows.cuh"
 #include "spec/nvfp4_gemv.cuh"
 
 namespace {
 
+using triad::fp4::as;
+using triad::fp4::dots;
+using triad::fp4::numbers;
+using triad::fp4::Operands;
+using triad::fp4::rows_at_once;
 using Codes = triad::Matrix<const uint8_t>;
 using Scales = triad::Matrix<const __nv_fp8_e4m3>;
 using VectorCodes = triad::Vector<const uint8_t>;
@@ -72,40 +79,6 @@ __global__ void nvfp4_gemv_warp_kernel(Codes a, Scales scale_a, VectorCodes x, V
 
 // ---- vec --------------------------------------------------------------------------------------------------------------------------------
 
-// dots are the sums of products of two groups, times four since both sides are doubled: exact.
-__device__ void dots(uint4 codes, const int (&x)[8], float (&of)[2]) {
-	const unsigned words[4] = {codes.x, codes.y, codes.z, codes.w};
-#pragma unroll
-	for (int g = 0; g < 2; g++) {
-		int plus = 0, minus = 0;
-#pragma unroll
-		for (int i = 4 * g; i < 4 * g + 4; i++) {
-			const triad::Signed4 s = triad::doubled_fp4(words[i / 2], i % 2);
-			plus = __dp4a(static_cast<int>(s.plus), x[i], plus);
-			minus = __dp4a(static_cast<int>(s.minus), x[i], minus);
-		}
-		of[g] = static_cast<float>(plus - minus);
-	}
-}
-
-// Operands are what vec reads: without gaps, but for the stride between rows of a.
-struct Operands {
-	const uint8_t *a, *x;
-	const __nv_fp8_e4m3 *scale_a, *scale_x;
-	int64_t a_row, m, k;
-
-	explicit Operands(const triad_call *call)
-	    : a(static_cast<const uint8_t *>(call->in[0].data)), x(static_cast<const uint8_t *>(call->in[2].data)),
-	      scale_a(static_cast<const __nv_fp8_e4m3 *>(call->in[1].data)), scale_x(static_cast<const __nv_fp8_e4m3 *>(call->in[3].data)),
-	      a_row(call->in[0].stride[0]), m(call->in[0].shape[0]), k(2 * call->in[0].shape[1]) {}
-};
-
-// as reads two groups of codes, or their two scales, at once.
-template <class To, class From> __device__ To as(const From *at) { return *reinterpret_cast<const To *>(at); }
-
-constexpr int rows_at_once = 4; // of a block: the numbers of x are decoded once for them
-constexpr int numbers = 32;     // of one load
-
 // Block (rows, p) adds up part p of four rows. Rows beyond the last one read that one, and write nothing.
 template <class Y>
 __global__ void __launch_bounds__(threads) nvfp4_gemv_vec_kernel(Operands of, Y *y, int64_t length, int parts, float alpha) {
@@ -155,6 +128,8 @@ __global__ void __launch_bounds__(threads) nvfp4_gemv_vec_kernel(Operands of, Y 
 	y[row * parts + part] = triad::from_float<Y>(alpha * (0.25f * total));
 }
 
+TRIAD_SPILLS(nvfp4_gemv_stay_kernel, 4, "1024 threads of a multiprocessor hold four rows and the next four, 64 registers each, for sm_90a");
+
 __global__ void nvfp4_gemv_finish_kernel(const float *sums, __half *y, int64_t m, int parts, float alpha) {
 	const int64_t r = blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x;
 	if (r >= m) return;
@@ -201,6 +176,7 @@ int nvfp4_gemv_vec(const triad_call *call) {
 	const Operands of(call);
 	if (of.m == 0) return TRIAD_OK;
 	const int split = parts(call);
+	if (split == 1 && triad::fp4::stays(of)) return triad::fp4::launch_stay(of, output(call), alpha_of(call), triad::stream_of(call));
 	const int64_t length = ((of.k + split - 1) / split + numbers - 1) / numbers * numbers; // parts begin at whole loads
 	const int block = length > 2048 ? threads : length > 1024 ? 64 : 32;
 	const unsigned grid = static_cast<unsigned>((of.m + rows_at_once - 1) / rows_at_once * split);

@@ -51,12 +51,16 @@ private:
 	__device__ static int clamped(float v) { return static_cast<int>(fminf(fmaxf(v, -128.0f), 127.0f)); }
 };
 
-// Codes does what Levels does with fewer instructions a number, for kernels that wait for little else, where its quotient holds.
+// Codes does what Levels does with fewer instructions a number, for kernels that wait for little else, where its quotient holds. The limits are
+// integers, so a number is clamped before it is rounded.
 struct Codes {
 	triad::Quotient quotient;
-	float zero;
+	float zero, low, high;
 
-	__device__ int8_t operator()(float v) const { return triad::last_byte(fminf(fmaxf(triad::nearest(quotient(v)) + zero, -128.0f), 127.0f)); }
+	__device__ Codes(triad::Quotient quotient, int zero)
+	    : quotient(quotient), zero(static_cast<float>(zero)), low(static_cast<float>(-128 - zero)), high(static_cast<float>(127 - zero)) {}
+
+	__device__ int8_t operator()(float v) const { return triad::last_byte(fminf(fmaxf(quotient(v), low), high), zero); }
 };
 
 // Outputs has room for levels in the workspace, from where the second kernel of a variant reads them.
@@ -133,13 +137,6 @@ __global__ void __launch_bounds__(threads) quantize_int8_row_kernel(triad::Matri
 
 template <class T> using Raw = triad::Pack<T, triad::vector<T>>;
 
-template <class T> __device__ void take(Extent &extent, const Raw<T> &raw) {
-	float v[triad::vector<T>];
-	triad::unpack(raw, v);
-#pragma unroll
-	for (int j = 0; j < triad::vector<T>; j++) extent.take(v[j]);
-}
-
 template <class T, class Give> __device__ void put_codes(int8_t *to, const Raw<T> &raw, Give code_of) {
 	float v[triad::vector<T>];
 	triad::unpack(raw, v);
@@ -152,7 +149,7 @@ template <class T, class Give> __device__ void put_codes(int8_t *to, const Raw<T
 // Calls use(code_of) with what makes codes of numbers: Codes, or Levels where its scale is extreme.
 template <class Use> __device__ void by_scale(Levels levels, Use use) {
 	const triad::Quotient quotient(levels.scale);
-	if (quotient.holds()) use(Codes{quotient, static_cast<float>(levels.zero)});
+	if (quotient.holds()) use(Codes(quotient, levels.zero));
 	else use(levels);
 }
 
@@ -161,21 +158,23 @@ template <class T, int Threads, int Items>
 __global__ void __launch_bounds__(Threads) quantize_int8_vec_kernel(const T *x, Outputs out, int64_t rows, int64_t cols) {
 	constexpr int V = triad::vector<T>, Packs = Items / V;
 	__shared__ Extent scratch[Threads / 32];
+	const int first = static_cast<int>(threadIdx.x) * V;
 	for (int64_t r = blockIdx.x; r < rows; r += gridDim.x) {
+		const T *const from = x + r * cols;
 		Raw<T> held[Packs];
-		Extent own = {0.0f, 0.0f};
+		triad::PackExtent<T> own;
 #pragma unroll
 		for (int p = 0; p < Packs; p++)
-			if ((threadIdx.x + p * Threads) * V < cols) held[p] = triad::fetch<V>(x + r * cols + (threadIdx.x + p * Threads) * V);
+			if (first + p * Threads * V < cols) held[p] = triad::fetch<V>(from + first + p * Threads * V);
 #pragma unroll
 		for (int p = 0; p < Packs; p++)
-			if ((threadIdx.x + p * Threads) * V < cols) take<T>(own, held[p]);
-		const Levels levels(triad::block_reduce<Threads>(own, Join{}, scratch), out.asymmetric);
+			if (first + p * Threads * V < cols) own.take(held[p]);
+		const Levels levels(triad::block_reduce<Threads>(own.all(), Join{}, scratch), out.asymmetric);
 		if (threadIdx.x == 0) out.give(r, levels);
 		by_scale(levels, [&](auto code_of) {
 #pragma unroll
 			for (int p = 0; p < Packs; p++)
-				if ((threadIdx.x + p * Threads) * V < cols) put_codes<T>(out.q + r * cols + (threadIdx.x + p * Threads) * V, held[p], code_of);
+				if (first + p * Threads * V < cols) put_codes<T>(out.q + r * cols + first + p * Threads * V, held[p], code_of);
 		});
 	}
 }
@@ -186,10 +185,10 @@ template <class T> __global__ void __launch_bounds__(threads) quantize_int8_long
 	__shared__ Extent scratch[threads / 32];
 	for (int64_t r = blockIdx.x; r < rows; r += gridDim.x) {
 		const T *from = x + r * cols;
-		Extent own = {0.0f, 0.0f};
+		triad::PackExtent<T> own;
 #pragma unroll 4
-		for (int64_t p = threadIdx.x; p < cols / V; p += threads) take<T>(own, triad::fetch<V>(from + p * V));
-		const Levels levels(triad::block_reduce<threads>(own, Join{}, scratch), out.asymmetric);
+		for (int64_t p = threadIdx.x; p < cols / V; p += threads) own.take(triad::fetch<V>(from + p * V));
+		const Levels levels(triad::block_reduce<threads>(own.all(), Join{}, scratch), out.asymmetric);
 		if (threadIdx.x == 0) out.give(r, levels);
 		by_scale(levels, [&](auto code_of) {
 #pragma unroll 4
@@ -203,12 +202,12 @@ template <class T> __global__ void __launch_bounds__(threads) quantize_int8_long
 // Block b looks at every so-many-th pack.
 template <class T> __global__ void __launch_bounds__(threads) quantize_int8_part_kernel(const T *x, Extent *extents, int64_t packs) {
 	__shared__ Extent scratch[threads / 32];
-	Extent own = {0.0f, 0.0f};
+	triad::PackExtent<T> own;
 #pragma unroll 4
 	for (int64_t p = blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x; p < packs; p += gridDim.x * static_cast<int64_t>(threads))
-		take<T>(own, triad::fetch<triad::vector<T>>(x + p * triad::vector<T>));
-	own = triad::block_reduce<threads>(own, Join{}, scratch);
-	if (threadIdx.x == 0) extents[blockIdx.x] = own;
+		own.take(triad::fetch<triad::vector<T>>(x + p * triad::vector<T>));
+	const Extent of_block = triad::block_reduce<threads>(own.all(), Join{}, scratch);
+	if (threadIdx.x == 0) extents[blockIdx.x] = of_block;
 }
 
 // Every block joins all parts, which the L2 cache has: that is cheaper than one more launch.

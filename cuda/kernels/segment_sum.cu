@@ -7,10 +7,13 @@
 //   warp      a warp a segment: the lanes read neighbours and add up by shuffles. A segment of three elements keeps 29 lanes idle, and one
 //             long segment keeps one warp busy while the others have finished.
 //   balanced  the elements and the ends of the segments, merged in their order, are cut into tiles of one length, so that a block has as much to
-//             do as any other, whatever the segments are. It costs a search for the cuts and a last launch for the segments that cross tiles.
+//             do as any other, whatever the segments are. Elements, 16 bytes a load, and ends come into shared memory at the same time; then as
+//             many threads add up a segment as its length is worth. It costs a search for the cuts and a last launch for the segments that cross
+//             tiles.
 #include "element.cuh"
 #include "reduce.cuh"
 #include "rows.cuh"
+#include "shared_run.cuh"
 #include "spec/segment_sum.cuh"
 
 namespace {
@@ -43,7 +46,7 @@ template <class T> __global__ void segment_sum_warp_kernel(const T *x, const int
 
 // ---- balanced: kernels
 
-constexpr int tile = 2048; // elements and ends of segments of one block
+constexpr int tile = 4096; // elements and ends of segments of one block
 
 // Cut is where a tile begins: at an element, and in the segment that is the next to end.
 struct Cut {
@@ -57,67 +60,66 @@ struct Part {
 };
 
 // segment_sum_cut_kernel finds the cuts: before position d of the merged list stand `segment` ends and d - segment elements. The end of segment s
-// comes after its elements and before the others.
-__global__ void segment_sum_cut_kernel(const int64_t *offsets, Cut *cuts, int64_t tiles, int64_t n, int64_t segments) {
-	const int64_t t = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
-	if (t > tiles) return;
+// comes after its elements and before the others. A few threads look for a cut, each at a place of its own: more of them would need fewer steps, but
+// more than the GPU runs at once.
+constexpr int seekers = 4;
+__global__ void __launch_bounds__(threads)
+segment_sum_cut_kernel(const int64_t *offsets, Cut *cuts, int64_t tiles, int64_t n, int64_t segments) {
+	const int64_t t = blockIdx.x * static_cast<int64_t>(threads / seekers) + threadIdx.x / seekers;
+	const int seeker = static_cast<int>(threadIdx.x) % seekers, shift = static_cast<int>(threadIdx.x) % 32 / seekers * seekers;
 	const int64_t d = t * tile < n + segments ? t * tile : n + segments;
 	int64_t low = d > n ? d - n : 0, high = d < segments ? d : segments;
-	while (low < high) { // the first segment whose end does not stand before d
-		const int64_t middle = low + (high - low) / 2;
-		if (offsets[middle + 1] + middle < d) low = middle + 1;
-		else high = middle;
+	while (__any_sync(triad::all_lanes, low < high)) { // the first segment whose end does not stand before d
+		const int64_t step = (high - low + seekers) / (seekers + 1), s = low + (seeker + 1) * step - 1;
+		const unsigned votes = __ballot_sync(triad::all_lanes, low < high && s < high && offsets[s + 1] + s < d);
+		const int before = __popc(votes >> shift & ((1u << seekers) - 1));
+		if (low >= high) continue;
+		high = before < seekers && low + (before + 1) * step - 1 < high ? low + (before + 1) * step - 1 : high;
+		low += before * step;
 	}
-	cuts[t] = {d - low, low};
+	if (seeker == 0 && t <= tiles) cuts[t] = {d - low, low};
 }
 
-// sum_run adds up elements of the tile by Group threads, the first of which gets the sum.
-template <int Group> __device__ float sum_run(const float *elements, int first, int end, float *scratch) {
-	float sum = 0.0f;
-	for (int i = first + threadIdx.x % Group; i < end; i += Group) sum += elements[i];
-	return triad::group_reduce<Group>(sum, triad::Sum{}, scratch);
-}
+// TileMemory holds a tile: its elements, and where its segments end.
+template <class T> struct TileMemory {
+	triad::SharedRun<T, tile> run;
+	uint16_t ends[tile];
+	float scratch[warps];
+};
 
-// sum_tile writes the segments that end in the tile, but what the first of them has in it is a head. Group threads take a segment.
+// sum_tile writes the segments that end in the tile, but what the first of them has in it is a head. Group threads take a segment; the last one of
+// `left` is the tail.
 template <int Group, class T>
-__device__ void sum_tile(const float *elements, const int64_t *offsets, Cut from, Cut to, T *y, Part *part, float *scratch) {
-	const auto in_tile = [&](int64_t i) { return static_cast<int>((i < from.element ? from.element : i < to.element ? i : to.element) - from.element); };
-	const int64_t left = to.segment - from.segment + 1; // the last one is the tail
+__device__ void sum_tile(TileMemory<T> &memory, int lead, int64_t segment, int left, int count, T *y, Part *part) {
 	constexpr int at_once = threads / Group;
-	const int64_t rounds = (left + at_once - 1) / at_once;
-	for (int64_t round = 0; round < rounds; round++) { // whole warps stay together
-		const int64_t s = from.segment + round * at_once + threadIdx.x / Group;
-		int first = 0, end = 0;
-		if (s <= to.segment) {
-			first = s == from.segment ? 0 : in_tile(offsets[s]);
-			end = s == to.segment ? in_tile(to.element) : in_tile(offsets[s + 1]);
-		}
-		const float sum = sum_run<Group>(elements, first, end, scratch);
-		if (threadIdx.x % Group != 0 || s > to.segment) continue;
-		if (s == to.segment) part->tail = sum;
-		else if (s == from.segment) part->head = sum;
-		else y[s] = from_float<T>(sum);
+	for (int first_of = 0; first_of < left; first_of += at_once) { // whole warps stay together
+		const int s = first_of + static_cast<int>(threadIdx.x) / Group;
+		const int first = s == 0 || s >= left ? 0 : memory.ends[s - 1], end = s >= left ? 0 : s == left - 1 ? count : memory.ends[s];
+		const float sum = triad::group_reduce<Group>(memory.run.template sum<Group>(lead + first, lead + end), triad::Sum{}, memory.scratch);
+		if (threadIdx.x % Group != 0 || s >= left) continue;
+		if (s == left - 1) part->tail = sum;
+		else if (s == 0) part->head = sum;
+		else y[segment + s] = from_float<T>(sum);
 	}
 }
 
 template <class T>
 __global__ void __launch_bounds__(threads)
         segment_sum_tile_kernel(const T *x, const int64_t *offsets, const Cut *cuts, Part *parts, T *y) {
-	__shared__ float elements[tile];
-	__shared__ float scratch[warps];
+	__shared__ TileMemory<T> memory;
 	const Cut from = cuts[blockIdx.x], to = cuts[blockIdx.x + 1];
-	const int count = static_cast<int>(to.element - from.element);
-#pragma unroll
-	for (int i = 0; i < tile / threads; i++) {
-		const int at = i * threads + threadIdx.x;
-		if (at < count) elements[at] = to_float(x[from.element + at]);
-	}
+	const int count = static_cast<int>(to.element - from.element), left = static_cast<int>(to.segment - from.segment) + 1;
+	const T *const first = x + from.element;
+	const int lead = memory.run.lead_of(first);
+	for (int s = threadIdx.x; s < left - 1; s += threads) memory.ends[s] = static_cast<uint16_t>(offsets[from.segment + s + 1] - from.element);
+	memory.run.template load<threads>(first, lead, count);
 	__syncthreads();
-	const int64_t left = to.segment - from.segment + 1;
 	Part *part = parts + blockIdx.x;
-	if (left == 1) sum_tile<threads>(elements, offsets, from, to, y, part, scratch);
-	else if (count > 8 * left) sum_tile<32>(elements, offsets, from, to, y, part, scratch);
-	else sum_tile<1>(elements, offsets, from, to, y, part, scratch);
+	if (count > 1024 * left) sum_tile<threads>(memory, lead, from.segment, left, count, y, part);
+	else if (count > 400 * left) sum_tile<32>(memory, lead, from.segment, left, count, y, part);
+	else if (count > 48 * left) sum_tile<8>(memory, lead, from.segment, left, count, y, part);
+	else if (count > 4 * left) sum_tile<4>(memory, lead, from.segment, left, count, y, part);
+	else sum_tile<1>(memory, lead, from.segment, left, count, y, part);
 }
 
 // tails adds up those of the tiles from first up to end by Group threads.
@@ -134,15 +136,27 @@ template <class T>
 __global__ void __launch_bounds__(threads)
         segment_sum_join_kernel(const int64_t *offsets, const Cut *cuts, const Part *parts, T *y, int64_t tiles) {
 	__shared__ float scratch[warps];
+	__shared__ int64_t long_from[warps]; // the first tile of a segment that lies in many; -1 where there is none
 	constexpr int64_t many = 1024;
+	const int64_t first_tile = blockIdx.x * static_cast<int64_t>(warps);
+	const auto join = [&](int64_t t, float sum) { y[cuts[t].segment] = from_float<T>(sum + parts[t].head); };
+	const int64_t own = first_tile + threadIdx.x / 32;
+	int64_t from = -1;
+	if (own < tiles && cuts[own].segment != cuts[own + 1].segment) { // a segment ends in the tile
+		const int64_t s = cuts[own].segment, began = (offsets[s] + s) / tile;
+		if (own - began > many) {
+			from = began;
+		} else {
+			const float sum = tails<32>(parts, began, own, scratch);
+			if (threadIdx.x % 32 == 0) join(own, sum);
+		}
+	}
+	if (threadIdx.x % 32 == 0) long_from[threadIdx.x / 32] = from;
+	__syncthreads();
 	for (int w = 0; w < warps; w++) {
-		const int64_t t = blockIdx.x * static_cast<int64_t>(warps) + w;
-		if (t >= tiles || cuts[t].segment == cuts[t + 1].segment) continue; // no segment ends in the tile
-		const int64_t s = cuts[t].segment, began = (offsets[s] + s) / tile;
-		const bool alone = t - began > many;
-		if (!alone && w != threadIdx.x / 32) continue;
-		const float sum = alone ? tails<threads>(parts, began, t, scratch) : tails<32>(parts, began, t, scratch);
-		if (threadIdx.x % (alone ? threads : 32) == 0) y[s] = from_float<T>(sum + parts[t].head);
+		if (long_from[w] < 0) continue;
+		const float sum = tails<threads>(parts, long_from[w], first_tile + w, scratch);
+		if (threadIdx.x == 0) join(first_tile + w, sum);
 	}
 }
 
@@ -178,7 +192,7 @@ template <class T> int segment_sum_balanced(const triad_call *call) {
 	Cut *cuts = static_cast<Cut *>(call->workspace);
 	Part *parts = reinterpret_cast<Part *>(cuts + tiles + 1);
 	const cudaStream_t stream = triad::stream_of(call);
-	segment_sum_cut_kernel<<<triad::blocks_for(tiles + 1, threads), threads, 0, stream>>>(offsets_of(call), cuts, tiles,
+	segment_sum_cut_kernel<<<triad::blocks_for(tiles + 1, threads / seekers), threads, 0, stream>>>(offsets_of(call), cuts, tiles,
 	                                                                                     triad::elements(call->in[0]), segments);
 	segment_sum_tile_kernel<T><<<triad::blocks_for(tiles, 1), threads, 0, stream>>>(x_of<T>(call), offsets_of(call), cuts, parts, y_of<T>(call));
 	segment_sum_join_kernel<T><<<triad::blocks_for(tiles, warps), threads, 0, stream>>>(offsets_of(call), cuts, parts, y_of<T>(call), tiles);

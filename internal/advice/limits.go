@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"triad/internal/backend"
+	"triad/internal/harmless"
 	"triad/internal/op"
 )
 
@@ -124,7 +125,7 @@ func BuildLimit(message, log string, emulated bool) (status op.Status, sentence 
 		return op.StatusUnsupported, fmt.Sprintf("triad's torch/extension.h, with which it is compiled, "+
 			"does not have %s of PyTorch: leave it out, or judge the function that takes device "+
 			"pointers (%s)",
-			m[1]+m[2], firstLine(message)), true
+			m[1]+m[2], harmless.FirstLine(message)), true
 	}
 	for _, pattern := range []*regexp.Regexp{unknownName, undeclared, noNamespace} {
 		if m := pattern.FindStringSubmatch(text); m != nil && emulated && ofToolkit(m[1]) {
@@ -132,7 +133,7 @@ func BuildLimit(message, log string, emulated bool) (status op.Status, sentence 
 				"the emulator does not have %s: run it where a GPU is, "+
 					"or leave it out (%s)",
 				m[1],
-				firstLine(message),
+				harmless.FirstLine(message),
 			), true
 		}
 	}
@@ -157,19 +158,17 @@ func importLimit(message string, emulated bool) (status op.Status, sentence stri
 	}
 	if strings.Contains(message, ": SystemExit: ") {
 		return op.StatusUnavailable, "it ends the process when it is imported: put what runs at the top of " +
-			"the file under if __name__ == \"__main__\": (" + firstLine(message) + ")"
+			"the file under if __name__ == \"__main__\": (" + harmless.FirstLine(message) + ")"
 	}
 	if emulated && wantsGPU.MatchString(message) {
 		return op.StatusUnavailable, "it needs a GPU when it is imported, and there is none here: put what " +
 			"runs at the top of the file under if __name__ == \"__main__\":, or run it where a GPU is (" +
-			firstLine(
-				message,
-			) + ")"
+			harmless.FirstLine(message) + ")"
 	}
 	if emulated && wantsCompiler.MatchString(message) {
 		return op.StatusUnavailable, "it compiles an extension when it is imported, which wants nvcc and a " +
-			"GPU: judge the .cu that it loads, with --add, or run it where a GPU is (" + firstLine(message) +
-			")"
+			"GPU: judge the .cu that it loads, with --add, or run it where a GPU is (" +
+			harmless.FirstLine(message) + ")"
 	}
 	return op.StatusUnknown, ""
 }
@@ -183,11 +182,6 @@ func ofToolkit(name string) bool {
 		return name == prefix || strings.HasPrefix(name, prefix+"::") || prefix == "cub" &&
 			strings.HasPrefix(name, "cub")
 	})
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return line
 }
 
 // givesFP32 is the message of an extension's shim if the extension returns another dtype than the operator's.
@@ -238,7 +232,7 @@ func ExplainDeclined(o *backend.Outcome, raised Raised, emulated bool) {
 		return
 	}
 	line, head := strings.TrimSpace(raised.Line), raised.Head
-	what := firstLine(o.Sentence)
+	what := harmless.FirstLine(o.Sentence)
 	if line != "" {
 		what = line
 	}
@@ -296,7 +290,7 @@ func ExplainDeclined(o *backend.Outcome, raised Raised, emulated bool) {
 // ofItself returns the message of an exception, in one line, without triad's note about calls that began.
 func ofItself(sentence string) string {
 	words, _, _ := strings.Cut(sentence, " (a call that began is no call declined")
-	return strings.TrimSuffix(firstLine(words), ".")
+	return strings.TrimSuffix(harmless.FirstLine(words), ".")
 }
 
 // explainInterpreter makes what Triton's interpreter lacks UNSUPPORTED, and an extension that nobody compiles
@@ -305,7 +299,7 @@ func explainInterpreter(o *backend.Outcome, line, head, what string) bool {
 	if wantsCompiler.MatchString(o.Sentence) || noExtension.MatchString(o.Sentence) {
 		o.Status, o.Sentence = op.StatusUnavailable, "it compiles an extension when it is called, "+
 			"which wants nvcc and a GPU: judge the .cu that it loads, with --add, or run it where a GPU is ("+
-			firstLine(o.Sentence)+")"
+			harmless.FirstLine(o.Sentence)+")"
 		return true
 	}
 	if m := notInterpreted.FindStringSubmatch(o.Sentence); m != nil {

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"triad/internal/harmless"
 )
 
 // undefinedConstant matches compiler messages about an undefined name in capitals.
@@ -44,7 +46,7 @@ func undefinedConstants(message, log string) string {
 	}
 	return fmt.Sprintf("%s %s defined nowhere: who compiles it gives %s. Say them, as in "+
 		"--nvcc-flags \"%s\" (%s)", strings.Join(names, ", "), are, it, strings.Join(flags, " "),
-		firstLine(message))
+		harmless.FirstLine(message))
 }
 
 // usualNumber returns an example value of a constant, by its name.

@@ -271,6 +271,17 @@ func (p *Page) Overflow() (pixels int) {
 	return pixels
 }
 
+// Cut lists the elements of which a part can only be seen by scrolling sideways, and the drawings that are
+// wider than their place.
+func (p *Page) Cut() (found []string) {
+	p.t.Helper()
+	p.Eval(`Array.from(document.querySelectorAll("body *")).filter((e) => e.clientWidth > 0 &&
+		e.scrollWidth > e.clientWidth + 1 && !["visible", "clip"].includes(getComputedStyle(e).overflowX) &&
+		!["INPUT", "SELECT", "TEXTAREA"].includes(e.tagName)).map((e) => e.tagName + "." + e.className + " " +
+		(e.scrollWidth - e.clientWidth) + " pixels: " + e.textContent.trim().slice(0, 60))`, &found)
+	return found
+}
+
 // Axe lists what axe-core reports of the page.
 func (p *Page) Axe() (found []string) {
 	p.t.Helper()

@@ -1,3 +1,3 @@
-// Package export writes records in formats of other tools: flat tables as CSV and Parquet, and times as the
-// text of Go's benchmarks, which benchstat reads.
+// Package export writes records in the formats of results export: JSON lines, Markdown, flat tables as CSV
+// and Parquet, times as the text of Go's benchmarks, which benchstat reads, and traces of FlashInfer-Bench.
 package export

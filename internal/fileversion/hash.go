@@ -7,11 +7,26 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 
 	"triad/cuda/rewrite"
 	"triad/internal/userfile"
 )
+
+// State returns a hash of a file and of what it includes, by which a change shows; "" if it cannot be read.
+func State(path string) string {
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return ""
+	}
+	if _, err := os.Stat(full); err != nil {
+		return ""
+	}
+	hash := sha256.New()
+	WriteContents(hash, full)
+	return string(hash.Sum(nil))
+}
 
 // WriteContents writes the contents of a file, and of the files that it includes, to a hash. Unreadable files
 // are left out. Headers are also searched in folders.

@@ -47,22 +47,8 @@ type Line struct {
 	DType  string
 }
 
-// Cause says why something is wrong, and in which line of the source; 0 if none is known.
-type Cause struct {
-	File string // "" for the file itself
-	Line int
-	Text string
-}
-
-func (c Cause) String() string {
-	switch {
-	case c.Line == 0:
-		return c.Text
-	case c.File != "":
-		return fmt.Sprintf("%s:%d: %s", filepath.Base(c.File), c.Line, c.Text)
-	}
-	return fmt.Sprintf("line %d: %s", c.Line, c.Text)
-}
+// Cause says why something is wrong, and in which line of the source.
+type Cause = record.Cause
 
 // Pass is the verdict on a pass of an operator.
 type Pass struct {
@@ -165,6 +151,24 @@ func (f *File) Line() Line {
 	return l
 }
 
+// Causes lists why a file is wrong: what triad check found, and the causes of each wrong pass of the operator
+// that it is.
+func (f *File) Causes() []Cause {
+	all := f.found()
+	if len(f.Judged) == 0 {
+		return all
+	}
+	for _, p := range f.Judged[Best(f.Judged)].Passes {
+		for _, c := range p.Causes {
+			said := slices.ContainsFunc(all, func(other Cause) bool { return repeats(c, other) })
+			if p.Row.Bad > 0 && !said {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
+
 // Bad reports whether a line counts as wrong.
 func (l *Line) Bad() bool { return l.Verdict == Wrong || l.Verdict == GradientWrong }
 
@@ -220,7 +224,7 @@ func (f *File) withoutOperator(l Line, found []Cause) Line {
 func (f *File) wrong(j *Judged, bad int, found []Cause) string {
 	all := slices.Clone(found)
 	for _, c := range j.Passes[bad].Causes {
-		if !slices.ContainsFunc(found, c.repeats) {
+		if !slices.ContainsFunc(found, func(other Cause) bool { return repeats(c, other) }) {
 			all = append(all, c)
 		}
 	}
@@ -237,7 +241,7 @@ func (f *File) inLine(message string) string {
 }
 
 // repeats reports whether two causes are one: at one line, or one of them has none and is less exact.
-func (c Cause) repeats(other Cause) bool {
+func repeats(c, other Cause) bool {
 	return c.Text == other.Text || c.Line != 0 && c.Line == other.Line && c.File == other.File
 }
 
@@ -272,7 +276,7 @@ func (f *File) found() (all []Cause) {
 				c.File = x.Place.File
 			}
 		}
-		if !slices.ContainsFunc(all, func(other Cause) bool { return c.repeats(other) }) {
+		if !slices.ContainsFunc(all, func(other Cause) bool { return repeats(c, other) }) {
 			all = append(all, c)
 		}
 	}
@@ -343,7 +347,7 @@ func CausesOf(d record.Diagnosis, path string, usual Usual) []Cause {
 	}
 	all := []Cause{placed(d.Findings[0], path, mend)}
 	for _, x := range d.Findings[1:] { // one of the same kind is usually a consequence
-		if c := placed(x, path, x.Remedy); x.Kind != d.Findings[0].Kind && !c.repeats(all[0]) {
+		if c := placed(x, path, x.Remedy); x.Kind != d.Findings[0].Kind && !repeats(c, all[0]) {
 			all = append(all, c)
 		}
 	}

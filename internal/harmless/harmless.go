@@ -30,6 +30,17 @@ func Line(text string) string {
 	}, strings.TrimSpace(text))
 }
 
+// FirstLine returns the first line of a text that is not blank, without the spaces around it; "" where all
+// are.
+func FirstLine(text string) string {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			return line
+		}
+	}
+	return ""
+}
+
 // Name makes a printable name of arbitrary bytes: what cannot be shown, and any character of others, becomes
 // an underscore.
 func Name(text, others string) string {

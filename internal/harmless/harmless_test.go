@@ -101,3 +101,14 @@ func TestMarkdown(t *testing.T) {
 		}
 	}
 }
+
+// TestFirstLine: blank lines are no first line.
+func TestFirstLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"a": "a", "a\nb": "a", "\n \n  a \r\nb": "a", "": "", " \n\t": "",
+	} {
+		if got := FirstLine(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

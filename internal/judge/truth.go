@@ -45,7 +45,7 @@ type Target struct {
 	// and G5 apply. Where a few rounding errors decide (rows of one value, outliers) the simulated ones may
 	// happen to be small, and a right kernel would be rejected.
 	Independent bool
-	// Errors is how many independent rounding errors decide the block of G4 that has the fewest, where
+	// Errors counts the independent rounding errors that decide the block of G4 with the fewest, where
 	// elements share them, such as the rows of a weight's gradient those of a stored factor; 0: as many as
 	// elements.
 	Errors float64

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"triad/internal/record"
@@ -61,7 +62,7 @@ func OfSession(ctx context.Context, store *results.Store, id string, now time.Ti
 	if err != nil {
 		return p, err
 	}
-	p.Sessions = []record.Measured{session}
+	p.Sessions, p.Command = []record.Measured{session}, "triad "+strings.Join(session.Session.Command, " ")
 	records, total, err := store.List(ctx, results.Filter{Session: id, Limit: Most})
 	if err != nil {
 		return p, err

@@ -21,14 +21,18 @@ var steps = []struct {
 	words string
 }{
 	{0, "exact"},
-	{0.25, "to 1/4 of what is accepted"},
+	{0.25, "to 1/4 of the bound"},
 	{0.5, "to 1/2"},
-	{1, "accepted"},
+	{1, "to the bound"},
 	{2, "wrong: to 2 x"},
 	{10, "to 10 x"},
 	{1000, "to 1000 x"},
-	{math.Inf(1), "more, or no number"},
+	{math.MaxFloat64, "more"},
 }
+
+// noNumber is the class of a cell with an error that is infinite: NaN or an infinity stands where a number
+// belongs, or a number where one of these does.
+const noNumber = "nan"
 
 // shade returns the class of a cell.
 func shade(share float64) string {
@@ -40,7 +44,7 @@ func shade(share float64) string {
 			return fmt.Sprintf("h%d", i)
 		}
 	}
-	return "none"
+	return noNumber
 }
 
 // Words says how much is wrong and between which rows and columns it lies.
@@ -119,7 +123,7 @@ func (d *drawing) shades(top float64, seen map[string]bool) float64 {
 	for i, s := range steps {
 		all = append(all, entry{fmt.Sprintf("h%d", i), s.words})
 	}
-	all = append(all, entry{"none", "not compared"})
+	all = append(all, entry{noNumber, "NaN or infinity"}, entry{"none", "not compared"})
 	n := 0
 	for _, e := range all {
 		if !seen[e.class] {

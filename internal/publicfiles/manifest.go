@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -47,9 +46,6 @@ type public struct {
 	reading   string  // what reading it showed, in a few words
 }
 
-// extension returns that of the file's name, ".cu".
-func (f *public) extension() string { return path.Ext(f.path) }
-
 // statusesOf returns the statuses of its functions; none if nothing was judged.
 func statusesOf(given string) (all []op.Status) {
 	if given == "" || given == refused || given == noFunction || given == noVerdict {
@@ -63,31 +59,6 @@ func statusesOf(given string) (all []op.Status) {
 		all = append(all, s)
 	}
 	return all
-}
-
-// judged reports whether at least one function got a verdict.
-func judged(given string) bool {
-	return slices.ContainsFunc(statusesOf(given), func(s op.Status) bool {
-		return s.Weight() != op.Neutral || s == op.StatusDifferentContract
-	})
-}
-
-// accused reports whether a function of the file was called wrong.
-func accused(given string) bool {
-	return slices.ContainsFunc(statusesOf(given), func(s op.Status) bool { return s.Weight() == op.Bad })
-}
-
-// passed reports whether at least one function of the file passed and none was called wrong.
-func passed(given string) bool {
-	return !accused(given) && slices.ContainsFunc(statusesOf(given), func(s op.Status) bool {
-		return s.Weight() == op.Good
-	})
-}
-
-// missed reports whether a wrong file was accepted: at least one function passed, and none was left open,
-// since that could be the wrong one.
-func missed(given string) bool {
-	return passed(given) && !slices.Contains(statusesOf(given), op.StatusNotUnderstood)
 }
 
 var (

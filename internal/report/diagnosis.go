@@ -22,12 +22,19 @@ func Diagnosis(w io.Writer, style Style, d record.Diagnosis) error {
 	if d.Advice != "" {
 		text.WriteString(indent + sentence(d.Advice) + "\n")
 	}
-	text.WriteString(indent + clean(d.Repeat) + style.InDatabase + "\n")
+	if d.Repeat != "" {
+		text.WriteString(indent + clean(d.Repeat) + style.InDatabase + "\n")
+	}
 	return write(style.Wrap(w), text.String())
 }
 
 // sentence capitalises a text and ends it with a full stop.
-func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
+}
 
 // smallestCase prints the diagnosis of a run, if there is one.
 func smallestCase(w io.Writer, style Style, d *record.Diagnosis) error {
@@ -42,10 +49,14 @@ func smallestCase(w io.Writer, style Style, d *record.Diagnosis) error {
 
 // smallestWords describes the smallest case of a diagnosis, with its result.
 func smallestWords(d record.Diagnosis) string {
+	return fmt.Sprintf("%s, %v\n        %s\n", smallestCaseOf(d), d.Status, clean(d.Message))
+}
+
+// smallestCaseOf returns the sizes and the data of the smallest case of a diagnosis.
+func smallestCaseOf(d record.Diagnosis) string {
 	var words []string
 	for _, m := range d.Dims {
 		words = append(words, fmt.Sprintf("%s=%d", m.Name, m.Value))
 	}
-	return fmt.Sprintf("%s %s, %v\n        %s\n", strings.Join(words, " "), d.Distribution, d.Status,
-		clean(d.Message))
+	return strings.Join(append(words, d.Distribution), " ")
 }

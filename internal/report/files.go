@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"triad/internal/candidates"
+	"triad/internal/harmless"
 	"triad/internal/op"
 )
 
@@ -57,7 +58,7 @@ func Files(w io.Writer, style Style, rows []*candidates.Row, s FilesSummary) err
 		}
 		lines = append(lines, []string{
 			clean(r.Impl), style.status(r.Verdict), strconv.Itoa(r.Good), strconv.Itoa(r.Neutral),
-			strconv.Itoa(r.Bad), secondsText(r.Seconds), clean(firstLine(r.Reason)),
+			strconv.Itoa(r.Bad), secondsText(r.Seconds), clean(harmless.FirstLine(r.Reason)),
 		})
 	}
 	header := columns("implementation", "verdict", ">good", "?>neutral", ">bad", "?>s", "reason")
@@ -100,10 +101,4 @@ func secondsText(s float64) string {
 		return ""
 	}
 	return strconv.FormatFloat(s, 'f', 1, 64)
-}
-
-// firstLine returns a text up to its first line break.
-func firstLine(text string) string {
-	first, _, _ := strings.Cut(text, "\n")
-	return first
 }

@@ -1,15 +1,18 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
+	"triad/internal/op"
 	"triad/internal/plot"
 	"triad/internal/record"
 	"triad/internal/resultdiff"
@@ -18,6 +21,7 @@ import (
 // Page holds the contents of an HTML report; what is empty has no section.
 type Page struct {
 	Subject  string // "softmax", "session 01M81...", "A and B"
+	Command  string // of the session that the page is of: its title; "" if it is of none
 	Records  []record.Record
 	Sessions []record.Measured // that the records come from, newest first
 	// the steps of each implementation's history, by operator
@@ -43,99 +47,6 @@ var htmlFiles embed.FS
 
 var htmlTemplate = template.Must(template.ParseFS(htmlFiles, "html/*.tmpl"))
 
-// Document is a page ready to be written.
-type Document struct{ document }
-
-// document holds what the template of a page takes.
-type document struct {
-	Title    string
-	Answer   []string
-	Bad      bool // the answer is that something is wrong
-	Nav      []navLink
-	Sections []htmlSection
-	Made     string
-	Database string
-	Live     string // address of the progress of a running session; "" where nothing runs
-	Form     *htmlForm
-	Policy   string
-	Nonce    string
-	Style    template.CSS
-	Scripts  []template.JS
-}
-
-// htmlForm is a form that leads to another page.
-type htmlForm struct {
-	Action, Button string
-	Fields         []htmlField
-}
-
-// htmlField is one field of a form: a choice if it has Choices, else text.
-type htmlField struct {
-	Name, Label, Value string
-	Choices            []string
-}
-
-type navLink struct{ Address, Words string }
-
-// htmlSection is a part of a page under a heading.
-type htmlSection struct {
-	ID, Title string
-	Words     string
-	Filter    bool // its rows can be filtered
-	Blocks    []htmlBlock
-}
-
-// htmlBlock has one of its fields set.
-type htmlBlock struct {
-	Words  string
-	Code   string // to be copied
-	Table  *htmlTable
-	Figure *htmlFigure
-	More   *htmlMore
-	Link   *navLink
-	Links  []navLink
-}
-
-// htmlMore holds what is shown when it is opened.
-type htmlMore struct {
-	Title  string
-	Blocks []htmlBlock
-}
-
-// htmlTable is a table whose first column names its rows.
-type htmlTable struct {
-	Caption string
-	Header  []htmlColumn
-	Rows    []htmlRow
-}
-
-type htmlColumn struct {
-	Name string
-	Sort string // address of the page sorted by it
-	Now  string // "ascending", "descending" where the page is
-	End  bool   // holds numbers
-}
-
-type htmlRow struct {
-	Search string // what a filter looks at
-	Weight string // "good", "neutral", "bad"
-	Cells  []htmlCell
-}
-
-type htmlCell struct {
-	Words  string
-	Weight string
-	Link   string
-	Code   bool
-}
-
-// htmlFigure is a drawing with its description; Chart, if any, is redrawn by a script.
-type htmlFigure struct {
-	Title, Words string
-	SVG          template.HTML
-	Chart        *plot.Chart
-}
-
 // HTML writes a self-contained page: it needs no network, and its tables no script.
 func HTML(w io.Writer, p Page) error {
 	d := p.document()
@@ -156,16 +67,43 @@ func HTML(w io.Writer, p Page) error {
 // Document returns the page.
 func (p Page) Document() Document { return Document{p.document()} }
 
-// Serve writes a page of a server. Its policy, in the header of the answer, allows scripts and styles with
-// this nonce.
-func (d Document) Serve(w io.Writer, nonce string) error {
+// servedPages are the pages that each page of a server links to, and the beginnings of the paths of the pages
+// below them.
+var servedPages = []struct {
+	navLink
+	below []string
+}{
+	{navLink{Address: "/", Words: "Home"}, []string{"/session/", "/op/"}},
+	{navLink{Address: "/runs", Words: "Runs"}, []string{"/run/"}},
+	{navLink{Address: "/diff", Words: "Compare"}, nil},
+	{navLink{Address: "/query", Words: "Query"}, nil},
+	{navLink{Address: "/findings", Words: "Findings"}, nil},
+}
+
+// Serve writes the page of a server that is at path. Its policy, in the header of the answer, allows scripts
+// and styles with this nonce.
+func (d Document) Serve(w io.Writer, nonce, path string) error {
 	page := d.document
 	page.Nonce = nonce
-	page.Nav = []navLink{
-		{"/", "Sessions"}, {"/runs", "Runs"}, {"/diff", "Compare"}, {"/findings", "Findings"},
+	for _, p := range servedPages {
+		link := p.navLink
+		switch {
+		case d.Alone:
+			continue
+		case link.Address == path:
+			link.Current = "page"
+		case slices.ContainsFunc(p.below, func(b string) bool { return strings.HasPrefix(path, b) }):
+			link.Current = "true"
+		}
+		page.Nav = append(page.Nav, link)
 	}
 	page.Style, page.Scripts = styleSheet(), scripts(page)
 	return htmlTemplate.ExecuteTemplate(w, "page.tmpl", page)
+}
+
+// Contents writes the answer and the contents of a page alone, to replace those of the page that is shown.
+func (d Document) Contents(w io.Writer) error {
+	return htmlTemplate.ExecuteTemplate(w, "contents", d.document)
 }
 
 // hashOf returns the hash of a script or style sheet for a Content-Security-Policy.
@@ -224,11 +162,16 @@ func (d document) hasChart() bool {
 // document builds the parts of a page.
 func (p Page) document() document {
 	d := document{
-		Title: p.Subject, Made: p.Made.UTC().Format("2006-01-02 15:04") + " UTC", Database: clean(p.Database),
+		Title: clean(cmp.Or(p.Command, p.Subject)), IsCommand: p.Command != "",
+		Made: p.Made.UTC().Format("2006-01-02 15:04") + " UTC", Database: clean(p.Database),
 	}
 	d.Answer, d.Bad = p.answer()
+	d.Open = !d.Bad && !slices.ContainsFunc(p.Records, func(r record.Record) bool {
+		return r.Status.Weight() == op.Good
+	}) && p.Diff == nil
 	for _, s := range []htmlSection{
-		p.changesSection(), p.verdictSection(), p.wrongSection(), p.errorSection(), p.timeSection(),
+		p.changesSection(), p.whySection(), p.verdictSection(), p.wrongSection(), p.errorSection(),
+		p.timeSection(),
 		p.historySection(), p.elementSection(), p.environmentSection(),
 	} {
 		if len(s.Blocks) > 0 {
@@ -242,7 +185,9 @@ func (p Page) document() document {
 func tableOf(caption string, names []string, rows []htmlRow) htmlBlock {
 	t := &htmlTable{Caption: caption, Rows: rows}
 	for _, c := range columns(names...) {
-		t.Header = append(t.Header, htmlColumn{Name: c.name, End: c.right})
+		t.Header = append(t.Header, htmlColumn{
+			Name: c.name, End: c.right, Whole: strings.HasPrefix(c.name, "started"),
+		})
 	}
 	return htmlBlock{Table: t}
 }
@@ -256,20 +201,19 @@ func row(weight string, words ...string) htmlRow {
 	return r
 }
 
+// idLength is the number of characters of an ID that a page shows; a tooltip has all of it.
+const idLength = 10
+
 // runCell returns a cell with the ID of a run.
-func (p Page) runCell(id string) htmlCell {
-	c := htmlCell{Words: id, Code: true}
-	if p.Linked && id != "" {
-		c.Link = "/run/" + id
-	}
-	return c
-}
+func (p Page) runCell(id string) htmlCell { return p.idCell(id, "/run/") }
 
 // sessionCell returns a cell with the ID of a session.
-func (p Page) sessionCell(id string) htmlCell {
-	c := htmlCell{Words: id, Code: true}
+func (p Page) sessionCell(id string) htmlCell { return p.idCell(id, "/session/") }
+
+func (p Page) idCell(id, at string) htmlCell {
+	c := htmlCell{Words: short(id, idLength), Full: id, Code: true}
 	if p.Linked && id != "" {
-		c.Link = "/session/" + id
+		c.Link = at + id
 	}
 	return c
 }

@@ -19,6 +19,7 @@ func (p Page) answer() (sentences []string, wrong bool) {
 	if len(p.Records) == 0 {
 		return []string{cmp.Or(p.Nothing, "Nothing is recorded.")}, false
 	}
+	sentences = p.whyAnswer()
 	var right []string
 	for _, records := range byOperator(p.Records) {
 		sentence, bads := operatorAnswer(records)

@@ -51,7 +51,7 @@ func (p Page) timeSection() htmlSection {
 		if words := rulerWords(m.Rulers); words != "" && len(s.Blocks) > 0 {
 			s.Blocks = append(
 				s.Blocks,
-				htmlBlock{Words: "At best, measured in session " + m.Session.ID + ": " +
+				htmlBlock{Words: "At best, measured in session " + short(m.Session.ID, idLength) + ": " +
 					words + "."},
 			)
 		}
@@ -142,7 +142,7 @@ func (p Page) historySection() htmlSection {
 				for _, words := range []string{
 					short(step.Source, 8), fmt.Sprint(step.Good), fmt.Sprint(step.Neutral),
 					fmt.Sprint(step.Bad),
-					figure(step.Headroom), timesOf(step), storyOf(Style{}, step),
+					ofBoundWords(inverse(step.Headroom)), timesOf(step), storyOf(Style{}, step),
 				} {
 					line.Cells = append(line.Cells, htmlCell{Words: clean(words)})
 				}
@@ -153,7 +153,7 @@ func (p Page) historySection() htmlSection {
 		if len(rows) > 0 {
 			s.Blocks = append(s.Blocks, tableOf("History of "+operator, []string{
 				"implementation", "started (UTC)", "session", "source", ">good", ">neutral", ">bad",
-				">headroom",
+				">" + ofBoundName,
 				">time", "what changed",
 			}, rows))
 		}
@@ -187,7 +187,7 @@ func (p Page) environmentSection() htmlSection {
 		fact("at best", rulerWords(m.Rulers))
 		ended, _, _ := strings.Cut(x.InternalError, "\n")
 		fact("ended by", ended)
-		s.Blocks = append(s.Blocks, tableOf("Session "+x.ID, []string{"", ""}, rows))
+		s.Blocks = append(s.Blocks, factsOf("Session "+x.ID, rows))
 	}
 	if more := len(p.Sessions) - most; more > 0 {
 		s.Words = fmt.Sprintf("The newest %d of %s.", most, counted(len(p.Sessions), "session"))
@@ -215,7 +215,7 @@ func (p Page) changesSection() htmlSection {
 	if sources := resultdiff.Sources(a, b); len(sources) > 0 {
 		fact("sources that changed", strings.Join(sources, ", "))
 	}
-	s.Blocks = append(s.Blocks, tableOf("What is compared", []string{"", ""}, rows))
+	s.Blocks = append(s.Blocks, factsOf("What is compared", rows))
 	for _, part := range []struct {
 		title   string
 		outcome resultdiff.Outcome

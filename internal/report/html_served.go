@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -18,75 +19,9 @@ func served(title, database string, now time.Time, answer ...string) document {
 	}
 }
 
-// SessionsDocument lists sessions and the operators with recorded runs. after says that newer sessions stand
-// on another page; older is the address of the next page, "" if there is none.
-func SessionsDocument(
-	all []record.SessionCount, after bool, older string, operators []string, database string, now time.Time,
-) Document {
-	p := Page{Linked: true}
-	d := served("Sessions", database, now, sessionsWords(len(all), after, older != ""))
-	var links []navLink
-	for _, name := range operators {
-		links = append(links, navLink{"/op/" + name, name})
-	}
-	if len(links) > 0 {
-		d.Sections = append(d.Sections, htmlSection{
-			ID: "operators", Title: "Operators", Blocks: []htmlBlock{{Links: links}},
-		})
-	}
-	var rows []htmlRow
-	for _, c := range all {
-		weight := "good"
-		if c.Bad > 0 {
-			weight = "bad"
-		}
-		state := c.State
-		if !c.Session.Ended.IsZero() {
-			state = fmt.Sprintf("exit %d", c.Session.Exit)
-		}
-		line := row(weight, c.Session.ID, c.Session.Started.UTC().Format("2006-01-02 15:04"), state,
-			fmt.Sprint(c.Good), fmt.Sprint(c.Neutral), fmt.Sprint(c.Bad), fmt.Sprint(c.Timed),
-			short(c.Session.Commit, 9), cmp.Or(c.Session.Machine.GPU, c.Session.Machine.CPU),
-			"triad "+strings.Join(c.Session.Command, " "))
-		line.Cells[0] = p.sessionCell(c.Session.ID)
-		rows = append(rows, line)
-	}
-	if len(rows) > 0 {
-		s := htmlSection{
-			ID: "sessions", Title: "Sessions", Filter: true,
-			Blocks: []htmlBlock{tableOf("Sessions, newest first",
-				[]string{
-					"session", "started (UTC)", "state", ">good", ">neutral", ">bad", ">timed", "commit",
-					"machine",
-					"command",
-				}, rows)},
-		}
-		if older != "" {
-			s.Blocks = append(s.Blocks, htmlBlock{Link: &navLink{older, "Older sessions"}})
-		}
-		d.Sections = append(d.Sections, s)
-	}
-	return Document{d}
-}
-
-// sessionsWords says which sessions a page lists.
-func sessionsWords(n int, after, before bool) string {
-	switch {
-	case n == 0 && after:
-		return "No session is older."
-	case n == 0:
-		return "No session is recorded: triad compare OP runs and records one."
-	case after:
-		return fmt.Sprintf("%s, older than those on the page before, newest first.", counted(n, "session"))
-	case !before:
-		return fmt.Sprintf("%s, newest first.", counted(n, "session"))
-	}
-	return fmt.Sprintf("The newest %s.", counted(n, "session"))
-}
-
 // FailureDocument returns the page that says why there is no other.
-func FailureDocument(why, database string, now time.Time) Document {
-	d := served("No page", database, now, clean(why))
+func FailureDocument(title, why, database string, now time.Time) Document {
+	d := served(title, database, now, clean(why))
 	d.Bad = true
 	return Document{d}
 }
@@ -123,11 +58,11 @@ func (r Runs) words() string {
 func RunsDocument(list Runs, database string, now time.Time) Document {
 	p := Page{Linked: true}
 	d := served("Runs", database, now, list.words())
+	d.Open = true
 	d.Form = runsForm(list.Asked, list.Operators, list.DTypes)
 	var rows []htmlRow
 	for _, r := range list.Records {
 		g := group{records: []record.Record{r}}
-		headroom, ulp := g.measures()
 		median := ""
 		if len(r.Timings) > 0 && usableTime(r.Timings[0]) {
 			median = Duration(r.Timings[0].MedianNS)
@@ -135,19 +70,17 @@ func RunsDocument(list Runs, database string, now time.Time) Document {
 		line := row(
 			weightOf(r.Status),
 			r.ID,
-			r.Started.UTC().Format("2006-01-02 15:04"),
-			r.Case.Op,
+			r.Case.Op+"/"+r.Impl,
 			r.Case.Pass.String(),
 			r.Case.DType,
-			r.Impl,
 			r.Status.String(),
-			figure(headroom),
-			figure(ulp),
+			caseWords(r.Case),
+			ofBoundWords(g.ofBound()),
 			median,
 			r.Device,
-			caseWords(r.Case),
+			r.Started.UTC().Format("2006-01-02 15:04"),
 		)
-		line.Cells[0], line.Cells[6].Weight = p.runCell(r.ID), weightOf(r.Status)
+		line.Cells[0], line.Cells[4].Weight = p.runCell(r.ID), weightOf(r.Status)
 		rows = append(rows, line)
 	}
 	if len(rows) > 0 {
@@ -156,12 +89,13 @@ func RunsDocument(list Runs, database string, now time.Time) Document {
 			Title:  "Runs",
 			Filter: true,
 			Blocks: []htmlBlock{tableOf("Runs", []string{
-				"run", "started (UTC)", "op", "pass", "dtype", "implementation", "status", ">headroom",
-				">max ulp",
-				">median", "device", "case",
+				"run", "implementation", "pass", "dtype", "status", "case", ">" + ofBoundName, ">median",
+				"device", "started (UTC)",
 			}, rows)},
 		}
-		for _, l := range []navLink{{list.Newest, "The newest runs"}, {list.Older, "Older runs"}} {
+		for _, l := range []navLink{
+			{Address: list.Newest, Words: "The newest runs"}, {Address: list.Older, Words: "Older runs"},
+		} {
 			if l.Address != "" {
 				s.Blocks = append(s.Blocks, htmlBlock{Link: &l})
 			}
@@ -178,13 +112,19 @@ func runsForm(asked RunsAsked, operators, dtypes []string) *htmlForm {
 		statuses = append(statuses, s.String())
 	}
 	return &htmlForm{Action: "/runs", Button: "Show", Fields: []htmlField{
-		{"op", "operator", asked.Op, operators},
-		{"impl", "implementation begins with", asked.Impl, nil},
-		{"dtype", "dtype", asked.DType, dtypes},
-		{"pass", "pass", asked.Pass, []string{op.Forward.String(), op.Backward.String()}},
-		{"status", "status", asked.Status, append([]string{"bad"}, statuses...)},
-		{"since", "since (2h, 7d, 2026-01-31)", asked.Since, nil},
-		{"session", "session", asked.Session, nil},
+		{Name: "op", Label: "operator", Value: asked.Op, Choices: operators},
+		{Name: "impl", Label: "implementation begins with", Value: asked.Impl},
+		{Name: "dtype", Label: "dtype", Value: asked.DType, Choices: dtypes},
+		{
+			Name: "pass", Label: "pass", Value: asked.Pass,
+			Choices: []string{op.Forward.String(), op.Backward.String()},
+		},
+		{
+			Name: "status", Label: "status", Value: asked.Status,
+			Choices: append([]string{"bad"}, statuses...),
+		},
+		{Name: "since", Label: "since (2h, 7d, 2026-01-31)", Value: asked.Since},
+		{Name: "session", Label: "session", Value: asked.Session},
 	}}
 }
 
@@ -192,18 +132,19 @@ func runsForm(asked RunsAsked, operators, dtypes []string) *htmlForm {
 func RunDocument(run record.Run, past Past, database string, now time.Time) Document {
 	r := run.Record
 	p := Page{Linked: true, Records: []record.Record{r}, Sessions: []record.Measured{{Session: run.Session}}}
-	words := fmt.Sprintf("%s: %s/%s %s %s on %s.", r.Status, r.Case.Op, r.Impl, r.Case.Pass, r.Case.DType,
-		caseWords(r.Case))
+	words := fmt.Sprintf("%s on %s.", r.Status, caseWords(r.Case))
 	if r.Status == op.StatusUnknown {
 		words = "Still running, or its process was killed: " + words
 	}
-	d := served("Run "+r.ID, database, now, words)
+	title := fmt.Sprintf("%s/%s %s %s", r.Case.Op, r.Impl, r.Case.Pass, r.Case.DType)
+	d := served(clean(title), database, now, words)
+	d.Open = r.Status == op.StatusUnknown || r.Status.Weight() == op.Neutral
 	if d.Bad = r.Status.Weight() == op.Bad && r.Status != op.StatusUnknown; d.Bad {
-		d.Answer = append(d.Answer, wrongWords(r))
+		d.Answer = append(append(p.whyAnswer(), d.Answer...), wrongWords(r))
 	}
-	d.Sections = append(d.Sections, p.factsSection(run))
 	for _, s := range []htmlSection{
-		p.wrongSection(), p.errorSection(), p.timeSection(), p.elementSection(), p.pastSection(past),
+		p.whySection(), p.factsSection(run), p.wrongSection(), p.errorSection(), p.timeSection(),
+		p.elementSection(), p.pastSection(past),
 		p.environmentSection(),
 	} {
 		if len(s.Blocks) > 0 {
@@ -237,11 +178,12 @@ func (p Page) factsSection(run record.Run) htmlSection {
 		fact("timed, "+t.Regime, timingWords(t))
 	}
 	fact("started", r.Started.UTC().Format(time.RFC3339))
+	fact("ID", r.ID)
 	session := row("", "session")
 	session.Cells = append(session.Cells, p.sessionCell(r.Session))
 	rows = append(rows, session)
 	s := htmlSection{ID: "run", Title: "Run", Blocks: []htmlBlock{
-		tableOf("What was run", []string{"", ""}, rows),
+		factsOf("What was run", rows),
 		{Words: "Run it again on the same bits:"},
 		{Code: clean(record.Repeat(r, run.Session.Added))},
 	}}
@@ -254,8 +196,7 @@ func (p Page) factsSection(run record.Run) htmlSection {
 			v.Gate,
 			fmt.Sprintf("%d of %d", v.NCompared, v.N),
 			fmt.Sprint(v.NWrong),
-			figure(v.Headroom),
-			figure(v.ULPMax),
+			ofBoundWords(ofBound(v)),
 			v.Message,
 		)
 		line.Cells[1].Weight = weightOf(v.Status)
@@ -263,12 +204,12 @@ func (p Page) factsSection(run record.Run) htmlSection {
 	}
 	if len(rows) > 0 {
 		s.Blocks = append(s.Blocks, tableOf("Outputs", []string{
-			"output", "status", "gate", ">compared", ">wrong", ">headroom", ">max ulp", "what it says",
+			"output", "status", "gate", ">compared", ">wrong", ">" + ofBoundName, "what it says",
 		}, rows))
 	}
 	if r.LogTail != "" {
 		s.Blocks = append(s.Blocks, htmlBlock{More: &htmlMore{
-			Title: "End of the worker's log", Blocks: []htmlBlock{{Code: cleanLines(r.LogTail, "")}},
+			Title: "End of the worker's log", Blocks: []htmlBlock{{Text: cleanLines(r.LogTail, "")}},
 		}})
 	}
 	return s
@@ -286,9 +227,9 @@ type Past struct {
 func (p Page) pastSection(past Past) htmlSection {
 	var rows []htmlRow
 	for _, r := range past.Records {
-		headroom, _ := group{records: []record.Record{r}}.measures()
+		share := group{records: []record.Record{r}}.ofBound()
 		line := row(weightOf(r.Status), r.ID, r.Started.UTC().Format("2006-01-02 15:04"), r.Status.String(),
-			figure(headroom), short(r.Source, 8), r.Device)
+			ofBoundWords(share), short(r.Source, 8), r.Device)
 		line.Cells[0], line.Cells[2].Weight = p.runCell(r.ID), weightOf(r.Status)
 		rows = append(rows, line)
 	}
@@ -299,12 +240,12 @@ func (p Page) pastSection(past Past) htmlSection {
 	if past.Total > 1 && len(rows) > 0 {
 		s.Blocks = []htmlBlock{
 			tableOf("Runs of the same implementation on the same case, oldest first", []string{
-				"run", "started (UTC)", "status", ">headroom", "source", "device",
+				"run", "started (UTC)", "status", ">" + ofBoundName, "source", "device",
 			}, rows),
 		}
 	}
 	if past.Older != "" {
-		s.Blocks = append(s.Blocks, htmlBlock{Link: &navLink{past.Older, "Older runs"}})
+		s.Blocks = append(s.Blocks, htmlBlock{Link: &navLink{Address: past.Older, Words: "Older runs"}})
 	}
 	return s
 }
@@ -315,6 +256,7 @@ func FindingsDocument(
 ) Document {
 	d := served("Findings", database, now, "What triad found in kernels of libraries, and which newest runs "+
 		"are wrong here.")
+	d.Open = true
 	var rows []htmlRow
 	for _, o := range all {
 		for _, f := range o.Findings {
@@ -340,29 +282,76 @@ func FindingsDocument(
 	return Document{d}
 }
 
-// DiffDocument compares two sides, or asks for them if p is nil; why says why they cannot be compared.
-func DiffDocument(p *Page, a, b, why, database string, now time.Time) Document {
-	d := served(
-		"Compare",
-		database,
-		now,
-		cmp.Or(clean(why), "Name two sets of runs: the beginning of a session's "+
-			"ID, last, last~1, commit:HASH, machine:TEXT or before:DATE."),
-	)
-	d.Bad = why != ""
+// DiffDocument compares two sides, or asks for them if p is nil; why says why they cannot be compared. newest
+// are the sessions that are offered.
+func DiffDocument(p *Page, a, b, why string, newest []record.SessionCount, database string, now time.Time,
+) Document {
+	d := served("Compare", database, now, cmp.Or(clean(why), "Which two sets of runs? The beginning of a "+
+		"session's ID, last, last~1, commit:HASH, machine:TEXT or before:DATE."))
+	d.Bad, d.Open = why != "", why == ""
 	if p != nil {
 		p.Linked = true
 		d = p.document()
 	}
+	var offered []htmlOption
+	for i, c := range newest {
+		name := "last"
+		if i > 0 {
+			name = fmt.Sprintf("last~%d", i)
+		}
+		words := sessionTitle(c.Session) + ", " + c.Session.Started.UTC().Format("2006-01-02 15:04")
+		offered = append(offered, htmlOption{name, words}, htmlOption{c.Session.ID, words})
+	}
+	if s := choicesSection(newest); p == nil && len(s.Blocks) > 0 {
+		d.Sections = append(d.Sections, s)
+	}
 	d.Form = &htmlForm{Action: "/diff", Button: "Compare", Fields: []htmlField{
-		{"a", "A, before", a, nil}, {"b", "B, after", b, nil},
+		{Name: "a", Label: "A, before", Value: cmp.Or(a, "last~1"), Offered: offered},
+		{Name: "b", Label: "B, after", Value: cmp.Or(b, "last"), Offered: offered},
 	}}
 	return Document{d}
 }
 
-// WithProgress makes the page show how far its session is, as reported at address.
-func (d Document) WithProgress(address string) Document {
+// choicesSection lists the newest sessions, each with a link that compares it with the newest one.
+func choicesSection(newest []record.SessionCount) htmlSection {
+	s := htmlSection{ID: "sessions", Title: "The newest sessions"}
+	p := Page{Linked: true}
+	var rows []htmlRow
+	for i, c := range newest {
+		verdict, weight := sessionVerdict(c)
+		line := row(weight, sessionTitle(c.Session), verdict,
+			c.Session.Started.UTC().Format("2006-01-02 15:04"), "")
+		line.Cells[0].Link, line.Cells[0].Code = "/session/"+c.Session.ID, true
+		line.Cells[1].Weight = weight
+		if i > 0 {
+			line.Cells[3] = htmlCell{
+				Words: "compare with last",
+				Link:  "/diff?" + url.Values{"a": {c.Session.ID}, "b": {"last"}}.Encode(),
+			}
+		}
+		rows = append(rows, line)
+		rows[i].Cells = append(rows[i].Cells, p.sessionCell(c.Session.ID))
+	}
+	if len(rows) > 0 {
+		s.Blocks = []htmlBlock{tableOf("Sessions that can be compared, newest first",
+			[]string{"command", "verdict", "started (UTC)", "as A", "session"}, rows)}
+	}
+	return s
+}
+
+// WithProgress makes the page show how far its session is, as reported at address. What is not over is not
+// called right.
+func (d Document) WithProgress(p record.Progress, address string) Document {
 	d.Live = address
+	words := "Still running: " + ProgressWords(p)
+	if d.Open = !d.Bad; d.Open {
+		d.Answer = []string{words + " None of them is wrong so far."}
+		if p.Ended == 0 {
+			d.Answer = []string{words}
+		}
+	} else {
+		d.Answer = append(d.Answer, words)
+	}
 	return d
 }
 
@@ -377,6 +366,6 @@ func ProgressWords(p record.Progress) string {
 
 // WithReason makes the page say why it shows nothing.
 func (d Document) WithReason(why string) Document {
-	d.Answer = append([]string{clean(why)}, d.Answer...)
+	d.Answer, d.Open = append([]string{clean(why)}, d.Answer...), true
 	return d
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"math"
 	"regexp"
 	"strings"
 	"testing"
@@ -149,16 +150,84 @@ func TestTimesOfOneGPU(t *testing.T) {
 	}
 }
 
-// TestAPageHasTheDiagnosis: a page of wrong runs begins with their diagnosis, if there is one.
+// TestAPageHasTheDiagnosis: a page of wrong runs begins with the cause and its line, then shows the source
+// with that line marked, the smallest wrong case and the command that repeats it. No text becomes markup.
 func TestAPageHasTheDiagnosis(t *testing.T) {
-	r := record.Record{ID: "01X", Impl: "mine/a.cu", Status: op.StatusFail, Diagnosis: &record.Diagnosis{
-		Status: op.StatusFail, Message: "y[0] is NaN", Repeat: "triad compare",
+	r := softmax(1, "mine/a.cu", "fp32", 7, op.StatusFail)
+	r.Diagnosis = &record.Diagnosis{
+		Dims: record.Members[int64]{{Name: "rows", Value: 1}}, Distribution: "normal", Status: op.StatusFail,
+		Message: "y[0] is NaN", Repeat: "triad compare <x>", Advice: "fill it",
 		Findings: []record.Finding{{Text: "1. read of memory that nobody has written\n   a.cu:8: read\n"}},
-	}}
-	p := Page{Records: []record.Record{r}}
-	section := p.wrongSection()
-	if len(section.Blocks) < 3 || !strings.Contains(section.Blocks[0].Words, "mine/a.cu") ||
-		!strings.Contains(section.Blocks[1].Code, "a.cu:8: read") {
-		t.Errorf("%+v", section.Blocks)
+		Causes:   []record.Cause{{Line: 8, Text: "nobody wrote <b>it</b>"}, {Text: "a second cause"}},
+		Source: &record.Excerpt{
+			File: "/x/a.cu", First: 7, Lines: []string{"{", "\tread <i>(x);", "}"}, Marked: []int{8},
+		},
+	}
+	p := Page{Command: "triad compare softmax --add a.cu", Records: []record.Record{r}}
+	if answer, wrong := p.answer(); !wrong || answer[0] != "a.cu: line 8: nobody wrote <b>it</b>." {
+		t.Errorf("it begins with %q", answer[0])
+	}
+	text := pageText(t, p)
+	for _, want := range []string{
+		"<code>triad compare softmax --add a.cu</code></h1>", "a second cause", "rows=1 normal",
+		"y[0] is NaN",
+		"triad compare &lt;x&gt;", "a.cu:8: read", `<li class="marked"><span class="number">8</span>` +
+			"<code>    read &lt;i&gt;(x);</code><strong>nobody wrote &lt;b&gt;it&lt;/b&gt;</strong></li>",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it lacks %q", want)
+		}
+	}
+	if strings.Contains(text, "<b>") || strings.Contains(text, "<i>") {
+		t.Error("text of a file became markup")
+	}
+	r.Diagnosis = &record.Diagnosis{Status: op.StatusFail, Message: "NaN", Advice: "fill it. Then run"}
+	if answer, _ := (Page{Records: []record.Record{r}}).answer(); answer[0] != "a.cu: fill it." {
+		t.Errorf("of an older diagnosis: %q", answer[0])
+	}
+}
+
+// TestWordsOfACell: what is neutral is not taken for a failure.
+func TestWordsOfACell(t *testing.T) {
+	pass, declined, powerless := op.StatusPass, op.StatusUnsupported, op.StatusNoPower
+	for want, all := range map[string][]op.Status{
+		"PASS 2":                              {pass, pass},
+		"PASS 1, 2 not taken":                 {pass, declined, op.StatusMissing},
+		"PASS 1, 1 not taken, 1 cannot tell":  {pass, declined, powerless},
+		"FAIL 1 of 3":                         {pass, declined, op.StatusFail},
+		"UNSUPPORTED 2":                       {declined, declined},
+		"UNSUPPORTED":                         {declined},
+		"KNOWN 2, 1 good, 1 not taken":        {op.StatusKnown, pass, op.StatusKnown, declined},
+		"DIFFERENT_CONTRACT 1, 1 cannot tell": {op.StatusDifferentContract, powerless},
+	} {
+		var g group
+		for i, s := range all {
+			g.records = append(g.records, softmax(i, "cuda/a", "fp32", 7, s))
+		}
+		if got := g.verdict(); got != want {
+			t.Errorf("%v: %q, want %q", all, got, want)
+		}
+	}
+}
+
+// TestErrorsAsAShareOfTheBound: 1 / headroom of what is accepted, else the largest share of the map or of the
+// worst elements.
+func TestErrorsAsAShareOfTheBound(t *testing.T) {
+	inf, nan := record.Float(math.Inf(1)), record.Float(math.NaN())
+	worst := func(got record.Float) *record.Statistics {
+		return &record.Statistics{Worst: []record.Judged{{Got: got, R: 1, T: 2}}}
+	}
+	grid := &record.Map{Compared: []int64{1, 0}, Most: []record.Float{4, 9}}
+	for want, v := range map[string]record.Verdict{
+		"0.25":      {Headroom: new(record.Float(4))},
+		"0":         {Headroom: &inf},
+		"":          {NWrong: 1},
+		"4":         {NWrong: 1, Statistics: &record.Statistics{Map: grid}},
+		"3":         {NWrong: 1, Statistics: worst(7)},
+		"no number": {NWrong: 1, Statistics: worst(nan)},
+	} {
+		if got := ofBoundWords(ofBound(v)); got != want {
+			t.Errorf("%+v: %q, want %q", v, got, want)
+		}
 	}
 }

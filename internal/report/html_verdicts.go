@@ -29,7 +29,7 @@ func (p Page) verdictSection() htmlSection {
 	for _, lines := range groups(p.Records) {
 		byDType := dtypes(lines)
 		names := slices.Concat([]string{"implementation"}, byDType,
-			[]string{">good", ">neutral", ">bad", ">headroom", ">max ulp", "device", "note"})
+			[]string{">" + ofBoundName, "device", "note"})
 		var rows []htmlRow
 		for _, all := range byImplementation(lines) {
 			rows = append(rows, p.matrixRow(all, byDType))
@@ -47,13 +47,7 @@ func (p Page) matrixRow(all []group, byDType []string) htmlRow {
 		cell := htmlCell{}
 		for _, g := range all {
 			if g.dtype == d {
-				good, _, bad := g.counts()
-				cell = htmlCell{Words: g.status().String(), Weight: weightOf(g.status())}
-				if bad > 0 {
-					cell.Words = fmt.Sprintf("%s %d of %d", cell.Words, bad, len(g.records))
-				} else if good < len(g.records) && good > 0 {
-					cell.Words = fmt.Sprintf("%s %d of %d", cell.Words, good, len(g.records))
-				}
+				cell = htmlCell{Words: g.verdict(), Weight: weightOf(g.status())}
 				if p.Linked {
 					cell.Link = "/runs?" + url.Values{
 						"op": {g.op}, "impl": {g.impl}, "dtype": {g.dtype}, "pass": {g.pass.String()},
@@ -63,12 +57,7 @@ func (p Page) matrixRow(all []group, byDType []string) htmlRow {
 		}
 		r.Cells = append(r.Cells, cell)
 	}
-	good, neutral, bad := together.counts()
-	headroom, ulp := together.measures()
-	for _, words := range []string{
-		fmt.Sprint(good), fmt.Sprint(neutral), fmt.Sprint(bad), figure(headroom), figure(ulp),
-		together.devices(), together.note(),
-	} {
+	for _, words := range []string{ofBoundWords(together.ofBound()), together.devices(), together.note()} {
 		r.Cells = append(r.Cells, htmlCell{Words: clean(words)})
 	}
 	for _, c := range r.Cells {
@@ -102,30 +91,12 @@ func (p Page) wrongSection() htmlSection {
 		s.Words = fmt.Sprintf("%d of %s; triad results list --bad shows all.", len(rows),
 			counted(len(bads), "wrong run"))
 	}
-	s.Blocks = append(s.Blocks, diagnosisBlocks(bads)...)
 	s.Blocks = append(s.Blocks, tableOf("Wrong runs, the smallest cases first",
 		[]string{"implementation", "status", "pass", "dtype", "case", "what is wrong", "run"}, rows))
 	for _, f := range p.mapFigures() {
 		s.Blocks = append(s.Blocks, htmlBlock{Figure: f.html()})
 	}
 	return s
-}
-
-// diagnosisBlocks shows why runs are wrong, for those with a diagnosis.
-func diagnosisBlocks(records []record.Record) []htmlBlock {
-	var blocks []htmlBlock
-	for _, r := range records {
-		if r.Diagnosis == nil {
-			continue
-		}
-		var text strings.Builder
-		_ = Diagnosis(&text, Style{}, *r.Diagnosis) // a Builder takes everything
-		blocks = append(blocks,
-			htmlBlock{Words: fmt.Sprintf("The smallest case found that shows what is wrong with %s %s:",
-				r.Impl, r.Case.Pass)},
-			htmlBlock{Code: smallestWords(*r.Diagnosis) + text.String()})
-	}
-	return blocks
 }
 
 // badRecords returns the wrong runs: the smallest case of each implementation first, then the rest.
@@ -180,7 +151,7 @@ func (p Page) elementSection() htmlSection {
 	}
 	names := []string{
 		"implementation", "dtype", "element", ">got", ">truth", ">lowest accepted", ">highest accepted",
-		">headroom", "case", "run",
+		">" + ofBoundName, "case", "run",
 	}
 	for _, lines := range groups(p.Records) {
 		var rows []htmlRow
@@ -257,7 +228,7 @@ func (p Page) elementRow(impl string, r record.Record, v record.Verdict) htmlRow
 		value(e.Want),
 		value(e.Low),
 		value(e.High),
-		figure(v.Headroom),
+		ofBoundWords(ofBound(v)),
 		caseWords(r.Case),
 	)
 	if v.NWrong > 0 {

@@ -7,10 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"triad/internal/op"
 	"triad/internal/panics"
 	"triad/internal/record"
-	"triad/internal/timing"
 )
 
 // Bench judges and times every wanted implementation on the bench points of the operators. Without a plan of
@@ -127,10 +125,4 @@ func (x *execution) timedBefore(before []record.Record) bool {
 		}
 	}
 	return true
-}
-
-// benchCases is the expansion of a bench: each case is timed as soon as it is judged.
-func benchCases(spec *op.Spec, o op.Options) (op.Plan, []op.Case, error) {
-	plan, err := timing.BenchCases(spec, o)
-	return plan, nil, err
 }

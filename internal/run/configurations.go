@@ -1,10 +1,8 @@
 package run
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,42 +13,6 @@ import (
 
 // mostConfigurations limits the configurations of an autotuned kernel that are judged.
 const mostConfigurations = 16
-
-// configuredCases is the number of cases of each operator, pass and dtype that all configurations are judged
-// on.
-const configuredCases = 3
-
-// markConfigured chooses the cases of each operator, pass and dtype on which every configuration of an
-// autotuned kernel is judged: ordinary data of moderate sizes.
-func markConfigured(planned []work) error {
-	type candidate struct {
-		at   int
-		rank int64
-	}
-	found := map[string][]candidate{}
-	for i, w := range planned {
-		if w.Layout != "contiguous" || w.Upstream != "" && w.Upstream != "normal" {
-			continue
-		}
-		elements, _, err := w.operator.Spec.Footprint(w.Case)
-		if err != nil {
-			return err
-		}
-		rank := moderate(elements, w.Case)
-		if w.Distribution != "normal" {
-			rank -= 1 << 40
-		}
-		key := fmt.Sprint(w.Op, " ", w.Pass, " ", w.DType)
-		found[key] = append(found[key], candidate{i, rank})
-	}
-	for _, candidates := range found {
-		slices.SortStableFunc(candidates, func(a, b candidate) int { return cmp.Compare(b.rank, a.rank) })
-		for _, c := range candidates[:min(len(candidates), configuredCases)] {
-			planned[c.at].configured = true
-		}
-	}
-	return nil
-}
 
 // eachConfiguration judges an autotuned kernel in each of its configurations but the first, which was judged:
 // on a GPU any of them may be the fastest. It sets found to the findings that explain a failure.
@@ -99,7 +61,7 @@ func (x *execution) inConfiguration(ctx context.Context, c *prepared, e entry, n
 	if err != nil {
 		return alone, nil, err
 	}
-	return alone, x.ruleOnLaunches(c, e, outcome, &alone, len(job.Launches)), nil
+	return alone, x.rules().ruleOnLaunches(c, e, outcome, &alone, len(job.Launches)), nil
 }
 
 // onceTuned notes of a wrong answer whether the kernel is right once autotune no longer tries it.

@@ -72,7 +72,7 @@ func explained(t *testing.T, w wrongly) (record.Record, *Result) {
 		e.implementation.Calls = family
 	}
 	ended := record.Record{Status: w.status, Impl: w.impl}
-	x.known(p, e, x.explaining(p, e, outcome, verdicts), &ended)
+	x.known(p, e, x.rules().explaining(p, e, outcome, verdicts), &ended)
 	return ended, x.result
 }
 

@@ -6,28 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"triad/internal/backend"
 	"triad/internal/op"
 	"triad/internal/record"
 )
-
-// Twins provides implementations of the emulator for those that run on a GPU. The emulator sees what no GPU
-// shows: a missing barrier, a read past the end of an input.
-type Twins interface {
-	// Twin returns the emulator's twin of an implementation and the backend that runs it. If there is none, b
-	// is nil and why gives the reason, "" if there is nothing to say.
-	Twin(ctx context.Context, i backend.Implementation) (twin backend.Implementation, b backend.Backend,
-		why string)
-}
-
-// BesideSeen counts the emulator's verdicts on an implementation that passed on a GPU.
-type BesideSeen struct {
-	Impl   string
-	Judged int            // cases
-	Wrong  map[string]int // of these: by the status
-	Left   int            // quick cases that it did not judge
-	Why    string         // and why not, a sentence
-}
 
 // besides counts the emulator's verdicts. The zero value is ready to use.
 type besides struct {
@@ -105,7 +86,7 @@ func (x *execution) beside(ctx context.Context, c *prepared, e entry, r *record.
 	if err != nil {
 		return err
 	}
-	x.ruleOn(c, other, outcome, &emulated)
+	x.rules().ruleOn(c, other, outcome, &emulated)
 	if err := x.inMemory(ctx, c, other, &emulated); err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -88,12 +87,6 @@ func (r *Runner) begin(ctx context.Context, request Request,
 	return p, r.Recorder.Plan(p.items(), p.Versions)
 }
 
-func (r *Runner) progress(p Progress) {
-	if r.Progress != nil {
-		r.Progress(p)
-	}
-}
-
 // execution is a request under way.
 type execution struct {
 	*Runner
@@ -118,6 +111,9 @@ type execution struct {
 	families map[string]chan struct{} // the jobs that run, by family
 	failure  error
 }
+
+// rules returns what the verdicts of this run depend on.
+func (x *execution) rules() rules { return rules{x.request.Explain, x.result.Versions} }
 
 // all works through the plan, a few cases at once: while the workers run one case, the truth of the next is
 // computed.
@@ -340,7 +336,7 @@ func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) (err err
 		r.Status, r.Message, r.LogTail = e.verdict.status, e.verdict.sentence, e.verdict.log
 		return x.append(&r)
 	}
-	found := x.ruleOn(c, e, outcome, &r)
+	found := x.rules().ruleOn(c, e, outcome, &r)
 	if err := x.inMemory(ctx, c, e, &r); err != nil {
 		return err
 	}
@@ -438,22 +434,4 @@ func (x *execution) append(r *record.Record) error {
 // on describes work of an implementation on a case, in internal errors.
 func (e entry) on(doing string, c op.Case) string {
 	return fmt.Sprintf("%s %s on %s", doing, e.implementation.Name, describe(c))
-}
-
-// names returns the names of the operators of a request.
-func names(r Request) string {
-	var all []string
-	for _, o := range r.Operators {
-		all = append(all, o.Spec.Name)
-	}
-	return strings.Join(all, ", ")
-}
-
-// describe names a case in errors.
-func describe(c op.Case) string {
-	var dims []string
-	for _, d := range c.Dims {
-		dims = append(dims, fmt.Sprintf("%s=%d", d.Name, d.Value))
-	}
-	return fmt.Sprintf("%s %v %s %s %s", c.Op, c.Pass, c.DType, strings.Join(dims, ","), c.Distribution)
 }

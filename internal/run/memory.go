@@ -72,7 +72,7 @@ func (x *execution) memoryOrOrder(ctx context.Context, c *prepared, e entry, r *
 		return err
 	}
 	alone := newRecord(c, e, r.Seed, r.Started)
-	x.ruleOnLaunches(c, e, outcome, &alone, len(job.Launches))
+	x.rules().ruleOnLaunches(c, e, outcome, &alone, len(job.Launches))
 	if dependsOnMemory(&alone) {
 		r.Status, r.Message, r.Outputs = alone.Status, alone.Message, alone.Outputs
 		r.Explained = alone.Explained

@@ -8,13 +8,6 @@ import (
 	"triad/internal/record"
 )
 
-// Power counts cases by whether their outputs can tell right from wrong.
-type Power struct {
-	Cases     int       // with elements to compare, and not trivial by design
-	Powerless []op.Case // those of them in which a wrong output would pass
-	Trivial   []op.Case // by design: what the spec marks
-}
-
 // add counts a case by the power of its outputs.
 func (p *Power) add(w work, powers []judge.Power) {
 	switch {

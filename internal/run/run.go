@@ -2,7 +2,9 @@ package run
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"triad/internal/backend"
@@ -125,4 +127,28 @@ func (r *Result) spend(on string, began time.Time) {
 		return
 	}
 	r.Spent = append(r.Spent, Spent{on, time.Since(began)})
+}
+
+func (r *Runner) progress(p Progress) {
+	if r.Progress != nil {
+		r.Progress(p)
+	}
+}
+
+// names returns the names of the operators of a request.
+func names(r Request) string {
+	var all []string
+	for _, o := range r.Operators {
+		all = append(all, o.Spec.Name)
+	}
+	return strings.Join(all, ", ")
+}
+
+// describe names a case in errors.
+func describe(c op.Case) string {
+	var dims []string
+	for _, d := range c.Dims {
+		dims = append(dims, fmt.Sprintf("%s=%d", d.Name, d.Value))
+	}
+	return fmt.Sprintf("%s %v %s %s %s", c.Op, c.Pass, c.DType, strings.Join(dims, ","), c.Distribution)
 }

@@ -8,10 +8,6 @@ import (
 	"triad/internal/op"
 )
 
-// Shard is one of several parts of a plan that machines run side by side: number Index, from 1, of Of. The
-// zero value is the whole plan.
-type Shard struct{ Index, Of int }
-
 // cut reduces a plan to the cases of one shard, in their order; a shard without a case is a usage error. The
 // costliest remaining case goes to the shard with the least work, so that all take about equally long. Every
 // case is judged and timed in exactly one shard, which follows from the plan alone.

@@ -1,15 +1,8 @@
 package run
 
 import (
-	"context"
-	"errors"
 	"slices"
-
-	"triad/internal/judge"
 )
-
-// errLeft is the reason of an entry that was not run, or not judged to its end.
-var errLeft = errors.New("left for a resumed run")
 
 // toldToStop reports whether the run was stopped.
 func (x *execution) toldToStop() bool { return x.Stop != nil && x.Stop.Err() != nil }
@@ -18,9 +11,6 @@ func (x *execution) toldToStop() bool { return x.Stop != nil && x.Stop.Err() != 
 // are judged side by side, a stopped run finishes only the calls that are under way; where a case is large,
 // it does not even judge them. Elsewhere it finishes its cases.
 func (x *execution) leaves(c *prepared) bool { return (x.lanes > 0 || c.large()) && x.toldToStop() }
-
-// large reports whether judging a case takes so long that a stopped run does not finish it.
-func (c *prepared) large() bool { return c.byRows }
 
 // cutShort records that entries of cases under way were left for a resumed run.
 func (x *execution) cutShort() {
@@ -38,25 +28,4 @@ func (x *execution) leaveOpen(e entry, dtype string) {
 	if !slices.Contains(x.result.Open, e.verdict.sentence) {
 		x.result.Open = append(x.result.Open, e.verdict.sentence)
 	}
-}
-
-// untilStopped stops computing rows of a truth once the run is stopped. What is judged by then is judged in
-// part, and is not recorded.
-func untilStopped(stop context.Context, t judge.Truth) judge.Truth {
-	for _, o := range t.Outputs {
-		if o.Rows == nil || o.Rows.Fill == nil || stop == nil {
-			continue
-		}
-		fill := o.Rows.Fill
-		o.Rows.Fill = func() func(into judge.Values, first, end int64) error {
-			rows := fill()
-			return func(into judge.Values, first, end int64) error {
-				if stop.Err() != nil {
-					return errLeft
-				}
-				return rows(into, first, end)
-			}
-		}
-	}
-	return t
 }

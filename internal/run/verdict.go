@@ -10,7 +10,6 @@ import (
 	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/record"
-	"triad/internal/tensor"
 	"triad/internal/truth"
 )
 
@@ -42,14 +41,20 @@ func buildOf(b *backend.BuildFacts) *record.Build {
 	return out
 }
 
+// rules holds what a verdict depends on besides the case and the outcome.
+type rules struct {
+	explain  bool             // keep what --explain shows
+	versions record.Toolchain // of what takes part: a finding covers some
+}
+
 // ruleOn sets the record's status from an outcome: what went wrong before a comparison, or the judge's
 // verdict. It returns the documented findings that explain everything that is wrong.
-func (x *execution) ruleOn(c *prepared, e entry, outcome backend.Outcome, r *record.Record) []op.Finding {
-	return x.ruleOnLaunches(c, e, outcome, r, len(c.launches(e.implementation.Device, c.level)))
+func (u rules) ruleOn(c *prepared, e entry, outcome backend.Outcome, r *record.Record) []op.Finding {
+	return u.ruleOnLaunches(c, e, outcome, r, len(c.launches(e.implementation.Device, c.level)))
 }
 
 // ruleOnLaunches is ruleOn for an outcome of the given number of planned launches.
-func (x *execution) ruleOnLaunches(c *prepared, e entry, outcome backend.Outcome, r *record.Record,
+func (u rules) ruleOnLaunches(c *prepared, e entry, outcome backend.Outcome, r *record.Record,
 	planned int,
 ) []op.Finding {
 	r.LogTail, r.PeakBytes, r.Launches = outcome.Log, outcome.PeakBytes, len(outcome.Launches)
@@ -60,7 +65,7 @@ func (x *execution) ruleOnLaunches(c *prepared, e entry, outcome backend.Outcome
 	declared := e.implementation.Contract
 	if outcome.Status != op.StatusUnknown {
 		r.Status, r.Message = outcome.Status, outcome.Sentence
-		return x.explaining(c, e, outcome, nil)
+		return u.explaining(c, e, outcome, nil)
 	}
 	plan := judge.Plan{
 		Outputs: c.outputs, Gives: e.implementation.Outputs,
@@ -79,10 +84,10 @@ func (x *execution) ruleOnLaunches(c *prepared, e entry, outcome backend.Outcome
 	}
 	r.Message = c.reason(verdicts, r.Status)
 	c.describePatterns(verdicts, e, outcome, r.Outputs)
-	if x.request.Explain {
+	if u.explain {
 		r.Explained = explain(verdicts, r)
 	}
-	return x.explaining(c, e, outcome, verdicts)
+	return u.explaining(c, e, outcome, verdicts)
 }
 
 // reason returns why a row has its status: the sentence of the first output with that status, given outputs
@@ -274,56 +279,16 @@ func verdictOf(v judge.Verdict) record.Verdict {
 	return out
 }
 
-// compareEntries records how far the implementations of a case lie apart, pair by pair.
-func (x *execution) compareEntries(c *prepared) error {
-	slices.SortFunc(c.kept, func(a, b keptOutputs) int { return strings.Compare(a.name, b.name) })
-	var found []record.Difference
-	for i, a := range c.kept {
-		for _, b := range c.kept[i+1:] {
-			if x.leaves(c) { // all pairs or none
-				x.cutShort()
-				return nil
-			}
-			for k, t := range c.outputs {
-				if t.Elements() > 0 && !t.Given && k < len(a.outputs) && k < len(b.outputs) &&
-					comparable(a.outputs[k], b.outputs[k]) {
-					found = append(found, difference(c, t, a, b, a.outputs[k].Tensor, b.outputs[k].Tensor))
-				}
-			}
-		}
-	}
-	if len(found) == 0 {
+// gave returns the outputs of an outcome's first launch that came back as they were asked for.
+func gave(outcome backend.Outcome) truth.Inputs {
+	var all truth.Inputs
+	if len(outcome.Launches) == 0 {
 		return nil
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if err := x.Recorder.AppendDifferences(found); err != nil {
-		return err
-	}
-	x.result.Differences = append(x.result.Differences, found...)
-	return nil
-}
-
-// comparable reports whether both outputs came back as they were asked for.
-func comparable(a, b backend.Output) bool {
-	return a.Present && b.Present && returned(a).Data != nil && returned(b).Data != nil
-}
-
-func difference(c *prepared, t op.TensorType, a, b keptOutputs, x, y tensor.Tensor) record.Difference {
-	d := judge.DifferenceOf(t.DType, x.Data, y.Data)
-	ulp := record.Float(d.ULP)
-	out := record.Difference{
-		CaseKey: c.Key(), Op: c.Op, Pass: c.Pass, DType: c.DType, Output: t.Name, A: a.name, B: b.name,
-		RunA: a.id, RunB: b.id,
-		N: t.Elements(), Bitwise: d.Bitwise, NDifferent: d.Different, ULPMax: &ulp,
-	}
-	if d.At >= 0 {
-		size := t.DType.Size()
-		out.Worst = &record.Disparity{
-			Index: tensor.Index(d.At, t.Shape),
-			A:     record.Float(tensor.Decode(t.DType, x.Data[d.At*size:(d.At+1)*size])[0]),
-			B:     record.Float(tensor.Decode(t.DType, y.Data[d.At*size:(d.At+1)*size])[0]),
+	for _, o := range outcome.Launches[0].Outputs {
+		if o.Present && returned(o).Data != nil {
+			all = append(all, o.Tensor)
 		}
 	}
-	return out
+	return all
 }

@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"triad/internal/report"
 )
 
 // Limits of a request.
@@ -19,9 +21,26 @@ const (
 	mostHeaderBytes = 16 << 10
 	mostURL         = 2048
 	mostValue       = 200 // of a parameter
+	mostQueryURL    = 12 << 10
+	mostStatement   = 4000
 	atOnce          = 8   // pages that are made at the same time
 	mostReaders     = 128 // answers being sent at the same time
 )
+
+// guard refuses requests that no page of ours makes, and those without the token.
+type guard struct {
+	hosts               []string
+	cookie, token, port string
+}
+
+// newGuard returns the guard of a server at an address, which must be of this machine only.
+func newGuard(address net.Addr) (guard, error) {
+	hosts, port, err := hostsOf(address)
+	return guard{hosts: hosts, cookie: "triad_" + port, token: newToken(), port: port}, err
+}
+
+// Address returns the address to open, with the token.
+func (g *guard) Address() string { return "http://127.0.0.1:" + g.port + "/?token=" + g.token }
 
 // plainPath matches the paths of pages: names that do not begin with a dot, and nothing encoded.
 var plainPath = regexp.MustCompile(`^/(?:[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)?)?$`)
@@ -34,13 +53,12 @@ type refusal struct {
 
 // check refuses what no page of ours requests: another host or origin, another site, a method that could
 // change something, a body, an odd path or parameter, a request without the token.
-func (s *Server) check(r *http.Request) *refusal {
+func (g *guard) check(r *http.Request) *refusal {
 	switch origin := r.Header.Values("Origin"); {
-	case !slices.Contains(s.hosts, r.Host):
+	case !slices.Contains(g.hosts, r.Host):
 		return &refusal{
 			http.StatusForbidden,
-			"the host is not this server's: open the address that triad serve " +
-				"printed",
+			"the host is not this server's: open the address that triad printed",
 		}
 	case len(origin) > 1 || len(origin) == 1 && origin[0] != "http://"+r.Host:
 		return &refusal{http.StatusForbidden, "the request comes from another origin"}
@@ -54,8 +72,11 @@ func (s *Server) check(r *http.Request) *refusal {
 		return &refusal{http.StatusMethodNotAllowed, "pages can only be read: GET"}
 	case r.ContentLength != 0 || len(r.TransferEncoding) > 0 || r.Header.Get("Upgrade") != "":
 		return &refusal{http.StatusBadRequest, "pages take no body"}
-	case len(r.RequestURI) > mostURL:
-		return &refusal{http.StatusRequestURITooLong, fmt.Sprintf("an address has at most %d bytes", mostURL)}
+	case len(r.RequestURI) > longest(r.URL.Path):
+		return &refusal{
+			http.StatusRequestURITooLong,
+			fmt.Sprintf("an address has at most %d bytes", longest(r.URL.Path)),
+		}
 	case r.URL.Host != "" || r.URL.RawPath != "" || strings.ContainsAny(path(r), "%;\\") ||
 		!plainPath.MatchString(r.URL.Path):
 		return &refusal{http.StatusBadRequest, "no page has such a path"}
@@ -65,8 +86,7 @@ func (s *Server) check(r *http.Request) *refusal {
 		return &refusal{http.StatusBadRequest, "the parameters cannot be read"}
 	}
 	for name, all := range values {
-		if len(all) > 1 || len(all[0]) > mostValue || strings.ContainsFunc(all[0], control) ||
-			!slices.Contains(parameters(r.URL.Path), name) && name != "token" {
+		if len(all) > 1 || !fits(r.URL.Path, name, all[0]) {
 			return &refusal{
 				http.StatusBadRequest,
 				fmt.Sprintf("the parameter %q is not known here, is given "+
@@ -85,6 +105,35 @@ func path(r *http.Request) string {
 
 func control(r rune) bool { return r < ' ' || r == 0x7f }
 
+// longest returns how long the address of a page may be.
+func longest(path string) int {
+	if isQuery(path) {
+		return mostQueryURL
+	}
+	return mostURL
+}
+
+// isQuery reports whether a path is of a query or of its result in another format.
+func isQuery(path string) bool { return path == "/query" || queryFormats[path] != "" }
+
+// fits reports whether a page takes a parameter with such a value. SQL is longer than others, and has lines.
+func fits(path, name, value string) bool {
+	if isQuery(path) && name == "sql" {
+		value = strings.NewReplacer("\r", "", "\n", "", "\t", "").Replace(value)
+		return len(value) <= mostStatement && !strings.ContainsFunc(value, control)
+	}
+	if len(value) > mostValue || strings.ContainsFunc(value, control) {
+		return false
+	}
+	if parameter, is := strings.CutPrefix(name, report.ParamPrefix); is && isQuery(path) {
+		return parameterName.MatchString(parameter)
+	}
+	return slices.Contains(parameters(path), name) || name == "token"
+}
+
+// parameterName matches the names of parameters of SQL.
+var parameterName = regexp.MustCompile(`^[A-Za-z_][A-Za-z_0-9]{0,60}$`)
+
 // parameters returns the parameters that a page takes.
 func parameters(path string) []string {
 	switch path {
@@ -94,6 +143,10 @@ func parameters(path string) []string {
 		return []string{"a", "b"}
 	case "/":
 		return []string{"before"}
+	case contentsAddress:
+		return []string{"state"}
+	case "/query", "/query.csv", "/query.json":
+		return []string{"sql", "saved"}
 	}
 	if strings.HasPrefix(path, "/run/") {
 		return []string{"before"}
@@ -103,18 +156,18 @@ func parameters(path string) []string {
 
 // admits reports whether a request knows the token: by its cookie, or in its address, which sets the cookie
 // and redirects to the address without it.
-func (s *Server) admits(w http.ResponseWriter, r *http.Request) bool {
-	if cookie, err := r.Cookie(s.cookie); err == nil && s.isToken(cookie.Value) {
+func (g *guard) admits(w http.ResponseWriter, r *http.Request) bool {
+	if cookie, err := r.Cookie(g.cookie); err == nil && g.isToken(cookie.Value) {
 		return true
 	}
 	values := r.URL.Query()
-	if !s.isToken(values.Get("token")) {
-		http.Error(w, "open the address that triad serve printed: it has the token that this browser lacks",
+	if !g.isToken(values.Get("token")) {
+		http.Error(w, "open the address that triad printed: it has the token that this browser lacks",
 			http.StatusForbidden)
 		return false
 	}
 	http.SetCookie(w, &http.Cookie{
-		Name: s.cookie, Value: s.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Name: g.cookie, Value: g.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
 	})
 	values.Del("token")
 	to := url.URL{Path: r.URL.Path, RawQuery: values.Encode()}
@@ -122,8 +175,8 @@ func (s *Server) admits(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-func (s *Server) isToken(given string) bool {
-	return subtle.ConstantTimeCompare([]byte(given), []byte(s.token)) == 1
+func (g *guard) isToken(given string) bool {
+	return subtle.ConstantTimeCompare([]byte(given), []byte(g.token)) == 1
 }
 
 // whole buffers an answer until it is complete.
@@ -138,7 +191,7 @@ func (w *whole) Write(p []byte) (int, error) { return w.body.Write(p) }
 
 // guarded answers requests that check and admits accept. A client that reads slowly, or not at all, occupies
 // its own answer, but keeps no other page from being made.
-func (s *Server) guarded(answer http.Handler) http.Handler {
+func (g *guard) guarded(answer http.Handler) http.Handler {
 	slots, readers := make(chan struct{}, atOnce), make(chan struct{}, mostReaders)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -148,12 +201,12 @@ func (s *Server) guarded(answer http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-		if no := s.check(r); no != nil {
+		if no := g.check(r); no != nil {
 			h.Set("Connection", "close")
 			http.Error(w, no.why, no.code)
 			return
 		}
-		if !s.admits(w, r) {
+		if !g.admits(w, r) {
 			return
 		}
 		made := &whole{ResponseWriter: w}

@@ -102,6 +102,9 @@ func addPlain(all map[string]string, port string) {
 		"/session/01ARZ3NDEKTSV4RRFFQ69G5FAV/", "/op/a;b", "/op/%3Cscript%3E", "/static/../run", "/runs/%2e",
 		"/runs?op=a;impl=b", "/runs?op=%zz", "/runs?op=a&op=b", "/runs?limit=5", "/diff?a=last&c=d",
 		"/runs?op=a%00b", "/?x=1", "/runs?impl=" + strings.Repeat("a", 300),
+		"/query?sql=select%001", "/query?sql=a&sql=b", "/query?p_a-b=1", "/query?p_=1", "/query?p_a=%0a",
+		"/query?sql=" + strings.Repeat("a", 4001), "/query.csv?saved=a%0ab", "/runs?sql=select+1",
+		"/runs?p_a=1", "/query.exe?sql=select+1", "/query/x?sql=select+1",
 	} {
 		plain("path "+path, "GET "+path, "Host: HOST")
 	}

@@ -81,7 +81,7 @@ func TestOlderPages(t *testing.T) {
 			if status != http.StatusOK || !strings.Contains(text, want) {
 				t.Fatalf("%s, page %d: %d, without %q", start, i+1, status, want)
 			}
-			rows := regexp.MustCompile(`<th scope="row"><a href="/(?:run|session)/(\w+)"`).
+			rows := regexp.MustCompile(`scope="row"(?: class="long")?><a href="/(?:run|session)/(\w+)"`).
 				FindAllStringSubmatch(text, -1)
 			for _, row := range rows {
 				if seen[row[1]] {
@@ -109,14 +109,15 @@ func TestPagesThatAreNotThere(t *testing.T) {
 	s, address := serving(t, path, Options{})
 	for at, want := range map[string]string{
 		"/op/nobody":                          "Nothing is recorded of nobody",
-		"/run/01ARZ3NDEKTSV4RRFFQ69G5FAV":     "no such run",
-		"/session/01ARZ3NDEKTSV4RRFFQ69G5FAV": "no such run",
-		"/run/short":                          "no page is called so",
-		"/nowhere":                            "no page is called so",
+		"/run/01ARZ3NDEKTSV4RRFFQ69G5FAV":     "No run in this database has the ID",
+		"/session/01ARZ3NDEKTSV4RRFFQ69G5FAV": "No session in this database has the ID",
+		"/run/short":                          "There is no page at /run/short.",
+		"/nowhere":                            "There is no page at /nowhere.",
+		"/query?saved=nobody":                 "No saved query is called nobody.",
 	} {
 		status, text := page(t, s, address, at)
 		if status != http.StatusNotFound || !strings.Contains(text, want) ||
-			!strings.Contains(text, `<a href="/runs">`) {
+			!strings.Contains(text, `<a href="/runs"`) {
 			t.Errorf("%s: %d %s", at, status, text[max(0, strings.Index(text, "<body")):])
 		}
 	}

@@ -37,13 +37,19 @@ const (
 // perPage is the number of runs and sessions that a list shows.
 const perPage = 200
 
+// mostOffered is the number of sessions that a comparison offers.
+const mostOffered = 20
+
 // Options holds what the server cannot know itself.
 type Options struct {
 	Findings []report.OperatorFindings
 	// Side reads one side of a comparison by its name as the user gave it.
 	Side func(ctx context.Context, name string) (resultdiff.Side, error)
 	// Since parses a time that a user wrote.
-	Since      func(text string) (time.Time, error)
+	Since func(text string) (time.Time, error)
+	// Query runs SQL that a user typed, and returns its rows as "csv" or as "json", an object a line.
+	Query func(ctx context.Context, statement string, params map[string]string, format string) (
+		Rows, error)
 	Now        func() time.Time
 	HeaderTime time.Duration // 0: five seconds
 	AnswerTime time.Duration // of the database; 0: twenty seconds
@@ -53,23 +59,19 @@ type Options struct {
 type Server struct {
 	store   *results.Store
 	options Options
-	hosts   []string
-	cookie  string
-	token   string
-	port    string
+	guard
 	http    *http.Server
+	queries chan struct{} // slots for typed SQL
 }
 
 // New returns a server that answers on a listener, which must be of this machine only.
 func New(store *results.Store, listener net.Listener, o Options) (*Server, error) {
-	hosts, port, err := hostsOf(listener.Addr())
+	g, err := newGuard(listener.Addr())
 	if err != nil {
 		return nil, err
 	}
 	o.HeaderTime, o.AnswerTime = cmp.Or(o.HeaderTime, headerTime), cmp.Or(o.AnswerTime, answerTime)
-	s := &Server{
-		store: store, options: o, hosts: hosts, cookie: "triad_" + port, token: newToken(), port: port,
-	}
+	s := &Server{store: store, options: o, guard: g, queries: make(chan struct{}, queriesAtOnce)}
 	s.http = &http.Server{
 		Handler: s.guarded(http.HandlerFunc(s.answer)), ReadHeaderTimeout: o.HeaderTime,
 		ReadTimeout: 2 * o.HeaderTime, WriteTimeout: o.AnswerTime + headerTime, IdleTimeout: idleTime,
@@ -77,9 +79,6 @@ func New(store *results.Store, listener net.Listener, o Options) (*Server, error
 	}
 	return s, nil
 }
-
-// Address returns the address to open, with the token.
-func (s *Server) Address() string { return "http://127.0.0.1:" + s.port + "/?token=" + s.token }
 
 // Serve answers until the context ends.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
@@ -103,29 +102,45 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 		kind, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 		if kind == "live" && ulid.MatchString(name) {
 			err = s.progress(ctx, w, name)
-			document = report.Document{}
+			return
+		}
+		if format, is := queryFormats[r.URL.Path]; is {
+			err = s.download(ctx, w, r.URL.Query(), format)
 			return
 		}
 		document, err = s.document(ctx, kind, name, r.URL.Query())
 		if err == nil {
-			err = s.write(w, http.StatusOK, document)
+			err = s.write(w, http.StatusOK, document, r.URL.Path)
 		}
 	})
 	if internal == nil && err == nil {
 		return
 	}
 	code, why := s.failure(internal, err)
-	document = report.FailureDocument(why, s.store.Path(), s.options.Now())
-	if s.write(w, code, document) != nil {
+	title := "Something went wrong"
+	switch code {
+	case http.StatusNotFound:
+		title = "No such page"
+	case http.StatusBadRequest:
+		title = "This was refused"
+	}
+	document = report.FailureDocument(title, why, s.store.Path(), s.options.Now())
+	if s.write(w, code, document, r.URL.Path) != nil {
 		http.Error(w, why, code)
 	}
 }
 
 // failure returns the answer for an error: its status code and its sentence.
 func (s *Server) failure(internal, err error) (code int, why string) {
+	var missing missingError
+	var refused Refused
 	switch {
 	case internal != nil:
 		return http.StatusInternalServerError, "something went wrong inside triad: " + internal.Error()
+	case errors.As(err, &refused):
+		return http.StatusBadRequest, refused.Error()
+	case errors.As(err, &missing):
+		return http.StatusNotFound, missing.Error()
 	case errors.Is(err, results.ErrNotFound):
 		return http.StatusNotFound, err.Error()
 	case errors.Is(err, context.DeadlineExceeded):
@@ -136,10 +151,14 @@ func (s *Server) failure(internal, err error) (code int, why string) {
 }
 
 // write writes a page with a policy that allows its own scripts and styles.
-func (s *Server) write(w http.ResponseWriter, code int, document report.Document) error {
+func (s *Server) write(w http.ResponseWriter, code int, document report.Document, path string) error {
+	return writePage(w, code, document, path)
+}
+
+func writePage(w http.ResponseWriter, code int, document report.Document, path string) error {
 	nonce := newToken()
 	var page bytes.Buffer
-	if err := document.Serve(&page, nonce); err != nil {
+	if err := document.Serve(&page, nonce, path); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Security-Policy", fmt.Sprintf("default-src 'none'; img-src data:; style-src "+
@@ -151,7 +170,21 @@ func (s *Server) write(w http.ResponseWriter, code int, document report.Document
 	return nil
 }
 
-var errNoPage = fmt.Errorf("%w: no page is called so; / lists the sessions", results.ErrNotFound)
+// missingError says that a page is not there.
+type missingError string
+
+func (e missingError) Error() string { return string(e) }
+
+// homeLists ends the sentence of a page that is not there.
+const homeLists = "The home page lists the newest sessions."
+
+// orMissing replaces the error that nothing has an ID by a sentence for a page.
+func orMissing(err error, what, id string) error {
+	if errors.Is(err, results.ErrNotFound) {
+		return missingError(fmt.Sprintf("No %s in this database has the ID %s. %s", what, id, homeLists))
+	}
+	return err
+}
 
 // document reads the contents of a page.
 func (s *Server) document(
@@ -164,13 +197,18 @@ func (s *Server) document(
 	case kind == "runs" && name == "":
 		return s.runs(ctx, asked)
 	case kind == "diff" && name == "":
-		return s.diff(ctx, asked.Get("a"), asked.Get("b")), nil
+		return s.diff(ctx, asked.Get("a"), asked.Get("b"))
+	case kind == "query" && name == "" && s.options.Query != nil:
+		return s.query(ctx, asked)
 	case kind == "findings" && name == "":
 		wrong, _, err := s.store.List(ctx, results.Filter{Bad: true, Limit: perPage})
 		return report.FindingsDocument(s.options.Findings, wrong, s.store.Path(), now), err
 	case kind == "run" && ulid.MatchString(name):
 		run, err := s.store.Show(ctx, name)
 		if err != nil {
+			return report.Document{}, orMissing(err, "run", name)
+		}
+		if run.Record.Diagnosis, err = s.store.Diagnosis(ctx, run.Record); err != nil {
 			return report.Document{}, err
 		}
 		past, err := s.past(ctx, run.Record, asked.Get("before"))
@@ -178,23 +216,24 @@ func (s *Server) document(
 	case kind == "session" && ulid.MatchString(name):
 		page, err := pages.OfSession(ctx, s.store, name, now)
 		if err != nil {
-			return report.Document{}, err
+			return report.Document{}, orMissing(err, "session", name)
 		}
 		page.Linked = true
 		document := page.Document()
 		if p, err := s.store.Progress(ctx, name); err == nil && p.State == "running" {
-			document = document.WithProgress("/live/" + name)
+			document = document.WithProgress(p, "/live/"+name)
 		}
 		return document, nil
 	case kind == "op" && name != "":
 		page, err := pages.OfOperator(ctx, s.store, name, now)
 		if err == nil && page.Nothing != "" {
-			err = fmt.Errorf("%w: %s", results.ErrNotFound, page.Nothing)
+			err = missingError(page.Nothing)
 		}
 		page.Linked = true
 		return page.Document(), err
 	}
-	return report.Document{}, errNoPage
+	return report.Document{}, missingError(fmt.Sprintf("There is no page at /%s. %s",
+		strings.Trim(kind+"/"+name, "/"), homeLists))
 }
 
 // progress writes how far a session is, as JSON.
@@ -236,8 +275,13 @@ func (s *Server) sessions(ctx context.Context, before string) (report.Document, 
 		all = all[:perPage]
 		older = "/?before=" + all[perPage-1].Session.ID
 	}
-	found, err := s.store.Recorded(ctx)
-	return report.SessionsDocument(all, before != "", older, found.Ops, s.store.Path(), s.options.Now()), err
+	home := report.Home{Sessions: all, After: before != "", Older: older}
+	if !home.After {
+		if home.Standing, err = s.store.Standings(ctx); err != nil {
+			return report.Document{}, err
+		}
+	}
+	return report.HomeDocument(home, s.store.Path(), s.options.Now()), nil
 }
 
 // runs lists the runs that match the parameters. An invalid parameter matches no run, and the page says so.
@@ -313,18 +357,19 @@ func readFilter(f *results.Filter, shown report.RunsAsked, since func(string) (t
 }
 
 // diff compares two sides; errors of the sides are reported on the page.
-func (s *Server) diff(ctx context.Context, a, b string) report.Document {
+func (s *Server) diff(ctx context.Context, a, b string) (report.Document, error) {
 	now, path := s.options.Now(), s.store.Path()
-	if a == "" && b == "" {
-		return report.DiffDocument(nil, a, b, "", path, now)
+	newest, err := s.store.Sessions(ctx, "", mostOffered)
+	if err != nil || a == "" && b == "" {
+		return report.DiffDocument(nil, a, b, "", newest, path, now), err
 	}
 	var sides [2]resultdiff.Side
 	for i, name := range []string{a, b} {
 		var err error
 		if sides[i], err = s.options.Side(ctx, name); err != nil {
-			return report.DiffDocument(nil, a, b, err.Error(), path, now)
+			return report.DiffDocument(nil, a, b, err.Error(), newest, path, now), nil
 		}
 	}
 	page := pages.OfDiff(sides[0], sides[1], resultdiff.Options{}, path, now)
-	return report.DiffDocument(&page, a, b, "", path, now)
+	return report.DiffDocument(&page, a, b, "", newest, path, now), nil
 }

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"triad/internal/op"
 	"triad/internal/pages/pagestest"
 	"triad/internal/record"
+	"triad/internal/report"
 	"triad/internal/resultdiff"
 	"triad/results"
 )
@@ -46,6 +48,25 @@ func serving(t testing.TB, path string, o Options) (*Server, string) {
 		t.Fatal(err)
 	}
 	o.Now = time.Now
+	o.Query = func(ctx context.Context, statement string, params map[string]string, format string) (
+		Rows, error,
+	) {
+		values := map[string]any{}
+		for name, value := range params {
+			values[name] = value
+		}
+		answer, err := results.Query(ctx, path, statement, values, results.Limits{HeapBytes: 1 << 30})
+		if err != nil {
+			return Rows{}, Refused(err.Error())
+		}
+		var text bytes.Buffer
+		write := report.JSONRows
+		if format == "csv" {
+			write = report.CSV
+		}
+		err = write(&text, answer.Columns, answer.Rows)
+		return Rows{text.Bytes(), answer.Cut}, err
+	}
 	o.Since = func(string) (time.Time, error) { return time.Time{}, errors.New("no time") }
 	o.Side = func(ctx context.Context, name string) (resultdiff.Side, error) {
 		last := map[string]int{"last": 1, "last~1": 2}[name]
@@ -81,7 +102,11 @@ var answers = map[string]string{
 	"/diff?a=last~1&b=last":                          "B is worse than A: 2 became wrong.",
 	"/diff?a=last&b=last~1":                          "Nothing became wrong",
 	"/diff?a=x&b=last":                               "no session has this ID",
-	"/diff":                                          "Name two sets",
+	"/diff":                                          "Which two sets of runs?",
+	"/query":                                         "One read-only SQL statement",
+	"/query?saved=least-headroom":                    "50 rows.",
+	"/query?sql=drop+table+run":                      "Only reading is allowed",
+	"/query?sql=select+:a+as+x&p_a=7":                "1 row.",
 	"/findings":                                      "What triad found",
 	"/op/" + pagestest.Operator:                      "1 of 3 implementations is wrong",
 }
@@ -102,10 +127,13 @@ func TestPagesInABrowser(t *testing.T) {
 	}
 	check := func(name string) {
 		t.Helper()
-		for _, width := range []int{360, 768, 1440} {
+		for _, width := range []int{360, 400, 768, 1400} {
 			p.Size(width, 900, width == 768)
 			if pixels := p.Overflow(); pixels > 0 {
 				t.Errorf("%s at %d pixels overflows by %d", name, width, pixels)
+			}
+			if cut := p.Cut(); len(cut) > 0 && width != 768 {
+				t.Errorf("%s at %d pixels is cut: %s", name, width, cut)
 			}
 		}
 		for _, e := range append(p.Axe(), p.Errors()...) {
@@ -149,8 +177,8 @@ func TestPagesInABrowser(t *testing.T) {
 func sortsByDType(t *testing.T, p *browser.Page) {
 	t.Helper()
 	order := ""
-	p.Eval(`document.querySelectorAll("#runs thead button")[4].click();
-		Array.from(document.querySelectorAll("#runs tbody tr")).map((r) => r.cells[4].textContent)
+	p.Eval(`document.querySelectorAll("#runs thead button")[3].click();
+		Array.from(document.querySelectorAll("#runs tbody tr")).map((r) => r.cells[3].textContent)
 			.join(" ")`, &order)
 	if order != "bf16 fp32" {
 		t.Errorf("sorted by dtype: %q", order)
@@ -160,10 +188,12 @@ func sortsByDType(t *testing.T, p *browser.Page) {
 // sortsAsText sorts the runs of a page, newest first, by their IDs and dates, which only begin with digits.
 func sortsAsText(t *testing.T, p *browser.Page) {
 	t.Helper()
-	for column, name := range []string{"ID", "date"} { // newest first at the beginning
+	for column, name := range map[int]string{0: "ID", 9: "date"} {
 		sorted := false
 		p.Eval(fmt.Sprintf(`(() => {
-			document.querySelectorAll("#runs thead button")[%d].click();
+			const button = document.querySelectorAll("#runs thead button")[%d];
+			button.click();
+			if (button.parentNode.getAttribute("aria-sort") !== "ascending") { button.click(); }
 			const words = Array.from(document.querySelectorAll("#runs tbody tr"))
 				.map((r) => r.cells[%[1]d].textContent);
 			return words.length > 9 && words[0] < words.at(-1) &&

@@ -236,24 +236,6 @@ func encodeIntegers(b []byte, d op.DType, values []float64) {
 	}
 }
 
-// OverflowCode returns the element, little endian, that a finite number beyond the range of d becomes:
-// infinity, the NaN code for e4m3, the largest finite number if the contract saturates; nil for a dtype that
-// is no float.
-func OverflowCode(d op.DType, negative, saturate bool) []byte {
-	f, ok := FormatOf(d)
-	if !ok {
-		return nil
-	}
-	x := math.Inf(1)
-	if saturate {
-		x = f.Max
-	}
-	if negative {
-		x = -x
-	}
-	return Encode(d, []float64{x})
-}
-
 // DecodeE2M1 returns the values of n fp4 elements packed two a byte, the first in the low half.
 func DecodeE2M1(packed []byte, n int) []float64 {
 	values := make([]float64, n)

@@ -92,9 +92,6 @@ func (k Contract) Promise() string {
 	return ""
 }
 
-// Contracts lists every contract, the strict one first.
-func Contracts() []Contract { return slices.Clone(contracts) }
-
 // The permitted words of a contract: an allowance is written for each of these, and for nothing else.
 var (
 	accumulators = []string{

@@ -44,7 +44,7 @@ func TestSampledTruthIsPartOfTheWhole(t *testing.T) {
 		partial := map[string]bool{}
 		for _, c := range plan.Cases {
 			in := truthtest.CaseInputs(t, o.Spec, c, 1)
-			for _, k := range truth.Contracts() {
+			for _, k := range truth.ContractList {
 				if k.Name != o.Spec.DefaultContract(c.DType) && !o.Spec.Permits(c.DType, k.Name) {
 					continue
 				}
@@ -113,7 +113,7 @@ func TestSavedIsTheSimulatedForward(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			saved, err := truth.Saved(o.Spec, c, in)
+			saved, err := truthtest.Saved(o.Spec, c, in)
 			if err != nil {
 				t.Fatal(err)
 			}

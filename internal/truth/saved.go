@@ -9,11 +9,6 @@ import (
 	"triad/internal/tensor"
 )
 
-// Saved makes the tensors that a driver passes to a backward of an operator of the catalog; see the method.
-func Saved(spec *op.Spec, c op.Case, in []tensor.Tensor) ([]tensor.Tensor, error) {
-	return (&Operator{Spec: spec}).Saved(c, in)
-}
-
 // Saved makes the tensors that a driver hands to a backward in place of an implementation's own forward: the
 // forward's outputs among the spec's [backward] inputs, as the simulated default contract computes them, in
 // the dtype they are saved in. in holds the operator's inputs.
@@ -50,23 +45,6 @@ func (o *Operator) Saved(c op.Case, in []tensor.Tensor) ([]tensor.Tensor, error)
 		saved = append(saved, t)
 	}
 	return saved, nil
-}
-
-// BackwardInputs puts the inputs of a kernel's backward into the order of the spec: have holds, in any order,
-// the operator's inputs, saved tensors and upstream gradients.
-func BackwardInputs(spec *op.Spec, have []tensor.Tensor) ([]tensor.Tensor, error) {
-	if spec.Backward == nil {
-		return nil, fmt.Errorf("order the backward inputs of %s: it has no backward", spec.Name)
-	}
-	var out []tensor.Tensor
-	for _, name := range spec.Backward.Inputs {
-		i := slices.IndexFunc(have, func(t tensor.Tensor) bool { return t.Name == name })
-		if i < 0 {
-			return nil, fmt.Errorf("order the backward inputs of %s: %s is missing", spec.Name, name)
-		}
-		out = append(out, have[i])
-	}
-	return out, nil
 }
 
 // withSaved returns the tensors that a relation changes. In a backward with tensors saved by the driver it

@@ -79,10 +79,10 @@ func TestEveryCaseHasATruth(t *testing.T) {
 // TestContractsAgree: the arithmetic of every contract a spec may name is here, and the truths permit the
 // contracts that the specs permit.
 func TestContractsAgree(t *testing.T) {
-	if len(truth.Contracts()) != len(op.Contracts) {
-		t.Errorf("%d contracts have an arithmetic, %d a promise", len(truth.Contracts()), len(op.Contracts))
+	if len(truth.ContractList) != len(op.Contracts) {
+		t.Errorf("%d contracts have an arithmetic, %d a promise", len(truth.ContractList), len(op.Contracts))
 	}
-	for _, k := range truth.Contracts() {
+	for _, k := range truth.ContractList {
 		if k.Promise() == "" {
 			t.Errorf("contract %s promises nothing", k.Name)
 		}
@@ -93,7 +93,7 @@ func TestContractsAgree(t *testing.T) {
 			t.Errorf("%s lacks the truth of a pass", o.Spec.Name)
 		}
 		for _, dtype := range o.Spec.DTypes {
-			for _, k := range truth.Contracts() {
+			for _, k := range truth.ContractList {
 				if (o.Spec.Permits(dtype, k.Name) || o.Spec.DefaultContract(dtype) == k.Name) &&
 					!slices.Contains(known.Permits, k.Name) {
 					t.Errorf("%s permits contract %s, whose truth is not known", o.Spec.Name, k.Name)
@@ -145,7 +145,7 @@ func TestWrongInputsAreErrors(t *testing.T) {
 // looser lists the contracts other than the default that a spec permits for a dtype.
 func looser(s *op.Spec, dtype string) []string {
 	var names []string
-	for _, k := range truth.Contracts() {
+	for _, k := range truth.ContractList {
 		if k.Name != s.DefaultContract(dtype) && s.Permits(dtype, k.Name) {
 			names = append(names, k.Name)
 		}

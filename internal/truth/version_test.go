@@ -266,7 +266,7 @@ func allowancesNow(t *testing.T) map[string]string {
 	for _, o := range truth.All() {
 		for _, c := range versionCases(t, o.Spec) {
 			in := truthtest.CaseInputs(t, o.Spec, c, 1)
-			for _, k := range truth.Contracts() {
+			for _, k := range truth.ContractList {
 				if k.Name != o.Spec.DefaultContract(c.DType) && !o.Spec.Permits(c.DType, k.Name) {
 					continue
 				}

@@ -12,13 +12,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/fleet"
-	"triad/cmd/triad/runsetup"
+	"triad/cmd/triad/flags"
 	"triad/internal/catalog"
+	"triad/internal/console"
+	"triad/internal/fleetrun"
 	"triad/internal/ownkernels"
+	"triad/internal/profile"
 	"triad/internal/report"
 	"triad/internal/run"
+	"triad/internal/runsetup"
 	"triad/internal/session"
 	"triad/internal/timing"
 )
@@ -34,17 +36,20 @@ type Options struct {
 	given            func(flag string) bool
 }
 
+// notProfiled lists the flags of bench for timing, which a profile does not do.
+var notProfiled = []string{
+	"regime", "burst", "sustained", "rounds", "budget", "resume", "plan", "shard", "on", "gpus", "shards",
+	"slurm", "parts",
+}
+
 // verb runs triad bench.
 type verb struct {
 	*runsetup.Setup
-	print Print
+	print profile.Print
 }
 
-// Print prints a result as compare does.
-type Print func(*session.Session, run.Result, *runsetup.Options, session.Ending) error
-
 // New returns the command triad bench; run replaces what it does, nil: it times.
-func New(s *runsetup.Setup, print Print, run func(context.Context, []string, *Options) error,
+func New(s *runsetup.Setup, print profile.Print, run func(context.Context, []string, *Options) error,
 ) *cobra.Command {
 	if run == nil {
 		run = (&verb{s, print}).bench
@@ -74,9 +79,9 @@ turns. What the timed calls wrote is judged again. Every sample is kept.`,
 
 // AddFlags adds the flags of bench.
 func (o *Options) AddFlags(cmd *cobra.Command) {
-	o.CaseFlags.Add(cmd, "both")
-	o.OwnFlags.Register(cmd)
-	o.EnvironmentFlags.Add(cmd)
+	flags.Cases(cmd, &o.CaseFlags, "both")
+	flags.Own(cmd, &o.Own)
+	flags.Environment(cmd, &o.EnvironmentFlags)
 	fs := cmd.Flags()
 	o.given = fs.Changed
 	fs.Lookup("quick").Usage = "the first bench point of each dtype and pass alone, in at most 60 rounds " +
@@ -96,13 +101,13 @@ func (o *Options) AddFlags(cmd *cobra.Command) {
 		"do not time: run the kernels under NVIDIA's ncu, say what their warps wait for, and keep what it "+
 			"counted in this folder")
 	fs.BoolVar(&o.Resume, "resume", false, "finish the newest interrupted run of the same request")
-	o.AddStrict(cmd)
+	flags.Strict(cmd, &o.Options)
 	fs.BoolVar(&o.JSON, "json", false,
 		"one JSON object a line for each implementation and bench point (docs/json.md)")
 	fs.StringVar(&o.DB, "db", "", console.DatabaseUsage)
-	o.AddPlan(cmd)
-	o.AddShard(cmd)
-	o.On.Add(cmd)
+	flags.Plan(cmd, &o.Options)
+	flags.Shard(cmd, &o.Options)
+	flags.On(cmd, &o.On)
 }
 
 // Plan turns flags into a plan of timing.
@@ -147,7 +152,7 @@ func (o *Options) Plan() (*timing.Plan, error) {
 
 // words returns the verb and what else decides what a bench does; --resume finds an interrupted one by them.
 func (o *Options) words(p *timing.Plan) []string {
-	words := slices.Concat([]string{o.Verb}, o.OwnFlags.Words(), o.ShardWords())
+	words := slices.Concat([]string{o.Verb}, o.Own.Words(), o.ShardWords())
 	for _, r := range p.Regimes {
 		words = append(words, r.String())
 	}
@@ -156,7 +161,7 @@ func (o *Options) words(p *timing.Plan) []string {
 
 // bench runs one request from flags to exit code.
 func (a *verb) bench(ctx context.Context, names []string, o *Options) (err error) {
-	if err := o.OwnFlags.Expand(a.Setup); err != nil {
+	if err := o.Own.Expand(a.In, a.PartRoot); err != nil {
 		return err
 	}
 	request, err := o.Request(names)
@@ -170,10 +175,15 @@ func (a *verb) bench(ctx context.Context, names []string, o *Options) (err error
 		return err
 	}
 	if o.profiles != "" {
-		return a.profile(ctx, request, o)
+		for _, flag := range notProfiled {
+			if o.given(flag) {
+				return console.Usage("--profile times nothing: --%s is a flag of a bench without it", flag)
+			}
+		}
+		return profile.Run(ctx, a.Setup, request, &o.Options, o.profiles, a.print)
 	}
 	if o.On.Apart() {
-		return fleet.Bench(ctx, a.Setup, request, &o.Options, o.words(request.Timing))
+		return fleetrun.Bench(ctx, a.Setup, request, &o.Options, o.words(request.Timing))
 	}
 	options, err := a.WorkerOptions(&o.CaseFlags)
 	if err != nil {

@@ -7,16 +7,17 @@ import (
 	"strings"
 	"testing"
 
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/workers"
+	"triad/internal/console"
+	"triad/internal/machine"
+	"triad/internal/programcheck"
 )
 
 // TestCheckGetsItsArguments: the command hands the file, the program's own arguments and the flags to the
 // function that runs it.
 func TestCheckGetsItsArguments(t *testing.T) {
-	var got Options
-	w := workers.New(console.New(strings.NewReader(""), io.Discard, io.Discard))
-	cmd := New(w, func(_ context.Context, o *Options) error {
+	var got programcheck.Options
+	w := machine.New(console.New(strings.NewReader(""), io.Discard, io.Discard))
+	cmd := New(w, func(_ context.Context, o *programcheck.Options) error {
 		got = *o
 		return nil
 	})
@@ -24,8 +25,8 @@ func TestCheckGetsItsArguments(t *testing.T) {
 	if err := cmd.Execute(); err != nil {
 		t.Fatal(err)
 	}
-	if got.file != "a.cu" || !slices.Equal(got.args, []string{"4096", "--json"}) || got.json ||
-		!slices.Equal(got.define, []string{"N=7"}) {
+	if got.File != "a.cu" || !slices.Equal(got.Args, []string{"4096", "--json"}) || got.JSON ||
+		!slices.Equal(got.Define, []string{"N=7"}) {
 		t.Errorf("it runs with %+v", got)
 	}
 }

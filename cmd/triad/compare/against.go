@@ -5,10 +5,10 @@ import (
 	"errors"
 	"slices"
 
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/runsetup"
+	"triad/internal/console"
 	"triad/internal/resultdiff"
 	"triad/internal/run"
+	"triad/internal/runsetup"
 	"triad/internal/session"
 	"triad/results"
 )

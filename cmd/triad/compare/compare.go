@@ -1,5 +1,4 @@
-// Package compare is the verb compare. It also searches the smallest wrong case, judges added files of a GPU
-// in the emulator, and runs kernels under compute-sanitizer.
+// Package compare is the verb compare.
 package compare
 
 import (
@@ -11,19 +10,23 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/fleet"
-	"triad/cmd/triad/manyfiles"
-	"triad/cmd/triad/runsetup"
+	"triad/cmd/triad/flags"
 	"triad/internal/backend"
 	"triad/internal/catalog"
+	"triad/internal/console"
 	"triad/internal/dump"
+	"triad/internal/fleetrun"
 	"triad/internal/hosttrouble"
+	"triad/internal/manyfiles"
 	"triad/internal/report"
 	"triad/internal/run"
+	"triad/internal/runsetup"
+	"triad/internal/sanitize"
 	"triad/internal/session"
 	"triad/internal/shrink"
+	"triad/internal/smallestcase"
 	"triad/internal/timing"
+	"triad/internal/twins"
 	"triad/internal/watched"
 )
 
@@ -58,21 +61,21 @@ where the worst element is.`,
 			return run(cmd.Context(), names, &o)
 		},
 	}
-	o.Add(cmd, "both")
-	o.AddOnGPU(cmd)
-	o.AddPlan(cmd)
-	o.AddShard(cmd)
-	o.On.Add(cmd)
-	o.AddAgainst(cmd)
-	o.AddCI(cmd)
-	cmd.Flags().BoolVar(&o.Write, "write", false, "with --add: then put the line above each function that "+
-		"says how it was read, // triad: OP(tensor=parameter, ...) (docs/own-kernels.md)")
+	flags.Run(cmd, &o, "both")
+	flags.OnGPU(cmd, &o)
+	flags.Plan(cmd, &o)
+	flags.Shard(cmd, &o)
+	flags.On(cmd, &o.On)
+	flags.Against(cmd, &o)
+	flags.CI(cmd, &o.CIFlags)
+	cmd.Flags().BoolVar(&o.Own.Write, "write", false, "with --add: then put the line above each function "+
+		"that says how it was read, // triad: OP(tensor=parameter, ...) (docs/own-kernels.md)")
 	return cmd
 }
 
 // compare runs one request from flags to exit code.
 func (a *Verb) compare(ctx context.Context, names []string, o *runsetup.Options) error {
-	if err := o.OwnFlags.Expand(a.Setup); err != nil {
+	if err := o.Own.Expand(a.In, a.PartRoot); err != nil {
 		return err
 	}
 	request, err := o.Request(names)
@@ -83,27 +86,27 @@ func (a *Verb) compare(ctx context.Context, names []string, o *runsetup.Options)
 		return err
 	}
 	if o.On.Apart() {
-		if o.Write {
+		if o.Own.Write {
 			return console.Usage("--write changes files here: leave out --on, or --write")
 		}
-		return fleet.Compare(ctx, a.Setup, request, o)
+		return fleetrun.Compare(ctx, a.Setup, request, o)
 	}
-	if o.OwnFlags.Database, err = a.DatabasePath(o.DB); err != nil {
+	if o.Own.Database, err = a.DatabasePath(o.DB); err != nil {
 		return err
 	}
-	if o.Verb == "compare" && o.OwnFlags.Many && runsetup.FolderOf(&request) == nil {
+	if o.Verb == "compare" && o.Own.Many && runsetup.FolderOf(&request) == nil {
 		return manyfiles.Compare(ctx, a.Setup, request, o)
 	}
 	if len(o.Sanitizers) > 0 {
 		if o.Against+o.Shard+o.Dump+o.JUnit != "" || o.GitHub || o.Resume || o.Explain || o.Verbose ||
-			o.Untimed || o.Write {
+			o.Untimed || o.Own.Write {
 			return console.Usage(
 				"--sanitize says what tools find: --against, --shard, --junit, --github, --resume, " +
 					"--explain, --verbose, --dump, --write and --no-timing are flags of a comparison " +
 					"without it",
 			)
 		}
-		return a.sanitize(ctx, request, o)
+		return sanitize.Run(ctx, a.Setup, request, o)
 	}
 	return a.Judge(ctx, request, o)
 }
@@ -131,7 +134,7 @@ func (a *Verb) sessionNeeds(ctx context.Context, request *run.Request, o *runset
 	}
 	return runsetup.SessionOptions{
 		Options: o, GPU: onGPU, Workers: options,
-		Words: slices.Concat([]string{o.Verb}, o.OwnFlags.Words(), o.ShardWords()),
+		Words: slices.Concat([]string{o.Verb}, o.Own.Words(), o.ShardWords()),
 	}, nil
 }
 
@@ -149,27 +152,28 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 		return err
 	}
 	defer s.Close(&err)
-	twins, err := a.besideGPU(ctx, s.Runner, mine, needs)
+	emulated, err := twins.New(ctx, a.Setup, s.Runner, mine, needs)
 	if err != nil {
 		return err
 	}
-	defer twins.Close()
+	defer emulated.Close()
 	var calls *watched.Calls
-	if !o.OwnFlags.Confined() { // a watched call runs outside the sandbox
-		calls = watchedCallsOf(a.Workers)
+	if !o.Own.Confined() { // a watched call runs outside the sandbox
+		calls = smallestcase.Calls(a.Workers)
 	}
-	a.lookCloser(s.Runner, o.Dump, calls, needs.GPU == nil || twins != nil)
+	a.lookCloser(s.Runner, o.Dump, calls, needs.GPU == nil || emulated != nil)
 	before, err := a.readAgainst(ctx, s.Request, o)
 	if err != nil {
 		return err
 	}
 	var smallest []shrink.Diagnosed
 	result, end, err := s.Run(ctx, (*run.Runner).Compare, func(result run.Result) (err error) {
-		if smallest, err = a.smallestCases(ctx, mine, twins, s.Request, result, s.Info.Added,
-			calls); err != nil {
+		if smallest, err = smallestcase.Find(ctx, smallestcase.Judged{
+			Files: mine, Twin: emulated.Of, Request: s.Request, Result: result, Added: s.Info.Added,
+		}, calls); err != nil {
 			return err
 		}
-		return keepDiagnoses(smallest, result.Records, s.Diagnose)
+		return smallestcase.Keep(smallest, result.Records, s.Diagnose)
 	})
 	for _, look := range []func(run.Result){o.After, a.PartRan} {
 		if look != nil {
@@ -181,11 +185,11 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 	}
 	err = errors.Join(err, a.PrintCompare(s, result, o, end), a.TellCI(s, result, o))
 	if !o.JSON {
-		a.tellBesides(result)
-		err = errors.Join(err, TellSmallest(a.Out, a.Style(), smallest), a.TellTheirs(ctx, mine, result))
+		twins.Tell(a.Setup, result)
+		err = errors.Join(err, smallestcase.Tell(a.Out, a.Style(), smallest), a.TellTheirs(ctx, mine, result))
 	}
 	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end), a.tellReport(s, result, o))
-	if o.Write && mine != nil {
+	if o.Own.Write && mine != nil {
 		a.TellWritten(mine.WriteLines(), o.JSON)
 	}
 	return end.Failure(err)

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/runsetup"
-	"triad/cmd/triad/workers"
+	"triad/internal/console"
+	"triad/internal/machine"
+	"triad/internal/runsetup"
 )
 
 // TestCompareGetsItsArguments: the command hands the operators and the flags to the function that runs it.
 func TestCompareGetsItsArguments(t *testing.T) {
-	w := workers.New(console.New(strings.NewReader(""), io.Discard, io.Discard))
+	w := machine.New(console.New(strings.NewReader(""), io.Discard, io.Discard))
 	var got runsetup.Options
 	var named []string
 	cmd := New(runsetup.New(w)).Command(func(_ context.Context, names []string, o *runsetup.Options) error {
@@ -27,7 +27,7 @@ func TestCompareGetsItsArguments(t *testing.T) {
 	}
 	if !slices.Equal(named, []string{"a", "b"}) || got.Verb != "compare" || got.Device != "cpu" ||
 		!got.Quick ||
-		!got.JSON || !slices.Equal(got.OwnFlags.Add, []string{"mine.cu"}) {
+		!got.JSON || !slices.Equal(got.Own.Add, []string{"mine.cu"}) {
 		t.Errorf("%v runs with %+v", named, got)
 	}
 }

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/runsetup"
-	"triad/cmd/triad/workers"
+	"triad/internal/console"
+	"triad/internal/machine"
 	"triad/internal/op"
 	"triad/internal/run"
+	"triad/internal/runsetup"
 	"triad/internal/session"
 	"triad/internal/truth"
 )
@@ -29,7 +29,7 @@ func TestStepsThatDisagree(t *testing.T) {
 		t.Error("proven is not what its steps are")
 	}
 	var out, errs bytes.Buffer
-	a := &Verb{Setup: &runsetup.Setup{Workers: &workers.Workers{Console: &console.Console{
+	a := &Verb{Setup: &runsetup.Setup{Workers: &machine.Workers{Console: &console.Console{
 		Out: &out,
 		Err: &errs,
 	}}}}

@@ -3,10 +3,8 @@ package diary
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -14,11 +12,10 @@ import (
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
+	"triad/internal/console"
 	"triad/internal/diary"
 	"triad/internal/exercise"
 	"triad/internal/fileversion"
-	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/session"
 	"triad/results"
@@ -153,9 +150,13 @@ func read(ctx context.Context, env Environment, o options) (d diary.Diary, from 
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 		return d, "", session.UsageError("diary %s: want a folder", o.folder)
 	}
-	tallies, from, err := tallies(ctx, env, o.db)
+	tallies, there, err := console.Tallies(ctx, env.Open, o.db)
 	if err != nil {
 		return d, "", err
+	}
+	from = "From the database"
+	if !there {
+		from += ", which does not exist yet,"
 	}
 	changes, git, err := fileversion.Log(ctx, folder)
 	switch {
@@ -182,21 +183,4 @@ func read(ctx context.Context, env Environment, o options) (d diary.Diary, from 
 		from += fmt.Sprintf(" Files of other folders, left out: %d.", d.Elsewhere)
 	}
 	return d, from, nil
-}
-
-// tallies reads what the database has of users' files, and returns the beginning of the sentence about it.
-func tallies(ctx context.Context, env Environment, db string) ([]record.Tally, string, error) {
-	store, err := env.Open(ctx, db)
-	if errors.Is(err, fs.ErrNotExist) && db == "" {
-		return nil, "From the database, which does not exist yet,", nil
-	}
-	if err != nil {
-		return nil, "", err
-	}
-	defer store.Close()
-	all, err := store.Tallies(ctx, results.Filter{Impl: []string{"mine/"}})
-	if err != nil {
-		return nil, "", session.Fail(session.ExitBad, err)
-	}
-	return all, "From the database", nil
 }

@@ -7,11 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/fleet"
-	"triad/cmd/triad/runsetup"
+	"triad/cmd/triad/flags"
 	"triad/internal/catalog"
+	"triad/internal/console"
+	"triad/internal/fleetrun"
 	"triad/internal/run"
+	"triad/internal/runsetup"
 	"triad/internal/truth"
 )
 
@@ -51,10 +52,10 @@ a sum gives them too. It takes the flags of compare. Beyond compare it
 			return a.gradcheck(cmd.Context(), names, &o)
 		},
 	}
-	o.Add(cmd, "backward")
-	o.AddPlan(cmd)
-	o.AddShard(cmd)
-	o.On.Add(cmd)
+	flags.Run(cmd, &o, "backward")
+	flags.Plan(cmd, &o)
+	flags.Shard(cmd, &o)
+	flags.On(cmd, &o.On)
 	return cmd
 }
 
@@ -66,7 +67,7 @@ func (a *verb) gradcheck(ctx context.Context, names []string, o *runsetup.Option
 	if err := o.CheckPlan(); err != nil {
 		return err
 	}
-	if err := o.OwnFlags.Expand(a.Setup); err != nil {
+	if err := o.Own.Expand(a.In, a.PartRoot); err != nil {
 		return err
 	}
 	request, err := o.Request(names)
@@ -79,7 +80,7 @@ func (a *verb) gradcheck(ctx context.Context, names []string, o *runsetup.Option
 	}
 	request.Gradients = true
 	if o.On.Apart() {
-		return fleet.Compare(ctx, a.Setup, request, o)
+		return fleetrun.Compare(ctx, a.Setup, request, o)
 	}
 	return a.judge(ctx, request, o)
 }

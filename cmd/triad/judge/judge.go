@@ -15,19 +15,20 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/runsetup"
-	"triad/cmd/triad/workers"
+	"triad/cmd/triad/flags"
+	"triad/internal/console"
 	"triad/internal/describer"
 	"triad/internal/judgeloop"
+	"triad/internal/machine"
+	"triad/internal/runsetup"
 	"triad/internal/session"
 	"triad/pybridge"
 )
 
 // options holds the flags of judge.
 type options struct {
-	workers.EnvironmentFlags
-	workers.DeviceFlags
+	machine.EnvironmentFlags
+	machine.DeviceFlags
 	stdin, blind, all, given  bool
 	lanes                     int
 	inputs, pass, level, seed string
@@ -76,7 +77,7 @@ Its processes stay warm. docs/problems.md describes jobs and results.`,
 	fs.DurationVar(&o.timeout, "timeout", 20*time.Second, "limit of each call of the candidate")
 	fs.StringVar(&o.Device, "device", "auto", "auto, cpu or gpu")
 	fs.IntVar(&o.GPU, "gpu", -1, "use this GPU, a number among the visible ones, from 0")
-	o.Add(cmd)
+	flags.Environment(cmd, &o.EnvironmentFlags)
 	return cmd
 }
 

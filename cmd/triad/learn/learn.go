@@ -12,9 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
+	"triad/internal/console"
 	"triad/internal/exercise"
-	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/session"
 	"triad/results"
@@ -119,7 +118,7 @@ func run(ctx context.Context, env Environment, o options) error {
 
 // list prints exercises, and which are done.
 func list(ctx context.Context, env Environment, o options, named []exercise.Exercise) error {
-	tallies, err := tallies(ctx, env, o.db)
+	tallies, _, err := console.Tallies(ctx, env.Open, o.db)
 	if err != nil {
 		return err
 	}
@@ -128,23 +127,6 @@ func list(ctx context.Context, env Environment, o options, named []exercise.Exer
 		return report.JSONLines(env.Out, exercise.Lines(named, done))
 	}
 	return report.Exercises(env.Out, env.Style(), named, done)
-}
-
-// tallies reads what the database has of users' files. No database yet: nothing.
-func tallies(ctx context.Context, env Environment, db string) ([]record.Tally, error) {
-	store, err := env.Open(ctx, db)
-	if errors.Is(err, fs.ErrNotExist) && db == "" {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer store.Close()
-	all, err := store.Tallies(ctx, results.Filter{Impl: []string{"mine/"}})
-	if err != nil {
-		return nil, session.Fail(session.ExitBad, err)
-	}
-	return all, nil
 }
 
 // write writes the starter of an exercise into a folder, and prints its page.

@@ -11,8 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
+	"triad/cmd/triad/arguments"
 	"triad/internal/catalog"
+	"triad/internal/console"
 	"triad/internal/op"
 	"triad/internal/opfolder"
 	"triad/internal/room"
@@ -47,7 +48,7 @@ triton/NAME.py, and it adds the truth to the generated list of imports.`,
   triad new my_softmax --from softmax
   triad watch ./my_norm
   go run ./cmd/triad new my_gate --in-tree --family elementwise`,
-		Args: console.One("one name"),
+		Args: arguments.One("one name"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.name = args[0]
 			return run(&o)

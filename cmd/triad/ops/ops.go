@@ -7,8 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
+	"triad/cmd/triad/arguments"
 	"triad/internal/catalog"
+	"triad/internal/console"
 	"triad/internal/operatorpage"
 	"triad/internal/opfolder"
 	"triad/internal/report"
@@ -43,7 +44,7 @@ func New(c *console.Console, declarations Declarations) *cobra.Command {
 	show := &cobra.Command{
 		Use:   "show OP",
 		Short: "formula, tensors, attributes, contracts and implementations of one operator",
-		Args:  console.One("one operator"),
+		Args:  arguments.One("one operator"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return catalog.Names(), cobra.ShellCompDirectiveNoFileComp
 		},

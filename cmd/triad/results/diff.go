@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
+	"triad/internal/console"
 	"triad/internal/resultdiff"
 	"triad/internal/session"
 )

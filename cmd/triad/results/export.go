@@ -10,11 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
-	"triad/internal/catalog"
+	"triad/internal/console"
 	"triad/internal/export"
-	"triad/internal/record"
-	"triad/internal/report"
 	"triad/internal/session"
 	"triad/results"
 )
@@ -23,82 +20,6 @@ import (
 type exportOptions struct {
 	format, session, output string
 	ops, impls              []string
-}
-
-// exportFormats maps names to the formats that write records to a stream.
-var exportFormats = map[string]func(context.Context, *results.Store, io.Writer, []record.Record) error{
-	"jsonl": func(_ context.Context, _ *results.Store, w io.Writer, records []record.Record) error {
-		return report.JSONLines(w, records)
-	},
-	"sessions": func(ctx context.Context, store *results.Store, w io.Writer, records []record.Record) error {
-		return eachSession(ctx, store, records, func(m record.Measured, _ []record.Record) error {
-			return report.JSON(w, m)
-		})
-	},
-	"md": func(ctx context.Context, store *results.Store, w io.Writer, records []record.Record) error {
-		return eachSession(ctx, store, records, func(m record.Measured, records []record.Record) error {
-			timed := report.Timed{Rulers: m.Rulers, Comparisons: m.Comparisons}
-			return report.Markdown(w, m.Session, records, timed)
-		})
-	},
-	"csv": func(_ context.Context, _ *results.Store, w io.Writer, records []record.Record) error {
-		return export.CSV(w, export.Rows(records))
-	},
-	"parquet": func(_ context.Context, _ *results.Store, w io.Writer, records []record.Record) error {
-		return export.Parquet(w, export.Rows(records))
-	},
-	"bench": func(ctx context.Context, store *results.Store, w io.Writer, records []record.Record) error {
-		total := 0
-		err := eachSession(ctx, store, records, func(m record.Measured, records []record.Record) error {
-			lines, err := export.Benchmarks(w, m.Session, records)
-			total += lines
-			return err
-		})
-		if err == nil && total == 0 {
-			return session.Fail(
-				session.ExitNothing,
-				errors.New("none of these runs has a time that can be used: "+
-					"triad bench times what is right, on a GPU"),
-			)
-		}
-		return err
-	},
-	"flashinfer": exportTraces,
-}
-
-// exportTraces writes traces of FlashInfer-Bench.
-func exportTraces(
-	ctx context.Context, store *results.Store, w io.Writer, records []record.Record,
-) error {
-	total := 0
-	err := eachSession(ctx, store, records, func(m record.Measured, records []record.Record) error {
-		lines, err := export.Traces(w, m.Session, records, inputNames)
-		total += lines
-		return err
-	})
-	if err == nil && total == 0 {
-		return session.Fail(session.ExitNothing, errors.New("none of these runs makes a trace: one of a "+
-			"pass needs a time, which triad bench takes on a GPU"))
-	}
-	return err
-}
-
-// inputNames returns the tensors that a run reads.
-func inputNames(r record.Record) []string {
-	var names []string
-	if o, err := catalog.Get(r.Case.Op); err == nil {
-		inputs, _ := o.Spec.Tensors(r.Case.Pass)
-		for _, t := range inputs {
-			names = append(names, t.Name)
-		}
-		return names
-	}
-	for _, t := range r.DTypes { // of an operator in a folder
-		if !slices.ContainsFunc(r.Outputs, func(v record.Verdict) bool { return v.Name == t.Name }) {
-			names = append(names, t.Name)
-		}
-	}
-	return names
 }
 
 func exportCommand(db *string, run func(context.Context, *exportOptions, string) error) *cobra.Command {
@@ -134,7 +55,7 @@ FlashInfer-Bench, or as a database of their own that can be passed on and import
 
 // export writes the records that the flags choose.
 func (a *verb) export(ctx context.Context, o *exportOptions, db string) error {
-	write, known := exportFormats[o.format]
+	write, known := export.Formats[o.format]
 	switch {
 	case !known && o.format != "db":
 		return console.Usage("--format %q: want jsonl, sessions, md, csv, parquet, bench, flashinfer or db",
@@ -181,41 +102,10 @@ func exportFailure(err error) error {
 	switch {
 	case err == nil || errors.As(err, &told):
 		return err
+	case errors.Is(err, export.ErrNoTime) || errors.Is(err, export.ErrNoTrace):
+		return session.Fail(session.ExitNothing, err)
 	case errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
 		return console.Usage("%w", err)
 	}
 	return session.Fail(session.ExitBad, err)
-}
-
-// eachSession passes on the records of one session after the other, with what the session measured.
-func eachSession(ctx context.Context, store *results.Store, records []record.Record,
-	write func(record.Measured, []record.Record) error,
-) error {
-	for len(records) > 0 {
-		id := records[0].Session
-		var mine, others []record.Record
-		for _, r := range records {
-			if r.Session == id {
-				mine = append(mine, r)
-			} else {
-				others = append(others, r)
-			}
-		}
-		var m record.Measured
-		var err error
-		if m.Session, err = store.Session(ctx, id); err != nil {
-			return err
-		}
-		if m.Rulers, err = store.Rulers(ctx, id); err != nil {
-			return err
-		}
-		if m.Comparisons, err = store.Comparisons(ctx, id); err != nil {
-			return err
-		}
-		if err := write(m, mine); err != nil {
-			return err
-		}
-		records = others
-	}
-	return nil
 }

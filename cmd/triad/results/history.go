@@ -5,7 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
+	"triad/cmd/triad/arguments"
+	"triad/internal/console"
 	"triad/internal/report"
 	"triad/internal/resultdiff"
 	"triad/internal/session"
@@ -73,7 +74,7 @@ bad, the least headroom, the time of the first case that was timed, and what cha
 Sessions that brought nothing new are counted, not listed.`,
 		Example: `  triad results history softmax --impl cuda
   triad results history flash_attention --pass backward --since 30d`,
-		Args: console.One("an operator, as triad ops list prints it"),
+		Args: arguments.One("an operator, as triad ops list prints it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.operator = args[0]
 			return run(cmd.Context(), &o, *db)

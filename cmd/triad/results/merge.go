@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
+	"triad/internal/console"
 	"triad/internal/report"
 	"triad/internal/session"
 	"triad/results"

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
+	"triad/internal/console"
 	"triad/internal/report"
 	"triad/internal/session"
 )

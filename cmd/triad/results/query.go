@@ -11,7 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
+	"triad/cmd/triad/arguments"
+	"triad/internal/console"
 	"triad/internal/report"
 	"triad/internal/session"
 	"triad/results"
@@ -69,7 +70,7 @@ func (o *queryOptions) arguments(cmd *cobra.Command, args []string) error {
 	case o.saved != "":
 		return nil
 	}
-	return console.One(
+	return arguments.One(
 		"one SQL statement, in quotes; --schema lists the views and tables with their columns, "+
 			"--list queries that are there")(cmd, args)
 }

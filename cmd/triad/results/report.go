@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
 	"triad/internal/catalog"
+	"triad/internal/console"
 	"triad/internal/pages"
 	"triad/internal/report"
 	"triad/internal/resultdiff"
@@ -90,7 +92,11 @@ func (a *verb) writePage(page report.Page, o *reportOptions) error {
 	if page.Nothing != "" {
 		fmt.Fprintf(a.Err, "triad: %s\n", page.Nothing)
 	}
-	fmt.Fprintf(a.Out, "%s: open it in a browser.\n", name)
+	address := name
+	if full, err := filepath.Abs(name); err == nil {
+		address = (&url.URL{Scheme: "file", Path: full}).String()
+	}
+	fmt.Fprintf(a.Out, "%s: open it in a browser: %s\n", name, address)
 	return nil
 }
 

@@ -12,8 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
+	"triad/cmd/triad/arguments"
 	"triad/internal/catalog"
+	"triad/internal/console"
 	"triad/internal/op"
 	"triad/internal/report"
 	"triad/internal/session"
@@ -194,7 +195,7 @@ func showCommand(db *string, run func(context.Context, *showOptions, string) err
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "everything about one run, and the command that repeats it on the same bits",
-		Args:  console.One("the ID of one run, as triad results list prints it"),
+		Args:  arguments.One("the ID of one run, as triad results list prints it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.id = args[0]
 			return run(cmd.Context(), &o, *db)

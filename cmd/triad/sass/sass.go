@@ -9,20 +9,21 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/workers"
+	"triad/cmd/triad/arguments"
 	"triad/cuda/build"
 	"triad/internal/backend"
+	"triad/internal/console"
+	"triad/internal/machine"
 	"triad/internal/opfolder"
 	"triad/internal/sass"
 	"triad/internal/session"
 )
 
 // verb runs triad sass.
-type verb struct{ *workers.Workers }
+type verb struct{ *machine.Workers }
 
 // New returns the command triad sass; run replaces what it does, nil: it disassembles.
-func New(w *workers.Workers, run func(ctx context.Context, name string) error) *cobra.Command {
+func New(w *machine.Workers, run func(ctx context.Context, name string) error) *cobra.Command {
 	if run == nil {
 		run = (&verb{w}).sass
 	}
@@ -38,7 +39,7 @@ multiplication, it says so.
 
 It takes nvcc (triad setup --nvcc fetches one), and the disassembler of the toolkit or of Triton's wheel.`,
 		Example: "  triad sass flash_attention/sm90_wgmma\n  triad sass fp8_gemm/sm90_wgmma",
-		Args:    console.One("one operator and variant, OP/VARIANT, e.g. fp8_gemm/sm90_wgmma"),
+		Args:    arguments.One("one operator and variant, OP/VARIANT, e.g. fp8_gemm/sm90_wgmma"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), args[0]) },
 	}
 }
@@ -51,7 +52,7 @@ func (a *verb) sass(ctx context.Context, name string) error {
 	if _, err := opfolder.Named(operator); err != nil {
 		return err
 	}
-	f := workers.EnvironmentFlags{Look: true}
+	f := machine.EnvironmentFlags{Look: true}
 	nvcc, err := a.FindNVCC(ctx, f, false)
 	if err != nil {
 		return session.ToolchainFailure(err)
@@ -104,7 +105,7 @@ func (a *verb) sass(ctx context.Context, name string) error {
 }
 
 // pythonFolder returns the existing Python environment, "" for none: its Triton brings a disassembler.
-func (a *verb) pythonFolder(ctx context.Context, f workers.EnvironmentFlags) string {
+func (a *verb) pythonFolder(ctx context.Context, f machine.EnvironmentFlags) string {
 	e, err := a.Environment(f, false)
 	if err != nil {
 		return ""

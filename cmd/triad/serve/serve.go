@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
+	"triad/internal/console"
 	"triad/internal/operatorpage"
 	"triad/internal/resultdiff"
 	"triad/internal/serve"
@@ -36,11 +36,11 @@ func New(c *console.Console, run func(context.Context, *Options) error) *cobra.C
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "show what was recorded as pages, on this machine alone",
-		Long: `serve shows the database as web pages: sessions with the progress of one that runs, runs with
-the command that repeats each, operators with their history, comparisons, findings. It listens on
-127.0.0.1 alone and only reads. Open the address that it prints: it has a token, without which
-nothing is shown. The paths stay the same, so that /run/ID can be sent to whoever has the database.
-Ctrl-C ends it.`,
+		Long: `serve shows the database as web pages: what is known of each operator and implementation,
+sessions with the progress of one that runs, runs with why they are wrong and the command that
+repeats each, comparisons, your own SQL, findings. It listens on 127.0.0.1 alone and only reads.
+Open the address that it prints: it has a token, without which nothing is shown. The paths stay
+the same, so that /run/ID can be sent to whoever has the database. Ctrl-C ends it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.named = cmd.Flags().Changed("port")
@@ -72,7 +72,7 @@ func serveUntilStopped(ctx context.Context, c *console.Console, o *Options) erro
 	}
 	defer listener.Close()
 	server, err := serve.New(store, listener, serve.Options{
-		Findings: operatorpage.Findings(), Now: time.Now,
+		Findings: operatorpage.Findings(), Now: time.Now, Query: queries(store.Path()),
 		Since: func(text string) (time.Time, error) { return results.ParseTime("since ", text, time.Now()) },
 		Side: func(ctx context.Context, name string) (resultdiff.Side, error) {
 			selection, file, err := results.ParseSide(name, time.Now())

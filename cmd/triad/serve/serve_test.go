@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"triad/cmd/triad/console"
+	"triad/internal/console"
 	"triad/internal/pages/pagestest"
 )
 
@@ -43,7 +43,7 @@ func TestServePrintsAnAddressThatAnswers(t *testing.T) {
 	client := http.Client{Jar: jar}
 	base, _, _ := strings.Cut(address, "/?")
 	for _, c := range [][2]string{
-		{address, "<h1>Sessions</h1>"},
+		{address, "<h1>Home</h1>"},
 		{base + "/diff?a=last~1&b=last", "B is worse than A: 2 became wrong."},
 		{base + "/diff?a=last&b=other.db", "names a file: a page compares runs of its own database"},
 		{base + "/diff?a=last&b=%2Fetc%2Fpasswd", "names a file"},

@@ -7,16 +7,16 @@ import (
 	"path/filepath"
 	"strings"
 
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/workers"
 	"triad/cuda/build"
 	"triad/cuda/gpuworker"
+	"triad/internal/console"
+	"triad/internal/machine"
 	"triad/internal/session"
 )
 
 // buildForGPU builds the worker and the kernel libraries for GPUs into a folder, of all operators or the
 // given ones; it needs no GPU.
-func (a *verb) buildForGPU(ctx context.Context, f workers.EnvironmentFlags, folder string,
+func (a *verb) buildForGPU(ctx context.Context, f machine.EnvironmentFlags, folder string,
 	operators []string,
 ) error {
 	compiler, err := a.FindNVCC(ctx, f, true)

@@ -8,27 +8,28 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/workers"
+	"triad/cmd/triad/flags"
 	"triad/cuda/gpuworker"
 	"triad/internal/backend"
 	"triad/internal/catalog"
+	"triad/internal/console"
+	"triad/internal/machine"
 	"triad/internal/session"
 )
 
 // Options holds the flags of setup.
 type Options struct {
-	workers.EnvironmentFlags
+	machine.EnvironmentFlags
 	remove, nvcc, peers bool
 	gpu, wheels         string // folders, "" for none
 	kernels             []string
 }
 
 // verb runs triad setup.
-type verb struct{ *workers.Workers }
+type verb struct{ *machine.Workers }
 
 // New returns the command triad setup; run replaces what it does, nil: it makes the environment.
-func New(w *workers.Workers, run func(context.Context, *Options) error) *cobra.Command {
+func New(w *machine.Workers, run func(context.Context, *Options) error) *cobra.Command {
 	if run == nil {
 		run = (&verb{w}).setUp
 	}
@@ -41,7 +42,7 @@ use, unless an interpreter that fits is found: TRIAD_PYTHON, the active environm
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), &o) },
 	}
-	o.Add(cmd)
+	flags.Environment(cmd, &o.EnvironmentFlags)
 	cmd.Flags().BoolVar(&o.nvcc, "nvcc", false,
 		"fetch NVIDIA's CUDA compiler as well: for a GPU, and for the tests")
 	cmd.Flags().BoolVar(&o.peers, "peers", false, "install Liger-Kernel, quack-kernels and flash-attn-4 as "+

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/workers"
+	"triad/internal/console"
+	"triad/internal/machine"
 )
 
 // TestFirstInterruptReachesTheCompiler: the first Ctrl-C ends what setup --gpu runs: there is no case to
@@ -31,12 +31,12 @@ func TestFirstInterruptReachesTheCompiler(t *testing.T) {
 		}
 	}
 	t.Setenv("CUDA_HOME", toolkit)
-	a := &verb{workers.New(console.New(strings.NewReader(""), io.Discard, io.Discard))}
+	a := &verb{machine.New(console.New(strings.NewReader(""), io.Discard, io.Discard))}
 	stop, interrupt := context.WithCancel(t.Context())
 	a.Stop = stop
 	done := make(chan error, 1)
 	go func() {
-		o := Options{gpu: t.TempDir(), EnvironmentFlags: workers.EnvironmentFlags{Offline: true}}
+		o := Options{gpu: t.TempDir(), EnvironmentFlags: machine.EnvironmentFlags{Offline: true}}
 		done <- a.setUp(t.Context(), &o)
 	}()
 	for _, err := os.Stat(called); err != nil; _, err = os.Stat(called) {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad"
-	"triad/cmd/triad/console"
+	"triad/internal/console"
 	"triad/internal/host"
 )
 

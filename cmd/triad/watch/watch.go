@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,14 +15,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/cmd/triad/console"
-	"triad/cmd/triad/runsetup"
+	"triad/cmd/triad/flags"
 	"triad/internal/catalog"
+	"triad/internal/console"
 	"triad/internal/fileversion"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
 	"triad/internal/opfolder"
+	"triad/internal/ownfile/added"
 	"triad/internal/run"
+	"triad/internal/runsetup"
 	"triad/internal/session"
 	"triad/internal/worker"
 )
@@ -54,13 +57,13 @@ what it includes is saved. It says what changed since the save before. Ctrl-C en
 			return a.watch(cmd.Context(), names, &o)
 		},
 	}
-	o.Add(cmd, "both")
+	flags.Run(cmd, &o, "both")
 	return cmd
 }
 
 // watch judges until it is interrupted; its exit code is that of the last verdict.
 func (a *verb) watch(ctx context.Context, names []string, o *runsetup.Options) error {
-	if err := o.OwnFlags.Expand(a.Setup); err != nil {
+	if err := o.Own.Expand(a.In, a.PartRoot); err != nil {
 		return err
 	}
 	folder := ""
@@ -69,7 +72,7 @@ func (a *verb) watch(ctx context.Context, names []string, o *runsetup.Options) e
 		return opfolder.FileForOperator(names[0])
 	case len(names) == 1 && opfolder.IsFolder(names[0]):
 		folder = names[0]
-	case len(o.OwnFlags.Add) == 0:
+	case len(o.Own.Add) == 0:
 		return console.Usage(
 			"watch: name the file to watch, as in triad watch softmax --add mine.cu, or the " +
 				"folder of an operator of your own")
@@ -88,7 +91,7 @@ func (a *verb) watch(ctx context.Context, names []string, o *runsetup.Options) e
 	defer a.Reserve.Close()
 	w := watcher{verb: a}
 	for {
-		seen := stateOf(&o.OwnFlags, folder)
+		seen := stateOf(&o.Own, folder)
 		began := time.Now()
 		last := w.round(ctx, names, o)
 		var f *session.Failure
@@ -98,7 +101,7 @@ func (a *verb) watch(ctx context.Context, names []string, o *runsetup.Options) e
 		a.Reserve.Refill(ctx)
 		fmt.Fprintf(a.Out, "\nJudged in %.1f s. Waiting for the next save; Ctrl-C ends.\n",
 			time.Since(began).Seconds())
-		if !w.wait(ctx, &o.OwnFlags, folder, seen) {
+		if !w.wait(ctx, &o.Own, folder, seen) {
 			return console.Said(last)
 		}
 		a.NewPage()
@@ -166,13 +169,13 @@ func (w *watcher) tellChanges(order []string, now map[string]op.Status) {
 }
 
 // wait returns true when a watched file has other contents and has settled; false when it is time to end.
-func (w *watcher) wait(ctx context.Context, f *runsetup.OwnFlags, folder, seen string) bool {
+func (w *watcher) wait(ctx context.Context, f *added.Flags, folder, seen string) bool {
 	return w.UntilSaved(ctx, seen, func() string { return stateOf(f, folder) })
 }
 
 // stateOf returns a hash of the contents of all added files and of what they include, and of the files of a
 // folder, if one is watched; "" if one cannot be read.
-func stateOf(f *runsetup.OwnFlags, folder string) string {
+func stateOf(f *added.Flags, folder string) string {
 	hash := sha256.New()
 	if folder != "" {
 		if strings.HasSuffix(folder, ".toml") {
@@ -193,14 +196,11 @@ func stateOf(f *runsetup.OwnFlags, folder string) string {
 		if err != nil {
 			continue
 		}
-		path, err := filepath.Abs(r.Path)
-		if err != nil {
+		state := fileversion.State(r.Path)
+		if state == "" {
 			return ""
 		}
-		if _, err := os.Stat(path); err != nil {
-			return ""
-		}
-		fileversion.WriteContents(hash, path)
+		_, _ = io.WriteString(hash, state)
 	}
 	return string(hash.Sum(nil))
 }

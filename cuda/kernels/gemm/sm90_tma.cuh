@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(TmaTile::threads, 1)
 	extern __shared__ __align__(128) unsigned char gemm_tiles[];
 	hopper::run_pair<TmaTile, AlongKA, AlongKB>(
 		work, gemm_tiles,
-		[](TmaTile::Part &d, uint32_t a, uint32_t b, bool add) { multiply_stage<T, AlongKA, AlongKB>(d, a, b, add); },
+		[](TmaTile::Part &d, uint32_t a, uint32_t b, bool add) { hopper::multiply_stage<T, AlongKA, AlongKB>(d, a, b, add); },
 		[&](uint32_t, int) { return StoreProduct<T>{p, wide}; });
 #endif
 }

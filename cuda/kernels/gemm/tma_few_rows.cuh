@@ -39,7 +39,7 @@ template <class T, bool AlongKA, bool AlongKB> struct FewRowsProduct {
 	}
 	__device__ void multiply(float (&d)[FewRowsTile::eights][4], const hopper::FewRowsStage &stage, int) const {
 		hopper::fence();
-		multiply_stage<T, AlongKA, AlongKB>(d, stage.address, stage.address + FewRowsOperands::a_bytes, true);
+		hopper::multiply_stage<T, AlongKA, AlongKB>(d, stage.address, stage.address + FewRowsOperands::a_bytes, true);
 		hopper::commit();
 	}
 	__device__ void complete(float (&)[FewRowsTile::eights][4], int, int) const {}

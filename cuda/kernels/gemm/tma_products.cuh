@@ -1,30 +1,15 @@
-// tma_products.cuh: what the kernels of sm90_tma share: how a stage is multiplied, and where sums go.
+// tma_products.cuh: what the kernels of sm90_tma share: the maps of operands, and where sums go.
 #ifndef TRIAD_GEMM_TMA_PRODUCTS_CUH
 #define TRIAD_GEMM_TMA_PRODUCTS_CUH
+#include "hopper/pair_halves.cuh"
 #include "hopper/pair_product.cuh"
 #include "hopper/store_sums.cuh"
-#include "hopper/wgmma_any.cuh"
 #include "product.cuh"
 
 namespace triad {
 namespace gemm {
 
-constexpr int stage_k = 64, panel_bytes = stage_k * hopper::tile_row_bytes; // a panel: 64 rows or columns that lie across the reduction
-
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-// multiply_stage: d = a b, plus d if add, for 64 of the reduction from two addresses of shared memory on.
-template <class T, bool AlongKA, bool AlongKB, int Eights>
-__device__ inline void multiply_stage(float (&d)[Eights][4], hopper::SharedAddress a_tile, hopper::SharedAddress b_tile, bool add) {
-	const uint64_t a = AlongKA ? hopper::tile_descriptor(a_tile) : hopper::across_descriptor(a_tile, panel_bytes);
-	const uint64_t b = AlongKB ? hopper::tile_descriptor(b_tile) : hopper::across_descriptor(b_tile, panel_bytes);
-	constexpr int across = 16 * hopper::tile_row_bytes; // to the next 16 of the reduction
-#pragma unroll
-	for (int i = 0; i < stage_k / 16; i++)
-		hopper::multiply_any<T, !AlongKA, !AlongKB>(
-			d, hopper::advanced(a, i * (AlongKA ? hopper::mma_k_bytes : across)),
-			hopper::advanced(b, i * (AlongKB ? hopper::mma_k_bytes : across)), add || i > 0);
-}
-
 // store_product: y = alpha d + beta c for a warpgroup's 64 rows from a place on. wide: see stores_wide.
 template <class T, int Eights>
 __device__ inline void store_product(const Product<T> &p, bool wide, const float (&d)[Eights][4], const hopper::PairPlace &at) {

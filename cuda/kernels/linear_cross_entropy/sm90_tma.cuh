@@ -10,8 +10,8 @@
 //   A second kernel puts together what the tiles have of a row, always in the same order.
 #ifndef TRIAD_LINEAR_CROSS_ENTROPY_SM90_TMA_CUH
 #define TRIAD_LINEAR_CROSS_ENTROPY_SM90_TMA_CUH
+#include "hopper/pair_halves.cuh"
 #include "hopper/pair_product.cuh"
-#include "hopper/wgmma_any.cuh"
 #include "log_sum.cuh"
 #include "tokens.cuh"
 
@@ -32,14 +32,6 @@ struct RowParts {
 };
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-// multiply_logits: d = a b, plus d if add, for a stage of 64 of the reduction from two addresses of shared memory on.
-template <class T> __device__ inline void multiply_logits(TmaTile::Part &d, hopper::SharedAddress a_tile, hopper::SharedAddress b_tile, bool add) {
-	const uint64_t a = hopper::tile_descriptor(a_tile), b = hopper::tile_descriptor(b_tile);
-#pragma unroll
-	for (int i = 0; i < TmaTile::k / 16; i++)
-		hopper::multiply_any<T, 0, 0>(d, hopper::advanced(a, i * hopper::mma_k_bytes), hopper::advanced(b, i * hopper::mma_k_bytes), add || i > 0);
-}
-
 // KeepRows is the epilogue. A thread has two rows of each 64, and of each eight columns two; the four lanes of a quad have a row.
 struct KeepRows {
 	const Tokens &all;
@@ -95,7 +87,7 @@ __global__ void __launch_bounds__(TmaTile::threads, 1)
 	extern __shared__ __align__(128) unsigned char pair_tiles[];
 	hopper::run_pair<TmaTile, true, true>(
 		work, pair_tiles,
-		[](TmaTile::Part &d, hopper::SharedAddress a, hopper::SharedAddress b, bool add) { multiply_logits<T>(d, a, b, add); },
+		[](TmaTile::Part &d, hopper::SharedAddress a, hopper::SharedAddress b, bool add) { hopper::multiply_stage<T, true, true>(d, a, b, add); },
 		[&](hopper::SharedAddress, int) { return KeepRows{all, parts, {}}; });
 #endif
 }
@@ -143,6 +135,14 @@ inline void check_maps(Check &check, const triad_call *call) {
 		check.that(rows < INT32_MAX && columns < INT32_MAX, "%s has %lld x %lld elements: want below 2^31 - 1", names[i], rows, columns);
 		check.that(rows <= 1 || (stride > 0 && stride < int64_t{1} << 38), "the rows of %s have a stride of %lld, want 1 to 2^38", names[i], stride);
 	}
+}
+
+static const Limit maps = limit("sizes and strides that a tensor map can have", check_maps);
+
+// Bytes of the forward's workspace: a loss a token and one more, rounded up to 256 bytes, and the parts.
+inline int64_t tma_bytes(const triad_call *call) {
+	const int64_t tokens = call->in[0].shape[0];
+	return 4 * ((tokens + 64) / 64 * 64 + RowParts::floats(tokens, call->in[1].shape[0]));
 }
 
 } // namespace linear_cross_entropy

@@ -59,9 +59,9 @@ func TestErrorsThatRowsShare(t *testing.T) {
 	}
 	s := suites[slices.IndexFunc(suites, func(s truthtest.Suite) bool { return s.Pass == op.Backward })]
 	for _, c := range []struct {
-		dtype                              string
+		dtype                             string
 		tokens, experts, dim, hidden, top int64
-		least, most                        float64
+		least, most                       float64
 	}{
 		{"bf16", 64, 90, 17, 2, 64, 1, 4},
 		{"bf16", 130, 3, 32, 64, 1, 40, 64 * 130},

@@ -45,6 +45,11 @@ func AddWrong(t testing.TB, path string) {
 				if err := x.Record(ctx, &r); err != nil {
 					t.Fatal(err)
 				}
+				if r.Status == op.StatusFail && dtype == "fp32" {
+					if err := x.AddDiagnosis(ctx, r.ID, diagnosis); err != nil {
+						t.Fatal(err)
+					}
+				}
 			}
 		}
 		if err := x.Finish(ctx, true, map[bool]int{true: 1}[wrong]); err != nil {
@@ -54,6 +59,30 @@ func AddWrong(t testing.TB, path string) {
 	if err := errors.Join(store.Close()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// diagnosis is of the wrong implementation; its words and its source are hostile to a page too.
+var diagnosis = record.Diagnosis{
+	Dims: record.Members[int64]{{Name: "rows", Value: 1}, {Name: "cols", Value: 3}}, Distribution: "normal",
+	Status: op.StatusFail, Message: "y[0, 2]: got NaN, want 1", Advice: "the tail is never written",
+	Repeat: "triad compare doubled --add 'a <b>.cu' --dims rows=1,cols=3",
+	Findings: []record.Finding{{
+		Kind: "uninitialised", Message: "read of memory that nobody has written",
+		Text: "1. read of memory that nobody has written\n   doubled.cu:9: y[i] = tile[threadIdx.x] * 2;\n",
+	}},
+	Causes: []record.Cause{
+		{Line: 9, Text: "read of memory that nobody has written: fill tile before the loop"},
+		{Line: 12, Text: "</script><b>the last columns</b> are left out: if (i < cols)"},
+	},
+	Source: &record.Excerpt{File: "/home/me/day 3/doubled.cu", First: 5, Marked: []int{9, 12}, Lines: source},
+}
+
+var source = []string{
+	"__global__ void doubled(const float *x, float *y, int rows, int cols) {",
+	"\t__shared__ float tile[256]; // </code><script>alert(3)</script>",
+	"\tint i = blockIdx.x * blockDim.x + threadIdx.x;", "\tif (i < cols / 64 * 64) {",
+	"\t\ty[i] = tile[threadIdx.x] * 2;", "\t}", "\t__syncthreads();",
+	"\tfor (int k = 0; k < rows; k++) y[k * cols + i] = x[k * cols + i] + x[k * cols + i];", "}",
 }
 
 // made returns a record of the made-up operator.

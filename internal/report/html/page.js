@@ -46,6 +46,12 @@
     });
   }
 
+  // A time in UTC has a tooltip with the local one.
+  for (const cell of document.querySelectorAll("td.whole")) {
+    const time = new Date(cell.textContent.trim().replace(" ", "T") + "Z");
+    if (!isNaN(time)) { cell.title = time.toLocaleString(); }
+  }
+
   for (const button of document.querySelectorAll(".command button")) {
     button.hidden = !navigator.clipboard;
     button.addEventListener("click", () => {
@@ -152,4 +158,27 @@
     }
   }
   if (live) { ask(); }
+
+  // A page that is looked at while files are saved replaces its contents when they changed: what is open stays so.
+  const watched = document.querySelector("[data-update]");
+  async function follow() {
+    try {
+      const answer = await fetch(watched.dataset.update + "?state=" + watched.dataset.state);
+      const text = answer.status === 204 ? "" : await answer.text();
+      if (text) {
+        const fresh = new DOMParser().parseFromString(text, "text/html");
+        const open = Array.from(document.querySelectorAll("main details")).map((d) => d.open);
+        document.querySelector(".answer").replaceWith(fresh.querySelector(".answer"));
+        watched.replaceChildren(...fresh.querySelector("main").childNodes);
+        const details = watched.querySelectorAll("details");
+        if (details.length === open.length) { details.forEach((d, i) => { d.open = open[i]; }); }
+        watched.dataset.state = fresh.querySelector("main").dataset.state;
+      }
+      setTimeout(follow, 500);
+    } catch (e) {
+      const words = document.querySelector(".answer p:last-child");
+      if (words) { words.textContent = "triad has ended: this is what it saw last."; }
+    }
+  }
+  if (watched) { follow(); }
 })();

@@ -103,11 +103,11 @@ func costInputs(t testing.TB, o *truth.Operator, c op.Case) []tensor.Tensor {
 	if c.Pass == op.Forward || c.Saved == "own" {
 		return in
 	}
-	saved, err := truth.Saved(o.Spec, c, in)
+	saved, err := Saved(o.Spec, c, in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if in, err = truth.BackwardInputs(o.Spec, append(in, saved...)); err != nil {
+	if in, err = BackwardInputs(o.Spec, append(in, saved...)); err != nil {
 		t.Fatal(err)
 	}
 	return in

@@ -54,11 +54,11 @@ func CheckGradient(t *testing.T, what string, r *rand.Rand, f func(x []complex12
 func BackwardTruths(t *testing.T, o *truth.Operator, c op.Case, in []tensor.Tensor) []judge.Truth {
 	t.Helper()
 	if c.Saved == "driver" {
-		saved, err := truth.Saved(o.Spec, c, in)
+		saved, err := Saved(o.Spec, c, in)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if in, err = truth.BackwardInputs(o.Spec, append(append([]tensor.Tensor(nil), in...),
+		if in, err = BackwardInputs(o.Spec, append(append([]tensor.Tensor(nil), in...),
 			saved...)); err != nil {
 			t.Fatal(err)
 		}

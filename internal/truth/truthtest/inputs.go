@@ -1,7 +1,9 @@
 package truthtest
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"triad/internal/op"
@@ -43,13 +45,35 @@ func CaseInputs(t *testing.T, spec *op.Spec, c op.Case, seed uint64) []tensor.Te
 	if c.Pass == op.Forward || c.Saved == "own" {
 		return in
 	}
-	saved, err := truth.Saved(spec, c, in)
+	saved, err := Saved(spec, c, in)
 	if err != nil {
 		t.Fatalf("%+v: %v", c, err)
 	}
-	ordered, err := truth.BackwardInputs(spec, append(in, saved...))
+	ordered, err := BackwardInputs(spec, append(in, saved...))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return ordered
+}
+
+// Saved makes the tensors that a driver passes to a backward of an operator of the catalog.
+func Saved(spec *op.Spec, c op.Case, in []tensor.Tensor) ([]tensor.Tensor, error) {
+	return (&truth.Operator{Spec: spec}).Saved(c, in)
+}
+
+// BackwardInputs puts the inputs of a kernel's backward into the order of the spec: have holds, in any order,
+// the operator's inputs, saved tensors and upstream gradients.
+func BackwardInputs(spec *op.Spec, have []tensor.Tensor) ([]tensor.Tensor, error) {
+	if spec.Backward == nil {
+		return nil, fmt.Errorf("order the backward inputs of %s: it has no backward", spec.Name)
+	}
+	var out []tensor.Tensor
+	for _, name := range spec.Backward.Inputs {
+		i := slices.IndexFunc(have, func(t tensor.Tensor) bool { return t.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("order the backward inputs of %s: %s is missing", spec.Name, name)
+		}
+		out = append(out, have[i])
+	}
+	return out, nil
 }

@@ -1,0 +1,181 @@
+package look
+
+import (
+	"cmp"
+	"io"
+	"regexp"
+
+	"triad/internal/catalog"
+	"triad/internal/firstlook"
+	"triad/internal/harmless"
+	"triad/internal/kernelfile"
+	"triad/internal/op"
+	"triad/internal/operatorguess"
+	"triad/internal/ownfile/pyfacts"
+	"triad/internal/panics"
+	"triad/internal/record"
+	"triad/internal/userfile"
+)
+
+const (
+	noKernel    = "no kernel in it"
+	needsPython = "not judged: it needs a Python with torch and Triton"
+
+	// mostTrials is the number of operators as which a file is judged, where several fit.
+	mostTrials = 2
+)
+
+// lookAt takes the steps of a file. An error ends the look.
+func (r *round) lookAt(e entry, details io.Writer, seen *evidence) (_ firstlook.Line, err error) {
+	defer panics.Caught(&err, func() string { return "looking at " + e.path })
+	none := func(text string, open bool) (firstlook.Line, error) {
+		return firstlook.Line{Text: text, Open: open}, nil
+	}
+	if e.trouble != "" {
+		return none(e.trouble, true)
+	}
+	content, err := userfile.Read(e.path)
+	if err != nil {
+		return none("cannot be read: "+reason(err), true)
+	}
+	text := string(content)
+	seen.source = text
+	request, err := kernelfile.ParseRequest(e.path)
+	if err != nil {
+		return none("cannot be read: "+err.Error(), true)
+	}
+	request.Parse = r.Parse
+	if why, open := r.withoutKernel(text, request.IsPython()); why != "" {
+		return none(why, open)
+	}
+	if request.IsPython() && r.Python(r.ctx) != nil {
+		return none(needsPython, true)
+	}
+	f := firstlook.File{Name: e.name, Path: e.path, Python: request.IsPython()}
+	read := request.Read(text, nil)
+	guesses := operatorguess.Of(read, request, text, specs())
+	if len(guesses) > mostTrials && !guesses[0].By.Sure() {
+		f.Nearest, guesses = guesses[0].Operator, nil
+	}
+	if len(guesses) > 0 && !guesses[0].Fits && read.Main { // a name like that of an operator
+		f.Nearest, guesses = guesses[0].Operator, nil
+	}
+	if !f.Python && (read.Main || len(guesses) == 0 && r.Callable(e.path)) {
+		f.Checked, err = r.Check(r.ctx, e.path, details)
+		if err != nil {
+			f.Trouble = cmp.Or(harmless.FirstLine(err.Error()), "no reason is known")
+		}
+	}
+	if r.ctx.Err() != nil {
+		return firstlook.Line{}, r.ctx.Err()
+	}
+	return r.compare(e, &f, guesses, details, seen)
+}
+
+// compare judges a file as each operator that it may be, and records it as the one that it is.
+func (r *round) compare(e entry, f *firstlook.File, guesses []operatorguess.Guess, details io.Writer,
+	seen *evidence,
+) (firstlook.Line, error) {
+	var trials []Trial
+	for _, g := range guesses[:min(len(guesses), mostTrials)] {
+		t, err := r.Judge(r.ctx, e.path, g, details)
+		if err != nil {
+			return firstlook.Line{}, err
+		}
+		trials = append(trials, t)
+		f.Judged = append(f.Judged, t.Judged)
+	}
+	line := f.Line()
+	line.Seconds = 1
+	seen.causes = f.Causes()
+	if len(trials) == 0 {
+		return line, nil
+	}
+	t := trials[firstlook.Best(f.Judged)]
+	seen.keepWrong(t.Records)
+	if !t.Right() && !t.By.Sure() {
+		t.Records, t.Diagnoses = nil, nil
+		if n := r.NotUnderstood(e.path, t.Operator, line.Text); n != nil {
+			t.Records = []*record.Record{n}
+		}
+	}
+	err := r.record(t)
+	if err == nil && r.Verbose && t.Tell != nil {
+		err = t.Tell()
+	}
+	return line, err
+}
+
+// record stores what was found, in one transaction.
+func (r *round) record(t Trial) error {
+	if len(t.Records) == 0 {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.files == nil {
+		var err error
+		if r.files, r.close, err = r.Open(r.ctx, pathsOf(r.entries)); err != nil {
+			return err
+		}
+	}
+	if err := r.files.Record(t.Records); err != nil {
+		return err
+	}
+	for i, d := range t.Diagnoses {
+		if err := r.files.Diagnose(t.Records[i].ID, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var (
+	kernels     = regexp.MustCompile(`\b__global__\b|<<<`) // it may launch those of a header
+	cComments   = regexp.MustCompile(`(?s)//[^\n]*|/\*.*?\*/`)
+	mayHaveIt   = regexp.MustCompile(`\btriton\b|\bautograd\.Function\b|\bload_inline\b`)
+	syntaxPlace = regexp.MustCompile(`^line (\d+), column \d+: `)
+)
+
+// withoutKernel says why a file has no kernel to look at; "" if it has one. Of a Python file nothing is run.
+func (r *round) withoutKernel(text string, python bool) (why string, open bool) {
+	if !python {
+		if kernels.MatchString(cComments.ReplaceAllString(text, "")) {
+			return "", false
+		}
+		return noKernel, false
+	}
+	if !mayHaveIt.MatchString(text) {
+		return noKernel, false
+	}
+	facts := r.Parse(text)
+	switch {
+	case facts.Error != "" && r.Python(r.ctx) != nil:
+		return needsPython, true
+	case facts.Error != "":
+		return "cannot be parsed: " + harmless.FirstLine(facts.Error), true
+	case hasKernel(facts):
+		return "", false
+	case facts.Syntax != "":
+		return syntaxPlace.ReplaceAllString(facts.Syntax, "line $1: does not parse: "), true
+	}
+	return noKernel, false
+}
+
+// hasKernel reports whether a Python file has a kernel of Triton or CUDA, or a gradient of its own.
+func hasKernel(facts *pyfacts.File) bool {
+	for _, f := range facts.Functions {
+		if f.Form == pyfacts.Kernel || f.Form == pyfacts.Applied || f.Kernels != "" || f.Autograd {
+			return true
+		}
+	}
+	return len(facts.Inline) > 0
+}
+
+func specs() []*op.Spec {
+	var all []*op.Spec
+	for _, o := range catalog.All() {
+		all = append(all, o.Spec)
+	}
+	return all
+}
