@@ -56,6 +56,14 @@ const longestImport = time.Minute
 // subnormal numbers for 0, which is no fault of a file that calls torch.matmul.
 const productsBy = "ONEDNN_MAX_CPU_ISA"
 
+// products returns the variable that limits the instructions of torch's products, unless the user sets it.
+func (e *Environment) products() []string {
+	if e.getenv()(productsBy) != "" {
+		return nil
+	}
+	return []string{productsBy + "=AVX512_CORE"}
+}
+
 // OwnTruthBackend returns the adapter of the truth of a user's own operator, whose file lies in folder.
 func OwnTruthBackend(e *Environment, cacheDir, folder string, options worker.Options) *worker.Adapter {
 	return inFolder(e, TruthBackend(e, cacheDir, options), folder)
@@ -68,9 +76,7 @@ func inFolder(e *Environment, adapter *worker.Adapter, folder string) *worker.Ad
 		if err == nil {
 			c.Args[len(c.Args)-1] = folder // of --operators, which command puts last
 			c.Env = append(c.Env, "TRIAD_USER_PYTHONPATH="+e.getenv()("PYTHONPATH"))
-			if e.getenv()(productsBy) == "" {
-				c.Env = append(c.Env, productsBy+"=AVX512_CORE")
-			}
+			c.Env = append(c.Env, e.products()...)
 		}
 		return c, err
 	}

@@ -12,14 +12,11 @@ import (
 
 	"triad/cmd/triad/flags"
 	"triad/internal/console"
-	"triad/internal/describer"
 	"triad/internal/harmless"
 	"triad/internal/machine"
 	"triad/internal/problem"
 	"triad/internal/record"
 	"triad/internal/session"
-	"triad/internal/subprocess"
-	"triad/internal/worker"
 	"triad/pybridge"
 )
 
@@ -118,7 +115,7 @@ func (a *app) listProblems(found []problem.Problem) error {
 
 // importProblems imports problems. One that cannot be imported does not stop the others.
 func (a *app) importProblems(ctx context.Context, found []problem.Problem, o *importOptions) error {
-	processes, err := a.describer(ctx, o)
+	processes, err := a.Describer(ctx, o.EnvironmentFlags, o.noSandbox)
 	if err != nil {
 		return err
 	}
@@ -155,7 +152,7 @@ func (a *app) importProblems(ctx context.Context, found []problem.Problem, o *im
 
 // auditProblems prints a row for each problem.
 func (a *app) auditProblems(ctx context.Context, found []problem.Problem, o *importOptions) error {
-	processes, err := a.describer(ctx, o)
+	processes, err := a.Describer(ctx, o.EnvironmentFlags, o.noSandbox)
 	if err != nil {
 		return err
 	}
@@ -188,31 +185,6 @@ func (a *app) auditProblems(ctx context.Context, found []problem.Problem, o *imp
 		err = session.Fail(session.ExitNothing, errors.New("no problem could be judged"))
 	}
 	return err
-}
-
-// describer returns what describes problems.
-func (a *app) describer(ctx context.Context, o *importOptions) (*describer.Describer, error) {
-	cache, err := a.CacheDir()
-	if err != nil {
-		return nil, err
-	}
-	environment, err := a.Environment(o.EnvironmentFlags, false)
-	if err != nil {
-		return nil, err
-	}
-	adapter := &worker.Adapter{Command: pybridge.ProblemCommand(environment, cache)}
-	if !o.noSandbox {
-		confine, err := a.Confine(ctx, nil, "")
-		if err != nil {
-			return nil, err
-		}
-		confine(adapter, false, nil)
-	}
-	return describer.New(func(ctx context.Context) (subprocess.Command, error) {
-		c, err := adapter.Command(ctx)
-		c.Most.Bytes = describer.MostMemory
-		return subprocess.Command{Path: c.Path, Args: c.Args, Env: c.Env, Most: c.Most, Boxed: c.Boxed}, err
-	}), nil
 }
 
 // tellImported prints what became of a problem. A stranger chose the names of files and what is said of them:

@@ -42,6 +42,10 @@ var redTeam = map[string]map[string]rejection{
 			op.StatusFail, "G0",
 			"y is a triad_operator_softmax.Later, want a torch.Tensor", "",
 		},
+		"torch/own_methods": {
+			op.StatusFail, "G0",
+			"y is a tensor with a contiguous, cpu, to of its own", "",
+		},
 		"torch/nested":           {op.StatusFail, "G0", "y is a nested tensor", ""},
 		"torch/no_storage":       {op.StatusFail, "G0", "of a memory of 0", ""},
 		"torch/sparse":           {op.StatusFail, "G0", "y is a torch.sparse_coo tensor", ""},

@@ -21,6 +21,7 @@ import (
 	"triad/cmd/triad/doctor"
 	"triad/cmd/triad/flags"
 	"triad/cmd/triad/gradcheck"
+	"triad/cmd/triad/judge"
 	"triad/cmd/triad/learn"
 	"triad/cmd/triad/newop"
 	"triad/cmd/triad/ops"
@@ -181,10 +182,10 @@ interpreter.
 		newop.New(a.Console, nil), a.importCommand(), part.New(a.Setup, a.root), bench.New(a.Setup,
 			compared.PrintCompare, nil),
 		ops.New(a.Console, a.Declarations), results.New(a.Console), sass.New(a.Workers, nil),
-		serve.New(a.Console, nil))
+		serve.New(a.Console, nil), judge.New(a.Setup, nil),
+		learn.New(learn.Environment{Out: a.Out, Style: a.Style, Open: a.ReadStore}),
+		diary.New(diary.Environment{Out: a.Out, Style: a.Style, Open: a.ReadStore}))
 	flags.SetHelp(a.Console, root)
-	root.AddCommand(learn.New(learn.Environment{Out: a.Out, Style: a.Style, Open: a.ReadStore}))
-	root.AddCommand(diary.New(diary.Environment{Out: a.Out, Style: a.Style, Open: a.ReadStore}))
 	groupVerbs(root)
 	completion.Add(root, a.Console)
 	return root
@@ -195,7 +196,7 @@ func groupVerbs(root *cobra.Command) {
 	for _, g := range []struct{ title, verbs string }{
 		{"Is it right, and how fast?", "compare gradcheck check watch bench sass"},
 		{"What was recorded:", "results serve diary"},
-		{"Operators and exercises:", "ops new import learn"},
+		{"Operators and exercises:", "ops new import judge learn"},
 		{"This machine:", "doctor setup version completion help"},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})

@@ -25,6 +25,7 @@ type Machine struct {
 	GPU          bool
 	Seen         []string // files and folders that every worker sees
 	Masked       []string // files that no worker reads
+	First        bool     // a worker is the first process of its sandbox: see sandbox.Box
 }
 
 // Confine returns what makes a worker run in a sandbox.
@@ -36,7 +37,9 @@ func (m *Machine) Confine() Confining {
 			if err != nil {
 				return c, err
 			}
-			inside := sandbox.Box{Empty: []string{m.Cache, m.Built}, Masked: below(sees, m.Masked)}
+			inside := sandbox.Box{
+				Empty: []string{m.Cache, m.Built}, Masked: below(sees, m.Masked), First: m.First,
+			}
 			inside.ReadOnly = append(inside.ReadOnly, m.Seen...)
 			inside.ReadOnly = append(inside.ReadOnly, unpackedIn(m.Cache, c.Args)...)
 			inside.ReadOnly = append(inside.ReadOnly, installationOf(c.Path)...)

@@ -13,6 +13,15 @@ import (
 // Confine finds the sandbox of this machine, and returns what makes a worker run in it. database is the
 // database of the run, "" for that of a user without a flag: no worker reads it.
 func (a *Workers) Confine(ctx context.Context, g *GPU, database string) (confine.Confining, error) {
+	m, err := a.Sandboxes(ctx, g, database)
+	if err != nil {
+		return nil, err
+	}
+	return m.Confine(), nil
+}
+
+// Sandboxes returns what the sandboxes of this machine need to know; see Confine.
+func (a *Workers) Sandboxes(ctx context.Context, g *GPU, database string) (*confine.Machine, error) {
 	box, err := sandbox.Find(ctx)
 	if err != nil {
 		return nil, session.ToolchainFailure(err)
@@ -30,7 +39,7 @@ func (a *Workers) Confine(ctx context.Context, g *GPU, database string) (confine
 			return nil, err
 		}
 	}
-	m := confine.Machine{Box: box, Cache: cache, Built: filepath.Join(cache, "cuda"), GPU: g != nil}
+	m := &confine.Machine{Box: box, Cache: cache, Built: filepath.Join(cache, "cuda"), GPU: g != nil}
 	if m.Masked, err = confine.FilesOfDatabase(database); err != nil {
 		return nil, err
 	}
@@ -39,5 +48,5 @@ func (a *Workers) Confine(ctx context.Context, g *GPU, database string) (confine
 	} else if m.Seen, err = build.Shared(ctx, a.Files, m.Built); err != nil {
 		return nil, session.ToolchainFailure(err)
 	}
-	return m.Confine(), nil
+	return m, nil
 }

@@ -25,8 +25,8 @@ var layers = [][]string{
 	{"verdict", "finding_match", "documented_findings", "power"},
 	{
 		"abandoned_passes", "attempt", "bench", "claim", "compare_timed", "configurations", "declined",
-		"differences", "emulator_twins", "execute", "flight", "gradients", "job", "known_calls", "memory", "next_case", "prepare",
-		"relations", "stop", "survey", "time", "turned_calls",
+		"differences", "emulator_twins", "execute", "flight", "gradients", "job", "known_calls", "memory",
+		"next_case", "prepare", "relations", "stop", "survey", "time", "turned_calls",
 	},
 }
 

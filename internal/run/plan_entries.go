@@ -62,8 +62,8 @@ type work struct {
 	// configured: one of the cases of its operator, pass and dtype on which every configuration of autotune
 	// is judged
 	configured bool
-	turned     bool // the case of its operator and dtype whose forward is called again: see afterTurning
-	timed      bool // a bench point that a comparison times after everything is judged
+	altered    *alteration // of its first input, before its forward is called again; nil: it is not
+	timed      bool        // a bench point that a comparison times after everything is judged
 	// between names the relations between calls that are evaluated here: they need further launches
 	between map[string]bool
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,21 +34,24 @@ func (b *caches) Run(_ context.Context, job backend.Job) (backend.Outcome, error
 // last answer for another one.
 func TestAfterTurning(t *testing.T) {
 	planned := []work{someForward(t)}
-	if err := markTurned(planned); err != nil || !planned[0].turned {
-		t.Fatalf("%v is marked: %v, %v", planned[0].Case, planned[0].turned, err)
+	if err := markTurned(planned); err != nil || planned[0].altered != reversed {
+		t.Fatalf("%v is marked: %v, %v", planned[0].Case, planned[0].altered, err)
 	}
 	for _, of := range []struct {
-		kept, marked bool
+		kept         bool
+		marked       *alteration
 		before, want op.Status
 		jobs         int
 	}{
-		{false, true, op.StatusPass, op.StatusPass, 1},
-		{true, true, op.StatusPass, op.StatusFail, 1},
-		{true, false, op.StatusPass, op.StatusPass, 0},
-		{true, true, op.StatusRace, op.StatusRace, 0},
+		{false, reversed, op.StatusPass, op.StatusPass, 1},
+		{true, reversed, op.StatusPass, op.StatusFail, 1},
+		{false, exchanged, op.StatusPass, op.StatusPass, 1},
+		{true, exchanged, op.StatusPass, op.StatusFail, 1},
+		{true, nil, op.StatusPass, op.StatusPass, 0},
+		{true, reversed, op.StatusRace, op.StatusRace, 0},
 	} {
 		x := &execution{Runner: &Runner{}, request: Request{Seed: 1}, result: &Result{}}
-		planned[0].turned = of.marked
+		planned[0].altered = of.marked
 		c, err := x.prepare(planned[0])
 		if err != nil {
 			t.Fatal(err)
@@ -58,8 +62,8 @@ func TestAfterTurning(t *testing.T) {
 		if err := x.afterTurning(t.Context(), c, c.row(b), &r, &found); err != nil {
 			t.Fatal(err)
 		}
-		told := strings.Contains(r.Message, "so it is where x has its inner elements in reverse") &&
-			strings.Contains(r.Outputs[0].Pattern, "in reverse")
+		told := of.marked != nil && strings.Contains(r.Message, "so it is where x "+of.marked.words) &&
+			strings.Contains(r.Outputs[0].Pattern, of.marked.words)
 		if r.Status != of.want || b.jobs != of.jobs || told != (of.want == op.StatusFail) {
 			t.Errorf("%v: %v %q after %d jobs", of, r.Status, r.Message, b.jobs)
 		}
@@ -70,7 +74,39 @@ func TestAfterTurning(t *testing.T) {
 func TestTurnedInside(t *testing.T) {
 	x := tensor.New("x", op.BF16, []int64{2, 3})
 	copy(x.Data, "aAbBcCdDeEfF")
-	if got := string(turnedInside(x).Data); got != "aAeEdDcCbBfF" || string(x.Data) != "aAbBcCdDeEfF" {
+	if got := string(turnedInside(x, 1).Data); got != "aAeEdDcCbBfF" || string(x.Data) != "aAbBcCdDeEfF" {
 		t.Errorf("%q of %q", got, x.Data)
+	}
+}
+
+// TestExchangedInside: two neighbors that differ change places, wherever the seed has it, and the first and
+// the last element stay.
+func TestExchangedInside(t *testing.T) {
+	x := tensor.New("x", op.BF16, []int64{2, 3})
+	copy(x.Data, "aAbBbBcCcCfF")
+	for seed := range uint64(20) {
+		if got := string(exchangedInside(x, seed).Data); got != "aAbBcCbBcCfF" {
+			t.Errorf("seed %d: %q", seed, got)
+		}
+	}
+	short := tensor.New("x", op.BF16, []int64{3})
+	if got := exchangedInside(short, 1); string(got.Data) != string(short.Data) {
+		t.Errorf("a short one: %q", got.Data)
+	}
+}
+
+// TestTheLargestIsAltered: of several cases the smallest has its elements reversed, and the largest, if it is
+// large enough, two exchanged.
+func TestTheLargestIsAltered(t *testing.T) {
+	small, large := someForward(t), someForward(t)
+	for i := range large.Dims {
+		large.Dims = slices.Clone(large.Dims)
+		large.Dims[i].Value = 40
+	}
+	planned := []work{large, small}
+	if err := markTurned(planned); err != nil || planned[0].altered != exchanged ||
+		planned[1].altered != reversed {
+		t.Errorf("%v: %v; %v: %v; %v", planned[0].Dims, planned[0].altered, planned[1].Dims,
+			planned[1].altered, err)
 	}
 }

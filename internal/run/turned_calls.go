@@ -6,23 +6,22 @@ import (
 
 	"triad/internal/op"
 	"triad/internal/record"
-	"triad/internal/tensor"
 )
 
-// afterTurning calls an implementation again with the elements of its first input in reverse order, except
-// for the first and the last, and judges the result: one that keeps its last answer and recognises the input
-// by its ends, its sum or its size repeats that answer. It sets found to the findings that explain a failure.
+// afterTurning calls an implementation of a marked case again with the altered input, and judges the result.
+// It sets found to the findings that explain a failure.
 func (x *execution) afterTurning(ctx context.Context, c *prepared, e entry, r *record.Record,
 	found *[]op.Finding,
 ) error {
-	if !c.turned || e.implementation.Limit != "" || r.Status.Weight() == op.Bad || len(r.Outputs) == 0 {
+	if c.altered == nil || e.implementation.Limit != "" || r.Status.Weight() == op.Bad ||
+		len(r.Outputs) == 0 {
 		return nil
 	}
 	turned := &prepared{
 		work: c.work, given: slices.Clone(c.given), outputs: c.outputs, level: c.level, stop: c.stop,
 		truths: map[string]truthOnce{},
 	}
-	turned.given[0] = turnedInside(c.given[0])
+	turned.given[0] = c.altered.of(c.given[0], r.Seed)
 	job, err := x.job(ctx, turned, e)
 	if err != nil {
 		return err
@@ -39,19 +38,6 @@ func (x *execution) afterTurning(ctx context.Context, c *prepared, e entry, r *r
 		return nil
 	}
 	*found = explained
-	endsAs(r, again, "so it is where "+c.given[0].Name+" has its inner elements in reverse, after this call")
+	endsAs(r, again, "so it is where "+c.given[0].Name+" "+c.altered.words+", after this call")
 	return nil
-}
-
-// turnedInside returns a contiguous tensor with its elements in reverse order, except for the first and the
-// last.
-func turnedInside(t tensor.Tensor) tensor.Tensor {
-	size := int(t.DType.Size())
-	data := slices.Clone(t.Data)
-	last := len(data)/size - 1
-	for i := 1; i < last; i++ {
-		copy(data[i*size:(i+1)*size], t.Data[(last-i)*size:])
-	}
-	t.Data = data
-	return t
 }

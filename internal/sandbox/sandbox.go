@@ -25,6 +25,9 @@ type Box struct {
 	Empty    []string // folders that are empty and can be written to
 	Masked   []string // files among these that have no contents
 	Devices  []string
+	// First: the program is the first process of the sandbox's table, which no signal from inside reaches,
+	// and takes in the orphans
+	First bool
 }
 
 // The limits of a program in a sandbox.
@@ -82,6 +85,9 @@ func (s *Sandbox) Wrap(path string, args []string, box Box) (string, []string) {
 	all := []string{
 		"--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session",
 		"--cap-drop", "ALL", "--hostname", "sandbox", "--proc", "/proc", "--dev", "/dev",
+	}
+	if box.First {
+		all = append(all, "--as-pid-1")
 	}
 	size := strconv.Itoa(scratchBytes)
 	empty := append([]string{"/tmp", "/dev/shm"}, box.Empty...)

@@ -4,6 +4,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // descendants lists the processes that a process started, what these started, and so on, according to /proc.
@@ -22,6 +23,33 @@ func descendants(root int) []int {
 	}
 	return all
 }
+
+// family is descendants where this system lists the children of each process: it reads no others, of which a
+// machine may have many.
+func family(root int) (all []int) {
+	for next := []int{root}; len(next) > 0; next = next[1:] {
+		threads, _ := os.ReadDir("/proc/" + strconv.Itoa(next[0]) + "/task")
+		for _, thread := range threads {
+			of := "/proc/" + strconv.Itoa(next[0]) + "/task/" + thread.Name()
+			listed, err := os.ReadFile(of + "/children")
+			if os.IsNotExist(err) && next[0] == root && lists() != nil {
+				return descendants(root)
+			}
+			for _, word := range strings.Fields(string(listed)) {
+				if pid, err := strconv.Atoi(word); err == nil {
+					all, next = append(all, pid), append(next, pid)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// lists returns an error if this system does not list the children of a process.
+var lists = sync.OnceValue(func() error {
+	_, err := os.ReadFile("/proc/thread-self/children")
+	return err
+})
 
 // processes lists the processes in /proc; it is empty without /proc.
 func processes() (pids []int) {

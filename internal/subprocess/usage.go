@@ -56,7 +56,7 @@ func (p *Process) watch() {
 				return
 			case <-tick.C:
 			}
-			all := append([]int{p.PID()}, descendants(p.PID())...)
+			all := append([]int{p.PID()}, family(p.PID())...)
 			why := ""
 			if most.Processes > 0 && len(all) > most.Processes {
 				why = fmt.Sprintf("it had %d processes, and may have %d", len(all), most.Processes)

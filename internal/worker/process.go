@@ -36,6 +36,9 @@ type Command struct {
 
 	Files []*os.File // descriptors 5 and following of the worker; they stay the caller's
 	Ended func()     // called once, when the worker has ended or could not be started; may be nil
+	// Exceeded describes the use that the process was killed for that forked the worker, "" if it was not;
+	// nil: no such process
+	Exceeded func() string
 }
 
 // logBytes is the number of bytes of a worker's output that are kept for error reports.
@@ -52,6 +55,8 @@ type process struct {
 	dir     *scratch.Folder // nil: it works in a folder of its caller's
 	grace   subprocess.Grace
 	gone    func() // Command.Ended
+	// exceeded is Command.Exceeded
+	exceeded func() string
 
 	mu    sync.Mutex
 	ended bool
@@ -72,6 +77,9 @@ func start(c Command, memoryBytes int64, grace subprocess.Grace,
 ) (*process, error) {
 	if c.Ended == nil {
 		c.Ended = func() {}
+	}
+	if c.Exceeded == nil {
+		c.Exceeded = func() string { return "" }
 	}
 	p, err := run(c, memoryBytes, grace, kill)
 	if err != nil {
@@ -98,9 +106,8 @@ func run(c Command, memoryBytes int64, grace subprocess.Grace,
 	}
 	defer memoryFile.Close()
 
-	p := &process{
-		conn: ours, memory: memory, replies: make(chan []byte, 4), grace: grace, gone: c.Ended,
-	}
+	p := &process{conn: ours, memory: memory, replies: make(chan []byte, 4), grace: grace}
+	p.gone, p.exceeded = c.Ended, c.Exceeded
 	fail := func(err error) (*process, error) {
 		ours.Close()
 		unix.Munmap(memory)

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -187,7 +188,7 @@ func (w *worker) bury(do backend.Do) error {
 	alive := !w.child.Reaped()
 	reaped := w.end()
 	d := &Death{Status: op.StatusCrash, Log: w.log.Tail(), Wedged: !reaped}
-	exceeded := w.child.Exceeded()
+	exceeded := cmp.Or(w.child.Exceeded(), w.exceeded())
 	switch {
 	case !reaped:
 		d.Sentence = fmt.Sprintf("closed its connection during %s and survived SIGKILL", do)

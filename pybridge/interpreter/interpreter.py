@@ -390,9 +390,10 @@ def call_once() -> None:
         dot(torch.ones((16, 16)), torch.ones((16, 16)), torch.float32)
 
 
+@functools.cache
 def prove() -> str:
     """Multiplies two bf16 matrices through the interpreter and gives what is wrong, or "". The worker refuses
-    Triton rows if it is not ""."""
+    Triton rows if it is not "". A forked worker has the answer of its parent."""
     a = torch.tensor([[1.0, -2.0], [0.5, 3.0]]).repeat(8, 8).to(torch.bfloat16)
     try:
         right = torch.equal(dot(a, a.T.contiguous(), torch.float32), a.float() @ a.float().T)

@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+import tensors
+
 
 class Submission:
     """What a file defines, called as the format calls it. A format says how: forward(), and what it asks of
@@ -92,13 +94,13 @@ def dense(value: Any) -> Any:
         return tuple(dense(v) for v in value)
     if type(value) is not torch.Tensor:
         return value
+    value = tensors.without_own_methods(value)
     return value.contiguous() if value.dim() else value.reshape(1)
 
 
 def _is_fault(e: BaseException | None) -> bool:
     """Whether an exception is of a kernel or of lines that are wrong at any size, and not of a function that
     declines a call."""
-    import tensors
     while e is not None:
         if isinstance(e, (tensors.OutOfBounds, torch.AcceleratorError, MemoryError, torch.OutOfMemoryError,
                           TypeError, NameError, AttributeError, ImportError)):

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import unittest
 
+os.environ["TRITON_INTERPRET"] = "1"
+
 import torch
+import triton
+import triton.language as tl
 
 import client  # noqa: F401  (puts the worker's folder on the path)
 
 from torch_calls import RecordedCalls
+
+
+@triton.jit
+def doubled(x, y):
+    at = tl.arange(0, 4)
+    tl.store(y + at, 2 * tl.load(x + at, mask=at < 3), mask=at < 3)
 
 
 class Half(torch.autograd.Function):
@@ -43,6 +54,15 @@ class RecordedCallsTest(unittest.TestCase):
     def test_the_way_back(self):
         self.assertIn("aten.gelu_backward", reached(torch.nn.functional.gelu, True))
         self.assertNotIn("aten.gelu_backward", reached(torch.nn.functional.gelu, False))
+
+    def test_kernels_of_triton(self):
+        """A kernel in the interpreter is named, and what the interpreter itself does is not."""
+        x, y = torch.ones(3), torch.empty(3)
+        with RecordedCalls() as recorded:
+            doubled[(1,)](x, y)
+            torch.mm(torch.ones(2, 2), torch.ones(2, 2))
+        self.assertTrue(torch.equal(y, 2 * x))
+        self.assertEqual(recorded.names, {"triton doubled", "aten.ones", "aten.mm"})
 
     def test_a_backward_of_its_own(self):
         self.assertIn("aten.gelu", reached(Half.apply, True))

@@ -12,6 +12,8 @@ from typing import Any, Mapping
 
 import torch
 
+from tensors import without_own_methods
+
 Wanted = tuple[str, tuple[int, ...], tuple[int, ...], bool, torch.dtype]
 """An output: its name, the shape that the function sees, the operator's, whether its second and third size
 have changed places, its dtype."""
@@ -77,6 +79,7 @@ def _laid_out(value: Any) -> Any:
     """A tensor without gaps. One of no dimensions, such as a sum, is the one element that an operator has."""
     if type(value) is not torch.Tensor:
         return value
+    value = without_own_methods(value)
     dense = value.contiguous() if value.dim() else value.reshape(1)
     if _own is not None and dense is not value:
         _copies.append((dense, value))

@@ -1,14 +1,19 @@
 """Workers that need not import torch: one process imports it and forks each of them.
 
     forked.py parent                      the process that imports; requests come over descriptor 3
+    forked.py parent alone                the same as the first process of a sandbox, for one worker at a time
     forked.py worker --operators DIR      stands for one worker, which the parent forks
+    forked.py confined --operators DIR    the same where the parent is in a sandbox
 
 The driver starts a stand-in as it starts a worker.py, with the same descriptors and descriptor 5, the other
 end of the parent's. The stand-in hands what it has to the parent, waits for the worker and ends as it ended:
 with its exit code, or with 128 and the number of the signal. The worker is in the process group of its
-stand-in, so that both are killed together. Where no parent answers, the stand-in becomes a plain worker.
+stand-in, so that both are killed together. Where no parent answers, the stand-in becomes a plain worker,
+unless the worker must be in a sandbox.
 
-Nothing of a user's runs in the parent: every worker begins as if it had imported torch itself.
+Nothing of a user's runs in the parent: every worker begins as if it had imported torch itself. The parent of
+a sandbox shares it with its workers, so it ends all that one started, and removes what it left, before it
+forks the next (sandbox_reset.py). As the first process of the sandbox it gets no signal from them.
 """
 
 from __future__ import annotations
@@ -32,7 +37,7 @@ ENDED_UNKNOWN = 70
 # ---- the stand-in
 
 
-def stand_in(arguments: list[str]) -> None:
+def stand_in(arguments: list[str], is_confined: bool) -> None:
     """Has the parent fork a worker, and ends as it does."""
     ours, theirs = socket.socketpair()
     request = json.dumps({"arguments": arguments, "environment": dict(os.environ), "folder": os.getcwd(),
@@ -45,6 +50,8 @@ def stand_in(arguments: list[str]) -> None:
         begun = ours.recv(1)
     except OSError:
         begun = b""
+    if not begun and is_confined:
+        os._exit(ENDED_UNKNOWN)
     if not begun:  # it has ended, and has begun nothing
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "worker.py")
         os.execv(sys.executable, [sys.executable, "-u", "-X", "faulthandler", script, *arguments])
@@ -60,29 +67,38 @@ def stand_in(arguments: list[str]) -> None:
 WHOLE = "whole"
 """Says to a parent that torch cannot be imported in part."""
 
+ALONE = "alone"
+"""Says to a parent that it is the first process of a sandbox, and forks one worker at a time."""
+
 
 def parent() -> None:
     """Imports what workers import, then forks one for every request, until nobody can ask any more."""
     requests = socket.socket(fileno=3)
     _process_control(PR_SET_DUMPABLE, 0)  # what a worker runs must not reach into those that come after it
-    os.environ["TRITON_INTERPRET"] = "1"
+    on_gpu = os.environ.get("TRIAD_DEVICE") == "gpu"
+    if not on_gpu:
+        os.environ["TRITON_INTERPRET"] = "1"
     import gc
 
     import bridge_folders  # noqa: F401
     gc.disable()  # what is imported stays: to look through it again and again costs a twelfth of the time
     import torch_import
-    if WHOLE not in sys.argv and not torch_import.without_metas():
-        os.execv(sys.executable, [sys.executable, "-u", "-X", "faulthandler", __file__, "parent", WHOLE])
+    in_part = WHOLE not in sys.argv and ALONE not in sys.argv  # many share what one of a sandbox imports
+    if in_part and not torch_import.without_metas():
+        os.execv(sys.executable, [sys.executable, "-u", *sys.argv, WHOLE])
     import contextlib
     import select
     with contextlib.suppress(ImportError):  # a worker says what is missing
         import integrity  # noqa: F401
-        import interpreter
         import launch  # noqa: F401
         import own_file  # noqa: F401
         import pieces  # noqa: F401
-        interpreter.correct()
-        interpreter.call_once()
+        if not on_gpu:  # nothing here may use the GPU: it cannot be used after a fork
+            import interpreter
+            interpreter.correct()
+            interpreter.call_once()
+        if ALONE in sys.argv:
+            _use_once(on_gpu)
     import worker  # noqa: F401
     gc.freeze()  # pages that nobody writes are shared
     gc.enable()
@@ -90,13 +106,33 @@ def parent() -> None:
     signal.set_wakeup_fd(tell)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     waiting: dict[int, socket.socket] = {}
+    box = None
+    if ALONE in sys.argv:
+        import sandbox_reset
+        box = sandbox_reset.Box()
     while True:
-        ready = select.select([requests, told], [], [])[0]
+        # of a sandbox no group can be killed from outside: its parent sees that the stand-in has ended
+        ready = select.select([requests, told, *(waiting.values() if box else ())], [], [])[0]
         if told in ready:
             os.read(told, 4096)
             _tell(waiting)
-        if requests in ready and not _fork(requests, waiting):
+        if box and any(stand_in in ready for stand_in in waiting.values()):
+            box.end_others()
+            _forget(waiting)
+        if requests in ready and not _fork(requests, waiting, box):
             return
+
+
+def _use_once(on_gpu: bool) -> None:
+    """Does what every worker of a sandbox does first and what the first call imports."""
+    import torch
+
+    from torch_calls import RecordedCalls
+    with RecordedCalls():
+        torch.zeros(1) + 1
+    if not on_gpu:
+        import interpreter
+        interpreter.prove()
 
 
 def _process_control(option: int, value: int) -> None:
@@ -124,11 +160,28 @@ def _tell(waiting: dict[int, socket.socket]) -> None:
         stand_in.close()
 
 
-def _fork(requests: socket.socket, waiting: dict[int, socket.socket]) -> bool:
+RESET = b"reset"
+"""Asks the parent of a sandbox to remove what the last worker left. It answers, or ends where something
+stays: the next worker needs another sandbox."""
+
+
+def _forget(waiting: dict[int, socket.socket]) -> None:
+    """Lets the stand-ins of workers that were ended here end too."""
+    for stand_in in waiting.values():
+        stand_in.close()
+    waiting.clear()
+
+
+def _fork(requests: socket.socket, waiting: dict[int, socket.socket], box: object) -> bool:
     """Forks a worker for the next request; False where no other can come."""
     text, ancillary, _, _ = requests.recvmsg(LIMIT, socket.CMSG_SPACE(6 * 4))
-    if not text:
+    if not text or box and not box.reset():
         return False
+    if box:
+        _forget(waiting)
+    if text == RESET:
+        requests.sendall(RESET)
+        return True
     descriptors = array.array("i")
     for level, kind, data in ancillary:
         if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
@@ -144,7 +197,7 @@ def _fork(requests: socket.socket, waiting: dict[int, socket.socket]) -> bool:
         for other in waiting.values():
             other.close()
         stand_in.close()
-        _become(json.loads(text), given, above)
+        _become(json.loads(text), given, above, box is not None)
     for descriptor in given:
         os.close(descriptor)
     waiting[pid] = stand_in
@@ -155,12 +208,17 @@ def _fork(requests: socket.socket, waiting: dict[int, socket.socket]) -> bool:
     return True
 
 
-def _become(request: dict, given: list[int], above: int) -> None:
+def _become(request: dict, given: list[int], above: int, is_confined: bool) -> None:
     """Makes a fresh child the worker that was asked for."""
-    try:
-        os.setpgid(0, request["group"])
-    except OSError:  # the stand-in was killed meanwhile
-        os._exit(ENDED_UNKNOWN)
+    if is_confined:  # the group of the stand-in is not of this sandbox
+        os.setsid()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        request["folder"] = request["environment"]["TMPDIR"] = "/tmp"
+    else:
+        try:
+            os.setpgid(0, request["group"])
+        except OSError:  # the stand-in was killed meanwhile
+            os._exit(ENDED_UNKNOWN)
     _process_control(PR_SET_PDEATHSIG, signal.SIGKILL)
     _process_control(PR_SET_DUMPABLE, 1)
     if os.getppid() != above:
@@ -172,8 +230,11 @@ def _become(request: dict, given: list[int], above: int) -> None:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
+    import faulthandler
+
     import wire
     import worker
+    faulthandler.enable()
     wire.OWN_GROUP = True  # with the stand-in
     sys.argv = ["worker.py", *request["arguments"]]
     worker.main()
@@ -183,4 +244,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "parent":
         parent()
     else:
-        stand_in(sys.argv[2:])
+        stand_in(sys.argv[2:], sys.argv[1] == "confined")

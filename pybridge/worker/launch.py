@@ -147,10 +147,12 @@ def _output(ref: dict[str, Any], value: Any, surplus: str, memory: Memory, devic
 
 def _no_plain_tensor(value: Any, device: torch.device) -> str:
     """What a value is, if it is no plain dense tensor on the device: a subclass could compute later, in the
-    eyes of whoever reads it."""
+    eyes of whoever reads it, and so could methods of its own."""
     if type(value) is not torch.Tensor:
         name = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
         return f"a {name}, want a torch.Tensor"
+    if replaced := tensors.own_methods(value):
+        return f"a tensor with a {', '.join(replaced)} of its own, want a plain torch.Tensor"
     if value.layout is not torch.strided or value.is_nested or value.device.type != device.type:
         layout = "nested" if value.is_nested else str(value.layout)
         return f"a {layout} tensor on {value.device.type}, want a dense one on {device.type}"

@@ -29,6 +29,17 @@ NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 
+def own_methods(tensor: torch.Tensor) -> list[str]:
+    """The methods and attributes of torch.Tensor that a tensor has one of its own of: whoever reads it by
+    them gets what they compute then."""
+    return sorted(name for name in vars(tensor) if hasattr(torch.Tensor, name))
+
+
+def without_own_methods(tensor: torch.Tensor) -> torch.Tensor:
+    """The same elements and the same graph in a tensor without methods of its own."""
+    return torch.Tensor.view_as(tensor, tensor) if own_methods(tensor) else tensor
+
+
 def is_number(tensor: torch.Tensor) -> bool:
     """Whether an element is one floating-point number: fp4 has two in each."""
     return tensor.is_floating_point() and tensor.dtype != torch.float4_e2m1fn_x2

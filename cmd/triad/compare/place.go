@@ -108,13 +108,13 @@ func placesOnGPU(request run.Request, records []record.Record) []string {
 	}
 	var lines []string
 	for _, mine := range records {
-		t := coldTime(mine)
+		t := ladder.ColdTime(mine)
 		if mine.Backend != ownkernels.Family || t == nil {
 			continue
 		}
 		var others []ladder.Other
 		for _, r := range records {
-			o := coldTime(r)
+			o := ladder.ColdTime(r)
 			if o != nil && r.Backend != ownkernels.Family && r.Case.Key() == mine.Case.Key() {
 				others = append(others, ladder.Other{Impl: r.Impl, MedianNS: float64(o.MedianNS)})
 			}
@@ -130,16 +130,6 @@ func placesOnGPU(request run.Request, records []record.Record) []string {
 		}
 	}
 	return lines
-}
-
-// coldTime returns the time of a record with nothing in the cache; nil if it has none that counts.
-func coldTime(r record.Record) *record.Timing {
-	for i, t := range r.Timings {
-		if t.Regime == "cold" && t.Status == op.StatusPass {
-			return &r.Timings[i]
-		}
-	}
-	return nil
 }
 
 // tellPlaces prints the place of each kernel in a line, by counts and by times; with --verbose the counts of

@@ -5,6 +5,7 @@
     triad.ops()                                               every operator of the catalogue
     triad.compare("softmax", impl="cuda", dtype="bf16", dims={"rows": 8, "cols": 1000})
     triad.gradcheck("layernorm", quick=True)
+    triad.judge(reference, candidate, ["fp32[64,1000]"])      one candidate for one problem, processes warm
     triad.results(op="softmax", since="2h")                   what was recorded; .plot() draws it
     triad.plot("softmax", kind="times")                       the drawings of a report
     triad.query("select op, impl, status from latest")        one read-only SQL statement
@@ -31,6 +32,7 @@ _PLACES = {
     "database": ("query",),
     "errors": ("TriadError", "UsageError", "Unavailable", "DatabaseError", "InternalError", "ForkError"),
     "figures": ("Figure", "Figures", "plot"),
+    "judging": ("Judge", "Judgement", "judge"),
     "records": ("Comparison", "Detail", "Record", "Records", "show"),
     "rows": ("Rows",),
     "run": ("Interrupted", "Run"),
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from triad.database import query
     from triad.errors import DatabaseError, ForkError, InternalError, TriadError, Unavailable, UsageError
     from triad.figures import Figure, Figures, plot
+    from triad.judging import Judge, Judgement, judge
     from triad.records import Comparison, Detail, Record, Records, show
     from triad.rows import Rows
     from triad.run import Interrupted, Run

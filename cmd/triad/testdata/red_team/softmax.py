@@ -56,6 +56,14 @@ def zeros(x):
     return torch.zeros_like(x)
 
 
+@row("own_methods")
+def own_methods(x):
+    """returns a plain tensor of zeros whose own methods compute, once somebody reads it by them"""
+    y = torch.zeros_like(x)
+    y.cpu = y.contiguous = y.to = lambda *_, **__: softmax(x)
+    return y
+
+
 @row("nan")
 def nan(x):
     """passes wherever a comparison with NaN is taken for equal"""

@@ -1,0 +1,271 @@
+package runsetup
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"triad/internal/backend"
+	"triad/internal/confine"
+	"triad/internal/judgeloop"
+	"triad/internal/machine"
+	"triad/internal/op"
+	"triad/internal/opfolder"
+	"triad/internal/ownkernels"
+	"triad/internal/panics"
+	"triad/internal/problem"
+	"triad/internal/run"
+	"triad/internal/scratch"
+	"triad/internal/submission"
+	"triad/internal/truth"
+	"triad/internal/worker"
+	"triad/pybridge"
+)
+
+// Judging holds what the candidates of judgeloop run in.
+type Judging struct {
+	*Setup
+	machine     *confine.Machine
+	gpu         *machine.GPU
+	flags       machine.EnvironmentFlags
+	environment *pybridge.Environment
+	cache       string
+	scratch     *scratch.Folder
+	parents     []*pybridge.Confined
+}
+
+// NewJudging finds the sandbox and the device, and makes n lanes. Close ends what the lanes started.
+func (a *Setup) NewJudging(ctx context.Context, d *machine.DeviceFlags, e machine.EnvironmentFlags,
+	n int,
+) (j *Judging, lanes []*judgeloop.Lane, err error) {
+	j = &Judging{Setup: a, flags: e}
+	if j.gpu, err = a.ChooseGPU(ctx, d, e); err != nil {
+		return nil, nil, err
+	}
+	if j.cache, err = a.CacheDir(); err != nil {
+		return nil, nil, err
+	}
+	if j.environment, err = a.With(j.gpu).Environment(e, j.gpu != nil); err != nil {
+		return nil, nil, err
+	}
+	if j.machine, err = a.Sandboxes(ctx, j.gpu, ""); err != nil {
+		return nil, nil, err
+	}
+	if j.scratch, err = scratch.Make("judge"); err != nil {
+		return nil, nil, err
+	}
+	for range n {
+		shown, err := os.MkdirTemp(j.scratch.Path, "lane-")
+		if err != nil {
+			return nil, nil, errors.Join(err, j.Close())
+		}
+		first := *j.machine
+		first.First = true
+		parent := pybridge.NewConfined(j.environment, j.cache, func(adapter *worker.Adapter) {
+			first.Confine()(adapter, false, []string{shown})
+		})
+		j.parents = append(j.parents, parent)
+		lanes = append(lanes, &judgeloop.Lane{
+			Folder: filepath.Join(shown, "candidate"), Reset: parent.Reset, Own: parent,
+		})
+	}
+	return j, lanes, nil
+}
+
+// Close ends the lanes.
+func (j *Judging) Close() error {
+	var errs []error
+	for _, p := range j.parents {
+		errs = append(errs, p.Close())
+	}
+	j.scratch.Remove()
+	return errors.Join(errs...)
+}
+
+// judged is a problem whose truth is warm.
+type judged struct {
+	*Judging
+	operator *truth.Operator
+	folder   *opfolder.Folder
+	plan     *problem.Plan
+	truth    *worker.Adapter
+}
+
+// Open opens the folder of an imported problem, and starts the process of its truth.
+func (j *Judging) Open(ctx context.Context, path string) (judgeloop.Problem, error) {
+	folder, err := opfolder.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := problem.ReadPlan(folder.Problem)
+	if err != nil {
+		return nil, err
+	}
+	limits, err := machine.Options(nil)
+	if err != nil {
+		return nil, err
+	}
+	adapter := pybridge.OwnTruthBackend(j.environment, j.cache, folder.Dir, limits)
+	j.machine.Confine()(adapter, false, []string{folder.Dir})
+	// the truth outlives the job that it is opened for
+	of := &opfolder.Reference{Folder: folder, Backend: adapter, Context: context.WithoutCancel(ctx)}
+	panics.Go(func() { _, _, _ = adapter.Load(ctx, folder.Spec.Name) }, j.Broke)
+	return &judged{
+		j, &truth.Operator{Spec: folder.Spec, Reference: judgeloop.Remember(of)}, folder, plan, adapter,
+	}, nil
+}
+
+// Name returns the name of the operator.
+func (p *judged) Name() string { return p.folder.Spec.Name }
+
+// Close ends the process of the truth.
+func (p *judged) Close() error { return p.truth.Close() }
+
+// Judge judges a candidate.
+func (p *judged) Judge(ctx context.Context, c judgeloop.Candidate) (judgeloop.Found, error) {
+	request := run.Request{
+		Operators: []*truth.Operator{p.operator}, Impls: []string{submission.Family},
+		InFlight: 1, Seed: DefaultSeed,
+		Options: op.Options{Level: c.LevelOf(), Passes: c.Passes(), Device: "cpu"},
+	}
+	if c.Seed != nil {
+		request.Seed = *c.Seed
+	}
+	request.Options.Seed = request.Seed
+	if c.GivenSizes {
+		request.Options.Dims = p.ownSizes()
+	}
+	p.gpu.Apply(&request.Options)
+	candidate, err := p.candidate(c, request.Options)
+	if err != nil {
+		return judgeloop.Found{}, err
+	}
+	listing := &listing{Backend: candidate}
+	result, err := Unrecorded(ctx, p.Stop, listing, request, !c.All)
+	found := judgeloop.Found{
+		Records: result.Records, Stopped: result.Interrupted,
+		Kernels: listing.kernels(ctx, filepath.Ext(c.Path) == ".py", p.gpu != nil),
+	}
+	return found, errors.Join(err, closeOf(candidate))
+}
+
+// ownSizes returns the sizes that the problem itself has.
+func (p *judged) ownSizes() map[string]int64 {
+	sizes := map[string]int64{}
+	for _, d := range p.folder.Spec.Dims {
+		if n, is := p.plan.Own[d.Name]; is {
+			sizes[d.Name] = int64(n)
+		}
+	}
+	return sizes
+}
+
+func closeOf(b backend.Backend) error {
+	if c, is := b.(interface{ Close() error }); is {
+		return c.Close()
+	}
+	return nil
+}
+
+// candidate returns the backend of a candidate, whose processes its lane forks.
+func (p *judged) candidate(c judgeloop.Candidate, options op.Options) (backend.Backend, error) {
+	limits, err := machine.Options(nil)
+	if err != nil {
+		return nil, err
+	}
+	l, most := &limits.Limits, c.Timeout()
+	l.Build, l.First, l.FirstCPU, l.CallLeast = most, most, most, most
+	l.Stall = min(l.Stall, most)
+	of, err := p.ownWorkers(p.folder, p.gpu, p.flags, limits, true)
+	if err != nil {
+		return nil, err
+	}
+	parent := c.Lane.Own.(*pybridge.Confined)
+	var forked sync.Map // workers of Python are in the sandbox of the lane already
+	of.Python = func(folder string) *worker.Adapter {
+		adapter := parent.Backend(folder, limits)
+		forked.Store(adapter, true)
+		return adapter
+	}
+	confined := p.machine.Confine()
+	of.Confine = func(adapter *worker.Adapter, builds bool, sees []string) {
+		if _, is := forked.Load(adapter); !is {
+			confined(adapter, builds, sees)
+		}
+	}
+	if len(p.plan.Parameters) > 0 {
+		if filepath.Ext(c.Path) == ".py" {
+			of.Cache = c.Lane.Folder
+		}
+		file, err := functionIn(c.Path, "candidate", p.plan, p.folder.Spec, options, of)
+		if err != nil {
+			return nil, err
+		}
+		return &OwnFiles{Backend: ownkernels.Backend{Files: []*ownkernels.File{file}}, Folder: p.folder}, nil
+	}
+	copied := filepath.Join(c.Lane.Folder, "problem")
+	if err := os.CopyFS(copied, os.DirFS(p.folder.Dir)); err != nil {
+		return nil, err
+	}
+	of.Cache = c.Lane.Folder
+	written, err := submitted(c.Path, "candidate", p.folder.Spec.Name, copied, p.plan, of)
+	if err != nil {
+		return nil, err
+	}
+	return written.Submission, nil
+}
+
+// listing is a candidate's backend. It keeps the first call that came back, so that the call can be repeated
+// to list what it runs.
+type listing struct {
+	backend.Backend
+	mu  sync.Mutex
+	job *backend.Job
+}
+
+// Run runs a job.
+func (l *listing) Run(ctx context.Context, job backend.Job) (backend.Outcome, error) {
+	outcome, err := l.Backend.Run(ctx, job)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil && outcome.Status == op.StatusUnknown && l.job == nil {
+		l.job = &job
+	}
+	return outcome, err
+}
+
+// kernels repeats the kept call, and returns what it ran.
+func (l *listing) kernels(ctx context.Context, isPython, onGPU bool) (k judgeloop.Kernels) {
+	switch {
+	case l.job == nil:
+		k.Unknown = "no call came back"
+		return k
+	case !isPython && onGPU:
+		k.Unknown = "triad compare lists the kernels of a file of CUDA with its times"
+		return k
+	case !isPython:
+		k.Unknown = "there is no profiler without a GPU; in the emulator no kernel of a library runs"
+		return k
+	}
+	job := *l.job
+	job.Launches = []backend.LaunchPlan{{Poison: "a", Order: backend.OrderRecorded}}
+	outcome, err := l.Backend.Run(ctx, job)
+	if err != nil || outcome.Status != op.StatusUnknown {
+		k.Unknown = "the call did not come back when it was repeated"
+		return k
+	}
+	k.Names = slices.Compact(slices.Sorted(slices.Values(outcome.Calls)))
+	isKernel := func(name string) bool { return strings.HasPrefix(name, "kernel ") }
+	switch {
+	case onGPU && !slices.ContainsFunc(k.Names, isKernel):
+		k.Unknown = "no profiler lists the GPU's kernels here; these are the operations of torch"
+	case !onGPU:
+		k.Unknown = "there is no profiler without a GPU; these are operations of torch, and kernels of " +
+			"Triton in its interpreter"
+	}
+	return k
+}

@@ -1,0 +1,97 @@
+"""triad.judge: what travels of a function, and the autotuner of docs/python.md, each of whose configurations
+is judged."""
+
+import functools
+import math
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+from pathlib import Path
+
+import torch
+
+import triad
+from triad.travelling import text_of_function
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "python.md"
+HALF = 0.5
+SIZES = (2, 3)
+GENERATOR = torch.Generator()
+
+
+def helper(x, by=HALF):
+    y = x * by
+    return y
+
+
+def travels(x):
+    """Names a module, a function, constants, a dtype and a function of another module."""
+    SIZES_HERE = len(SIZES)
+    return helper(x).to(torch.float32) * SIZES_HERE * math.sqrt(4.0)
+
+
+def capturing(factor):
+    def inner(x):
+        return x * factor
+    return inner
+
+
+def needs_a_generator(x):
+    return torch.rand(3, generator=GENERATOR) + x
+
+
+class TravellingTest(unittest.TestCase):
+    def defined(self, function):
+        text, name = text_of_function(function, "candidate")
+        scope = {}
+        exec(compile(text, "candidate.py", "exec"), scope)
+        return scope[name]
+
+    def test_what_it_names_travels(self):
+        x = torch.arange(3.0)
+        self.assertTrue(torch.equal(self.defined(travels)(x), travels(x)))
+
+    def test_arguments_and_captured_numbers_travel(self):
+        x = torch.arange(3.0)
+        self.assertTrue(torch.equal(self.defined(functools.partial(helper, by=4.0))(x), 4 * x))
+        self.assertTrue(torch.equal(self.defined(capturing(3))(x), 3 * x))
+
+    def test_what_cannot_travel_is_named(self):
+        for function, words in ((needs_a_generator, "GENERATOR, a Generator"), (lambda x: x, "lambda"),
+                                (functools.partial(helper, by=torch.ones(1)), "argument")):
+            with self.assertRaisesRegex(triad.UsageError, words):
+                text_of_function(function, "candidate")
+
+
+class JudgeTest(unittest.TestCase):
+    def test_words_that_are_wrong(self):
+        for inputs, words in (([3], "input 3"), (["fp32"], "want DTYPE"), (None, "needs inputs")):
+            with self.assertRaisesRegex(triad.UsageError, words):
+                triad.judge(helper, helper, inputs)
+
+    @unittest.skipUnless(shutil.which("bwrap"), "bubblewrap is not here")
+    def test_the_page(self):
+        """The autotuner of docs/python.md takes a configuration that is right, and none that is not."""
+        text = PAGE.read_text()
+        (code,) = [textwrap.dedent(b) for b in re.findall(r"(?:^(?:    .*)?\n)+", text, re.MULTILINE)
+                   if "early_config_prune" in b]
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "tuned.py"
+            path.write_text(code)
+            env = {**os.environ, "TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
+            done = subprocess.run([sys.executable, path], env=env, capture_output=True, text=True,
+                                  timeout=500)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        said = done.stdout.splitlines()
+        self.assertTrue(said[0].startswith("64 FAIL: y[0,64] was never written"), said)
+        self.assertEqual(said[1:3], ["128 PASS", "256 PASS"])
+        self.assertEqual(said[3], "best: 128")
+
+
+if __name__ == "__main__":
+    unittest.main()
