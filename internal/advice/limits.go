@@ -56,7 +56,7 @@ var (
 	notEmulated = regexp.MustCompile(`: (the emulator has no [^\n]*)`)
 	wantsGPU    = regexp.MustCompile(`no NVIDIA driver|not compiled with CUDA|No CUDA GPUs are available|` +
 		`no CUDA-capable device|0 active drivers`)
-	// an import that another file than the judged one ended (pybridge/own_file.py)
+	// an import that another file than the judged one ended (pybridge/user_files/own_file.py)
 	raisedBeyond = regexp.MustCompile(`\(raised in [^\n]*\)`)
 	// torch's message about an extension that is compiled when a file is imported
 	wantsCompiler = regexp.MustCompile(`CUDA_HOME environment variable is not set|` +

@@ -32,7 +32,7 @@ func Of(sources fs.FS, operator string) []string {
 	if text, err := fs.ReadFile(sources, "triton/"+operator+".py"); err == nil {
 		rows := row.FindAllString(string(text), -1)
 		for _, m := range shared.FindAllSubmatch(text, -1) {
-			if module, err := fs.ReadFile(sources, "pybridge/"+string(m[1])+".py"); err == nil {
+			if module, err := fs.ReadFile(sources, "pybridge/operators/"+string(m[1])+".py"); err == nil {
 				rows = append(rows, row.FindAllString(string(module), -1)...)
 			}
 		}

@@ -60,9 +60,9 @@ func TestMissing(t *testing.T) {
 		"cuda/kernels/made_up.cu": {Data: []byte("TRIAD_KERNEL(made_up, naive, forward, .launch(f))\n" +
 			"TRIAD_KERNEL(made_up, warp, forward,\n.launch(g))\nTRIAD_KERNEL(made_up, naive, backward, h)\n" +
 			"TRIAD_KERNEL(another, vec, forward, h)\n")},
-		"triton/made_up.py":   {Data: []byte("from shared import fill\nRow(\"triton/row\")\n")},
-		"pybridge/shared.py":  {Data: []byte("Row(\"torch/eager\")\n")},
-		"pybridge/another.py": {Data: []byte("Row(\"torch/compile\")\n")},
+		"triton/made_up.py":             {Data: []byte("from shared import fill\nRow(\"triton/row\")\n")},
+		"pybridge/operators/shared.py":  {Data: []byte("Row(\"torch/eager\")\n")},
+		"pybridge/operators/another.py": {Data: []byte("Row(\"torch/compile\")\n")},
 	}
 	if got := strings.Join(rownames.Of(sources, "made_up"), " "); got != "cuda/naive cuda/warp torch/eager "+
 		"triton/row" {

@@ -14,7 +14,9 @@ from pathlib import Path
 
 import torch
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "worker"))
+import bridge_folders  # noqa: E402, F401
+
 import problem_check  # noqa: E402
 import problem_deck  # noqa: E402
 import problem_describe_deck  # noqa: E402
