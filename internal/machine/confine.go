@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 
 	"triad/cuda/build"
@@ -14,6 +15,9 @@ import (
 // database of the run, "" for that of a user without a flag: no worker reads it.
 func (a *Workers) Confine(ctx context.Context, g *GPU, database string) (confine.Confining, error) {
 	m, err := a.Sandboxes(ctx, g, database)
+	if err != nil && session.CodeOf(err) == session.ExitNothing {
+		err = session.Fail(session.ExitNothing, fmt.Errorf("%w, or trust the files with --no-sandbox", err))
+	}
 	if err != nil {
 		return nil, err
 	}

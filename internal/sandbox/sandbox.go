@@ -75,8 +75,7 @@ func Find(ctx context.Context) (*Sandbox, error) {
 
 // missing returns the error for a machine without a sandbox.
 func missing(why string) error {
-	return &backend.Unavailable{Sentence: "files of a folder, a pattern or a list run in a sandbox, and " +
-		why + ", or trust the files with --no-sandbox"}
+	return &backend.Unavailable{Sentence: "files of others run in a sandbox, and " + why}
 }
 
 // Wrap returns the command that runs a program in a sandbox. The program inherits the open descriptors and

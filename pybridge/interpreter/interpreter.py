@@ -373,6 +373,7 @@ def without_correction() -> None:
     for owner, name, original in _ORIGINALS:
         setattr(owner, name, original)
     interpreter.InterpretedFunction.rewritten_fn.clear()  # they were rewritten with the corrections
+    prove.cache_clear()
 
 
 def dot(a: torch.Tensor, b: torch.Tensor, accumulator: torch.dtype) -> torch.Tensor:
