@@ -80,8 +80,7 @@ __global__ void nvfp4_gemv_warp_kernel(Codes a, Scales scale_a, VectorCodes x, V
 // ---- vec --------------------------------------------------------------------------------------------------------------------------------
 
 // Block (rows, p) adds up part p of four rows. Rows beyond the last one read that one, and write nothing.
-template <class Y>
-__global__ void __launch_bounds__(threads) nvfp4_gemv_vec_kernel(Operands of, Y *y, int64_t length, int parts, float alpha) {
+__global__ void __launch_bounds__(threads) nvfp4_gemv_vec_kernel(Operands of, float *part_sums, int64_t length, int parts) {
 	__shared__ float sums[rows_at_once][threads / 32];
 	const int64_t first_row = blockIdx.x / parts * rows_at_once, part = blockIdx.x % parts;
 	const int64_t end = (part + 1) * length < of.k ? (part + 1) * length : of.k;
@@ -125,10 +124,10 @@ __global__ void __launch_bounds__(threads) nvfp4_gemv_vec_kernel(Operands of, Y 
 	if (threadIdx.x >= rows_at_once || row >= of.m) return;
 	float total = 0.0f;
 	for (int w = 0; w < static_cast<int>(blockDim.x) / 32; w++) total += sums[threadIdx.x][w];
-	y[row * parts + part] = triad::from_float<Y>(alpha * (0.25f * total));
+	part_sums[row * parts + part] = 0.25f * total;
 }
 
-TRIAD_SPILLS(nvfp4_gemv_stay_kernel, 4, "1024 threads of a multiprocessor hold four rows and the next four, 64 registers each, for sm_90a");
+TRIAD_SPILLS(nvfp4_gemv_stay_kernel, 34, "1024 threads of a multiprocessor hold four rows and the next four, 64 registers each, for sm_80; 4 for sm_90a");
 
 __global__ void nvfp4_gemv_finish_kernel(const float *sums, __half *y, int64_t m, int parts, float alpha) {
 	const int64_t r = blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x;
@@ -160,12 +159,13 @@ int nvfp4_gemv_warp(const triad_call *call) { return launch(call, nvfp4_gemv_war
 constexpr int64_t enough_blocks = 1024; // fill a large GPU
 constexpr int64_t least_length = 4096;  // numbers of a part: less is not worth a block
 
-// parts is among how many blocks the numbers of a row are split.
+// parts is among how many blocks the numbers of a row are split: at least two where they are too many for a block that stays.
 int parts(const triad_call *call) {
-	const int64_t k = 2 * call->in[0].shape[1], blocks = (call->in[0].shape[0] + rows_at_once - 1) / rows_at_once;
-	if (blocks == 0 || blocks >= enough_blocks) return 1;
-	const int64_t wanted = (enough_blocks + blocks - 1) / blocks, most = (k + least_length - 1) / least_length;
-	return static_cast<int>(wanted < most ? wanted : most);
+	const Operands of(call);
+	const int64_t blocks = (of.m + rows_at_once - 1) / rows_at_once, least = triad::fp4::stays(of) ? 1 : 2;
+	if (blocks == 0 || blocks >= enough_blocks) return static_cast<int>(least);
+	const int64_t wanted = (enough_blocks + blocks - 1) / blocks, most = (of.k + least_length - 1) / least_length;
+	return static_cast<int>(std::max(least, std::min(wanted, most)));
 }
 
 int64_t part_sums(const triad_call *call) {
@@ -176,16 +176,12 @@ int nvfp4_gemv_vec(const triad_call *call) {
 	const Operands of(call);
 	if (of.m == 0) return TRIAD_OK;
 	const int split = parts(call);
-	if (split == 1 && triad::fp4::stays(of)) return triad::fp4::launch_stay(of, output(call), alpha_of(call), triad::stream_of(call));
+	if (split == 1) return triad::fp4::launch_stay(of, output(call), alpha_of(call), triad::stream_of(call));
 	const int64_t length = ((of.k + split - 1) / split + numbers - 1) / numbers * numbers; // parts begin at whole loads
 	const int block = length > 2048 ? threads : length > 1024 ? 64 : 32;
 	const unsigned grid = static_cast<unsigned>((of.m + rows_at_once - 1) / rows_at_once * split);
-	if (split == 1) {
-		nvfp4_gemv_vec_kernel<__half><<<grid, block, 0, triad::stream_of(call)>>>(of, output(call), length, 1, alpha_of(call));
-		return triad::launched();
-	}
 	float *sums = static_cast<float *>(call->workspace);
-	nvfp4_gemv_vec_kernel<float><<<grid, block, 0, triad::stream_of(call)>>>(of, sums, length, split, 1.0f);
+	nvfp4_gemv_vec_kernel<<<grid, block, 0, triad::stream_of(call)>>>(of, sums, length, split);
 	nvfp4_gemv_finish_kernel<<<triad::blocks_for(of.m, threads), threads, 0, triad::stream_of(call)>>>(sums, output(call), of.m, split,
 	                                                                                                   alpha_of(call));
 	return triad::launched();
