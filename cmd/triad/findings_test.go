@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad"
 	"triad/cmd/triad/flags"
 	"triad/internal/need"
 	"triad/internal/op"
@@ -60,7 +61,7 @@ func TestFindingCommands(t *testing.T) {
 				t.Errorf("%s: %s: %v", f.ID, f.Command, err)
 				continue
 			}
-			request, err := options.Request(cmd.Flags().Args())
+			request, err := options.Request(triad.Files, cmd.Flags().Args())
 			if err != nil || len(request.Operators) != 1 || request.Operators[0] != o {
 				t.Errorf("%s: %s: %v", f.ID, f.Command, err)
 				continue

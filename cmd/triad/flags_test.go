@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"triad"
 	"triad/cmd/triad/bench"
 	"triad/cmd/triad/flags"
 	"triad/internal/machine"
@@ -51,7 +52,7 @@ func ask(t *testing.T, verb string, args []string) (string, error) {
 	if verb == "watch" {
 		o.Quick = !o.Full
 	}
-	request, err := o.Request([]string{"softmax"})
+	request, err := o.Request(triad.Files, []string{"softmax"})
 	if err != nil {
 		return "", err
 	}

@@ -149,7 +149,7 @@ func (a *Looker) judge(ctx context.Context, path string, guess operatorguess.Gue
 	defer panics.Caught(&err, func() string { return "looking at " + path })
 	trial.Guess = guess
 	o := a.optionsOf(path)
-	request, err := o.Request([]string{guess.Operator})
+	request, err := o.Request(a.Files, []string{guess.Operator})
 	if err != nil {
 		return trial, err
 	}
@@ -269,7 +269,7 @@ func addPass(j *firstlook.Judged, r *record.Record) {
 }
 
 func (a *Looker) notUnderstood(path, operator, why string) *record.Record {
-	request, err := a.optionsOf(path).Request([]string{operator})
+	request, err := a.optionsOf(path).Request(a.Files, []string{operator})
 	if err != nil {
 		return nil
 	}

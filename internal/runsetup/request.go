@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
 
-	"triad"
 	"triad/internal/catalog"
 	"triad/internal/console"
 	"triad/internal/machine"
@@ -32,8 +32,8 @@ type CaseFlags struct {
 	Layout, Distribution, Upstream, Saved []string
 }
 
-// Request converts flags to a request.
-func (f *CaseFlags) Request(names []string) (run.Request, error) {
+// Request converts flags to a request. sources hold the files of the operators.
+func (f *CaseFlags) Request(sources fs.FS, names []string) (run.Request, error) {
 	r := run.Request{Impls: f.Impls}
 	var err error
 	if r.Operators, err = Operators(names); err != nil {
@@ -43,7 +43,7 @@ func (f *CaseFlags) Request(names []string) (run.Request, error) {
 		if o.Reference != nil { // of a folder, whose names its files tell
 			continue
 		}
-		if prefix, have := rownames.Missing(triad.Files, o.Spec.Name, f.Impls); prefix != "" {
+		if prefix, have := rownames.Missing(sources, o.Spec.Name, f.Impls); prefix != "" {
 			return r, console.Usage("%s has no implementation %q: it has %s", o.Spec.Name, prefix,
 				strings.Join(have, ", "))
 		}

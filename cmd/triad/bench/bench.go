@@ -160,7 +160,7 @@ func (a *verb) bench(ctx context.Context, names []string, o *Options) (err error
 	if err := o.Own.Expand(a.In, a.PartRoot); err != nil {
 		return err
 	}
-	request, err := o.Request(names)
+	request, err := o.Request(a.Files, names)
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func (a *Verb) compare(ctx context.Context, names []string, o *runsetup.Options)
 	if err := o.Own.Expand(a.In, a.PartRoot); err != nil {
 		return err
 	}
-	request, err := o.Request(names)
+	request, err := o.Request(a.Files, names)
 	if err != nil {
 		return err
 	}

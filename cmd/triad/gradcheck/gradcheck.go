@@ -66,7 +66,7 @@ func (a *verb) gradcheck(ctx context.Context, names []string, o *runsetup.Option
 	if err := o.Own.Expand(a.In, a.PartRoot); err != nil {
 		return err
 	}
-	request, err := o.Request(names)
+	request, err := o.Request(a.Files, names)
 	if err != nil {
 		return err
 	}

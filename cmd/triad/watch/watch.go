@@ -126,7 +126,7 @@ func (w *watcher) round(ctx context.Context, names []string, o *runsetup.Options
 			}
 		}
 	}
-	request, err := o.Request(names)
+	request, err := o.Request(w.Files, names)
 	if err == nil {
 		err = w.judge(ctx, request, o)
 	}
