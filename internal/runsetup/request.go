@@ -2,6 +2,7 @@ package runsetup
 
 import (
 	"crypto/rand"
+	"embed"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -39,8 +40,9 @@ func (f *CaseFlags) Request(sources fs.FS, names []string) (run.Request, error) 
 	if r.Operators, err = Operators(names); err != nil {
 		return r, err
 	}
+	_, shipped := sources.(embed.FS) // names in other files may be made by macros: only building tells them
 	for _, o := range r.Operators {
-		if o.Reference != nil { // of a folder, whose names its files tell
+		if o.Reference != nil || !shipped {
 			continue
 		}
 		if prefix, have := rownames.Missing(sources, o.Spec.Name, f.Impls); prefix != "" {
