@@ -267,18 +267,35 @@ func (p *Page) Errors() []string {
 // Overflow returns by how many pixels the page is wider than its window.
 func (p *Page) Overflow() (pixels int) {
 	p.t.Helper()
-	p.Eval("document.documentElement.scrollWidth - document.documentElement.clientWidth", &pixels)
+	p.settle(func() bool {
+		p.Eval("document.documentElement.scrollWidth - document.documentElement.clientWidth", &pixels)
+		return pixels <= 0
+	})
 	return pixels
+}
+
+// settle repeats a look at the page until it finds nothing, or the page has had time enough to take its final
+// layout: on a busy machine that comes after the event that says it is loaded.
+func (p *Page) settle(clean func() bool) {
+	p.t.Helper()
+	for until := time.Now().Add(2 * time.Second); !clean() && time.Now().Before(until); {
+		time.Sleep(100 * time.Millisecond)
+	}
 }
 
 // Cut lists the elements of which a part can only be seen by scrolling sideways, and the drawings that are
 // wider than their place.
 func (p *Page) Cut() (found []string) {
 	p.t.Helper()
-	p.Eval(`Array.from(document.querySelectorAll("body *")).filter((e) => e.clientWidth > 0 &&
+	const look = `Array.from(document.querySelectorAll("body *")).filter((e) => e.clientWidth > 0 &&
 		e.scrollWidth > e.clientWidth + 1 && !["visible", "clip"].includes(getComputedStyle(e).overflowX) &&
 		!["INPUT", "SELECT", "TEXTAREA"].includes(e.tagName)).map((e) => e.tagName + "." + e.className + " " +
-		(e.scrollWidth - e.clientWidth) + " pixels: " + e.textContent.trim().slice(0, 60))`, &found)
+		(e.scrollWidth - e.clientWidth) + " pixels: " + e.textContent.trim().slice(0, 60))`
+	p.settle(func() bool {
+		found = nil
+		p.Eval(look, &found)
+		return len(found) == 0
+	})
 	return found
 }
 

@@ -132,7 +132,10 @@ func TestPagesInABrowser(t *testing.T) {
 			if pixels := p.Overflow(); pixels > 0 {
 				t.Errorf("%s at %d pixels overflows by %d", name, width, pixels)
 			}
-			if cut := p.Cut(); len(cut) > 0 && width != 768 {
+			if width == 768 {
+				continue // tables scroll there
+			}
+			if cut := p.Cut(); len(cut) > 0 {
 				t.Errorf("%s at %d pixels is cut: %s", name, width, cut)
 			}
 		}
