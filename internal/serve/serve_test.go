@@ -132,16 +132,11 @@ func TestPagesInABrowser(t *testing.T) {
 			if pixels := p.Overflow(); pixels > 0 {
 				t.Errorf("%s at %d pixels overflows by %d", name, width, pixels)
 			}
-			if width == 768 {
-				continue // tables scroll there
-			}
-			if cut := p.Cut(); len(cut) > 0 {
-				t.Errorf("%s at %d pixels is cut: %s", name, width, cut)
+			if width != 768 { // tables scroll there
+				wantNone(t, fmt.Sprintf("%s at %d pixels is cut", name, width), p.Cut())
 			}
 		}
-		for _, e := range append(p.Axe(), p.Errors()...) {
-			t.Errorf("%s: %s", name, e)
-		}
+		wantNone(t, name, append(p.Axe(), p.Errors()...))
 	}
 	answer := func() (words string) {
 		p.Eval(`document.querySelector(".answer").textContent`, &words)
@@ -287,4 +282,12 @@ func asked(t *testing.T, s *Server, address string) (now progress) {
 		t.Fatal(err)
 	}
 	return now
+}
+
+// wantNone reports each of the faults that were found.
+func wantNone(t *testing.T, where string, found []string) {
+	t.Helper()
+	for _, fault := range found {
+		t.Errorf("%s: %s", where, fault)
+	}
 }
