@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -77,7 +78,6 @@ type warm struct {
 	Problem
 	err   error
 	users int
-	gone  bool // it is closed by its last user
 }
 
 // mostWarm limits the problems whose truth stays warm.
@@ -239,8 +239,7 @@ func (g *Judge) open(ctx context.Context, folder string) (*warm, error) {
 	}
 	if w.err != nil {
 		g.mu.Lock()
-		w.gone = true // the next job tries again
-		g.drop(w)
+		g.drop(w) // the next job tries again
 		g.mu.Unlock()
 		return nil, w.err
 	}
@@ -259,26 +258,20 @@ func (g *Judge) take(key string) *warm {
 }
 
 func (g *Judge) drop(w *warm) {
-	for i, other := range g.warm {
-		if other == w {
-			g.warm = append(g.warm[:i:i], g.warm[i+1:]...)
-			return
-		}
-	}
+	g.warm = slices.DeleteFunc(g.warm, func(other *warm) bool { return other == w })
 }
 
 // leave ends the use of a problem. The one that was not used for the longest is closed if too many are open.
 func (g *Judge) leave(w *warm) {
 	g.mu.Lock()
 	w.users--
-	var close []*warm
+	var oldest *warm
 	if len(g.warm) > mostWarm && g.warm[0].users == 0 {
-		close = append(close, g.warm[0])
-		g.warm = g.warm[1:]
+		oldest, g.warm = g.warm[0], g.warm[1:]
 	}
 	g.mu.Unlock()
-	for _, w := range close {
-		_ = w.Close() // what survived is told at the end
+	if oldest != nil {
+		_ = oldest.Close() // the judge reports leftovers when it ends
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// worthTelling is the ratio from which a difference of two counts is told.
+// worthTelling is the smallest ratio of two counts that the text mentions.
 const worthTelling = 1.2
 
 // difference is a measure in which one kernel is better than another, in words for both.

@@ -253,7 +253,7 @@ func TestWatch(t *testing.T) {
 	s := newStand()
 	s.Terminal = true
 	s.saves = []func(){
-		func() { write(t, folder, map[string]string{"b.cu": kernelOf("mended")}) },
+		func() { write(t, folder, map[string]string{"b.cu": kernelOf("fixed")}) },
 		func() { write(t, folder, map[string]string{"c.cu": kernelOf("new, and wrong")}) },
 	}
 	got, code := s.run(t.Context(), Options{}, folder)
@@ -278,7 +278,7 @@ func TestPageOfFiles(t *testing.T) {
 	s := newStand()
 	var seen []report.LookedAt
 	s.Page = func(p report.LookedAt) { seen = append(seen, p) }
-	s.saves = []func(){func() { write(t, folder, map[string]string{"a.cu": kernelOf("mended")}) }}
+	s.saves = []func(){func() { write(t, folder, map[string]string{"a.cu": kernelOf("fixed")}) }}
 	if got, code := s.run(t.Context(), Options{}, folder); code != session.ExitGood ||
 		strings.Count(got, "Waiting") != 2 {
 		t.Errorf("exit %d\n%s", code, got)

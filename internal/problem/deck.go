@@ -7,8 +7,8 @@ import (
 	"triad/internal/userfile"
 )
 
-// deck is the format of kernelbench.com's decks: a folder with reference.py, which is what KernelBench has,
-// shapes.py and problem.yaml. A submission is a file with class Model.
+// deck is the format of kernelbench.com's decks: a folder with reference.py in the form of a KernelBench
+// problem, shapes.py and problem.yaml. A submission is a file with class Model.
 type deck struct{}
 
 func (deck) Name() string { return "deck" }

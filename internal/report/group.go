@@ -171,8 +171,8 @@ func (g group) neutrals() (n neutral) {
 	return n
 }
 
-// mostULP is the largest error that is told in units in the last place. A larger one says that the truth lies
-// near 0, and not that the output is far off: the share of the error bound tells that.
+// mostULP is the largest error that the table gives in units in the last place. A larger one means that the
+// truth lies near 0, not that the output is far off: there the share of the error bound says more.
 const mostULP = 100
 
 // errorWords returns the largest error of a line whose status is good; "" for any other.

@@ -1,9 +1,10 @@
 """Problems in the format of kernelbench.com's decks: a folder with reference.py, shapes.py and problem.yaml.
 A submission is a file with `class Model`.
 
-reference.py is what KernelBench has: `class Model`, `get_inputs()` and `get_init_inputs()`. shapes.py holds
-SHAPES, a list of values of its constants. A submission's Model is made with what get_init_inputs() returns,
-and then takes the weights and buffers of the reference's by their names, which must be the same.
+reference.py has the form of a KernelBench problem: `class Model`, `get_inputs()` and `get_init_inputs()`.
+shapes.py holds SHAPES, a list of values of its constants. A submission's Model is made with what
+get_init_inputs() returns, and then takes the weights and buffers of the reference's by their names, which
+must be the same.
 
 An imported problem is a folder like those of problem_kernelbench.
 """

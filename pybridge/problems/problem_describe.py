@@ -84,7 +84,7 @@ class Description(problem_fills.Data):
         self.judged = max(full[:2], key=lambda v: problem_sizes.elements(self.probes.at(v)))
 
     def follows(self, slot: tuple, values: dict[str, int], sizes: problem_sizes.Sizes) -> bool:
-        """Whether a size is what its expression says."""
+        """Whether a size equals the value of its expression."""
         return problem_sizes.value_of(self.expressions[slot], values) == sizes[slot]
 
     def proposed(self) -> Iterator[dict[str, int]]:

@@ -177,7 +177,7 @@
       setTimeout(follow, 500);
     } catch (e) {
       const words = document.querySelector(".answer p:last-child");
-      if (words) { words.textContent = "triad has ended: this is what it saw last."; }
+      if (words) { words.textContent = "triad has ended. The page shows its last state."; }
     }
   }
   if (watched) { follow(); }
