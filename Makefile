@@ -105,13 +105,12 @@ format: $(ruff)
 	$(go_files) | xargs -0 $(GO) tool gofumpt -w
 	$(ruff) check --fix .
 
-# What is made from the operators' rooms, after one was added or changed: the list of imports, the books of the judge, the tables of relations, power and
-# costs, the pages of findings and of the catalogue.
+# What is made from the operators' rooms, after one was added or changed: the list of imports, the books of the judge, the tables of relations
+# and power, the pages of findings and of the catalogue.
 generated:
 	$(GO) test ./internal/truth/all -run '^TestAllListsEveryOperator$$' -update
 	$(GO) test ./internal/truth -run '^(TestVersionNamesTheAllowances|TestRelationsPage)$$' -update
 	$(GO) test ./internal/run -run '^TestPower$$' -update
-	$(GO) test . -run '^TestLineBudgets$$' -update
 	$(GO) test ./cuda -run '^TestWgmmaOperandLists$$' -update
 	@mkdir -p build
 	$(GO) run ./cmd/triad ops findings > build/findings.md && cp build/findings.md docs/findings.md
