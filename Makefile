@@ -6,10 +6,10 @@
 # make test-long  the whole matrix, suite by suite; goes on where it was stopped, as long as no file changes
 # make test-names  list all tests and cases anew, after a whole make test
 # make bench    what the emulator, the truth, the verdicts on a large case and a call of an operator in Python cost
-# make database measure what docs/performance.md says of the database of results; PARTS="questions pages" alone, say
+# make database measure what results/published/README.md says of the database of results; PARTS="questions pages" alone, say
 # make public FOLDER=x BATCH=y  ask about the public files of the manifest that lie in FOLDER, checked out as OWNER+NAME; WRITE=1 keeps what is given
 # make lab OP=x  pack the kernels of one operator for a GPU machine, with the script that judges, times and profiles them there: build/lab/x.tar.xz
-# make figures  build bin/figures.test, which measures on a GPU what docs/performance.md promises
+# make figures  build bin/figures.test, which measures on a GPU what results/published/README.md reports
 # make wheel    a wheel of the Python package for this Python and platform into dist/: it installs without Go, and brings triad along
 # make release  what people install, into dist/: wheels for PYTHONS, the container file, the changelog, SHA256SUMS
 # make clean    remove what was built here
