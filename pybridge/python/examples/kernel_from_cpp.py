@@ -21,7 +21,8 @@ static const triad_kernel *forward_of(const std::string &library, const std::str
     const triad_kernel *const *list = nullptr;
     int32_t n = 0;
     auto kernels = reinterpret_cast<decltype(&triad_kernels)>(dlsym(opened, "triad_kernels"));
-    TORCH_CHECK(kernels != nullptr && kernels(TRIAD_ABI, &list, &n) == TRIAD_OK, library, " speaks another ABI");
+    TORCH_CHECK(kernels != nullptr && kernels(TRIAD_ABI, &list, &n) == TRIAD_OK, library,
+                " speaks another ABI");
     for (int32_t i = 0; i < n; i++) {
         const bool named = variant == list[i]->variant && std::string("forward") == list[i]->pass;
         if (named && (list[i]->dtypes >> dtype & 1)) return list[i];
@@ -57,7 +58,8 @@ torch::Tensor softmax(const torch::Tensor &x, const std::string &library, const 
     return y;
 }
 """
-module = load_inline("triad_softmax", source, functions=["softmax"], extra_include_paths=[str(extension.header())])
+module = load_inline("triad_softmax", source, functions=["softmax"],
+                     extra_include_paths=[str(extension.header())])
 
 x = torch.randn(64, 1000, device=device)
 torch.testing.assert_close(module.softmax(x, str(library), "block"), torch.softmax(x, -1))

@@ -1,4 +1,4 @@
-"""triad.judge: what travels of a function, and the example of an autotuner whose configurations are judged."""
+"""triad.judge: what travels of a function, and the example of an autotuner."""
 
 import functools
 import math
