@@ -123,7 +123,7 @@ func contractsOf(s *op.Spec) []report.ContractDeclared {
 func Room(files fs.FS, s *op.Spec) (report.OperatorRoom, error) {
 	d := Detail(s)
 	room := report.OperatorRoom{
-		Operator: d.Operator, Summary: s.Summary, Source: s.Source, Attributes: d.Attributes,
+		Operator: d.Operator, Summary: s.Summary,
 	}
 	if s.Backward != nil {
 		room.Gradients = s.Backward.Formula
