@@ -34,7 +34,7 @@ static triad_tensor seen(const torch::Tensor &t) {
     return {t.data_ptr(), TRIAD_F32, 2, {t.size(0), t.size(1)}, {t.stride(0), t.stride(1)}};
 }
 
-torch::Tensor softmax(const torch::Tensor &x, const std::string &library, const std::string &variant) {
+torch::Tensor forward(const torch::Tensor &x, const std::string &library, const std::string &variant) {
     TORCH_CHECK(x.dim() == 2 && x.scalar_type() == torch::kFloat, "x: want fp32 [rows, cols]");
     static const triad_kernel *kernel = forward_of(library, variant, TRIAD_F32);
     const c10::DeviceGuard on(x.device());
@@ -58,8 +58,8 @@ torch::Tensor softmax(const torch::Tensor &x, const std::string &library, const 
     return y;
 }
 """
-module = load_inline("triad_softmax", source, functions=["softmax"],
+module = load_inline("triad_softmax", source, functions=["forward"],
                      extra_include_paths=[str(extension.header())])
 
 x = torch.randn(64, 1000, device=device)
-torch.testing.assert_close(module.softmax(x, str(library), "block"), torch.softmax(x, -1))
+torch.testing.assert_close(module.forward(x, str(library), "block"), torch.softmax(x, -1))
