@@ -91,7 +91,8 @@ type cost struct {
 
 func (c cost) together() int { return c.spec + c.truth + c.python }
 
-// TestLineBudgets: an operator costs no more lines than its family allows. With -v it prints what each costs.
+// TestLineBudgets: an operator costs no more lines than its family allows. With -v it prints what each
+// costs.
 func TestLineBudgets(t *testing.T) {
 	costs := costsOf(t)
 	together, each := readOverBudget(t)

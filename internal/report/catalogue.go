@@ -25,8 +25,8 @@ var catalogueHead = []string{
 		"costs. The simplest rung, mostly `naive`, is the readable one, and the one to trust first. Dtypes " +
 		"are " + usualDTypes + " unless an operator names others. `triad ops show OP` adds source, " +
 		"tensors, attributes, contracts, relations and implementations; `triad check --explain OP` counts " +
-		"what each rung does with memory. [performance.md](performance.md) compares the times with Triton and " +
-		"PyTorch on an H200.",
+		"what each rung does with memory. [performance.md](performance.md) compares the times with Triton " +
+		"and PyTorch on an H200.",
 	"`triad ops catalogue` makes this page from `internal/catalog/<op>` and the headers of " +
 		"`cuda/kernels/<op>.cu`; a test compares the two.",
 }

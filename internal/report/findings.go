@@ -23,10 +23,10 @@ var findingsHead = []string{
 		"`internal/catalog/<op>/findings.toml`; a test compares the two.",
 	"Library rows are judged like all others. A failure that a finding covers is KNOWN: neutral for the " +
 		"exit code, bad with `--strict`. A finding covers the implementation, versions, device and cases " +
-		"that it names, and only if every wrong element is of the kind, at the places and within the bound " +
-		"that `findings.toml` states: another fault of the same row is FAIL. A user's file is covered only if " +
-		"the wrong call reaches an operation under \"calls\". If no covered case fails any more, triad says " +
-		"so below its table.",
+		"that it names, and only if every wrong element is of the kind, at the places and within the " +
+		"bound that `findings.toml` states: another fault of the same row is FAIL. A user's file is " +
+		"covered only if the wrong call reaches an operation under \"calls\". If no covered case fails " +
+		"any more, triad says so below its table.",
 }
 
 // Findings writes docs/findings.md.

@@ -19,8 +19,8 @@ type relationRow struct {
 	all   map[string]bool
 }
 
-// TestRelationsPage: results/published/judge-score.md lists the relations that several operators have: of one call, then between
-// two; * holds to the bit.
+// TestRelationsPage: results/published/judge-score.md lists the relations that several operators have: of one
+// call, then between two; * holds to the bit.
 func TestRelationsPage(t *testing.T) {
 	rows := map[string]*relationRow{}
 	var order []*relationRow
