@@ -37,8 +37,8 @@ const overBudget = "testdata/over_budget.txt"
 // one that decides nothing.
 const mostUserFileLines = 23_385
 
-// mostPageWords is the maximum words of docs/*.md together. It shrinks: a page gets a new part for a part that
-// its reader does not need, and measured rounds go to results/published.
+// mostPageWords is the maximum words of docs/*.md together. It shrinks: a new part of a page replaces one
+// that its reader does not need, and measured rounds go to results/published.
 const mostPageWords = 60_000
 
 // TestPageWords: the pages together do not grow.
