@@ -20,8 +20,11 @@
 //   mma      of fp16 and bf16: products on tensor cores, 128 x 128 elements a block (conv1d/mma.cuh). With the channels of a place side by side,
 //            what a filter meets is a run of neighbours, so that no column is copied for each tap. Costs: a newer GPU, whole vectors of
 //            channels, a copy of x and w in that order; in the backward of grad_y too, and parts of grad_w in fp32, which are added up at the end
+//   sm90_tma wgmma of tiles of 128 x 128 that the copy engine brings from x as it lies, one tap after the other; see conv1d/sm90_tma.cuh. Costs: a GPU
+//            of 9.0, stride 1, 8 channels, rows that begin at multiples of 16 bytes, a copy of w, and in the backward parts of grad_w as mma has them
 #include "capability.cuh"
 #include "conv1d/mma.cuh"
+#include "conv1d/sm90_tma.cuh"
 #include "conv1d/sizes.cuh"
 #include "element.cuh"
 #include "pack.cuh"
@@ -405,8 +408,12 @@ TRIAD_KERNEL(conv1d, naive, backward, .contract("fp32").dtypes(triad::floats).ou
 TRIAD_KERNEL(conv1d, block, backward,
              .contract("fp32").dtypes(triad::floats).outputs(7).limits(few_blocks).launch(TRIAD_BY_DTYPE(conv1d_bwd_block)))
 TRIAD_KERNEL(conv1d, mma, forward,
-             .contract("fp32").dtypes(triad::halves).outputs(1).limits(mma("channels_in")).workspace(triad::conv1d::mma_workspace)
+             .asynchronous().contract("fp32").dtypes(triad::halves).outputs(1).limits(mma("channels_in")).workspace(triad::conv1d::mma_workspace)
              .launch(TRIAD_BY_HALF(triad::conv1d::mma_forward)))
 TRIAD_KERNEL(conv1d, mma, backward,
-             .contract("fp32").dtypes(triad::halves).outputs(7).limits(mma("channels_in", "channels_out"))
+             .asynchronous().contract("fp32").dtypes(triad::halves).outputs(7).limits(mma("channels_in", "channels_out"))
              .workspace(triad::conv1d::mma_workspace).launch(TRIAD_BY_HALF(conv1d_bwd_mma)))
+TRIAD_KERNEL(conv1d, sm90_tma, forward, .asynchronous().contract("fp32").dtypes(triad::halves).outputs(1).limits(triad::conv1d::tma_forward_limits())
+             .workspace(triad::conv1d::tma_workspace).launch(TRIAD_BY_HALF(triad::conv1d::tma_forward)))
+TRIAD_KERNEL(conv1d, sm90_tma, backward, .asynchronous().contract("fp32").dtypes(triad::halves).outputs(7).limits(triad::conv1d::tma_backward_limits())
+             .workspace(triad::conv1d::tma_workspace).launch(TRIAD_BY_HALF(triad::conv1d::tma_backward)))
