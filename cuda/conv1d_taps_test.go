@@ -8,8 +8,8 @@ import (
 	"triad/internal/need"
 )
 
-// TestConvolvedTaps: conv1d's products of one tap after the other are right in every order, and likely bugs
-// between taps, rows of the batch and parts of a sum are found.
+// TestConvolvedTaps: conv1d's products for Hopper are right in every order, and likely bugs between rows of
+// the batch, parts of a sum and biases are found.
 func TestConvolvedTaps(t *testing.T) {
 	t.Parallel()
 	const own = "sm90_tma.cuh"
@@ -28,12 +28,10 @@ func TestConvolvedTaps(t *testing.T) {
 		}
 	})
 	for _, planted := range []struct{ name, from, to string }{
-		{"every tap meets the same places", "a.head += down, b.column++", "a.head += down"},
-		{"channels that run on into the next tap", "k = b.row = 0, a.head", "b.row = 0, a.head"},
-		{"taps that are not turned round in grad_x", "work.head = Turned ? taps - 1 : 0", "work.head = 0"},
 		{"a row of the batch that meets the next one", "a.batch++, b.batch++", "a.batch++"},
+		{"places past the end of a row", "step % of_row * TmaTile::k", "step * TmaTile::k"},
 		{"every part from the first step on", "step = matrix * steps", "step = 0"},
-		{"one part of a sum alone", "sums[part * all + i]", "sums[i]"},
+		{"the bias of the rows above", "bias[part][e / 2]", "bias[part][0]"},
 	} {
 		t.Run(planted.name, func(t *testing.T) {
 			need.Covers(t, "a planted bug", inputs...)

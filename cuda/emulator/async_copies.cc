@@ -53,12 +53,15 @@ void make_box(Worker &w, const Copy &c) {
 		memcpy(w.arena + c.to, c.box.from, c.bytes);
 		return;
 	}
-	for (int row = 0; row < c.box.rows; row++) {
-		char line[ROW] = {};
-		if (row < c.box.valid_rows && c.box.valid_bytes > 0)
-			memcpy(line + c.box.bytes_before, c.box.from + row * c.box.row_bytes, static_cast<size_t>(c.box.valid_bytes));
-		for (int chunk = 0; chunk < ROW / 16; chunk++) memcpy(w.arena + c.to + row * ROW + (chunk ^ row % 8) * 16, line + chunk * 16, 16);
-	}
+	for (int row = 0; row < c.box.rows; row++)
+		for (int chunk = 0; chunk < ROW / 16; chunk++) {
+			const uint32_t at = c.to + static_cast<uint32_t>(row * ROW + (chunk ^ row % 8) * 16);
+			char *to = w.arena + at;
+			const int inside = row < c.box.valid_rows ? c.box.valid_bytes - chunk * 16 : 0;
+			const int bytes = inside < 0 ? 0 : inside > 16 ? 16 : inside;
+			if (bytes > 0) memcpy(to, c.box.from + row * c.box.row_bytes + chunk * 16, static_cast<size_t>(bytes));
+			if (bytes < 16) memset(to + bytes, 0, static_cast<size_t>(16 - bytes));
+		}
 }
 
 }  // namespace

@@ -10,15 +10,14 @@
 namespace cuemu {
 
 // Box is a copy by the copy engine: `rows` rows of 128 bytes to shared memory, chunks of 16 bytes exchanged as the 128-byte swizzle has it.
-// Of the source, valid_rows rows with valid_bytes bytes from `from` on are inside of the tensor; the rest, of which bytes_before lie before these,
-// reads as zero. Straight: one row of valid_bytes bytes, none exchanged.
+// Of the source, valid_rows rows with valid_bytes bytes are inside of the tensor; the rest reads as zero. Straight: one row of valid_bytes bytes, none
+// exchanged.
 struct Box {
 	void *to;
 	const char *from;
 	int64_t row_bytes; // from one row of the source to the next
 	int rows, valid_rows, valid_bytes;
 	bool straight;
-	int bytes_before = 0;
 };
 
 // Issued is what a lane hands in for one wgmma: d[64, cols] = or += a[64, K] b, K elements of 32 bytes together.

@@ -34,12 +34,11 @@ inline void prefetch_map(const HeadMap *) {}
 inline void copy_rows_to_each(SharedAddress to, const HeadMap *map, int column, int row, int head, int batch, SharedAddress barrier,
                               int blocks, CUEMU_HERE) {
 	const HeadSizes &s = map->sizes;
-	const int64_t before = column < 0 ? -column : 0; // columns of the box before the head's first
-	const int64_t rows = head < s.heads && batch < s.batch ? s.rows - row : 0, columns = s.columns - column - before;
+	const int64_t rows = head < s.heads && batch < s.batch ? s.rows - row : 0, columns = s.columns - column;
 	const auto step = [](int64_t index, int64_t stride) { return static_cast<uint64_t>(index) * static_cast<uint64_t>(stride); };
-	const uint64_t first = step(batch, s.batch_stride) + step(head, s.head_stride) + step(row, s.row_stride) + static_cast<uint64_t>(column + before);
+	const uint64_t first = step(batch, s.batch_stride) + step(head, s.head_stride) + step(row, s.row_stride) + static_cast<uint64_t>(column);
 	const uint64_t from = reinterpret_cast<uint64_t>(map->data) + first * 2; // addresses go around at 2^64, as the engine's do: see ragged_map.cuh
-	copy_tile(to, reinterpret_cast<const char *>(from), s.row_stride * 2, map->box_rows, rows, before * 2, columns * 2, barrier, blocks, file, line);
+	copy_tile(to, reinterpret_cast<const char *>(from), s.row_stride * 2, map->box_rows, rows, columns * 2, barrier, blocks, file, line);
 }
 
 inline void copy_rows(SharedAddress to, const HeadMap *map, int column, int row, int head, int batch, SharedAddress barrier, CUEMU_HERE) {

@@ -25,7 +25,7 @@ inline int map_bytes(ByteMap *map, const void *data, int64_t rows, int64_t row_b
 inline void prefetch_map(const ByteMap *) {}
 
 inline void copy_box(SharedAddress to, const ByteMap *map, int32_t row, int32_t byte, SharedAddress barrier, CUEMU_HERE) {
-	copy_tile(to, map->data + row * map->stride + byte, map->stride, map->box_rows, map->rows - row, 0, map->row_bytes - byte, barrier, this_block, file,
+	copy_tile(to, map->data + row * map->stride + byte, map->stride, map->box_rows, map->rows - row, map->row_bytes - byte, barrier, this_block, file,
 	          line);
 }
 
