@@ -345,16 +345,12 @@ template <class T> int conv1d_bwd_block(const triad_call *call) {
 	return bwd_bias_block<T>(call, of);
 }
 
-template <class T> int conv1d_bwd_mma(const triad_call *call) {
-	if (const int status = triad::conv1d::mma_backward<T>(call)) return status;
-	return call->attr[with_bias] == 0 || !triad::given(call->out[2]) ? TRIAD_OK : bwd_bias_block<T>(call, Sizes(call));
+template <class T> int with_grad_bias(const triad_call *call, int status) {
+	if (status != TRIAD_OK || call->attr[with_bias] == 0 || !triad::given(call->out[2])) return status;
+	return triad::conv1d::rows_bias<T>(call) ? triad::launched() : bwd_bias_block<T>(call, Sizes(call));
 }
-
-template <class T> int conv1d_bwd_tma(const triad_call *call) {
-	if (const int status = triad::conv1d::tma_backward<T>(call)) return status;
-	if (call->attr[with_bias] == 0 || !triad::given(call->out[2])) return TRIAD_OK;
-	return triad::conv1d::tma_bias<T>(call) ? triad::launched() : bwd_bias_block<T>(call, Sizes(call));
-}
+template <class T> int conv1d_bwd_mma(const triad_call *call) { return with_grad_bias<T>(call, triad::conv1d::mma_backward<T>(call)); }
+template <class T> int conv1d_bwd_tma(const triad_call *call) { return with_grad_bias<T>(call, triad::conv1d::tma_backward<T>(call)); }
 
 // ---- limits -------------------------------------------------------------------------------------------------
 
@@ -412,15 +408,11 @@ TRIAD_KERNEL(conv1d, vec, forward,
 TRIAD_KERNEL(conv1d, naive, backward, .contract("fp32").dtypes(triad::floats).outputs(7).launch(TRIAD_BY_DTYPE(conv1d_bwd_naive)))
 TRIAD_KERNEL(conv1d, block, backward,
              .contract("fp32").dtypes(triad::floats).outputs(7).limits(few_blocks).launch(TRIAD_BY_DTYPE(conv1d_bwd_block)))
-TRIAD_KERNEL(conv1d, mma, forward,
-             .asynchronous().contract("fp32").dtypes(triad::halves).outputs(1).limits(mma("channels_in")).workspace(triad::conv1d::mma_workspace)
-             .launch(TRIAD_BY_HALF(triad::conv1d::mma_forward)))
-TRIAD_KERNEL(conv1d, mma, backward,
-             .asynchronous().contract("fp32").dtypes(triad::halves).outputs(7).limits(mma("channels_in", "channels_out"))
+TRIAD_KERNEL(conv1d, mma, forward, .asynchronous().contract("fp32").dtypes(triad::halves).outputs(1).limits(mma("channels_in"))
+             .workspace(triad::conv1d::mma_workspace).launch(TRIAD_BY_HALF(triad::conv1d::mma_forward)))
+TRIAD_KERNEL(conv1d, mma, backward, .asynchronous().contract("fp32").dtypes(triad::halves).outputs(7).limits(mma("channels_in", "channels_out"))
              .workspace(triad::conv1d::mma_workspace).launch(TRIAD_BY_HALF(conv1d_bwd_mma)))
-TRIAD_KERNEL(conv1d, sm90_tma, forward,
-             .asynchronous().contract("fp32").dtypes(triad::halves).outputs(1).limits(triad::conv1d::tma("channels_in"))
-             .workspace(triad::conv1d::mma_workspace).launch(TRIAD_BY_HALF(triad::conv1d::tma_forward)))
-TRIAD_KERNEL(conv1d, sm90_tma, backward,
-             .asynchronous().contract("fp32").dtypes(triad::halves).outputs(7).limits(triad::conv1d::tma("channels_in", "channels_out"))
-             .workspace(triad::conv1d::mma_workspace).launch(TRIAD_BY_HALF(conv1d_bwd_tma)))
+TRIAD_KERNEL(conv1d, sm90_tma, forward, .asynchronous().contract("fp32").dtypes(triad::halves).outputs(1)
+             .limits(triad::conv1d::tma("channels_in")).workspace(triad::conv1d::mma_workspace).launch(TRIAD_BY_HALF(triad::conv1d::tma_forward)))
+TRIAD_KERNEL(conv1d, sm90_tma, backward, .asynchronous().contract("fp32").dtypes(triad::halves).outputs(7)
+             .limits(triad::conv1d::tma("channels_in", "channels_out")).workspace(triad::conv1d::mma_workspace).launch(TRIAD_BY_HALF(conv1d_bwd_tma)))

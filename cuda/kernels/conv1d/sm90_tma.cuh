@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(TmaTile::threads, 1)
 
 // grad_bias of rows that are whole vectors: a block a channel, a warp a row of the batch.
 constexpr int bias_threads = 256;
-template <class T> __global__ void __launch_bounds__(bias_threads) conv1d_tma_bias_kernel(Lanes<T> dy, T *db, Sizes of) {
+template <class T> __global__ void __launch_bounds__(bias_threads) conv1d_bwd_bias_rows_kernel(Lanes<T> dy, T *db, Sizes of) {
 	constexpr int V = vector<T>, warps = bias_threads / 32;
 	__shared__ float sums[warps];
 	LongSum sum;
@@ -128,12 +128,12 @@ template <class T> __global__ void __launch_bounds__(bias_threads) conv1d_tma_bi
 	if (threadIdx.x == 0) db[blockIdx.x] = from_float<T>(total);
 }
 
-// tma_bias launches it for a backward, where it can: rows of grad_y that are whole vectors of 16 bytes.
-template <class T> bool tma_bias(const triad_call *call) {
+// rows_bias launches it for a backward, where it can: rows of grad_y that are whole vectors of 16 bytes.
+template <class T> bool rows_bias(const triad_call *call) {
 	const triad_tensor &dy = call->in[2];
 	const int64_t all = dy.stride[0] | dy.stride[1] | dy.shape[2];
 	if (dy.stride[2] != 1 || all % vector<T> != 0 || reinterpret_cast<uintptr_t>(dy.data) % 16 != 0) return false;
-	conv1d_tma_bias_kernel<T>
+	conv1d_bwd_bias_rows_kernel<T>
 	    <<<static_cast<unsigned>(dy.shape[1]), bias_threads, 0, stream_of(call)>>>(Lanes<T>(dy), static_cast<T *>(call->out[2].data), Sizes(call));
 	return true;
 }
