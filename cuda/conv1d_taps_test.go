@@ -13,7 +13,8 @@ import (
 func TestConvolvedTaps(t *testing.T) {
 	t.Parallel()
 	const own = "sm90_tma.cuh"
-	inputs := slices.Concat(cudatest.KernelInputs("conv1d"), []string{"cuda/testdata/emulator/convolved_taps.cu"})
+	inputs := slices.Concat(cudatest.KernelInputs("conv1d"),
+		[]string{"cuda/testdata/emulator/convolved_taps.cu"})
 	model := func(t *testing.T, from, to string) string {
 		folder := editedKernels(t, "conv1d", own, from, to)
 		return newWatched(t, hopperFlags(folder, nil)...).build(t, "convolved_taps.cu")
