@@ -51,15 +51,18 @@ template <int Cluster, int Stages, int Aside = 0> struct PairTile {
 	static constexpr int producer_registers = 40, consumer_registers = 232; // 40 + 2 * 232 = 3 * 168
 };
 
+// PairBox says where in a map the copy engine reads a box.
+struct PairBox {
+	int column, row, head, batch;
+};
+
 // PairOperand is an operand as the copy engine reads it; batch_step is 0 where all matrices are the same memory.
 struct PairOperand {
 	HeadMap map;
 	int batch_step;
-};
 
-// PairBox says where in a map the copy engine reads a box.
-struct PairBox {
-	int column, row, head, batch;
+	// box is that of rows from `row` on, at k of the reduction.
+	template <bool AlongK> __device__ PairBox box(int matrix, int row, int k) const { return {AlongK ? k : row, AlongK ? row : k, 0, matrix * batch_step}; }
 };
 
 // A work describes one launch: operands a and b, the order of tiles of clusters, `batch` matrices one after another, the steps of the reduction, and
@@ -84,8 +87,7 @@ struct PairWork {
 	__host__ __device__ int64_t count() const { return order.count() * batch; }
 
 	template <bool AlongKA, bool AlongKB> __device__ Walk<AlongKA, AlongKB> walk(int matrix, int row, int col) const {
-		const auto box = [&](const PairOperand &x, bool along, int from) { return PairBox{along ? 0 : from, along ? from : 0, 0, matrix * x.batch_step}; };
-		return {box(a, AlongKA, row), box(b, AlongKB, col)};
+		return {a.box<AlongKA>(matrix, row, 0), b.box<AlongKB>(matrix, col, 0)};
 	}
 };
 
@@ -95,7 +97,7 @@ struct PairWork {
 template <int Rows, bool AlongK, int Cluster>
 __device__ inline void copy_operand(uint32_t to, const HeadMap &map, const PairBox &from, uint32_t full) {
 	constexpr uint16_t all = (1u << Cluster) - 1;
-	constexpr int boxes = AlongK ? 1 : Rows / box_columns;
+	constexpr int boxes = AlongK ? 1 : (Rows + box_columns - 1) / box_columns;
 #pragma unroll
 	for (int i = 0; i < boxes; i++) {
 		const uint32_t at = to + i * box_columns * tile_row_bytes;
