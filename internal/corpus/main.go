@@ -1,5 +1,5 @@
 // Command corpus judges the published solutions of kernelbench.com, which its authors have audited. It reads
-// audits and solutions from a clone, imports the decks, runs triad compare on each solution, and keeps a row
+// audits and solutions from a clone, imports the decks, gives the solutions to triad judge, and keeps a row
 // for each. What has a row already is not run again: the same command goes on after a stop. -table writes the
 // confusion matrix of the rows.
 package main
@@ -23,7 +23,11 @@ func main() {
 	program := flag.String("triad", "build/triad", "the program")
 	work := flag.String("work", "build/corpus", "a folder for operators, solutions and the database")
 	device := flag.String("device", "cpu", "cpu or gpu")
-	limit := flag.Duration("limit", 5*time.Minute, "how long a solution may take")
+	card := flag.String("card", "h100", "whose solutions were written for the GPU that is here: h100 of a Hopper GPU")
+	lanes := flag.Int("lanes", 1, "how many solutions of a problem are judged at once")
+	limit := flag.Duration("limit", 5*time.Minute, "how long a call of a solution may take")
+	commit := flag.String("commit", "", "the commit of the clone, if it has no .git")
+	trust := flag.Bool("no-sandbox", false, "run the solutions without a sandbox: on a machine of their own")
 	half := flag.String("half", "open", "open or held-out: the half that is judged")
 	rows := flag.String("rows", "results/published/corpus", "the folder of the rows")
 	table := flag.Bool("table", false, "write the matrix of the rows into "+page+", and run nothing")
@@ -41,7 +45,8 @@ func main() {
 		err = writeMatrix(page, *rows)
 	} else {
 		j := &judging{
-			triad: *program, clone: *folder, work: *work, device: *device, limit: *limit,
+			triad: *program, clone: *folder, work: *work, device: *device, card: *card, limit: *limit,
+			lanes: *lanes, commit: *commit, noSandbox: *trust,
 			heldOut: *half == "held-out", rows: filepath.Join(*rows, *device+".jsonl"),
 		}
 		err = j.all(ctx)

@@ -41,6 +41,8 @@ type Source struct {
 	File string `json:"file"`
 	Text string `json:"text"`
 	Name string `json:"name"` // of the function; "": the file defines what the problem's format asks for
+	// Files are the texts of further files, by their names, which a candidate finds next to its own
+	Files map[string]string `json:"files"`
 }
 
 // Input describes an input of a reference.
@@ -145,8 +147,11 @@ func known(word string, words ...string) bool {
 	return word == ""
 }
 
-// pythonName matches the name of a function.
-var pythonName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+// pythonName matches the name of a function, fileName that of a further file: no path.
+var (
+	pythonName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	fileName   = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+)
 
 func (s *Source) check(what string) error {
 	switch {
@@ -154,6 +159,14 @@ func (s *Source) check(what string) error {
 		return fmt.Errorf(`the %q has either a "file" or a "text"`, what)
 	case s.Name != "" && !pythonName.MatchString(s.Name):
 		return fmt.Errorf(`the %q has the "name" %q: want that of a function`, what, s.Name)
+	}
+	if len(s.Files) > 0 && what != "candidate" {
+		return fmt.Errorf(`the %q is one file: only a candidate has "files"`, what)
+	}
+	for name := range s.Files {
+		if !fileName.MatchString(name) {
+			return fmt.Errorf(`the %q has "files" with the name %q: want one such as kernel.cu`, what, name)
+		}
 	}
 	return nil
 }

@@ -125,10 +125,14 @@ const Home = "/tmp/home"
 // user's file.
 const limitsName = "TRIAD_SANDBOX"
 
+// ExtensionsName is the environment variable with the folder in which torch compiles extensions.
+const ExtensionsName = "TORCH_EXTENSIONS_DIR"
+
 // Environment returns the variables that a worker in a sandbox gets last.
 func Environment() []string {
 	return []string{
 		"HOME=" + Home, "TMPDIR=/tmp", "XDG_CACHE_HOME=" + Home + "/.cache", "PYTHONDONTWRITEBYTECODE=1",
+		ExtensionsName + "=" + Home + "/.cache/torch_extensions",
 		fmt.Sprintf("%s=data=%d,fsize=%d,nproc=%d,core=0", limitsName, int64(dataBytes), int64(fileBytes),
 			mostThreads),
 	}
