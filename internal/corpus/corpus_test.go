@@ -96,7 +96,7 @@ func TestRow(t *testing.T) {
 		{"right", judgeloop.Result{Right: true, Good: 1}, true, passed, ""},
 		{
 			"wrong elsewhere", judgeloop.Result{Good: 1, Bad: 1, Wrong: []judgeloop.Case{wrong}}, false,
-			accused, "y[0,1] is 2, want 1; 1 of 6 elements are wrong (G2) at n=2 normal",
+			accused, "y[0,1] is 2, want 1 (G2) at n=2 normal",
 		},
 		{
 			"raises here", judgeloop.Result{Bad: 1, Message: raises.Message, Wrong: []judgeloop.Case{raises}},
@@ -121,6 +121,15 @@ func TestRow(t *testing.T) {
 			},
 			true, accused, "tl.load reads element 4 of a tensor, which has 4",
 		},
+		{
+			"another contract", judgeloop.Result{Neutral: 1, Verdict: "DIFFERENT_CONTRACT", Message: "fast"},
+			true, looser, "fast",
+		},
+		{
+			"another deck",
+			judgeloop.Result{Bad: 1, Message: "RuntimeError: Error(s) in loading state_dict for Model: theirs"},
+			true, notJudged, "its weights are not those of the problem: it was written for an earlier one",
+		},
 		{"declines", judgeloop.Result{Neutral: 1, Message: "too small"}, true, notJudged, "too small"},
 	} {
 		var r row
@@ -135,10 +144,10 @@ func TestKernels(t *testing.T) {
 	text := "__global__ void add_rows(float *x) {}\n#include <cub/cub.cuh>\nat::matmul(x, y);"
 	for name, own := range map[string]int{
 		"kernel void add_rows<4>(float*)": 1, "kernel add_rows": 1, "triton whatever": 1,
-		"kernel void (anonymous namespace)::add_rows<4>(float*)": 1,
-		"kernel void cub::DeviceRadixSort(int)":                  1,
-		"kernel void cutlass::device_kernel<int>(int)":           0,
-		"kernel nvjet_tst_128x64_h_bz_NNT":                       0,
+		"kernel void (anonymous namespace)::add_rows<4>(float*)":                                        1,
+		"kernel void cub::DeviceRadixSort(int)":                                                         1,
+		"kernel void cutlass::device_kernel<int>(int)":                                                  0,
+		"kernel nvjet_tst_128x64_h_bz_NNT":                                                              0,
 		"kernel void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>(int)": 0,
 	} {
 		var r row
@@ -169,7 +178,7 @@ func TestMatrix(t *testing.T) {
 	notes := map[string]string{"b": "ours is right", "e": "it sleeps"}
 	text, err := matrix(rows, notes)
 	for _, want := range []string{
-		"The open half, on a GPU", "| clean | 1 | 0 | 1 | 0 | 0 |\n| reward hack | 0 | 1 | 1 | 0 | 0 |",
+		"The open half, on a GPU", "| clean | 1 | 0 | 0 | 1 | 0 | 0 |\n| reward hack | 0 | 1 | 0 | 1 | 0 | 0 |",
 		"accused: 1 of 2, 50.0 %", "of their own: 1 of 2, 50.0 %", "objects to: 1.",
 		"| `b` | clean | accused | ours is right |", "| `c` | reward hack | no kernel of its own | it ran mm |",
 		"| `d` | reward hack | passed | the audit objects to a timeout |", "| `e` | bug | passed | it sleeps |",

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,7 +17,9 @@ import (
 	"time"
 
 	"triad/internal/judgeloop"
+	"triad/internal/opfolder"
 	"triad/internal/panics"
+	"triad/internal/problem"
 	"triad/internal/subprocess"
 )
 
@@ -28,6 +31,8 @@ type judging struct {
 	triad, clone, work, device, card, rows, commit string
 	limit                                          time.Duration // of a call of a solution
 	lanes                                          int           // of each problem
+	shapes                                         int           // of each problem
+	sizes                                          map[string]map[string]int64
 	heldOut, noSandbox                             bool
 
 	mu      sync.Mutex
@@ -62,6 +67,13 @@ func (j *judging) solutions(ctx context.Context) ([][]*solution, error) {
 	if err != nil {
 		return nil, err
 	}
+	rank := func(s *solution) int { // the few that are not clean come first
+		if s.label == "reward_hack" || s.label == "bug" {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(found, func(a, b *solution) int { return rank(a) - rank(b) })
 	if j.known, err = readRows(j.rows); err != nil {
 		return nil, err
 	}
@@ -107,6 +119,12 @@ func (j *judging) problem(ctx context.Context, all []*solution) error {
 	if err != nil {
 		return err
 	}
+	var sizes []map[string]int64
+	if why == "" {
+		if sizes, err = j.smallest(all[0].problem, folder); err != nil {
+			return err
+		}
+	}
 	var jobs bytes.Buffer
 	runs := map[string]*solution{}
 	for _, s := range all {
@@ -117,7 +135,7 @@ func (j *judging) problem(ctx context.Context, all []*solution) error {
 		case j.device == "cpu" && compiles.MatchString(s.text):
 			r.Verdict, r.Reason = notRun, "it compiles for a GPU, which is not here"
 		default:
-			line, err := json.Marshal(j.job(s, folder))
+			line, err := json.Marshal(j.job(s, folder, sizes))
 			if err != nil {
 				return err
 			}
@@ -132,22 +150,43 @@ func (j *judging) problem(ctx context.Context, all []*solution) error {
 	if len(runs) == 0 {
 		return nil
 	}
-	return j.judge(ctx, folder, jobs.Bytes(), runs)
+	return j.judge(ctx, folder, jobs.Bytes(), runs, fmt.Sprint(sizes))
 }
 
-// job asks for the verdict on a solution: it is meant for the deck's shapes alone.
-func (j *judging) job(s *solution, folder string) map[string]any {
+// smallest returns the shapes of a deck with the least work, as many as are judged: a solution is meant for
+// the shapes of its deck alone. Of a problem in sizes it is that one.
+func (j *judging) smallest(name, folder string) ([]map[string]int64, error) {
+	plan, err := problem.ReadPlan(filepath.Join(folder, opfolder.ProblemFile))
+	if err != nil {
+		return nil, err
+	}
+	work := func(sizes map[string]int64) float64 {
+		product := 1.0
+		for _, n := range sizes {
+			product *= float64(n)
+		}
+		return product
+	}
+	if given, is := j.sizes[name]; is {
+		return []map[string]int64{given}, nil
+	}
+	slices.SortStableFunc(plan.Sizes, func(a, b map[string]int64) int { return cmp.Compare(work(a), work(b)) })
+	return plan.Sizes[:min(j.shapes, len(plan.Sizes))], nil
+}
+
+// job asks for the verdict on a solution.
+func (j *judging) job(s *solution, folder string, sizes []map[string]int64) map[string]any {
 	further := files(s.text)
 	own := further[solutionFile]
 	delete(further, solutionFile)
 	return map[string]any{
-		"id": s.run, "problem": folder, "given_sizes": true, "timeout_s": j.limit.Seconds(),
+		"id": s.run, "problem": folder, "sizes": sizes, "timeout_s": j.limit.Seconds(),
 		"candidate": map[string]any{"text": own, "files": further},
 	}
 }
 
 // judge gives the jobs of one problem to triad judge, and keeps a row for each result as it comes.
-func (j *judging) judge(ctx context.Context, folder string, jobs []byte, runs map[string]*solution) error {
+func (j *judging) judge(ctx context.Context, folder string, jobs []byte, runs map[string]*solution, sizes string) error {
 	path := filepath.Join(j.work, filepath.Base(folder)+".jobs")
 	if err := os.WriteFile(path, jobs, 0o644); err != nil {
 		return err
@@ -164,7 +203,7 @@ func (j *judging) judge(ctx context.Context, folder string, jobs []byte, runs ma
 		args = append(args, "--no-sandbox")
 	}
 	var said bytes.Buffer
-	out := &lines{each: func(line []byte) error { return j.result(line, runs) }}
+	out := &lines{each: func(line []byte) error { return j.result(line, runs, sizes) }}
 	_, err = subprocess.Run(ctx, subprocess.Command{
 		Path: j.triad, Args: args, Stdin: in, Stdout: out, Stderr: &said,
 	})
@@ -175,7 +214,7 @@ func (j *judging) judge(ctx context.Context, folder string, jobs []byte, runs ma
 }
 
 // result keeps the row of a result.
-func (j *judging) result(line []byte, runs map[string]*solution) error {
+func (j *judging) result(line []byte, runs map[string]*solution, sizes string) error {
 	x := &judgeloop.Result{}
 	var run string
 	if err := errors.Join(json.Unmarshal(line, x), json.Unmarshal(x.ID, &run)); err != nil {
@@ -187,6 +226,7 @@ func (j *judging) result(line []byte, runs map[string]*solution) error {
 	}
 	delete(runs, run)
 	r := j.begin(s)
+	r.Sizes = sizes
 	r.of(x, s.text, j.device == "gpu" && s.card == j.card)
 	return j.keep(r)
 }

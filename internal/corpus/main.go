@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -24,6 +26,10 @@ func main() {
 	work := flag.String("work", "build/corpus", "a folder for operators, solutions and the database")
 	device := flag.String("device", "cpu", "cpu or gpu")
 	card := flag.String("card", "h100", "whose solutions were written for the GPU that is here: h100 of a Hopper GPU")
+	shapes := flag.Int("shapes", 1, "how many shapes of a deck are judged, those with the least work")
+	sizes := map[string]map[string]int64{}
+	flag.Func("sizes", "PROBLEM:DIM=N,... judges a problem at this shape, since the truth of its own takes minutes",
+		func(word string) error { return sizesOf(word, sizes) })
 	lanes := flag.Int("lanes", 1, "how many solutions of a problem are judged at once")
 	limit := flag.Duration("limit", 5*time.Minute, "how long a call of a solution may take")
 	commit := flag.String("commit", "", "the commit of the clone, if it has no .git")
@@ -46,7 +52,7 @@ func main() {
 	} else {
 		j := &judging{
 			triad: *program, clone: *folder, work: *work, device: *device, card: *card, limit: *limit,
-			lanes: *lanes, commit: *commit, noSandbox: *trust,
+			lanes: *lanes, shapes: *shapes, sizes: sizes, commit: *commit, noSandbox: *trust,
 			heldOut: *half == "held-out", rows: filepath.Join(*rows, *device+".jsonl"),
 		}
 		err = j.all(ctx)
@@ -55,4 +61,20 @@ func main() {
 		fmt.Fprintln(os.Stderr, "corpus:", err)
 		os.Exit(1)
 	}
+}
+
+// sizesOf reads PROBLEM:DIM=N,...
+func sizesOf(word string, into map[string]map[string]int64) error {
+	name, rest, _ := strings.Cut(word, ":")
+	dims := map[string]int64{}
+	for _, part := range strings.Split(rest, ",") {
+		dim, text, _ := strings.Cut(part, "=")
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return fmt.Errorf("%q: want PROBLEM:DIM=N,...", word)
+		}
+		dims[dim] = n
+	}
+	into[name] = dims
+	return nil
 }

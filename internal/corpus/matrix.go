@@ -91,11 +91,11 @@ func matrix(all []row, notes map[string]string) (string, error) {
 
 // counts writes the table of labels and outcomes.
 func counts(b *strings.Builder, title string, rows []row) {
-	fmt.Fprintf(b, "| %s: label | accused | no kernel of its own | passed | not judged | not run |\n"+
-		"|---|--:|--:|--:|--:|--:|\n", title)
+	fmt.Fprintf(b, "| %s: label | accused | no kernel of its own | another contract | passed | not judged | "+
+		"not run |\n|---|--:|--:|--:|--:|--:|--:|\n", title)
 	for _, label := range labels(rows) {
 		fmt.Fprintf(b, "| %s |", spaced(label))
-		for _, outcome := range []string{accused, withoutKernel, passed, notJudged, notRun} {
+		for _, outcome := range []string{accused, withoutKernel, looser, passed, notJudged, notRun} {
 			fmt.Fprintf(b, " %d |", count(rows, func(r row) bool {
 				return r.Label == label && r.outcome() == outcome
 			}))
@@ -186,9 +186,11 @@ func (r row) outcome() string {
 }
 
 func (r row) isAccused() bool { return r.Verdict == accused }
-func (r row) isJudged() bool  { return r.Verdict == accused || r.Verdict == passed }
-func (r row) isFound() bool   { return r.isAccused() || r.outcome() == withoutKernel }
-func (r row) isWrong() bool   { return r.Label == "reward_hack" || r.Label == "bug" }
+func (r row) isJudged() bool {
+	return r.Verdict == accused || r.Verdict == passed || r.Verdict == looser
+}
+func (r row) isFound() bool { return r.isAccused() || r.outcome() == withoutKernel }
+func (r row) isWrong() bool { return r.Label == "reward_hack" || r.Label == "bug" }
 
 func count(rows []row, is func(row) bool) int {
 	n := 0

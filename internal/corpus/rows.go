@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"triad/internal/judgeloop"
+	"triad/internal/op"
 )
 
 // A row keeps the outcome of one solution, and none of its text.
@@ -27,6 +28,7 @@ type row struct {
 	Verdict   string   `json:"verdict"` // one of those below
 	Status    string   `json:"status"`  // of the case that decides
 	Reason    string   `json:"reason"`
+	Sizes     string   `json:"sizes"`
 	Good      int      `json:"good"` // cases
 	Neutral   int      `json:"neutral"`
 	Bad       int      `json:"bad"`
@@ -42,6 +44,7 @@ type row struct {
 const (
 	accused   = "accused"
 	passed    = "passed"
+	looser    = "another contract" // right under the looser contract of its hardware
 	notJudged = "not judged"
 	notRun    = "not run"
 )
@@ -58,6 +61,8 @@ func (r *row) of(x *judgeloop.Result, text string, here bool) {
 		r.Verdict = accused
 	case x.Right:
 		r.Verdict = passed
+	case x.Bad == 0 && x.Verdict == op.StatusDifferentContract.String():
+		r.Verdict = looser
 	default:
 		r.Verdict = notJudged
 	}
@@ -68,7 +73,11 @@ func (r *row) of(x *judgeloop.Result, text string, here bool) {
 }
 
 // lacks finds in a message that the solution needs a package, program or header that is not here.
-var lacks = regexp.MustCompile(`ModuleNotFoundError|FileNotFoundError|No such file or directory`)
+// Nor has it anything to say here if its weights are not the problem's: the deck was another one then.
+var lacks = regexp.MustCompile(`ModuleNotFoundError|FileNotFoundError|No such file or directory|` + otherDeck)
+
+// otherDeck begins torch's message on weights of other names or shapes.
+const otherDeck = `loading state_dict`
 
 // raised finds the type of an exception in a message; what follows may be a stranger's text.
 var raised = regexp.MustCompile(`\b([A-Z]\w*(?:Error|Exception|Interrupt))\b`)
@@ -83,13 +92,12 @@ var (
 func reason(x *judgeloop.Result) string {
 	if len(x.Wrong) > 0 && x.Wrong[0].Gate != "" {
 		c := x.Wrong[0]
-		counts := ""
-		if c.NWrong > 0 {
-			counts = fmt.Sprintf("; %d of %d elements are wrong", c.NWrong, c.N)
-		}
-		return fmt.Sprintf("%s%s (%s) at %s", c.Message, counts, c.Gate, c.Case)
+		return fmt.Sprintf("%s (%s) at %s", c.Message, c.Gate, c.Case)
 	}
 	message := x.Message
+	if strings.Contains(message, otherDeck) {
+		return "its weights are not those of the problem: it was written for an earlier one"
+	}
 	if found := raised.FindString(message); found != "" {
 		return "it raises " + found
 	}

@@ -34,6 +34,8 @@ type Job struct {
 	All       bool    `json:"all"`       // every case is judged, and not only those up to the first wrong one
 	// GivenSizes: the candidate is meant for the sizes of the problem, or of the inputs, alone
 	GivenSizes bool `json:"given_sizes"`
+	// Sizes are the sizes at which it is judged, by the dims of the operator
+	Sizes []map[string]int64 `json:"sizes"`
 }
 
 // Source is a function or a whole file, of which either the path or the text is given.
@@ -118,6 +120,8 @@ func (j *Job) Check() error {
 		return errors.New(`a job has a "candidate": an object with a "file" or a "text"`)
 	case j.Reference != nil && (j.Reference.Name == "" || j.Candidate.Name == ""):
 		return errors.New(`with a "reference", it and the "candidate" have the "name" of a function`)
+	case j.GivenSizes && len(j.Sizes) > 0:
+		return errors.New(`a job has either "given_sizes" or "sizes"`)
 	case !known(j.Pass, "forward", "backward", "both"):
 		return fmt.Errorf(`"pass" %q: want forward, backward or both`, j.Pass)
 	case !known(j.Level, "quick", "default", "full"):

@@ -147,7 +147,8 @@ func TestJobsAreChecked(t *testing.T) {
 		`{"problem": "p", "candidate": {"file": "c", "files": {"a.cu": ""}}}`:  "",
 		`{"problem": "p", "candidate": {"file": "c", "files": {"../a": ""}}}`:  "such as kernel.cu",
 		`{"reference": {"file": "r", "name": "f", "files": {"a": ""}}, ` + candidate + `, "inputs": [{"shape": [2], "dtype": "fp32"}]}`: "only a candidate",
-		`{"problem": "p", "timeout": 3, ` + candidate + `}`:                    "unknown field",
+		`{"problem": "p", "sizes": [{"m": 3}], "given_sizes": true, ` + candidate + `}`:                                                 "either",
+		`{"problem": "p", "timeout": 3, ` + candidate + `}`:                                                                             "unknown field",
 	} {
 		_, err := ParseJob([]byte(line))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

@@ -24,7 +24,7 @@ type Result struct {
 	Problem string `json:"problem,omitempty"`
 	Device  string `json:"device,omitempty"`
 	Sandbox string `json:"sandbox,omitempty"` // "bubblewrap", or "none" with --no-sandbox
-	Judge   string `json:"judge,omitempty"` // version of the judge's constants
+	Judge   string `json:"judge,omitempty"`   // version of the judge's constants
 	Seed    uint64 `json:"seed"`
 	Good    int    `json:"good"`
 	Neutral int    `json:"neutral"`

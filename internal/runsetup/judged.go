@@ -176,6 +176,9 @@ func (p *judged) Judge(ctx context.Context, c judgeloop.Candidate) (judgeloop.Fo
 // sizes returns what the dims are when a candidate is judged, nil for those of the level: one after the
 // other, since a value that is given holds for every case of a run.
 func (p *judged) sizes(c judgeloop.Candidate) []map[string]int64 {
+	if len(c.Sizes) > 0 {
+		return c.Sizes
+	}
 	if !c.GivenSizes {
 		return []map[string]int64{nil}
 	}

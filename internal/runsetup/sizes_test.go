@@ -16,6 +16,11 @@ import (
 func TestGivenSizes(t *testing.T) {
 	timed, other := map[string]int64{"m": 7}, map[string]int64{"m": 9}
 	spec := &op.Spec{Bench: []op.BenchSpec{{Dims: timed}}}
+	chosen := &judged{plan: &problem.Plan{}, folder: &opfolder.Folder{Spec: spec}}
+	if got := chosen.sizes(judgeloop.Candidate{Job: &judgeloop.Job{Sizes: []map[string]int64{other}}}); len(
+		got) != 1 || got[0]["m"] != 9 {
+		t.Errorf("sizes of the job: %v", got)
+	}
 	for _, c := range []struct {
 		given bool
 		plan  problem.Plan
