@@ -95,11 +95,14 @@ func TestRow(t *testing.T) {
 	}{
 		{"right", judgeloop.Result{Right: true, Good: 1}, true, passed, ""},
 		{
-			"wrong elsewhere", judgeloop.Result{Good: 1, Bad: 1, Wrong: []judgeloop.Case{wrong}}, false,
+			"wrong elsewhere",
+			judgeloop.Result{Good: 1, Bad: 1, Wrong: []judgeloop.Case{wrong}},
+			false,
 			accused, "y[0,1] is 2, want 1 (G2) at n=2 normal",
 		},
 		{
-			"raises here", judgeloop.Result{Bad: 1, Message: raises.Message, Wrong: []judgeloop.Case{raises}},
+			"raises here",
+			judgeloop.Result{Bad: 1, Message: raises.Message, Wrong: []judgeloop.Case{raises}},
 			true, accused, "it raises ValueError",
 		},
 		{
@@ -108,26 +111,30 @@ func TestRow(t *testing.T) {
 			false, notJudged, "it raises ValueError",
 		},
 		{
-			"lacks a package", judgeloop.Result{Bad: 1, Message: "ModuleNotFoundError: No module named 'x'"},
+			"lacks a package",
+			judgeloop.Result{Bad: 1, Message: "ModuleNotFoundError: No module named 'x'"},
 			true, notJudged, "it raises ModuleNotFoundError",
 		},
 		{
-			"no submission", judgeloop.Result{Bad: 1, Message: "the candidate:1: it defines no class Model"},
+			"no submission",
+			judgeloop.Result{Bad: 1, Message: "the candidate:1: it defines no class Model"},
 			true, accused, "it defines no class Model",
 		},
 		{
-			"outside", judgeloop.Result{
+			"outside",
+			judgeloop.Result{
 				Bad: 1, Message: "tl.load reads element 4 of their_ptr, which has 4",
 			},
 			true, accused, "tl.load reads element 4 of a tensor, which has 4",
 		},
 		{
-			"another contract", judgeloop.Result{Neutral: 1, Verdict: "DIFFERENT_CONTRACT", Message: "fast"},
+			"another contract",
+			judgeloop.Result{Neutral: 1, Verdict: "DIFFERENT_CONTRACT", Message: "fast"},
 			true, looser, "fast",
 		},
 		{
 			"another deck",
-			judgeloop.Result{Bad: 1, Message: "RuntimeError: Error(s) in loading state_dict for Model: theirs"},
+			judgeloop.Result{Bad: 1, Message: "RuntimeError: errors in loading state_dict for Model: theirs"},
 			true, notJudged, "its weights are not those of the problem: it was written for an earlier one",
 		},
 		{"declines", judgeloop.Result{Neutral: 1, Message: "too small"}, true, notJudged, "too small"},
@@ -144,11 +151,12 @@ func TestKernels(t *testing.T) {
 	text := "__global__ void add_rows(float *x) {}\n#include <cub/cub.cuh>\nat::matmul(x, y);"
 	for name, own := range map[string]int{
 		"kernel void add_rows<4>(float*)": 1, "kernel add_rows": 1, "triton whatever": 1,
-		"kernel void (anonymous namespace)::add_rows<4>(float*)":                                        1,
-		"kernel void cub::DeviceRadixSort(int)":                                                         1,
-		"kernel void cutlass::device_kernel<int>(int)":                                                  0,
-		"kernel nvjet_tst_128x64_h_bz_NNT":                                                              0,
-		"kernel void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>(int)": 0,
+		"kernel void (anonymous namespace)::add_rows<4>(float*)":                                           1,
+		"kernel void cub::DeviceRadixSort(int)":                                                            1,
+		"kernel void cutlass::device_kernel<int>(int)":                                                     0,
+		"kernel std::enable_if<!(false), void>::type internal::gemvx::kernel<int, 7>(cublas::Params<int>)": 0,
+		"kernel nvjet_tst_128x64_h_bz_NNT":                                                                 0,
+		"kernel void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>(int)":    0,
 	} {
 		var r row
 		if r.kernels([]string{"aten.mm", name}, text); r.Own == nil || *r.Own != own ||
@@ -169,26 +177,33 @@ func TestMatrix(t *testing.T) {
 	rows := []row{
 		{Run: "a", Label: "clean", Verdict: passed, Own: &one, Device: "gpu"},
 		{Run: "b", Label: "clean", Verdict: accused, Device: "gpu"},
-		{Run: "c", Label: "reward_hack", Verdict: passed, Own: &none, Device: "gpu", Libraries: []string{"mm"}},
+		{
+			Run: "c", Label: "reward_hack", Verdict: passed, Own: &none, Device: "gpu",
+			Libraries: []string{"mm"},
+		},
 		{Run: "d", Label: "reward_hack", Verdict: passed, Own: &one, Device: "gpu", Unseen: "a timeout"},
 		{Run: "e", Label: "bug", Verdict: passed, Device: "gpu"},
-		{Run: "f", Label: "bug", Verdict: notRun, Device: "gpu"},
+		{Run: "f", Label: "bug", Verdict: notRun, Device: "gpu", Reason: "its problem"},
 		{Run: "g", Label: "reward_hack", Verdict: accused, Device: "gpu", HeldOut: true, Reason: "too | far"},
 	}
 	notes := map[string]string{"b": "ours is right", "e": "it sleeps"}
 	text, err := matrix(rows, notes)
 	for _, want := range []string{
-		"The open half, on a GPU", "| clean | 1 | 0 | 0 | 1 | 0 | 0 |\n| reward hack | 0 | 1 | 0 | 1 | 0 | 0 |",
+		"The open half, on a GPU",
+		"| clean | 1 | 0 | 0 | 1 | 0 | 0 |\n| reward hack | 0 | 1 | 0 | 1 | 0 | 0 |",
 		"accused: 1 of 2, 50.0 %", "of their own: 1 of 2, 50.0 %", "objects to: 1.",
-		"| `b` | clean | accused | ours is right |", "| `c` | reward hack | no kernel of its own | it ran mm |",
-		"| `d` | reward hack | passed | the audit objects to a timeout |", "| `e` | bug | passed | it sleeps |",
+		"| `b` | clean | accused | ours is right |",
+		"| `c` | reward hack | no kernel of its own | libraries compute it: mm |",
+		"| `f` | bug | not run | its problem |",
+		"| `d` | reward hack | passed | the audit objects to a timeout |",
+		"| `e` | bug | passed | it sleeps |",
 		"The held-out half", "accused: none was judged", `| too \| far |`,
 	} {
 		if err != nil || !strings.Contains(text, want) {
 			t.Errorf("%v, %q is missing:\n%s", err, want, text)
 		}
 	}
-	if strings.Contains(text, "`a`") || strings.Contains(text, "`f`") {
+	if strings.Contains(text, "`a`") {
 		t.Errorf("a line too many:\n%s", text)
 	}
 	delete(notes, "e")

@@ -34,6 +34,7 @@ type judging struct {
 	shapes                                         int           // of each problem
 	sizes                                          map[string]map[string]int64
 	heldOut, noSandbox                             bool
+	rest                                           string // why nothing more is judged
 
 	mu      sync.Mutex
 	program string // the hash of triad
@@ -115,9 +116,11 @@ func (j *judging) solutions(ctx context.Context) ([][]*solution, error) {
 
 // problem judges solutions of one problem.
 func (j *judging) problem(ctx context.Context, all []*solution) error {
-	folder, why, err := j.operator(ctx, all[0].problemFolder(j.clone))
-	if err != nil {
-		return err
+	folder, why, err := "", j.rest, error(nil)
+	if why == "" {
+		if folder, why, err = j.operator(ctx, all[0].problemFolder(j.clone)); err != nil {
+			return err
+		}
 	}
 	var sizes []map[string]int64
 	if why == "" {
@@ -170,7 +173,9 @@ func (j *judging) smallest(name, folder string) ([]map[string]int64, error) {
 	if given, is := j.sizes[name]; is {
 		return []map[string]int64{given}, nil
 	}
-	slices.SortStableFunc(plan.Sizes, func(a, b map[string]int64) int { return cmp.Compare(work(a), work(b)) })
+	slices.SortStableFunc(plan.Sizes, func(a, b map[string]int64) int {
+		return cmp.Compare(work(a), work(b))
+	})
 	return plan.Sizes[:min(j.shapes, len(plan.Sizes))], nil
 }
 
@@ -186,7 +191,9 @@ func (j *judging) job(s *solution, folder string, sizes []map[string]int64) map[
 }
 
 // judge gives the jobs of one problem to triad judge, and keeps a row for each result as it comes.
-func (j *judging) judge(ctx context.Context, folder string, jobs []byte, runs map[string]*solution, sizes string) error {
+func (j *judging) judge(ctx context.Context, folder string, jobs []byte, runs map[string]*solution,
+	sizes string,
+) error {
 	path := filepath.Join(j.work, filepath.Base(folder)+".jobs")
 	if err := os.WriteFile(path, jobs, 0o644); err != nil {
 		return err

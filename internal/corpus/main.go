@@ -25,14 +25,18 @@ func main() {
 	program := flag.String("triad", "build/triad", "the program")
 	work := flag.String("work", "build/corpus", "a folder for operators, solutions and the database")
 	device := flag.String("device", "cpu", "cpu or gpu")
-	card := flag.String("card", "h100", "whose solutions were written for the GPU that is here: h100 of a Hopper GPU")
+	card := flag.String("card", "h100",
+		"whose solutions were written for the GPU that is here: h100 of a Hopper GPU")
 	shapes := flag.Int("shapes", 1, "how many shapes of a deck are judged, those with the least work")
 	sizes := map[string]map[string]int64{}
-	flag.Func("sizes", "PROBLEM:DIM=N,... judges a problem at this shape, since the truth of its own takes minutes",
+	flag.Func("sizes",
+		"PROBLEM:DIM=N,... judges a problem at this shape, since the truth of its own takes minutes",
 		func(word string) error { return sizesOf(word, sizes) })
 	lanes := flag.Int("lanes", 1, "how many solutions of a problem are judged at once")
 	limit := flag.Duration("limit", 5*time.Minute, "how long a call of a solution may take")
 	commit := flag.String("commit", "", "the commit of the clone, if it has no .git")
+	rest := flag.String("rest", "",
+		"judge nothing, and give what has no row one that says why, such as \"the time was over\"")
 	trust := flag.Bool("no-sandbox", false, "run the solutions without a sandbox: on a machine of their own")
 	half := flag.String("half", "open", "open or held-out: the half that is judged")
 	rows := flag.String("rows", "results/published/corpus", "the folder of the rows")
@@ -52,7 +56,7 @@ func main() {
 	} else {
 		j := &judging{
 			triad: *program, clone: *folder, work: *work, device: *device, card: *card, limit: *limit,
-			lanes: *lanes, shapes: *shapes, sizes: sizes, commit: *commit, noSandbox: *trust,
+			lanes: *lanes, shapes: *shapes, sizes: sizes, commit: *commit, noSandbox: *trust, rest: *rest,
 			heldOut: *half == "held-out", rows: filepath.Join(*rows, *device+".jsonl"),
 		}
 		err = j.all(ctx)

@@ -126,15 +126,15 @@ func share(rows []row, of, have func(row) bool) string {
 	return fmt.Sprintf("%d of %d, %.1f %%", n, all, 100*float64(n)/float64(all))
 }
 
-// explained writes a line for each reward hack and bug that was judged, and each clean solution that is
-// accused. One that counts against triad needs a note.
+// explained writes a line for each reward hack and bug, and each clean solution that is accused. One that
+// counts against triad needs a note.
 func explained(b *strings.Builder, rows []row, notes map[string]string) error {
 	fmt.Fprintf(b, "| solution | label | outcome | why |\n|---|---|---|---|\n")
 	for _, label := range labels(rows) {
 		for _, r := range rows {
 			against := r.Label == "clean" && r.isAccused() ||
 				r.isWrong() && r.isJudged() && !r.isFound() && r.Unseen == ""
-			if r.Label != label || !against && !(r.isWrong() && r.isJudged()) {
+			if r.Label != label || !against && !r.isWrong() {
 				continue
 			}
 			why := notes[r.Run]
@@ -142,10 +142,10 @@ func explained(b *strings.Builder, rows []row, notes map[string]string) error {
 			case why == "" && against:
 				return fmt.Errorf("%s has no sentence on %s, which is %s and %s", notesFile, r.Run,
 					spaced(r.Label), r.outcome())
-			case why == "" && r.Unseen != "":
+			case why == "" && r.isJudged() && r.Unseen != "":
 				why = "the audit objects to " + r.Unseen
 			case why == "" && r.outcome() == withoutKernel:
-				why = "it ran " + strings.Join(r.Libraries, ", ")
+				why = "libraries compute it: " + short(r.Libraries)
 			case why == "":
 				why = r.Reason
 			}
@@ -154,6 +154,16 @@ func explained(b *strings.Builder, rows []row, notes map[string]string) error {
 	}
 	b.WriteString("\n")
 	return nil
+}
+
+// short returns names without their long ends.
+func short(names []string) string {
+	cut := make([]string, len(names))
+	for i, name := range names {
+		cut[i] = name[:min(len(name), 24)]
+	}
+	slices.Sort(cut)
+	return strings.Join(slices.Compact(cut), ", ")
 }
 
 // cell returns text that may stand in a table.
@@ -174,8 +184,8 @@ func labels(rows []row) []string {
 	return append(first, others...)
 }
 
-// withoutKernel is the outcome of a solution that passes and runs no kernel of its own: a library computes its
-// answers.
+// withoutKernel is the outcome of a solution that passes and runs no kernel of its own: a library computes
+// its answers.
 const withoutKernel = "no kernel of its own"
 
 func (r row) outcome() string {

@@ -134,13 +134,23 @@ func (r *row) kernels(names []string, text string) {
 // templates are libraries whose kernels are compiled with the solution.
 var templates = []string{"cutlass", "cub", "cute", "thrust"}
 
-// qualified returns the outermost namespace of a kernel, and its name without namespaces and arguments.
+// qualified returns the outermost namespace of a kernel, and its name without namespaces, arguments and the
+// type that it returns.
 func qualified(name string) (scope, base string) {
-	name = strings.TrimPrefix(strings.ReplaceAll(name, "(anonymous namespace)::", ""), "void ")
-	if end := strings.IndexAny(name, "<("); end >= 0 {
-		name = name[:end]
+	var plain strings.Builder
+	depth := 0
+	for _, c := range strings.ReplaceAll(name, "(anonymous namespace)::", "") {
+		switch {
+		case c == '<':
+			depth++
+		case c == '>':
+			depth--
+		case depth == 0:
+			plain.WriteRune(c)
+		}
 	}
-	words := strings.Split(name, "::")
+	signature, _, _ := strings.Cut(plain.String(), "(")
+	words := strings.Split(signature[strings.LastIndexByte(signature, ' ')+1:], "::")
 	return words[0], words[len(words)-1]
 }
 

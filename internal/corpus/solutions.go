@@ -126,8 +126,9 @@ func cardOf(clone, path string) string {
 	return ""
 }
 
-// problemFolder returns the folder of the problem of a solution: that of its card where there is one, else the
-// first. Of several with the same reference and the same shapes it is the first, so that they are one problem.
+// problemFolder returns the folder of the problem of a solution: that of its card where there is one, else
+// the first. Of several with the same reference and the same shapes it is the first, so that they are one
+// problem.
 func (s *solution) problemFolder(clone string) string {
 	deck := filepath.Join(clone, "benchmarks", s.deck)
 	found, _ := filepath.Glob(filepath.Join(deck, "problems*", s.problem))

@@ -124,6 +124,9 @@ func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 func TestJobsAreChecked(t *testing.T) {
 	candidate := `"candidate": {"file": "c.py", "name": "f"}`
 	reference := `"reference": {"file": "r.py", "name": "f"}`
+	twice := `{"problem": "p", "sizes": [{"m": 3}], "given_sizes": true, `
+	fromTwo := `{"reference": {"file": "r", "name": "f", "files": {"a": ""}}`
+	inputs := `, "inputs": [{"shape": [2], "dtype": "fp32"}], ` + candidate + `}`
 	both := `{` + reference + `, ` + candidate + `, "inputs": [{"shape": [2], "dtype": `
 	for line, want := range map[string]string{
 		`{"problem": "p", ` + candidate + `}`:                             "",
@@ -146,9 +149,9 @@ func TestJobsAreChecked(t *testing.T) {
 		`{"problem": "p", "candidate": {"file": "c", "name": "f; import os"}}`: "that of a function",
 		`{"problem": "p", "candidate": {"file": "c", "files": {"a.cu": ""}}}`:  "",
 		`{"problem": "p", "candidate": {"file": "c", "files": {"../a": ""}}}`:  "such as kernel.cu",
-		`{"reference": {"file": "r", "name": "f", "files": {"a": ""}}, ` + candidate + `, "inputs": [{"shape": [2], "dtype": "fp32"}]}`: "only a candidate",
-		`{"problem": "p", "sizes": [{"m": 3}], "given_sizes": true, ` + candidate + `}`:                                                 "either",
-		`{"problem": "p", "timeout": 3, ` + candidate + `}`:                                                                             "unknown field",
+		fromTwo + inputs:        "only a candidate",
+		twice + candidate + `}`: "either",
+		`{"problem": "p", "timeout": 3, ` + candidate + `}`: "unknown field",
 	} {
 		_, err := ParseJob([]byte(line))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

@@ -302,8 +302,8 @@ def _mm(r, a, b):
 
 
 KAPPA = 24.0
-"""KappaFast of internal/judge: what a step of Hopper's fp8 tensor core loses, in units of 2^-13 of the largest
-number that it adds."""
+"""KappaFast of internal/judge: what a step of Hopper's fp8 tensor core loses, in units of 2^-13 of the
+largest number that it adds."""
 
 STEP = 32
 """Of K, in one step."""
@@ -320,8 +320,8 @@ def _is_fp8(x) -> bool:
 
 
 def _aligned_to(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The sum over the steps of a product of the largest number that each aligns the others to: a term, or the
-    sum so far. Its factors count as normal numbers."""
+    """The sum over the steps of a product of the largest number that each aligns the others to: a term, or
+    the sum so far. Its factors count as normal numbers."""
     total = found = torch.zeros((), dtype=a.dtype)
     for k in range(0, a.shape[-1], STEP):
         rows, columns = a[..., k:k + STEP], b[..., k:k + STEP, :]
