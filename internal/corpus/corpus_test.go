@@ -80,65 +80,71 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+var (
+	wrong = judgeloop.Case{
+		Status: "FAIL", Gate: "G2", NWrong: 1, N: 6, Case: "n=2 normal", Message: "y[0,1] is 2, want 1",
+	}
+	raises = judgeloop.Case{Status: "CRASH", Message: "it raises ValueError: their secret"}
+)
+
+// rowCases are results, and what becomes of them.
+var rowCases = []struct {
+	name            string
+	x               judgeloop.Result
+	here            bool
+	verdict, reason string
+}{
+	{"right", judgeloop.Result{Right: true, Good: 1}, true, passed, ""},
+	{
+		"wrong elsewhere",
+		judgeloop.Result{Good: 1, Bad: 1, Wrong: []judgeloop.Case{wrong}},
+		false,
+		accused, "y[0,1] is 2, want 1 (G2) at n=2 normal",
+	},
+	{
+		"raises here",
+		judgeloop.Result{Bad: 1, Message: raises.Message, Wrong: []judgeloop.Case{raises}},
+		true, accused, "it raises ValueError",
+	},
+	{
+		"raises elsewhere",
+		judgeloop.Result{Bad: 1, Message: raises.Message, Wrong: []judgeloop.Case{raises}},
+		false, notJudged, "it raises ValueError",
+	},
+	{
+		"lacks a package",
+		judgeloop.Result{Bad: 1, Message: "ModuleNotFoundError: No module named 'x'"},
+		true, notJudged, "it raises ModuleNotFoundError",
+	},
+	{
+		"no submission",
+		judgeloop.Result{Bad: 1, Message: "the candidate:1: it defines no class Model"},
+		true, accused, "it defines no class Model",
+	},
+	{
+		"outside",
+		judgeloop.Result{
+			Bad: 1, Message: "tl.load reads element 4 of their_ptr, which has 4",
+		},
+		true, accused, "tl.load reads element 4 of a tensor, which has 4",
+	},
+	{
+		"another contract",
+		judgeloop.Result{Neutral: 1, Verdict: "DIFFERENT_CONTRACT", Message: "fast"},
+		true, looser, "fast",
+	},
+	{
+		"another deck",
+		judgeloop.Result{Bad: 1, Message: "RuntimeError: errors in loading state_dict for Model: theirs"},
+		true, notJudged, "its weights are not those of the problem: it was written for an earlier one",
+	},
+	{"declines", judgeloop.Result{Neutral: 1, Message: "too small"}, true, notJudged, "too small"},
+}
+
 // TestRow: a wrong answer accuses, and the lack of one only where the solution was written for this card; no
 // text of the solution is kept.
 func TestRow(t *testing.T) {
-	wrong := judgeloop.Case{
-		Status: "FAIL", Gate: "G2", NWrong: 1, N: 6, Case: "n=2 normal", Message: "y[0,1] is 2, want 1",
-	}
-	raises := judgeloop.Case{Status: "CRASH", Message: "it raises ValueError: their secret"}
-	for _, c := range []struct {
-		name            string
-		x               judgeloop.Result
-		here            bool
-		verdict, reason string
-	}{
-		{"right", judgeloop.Result{Right: true, Good: 1}, true, passed, ""},
-		{
-			"wrong elsewhere",
-			judgeloop.Result{Good: 1, Bad: 1, Wrong: []judgeloop.Case{wrong}},
-			false,
-			accused, "y[0,1] is 2, want 1 (G2) at n=2 normal",
-		},
-		{
-			"raises here",
-			judgeloop.Result{Bad: 1, Message: raises.Message, Wrong: []judgeloop.Case{raises}},
-			true, accused, "it raises ValueError",
-		},
-		{
-			"raises elsewhere",
-			judgeloop.Result{Bad: 1, Message: raises.Message, Wrong: []judgeloop.Case{raises}},
-			false, notJudged, "it raises ValueError",
-		},
-		{
-			"lacks a package",
-			judgeloop.Result{Bad: 1, Message: "ModuleNotFoundError: No module named 'x'"},
-			true, notJudged, "it raises ModuleNotFoundError",
-		},
-		{
-			"no submission",
-			judgeloop.Result{Bad: 1, Message: "the candidate:1: it defines no class Model"},
-			true, accused, "it defines no class Model",
-		},
-		{
-			"outside",
-			judgeloop.Result{
-				Bad: 1, Message: "tl.load reads element 4 of their_ptr, which has 4",
-			},
-			true, accused, "tl.load reads element 4 of a tensor, which has 4",
-		},
-		{
-			"another contract",
-			judgeloop.Result{Neutral: 1, Verdict: "DIFFERENT_CONTRACT", Message: "fast"},
-			true, looser, "fast",
-		},
-		{
-			"another deck",
-			judgeloop.Result{Bad: 1, Message: "RuntimeError: errors in loading state_dict for Model: theirs"},
-			true, notJudged, "its weights are not those of the problem: it was written for an earlier one",
-		},
-		{"declines", judgeloop.Result{Neutral: 1, Message: "too small"}, true, notJudged, "too small"},
-	} {
+	for _, c := range rowCases {
 		var r row
 		if r.of(&c.x, "", c.here); r.Verdict != c.verdict || r.Reason != c.reason {
 			t.Errorf("%s: %s, %q", c.name, r.Verdict, r.Reason)
