@@ -24,6 +24,8 @@ type Plan struct {
 	Own       map[string]float64   `json:"own"`
 	Tests     []map[string]float64 `json:"tests"`
 	Constants map[string]place     `json:"constants"`
+	// Sizes are the problem's own sizes by the dims of the operator: of some formats several
+	Sizes []map[string]int64 `json:"sizes"`
 }
 
 // ReadPlan reads the plan of an imported problem.
@@ -68,6 +70,9 @@ func filesOf(p Problem, source Source, d *Description) (map[string]string, error
 	}
 	plan["format"], plan["file"], plan["files"], plan["path"] = p.Format, source.First, hashes, source.Path
 	plan["sha256"], plan["commit"], plan["weak"] = source.SHA256, source.Commit, d.Weak
+	if plan["sizes"] == nil {
+		plan["sizes"] = []map[string]int64{d.Own}
+	}
 	text, err := json.MarshalIndent(plan, "", "  ")
 	if err != nil {
 		return nil, err

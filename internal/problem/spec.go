@@ -114,6 +114,9 @@ func (d *Description) contract(line func(string, ...any)) {
 	if d.DTypes[0] != "fp32" {
 		contract, permits = "eager", "[]"
 	}
+	if slices.ContainsFunc(d.Inputs, func(t tensor) bool { return t.DType == "e4m3" || t.DType == "e5m2" }) {
+		permits = `["fast"]` // a kernel may use the tensor core for fp8
+	}
 	line("\n[contract]\ndefault = { %s = %s }\npermits = %s", d.DTypes[0], quoted(contract), permits)
 }
 

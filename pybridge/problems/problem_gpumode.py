@@ -175,4 +175,5 @@ def submission(folder: str, path: str, name: str) -> list:
     called = Submission(problem, path)
     plan = problem.plan
     return [Implementation(name, called.forward, None, tuple(plan["outputs"]), (), problem.contracts(),
-                           tuple(plan["dtypes"]), accepts=called.accepts)]
+                           tuple(plan["dtypes"]), accepts=called.accepts,
+                           nondeterministic=called.varying())]

@@ -265,4 +265,4 @@ def submission(folder: str, path: str, name: str) -> list:
     """The rows of an operator file that calls a submission."""
     problem = Problem(folder)
     called = Submission(problem, path)
-    return [problem._row(name, called.forward, accepts=called.accepts)]
+    return [problem._row(name, called.forward, accepts=called.accepts, nondeterministic=called.varying())]

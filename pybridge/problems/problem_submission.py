@@ -28,6 +28,12 @@ class Submission:
         if missing := self.missing():
             raise ImportError(f"triad: {path}:1: {missing}")
 
+    def varying(self) -> tuple[str, ...]:
+        """The outputs and gradients whose bits may differ between two calls: no format asks for the same, so
+        that a sum by atomics is right where each of its answers is."""
+        plan = self.problem.plan
+        return (*plan["outputs"], *plan.get("gradients", ()))
+
     def missing(self) -> str:
         """What the file lacks, in a clause; "" for nothing."""
         raise NotImplementedError
