@@ -13,7 +13,7 @@ wanted=" $* "
 audit() { # SET REPOSITORY FOLDER
 	case "$wanted" in "  " | *" $1 "*) ;; *) return 0 ;; esac
 	clone=$clones/$(basename "$2")
-	if [ ! -d "$clone/$3" ]; then
+	if [ ! -e "$clone/$3" ]; then
 		echo "$1: not run: there is no $clone/$3"
 		return 0
 	fi
@@ -34,3 +34,6 @@ audit kernelbench_level2 https://github.com/ScalingIntelligence/KernelBench Kern
 audit leetgpu https://github.com/AlphaGPU/leetgpu-challenges challenges
 audit tensara https://github.com/tensara/problems problems
 audit gpumode https://github.com/gpu-mode/reference-kernels problems
+audit triton_puzzles https://github.com/srush/Triton-Puzzles Triton-Puzzles.ipynb
+audit flashinfer https://github.com/flashinfer-ai/flashinfer-bench flashinfer_trace/definitions
+audit robust_kbench https://github.com/SakanaAI/robust-kbench tasks
