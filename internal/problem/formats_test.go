@@ -108,6 +108,28 @@ func TestTaskIsAFolder(t *testing.T) {
 	}
 }
 
+// TestPackedSubmissions: of some formats a submission is also a file of another kind, and of the puzzles each
+// names what a submission defines.
+func TestPackedSubmissions(t *testing.T) {
+	for _, c := range []struct {
+		plan   Plan
+		path   string
+		packed bool
+		entry  string
+	}{
+		{Plan{Format: "triton-puzzles", OwnEntry: "sum_kernel"}, "a.ipynb", true, "sum_kernel"},
+		{Plan{Format: "flashinfer"}, "a.json", true, "run"},
+		{Plan{Format: "robust-kbench"}, "a.cu", true, "forward_fn"},
+		{Plan{Format: "kernelbench"}, "a.json", false, "ModelNew"},
+		{Plan{Format: "kernelbench"}, "a", false, "ModelNew"},
+		{Plan{Format: "triton-puzzles", OwnEntry: "sum_kernel"}, "a.py", false, "sum_kernel"},
+	} {
+		if c.plan.Packs(c.path) != c.packed || c.plan.Entry() != c.entry {
+			t.Errorf("%+v %s: packed %v, entry %q", c.plan, c.path, c.plan.Packs(c.path), c.plan.Entry())
+		}
+	}
+}
+
 // TestEachFormatHasItsModules: what calls the problems and submissions of a format, and what describes them,
 // are files of its name.
 func TestEachFormatHasItsModules(t *testing.T) {
