@@ -28,7 +28,7 @@ func TestKernelBench(t *testing.T) {
 	unbuilt.Status, unbuilt.Impl, unbuilt.Timings = op.StatusBuildFail, "mine/unbuilt", nil
 	unbuilt.Case.Op = "kernelbench_level1_2_product"
 	reference.Impl = "torch/problem"
-	other.Case.Op = "softmax"
+	other.Case.Op = "doubled"
 	right := wrong
 	right.Status = op.StatusPass
 	m := record.Measured{Session: record.Session{ID: "S"}}

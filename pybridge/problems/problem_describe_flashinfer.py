@@ -229,11 +229,8 @@ class _Definition(problem_describe.Description):
             return value if len(value) > 1 else value[0]
         return run
 
-    def share(self) -> float:
-        return flashinfer.MATCHED.get(self.found.kind, 1.0)
-
     def accepts(self, values: dict[str, int], answer: list, value: list) -> bool:
-        return all(flashinfer.matches(a, b, self.share()) for a, b in zip(answer, value))
+        return all(flashinfer.matches(a, b) for a, b in zip(answer, value))
 
     def their_check(self) -> dict[str, float]:
         return {"atol": flashinfer.TOLERANCE, "rtol": flashinfer.TOLERANCE}

@@ -85,7 +85,7 @@ PROBLEMS = {
                          "a, b = x.chunk(2, -1)\n    return torch.sigmoid(a) * b", half=16, both=32),
               workload({"rows": 5}), "a, b = x.chunk(2, -1)\n    return torch.sigmoid(a) * b",
               "sigmoid(a) * b", "sigmoid(b) * a"),
-    "experts": (definition("experts", "x:f:rows,cols w:f:cols", "y:f:rows", "return x @ w", "moe", cols=30),
+    "experts": (definition("experts", "x:f:rows,cols w:f:cols", "y:f:rows", "return x @ w", cols=30),
                 workload({"rows": 5}), "return x @ w", "x @ w", "x.abs() @ w"),
 }
 """Ten definitions with a workload each, a right function, and what makes it wrong in place of what."""
@@ -217,7 +217,7 @@ class FlashInfer(unittest.TestCase):
         scaled, shifted = PROBLEMS["scaled"][0], PROBLEMS["shifted"][0]
         for stated, given, why in (
             ("{", workloads, "is no JSON"),
-            (text.replace('"op_type"', '"kind"'), workloads, "lacks something: 'op_type'"),
+            (text.replace('"outputs"', '"results"'), workloads, "lacks something: 'outputs'"),
             (text.replace("def run", "def walk"), workloads, "defines no function run"),
             (text.replace("return a", "return nothing"), workloads, "NameError"),
             (text.replace('"m", "n"', '"m", "depth"'), workloads, "has an axis depth"),

@@ -81,15 +81,15 @@ SHARED = config({"width": 24}, {"kind": "normal"}, {"rows": 50})
 PRODUCT = "F.leaky_relu(x @ weight.T + bias, slope)"
 
 PROBLEMS = {
-    "relu": (PLAIN, config(), "torch.relu(x)", "x.clamp(min=0)", "min=0", "min=-0.1"),
-    "softmax": (PLAIN, config(), "F.softmax(x, dim=1)", "x.exp() / x.exp().sum(1, keepdim=True)",
+    "rectified": (PLAIN, config(), "torch.relu(x)", "x.clamp(min=0)", "min=0", "min=-0.1"),
+    "shares": (PLAIN, config(), "F.softmax(x, dim=1)", "x.exp() / x.exp().sum(1, keepdim=True)",
                 "sum(1,", "sum(0,"),
-    "gelu": (PLAIN, config(), "F.gelu(x)", "x * 0.5 * (1 + torch.erf(x * 0.5 ** 0.5))", "0.5 ** 0.5", "0.7"),
+    "bent": (PLAIN, config(), "F.gelu(x)", "x * 0.5 * (1 + torch.erf(x * 0.5 ** 0.5))", "0.5 ** 0.5", "0.7"),
     "norm": (PLAIN, config(), "x / x.pow(2).mean(1, keepdim=True).add(1e-5).sqrt()",
              "x * (x.pow(2).mean(1, keepdim=True) + 1e-5).rsqrt()", "mean(1", "mean(0"),
     "sums": (PLAIN, config(), "x.cumsum(1)", "x.cumsum(1)", "x.cumsum(1)", "x.cumsum(0)"),
     "least": (PLAIN, config(), "x.amin(1)", "-(-x).amax(1)", "-(-x)", "x"),
-    "silu": (PLAIN, config(), "F.silu(x)", "x / (1 + torch.exp(-x))", "-x", "x"),
+    "gated": (PLAIN, config(), "F.silu(x)", "x / (1 + torch.exp(-x))", "-x", "x"),
     "product": (WEIGHTED, SHARED, PRODUCT, "torch.where((y := x @ weight.T + bias) > 0, y, y * slope)",
                 "y * slope", "y * 0.01"),
     "hinge": (WEIGHTED, SHARED, "(slope - x * bias).relu() @ weight", "(slope - x * bias).clamp(0) @ weight",
