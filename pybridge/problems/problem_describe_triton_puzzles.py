@@ -69,7 +69,7 @@ class _Puzzle(problem_describe.Description):
         last = len(puzzle.shapes) - 1
         for i, shape in enumerate(puzzle.shapes):
             kind = ("output", 0) if i == last else ("input", i)
-            self.expressions[*kind, -1] = "1"
+            self.expressions[(*kind, -1)] = "1"
             self.expressions.update({(*kind, axis): self.size_names.get(size, str(size))
                                      for axis, size in enumerate(shape)})
         self.free = list(self.size_names.values())
