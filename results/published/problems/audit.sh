@@ -10,7 +10,7 @@ limit=262144
 tables=$(dirname "$0")
 wanted=" $* "
 
-audit() { # SET REPOSITORY FOLDER
+audit() { # SET REPOSITORY FOLDER [FORMAT]
 	case "$wanted" in "  " | *" $1 "*) ;; *) return 0 ;; esac
 	clone=$clones/$(basename "$2")
 	if [ ! -e "$clone/$3" ]; then
@@ -20,9 +20,9 @@ audit() { # SET REPOSITORY FOLDER
 	commit=$(git -C "$clone" rev-parse HEAD)
 	made=$(mktemp -d)
 	printf '{"repository":"%s","commit":"%s","folder":"%s","limit":%s}\n' "$2" "$commit" "$3" "$limit" >"$made/json"
-	"$triad" import --audit "$clone/$3" --limit "$limit" --json >>"$made/json"
+	"$triad" import --audit ${4:-} "$clone/$3" --limit "$limit" --json >>"$made/json"
 	printf '%s, %s, at commit %s; sizes cut to %s elements\n\n' "$2" "$3" "$commit" "$limit" >"$made/text"
-	"$triad" import --audit "$clone/$3" --limit "$limit" >>"$made/text"
+	"$triad" import --audit ${4:-} "$clone/$3" --limit "$limit" >>"$made/text"
 	mv "$made/json" "$tables/$1.jsonl"
 	mv "$made/text" "$tables/$1.txt"
 	rmdir "$made"
@@ -36,4 +36,4 @@ audit tensara https://github.com/tensara/problems problems
 audit gpumode https://github.com/gpu-mode/reference-kernels problems
 audit triton_puzzles https://github.com/srush/Triton-Puzzles Triton-Puzzles.ipynb
 audit flashinfer https://github.com/flashinfer-ai/flashinfer-bench flashinfer_trace/definitions
-audit robust_kbench https://github.com/SakanaAI/robust-kbench tasks
+audit robust_kbench https://github.com/SakanaAI/robust-kbench tasks robust-kbench
