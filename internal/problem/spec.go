@@ -15,7 +15,11 @@ func specOf(p Problem, source Source, d *Description) string {
 	line := func(format string, a ...any) { fmt.Fprintf(&b, format+"\n", a...) }
 	line("# Made by triad import. problem.json says how the problem and its submissions are called.")
 	line("name = %s", quoted(p.Operator))
-	line("summary = %s", quoted("the problem "+filepath.Base(source.Path)+" of the format "+p.Format))
+	problem := filepath.Base(source.Path)
+	if p.Part != "" {
+		problem = p.Part + " in " + problem
+	}
+	line("summary = %s", quoted("the problem "+problem+" of the format "+p.Format))
 	line("formula = %s", quoted(d.formula()))
 	line("source = %s", quoted(sourceWords(source)))
 	line("dtypes = %s", list(d.DTypes))

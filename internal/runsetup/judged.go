@@ -169,7 +169,8 @@ func (p *judged) Judge(ctx context.Context, c judgeloop.Candidate) (judgeloop.Fo
 			break
 		}
 	}
-	found.Kernels = listing.kernels(ctx, filepath.Ext(c.Path) == ".py", p.gpu != nil)
+	isPython := filepath.Ext(c.Path) == ".py" || p.plan.Packs(c.Path)
+	found.Kernels = listing.kernels(ctx, isPython, p.gpu != nil)
 	return found, errors.Join(err, closeOf(candidate))
 }
 

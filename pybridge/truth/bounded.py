@@ -90,7 +90,10 @@ def exactly(x: torch.Tensor) -> Bounded:
 
 
 def writable(x: torch.Tensor) -> Bounded:
-    """A value that is written into: its simulated value is another tensor, since it may become another."""
+    """A value that is written into: its simulated value is another tensor, since it may become another. What
+    Made has made is one already."""
+    if isinstance(x, Bounded):
+        return x
     made = exactly(x)
     return Bounded(made.r, made.e, made.r.clone()) if rules.simulated else made
 
