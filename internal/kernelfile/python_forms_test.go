@@ -85,7 +85,7 @@ var pythonForms = map[string]struct {
 		"x, weight, bias", "class Model(nn.Module):\n    def forward(self, x, weight, bias):\n" +
 			"        return x\n\n" +
 			"class ModelNew(nn.Module):\n    def __init__(self, normalized_shape: tuple):\n" +
-			"        self.ln = nn.LayerNorm(normalized_shape)\n\n    def forward(self, x):\n" +
+			"        self.ln = nn.LayerNorm(normalized_shape).to(\"cuda\")\n\n    def forward(self, x):\n" +
 			"        return self.ln(x)\n",
 		[]string{
 			`{"normalized_shape": (dim_cols,)}, ("ln.weight", "ln.bias",))` +

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 
+	"triad/internal/op"
 	"triad/internal/ownfile/pyfacts"
 )
 
@@ -15,8 +16,8 @@ func (b *Binding) takeRank() {
 		b.takesJoinedHeads(joined, rank)
 		return
 	}
-	if b.Function.Kind != Python || b.Function.form == kernelForm || said == 0 || said == rank ||
-		len(b.Options.Without) > 0 {
+	if b.Function.Kind != Python || b.Function.form == kernelForm || said == 0 ||
+		len(b.Options.Without) > 0 || b.sharesMatrix(said, rank) || said == rank {
 		return
 	}
 	if b.takesJoinedHeads(said, rank) || b.takesSizes() {
@@ -25,20 +26,14 @@ func (b *Binding) takeRank() {
 	if said == 3 && rank == 4 && b.takesOneBatch() {
 		return
 	}
-	if said == rank+1 && rank <= 2 {
-		b.Options.Leading = true
+	if said > rank && (said == rank+1 && rank <= 2 || rank == 1) {
+		b.Options.Leading = said - rank
 		return
-	}
-	var ones []string
-	for _, d := range b.Spec.Dims {
-		if d.Default == "1" && !b.givesSize(d.Name) {
-			ones = append(ones, d.Name)
-		}
 	}
 	shape := b.shape(b.inputs[0])
 	first, _ := shape[0].(string)
 	row := said == 1 && rank == 2 && !b.givesSize(first) // a single row
-	if row || said == rank-1 && slices.Contains(ones, first) {
+	if row || said == rank-1 && b.defaultsToOne(first) {
 		b.Options.Without = []string{first}
 	} else if flat := b.Spec.Own.Flat; said == b.rankWithout(flat) && b.givesNone(flat) {
 		b.Options.Without = flat
@@ -46,6 +41,40 @@ func (b *Binding) takeRank() {
 		!b.unpacksHeads() {
 		b.Options.Without = some
 	}
+}
+
+// sharesMatrix gives a function one matrix for all matrices of a batch if its lines show another input to
+// have one size less than the first, and reports whether it did: a[i, j, k] with b[k, n] is the product of
+// one matrix, whose rows are the first two sizes of a.
+func (b *Binding) sharesMatrix(said, rank int) bool {
+	shape := b.shape(b.inputs[0])
+	if said != rank || rank != 3 || b.takesSizes() {
+		return false
+	}
+	batch, _ := shape[0].(string)
+	rows, _ := shape[1].(string)
+	if !b.defaultsToOne(batch) || !b.isDim(rows) {
+		return false
+	}
+	shared := slices.ContainsFunc(b.Args, func(a Argument) bool {
+		if a.Role != Input || a.Index == 0 || a.Form != AsItLies || a.place != inCall {
+			return false
+		}
+		sizes := b.shape(b.inputs[a.Index])
+		return len(sizes) == rank && sizes[0] == any(batch) && !slices.Contains(sizes, any(rows)) &&
+			b.rankSaidBy(b.Function, a.Name, rank, asksDepth) == rank-1
+	})
+	if shared {
+		b.Options.Without, b.Options.Split = []string{batch}, rows
+	}
+	return shared
+}
+
+// defaultsToOne reports whether a size without a parameter is 1 by default.
+func (b *Binding) defaultsToOne(dim string) bool {
+	return !b.givesSize(dim) && slices.ContainsFunc(b.Spec.Dims, func(d op.DimSpec) bool {
+		return d.Name == dim && d.Default == "1"
+	})
 }
 
 // takesJoinedHeads gives a function that takes the number of heads tensors whose rows hold all heads of a
@@ -194,16 +223,21 @@ func (b *Binding) rankSaidInside(fn Function, handed []pyfacts.Handed, rank, dep
 	return 0
 }
 
-// leads reports whether a tensor of these sizes gets a leading one more. Vectors next to a matrix do not.
-func (b *Binding) leads(sizes []any) bool {
-	if !b.Options.Leading || len(sizes) == 0 {
-		return false
+// leading returns the number of leading ones that a tensor of these sizes gets. Vectors next to a matrix get
+// none, and two factors of a size take the place of one.
+func (b *Binding) leading(sizes []any) int {
+	name := ""
+	if len(sizes) > 0 {
+		name, _ = sizes[0].(string)
 	}
-	if len(b.shape(b.inputs[0])) > 1 {
-		return len(sizes) > 1
+	switch {
+	case b.Options.Leading == 0 || len(sizes) == 0 || len(b.shape(b.inputs[0])) > 1 && len(sizes) < 2,
+		len(b.shape(b.inputs[0])) == 1 && !b.isDim(name):
+		return 0
+	case len(sizes) == 1 && b.hasFactors(name):
+		return b.Options.Leading - 1
 	}
-	name, _ := sizes[0].(string)
-	return b.isDim(name) && !b.hasFactors(name)
+	return b.Options.Leading
 }
 
 // perhapsWithout lists the sizes that the tensors of a Python function without sizes may lack.
@@ -212,10 +246,8 @@ func (b *Binding) perhapsWithout() (all [][]string) {
 		return nil
 	}
 	shape := b.shape(b.inputs[0])
-	for _, d := range b.Spec.Dims {
-		if len(shape) > 2 && shape[0] == any(d.Name) && d.Default == "1" && !b.givesSize(d.Name) {
-			all = append(all, []string{d.Name})
-		}
+	if first, _ := shape[0].(string); len(shape) > 2 && b.defaultsToOne(first) {
+		all = append(all, []string{first})
 	}
 	for _, sizes := range [][]string{b.Spec.Own.Flat, b.withoutHeads()} {
 		if b.givesNone(sizes) {

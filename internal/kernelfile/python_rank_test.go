@@ -46,6 +46,38 @@ func TestRankThatTheLinesSay(t *testing.T) {
 	}
 }
 
+// pythonReadings holds the functions of testdata/python_readings.toml.
+type pythonReadings struct {
+	Cases []struct {
+		Name, Operator, Text string
+		Has, Lacks           []string
+	}
+}
+
+// A Python function whose tensors or outputs differ from the operator's is called as its lines show.
+func TestReadingsOfPython(t *testing.T) {
+	for _, c := range readTable[pythonReadings](t, "python_readings.toml").Cases {
+		r := Request{Path: "mine.py", Parse: parsed}
+		all, err := Bind(r.Read(c.Text, nil), r, spec(t, c.Operator), []op.Pass{op.Forward}, Options{})
+		if err != nil {
+			t.Errorf("%s: %v", c.Name, err)
+			continue
+		}
+		code := PythonShim("mine.py", "mine/mine", all)
+		code = code[strings.Index(code, "_x2}"):] + all[0].Describe()
+		for _, words := range c.Has {
+			if !strings.Contains(code, words) {
+				t.Errorf("%s: no %q in\n%s", c.Name, words, code)
+			}
+		}
+		for _, words := range c.Lacks {
+			if strings.Contains(code, words) {
+				t.Errorf("%s: %q is in\n%s", c.Name, words, code)
+			}
+		}
+	}
+}
+
 // A function that returns one dtype whatever it takes is judged in that.
 func TestGivesOneDType(t *testing.T) {
 	s := rowsAndCols(t)

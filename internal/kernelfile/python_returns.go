@@ -2,6 +2,7 @@ package kernelfile
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -154,7 +155,37 @@ func (b *Binding) unnamedReturn(names []string) int {
 
 // isReturned reports whether an output is among the values that a function returns.
 func (b *Binding) isReturned(t op.TensorSpec) bool {
-	return !b.leftOut(t) && (!t.Optional || b.returnsStatistic(t))
+	return !b.leftOut(t) && (!t.Optional || b.returnsStatistic(t)) && len(b.sumOf(t)) == 0
+}
+
+// sumOf returns the two inputs that triad adds for an output that only a switch adds and that the formula
+// gives as their sum, "h = x + residual", if a Python function returns a single tensor: that is the other
+// output.
+func (b *Binding) sumOf(t op.TensorSpec) (terms []string) {
+	if b.switchOf(t) == "" || b.leftOut(t) || b.Pass != op.Forward || !b.Function.said().One || b.fills() {
+		return nil
+	}
+	m := regexp.MustCompile(`(?:^|; )` + t.Name + ` = (\w+) \+ (\w+)\b`).FindStringSubmatch(b.Spec.Formula)
+	if m == nil || !b.has(Input, m[1]) || !b.has(Input, m[2]) {
+		return nil
+	}
+	return m[1:]
+}
+
+// unspoken returns the Python expression of the value of an attribute, "reduction=none", that decides the
+// sizes of an output and that no string of the file names, though it names others; "" for values that the
+// file names.
+func (b *Binding) unspoken() string {
+	for _, t := range b.outputs {
+		a, values := b.shapedBy(t)
+		unknown := slices.DeleteFunc(slices.Sorted(maps.Keys(values)),
+			func(value string) bool { return slices.Contains(b.file.facts.Strings, value) })
+		if b.has(Attribute, a.Name) && len(unknown) > 0 && len(unknown) < len(values) {
+			return fmt.Sprintf("%q + attributes[%q] if attributes[%[2]q] in (%s) else \"\"", a.Name+"=", a.Name,
+				quoted(unknown))
+		}
+	}
+	return `""`
 }
 
 // mayReturn reports whether a Python function that returns more values than it must may return an output

@@ -16,7 +16,7 @@ func ReadPython(text string, parse pyfacts.Parser) *File {
 	f := &File{
 		literals: literals(pythonComment, text), dtypes: facts.DTypes, text: cmp.Or(facts.Text, text),
 		Adds: strings.Contains(text, "atomic_add("), narrow: namesNarrow(pythonComment, text),
-		words: strings.ToLower(text), unpacked: facts.Unpacked, syntax: facts.Syntax,
+		words: strings.ToLower(text), facts: *facts,
 	}
 	if facts.Error != "" {
 		f.badLine = errors.New(facts.Error)

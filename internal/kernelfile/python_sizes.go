@@ -25,11 +25,12 @@ func (b *Binding) hides(dim string) bool {
 // hasFactors reports whether a function is given two factors of a size, or matrices where an operator has
 // vectors and the order of elements is irrelevant: its tensors then have both as their sizes.
 func (b *Binding) hasFactors(dim string) bool {
-	if shape := b.shape(b.inputs[0]); b.Options.Leading && len(shape) == 1 && shape[0] == any(dim) &&
+	if shape := b.shape(b.inputs[0]); b.Options.Leading > 0 && len(shape) == 1 && shape[0] == any(dim) &&
 		b.hasNoOrder() {
 		return true
 	}
-	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Share > 0 && a.Target == dim })
+	return b.Options.Split == dim && dim != "" ||
+		slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Share > 0 && a.Target == dim })
 }
 
 // hasNoOrder reports whether an operator of vectors treats every element alike.
@@ -57,7 +58,7 @@ func (b *Binding) MoreShapes() (all []map[string]int64) {
 	all = append(all, b.sizesOfOneBlock()...)
 	for _, d := range b.Spec.Dims {
 		for _, n := range []int64{29 * 37, 63 * 65, 257} {
-			if b.Function.Kind == Python && b.hasFactors(d.Name) {
+			if b.Function.Kind == Python && len(b.Spec.Dims) == 1 && b.hasFactors(d.Name) {
 				all = append(all, map[string]int64{d.Name: n})
 			}
 		}

@@ -7,6 +7,7 @@ describes what it prints.
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import re
 import resource
@@ -18,7 +19,19 @@ from typing import Any
 from own_inline import inline_sources
 from own_masks import masks
 from own_returns import Data, given, has_backward
-from own_syntax import Source, all_of, arguments, assigned, called, is_name, keyword, launched, parsed, same
+from own_syntax import (
+    Source,
+    all_of,
+    arguments,
+    assigned,
+    called,
+    is_name,
+    keyword,
+    launched,
+    original,
+    parsed,
+    same,
+)
 from own_uses import Uses, asked_dtypes, by_program, is_kernel, loaded_types, pointers, sides, stored_types
 
 IDLE_S = 2.0
@@ -57,7 +70,7 @@ def unpacked(nodes: list[ast.AST]) -> list[dict[str, Any]]:
 
 def weights(node: ast.ClassDef, init: list[dict]) -> Iterator[str]:
     """The paths of the parameters that a module makes, and of those of its layers."""
-    made = [(t.attr, v) for t, v, _ in assigned([node])
+    made = [(t.attr, original(v)) for t, v, _ in assigned([node])
             if isinstance(t, ast.Attribute) and is_name(t.value, "self") and isinstance(v, ast.Call)]
     yield from (name for name, call in made if re.fullmatch(r"(?:torch\.)?(?:nn\.)?Parameter", called(call)))
     for name, call in made:
@@ -93,6 +106,9 @@ class File:
         self.defined = {n.name for n in all_of([self.tree], ast.FunctionDef, ast.ClassDef)} | {
             t.id for n in self.top if isinstance(n, (ast.Assign, ast.AnnAssign))
             for t in all_of([n], ast.Name) if isinstance(t.ctx, ast.Store)}
+        self.calls: dict[str, list[ast.Call]] = {}
+        for c in all_of([self.tree], ast.Call):
+            self.calls.setdefault(called(c), []).append(c)
         self.functions: list[dict[str, Any]] = []
         self.read()
 
@@ -118,6 +134,9 @@ class File:
         for f in self.functions:
             f["autograd"] = f["backward"] or any(
                 o["backward"] and o["name"] != f["name"] and o["call"] in f["calls"] for o in self.functions)
+        for f, o in itertools.product(self.functions, self.functions):
+            if o["call"] == f.get("returned"):  # it returns what that one returns
+                f.update({fact: o[fact] for fact in ("tuple", "one") if fact in o})
         launched_names = {name for f in self.functions for name in f["launches"]}
         for name, node in self.kernels.items():
             if name not in launched_names and any(called(c) == "tl.store" for c in all_of([node], ast.Call)):
@@ -199,8 +218,14 @@ class File:
                 r"torch\.(?:empty|zeros|ones)(?:_like\((\w+)\b|\((\w+)\.(?:shape|size\(\))[,)])",
                 ast.unparse(v)))],
             **(given(body, [p["name"] for p in params]) if isinstance(body, ast.FunctionDef) else {}),
-            "params": [{**p, **(used := uses.of(p["name"])), **self.of_file(p["name"], used["reread"]), **(
-                {"tensor": p["tensor"]} if form == "kernel" else {})} for p in params]})
+            "params": [{**p, "passed": self.passed(call, at, p["name"]), **(used := uses.of(p["name"])), **self.of_file(p["name"], used["reread"]), **(
+                {"tensor": p["tensor"]} if form == "kernel" else {})} for at, p in enumerate(params)]})
+
+    def passed(self, call: str, at: int, name: str) -> str:
+        """The 0 or the switch that every call of a function in the file passes for a parameter."""
+        calls = self.calls.get(call, [])
+        values = [keyword(c, name) or (c.args[at] if at < len(c.args) else None) for c in calls]
+        return {"0": "0", "False": "0", "True": "1"}.get(same(ast.unparse(v) if v else "" for v in values), "")
 
     def numbers(self, nodes: list[ast.AST]) -> Iterator[tuple[str, str]]:
         """What is given a number in some definitions, and at the top of the file where they use it."""
@@ -231,7 +256,8 @@ def facts(text: str) -> dict[str, Any]:
         file = File(text)
         return {"functions": file.functions, "dtypes": asked_dtypes(file.tree),
                 "unpacked": unpacked([file.tree]), "text": "\n".join(file.source.plain),
-                "syntax": file.syntax,
+                "syntax": file.syntax, "strings": [c.value for c in all_of([file.tree], ast.Constant)
+                                                   if isinstance(c.value, str) and c.value.isidentifier()],
                 **inline_sources(file.tree, text)}
     except Exception as e:  # whatever a strange file raises here must not end the process
         return {"error": f"{type(e).__name__}: {e}"}

@@ -201,6 +201,8 @@ class Uses:
                 continue
             if isinstance(parent, ast.Subscript) and parent.value is use and cuts_bounded(parent.slice):
                 used = True
+            elif isinstance(parent, ast.Subscript) and ast.unparse(parent.value).endswith(".shape"):
+                handed.append({"call": ast.unparse(parent.value), "index": 0, "name": ""})
             elif call is None:
                 asks = True
             elif isinstance(call.func, ast.Subscript) or called(call).endswith("save_for_backward"):

@@ -13,6 +13,7 @@ type File struct {
 	Text      string     // definitions under a condition that a GPU or Triton is present are dedented to it
 	Unpacked  []Unpacked // where the sizes of tensors get names
 	Error     string     // why there are no facts, "" if there are
+	Strings   []string   // its strings that are words, without docstrings
 	Syntax    string     // the first syntax error: "line 2, column 13: expected ':'"
 	Inline    []Source   // what it passes to load_inline, by lines
 	Bound     []string   // the functions that load_inline binds
@@ -70,6 +71,7 @@ type Function struct {
 	Result      string          // the name that every return has, alone or first
 	Gives       bool            // it returns or yields something
 	Returns     int             // the number of returns
+	One         bool            // every return has a single tensor
 	Tuple       []string        // the names in every return, "" for other values; nil for a single value
 	MadeAs      string          // the dtype in which the result is created, whatever the function takes
 	MakesFP32   bool            // it creates a tensor in fp32 and queries no dtype
@@ -108,6 +110,7 @@ type Param struct {
 	ByName                          bool   // it is passed by name only
 	Place                           string // of a module: call, init or weight
 	Path                            string // of a weight: its name in the module, norm.weight
+	Passed                          string // 0, or 1 for True, that every call in the file passes
 
 	Tensor    bool // a kernel takes it as a pointer
 	Written   bool // of a kernel: it writes there
