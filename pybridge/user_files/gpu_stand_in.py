@@ -7,8 +7,6 @@ Within `meant()` a tensor says that it is on the GPU, `device="cuda"` and `.cuda
 from __future__ import annotations
 
 import contextlib
-import os
-import subprocess
 import types
 from collections.abc import Callable
 from typing import Any
@@ -143,18 +141,7 @@ def stand_in() -> None:
         setattr(torch.cuda.nvtx, name, _answer(None))
     # torch.nn.GRU and LSTM ask it about weights that say they are on the GPU
     torch.backends.cudnn.is_acceptable = _answer(False)
-    subprocess.Popen = _Asked
     _stand_in_for_the_driver()
-
-
-class _Asked(subprocess.Popen):
-    """A program that is started. nvidia-smi, which people start to see whether there is a GPU, prints one."""
-
-    def __init__(self, args: Any, *more: Any, **named: Any):
-        words = args.split() if isinstance(args, str) else args if isinstance(args, (list, tuple)) else [args]
-        if words and os.path.basename(os.fspath(words[0])) == "nvidia-smi":
-            args = f"echo {PROPERTIES['name']}" if isinstance(args, str) else ["echo", PROPERTIES["name"]]
-        super().__init__(args, *more, **named)
 
 
 def _stand_in_for_the_driver() -> None:
