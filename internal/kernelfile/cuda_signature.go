@@ -72,7 +72,6 @@ type python struct {
 	text      string // said.Code
 	kernels   string // said.Kernels
 	givesBack string // the tensor that it was handed and returns
-	grid      string // of a kernel: what the file's words say, "M, triton.cdiv(N, BLOCK)"
 }
 
 // TemplateParam is one parameter of a template.

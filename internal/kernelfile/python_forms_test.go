@@ -2,7 +2,6 @@ package kernelfile
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -171,14 +170,6 @@ var pythonForms = map[string]struct {
 		},
 		"",
 	},
-	"a grid of another kernel's comment": {
-		"gate, up", "# grid = (M,)\n@triton.jit\ndef one(X):\n    tl.load(X)\n\n\n" +
-			"# grid = (M, N)\n@triton.jit\n" +
-			"def k(X, U, Y, M, N):\n    row = tl.program_id(0)\n    col = tl.program_id(1)\n" +
-			"    tl.store(Y + row * N + col, tl.load(X + row * N + col) * tl.load(U + row * N + col))\n",
-		[]string{"_MODULE.k[(dim_rows, dim_cols,)]"},
-		"",
-	},
 	"data that are one tensor": {
 		"x", "def custom_kernel(data):\n    return data.softmax(-1)\n",
 		[]string{"_MODULE.custom_kernel(in_x)"},
@@ -208,29 +199,6 @@ func TestPythonForms(t *testing.T) {
 		}
 		if c.without != "" && strings.Contains(code[strings.Index(code, "_x2}"):], c.without) {
 			t.Errorf("%s: the code has %q", name, c.without)
-		}
-	}
-}
-
-// A grid in the file's comments settles the launch only if no tile was chosen for it.
-func TestGridOfAComment(t *testing.T) {
-	const kernel = "# grid = (%s,)\n@triton.jit\ndef k(X, U, Y, M, N, BLOCK: tl.constexpr%s):\n" +
-		"    row = tl.program_id(0)\n    cols = tl.arange(0, BLOCK)\n" +
-		"    x = tl.load(X + row * N + cols, mask=cols < N)\n    u = tl.load(U + row * N + cols)\n" +
-		"    tl.store(Y + row * N + cols, x * u)\n"
-	for text, want := range map[string]bool{
-		fmt.Sprintf(kernel, "M", " = 64"): true,
-		fmt.Sprintf(kernel, "M", ""):      false,
-	} {
-		bindings, err := bindPython(t, "gate, up", "mine.py", text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		assumed := slices.ContainsFunc(bindings[0].Assumptions(), func(a Assumption) bool {
-			return a.Kind == GuessedLaunch && strings.Contains(a.What, "BLOCK=power_of_2(cols)")
-		})
-		if assumed == want {
-			t.Errorf("assumed %v of\n%s", assumed, text)
 		}
 	}
 }

@@ -36,12 +36,6 @@ func pythonFunction(fact pyfacts.Function) Function {
 			kernels: fact.Kernels,
 		},
 	}
-	for _, words := range []string{fact.GridWords, fact.Text} {
-		m := gridInText.FindAllStringSubmatch(words, -1)
-		if len(m) > 0 && fn.form == kernelForm {
-			fn.grid = m[len(m)-1][1]
-		}
-	}
 	return fn
 }
 

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"triad/internal/op"
-	"triad/internal/ownfile/pyfacts"
 )
 
 // goesWithout reports whether a PyTorch function that takes its sizes as numbers takes none for a size whose
@@ -86,29 +85,5 @@ func (fn *Function) pythonSquares() map[string]bool {
 	for _, p := range fn.said().Params {
 		all[p.Name] = all[p.Name] || p.Squared
 	}
-	if side := fn.sideOfSquare(); side != "" {
-		all[side] = true
-	}
 	return all
-}
-
-// sideOfSquare returns the only size that a function takes, if the only size of a kernel that it launches is
-// the length of rows, "rows[:, None] * n + cols[None, :]", and both rows and columns are compared with it.
-func (fn *Function) sideOfSquare() string {
-	sizes := func(params []Param) (names []string) {
-		for _, p := range params {
-			if p.isInteger() && !p.Optional && p.place == inCall {
-				names = append(names, p.Name)
-			}
-		}
-		return names
-	}
-	mine := sizes(fn.Params)
-	of := sizes(pythonParams(pyfacts.Function{Form: pyfacts.Kernel, Params: fn.said().OnlyKernel}))
-	side := func(p pyfacts.Param) bool { return p.Side && p.Name == of[0] }
-	if len(mine) != 1 || len(of) != 1 || !slices.ContainsFunc(fn.said().OnlyKernel, side) ||
-		strings.Contains(fn.text, "//") {
-		return ""
-	}
-	return mine[0]
 }

@@ -9,19 +9,11 @@ import (
 	"triad/internal/op"
 )
 
-// tensorStride is the Python code of the stride that a parameter of a kernel stands for. said is false if the
-// tensor has more sizes than the kernel has strides of it, so that the sizes are inferred from the number of
-// strides.
-type tensorStride struct {
-	code string
-	said bool
-}
-
-// strideOfTensor finds the stride that a parameter stands for: of the tensor that its name denotes, else of
-// the first input. Strides are in the order of the sizes, unless their names give each size and another
-// order: "stride_ak, stride_am". If there are fewer strides than sizes they are those of the last ones, and a
-// single one is the row stride.
-func (b *Binding) strideOfTensor(a Argument) (tensorStride, error) {
+// strideOfTensor returns the Python code of the stride that a parameter stands for: of the tensor that its
+// name denotes, else of the first input. Strides are in the order of the sizes, unless their names give each
+// size and another order: "stride_ak, stride_am". If there are fewer strides than sizes they are those of the
+// last ones, and a single one is the row stride.
+func (b *Binding) strideOfTensor(a Argument) (code string, err error) {
 	at, _ := b.strideName(a.Param)
 	count, index := 0, 0
 	var said []string // the sizes in the names of its strides
@@ -47,7 +39,7 @@ func (b *Binding) strideOfTensor(a Argument) (tensorStride, error) {
 	rank := strings.Count(b.pythonShape(tensor, true), ",")
 	switch {
 	case count > rank:
-		return tensorStride{}, b.errorf("it has %d strides for %s, which has %d sizes here: add a function "+
+		return "", b.errorf("it has %d strides for %s, which has %d sizes here: add a function "+
 			"that launches the kernel", count, tensor.Name, rank)
 	case count == 1 && rank > 1:
 		index = rank - 2
@@ -56,7 +48,7 @@ func (b *Binding) strideOfTensor(a Argument) (tensorStride, error) {
 	default:
 		index += rank - count
 	}
-	return tensorStride{fmt.Sprintf("%s.stride(%d)", name, index), count == rank || rank == 2}, nil
+	return fmt.Sprintf("%s.stride(%d)", name, index), nil
 }
 
 // strideName returns the parameter whose tensor the name of a stride denotes, -1 for none, and the size named

@@ -7,7 +7,6 @@ describes what it prints.
 from __future__ import annotations
 
 import ast
-import itertools
 import json
 import re
 import resource
@@ -32,7 +31,7 @@ from own_syntax import (
     parsed,
     same,
 )
-from own_uses import Uses, asked_dtypes, by_program, is_kernel, loaded_types, pointers, sides, stored_types
+from own_uses import Uses, asked_dtypes, by_program, is_kernel, loaded_types, pointers, stored_types
 
 IDLE_S = 2.0
 MOST_MEMORY = 2 << 30
@@ -134,9 +133,10 @@ class File:
         for f in self.functions:
             f["autograd"] = f["backward"] or any(
                 o["backward"] and o["name"] != f["name"] and o["call"] in f["calls"] for o in self.functions)
-        for f, o in itertools.product(self.functions, self.functions):
-            if o["call"] == f.get("returned"):  # it returns what that one returns
-                f.update({fact: o[fact] for fact in ("tuple", "one") if fact in o})
+        by_call = {f["call"]: f for f in self.functions}
+        for f in self.functions:
+            if of := by_call.get(f.get("returned")):  # it returns what that one returns
+                f.update({fact: of[fact] for fact in ("tuple", "one") if fact in of})
         launched_names = {name for f in self.functions for name in f["launches"]}
         for name, node in self.kernels.items():
             if name not in launched_names and any(called(c) == "tl.store" for c in all_of([node], ast.Call)):
@@ -167,7 +167,7 @@ class File:
     def kernel_parameters(self, node: ast.FunctionDef) -> list[dict[str, Any]]:
         found, rows = pointers(node), by_program(node)
         return [{**p, "tensor": p["name"] in found, "written": found.get(p["name"], False),
-                 "byProgram": p["name"] in rows, "side": p["name"] in sides(node)}
+                 "byProgram": p["name"] in rows}
                 for p in parameters(self.source, node)]
 
     def closure(self, node: ast.AST) -> list[ast.FunctionDef]:
@@ -202,7 +202,6 @@ class File:
             "text": self.source.block(node), "code": code(node),
             "asking": "\n".join(map(ast.unparse, asking)),
             "kernels": "".join(map(code, kernels)),
-            "gridWords": self.words_above(node) if form == "kernel" else "",
             "calls": sorted({c[i:] for c in calls for i in [0, *(m.end() for m in re.finditer(r"\.", c))]}),
             "unpacked": unpacked([node]), "usesFile": bool(self.defined & {
                 n.id for n in all_of(node.body, ast.Name) if n.id != node.name}),
@@ -213,7 +212,6 @@ class File:
             "backward": form == "applied" and has_backward(node),
             "packs": bool(data and data.packs), "nested": data.nested if data else [],
             "stores": same(stored_types(kernels)), "loads": same(loaded_types(kernels)),
-            "onlyKernel": self.kernel_parameters(kernels[0]) if len(kernels) == 1 else [],
             "like": [m[1] or m[2] for _, v, _ in assigned(asking) if (m := re.match(
                 r"torch\.(?:empty|zeros|ones)(?:_like\((\w+)\b|\((\w+)\.(?:shape|size\(\))[,)])",
                 ast.unparse(v)))],
@@ -241,14 +239,6 @@ class File:
     def of_file(self, name: str, reread: bool) -> dict[str, bool]:
         return {"address": bool(self.cast) and (name.endswith("_ptr") or name in self.cast),
                 "reread": reread or any(re.match(rf"{name.lower()}(?:_|$)", word) for word in self.loads)}
-
-    def words_above(self, node: ast.FunctionDef) -> str:
-        """The comments and decorators above a kernel; all that stands there where the file has no other."""
-        lines = self.source.plain[:node.lineno - 1]
-        first = len(lines) if len(self.kernels) > 1 else 0
-        while first > 0 and (not lines[first - 1] or lines[first - 1][0] in "#@ )]"):
-            first -= 1
-        return "\n".join(lines[first:])
 
 
 def facts(text: str) -> dict[str, Any]:

@@ -92,14 +92,6 @@ def by_program(kernel: ast.FunctionDef) -> set[str]:
         ast.unparse(p.right) in rows or re.fullmatch(first, ast.unparse(p.right)))}
 
 
-def sides(kernel: ast.FunctionDef) -> list[str]:
-    """The lengths of rows with which both rows and columns are compared."""
-    text = ast.unparse(kernel)
-    found = re.findall(r"(\w+)\[:, None\] \* (\w+) \+ (\w+)\[None, :\]", text)
-    return [n for rows, n, columns in found
-            if all(re.search(rf"\b{side}(?:\[[^\]]*\])? < {n}\b", text) for side in (rows, columns))]
-
-
 def converted(node: ast.expr) -> str:
     """The type of 16 bits that an expression converts to last; "" for none."""
     if not isinstance(node, ast.Call) or not called(node).endswith(".to"):

@@ -53,7 +53,6 @@ type Function struct {
 	Code       string     // of it without decorators and comments, one statement per line
 	Asking     string     // where it may query sizes of tensors: the text after its head, or its forward's
 	Kernels    string     // the code of the kernels that it launches, and of those that these call
-	GridWords  string     // of a kernel: the comments and decorators above it
 	Calls      []string   // by each end of their paths: of torch.nn.Linear three
 	Unpacked   []Unpacked // as of the file
 	UsesFile   bool       // it uses another definition of its file
@@ -80,7 +79,6 @@ type Function struct {
 
 	Stores, Loads string   // the 16-bit types to which its kernels convert what they store and load
 	KernelCalls   []string // the names that its kernels call
-	OnlyKernel    []Param  // the parameters of its kernel, if it launches a single one
 	Like          []string // the variables like which it creates a tensor
 }
 
@@ -116,7 +114,6 @@ type Param struct {
 	Written   bool // of a kernel: it writes there
 	Address   bool // a kernel casts it to a pointer
 	ByProgram bool // a kernel loads or stores an element of it for each of its programs
-	Side      bool // of a kernel: the length of rows, with which rows and columns are compared
 
 	Called  []string // its names in the kernels that get it
 	Asks    bool     // the lines may query its sizes
