@@ -113,39 +113,6 @@ var pythonForms = map[string]struct {
 		[]string{"_MODULE.custom_kernel((in_gate, in_up, out_y,))"},
 		"",
 	},
-	"data by their places": {
-		"gate, up", "def custom_kernel(data):\n    g = data[0]\n    u = data[1]\n    return g * u\n",
-		[]string{"_MODULE.custom_kernel((in_gate, in_up,))"},
-		"",
-	},
-	"data whose last is the output": {
-		"gate, up", "def custom_kernel(data):\n    g, u = data[0], data[1]  # two\n    out = data[-1]\n" +
-			"    out.copy_(g * u)\n    return out\n",
-		[]string{"_MODULE.custom_kernel((in_gate, in_up, out_y,))"},
-		"",
-	},
-	"data of a list and the output": {
-		"gate, up", "def custom_kernel(data):\n    *inputs, output = data\n" +
-			"    output[...] = inputs[0] * inputs[1]\n    return output\n",
-		[]string{"_MODULE.custom_kernel((in_gate, in_up, out_y,))"},
-		"",
-	},
-	"data that holds a tuple": {
-		"gate, up", "def custom_kernel(data):\n    inputs, out = data\n    gate, up = inputs\n" +
-			"    out.copy_(gate * up)\n    return out\n",
-		[]string{"_MODULE.custom_kernel(((in_gate, in_up,), out_y,))"},
-		"",
-	},
-	"data but for the last": {
-		"gate, up", "def custom_kernel(data):\n    (gate, up), out = data[:-1], data[-1]\n    return out\n",
-		[]string{"_MODULE.custom_kernel((in_gate, in_up, out_y,))"},
-		"",
-	},
-	"data that is written in its place": {
-		"gate, up", "def custom_kernel(data):\n    data[-1].copy_(data[0] * data[1])\n    return data[-1]\n",
-		[]string{"_MODULE.custom_kernel((in_gate, in_up, out_y,))"},
-		"",
-	},
 	"addresses": {
 		"gate, up", "@triton.jit\ndef k(a, n):\n    a = a.to(tl.pointer_type(tl.float32))\n" +
 			"    tl.store(a, 0)\n\n" +

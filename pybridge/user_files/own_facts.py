@@ -17,7 +17,7 @@ from typing import Any
 
 from own_inline import inline_sources
 from own_masks import masks
-from own_returns import Data, given, has_backward
+from own_returns import data_names, given, has_backward
 from own_syntax import (
     Source,
     all_of,
@@ -187,16 +187,18 @@ class File:
         uses = Uses(node, asking, self.taken)
         kernels = self.closure(node)
         calls = [called(c) for c in all_of([node], ast.Call)]
-        data = Data(node, params[0]["name"]) if node.name == "custom_kernel" and params else None
-        if data:
-            form, params = "packed", [{"name": n, "text": n} for n in data.names]
+        data, names = "", []
+        if node.name == "custom_kernel" and params:
+            data = params[0]["name"]
+            names = data_names(node, data)
+            form, params = "packed", [{"name": n, "text": n} for n in names or [data]]
         words = {"applied": call, "module": f"class {node.name}, {forward.name if forward else ''}",
                  "kernel": f"@triton.jit def {node.name}"}.get(form, f"def {node.name}")
         taken = ", ".join(p["text"] for p in params if p.get("place", "call") == "call")
         body = forward if form == "applied" else node
         self.functions.append({
             "name": node.name, "form": form, "call": call, "line": node.lineno,
-            "signature": f"def custom_kernel({data.node.args.args[0].arg}), which holds {taken}" if data
+            "signature": f"def custom_kernel({data}), which holds {taken}" if data
             else f"{words}({taken})",
             "defaults": node.name + ".forward" if form == "applied" else "",
             "text": self.source.block(node), "code": code(node),
@@ -210,7 +212,7 @@ class File:
             "masks": masks([node]), "kernelMasks": masks(kernels),
             "launches": [name for c in all_of([node], ast.Call) if (name := launched(c)) in self.kernels],
             "backward": form == "applied" and has_backward(node),
-            "packs": bool(data and data.packs), "nested": data.nested if data else [],
+            "packs": bool(names),
             "stores": same(stored_types(kernels)), "loads": same(loaded_types(kernels)),
             "like": [m[1] or m[2] for _, v, _ in assigned(asking) if (m := re.match(
                 r"torch\.(?:empty|zeros|ones)(?:_like\((\w+)\b|\((\w+)\.(?:shape|size\(\))[,)])",

@@ -117,79 +117,8 @@ def has_backward(node: ast.ClassDef) -> bool:
     return False
 
 
-class Data:
-    """What custom_kernel(data) takes out of its tuple: all of it in one assignment, or elements by their
-    places."""
-
-    def __init__(self, node: ast.FunctionDef, data: str):
-        self.node, self.names, self.nested = node, [], []
-        self.assigned = []
-        for target, value, _ in assigned([node]):
-            targets, values = listed(target), listed(value)
-            if isinstance(value, ast.Tuple) and len(targets) == len(values):
-                self.assigned += zip(targets, values)
-            else:
-                self.assigned.append((target, value))
-            if isinstance(value, ast.Tuple) and self.is_rest(values[0], data) and len(values) == 2:
-                self.assigned += [(ast.Tuple(targets[:-1]), values[0]), (targets[-1], values[1])]
-        whole = [t for t, v in self.assigned if is_name(v, data)]
-        if whole:
-            self.unpack(listed(whole[0]))
-        else:
-            self.by_place(data)
-        self.packs = bool(self.names)
-        self.names = self.names or [data]
-
-    def is_rest(self, node: ast.expr, data: str) -> bool:
-        return ast.unparse(node) == f"{data}[:-1]"
-
-    def unpack(self, parts: list[ast.expr]) -> None:
-        for part in parts:
-            inner = part.value if isinstance(part, ast.Starred) else part
-            name, held = ast.unparse(inner), [ast.unparse(inner)]
-            if isinstance(inner, ast.Tuple):
-                held = [n.id for n in all_of([inner], ast.Name)]
-            elif inner is not part or re.fullmatch("(?:inputs?|args|arguments|tensors|ins|operands|params)_?",
-                                                   name):
-                held = self.held_by(name)
-            single = inner is not part or held == [name]
-            self.nested += [0] * len(held) if single else [len(held)]
-            self.names += held
-
-    def held_by(self, name: str) -> list[str]:
-        """The names of what a list holds: what it is unpacked into, or its elements by their places."""
-        for target, value in self.assigned:
-            if is_name(value, name):
-                return [n.id for n in all_of([target], ast.Name)]
-        return [n for n in self.elements(name) if n] or [name]
-
-    def elements(self, name: str) -> list[str]:
-        """The names of the elements that are taken by their places, the last one of them that of -1, "" where
-        none is."""
-        used = [n for n in (number(s.slice) for s in all_of([self.node], ast.Subscript)
-                            if is_name(s.value, name)) if n is not None and n >= -1]
-        names = [name + str(i) for i in range(max(used, default=-1) + 1)]
-        names.append("data_last" if -1 in used else "")
-        for target, value in self.assigned:
-            is_element = isinstance(value, ast.Subscript) and is_name(value.value, name)
-            at = number(value.slice) if is_element else None
-            if at is not None and at >= -1 and isinstance(target, ast.Name):
-                names[at] = target.id
-        return names
-
-    def by_place(self, data: str) -> None:
-        *names, last = self.elements(data)
-        names = [n if n != f"{data}{i}" else f"data{i}" for i, n in enumerate(names)]
-        for target, value in self.assigned:
-            if self.is_rest(value, data):
-                rest = [n.id for n in all_of([target], ast.Name)]
-                names = rest + names[len(rest):]
-        if last == "data_last" and self.writes(f"{data}[-1]"):
-            last = "output"
-        self.names = [*names, *([last] if last and last not in names else [])] if names else []
-
-    def writes(self, element: str) -> bool:
-        """Whether an element is returned, or written where it lies."""
-        e = re.escape(element)
-        return re.search(rf"(?m)return {e}$|{e}(?:\[.*\] [-+*/]?= |\.(?:copy_|fill_|zero_)\()|out={e}",
-                         ast.unparse(self.node)) is not None
+def data_names(node: ast.FunctionDef, data: str) -> list[str]:
+    """What custom_kernel(data) unpacks its tuple into; nothing where it does not."""
+    whole = [target for target, value, _ in assigned([node]) if is_name(value, data)]
+    parts = listed(whole[0]) if whole else []
+    return [n.id for n in parts if isinstance(n, ast.Name)] if all(isinstance(n, ast.Name) for n in parts) else []

@@ -312,18 +312,11 @@ class Uses:
         return re.fullmatch(makes, called(call)) is not None
 
     def squares(self, use: ast.Name) -> bool:
-        """Whether a size is multiplied by itself, or a grid has as many tiles of it in both ways."""
+        """Whether a size is multiplied by itself."""
         parent = self.parent(use)
-        if isinstance(parent, ast.BinOp) and parent.left is use:
-            return isinstance(parent.op, ast.Mult) and is_name(parent.right, use.id) or isinstance(
-                parent.op, ast.Pow) and number(parent.right) == 2
-
-        def tiles(node: ast.expr) -> bool:
-            return called(node).rpartition(".")[2] == "cdiv" and is_name(node.args[0], use.id)
-
-        grid = self.parent(parent) if isinstance(parent, ast.Call) else None
-        elements = grid.elts if isinstance(grid, ast.Tuple) else []
-        return any(tiles(a) and tiles(b) for a, b in zip(elements, elements[1:]))
+        return isinstance(parent, ast.BinOp) and parent.left is use and (
+            isinstance(parent.op, ast.Mult) and is_name(parent.right, use.id)
+            or isinstance(parent.op, ast.Pow) and number(parent.right) == 2)
 
 
 def cuts_bounded(index: ast.expr) -> bool:

@@ -60,8 +60,7 @@ type Function struct {
 	Autograd   bool       // it goes through an autograd function that has a backward
 	Backward   bool       // it is an autograd function that has one
 
-	Packs  bool  // the one parameter of custom_kernel is a tuple
-	Nested []int // the length of each element of it that is a tuple too; 0 for others
+	Packs bool // the one parameter of custom_kernel is a tuple
 
 	Masks, KernelMasks Masks
 
