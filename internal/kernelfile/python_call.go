@@ -59,9 +59,6 @@ func (b *Binding) pythonValue(a Argument) string {
 	}
 	switch a.Role {
 	case Input:
-		if b.stacked(a) {
-			return pythonTensor(a) + "[None]" + pointer
-		}
 		if b.returnsItself(a) {
 			return pythonTensor(a) + ".clone()" + pointer
 		}

@@ -192,7 +192,6 @@ func TestMisspelledSwitch(t *testing.T) {
 	}
 }
 
-// A square mask of the length of the queries fits no other length of the keys, which the function never
 // queries.
 func TestSquareMask(t *testing.T) {
 	const text = `

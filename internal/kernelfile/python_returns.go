@@ -221,9 +221,6 @@ func (b *Binding) givesDType() string {
 	if d := b.Function.said().MadeAs; d != "" && follows {
 		return d
 	}
-	if b.Function.said().MakesFP32 {
-		return "fp32"
-	}
 	return ""
 }
 

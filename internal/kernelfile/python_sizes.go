@@ -21,24 +21,11 @@ func (b *Binding) hides(dim string) bool {
 	})
 }
 
-// hasFactors reports whether a function is given two factors of a size, or matrices where an operator has
-// vectors and the order of elements is irrelevant: its tensors then have both as their sizes.
+// hasFactors reports whether a function is given two factors of a size: its tensors then have both as their
+// sizes.
 func (b *Binding) hasFactors(dim string) bool {
-	if shape := b.shape(b.inputs[0]); b.Options.Leading > 0 && len(shape) == 1 && shape[0] == any(dim) &&
-		b.hasNoOrder() {
-		return true
-	}
 	return b.Options.Split == dim && dim != "" ||
 		slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Share > 0 && a.Target == dim })
-}
-
-// hasNoOrder reports whether an operator of vectors treats every element alike.
-func (b *Binding) hasNoOrder() bool {
-	if len(b.Spec.Dims) != 1 {
-		return false
-	}
-	result, _, _ := strings.Cut(b.Spec.Formula, "=")
-	return !strings.Contains(result, "[")
 }
 
 // mostFactor is the largest of two factors at which a function is judged: an interpreter takes long to run a

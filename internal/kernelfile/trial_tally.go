@@ -174,8 +174,8 @@ func (b *Binding) writtenAsOutput(t Trial, otherwise Settled) Settled {
 }
 
 // inOtherShapes returns a reading of a function that declines every call, or gives another shape in each: the
-// right one in which tensors lack some sizes, or the one with the value of an attribute that decides the
-// sizes which it gives, one loss for each row. That one need not be right.
+// right one, or the only one that it does not decline, in which tensors lack some sizes, or the one with the
+// value of an attribute that decides the sizes which it gives, one loss for each row.
 func (b *Binding) inOtherShapes(t Trial, first Tally) *Alternative {
 	shaped := first.Wrong > 0 && first.Raised == first.Wrong && first.Why == GaveOtherShape
 	if first.Right > 0 || !shaped && first.Wrong > 0 {
@@ -188,14 +188,22 @@ func (b *Binding) inOtherShapes(t Trial, first Tally) *Alternative {
 				fmt.Sprint(values[a.Options.Attrs[by.Name]]) != fmt.Sprint(b.shape(t))
 		})
 	}
+	var left []Alternative
 	for _, other := range append(those(b.otherAttributes(), decides),
 		eachOf(b.perhapsWithout(), withoutSizes)...) {
 		tally := t.Read(&other)
-		if tally.Clean() || shaped && other.Attribute != "" && tally.Right+tally.Wrong > tally.Raised {
+		gives := tally.Right+tally.Wrong > tally.Raised
+		if tally.Clean() || shaped && other.Attribute != "" && gives {
 			return &other
 		}
+		if gives && !shaped {
+			left = append(left, other)
+		}
 	}
-	return nil
+	if len(left) != 1 || t.Late() {
+		return nil
+	}
+	return &left[0]
 }
 
 // leftOpen holds what is known if no reading of a function is right.

@@ -38,10 +38,6 @@ def given(node: ast.FunctionDef, taken: list[str]) -> dict[str, Any]:
     extents = {name: extent(values, len(values) + sum(
         isinstance(n, ast.AugAssign) and ast.unparse(n.target) == name for n in nodes))
         for name, values in made.items()}
-    creates = [c for c in nodes if isinstance(c, ast.Call)
-               and re.search(r"(?:empty|zeros|ones|full)\w*$", called(c))]
-    other = any(isinstance(n, ast.Attribute) and n.attr in ("dtype", "type_as", "half", "bfloat16", "to")
-                for n in nodes)
     first = same(firsts)
     dtypes = [dtype_of(keyword(v, "dtype")) if re.fullmatch(CREATES, called(v)) else ""
               for v in made.get(first, [])]
@@ -58,7 +54,6 @@ def given(node: ast.FunctionDef, taken: list[str]) -> dict[str, Any]:
             isinstance(n, (ast.Yield, ast.YieldFrom)) for n in nodes),
         "returns": len(values), "madeAs": same(dtypes), "returned": same(map(called, values)),
         "one": bool(values) and all(is_one(v, made) for v in values),
-        "makesFP32": not other and any(dtype_of(keyword(c, "dtype")) == "fp32" for c in creates),
         "makesResult": bool(firsts) and all(
             name not in taken and any(re.fullmatch(CREATES, called(v)) for v in made.get(name, []))
             for name in firsts),

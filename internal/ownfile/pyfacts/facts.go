@@ -72,7 +72,6 @@ type Function struct {
 	One         bool            // every return has a single tensor
 	Tuple       []string        // the names in every return, "" for other values; nil for a single value
 	MadeAs      string          // the dtype in which the result is created, whatever the function takes
-	MakesFP32   bool            // it creates a tensor in fp32 and queries no dtype
 	MakesResult bool            // every return has a tensor that the function creates
 	GivesBack   []string        // the parameters in every return, unchanged
 
