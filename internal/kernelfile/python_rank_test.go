@@ -191,28 +191,3 @@ func TestMisspelledSwitch(t *testing.T) {
 		t.Errorf("found %q, want casual", found)
 	}
 }
-
-// queries.
-func TestSquareMask(t *testing.T) {
-	const text = `
-def attention(q, k, v, causal=False):
-    b, h, n, d = q.shape
-    s = q @ k.transpose(-2, -1) / d**0.5
-    if causal:
-        s = s.masked_fill(torch.ones(n, COLUMNS).triu(1).bool(), float("-inf"))
-    return torch.softmax(s, -1) @ v
-`
-	for columns, want := range map[string]bool{"n": true, "k.shape[2]": false} {
-		r := Request{Path: "mine.py", Parse: parsed}
-		all, err := Bind(r.Read(strings.ReplaceAll(text, "COLUMNS", columns), nil), r, headsAndTokens(t),
-			[]op.Pass{op.Forward}, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		same := slices.ContainsFunc(all[0].Equal(),
-			func(g []string) bool { return slices.Contains(g, "seq_kv") })
-		if same != want {
-			t.Errorf("with %s: equal sizes %v", columns, all[0].Equal())
-		}
-	}
-}
