@@ -98,8 +98,8 @@ func (b *Binding) convertedSentences() (all []string) {
 	}
 	for _, t := range b.outputs {
 		if terms := b.sumOf(t); len(terms) > 0 {
-			all = append(all, fmt.Sprintf("%s does not return %s: triad adds %s for it", b.Function.Name, t.Name,
-				strings.Join(terms, " and ")))
+			all = append(all, fmt.Sprintf("%s does not return %s: triad adds %s for it", b.Function.Name,
+				t.Name, strings.Join(terms, " and ")))
 		}
 	}
 	if b.returned != "" {

@@ -113,8 +113,8 @@ func (b *Binding) leftOutReturns() string {
 	for i, name := range b.givenNames() {
 		for _, t := range b.outputs {
 			if terms := b.sumOf(t); t.Name == name && len(terms) > 0 {
-				fmt.Fprintf(&outputs, "%d: (in_%s + in_%s).reshape((%s)).contiguous(), ", i, terms[0], terms[1],
-					b.pythonShape(t, false))
+				fmt.Fprintf(&outputs, "%d: (in_%s + in_%s).reshape((%s)).contiguous(), ", i, terms[0],
+					terms[1], b.pythonShape(t, false))
 			} else if t.Name == name && b.leftOut(t) {
 				fmt.Fprintf(&outputs, "%d: out_%s, ", i, name)
 			}

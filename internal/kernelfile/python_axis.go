@@ -11,8 +11,8 @@ import (
 // axisName matches common names of an axis, and alongAxis lists what takes one.
 var (
 	axisName  = regexp.MustCompile(`(?i)^(?:dim|axis)$`)
-	alongAxis = strings.Fields("shape size stride sum max amax mean softmax log_softmax cumsum argmax flip " +
-		"transpose")
+	alongAxis = strings.Fields("shape size stride sum max amax mean softmax log_softmax cumsum argmax " +
+		"flip transpose")
 )
 
 // namesAxis reports whether a parameter of a Python function selects the axis that it works along: it has
@@ -26,7 +26,7 @@ func (b *Binding) namesAxis(p Param) bool {
 		})
 }
 
-// takePassed passes the 0 or the switch that every call in its file passes for a parameter of a Python function.
+// takePassed passes the 0 or the switch that every call in its file passes for a parameter of a function.
 func (b *Binding) takePassed(a *Argument) bool {
 	passed := b.Function.saidOf(a.Name).Passed
 	if passed == "" || a.Pointer || a.place != inCall {

@@ -181,8 +181,8 @@ func (b *Binding) unspoken() string {
 		unknown := slices.DeleteFunc(slices.Sorted(maps.Keys(values)),
 			func(value string) bool { return slices.Contains(b.file.facts.Strings, value) })
 		if b.has(Attribute, a.Name) && len(unknown) > 0 && len(unknown) < len(values) {
-			return fmt.Sprintf("%q + attributes[%q] if attributes[%[2]q] in (%s) else \"\"", a.Name+"=", a.Name,
-				quoted(unknown))
+			return fmt.Sprintf("%q + attributes[%q] if attributes[%[2]q] in (%s) else \"\"", a.Name+"=",
+				a.Name, quoted(unknown))
 		}
 	}
 	return `""`

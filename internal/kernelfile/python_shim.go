@@ -155,7 +155,8 @@ func quoted(names []string) string {
 // them, as many as it must.
 func (b *Binding) givenNames() []string {
 	return namesOf(those(b.outputs, func(t op.TensorSpec) bool {
-		return b.leftOut(t) || b.fills() && b.isGiven(t) || !b.fills() && b.isReturned(t) || len(b.sumOf(t)) > 0
+		return b.leftOut(t) || b.fills() && b.isGiven(t) || !b.fills() && b.isReturned(t) ||
+			len(b.sumOf(t)) > 0
 	}))
 }
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import pdb
 import sys
 import tempfile
 import textwrap

@@ -74,8 +74,9 @@ class Returned(unittest.TestCase):
 
     def test_a_value_that_no_line_names_may_have_another_shape(self):
         wanted = ("loss", (4,), (4,), False, torch.float32)
-        for value, unspoken, refused in ((torch.ones(()), "reduction=none", True), (torch.ones(()), "", False),
-                                         (torch.ones(4), "reduction=none", False)):
+        none = "reduction=none"
+        for value, unspoken, refused in ((torch.ones(()), none, True), (torch.ones(()), "", False),
+                                         (torch.ones(4), none, False)):
             refuses = self.assertRaisesRegex(returned_values.ReturnedOtherwise, "with reduction=none mine")
             with refuses if refused else contextlib.nullcontext():
                 returned_values.fitted(returned_values.given(value, "mine"), "mine", (wanted,), (), CPU, True,

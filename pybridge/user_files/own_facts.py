@@ -218,14 +218,17 @@ class File:
                 r"torch\.(?:empty|zeros|ones)(?:_like\((\w+)\b|\((\w+)\.(?:shape|size\(\))[,)])",
                 ast.unparse(v)))],
             **(given(body, [p["name"] for p in params]) if isinstance(body, ast.FunctionDef) else {}),
-            "params": [{**p, "passed": self.passed(call, at, p["name"]), **(used := uses.of(p["name"])), **self.of_file(p["name"], used["reread"]), **(
-                {"tensor": p["tensor"]} if form == "kernel" else {})} for at, p in enumerate(params)]})
+            "params": [{**p, **(used := uses.of(p["name"])), **self.of_file(p["name"], used["reread"]),
+                        "passed": self.passed(call, at, p["name"]),
+                        **({"tensor": p["tensor"]} if form == "kernel" else {})}
+                       for at, p in enumerate(params)]})
 
     def passed(self, call: str, at: int, name: str) -> str:
         """The 0 or the switch that every call of a function in the file passes for a parameter."""
         calls = self.calls.get(call, [])
         values = [keyword(c, name) or (c.args[at] if at < len(c.args) else None) for c in calls]
-        return {"0": "0", "False": "0", "True": "1"}.get(same(ast.unparse(v) if v else "" for v in values), "")
+        value = same(ast.unparse(v) if v else "" for v in values)
+        return {"0": "0", "False": "0", "True": "1"}.get(value, "")
 
     def numbers(self, nodes: list[ast.AST]) -> Iterator[tuple[str, str]]:
         """What is given a number in some definitions, and at the top of the file where they use it."""

@@ -61,8 +61,8 @@ class Strings:
                 yield source
 
     def text(self, node: ast.expr) -> str:
-        """The text of a string. The end of a line that a backslash hides stays, for C++ hides it too and lines
-        keep their numbers."""
+        """The text of a string. The end of a line that a backslash hides stays, for C++ hides it too and
+        lines keep their numbers."""
         lines = self.lines[node.lineno - 1:node.end_lineno]
         lines[-1] = lines[-1][:node.end_col_offset]
         lines[0] = lines[0][node.col_offset:]

@@ -33,8 +33,8 @@ def masks(nodes: list[ast.stmt]) -> dict[str, Any]:
 
 
 def axes(node: ast.AST, along: dict[str, str]) -> set[str]:
-    """Whether an expression has numbers of rows, "i[:, None]", of columns, "j[None, :]", or both. along are the
-    variables that have one of them."""
+    """Whether an expression has numbers of rows, "i[:, None]", of columns, "j[None, :]", or both. along are
+    the variables that have one of them."""
     return {axis for n in ast.walk(node) if (axis := axis_of(n) or along.get(getattr(n, "id", ""), ""))}
 
 

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Any
 
-from own_syntax import all_of, assigned, called, dtype_of, is_name, kept, keyword, listed, number, place, same
+from own_syntax import assigned, called, dtype_of, is_name, kept, keyword, listed, number, place, same
 
 SAME = {"to", "view", "reshape", "squeeze", "contiguous", "float", "int"}
 CREATES = r"torch\.(?:empty|zeros|ones|full)\w*"
@@ -62,8 +62,8 @@ def given(node: ast.FunctionDef, taken: list[str]) -> dict[str, Any]:
 
 
 def is_one(value: ast.expr | None, made: dict[str, list[ast.expr]]) -> bool:
-    """Whether a value is a single tensor: a sum or a product, one that the function makes, or another shape or
-    dtype of it. made are the values of the names that are still to be looked at."""
+    """Whether a value is a single tensor: a sum or a product, one that the function makes, or another shape
+    or dtype of it. made are the values of the names that are still to be looked at."""
     if isinstance(value, ast.Name):
         rest = {name: values for name, values in made.items() if name != value.id}
         return value.id in made and all(is_one(v, rest) or value.id == kept(v) for v in made[value.id])
@@ -116,4 +116,5 @@ def data_names(node: ast.FunctionDef, data: str) -> list[str]:
     """What custom_kernel(data) unpacks its tuple into; nothing where it does not."""
     whole = [target for target, value, _ in assigned([node]) if is_name(value, data)]
     parts = listed(whole[0]) if whole else []
-    return [n.id for n in parts if isinstance(n, ast.Name)] if all(isinstance(n, ast.Name) for n in parts) else []
+    names = [n.id for n in parts if isinstance(n, ast.Name)]
+    return names if len(names) == len(parts) else []

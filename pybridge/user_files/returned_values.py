@@ -120,8 +120,8 @@ def fitted(value: Any, function: str, wanted: tuple[Wanted, ...], places: tuple[
     values = [v if v is None else _fit(v, w, device, keeps_dtypes) for v, w in zip(values, wanted)]
     for v, w in zip(values, wanted) if unspoken else ():
         if type(v) is torch.Tensor and tuple(v.shape) != w[2]:
-            raise ReturnedOtherwise(f"with {unspoken} {function} returns {w[0]} of another shape, and no line "
-                                    "of the file names that value: it is judged with the others")
+            raise ReturnedOtherwise(f"with {unspoken} {function} returns {w[0]} of another shape, and no "
+                                    "line of the file names that value: it is judged with the others")
     return values[0] if len(values) == 1 else tuple(values)
 
 
