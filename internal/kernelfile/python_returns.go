@@ -108,6 +108,14 @@ func sizedBy(t op.TensorSpec, attribute string) bool {
 	return regexp.MustCompile(`\b` + regexp.QuoteMeta(attribute) + `\b`).MatchString(fmt.Sprint(t.Shape))
 }
 
+// spells reports whether a string of the lines of a Python function, or of functions that it calls, is a word.
+func (b *Binding) spells(fn Function, word string, depth int) bool {
+	return slices.Contains(fn.said().Strings, word) || depth > 0 &&
+		slices.ContainsFunc(b.others, func(o Function) bool {
+			return o.Name != fn.Name && slices.Contains(fn.said().Calls, o.call) && b.spells(o, word, depth-1)
+		})
+}
+
 // returnedPlaces returns the positions of the outputs among the returned values, "(1, 0)", if their names
 // give an order other than that of the outputs; else "".
 func (b *Binding) returnedPlaces() string {
@@ -173,13 +181,13 @@ func (b *Binding) sumOf(t op.TensorSpec) (terms []string) {
 }
 
 // unspoken returns the Python expression of the value of an attribute, "reduction=none", that decides the
-// sizes of an output and that no string of the file names, though it names others; "" for values that the
-// file names.
+// sizes of an output and that no string of the function's lines names, though they name others; "" for
+// values that they name.
 func (b *Binding) unspoken() string {
 	for _, t := range b.outputs {
 		a, values := b.shapedBy(t)
 		unknown := slices.DeleteFunc(slices.Sorted(maps.Keys(values)),
-			func(value string) bool { return slices.Contains(b.file.facts.Strings, value) })
+			func(value string) bool { return b.spells(b.Function, value, asksDepth) })
 		if b.has(Attribute, a.Name) && len(unknown) > 0 && len(unknown) < len(values) {
 			return fmt.Sprintf("%q + attributes[%q] if attributes[%[2]q] in (%s) else \"\"", a.Name+"=",
 				a.Name, quoted(unknown))

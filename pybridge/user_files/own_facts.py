@@ -208,6 +208,8 @@ class File:
             "unpacked": unpacked([node]), "usesFile": bool(self.defined & {
                 n.id for n in all_of(node.body, ast.Name) if n.id != node.name}),
             "kernelCalls": [called(c).rpartition(".")[2] for c in all_of(kernels, ast.Call)],
+            "strings": [c.value for c in all_of([node, *kernels], ast.Constant)
+                        if isinstance(c.value, str) and c.value.isidentifier()],
             "numbers": [{"name": n, "value": v} for n, v in self.numbers([node, *kernels])],
             "masks": masks([node]), "kernelMasks": masks(kernels),
             "launches": [name for c in all_of([node], ast.Call) if (name := launched(c)) in self.kernels],
@@ -251,8 +253,7 @@ def facts(text: str) -> dict[str, Any]:
         file = File(text)
         return {"functions": file.functions, "dtypes": asked_dtypes(file.tree),
                 "unpacked": unpacked([file.tree]), "text": "\n".join(file.source.plain),
-                "syntax": file.syntax, "strings": [c.value for c in all_of([file.tree], ast.Constant)
-                                                   if isinstance(c.value, str) and c.value.isidentifier()],
+                "syntax": file.syntax,
                 **inline_sources(file.tree, text)}
     except Exception as e:  # whatever a strange file raises here must not end the process
         return {"error": f"{type(e).__name__}: {e}"}

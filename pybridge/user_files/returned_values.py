@@ -94,7 +94,7 @@ def fitted(value: Any, function: str, wanted: tuple[Wanted, ...], places: tuple[
     no output stays as it is. keeps_dtypes: fp32 is not rounded to the 16 bits of an output; the user
     said the dtype, or these are gradients. perhaps: outputs that need not be given; behind the others stands
     the one further value that fits, or None. unspoken: a value of an attribute that decides shapes, and that
-    no line of the file names."""
+    no line of it names."""
     values = list(value) if isinstance(value, tuple) else [value]
     if is_forward and len(values) < len(wanted):  # it is another function than the operator
         raise ReturnedOtherwise(f"{function} returns {len(values)} of the {len(wanted)} outputs that are "
@@ -121,7 +121,7 @@ def fitted(value: Any, function: str, wanted: tuple[Wanted, ...], places: tuple[
     for v, w in zip(values, wanted) if unspoken else ():
         if type(v) is torch.Tensor and tuple(v.shape) != w[2]:
             raise ReturnedOtherwise(f"with {unspoken} {function} returns {w[0]} of another shape, and no "
-                                    "line of the file names that value: it is judged with the others")
+                                    "line of it names that value: it is judged with the others")
     return values[0] if len(values) == 1 else tuple(values)
 
 

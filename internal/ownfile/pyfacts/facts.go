@@ -13,7 +13,6 @@ type File struct {
 	Text      string     // definitions under a condition that a GPU or Triton is present are dedented to it
 	Unpacked  []Unpacked // where the sizes of tensors get names
 	Error     string     // why there are no facts, "" if there are
-	Strings   []string   // its strings that are words, without docstrings
 	Syntax    string     // the first syntax error: "line 2, column 13: expected ':'"
 	Inline    []Source   // what it passes to load_inline, by lines
 	Bound     []string   // the functions that load_inline binds
@@ -56,6 +55,7 @@ type Function struct {
 	Calls      []string   // by each end of their paths: of torch.nn.Linear three
 	Unpacked   []Unpacked // as of the file
 	UsesFile   bool       // it uses another definition of its file
+	Strings    []string   // the strings that are words, of it and of its kernels
 	Numbers    []Number   // names with a number in its lines, in its kernels, or in what they use
 	Autograd   bool       // it goes through an autograd function that has a backward
 	Backward   bool       // it is an autograd function that has one
