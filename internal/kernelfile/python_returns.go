@@ -108,7 +108,7 @@ func sizedBy(t op.TensorSpec, attribute string) bool {
 	return regexp.MustCompile(`\b` + regexp.QuoteMeta(attribute) + `\b`).MatchString(fmt.Sprint(t.Shape))
 }
 
-// spells reports whether a string of the lines of a Python function, or of functions that it calls, is a word.
+// spells reports whether a string of the lines of a Python function, or of those that it calls, is a word.
 func (b *Binding) spells(fn Function, word string, depth int) bool {
 	return slices.Contains(fn.said().Strings, word) || depth > 0 &&
 		slices.ContainsFunc(b.others, func(o Function) bool {
