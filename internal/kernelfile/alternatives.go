@@ -146,7 +146,7 @@ func (b *Binding) mayBeFlat() bool {
 	if b.Function.Kind != Python || b.flat() || len(b.shape(b.inputs[0])) < 2 {
 		return false
 	}
-	said, _ := b.saidRank(AsItLies)
+	said, _ := b.saidRank()
 	return b.takesSizes() || said == 0 && b.Function.form != kernelForm && b.eachAlike()
 }
 

@@ -28,44 +28,7 @@ func (b *Binding) saidAlike() [][]string {
 			groups = append(groups, dims)
 		}
 	}
-	for _, dims := range b.shapesAlike() {
-		if !slices.ContainsFunc(groups, func(g []string) bool { return slices.Equal(g, dims) }) {
-			groups = append(groups, dims)
-		}
-	}
 	return groups
-}
-
-// shapesAlike returns the sizes at the same position of two tensors whose shapes the lines compare: "assert
-// q.shape == k.shape".
-func (b *Binding) shapesAlike() (groups [][]string) {
-	text := b.Function.text + "\n"
-	for _, one := range b.Args {
-		for _, other := range b.Args {
-			if one.Role != Input || other.Role != Input || one.Index >= other.Index {
-				continue
-			}
-			sizes, others := b.shape(b.tensor(one)), b.shape(b.tensor(other))
-			if len(sizes) != len(others) || !comparesShapes(text, one.Name, other.Name) {
-				continue
-			}
-			for i := range sizes {
-				first, _ := sizes[i].(string)
-				second, _ := others[i].(string)
-				if first != second && b.isDim(first) && b.isDim(second) {
-					groups = append(groups, []string{first, second})
-				}
-			}
-		}
-	}
-	return groups
-}
-
-// comparesShapes reports whether lines compare the shapes of two tensors, perhaps with others between them.
-func comparesShapes(text, one, other string) bool {
-	const and = `\s*[!=]=\s*`
-	return regexp.MustCompile(`\b` + one + `\.shape` + and + `(?:\w+\.shape` + and + `)*` + other +
-		`\.shape\b[^\[]`).MatchString(text)
 }
 
 // saidSizes returns the names that the comments of a function give the sizes of the operator, each once.

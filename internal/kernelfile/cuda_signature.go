@@ -72,7 +72,6 @@ type python struct {
 	text      string // said.Code
 	kernels   string // said.Kernels
 	givesBack string // the tensor that it was handed and returns
-	grid      string // of a kernel: what the file's words say, "M, triton.cdiv(N, BLOCK)"
 }
 
 // TemplateParam is one parameter of a template.
@@ -98,8 +97,7 @@ type File struct {
 	// of a Python file whose lines ask for them: the dtypes that it takes; none where it asks for none
 	dtypes    []string
 	text      string              // of a Python file
-	unpacked  []pyfacts.Unpacked  // of a Python file
-	syntax    string              // of a Python file: its first syntax error
+	facts     pyfacts.File        // of a Python file
 	extension bool                // it includes torch/extension.h
 	narrow    bool                // it names a type of 16 bits, or the dtype of its tensors
 	calls     map[string][]callOf // where the file calls a function or launches a kernel, by name

@@ -35,6 +35,9 @@ func (b *Binding) leavesOutFirst() (without, sure bool) {
 			continue
 		}
 		most, dim, counted := b.Function.mostAsked(a.Name)
+		if dim == len(sizes) { // a batch, beside one matrix for all of it
+			continue
+		}
 		if most >= len(sizes)-1 || dim > 0 && dim != len(sizes)-1 {
 			return false, false
 		}
@@ -52,7 +55,8 @@ func beginsWith(sizes []any, first string) bool { return len(sizes) > 1 && sizes
 func (b *Binding) extensionTensor(a Argument, of string) string {
 	if without, sure := b.leavesOutFirst(); without && sure {
 		first, _ := b.shape(b.inputs[0])[0].(string)
-		if beginsWith(b.shape(b.tensor(a)), first) {
+		sizes := b.shape(b.tensor(a))
+		if _, dim, _ := b.Function.mostAsked(a.Name); beginsWith(sizes, first) && dim != len(sizes) {
 			return fmt.Sprintf("triad_own::without_first(triad_own::tensor(%s))", of)
 		}
 	}

@@ -2,7 +2,6 @@ package kernelfile
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,31 +22,11 @@ func (b *Binding) neverAsked() [][]string {
 		if !strings.Contains(target, "=") || len(dims) != 2 {
 			continue
 		}
-		if (!b.asksSize(dims[1]) || b.masksSquare(dims[1])) && b.asksSize(dims[0]) {
+		if !b.asksSize(dims[1]) && b.asksSize(dims[0]) {
 			groups = append(groups, dims)
 		}
 	}
 	return groups
-}
-
-var (
-	square     = regexp.MustCompile(`\b(?:ones|full|zeros|tril|triu|empty)\(\s*\(?\s*(\w+)\s*,\s*(\w+)`)
-	shapeAsked = `\.(?:shape|size|numel)\b`
-)
-
-// masksSquare reports whether a Python function makes a square mask and never asks the tensors with a size
-// for theirs: with others the mask would not fit.
-func (b *Binding) masksSquare(dim string) bool {
-	if b.Function.Kind != Python {
-		return false
-	}
-	lines := b.Function.said().Asking
-	sides := func(m []string) bool { return m[1] == m[2] }
-	return slices.ContainsFunc(square.FindAllStringSubmatch(lines, -1), sides) &&
-		!slices.ContainsFunc(b.Args, func(a Argument) bool {
-			return a.Role == Input && slices.Contains(b.shape(b.tensor(a)), any(dim)) &&
-				regexp.MustCompile(`\b`+regexp.QuoteMeta(a.Name)+shapeAsked).MatchString(lines)
-		})
 }
 
 // asksSize reports whether the function may learn a size: it asks a tensor that has it, or passes one on

@@ -444,8 +444,8 @@ func (f *File) noFunction(r Request, passes []op.Pass) error {
 		message += ": want a function at the top of the file that takes tensors, as in def solve(x)"
 	}
 	switch others := f.ofOthers(r, nil); {
-	case f.syntax != "":
-		message = "Python cannot parse it: " + f.syntax
+	case f.facts.Syntax != "":
+		message = "Python cannot parse it: " + f.facts.Syntax
 	case others != "":
 		message += fmt.Sprintf(" as %s; %s%s", r.operator, NotTaken, others)
 	case r.Function != "" && slices.Contains(have, r.Function):

@@ -34,6 +34,7 @@ func (b *Binding) matchLeftover(chosen []candidate) error {
 		case b.Args[i].Role != Nothing, b.takeAxis(&b.Args[i]):
 		case b.Args[i].Optional,
 			b.Args[i].place == inInit: // it keeps its default, or get_init_inputs() has it
+		case b.takePassed(&b.Args[i]):
 		case b.Args[i].preset != "" && b.Args[i].Pointer:
 			b.Args[i].takePreset()
 		case b.Args[i].Pointer || b.Args[i].Untyped:

@@ -22,7 +22,8 @@ type Options struct {
 	Arguments           []string          // of a template
 	Rung                string            // of the kernels that a function chooses from; "": each
 	Without             []string          // sizes of 1 that the tensors of a Python function lack
-	Leading             bool              // they have an additional leading size of 1
+	Leading             int               // the number of additional leading sizes of 1 that they have
+	Split               string            // the size that they have as two factors
 	Flat                bool              // they have one size, their number of elements
 	Square              bool              // the matrices of a Python function are squares
 	DTypes              []string          // requested by --dtype; none: all

@@ -1,23 +1,40 @@
 package kernelfile
 
-import "regexp"
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"triad/internal/ownfile/pyfacts"
+)
+
+// axisName matches common names of an axis, and alongAxis lists what takes one.
+var (
+	axisName  = regexp.MustCompile(`(?i)^(?:dim|axis)$`)
+	alongAxis = strings.Fields("shape size stride sum max amax mean softmax log_softmax cumsum argmax " +
+		"flip transpose")
+)
 
 // namesAxis reports whether a parameter of a Python function selects the axis that it works along: it has
 // such a name, and the lines pass it on as an axis, "x.sum(dim=dim)", "x.shape[axis]".
 func (b *Binding) namesAxis(p Param) bool {
-	if b.Function.Kind != Python || b.Function.form == kernelForm || p.place != inCall ||
-		!p.isInteger() && !p.Untyped || b.Options.Map[p.Name] != "" || !axisName.MatchString(p.Name) {
-		return false
-	}
-	name := regexp.QuoteMeta(p.Name)
-	handed := regexp.MustCompile(`\b(?:dim|axis)\s*=\s*` + name + `\b|\.shape\[\s*` + name + `\s*\]|` +
-		`\.(?:size|stride|sum|max|amax|mean|softmax|log_softmax|cumsum|argmax|flip|transpose)\(\s*` +
-		`(?:\w+\s*,\s*)?` + name + `\b`)
-	return handed.MatchString(b.Function.text)
+	return b.Function.Kind == Python && b.Function.form != kernelForm && p.place == inCall &&
+		(p.isInteger() || p.Untyped) && b.Options.Map[p.Name] == "" && axisName.MatchString(p.Name) &&
+		slices.ContainsFunc(b.Function.saidOf(p.Name).Handed, func(h pyfacts.Handed) bool {
+			return axisName.MatchString(h.Name) ||
+				slices.Contains(alongAxis, h.Call[strings.LastIndex(h.Call, ".")+1:])
+		})
 }
 
-// axisName matches common names of an axis.
-var axisName = regexp.MustCompile(`(?i)^(?:dim|axis)$`)
+// takePassed passes the 0 or the switch that every call in its file passes for a parameter of a function.
+func (b *Binding) takePassed(a *Argument) bool {
+	passed := b.Function.saidOf(a.Name).Passed
+	if passed == "" || a.Pointer || a.place != inCall {
+		return false
+	}
+	a.Role, a.Target, a.number, a.told = Constant, passed+", as its file calls it", passed, true
+	return true
+}
 
 // takeAxis passes the last size as the axis that a function works along, unless the file gives a default.
 func (b *Binding) takeAxis(a *Argument) bool {

@@ -28,7 +28,7 @@ func (b *Binding) pythonCallWith(args []Argument) string {
 		return fmt.Sprintf("%s.call({%s}, {%s})", b.pythonModule(), b.dictionary(args, inWeight),
 			b.dictionary(args, inCall))
 	case packedForm:
-		data := strings.Join(fn.nest(b.byPosition(args)), ", ")
+		data := strings.Join(b.byPosition(args), ", ")
 		if fn.said().Packs {
 			data = "(" + data + ",)"
 		}
@@ -59,9 +59,6 @@ func (b *Binding) pythonValue(a Argument) string {
 	}
 	switch a.Role {
 	case Input:
-		if b.stacked(a) {
-			return pythonTensor(a) + "[None]" + pointer
-		}
 		if b.returnsItself(a) {
 			return pythonTensor(a) + ".clone()" + pointer
 		}
@@ -181,19 +178,4 @@ func (b *Binding) autogradCode() string {
 	fmt.Fprintf(&code, "def _differ_backward(*tensors, **attributes):\n"+
 		"    return _differ_forward(*tensors[:%d], **attributes)\n\n\n", n)
 	return code.String()
-}
-
-// nest puts the values of elements that are tuples themselves in brackets.
-func (fn Function) nest(values []string) (all []string) {
-	for _, n := range fn.said().Nested {
-		switch {
-		case len(values) == 0:
-		case n == 0:
-			all, values = append(all, values[0]), values[1:]
-		default:
-			n = min(n, len(values))
-			all, values = append(all, "("+strings.Join(values[:n], ", ")+",)"), values[n:]
-		}
-	}
-	return append(all, values...)
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"triad/internal/op"
 	"triad/internal/ownfile/pyfacts"
 )
 
@@ -20,11 +19,10 @@ const (
 )
 
 var (
-	programID  = regexp.MustCompile(`tl\.program_id\(\s*(?:axis\s*=\s*)?([012])\s*\)(?:\.to\(tl\.int64\))?`)
-	gridInText = regexp.MustCompile(`(?i)\bgrid\b[^\n(]*\(([^\n]*)\)`)
-	isTile     = regexp.MustCompile(`(?i)block|tile|_size$`)
-	namesReal  = regexp.MustCompile(`(?i)^(eps\w*|\w*scale|alpha|beta|theta|dropout\w*|(drop_?)?p(rob\w*)?)$`)
-	isStride   = regexp.MustCompile(`(?i)stride`)
+	programID = regexp.MustCompile(`tl\.program_id\(\s*(?:axis\s*=\s*)?([012])\s*\)(?:\.to\(tl\.int64\))?`)
+	isTile    = regexp.MustCompile(`(?i)block|tile|_size$`)
+	namesReal = regexp.MustCompile(`(?i)^(eps\w*|\w*scale|alpha|beta|theta|dropout\w*|(drop_?)?p(rob\w*)?)$`)
+	isStride  = regexp.MustCompile(`(?i)stride`)
 )
 
 // takeUse distinguishes pointers, strides, tiles and numbers of a kernel by how it uses them.
@@ -50,7 +48,7 @@ func (p *Param) takeUse(fact pyfacts.Param) {
 type tritonLaunch struct {
 	grid  []string
 	tiles map[string]string
-	said  bool // by --grid, or by a comment of the file if no tile and no stride is a guess
+	said  bool // by --grid
 }
 
 func (l *tritonLaunch) String() string {
@@ -80,19 +78,15 @@ func (b *Binding) proposeTriton() error {
 		}
 		l.grid = append(l.grid, b.gridOf(text, strings.Join(names, "|"), axes, axis, moved))
 	}
-	guessed := false // a tile of unknown value, or a stride of a tensor with more sizes than strides
 	for _, a := range b.Args {
 		if a.place == inStride {
-			of, err := b.strideOfTensor(a)
-			if err != nil {
+			if _, err := b.strideOfTensor(a); err != nil {
 				return err
 			}
-			guessed = guessed || !of.said
 		}
 		if a.place != inTile || a.Role != Nothing {
 			continue
 		}
-		guessed = guessed || !b.Function.saidOf(a.Name).Optional
 		value := b.tile(text, a, moved)
 		if value == "" {
 			return b.errorf("what %s stands for is not clear: add a function that launches the kernel",
@@ -109,8 +103,6 @@ func (b *Binding) proposeTriton() error {
 		for len(l.grid) > 1 && l.grid[len(l.grid)-1] == "1" {
 			l.grid = l.grid[:len(l.grid)-1]
 		}
-	} else if words, ok := b.gridOfComment(l.tiles); ok {
-		l.grid, l.said = words, !guessed
 	}
 	b.triton = l
 	return nil
@@ -120,9 +112,6 @@ func (b *Binding) proposeTriton() error {
 func (b *Binding) gridOf(text, names string, axes, axis int, moved map[string]string) string {
 	rows := b.outputSizes()
 	last := rows[max(len(rows)-1, 0):]
-	if tiles := b.tilesInOneRow(text, names, moved); axes == 1 && tiles != "" {
-		return tiles
-	}
 	m := regexp.MustCompile(`(?m)(?:(\w+)\s*=\s*)?\(?\b(?:`+names+`)\)?\s*\*\s*(\w+)\b(.*)`).
 		FindAllStringSubmatch(text, -1)
 	for _, found := range m {
@@ -161,40 +150,6 @@ func (b *Binding) gridOf(text, names string, axes, axis int, moved map[string]st
 	}
 	return strings.Join(last, " * ")
 }
-
-// tilesInOneRow returns the number of tiles of a kernel whose single program id enumerates the tiles of both
-// rows and columns: it is divided, and the lines divide two or more sizes into tiles, "tl.cdiv(M, BLOCK_M)",
-// outside of the range of a loop. It returns "" for other kernels.
-func (b *Binding) tilesInOneRow(text, names string, moved map[string]string) string {
-	if !regexp.MustCompile(`\b(?:` + names + `)\s*(?://|%)`).MatchString(text) {
-		return ""
-	}
-	var grid, tiles []string
-	for _, m := range divided.FindAllStringSubmatch(text, -1) {
-		size, tile := m[2]+m[4], m[3]+m[5]
-		of := slices.IndexFunc(b.Args, func(a Argument) bool { return a.Name == size && a.Role == Size })
-		is := slices.ContainsFunc(b.Args, func(a Argument) bool {
-			return a.Name == tile && a.place == inTile && a.Role == Nothing
-		})
-		loops := regexp.MustCompile(`\brange\([^\n]*\b` + regexp.QuoteMeta(m[1]) + `\b`)
-		if of < 0 || !is || slices.Contains(tiles, tile) || loops.MatchString(text) {
-			continue
-		}
-		tiles = append(tiles, tile)
-		grid = append(grid, fmt.Sprintf("ceildiv(%s, %s)", dimsOrProduct(b.Args[of].Target), tileSide))
-	}
-	if len(grid) < 2 {
-		return ""
-	}
-	for _, tile := range tiles {
-		moved[tile] = tileSide
-	}
-	return strings.Join(grid, " * ")
-}
-
-// divided matches the number of tiles of a size: "n = tl.cdiv(N, BLOCK)", "n = (N + BLOCK - 1) // BLOCK".
-var divided = regexp.MustCompile(`(?m)^\s*(\w+)\s*=\s*(?:(?:tl|triton)\.cdiv\(\s*(\w+)\s*,\s*(\w+)\s*\)|` +
-	`\(\s*(\w+)\s*\+\s*\w+\s*-\s*1\s*\)\s*//\s*(\w+))`)
 
 // comparedWith returns the size that a variable is compared with, or "" if there is none.
 func (b *Binding) comparedWith(text, names string) string {
@@ -235,12 +190,6 @@ func (b *Binding) tile(text string, a Argument, moved map[string]string) string 
 		return preset.Default
 	case preset.Optional:
 		return fmt.Sprintf("default(_MODULE.%s.fn, %q)", b.Function.call, a.Name)
-	case strings.EqualFold(a.Name, "num_stages"):
-		return "2"
-	case strings.EqualFold(a.Name, "num_warps"):
-		return "4"
-	case strings.HasPrefix(strings.ToLower(a.Name), "group"):
-		return "8"
 	case !isTile.MatchString(a.Name) && !regexp.MustCompile(`tl\.arange\(0,\s*`+name+`\)`).MatchString(text):
 		return ""
 	case steps.MatchString(strings.ReplaceAll(text, "tl.arange", "")):
@@ -259,30 +208,6 @@ func (b *Binding) tile(text string, a Argument, moved map[string]string) string 
 	return "power_of_2(" + pythonExpression(limit) + ")"
 }
 
-// gridOfComment reads a grid that the file's comments give, "grid = (M,)". ok is false if they give none.
-func (b *Binding) gridOfComment(tiles map[string]string) (grid []string, ok bool) {
-	text := strings.NewReplacer("triton.", "", "tl.", "", "cdiv(", "ceildiv(").Replace(b.Function.grid)
-	for _, name := range slices.Sorted(maps.Keys(tiles)) {
-		word := regexp.QuoteMeta(name)
-		named := regexp.MustCompile(`\bmeta\[["']` + word + `["']\]|\b` + word + `\b`)
-		text = named.ReplaceAllString(text, tiles[name])
-	}
-	for _, part := range argumentList(text + ")") {
-		if strings.TrimSpace(part) == "" {
-			continue
-		}
-		own, translated := b.translate(lex(strings.ReplaceAll(part, "ceildiv", "")).tokens)
-		if strings.Contains(part, "ceildiv") {
-			own = "ceildiv" + own
-		}
-		if _, err := op.ParseExpression(own, b.isDim, false); err != nil || !translated {
-			return nil, false
-		}
-		grid = append(grid, own)
-	}
-	return grid, len(grid) > 0
-}
-
 // tritonCall returns the launch of a kernel.
 func (b *Binding) tritonCall() string {
 	var grid, words []string
@@ -293,8 +218,7 @@ func (b *Binding) tritonCall() string {
 		value := b.pythonValue(a)
 		switch {
 		case a.place == inStride:
-			of, _ := b.strideOfTensor(a) // proposeTriton has refused what it cannot be
-			value = of.code
+			value, _ = b.strideOfTensor(a) // proposeTriton has refused what it cannot be
 		case value == "":
 			value = b.triton.tiles[a.Name]
 		}

@@ -1,101 +1,67 @@
 package kernelfile
 
 import (
-	"regexp"
+	"fmt"
 	"slices"
 
+	"triad/internal/op"
 	"triad/internal/ownfile/pyfacts"
 )
 
-// takeRank gives a Python function tensors of the rank that its lines show: without sizes that have no
-// parameter and default to 1, or with an additional leading one, which is 1.
+// takeRank gives a Python function tensors of the rank that its lines show: without the first size, if that
+// has no parameter and is 1 by default or counts rows, or with additional leading ones, which are 1.
 func (b *Binding) takeRank() {
-	said, rank := b.saidRank(AsItLies)
-	if joined, _ := b.saidRank(ByToken); joined > 0 { // --map gives this layout
-		b.takesJoinedHeads(joined, rank)
+	said, rank := b.saidRank()
+	if b.Function.Kind != Python || b.Function.form == kernelForm || said == 0 ||
+		len(b.Options.Without) > 0 || b.sharesMatrix(said, rank) || said == rank || b.takesSizes() {
 		return
 	}
-	if b.Function.Kind != Python || b.Function.form == kernelForm || said == 0 || said == rank ||
-		len(b.Options.Without) > 0 {
-		return
-	}
-	if b.takesJoinedHeads(said, rank) || b.takesSizes() {
-		return
-	}
-	if said == 3 && rank == 4 && b.takesOneBatch() {
-		return
-	}
-	if said == rank+1 && rank <= 2 {
-		b.Options.Leading = true
-		return
-	}
-	var ones []string
-	for _, d := range b.Spec.Dims {
-		if d.Default == "1" && !b.givesSize(d.Name) {
-			ones = append(ones, d.Name)
-		}
-	}
-	shape := b.shape(b.inputs[0])
-	first, _ := shape[0].(string)
-	row := said == 1 && rank == 2 && !b.givesSize(first) // a single row
-	if row || said == rank-1 && slices.Contains(ones, first) {
+	first, _ := b.shape(b.inputs[0])[0].(string)
+	switch {
+	case said > rank && (said == rank+1 && rank <= 2 || rank == 1):
+		b.Options.Leading = said - rank
+	case said == 1 && rank == 2 && !b.givesSize(first), said == rank-1 && b.defaultsToOne(first):
 		b.Options.Without = []string{first}
-	} else if flat := b.Spec.Own.Flat; said == b.rankWithout(flat) && b.givesNone(flat) {
-		b.Options.Without = flat
-	} else if some := b.withoutHeads(); said == b.rankWithout(some) && b.givesNone(some) &&
-		!b.unpacksHeads() {
-		b.Options.Without = some
 	}
 }
 
-// takesJoinedHeads gives a function that takes the number of heads tensors whose rows hold all heads of a
-// token, [batch, seq, heads * head_dim] or without a batch, and reports whether it did.
-func (b *Binding) takesJoinedHeads(said, rank int) bool {
-	if rank != 4 || b.Spec.Own.TokenSize == "" || b.byToken || b.Function.Kind != Python ||
-		b.Function.form == kernelForm || len(b.Options.Without) > 0 {
-		return false
-	}
+// sharesMatrix gives a function one matrix for all matrices of a batch if its lines show another input to
+// have one size less than the first, and reports whether it did: a[i, j, k] with b[k, n] is the product of
+// one matrix, whose rows are the first two sizes of a.
+func (b *Binding) sharesMatrix(said, rank int) bool {
 	shape := b.shape(b.inputs[0])
-	first, _ := shape[0].(string)
-	if heads, _ := shape[1].(string); !b.givesSize(heads) {
+	if said != rank || rank != 3 || b.takesSizes() {
 		return false
 	}
-	switch {
-	case said == 2 && !b.takesSizes() && !b.givesSize(first):
-		b.Options.Without = []string{first}
-	case said != 3:
+	batch, _ := shape[0].(string)
+	rows, _ := shape[1].(string)
+	if !b.defaultsToOne(batch) || !b.isDim(rows) {
 		return false
 	}
-	b.byToken = true
-	b.layByToken()
-	return true
+	shared := slices.ContainsFunc(b.Args, func(a Argument) bool {
+		if a.Role != Input || a.Index == 0 || a.Form != AsItLies || a.place != inCall {
+			return false
+		}
+		sizes := b.shape(b.inputs[a.Index])
+		return len(sizes) == rank && sizes[0] == any(batch) && !slices.Contains(sizes, any(rows)) &&
+			b.rankSaidBy(b.Function, a.Name, rank, asksDepth) == rank-1
+	})
+	if shared {
+		b.Options.Without, b.Options.Split = []string{batch}, rows
+	}
+	return shared
+}
+
+// defaultsToOne reports whether a size without a parameter is 1 by default.
+func (b *Binding) defaultsToOne(dim string) bool {
+	return !b.givesSize(dim) && slices.ContainsFunc(b.Spec.Dims, func(d op.DimSpec) bool {
+		return d.Name == dim && d.Default == "1"
+	})
 }
 
 // givesNone reports whether there are such sizes and the function has no parameter for any of them.
 func (b *Binding) givesNone(sizes []string) bool {
 	return len(sizes) > 0 && !slices.ContainsFunc(sizes, b.givesSize)
-}
-
-// takesOneBatch gives a function tensors of heads without a batch, in the order that its names say, "seq,
-// heads, d = q.shape", and reports whether it did.
-func (b *Binding) takesOneBatch() bool {
-	first, _ := b.shape(b.inputs[0])[0].(string)
-	if b.Spec.Own.TokenSize == "" || !slices.Contains(b.Spec.Own.Flat, first) || !b.mayExchange() {
-		return false
-	}
-	plain, exchanged := false, false
-	for _, words := range b.file.sizeLists(b, 3, false) {
-		p, e := b.orderOf(append([]string{first}, words...))
-		plain, exchanged = plain || p, exchanged || e
-	}
-	if plain == exchanged {
-		return false
-	}
-	b.Options.Without, b.ordered = []string{first}, true
-	if exchanged {
-		b.layByToken()
-	}
-	return true
 }
 
 // withoutHeads returns the sizes missing from tensors of a batch without heads, if an operator has both: each
@@ -107,34 +73,11 @@ func (b *Binding) withoutHeads() []string {
 	return nil
 }
 
-// unpacksHeads reports whether the lines name a size of a tensor as a number of heads: "seq, heads, d =
-// q.shape".
-func (b *Binding) unpacksHeads() bool {
-	return slices.ContainsFunc(b.Function.said().Unpacked, func(u pyfacts.Unpacked) bool {
-		return slices.ContainsFunc(u.Names, namesHeads.MatchString)
-	})
-}
-
-// namesHeads matches common names of a number of heads, but not of the size of one.
-var namesHeads = regexp.MustCompile(`(?i)^(?:n?_?h|h_?q|nh|(?:n|num|nb|total)?_?heads?(?:_?(?:q|k|kv))?|` +
-	`[a-z]+_heads?)$`)
-
-// rankWithout returns the rank of the first input without some of its sizes.
-func (b *Binding) rankWithout(sizes []string) int {
-	n := 0
-	for _, size := range b.shape(b.inputs[0]) {
-		if name, _ := size.(string); !slices.Contains(sizes, name) {
-			n++
-		}
-	}
-	return n
-}
-
-// saidRank returns the rank that the function's lines give its first tensor, if it has that form, and the
-// operator's rank. said is 0 if the lines say nothing or contradict each other.
-func (b *Binding) saidRank(form Form) (said, rank int) {
+// saidRank returns the rank that the function's lines give its first tensor and the operator's rank. said is
+// 0 if the lines say nothing or contradict each other.
+func (b *Binding) saidRank() (said, rank int) {
 	first := slices.IndexFunc(b.Args, func(a Argument) bool {
-		return a.Role == Input && a.Index == 0 && a.Form == form && a.place == inCall
+		return a.Role == Input && a.Index == 0 && a.Form == AsItLies && a.place == inCall
 	})
 	if rank = len(b.shape(b.inputs[0])); first < 0 || rank == 0 {
 		return 0, rank
@@ -194,16 +137,14 @@ func (b *Binding) rankSaidInside(fn Function, handed []pyfacts.Handed, rank, dep
 	return 0
 }
 
-// leads reports whether a tensor of these sizes gets a leading one more. Vectors next to a matrix do not.
-func (b *Binding) leads(sizes []any) bool {
-	if !b.Options.Leading || len(sizes) == 0 {
-		return false
+// leading returns the number of leading ones that a tensor of these sizes gets. Vectors next to a matrix get
+// none.
+func (b *Binding) leading(sizes []any) int {
+	if rank := len(b.shape(b.inputs[0])); len(sizes) == 0 || rank > 1 && len(sizes) < 2 ||
+		rank == 1 && !b.isDim(fmt.Sprint(sizes[0])) {
+		return 0
 	}
-	if len(b.shape(b.inputs[0])) > 1 {
-		return len(sizes) > 1
-	}
-	name, _ := sizes[0].(string)
-	return b.isDim(name) && !b.hasFactors(name)
+	return b.Options.Leading
 }
 
 // perhapsWithout lists the sizes that the tensors of a Python function without sizes may lack.
@@ -212,10 +153,8 @@ func (b *Binding) perhapsWithout() (all [][]string) {
 		return nil
 	}
 	shape := b.shape(b.inputs[0])
-	for _, d := range b.Spec.Dims {
-		if len(shape) > 2 && shape[0] == any(d.Name) && d.Default == "1" && !b.givesSize(d.Name) {
-			all = append(all, []string{d.Name})
-		}
+	if first, _ := shape[0].(string); len(shape) > 2 && b.defaultsToOne(first) {
+		all = append(all, []string{first})
 	}
 	for _, sizes := range [][]string{b.Spec.Own.Flat, b.withoutHeads()} {
 		if b.givesNone(sizes) {

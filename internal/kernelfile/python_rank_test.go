@@ -46,6 +46,38 @@ func TestRankThatTheLinesSay(t *testing.T) {
 	}
 }
 
+// pythonReadings holds the functions of testdata/python_readings.toml.
+type pythonReadings struct {
+	Cases []struct {
+		Name, Operator, Text string
+		Has, Lacks           []string
+	}
+}
+
+// A Python function whose tensors or outputs differ from the operator's is called as its lines show.
+func TestReadingsOfPython(t *testing.T) {
+	for _, c := range readTable[pythonReadings](t, "python_readings.toml").Cases {
+		r := Request{Path: "mine.py", Parse: parsed}
+		all, err := Bind(r.Read(c.Text, nil), r, spec(t, c.Operator), []op.Pass{op.Forward}, Options{})
+		if err != nil {
+			t.Errorf("%s: %v", c.Name, err)
+			continue
+		}
+		code := PythonShim("mine.py", "mine/mine", all)
+		code = code[strings.Index(code, "_x2}"):] + all[0].Describe()
+		for _, words := range c.Has {
+			if !strings.Contains(code, words) {
+				t.Errorf("%s: no %q in\n%s", c.Name, words, code)
+			}
+		}
+		for _, words := range c.Lacks {
+			if strings.Contains(code, words) {
+				t.Errorf("%s: %q is in\n%s", c.Name, words, code)
+			}
+		}
+	}
+}
+
 // A function that returns one dtype whatever it takes is judged in that.
 func TestGivesOneDType(t *testing.T) {
 	s := rowsAndCols(t)
@@ -157,31 +189,5 @@ func TestMisspelledSwitch(t *testing.T) {
 	}
 	if found != "casual" || len(spellings("add")) != 1 {
 		t.Errorf("found %q, want casual", found)
-	}
-}
-
-// A square mask of the length of the queries fits no other length of the keys, which the function never
-// queries.
-func TestSquareMask(t *testing.T) {
-	const text = `
-def attention(q, k, v, causal=False):
-    b, h, n, d = q.shape
-    s = q @ k.transpose(-2, -1) / d**0.5
-    if causal:
-        s = s.masked_fill(torch.ones(n, COLUMNS).triu(1).bool(), float("-inf"))
-    return torch.softmax(s, -1) @ v
-`
-	for columns, want := range map[string]bool{"n": true, "k.shape[2]": false} {
-		r := Request{Path: "mine.py", Parse: parsed}
-		all, err := Bind(r.Read(strings.ReplaceAll(text, "COLUMNS", columns), nil), r, headsAndTokens(t),
-			[]op.Pass{op.Forward}, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		same := slices.ContainsFunc(all[0].Equal(),
-			func(g []string) bool { return slices.Contains(g, "seq_kv") })
-		if same != want {
-			t.Errorf("with %s: equal sizes %v", columns, all[0].Equal())
-		}
 	}
 }

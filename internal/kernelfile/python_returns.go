@@ -2,6 +2,7 @@ package kernelfile
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -107,6 +108,14 @@ func sizedBy(t op.TensorSpec, attribute string) bool {
 	return regexp.MustCompile(`\b` + regexp.QuoteMeta(attribute) + `\b`).MatchString(fmt.Sprint(t.Shape))
 }
 
+// spells reports whether a string of the lines of a Python function, or of those that it calls, is a word.
+func (b *Binding) spells(fn Function, word string, depth int) bool {
+	return slices.Contains(fn.said().Strings, word) || depth > 0 &&
+		slices.ContainsFunc(b.others, func(o Function) bool {
+			return o.Name != fn.Name && slices.Contains(fn.said().Calls, o.call) && b.spells(o, word, depth-1)
+		})
+}
+
 // returnedPlaces returns the positions of the outputs among the returned values, "(1, 0)", if their names
 // give an order other than that of the outputs; else "".
 func (b *Binding) returnedPlaces() string {
@@ -154,7 +163,37 @@ func (b *Binding) unnamedReturn(names []string) int {
 
 // isReturned reports whether an output is among the values that a function returns.
 func (b *Binding) isReturned(t op.TensorSpec) bool {
-	return !b.leftOut(t) && (!t.Optional || b.returnsStatistic(t))
+	return !b.leftOut(t) && (!t.Optional || b.returnsStatistic(t)) && len(b.sumOf(t)) == 0
+}
+
+// sumOf returns the two inputs that triad adds for an output that only a switch adds and that the formula
+// gives as their sum, "h = x + residual", if a Python function returns a single tensor: that is the other
+// output.
+func (b *Binding) sumOf(t op.TensorSpec) (terms []string) {
+	if b.switchOf(t) == "" || b.leftOut(t) || b.Pass != op.Forward || !b.Function.said().One || b.fills() {
+		return nil
+	}
+	m := regexp.MustCompile(`(?:^|; )` + t.Name + ` = (\w+) \+ (\w+)\b`).FindStringSubmatch(b.Spec.Formula)
+	if m == nil || !b.has(Input, m[1]) || !b.has(Input, m[2]) {
+		return nil
+	}
+	return m[1:]
+}
+
+// unspoken returns the Python expression of the value of an attribute, "reduction=none", that decides the
+// sizes of an output and that no string of the function's lines names, though they name others; "" for
+// values that they name.
+func (b *Binding) unspoken() string {
+	for _, t := range b.outputs {
+		a, values := b.shapedBy(t)
+		unknown := slices.DeleteFunc(slices.Sorted(maps.Keys(values)),
+			func(value string) bool { return b.spells(b.Function, value, asksDepth) })
+		if b.has(Attribute, a.Name) && len(unknown) > 0 && len(unknown) < len(values) {
+			return fmt.Sprintf("%q + attributes[%q] if attributes[%[2]q] in (%s) else \"\"", a.Name+"=",
+				a.Name, quoted(unknown))
+		}
+	}
+	return `""`
 }
 
 // mayReturn reports whether a Python function that returns more values than it must may return an output
@@ -189,9 +228,6 @@ func (b *Binding) givesDType() string {
 	follows := len(b.outputs) > 0 && (b.outputs[0].DType == "" || b.outputs[0].DType == "$1")
 	if d := b.Function.said().MadeAs; d != "" && follows {
 		return d
-	}
-	if b.Function.said().MakesFP32 {
-		return "fp32"
 	}
 	return ""
 }

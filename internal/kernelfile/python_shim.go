@@ -155,7 +155,8 @@ func quoted(names []string) string {
 // them, as many as it must.
 func (b *Binding) givenNames() []string {
 	return namesOf(those(b.outputs, func(t op.TensorSpec) bool {
-		return b.leftOut(t) || b.fills() && b.isGiven(t) || !b.fills() && b.isReturned(t)
+		return b.leftOut(t) || b.fills() && b.isGiven(t) || !b.fills() && b.isReturned(t) ||
+			len(b.sumOf(t)) > 0
 	}))
 }
 
@@ -204,10 +205,10 @@ func (b *Binding) pythonCode() string {
 			call, result, b.Function.Name)
 	} else {
 		fmt.Fprintf(&code, "    with called():\n        value = %s\n", call)
-		given := fmt.Sprintf("fitted(given(value, %[1]q), %[1]q, (%s), (%s), in_%s.device, %s, %s, (%s))",
+		given := fmt.Sprintf("fitted(given(value, %[1]q), %[1]q, (%s), (%s), in_%s.device, %s, %s, (%s), %s)",
 			b.Function.Name, b.wanted(b.isReturned), b.returnedPlaces(), b.inputs[0].Name,
 			pythonBool(b.Pass == op.Forward), pythonBool(b.Pass != op.Forward || len(b.Options.DTypes) > 0),
-			b.wanted(b.mayReturn))
+			b.wanted(b.mayReturn), b.unspoken())
 		fmt.Fprintf(&code, "    return joined(%s, {%s})\n\n\n", b.pythonScaled(given), b.leftOutReturns())
 	}
 	fmt.Fprintf(&code, "_LEFT_OUT[%q] = {%s}\n\n\n", b.Pass.String(), b.leftOutInputs())
@@ -340,15 +341,15 @@ func (b *Binding) pythonShape(t op.TensorSpec, seen bool) string {
 	if seen && b.getsExchanged(t) {
 		list = exchangedSizes(list, b.byToken)
 	}
-	if seen && b.leads(list) {
-		words.WriteString("1, ")
+	if seen {
+		words.WriteString(strings.Repeat("1, ", b.leading(list)))
 	}
 	for _, size := range list {
 		if name, _ := size.(string); seen && b.hides(name) {
 			continue
 		}
 		word := pythonExpression(fmt.Sprint(size))
-		if seen && len(list) == 1 && b.hasFactors(fmt.Sprint(size)) {
+		if seen && (len(list) == 1 || b.Options.Split != "") && b.hasFactors(fmt.Sprint(size)) {
 			word = fmt.Sprintf("factor(%s, 1), factor(%[1]s, 2)", word)
 		}
 		if name := b.switchOf(t); name != "" {

@@ -16,7 +16,7 @@ func ReadPython(text string, parse pyfacts.Parser) *File {
 	f := &File{
 		literals: literals(pythonComment, text), dtypes: facts.DTypes, text: cmp.Or(facts.Text, text),
 		Adds: strings.Contains(text, "atomic_add("), narrow: namesNarrow(pythonComment, text),
-		words: strings.ToLower(text), unpacked: facts.Unpacked, syntax: facts.Syntax,
+		words: strings.ToLower(text), facts: *facts,
 	}
 	if facts.Error != "" {
 		f.badLine = errors.New(facts.Error)
@@ -35,12 +35,6 @@ func pythonFunction(fact pyfacts.Function) Function {
 			facts: &fact, form: fact.Form, call: fact.Call, text: fact.Code,
 			kernels: fact.Kernels,
 		},
-	}
-	for _, words := range []string{fact.GridWords, fact.Text} {
-		m := gridInText.FindAllStringSubmatch(words, -1)
-		if len(m) > 0 && fn.form == kernelForm {
-			fn.grid = m[len(m)-1][1]
-		}
 	}
 	return fn
 }

@@ -3,6 +3,7 @@ package kernelfile
 import (
 	"regexp"
 	"slices"
+	"strings"
 
 	"triad/internal/ownfile/pyfacts"
 )
@@ -65,8 +66,9 @@ func (b *Binding) checkTables() error {
 		if b.Function.Kind != Python || a.Role != Input || !slices.Contains(b.Spec.Own.Wide, a.Target) {
 			continue
 		}
-		again := regexp.MustCompile(`\.` + a.Target + `\(\s*` + regexp.QuoteMeta(a.Name) + `\s*\)`)
-		if again.MatchString(b.Function.said().Asking) {
+		if slices.ContainsFunc(b.Function.saidOf(a.Name).Handed, func(h pyfacts.Handed) bool {
+			return strings.HasSuffix(h.Call, "."+a.Target)
+		}) {
 			return b.errorf("%[1]s is no table of %[2]s: its lines take the %[2]s of it, so it wants the "+
 				"angles. Write a function that takes %[3]s, and judge that: --add FILE:FUNCTION", a.Name,
 				a.Target, tensorNames(b.inputs))

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"triad/internal/op"
-	"triad/internal/ownfile/pyfacts"
 )
 
 // goesWithout reports whether a PyTorch function that takes its sizes as numbers takes none for a size whose
@@ -22,23 +21,11 @@ func (b *Binding) hides(dim string) bool {
 	})
 }
 
-// hasFactors reports whether a function is given two factors of a size, or matrices where an operator has
-// vectors and the order of elements is irrelevant: its tensors then have both as their sizes.
+// hasFactors reports whether a function is given two factors of a size: its tensors then have both as their
+// sizes.
 func (b *Binding) hasFactors(dim string) bool {
-	if shape := b.shape(b.inputs[0]); b.Options.Leading && len(shape) == 1 && shape[0] == any(dim) &&
-		b.hasNoOrder() {
-		return true
-	}
-	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Share > 0 && a.Target == dim })
-}
-
-// hasNoOrder reports whether an operator of vectors treats every element alike.
-func (b *Binding) hasNoOrder() bool {
-	if len(b.Spec.Dims) != 1 {
-		return false
-	}
-	result, _, _ := strings.Cut(b.Spec.Formula, "=")
-	return !strings.Contains(result, "[")
+	return b.Options.Split == dim && dim != "" ||
+		slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Share > 0 && a.Target == dim })
 }
 
 // mostFactor is the largest of two factors at which a function is judged: an interpreter takes long to run a
@@ -57,7 +44,7 @@ func (b *Binding) MoreShapes() (all []map[string]int64) {
 	all = append(all, b.sizesOfOneBlock()...)
 	for _, d := range b.Spec.Dims {
 		for _, n := range []int64{29 * 37, 63 * 65, 257} {
-			if b.Function.Kind == Python && b.hasFactors(d.Name) {
+			if b.Function.Kind == Python && len(b.Spec.Dims) == 1 && b.hasFactors(d.Name) {
 				all = append(all, map[string]int64{d.Name: n})
 			}
 		}
@@ -85,29 +72,5 @@ func (fn *Function) pythonSquares() map[string]bool {
 	for _, p := range fn.said().Params {
 		all[p.Name] = all[p.Name] || p.Squared
 	}
-	if side := fn.sideOfSquare(); side != "" {
-		all[side] = true
-	}
 	return all
-}
-
-// sideOfSquare returns the only size that a function takes, if the only size of a kernel that it launches is
-// the length of rows, "rows[:, None] * n + cols[None, :]", and both rows and columns are compared with it.
-func (fn *Function) sideOfSquare() string {
-	sizes := func(params []Param) (names []string) {
-		for _, p := range params {
-			if p.isInteger() && !p.Optional && p.place == inCall {
-				names = append(names, p.Name)
-			}
-		}
-		return names
-	}
-	mine := sizes(fn.Params)
-	of := sizes(pythonParams(pyfacts.Function{Form: pyfacts.Kernel, Params: fn.said().OnlyKernel}))
-	side := func(p pyfacts.Param) bool { return p.Side && p.Name == of[0] }
-	if len(mine) != 1 || len(of) != 1 || !slices.ContainsFunc(fn.said().OnlyKernel, side) ||
-		strings.Contains(fn.text, "//") {
-		return ""
-	}
-	return mine[0]
 }

@@ -171,7 +171,7 @@ func (b *Binding) formSentences() []string {
 			all = append(all, fmt.Sprintf("%s is int: %s is converted, and that is timed", a.Name, a.Target))
 		}
 	}
-	all = slices.Concat(all, b.stackedSentences(), b.convertedSentences())
+	all = append(all, b.convertedSentences()...)
 	if b.each {
 		all = append(all, b.Function.Name+" takes one tensor: it is called once for "+
 			strings.Join(slices.Sorted(maps.Values(b.Spec.Own.Each)), ", ")+" and once for "+

@@ -63,7 +63,7 @@ func (f *File) sizeLists(b *Binding, count int, own bool) [][]string {
 		}
 		all = append(all, words)
 	}
-	comments, text, unpacked := f.comments, f.text, f.unpacked
+	comments, text, unpacked := f.comments, f.text, f.facts.Unpacked
 	if said := b.Function.said(); own {
 		comments, text, unpacked = nil, said.Text, said.Unpacked
 	}

@@ -1,6 +1,7 @@
 package kernelfile
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -95,6 +96,9 @@ func Settle(b *Binding, t Trial) Settled {
 	}
 	first := t.Read(nil)
 	assumed = append(assumed, b.perhapsOther(first)...)
+	if taken := b.inOtherShapes(t, first); taken != nil {
+		return Settled{Taken: taken}
+	}
 	switch {
 	case first.Right > 0 && first.Wrong == 0:
 		settled.Doubt = b.doubt(those(assumed, contradicted))
@@ -104,10 +108,7 @@ func Settle(b *Binding, t Trial) Settled {
 		return settled
 	case len(assumed) == 0 && !open:
 		return settled
-	case first == (Tally{}): // it declines these calls, perhaps for their tensors' sizes
-		if taken := b.withoutSome(t); taken != nil {
-			return Settled{Taken: taken}
-		}
+	case first == (Tally{}): // it declines these calls
 		settled.Unshown = b.doubt(assumed)
 		return settled
 	case b.Function.ExternC && first.Right == 0 && first.Reached == first.Wrong:
@@ -172,14 +173,37 @@ func (b *Binding) writtenAsOutput(t Trial, otherwise Settled) Settled {
 	return otherwise
 }
 
-// withoutSome returns the right reading of a function that only takes tensors without some sizes, or nil.
-func (b *Binding) withoutSome(t Trial) *Alternative {
-	for _, sizes := range b.perhapsWithout() {
-		if other := withoutSizes(sizes); t.Read(&other).Clean() {
+// inOtherShapes returns a reading of a function that declines every call, or gives another shape in each: the
+// right one, or the only one that it does not decline, in which tensors lack some sizes, or the one with the
+// value of an attribute that decides the sizes which it gives, one loss for each row.
+func (b *Binding) inOtherShapes(t Trial, first Tally) *Alternative {
+	shaped := first.Wrong > 0 && first.Raised == first.Wrong && first.Why == GaveOtherShape
+	if first.Right > 0 || !shaped && first.Wrong > 0 {
+		return nil
+	}
+	decides := func(a Alternative) bool {
+		return slices.ContainsFunc(b.outputs, func(t op.TensorSpec) bool {
+			by, values := b.shapedBy(t)
+			return values != nil && by.Name == a.Attribute &&
+				fmt.Sprint(values[a.Options.Attrs[by.Name]]) != fmt.Sprint(b.shape(t))
+		})
+	}
+	var left []Alternative
+	for _, other := range append(those(b.otherAttributes(), decides),
+		eachOf(b.perhapsWithout(), withoutSizes)...) {
+		tally := t.Read(&other)
+		gives := tally.Right+tally.Wrong > tally.Raised
+		if tally.Clean() || shaped && other.Attribute != "" && gives {
 			return &other
 		}
+		if gives && !shaped {
+			left = append(left, other)
+		}
 	}
-	return nil
+	if len(left) != 1 || t.Late() {
+		return nil
+	}
+	return &left[0]
 }
 
 // leftOpen holds what is known if no reading of a function is right.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import pdb
 import sys
 import tempfile
 import textwrap
@@ -54,29 +53,9 @@ class Written(unittest.TestCase):
 
 
 class OwnFile(Written):
-    def test_a_module_in_the_only_folder_near_it_is_found(self):
-        self.write(src__in__mine="from helper_of_mine import double", utils__in__helper_of_mine="""
-            def double(x):
-                return 2 * x
-            """)
-        self.assertEqual(self.load("src/mine.py").double(3), 6)
-        self.assertIn(f"which lies in {self.folder / 'utils'}", self.printed.getvalue())
-
     def test_the_mark_of_utf_8_is_no_part_of_the_text(self):
         (self.folder / "marked.py").write_bytes(b"\xef\xbb\xbfdef double(x):\n    return 2 * x\n")
         self.assertEqual(self.load("marked.py").double(3), 6)
-
-    def test_of_two_modules_near_it_none_is_taken(self):
-        self.write(src__in__mine="import helper_of_mine", one__in__helper_of_mine="",
-                   two__in__helper_of_mine="")
-        module = self.load("src/mine.py")
-        with self.assertRaisesRegex(ImportError, "No module named 'helper_of_mine'"):
-            module.helper_of_mine.double(3)
-
-    def test_a_folder_that_cannot_be_searched_is_passed_over(self):
-        self.write(mine="import helper_not_here\ndef f(x): return x")
-        with unittest.mock.patch.object(Path, "glob", side_effect=FileNotFoundError):
-            self.assertEqual(self.load("mine.py").f(3), 3)
 
     def test_no_line_of_triad_is_named_as_the_place_of_a_fault(self):
         try:
@@ -167,25 +146,6 @@ class OwnFile(Written):
         (self.folder / "pyproject.toml").touch()
         self.assertEqual(self.load("examples/deep/mine.py").N, 5)
 
-    def test_a_package_without_init_near_it_is_found(self):
-        self.write(kernels__in__rows="def double(x): return 2 * x",
-                   ops__in__mine="from kernels.rows import double")
-        self.assertEqual(self.load("ops/mine.py").double(3), 6)
-        self.assertIn(f"it imports kernels, which lies in {self.folder}", self.printed.getvalue())
-
-    def test_a_line_that_stops_in_a_debugger_goes_on(self):
-        self.write(mine="""
-            import pdb
-            def double(x):
-                pdb.set_trace()
-                breakpoint()
-                return 2 * x
-            """)
-        before = sys.breakpointhook, pdb.set_trace
-        self.addCleanup(lambda: (setattr(sys, "breakpointhook", before[0]),
-                                 setattr(pdb, "set_trace", before[1])))
-        self.assertEqual(self.load("mine.py").double(3), 6)
-
     def test_pythonpath(self):
         self.write(elsewhere__in__only_there="N = 6", mine="from only_there import N")
         os.environ[own_file.PATHS] = str(self.folder / "elsewhere")
@@ -257,13 +217,6 @@ class OwnFile(Written):
         for use in (module.f, module.g, module.of_math, module.part):
             with self.assertRaisesRegex(ImportError, "mine.py:(4|8|9): .*(No module named|cannot import)"):
                 use(1)
-
-    def test_a_name_that_a_module_beside_it_does_not_have_is_a_mistake(self):
-        self.write(beside__in__common="def block_of(n): return n",
-                   beside__in__kernels__in__mine="from ..common import block_off\ndef f(x): return x",
-                   beside__in____init__="", beside__in__kernels__in____init__="")
-        with self.assertRaisesRegex(ImportError, "mine.py:1: ImportError: cannot import name 'block_off'"):
-            self.load("beside/kernels/mine.py")
 
     def test_a_name_that_a_module_beside_it_may_get_is_missing(self):
         self.write(perhaps__in__common="try: from not_here import fast\nexcept ImportError: pass",
@@ -366,62 +319,6 @@ class OwnFile(Written):
             self.assertEqual(module.f(1), 1, line)
             with self.assertRaisesRegex(own_lines.Missing, f"mine_{i}.py:3: ", msg=line):
                 module.g(1)
-
-    def test_a_cell_has_the_names_of_those_above_it(self):
-        self.write(cell="def f(x): return torch.ones(x).sum() + math.pi")
-        self.assertAlmostEqual(self.load("cell.py").f(2).item(), 5.1415927, places=5)
-        self.assertIn("torch, math are what is usually called so", self.printed.getvalue())
-        self.write(other="def f(x, F): return F\ndef g(x):\n    time = x\n    return nn.ReLU()(time)")
-        self.load("other.py").g(torch.ones(1))
-        self.assertIn(": nn are what is usually", self.printed.getvalue())
-        self.write(file="import math\ndef f(x): return torch.ones(x).sum() + math.pi")
-        with self.assertRaisesRegex(NameError, "torch"):
-            self.load("file.py").f(2)
-
-    def test_constants_of_its_main_block_are_taken(self):
-        self.write(mine="""
-            N = 1
-            def f(x): return x * FACTOR + N
-            def g(x): return made + x
-            def h(x): return TWICE + x
-            def twice(x): return x * SCALE
-            def in_a_tuple(x): return x * FIRST
-            def in_a_loop(x): return x * TILE
-            def perhaps(x): return x * WIDE
-            if __name__ == "__main__":
-                N = 2
-                FACTOR = 5
-                TWICE = FACTOR * 2
-                made = f(1)
-                SCALE = 2.0
-                FIRST, other = 3, 4
-                FIRST = 5
-                TILE = 16
-                for TILE in (32, 64):
-                    in_a_loop(1)
-                WIDE = 1
-                if f(1) > 3:
-                    WIDE = 2
-                SCALE = 1.0
-            """)
-        module = self.load("mine.py")
-        self.assertEqual((module.f(2), module.h(1)), (11, 11))
-        self.assertIn("FACTOR is what its main block says, in line 12: 5", self.printed.getvalue())
-        for function, name in ((module.g, "made"), (module.twice, "SCALE"), (module.in_a_tuple, "FIRST"),
-                               (module.in_a_loop, "TILE"), (module.perhaps, "WIDE")):
-            with self.assertRaisesRegex(own_lines.Missing, f"assign {name} at the top of the file"):
-                function(1)
-
-    def test_a_constant_made_of_one_that_is_not_taken_is_not_taken(self):
-        self.write(mine="""
-            N = 1
-            def f(x): return x * TILE
-            if __name__ == "__main__":
-                N = 2
-                TILE = N * 16
-            """)
-        with self.assertRaisesRegex(own_lines.Missing, "assign TILE"):
-            self.load("mine.py").f(1)
 
     def test_lines_that_show_may_fail_and_others_may_not(self):
         self.write(mine="""

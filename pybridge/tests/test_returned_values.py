@@ -72,6 +72,16 @@ class Returned(unittest.TestCase):
             self.assertTrue(torch.equal(got[0], values))
             self.assertEqual(None if got[1] is None else got[1].dtype, torch.int32 if given else None, value)
 
+    def test_a_value_that_no_line_names_may_have_another_shape(self):
+        wanted = ("loss", (4,), (4,), False, torch.float32)
+        none = "reduction=none"
+        for value, unspoken, refused in ((torch.ones(()), none, True), (torch.ones(()), "", False),
+                                         (torch.ones(4), none, False)):
+            refuses = self.assertRaisesRegex(returned_values.ReturnedOtherwise, "with reduction=none mine")
+            with refuses if refused else contextlib.nullcontext():
+                returned_values.fitted(returned_values.given(value, "mine"), "mine", (wanted,), (), CPU, True,
+                                       unspoken=unspoken)
+
     def test_outputs_are_told_by_their_numbers(self):
         q, scale = torch.ones(4, 3, dtype=torch.int8), torch.ones(4)
         for value in ((q, scale), (scale, q), {"s": scale, "q": q}):

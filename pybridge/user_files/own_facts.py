@@ -17,9 +17,21 @@ from typing import Any
 
 from own_inline import inline_sources
 from own_masks import masks
-from own_returns import Data, given, has_backward
-from own_syntax import Source, all_of, arguments, assigned, called, is_name, keyword, launched, parsed, same
-from own_uses import Uses, asked_dtypes, by_program, is_kernel, loaded_types, pointers, sides, stored_types
+from own_returns import data_names, given, has_backward
+from own_syntax import (
+    Source,
+    all_of,
+    arguments,
+    assigned,
+    called,
+    is_name,
+    keyword,
+    launched,
+    original,
+    parsed,
+    same,
+)
+from own_uses import Uses, asked_dtypes, by_program, is_kernel, loaded_types, pointers, stored_types
 
 IDLE_S = 2.0
 MOST_MEMORY = 2 << 30
@@ -57,7 +69,7 @@ def unpacked(nodes: list[ast.AST]) -> list[dict[str, Any]]:
 
 def weights(node: ast.ClassDef, init: list[dict]) -> Iterator[str]:
     """The paths of the parameters that a module makes, and of those of its layers."""
-    made = [(t.attr, v) for t, v, _ in assigned([node])
+    made = [(t.attr, original(v)) for t, v, _ in assigned([node])
             if isinstance(t, ast.Attribute) and is_name(t.value, "self") and isinstance(v, ast.Call)]
     yield from (name for name, call in made if re.fullmatch(r"(?:torch\.)?(?:nn\.)?Parameter", called(call)))
     for name, call in made:
@@ -93,6 +105,9 @@ class File:
         self.defined = {n.name for n in all_of([self.tree], ast.FunctionDef, ast.ClassDef)} | {
             t.id for n in self.top if isinstance(n, (ast.Assign, ast.AnnAssign))
             for t in all_of([n], ast.Name) if isinstance(t.ctx, ast.Store)}
+        self.calls: dict[str, list[ast.Call]] = {}
+        for c in all_of([self.tree], ast.Call):
+            self.calls.setdefault(called(c), []).append(c)
         self.functions: list[dict[str, Any]] = []
         self.read()
 
@@ -118,6 +133,10 @@ class File:
         for f in self.functions:
             f["autograd"] = f["backward"] or any(
                 o["backward"] and o["name"] != f["name"] and o["call"] in f["calls"] for o in self.functions)
+        by_call = {f["call"]: f for f in self.functions}
+        for f in self.functions:
+            if of := by_call.get(f.get("returned")):  # it returns what that one returns
+                f.update({fact: of[fact] for fact in ("tuple", "one") if fact in of})
         launched_names = {name for f in self.functions for name in f["launches"]}
         for name, node in self.kernels.items():
             if name not in launched_names and any(called(c) == "tl.store" for c in all_of([node], ast.Call)):
@@ -148,7 +167,7 @@ class File:
     def kernel_parameters(self, node: ast.FunctionDef) -> list[dict[str, Any]]:
         found, rows = pointers(node), by_program(node)
         return [{**p, "tensor": p["name"] in found, "written": found.get(p["name"], False),
-                 "byProgram": p["name"] in rows, "side": p["name"] in sides(node)}
+                 "byProgram": p["name"] in rows}
                 for p in parameters(self.source, node)]
 
     def closure(self, node: ast.AST) -> list[ast.FunctionDef]:
@@ -168,39 +187,50 @@ class File:
         uses = Uses(node, asking, self.taken)
         kernels = self.closure(node)
         calls = [called(c) for c in all_of([node], ast.Call)]
-        data = Data(node, params[0]["name"]) if node.name == "custom_kernel" and params else None
-        if data:
-            form, params = "packed", [{"name": n, "text": n} for n in data.names]
+        data, names = "", []
+        if node.name == "custom_kernel" and params:
+            data = params[0]["name"]
+            names = data_names(node, data)
+            form, params = "packed", [{"name": n, "text": n} for n in names or [data]]
         words = {"applied": call, "module": f"class {node.name}, {forward.name if forward else ''}",
                  "kernel": f"@triton.jit def {node.name}"}.get(form, f"def {node.name}")
         taken = ", ".join(p["text"] for p in params if p.get("place", "call") == "call")
         body = forward if form == "applied" else node
         self.functions.append({
             "name": node.name, "form": form, "call": call, "line": node.lineno,
-            "signature": f"def custom_kernel({data.node.args.args[0].arg}), which holds {taken}" if data
+            "signature": f"def custom_kernel({data}), which holds {taken}" if data
             else f"{words}({taken})",
             "defaults": node.name + ".forward" if form == "applied" else "",
             "text": self.source.block(node), "code": code(node),
             "asking": "\n".join(map(ast.unparse, asking)),
             "kernels": "".join(map(code, kernels)),
-            "gridWords": self.words_above(node) if form == "kernel" else "",
             "calls": sorted({c[i:] for c in calls for i in [0, *(m.end() for m in re.finditer(r"\.", c))]}),
             "unpacked": unpacked([node]), "usesFile": bool(self.defined & {
                 n.id for n in all_of(node.body, ast.Name) if n.id != node.name}),
             "kernelCalls": [called(c).rpartition(".")[2] for c in all_of(kernels, ast.Call)],
+            "strings": [c.value for c in all_of([node, *kernels], ast.Constant)
+                        if isinstance(c.value, str) and c.value.isidentifier()],
             "numbers": [{"name": n, "value": v} for n, v in self.numbers([node, *kernels])],
             "masks": masks([node]), "kernelMasks": masks(kernels),
             "launches": [name for c in all_of([node], ast.Call) if (name := launched(c)) in self.kernels],
             "backward": form == "applied" and has_backward(node),
-            "packs": bool(data and data.packs), "nested": data.nested if data else [],
+            "packs": bool(names),
             "stores": same(stored_types(kernels)), "loads": same(loaded_types(kernels)),
-            "onlyKernel": self.kernel_parameters(kernels[0]) if len(kernels) == 1 else [],
             "like": [m[1] or m[2] for _, v, _ in assigned(asking) if (m := re.match(
                 r"torch\.(?:empty|zeros|ones)(?:_like\((\w+)\b|\((\w+)\.(?:shape|size\(\))[,)])",
                 ast.unparse(v)))],
             **(given(body, [p["name"] for p in params]) if isinstance(body, ast.FunctionDef) else {}),
-            "params": [{**p, **(used := uses.of(p["name"])), **self.of_file(p["name"], used["reread"]), **(
-                {"tensor": p["tensor"]} if form == "kernel" else {})} for p in params]})
+            "params": [{**p, **(used := uses.of(p["name"])), **self.of_file(p["name"], used["reread"]),
+                        "passed": self.passed(call, at, p["name"]),
+                        **({"tensor": p["tensor"]} if form == "kernel" else {})}
+                       for at, p in enumerate(params)]})
+
+    def passed(self, call: str, at: int, name: str) -> str:
+        """The 0 or the switch that every call of a function in the file passes for a parameter."""
+        calls = self.calls.get(call, [])
+        values = [keyword(c, name) or (c.args[at] if at < len(c.args) else None) for c in calls]
+        value = same(ast.unparse(v) if v else "" for v in values)
+        return {"0": "0", "False": "0", "True": "1"}.get(value, "")
 
     def numbers(self, nodes: list[ast.AST]) -> Iterator[tuple[str, str]]:
         """What is given a number in some definitions, and at the top of the file where they use it."""
@@ -216,14 +246,6 @@ class File:
     def of_file(self, name: str, reread: bool) -> dict[str, bool]:
         return {"address": bool(self.cast) and (name.endswith("_ptr") or name in self.cast),
                 "reread": reread or any(re.match(rf"{name.lower()}(?:_|$)", word) for word in self.loads)}
-
-    def words_above(self, node: ast.FunctionDef) -> str:
-        """The comments and decorators above a kernel; all that stands there where the file has no other."""
-        lines = self.source.plain[:node.lineno - 1]
-        first = len(lines) if len(self.kernels) > 1 else 0
-        while first > 0 and (not lines[first - 1] or lines[first - 1][0] in "#@ )]"):
-            first -= 1
-        return "\n".join(lines[first:])
 
 
 def facts(text: str) -> dict[str, Any]:

@@ -55,8 +55,6 @@ def load(path: str) -> types.ModuleType:
     before = set(sys.modules)
     if torch_import.may_ask(text):
         torch_import.complete()
-    if re.search(r"\bset_trace\b|\bbreakpoint\b", text):
-        _pass_by_debuggers()
     module, runs = _module(Path(path), text)
     if not runs:
         return module
@@ -74,13 +72,6 @@ def load(path: str) -> types.ModuleType:
     if torch_import.may_be_asked_by(set(sys.modules) - before - {module.__name__}):
         torch_import.complete()
     return module
-
-
-def _pass_by_debuggers() -> None:
-    """A line that stops in a debugger goes on: nobody sits in front of it."""
-    import pdb
-    sys.breakpointhook = lambda *_, **__: None
-    pdb.set_trace = lambda *_, **__: None
 
 
 # ---- the package
@@ -198,12 +189,6 @@ class Anything:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         wraps = args and (callable(args[0]) or hasattr(args[0], "__iter__") and type(args[0]) is not str)
         return args[0] if wraps and len(args) == 1 else Anything()
-
-    def __enter__(self) -> Any:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        return None
 
 
 # ---- its calls

@@ -13,7 +13,6 @@ CODE = re.compile(r"\b__(?:global|device)__|\b(?:torch|at)::Tensor\b|PYBIND11_MO
                   r"(?m:^\s*#\s*(?:include|define)\b)")
 AROUND = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Call, ast.keyword, ast.List, ast.Tuple, ast.BinOp,
           ast.Attribute)
-BRANCHES = (ast.If, ast.For, ast.While, ast.Try)
 
 
 class Made(Exception):
@@ -26,8 +25,8 @@ def inline_sources(tree: ast.Module, text: str) -> dict[str, Any]:
     if not any(called(call).endswith("load_inline") for call in calls):
         return {}
     strings = Strings(tree, text)
-    named = [strings.values[name][0][1] if (name := ast.unparse(given)) in strings.values else given
-             for call in calls if (given := keyword(call, "functions"))]
+    values = {ast.unparse(target): value for target, value, _ in assigned([tree])}
+    named = [values.get(ast.unparse(given), given) for call in calls if (given := keyword(call, "functions"))]
     lists = [node.keys if isinstance(node, ast.Dict) else [node] for node in named]
     names = [c.value for c in all_of([n for nodes in lists for n in nodes if n], ast.Constant)]
     return {"inline": sorted(strings.sources(), key=lambda s: s["line"]),
@@ -45,10 +44,6 @@ class Strings:
         for node in all_of([tree], ast.Name):
             if isinstance(node.ctx, ast.Load):
                 self.loads.setdefault(node.id, []).append(node)
-        self.values: dict[str, list[tuple[ast.stmt, ast.expr]]] = {}
-        for target, value, node in [*assigned([tree]),
-                                    *((n.target, n, n) for n in all_of([tree], ast.AugAssign))]:
-            self.values.setdefault(ast.unparse(target), []).append((node, value))
 
     def sources(self) -> Iterator[dict[str, Any]]:
         for node in all_of([self.tree], ast.Constant, ast.JoinedStr):
@@ -66,8 +61,8 @@ class Strings:
                 yield source
 
     def text(self, node: ast.expr) -> str:
-        """The text of a string, with the fields of an f-string filled in. The end of a line that a backslash
-        hides stays, for C++ hides it too and lines keep their numbers."""
+        """The text of a string. The end of a line that a backslash hides stays, for C++ hides it too and
+        lines keep their numbers."""
         lines = self.lines[node.lineno - 1:node.end_lineno]
         lines[-1] = lines[-1][:node.end_col_offset]
         lines[0] = lines[0][node.col_offset:]
@@ -76,36 +71,9 @@ class Strings:
             written = re.sub(r"(?s)\\(.)", lambda m: "\\\\\\n" if m[1] == "\n" else m[0], written)
         again = ast.parse(f"({written})", mode="eval").body
         parts = again.values if isinstance(again, ast.JoinedStr) else [again]
-        return "".join(str(p.value) if isinstance(p, ast.Constant) else self.field(p, node) for p in parts)
-
-    def field(self, field: ast.FormattedValue, at: ast.expr) -> str:
-        """The number or the word that the file gives the name in a field of an f-string."""
-        value = self.value(ast.unparse(field.value), at)
-        word = str(value.value) if isinstance(value, ast.Constant) else ast.unparse(value) if value else ""
-        if field.format_spec or not re.fullmatch(r"[-+.\w]+", word) or isinstance(value, ast.Name):
-            raise Made("{" + ast.unparse(field.value) + "}")
-        return word
-
-    def value(self, name: str, at: ast.expr) -> ast.expr | None:
-        """What a name has been given last in front of an expression; None where that is not clear."""
-        scope = self.within(at, ast.FunctionDef)
-        own, others = [], []
-        for node, value in self.values.get(name, []):
-            of = self.within(node, ast.FunctionDef)
-            if of is scope and node.lineno < at.lineno:
-                own.append((node, value))
-            elif of is None and scope is not None:
-                others.append((node, value))
-        found = own or others
-        if not found or len(found) > 1 and (not own or self.within(found[-1][0], *BRANCHES)):
-            return None
-        return found[-1][1]
-
-    def within(self, node: ast.AST, *kinds: type) -> ast.AST | None:
-        """The innermost of some statements that one lies in."""
-        while (node := self.parents.get(id(node))) is not None and not isinstance(node, kinds):
-            pass
-        return node
+        if made := [p.value for p in parts if isinstance(p, ast.FormattedValue)]:
+            raise Made("{" + ast.unparse(made[0]) + "}")
+        return "".join(str(p.value) for p in parts)
 
     def uses(self, node: ast.expr) -> list[ast.Name]:
         """Where the names stand that are assigned a string."""

@@ -4,21 +4,14 @@ Lines that show or test what the file defines may fail: that is printed, and end
 what is not here, and assignments that fail since something is not here: a package, a name or a parameter that
 another version of Triton or PyTorch has, a GPU, a compiler. Whatever uses their names fails then, with their
 reason, and nothing else does. What else fails ends the import: no Python runs such a file.
-
-A cell of a notebook that is kept as a file has the names of the cell above: one that imports nothing gets
-those that everybody gives to PyTorch and Triton. A function that asks for a constant which the block of
-"__main__" alone assigns, once, gets that.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
 import contextlib
-import importlib
 import os
 import re
-import symtable
 import sys
 import traceback
 import types
@@ -30,11 +23,6 @@ PACKAGES = {"cv2": "opencv-python", "PIL": "pillow", "sklearn": "scikit-learn", 
             "flash_attn": "flash-attn", "liger_kernel": "liger-kernel", "fla": "flash-linear-attention",
             "cutlass": "nvidia-cutlass-dsl", "skimage": "scikit-image"}
 """What pip calls a package that is not called as its module."""
-
-USUAL = {"torch": "torch", "triton": "triton", "tl": "triton.language", "nn": "torch.nn",
-         "F": "torch.nn.functional", "np": "numpy", "math": "math", "time": "time", "os": "os"}
-"""The names that cells of notebooks have from the cells above them."""
-
 
 def sentence(e: BaseException) -> str:
     """What is wrong. For a package that is missing the line that installs it."""
@@ -55,7 +43,6 @@ def run(path: str, text: str, module: types.ModuleType) -> None:
                 flags |= getattr(__import__("__future__"), feature.name).compiler_flag
     if (doc := ast.get_docstring(tree, clean=False)) is not None:
         module.__doc__ = doc
-    _give_usual_names(tree, module)
     given, sys.argv = sys.argv, [path]  # the words of the command line are triad's own
     try:
         for node in tree.body:
@@ -63,7 +50,6 @@ def run(path: str, text: str, module: types.ModuleType) -> None:
                 _execute(node, path, flags, module)
             except Exception as e:
                 _pass_over(node, e, tree, path, flags, module)
-        _take_from_main(tree, path, module)
     finally:
         sys.argv = given
 
@@ -72,14 +58,7 @@ def _execute(node: ast.stmt, path: str, flags: int, module: types.ModuleType) ->
     """Runs a statement. One that used what is not here failed, also where it went on."""
     code = compile(ast.Module([node], []), path, "exec", flags=flags, dont_inherit=True)
     with noticed():
-        while True:
-            try:
-                exec(code, module.__dict__)
-                return
-            except ModuleNotFoundError as e:
-                is_import = isinstance(node, (ast.Import, ast.ImportFrom))
-                if not is_import or not _search_near(Path(path), e.name):
-                    raise
+        exec(code, module.__dict__)
 
 
 def _pass_over(node: ast.stmt, e: Exception, tree: ast.Module, path: str, flags: int,
@@ -121,28 +100,6 @@ def _imports(node: ast.stmt, path: str, flags: int, module: types.ModuleType) ->
         return True
     except ImportError:
         return False
-
-
-def _search_near(path: Path, name: str | None) -> bool:
-    """Searches one more folder for what is imported: the only one near the file that has a module of that
-    name. Its author stood elsewhere, or named it relative to there."""
-    if not name or not name.isidentifier():
-        return False
-    here, above = path.parent, path.parent.parent
-    found: set[str] = set()
-    for folder, pattern in ((here, "*"), (above, "*"), (above, "*/*"), (above.parent, "*")):
-        for end in (f"{name}.py", f"{name}/__init__.py"):
-            with contextlib.suppress(OSError):  # a folder that somebody deletes meanwhile
-                found |= {str(at.parent.parent if at.name == "__init__.py" else at.parent)
-                          for at in folder.glob(f"{pattern}/{end}")}
-    for folder in (here, above, above.parent) if not found else ():  # a package without an __init__.py
-        with contextlib.suppress(OSError):
-            found |= {str(at.parent.parent) for at in folder.glob(f"{name}/*.py")}
-    if len(found) != 1 or (place := found.pop()) in sys.path:
-        return False
-    sys.path.append(place)
-    print(f"triad: it imports {name}, which lies in {place}", file=sys.stderr)
-    return True
 
 
 def _parsed(path: str, text: str) -> ast.Module:
@@ -296,7 +253,7 @@ def _is_limit(e: BaseException, tree: ast.Module, path: str) -> bool:
     while type(e).__name__ == "InterpreterError" and e.__cause__ is not None:
         e = e.__cause__
     if isinstance(e, (ImportError, OSError)):  # of the user's other files what is compiled or made first
-        return not _asks_for_what_no_line_has(e, path)
+        return True
     if isinstance(e, KeyError) and _reads_environment(_innermost(e)):
         return True
     if isinstance(e, AttributeError):
@@ -312,21 +269,6 @@ def _is_limit(e: BaseException, tree: ast.Module, path: str) -> bool:
         return True
     said = _OTHER_CALL.match(str(e)) if isinstance(e, TypeError) else None
     return bool(said and frames and frames[-1].filename == path and _calls_others(said[1], e, tree))
-
-
-def _asks_for_what_no_line_has(e: BaseException, path: str) -> bool:
-    """Says whether a line of the file asks another of the user's, in its folder or one above it, for a name
-    that stands nowhere in that: no package and no version brings it. What is compiled begins with an
-    underscore."""
-    said = re.match(r"cannot import name '([a-zA-Z]\w*)' from '[\w.]+' \(", str(e))
-    module = Path(getattr(e, "path", None) or "")
-    frames = traceback.extract_tb(e.__traceback__)
-    if not said or module.suffix != ".py" or module.name == "__init__.py" or _of_a_library(str(module)):
-        return False
-    if not frames or frames[-1].filename != path or module.parent not in Path(path).resolve().parents:
-        return False
-    text = module.read_text(errors="replace")
-    return re.search(rf"\b{said[1]}\b|\bimport\s*\*|__getattr__|\bglobals\(|\bexec\(", text) is None
 
 
 def _of_a_library(path: str) -> bool:
@@ -383,91 +325,3 @@ def _is_a_path(value: ast.expr) -> bool:
     """Says whether an expression is a name, or one of a name."""
     return isinstance(value, ast.Name) or isinstance(value, ast.Attribute) and _is_a_path(value.value)
 
-
-# ---- what another place says
-
-
-def _give_usual_names(tree: ast.Module, module: types.ModuleType) -> None:
-    """Gives a cell that imports nothing the names that it has from those above it."""
-    if any(isinstance(node, (ast.Import, ast.ImportFrom)) for node in ast.walk(tree)):
-        return
-    top = _scopes(tree)
-    used = _asked([top])
-    bound = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_namespace()}
-    bound |= {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
-    given = []
-    for name, stands_for in USUAL.items():
-        if name in used - bound:
-            try:
-                module.__dict__[name] = importlib.import_module(stands_for)
-            except ImportError:
-                continue
-            given.append(name)
-    if given:
-        print(f"triad: it imports nothing, as a cell of a notebook: {', '.join(given)} are what is usually "
-              "called so", file=sys.stderr)
-
-
-def _scopes(tree: ast.Module) -> symtable.SymbolTable:
-    return symtable.symtable(ast.unparse(tree), "mine", "exec")
-
-
-def _asked(scopes: list[symtable.SymbolTable]) -> set[str]:
-    """The names that scopes, and those within them, ask the file for."""
-    asked: set[str] = set()
-    for scope in scopes:
-        asked |= {s.get_name() for s in scope.get_symbols() if s.is_global() and s.is_referenced()}
-        asked |= _asked(scope.get_children())
-    return asked
-
-
-def _take_from_main(tree: ast.Module, path: str, module: types.ModuleType) -> None:
-    """Takes the constants of the block of "__main__" that functions of the file ask for and that it gives one
-    value: of a name that it assigns twice, or perhaps, nobody can tell which one is meant. Whoever uses that
-    is told so."""
-    asked = _asked(_scopes(tree).get_children()) - {*module.__dict__, *dir(builtins)}
-    blocks = [node for node in tree.body
-              if isinstance(node, ast.If) and "__main__" in ast.unparse(node.test)]
-    bound = [name for block in blocks for node in ast.walk(block) for name in _bound(node)]
-    in_functions = [name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names]
-    taken: set[str] = set()
-    for node in [node for block in blocks for node in block.body]:
-        if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not _is_constant(node.value):
-            continue
-        target = node.targets[0]
-        if not isinstance(target, ast.Name) or target.id not in asked:
-            continue
-        if bound.count(target.id) != 1 or target.id in in_functions:
-            continue
-        if any(isinstance(n, ast.Name) and n.id in bound and n.id not in taken for n in ast.walk(node.value)):
-            continue
-        try:
-            _execute(node, path, 0, module)
-        except Exception:
-            continue
-        taken.add(target.id)
-        print(f"triad: {target.id} is what its main block says, in line {node.lineno}: "
-              f"{ast.unparse(node.value)}", file=sys.stderr)
-    for name in (asked & set(bound)) - taken - set(module.__dict__):
-        module.__dict__[name] = _Absent(
-            f"triad: {path}:{blocks[0].lineno}: {name} is given a value only where its main block runs, and "
-            f"which one the functions want nobody can tell: assign {name} at the top of the file")
-
-
-def _bound(node: ast.AST) -> list[str]:
-    """The names that a piece of code alone, and not what is within it, gives a value to."""
-    if isinstance(node, ast.Name):
-        return [] if isinstance(node.ctx, ast.Load) else [node.id]
-    if isinstance(node, ast.alias):
-        return [node.asname or node.name.partition(".")[0]]
-    name = getattr(node, "name", None)  # of a function, a class, an exception, a part of a pattern
-    return [name] if isinstance(name, str) else []
-
-
-def _is_constant(value: ast.expr) -> bool:
-    """Says whether an expression is made of numbers, words and names alone, or is a device."""
-    if isinstance(value, ast.Call):
-        return ast.unparse(value.func) == "torch.device"
-    allowed = (ast.Constant, ast.Name, ast.Attribute, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop,
-               ast.expr_context, ast.Tuple)
-    return all(isinstance(node, allowed) for node in ast.walk(value))

@@ -6,8 +6,9 @@ import ast
 import re
 from typing import Any
 
-from own_syntax import all_of, assigned, called, dtype_of, is_name, kept, keyword, listed, number, place, same
+from own_syntax import assigned, called, dtype_of, is_name, kept, keyword, listed, number, place, same
 
+SAME = {"to", "view", "reshape", "squeeze", "contiguous", "float", "int"}
 CREATES = r"torch\.(?:empty|zeros|ones|full)\w*"
 
 
@@ -37,10 +38,6 @@ def given(node: ast.FunctionDef, taken: list[str]) -> dict[str, Any]:
     extents = {name: extent(values, len(values) + sum(
         isinstance(n, ast.AugAssign) and ast.unparse(n.target) == name for n in nodes))
         for name, values in made.items()}
-    creates = [c for c in nodes if isinstance(c, ast.Call)
-               and re.search(r"(?:empty|zeros|ones|full)\w*$", called(c))]
-    other = any(isinstance(n, ast.Attribute) and n.attr in ("dtype", "type_as", "half", "bfloat16", "to")
-                for n in nodes)
     first = same(firsts)
     dtypes = [dtype_of(keyword(v, "dtype")) if re.fullmatch(CREATES, called(v)) else ""
               for v in made.get(first, [])]
@@ -55,13 +52,24 @@ def given(node: ast.FunctionDef, taken: list[str]) -> dict[str, Any]:
                                       and re.search(r"\.(?:amax|amin|max|min|aminmax)$", called(n))],
         "gives": any(v and ast.unparse(v) != "None" for v in values) or any(
             isinstance(n, (ast.Yield, ast.YieldFrom)) for n in nodes),
-        "returns": len(values), "madeAs": same(dtypes),
-        "makesFP32": not other and any(dtype_of(keyword(c, "dtype")) == "fp32" for c in creates),
+        "returns": len(values), "madeAs": same(dtypes), "returned": same(map(called, values)),
+        "one": bool(values) and all(is_one(v, made) for v in values),
         "makesResult": bool(firsts) and all(
             name not in taken and any(re.fullmatch(CREATES, called(v)) for v in made.get(name, []))
             for name in firsts),
         "givesBack": back if whole and set(back) <= set(taken) else [],
         "tuple": tuples[0] if tuples and len(tuples[0]) > 1 and all(t == tuples[0] for t in tuples) else []}
+
+
+def is_one(value: ast.expr | None, made: dict[str, list[ast.expr]]) -> bool:
+    """Whether a value is a single tensor: a sum or a product, one that the function makes, or another shape
+    or dtype of it. made are the values of the names that are still to be looked at."""
+    if isinstance(value, ast.Name):
+        rest = {name: values for name, values in made.items() if name != value.id}
+        return value.id in made and all(is_one(v, rest) or value.id == kept(v) for v in made[value.id])
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in SAME:
+        return is_one(value.func.value, made)
+    return isinstance(value, ast.BinOp) or re.fullmatch(CREATES, called(value)) is not None
 
 
 def extent(values: list[ast.expr], times: int) -> dict[str, Any]:
@@ -90,8 +98,7 @@ def plain(node: ast.expr) -> str:
     while True:
         if isinstance(node, ast.Subscript):
             node = node.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in (
-                "to", "view", "reshape", "squeeze", "contiguous", "float", "int"):
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SAME:
             node = node.func.value
         else:
             return node.id if isinstance(node, ast.Name) else ""
@@ -105,79 +112,9 @@ def has_backward(node: ast.ClassDef) -> bool:
     return False
 
 
-class Data:
-    """What custom_kernel(data) takes out of its tuple: all of it in one assignment, or elements by their
-    places."""
-
-    def __init__(self, node: ast.FunctionDef, data: str):
-        self.node, self.names, self.nested = node, [], []
-        self.assigned = []
-        for target, value, _ in assigned([node]):
-            targets, values = listed(target), listed(value)
-            if isinstance(value, ast.Tuple) and len(targets) == len(values):
-                self.assigned += zip(targets, values)
-            else:
-                self.assigned.append((target, value))
-            if isinstance(value, ast.Tuple) and self.is_rest(values[0], data) and len(values) == 2:
-                self.assigned += [(ast.Tuple(targets[:-1]), values[0]), (targets[-1], values[1])]
-        whole = [t for t, v in self.assigned if is_name(v, data)]
-        if whole:
-            self.unpack(listed(whole[0]))
-        else:
-            self.by_place(data)
-        self.packs = bool(self.names)
-        self.names = self.names or [data]
-
-    def is_rest(self, node: ast.expr, data: str) -> bool:
-        return ast.unparse(node) == f"{data}[:-1]"
-
-    def unpack(self, parts: list[ast.expr]) -> None:
-        for part in parts:
-            inner = part.value if isinstance(part, ast.Starred) else part
-            name, held = ast.unparse(inner), [ast.unparse(inner)]
-            if isinstance(inner, ast.Tuple):
-                held = [n.id for n in all_of([inner], ast.Name)]
-            elif inner is not part or re.fullmatch("(?:inputs?|args|arguments|tensors|ins|operands|params)_?",
-                                                   name):
-                held = self.held_by(name)
-            single = inner is not part or held == [name]
-            self.nested += [0] * len(held) if single else [len(held)]
-            self.names += held
-
-    def held_by(self, name: str) -> list[str]:
-        """The names of what a list holds: what it is unpacked into, or its elements by their places."""
-        for target, value in self.assigned:
-            if is_name(value, name):
-                return [n.id for n in all_of([target], ast.Name)]
-        return [n for n in self.elements(name) if n] or [name]
-
-    def elements(self, name: str) -> list[str]:
-        """The names of the elements that are taken by their places, the last one of them that of -1, "" where
-        none is."""
-        used = [n for n in (number(s.slice) for s in all_of([self.node], ast.Subscript)
-                            if is_name(s.value, name)) if n is not None and n >= -1]
-        names = [name + str(i) for i in range(max(used, default=-1) + 1)]
-        names.append("data_last" if -1 in used else "")
-        for target, value in self.assigned:
-            is_element = isinstance(value, ast.Subscript) and is_name(value.value, name)
-            at = number(value.slice) if is_element else None
-            if at is not None and at >= -1 and isinstance(target, ast.Name):
-                names[at] = target.id
-        return names
-
-    def by_place(self, data: str) -> None:
-        *names, last = self.elements(data)
-        names = [n if n != f"{data}{i}" else f"data{i}" for i, n in enumerate(names)]
-        for target, value in self.assigned:
-            if self.is_rest(value, data):
-                rest = [n.id for n in all_of([target], ast.Name)]
-                names = rest + names[len(rest):]
-        if last == "data_last" and self.writes(f"{data}[-1]"):
-            last = "output"
-        self.names = [*names, *([last] if last and last not in names else [])] if names else []
-
-    def writes(self, element: str) -> bool:
-        """Whether an element is returned, or written where it lies."""
-        e = re.escape(element)
-        return re.search(rf"(?m)return {e}$|{e}(?:\[.*\] [-+*/]?= |\.(?:copy_|fill_|zero_)\()|out={e}",
-                         ast.unparse(self.node)) is not None
+def data_names(node: ast.FunctionDef, data: str) -> list[str]:
+    """What custom_kernel(data) unpacks its tuple into; nothing where it does not."""
+    whole = [target for target, value, _ in assigned([node]) if is_name(value, data)]
+    parts = listed(whole[0]) if whole else []
+    names = [n.id for n in parts if isinstance(n, ast.Name)]
+    return names if len(names) == len(parts) else []

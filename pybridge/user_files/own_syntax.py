@@ -218,13 +218,18 @@ def number(node: ast.AST | None) -> int | None:
     return value if type(value) is int else None
 
 
-def kept(node: ast.expr) -> str:
-    """The name of a tensor of which something of the same sizes is made, "x.contiguous()"; "" for others."""
-    changed = False
+def original(node: ast.expr) -> ast.expr:
+    """What something of the same sizes is made of, the x of "x.contiguous()"."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and \
             node.func.attr in KEEPS_SHAPE:
-        node, changed = node.func.value, True
-    return node.id if changed and isinstance(node, ast.Name) else ""
+        node = node.func.value
+    return node
+
+
+def kept(node: ast.expr) -> str:
+    """The name of a tensor of which something of the same sizes is made; "" for others."""
+    of = original(node)
+    return of.id if of is not node and isinstance(of, ast.Name) else ""
 
 
 def dtype_of(node: ast.expr | None, of: str = "torch") -> str:

@@ -92,14 +92,6 @@ def by_program(kernel: ast.FunctionDef) -> set[str]:
         ast.unparse(p.right) in rows or re.fullmatch(first, ast.unparse(p.right)))}
 
 
-def sides(kernel: ast.FunctionDef) -> list[str]:
-    """The lengths of rows with which both rows and columns are compared."""
-    text = ast.unparse(kernel)
-    found = re.findall(r"(\w+)\[:, None\] \* (\w+) \+ (\w+)\[None, :\]", text)
-    return [n for rows, n, columns in found
-            if all(re.search(rf"\b{side}(?:\[[^\]]*\])? < {n}\b", text) for side in (rows, columns))]
-
-
 def converted(node: ast.expr) -> str:
     """The type of 16 bits that an expression converts to last; "" for none."""
     if not isinstance(node, ast.Call) or not called(node).endswith(".to"):
@@ -201,6 +193,8 @@ class Uses:
                 continue
             if isinstance(parent, ast.Subscript) and parent.value is use and cuts_bounded(parent.slice):
                 used = True
+            elif isinstance(parent, ast.Subscript) and ast.unparse(parent.value).endswith(".shape"):
+                handed.append({"call": ast.unparse(parent.value), "index": 0, "name": ""})
             elif call is None:
                 asks = True
             elif isinstance(call.func, ast.Subscript) or called(call).endswith("save_for_backward"):
@@ -318,18 +312,11 @@ class Uses:
         return re.fullmatch(makes, called(call)) is not None
 
     def squares(self, use: ast.Name) -> bool:
-        """Whether a size is multiplied by itself, or a grid has as many tiles of it in both ways."""
+        """Whether a size is multiplied by itself."""
         parent = self.parent(use)
-        if isinstance(parent, ast.BinOp) and parent.left is use:
-            return isinstance(parent.op, ast.Mult) and is_name(parent.right, use.id) or isinstance(
-                parent.op, ast.Pow) and number(parent.right) == 2
-
-        def tiles(node: ast.expr) -> bool:
-            return called(node).rpartition(".")[2] == "cdiv" and is_name(node.args[0], use.id)
-
-        grid = self.parent(parent) if isinstance(parent, ast.Call) else None
-        elements = grid.elts if isinstance(grid, ast.Tuple) else []
-        return any(tiles(a) and tiles(b) for a, b in zip(elements, elements[1:]))
+        return isinstance(parent, ast.BinOp) and parent.left is use and (
+            isinstance(parent.op, ast.Mult) and is_name(parent.right, use.id)
+            or isinstance(parent.op, ast.Pow) and number(parent.right) == 2)
 
 
 def cuts_bounded(index: ast.expr) -> bool:

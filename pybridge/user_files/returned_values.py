@@ -88,12 +88,13 @@ def _laid_out(value: Any) -> Any:
 
 def fitted(value: Any, function: str, wanted: tuple[Wanted, ...], places: tuple[int, ...],
            device: torch.device, is_forward: bool, keeps_dtypes: bool = False,
-           perhaps: tuple[Wanted, ...] = ()) -> Any:
+           perhaps: tuple[Wanted, ...] = (), unspoken: str = "") -> Any:
     """What a function returned, each value with the shape of its output: those at the places that its names
     say, else the first ones. Values that are the outputs in another order alone are put in theirs. What fits
     no output stays as it is. keeps_dtypes: fp32 is not rounded to the 16 bits of an output; the user
     said the dtype, or these are gradients. perhaps: outputs that need not be given; behind the others stands
-    the one further value that fits, or None."""
+    the one further value that fits, or None. unspoken: a value of an attribute that decides shapes, and that
+    no line of it names."""
     values = list(value) if isinstance(value, tuple) else [value]
     if is_forward and len(values) < len(wanted):  # it is another function than the operator
         raise ReturnedOtherwise(f"{function} returns {len(values)} of the {len(wanted)} outputs that are "
@@ -117,6 +118,10 @@ def fitted(value: Any, function: str, wanted: tuple[Wanted, ...], places: tuple[
         _own.update({w[0]: next((own for copy, own in _copies if copy is v), v)
                      for v, w in zip(values, wanted) if type(v) is torch.Tensor})
     values = [v if v is None else _fit(v, w, device, keeps_dtypes) for v, w in zip(values, wanted)]
+    for v, w in zip(values, wanted) if unspoken else ():
+        if type(v) is torch.Tensor and tuple(v.shape) != w[2]:
+            raise ReturnedOtherwise(f"with {unspoken} {function} returns {w[0]} of another shape, and no "
+                                    "line of it names that value: it is judged with the others")
     return values[0] if len(values) == 1 else tuple(values)
 
 

@@ -52,16 +52,15 @@ type Function struct {
 	Code       string     // of it without decorators and comments, one statement per line
 	Asking     string     // where it may query sizes of tensors: the text after its head, or its forward's
 	Kernels    string     // the code of the kernels that it launches, and of those that these call
-	GridWords  string     // of a kernel: the comments and decorators above it
 	Calls      []string   // by each end of their paths: of torch.nn.Linear three
 	Unpacked   []Unpacked // as of the file
 	UsesFile   bool       // it uses another definition of its file
+	Strings    []string   // the strings that are words, of it and of its kernels
 	Numbers    []Number   // names with a number in its lines, in its kernels, or in what they use
 	Autograd   bool       // it goes through an autograd function that has a backward
 	Backward   bool       // it is an autograd function that has one
 
-	Packs  bool  // the one parameter of custom_kernel is a tuple
-	Nested []int // the length of each element of it that is a tuple too; 0 for others
+	Packs bool // the one parameter of custom_kernel is a tuple
 
 	Masks, KernelMasks Masks
 
@@ -70,15 +69,14 @@ type Function struct {
 	Result      string          // the name that every return has, alone or first
 	Gives       bool            // it returns or yields something
 	Returns     int             // the number of returns
+	One         bool            // every return has a single tensor
 	Tuple       []string        // the names in every return, "" for other values; nil for a single value
 	MadeAs      string          // the dtype in which the result is created, whatever the function takes
-	MakesFP32   bool            // it creates a tensor in fp32 and queries no dtype
 	MakesResult bool            // every return has a tensor that the function creates
 	GivesBack   []string        // the parameters in every return, unchanged
 
 	Stores, Loads string   // the 16-bit types to which its kernels convert what they store and load
 	KernelCalls   []string // the names that its kernels call
-	OnlyKernel    []Param  // the parameters of its kernel, if it launches a single one
 	Like          []string // the variables like which it creates a tensor
 }
 
@@ -108,12 +106,12 @@ type Param struct {
 	ByName                          bool   // it is passed by name only
 	Place                           string // of a module: call, init or weight
 	Path                            string // of a weight: its name in the module, norm.weight
+	Passed                          string // 0, or 1 for True, that every call in the file passes
 
 	Tensor    bool // a kernel takes it as a pointer
 	Written   bool // of a kernel: it writes there
 	Address   bool // a kernel casts it to a pointer
 	ByProgram bool // a kernel loads or stores an element of it for each of its programs
-	Side      bool // of a kernel: the length of rows, with which rows and columns are compared
 
 	Called  []string // its names in the kernels that get it
 	Asks    bool     // the lines may query its sizes
