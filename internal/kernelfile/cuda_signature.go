@@ -112,7 +112,7 @@ type File struct {
 // ReadCUDA lists the functions of a CUDA file; defined are the names that flags
 // define, as NAME or NAME=VALUE.
 func ReadCUDA(text string, defined ...string) *File {
-	text = withoutMacros(strings.TrimPrefix(text, "\ufeff")) // the mark of UTF-8, as editors put it
+	text = strings.TrimPrefix(text, "\ufeff") // the mark of UTF-8, as editors put it
 	f := &File{
 		source: lex(text, defined...), aliases: map[string]string{}, literals: literals(cComment, text),
 		narrow: namesNarrow(cComment, text), doubles: doubles(text), words: strings.ToLower(text),

@@ -146,8 +146,7 @@ func (e *evaluation) declines() string {
 			continue
 		}
 		for _, a := range e.Args {
-			if a.Role != Input && a.Role != Output || a.Form == Narrow || a.Form == Doubles ||
-				a.Form == BlockTotals {
+			if a.Role != Input && a.Role != Output || a.Form == Narrow || a.Form == BlockTotals {
 				continue
 			}
 			own := a.instantiate(group.types)
@@ -361,7 +360,6 @@ func (e *evaluation) before(args []Argument) (all []copied) {
 			n := bytesOf(e.Outputs[a.Index])
 			over := location{of: ofInput, index: named(e.inputs, a.Over)}
 			all = append(all, rows(out, n, over, n, n, 1))
-		case adds && a.Form == Doubles: // zeroed in place
 		case a.Form == BlockTotals && e.Launch == nil,
 			adds && (a.Form == ByToken || a.Form == Narrow || a.Form == BlockTotals),
 			a.Form == Scratch && a.fill == fillZero:
@@ -443,7 +441,7 @@ func (e *evaluation) room(a Argument) int64 {
 			sum += bytesOf(e.Inputs[named(e.inputs, name)])
 		}
 		return sum
-	case Wide, Pairs, Doubles:
+	case Wide, Pairs:
 		return 2 * bytesOf(e.typeOf(a))
 	case BlockTotals: // no value is larger than eight bytes
 		return 8 * e.blocksOf()

@@ -123,7 +123,7 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 func (b *Binding) leftoverNumbers(numbers []int) error {
 	for _, i := range numbers {
 		a := &b.Args[i]
-		if b.takeDTypeCode(a) || b.takeShapeCount(a) {
+		if b.takeShapeCount(a) {
 			continue
 		}
 		if taken, err := b.takeRung(a); taken || err != nil {
@@ -154,8 +154,8 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 			if a.takePreset() {
 				continue
 			}
-			return b.errorf("%[1]s says of which type the tensors are, and triad does not see by which "+
-				"numbers: say one and its dtype, as in --map %[1]s=0 --dtype fp32", a.Name)
+			return b.errorf("%[1]s says of which type the tensors are: say its number and the dtype, as in "+
+				"--map %[1]s=0 --dtype fp32", a.Name)
 		}
 		if !b.takeOfEqual(a) && !b.takeConstant(a) && !b.takeShare(a) && !a.takePreset() {
 			has := strings.Join(dimNames(b.Spec), ", ")

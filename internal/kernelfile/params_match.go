@@ -118,7 +118,6 @@ type Binding struct {
 	// the sizes that its lines require, "if (cols != 1024) return false"
 	askedSizes map[string]int64
 	returned   string // the output that it returns as a number
-	doubles64  bool   // its tensors are doubles, where the operator has floats
 	file       *File  // that contains it
 	whole      bool   // its tensors are ints, where the operator has floats
 	rungs      []int  // the kernels that it chooses from by a number, if none is requested
@@ -287,7 +286,6 @@ func (b *Binding) takeOtherTypes(file *File) {
 	b.narrowIntegers()
 	b.takeBlockTotals(file)
 	b.takeWhole()
-	b.takeDoubles()
 	b.takeHostArrays()
 }
 

@@ -44,6 +44,17 @@ func (f *File) walk(fn *Function, visit func(fn *Function, name func(string) str
 	descend(fn, func(name string) string { return name }, 0)
 }
 
+// anywhere reports whether something holds at a token of a function, or of those that it calls or launches.
+func (f *File) anywhere(fn *Function, is func(fn *Function, at int) bool) bool {
+	found := false
+	f.walk(fn, func(fn *Function, _ func(string) string) {
+		for i := range fn.body {
+			found = found || is(fn, i)
+		}
+	})
+	return found
+}
+
 // hasSize reports whether a function has an integer parameter of a name.
 func (fn *Function) hasSize(name string) bool {
 	return slices.ContainsFunc(fn.Params, func(p Param) bool { return p.isInteger() && p.Name == name })
@@ -89,46 +100,32 @@ func (f *File) handed(fn *Function, i int, name func(string) string) (*Function,
 	return callee, names
 }
 
-// called returns the function of the file that is launched or called at a token, and the index of the
-// parenthesis before its arguments, or nil if there is none.
+// called returns the kernel or host function of the file that is launched or called at a token, and the index
+// of the parenthesis before its arguments, or nil if there is none.
 func (f *File) called(fn *Function, i int) (callee *Function, open int) {
-	body := fn.body
-	word := body[i].text
-	switch {
-	case word == "<<<":
-		word, open = launched(body, i), configurationEnd(body, i)+1
-	default:
-		if open = callOpens(body, i); open < 0 {
-			return nil, 0
-		}
-	}
-	at := slices.IndexFunc(f.Functions, func(o Function) bool { return o.Name == word && o.Name != fn.Name })
-	if at < 0 || open >= len(body) || body[open].text != "(" {
-		return nil, 0
-	}
-	return &f.Functions[at], open
+	return calledOf(f.Functions, fn, i)
 }
 
-// helperCalled returns the __device__ function that is called at a token, like called for other functions.
-func (f *File) helperCalled(fn *Function, i int) (callee *Function, open int) {
-	if open = callOpens(fn.body, i); open < 0 {
-		return nil, 0
-	}
-	at := slices.IndexFunc(f.helpers, func(o Function) bool {
-		return o.Name == fn.body[i].text && o.Name != fn.Name
-	})
-	if at < 0 {
-		return nil, 0
-	}
-	return &f.helpers[at], open
-}
-
-// anyCalled returns the function of the file, of either kind, that is called or launched at a token.
+// anyCalled returns the function of the file, perhaps a __device__ one, that is called or launched at a token.
 func (f *File) anyCalled(fn *Function, i int) (callee *Function, open int) {
-	if callee, open = f.called(fn, i); callee == nil {
-		callee, open = f.helperCalled(fn, i)
+	if callee, open = calledOf(f.Functions, fn, i); callee == nil {
+		callee, open = calledOf(f.helpers, fn, i)
 	}
 	return callee, open
+}
+
+func calledOf(list []Function, fn *Function, i int) (callee *Function, open int) {
+	name := fn.body[i].text
+	if name == "<<<" {
+		name, open = launched(fn.body, i), configurationEnd(fn.body, i)+1
+	} else if open = callOpens(fn.body, i); open < 0 {
+		return nil, 0
+	}
+	at := slices.IndexFunc(list, func(o Function) bool { return o.Name == name && o.Name != fn.Name })
+	if at < 0 || textAt(fn.body, open) != "(" {
+		return nil, 0
+	}
+	return &list[at], open
 }
 
 // callOpens returns the index of the opening parenthesis of a call whose name is at a token, after any

@@ -203,7 +203,7 @@ func withFolderOf(path string, flags []string) []string {
 }
 
 // match matches the functions of a file, or those derived from it: the sequence of launches of main(),
-// functions that take structs, and functions with smaller constants.
+// kernels that take what they read of constant memory, and functions with smaller constants.
 func (f *File) match(request kernelfile.Request, content []byte) ([]*kernelfile.Binding, error) {
 	if request.Declares(string(content), f.reading.Options.Flags, f.reading.Spec.Name) {
 		return f.reading.bind(request, f.Path, content)
@@ -224,13 +224,8 @@ func (f *File) match(request kernelfile.Request, content []byte) ([]*kernelfile.
 			return joined, nil
 		}
 	}
-	for _, read := range []func(kernelfile.Request, []byte) ([]*kernelfile.Binding, error, bool){
-		f.bindStructs, f.bindConstants,
-	} {
-		if several := (*kernelfile.SeveralError)(nil); err == nil || errors.As(err, &several) {
-			break
-		}
-		if made, failed, ok := read(request, content); ok {
+	if several := (*kernelfile.SeveralError)(nil); err != nil && !errors.As(err, &several) {
+		if made, failed, ok := f.bindConstants(request, content); ok {
 			bindings, err = made, failed
 		}
 	}
