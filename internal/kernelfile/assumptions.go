@@ -116,7 +116,7 @@ func (b *Binding) guessedParameters() (words, parameters []string) {
 			a.Over != "" && score(b.Spec, b.Pass, a.Name, a.Over) > scoreWeak ||
 			a.Role == Output && b.scoreOutput(a.Param, a.Target) > scoreWeak
 		clear := stride || named && !b.open[a.Name] && !b.contrary(a) || b.shownByRows(a) ||
-			a.Form != AsItLies && a.Form != Narrow || a.Role == Size && a.Pointer ||
+			a.Form != AsItLies && a.Form != Narrow ||
 			b.onlyTensor(a) || onlyInput && a.Role == Input || b.shownByWrites(a) ||
 			b.squared[a.Name] && strings.Contains(a.Target, "=") ||
 			a.Share > 0 && b.multiplied(a) || a.Role == Size && b.isShapeOfWeights(a.Param) ||

@@ -2,6 +2,9 @@ package kernelfile
 
 import (
 	"fmt"
+	"go/constant"
+	gotoken "go/token"
+	"go/types"
 	"maps"
 	"regexp"
 	"slices"
@@ -142,11 +145,7 @@ func constantSizes(file *File, fn Function, spec *op.Spec, pass op.Pass, options
 		sure = sure || file.allocates(name)
 	}
 	if err := b.fewEnough(dims, square); err != nil {
-		large := &TooManyError{Err: err, Values: found.values, Sides: 1}
-		if square {
-			large.Sides = len(b.neededDims())
-		}
-		return nil, false, large
+		return nil, false, err
 	}
 	return dims, sure, nil
 }
@@ -273,6 +272,23 @@ func (f *File) constant(name string) (root string, value int64, ok bool) {
 	}
 	return name, 0, false
 }
+
+// wholeNumber returns the value of an integer expression such as "(1 << 20)". One with operators of bits and
+// others has another order of precedence in Go than in C++.
+func wholeNumber(text string) (int64, bool) {
+	text = wholeSuffix.ReplaceAllString(text, "$1")
+	if strings.ContainsAny(text, "<>&|^") && strings.ContainsAny(text, "+-*/%") {
+		return 0, false
+	}
+	value, err := types.Eval(gotoken.NewFileSet(), nil, gotoken.NoPos, text)
+	if err != nil || value.Value == nil || value.Value.Kind() != constant.Int {
+		return 0, false
+	}
+	return constant.Int64Val(value.Value)
+}
+
+// wholeSuffix matches an integer with the suffix of its type.
+var wholeSuffix = regexp.MustCompile(`\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b`)
 
 // maxConstants limits the names of one number that are followed.
 const maxConstants = 4

@@ -64,12 +64,12 @@ func CUDAShim(include, name string, bindings []*Binding) string {
 
 // formsUsed matches the names that cuda/include/own_forms.cuh defines.
 var formsUsed = regexp.MustCompile(`triad_own::(?:fill|convert|to_host|give|add_up|` +
-	`in_its_place|scale_and_add|listed)\b`)
+	`in_its_place|scale_and_add)\b`)
 
 // ownWords are the words behind the include that a macro of the file may have taken: members of a tensor, and
 // what triad_own calls its functions. No other word there is without triad in its name.
 const ownWords = "add_up begin_watching bit blocks convert copies data dtype elements fill from_host give " +
-	"in in_its_place kept kernel_of listed out packed pointer rank real scale_and_add shape " +
+	"in in_its_place kept kernel_of out packed pointer rank real scale_and_add shape " +
 	"size_of_launch store stream_of tensor tensor_of to_host triad watched whole without_first"
 
 // undefined returns the lines that undefine words as macros of the file.
@@ -296,8 +296,6 @@ func (b *Binding) argumentCode(a Argument, at int, c Instance) string {
 		return fmt.Sprintf("static_cast<%s>(%s)", a.Base, slot(read))
 	}
 	switch {
-	case a.Role == Size && a.Pointer:
-		return b.shapeCode(a, at)
 	case a.Role == Size && a.isShape():
 		return fmt.Sprintf("{static_cast<int64_t>(%s)}", slot("whole"))
 	case a.Role == Size:

@@ -46,7 +46,10 @@ var layouts = []lying{
 	{Form: Packed, lies: tokenwise, word: "tokens", says: "one after the other in each token"},
 	{Form: Wide, word: endTwice, says: givenTwice + "[values, values]"},
 	{Form: Pairs, word: endPairs, says: givenTwice + "one beside the other"},
-	{Form: ByToken, word: endSwapped, says: "$parameter is $size: $target is copied so, and the copy is timed"},
+	{
+		Form: ByToken, word: endSwapped,
+		says: "$parameter is $size: $target is copied so, and the copy is timed",
+	},
 	{Form: BlockTotals, says: "$parameter gets a value of each block: triad adds them up, and that is timed"},
 	{Form: Narrow, says: "$parameter is int: $target is converted, and that is timed"},
 }
@@ -111,7 +114,8 @@ func (b *Binding) layoutSentence(a Argument) string {
 	says, size := a.layout().says, b.Spec.Own.WideSize
 	switch a.Form {
 	case Packed:
-		says = "$parameter holds " + a.packed() + ": they are copied there before each call, and the copy is timed"
+		says = "$parameter holds " + a.packed() + ": they are copied there before each call, and the copy is " +
+			"timed"
 	case ByToken:
 		size = b.swappedShape(a)
 	}

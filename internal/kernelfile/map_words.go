@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Words of --map for a plain number in the place of the tensor that the output is multiplied by, or of one that
-// is added.
+// Words of --map for a plain number in the place of the tensor that the output is multiplied by, or of one
+// that is added.
 const (
 	wordFactor = "factor"
 	wordAddend = "addend"

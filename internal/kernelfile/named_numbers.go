@@ -50,13 +50,14 @@ func plainValue(text string) string {
 	return strconv.FormatFloat(n, 'g', -1, 64)
 }
 
-// namedInCUDA lists the numbers that the lines of a function, and of those that it calls, assign to names of a
-// kind: to a variable, to a parameter of a function that they call, and to a constant of the file.
+// namedInCUDA lists the numbers that the lines of a function, and of those that it calls, assign to names of
+// a kind: to a variable, to a parameter of a function that they call, and to a constant of the file.
 func (f *File) namedInCUDA(fn *Function, says func(string) bool) (all []string) {
 	f.walk(fn, func(fn *Function, _ func(string) string) {
 		for i, t := range fn.body {
 			if t.isName() && says(t.text) {
-				all = append(all, plainValue(f.defines[t.text]), plainValue(join(assigned(fn.body[i:], t.text))))
+				value := join(assigned(fn.body[i:], t.text))
+				all = append(all, plainValue(f.defines[t.text]), plainValue(value))
 			}
 		}
 	})

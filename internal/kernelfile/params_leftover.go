@@ -66,7 +66,7 @@ func (b *Binding) unmatched(role Role, tensors []op.TensorSpec) []int {
 func (b *Binding) leftoverPointers(pointers []int) error {
 	pointers = slices.DeleteFunc(pointers, func(i int) bool {
 		a := &b.Args[i]
-		return b.takeZeros(a) || b.takeShape(a) || a.Untyped && b.takeShare(a)
+		return b.takeZeros(a) || a.Untyped && b.takeShare(a)
 	})
 	inputs, outputs := b.unmatched(Input, b.inputs), b.unmatched(Output, b.outputs)
 	if len(pointers) == 0 {
@@ -123,9 +123,6 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 func (b *Binding) leftoverNumbers(numbers []int) error {
 	for _, i := range numbers {
 		a := &b.Args[i]
-		if b.takeShapeCount(a) {
-			continue
-		}
 		if taken, err := b.takeRung(a); taken || err != nil {
 			if err != nil {
 				return err

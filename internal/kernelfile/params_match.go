@@ -32,7 +32,6 @@ type Options struct {
 	alone               bool              // a kernel is launched only as its own lines say
 	Flags               []string          // for nvcc; definitions for the emulator's compiler too
 	Operators           []string          // which lines of files may name; none: any
-	Made                bool              // the text is not the file's own: no line in the file can say this
 	said                *said             // what the line above the function says; nil: there is none
 }
 

@@ -106,7 +106,8 @@ func (f *File) called(fn *Function, i int) (callee *Function, open int) {
 	return calledOf(f.Functions, fn, i)
 }
 
-// anyCalled returns the function of the file, perhaps a __device__ one, that is called or launched at a token.
+// anyCalled returns the function of the file, perhaps a __device__ one, that is called or launched at a
+// token.
 func (f *File) anyCalled(fn *Function, i int) (callee *Function, open int) {
 	if callee, open = calledOf(f.Functions, fn, i); callee == nil {
 		callee, open = calledOf(f.helpers, fn, i)

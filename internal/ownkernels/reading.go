@@ -202,8 +202,7 @@ func withFolderOf(path string, flags []string) []string {
 	return slices.Concat(flags, []string{beside})
 }
 
-// match matches the functions of a file, or those derived from it: the sequence of launches of main(),
-// kernels that take what they read of constant memory, and functions with smaller constants.
+// match matches the functions of a file, or the sequence of launches of its main().
 func (f *File) match(request kernelfile.Request, content []byte) ([]*kernelfile.Binding, error) {
 	if request.Declares(string(content), f.reading.Options.Flags, f.reading.Spec.Name) {
 		return f.reading.bind(request, f.Path, content)
@@ -223,14 +222,6 @@ func (f *File) match(request kernelfile.Request, content []byte) ([]*kernelfile.
 		if joined, ok := f.bindJoined(request, content, true); ok {
 			return joined, nil
 		}
-	}
-	if several := (*kernelfile.SeveralError)(nil); err != nil && !errors.As(err, &several) {
-		if made, failed, ok := f.bindConstants(request, content); ok {
-			bindings, err = made, failed
-		}
-	}
-	if large := (*kernelfile.TooManyError)(nil); errors.As(err, &large) && !request.IsPython() {
-		return f.withFewer(request, content, large)
 	}
 	return bindings, err
 }
