@@ -154,7 +154,7 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 			return b.errorf("%[1]s says of which type the tensors are: say its number and the dtype, as in "+
 				"--map %[1]s=0 --dtype fp32", a.Name)
 		}
-		if !b.takeOfEqual(a) && !b.takeConstant(a) && !b.takeShare(a) && !a.takePreset() {
+		if !b.takeConstant(a) && !b.takeShare(a) && !a.takePreset() {
 			has := strings.Join(dimNames(b.Spec), ", ")
 			if attributes := attributeNames(b.Spec); len(attributes) > 0 {
 				has += " and the attributes " + strings.Join(attributes, ", ")
@@ -357,16 +357,10 @@ func (b *Binding) checkSizes(file *File) error {
 		}
 		list, _ := b.inputs[0].Shape.([]any)
 		if !constant && (len(list) == 0 || list[len(list)-1] == d.Name || !b.givesAnySize()) {
-			if b.takeSquare() {
-				continue
-			}
 			return b.errorf("no parameter for the size %s of %s (matched: %s): fix it with --dims %s, or "+
 				"add a parameter", d.Name, b.Spec.Name, b.Matched(), d.Name+"=1")
 		}
 		b.implied[d.Name] = max(n, 1)
-		if constant && file.launchesWith(b.Function, file.constantOf(b, d.Name)) {
-			b.constants[d.Name] = true
-		}
 	}
 	return nil
 }
@@ -411,39 +405,6 @@ func (f *File) constantOf(b *Binding, dim string) string {
 		}
 	}
 	return f.rowConstant(b, dim)
-}
-
-// launchesWith reports whether a constant occurs in the launch of a kernel or in its lines, and is no factor
-// there: in "i < N * N", or with vectors, it is not the number of elements.
-func (f *File) launchesWith(fn Function, name string) bool {
-	named := func(t token) bool { return t.text == name }
-	for i, t := range f.tokens {
-		if t.text == name && (f.isFactor(i-1, i-2) || f.isFactor(i+1, i+2)) {
-			return false
-		}
-	}
-	if slices.ContainsFunc(fn.Params, takesVectors) {
-		return false
-	}
-	if slices.ContainsFunc(fn.body, named) {
-		return true
-	}
-	for i, t := range f.tokens {
-		if t.text != "<<<" || launched(f.tokens, i) != fn.Name {
-			continue
-		}
-		if slices.ContainsFunc(f.tokens[i:configurationEnd(f.tokens, i)], named) {
-			return true
-		}
-	}
-	return false
-}
-
-// isFactor reports whether a sign is that of a product with anything but the size of a type.
-func (f *File) isFactor(sign, other int) bool {
-	in := func(i int) bool { return i >= 0 && i < len(f.tokens) }
-	return in(sign) && in(other) && f.tokens[sign].text == "*" && f.tokens[other].text != "sizeof" &&
-		f.tokens[other].text != ")"
 }
 
 // givesAnySize reports whether some parameter stands for a size.

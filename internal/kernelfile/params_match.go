@@ -84,24 +84,22 @@ type Binding struct {
 	implied  map[string]int64 // dims without a parameter, with their assumed sizes
 	// sizes that constants of the file give, and that it allocates nothing with
 	guessedSizes map[string]int64
-	constants    map[string]bool // those of them from a constant that the kernel or its launch uses
-	extension    bool            // its file includes torch/extension.h
-	plan         *plan           // what the shim takes at run time
-	triton       *tritonLaunch   // of a Triton kernel
-	forward      *Binding        // of a backward that goes through autograd: its forward
-	literals     []float64       // the numbers in the file
-	doubles      []float64       // those of them that are doubles, and others in fp32
-	asked        []string        // the dtypes that its lines request
-	narrow       bool            // its file names a type of 16 bits, or the dtype of its tensors
-	sixteen      bool            // its file names a type of 16 bits
-	away         bool            // its file rounds halves away from zero, or up
-	untold       bool            // nothing requests a dtype: its tensors are taken for fp32
-	stores       bool            // its kernels convert everything they store to the requested dtype
+	extension    bool          // its file includes torch/extension.h
+	plan         *plan         // what the shim takes at run time
+	triton       *tritonLaunch // of a Triton kernel
+	forward      *Binding      // of a backward that goes through autograd: its forward
+	literals     []float64     // the numbers in the file
+	doubles      []float64     // those of them that are doubles, and others in fp32
+	asked        []string      // the dtypes that its lines request
+	narrow       bool          // its file names a type of 16 bits, or the dtype of its tensors
+	sixteen      bool          // its file names a type of 16 bits
+	away         bool          // its file rounds halves away from zero, or up
+	untold       bool          // nothing requests a dtype: its tensors are taken for fp32
+	stores       bool          // its kernels convert everything they store to the requested dtype
 	// the parameters that the file's lines show to be the length of a pointer's rows, by the pointer's name
 	rows    map[string]string
 	places  map[string][]string // the indexes of each pointer
 	squared map[string]bool     // sizes whose square occurs in the lines
-	vectors map[string]string   // what bounds the variable that a pointer is indexed with
 	// how it is called if its tensors are not laid out as the operator's (forms.go)
 	without  map[string]bool   // tensors without a parameter of their own
 	each     bool              // it is called once for each of a pair of tensors
@@ -253,8 +251,7 @@ func newBinding(file *File, fn Function, spec *op.Spec, pass op.Pass, options Op
 	}
 	return &Binding{
 		Spec: spec, Pass: pass, Function: fn, Options: options, given: given, varies: file.Adds,
-		constants: map[string]bool{},
-		without:   map[string]bool{}, others: file.Functions, numbers: numbers,
+		without: map[string]bool{}, others: file.Functions, numbers: numbers,
 		covered: map[string]bool{}, open: map[string]bool{}, literals: file.literals, asked: file.dtypes,
 		narrow: file.narrow, doubles: file.doubles, file: file,
 		extension: file.extension,
@@ -295,7 +292,6 @@ func (b *Binding) readLines(file *File) {
 	} else {
 		b.rows, b.places = file.rowLengths(&b.Function)
 		b.squared = file.squares(&b.Function)
-		b.vectors = file.vectorLengths(&b.Function)
 	}
 	for _, f := range file.Functions {
 		if f.Kind == Kernel {

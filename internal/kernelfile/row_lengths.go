@@ -8,7 +8,7 @@ import (
 
 // rowLengths maps the pointers of a function to the size parameter that is the length of their rows, by how
 // its lines, and those of the kernels it launches, index them: N of "A[row * N + k]". A pointer that is
-// indexed with several lengths is left out, one that is not indexed takes what comments say: "A is M x N".
+// indexed with several lengths is left out.
 //
 // places holds the indexes of each pointer as written, with the function that contains them.
 func (f *File) rowLengths(fn *Function) (lengths map[string]string, places map[string][]string) {
@@ -19,11 +19,6 @@ func (f *File) rowLengths(fn *Function) (lengths map[string]string, places map[s
 	for pointer, names := range found {
 		if len(names) == 1 {
 			lengths[pointer] = names[0]
-		}
-	}
-	for pointer, name := range f.rowsInComments(fn) {
-		if len(found[pointer]) == 0 {
-			lengths[pointer] = name
 		}
 	}
 	return lengths, places
@@ -316,53 +311,4 @@ func valueEnd(tokens []token, at int) int {
 		}
 	}
 	return at
-}
-
-// shapeInWords finds "A is M x N", "A: [M, N]", "B (N * K)" in a comment.
-var shapeInWords = regexp.MustCompile(
-	`\b([A-Za-z_]\w*)\b(?:\s+(?:is|has|shape|of|matrix|a|an|the|size)\b|[:=(\[\s])*?\s*[\[(]?\s*` +
-		`([A-Za-z_]\w*)\s*(?:x|X|×|\*|,)\s*([A-Za-z_]\w*)(?:\s*(?:x|X|×|\*|,)\s*([A-Za-z_]\w*))?`)
-
-// squeezed matches a shape written in one word: MxN.
-var squeezed = regexp.MustCompile(`\b([A-Z])x([A-Z])\b`)
-
-// rowsInComments returns the row lengths of pointers that comments give.
-func (f *File) rowsInComments(fn *Function) map[string]string {
-	has := func(name string, pointer bool) bool {
-		return slices.ContainsFunc(fn.Params, func(p Param) bool {
-			return p.Name == name && p.Pointer == pointer && (pointer || p.isInteger())
-		})
-	}
-	lengths, differ := map[string]string{}, map[string]bool{}
-	for _, line := range f.comments {
-		line = squeezed.ReplaceAllString(line, "$1 x $2")
-		for from := 0; from < len(line); {
-			m := shapeInWords.FindStringSubmatchIndex(line[from:])
-			if m == nil {
-				break
-			}
-			word := func(k int) string {
-				if m[2*k] < 0 {
-					return ""
-				}
-				return line[from+m[2*k] : from+m[2*k+1]]
-			}
-			last := word(4)
-			if last == "" {
-				last = word(3)
-			}
-			pointer := word(1)
-			if has(pointer, true) && has(word(2), false) && has(last, false) {
-				differ[pointer] = differ[pointer] || lengths[pointer] != "" && lengths[pointer] != last
-				lengths[pointer] = last
-			}
-			from += m[3] // after the first word
-		}
-	}
-	for pointer := range differ {
-		if differ[pointer] {
-			delete(lengths, pointer)
-		}
-	}
-	return lengths
 }
