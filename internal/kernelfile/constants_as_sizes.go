@@ -58,27 +58,7 @@ func (f *File) boundsOf(fn Function) bounds {
 		}
 		all.below[name][fn.body[at-1].text] = true
 	}
-	all.dropTiles()
 	return all
-}
-
-// dropTiles leaves out the constants that are named after tiles or blocks, if there are others: loops over a
-// tile end with them.
-func (b *bounds) dropTiles() {
-	tile := func(name string) bool { return launchWords.MatchString(name) }
-	names := slices.Collect(maps.Keys(b.values))
-	if !slices.ContainsFunc(names, func(name string) bool { return !tile(name) }) {
-		return
-	}
-	for _, name := range names {
-		if tile(name) {
-			delete(b.values, name)
-			delete(b.below, name)
-		}
-	}
-	b.told.Params = slices.DeleteFunc(b.told.Params, func(p Param) bool {
-		return tile(p.Name) && slices.Contains(names, p.Name)
-	})
 }
 
 // alike returns the common value of several constants; 0 if they differ.

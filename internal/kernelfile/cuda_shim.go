@@ -225,7 +225,7 @@ func (b *Binding) callCode(arguments []Argument, again bool) string {
 	for _, c := range b.byMain() {
 		var args []string
 		fmt.Fprintf(&code, "\tcase %s:\n", abiNames[c.Main])
-		for i, a := range passed(arguments) {
+		for i, a := range arguments {
 			code := b.argumentCode(a, i, c)
 			if a.changes() {
 				code = fmt.Sprintf("triad_own::kept<%d>(%s)", i, code)
@@ -300,8 +300,6 @@ func (b *Binding) argumentCode(a Argument, at int, c Instance) string {
 		return fmt.Sprintf("{static_cast<int64_t>(%s)}", slot("whole"))
 	case a.Role == Size:
 		return number("whole")
-	case a.Role == Constant && a.sides[0] != "" && a.isDim3():
-		return "dim3(" + b.dim3Code(a.sides) + ")"
 	case a.Role == Constant && strings.ContainsAny(constantWord(a), ".eE"):
 		return number("real")
 	case a.Role == Constant:

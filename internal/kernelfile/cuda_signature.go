@@ -30,8 +30,7 @@ type Param struct {
 	writing      // what the file's lines are seen to do with what is pointed to
 	// Of a Python function: it has a default, or nothing says what it is.
 	Optional, Untyped bool
-	byName            bool   // of a Python function: it is handed over by its name alone
-	preset            string // of a CUDA function: the number that it has where a caller gives none
+	byName            bool // of a Python function: it is handed over by its name alone
 	place             place
 	path              string   // of a weight: its name in the module, norm.weight
 	tensor            bool     // a torch::Tensor
@@ -369,12 +368,10 @@ var qualifiers = strings.Fields("const volatile restrict __restrict__ __restrict
 var builtin = strings.Fields("unsigned signed int long short char float double bool void")
 
 func (f *File) param(part []token) Param {
-	preset := ""
 	if i := slices.IndexFunc(part, func(t token) bool { return t.text == "=" }); i >= 0 {
-		preset = join(part[i+1:])
 		part = part[:i]
 	}
-	p := Param{Text: join(part), preset: preset}
+	p := Param{Text: join(part)}
 	var words []string
 	for _, t := range part {
 		switch {

@@ -47,8 +47,7 @@ type formOf struct {
 	told  bool   // the user said it
 	// number is the value passed for a Constant, where the user said it: "0.5"
 	number string
-	host   bool      // it points to a copy in the host's memory
-	sides  [3]string // of a Constant that is a grid or a block, in the operator's sizes
+	host   bool // it points to a copy in the host's memory
 }
 
 // chooseForm decides in which of the operator's forms a function is written, by the number of its pointers:

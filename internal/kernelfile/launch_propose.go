@@ -23,7 +23,7 @@ func (b *Binding) proposeLaunch(file *File) error {
 	k := body{b: b, file: file, tokens: b.Function.body}
 	block, threads := k.block()
 	grid, shared := k.grid, ""
-	if found := k.ownLaunch(); found != nil && !b.Options.alone { // what the file says itself
+	if found := k.ownLaunch(); found != nil { // what the file says itself
 		if found.block[0] != "" {
 			block, threads = found.block, true
 		}

@@ -266,8 +266,6 @@ func (e *evaluation) value(a Argument, at int) slot {
 	case a.Role == Attribute:
 		x := e.Attributes[a.Index]
 		return slot{location{bytes: int64(x)}, x}
-	case a.Role == Constant && a.sides[0] != "":
-		return wholeSlot(e.product(a.sides))
 	case a.Role == Constant:
 		if n, err := strconv.ParseInt(constantWord(a), 0, 64); err == nil {
 			return wholeSlot(n)

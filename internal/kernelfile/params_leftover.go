@@ -34,8 +34,6 @@ func (b *Binding) matchLeftover(chosen []candidate) error {
 		case b.Args[i].Role != Nothing, b.takeAxis(&b.Args[i]):
 		case b.Args[i].Optional,
 			b.Args[i].place == inInit: // it keeps its default, or get_init_inputs() has it
-		case b.Args[i].preset != "" && b.Args[i].Pointer:
-			b.Args[i].takePreset()
 		case b.Args[i].Pointer || b.Args[i].Untyped:
 			pointers = append(pointers, i)
 		default:
@@ -49,7 +47,7 @@ func (b *Binding) matchLeftover(chosen []candidate) error {
 		return err
 	}
 	b.widen()
-	return b.checkPassed()
+	return nil
 }
 
 // unmatched lists the tensors that no parameter stands for yet.
@@ -139,22 +137,19 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 				open = append(open, candidate{role: Attribute, target: t.Name, index: k})
 			}
 		}
-		if b.takeStride(a) || b.takePlainFactor(a) || b.takeLaunch(a) || b.takeElements(a, numbers) {
+		if b.takeStride(a) || b.takePlainFactor(a) || b.takeElements(a, numbers) {
 			continue
 		}
 		// of several the first, since rows are usually written before columns
-		if len(open) > 0 && !a.countsThreads() && !b.saysDType(a.Param) {
+		if len(open) > 0 && !a.countsThreads() && !a.countsBlocks() && !b.saysDType(a.Param) {
 			a.Role, a.Target, a.Index = open[0].role, open[0].target, open[0].index
 			continue
 		}
 		if b.saysDType(a.Param) {
-			if a.takePreset() {
-				continue
-			}
 			return b.errorf("%[1]s says of which type the tensors are: say its number and the dtype, as in "+
 				"--map %[1]s=0 --dtype fp32", a.Name)
 		}
-		if !b.takeConstant(a) && !b.takeShare(a) && !a.takePreset() {
+		if !b.takeConstant(a) && !b.takeShare(a) {
 			has := strings.Join(dimNames(b.Spec), ", ")
 			if attributes := attributeNames(b.Spec); len(attributes) > 0 {
 				has += " and the attributes " + strings.Join(attributes, ", ")

@@ -29,7 +29,6 @@ type Options struct {
 	Singles             []float64         // doubles among the numbers of a CUDA file that are read as floats
 	Only                []string          // the dtypes that trials left; none: all
 	Contract            string            // declared by the functions; "": see Binding.contract
-	alone               bool              // a kernel is launched only as its own lines say
 	Flags               []string          // for nvcc; definitions for the emulator's compiler too
 	Operators           []string          // which lines of files may name; none: any
 	said                *said             // what the line above the function says; nil: there is none
@@ -236,12 +235,6 @@ func newBinding(file *File, fn Function, spec *op.Spec, pass op.Pass, options Op
 		options.Arguments = file.launchedArguments(fn)
 	}
 	var numbers []string
-	if lists := file.calledArguments(fn); fn.Kind == Host && len(options.Arguments) == 0 && len(lists) > 0 {
-		options.Arguments = lists[0]
-		if len(lists) > 1 { // it may be written for only some of them
-			numbers = saidNumbers(fn.Template, lists[0])
-		}
-	}
 	if fn.Kind == Kernel && len(options.Arguments) == 0 {
 		var said map[string]string
 		if options.said != nil {
@@ -346,11 +339,11 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 		return []candidate{{Stride, p.Name, 0, 1000}}, nil
 	case p.isStream():
 		return []candidate{{Stream, "the stream", 0, 1000}}, nil
-	case unknown && p.preset == "":
+	case unknown:
 		return nil, b.errorf("the type of %s, %s, is none of float, half, __nv_bfloat16, "+
 			"__nv_fp8_e4m3, __nv_fp8_e5m2, signed integers, unsigned char, bool: write it so, or "+
 			"judge a function that takes plain device pointers", p.Name, p.Text)
-	case p.Pointer && !unknown:
+	case p.Pointer:
 		all = b.candidateTensors(p)
 	case b.isShapeOfWeights(p):
 		all = b.candidateShape(p)
@@ -361,8 +354,6 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 		all = b.candidateNumbers(p)
 	case p.isShape():
 		all = b.candidateShape(p)
-	case p.isDim3(), p.preset != "":
-		return nil, nil
 	default:
 		return nil, b.errorf("the parameter %s is neither a device pointer nor a number: triad can pass "+
 			"pointers, sizes, attributes and a cudaStream_t", p.Text)
