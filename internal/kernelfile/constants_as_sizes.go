@@ -8,7 +8,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"triad/internal/op"
@@ -288,37 +287,4 @@ func isLength(body []token, name string) bool {
 		}
 	}
 	return false
-}
-
-// timesConstant matches what an index multiplies a row by: "row * WIDTH + column".
-var timesConstant = regexp.MustCompile(`\* ?([A-Za-z_]\w*) ?\+`)
-
-// inParentheses matches a factor in parentheses, whose own constants count tiles: "(tile * SIDE + i) * DIM".
-var inParentheses = regexp.MustCompile(`\([^()]*\)`)
-
-// rowConstant returns the name of the constant of a file by which the lines of a function multiply the rows
-// of tensors whose last size has no parameter: DIM of "Q[row * DIM + i]". "" where they multiply by none, by
-// several, or where a constant is a factor of another.
-func (f *File) rowConstant(b *Binding, dim string) string {
-	found := ""
-	for _, a := range b.Args {
-		if a.Role != Input && a.Role != Output || !a.Pointer || a.Form != AsItLies {
-			continue
-		}
-		list, _ := b.tensor(a).Shape.([]any)
-		if len(list) < 2 || list[len(list)-1] != dim {
-			continue
-		}
-		for _, place := range b.places[a.Name] {
-			place = inParentheses.ReplaceAllString(place, "0")
-			for _, m := range timesConstant.FindAllStringSubmatch(place, -1) {
-				n, err := strconv.ParseInt(strings.Trim(f.defines[m[1]], "() "), 0, 64)
-				if err != nil || n < 1 || found != "" && found != m[1] {
-					return ""
-				}
-				found = m[1]
-			}
-		}
-	}
-	return found
 }

@@ -114,8 +114,8 @@ func (b *Binding) layoutSentence(a Argument) string {
 	says, size := a.layout().says, b.Spec.Own.WideSize
 	switch a.Form {
 	case Packed:
-		says = "$parameter holds " + a.packed() + ": they are copied there before each call, and the copy is " +
-			"timed"
+		says = "$parameter holds " + a.packed() +
+			": they are copied there before each call, and the copy is timed"
 	case ByToken:
 		size = b.swappedShape(a)
 	}

@@ -399,7 +399,7 @@ func (f *File) constantOf(b *Binding, dim string) string {
 			return name
 		}
 	}
-	return f.rowConstant(b, dim)
+	return ""
 }
 
 // givesAnySize reports whether some parameter stands for a size.
