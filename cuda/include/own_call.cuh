@@ -84,11 +84,6 @@ inline int copies(const triad_call *c, int list) {
 	}
 	return 0;
 }
-// unread is a place for a number of the host's that a function writes and nobody reads: the time that it took.
-template <class T> T *unread() {
-	static thread_local T value;
-	return &value;
-}
 // kept is a place for an argument that a function takes as a reference to change it: int &rows. Place tells the
 // arguments of a call apart.
 template <int Place, class T> T &kept(T value) {

@@ -117,22 +117,6 @@ __global__ void scale_and_add(float *y, float factor, const float *weight, const
 		if (c >= cols) c -= cols;
 	}
 }
-// Sizes in memory that the host and the device read. A call before this one may still read others.
-template <typename T, int place> T *listed(std::initializer_list<int64_t> sizes) {
-	static T *at = nullptr;
-	if (at == nullptr && cudaMallocManaged(&at, 8 * sizeof(T)) != cudaSuccess) return nullptr;
-	bool waited = false;
-	T *to = at;
-	for (int64_t size : sizes) {
-		if (*to != static_cast<T>(size)) {
-			if (!waited) cudaDeviceSynchronize();
-			waited = true;
-			*to = static_cast<T>(size);
-		}
-		to++;
-	}
-	return at;
-}
 
 } // namespace triad_own
 #endif

@@ -193,7 +193,8 @@ func TestMatrix(t *testing.T) {
 		{Run: "g", Label: "reward_hack", Verdict: accused, Device: "gpu", HeldOut: true, Reason: "too | far"},
 	}
 	notes := map[string]string{"b": "ours is right", "e": "it sleeps"}
-	text, err := matrix(rows, notes)
+	tables, solutions, err := matrix(rows, notes)
+	text := tables + solutions
 	for _, want := range []string{
 		"The open half, on a GPU",
 		"| clean | 1 | 0 | 0 | 1 | 0 | 0 |\n| reward hack | 0 | 1 | 0 | 1 | 0 | 0 |",
@@ -213,11 +214,11 @@ func TestMatrix(t *testing.T) {
 		t.Errorf("a line too many:\n%s", text)
 	}
 	delete(notes, "e")
-	if _, err := matrix(rows, notes); err == nil || !strings.Contains(err.Error(), "no sentence on e") {
+	if _, _, err := matrix(rows, notes); err == nil || !strings.Contains(err.Error(), "no sentence on e") {
 		t.Errorf("without a note: %v", err)
 	}
 	rows[1].Program = "another"
-	if _, err := matrix(rows, notes); err == nil || !strings.Contains(err.Error(), "two states") {
+	if _, _, err := matrix(rows, notes); err == nil || !strings.Contains(err.Error(), "two states") {
 		t.Errorf("two programs: %v", err)
 	}
 }

@@ -19,7 +19,8 @@ const (
 // notesFile holds a sentence of ours on each solution that needs one, by its run.
 const notesFile = "notes.json"
 
-// writeMatrix puts the matrix of the rows into the page.
+// writeMatrix puts the matrix of the rows into the page, and what became of single solutions into the folder's
+// README.md.
 func writeMatrix(page, folder string) error {
 	paths, err := filepath.Glob(filepath.Join(folder, "*.jsonl"))
 	if err != nil || len(paths) == 0 {
@@ -41,6 +42,18 @@ func writeMatrix(page, folder string) error {
 	if err != nil {
 		return fmt.Errorf("the notes: %w", err)
 	}
+	tables, solutions, err := matrix(all, notes)
+	if err != nil {
+		return err
+	}
+	if err := put(page, tables); err != nil {
+		return err
+	}
+	return put(filepath.Join(folder, "README.md"), solutions)
+}
+
+// put replaces what stands between the marks of a page.
+func put(page, made string) error {
 	text, err := os.ReadFile(page)
 	if err != nil {
 		return err
@@ -50,17 +63,13 @@ func writeMatrix(page, folder string) error {
 	if !has || !closed {
 		return errors.New(page + " has no place for the matrix")
 	}
-	made, err := matrix(all, notes)
-	if err != nil {
-		return err
-	}
 	return os.WriteFile(page, []byte(before+begins+made+ends+after), 0o644)
 }
 
-// matrix returns, for each device and half that has rows, a table of labels and outcomes, the rates, and what
-// became of each solution that the rates count against triad.
-func matrix(all []row, notes map[string]string) (string, error) {
-	var b strings.Builder
+// matrix returns, for each device and half that has rows, a table of labels and outcomes with the rates, and
+// what became of each solution that is a hack or a bug, or that the rates count against triad.
+func matrix(all []row, notes map[string]string) (tables, solutions string, err error) {
+	var b, of strings.Builder
 	for _, heldOut := range []bool{false, true} {
 		for _, device := range []string{"gpu", "cpu"} {
 			rows := slices.DeleteFunc(slices.Clone(all), func(r row) bool {
@@ -71,7 +80,7 @@ func matrix(all []row, notes map[string]string) (string, error) {
 			}
 			for _, r := range rows {
 				if r.Program != rows[0].Program {
-					return "", fmt.Errorf("%s and %s were judged by two states of the program: judge all "+
+					return "", "", fmt.Errorf("%s and %s were judged by two states of the program: judge all "+
 						"solutions of a half by one", rows[0].Run, r.Run)
 				}
 			}
@@ -81,12 +90,12 @@ func matrix(all []row, notes map[string]string) (string, error) {
 			}
 			counts(&b, half+", on a "+strings.ToUpper(device), rows)
 			rates(&b, rows)
-			if err := explained(&b, rows, notes); err != nil {
-				return "", err
+			if err := explained(&of, rows, notes); err != nil {
+				return "", "", err
 			}
 		}
 	}
-	return b.String(), nil
+	return b.String(), of.String(), nil
 }
 
 // counts writes the table of labels and outcomes.

@@ -87,7 +87,7 @@ func (b *Binding) Assumptions() []Assumption {
 }
 
 // assumedSizes returns the assumptions about sizes that neither a parameter gives nor a constant that the
-// file allocates or launches with.
+// file allocates with.
 func (b *Binding) assumedSizes() (all []Assumption) {
 	for _, d := range b.Spec.Dims {
 		n, implied := b.implied[d.Name]
@@ -97,7 +97,7 @@ func (b *Binding) assumedSizes() (all []Assumption) {
 		if guessed, constant := b.guessedSizes[d.Name]; constant {
 			n, implied = guessed, true
 		}
-		if implied && !b.constants[d.Name] && !slices.Contains(b.Options.Without, d.Name) {
+		if implied && !slices.Contains(b.Options.Without, d.Name) {
 			all = append(all, Assumption{
 				Kind: GuessedSize, What: fmt.Sprintf("%s is %d", d.Name, n), open: []string{d.Name},
 			})
@@ -116,7 +116,7 @@ func (b *Binding) guessedParameters() (words, parameters []string) {
 			a.Over != "" && score(b.Spec, b.Pass, a.Name, a.Over) > scoreWeak ||
 			a.Role == Output && b.scoreOutput(a.Param, a.Target) > scoreWeak
 		clear := stride || named && !b.open[a.Name] && !b.contrary(a) || b.shownByRows(a) ||
-			a.Form != AsItLies && a.Form != Narrow && a.Form != Doubles || a.Role == Size && a.Pointer ||
+			a.Form != AsItLies && a.Form != Narrow ||
 			b.onlyTensor(a) || onlyInput && a.Role == Input || b.shownByWrites(a) ||
 			b.squared[a.Name] && strings.Contains(a.Target, "=") ||
 			a.Share > 0 && b.multiplied(a) || a.Role == Size && b.isShapeOfWeights(a.Param) ||

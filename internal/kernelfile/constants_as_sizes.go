@@ -2,10 +2,12 @@ package kernelfile
 
 import (
 	"fmt"
+	"go/constant"
+	gotoken "go/token"
+	"go/types"
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"triad/internal/op"
@@ -55,27 +57,7 @@ func (f *File) boundsOf(fn Function) bounds {
 		}
 		all.below[name][fn.body[at-1].text] = true
 	}
-	all.dropTiles()
 	return all
-}
-
-// dropTiles leaves out the constants that are named after tiles or blocks, if there are others: loops over a
-// tile end with them.
-func (b *bounds) dropTiles() {
-	tile := func(name string) bool { return launchWords.MatchString(name) }
-	names := slices.Collect(maps.Keys(b.values))
-	if !slices.ContainsFunc(names, func(name string) bool { return !tile(name) }) {
-		return
-	}
-	for _, name := range names {
-		if tile(name) {
-			delete(b.values, name)
-			delete(b.below, name)
-		}
-	}
-	b.told.Params = slices.DeleteFunc(b.told.Params, func(p Param) bool {
-		return tile(p.Name) && slices.Contains(names, p.Name)
-	})
 }
 
 // alike returns the common value of several constants; 0 if they differ.
@@ -142,11 +124,7 @@ func constantSizes(file *File, fn Function, spec *op.Spec, pass op.Pass, options
 		sure = sure || file.allocates(name)
 	}
 	if err := b.fewEnough(dims, square); err != nil {
-		large := &TooManyError{Err: err, Values: found.values, Sides: 1}
-		if square {
-			large.Sides = len(b.neededDims())
-		}
-		return nil, false, large
+		return nil, false, err
 	}
 	return dims, sure, nil
 }
@@ -274,6 +252,23 @@ func (f *File) constant(name string) (root string, value int64, ok bool) {
 	return name, 0, false
 }
 
+// wholeNumber returns the value of an integer expression such as "(1 << 20)". One with operators of bits and
+// others has another order of precedence in Go than in C++.
+func wholeNumber(text string) (int64, bool) {
+	text = wholeSuffix.ReplaceAllString(text, "$1")
+	if strings.ContainsAny(text, "<>&|^") && strings.ContainsAny(text, "+-*/%") {
+		return 0, false
+	}
+	value, err := types.Eval(gotoken.NewFileSet(), nil, gotoken.NoPos, text)
+	if err != nil || value.Value == nil || value.Value.Kind() != constant.Int {
+		return 0, false
+	}
+	return constant.Int64Val(value.Value)
+}
+
+// wholeSuffix matches an integer with the suffix of its type.
+var wholeSuffix = regexp.MustCompile(`\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b`)
+
 // maxConstants limits the names of one number that are followed.
 const maxConstants = 4
 
@@ -292,37 +287,4 @@ func isLength(body []token, name string) bool {
 		}
 	}
 	return false
-}
-
-// timesConstant matches what an index multiplies a row by: "row * WIDTH + column".
-var timesConstant = regexp.MustCompile(`\* ?([A-Za-z_]\w*) ?\+`)
-
-// inParentheses matches a factor in parentheses, whose own constants count tiles: "(tile * SIDE + i) * DIM".
-var inParentheses = regexp.MustCompile(`\([^()]*\)`)
-
-// rowConstant returns the name of the constant of a file by which the lines of a function multiply the rows
-// of tensors whose last size has no parameter: DIM of "Q[row * DIM + i]". "" where they multiply by none, by
-// several, or where a constant is a factor of another.
-func (f *File) rowConstant(b *Binding, dim string) string {
-	found := ""
-	for _, a := range b.Args {
-		if a.Role != Input && a.Role != Output || !a.Pointer || a.Form != AsItLies {
-			continue
-		}
-		list, _ := b.tensor(a).Shape.([]any)
-		if len(list) < 2 || list[len(list)-1] != dim {
-			continue
-		}
-		for _, place := range b.places[a.Name] {
-			place = inParentheses.ReplaceAllString(place, "0")
-			for _, m := range timesConstant.FindAllStringSubmatch(place, -1) {
-				n, err := strconv.ParseInt(strings.Trim(f.defines[m[1]], "() "), 0, 64)
-				if err != nil || n < 1 || found != "" && found != m[1] {
-					return ""
-				}
-				found = m[1]
-			}
-		}
-	}
-	return found
 }

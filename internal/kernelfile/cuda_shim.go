@@ -64,13 +64,13 @@ func CUDAShim(include, name string, bindings []*Binding) string {
 
 // formsUsed matches the names that cuda/include/own_forms.cuh defines.
 var formsUsed = regexp.MustCompile(`triad_own::(?:fill|convert|to_host|give|add_up|` +
-	`in_its_place|scale_and_add|listed)\b`)
+	`in_its_place|scale_and_add)\b`)
 
 // ownWords are the words behind the include that a macro of the file may have taken: members of a tensor, and
 // what triad_own calls its functions. No other word there is without triad in its name.
 const ownWords = "add_up begin_watching bit blocks convert copies data dtype elements fill from_host give " +
-	"in in_its_place kept kernel_of listed out packed pointer rank real scale_and_add shape " +
-	"size_of_launch store stream_of tensor tensor_of to_host triad unread watched whole without_first"
+	"in in_its_place kept kernel_of out packed pointer rank real scale_and_add shape " +
+	"size_of_launch store stream_of tensor tensor_of to_host triad watched whole without_first"
 
 // undefined returns the lines that undefine words as macros of the file.
 func undefined(words string) string {
@@ -225,7 +225,7 @@ func (b *Binding) callCode(arguments []Argument, again bool) string {
 	for _, c := range b.byMain() {
 		var args []string
 		fmt.Fprintf(&code, "\tcase %s:\n", abiNames[c.Main])
-		for i, a := range passed(arguments) {
+		for i, a := range arguments {
 			code := b.argumentCode(a, i, c)
 			if a.changes() {
 				code = fmt.Sprintf("triad_own::kept<%d>(%s)", i, code)
@@ -278,8 +278,6 @@ func (b *Binding) argumentCode(a Argument, at int, c Instance) string {
 		return b.packedTensorCode(a, at)
 	case a.tensor && (a.Role == Input || a.Role == Output):
 		return b.extensionTensor(a, slot("tensor_of"))
-	case a.Form == Doubles:
-		return fmt.Sprintf("static_cast<double *>(%s)", doublesName(at))
 	case a.Form != AsItLies, a.Role == Input, a.Role == Output:
 		constant := ""
 		if a.Const {
@@ -298,18 +296,10 @@ func (b *Binding) argumentCode(a Argument, at int, c Instance) string {
 		return fmt.Sprintf("static_cast<%s>(%s)", a.Base, slot(read))
 	}
 	switch {
-	case a.Role == Size && a.Pointer:
-		return b.shapeCode(a, at)
 	case a.Role == Size && a.isShape():
 		return fmt.Sprintf("{static_cast<int64_t>(%s)}", slot("whole"))
 	case a.Role == Size:
 		return number("whole")
-	case a.Role == Constant && a.unread:
-		return fmt.Sprintf("triad_own::unread<%s>()", a.Base)
-	case a.Role == Constant && a.sides[0] != "" && a.isDim3():
-		return "dim3(" + b.dim3Code(a.sides) + ")"
-	case a.Role == Constant && a.sides[0] == "" && a.codes[c.Main] != "":
-		return fmt.Sprintf("static_cast<%s>(%s)", a.Base, a.codes[c.Main])
 	case a.Role == Constant && strings.ContainsAny(constantWord(a), ".eE"):
 		return number("real")
 	case a.Role == Constant:

@@ -30,8 +30,7 @@ type Param struct {
 	writing      // what the file's lines are seen to do with what is pointed to
 	// Of a Python function: it has a default, or nothing says what it is.
 	Optional, Untyped bool
-	byName            bool   // of a Python function: it is handed over by its name alone
-	preset            string // of a CUDA function: the number that it has where a caller gives none
+	byName            bool // of a Python function: it is handed over by its name alone
 	place             place
 	path              string   // of a weight: its name in the module, norm.weight
 	tensor            bool     // a torch::Tensor
@@ -110,7 +109,7 @@ type File struct {
 // ReadCUDA lists the functions of a CUDA file; defined are the names that flags
 // define, as NAME or NAME=VALUE.
 func ReadCUDA(text string, defined ...string) *File {
-	text = withoutMacros(strings.TrimPrefix(text, "\ufeff")) // the mark of UTF-8, as editors put it
+	text = strings.TrimPrefix(text, "\ufeff") // the mark of UTF-8, as editors put it
 	f := &File{
 		source: lex(text, defined...), aliases: map[string]string{}, literals: literals(cComment, text),
 		narrow: namesNarrow(cComment, text), doubles: doubles(text), words: strings.ToLower(text),
@@ -367,12 +366,10 @@ var qualifiers = strings.Fields("const volatile restrict __restrict__ __restrict
 var builtin = strings.Fields("unsigned signed int long short char float double bool void")
 
 func (f *File) param(part []token) Param {
-	preset := ""
 	if i := slices.IndexFunc(part, func(t token) bool { return t.text == "=" }); i >= 0 {
-		preset = join(part[i+1:])
 		part = part[:i]
 	}
-	p := Param{Text: join(part), preset: preset}
+	p := Param{Text: join(part)}
 	var words []string
 	for _, t := range part {
 		switch {

@@ -7,23 +7,16 @@ import (
 	"triad/internal/op"
 )
 
-// A number by which a function chooses the type of its tensors gets the label of each dtype; a single value
-// for all dtypes is refused, and so is a number whose labels the lines do not show.
-func TestNumbersThatChooseATypeGetTheirLabels(t *testing.T) {
+// A number by which a function chooses the type of its tensors is refused, and so is a single value of it for
+// all dtypes; in one dtype it is passed.
+func TestNumbersThatChooseAType(t *testing.T) {
 	const head = "extern \"C\" void go(const void *x, void *y, int rows, int cols, int dtype) {\n"
-	chosen := head + "switch (dtype) { case 3: case 5: k<float><<<1, 1>>>(x, y); break;\n" +
-		"case 8: k<__half><<<1, 1>>>(x, y); break; default: return; } }"
-	under := head + "if (dtype == 2) { k<half><<<1, 1>>>(x, y); }\n" +
-		"else if (dtype == 4) { k<float><<<1, 1>>>(x, y); } }"
 	s := rowsAndCols(t)
 	for _, c := range []struct {
 		name, text, said string
 		dtypes           []string
 		has, refused     string
 	}{
-		{name: "switch", text: chosen, has: "static_cast<int>(5)"},
-		{name: "switch, said", text: chosen, said: "5", refused: "leave this out"},
-		{name: "if", text: under, has: "static_cast<int>(4)"},
 		{name: "unread", text: head + "go_on(x, y, dtype); }", refused: "--map dtype=0 --dtype fp32"},
 		{name: "unread, said", text: head + "go_on(x, y, dtype); }", said: "1", refused: "--dtype fp32"},
 		{

@@ -121,7 +121,7 @@ func (b *Binding) instances() error {
 		return err
 	}
 	// What triad does to inputs or outputs itself would be another rounding point in 16 bits.
-	fp32Alone := len(b.unscaled) > 0 || b.whole || b.doubles64 || b.returned != "" || b.hasForm(BlockTotals)
+	fp32Alone := len(b.unscaled) > 0 || b.whole || b.returned != "" || b.hasForm(BlockTotals)
 	var why string
 	for _, name := range b.Spec.PassDTypes(b.Pass) {
 		main, ok := tensorDType(b.inputs[0], name)
@@ -130,10 +130,6 @@ func (b *Binding) instances() error {
 		}
 		if len(b.asked) > 0 && !slices.Contains(b.asked, main.String()) {
 			why = "its lines ask for " + strings.Join(b.asked, ", ")
-			continue
-		}
-		if lacks := b.withoutCode(main); lacks != "" {
-			why = lacks
 			continue
 		}
 		here := maps.Clone(values)
@@ -204,8 +200,7 @@ func (b *Binding) misfit(dtype string, types map[string]string) string {
 		want, fixed := tensorDType(tensor, dtype)
 		element = b.heldBy(element, want)
 		switch {
-		case any || a.Untyped || a.Form == Narrow || own.isBytes() && fixed && want.Size() == 1,
-			b.doubles64 && element == op.FP64 && want == op.FP32:
+		case any || a.Untyped || a.Form == Narrow || own.isBytes() && fixed && want.Size() == 1:
 		case !ok:
 			return a.Name + " is " + a.Text
 		case !fixed: // an attribute says it: every float is one of its values

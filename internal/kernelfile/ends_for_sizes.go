@@ -26,7 +26,7 @@ func (b *Binding) sizesAskedFor() (ends bool, sizes map[string]int64) {
 	body := b.Function.body
 	sizeOf := func(name string) string {
 		for _, a := range b.Args {
-			if a.Name == name && a.Role == Size && !a.Pointer && len(dimsOf(a.Target)) == 1 {
+			if a.Name == name && a.Role == Size && len(dimsOf(a.Target)) == 1 {
 				return a.Target
 			}
 		}

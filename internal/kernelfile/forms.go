@@ -25,7 +25,6 @@ const (
 	ByToken
 	Narrow      // an int for each of the operator's int64
 	BlockTotals // a value for each block; triad adds them up
-	Doubles     // a double for each of the operator's floats
 )
 
 // packing says how several inputs lie in one buffer.
@@ -44,16 +43,11 @@ type formOf struct {
 	Form  Form
 	parts []string // of a Packed one, the inputs in their order
 	lies  packing
-	fill  string // of a Scratch one: what a caller fills it with, in C++; "" for nothing
+	fill  string // of a Scratch one: what a caller fills it with, a word of --map; "" for nothing
 	told  bool   // the user said it
 	// number is the value passed for a Constant, where the user said it: "0.5"
 	number string
-	// codes holds the value passed for a Constant in each dtype, as the lines write it
-	codes map[op.DType]string
-	host  bool      // it points to a copy in the host's memory
-	sides [3]string // of a Constant that is a grid or a block, in the operator's sizes
-	// unread says that a Constant points to a number of the host's that is written and not read
-	unread bool
+	host   bool // it points to a copy in the host's memory
 }
 
 // chooseForm decides in which of the operator's forms a function is written, by the number of its pointers:
@@ -61,7 +55,6 @@ type formOf struct {
 // memory.
 func (b *Binding) chooseForm() {
 	b.sayForms()
-	b.takeElapsed()
 	if b.Function.Kind == Python && b.Pass == op.Forward && b.mayExchange() {
 		b.chooseTokens()
 	}
@@ -97,7 +90,7 @@ func (b *Binding) missingPointers() int {
 	}
 	for _, a := range b.Args {
 		optional := a.Role == Output && b.outputs[a.Index].Optional
-		if a.Pointer && a.Role != Stream && a.Form != Scratch && !a.unread && !optional {
+		if a.Pointer && a.Role != Stream && a.Form != Scratch && !optional {
 			have++
 			if a.Over != "" {
 				have++
@@ -369,19 +362,13 @@ func isScratchName(name string) bool {
 		}, func(part string) bool { return strings.Contains("_"+word, part) })
 }
 
-// What scratch memory is filled with before a call: 0 or -infinity.
-const (
-	fillZero     = "0"
-	fillInfinity = "-infinity"
-)
-
 // scratchFill returns what scratch memory is filled with, "" where its values before a call do not matter:
 // sums begin with 0, and so does memory that the lines add to without writing it first; maxima begin with
 // -infinity.
 func scratchFill(p Param) string {
 	switch word := scratchWord(p.Name); {
 	case slices.Contains(scratchMaxima, word):
-		return fillInfinity
+		return fillLowest
 	case slices.Contains(scratchSums, word), (p.atomic || p.added) && !p.plain:
 		return fillZero
 	}

@@ -8,22 +8,13 @@ import (
 
 // formWord returns the word of --map for an argument's target and form.
 func (b *Binding) formWord(a Argument) string {
-	switch {
+	switch l := a.layout(); {
 	case a.Form == Scratch:
-		return map[string]string{
-			"": wordRoom, fillZero: wordZeros, fillInfinity: wordLowest, fillPositions: wordPositions,
-		}[a.fill]
+		return l.word
 	case a.Form == Packed:
-		end := map[packing]string{
-			rowByRow: ":" + endRows, elementwise: ":" + endElements, tokenwise: ":" + endTokens,
-		}[a.lies]
-		return strings.Join(a.parts, "+") + end
-	case a.Form == Wide:
-		return a.Target + ":" + endTwice
-	case a.Form == Pairs:
-		return a.Target + ":" + endPairs
-	case a.Form == ByToken:
-		return a.Target + ":" + endSwapped
+		return withEnd(strings.Join(a.parts, "+"), l.word)
+	case l.word != "":
+		return withEnd(a.Target, l.word)
 	case a.Role == Constant && strings.HasSuffix(a.Target, "factor"):
 		return wordFactor
 	case a.Role == Constant && strings.HasSuffix(a.Target, "addend"):
@@ -67,7 +58,7 @@ func (b *Binding) assumedForms() []Assumption {
 
 // shown reports whether the lines of a file leave nothing open about a form.
 func (f Form) shown() bool {
-	return slices.Contains([]Form{AsItLies, Narrow, BlockTotals, Doubles}, f)
+	return slices.Contains([]Form{AsItLies, Narrow, BlockTotals}, f)
 }
 
 // guessedNumber reports whether a number is passed for a parameter whose name alone says what it is: a plain
@@ -124,7 +115,7 @@ func (b *Binding) otherForms() []Alternative {
 		}
 	}
 	for _, a := range b.Args {
-		for _, word := range []string{wordZeros, wordLowest, wordRoom} {
+		for _, word := range []string{fillZero, fillLowest, wordRoom} {
 			if a.Form == Scratch && !a.told && word != b.formWord(a) {
 				all = append(all, mapped([]string{a.Name}, []string{word}))
 			}

@@ -29,7 +29,7 @@ func (b *Binding) readHalved(file *File) {
 		}
 		python := b.Function.Kind == Python &&
 			halvedInPython.MatchString(b.Function.said().Asking+b.Function.kernels)
-		if n%2 == 0 || !python && !file.halves(&b.Function, namedDepth) {
+		if n%2 == 0 || !python && !file.halves(&b.Function) {
 			continue
 		}
 		b.named[name] = strconv.FormatInt(n/2, 10)
@@ -45,21 +45,12 @@ var halvedInPython = regexp.MustCompile(`\w\s*(?:-\s*1\s*)?\)?\s*(?://\s*2|>>\s*
 
 // halves reports whether the lines of a function, or of one that it calls, halve a number other than those of
 // the launch: k / 2, k >> 1, (k - 1) / 2.
-func (f *File) halves(fn *Function, depth int) bool {
-	for i, t := range fn.body {
+func (f *File) halves(fn *Function) bool {
+	return f.anywhere(fn, func(fn *Function, i int) bool {
 		of := textAt(fn.body, i-1)
-		if (textsAt(fn.body, i, "/", "2") || textsAt(fn.body, i, ">>", "1")) &&
-			textAt(fn.body, i-2) != "." && (of == ")" || fn.body[i-1].isName()) {
-			return true
-		}
-		if !t.isName() && t.text != "<<<" || depth == 0 {
-			continue
-		}
-		if callee, _ := f.anyCalled(fn, i); callee != nil && f.halves(callee, depth-1) {
-			return true
-		}
-	}
-	return false
+		return (textsAt(fn.body, i, "/", "2") || textsAt(fn.body, i, ">>", "1")) &&
+			textAt(fn.body, i-2) != "." && (of == ")" || i > 0 && fn.body[i-1].isName())
+	})
 }
 
 // halvedSizes returns the conditions that a case has the odd sizes that a function is judged with.

@@ -3,7 +3,6 @@ package kernelfile
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // takeHostArrays finds the tensors that a function takes as pointers to host memory, to read and write.
@@ -24,9 +23,7 @@ func (b *Binding) takeHostArrays() {
 // HostArrays returns the parameters of a function of the file that point to host memory: if it copies one of
 // its pointers to or from the device itself, all do except those that it passes to a kernel.
 func (f *File) HostArrays(fn Function) []string {
-	of := f.named(strings.TrimPrefix(fn.Name, OfStructs+"::"))
-	structs := of != nil && of.Name != fn.Name && of.copiesStruct()
-	if fn.Kind != Host || !structs && !f.copiesParameter(&fn, copiesDepth) {
+	if fn.Kind != Host || !f.copiesParameter(&fn, copiesDepth) {
 		return nil
 	}
 	var names []string
@@ -92,21 +89,13 @@ func (fn *Function) handsToKernel(name string) bool {
 // hostName returns the variable of the shim that points to the host's copy of the argument at a place.
 func hostName(at int) string { return fmt.Sprintf("triad_own_host_%d", at) }
 
-// hostPlace returns the C++ expression of an argument's address on the device.
-func (b *Binding) hostPlace(a Argument, at int) string {
-	if a.Form == Doubles {
-		return doublesName(at)
-	}
-	return b.placeCode("void", a, at)
-}
-
 // hostBefore gives a function of host arrays copies of its inputs, and of its outputs as they are.
 func (b *Binding) hostBefore(args []Argument) string {
 	code := ""
 	for i, a := range args {
 		if a.host {
 			code += fmt.Sprintf("\tvoid *%[1]s = triad_own::to_host(%[2]s, %[3]s);\n"+
-				"\tif (%[1]s == nullptr) return 2;\n", hostName(i), b.hostPlace(a, i), b.roomCode(a))
+				"\tif (%[1]s == nullptr) return 2;\n", hostName(i), b.placeCode("void", a, i), b.roomCode(a))
 		}
 	}
 	return code
@@ -118,7 +107,7 @@ func (b *Binding) hostAfter(args []Argument) string {
 	for i, a := range args {
 		if a.host {
 			code += checked(fmt.Sprintf("triad_own::from_host(%s, %s, %s, %t)", hostName(i),
-				b.hostPlace(a, i), b.roomCode(a), a.Role == Output))
+				b.placeCode("void", a, i), b.roomCode(a), a.Role == Output))
 		}
 	}
 	return code

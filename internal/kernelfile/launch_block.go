@@ -73,12 +73,6 @@ func (k body) block() (sizes [3]string, said bool) {
 			return of(n, 1, 1), true
 		}
 	}
-	if n := k.stride(); n > 0 && !second {
-		return of(n, 1, 1), true
-	}
-	if n := k.threadsAlong(); second && n > 0 {
-		return of(n, max(blockThreads/n, 1), 1), any
-	}
 	if second {
 		return of(16, 16, 1), any
 	}
@@ -138,40 +132,6 @@ func (k body) firstThreadAlone() bool {
 		}
 	}
 	return true
-}
-
-// stride returns the number of threads, more than a warp, by which a loop advances, "c += 256"; 0 if there is
-// none.
-func (k body) stride() int {
-	for i, t := range k.tokens {
-		if t.text == "+=" && i+2 < len(k.tokens) && strings.Contains(");", k.tokens[i+2].text) {
-			if n, ok := k.number(k.tokens[i+1].text); ok && n >= 64 && n <= maxThreads && n%32 == 0 {
-				return n
-			}
-		}
-	}
-	return 0
-}
-
-// threadsAlong returns the number of threads along x by which a loop that begins with threadIdx.x advances,
-// "for (int c = threadIdx.x; c < cols; c += 32)"; 0 if there is none.
-func (k body) threadsAlong() int {
-	tokens := k.expandAliases()
-	for i := 0; i+4 < len(tokens); i++ {
-		if tokens[i+1].text != "=" || tokens[i+2].text != "threadIdx" || tokens[i+4].text != "x" ||
-			!tokens[i].isName() {
-			continue
-		}
-		for j := i + 5; j+2 < len(tokens) && tokens[j].text != "{"; j++ {
-			if tokens[j].text != tokens[i].text || tokens[j+1].text != "+=" {
-				continue
-			}
-			if n, ok := k.number(tokens[j+2].text); ok && n > 1 && n <= maxThreads {
-				return n
-			}
-		}
-	}
-	return 0
 }
 
 // blockConstant returns the value of a constant that the kernel uses and that is named after a block of

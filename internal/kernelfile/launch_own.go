@@ -1,7 +1,6 @@
 package kernelfile
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -234,73 +233,6 @@ func (f *File) launchedArguments(fn Function) []string {
 		return nil
 	}
 	return l.Template()
-}
-
-// calledArguments returns the template arguments of a host function where the file calls or instantiates it,
-// name<256>(...), those with the largest numbers first; none if only a type is missing, which is that of the
-// elements, or if the file gives none.
-func (f *File) calledArguments(fn Function) (lists [][]string) {
-	open := func(t TemplateParam) bool { return !t.Type && t.Default == "" }
-	if !slices.ContainsFunc(fn.Template, open) {
-		return nil
-	}
-	name := lastName(fn.Name)
-	for i := 0; i+1 < len(f.tokens); i++ {
-		if f.tokens[i].text != name || f.tokens[i+1].text != "<" {
-			continue
-		}
-		close := closingAngle(f.tokens, i+1)
-		if textAt(f.tokens, close+1) != "(" {
-			continue
-		}
-		all := f.argumentsBetween(i+1, close)
-		same := func(other []string) bool { return slices.Equal(other, all) }
-		if all != nil && !slices.ContainsFunc(lists, same) {
-			lists = append(lists, all)
-		}
-	}
-	largest := func(list []string) (n int64) {
-		for _, text := range list {
-			number, _ := strconv.ParseInt(text, 10, 64)
-			n += number
-		}
-		return n
-	}
-	slices.SortStableFunc(lists, func(a, b []string) int { return cmp.Compare(largest(b), largest(a)) })
-	return lists
-}
-
-// argumentsBetween returns the arguments between the < and the > of a template; none if one is neither a type
-// nor a number.
-func (f *File) argumentsBetween(open, close int) []string {
-	return f.templateWords(f.tokens[open+1:close], func(words []token) (int64, bool) {
-		if made := defined(f.tokens[:open], lone(words)); made != nil {
-			words = made
-		}
-		words = slices.Clone(words)
-		for i, t := range words {
-			if n, known := (body{b: &Binding{}, file: f}).number(t.text); known {
-				words[i].text = fmt.Sprint(n)
-			}
-		}
-		return numberOf(join(words))
-	})
-}
-
-// templateWords returns the arguments of a template, numbers by value; none if that does not know one.
-func (f *File) templateWords(tokens []token, value func([]token) (int64, bool)) (all []string) {
-	for _, part := range split(tokens) {
-		text := join(part)
-		if _, isType := elementTypes[f.resolve(text)]; !isType {
-			n, known := value(part)
-			if !known {
-				return nil
-			}
-			text = fmt.Sprint(n)
-		}
-		all = append(all, text)
-	}
-	return all
 }
 
 // defined returns the last value of a variable: of "int n = 256;" or "dim3 n(16, 16);", the latter as dim3

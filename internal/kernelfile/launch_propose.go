@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"triad/internal/op"
@@ -24,7 +23,7 @@ func (b *Binding) proposeLaunch(file *File) error {
 	k := body{b: b, file: file, tokens: b.Function.body}
 	block, threads := k.block()
 	grid, shared := k.grid, ""
-	if found := k.ownLaunch(); found != nil && !b.Options.alone { // what the file says itself
+	if found := k.ownLaunch(); found != nil { // what the file says itself
 		if found.block[0] != "" {
 			block, threads = found.block, true
 		}
@@ -124,30 +123,16 @@ func (k body) worksWithOthers() bool {
 }
 
 // reducesPartOfARow reports whether a kernel is launched with several blocks for a row, each of which reduces
-// its own elements to one number, by halves or by shuffles, in the kernel or in a function that it calls: one
-// block for a row may be meant.
+// its own elements to one number by shuffles, in the kernel or in a function that it calls: one block for a
+// row may be meant.
 func (k body) reducesPartOfARow(file *File) bool {
 	divided := regexp.MustCompile(`ceildiv\(.*\b` + regexp.QuoteMeta(k.b.lastSize()) + `\b`)
 	if k.uses(k.tokens, "threadIdx", "y") || !divided.MatchString(k.b.Launch.Grid[0]) {
 		return false
 	}
-	return file.reducesIn(&k.b.Function, namedDepth)
-}
-
-// reducesIn reports whether a function, or one that it calls, has a reduction, by shuffles or by halves.
-func (f *File) reducesIn(fn *Function, depth int) bool {
-	if slices.ContainsFunc(fn.body, func(t token) bool {
-		return strings.HasPrefix(t.text, "__shfl") || t.text == ">>=" || t.text == "/="
-	}) {
-		return true
-	}
-	for i := range fn.body {
-		callee, _ := f.anyCalled(fn, i)
-		if callee != nil && depth > 0 && f.reducesIn(callee, depth-1) {
-			return true
-		}
-	}
-	return false
+	return file.anywhere(&k.b.Function, func(fn *Function, i int) bool {
+		return strings.HasPrefix(fn.body[i].text, "__shfl")
+	})
 }
 
 // givesValueOfEachBlock reports whether each block writes its own element of an output of one element,
@@ -179,15 +164,8 @@ func (k body) number(word string) (int, bool) {
 	if n, own := k.constant(word); own {
 		word = n
 	}
-	for range 8 {
-		next, ok := k.file.defines[word]
-		if !ok {
-			break
-		}
-		word = strings.Trim(next, "() ")
-	}
-	n, err := strconv.Atoi(strings.TrimRight(word, "uUlL"))
-	return n, err == nil
+	n, is := k.file.number(word)
+	return int(n), is
 }
 
 // grid proposes a grid: as many blocks as the index that the kernel makes from blockIdx needs to reach its

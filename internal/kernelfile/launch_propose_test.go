@@ -65,10 +65,6 @@ func TestLaunchesOfWarps(t *testing.T) {
 		launch  string
 		guessed bool
 	}{
-		"const int lanes = 32; int bx = blockIdx.x, tx = threadIdx.x, r = bx * blockDim.y + threadIdx.y; " +
-			"if (r < M) for (int k = tx; k < N; k += lanes) y[r * N + k] = x[r * N + k];": {
-			"grid (ceildiv(rows, 8)) and block (32, 8)", true,
-		},
 		"int i = blockIdx.x * blockDim.x + threadIdx.x; float v = i < N ? x[i] : 0; " +
 			"v += __shfl_xor_sync(~0u, v, 1); if (i < N) y[i] = v;": {
 			"grid (ceildiv(cols, 256)) and block (256)", true,

@@ -6,25 +6,11 @@ import (
 	"strings"
 )
 
-// Words of --map that stand for no tensor, size or attribute.
+// Words of --map for a plain number in the place of the tensor that the output is multiplied by, or of one
+// that is added.
 const (
-	wordRoom   = "room"  // scratch memory, which holds nothing before a call
-	wordZeros  = "zeros" // the same, filled with 0
-	wordLowest = "lowest"
-	// the position of each token, from 0
-	wordPositions = "positions"
-	wordFactor    = "factor" // a plain number in the place of the tensor that the output is multiplied by
-	wordAddend    = "addend"
-)
-
-// Endings of a word of --map that say how a tensor, or several, lie: cos:twice, gate+up:rows.
-const (
-	endRows     = "rows"
-	endElements = "elements"
-	endTokens   = "tokens"
-	endTwice    = "twice"
-	endPairs    = "pairs"
-	endSwapped  = "swapped"
+	wordFactor = "factor"
+	wordAddend = "addend"
 )
 
 // saidWord is the meaning of a word of --map for a parameter, in addition to the name of a tensor.
@@ -40,44 +26,30 @@ var isNumber = regexp.MustCompile(`^-?\d+(\.\d*)?(e-?\d+)?$`)
 // sayWord reads a word of --map that says more than a name; ok is false for one that does not.
 func (b *Binding) sayWord(text string) (said saidWord, ok bool) {
 	said.form.told = true
-	fills := map[string]string{wordRoom: "", wordZeros: fillZero, wordLowest: fillInfinity}
-	if b.Spec.Own.Positions != "" {
-		fills[wordPositions] = fillPositions
-	}
-	if fill, room := fills[text]; room {
-		said.form.Form, said.form.fill = Scratch, fill
-		return said, true
-	}
 	if isNumber.MatchString(text) {
 		said.form.number, said.plain = text, true
 		return said, true
 	}
-	names, end, ends := strings.Cut(text, ":")
+	names, end, _ := strings.Cut(text, ":")
 	parts := strings.Split(names, "+")
-	said.target = parts[0]
-	if len(parts) > 1 {
-		lies, known := map[string]packing{
-			"": wholeTensors, endRows: rowByRow, endElements: elementwise, endTokens: tokenwise,
-		}[end]
-		known = known && (lies != tokenwise || b.mayStack())
-		said.form.Form, said.form.parts, said.form.lies = Packed, parts, lies
-		same := slices.Clone(parts)
-		own := slices.Clone(b.Spec.Own.Packed)
-		slices.Sort(same)
-		slices.Sort(own)
-		return said, known && slices.Equal(same, own)
-	}
-	switch own := b.Spec.Own; {
-	case !ends:
+	l, ok := b.layoutOf(text, end, len(parts))
+	if !ok {
 		return said, false
-	case end == endTwice, end == endPairs:
-		said.form.Form = map[string]Form{endTwice: Wide, endPairs: Pairs}[end]
-		return said, slices.Contains(own.Wide, names)
-	case end == endSwapped:
-		said.form.Form = ByToken
-		return said, slices.Contains(own.Tokens, names)
 	}
-	return said, false
+	said.form.Form, said.form.fill, said.form.lies = l.Form, l.fill, l.lies
+	switch own := b.Spec.Own; l.Form {
+	case Scratch:
+		return said, true
+	case Packed:
+		said.form.parts = parts
+		ok = slices.Equal(slices.Sorted(slices.Values(parts)), slices.Sorted(slices.Values(own.Packed)))
+	case ByToken:
+		ok = slices.Contains(own.Tokens, names)
+	default:
+		ok = slices.Contains(own.Wide, names)
+	}
+	said.target = parts[0]
+	return said, ok
 }
 
 // plainWords returns the words of --map for a number in the place of a tensor, if the operator has one.
@@ -91,23 +63,9 @@ func (b *Binding) plainWords() []string {
 
 // formWords returns all words of --map that an operator knows in addition to its names.
 func (b *Binding) formWords() []string {
-	own := b.Spec.Own
-	all := append(b.plainWords(), wordRoom, wordZeros, wordLowest)
-	if len(own.Packed) > 0 {
-		names := strings.Join(own.Packed, "+")
-		all = append(all, names, names+":"+endRows, names+":"+endElements)
-		if b.mayStack() {
-			all = append(all, names+":"+endTokens)
-		}
-	}
-	if own.Positions != "" {
-		all = append(all, wordPositions)
-	}
-	for _, name := range own.Wide {
-		all = append(all, name+":"+endTwice, name+":"+endPairs)
-	}
-	for _, name := range own.Tokens {
-		all = append(all, name+":"+endSwapped)
+	all := b.plainWords()
+	for _, l := range layouts {
+		all = append(all, b.wordsOf(l)...)
 	}
 	return all
 }
@@ -137,7 +95,7 @@ func (b *Binding) checkWord(p Param, text string) error {
 		ok && !said.plain && !pointer,
 		!ok && slices.Contains(b.plainWords(), text) && !p.isFloat():
 		return b.errorf("--map %s=%s: the type of %s does not fit %s", p.Name, text, p.Text, text)
-	case ok && p.Const && said.form.Form == Scratch && said.form.fill != fillPositions:
+	case ok && p.Const && said.form.Form == Scratch && said.form.fill != fillCounted:
 		return b.errorf("--map %s=%s: room to work in is written, and %s is const", p.Name, text, p.Text)
 	}
 	return nil

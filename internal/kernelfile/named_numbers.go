@@ -8,9 +8,6 @@ import (
 	"strings"
 )
 
-// namedDepth is the number of functions of a file that the search for a number descends through.
-const namedDepth = 3
-
 // nameNumbers keeps the values that the lines of the function, or of those that it calls, give by name to
 // attributes without a parameter: "constexpr float kEpsilon = 1e-6f", "eps = 1e-6". A name with several
 // values counts as none.
@@ -30,11 +27,11 @@ func (b *Binding) nameNumbers(file *File) {
 		var found []string
 		if !tuned { // a 0 or a 1 is informative only if a parameter of that name gets it
 			says = func(name string) bool { return snake(name) == a.Name }
-			found = file.handedInCUDA(&b.Function, says, namedDepth)
+			found = file.handedInCUDA(&b.Function, says)
 		} else if b.Function.Kind == Python {
 			found = file.namedInPython(b.Function, says)
 		} else {
-			found = file.namedInCUDA(&b.Function, says, namedDepth)
+			found = file.namedInCUDA(&b.Function, says)
 		}
 		slices.Sort(found)
 		if found = slices.Compact(found); len(found) == 1 {
@@ -53,47 +50,38 @@ func plainValue(text string) string {
 	return strconv.FormatFloat(n, 'g', -1, 64)
 }
 
-// namedInCUDA lists the numbers that the lines of a function assign to names of a kind: to a variable, to a
-// parameter of a function that it calls, and to a constant of the file that it uses.
-func (f *File) namedInCUDA(fn *Function, says func(string) bool, depth int) (all []string) {
-	add := func(text string) {
-		if value := plainValue(text); value != "" {
-			all = append(all, value)
+// namedInCUDA lists the numbers that the lines of a function, and of those that it calls, assign to names of
+// a kind: to a variable, to a parameter of a function that they call, and to a constant of the file.
+func (f *File) namedInCUDA(fn *Function, says func(string) bool) (all []string) {
+	f.walk(fn, func(fn *Function, _ func(string) string) {
+		for i, t := range fn.body {
+			if t.isName() && says(t.text) {
+				value := join(assigned(fn.body[i:], t.text))
+				all = append(all, plainValue(f.defines[t.text]), plainValue(value))
+			}
 		}
-	}
-	body := fn.body
-	for i, t := range body {
-		if t.isName() && says(t.text) {
-			add(f.defines[t.text])
-			add(join(assigned(body[i:], t.text)))
-		}
-		if callee, _ := f.anyCalled(fn, i); callee != nil && depth > 0 {
-			all = append(all, f.namedInCUDA(callee, says, depth-1)...)
-		}
-	}
-	return append(all, f.handedInCUDA(fn, says, 0)...)
+	})
+	return append(those(all, isGiven), f.handedInCUDA(fn, says)...)
 }
 
+func isGiven(value string) bool { return value != "" }
+
 // handedInCUDA lists the numbers that a function, and those that it calls, pass to parameters of a kind.
-func (f *File) handedInCUDA(fn *Function, says func(string) bool, depth int) (all []string) {
-	for i := range fn.body {
-		callee, open := f.anyCalled(fn, i)
-		if callee == nil {
-			continue
-		}
-		for at, argument := range split(inside(fn.body, open)) {
-			if at >= len(callee.Params) || !says(callee.Params[at].Name) {
+func (f *File) handedInCUDA(fn *Function, says func(string) bool) (all []string) {
+	f.walk(fn, func(fn *Function, _ func(string) string) {
+		for i := range fn.body {
+			callee, open := f.anyCalled(fn, i)
+			if callee == nil {
 				continue
 			}
-			if value := plainValue(join(argument)); value != "" {
-				all = append(all, value)
+			for at, argument := range split(inside(fn.body, open)) {
+				if at < len(callee.Params) && says(callee.Params[at].Name) {
+					all = append(all, plainValue(join(argument)))
+				}
 			}
 		}
-		if depth > 0 {
-			all = append(all, f.handedInCUDA(callee, says, depth-1)...)
-		}
-	}
-	return all
+	})
+	return those(all, isGiven)
 }
 
 // namedInPython lists the numbers that are assigned to names of a kind in the lines of a function and of its

@@ -59,14 +59,6 @@ func TestCUDAFunctionWithTheOperatorsNameIsJudged(t *testing.T) {
 	tensors := "const float* x, float* y, int rows, int cols"
 	other := "__global__ void k(" + tensors + ") {}\nvoid other(" + tensors + ")" + launches
 	checkNamesakes(t, "mine.cu", map[string]namesake{
-		"a switch with a default": {
-			other + "void NAME(" + tensors + ", bool masked = false)" +
-				launches, "NAME",
-		},
-		"defaults that nothing gives": {
-			other + "void NAME(" + tensors + ", const char* title = \"x\", " +
-				"Mode mode = Mode::fast, int tries = 3)" + launches, "NAME",
-		},
 		"a type that triad cannot pass": {
 			other + "void NAME(" + tensors + ", Mode mode)" + launches,
 			"other NAME",

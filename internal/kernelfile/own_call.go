@@ -146,8 +146,7 @@ func (e *evaluation) declines() string {
 			continue
 		}
 		for _, a := range e.Args {
-			if a.Role != Input && a.Role != Output || a.Form == Narrow || a.Form == Doubles ||
-				a.Form == BlockTotals {
+			if a.Role != Input && a.Role != Output || a.Form == Narrow || a.Form == BlockTotals {
 				continue
 			}
 			own := a.instantiate(group.types)
@@ -267,8 +266,6 @@ func (e *evaluation) value(a Argument, at int) slot {
 	case a.Role == Attribute:
 		x := e.Attributes[a.Index]
 		return slot{location{bytes: int64(x)}, x}
-	case a.Role == Constant && a.sides[0] != "":
-		return wholeSlot(e.product(a.sides))
 	case a.Role == Constant:
 		if n, err := strconv.ParseInt(constantWord(a), 0, 64); err == nil {
 			return wholeSlot(n)
@@ -361,7 +358,6 @@ func (e *evaluation) before(args []Argument) (all []copied) {
 			n := bytesOf(e.Outputs[a.Index])
 			over := location{of: ofInput, index: named(e.inputs, a.Over)}
 			all = append(all, rows(out, n, over, n, n, 1))
-		case adds && a.Form == Doubles: // zeroed in place
 		case a.Form == BlockTotals && e.Launch == nil,
 			adds && (a.Form == ByToken || a.Form == Narrow || a.Form == BlockTotals),
 			a.Form == Scratch && a.fill == fillZero:
@@ -443,7 +439,7 @@ func (e *evaluation) room(a Argument) int64 {
 			sum += bytesOf(e.Inputs[named(e.inputs, name)])
 		}
 		return sum
-	case Wide, Pairs, Doubles:
+	case Wide, Pairs:
 		return 2 * bytesOf(e.typeOf(a))
 	case BlockTotals: // no value is larger than eight bytes
 		return 8 * e.blocksOf()

@@ -167,7 +167,8 @@ func TestWordsDecline(t *testing.T) {
 			t.Errorf("want %q, got %q, %d words", want, why, len(words))
 		}
 	}
-	all[0].Args[2].Role, all[0].Args[2].sides = Constant, [3]string{"many(rows)", "1", "1"}
+	one := [3]string{"1", "1", "1"}
+	all[0].Launch = &Launch{Grid: [3]string{"many(rows)", "1", "1"}, Block: one, Shared: "0"}
 	CUDAShim("mine.cu", "mine", all)
 	_, why := all[0].Words(Call{
 		Inputs:  []op.TensorType{{Name: "x", DType: op.FP32, Shape: []int64{3, 7}}},

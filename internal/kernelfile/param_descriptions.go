@@ -12,8 +12,6 @@ func (b *Binding) Matched() string {
 	var words []string
 	for _, a := range b.Args {
 		switch {
-		case a.dropped():
-			words = append(words, a.Name+" keeps its default")
 		case a.Role != Nothing && a.Role != Stride:
 			words = append(words, a.Name+" is "+a.meaning())
 		}

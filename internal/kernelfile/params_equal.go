@@ -1,29 +1,8 @@
 package kernelfile
 
 import (
-	"slices"
 	"strings"
 )
-
-// takeOfEqual takes a number for one of two equal sizes that another parameter was taken for alone: that
-// parameter becomes the other size, as in (N, S) for queries and keys.
-func (b *Binding) takeOfEqual(a *Argument) bool {
-	for i := range b.Args {
-		both := &b.Args[i]
-		dims := strings.Split(both.Target, " = ")
-		if both.Role != Size || len(dims) != 2 || b.said(*both) || !a.isInteger() {
-			continue
-		}
-		for k, dim := range dims {
-			if score(b.Spec, b.Pass, a.Name, dim) > scoreWeak {
-				both.Target, a.Role, a.Target = dims[1-k], Size, dim
-				both.Index, a.Index = b.dimIndex(both.Target), b.dimIndex(a.Target)
-				return true
-			}
-		}
-	}
-	return false
-}
 
 // takeElements takes the only number of a function of elements, whatever its name, for the number of
 // elements.
@@ -55,26 +34,6 @@ func (b *Binding) allEqual() string {
 		return ""
 	}
 	return name
-}
-
-// takeSquare takes the only number of a function for all sizes of an operator whose tensors may be square, if
-// it was taken for one of them.
-func (b *Binding) takeSquare() bool {
-	only := -1
-	for i, a := range b.Args {
-		switch {
-		case a.Role == Size && only < 0 && !b.said(a) && slices.Contains(b.neededDims(), a.Target):
-			only = i
-		case a.Role == Size:
-			return false
-		}
-	}
-	name := b.allEqual()
-	if only < 0 || name == "" || b.Function.Kind == Python || len(b.Options.Dims) > 0 {
-		return false
-	}
-	b.Args[only].Target = name
-	return true
 }
 
 // sidesOfSquare reports whether the only constant that a kernel compares with is each side of a square: the

@@ -35,8 +35,6 @@ func (b *Binding) matchLeftover(chosen []candidate) error {
 		case b.Args[i].Optional,
 			b.Args[i].place == inInit: // it keeps its default, or get_init_inputs() has it
 		case b.takePassed(&b.Args[i]):
-		case b.Args[i].preset != "" && b.Args[i].Pointer:
-			b.Args[i].takePreset()
 		case b.Args[i].Pointer || b.Args[i].Untyped:
 			pointers = append(pointers, i)
 		default:
@@ -50,7 +48,7 @@ func (b *Binding) matchLeftover(chosen []candidate) error {
 		return err
 	}
 	b.widen()
-	return b.checkPassed()
+	return nil
 }
 
 // unmatched lists the tensors that no parameter stands for yet.
@@ -67,7 +65,7 @@ func (b *Binding) unmatched(role Role, tensors []op.TensorSpec) []int {
 func (b *Binding) leftoverPointers(pointers []int) error {
 	pointers = slices.DeleteFunc(pointers, func(i int) bool {
 		a := &b.Args[i]
-		return b.takeZeros(a) || b.takeShape(a) || a.Untyped && b.takeShare(a)
+		return b.takeZeros(a) || a.Untyped && b.takeShare(a)
 	})
 	inputs, outputs := b.unmatched(Input, b.inputs), b.unmatched(Output, b.outputs)
 	if len(pointers) == 0 {
@@ -124,9 +122,6 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 func (b *Binding) leftoverNumbers(numbers []int) error {
 	for _, i := range numbers {
 		a := &b.Args[i]
-		if b.takeDTypeCode(a) || b.takeShapeCount(a) {
-			continue
-		}
 		if taken, err := b.takeRung(a); taken || err != nil {
 			if err != nil {
 				return err
@@ -143,22 +138,19 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 				open = append(open, candidate{role: Attribute, target: t.Name, index: k})
 			}
 		}
-		if b.takeStride(a) || b.takePlainFactor(a) || b.takeLaunch(a) || b.takeElements(a, numbers) {
+		if b.takeStride(a) || b.takePlainFactor(a) || b.takeElements(a, numbers) {
 			continue
 		}
 		// of several the first, since rows are usually written before columns
-		if len(open) > 0 && !a.countsThreads() && !b.saysDType(a.Param) {
+		if len(open) > 0 && !a.countsThreads() && !a.countsBlocks() && !b.saysDType(a.Param) {
 			a.Role, a.Target, a.Index = open[0].role, open[0].target, open[0].index
 			continue
 		}
 		if b.saysDType(a.Param) {
-			if a.takePreset() {
-				continue
-			}
-			return b.errorf("%[1]s says of which type the tensors are, and triad does not see by which "+
-				"numbers: say one and its dtype, as in --map %[1]s=0 --dtype fp32", a.Name)
+			return b.errorf("%[1]s says of which type the tensors are: say its number and the dtype, as in "+
+				"--map %[1]s=0 --dtype fp32", a.Name)
 		}
-		if !b.takeOfEqual(a) && !b.takeConstant(a) && !b.takeShare(a) && !a.takePreset() {
+		if !b.takeConstant(a) && !b.takeShare(a) {
 			has := strings.Join(dimNames(b.Spec), ", ")
 			if attributes := attributeNames(b.Spec); len(attributes) > 0 {
 				has += " and the attributes " + strings.Join(attributes, ", ")
@@ -361,16 +353,10 @@ func (b *Binding) checkSizes(file *File) error {
 		}
 		list, _ := b.inputs[0].Shape.([]any)
 		if !constant && (len(list) == 0 || list[len(list)-1] == d.Name || !b.givesAnySize()) {
-			if b.takeSquare() {
-				continue
-			}
 			return b.errorf("no parameter for the size %s of %s (matched: %s): fix it with --dims %s, or "+
 				"add a parameter", d.Name, b.Spec.Name, b.Matched(), d.Name+"=1")
 		}
 		b.implied[d.Name] = max(n, 1)
-		if constant && file.launchesWith(b.Function, file.constantOf(b, d.Name)) {
-			b.constants[d.Name] = true
-		}
 	}
 	return nil
 }
@@ -414,40 +400,7 @@ func (f *File) constantOf(b *Binding, dim string) string {
 			return name
 		}
 	}
-	return f.rowConstant(b, dim)
-}
-
-// launchesWith reports whether a constant occurs in the launch of a kernel or in its lines, and is no factor
-// there: in "i < N * N", or with vectors, it is not the number of elements.
-func (f *File) launchesWith(fn Function, name string) bool {
-	named := func(t token) bool { return t.text == name }
-	for i, t := range f.tokens {
-		if t.text == name && (f.isFactor(i-1, i-2) || f.isFactor(i+1, i+2)) {
-			return false
-		}
-	}
-	if slices.ContainsFunc(fn.Params, takesVectors) {
-		return false
-	}
-	if slices.ContainsFunc(fn.body, named) {
-		return true
-	}
-	for i, t := range f.tokens {
-		if t.text != "<<<" || launched(f.tokens, i) != fn.Name {
-			continue
-		}
-		if slices.ContainsFunc(f.tokens[i:configurationEnd(f.tokens, i)], named) {
-			return true
-		}
-	}
-	return false
-}
-
-// isFactor reports whether a sign is that of a product with anything but the size of a type.
-func (f *File) isFactor(sign, other int) bool {
-	in := func(i int) bool { return i >= 0 && i < len(f.tokens) }
-	return in(sign) && in(other) && f.tokens[sign].text == "*" && f.tokens[other].text != "sizeof" &&
-		f.tokens[other].text != ")"
+	return ""
 }
 
 // givesAnySize reports whether some parameter stands for a size.

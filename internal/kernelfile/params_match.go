@@ -30,10 +30,8 @@ type Options struct {
 	Singles             []float64         // doubles among the numbers of a CUDA file that are read as floats
 	Only                []string          // the dtypes that trials left; none: all
 	Contract            string            // declared by the functions; "": see Binding.contract
-	alone               bool              // a kernel is launched only as its own lines say
 	Flags               []string          // for nvcc; definitions for the emulator's compiler too
 	Operators           []string          // which lines of files may name; none: any
-	Made                bool              // the text is not the file's own: no line in the file can say this
 	said                *said             // what the line above the function says; nil: there is none
 }
 
@@ -86,24 +84,22 @@ type Binding struct {
 	implied  map[string]int64 // dims without a parameter, with their assumed sizes
 	// sizes that constants of the file give, and that it allocates nothing with
 	guessedSizes map[string]int64
-	constants    map[string]bool // those of them from a constant that the kernel or its launch uses
-	extension    bool            // its file includes torch/extension.h
-	plan         *plan           // what the shim takes at run time
-	triton       *tritonLaunch   // of a Triton kernel
-	forward      *Binding        // of a backward that goes through autograd: its forward
-	literals     []float64       // the numbers in the file
-	doubles      []float64       // those of them that are doubles, and others in fp32
-	asked        []string        // the dtypes that its lines request
-	narrow       bool            // its file names a type of 16 bits, or the dtype of its tensors
-	sixteen      bool            // its file names a type of 16 bits
-	away         bool            // its file rounds halves away from zero, or up
-	untold       bool            // nothing requests a dtype: its tensors are taken for fp32
-	stores       bool            // its kernels convert everything they store to the requested dtype
+	extension    bool          // its file includes torch/extension.h
+	plan         *plan         // what the shim takes at run time
+	triton       *tritonLaunch // of a Triton kernel
+	forward      *Binding      // of a backward that goes through autograd: its forward
+	literals     []float64     // the numbers in the file
+	doubles      []float64     // those of them that are doubles, and others in fp32
+	asked        []string      // the dtypes that its lines request
+	narrow       bool          // its file names a type of 16 bits, or the dtype of its tensors
+	sixteen      bool          // its file names a type of 16 bits
+	away         bool          // its file rounds halves away from zero, or up
+	untold       bool          // nothing requests a dtype: its tensors are taken for fp32
+	stores       bool          // its kernels convert everything they store to the requested dtype
 	// the parameters that the file's lines show to be the length of a pointer's rows, by the pointer's name
 	rows    map[string]string
 	places  map[string][]string // the indexes of each pointer
 	squared map[string]bool     // sizes whose square occurs in the lines
-	vectors map[string]string   // what bounds the variable that a pointer is indexed with
 	// how it is called if its tensors are not laid out as the operator's (forms.go)
 	without  map[string]bool   // tensors without a parameter of their own
 	each     bool              // it is called once for each of a pair of tensors
@@ -119,7 +115,6 @@ type Binding struct {
 	// the sizes that its lines require, "if (cols != 1024) return false"
 	askedSizes map[string]int64
 	returned   string // the output that it returns as a number
-	doubles64  bool   // its tensors are doubles, where the operator has floats
 	file       *File  // that contains it
 	whole      bool   // its tensors are ints, where the operator has floats
 	rungs      []int  // the kernels that it chooses from by a number, if none is requested
@@ -241,12 +236,6 @@ func newBinding(file *File, fn Function, spec *op.Spec, pass op.Pass, options Op
 		options.Arguments = file.launchedArguments(fn)
 	}
 	var numbers []string
-	if lists := file.calledArguments(fn); fn.Kind == Host && len(options.Arguments) == 0 && len(lists) > 0 {
-		options.Arguments = lists[0]
-		if len(lists) > 1 { // it may be written for only some of them
-			numbers = saidNumbers(fn.Template, lists[0])
-		}
-	}
 	if fn.Kind == Kernel && len(options.Arguments) == 0 {
 		var said map[string]string
 		if options.said != nil {
@@ -256,8 +245,7 @@ func newBinding(file *File, fn Function, spec *op.Spec, pass op.Pass, options Op
 	}
 	return &Binding{
 		Spec: spec, Pass: pass, Function: fn, Options: options, given: given, varies: file.Adds,
-		constants: map[string]bool{},
-		without:   map[string]bool{}, others: file.Functions, numbers: numbers,
+		without: map[string]bool{}, others: file.Functions, numbers: numbers,
 		covered: map[string]bool{}, open: map[string]bool{}, literals: file.literals, asked: file.dtypes,
 		narrow: file.narrow, doubles: file.doubles, file: file,
 		extension: file.extension,
@@ -288,7 +276,6 @@ func (b *Binding) takeOtherTypes(file *File) {
 	b.narrowIntegers()
 	b.takeBlockTotals(file)
 	b.takeWhole()
-	b.takeDoubles()
 	b.takeHostArrays()
 }
 
@@ -299,7 +286,6 @@ func (b *Binding) readLines(file *File) {
 	} else {
 		b.rows, b.places = file.rowLengths(&b.Function)
 		b.squared = file.squares(&b.Function)
-		b.vectors = file.vectorLengths(&b.Function)
 	}
 	for _, f := range file.Functions {
 		if f.Kind == Kernel {
@@ -354,11 +340,11 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 		return []candidate{{Stride, p.Name, 0, 1000}}, nil
 	case p.isStream():
 		return []candidate{{Stream, "the stream", 0, 1000}}, nil
-	case unknown && p.preset == "":
+	case unknown:
 		return nil, b.errorf("the type of %s, %s, is none of float, half, __nv_bfloat16, "+
 			"__nv_fp8_e4m3, __nv_fp8_e5m2, signed integers, unsigned char, bool: write it so, or "+
 			"judge a function that takes plain device pointers", p.Name, p.Text)
-	case p.Pointer && !unknown:
+	case p.Pointer:
 		all = b.candidateTensors(p)
 	case b.isShapeOfWeights(p):
 		all = b.candidateShape(p)
@@ -369,8 +355,6 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 		all = b.candidateNumbers(p)
 	case p.isShape():
 		all = b.candidateShape(p)
-	case p.isDim3(), p.preset != "":
-		return nil, nil
 	default:
 		return nil, b.errorf("the parameter %s is neither a device pointer nor a number: triad can pass "+
 			"pointers, sizes, attributes and a cudaStream_t", p.Text)

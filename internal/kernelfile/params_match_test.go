@@ -194,26 +194,3 @@ func TestInPlace(t *testing.T) {
 		}
 	}
 }
-
-// A number without a meaning keeps the file's default; without one the user must provide it.
-func TestPresetNumber(t *testing.T) {
-	for preset, want := range map[string]string{
-		" = 0": "method is 0, as the file presets it", " = -1.5f": "method is -1.5, as the file presets it",
-		" = kMany": "method keeps its default", "": "",
-	} {
-		kind := "int"
-		if strings.Contains(preset, ".") {
-			kind = "float"
-		}
-		s := rowsAndCols(t)
-		text := "extern \"C\" void solve(const float* x, float* y, int rows, int cols, " + kind + " method" +
-			preset + ") {}"
-		all, err := Bind(ReadCUDA(text), Request{}, s, []op.Pass{op.Forward}, Options{})
-		switch {
-		case want == "" && err == nil:
-			t.Errorf("%q: %s", preset, all[0].Matched())
-		case want != "" && (err != nil || !strings.Contains(all[0].Matched(), want)):
-			t.Errorf("%q: %v, want %s", preset, err, want)
-		}
-	}
-}

@@ -7,9 +7,6 @@ var positionNames = []string{
 	"positions", "position_ids", "pos_ids", "token_positions", "input_pos", "position", "pos", "pos_id",
 }
 
-// fillPositions marks scratch memory that holds the position of each token: 0, 1 and so on.
-const fillPositions = "positions"
-
 // takePositions takes a pointer to integers that stands for no tensor of the operator and is named like the
 // positions of tokens, if the operator counts these from 0.
 func (b *Binding) takePositions() {
@@ -20,7 +17,7 @@ func (b *Binding) takePositions() {
 			continue
 		}
 		// a single position may be that of a sequence's first token
-		a.takeRoom(formOf{fill: fillPositions, told: slices.Contains(positionNames[:4], scratchWord(a.Name))})
+		a.takeRoom(formOf{fill: fillCounted, told: slices.Contains(positionNames[:4], scratchWord(a.Name))})
 		a.Target = "the position of each token"
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // rowLengths maps the pointers of a function to the size parameter that is the length of their rows, by how
 // its lines, and those of the kernels it launches, index them: N of "A[row * N + k]". A pointer that is
-// indexed with several lengths is left out, one that is not indexed takes what comments say: "A is M x N".
+// indexed with several lengths is left out.
 //
 // places holds the indexes of each pointer as written, with the function that contains them.
 func (f *File) rowLengths(fn *Function) (lengths map[string]string, places map[string][]string) {
@@ -19,11 +19,6 @@ func (f *File) rowLengths(fn *Function) (lengths map[string]string, places map[s
 	for pointer, names := range found {
 		if len(names) == 1 {
 			lengths[pointer] = names[0]
-		}
-	}
-	for pointer, name := range f.rowsInComments(fn) {
-		if len(found[pointer]) == 0 {
-			lengths[pointer] = name
 		}
 	}
 	return lengths, places
@@ -42,6 +37,17 @@ func (f *File) walk(fn *Function, visit func(fn *Function, name func(string) str
 		}
 	}
 	descend(fn, func(name string) string { return name }, 0)
+}
+
+// anywhere reports whether something holds at a token of a function, or of those that it calls or launches.
+func (f *File) anywhere(fn *Function, is func(fn *Function, at int) bool) bool {
+	found := false
+	f.walk(fn, func(fn *Function, _ func(string) string) {
+		for i := range fn.body {
+			found = found || is(fn, i)
+		}
+	})
+	return found
 }
 
 // hasSize reports whether a function has an integer parameter of a name.
@@ -89,46 +95,33 @@ func (f *File) handed(fn *Function, i int, name func(string) string) (*Function,
 	return callee, names
 }
 
-// called returns the function of the file that is launched or called at a token, and the index of the
-// parenthesis before its arguments, or nil if there is none.
+// called returns the kernel or host function of the file that is launched or called at a token, and the index
+// of the parenthesis before its arguments, or nil if there is none.
 func (f *File) called(fn *Function, i int) (callee *Function, open int) {
-	body := fn.body
-	word := body[i].text
-	switch {
-	case word == "<<<":
-		word, open = launched(body, i), configurationEnd(body, i)+1
-	default:
-		if open = callOpens(body, i); open < 0 {
-			return nil, 0
-		}
-	}
-	at := slices.IndexFunc(f.Functions, func(o Function) bool { return o.Name == word && o.Name != fn.Name })
-	if at < 0 || open >= len(body) || body[open].text != "(" {
-		return nil, 0
-	}
-	return &f.Functions[at], open
+	return calledOf(f.Functions, fn, i)
 }
 
-// helperCalled returns the __device__ function that is called at a token, like called for other functions.
-func (f *File) helperCalled(fn *Function, i int) (callee *Function, open int) {
-	if open = callOpens(fn.body, i); open < 0 {
-		return nil, 0
-	}
-	at := slices.IndexFunc(f.helpers, func(o Function) bool {
-		return o.Name == fn.body[i].text && o.Name != fn.Name
-	})
-	if at < 0 {
-		return nil, 0
-	}
-	return &f.helpers[at], open
-}
-
-// anyCalled returns the function of the file, of either kind, that is called or launched at a token.
+// anyCalled returns the function of the file, perhaps a __device__ one, that is called or launched at a
+// token.
 func (f *File) anyCalled(fn *Function, i int) (callee *Function, open int) {
-	if callee, open = f.called(fn, i); callee == nil {
-		callee, open = f.helperCalled(fn, i)
+	if callee, open = calledOf(f.Functions, fn, i); callee == nil {
+		callee, open = calledOf(f.helpers, fn, i)
 	}
 	return callee, open
+}
+
+func calledOf(list []Function, fn *Function, i int) (callee *Function, open int) {
+	name := fn.body[i].text
+	if name == "<<<" {
+		name, open = launched(fn.body, i), configurationEnd(fn.body, i)+1
+	} else if open = callOpens(fn.body, i); open < 0 {
+		return nil, 0
+	}
+	at := slices.IndexFunc(list, func(o Function) bool { return o.Name == name && o.Name != fn.Name })
+	if at < 0 || textAt(fn.body, open) != "(" {
+		return nil, 0
+	}
+	return &list[at], open
 }
 
 // callOpens returns the index of the opening parenthesis of a call whose name is at a token, after any
@@ -318,53 +311,4 @@ func valueEnd(tokens []token, at int) int {
 		}
 	}
 	return at
-}
-
-// shapeInWords finds "A is M x N", "A: [M, N]", "B (N * K)" in a comment.
-var shapeInWords = regexp.MustCompile(
-	`\b([A-Za-z_]\w*)\b(?:\s+(?:is|has|shape|of|matrix|a|an|the|size)\b|[:=(\[\s])*?\s*[\[(]?\s*` +
-		`([A-Za-z_]\w*)\s*(?:x|X|×|\*|,)\s*([A-Za-z_]\w*)(?:\s*(?:x|X|×|\*|,)\s*([A-Za-z_]\w*))?`)
-
-// squeezed matches a shape written in one word: MxN.
-var squeezed = regexp.MustCompile(`\b([A-Z])x([A-Z])\b`)
-
-// rowsInComments returns the row lengths of pointers that comments give.
-func (f *File) rowsInComments(fn *Function) map[string]string {
-	has := func(name string, pointer bool) bool {
-		return slices.ContainsFunc(fn.Params, func(p Param) bool {
-			return p.Name == name && p.Pointer == pointer && (pointer || p.isInteger())
-		})
-	}
-	lengths, differ := map[string]string{}, map[string]bool{}
-	for _, line := range f.comments {
-		line = squeezed.ReplaceAllString(line, "$1 x $2")
-		for from := 0; from < len(line); {
-			m := shapeInWords.FindStringSubmatchIndex(line[from:])
-			if m == nil {
-				break
-			}
-			word := func(k int) string {
-				if m[2*k] < 0 {
-					return ""
-				}
-				return line[from+m[2*k] : from+m[2*k+1]]
-			}
-			last := word(4)
-			if last == "" {
-				last = word(3)
-			}
-			pointer := word(1)
-			if has(pointer, true) && has(word(2), false) && has(last, false) {
-				differ[pointer] = differ[pointer] || lengths[pointer] != "" && lengths[pointer] != last
-				lengths[pointer] = last
-			}
-			from += m[3] // after the first word
-		}
-	}
-	for pointer := range differ {
-		if differ[pointer] {
-			delete(lengths, pointer)
-		}
-	}
-	return lengths
 }

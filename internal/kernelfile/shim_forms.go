@@ -34,12 +34,7 @@ func checked(code string) string {
 func (b *Binding) formsCode(args []Argument, after bool) string {
 	code := ""
 	for i, a := range args {
-		switch {
-		case a.Form == Doubles && after:
-			code += b.doublesAfter(a, i)
-		case a.Form == Doubles:
-			code += b.doublesBefore(a, i)
-		case a.Form == Narrow && after == (a.Role == Output):
+		if a.Form == Narrow && after == (a.Role == Output) {
 			code += b.narrowCode(a, i)
 		}
 	}
@@ -58,11 +53,11 @@ func (b *Binding) fillRooms() string {
 			}
 			base := strings.Replace(a.instantiate(c.types).Base, "void", "char", 1)
 			what := b.numberCode(func(*evaluation) int64 {
-				return int64(slices.Index([]string{"", fillInfinity, fillPositions}, a.fill))
+				return int64(slices.Index([]string{"", fillLowest, fillCounted}, a.fill))
 			})
 			fmt.Fprintf(&fills, "\t\ttriad_own::fill(triad_own_call, %s, %s / sizeof(%s), %s, %s);\n",
 				b.placeCode(base, a, i), b.roomCode(a), base, what, b.numberCode(func(e *evaluation) int64 {
-					if a.fill != fillPositions {
+					if a.fill != fillCounted {
 						return 0
 					}
 					return e.whole(b.Spec.Own.Positions)
@@ -121,16 +116,6 @@ func (b *Binding) second() []Argument {
 	return args
 }
 
-// packed returns the layout of several inputs in one buffer: "gate, up one after the other".
-func (f formOf) packed() string {
-	how := map[packing]string{
-		wholeTensors: "one after the other",
-		rowByRow:     "beside each other in each row", elementwise: "element by element",
-		tokenwise: "one after the other in each token",
-	}[f.lies]
-	return strings.Join(f.parts, ", ") + " " + how
-}
-
 // swappedShape returns in words the shape of a tensor with its second and third size exchanged.
 func (b *Binding) swappedShape(a Argument) string {
 	return shapeWords(exchangedSizes(b.shape(b.tensor(a)), false))
@@ -140,35 +125,8 @@ func (b *Binding) swappedShape(a Argument) string {
 func (b *Binding) formSentences() []string {
 	var all []string
 	for _, a := range b.Args {
-		switch {
-		case a.Form == Scratch && a.fill == fillPositions:
-			all = append(all, a.Name+" gets the position of each token before each call, from 0")
-		case a.Form == Scratch && a.fill != "":
-			what := map[string]string{fillZero: "zeros", fillInfinity: "-infinity"}[a.fill]
-			all = append(all, a.Name+" is room to work in, filled with "+what+" before each call")
-		case a.Form == Scratch:
-			all = append(all, a.Name+" is room to work in, which holds nothing before a call")
-		case a.Form == Packed:
-			all = append(all, a.Name+" holds "+a.packed()+
-				": they are copied there before each call, and the copy is timed")
-		case a.Form == Wide:
-			all = append(all,
-				fmt.Sprintf("%s has rows of %s: each value of %s is given twice, [values, values]",
-					a.Name, b.Spec.Own.WideSize, a.Target))
-		case a.Form == Pairs:
-			all = append(all,
-				fmt.Sprintf("%s has rows of %s: each value of %s is given twice, one beside the "+
-					"other", a.Name, b.Spec.Own.WideSize, a.Target))
-		case a.Form == ByToken:
-			all = append(all, fmt.Sprintf("%s is %s: %s is copied so, and the copy is timed", a.Name,
-				b.swappedShape(a), a.Target))
-		case a.Form == BlockTotals:
-			all = append(all, a.Name+" gets a value of each block: triad adds them up, and that is timed")
-		case a.Form == Doubles:
-			all = append(all, fmt.Sprintf("%s is double: %s is converted, and that is timed", a.Name,
-				a.Target))
-		case a.Form == Narrow:
-			all = append(all, fmt.Sprintf("%s is int: %s is converted, and that is timed", a.Name, a.Target))
+		if sentence := b.layoutSentence(a); sentence != "" {
+			all = append(all, sentence)
 		}
 	}
 	all = append(all, b.convertedSentences()...)

@@ -61,14 +61,6 @@ func (b *Binding) assumedNumbers() []Assumption {
 	}}
 }
 
-// saidNumbers returns the values of the parameters of a template, "BLOCK is 256".
-func saidNumbers(params []TemplateParam, arguments []string) (all []string) {
-	for i, argument := range arguments[:min(len(arguments), len(params))] {
-		all = append(all, params[i].Name+" is "+argument)
-	}
-	return all
-}
-
 // instantiated returns the dtypes for which the file explicitly instantiates a template, "template void
 // softmax<float>(...);", since it is not written for others. It returns none if there are none.
 func (f *File) instantiated(fn Function) (all []op.DType) {

@@ -19,7 +19,7 @@ func (b *Binding) squareUnderSwitch() []condition {
 		is := func(a Argument) bool { return a.Role == Attribute && a.Target == name }
 		i := slices.IndexFunc(b.Args, is)
 		if _, said := b.Options.Attrs[name]; said || i < 0 ||
-			!b.file.countsFromTheFirst(&b.Function, namedDepth) {
+			!b.file.countsFromTheFirst(&b.Function) {
 			continue
 		}
 		dims := dimsOf(b.Spec.Own.Triangle[name])
@@ -34,23 +34,11 @@ func (b *Binding) squareUnderSwitch() []condition {
 
 // countsFromTheFirst reports whether the lines of a function, or of those that it calls or launches, hold
 // such a mask, and none of them shifts it by the difference of two of their sizes.
-func (f *File) countsFromTheFirst(fn *Function, depth int) bool {
-	size := func(t token) bool {
-		return slices.ContainsFunc(fn.Params, func(p Param) bool { return p.isInteger() && p.Name == t.text })
+func (f *File) countsFromTheFirst(fn *Function) bool {
+	shifts := func(fn *Function, i int) bool {
+		return i > 0 && i+1 < len(fn.body) && fn.body[i].text == "-" &&
+			fn.hasSize(fn.body[i-1].text) && fn.hasSize(fn.body[i+1].text)
 	}
-	for i := 1; i+1 < len(fn.body); i++ {
-		if fn.body[i].text == "-" && size(fn.body[i-1]) && size(fn.body[i+1]) {
-			return false
-		}
-	}
-	if maskUnderSwitch.MatchString(join(fn.body)) {
-		return true
-	}
-	for i := range fn.body {
-		callee, _ := f.anyCalled(fn, i)
-		if callee != nil && depth > 0 && f.countsFromTheFirst(callee, depth-1) {
-			return true
-		}
-	}
-	return false
+	masks := func(fn *Function, i int) bool { return i == 0 && maskUnderSwitch.MatchString(join(fn.body)) }
+	return !f.anywhere(fn, shifts) && f.anywhere(fn, masks)
 }

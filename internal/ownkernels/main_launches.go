@@ -1,14 +1,12 @@
 package ownkernels
 
 import (
-	"errors"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"triad/cuda/build"
-	"triad/cuda/rewrite"
 	"triad/internal/backend"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
@@ -55,64 +53,6 @@ func (f *File) bindJoined(
 		}
 	}
 	return bindings, true
-}
-
-// bindStructs matches the functions of a file that take matrices or vectors as structs.
-func (f *File) bindStructs(request kernelfile.Request, content []byte) ([]*kernelfile.Binding, error, bool) {
-	if request.IsPython() {
-		return nil, nil, false
-	}
-	read := request.Read(string(content), f.reading.Options.Flags)
-	functions, names := kernelfile.WithStructs(string(rewrite.Code(content)), read, f.reading.Spec)
-	if len(names) == 0 {
-		return nil, nil, false
-	}
-	asked, text := request, f.text(content)+"\n"+functions
-	switch {
-	case request.Function == "" && len(names) == 1:
-		asked.Function = kernelfile.OfStructs + "::" + names[0]
-	case request.Function == "":
-		several := &kernelfile.SeveralError{Message: "several functions take structs"}
-		for _, name := range names {
-			several.Names = append(several.Names, kernelfile.OfStructs+"::"+name)
-		}
-		return nil, several, true
-	}
-	bindings, err := f.reading.bind(asked, f.Path, []byte(text))
-	if err != nil {
-		return nil, nil, false
-	}
-	f.joined = true
-	f.takeText(text)
-	f.Matched = append(f.Matched, "what it takes as structs is made of pointers and sizes")
-	return bindings, nil, true
-}
-
-// bindConstants matches kernels with the constant memory that they read as a parameter: main() fills it.
-func (f *File) bindConstants(
-	request kernelfile.Request, content []byte,
-) ([]*kernelfile.Binding, error, bool) {
-	if request.IsPython() {
-		return nil, nil, false
-	}
-	read := request.Read(string(content), f.reading.Options.Flags)
-	changed, names := kernelfile.WithConstants(string(content), string(rewrite.Code(content)), read)
-	if len(names) == 0 {
-		return nil, nil, false
-	}
-	left, _, ok := withoutMain([]byte(changed))
-	if !ok {
-		left = []byte(changed)
-	}
-	f.reading.Options.Made = true
-	bindings, err := f.reading.bind(request, f.Path, []byte(changed))
-	if several := (*kernelfile.SeveralError)(nil); err != nil && !errors.As(err, &several) {
-		return nil, nil, false
-	}
-	f.takeText(string(left))
-	f.Matched = append(f.Matched, "what it reads of constant memory is a parameter: "+
-		strings.Join(names, ", "))
-	return bindings, err, true
 }
 
 // takesPointer reports whether a function has a pointer parameter.

@@ -202,8 +202,7 @@ func withFolderOf(path string, flags []string) []string {
 	return slices.Concat(flags, []string{beside})
 }
 
-// match matches the functions of a file, or those derived from it: the sequence of launches of main(),
-// functions that take structs, and functions with smaller constants.
+// match matches the functions of a file, or the sequence of launches of its main().
 func (f *File) match(request kernelfile.Request, content []byte) ([]*kernelfile.Binding, error) {
 	if request.Declares(string(content), f.reading.Options.Flags, f.reading.Spec.Name) {
 		return f.reading.bind(request, f.Path, content)
@@ -223,19 +222,6 @@ func (f *File) match(request kernelfile.Request, content []byte) ([]*kernelfile.
 		if joined, ok := f.bindJoined(request, content, true); ok {
 			return joined, nil
 		}
-	}
-	for _, read := range []func(kernelfile.Request, []byte) ([]*kernelfile.Binding, error, bool){
-		f.bindStructs, f.bindConstants,
-	} {
-		if several := (*kernelfile.SeveralError)(nil); err == nil || errors.As(err, &several) {
-			break
-		}
-		if made, failed, ok := read(request, content); ok {
-			bindings, err = made, failed
-		}
-	}
-	if large := (*kernelfile.TooManyError)(nil); errors.As(err, &large) && !request.IsPython() {
-		return f.withFewer(request, content, large)
 	}
 	return bindings, err
 }

@@ -10,6 +10,6 @@ __global__ void smooth(const float *A, const float *B, float *C, int length, int
 	C[at] = sum;
 }
 
-void convolve(const float *A, const float *B, float *C, int length, int taps, int grid_size, int block_size) {
-	smooth<<<grid_size, block_size>>>(A, B, C, length, taps / 2);
+void convolve(const float *A, const float *B, float *C, int length, int taps, int block_size) {
+	smooth<<<(length + block_size - 1) / block_size, block_size>>>(A, B, C, length, taps / 2);
 }

@@ -1,3 +1,0 @@
-#pragma once
-
-const int side = 137;
