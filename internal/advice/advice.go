@@ -38,6 +38,8 @@ type Facts struct {
 	Race, Shares, NoBarrier bool
 	// OrdinaryPasses: on ordinary numbers the same shape is right.
 	OrdinaryPasses bool
+	// OnlyAt is the one value of an input at which the function is wrong, "x = 0"; "" if there is none.
+	OnlyAt string
 	// Tried is the deciding size and its values that were run, with the others as in the smallest case.
 	Tried Tried
 	// UpTo: each value of Tried above Last is wrong, and Last is right.
@@ -351,6 +353,9 @@ func (f Facts) lowPrecision() bool {
 
 // specialNumbers returns the advice for a function that is wrong only on large, equal or special numbers.
 func (f Facts) specialNumbers() string {
+	if f.OnlyAt != "" {
+		return fmt.Sprintf("it is right but at %s. The formula says what holds there: %s", f.OnlyAt, f.Formula)
+	}
 	start := fmt.Sprintf("on ordinary numbers this shape is right, on others (%s) it is wrong: ",
 		f.Distribution)
 	if f.Distribution == "neg_inf_mask" && strings.Contains(f.Message, "NaN") {

@@ -82,6 +82,9 @@ func (f Facts) briefOfLines() Brief {
 
 // briefOfNumbers says which numbers are wrong, and the first of the operator's remedies.
 func (f Facts) briefOfNumbers() string {
+	if f.OnlyAt != "" {
+		return "right but at " + f.OnlyAt + ": " + f.Formula
+	}
 	what := "wrong"
 	if strings.Contains(f.Message, " is NaN") {
 		what = "NaN"

@@ -33,6 +33,7 @@ import (
 	"triad/internal/session"
 	"triad/internal/shrink"
 	"triad/internal/smallestcase"
+	"triad/internal/standing"
 	"triad/internal/watched"
 )
 
@@ -96,7 +97,7 @@ func (a *Looker) At(ctx context.Context, paths []string) error {
 		Show: func(done, all int) { show(progress, done, all) },
 		Callable: func(path string) bool {
 			solve, err := check.ReadSolve(path, nil)
-			return err == nil && solve != nil
+			return err == nil && solve != nil && solve.Declared()
 		},
 		Where: func(id string) string {
 			return "-v prints all of it; triad results report " + id + a.InDatabase + " makes a page."
@@ -188,6 +189,15 @@ func (a *Looker) judge(ctx context.Context, path string, guess operatorguess.Gue
 		return trial, err
 	}
 	trial = a.finish(trial, result, all)
+	if trial.Right() {
+		for _, p := range standing.Places(ctx, a.Workers, standing.Judged{
+			Files: mine, Request: request, Records: result.Records,
+		}) {
+			if !p.Python {
+				trial.Places = append(trial.Places, fmt.Sprintf("%s: %s", p.Pass, p.Line()))
+			}
+		}
+	}
 	trial.Tell = func() error {
 		code := session.ExitNothing
 		if trial.Wrong() {

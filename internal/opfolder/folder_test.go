@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 // TestCreateMakesWhatOpenReads: Open accepts everything that Create makes, the small operator and a copy of
 // every operator of the catalog.
 func TestCreateMakesWhatOpenReads(t *testing.T) {
+	var plain []string // those with a kernel that registers nothing
 	for _, from := range append([]string{""}, catalog.Names()...) {
 		folder := filepath.Join(t.TempDir(), "my_op")
 		if err := Create(folder, from, triad.Files); err != nil {
@@ -26,12 +28,52 @@ func TestCreateMakesWhatOpenReads(t *testing.T) {
 			t.Errorf("from %q: %v", from, err)
 			continue
 		}
-		if f.Spec.Name != "my_op" || f.CUDA == "" || f.Registers != (from != "") {
+		if f.Spec.Name != "my_op" || f.CUDA == "" {
 			t.Errorf("from %q: %+v", from, f)
+		}
+		if !f.Registers {
+			plain = append(plain, from)
+			readsAsALearners(t, f)
 		}
 		if err := Create(folder, from, triad.Files); err == nil ||
 			!strings.Contains(err.Error(), "it is there already") {
 			t.Errorf("from %q, a second time: %v", from, err)
+		}
+	}
+	for _, from := range []string{"", "add", "softmax", "gemm", "flash_attention"} {
+		if !slices.Contains(plain, from) {
+			t.Errorf("from %q: the kernels are triad's own", from)
+		}
+	}
+}
+
+// readsAsALearners fails where the files of a folder use what only triad's own files know, or are wide.
+func readsAsALearners(t *testing.T, f *Folder) {
+	t.Helper()
+	for _, file := range []string{f.CUDA, f.Python} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, own := range []string{".cuh\"", "INTERPRETED", "DENSE", "triton.jit", "TRIAD_KERNEL"} {
+			if strings.Contains(string(text), own) {
+				t.Errorf("%s has %s", file, own)
+			}
+		}
+	}
+}
+
+// TestStarterWidth: the lines of the small operator have at most 100 columns.
+func TestStarterWidth(t *testing.T) {
+	for _, ending := range []string{".toml", ".cu", ".py"} {
+		text, err := starter.ReadFile("starter/starter" + ending)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(strings.ReplaceAll(string(text), "\t", "    ")) {
+			if len(strings.TrimSuffix(line, "\n")) > 100 {
+				t.Errorf("starter%s: %s", ending, line)
+			}
 		}
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"triad/internal/session"
 	"triad/internal/shrink"
 	"triad/internal/smallestcase"
+	"triad/internal/standing"
 	"triad/internal/timing"
 	"triad/internal/twins"
 	"triad/internal/watched"
@@ -163,15 +164,18 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 		return err
 	}
 	var smallest []shrink.Diagnosed
-	var standing []place
+	var places []standing.Place
 	result, end, err := s.Run(ctx, (*run.Runner).Compare, func(result run.Result) (err error) {
 		if smallest, err = smallestcase.Find(ctx, smallestcase.Judged{
 			Files: mine, Twin: emulated.Of, Request: s.Request, Result: result, Added: s.Info.Added,
 		}, calls); err != nil {
 			return err
 		}
-		standing = a.places(ctx, mine, s.Request, result.Records, calls != nil && !o.JSON &&
-			o.Verb != "gradcheck")
+		if calls != nil && !o.JSON && o.Verb != "gradcheck" {
+			places = standing.Places(ctx, a.Workers, standing.Judged{
+				Files: mine, Request: s.Request, Records: result.Records,
+			})
+		}
 		return smallestcase.Keep(smallest, result.Records, s.Diagnose)
 	})
 	for _, look := range []func(run.Result){o.After, a.PartRan} {
@@ -185,7 +189,10 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 	err = errors.Join(err, a.PrintCompare(s, result, o, end), a.TellCI(s, result, o))
 	if !o.JSON {
 		twins.Tell(a.Setup, result)
-		err = errors.Join(err, a.tellPlaces(standing, placesOnGPU(s.Request, result.Records), o))
+		for _, line := range standing.Timed(s.Request, result.Records) {
+			fmt.Fprintln(a.Out, line)
+		}
+		err = errors.Join(err, standing.Tell(ctx, a.Workers, places, o.Verbose || o.Explain))
 		err = errors.Join(err, smallestcase.Tell(a.Out, a.Style(), smallest), a.TellTheirs(ctx, mine, result))
 	}
 	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end))
