@@ -53,8 +53,11 @@ func TestNewOperator(t *testing.T) {
 	if code != 0 || !agrees.MatchString(text) {
 		t.Errorf("exit %d\n%s", code, text)
 	}
-	text, code = runTriad(t, "compare", folder, "--quick", "--device", "cpu", "--pass", "forward")
-	for _, want := range []string{`mine/my_norm\.cu +PASS`, `mine/my_norm\.cu +PASS`, `torch/fp32 +PASS`} {
+	text, code = runTriad(t, "compare", folder, "--quick", "--device", "cpu", "--pass", "forward",
+		"--verbose")
+	for _, want := range []string{
+		`mine/my_norm\.cu +fp32 +PASS`, `torch/fp32 +bf16 +PASS`, `can tell right from wrong \(100\.0 %\)`,
+	} {
 		if code != 0 || !regexp.MustCompile(want).MatchString(text) {
 			t.Errorf("exit %d, want %q in\n%s", code, want, text)
 		}

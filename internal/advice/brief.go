@@ -53,6 +53,8 @@ func (f Facts) briefOfSizes() string {
 	switch {
 	case f.Otherwise != "":
 		return "right with " + f.Otherwise + ": say --attr " + f.Otherwise
+	case f.OnlyAt != "" && f.SpecialNumbers == "":
+		return "right but at " + f.OnlyAt + ": " + f.Formula
 	case f.Ignored != "":
 		return "wrong where some targets are " + f.Ignored + ": such rows count for nothing"
 	case f.Transposed[0] != "":
@@ -82,9 +84,6 @@ func (f Facts) briefOfLines() Brief {
 
 // briefOfNumbers says which numbers are wrong, and the first of the operator's remedies.
 func (f Facts) briefOfNumbers() string {
-	if f.OnlyAt != "" {
-		return "right but at " + f.OnlyAt + ": " + f.Formula
-	}
 	what := "wrong"
 	if strings.Contains(f.Message, " is NaN") {
 		what = "NaN"

@@ -90,7 +90,7 @@ var briefCases = []briefCase{
 			Status: op.StatusFail, OrdinaryPasses: true, Distribution: "integers", OnlyAt: "x = 0",
 			Formula: "grad_x = x <= 0 ? 0 : grad_y",
 		},
-		"right but at x = 0: grad_x = x <= 0 ? 0 : grad_y", 0, false,
+		"right but at x = 0: grad_x = x <= 0 ? 0 : grad_y", 0, true,
 	},
 	{
 		"a sum in 16 bits",

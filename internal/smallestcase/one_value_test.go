@@ -17,7 +17,7 @@ func TestOnlyAt(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := o.Spec.NewCase(op.Case{
-		Pass: op.Backward, DType: "fp32", Distribution: "integers", Upstream: "normal",
+		Pass: op.Backward, DType: "fp32", Distribution: "non_finite", Upstream: "normal",
 	}, map[string]int64{"n": 257}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -43,11 +43,13 @@ func TestOnlyAt(t *testing.T) {
 		}
 	}
 	zero := wrongWhere(func(x float64) bool { return x == 0 })
+	zeroOrNaN := wrongWhere(func(x float64) bool { return x == 0 || x != x })
 	crash := zero
 	crash.Status = op.StatusCrash
 	for want, records := range map[string][]record.Record{
-		"x = 0": {zero, zero},
-		"":      {zero, wrongWhere(func(x float64) bool { return x <= 0 })},
+		"x = 0":        {zero, zero},
+		"x = 0 or NaN": {zero, zeroOrNaN},
+		"":             {zero, wrongWhere(func(x float64) bool { return x <= 0 })},
 	} {
 		j := Judged{
 			Request: run.Request{Operators: []*truth.Operator{o}}, Result: run.Result{Records: records},
