@@ -68,7 +68,7 @@ func (p *printer) worstLines(kernels [][]Counts) {
 		case worst == nil:
 			p.line("Kernel %s: no access of memory is counted.", k[0].title())
 		case worst.Parts <= worst.Least:
-			p.line("Kernel %s: every access takes the fewest %s.", k[0].title(), worst.unitOf())
+			p.line("Kernel %s: no access takes more than its bytes need.", k[0].title())
 		default:
 			p.line("Kernel %s: %s: %s %s takes %s %s a request, at best %s.", k[0].title(),
 				p.at(worst.Place), worst.Access, worst.Memory, worst.each(worst.Parts), worst.unitOf(),
