@@ -58,18 +58,25 @@ func caseToCount(t *testing.T, spec *op.Spec, request run.Request, kernels backe
 	return cases[best], right[best]
 }
 
-// elementsOf returns the number of elements of the inputs of a case.
+// elementsOf returns the number of elements of the inputs of a case, or of its outputs where those are more:
+// a product of few terms has large ones.
 func elementsOf(t *testing.T, spec *op.Spec, c op.Case) int64 {
 	t.Helper()
 	inputs, err := spec.Inputs(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := int64(0)
-	for _, i := range inputs {
-		n += i.Elements()
+	outputs, err := spec.Outputs(c)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return n
+	sum := func(all []op.TensorType) (n int64) {
+		for _, i := range all {
+			n += i.Elements()
+		}
+		return n
+	}
+	return max(sum(inputs), sum(outputs))
 }
 
 // ladderOf returns a ladder without rungs.
