@@ -61,9 +61,9 @@ class Implementations:
             raise UsageError(f"{self._name}: implementations of {family!r}: want one of "
                              f"{', '.join(families)}, and a device as device=")
         found: list[str] = []
-        for family in [family] if family else families:
+        for each in [family] if family else families:
             try:
-                of_family = [n for n in self.on(device, family) if n.startswith(family + "/")]
+                of_family = [n for n in self.on(device, each) if n.startswith(each + "/")]
             except Unavailable:
                 continue
             found += [n for n in of_family if n not in found]
