@@ -11,7 +11,8 @@ import (
 func TestSaveQuery(t *testing.T) {
 	folder := t.TempDir() + "/queries"
 	statement := "select implementation\n  from latest where op = :op"
-	for _, params := range []map[string]any{{"op": "gemm"}, {"op": "softmax"}} { // the second replaces the first
+	// The second replaces the first.
+	for _, params := range []map[string]any{{"op": "gemm"}, {"op": "softmax"}} {
 		if err := SaveQuery(folder, "mine", statement, params); err != nil {
 			t.Fatal(err)
 		}

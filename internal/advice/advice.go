@@ -99,7 +99,8 @@ func For(f Facts) string {
 			name, value, name, f.JudgedWith, value, f.Otherwise)
 	}
 	if f.OnlyAt != "" && f.SpecialNumbers == "" { // else the operator's own advice says more
-		return fmt.Sprintf("it is right but at %s. The formula says what holds there: %s", f.OnlyAt, f.Formula)
+		return fmt.Sprintf("it is right but at %s. The formula says what holds there: %s", f.OnlyAt,
+			f.Formula)
 	}
 	if f.Ignored != "" {
 		return fmt.Sprintf("it is right where every target is a class and wrong where some are %s: such "+

@@ -108,8 +108,8 @@ func TestTableOfCounts(t *testing.T) {
 	emulated, _ := readCountsFile(t, "counts_emulator.csv")
 	gpu, order := readCountsFile(t, "counts_ncu.csv")
 	reasons, text := reasonsToDiffer(t), &strings.Builder{}
-	text.WriteString("| program | kernel | requests | sectors | wavefronts | lanes | diverged | differs since |\n" +
-		"|---|---|--:|--:|--:|--:|--:|---|\n")
+	text.WriteString("| program | kernel | requests | sectors | wavefronts | lanes | diverged | differs, " +
+		"since |\n|---|---|--:|--:|--:|--:|--:|---|\n")
 	same := 0
 	for _, key := range order {
 		e := emulated[key]

@@ -1,5 +1,5 @@
-// Package disassembly carries out triad sass: it compiles an operator's kernels for Hopper, disassembles those
-// of one variant, and prints what package sass reads in them.
+// Package disassembly carries out triad sass: it compiles an operator's kernels for Hopper, disassembles
+// those of one variant, and prints what package sass reads in them.
 package disassembly
 
 import (

@@ -23,8 +23,8 @@ import (
 var starter embed.FS
 
 // Create makes the folder of a new operator: a small working one, or one that computes what the catalog's
-// operator from does, whose files are given by sources (laid out as the repository). The last part of folder is its name. The
-// error is a *op.UsageError where the user is to blame.
+// operator from does, whose files are given by sources (laid out as the repository). The last part of folder
+// is its name. The error is a *op.UsageError where the user is to blame.
 func Create(folder, from string, sources fs.FS) error {
 	return create(folder, func(name string) (map[string]string, error) {
 		return contentsOf(name, from, sources)
@@ -119,8 +119,8 @@ func contentsOf(name, from string, sources fs.FS) (map[string]string, error) {
 	return files, nil
 }
 
-// plainFiles returns a kernel as a learner writes it, from the first exercise of the operator, and the part of
-// the Python file that needs torch alone. nil: there is no such exercise, or the reference needs more.
+// plainFiles returns a kernel as a learner writes it, from the first exercise of the operator, and the part
+// of the Python file that needs torch alone. nil: there is no such exercise, or the reference needs more.
 func plainFiles(name, from string, sources fs.FS) (map[string]string, error) {
 	exercises, err := exercise.All()
 	if err != nil {
@@ -141,8 +141,8 @@ func plainFiles(name, from string, sources fs.FS) (map[string]string, error) {
 	kernel := strings.ReplaceAll(exercises[i].Solution, declares+from+"(", declares+name+"(")
 	_, kernel, _ = strings.Cut(kernel, "\n") // its first line names the exercise
 	return map[string]string{
-		name + ".cu": fmt.Sprintf("// %s: the kernels. triad watch ./%[1]s judges them on every save.\n%s", name,
-			kernel),
+		name + ".cu": fmt.Sprintf("// %s: the kernels. triad watch ./%[1]s judges them on every save.\n%s",
+			name, kernel),
 		name + ".py": fmt.Sprintf(`"""%s: the truth
 
 triad runs reference() in fp64, on exactly the inputs that a kernel gets, and follows every

@@ -72,7 +72,8 @@ func keep(blocks []block, kept []bool, names []string) (forTriton bool) {
 				continue
 			}
 			kept[i] = true
-			forTriton = forTriton || strings.Contains(b.text, "triton.") || strings.Contains(b.text, "INTERPRETED")
+			forTriton = forTriton || strings.Contains(b.text, "triton.") ||
+				strings.Contains(b.text, "INTERPRETED")
 			names = append(names, wordsOf(b.text)...)
 		}
 	}

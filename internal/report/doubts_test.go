@@ -18,8 +18,8 @@ func TestDoubts(t *testing.T) {
 			Case: op.Case{Op: "softmax", Pass: op.Forward, DType: dtype},
 		})
 	}
-	const guess = "wrong as triad reads it, and this was assumed: it takes fp16 and bf16. If it is meant so, say " +
-		"--dtype fp16,bf16"
+	const guess = "wrong as triad reads it, and this was assumed: it takes fp16 and bf16. If it is meant " +
+		"so, say --dtype fp16,bf16"
 	add("fp32", op.StatusPass, "")
 	for _, dtype := range []string{"fp16", "bf16"} {
 		add(dtype, op.StatusNotUnderstood, guess+". As it is read: FAIL: y[0] is 1, want 2")

@@ -14,9 +14,9 @@ import (
 // mostCompared limits the elements of a case whose inputs are made again.
 const mostCompared = 1 << 20
 
-// onlyAt returns the values of an input at which alone a function is wrong, "x = 0 or NaN": every wrong element
-// of every wrong record of its pass has one of them, and elements without them are right. "" if there are no
-// such values.
+// onlyAt returns the values of an input at which alone a function is wrong, "x = 0 or NaN": every wrong
+// element of every wrong record of its pass has one of them, and elements without them are right. "" if there
+// are no such values.
 func (j Judged) onlyAt(suspect record.Record) string {
 	var common map[string]*atWrong // by input
 	for _, r := range j.Result.Records {
