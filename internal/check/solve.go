@@ -257,21 +257,25 @@ func (s *solveCall) Main() string {
 			fmt.Fprintf(&text, "\t%s %s = %s;\n", p.Base, p.Name, s.number(p))
 		}
 	}
-	function, types := s.function.Name, ""
-	for _, t := range s.function.Template {
-		types += fmt.Sprintf("\tusing %s = float;\n", t.Name)
-	}
-	if types != "" {
-		var names []string
-		for _, t := range s.function.Template {
-			names = append(names, t.Name)
-		}
-		function += "<" + strings.Join(names, ", ") + ">"
-	}
+	function, types := s.instantiation()
 	// an array is allocated at the line of the function, so that a report names that line
 	return fmt.Sprintf("\n#include \"cuemu/solve_main.h\"\nint main(int, char **triad_argv) {\n"+
 		"\t(void)triad_argv;\n%s%s\t%s(%s);\n\tcudaDeviceSynchronize();\n%s}\n",
 		types, text.String(), function, strings.Join(names, ", "), behind.String())
+}
+
+// instantiation returns the function as it is called, with the types of a template, and the lines that define
+// these.
+func (s *solveCall) instantiation() (function, types string) {
+	var names []string
+	for _, t := range s.function.Template {
+		types += fmt.Sprintf("\tusing %s = float;\n", t.Name)
+		names = append(names, t.Name)
+	}
+	if len(names) == 0 {
+		return s.function.Name, ""
+	}
+	return s.function.Name + "<" + strings.Join(names, ", ") + ">", types
 }
 
 // Checked runs the program with the given sizes, or with several.

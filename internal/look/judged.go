@@ -190,27 +190,35 @@ func (a *Looker) judge(ctx context.Context, path string, guess operatorguess.Gue
 	}
 	trial = a.finish(trial, result, all)
 	if trial.Right() {
-		for _, p := range standing.Places(ctx, a.Workers, standing.Judged{
-			Files: mine, Request: request, Records: result.Records,
-		}) {
-			if !p.Python {
-				trial.Places = append(trial.Places, fmt.Sprintf("%s: %s", p.Pass, p.Line()))
-			}
-		}
+		trial.Places = a.places(ctx, mine, request, result)
 	}
-	trial.Tell = func() error {
-		code := session.ExitNothing
-		if trial.Wrong() {
-			code = session.ExitBad
-		} else if trial.Right() {
-			code = session.ExitGood
-		}
-		s := report.Summary{Seed: request.Seed, Exit: int(code)}
-		style := report.Style{InDatabase: a.InDatabase}
-		err := report.Compare(to, style, result.Records, nil, s)
-		return errors.Join(err, smallestcase.Tell(to, style, all))
-	}
+	trial.Tell = func() error { return a.tellTrial(to, trial, request, result, all) }
 	return trial, nil
+}
+
+// places returns where the kernels of a right CUDA file stand on the operator's ladder, a line a pass.
+func (a *Looker) places(ctx context.Context, mine *runsetup.OwnFiles, r run.Request, result run.Result) (
+	lines []string,
+) {
+	for _, p := range standing.Places(ctx, a.Workers, mine, r, result.Records) {
+		if !p.Python {
+			lines = append(lines, fmt.Sprintf("%s: %s", p.Pass, p.Line()))
+		}
+	}
+	return lines
+}
+
+// tellTrial prints all of a trial.
+func (a *Looker) tellTrial(to io.Writer, t Trial, r run.Request, result run.Result, all []shrink.Diagnosed) error {
+	code := session.ExitNothing
+	if t.Wrong() {
+		code = session.ExitBad
+	} else if t.Right() {
+		code = session.ExitGood
+	}
+	style := report.Style{InDatabase: a.InDatabase}
+	err := report.Compare(to, style, result.Records, nil, report.Summary{Seed: r.Seed, Exit: int(code)})
+	return errors.Join(err, smallestcase.Tell(to, style, all))
 }
 
 // placeInFile matches the place that begins a sentence about a file.

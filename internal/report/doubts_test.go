@@ -15,7 +15,7 @@ func TestDoubts(t *testing.T) {
 	add := func(dtype string, status op.Status, message string) {
 		records = append(records, record.Record{
 			Impl: "mine/a.py", Status: status, Message: message, Device: "cpu",
-			Case: op.Case{Op: "softmax", Pass: op.Forward, DType: dtype},
+			Case: op.Case{Op: "made", Pass: op.Forward, DType: dtype},
 		})
 	}
 	const guess = "wrong as triad reads it, and this was assumed: it takes fp16 and bf16. If it is meant " +

@@ -22,13 +22,6 @@ import (
 	"triad/internal/watched"
 )
 
-// Judged holds the files of a run with their verdicts.
-type Judged struct {
-	Files   *runsetup.OwnFiles
-	Request run.Request
-	Records []record.Record
-}
-
 // Place holds the counts of a right kernel of the user's, and the ladder of its operator.
 type Place struct {
 	Impl    string
@@ -42,21 +35,23 @@ type Place struct {
 
 // Places returns the places of the added files that are right in the emulator, by one case of each pass. A
 // kernel that cannot be counted has none.
-func Places(ctx context.Context, w *machine.Workers, j Judged) []Place {
-	if j.Files == nil || len(j.Request.Operators) != 1 || j.Request.Operators[0].Reference != nil {
+func Places(ctx context.Context, w *machine.Workers, mine *runsetup.OwnFiles, request run.Request,
+	records []record.Record,
+) []Place {
+	if mine == nil || len(request.Operators) != 1 || request.Operators[0].Reference != nil {
 		return nil
 	}
 	calls := watched.NewCalls(w.ProgramBuilder, watched.Limits{
 		Run: 5 * time.Second, Stall: 5 * time.Second, All: 5 * time.Second, Counts: true,
 		CountsAlone: true,
 	})
-	spec := j.Request.Operators[0].Spec
+	spec := request.Operators[0].Spec
 	var all []Place
-	for _, f := range j.Files.Files {
+	for _, f := range mine.Files {
 		job := backend.Job{Implementation: backend.Implementation{Name: f.Name}}
 		for _, pass := range spec.Passes() {
 			l, known := ladder.Of(spec.Name, pass.String())
-			base := rightOf(j.Records, f.Name, pass, l.DType)
+			base := rightOf(records, f.Name, pass, l.DType)
 			if !known || base == nil || ctx.Err() != nil {
 				continue
 			}
@@ -65,13 +60,12 @@ func Places(ctx context.Context, w *machine.Workers, j Judged) []Place {
 				all = append(all, p)
 				break // one line says it of all passes
 			}
-			if watched.CUDAFileOf(j.Files, job) == "" || base.Device != emulator {
+			if watched.CUDAFileOf(mine, job) == "" || base.Device != emulator {
 				continue
 			}
-			request := j.Request
 			request.Impls = []string{f.Name}
 			var counted bool
-			if p.traffic, p.counts, counted = Count(ctx, j.Files, calls, request, l, *base); counted {
+			if p.traffic, p.counts, counted = Count(ctx, mine, calls, request, l, *base); counted {
 				all = append(all, p)
 			}
 		}
@@ -132,12 +126,11 @@ func (p Place) Line() string {
 	return p.ladder.Place(p.traffic)
 }
 
-// Timed returns, for each case on which an added file was timed, a line with its place by its time.
-func Timed(request run.Request, records []record.Record) []string {
+// TellTimed prints, for each case on which an added file was timed, a line with its place by its time.
+func TellTimed(out io.Writer, request run.Request, records []record.Record) {
 	if len(request.Operators) != 1 {
-		return nil
+		return
 	}
-	var lines []string
 	for _, mine := range records {
 		t := ladder.ColdTime(mine)
 		if mine.Backend != ownkernels.Family || t == nil {
@@ -156,11 +149,9 @@ func Timed(request run.Request, records []record.Record) []string {
 		}
 		l, _ := ladder.Of(request.Operators[0].Spec.Name, mine.Case.Pass.String())
 		if words := l.OnGPU(float64(t.MedianNS), roofline, others); words != "" {
-			lines = append(lines, fmt.Sprintf("%s %s %s: %s.", mine.Impl, mine.Case.Pass,
-				mine.Case.DType, words))
+			fmt.Fprintf(out, "%s %s %s: %s.\n", mine.Impl, mine.Case.Pass, mine.Case.DType, words)
 		}
 	}
-	return lines
 }
 
 // Tell prints the place of each kernel in a line; with all, the counts of all rungs and what the kernel needs

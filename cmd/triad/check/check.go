@@ -51,13 +51,8 @@ program. The function that launches the kernels of a file without a main() is ca
 	f.StringVar(&o.Std, "std", "", "the language, c++17 where nothing is said, or a newer one, e.g. c++20")
 	f.BoolVar(&o.Explain, "explain", false, "show for each line of a kernel its requests, with the sectors "+
 		"or the wavefronts that they need, and where warps diverge")
-	f.StringVar(
-		&o.Arch,
-		"arch",
-		"sm_90",
-		"of --explain: the card for which nvcc, if it is here, says registers "+
-			"and spills",
-	)
+	f.StringVar(&o.Arch, "arch", "sm_90", "of --explain: the card for which nvcc, if it is here, says "+
+		"registers and spills")
 	f.BoolVarP(&o.Verbose, "verbose", "v", false, "with --explain: every line, of many kernels too")
 	f.BoolVar(&o.Debug, "debug", false, "start gdb on the program, with commands for kernels (help cuda)")
 	f.StringSliceVar(&o.Sanitizers, "sanitize", nil, "run the program under these sanitizers of the "+

@@ -172,34 +172,35 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 			return err
 		}
 		if calls != nil && !o.JSON && o.Verb != "gradcheck" {
-			places = standing.Places(ctx, a.Workers, standing.Judged{
-				Files: mine, Request: s.Request, Records: result.Records,
-			})
+			places = standing.Places(ctx, a.Workers, mine, s.Request, result.Records)
 		}
 		return smallestcase.Keep(smallest, result.Records, s.Diagnose)
 	})
-	for _, look := range []func(run.Result){o.After, a.PartRan} {
-		if look != nil {
-			look(result)
-		}
-	}
+	a.after(o, result)
 	if end.Usage() {
 		return end.Failure(err)
 	}
 	err = errors.Join(err, a.PrintCompare(s, result, o, end), a.TellCI(s, result, o))
 	if !o.JSON {
 		twins.Tell(a.Setup, result)
-		for _, line := range standing.Timed(s.Request, result.Records) {
-			fmt.Fprintln(a.Out, line)
-		}
-		err = errors.Join(err, standing.Tell(ctx, a.Workers, places, o.Verbose || o.Explain))
-		err = errors.Join(err, smallestcase.Tell(a.Out, a.Style(), smallest), a.TellTheirs(ctx, mine, result))
+		standing.TellTimed(a.Out, s.Request, result.Records)
+		err = errors.Join(err, standing.Tell(ctx, a.Workers, places, o.Verbose || o.Explain),
+			smallestcase.Tell(a.Out, a.Style(), smallest), a.TellTheirs(ctx, mine, result))
 	}
 	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end))
 	if o.Own.Write && mine != nil {
 		a.TellWritten(mine.WriteLines(), o.JSON)
 	}
 	return end.Failure(err)
+}
+
+// after passes a result on to those who wait for it.
+func (a *Verb) after(o *runsetup.Options, result run.Result) {
+	for _, look := range []func(run.Result){o.After, a.PartRan} {
+		if look != nil {
+			look(result)
+		}
+	}
 }
 
 // lookCloser sets what a run produces in addition to its verdicts: dumps into a folder, "" for none, and in
