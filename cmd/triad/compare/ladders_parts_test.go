@@ -2,6 +2,7 @@ package compare
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -31,7 +32,8 @@ import (
 const forOneArchitecture = "cuda/sm"
 
 // caseToCount returns the case that most variants of the operator take, the largest of those of moderate
-// size, and the variants that are right on it.
+// size, and the variants that are right on it. Attributes have their defaults where there is such a case:
+// kernels of users often take these alone.
 func caseToCount(t *testing.T, spec *op.Spec, request run.Request, kernels backend.Backend) (op.Case,
 	[]string,
 ) {
@@ -47,15 +49,26 @@ func caseToCount(t *testing.T, spec *op.Spec, request run.Request, kernels backe
 			right[r.Case.Key()], cases[r.Case.Key()] = append(right[r.Case.Key()], r.Impl), r.Case
 		}
 	}
-	best := ""
-	for _, key := range slices.Sorted(maps.Keys(right)) {
-		more := len(right[key]) - len(right[best])
-		if best == "" || more > 0 || more == 0 && elementsOf(t, spec, cases[key]) > elementsOf(t, spec,
-			cases[best]) {
-			best = key
+	keys := slices.Collect(maps.Keys(right))
+	if len(keys) == 0 {
+		return op.Case{}, nil
+	}
+	slices.SortFunc(keys, func(a, b string) int {
+		return cmp.Or(otherAttributes(spec, cases[a])-otherAttributes(spec, cases[b]),
+			len(right[b])-len(right[a]), cmp.Compare(elementsOf(t, spec, cases[b]), elementsOf(t, spec,
+				cases[a])), cmp.Compare(a, b))
+	})
+	return cases[keys[0]], right[keys[0]]
+}
+
+// otherAttributes counts the attributes of a case that do not have their defaults.
+func otherAttributes(spec *op.Spec, c op.Case) (n int) {
+	for _, a := range spec.Attributes {
+		if a.Default != nil && a.Type != "float" && fmt.Sprint(a.Default) != c.Attrs.Text(a.Name) {
+			n++
 		}
 	}
-	return cases[best], right[best]
+	return n
 }
 
 // elementsOf returns the number of elements of the inputs of a case, or of its outputs where those are more:
