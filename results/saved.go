@@ -44,21 +44,21 @@ func KnownQueries(folder string, now time.Time) ([]Named, error) {
 // the user saved, and none that comes with triad.
 func SaveQuery(folder, name, statement string, params map[string]any) error {
 	if !queryName.MatchString(name) {
-		return statementf("--save %q: want a name of small letters, digits, - and _", name)
+		return fmt.Errorf("--save %q: want a name of small letters, digits, - and _", name)
 	}
 	shipped, err := NamedQueries(time.Now())
 	if err != nil {
 		return err
 	}
 	if slices.ContainsFunc(shipped, func(n Named) bool { return n.Name == name }) {
-		return statementf("--save %s: a query that comes with triad has this name: choose another", name)
+		return fmt.Errorf("--save %s: a query that comes with triad has this name: choose another", name)
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "-- %s\n", questionOf(statement))
 	for _, p := range slices.Sorted(maps.Keys(params)) {
 		value := fmt.Sprint(params[p])
 		if strings.ContainsAny(value, ",\r\n") {
-			return statementf("--save %s: the value of :%s has a comma or more than one line, which a saved "+
+			return fmt.Errorf("--save %s: the value of :%s has a comma or more than one line, which a saved "+
 				"query cannot keep: write it into the statement", name, p)
 		}
 		fmt.Fprintf(&text, "-- :%s = %s\n", p, value)
@@ -83,7 +83,7 @@ func questionOf(statement string) string {
 func notSaved(name string, err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
-		return statementf("--save %s: %s cannot be written: %v", name, at.Path, at.Err)
+		return fmt.Errorf("--save %s: %s cannot be written: %v", name, at.Path, at.Err)
 	}
 	return err
 }
@@ -101,5 +101,5 @@ func Find(all []Named, name string) (statement string, defaults map[string]strin
 		}
 		names = append(names, n.Name)
 	}
-	return "", nil, statementf("--saved %q: want one of %s", name, strings.Join(names, ", "))
+	return "", nil, fmt.Errorf("--saved %q: want one of %s", name, strings.Join(names, ", "))
 }
