@@ -209,7 +209,9 @@ func (a *Looker) places(ctx context.Context, mine *runsetup.OwnFiles, r run.Requ
 }
 
 // tellTrial prints all of a trial.
-func (a *Looker) tellTrial(to io.Writer, t Trial, r run.Request, result run.Result, all []shrink.Diagnosed) error {
+func (a *Looker) tellTrial(to io.Writer, t Trial, r run.Request, result run.Result,
+	all []shrink.Diagnosed,
+) error {
 	code := session.ExitNothing
 	if t.Wrong() {
 		code = session.ExitBad

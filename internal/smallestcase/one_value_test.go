@@ -13,7 +13,8 @@ import (
 func ofOneSize(t *testing.T) *truth.Operator {
 	t.Helper()
 	for _, o := range truth.All() {
-		if b := o.Spec.Backward; len(o.Spec.Dims) == 1 && b != nil && !b.Chained && len(b.Outputs) == 1 && len(b.Inputs) == 2 {
+		b := o.Spec.Backward
+		if len(o.Spec.Dims) == 1 && b != nil && !b.Chained && len(b.Outputs) == 1 && len(b.Inputs) == 2 {
 			return o
 		}
 	}
