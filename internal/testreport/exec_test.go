@@ -29,7 +29,7 @@ func TestInsideLogs(t *testing.T) {
 	}
 	t.Run("case", func(t *testing.T) {
 		for range 6 {
-			time.Sleep(500 * time.Millisecond)
+			time.Sleep(time.Second)
 			t.Log("one more part is done")
 		}
 	})
@@ -51,9 +51,25 @@ func TestInsideLast(*testing.T) {
 // A test that hangs ends with its goroutines and fails under its own name. The others run, including a slow
 // one that logs its progress. The costs of the tests are written.
 func TestHangingTestsEnd(t *testing.T) {
-	costs := written(t, "")
 	t.Setenv(inside, "1")
-	t.Setenv(hangLimit, "2s")
+	t.Setenv(hangLimit, "5s") // of which TestInsideLast uses a quarter on an idle machine
+	// A busy machine may sample a test's cost after its end, and count it for the next test.
+	const attempts = 3
+	for range attempts {
+		whole, last := costOfHangingTests(t)
+		if last >= 0.2 && whole >= last {
+			return
+		}
+		t.Logf("the package cost %g s, its dearest test %g s", whole, last)
+	}
+	t.Errorf("in %d attempts the dearest test never cost what it used, 0.3 s", attempts)
+}
+
+// costOfHangingTests runs the tests of the inner process and returns the processor seconds of the package and
+// of TestInsideLast.
+func costOfHangingTests(t *testing.T) (whole, last float64) {
+	t.Helper()
+	costs := written(t, "")
 	t.Setenv(costsFile, costs)
 	var out bytes.Buffer
 	code, err := execTest([]string{os.Args[0], "-test.run=^TestInside", "-test.v=test2json"}, &out)
@@ -62,8 +78,8 @@ func TestHangingTestsEnd(t *testing.T) {
 	}
 	for _, want := range []string{
 		"\x16--- PASS: TestInsideFirst", "\x16--- PASS: TestInsideLast", "\x16--- PASS: TestInsideLogs (",
-		"\x16--- FAIL: TestInsideHangs/case (2.00s)", "\x16--- FAIL: TestInsideHangs (2.00s)",
-		"TestInsideHangs/case: neither ended, began nor logged anything for 2s",
+		"\x16--- FAIL: TestInsideHangs/case (5.00s)", "\x16--- FAIL: TestInsideHangs (5.00s)",
+		"TestInsideHangs/case: neither ended, began nor logged anything for 5s",
 	} {
 		if n := strings.Count(out.String(), want); n != 1 {
 			t.Errorf("%q stands there %d times in\n%s", want, n, out.String())
@@ -75,8 +91,5 @@ func TestHangingTestsEnd(t *testing.T) {
 	}
 	c.name(nil)
 	folder, _ := os.Getwd()
-	whole, last := c.of[test{folder, ""}], c.of[test{folder, "TestInsideLast"}]
-	if last < 0.2 || whole < last {
-		t.Errorf("the package cost %g s, its dearest test %g s", whole, last)
-	}
+	return c.of[test{folder, ""}], c.of[test{folder, "TestInsideLast"}]
 }
