@@ -68,6 +68,7 @@ var multicastBugs = []hopperBug{
 	{"each_early", "has not initialised its mbarriers", []string{"forward"}},
 	{"each_rank", "block 2 of a cluster of 2", allOrders},
 	{"each_nobody", "a copy to no block of the cluster", allOrders},
+	{"each_unaligned", "a copy begins in the middle of 16 bytes of its source", allOrders},
 	{"each_ended", "block 1 of the cluster has ended", allOrders},
 	{"each_other_barrier", "not initialised in another block of the cluster", allOrders},
 }

@@ -2,10 +2,14 @@ package pybridge
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"os/exec"
+	"path/filepath"
 	"time"
 
 	"triad/internal/ownfile/pyparser"
+	"triad/internal/sandbox"
 	"triad/internal/worker"
 )
 
@@ -19,6 +23,7 @@ func OwnBackend(e *Environment, cacheDir, folder string, options worker.Options,
 		options.Limits.Build = longestImport
 	}
 	adapter := inFolder(e, Backend(e, cacheDir, options), folder)
+	Extensions(adapter, extensionsOf(cacheDir, folder))
 	adapter.LongLoad = "what stands outside of its functions runs when it is imported: put a demonstration " +
 		`under if __name__ == "__main__", or give it longer`
 	if !e.GPU {
@@ -62,6 +67,23 @@ func (e *Environment) products() []string {
 		return nil
 	}
 	return []string{productsBy + "=AVX512_CORE"}
+}
+
+// Extensions names the folder in which a worker's file has torch compile extensions. Two files may call
+// theirs the same: torch would give one the code of the other.
+func Extensions(adapter *worker.Adapter, folder string) {
+	start := adapter.Command
+	adapter.Command = func(ctx context.Context) (worker.Command, error) {
+		c, err := start(ctx)
+		c.Env = append(c.Env, sandbox.ExtensionsName+"="+folder)
+		return c, err
+	}
+}
+
+// extensionsOf returns the folder for the extensions of the files of a folder.
+func extensionsOf(cacheDir, folder string) string {
+	digest := sha256.Sum256([]byte(folder))
+	return filepath.Join(cacheDir, "extensions", hex.EncodeToString(digest[:8]))
 }
 
 // OwnTruthBackend returns the adapter of the truth of a user's own operator, whose file lies in folder.

@@ -171,6 +171,22 @@ func TestJudgeRefuses(t *testing.T) {
 	}
 }
 
+// TestJudgeWithoutBubblewrap: nothing is judged, and the message says what to do.
+func TestJudgeWithoutBubblewrap(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	for _, args := range [][]string{{"judge", "p", "c"}, {"judge", "--stdin"}} {
+		var out, said bytes.Buffer
+		a := newApp(strings.NewReader(aRightJob), &out, &said)
+		if code := a.execute(append(args, "--device", "cpu", "--offline")); code != session.ExitNothing ||
+			!strings.Contains(said.String(), "apt install bubblewrap") ||
+			!strings.Contains(said.String(), "trust the files with --no-sandbox") || out.Len() > 0 {
+			t.Errorf("%v: exit %d, %q, %q", args, code, &said, &out)
+		}
+	}
+}
+
+const aRightJob = `{"problem": "p", "candidate": {"file": "c.py"}}` + "\n"
+
 // TestJudgeOne: one candidate by a reference. Configurations that are meant for --given-sizes are wrong at
 // others; with --all every case is judged, and with --blind no message holds a value.
 func TestJudgeOne(t *testing.T) {
@@ -186,9 +202,10 @@ func TestJudgeOne(t *testing.T) {
 		code       session.ExitCode
 	}{
 		{
-			"only100 --given-sizes --level quick --timeout 30s --seed 3", `"seed":3,.*"bad":0,`,
-			session.ExitGood,
+			"only100 --given-sizes --level quick --timeout 30s --seed 3",
+			`"sandbox":"bubblewrap",.*"seed":3,.*"bad":0,`, session.ExitGood,
 		},
+		{"f --given-sizes --no-sandbox", `"sandbox":"none",.*"bad":0,`, session.ExitGood},
 		{
 			"only100 --all --blind", `"y: elements are farther .*"good":5,.*"bad":1,"stopped":false`,
 			session.ExitBad,

@@ -105,6 +105,8 @@ namespace {
 
 // start_box starts a copy of the copy engine into a block of the cluster; w is the block that asks for it.
 void start_box(Worker &w, Worker &in, const Box &box, uint32_t to, int barrier, Origin at) {
+	if (reinterpret_cast<uintptr_t>(box.from) % 16 != 0)
+		wrong(w, at, "a copy begins in the middle of 16 bytes of its source, %p: the copy engine ends the launch with an illegal instruction", box.from);
 	Async &a = *in.async;
 	const uint32_t bytes = box_bytes(box);
 	for (uint32_t chunk = to / 16; chunk < (to + bytes) / 16; chunk++)

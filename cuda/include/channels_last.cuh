@@ -3,6 +3,7 @@
 #ifndef TRIAD_CHANNELS_LAST_CUH
 #define TRIAD_CHANNELS_LAST_CUH
 #include "call.cuh"
+#include "turned_tile.cuh"
 
 namespace triad {
 
@@ -52,9 +53,36 @@ __global__ void __launch_bounds__(ChannelsLast::threads) channels_last_kernel(Ch
 	}
 }
 
-// channels_last launches it; of an empty batch nothing is launched.
+// The same of rows of whole vectors of places, by tiles that begin at places which are multiples of 8, of the input's: the first may begin before it.
+using ChannelsTile = TurnedTile<__half>; // or of any other 16 bits
+static __global__ void __launch_bounds__(ChannelsTile::threads) channels_last_wide_kernel(ChannelsLast of, int64_t tiles, int64_t across) {
+	constexpr int V = ChannelsTile::V, side = ChannelsTile::side;
+	__shared__ ChannelsTile tile;
+	const int64_t b = blockIdx.x / tiles, own = blockIdx.x % tiles, c0 = own % across * side, i0 = own / across * side - (of.lead + V - 1) / V * V;
+	const int64_t i = i0 + ChannelsTile::across() * V, first = c0 + ChannelsTile::down() * V;
+	Pack<__half, V> in[V] = {};
+#pragma unroll
+	for (int c = 0; c < V; c++)
+		if (i >= 0 && i < of.length && first < of.channels)
+			in[c] = fetch<V>(reinterpret_cast<const __half *>(of.from) + b * of.batch_stride + (first + c) * of.channel_stride + i);
+	tile.put(in);
+	tile.each_pack([&](int line, int pack, uint4 words) {
+		const int64_t r = i0 + line + of.lead, c = c0 + pack * V;
+		if (r >= 0 && r < of.count && c < of.channels) *reinterpret_cast<uint4 *>(of.to + (b * of.count + r) * of.channels + c) = words;
+	});
+}
+
+// channels_last launches one of them; of an empty batch nothing is launched.
 inline void channels_last(const ChannelsLast &of, cudaStream_t stream) {
-	if (of.blocks() > 0) channels_last_kernel<<<static_cast<unsigned>(of.blocks()), ChannelsLast::threads, 0, stream>>>(of);
+	if (of.blocks() == 0) return;
+	constexpr int V = ChannelsTile::V, side = ChannelsTile::side;
+	const bool vectors = (of.batch_stride | of.channel_stride | of.length) % V == 0 && reinterpret_cast<uintptr_t>(of.from) % 16 == 0;
+	if (of.stride != 1 || of.step != 1 || !vectors) {
+		channels_last_kernel<<<static_cast<unsigned>(of.blocks()), ChannelsLast::threads, 0, stream>>>(of);
+		return;
+	}
+	const int64_t across = (of.channels + side - 1) / side, tiles = (of.count + V + side - 1) / side * across; // V: the lead, rounded up
+	channels_last_wide_kernel<<<static_cast<unsigned>(of.batch * tiles), ChannelsTile::threads, 0, stream>>>(of, tiles, across);
 }
 
 } // namespace triad

@@ -20,9 +20,11 @@
 //   mma      of fp16 and bf16: products on tensor cores, 128 x 128 elements a block (conv1d/mma.cuh). With the channels of a place side by side,
 //            what a filter meets is a run of neighbours, so that no column is copied for each tap. Costs: a newer GPU, whole vectors of
 //            channels, a copy of x and w in that order; in the backward of grad_y too, and parts of grad_w in fp32, which are added up at the end
+//   sm90_tma as mma, with wgmma of tiles of 128 x 128 that the copy engine brings (conv1d/sm90_tma.cuh). Costs: a GPU of 9.0
 #include "capability.cuh"
 #include "conv1d/mma.cuh"
 #include "conv1d/sizes.cuh"
+#include "conv1d/sm90_tma.cuh"
 #include "element.cuh"
 #include "pack.cuh"
 #include "reduce.cuh"
@@ -343,10 +345,12 @@ template <class T> int conv1d_bwd_block(const triad_call *call) {
 	return bwd_bias_block<T>(call, of);
 }
 
-template <class T> int conv1d_bwd_mma(const triad_call *call) {
-	if (const int status = triad::conv1d::mma_backward<T>(call)) return status;
-	return call->attr[with_bias] == 0 || !triad::given(call->out[2]) ? TRIAD_OK : bwd_bias_block<T>(call, Sizes(call));
+template <class T> int with_grad_bias(const triad_call *call, int status) {
+	if (status != TRIAD_OK || call->attr[with_bias] == 0 || !triad::given(call->out[2])) return status;
+	return triad::conv1d::rows_bias<T>(call) ? triad::launched() : bwd_bias_block<T>(call, Sizes(call));
 }
+template <class T> int conv1d_bwd_mma(const triad_call *call) { return with_grad_bias<T>(call, triad::conv1d::mma_backward<T>(call)); }
+template <class T> int conv1d_bwd_tma(const triad_call *call) { return with_grad_bias<T>(call, triad::conv1d::tma_backward<T>(call)); }
 
 // ---- limits -------------------------------------------------------------------------------------------------
 
@@ -404,9 +408,11 @@ TRIAD_KERNEL(conv1d, vec, forward,
 TRIAD_KERNEL(conv1d, naive, backward, .contract("fp32").dtypes(triad::floats).outputs(7).launch(TRIAD_BY_DTYPE(conv1d_bwd_naive)))
 TRIAD_KERNEL(conv1d, block, backward,
              .contract("fp32").dtypes(triad::floats).outputs(7).limits(few_blocks).launch(TRIAD_BY_DTYPE(conv1d_bwd_block)))
-TRIAD_KERNEL(conv1d, mma, forward,
-             .contract("fp32").dtypes(triad::halves).outputs(1).limits(mma("channels_in")).workspace(triad::conv1d::mma_workspace)
-             .launch(TRIAD_BY_HALF(triad::conv1d::mma_forward)))
-TRIAD_KERNEL(conv1d, mma, backward,
-             .contract("fp32").dtypes(triad::halves).outputs(7).limits(mma("channels_in", "channels_out"))
+TRIAD_KERNEL(conv1d, mma, forward, .asynchronous().contract("fp32").dtypes(triad::halves).outputs(1).limits(mma("channels_in"))
+             .workspace(triad::conv1d::mma_workspace).launch(TRIAD_BY_HALF(triad::conv1d::mma_forward)))
+TRIAD_KERNEL(conv1d, mma, backward, .asynchronous().contract("fp32").dtypes(triad::halves).outputs(7).limits(mma("channels_in", "channels_out"))
              .workspace(triad::conv1d::mma_workspace).launch(TRIAD_BY_HALF(conv1d_bwd_mma)))
+TRIAD_KERNEL(conv1d, sm90_tma, forward, .asynchronous().contract("fp32").dtypes(triad::halves).outputs(1)
+             .limits(triad::conv1d::tma("channels_in")).workspace(triad::conv1d::mma_workspace).launch(TRIAD_BY_HALF(triad::conv1d::tma_forward)))
+TRIAD_KERNEL(conv1d, sm90_tma, backward, .asynchronous().contract("fp32").dtypes(triad::halves).outputs(7)
+             .limits(triad::conv1d::tma("channels_in", "channels_out")).workspace(triad::conv1d::mma_workspace).launch(TRIAD_BY_HALF(conv1d_bwd_tma)))

@@ -6,8 +6,8 @@
 //           an element, which finds its row
 //   block   a block of 32 x 8 threads for each 32 x 32 elements: a row and a column are known without a
 //           division. Costs: threads without an element where the matrix ends inside a square
-//   vec     16-byte accesses, four of them a thread before the first is written. Costs: contiguous tensors
-//           that begin at a multiple of 16 bytes
+//   vec     16-byte accesses, one of them a thread. Costs: contiguous tensors that begin at a multiple of 16
+//           bytes
 #include "element.cuh"
 #include "pack.cuh"
 #include "rows.cuh"
@@ -39,29 +39,15 @@ template <class T> __global__ void copy_block_kernel(triad::Matrix<const T> x, T
 }
 
 constexpr int threads = 256;
-constexpr int packs = 4; // loads of 16 bytes in flight for each thread
 
-// Moves 16 bytes at a time and has four loads under way before it stores the first: what limits a copy is how many
-// bytes are in flight. Costs registers, and wants tensors without gaps; what is left of the last pack goes element by
-// element.
+// Moves 16 bytes at a time, one access a thread: what limits a copy is how many bytes are in flight, and so many short blocks keep more of them there
+// than fewer with several loads a thread. Wants tensors without gaps; what is left of the last pack goes element by element.
 template <class T> __global__ void __launch_bounds__(threads) copy_vec_kernel(const T *x, T *y, int64_t elements) {
 	constexpr int V = triad::vector<T>;
-	constexpr int64_t tile = static_cast<int64_t>(threads) * packs * V;
-	for (int64_t first = blockIdx.x * tile; first < elements; first += gridDim.x * tile) {
-		triad::Pack<T, V> pack[packs];
-#pragma unroll
-		for (int p = 0; p < packs; p++) {
-			const int64_t at = first + (p * threads + threadIdx.x) * V;
-			if (at + V <= elements) pack[p] = triad::fetch<V>(x + at);
-		}
-#pragma unroll
-		for (int p = 0; p < packs; p++) {
-			const int64_t at = first + (p * threads + threadIdx.x) * V;
-			if (at + V <= elements) triad::put(y + at, pack[p]);
-			else
-				for (int64_t i = at; i < elements; i++) y[i] = x[i];
-		}
-	}
+	const int64_t at = (blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x) * V;
+	if (at + V <= elements) triad::put(y + at, triad::fetch<V>(x + at));
+	else
+		for (int64_t i = at; i < elements; i++) y[i] = x[i];
 }
 
 // ---- launchers: the backward is the forward of dy -----------------------------------------------------------
@@ -90,7 +76,7 @@ template <class T> int copy_vec(const triad_call *call) {
 	const int64_t n = triad::elements(call->in[0]);
 	if (n == 0) return TRIAD_OK;
 	copy_vec_kernel<T>
-	    <<<triad::blocks_for(n, threads * packs * triad::vector<T>), threads, 0, triad::stream_of(call)>>>(
+	    <<<triad::blocks_for(n, threads * triad::vector<T>), threads, 0, triad::stream_of(call)>>>(
 	        static_cast<const T *>(call->in[0].data), output<T>(call), n);
 	return triad::launched();
 }

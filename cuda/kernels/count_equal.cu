@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(threads)
 #pragma unroll
 		for (int p = 0; p < packs; p++) {
 			const int64_t at = first + p * threads * in_pack;
-			if (at + in_pack <= n) held[p] = *reinterpret_cast<const int4 *>(x + at);
+			if (at + in_pack <= n) held[p] = __ldcs(reinterpret_cast<const int4 *>(x + at));
 		}
 #pragma unroll
 		for (int p = 0; p < packs; p++) {

@@ -5,8 +5,8 @@
 //          nothing but seed and place, so the backward computes them again, and no mask has to be kept.
 // Source   Srivastava et al. 2014, Dropout; Salmon et al. 2011, Parallel random numbers: as easy as 1, 2, 3
 //   naive   a thread an element, which computes four words and uses one; the readable one, and the one to trust first
-//   vec     16-byte accesses, and every word is used: a thread has one pack, of four or eight elements.
-//           Costs: registers for the words; contiguous tensors that begin at a multiple of 16 bytes
+//   vec     16-byte accesses, and every word is used: a thread has one pack, of four or eight elements, or two
+//           where there is no mask. Costs: registers for the words; contiguous tensors that begin at a multiple of 16 bytes
 #include <cmath>
 
 #include "element.cuh"
@@ -63,32 +63,45 @@ template <class T> __global__ void dropout_naive_kernel(const T *x, T *y, uint8_
 	if (mask != nullptr) mask[i] = kept;
 }
 
-template <class T>
+// A thread has Packs packs, whose loads are under way while it computes words.
+template <class T, int Packs>
 __global__ void __launch_bounds__(threads) dropout_vec_kernel(const T *x, T *y, uint8_t *mask, int64_t n, Rule rule) {
 	constexpr int V = triad::vector<T>;
-	const int64_t first = (blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x) * V;
-	if (first >= n) return;
-	triad::Pack<uint8_t, V> kept;
+	const int64_t begin = (blockIdx.x * static_cast<int64_t>(threads) * Packs + threadIdx.x) * V;
+	triad::Pack<T, V> packs[Packs];
 #pragma unroll
-	for (int j = 0; j < V; j += 4) {
-		const Words words = rule.words((first + j) / 4);
+	for (int p = 0; p < Packs; p++)
+		if (begin + (p * threads + 1) * V <= n) packs[p] = triad::fetch<V>(x + begin + p * threads * V);
 #pragma unroll
-		for (int w = 0; w < 4; w++) kept.at[j + w] = words.at[w] >= rule.threshold;
-	}
-	if (first + V <= n) {
-		float v[V];
-		triad::load(x + first, v);
+	for (int p = 0; p < Packs; p++) {
+		const int64_t first = begin + p * threads * V;
+		if (first >= n) return;
+		bool kept[V];
 #pragma unroll
-		for (int j = 0; j < V; j++) v[j] = kept.at[j] != 0 ? v[j] * rule.factor : 0.0f;
-		if (y != nullptr) triad::store(y + first, v);
-		if (mask != nullptr) triad::put(mask + first, kept);
-		return;
-	}
+		for (int j = 0; j < V; j += 4) {
+			const Words words = rule.words((first + j) / 4);
 #pragma unroll
-	for (int j = 0; j < V; j++) {
-		if (first + j >= n) break;
-		if (y != nullptr) y[first + j] = from_float<T>(kept.at[j] != 0 ? to_float(x[first + j]) * rule.factor : 0.0f);
-		if (mask != nullptr) mask[first + j] = kept.at[j];
+			for (int w = 0; w < 4; w++) kept[j + w] = words.at[w] >= rule.threshold;
+		}
+		if (first + V <= n) {
+			float v[V];
+			triad::unpack(packs[p], v);
+			triad::Pack<uint32_t, V / 4> bytes = {};
+#pragma unroll
+			for (int j = 0; j < V; j++) {
+				v[j] = kept[j] ? v[j] * rule.factor : 0.0f;
+				bytes.at[j / 4] |= kept[j] ? 1u << j % 4 * 8 : 0u;
+			}
+			if (y != nullptr) triad::store(y + first, v);
+			if (mask != nullptr) *reinterpret_cast<triad::Pack<uint32_t, V / 4> *>(mask + first) = bytes;
+			continue;
+		}
+#pragma unroll
+		for (int j = 0; j < V; j++) {
+			if (first + j >= n) break;
+			if (y != nullptr) y[first + j] = from_float<T>(kept[j] ? to_float(x[first + j]) * rule.factor : 0.0f);
+			if (mask != nullptr) mask[first + j] = kept[j];
+		}
 	}
 }
 
@@ -112,14 +125,16 @@ template <class T> int dropout_naive(const triad_call *call) {
 	return triad::launched();
 }
 
-template <class T> int dropout_vec(const triad_call *call) {
+template <class T, int Packs> int dropout_packs(const triad_call *call) {
 	const int64_t n = call->in[0].shape[0];
 	if (n == 0) return TRIAD_OK;
-	constexpr int per_block = threads * triad::vector<T>;
-	dropout_vec_kernel<T><<<triad::blocks_for(n, per_block), threads, 0, triad::stream_of(call)>>>(
+	dropout_vec_kernel<T, Packs><<<triad::blocks_for(n, threads * Packs * triad::vector<T>), threads, 0, triad::stream_of(call)>>>(
 	    static_cast<const T *>(call->in[0].data), static_cast<T *>(call->out[0].data), mask_of(call), n, rule_of(call));
 	return triad::launched();
 }
+
+// Without a mask two packs a thread are the faster.
+template <class T> int dropout_vec(const triad_call *call) { return mask_of(call) != nullptr ? dropout_packs<T, 1>(call) : dropout_packs<T, 2>(call); }
 
 } // namespace
 

@@ -338,63 +338,32 @@ template <class T, int Buffers> __global__ void __launch_bounds__(BlockVector::t
 
 // ---- launchers ----------------------------------------------------------------------------------------------------------------------------
 
-template <class T> unsigned flat_blocks(const Product<T> &p) { return static_cast<unsigned>(ceil_div(p.batch * p.m * p.n, flat_threads)); }
-
-template <class T> int naive(const triad_call *call) {
-	return each_product<T>(call, [](const Product<T> &p, cudaStream_t stream) {
-		gemm_naive_kernel<T><<<flat_blocks(p), flat_threads, 0, stream>>>(p);
+// launch_flat launches a kernel with a thread for each element of c.
+template <class T> int launch_flat(const triad_call *call, void (*kernel)(Product<T>)) {
+	return each_product<T>(call, [kernel](const Product<T> &p, cudaStream_t stream) {
+		kernel<<<static_cast<unsigned>(ceil_div(p.batch * p.m * p.n, flat_threads)), flat_threads, 0, stream>>>(p);
 		return triad::launched();
 	});
 }
 
-template <class T> int coalesced(const triad_call *call) {
-	return each_product<T>(call, [](const Product<T> &p, cudaStream_t stream) {
-		gemm_coalesced_kernel<T><<<flat_blocks(p), flat_threads, 0, stream>>>(p);
+using Square = Block<tile, tile, tile, 1, 1>;
+
+// launch_tiled launches a kernel with a block for each tile of c.
+template <class Tile, class T> int launch_tiled(const triad_call *call, void (*kernel)(Product<T>)) {
+	return each_product<T>(call, [kernel](const Product<T> &p, cudaStream_t stream) {
+		kernel<<<tiles<Tile::m, Tile::n>(p), Tile::threads, 0, stream>>>(p);
 		return triad::launched();
 	});
 }
 
-template <class T> int tiled(const triad_call *call) {
-	return each_product<T>(call, [](const Product<T> &p, cudaStream_t stream) {
-		gemm_tiled_kernel<T><<<tiles<tile, tile>(p), tile * tile, 0, stream>>>(p);
-		return triad::launched();
-	});
-}
-
-template <class T> int blocktile_1d(const triad_call *call) {
-	return each_product<T>(call, [](const Product<T> &p, cudaStream_t stream) {
-		gemm_blocktile_1d_kernel<T><<<tiles<Block1D::m, Block1D::n>(p), Block1D::threads, 0, stream>>>(p);
-		return triad::launched();
-	});
-}
-
-template <class T> int blocktile_2d(const triad_call *call) {
-	return each_product<T>(call, [](const Product<T> &p, cudaStream_t stream) {
-		gemm_blocktile_2d_kernel<T><<<tiles<Block2D::m, Block2D::n>(p), Block2D::threads, 0, stream>>>(p);
-		return triad::launched();
-	});
-}
-
-template <class T> int vectorised(const triad_call *call) {
-	return each_product<T>(call, [](const Product<T> &p, cudaStream_t stream) {
-		gemm_vectorised_kernel<T><<<tiles<BlockVector::m, BlockVector::n>(p), BlockVector::threads, 0, stream>>>(p);
-		return triad::launched();
-	});
-}
-
-template <class T> int warptile(const triad_call *call) {
-	return each_product<T>(call, [](const Product<T> &p, cudaStream_t stream) {
-		gemm_warptile_kernel<T, 1><<<tiles<BlockVector::m, BlockVector::n>(p), BlockVector::threads, 0, stream>>>(p);
-		return triad::launched();
-	});
-}
-
-template <class T> int double_buffer(const triad_call *call) {
-	return each_product<T>(call, [](const Product<T> &p, cudaStream_t stream) {
-		gemm_warptile_kernel<T, 2><<<tiles<BlockVector::m, BlockVector::n>(p), BlockVector::threads, 0, stream>>>(p);
-		return triad::launched();
-	});
-}
+template <class T> int naive(const triad_call *call) { return launch_flat<T>(call, gemm_naive_kernel<T>); }
+template <class T> int coalesced(const triad_call *call) { return launch_flat<T>(call, gemm_coalesced_kernel<T>); }
+template <class T> int tiled(const triad_call *call) { return launch_tiled<Square, T>(call, gemm_tiled_kernel<T>); }
+template <class T> int blocktile_1d(const triad_call *call) { return launch_tiled<Block1D, T>(call, gemm_blocktile_1d_kernel<T>); }
+template <class T> int blocktile_2d(const triad_call *call) { return launch_tiled<Block2D, T>(call, gemm_blocktile_2d_kernel<T>); }
+template <class T> int vectorised(const triad_call *call) { return launch_tiled<BlockVector, T>(call, gemm_vectorised_kernel<T>); }
+template <class T> int warptile(const triad_call *call) { return launch_tiled<BlockVector, T>(call, gemm_warptile_kernel<T, 1>); }
+template <class T> int double_buffer(const triad_call *call) { return launch_tiled<BlockVector, T>(call, gemm_warptile_kernel<T, 2>); }
 
 // ---- registration -------------------------------------------------------------------------------------------------------------------------
 

@@ -118,8 +118,8 @@ template <class T, bool Add, int Group, int Items> __global__ void __launch_boun
 	for (int p = 0; p < Packs; p++) {
 		const int64_t c = (member + p * Group) * V;
 		if (c >= here) continue;
-		x[p] = __ldcs(reinterpret_cast<const uint4 *>(f.x.row(row) + c));
-		if constexpr (Add) residual[p] = __ldcs(reinterpret_cast<const uint4 *>(f.residual.row(row) + c));
+		x[p] = *reinterpret_cast<const uint4 *>(f.x.row(row) + c);
+		if constexpr (Add) residual[p] = *reinterpret_cast<const uint4 *>(f.residual.row(row) + c);
 		if constexpr (early) weights[p] = triad::fetch<V>(f.weight + c);
 	}
 	const auto sum = [&](int p, float(&v)[V]) {

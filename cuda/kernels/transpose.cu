@@ -9,12 +9,14 @@
 //              more shared memory
 //   swizzled   as padded, without the spare column: element (r, c) of a tile lies at column c ^ r. Costs: an
 //              exclusive or for each access
-//   vec        16-byte accesses: a thread turns a square of one pack a side in its registers; no shared
-//              memory. Costs: registers for two squares, and sizes that are multiples of a pack
+//   vec        16-byte accesses: a thread turns a square of one pack a side in its registers, and tiles of 16 x
+//              16 squares go through shared memory. Costs: registers for a square, and sizes that are
+//              multiples of a pack
 #include "element.cuh"
 #include "pack.cuh"
 #include "rows.cuh"
 #include "spec/transpose.cuh"
+#include "turned_tile.cuh"
 
 namespace {
 
@@ -81,25 +83,24 @@ template <class T> __global__ void transpose_swizzled_kernel(triad::Matrix<const
 		if (at.col + c < cols && at.row + lane < rows) y[(at.col + c) * rows + at.row + lane] = tile[lane][c ^ lane];
 }
 
-// Moves 16 bytes at a time: V packs of V elements are a square, turned in registers, whose columns are packs again. The eight threads of a
-// group read 128 bytes of a row of x together, the four groups of a warp write 64 bytes of a row of y together: whole sectors each way, without
-// shared memory and its barrier. Costs registers for two squares, and sizes that are multiples of a pack.
-template <class T> __global__ void transpose_vec_kernel(triad::Rows<const T> x, T *y, int64_t rows, int64_t cols) {
-	constexpr int V = triad::vector<T>, across = 8, down = threads / across; // squares of a block
-	const int64_t blocks_across = (cols / V + across - 1) / across;
-	const int64_t row = (blockIdx.x / blocks_across * down + threadIdx.x / across) * V;
-	const int64_t col = (blockIdx.x % blocks_across * across + threadIdx.x % across) * V;
-	if (row >= rows || col >= cols) return;
+// Moves 16 bytes at a time: V packs of V elements are a square, turned in registers, whose columns are packs again. A tile of 16 x 16 squares stops in
+// shared memory, so that the 16 threads of a group read 256 bytes of a row of x together, and write 256 bytes of a row of y. Costs registers for a
+// square, a barrier, and sizes that are multiples of a pack.
+template <class T> __global__ void __launch_bounds__(triad::TurnedTile<T>::threads) transpose_vec_kernel(triad::Rows<const T> x, T *y, int64_t rows, int64_t cols) {
+	using Turned = triad::TurnedTile<T>;
+	constexpr int V = Turned::V;
+	__shared__ Turned tile;
+	const int64_t tiles_across = (cols + Turned::side - 1) / Turned::side;
+	const int64_t row0 = blockIdx.x / tiles_across * Turned::side, col0 = blockIdx.x % tiles_across * Turned::side;
+	const int64_t row = row0 + Turned::down() * V, col = col0 + Turned::across() * V;
 	triad::Pack<T, V> in[V];
 #pragma unroll
-	for (int r = 0; r < V; r++) in[r] = triad::fetch<V>(x.row(row + r) + col);
-#pragma unroll
-	for (int c = 0; c < V; c++) {
-		triad::Pack<T, V> out;
-#pragma unroll
-		for (int r = 0; r < V; r++) out.at[r] = in[r].at[c];
-		triad::put(y + (col + c) * rows + row, out);
-	}
+	for (int r = 0; r < V; r++)
+		if (row < rows && col < cols) in[r] = triad::fetch<V>(x.row(row + r) + col);
+	tile.put(in);
+	tile.each_pack([&](int line, int pack, uint4 words) {
+		if (col0 + line < cols && row0 + pack * V < rows) __stcs(reinterpret_cast<uint4 *>(y + (col0 + line) * rows + row0 + pack * V), words);
+	});
 }
 
 // ---- launchers: the backward is the forward of dy -----------------------------------------------------------------------------------------
@@ -142,11 +143,11 @@ template <class T> int transpose_swizzled(const triad_call *call) {
 }
 
 template <class T> int transpose_vec(const triad_call *call) {
-	constexpr int64_t V = triad::vector<T>, across = 8, down = threads / across;
+	constexpr int64_t side = triad::TurnedTile<T>::side;
 	const int64_t rows = call->in[0].shape[0], cols = call->in[0].shape[1];
 	if (rows * cols == 0) return TRIAD_OK;
-	const int64_t blocks = (rows / V + down - 1) / down * ((cols / V + across - 1) / across);
-	transpose_vec_kernel<T><<<static_cast<unsigned>(blocks), threads, 0, triad::stream_of(call)>>>(
+	const int64_t blocks = (rows + side - 1) / side * ((cols + side - 1) / side);
+	transpose_vec_kernel<T><<<static_cast<unsigned>(blocks), triad::TurnedTile<T>::threads, 0, triad::stream_of(call)>>>(
 	    triad::Rows<const T>(call->in[0]), output<T>(call), rows, cols);
 	return triad::launched();
 }

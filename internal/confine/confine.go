@@ -44,6 +44,7 @@ func (m *Machine) Confine() Confining {
 			inside.ReadOnly = append(inside.ReadOnly, unpackedIn(m.Cache, c.Args)...)
 			inside.ReadOnly = append(inside.ReadOnly, installationOf(c.Path)...)
 			inside.ReadOnly = append(inside.ReadOnly, pythonPath(c.Env)...)
+			inside.ReadOnly = append(inside.ReadOnly, compilersOf(c.Env)...)
 			inside.ReadOnly = append(inside.ReadOnly, specsIn(c.Args)...)
 			inside.ReadOnly = append(inside.ReadOnly, sees...)
 			if m.GPU {
@@ -134,6 +135,33 @@ func installationOf(path string) []string {
 		}
 	}
 	return all
+}
+
+// compilersOf returns the folders of the compilers that a worker's environment names: Triton compiles its
+// launchers with CC, and torch extensions with CXX and the toolkit of CUDA_HOME.
+func compilersOf(env []string) (all []string) {
+	for _, word := range env {
+		name, value, _ := strings.Cut(word, "=")
+		switch fields := strings.Fields(value); {
+		case len(fields) == 0 || !filepath.IsAbs(fields[0]):
+		case name == "CC" || name == "CXX":
+			all = append(all, treeOf(fields[0]))
+		case name == "CUDA_HOME" || name == "CUDA_PATH":
+			all = append(all, value)
+		}
+	}
+	return all
+}
+
+// treeOf returns the folder that a program is installed in with its libraries, /opt/gcc for /opt/gcc/bin/gcc;
+// the program alone if that is a folder of the system or the user's home.
+func treeOf(path string) string {
+	root := filepath.Dir(filepath.Dir(path))
+	home, _ := os.UserHomeDir()
+	if filepath.Base(filepath.Dir(path)) != "bin" || root == "/" || root == home {
+		return path
+	}
+	return root
 }
 
 // pythonPath returns the folders of the user's PYTHONPATH.

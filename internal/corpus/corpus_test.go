@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"triad/internal/judgeloop"
 )
 
 func wrote(t *testing.T, path, text string) {
@@ -23,7 +25,8 @@ func TestSolutions(t *testing.T) {
 	clone := t.TempDir()
 	audits := filepath.Join(clone, "benchmarks", "hard", "results", "annotations")
 	wrote(t, filepath.Join(audits, "2026_a_01_sum.yaml"), "problem: 01_sum (of a deck)\nverdict: clean\n")
-	wrote(t, filepath.Join(audits, "2026_b_02_max.yaml"), "a: b: c\nverdict: reward_hack\n")
+	wrote(t, filepath.Join(audits, "2026_b_02_max.yaml"), "a: b: c\ngpu: H100\nverdict: reward_hack\n"+
+		"summary: failure_reason=check_timeout\n")
 	wrote(t, filepath.Join(audits, "2026_c_01_sum.yaml"), "verdict: clean\n")
 	wrote(t, filepath.Join(clone, "public", "runs", "b200", "2026_a_01_sum_solution.py.txt"), "a")
 	wrote(t, filepath.Join(clone, "public", "data", "mega", "code", "2026_b_02_max.solution.py.txt"), "b")
@@ -34,11 +37,21 @@ func TestSolutions(t *testing.T) {
 		t.Fatalf("%d solutions, want 2: %v", len(found), err)
 	}
 	a, b := found[0], found[1]
-	if a.problem != "01_sum" || a.label != "clean" || b.problem != "02_max" || b.label != "reward_hack" {
+	if a.problem != "01_sum" || a.label != "clean" || a.card != "b200" || a.unseen != "" ||
+		b.problem != "02_max" || b.label != "reward_hack" || b.card != "h100" || b.unseen != "a timeout" {
 		t.Errorf("%+v, %+v", a, b)
 	}
-	if at := a.problemFolder(clone); filepath.Base(filepath.Dir(at)) != "problems-b200" {
-		t.Errorf("the problem is %s: want that of the card", at)
+	at := func() string { return filepath.Base(filepath.Dir(a.problemFolder(clone))) }
+	if a.card = "h100"; at() != "problems-h100" {
+		t.Errorf("the problem is of %s: want that of the card", at())
+	}
+	for _, card := range []string{"b200", "h100"} {
+		for _, name := range []string{"reference.py", "shapes.py"} {
+			wrote(t, filepath.Join(clone, "benchmarks", "hard", "problems-"+card, "01_sum", name), "the same")
+		}
+	}
+	if at() != "problems-b200" {
+		t.Errorf("the problem is of %s: want the first of those that are the same", at())
 	}
 	if at := b.problemFolder(clone); at != "" {
 		t.Errorf("the problem is %s: want none", at)
@@ -67,56 +80,144 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestRow: a bad case decides, a good one counts otherwise, and no text of the solution is kept.
+var (
+	wrong = judgeloop.Case{
+		Status: "FAIL", Gate: "G2", NWrong: 1, N: 6, Case: "n=2 normal", Message: "y[0,1] is 2, want 1",
+	}
+	raises = judgeloop.Case{Status: "CRASH", Message: "it raises ValueError: their secret"}
+)
+
+// rowCases are results, and what becomes of them.
+var rowCases = []struct {
+	name            string
+	x               judgeloop.Result
+	here            bool
+	verdict, reason string
+}{
+	{"right", judgeloop.Result{Right: true, Good: 1}, true, passed, ""},
+	{
+		"wrong elsewhere",
+		judgeloop.Result{Good: 1, Bad: 1, Wrong: []judgeloop.Case{wrong}},
+		false,
+		accused, "y[0,1] is 2, want 1 (G2) at n=2 normal",
+	},
+	{
+		"raises here",
+		judgeloop.Result{Bad: 1, Message: raises.Message, Wrong: []judgeloop.Case{raises}},
+		true, accused, "it raises ValueError",
+	},
+	{
+		"raises elsewhere",
+		judgeloop.Result{Bad: 1, Message: raises.Message, Wrong: []judgeloop.Case{raises}},
+		false, notJudged, "it raises ValueError",
+	},
+	{
+		"lacks a package",
+		judgeloop.Result{Bad: 1, Message: "ModuleNotFoundError: No module named 'x'"},
+		true, notJudged, "it raises ModuleNotFoundError",
+	},
+	{
+		"no submission",
+		judgeloop.Result{Bad: 1, Message: "the candidate:1: it defines no class Model"},
+		true, accused, "it defines no class Model",
+	},
+	{
+		"outside",
+		judgeloop.Result{
+			Bad: 1, Message: "tl.load reads element 4 of their_ptr, which has 4",
+		},
+		true, accused, "tl.load reads element 4 of a tensor, which has 4",
+	},
+	{
+		"another contract",
+		judgeloop.Result{Neutral: 1, Verdict: "DIFFERENT_CONTRACT", Message: "fast"},
+		true, looser, "fast",
+	},
+	{
+		"another deck",
+		judgeloop.Result{Bad: 1, Message: "RuntimeError: errors in loading state_dict for Model: theirs"},
+		true, notJudged, "its weights are not those of the problem: it was written for an earlier one",
+	},
+	{"declines", judgeloop.Result{Neutral: 1, Message: "too small"}, true, notJudged, "too small"},
+}
+
+// TestRow: a wrong answer accuses, and the lack of one only where the solution was written for this card; no
+// text of the solution is kept.
 func TestRow(t *testing.T) {
-	reference := `{"impl":"torch/problem","status":"FAIL"}`
-	good := `{"impl":"mine/solution.py","status":"PASS","dims":{"m":3},"outputs":[{"judge":"15"}]}`
-	bad := `{"impl":"mine/solution.py","status":"FAIL","dims":{"n":2,"m":3},"outputs":[{"status":"FAIL",` +
-		`"name":"y","gate":"G2","n_wrong":1,"n_compared":6,"judge":"15",` +
-		`"worst":{"index":[0,1],"got":2,"want":1,"low":0.5,"high":1.5}}]}`
-	declined := `{"impl":"mine/solution.py","status":"UNSUPPORTED","dims":{"m":3},` +
-		`"message":"it raises ValueError: their secret"}`
-	for _, c := range []struct{ out, verdict, status, reason string }{
-		{reference + "\n" + good, passed, "PASS", ""},
-		{
-			good + "\n" + bad, accused, "FAIL",
-			"y[0 1] is 2, want 1, accepted 0.5 to 1.5; 1 of 6 elements are wrong (G2) at m=3,n=2",
-		},
-		{declined, notJudged, "UNSUPPORTED", "it raises ValueError at m=3"},
-		{
-			`{"impl":"mine/solution.py","status":"BUILD_FAIL","dims":{"m":3},` +
-				`"message":"/home/me/solution.py:1: it defines no class Model"}`,
-			accused, "BUILD_FAIL", "it defines no class Model at m=3",
-		},
-		{
-			`{"impl":"mine/solution.py","status":"OUT_OF_BOUNDS","dims":{"m":3},` +
-				`"message":"tl.load reads element 4 of their_ptr, which has 4"}`,
-			accused, "OUT_OF_BOUNDS", "tl.load reads element 4 of a tensor, which has 4 at m=3",
-		},
-		{declined + "\n" + good, passed, "PASS", ""},
-		{reference, notJudged, "", "triad said nothing of it"},
-	} {
+	for _, c := range rowCases {
 		var r row
-		r.of(c.out)
-		if r.Verdict != c.verdict || r.Status != c.status || r.Reason != c.reason {
-			t.Errorf("%s:\n%+v", c.out, r)
+		if r.of(&c.x, "", c.here); r.Verdict != c.verdict || r.Reason != c.reason {
+			t.Errorf("%s: %s, %q", c.name, r.Verdict, r.Reason)
 		}
 	}
 }
 
-// TestMatrix: each half has a table of its own, and what passes without a kernel a column.
-func TestMatrix(t *testing.T) {
-	text := matrix([]row{
-		{Label: "clean", Verdict: passed, Kernels: true, Device: "cpu"},
-		{Label: "reward_hack", Verdict: passed, Device: "cpu"},
-		{Label: "reward_hack", Verdict: accused, Device: "cpu", HeldOut: true},
-	})
-	for _, want := range []string{
-		"The open half, on a CPU", "| clean | 0 | 0 | 1 | 0 | 0 |",
-		"| reward hack | 0 | 1 | 0 | 0 | 0 |", "The held-out half", "| reward hack | 1 | 0 | 0 | 0 | 0 |",
+// TestKernels: a kernel is a solution's own if its text has the name, or that of the templates it came from.
+func TestKernels(t *testing.T) {
+	text := "__global__ void add_rows(float *x) {}\n#include <cub/cub.cuh>\nat::matmul(x, y);"
+	for name, own := range map[string]int{
+		"kernel void add_rows<4>(float*)": 1, "kernel add_rows": 1, "triton whatever": 1,
+		"kernel void (anonymous namespace)::add_rows<4>(float*)":                                           1,
+		"kernel void cub::DeviceRadixSort(int)":                                                            1,
+		"kernel void cutlass::device_kernel<int>(int)":                                                     0,
+		"kernel std::enable_if<!(false), void>::type internal::gemvx::kernel<int, 7>(cublas::Params<int>)": 0,
+		"kernel nvjet_tst_128x64_h_bz_NNT":                                                                 0,
+		"kernel void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>(int)":    0,
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is missing:\n%s", want, text)
+		var r row
+		if r.kernels([]string{"aten.mm", name}, text); r.Own == nil || *r.Own != own ||
+			len(r.Libraries) != 1-own {
+			t.Errorf("%s: %v, %v, want %d", name, r.Own, r.Libraries, own)
 		}
+	}
+	var r row
+	if r.kernels([]string{"aten.mm"}, text); r.Own != nil {
+		t.Error("operations of torch say nothing of kernels")
+	}
+}
+
+// TestMatrix: each half has a table and rates of its own; what passes without a kernel is found; what no
+// source shows is left out; and what counts against triad needs a note.
+func TestMatrix(t *testing.T) {
+	none, one := 0, 1
+	rows := []row{
+		{Run: "a", Label: "clean", Verdict: passed, Own: &one, Device: "gpu"},
+		{Run: "b", Label: "clean", Verdict: accused, Device: "gpu"},
+		{
+			Run: "c", Label: "reward_hack", Verdict: passed, Own: &none, Device: "gpu",
+			Libraries: []string{"mm"},
+		},
+		{Run: "d", Label: "reward_hack", Verdict: passed, Own: &one, Device: "gpu", Unseen: "a timeout"},
+		{Run: "e", Label: "bug", Verdict: passed, Device: "gpu"},
+		{Run: "f", Label: "bug", Verdict: notRun, Device: "gpu", Reason: "its problem"},
+		{Run: "g", Label: "reward_hack", Verdict: accused, Device: "gpu", HeldOut: true, Reason: "too | far"},
+	}
+	notes := map[string]string{"b": "ours is right", "e": "it sleeps"}
+	text, err := matrix(rows, notes)
+	for _, want := range []string{
+		"The open half, on a GPU",
+		"| clean | 1 | 0 | 0 | 1 | 0 | 0 |\n| reward hack | 0 | 1 | 0 | 1 | 0 | 0 |",
+		"accused: 1 of 2, 50.0 %", "of their own: 1 of 2, 50.0 %", "objects to: 1.",
+		"| `b` | clean | accused | ours is right |",
+		"| `c` | reward hack | no kernel of its own | libraries compute it: mm |",
+		"| `f` | bug | not run | its problem |",
+		"| `d` | reward hack | passed | the audit objects to a timeout |",
+		"| `e` | bug | passed | it sleeps |",
+		"The held-out half", "accused: none was judged", `| too \| far |`,
+	} {
+		if err != nil || !strings.Contains(text, want) {
+			t.Errorf("%v, %q is missing:\n%s", err, want, text)
+		}
+	}
+	if strings.Contains(text, "`a`") {
+		t.Errorf("a line too many:\n%s", text)
+	}
+	delete(notes, "e")
+	if _, err := matrix(rows, notes); err == nil || !strings.Contains(err.Error(), "no sentence on e") {
+		t.Errorf("without a note: %v", err)
+	}
+	rows[1].Program = "another"
+	if _, err := matrix(rows, notes); err == nil || !strings.Contains(err.Error(), "two states") {
+		t.Errorf("two programs: %v", err)
 	}
 }

@@ -1,5 +1,5 @@
 // Command corpus judges the published solutions of kernelbench.com, which its authors have audited. It reads
-// audits and solutions from a clone, imports the decks, runs triad compare on each solution, and keeps a row
+// audits and solutions from a clone, imports the decks, gives the solutions to triad judge, and keeps a row
 // for each. What has a row already is not run again: the same command goes on after a stop. -table writes the
 // confusion matrix of the rows.
 package main
@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -23,7 +25,19 @@ func main() {
 	program := flag.String("triad", "build/triad", "the program")
 	work := flag.String("work", "build/corpus", "a folder for operators, solutions and the database")
 	device := flag.String("device", "cpu", "cpu or gpu")
-	limit := flag.Duration("limit", 5*time.Minute, "how long a solution may take")
+	card := flag.String("card", "h100",
+		"whose solutions were written for the GPU that is here: h100 of a Hopper GPU")
+	shapes := flag.Int("shapes", 1, "how many shapes of a deck are judged, those with the least work")
+	sizes := map[string]map[string]int64{}
+	flag.Func("sizes",
+		"PROBLEM:DIM=N,... judges a problem at this shape, since the truth of its own takes minutes",
+		func(word string) error { return sizesOf(word, sizes) })
+	lanes := flag.Int("lanes", 1, "how many solutions of a problem are judged at once")
+	limit := flag.Duration("limit", 5*time.Minute, "how long a call of a solution may take")
+	commit := flag.String("commit", "", "the commit of the clone, if it has no .git")
+	rest := flag.String("rest", "",
+		"judge nothing, and give what has no row one that says why, such as \"the time was over\"")
+	trust := flag.Bool("no-sandbox", false, "run the solutions without a sandbox: on a machine of their own")
 	half := flag.String("half", "open", "open or held-out: the half that is judged")
 	rows := flag.String("rows", "results/published/corpus", "the folder of the rows")
 	table := flag.Bool("table", false, "write the matrix of the rows into "+page+", and run nothing")
@@ -41,7 +55,8 @@ func main() {
 		err = writeMatrix(page, *rows)
 	} else {
 		j := &judging{
-			triad: *program, clone: *folder, work: *work, device: *device, limit: *limit,
+			triad: *program, clone: *folder, work: *work, device: *device, card: *card, limit: *limit,
+			lanes: *lanes, shapes: *shapes, sizes: sizes, commit: *commit, noSandbox: *trust, rest: *rest,
 			heldOut: *half == "held-out", rows: filepath.Join(*rows, *device+".jsonl"),
 		}
 		err = j.all(ctx)
@@ -50,4 +65,20 @@ func main() {
 		fmt.Fprintln(os.Stderr, "corpus:", err)
 		os.Exit(1)
 	}
+}
+
+// sizesOf reads PROBLEM:DIM=N,...
+func sizesOf(word string, into map[string]map[string]int64) error {
+	name, rest, _ := strings.Cut(word, ":")
+	dims := map[string]int64{}
+	for _, part := range strings.Split(rest, ",") {
+		dim, text, _ := strings.Cut(part, "=")
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return fmt.Errorf("%q: want PROBLEM:DIM=N,...", word)
+		}
+		dims[dim] = n
+	}
+	into[name] = dims
+	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +15,9 @@ const (
 	begins = "<!-- begin: corpus -->\n"
 	ends   = "<!-- end: corpus -->"
 )
+
+// notesFile holds a sentence of ours on each solution that needs one, by its run.
+const notesFile = "notes.json"
 
 // writeMatrix puts the matrix of the rows into the page.
 func writeMatrix(page, folder string) error {
@@ -29,6 +33,14 @@ func writeMatrix(page, folder string) error {
 		}
 		all = append(all, rows...)
 	}
+	notes := map[string]string{}
+	content, err := os.ReadFile(filepath.Join(folder, notesFile))
+	if err == nil {
+		err = json.Unmarshal(content, &notes)
+	}
+	if err != nil {
+		return fmt.Errorf("the notes: %w", err)
+	}
 	text, err := os.ReadFile(page)
 	if err != nil {
 		return err
@@ -38,11 +50,16 @@ func writeMatrix(page, folder string) error {
 	if !has || !closed {
 		return errors.New(page + " has no place for the matrix")
 	}
-	return os.WriteFile(page, []byte(before+begins+matrix(all)+ends+after), 0o644)
+	made, err := matrix(all, notes)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(page, []byte(before+begins+made+ends+after), 0o644)
 }
 
-// matrix returns a table for each device and half that has rows.
-func matrix(all []row) string {
+// matrix returns, for each device and half that has rows, a table of labels and outcomes, the rates, and what
+// became of each solution that the rates count against triad.
+func matrix(all []row, notes map[string]string) (string, error) {
 	var b strings.Builder
 	for _, heldOut := range []bool{false, true} {
 		for _, device := range []string{"gpu", "cpu"} {
@@ -52,24 +69,107 @@ func matrix(all []row) string {
 			if len(rows) == 0 {
 				continue
 			}
+			for _, r := range rows {
+				if r.Program != rows[0].Program {
+					return "", fmt.Errorf("%s and %s were judged by two states of the program: judge all "+
+						"solutions of a half by one", rows[0].Run, r.Run)
+				}
+			}
 			half := "The open half"
 			if heldOut {
 				half = "The held-out half"
 			}
-			fmt.Fprintf(&b, "| %s, on a %s: label | accused | passed without a kernel | passed | "+
-				"not judged | not run |\n|---|--:|--:|--:|--:|--:|\n", half, strings.ToUpper(device))
-			for _, label := range labels(rows) {
-				fmt.Fprintf(&b, "| %s |", strings.ReplaceAll(label, "_", " "))
-				for _, verdict := range []string{accused, withoutKernel, passed, notJudged, notRun} {
-					fmt.Fprintf(&b, " %d |", count(rows, label, verdict))
-				}
-				b.WriteString("\n")
+			counts(&b, half+", on a "+strings.ToUpper(device), rows)
+			rates(&b, rows)
+			if err := explained(&b, rows, notes); err != nil {
+				return "", err
 			}
-			b.WriteString("\n")
 		}
 	}
-	return b.String()
+	return b.String(), nil
 }
+
+// counts writes the table of labels and outcomes.
+func counts(b *strings.Builder, title string, rows []row) {
+	fmt.Fprintf(b, "| %s: label | accused | no kernel of its own | another contract | passed | not judged | "+
+		"not run |\n|---|--:|--:|--:|--:|--:|--:|\n", title)
+	for _, label := range labels(rows) {
+		fmt.Fprintf(b, "| %s |", spaced(label))
+		for _, outcome := range []string{accused, withoutKernel, looser, passed, notJudged, notRun} {
+			fmt.Fprintf(b, " %d |", count(rows, func(r row) bool {
+				return r.Label == label && r.outcome() == outcome
+			}))
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("\n")
+}
+
+// rates writes the two rates, of the solutions that have a verdict.
+func rates(b *strings.Builder, rows []row) {
+	clean := func(r row) bool { return r.Label == "clean" && r.isJudged() }
+	wrong := func(r row) bool { return r.isWrong() && r.isJudged() && r.Unseen == "" }
+	fmt.Fprintf(b, "* Clean solutions that are accused: %s.\n", share(rows, clean, row.isAccused))
+	fmt.Fprintf(b, "* Reward hacks and bugs that are found, accused or without a kernel of their own: %s.\n",
+		share(rows, wrong, row.isFound))
+	fmt.Fprintf(b, "* Left out, since no source shows what the audit objects to: %d.\n\n",
+		count(rows, func(r row) bool { return r.isWrong() && r.isJudged() && r.Unseen != "" }))
+}
+
+// share returns how many of some rows have a property: "3 of 12, 25.0 %".
+func share(rows []row, of, have func(row) bool) string {
+	all := count(rows, of)
+	n := count(rows, func(r row) bool { return of(r) && have(r) })
+	if all == 0 {
+		return "none was judged"
+	}
+	return fmt.Sprintf("%d of %d, %.1f %%", n, all, 100*float64(n)/float64(all))
+}
+
+// explained writes a line for each reward hack and bug, and each clean solution that is accused. One that
+// counts against triad needs a note.
+func explained(b *strings.Builder, rows []row, notes map[string]string) error {
+	fmt.Fprintf(b, "| solution | label | outcome | why |\n|---|---|---|---|\n")
+	for _, label := range labels(rows) {
+		for _, r := range rows {
+			against := r.Label == "clean" && r.isAccused() ||
+				r.isWrong() && r.isJudged() && !r.isFound() && r.Unseen == ""
+			if r.Label != label || !against && !r.isWrong() {
+				continue
+			}
+			why := notes[r.Run]
+			switch {
+			case why == "" && against:
+				return fmt.Errorf("%s has no sentence on %s, which is %s and %s", notesFile, r.Run,
+					spaced(r.Label), r.outcome())
+			case why == "" && r.isJudged() && r.Unseen != "":
+				why = "the audit objects to " + r.Unseen
+			case why == "" && r.outcome() == withoutKernel:
+				why = "libraries compute it: " + short(r.Libraries)
+			case why == "":
+				why = r.Reason
+			}
+			fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", r.Run, spaced(label), r.outcome(), cell(why))
+		}
+	}
+	b.WriteString("\n")
+	return nil
+}
+
+// short returns names without their long ends.
+func short(names []string) string {
+	cut := make([]string, len(names))
+	for i, name := range names {
+		cut[i] = name[:min(len(name), 24)]
+	}
+	slices.Sort(cut)
+	return strings.Join(slices.Compact(cut), ", ")
+}
+
+// cell returns text that may stand in a table.
+func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+
+func spaced(label string) string { return strings.ReplaceAll(label, "_", " ") }
 
 // labels returns the labels of rows: clean, hacks and bugs first.
 func labels(rows []row) []string {
@@ -84,20 +184,28 @@ func labels(rows []row) []string {
 	return append(first, others...)
 }
 
-// withoutKernel is the column of solutions that pass and have no kernel: a library computes their answers.
-const withoutKernel = "without a kernel"
+// withoutKernel is the outcome of a solution that passes and runs no kernel of its own: a library computes
+// its answers.
+const withoutKernel = "no kernel of its own"
 
-func (r row) column() string {
-	if r.Verdict == passed && !r.Kernels {
+func (r row) outcome() string {
+	if r.Verdict == passed && r.Own != nil && *r.Own == 0 {
 		return withoutKernel
 	}
 	return r.Verdict
 }
 
-func count(rows []row, label, verdict string) int {
+func (r row) isAccused() bool { return r.Verdict == accused }
+func (r row) isJudged() bool {
+	return r.Verdict == accused || r.Verdict == passed || r.Verdict == looser
+}
+func (r row) isFound() bool { return r.isAccused() || r.outcome() == withoutKernel }
+func (r row) isWrong() bool { return r.Label == "reward_hack" || r.Label == "bug" }
+
+func count(rows []row, is func(row) bool) int {
 	n := 0
 	for _, r := range rows {
-		if r.Label == label && r.column() == verdict {
+		if is(r) {
 			n++
 		}
 	}

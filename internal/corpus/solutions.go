@@ -16,10 +16,11 @@ import (
 type solution struct {
 	run     string // the id of its run
 	label   string // the verdict of the audit
+	unseen  string // what no source can show: "a timeout", "an edited grader"
 	deck    string // hard, cuda, mini, mega, multi
 	problem string // 01_fp8_gemm
-	path    string // of its text
-	card    string // the card in the name of its folder, "" for none
+	text    string
+	card    string // that it was written for: h100
 }
 
 // heldOut reports whether a solution belongs to the half that is judged once, after the last change.
@@ -34,7 +35,13 @@ var (
 	problemLine = regexp.MustCompile(`(?m)^problem:\s*["']?(\w+)`)
 	solutionEnd = regexp.MustCompile(`^(.+?)[._]solution\.py(\.txt)?$`)
 	problemEnd  = regexp.MustCompile(`_(\d\d_[a-z]\w*)$`)
+	cardLine    = regexp.MustCompile(`(?m)^gpu:\s*["']?(\w+)`)
+	timedOut    = regexp.MustCompile(`failure_reason\s*[=:]\s*\w*timeout`)
+	graderLine  = regexp.MustCompile(`template_mutated\s*[=:]\s*true`)
 )
+
+// usualCard is the card of the decks without another one.
+const usualCard = "rtxpro6000"
 
 // solutions returns the audited solutions whose text is published, in the order of their runs.
 func solutions(clone string) ([]*solution, error) {
@@ -54,10 +61,20 @@ func solutions(clone string) ([]*solution, error) {
 			return nil, err
 		}
 		s := &solution{run: strings.TrimSuffix(filepath.Base(path), ".yaml")}
-		s.path = texts[s.run]
-		label := labelLine.FindSubmatch(text)
-		if s.path == "" || label == nil {
+		at, label := texts[s.run], labelLine.FindSubmatch(text)
+		if at == "" || label == nil {
 			continue
+		}
+		own, err := os.ReadFile(at)
+		if err != nil {
+			return nil, err
+		}
+		s.text = string(own)
+		switch {
+		case graderLine.Match(text):
+			s.unseen = "an edited grader"
+		case timedOut.Match(text):
+			s.unseen = "a timeout"
 		}
 		relative, _ := filepath.Rel(clone, path)
 		s.label, s.deck = string(label[1]), strings.Split(relative, string(filepath.Separator))[1]
@@ -66,7 +83,12 @@ func solutions(clone string) ([]*solution, error) {
 		} else if found := problemEnd.FindStringSubmatch(s.run); found != nil {
 			s.problem = found[1]
 		}
-		s.card = cardOf(clone, s.path)
+		if s.card = cardOf(clone, at); s.card == "" {
+			s.card = usualCard
+			if found := cardLine.FindSubmatch(text); found != nil {
+				s.card = strings.ToLower(strings.ReplaceAll(string(found[1]), "_", ""))
+			}
+		}
 		all = append(all, s)
 	}
 	slices.SortFunc(all, func(a, b *solution) int { return strings.Compare(a.run, b.run) })
@@ -104,20 +126,34 @@ func cardOf(clone, path string) string {
 	return ""
 }
 
-// problemFolder returns the folder of the problem of a solution: that of its card where there is one, else of
-// an H100, else the first.
+// problemFolder returns the folder of the problem of a solution: that of its card where there is one, else
+// the first. Of several with the same reference and the same shapes it is the first, so that they are one
+// problem.
 func (s *solution) problemFolder(clone string) string {
 	deck := filepath.Join(clone, "benchmarks", s.deck)
 	found, _ := filepath.Glob(filepath.Join(deck, "problems*", s.problem))
-	for _, card := range []string{s.card, "h100"} {
-		if at := filepath.Join(deck, "problems-"+card, s.problem); card != "" && slices.Contains(found, at) {
-			return at
-		}
-	}
 	if len(found) == 0 {
 		return ""
 	}
-	return found[0]
+	own := found[0]
+	if at := filepath.Join(deck, "problems-"+s.card, s.problem); slices.Contains(found, at) {
+		own = at
+	}
+	same := func(folder string) bool { return contents(folder) == contents(own) }
+	return found[slices.IndexFunc(found, same)]
+}
+
+// contents returns what decides how a problem is judged.
+func contents(problem string) string {
+	var all []string
+	for _, name := range []string{"reference.py", "shapes.py"} {
+		text, err := os.ReadFile(filepath.Join(problem, name))
+		if err != nil {
+			text = []byte(problem) // it is like no other
+		}
+		all = append(all, hashOf(text))
+	}
+	return strings.Join(all, " ")
 }
 
 // sidecar is the head of a further file in the text of a solution.
@@ -141,9 +177,6 @@ const solutionFile = "solution.py"
 
 // compiles finds text that has torch or CUTLASS compile for a GPU.
 var compiles = regexp.MustCompile(`\b(load_inline|cpp_extension|cutlass\.cute|nvrtc|NVRTC|cuda\.bindings)\b`)
-
-// kernels finds the definition of a kernel of Triton's.
-var kernels = regexp.MustCompile(`@(triton\.)?(jit|autotune)\b|@triton\.`)
 
 func hashOf(text []byte) string {
 	digest := sha256.Sum256(text)

@@ -60,7 +60,8 @@ var Formats = map[string]func(context.Context, Store, io.Writer, []record.Record
 		}
 		return err
 	},
-	"flashinfer": exportTraces,
+	"flashinfer":  exportTraces,
+	"kernelbench": exportKernelBench,
 }
 
 // exportTraces writes traces of FlashInfer-Bench.

@@ -34,6 +34,8 @@ type Job struct {
 	All       bool    `json:"all"`       // every case is judged, and not only those up to the first wrong one
 	// GivenSizes: the candidate is meant for the sizes of the problem, or of the inputs, alone
 	GivenSizes bool `json:"given_sizes"`
+	// Sizes are the sizes at which it is judged, by the dims of the operator
+	Sizes []map[string]int64 `json:"sizes"`
 }
 
 // Source is a function or a whole file, of which either the path or the text is given.
@@ -41,6 +43,8 @@ type Source struct {
 	File string `json:"file"`
 	Text string `json:"text"`
 	Name string `json:"name"` // of the function; "": the file defines what the problem's format asks for
+	// Files are the texts of further files, by their names, which a candidate finds next to its own
+	Files map[string]string `json:"files"`
 }
 
 // Input describes an input of a reference.
@@ -116,6 +120,8 @@ func (j *Job) Check() error {
 		return errors.New(`a job has a "candidate": an object with a "file" or a "text"`)
 	case j.Reference != nil && (j.Reference.Name == "" || j.Candidate.Name == ""):
 		return errors.New(`with a "reference", it and the "candidate" have the "name" of a function`)
+	case j.GivenSizes && len(j.Sizes) > 0:
+		return errors.New(`a job has either "given_sizes" or "sizes"`)
 	case !known(j.Pass, "forward", "backward", "both"):
 		return fmt.Errorf(`"pass" %q: want forward, backward or both`, j.Pass)
 	case !known(j.Level, "quick", "default", "full"):
@@ -145,8 +151,11 @@ func known(word string, words ...string) bool {
 	return word == ""
 }
 
-// pythonName matches the name of a function.
-var pythonName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+// pythonName matches the name of a function, fileName that of a further file: no path.
+var (
+	pythonName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	fileName   = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+)
 
 func (s *Source) check(what string) error {
 	switch {
@@ -154,6 +163,14 @@ func (s *Source) check(what string) error {
 		return fmt.Errorf(`the %q has either a "file" or a "text"`, what)
 	case s.Name != "" && !pythonName.MatchString(s.Name):
 		return fmt.Errorf(`the %q has the "name" %q: want that of a function`, what, s.Name)
+	}
+	if len(s.Files) > 0 && what != "candidate" {
+		return fmt.Errorf(`the %q is one file: only a candidate has "files"`, what)
+	}
+	for name := range s.Files {
+		if !fileName.MatchString(name) {
+			return fmt.Errorf(`the %q has "files" with the name %q: want one such as kernel.cu`, what, name)
+		}
 	}
 	return nil
 }

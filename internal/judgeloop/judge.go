@@ -30,6 +30,8 @@ type Judge struct {
 	Open func(ctx context.Context, folder string) (Problem, error)
 	// Lanes run the candidates, one at a time in each.
 	Lanes []*Lane
+	// Trusted: nothing runs in a sandbox
+	Trusted bool
 
 	mu   sync.Mutex
 	warm []*warm // the one that was used last comes last
@@ -87,7 +89,10 @@ const mostWarm = 4
 func (g *Judge) Job(ctx context.Context, lane int, j *Job) *Result {
 	r, err := g.judge(ctx, g.Lanes[lane], j)
 	if err != nil {
-		return Refused(err)
+		r = Refused(err)
+	}
+	if r.Sandbox = "bubblewrap"; g.Trusted {
+		r.Sandbox = "none"
 	}
 	return r
 }
@@ -111,8 +116,7 @@ func (g *Judge) judge(ctx context.Context, lane *Lane, j *Job) (*Result, error) 
 	}
 	inWords := strings.NewReplacer("--add "+path, shown, path, shown,
 		" (--limit first-cpu=... changes this)", byTimeout, " (--limit first=... changes this)", byTimeout,
-		" (--limit call=... changes this)", byTimeout, " (--limit build=... changes this)", byTimeout,
-		" (--no-sandbox lifts the limits of the sandbox)", "")
+		" (--limit call=... changes this)", byTimeout, " (--limit build=... changes this)", byTimeout)
 	done, err := p.Judge(ctx, Candidate{j, lane, path})
 	if u := (*op.UsageError)(nil); errors.As(err, &u) { // the file is none that the format asks for
 		return notASubmission(p.Name(), inWords.Replace(err.Error())), nil
@@ -134,7 +138,8 @@ func (g *Judge) judge(ctx context.Context, lane *Lane, j *Job) (*Result, error) 
 // byTimeout says in words of jobs how a limit is changed.
 const byTimeout = " (timeout_s changes this)"
 
-// put writes a candidate's file, alone, into the lane's folder. shown is what messages call it.
+// put writes a candidate's file, and the further ones of its job, into the lane's folder. shown is what
+// messages call it.
 func (l *Lane) put(s *Source) (path, shown string, err error) {
 	text, name, err := s.Read()
 	if err != nil {
@@ -153,6 +158,14 @@ func (l *Lane) put(s *Source) (path, shown string, err error) {
 	path, shown = filepath.Join(l.Folder, name), s.File
 	if shown == "" {
 		shown = "the candidate"
+	}
+	for further, content := range s.Files {
+		if further == name {
+			return "", "", fmt.Errorf("two files of the candidate are called %s", name)
+		}
+		if err := os.WriteFile(filepath.Join(l.Folder, further), []byte(content), 0o644); err != nil {
+			return "", "", err
+		}
 	}
 	return path, shown, os.WriteFile(path, []byte(text), 0o644)
 }

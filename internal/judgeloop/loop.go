@@ -15,6 +15,9 @@ import (
 // mostLine limits a line of stdin.
 const mostLine = 16 << 20
 
+// mostAhead limits the results that wait for that of an earlier line: a slow candidate holds up no lane.
+const mostAhead = 256
+
 // line is one line of stdin, and where its result goes.
 type line struct {
 	number int
@@ -31,7 +34,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, lanes int, blind bo
 ) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	work, order := make(chan line), make(chan line, lanes)
+	work, order := make(chan line), make(chan (chan *Result), mostAhead)
 	var group panics.Group
 	for lane := range lanes {
 		group.Go(func() {
@@ -70,16 +73,16 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, lanes int, blind bo
 }
 
 // write writes the results in the order of the lines, until there are no more or ctx ends.
-func write(ctx context.Context, out io.Writer, order <-chan line) error {
+func write(ctx context.Context, out io.Writer, order <-chan (chan *Result)) error {
 	for {
 		var r *Result
 		select {
-		case l, more := <-order:
+		case result, more := <-order:
 			if !more {
 				return nil
 			}
 			select {
-			case r = <-l.result:
+			case r = <-result:
 			case <-ctx.Done():
 				return nil
 			}
@@ -125,7 +128,7 @@ func one(ctx context.Context, lane int, l line, blind bool,
 }
 
 // read hands every line on until the input ends. Empty lines are none.
-func read(ctx context.Context, in io.Reader, work, order chan<- line) error {
+func read(ctx context.Context, in io.Reader, work chan<- line, order chan<- (chan *Result)) error {
 	lines := bufio.NewReaderSize(in, 1<<16)
 	for n := 1; ; n++ {
 		text, err := readLine(lines)
@@ -144,7 +147,7 @@ func read(ctx context.Context, in io.Reader, work, order chan<- line) error {
 			continue
 		}
 		select {
-		case order <- l:
+		case order <- l.result:
 		case <-ctx.Done():
 			return nil
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -69,6 +70,31 @@ func TestServeAnswersEveryLine(t *testing.T) {
 	}
 }
 
+// TestASlowJobHoldsUpNoLane: those behind it are judged while it takes its time.
+func TestASlowJobHoldsUpNoLane(t *testing.T) {
+	var out bytes.Buffer
+	const others = 20
+	release := make(chan struct{})
+	var done atomic.Int32
+	err := Serve(t.Context(), strings.NewReader(strings.Repeat(aJob+"\n", 1+others)), &out, 2, false,
+		func(_ context.Context, _ int, _ *Job) *Result {
+			switch done.Add(1) {
+			case 1:
+				select {
+				case <-release:
+				case <-time.After(10 * time.Second):
+					return &Result{Error: true}
+				}
+			case 1 + others:
+				close(release)
+			}
+			return &Result{Right: true}
+		})
+	if got := results(t, out.String()); err != nil || len(got) != 1+others || !got[0].Right {
+		t.Errorf("%v, %d results:\n%s", err, len(got), &out)
+	}
+}
+
 // TestServeEnds: a stop ends it although the next line never comes, and so does an output that takes nothing.
 func TestServeEnds(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
@@ -98,6 +124,9 @@ func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 func TestJobsAreChecked(t *testing.T) {
 	candidate := `"candidate": {"file": "c.py", "name": "f"}`
 	reference := `"reference": {"file": "r.py", "name": "f"}`
+	twice := `{"problem": "p", "sizes": [{"m": 3}], "given_sizes": true, `
+	fromTwo := `{"reference": {"file": "r", "name": "f", "files": {"a": ""}}`
+	inputs := `, "inputs": [{"shape": [2], "dtype": "fp32"}], ` + candidate + `}`
 	both := `{` + reference + `, ` + candidate + `, "inputs": [{"shape": [2], "dtype": `
 	for line, want := range map[string]string{
 		`{"problem": "p", ` + candidate + `}`:                             "",
@@ -118,7 +147,11 @@ func TestJobsAreChecked(t *testing.T) {
 		`{"problem": "p", "level": "slow", ` + candidate + `}`:                 "quick, default or full",
 		`{"problem": "p", "timeout_s": -1, ` + candidate + `}`:                 "timeout_s",
 		`{"problem": "p", "candidate": {"file": "c", "name": "f; import os"}}`: "that of a function",
-		`{"problem": "p", "timeout": 3, ` + candidate + `}`:                    "unknown field",
+		`{"problem": "p", "candidate": {"file": "c", "files": {"a.cu": ""}}}`:  "",
+		`{"problem": "p", "candidate": {"file": "c", "files": {"../a": ""}}}`:  "such as kernel.cu",
+		fromTwo + inputs:        "only a candidate",
+		twice + candidate + `}`: "either",
+		`{"problem": "p", "timeout": 3, ` + candidate + `}`: "unknown field",
 	} {
 		_, err := ParseJob([]byte(line))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

@@ -23,7 +23,8 @@ type Result struct {
 	Error   bool   `json:"error"`   // the job could not be judged: the candidate is neither right nor wrong
 	Problem string `json:"problem,omitempty"`
 	Device  string `json:"device,omitempty"`
-	Judge   string `json:"judge,omitempty"` // version of the judge's constants
+	Sandbox string `json:"sandbox,omitempty"` // "bubblewrap", or "none" with --no-sandbox
+	Judge   string `json:"judge,omitempty"`   // version of the judge's constants
 	Seed    uint64 `json:"seed"`
 	Good    int    `json:"good"`
 	Neutral int    `json:"neutral"`

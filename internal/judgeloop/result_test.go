@@ -2,12 +2,16 @@ package judgeloop
 
 import (
 	"encoding/json"
+	"errors"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"triad/internal/judge"
 	"triad/internal/op"
+	"triad/internal/panics"
 	"triad/internal/record"
 	"triad/internal/tensor"
 	"triad/internal/truth"
@@ -110,7 +114,7 @@ func (c *counting) Compute(op.Case, string, []tensor.Tensor) ([]truth.Computed, 
 // another gets.
 func TestTruthIsRemembered(t *testing.T) {
 	of := &counting{}
-	r := Remember(of)
+	r := Remember(of, RoomOf(1<<20))
 	ask := func(contract string, data byte) float64 {
 		got, err := r.Compute(op.Case{Op: "f"}, contract, []tensor.Tensor{{Name: "x", Data: []byte{data}}})
 		if err != nil {
@@ -125,5 +129,60 @@ func TestTruthIsRemembered(t *testing.T) {
 	}
 	if other, contract := ask("fp32", 2), ask("eager", 1); other != 2 || contract != 3 || of.n != 3 {
 		t.Errorf("other inputs %v, another contract %v, %d computed", other, contract, of.n)
+	}
+	if _, err := r.Draw(op.Case{Op: "f"}, 1); err == nil {
+		t.Error("inputs of a problem that draws none")
+	}
+}
+
+// drawing counts what it draws, and is slow.
+type drawing struct {
+	truth.Reference
+	n atomic.Int32
+}
+
+func (d *drawing) Draw(op.Case, uint64) (map[string]tensor.Tensor, error) {
+	n := d.n.Add(1)
+	time.Sleep(20 * time.Millisecond)
+	if n == 1 {
+		return nil, errors.New("it fails once")
+	}
+	return map[string]tensor.Tensor{"x": {Data: make([]byte, 100)}}, nil
+}
+
+// TestDrawnInputsAreRemembered: a problem draws the inputs of a case once also if several lanes ask, again
+// after an error, and each time if there is no room; a problem that closes gives its room back.
+func TestDrawnInputsAreRemembered(t *testing.T) {
+	of, room := &drawing{}, RoomOf(150)
+	r := Remember(of, room)
+	draw := func(seed uint64) error {
+		got, err := r.Draw(op.Case{Op: "f"}, seed)
+		if err == nil && got["x"].Data[0] != 0 {
+			t.Error("somebody changed what is remembered")
+		}
+		if err == nil {
+			got["x"].Data[0] = 1
+		}
+		return err
+	}
+	if err := draw(1); err == nil {
+		t.Error("no error")
+	}
+	var group panics.Group
+	for range 4 {
+		group.Go(func() {
+			if err := draw(1); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if err := group.Wait(); err != nil || of.n.Load() != 2 {
+		t.Errorf("%v, drawn %d times", err, of.n.Load())
+	}
+	if draw(2) != nil || draw(2) != nil || of.n.Load() != 4 {
+		t.Errorf("without room: drawn %d times", of.n.Load())
+	}
+	if r.Forget(); draw(2) != nil || draw(2) != nil || of.n.Load() != 5 {
+		t.Errorf("with the room again: drawn %d times", of.n.Load())
 	}
 }

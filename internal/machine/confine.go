@@ -15,9 +15,6 @@ import (
 // database of the run, "" for that of a user without a flag: no worker reads it.
 func (a *Workers) Confine(ctx context.Context, g *GPU, database string) (confine.Confining, error) {
 	m, err := a.Sandboxes(ctx, g, database)
-	if err != nil && session.CodeOf(err) == session.ExitNothing {
-		err = session.Fail(session.ExitNothing, fmt.Errorf("%w, or trust the files with --no-sandbox", err))
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -28,6 +25,7 @@ func (a *Workers) Confine(ctx context.Context, g *GPU, database string) (confine
 func (a *Workers) Sandboxes(ctx context.Context, g *GPU, database string) (*confine.Machine, error) {
 	box, err := sandbox.Find(ctx)
 	if err != nil {
+		err = fmt.Errorf("%w, or trust the files with --no-sandbox", err)
 		return nil, session.ToolchainFailure(err)
 	}
 	cache, err := a.CacheDir()

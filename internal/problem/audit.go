@@ -87,7 +87,7 @@ func (a *Audit) one(ctx context.Context, p Problem) (Audited, error) {
 	if text, err := os.ReadFile(kept); err == nil && json.Unmarshal(text, &row) == nil {
 		return row, nil
 	}
-	request := source.request(p.Format)
+	request := source.request(p)
 	request.Elements = a.Elements
 	text, err := a.Describe(ctx, request)
 	if start := (*StartError)(nil); errors.As(err, &start) {

@@ -2,6 +2,7 @@ package problem
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"triad/internal/userfile"
@@ -9,27 +10,26 @@ import (
 
 // deck is the format of kernelbench.com's decks: a folder with reference.py in the form of a KernelBench
 // problem, shapes.py and problem.yaml. A submission is a file with class Model.
-type deck struct{}
+type deck struct{ plain }
 
 func (deck) Name() string { return "deck" }
 
 // deckFiles are the files next to reference.py that make a problem one of a deck.
 var deckFiles = []string{"shapes.py", "problem.yaml"}
 
-func (deck) Detect(path string, text []byte) bool {
-	if filepath.Base(path) != "reference.py" || !hasModel.Match(text) || !hasInputs.Match(text) {
-		return false
-	}
-	for _, name := range deckFiles {
-		if !userfile.IsRegular(filepath.Join(filepath.Dir(path), name)) {
-			return false
-		}
-	}
-	return true
+// Endings returns that of Python.
+func (deck) Endings() []string { return []string{".py"} }
+
+func (deck) Parts(path string, text []byte) []string {
+	missing := slices.ContainsFunc(deckFiles, func(name string) bool {
+		return !userfile.IsRegular(filepath.Join(filepath.Dir(path), name))
+	})
+	return whole(filepath.Base(path) == "reference.py" && hasModel.Match(text) && hasInputs.Match(text) &&
+		!missing)
 }
 
 // Operator returns deck_hard_h100_01_fp8_gemm for hard/problems-h100/01_fp8_gemm/reference.py.
-func (deck) Operator(path string) string {
+func (deck) Operator(path, _ string) string {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return "deck"
@@ -53,5 +53,3 @@ func (deck) Files(at string, _ []byte) (map[string]string, string) {
 }
 
 func (deck) Entry() string { return "Model" }
-
-func (deck) Module() string { return "problem_deck" }

@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -16,6 +17,9 @@ import (
 type Plan struct {
 	Format string `json:"format"`
 	SHA256 string `json:"sha256"`
+	// OwnEntry is the class or function that a submission defines where each problem of the format has its
+	// own.
+	OwnEntry string `json:"entry"`
 	// Parameters are, for a format whose submission is a function of C or Python, the tensors, sizes and
 	// attributes of the operator that its parameters stand for, in their order.
 	Parameters []string `json:"parameters"`
@@ -24,6 +28,8 @@ type Plan struct {
 	Own       map[string]float64   `json:"own"`
 	Tests     []map[string]float64 `json:"tests"`
 	Constants map[string]place     `json:"constants"`
+	// Sizes are the problem's own sizes by the dims of the operator: of some formats several
+	Sizes []map[string]int64 `json:"sizes"`
 }
 
 // ReadPlan reads the plan of an imported problem.
@@ -43,10 +49,16 @@ func ReadPlan(path string) (*Plan, error) {
 }
 
 // Module returns the Python module that knows the problem's format.
-func (p *Plan) Module() string { return formatNamed(p.Format).Module() }
+func (p *Plan) Module() string { return moduleOf(p.Format) }
 
 // Entry returns the name of the class or function that a submission defines.
-func (p *Plan) Entry() string { return formatNamed(p.Format).Entry() }
+func (p *Plan) Entry() string { return cmp.Or(p.OwnEntry, formatNamed(p.Format).Entry()) }
+
+// Packs reports whether a file is one in which the format packs submissions of Python.
+func (p *Plan) Packs(path string) bool {
+	ending := formatNamed(p.Format).Packed()
+	return ending != "" && filepath.Ext(path) == ending
+}
 
 // operatorName returns the name of an operator made of words: of their letters and digits, in small letters.
 func operatorName(words ...string) string {
@@ -68,13 +80,16 @@ func filesOf(p Problem, source Source, d *Description) (map[string]string, error
 	}
 	plan["format"], plan["file"], plan["files"], plan["path"] = p.Format, source.First, hashes, source.Path
 	plan["sha256"], plan["commit"], plan["weak"] = source.SHA256, source.Commit, d.Weak
+	if plan["sizes"] == nil {
+		plan["sizes"] = []map[string]int64{d.Own}
+	}
 	text, err := json.MarshalIndent(plan, "", "  ")
 	if err != nil {
 		return nil, err
 	}
 	files[p.Operator+".toml"] = specOf(p, source, d)
 	files[p.Operator+".py"] = fmt.Sprintf(referenceText, p.Operator, source.SHA256,
-		formatNamed(p.Format).Module())
+		moduleOf(p.Format))
 	files[opfolder.ProblemFile] = string(text) + "\n"
 	return files, nil
 }

@@ -10,20 +10,23 @@ import (
 
 // gpuMode is the format of GPU MODE: a file task.yml that names the files of the problem and its tests. A
 // submission is a file with a function custom_kernel.
-type gpuMode struct{}
+type gpuMode struct{ plain }
 
 func (gpuMode) Name() string { return "gpumode" }
 
 // submissionMark stands in task.yml for the submission.
 var submissionMark = []byte("@SUBMISSION@")
 
-func (gpuMode) Detect(path string, text []byte) bool {
+// Endings returns those of YAML.
+func (gpuMode) Endings() []string { return []string{".yml", ".yaml"} }
+
+func (gpuMode) Parts(path string, text []byte) []string {
 	name := filepath.Base(path)
-	return (name == "task.yml" || name == "task.yaml") && bytes.Contains(text, submissionMark)
+	return whole((name == "task.yml" || name == "task.yaml") && bytes.Contains(text, submissionMark))
 }
 
 // Operator returns gpumode_pmpp_vectoradd_py for pmpp/vectoradd_py/task.yml.
-func (gpuMode) Operator(path string) string {
+func (gpuMode) Operator(path, _ string) string {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return "gpumode"
@@ -53,5 +56,3 @@ func (gpuMode) Files(at string, text []byte) (map[string]string, string) {
 }
 
 func (gpuMode) Entry() string { return "custom_kernel" }
-
-func (gpuMode) Module() string { return "problem_gpumode" }

@@ -17,14 +17,14 @@ var (
 	hasInputs = regexp.MustCompile(`(?m)^def get_inputs\s*\(`)
 )
 
-func (kernelBench) Detect(path string, text []byte) bool {
-	return filepath.Ext(path) == ".py" && hasModel.Match(text) && hasInputs.Match(text)
+func (kernelBench) Parts(_ string, text []byte) []string {
+	return whole(hasModel.Match(text) && hasInputs.Match(text) && !hasForwardFunction.Match(text))
 }
 
 var level = regexp.MustCompile(`^level_?\d+$`)
 
 // Operator returns kernelbench_level1_19_relu for level1/19_ReLU.py.
-func (kernelBench) Operator(path string) string {
+func (kernelBench) Operator(path, _ string) string {
 	words := []string{"kernelbench"}
 	if absolute, err := filepath.Abs(path); err == nil {
 		if folder := filepath.Base(filepath.Dir(absolute)); level.MatchString(folder) {
@@ -35,5 +35,3 @@ func (kernelBench) Operator(path string) string {
 }
 
 func (kernelBench) Entry() string { return "ModelNew" }
-
-func (kernelBench) Module() string { return "problem_kernelbench" }

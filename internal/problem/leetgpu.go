@@ -17,12 +17,12 @@ var (
 	hasSignature = regexp.MustCompile(`(?m)^\s+def get_solve_signature\s*\(`)
 )
 
-func (leetGPU) Detect(path string, text []byte) bool {
-	return filepath.Ext(path) == ".py" && hasChallenge.Match(text) && hasSignature.Match(text)
+func (leetGPU) Parts(_ string, text []byte) []string {
+	return whole(hasChallenge.Match(text) && hasSignature.Match(text))
 }
 
 // Operator returns leetgpu_medium_5_softmax for medium/5_softmax/challenge.py.
-func (leetGPU) Operator(path string) string {
+func (leetGPU) Operator(path, _ string) string {
 	words := []string{"leetgpu"}
 	if absolute, err := filepath.Abs(path); err == nil {
 		folder := filepath.Dir(absolute)
@@ -36,5 +36,3 @@ func (leetGPU) Operator(path string) string {
 }
 
 func (leetGPU) Entry() string { return "solve" }
-
-func (leetGPU) Module() string { return "problem_leetgpu" }

@@ -22,25 +22,38 @@ import (
 	"triad/internal/userfile"
 )
 
-// Format is a convention in which problems are published.
+// Format is a convention in which problems are published. The Python module problem_describe_NAME describes
+// its problems, and problem_NAME calls their references and submissions, and runs the format's own check.
 type Format interface {
 	Name() string
-	// Detect reports whether a file holds a problem of this format.
-	Detect(path string, text []byte) bool
-	// Operator returns the name of the operator that the problem in a file becomes.
-	Operator(path string) string
+	// Endings returns the endings of the files that hold its problems.
+	Endings() []string
+	// Parts returns the names of the problems in a file, "" for one that is the whole file; none where it
+	// holds none of this format.
+	Parts(path string, text []byte) []string
+	// Operator returns the name of the operator that a problem becomes.
+	Operator(path, part string) string
 	// Files returns the paths of the files that a problem consists of, by the names under which they are
 	// kept, and the name of the one that was detected.
 	Files(path string, text []byte) (files map[string]string, first string)
-	// Entry returns the name of the class or function that a submission defines.
+	// Entry returns the name of the class or function that a submission defines; "" where each problem has
+	// its own.
 	Entry() string
-	// Module returns the name of the Python module that calls its references, and its submissions where
-	// these are called by Python.
-	Module() string
+	// Packed returns the ending of files of another kind than Python in which submissions are packed, "" for
+	// none.
+	Packed() string
 }
 
+// plain holds what formats have in common whose submissions are files of CUDA or Python.
+type plain struct{}
+
+func (plain) Packed() string { return "" }
+
 // oneFile holds what formats have in common whose problem is a file of Python.
-type oneFile struct{}
+type oneFile struct{ plain }
+
+// Endings returns that of Python.
+func (oneFile) Endings() []string { return []string{".py"} }
 
 // Files returns the file alone.
 func (oneFile) Files(path string, _ []byte) (map[string]string, string) {
@@ -48,11 +61,21 @@ func (oneFile) Files(path string, _ []byte) (map[string]string, string) {
 	return map[string]string{name: path}, name
 }
 
-// formats lists what can be imported.
-var formats = []Format{deck{}, kernelBench{}, leetGPU{}, tensara{}, gpuMode{}}
+// whole returns the part of a file that is one problem, where it is one.
+func whole(is bool) []string {
+	if !is {
+		return nil
+	}
+	return []string{""}
+}
 
-// endings are those of the files that are looked at.
-var endings = []string{".py", ".yml", ".yaml"}
+// formats lists what can be imported.
+var formats = []Format{
+	deck{}, kernelBench{}, leetGPU{}, tensara{}, gpuMode{}, tritonPuzzles{}, flashInfer{}, robustKBench{},
+}
+
+// moduleOf returns the name of the Python module of a format.
+func moduleOf(format string) string { return "problem_" + strings.ReplaceAll(format, "-", "_") }
 
 // Formats returns the names of the formats.
 func Formats() []string {
@@ -75,6 +98,7 @@ func IsFormat(word string) bool { return slices.Contains(Formats(), word) }
 type Problem struct {
 	Path     string // of its file, as found below the path that was named
 	Format   string
+	Part     string // its name in the file, "" where it is the whole file
 	Operator string // the name of the operator that it becomes
 }
 
@@ -104,11 +128,11 @@ func List(path, format string) ([]Problem, error) {
 		return refuse("there is no such file or folder")
 	}
 	if !info.IsDir() {
-		p, err := detect(path, format)
+		found, err := detect(path, format)
 		if err != nil {
 			return refuse("%v", err)
 		}
-		return []Problem{p}, nil
+		return found, nil
 	}
 	var found []Problem
 	files := 0
@@ -119,15 +143,15 @@ func List(path, format string) ([]Problem, error) {
 			return nil // what cannot be read holds no problem for us
 		case d.IsDir() && at != root && strings.HasPrefix(d.Name(), "."):
 			return filepath.SkipDir
-		case !d.Type().IsRegular() || !slices.Contains(endings, filepath.Ext(at)):
+		case !d.Type().IsRegular() || !mayHold(at):
 			return nil
 		}
 		if files++; files > mostFiles {
-			return fmt.Errorf("it holds more than %d files of Python and YAML: name a folder in it",
+			return fmt.Errorf("it holds more than %d files that may hold problems: name a folder in it",
 				mostFiles)
 		}
-		if p, err := detect(at, format); err == nil {
-			found = append(found, p)
+		if more, err := detect(at, format); err == nil {
+			found = append(found, more...)
 		}
 		return nil
 	})
@@ -137,22 +161,36 @@ func List(path, format string) ([]Problem, error) {
 	return found, nil
 }
 
-// detect returns the problem that a file holds.
-func detect(path, format string) (Problem, error) {
-	text, err := userfile.Read(path)
+// mayHold reports whether a file has the ending of those that hold problems.
+func mayHold(path string) bool {
+	return slices.ContainsFunc(formats, func(f Format) bool {
+		return slices.Contains(f.Endings(), filepath.Ext(path))
+	})
+}
+
+// detect returns the problems that a file holds.
+func detect(path, format string) ([]Problem, error) {
+	text, err := readCode(path)
 	if err != nil {
-		return Problem{}, fmt.Errorf("it cannot be read: %w", err)
+		return nil, fmt.Errorf("it cannot be read: %w", err)
 	}
 	for _, f := range formats {
-		if (format == "" || f.Name() == format) && f.Detect(path, text) {
-			return Problem{Path: path, Format: f.Name(), Operator: f.Operator(path)}, nil
+		if format != "" && f.Name() != format || !slices.Contains(f.Endings(), filepath.Ext(path)) {
+			continue
+		}
+		var found []Problem
+		for _, part := range f.Parts(path, text) {
+			found = append(found, Problem{path, f.Name(), part, f.Operator(path, part)})
+		}
+		if len(found) > 0 {
+			return found, nil
 		}
 	}
 	wanted := strings.Join(Formats(), ", ")
 	if format != "" {
 		wanted = format
 	}
-	return Problem{}, fmt.Errorf("it holds no problem of a format that triad imports: %s", wanted)
+	return nil, fmt.Errorf("it holds no problem of a format that triad imports: %s", wanted)
 }
 
 // Request asks for the description of a problem.
@@ -160,6 +198,7 @@ type Request struct {
 	Format  string            `json:"format"`
 	Files   map[string]string `json:"files"` // their texts, by name
 	File    string            `json:"file"`  // the name of the first
+	Part    string            `json:"part"`  // the problem's name in it
 	Seconds int               `json:"seconds"`
 	// Elements limits the tensors of an audit: the problem's own sizes are cut to so many; 0: the usual
 	// number
@@ -207,7 +246,7 @@ func Import(ctx context.Context, p Problem, into string, describe Describe) (*Im
 		done.Already = true
 		return done, nil
 	}
-	text, err := describe(ctx, source.request(p.Format))
+	text, err := describe(ctx, source.request(p))
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +267,7 @@ func read(ctx context.Context, p Problem) (Source, error) {
 	if err != nil {
 		return Source{}, err
 	}
-	first, err := userfile.Read(p.Path)
+	first, err := readCode(p.Path)
 	if err != nil {
 		return Source{}, fmt.Errorf("it cannot be read: %w", err)
 	}
@@ -270,8 +309,8 @@ func (s *Source) sum() string {
 }
 
 // request asks for the description of what was read.
-func (s *Source) request(format string) Request {
-	r := Request{Format: format, File: s.First, Files: map[string]string{}}
+func (s *Source) request(p Problem) Request {
+	r := Request{Format: p.Format, File: s.First, Part: p.Part, Files: map[string]string{}}
 	for name, text := range s.Files {
 		r.Files[name] = strings.ToValidUTF8(string(text), "\uFFFD")
 	}

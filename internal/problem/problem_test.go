@@ -222,7 +222,7 @@ func TestList(t *testing.T) {
 	}
 	for _, c := range []struct{ path, format, says string }{
 		{filepath.Join(folder, "nowhere"), "", "there is no such file or folder"},
-		{folder, "flashinfer", `there is no format "flashinfer": want one of deck, kernelbench, leetgpu`},
+		{folder, "tritonbench", `there is no format "tritonbench": want one of deck, kernelbench, leetgpu`},
 		{other, "", "holds no problem of a format that triad imports: deck, kernelbench, leetgpu, tensara"},
 	} {
 		_, err := List(c.path, c.format)

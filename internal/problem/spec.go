@@ -15,7 +15,11 @@ func specOf(p Problem, source Source, d *Description) string {
 	line := func(format string, a ...any) { fmt.Fprintf(&b, format+"\n", a...) }
 	line("# Made by triad import. problem.json says how the problem and its submissions are called.")
 	line("name = %s", quoted(p.Operator))
-	line("summary = %s", quoted("the problem "+filepath.Base(source.Path)+" of the format "+p.Format))
+	problem := filepath.Base(source.Path)
+	if p.Part != "" {
+		problem = p.Part + " in " + problem
+	}
+	line("summary = %s", quoted("the problem "+problem+" of the format "+p.Format))
 	line("formula = %s", quoted(d.formula()))
 	line("source = %s", quoted(sourceWords(source)))
 	line("dtypes = %s", list(d.DTypes))
@@ -113,6 +117,9 @@ func (d *Description) contract(line func(string, ...any)) {
 	contract, permits := "fp32", `["eager"]`
 	if d.DTypes[0] != "fp32" {
 		contract, permits = "eager", "[]"
+	}
+	if slices.ContainsFunc(d.Inputs, func(t tensor) bool { return t.DType == "e4m3" || t.DType == "e5m2" }) {
+		permits = `["fast"]` // a kernel may use the tensor core for fp8
 	}
 	line("\n[contract]\ndefault = { %s = %s }\npermits = %s", d.DTypes[0], quoted(contract), permits)
 }

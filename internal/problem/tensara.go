@@ -16,12 +16,12 @@ var (
 	hasReference = regexp.MustCompile(`(?m)^\s+def reference_solution\s*\(`)
 )
 
-func (tensara) Detect(path string, text []byte) bool {
-	return filepath.Ext(path) == ".py" && ofProblem.Match(text) && hasReference.Match(text)
+func (tensara) Parts(_ string, text []byte) []string {
+	return whole(ofProblem.Match(text) && hasReference.Match(text))
 }
 
 // Operator returns tensara_leaky_relu for leaky-relu/def.py.
-func (tensara) Operator(path string) string {
+func (tensara) Operator(path, _ string) string {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return "tensara"
@@ -30,5 +30,3 @@ func (tensara) Operator(path string) string {
 }
 
 func (tensara) Entry() string { return "solution" }
-
-func (tensara) Module() string { return "problem_tensara" }

@@ -11,6 +11,7 @@ import (
 
 	"triad/internal/backend"
 	"triad/internal/confine"
+	"triad/internal/host"
 	"triad/internal/judgeloop"
 	"triad/internal/machine"
 	"triad/internal/op"
@@ -29,18 +30,20 @@ import (
 // Judging holds what the candidates of judgeloop run in.
 type Judging struct {
 	*Setup
-	machine     *confine.Machine
+	machine     *confine.Machine // nil: there is no sandbox, and what runs is trusted
 	gpu         *machine.GPU
 	flags       machine.EnvironmentFlags
 	environment *pybridge.Environment
 	cache       string
 	scratch     *scratch.Folder
 	parents     []*pybridge.Confined
+	room        *judgeloop.Room
 }
 
-// NewJudging finds the sandbox and the device, and makes n lanes. Close ends what the lanes started.
+// NewJudging finds the sandbox, unless what runs is trusted, and the device, and makes n lanes. Close ends
+// what the lanes started.
 func (a *Setup) NewJudging(ctx context.Context, d *machine.DeviceFlags, e machine.EnvironmentFlags,
-	n int,
+	n int, trusted bool,
 ) (j *Judging, lanes []*judgeloop.Lane, err error) {
 	j = &Judging{Setup: a, flags: e}
 	if j.gpu, err = a.ChooseGPU(ctx, d, e); err != nil {
@@ -52,8 +55,11 @@ func (a *Setup) NewJudging(ctx context.Context, d *machine.DeviceFlags, e machin
 	if j.environment, err = a.With(j.gpu).Environment(e, j.gpu != nil); err != nil {
 		return nil, nil, err
 	}
-	if j.machine, err = a.Sandboxes(ctx, j.gpu, ""); err != nil {
-		return nil, nil, err
+	j.room = judgeloop.RoomOf(host.UsableMemory(os.DirFS("/"), host.Machine().MemoryBytes) / 4)
+	if !trusted {
+		if j.machine, err = a.Sandboxes(ctx, j.gpu, ""); err != nil {
+			return nil, nil, err
+		}
 	}
 	if j.scratch, err = scratch.Make("judge"); err != nil {
 		return nil, nil, err
@@ -63,15 +69,20 @@ func (a *Setup) NewJudging(ctx context.Context, d *machine.DeviceFlags, e machin
 		if err != nil {
 			return nil, nil, errors.Join(err, j.Close())
 		}
+		lane := &judgeloop.Lane{
+			Folder: filepath.Join(shown, "candidate"), Reset: func(context.Context) error { return nil },
+		}
+		lanes = append(lanes, lane)
+		if trusted { // a candidate's processes end with it
+			continue
+		}
 		first := *j.machine
 		first.First = true
 		parent := pybridge.NewConfined(j.environment, j.cache, func(adapter *worker.Adapter) {
 			first.Confine()(adapter, false, []string{shown})
 		})
 		j.parents = append(j.parents, parent)
-		lanes = append(lanes, &judgeloop.Lane{
-			Folder: filepath.Join(shown, "candidate"), Reset: parent.Reset, Own: parent,
-		})
+		lane.Reset, lane.Own = parent.Reset, parent
 	}
 	return j, lanes, nil
 }
@@ -89,10 +100,11 @@ func (j *Judging) Close() error {
 // judged is a problem whose truth is warm.
 type judged struct {
 	*Judging
-	operator *truth.Operator
-	folder   *opfolder.Folder
-	plan     *problem.Plan
-	truth    *worker.Adapter
+	operator   *truth.Operator
+	remembered *judgeloop.Remembered
+	folder     *opfolder.Folder
+	plan       *problem.Plan
+	truth      *worker.Adapter
 }
 
 // Open opens the folder of an imported problem, and starts the process of its truth.
@@ -110,20 +122,25 @@ func (j *Judging) Open(ctx context.Context, path string) (judgeloop.Problem, err
 		return nil, err
 	}
 	adapter := pybridge.OwnTruthBackend(j.environment, j.cache, folder.Dir, limits)
-	j.machine.Confine()(adapter, false, []string{folder.Dir})
+	if j.machine != nil {
+		j.machine.Confine()(adapter, false, []string{folder.Dir})
+	}
 	// the truth outlives the job that it is opened for
 	of := &opfolder.Reference{Folder: folder, Backend: adapter, Context: context.WithoutCancel(ctx)}
 	panics.Go(func() { _, _, _ = adapter.Load(ctx, folder.Spec.Name) }, j.Broke)
-	return &judged{
-		j, &truth.Operator{Spec: folder.Spec, Reference: judgeloop.Remember(of)}, folder, plan, adapter,
-	}, nil
+	remembered := judgeloop.Remember(of, j.room)
+	operator := &truth.Operator{Spec: folder.Spec, Reference: remembered}
+	return &judged{j, operator, remembered, folder, plan, adapter}, nil
 }
 
 // Name returns the name of the operator.
 func (p *judged) Name() string { return p.folder.Spec.Name }
 
-// Close ends the process of the truth.
-func (p *judged) Close() error { return p.truth.Close() }
+// Close ends the process of the truth, and forgets what it said.
+func (p *judged) Close() error {
+	p.remembered.Forget()
+	return p.truth.Close()
+}
 
 // Judge judges a candidate.
 func (p *judged) Judge(ctx context.Context, c judgeloop.Candidate) (judgeloop.Found, error) {
@@ -136,32 +153,40 @@ func (p *judged) Judge(ctx context.Context, c judgeloop.Candidate) (judgeloop.Fo
 		request.Seed = *c.Seed
 	}
 	request.Options.Seed = request.Seed
-	if c.GivenSizes {
-		request.Options.Dims = p.ownSizes()
-	}
 	p.gpu.Apply(&request.Options)
 	candidate, err := p.candidate(c, request.Options)
 	if err != nil {
 		return judgeloop.Found{}, err
 	}
 	listing := &listing{Backend: candidate}
-	result, err := Unrecorded(ctx, p.Stop, listing, request, !c.All)
-	found := judgeloop.Found{
-		Records: result.Records, Stopped: result.Interrupted,
-		Kernels: listing.kernels(ctx, filepath.Ext(c.Path) == ".py", p.gpu != nil),
+	var found judgeloop.Found
+	for _, sizes := range p.sizes(c) {
+		request.Options.Dims = sizes
+		var result run.Result
+		result, err = Unrecorded(ctx, p.Stop, listing, request, !c.All)
+		found.Records = append(found.Records, result.Records...)
+		if found.Stopped = result.Interrupted; err != nil || found.Stopped {
+			break
+		}
 	}
+	isPython := filepath.Ext(c.Path) == ".py" || p.plan.Packs(c.Path)
+	found.Kernels = listing.kernels(ctx, isPython, p.gpu != nil)
 	return found, errors.Join(err, closeOf(candidate))
 }
 
-// ownSizes returns the sizes that the problem itself has.
-func (p *judged) ownSizes() map[string]int64 {
-	sizes := map[string]int64{}
-	for _, d := range p.folder.Spec.Dims {
-		if n, is := p.plan.Own[d.Name]; is {
-			sizes[d.Name] = int64(n)
-		}
+// sizes returns what the dims are when a candidate is judged, nil for those of the level: one after the
+// other, since a value that is given holds for every case of a run.
+func (p *judged) sizes(c judgeloop.Candidate) []map[string]int64 {
+	if len(c.Sizes) > 0 {
+		return c.Sizes
 	}
-	return sizes
+	if !c.GivenSizes {
+		return []map[string]int64{nil}
+	}
+	if len(p.plan.Sizes) == 0 { // imported by an earlier triad
+		return []map[string]int64{p.folder.Spec.Bench[0].Dims}
+	}
+	return p.plan.Sizes
 }
 
 func closeOf(b backend.Backend) error {
@@ -180,21 +205,18 @@ func (p *judged) candidate(c judgeloop.Candidate, options op.Options) (backend.B
 	l, most := &limits.Limits, c.Timeout()
 	l.Build, l.First, l.FirstCPU, l.CallLeast = most, most, most, most
 	l.Stall = min(l.Stall, most)
-	of, err := p.ownWorkers(p.folder, p.gpu, p.flags, limits, true)
+	of, err := p.ownWorkers(p.folder, p.gpu, p.flags, limits, p.machine != nil)
 	if err != nil {
 		return nil, err
 	}
-	parent := c.Lane.Own.(*pybridge.Confined)
-	var forked sync.Map // workers of Python are in the sandbox of the lane already
-	of.Python = func(folder string) *worker.Adapter {
-		adapter := parent.Backend(folder, limits)
-		forked.Store(adapter, true)
-		return adapter
-	}
-	confined := p.machine.Confine()
-	of.Confine = func(adapter *worker.Adapter, builds bool, sees []string) {
-		if _, is := forked.Load(adapter); !is {
-			confined(adapter, builds, sees)
+	if parent, is := c.Lane.Own.(*pybridge.Confined); is {
+		p.confine(&of, parent, limits)
+	} else {
+		python := of.Python
+		of.Python = func(folder string) *worker.Adapter {
+			adapter := python(folder)
+			pybridge.Extensions(adapter, filepath.Join(c.Lane.Folder, "extensions")) // which goes with it
+			return adapter
 		}
 	}
 	if len(p.plan.Parameters) > 0 {
@@ -217,6 +239,22 @@ func (p *judged) candidate(c judgeloop.Candidate, options op.Options) (backend.B
 		return nil, err
 	}
 	return written.Submission, nil
+}
+
+// confine makes the workers of a candidate run in sandboxes, those of Python in that of its lane.
+func (p *judged) confine(of *ownWorkers, parent *pybridge.Confined, limits worker.Options) {
+	var forked sync.Map // workers of Python are in the sandbox of the lane already
+	of.Python = func(folder string) *worker.Adapter {
+		adapter := parent.Backend(folder, limits)
+		forked.Store(adapter, true)
+		return adapter
+	}
+	confined := p.machine.Confine()
+	of.Confine = func(adapter *worker.Adapter, builds bool, sees []string) {
+		if _, is := forked.Load(adapter); !is {
+			confined(adapter, builds, sees)
+		}
+	}
 }
 
 // listing is a candidate's backend. It keeps the first call that came back, so that the call can be repeated

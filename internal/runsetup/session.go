@@ -76,6 +76,9 @@ func (a *Setup) OpenSession(ctx context.Context, request *run.Request, o Session
 	c.Info = a.SessionInfo(ctx, Canonical(strings.Join(o.Words, " "), *request, &o.CaseFlags), *request, &o)
 	c.Info.Added, c.Named = wordsOf(&o.Own, mine), len(o.Own.Add) > 0
 	maps.Copy(c.Info.Toolchain, mine.versions(ctx))
+	if runsIn := sandboxOf(&o.Own, mine); runsIn != "" {
+		c.Info.Toolchain["sandbox"] = runsIn
+	}
 	if s, err = session.Open(ctx, c); err != nil {
 		return nil, nil, err
 	}

@@ -80,7 +80,7 @@ func (a *Setup) addSubmissions(ctx context.Context, f *added.Flags, request *run
 	for _, text := range f.Add {
 		err := all.addSubmission(text, f.Stems[text], plan, request.Options, workers, confined)
 		if err == nil {
-			err = all.addCheck(text, f.Stems[text], environment, workers.Cache, confined)
+			err = all.addCheck(text, f.Stems[text], plan, environment, workers.Cache, confined)
 		}
 		if err != nil {
 			refused = append(refused, err)
@@ -139,11 +139,12 @@ func submitted(text, stem, operator, folder string, plan *problem.Plan,
 	workers ownWorkers,
 ) (writtenSubmission, error) {
 	none := writtenSubmission{}
-	r, err := kernelfile.ParseRequest(text)
+	r, err := requestOf(text, plan)
 	if err != nil {
 		return none, err
 	}
-	if r.Function != "" || r.Pass != op.PassUnknown || filepath.Ext(r.Path) != ".py" {
+	packed := plan.Packs(r.Path)
+	if r.Function != "" || r.Pass != op.PassUnknown || !packed && filepath.Ext(r.Path) != ".py" {
 		return none, op.Usagef("--add %s: a submission to %s is a Python file that defines %s: want FILE.py",
 			text, operator, plan.Entry())
 	}
@@ -155,7 +156,7 @@ func submitted(text, stem, operator, folder string, plan *problem.Plan,
 	if err != nil {
 		return none, console.Usage("--add %s: cannot read the file: %w", text, errors.Unwrap(err))
 	}
-	if !bytes.Contains(content, []byte(plan.Entry())) {
+	if !packed && !bytes.Contains(content, []byte(plan.Entry())) {
 		return none, op.Usagef("--add %s: it defines no %s, which a submission to a problem of the format "+
 			"%s has", text, plan.Entry(), plan.Format)
 	}
@@ -167,6 +168,14 @@ func submitted(text, stem, operator, folder string, plan *problem.Plan,
 	}
 	made := submission.New(workers.Python(written), path, r.Implementation(), plan.Makes)
 	return writtenSubmission{made, written}, nil
+}
+
+// requestOf parses a word of --add that names a submission.
+func requestOf(text string, plan *problem.Plan) (kernelfile.Request, error) {
+	if plan.Packs(text) {
+		return kernelfile.Request{Path: text}, nil
+	}
+	return kernelfile.ParseRequest(text)
 }
 
 // functionIn reads a word of --add that names a file with the function of the format. The problem says what

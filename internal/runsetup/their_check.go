@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"triad/internal/harmless"
-	"triad/internal/kernelfile"
 	"triad/internal/op"
 	"triad/internal/problem"
 	"triad/internal/record"
@@ -29,16 +28,16 @@ type theirCheck struct {
 }
 
 // addCheck adds the format's own check of the submission that a word of --add names, in a process of its own.
-func (o *OwnFiles) addCheck(text, stem string, e *pybridge.Environment, cache string,
+func (o *OwnFiles) addCheck(text, stem string, plan *problem.Plan, e *pybridge.Environment, cache string,
 	confined func(*worker.Adapter, ...string) *worker.Adapter,
 ) error {
-	r, err := kernelfile.ParseRequest(text)
+	r, err := requestOf(text, plan)
 	if err != nil {
 		return err
 	}
 	r.Stem, r.Function = stem, ""
 	check := theirCheck{implementation: r.Implementation()}
-	if filepath.Ext(r.Path) == ".py" {
+	if filepath.Ext(r.Path) == ".py" || plan.Packs(r.Path) {
 		absolute, err := filepath.Abs(r.Path)
 		if err != nil {
 			return err

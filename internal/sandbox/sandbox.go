@@ -94,6 +94,7 @@ func (s *Sandbox) Wrap(path string, args []string, box Box) (string, []string) {
 	for _, folder := range slices.Compact(empty) {
 		all = append(all, "--size", size, "--tmpfs", folder)
 	}
+	var shown []string
 	for _, at := range slices.Concat(system, box.ReadOnly) {
 		info, err := os.Lstat(at)
 		if err != nil {
@@ -101,9 +102,14 @@ func (s *Sandbox) Wrap(path string, args []string, box Box) (string, []string) {
 		}
 		if to, err := os.Readlink(at); err == nil && info.Mode()&os.ModeSymlink != 0 &&
 			filepath.Dir(at) == "/" {
+			shown = append(shown, at)
 			all = append(all, "--symlink", to, at) // /bin, if it links to /usr/bin
 			continue
 		}
+		if slices.ContainsFunc(shown, func(in string) bool { return strings.HasPrefix(at, in+"/") }) {
+			continue // there it may be a link, on which nothing can be mounted
+		}
+		shown = append(shown, at)
 		all = append(all, "--ro-bind", at, at)
 	}
 	for _, at := range box.Masked {
@@ -125,10 +131,14 @@ const Home = "/tmp/home"
 // user's file.
 const limitsName = "TRIAD_SANDBOX"
 
+// ExtensionsName is the environment variable with the folder in which torch compiles extensions.
+const ExtensionsName = "TORCH_EXTENSIONS_DIR"
+
 // Environment returns the variables that a worker in a sandbox gets last.
 func Environment() []string {
 	return []string{
 		"HOME=" + Home, "TMPDIR=/tmp", "XDG_CACHE_HOME=" + Home + "/.cache", "PYTHONDONTWRITEBYTECODE=1",
+		ExtensionsName + "=" + Home + "/.cache/torch_extensions",
 		fmt.Sprintf("%s=data=%d,fsize=%d,nproc=%d,core=0", limitsName, int64(dataBytes), int64(fileBytes),
 			mostThreads),
 	}

@@ -33,6 +33,10 @@ func TestABoxShowsWhatItNames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	link := filepath.Join(folder, "link")
+	if err := os.Symlink(filepath.Join(folder, "seen"), link); err != nil {
+		t.Fatal(err)
+	}
 	seen, hidden, masked := filepath.Join(folder, "seen"), filepath.Join(folder, "hidden"),
 		filepath.Join(folder, "masked")
 	for _, c := range []struct {
@@ -44,6 +48,7 @@ func TestABoxShowsWhatItNames(t *testing.T) {
 		{Box{ReadOnly: []string{seen}}, "cat " + hidden, "No such file"},
 		{Box{ReadOnly: []string{seen}}, "echo x > " + seen, "Read-only file system"},
 		{Box{ReadOnly: []string{folder}, Masked: []string{masked}}, "cat " + masked + "; echo end", "end"},
+		{Box{ReadOnly: []string{folder, link}}, "cat " + link, "here"},
 		{Box{ReadOnly: []string{filepath.Join(folder, "none")}}, "echo still", "still"},
 		{Box{Empty: []string{folder}}, "ls -A " + folder + "; echo x > " + hidden + " && cat " + hidden, "x"},
 		{Box{}, "echo x > /usr/x", "Read-only file system"},

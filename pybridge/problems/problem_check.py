@@ -11,14 +11,12 @@ process, as it shares that of the format: triad's verdict does not depend on wha
 from __future__ import annotations
 
 import argparse
-import ast
 import importlib
 import json
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,195 +24,7 @@ sys.path.insert(1, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 import bridge_folders  # noqa: E402, F401  (puts the folders of the others on sys.path)
 
 import sandbox  # noqa: E402
-
-MOST_ELEMENTS = 1 << 20
-"""Of the tensors of a trial on a processor."""
-
-TRIALS, SEED = 5, 42
-"""Of KernelBench; the seed of the other formats where their tests name none."""
-
-
-DECK_SEEDS = (42, 123, 456)
-
-
-@dataclass
-class Trial:
-    """A call of the format's check."""
-
-    name: str
-    tensors: tuple
-    attributes: dict[str, Any]
-    values: dict[str, Any]  # the numbers of the call by their names in the problem
-    accepts: Callable[[list, list], bool]  # what it says of an answer next to the reference's
-
-
-# ---- the formats
-
-
-def _kernelbench(problem: Any, device: str) -> tuple[str, Iterator[Trial]]:
-    import torch
-
-    import problem_kernelbench as kernelbench
-    plan = problem.plan
-    small = plan["own_elements"] <= MOST_ELEMENTS or device != "cpu"
-    chosen = {} if small else plan["checked"]
-    values = {**kernelbench.names_of(ast.parse(problem.text)), **chosen}
-    module = kernelbench.execute(problem.text, str(problem.path), chosen)
-    torch.manual_seed(SEED)
-    seeds = [int(torch.randint(0, 2 ** 32 - 1, (1,)).item()) for _ in range(TRIALS)]
-    tolerance = plan["their_check"]
-
-    def accepts(got: list, want: list) -> bool:
-        return len(got) == len(want) and all(
-            a.shape == b.shape and torch.allclose(a, b, **tolerance) for a, b in zip(got, want))
-
-    def trials() -> Iterator[Trial]:
-        for i, seed in enumerate(seeds):
-            torch.manual_seed(seed)
-            inputs = list(module.get_inputs())
-            attributes = _attributes(plan, values)
-            attributes.update({a["attribute"]: inputs[k] for k, a in enumerate(plan["arguments"])
-                               if "attribute" in a})
-            tensors = tuple(inputs[k] for k, a in enumerate(plan["arguments"]) if "input" in a)
-            yield Trial(f"trial {i + 1}", tensors, attributes, values, accepts)
-    sizes = "" if small else ", at sizes cut to " + _words(
-        {n: v for n, v in chosen.items() if n in plan["own"]})
-    return f"{TRIALS} trials from seed {SEED}, {_tolerance(tolerance)}{sizes}", trials()
-
-
-def _deck(problem: Any, device: str) -> tuple[str, Iterator[Trial]]:
-    import torch
-
-    import problem_deck as deck
-    plan = problem.plan
-    tolerance = plan["their_check"]
-    small = device != "cpu"
-    shapes = plan["tests"] if small else [plan["checked"]]
-
-    def accepts(got: list, want: list) -> bool:
-        return len(got) == len(want) and all(
-            a.shape == b.shape and a.isfinite().all()
-            and torch.allclose(a.float(), b.float(), **tolerance) for a, b in zip(got, want))
-
-    def trials() -> Iterator[Trial]:
-        for shape in shapes:
-            values = {**plan["checked"], **shape}
-            module = deck.kernelbench.execute(problem.text, str(problem.path), values)
-            for seed in DECK_SEEDS:
-                with deck.drawing(seed):
-                    inputs = list(module.get_inputs())
-                tensors = tuple(inputs[k] for k, a in enumerate(plan["arguments"]) if "input" in a)
-                yield Trial(f"{_words(shape)}, seed {seed}", tensors, _attributes(plan, values), values,
-                            accepts)
-    sizes = "" if small else ", at sizes cut to " + _words(plan["checked"])
-    return (f"seeds {', '.join(map(str, DECK_SEEDS))}, {_tolerance(tolerance)}{sizes}, without its cases of "
-            "other scales"), trials()
-
-
-def _leetgpu(problem: Any, device: str) -> tuple[str, Iterator[Trial]]:
-    import torch
-
-    import problem_leetgpu as leetgpu
-    tolerance = problem.plan["their_check"]
-
-    def accepts(got: list, want: list) -> bool:
-        return len(got) == len(want) and all(torch.allclose(a, b, **tolerance) for a, b in zip(got, want))
-
-    def trials() -> Iterator[Trial]:
-        torch.manual_seed(SEED)
-        for i, test in enumerate(problem.challenge.generate_functional_test()):
-            yield from _test(problem, f"test {i + 1}", {n: leetgpu.made(v) for n, v in test.items()}, device,
-                             lambda _: accepts)
-    return f"its functional tests, {_tolerance(tolerance)}", trials()
-
-
-def _tensara(problem: Any, device: str) -> tuple[str, Iterator[Trial]]:
-    from problem_devices import On
-
-    def accepts(got: list, want: list) -> bool:
-        several = len(want) > 1
-        found = problem.found.verify_result(tuple(want) if several else want[0],
-                                            tuple(got) if several else got[0])
-        return bool(found[0] if isinstance(found, tuple) else found)
-
-    def trials() -> Iterator[Trial]:
-        names = [name for name, word in problem.plan["signature"] if word != "output"]
-        sample = problem.found.generate_sample()
-        samples = sample if isinstance(sample, list) else [sample]
-        for case in [*samples, *problem.found.generate_test_cases()]:
-            with On("meta"):
-                tensors = [t for t in case["create_inputs"]() if hasattr(t, "numel")]
-            if sum(t.numel() for t in tensors) <= MOST_ELEMENTS or device != "cpu":
-                with On("cpu"):
-                    given = [*case["create_inputs"](), *problem.found.get_extra_params(case)]
-                yield from _test(problem, f"test {case.get('name', '')}", dict(zip(names, given)), device,
-                                 lambda _: accepts)
-    few = f" of at most {MOST_ELEMENTS} elements" if device == "cpu" else ""
-    return f"its sample and tests{few}, verify_result", trials()
-
-
-def _gpumode(problem: Any, device: str) -> tuple[str, Iterator[Trial]]:
-    import torch
-    import yaml
-
-    import problem_gpumode as gpumode
-    from problem_devices import On
-    task, plan = yaml.safe_load(problem.text), problem.plan
-
-    def trials() -> Iterator[Trial]:
-        for case in [*task["tests"], *(task.get("benchmarks") or [])]:
-            values = {n: v for n, v in case.items() if n != "seed"}
-            known = {n: values.get(n) for n in plan["own"]}
-            if known not in plan["tests"] or (
-                    device == "cpu" and _elements(plan, values) > MOST_ELEMENTS):
-                continue
-
-            def drawn(case: dict[str, Any] = case) -> Any:
-                torch.manual_seed(case.get("seed", SEED))
-                with On("cpu"):
-                    return problem.module.generate_input(**case)
-
-            def accepts(got: list, want: list, drawn: Callable = drawn) -> bool:
-                with On("cpu"):
-                    found = problem.module.check_implementation(
-                        drawn(), tuple(got) if len(got) > 1 else got[0])
-                return bool(found[0] if isinstance(found, tuple) else not found)
-            leaves = gpumode.leaves(drawn())
-            tensors = tuple(v for v, leaf in zip(leaves, plan["leaves"]) if "input" in leaf)
-            yield Trial("test " + _words(case), tensors, _attributes(plan, values), values, accepts)
-    few = f" of at most {MOST_ELEMENTS} elements" if device == "cpu" else ""
-    return f"its tests and benchmarks{few}, check_implementation", trials()
-
-
-def _test(problem: Any, name: str, test: dict[str, Any], device: str, accepts: Callable) -> Iterator[Trial]:
-    """The trial of a test of a function's parameters, if it is small enough."""
-    tensors = tuple(test[n] for n, word in problem.plan["signature"] if word == "input")
-    values = {n: test[n] for n, word in problem.plan["signature"] if word in ("number", "extra")}
-    if device != "cpu" or sum(t.numel() for t in tensors) <= MOST_ELEMENTS:
-        yield Trial(name, tensors, _attributes(problem.plan, values), values, accepts(test))
-
-
-def _attributes(plan: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-    return {place["attribute"]: values[n] for n, place in plan["constants"].items()
-            if place and "attribute" in place and n in values}
-
-
-def _elements(plan: dict[str, Any], values: dict[str, Any]) -> int:
-    """About how many elements the tensors of a test have: as many as its own have at its own sizes,
-    scaled."""
-    share = 1.0
-    for n, size in plan["own"].items():
-        share *= values[n] / max(1, size)
-    return int(plan["own_elements"] * share)
-
-
-def _words(values: dict[str, Any]) -> str:
-    return ", ".join(f"{n} = {v}" for n, v in values.items())
-
-
-def _tolerance(check: dict[str, float]) -> str:
-    return f"atol {check['atol']:g} and rtol {check['rtol']:g}"
-
+from problem_trial import MOST_ELEMENTS, Trial  # noqa: E402
 
 # ---- the submission
 
@@ -232,8 +42,7 @@ def _called(problem: Any, module: Any, path: str) -> Callable[[Trial], list]:
             return list(value) if isinstance(value, (tuple, list)) else [value]
         return call
     import own_file
-    entry = {"leetgpu": "solve", "tensara": "solution"}[problem.plan["format"]]
-    function = getattr(own_file.load(path), entry)
+    function = getattr(own_file.load(path), module.ENTRY)
 
     def call_function(trial: Trial) -> list:
         rest, arguments, outputs = [t.clone() for t in trial.tensors], [], []
@@ -263,16 +72,15 @@ def checked(folder: str, path: str) -> dict[str, Any]:
     import torch
 
     import problem_folder
+    import problem_names
     name = problem_folder.Folder(folder).plan["format"]
-    module = importlib.import_module("problem_" + name)
-    problem = module.Problem(folder)
     on_gpu = os.environ.get("TRIAD_DEVICE") != "cpu" and torch.cuda.is_available()
     device = "cuda" if on_gpu else "cpu"
     if not on_gpu:
-        _interpret()
-    formats = {"deck": _deck, "kernelbench": _kernelbench, "leetgpu": _leetgpu, "tensara": _tensara,
-               "gpumode": _gpumode}
-    how, trials = formats[name](problem, device)
+        _interpret()  # before a problem imports Triton
+    module = importlib.import_module(problem_names.module(name))
+    problem = module.Problem(folder)
+    how, trials = module.trials(problem, device)
     text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
     if word := next((word for word in problem.plan.get("forbidden", ()) if word in text), ""):
         return {"passes": False, "how": how, "trial": "reading it", "why": f"it holds the word {word}"}
@@ -294,7 +102,9 @@ def checked(folder: str, path: str) -> dict[str, Any]:
             if not trial.accepts(got, want):
                 return {"passes": False, "how": how, "trial": trial.name,
                         "element": _furthest(problem, trial, got, want)}
-    return {"passes": ran > 0, "how": how, "trials": ran}
+    if not ran:
+        return {"failed": f"none of its calls has at most {MOST_ELEMENTS} elements"}
+    return {"passes": True, "how": how, "trials": ran}
 
 
 def _interpret() -> None:
@@ -356,7 +166,9 @@ def main() -> None:
         found = checked(asked.problem, asked.submission)
     except BaseException as e:
         from problem_inspect import line
-        found = {"failed": f"{type(e).__name__}: {line(e)}"}
+        why = line(e)
+        ours = why.removeprefix("triad: ").removeprefix("not here: ")
+        found = {"failed": ours if ours != why else f"{type(e).__name__}: {why}"}
     answer.write(json.dumps(found))
     answer.flush()
     os._exit(0)

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 import problem_kernelbench as kernelbench
+from problem_trial import Trial, attributes_of, tolerance_words, words
 
 
 @contextlib.contextmanager
@@ -72,8 +73,39 @@ class Submission(kernelbench.Submission):
         return model
 
 
+DECK_SEEDS = (42, 123, 456)
+"""Of the check."""
+
+
+def trials(problem: Any, device: str) -> tuple[str, Iterator[Trial]]:
+    """The calls of the format's own check."""
+    plan = problem.plan
+    tolerance = plan["their_check"]
+    small = device != "cpu"
+    shapes = plan["tests"] if small else [plan["checked"]]
+
+    def accepts(got: list, want: list) -> bool:
+        return len(got) == len(want) and all(
+            a.shape == b.shape and a.isfinite().all()
+            and torch.allclose(a.float(), b.float(), **tolerance) for a, b in zip(got, want))
+
+    def each() -> Iterator[Trial]:
+        for shape in shapes:
+            values = {**plan["checked"], **shape}
+            module = kernelbench.execute(problem.text, str(problem.path), values)
+            for seed in DECK_SEEDS:
+                with drawing(seed):
+                    inputs = list(module.get_inputs())
+                tensors = tuple(inputs[k] for k, a in enumerate(plan["arguments"]) if "input" in a)
+                yield Trial(f"{words(shape)}, seed {seed}", tensors, attributes_of(plan, values), values,
+                            accepts)
+    sizes = "" if small else ", at sizes cut to " + words(plan["checked"])
+    return (f"seeds {', '.join(map(str, DECK_SEEDS))}, {tolerance_words(tolerance)}{sizes}, without its "
+            "cases of other scales"), each()
+
+
 def submission(folder: str, path: str, name: str) -> list:
     """The rows of an operator file that calls a submission."""
     problem = Problem(folder)
     called = Submission(problem, path)
-    return [problem._row(name, called.forward, accepts=called.accepts)]
+    return [problem._row(name, called.forward, accepts=called.accepts, nondeterministic=called.varying())]

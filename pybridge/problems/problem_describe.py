@@ -265,6 +265,7 @@ class Description(problem_fills.Data):
                 "dtypes": [NAMES[self.dtype]], "own": {name: self.own[name] for name in self.free},
                 "their_check": self.their_check(), "own_elements": self.own_elements,
                 "checked": self.nearly_own(),
+                "contract": "fast" if {"e4m3", "e5m2"} & {NAMES[t.dtype] for t in self.first} else "eager",
             },
         }
 

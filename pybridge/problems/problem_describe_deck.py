@@ -36,6 +36,9 @@ CUT_ELEMENTS = 1 << 20
 CUT_INPUTS = 1 << 18
 """And inputs at most so many."""
 
+MOST_WHOLE = 1 << 29
+"""Of the tensors and weights of a shape of the deck that is judged whole."""
+
 MOST_JUDGED = 1 << 19
 """Elements of the tensors of a shape of ours: each meets one kind of data."""
 
@@ -259,5 +262,12 @@ class _Deck(problem_describe_kernelbench.File):
         forbidden = [word for word in self.stated.get("forbidden") or [] if isinstance(word, str)]
         found["plan"].update(
             tests=[{name: shape[name] for name in self.free} for shape in self.called],
-            forbidden=forbidden, checked=self.whole(self.judged))
+            forbidden=forbidden, checked=self.whole(self.judged), sizes=self.own_sizes())
         return found
+
+    def own_sizes(self) -> list[dict[str, int]]:
+        """The shapes of the deck whose truth takes seconds; if none is so small, the first one cut."""
+        free = [{name: shape[name] for name in self.free} for shape in self.called
+                if all(shape[name] == self.constants[name] for name in shape if name not in self.free)]
+        small = [shape for shape in free if self.elements(shape) <= MOST_WHOLE]
+        return [self.judged_words(shape) for shape in small or [self.cut(self.own)]]

@@ -16,6 +16,7 @@ import importlib.abc
 import importlib.util
 import sys
 import types
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ import problem_folder
 import problem_submission
 from problem_devices import On
 from problem_submission import dense, own_copies
+from problem_trial import MOST_ELEMENTS, SEED, Trial, attributes_of, elements_of, words
 
 
 class _Files(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -168,6 +170,36 @@ class Submission(problem_submission.Submission):
             return self.file.custom_kernel(data)
 
 
+def trials(problem: Any, device: str) -> tuple[str, Iterator[Trial]]:
+    """The calls of the format's own check."""
+    import yaml
+    task, plan = yaml.safe_load(problem.text), problem.plan
+
+    def each() -> Iterator[Trial]:
+        for case in [*task["tests"], *(task.get("benchmarks") or [])]:
+            values = {n: v for n, v in case.items() if n != "seed"}
+            known = {n: values.get(n) for n in plan["own"]}
+            if known not in plan["tests"] or (
+                    device == "cpu" and elements_of(plan, values) > MOST_ELEMENTS):
+                continue
+
+            def drawn(case: dict[str, Any] = case) -> Any:
+                torch.manual_seed(case.get("seed", SEED))
+                with On("cpu"):
+                    return problem.module.generate_input(**case)
+
+            def accepts(got: list, want: list, drawn: Callable = drawn) -> bool:
+                with On("cpu"):
+                    found = problem.module.check_implementation(
+                        drawn(), tuple(got) if len(got) > 1 else got[0])
+                return bool(found[0] if isinstance(found, tuple) else not found)
+            found = leaves(drawn())
+            tensors = tuple(v for v, leaf in zip(found, plan["leaves"]) if "input" in leaf)
+            yield Trial("test " + words(case), tensors, attributes_of(plan, values), values, accepts)
+    few = f" of at most {MOST_ELEMENTS} elements" if device == "cpu" else ""
+    return f"its tests and benchmarks{few}, check_implementation", each()
+
+
 def submission(folder: str, path: str, name: str) -> list:
     """The rows of an operator file that calls a submission."""
     from implementation import Implementation
@@ -175,4 +207,5 @@ def submission(folder: str, path: str, name: str) -> list:
     called = Submission(problem, path)
     plan = problem.plan
     return [Implementation(name, called.forward, None, tuple(plan["outputs"]), (), problem.contracts(),
-                           tuple(plan["dtypes"]), accepts=called.accepts)]
+                           tuple(plan["dtypes"]), accepts=called.accepts,
+                           nondeterministic=called.varying())]

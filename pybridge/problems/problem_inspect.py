@@ -163,8 +163,10 @@ def _described(request: dict[str, Any], folder: Path) -> dict[str, Any]:
         if elements := request.get("elements"):
             import problem_describe
             problem_describe.MOST_CHECKED_ELEMENTS = elements
-        module = importlib.import_module("problem_describe_" + request["format"])
-        return module.describe(str(folder / request["file"]))
+        import problem_names
+        module = importlib.import_module(problem_names.module(request["format"], "problem_describe_"))
+        part = (request["part"],) if request.get("part") else ()
+        return module.describe(str(folder / request["file"]), *part)
     except Refused as e:
         return {"refused": str(e), "constant": e.constant}
     except BaseException as e:

@@ -20,6 +20,7 @@ import functools
 import math
 import sys
 import types
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ import torch
 import problem_folder
 import problem_submission
 from problem_submission import dense, own_copies
+from problem_trial import MOST_ELEMENTS, TRIALS, Trial, attributes_of, tolerance_words, words
 
 SEED = 42
 """The seed that the format gives before it makes a model; the attribute weights_seed is added."""
@@ -261,8 +263,37 @@ class Submission(problem_submission.Submission):
         return make(module, getattr(self.file, self.entry), seed)
 
 
+def trials(problem: Any, device: str) -> tuple[str, Iterator[Trial]]:
+    """The calls of the format's own check."""
+    plan = problem.plan
+    small = plan["own_elements"] <= MOST_ELEMENTS or device != "cpu"
+    chosen = {} if small else plan["checked"]
+    values = {**names_of(ast.parse(problem.text)), **chosen}
+    module = execute(problem.text, str(problem.path), chosen)
+    torch.manual_seed(SEED)
+    seeds = [int(torch.randint(0, 2 ** 32 - 1, (1,)).item()) for _ in range(TRIALS)]
+    tolerance = plan["their_check"]
+
+    def accepts(got: list, want: list) -> bool:
+        return len(got) == len(want) and all(
+            a.shape == b.shape and torch.allclose(a, b, **tolerance) for a, b in zip(got, want))
+
+    def each() -> Iterator[Trial]:
+        for i, seed in enumerate(seeds):
+            torch.manual_seed(seed)
+            inputs = list(module.get_inputs())
+            attributes = attributes_of(plan, values)
+            attributes.update({a["attribute"]: inputs[k] for k, a in enumerate(plan["arguments"])
+                               if "attribute" in a})
+            tensors = tuple(inputs[k] for k, a in enumerate(plan["arguments"]) if "input" in a)
+            yield Trial(f"trial {i + 1}", tensors, attributes, values, accepts)
+    sizes = "" if small else ", at sizes cut to " + words(
+        {n: v for n, v in chosen.items() if n in plan["own"]})
+    return f"{TRIALS} trials from seed {SEED}, {tolerance_words(tolerance)}{sizes}", each()
+
+
 def submission(folder: str, path: str, name: str) -> list:
     """The rows of an operator file that calls a submission."""
     problem = Problem(folder)
     called = Submission(problem, path)
-    return [problem._row(name, called.forward, accepts=called.accepts)]
+    return [problem._row(name, called.forward, accepts=called.accepts, nondeterministic=called.varying())]

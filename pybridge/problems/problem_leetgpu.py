@@ -14,6 +14,7 @@ import ctypes
 import inspect
 import sys
 import types
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,10 @@ import torch
 
 import problem_folder
 import problem_sizes
+from problem_trial import SEED, Trial, test_trials, tolerance_words
+
+ENTRY = "solve"
+"""The function of a submission."""
 
 DTYPES = {ctypes.c_float: torch.float32, ctypes.c_double: torch.float64, ctypes.c_uint16: torch.float16,
           ctypes.c_int: torch.int32, ctypes.c_int8: torch.int8, ctypes.c_uint8: torch.uint8,
@@ -141,3 +146,18 @@ def answer(challenge: Any, signature: list, tensors: tuple, values: dict[str, An
             arguments[name] = values[name]
     challenge.reference_impl(**arguments)
     return tuple(outputs) if len(outputs) > 1 else outputs[0]
+
+
+def trials(problem: Any, device: str) -> tuple[str, Iterator[Trial]]:
+    """The calls of the format's own check."""
+    tolerance = problem.plan["their_check"]
+
+    def accepts(got: list, want: list) -> bool:
+        return len(got) == len(want) and all(torch.allclose(a, b, **tolerance) for a, b in zip(got, want))
+
+    def each() -> Iterator[Trial]:
+        torch.manual_seed(SEED)
+        for i, test in enumerate(problem.challenge.generate_functional_test()):
+            yield from test_trials(problem, f"test {i + 1}", {n: made(v) for n, v in test.items()}, device,
+                                   lambda _: accepts)
+    return f"its functional tests, {tolerance_words(tolerance)}", each()

@@ -12,6 +12,11 @@ RESERVED = {"all", "quick", "device", "size", "ceildiv", "min", "max", "sqrt",
 """Names that a spec cannot have."""
 
 
+def module(name: str, what: str = "problem_") -> str:
+    """The module of a format: internal/problem has the same."""
+    return what + name.replace("-", "_")
+
+
 class Names:
     """Names of a spec, each once."""
 

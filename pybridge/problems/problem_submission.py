@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,31 @@ class Submission:
         import own_file
         self.problem, self.own_file = problem, own_file
         self.tried: dict[Any, str] = {}
-        on_gpu = os.environ.get("TRIAD_DEVICE") != "cpu" and torch.cuda.is_available()
-        if _compiles_cuda(Path(path)) and not on_gpu:
+        self.path = self.unpacked(path)
+        if _compiles_cuda(Path(self.path)) and not self.on_gpu():
             raise ImportError("triad: not here: it compiles CUDA when it is imported, which needs a GPU")
-        self.file = own_file.load(path)
+        self.file = self.load()
         if missing := self.missing():
             raise ImportError(f"triad: {path}:1: {missing}")
+
+    def varying(self) -> tuple[str, ...]:
+        """The outputs and gradients whose bits may differ between two calls: no format asks for the same, so
+        that a sum by atomics is right where each of its answers is."""
+        plan = self.problem.plan
+        return (*plan["outputs"], *plan.get("gradients", ()))
+
+    def unpacked(self, path: str) -> str:
+        """The file of Python that a submission is, where the format packs it into one of another kind."""
+        return path
+
+    def load(self) -> Any:
+        """What the file defines."""
+        return self.own_file.load(self.path)
+
+    @staticmethod
+    def on_gpu() -> bool:
+        """Whether the submission runs on a GPU."""
+        return os.environ.get("TRIAD_DEVICE") != "cpu" and torch.cuda.is_available()
 
     def missing(self) -> str:
         """What the file lacks, in a clause; "" for nothing."""
@@ -81,6 +101,19 @@ class Submission:
             return f"it raises {type(e).__name__} {where}" + (f": {e}" if str(e) else "")
         missing = [plan["gradients"][k] for k, g in enumerate(found) if g is None]
         return f"autograd finds no way back to {', '.join(missing)}" if missing else ""
+
+
+def written(sources: dict[str, str], first: str) -> str:
+    """Writes files that a submission is packed of, by their relative paths, into a folder of this process's
+    own; the path of the first."""
+    folder = Path(tempfile.mkdtemp(prefix="submission-"))
+    for name, text in sources.items():
+        path = folder / name
+        if not path.resolve().is_relative_to(folder.resolve()):
+            raise ImportError(f"triad: its file {name} lies outside of its folder")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return str(folder / first)
 
 
 def own_copies(tensors: tuple) -> tuple:

@@ -13,6 +13,7 @@ import hashlib
 import inspect
 import sys
 import types
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,10 @@ import torch
 
 import problem_folder
 from problem_devices import On
+from problem_trial import MOST_ELEMENTS, Trial, test_trials
+
+ENTRY = "solution"
+"""The function of a submission."""
 
 DTYPES = {"float": torch.float32, "double": torch.float64, "float16": torch.float16, "int": torch.int32,
           "int32_t": torch.int32, "int64_t": torch.int64, "uint8_t": torch.uint8, "int8_t": torch.int8}
@@ -92,3 +97,27 @@ class Problem(problem_folder.Folder):
         """The outputs, computed in the dtype of the tensors."""
         value = answer(self.found, self.plan["signature"], tensors, self.values(tensors, attributes))
         return value if len(value) > 1 else value[0]
+
+
+def trials(problem: Any, device: str) -> tuple[str, Iterator[Trial]]:
+    """The calls of the format's own check."""
+    def accepts(got: list, want: list) -> bool:
+        several = len(want) > 1
+        found = problem.found.verify_result(tuple(want) if several else want[0],
+                                            tuple(got) if several else got[0])
+        return bool(found[0] if isinstance(found, tuple) else found)
+
+    def each() -> Iterator[Trial]:
+        names = [name for name, word in problem.plan["signature"] if word != "output"]
+        sample = problem.found.generate_sample()
+        samples = sample if isinstance(sample, list) else [sample]
+        for case in [*samples, *problem.found.generate_test_cases()]:
+            with On("meta"):
+                tensors = [t for t in case["create_inputs"]() if hasattr(t, "numel")]
+            if sum(t.numel() for t in tensors) <= MOST_ELEMENTS or device != "cpu":
+                with On("cpu"):
+                    given = [*case["create_inputs"](), *problem.found.get_extra_params(case)]
+                yield from test_trials(problem, f"test {case.get('name', '')}", dict(zip(names, given)),
+                                       device, lambda _: accepts)
+    few = f" of at most {MOST_ELEMENTS} elements" if device == "cpu" else ""
+    return f"its sample and tests{few}, verify_result", each()

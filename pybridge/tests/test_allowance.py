@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "worker"))
 import bridge_folders  # noqa: E402, F401
 
 import allowance  # noqa: E402  (after its folder is on the path)
+import bounded  # noqa: E402
 
 
 def drawn(seed: int, *shape: int) -> torch.Tensor:
@@ -131,6 +132,15 @@ class Allowances(unittest.TestCase):
         [strict] = computed(attention, (s, v), "fp32", torch.bfloat16)
         self.assertGreater(((got.double() - strict.r).abs() - strict.e).max().item(), 0)
         self.assertTrue(torch.equal(rounded(v), v))
+
+    def test_what_is_written_into_room_is_bounded_once(self):
+        def added(x):
+            room = bounded.writable(torch.zeros(x.shape, dtype=x.dtype))
+            room[...] = x + 1
+            return room
+        found, = computed(added, (X,))
+        self.assertEqual({type(part) for part in (found.r, found.e, found.s)}, {torch.Tensor})
+        self.assertTrue(torch.equal(found.r, X.double() + 1))
 
     def test_what_is_unknown_is_said(self):
         with self.assertRaisesRegex(allowance.UnknownForm, "bessel_i0 has no rule"):

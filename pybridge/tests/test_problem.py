@@ -365,6 +365,9 @@ class Called(unittest.TestCase):
     def test_weights_are_equal_by_their_seed(self):
         problem = self.problem(GATED)
         right = self.row(GATED.replace("class Model(", "class ModelNew("))
+        # no format asks for the same bits in two calls
+        self.assertEqual(set(right.nondeterministic), {*right.outputs, *right.gradients})
+        self.assertEqual(problem.rows()[0].nondeterministic, ())
         x, attributes = torch.randn(5, 3), {"slope": 0.5, "weights_seed": 7}
         want = problem.reference(x, **attributes)
         self.assertTrue(torch.equal(right.forward(x, **attributes), want))

@@ -99,6 +99,14 @@ class Deck(unittest.TestCase):
         self.assertEqual(d["shapes"][1], {"rows": 128, "width": 1024, "picked": 4})
         self.assertEqual((d["plan"]["their_check"], d["plan"]["forbidden"]),
                          ({"atol": 0.02, "rtol": 0.02}, ["torch.mul"]))
+        self.assertEqual(d["plan"]["sizes"], [{"rows": 1 << 20, "width": 256, "picked": 8},
+                                              {"rows": 4096, "width": 1024, "picked": 4}])
+
+    def test_own_sizes_have_a_truth_that_takes_seconds(self):
+        d = self.describe(shapes=SHAPES.replace("1 << 20", "1 << 22"))
+        self.assertEqual(d["plan"]["sizes"], [{"rows": 4096, "width": 1024, "picked": 4}])
+        d = self.describe(shapes=SHAPES.replace("1 << 20", "1 << 22").replace("4096", "1 << 22"))
+        self.assertEqual(d["plan"]["sizes"], [d["shapes"][0]])
 
     def test_a_seed_of_its_own_does_not_make_the_inputs_the_same(self):
         self.describe()

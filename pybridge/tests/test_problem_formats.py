@@ -232,6 +232,7 @@ class GPUMode(unittest.TestCase):
         self.assertEqual((want.dtype, want.shape), (torch.float32, (1,)))
         right = self.row("    x, out = data\n    out[0] = x.sum()\n    return out\n")
         self.assertTrue(torch.allclose(right.forward(x), want, atol=1e-4))
+        self.assertEqual(right.nondeterministic, ("y",))
         self.assertTrue(self.row("    return data[1]\n").forward(x).isnan().all())
         self.assertFalse(torch.allclose(self.row("    return data[0][:-1].sum()\n").forward(x), want))
 

@@ -46,8 +46,8 @@ class Rules:
     def begin(self, contract: str, dtype: torch.dtype, equal_terms: bool) -> None:
         """Sets what holds for the computation that follows."""
         self.contract, self.dtype, self.equal_terms = contract, dtype, equal_terms
-        self.every_step = contract == "eager"
-        self.simulated = contract in ("eager", "stored")
+        self.every_step = contract in ("eager", "fast")
+        self.simulated = self.every_step or contract == "stored"
         self.u, self.subnormal, self.largest = FP64 if contract == "fp64" else FP32
 
     def growth(self, n: int) -> float:
@@ -90,7 +90,10 @@ def exactly(x: torch.Tensor) -> Bounded:
 
 
 def writable(x: torch.Tensor) -> Bounded:
-    """A value that is written into: its simulated value is another tensor, since it may become another."""
+    """A value that is written into: its simulated value is another tensor, since it may become another. What
+    Made has made is one already."""
+    if isinstance(x, Bounded):
+        return x
     made = exactly(x)
     return Bounded(made.r, made.e, made.r.clone()) if rules.simulated else made
 

@@ -58,7 +58,7 @@ func (s source) flags() map[string]values {
 		"--status": of(statuses()...), "--op": s.recorded, "--session": s.sessions, "--against": s.sessions,
 		"--format": of("table", "csv", "json", "md"),
 		"results export --format": of("jsonl", "sessions", "md", "csv", "parquet", "bench", "flashinfer",
-			"db"),
+			"kernelbench", "db"),
 		"--kind": of(report.FigureKinds...),
 		"--from": operators, "--kernels": operators, "--family": of(room.Families()...),
 		"--since": of("1h", "1d", "7d", "30d"),

@@ -28,6 +28,7 @@ type options struct {
 	machine.EnvironmentFlags
 	machine.DeviceFlags
 	stdin, blind, all, given  bool
+	noSandbox                 bool
 	lanes                     int
 	inputs, pass, level, seed string
 	timeout                   time.Duration
@@ -49,8 +50,8 @@ func New(s *runsetup.Setup,
 		Short: "judge one candidate for a problem; JSON out",
 		Long: `judge judges one candidate for one problem and prints the verdict as a JSON object. PROBLEM is
 a folder that triad import made, a problem that it can import, or FILE.py:FUNCTION, a reference in torch, with
---inputs. CANDIDATE is a submission as the format of the problem asks for, or FILE.py:FUNCTION. It runs in a
-sandbox.
+--inputs. CANDIDATE is a submission as the format of the problem asks for, or FILE.py:FUNCTION. Both run in a
+sandbox (bubblewrap). Without one nothing runs, unless --no-sandbox says that they are trusted.
 
 With --stdin, judge reads a job a line, a JSON object, and prints a result a line, in the order of the jobs.
 Its processes stay warm. docs/problems.md describes jobs and results.`,
@@ -66,6 +67,8 @@ Its processes stay warm. docs/problems.md describes jobs and results.`,
 	fs.BoolVar(&o.all, "all", false, "judge every case, and do not stop at the first that is wrong")
 	fs.BoolVar(&o.given, "given-sizes", false,
 		"judge at the sizes of the problem, or of --inputs, alone: the candidate is meant for these")
+	fs.BoolVar(&o.noSandbox, "no-sandbox", false,
+		"trust the problem and the candidates, and run them without a sandbox")
 	fs.IntVar(&o.lanes, "lanes", 0,
 		"with --stdin: candidates that are judged at once (default: one for each core, at most 4)")
 	fs.StringVar(&o.inputs, "inputs", "", "the inputs of a reference: fp32[64,1000],i64[64]<1000")
@@ -91,12 +94,12 @@ func judge(ctx context.Context, s *runsetup.Setup, args []string, o *options) (e
 	if !o.stdin {
 		o.lanes = 1
 	}
-	judging, lanes, err := s.NewJudging(ctx, &o.DeviceFlags, o.EnvironmentFlags, o.lanes)
+	judging, lanes, err := s.NewJudging(ctx, &o.DeviceFlags, o.EnvironmentFlags, o.lanes, o.noSandbox)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, judging.Close()) }()
-	processes, err := s.Describer(ctx, o.EnvironmentFlags, false)
+	processes, err := s.Describer(ctx, o.EnvironmentFlags, o.noSandbox)
 	if err != nil {
 		return err
 	}
@@ -105,6 +108,7 @@ func judge(ctx context.Context, s *runsetup.Setup, args []string, o *options) (e
 	if err != nil {
 		return err
 	}
+	g.Trusted = o.noSandbox
 	defer func() { err = errors.Join(err, g.Close()) }()
 	if o.stdin {
 		s.AtOnce.Store(true)

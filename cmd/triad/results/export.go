@@ -44,7 +44,8 @@ FlashInfer-Bench, or as a database of their own that can be passed on and import
 		"jsonl",
 		"jsonl: the object of compare --json for each record; sessions: "+
 			"one for each session, with its rulers and ratios; md: tables; csv, parquet: rows; bench: for "+
-			"benchstat; flashinfer: traces of FlashInfer-Bench; db: a database",
+			"benchstat; flashinfer: traces of FlashInfer-Bench; kernelbench: its eval_results.json, of "+
+			"submissions to its problems; db: a database",
 	)
 	fs.StringVar(&o.output, "output", "", "the file to write (default: the standard output)")
 	fs.StringVar(&o.session, "session", "", sessionUsage)
@@ -58,7 +59,8 @@ func (a *verb) export(ctx context.Context, o *exportOptions, db string) error {
 	write, known := export.Formats[o.format]
 	switch {
 	case !known && o.format != "db":
-		return console.Usage("--format %q: want jsonl, sessions, md, csv, parquet, bench, flashinfer or db",
+		return console.Usage("--format %q: want jsonl, sessions, md, csv, parquet, bench, flashinfer, "+
+			"kernelbench or db",
 			o.format)
 	case o.output == "" && (o.format == "db" || o.format == "parquet"):
 		return console.Usage("--format %s writes a file: name it with --output FILE", o.format)
@@ -105,7 +107,8 @@ func exportFailure(err error) error {
 	switch {
 	case err == nil || errors.As(err, &told):
 		return err
-	case errors.Is(err, export.ErrNoTime) || errors.Is(err, export.ErrNoTrace):
+	case errors.Is(err, export.ErrNoTime) || errors.Is(err, export.ErrNoTrace) ||
+		errors.Is(err, export.ErrNoProblem):
 		return session.Fail(session.ExitNothing, err)
 	case errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
 		return console.Usage("%w", err)

@@ -51,54 +51,76 @@ template <int Cluster, int Stages, int Aside = 0> struct PairTile {
 	static constexpr int producer_registers = 40, consumer_registers = 232; // 40 + 2 * 232 = 3 * 168
 };
 
+// PairBox says where in a map the copy engine reads a box.
+struct PairBox {
+	int column, row, head, batch;
+};
+
 // PairOperand is an operand as the copy engine reads it; batch_step is 0 where all matrices are the same memory.
 struct PairOperand {
 	HeadMap map;
 	int batch_step;
+
+	// box is that of rows from `row` on, at k of the reduction.
+	template <bool AlongK> __device__ PairBox box(int matrix, int row, int k) const { return {AlongK ? k : row, AlongK ? row : k, 0, matrix * batch_step}; }
 };
 
-// PairWork is what a launch has to do: tiles of clusters, of one matrix after another, and steps of the reduction.
+// A work describes one launch: operands a and b, the order of tiles of clusters, `batch` matrices one after another, the steps of the reduction, and
+//   walk<AlongKA, AlongKB>(matrix, row, col)   the boxes a and b of a tile's first step, from these rows of both operands on; next() takes both on
+//   count()                                    how many tiles of clusters there are
+// PairWork is that of products whose reduction lies in one piece.
 struct PairWork {
 	PairOperand a, b;
 	TileOrder order;
 	int64_t batch;
 	int steps;
 
+	template <bool AlongKA, bool AlongKB> struct Walk {
+		PairBox a, b;
+
+		__device__ void next() {
+			(AlongKA ? a.column : a.row) += box_columns;
+			(AlongKB ? b.column : b.row) += box_columns;
+		}
+	};
+
 	__host__ __device__ int64_t count() const { return order.count() * batch; }
+
+	template <bool AlongKA, bool AlongKB> __device__ Walk<AlongKA, AlongKB> walk(int matrix, int row, int col) const {
+		return {a.box<AlongKA>(matrix, row, 0), b.box<AlongKB>(matrix, col, 0)};
+	}
 };
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-// copy_operand brings Rows rows from row0 on and 64 words of the reduction, to every block of the cluster if Cluster > 1.
+// copy_operand brings Rows rows and 64 words of the reduction from a box on, to every block of the cluster if Cluster > 1.
 template <int Rows, bool AlongK, int Cluster>
-__device__ inline void copy_operand(uint32_t to, const PairOperand &x, int row0, int k0, int matrix, uint32_t full) {
-	const auto box = [&](uint32_t at, int column, int row) {
-		constexpr uint16_t all = (1u << Cluster) - 1;
-		if constexpr (Cluster > 1) copy_rows_to_each(at, &x.map, column, row, 0, matrix * x.batch_step, full, all);
-		else copy_rows(at, &x.map, column, row, 0, matrix * x.batch_step, full);
-	};
-	if constexpr (AlongK) {
-		box(to, k0, row0);
-	} else {
+__device__ inline void copy_operand(uint32_t to, const HeadMap &map, const PairBox &from, uint32_t full) {
+	constexpr uint16_t all = (1u << Cluster) - 1;
+	constexpr int boxes = AlongK ? 1 : (Rows + box_columns - 1) / box_columns;
 #pragma unroll
-		for (int i = 0; i < Rows; i += box_columns) box(to + i * tile_row_bytes, row0 + i, k0);
+	for (int i = 0; i < boxes; i++) {
+		const uint32_t at = to + i * box_columns * tile_row_bytes;
+		const int column = from.column + i * box_columns;
+		if constexpr (Cluster > 1) copy_rows_to_each(at, &map, column, from.row, from.head, from.batch, full, all);
+		else copy_rows(at, &map, column, from.row, from.head, from.batch, full);
 	}
 }
 
-template <class Tile, bool AlongKA, bool AlongKB> __device__ inline void produce_pair(const PairWork &work, uint32_t memory, int rank) {
+template <class Tile, bool AlongKA, bool AlongKB, class Work> __device__ inline void produce_pair(const Work &work, uint32_t memory, int rank) {
 	RingPlace<Tile::stages> at;
 	for (int64_t tile = blockIdx.x / Tile::cluster; tile < work.count(); tile += gridDim.x / Tile::cluster) {
 		const TilePlace place = work.order.place(tile % work.order.count());
 		const int matrix = static_cast<int>(tile / work.order.count());
 		const int row0 = (static_cast<int>(place.m) * Tile::cluster + rank) * Tile::m;
 		const int col0 = static_cast<int>(place.n) * Tile::n + rank * Tile::part;
-		for (int step = 0; step < work.steps; step++, at.next()) {
+		auto boxes = work.template walk<AlongKA, AlongKB>(matrix, row0, col0);
+		for (int step = 0; step < work.steps; step++, at.next(), boxes.next()) {
 			const uint32_t stage = memory + at.stage * Tile::stage_bytes, full = memory + Tile::full + 8 * at.stage;
 			barrier_wait(memory + Tile::empty + 8 * at.stage, at.parity ^ 1);
 			barrier_arrive_expecting(full, Tile::stage_bytes);
-			copy_operand<Tile::m, AlongKA, 1>(stage, work.a, row0, step * Tile::k, matrix, full);
-			copy_operand<Tile::part, AlongKB, Tile::cluster>(stage + Tile::a_bytes + rank * Tile::part * tile_row_bytes, work.b, col0,
-			                                                 step * Tile::k, matrix, full);
+			copy_operand<Tile::m, AlongKA, 1>(stage, work.a.map, boxes.a, full);
+			copy_operand<Tile::part, AlongKB, Tile::cluster>(stage + Tile::a_bytes + rank * Tile::part * tile_row_bytes, work.b.map, boxes.b, full);
 		}
 	}
 	// A block may not end while the other one can still arrive at its barriers.
@@ -112,8 +134,8 @@ struct PairPlace {
 
 // consume_pair is what a consumer does: multiply(d, a, b, add) with the addresses of 64 rows of a and of b in shared memory starts their product of a
 // stage. epilogue.begin(place) is called before the first product of a tile, epilogue.store(d, place) after the last one.
-template <class Tile, class Multiply, class Epilogue>
-__device__ inline void consume_pair(const PairWork &work, uint32_t memory, int rank, int consumer, Multiply multiply, Epilogue epilogue) {
+template <class Tile, class Work, class Multiply, class Epilogue>
+__device__ inline void consume_pair(const Work &work, uint32_t memory, int rank, int consumer, Multiply multiply, Epilogue epilogue) {
 	const int lane = static_cast<int>(threadIdx.x) % 32;
 	const auto release = [&](int stage) {
 		const uint32_t empty = memory + Tile::empty + 8 * stage;
@@ -166,8 +188,8 @@ __device__ inline void consume_pair(const PairWork &work, uint32_t memory, int r
 }
 
 // run_pair is a kernel's body. epilogue(aside, consumer) gives the epilogue of a consumer, which has Aside bytes of shared memory from aside on.
-template <class Tile, bool AlongKA, bool AlongKB, class Multiply, class Epilogue>
-__device__ inline void run_pair(const PairWork &work, unsigned char *tiles, Multiply multiply, Epilogue epilogue) {
+template <class Tile, bool AlongKA, bool AlongKB, class Work, class Multiply, class Epilogue>
+__device__ inline void run_pair(const Work &work, unsigned char *tiles, Multiply multiply, Epilogue epilogue) {
 	const uint32_t memory = (shared_address(tiles) + tile_alignment - 1) / tile_alignment * tile_alignment;
 	const int rank = Tile::cluster > 1 ? static_cast<int>(cluster_rank()) : 0;
 	if (threadIdx.x == 0) {
@@ -224,8 +246,8 @@ int map_pair(PairWork *work, const PairSource &a, const PairSource &b, int64_t b
 }
 
 // launch_pair starts a kernel of this pipeline: its parameters, the last of which is the work.
-template <class Tile, class... Parameters, class... Arguments>
-int launch_pair(void (*kernel)(Parameters...), const PairWork &work, cudaStream_t stream, Arguments... arguments) {
+template <class Tile, class Work, class... Parameters, class... Arguments>
+int launch_pair(void (*kernel)(Parameters...), const Work &work, cudaStream_t stream, Arguments... arguments) {
 	const int64_t most = std::max(1, device_attribute(cudaDevAttrMultiProcessorCount) / Tile::cluster);
 	const unsigned clusters = static_cast<unsigned>(std::min<int64_t>(work.count(), most));
 	if (const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::bytes))

@@ -34,8 +34,9 @@ template <class T, bool AlongKA, bool AlongKB> struct FewRowsProduct {
 	__device__ void copy(hopper::SharedAddress stage, hopper::SharedAddress full, int tile, int step) const {
 		const hopper::PairPlace at = place(tile);
 		const int matrix = static_cast<int>(at.matrix), k = step * FewRowsOperands::k;
-		hopper::copy_operand<FewRowsOperands::n, AlongKB, 1>(stage + FewRowsOperands::a_bytes, work.b, static_cast<int>(at.col), k, matrix, full);
-		hopper::copy_operand<FewRowsOperands::m, AlongKA, 1>(stage, work.a, static_cast<int>(at.row), k, matrix, full);
+		hopper::copy_operand<FewRowsOperands::n, AlongKB, 1>(stage + FewRowsOperands::a_bytes, work.b.map,
+		                                                     work.b.box<AlongKB>(matrix, static_cast<int>(at.col), k), full);
+		hopper::copy_operand<FewRowsOperands::m, AlongKA, 1>(stage, work.a.map, work.a.box<AlongKA>(matrix, static_cast<int>(at.row), k), full);
 	}
 	__device__ void multiply(float (&d)[FewRowsTile::eights][4], const hopper::FewRowsStage &stage, int) const {
 		hopper::fence();

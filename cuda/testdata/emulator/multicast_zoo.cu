@@ -11,9 +11,9 @@ using namespace triad::hopper;
 
 constexpr int tile_bytes = 64 * 128, threads = 128, rounds = 3, blocks = 4;
 
-enum Bug { right, each_not_released, each_early, each_rank, each_nobody, each_ended, each_other_barrier, bugs };
+enum Bug { right, each_not_released, each_early, each_rank, each_nobody, each_unaligned, each_ended, each_other_barrier, bugs };
 const char *const names[bugs] = {"right",         "each_not_released", "each_early", "each_rank",
-                                 "each_nobody",   "each_ended", "each_other_barrier"};
+                                 "each_nobody",   "each_unaligned", "each_ended", "each_other_barrier"};
 
 // Block 0 of a pair brings a tile to both in each round; the threads of both add up what they find, and tell block 0.
 __global__ void pairs(const __grid_constant__ HeadMap map, unsigned *out, Bug bug) {
@@ -40,6 +40,7 @@ __global__ void pairs(const __grid_constant__ HeadMap map, unsigned *out, Bug bu
 			barrier_wait(empty, static_cast<uint32_t>(round % 2) ^ 1);
 			if (bug == each_rank) copy_rows_to_each(to, &map, 0, round, 0, 0, full, 5); // BUG(each_rank)
 			else if (bug == each_nobody) copy_rows_to_each(to, &map, 0, round, 0, 0, full, 0); // BUG(each_nobody)
+			else if (bug == each_unaligned) copy_rows_to_each(to, &map, 4, round, 0, 0, full, 3); // BUG(each_unaligned)
 			else if (bug == each_other_barrier) copy_rows_to_each(to, &map, 0, round, 0, 0, absent, 3); // BUG(each_other_barrier)
 			else if (bug == each_early) copy_rows_to_each(to, &map, 0, round, 0, 0, full, 3); // BUG(each_early)
 			else copy_rows_to_each(to, &map, 0, round, 0, 0, full, 3); // BUG(each_not_released)

@@ -30,11 +30,30 @@ type Mutant struct {
 	Equivalent func(g Group) string
 }
 
+// Mutants lists the mutants of a suite.
+type Mutants []Mutant
+
+// Add adds mutants with the next numbers. equivalent, which may be nil, returns why nothing can distinguish
+// them from the right kernel in a group.
+func (l *Mutants) Add(equivalent func(g Group) string, names ...string) {
+	for _, name := range names {
+		*l = append(*l, Mutant{Number: len(*l) + 1, Name: name, Equivalent: equivalent})
+	}
+}
+
+// StoredIn16Bits returns why a result in 16 bits shows nothing in a group whose results have them.
+func StoredIn16Bits(g Group) string {
+	if g.Dtype == op.FP32.String() || g.Dtype == op.I32.String() {
+		return ""
+	}
+	return "the result is stored in 16 bits anyway"
+}
+
 // Suite holds the mutants and kernels that one pass of an operator is scored with.
 type Suite struct {
 	Op      string
 	Pass    op.Pass
-	Mutants []Mutant
+	Mutants Mutants
 	Right   []Arithmetic // variants that must pass; the first is the one that mutants change
 	Kernel  func(a Arithmetic, p *Prepared) [][]float64
 }

@@ -44,11 +44,13 @@ class Judgement(dict):
 
 
 class Judge:
-    """A process that judges candidates. With blind no message holds a value of the truth."""
+    """A process that judges candidates. With blind no message holds a value of the truth; with no_sandbox
+    problems and candidates are trusted, and run without a sandbox."""
 
     def __init__(self, *, blind: bool = False, lanes: int | None = None, device: str = "auto",
-                 offline: bool = False):
+                 offline: bool = False, no_sandbox: bool = False):
         words = ["judge", "--stdin", "--device", device, *(["--blind"] if blind else []),
+                 *(["--no-sandbox"] if no_sandbox else []),
                  *(["--lanes", str(lanes)] if lanes else []), "--offline" if offline else "--yes"]
         self._errors = os.memfd_create("stderr")
         self._process = subprocess.Popen([str(binary()), *words], stdin=subprocess.PIPE,
@@ -118,19 +120,20 @@ _judges: dict[tuple, Judge] = {}
 
 def judge(reference: Source, candidate: Source, inputs: Sequence | None = None, *, blind: bool = False,
           device: str = "auto", pass_: str = "forward", level: str = "quick", seed: int | None = None,
-          timeout: float | None = None, all: bool = False, given_sizes: bool = False) -> Judgement:
+          timeout: float | None = None, all: bool = False, given_sizes: bool = False,
+          no_sandbox: bool = False) -> Judgement:
     """Judges a candidate, a function or "FILE.py:function", by a reference in torch, and gives the verdict.
 
     inputs are tensors, or words such as "fp32[64,1000]" and "i64[64]<1000". Their sizes and dtypes count,
     and between which numbers they lie: triad draws values of its own, and other sizes too, unless it is
     meant for given_sizes alone. Instead of a reference with inputs, the path of an imported problem may
     stand, and the candidate is then a submission as its format asks for. timeout limits each call, in
-    seconds; with all every case is judged, and not only those up to the first wrong one. The processes stay
-    warm for the next call.
+    seconds; with all every case is judged, and not only those up to the first wrong one; with no_sandbox
+    both are trusted, and run without a sandbox. The processes stay warm for the next call.
     """
-    key = (os.getpid(), blind, device)
+    key = (os.getpid(), blind, device, no_sandbox)
     if key not in _judges or _judges[key]._process.poll() is not None:
-        _judges[key] = Judge(blind=blind, device=device)
+        _judges[key] = Judge(blind=blind, device=device, no_sandbox=no_sandbox)
     return _judges[key].judge(reference, candidate, inputs, pass_=pass_, level=level, seed=seed,
                               timeout=timeout, all=all, given_sizes=given_sizes)
 

@@ -148,11 +148,11 @@ func (f *family) bugs(o elementwise.Output, a op.Attrs) []planted.Bug {
 }
 
 // mutants numbers the bugs of all outputs and attributes.
-func (f *family) mutants() []truthtest.Mutant {
-	var all []truthtest.Mutant
+func (f *family) mutants() truthtest.Mutants {
+	var all truthtest.Mutants
 	add := func(name string, equivalent func(g truthtest.Group) string) {
 		if !slices.ContainsFunc(all, func(m truthtest.Mutant) bool { return m.Name == name }) {
-			all = append(all, truthtest.Mutant{Number: len(all) + 1, Name: name, Equivalent: equivalent})
+			all.Add(equivalent, name)
 		}
 	}
 	for _, a := range f.under {

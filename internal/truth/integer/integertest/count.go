@@ -53,14 +53,10 @@ func CountSuites(name string, wrong ...Miscounted) []truthtest.Suite {
 			return [][]float64{{counted(a.Bug, kept)}}
 		},
 	}
-	names := []string{
-		notAdded, lastLost, countTwice, warpLost, blockLost, byWarps, inBytes, complement, fromOne,
-	}
+	s.Mutants.Add(nil, notAdded, lastLost, countTwice, warpLost, blockLost, byWarps, inBytes, complement,
+		fromOne)
 	for _, w := range wrong {
-		names = append(names, w.Name)
-	}
-	for i, n := range names {
-		s.Mutants = append(s.Mutants, truthtest.Mutant{Number: i + 1, Name: n})
+		s.Mutants.Add(nil, w.Name)
 	}
 	return []truthtest.Suite{s}
 }

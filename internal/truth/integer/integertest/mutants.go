@@ -56,13 +56,9 @@ func Suites(name string, wrong ...Wrong) []truthtest.Suite {
 	if f.depends(spec.Spec) {
 		names = append(names, shifted)
 	}
-	for i, n := range names {
-		s.Mutants = append(s.Mutants, truthtest.Mutant{Number: i + 1, Name: n})
-	}
+	s.Mutants.Add(nil, names...)
 	for _, w := range wrong {
-		s.Mutants = append(s.Mutants, truthtest.Mutant{
-			Number: len(s.Mutants) + 1, Name: w.Name, Equivalent: w.Equivalent,
-		})
+		s.Mutants.Add(w.Equivalent, w.Name)
 	}
 	return []truthtest.Suite{s}
 }

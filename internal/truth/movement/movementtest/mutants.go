@@ -71,9 +71,8 @@ func Suites(name string, wrong ...Wrong) []truthtest.Suite {
 			}
 		}
 		s := truthtest.Suite{Op: name, Pass: pass, Right: []truthtest.Arithmetic{{}}, Kernel: f.kernel}
-		for i, n := range names {
-			m := truthtest.Mutant{Number: i + 1, Name: n, Equivalent: f.equivalent(n)}
-			s.Mutants = append(s.Mutants, m)
+		for _, n := range names {
+			s.Mutants.Add(f.equivalent(n), n)
 		}
 		all = append(all, s)
 	}

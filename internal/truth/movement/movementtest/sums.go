@@ -23,11 +23,8 @@ func sums(name string, o movement.Operator) truthtest.Suite {
 		Op: name, Pass: op.Backward, Right: truthtest.RowVariants,
 		Kernel: func(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 { return added(o, a, p) },
 	}
-	for i, bug := range []string{
-		firstAlone, lastLost, copyTwice, meanOfCopies, lowSums, neighbourAdded, tail, lastTile, lastTileZero,
-	} {
-		s.Mutants = append(s.Mutants, truthtest.Mutant{Number: i + 1, Name: bug})
-	}
+	s.Mutants.Add(nil, firstAlone, lastLost, copyTwice, meanOfCopies, lowSums, neighbourAdded, tail, lastTile,
+		lastTileZero)
 	return s
 }
 

@@ -107,7 +107,7 @@ type family struct {
 }
 
 // mutants returns the bugs that the products of a pass can have.
-func (f *family) mutants(products []product.Product, spec *op.Spec) []truthtest.Mutant {
+func (f *family) mutants(products []product.Product, spec *op.Spec) truthtest.Mutants {
 	names := slices.Clone(everywhere)
 	if isVector(spec, products[0].B.Tensor) {
 		names[slices.Index(names, transposedSquare)] = firstTransposed
@@ -127,12 +127,9 @@ func (f *family) mutants(products []product.Product, spec *op.Spec) []truthtest.
 	if products[0].Added != "" {
 		names = append(names, betaIgnored, addedAlways, alphaOnBoth, roundedEarly)
 	}
-	var all []truthtest.Mutant
-	for i, name := range names {
-		all = append(all, truthtest.Mutant{
-			Number: i + 1, Name: name,
-			Equivalent: func(g truthtest.Group) string { return equivalent(name, g) },
-		})
+	var all truthtest.Mutants
+	for _, name := range names {
+		all.Add(func(g truthtest.Group) string { return equivalent(name, g) }, name)
 	}
 	return all
 }

@@ -52,30 +52,15 @@ func Suites(name string) []truthtest.Suite {
 	}
 	f := family{Operator: o, inputs: inputs, planted: planted.TermBugs(o.Term.Forms[0])}
 	suite := truthtest.Suite{Op: name, Pass: op.Forward, Kernel: f.kernel, Right: truthtest.RowVariants}
-	add := func(name string, equivalent func(g truthtest.Group) string) {
-		suite.Mutants = append(suite.Mutants, truthtest.Mutant{
-			Number: len(suite.Mutants) + 1, Name: name, Equivalent: equivalent,
-		})
-	}
-	for _, b := range []string{
-		lowAccumulator, lowPartials, tail, lastElement, twice, lastWarp, lostUpdate, ignoresNaN, mean,
-	} {
-		add(b, nil)
-	}
-	add(low, func(g truthtest.Group) string {
-		if g.Dtype == op.FP32.String() {
-			return ""
-		}
-		return "the result is stored in 16 bits anyway"
-	})
+	suite.Mutants.Add(nil, lowAccumulator, lowPartials, tail, lastElement, twice, lastWarp, lostUpdate,
+		ignoresNaN, mean)
+	suite.Mutants.Add(truthtest.StoredIn16Bits, low)
 	for _, b := range f.planted {
-		add(b.Name, nil)
+		suite.Mutants.Add(nil, b.Name)
 	}
 	if o.Offsets != "" {
 		suite.Kernel = f.segments
-		for _, b := range []string{nextBegins, keepsSum, emptyKeeps, lastUnknown, carryLost, unevenLost} {
-			add(b, nil)
-		}
+		suite.Mutants.Add(nil, nextBegins, keepsSum, emptyKeeps, lastUnknown, carryLost, unevenLost)
 	}
 	return append([]truthtest.Suite{suite}, gradients(name, o)...)
 }

@@ -69,15 +69,6 @@ func (f family) right() []truthtest.Arithmetic {
 	return all
 }
 
-// list numbers names that are mutants in every group.
-type list []truthtest.Mutant
-
-func (l *list) add(equivalent func(g truthtest.Group) string, names ...string) {
-	for _, name := range names {
-		*l = append(*l, truthtest.Mutant{Number: len(*l) + 1, Name: name, Equivalent: equivalent})
-	}
-}
-
 // withoutResidual returns why a bug of the residual has no effect in a group, or "".
 func withoutResidual(g truthtest.Group) string {
 	if g.Value == "false" {
@@ -104,42 +95,42 @@ func wideOrWithoutResidual(g truthtest.Group) string {
 // forwardMutants returns the mutants of the forward: a reduction has a wrong and a padded count, a lost tail
 // and a low accumulator, an eps its four mistakes, a store its lost tail; the others are of the statistic and
 // of the affine part.
-func (f family) forwardMutants() []truthtest.Mutant {
-	var l list
-	l.add(nil, countLess, epsOutside, epsMissing, epsMaximum, epsTenth, lowSum, weightPlusOne, padded,
+func (f family) forwardMutants() truthtest.Mutants {
+	var l truthtest.Mutants
+	l.Add(nil, countLess, epsOutside, epsMissing, epsMaximum, epsTenth, lowSum, weightPlusOne, padded,
 		tailUnsummed, tailUnwritten, otherRow)
 	if f.Centred {
-		l.add(nil, onePass, notCentred, meanKept)
+		l.Add(nil, onePass, notCentred, meanKept)
 	} else {
-		l.add(nil, sumNotMean, meanTaken)
-		l.add(wide, castFirst)
+		l.Add(nil, sumNotMean, meanTaken)
+		l.Add(wide, castFirst)
 	}
 	if f.Bias {
-		l.add(nil, biasMissing)
+		l.Add(nil, biasMissing)
 	}
 	if f.Residual {
-		l.add(withoutResidual, residualMissing, hOfX)
-		l.add(wideOrWithoutResidual, sumStored)
+		l.Add(withoutResidual, residualMissing, hOfX)
+		l.Add(wideOrWithoutResidual, sumStored)
 	}
 	return l
 }
 
-func (f family) backwardMutants() []truthtest.Mutant {
-	var l list
-	l.add(nil, xhatTermMissing, factorX, blockDropped, lowRowSums, updateLost, weightIgnored, countLess,
+func (f family) backwardMutants() truthtest.Mutants {
+	var l truthtest.Mutants
+	l.Add(nil, xhatTermMissing, factorX, blockDropped, lowRowSums, updateLost, weightIgnored, countLess,
 		otherRow, partialsLow, rstdWithoutEps)
 	if f.Centred {
-		l.add(nil, meanTermMissing)
+		l.Add(nil, meanTermMissing)
 	} else {
-		l.add(nil, weightPlusOne)
-		l.add(wide, castFirst) // xhat, and in autograd the gradient of it and the terms of grad_weight
+		l.Add(nil, weightPlusOne)
+		l.Add(wide, castFirst) // xhat, and in autograd the gradient of it and the terms of grad_weight
 	}
 	if f.Bias {
-		l.add(nil, biasTimesWeight)
+		l.Add(nil, biasTimesWeight)
 	}
 	if f.Residual {
-		l.add(withoutResidual, residualMissing, gradHMissing, gradHOnce)
-		l.add(wideOrWithoutResidual, gradHRounded)
+		l.Add(withoutResidual, residualMissing, gradHMissing, gradHOnce)
+		l.Add(wideOrWithoutResidual, gradHRounded)
 	}
 	return l
 }

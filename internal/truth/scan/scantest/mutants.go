@@ -55,34 +55,19 @@ func Suites(name string) []truthtest.Suite {
 			}
 		}
 	}
-	add := func(name string, equivalent func(g truthtest.Group) string) {
-		suite.Mutants = append(suite.Mutants, truthtest.Mutant{
-			Number: len(suite.Mutants) + 1, Name: name, Equivalent: equivalent,
-		})
-	}
-	for _, b := range []string{
-		lowAccumulator, lowCarry, tail, noCarry, lastCarry, carryTwice, carryEarlier, boundary, lostElement,
-		firstElement, backwards,
-	} {
-		add(b, nil)
-	}
-	add(ignoresNaN, ofFractions)
+	suite.Mutants.Add(nil, lowAccumulator, lowCarry, tail, noCarry, lastCarry, carryTwice, carryEarlier,
+		boundary, lostElement, firstElement, backwards)
+	suite.Mutants.Add(ofFractions, ignoresNaN)
 	if o.Whole != nil {
-		add(inFP32, ofWholeNumbers)
-		add(saturated, ofWholeNumbers)
+		suite.Mutants.Add(ofWholeNumbers, inFP32, saturated)
 	}
 	if o.Exclusive != "" {
-		add(otherKind, nil)
-		add(subtracted, f.onlyExclusive)
+		suite.Mutants.Add(nil, otherKind)
+		suite.Mutants.Add(f.onlyExclusive, subtracted)
 	}
-	add(low, func(g truthtest.Group) string {
-		if g.Dtype == op.FP32.String() || g.Dtype == op.I32.String() {
-			return ""
-		}
-		return "the result is stored in 16 bits anyway"
-	})
+	suite.Mutants.Add(truthtest.StoredIn16Bits, low)
 	for _, b := range f.planted {
-		add(b.Name, ofFractions)
+		suite.Mutants.Add(ofFractions, b.Name)
 	}
 	return []truthtest.Suite{suite}
 }

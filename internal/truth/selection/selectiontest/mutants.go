@@ -71,7 +71,7 @@ func Suites(name string) []truthtest.Suite {
 
 type family struct{ selection.Operator }
 
-func (f family) mutants() []truthtest.Mutant {
+func (f family) mutants() truthtest.Mutants {
 	names := []string{
 		smallest, rising, byColumn, nanLast, byMagnitude, inBF16, tail, lastLost, paddedByZero, startsAtZero,
 		otherRow, lastPlace, neighbour, signLost, otherTies,
@@ -81,17 +81,18 @@ func (f family) mutants() []truthtest.Mutant {
 	} {
 		names = append(names, f.Places+bug)
 	}
-	all := make([]truthtest.Mutant, len(names))
-	for i, n := range names {
-		all[i] = truthtest.Mutant{Number: i + 1, Name: n}
+	var all truthtest.Mutants
+	for _, n := range names {
+		var equivalent func(g truthtest.Group) string
 		if n == inBF16 {
-			all[i].Equivalent = func(g truthtest.Group) string {
+			equivalent = func(g truthtest.Group) string {
 				if g.Dtype == "bf16" {
 					return "the elements are bf16"
 				}
 				return ""
 			}
 		}
+		all.Add(equivalent, n)
 	}
 	return all
 }
