@@ -31,6 +31,18 @@ extern "C" void solve(const float *a, const float *b, float *c, int M, int N, in
 }
 `
 
+// undeclared is a template that launches, by another name, and adds to an output that its caller zeroes.
+const undeclared = `#include <cuda_runtime.h>
+template <class T> __global__ void sum(const T *x, T *total, int n) {
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+	if (i < n) atomicAdd(total, x[i]);
+}
+template <class T> void sum_all(const T *x, T *total, int n, cudaStream_t stream) {
+	sum<<<(n + 127) / 128, 128, 0, stream>>>(x, total, n);
+}
+void both(const float *x, float *total, int n) { sum_all<float>(x, total, n, 0); }
+`
+
 var solves = map[string]struct {
 	index, flags, says string
 	code               int
@@ -60,8 +72,18 @@ func TestCheckSolve(t *testing.T) {
 	}
 	file := checkFile(t, with(""))
 	text, code := runTriad(t, "check", file, "--size", "N=3")
-	if code != 2 || !strings.Contains(text, "sizes are for a file with an extern \"C\" solve") {
+	if code != 2 || !strings.Contains(text, "sizes are for a file with a function that launches") {
 		t.Errorf("--size for a program: exit %d, %s", code, text)
+	}
+	kept := "compare does"
+	text, code = runTriad(t, "check", checkFile(t, undeclared))
+	if code != 0 || !strings.Contains(text, "total is added to before") || !strings.Contains(text, kept) {
+		t.Errorf("a function that adds to its output: exit %d, %s", code, text)
+	}
+	past := strings.Replace(undeclared, "if (i < n) ", "", 1)
+	text, code = runTriad(t, "check", checkFile(t, past))
+	if code != 1 || !strings.Contains(text, "in the call sum_all(n=1)") {
+		t.Errorf("a function that is not extern \"C\": exit %d, %s", code, text)
 	}
 	file = checkFile(t, "__global__ void k() {}\nextern \"C\" void solve(float **x) { k<<<1, 1>>>(); }\n")
 	text, code = runTriad(t, "check", file)
@@ -112,7 +134,7 @@ func TestCheckExplainsCalls(t *testing.T) {
 		!strings.Contains(text, "program.cu:6 ") {
 		t.Errorf("solve: exit %d, no %q in\n%s", code, want, text)
 	}
-	text, code = runTriad(t, "check", "--explain", "reverse")
+	text, code = runTriad(t, "check", "--explain", "--verbose", "reverse")
 	for _, want := range []string{"_kernel<T> in cuda/naive forward fp32, x ", "read device", "run  "} {
 		if code != 0 || !strings.Contains(text, want) {
 			t.Errorf("reverse: exit %d, no %q in\n%s", code, want, text)

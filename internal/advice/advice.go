@@ -38,6 +38,9 @@ type Facts struct {
 	Race, Shares, NoBarrier bool
 	// OrdinaryPasses: on ordinary numbers the same shape is right.
 	OrdinaryPasses bool
+	// OnlyAt: the values of an input at which alone the function is wrong, "x = 0 or NaN"; "" if there are
+	// none.
+	OnlyAt string
 	// Tried is the deciding size and its values that were run, with the others as in the smallest case.
 	Tried Tried
 	// UpTo: each value of Tried above Last is wrong, and Last is right.
@@ -94,6 +97,10 @@ func For(f Facts) string {
 		return fmt.Sprintf("with %s = %s it is right. The function has no parameter for %s and was judged "+
 			"with %s: if %s is what it computes, say --attr %s",
 			name, value, name, f.JudgedWith, value, f.Otherwise)
+	}
+	if f.OnlyAt != "" && f.SpecialNumbers == "" { // else the operator's own advice says more
+		return fmt.Sprintf("it is right but at %s. The formula says what holds there: %s", f.OnlyAt,
+			f.Formula)
 	}
 	if f.Ignored != "" {
 		return fmt.Sprintf("it is right where every target is a class and wrong where some are %s: such "+

@@ -53,6 +53,8 @@ func (f Facts) briefOfSizes() string {
 	switch {
 	case f.Otherwise != "":
 		return "right with " + f.Otherwise + ": say --attr " + f.Otherwise
+	case f.OnlyAt != "" && f.SpecialNumbers == "":
+		return "right but at " + f.OnlyAt + ": " + f.Formula
 	case f.Ignored != "":
 		return "wrong where some targets are " + f.Ignored + ": such rows count for nothing"
 	case f.Transposed[0] != "":

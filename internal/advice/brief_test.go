@@ -85,6 +85,14 @@ var briefCases = []briefCase{
 		"NaN on some inputs (large): subtract the maximum", 0, false,
 	},
 	{
+		"one number",
+		Facts{
+			Status: op.StatusFail, OrdinaryPasses: true, Distribution: "integers", OnlyAt: "x = 0",
+			Formula: "grad_x = x <= 0 ? 0 : grad_y",
+		},
+		"right but at x = 0: grad_x = x <= 0 ? 0 : grad_y", 0, true,
+	},
+	{
 		"a sum in 16 bits",
 		Facts{Status: op.StatusFail, DType: "fp16", ULP: 3},
 		"sums are kept in fp16",

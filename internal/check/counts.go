@@ -191,61 +191,12 @@ func bool2int(is bool) int {
 
 // title names the kernel, and the counted call if there were several.
 func (c *Counts) title() string {
+	name := c.Kernel
+	if name == "" { // launched through a pointer that no name is known of
+		name = "without a name"
+	}
 	if c.Call == "" {
-		return c.Kernel
+		return name
 	}
-	return c.Kernel + " in " + c.Call
-}
-
-// explained prints the counts: a table for each kernel.
-func (p *printer) explained(all []Counts) {
-	for _, c := range all {
-		if c.Place == nil {
-			p.line(
-				"Kernel %s: %d launches, %d blocks in all, %d threads and %d bytes of shared memory a block.",
-				c.title(),
-				c.Launches,
-				c.Blocks,
-				c.Threads,
-				c.SharedBytes,
-			)
-			if c.Registers > 0 {
-				p.line("  On %s: %d registers a thread, %d bytes spilled; a multiprocessor holds %d of %d "+
-					"warps, limited by %s.", c.Arch, c.Registers, c.SpillBytes, c.Warps, c.WarpsOf,
-					c.WarpsLimit)
-			}
-			p.line(
-				"  %-28s %-14s %9s %8s %10s %10s",
-				"line",
-				"access",
-				"requests",
-				"lanes",
-				"each needs",
-				"at best",
-			)
-			continue
-		}
-		if c.Access == diverged {
-			if c.Parts > 0 {
-				p.line("  %-28s %-14s %9d %8.2f   %d with a part of the warp", p.at(c.Place), "run",
-					c.Requests, float64(c.Lanes)/float64(c.Requests), c.Parts)
-			}
-			continue
-		}
-		unit := map[string]string{"device": "sectors", "shared": "wavefronts"}[c.Memory]
-		each := func(n int64) string { return fmt.Sprintf("%.2f", float64(n)/float64(c.Requests)) }
-		p.line(
-			"  %-28s %-14s %9d %8s %10s %10s  %s",
-			p.at(c.Place),
-			c.Access+" "+c.Memory,
-			c.Requests,
-			each(c.Lanes),
-			each(c.Parts),
-			each(c.Least),
-			unit,
-		)
-	}
-	if len(all) > 0 {
-		p.line("")
-	}
+	return name + " in " + c.Call
 }

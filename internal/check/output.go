@@ -2,6 +2,8 @@ package check
 
 import (
 	"bytes"
+	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -30,6 +32,28 @@ func (c *capped) taken() (text []byte, beyond bool) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return bytes.Clone(c.text), c.beyond
+}
+
+// stops lists the findings that end a kernel where they are, as an error of the GPU would: what the host
+// prints after that are results that nobody has computed.
+var stops = []Kind{
+	OutOfBounds, StackOverflow, Misaligned, UseAfterFree, NullPointer, Divergence, Deadlock, Hang, Assert,
+	DivisionByZero, Trap,
+}
+
+// print writes what the program printed. Where a kernel was stopped, a line says so first.
+func (r *run) print(to io.Writer) error {
+	stopped := slices.ContainsFunc(r.findings, func(f Finding) bool {
+		return f.Kernel != "" && slices.Contains(stops, f.Kind)
+	})
+	text := r.output
+	if stopped && len(text) > 0 {
+		text = append([]byte("The program printed, though its kernel was stopped as said below:\n"), text...)
+	}
+	if _, err := to.Write(text); err != nil {
+		return fmt.Errorf("print the program's output: %w", err)
+	}
+	return nil
 }
 
 // rounding is the largest relative difference between two printed numbers that counts as equal: sums of

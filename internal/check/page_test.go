@@ -29,7 +29,7 @@ func showsReport(t *testing.T, r *Report, programs, name string) {
 		t.Fatal(err)
 	}
 	var text strings.Builder
-	if err := Write(&text, r, folder); err != nil {
+	if err := Write(&text, r, folder, true); err != nil {
 		t.Fatal(err)
 	}
 	report, _, _ := strings.Cut(text.String(), "\n\n")

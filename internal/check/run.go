@@ -130,8 +130,8 @@ func Run(ctx context.Context, q Request) (*Report, error) {
 				q.Counts = false // they are the same in other orders
 			}
 			report.notes(&r)
-			if _, err := q.Output.Write(r.output); err != nil {
-				return nil, fmt.Errorf("print the program's output: %w", err)
+			if err := r.print(q.Output); err != nil {
+				return nil, err
 			}
 			if r.unfinished || r.working {
 				report.Skipped = orders[1:]

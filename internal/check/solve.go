@@ -15,7 +15,7 @@ import (
 	"triad/internal/userfile"
 )
 
-// solveCall is a file without a main() whose extern "C" function launches its kernels, and how check calls
+// solveCall is a file without a main() that has a function which launches its kernels, and how check calls
 // it.
 type solveCall struct {
 	function kernelfile.Function
@@ -39,7 +39,10 @@ var (
 		"int", "unsigned int", "unsigned", "long", "long long", "unsigned long",
 		"unsigned long long", "size_t", "int64_t", "int32_t", "uint32_t", "uint64_t", "short",
 	}
-	numberTypes = []string{"float", "double", "bool", "char"}
+	// numberTypes maps the types of parameters that are no sizes to the values that they get.
+	numberTypes = map[string]string{
+		"float": "0.5", "double": "0.5", "bool": "false", "char": "0", "cudaStream_t": "nullptr",
+	}
 )
 
 // ReadSolve reads a file that is no program; it returns nil for a program, or if there is nothing to call.
@@ -49,26 +52,14 @@ func ReadSolve(file string, sizes []string) (*solveCall, error) {
 		return nil, withoutSizes(sizes)
 	}
 	read := kernelfile.ReadCUDA(string(text))
-	var callable []kernelfile.Function
-	for _, f := range read.Functions {
-		if f.ExternC && f.Kind == kernelfile.Host && len(f.Template) == 0 {
-			callable = append(callable, f)
-		}
-	}
-	isSolve := func(f kernelfile.Function) bool { return f.Name == "solve" }
-	if i := slices.IndexFunc(callable, isSolve); i >= 0 {
-		callable = callable[i : i+1]
-	}
+	callable := callableOf(read)
 	if read.Main || len(callable) == 0 {
 		return nil, withoutSizes(sizes)
 	}
 	if len(callable) > 1 {
-		return nil, op.Usagef(
-			"check: %s has no main(), and %s and %s are both extern \"C\": call the one to check solve",
-			file,
-			callable[0].Name,
-			callable[1].Name,
-		)
+		return nil, op.Usagef("check: %s has no main(), and %s and %s both launch its kernels: call the one "+
+			"to check solve, or judge one by its parameters with triad compare OP --add %[1]s:NAME", file,
+			callable[0].Name, callable[1].Name)
 	}
 	s := &solveCall{
 		function: callable[0], values: map[string]int64{}, counts: map[string]string{},
@@ -82,10 +73,39 @@ func ReadSolve(file string, sizes []string) (*solveCall, error) {
 	return s, s.takes(file)
 }
 
+// callableOf returns the functions that may stand for the file's main(): solve, else those that are
+// extern "C", else those that launch kernels and that no other one of them calls.
+func callableOf(read *kernelfile.File) []kernelfile.Function {
+	var declared, launching []kernelfile.Function
+	for _, f := range read.Functions {
+		switch {
+		case f.Kind != kernelfile.Host:
+		case f.Name == "solve" && (f.ExternC || f.Launches):
+			return []kernelfile.Function{f}
+		case f.ExternC && len(f.Template) == 0:
+			declared = append(declared, f)
+		case f.Launches:
+			launching = append(launching, f)
+		}
+	}
+	if len(declared) > 0 {
+		return declared
+	}
+	return slices.DeleteFunc(launching, func(f kernelfile.Function) bool {
+		return slices.ContainsFunc(f.Template, func(t kernelfile.TemplateParam) bool { return !t.Type }) ||
+			slices.ContainsFunc(launching, func(g kernelfile.Function) bool {
+				return g.Line != f.Line && g.Uses(f.Name)
+			})
+	})
+}
+
+// Declared reports whether the function is extern "C", so that it is meant to be called from outside.
+func (s *solveCall) Declared() bool { return s.function.ExternC }
+
 func withoutSizes(sizes []string) error {
 	if len(sizes) > 0 {
-		return op.Usagef("--size %s: sizes are for a file with an extern \"C\" solve and no main()",
-			sizes[0])
+		return op.Usagef("--size %s: sizes are for a file with a function that launches, such as solve, and "+
+			"no main()", sizes[0])
 	}
 	return nil
 }
@@ -140,19 +160,31 @@ func (s *solveCall) ints() []kernelfile.Param {
 func (s *solveCall) takes(file string) error {
 	for _, p := range s.function.Params {
 		known := p.Pointer && p.Base != "void" && strings.Count(p.Text, "*") == 1 ||
-			!p.Pointer && (slices.Contains(integerTypes, p.Base) || slices.Contains(numberTypes, p.Base))
+			!p.Pointer && (slices.Contains(integerTypes, p.Base) || s.number(p) != "")
 		if !known {
-			return op.Usagef(
-				"check: %s:%d: %s takes %s, and check can give pointers to elements, whole numbers and "+
-					"floats: write a main() that calls it",
-				file,
-				s.function.Line,
-				s.function.Name,
-				p.Text,
-			)
+			return op.Usagef("check: %s:%d: %s takes %s, and check can give pointers to elements, integers "+
+				"and floats: write a main() that calls it, or judge it with triad compare OP --add %[1]s",
+				file, s.function.Line, s.function.Name, p.Text)
 		}
 	}
 	return nil
+}
+
+// number returns the value of a parameter that is a number and no size; "" for others. The types of a
+// template are float.
+func (s *solveCall) number(p kernelfile.Param) string {
+	if slices.ContainsFunc(s.function.Template, func(t kernelfile.TemplateParam) bool {
+		return t.Name == p.Base
+	}) {
+		return numberTypes["float"]
+	}
+	return numberTypes[p.Base]
+}
+
+// zeroed reports whether a pointer gets zeros: the kernels add to an output that they do not write first, so
+// that its caller zeroes it. compare assumes the same.
+func (s *solveCall) zeroed(p kernelfile.Param) bool {
+	return p.Pointer && p.Accumulates() && !s.reads(p)
 }
 
 // count returns how many elements a pointer has: the argument of --size, else the product of all ints, which
@@ -208,6 +240,8 @@ func (s *solveCall) Main() string {
 				allocate)
 			if s.reads(p) {
 				fmt.Fprintf(&text, "\ttriad_check::fill(%s, %s / sizeof *%s);\n", p.Name, bytes, p.Name)
+			} else if s.zeroed(p) && !host {
+				fmt.Fprintf(&text, "\tcudaMemset(%s, 0, %s);\n", p.Name, bytes)
 			}
 			fmt.Fprintf(
 				&behind,
@@ -219,18 +253,29 @@ func (s *solveCall) Main() string {
 				!p.Const,
 				host,
 			)
-		case slices.Contains(numberTypes, p.Base):
-			value := map[string]string{"bool": "false", "char": "0"}[p.Base]
-			if value == "" {
-				value = "0.5"
-			}
-			fmt.Fprintf(&text, "\t%s %s = %s;\n", p.Base, p.Name, value)
+		case s.number(p) != "":
+			fmt.Fprintf(&text, "\t%s %s = %s;\n", p.Base, p.Name, s.number(p))
 		}
 	}
+	function, types := s.instantiation()
 	// an array is allocated at the line of the function, so that a report names that line
 	return fmt.Sprintf("\n#include \"cuemu/solve_main.h\"\nint main(int, char **triad_argv) {\n"+
-		"\t(void)triad_argv;\n%s\t%s(%s);\n\tcudaDeviceSynchronize();\n%s}\n",
-		text.String(), s.function.Name, strings.Join(names, ", "), behind.String())
+		"\t(void)triad_argv;\n%s%s\t%s(%s);\n\tcudaDeviceSynchronize();\n%s}\n",
+		types, text.String(), function, strings.Join(names, ", "), behind.String())
+}
+
+// instantiation returns the function as it is called, with the types of a template, and the lines that define
+// these.
+func (s *solveCall) instantiation() (function, types string) {
+	var names []string
+	for _, t := range s.function.Template {
+		types += fmt.Sprintf("\tusing %s = float;\n", t.Name)
+		names = append(names, t.Name)
+	}
+	if len(names) == 0 {
+		return s.function.Name, ""
+	}
+	return s.function.Name + "<" + strings.Join(names, ", ") + ">", types
 }
 
 // Checked runs the program with the given sizes, or with several.
@@ -271,13 +316,14 @@ func (s *solveCall) Checked(ctx context.Context, q Request) (*Report, error) {
 	return report, s.note(report)
 }
 
-// note adds which sizes were assumed.
+// note adds what was assumed of the call.
 func (s *solveCall) note(report *Report) error {
-	if len(s.ints()) < 2 {
-		return nil
-	}
 	for _, p := range s.function.Params {
-		if p.Pointer && s.counts[p.Name] == "" {
+		if s.zeroed(p) {
+			report.Notes = append(report.Notes, fmt.Sprintf("%s is added to before it is written, so it was "+
+				"zeroed before each call: assumed that its caller does that, as compare does.", p.Name))
+		}
+		if p.Pointer && s.counts[p.Name] == "" && len(s.ints()) > 1 {
 			report.Notes = append(
 				report.Notes,
 				fmt.Sprintf("%s was given %s elements, which may be more than it "+

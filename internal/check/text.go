@@ -13,13 +13,14 @@ import (
 // around is the number of source lines shown before and after the one that is meant.
 const around = 2
 
-// Write prints the report: each finding with its lines, what it means and how to fix it.
-func Write(w io.Writer, r *Report, folder string) error {
+// Write prints the report: each finding with its lines, what it means and how to fix it. allCounts prints the
+// counts of every line, however many kernels there are.
+func Write(w io.Writer, r *Report, folder string, allCounts bool) error {
 	p := printer{folder: folder, sources: map[string][]string{}}
 	for i := range r.Findings {
 		p.finding(i+1, &r.Findings[i], len(r.Orders))
 	}
-	p.explained(r.Counts)
+	p.explained(r.Counts, allCounts)
 	for _, note := range r.Notes {
 		p.line("%s", note)
 	}

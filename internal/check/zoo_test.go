@@ -318,7 +318,7 @@ func TestTextOfARace(t *testing.T) {
 		}, Memory: "shared memory", Byte: 20, MemoryBytes: 512, Orders: Orders[:1],
 	}}}
 	var b strings.Builder
-	if err := Write(&b, r, filepath.Dir(file)); err != nil {
+	if err := Write(&b, r, filepath.Dir(file), true); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{

@@ -102,3 +102,35 @@ func (c *Console) ReadSide(ctx context.Context, db, name string, ops, impls []st
 	}
 	return side, nil
 }
+
+// queriesFolder returns the folder of the user's own queries.
+func (c *Console) queriesFolder() (string, error) {
+	data, err := c.DataDir()
+	return filepath.Join(data, "queries"), err
+}
+
+// SavedQueries lists the queries that come with triad and those that the user saved.
+func (c *Console) SavedQueries() ([]results.Named, error) {
+	folder, err := c.queriesFolder()
+	if err != nil {
+		return nil, err
+	}
+	all, err := results.KnownQueries(folder, time.Now())
+	if err != nil {
+		return nil, session.Fail(session.ExitBad, err)
+	}
+	return all, nil
+}
+
+// SaveQuery keeps a statement under a name, and says how to run it.
+func (c *Console) SaveQuery(name, statement string, params map[string]any) error {
+	folder, err := c.queriesFolder()
+	if err != nil {
+		return err
+	}
+	if err := results.SaveQuery(folder, name, statement, params); err != nil {
+		return Usage("%w", err)
+	}
+	fmt.Fprintf(c.Err, "triad: saved: triad results query --saved %s runs it\n", name)
+	return nil
+}

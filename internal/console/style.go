@@ -1,7 +1,9 @@
 package console
 
 import (
+	"cmp"
 	"os"
+	"regexp"
 
 	"golang.org/x/sys/unix"
 
@@ -15,9 +17,17 @@ func (c *Console) Style() report.Style {
 	}
 	s := report.Style{
 		InDatabase: c.InDatabase, Color: c.Getenv("NO_COLOR") == "" && c.Getenv("TERM") != "dumb",
+		ASCII: !c.showsUTF8(),
 	}
 	if size, err := unix.IoctlGetWinsize(int(Raw(c.Out).(*os.File).Fd()), unix.TIOCGWINSZ); err == nil {
 		s.Width = int(size.Col)
 	}
 	return s
+}
+
+var utf8Locale = regexp.MustCompile(`(?i)\.utf-?8\b`)
+
+// showsUTF8 reports whether the locale's characters are UTF-8.
+func (c *Console) showsUTF8() bool {
+	return utf8Locale.MatchString(cmp.Or(c.Getenv("LC_ALL"), c.Getenv("LC_CTYPE"), c.Getenv("LANG")))
 }

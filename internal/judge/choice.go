@@ -190,6 +190,7 @@ func (t Target) refused(v Verdict, data []byte) string {
 		position = position*t.Shape[d] + i
 	}
 	row := position / t.Shape[last]
-	return fmt.Sprintf("%s %s; %d of %d elements are wrong", place(t.Name, v.Worst.Index),
-		t.Choice.fault(row, t.rowOf(data, row), int(v.Worst.Index[last]), v.Worst.Want), v.Wrong, v.Compared)
+	return fmt.Sprintf("%s %s; %s", place(t.Name, v.Worst.Index),
+		t.Choice.fault(row, t.rowOf(data, row), int(v.Worst.Index[last]), v.Worst.Want),
+		wrongOf(v.Wrong, v.Compared))
 }

@@ -121,7 +121,7 @@ func TestIntegersToTheDigit(t *testing.T) {
 		t.Errorf("right integers: %v (%s)", v.Status, v.Sentence)
 	}
 	v := verdict(large, answer(large, math.MaxInt32-1, math.MinInt32, 5))
-	const want = "y[0] is 2147483646, want 2147483647, accepted is that alone; 1 of 3 elements are wrong"
+	const want = "y[0] is 2147483646, want 2147483647, accepted is that alone; 1 of 3 elements is wrong"
 	if v.Status != op.StatusFail || v.Sentence != want {
 		t.Errorf("an integer off by one: %v %q, want %q", v.Status, v.Sentence, want)
 	}

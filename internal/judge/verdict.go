@@ -139,7 +139,16 @@ func rejected(v Verdict) string {
 	if math.IsNaN(v.Worst.Want) || v.Worst.Low == v.Worst.High {
 		accepted = "accepted is that alone"
 	}
-	return fmt.Sprintf("%s is %s, want %s, %s; %d of %d elements are wrong",
+	return fmt.Sprintf("%s is %s, want %s, %s; %s",
 		place(v.Output, v.Worst.Index), numberOf(v.DType, v.Worst.Got), numberOf(v.DType, v.Worst.Want),
-		accepted, v.Wrong, v.Compared)
+		accepted, wrongOf(v.Wrong, v.Compared))
+}
+
+// wrongOf says how many elements are wrong.
+func wrongOf(wrong, compared int64) string {
+	verb := "are"
+	if wrong == 1 {
+		verb = "is"
+	}
+	return fmt.Sprintf("%d of %d elements %s wrong", wrong, compared, verb)
 }

@@ -78,6 +78,9 @@ func inside(tokens []token, open int) []token {
 // and atomic additions; reread says that the value written is computed from the old one.
 type writing struct{ plain, added, atomic, reread bool }
 
+// Accumulates reports whether what is pointed to is added to by atomics and written in no other way.
+func (w writing) Accumulates() bool { return w.atomic && !w.plain }
+
 func (w writing) any() bool { return w.plain || w.added || w.atomic }
 
 func (w writing) with(o writing) writing {

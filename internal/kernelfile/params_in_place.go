@@ -148,7 +148,7 @@ func (b *Binding) accumulates(a Argument) bool {
 			return o.Form == Scratch && o.fill != ""
 		})
 	}
-	return a.atomic || a.added && (b.Pass == op.Backward || b.Function.Kind == Kernel)
+	return a.Accumulates() || a.added && (b.Pass == op.Backward || b.Function.Kind == Kernel)
 }
 
 // accumulated returns the outputs that are accumulated into, or "" if there are none.

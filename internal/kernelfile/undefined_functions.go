@@ -33,7 +33,7 @@ func (f *File) Undefined() (names []string) {
 			continue
 		}
 		if slices.ContainsFunc(slices.Concat(f.Functions, f.helpers), func(fn Function) bool {
-			return fn.uses(name)
+			return fn.Uses(name)
 		}) {
 			names = append(names, name)
 		}
@@ -41,8 +41,8 @@ func (f *File) Undefined() (names []string) {
 	return names
 }
 
-// uses reports whether a function's lines call or launch one of that name.
-func (fn *Function) uses(name string) bool {
+// Uses reports whether a function's lines call or launch one of that name.
+func (fn *Function) Uses(name string) bool {
 	for i := 0; i+1 < len(fn.body); i++ {
 		if fn.body[i].text == name && slices.Contains([]string{"(", "<", "<<<"}, fn.body[i+1].text) {
 			return true

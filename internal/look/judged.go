@@ -33,6 +33,7 @@ import (
 	"triad/internal/session"
 	"triad/internal/shrink"
 	"triad/internal/smallestcase"
+	"triad/internal/standing"
 	"triad/internal/watched"
 )
 
@@ -96,7 +97,7 @@ func (a *Looker) At(ctx context.Context, paths []string) error {
 		Show: func(done, all int) { show(progress, done, all) },
 		Callable: func(path string) bool {
 			solve, err := check.ReadSolve(path, nil)
-			return err == nil && solve != nil
+			return err == nil && solve != nil && solve.Declared()
 		},
 		Where: func(id string) string {
 			return "-v prints all of it; triad results report " + id + a.InDatabase + " makes a page."
@@ -188,19 +189,38 @@ func (a *Looker) judge(ctx context.Context, path string, guess operatorguess.Gue
 		return trial, err
 	}
 	trial = a.finish(trial, result, all)
-	trial.Tell = func() error {
-		code := session.ExitNothing
-		if trial.Wrong() {
-			code = session.ExitBad
-		} else if trial.Right() {
-			code = session.ExitGood
-		}
-		s := report.Summary{Seed: request.Seed, Exit: int(code)}
-		style := report.Style{InDatabase: a.InDatabase}
-		err := report.Compare(to, style, result.Records, nil, s)
-		return errors.Join(err, smallestcase.Tell(to, style, all))
+	if trial.Right() {
+		trial.Places = a.places(ctx, mine, request, result)
 	}
+	trial.Tell = func() error { return a.tellTrial(to, trial, request, result, all) }
 	return trial, nil
+}
+
+// places returns where the kernels of a right CUDA file stand on the operator's ladder, a line a pass.
+func (a *Looker) places(ctx context.Context, mine *runsetup.OwnFiles, r run.Request, result run.Result) (
+	lines []string,
+) {
+	for _, p := range standing.Places(ctx, a.Workers, mine, r, result.Records) {
+		if !p.Python {
+			lines = append(lines, fmt.Sprintf("%s: %s", p.Pass, p.Line()))
+		}
+	}
+	return lines
+}
+
+// tellTrial prints all of a trial.
+func (a *Looker) tellTrial(to io.Writer, t Trial, r run.Request, result run.Result,
+	all []shrink.Diagnosed,
+) error {
+	code := session.ExitNothing
+	if t.Wrong() {
+		code = session.ExitBad
+	} else if t.Right() {
+		code = session.ExitGood
+	}
+	style := report.Style{InDatabase: a.InDatabase}
+	err := report.Compare(to, style, result.Records, nil, report.Summary{Seed: r.Seed, Exit: int(code)})
+	return errors.Join(err, smallestcase.Tell(to, style, all))
 }
 
 // placeInFile matches the place that begins a sentence about a file.

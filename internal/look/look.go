@@ -38,6 +38,7 @@ type Trial struct {
 	firstlook.Judged
 	Records   []*record.Record
 	Diagnoses map[int]record.Diagnosis // by the index of the record
+	Places    []string                 // where it stands on the operator's ladder
 	Tell      func() error             // prints all of it, once it is recorded; nil: there is no more to say
 }
 
@@ -51,7 +52,8 @@ type Machine struct {
 	Python   func(context.Context) error // nil if there is a Python with torch and Triton
 	// Check runs triad check on a program, and prints what that prints.
 	Check func(ctx context.Context, path string, to io.Writer) (*check.Report, error)
-	// Callable reports whether triad check can run a file.
+	// Callable reports whether triad check can run a file that has no main(), by a function that is meant for
+	// callers.
 	Callable func(path string) bool
 	// Judge compares a file with an operator's truth; an error ends the look.
 	Judge func(ctx context.Context, path string, guess operatorguess.Guess, to io.Writer) (Trial, error)
@@ -250,6 +252,9 @@ func (r *round) print() {
 
 func (r *round) printOne(i int) {
 	fmt.Fprintln(r.Out, r.lines[i].Format(r.width, r.Color))
+	for _, place := range r.lines[i].places {
+		fmt.Fprintln(r.Out, "    "+place)
+	}
 	if r.Verbose && r.lines[i].details != "" {
 		fmt.Fprintln(r.Out, "\n"+r.lines[i].details)
 	}

@@ -75,7 +75,11 @@ func newStand() *stand {
 			}
 			p := firstlook.Pass{Pass: op.Forward, Causes: []firstlook.Cause{{Line: 3, Text: "the cause"}}}
 			p.Row.Add(status, "", "")
-			return Trial{Judged: firstlook.Judged{Guess: g, Passes: []firstlook.Pass{p}}}, nil
+			t := Trial{Judged: firstlook.Judged{Guess: g, Passes: []firstlook.Pass{p}}}
+			if strings.Contains(string(text), "counted") {
+				t.Places = []string{"forward: counted like cuda/vec"}
+			}
+			return t, nil
 		},
 		State: func(path string) string { text, _ := os.ReadFile(path); return string(text) + "." },
 		Changed: func(_ context.Context, _ func() []string, _ map[string]string) bool {
@@ -152,6 +156,17 @@ func TestFolder(t *testing.T) {
 	steps := strings.Join(s.steps, ", ")
 	if !strings.Contains(steps, "check wrong.cu, compare "+operator+" wrong.cu") || len(s.steps) != 3 {
 		t.Errorf("steps: %s; want check before compare, and check of the file with a main() alone", steps)
+	}
+}
+
+// TestPlaces: the place of a right kernel stands below its line, and a wrong one has none.
+func TestPlaces(t *testing.T) {
+	for text, want := range map[string]bool{"right, counted": true, "wrong, counted": false} {
+		folder := write(t, t.TempDir(), map[string]string{"a.cu": kernelOf(text)})
+		out, _ := newStand().run(t.Context(), Options{Once: true}, folder)
+		if strings.Contains(out, "\n    forward: counted like cuda/vec\n") != want {
+			t.Errorf("%s: %s", text, out)
+		}
 	}
 }
 

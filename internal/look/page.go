@@ -24,6 +24,7 @@ type evidence struct {
 	source string
 	causes []record.Cause
 	wrong  []record.Record // with a map of errors
+	places []string        // on the operator's ladder
 }
 
 // keepWrong keeps the wrong records of which a map can be drawn.

@@ -93,6 +93,9 @@ func (r *round) compare(e entry, f *firstlook.File, guesses []operatorguess.Gues
 	}
 	t := trials[firstlook.Best(f.Judged)]
 	seen.keepWrong(t.Records)
+	if line.Verdict == firstlook.Right {
+		seen.places = t.Places
+	}
 	if !t.Right() && !t.By.Sure() {
 		t.Records, t.Diagnoses = nil, nil
 		if n := r.NotUnderstood(e.path, t.Operator, line.Text); n != nil {

@@ -5,23 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"triad/cuda/rewrite"
 	"triad/internal/catalog"
+	"triad/internal/exercise"
 	"triad/internal/op"
 )
 
 //go:embed starter
 var starter embed.FS
 
-// Create makes the folder of a new operator: a small working one, or a copy of the catalog's operator from,
-// whose files are given by sources (laid out as the repository). The last part of folder is its name. The
-// error is a *op.UsageError where the user is to blame.
+// Create makes the folder of a new operator: a small working one, or one that computes what the catalog's
+// operator from does, whose files are given by sources (laid out as the repository). The last part of folder
+// is its name. The error is a *op.UsageError where the user is to blame.
 func Create(folder, from string, sources fs.FS) error {
 	return create(folder, func(name string) (map[string]string, error) {
 		return contentsOf(name, from, sources)
@@ -92,6 +95,10 @@ func contentsOf(name, from string, sources fs.FS) (map[string]string, error) {
 		toml = strings.ReplaceAll(toml, `"outlier", `, "")
 	}
 	files[name+".toml"] = toml
+	if plain, err := plainFiles(name, from, sources); err != nil || plain != nil {
+		maps.Copy(files, plain)
+		return files, err
+	}
 	kernels, rows := "cuda/kernels/"+from+".cu", "triton/"+from+".py"
 	for ending, file := range map[string]string{".cu": kernels, ".py": rows} {
 		text, err := fs.ReadFile(sources, file)
@@ -110,6 +117,41 @@ func contentsOf(name, from string, sources fs.FS) (map[string]string, error) {
 		}
 	}
 	return files, nil
+}
+
+// plainFiles returns a kernel as a learner writes it, from the first exercise of the operator, and the part
+// of the Python file that needs torch alone. nil: there is no such exercise, or the reference needs more.
+func plainFiles(name, from string, sources fs.FS) (map[string]string, error) {
+	exercises, err := exercise.All()
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(exercises, func(e exercise.Exercise) bool {
+		return e.Op == from && e.Pass == op.Forward && path.Ext(e.File) == ".cu"
+	})
+	text, err := fs.ReadFile(sources, "triton/"+from+".py")
+	if i < 0 || err != nil {
+		return nil, nil // the operator's own files are copied instead
+	}
+	python, ok := torchPart(contractsOfOwn(string(text)))
+	if !ok {
+		return nil, nil
+	}
+	const declares = "// triad: "
+	kernel := strings.ReplaceAll(exercises[i].Solution, declares+from+"(", declares+name+"(")
+	_, kernel, _ = strings.Cut(kernel, "\n") // its first line names the exercise
+	return map[string]string{
+		name + ".cu": fmt.Sprintf("// %s: the kernels. triad watch ./%[1]s judges them on every save.\n%s",
+			name, kernel),
+		name + ".py": fmt.Sprintf(`"""%s: the truth
+
+triad runs reference() in fp64, on exactly the inputs that a kernel gets, and follows every
+operation to know how far fp32 arithmetic may move each element. IMPLEMENTATIONS lists further
+functions to judge.
+"""
+
+%s`, name, python),
+	}, nil
 }
 
 // addParts adds the files that a kernel file includes from the folder of kernels: its parts, in a folder of

@@ -4,17 +4,20 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"triad"
 	"triad/internal/catalog"
+	"triad/internal/exercise"
 	"triad/internal/op"
 )
 
 // TestCreateMakesWhatOpenReads: Open accepts everything that Create makes, the small operator and a copy of
 // every operator of the catalog.
 func TestCreateMakesWhatOpenReads(t *testing.T) {
+	var plain []string // those with a kernel that registers nothing
 	for _, from := range append([]string{""}, catalog.Names()...) {
 		folder := filepath.Join(t.TempDir(), "my_op")
 		if err := Create(folder, from, triad.Files); err != nil {
@@ -26,12 +29,56 @@ func TestCreateMakesWhatOpenReads(t *testing.T) {
 			t.Errorf("from %q: %v", from, err)
 			continue
 		}
-		if f.Spec.Name != "my_op" || f.CUDA == "" || f.Registers != (from != "") {
+		if f.Spec.Name != "my_op" || f.CUDA == "" {
 			t.Errorf("from %q: %+v", from, f)
+		}
+		if !f.Registers {
+			plain = append(plain, from)
+			readsAsALearners(t, f)
 		}
 		if err := Create(folder, from, triad.Files); err == nil ||
 			!strings.Contains(err.Error(), "it is there already") {
 			t.Errorf("from %q, a second time: %v", from, err)
+		}
+	}
+	exercises, err := exercise.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range exercises {
+		if e.Pass == op.Forward && strings.HasSuffix(e.File, ".cu") && !slices.Contains(plain, e.Op) {
+			t.Errorf("from %s: the kernels are triad's own", e.Op)
+		}
+	}
+}
+
+// readsAsALearners fails where the files of a folder use what only triad's own files know, or are wide.
+func readsAsALearners(t *testing.T, f *Folder) {
+	t.Helper()
+	for _, file := range []string{f.CUDA, f.Python} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, own := range []string{".cuh\"", "INTERPRETED", "DENSE", "triton.jit", "TRIAD_KERNEL"} {
+			if strings.Contains(string(text), own) {
+				t.Errorf("%s has %s", file, own)
+			}
+		}
+	}
+}
+
+// TestStarterWidth: the lines of the small operator have at most 100 columns.
+func TestStarterWidth(t *testing.T) {
+	for _, ending := range []string{".toml", ".cu", ".py"} {
+		text, err := starter.ReadFile("starter/starter" + ending)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(strings.ReplaceAll(string(text), "\t", "    ")) {
+			if len(strings.TrimSuffix(line, "\n")) > 100 {
+				t.Errorf("starter%s: %s", ending, line)
+			}
 		}
 	}
 }

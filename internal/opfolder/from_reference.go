@@ -113,8 +113,7 @@ name = "cols"
 	text.WriteString("\n[synonyms] # what people call sizes in kernels of their own; add yours\n" +
 		f.synonyms())
 	fmt.Fprintf(&text, "\n# Its truth is autograd of the reference. Leave the section out for an "+
-		"operator without "+
-		"gradients.\n[backward]\ninputs = [%s]\noutputs = [%s]\nchained = false\n",
+		"operator without\n# gradients.\n[backward]\ninputs = [%s]\noutputs = [%s]\nchained = false\n",
 		quoted(append(slices.Clone(tensors), "grad_"+out)), quoted(gradients(tensors)))
 	return text.String()
 }
@@ -151,8 +150,9 @@ func (f Formula) python(name string, tensors []string) string {
 	tuple := func(words string) string { return "(" + words + ",)" }
 	return fmt.Sprintf(`"""%[1]s: %[2]s = %[3]s
 
-reference() is the truth. triad runs it in fp64, on exactly the inputs that a kernel gets, and follows every
-operation to know how far fp32 arithmetic may move each element. Gradients come from autograd of it.
+reference() is the truth. triad runs it in fp64, on exactly the inputs that a kernel gets, and
+follows every operation to know how far fp32 arithmetic may move each element. Gradients come from
+autograd of it.
 """
 
 %[4]simport torch

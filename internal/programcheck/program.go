@@ -17,7 +17,7 @@ func Program(ctx context.Context, w *machine.Workers, file string, all time.Dura
 	o.All = all
 	found, err := (&checker{w}).found(ctx, file, nil, nil, &o)
 	if err == nil {
-		err = check.Write(w.Out, found, check.WorkingFolder())
+		err = check.Write(w.Out, found, check.WorkingFolder(), false)
 	}
 	return found, err
 }

@@ -36,6 +36,7 @@ type Options struct {
 	Sanitizers                        []string
 	SARIF, Arch, Device, Std          string
 	Debug, Explain, JSON, Watch       bool
+	Verbose                           bool
 
 	watched.Limits // of Deadlines
 }
@@ -171,7 +172,7 @@ func (a *checker) checkOnce(ctx context.Context, file string, args []string, inp
 	if o.JSON {
 		err = report.JSON(a.Out, found)
 	} else {
-		err = check.Write(a.Out, found, folder)
+		err = check.Write(a.Out, found, folder, o.Verbose)
 	}
 	if err != nil {
 		return err
@@ -185,7 +186,7 @@ func (a *checker) checkOnce(ctx context.Context, file string, args []string, inp
 	return nil
 }
 
-// found checks an operator of the catalog, a file with a solve() and no main(), or a program.
+// found checks an operator of the catalog, a file with a function to call and no main(), or a program.
 func (a *checker) found(ctx context.Context, file string, args []string, input []byte, o *Options) (
 	*check.Report, error,
 ) {

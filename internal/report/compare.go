@@ -95,12 +95,12 @@ func Compare(w io.Writer, style Style, records []record.Record, differences []re
 ) error {
 	w = style.Wrap(w)
 	parts := []func(io.Writer, Style, []group) error{
-		heading, implementationTable, unavailable,
+		heading, implementationTable, unavailable, doubts,
 		badLines, printed,
 	}
 	if summary.Details {
 		parts = []func(io.Writer, Style, []group) error{
-			heading, dtypeTable, powerless, unavailable,
+			heading, dtypeTable, powerless, unavailable, doubts,
 			badLines, printed,
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"triad/internal/op"
 	"triad/internal/record"
+	"triad/internal/tensor"
 )
 
 // explainedElements is the number of worst elements that are shown.
@@ -68,7 +69,7 @@ func Explain(w io.Writer, style Style, records []record.Record) error {
 			if err := write(w, text.String()); err != nil {
 				return err
 			}
-			if err := worstElements(w, style, e, dtypeOf(r, e.Output)); err != nil {
+			if err := worstElements(w, style, r, e); err != nil {
 				return err
 			}
 		}
@@ -200,15 +201,36 @@ func digits(d op.DType, f record.Float) string {
 	return strconv.FormatFloat(float64(f), 'g', 9, 64)
 }
 
-// timesAccepted divides an element's error by the accepted error: at most 1 if it is accepted, except for the
-// rounding of the bounds.
-func timesAccepted(x record.Element) string {
-	off := math.Abs(float64(x.Got) - float64(x.Want))
-	if times := off / max(float64(x.High)-float64(x.Want), float64(x.Want)-float64(x.Low)); times >= 0 &&
-		!math.IsInf(times, 1) {
-		return strconv.FormatFloat(times, 'g', 3, 64)
+// judgedAt returns what a verdict keeps of an element before it is rounded; nil if it keeps nothing.
+func judgedAt(r record.Record, output string, index []int64) *record.Judged {
+	for _, v := range r.Outputs {
+		if v.Name != output || v.Statistics == nil {
+			continue
+		}
+		for i := range v.Statistics.Worst {
+			if slices.Equal(v.Statistics.Worst[i].Index, index) {
+				return &v.Statistics.Worst[i]
+			}
+		}
 	}
-	return ""
+	return nil
+}
+
+// shareOfBound divides an element's error by what it may be off, which is the inverse of its headroom: the
+// allowance and half an ulp.
+func shareOfBound(x record.Element, j *record.Judged, d op.DType) string {
+	half := 0.0
+	if f, is := tensor.FormatOf(d); is {
+		half = f.ULP(float64(x.Got)) / 2
+	}
+	if j == nil {
+		return ""
+	}
+	share := math.Abs(float64(x.Got)-float64(j.R)) / (float64(j.T) + half)
+	if math.IsNaN(share) || math.IsInf(share, 1) {
+		return ""
+	}
+	return strconv.FormatFloat(share, 'g', 3, 64)
 }
 
 func btoi(b bool) int {
@@ -218,19 +240,25 @@ func btoi(b bool) int {
 	return 0
 }
 
-func worstElements(w io.Writer, style Style, e record.Explanation, d op.DType) error {
+// worstElements prints the worst elements with their truth, which is not rounded.
+func worstElements(w io.Writer, style Style, r record.Record, e record.Explanation) error {
+	d := dtypeOf(r, e.Output)
 	if len(e.Worst) == 0 {
 		return write(w, "\n")
 	}
 	rows := make([][]string, 0, explainedElements)
 	for _, x := range e.Worst[:min(explainedElements, len(e.Worst))] {
+		judged, truth := judgedAt(r, e.Output, x.Index), digits(d, x.Want)
+		if judged != nil {
+			truth = digits(d, judged.R)
+		}
 		rows = append(rows, []string{
-			element(e.Output, x.Index), digits(d, x.Got), digits(d, x.Want), digits(d, x.Low),
-			digits(d, x.High), timesAccepted(x),
+			element(e.Output, x.Index), digits(d, x.Got), truth, digits(d, x.Low), digits(d, x.High),
+			shareOfBound(x, judged, d),
 		})
 	}
-	if err := style.Table(w, "  ", columns("worst", "got", "want", "lowest accepted", "highest accepted",
-		"error / accepted"), rows); err != nil {
+	if err := style.Table(w, "  ", columns("worst", "got", "truth", "lowest accepted", "highest accepted",
+		"share of bound"), rows); err != nil {
 		return err
 	}
 	return write(w, "\n")

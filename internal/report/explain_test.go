@@ -27,6 +27,9 @@ func TestExplain(t *testing.T) {
 			Worst: []record.Element{element}, ULPs: []int64{1, 2, 3},
 		},
 	}}
+	wrong.Outputs = []record.Verdict{{Name: "y", Statistics: &record.Statistics{
+		Worst: []record.Judged{{Index: []int64{1, 2}, R: 0.125000125, T: 0.001}},
+	}}}
 	good := record.Record{Impl: "mine/k", Status: op.StatusPass, Explained: []record.Explanation{
 		{
 			Output: "y", Contract: "fp32", Promise: "sums in fp32", Gate: "G4",
@@ -46,7 +49,7 @@ func TestExplain(t *testing.T) {
 		"G0 asks    what came back must be whole", "G2 asks    each element must lie between",
 		"pattern    only row 4 is unwritten",
 		"errors     of 6 elements 1 up to half an ulp, 2 up to 1 ulp, 3 more than 1 ulp", "0.127164587 ",
-		" 2.16\n",
+		" 2.16\n", " 0.125000125 ",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)

@@ -282,8 +282,8 @@ func (g group) sampled() string {
 }
 
 // note gives the reason of a neutral record or a warning: the most frequent one, and how many others there
-// are. What is bad is printed below the table, what is UNAVAILABLE once for all lines, what is untold with
-// --verbose.
+// are. What is bad or not understood is printed below the table, what is UNAVAILABLE once for all lines, what
+// is untold with --verbose.
 func (g group) note(untold ...op.Status) string {
 	type reason struct {
 		status op.Status
@@ -293,7 +293,7 @@ func (g group) note(untold ...op.Status) string {
 	var order []reason
 	for _, r := range g.records {
 		if r.Status == op.StatusPass || r.Status.Weight() == op.Bad || r.Status == op.StatusUnavailable ||
-			r.Status == op.StatusEmptyOK {
+			r.Status == op.StatusEmptyOK || r.Status == op.StatusNotUnderstood {
 			continue
 		}
 		if slices.Contains(untold, r.Status) {

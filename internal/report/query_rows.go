@@ -26,7 +26,12 @@ func Rows(w io.Writer, style Style, names []string, rows [][]any, cut string) er
 		}
 	}
 	if len(names) > 0 {
-		if err := style.Table(w, "", header, cells); err != nil {
+		isCut, err := style.table(w, "", header, cells)
+		if err == nil && isCut {
+			err = write(w, style.paint(faint, "some cells are cut: --format csv or json prints them whole")+
+				"\n")
+		}
+		if err != nil {
 			return err
 		}
 	}

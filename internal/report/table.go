@@ -15,6 +15,7 @@ import (
 type Style struct {
 	Color bool // a terminal that shows colours
 	Width int  // columns of the terminal; 0: as wide as it gets
+	ASCII bool // the terminal may not show other characters
 	// InDatabase is the end of commands that read what was recorded: " --db FILE"; "" for the default
 	// database.
 	InDatabase string
@@ -47,6 +48,12 @@ const leastRoom = 20
 // indent before each line. On a terminal that is too narrow, columns that may be left out are, from the
 // right; if that is not enough, rows continue on a second line, and the last column is cut.
 func (s Style) Table(w io.Writer, indent string, header []column, rows [][]string) error {
+	_, err := s.table(w, indent, header, rows)
+	return err
+}
+
+// table writes a table, and reports whether cells were cut.
+func (s Style) table(w io.Writer, indent string, header []column, rows [][]string) (isCut bool, err error) {
 	header, rows = s.narrow(len(indent), header, rows)
 	var bands [][]string
 	for from := 0; from < len(header); {
@@ -55,7 +62,9 @@ func (s Style) Table(w io.Writer, indent string, header []column, rows [][]strin
 		for i, row := range rows {
 			part[i] = row[from:to]
 		}
-		bands = append(bands, s.lines(indent, header[from:to], part))
+		fitting, shortened := s.fit(len(indent), header[from:to], part)
+		isCut = isCut || shortened
+		bands = append(bands, s.lines(indent, header[from:to], fitting))
 		if from = to; len(bands) == 1 {
 			indent += "    "
 		}
@@ -66,7 +75,7 @@ func (s Style) Table(w io.Writer, indent string, header []column, rows [][]strin
 			text.WriteString(band[i] + "\n")
 		}
 	}
-	return write(w, text.String())
+	return isCut, write(w, text.String())
 }
 
 // lines returns the header and the rows of a table that fits.
@@ -89,7 +98,7 @@ func (s Style) lines(indent string, header []column, rows [][]string) []string {
 	}
 	t.SetColumnConfigs(configs)
 	t.AppendHeader(names)
-	for _, row := range s.fit(len(indent), header, rows) {
+	for _, row := range rows {
 		cells := make(table.Row, len(row))
 		for i, cell := range row {
 			cells[i] = cell
@@ -162,9 +171,9 @@ func (s Style) band(taken int, header []column, rows [][]string, from int) int {
 }
 
 // fit cuts the last column at a space so that lines fit the terminal; it keeps at least leastRoom of it.
-func (s Style) fit(taken int, header []column, rows [][]string) [][]string {
+func (s Style) fit(taken int, header []column, rows [][]string) (fitting [][]string, isCut bool) {
 	if s.Width <= 0 || len(header) == 0 {
-		return rows
+		return rows, false
 	}
 	last := len(header) - 1
 	for _, n := range widths(header, rows)[:last] {
@@ -175,17 +184,22 @@ func (s Style) fit(taken int, header []column, rows [][]string) [][]string {
 	for i, row := range rows {
 		out[i] = slices.Clone(row)
 		if text.StringWidthWithoutEscSequences(row[last]) > room {
-			out[i][last] = cut(row[last], room)
+			out[i][last], isCut = s.cut(row[last], room), true
 		}
 	}
-	return out
+	return out, isCut
 }
 
 // cut shortens words to a width, at a space if that keeps half of it.
-func cut(words string, room int) string {
-	short := text.Snip(words, room, "…")
-	if i := strings.LastIndexByte(short, ' '); i > room/2 && !strings.Contains(short[i:], "\x1b") {
-		return strings.TrimRight(short[:i], " ,;:") + " …"
+func (s Style) cut(words string, room int) string {
+	mark := "…"
+	if s.ASCII {
+		mark = "..."
+	}
+	short := text.Snip(words, room, mark)
+	i := strings.LastIndexByte(short, ' ')
+	if i > room/2 && i+1+len([]rune(mark)) <= room && !strings.Contains(short[i:], "\x1b") {
+		return strings.TrimRight(short[:i], " ,;:") + " " + mark
 	}
 	return short
 }

@@ -96,3 +96,29 @@ func shownAt(t *testing.T, s Style, records []record.Record) string {
 	}
 	return out.String()
 }
+
+// TestCutCells: a query says that a terminal cut its cells; where the locale has no UTF-8, the mark is three
+// points.
+func TestCutCells(t *testing.T) {
+	long := strings.Repeat("word ", 30)
+	for _, c := range []struct {
+		style Style
+		mark  string
+	}{{Style{Width: 40}, "…"}, {Style{Width: 40, ASCII: true}, "..."}, {Style{}, ""}} {
+		var out strings.Builder
+		if err := Rows(&out, c.style, []string{"id", "message"}, [][]any{{int64(1), long}}, ""); err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Contains(out.String(), "--format csv")
+		if said != (c.mark != "") || !strings.Contains(out.String(), c.mark) ||
+			c.style.ASCII && strings.Contains(out.String(), "…") {
+			t.Errorf("%+v: %q", c.style, out.String())
+		}
+		for line := range strings.Lines(out.String()) {
+			if n := text.StringWidthWithoutEscSequences(strings.TrimSuffix(line, "\n")); c.style.Width > 0 &&
+				strings.Contains(line, "word") && n > c.style.Width {
+				t.Errorf("a line of %d columns: %q", n, line)
+			}
+		}
+	}
+}

@@ -146,8 +146,12 @@ func verdictWords(v record.Verdict) string {
 	if e.Want.Class() == "nan" || e.Low == e.High {
 		accepted = "accepted that alone"
 	}
-	words := fmt.Sprintf("%s: got %s, want %s, %s; %d of %d elements are wrong (%s)",
-		element(v.Name, e.Index), value(e.Got), value(e.Want), accepted, v.NWrong, v.NCompared, v.Gate)
+	verb := "are"
+	if v.NWrong == 1 {
+		verb = "is"
+	}
+	words := fmt.Sprintf("%s: got %s, want %s, %s; %d of %d elements %s wrong (%s)", element(v.Name, e.Index),
+		value(e.Got), value(e.Want), accepted, v.NWrong, v.NCompared, verb, v.Gate)
 	if v.Pattern != "" {
 		words += "; " + clean(v.Pattern)
 	}

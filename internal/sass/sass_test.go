@@ -76,10 +76,13 @@ func TestRules(t *testing.T) {
 		t.Errorf("%d products are added apart, want 1", apart)
 	}
 	var out strings.Builder
-	if err := Write(&out, kernels[0], Facts{Registers: 40, SpillBytes: 8}); err != nil {
+	kernels[0].Name = "_ZN12_GLOBAL__N_115relu_fwd_kernelIfEEvPKT_PS1_i"
+	if err := Write(&out, []Listed{{kernels[0], 40, 8}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"40 registers", "8 bytes spilled", "0x20..0x120", "added apart"} {
+	for _, want := range []string{
+		"bound by\nrelu_fwd_kernel<float>", "  40         8 B ", "0x20..0x120", "added apart",
+	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}

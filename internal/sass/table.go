@@ -7,17 +7,56 @@ import (
 	"text/tabwriter"
 )
 
-// Facts holds ptxas's figures for a kernel.
-type Facts struct {
+// Listed is a kernel with ptxas's figures.
+type Listed struct {
+	Kernel
 	Registers, SpillBytes int
 }
 
-// Write prints a kernel and its loops: instructions by role, and the clocks of one pass by one warp, by pipe.
-// The largest is a lower bound for the loop, however well the pipes overlap.
-func Write(w io.Writer, k Kernel, f Facts) error {
+// Write prints a line for each kernel, then the loops of each.
+func Write(w io.Writer, all []Listed) error {
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "kernel\tcode\tregisters\tspilled\tloops\tlargest loop: clocks\tbound by")
+	for _, k := range all {
+		loops := k.Loops()
+		clocks, bound := "", ""
+		if l := largest(loops); l != nil {
+			pipe, n := l.Clocks().Bound()
+			clocks, bound = fmt.Sprint(n), pipe
+		}
+		fmt.Fprintf(out, "%s\t%.1f KiB\t%d\t%d B\t%d\t%s\t%s\n", NameOf(k.Name).Text,
+			float64(k.CodeBytes())/1024, k.Registers, k.SpillBytes, len(loops), clocks, bound)
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write the kernels: %w", err)
+	}
+	for _, k := range all {
+		if _, err := fmt.Fprintf(w, "\n%s\n", NameOf(k.Name).Text); err != nil {
+			return fmt.Errorf("write the loops of %s: %w", k.Name, err)
+		}
+		if err := writeLoops(w, k.Kernel); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// largest returns the loop with the most clocks; nil if there is none.
+func largest(loops []Loop) *Loop {
+	var most *Loop
+	clocks := -1
+	for i := range loops {
+		if _, n := loops[i].Clocks().Bound(); n > clocks {
+			most, clocks = &loops[i], n
+		}
+	}
+	return most
+}
+
+// writeLoops prints the loops of a kernel: instructions by role, and the clocks of one pass by one warp, by
+// pipe. The largest is a lower bound for the loop, however well the pipes overlap.
+func writeLoops(w io.Writer, k Kernel) error {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "%s\n  code %.1f KiB, %d registers a thread, %d bytes spilled\n", k.Name,
-		float64(k.CodeBytes())/1024, f.Registers, f.SpillBytes)
 	loops := k.Loops()
 	if len(loops) == 0 {
 		_, err := fmt.Fprintf(w, "  no loop of %d instructions or more\n", smallestLoop)

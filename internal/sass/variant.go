@@ -56,6 +56,38 @@ func KernelsOf(all []backend.KernelFact, variant string) []backend.KernelFact {
 	return mine
 }
 
+// Wanted says which kernels are wanted.
+type Wanted struct {
+	Variant string
+	DTypes  []string // none: every one
+	Pass    string   // forward, backward or both
+}
+
+// Choose returns the kernels of the variant that are wanted: those that name another dtype or pass are not.
+func (w Wanted) Choose(all []backend.KernelFact) ([]backend.KernelFact, error) {
+	ofVariant := KernelsOf(all, w.Variant)
+	if len(ofVariant) == 0 {
+		return nil, fmt.Errorf("no kernel has %s in its name: there are %s",
+			strings.Join(Idea(w.Variant), " and "), strings.Join(Functions(all), ", "))
+	}
+	var chosen []backend.KernelFact
+	var there []string
+	for _, k := range ofVariant {
+		n := NameOf(k.Kernel)
+		there = append(there, strings.TrimSpace(n.DType+" "+n.Pass))
+		if (len(w.DTypes) == 0 || n.DType == "" || slices.Contains(w.DTypes, n.DType)) &&
+			(w.Pass == "both" || n.Pass == "" || n.Pass == w.Pass) {
+			chosen = append(chosen, k)
+		}
+	}
+	if len(chosen) == 0 {
+		slices.Sort(there)
+		return nil, fmt.Errorf("no kernel of %s is for this dtype and pass: there are %s", w.Variant,
+			strings.Join(slices.Compact(there), ", "))
+	}
+	return chosen, nil
+}
+
 // Functions returns the names of the kernels, each once, sorted.
 func Functions(all []backend.KernelFact) []string {
 	var names []string

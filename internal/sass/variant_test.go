@@ -2,6 +2,7 @@ package sass
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"triad/internal/backend"
@@ -31,5 +32,50 @@ func TestKernelsOfAVariant(t *testing.T) {
 	want := []string{"mma_forward", "product_tiled", "product_wgmma"}
 	if names := Functions(all); !slices.Equal(names, want) {
 		t.Errorf("functions %v", names)
+	}
+}
+
+// TestWanted: the kernels of one dtype and pass are chosen by their names; one that names none serves all.
+func TestWanted(t *testing.T) {
+	var all []backend.KernelFact
+	for _, name := range []string{
+		"_ZN12_GLOBAL__N_118softmax_fwd_warp_kIfLi4EEEvPKT_PS1_i",
+		"_ZN12_GLOBAL__N_118softmax_fwd_warp_kI6__halfLi4EEEvPKT_PS2_i",
+		"_ZN12_GLOBAL__N_118softmax_bwd_warp_kI13__nv_bfloat16Li4EEEvPKT_PS2_i",
+		"_ZN5triad14online_of_warpEi",
+	} {
+		all = append(all, backend.KernelFact{Kernel: name, Arch: HopperCode})
+	}
+	for _, c := range []struct {
+		wanted Wanted
+		want   []string
+	}{
+		{
+			Wanted{Variant: "warp", Pass: "both"}, []string{
+				"softmax_fwd_warp_k<float, 4>", "softmax_fwd_warp_k<__half, 4>",
+				"softmax_bwd_warp_k<__nv_bfloat16, 4>", "online_of_warp",
+			},
+		},
+		{
+			Wanted{Variant: "warp", DTypes: []string{"fp16"}, Pass: "both"},
+			[]string{"softmax_fwd_warp_k<__half, 4>", "online_of_warp"},
+		},
+		{
+			Wanted{Variant: "warp", Pass: "backward"},
+			[]string{"softmax_bwd_warp_k<__nv_bfloat16, 4>", "online_of_warp"},
+		},
+	} {
+		chosen, err := c.wanted.Choose(all)
+		var names []string
+		for _, k := range chosen {
+			names = append(names, NameOf(k.Kernel).Text)
+		}
+		if err != nil || !slices.Equal(names, c.want) {
+			t.Errorf("%+v: %q, want %q (%v)", c.wanted, names, c.want, err)
+		}
+	}
+	_, err := Wanted{Variant: "warp", DTypes: []string{"e4m3"}, Pass: "forward"}.Choose(all[:3])
+	if err == nil || !strings.Contains(err.Error(), "bf16 backward, fp16 forward, fp32 forward") {
+		t.Errorf("of no kernel: %v", err)
 	}
 }

@@ -33,7 +33,7 @@ func (r Refused) Error() string { return string(r) }
 // asked returns the query that an address asks for: typed SQL, or a query that comes with triad.
 func (s *Server) asked(values url.Values) (report.Query, error) {
 	q := report.Query{Statement: strings.TrimSpace(strings.ReplaceAll(values.Get("sql"), "\r\n", "\n"))}
-	saved, err := results.NamedQueries(s.options.Now())
+	saved, err := s.options.Saved()
 	if err != nil {
 		return q, err
 	}

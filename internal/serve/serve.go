@@ -50,6 +50,8 @@ type Options struct {
 	// Query runs SQL that a user typed, and returns its rows as "csv" or as "json", an object a line.
 	Query func(ctx context.Context, statement string, params map[string]string, format string) (
 		Rows, error)
+	// Saved lists the queries that have a name; nil: those that come with triad.
+	Saved      func() ([]results.Named, error)
 	Now        func() time.Time
 	HeaderTime time.Duration // 0: five seconds
 	AnswerTime time.Duration // of the database; 0: twenty seconds
@@ -71,6 +73,9 @@ func New(store *results.Store, listener net.Listener, o Options) (*Server, error
 		return nil, err
 	}
 	o.HeaderTime, o.AnswerTime = cmp.Or(o.HeaderTime, headerTime), cmp.Or(o.AnswerTime, answerTime)
+	if o.Saved == nil {
+		o.Saved = func() ([]results.Named, error) { return results.NamedQueries(o.Now()) }
+	}
 	s := &Server{store: store, options: o, guard: g, queries: make(chan struct{}, queriesAtOnce)}
 	s.http = &http.Server{
 		Handler: s.guarded(http.HandlerFunc(s.answer)), ReadHeaderTimeout: o.HeaderTime,

@@ -77,6 +77,7 @@ func Find(ctx context.Context, judged Judged, calls *watched.Calls) ([]shrink.Di
 			search.Divided = advice.IntegerDivisions(file.Text())
 		}
 		found, d := search.Find(), record.Diagnosis{}
+		found.Facts.OnlyAt = judged.onlyAt(suspect.Record)
 		p.watch(calls, &found, &d)
 		repeat := record.Repeat(found.Record, added.WordsOfFile(found.Record.Impl, judged.Added))
 		d = diagnosisOf(found, d, repeat)

@@ -28,7 +28,7 @@ for, launches that a GPU refuses, and leaks. Each finding says where, what it me
 fix it.
 
 The program gets what stands behind --, and check's standard input. Of a folder all .cu files are one
-program. A file without a main() whose extern "C" solve launches the kernels is called with sizes of
+program. The function that launches the kernels of a file without a main() is called with sizes of
 --size, or with several. An operator's name checks every CUDA kernel that triad has for it.`,
 		Example: "  triad check reduce.cu\n" +
 			"  triad check -I include -D N=1000 sort.cu -- 4096 < numbers.txt\n" +
@@ -51,13 +51,9 @@ program. A file without a main() whose extern "C" solve launches the kernels is 
 	f.StringVar(&o.Std, "std", "", "the language, c++17 where nothing is said, or a newer one, e.g. c++20")
 	f.BoolVar(&o.Explain, "explain", false, "show for each line of a kernel its requests, with the sectors "+
 		"or the wavefronts that they need, and where warps diverge")
-	f.StringVar(
-		&o.Arch,
-		"arch",
-		"sm_90",
-		"of --explain: the card for which nvcc, if it is here, says registers "+
-			"and spills",
-	)
+	f.StringVar(&o.Arch, "arch", "sm_90", "of --explain: the card for which nvcc, if it is here, says "+
+		"registers and spills")
+	f.BoolVarP(&o.Verbose, "verbose", "v", false, "with --explain: every line, of many kernels too")
 	f.BoolVar(&o.Debug, "debug", false, "start gdb on the program, with commands for kernels (help cuda)")
 	f.StringSliceVar(&o.Sanitizers, "sanitize", nil, "run the program under these sanitizers of the "+
 		"compiler too, which see mistakes of host code: address (with undefined behaviour), thread, or all")

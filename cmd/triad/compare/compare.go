@@ -24,6 +24,7 @@ import (
 	"triad/internal/session"
 	"triad/internal/shrink"
 	"triad/internal/smallestcase"
+	"triad/internal/standing"
 	"triad/internal/timing"
 	"triad/internal/twins"
 	"triad/internal/watched"
@@ -163,36 +164,43 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 		return err
 	}
 	var smallest []shrink.Diagnosed
-	var standing []place
+	var places []standing.Place
 	result, end, err := s.Run(ctx, (*run.Runner).Compare, func(result run.Result) (err error) {
 		if smallest, err = smallestcase.Find(ctx, smallestcase.Judged{
 			Files: mine, Twin: emulated.Of, Request: s.Request, Result: result, Added: s.Info.Added,
 		}, calls); err != nil {
 			return err
 		}
-		standing = a.places(ctx, mine, s.Request, result.Records, calls != nil && !o.JSON &&
-			o.Verb != "gradcheck")
+		if calls != nil && !o.JSON && o.Verb != "gradcheck" {
+			places = standing.Places(ctx, a.Workers, mine, s.Request, result.Records)
+		}
 		return smallestcase.Keep(smallest, result.Records, s.Diagnose)
 	})
-	for _, look := range []func(run.Result){o.After, a.PartRan} {
-		if look != nil {
-			look(result)
-		}
-	}
+	a.after(o, result)
 	if end.Usage() {
 		return end.Failure(err)
 	}
 	err = errors.Join(err, a.PrintCompare(s, result, o, end), a.TellCI(s, result, o))
 	if !o.JSON {
 		twins.Tell(a.Setup, result)
-		err = errors.Join(err, a.tellPlaces(standing, placesOnGPU(s.Request, result.Records), o))
-		err = errors.Join(err, smallestcase.Tell(a.Out, a.Style(), smallest), a.TellTheirs(ctx, mine, result))
+		standing.TellTimed(a.Out, s.Request, result.Records)
+		err = errors.Join(err, standing.Tell(ctx, a.Workers, places, o.Verbose || o.Explain),
+			smallestcase.Tell(a.Out, a.Style(), smallest), a.TellTheirs(ctx, mine, result))
 	}
 	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end))
 	if o.Own.Write && mine != nil {
 		a.TellWritten(mine.WriteLines(), o.JSON)
 	}
 	return end.Failure(err)
+}
+
+// after passes a result on to those who wait for it.
+func (a *Verb) after(o *runsetup.Options, result run.Result) {
+	for _, look := range []func(run.Result){o.After, a.PartRan} {
+		if look != nil {
+			look(result)
+		}
+	}
 }
 
 // lookCloser sets what a run produces in addition to its verdicts: dumps into a folder, "" for none, and in

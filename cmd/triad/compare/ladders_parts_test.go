@@ -2,6 +2,7 @@ package compare
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -31,12 +32,15 @@ import (
 const forOneArchitecture = "cuda/sm"
 
 // caseToCount returns the case that most variants of the operator take, the largest of those of moderate
-// size, and the variants that are right on it.
+// size, and the variants that are right on it. Attributes have their defaults where there is such a case:
+// kernels of users often take these alone.
 func caseToCount(t *testing.T, spec *op.Spec, request run.Request, kernels backend.Backend) (op.Case,
 	[]string,
 ) {
 	t.Helper()
-	request.Keep = func(c op.Case, _ string) bool { return elementsOf(t, spec, c) <= watched.MostElements }
+	request.Keep = func(c op.Case, impl string) bool {
+		return elementsOf(t, spec, c) <= watched.MostElements && !strings.HasPrefix(impl, forOneArchitecture)
+	}
 	result, err := runsetup.Unrecorded(t.Context(), t.Context(), kernels, request, false)
 	if err != nil {
 		t.Fatal(err)
@@ -47,29 +51,47 @@ func caseToCount(t *testing.T, spec *op.Spec, request run.Request, kernels backe
 			right[r.Case.Key()], cases[r.Case.Key()] = append(right[r.Case.Key()], r.Impl), r.Case
 		}
 	}
-	best := ""
-	for _, key := range slices.Sorted(maps.Keys(right)) {
-		more := len(right[key]) - len(right[best])
-		if best == "" || more > 0 || more == 0 && elementsOf(t, spec, cases[key]) > elementsOf(t, spec,
-			cases[best]) {
-			best = key
-		}
+	keys := slices.Collect(maps.Keys(right))
+	if len(keys) == 0 {
+		return op.Case{}, nil
 	}
-	return cases[best], right[best]
+	slices.SortFunc(keys, func(a, b string) int {
+		return cmp.Or(otherAttributes(spec, cases[a])-otherAttributes(spec, cases[b]),
+			len(right[b])-len(right[a]), cmp.Compare(elementsOf(t, spec, cases[b]), elementsOf(t, spec,
+				cases[a])), cmp.Compare(a, b))
+	})
+	return cases[keys[0]], right[keys[0]]
 }
 
-// elementsOf returns the number of elements of the inputs of a case.
+// otherAttributes counts the attributes of a case that do not have their defaults.
+func otherAttributes(spec *op.Spec, c op.Case) (n int) {
+	for _, a := range spec.Attributes {
+		if a.Default != nil && a.Type != "float" && fmt.Sprint(a.Default) != c.Attrs.Text(a.Name) {
+			n++
+		}
+	}
+	return n
+}
+
+// elementsOf returns the number of elements of the inputs of a case, or of its outputs where those are more:
+// a product of few terms has large ones.
 func elementsOf(t *testing.T, spec *op.Spec, c op.Case) int64 {
 	t.Helper()
 	inputs, err := spec.Inputs(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := int64(0)
-	for _, i := range inputs {
-		n += i.Elements()
+	outputs, err := spec.Outputs(c)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return n
+	sum := func(all []op.TensorType) (n int64) {
+		for _, i := range all {
+			n += i.Elements()
+		}
+		return n
+	}
+	return max(sum(inputs), sum(outputs))
 }
 
 // ladderOf returns a ladder without rungs.

@@ -24,6 +24,7 @@ import (
 	"triad/internal/op"
 	"triad/internal/run"
 	"triad/internal/runsetup"
+	"triad/internal/standing"
 	"triad/internal/truth"
 	_ "triad/internal/truth/all"
 	"triad/internal/watched"
@@ -146,7 +147,7 @@ func countLadders(t *testing.T, name string, all ladder.Ladders) {
 		l.Sources = sourcesOf(t, name)
 		for _, impl := range impls {
 			base := run.Request{Operators: request.Operators, Impls: []string{impl}, Seed: 1}
-			traffic, ok := countCall(t.Context(), kernels, calls, base, l, recordOf(chosen))
+			traffic, _, ok := standing.Count(t.Context(), kernels, calls, base, l, recordOf(chosen))
 			if !ok {
 				t.Logf("%s %v %s: not counted", name, pass, impl)
 				continue

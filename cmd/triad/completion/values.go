@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -255,9 +254,9 @@ func (s source) runs(ctx context.Context, cmd *cobra.Command, _ []string) []stri
 	return all
 }
 
-// savedQueries are the queries that come with triad, each with its question.
-func (source) savedQueries(context.Context, *cobra.Command, []string) []string {
-	all, err := results.NamedQueries(time.Now())
+// savedQueries are the queries that --saved runs, each with its question.
+func (s source) savedQueries(context.Context, *cobra.Command, []string) []string {
+	all, err := s.SavedQueries()
 	if err != nil {
 		return nil
 	}

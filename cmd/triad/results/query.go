@@ -22,7 +22,7 @@ import (
 // queryOptions holds the flags of results query.
 type queryOptions struct {
 	schema, list, asJSON bool
-	saved, format        string
+	saved, save, format  string
 	params               []string
 	statement            []string // the argument, if there is one
 	chosen               []string // the flags that are given, without --db
@@ -38,7 +38,8 @@ func queryCommand(db *string, run func(context.Context, *queryOptions, string) e
 		Long: `query runs one SELECT. It can read and nothing else: time, memory and rows are limited, and a
 result that was cut says so. Views: latest, history, disagreements, speed; --schema lists them and the tables
 with their columns and units. Beside SQLite's functions there are sqrt, ln, log10, exp, pow and median.
-Queries that come with triad answer the questions that people ask: --list shows them, --saved NAME runs one.`,
+Queries that come with triad answer the questions that people ask: --list shows them, --saved NAME runs one.
+--save NAME keeps a statement of your own among them, with the values of its parameters.`,
 		Example: `  triad results query "select op, implementation, status from latest"
   triad results query --saved only-in --param dtype=fp16
   triad results query --format csv "select * from latest where op = :op" --param op=softmax`,
@@ -58,8 +59,9 @@ Queries that come with triad answer the questions that people ask: --list shows 
 	fs.StringVar(&o.format, "format", "table", "table, csv, json (one object a line) or md")
 	fs.StringArrayVar(&o.params, "param", nil,
 		"a value for :NAME in the statement, NAME=VALUE; may be repeated")
-	fs.StringVar(&o.saved, "saved", "", "run a query that comes with triad instead")
-	fs.BoolVar(&o.list, "list", false, "list the queries that come with triad instead")
+	fs.StringVar(&o.saved, "saved", "", "run a query that comes with triad, or that you saved, instead")
+	fs.StringVar(&o.save, "save", "", "keep the statement under this name, for --saved")
+	fs.BoolVar(&o.list, "list", false, "list the queries that --saved runs instead")
 	fs.BoolVar(&o.schema, "schema", false, "list the views and tables with their columns and units instead")
 	fs.DurationVar(&o.deadline, "deadline", 2*time.Second, "how long the statement may run")
 	fs.IntVar(&o.rows, "rows", 10_000, "at most so many rows")
@@ -89,9 +91,9 @@ func (a *verb) tellQueries(ctx context.Context, o *queryOptions) error {
 	if o.schema {
 		return a.tellSchema(ctx)
 	}
-	all, err := results.NamedQueries(time.Now())
+	all, err := a.SavedQueries()
 	if err != nil {
-		return session.Fail(session.ExitBad, err)
+		return err
 	}
 	shown := make([]report.SavedQuery, len(all))
 	for i, n := range all {
@@ -137,7 +139,7 @@ func (a *verb) query(ctx context.Context, o *queryOptions, db string) error {
 	if !known {
 		return console.Usage("--format %q: want table, csv, json or md", o.format)
 	}
-	statement, params, err := o.text()
+	statement, params, err := a.statement(o)
 	if err != nil {
 		return err
 	}
@@ -153,36 +155,34 @@ func (a *verb) query(ctx context.Context, o *queryOptions, db string) error {
 	if err := show(answer); err != nil {
 		return err
 	}
+	if o.save != "" {
+		if err := a.SaveQuery(o.save, statement, params); err != nil {
+			return err
+		}
+	}
 	if answer.Cut != "" && o.format != "table" {
 		fmt.Fprintf(a.Err, "triad: %s\n", answer.Cut)
 	}
 	return nil
 }
 
-// text returns the query to run and the values of its parameters.
-func (o *queryOptions) text() (string, map[string]any, error) {
-	params := map[string]any{}
-	text := ""
-	if o.saved != "" {
-		all, err := results.NamedQueries(time.Now())
-		if err != nil {
-			return "", nil, session.Fail(session.ExitBad, err)
-		}
-		var names []string
-		for _, n := range all {
-			names = append(names, n.Name)
-			if n.Name == o.saved {
-				text = n.SQL
-				for _, p := range n.Params {
-					params[p.Name] = parameterValue(p.Default)
-				}
-			}
-		}
-		if text == "" {
-			return "", nil, console.Usage("--saved %q: want one of %s", o.saved, strings.Join(names, ", "))
-		}
-	} else {
+// statement returns the query to run and the values of its parameters.
+func (a *verb) statement(o *queryOptions) (text string, params map[string]any, err error) {
+	params = map[string]any{}
+	if o.saved == "" {
 		text = o.statement[0]
+	} else {
+		all, err := a.SavedQueries()
+		if err != nil {
+			return "", nil, err
+		}
+		var defaults map[string]string
+		if text, defaults, err = results.Find(all, o.saved); err != nil {
+			return "", nil, console.Usage("%w", err)
+		}
+		for name, value := range defaults {
+			params[name] = parameterValue(value)
+		}
 	}
 	for _, p := range o.params {
 		name, value, ok := strings.Cut(p, "=")

@@ -32,6 +32,7 @@ type reportOptions struct {
 	ops    []string
 	impls  []string
 	across bool
+	open   bool
 }
 
 func reportCommand(db *string, run func(context.Context, *reportOptions, string) error) *cobra.Command {
@@ -56,6 +57,7 @@ Without a name it is of the newest session.`,
 	fs := cmd.Flags()
 	fs.StringVar(&o.output, "output", "",
 		"the file to write; - is the standard output (default: triad-NAME.html in this folder)")
+	fs.BoolVar(&o.open, "open", false, "open the page in a browser (BROWSER, else xdg-open)")
 	o.add(cmd)
 	return cmd
 }
@@ -75,11 +77,11 @@ func (a *verb) report(ctx context.Context, o *reportOptions, db string) error {
 	if err != nil {
 		return err
 	}
-	return a.writePage(page, o)
+	return a.writePage(ctx, page, o)
 }
 
 // writePage writes a page and prints where it is.
-func (a *verb) writePage(page report.Page, o *reportOptions) error {
+func (a *verb) writePage(ctx context.Context, page report.Page, o *reportOptions) error {
 	name := cmp.Or(o.output, "triad-"+fileWord(page.Subject)+".html")
 	out := name
 	if name == "-" {
@@ -97,6 +99,9 @@ func (a *verb) writePage(page report.Page, o *reportOptions) error {
 		address = (&url.URL{Scheme: "file", Path: full}).String()
 	}
 	fmt.Fprintf(a.Out, "%s: open it in a browser: %s\n", name, address)
+	if o.open {
+		a.OpenPage(ctx, address)
+	}
 	return nil
 }
 

@@ -25,6 +25,7 @@ type Options struct {
 	db    string
 	port  int
 	named bool // the user named the port
+	open  bool
 }
 
 // New returns the command triad serve; run replaces what it does, nil: it serves.
@@ -48,6 +49,7 @@ the same, so that /run/ID can be sent to whoever has the database. Ctrl-C ends i
 		},
 	}
 	cmd.Flags().StringVar(&o.db, "db", "", console.DatabaseUsage)
+	cmd.Flags().BoolVar(&o.open, "open", false, "open the address in a browser (BROWSER, else xdg-open)")
 	cmd.Flags().
 		IntVar(&o.port, "port", usualPort, "the port; 0: any that is free, as where the usual one is taken")
 	return cmd
@@ -72,7 +74,7 @@ func serveUntilStopped(ctx context.Context, c *console.Console, o *Options) erro
 	}
 	defer listener.Close()
 	server, err := serve.New(store, listener, serve.Options{
-		Findings: operatorpage.Findings(), Now: time.Now, Query: queries(store.Path()),
+		Findings: operatorpage.Findings(), Now: time.Now, Query: queries(store.Path()), Saved: c.SavedQueries,
 		Since: func(text string) (time.Time, error) { return results.ParseTime("since ", text, time.Now()) },
 		Side: func(ctx context.Context, name string) (resultdiff.Side, error) {
 			selection, file, err := results.ParseSide(name, time.Now())
@@ -93,6 +95,9 @@ func serveUntilStopped(ctx context.Context, c *console.Console, o *Options) erro
 	}
 	c.AtOnce.Store(true) // nothing is left to finish
 	fmt.Fprintf(c.Out, "%s shows %s until Ctrl-C.\n", server.Address(), store.Path())
+	if o.open {
+		c.OpenPage(ctx, server.Address())
+	}
 	if err := server.Serve(c.Stop, listener); err != nil {
 		return session.Fail(session.ExitBad, err)
 	}

@@ -157,7 +157,7 @@ class Both:
     def test_every_variant(self):
         for name, (inputs, reference, differentiable) in OPERATORS.items():
             operator = getattr(ops, name)
-            for impl in operator.implementations(DEVICE):
+            for impl in operator.implementations(device=DEVICE):
                 for dtype in (torch.float32, torch.bfloat16):
                     with self.subTest(impl, op=name, dtype=dtype):
                         row = operator._implementations.named(impl, torch.device(DEVICE))

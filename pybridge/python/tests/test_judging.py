@@ -7,11 +7,13 @@ import shutil
 import subprocess
 import sys
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import torch
 
 import triad
+from triad import verbs
 from triad.travelling import text_of_function
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "autotuner_check.py"
@@ -62,6 +64,34 @@ class TravellingTest(unittest.TestCase):
                                 (functools.partial(helper, by=torch.ones(1)), "argument")):
             with self.assertRaisesRegex(triad.UsageError, words):
                 text_of_function(function, "candidate")
+
+
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return helper(x, by=2.0)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return helper(grad, by=2.0)
+
+
+class AddedTest(unittest.TestCase):
+    def test_functions_become_files(self):
+        """A function or a class of this process is written into a file of its own, which is named with it."""
+        with (tempfile.TemporaryDirectory() as caches,
+              unittest.mock.patch.dict(os.environ, XDG_CACHE_HOME=caches)):
+            files = verbs._files([travels, Twice, __file__])
+            self.assertEqual(files[2], __file__)
+            for file, name in zip(files, ("travels", "Twice"), strict=False):
+                path, _, function = file.rpartition(":")
+                self.assertEqual((Path(path).name, function), (f"{name}.py", name))
+                scope = {}
+                exec(compile(Path(path).read_text(), path, "exec"), scope)
+                self.assertIn(name, scope)
+            self.assertEqual(verbs._files(travels), files[:1])
+        with self.assertRaisesRegex(triad.UsageError, "the function cannot be judged in another process"):
+            verbs._files(lambda x: x)
 
 
 class JudgeTest(unittest.TestCase):

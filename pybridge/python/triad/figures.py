@@ -80,12 +80,12 @@ def drawn(lines: Iterable[str]) -> list[Figure]:
 def plot(subject: str | None = None, *, kind: Words = None, db: PathLike | None = None) -> Figures:
     """The drawings of `triad results plot`: of an operator (the newest run of each implementation on each
     case, with its history), of a session, or of the newest session. kind takes some alone: "times", ["map",
-    "roofline"]."""
+    "roofline"]; those that nothing was recorded for, such as times without a GPU, are left out."""
     wanted((), kind)
     with tempfile.TemporaryDirectory() as folder:
-        options = {"kind": kind, "output": folder, "db": None if db is None else os.fspath(db)}
+        options = {"output": folder, "db": None if db is None else os.fspath(db)}
         names, _ = read(["results", "plot", *flags(options), "--", *([] if subject is None else [subject])])
-        return Figures(_read(line.partition(": ")[0]) for line in names.splitlines())
+        return wanted((_read(line.partition(": ")[0]) for line in names.splitlines()), kind)
 
 
 def _read(path: str) -> Figure:

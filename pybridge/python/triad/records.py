@@ -139,15 +139,22 @@ class Records(Sequence[Record]):
     def _rows(self) -> list[list[Any]]:
         def cell(r: Record, name: str) -> Any:
             value = getattr(r, name)
+            if name == "id":
+                return value[:10]
             return " ".join(f"{n}={v}" for n, v in value.items()) if isinstance(value, dict) else value
         return [[cell(r, name) for name in self.columns] for r in self]
 
     def _repr_html_(self) -> str:
+        return self._table() + self._drawings()
+
+    def _table(self) -> str:
+        return table(self.columns, self._rows(), self.remark, weights=statuses())
+
+    def _drawings(self) -> str:
         drawings = self.plot()
         more = (f"<p>{len(drawings) - SHOWN} more drawings: .plot() gives all.</p>"
                 if len(drawings) > SHOWN else "")
-        return (table(self.columns, self._rows(), self.remark, weights=statuses())
-                + (drawings[:SHOWN]._repr_html_() + more if drawings else ""))
+        return drawings[:SHOWN]._repr_html_() + more if drawings else ""
 
     def plot(self, kind: Words = None) -> Figures:
         """The drawings of these records, as `triad results plot` makes them: map (where errors of a wrong
@@ -220,8 +227,29 @@ class Comparison(Records):
             "nothing was proven right or wrong")
         explained = (f"<details><summary>explanation</summary><pre>{escape(self.explanation)}</pre></details>"
                      if self.explanation else "")
-        return (f"{super()._repr_html_()}<p>{len(self)} runs: {escape(meaning)}. {escape(self.reason)}</p>"
-                f"{explained}")
+        said = f"<p>{len(self)} runs: {escape(meaning)}. {escape(self.reason)}</p>"
+        runs = f"<details><summary>runs</summary>{self._table()}</details>"
+        return said + _summary(self) + runs + self._drawings() + explained
+
+
+def _summary(records: Records) -> str:
+    """A row for each implementation and pass: in each dtype how many runs are right, wrong, or neither."""
+    weights = statuses()
+    dtypes = list(dict.fromkeys(r.dtype for r in records))
+    groups: dict[tuple[str, str, str], dict[str, list[str]]] = {}
+    for r in records:
+        of = groups.setdefault((r.op, r.impl, r["pass"]), {})
+        of.setdefault(r.dtype, []).append(r.status)
+
+    def cell(found: list[str]) -> str:
+        wrong = [s for s in found if weights.get(s) == "bad"]
+        right = sum(weights.get(s) == "good" for s in found)
+        if wrong:
+            return f"{wrong[0]} {len(wrong)} of {len(found)}"
+        neither = len(found) - right
+        return ", ".join([f"PASS {right}"] * (right > 0) + [f"{neither} not judged"] * (neither > 0))
+    rows = [[*key, *(cell(of.get(d, [])) for d in dtypes)] for key, of in groups.items()]
+    return table(("operator", "implementation", "pass", *dtypes), rows)
 
 
 def _differences(session: str, db: str) -> list[dict[str, Any]]:

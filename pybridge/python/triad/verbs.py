@@ -3,8 +3,10 @@ Python, `pass_` stands for --pass."""
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from triad.command import flags
@@ -12,7 +14,11 @@ from triad.database import PathLike
 from triad.errors import UsageError
 from triad.records import Comparison, Records, read_records
 from triad.run import Run
+from triad.travelling import text_of_function
 from triad.words import Words
+
+Added = PathLike | Callable[..., Any]
+"""A file, or a function of this process."""
 
 
 def start(op: Words, *, verb: str = "compare", impl: Words = None, dtype: Words = None, pass_: str
@@ -23,8 +29,7 @@ def start(op: Words, *, verb: str = "compare", impl: Words = None, dtype: Words 
           upstream: Words = None, saved: Words = None,
           limit: Mapping[str, str] | None = None, resume: bool = False, explain: bool = False,
           no_timing: bool = False,
-          strict: bool = False, dump: PathLike | None = None, add: PathLike
-          | Sequence[PathLike] | None = None,
+          strict: bool = False, dump: PathLike | None = None, add: Added | Sequence[Added] | None = None,
           map: Mapping[str, str] | None = None, grid: str | None = None, block: str | None = None, shared: str
           | None = None, contract: str | None = None, nvcc_flags: str | Sequence[str] | None = None,
           sandbox: bool = False, offline: bool = False,
@@ -39,7 +44,7 @@ def start(op: Words, *, verb: str = "compare", impl: Words = None, dtype: Words 
     for name in names:
         if not isinstance(name, str) or name.startswith("-"):
             raise UsageError(f"operator {name!r}: want its name, see triad.ops()")
-    _files_alone(add)
+    add = _files(add)
     database = "" if db is None else os.fspath(db)
     options = {"impl": impl, "dtype": dtype, "pass": pass_, "dims": dims, "attr": attr, "device": device,
                "gpu": gpu, "quick": quick, "full": full,
@@ -54,13 +59,37 @@ def start(op: Words, *, verb: str = "compare", impl: Words = None, dtype: Words 
     return Run([verb, *names, "--json", *flags(options)], database)
 
 
-def _files_alone(add: PathLike | Sequence[PathLike] | None) -> None:
-    """Refuses what --add takes beside files: it gives a row for each of many files, and no records."""
-    for item in [] if add is None else [add] if isinstance(add, (str, os.PathLike)) else add:
+def _files(add: Added | Sequence[Added] | None) -> list[PathLike] | None:
+    """The files of --add: a function, autograd.Function, Module or Triton kernel is written into one. What
+    --add takes beside files is refused: it gives a row for each of many files, and no records."""
+    if add is None:
+        return None
+    files = []
+    for item in [add] if isinstance(add, (str, os.PathLike)) or _is_code(add) else add:
+        if _is_code(item):
+            files.append(_file_of(item))
+            continue
         text = os.fspath(item)
         if text == "-" or os.path.isdir(text) or not os.path.exists(text) and any(c in text for c in "*?[{"):
             raise UsageError(f"add={text!r}: want a file, or a list of files; a verdict for each file of a "
                              "folder or a pattern: triad compare OP --add in a shell")
+        files.append(item)
+    return files
+
+
+def _is_code(item: Any) -> bool:
+    return callable(item) or hasattr(item, "fn")  # fn: what Triton makes of a function
+
+
+def _file_of(code: Any) -> str:
+    """A file with a function and what it names, FILE:NAME. It stays, so that the run can be repeated."""
+    text, name = text_of_function(code, "function")
+    caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    folder = Path(caches, "triad", "functions", hashlib.sha256(text.encode()).hexdigest()[:16])
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{name}.py"
+    file.write_text(text, encoding="utf-8")
+    return f"{file}:{name}"
 
 
 def compare(op: Words, **flags: Any) -> Comparison:
@@ -78,7 +107,8 @@ def compare(op: Words, **flags: Any) -> Comparison:
     seed          of the inputs: a number or "random"
     explain       keep what there is to say about each output: what its contract promises, the worst elements,
                   how the errors are distributed
-    add, map      files of your own judged beside ours, and what their parameters stand for
+    add, map      files of your own judged beside ours, or functions, autograd.Functions, Modules (the
+                  classes) and Triton kernels of this process; and what their parameters stand for
     contract      the one that your files declare: "eager" keeps every step in the dtype
     grid, block, shared, nvcc_flags    for a lone __global__ function how it is launched, and more words for
                                        nvcc

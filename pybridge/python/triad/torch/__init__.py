@@ -5,7 +5,7 @@
     y = ops.softmax(x)                      the fastest implementation that passed for such a case on this
                                             GPU, else the portable one
     y = ops.softmax(x, impl="cuda/online")  this one
-    ops.softmax.implementations("cpu")      which there are
+    ops.softmax.implementations()           which there are; device="cuda": on a GPU
 
 Every operator of the catalogue is a torch.library custom operator (torch.ops.triad.softmax, and
 torch.ops.triad.softmax_backward) with autograd, fake-tensor and dtype rules: it works under

@@ -54,12 +54,16 @@ class Implementations:
                              f"{', '.join(self.names(device)) or 'none'}")
         return rows[impl]
 
-    def names(self, device: torch.device) -> list[str]:
-        """The names of all implementations that run on a device."""
+    def names(self, device: torch.device, family: str = "") -> list[str]:
+        """The names of the implementations that run on a device, all or those of a family."""
+        families = ("torch", "triton", "cuda")
+        if family and family not in families:
+            raise UsageError(f"{self._name}: implementations of {family!r}: want one of "
+                             f"{', '.join(families)}, and a device as device=")
         found: list[str] = []
-        for family in ("torch", "triton", "cuda"):
+        for each in [family] if family else families:
             try:
-                of_family = [n for n in self.on(device, family) if n.startswith(family + "/")]
+                of_family = [n for n in self.on(device, each) if n.startswith(each + "/")]
             except Unavailable:
                 continue
             found += [n for n in of_family if n not in found]

@@ -285,10 +285,10 @@ class Function:
 
     # ---- implementations
 
-    def implementations(self, device: torch.device | str = "cpu") -> list[str]:
-        """The names of the implementations that run on a device. On a CPU those of CUDA are built for the
-        emulator first."""
-        return self._implementations.names(torch.device(device))
+    def implementations(self, family: str = "", *, device: torch.device | str = "cpu") -> list[str]:
+        """The names of the implementations that run on a device, all or those of a family: "cuda", "triton".
+        On a CPU those of CUDA are built for the emulator first."""
+        return self._implementations.names(torch.device(device), family)
 
     def choose(self, impl: str | None, device: str, dtype: str, dims: tuple[tuple[str, int], ...] | None,
                gradient: bool, attributes: tuple[tuple[str, Any], ...] = (), measured: bool = True) -> str:
