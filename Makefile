@@ -6,10 +6,10 @@
 # make test-long  the whole matrix, suite by suite; goes on where it was stopped, as long as no file changes
 # make test-names  list all tests and cases anew, after a whole make test
 # make bench    what the emulator, the truth, the verdicts on a large case and a call of an operator in Python cost
-# make database measure what docs/performance.md says of the database of results; PARTS="questions pages" alone, say
+# make database measure what results/published/README.md says of the database of results; PARTS="questions pages" alone, say
 # make public FOLDER=x BATCH=y  ask about the public files of the manifest that lie in FOLDER, checked out as OWNER+NAME; WRITE=1 keeps what is given
 # make lab OP=x  pack the kernels of one operator for a GPU machine, with the script that judges, times and profiles them there: build/lab/x.tar.xz
-# make figures  build bin/figures.test, which measures on a GPU what docs/performance.md promises
+# make figures  build bin/figures.test, which measures on a GPU what results/published/README.md reports
 # make wheel    a wheel of the Python package for this Python and platform into dist/: it installs without Go, and brings triad along
 # make release  what people install, into dist/: wheels for PYTHONS, the container file, the changelog, SHA256SUMS
 # make clean    remove what was built here
@@ -54,7 +54,7 @@ counted = -cover -coverpkg=$(subst $(space),$(comma),$(COVERED:%=triad/%)) $(COV
 # -w: without debugging symbols a test binary is linked in half the time. Traces of goroutines need none.
 go_test = $(GO) test -json -vet=off -ldflags=-w -timeout 60m -exec "'$(CURDIR)/build/testreport' exec" $(if $(RUN),-run '$(RUN)')
 report = tee build/test.json | build/testreport -budgets .ci/budgets -costs build/costs -last build/costs.last -packages build/packages \
-	-keys build/keys $(if $(RUN),,-names .ci/tests -reasons docs/testing.md) $(if $(TRIAD_TEST_ALL),-ci)
+	-keys build/keys $(if $(RUN),,-names .ci/tests -reasons .ci/left-out.md) $(if $(TRIAD_TEST_ALL),-ci)
 export TRIAD_TEST_COSTS = $(CURDIR)/build/costs
 
 test: $(if $(OP),test-operator,test-packages)
@@ -107,13 +107,12 @@ format: $(ruff)
 	$(go_files) | xargs -0 $(GO) tool gofumpt -w
 	$(ruff) check --fix .
 
-# What is made from the operators' rooms, after one was added or changed: the list of imports, the books of the judge, the tables of relations, power and
-# costs, the pages of findings and of the catalogue.
+# What is made from the operators' rooms, after one was added or changed: the list of imports, the books of the judge, the tables of relations
+# and power, the pages of findings and of the catalogue.
 generated:
 	$(GO) test ./internal/truth/all -run '^TestAllListsEveryOperator$$' -update
 	$(GO) test ./internal/truth -run '^(TestVersionNamesTheAllowances|TestRelationsPage)$$' -update
 	$(GO) test ./internal/run -run '^TestPower$$' -update
-	$(GO) test . -run '^TestLineBudgets$$' -update
 	$(GO) test ./cuda -run '^TestWgmmaOperandLists$$' -update
 	@mkdir -p build
 	$(GO) run ./cmd/triad ops findings > build/findings.md && cp build/findings.md docs/findings.md

@@ -54,7 +54,7 @@ func transcript(t *testing.T, name string) string {
 }
 
 // TestCheckDebug: gdb stops in a kernel at a thread, prints shared memory, lists the positions of all
-// threads, and steps a warp; docs/check.md shows it.
+// threads, and steps a warp; docs/check.md shows two of them.
 func TestCheckDebug(t *testing.T) {
 	for name, wants := range map[string][]string{
 		"race":     {"(gdb) print s[64]@2", "{1, 1}", "127 can go on at race.cu:9: (1,0,0) to (127,0,0)"},
@@ -69,6 +69,9 @@ func TestCheckDebug(t *testing.T) {
 				if !strings.Contains(text, want) {
 					t.Errorf("no %q in\n%s", want, text)
 				}
+			}
+			if name == "two_dimensional" {
+				return // the page has the other two
 			}
 			docpage.Is(t, "../../docs/check.md", "debug_"+name, "```\n"+text+"```\n", *updateTranscripts,
 				"go test ./cmd/triad -run CheckDebug -transcripts")

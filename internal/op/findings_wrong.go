@@ -159,31 +159,3 @@ func placeIn(text string, spec *Spec, input func(string) bool) (Place, error) {
 	}
 	return Place{}, fmt.Errorf("%q: want one of %s", text, strings.Join(forms, "; "))
 }
-
-// Text describes a permitted wrong element in words.
-func (w Wrong) Text() string {
-	text := w.Kind + " " + strings.Join(w.Where, " and ")
-	if w.Where[0] != "everywhere" {
-		text = w.Kind + " where " + strings.Join(w.Where, " and ")
-	}
-	var bounds []string
-	bound := func(is bool, format string, a ...any) {
-		if is {
-			bounds = append(bounds, fmt.Sprintf(format, a...))
-		}
-	}
-	bound(w.ULPs > 0, "%v ulp", w.ULPs)
-	bound(w.Allowances > 0, "%v times the error bound", w.Allowances)
-	bound(w.Roundings > 0, "%v times the error bound of sums in the dtype of the case", w.Roundings)
-	bound(w.RoundedBefore != "", "what a rounding before %s is added gives", w.RoundedBefore)
-	bound(w.Parts != "", "%d roundings of the largest sum of neighbours in %s", MostParts, w.Parts)
-	bound(w.Flushed, "what inputs without subnormals give")
-	bound(w.Within != "", "the range of %s", w.Within)
-	if len(bounds) > 0 {
-		text += ", within " + strings.Join(bounds, " or ")
-	}
-	if w.Unbounded {
-		text += ", in rows of the library alone"
-	}
-	return text
-}

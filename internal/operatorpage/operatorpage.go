@@ -122,9 +122,7 @@ func contractsOf(s *op.Spec) []report.ContractDeclared {
 // Room returns what the page shows of an operator.
 func Room(files fs.FS, s *op.Spec) (report.OperatorRoom, error) {
 	d := Detail(s)
-	room := report.OperatorRoom{
-		Operator: d.Operator, Summary: s.Summary, Source: s.Source, Attributes: d.Attributes,
-	}
+	room := report.OperatorRoom{Operator: d.Operator, Summary: s.Summary}
 	if s.Backward != nil {
 		room.Gradients = s.Backward.Formula
 	}

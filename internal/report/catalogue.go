@@ -10,10 +10,9 @@ import (
 // OperatorRoom holds what the page of the catalogue shows of an operator.
 type OperatorRoom struct {
 	Operator
-	Summary, Source string
-	Attributes      []Attribute
-	Gradients       string      // the formula of the backward, "" where there is none
-	Rungs           [][2]string // name and text, in the order of the ladder
+	Summary   string
+	Gradients string      // the formula of the backward, "" where there is none
+	Rungs     [][2]string // name and text, in the order of the ladder
 }
 
 // usualDTypes are the dtypes that the page does not name.
@@ -24,10 +23,10 @@ var catalogueHead = []string{
 	"# The catalogue",
 	"Every operator with its formula, and its CUDA kernels as a ladder: what each rung adds, and what it " +
 		"costs. The simplest rung, mostly `naive`, is the readable one, and the one to trust first. Dtypes " +
-		"are " + usualDTypes + " unless an operator names others. `triad ops show OP` adds tensors, " +
-		"attributes, contracts, relations and implementations; `triad check --explain OP` counts what each " +
-		"rung does with memory. [performance.md](performance.md) compares the times with Triton and " +
-		"PyTorch on an H200.",
+		"are " + usualDTypes + " unless an operator names others. `triad ops show OP` adds source, " +
+		"tensors, attributes, contracts, relations and implementations; `triad check --explain OP` counts " +
+		"what each rung does with memory. [performance.md](performance.md) compares the times with Triton " +
+		"and PyTorch on an H200.",
 	"`triad ops catalogue` makes this page from `internal/catalog/<op>` and the headers of " +
 		"`cuda/kernels/<op>.cu`; a test compares the two.",
 }
@@ -66,21 +65,9 @@ func roomText(r OperatorRoom) string {
 		fmt.Fprintf(&text, "%s\n", strings.Replace(folded("___ "+formula, "        "), "___", "   ", 1))
 	}
 	text.WriteString("\n")
-	line := func(what, words string) {
-		if words != "" {
-			fmt.Fprintf(&text, "%s\n", folded("* "+what+": "+words, "  "))
-		}
-	}
 	if dtypes := strings.Join(r.DTypes, ", "); dtypes != usualDTypes {
-		line("Dtypes", dtypes)
+		fmt.Fprintf(&text, "%s\n\n", folded("Dtypes: "+dtypes, ""))
 	}
-	var attributes []string
-	for _, a := range r.Attributes {
-		attributes = append(attributes, "`"+a.Name+"`")
-	}
-	line("Attributes", strings.Join(attributes, ", "))
-	line("Source", r.Source)
-	text.WriteString("\n")
 	for _, rung := range r.Rungs {
 		fmt.Fprintf(&text, "%s\n", folded("1. **"+rung[0]+"**: "+trustFirst.ReplaceAllString(rung[1], ""),
 			"   "))

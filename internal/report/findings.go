@@ -23,9 +23,10 @@ var findingsHead = []string{
 		"`internal/catalog/<op>/findings.toml`; a test compares the two.",
 	"Library rows are judged like all others. A failure that a finding covers is KNOWN: neutral for the " +
 		"exit code, bad with `--strict`. A finding covers the implementation, versions, device and cases " +
-		"that it names, and only if every wrong element is as described: another fault of the same row is " +
-		"FAIL. A user's file is covered only if the wrong call reaches an operation under \"calls\". If no " +
-		"covered case fails any more, triad says so below its table.",
+		"that it names, and only if every wrong element is of the kind, at the places and within the " +
+		"bound that `findings.toml` states: another fault of the same row is FAIL. A user's file is " +
+		"covered only if the wrong call reaches an operation under \"calls\". If no covered case fails " +
+		"any more, triad says so below its table.",
 }
 
 // Findings writes docs/findings.md.
@@ -62,8 +63,7 @@ func findingText(f op.Finding) string {
 		line("calls", code(f.Calls))
 	}
 	if f.Raises == "" {
-		line("wrong", fmt.Sprintf("%s; gate %s; %s", code(f.Outputs), strings.Join(f.Gates, ", "),
-			wrongText(f)))
+		line("wrong", fmt.Sprintf("%s; gate %s", code(f.Outputs), strings.Join(f.Gates, ", ")))
 	} else {
 		line("raises", "`"+f.Raises+"`")
 	}
@@ -132,23 +132,6 @@ func findingCases(f op.Finding) string {
 
 // code formats words as Markdown code.
 func code(words []string) string { return "`" + strings.Join(words, "`, `") + "`" }
-
-// wrongText describes the wrong elements of a finding; kinds with the same place and bound stand together.
-func wrongText(f op.Finding) string {
-	kinds := map[string][]string{}
-	var places []string
-	for _, w := range f.Wrong {
-		place := strings.TrimPrefix(w.Text(), w.Kind)
-		if kinds[place] == nil {
-			places = append(places, place)
-		}
-		kinds[place] = append(kinds[place], w.Kind)
-	}
-	for i, place := range places {
-		places[i] = strings.Join(kinds[place], " or ") + place
-	}
-	return strings.Join(places, "; or ")
-}
 
 // asSentence ends a clause with a full stop, and begins it with a capital unless its first word is a name
 // such as cuDNN or torch.conv1d.

@@ -12,7 +12,7 @@ import (
 	"triad/internal/truth"
 )
 
-var updatePower = flag.Bool("update", false, "write the table of power into docs/judge.md")
+var updatePower = flag.Bool("update", false, "write the table of power into results/published/judge-score.md")
 
 // leastPowered is the share of cases, without those that are trivial by design, that must be able to tell
 // right from wrong.
@@ -83,7 +83,7 @@ func TestPower(t *testing.T) {
 			table := "| cases with power | forward | backward |\n|---|---|---|\n" + rows +
 				fmt.Sprintf("| all operators, without %d trivial cases | %d of %d, both passes | |\n",
 					len(p.Trivial), powered, p.Cases)
-			docpage.Is(t, "../../docs/judge.md", "power", table, *updatePower,
+			docpage.Is(t, "../../results/published/judge-score.md", "power", table, *updatePower,
 				"go test ./internal/run -run TestPower -update")
 		}
 		t.Logf("%v: %d of %d cases have power (%.1f %%), %d are trivial by design\n%s", level, powered,

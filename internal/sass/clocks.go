@@ -6,9 +6,8 @@ import (
 )
 
 // Clocks holds the clocks for which each pipe of one of the four parts of a Hopper SM is busy with one pass
-// of a loop by one warp. The parts' rates are those of shared/hopper.md's section 1, divided by four: 1024
-// fp16 or 2048 fp8 operations a clock on tensor cores, 4 lanes a clock of MUFU, 32 of fp32, 16 of integers,
-// one instruction.
+// of a loop by one warp. A part has a fourth of an SM's rates: 1024 fp16 or 2048 fp8 operations a clock on
+// tensor cores, 4 lanes a clock of MUFU, 32 of fp32, 16 of integers, one instruction.
 type Clocks struct {
 	Tensor, Exp, Float, Integer, Issue int
 }

@@ -19,8 +19,8 @@ type relationRow struct {
 	all   map[string]bool
 }
 
-// TestRelationsPage: docs/judge.md lists the relations that several operators have: of one call, then between
-// two; * holds to the bit.
+// TestRelationsPage: results/published/judge-score.md lists the relations that several operators have: of one
+// call, then between two; * holds to the bit.
 func TestRelationsPage(t *testing.T) {
 	rows := map[string]*relationRow{}
 	var order []*relationRow
@@ -57,6 +57,6 @@ func TestRelationsPage(t *testing.T) {
 				strings.Join(r.of[op.Forward], ", "), strings.Join(r.of[op.Backward], ", "))
 		}
 	}
-	docpage.Is(t, "../../docs/judge.md", "relations", b.String(), *update,
+	docpage.Is(t, "../../results/published/judge-score.md", "relations", b.String(), *update,
 		"go test ./internal/truth -run RelationsPage -update")
 }

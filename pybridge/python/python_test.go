@@ -19,7 +19,9 @@ import (
 )
 
 // packageInputs lists the sources of the package.
-var packageInputs = []string{"pybridge/python", "pybridge/native", "release"}
+var packageInputs = []string{
+	"pybridge/python", "pybridge/native", "pybridge/operators", "pybridge/worker", "release",
+}
 
 // documents lists the scripts that run the examples of the documents.
 var documents = []string{"pybridge/python/tests/notebook.py", inline}

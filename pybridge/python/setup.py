@@ -20,6 +20,7 @@ from setuptools.command.build_py import build_py
 ROOT = Path(__file__).resolve().parents[2]
 GO = os.environ.get("GO", "go")
 TOOLS = ("github.com/go-python/gopy", "golang.org/x/tools/cmd/goimports")
+BRIDGE_FOLDERS = ("worker", "operators", "interpreter", "user_files", "peers", "truth", "problems")
 NATIVE = ("__init__.py", "go.py", "native.py", "_native*.so")
 
 
@@ -115,9 +116,12 @@ class Build(build_py):
         for name in ("_native", "_bin", "_operators", "_pybridge"):
             (package / name).mkdir(parents=True)
         (package / "_version.py").write_text(f'version = "{version()}"\n')
-        for source, target in (("triton", "_operators"), ("pybridge", "_pybridge")):
-            for path in (ROOT / source).glob("*.py"):
-                shutil.copy(path, package / target)
+        for path in (ROOT / "triton").glob("*.py"):
+            shutil.copy(path, package / "_operators")
+        for folder in BRIDGE_FOLDERS:
+            (package / "_pybridge" / folder).mkdir()
+            for path in (ROOT / "pybridge" / folder).glob("*.py"):
+                shutil.copy(path, package / "_pybridge" / folder)
         licences(package)
         # eager.cpp is compiled against it, on first use
         shutil.copy(ROOT / "cuda/abi.h", package / "_pybridge")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # results/published/database.sh [PART...] measures the database of results on this machine and keeps what go test prints in
-# results/published/database/PART.txt, from which go run ./results/published makes the table of docs/performance.md. The parts are
+# results/published/database/PART.txt, from which go run ./results/published makes the table of results/published/README.md. The parts are
 #   questions  verbs on a database of 1,000,000 results (2 minutes)
 #   recorded   how fast results are recorded (1 minute)
 #   pages      the pages of triad serve on the same database (1 minute)

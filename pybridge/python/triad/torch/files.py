@@ -53,7 +53,7 @@ def _lent(names: Sequence[str]) -> Iterator[None]:
     try:
         for name in names:
             own = f"triad._pybridge.{name}"
-            sys.modules[name] = sys.modules.get(own) or _load(own, BRIDGE / f"{name}.py")
+            sys.modules[name] = sys.modules.get(own) or _load(own, BRIDGE / "operators" / f"{name}.py")
         yield
     finally:
         for name in names:

@@ -50,7 +50,7 @@ class Worker:
         self._memory = mmap.mmap(memory, MEMORY_BYTES)
         command = [str(binary()), "worker", "cuda", "--cache",
                    str(cache_folder() / "cuda")] if family == "cuda" else \
-            [sys.executable, "-u", str(BRIDGE / "worker.py"), "--operators", str(OPERATORS)]
+            [sys.executable, "-u", str(BRIDGE / "worker/worker.py"), "--operators", str(OPERATORS)]
         env = {**environment(), "TRIAD_DEVICE": "cpu", "PYTHONNOUSERSITE": "1"}
         env.pop("PYTHONPATH", None) if family == "cuda" else None
         # Through high numbers: the descriptors may themselves be 3 and 4.
