@@ -170,8 +170,8 @@ def _reference_side(x, format, per, recipe, powers):
             scale = factor = _power_at_most(factor)
     else:
         amax = amax.float().clamp(min=1e-4)
-        # a quotient: torch makes a product with the reciprocal of most / amax
-        scale, factor = amax / most, torch.full_like(amax, most) / amax
+        each = torch.full_like(amax, most)  # with a number torch makes a product with a reciprocal
+        scale, factor = amax / each, each / amax
         if powers:
             below = _power_at_most(scale)
             scale = torch.where(below < scale, 2 * below, scale)
