@@ -67,8 +67,9 @@ func (c *CheckSpec) checkMeanings() error {
 		return fmt.Errorf("check.row = %d: want at least 1, or nothing for tensors of one dim as one row",
 			c.Row)
 	}
-	if !slices.Contains([]string{"", "one_hot", "halves", "wide", "total", "apart"}, c.Integers) {
-		return fmt.Errorf("check.integers = %q: want one_hot, halves, wide, total, apart, or nothing for "+
+	if !slices.Contains([]string{"", "one_hot", "halves", "midpoints", "wide", "total", "apart"},
+		c.Integers) {
+		return fmt.Errorf("check.integers = %q: want one_hot, halves, midpoints, wide, total, apart, or nothing for "+
 			"small integers", c.Integers)
 	}
 	if !slices.Contains([]string{"", "each", "rows", "products"}, c.NonFinite) {

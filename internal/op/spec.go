@@ -224,7 +224,8 @@ type CheckSpec struct {
 	// few rounding errors are no statistic.
 	Logits []string `toml:"logits"`
 	// Integers defines the distribution integers: "" small integers, "one_hot" one column of 1024 among
-	// zeros, "halves" quarters of a unit from -1/2 to 127, and under ties from -127.5 to 127.5. The others
+	// zeros, "halves" quarters of a unit from -1/2 to 127, and under ties from -127.5 to 127.5, "midpoints"
+	// numbers that a scale of fp8 makes halfway between two fp8 numbers, also under ties. The others
 	// have many results that 16 bits cannot hold, halfway between two of their numbers: "wide" integers of
 	// all bits of the dtype, "total" such ones whose sum, or sum of products, is such a number, and "apart"
 	// two tensors whose squared differences have such a sum.

@@ -113,8 +113,12 @@ func (d *drawing) rowOffsets(x []float64) {
 // ties: several columns share the maximum; in a product, by turns all keys of a head are equal, and every
 // second one.
 func (d *drawing) ties(x []float64) {
-	if d.integer == "halves" {
+	switch d.integer {
+	case "halves":
 		d.quarters(x, -127.5, 127.5) // both ends lie halfway between two steps
+		return
+	case "midpoints":
+		d.midpoints(x, midpoints{base: 7, low: 16, high: 28, most: 49})
 		return
 	}
 	d.normal(x)

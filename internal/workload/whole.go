@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"math"
+
 	"triad/internal/op"
 )
 
@@ -19,6 +21,9 @@ func (d *drawing) integers(x []float64) {
 	case "halves":
 		// the unit is the step of 8 bits, or half of it if 0 need not be in the middle of their range
 		d.quarters(x, -0.5, 127)
+		return
+	case "midpoints":
+		d.midpoints(x, midpoints{base: 19, low: 8, high: 13, most: 76})
 		return
 	case "one_hot":
 		d.eachRow(x, s,
@@ -107,6 +112,33 @@ func (d *drawing) apart(x []float64) {
 			left--
 		}
 	}
+}
+
+// midpoints are numbers base*k/4, k from low to high, times powers of two down to 2^-6, next to the largest
+// number that a group has.
+type midpoints struct{ base, low, high, most int64 }
+
+// midpoints: scaled by 448/most, many of them lie halfway between two fp8 numbers. With base 7 the quotients are
+// exact, and the product with the rounded factor is off by one fp32 place; with base 19 two ways to round the
+// factor itself differ. 16 neighbours in a row or a column have the largest number among them.
+func (d *drawing) midpoints(x []float64, m midpoints) {
+	start := int64(d.start(16))
+	d.eachRow(x, d.random("integer"), func(s *stream, r int64, row []float64) {
+		first := uint64(r * d.cols)
+		for i := range row {
+			const powers, signs = 7, 2
+			choices := (m.high - m.low + 1) * powers * signs
+			n := s.below(first+uint64(i), uint64(choices))
+			if (r+int64(i)+start)%16 == 0 {
+				row[i] = float64(m.most)
+			} else {
+				row[i] = math.Ldexp(float64(m.base*(m.low+n/(powers*signs))), -2-int(n/signs%powers))
+			}
+			if n%signs != 0 {
+				row[i] *= -1
+			}
+		}
+	})
 }
 
 // quarters: those of a small power of two, by turns in a row from low to high times it, and in one from -127

@@ -28,6 +28,7 @@ import (
 	_ "triad/internal/catalog/mse"
 	_ "triad/internal/catalog/nvfp4_gemv"
 	_ "triad/internal/catalog/prefix_sum"
+	_ "triad/internal/catalog/quantize_fp8"
 	_ "triad/internal/catalog/quantize_int8"
 	_ "triad/internal/catalog/rainbow_table"
 	_ "triad/internal/catalog/relu"

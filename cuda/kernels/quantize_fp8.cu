@@ -1,0 +1,307 @@
+// quantize_fp8: q[r,c] = fp8(x[r,c] * factor), with the scale of the tensor, of each row, of 1 x 128 blocks or of 128 x 128 tiles, and the same
+// of the transpose of x from the same read
+//
+// Formula   amax = max |x| of a group, NaN where there is one; most = 448 (e4m3), 57344 (e5m2). torchao: factor = scale = fp32(most / max(amax,
+//           1e-12)) with the quotient in fp64; with powers the power of two at or below it. deepseek, in fp32: a = max(amax, 1e-4), scale = a / most,
+//           factor = most / a; with powers scale is the power of two at or above it, and factor = 1 / scale. The product x * factor is rounded to
+//           fp32, and then to fp8, halves to even; beyond most it is most.
+// Layout    x [rows, cols] with any strides; q [rows, cols], scale [1], [rows], [rows, ceil(cols/128)] or [ceil(rows/128), ceil(cols/128)] fp32,
+//           q_t [cols, rows] and scale_t, without elements where both is off; contiguous. fp32, fp16, bf16.
+// Source    torchao 0.18, float8_utils.py; DeepSeek-V3 2024, arXiv:2412.19437, section 3.3; DeepGEMM's per_token_cast_to_fp8
+//
+//   naive   a block looks for amax of a group, a thread then makes one code; for each orientation anew
+//   row     per = row: a row waits in registers for its scale, 16-byte loads, 4 or 8 codes a store; rows of at most 32768 columns
+//   tile    per = block or tile: a block holds 128 x 128 numbers in registers, and in shared memory for the transpose, whose columns are rows there
+//   parts   per = tensor: many blocks look for amax, each in a part of the tensor; then tiles are written, which the L2 cache may still have
+#include <algorithm>
+
+#include "element.cuh"
+#include "fp8_recipe.cuh"
+#include "rows.cuh"
+#include "spec/quantize_fp8.cuh"
+
+namespace {
+
+using triad::Fp8Recipe, triad::Largest, triad::largest_of, triad::Magnitude, triad::put_codes, triad::to_float;
+
+constexpr int threads = 256;
+constexpr int side = 128;   // columns of a block, rows and columns of a tile
+constexpr int parts = 1024; // of a tensor with one scale, at most: a block each
+
+enum Attribute { format, per, recipe, powers, both };
+Fp8Recipe recipe_of(const triad_call *call) { return {call->attr[format] != 0, call->attr[recipe] != 0, call->attr[powers] != 0}; }
+enum Per { per_tensor, per_row, per_block, per_tile };
+
+// Side is one orientation: x or its transpose, and its outputs.
+template <class T> struct Side {
+	triad::Matrix<const T> x;
+	uint8_t *q;
+	float *scale;
+	int64_t rows, cols, height, width, across, groups; // a group has height x width numbers; across: groups in a row of them
+
+	Side(const triad_call *call, bool turned)
+	    : x(call->in[0]), q(static_cast<uint8_t *>(call->out[turned ? 2 : 0].data)), scale(static_cast<float *>(call->out[turned ? 3 : 1].data)),
+	      rows(call->in[0].shape[0]), cols(call->in[0].shape[1]) {
+		if (turned) std::swap(x.row_stride, x.col_stride), std::swap(rows, cols);
+		const int of = call->attr[per];
+		height = of == per_tensor ? std::max<int64_t>(rows, 1) : of == per_tile ? side : 1;
+		width = of == per_tensor || of == per_row ? std::max<int64_t>(cols, 1) : side;
+		across = of == per_tensor || of == per_row ? 1 : (cols + width - 1) / width;
+		groups = of == per_tensor ? 1 : (rows + height - 1) / height * across;
+	}
+};
+
+struct Outputs {
+	uint8_t *q, *q_t;
+	float *scale, *scale_t;
+	const float *factor; // of the whole tensor
+
+	Outputs(const triad_call *call, const float *factor)
+	    : q(static_cast<uint8_t *>(call->out[0].data)), q_t(static_cast<uint8_t *>(call->out[2].data)),
+	      scale(static_cast<float *>(call->out[1].data)), scale_t(static_cast<float *>(call->out[3].data)), factor(factor) {}
+};
+
+// ---- naive ------------------------------------------------------------------------------------------------------------------------------
+
+// A block finds the scale of one group.
+template <class T> __global__ void quantize_fp8_scale_kernel(Side<T> s, Fp8Recipe rules, float *factors) {
+	__shared__ Magnitude scratch[threads];
+	const int64_t group = blockIdx.x, top = group / s.across * s.height, left = group % s.across * s.width;
+	const int64_t height = min(s.height, s.rows - top), width = min(s.width, s.cols - left);
+	Magnitude own = {};
+	for (int64_t i = threadIdx.x; i < height * width; i += threads) own = Largest{}(own, Magnitude::of(to_float(s.x(top + i / width, left + i % width))));
+	scratch[threadIdx.x] = own;
+	for (int half = threads / 2; half > 0; half /= 2) {
+		__syncthreads();
+		if (threadIdx.x < half) scratch[threadIdx.x] = Largest{}(scratch[threadIdx.x], scratch[threadIdx.x + half]);
+	}
+	if (threadIdx.x == 0) s.scale[group] = rules.scale(scratch[0], factors[group]);
+}
+
+template <class T> __global__ void quantize_fp8_naive_kernel(Side<T> s, Fp8Recipe rules, const float *factors) {
+	const int64_t i = blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x;
+	if (i >= s.rows * s.cols) return;
+	const int64_t r = i / s.cols, c = i % s.cols;
+	s.q[i] = rules.code(to_float(s.x(r, c)), factors[r / s.height * s.across + c / s.width]);
+}
+
+// ---- row --------------------------------------------------------------------------------------------------------------------------------
+
+template <class T> using Raw = triad::Pack<T, triad::vector<T>>;
+
+// A block shares a row and keeps all of it in registers, Items numbers a thread, as it lies in memory.
+template <class T, int Threads, int Items>
+__global__ void __launch_bounds__(Threads) quantize_fp8_row_kernel(const T *x, Outputs out, Fp8Recipe rules, int64_t rows, int64_t cols) {
+	constexpr int V = triad::vector<T>, Packs = Items / V;
+	__shared__ Magnitude scratch[Threads / 32];
+	const int first = static_cast<int>(threadIdx.x) * V;
+	for (int64_t r = blockIdx.x; r < rows; r += gridDim.x) {
+		Raw<T> held[Packs];
+		Magnitude own = {};
+#pragma unroll
+		for (int p = 0; p < Packs; p++)
+			if (first + p * Threads * V < cols) held[p] = triad::fetch<V>(x + r * cols + first + p * Threads * V);
+#pragma unroll
+		for (int p = 0; p < Packs; p++)
+			if (first + p * Threads * V < cols) own = Largest{}(own, largest_of<T>(held[p]));
+		float factor;
+		const float stored = rules.scale(triad::block_reduce<Threads>(own, Largest{}, scratch), factor);
+		if (threadIdx.x == 0) out.scale[r] = stored;
+#pragma unroll
+		for (int p = 0; p < Packs; p++)
+			if (first + p * Threads * V < cols) put_codes<T>(out.q + r * cols + first + p * Threads * V, held[p], rules, factor);
+	}
+}
+
+// ---- tile -------------------------------------------------------------------------------------------------------------------------------
+
+// What a tile's scales come from: each of its rows (and columns, for the transpose), all of it, or the whole tensor, whose factor is known.
+enum Source { from_rows, from_tile, known };
+
+// Shared memory holds the tile for its columns, in the element type: neighbouring threads read neighbouring columns.
+template <class T, Source From, bool Turn>
+__global__ void __launch_bounds__(threads) quantize_fp8_tile_kernel(const T *x, Outputs out, Fp8Recipe rules, int64_t rows, int64_t cols) {
+	constexpr int V = triad::vector<T>, lanes = side / V, at_once = threads / lanes, Packs = side / at_once;
+	extern __shared__ __align__(16) unsigned char memory[];
+	__shared__ Magnitude scratch[threads];
+	T *const tile = reinterpret_cast<T *>(memory);
+	const int64_t top = blockIdx.y * static_cast<int64_t>(side), left = blockIdx.x * static_cast<int64_t>(side);
+	const int row = static_cast<int>(threadIdx.x) / lanes, col = static_cast<int>(threadIdx.x) % lanes * V;
+	const bool inside = left + col < cols;
+	Raw<T> held[Packs];
+#pragma unroll
+	for (int p = 0; p < Packs; p++) {
+		const int64_t r = top + row + p * at_once;
+		held[p] = inside && r < rows ? triad::fetch<V>(x + r * cols + left + col) : Raw<T>{};
+	}
+	float factor = 0.0f;
+	if constexpr (From == known) factor = *out.factor;
+	if constexpr (From == from_tile) {
+		Magnitude own = {};
+#pragma unroll
+		for (int p = 0; p < Packs; p++) own = Largest{}(own, largest_of<T>(held[p]));
+		const float stored = rules.scale(triad::block_reduce<threads>(own, Largest{}, scratch), factor);
+		if (threadIdx.x == 0) {
+			out.scale[blockIdx.y * static_cast<int64_t>(gridDim.x) + blockIdx.x] = stored;
+			if (Turn) out.scale_t[blockIdx.x * static_cast<int64_t>(gridDim.y) + blockIdx.y] = stored;
+		}
+	}
+#pragma unroll
+	for (int p = 0; p < Packs; p++) {
+		const int64_t r = top + row + p * at_once;
+		if constexpr (From == from_rows) {
+			const float stored = rules.scale(triad::warp_reduce<lanes>(largest_of<T>(held[p]), Largest{}), factor);
+			if (col == 0 && r < rows) out.scale[r * gridDim.x + blockIdx.x] = stored;
+		}
+		if (inside && r < rows) put_codes<T>(out.q + r * cols + left + col, held[p], rules, factor);
+		if constexpr (Turn) *reinterpret_cast<Raw<T> *>(tile + (row + p * at_once) * side + col) = held[p];
+	}
+	if constexpr (Turn) {
+		// Two threads share a column, which is a row of the transpose.
+		__syncthreads();
+		constexpr int part = side * side / threads;
+		const int c = static_cast<int>(threadIdx.x) % side, first = static_cast<int>(threadIdx.x) / side * part;
+		if constexpr (From == from_rows) {
+			Magnitude own = {};
+			for (int i = 0; i < part; i++) own = Largest{}(own, Magnitude::of(to_float(tile[(first + i) * side + c])));
+			scratch[threadIdx.x] = own;
+			__syncthreads();
+			const float stored = rules.scale(Largest{}(scratch[c], scratch[c + side]), factor);
+			if (first == 0 && left + c < cols) out.scale_t[(left + c) * gridDim.y + blockIdx.y] = stored;
+		}
+		if (left + c >= cols) return;
+		uint8_t *const to = out.q_t + (left + c) * rows + top + first;
+		const int length = static_cast<int>(min(rows - top - first, static_cast<int64_t>(part)));
+		for (int i = 0; i < length; i += 16) {
+			float v[16];
+#pragma unroll
+			for (int j = 0; j < 16; j++) v[j] = to_float(tile[(first + i + j) * side + c]); // 0 past the end
+			const triad::Pack<uint8_t, 16> codes = triad::codes_of(v, rules, factor);
+			if (rows % 16 == 0) *reinterpret_cast<triad::Pack<uint8_t, 16> *>(to + i) = codes;
+			else
+				for (int j = 0; j < 16 && i + j < length; j++) to[i + j] = codes.at[j];
+		}
+	}
+}
+
+template <class T, Source From, bool Turn> int launch_tiles(const triad_call *call, const float *factor) {
+	const int64_t rows = call->in[0].shape[0], cols = call->in[0].shape[1];
+	constexpr int bytes = Turn ? side * side * static_cast<int>(sizeof(T)) : 0;
+	const auto kernel = quantize_fp8_tile_kernel<T, From, Turn>;
+	if (const int status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)) return status;
+	const dim3 grid(triad::blocks_for(cols, side), triad::blocks_for(rows, side));
+	kernel<<<grid, threads, bytes, triad::stream_of(call)>>>(static_cast<const T *>(call->in[0].data), Outputs(call, factor), recipe_of(call), rows, cols);
+	return triad::launched();
+}
+
+template <class T, Source From> int launch_turned(const triad_call *call, const float *factor) {
+	return call->in[0].shape[0] == 0 ? TRIAD_OK : call->attr[both] != 0 ? launch_tiles<T, From, true>(call, factor) : launch_tiles<T, From, false>(call, factor);
+}
+
+// ---- parts ------------------------------------------------------------------------------------------------------------------------------
+
+// Block b looks at every so-many-th pack.
+template <class T> __global__ void __launch_bounds__(threads) quantize_fp8_part_kernel(const T *x, Magnitude *largest, int64_t packs) {
+	__shared__ Magnitude scratch[threads / 32];
+	Magnitude own = {};
+#pragma unroll 4
+	for (int64_t p = blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x; p < packs; p += gridDim.x * static_cast<int64_t>(threads))
+		own = Largest{}(own, largest_of<T>(triad::fetch<triad::vector<T>>(x + p * triad::vector<T>)));
+	own = triad::block_reduce<threads>(own, Largest{}, scratch);
+	if (threadIdx.x == 0) largest[blockIdx.x] = own;
+}
+
+// One block joins what they found.
+__global__ void __launch_bounds__(threads) quantize_fp8_join_kernel(const Magnitude *largest, int count, Fp8Recipe rules, Outputs out, bool turn, float *factor) {
+	__shared__ Magnitude scratch[threads / 32];
+	Magnitude own = {};
+	for (int i = static_cast<int>(threadIdx.x); i < count; i += threads) own = Largest{}(own, largest[i]);
+	own = triad::block_reduce<threads>(own, Largest{}, scratch);
+	if (threadIdx.x != 0) return;
+	out.scale[0] = rules.scale(own, *factor);
+	if (turn) out.scale_t[0] = out.scale[0];
+}
+
+// ---- launchers --------------------------------------------------------------------------------------------------------------------------
+
+template <class T> int quantize_fp8_naive(const triad_call *call) {
+	float *factors = static_cast<float *>(call->workspace);
+	for (int turned = 0; turned <= call->attr[both]; turned++) {
+		const Side<T> s(call, turned != 0);
+		if (s.groups > 0)
+			quantize_fp8_scale_kernel<T><<<static_cast<unsigned>(s.groups), threads, 0, triad::stream_of(call)>>>(s, recipe_of(call), factors);
+		if (s.rows * s.cols > 0)
+			quantize_fp8_naive_kernel<T><<<triad::blocks_for(s.rows * s.cols, threads), threads, 0, triad::stream_of(call)>>>(s, recipe_of(call), factors);
+	}
+	return triad::launched();
+}
+
+template <class T> int quantize_fp8_row(const triad_call *call) {
+	const int64_t rows = call->in[0].shape[0], cols = call->in[0].shape[1];
+	if (rows == 0) return TRIAD_OK;
+	const auto launch = [&](auto kernel, int block) {
+		kernel<<<triad::blocks_for(rows, 1), block, 0, triad::stream_of(call)>>>(static_cast<const T *>(call->in[0].data), Outputs(call, nullptr),
+		                                                                         recipe_of(call), rows, cols);
+		return triad::launched();
+	};
+	if (cols <= 128 * 8) return launch(quantize_fp8_row_kernel<T, 128, 8>, 128);
+	if (cols <= 128 * 32) return launch(quantize_fp8_row_kernel<T, 128, 32>, 128);
+	if (cols <= 512 * 32) return launch(quantize_fp8_row_kernel<T, 512, 32>, 512);
+	return launch(quantize_fp8_row_kernel<T, 1024, 32>, 1024);
+}
+
+template <class T> int quantize_fp8_tile(const triad_call *call) {
+	return call->attr[per] == per_tile ? launch_turned<T, from_tile>(call, nullptr) : launch_turned<T, from_rows>(call, nullptr);
+}
+
+template <class T> int quantize_fp8_parts(const triad_call *call) {
+	const int64_t packs = triad::elements(call->in[0]) / triad::vector<T>, wanted = triad::blocks_for(packs, threads * 4);
+	const unsigned blocks = static_cast<unsigned>(std::clamp<int64_t>(wanted, 1, parts));
+	Magnitude *largest = static_cast<Magnitude *>(call->workspace);
+	float *factor = static_cast<float *>(call->workspace) + parts;
+	quantize_fp8_part_kernel<T><<<blocks, threads, 0, triad::stream_of(call)>>>(static_cast<const T *>(call->in[0].data), largest, packs);
+	quantize_fp8_join_kernel<<<1, threads, 0, triad::stream_of(call)>>>(largest, static_cast<int>(blocks), recipe_of(call), Outputs(call, factor),
+	                                                                    call->attr[both] != 0, factor);
+	return launch_turned<T, known>(call, factor);
+}
+
+// The factors of one orientation at a time.
+int64_t factors_of_groups(const triad_call *call) {
+	return std::max(triad::elements(call->out[1]), triad::elements(call->out[3])) * static_cast<int64_t>(sizeof(float));
+}
+int64_t magnitudes_of_parts(const triad_call *) { return parts * sizeof(Magnitude) + sizeof(float); }
+
+void check_blocks(triad::Check &check, const triad_call *call) {
+	const long long rows = call->in[0].shape[0], cols = call->in[0].shape[1];
+	check.that(rows <= INT32_MAX && rows * cols / side < INT32_MAX, "%lld x %lld are too many blocks", rows, cols);
+}
+
+void check_by_row(triad::Check &check, const triad_call *call) {
+	check.that(call->attr[per] == per_row && call->attr[both] == 0, "it gives a scale to each row, and no transpose");
+}
+
+void check_by_tensor(triad::Check &check, const triad_call *call) { check.that(call->attr[per] == per_tensor, "it gives one scale to the tensor"); }
+
+void check_by_tile(triad::Check &check, const triad_call *call) { check.that(call->attr[per] >= per_block, "it gives scales to blocks or tiles"); }
+
+const triad::Limit few_blocks = triad::limit("at most 2^31 - 1 blocks", check_blocks), few_tiles = triad::at_most("rows", 65535 * side),
+                   by_row = triad::limit("per = row, both = 0", check_by_row), by_tensor = triad::limit("per = tensor", check_by_tensor),
+                   by_tile = triad::limit("per = block or tile", check_by_tile);
+const triad::Limits whole_rows = {triad::contiguous("x"), triad::vector_rows("x"), triad::aligned(16, "q", "q_t")};
+
+} // namespace
+
+// ---- registration -----------------------------------------------------------------------------------------------------------------------
+
+TRIAD_KERNEL(quantize_fp8, naive, forward,
+             .contract("exact").dtypes(triad::floats).outputs(15).limits(few_blocks)
+             .workspace(factors_of_groups).launch(TRIAD_BY_DTYPE(quantize_fp8_naive)))
+TRIAD_KERNEL(quantize_fp8, row, forward,
+             .contract("exact").dtypes(triad::floats).outputs(15).limits(by_row, triad::at_most("cols", 32768)).limits(whole_rows)
+             .launch(TRIAD_BY_DTYPE(quantize_fp8_row)))
+TRIAD_KERNEL(quantize_fp8, tile, forward,
+             .contract("exact").dtypes(triad::floats).outputs(15).limits(by_tile, few_tiles).limits(whole_rows)
+             .launch(TRIAD_BY_DTYPE(quantize_fp8_tile)))
+TRIAD_KERNEL(quantize_fp8, parts, forward,
+             .contract("exact").dtypes(triad::floats).outputs(15).limits(by_tensor, few_tiles).limits(whole_rows)
+             .workspace(magnitudes_of_parts).launch(TRIAD_BY_DTYPE(quantize_fp8_parts)))
