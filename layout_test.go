@@ -135,7 +135,7 @@ func TestSharedCodeNamesNoOperator(t *testing.T) {
 
 // everyday are operators' names that are everyday words: a literal names such an operator only if it is the
 // name and nothing else. The word add is also a flag, a key and a name of functions, and kernels are made of
-// sums. A copy is a ruler, and reverse an order of blocks.
+// sums. A copy is a ceiling, and reverse an order of blocks.
 var everyday = []string{"add", "sum", "copy", "reverse"}
 
 // operatorsNamed lists the string literals of a Go file in which a word is the name of an operator.

@@ -6,7 +6,7 @@
 # Each FOLDER's kernels are judged on the quick cases, both passes; what is wrong is not timed. Then the folders take turns, twice, at the bench
 # points: CUDA beside Triton, torch and the peers in the same rounds, with one implementation beside itself (A/A). At last ncu, where it is here and
 # may read the counters, tells for the first bench point why warps wait. OUT gets lab.txt (all of it as tables), FOLDER.jsonl (the timed records),
-# FOLDER.sessions.jsonl (each command with its rulers and ratios) and stalls-FOLDER/ (what ncu counted).
+# FOLDER.sessions.jsonl (each command with its ceilings and ratios) and stalls-FOLDER/ (what ncu counted).
 #
 # SECONDS_ALL is how long it may take in all (default 480); IMPL, PASS and POINTS narrow the rows, e.g. IMPL=cuda,triton PASS=forward.
 set -u

@@ -47,7 +47,7 @@ func contents(t *testing.T, path string) string {
 		func(a, b record.SessionCount) int { return strings.Compare(a.Session.ID, b.Session.ID) },
 	)
 	for _, c := range sessions {
-		rulers, err := s.Rulers(ctx, c.Session.ID)
+		ceilings, err := s.Ceilings(ctx, c.Session.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func contents(t *testing.T, path string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&text, "%+v %d %d\n", c, len(rulers), len(comparisons))
+		fmt.Fprintf(&text, "%+v %d %d\n", c, len(ceilings), len(comparisons))
 	}
 	fmt.Fprintf(&text, "%d planned\n", count(t, s, "SELECT count(*) FROM plan"))
 	return text.String()

@@ -36,8 +36,8 @@ func recordSession(t *testing.T, s *Store, commit, gpu string, all ...*record.Re
 		}
 	}
 	if len(all) > 0 {
-		copies := record.Ruler{Name: "copy", BytesPerSecond: new(record.Float(4e12))}
-		if err := x.AddRulers(ctx, []record.Ruler{copies}); err != nil {
+		copies := record.Ceiling{Name: "copy", BytesPerSecond: new(record.Float(4e12))}
+		if err := x.AddCeilings(ctx, []record.Ceiling{copies}); err != nil {
 			t.Fatal(err)
 		}
 		twin := record.Comparison{

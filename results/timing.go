@@ -70,10 +70,10 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// AddRulers stores the device's peak rates in this session.
-func (x *Session) AddRulers(ctx context.Context, rulers []record.Ruler) error {
-	return x.store.write(ctx, "record the rulers", func(tx *sql.Tx) error {
-		for _, r := range rulers {
+// AddCeilings stores the device's peak rates in this session.
+func (x *Session) AddCeilings(ctx context.Context, ceilings []record.Ceiling) error {
+	return x.store.write(ctx, "record the ceilings", func(tx *sql.Tx) error {
+		for _, r := range ceilings {
 			samples, err := json.Marshal(orEmpty(r.SamplesNS))
 			if err != nil {
 				return err
@@ -82,7 +82,7 @@ func (x *Session) AddRulers(ctx context.Context, rulers []record.Ruler) error {
 				"flops_per_second, samples_ns_json) VALUES (?, ?, ?, ?, ?)",
 				x.id, r.Name, optional(r.BytesPerSecond), optional(r.FLOPsPerSecond),
 				string(samples)); err != nil {
-				return fmt.Errorf("ruler %s: %w", r.Name, err)
+				return fmt.Errorf("ceiling %s: %w", r.Name, err)
 			}
 		}
 		return nil
@@ -110,35 +110,35 @@ func (x *Session) AddComparisons(ctx context.Context, all []record.Comparison) e
 	})
 }
 
-// Rulers returns the rulers of a session, by name.
-func (s *Store) Rulers(ctx context.Context, session string) ([]record.Ruler, error) {
+// Ceilings returns the ceilings of a session, by name.
+func (s *Store) Ceilings(ctx context.Context, session string) ([]record.Ceiling, error) {
 	tx, err := s.read(ctx)
 	if err != nil {
-		return nil, s.explain("read the rulers", err)
+		return nil, s.explain("read the ceilings", err)
 	}
 	defer tx.Rollback()
 	rows, err := tx.Query(`SELECT r.name, r.bytes_per_second, r.flops_per_second,
 		r.samples_ns_json FROM ruler r JOIN session s USING (session_id)
 		WHERE s.session_ulid = ? ORDER BY r.name`, session)
 	if err != nil {
-		return nil, s.explain("read the rulers", err)
+		return nil, s.explain("read the ceilings", err)
 	}
 	defer rows.Close()
-	var all []record.Ruler
+	var all []record.Ceiling
 	for rows.Next() {
-		r := record.Ruler{Session: session}
+		r := record.Ceiling{Session: session}
 		var samples string
 		var bytes, flops sql.NullFloat64
 		if err := rows.Scan(&r.Name, &bytes, &flops, &samples); err != nil {
-			return nil, s.explain("read the rulers", err)
+			return nil, s.explain("read the ceilings", err)
 		}
 		if err := json.Unmarshal([]byte(samples), &r.SamplesNS); err != nil {
-			return nil, fmt.Errorf("read ruler %s: %w", r.Name, err)
+			return nil, fmt.Errorf("read ceiling %s: %w", r.Name, err)
 		}
 		r.BytesPerSecond, r.FLOPsPerSecond = floatOf(bytes), floatOf(flops)
 		all = append(all, r)
 	}
-	return all, s.explain("read the rulers", rows.Err())
+	return all, s.explain("read the ceilings", rows.Err())
 }
 
 func floatOf(n sql.NullFloat64) *record.Float {

@@ -29,7 +29,7 @@ func timed(regime string) record.Timing {
 	}
 }
 
-func TestTimingsRulersAndComparisonsComeBack(t *testing.T) {
+func TestTimingsCeilingsAndComparisonsComeBack(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})
 	x := start(t, s, "softmax")
 	a, b := failed(8), failed(8)
@@ -57,15 +57,15 @@ func TestTimingsRulersAndComparisonsComeBack(t *testing.T) {
 		t.Errorf("what was not timed: %v %+v", err, run.Record.Timings)
 	}
 
-	rulers := []record.Ruler{
+	ceilings := []record.Ceiling{
 		{Session: x.ID(), Name: "bf16", FLOPsPerSecond: new(record.Float(7e14)), SamplesNS: []float64{1.5}},
 		{Session: x.ID(), Name: "copy", BytesPerSecond: new(record.Float(4.1e12)), SamplesNS: []float64{}},
 	}
-	if err := x.AddRulers(ctx, rulers); err != nil {
+	if err := x.AddCeilings(ctx, ceilings); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.Rulers(ctx, x.ID()); err != nil || !cmp.Equal(got, rulers) {
-		t.Errorf("%v\n%s", err, cmp.Diff(rulers, got))
+	if got, err := s.Ceilings(ctx, x.ID()); err != nil || !cmp.Equal(got, ceilings) {
+		t.Errorf("%v\n%s", err, cmp.Diff(ceilings, got))
 	}
 	comparisons := []record.Comparison{
 		{

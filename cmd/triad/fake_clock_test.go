@@ -46,7 +46,7 @@ func (c *fakeClock) Open(*serve.OwnCalls) (serve.Timer, error) {
 	return t, nil
 }
 
-func (c *fakeClock) Ruler(_ string, to, _ serve.Buffer, stream uintptr) error {
+func (c *fakeClock) Ceiling(_ string, to, _ serve.Buffer, stream uintptr) error {
 	return c.gpu.timers[stream].take(fakeCall{ns: fakeOverheadNS +
 		1.5*float64(to.Bytes)/fakeBytesPerSecond*1e9})
 }
@@ -70,8 +70,8 @@ func (c *fakeClock) Differing(a, b serve.Buffer) (int64, error) {
 
 // fakeCall is one call of a graph.
 type fakeCall struct {
-	call   *serve.Call // nil: a ruler's
-	ns     float64     // the time of a ruler
+	call   *serve.Call // nil: a ceiling's
+	ns     float64     // the time of a ceiling
 	slower float64     // how many times slower than the memory: different for each implementation
 }
 

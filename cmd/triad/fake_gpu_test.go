@@ -29,7 +29,7 @@ const (
 	fakePython = "TRIAD_TEST_GPU_PYTHON" // the folder of fake_cuda.py
 	// the GPU's memory in bytes: small, so that the emulator is quick
 	fakeMemory = "TRIAD_TEST_GPU_MEMORY"
-	fakeFree   = "TRIAD_TEST_GPU_FREE" // how much of it is free; a ruler has room unless this is set
+	fakeFree   = "TRIAD_TEST_GPU_FREE" // how much of it is free; a ceiling has room unless this is set
 	fakeDoes   = "TRIAD_TEST_GPU_DOES" // its misbehaviour: "hangs cuda/tiled", see behaviour
 )
 
@@ -90,8 +90,8 @@ func (g *fakeGPU) Library(ctx context.Context, file string) (build.Library, erro
 	return g.Device.Library(ctx, file)
 }
 
-// Alloc allocates memory of the emulator, up to the size of the GPU's. The buffers of a ruler, whose contents
-// nobody reads, take no time.
+// Alloc allocates memory of the emulator, up to the size of the GPU's. The buffers of a ceiling, whose
+// contents nobody reads, take no time.
 func (g *fakeGPU) Alloc(name string, bytes int64) (serve.Buffer, error) {
 	if bytes > g.free {
 		return serve.Buffer{}, &serve.OutOfMemory{Message: fmt.Sprintf("no room on the GPU for %s, %d "+
@@ -100,7 +100,7 @@ func (g *fakeGPU) Alloc(name string, bytes int64) (serve.Buffer, error) {
 	}
 	var b serve.Buffer
 	var err error
-	if strings.HasPrefix(name, "ruler ") {
+	if strings.HasPrefix(name, "ceiling ") {
 		var memory []byte
 		memory, err = syscall.Mmap(-1, 0, int(bytes), syscall.PROT_READ|syscall.PROT_WRITE,
 			syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_NORESERVE)
@@ -123,7 +123,7 @@ func (g *fakeGPU) Alloc(name string, bytes int64) (serve.Buffer, error) {
 func (g *fakeGPU) Free(b serve.Buffer) *backend.GuardReport {
 	g.free += g.sizes[b.Pointer]
 	delete(g.sizes, b.Pointer)
-	if strings.HasPrefix(b.Name, "ruler ") {
+	if strings.HasPrefix(b.Name, "ceiling ") {
 		return nil
 	}
 	report := g.Device.Free(b)
@@ -135,7 +135,7 @@ func (g *fakeGPU) Free(b serve.Buffer) *backend.GuardReport {
 
 func (g *fakeGPU) Fill(b serve.Buffer, pattern []byte) error {
 	g.filled++
-	if strings.HasPrefix(b.Name, "ruler ") {
+	if strings.HasPrefix(b.Name, "ceiling ") {
 		return nil
 	}
 	return g.Device.Fill(b, pattern)

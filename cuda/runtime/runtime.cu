@@ -1,7 +1,7 @@
 // triad_runtime.so: see runtime.h.
 #include "runtime.h"
 
-#include "rulers.cuh"
+#include "ceilings.cuh"
 #include "timer.cuh"
 
 extern "C" int32_t triad_runtime_version(void) { return TRIAD_RUNTIME; }

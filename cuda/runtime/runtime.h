@@ -1,4 +1,4 @@
-/* What triad's worker asks of a GPU beside kernels: calls captured into a graph and timed with events, rulers (kernels that do nothing but
+/* What triad's worker asks of a GPU beside kernels: calls captured into a graph and timed with events, ceilings (kernels that do nothing but
    move bytes), comparison of buffers. Plain C; every function returns 0 or the number of a CUDA error. The caller's thread has made the
    device's primary context current. */
 #ifndef TRIAD_RUNTIME_H
@@ -48,10 +48,10 @@ TRIAD_RUNTIME_API int triad_timer_watch(triad_timer *t, triad_own_calls_t *calls
 /* Has no line of the L2 cache persist, and no part of it set aside for such lines. */
 TRIAD_RUNTIME_API int triad_timer_plain_cache(triad_timer *t);
 
-/* Rulers, asynchronous on a stream: sizes in bytes, addresses aligned to 16. read leaves one word at sink where what it read is a pattern
+/* Ceilings, asynchronous on a stream: sizes in bytes, addresses aligned to 16. read leaves one word at sink where what it read is a pattern
    that does not occur. memcpy is the driver's own. */
-enum { TRIAD_RULER_MEMCPY, TRIAD_RULER_COPY, TRIAD_RULER_READ, TRIAD_RULER_WRITE };
-TRIAD_RUNTIME_API int triad_ruler(int32_t ruler, void *to, const void *from, int64_t bytes, void *stream);
+enum { TRIAD_CEILING_MEMCPY, TRIAD_CEILING_COPY, TRIAD_CEILING_READ, TRIAD_CEILING_WRITE };
+TRIAD_RUNTIME_API int triad_ceiling(int32_t ceiling, void *to, const void *from, int64_t bytes, void *stream);
 
 /* How many of the bytes at a and b differ. Waits. */
 TRIAD_RUNTIME_API int triad_differing(const void *a, const void *b, int64_t bytes, int64_t *differing);

@@ -79,8 +79,8 @@ func (c stream) Close()                                 {}
 func (c stream) WatchKernels() error                    { c.watching = true; return nil }
 func (c stream) PlainCache() error                      { c.plain++; return c.refuses }
 
-func (c stream) Ruler(name string, to, from Buffer, _ uintptr) error {
-	if name == backend.RulerMemcpy && to.Pointer != from.Pointer {
+func (c stream) Ceiling(name string, to, from Buffer, _ uintptr) error {
+	if name == backend.CeilingMemcpy && to.Pointer != from.Pointer {
 		c.copied = append(c.copied, min(to.Bytes, from.Bytes))
 	}
 	return nil
@@ -229,11 +229,11 @@ func TestNoRoomForOthers(t *testing.T) {
 	}
 }
 
-// Preparing neither a call nor a ruler is an error of the harness.
+// Preparing neither a call nor a ceiling is an error of the harness.
 func TestArmOfNothing(t *testing.T) {
 	w := startWorkerOn(t, &clocked{Device: NewEmulator(testSources(), testCache)})
 	err := w.call(preparing(&backend.PrepareArgs{}), &backend.PrepareReply{})
-	if err == nil || !strings.Contains(err.Error(), "neither a run nor a ruler is given") {
+	if err == nil || !strings.Contains(err.Error(), "neither a run nor a ceiling is given") {
 		t.Errorf("%v", err)
 	}
 }

@@ -12,18 +12,18 @@ import (
 	"triad/internal/op"
 )
 
-// arm is a call, or a ruler, prepared for timing: sets of memory, and a graph of calls that cycle through
+// arm is a call, or a ceiling, prepared for timing: sets of memory, and a graph of calls that cycle through
 // them.
 type arm struct {
-	server *server
-	clock  Clock
-	timer  Timer
-	facts  backend.PrepareReply
-	sets   []*launching // of a call
-	pairs  [][2]Buffer  // of a ruler: to, from
-	ruler  string
-	own    ownCalls // of a user's file; nil for others
-	began  Seen     // the counts before it was prepared
+	server  *server
+	clock   Clock
+	timer   Timer
+	facts   backend.PrepareReply
+	sets    []*launching // of a call
+	pairs   [][2]Buffer  // of a ceiling: to, from
+	ceiling string
+	own     ownCalls // of a user's file; nil for others
+	began   Seen     // the counts before it was prepared
 	// kernels that one call of a user's file launches outside a capture
 	perCall int64
 }
@@ -94,8 +94,8 @@ func (s *server) prepareArm(ctx context.Context, number int64,
 	a, err := s.openArm(clock, args)
 	var finding Finding
 	if err == nil {
-		if args.Ruler != "" {
-			finding, err = a.prepareRuler(args)
+		if args.Ceiling != "" {
+			finding, err = a.prepareCeiling(args)
 		} else {
 			finding, err = a.prepareCall(args)
 		}
@@ -103,7 +103,7 @@ func (s *server) prepareArm(ctx context.Context, number int64,
 	if err == nil && finding.Status == op.StatusUnknown {
 		finding, err = a.capture(args.GraphNS)
 	}
-	if err == nil && finding.Status == op.StatusUnknown && a.facts.Mode == modeGraph && args.Ruler == "" {
+	if err == nil && finding.Status == op.StatusUnknown && a.facts.Mode == modeGraph && args.Ceiling == "" {
 		a.facts.Kernels, err = a.timer.Kernels()
 	}
 	if err == nil && finding.Status == op.StatusUnknown {
@@ -129,9 +129,9 @@ func (s *server) prepareArm(ctx context.Context, number int64,
 
 // openArm makes an arm with its timer. The caller must free it even after an error.
 func (s *server) openArm(clock Clock, args backend.PrepareArgs) (*arm, error) {
-	a := &arm{server: s, clock: clock, ruler: args.Ruler}
+	a := &arm{server: s, clock: clock, ceiling: args.Ceiling}
 	var own *OwnCalls
-	if args.Run != nil && args.Ruler == "" {
+	if args.Run != nil && args.Ceiling == "" {
 		k, err := s.find(*args.Run)
 		if err != nil {
 			return a, err

@@ -11,9 +11,9 @@ import (
 
 // launch queues the i-th call on the timer's stream.
 func (a *arm) launch(i int) (Finding, error) {
-	if a.ruler != "" {
+	if a.ceiling != "" {
 		pair := a.pairs[i%len(a.pairs)]
-		return Finding{}, a.clock.Ruler(a.ruler, pair[0], pair[1], a.timer.Stream())
+		return Finding{}, a.clock.Ceiling(a.ceiling, pair[0], pair[1], a.timer.Stream())
 	}
 	return a.timer.Launch(a.sets[i%len(a.sets)].call), nil
 }

@@ -29,7 +29,7 @@ func evened(least int, l2, in, out int64) int {
 // prepareCall makes the sets of a kernel's call and tries the first two of them.
 func (a *arm) prepareCall(args backend.PrepareArgs) (Finding, error) {
 	if args.Run == nil {
-		return Finding{}, errors.New("prepare an arm: neither a run nor a ruler is given")
+		return Finding{}, errors.New("prepare an arm: neither a run nor a ceiling is given")
 	}
 	run := *args.Run
 	k, err := a.server.find(run)
@@ -115,24 +115,25 @@ func (a *arm) others() error {
 		}
 		s.others = append(s.others, b)
 	}
-	return a.clock.Ruler(backend.RulerMemcpy, s.others[0], s.others[1], a.timer.Stream())
+	return a.clock.Ceiling(backend.CeilingMemcpy, s.others[0], s.others[1], a.timer.Stream())
 }
 
-// rulerBytes is the size of each buffer of a ruler.
-const rulerBytes = 256 << 20
+// ceilingBytes is the size of each buffer of a ceiling.
+const ceilingBytes = 256 << 20
 
-// prepareRuler makes the buffers of a ruler.
-func (a *arm) prepareRuler(args backend.PrepareArgs) (Finding, error) {
-	if _, known := rulerNumbers[args.Ruler]; !known {
-		return Finding{Status: op.StatusUnsupported, Message: "the CUDA worker has no ruler " + args.Ruler},
+// prepareCeiling makes the buffers of a ceiling.
+func (a *arm) prepareCeiling(args backend.PrepareArgs) (Finding, error) {
+	if _, known := ceilingNumbers[args.Ceiling]; !known {
+		return Finding{Status: op.StatusUnsupported, Message: "the CUDA worker has no ceiling " +
+				args.Ceiling},
 			nil
 	}
-	a.facts.Bytes = rulerBytes
-	if args.Ruler == backend.RulerCopy || args.Ruler == backend.RulerMemcpy {
+	a.facts.Bytes = ceilingBytes
+	if args.Ceiling == backend.CeilingCopy || args.Ceiling == backend.CeilingMemcpy {
 		a.facts.Bytes *= 2
 	}
-	a.facts.Sets = rotation(args.Cold, a.facts.Device.L2Bytes, rulerBytes, rulerBytes)
-	a.facts.RotatedBytes = int64(a.facts.Sets) * rulerBytes
+	a.facts.Sets = rotation(args.Cold, a.facts.Device.L2Bytes, ceilingBytes, ceilingBytes)
+	a.facts.RotatedBytes = int64(a.facts.Sets) * ceilingBytes
 	pattern := make([]byte, 1<<16)
 	state := uint64(0x9E3779B97F4A7C15)
 	for i := range pattern { // any bytes that are not all equal
@@ -144,7 +145,7 @@ func (a *arm) prepareRuler(args backend.PrepareArgs) (Finding, error) {
 	for range a.facts.Sets {
 		var pair [2]Buffer
 		for i, name := range []string{"to", "from"} {
-			b, err := a.server.device.Alloc("ruler "+name, rulerBytes)
+			b, err := a.server.device.Alloc("ceiling "+name, ceilingBytes)
 			if err != nil {
 				return Finding{}, err
 			}
@@ -154,7 +155,7 @@ func (a *arm) prepareRuler(args backend.PrepareArgs) (Finding, error) {
 			}
 		}
 		a.pairs = append(a.pairs, pair)
-		a.facts.PeakBytes += 2 * rulerBytes
+		a.facts.PeakBytes += 2 * ceilingBytes
 	}
 	return Finding{}, nil
 }

@@ -86,7 +86,7 @@ func TestEmulatorIsNotTimed(t *testing.T) {
 	s := &server{device: NewEmulator(os.DirFS("../.."), t.TempDir())}
 	reply, _, err := s.measure(t.Context(), backend.MeasureArgs{
 		Step: backend.StepPrepare, Arm: 1,
-		Prepare: &backend.PrepareArgs{Ruler: backend.RulerCopy},
+		Prepare: &backend.PrepareArgs{Ceiling: backend.CeilingCopy},
 	})
 	if got, ok := reply.(backend.PrepareReply); err != nil || !ok || got.Status != op.StatusUnavailable ||
 		!strings.Contains(got.Message, "only a GPU is timed") {

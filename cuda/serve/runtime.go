@@ -14,7 +14,7 @@ typedef struct {
 	int (*replay)(triad_timer *, int32_t, float *);
 	int (*start)(triad_timer *);
 	int (*stop)(triad_timer *, float *);
-	int (*ruler)(int32_t, void *, const void *, int64_t, void *);
+	int (*ceiling)(int32_t, void *, const void *, int64_t, void *);
 	int (*differing)(const void *, const void *, int64_t, int64_t *);
 	int (*physics)(triad_physics *);
 	int (*kernels)(const triad_timer *, triad_kernel_fact *, int32_t, int32_t *);
@@ -43,9 +43,9 @@ static int triad_rt_replay(triad_runtime *r, triad_timer *t, int32_t n, float *m
 static int triad_rt_start(triad_runtime *r, triad_timer *t) { return r->start(t); }
 static int triad_rt_stop(triad_runtime *r, triad_timer *t, float *ms) { return r->stop(t, ms); }
 // Addresses of a device are numbers here: Go's pointers never are.
-static int triad_rt_ruler(triad_runtime *r, int32_t ruler, uintptr_t to, uintptr_t from, int64_t bytes,
+static int triad_rt_ceiling(triad_runtime *r, int32_t ceiling, uintptr_t to, uintptr_t from, int64_t bytes,
                           uintptr_t stream) {
-	return r->ruler(ruler, (void *)to, (const void *)from, bytes, (void *)stream);
+	return r->ceiling(ceiling, (void *)to, (const void *)from, bytes, (void *)stream);
 }
 static int triad_rt_differing(triad_runtime *r, uintptr_t a, uintptr_t b, int64_t bytes, int64_t *n) {
 	return r->differing((const void *)a, (const void *)b, bytes, n);
@@ -82,8 +82,8 @@ type Clock interface {
 	// Open makes a timer. What it times is launched on its stream. own has the calls of a user's file, nil
 	// for none.
 	Open(own *OwnCalls) (Timer, error)
-	// Ruler queues work that only moves bytes.
-	Ruler(name string, to, from Buffer, stream uintptr) error
+	// Ceiling queues work that only moves bytes.
+	Ceiling(name string, to, from Buffer, stream uintptr) error
 	// Differing counts the bytes that differ between two buffers of one length.
 	Differing(a, b Buffer) (int64, error)
 }
@@ -122,7 +122,7 @@ func OpenRuntime(path string) (Clock, error) {
 	names := []string{
 		"triad_runtime_version", "triad_timer_open", "triad_timer_close", "triad_timer_begin",
 		"triad_timer_end", "triad_timer_settle",
-		"triad_timer_replay", "triad_timer_start", "triad_timer_stop", "triad_ruler", "triad_differing",
+		"triad_timer_replay", "triad_timer_start", "triad_timer_stop", "triad_ceiling", "triad_differing",
 		"triad_physics_of", "triad_timer_kernels", "triad_timer_watch", "triad_timer_plain_cache",
 	}
 	table := unsafe.Slice((*unsafe.Pointer)(unsafe.Pointer(r.c)), len(names))
@@ -163,14 +163,15 @@ func (r *runtimeLibrary) Physics() (backend.DevicePhysics, error) {
 	}, err
 }
 
-// rulerNumbers maps rulers to the constants of runtime.h.
-var rulerNumbers = map[string]C.int32_t{
-	backend.RulerMemcpy: C.TRIAD_RULER_MEMCPY, backend.RulerCopy: C.TRIAD_RULER_COPY,
-	backend.RulerRead: C.TRIAD_RULER_READ, backend.RulerWrite: C.TRIAD_RULER_WRITE,
+// ceilingNumbers maps ceilings to the constants of runtime.h.
+var ceilingNumbers = map[string]C.int32_t{
+	backend.CeilingMemcpy: C.TRIAD_CEILING_MEMCPY, backend.CeilingCopy: C.TRIAD_CEILING_COPY,
+	backend.CeilingRead: C.TRIAD_CEILING_READ, backend.CeilingWrite: C.TRIAD_CEILING_WRITE,
 }
 
-func (r *runtimeLibrary) Ruler(name string, to, from Buffer, stream uintptr) error {
-	return runtimeError("ruler "+name, C.triad_rt_ruler(r.c, rulerNumbers[name], C.uintptr_t(to.Pointer),
+func (r *runtimeLibrary) Ceiling(name string, to, from Buffer, stream uintptr) error {
+	return runtimeError("ceiling "+name, C.triad_rt_ceiling(r.c, ceilingNumbers[name],
+		C.uintptr_t(to.Pointer),
 		C.uintptr_t(from.Pointer), C.int64_t(to.Bytes), C.uintptr_t(stream)))
 }
 

@@ -19,25 +19,25 @@ type Arm interface {
 	Finish(ctx context.Context) (outcome Outcome, differing []Differing, err error)
 }
 
-// MeasureJob selects what an arm times: the call of a job, or a ruler of the device.
+// MeasureJob selects what an arm times: the call of a job, or a ceiling of the device.
 type MeasureJob struct {
-	Job          // Launches are ignored
-	Ruler string // one of the Ruler names; "" for the call
-	Cold  bool   // rotate over sets of inputs and outputs that do not fit into the L2 cache; else one set
+	Job            // Launches are ignored
+	Ceiling string // one of the Ceiling names; "" for the call
+	Cold    bool   // rotate over sets of inputs and outputs that do not fit into the L2 cache; else one set
 	// GraphNS is the target total time of the calls captured in one graph, in ns.
 	GraphNS int64
 }
 
-// The rulers measure a device's peak rates. A backend without a ruler answers UNSUPPORTED.
+// The ceilings measure a device's peak rates. A backend without a ceiling answers UNSUPPORTED.
 const (
 	// the driver's own copy, in every worker the same routine: it compares their clocks
-	RulerMemcpy = "memcpy"
-	RulerCopy   = "copy" // reads and writes as many bytes
-	RulerRead   = "read"
-	RulerWrite  = "write"
-	RulerBF16   = "bf16" // a product of random square matrices
-	RulerFP8    = "fp8"
-	RulerFP32   = "fp32"
+	CeilingMemcpy = "memcpy"
+	CeilingCopy   = "copy" // reads and writes as many bytes
+	CeilingRead   = "read"
+	CeilingWrite  = "write"
+	CeilingBF16   = "bf16" // a product of random square matrices
+	CeilingFP8    = "fp8"
+	CeilingFP32   = "fp32"
 )
 
 // MeasureStep is a step of a measure request: prepare, then time as often as wanted, then finish.
@@ -66,7 +66,7 @@ type MeasureArgs struct {
 // captured has been tried and before it is timed.
 type PrepareArgs struct {
 	Run     *RunArgs `json:"run,omitempty"`
-	Ruler   string   `json:"ruler,omitempty"`
+	Ceiling string   `json:"ruler,omitempty"`
 	Cold    bool     `json:"cold,omitempty"`
 	GraphNS int64    `json:"graph_ns"`
 }
@@ -149,7 +149,7 @@ type PrepareReply struct {
 	EstimateNS   float64 `json:"estimate_ns"` // of one call
 	PeakBytes    int64   `json:"peak_bytes"`  // device memory of the arm
 	Bytes        int64   `json:"bytes,omitempty"`
-	FLOPs        int64   `json:"flops,omitempty"` // of a ruler: what one call moves or computes
+	FLOPs        int64   `json:"flops,omitempty"` // of a ceiling: what one call moves or computes
 	// what a timed backward starts from, as record.Timing has it; "": saved tensors
 	Backward string `json:"backward"`
 	// a further remark on how it is timed, in a sentence

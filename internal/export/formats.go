@@ -14,7 +14,7 @@ import (
 // Store gives what sessions measured besides their records.
 type Store interface {
 	Session(ctx context.Context, id string) (record.Session, error)
-	Rulers(ctx context.Context, session string) ([]record.Ruler, error)
+	Ceilings(ctx context.Context, session string) ([]record.Ceiling, error)
 	Comparisons(ctx context.Context, session string) ([]record.Comparison, error)
 }
 
@@ -38,7 +38,7 @@ var Formats = map[string]func(context.Context, Store, io.Writer, []record.Record
 	},
 	"md": func(ctx context.Context, store Store, w io.Writer, records []record.Record) error {
 		return eachSession(ctx, store, records, func(m record.Measured, records []record.Record) error {
-			timed := report.Timed{Rulers: m.Rulers, Comparisons: m.Comparisons}
+			timed := report.Timed{Ceilings: m.Ceilings, Comparisons: m.Comparisons}
 			return report.Markdown(w, m.Session, records, timed)
 		})
 	},
@@ -117,7 +117,7 @@ func eachSession(ctx context.Context, store Store, records []record.Record,
 		if m.Session, err = store.Session(ctx, id); err != nil {
 			return err
 		}
-		if m.Rulers, err = store.Rulers(ctx, id); err != nil {
+		if m.Ceilings, err = store.Ceilings(ctx, id); err != nil {
 			return err
 		}
 		if m.Comparisons, err = store.Comparisons(ctx, id); err != nil {

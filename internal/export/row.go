@@ -46,7 +46,7 @@ type Row struct {
 	Samples      int64     `parquet:"n_samples"`
 	Bytes        int64     `parquet:"bytes"`
 	FLOPs        int64     `parquet:"flops"`
-	Roofline     *float64  `parquet:"roofline,optional"` // share of the rulers' limit
+	Roofline     *float64  `parquet:"roofline,optional"` // share of the ceilings' limit
 	ClockMHz     *float64  `parquet:"clock_mhz,optional"`
 }
 

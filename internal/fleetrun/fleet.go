@@ -301,10 +301,10 @@ func (r *onFleet) union(ctx context.Context, ended fleet.Ended) (result run.Resu
 	if len(r.request.Impls) > 0 {
 		result.Unavailable = unavailable(result.Records)
 	}
-	var comparisons, rulers error
+	var comparisons, ceilings error
 	result.Comparisons, comparisons = r.store.Comparisons(ctx, id)
-	result.Rulers, rulers = r.store.Rulers(ctx, id)
-	return result, errors.Join(comparisons, rulers)
+	result.Ceilings, ceilings = r.store.Ceilings(ctx, id)
+	return result, errors.Join(comparisons, ceilings)
 }
 
 // unavailable returns the sentences about what was requested by name and is missing.

@@ -149,15 +149,15 @@ func sessionsOf(
 	return all, nil
 }
 
-// measured returns a session with its rulers and comparisons.
+// measured returns a session with its ceilings and comparisons.
 func measured(ctx context.Context, store *results.Store, id string) (m record.Measured, err error) {
 	if m.Session, err = store.Session(ctx, id); err != nil {
 		return m, err
 	}
-	var rulers, comparisons error
-	m.Rulers, rulers = store.Rulers(ctx, id)
+	var ceilings, comparisons error
+	m.Ceilings, ceilings = store.Ceilings(ctx, id)
 	m.Comparisons, comparisons = store.Comparisons(ctx, id)
-	return m, errors.Join(rulers, comparisons)
+	return m, errors.Join(ceilings, comparisons)
 }
 
 // addHistories adds the history of an operator.

@@ -142,7 +142,7 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 		Machine{},
 		runObject{},
 		Timing{},
-		Ruler{},
+		Ceiling{},
 		Comparison{},
 	} {
 		check(reflect.TypeOf(v))

@@ -159,7 +159,7 @@ func (r Run) MarshalJSON() ([]byte, error) {
 // writes it.
 type Measured struct {
 	Session     Session
-	Rulers      []Ruler
+	Ceilings    []Ceiling
 	Comparisons []Comparison
 }
 
@@ -186,9 +186,9 @@ func (c SessionCount) MarshalJSON() ([]byte, error) {
 func (m Measured) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		sessionObject
-		Rulers      []Ruler      `json:"rulers"`
+		Ceilings    []Ceiling    `json:"rulers"`
 		Comparisons []Comparison `json:"comparisons"`
-	}{objectOf(m.Session), orEmpty(m.Rulers), orEmpty(m.Comparisons)})
+	}{objectOf(m.Session), orEmpty(m.Ceilings), orEmpty(m.Comparisons)})
 }
 
 func orEmpty[T any](list []T) []T {

@@ -18,7 +18,7 @@ type Timing struct {
 	P90NS    float64   `json:"p90_ns"`
 	Bytes    int64     `json:"bytes"` // moved and computed at least, by the operator's definition
 	FLOPs    int64     `json:"flops"`
-	// share of what the rulers of the session allow; null if none applies
+	// share of what the ceilings of the session allow; null if none applies
 	Roofline *Float `json:"roofline"`
 	// median clock of the multiprocessors while it ran; null if it could not be read
 	ClockMHz *Float `json:"clock_mhz"`
@@ -68,8 +68,8 @@ type Launch struct {
 	Occupancy float64 `json:"occupancy"`
 }
 
-// Ruler is a peak rate of the device, measured in a session.
-type Ruler struct {
+// Ceiling is a peak rate of the device, measured in a session.
+type Ceiling struct {
 	Session string `json:"session"`
 	// "copy", "read", "write", "bf16", "fp8", "fp32"; with " sustained" after seconds of the same
 	Name           string    `json:"name"`

@@ -162,7 +162,7 @@ func ulpBuckets(n int) []string {
 	return append(names, "more")
 }
 
-// ofSession returns the newest session that has rulers and times, and its records.
+// ofSession returns the newest session that has ceilings and times, and its records.
 func (p Page) ofSession() (record.Measured, []record.Record) {
 	for _, m := range p.Sessions {
 		var records []record.Record
@@ -173,14 +173,14 @@ func (p Page) ofSession() (record.Measured, []record.Record) {
 				timed = timed || len(r.Timings) > 0
 			}
 		}
-		if timed && len(m.Rulers) > 0 {
+		if timed && len(m.Ceilings) > 0 {
 			return m, records
 		}
 	}
 	return record.Measured{}, nil
 }
 
-// rooflineFigures draws what was reached against what the rulers of the session allow.
+// rooflineFigures draws what was reached against what the ceilings of the session allow.
 func (p Page) rooflineFigures() []Figure {
 	session, records := p.ofSession()
 	var all []Figure
@@ -213,7 +213,7 @@ func (p Page) rooflineFigures() []Figure {
 			}
 		}
 		if len(c.Series) > 0 {
-			c.Series = append(c.Series, roofs(session.Rulers, low/3, high*3)...)
+			c.Series = append(c.Series, roofs(session.Ceilings, low/3, high*3)...)
 			all = append(all, chartFigure("roofline", c))
 		}
 	}
@@ -239,10 +239,10 @@ func usableTime(t record.Timing) bool {
 	return t.Status == op.StatusPass && t.MedianNS > 0 && t.Backward != record.ForwardBackward
 }
 
-// roofs returns the limits that the rulers set between two intensities.
-func roofs(rulers []record.Ruler, low, high float64) []plot.Series {
+// roofs returns the limits that the ceilings set between two intensities.
+func roofs(ceilings []record.Ceiling, low, high float64) []plot.Series {
 	bytes := 0.0
-	for _, r := range rulers {
+	for _, r := range ceilings {
 		if r.Name == "copy" && r.BytesPerSecond != nil {
 			bytes = float64(*r.BytesPerSecond)
 		}
@@ -252,7 +252,7 @@ func roofs(rulers []record.Ruler, low, high float64) []plot.Series {
 	}
 	slope := func(x float64) plot.Point { return plot.Point{X: x, Y: x * bytes} }
 	var all []plot.Series
-	for _, r := range rulers {
+	for _, r := range ceilings {
 		if r.FLOPsPerSecond == nil || strings.Contains(r.Name, " ") {
 			continue
 		}

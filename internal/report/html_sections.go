@@ -48,7 +48,7 @@ func (p Page) timeSection() htmlSection {
 		}, rows))
 	}
 	for _, m := range p.Sessions {
-		if words := rulerWords(m.Rulers); words != "" && len(s.Blocks) > 0 {
+		if words := ceilingWords(m.Ceilings); words != "" && len(s.Blocks) > 0 {
 			s.Blocks = append(
 				s.Blocks,
 				htmlBlock{Words: "At best, measured in session " + short(m.Session.ID, idLength) + ": " +
@@ -184,7 +184,7 @@ func (p Page) environmentSection() htmlSection {
 		fact("triad", strings.TrimSpace(x.Version+" "+x.Commit))
 		fact("machine", machineWords(x.Machine))
 		fact("versions", toolchainWords(x.Toolchain))
-		fact("at best", rulerWords(m.Rulers))
+		fact("at best", ceilingWords(m.Ceilings))
 		ended, _, _ := strings.Cut(x.InternalError, "\n")
 		fact("ended by", ended)
 		s.Blocks = append(s.Blocks, factsOf("Session "+x.ID, rows))

@@ -15,10 +15,10 @@ import (
 	"triad/internal/stats"
 )
 
-// Timed holds what a report says of times: the rulers of the session and the ratios of what was timed in the
-// same rounds.
+// Timed holds what a report says of times: the ceilings of the session and the ratios of what was timed in
+// the same rounds.
 type Timed struct {
-	Rulers      []record.Ruler
+	Ceilings    []record.Ceiling
 	Comparisons []record.Comparison
 }
 
@@ -52,7 +52,7 @@ func Times(w io.Writer, style Style, records []record.Record, timed Timed) error
 			return err
 		}
 	}
-	words := rulerWords(timed.Rulers)
+	words := ceilingWords(timed.Ceilings)
 	if words == "" {
 		return nil
 	}
@@ -275,10 +275,10 @@ func rate(t *record.Timing) string {
 	return fmt.Sprintf("%.3f TB/s", float64(t.Bytes)/t.MedianNS/1e3)
 }
 
-// rulerWords lists the rulers in one line.
-func rulerWords(rulers []record.Ruler) string {
+// ceilingWords lists the ceilings in one line.
+func ceilingWords(ceilings []record.Ceiling) string {
 	var words []string
-	for _, r := range rulers {
+	for _, r := range ceilings {
 		switch {
 		case r.BytesPerSecond != nil:
 			words = append(words, fmt.Sprintf("%s %.2f TB/s", r.Name, float64(*r.BytesPerSecond)/1e12))
@@ -290,7 +290,7 @@ func rulerWords(rulers []record.Ruler) string {
 	return strings.Join(words, ", ")
 }
 
-// Markdown writes sessions for a page: the machine and versions, the rulers, and a table for each bench
+// Markdown writes sessions for a page: the machine and versions, the ceilings, and a table for each bench
 // point.
 func Markdown(w io.Writer, session record.Session, records []record.Record, timed Timed) error {
 	m := session.Machine
@@ -309,7 +309,7 @@ func Markdown(w io.Writer, session record.Session, records []record.Record, time
 		strings.Join(versions, ", "))); err != nil {
 		return err
 	}
-	if words := rulerWords(timed.Rulers); words != "" {
+	if words := ceilingWords(timed.Ceilings); words != "" {
 		if err := write(w, "At best, measured in the session: "+words+".\n\n"); err != nil {
 			return err
 		}

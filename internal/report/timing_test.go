@@ -52,7 +52,7 @@ func timedRecords() ([]record.Record, Timed) {
 		},
 	}
 	return records, Timed{
-		Rulers: []record.Ruler{
+		Ceilings: []record.Ceiling{
 			{Name: "bf16", FLOPsPerSecond: new(record.Float(7.87e14))},
 			{Name: "copy", BytesPerSecond: new(record.Float(4.123e12))},
 		},

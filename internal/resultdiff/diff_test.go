@@ -109,7 +109,7 @@ func TestPlantedSlowdowns(t *testing.T) {
 	}
 }
 
-// Measured noise, and a machine whose rulers moved, raise the bar.
+// Measured noise, and a machine whose ceilings moved, raise the bar.
 func TestNoiseRaisesTheBar(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	a, b := series(random, 30, 1), series(random, 30, 1.05)

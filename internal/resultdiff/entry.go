@@ -30,7 +30,7 @@ type Conditions struct {
 	Version   string // of triad
 	Machine   record.Machine
 	Toolchain record.Toolchain
-	CopyRate  float64 // bytes per second of the session's ruler "copy"; 0 if it was not measured
+	CopyRate  float64 // bytes per second of the session's ceiling "copy"; 0 if it was not measured
 }
 
 // Time is the time of an implementation on its case in one regime.

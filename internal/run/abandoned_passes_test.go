@@ -258,7 +258,7 @@ func TestBrokenBuildOfAStoppedRun(t *testing.T) {
 	}
 }
 
-// launchless measures nothing, rulers included.
+// launchless measures nothing, ceilings included.
 type launchless struct{ *fake }
 
 func (launchless) Measure(context.Context, backend.MeasureJob) (backend.Arm, backend.Outcome, error) {

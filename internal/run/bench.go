@@ -33,7 +33,7 @@ func (r *Runner) bench(ctx context.Context, request Request, result *Result) (er
 		result.inOrder(planned)
 		return err
 	}
-	if err := x.measureRulers(ctx, backends, planned); err != nil {
+	if err := x.measureCeilings(ctx, backends, planned); err != nil {
 		return err
 	}
 	w, more, err := take(x, &planned)

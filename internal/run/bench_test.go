@@ -23,7 +23,7 @@ type timedFake struct {
 	*fake
 	card      *timingtest.Card
 	ns        map[string]float64 // of one call
-	without   []string           // rulers that it does not know
+	without   []string           // ceilings that it does not know
 	after     map[string]way     // what the timed calls write, if it differs from what the judged call wrote
 	ends      map[string]backend.Outcome
 	finishing sync.Mutex
@@ -43,11 +43,11 @@ func (f *timedFake) Load(ctx context.Context, operator string) (backend.LoadRepl
 func (f *timedFake) Measure(_ context.Context, job backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
 	name, ns := job.Implementation.Name, f.ns[job.Implementation.Name]
 	facts := f.card.Facts(ns)
-	if job.Ruler != "" {
-		name = job.Ruler
-		facts, ns = f.card.RulerFacts(name)
+	if job.Ceiling != "" {
+		name = job.Ceiling
+		facts, ns = f.card.CeilingFacts(name)
 	}
-	if ns == 0 || slices.Contains(f.without, job.Ruler) {
+	if ns == 0 || slices.Contains(f.without, job.Ceiling) {
 		return nil, backend.Outcome{Status: op.StatusUnsupported, Sentence: "it cannot be timed"}, nil
 	}
 	arm := &timingtest.Arm{Card: f.card, Name: name, NS: ns, Prepared: facts}
@@ -82,7 +82,7 @@ func (m *memory) AppendTiming(run string, t record.Timing) error {
 	m.timings = append(m.timings, t)
 	return m.fail
 }
-func (m *memory) AppendRulers(r []record.Ruler) error           { m.rulers = r; return nil }
+func (m *memory) AppendCeilings(r []record.Ceiling) error       { m.ceilings = r; return nil }
 func (m *memory) AppendComparisons(c []record.Comparison) error { return nil }
 
 // bench times softmax on a small shape through a fake; other backends are available, but not asked for.
@@ -186,22 +186,22 @@ func TestBench(t *testing.T) {
 	}; !slices.Equal(turns[:6], want) {
 		t.Errorf("the first two rounds go %v, want %v", turns[:6], want)
 	}
-	if len(kept.rulers) != 2 || *kept.rulers[1].BytesPerSecond < 3.9e12 {
-		t.Errorf("rulers: %+v", kept.rulers)
+	if len(kept.ceilings) != 2 || *kept.ceilings[1].BytesPerSecond < 3.9e12 {
+		t.Errorf("ceilings: %+v", kept.ceilings)
 	}
 }
 
-// other is a backend that nobody asked for: it measures the rulers of the card.
+// other is a backend that nobody asked for: it measures the ceilings of the card.
 type other struct{ *timedFake }
 
 func (o other) Name() string       { return "other" }
 func (o other) Families() []string { return []string{"other"} }
 
-// TestRulersOfOthers: the share of the roofline is computed from the measured copy, whichever backend
+// TestCeilingsOfOthers: the share of the roofline is computed from the measured copy, whichever backend
 // measures it; without a copy there is none.
-func TestRulersOfOthers(t *testing.T) {
+func TestCeilingsOfOthers(t *testing.T) {
 	f := timedFakes(t, 0.001, map[string]float64{"fake/one": 1e5})
-	f.without = []string{backend.RulerCopy}
+	f.without = []string{backend.CeilingCopy}
 	alone, _ := bench(t, f, coldPlan)
 	if got := timingOf(t, alone, "fake/one").Roofline; got != nil {
 		t.Errorf("%v of a roofline without bytes", *got)

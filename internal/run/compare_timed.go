@@ -29,7 +29,7 @@ func (x *execution) timeWhatPassed(ctx context.Context, planned []work, timed []
 	for i, w := range timed {
 		works[i] = w.work
 	}
-	if err := x.measureRulers(ctx, backends, works); err != nil {
+	if err := x.measureCeilings(ctx, backends, works); err != nil {
 		return err
 	}
 	undumped := *x.Runner // a dump is for looking at: a bench point has gigabytes

@@ -112,7 +112,7 @@ func TestComparisonResumesItsTimes(t *testing.T) {
 	}
 	whole, _ := compare(false, nil)
 	if result, kept := compare(true, whole.Records); len(kept.timings)+len(kept.records)+
-		len(kept.rulers) > 0 || len(result.Comparisons) > 0 {
+		len(kept.ceilings) > 0 || len(result.Comparisons) > 0 {
 		t.Errorf("complete: %d timings, %d records", len(kept.timings), len(kept.records))
 	}
 	untimed := slices.Clone(whole.Records)

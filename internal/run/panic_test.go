@@ -24,7 +24,7 @@ func (brokenTelemetry) Read() timing.Reading { panic("planted") }
 type panicsInArm struct{ *timedFake }
 
 func (panicsInArm) Measure(_ context.Context, job backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
-	if job.Ruler == "" {
+	if job.Ceiling == "" {
 		panic("planted")
 	}
 	return nil, backend.Outcome{Status: op.StatusUnsupported}, nil

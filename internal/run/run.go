@@ -100,7 +100,7 @@ type Progress struct {
 type Result struct {
 	Records     []record.Record
 	Differences []record.Difference
-	Rulers      []record.Ruler
+	Ceilings    []record.Ceiling
 	Comparisons []record.Comparison // of what was timed
 	// Steps compares the truth with the complex step, once for each operator; only with Request.Gradients
 	Steps       []Step

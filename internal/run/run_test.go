@@ -137,8 +137,8 @@ type memory struct {
 	done    map[string]bool
 	fail    error
 
-	timings []record.Timing
-	rulers  []record.Ruler
+	timings  []record.Timing
+	ceilings []record.Ceiling
 }
 
 func (m *memory) Plan(items []record.Item, _ record.Toolchain) error { m.plan = items; return nil }

@@ -16,8 +16,10 @@ import (
 	"triad/internal/timing"
 )
 
-// measureRulers creates the timer of a run, and measures the device's peaks for what is planned.
-func (x *execution) measureRulers(ctx context.Context, wanted []backend.Backend, planned []work) (err error) {
+// measureCeilings creates the timer of a run, and measures the device's peaks for what is planned.
+func (x *execution) measureCeilings(ctx context.Context, wanted []backend.Backend, planned []work) (
+	err error,
+) {
 	x.progress(Progress{Text: "measuring what the GPU can do at best"})
 	x.timer = &timing.Timer{
 		Plan: *x.request.Timing, Recorder: x.Timings, Telemetry: x.Telemetry,
@@ -30,7 +32,7 @@ func (x *execution) measureRulers(ctx context.Context, wanted []backend.Backend,
 	for _, w := range planned {
 		dtypes = append(dtypes, w.DType)
 	}
-	x.result.Rulers, err = x.timer.MeasureRulers(ctx, wanted, others, dtypes)
+	x.result.Ceilings, err = x.timer.MeasureCeilings(ctx, wanted, others, dtypes)
 	return err
 }
 

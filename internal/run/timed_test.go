@@ -26,8 +26,8 @@ func TestBenchWithoutAPlan(t *testing.T) {
 	if len(found) != 2 || found["fake/good"] != op.StatusPass || found["fake/wrong"] != op.StatusFail {
 		t.Errorf("%v", found)
 	}
-	if len(kept.timings)+len(kept.rulers)+len(f.card.Order) > 0 {
-		t.Errorf("timed: %d timings, %d rulers, %v", len(kept.timings), len(kept.rulers), f.card.Order)
+	if len(kept.timings)+len(kept.ceilings)+len(f.card.Order) > 0 {
+		t.Errorf("timed: %d timings, %d ceilings, %v", len(kept.timings), len(kept.ceilings), f.card.Order)
 	}
 }
 

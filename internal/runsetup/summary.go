@@ -12,7 +12,7 @@ func PowerOf(result run.Result) report.Power {
 }
 
 func Timed(r run.Result) report.Timed {
-	return report.Timed{Rulers: r.Rulers, Comparisons: r.Comparisons}
+	return report.Timed{Ceilings: r.Ceilings, Comparisons: r.Comparisons}
 }
 
 // SummaryOf returns what stands below every table.

@@ -193,9 +193,9 @@ func (r *recorder) AppendTiming(id string, t record.Timing) error {
 	return r.session.AddTiming(r.ctx, id, t)
 }
 
-// AppendRulers stores the measured peaks of the device.
-func (r *recorder) AppendRulers(rulers []record.Ruler) error {
-	return r.session.AddRulers(r.ctx, rulers)
+// AppendCeilings stores the measured peaks of the device.
+func (r *recorder) AppendCeilings(ceilings []record.Ceiling) error {
+	return r.session.AddCeilings(r.ctx, ceilings)
 }
 
 // AppendComparisons stores the ratios of what was timed in the same rounds.

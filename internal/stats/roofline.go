@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Rulers are the rates that the device reached in the same session, per second; 0 is not measured.
-type Rulers struct {
+// Ceilings are the rates that the device reached in the same session, per second; 0 is not measured.
+type Ceilings struct {
 	Copy, Read, Write float64 // bytes moved: a copy counts what it reads and what it writes
 	// floating-point operations of a matrix product, by the dtype of its operands
 	Products map[string]float64
@@ -19,16 +19,16 @@ type Work struct {
 	// implementation that chooses what it saves may save a mask of one bit for an element of the definition.
 	Unavoidable             int64
 	BytesRead, BytesWritten int64  // sizes of inputs and outputs: how Bytes divide into reads and writes
-	Product                 string // whose ruler the FLOPs are measured with
+	Product                 string // whose ceiling the FLOPs are measured with
 }
 
 // littleArithmetic is the number of floating-point operations per byte up to which moving the byte takes
 // longer, whatever the product. An H200's fp32 units, the slowest, do 15 while it copies a byte.
 const littleArithmetic = 8
 
-// Floor returns the shortest time that the rulers allow, in ns: the larger of moving the bytes and computing.
-// It is NaN if one that may be the larger was not measured.
-func (r Rulers) Floor(w Work) float64 {
+// Floor returns the shortest time that the ceilings allow, in ns: the larger of moving the bytes and
+// computing. It is NaN if one that may be the larger was not measured.
+func (r Ceilings) Floor(w Work) float64 {
 	product := r.Products[w.Product]
 	if w.Bytes > 0 && r.Copy <= 0 || product <= 0 && w.FLOPs > littleArithmetic*w.Bytes {
 		return math.NaN()
@@ -48,7 +48,7 @@ func floorOf(move, compute float64) float64 {
 
 // move returns the time to move the bytes, in ns: as much as is both read and written goes at the rate of a
 // copy, the rest at that of reading or writing alone.
-func (r Rulers) move(w Work) float64 {
+func (r Ceilings) move(w Work) float64 {
 	total := float64(w.BytesRead + w.BytesWritten)
 	if r.Copy <= 0 || total <= 0 {
 		return 0
@@ -78,7 +78,7 @@ type Limits struct {
 const tolerance = 1.05
 
 // aboveMeasured is the factor by which a rate may exceed the measured one: the best of the kernels that are
-// known to be right, a sum backward, which only writes, reached 1.02 of the best ruler.
+// known to be right, a sum backward, which only writes, reached 1.02 of the best ceiling.
 const aboveMeasured = 1.07
 
 // Impossible reports whether a cold time, in ns, is shorter than the limits allow, and why.

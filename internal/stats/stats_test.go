@@ -305,7 +305,7 @@ func TestSlowClocks(t *testing.T) {
 }
 
 func TestRoofline(t *testing.T) {
-	r := Rulers{Copy: 4e12, Read: 4.5e12, Write: 3e12, Products: map[string]float64{"bf16": 700e12}}
+	r := Ceilings{Copy: 4e12, Read: 4.5e12, Write: 3e12, Products: map[string]float64{"bf16": 700e12}}
 	near := func(got, want float64) bool { return math.Abs(got/want-1) < 1e-9 }
 	if got := r.Floor(Work{Bytes: 8e9, BytesRead: 4e9, BytesWritten: 4e9}); !near(got, 2e6) {
 		t.Errorf("a copy of 8 GB: %v ns", got)
@@ -320,9 +320,9 @@ func TestRoofline(t *testing.T) {
 		t.Errorf("7 TFLOP: %v ns", got)
 	}
 	if got := r.Floor(Work{FLOPs: 1, Product: "fp64"}); !math.IsNaN(got) {
-		t.Errorf("no ruler: %v", got)
+		t.Errorf("no ceiling: %v", got)
 	}
-	if got := (Rulers{Products: r.Products}).Floor(Work{
+	if got := (Ceilings{Products: r.Products}).Floor(Work{
 		Bytes: 1, BytesRead: 1, FLOPs: 7e12,
 		Product: "bf16",
 	}); !math.IsNaN(got) {
@@ -340,7 +340,7 @@ func TestRoofline(t *testing.T) {
 	}); !near(got, 2e6) {
 		t.Errorf("a floor with little arithmetic: %v", got)
 	}
-	if got := (Rulers{}).Floor(Work{Bytes: 5, BytesRead: 5}); !math.IsNaN(got) {
+	if got := (Ceilings{}).Floor(Work{Bytes: 5, BytesRead: 5}); !math.IsNaN(got) {
 		t.Errorf("nothing measured: %v", got)
 	}
 }

@@ -24,7 +24,7 @@ func Clocks(ctx context.Context, backends []backend.Backend) ([]Clock, error) {
 	samples := make([][]float64, len(backends))
 	for i, b := range backends {
 		clocks[i].Backend = b.Name()
-		job := backend.MeasureJob{Ruler: backend.RulerMemcpy, Cold: true, GraphNS: graphNS}
+		job := backend.MeasureJob{Ceiling: backend.CeilingMemcpy, Cold: true, GraphNS: graphNS}
 		arm, outcome, err := b.Measure(ctx, job)
 		switch {
 		case err != nil:

@@ -14,7 +14,7 @@ import (
 // The clocks of two workers agree on the same copy.
 func TestClocks(t *testing.T) {
 	none := newGPU(t, 0.003, nil)
-	none.without = []string{backend.RulerMemcpy}
+	none.without = []string{backend.CeilingMemcpy}
 	clocks, err := timing.Clocks(t.Context(), []backend.Backend{newGPU(t, 0.003, nil), none})
 	if err != nil || len(clocks) != 2 || math.Abs(clocks[0].MedianNS/1e5-1) > 0.01 || clocks[1].Why == "" {
 		t.Errorf("%v %+v", err, clocks)
@@ -32,7 +32,7 @@ func (unmeasurable) Measure(context.Context, backend.MeasureJob) (backend.Arm, b
 func TestClocksThatFail(t *testing.T) {
 	broken := newGPU(t, 0.003, nil)
 	broken.ends = map[string]backend.Outcome{
-		backend.RulerMemcpy: {Status: op.StatusCrash, Sentence: "illegal address"},
+		backend.CeilingMemcpy: {Status: op.StatusCrash, Sentence: "illegal address"},
 	}
 	clocks, err := timing.Clocks(t.Context(),
 		[]backend.Backend{unmeasurable{newGPU(t, 0.003, nil)}, broken, newGPU(t, 0.003, nil)})

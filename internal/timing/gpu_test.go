@@ -20,7 +20,7 @@ type gpu struct {
 	backend.Backend // nil: nothing but Measure is asked of it
 	card            *timingtest.Card
 	ns              map[string]float64         // of one call, by implementation
-	without         []string                   // rulers that it does not have
+	without         []string                   // ceilings that it does not have
 	ends            map[string]backend.Outcome // what a turn ends with
 	jobs            map[string]backend.Outcome // what comes in place of a call
 	refuses         map[string]backend.Outcome // what preparing a call ends with
@@ -42,17 +42,17 @@ func (g *gpu) Name() string { return "gpu" }
 func (g *gpu) Measure(_ context.Context, job backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
 	name, ns := job.Implementation.Name, g.ns[job.Implementation.Name]
 	facts := g.card.Facts(ns)
-	if job.Ruler != "" {
-		name = job.Ruler
-		facts, ns = g.card.RulerFacts(name)
+	if job.Ceiling != "" {
+		name = job.Ceiling
+		facts, ns = g.card.CeilingFacts(name)
 	}
-	if ns == 0 || slices.Contains(g.without, job.Ruler) {
+	if ns == 0 || slices.Contains(g.without, job.Ceiling) {
 		return nil, backend.Outcome{Status: op.StatusUnsupported, Sentence: "it cannot be timed"}, nil
 	}
 	if outcome, refuses := g.refuses[name]; refuses {
 		return nil, outcome, nil
 	}
-	if g.once && g.prepared[name] && job.Ruler == "" {
+	if g.once && g.prepared[name] && job.Ceiling == "" {
 		return nil, backend.Outcome{Status: op.StatusOOM, Sentence: "no room for a second arm"}, nil
 	}
 	if g.prepared == nil {
@@ -75,7 +75,7 @@ func (g *gpu) Measure(_ context.Context, job backend.MeasureJob) (backend.Arm, b
 }
 
 func (*gpu) AppendTiming(string, record.Timing) error    { return nil }
-func (*gpu) AppendRulers([]record.Ruler) error           { return nil }
+func (*gpu) AppendCeilings([]record.Ceiling) error       { return nil }
 func (*gpu) AppendComparisons([]record.Comparison) error { return nil }
 
 // result is the outcome of timing one case.
@@ -91,12 +91,12 @@ type wrong map[string]op.Status
 func timeOn(t *testing.T, g *gpu, plan timing.Plan, judged wrong) result {
 	t.Helper()
 	timer := &timing.Timer{Plan: plan, Recorder: g, Telemetry: g.card, Rest: g.card.Rest}
-	if _, err := timer.MeasureRulers(t.Context(), []backend.Backend{g}, nil, []string{"fp32"}); err != nil {
+	if _, err := timer.MeasureCeilings(t.Context(), []backend.Backend{g}, nil, []string{"fp32"}); err != nil {
 		t.Fatal(err)
 	}
 	of := timing.Case{
 		Case: op.Case{Op: "softmax", DType: "fp32"},
-		Work: stats.Work{Bytes: 1320, BytesRead: 660, BytesWritten: 660, Product: backend.RulerFP32},
+		Work: stats.Work{Bytes: 1320, BytesRead: 660, BytesWritten: 660, Product: backend.CeilingFP32},
 	}
 	var names []string
 	for name := range g.ns {

@@ -14,12 +14,12 @@ import (
 // Without a sample there is no time; a failure without a status is a crash.
 func TestNoSamples(t *testing.T) {
 	k := &timedImpl{Impl: Impl{Record: &record.Record{}}}
-	got := k.summarise(Regime{Cold: true}, stats.Rulers{}, stats.Limits{}, stats.Work{})
+	got := k.summarise(Regime{Cold: true}, stats.Ceilings{}, stats.Limits{}, stats.Work{})
 	if got.Status != op.StatusUnstable || got.Message != "no sample was taken" {
 		t.Errorf("%v %q", got.Status, got.Message)
 	}
 	k.fail(backend.Outcome{Sentence: "it ended"})
-	got = k.summarise(Regime{Cold: true}, stats.Rulers{}, stats.Limits{}, stats.Work{})
+	got = k.summarise(Regime{Cold: true}, stats.Ceilings{}, stats.Limits{}, stats.Work{})
 	if got.Status != op.StatusCrash || got.Message != "it ended" {
 		t.Errorf("%v %q", got.Status, got.Message)
 	}
@@ -41,7 +41,7 @@ func TestASmallerSavedTensorIsPossible(t *testing.T) {
 		for range 2 * stats.LeastSamples {
 			k.samples, k.clocks = append(k.samples, 100), append(k.clocks, 1980)
 		}
-		got := k.summarise(Regime{Cold: true}, stats.Rulers{}, stats.Limits{Bytes: 5e9},
+		got := k.summarise(Regime{Cold: true}, stats.Ceilings{}, stats.Limits{Bytes: 5e9},
 			stats.Work{Bytes: 600, Unavoidable: c.unavoidable})
 		if got.Status != c.want {
 			t.Errorf("%s, %d bytes that must be moved: %v %q, want %v", c.backward, c.unavoidable, got.Status,
@@ -50,21 +50,21 @@ func TestASmallerSavedTensorIsPossible(t *testing.T) {
 	}
 }
 
-// A ruler that reports no bytes gives no share of a roofline.
-func TestRulerWithoutBytes(t *testing.T) {
+// A ceiling that reports no bytes gives no share of a roofline.
+func TestCeilingWithoutBytes(t *testing.T) {
 	timer := &Timer{}
-	timer.rulers.Copy = 1
-	r := timer.noteRuler(backend.RulerCopy, backend.PrepareReply{}, []float64{1e6})
-	if r.BytesPerSecond != nil || timer.rulers.Copy != 0 {
-		t.Errorf("%+v, %v", r, timer.rulers.Copy)
+	timer.ceilings.Copy = 1
+	r := timer.noteCeiling(backend.CeilingCopy, backend.PrepareReply{}, []float64{1e6})
+	if r.BytesPerSecond != nil || timer.ceilings.Copy != 0 {
+		t.Errorf("%+v, %v", r, timer.ceilings.Copy)
 	}
 }
 
-// Each dtype has the ruler of its products.
+// Each dtype has the ceiling of its products.
 func TestProducts(t *testing.T) {
 	for dtype, want := range map[string]string{
-		"e4m3_row": backend.RulerFP8, "e5m2": backend.RulerFP8, "int8": backend.RulerFP8,
-		"fp32": backend.RulerFP32, "fp16": backend.RulerBF16,
+		"e4m3_row": backend.CeilingFP8, "e5m2": backend.CeilingFP8, "int8": backend.CeilingFP8,
+		"fp32": backend.CeilingFP32, "fp16": backend.CeilingBF16,
 	} {
 		if got := Product(dtype); got != want {
 			t.Errorf("%s: %s, want %s", dtype, got, want)
@@ -79,24 +79,24 @@ func TestRestEndsWithTheRun(t *testing.T) {
 	(&Timer{}).rest(ctx, time.Hour)
 }
 
-// If data does not stay in the L2 cache, a time is checked against all rulers, and against none if one is
+// If data does not stay in the L2 cache, a time is checked against all ceilings, and against none if one is
 // missing.
 func TestLimitsOfWhatWasMeasured(t *testing.T) {
-	all := stats.Rulers{Copy: 4.1e12, Read: 4.5e12, Write: 4.6e12}
+	all := stats.Ceilings{Copy: 4.1e12, Read: 4.5e12, Write: 4.6e12}
 	for _, c := range []struct {
-		rulers  stats.Rulers
-		rotated int64
-		want    float64
+		ceilings stats.Ceilings
+		rotated  int64
+		want     float64
 	}{
-		{all, 120 << 20, 4.6e12}, {all, 119 << 20, 0}, {stats.Rulers{Copy: 4.1e12}, 120 << 20, 0},
+		{all, 120 << 20, 4.6e12}, {all, 119 << 20, 0}, {stats.Ceilings{Copy: 4.1e12}, 120 << 20, 0},
 	} {
-		timer := &Timer{rulers: c.rulers, physics: backend.DevicePhysics{L2Bytes: 60 << 20}}
+		timer := &Timer{ceilings: c.ceilings, physics: backend.DevicePhysics{L2Bytes: 60 << 20}}
 		arm := &timedImpl{arm: factsAlone{facts: backend.PrepareReply{RotatedBytes: c.rotated}}}
 		if got := timer.limitsOf(arm, "fp32").Measured; got != c.want {
 			t.Errorf("%d bytes rotated: %v, want %v", c.rotated, got, c.want)
 		}
 	}
-	if got := (&Timer{rulers: all}).limitsOf(&timedImpl{}, "fp32").Measured; got != 0 {
+	if got := (&Timer{ceilings: all}).limitsOf(&timedImpl{}, "fp32").Measured; got != 0 {
 		t.Errorf("nothing is known of the cache: %v", got)
 	}
 }

@@ -26,31 +26,34 @@ func (t *Timer) limits(dtype string) stats.Limits {
 	p := t.physics
 	l := stats.Limits{Bytes: p.BytesPerSecond}
 	if p.Major == 9 && p.Minor == 0 {
-		of := map[string]float64{backend.RulerFP8: 8192, backend.RulerBF16: 4096, backend.RulerFP32: 2048}
+		of := map[string]float64{
+			backend.CeilingFP8: 8192, backend.CeilingBF16: 4096,
+			backend.CeilingFP32: 2048,
+		}
 		l.FLOPs = of[Product(dtype)] * float64(p.Multiprocessors) * p.ClockMHz * 1e6
 	}
 	return l
 }
 
 // limitsOf returns the limits of an implementation. If its data does not stay in the L2 cache between calls,
-// the fastest ruler limits its bandwidth too.
+// the fastest ceiling limits its bandwidth too.
 func (t *Timer) limitsOf(k *timedImpl, dtype string) stats.Limits {
 	l := t.limits(dtype)
-	all, l2 := min(t.rulers.Copy, t.rulers.Read, t.rulers.Write) > 0, t.physics.L2Bytes
+	all, l2 := min(t.ceilings.Copy, t.ceilings.Read, t.ceilings.Write) > 0, t.physics.L2Bytes
 	if all && k.arm != nil && l2 > 0 && k.arm.Facts().RotatedBytes >= backend.RotatedL2*l2 {
-		l.Measured = max(t.rulers.Copy, t.rulers.Read, t.rulers.Write)
+		l.Measured = max(t.ceilings.Copy, t.ceilings.Read, t.ceilings.Write)
 	}
 	return l
 }
 
-// Product returns the name of the ruler for matrix products of a dtype. That of fp8 is int8's too: a GPU with
-// both gives them the same rate, and torch's product of int8 reaches half of it.
+// Product returns the name of the ceiling for matrix products of a dtype. That of fp8 is int8's too: a GPU
+// with both gives them the same rate, and torch's product of int8 reaches half of it.
 func Product(dtype string) string {
 	switch {
 	case strings.HasPrefix(dtype, "e4m3"), strings.HasPrefix(dtype, "e5m2"), dtype == "int8":
-		return backend.RulerFP8
+		return backend.CeilingFP8
 	case dtype == "fp32":
-		return backend.RulerFP32
+		return backend.CeilingFP32
 	}
-	return backend.RulerBF16
+	return backend.CeilingBF16
 }

@@ -12,7 +12,7 @@ import (
 // summarise turns the samples of an implementation into its timing: it leaves out samples at slow clocks,
 // computes median and interval, and marks impossible or noisy times.
 func (k *timedImpl) summarise(
-	r Regime, rulers stats.Rulers, limits stats.Limits, w stats.Work,
+	r Regime, ceilings stats.Ceilings, limits stats.Limits, w stats.Work,
 ) record.Timing {
 	t := record.Timing{
 		Regime: r.String(), Status: op.StatusPass, Bytes: w.Bytes, FLOPs: w.FLOPs,
@@ -42,7 +42,7 @@ func (k *timedImpl) summarise(
 	t.MedianNS, t.LowNS, t.HighNS, t.MinNS, t.P10NS, t.P90NS = s.Median, s.Low, s.High, s.Min, s.P10, s.P90
 	t.ClockMHz, t.PowerW, t.TemperatureC = known(k.clocks), known(k.powers), known(k.temperatures)
 	t.Throttle = k.throttle
-	if floor := rulers.Floor(w); !math.IsNaN(floor) && s.Median > 0 && !k.pair() {
+	if floor := ceilings.Floor(w); !math.IsNaN(floor) && s.Median > 0 && !k.pair() {
 		t.Roofline = new(record.Float(floor / s.Median))
 	}
 	k.classify(&t, r, s, limits, w)

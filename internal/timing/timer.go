@@ -17,11 +17,11 @@ import (
 // Recorder stores the results of timing; each call is one transaction.
 type Recorder interface {
 	AppendTiming(run string, t record.Timing) error
-	AppendRulers(r []record.Ruler) error
+	AppendCeilings(r []record.Ceiling) error
 	AppendComparisons(c []record.Comparison) error
 }
 
-// Timer times the cases of one session. The measurements of the rulers and the device data of the workers
+// Timer times the cases of one session. The measurements of the ceilings and the device data of the workers
 // hold for all of them.
 type Timer struct {
 	Plan      Plan
@@ -30,8 +30,8 @@ type Timer struct {
 	Rest      func(ctx context.Context, d time.Duration) // nil: really waits
 	Spent     func(on string, began time.Time)           // may be nil; gets the time of each activity
 
-	rulers  stats.Rulers
-	physics backend.DevicePhysics
+	ceilings stats.Ceilings
+	physics  backend.DevicePhysics
 }
 
 // Case is a case with the implementations that are timed on it.
@@ -169,7 +169,7 @@ func (c *timedCase) timings(of Case) map[*timedImpl]*record.Timing {
 	timings := map[*timedImpl]*record.Timing{}
 	w := of.Work
 	for _, k := range c.impls {
-		t := k.summarise(c.regime, c.rulers, c.limitsOf(k, of.DType), w)
+		t := k.summarise(c.regime, c.ceilings, c.limitsOf(k, of.DType), w)
 		cached := t.Sets > 0 && t.RotatedBytes < c.physics.L2Bytes
 		if c.regime.Cold && cached && backend.CacheMatters(t.MedianNS, w.BytesRead+w.BytesWritten) {
 			text := fmt.Sprintf("; %d sets fit into the L2 cache: not cold", t.Sets)

@@ -25,7 +25,7 @@ type arm struct {
 // margin is added to ten times the expected time of a step.
 const margin = 20 * time.Second
 
-// Measure prepares an arm in the slot of its implementation; a ruler in that of the empty name.
+// Measure prepares an arm in the slot of its implementation; a ceiling in that of the empty name.
 func (a *Adapter) Measure(ctx context.Context, job backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
 	if !a.GPU {
 		return nil, backend.Outcome{Status: op.StatusUnsupported, Sentence: "the worker of " + a.BackendName +
@@ -47,8 +47,8 @@ func (a *Adapter) Measure(ctx context.Context, job backend.MeasureJob) (backend.
 	number := a.arms
 	a.mu.Unlock()
 	m := &arm{adapter: a, slot: s, worker: s.worker, number: number, job: job.Job, inputs: args.Inputs}
-	prepare := &backend.PrepareArgs{Ruler: job.Ruler, Cold: job.Cold, GraphNS: job.GraphNS}
-	if job.Ruler == "" {
+	prepare := &backend.PrepareArgs{Ceiling: job.Ceiling, Cold: job.Cold, GraphNS: job.GraphNS}
+	if job.Ceiling == "" {
 		prepare.Run = &args
 	}
 	outcome, err := m.step(ctx, backend.MeasureArgs{Step: backend.StepPrepare, Prepare: prepare},
@@ -60,7 +60,7 @@ func (a *Adapter) Measure(ctx context.Context, job backend.MeasureJob) (backend.
 	return m, outcome, nil
 }
 
-// loadFor makes sure that the slot has a worker that knows the operator; a ruler needs none.
+// loadFor makes sure that the slot has a worker that knows the operator; a ceiling needs none.
 func (a *Adapter) loadFor(ctx context.Context, s *slot, operator string) error {
 	if operator == "" {
 		if s.worker != nil {

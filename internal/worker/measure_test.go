@@ -98,13 +98,13 @@ func TestMeasure(t *testing.T) {
 		len(outcome.Launches[0].Changed) != 0 || fmt.Sprint(differing) != "[{y 2 5 [x]}]" {
 		t.Errorf("%+v %v %v", outcome, differing, err)
 	}
-	ruler, outcome, err := a.Measure(t.Context(), backend.MeasureJob{Ruler: backend.RulerCopy})
-	if err != nil || ruler == nil {
+	ceiling, outcome, err := a.Measure(t.Context(), backend.MeasureJob{Ceiling: backend.CeilingCopy})
+	if err != nil || ceiling == nil {
 		t.Fatalf("%+v %v", outcome, err)
 	}
-	if outcome, _, err := ruler.Finish(t.Context()); err != nil || outcome.Status != op.StatusUnknown ||
+	if outcome, _, err := ceiling.Finish(t.Context()); err != nil || outcome.Status != op.StatusUnknown ||
 		len(outcome.Launches) != 0 {
-		t.Errorf("a ruler has nothing to judge: %+v %v", outcome, err)
+		t.Errorf("a ceiling has nothing to judge: %+v %v", outcome, err)
 	}
 }
 

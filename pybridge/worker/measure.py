@@ -37,9 +37,9 @@ the call."""
 # of the free memory, for the sets of one arm that keep a graph each: other arms need room too
 SHARE_OF_FREE = 0.5
 
-RULER_BYTES = 256 << 20
+CEILING_BYTES = 256 << 20
 PRODUCT = {"bf16": 8192, "fp8": 8192, "fp32": 4096}
-"""Rows and columns of the matrices of a ruler."""
+"""Rows and columns of the matrices of a ceiling."""
 
 
 def physics() -> dict[str, Any]:
@@ -276,7 +276,7 @@ def _unlike(a: Any, b: Any) -> int:
     return int((a != b).sum())
 
 
-class RulerArm:
+class CeilingArm:
     """An arm that times what the device does at best: the driver's copy, and products of random matrices by
     torch."""
 
@@ -284,15 +284,15 @@ class RulerArm:
         self.bytes = self.flops = 0
         self.device = torch.device("cuda")
         if name == "memcpy":
-            sets = rotation(cold, physics()["l2_bytes"], RULER_BYTES, RULER_BYTES)
-            pairs = [(torch.empty(RULER_BYTES, dtype=torch.uint8, device="cuda"),
-                      torch.randint(0, 256, (RULER_BYTES,), dtype=torch.uint8, device="cuda"))
+            sets = rotation(cold, physics()["l2_bytes"], CEILING_BYTES, CEILING_BYTES)
+            pairs = [(torch.empty(CEILING_BYTES, dtype=torch.uint8, device="cuda"),
+                      torch.randint(0, 256, (CEILING_BYTES,), dtype=torch.uint8, device="cuda"))
                      for _ in range(sets)]
-            self.bytes, self.rotated = 2 * RULER_BYTES, sets * RULER_BYTES
+            self.bytes, self.rotated = 2 * CEILING_BYTES, sets * CEILING_BYTES
             self.arm = Arm(sets, lambda i: (pairs[i][0].copy_(pairs[i][1]),))
             return
         if name not in PRODUCT:
-            raise Declined(f"the Python worker has no ruler {name}")
+            raise Declined(f"the Python worker has no ceiling {name}")
         n = PRODUCT[name]
         self.flops, self.rotated = 2 * n**3, 0
         sets = 2 if cold else 1
@@ -324,7 +324,7 @@ class RulerArm:
         self.arm.prepare(graph_ns)
 
     def poison(self) -> None:
-        """A ruler is not judged."""
+        """A ceiling is not judged."""
 
     def finish(self, launches: list[dict[str, Any]]) -> dict[str, Any]:
         """Nothing."""
@@ -336,7 +336,7 @@ class RulerArm:
 
 
 class Declined(Exception):
-    """What is not timed, and why: accepts says so, or there is no such ruler."""
+    """What is not timed, and why: accepts says so, or there is no such ceiling."""
 
 
 HARNESS = (KeyboardInterrupt, NotHere, WireError)
@@ -347,10 +347,10 @@ class Measurements:
     """The arms of a worker, by the driver's numbers."""
 
     def __init__(self):
-        self.arms: dict[int, CallArm | RulerArm] = {}
+        self.arms: dict[int, CallArm | CeilingArm] = {}
         self.others: tuple[torch.Tensor, torch.Tensor] | None = None
 
-    def _others(self, arm: CallArm | RulerArm):
+    def _others(self, arm: CallArm | CeilingArm):
         """What queues the copy that a cold turn begins with (backend.OthersL2), of buffers that are made
         once."""
         if self.others is None:
@@ -392,7 +392,7 @@ class Measurements:
         torch.cuda.reset_peak_memory_stats()
         arm = None
         try:
-            arm = (RulerArm(prepare["ruler"], prepare.get("cold", False)) if prepare.get("ruler")
+            arm = (CeilingArm(prepare["ruler"], prepare.get("cold", False)) if prepare.get("ruler")
                    else make(prepare))
             arm.prepare(prepare["graph_ns"])
             arm.poison()
@@ -420,7 +420,7 @@ class Measurements:
         return reply
 
 
-def _abandon(arm: CallArm | RulerArm | None) -> None:
+def _abandon(arm: CallArm | CeilingArm | None) -> None:
     """Frees what an arm that failed holds; in a broken context nothing can be freed."""
     with suppress(Exception):
         if arm is not None:

@@ -23,7 +23,7 @@ func tables(p published) map[string][]string {
 	roof := share{title: "share of the roofline (CUDA)", of: roofline}
 	return map[string][]string{
 		"machine":   machines(p),
-		"rulers":    rulers(p),
+		"rulers":    ceilings(p),
 		"rows":      timesTable(rows, rowTable, roof),
 		"attention": timesTable(flash, attention, share{title: "share of cuDNN's rate", of: ofVendor}),
 		"products": timesTable(scaled, products, share{title: "share of cuBLASLt's rate", of: ofVendor},
@@ -123,12 +123,12 @@ func machines(p published) []string {
 	return all
 }
 
-// rulers lists the device's peak rates, the lowest and the highest of all commands.
-func rulers(p published) []string {
+// ceilings lists the device's peak rates, the lowest and the highest of all commands.
+func ceilings(p published) []string {
 	least, most, unit := map[string]float64{}, map[string]float64{}, map[string]string{}
 	var names []string
 	for _, s := range p.sessions {
-		for _, r := range s.Rulers {
+		for _, r := range s.Ceilings {
 			v := 0.0
 			switch {
 			case r.Bytes != nil:
@@ -146,10 +146,10 @@ func rulers(p published) []string {
 		}
 	}
 	if len(names) == 0 {
-		return []string{"Rulers were not recorded with this session."}
+		return []string{"Ceilings were not recorded with this session."}
 	}
 	slices.Sort(names)
-	out := []string{"| ruler | least of all commands | most |", "|---|--:|--:|"}
+	out := []string{"| ceiling | least of all commands | most |", "|---|--:|--:|"}
 	for _, n := range names {
 		digits := 0
 		if unit[n] == "TB/s" {

@@ -85,7 +85,7 @@ func TestNoTimeOfAGPUByHand(t *testing.T) {
 	}
 }
 
-// The published sessions keep their promises: each command that timed has rulers of its own and an
+// The published sessions keep their promises: each command that timed has ceilings of its own and an
 // implementation compared with itself for each case and regime, no ratio beyond a tenth lacks a word, and row
 // operators are compared element by element.
 func TestPublishedSessionsAreWhole(t *testing.T) {
@@ -128,8 +128,8 @@ func problems(records []record, sessions map[string]session) []string {
 		}
 		for _, t := range r.times() {
 			switch {
-			case t.Status == "PASS" && len(s.Rulers) == 0:
-				say(s.ID, "has no rulers")
+			case t.Status == "PASS" && len(s.Ceilings) == 0:
+				say(s.ID, "has no ceilings")
 			case t.Status == "PASS" && !noise[s.ID+r.Case+t.Regime]:
 				say(s.ID, r.Op, r.Pass, shape(r), t.Regime, "has no implementation beside itself")
 			}
@@ -237,7 +237,8 @@ func TestProblemsAreFound(t *testing.T) {
 		{RunA: "1", RunB: "1", Regime: "cold", Low: 0.99, High: 1.01, Word: "SAME"},
 		{RunA: "2", RunB: "1", Regime: "cold", Ratio: 1.46, Low: 1.45, High: 1.46, Word: "SLOWER"},
 	}}
-	if err := json.Unmarshal([]byte(`[{"name":"copy","bytes_per_second":4e12}]`), &whole.Rulers); err != nil {
+	if err := json.Unmarshal([]byte(`[{"name":"copy","bytes_per_second":4e12}]`),
+		&whole.Ceilings); err != nil {
 		t.Fatal(err)
 	}
 	if got := problems([]record{r}, map[string]session{"1": whole}); len(got) > 0 {
@@ -247,7 +248,7 @@ func TestProblemsAreFound(t *testing.T) {
 	sampled.Outputs = slices.Clone(r.Outputs)
 	sampled.Outputs[0].Compared = 3
 	bare := whole
-	bare.Rulers = nil
+	bare.Ceilings = nil
 	lonely := whole
 	lonely.Comparisons = lonely.Comparisons[1:]
 	wordless := whole
@@ -259,7 +260,7 @@ func TestProblemsAreFound(t *testing.T) {
 		r record
 		s session
 	}{
-		"not compared whole": {sampled, whole}, "no rulers": {r, bare}, "beside itself": {r, lonely},
+		"not compared whole": {sampled, whole}, "no ceilings": {r, bare}, "beside itself": {r, lonely},
 		"is AMBIGUOUS": {r, wordless},
 	} {
 		if got := problems([]record{c.r}, map[string]session{"1": c.s}); len(got) != 1 ||

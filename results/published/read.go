@@ -75,7 +75,7 @@ type session struct {
 		GPUMemory float64 `json:"gpu_memory_bytes"`
 		GPUDriver string  `json:"gpu_driver"`
 	} `json:"machine"`
-	Rulers []struct {
+	Ceilings []struct {
 		Name  string   `json:"name"`
 		Bytes *float64 `json:"bytes_per_second"`
 		FLOPs *float64 `json:"flops_per_second"`

@@ -361,7 +361,7 @@ func timesTable(all []group, families []family, shares ...share) []string {
 	return out
 }
 
-// roofline returns the share of the roofline by the rulers of the same command.
+// roofline returns the share of the roofline by the ceilings of the same command.
 func roofline(_ group, first row) string {
 	if first.Roofline == nil {
 		return ""

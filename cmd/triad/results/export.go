@@ -43,7 +43,7 @@ FlashInfer-Bench, or as a database of their own that can be passed on and import
 		"format",
 		"jsonl",
 		"jsonl: the object of compare --json for each record; sessions: "+
-			"one for each session, with its rulers and ratios; md: tables; csv, parquet: rows; bench: for "+
+			"one for each session, with its ceilings and ratios; md: tables; csv, parquet: rows; bench: for "+
 			"benchstat; flashinfer: traces of FlashInfer-Bench; kernelbench: its eval_results.json, of "+
 			"submissions to its problems; db: a database",
 	)

@@ -60,7 +60,7 @@ type measured struct {
 	Machine     record.Machine      `json:"machine"`
 	Toolchain   record.Toolchain    `json:"toolchain"`
 	Exit        int                 `json:"exit"`
-	Rulers      []record.Ruler      `json:"rulers"`
+	Ceilings    []record.Ceiling    `json:"rulers"`
 	Comparisons []record.Comparison `json:"comparisons"`
 }
 
@@ -130,7 +130,7 @@ func add(ctx context.Context, store *results.Store, m measured, all []published)
 			compared = append(compared, c)
 		}
 	}
-	return errors.Join(x.AddRulers(ctx, m.Rulers), x.AddComparisons(ctx, compared),
+	return errors.Join(x.AddCeilings(ctx, m.Ceilings), x.AddComparisons(ctx, compared),
 		x.Finish(ctx, true, m.Exit))
 }
 

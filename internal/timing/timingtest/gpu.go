@@ -121,17 +121,17 @@ func (a *Arm) Finish(context.Context) (backend.Outcome, []backend.Differing, err
 	return a.Written()
 }
 
-// RulerFacts returns the facts of a ruler and the time of one call of it, in ns; 0: the card has no such
-// ruler.
-func (c *Card) RulerFacts(name string) (facts backend.PrepareReply, ns float64) {
+// CeilingFacts returns the facts of a ceiling and the time of one call of it, in ns; 0: the card has no such
+// ceiling.
+func (c *Card) CeilingFacts(name string) (facts backend.PrepareReply, ns float64) {
 	switch name {
-	case backend.RulerCopy:
+	case backend.CeilingCopy:
 		facts, ns = c.Facts(1e6), 1e6
 		facts.Bytes = 4e9
-	case backend.RulerBF16:
+	case backend.CeilingBF16:
 		facts, ns = c.Facts(1e6), 1e6
 		facts.FLOPs = 700e9
-	case backend.RulerMemcpy:
+	case backend.CeilingMemcpy:
 		facts, ns = c.Facts(1e5), 1e5
 	}
 	return facts, ns

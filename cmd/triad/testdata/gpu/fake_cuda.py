@@ -99,7 +99,7 @@ def moved(call):
     owner = getattr(call, "__self__", None)
 
     def bytes_of(values):
-        if hasattr(owner, "flops"):  # a ruler: 500 TFLOP/s
+        if hasattr(owner, "flops"):  # a ceiling: 500 TFLOP/s
             return 0.75 * owner.bytes + 2e-3 * owner.flops
         given = sum(buffer.count for buffer, _ in owner.loaded[0]) if hasattr(owner, "loaded") else 0
         return given + sum(v.nbytes for v in values if hasattr(v, "nbytes"))
@@ -109,6 +109,7 @@ def moved(call):
 def install():
     """Puts the stand-ins in their places."""
     import torch
+
     import measure
     cuda = torch.cuda
     cuda.Stream, cuda.Event, cuda.CUDAGraph, cuda.graph = Stream, Event, Graph, graph
@@ -128,12 +129,12 @@ def install():
     measure.Arm.__init__ = __init__
     measure.Arm.settle = lambda arm, ns: arm.time(0, 1)
 
-    class RulerArm:
-        """A ruler that computes nothing: its time is what the fake GPU takes at best."""
+    class CeilingArm:
+        """A ceiling that computes nothing: its time is what the fake GPU takes at best."""
 
         def __init__(self, name, cold):
             if name != "memcpy" and name not in measure.PRODUCT:
-                raise NotImplementedError(f"the Python worker has no ruler {name}")
+                raise NotImplementedError(f"the Python worker has no ceiling {name}")
             self.bytes, self.flops, self.rotated = (2 << 28, 0, 2 << 28) if name == "memcpy" else (0, 2 * measure.PRODUCT[name] ** 3, 0)
             self.arm = measure.Arm(2 if cold else 1, self._call)
 
@@ -152,7 +153,7 @@ def install():
         def release(self):
             self.arm.release()
 
-    measure.RulerArm = RulerArm
+    measure.CeilingArm = CeilingArm
 
 
 def of(kind):

@@ -51,17 +51,17 @@ __global__ void __launch_bounds__(kThreads) differing_kernel(const unsigned char
 
 } // namespace triad_runtime
 
-extern "C" int triad_ruler(int32_t ruler, void *to, const void *from, int64_t bytes, void *stream) {
+extern "C" int triad_ceiling(int32_t ceiling, void *to, const void *from, int64_t bytes, void *stream) {
 	using namespace triad_runtime;
 	cudaStream_t s = static_cast<cudaStream_t>(stream);
 	int64_t words = bytes / 16;
 	if (bytes <= 0 || bytes % 16) return cudaErrorInvalidValue;
 	unsigned blocks = unsigned((words + kBlockWords - 1) / kBlockWords);
-	switch (ruler) {
-	case TRIAD_RULER_MEMCPY: return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, s);
-	case TRIAD_RULER_COPY: copy_kernel<<<blocks, kThreads, 0, s>>>(static_cast<uint4 *>(to), static_cast<const uint4 *>(from), words); break;
-	case TRIAD_RULER_READ: read_kernel<<<blocks, kThreads, 0, s>>>(static_cast<uint32_t *>(to), static_cast<const uint4 *>(from), words); break;
-	case TRIAD_RULER_WRITE: write_kernel<<<blocks, kThreads, 0, s>>>(static_cast<uint4 *>(to), words); break;
+	switch (ceiling) {
+	case TRIAD_CEILING_MEMCPY: return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, s);
+	case TRIAD_CEILING_COPY: copy_kernel<<<blocks, kThreads, 0, s>>>(static_cast<uint4 *>(to), static_cast<const uint4 *>(from), words); break;
+	case TRIAD_CEILING_READ: read_kernel<<<blocks, kThreads, 0, s>>>(static_cast<uint32_t *>(to), static_cast<const uint4 *>(from), words); break;
+	case TRIAD_CEILING_WRITE: write_kernel<<<blocks, kThreads, 0, s>>>(static_cast<uint4 *>(to), words); break;
 	default: return cudaErrorInvalidValue;
 	}
 	return cudaGetLastError();
