@@ -245,8 +245,8 @@ func everyFile(t *testing.T, do func(file string, parsed *ast.File)) {
 	}
 }
 
-// A name that ends in a system or a processor, such as own_arm_test.go, keeps a file from being compiled
-// anywhere else: its tests would never run. A file for one system uses a build constraint instead.
+// A name that ends in a system or a processor, such as own_candidate_test.go, keeps a file from being
+// compiled anywhere else: its tests would never run. A file for one system uses a build constraint instead.
 func TestNoNameLeavesAFileOut(t *testing.T) {
 	seen := 0
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {

@@ -44,7 +44,7 @@ func (b *restless) Run(context.Context, backend.Job) (backend.Outcome, error) {
 	return backend.Outcome{Status: b.status, Sentence: "planted"}, nil
 }
 
-func (*restless) Measure(context.Context, backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
+func (*restless) Measure(context.Context, backend.MeasureJob) (backend.Candidate, backend.Outcome, error) {
 	return nil, backend.Outcome{Status: op.StatusUnsupported}, nil
 }
 

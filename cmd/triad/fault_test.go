@@ -49,7 +49,9 @@ func (b *plantedBackend) Run(_ context.Context, job backend.Job) (backend.Outcom
 	return backendtest.SoftmaxOfTwo(job), nil
 }
 
-func (*plantedBackend) Measure(context.Context, backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
+func (*plantedBackend) Measure(context.Context, backend.MeasureJob) (
+	backend.Candidate, backend.Outcome, error,
+) {
 	return nil, backend.Outcome{Status: op.StatusUnsupported}, nil
 }
 

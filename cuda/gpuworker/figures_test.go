@@ -164,8 +164,8 @@ func jobOf(t *testing.T, i backend.Implementation, dtype string, dims map[string
 	return job
 }
 
-// arm prepares a call for cold timing; nil if the implementation declines it.
-func arm(t *testing.T, b backend.Backend, job backend.Job) backend.Arm {
+// candidate prepares a call for cold timing; nil if the implementation declines it.
+func candidate(t *testing.T, b backend.Backend, job backend.Job) backend.Candidate {
 	t.Helper()
 	a, outcome, err := b.Measure(t.Context(), backend.MeasureJob{Job: job, Cold: true, GraphNS: 500_000})
 	if err != nil {
@@ -193,26 +193,26 @@ func sayOf(what string, c stats.Comparison) said {
 	return said{what, len(c.Ratios), c.Ratio, c.Low, c.High, c.Word}
 }
 
-// firstArms prepares the first implementation of a family that accepts a forward in bf16, three times, except
-// the naive ones, which only serve as explanations.
-func firstArms(t *testing.T, b backend.Backend, all []backend.Implementation, family string,
+// firstCandidates prepares the first implementation of a family that accepts a forward in bf16, three times,
+// except the naive ones, which only serve as explanations.
+func firstCandidates(t *testing.T, b backend.Backend, all []backend.Implementation, family string,
 	dims map[string]int64,
-) (name string, arms []backend.Arm) {
+) (name string, candidates []backend.Candidate) {
 	for _, i := range all {
 		if !strings.HasPrefix(i.Name, family+"/") || strings.HasSuffix(i.Name, "/naive") ||
 			i.Pass != op.Forward || !slices.Contains(i.DTypes, "bf16") {
 			continue
 		}
 		job := jobOf(t, i, "bf16", dims)
-		for len(arms) < 3 {
-			one := arm(t, b, job)
+		for len(candidates) < 3 {
+			one := candidate(t, b, job)
 			if one == nil {
 				break
 			}
-			arms = append(arms, one)
+			candidates = append(candidates, one)
 		}
-		if len(arms) == 3 {
-			return i.Name, arms
+		if len(candidates) == 3 {
+			return i.Name, candidates
 		}
 	}
 	return "", nil
@@ -233,8 +233,8 @@ var sameKernelCalls = []struct {
 	}},
 }
 
-// The same call as both arms is FASTER or SLOWER in at most 1 % of TRIAD_FIGURE_N comparisons, given the
-// noise that a third arm of it shows, as in comparisons of implementations.
+// The same call as both candidates is FASTER or SLOWER in at most 1 % of TRIAD_FIGURE_N comparisons, given
+// the noise that a third candidate of it shows, as in comparisons of implementations.
 func TestFigureSameKernel(t *testing.T) {
 	figureFolder(t)
 	folder, path, _ := gpuFolder(t)
@@ -243,7 +243,7 @@ func TestFigureSameKernel(t *testing.T) {
 		kernelsOf(t, path, filepath.Join(folder, "kernels"), worker.DefaultLimits),
 		rowsOfPython(t, true),
 	}
-	var all [][]backend.Arm
+	var all [][]backend.Candidate
 	var names []string
 	for _, c := range sameKernelCalls {
 		for _, b := range backends {
@@ -252,9 +252,10 @@ func TestFigureSameKernel(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, family := range b.Families() {
-				name, arms := firstArms(t, b, reply.Implementations, family, c.dims)
+				name, candidates := firstCandidates(t, b, reply.Implementations, family, c.dims)
 				if name != "" {
-					all, names = append(all, arms), append(names, fmt.Sprint(c.op, " ", name, " ", c.dims))
+					all, names = append(all, candidates),
+						append(names, fmt.Sprint(c.op, " ", name, " ", c.dims))
 				}
 			}
 		}
@@ -267,8 +268,8 @@ func TestFigureSameKernel(t *testing.T) {
 	words, bare := map[stats.Word]int{}, map[stats.Word]int{}
 	widest := 0.0
 	for i := range n {
-		arms := all[i%len(all)]
-		noise, same, err := r.Trial(t.Context(), arms[0], arms[1], arms[2])
+		candidates := all[i%len(all)]
+		noise, same, err := r.Trial(t.Context(), candidates[0], candidates[1], candidates[2])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -281,8 +282,8 @@ func TestFigureSameKernel(t *testing.T) {
 	wrong := words[stats.Faster] + words[stats.Slower]
 	leave(t, "same-kernel",
 		fmt.Sprintf("%d A/A comparisons of %d calls: %d FASTER or SLOWER, %d SAME, %d AMBIGUOUS; widest "+
-			"interval reaches %.2f %% from 1; of the %d between the first two arms, for which no noise is "+
-			"known, %d FASTER or SLOWER",
+			"interval reaches %.2f %% from 1; of the %d between the first two candidates, for which no "+
+			"noise is known, %d FASTER or SLOWER",
 			n, len(all), wrong, words[stats.Same], words[stats.Ambiguous], widest*100, n,
 			bare[stats.Faster]+bare[stats.Slower]), found)
 	if wrong*100 > n {
@@ -304,20 +305,20 @@ func TestFigureSlowdown(t *testing.T) {
 	var all []said
 	words, same := map[stats.Word]int{}, map[stats.Word]int{}
 	for _, kind := range []string{"streams", "computes"} {
-		var arms []backend.Arm
+		var candidates []backend.Candidate
 		for _, variant := range []string{kind, kind, kind + "_more"} {
 			i := backend.Implementation{
 				Name: "cuda/" + variant, Op: "softmax", Pass: op.Forward,
 				Contract: "fp32",
 			}
-			one := arm(t, a, jobOf(t, i, "fp32", map[string]int64{"rows": 1 << 24, "cols": 1}))
+			one := candidate(t, a, jobOf(t, i, "fp32", map[string]int64{"rows": 1 << 24, "cols": 1}))
 			if one == nil {
 				t.Fatalf("%s cannot be timed", variant)
 			}
-			arms = append(arms, one)
+			candidates = append(candidates, one)
 		}
 		for range (n + 1) / 2 {
-			twins, slower, err := r.Trial(t.Context(), arms[0], arms[1], arms[2])
+			twins, slower, err := r.Trial(t.Context(), candidates[0], candidates[1], candidates[2])
 			if err != nil {
 				t.Fatal(err)
 			}

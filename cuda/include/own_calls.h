@@ -6,7 +6,7 @@
 
 typedef struct {
 	int32_t size;         /* of this struct */
-	int32_t timed;        /* set by the worker: how many arms of a timing are open. Scratch memory is kept while there is one */
+	int32_t timed;        /* set by the worker: how many candidates of a timing are open. Scratch memory is kept while there is one */
 	int64_t launches;     /* kernels that calls have launched since the library was loaded */
 	int64_t allocations;  /* cudaMalloc and cudaMallocAsync within calls, while timed */
 	int64_t limits;       /* how often a carve-out of the L2 cache was asked for while timed; it was not made */

@@ -139,8 +139,8 @@ func (c stream) Replay(n int) ([]float64, error) {
 	return slices.Repeat([]float64{1000}, n), nil
 }
 
-// armOn prepares a variant of scale on a device with a clock.
-func armOn(t *testing.T, c *clocked, variant string, n int) (*worker, backend.PrepareReply) {
+// candidateOn prepares a variant of scale on a device with a clock.
+func candidateOn(t *testing.T, c *clocked, variant string, n int) (*worker, backend.PrepareReply) {
 	t.Helper()
 	c.Device = NewEmulator(testSources(), testCache)
 	w := startWorkerOn(t, c)
@@ -156,7 +156,7 @@ func timed(t *testing.T, c *clocked, variant string, n int) (backend.PrepareRepl
 	backend.FinishReply,
 ) {
 	t.Helper()
-	w, prepared := armOn(t, c, variant, n)
+	w, prepared := candidateOn(t, c, variant, n)
 	var times backend.TimeReply
 	var finished backend.FinishReply
 	if prepared.Status != op.StatusUnknown {
@@ -174,7 +174,7 @@ func timed(t *testing.T, c *clocked, variant string, n int) (backend.PrepareRepl
 }
 
 func measuring(args backend.MeasureArgs) backend.Request {
-	args.Arm = 1
+	args.Candidate = 1
 	return backend.Request{Do: backend.DoMeasure, Measure: &args}
 }
 
@@ -186,8 +186,8 @@ func timing() backend.Request {
 	return measuring(backend.MeasureArgs{Step: backend.StepTime, Time: &backend.TimeArgs{Samples: 2}})
 }
 
-// A correct arm is timed and returns what its calls wrote.
-func TestArm(t *testing.T) {
+// A correct candidate is timed and returns what its calls wrote.
+func TestCandidate(t *testing.T) {
 	prepared, times, finished := timed(t, &clocked{}, "right", 8)
 	if prepared.Mode != "graph" || prepared.Sets < 2 || len(times.SamplesNS) != 2 {
 		t.Errorf("%+v\n%+v", prepared, times)
@@ -200,7 +200,7 @@ func TestArm(t *testing.T) {
 // A turn with Others begins with a copy of twice the L2 cache, in buffers that are made once.
 func TestTurnAmongOthers(t *testing.T) {
 	c := &clocked{}
-	w, _ := armOn(t, c, "right", 8)
+	w, _ := candidateOn(t, c, "right", 8)
 	w.must(timing(), &backend.TimeReply{})
 	if len(c.copied) > 0 {
 		t.Errorf("copies of %d bytes, and nobody asked for one", c.copied)
@@ -220,7 +220,7 @@ func TestTurnAmongOthers(t *testing.T) {
 
 // A GPU without room for that copy reports it.
 func TestNoRoomForOthers(t *testing.T) {
-	w, _ := armOn(t, &clocked{full: "others"}, "right", 8)
+	w, _ := candidateOn(t, &clocked{full: "others"}, "right", 8)
 	var times backend.TimeReply
 	turn := backend.MeasureArgs{Step: backend.StepTime, Time: &backend.TimeArgs{Samples: 2, Others: true}}
 	w.must(measuring(turn), &times)
@@ -230,7 +230,7 @@ func TestNoRoomForOthers(t *testing.T) {
 }
 
 // Preparing neither a call nor a ceiling is an error of the harness.
-func TestArmOfNothing(t *testing.T) {
+func TestCandidateOfNothing(t *testing.T) {
 	w := startWorkerOn(t, &clocked{Device: NewEmulator(testSources(), testCache)})
 	err := w.call(preparing(&backend.PrepareArgs{}), &backend.PrepareReply{})
 	if err == nil || !strings.Contains(err.Error(), "neither a run nor a ceiling is given") {
@@ -239,7 +239,7 @@ func TestArmOfNothing(t *testing.T) {
 }
 
 // A kernel that declines a call also declines to be timed with it.
-func TestArmThatDeclines(t *testing.T) {
+func TestCandidateThatDeclines(t *testing.T) {
 	prepared, _, _ := timed(t, &clocked{}, "right", 1500)
 	if prepared.Status != op.StatusUnsupported || prepared.Message != "1500 elements, want at most 1024" {
 		t.Errorf("%v %q", prepared.Status, prepared.Message)
@@ -247,7 +247,7 @@ func TestArmThatDeclines(t *testing.T) {
 }
 
 // A stream that cannot be captured is timed between events, with the reason.
-func TestArmOnAStreamThatCannotBeCaptured(t *testing.T) {
+func TestCandidateOnAStreamThatCannotBeCaptured(t *testing.T) {
 	refuses := func() error { return errors.New("CUDA error 901") }
 	prepared, times, _ := timed(t, &clocked{begin: refuses}, "right", 8)
 	if prepared.Mode != "events" || prepared.ModeReason != "CUDA error 901" || len(times.SamplesNS) != 2 {
@@ -256,7 +256,7 @@ func TestArmOnAStreamThatCannotBeCaptured(t *testing.T) {
 }
 
 // A call that fails when it is launched again lost the device.
-func TestArmThatFailsWhenItIsTimed(t *testing.T) {
+func TestCandidateThatFailsWhenItIsTimed(t *testing.T) {
 	c := &clocked{begin: func() error { return errors.New("CUDA error 901") }}
 	c.launch = func(call int) Finding {
 		if call <= 10*backend.MostSets {
@@ -279,7 +279,7 @@ func TestArmThatFailsWhenItIsTimed(t *testing.T) {
 }
 
 // For each output, the first set with different bits is reported, with the inputs that changed.
-func TestArmWhoseSetsDiffer(t *testing.T) {
+func TestCandidateWhoseSetsDiffer(t *testing.T) {
 	letters := func(a, _ Buffer) (int64, error) { return int64(len(a.Name)), nil }
 	_, _, finished := timed(t, &clocked{differing: letters}, "right", 8)
 	if len(finished.Differing) != 1 {
@@ -292,7 +292,7 @@ func TestArmWhoseSetsDiffer(t *testing.T) {
 }
 
 // A device that is lost during the comparison of the sets counts as a crash of the call.
-func TestArmWhoseDeviceIsLostAtItsEnd(t *testing.T) {
+func TestCandidateWhoseDeviceIsLostAtItsEnd(t *testing.T) {
 	lost := func(Buffer, Buffer) (int64, error) { return 0, &DeviceLost{Message: "CUDA error 700"} }
 	_, _, finished := timed(t, &clocked{differing: lost}, "right", 8)
 	if !finished.Fatal || len(finished.Launches) != 1 {
@@ -304,7 +304,7 @@ func TestArmWhoseDeviceIsLostAtItsEnd(t *testing.T) {
 }
 
 // Writes of timed calls outside of their outputs are found when their memory is freed.
-func TestArmThatWritesOutOfBounds(t *testing.T) {
+func TestCandidateThatWritesOutOfBounds(t *testing.T) {
 	prepared, _, finished := timed(t, &clocked{}, "beyond", 7)
 	if !finished.Fatal || len(finished.Launches) == 0 || finished.Launches[0].Status != op.StatusOutOfBounds {
 		t.Errorf("%+v\n%+v", prepared, finished)

@@ -12,9 +12,9 @@ import (
 	"triad/internal/op"
 )
 
-// arm is a call, or a ceiling, prepared for timing: sets of memory, and a graph of calls that cycle through
-// them.
-type arm struct {
+// candidate is a call, or a ceiling, prepared for timing: sets of memory, and a graph of calls that cycle
+// through them.
+type candidate struct {
 	server  *server
 	clock   Clock
 	timer   Timer
@@ -32,32 +32,32 @@ type arm struct {
 func (s *server) measure(ctx context.Context, args backend.MeasureArgs) (result any, fatal bool, err error) {
 	switch {
 	case args.Step == backend.StepPrepare && args.Prepare != nil:
-		reply, err := s.prepareArm(ctx, args.Arm, *args.Prepare)
+		reply, err := s.prepareCandidate(ctx, args.Candidate, *args.Prepare)
 		return reply, reply.Fatal, err
 	case args.Step == backend.StepTime && args.Time != nil:
-		a, err := s.arm(args.Arm)
+		a, err := s.candidate(args.Candidate)
 		if err != nil {
 			return nil, false, err
 		}
 		reply, err := a.time(*args.Time)
 		return reply, reply.Fatal, err
 	case args.Step == backend.StepFinish && args.Finish != nil:
-		a, err := s.arm(args.Arm)
+		a, err := s.candidate(args.Candidate)
 		if err != nil {
 			return nil, false, err
 		}
-		delete(s.arms, args.Arm)
+		delete(s.candidates, args.Candidate)
 		reply, err := a.finish(*args.Finish)
 		return reply, reply.Fatal, err
 	}
 	return nil, false, fmt.Errorf("measure step %q: unknown, or without its arguments", args.Step)
 }
 
-func (s *server) arm(number int64) (*arm, error) {
-	if a := s.arms[number]; a != nil {
+func (s *server) candidate(number int64) (*candidate, error) {
+	if a := s.candidates[number]; a != nil {
 		return a, nil
 	}
-	return nil, fmt.Errorf("measure arm %d: nothing is prepared under this number", number)
+	return nil, fmt.Errorf("measure candidate %d: nothing is prepared under this number", number)
 }
 
 // clockOf loads the device's clock, once.
@@ -78,8 +78,8 @@ func (s *server) clockOf(ctx context.Context) (Clock, error) {
 	return s.clock, err
 }
 
-// prepareArm makes an arm. Failures of the kernel or the toolchain are part of the reply.
-func (s *server) prepareArm(ctx context.Context, number int64,
+// prepareCandidate makes a candidate. Failures of the kernel or the toolchain are part of the reply.
+func (s *server) prepareCandidate(ctx context.Context, number int64,
 	args backend.PrepareArgs,
 ) (backend.PrepareReply, error) {
 	clock, err := s.clockOf(ctx)
@@ -91,7 +91,7 @@ func (s *server) prepareArm(ctx context.Context, number int64,
 	if err != nil {
 		return backend.PrepareReply{}, err
 	}
-	a, err := s.openArm(clock, args)
+	a, err := s.openCandidate(clock, args)
 	var finding Finding
 	if err == nil {
 		if args.Ceiling != "" {
@@ -112,7 +112,7 @@ func (s *server) prepareArm(ctx context.Context, number int64,
 	if err == nil && finding.Status == op.StatusUnknown {
 		err = a.poison()
 	}
-	finding, err = failedArm(finding, err)
+	finding, err = failedCandidate(finding, err)
 	if err != nil || finding.Status != op.StatusUnknown {
 		if !finding.Dirty {
 			a.free()
@@ -120,16 +120,16 @@ func (s *server) prepareArm(ctx context.Context, number int64,
 		return backend.PrepareReply{Status: finding.Status, Message: finding.Message, Fatal: finding.Dirty},
 			err
 	}
-	if s.arms == nil {
-		s.arms = map[int64]*arm{}
+	if s.candidates == nil {
+		s.candidates = map[int64]*candidate{}
 	}
-	s.arms[number] = a
+	s.candidates[number] = a
 	return a.facts, nil
 }
 
-// openArm makes an arm with its timer. The caller must free it even after an error.
-func (s *server) openArm(clock Clock, args backend.PrepareArgs) (*arm, error) {
-	a := &arm{server: s, clock: clock, ceiling: args.Ceiling}
+// openCandidate makes a candidate with its timer. The caller must free it even after an error.
+func (s *server) openCandidate(clock Clock, args backend.PrepareArgs) (*candidate, error) {
+	a := &candidate{server: s, clock: clock, ceiling: args.Ceiling}
 	var own *OwnCalls
 	if args.Run != nil && args.Ceiling == "" {
 		k, err := s.find(*args.Run)
@@ -149,8 +149,8 @@ func (s *server) openArm(clock Clock, args backend.PrepareArgs) (*arm, error) {
 	return a, err
 }
 
-// failedArm turns errors that a kernel, not the harness, is to blame for into findings.
-func failedArm(f Finding, err error) (Finding, error) {
+// failedCandidate turns errors that a kernel, not the harness, is to blame for into findings.
+func failedCandidate(f Finding, err error) (Finding, error) {
 	var full *OutOfMemory
 	var lost *DeviceLost
 	switch {
@@ -163,7 +163,7 @@ func failedArm(f Finding, err error) (Finding, error) {
 }
 
 // poison fills the outputs again, so that the judged values come from a timed call.
-func (a *arm) poison() error {
+func (a *candidate) poison() error {
 	for _, l := range a.sets {
 		if err := l.poison(); err != nil {
 			return err
@@ -179,15 +179,15 @@ type ownCalls interface {
 }
 
 // seen returns the counts of the calls of a user's file so far; it is empty for other kernels.
-func (a *arm) seen() Seen {
+func (a *candidate) seen() Seen {
 	if a.own == nil {
 		return Seen{}
 	}
 	return a.own.Seen()
 }
 
-// notes returns remarks on how an arm is timed; plain is the error of PlainCache.
-func (a *arm) notes(plain error) string {
+// notes returns remarks on how a candidate is timed; plain is the error of PlainCache.
+func (a *candidate) notes(plain error) string {
 	var all []string
 	var lost *DeviceLost
 	if plain != nil && !errors.As(plain, &lost) {
@@ -206,7 +206,7 @@ func (a *arm) notes(plain error) string {
 }
 
 // settle makes calls without timing them until ns have passed.
-func (a *arm) settle(ns int64) error {
+func (a *candidate) settle(ns int64) error {
 	if a.facts.Mode == modeGraph {
 		return a.timer.Settle(ns)
 	}
@@ -218,9 +218,9 @@ func (a *arm) settle(ns int64) error {
 }
 
 // time takes samples.
-func (a *arm) time(args backend.TimeArgs) (backend.TimeReply, error) {
+func (a *candidate) time(args backend.TimeArgs) (backend.TimeReply, error) {
 	if args.Samples < 1 || args.Samples > 10000 || args.Discard < 0 || args.Discard > 10000 {
-		return backend.TimeReply{}, fmt.Errorf("time an arm: %d samples after %d, want 1 to 10000",
+		return backend.TimeReply{}, fmt.Errorf("time a candidate: %d samples after %d, want 1 to 10000",
 			args.Samples, args.Discard)
 	}
 	// An earlier run may have set a part of the L2 cache aside; a refusal of the device is in the note.
@@ -236,7 +236,7 @@ func (a *arm) time(args backend.TimeArgs) (backend.TimeReply, error) {
 	if err == nil {
 		samples, err = a.replay(args.Discard + args.Samples)
 	}
-	f, err := failedArm(Finding{}, err)
+	f, err := failedCandidate(Finding{}, err)
 	if err != nil || f.Status != op.StatusUnknown {
 		return backend.TimeReply{Status: f.Status, Message: f.Message, Fatal: f.Dirty}, err
 	}

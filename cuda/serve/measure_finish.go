@@ -8,10 +8,10 @@ import (
 )
 
 // finish copies out the results of the timed calls, compares the sets with each other and frees everything.
-func (a *arm) finish(args backend.FinishArgs) (backend.FinishReply, error) {
+func (a *candidate) finish(args backend.FinishArgs) (backend.FinishReply, error) {
 	var reply backend.FinishReply
 	err := a.collect(args, &reply)
-	f, err := failedArm(Finding{}, err)
+	f, err := failedCandidate(Finding{}, err)
 	if err != nil {
 		return backend.FinishReply{}, err
 	}
@@ -25,9 +25,9 @@ func (a *arm) finish(args backend.FinishArgs) (backend.FinishReply, error) {
 	return reply, nil
 }
 
-func (a *arm) collect(args backend.FinishArgs, reply *backend.FinishReply) error {
+func (a *candidate) collect(args backend.FinishArgs, reply *backend.FinishReply) error {
 	if len(args.Launches) > 2 || len(args.Launches) > 0 && len(a.sets) == 0 {
-		return fmt.Errorf("finish an arm of %d sets: %d launches are asked for", len(a.sets),
+		return fmt.Errorf("finish a candidate of %d sets: %d launches are asked for", len(a.sets),
 			len(args.Launches))
 	}
 	for i, launch := range args.Launches {
@@ -58,7 +58,7 @@ func (a *arm) collect(args backend.FinishArgs, reply *backend.FinishReply) error
 }
 
 // compareSets reports for each output the first set whose bits differ from those of set 0.
-func (a *arm) compareSets(reply *backend.FinishReply) error {
+func (a *candidate) compareSets(reply *backend.FinishReply) error {
 	first := a.sets[0]
 	for i, output := range first.outputs {
 		for set := 1; set < len(a.sets); set++ {
@@ -87,7 +87,7 @@ func (a *arm) compareSets(reply *backend.FinishReply) error {
 }
 
 // free frees all memory. A changed guard is an access out of bounds.
-func (a *arm) free() Finding {
+func (a *candidate) free() Finding {
 	if a.timer != nil {
 		a.timer.Close()
 	}

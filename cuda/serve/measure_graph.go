@@ -10,7 +10,7 @@ import (
 )
 
 // launch queues the i-th call on the timer's stream.
-func (a *arm) launch(i int) (Finding, error) {
+func (a *candidate) launch(i int) (Finding, error) {
 	if a.ceiling != "" {
 		pair := a.pairs[i%len(a.pairs)]
 		return Finding{}, a.clock.Ceiling(a.ceiling, pair[0], pair[1], a.timer.Stream())
@@ -18,7 +18,7 @@ func (a *arm) launch(i int) (Finding, error) {
 	return a.timer.Launch(a.sets[i%len(a.sets)].call), nil
 }
 
-func (a *arm) launches(n int) (Finding, error) {
+func (a *candidate) launches(n int) (Finding, error) {
 	for i := range n {
 		if f, err := a.launch(i); err != nil || f.Status != op.StatusUnknown {
 			return f, err
@@ -27,7 +27,7 @@ func (a *arm) launches(n int) (Finding, error) {
 	return Finding{}, nil
 }
 
-// The modes of an arm, as in backend.PrepareReply.
+// The modes of a candidate, as in backend.PrepareReply.
 const (
 	modeGraph   = "graph"
 	modeEvents  = "events"
@@ -37,7 +37,7 @@ const (
 // capture makes the graph: one call for each set, and more if these take less than graphNS. What cannot be
 // captured is timed between events; if it is a user's file that launches kernels, each kernel is timed by
 // itself.
-func (a *arm) capture(graphNS int64) (Finding, error) {
+func (a *candidate) capture(graphNS int64) (Finding, error) {
 	a.facts.Mode, a.facts.Calls = modeGraph, a.facts.Sets
 	if why := a.seen().Uncaptured; why != "" {
 		return a.direct(why)
@@ -61,7 +61,7 @@ func (a *arm) capture(graphNS int64) (Finding, error) {
 
 // afterFailed continues after a failed capture. A kernel of ours whose work is not on its stream is not
 // timed.
-func (a *arm) afterFailed(f Finding, err error) (Finding, error) {
+func (a *candidate) afterFailed(f Finding, err error) (Finding, error) {
 	var lost *DeviceLost
 	switch {
 	case errors.As(err, &lost), f.Status == op.StatusUnsupported && a.own == nil:
@@ -73,7 +73,7 @@ func (a *arm) afterFailed(f Finding, err error) (Finding, error) {
 }
 
 // captured captures Calls calls.
-func (a *arm) captured() (Finding, error) {
+func (a *candidate) captured() (Finding, error) {
 	if err := a.timer.Begin(); err != nil {
 		return Finding{}, err
 	}
@@ -99,7 +99,7 @@ func (a *arm) captured() (Finding, error) {
 }
 
 // direct sets up a call that cannot be captured; why is the reason.
-func (a *arm) direct(why string) (Finding, error) {
+func (a *candidate) direct(why string) (Finding, error) {
 	a.facts.Mode, a.facts.ModeReason, a.facts.Calls = modeEvents, why, a.facts.Sets
 	if a.own != nil && a.perCall > 0 {
 		a.facts.Mode = modeKernels
@@ -114,7 +114,7 @@ func (a *arm) direct(why string) (Finding, error) {
 }
 
 // estimate times two replays: the first may still load code.
-func (a *arm) estimate() error {
+func (a *candidate) estimate() error {
 	samples, err := a.replay(2)
 	if err == nil {
 		a.facts.EstimateNS = samples[1]
@@ -123,7 +123,7 @@ func (a *arm) estimate() error {
 }
 
 // replay returns n samples, in ns a call.
-func (a *arm) replay(n int) ([]float64, error) {
+func (a *candidate) replay(n int) ([]float64, error) {
 	samples := make([]float64, 0, n)
 	if a.facts.Mode == modeGraph {
 		all, err := a.timer.Replay(n)

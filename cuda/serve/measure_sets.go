@@ -8,8 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// rotation returns the number of sets that a cold arm needs, so that neither all inputs together nor all
-// outputs fit into the L2 cache.
+// rotation returns the number of sets that a cold candidate needs, so that neither all inputs together nor
+// all outputs fit into the L2 cache.
 func rotation(cold bool, l2, in, out int64) int {
 	if !cold {
 		return 1
@@ -21,15 +21,16 @@ func rotation(cold bool, l2, in, out int64) int {
 	return int(max(2, min(sets, backend.MostSets, backend.MostRotated/max(in+out, 1))))
 }
 
-// evened returns the number of sets of a cold arm whose calls are not slow; the cache alone requires least.
+// evened returns the number of sets of a cold candidate whose calls are not slow; the cache alone requires
+// least.
 func evened(least int, l2, in, out int64) int {
 	return max(least, int(min(backend.EvenSets, backend.EvenL2*l2/max(in+out, 1))))
 }
 
 // prepareCall makes the sets of a kernel's call and tries the first two of them.
-func (a *arm) prepareCall(args backend.PrepareArgs) (Finding, error) {
+func (a *candidate) prepareCall(args backend.PrepareArgs) (Finding, error) {
 	if args.Run == nil {
-		return Finding{}, errors.New("prepare an arm: neither a run nor a ceiling is given")
+		return Finding{}, errors.New("prepare a candidate: neither a run nor a ceiling is given")
 	}
 	run := *args.Run
 	k, err := a.server.find(run)
@@ -71,7 +72,7 @@ func (a *arm) prepareCall(args backend.PrepareArgs) (Finding, error) {
 
 // addSets adds sets up to a number. The first takes its inputs from the shared memory, the others copy the
 // first.
-func (a *arm) addSets(k *kernel, run backend.RunArgs, sets int) (Finding, error) {
+func (a *candidate) addSets(k *kernel, run backend.RunArgs, sets int) (Finding, error) {
 	for len(a.sets) < sets {
 		plan := backend.Launch{Poison: "b", Outputs: run.Launches[0].Outputs}
 		if len(a.sets) == 0 {
@@ -106,7 +107,7 @@ func (a *arm) addSets(k *kernel, run backend.RunArgs, sets int) (Finding, error)
 }
 
 // others queues the copy that begins a turn with Others, in buffers that the worker makes once.
-func (a *arm) others() error {
+func (a *candidate) others() error {
 	s := a.server
 	for len(s.others) < 2 {
 		b, err := s.device.Alloc("others", backend.OthersL2*a.facts.Device.L2Bytes)
@@ -122,7 +123,7 @@ func (a *arm) others() error {
 const ceilingBytes = 256 << 20
 
 // prepareCeiling makes the buffers of a ceiling.
-func (a *arm) prepareCeiling(args backend.PrepareArgs) (Finding, error) {
+func (a *candidate) prepareCeiling(args backend.PrepareArgs) (Finding, error) {
 	if _, known := ceilingNumbers[args.Ceiling]; !known {
 		return Finding{Status: op.StatusUnsupported, Message: "the CUDA worker has no ceiling " +
 				args.Ceiling},

@@ -81,11 +81,11 @@ func TestSlowCallsGetFewerSets(t *testing.T) {
 	}
 }
 
-// The emulator has no clock, and says so; a step of an unprepared arm is an error of the harness.
+// The emulator has no clock, and says so; a step of an unprepared candidate is an error of the harness.
 func TestEmulatorIsNotTimed(t *testing.T) {
 	s := &server{device: NewEmulator(os.DirFS("../.."), t.TempDir())}
 	reply, _, err := s.measure(t.Context(), backend.MeasureArgs{
-		Step: backend.StepPrepare, Arm: 1,
+		Step: backend.StepPrepare, Candidate: 1,
 		Prepare: &backend.PrepareArgs{Ceiling: backend.CeilingCopy},
 	})
 	if got, ok := reply.(backend.PrepareReply); err != nil || !ok || got.Status != op.StatusUnavailable ||
@@ -93,13 +93,13 @@ func TestEmulatorIsNotTimed(t *testing.T) {
 		t.Errorf("%v %+v", err, reply)
 	}
 	for _, args := range []backend.MeasureArgs{
-		{Step: backend.StepTime, Arm: 1, Time: &backend.TimeArgs{Samples: 1}},
-		{Step: backend.StepFinish, Arm: 1, Finish: &backend.FinishArgs{}},
+		{Step: backend.StepTime, Candidate: 1, Time: &backend.TimeArgs{Samples: 1}},
+		{Step: backend.StepFinish, Candidate: 1, Finish: &backend.FinishArgs{}},
 		{Step: "guess"},
 		{Step: backend.StepTime},
 	} {
 		if _, _, err := s.measure(t.Context(), args); err == nil {
-			t.Errorf("step %q without an arm: no error", args.Step)
+			t.Errorf("step %q without a candidate: no error", args.Step)
 		}
 	}
 }

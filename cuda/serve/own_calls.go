@@ -27,7 +27,7 @@ func ownCallsOf(handle unsafe.Pointer) *OwnCalls {
 	return &OwnCalls{c}
 }
 
-// open registers one more arm that times these calls: their resources are kept until it is closed.
+// open registers one more candidate that times these calls: their resources are kept until it is closed.
 func (o *OwnCalls) open() {
 	o.c.timed++
 	o.c.uncaptured[0] = 0

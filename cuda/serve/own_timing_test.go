@@ -9,13 +9,13 @@ import (
 	"triad/internal/op"
 )
 
-// ownArm returns an arm of a user's file on the clock of a test; each of its calls launches two kernels and
-// writes nothing.
-func ownArm(c *clocked, seen *Seen) *arm {
+// ownCandidate returns a candidate of a user's file on the clock of a test; each of its calls launches two
+// kernels and writes nothing.
+func ownCandidate(c *clocked, seen *Seen) *candidate {
 	c.Device = NewEmulator(testSources(), testCache)
 	c.launch = func(int) Finding { return Finding{} }
 	c.unlaunched = true
-	a := &arm{server: &server{device: c}, timer: stream{c}, own: seenCalls{seen}, perCall: 2}
+	a := &candidate{server: &server{device: c}, timer: stream{c}, own: seenCalls{seen}, perCall: 2}
 	a.sets, a.facts.Sets = []*launching{{}, {}}, 2
 	return a
 }
@@ -56,7 +56,7 @@ func TestOwnFileInAGraphOrNot(t *testing.T) {
 			reason: "CUDA error 901",
 		},
 	} {
-		a := ownArm(&c.device, &c.seen)
+		a := ownCandidate(&c.device, &c.seen)
 		if c.during != "" {
 			c.device.launch = func(int) Finding {
 				c.seen.Uncaptured = c.during
@@ -75,7 +75,7 @@ func TestOwnFileInAGraphOrNot(t *testing.T) {
 // A call of a user's file that launches no counted kernel is timed with the host's time.
 func TestOwnFileWithoutKernels(t *testing.T) {
 	c := &clocked{}
-	a := ownArm(c, &Seen{Uncaptured: "it copies"})
+	a := ownCandidate(c, &Seen{Uncaptured: "it copies"})
 	a.perCall = 0
 	if f, err := a.capture(1); err != nil || f.Status != op.StatusUnknown || a.facts.Mode != "events" {
 		t.Errorf("%v %+v %+v", err, f, a.facts)
@@ -84,8 +84,8 @@ func TestOwnFileWithoutKernels(t *testing.T) {
 
 // The note of a timed row reports what a user's file allocates or requests while it is timed, and what the
 // device refuses.
-func TestNotesOfAnArm(t *testing.T) {
-	a := ownArm(&clocked{}, &Seen{Allocations: 3, Limits: 1})
+func TestNotesOfACandidate(t *testing.T) {
+	a := ownCandidate(&clocked{}, &Seen{Allocations: 3, Limits: 1})
 	notes := a.notes(errors.New("reset the persisting lines of the L2 cache: CUDA error 801"))
 	for _, words := range []string{
 		"CUDA error 801; ", "cudaMalloc and cudaFree are not in the time", "L2 cache of its own",
@@ -103,7 +103,7 @@ func TestNotesOfAnArm(t *testing.T) {
 // No part of the L2 cache is set aside before any turn.
 func TestPlainCacheBeforeEachTurn(t *testing.T) {
 	c := &clocked{refuses: errors.New("CUDA error 801")}
-	w, prepared := armOn(t, c, "right", 8)
+	w, prepared := candidateOn(t, c, "right", 8)
 	before := c.plain
 	for range 2 {
 		var times backend.TimeReply

@@ -142,7 +142,7 @@ type server struct {
 	scratch     [2][]byte // see piece
 	clock       Clock     // nil until something is timed
 	others      []Buffer  // to, from: of the copy that begins a turn with Others
-	arms        map[int64]*arm
+	candidates  map[int64]*candidate
 }
 
 // answer serves a request; end reports that the worker ends after the reply.

@@ -6,20 +6,20 @@ import (
 	"triad/internal/op"
 )
 
-// An Arm is one side of a timing: a call prepared in its worker, with device memory of its own until Finish.
-// Only one arm of a machine may run at a time, and Time returns when its last call has ended.
-type Arm interface {
+// A Candidate is one side of a timing: a call prepared in its worker, with device memory of its own until
+// Finish. Only one candidate of a machine may run at a time, and Time returns when its last call has ended.
+type Candidate interface {
 	// Facts returns the findings of its preparation.
 	Facts() PrepareReply
-	// Time makes calls and returns their times. If the arm fails, the Outcome has a status and the arm is
-	// over.
+	// Time makes calls and returns their times. If the candidate fails, the Outcome has a status and the
+	// candidate is over.
 	Time(ctx context.Context, args TimeArgs) (TimeReply, Outcome, error)
 	// Finish returns what the timed calls wrote into the first and the last set of outputs, lists the outputs
 	// that are not bit-identical in all sets, and frees the memory.
 	Finish(ctx context.Context) (outcome Outcome, differing []Differing, err error)
 }
 
-// MeasureJob selects what an arm times: the call of a job, or a ceiling of the device.
+// MeasureJob selects what a candidate times: the call of a job, or a ceiling of the device.
 type MeasureJob struct {
 	Job            // Launches are ignored
 	Ceiling string // one of the Ceiling names; "" for the call
@@ -50,13 +50,13 @@ const (
 	StepFinish  MeasureStep = "finish"
 )
 
-// MeasureArgs is one step of an arm, which the driver has numbered.
+// MeasureArgs is one step of a candidate, which the driver has numbered.
 type MeasureArgs struct {
-	Step    MeasureStep  `json:"step"`
-	Arm     int64        `json:"arm"`
-	Prepare *PrepareArgs `json:"prepare,omitempty"`
-	Time    *TimeArgs    `json:"time,omitempty"`
-	Finish  *FinishArgs  `json:"finish,omitempty"`
+	Step      MeasureStep  `json:"step"`
+	Candidate int64        `json:"arm"`
+	Prepare   *PrepareArgs `json:"prepare,omitempty"`
+	Time      *TimeArgs    `json:"time,omitempty"`
+	Finish    *FinishArgs  `json:"finish,omitempty"`
 }
 
 // PrepareArgs requests sets of inputs and outputs, a call for each, and a graph of calls. Run has no
@@ -83,9 +83,9 @@ const (
 )
 
 // Where in memory a set lies changes the time of a call that is bound by memory: with two sets each, one of
-// two equal arms was 1 % slower, round after round. More sets, as many as take EvenL2 times the L2 cache,
-// even that out. A call that takes longer than SlowCallNS moves so much memory, or is so little bound by it,
-// that two are enough, and more would cost it rounds.
+// two equal candidates was 1 % slower, round after round. More sets, as many as take EvenL2 times the L2
+// cache, even that out. A call that takes longer than SlowCallNS moves so much memory, or is so little bound
+// by it, that two are enough, and more would cost it rounds.
 const (
 	EvenSets   = 8
 	EvenL2     = 16
@@ -135,7 +135,7 @@ func SetsOfSlow(sets int, tookNS, bytes int64) int {
 
 // PrepareReply describes what was prepared.
 type PrepareReply struct {
-	Status  op.Status `json:"status,omitempty"` // empty if the arm can be timed
+	Status  op.Status `json:"status,omitempty"` // empty if the candidate can be timed
 	Message string    `json:"message,omitempty"`
 	Fatal   bool      `json:"fatal,omitempty"`
 	// "graph"; if it cannot be captured "events", which includes the host's time, or "kernels": the time of
@@ -147,7 +147,7 @@ type PrepareReply struct {
 	// the smaller of the inputs' and the outputs' bytes over all sets
 	RotatedBytes int64   `json:"rotated_bytes"`
 	EstimateNS   float64 `json:"estimate_ns"` // of one call
-	PeakBytes    int64   `json:"peak_bytes"`  // device memory of the arm
+	PeakBytes    int64   `json:"peak_bytes"`  // device memory of the candidate
 	Bytes        int64   `json:"bytes,omitempty"`
 	FLOPs        int64   `json:"flops,omitempty"` // of a ceiling: what one call moves or computes
 	// what a timed backward starts from, as record.Timing has it; "": saved tensors
@@ -204,7 +204,7 @@ type TimeReply struct {
 
 // FinishArgs locates the outputs of the first and the last set. If there is only one set, its outputs are
 // poisoned again with the second launch's poison and the graph is replayed once between the two. Without
-// launches the arm is dropped.
+// launches the candidate is dropped.
 type FinishArgs struct {
 	Launches []Launch `json:"launches,omitempty"`
 }

@@ -330,7 +330,9 @@ func emptyOutputs(job backend.Job) bool {
 }
 
 // Measure prepares a call to be timed, in the worker of its file.
-func (b *Backend) Measure(ctx context.Context, job backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
+func (b *Backend) Measure(ctx context.Context, job backend.MeasureJob) (
+	backend.Candidate, backend.Outcome, error,
+) {
 	f := b.File(job.Implementation.Name)
 	if f == nil {
 		return nil, backend.Outcome{}, fmt.Errorf("time %s: no file of that name was added",

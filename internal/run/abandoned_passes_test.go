@@ -261,7 +261,7 @@ func TestBrokenBuildOfAStoppedRun(t *testing.T) {
 // launchless measures nothing, ceilings included.
 type launchless struct{ *fake }
 
-func (launchless) Measure(context.Context, backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
+func (launchless) Measure(context.Context, backend.MeasureJob) (backend.Candidate, backend.Outcome, error) {
 	return nil, backend.Outcome{Status: op.StatusUnsupported}, nil
 }
 

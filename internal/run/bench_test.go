@@ -40,7 +40,9 @@ func (f *timedFake) Load(ctx context.Context, operator string) (backend.LoadRepl
 	return reply, hello, err
 }
 
-func (f *timedFake) Measure(_ context.Context, job backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
+func (f *timedFake) Measure(_ context.Context, job backend.MeasureJob) (
+	backend.Candidate, backend.Outcome, error,
+) {
 	name, ns := job.Implementation.Name, f.ns[job.Implementation.Name]
 	facts := f.card.Facts(ns)
 	if job.Ceiling != "" {
@@ -50,13 +52,17 @@ func (f *timedFake) Measure(_ context.Context, job backend.MeasureJob) (backend.
 	if ns == 0 || slices.Contains(f.without, job.Ceiling) {
 		return nil, backend.Outcome{Status: op.StatusUnsupported, Sentence: "it cannot be timed"}, nil
 	}
-	arm := &timingtest.Arm{Card: f.card, Name: name, NS: ns, Prepared: facts}
+	candidate := &timingtest.Candidate{Card: f.card, Name: name, NS: ns, Prepared: facts}
 	if end, ends := f.ends[name]; ends {
-		arm.End = &end
+		candidate.End = &end
 	}
 	f.open.Add(1)
-	arm.Written = func() (backend.Outcome, []backend.Differing, error) { return f.written(name, job.Job) }
-	return arm, backend.Outcome{}, nil
+	candidate.Written = func() (backend.Outcome, []backend.Differing,
+		error,
+	) {
+		return f.written(name, job.Job)
+	}
+	return candidate, backend.Outcome{}, nil
 }
 
 // written returns the outputs of the timed calls: what the implementation gives, or what it gives only when
@@ -115,7 +121,7 @@ func benchBy(t *testing.T, f *timedFake, plan *timing.Plan, others ...backend.Ba
 		t.Fatal(err)
 	}
 	if open := f.open.Load(); open != 0 {
-		t.Errorf("%d arms were not finished", open)
+		t.Errorf("%d candidates were not finished", open)
 	}
 	return result, kept
 }

@@ -20,10 +20,12 @@ type brokenTelemetry struct{}
 
 func (brokenTelemetry) Read() timing.Reading { panic("planted") }
 
-// panicsInArm is a GPU whose arms panic when they are prepared.
-type panicsInArm struct{ *timedFake }
+// panicsInCandidate is a GPU whose candidates panic when they are prepared.
+type panicsInCandidate struct{ *timedFake }
 
-func (panicsInArm) Measure(_ context.Context, job backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
+func (panicsInCandidate) Measure(_ context.Context, job backend.MeasureJob) (
+	backend.Candidate, backend.Outcome, error,
+) {
 	if job.Ceiling == "" {
 		panic("planted")
 	}
@@ -52,8 +54,8 @@ func TestPanicsAreErrorsOfTheRun(t *testing.T) {
 			"while timing fake/right while timing what passed on softmax forward", 1,
 		},
 		{
-			"an arm",
-			panicsInArm{timed()},
+			"a candidate",
+			panicsInCandidate{timed()},
 			nil,
 			"while preparing the timed calls of fake/right while timing what passed on softmax forward", 1,
 		},

@@ -35,7 +35,7 @@ func (f *fake) Name() string       { return f.family }
 func (f *fake) Families() []string { return []string{f.family} }
 func (f *fake) Close() error       { return nil }
 
-func (f *fake) Measure(context.Context, backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
+func (f *fake) Measure(context.Context, backend.MeasureJob) (backend.Candidate, backend.Outcome, error) {
 	return nil, backend.Outcome{Status: op.StatusUnsupported, Sentence: "it has no clock"}, nil
 }
 

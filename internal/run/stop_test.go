@@ -82,7 +82,7 @@ func TestStopEndsTheJudgingOfALargeCase(t *testing.T) {
 					of.records, of.timings, kept.records)
 			}
 			if open := f.open.Load(); open != 0 {
-				t.Errorf("%d arms were not finished", open)
+				t.Errorf("%d candidates were not finished", open)
 			}
 		})
 	}

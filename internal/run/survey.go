@@ -172,17 +172,17 @@ func (x *execution) launched(ctx context.Context, w work, e entry) (kernels []st
 	if err != nil {
 		return nil, false, err
 	}
-	arm, outcome, err := e.backend.Measure(ctx, backend.MeasureJob{Job: job, GraphNS: 1})
+	candidate, outcome, err := e.backend.Measure(ctx, backend.MeasureJob{Job: job, GraphNS: 1})
 	if err != nil {
 		return nil, false, err
 	}
-	if arm == nil {
+	if candidate == nil {
 		return notPrepared(outcome.Status)
 	}
-	for _, k := range arm.Facts().Kernels {
+	for _, k := range candidate.Facts().Kernels {
 		kernels = append(kernels, told(k.Kernel))
 	}
-	_, _, err = arm.Finish(ctx)
+	_, _, err = candidate.Finish(ctx)
 	return kernels, true, err
 }
 

@@ -29,14 +29,15 @@ func (f *surveyedFake) Load(ctx context.Context, operator string) (backend.LoadR
 	return reply, hello, err
 }
 
-func (f *surveyedFake) Measure(ctx context.Context, job backend.MeasureJob) (backend.Arm, backend.Outcome,
+func (f *surveyedFake) Measure(ctx context.Context, job backend.MeasureJob) (backend.Candidate,
+	backend.Outcome,
 	error,
 ) {
 	if o, ends := f.ends[job.Implementation.Name]; ends {
 		return nil, o, nil
 	}
-	arm, outcome, err := f.timedFake.Measure(ctx, job)
-	if a, ok := arm.(*timingtest.Arm); ok {
+	candidate, outcome, err := f.timedFake.Measure(ctx, job)
+	if a, ok := candidate.(*timingtest.Candidate); ok {
 		kernel := "short"
 		switch {
 		case job.Implementation.Name == "cuda/library":
@@ -82,7 +83,7 @@ func TestSurvey(t *testing.T) {
 	}
 	if !slices.Equal(s.Built, []string{"long", "never", "short"}) || f.open.Load() != 0 ||
 		len(s.Reached) < 15 {
-		t.Errorf("built %v, %d arms left open, %d calls reached something", s.Built, f.open.Load(),
+		t.Errorf("built %v, %d candidates left open, %d calls reached something", s.Built, f.open.Load(),
 			len(s.Reached))
 	}
 	chosen := s.Cover()

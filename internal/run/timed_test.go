@@ -76,7 +76,7 @@ func TestTimedBackwardWhoseForwardFails(t *testing.T) {
 // unmeasurable is a backend that cannot measure a time.
 type unmeasurable struct{ *fake }
 
-func (unmeasurable) Measure(context.Context, backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
+func (unmeasurable) Measure(context.Context, backend.MeasureJob) (backend.Candidate, backend.Outcome, error) {
 	return nil, backend.Outcome{}, errors.New("its worker does not start")
 }
 

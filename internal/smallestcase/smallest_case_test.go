@@ -33,7 +33,7 @@ func (rightOnGPU) Run(_ context.Context, job backend.Job) (backend.Outcome, erro
 	return backendtest.SoftmaxOfTwo(job), nil
 }
 
-func (b rightOnGPU) Measure(context.Context, backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
+func (b rightOnGPU) Measure(context.Context, backend.MeasureJob) (backend.Candidate, backend.Outcome, error) {
 	b.t.Error("a probe is timed")
 	return nil, backend.Outcome{Status: op.StatusUnsupported}, nil
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// series draws rounds of a kernel of 100 us: noise of each sample, a slow clock drift that both arms share,
-// and occasional hiccups.
+// series draws rounds of a kernel of 100 us: noise of each sample, a slow clock drift that both candidates
+// share, and occasional hiccups.
 func series(random *rand.Rand, n int, slower, noise, drift float64) (a, b []Round) {
 	for i := range n {
 		clock := 1 + drift*math.Sin(float64(i)/9)
@@ -45,7 +45,7 @@ func TestPlantedSlowdownIsFound(t *testing.T) {
 	}
 }
 
-// The same kernel as both arms is called faster or slower in at most 1 % of 1000 comparisons.
+// The same kernel as both candidates is called faster or slower in at most 1 % of 1000 comparisons.
 func TestSameKernelIsNotFaster(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	wrong := 0
@@ -61,7 +61,7 @@ func TestSameKernelIsNotFaster(t *testing.T) {
 }
 
 // noises are kinds of noise as timed rounds show it. Each gives a factor on the time of every sample of a
-// round, one for each of two identical arms.
+// round, one for each of two identical candidates.
 var noises = map[string]func(random *rand.Rand) func(i int) (a, b float64){
 	"lognormal 1 %": func(random *rand.Rand) func(int) (float64, float64) {
 		return func(int) (float64, float64) {
@@ -105,8 +105,9 @@ var noises = map[string]func(random *rand.Rand) func(i int) (a, b float64){
 	},
 }
 
-// arms draws n rounds of samples each of two implementations, the first of which takes factor times as long.
-func arms(random *rand.Rand, noise func(i int) (a, b float64), n, samples int, factor float64) (a,
+// candidates draws n rounds of samples each of two implementations, the first of which takes factor times as
+// long.
+func candidates(random *rand.Rand, noise func(i int) (a, b float64), n, samples int, factor float64) (a,
 	b []Round,
 ) {
 	one := func(times float64) Round {
@@ -123,9 +124,9 @@ func arms(random *rand.Rand, noise func(i int) (a, b float64), n, samples int, f
 	return a, b
 }
 
-// The same kernel as both arms is called faster or slower in at most 1 % of 1000 comparisons, in any number
-// of rounds from three on, under noise with heavy tails and under drift, whatever bar an A/A comparison of
-// the same kind set.
+// The same kernel as both candidates is called faster or slower in at most 1 % of 1000 comparisons, in any
+// number of rounds from three on, under noise with heavy tails and under drift, whatever bar an A/A
+// comparison of the same kind set.
 func TestNoiseIsNoDifference(t *testing.T) {
 	for name, noise := range noises {
 		for _, n := range []int{3, 5, 8, 9, 12, 30, 60} {
@@ -134,10 +135,10 @@ func TestNoiseIsNoDifference(t *testing.T) {
 			for range 1000 {
 				bar := 0.0
 				if random.IntN(2) == 0 {
-					x, y := arms(random, noise(random), n, 3, 1)
+					x, y := candidates(random, noise(random), n, 3, 1)
 					bar = Compare(x, y, 0).Noise()
 				}
-				a, b := arms(random, noise(random), n, 3, 1)
+				a, b := candidates(random, noise(random), n, 3, 1)
 				if c := Compare(a, b, bar); c.Word == Faster || c.Word == Slower {
 					wrong++
 				}
@@ -159,7 +160,7 @@ func TestWordFollowsFromInterval(t *testing.T) {
 			noise := noises[name]
 			n, factor, bar := LeastRounds+random.IntN(40), math.Exp(random.NormFloat64()),
 				0.3*random.Float64()
-			a, b := arms(random, noise(random), n, 1+random.IntN(5), factor)
+			a, b := candidates(random, noise(random), n, 1+random.IntN(5), factor)
 			c := Compare(a, b, bar)
 			beyond := c.Low > 1+MostNoise || c.High < 1-MostNoise
 			if beyond {
@@ -184,7 +185,7 @@ func TestLargeRatiosHaveWords(t *testing.T) {
 	for _, factor := range []float64{1.46, 10.03, 707} {
 		random := rand.New(rand.NewPCG(14, 15))
 		for _, n := range []int{2, 3, 7, 8} {
-			a, b := arms(random, quiet(random), n, 2, factor)
+			a, b := candidates(random, quiet(random), n, 2, factor)
 			want := Slower
 			if n < ApartRounds || factor < ApartBy && n < LeastRounds {
 				want = Ambiguous
@@ -199,7 +200,7 @@ func TestLargeRatiosHaveWords(t *testing.T) {
 		}
 	}
 	random := rand.New(rand.NewPCG(16, 17))
-	a, b := arms(random, quiet(random), 5, 2, 3)
+	a, b := candidates(random, quiet(random), 5, 2, 3)
 	if b[4].Most = 2 * b[4].Most; Compare(a, b, 0).Word != Ambiguous {
 		t.Error("one sample that is not below half of the other's: it is not apart in every round")
 	}
@@ -236,7 +237,7 @@ func round(time, clock float64) Round {
 	return Round{Time: time, Least: time, Most: time, Clock: clock}
 }
 
-// A round in which only one arm's clock fell is left out; a clock that a kernel always lowers is not.
+// A round in which only one candidate's clock fell is left out; a clock that a kernel always lowers is not.
 func TestLoneClockDrift(t *testing.T) {
 	var a, b []Round
 	for i := range 30 {

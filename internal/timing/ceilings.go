@@ -77,15 +77,18 @@ func (t *Timer) ceiling(ctx context.Context, backends []backend.Backend, name st
 	backend.PrepareReply, []float64, error,
 ) {
 	for _, b := range backends {
-		arm, outcome, err := b.Measure(ctx, backend.MeasureJob{Ceiling: name, Cold: true, GraphNS: graphNS})
+		candidate, outcome, err := b.Measure(ctx, backend.MeasureJob{
+			Ceiling: name, Cold: true,
+			GraphNS: graphNS,
+		})
 		if err != nil || outcome.Status != op.StatusUnknown {
 			continue // without a ceiling there is no share of the roofline; calls can be timed all the same
 		}
-		t.notePhysics(arm.Facts().Device)
+		t.notePhysics(candidate.Facts().Device)
 		var samples []float64
 		for range turns {
 			var reply backend.TimeReply
-			reply, outcome, err = arm.Time(ctx, backend.TimeArgs{
+			reply, outcome, err = candidate.Time(ctx, backend.TimeArgs{
 				SettleNS: settle, Discard: 1,
 				Samples: ceilingSamples * ceilingTurns / turns,
 			})
@@ -101,10 +104,10 @@ func (t *Timer) ceiling(ctx context.Context, backends []backend.Backend, name st
 		if outcome.Status != op.StatusUnknown {
 			continue
 		}
-		if _, _, err := arm.Finish(ctx); err != nil {
+		if _, _, err := candidate.Finish(ctx); err != nil {
 			return backend.PrepareReply{}, nil, err
 		}
-		return arm.Facts(), samples, nil
+		return candidate.Facts(), samples, nil
 	}
 	return backend.PrepareReply{}, nil, ctx.Err()
 }

@@ -20,40 +20,40 @@ type Clock struct {
 // Clocks times the driver's own copy through every backend in turn, which shows whether their clocks agree.
 func Clocks(ctx context.Context, backends []backend.Backend) ([]Clock, error) {
 	clocks := make([]Clock, len(backends))
-	arms := make([]backend.Arm, len(backends))
+	candidates := make([]backend.Candidate, len(backends))
 	samples := make([][]float64, len(backends))
 	for i, b := range backends {
 		clocks[i].Backend = b.Name()
 		job := backend.MeasureJob{Ceiling: backend.CeilingMemcpy, Cold: true, GraphNS: graphNS}
-		arm, outcome, err := b.Measure(ctx, job)
+		candidate, outcome, err := b.Measure(ctx, job)
 		switch {
 		case err != nil:
 			clocks[i].Why = err.Error()
 		case outcome.Status != op.StatusUnknown:
 			clocks[i].Why = outcome.Sentence
 		default:
-			arms[i] = arm
+			candidates[i] = candidate
 		}
 	}
 	for range clockRounds {
-		for i, arm := range arms {
-			if arm == nil {
+		for i, candidate := range candidates {
+			if candidate == nil {
 				continue
 			}
-			reply, outcome, err := arm.Time(ctx, backend.TimeArgs{Discard: 1, Samples: 3})
+			reply, outcome, err := candidate.Time(ctx, backend.TimeArgs{Discard: 1, Samples: 3})
 			if err != nil {
 				return nil, err
 			}
 			if outcome.Status != op.StatusUnknown {
-				clocks[i].Why, arms[i] = outcome.Sentence, nil
+				clocks[i].Why, candidates[i] = outcome.Sentence, nil
 				continue
 			}
 			samples[i] = append(samples[i], reply.SamplesNS...)
 		}
 	}
-	for i, arm := range arms {
-		if arm != nil {
-			if _, _, err := arm.Finish(ctx); err != nil {
+	for i, candidate := range candidates {
+		if candidate != nil {
+			if _, _, err := candidate.Finish(ctx); err != nil {
 				return nil, err
 			}
 			s := stats.Summarise(samples[i])

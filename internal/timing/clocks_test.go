@@ -24,7 +24,7 @@ func TestClocks(t *testing.T) {
 // unmeasurable is a backend that cannot time.
 type unmeasurable struct{ *gpu }
 
-func (unmeasurable) Measure(context.Context, backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
+func (unmeasurable) Measure(context.Context, backend.MeasureJob) (backend.Candidate, backend.Outcome, error) {
 	return nil, backend.Outcome{}, errors.New("its worker does not start")
 }
 

@@ -60,8 +60,8 @@ func (c *timedCase) compare(timings map[*timedImpl]*record.Timing) []record.Comp
 	return all
 }
 
-// compareTwins compares the implementation that ran as both arms with itself, and returns the noise of that
-// comparison.
+// compareTwins compares the implementation that ran as both candidates with itself, and returns the noise of
+// that comparison.
 func (c *timedCase) compareTwins() (all []record.Comparison, noise float64) {
 	for _, k := range c.impls {
 		if !k.aaTwin {

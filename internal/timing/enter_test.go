@@ -50,14 +50,14 @@ func TestNobodyCanBeTimed(t *testing.T) {
 	}
 }
 
-// The row of the fastest says that it has no second arm to measure its noise against.
-func TestFastestWithoutASecondArm(t *testing.T) {
+// The row of the fastest says that it has no second candidate to measure its noise against.
+func TestFastestWithoutASecondCandidate(t *testing.T) {
 	g := newGPU(t, 0.003, map[string]float64{"fast": 1e5, "slow": 1.2e5})
 	g.once = true
 	result := timeOn(t, g, coldPlan, nil)
 	fast, slow := result.timing(t, "fast"), result.timing(t, "slow")
 	if fast.Status != op.StatusPass || slow.Message != "" ||
-		!strings.HasSuffix(fast.Message, "it was not timed beside itself: no room for a second arm") {
+		!strings.HasSuffix(fast.Message, "it was not timed beside itself: no room for a second candidate") {
 		t.Errorf("%v %q, %q", fast.Status, fast.Message, slow.Message)
 	}
 }

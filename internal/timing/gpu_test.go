@@ -30,7 +30,7 @@ type gpu struct {
 	differing       map[string][]backend.Differing
 	facts           func(name string, f *backend.PrepareReply) // changes the facts of a call
 	kind            backend.Implementation                     // pass and such of all implementations
-	open            atomic.Int64                               // arms that are not finished
+	open            atomic.Int64                               // candidates that are not finished
 }
 
 func newGPU(t *testing.T, noise float64, ns map[string]float64) *gpu {
@@ -39,7 +39,7 @@ func newGPU(t *testing.T, noise float64, ns map[string]float64) *gpu {
 
 func (g *gpu) Name() string { return "gpu" }
 
-func (g *gpu) Measure(_ context.Context, job backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
+func (g *gpu) Measure(_ context.Context, job backend.MeasureJob) (backend.Candidate, backend.Outcome, error) {
 	name, ns := job.Implementation.Name, g.ns[job.Implementation.Name]
 	facts := g.card.Facts(ns)
 	if job.Ceiling != "" {
@@ -53,7 +53,7 @@ func (g *gpu) Measure(_ context.Context, job backend.MeasureJob) (backend.Arm, b
 		return nil, outcome, nil
 	}
 	if g.once && g.prepared[name] && job.Ceiling == "" {
-		return nil, backend.Outcome{Status: op.StatusOOM, Sentence: "no room for a second arm"}, nil
+		return nil, backend.Outcome{Status: op.StatusOOM, Sentence: "no room for a second candidate"}, nil
 	}
 	if g.prepared == nil {
 		g.prepared = map[string]bool{}
@@ -62,16 +62,16 @@ func (g *gpu) Measure(_ context.Context, job backend.MeasureJob) (backend.Arm, b
 	if g.facts != nil {
 		g.facts(name, &facts)
 	}
-	arm := &timingtest.Arm{Card: g.card, Name: name, NS: ns, Prepared: facts}
+	candidate := &timingtest.Candidate{Card: g.card, Name: name, NS: ns, Prepared: facts}
 	if end, ends := g.ends[name]; ends {
-		arm.End = &end
+		candidate.End = &end
 	}
 	g.open.Add(1)
-	arm.Written = func() (backend.Outcome, []backend.Differing, error) {
+	candidate.Written = func() (backend.Outcome, []backend.Differing, error) {
 		g.open.Add(-1)
 		return g.written[name], g.differing[name], nil
 	}
-	return arm, backend.Outcome{}, nil
+	return candidate, backend.Outcome{}, nil
 }
 
 func (*gpu) AppendTiming(string, record.Timing) error    { return nil }
@@ -123,7 +123,7 @@ func timeOn(t *testing.T, g *gpu, plan timing.Plan, judged wrong) result {
 		t.Fatal(err)
 	}
 	if open := g.open.Load(); open != 0 {
-		t.Errorf("%d arms were not finished", open)
+		t.Errorf("%d candidates were not finished", open)
 	}
 	return r
 }

@@ -91,8 +91,8 @@ func TestLimitsOfWhatWasMeasured(t *testing.T) {
 		{all, 120 << 20, 4.6e12}, {all, 119 << 20, 0}, {stats.Ceilings{Copy: 4.1e12}, 120 << 20, 0},
 	} {
 		timer := &Timer{ceilings: c.ceilings, physics: backend.DevicePhysics{L2Bytes: 60 << 20}}
-		arm := &timedImpl{arm: factsAlone{facts: backend.PrepareReply{RotatedBytes: c.rotated}}}
-		if got := timer.limitsOf(arm, "fp32").Measured; got != c.want {
+		candidate := &timedImpl{candidate: factsAlone{facts: backend.PrepareReply{RotatedBytes: c.rotated}}}
+		if got := timer.limitsOf(candidate, "fp32").Measured; got != c.want {
 			t.Errorf("%d bytes rotated: %v, want %v", c.rotated, got, c.want)
 		}
 	}
@@ -101,9 +101,9 @@ func TestLimitsOfWhatWasMeasured(t *testing.T) {
 	}
 }
 
-// factsAlone is an arm that only has facts.
+// factsAlone is a candidate that only has facts.
 type factsAlone struct {
-	backend.Arm
+	backend.Candidate
 	facts backend.PrepareReply
 }
 

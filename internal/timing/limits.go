@@ -40,7 +40,7 @@ func (t *Timer) limits(dtype string) stats.Limits {
 func (t *Timer) limitsOf(k *timedImpl, dtype string) stats.Limits {
 	l := t.limits(dtype)
 	all, l2 := min(t.ceilings.Copy, t.ceilings.Read, t.ceilings.Write) > 0, t.physics.L2Bytes
-	if all && k.arm != nil && l2 > 0 && k.arm.Facts().RotatedBytes >= backend.RotatedL2*l2 {
+	if all && k.candidate != nil && l2 > 0 && k.candidate.Facts().RotatedBytes >= backend.RotatedL2*l2 {
 		l.Measured = max(t.ceilings.Copy, t.ceilings.Read, t.ceilings.Write)
 	}
 	return l

@@ -62,11 +62,11 @@ func (c *timedCase) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// lead finds the leader of each front. A second arm never leads: nothing is compared with it.
+// lead finds the leader of each front. A second candidate never leads: nothing is compared with it.
 func (c *timedCase) lead() {
 	c.alone.leader, c.pairs.leader = nil, nil
 	for _, k := range c.impls {
-		if k.arm == nil || k.aaTwin {
+		if k.candidate == nil || k.aaTwin {
 			continue
 		}
 		if f := c.frontOf(k); f.leader == nil || k.medianNS() < f.leader.medianNS() {
@@ -101,7 +101,7 @@ func (c *timedCase) settled(f *front) bool {
 	}
 	return !slices.ContainsFunc(c.impls, func(k *timedImpl) bool {
 		switch {
-		case k.arm == nil || c.frontOf(k) != f:
+		case k.candidate == nil || c.frontOf(k) != f:
 			return false
 		case c.farBehind(k):
 			return !c.enoughSharedRounds(k)
@@ -128,8 +128,8 @@ func (c *timedCase) overBudget(f *front) bool {
 // ends too.
 func (c *timedCase) takesPart(k *timedImpl) bool {
 	f := c.frontOf(k)
-	if k.arm == nil || f.over || !c.farBehind(k) {
-		return k.arm != nil && !f.over
+	if k.candidate == nil || f.over || !c.farBehind(k) {
+		return k.candidate != nil && !f.over
 	}
 	return !c.enoughSharedRounds(k) && f.far <= mostFarBehind*c.Plan.Budget
 }
@@ -165,7 +165,7 @@ func (c *timedCase) round(ctx context.Context) error {
 // turn times one implementation once.
 func (c *timedCase) turn(ctx context.Context, k *timedImpl, position int) (err error) {
 	defer panics.Caught(&err, func() string { return "timing " + k.Implementation.Name })
-	settle, discard, samples := c.regime.turn(k.replayNS(), k.arm.Facts().Calls, len(k.samples) == 0)
+	settle, discard, samples := c.regime.turn(k.replayNS(), k.candidate.Facts().Calls, len(k.samples) == 0)
 	if c.regime.Load == Burst {
 		c.rest(ctx, restBefore)
 		c.waited += restBefore
@@ -175,7 +175,7 @@ func (c *timedCase) turn(ctx context.Context, k *timedImpl, position int) (err e
 	args := backend.TimeArgs{
 		SettleNS: settle.Nanoseconds(), Others: c.regime.Cold, Discard: discard, Samples: samples,
 	}
-	reply, outcome, err := k.arm.Time(ctx, args)
+	reply, outcome, err := k.candidate.Time(ctx, args)
 	seen, watchErr := watch()
 	if err := errors.Join(err, watchErr); err != nil {
 		return err

@@ -22,7 +22,7 @@ func inRegime(p timing.Plan, load timing.Load) timing.Plan {
 	return p
 }
 
-// A round goes forwards, the next one backwards (ABBA), with the second arm of the fastest at the end.
+// A round goes forwards, the next one backwards (ABBA), with the second candidate of the fastest at the end.
 func TestTurnsAlternate(t *testing.T) {
 	g := newGPU(t, 0.003, map[string]float64{"fast": 1e5, "near": 1.2e5, "slow": 1.5e5})
 	timeOn(t, g, coldPlan, nil)
@@ -114,7 +114,7 @@ func TestSlowRowLeavesTheRounds(t *testing.T) {
 }
 
 // A row that takes just above twice the fastest's time has a word: whether it leaves the rounds depends on
-// the samples that it is compared with, not on those of the fastest's second arm.
+// the samples that it is compared with, not on those of the fastest's second candidate.
 func TestRowAtTwiceTheFastestHasAWord(t *testing.T) {
 	for seed := range uint64(300) {
 		g := newGPU(t, 0.002, map[string]float64{"best": 1e5, "twice": 2.012e5})

@@ -19,8 +19,8 @@ func (k *timedImpl) summarise(
 		SamplesNS: k.samples, Rounds: k.rounds, Positions: k.positions, ClocksMHz: k.clocks, Mode: "graph",
 		Backward: k.backward,
 	}
-	if k.arm != nil {
-		f := k.arm.Facts()
+	if k.candidate != nil {
+		f := k.candidate.Facts()
 		t.Mode, t.Sets, t.Calls, t.RotatedBytes = f.Mode, f.Sets, f.Calls, f.RotatedBytes
 		for _, l := range f.Kernels {
 			t.Kernels = append(t.Kernels, record.Launch(l))

@@ -16,9 +16,9 @@ import (
 // timedImpl is one implementation in the rounds of a case.
 type timedImpl struct {
 	Impl
-	job    backend.Job
-	arm    backend.Arm // nil if it could not be prepared, and after it failed
-	aaTwin bool        // the second arm of an A/A comparison: it is in no table
+	job       backend.Job
+	candidate backend.Candidate // nil if it could not be prepared, and after it failed
+	aaTwin    bool              // the second candidate of an A/A comparison: it is in no table
 
 	samples, clocks      []float64 // one a sample
 	rounds, positions    []int
@@ -29,13 +29,13 @@ type timedImpl struct {
 	backward, note       string // what its backward starts from, and further remarks on how it was timed
 }
 
-// prepare makes the call of an implementation ready to be timed. If that fails, it has no arm and its
+// prepare makes the call of an implementation ready to be timed. If that fails, it has no candidate and its
 // sentence says why.
 func (t *Timer) prepare(ctx context.Context, regime Regime, k *timedImpl) (err error) {
 	name := k.Implementation.Name
 	defer panics.Caught(&err, func() string { return "preparing the timed calls of " + name })
 	job := backend.MeasureJob{Job: k.job, Cold: regime.Cold, GraphNS: graphNS}
-	arm, outcome, err := k.Backend.Measure(ctx, job)
+	candidate, outcome, err := k.Backend.Measure(ctx, job)
 	if err != nil {
 		return err
 	}
@@ -46,12 +46,12 @@ func (t *Timer) prepare(ctx context.Context, regime Regime, k *timedImpl) (err e
 		k.fail(outcome)
 		return nil
 	}
-	k.arm = arm
-	k.remark(arm.Facts().Note)
+	k.candidate = candidate
+	k.remark(candidate.Facts().Note)
 	if k.Implementation.Pass == op.Backward {
-		k.backward = backwardOf(arm.Facts())
+		k.backward = backwardOf(candidate.Facts())
 	}
-	t.notePhysics(arm.Facts().Device)
+	t.notePhysics(candidate.Facts().Device)
 	return nil
 }
 
@@ -107,19 +107,19 @@ func (k *timedImpl) byRound(n int) []stats.Round {
 
 // fail removes an implementation from the rounds.
 func (k *timedImpl) fail(o backend.Outcome) {
-	k.failed, k.sentence, k.arm = o.Status, o.Sentence, nil
+	k.failed, k.sentence, k.candidate = o.Status, o.Sentence, nil
 	if k.failed == op.StatusUnknown {
 		k.failed = op.StatusCrash
 	}
 }
 
 // medianNS returns the median time of one call so far, or the estimate from before the rounds. The
-// implementation must have an arm.
+// implementation must have a candidate.
 func (k *timedImpl) medianNS() float64 {
 	if kept := k.kept(); len(kept) > 0 {
 		return stats.Median(kept)
 	}
-	return k.arm.Facts().EstimateNS
+	return k.candidate.Facts().EstimateNS
 }
 
 // pair reports whether its calls run the forward as well, so that its time is not that of a backward alone.
@@ -127,6 +127,6 @@ func (k *timedImpl) pair() bool { return k.backward == record.ForwardBackward }
 
 // replayNS returns the estimated time of one replay, in ns.
 func (k *timedImpl) replayNS() float64 {
-	f := k.arm.Facts()
+	f := k.candidate.Facts()
 	return math.Max(f.EstimateNS*float64(f.Calls), 1)
 }

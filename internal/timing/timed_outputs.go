@@ -12,12 +12,12 @@ import (
 	"triad/internal/panics"
 )
 
-// finish frees every arm and judges what the timed calls wrote.
+// finish frees every candidate and judges what the timed calls wrote.
 func (c *timedCase) finish(ctx context.Context) error {
 	var group panics.Group // nothing is timed any more: workers copy in parallel
 	failures := make([]error, len(c.impls))
 	for i, k := range c.impls {
-		if k.arm != nil {
+		if k.candidate != nil {
 			group.Go(func() { failures[i] = k.finish(ctx) })
 		}
 	}
@@ -27,7 +27,7 @@ func (c *timedCase) finish(ctx context.Context) error {
 func (k *timedImpl) finish(ctx context.Context) (err error) {
 	name := k.Implementation.Name
 	defer panics.Caught(&err, func() string { return "judging what the timed calls of " + name + " wrote" })
-	outcome, differing, err := k.arm.Finish(ctx)
+	outcome, differing, err := k.candidate.Finish(ctx)
 	if err != nil {
 		return err
 	}

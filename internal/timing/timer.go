@@ -123,7 +123,7 @@ func (t *Timer) spent(on string, began time.Time) {
 	}
 }
 
-// enter prepares an arm for each implementation, and a second one for the one that seems fastest.
+// enter prepares a candidate for each implementation, and a second one for the one that seems fastest.
 func (c *timedCase) enter(ctx context.Context, of Case) error {
 	var fastest *timedImpl
 	for _, i := range of.Impls {
@@ -145,7 +145,8 @@ func (c *timedCase) enter(ctx context.Context, of Case) error {
 			return err
 		}
 		c.impls = append(c.impls, k)
-		if k.arm != nil && (fastest == nil || k.arm.Facts().EstimateNS < fastest.arm.Facts().EstimateNS) {
+		if k.candidate != nil && (fastest == nil ||
+			k.candidate.Facts().EstimateNS < fastest.candidate.Facts().EstimateNS) {
 			fastest = k
 		}
 	}
@@ -156,7 +157,7 @@ func (c *timedCase) enter(ctx context.Context, of Case) error {
 	if err := c.prepare(ctx, c.regime, twin); err != nil {
 		return err
 	}
-	if twin.arm == nil {
+	if twin.candidate == nil {
 		fastest.remark("it was not timed beside itself: " + twin.sentence)
 		return nil
 	}

@@ -14,30 +14,31 @@ import (
 )
 
 // A trial finds what a bench would: SAME for a call timed twice, SLOWER for one that takes 3 % longer. It
-// names the arm that failed.
+// names the candidate that failed.
 func TestTrial(t *testing.T) {
 	card := timingtest.NewCard(t, 0.003)
 	card.Random, card.Drift = rand.New(rand.NewPCG(5, 6)), 0.1
-	arm := func(name string, ns float64) *timingtest.Arm {
-		return &timingtest.Arm{
+	candidate := func(name string, ns float64) *timingtest.Candidate {
+		return &timingtest.Candidate{
 			Card: card, Name: name, NS: ns,
 			Prepared: backend.PrepareReply{EstimateNS: ns, Calls: 8},
 		}
 	}
 	timer := &timing.Timer{Plan: coldPlan, Telemetry: card}
-	same, different, err := timer.Trial(t.Context(), arm("base", 1e5), arm("twin", 1e5), arm("other", 1.03e5))
+	same, different, err := timer.Trial(t.Context(), candidate("base", 1e5), candidate("twin", 1e5),
+		candidate("other", 1.03e5))
 	if err != nil || same.Word != stats.Same || different.Word != stats.Slower {
 		t.Errorf("%+v, %+v, %v", same.Word, different.Word, err)
 	}
-	same, different, err = timer.Trial(t.Context(), arm("base", 1e5), arm("twin", 1e5), nil)
+	same, different, err = timer.Trial(t.Context(), candidate("base", 1e5), candidate("twin", 1e5), nil)
 	if err != nil || same.Word != stats.Same || different.Word != "" {
 		t.Errorf("without another: %+v, %+v, %v", same.Word, different.Word, err)
 	}
-	crashes := arm("other", 1e5)
+	crashes := candidate("other", 1e5)
 	crashes.End = &backend.Outcome{Status: op.StatusCrash, Sentence: "CUDA error 700"}
-	_, _, err = timer.Trial(t.Context(), arm("base", 1e5), arm("twin", 1e5), crashes)
+	_, _, err = timer.Trial(t.Context(), candidate("base", 1e5), candidate("twin", 1e5), crashes)
 	if err == nil || !strings.Contains(err.Error(), "error 700") {
-		t.Errorf("an arm that crashes: %v", err)
+		t.Errorf("a candidate that crashes: %v", err)
 	}
 }
 

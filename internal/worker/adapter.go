@@ -46,17 +46,17 @@ type Adapter struct {
 	// some. The file is then UNAVAILABLE, as nothing is known of what it defines. "": its build failed.
 	LongLoad string
 
-	once    sync.Once
-	opts    Options
-	mu      sync.Mutex
-	slots   map[string]*slot
-	spread  spread
-	earlier map[string]pastCalls // by implementation and pass
-	wedged  []int
-	gone    string // why nothing more is run on the GPU, "" while it is healthy
-	arms    int64  // how many were prepared
-	started time.Duration
-	fault   error // see broke
+	once       sync.Once
+	opts       Options
+	mu         sync.Mutex
+	slots      map[string]*slot
+	spread     spread
+	earlier    map[string]pastCalls // by implementation and pass
+	wedged     []int
+	gone       string // why nothing more is run on the GPU, "" while it is healthy
+	candidates int64  // how many were prepared
+	started    time.Duration
+	fault      error // see broke
 }
 
 var _ backend.Backend = (*Adapter)(nil)

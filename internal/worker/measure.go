@@ -11,8 +11,8 @@ import (
 	"triad/internal/panics"
 )
 
-// arm is a call prepared in a worker. It ends with that worker.
-type arm struct {
+// candidate is a call prepared in a worker. It ends with that worker.
+type candidate struct {
 	adapter *Adapter
 	slot    *slot
 	worker  *worker
@@ -25,8 +25,10 @@ type arm struct {
 // margin is added to ten times the expected time of a step.
 const margin = 20 * time.Second
 
-// Measure prepares an arm in the slot of its implementation; a ceiling in that of the empty name.
-func (a *Adapter) Measure(ctx context.Context, job backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
+// Measure prepares a candidate in the slot of its implementation; a ceiling in that of the empty name.
+func (a *Adapter) Measure(ctx context.Context, job backend.MeasureJob) (
+	backend.Candidate, backend.Outcome, error,
+) {
 	if !a.GPU {
 		return nil, backend.Outcome{Status: op.StatusUnsupported, Sentence: "the worker of " + a.BackendName +
 			" has no GPU: only a GPU is timed"}, nil
@@ -43,10 +45,10 @@ func (a *Adapter) Measure(ctx context.Context, job backend.MeasureJob) (backend.
 		return nil, backend.Outcome{Status: op.StatusSkipped, Sentence: err.Error()}, nil
 	}
 	a.mu.Lock()
-	a.arms++
-	number := a.arms
+	a.candidates++
+	number := a.candidates
 	a.mu.Unlock()
-	m := &arm{adapter: a, slot: s, worker: s.worker, number: number, job: job.Job, inputs: args.Inputs}
+	m := &candidate{adapter: a, slot: s, worker: s.worker, number: number, job: job.Job, inputs: args.Inputs}
 	prepare := &backend.PrepareArgs{Ceiling: job.Ceiling, Cold: job.Cold, GraphNS: job.GraphNS}
 	if job.Ceiling == "" {
 		prepare.Run = &args
@@ -72,21 +74,21 @@ func (a *Adapter) loadFor(ctx context.Context, s *slot, operator string) error {
 	return err
 }
 
-// workerGone is the outcome of an arm whose worker ended.
+// workerGone is the outcome of a candidate whose worker ended.
 var workerGone = backend.Outcome{
 	Status:   op.StatusCrash,
 	Sentence: "its worker ended while another implementation was timed in it",
 }
 
-// step makes one request. The slot must be locked. A failure of the arm is an outcome, as for a run.
-func (m *arm) step(ctx context.Context, args backend.MeasureArgs, deadline time.Duration,
+// step makes one request. The slot must be locked. A failure of the candidate is an outcome, as for a run.
+func (m *candidate) step(ctx context.Context, args backend.MeasureArgs, deadline time.Duration,
 	phase string, reply any,
 	ended func() (op.Status, string, bool),
 ) (backend.Outcome, error) {
 	if m.slot.worker != m.worker {
 		return workerGone, nil
 	}
-	args.Arm = m.number
+	args.Candidate = m.number
 	what := "timing " + m.job.Implementation.Name
 	if m.job.Implementation.Name == "" {
 		what = "measuring what the device does at best"
@@ -98,7 +100,7 @@ func (m *arm) step(ctx context.Context, args backend.MeasureArgs, deadline time.
 		return backend.Outcome{Status: d.Status, Sentence: d.Sentence, Log: d.Log, Wedged: d.Wedged}, nil
 	}
 	if err != nil && ctx.Err() == nil && panics.In(err) == nil {
-		// Whatever stopped the worker, it timed this arm: the others go on.
+		// Whatever stopped the worker, it timed this candidate: the others go on.
 		return backend.Outcome{Status: op.StatusCrash, Sentence: "the worker could not time it: " +
 			printable(err.Error()), Log: m.worker.log.Tail()}, nil
 	}
@@ -130,10 +132,12 @@ func (m *arm) step(ctx context.Context, args backend.MeasureArgs, deadline time.
 }
 
 // Facts returns the findings of its preparation.
-func (m *arm) Facts() backend.PrepareReply { return m.facts }
+func (m *candidate) Facts() backend.PrepareReply { return m.facts }
 
 // Time makes calls and returns their times.
-func (m *arm) Time(ctx context.Context, args backend.TimeArgs) (backend.TimeReply, backend.Outcome, error) {
+func (m *candidate) Time(ctx context.Context, args backend.TimeArgs) (
+	backend.TimeReply, backend.Outcome, error,
+) {
 	m.slot.mu.Lock()
 	defer m.slot.mu.Unlock()
 	var reply backend.TimeReply
@@ -153,8 +157,8 @@ func (m *arm) Time(ctx context.Context, args backend.TimeArgs) (backend.TimeRepl
 	return reply, outcome, err
 }
 
-// Finish returns what the timed calls wrote and frees the arm's memory.
-func (m *arm) Finish(ctx context.Context) (backend.Outcome, []backend.Differing, error) {
+// Finish returns what the timed calls wrote and frees the candidate's memory.
+func (m *candidate) Finish(ctx context.Context) (backend.Outcome, []backend.Differing, error) {
 	m.slot.mu.Lock()
 	defer m.slot.mu.Unlock()
 	if m.slot.worker != m.worker { // its memory is gone with it

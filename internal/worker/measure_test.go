@@ -72,7 +72,7 @@ func measuring(mode string, r backend.Request, reply func(int64, any)) {
 	}
 }
 
-func measured(t *testing.T, mode string) (*Adapter, backend.Arm, backend.Outcome) {
+func measured(t *testing.T, mode string) (*Adapter, backend.Candidate, backend.Outcome) {
 	t.Helper()
 	a := fakeAdapter(t, mode, nil)
 	a.GPU = true
@@ -83,7 +83,7 @@ func measured(t *testing.T, mode string) (*Adapter, backend.Arm, backend.Outcome
 	return a, m, outcome
 }
 
-// An arm, from its preparation to the outputs of its timed calls.
+// A candidate, from its preparation to the outputs of its timed calls.
 func TestMeasure(t *testing.T) {
 	a, m, _ := measured(t, "works")
 	if m.Facts().Sets != 3 || m.Facts().Calls != 6 {
@@ -108,7 +108,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// An arm that is being timed is listed as pending.
+// A candidate that is being timed is listed as pending.
 func TestWhatIsTimedIsPending(t *testing.T) {
 	var pending Pending
 	a := fakeAdapter(t, "hangs while it is timed", func(o *Options) { o.Pending = &pending })
@@ -137,8 +137,8 @@ func TestWhatIsTimedIsPending(t *testing.T) {
 	}
 }
 
-// The cause of an arm's death is its outcome; an arm of an ended worker reports that, and the next one gets a
-// fresh worker.
+// The cause of a candidate's death is its outcome; a candidate of an ended worker reports that, and the next
+// one gets a fresh worker.
 func TestMeasureMisbehaviour(t *testing.T) {
 	for mode, want := range map[string]string{
 		"dies while it is timed":   "died by signal segmentation fault",
@@ -188,7 +188,10 @@ func TestMeasureMisbehaviour(t *testing.T) {
 func TestMeasureOnTheWire(t *testing.T) {
 	text, err := json.Marshal(backend.Request{
 		ID: 7, Do: backend.DoMeasure,
-		Measure: &backend.MeasureArgs{Step: backend.StepTime, Arm: 2, Time: &backend.TimeArgs{Samples: 3}},
+		Measure: &backend.MeasureArgs{
+			Step: backend.StepTime, Candidate: 2,
+			Time: &backend.TimeArgs{Samples: 3},
+		},
 	})
 	if want := `{"id":7,"do":"measure","measure":{"step":"time","arm":2,"time":{"samples":3}}}`; err != nil ||
 		string(text) != want {

@@ -70,15 +70,15 @@ class WithoutGPU(unittest.TestCase):
             client.close()
 
     def test_steps(self):
-        arms = measure.Measurements()
+        candidates = measure.Measurements()
         with self.assertRaisesRegex(Exception, "nothing is prepared"):
-            arms.step({"step": "time", "arm": 3, "time": {"samples": 1}}, None)
+            candidates.step({"step": "time", "arm": 3, "time": {"samples": 1}}, None)
 
 
 class Uncaptured(unittest.TestCase):
     """Calls that no graph captures, on a stand-in for a GPU."""
 
-    def arm(self, sets: int, call) -> measure.Arm:
+    def candidate(self, sets: int, call) -> measure.Candidate:
         cuda = mock.patch.multiple("torch.cuda", Stream=mock.MagicMock(), Event=mock.MagicMock(),
                                    set_stream=mock.MagicMock(), current_stream=mock.MagicMock(),
                                    CUDAGraph=mock.MagicMock(), stream=mock.MagicMock(),
@@ -88,36 +88,36 @@ class Uncaptured(unittest.TestCase):
         cuda.start()
         self.addCleanup(cuda.stop)
         torch.cuda.Event.return_value.elapsed_time.return_value = 1.0
-        return measure.Arm(sets, call)
+        return measure.Candidate(sets, call)
 
     def test_every_set_has_its_outputs(self):
-        arm = self.arm(2, lambda i: (i,))
-        arm.sets = 5  # as an arm whose calls turned out not to be slow
-        arm.prepare(0)
-        self.assertIn("captur", arm.reason)
-        self.assertEqual((arm.calls, arm.kept), (5, [(0,), (1,), (2,), (3,), (4,)]))
+        candidate = self.candidate(2, lambda i: (i,))
+        candidate.sets = 5  # as a candidate whose calls turned out not to be slow
+        candidate.prepare(0)
+        self.assertIn("captur", candidate.reason)
+        self.assertEqual((candidate.calls, candidate.kept), (5, [(0,), (1,), (2,), (3,), (4,)]))
 
     def test_a_turn_among_others_begins_with_a_copy(self):
         order = []
-        arm = self.arm(2, lambda i: order.append("call") or (i,))
-        arm.prepare(0)
+        candidate = self.candidate(2, lambda i: order.append("call") or (i,))
+        candidate.prepare(0)
         torch.cuda.Event.return_value.record.side_effect = lambda: order.append("event")
-        arms = measure.Measurements()
-        arms.arms[1] = mock.Mock(arm=arm)
+        candidates = measure.Measurements()
+        candidates.candidates[1] = mock.Mock(candidate=candidate)
         buffers = [mock.Mock(), mock.Mock()]
         buffers[0].copy_.side_effect = lambda _: order.append("copy")
         with (mock.patch("torch.empty", side_effect=buffers) as empty,
               mock.patch.object(measure, "physics", lambda: {"l2_bytes": 8})):
             for others in (True, False, True):
                 order.clear()
-                arms.step({"step": "time", "arm": 1, "time": {"samples": 1, "others": others}}, None)
+                candidates.step({"step": "time", "arm": 1, "time": {"samples": 1, "others": others}}, None)
                 self.assertEqual(order, ["copy"] * others + ["event", "call", "call", "event"])
         self.assertEqual([call.args for call in empty.call_args_list], [(16,), (16,)])
-        self.assertEqual(empty.call_args.kwargs["device"], arms.arms[1].device)
+        self.assertEqual(empty.call_args.kwargs["device"], candidates.candidates[1].device)
         buffers[0].copy_.assert_called_with(buffers[1])
 
     def test_a_timed_call_is_for_its_sizes_alone(self):
-        arm, seen = object.__new__(measure.CallArm), []
+        candidate, seen = object.__new__(measure.CallCandidate), []
 
         def call(x, *, eps):
             seen.append((x, eps, implementation.SIZES_ALONE))
@@ -125,17 +125,17 @@ class Uncaptured(unittest.TestCase):
                 raise ValueError(x)
             return x
 
-        arm.function, arm.loaded, arm.attributes, arm.graphs = call, [[(None, 3)],
+        candidate.function, candidate.loaded, candidate.attributes, candidate.graphs = call, [[(None, 3)],
             [(None, -1)]], {"eps": 0.5}, []
-        self.assertEqual(arm._call(0), (3,))
+        self.assertEqual(candidate._call(0), (3,))
         with self.assertRaises(ValueError):
-            arm._call(1)
+            candidate._call(1)
         self.assertEqual((seen, implementation.SIZES_ALONE), ([(3, 0.5, True), (-1, 0.5, True)], False))
 
     def test_release(self):
         class Owner:
             def __init__(owner):
-                owner.arm = self.arm(2, owner.call)
+                owner.candidate = self.candidate(2, owner.call)
 
             def call(owner, i):
                 return (i,)
@@ -143,7 +143,7 @@ class Uncaptured(unittest.TestCase):
         with timed_candidate.nothing_collected():
             self.assertFalse(gc.isenabled())
             owner = Owner()
-            alive, inner = weakref.ref(owner), owner.arm
+            alive, inner = weakref.ref(owner), owner.candidate
             inner.prepare(0)
             inner.release()
             del owner
@@ -188,15 +188,15 @@ class Host:
     def view(self, ref: dict) -> memoryview:
         return memoryview(self.content)[ref["offset"]:ref["offset"] + ref["bytes"]]
 
-    def arm(self, row: Implementation, direction: str, *inputs: torch.Tensor,
-            cold: bool = True) -> measure.CallArm:
-        """A prepared arm that times a row with one output of the first input's shape and dtype."""
+    def candidate(self, row: Implementation, direction: str, *inputs: torch.Tensor,
+            cold: bool = True) -> measure.CallCandidate:
+        """A prepared candidate that times a row with one output of the first input's shape and dtype."""
         given = [self.reference(f"input{i}", t) for i, t in enumerate(inputs)]
         self.outputs = [self.reference(row.gives(direction)[0], torch.zeros_like(inputs[0]))]
         run = {"pass": direction, "inputs": given, "launches": [{"outputs": self.outputs}]}
-        arm = measure.CallArm(row, __file__, self, torch.device("cpu"), run, {}, cold)
-        arm.prepare(0)
-        return arm
+        candidate = measure.CallCandidate(row, __file__, self, torch.device("cpu"), run, {}, cold)
+        candidate.prepare(0)
+        return candidate
 
     def wrote(self) -> torch.Tensor:
         """What the last report copied out."""
@@ -224,7 +224,7 @@ class Spoiling(torch.autograd.Function):
 
 class BackwardAlone(unittest.TestCase):
     """The backward is timed without its forward wherever a graph can be retained, and where it cannot, the
-    arm says so."""
+    candidate says so."""
 
     X, GRAD = torch.linspace(-1, 1, 12).view(3, 4), torch.linspace(0, 2, 12).view(3, 4)
 
@@ -235,24 +235,26 @@ class BackwardAlone(unittest.TestCase):
             forwards.append(list(host.entered))
             return x.exp()
 
-        arm = host.arm(differentiable_row("torch/exp", function, 1, (0,), ("y",), ("grad_x",)), "backward",
+        candidate = host.candidate(differentiable_row("torch/exp", function, 1, (0,), ("y",), ("grad_x",)),
+                                   "backward",
                        self.X, self.GRAD)
-        self.assertEqual((arm.backward, arm.note), ("retained graph", ""))
-        sets = arm.arm.sets
+        self.assertEqual((candidate.backward, candidate.note), ("retained graph", ""))
+        sets = candidate.candidate.sets
         self.assertGreater(sets, 2)
-        self.assertEqual(forwards, [[arm.arm.stream]] * sets, "once a set, on the stream that is captured")
-        self.assertEqual(arm.rotated, sets * self.GRAD.nbytes,
+        self.assertEqual(forwards, [[candidate.candidate.stream]] * sets, "once a set, on the stream that is "
+                         "captured")
+        self.assertEqual(candidate.rotated, sets * self.GRAD.nbytes,
                          "of what is read the upstream gradient alone is known")
-        arm.arm.time(1, 3)
+        candidate.candidate.time(1, 3)
         self.assertEqual(len(forwards), sets, "no timed call runs the forward")
-        self.assertEqual(len({k[0].data_ptr() for k in arm.arm.kept}), sets)
-        for [grad] in arm.arm.kept:
+        self.assertEqual(len({k[0].data_ptr() for k in candidate.candidate.kept}), sets)
+        for [grad] in candidate.candidate.kept:
             torch.testing.assert_close(grad, self.X.exp() * self.GRAD)
-        reply = arm.finish([{"outputs": host.outputs, "poison": p} for p in "ab"])
+        reply = candidate.finish([{"outputs": host.outputs, "poison": p} for p in "ab"])
         self.assertEqual(reply["differing"], [])
         torch.testing.assert_close(host.wrote(), self.X.exp() * self.GRAD)
-        arm.release()
-        self.assertEqual(arm.graphs, [])
+        candidate.release()
+        self.assertEqual(candidate.graphs, [])
 
     def test_differing_sets(self):
         """What a set's graph holds wrong shows, as it does in any output."""
@@ -262,9 +264,10 @@ class BackwardAlone(unittest.TestCase):
             forwards.append(1)
             return x.exp() * (2 if len(forwards) == 3 else 1)
 
-        arm = host.arm(differentiable_row("torch/exp", function, 1, (0,), ("y",), ("grad_x",)), "backward",
+        candidate = host.candidate(differentiable_row("torch/exp", function, 1, (0,), ("y",), ("grad_x",)),
+                                   "backward",
                        self.X, self.GRAD)
-        [found] = arm.finish([{"outputs": host.outputs, "poison": p} for p in "ab"])["differing"]
+        [found] = candidate.finish([{"outputs": host.outputs, "poison": p} for p in "ab"])["differing"]
         self.assertEqual((found["output"], found["set"], found["inputs"]), ("grad_x", 2, []))
 
     def test_what_can_be_called_once_is_timed_with_its_forward(self):
@@ -278,15 +281,16 @@ class BackwardAlone(unittest.TestCase):
                     forwards.append(1)
                     return Spoiling.apply(x, how)
 
-                arm = host.arm(differentiable_row("torch/exp", function, 1, (0,), ("y",), ("grad_x",)),
+                candidate = host.candidate(differentiable_row("torch/exp", function, 1, (0,), ("y",),
+                                                              ("grad_x",)),
                                "backward", self.X, self.GRAD)
-                self.assertEqual(arm.backward, "forward+backward")
-                self.assertIn(why, arm.note)
+                self.assertEqual(candidate.backward, "forward+backward")
+                self.assertIn(why, candidate.note)
                 before = len(forwards)
-                arm.arm.time(0, 2)
-                self.assertEqual(len(forwards), before + 2 * arm.arm.calls)
+                candidate.candidate.time(0, 2)
+                self.assertEqual(len(forwards), before + 2 * candidate.candidate.calls)
                 want = self.X.exp() if how == "given away" else self.X.exp() * self.GRAD
-                torch.testing.assert_close(arm.arm.kept[-1][0], want)
+                torch.testing.assert_close(candidate.candidate.kept[-1][0], want)
 
     def test_outputs_that_may_differ(self):
         """Bits that may differ between two calls are no sign of a spoilt graph."""
@@ -297,43 +301,47 @@ class BackwardAlone(unittest.TestCase):
         for declared, want in ((("grad_x",), "retained graph"), ((), "forward+backward")):
             row = differentiable_row("torch/noisy", Noisy.apply, 1, (0,), ("y",), ("grad_x",),
                                      nondeterministic=declared)
-            self.assertEqual(host.arm(row, "backward", self.X, self.GRAD).backward, want)
+            self.assertEqual(host.candidate(row, "backward", self.X, self.GRAD).backward, want)
 
     def test_of_other_rows(self):
         host = Host(self)
         saved = Implementation("torch/saved", torch.exp, lambda y, g: y * g, ("y",), ("grad_x",))
         by_hand = Implementation("torch/hand", torch.exp, lambda x, g: x.exp() * g, ("y",), ("grad_x",),
                                  recomputes=True)
-        self.assertEqual(host.arm(saved, "forward", self.X).backward, "")
-        self.assertEqual(host.arm(saved, "backward", self.X, self.GRAD).backward, "saved tensors")
-        arm = host.arm(by_hand, "backward", self.X, self.GRAD)
-        self.assertEqual((arm.backward, arm.note),
+        self.assertEqual(host.candidate(saved, "forward", self.X).backward, "")
+        self.assertEqual(host.candidate(saved, "backward", self.X, self.GRAD).backward, "saved tensors")
+        candidate = host.candidate(by_hand, "backward", self.X, self.GRAD)
+        self.assertEqual((candidate.backward, candidate.note),
                          ("forward+backward", "its backward runs the forward itself"))
 
     def test_nothing_depends_on_the_inputs(self):
         host = Host(self)
-        arm = host.arm(differentiable_row("torch/zero", lambda x: torch.zeros(3, 4), 1, (0,), ("y",),
+        candidate = host.candidate(differentiable_row("torch/zero", lambda x: torch.zeros(3, 4), 1, (0,),
+                                                      ("y",),
                                           ("grad_x",)), "backward", self.X, self.GRAD)
-        self.assertEqual((arm.backward, arm.arm.kept[0][0].tolist()),
+        self.assertEqual((candidate.backward, candidate.candidate.kept[0][0].tolist()),
                          ("retained graph", torch.zeros(3, 4).tolist()))
 
     def test_an_input_that_is_given_on_is_not_poisoned(self):
         host = Host(self)
-        arm = host.arm(differentiable_row("torch/same", lambda x: x + 0, 1, (0,), ("y",), ("grad_x",)),
+        candidate = host.candidate(differentiable_row("torch/same", lambda x: x + 0, 1, (0,), ("y",),
+                                                      ("grad_x",)),
                        "backward", self.X, self.GRAD)
-        arm.arm.graph = mock.MagicMock()
-        arm.poison()
-        torch.testing.assert_close(arm.loaded[0][1][1], self.GRAD)
+        candidate.candidate.graph = mock.MagicMock()
+        candidate.poison()
+        torch.testing.assert_close(candidate.loaded[0][1][1], self.GRAD)
 
     def test_sets_that_fit(self):
         row = differentiable_row("torch/exp", torch.exp, 1, (0,), ("y",), ("grad_x",))
         inputs = 2 * self.X.nbytes
         for free, want in ((1 << 40, 42), (0, 1), (2 * 5 * (inputs + self.X.nbytes), 6)):
-            with mock.patch.object(measure.Arm, "warm_up", lambda arm: 1):
+            with mock.patch.object(measure.Candidate, "warm_up", lambda candidate: 1):
                 # a GPU's call: the host's is slow for its size
-                self.assertEqual(Host(self, free, 1000).arm(row, "backward", self.X, self.GRAD).arm.sets,
+                self.assertEqual(Host(self, free, 1000).candidate(row, "backward", self.X,
+                                                                  self.GRAD).candidate.sets,
                                  want, free)
-        self.assertEqual(Host(self).arm(row, "backward", self.X, self.GRAD, cold=False).arm.sets, 1)
+        self.assertEqual(Host(self).candidate(row, "backward", self.X, self.GRAD, cold=False).candidate.sets,
+                         1)
 
     def test_compiled(self):
         """torch.compile's backward takes the memory of what was saved for it, unless it is told that the
@@ -356,13 +364,13 @@ class BackwardAlone(unittest.TestCase):
             # and the compiler's cache knows a backward that can be called once
             [want] = row.backward(x, grad)
         forwards.clear()
-        arm = Host(self).arm(row, "backward", x, grad)
-        self.assertEqual(arm.backward, "retained graph", arm.note)
-        self.assertIn("donated_buffer = False", arm.note)
+        candidate = Host(self).candidate(row, "backward", x, grad)
+        self.assertEqual(candidate.backward, "retained graph", candidate.note)
+        self.assertIn("donated_buffer = False", candidate.note)
         self.assertFalse(implementation.SIZES_ALONE)
-        arm.arm.time(0, 3)
-        self.assertEqual(len(forwards), arm.arm.sets)
-        for [grad] in arm.arm.kept:
+        candidate.candidate.time(0, 3)
+        self.assertEqual(len(forwards), candidate.candidate.sets)
+        for [grad] in candidate.candidate.kept:
             torch.testing.assert_close(grad, want)
 
     def test_every_row_that_recomputes_says_how(self):
@@ -375,10 +383,10 @@ class BackwardAlone(unittest.TestCase):
 
 
 class Raising:
-    """An arm whose function raises when it is called again; it is captured by no graph."""
+    """A candidate whose function raises when it is called again; it is captured by no graph."""
 
     def __init__(self, error: BaseException):
-        self.source, self.arm, self.error, self.released = __file__, self, error, 0
+        self.source, self.candidate, self.error, self.released = __file__, self, error, 0
 
     def release(self):
         self.released += 1
@@ -391,20 +399,20 @@ class Raising:
 
 
 class OfTheFunction(unittest.TestCase):
-    """Whatever a function raises while it is timed ends its arm with its file and line; what the harness
-    raises is the harness's."""
+    """Whatever a function raises while it is timed ends its candidate with its file and line; what the
+    harness raises is the harness's."""
 
     def test_exceptions(self):
         for error in (KeyError("rows"), ValueError("oh no"), IndexError("7"), SystemExit(0),
                       RuntimeError("no")):
             for step in ({"step": "time", "time": {"samples": 1}}, {"step": "finish", "finish": {}}):
-                arms = measure.Measurements()
-                arms.arms[1] = Raising(error)
-                arm = arms.arms[1]
-                reply = arms.step({**step, "arm": 1}, None)
+                candidates = measure.Measurements()
+                candidates.candidates[1] = Raising(error)
+                candidate = candidates.candidates[1]
+                reply = candidates.step({**step, "arm": 1}, None)
                 self.assertFalse(reply["fatal"])
-                self.assertGreater(arm.released, 0)
-                self.assertEqual(arms.arms, {})
+                self.assertGreater(candidate.released, 0)
+                self.assertEqual(candidates.candidates, {})
                 if step["step"] == "finish":  # as a run's
                     [reply] = reply["launches"]
                 self.assertEqual(reply["status"], "CRASH")
@@ -412,10 +420,10 @@ class OfTheFunction(unittest.TestCase):
 
     def test_harness(self):
         for error in (measure.WireError("bad request"), measure.NotHere("softmax/none")):
-            arms = measure.Measurements()
-            arms.arms[1] = Raising(error)
+            candidates = measure.Measurements()
+            candidates.candidates[1] = Raising(error)
             with self.assertRaises(type(error)):
-                arms.step({"step": "time", "arm": 1, "time": {"samples": 1}}, None)
+                candidates.step({"step": "time", "arm": 1, "time": {"samples": 1}}, None)
 
     def test_a_broken_context_is_fatal(self):
         with mock.patch("torch.cuda.synchronize",
@@ -431,39 +439,40 @@ class OnGPU(unittest.TestCase):
     """A planted function through every step."""
 
     def test_graph(self):
-        arm = measure.Arm(4, lambda i: (torch.ones(1 << 20, device="cuda") * i,))
-        self.assertGreater(arm.warm_up(), 0)
-        arm.prepare(500_000)
-        self.assertIsNotNone(arm.graph, arm.reason)
-        self.assertEqual(arm.calls % 4, 0)
-        self.assertEqual(len({k[0].data_ptr() for k in arm.kept}), 4)
+        candidate = measure.Candidate(4, lambda i: (torch.ones(1 << 20, device="cuda") * i,))
+        self.assertGreater(candidate.warm_up(), 0)
+        candidate.prepare(500_000)
+        self.assertIsNotNone(candidate.graph, candidate.reason)
+        self.assertEqual(candidate.calls % 4, 0)
+        self.assertEqual(len({k[0].data_ptr() for k in candidate.kept}), 4)
         samples = timed_candidate.time(1, 5)
         self.assertEqual(len(samples), 5)
         self.assertTrue(all(s > 0 for s in samples))
-        self.assertEqual([float(k[0][0]) for k in arm.kept], [0, 1, 2, 3])
+        self.assertEqual([float(k[0][0]) for k in candidate.kept], [0, 1, 2, 3])
 
     def test_garbage_of_a_graph(self):
         """A capture succeeds whatever garbage waits to be collected, another graph among it."""
-        cycle = [measure.Arm(2, lambda i: (torch.ones(1 << 20, device="cuda"),))]
+        cycle = [measure.Candidate(2, lambda i: (torch.ones(1 << 20, device="cuda"),))]
         cycle[0].prepare(10_000)
         cycle.append(cycle)
         del cycle
         before = gc.get_threshold()
         gc.set_threshold(1)
         try:
-            arm = measure.Arm(2, lambda i: (torch.ones(1 << 20, device="cuda"), [[] for _ in range(100)])[:1])
-            arm.prepare(10_000)
+            candidate = measure.Candidate(2, lambda i: (torch.ones(1 << 20, device="cuda"),
+                                                        [[] for _ in range(100)])[:1])
+            candidate.prepare(10_000)
         finally:
             gc.set_threshold(*before)
-        self.assertIsNotNone(arm.graph, arm.reason)
+        self.assertIsNotNone(candidate.graph, candidate.reason)
 
     def test_events(self):
-        arm = measure.Arm(2,
+        candidate = measure.Candidate(2,
                           lambda i: (torch.full((int(torch.ones(1, device="cuda").item()),), i,
                                                 device="cuda"),))
-        arm.prepare(10_000)
-        self.assertIsNone(arm.graph)
-        self.assertIn("captur", arm.reason)
+        candidate.prepare(10_000)
+        self.assertIsNone(candidate.graph)
+        self.assertIn("captur", candidate.reason)
         self.assertTrue(all(s > 0 for s in timed_candidate.time(0, 3)))
 
 

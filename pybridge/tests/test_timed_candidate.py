@@ -1,4 +1,4 @@
-"""What an arm of a timing leaves behind where its calls cannot be captured. torch.cuda is a stand-in."""
+"""What a candidate of a timing leaves behind where its calls cannot be captured. torch.cuda is a stand-in."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PlainCacheTest(unittest.TestCase):
 
 
 class Cuda:
-    """What Arm calls of torch.cuda. A graph whose capture broke raises at its end and, as torch's does,
+    """What Candidate calls of torch.cuda. A graph whose capture broke raises at its end and, as torch's does,
     leaves its stream the current one."""
 
     def __init__(self):
@@ -54,7 +54,7 @@ class Cuda:
         def set_stream(stream):
             self.current = stream
 
-        return types.SimpleNamespace(graph=graph, CUDAGraph=object, Stream=lambda: "the arm's",
+        return types.SimpleNamespace(graph=graph, CUDAGraph=object, Stream=lambda: "the candidate's",
                                      current_stream=lambda: self.current, set_stream=set_stream)
 
 
@@ -62,7 +62,7 @@ class Capture(unittest.TestCase):
     def capture(self, call):
         cuda = Cuda()
         with unittest.mock.patch.object(timed_candidate.torch, "cuda", cuda.namespace()):
-            made = timed_candidate.Arm(2, call)
+            made = timed_candidate.Candidate(2, call)
             try:
                 made._capture(2)
             except RuntimeError as e:

@@ -18,7 +18,7 @@ import tensors
 from implementation import Autograd, Graph, Implementation
 from launch import _outcome, _outputs, computes
 from tensor_descriptions import described
-from timed_candidate import Arm, plain_cache
+from timed_candidate import Candidate, plain_cache
 from wire import Memory, NotHere, WireError
 
 ROTATED_L2 = 2  # these as in internal/backend/measure.go
@@ -34,7 +34,7 @@ POISON_OF_FIRST, POISON_OF_REST = "a", "b"
 SAVED_TENSORS, RETAINED_GRAPH, PAIR = "saved tensors", "retained graph", "forward+backward"
 """What a timed backward starts from; these as in internal/backend/measure.go. PAIR: the forward runs within
 the call."""
-# of the free memory, for the sets of one arm that keep a graph each: other arms need room too
+# of the free memory, for the sets of one candidate that keep a graph each: other candidates need room too
 SHARE_OF_FREE = 0.5
 
 CEILING_BYTES = 256 << 20
@@ -78,7 +78,7 @@ def rotation(cold: bool, l2: int, given: int, returned: int) -> int:
 
 
 def evened(least: int, l2: int, given: int, returned: int) -> int:
-    """How many sets a cold arm gets whose calls are not slow, so that where in memory they lie decides
+    """How many sets a cold candidate gets whose calls are not slow, so that where in memory they lie decides
     nothing."""
     return max(least, min(EVEN_SETS, EVEN_L2 * l2 // max(given + returned, 1)))
 
@@ -91,8 +91,8 @@ def sets_of_slow(sets: int, took_ns: int, count: int) -> int:
     return min(sets, max(2, MOST_REPLAY_NS // max(took_ns, 1)))
 
 
-class CallArm:
-    """An arm that times an implementation."""
+class CallCandidate:
+    """A candidate that times an implementation."""
 
     def __init__(self, implementation: Implementation, source: str, memory: Memory, device: torch.device,
                  run: dict[str, Any],
@@ -115,7 +115,7 @@ class CallArm:
         self.returned = sum(ref["bytes"] for ref in run["launches"][0]["outputs"]
                             if ref["name"] in implementation.gives(self.direction))
         self.most = MOST_SETS
-        self.arm = Arm(1, self._call)
+        self.candidate = Candidate(1, self._call)
 
     def prepare(self, graph_ns: int) -> None:
         """Tries the call, makes more sets where it is not slow, and captures."""
@@ -123,12 +123,12 @@ class CallArm:
             self._begin_backward()
         sets = rotation(self.cold, self.l2, self.given, self.returned)
         self._rotate(min(sets, 2))
-        took = self.arm.warm_up()
+        took = self.candidate.warm_up()
         sets = sets_of_slow(sets, took, self.given + self.returned)
         if self.cold and took < SLOW_CALL_NS:
             sets = evened(sets, self.l2, self.given, self.returned)
         self._rotate(sets)
-        self.arm.prepare(graph_ns)
+        self.candidate.prepare(graph_ns)
 
     def _rotate(self, sets: int) -> None:
         """Makes as many sets, but no more than there is room for."""
@@ -136,8 +136,8 @@ class CallArm:
             self.loaded.append([buffer.again(tensor) for buffer, tensor in self.loaded[0]])
             if self.graphs:
                 self.graphs.append(self._graph(i))
-        self.arm.sets = len(self.loaded)
-        self.rotated = self.arm.sets * rotated(self.given, self.returned)
+        self.candidate.sets = len(self.loaded)
+        self.rotated = self.candidate.sets * rotated(self.given, self.returned)
 
     def _call(self, i: int) -> tuple:
         with implementation.sizes_alone(), torch.no_grad():
@@ -173,18 +173,18 @@ class CallArm:
         self.note = f"{self.note}; {sentence}" if self.note else sentence
 
     def _graph(self, i: int) -> Graph:
-        """Runs the forward of a set, on the arm's stream: autograd goes back on the stream that it came by,
-        and that is what is captured."""
-        self.arm.stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(self.arm.stream), implementation.sizes_alone():
+        """Runs the forward of a set, on the candidate's stream: autograd goes back on the stream that it came
+        by, and that is what is captured."""
+        self.candidate.stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.candidate.stream), implementation.sizes_alone():
             graph = self.function.graph(*[tensor for _, tensor in self.loaded[i]], **self.attributes)
-            self.arm.stream.synchronize()
+            self.candidate.stream.synchronize()
         return graph
 
     def _only_once(self, graph: Graph) -> str:
         """Why a graph cannot be gone through again and again, "" where it can: a function may free or
         overwrite what it saved, or give it away."""
-        with torch.cuda.stream(self.arm.stream), implementation.sizes_alone(), torch.no_grad():
+        with torch.cuda.stream(self.candidate.stream), implementation.sizes_alone(), torch.no_grad():
             first = graph.back(retain=True)
             try:
                 second = graph.back(retain=True)
@@ -193,7 +193,7 @@ class CallArm:
                     raise
                 said = str(e).splitlines()[0] if str(e) else type(e).__name__
                 return f"a second backward through its graph fails: {said}"[:300]
-            self.arm.stream.synchronize()
+            self.candidate.stream.synchronize()
             for name, a, b in zip(self.implementation.gives(self.direction), first, second):
                 if a.numel() and a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr():
                     return f"its backward gives as {name} what its forward has made"
@@ -203,10 +203,10 @@ class CallArm:
 
     def poison(self, of_first: str = POISON_OF_FIRST) -> None:
         """Fills what the captured calls write, so that what is judged was written by a timed call."""
-        for i, values in enumerate(self.arm.kept):
+        for i, values in enumerate(self.candidate.kept):
             for value in values:
                 if (isinstance(value, torch.Tensor) and value.is_contiguous() and value.numel()
-                    and self.arm.graph is not None and not self._is_input(i, value)):
+                    and self.candidate.graph is not None and not self._is_input(i, value)):
                     tensors.poison(value.detach().view(-1), POISON_OF_REST if i else of_first)
         torch.cuda.synchronize()
 
@@ -219,14 +219,14 @@ class CallArm:
         between sets."""
         replies = []
         names = self.implementation.gives(self.direction)
-        for i, request in zip((0, self.arm.sets - 1), launches):
-            if replies and self.arm.sets == 1:
+        for i, request in zip((0, self.candidate.sets - 1), launches):
+            if replies and self.candidate.sets == 1:
                 self.poison(request["poison"])
-                self.arm.time(0, 1)
+                self.candidate.time(0, 1)
             buffers = [buffer for buffer, _ in self.loaded[i]]
             guards = [entry for buffer in buffers for entry in buffer.report()]
             reply = {"inputs": [tensors.checksum(buffer) for buffer in buffers],
-                     "outputs": _outputs(names, self.arm.kept[i], request["outputs"], self.memory,
+                     "outputs": _outputs(names, self.candidate.kept[i], request["outputs"], self.memory,
                                          self.device)}
             if guards:
                 reply["guards"] = guards
@@ -235,7 +235,7 @@ class CallArm:
 
     def release(self) -> None:
         """Frees what it holds on the GPU."""
-        self.arm.release()
+        self.candidate.release()
         self.loaded.clear()
         self.graphs.clear()
 
@@ -243,9 +243,9 @@ class CallArm:
         """Of every output the first set in which its bits are not those of the first, and which inputs of
         that set are not the same either."""
         found = []
-        first = self.arm.kept[0]
+        first = self.candidate.kept[0]
         for position, name in enumerate(names):
-            for i, values in enumerate(self.arm.kept[1:], 1):
+            for i, values in enumerate(self.candidate.kept[1:], 1):
                 n = _unlike(first[position], values[position]) if position < len(values) else 0
                 if n:
                     inputs = [a.name for (a, _), (b, _) in zip(self.loaded[0], self.loaded[i])
@@ -256,7 +256,7 @@ class CallArm:
 
 
 def _room(set_bytes: int) -> int:
-    """How many sets of so many bytes an arm may have beside what a call needs for itself: one is there
+    """How many sets of so many bytes a candidate may have beside what a call needs for itself: one is there
     already."""
     held = torch.cuda.memory_allocated()
     free = torch.cuda.mem_get_info()[0] + torch.cuda.memory_reserved() - held
@@ -276,9 +276,9 @@ def _unlike(a: Any, b: Any) -> int:
     return int((a != b).sum())
 
 
-class CeilingArm:
-    """An arm that times what the device does at best: the driver's copy, and products of random matrices by
-    torch."""
+class CeilingCandidate:
+    """A candidate that times what the device does at best: the driver's copy, and products of random matrices
+    by torch."""
 
     def __init__(self, name: str, cold: bool):
         self.bytes = self.flops = 0
@@ -289,7 +289,7 @@ class CeilingArm:
                       torch.randint(0, 256, (CEILING_BYTES,), dtype=torch.uint8, device="cuda"))
                      for _ in range(sets)]
             self.bytes, self.rotated = 2 * CEILING_BYTES, sets * CEILING_BYTES
-            self.arm = Arm(sets, lambda i: (pairs[i][0].copy_(pairs[i][1]),))
+            self.candidate = Candidate(sets, lambda i: (pairs[i][0].copy_(pairs[i][1]),))
             return
         if name not in PRODUCT:
             raise Declined(f"the Python worker has no ceiling {name}")
@@ -298,7 +298,7 @@ class CeilingArm:
         sets = 2 if cold else 1
         call = getattr(self, "_" + name)
         operands = [call(n) for _ in range(sets)]
-        self.arm = Arm(sets, lambda i: (operands[i](),))
+        self.candidate = Candidate(sets, lambda i: (operands[i](),))
 
     @staticmethod
     def _bf16(n: int):
@@ -320,8 +320,8 @@ class CeilingArm:
 
     def prepare(self, graph_ns: int) -> None:
         """Tries the calls and captures them."""
-        self.arm.warm_up()
-        self.arm.prepare(graph_ns)
+        self.candidate.warm_up()
+        self.candidate.prepare(graph_ns)
 
     def poison(self) -> None:
         """A ceiling is not judged."""
@@ -332,7 +332,7 @@ class CeilingArm:
 
     def release(self) -> None:
         """Frees what it holds on the GPU."""
-        self.arm.release()
+        self.candidate.release()
 
 
 class Declined(Exception):
@@ -344,42 +344,43 @@ HARNESS = (KeyboardInterrupt, NotHere, WireError)
 
 
 class Measurements:
-    """The arms of a worker, by the driver's numbers."""
+    """The candidates of a worker, by the driver's numbers."""
 
     def __init__(self):
-        self.arms: dict[int, CallArm | CeilingArm] = {}
+        self.candidates: dict[int, CallCandidate | CeilingCandidate] = {}
         self.others: tuple[torch.Tensor, torch.Tensor] | None = None
 
-    def _others(self, arm: CallArm | CeilingArm):
+    def _others(self, candidate: CallCandidate | CeilingCandidate):
         """What queues the copy that a cold turn begins with (backend.OthersL2), of buffers that are made
         once."""
         if self.others is None:
             self.others = tuple(torch.empty(OTHERS_L2 * physics()["l2_bytes"], dtype=torch.uint8,
-                                            device=arm.device) for _ in range(2))
+                                            device=candidate.device) for _ in range(2))
         to, what = self.others
         return lambda: to.copy_(what)
 
     def step(self, args: dict[str, Any], make) -> dict[str, Any]:
-        """Does one step. make(prepare) makes the arm of an implementation."""
+        """Does one step. make(prepare) makes the candidate of an implementation."""
         number, step = args["arm"], args["step"]
         if step == "prepare":
             return self._prepare(number, args["prepare"], make)
-        if number not in self.arms:
-            raise WireError(f"measure arm {number}: nothing is prepared under this number")
-        arm = self.arms[number]
-        source = getattr(arm, "source", "")
+        if number not in self.candidates:
+            raise WireError(f"measure candidate {number}: nothing is prepared under this number")
+        candidate = self.candidates[number]
+        source = getattr(candidate, "source", "")
         try:
             if step == "time":
                 wanted = args["time"]
                 plain_cache()  # a device that refuses is reported in the note
                 if wanted.get("settle_ns"):
-                    arm.arm.settle(wanted["settle_ns"])
-                before = self._others(arm) if wanted.get("others") else None
-                return {"samples_ns": arm.arm.time(wanted.get("discard", 0), wanted["samples"], before)}
+                    candidate.candidate.settle(wanted["settle_ns"])
+                before = self._others(candidate) if wanted.get("others") else None
+                return {"samples_ns": candidate.candidate.time(wanted.get("discard", 0), wanted["samples"],
+                                                               before)}
             if step == "finish":
                 return self._finish(number, args["finish"].get("launches") or [])
         except BaseException as e:
-            _abandon(self.arms.pop(number, None))  # who failed is asked for nothing more
+            _abandon(self.candidates.pop(number, None))  # who failed is asked for nothing more
             if isinstance(e, HARNESS):
                 raise
             failure = _failed(e, source)
@@ -390,46 +391,47 @@ class Measurements:
         torch.cuda.synchronize()
         before = torch.cuda.memory_allocated()
         torch.cuda.reset_peak_memory_stats()
-        arm = None
+        candidate = None
         try:
-            arm = (CeilingArm(prepare["ruler"], prepare.get("cold", False)) if prepare.get("ruler")
+            candidate = (CeilingCandidate(prepare["ruler"],
+                                          prepare.get("cold", False)) if prepare.get("ruler")
                    else make(prepare))
-            arm.prepare(prepare["graph_ns"])
-            arm.poison()
+            candidate.prepare(prepare["graph_ns"])
+            candidate.poison()
         except BaseException as e:
-            _abandon(arm)
+            _abandon(candidate)
             if isinstance(e, HARNESS):
                 raise
             return _failed(e, getattr(make, "source", ""))
-        self.arms[number] = arm
-        inner = arm.arm
+        self.candidates[number] = candidate
+        inner = candidate.candidate
         return {"mode": "graph" if inner.graph is not None else "events", "mode_reason": inner.reason,
                 "sets": inner.sets, "calls": inner.calls,
-                "rotated_bytes": arm.rotated, "estimate_ns": inner.estimate,
+                "rotated_bytes": candidate.rotated, "estimate_ns": inner.estimate,
                 "peak_bytes": torch.cuda.max_memory_allocated() - before,
-                "bytes": getattr(arm, "bytes", 0), "flops": getattr(arm, "flops", 0),
-                "backward": getattr(arm, "backward", ""),
-                "note": "; ".join(filter(None, (getattr(arm, "note", ""), plain_cache()))),
+                "bytes": getattr(candidate, "bytes", 0), "flops": getattr(candidate, "flops", 0),
+                "backward": getattr(candidate, "backward", ""),
+                "note": "; ".join(filter(None, (getattr(candidate, "note", ""), plain_cache()))),
                 "device": physics()}
 
     def _finish(self, number: int, launches: list[dict[str, Any]]) -> dict[str, Any]:
-        reply = self.arms[number].finish(launches)
-        self.arms.pop(number).release()
+        reply = self.candidates[number].finish(launches)
+        self.candidates.pop(number).release()
         torch.cuda.synchronize()
         torch.cuda.empty_cache()  # another worker may need the room
         return reply
 
 
-def _abandon(arm: CallArm | CeilingArm | None) -> None:
-    """Frees what an arm that failed holds; in a broken context nothing can be freed."""
+def _abandon(candidate: CallCandidate | CeilingCandidate | None) -> None:
+    """Frees what a candidate that failed holds; in a broken context nothing can be freed."""
     with suppress(Exception):
-        if arm is not None:
-            arm.release()
+        if candidate is not None:
+            candidate.release()
 
 
 def _failed(e: BaseException, source: str = "") -> dict[str, Any]:
-    """A reply that ends an arm. It has no place of its own for a line: that of the exception stands behind
-    its words."""
+    """A reply that ends a candidate. It has no place of its own for a line: that of the exception stands
+    behind its words."""
     outcome = ({"status": "UNSUPPORTED", "message": str(e), "fatal": False} if isinstance(e, Declined)
                else _outcome(e, source))
     where = outcome.pop("where", None)

@@ -1,4 +1,5 @@
-"""An arm of a timing: calls over sets of arguments, captured in a CUDA graph and replayed between events."""
+"""A candidate of a timing: calls over sets of arguments, captured in a CUDA graph and replayed between
+events."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def plain_cache() -> str:
     return f"reset the persisting lines of the L2 cache: CUDA error {code}" if code else ""
 
 
-class Arm:
+class Candidate:
     """Calls of one function over sets of arguments. call(i) makes the call of set i and gives a tuple of what
     it returned."""
 
@@ -114,8 +115,8 @@ class Arm:
             self.kept[i % self.sets] = self.call(i % self.sets)
 
     def release(self) -> None:
-        """Frees what it holds on the GPU now: the call knows the arm and the arm the call, which a collection
-        would find some time."""
+        """Frees what it holds on the GPU now: the call knows the candidate and the candidate the call, which
+        a collection would find some time."""
         graph, self.graph, self.call, self.kept, self.events = self.graph, None, None, [], []
         if graph is not None:
             graph.reset()

@@ -293,13 +293,13 @@ class Worker:
         """One step of a timing; only a GPU is timed."""
         if not self.on_gpu:
             return {"status": "UNSUPPORTED", "message": "this Python has no GPU: only a GPU is timed"}
-        from measure import CallArm, Measurements
+        from measure import CallCandidate, Measurements
 
-        def make(prepare: dict[str, Any]) -> CallArm:
+        def make(prepare: dict[str, Any]) -> CallCandidate:
             run = prepare["run"]
             module, row = self._find(run)
             make.source = module.__file__
-            return CallArm(row, module.__file__, self.memory, self.device, run,
+            return CallCandidate(row, module.__file__, self.memory, self.device, run,
                            wire.attributes(run.get("attrs")), prepare.get("cold", False))
 
         if self.measurements is None:

@@ -18,7 +18,7 @@ func figureTable(p published) []string {
 			out = append(out, "| "+asked+" | "+found+" |")
 		}
 	}
-	add("the same call as both arms, at most 1 % FASTER or SLOWER of at least 200", sameKernel(p))
+	add("the same call as both candidates, at most 1 % FASTER or SLOWER of at least 200", sameKernel(p))
 	add("a planted slowdown of 3 %, found in at least 95 % of 40 tries", slowdown(p))
 	add("ten each of five faults in one sweep, each recorded as what it is", faults(p))
 	add("no false alarm in 100,000 verdicts", alarms(p))

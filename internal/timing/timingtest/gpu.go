@@ -14,13 +14,13 @@ import (
 	"triad/internal/timing"
 )
 
-// Card is a fake GPU: a clock that drifts with every call, and a log of the arms that ran on it.
+// Card is a fake GPU: a clock that drifts with every call, and a log of the candidates that ran on it.
 type Card struct {
 	T      *testing.T
 	Random *rand.Rand
 	Drift  float64  // amplitude of the clock, as a share
 	Noise  float64  // of a sample, as a share
-	Order  []string // the arms that were timed, in order
+	Order  []string // the candidates that were timed, in order
 	// Low: in one of so many stretches of 40 ms the clock is low; 0: never.
 	Low       int64
 	TakesTime bool // a call takes its time on the clock of the test
@@ -72,8 +72,8 @@ func (c *Card) Facts(ns float64) backend.PrepareReply {
 	return facts
 }
 
-// Arm is a call that takes NS, save for the card's clock and noise.
-type Arm struct {
+// Candidate is a call that takes NS, save for the card's clock and noise.
+type Candidate struct {
 	Card     *Card
 	Name     string
 	NS       float64
@@ -84,10 +84,12 @@ type Arm struct {
 }
 
 // Facts returns Prepared.
-func (a *Arm) Facts() backend.PrepareReply { return a.Prepared }
+func (a *Candidate) Facts() backend.PrepareReply { return a.Prepared }
 
-// Time returns samples. Two arms running at a time fail the test.
-func (a *Arm) Time(_ context.Context, args backend.TimeArgs) (backend.TimeReply, backend.Outcome, error) {
+// Time returns samples. Two candidates running at a time fail the test.
+func (a *Candidate) Time(_ context.Context, args backend.TimeArgs) (
+	backend.TimeReply, backend.Outcome, error,
+) {
 	c := a.Card
 	if c.running != "" {
 		c.T.Errorf("%s runs while %s does", a.Name, c.running)
@@ -114,7 +116,7 @@ func (a *Arm) Time(_ context.Context, args backend.TimeArgs) (backend.TimeReply,
 }
 
 // Finish returns the result of Written.
-func (a *Arm) Finish(context.Context) (backend.Outcome, []backend.Differing, error) {
+func (a *Candidate) Finish(context.Context) (backend.Outcome, []backend.Differing, error) {
 	if a.Written == nil {
 		return backend.Outcome{}, nil, nil
 	}

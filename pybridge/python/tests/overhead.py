@@ -45,7 +45,7 @@ def series(impl, device):
 
     def ours(t):
         return ops.softmax(t, impl=impl)
-    arms = {("torch", what): f for what, f in of(lambda t: torch.softmax(t, -1)).items()}
+    candidates = {("torch", what): f for what, f in of(lambda t: torch.softmax(t, -1)).items()}
     os.environ[extension.SWITCH] = "0"
     extension.loaded = None
     ours(x)
@@ -53,12 +53,12 @@ def series(impl, device):
     launch = plan.forward.launch
     held = launch([x]), launch._spare.pop()  # structures of its own: no call takes them
     address = held[1][1]
-    in_python = costs({**arms, **{("Python", what): f for what, f in of(ours).items()},
+    in_python = costs({**candidates, **{("Python", what): f for what, f in of(ours).items()},
                        "ctypes": lambda: launch._launch(address)})
     fast = extension.load()
     for t in (x, leaf):
         ours(t)
-    in_cpp = costs({**arms, **{("C++", what): f for what, f in of(ours).items()}})
+    in_cpp = costs({**candidates, **{("C++", what): f for what, f in of(ours).items()}})
     raw = min(fast.raw(ops.softmax._number, (x,), impl, {}, 500) for _ in range(25)) * 1e6
     by_ctypes = in_python["ctypes"]
     print(f"softmax of 8 x 64 in fp32 by {impl} on "

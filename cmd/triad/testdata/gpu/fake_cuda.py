@@ -89,13 +89,13 @@ def timed(call, name, bytes_of):
 
 
 def name_of(call):
-    """The name of what an arm times."""
+    """The name of what a candidate times."""
     owner = getattr(call, "__self__", None)
     return owner.implementation.name if hasattr(owner, "implementation") else ""
 
 
 def moved(call):
-    """How many bytes the call of an arm moves: those of its inputs, and of what it returned."""
+    """How many bytes the call of a candidate moves: those of its inputs, and of what it returned."""
     owner = getattr(call, "__self__", None)
 
     def bytes_of(values):
@@ -121,28 +121,28 @@ def install():
     cuda.get_device_capability = lambda *_: (9, 0)
     cuda.get_device_properties = lambda *_: SimpleNamespace(L2_cache_size=4 << 10, multi_processor_count=4, clock_rate=1980000, memory_clock_rate=500000,
                                                             memory_bus_width=16000, major=9, minor=0)
-    begin = measure.Arm.__init__
+    begin = measure.Candidate.__init__
 
-    def __init__(arm, sets, call):
-        begin(arm, sets, timed(call, name_of(call), moved(call)))
+    def __init__(candidate, sets, call):
+        begin(candidate, sets, timed(call, name_of(call), moved(call)))
 
-    measure.Arm.__init__ = __init__
-    measure.Arm.settle = lambda arm, ns: arm.time(0, 1)
+    measure.Candidate.__init__ = __init__
+    measure.Candidate.settle = lambda candidate, ns: candidate.time(0, 1)
 
-    class CeilingArm:
+    class CeilingCandidate:
         """A ceiling that computes nothing: its time is what the fake GPU takes at best."""
 
         def __init__(self, name, cold):
             if name != "memcpy" and name not in measure.PRODUCT:
                 raise NotImplementedError(f"the Python worker has no ceiling {name}")
             self.bytes, self.flops, self.rotated = (2 << 28, 0, 2 << 28) if name == "memcpy" else (0, 2 * measure.PRODUCT[name] ** 3, 0)
-            self.arm = measure.Arm(2 if cold else 1, self._call)
+            self.candidate = measure.Candidate(2 if cold else 1, self._call)
 
         def _call(self, i):
             return ()
 
         def prepare(self, graph_ns):
-            self.arm.prepare(graph_ns)
+            self.candidate.prepare(graph_ns)
 
         def poison(self):
             pass
@@ -151,9 +151,9 @@ def install():
             return {"launches": []}
 
         def release(self):
-            self.arm.release()
+            self.candidate.release()
 
-    measure.CeilingArm = CeilingArm
+    measure.CeilingCandidate = CeilingCandidate
 
 
 def of(kind):

@@ -320,7 +320,7 @@ def step_times(sizes: Sizes, operators: Operators, dtype: torch.dtype, compiled:
     return statistics.median(a.elapsed_time(b) for a, b in zip(events, events[1:])), statistics.median(host)
 
 
-def arms(impl: str | None, dtype: str, device: str) -> list[tuple[str, Operators]]:
+def candidates(impl: str | None, dtype: str, device: str) -> list[tuple[str, Operators]]:
     """What is timed beside torch, each with its implementations by name: those of a family, or the portable
     ones, and the fastest where they are known."""
     fastest = chosen(LARGE, impl, dtype, device)
@@ -333,11 +333,11 @@ def arms(impl: str | None, dtype: str, device: str) -> list[tuple[str, Operators
 
 
 def print_times(name: str, dtype: torch.dtype, impl: str | None, device: str = "cuda") -> None:
-    """A line for every arm, and which implementations it is made of."""
+    """A line for every candidate, and which implementations it is made of."""
     s = LARGE
     print(f"{name}: a step with batch {s.batch}, {s.seq} tokens, {s.layers} layers of {s.dim}, {s.heads} "
           f"heads ({s.heads_kv} for keys), {s.hidden} hidden, on {gpu(torch.device(device))}")
-    ours = arms(impl, name, device)
+    ours = candidates(impl, name, device)
     for what, operators in ours:
         print(f"  {what}: {described(operators.impls, name, device)}")
     if len(ours) == 1:
@@ -366,7 +366,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Prints a line for every dtype and arm; 0 where every loss is within rounding."""
+    """Prints a line for every dtype and candidate; 0 where every loss is within rounding."""
     asked = _parse(arguments)
     if asked.device == "cuda" and not torch.cuda.is_available():
         raise Unavailable("train on a GPU: torch sees none: --device cpu")
