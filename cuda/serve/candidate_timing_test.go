@@ -197,18 +197,21 @@ func TestCandidate(t *testing.T) {
 	}
 }
 
-// A turn with Others begins with a copy of twice the L2 cache, in buffers that are made once.
-func TestTurnAmongOthers(t *testing.T) {
+// A measurement with Others begins with a copy of twice the L2 cache, in buffers that are made once.
+func TestMeasurementAmongOthers(t *testing.T) {
 	c := &clocked{}
 	w, _ := candidateOn(t, c, "right", 8)
 	w.must(timing(), &backend.TimeReply{})
 	if len(c.copied) > 0 {
 		t.Errorf("copies of %d bytes, and nobody asked for one", c.copied)
 	}
-	turn := backend.MeasureArgs{Step: backend.StepTime, Time: &backend.TimeArgs{Samples: 2, Others: true}}
+	measurement := backend.MeasureArgs{
+		Step: backend.StepTime,
+		Time: &backend.TimeArgs{Samples: 2, Others: true},
+	}
 	for range 2 {
 		var times backend.TimeReply
-		w.must(measuring(turn), &times)
+		w.must(measuring(measurement), &times)
 		if len(times.SamplesNS) != 2 {
 			t.Errorf("%+v", times)
 		}
@@ -222,8 +225,11 @@ func TestTurnAmongOthers(t *testing.T) {
 func TestNoRoomForOthers(t *testing.T) {
 	w, _ := candidateOn(t, &clocked{full: "others"}, "right", 8)
 	var times backend.TimeReply
-	turn := backend.MeasureArgs{Step: backend.StepTime, Time: &backend.TimeArgs{Samples: 2, Others: true}}
-	w.must(measuring(turn), &times)
+	measurement := backend.MeasureArgs{
+		Step: backend.StepTime,
+		Time: &backend.TimeArgs{Samples: 2, Others: true},
+	}
+	w.must(measuring(measurement), &times)
 	if times.Status != op.StatusOOM || times.Message != "no room for others" {
 		t.Errorf("%+v", times)
 	}

@@ -106,7 +106,7 @@ func (a *candidate) addSets(k *kernel, run backend.RunArgs, sets int) (Finding, 
 	return Finding{}, nil
 }
 
-// others queues the copy that begins a turn with Others, in buffers that the worker makes once.
+// others queues the copy that begins a measurement with Others, in buffers that the worker makes once.
 func (a *candidate) others() error {
 	s := a.server
 	for len(s.others) < 2 {

@@ -100,8 +100,8 @@ func TestNotesOfACandidate(t *testing.T) {
 	}
 }
 
-// No part of the L2 cache is set aside before any turn.
-func TestPlainCacheBeforeEachTurn(t *testing.T) {
+// No part of the L2 cache is set aside before any measurement.
+func TestPlainCacheBeforeEachMeasurement(t *testing.T) {
 	c := &clocked{refuses: errors.New("CUDA error 801")}
 	w, prepared := candidateOn(t, c, "right", 8)
 	before := c.plain

@@ -141,7 +141,7 @@ type server struct {
 	unsealed    error     // why the memory file could not be sealed: nothing is loaded
 	scratch     [2][]byte // see piece
 	clock       Clock     // nil until something is timed
-	others      []Buffer  // to, from: of the copy that begins a turn with Others
+	others      []Buffer  // to, from: of the copy that begins a measurement with Others
 	candidates  map[int64]*candidate
 }
 

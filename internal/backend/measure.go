@@ -94,8 +94,8 @@ const (
 
 // Data of others in the L2 cache changes the time of a call: lines of an ordinary priority stay there for as
 // long as those that come after are read and written as evict-first ones. A softmax that does so took 262 us
-// in a process of its own and 275 us for good once 16 MiB had been copied there. So every cold turn follows a
-// copy of OthersL2 times the cache: it is timed as if among others, whatever it is timed with.
+// in a process of its own and 275 us for good once 16 MiB had been copied there. So every cold measurement
+// follows a copy of OthersL2 times the cache: it is timed as if among others, whatever it is timed with.
 const OthersL2 = 2
 
 // A call that takes CacheShare times as long as the slowest GPU memory needs for its inputs and outputs gains

@@ -185,12 +185,12 @@ func TestBench(t *testing.T) {
 		t.Errorf("what failed was timed: %d timings", len(kept.timings))
 	}
 	first := slices.Index(f.card.Order, "fake/fast")
-	turns := f.card.Order[first:]
+	order := f.card.Order[first:]
 	if want := []string{
 		"fake/fast", "fake/slow", "fake/fast", "fake/fast", "fake/slow",
 		"fake/fast",
-	}; !slices.Equal(turns[:6], want) {
-		t.Errorf("the first two rounds go %v, want %v", turns[:6], want)
+	}; !slices.Equal(order[:6], want) {
+		t.Errorf("the first two rounds go %v, want %v", order[:6], want)
 	}
 	if len(kept.ceilings) != 2 || *kept.ceilings[1].BytesPerSecond < 3.9e12 {
 		t.Errorf("ceilings: %+v", kept.ceilings)

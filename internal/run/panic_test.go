@@ -15,7 +15,7 @@ import (
 
 func panicking(tensor.Tensor, int, int) ([]float64, *backend.Outcome) { panic("planted") }
 
-// brokenTelemetry panics when it is read, in the goroutine that watches a turn.
+// brokenTelemetry panics when it is read, in the goroutine that watches a measurement.
 type brokenTelemetry struct{}
 
 func (brokenTelemetry) Read() timing.Reading { panic("planted") }

@@ -30,7 +30,7 @@ func (t *Timer) MeasureCeilings(ctx context.Context, wanted, others []backend.Ba
 	var all []record.Ceiling
 	for _, name := range append(products(dtypes), backend.CeilingCopy, backend.CeilingRead,
 		backend.CeilingWrite) {
-		facts, samples, err := t.ceiling(ctx, who(name), name, settle, ceilingTurns)
+		facts, samples, err := t.ceiling(ctx, who(name), name, settle, ceilingRounds)
 		if err != nil {
 			return all, err
 		}
@@ -71,9 +71,9 @@ func products(dtypes []string) []string {
 }
 
 // ceiling measures one ceiling with the first backend that has it: in turns with rests between, or in one
-// turn of as many samples that follows settle ns of the same.
+// measurement of as many samples that follows settle ns of the same.
 func (t *Timer) ceiling(ctx context.Context, backends []backend.Backend, name string, settle int64,
-	turns int) (
+	measurements int) (
 	backend.PrepareReply, []float64, error,
 ) {
 	for _, b := range backends {
@@ -86,11 +86,11 @@ func (t *Timer) ceiling(ctx context.Context, backends []backend.Backend, name st
 		}
 		t.notePhysics(candidate.Facts().Device)
 		var samples []float64
-		for range turns {
+		for range measurements {
 			var reply backend.TimeReply
 			reply, outcome, err = candidate.Time(ctx, backend.TimeArgs{
 				SettleNS: settle, Discard: 1,
-				Samples: ceilingSamples * ceilingTurns / turns,
+				Samples: ceilingSamples * ceilingRounds / measurements,
 			})
 			if err != nil {
 				return backend.PrepareReply{}, nil, err

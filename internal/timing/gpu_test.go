@@ -21,7 +21,7 @@ type gpu struct {
 	card            *timingtest.Card
 	ns              map[string]float64         // of one call, by implementation
 	without         []string                   // ceilings that it does not have
-	ends            map[string]backend.Outcome // what a turn ends with
+	ends            map[string]backend.Outcome // what a measurement ends with
 	jobs            map[string]backend.Outcome // what comes in place of a call
 	refuses         map[string]backend.Outcome // what preparing a call ends with
 	once            bool                       // no call is prepared a second time

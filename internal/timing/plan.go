@@ -8,14 +8,14 @@ type Regime struct {
 	Load Load
 }
 
-// Load is the state of the card before a turn.
+// Load is the state of the card before a measurement.
 type Load string
 
 // The loads.
 const (
 	Interleaved Load = ""          // implementations take turns every few milliseconds
-	Burst       Load = "burst"     // each turn follows a second of rest
-	Sustained   Load = "sustained" // each turn follows seconds of the same call: clock and power have settled
+	Burst       Load = "burst"     // each measurement follows a second of rest
+	Sustained   Load = "sustained" // it follows seconds of the same call: clock and power have settled
 )
 
 // String returns the name that is stored: "cold", "warm burst".

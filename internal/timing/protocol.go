@@ -9,25 +9,25 @@ import (
 // The protocol.
 const (
 	graphNS        = 500_000         // calls in a graph take at least this long: its own cost is lost in it
-	turnNS         = 2e6             // an interleaved turn takes about this long
-	mostTurn       = 20              // samples in one interleaved turn
-	shareOfTurn    = 10e6            // a replay longer than this is not preceded by a discarded one
+	measurementNS  = 2e6             // an interleaved measurement takes about this long
+	mostSamples    = 20              // samples in one interleaved measurement
+	longReplayNS   = 10e6            // a replay longer than this is not preceded by a discarded one
 	settledAt      = 0.005           // half width of the median's interval at which an implementation is done
 	unstableAt     = 0.05            // and beyond which nothing is said of it
 	leastSamples   = 30              // before an implementation can be done
 	settledRounds  = 12              // before all can be: fewer say little of a difference
 	farBehind      = stats.ApartBy   // times the fastest's time: what takes longer needs few rounds
 	restBefore     = time.Second     // of a burst
-	settleBefore   = 3 * time.Second // of the first sustained turn of an implementation
-	settleAgain    = time.Second     // of its further ones: nothing rests between turns, to heat the card
+	settleBefore   = 3 * time.Second // of the first sustained measurement of an implementation
+	settleAgain    = time.Second     // of its further ones: nothing rests, to heat the card
 	burstRounds    = 10              // at most
-	steadyRounds   = 8               // of sustained turns
-	steadyNS       = 0.5e9           // a sustained turn takes at least this long
+	steadyRounds   = 8               // of sustained measurements
+	steadyNS       = 0.5e9           // a sustained measurement takes at least this long
 	clockRounds    = 30              // of the comparison of two workers' clocks
 	slowClock      = 0.9             // a sample below this share of the median clock is discarded
 	mostDiscarded  = 0.2             // more than this share makes a timing unstable
-	ceilingTurns   = 10              // of a ceiling, with a rest between, as implementations have in rounds
-	ceilingSamples = 2               // in a turn
+	ceilingRounds  = 10              // of a ceiling, with a rest between, as implementations have in rounds
+	ceilingSamples = 2               // in a measurement
 	ceilingRest    = 10 * time.Millisecond
 
 	// How many times the budget rounds may go on for a word that still needs some: for those near the front,
@@ -36,23 +36,25 @@ const (
 	mostFarBehind  = 10
 )
 
-// turn returns how to time one turn of an implementation, its first or a further one, from the length of its
-// replay.
-func (r Regime) turn(replayNS float64, calls int, first bool) (settle time.Duration, discard, samples int) {
+// measurement returns how to time one measurement of an implementation, its first or a further one, from the
+// length of its replay.
+func (r Regime) measurement(replayNS float64, calls int, first bool) (
+	settle time.Duration, discard, samples int,
+) {
 	discard = 1
-	if replayNS > shareOfTurn {
+	if replayNS > longReplayNS {
 		discard = 0
 	}
 	switch r.Load {
 	case Burst:
-		return 0, 0, min(5, max(1, int(turnNS/replayNS)))
+		return 0, 0, min(5, max(1, int(measurementNS/replayNS)))
 	case Sustained:
 		if settle = settleAgain; first {
 			settle = settleBefore
 		}
 		return settle, 0, min(2000, max(3, int(steadyNS/replayNS), 500/max(calls, 1)))
 	}
-	return 0, discard, min(mostTurn, max(1, int(turnNS/replayNS)))
+	return 0, discard, min(mostSamples, max(1, int(measurementNS/replayNS)))
 }
 
 // mostRounds returns the maximum number of rounds.

@@ -20,7 +20,7 @@ type timedCase struct {
 	impls  []*timedImpl
 	out    map[*record.Record]bool // records that take no part: their times were wrong
 	rounds int                     // that are done
-	waited time.Duration           // of all turns, for the card to rest or to settle
+	waited time.Duration           // of all measurements, for the card to rest or to settle
 	alone  front
 	pairs  front // of a backward with its forward
 }
@@ -31,7 +31,7 @@ type timedCase struct {
 type front struct {
 	leader    *timedImpl    // the fastest so far; nil if none can be timed
 	over      bool          // it needs no further rounds
-	near, far time.Duration // what the turns took of those near the front, and of those far behind it
+	near, far time.Duration // what the measurements took of those near the front, and of those far behind it
 }
 
 // frontOf returns the front of an implementation.
@@ -75,8 +75,9 @@ func (c *timedCase) lead() {
 	}
 }
 
-// farBehind reports whether an implementation takes more than twice the time of its leader. Its turns are not
-// charged to the budget of those near the front, and its rounds end as soon as they suffice for a word.
+// farBehind reports whether an implementation takes more than twice the time of its leader. Its measurements
+// are not charged to the budget of those near the front, and its rounds end as soon as they suffice for a
+// word.
 func (c *timedCase) farBehind(k *timedImpl) bool {
 	return k.medianNS() > farBehind*c.frontOf(k).leader.medianNS()
 }
@@ -112,7 +113,7 @@ func (c *timedCase) settled(f *front) bool {
 
 // overBudget reports whether the budget ends the rounds of a front. Only implementations near the front are
 // charged to it. If one lacks rounds when it is spent, they get up to mostOverBudget times as much. Sustained
-// turns have a length and a number of their own.
+// measurements have a length and a number of their own.
 func (c *timedCase) overBudget(f *front) bool {
 	if c.regime.Load == Sustained || c.rounds < 2 || f.near <= c.Plan.Budget {
 		return false
@@ -123,9 +124,9 @@ func (c *timedCase) overBudget(f *front) bool {
 	return !lacking || f.near > mostOverBudget*c.Plan.Budget
 }
 
-// takesPart reports whether an implementation gets a turn in the next round. One far behind gets turns only
-// until it has enough rounds for a word, and within a budget of its own, so that a row that takes minutes
-// ends too.
+// takesPart reports whether an implementation gets a measurement in the next round. One far behind gets
+// measurements only until it has enough rounds for a word, and within a budget of its own, so that a row that
+// takes minutes ends too.
 func (c *timedCase) takesPart(k *timedImpl) bool {
 	f := c.frontOf(k)
 	if k.candidate == nil || f.over || !c.farBehind(k) {
@@ -134,10 +135,10 @@ func (c *timedCase) takesPart(k *timedImpl) bool {
 	return !c.enoughSharedRounds(k) && f.far <= mostFarBehind*c.Plan.Budget
 }
 
-// round gives one turn to every implementation that takes part.
+// round gives one measurement to every implementation that takes part.
 func (c *timedCase) round(ctx context.Context) error {
 	far, takesPart := make([]bool, len(c.impls)), make([]bool, len(c.impls))
-	for i, k := range c.impls { // once per round: between two turns the card would wait for it
+	for i, k := range c.impls { // once per round: between two measurements the card would wait for it
 		takesPart[i] = c.takesPart(k)
 		far[i] = takesPart[i] && c.farBehind(k)
 	}
@@ -150,7 +151,7 @@ func (c *timedCase) round(ctx context.Context) error {
 			continue
 		}
 		began, waited := time.Now(), c.waited
-		if err := c.turn(ctx, c.impls[i], position); err != nil {
+		if err := c.measure(ctx, c.impls[i], position); err != nil {
 			return err
 		}
 		took := &c.frontOf(c.impls[i]).near
@@ -162,10 +163,11 @@ func (c *timedCase) round(ctx context.Context) error {
 	return nil
 }
 
-// turn times one implementation once.
-func (c *timedCase) turn(ctx context.Context, k *timedImpl, position int) (err error) {
+// measure times one implementation once.
+func (c *timedCase) measure(ctx context.Context, k *timedImpl, position int) (err error) {
 	defer panics.Caught(&err, func() string { return "timing " + k.Implementation.Name })
-	settle, discard, samples := c.regime.turn(k.replayNS(), k.candidate.Facts().Calls, len(k.samples) == 0)
+	settle, discard, samples := c.regime.measurement(k.replayNS(), k.candidate.Facts().Calls,
+		len(k.samples) == 0)
 	if c.regime.Load == Burst {
 		c.rest(ctx, restBefore)
 		c.waited += restBefore

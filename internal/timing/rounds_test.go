@@ -23,37 +23,38 @@ func inRegime(p timing.Plan, load timing.Load) timing.Plan {
 }
 
 // A round goes forwards, the next one backwards (ABBA), with the second candidate of the fastest at the end.
-func TestTurnsAlternate(t *testing.T) {
+func TestMeasurementsAlternate(t *testing.T) {
 	g := newGPU(t, 0.003, map[string]float64{"fast": 1e5, "near": 1.2e5, "slow": 1.5e5})
 	timeOn(t, g, coldPlan, nil)
-	turns := g.card.Order[slices.Index(g.card.Order, "fast"):]
+	measurements := g.card.Order[slices.Index(g.card.Order, "fast"):]
 	want := []string{"fast", "near", "slow", "fast", "fast", "slow", "near", "fast"}
-	if got := turns[:len(want)]; !slices.Equal(got, want) {
+	if got := measurements[:len(want)]; !slices.Equal(got, want) {
 		t.Errorf("the first two rounds go %v, want %v", got, want)
 	}
 }
 
-// What others left in the cache has no influence: every cold turn begins with a copy. No warm turn does: its
-// inputs are cached.
-func TestColdTurnsAreAmongOthers(t *testing.T) {
+// What others left in the cache has no influence: every cold measurement begins with a copy. No warm
+// measurement does: its inputs are cached.
+func TestColdMeasurementsAreAmongOthers(t *testing.T) {
 	for _, cold := range []bool{true, false} {
 		g := newGPU(t, 0.003, map[string]float64{"one": 1e5})
 		plan := coldPlan
 		plan.Regimes = []timing.Regime{{Cold: cold}}
 		timeOn(t, g, plan, nil)
-		turns := 0
+		measurements := 0
 		for _, name := range g.card.Order {
 			if name == "one" {
-				turns++
+				measurements++
 			}
 		}
-		if want := map[bool]int{true: turns}[cold]; turns == 0 || g.card.Others != want {
-			t.Errorf("cold %t: %d of %d turns begin with a copy, want %d", cold, g.card.Others, turns, want)
+		if want := map[bool]int{true: measurements}[cold]; measurements == 0 || g.card.Others != want {
+			t.Errorf("cold %t: %d of %d measurements begin with a copy, want %d", cold, g.card.Others,
+				measurements, want)
 		}
 	}
 }
 
-// Every burst follows a rest; sustained turns are few and settle first.
+// Every burst follows a rest; sustained measurements are few and settle first.
 func TestLoads(t *testing.T) {
 	g := newGPU(t, 0.003, map[string]float64{"one": 1e5})
 	plan := coldPlan
@@ -65,7 +66,7 @@ func TestLoads(t *testing.T) {
 		t.Errorf("%+v", timings)
 	}
 	if last := slices.Max(timings[0].Rounds); g.card.Rests < 2*(last+1) {
-		t.Errorf("%d rests before %d rounds of two turns", g.card.Rests, last+1)
+		t.Errorf("%d rests before %d rounds of two measurements", g.card.Rests, last+1)
 	}
 }
 
@@ -92,8 +93,8 @@ func TestStopsWhenSettled(t *testing.T) {
 	}
 }
 
-// A row that is 707 times slower, whose three turns take five times the budget, costs the near ones no round
-// and no word. It has its own word after three rounds, and gets no further ones.
+// A row that is 707 times slower, whose three measurements take five times the budget, costs the near ones no
+// round and no word. It has its own word after three rounds, and gets no further ones.
 func TestSlowRowLeavesTheRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGPU(t, 0.003,
@@ -164,8 +165,8 @@ func TestWrongLeaderCostsNoWord(t *testing.T) {
 	}
 }
 
-// Sustained turns are few and still suffice for words: eight rounds for those near the front, three for those
-// far behind.
+// Sustained measurements are few and still suffice for words: eight rounds for those near the front, three
+// for those far behind.
 func TestSustainedHasWords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGPU(t, 0.003, map[string]float64{"best": 1e5, "near": 1.1e5, "far": 3e5})

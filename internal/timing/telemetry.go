@@ -16,11 +16,11 @@ type Reading struct {
 // Telemetry looks at the card. It changes nothing.
 type Telemetry interface{ Read() Reading }
 
-// watchEvery is the interval between two readings of the card during a turn.
+// watchEvery is the interval between two readings of the card during a measurement.
 const watchEvery = 2 * time.Millisecond
 
 // watch reads the card until the returned function is called, which returns the means. A reading after the
-// turn would be useless: the clock is back at its highest.
+// measurement would be useless: the clock is back at its highest.
 func (t *Timer) watch() (seen func() (Reading, error)) {
 	if t.Telemetry == nil {
 		return func() (Reading, error) { return Reading{}, nil }

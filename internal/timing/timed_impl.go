@@ -22,7 +22,7 @@ type timedImpl struct {
 
 	samples, clocks      []float64 // one a sample
 	rounds, positions    []int
-	powers, temperatures []float64 // one a turn
+	powers, temperatures []float64 // one a measurement
 	throttle             uint64
 	failed               op.Status // its status if it has no usable time
 	sentence             string

@@ -97,7 +97,7 @@ class Uncaptured(unittest.TestCase):
         self.assertIn("captur", candidate.reason)
         self.assertEqual((candidate.calls, candidate.kept), (5, [(0,), (1,), (2,), (3,), (4,)]))
 
-    def test_a_turn_among_others_begins_with_a_copy(self):
+    def test_a_measurement_among_others_begins_with_a_copy(self):
         order = []
         candidate = self.candidate(2, lambda i: order.append("call") or (i,))
         candidate.prepare(0)

@@ -13,7 +13,7 @@ import timed_candidate
 
 
 class PlainCacheTest(unittest.TestCase):
-    """Before each turn no part of the L2 cache is set aside."""
+    """Before each measurement no part of the L2 cache is set aside."""
 
     def asked(self, reset: int, limit: int) -> tuple[str, list]:
         asked: list = []

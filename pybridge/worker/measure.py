@@ -351,8 +351,8 @@ class Measurements:
         self.others: tuple[torch.Tensor, torch.Tensor] | None = None
 
     def _others(self, candidate: CallCandidate | CeilingCandidate):
-        """What queues the copy that a cold turn begins with (backend.OthersL2), of buffers that are made
-        once."""
+        """What queues the copy that a cold measurement begins with (backend.OthersL2), of buffers that are
+        made once."""
         if self.others is None:
             self.others = tuple(torch.empty(OTHERS_L2 * physics()["l2_bytes"], dtype=torch.uint8,
                                             device=candidate.device) for _ in range(2))

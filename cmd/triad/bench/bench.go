@@ -86,7 +86,7 @@ func (o *Options) AddFlags(cmd *cobra.Command) {
 	_ = fs.MarkHidden("full") // bench takes every point anyway: the flag is refused
 	fs.StringSliceVar(&o.regimes, "regime", []string{"cold"},
 		"cold (nothing in the L2 cache), warm (everything that fits), or both")
-	fs.BoolVar(&o.burst, "burst", false, "also time after a second of rest before each turn")
+	fs.BoolVar(&o.burst, "burst", false, "also time after a second of rest before each measurement")
 	fs.BoolVar(&o.sustained, "sustained", false,
 		"also time after three seconds of the same call, when clock and power have settled")
 	fs.IntVar(&o.rounds, "rounds", 200, "at most so many rounds for each bench point and regime")

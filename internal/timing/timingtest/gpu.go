@@ -25,7 +25,7 @@ type Card struct {
 	Low       int64
 	TakesTime bool // a call takes its time on the clock of the test
 	Rests     int
-	Others    int // turns that were to begin with a copy among others
+	Others    int // measurements that were to begin with a copy among others
 
 	calls   atomic.Int64
 	running string
@@ -48,7 +48,7 @@ func (c *Card) Read() timing.Reading {
 	return timing.Reading{ClockMHz: 1900 * c.clock(), PowerW: 500, TemperatureC: 40, Throttle: 4}
 }
 
-// Rest counts a rest between turns, and takes its time if TakesTime is set.
+// Rest counts a rest between measurements, and takes its time if TakesTime is set.
 func (c *Card) Rest(_ context.Context, d time.Duration) {
 	c.Rests++
 	if c.TakesTime {
@@ -78,7 +78,7 @@ type Candidate struct {
 	Name     string
 	NS       float64
 	Prepared backend.PrepareReply
-	End      *backend.Outcome // what every turn ends with instead
+	End      *backend.Outcome // what every measurement ends with instead
 	// Written returns what the timed calls wrote; nil: nothing.
 	Written func() (backend.Outcome, []backend.Differing, error)
 }
