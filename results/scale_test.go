@@ -78,7 +78,7 @@ func scaleDatabase(t testing.TB, path string, sessions int) {
 		if i%8 == 0 && r.Status == op.StatusPass {
 			same := record.Comparison{
 				A: r.Impl, B: r.Impl, RunA: r.ID, RunB: r.ID, Regime: "cold", Ratio: 1, Low: 0.99, High: 1.01,
-				Word: "SAME",
+				SpeedVerdict: "SAME",
 			}
 			if err := errors.Join(x.AddTiming(ctx, r.ID, scaleTiming(i)),
 				x.AddComparisons(ctx, []record.Comparison{same})); err != nil {

@@ -41,13 +41,13 @@ func recordSession(t *testing.T, s *Store, commit, gpu string, all ...*record.Re
 			t.Fatal(err)
 		}
 		twin := record.Comparison{
-			RunA:   all[0].ID,
-			RunB:   all[0].ID,
-			Regime: "cold",
-			Ratio:  1,
-			Low:    0.97,
-			High:   1.02,
-			Word:   "SAME",
+			RunA:         all[0].ID,
+			RunB:         all[0].ID,
+			Regime:       "cold",
+			Ratio:        1,
+			Low:          0.97,
+			High:         1.02,
+			SpeedVerdict: "SAME",
 		}
 		if err := x.AddComparisons(ctx, []record.Comparison{twin}); err != nil {
 			t.Fatal(err)

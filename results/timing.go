@@ -101,7 +101,7 @@ func (x *Session) AddComparisons(ctx context.Context, all []record.Comparison) e
 				ratio_high, word, run_a_id, run_b_id)
 				SELECT ?, ?, ?, ?, ?, ?, a.run_id, b.run_id FROM run a, run b
 				WHERE a.run_ulid = ? AND b.run_ulid = ?`,
-				c.Regime, string(ratios), c.Ratio, c.Low, c.High, c.Word, c.RunA, c.RunB)
+				c.Regime, string(ratios), c.Ratio, c.Low, c.High, c.SpeedVerdict, c.RunA, c.RunB)
 			if err := oneRow(done, err, c.RunA+" or "+c.RunB); err != nil {
 				return err
 			}
@@ -171,7 +171,7 @@ func (s *Store) Comparisons(ctx context.Context, session string) ([]record.Compa
 		var c record.Comparison
 		var ratios string
 		if err := rows.Scan(&c.A, &c.B, &c.RunA, &c.RunB, &c.Regime, &ratios, &c.Ratio, &c.Low, &c.High,
-			&c.Word); err != nil {
+			&c.SpeedVerdict); err != nil {
 			return nil, s.explain("read comparisons", err)
 		}
 		if err := json.Unmarshal([]byte(ratios), &c.Ratios); err != nil {

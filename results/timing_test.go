@@ -70,11 +70,11 @@ func TestTimingsCeilingsAndComparisonsComeBack(t *testing.T) {
 	comparisons := []record.Comparison{
 		{
 			A: "cuda/warp", B: "cuda/warp", RunA: a.ID, RunB: a.ID, Regime: "cold",
-			Ratios: []float64{1, 1.01}, Ratio: 1.005, Low: 1, High: 1.01, Word: "SAME",
+			Ratios: []float64{1, 1.01}, Ratio: 1.005, Low: 1, High: 1.01, SpeedVerdict: "SAME",
 		},
 		{
 			A: "cuda/warp", B: "cuda/block", RunA: a.ID, RunB: b.ID, Regime: "cold", Ratios: []float64{2},
-			Ratio: 2, Low: 2, High: 2, Word: "AMBIGUOUS",
+			Ratio: 2, Low: 2, High: 2, SpeedVerdict: "AMBIGUOUS",
 		},
 	}
 	if err := x.AddComparisons(ctx, comparisons); err != nil {
@@ -98,7 +98,7 @@ func TestATimingWithoutARunIsNotStored(t *testing.T) {
 		t.Errorf("no such run: %v", err)
 	}
 	if err := x.AddComparisons(ctx,
-		[]record.Comparison{{RunA: "a", RunB: "b", Word: "SAME"}}); !errors.Is(err, ErrNotFound) {
+		[]record.Comparison{{RunA: "a", RunB: "b", SpeedVerdict: "SAME"}}); !errors.Is(err, ErrNotFound) {
 		t.Errorf("no such runs: %v", err)
 	}
 	r := failed(8)

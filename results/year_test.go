@@ -169,9 +169,9 @@ func TestHistoryOfARecordedYear(t *testing.T) {
 	}
 	var said []string
 	for _, step := range resultdiff.Histories(visits)["cuda/vec"] {
-		words := map[resultdiff.Word]int{}
+		verdicts := map[resultdiff.SpeedVerdict]int{}
 		for _, r := range step.Ratios {
-			words[r.Word]++
+			verdicts[r.SpeedVerdict]++
 		}
 		line := fmt.Sprintf("%s %s %v", step.Started.Format("Jan"), step.Source, step.Changed)
 		for what, n := range map[string]int{
@@ -181,9 +181,9 @@ func TestHistoryOfARecordedYear(t *testing.T) {
 				line += fmt.Sprintf(" %d became %s", n, what)
 			}
 		}
-		for _, word := range []resultdiff.Word{resultdiff.Slower, resultdiff.Faster} {
-			if words[word] > 0 {
-				line += fmt.Sprintf(" %d %s", words[word], word)
+		for _, verdict := range []resultdiff.SpeedVerdict{resultdiff.Slower, resultdiff.Faster} {
+			if verdicts[verdict] > 0 {
+				line += fmt.Sprintf(" %d %s", verdicts[verdict], verdict)
 			}
 		}
 		if step.Alike > 0 {
@@ -241,12 +241,14 @@ func TestDifferencesOfARecordedYear(t *testing.T) {
 		got, back := counts(c.a, c.b), counts(c.b, c.a)
 		wrong, right := resultdiff.BecameWrong, resultdiff.BecameRight
 		if got.Outcomes[wrong] != c.wrong || got.Outcomes[right] != c.right ||
-			got.Words[resultdiff.Slower] != c.slower || got.Words[resultdiff.Faster] != c.faster ||
+			got.SpeedVerdicts[resultdiff.Slower] != c.slower ||
+			got.SpeedVerdicts[resultdiff.Faster] != c.faster ||
 			got.Regressed(false) != c.regressed {
 			t.Errorf("%s: %+v", c.name, got)
 		}
 		if back.Outcomes[right] != c.wrong || back.Outcomes[wrong] != c.right ||
-			back.Words[resultdiff.Faster] != c.slower || back.Words[resultdiff.Slower] != c.faster {
+			back.SpeedVerdicts[resultdiff.Faster] != c.slower ||
+			back.SpeedVerdicts[resultdiff.Slower] != c.faster {
 			t.Errorf("%s, swapped: %+v", c.name, back)
 		}
 	}

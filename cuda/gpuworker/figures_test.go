@@ -181,16 +181,16 @@ func candidate(t *testing.T, b backend.Backend, job backend.Job) backend.Candida
 
 // said is one comparison.
 type said struct {
-	What   string     `json:"what"`
-	Rounds int        `json:"rounds"`
-	Ratio  float64    `json:"ratio"`
-	Low    float64    `json:"low"`
-	High   float64    `json:"high"`
-	Word   stats.Word `json:"word"`
+	What         string             `json:"what"`
+	Rounds       int                `json:"rounds"`
+	Ratio        float64            `json:"ratio"`
+	Low          float64            `json:"low"`
+	High         float64            `json:"high"`
+	SpeedVerdict stats.SpeedVerdict `json:"word"`
 }
 
 func sayOf(what string, c stats.Comparison) said {
-	return said{what, len(c.Ratios), c.Ratio, c.Low, c.High, c.Word}
+	return said{what, len(c.Ratios), c.Ratio, c.Low, c.High, c.SpeedVerdict}
 }
 
 // firstCandidates prepares the first implementation of a family that accepts a forward in bf16, three times,
@@ -265,7 +265,7 @@ func TestFigureSameKernel(t *testing.T) {
 	}
 	n := setting("TRIAD_FIGURE_N", 210)
 	var found []struct{ Noise, Same said }
-	words, bare := map[stats.Word]int{}, map[stats.Word]int{}
+	verdicts, bare := map[stats.SpeedVerdict]int{}, map[stats.SpeedVerdict]int{}
 	widest := 0.0
 	for i := range n {
 		candidates := all[i%len(all)]
@@ -275,16 +275,16 @@ func TestFigureSameKernel(t *testing.T) {
 		}
 		name := names[i%len(all)]
 		found = append(found, struct{ Noise, Same said }{sayOf(name, noise), sayOf(name, same)})
-		words[same.Word]++
-		bare[noise.Word]++
+		verdicts[same.SpeedVerdict]++
+		bare[noise.SpeedVerdict]++
 		widest = max(widest, same.Noise())
 	}
-	wrong := words[stats.Faster] + words[stats.Slower]
+	wrong := verdicts[stats.Faster] + verdicts[stats.Slower]
 	leave(t, "same-kernel",
 		fmt.Sprintf("%d A/A comparisons of %d calls: %d FASTER or SLOWER, %d SAME, %d AMBIGUOUS; widest "+
 			"interval reaches %.2f %% from 1; of the %d between the first two candidates, for which no "+
 			"noise is known, %d FASTER or SLOWER",
-			n, len(all), wrong, words[stats.Same], words[stats.Ambiguous], widest*100, n,
+			n, len(all), wrong, verdicts[stats.Same], verdicts[stats.Ambiguous], widest*100, n,
 			bare[stats.Faster]+bare[stats.Slower]), found)
 	if wrong*100 > n {
 		t.Errorf("%d of %d comparisons of a call with itself are FASTER or SLOWER", wrong, n)
@@ -303,7 +303,7 @@ func TestFigureSlowdown(t *testing.T) {
 	}
 	n := setting("TRIAD_FIGURE_N", 40)
 	var all []said
-	words, same := map[stats.Word]int{}, map[stats.Word]int{}
+	verdicts, same := map[stats.SpeedVerdict]int{}, map[stats.SpeedVerdict]int{}
 	for _, kind := range []string{"streams", "computes"} {
 		var candidates []backend.Candidate
 		for _, variant := range []string{kind, kind, kind + "_more"} {
@@ -323,16 +323,17 @@ func TestFigureSlowdown(t *testing.T) {
 				t.Fatal(err)
 			}
 			all = append(all, sayOf(kind, slower))
-			words[slower.Word]++
-			same[twins.Word]++
+			verdicts[slower.SpeedVerdict]++
+			same[twins.SpeedVerdict]++
 		}
 	}
 	tries := len(all)
 	leave(t, "slowdown", fmt.Sprintf("3 %% found as SLOWER in %d of %d tries (SAME %d, AMBIGUOUS %d, "+
 		"FASTER %d); beside them %d A/A comparisons, %d FASTER or SLOWER",
-		words[stats.Slower], tries, words[stats.Same], words[stats.Ambiguous], words[stats.Faster], tries,
+		verdicts[stats.Slower], tries, verdicts[stats.Same], verdicts[stats.Ambiguous],
+		verdicts[stats.Faster], tries,
 		same[stats.Faster]+same[stats.Slower]), all)
-	if words[stats.Slower]*100 < 95*tries {
-		t.Errorf("found in %d of %d tries", words[stats.Slower], tries)
+	if verdicts[stats.Slower]*100 < 95*tries {
+		t.Errorf("found in %d of %d tries", verdicts[stats.Slower], tries)
 	}
 }

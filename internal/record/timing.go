@@ -89,7 +89,7 @@ type Comparison struct {
 	Ratios []float64 `json:"ratios"` // one a round
 	Ratio  float64   `json:"ratio"`
 	// 99 % interval of the median, free of assumptions; of fewer than 8 rounds the smallest and largest ratio
-	Low  float64 `json:"ratio_low"`
-	High float64 `json:"ratio_high"`
-	Word string  `json:"word"` // FASTER, SLOWER, SAME, AMBIGUOUS: of A
+	Low          float64 `json:"ratio_low"`
+	High         float64 `json:"ratio_high"`
+	SpeedVerdict string  `json:"word"` // FASTER, SLOWER, SAME, AMBIGUOUS: of A
 }

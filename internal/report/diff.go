@@ -35,9 +35,9 @@ func Diff(w io.Writer, style Style, a, b resultdiff.Side, changes []resultdiff.C
 		}
 	}
 	for _, part := range []struct {
-		title  string
-		word   resultdiff.Word
-		colour colour
+		title   string
+		verdict resultdiff.SpeedVerdict
+		colour  colour
 	}{
 		{"slower", resultdiff.Slower, bad},
 		{"faster", resultdiff.Faster, good},
@@ -45,7 +45,7 @@ func Diff(w io.Writer, style Style, a, b resultdiff.Side, changes []resultdiff.C
 		{"not comparable", resultdiff.Incomparable, mild},
 	} {
 		title := style.paint(part.colour, part.title)
-		if err := diffTimes(w, style, title, changes, part.word, limit); err != nil {
+		if err := diffTimes(w, style, title, changes, part.verdict, limit); err != nil {
 			return err
 		}
 	}
@@ -89,10 +89,10 @@ func diffSummary(c resultdiff.Count) string {
 	add(o[resultdiff.OnlyB], "only in B")
 	sentence := "Verdicts: " + strings.Join(words, ", ") + "."
 	words = nil
-	for _, word := range []resultdiff.Word{
+	for _, verdict := range []resultdiff.SpeedVerdict{
 		resultdiff.Slower, resultdiff.Faster, resultdiff.Same, resultdiff.Ambiguous, resultdiff.Incomparable,
 	} {
-		add(c.Words[word], string(word))
+		add(c.SpeedVerdicts[verdict], string(verdict))
 	}
 	if len(words) > 0 {
 		sentence += " Times of B: " + strings.Join(words, ", ") + "."
@@ -142,7 +142,8 @@ func diffVerdicts(
 }
 
 // diffTimes writes a line for each time with one word, the largest difference first.
-func diffTimes(w io.Writer, style Style, title string, changes []resultdiff.Change, word resultdiff.Word,
+func diffTimes(w io.Writer, style Style, title string, changes []resultdiff.Change,
+	verdict resultdiff.SpeedVerdict,
 	limit int,
 ) error {
 	type timed struct {
@@ -152,7 +153,7 @@ func diffTimes(w io.Writer, style Style, title string, changes []resultdiff.Chan
 	var all []timed
 	for _, c := range changes {
 		for _, r := range c.Times {
-			if r.Word == word {
+			if r.SpeedVerdict == verdict {
 				all = append(all, timed{c, r})
 			}
 		}
@@ -222,15 +223,15 @@ type changeSide struct {
 }
 
 type changeOfTimes struct {
-	Regime string       `json:"regime"`
-	Word   string       `json:"word"`
-	ANS    float64      `json:"a_ns"`
-	BNS    float64      `json:"b_ns"`
-	Ratio  record.Float `json:"ratio"`
-	Low    record.Float `json:"ratio_low"`
-	High   record.Float `json:"ratio_high"`
-	P      float64      `json:"p"`
-	Why    string       `json:"why"`
+	Regime       string       `json:"regime"`
+	SpeedVerdict string       `json:"word"`
+	ANS          float64      `json:"a_ns"`
+	BNS          float64      `json:"b_ns"`
+	Ratio        record.Float `json:"ratio"`
+	Low          record.Float `json:"ratio_low"`
+	High         record.Float `json:"ratio_high"`
+	P            float64      `json:"p"`
+	Why          string       `json:"why"`
 }
 
 // Change returns the JSON form of a change of one implementation on one case.
@@ -249,8 +250,9 @@ func Change(c resultdiff.Change) any {
 
 func timesJSON(r resultdiff.Ratio) changeOfTimes {
 	return changeOfTimes{
-		Regime: r.Regime, Word: string(r.Word), ANS: r.ANS, BNS: r.BNS, Ratio: record.Float(r.Ratio),
-		Low: record.Float(r.Low), High: record.Float(r.High), P: r.P, Why: r.Why,
+		Regime: r.Regime, SpeedVerdict: string(r.SpeedVerdict), ANS: r.ANS, BNS: r.BNS,
+		Ratio: record.Float(r.Ratio),
+		Low:   record.Float(r.Low), High: record.Float(r.High), P: r.P, Why: r.Why,
 	}
 }
 

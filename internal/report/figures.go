@@ -388,7 +388,7 @@ func (p Page) ratioFigures() []Figure {
 				x.Low > 0 && l.timing.Regime == firstRegime(point.records) {
 				best = x.B
 				c.Rows = append(c.Rows, plot.Interval{
-					Name: l.impl, Value: x.Ratio, Low: x.Low, High: x.High, Word: x.Word,
+					Name: l.impl, Value: x.Ratio, Low: x.Low, High: x.High, Word: x.SpeedVerdict,
 				})
 			}
 		}

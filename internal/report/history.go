@@ -99,7 +99,7 @@ func storyOf(style Style, s resultdiff.Step) string {
 		words = append(words, style.paint(good, fmt.Sprintf("%d became right", s.BecameRight)))
 	}
 	for _, r := range s.Ratios {
-		switch r.Word {
+		switch r.SpeedVerdict {
 		case resultdiff.Slower:
 			words = append(words, style.paint(bad, ratioStory("slower", r)))
 		case resultdiff.Faster:

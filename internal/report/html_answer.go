@@ -187,7 +187,7 @@ func (p Page) diffAnswer() (sentences []string, wrong bool) {
 	if len(p.Diff.Changes) == 0 {
 		return []string{"The two sides have nothing in common."}, false
 	}
-	o, w := count.Outcomes, count.Words
+	o, w := count.Outcomes, count.SpeedVerdicts
 	var bads []string
 	if n := o[resultdiff.BecameWrong]; n > 0 {
 		bads = append(bads, fmt.Sprintf("%d became wrong", n))

@@ -44,7 +44,7 @@ func (p Page) timeSection() htmlSection {
 		}
 		s.Blocks = append(s.Blocks, tableOf(point.title(), []string{
 			"implementation", "status", ">compared", "regime", ">median", ">interval", ">rate", ">roofline",
-			">ratio", "word", ">clock", ">occupancy", "note",
+			">ratio", "speed", ">clock", ">occupancy", "note",
 		}, rows))
 	}
 	for _, m := range p.Sessions {
@@ -229,8 +229,8 @@ func (p Page) changesSection() htmlSection {
 		s.add(p.outcomeTable(part.title, part.outcome))
 	}
 	for _, part := range []struct {
-		title string
-		word  resultdiff.Word
+		title   string
+		verdict resultdiff.SpeedVerdict
 	}{
 		{"Slower", resultdiff.Slower},
 		{"Faster", resultdiff.Faster},
@@ -238,7 +238,7 @@ func (p Page) changesSection() htmlSection {
 		{"The same", resultdiff.Same},
 		{"Not comparable", resultdiff.Incomparable},
 	} {
-		s.add(p.ratioTable(part.title, part.word))
+		s.add(p.ratioTable(part.title, part.verdict))
 	}
 	return s
 }
@@ -272,7 +272,7 @@ func (p Page) outcomeTable(title string, outcome resultdiff.Outcome) htmlBlock {
 	}, rows)
 }
 
-func (p Page) ratioTable(title string, word resultdiff.Word) htmlBlock {
+func (p Page) ratioTable(title string, verdict resultdiff.SpeedVerdict) htmlBlock {
 	type timed struct {
 		resultdiff.Change
 		resultdiff.Ratio
@@ -280,13 +280,13 @@ func (p Page) ratioTable(title string, word resultdiff.Word) htmlBlock {
 	var all []timed
 	for _, c := range p.Diff.Changes {
 		for _, r := range c.Times {
-			if r.Word == word {
+			if r.SpeedVerdict == verdict {
 				all = append(all, timed{c, r})
 			}
 		}
 	}
 	slices.SortStableFunc(all, func(x, y timed) int { return cmp.Compare(y.Distance(), x.Distance()) })
-	weight := map[resultdiff.Word]string{resultdiff.Slower: "bad", resultdiff.Faster: "good"}[word]
+	weight := map[resultdiff.SpeedVerdict]string{resultdiff.Slower: "bad", resultdiff.Faster: "good"}[verdict]
 	var rows []htmlRow
 	for _, t := range all {
 		changed := t.Why

@@ -105,7 +105,7 @@ func TestRatiosBesidePeers(t *testing.T) {
 		Comparisons: []record.Comparison{{
 			RunA: other.ID, RunB: own.ID, A: other.Impl, B: own.Impl, Regime: "cold", Ratio: 2,
 			Low: 1.6, High: 2.5,
-			Word: "SLOWER",
+			SpeedVerdict: "SLOWER",
 		}},
 	}}}
 	rows := p.peerRows()

@@ -44,7 +44,7 @@ func Times(w io.Writer, style Style, records []record.Record, timed Timed) error
 			rows = append(rows, append([]string{l.impl, style.status(l.status), l.compared}, l.cells()...))
 		}
 		header := columns("implementation", "status", ">compared", "regime", ">median", ">interval", ">rate",
-			">roofline", ">ratio", "word", ">clock", ">occupancy", "note")
+			">roofline", ">ratio", "speed", ">clock", ">occupancy", "note")
 		if err := style.Table(w, "  ", header, rows); err != nil {
 			return err
 		}
@@ -193,7 +193,7 @@ func (l timeLine) cells() []string {
 		ratio = "1"
 	}
 	if c := l.comparison; c != nil {
-		ratio, word = ratioWords(*c), c.Word
+		ratio, word = ratioWords(*c), c.SpeedVerdict
 	}
 	speed := rate(t)
 	if l.pair != nil { // bytes, FLOPs and comparisons of the same rounds are of a backward alone
@@ -212,7 +212,7 @@ func ratioWords(c record.Comparison) string {
 	switch {
 	case c.Ratio >= 10:
 		return fmt.Sprintf("%.0f x", c.Ratio)
-	case c.Word == string(stats.Ambiguous) && len(c.Ratios) < stats.LeastRounds:
+	case c.SpeedVerdict == string(stats.Ambiguous) && len(c.Ratios) < stats.LeastRounds:
 		return fmt.Sprintf("%.2f in %s", c.Ratio, counted(len(c.Ratios), "round"))
 	}
 	return fmt.Sprintf("%.2f [%.3f, %.3f]", c.Ratio, c.Low, c.High)
@@ -319,7 +319,7 @@ func Markdown(w io.Writer, session record.Session, records []record.Record, time
 	}
 	for _, p := range points(records) {
 		text := "### " + harmless.Markdown(p.title()) +
-			"\n\n| implementation | status | regime | median | interval | rate | roofline | ratio | word " +
+			"\n\n| implementation | status | regime | median | interval | rate | roofline | ratio | speed " +
 			"| clock | occupancy | note |\n|---|---|---|--:|--:|--:|--:|--:|---|--:|--:|---|\n"
 		for _, l := range p.lines(timed.Comparisons) {
 			var cells []string

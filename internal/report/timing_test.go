@@ -57,10 +57,13 @@ func timedRecords() ([]record.Record, Timed) {
 			{Name: "copy", BytesPerSecond: new(record.Float(4.123e12))},
 		},
 		Comparisons: []record.Comparison{
-			{A: "cuda/vec", B: "cuda/vec", RunA: "A", RunB: "A", Regime: "cold", Ratio: 1, Word: "SAME"},
+			{
+				A: "cuda/vec", B: "cuda/vec", RunA: "A", RunB: "A", Regime: "cold", Ratio: 1,
+				SpeedVerdict: "SAME",
+			},
 			{
 				A: "torch/eager", B: "cuda/vec", RunA: "B", RunB: "A", Regime: "cold", Ratio: 3.706, Low: 3.7,
-				High: 3.71, Word: "SLOWER",
+				High: 3.71, SpeedVerdict: "SLOWER",
 			},
 		},
 	}
@@ -90,12 +93,24 @@ func TestBenchTable(t *testing.T) {
 func TestRatioWords(t *testing.T) {
 	eight := make([]float64, 8)
 	for want, c := range map[string]record.Comparison{
-		"1.46 [1.450, 1.459]": {Ratio: 1.4561, Low: 1.45, High: 1.459, Word: "SLOWER", Ratios: eight},
-		"39 x":                {Ratio: 39.0412, Low: 39.01, High: 39.11, Word: "SLOWER", Ratios: eight[:3]},
-		"707 x":               {Ratio: 707.123456, Low: 700, High: 710, Word: "SLOWER", Ratios: eight},
-		"2.31 [2.290, 2.320]": {Ratio: 2.31, Low: 2.29, High: 2.32, Word: "SLOWER", Ratios: eight[:3]},
-		"1.00 [0.980, 1.030]": {Ratio: 1, Low: 0.98, High: 1.03, Word: "AMBIGUOUS", Ratios: eight},
-		"1.46 in 2 rounds":    {Ratio: 1.46, Low: 1.45, High: 1.47, Word: "AMBIGUOUS", Ratios: eight[:2]},
+		"1.46 [1.450, 1.459]": {Ratio: 1.4561, Low: 1.45, High: 1.459, SpeedVerdict: "SLOWER", Ratios: eight},
+		"39 x": {
+			Ratio: 39.0412, Low: 39.01, High: 39.11, SpeedVerdict: "SLOWER",
+			Ratios: eight[:3],
+		},
+		"707 x": {
+			Ratio: 707.123456, Low: 700, High: 710, SpeedVerdict: "SLOWER",
+			Ratios: eight,
+		},
+		"2.31 [2.290, 2.320]": {
+			Ratio: 2.31, Low: 2.29, High: 2.32, SpeedVerdict: "SLOWER",
+			Ratios: eight[:3],
+		},
+		"1.00 [0.980, 1.030]": {Ratio: 1, Low: 0.98, High: 1.03, SpeedVerdict: "AMBIGUOUS", Ratios: eight},
+		"1.46 in 2 rounds": {
+			Ratio: 1.46, Low: 1.45, High: 1.47, SpeedVerdict: "AMBIGUOUS",
+			Ratios: eight[:2],
+		},
 	} {
 		if got := ratioWords(c); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -211,7 +226,7 @@ func TestABackwardWithItsForwardIsComparedWithASum(t *testing.T) {
 	var out strings.Builder
 	if err := Times(&out, Style{}, all, Timed{Comparisons: []record.Comparison{{
 		A: "torch/eager", B: "cuda/partials", RunA: "B", RunB: "A", Regime: "cold", Ratio: 1.5,
-		Low: 1.4, High: 1.6, Word: "SLOWER", Ratios: make([]float64, 9),
+		Low: 1.4, High: 1.6, SpeedVerdict: "SLOWER", Ratios: make([]float64, 9),
 	}}}); err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func (c Change) Impl() string { return c.Of().Impl }
 
 // Options selects how times are compared.
 type Options struct {
-	Across bool // give words even if GPU, clock or kind of timing differ
+	Across bool // give verdicts even if GPU, clock or kind of timing differ
 }
 
 // Diff compares two sides. The changes are in the order of the cases of B, followed by those only in A.
@@ -99,19 +99,19 @@ func outcome(a, b op.Status) Outcome {
 	return Other
 }
 
-// Count counts changes by outcome, and ratios by word.
+// Count counts changes by outcome, and ratios by speed verdict.
 type Count struct {
-	Outcomes map[Outcome]int
-	Words    map[Word]int
+	Outcomes      map[Outcome]int
+	SpeedVerdicts map[SpeedVerdict]int
 }
 
 // Counted returns the counts of changes.
 func Counted(all []Change) Count {
-	c := Count{Outcomes: map[Outcome]int{}, Words: map[Word]int{}}
+	c := Count{Outcomes: map[Outcome]int{}, SpeedVerdicts: map[SpeedVerdict]int{}}
 	for _, x := range all {
 		c.Outcomes[x.Outcome]++
 		for _, r := range x.Times {
-			c.Words[r.Word]++
+			c.SpeedVerdicts[r.SpeedVerdict]++
 		}
 	}
 	return c
@@ -120,5 +120,5 @@ func Counted(all []Change) Count {
 // Regressed reports whether the second side is worse: something became wrong or slower. strict also counts
 // lost ones.
 func (c Count) Regressed(strict bool) bool {
-	return c.Outcomes[BecameWrong] > 0 || c.Words[Slower] > 0 || strict && c.Outcomes[Lost] > 0
+	return c.Outcomes[BecameWrong] > 0 || c.SpeedVerdicts[Slower] > 0 || strict && c.Outcomes[Lost] > 0
 }

@@ -91,18 +91,18 @@ func TestPlantedSlowdowns(t *testing.T) {
 	for _, c := range []struct {
 		rounds int
 		factor float64
-		want   []Word
+		want   []SpeedVerdict
 	}{
-		{15, 1.05, []Word{Slower}},
-		{15, 0.95, []Word{Faster}},
-		{15, 1, []Word{Same}},
-		{15, 1.01, []Word{Same, Ambiguous}}, // within what two sessions differ by
-		{4, 1.2, []Word{Ambiguous}},         // too few rounds for a word
-		{4, 3, []Word{Slower}},              // so far apart that few are enough
+		{15, 1.05, []SpeedVerdict{Slower}},
+		{15, 0.95, []SpeedVerdict{Faster}},
+		{15, 1, []SpeedVerdict{Same}},
+		{15, 1.01, []SpeedVerdict{Same, Ambiguous}}, // within what two sessions differ by
+		{4, 1.2, []SpeedVerdict{Ambiguous}},         // too few rounds for a verdict
+		{4, 3, []SpeedVerdict{Slower}},              // so far apart that few are enough
 	} {
 		for range 100 {
 			a, b := series(random, c.rounds, 1), series(random, c.rounds, c.factor)
-			if r := one(a, b, on("H200"), on("H200"), Options{}); !slices.Contains(c.want, r.Word) {
+			if r := one(a, b, on("H200"), on("H200"), Options{}); !slices.Contains(c.want, r.SpeedVerdict) {
 				t.Fatalf("%d rounds, %v times as long: %+v, want %s", c.rounds, c.factor, r, c.want)
 			}
 		}
@@ -115,12 +115,12 @@ func TestNoiseRaisesTheBar(t *testing.T) {
 	a, b := series(random, 30, 1), series(random, 30, 1.05)
 	noisy := b
 	noisy.Noise = 0.08
-	if r := one(a, noisy, on("H200"), on("H200"), Options{}); r.Word == Slower {
+	if r := one(a, noisy, on("H200"), on("H200"), Options{}); r.SpeedVerdict == Slower {
 		t.Errorf("5 %% within a noise of 8 %%: %+v", r)
 	}
 	slow := on("H200")
 	slow.CopyRate /= 1.06
-	if r := one(a, b, on("H200"), slow, Options{}); r.Word == Slower {
+	if r := one(a, b, on("H200"), slow, Options{}); r.SpeedVerdict == Slower {
 		t.Errorf("5 %% where copies are 6 %% slower: %+v", r)
 	}
 }
@@ -137,10 +137,10 @@ func TestConditionsThatDiffer(t *testing.T) {
 		"GPU": {b, on("H100")}, "clock": {slowClock, on("H200")}, "mode": {events, on("H200")},
 		"backward": {pair, on("H200")},
 	} {
-		if r := one(a, c.b, on("H200"), c.y, Options{}); r.Word != Incomparable || r.Why == "" {
+		if r := one(a, c.b, on("H200"), c.y, Options{}); r.SpeedVerdict != Incomparable || r.Why == "" {
 			t.Errorf("another %s: %+v", name, r)
 		}
-		if r := one(a, c.b, on("H200"), c.y, Options{Across: true}); r.Word != Slower || r.Why == "" {
+		if r := one(a, c.b, on("H200"), c.y, Options{Across: true}); r.SpeedVerdict != Slower || r.Why == "" {
 			t.Errorf("another %s with Across: %+v", name, r)
 		}
 	}
@@ -152,7 +152,7 @@ func TestSwapInverts(t *testing.T) {
 		Unchanged: Unchanged, BecameWrong: BecameRight, BecameRight: BecameWrong, Lost: Gained, Gained: Lost,
 		OnlyA: OnlyB, OnlyB: OnlyA, Other: Other,
 	}
-	words := map[Word]Word{
+	swapped := map[SpeedVerdict]SpeedVerdict{
 		Faster:       Slower,
 		Slower:       Faster,
 		Same:         Same,
@@ -183,20 +183,20 @@ func TestSwapInverts(t *testing.T) {
 	for _, c := range back {
 		found[c.Of().CaseKey] = c
 	}
-	seen := map[Word]int{}
+	seen := map[SpeedVerdict]int{}
 	for _, c := range there {
 		d := found[c.Of().CaseKey]
 		if inverse[c.Outcome] != d.Outcome {
 			t.Errorf("case %s: %s, swapped %s", c.Of().CaseKey, c.Outcome, d.Outcome)
 		}
 		for i, r := range c.Times {
-			seen[r.Word]++
-			if s := d.Times[i]; words[r.Word] != s.Word || r.P != s.P {
+			seen[r.SpeedVerdict]++
+			if s := d.Times[i]; swapped[r.SpeedVerdict] != s.SpeedVerdict || r.P != s.P {
 				t.Errorf("case %s: %+v, swapped %+v", c.Of().CaseKey, r, s)
 			}
 		}
 	}
-	for word := range words {
+	for word := range swapped {
 		if seen[word] == 0 {
 			t.Errorf("no time is %s: the test shows nothing of it", word)
 		}
@@ -237,10 +237,10 @@ func TestHistoriesTellWhatIsNew(t *testing.T) {
 		t.Errorf("the first step is %+v", s)
 	}
 	if s := steps[1]; !slices.Equal(s.Changed, []string{"source"}) || s.BecameWrong != 2 ||
-		s.Ratios[0].Word != Same {
+		s.Ratios[0].SpeedVerdict != Same {
 		t.Errorf("the second step is %+v", s)
 	}
-	if s := steps[2]; s.BecameRight != 2 || s.Ratios[0].Word != Slower {
+	if s := steps[2]; s.BecameRight != 2 || s.Ratios[0].SpeedVerdict != Slower {
 		t.Errorf("the third step is %+v", s)
 	}
 }

@@ -46,7 +46,7 @@ type RatioOfCase struct {
 	Ratio
 }
 
-func (r RatioOfCase) different() bool { return r.Word == Slower || r.Word == Faster }
+func (r RatioOfCase) different() bool { return r.SpeedVerdict == Slower || r.SpeedVerdict == Faster }
 
 // Histories returns each implementation's sessions, oldest first, as steps: those without news are counted at
 // the step before them, except the newest. visits are in the order of time.
@@ -84,7 +84,7 @@ type timedIn struct {
 	time  Time
 }
 
-// decide sets the words of the ratios of one implementation.
+// decide sets the speed verdicts of the ratios of one implementation.
 func decide(steps []Step) {
 	var judged []*Ratio
 	for i := range steps {

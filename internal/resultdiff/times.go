@@ -8,22 +8,22 @@ import (
 	"triad/internal/stats"
 )
 
-// Word is the verdict on two times.
-type Word string
+// SpeedVerdict is the verdict on two times.
+type SpeedVerdict string
 
-// The words, of the second side: it is slower, or faster, than the first. Incomparable means that the
+// The verdicts, of the second side: it is slower, or faster, than the first. Incomparable means that the
 // conditions differ.
 const (
-	Faster       = Word(stats.Faster)
-	Slower       = Word(stats.Slower)
-	Same         = Word(stats.Same)
-	Ambiguous    = Word(stats.Ambiguous)
-	Incomparable = Word("INCOMPARABLE")
+	Faster       = SpeedVerdict(stats.Faster)
+	Slower       = SpeedVerdict(stats.Slower)
+	Same         = SpeedVerdict(stats.Same)
+	Ambiguous    = SpeedVerdict(stats.Ambiguous)
+	Incomparable = SpeedVerdict("INCOMPARABLE")
 )
 
-// The basis of the words. Two sessions on one kind of GPU give one kernel times that lie further apart than
-// two series of one session do: of 173 pairs recorded on an H200 in different sessions at one clock, every
-// kernel that was compiled alike lay within 2 % (docs/decisions.md).
+// The basis of the verdicts. Two sessions on one kind of GPU give one kernel times that lie further apart
+// than two series of one session do: of 173 pairs recorded on an H200 in different sessions at one clock,
+// every kernel that was compiled alike lay within 2 % (docs/decisions.md).
 const (
 	// BetweenSessions is the smallest difference between two sessions that is ever called one, as a share.
 	BetweenSessions = 0.02
@@ -46,9 +46,9 @@ type Ratio struct {
 	// on a side they are the smallest and largest quotient.
 	Low, High float64
 	// P is of a two-sided Mann-Whitney test over the rounds' medians, adjusted by Holm over the whole diff.
-	P    float64
-	Word Word
-	Why  string // why the two are incomparable, "" if they are not
+	P            float64
+	SpeedVerdict SpeedVerdict
+	Why          string // why the two are incomparable, "" if they are not
 
 	band     float64
 	distance float64 // of the medians, as the difference of their logarithms
@@ -61,7 +61,7 @@ type Ratio struct {
 // Distance returns the absolute logarithm of the ratio.
 func (r Ratio) Distance() float64 { return math.Abs(r.distance) }
 
-// compareTimes fills the ratios of all changes, whose words need all of them: the more are compared, the
+// compareTimes fills the ratios of all changes, whose verdicts need all of them: the more are compared, the
 // smaller the p-value that each needs.
 func compareTimes(all []Change, o Options) {
 	for i := range all {
@@ -87,7 +87,7 @@ func compareTimes(all []Change, o Options) {
 	adjust(judged)
 }
 
-// adjust adjusts the p-values of ratios for their number, and sets their words.
+// adjust adjusts the p-values of ratios for their number, and sets their verdicts.
 func adjust(judged []*Ratio) {
 	p := make([]float64, len(judged))
 	for i, r := range judged {
@@ -95,12 +95,12 @@ func adjust(judged []*Ratio) {
 	}
 	for i, adjusted := range stats.Holm(p) {
 		judged[i].P = adjusted
-		judged[i].Word = judged[i].word()
+		judged[i].SpeedVerdict = judged[i].speedVerdict()
 	}
 }
 
-// ratio compares two times without a word yet. The values that decide a word are compared without a quotient,
-// so that the word does not depend on which side comes first.
+// ratio compares two times without a verdict yet. The values that decide a verdict are compared without a
+// quotient, so that the verdict does not depend on which side comes first.
 func ratio(x, y *Entry, a, b Time) Ratio {
 	medianA, medianB := stats.Median(a.RoundsNS), stats.Median(b.RoundsNS)
 	lowA, highA := stats.MedianInterval(a.RoundsNS, confidence)
@@ -109,7 +109,7 @@ func ratio(x, y *Entry, a, b Time) Ratio {
 	r := Ratio{
 		Regime: a.Regime, ANS: medianA, BNS: medianB, Ratio: medianB / medianA,
 		Low: lowB / highA, High: highB / lowA, P: stats.MannWhitney(a.RoundsNS, b.RoundsNS),
-		Word: Incomparable, Why: incomparable(x, y, a, b),
+		SpeedVerdict: Incomparable, Why: incomparable(x, y, a, b),
 		band:     max(BetweenSessions, a.Noise, b.Noise, drift(x.Conditions, y.Conditions)),
 		distance: math.Log(medianB) - math.Log(medianA),
 		furthest: max(math.Log(highB)-math.Log(lowA), math.Log(highA)-math.Log(lowB)),
@@ -155,8 +155,8 @@ func incomparable(x, y *Entry, a, b Time) string {
 	return ""
 }
 
-// word returns the verdict that follows from the numbers.
-func (r *Ratio) word() Word {
+// verdict returns the verdict that follows from the numbers.
+func (r *Ratio) speedVerdict() SpeedVerdict {
 	if !r.apart && !r.enough {
 		return Ambiguous
 	}

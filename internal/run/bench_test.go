@@ -147,17 +147,17 @@ func timingOf(t *testing.T, r Result, impl string) record.Timing {
 	return record.Timing{}
 }
 
-func wordOf(r Result, a, b string) string {
+func speedVerdictOf(r Result, a, b string) string {
 	for _, c := range r.Comparisons {
 		if c.A == a && c.B == b {
-			return c.Word
+			return c.SpeedVerdict
 		}
 	}
 	return ""
 }
 
-// TestBench covers the way from the judge's verdict to a word: what passed is timed in alternating order, one
-// at a time; the ratio is right although the clock drifts; bytes, roofline and clock are given too.
+// TestBench covers the way from the judge's verdict to a verdict: what passed is timed in alternating order,
+// one at a time; the ratio is right although the clock drifts; bytes, roofline and clock are given too.
 func TestBench(t *testing.T) {
 	f := timedFakes(t, 0.003, map[string]float64{"fake/fast": 1e5, "fake/slow": 1.5e5, "fake/wrong": 1e4})
 	f.ways["fake/wrong"], f.card.Drift = zeros, 0.05
@@ -175,10 +175,10 @@ func TestBench(t *testing.T) {
 		len(fast.ClocksMHz) != fast.N {
 		t.Error("not every sample has its round, place and clock")
 	}
-	if w := wordOf(result, "fake/slow", "fake/fast"); w != "SLOWER" {
+	if w := speedVerdictOf(result, "fake/slow", "fake/fast"); w != "SLOWER" {
 		t.Errorf("slow is %q: %+v", w, result.Comparisons)
 	}
-	if w := wordOf(result, "fake/fast", "fake/fast"); w == "FASTER" || w == "SLOWER" || w == "" {
+	if w := speedVerdictOf(result, "fake/fast", "fake/fast"); w == "FASTER" || w == "SLOWER" || w == "" {
 		t.Errorf("A/A: %q", w)
 	}
 	if len(kept.timings) != 2 || slices.Contains(f.card.Order, "fake/wrong") {
@@ -231,7 +231,7 @@ func TestTimedOutputsAreJudged(t *testing.T) {
 		t.Errorf("%v %q", got.Status, got.Message)
 	}
 	if got := timingOf(t, result, "fake/right"); got.Status != op.StatusPass ||
-		wordOf(result, "fake/right", "fake/lazy") != "" {
+		speedVerdictOf(result, "fake/right", "fake/lazy") != "" {
 		t.Errorf("%v, compared with what is wrong: %+v", got.Status, result.Comparisons)
 	}
 }

@@ -80,7 +80,7 @@ func TestCompareTimes(t *testing.T) {
 				t.Errorf("%+v: %s is judged %d times", c.options, key, n)
 			}
 		}
-		if wordOf(result, "fake/slow", "fake/fast") != "SLOWER" {
+		if speedVerdictOf(result, "fake/slow", "fake/fast") != "SLOWER" {
 			t.Errorf("%+v: %+v", c.options, result.Comparisons)
 		}
 	}
@@ -121,7 +121,7 @@ func TestComparisonResumesItsTimes(t *testing.T) {
 	}
 	result, kept := compare(true, untimed)
 	if len(kept.timings) != 2 || len(kept.records) != 0 ||
-		wordOf(result, "fake/slow", "fake/fast") != "SLOWER" {
+		speedVerdictOf(result, "fake/slow", "fake/fast") != "SLOWER" {
 		t.Errorf("without times: %d timings, %d records, %+v", len(kept.timings), len(kept.records),
 			result.Comparisons)
 	}

@@ -61,7 +61,7 @@ func TestBenchResumes(t *testing.T) {
 	}
 	result, kept = run(both[:1], whole.Records[:1])
 	if len(kept.timings) != 2 || len(kept.records) != 1 || kept.records[0].Impl != "fake/two" ||
-		wordOf(result, "fake/two", "fake/one") != "SLOWER" {
+		speedVerdictOf(result, "fake/two", "fake/one") != "SLOWER" {
 		t.Errorf("one not run: %d timings, %d records, %+v", len(kept.timings), len(kept.records),
 			result.Comparisons)
 	}

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Word is the verdict on two implementations timed in the same rounds.
-type Word string
+// SpeedVerdict is the verdict on two implementations timed in the same rounds.
+type SpeedVerdict string
 
-// The words. Faster and Slower refer to the first of the two.
+// The verdicts. Faster and Slower refer to the first of the two.
 const (
-	Faster    Word = "FASTER"
-	Slower    Word = "SLOWER"
-	Same      Word = "SAME"
-	Ambiguous Word = "AMBIGUOUS"
+	Faster    SpeedVerdict = "FASTER"
+	Slower    SpeedVerdict = "SLOWER"
+	Same      SpeedVerdict = "SAME"
+	Ambiguous SpeedVerdict = "AMBIGUOUS"
 )
 
 // LeastEffect is the smallest difference, as a share, that is ever reported. MostNoise is the largest one
@@ -33,8 +33,8 @@ type Comparison struct {
 	// rounds no such interval exists: then they are the smallest and the largest ratio.
 	Low, High float64
 	// every sample of one lies beyond twice every sample of the other in its round: see ApartRounds
-	Apart bool
-	Word  Word
+	Apart        bool
+	SpeedVerdict SpeedVerdict
 }
 
 // Round holds the times of one implementation in one round, in ns. The zero value took no part.
@@ -47,7 +47,7 @@ type Round struct {
 // clockDrift is the largest deviation, as a share, of the ratio of two clocks in a round from its median.
 const clockDrift = 0.01
 
-// LeastRounds is the number of rounds that a word needs: below 8, an interval of 99 % does not exist.
+// LeastRounds is the number of rounds that a verdict needs: below 8, an interval of 99 % does not exist.
 // ApartRounds are enough if one takes more than ApartBy times as long as the other.
 const (
 	LeastRounds = 8
@@ -57,11 +57,11 @@ const (
 
 // Compare compares two implementations round by round. bar is the noise that an A/A comparison of the same
 // case showed, as a share: no difference below it, nor below LeastEffect, is called one, but noise above
-// MostNoise counts as MostNoise. The word follows from the interval: FASTER or SLOWER if the ratio differs by
-// that much and the interval excludes 1, SAME if the interval lies within the bar, else AMBIGUOUS. With fewer
-// rounds than LeastRounds it is AMBIGUOUS unless the two lie apart.
+// MostNoise counts as MostNoise. The verdict follows from the interval: FASTER or SLOWER if the ratio differs
+// by that much and the interval excludes 1, SAME if the interval lies within the bar, else AMBIGUOUS. With
+// fewer rounds than LeastRounds it is AMBIGUOUS unless the two lie apart.
 func Compare(a, b []Round, bar float64) Comparison {
-	c := Comparison{Word: Ambiguous}
+	c := Comparison{SpeedVerdict: Ambiguous}
 	c.Ratios, c.Dropped = ratios(a, b)
 	c.Ratio = Median(c.Ratios)
 	if len(c.Ratios) == 0 {
@@ -77,11 +77,11 @@ func Compare(a, b []Round, bar float64) Comparison {
 	band := min(max(LeastEffect, bar), MostNoise)
 	switch {
 	case faster || enough && c.Ratio <= 1-band && c.High < 1:
-		c.Word = Faster
+		c.SpeedVerdict = Faster
 	case slower || enough && c.Ratio >= 1+band && c.Low > 1:
-		c.Word = Slower
+		c.SpeedVerdict = Slower
 	case enough && c.Low >= 1-band && c.High <= 1+band:
-		c.Word = Same
+		c.SpeedVerdict = Same
 	}
 	return c
 }

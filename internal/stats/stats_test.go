@@ -35,7 +35,7 @@ func TestPlantedSlowdownIsFound(t *testing.T) {
 			x, y := series(random, 30, 1, noise, 0.1)
 			bar := Compare(x, y, 0).Noise()
 			a, b := series(random, 30, 1.03, noise, 0.1)
-			if Compare(a, b, bar).Word == Slower {
+			if Compare(a, b, bar).SpeedVerdict == Slower {
 				found++
 			}
 		}
@@ -51,7 +51,7 @@ func TestSameKernelIsNotFaster(t *testing.T) {
 	wrong := 0
 	for range 1000 {
 		a, b := series(random, 30, 1, 0.02, 0.1)
-		if w := Compare(a, b, 0).Word; w == Faster || w == Slower {
+		if w := Compare(a, b, 0).SpeedVerdict; w == Faster || w == Slower {
 			wrong++
 		}
 	}
@@ -139,7 +139,7 @@ func TestNoiseIsNoDifference(t *testing.T) {
 					bar = Compare(x, y, 0).Noise()
 				}
 				a, b := candidates(random, noise(random), n, 3, 1)
-				if c := Compare(a, b, bar); c.Word == Faster || c.Word == Slower {
+				if c := Compare(a, b, bar); c.SpeedVerdict == Faster || c.SpeedVerdict == Slower {
 					wrong++
 				}
 			}
@@ -151,7 +151,7 @@ func TestNoiseIsNoDifference(t *testing.T) {
 }
 
 // Whatever the noise and its bar, a ratio whose whole interval lies beyond a tenth is never AMBIGUOUS, and a
-// word never contradicts its interval.
+// verdict never contradicts its interval.
 func TestWordFollowsFromInterval(t *testing.T) {
 	random := rand.New(rand.NewPCG(12, 13))
 	worded := 0
@@ -166,9 +166,10 @@ func TestWordFollowsFromInterval(t *testing.T) {
 			if beyond {
 				worded++
 			}
-			if beyond && c.Word == Ambiguous || c.Word == Faster && c.High >= 1 || c.Word == Slower &&
-				c.Low <= 1 {
-				t.Errorf("%s, %d rounds, bar %.3f: %s at %.3f [%.3f, %.3f]", name, n, bar, c.Word,
+			if beyond && c.SpeedVerdict == Ambiguous || c.SpeedVerdict == Faster && c.High >= 1 ||
+				c.SpeedVerdict == Slower &&
+					c.Low <= 1 {
+				t.Errorf("%s, %d rounds, bar %.3f: %s at %.3f [%.3f, %.3f]", name, n, bar, c.SpeedVerdict,
 					c.Ratio, c.Low, c.High)
 			}
 		}
@@ -178,9 +179,9 @@ func TestWordFollowsFromInterval(t *testing.T) {
 	}
 }
 
-// Ratios of 1.46, 10.03 and 707 have a word in eight rounds, whatever the bar; the two that lie apart have it
-// in three.
-func TestLargeRatiosHaveWords(t *testing.T) {
+// Ratios of 1.46, 10.03 and 707 have a verdict in eight rounds, whatever the bar; the two that lie apart have
+// it in three.
+func TestLargeRatiosHaveVerdicts(t *testing.T) {
 	quiet := noises["lognormal 1 %"]
 	for _, factor := range []float64{1.46, 10.03, 707} {
 		random := rand.New(rand.NewPCG(14, 15))
@@ -191,44 +192,44 @@ func TestLargeRatiosHaveWords(t *testing.T) {
 				want = Ambiguous
 			}
 			c := Compare(a, b, 0.3)
-			if c.Word != want || c.Low != slices.Min(c.Ratios) || c.High != slices.Max(c.Ratios) {
+			if c.SpeedVerdict != want || c.Low != slices.Min(c.Ratios) || c.High != slices.Max(c.Ratios) {
 				t.Errorf("factor %v, %d rounds: %+v, want %s", factor, n, c, want)
 			}
-			if mirrored := Compare(b, a, 0.3); (mirrored.Word == Faster) != (want == Slower) {
-				t.Errorf("factor %v, %d rounds, the other way round: %s", factor, n, mirrored.Word)
+			if mirrored := Compare(b, a, 0.3); (mirrored.SpeedVerdict == Faster) != (want == Slower) {
+				t.Errorf("factor %v, %d rounds, the other way round: %s", factor, n, mirrored.SpeedVerdict)
 			}
 		}
 	}
 	random := rand.New(rand.NewPCG(16, 17))
 	a, b := candidates(random, quiet(random), 5, 2, 3)
-	if b[4].Most = 2 * b[4].Most; Compare(a, b, 0).Word != Ambiguous {
+	if b[4].Most = 2 * b[4].Most; Compare(a, b, 0).SpeedVerdict != Ambiguous {
 		t.Error("one sample that is not below half of the other's: it is not apart in every round")
 	}
 }
 
 func TestWords(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
-	quiet := func(factor float64) Word {
+	quiet := func(factor float64) SpeedVerdict {
 		a, b := series(random, 40, factor, 0.002, 0)
-		return Compare(a, b, 0).Word
+		return Compare(a, b, 0).SpeedVerdict
 	}
-	for factor, want := range map[float64]Word{0.9: Faster, 1.1: Slower, 1.001: Same} {
+	for factor, want := range map[float64]SpeedVerdict{0.9: Faster, 1.1: Slower, 1.001: Same} {
 		if got := quiet(factor); got != want {
 			t.Errorf("factor %v: %s, want %s", factor, got, want)
 		}
 	}
 	a, b := series(random, 40, 1.015, 0.002, 0)
-	if got := Compare(a, b, 0.05).Word; got != Same {
+	if got := Compare(a, b, 0.05).SpeedVerdict; got != Same {
 		t.Errorf("1.5 %% below a bar of 5 %%: %s", got)
 	}
 	a, b = series(random, 12, 1, 0.2, 0)
-	if got := Compare(a, b, 0).Word; got != Ambiguous {
+	if got := Compare(a, b, 0).SpeedVerdict; got != Ambiguous {
 		t.Errorf("20 %% of noise: %s", got)
 	}
-	if c := Compare(a[:5], b[:5], 0); c.Word != Ambiguous || len(c.Ratios) != 5 {
+	if c := Compare(a[:5], b[:5], 0); c.SpeedVerdict != Ambiguous || len(c.Ratios) != 5 {
 		t.Errorf("five rounds: %+v", c)
 	}
-	if c := Compare(nil, nil, 0); c.Word != Ambiguous || c.Noise() != 0 {
+	if c := Compare(nil, nil, 0); c.SpeedVerdict != Ambiguous || c.Noise() != 0 {
 		t.Errorf("no round: %+v", c)
 	}
 }

@@ -29,14 +29,14 @@ func TestBackwardAlone(t *testing.T) {
 	}
 	g := backwards(t, map[string]float64{"fast": 1e5, "slow": 1.5e5, "pair": 2e4, "pairs": 3e5}, from)
 	result := timeOn(t, g, coldPlan, nil)
-	words := map[string]string{}
+	verdicts := map[string]string{}
 	for _, c := range result.comparisons {
 		if c.A != c.B {
-			words[c.A+" "+c.B] = c.Word
+			verdicts[c.A+" "+c.B] = c.SpeedVerdict
 		}
 	}
-	if want := map[string]string{"slow fast": "SLOWER", "pairs pair": "SLOWER"}; !maps.Equal(words, want) {
-		t.Errorf("%v, want %v", words, want)
+	if want := map[string]string{"slow fast": "SLOWER", "pairs pair": "SLOWER"}; !maps.Equal(verdicts, want) {
+		t.Errorf("%v, want %v", verdicts, want)
 	}
 	for name, backward := range from {
 		got := result.timing(t, name)
@@ -50,7 +50,7 @@ func TestBackwardAlone(t *testing.T) {
 	}
 }
 
-// Backwards timed with their forwards get enough rounds for a word although all of them are far behind a
+// Backwards timed with their forwards get enough rounds for a verdict although all of them are far behind a
 // backward alone, and are not charged to its budget.
 func TestPairsHaveALeaderOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -64,15 +64,15 @@ func TestPairsHaveALeaderOfTheirOwn(t *testing.T) {
 		}, from)
 		g.card.TakesTime = true
 		result := timeOn(t, g, secondPlan, nil)
-		words := map[string]string{}
+		verdicts := map[string]string{}
 		for _, c := range result.comparisons {
 			if c.A != c.B {
-				words[c.A+" "+c.B] = c.Word
+				verdicts[c.A+" "+c.B] = c.SpeedVerdict
 			}
 		}
 		want := map[string]string{"near alone": "SLOWER", "pairs pair": "SLOWER", "slow pairs pair": "SLOWER"}
-		if !maps.Equal(words, want) {
-			t.Errorf("%v, want %v", words, want)
+		if !maps.Equal(verdicts, want) {
+			t.Errorf("%v, want %v", verdicts, want)
 		}
 		for _, name := range []string{"alone", "near"} {
 			if rounds := len(slices.Compact(slices.Clone(result.timing(t, name).Rounds))); rounds < 12 {

@@ -85,6 +85,6 @@ func comparisonOf(a, b *timedImpl, r Regime, c stats.Comparison) record.Comparis
 	return record.Comparison{
 		A: a.Implementation.Name, B: b.Implementation.Name,
 		RunA: a.Record.ID, RunB: b.Record.ID, Regime: r.String(),
-		Ratios: c.Ratios, Ratio: c.Ratio, Low: c.Low, High: c.High, Word: string(c.Word),
+		Ratios: c.Ratios, Ratio: c.Ratio, Low: c.Low, High: c.High, SpeedVerdict: string(c.SpeedVerdict),
 	}
 }

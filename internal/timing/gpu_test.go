@@ -141,10 +141,10 @@ func (r result) timing(t *testing.T, impl string) record.Timing {
 	return record.Timing{}
 }
 
-func (r result) word(a, b string) string {
+func (r result) verdict(a, b string) string {
 	for _, c := range r.comparisons {
 		if c.A == a && c.B == b {
-			return c.Word
+			return c.SpeedVerdict
 		}
 	}
 	return ""

@@ -30,8 +30,8 @@ const (
 	ceilingSamples = 2               // in a measurement
 	ceilingRest    = 10 * time.Millisecond
 
-	// How many times the budget rounds may go on for a word that still needs some: for those near the front,
-	// and for those far behind.
+	// How many times the budget rounds may go on for a verdict that still needs some: for those near the
+	// front, and for those far behind.
 	mostOverBudget = 3
 	mostFarBehind  = 10
 )

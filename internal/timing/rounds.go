@@ -27,7 +27,7 @@ type timedCase struct {
 
 // front is a group of implementations that are compared with each other, and the state of their rounds. A
 // backward timed with its forward is compared only with others of its kind: compared with a backward alone it
-// would seem far behind, and get too few rounds for a word.
+// would seem far behind, and get too few rounds for a verdict.
 type front struct {
 	leader    *timedImpl    // the fastest so far; nil if none can be timed
 	over      bool          // it needs no further rounds
@@ -77,7 +77,7 @@ func (c *timedCase) lead() {
 
 // farBehind reports whether an implementation takes more than twice the time of its leader. Its measurements
 // are not charged to the budget of those near the front, and its rounds end as soon as they suffice for a
-// word.
+// verdict.
 func (c *timedCase) farBehind(k *timedImpl) bool {
 	return k.medianNS() > farBehind*c.frontOf(k).leader.medianNS()
 }
@@ -95,7 +95,7 @@ func (c *timedCase) enoughSharedRounds(k *timedImpl) bool {
 }
 
 // settled reports whether the rounds of a front can end: each implementation near it has a narrow interval,
-// and each other one enough rounds for a word.
+// and each other one enough rounds for a verdict.
 func (c *timedCase) settled(f *front) bool {
 	if c.rounds < settledRounds {
 		return false
@@ -125,8 +125,8 @@ func (c *timedCase) overBudget(f *front) bool {
 }
 
 // takesPart reports whether an implementation gets a measurement in the next round. One far behind gets
-// measurements only until it has enough rounds for a word, and within a budget of its own, so that a row that
-// takes minutes ends too.
+// measurements only until it has enough rounds for a verdict, and within a budget of its own, so that a row
+// that takes minutes ends too.
 func (c *timedCase) takesPart(k *timedImpl) bool {
 	f := c.frontOf(k)
 	if k.candidate == nil || f.over || !c.farBehind(k) {

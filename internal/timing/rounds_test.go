@@ -76,7 +76,7 @@ func TestRestsCostNoBudget(t *testing.T) {
 		g := newGPU(t, 0.003, map[string]float64{"fast": 1e5, "slow": 1.1e5})
 		g.card.TakesTime = true
 		result := timeOn(t, g, inRegime(secondPlan, timing.Burst), nil)
-		if w := result.word("slow", "fast"); w != "SLOWER" {
+		if w := result.verdict("slow", "fast"); w != "SLOWER" {
 			t.Errorf("10 %% slower in bursts is %q: %+v", w, result.comparisons)
 		}
 	})
@@ -94,7 +94,7 @@ func TestStopsWhenSettled(t *testing.T) {
 }
 
 // A row that is 707 times slower, whose three measurements take five times the budget, costs the near ones no
-// round and no word. It has its own word after three rounds, and gets no further ones.
+// round and no verdict. It has its own verdict after three rounds, and gets no further ones.
 func TestSlowRowLeavesTheRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGPU(t, 0.003,
@@ -107,21 +107,21 @@ func TestSlowRowLeavesTheRounds(t *testing.T) {
 			if got.Status != op.StatusPass || rounds < least || least == 3 && rounds != 3 {
 				t.Errorf("%s: %v %q in %d rounds", name, got.Status, got.Message, rounds)
 			}
-			if w := result.word(name, "best"); name != "best" && w != "SLOWER" {
+			if w := result.verdict(name, "best"); name != "best" && w != "SLOWER" {
 				t.Errorf("%s is %q: %+v", name, w, result.comparisons)
 			}
 		}
 	})
 }
 
-// A row that takes just above twice the fastest's time has a word: whether it leaves the rounds depends on
+// A row that takes just above twice the fastest's time has a verdict: whether it leaves the rounds depends on
 // the samples that it is compared with, not on those of the fastest's second candidate.
-func TestRowAtTwiceTheFastestHasAWord(t *testing.T) {
+func TestRowAtTwiceTheFastestHasAVerdict(t *testing.T) {
 	for seed := range uint64(300) {
 		g := newGPU(t, 0.002, map[string]float64{"best": 1e5, "twice": 2.012e5})
 		g.card.Random = rand.New(rand.NewPCG(seed, 2))
 		result := timeOn(t, g, coldPlan, nil)
-		if w := result.word("twice", "best"); w != "SLOWER" {
+		if w := result.verdict("twice", "best"); w != "SLOWER" {
 			t.Errorf("seed %d: %q: %+v", seed, w, result.comparisons)
 		}
 	}
@@ -141,7 +141,7 @@ func TestEndlessRowEnds(t *testing.T) {
 		if got.Status != op.StatusUnstable || !strings.Contains(got.Message, "--budget") {
 			t.Errorf("%v %q", got.Status, got.Message)
 		}
-		if w := result.word("near", "best"); w != "SLOWER" {
+		if w := result.verdict("near", "best"); w != "SLOWER" {
 			t.Errorf("near is %q: %+v", w, result.comparisons)
 		}
 	})
@@ -149,7 +149,7 @@ func TestEndlessRowEnds(t *testing.T) {
 
 // The fastest by an invalid time, wrong or impossible, does not decide the rounds of the others: they are
 // timed again without it.
-func TestWrongLeaderCostsNoWord(t *testing.T) {
+func TestWrongLeaderCostsNoVerdict(t *testing.T) {
 	g := newGPU(t, 0.003, map[string]float64{"lazy": 1e4, "skips": 1e-1, "right": 1e5, "near": 1.1e5})
 	result := timeOn(t, g, coldPlan, wrong{"lazy": op.StatusFail})
 	for name, want := range map[string]op.Status{
@@ -160,14 +160,14 @@ func TestWrongLeaderCostsNoWord(t *testing.T) {
 			t.Errorf("%s: %v %q", name, got.Status, got.Message)
 		}
 	}
-	if w := result.word("near", "right"); w != "SLOWER" || len(result.timing(t, "near").Rounds) < 30 {
+	if w := result.verdict("near", "right"); w != "SLOWER" || len(result.timing(t, "near").Rounds) < 30 {
 		t.Errorf("near is %q: %+v", w, result.comparisons)
 	}
 }
 
-// Sustained measurements are few and still suffice for words: eight rounds for those near the front, three
+// Sustained measurements are few and still suffice for verdicts: eight rounds for those near the front, three
 // for those far behind.
-func TestSustainedHasWords(t *testing.T) {
+func TestSustainedHasVerdicts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGPU(t, 0.003, map[string]float64{"best": 1e5, "near": 1.1e5, "far": 3e5})
 		g.card.TakesTime, g.card.Drift = true, 0.05
@@ -175,7 +175,7 @@ func TestSustainedHasWords(t *testing.T) {
 		result := timeOn(t, g, inRegime(secondPlan, timing.Sustained), nil)
 		took := time.Since(began)
 		for name, rounds := range map[string]int{"near": 8, "far": 3} {
-			w, got := result.word(name, "best"), len(slices.Compact(result.timing(t, name).Rounds))
+			w, got := result.verdict(name, "best"), len(slices.Compact(result.timing(t, name).Rounds))
 			if w != "SLOWER" || got != rounds {
 				t.Errorf("%s is %q in %d rounds: %+v", name, w, got, result.comparisons)
 			}
@@ -186,8 +186,8 @@ func TestSustainedHasWords(t *testing.T) {
 	})
 }
 
-// Among many, some of them slow, each shares enough rounds with the fastest for a word, although the clock is
-// low in some.
+// Among many, some of them slow, each shares enough rounds with the fastest for a verdict, although the clock
+// is low in some.
 func TestManyImplementationsShareRounds(t *testing.T) {
 	for _, low := range []int64{0, 8} {
 		manyImplementationsShareRounds(t, low)
@@ -213,9 +213,9 @@ func manyImplementationsShareRounds(t *testing.T, low int64) {
 			if c.Ratio > 2 {
 				least = 3
 			}
-			if c.Word != want || len(c.Ratios) < least {
+			if c.SpeedVerdict != want || len(c.Ratios) < least {
 				t.Errorf("low in one of %d: %s beside %s: %s, ratio %.3f in %d rounds",
-					low, c.A, c.B, c.Word, c.Ratio, len(c.Ratios))
+					low, c.A, c.B, c.SpeedVerdict, c.Ratio, len(c.Ratios))
 			}
 		}
 		if len(result.comparisons) < len(ns)-1 {

@@ -17,12 +17,12 @@ func TestSlowdownOfThreePercent(t *testing.T) {
 		for _, c := range result.comparisons {
 			switch {
 			case c.A == "b" && c.B != "b":
-				if c.Word == "SLOWER" {
+				if c.SpeedVerdict == "SLOWER" {
 					found++
 				}
 			case c.B != "b":
 				same++
-				if c.Word == "FASTER" || c.Word == "SLOWER" {
+				if c.SpeedVerdict == "FASTER" || c.SpeedVerdict == "SLOWER" {
 					wrong++
 				}
 			}

@@ -27,12 +27,12 @@ func TestTrial(t *testing.T) {
 	timer := &timing.Timer{Plan: coldPlan, Telemetry: card}
 	same, different, err := timer.Trial(t.Context(), candidate("base", 1e5), candidate("twin", 1e5),
 		candidate("other", 1.03e5))
-	if err != nil || same.Word != stats.Same || different.Word != stats.Slower {
-		t.Errorf("%+v, %+v, %v", same.Word, different.Word, err)
+	if err != nil || same.SpeedVerdict != stats.Same || different.SpeedVerdict != stats.Slower {
+		t.Errorf("%+v, %+v, %v", same.SpeedVerdict, different.SpeedVerdict, err)
 	}
 	same, different, err = timer.Trial(t.Context(), candidate("base", 1e5), candidate("twin", 1e5), nil)
-	if err != nil || same.Word != stats.Same || different.Word != "" {
-		t.Errorf("without another: %+v, %+v, %v", same.Word, different.Word, err)
+	if err != nil || same.SpeedVerdict != stats.Same || different.SpeedVerdict != "" {
+		t.Errorf("without another: %+v, %+v, %v", same.SpeedVerdict, different.SpeedVerdict, err)
 	}
 	crashes := candidate("other", 1e5)
 	crashes.End = &backend.Outcome{Status: op.StatusCrash, Sentence: "CUDA error 700"}

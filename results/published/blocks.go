@@ -229,12 +229,12 @@ func words(p published) []string {
 	for _, s := range p.sessions {
 		for _, c := range s.Comparisons {
 			if c.RunA == c.RunB {
-				noise[c.Word]++
+				noise[c.SpeedVerdict]++
 				widest = math.Max(widest, math.Max(c.High-1, 1-c.Low))
 				continue
 			}
-			count[c.Word]++
-			if c.beyond() && c.Word == "AMBIGUOUS" {
+			count[c.SpeedVerdict]++
+			if c.beyond() && c.SpeedVerdict == "AMBIGUOUS" {
 				far++
 			}
 		}

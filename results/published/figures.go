@@ -35,8 +35,8 @@ func figureTable(p published) []string {
 
 // trial is one comparison of the figures.
 type trial struct {
-	What string `json:"what"`
-	Word string `json:"word"`
+	What         string `json:"what"`
+	SpeedVerdict string `json:"word"`
 }
 
 func sameKernel(p published) string {
@@ -46,7 +46,7 @@ func sameKernel(p published) string {
 	}
 	n, calls := map[string]int{}, map[string]bool{}
 	for _, t := range all {
-		n[t.Same.Word]++
+		n[t.Same.SpeedVerdict]++
 		calls[t.Same.What] = true
 	}
 	return fmt.Sprintf("%d of %d (%s) over %d calls", n["FASTER"]+n["SLOWER"], len(all),
@@ -60,7 +60,7 @@ func slowdown(p published) string {
 	}
 	n, kinds := map[string]int{}, map[string]bool{}
 	for _, t := range all {
-		n[t.Word]++
+		n[t.SpeedVerdict]++
 		kinds[t.What] = true
 	}
 	return fmt.Sprintf("%d of %d, over calls whose kernel %s", n["SLOWER"], len(all),

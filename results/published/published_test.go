@@ -116,7 +116,7 @@ func problems(records []record, sessions map[string]session) []string {
 		for _, c := range s.Comparisons {
 			if c.RunA == c.RunB {
 				noise[s.ID+of[c.RunA].Case+c.Regime] = true
-			} else if c.beyond() && c.Word == "AMBIGUOUS" {
+			} else if c.beyond() && c.SpeedVerdict == "AMBIGUOUS" {
 				say(s.ID, c.A, "beside", c.B, ratioWords(c), "is AMBIGUOUS")
 			}
 		}
@@ -234,8 +234,8 @@ func TestPairStandsBesideSums(t *testing.T) {
 func TestProblemsAreFound(t *testing.T) {
 	r := made("1", "1", "cuda/vec", 1000, 1980, "cold")
 	whole := session{ID: "1", Comparisons: []comparison{
-		{RunA: "1", RunB: "1", Regime: "cold", Low: 0.99, High: 1.01, Word: "SAME"},
-		{RunA: "2", RunB: "1", Regime: "cold", Ratio: 1.46, Low: 1.45, High: 1.46, Word: "SLOWER"},
+		{RunA: "1", RunB: "1", Regime: "cold", Low: 0.99, High: 1.01, SpeedVerdict: "SAME"},
+		{RunA: "2", RunB: "1", Regime: "cold", Ratio: 1.46, Low: 1.45, High: 1.46, SpeedVerdict: "SLOWER"},
 	}}
 	if err := json.Unmarshal([]byte(`[{"name":"copy","bytes_per_second":4e12}]`),
 		&whole.Ceilings); err != nil {
@@ -254,7 +254,7 @@ func TestProblemsAreFound(t *testing.T) {
 	wordless := whole
 	wordless.Comparisons = append(slices.Clone(whole.Comparisons), comparison{
 		RunA: "3", RunB: "1", A: "x",
-		Low: 1.2, High: 1.3, Word: "AMBIGUOUS",
+		Low: 1.2, High: 1.3, SpeedVerdict: "AMBIGUOUS",
 	})
 	for want, c := range map[string]struct {
 		r record

@@ -86,16 +86,16 @@ type session struct {
 // comparison is the ratio of two records that were timed in the same rounds; of one record with itself it
 // shows the noise.
 type comparison struct {
-	RunA   string    `json:"run_a"`
-	RunB   string    `json:"run_b"`
-	A      string    `json:"a"`
-	B      string    `json:"b"`
-	Regime string    `json:"regime"`
-	Ratios []float64 `json:"ratios"`
-	Ratio  float64   `json:"ratio"`
-	Low    float64   `json:"ratio_low"`
-	High   float64   `json:"ratio_high"`
-	Word   string    `json:"word"`
+	RunA         string    `json:"run_a"`
+	RunB         string    `json:"run_b"`
+	A            string    `json:"a"`
+	B            string    `json:"b"`
+	Regime       string    `json:"regime"`
+	Ratios       []float64 `json:"ratios"`
+	Ratio        float64   `json:"ratio"`
+	Low          float64   `json:"ratio_low"`
+	High         float64   `json:"ratio_high"`
+	SpeedVerdict string    `json:"word"`
 }
 
 // published is everything that is published.

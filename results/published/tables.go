@@ -416,7 +416,7 @@ func cold(all []group, ops ...string) []group {
 // from power, and every row shows its own.
 func underLoad(all []group, s published) []string {
 	out := []string{
-		"| operator | regime | implementation | median | ratio to the fastest | word | clock |",
+		"| operator | regime | implementation | median | ratio to the fastest | speed | clock |",
 		"|---|---|---|--:|--:|---|--:|",
 	}
 	for _, g := range all {
@@ -430,7 +430,7 @@ func underLoad(all []group, s published) []string {
 			if i > 0 {
 				ratio = fmt.Sprintf("%.2f", r.MedianNS/rows[0].MedianNS)
 				if c, said := s.comparisonOf(g.session, r.id, g.regime); said {
-					ratio, word = ratioWords(c), c.Word
+					ratio, word = ratioWords(c), c.SpeedVerdict
 				}
 			}
 			text := report.Duration(r.MedianNS)

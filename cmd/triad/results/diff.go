@@ -34,7 +34,8 @@ func diffCommand(db *string, run func(context.Context, *diffOptions, string) err
 
 A time of B is SLOWER or FASTER where the medians lie further apart than two sessions of one kernel do (2 %,
 or the noise that was measured), their intervals do not meet, and a Mann-Whitney test with Holm's correction
-says so; SAME where the interval lies within. Where GPU, clock or kind of timing differ no word is given. Exit
+says so; SAME where the interval lies within. Where GPU, clock or kind of timing differ no verdict is given.
+Exit
 code 1: something became wrong or slower.`,
 		Example: `  triad results diff last~1 last
   triad results diff 01M81MHBAW 01M8 --op softmax
