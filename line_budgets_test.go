@@ -24,11 +24,11 @@ var budgets = map[string]int{
 	"product": 400, "experts": 400, "plain": 400,
 }
 
-// mostRungLines is the maximum lines of a variant of a CUDA file in each pass, on average: code that variants
-// share counts for none of them. The variants for Hopper are not counted.
-const mostRungLines = 60
+// mostVariantLines is the maximum lines of a variant of a CUDA file in each pass, on average: code that
+// variants share counts for none of them. The variants for Hopper are not counted.
+const mostVariantLines = 60
 
-// overBudget lists the operators above their family's budget, and those above mostRungLines, with their
+// overBudget lists the operators above their family's budget, and those above mostVariantLines, with their
 // lines. It shrinks: no operator joins it, and none on it grows except by a Triton kernel for Hopper, as
 // fp8_gemm did by two: the variants for Hopper are not counted separately there.
 const overBudget = "testdata/over_budget.txt"
@@ -83,10 +83,10 @@ func TestUserFileLines(t *testing.T) {
 	}
 }
 
-// cost is the lines of code of an operator. rungs counts its variants, once for each pass.
+// cost is the lines of code of an operator. variants counts them, once for each pass.
 type cost struct {
-	family                                 string
-	spec, truth, python, cuda, rungs, each int
+	family                                    string
+	spec, truth, python, cuda, variants, each int
 }
 
 func (c cost) together() int { return c.spec + c.truth + c.python }
@@ -116,10 +116,10 @@ func readOverBudget(t *testing.T) (together, each map[string]int) {
 		switch {
 		case err == nil && what == "together":
 			together[name] = n
-		case err == nil && what == "rung":
+		case err == nil && what == "variant":
 			each[name] = n
 		default:
-			t.Fatalf("%s: the line %q: want LINES together|rung OPERATOR", overBudget,
+			t.Fatalf("%s: the line %q: want LINES together|variant OPERATOR", overBudget,
 				strings.TrimSpace(line))
 		}
 	}
@@ -127,7 +127,7 @@ func readOverBudget(t *testing.T) (together, each map[string]int) {
 }
 
 // againstBudgets lists the operators that are above their budgets and not listed, or listed without need.
-func againstBudgets(costs map[string]cost, total, rungs map[string]int) []string {
+func againstBudgets(costs map[string]cost, total, variants map[string]int) []string {
 	var wrong []string
 	judge := func(name, what string, lines, most int, listed map[string]int) {
 		limit, is := listed[name]
@@ -149,9 +149,9 @@ func againstBudgets(costs map[string]cost, total, rungs map[string]int) []string
 			continue
 		}
 		judge(name, "in spec, truth, Triton and torch", c.together(), most, total)
-		judge(name, "a CUDA variant and pass", c.each, mostRungLines, rungs)
+		judge(name, "a CUDA variant and pass", c.each, mostVariantLines, variants)
 	}
-	for _, listed := range []map[string]int{total, rungs} {
+	for _, listed := range []map[string]int{total, variants} {
 		for name := range listed {
 			if _, there := costs[name]; !there {
 				wrong = append(wrong, name+" is not there: remove it from "+overBudget)
@@ -176,13 +176,13 @@ func costsOf(t *testing.T) map[string]cost {
 			c.truth += codeLines(text)
 		}
 		c.spec = specLines(read(t, "internal/catalog/"+name+"/"+name+".toml"))
-		rungs := map[string]bool{}
+		variants := map[string]bool{}
 		for _, pattern := range []string{".cu", "/*.cu", "/*.cuh"} {
 			for _, file := range sources(t, "cuda/kernels/"+name+pattern) {
 				text := read(t, file)
-				for _, rung := range registered.FindAllStringSubmatch(text, -1) {
-					if !forHopper.MatchString(rung[1]) {
-						rungs[rung[1]+" "+rung[2]] = true
+				for _, variant := range registered.FindAllStringSubmatch(text, -1) {
+					if !forHopper.MatchString(variant[1]) {
+						variants[variant[1]+" "+variant[2]] = true
 					}
 				}
 				if !forHopper.MatchString(path.Base(file)) {
@@ -190,8 +190,8 @@ func costsOf(t *testing.T) map[string]cost {
 				}
 			}
 		}
-		c.rungs = len(rungs)
-		c.each = (c.cuda + max(c.rungs, 1) - 1) / max(c.rungs, 1)
+		c.variants = len(variants)
+		c.each = (c.cuda + max(c.variants, 1) - 1) / max(c.variants, 1)
 		python[name] = append(sources(t, "triton/"+name+".py"), sources(t, "triton/"+name+"/*.py")...)
 		all = append(all, python[name]...)
 		costs[name] = c
@@ -311,12 +311,12 @@ print(json.dumps(found))
 // tableOf returns the table of costs, in Markdown.
 func tableOf(costs map[string]cost) string {
 	var b strings.Builder
-	b.WriteString("| operator | family | spec | truth | Python | together | of | CUDA | rungs | each |\n" +
+	b.WriteString("| operator | family | spec | truth | Python | together | of | CUDA | variants | each |\n" +
 		"|---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, name := range slices.Sorted(maps.Keys(costs)) {
 		c := costs[name]
 		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %d | %d | %d | %d | %d |\n", name, c.family,
-			c.spec, c.truth, c.python, c.together(), budgets[c.family], c.cuda, c.rungs, c.each)
+			c.spec, c.truth, c.python, c.together(), budgets[c.family], c.cuda, c.variants, c.each)
 	}
 	return b.String()
 }

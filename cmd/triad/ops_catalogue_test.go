@@ -13,7 +13,7 @@ import (
 )
 
 // TestCataloguePage: the page of the catalogue matches specs and headers, and shows a ladder for each
-// operator, the readable rung first.
+// operator, the readable variant first.
 func TestCataloguePage(t *testing.T) {
 	var out bytes.Buffer
 	if code := newApp(nil, &out, &out).execute([]string{"ops", "catalogue"}); code != session.ExitGood {
@@ -31,9 +31,9 @@ func TestCataloguePage(t *testing.T) {
 		if !strings.Contains(string(page), "\n## "+o.Spec.Name+"\n") {
 			t.Errorf("%s is not on the page", o.Spec.Name)
 		}
-		rungs, err := build.Variants(triad.Files, o.Spec.Name)
-		if err != nil || len(rungs) < 2 {
-			t.Errorf("%s has the rungs %v, %v", o.Spec.Name, rungs, err)
+		variants, err := build.Variants(triad.Files, o.Spec.Name)
+		if err != nil || len(variants) < 2 {
+			t.Errorf("%s has the variants %v, %v", o.Spec.Name, variants, err)
 		}
 	}
 }

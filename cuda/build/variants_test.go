@@ -5,7 +5,7 @@ import (
 	"testing/fstest"
 )
 
-// The rungs of a header are the lines after its source that begin with a name, with their continuations.
+// The variants of a header are the lines after its source that begin with a name, with their continuations.
 func TestVariants(t *testing.T) {
 	files := fstest.MapFS{"cuda/kernels/made_up.cu": {Data: []byte(`// made_up: y = x
 //   mode   of the formula
@@ -18,7 +18,7 @@ func TestVariants(t *testing.T) {
 //           n % 4 == 0
 //   naive   backward: the same
 // More.
-//      not of a rung
+//      not of a variant
 #include "x"
 //   late   behind the header
 `)}}
@@ -31,6 +31,6 @@ func TestVariants(t *testing.T) {
 		t.Errorf("%q, %v, want %q", got, err, want)
 	}
 	if _, err := Variants(files, "nothing"); err == nil {
-		t.Error("an operator without kernels has rungs")
+		t.Error("an operator without kernels has variants")
 	}
 }

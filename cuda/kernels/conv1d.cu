@@ -6,7 +6,7 @@
 // Numerics multiplied and added in fp32, rounded once.
 // Limits   batch = 0 leaves y and grad_x empty, and the gradients of w and bias 0. A call outside a variant's own limit answers UNSUPPORTED.
 // Source   Dumoulin and Visin 2016, arXiv:1603.07285
-// The ladder: each rung adds one idea, and says what that costs.
+// The ladder: each variant adds one idea, and says what that costs.
 //   naive    a thread an element, any strides; the readable one, and the one to trust first. Costs: x and w
 //            are read taps * channels_in times for every element
 //   constant all filters in constant memory, where a warp that reads one weight is served at once. Costs: a copy before each call, and 64 KB

@@ -4,7 +4,7 @@
 // Numerics products and sums in fp32 (IEEE, not tf32); alpha, c and beta are applied to the fp32 sum, which is rounded once.
 // Limits   batch, m or n = 0 launches nothing; k = 0 gives beta c, or zeros.
 // Source   Dongarra et al. 1990, level 3 BLAS; Volkov and Demmel 2008 (register tiles)
-// The ladder: each rung keeps what the one before had, adds one idea, and says what that costs. gemm/product.cuh says how one kernel serves the
+// The ladder: each variant keeps what the one before had, adds one idea, and says what that costs. gemm/product.cuh says how one kernel serves the
 // forward, both layouts of b and both gradients.
 //   naive         a thread an element, neighbours in a column of y; the readable one, and the one to trust
 //                 first. Costs: a warp reads 32 rows of a at once

@@ -3,7 +3,7 @@
 // Numerics sums are exact in int32; the scales are applied in fp32, and halves are rounded to even.
 // Limits   m = 0 launches nothing; k is at most 33025, so that 255 * 255 * k stays below 2^31.
 // Source   Jacob et al. 2018, Integer-Arithmetic-Only Inference, section 2.2
-// The ladder: each rung adds one idea, and says what that costs.
+// The ladder: each variant adds one idea, and says what that costs.
 //   naive     a thread an element, the formula as it is written; the readable one, and the one to trust first
 //   tiled     tiles of both operands in shared memory, their zero points taken off on the way in: each
 //             element is read from memory once a tile. Costs: shared memory, and two barriers a step

@@ -4,7 +4,7 @@
 // Numerics fp32 has every product of two numbers and their scales exactly (12 bits): what is rounded are the sums, alpha, and y.
 // Limits   m = 0 launches nothing; k is a multiple of 16. A call outside a variant's own limit answers UNSUPPORTED.
 // Source   Rouhani et al. 2023, OCP Microscaling Formats; NVIDIA 2025, arXiv:2509.25149, section 2
-// The ladder: each rung adds one idea, and says what that costs.
+// The ladder: each variant adds one idea, and says what that costs.
 //   naive   a thread a row, any strides; the readable one, and the one to trust first. Threads of a warp read bytes of 32 rows.
 //   warp    a warp a row: its threads read neighbouring bytes and pass their sums by shuffles; any strides. Costs: a load for each byte,
 //           and both scales for each two numbers

@@ -5,7 +5,7 @@
 // Numerics fp32; halves are rounded to even. The scale of nothing but zeros is 1.
 // Limits   rows = 0 launches what gives a scale of 1; a call outside a variant's own limit answers UNSUPPORTED.
 // Source   Jacob et al. 2018, Integer-Arithmetic-Only Inference, section 2.1
-// The ladder: each rung adds one idea, and says what that costs.
+// The ladder: each variant adds one idea, and says what that costs.
 //   naive   two kernels: a block a scale looks for lo and hi, then a thread an element; any strides; the readable one, and the one to trust
 //           first. x is read twice, and one scale for the whole tensor is one block's work
 //   row     a block a row, which waits in shared memory for its scale: x is read once; per = row, rows of at most 47 KB

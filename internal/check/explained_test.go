@@ -16,11 +16,11 @@ import (
 	"triad/internal/tensor"
 )
 
-// ladder is an operator of the catalog, whose rungs are called with one input and one output in fp32.
+// ladder is an operator of the catalog, whose variants are called with one input and one output in fp32.
 type ladder struct {
 	Operator, Contract string
 	In, Out            []int64
-	Rungs              []string
+	Variants           []string `json:"rungs"`
 }
 
 // readLadders reads testdata/ladders.json.
@@ -37,19 +37,19 @@ func readLadders(t *testing.T) []ladder {
 	return all
 }
 
-// TestExplainedLadders: the figures of each rung of the transposes and of the sums equal the recorded ones,
-// and show what the rung is for.
+// TestExplainedLadders: the figures of each variant of the transposes and of the sums equal the recorded
+// ones, and show what the variant is for.
 func TestExplainedLadders(t *testing.T) {
 	var text strings.Builder
 	sums := map[string]Counts{}
 	for _, l := range readLadders(t) {
-		for _, rung := range l.Rungs {
-			fmt.Fprintf(&text, "%s %s\n", l.Operator, rung)
-			for _, c := range inAll(explainedRung(t, l, rung)) {
+		for _, variant := range l.Variants {
+			fmt.Fprintf(&text, "%s %s\n", l.Operator, variant)
+			for _, c := range inAll(explainedVariant(t, l, variant)) {
 				access := c.Access + " " + c.Memory
 				fmt.Fprintf(&text, "  %-40s %-13s %6d requests, %6d lanes, %6d parts, %6d at best\n",
 					c.Kernel, access, c.Requests, c.Lanes, c.Parts, c.Least)
-				key := l.Operator + " " + rung + " " + access
+				key := l.Operator + " " + variant + " " + access
 				all := sums[key]
 				all.Requests, all.Parts = all.Requests+c.Requests, all.Parts+c.Parts
 				sums[key] = all
@@ -73,7 +73,7 @@ func TestExplainedLadders(t *testing.T) {
 	tellTheirStories(t, sums)
 }
 
-// tellTheirStories checks the relations between rungs that are known without a run.
+// tellTheirStories checks the relations between variants that are known without a run.
 func tellTheirStories(t *testing.T, sums map[string]Counts) {
 	t.Helper()
 	of := func(key string) Counts {
@@ -128,8 +128,8 @@ func inAll(r *Report) []Counts {
 	return all
 }
 
-// explainedRung runs one call of a kernel with its accesses counted.
-func explainedRung(t *testing.T, l ladder, rung string) *Report {
+// explainedVariant runs one call of a kernel with its accesses counted.
+func explainedVariant(t *testing.T, l ladder, variant string) *Report {
 	t.Helper()
 	built, err := program.BuildKernel(t.Context(), builder(t), l.Operator, true)
 	if err != nil {
@@ -138,7 +138,7 @@ func explainedRung(t *testing.T, l ladder, rung string) *Report {
 	var call bytes.Buffer
 	if err := program.WriteCall(&call, backend.Job{
 		Implementation: backend.Implementation{
-			Name: "cuda/" + rung, Op: l.Operator, Pass: op.Forward,
+			Name: "cuda/" + variant, Op: l.Operator, Pass: op.Forward,
 			Contract: l.Contract,
 		},
 		DType: "fp32", Inputs: []tensor.Tensor{tensor.New("x", op.FP32, l.In)},
@@ -158,7 +158,7 @@ func explainedRung(t *testing.T, l ladder, rung string) *Report {
 		t.Fatal(err)
 	}
 	for _, f := range r.Findings {
-		t.Errorf("%s %s: %s", l.Operator, rung, f.Sentence())
+		t.Errorf("%s %s: %s", l.Operator, variant, f.Sentence())
 	}
 	return r
 }

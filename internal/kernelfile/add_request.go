@@ -15,7 +15,7 @@ import (
 type Request struct {
 	Path, Function string
 	Stem           string   // stands for the file in its name; "": its name without its ending
-	Rung           string   // the number by which the function chooses one of its kernels
+	Selector       string   // the number by which the function chooses one of its kernels
 	Arguments      []string // of a template
 	Pass           op.Pass  // PassUnknown: every pass the file has a function for
 	Inline         bool     // the text is the CUDA of a Python file, as InlineSources gives it
@@ -38,7 +38,7 @@ func ParseRequest(text string) (Request, error) {
 			r.Path, r.Function = r.Path[:i+len(ending)], r.Path[i+len(ending)+1:]
 		}
 	}
-	r.Function, r.Rung, _ = strings.Cut(r.Function, "#")
+	r.Function, r.Selector, _ = strings.Cut(r.Function, "#")
 	if open := strings.IndexByte(r.Function, '<'); open >= 0 && strings.HasSuffix(r.Function, ">") {
 		for _, a := range strings.Split(r.Function[open+1:len(r.Function)-1], ",") {
 			r.Arguments = append(r.Arguments, strings.TrimSpace(a))
@@ -62,8 +62,8 @@ func (r Request) Implementation() string {
 	if r.Function != "" {
 		name += ":" + r.Function
 	}
-	if r.Rung != "" {
-		name += "#" + r.Rung
+	if r.Selector != "" {
+		name += "#" + r.Selector
 	}
 	return name
 }

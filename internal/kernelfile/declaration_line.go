@@ -23,7 +23,7 @@ func (b *Binding) declaration(dtypes []string) (line declaration.Line, ok bool) 
 	if b.forward != nil {
 		return b.forward.declaration(dtypes)
 	}
-	if b.Function.Name == Joined || b.given.Rung != "" || len(b.given.Singles) > 0 {
+	if b.Function.Name == Joined || b.given.Selector != "" || len(b.given.Singles) > 0 {
 		return line, false
 	}
 	all := b.withPins()

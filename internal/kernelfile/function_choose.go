@@ -63,7 +63,7 @@ func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Option
 		return nil, err
 	}
 	r.operator = spec.Name
-	options.Arguments, options.Rung = r.Arguments, r.Rung
+	options.Arguments, options.Selector = r.Arguments, r.Selector
 	bindings, err := bindPasses(file, r, spec, passes, options)
 	bindings, err = file.withNamesakes(r, passes, bindings, err)
 	if others := file.ofOthers(r, spec.Passes()); err == nil && others != "" {
@@ -318,7 +318,7 @@ func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options O
 		fit = withoutReferences(oneOfEachName(namedAlike(fit, spec)))
 	}
 	switch {
-	case len(fit) == 1 && len(fit[0].rungs) == 0:
+	case len(fit) == 1 && len(fit[0].selectors) == 0:
 		return fit[0], nil
 	case len(list) == 1 && len(fit) == 0:
 		return nil, first

@@ -10,42 +10,43 @@ import (
 // choosesKernel is the note about such a number.
 const choosesKernel = ", which chooses the kernel"
 
-// takeRung takes a number by which a function chooses one of several kernels: "switch (kernel_num)" or "if
-// (version == 2)" over 1, 2, 3 or 0, 1, 2. Each kernel is judged separately, as FILE:function#2. Sizes that a
-// function distinguishes, such as 64 and 128, are not consecutive.
-func (b *Binding) takeRung(a *Argument) (taken bool, err error) {
-	rungs := b.Function.rungs(a.Name)
+// takeSelector takes a number by which a function chooses one of several kernels: "switch (kernel_num)" or
+// "if (version == 2)" over 1, 2, 3 or 0, 1, 2. Each kernel is judged separately, as FILE:function#2. Sizes
+// that a function distinguishes, such as 64 and 128, are not consecutive.
+func (b *Binding) takeSelector(a *Argument) (taken bool, err error) {
+	selectors := b.Function.selectors(a.Name)
 	if a.isBool() {
-		rungs = b.Function.branches(a.Name)
+		selectors = b.Function.branches(a.Name)
 	}
-	if b.Function.Kind != Host || !a.isInteger() && !a.isBool() || len(rungs) < 2 {
+	if b.Function.Kind != Host || !a.isInteger() && !a.isBool() || len(selectors) < 2 {
 		return false, nil
 	}
-	rung := rungs[0]
-	if b.Options.Rung == "" {
-		b.rungs = rungs
-	} else if rung, err = strconv.Atoi(b.Options.Rung); err != nil || !slices.Contains(rungs, rung) {
-		return false, b.errorf("%s chooses no kernel by %s: want %s#%d to %s#%d", a.Name, b.Options.Rung,
-			b.Function.Name, rungs[0], b.Function.Name, rungs[len(rungs)-1])
+	selector := selectors[0]
+	if b.Options.Selector == "" {
+		b.selectors = selectors
+	} else if selector, err = strconv.Atoi(b.Options.Selector); err != nil ||
+		!slices.Contains(selectors, selector) {
+		return false, b.errorf("%s chooses no kernel by %s: want %s#%d to %s#%d", a.Name, b.Options.Selector,
+			b.Function.Name, selectors[0], b.Function.Name, selectors[len(selectors)-1])
 	}
-	a.Role, a.Target, a.Index = Constant, strconv.Itoa(rung)+choosesKernel, rung
+	a.Role, a.Target, a.Index = Constant, strconv.Itoa(selector)+choosesKernel, selector
 	return true, nil
 }
 
-// checkRung refuses a number if the function does not choose its kernel by one.
-func (b *Binding) checkRung() error {
+// checkSelector refuses a number if the function does not choose its kernel by one.
+func (b *Binding) checkSelector() error {
 	chooses := func(a Argument) bool { return strings.HasSuffix(a.Target, choosesKernel) }
-	if b.Options.Rung == "" || slices.ContainsFunc(b.Args, chooses) {
+	if b.Options.Selector == "" || slices.ContainsFunc(b.Args, chooses) {
 		return nil
 	}
 	return b.errorf("%[1]s#%[2]s: it does not choose between kernels by a number, as in switch "+
-		"(kernel_num): leave out #%[2]s", b.Function.Name, b.Options.Rung)
+		"(kernel_num): leave out #%[2]s", b.Function.Name, b.Options.Selector)
 }
 
 // names returns the functions that a binding stands for, as --add takes them: itself, or each of the kernels
 // that it chooses from.
 func (b *Binding) names() []string {
-	if len(b.rungs) == 0 {
+	if len(b.selectors) == 0 {
 		return []string{b.Function.Name}
 	}
 	name := b.Function.Name
@@ -53,15 +54,15 @@ func (b *Binding) names() []string {
 		name += "<" + strings.Join(b.Options.Arguments, ",") + ">"
 	}
 	var all []string
-	for _, n := range b.rungs {
+	for _, n := range b.selectors {
 		all = append(all, fmt.Sprintf("%s#%d", name, n))
 	}
 	return all
 }
 
-// rungs lists the numbers that the lines of a function choose by, in ascending order. It returns none if they
-// are not 0, 1, 2, ... or 1, 2, 3, ...
-func (fn Function) rungs(param string) []int {
+// selectors lists the numbers that the lines of a function choose by, in ascending order. It returns none if
+// they are not 0, 1, 2, ... or 1, 2, 3, ...
+func (fn Function) selectors(param string) []int {
 	var found []int
 	add := func(text string) {
 		if n, err := strconv.Atoi(text); err == nil && !slices.Contains(found, n) {

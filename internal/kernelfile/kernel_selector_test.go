@@ -10,7 +10,7 @@ import (
 
 // A function that chooses one of its kernels by a number is judged once for each; sizes, modes and labels of
 // nested switches are no such numbers.
-func TestRungs(t *testing.T) {
+func TestSelectors(t *testing.T) {
 	for body, want := range map[string]string{
 		"switch (v) { case 1: a(); break; case 2: b(); break; default: exit(1); }": "run#1 run#2",
 		"if (v == 0) a(); else if (v == 1) b(); else c();":                         "run#0 run#1",
@@ -29,7 +29,7 @@ func TestRungs(t *testing.T) {
 }
 
 // FILE:function#2 passes the number 2, and one that no kernel has is refused.
-func TestRungIsPassed(t *testing.T) {
+func TestSelectorIsPassed(t *testing.T) {
 	const text = `extern "C" void run(int v, const float *x, float *y, int rows, int cols) {
 	switch (v) { case 1: a(); break; case 2: b(); break; } }
 extern "C" void plain(const float *x, float *y, int rows, int cols) { }`

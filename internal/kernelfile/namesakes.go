@@ -88,8 +88,8 @@ func (f *File) computes(fn Function) bool {
 		number := p.isInteger() || p.isFloat() || p.isBool() || p.isStream()
 		return p.Pointer || !number && !hostType.MatchString(p.Base)
 	})
-	rungs := func(p Param) bool { return len(fn.rungs(p.Name)) > 1 }
-	chooses := !fn.Launches && slices.ContainsFunc(fn.Params, rungs)
+	selectors := func(p Param) bool { return len(fn.selectors(p.Name)) > 1 }
+	chooses := !fn.Launches && slices.ContainsFunc(fn.Params, selectors)
 	reached := f.reached([]string{fn.Name})
 	return fn.Kind == Python || device && !chooses && slices.ContainsFunc(f.Functions, func(o Function) bool {
 		return reached[lastName(o.Name)] && (o.Kind == Kernel || o.Launches || o.library)

@@ -122,7 +122,7 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 func (b *Binding) leftoverNumbers(numbers []int) error {
 	for _, i := range numbers {
 		a := &b.Args[i]
-		if taken, err := b.takeRung(a); taken || err != nil {
+		if taken, err := b.takeSelector(a); taken || err != nil {
 			if err != nil {
 				return err
 			}
@@ -158,7 +158,7 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 			return b.errorf("what %s stands for is not clear: %s has the sizes %s", a.Name, b.Spec.Name, has)
 		}
 	}
-	return b.checkRung()
+	return b.checkSelector()
 }
 
 // weightsBeside returns the weights of a module among some arguments, or "" if there are none.

@@ -30,8 +30,8 @@ type Traffic struct {
 	SharedBytes int64 `json:"shared_bytes"` // of the block with most
 }
 
-// Rung is a variant with its counts on the case of its ladder, and its published time.
-type Rung struct {
+// Variant is one kernel of a ladder with its counts on the case of its ladder, and its published time.
+type Variant struct {
 	Impl     string  `json:"impl"`
 	What     string  `json:"what,omitempty"` // it does, as the head of its file says
 	Traffic  Traffic `json:"traffic"`
@@ -44,7 +44,7 @@ type Other struct {
 	MedianNS float64 `json:"median_ns"`
 }
 
-// Ladder holds the rungs and the published times of one pass of an operator.
+// Ladder holds the variants and the published times of one pass of an operator.
 type Ladder struct {
 	DType       string            `json:"dtype"` // of the counted case
 	Dims        map[string]int64  `json:"dims"`
@@ -52,7 +52,7 @@ type Ladder struct {
 	InputBytes  int64             `json:"input_bytes"`
 	OutputBytes int64             `json:"output_bytes"`
 	Input       string            `json:"input,omitempty"` // the name of the only input, if there is but one
-	Rungs       []Rung            `json:"rungs"`
+	Variants    []Variant         `json:"rungs"`
 	// Sources is the hash of the operator's kernel files that were counted.
 	Sources string `json:"sources"`
 
@@ -79,7 +79,7 @@ var published = sync.OnceValue(func() Ladders {
 // Of returns the ladder of a pass of an operator; false if it was not counted.
 func Of(op, pass string) (Ladder, bool) {
 	l, ok := published()[op+" "+pass]
-	return l, ok && len(l.Rungs) > 0
+	return l, ok && len(l.Variants) > 0
 }
 
 // Whole reports whether the counts hold all that a kernel reads. Copies that run beside it are not counted,
@@ -122,11 +122,11 @@ func (m measures) apart(o measures) float64 {
 		log(m.wavefronts, o.wavefronts) + log(m.width, o.width) + math.Abs(m.parts-o.parts)
 }
 
-// Nearest returns the rung that a kernel is most like by its counts.
-func (l Ladder) Nearest(t Traffic) Rung {
+// Nearest returns the variant that a kernel is most like by its counts.
+func (l Ladder) Nearest(t Traffic) Variant {
 	mine := l.measuresOf(t)
-	nearest, least := Rung{}, math.Inf(1)
-	for _, r := range l.Rungs {
+	nearest, least := Variant{}, math.Inf(1)
+	for _, r := range l.Variants {
 		if d := mine.apart(l.measuresOf(r.Traffic)); d < least {
 			nearest, least = r, d
 		}
@@ -134,11 +134,11 @@ func (l Ladder) Nearest(t Traffic) Rung {
 	return nearest
 }
 
-// Next returns the rung to climb to: of those with a published time the slowest that is faster than the given
-// one; if the given one has no time, the slowest that is better by a measure. false: there is none.
-func (l Ladder) Next(t Traffic, from Rung) (Rung, bool) {
-	next, found := Rung{}, false
-	for _, r := range l.Rungs {
+// Next returns the variant to climb to: of those with a published time the slowest that is faster than the
+// given one; if the given one has no time, the slowest that is better by a measure. false: there is none.
+func (l Ladder) Next(t Traffic, from Variant) (Variant, bool) {
+	next, found := Variant{}, false
+	for _, r := range l.Variants {
 		faster := r.MedianNS > 0 && r.Impl != from.Impl && (from.MedianNS == 0 || r.MedianNS < from.MedianNS)
 		if faster && len(l.better(r.Traffic, t)) > 0 && (!found || r.MedianNS > next.MedianNS) {
 			next, found = r, true

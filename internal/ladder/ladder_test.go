@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// made is a ladder of three rungs over one input of 1000 bytes: one that reads it three times, one that reads
-// it twice, with no published time, and one that reads it once in wide accesses.
+// made is a ladder of three variants over one input of 1000 bytes: one that reads it three times, one that
+// reads it twice, with no published time, and one that reads it once in wide accesses.
 func made() Ladder {
 	traffic := func(reads, lanes int64) Traffic {
 		return Traffic{
@@ -17,7 +17,7 @@ func made() Ladder {
 	return Ladder{
 		DType: "fp32", Dims: map[string]int64{"rows": 2, "cols": 125}, InputBytes: 1000, OutputBytes: 1000,
 		Input: "x", GPU: "H200", BenchDType: "bf16", BenchSizes: "8192 x 8192",
-		Rungs: []Rung{
+		Variants: []Variant{
 			{Impl: "cuda/naive", What: "a thread a row", Traffic: traffic(3, 1000)},
 			{Impl: "cuda/online", Traffic: traffic(2, 750)},
 			{Impl: "cuda/vec", What: "16-byte accesses", Traffic: traffic(1, 125), MedianNS: 65_700},
@@ -25,11 +25,11 @@ func made() Ladder {
 	}
 }
 
-// TestPlace: a kernel is put beside the rung with the nearest counts; the next rung is one with a published
-// time that counts better, and the line says in what.
+// TestPlace: a kernel is put beside the variant with the nearest counts; the next variant is one with a
+// published time that counts better, and the line says in what.
 func TestPlace(t *testing.T) {
 	l := made()
-	mine := l.Rungs[0].Traffic
+	mine := l.Variants[0].Traffic
 	mine.Lanes += 10
 	want := "counted like cuda/naive: it reads x 3 times and moves 4 bytes an access; cuda/vec (16-byte " +
 		"accesses) reads x once and moves 16 bytes an access: 65.7 us of the published 8192 x 8192 in " +
@@ -38,10 +38,10 @@ func TestPlace(t *testing.T) {
 	if got := l.Place(mine); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
-	best := l.Rungs[2].Traffic
+	best := l.Variants[2].Traffic
 	if got := l.Place(best); !strings.HasPrefix(got, "counted like cuda/vec, which no variant") ||
 		!strings.Contains(got, "65.7 us") || !strings.HasSuffix(got, "(an estimate)") {
-		t.Errorf("of the last rung: %s", got)
+		t.Errorf("of the last variant: %s", got)
 	}
 	conflicts := mine
 	conflicts.Wavefronts, conflicts.LeastWavefronts = 320, 10
@@ -59,10 +59,10 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestRows: the kernel comes first, then the rungs, those without a time before the slowest.
+// TestRows: the kernel comes first, then the variants, those without a time before the slowest.
 func TestRows(t *testing.T) {
 	l := made()
-	rows := l.Rows("mine/a.cu", l.Rungs[1].Traffic)
+	rows := l.Rows("mine/a.cu", l.Variants[1].Traffic)
 	var order []string
 	for _, row := range rows {
 		if len(row) != len(Header) {
@@ -100,17 +100,17 @@ func TestOnGPU(t *testing.T) {
 	}
 }
 
-// TestPublishedLadders: every ladder has rungs, sizes and bytes, and a kernel counted as one of its rungs is
-// put there, or beside one with the same counts.
+// TestPublishedLadders: every ladder has variants, sizes and bytes, and a kernel counted as one of its
+// variants is put there, or beside one with the same counts.
 func TestPublishedLadders(t *testing.T) {
 	if len(published()) < 10 {
 		t.Fatalf("%d ladders", len(published()))
 	}
 	for name, l := range published() {
-		if len(l.Rungs) == 0 || l.InputBytes <= 0 || l.OutputBytes <= 0 || l.DType == "" {
+		if len(l.Variants) == 0 || l.InputBytes <= 0 || l.OutputBytes <= 0 || l.DType == "" {
 			t.Errorf("%s: %+v", name, l)
 		}
-		for _, r := range l.Rungs {
+		for _, r := range l.Variants {
 			if !l.Whole(r.Traffic) {
 				t.Errorf("%s: %s is not counted in whole", name, r.Impl)
 			}

@@ -78,7 +78,7 @@ func (l Ladder) Place(t Traffic) string {
 
 // OnGPU returns where a kernel stands by its time on a case, in one line: its share of the roofline, 0 if
 // that is unknown, the ratio of its time to those of the others on the same case, the fastest first, and
-// the next rung with what it does.
+// the next variant with what it does.
 func (l Ladder) OnGPU(ns, roofline float64, others []Other) string {
 	var parts []string
 	if roofline > 0 {
@@ -99,26 +99,26 @@ func (l Ladder) OnGPU(ns, roofline float64, others []Other) string {
 		parts = append(parts, "its time is "+strings.Join(ratios, ", "))
 	}
 	if next.Impl != "" {
-		i := slices.IndexFunc(l.Rungs, func(r Rung) bool { return r.Impl == next.Impl })
+		i := slices.IndexFunc(l.Variants, func(r Variant) bool { return r.Impl == next.Impl })
 		what := ""
 		if i >= 0 {
-			what = l.Rungs[i].what()
+			what = l.Variants[i].what()
 		}
 		parts = append(parts, "next: "+next.Impl+what)
 	}
 	return strings.Join(parts, "; ")
 }
 
-// what returns what a rung does, in brackets; "" if that is not known.
-func (r Rung) what() string {
+// what returns what a variant does, in brackets; "" if that is not known.
+func (r Variant) what() string {
 	if r.What == "" {
 		return ""
 	}
 	return " (" + r.What + ")"
 }
 
-// published returns the published time of a rung in words; "" for none.
-func (l Ladder) published(r Rung) string {
+// published returns the published time of a variant in words; "" for none.
+func (l Ladder) published(r Variant) string {
 	if r.MedianNS == 0 {
 		return ""
 	}
@@ -143,9 +143,9 @@ var Header = []string{
 	"published",
 }
 
-// Rows returns the counts of a kernel and of all rungs, slowest first, for a table: reads and writes of each
-// byte, sectors and wavefronts for each that is needed, the share of runs with a part of the warp, bytes of
-// shared memory of a block, and the published time.
+// Rows returns the counts of a kernel and of all variants, slowest first, for a table: reads and writes of
+// each byte, sectors and wavefronts for each that is needed, the share of runs with a part of the warp, bytes
+// of shared memory of a block, and the published time.
 func (l Ladder) Rows(impl string, t Traffic) [][]string {
 	row := func(impl string, t Traffic, ns float64) []string {
 		m := l.measuresOf(t)
@@ -163,8 +163,8 @@ func (l Ladder) Rows(impl string, t Traffic) [][]string {
 			fmt.Sprint(t.SharedBytes), time,
 		}
 	}
-	rungs := slices.Clone(l.Rungs)
-	slices.SortStableFunc(rungs, func(a, b Rung) int {
+	variants := slices.Clone(l.Variants)
+	slices.SortStableFunc(variants, func(a, b Variant) int {
 		switch {
 		case a.MedianNS == b.MedianNS:
 			return 0
@@ -174,7 +174,7 @@ func (l Ladder) Rows(impl string, t Traffic) [][]string {
 		return 1
 	})
 	rows := [][]string{row(impl, t, 0)}
-	for _, r := range rungs {
+	for _, r := range variants {
 		rows = append(rows, row(r.Impl, r.Traffic, r.MedianNS))
 	}
 	return rows

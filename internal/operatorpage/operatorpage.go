@@ -126,9 +126,9 @@ func Room(files fs.FS, s *op.Spec) (report.OperatorRoom, error) {
 	if s.Backward != nil {
 		room.Gradients = s.Backward.Formula
 	}
-	rungs, err := build.Variants(files, s.Name)
-	for _, r := range rungs {
-		room.Rungs = append(room.Rungs, [2]string{r.Name, r.Text})
+	variants, err := build.Variants(files, s.Name)
+	for _, r := range variants {
+		room.Variants = append(room.Variants, [2]string{r.Name, r.Text})
 	}
 	return room, err
 }

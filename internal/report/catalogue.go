@@ -12,7 +12,7 @@ type OperatorRoom struct {
 	Operator
 	Summary   string
 	Gradients string      // the formula of the backward, "" where there is none
-	Rungs     [][2]string // name and text, in the order of the ladder
+	Variants  [][2]string // name and text, in the order of the ladder
 }
 
 // usualDTypes are the dtypes that the page does not name.
@@ -21,12 +21,12 @@ const usualDTypes = "fp32, fp16, bf16"
 // catalogueHead is the head of the page, a paragraph each.
 var catalogueHead = []string{
 	"# The catalogue",
-	"Every operator with its formula, and its CUDA kernels as a ladder: what each rung adds, and what it " +
-		"costs. The simplest rung, mostly `naive`, is the readable one, and the one to trust first. Dtypes " +
-		"are " + usualDTypes + " unless an operator names others. `triad ops show OP` adds source, " +
+	"Every operator with its formula, and its CUDA kernels as a ladder: what each variant adds, and what " +
+		"it costs. The simplest variant, mostly `naive`, is the readable one, and the one to trust first. " +
+		"Dtypes are " + usualDTypes + " unless an operator names others. `triad ops show OP` adds source, " +
 		"tensors, attributes, contracts, relations and implementations; `triad check --explain OP` counts " +
-		"what each rung does with memory. [performance.md](performance.md) compares the times with Triton " +
-		"and PyTorch on an H200.",
+		"what each variant does with memory. [performance.md](performance.md) compares the times with " +
+		"Triton and PyTorch on an H200.",
 	"`triad ops catalogue` makes this page from `internal/catalog/<op>` and the headers of " +
 		"`cuda/kernels/<op>.cu`; a test compares the two.",
 }
@@ -48,7 +48,7 @@ func Catalogue(w io.Writer, rooms []OperatorRoom) error {
 	return write(w, text.String())
 }
 
-// trustFirst matches what the headers of kernels say of an operator's first rung, and the page says once.
+// trustFirst matches what the headers of kernels say of an operator's first variant, and the page says once.
 var trustFirst = regexp.MustCompile(`[;.] [Tt]he readable ones?, and the ones? to trust first`)
 
 // roomText returns the section of one operator.
@@ -68,8 +68,9 @@ func roomText(r OperatorRoom) string {
 	if dtypes := strings.Join(r.DTypes, ", "); dtypes != usualDTypes {
 		fmt.Fprintf(&text, "%s\n\n", folded("Dtypes: "+dtypes, ""))
 	}
-	for _, rung := range r.Rungs {
-		fmt.Fprintf(&text, "%s\n", folded("1. **"+rung[0]+"**: "+trustFirst.ReplaceAllString(rung[1], ""),
+	for _, variant := range r.Variants {
+		fmt.Fprintf(&text, "%s\n", folded("1. **"+variant[0]+"**: "+trustFirst.ReplaceAllString(variant[1],
+			""),
 			"   "))
 	}
 	return text.String()

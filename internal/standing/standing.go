@@ -154,8 +154,8 @@ func TellTimed(out io.Writer, request run.Request, records []record.Record) {
 	}
 }
 
-// Tell prints the place of each kernel in a line; with all, the counts of all rungs and what the kernel needs
-// of a multiprocessor too.
+// Tell prints the place of each kernel in a line; with all, the counts of all variants and what the kernel
+// needs of a multiprocessor too.
 func Tell(ctx context.Context, w *machine.Workers, places []Place, all bool) error {
 	for _, p := range places {
 		fmt.Fprintf(w.Out, "%s %s: %s.\n", p.Impl, p.Pass, p.Line())

@@ -94,7 +94,7 @@ func elementsOf(t *testing.T, spec *op.Spec, c op.Case) int64 {
 	return max(sum(inputs), sum(outputs))
 }
 
-// ladderOf returns a ladder without rungs.
+// ladderOf returns a ladder without variants.
 func ladderOf(t *testing.T, spec *op.Spec, c op.Case) ladder.Ladder {
 	t.Helper()
 	l := ladder.Ladder{DType: c.DType, Dims: map[string]int64{}, Attributes: map[string]string{}}
@@ -198,13 +198,13 @@ func whatItDoes(t *testing.T, name, impl string) string {
 // withTimes adds the published times of the case on which most variants of the ladder were timed; of several,
 // the one with the most elements.
 func withTimes(l ladder.Ladder, all []published) ladder.Ladder {
-	rung := func(impl string) int {
-		return slices.IndexFunc(l.Rungs, func(r ladder.Rung) bool { return r.Impl == impl })
+	variant := func(impl string) int {
+		return slices.IndexFunc(l.Variants, func(r ladder.Variant) bool { return r.Impl == impl })
 	}
 	groups := map[string][]published{}
 	score := func(key string) (n int) {
 		for _, p := range groups[key] {
-			if rung(p.Impl) >= 0 {
+			if variant(p.Impl) >= 0 {
 				n++
 			}
 		}
@@ -223,8 +223,8 @@ func withTimes(l ladder.Ladder, all []published) ladder.Ladder {
 		}
 	}
 	l.GPU, l.BenchDType, l.BenchSizes, l.Others = "", "", "", nil
-	for i := range l.Rungs {
-		l.Rungs[i].MedianNS = 0
+	for i := range l.Variants {
+		l.Variants[i].MedianNS = 0
 	}
 	if best == "" || score(best) == 0 {
 		return l
@@ -232,8 +232,8 @@ func withTimes(l ladder.Ladder, all []published) ladder.Ladder {
 	l.GPU, l.BenchDType, l.BenchSizes = "H200", groups[best][0].DType, sizesOf(groups[best][0])
 	for _, p := range groups[best] {
 		ns := p.Timing.MedianNS
-		if i := rung(p.Impl); i >= 0 {
-			l.Rungs[i].MedianNS = ns
+		if i := variant(p.Impl); i >= 0 {
+			l.Variants[i].MedianNS = ns
 		} else if !slices.ContainsFunc(l.Others, func(o ladder.Other) bool { return o.Impl == p.Impl }) {
 			l.Others = append(l.Others, ladder.Other{Impl: p.Impl, MedianNS: ns})
 		}

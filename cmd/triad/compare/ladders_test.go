@@ -68,10 +68,10 @@ func TestLaddersAreCurrent(t *testing.T) {
 			t.Errorf("%s: its kernels are others than those that were counted: go test ./cmd/triad/compare "+
 				"-run TestLaddersAreCurrent -counted %s", key, name)
 		}
-		l.Rungs = slices.DeleteFunc(l.Rungs, func(r ladder.Rung) bool { return !l.Whole(r.Traffic) })
+		l.Variants = slices.DeleteFunc(l.Variants, func(r ladder.Variant) bool { return !l.Whole(r.Traffic) })
 		l = withTimes(l, times[name+" "+pass])
-		for i, r := range l.Rungs {
-			l.Rungs[i].What = whatItDoes(t, name, r.Impl)
+		for i, r := range l.Variants {
+			l.Variants[i].What = whatItDoes(t, name, r.Impl)
 		}
 		kept[key] = l
 	}
@@ -152,7 +152,7 @@ func countLadders(t *testing.T, name string, all ladder.Ladders) {
 				t.Logf("%s %v %s: not counted", name, pass, impl)
 				continue
 			}
-			l.Rungs = append(l.Rungs, ladder.Rung{Impl: impl, Traffic: traffic})
+			l.Variants = append(l.Variants, ladder.Variant{Impl: impl, Traffic: traffic})
 		}
 		all[name+" "+pass.String()] = l
 	}

@@ -11,7 +11,7 @@ import (
 func (a *verb) catalogueCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "catalogue",
-		Short: "every operator with its formula and the rungs of its CUDA ladder, as Markdown",
+		Short: "every operator with its formula and the variants of its CUDA ladder, as Markdown",
 		Long: `catalogue prints the Markdown of docs/catalogue.md: of every operator the formula and dtypes
 of its spec, and of each CUDA variant what its header says.`,
 		Args: cobra.NoArgs,
