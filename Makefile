@@ -111,7 +111,7 @@ format: $(ruff)
 # and power, the pages of findings and of the catalogue.
 generated:
 	$(GO) test ./internal/truth/all -run '^TestAllListsEveryOperator$$' -update
-	$(GO) test ./internal/truth -run '^(TestVersionNamesTheAllowances|TestRelationsPage)$$' -update
+	$(GO) test ./internal/truth -run '^(TestVersionNamesTheErrorBounds|TestRelationsPage)$$' -update
 	$(GO) test ./internal/run -run '^TestPower$$' -update
 	$(GO) test ./cuda -run '^TestWgmmaOperandLists$$' -update
 	@mkdir -p build

@@ -16,7 +16,7 @@ func TestNormalDistribution(t *testing.T) {
 	if status != 0 || !strings.HasPrefix(out, "ok ") {
 		t.Errorf("status %d: %s", status, out)
 	}
-	t.Log("shares of the allowances that are used, value and gradient: ", out)
+	t.Log("shares of the error bounds that are used, value and gradient: ", out)
 	if out, status := runEmulated(t, "forward", program, "wrong"); status != 1 ||
 		!strings.HasPrefix(out, "wrong ") {
 		t.Errorf("a spoilt function is accepted: status %d: %s", status, out)

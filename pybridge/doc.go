@@ -4,7 +4,7 @@
 //	worker       runs rows of Triton and torch for the driver, and times them
 //	operators    what operator files import: implementation.py, and what families share
 //	interpreter  corrections of Triton's interpreter, for a machine without a GPU
-//	truth        the second truth, and allowances composed from a reference
+//	truth        the second truth, and error bounds composed from a reference
 //	user_files   facts about a user's file by Python's parser, its import, and stand-ins for a GPU
 //	problems     describes published problems, calls their submissions, and runs their checks
 //	peers        kernels of other projects

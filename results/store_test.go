@@ -86,7 +86,7 @@ func failed(i int) record.Record {
 						Block: "all of it", N: 7, Error: 0.5, Simulated: 0.25,
 						FP32: 0x1p-24, Limit: record.Float(math.Inf(1)),
 					}},
-					Slope: &record.Slope{Spread: 300, Slope: -1e-9, Sigma: 1e-10, Allowance: 0.3},
+					Slope: &record.Slope{Spread: 300, Slope: -1e-9, Sigma: 1e-10, ErrorBound: 0.3},
 				},
 			},
 			{Name: "lse", Status: op.StatusMissing, Message: "not given"},

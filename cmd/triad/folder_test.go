@@ -131,7 +131,7 @@ func TestNewOperatorThatCannotBeJudged(t *testing.T) {
 		{
 			"unknown form",
 			[3]string{"my_norm.py", formula, "return torch.special.i0(x)"},
-			`line 15: bessel_i0 has no rule for its allowance`,
+			`line 15: bessel_i0 has no rule for its error bound`,
 		},
 		{
 			"an input left out",

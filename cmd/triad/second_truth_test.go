@@ -207,8 +207,8 @@ func (b truths) apart() (apart float64, where string) {
 	return apart, where
 }
 
-// plant makes every allowance a thousand times as large and one element of the truth wrong, by a share of its
-// terms; ok is false if no element has any.
+// plant makes every error bound a thousand times as large and one element of the truth wrong, by a share of
+// its terms; ok is false if no element has any.
 func (b truths) plant(share float64) (output, element int, ok bool) {
 	for i, target := range b.first.Outputs {
 		for j := range target.R {
@@ -256,8 +256,8 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-// distance returns |x - y| in roundings of fp64; infinite if that is no number. The allowance T of the judged
-// truth has no part in it: one that is too large does not loosen the check of its own truth.
+// distance returns |x - y| in roundings of fp64; infinite if that is no number. The error bound T of the
+// judged truth has no part in it: one that is too large does not loosen the check of its own truth.
 func distance(x, y, rounding float64) float64 {
 	if x == y || math.IsNaN(x) && math.IsNaN(y) {
 		return 0

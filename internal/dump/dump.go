@@ -32,7 +32,7 @@ func (d Dumper) Ready() error {
 	return nil
 }
 
-// Case writes inputs.safetensors, and truth.safetensors with the fp64 truth, allowance and simulated result
+// Case writes inputs.safetensors, and truth.safetensors with the fp64 truth, error bound and simulated result
 // of each output.
 func (d Dumper) Case(c op.Case, inputs []tensor.Tensor, truth judge.Truth) error {
 	description, err := c.MarshalJSON()

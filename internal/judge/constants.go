@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Version names every constant and allowance: a test compares them with a recorded list. It is stored with
+// Version names every constant and error bound: a test compares them with a recorded list. It is stored with
 // every verdict, so that old results can be judged again when one changes. docs/judge.md has its history.
 const Version = "17"
 
@@ -40,9 +40,9 @@ const (
 	// 1/sqrt(n).
 	rmsFactor = 1.5
 	rmsNoise  = 4.0
-	// rmsAllowance is the share of TFP32 that is added: T bounds single elements, its root mean square lies
+	// rmsShare is the share of TFP32 that is added: T bounds single elements, its root mean square lies
 	// well below.
-	rmsAllowance = 0.5
+	rmsShare = 0.5
 	// minBlock is the smallest number of elements whose root mean square is a statistic.
 	minBlock = 64
 	// tile is the edge of the blocks of G4: the smallest tile a kernel loses as a whole.
@@ -73,7 +73,7 @@ var checkConstants = sync.OnceValue(func() error {
 		"sum_lambda": sumLambda, "sum_truncation": sumTruncation, "sum_extra": sumExtra,
 		"kappa_fast":     KappaFast,
 		"kappa_promoted": KappaPromoted, "rms_factor": rmsFactor, "rms_noise": rmsNoise,
-		"rms_allowance": rmsAllowance,
+		"rms_allowance": rmsShare,
 		"min_block":     minBlock, "tile": tile, "bias_sigmas": biasSigmas, "bias_spread": biasSpread,
 		"u32":    U32,
 		"u_tf32": UTF, "u64": U64, "tiny": Tiny,

@@ -7,7 +7,7 @@ import (
 
 // UnderContracts judges an answer under the operator's default contract and, only where that rejects values,
 // under the looser contract that the implementation declares: an output that the looser one accepts is
-// DIFFERENT_CONTRACT, or NO_POWER where the looser allowance would accept wrong outputs too. truth returns
+// DIFFERENT_CONTRACT, or NO_POWER where the looser error bound would accept wrong outputs too. truth returns
 // the truth of a contract. Where declared is empty or the default, the default alone decides; nothing excuses
 // a wrong shape, a race or a missing truth.
 func UnderContracts(plan Plan, answer Answer, truth func(contract string) (Truth, error), standard,

@@ -36,7 +36,7 @@ func (g *grid) round(x float64) float64 {
 }
 
 // bounds returns the ends of the interval [RN(r-t), RN(r+t)]. A number within the range of an integer dtype
-// is stored as one whatever its allowance is, so that the ends lie within the range too.
+// is stored as one whatever its error bound is, so that the ends lie within the range too.
 func (g *grid) bounds(r, t float64) (low, high float64) {
 	low, high = g.round(r-t), g.round(r+t)
 	if g.floating || t == 0 || math.IsNaN(g.round(r)) {

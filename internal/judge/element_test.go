@@ -11,7 +11,7 @@ import (
 // halfway lies in the middle of two bf16 numbers: it rounds to 1.
 const halfway = 1 + 0x1p-8
 
-// elements are values, truths and allowances, and whether the value is accepted.
+// elements are values, truths and error bounds, and whether the value is accepted.
 var elements = []struct {
 	what     string
 	d        op.DType
@@ -21,7 +21,7 @@ var elements = []struct {
 	ok       bool
 }{
 	{what: "exact", d: op.FP32, y: 1, r: 1, ok: true},
-	{what: "one ulp off without allowance", d: op.FP32, y: 1 + 0x1p-23, r: 1},
+	{what: "one ulp off without error bound", d: op.FP32, y: 1 + 0x1p-23, r: 1},
 	{what: "nan for a number", d: op.FP32, y: nan, r: 1, t: 1e30},
 	{what: "number for nan", d: op.FP32, y: 1, r: nan},
 	{what: "nan for nan", d: op.FP32, y: nan, r: nan, ok: true},
@@ -34,10 +34,10 @@ var elements = []struct {
 	{what: "-0 for 0", d: op.FP32, y: math.Copysign(0, -1), r: 0, ok: true},
 	{what: "halfway to even", d: op.BF16, y: 1, r: halfway, ok: true},
 	{what: "halfway the wrong way", d: op.BF16, y: 1 + 0x1p-7, r: halfway},
-	{what: "halfway, a little allowance", d: op.BF16, y: 1 + 0x1p-7, r: halfway, t: 1e-9, ok: true},
+	{what: "halfway, a little error bound", d: op.BF16, y: 1 + 0x1p-7, r: halfway, t: 1e-9, ok: true},
 	{what: "just above halfway", d: op.BF16, y: 1, r: halfway + 1e-9},
 	{
-		what: "just above halfway, within the allowance", d: op.BF16, y: 1, r: halfway + 1e-9, t: 2e-9,
+		what: "just above halfway, within the error bound", d: op.BF16, y: 1, r: halfway + 1e-9, t: 2e-9,
 		ok: true,
 	},
 	{what: "no double rounding", d: op.BF16, y: 1, r: halfway + 0x1p-40},
@@ -72,7 +72,7 @@ var elements = []struct {
 	{what: "nan in T rejects", d: op.FP32, y: 5, r: 1, t: nan},
 }
 
-// TestElement checks G1 and G2 on a table: a value, the truth, the allowance, and whether it is accepted.
+// TestElement checks G1 and G2 on a table: a value, the truth, the error bound, and whether it is accepted.
 func TestElement(t *testing.T) {
 	for _, c := range elements {
 		g := gridOf(Target{DType: c.d, Saturate: c.saturate, FTZ: c.ftz})

@@ -26,7 +26,7 @@ type Freivalds struct {
 	Rows, Cols []int64     // the rest, in increasing order
 	Seed       uint64      // of the signs: see SignsOf
 	Sums       [][]float64 // of each of Rows: (A*(B*r))_i under every vector
-	Allowance  []float64   // of each of Rows: at least sum_j T_ij, plus the error of the fp64 sums above
+	ErrorBound []float64   // of each of Rows: at least sum_j T_ij, plus the error of the fp64 sums above
 	// Element returns R and T of one element of the product. It is called where C is not finite, and to find
 	// the wrong element of a rejected row.
 	Element func(row, col int64) (r, t float64)
@@ -58,9 +58,9 @@ func (f *Freivalds) check(t Target) error {
 	}
 	rows, cols := rowsOf(t.Shape)
 	if len(t.Shape) < 2 || f.Element == nil || len(f.Sums) != len(f.Rows) ||
-		len(f.Allowance) != len(f.Rows) {
-		return fmt.Errorf("check the truth of %s: %d sums and %d allowances for %d rows of shape %v: want "+
-			"one of each", t.Name, len(f.Sums), len(f.Allowance),
+		len(f.ErrorBound) != len(f.Rows) {
+		return fmt.Errorf("check the truth of %s: %d sums and %d error bounds for %d rows of shape %v: want "+
+			"one of each", t.Name, len(f.Sums), len(f.ErrorBound),
 			len(f.Rows), t.Shape)
 	}
 	if !risingBelow(f.Rows, rows) || !risingBelow(f.Cols, cols) {
@@ -68,14 +68,14 @@ func (f *Freivalds) check(t Target) error {
 			"within %v", t.Name, t.Shape)
 	}
 	for i, sums := range f.Sums {
-		finite := len(sums) == Signs && f.Allowance[i] >= 0 && f.Allowance[i] <= math.MaxFloat64
+		finite := len(sums) == Signs && f.ErrorBound[i] >= 0 && f.ErrorBound[i] <= math.MaxFloat64
 		for _, s := range sums {
 			finite = finite && math.Abs(s) <= math.MaxFloat64
 		}
 		if !finite {
-			return fmt.Errorf("check the truth of %s: row %d: %d sums, allowance %v: want %d finite sums "+
-				"and a finite allowance >= 0", t.Name, f.Rows[i],
-				len(sums), f.Allowance[i], Signs)
+			return fmt.Errorf("check the truth of %s: row %d: %d sums, error bound %v: want %d finite sums "+
+				"and a finite error bound >= 0", t.Name, f.Rows[i],
+				len(sums), f.ErrorBound[i], Signs)
 		}
 	}
 	return nil
@@ -142,7 +142,7 @@ func (f *Freivalds) row(target Target, data []byte, signs [][]float64, i int) si
 	_, cols := rowsOf(target.Shape)
 	all, left := make([]float64, cols), make([]float64, len(f.Cols))
 	tensor.DecodeInto(all, target.DType, data[row*cols*target.DType.Size():])
-	allowed, size := f.Allowance[i], 0.0
+	allowed, size := f.ErrorBound[i], 0.0
 	for j, col := range f.Cols {
 		y := all[col]
 		if math.IsNaN(y) || math.IsInf(y, 0) || g.saturate && math.Abs(y) == g.format.Max {

@@ -31,7 +31,7 @@ func covered(d op.DType, r []float64) Target {
 				sums[v] += s[j] * r[row*cols+col]
 			}
 		}
-		f.Sums, f.Allowance = append(f.Sums, sums), append(f.Allowance, 0)
+		f.Sums, f.ErrorBound = append(f.Sums, sums), append(f.ErrorBound, 0)
 	}
 	t.T, t.TFP32, t.Sim, t.Freivalds = make([]float64, len(t.R)), make([]float64, len(t.R)),
 		slices.Clone(t.R), f
@@ -70,10 +70,10 @@ func TestFreivaldsTolerance(t *testing.T) {
 		t.Errorf("flushed: %v %s", v.Status, v.Sentence)
 	}
 	for what, spoil := range map[string]func(f *Freivalds){
-		"no allowance":       func(f *Freivalds) { f.Allowance = f.Allowance[1:] },
-		"a NaN allowance":    func(f *Freivalds) { f.Allowance[1] = math.NaN() },
-		"a negative one":     func(f *Freivalds) { f.Allowance[1] = -1 },
-		"an infinite one":    func(f *Freivalds) { f.Allowance[1] = math.Inf(1) },
+		"no error bound":     func(f *Freivalds) { f.ErrorBound = f.ErrorBound[1:] },
+		"a NaN error bound":  func(f *Freivalds) { f.ErrorBound[1] = math.NaN() },
+		"a negative one":     func(f *Freivalds) { f.ErrorBound[1] = -1 },
+		"an infinite one":    func(f *Freivalds) { f.ErrorBound[1] = math.Inf(1) },
 		"a NaN sum":          func(f *Freivalds) { f.Sums[2][19] = math.NaN() },
 		"a vector too few":   func(f *Freivalds) { f.Sums[2] = f.Sums[2][1:] },
 		"a row outside":      func(f *Freivalds) { f.Rows[2] = 4 },

@@ -73,7 +73,7 @@ func TestEachGate(t *testing.T) {
 	}
 }
 
-// plainNumbers returns a truth of many independent numbers whose allowance is a share of them.
+// plainNumbers returns a truth of many independent numbers whose error bound is a share of them.
 func plainNumbers(share float64) Target {
 	r := rand.New(rand.NewPCG(11, 11))
 	x := make([]float64, 1<<16)

@@ -28,7 +28,7 @@ func BenchmarkGates(b *testing.B) {
 		kept.Shape = []int64{rows, cols}
 		byRows := kept
 		byRows.R, byRows.T, byRows.TFP32, byRows.Sim = nil, nil, nil, nil
-		byRows.Rows = &Rows{OneAllowance: true, Fill: func() func(into Values, first, end int64) error {
+		byRows.Rows = &Rows{OneErrorBound: true, Fill: func() func(into Values, first, end int64) error {
 			return func(into Values, first, end int64) error {
 				copy(into.R, kept.R[first*cols:end*cols])
 				copy(into.T, kept.T[first*cols:end*cols])

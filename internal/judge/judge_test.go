@@ -63,11 +63,11 @@ func TestIntervalIsTight(t *testing.T) {
 		g := gridOf(Target{DType: d})
 		for range 20_000 {
 			x := math.Ldexp(1+r.Float64(), r.IntN(20)-10)
-			allowance := math.Ldexp(r.Float64(), r.IntN(20)-25)
-			low, high := g.round(x-allowance), g.round(x+allowance)
+			errorBound := math.Ldexp(r.Float64(), r.IntN(20)-25)
+			low, high := g.round(x-errorBound), g.round(x+errorBound)
 			for _, y := range []float64{low, high, g.round(x)} {
-				if !g.accepts(y, x, allowance) {
-					t.Fatalf("%v: %v rejected for %v ± %v", d, y, x, allowance)
+				if !g.accepts(y, x, errorBound) {
+					t.Fatalf("%v: %v rejected for %v ± %v", d, y, x, errorBound)
 				}
 			}
 			// the neighbours, as numbers of the dtype like every output
@@ -79,8 +79,8 @@ func TestIntervalIsTight(t *testing.T) {
 				above = high + g.ulp(math.Nextafter(high, 0))
 			}
 			for _, y := range []float64{below, above} {
-				if g.accepts(y, x, allowance) && (y < low || y > high) {
-					t.Fatalf("%v: %v accepted for %v ± %v", d, y, x, allowance)
+				if g.accepts(y, x, errorBound) && (y < low || y > high) {
+					t.Fatalf("%v: %v accepted for %v ± %v", d, y, x, errorBound)
 				}
 			}
 		}
@@ -120,14 +120,18 @@ var incomplete = map[string]func(p *Plan, a *Answer, truth *Truth){
 		o := &truth.Outputs[0]
 		o.Index, o.R, o.T, o.TFP32, o.Sim = []int64{}, nil, nil, nil, nil
 	},
-	"negative allowance": func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs[0].T = []float64{1, -1, 1} },
-	"nan allowance": func(_ *Plan, _ *Answer, truth *Truth) {
+	"negative error bound": func(_ *Plan, _ *Answer,
+		truth *Truth,
+	) {
+		truth.Outputs[0].T = []float64{1, -1, 1}
+	},
+	"nan error bound": func(_ *Plan, _ *Answer, truth *Truth) {
 		truth.Outputs[0].T = []float64{1, nan, 1}
 	},
-	"infinite allowance": func(_ *Plan, _ *Answer, truth *Truth) {
+	"infinite error bound": func(_ *Plan, _ *Answer, truth *Truth) {
 		truth.Outputs[0].T = []float64{1, inf, 1}
 	},
-	"exact with allowance": func(_ *Plan, _ *Answer, truth *Truth) {
+	"exact with error bound": func(_ *Plan, _ *Answer, truth *Truth) {
 		truth.Outputs[0].Exact = true
 	},
 	"plan of one launch": func(p *Plan, a *Answer, _ *Truth) { p.Launches = 1; a.Launches = a.Launches[:1] },
@@ -305,7 +309,7 @@ func TestRMS(t *testing.T) {
 		y[i] = tensor.Round(op.BF16, x[i], false)
 		noisy[i] = tensor.Round(op.BF16, x[i]*(1+0x1p-7*r.NormFloat64()), false)
 	}
-	truth := target(op.BF16, x, 0.1) // an allowance as loose as attention's
+	truth := target(op.BF16, x, 0.1) // an error bound as loose as attention's
 	truth.TFP32 = make([]float64, n)
 	if v := verdict(truth, answer(truth, y...)); v.Status != op.StatusPass {
 		t.Errorf("the simulated contract itself: %+v", v.RMS)
@@ -363,7 +367,7 @@ func TestPower(t *testing.T) {
 	loose := target(op.BF16, x, 100)
 	p := PowerOf(loose, tensor.Tensor{}, nil)
 	if !p.None {
-		t.Errorf("an allowance larger than the data: %+v", p)
+		t.Errorf("an error bound larger than the data: %+v", p)
 	}
 	v := WithPower([]Verdict{
 		verdict(loose, answer(loose, make([]float64, 300)...)),

@@ -84,10 +84,10 @@ func TestPowerOfManyElements(t *testing.T) {
 		t.Errorf("the truth itself as the output before: %+v", p)
 	}
 	loose := target(op.BF16, x, 0.05)
-	loose.TFP32 = make([]float64, several) // all of the allowance is for values stored low
+	loose.TFP32 = make([]float64, several) // all of the error bound is for values stored low
 	if p := PowerOf(loose, tensor.Tensor{}, nil); !slices.Contains(p.Accepted, "off by 2^-10") ||
 		slices.Contains(p.Accepted, "zeros") {
-		t.Errorf("a loose allowance: %+v", p)
+		t.Errorf("a loose error bound: %+v", p)
 	}
 	w := trial{"far off together", true, func(into []float64, first int) {
 		for i := range into {

@@ -133,7 +133,7 @@ func TestPayloadsOfNaN(t *testing.T) {
 }
 
 // TestIntervalOfIntegersWithinTheirRange: the interval of an integer ends at the range of its dtype where the
-// allowance reaches beyond.
+// error bound reaches beyond.
 func TestIntervalOfIntegersWithinTheirRange(t *testing.T) {
 	ends := target(op.I8, []float64{127, -128, 100}, 1.5)
 	ends.Independent = false

@@ -10,110 +10,110 @@ import (
 
 // Constants are the numbers of one version from which a stored verdict can be decided again.
 type Constants struct {
-	Version                  string
-	Factor, Noise, Allowance float64 // of G4: see rmsLimit
-	MinBlock                 int64
-	Sigmas, Spread           float64 // of G5
+	Version              string
+	Factor, Noise, Share float64 // of G4: see rmsLimit
+	MinBlock             int64
+	Sigmas, Spread       float64 // of G5
 
-	// Low and High bound the change of the allowances: every T and TFP32 is between Low and High times its
+	// Low and High bound the change of the error bounds: every T and TFP32 is between Low and High times its
 	// value in the version before.
 	Low, High float64
 	Fewer     []string // gates that apply to fewer outputs than in the version before
-	// OtherReach: the allowance of G5 is another quantity than in the version before, of which it is only
+	// OtherReach: the error bound of G5 is another quantity than in the version before, of which it is only
 	// known that it is not negative.
 	OtherReach bool
-	// Contracts are those whose allowances the version changed; nil: all.
+	// Contracts are those whose error bounds the version changed; nil: all.
 	Contracts []string
-	// DTypes are those of the outputs whose allowances the version changed; nil: all.
+	// DTypes are those of the outputs whose error bounds the version changed; nil: all.
 	DTypes []op.DType
 }
 
-// versions are all versions in their order, the last being the one in force. Where a change of allowances has
-// no bounds, High is infinite.
+// versions are all versions in their order, the last being the one in force. Where a change of error bounds
+// has no bounds, High is infinite.
 var versions = []Constants{
 	{
-		Version: "1", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Version: "1", Factor: 1.5, Noise: 4, Share: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
 		Low: 1, High: 1,
 	},
 	// version 1 had several states
 	{
-		Version: "2", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256, Low: 0,
+		Version: "2", Factor: 1.5, Noise: 4, Share: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256, Low: 0,
 		High: math.Inf(1),
 	},
 	{
-		Version: "3", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Version: "3", Factor: 1.5, Noise: 4, Share: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
 		Low: 1, High: 1,
 		Fewer: []string{"G4", "G5"},
 	},
 	{
-		Version: "4", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Version: "4", Factor: 1.5, Noise: 4, Share: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
 		Low: 1, High: 1, OtherReach: true,
 	},
 	{
-		Version: "5", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Version: "5", Factor: 1.5, Noise: 4, Share: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
 		Low: 1, High: math.Inf(1), OtherReach: true, Contracts: []string{"tf32"},
 	},
 	{
-		Version: "6", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Version: "6", Factor: 1.5, Noise: 4, Share: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
 		Low: 1, High: math.Inf(1), Contracts: []string{"fp32"}, DTypes: []op.DType{op.FP16, op.BF16},
 	},
 	{
-		Version: "7", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Version: "7", Factor: 1.5, Noise: 4, Share: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
 		Low: 1, High: 1, Fewer: []string{"G4", "G5"},
 	},
-	// the simulated values of "eager" changed too, so that its allowances cannot be compared
+	// the simulated values of "eager" changed too, so that its error bounds cannot be compared
 	{
-		Version: "8", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Version: "8", Factor: 1.5, Noise: 4, Share: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
 		Low: 0, High: math.Inf(1),
 		Contracts: []string{"eager", "tf32"},
 	},
 	{
-		Version: "9", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Version: "9", Factor: 1.5, Noise: 4, Share: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
 		Low: 1, High: 1, Fewer: []string{"G4", "G5"}, Contracts: []string{"stored"},
 	},
 	// the simulated values of "stored" changed too
 	{
-		Version: "10", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Version: "10", Factor: 1.5, Noise: 4, Share: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
 		Low: 0, High: math.Inf(1),
 		Contracts: []string{"stored"}, DTypes: []op.DType{op.FP16, op.BF16},
 	},
 	// the simulated values of "tf32" changed too
 	{
-		Version: "11", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Version: "11", Factor: 1.5, Noise: 4, Share: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
 		Low: 0, High: math.Inf(1),
 		Contracts: []string{"p16", "eager", "tf32"},
 	},
 	// where NaN is a second right answer, the first is not required
 	{
-		Version: "12", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Version: "12", Factor: 1.5, Noise: 4, Share: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
 		Low: 1, High: 1, Fewer: []string{"G1"},
 		Contracts: []string{"fp32", "stored"},
 	},
-	// no allowance where fp32 represents the result
+	// no error bound where fp32 represents the result
 	{
-		Version: "13", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Version: "13", Factor: 1.5, Noise: 4, Share: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
 		Low: 0, High: 1,
 		Contracts: []string{"fp32", "eager", "stored"},
 	},
 	{
-		Version: "14", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Version: "14", Factor: 1.5, Noise: 4, Share: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
 		Low: 1, High: 1, Fewer: []string{"G4", "G5"},
 		Contracts: []string{"stored"},
 	},
 	// inputs alone
 	{
-		Version: "15", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Version: "15", Factor: 1.5, Noise: 4, Share: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
 		Low: 1, High: 1,
 	},
 	{
-		Version: "16", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock,
+		Version: "16", Factor: rmsFactor, Noise: rmsNoise, Share: rmsShare, MinBlock: minBlock,
 		Sigmas: biasSigmas, Spread: biasSpread, Low: 1, High: 1, Fewer: []string{"G4"},
 		Contracts: []string{"stored"},
 	},
 }
 
-// constantsOf returns the constants of a version, and those of a later one with the changes of the allowances
-// since, for verdicts on outputs of a dtype under a contract.
+// constantsOf returns the constants of a version, and those of a later one with the changes of the error
+// bounds since, for verdicts on outputs of a dtype under a contract.
 func constantsOf(all []Constants, from, to, contract string, d op.DType) (then, now Constants, err error) {
 	first := slices.IndexFunc(all, func(c Constants) bool { return c.Version == from })
 	last := slices.IndexFunc(all, func(c Constants) bool { return c.Version == to })
@@ -165,13 +165,13 @@ func decided(status op.Status, gate, why string) Decision {
 func decideAgain(v Verdict, then, now Constants) Decision {
 	gates := v.Gate == "G1" || v.Gate == "G2" || v.Gate == "G4" || v.Status == op.StatusPass ||
 		v.Status == op.StatusWarn
-	allowances := now.Low != 1 || now.High != 1
+	errorBounds := now.Low != 1 || now.High != 1
 	switch {
 	case v.Status == op.StatusNoPower || v.Status == op.StatusDifferentContract || v.Gate == "G6":
-		if allowances || len(now.Fewer) > 0 {
+		if errorBounds || len(now.Fewer) > 0 {
 			return undecided(v, "power, other contracts and relations need the outputs")
 		}
-		return decided(v.Status, v.Gate, "no allowance changed")
+		return decided(v.Status, v.Gate, "no error bound changed")
 	case !gates || v.Status == op.StatusRace || v.Status == op.StatusUnknown:
 		return decided(v.Status, v.Gate, "no constant has a part in it")
 	case v.Digest == "":
@@ -188,7 +188,7 @@ func decideAgain(v Verdict, then, now Constants) Decision {
 		return d
 	}
 	rejected := v.Status == op.StatusFail
-	if rejected && v.Expected > len(v.Relations) || allowances && (len(v.Relations) > 0 || v.Covered > 0) {
+	if rejected && v.Expected > len(v.Relations) || errorBounds && (len(v.Relations) > 0 || v.Covered > 0) {
 		return undecided(v, "relations and sums over what a sample leaves out need the outputs")
 	}
 	if d := v.slopeAgain(now); d.Status == op.StatusWarn && slices.Contains(now.Fewer, "G5") {
@@ -218,7 +218,7 @@ func (v Verdict) elementsAgain(now Constants) Decision {
 		}
 		if !g.accepts(e.Got, e.R, low) {
 			return undecided(v, place(v.Output, e.Index)+
-				" is accepted by the largest of the allowances that it may have, and not by the smallest")
+				" is accepted by the largest of the error bounds that it may have, and not by the smallest")
 		}
 		if !g.accepts(e.Got, e.R, e.T) {
 			kept++
@@ -233,11 +233,11 @@ func (v Verdict) elementsAgain(now Constants) Decision {
 	}
 	if now.Low < 1 && !v.Exact && !v.Bits && measured < v.Compared {
 		return undecided(v,
-			"allowances are smaller, and an infinity may have been accepted beside the overflow threshold")
+			"error bounds are smaller, and an infinity may have been accepted beside the overflow threshold")
 	}
 	if now.Low < 1 && !v.Exact && !v.Bits && !(2*v.Used() <= now.Low) {
-		return undecided(v, fmt.Sprintf("allowances are smaller, and the largest error is %s of allowance "+
-			"and half an ulp", number(v.Used())))
+		return undecided(v, fmt.Sprintf("error bounds are smaller, and the largest error is %s of error "+
+			"bound and half an ulp", number(v.Used())))
 	}
 	return decided(op.StatusPass, "", "")
 }
@@ -262,15 +262,15 @@ func (v Verdict) blocksAgain(then, now Constants) Decision {
 			continue
 		}
 		smallest, largest := now, now
-		smallest.Allowance *= now.Low
-		largest.Allowance *= now.High
+		smallest.Share *= now.Low
+		largest.Share *= now.High
 		if limit := rmsLimit(b, largest); limit <= math.MaxFloat64 && !(b.Error <= limit) {
 			return decided(op.StatusFail, "G4", fmt.Sprintf("%s is noisier than its contract in %s",
 				v.Output, b.Block))
 		}
 		if !(b.Error <= rmsLimit(b, smallest)) {
 			return undecided(v, "the error of "+b.Block+
-				" lies between what the smallest and the largest allowance accept")
+				" lies between what the smallest and the largest error bound accept")
 		}
 	}
 	if v.Blocks[0].Blocks <= len(v.Blocks) {
@@ -283,7 +283,7 @@ func (v Verdict) blocksAgain(then, now Constants) Decision {
 		root = min(root, math.Sqrt(errors))
 	}
 	shrunk := math.Min(now.Factor/then.Factor*math.Min(1, (1+now.Noise/root)/(1+then.Noise/root)),
-		now.Allowance*now.Low/then.Allowance)
+		now.Share*now.Low/then.Share)
 	if last := v.Blocks[len(v.Blocks)-1]; !(last.share() <= shrunk) {
 		return undecided(v, fmt.Sprintf("limits shrink, and %d blocks are not kept",
 			v.Blocks[0].Blocks-len(v.Blocks)))
@@ -297,8 +297,8 @@ func (v Verdict) slopeAgain(now Constants) Decision {
 	if !v.Independent || !(b.Spread >= now.Spread) {
 		return decided(op.StatusPass, "", "")
 	}
-	// Its allowance rises with every TFP32, by steps: a rounding boundary comes within reach or does not.
-	least, most := b.Allowance, b.Allowance
+	// Its error bound rises with every TFP32, by steps: a rounding boundary comes within reach or does not.
+	least, most := b.ErrorBound, b.ErrorBound
 	if now.OtherReach || now.Low < 1 {
 		least = 0
 	}
@@ -311,7 +311,7 @@ func (v Verdict) slopeAgain(now Constants) Decision {
 	}
 	if !(math.Abs(b.Slope) <= now.Sigmas*b.Sigma+least) {
 		return Decision{
-			Why: "the slope of G5 lies between what the smallest and the largest allowance accept",
+			Why: "the slope of G5 lies between what the smallest and the largest error bound accept",
 		}
 	}
 	return decided(op.StatusPass, "", "")

@@ -10,7 +10,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// inForce returns the constants of this version, with allowances between low and high times their former
+// inForce returns the constants of this version, with error bounds between low and high times their former
 // values.
 func inForce(low, high float64) Constants {
 	c := versions[len(versions)-1]
@@ -18,8 +18,8 @@ func inForce(low, high float64) Constants {
 	return c
 }
 
-// TestRejudgeIsTheJudge: a decision from a stored verdict, where all allowances are c times their former
-// values, is the judge's verdict on the outputs under such allowances; and most verdicts can be decided.
+// TestRejudgeIsTheJudge: a decision from a stored verdict, where all error bounds are c times their former
+// values, is the judge's verdict on the outputs under such error bounds; and most verdicts can be decided.
 func TestRejudgeIsTheJudge(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	all, settled, turned := 0, 0, 0
@@ -57,7 +57,7 @@ func TestRejudgeIsTheJudge(t *testing.T) {
 	}
 }
 
-// drawnOutput returns an output with errors about as large as its allowance: few or many elements, some
+// drawnOutput returns an output with errors about as large as its error bound: few or many elements, some
 // beyond the range, some NaN and infinite.
 func drawnOutput(r *rand.Rand, d op.DType) (Target, []float64) {
 	n := []int{1, 5, 40, 300}[r.IntN(4)]
@@ -113,7 +113,7 @@ func TestRejudgeBlocks(t *testing.T) {
 			})
 		}
 		then, now := inForce(1, 1), inForce(1, 1)
-		now.Factor, now.Noise, now.Allowance = 1+r.Float64(), 6*r.Float64(), r.Float64()
+		now.Factor, now.Noise, now.Share = 1+r.Float64(), 6*r.Float64(), r.Float64()
 		now.MinBlock = []int64{32, 64, 64, 128}[r.IntN(4)]
 		now.Low = 0.5 + r.Float64()
 		now.High = now.Low
@@ -141,12 +141,12 @@ func TestRejudgeBlocks(t *testing.T) {
 
 func square(x float64) float64 { return x * x }
 
-// TestRejudgeSlope: G5 follows its two constants and the allowance.
+// TestRejudgeSlope: G5 follows its two constants and the error bound.
 func TestRejudgeSlope(t *testing.T) {
 	v := Verdict{
 		Output: "y", Status: op.StatusPass, Digest: "d", DType: op.FP32, Headroom: inf, Independent: true,
 		Blocks: []RMS{{Blocks: 1, N: 100, Sim: 1, Limit: 2}},
-		Bias:   Bias{Evaluated: true, Spread: 300, Slope: 1, Sigma: 0.1, Allowance: 0.4},
+		Bias:   Bias{Evaluated: true, Spread: 300, Slope: 1, Sigma: 0.1, ErrorBound: 0.4},
 	}
 	for _, c := range []struct {
 		low, high, sigmas, spread float64
@@ -172,7 +172,7 @@ func TestRejudgeSlope(t *testing.T) {
 	now := inForce(1, 1)
 	now.OtherReach = true // the slope of 1 is beyond 8 sigma alone
 	if d := v.slopeAgain(now); d.Decided {
-		t.Errorf("under an allowance that is another quantity: %+v", d)
+		t.Errorf("under an error bound that is another quantity: %+v", d)
 	}
 	if v.Bias.Slope = 0.7; v.slopeAgain(now).Status != op.StatusPass {
 		t.Errorf("a slope below 8 sigma: %+v", v.slopeAgain(now))
@@ -187,7 +187,7 @@ func TestRejudgeOfAnEarlierBias(t *testing.T) {
 		Headroom: inf, Independent: true,
 		Blocks: []RMS{{Blocks: 1, N: 100, Sim: 1, Limit: 2}}, Bias: Bias{
 			Evaluated: true, Spread: 300,
-			Slope: 2.6e-5, Sigma: 7e-7, Allowance: 8e-7,
+			Slope: 2.6e-5, Sigma: 7e-7, ErrorBound: 8e-7,
 		},
 	}
 	if d := Rejudge(v); d.Decided {
@@ -218,8 +218,8 @@ func TestRejudgeWhatFiguresCannot(t *testing.T) {
 		status  op.Status
 	}{
 		{"nothing changed", pass, inForce(1, 1), true, op.StatusPass},
-		{"larger allowances", pass, inForce(1, inf), true, op.StatusPass},
-		{"any allowances", with(pass, func(v *Verdict) { v.Headroom = 1 }), inForce(0, inf), false, 0},
+		{"larger error bounds", pass, inForce(1, inf), true, op.StatusPass},
+		{"any error bounds", with(pass, func(v *Verdict) { v.Headroom = 1 }), inForce(0, inf), false, 0},
 		{"no figures", Verdict{Status: op.StatusPass}, inForce(1, 1), false, 0},
 		{"poison", Verdict{Status: op.StatusFail, Gate: "G0"}, inForce(0, inf), true, op.StatusFail},
 		{"a race", Verdict{Status: op.StatusRace, Gate: "G0"}, inForce(0, inf), true, op.StatusRace},
@@ -258,7 +258,7 @@ func with(v Verdict, change func(*Verdict)) Verdict {
 func TestVersions(t *testing.T) {
 	last := versions[len(versions)-1]
 	if last.Version != Version || last.Factor != rmsFactor || last.Noise != rmsNoise ||
-		last.Allowance != rmsAllowance || last.MinBlock != minBlock ||
+		last.Share != rmsShare || last.MinBlock != minBlock ||
 		last.Sigmas != biasSigmas || last.Spread != biasSpread {
 		t.Errorf("the last of the versions is %+v: want version %s with the constants in force", last,
 			Version)
@@ -303,6 +303,6 @@ func TestVersions(t *testing.T) {
 		Status: op.StatusPass, Version: "1", Digest: "d", DType: op.FP32, Wrong: 0,
 		Headroom: 1.5, Compared: 1,
 	}); d.Decided {
-		t.Errorf("a verdict of version 1, whose allowances are not known: %+v", d)
+		t.Errorf("a verdict of version 1, whose error bounds are not known: %+v", d)
 	}
 }

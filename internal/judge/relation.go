@@ -222,19 +222,19 @@ func RelationsUnderContracts(verdicts []Verdict, expected []Expected,
 	return out
 }
 
-// Interval returns the accepted values of an element whose exact value is r within an allowance: [RN(r-t),
+// Interval returns the accepted values of an element whose exact value is r within an error bound: [RN(r-t),
 // RN(r+t)], with 0 where the contract flushes and r may lie below 2^-126.
-func (t Target) Interval(r, allowance float64) (low, high float64) {
+func (t Target) Interval(r, errorBound float64) (low, high float64) {
 	g := gridOf(t)
-	low, high = g.bounds(r, allowance)
-	if g.flushes && math.Abs(r)-allowance < Tiny {
+	low, high = g.bounds(r, errorBound)
+	if g.flushes && math.Abs(r)-errorBound < Tiny {
 		low, high = math.Min(low, 0), math.Max(high, 0)
 	}
 	return low, high
 }
 
-// Stored returns the possible distance of a stored value y from the exact one: the allowance of element i and
-// half an ulp of y. A relation over several outputs adds up these distances.
+// Stored returns the possible distance of a stored value y from the exact one: the error bound of element i
+// and half an ulp of y. A relation over several outputs adds up these distances.
 func (t Target) Stored() func(i int64, y float64) float64 {
 	g, allowed := gridOf(t), t.T
 	if g.format.P >= 53 {

@@ -179,15 +179,15 @@ func TestIntervalOfARelationIsThatOfG2(t *testing.T) {
 	} {
 		g := gridOf(target)
 		for _, r := range []float64{0, 1, -1, 1 + 0x1p-9, 0x1p-130, -0x1p-127, 65519, 1e39, -1e39} {
-			for _, allowance := range []float64{0, 0x1p-12, 0x1p-126} {
-				low, high := target.Interval(r, allowance)
+			for _, errorBound := range []float64{0, 0x1p-12, 0x1p-126} {
+				low, high := target.Interval(r, errorBound)
 				for _, y := range []float64{
-					0, g.round(r), g.round(r + allowance), g.round(r - allowance),
+					0, g.round(r), g.round(r + errorBound), g.round(r - errorBound),
 					g.round(r) + g.ulp(r), g.round(r) - g.ulp(r), math.Inf(1),
 				} {
-					if got, want := low <= y && y <= high, g.accepts(y, r, allowance); got != want &&
-						!(target.FTZ && math.Abs(r)-allowance < Tiny) {
-						t.Errorf("%v: y %v, R %v, T %v: %v, want %v", target.DType, y, r, allowance, got,
+					if got, want := low <= y && y <= high, g.accepts(y, r, errorBound); got != want &&
+						!(target.FTZ && math.Abs(r)-errorBound < Tiny) {
+						t.Errorf("%v: y %v, R %v, T %v: %v, want %v", target.DType, y, r, errorBound, got,
 							want)
 					}
 				}

@@ -320,7 +320,7 @@ func worstBlocks(blocks blocks, sums []moments, errors float64) []RMS {
 			Block: blocks.names[b], N: m.n, Errors: errors,
 			Error: math.Sqrt(m.err / n), Sim: math.Sqrt(m.sim / n), Fp32: math.Sqrt(m.expected / n),
 		}
-		r.Limit = rmsLimit(r, Constants{Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance})
+		r.Limit = rmsLimit(r, Constants{Factor: rmsFactor, Noise: rmsNoise, Share: rmsShare})
 		at := len(worst)
 		for at > 0 && r.share() > worst[at-1].share() {
 			at--
@@ -342,7 +342,7 @@ func rmsLimit(r RMS, c Constants) float64 {
 	if r.Errors > 0 {
 		n = min(n, r.Errors)
 	}
-	return c.Factor*(1+c.Noise/math.Sqrt(n))*r.Sim + c.Allowance*r.Fp32
+	return c.Factor*(1+c.Noise/math.Sqrt(n))*r.Sim + c.Share*r.Fp32
 }
 
 // blocks divides the positions of an output seen as [rows, cols] with cols its last dim.
@@ -387,19 +387,19 @@ func blocksOf(t Target) blocks {
 
 // Bias is G5: the slope of y - sim along R. It warns only.
 type Bias struct {
-	Evaluated bool    // enough elements carry the sum of R²
-	Spread    float64 // how many do: (sum R²)² / sum R⁴
-	Slope     float64
-	Sigma     float64
-	Allowance float64 // how far fp32 arithmetic may move the stored R, in the direction of the slope
+	Evaluated  bool    // enough elements carry the sum of R²
+	Spread     float64 // how many do: (sum R²)² / sum R⁴
+	Slope      float64
+	Sigma      float64
+	ErrorBound float64 // how far fp32 arithmetic may move the stored R, in the direction of the slope
 }
 
-// Accepted reports whether the slope is within 8 standard deviations and the mean allowance.
-func (b Bias) Accepted() bool { return math.Abs(b.Slope) <= biasSigmas*b.Sigma+b.Allowance }
+// Accepted reports whether the slope is within 8 standard deviations and the mean error bound.
+func (b Bias) Accepted() bool { return math.Abs(b.Slope) <= biasSigmas*b.Sigma+b.ErrorBound }
 
 func (b Bias) sentence(output string) string {
 	return fmt.Sprintf("%s is biased: its error has the slope %s along the truth, expected is at most %s",
-		output, number(b.Slope), number(biasSigmas*b.Sigma+b.Allowance))
+		output, number(b.Slope), number(biasSigmas*b.Sigma+b.ErrorBound))
 }
 
 // bias returns the slope of (y - sim) against R. Truths of the judged dtypes stay below 2^128, so that no
@@ -408,16 +408,16 @@ func (s slopes) bias(leans bool) Bias {
 	if !(s.r2 > 0 && s.r4 <= math.MaxFloat64 && s.r4 > 0) {
 		return Bias{}
 	}
-	allowance := s.away
+	errorBound := s.away
 	if s.slope < 0 {
-		allowance = s.toward
+		errorBound = s.toward
 	}
 	if leans && s.lean*s.slope < 0 {
-		allowance += math.Abs(s.lean)
+		errorBound += math.Abs(s.lean)
 	}
 	return Bias{
 		Evaluated: s.r2*s.r2 >= biasSpread*s.r4, Spread: s.r2 * s.r2 / s.r4,
-		Slope: s.slope / s.r2, Sigma: math.Sqrt(s.variance) / s.r2, Allowance: allowance / s.r2,
+		Slope: s.slope / s.r2, Sigma: math.Sqrt(s.variance) / s.r2, ErrorBound: errorBound / s.r2,
 	}
 }
 

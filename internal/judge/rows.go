@@ -22,8 +22,8 @@ type Rows struct {
 	// Fill makes the working memory of one core. The function it returns fills the rows from first up to end,
 	// for which into has room.
 	Fill func() func(into Values, first, end int64) error
-	// OneAllowance: TFP32 is T.
-	OneAllowance bool
+	// OneErrorBound: TFP32 is T.
+	OneErrorBound bool
 
 	scan scan // shared by all current judges of the output
 }
@@ -31,7 +31,7 @@ type Rows struct {
 // room returns memory for the truth of n elements.
 func (r *Rows) room(n int) Values {
 	v := Values{R: make([]float64, n), T: make([]float64, n), Sim: make([]float64, n)}
-	if v.TFP32 = v.T; !r.OneAllowance {
+	if v.TFP32 = v.T; !r.OneErrorBound {
 		v.TFP32 = make([]float64, n)
 	}
 	return v

@@ -20,7 +20,7 @@ const scannedRows, scannedCols = 37, chunk // a run is a row
 // computed.
 func scanned(before func(row int64) error) Target {
 	t := Target{Name: "y", DType: op.FP32, Shape: []int64{scannedRows, scannedCols}, Independent: true}
-	t.Rows = &Rows{OneAllowance: true, Fill: func() func(into Values, first, end int64) error {
+	t.Rows = &Rows{OneErrorBound: true, Fill: func() func(into Values, first, end int64) error {
 		return func(into Values, first, end int64) error {
 			if err := before(first); err != nil {
 				return err

@@ -18,8 +18,8 @@ type Truth struct {
 
 // Target is the truth of one output, for all its elements in row-major order, or for those that Index names
 // (their row-major positions, in increasing order) where the case is judged by sample. R is the fp64 truth
-// from the exact inputs, T the allowance for the error inside the kernel under the contract (T >= 0, without
-// the final rounding), TFP32 the same with every low-precision rounding point removed, Sim the fp64
+// from the exact inputs, T the error bound for the error inside the kernel under the contract (T >= 0,
+// without the final rounding), TFP32 the same with every low-precision rounding point removed, Sim the fp64
 // mathematics rounded at the declared points only, the last being DType.
 type Target struct {
 	Name  string
@@ -145,11 +145,11 @@ func (t Target) Check() error {
 			index(t.position(i), t.Shape), t.T[i])
 	}
 	return fmt.Errorf("check the truth of %s: element %v: R = %v, T = %v, TFP32 = %v: want finite "+
-		"allowances >= 0",
+		"error bounds >= 0",
 		t.Name, index(t.position(i), t.Shape), t.R[i], t.T[i], t.TFP32[i])
 }
 
-// firstUnfit returns the first element of a run whose allowances cannot judge it, -1 where there is none.
+// firstUnfit returns the first element of a run whose error bounds cannot judge it, -1 where there is none.
 func (t Target) firstUnfit(first, end int) int {
 	truth, lows, fp32s := t.R[first:end], t.T[first:end], t.TFP32[first:end]
 	for i, allowed := range lows {

@@ -104,7 +104,7 @@ func (e Rejected) kind() string {
 	return "finite"
 }
 
-// WithinT reports whether the element would be accepted if its allowance were t.
+// WithinT reports whether the element would be accepted if its error bound were t.
 func (e Rejected) WithinT(t float64) bool { return e.grid.accepts(e.Got, e.R, t) }
 
 // WithinULPs reports whether the element lies at most n ulps of the dtype from the truth.

@@ -54,8 +54,8 @@ func TestEveryRejected(t *testing.T) {
 	}
 }
 
-// TestRejectedSize: the size of an error is measured in ulps of the dtype, in allowances and between bounds,
-// each rounded.
+// TestRejectedSize: the size of an error is measured in ulps of the dtype, in error bounds and between
+// bounds, each rounded.
 func TestRejectedSize(t *testing.T) {
 	target := Target{
 		Name: "y", DType: op.BF16, Shape: []int64{1}, R: []float64{1}, T: []float64{0.001},

@@ -14,8 +14,8 @@ type Wrong struct {
 	// conditions that must all hold for the element, or "everywhere"; see placeForms
 	Where []string `toml:"where"`
 
-	ULPs       float64 `toml:"ulps"`       // at most so many ulps of the dtype at the truth
-	Allowances float64 `toml:"allowances"` // within so many times the error bound T
+	ULPs        float64 `toml:"ulps"`       // at most so many ulps of the dtype at the truth
+	ErrorBounds float64 `toml:"allowances"` // within so many times the error bound T
 	// within so many times the T of sums kept in the dtype of the case: T counts roundings to fp32
 	Roundings float64 `toml:"roundings"`
 	// "c", "beta * c": the output without this input, times this attribute, is rounded to the dtype before it
@@ -75,7 +75,7 @@ func (w Wrong) Addend() (input, attribute string) {
 
 // bounded reports whether a bound of the size is stated; an exact number counts as one.
 func (w Wrong) bounded() bool {
-	return w.Exact() || w.ULPs > 0 || w.Allowances > 0 || w.Roundings > 0 || w.RoundedBefore != "" ||
+	return w.Exact() || w.ULPs > 0 || w.ErrorBounds > 0 || w.Roundings > 0 || w.RoundedBefore != "" ||
 		w.Parts != "" || w.Flushed || w.Within != "" || w.Unbounded
 }
 

@@ -171,7 +171,7 @@ func addParts(files map[string]string, sources fs.FS, file string, text []byte) 
 	}
 }
 
-// contractsOfOwn replaces the contracts whose allowance is written by hand by contracts whose allowance
+// contractsOfOwn replaces the contracts whose error bound is written by hand by contracts whose error bound
 // follows from the operations of the reference: rounding some intermediates becomes rounding where the
 // reference rounds, sums of tensor cores become sums in fp32.
 func contractsOfOwn(text string) string {

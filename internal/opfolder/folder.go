@@ -95,7 +95,7 @@ func (f *Folder) check() error {
 	}
 	for _, contract := range append(f.contracts(), f.Spec.Contract.Permits...) {
 		if !slices.Contains(truth.ComposedContracts, contract) {
-			return fmt.Errorf("%s: contract %q belongs to operators whose allowance is written by hand: "+
+			return fmt.Errorf("%s: contract %q belongs to operators whose error bound is written by hand: "+
 				"want of %s", shown(f.TOML), contract,
 				strings.Join(truth.ComposedContracts, ", "))
 		}

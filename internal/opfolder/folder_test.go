@@ -94,7 +94,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"my_op.toml", `["x", "weight", "grad_y"]`, `["x", "grad_y"]`, "backward.inputs leaves out an input"},
 		{
 			"my_op.toml", `{ fp32 = "fp32"`, `{ fp32 = "p16"`,
-			`contract "p16" belongs to operators whose allowance is written by hand`,
+			`contract "p16" belongs to operators whose error bound is written by hand`,
 		},
 	} {
 		folder := filepath.Join(t.TempDir(), "my_op")

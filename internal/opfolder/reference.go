@@ -15,7 +15,7 @@ import (
 )
 
 // Reference is the truth of a folder's operator: its Python reference in fp64, run by a process that runs no
-// candidate, with allowances composed operation by operation.
+// candidate, with error bounds composed operation by operation.
 type Reference struct {
 	Folder  *Folder
 	Backend backend.Backend // that knows truth/composed
@@ -24,7 +24,7 @@ type Reference struct {
 
 var _ truth.Reference = (*Reference)(nil)
 
-// composed is the implementation that computes values and allowances; for each output it returns three
+// composed is the implementation that computes values and error bounds; for each output it returns three
 // tensors.
 const composed = "truth/composed"
 

@@ -26,12 +26,12 @@ type Check struct {
 type element struct {
 	Name  string  `json:"name"`
 	Index []int64 `json:"index"`
-	// Got, Want, Truth and Allowance are numbers in words, since they may be NaN or infinite.
-	Got       string `json:"got"`
-	Want      string `json:"want"`
-	Truth     string `json:"truth"`
-	Allowance string `json:"allowance"`
-	Inside    bool   `json:"inside"`
+	// Got, Want, Truth and ErrorBound are numbers in words, since they may be NaN or infinite.
+	Got        string `json:"got"`
+	Want       string `json:"want"`
+	Truth      string `json:"truth"`
+	ErrorBound string `json:"allowance"`
+	Inside     bool   `json:"inside"`
 }
 
 // String returns "y[3,4]".
@@ -86,10 +86,10 @@ func (c *Check) Sentence(ours Ours) string {
 		return said + ", and compares its values alone"
 	case c.Element.Inside:
 		return said + fmt.Sprintf(". triad is right: the fp64 answer there is %s, and rounding in the "+
-			"operations of the reference may move it by %s", c.Element.Truth, c.Element.Allowance)
+			"operations of the reference may move it by %s", c.Element.Truth, c.Element.ErrorBound)
 	}
 	return said + fmt.Sprintf(". The format's check is right: the fp64 answer there is %s, rounding may "+
-		"move it by %s, and triad has judged no such call", c.Element.Truth, c.Element.Allowance)
+		"move it by %s, and triad has judged no such call", c.Element.Truth, c.Element.ErrorBound)
 }
 
 // what says what the check rejects.

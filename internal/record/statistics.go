@@ -46,7 +46,7 @@ type Judged struct {
 }
 
 // Block is a block of an output for G4: root mean squares of the error, of the simulated contract's error,
-// and of the allowance in fp32.
+// and of the error bound in fp32.
 type Block struct {
 	Block     string `json:"block"`
 	N         int64  `json:"n"`                // finite elements
@@ -58,12 +58,12 @@ type Block struct {
 }
 
 // Slope holds the quantities of G5: how many elements carry the sum of R squared, the slope of the error
-// along R, its standard deviation, the mean allowance.
+// along R, its standard deviation, the mean error bound.
 type Slope struct {
-	Spread    Float `json:"spread"`
-	Slope     Float `json:"slope"`
-	Sigma     Float `json:"sigma"`
-	Allowance Float `json:"allowance"`
+	Spread     Float `json:"spread"`
+	Slope      Float `json:"slope"`
+	Sigma      Float `json:"sigma"`
+	ErrorBound Float `json:"allowance"`
 }
 
 // filled returns a copy whose empty lists are not null.

@@ -238,7 +238,7 @@ func (p Page) elementRow(impl string, r record.Record, v record.Verdict) htmlRow
 	return line
 }
 
-// worstTable lists the elements that a verdict keeps, with truth and allowance before they are rounded.
+// worstTable lists the elements that a verdict keeps, with truth and error bound before they are rounded.
 func worstTable(v record.Verdict) htmlBlock {
 	var rows []htmlRow
 	for _, e := range v.Statistics.Worst {
@@ -246,5 +246,5 @@ func worstTable(v record.Verdict) htmlBlock {
 			value(e.R-e.T), value(e.R+e.T)))
 	}
 	return tableOf("Worst elements of "+v.Name+"; an output is accepted where it rounds into the interval",
-		[]string{"element", ">got", ">truth", ">allowance", ">from", ">to"}, rows)
+		[]string{"element", ">got", ">truth", ">error bound", ">from", ">to"}, rows)
 }

@@ -14,7 +14,7 @@ func statisticsWords(v record.Verdict) string {
 	if s == nil {
 		return ""
 	}
-	lines := []string{fmt.Sprintf("errors %s; mean %s ulp; the largest share of allowance and half an ulp "+
+	lines := []string{fmt.Sprintf("errors %s; mean %s ulp; the largest share of error bound and half an ulp "+
 		"is %s", distribution(s.ULPs, s.DType), figure(v.ULPMean), figure(&s.Used))}
 	if len(s.Blocks) > 0 {
 		b := s.Blocks[0]
@@ -87,7 +87,7 @@ func judgedOf(v record.Verdict) judge.Verdict {
 	if b := s.Slope; b != nil {
 		out.Bias = judge.Bias{
 			Spread: float64(b.Spread), Slope: float64(b.Slope), Sigma: float64(b.Sigma),
-			Allowance: float64(b.Allowance),
+			ErrorBound: float64(b.ErrorBound),
 		}
 	}
 	return out

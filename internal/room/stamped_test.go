@@ -166,7 +166,7 @@ func TestStampedOperator(t *testing.T) {
 	t.Run("truth", func(t *testing.T) {
 		s.test(t, "./internal/truth", "-run", s.subtests("TestEveryCaseHasATruth|TestLooserContracts|"+
 			"TestRelationsHoldOfTheSimulatedContract|TestRelationsReject|TestOneUlpBreaksWhatHoldsBitForBit|"+
-			"TestContractsAgree")) // make generated has run TestVersionNamesTheAllowances
+			"TestContractsAgree")) // make generated has run TestVersionNamesTheErrorBounds
 		s.test(t, "./internal/run", "-run",
 			s.subtests("TestPower|TestTrivialByDesign|TestMarkModerate|TestRelationsArePlanned"))
 	})

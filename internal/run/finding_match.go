@@ -83,7 +83,7 @@ func (c *prepared) size(w op.Wrong, target judge.Target, contract string, output
 	}
 	bound(w.Unbounded, func(judge.Rejected) bool { return true })
 	bound(w.ULPs > 0, func(r judge.Rejected) bool { return r.WithinULPs(w.ULPs) })
-	bound(w.Allowances > 0, func(r judge.Rejected) bool { return r.WithinT(w.Allowances * r.T) })
+	bound(w.ErrorBounds > 0, func(r judge.Rejected) bool { return r.WithinT(w.ErrorBounds * r.T) })
 	if format, ok := tensor.FormatOf(target.DType); ok && w.Roundings > 0 {
 		share := w.Roundings * format.U() / 0x1p-24
 		bound(true, func(r judge.Rejected) bool { return r.WithinT(share * r.T) })
@@ -182,7 +182,7 @@ func (c *prepared) inParts(name string, target judge.Target) func(judge.Rejected
 }
 
 // flushed accepts values between the truth and the truth of inputs with subnormals flushed to zero, with the
-// allowance of both and a lost partial sum below 2^-126 in each step.
+// error bound of both and a lost partial sum below 2^-126 in each step.
 func (c *prepared) flushed(contract string, output int) func(judge.Rejected) bool {
 	if c.byRows {
 		return nil

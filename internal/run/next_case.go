@@ -17,8 +17,8 @@ type ahead struct {
 const aheadShare = 8
 
 // hostBytes estimates the driver's memory for a case: for each element of the outputs the truth, the
-// allowance and the simulated contract in fp64 and what is judged, and the inputs as they are drawn and laid
-// out. 0 if its sizes are not known.
+// error bound and the simulated contract in fp64 and what is judged, and the inputs as they are drawn and
+// laid out. 0 if its sizes are not known.
 func (w work) hostBytes() (bytes int64) {
 	if w.operator == nil {
 		return 0

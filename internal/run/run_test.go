@@ -389,7 +389,7 @@ var spoiledTruths = map[string]struct {
 	},
 	"T is too short": {
 		func(c *truth.Computed) { c.T = c.T[1:] },
-		[]string{"164 allowances", "y", "want 165"},
+		[]string{"164 error bounds", "y", "want 165"},
 	},
 	"sim is too long": {
 		func(c *truth.Computed) { c.Simulated = append(c.Simulated, 0) },
@@ -397,15 +397,15 @@ var spoiledTruths = map[string]struct {
 	},
 	"T is infinite": {
 		func(c *truth.Computed) { c.T[7] = math.Inf(1) },
-		[]string{"y", "[0 7]", "T = +Inf", "want finite allowances >= 0"},
+		[]string{"y", "[0 7]", "T = +Inf", "want finite error bounds >= 0"},
 	},
 	"T is NaN": {
 		func(c *truth.Computed) { c.T[7] = math.NaN() },
-		[]string{"y", "[0 7]", "T = NaN", "want finite allowances >= 0"},
+		[]string{"y", "[0 7]", "T = NaN", "want finite error bounds >= 0"},
 	},
 	"T is negative": {
 		func(c *truth.Computed) { c.T[7] = -1 },
-		[]string{"y", "[0 7]", "T = -1", "want finite allowances >= 0"},
+		[]string{"y", "[0 7]", "T = -1", "want finite error bounds >= 0"},
 	},
 	"sim is NaN": {
 		func(c *truth.Computed) { c.Simulated[7] = math.NaN() },

@@ -37,7 +37,7 @@ func statisticsOf(v judge.Verdict) *record.Statistics {
 	if b := v.Bias; v.Independent {
 		s.Slope = &record.Slope{
 			Spread: record.Float(b.Spread), Slope: record.Float(b.Slope),
-			Sigma: record.Float(b.Sigma), Allowance: record.Float(b.Allowance),
+			Sigma: record.Float(b.Sigma), ErrorBound: record.Float(b.ErrorBound),
 		}
 	}
 	return s

@@ -58,7 +58,7 @@ func TestRecordsKeepStatistics(t *testing.T) {
 		}
 		want := map[string]string{
 			"fake/right": "y: judged by version 2; by version " + judge.Version +
-				" undecided: allowances are smaller, and the largest error is ",
+				" undecided: error bounds are smaller, and the largest error is ",
 			"fake/zeros": "y: judged by version 2; by version " + judge.Version + " FAIL G2: y[",
 		}[r.Impl]
 		if got := againOf(t, r, "2"); !strings.HasPrefix(got, want) {

@@ -47,7 +47,7 @@ func (k *Request) RowTarget(name string, d op.DType, shape, chosen []int64) judg
 func (k *Request) RowTargetInFP32(name string, d op.DType, shape, chosen []int64) judge.Target {
 	if k.byRows {
 		t := k.described(name, d, shape)
-		t.Rows = &judge.Rows{OneAllowance: true}
+		t.Rows = &judge.Rows{OneErrorBound: true}
 		return t
 	}
 	return k.targetInFP32(name, d, shape, chosen)
@@ -109,7 +109,7 @@ func (k *Request) finishRows(t *judge.Target) {
 			return nil
 		}
 	}
-	t.Rows = &judge.Rows{Length: t.Rows.Length, OneAllowance: t.Rows.OneAllowance, Fill: finished}
+	t.Rows = &judge.Rows{Length: t.Rows.Length, OneErrorBound: t.Rows.OneErrorBound, Fill: finished}
 }
 
 // EveryRow reports whether a condition holds for R in every row of an output of at least two dims.

@@ -9,7 +9,7 @@ import (
 	"triad/internal/op"
 )
 
-// Contract is an implementation's promise about its arithmetic. The allowance T and the simulated result
+// Contract is an implementation's promise about its arithmetic. The error bound T and the simulated result
 // follow from these fields alone; no tolerance is entered by hand.
 type Contract struct {
 	Name        string
@@ -32,7 +32,7 @@ type Contract struct {
 	Deterministic bool
 }
 
-// fastMath is allowed everywhere: T covers it in every row of the allowance table.
+// fastMath is allowed everywhere: T covers it in every row of the error bound table.
 const fastMath = "exp, reciprocal and square root to a few units of 2^-24 of the result"
 
 // contracts is the list of every contract, the strict one first.
@@ -92,7 +92,7 @@ func (k Contract) Promise() string {
 	return ""
 }
 
-// The permitted words of a contract: an allowance is written for each of these, and for nothing else.
+// The permitted words of a contract: an error bound is written for each of these, and for nothing else.
 var (
 	accumulators = []string{
 		"none", "fp32", "13 bits below the largest term",
@@ -105,7 +105,7 @@ var (
 	approximable = []string{fastMath, "none"}
 )
 
-// Check returns an error for an entry of a contract that no allowance is written for: an unknown word, or a
+// Check returns an error for an entry of a contract that no error bound is written for: an unknown word, or a
 // number that is negative, NaN or infinite, which would disarm the gates.
 func (k Contract) Check() error {
 	refuse := func(entry string, value any, want any) error {

@@ -11,7 +11,7 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// stated is a reference whose values and allowances are given.
+// stated is a reference whose values and error bounds are given.
 type stated struct{ r, t float64 }
 
 func (s stated) Compute(c op.Case, _ string, in []tensor.Tensor) ([]truth.Computed, error) {
@@ -25,8 +25,8 @@ func (s stated) Compute(c op.Case, _ string, in []tensor.Tensor) ([]truth.Comput
 
 func (s stated) Prove(op.Case, []tensor.Tensor, uint64) (truth.Step, error) { return truth.Step{}, nil }
 
-// TestExactReference: a user's own reference may be under the contract exact if its allowance comes out as 0:
-// then bits are compared.
+// TestExactReference: a user's own reference may be under the contract exact if its error bound comes out as
+// 0: then bits are compared.
 func TestExactReference(t *testing.T) {
 	for _, o := range truth.All() {
 		if o.Spec.DefaultContract(o.Spec.DTypes[0]) != "exact" || o.Spec.Backward == nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // A Reference computes the truth of an operator outside the catalog: a user's own function in fp64, with
-// allowances composed of those of its operations.
+// error bounds composed of those of its operations.
 type Reference interface {
 	// Compute returns every output of a case under one of ComposedContracts, in the order of the spec. The
 	// inputs are those of TruthOf.
@@ -31,7 +31,7 @@ type Drawer interface {
 // points, before the output's own.
 type Computed struct{ R, T, Simulated []float64 }
 
-// ComposedContracts are the contracts that a user's own operator may name. Under exact the allowance must
+// ComposedContracts are the contracts that a user's own operator may name. Under exact the error bound must
 // come out as 0: for moved elements, and for integers.
 var ComposedContracts = []string{"fp32", "stored", "eager", "tf32", "exact", "fast"}
 
@@ -92,7 +92,7 @@ func complete(outputs []op.TensorType, computed []Computed) error {
 	for i, t := range outputs {
 		n := int(t.Elements())
 		if c := computed[i]; len(c.R) != n || len(c.T) != n || len(c.Simulated) != n {
-			return fmt.Errorf("the reference gives %d values, %d allowances and %d simulated values for "+
+			return fmt.Errorf("the reference gives %d values, %d error bounds and %d simulated values for "+
 				"%s: want %d of each", len(c.R), len(c.T), len(c.Simulated), t.Name, n)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// TestContractsAreProven: every shipped contract is sound; one with an entry that no allowance is written for
-// is rejected in a sentence that names the entry.
+// TestContractsAreProven: every shipped contract is sound; one with an entry that no error bound is written
+// for is rejected in a sentence that names the entry.
 func TestContractsAreProven(t *testing.T) {
 	for _, k := range truth.ContractList {
 		if err := k.Check(); err != nil {

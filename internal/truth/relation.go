@@ -141,7 +141,7 @@ func (r Relation) Next(done []Call) (op.Case, []tensor.Tensor, error) {
 }
 
 // Hold evaluates the relation under a contract on the judged call and those from Next. Where an output's bits
-// are declared to vary (nondeterministic), two calls need agree within the allowance only.
+// are declared to vary (nondeterministic), two calls need agree within the error bound only.
 func (r Relation) Hold(contract string, calls []Call, nondeterministic []string) []judge.Relation {
 	var all []judge.Relation
 	for _, output := range r.Outputs {
@@ -316,8 +316,8 @@ func (a *Answered) Target(output string) judge.Target {
 	return judge.Target{}
 }
 
-// Error returns the largest distance of each stored element of an output from its exact value: its allowance
-// plus half an ulp of the stored value.
+// Error returns the largest distance of each stored element of an output from its exact value: its error
+// bound plus half an ulp of the stored value.
 func (a *Answered) Error(output string) func(i int64) float64 {
 	stored, y := a.Target(output).Stored(), a.Out(output)
 	return func(i int64) float64 { return stored(i, y[i]) }

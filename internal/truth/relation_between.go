@@ -8,7 +8,7 @@ import (
 	"triad/internal/tensor"
 )
 
-// Agree states that the elements of the second call's output are, within the allowance, `by` times those of
+// Agree states that the elements of the second call's output are, within the error bound, `by` times those of
 // the first that from names: both lie in the interval [RN(R-T), RN(R+T)] of the first call's R, with the
 // larger of both calls' T. at lists the elements of the second call's output that the relation covers; nil:
 // all of them.
@@ -26,14 +26,14 @@ func (a *Related) Agree(output string, by float64, at []int64, from func(i int64
 	s.At = func(i int64) judge.Claim {
 		second := PlaceOf(at, i%n)
 		first := from(second)
-		allowance := math.Max(math.Abs(by)*t1.T[first], t2.T[second])
+		errorBound := math.Max(math.Abs(by)*t1.T[first], t2.T[second])
 		c := judge.Claim{Position: second, Got: y2[second]}
 		if i >= n {
 			c.Got = y1[first]
 			c.Low, c.High = t1.Interval(t1.R[first], t1.T[first])
 			return c
 		}
-		c.Low, c.High = t2.Interval(by*t1.R[first], allowance)
+		c.Low, c.High = t2.Interval(by*t1.R[first], errorBound)
 		return c
 	}
 	return s
@@ -127,7 +127,7 @@ func Scales(by float64) func(*Related, string) judge.Statement {
 	return func(a *Related, output string) judge.Statement { return a.Equal(output, by, nil) }
 }
 
-// Doubles states that every element of an output is doubled: bit for bit, but in fp16 within the allowance,
+// Doubles states that every element of an output is doubled: bit for bit, but in fp16 within the error bound,
 // since intermediates stored in fp16 may be subnormal or too large.
 func Doubles(a *Related, output string) judge.Statement {
 	if a.First.Target(output).DType != op.FP16 {

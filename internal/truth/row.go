@@ -14,9 +14,9 @@ func (k *Request) RowStatistic(name string, rows int64, chosen []int64) judge.Ta
 	return t
 }
 
-// SetOne fills one element whose allowance has no low-precision part.
-func SetOne(t judge.Target, i int64, r, allowance float64) {
-	t.R[i], t.T[i], t.TFP32[i], t.Sim[i] = r, allowance, allowance, tensor.Round(t.DType, r, false)
+// SetOne fills one element whose error bound has no low-precision part.
+func SetOne(t judge.Target, i int64, r, errorBound float64) {
+	t.R[i], t.T[i], t.TFP32[i], t.Sim[i] = r, errorBound, errorBound, tensor.Round(t.DType, r, false)
 }
 
 // RoundRow rounds every value to a dtype.

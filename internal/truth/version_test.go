@@ -24,9 +24,9 @@ import (
 )
 
 var update = flag.Bool("update", false,
-	"write testdata/version.txt, which a changed constant or allowance may do under a new version alone")
+	"write testdata/version.txt, which a changed constant or error bound may do under a new version alone")
 
-// books is the file that holds every constant and allowance of the version it names.
+// books is the file that holds every constant and error bound of the version it names.
 const books = "testdata/version.txt"
 
 // judging are the files with deciding constants.
@@ -47,12 +47,12 @@ var notJudging = []string{
 	"formula.Unknown", "formula.erfSeries",
 }
 
-// TestVersionNamesTheAllowances: judge.Version stands for every constant and for the truth and allowance of
-// every operator, pass, dtype and contract on fixed cases. A difference from testdata/version.txt requires a
-// new version with a line in the history of docs/judge.md.
-func TestVersionNamesTheAllowances(t *testing.T) {
+// TestVersionNamesTheErrorBounds: judge.Version stands for every constant and for the truth and error bound
+// of every operator, pass, dtype and contract on fixed cases. A difference from testdata/version.txt requires
+// a new version with a line in the history of docs/judge.md.
+func TestVersionNamesTheErrorBounds(t *testing.T) {
 	now := constantsNow(t)
-	maps.Copy(now, allowancesNow(t))
+	maps.Copy(now, errorBoundsNow(t))
 	version, written := readBooks(t)
 	var changed, added []string
 	for name, was := range written {
@@ -73,12 +73,12 @@ func TestVersionNamesTheAllowances(t *testing.T) {
 	}
 	const how = "go test ./internal/truth -run TestVersionNames -update"
 	if len(changed) > 0 {
-		t.Errorf("%d constants or allowances are not those of version %s. Set judge.Version to %q, add it "+
+		t.Errorf("%d constants or error bounds are not those of version %s. Set judge.Version to %q, add it "+
 			"to versions in internal/judge/rejudge.go and to the history in docs/judge.md, and run %s:\n%s",
 			len(changed), version, after(version), how, strings.Join(changed[:min(len(changed), 12)], "\n"))
 	} else if version != judge.Version {
-		t.Errorf("judge.Version is %q, and no constant or allowance differs from version %q: want that, or "+
-			"a change", judge.Version, version)
+		t.Errorf("judge.Version is %q, and no constant or error bound differs from version %q: want that, "+
+			"or a change", judge.Version, version)
 	}
 	if len(added) > 0 {
 		t.Errorf("not in %s yet: %s. Run %s", books, strings.Join(added, "; "), how)
@@ -109,8 +109,8 @@ func TestVersionHasAHistory(t *testing.T) {
 	}
 }
 
-// TestVersionSeesAChange: a changed constant, an allowance that is a millionth larger in one element of ten,
-// and a missing one are detected.
+// TestVersionSeesAChange: a changed constant, an error bound that is a millionth larger in one element of
+// ten, and a missing one are detected.
 func TestVersionSeesAChange(t *testing.T) {
 	truth := versionTruth(t)
 	var before, later figures
@@ -120,7 +120,7 @@ func TestVersionSeesAChange(t *testing.T) {
 	}
 	later.add(truth)
 	if was, is := before.String(), later.String(); sameEntry(was, is) || !sameEntry(was, was) {
-		t.Errorf("a changed allowance is not seen:\n%s\n%s", was, is)
+		t.Errorf("a changed error bound is not seen:\n%s\n%s", was, is)
 	}
 	if sameEntry("24.0", "12.0") || sameEntry("n 5, T 1.5", "n 6, T 1.5") || sameEntry("1.5", "") {
 		t.Error("a changed constant or count is not seen")
@@ -251,16 +251,16 @@ func constantsNow(t *testing.T) map[string]string {
 	return found
 }
 
-// versionDistributions cover the cases of the allowances: plain data, sums of equal terms, exact ones, large
-// and small magnitudes.
+// versionDistributions cover the cases of the error bounds: plain data, sums of equal terms, exact ones,
+// large and small magnitudes.
 var versionDistributions = []string{
 	"normal", "scaled", "constant", "sparse", "integers",
 	"outlier", "row_offsets",
 }
 
-// allowancesNow returns figures of every operator, pass, dtype and contract, over fixed cases, whole and by
+// errorBoundsNow returns figures of every operator, pass, dtype and contract, over fixed cases, whole and by
 // sample.
-func allowancesNow(t *testing.T) map[string]string {
+func errorBoundsNow(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]*figures{}
 	for _, o := range truth.All() {
@@ -348,7 +348,7 @@ func wordsOf(spec *op.Spec) []map[string]string {
 	return sets
 }
 
-// figures are sums over the elements of some outputs that change with any allowance, simulated value or
+// figures are sums over the elements of some outputs that change with any error bound, simulated value or
 // requirement. They add logarithms, so that small elements count as much as large ones.
 type figures struct {
 	outputs, elements, exact, independent, zeros int
@@ -398,7 +398,7 @@ func (f *figures) addSample(t *testing.T, c op.Case, contract string, in []tenso
 		if target.Freivalds == nil {
 			continue
 		}
-		for _, a := range target.Freivalds.Allowance {
+		for _, a := range target.Freivalds.ErrorBound {
 			f.sums += magnitude(a)
 		}
 	}

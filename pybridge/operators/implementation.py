@@ -146,7 +146,7 @@ def too_old(device: Any, what: str, least: tuple[int, int],
 
 def rounded(x: Any) -> Any:
     """x, which a kernel under the contract "stored" may store in the dtype of the case before it goes on: a
-    rounding point of a reference. Only the computation of allowances makes something of it."""
+    rounding point of a reference. Only the computation of error bounds makes something of it."""
     bounded = sys.modules.get("bounded")
     return bounded.rounded(x) if bounded else x
 

@@ -117,11 +117,11 @@ def _interpret() -> None:
 
 
 def _furthest(problem: Any, trial: Trial, got: list, want: list) -> dict[str, Any] | None:
-    """The element that is furthest from the reference's, with the fp64 answer and its allowance; None where
+    """The element that is furthest from the reference's, with the fp64 answer and its error bound; None where
     there is no such element, as where the shapes differ."""
     import torch
 
-    import allowance
+    import error_bound
     from tensors import NAMES
     far = [(g.double() - w.double().reshape(g.shape)).abs().nan_to_num(torch.inf) for g, w in zip(got, want)
            if g.shape.numel() == w.shape.numel() and g.numel()]
@@ -136,7 +136,8 @@ def _furthest(problem: Any, trial: Trial, got: list, want: list) -> dict[str, An
     dtype = next(t.dtype for t in tensors if t.is_floating_point())
     contract = "fp32" if dtype == torch.float32 else "eager"
     try:
-        bound = allowance.compute(lambda *t: problem.reference(*t, **trial.attributes), tensors, {}, contract,
+        bound = error_bound.compute(lambda *t: problem.reference(*t, **trial.attributes), tensors, {},
+                                    contract,
                                   dtype, False, len(want))[k]
     except Exception:
         return _in_words(found)

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-import allowance
+import error_bound
 import problem_fills
 import problem_names
 import problem_sizes
@@ -307,7 +307,7 @@ def imported_all() -> None:
     with torch.device("meta"), torch.no_grad():
         torch.nn.functional.relu(torch.nn.Linear(2, 2)(torch.rand(2, 2)))
     model = torch.nn.ReLU()
-    allowance.compute(lambda x: torch.func.functional_call(model, {}, (x,)), (torch.ones(2),), {}, "fp32",
+    error_bound.compute(lambda x: torch.func.functional_call(model, {}, (x,)), (torch.ones(2),), {}, "fp32",
                       torch.float32, False, 1)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-import allowance
 import bounded
+import error_bound
 import problem_data
 import problem_sizes
 import problem_structure
@@ -163,9 +163,10 @@ class Data:
         model, inputs = self.model(values, SEED), self.drawn(distribution, values)
         tensors = tuple(inputs[i] for i in self.places)
         try:
-            found = allowance.compute(self.reference(model, inputs), tensors, {}, self.contract(), self.dtype,
+            found = error_bound.compute(self.reference(model, inputs), tensors, {}, self.contract(),
+                                        self.dtype,
                                       distribution in ("constant", "sparse"), len(self.outputs))
-        except allowance.UnknownForm as e:
+        except error_bound.UnknownForm as e:
             return f"its answer has no bound: {line(e).partition(':')[0]}"
         except Exception as e:
             return reason("computing it in fp64", e)
@@ -193,9 +194,10 @@ class Data:
             with torch.no_grad():
                 value = self.call(model, list(inputs))
             upstream = {i: torch.ones_like(v) for i, v in enumerate(value)}
-            found = allowance.compute(self.reference(model, inputs), tensors, {}, self.contract(), self.dtype,
+            found = error_bound.compute(self.reference(model, inputs), tensors, {}, self.contract(),
+                                        self.dtype,
                                       False, len(self.outputs), upstream, self.differentiable)
-        except allowance.UnknownForm as e:
+        except error_bound.UnknownForm as e:
             return line(e).partition(":")[0]
         except Exception as e:
             return reason("computing them", e)

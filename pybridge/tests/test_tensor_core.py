@@ -11,7 +11,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "worker"))
 import bridge_folders  # noqa: E402, F401
 
-import allowance  # noqa: E402
+import error_bound  # noqa: E402
 
 M, N, K = 3, 5, 256
 
@@ -25,7 +25,7 @@ def drawn(seed, *shape, dtype=torch.float8_e4m3fn):
 
 
 def computed(contract, x, w):
-    (y,) = allowance.compute(product, (x, w), {}, contract, torch.bfloat16, False, 1, None, ())
+    (y,) = error_bound.compute(product, (x, w), {}, contract, torch.bfloat16, False, 1, None, ())
     return y
 
 

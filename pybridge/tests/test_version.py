@@ -1,5 +1,5 @@
-"""The judge's version names the composed allowances too: what they are on fixed functions stands in
-allowances.json beside the version.
+"""The judge's version names the composed error bounds too: what they are on fixed functions stands in
+error_bounds.json beside the version.
 
     UPDATE=1 python -m unittest test_version.py     writes the file, where nothing changed or the version is
                                                     new
@@ -15,17 +15,17 @@ from pathlib import Path
 
 import torch
 
-from test_allowance import OPERATORS, computed, drawn
+from test_error_bound import OPERATORS, computed, drawn
 
-BOOKS = Path(__file__).with_name("allowances.json")
+BOOKS = Path(__file__).with_name("error_bounds.json")
 CONSTANTS = Path(__file__).parents[2] / "internal" / "judge" / "constants.go"
 CONTRACTS = (("fp32", torch.float32), ("tf32", torch.float32), ("eager", torch.bfloat16),
              ("stored", torch.float16))
 
 
 def figures() -> dict[str, list[float]]:
-    """For each function and contract, forward and backward: how many elements have an allowance, and the sum
-    of their binary logarithms."""
+    """For each function and contract, forward and backward: how many elements have an error bound, and the
+    sum of their binary logarithms."""
     found = {}
     for name, (function, tensors) in OPERATORS.items():
         for contract, dtype in CONTRACTS:
@@ -44,7 +44,7 @@ def apart(was: list[float], now: list[float]) -> bool:
 
 
 class Version(unittest.TestCase):
-    def test_version_names_the_composed_allowances(self):
+    def test_version_names_the_composed_error_bounds(self):
         version = re.search(r'^const Version = "(.*)"$', CONSTANTS.read_text(), re.MULTILINE).group(1)
         now = figures()
         books = json.loads(BOOKS.read_text()) if BOOKS.exists() else {"version": "", "figures": {}}
@@ -54,7 +54,7 @@ class Version(unittest.TestCase):
             BOOKS.write_text(f'{{"version": "{version}", "figures": {{\n{lines}\n}}}}\n')
             return
         how = f"UPDATE=1 python -m unittest {Path(__file__).name}"
-        self.assertEqual(changed, [], f"these are not the allowances of version {books['version']}: set "
+        self.assertEqual(changed, [], f"these are not the error bounds of version {books['version']}: set "
                                       "judge.Version to the next number, add a line to the "
                                       f"history in docs/judge.md, and run {how}")
         self.assertEqual(books["version"], version, f"judge.Version is new: run {how}")

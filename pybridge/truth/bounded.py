@@ -2,8 +2,8 @@
 
 A Bounded tensor carries the fp64 value r of an intermediate, t, how far fp32 arithmetic may have moved it
 from there, and s, the value under the rounding points of a contract. Every aten operation that reaches it is
-looked up: what moves elements moves their allowances, what decides is decided as in fp64, and for the rest
-allowance_rules.py fills in FORMS and COMPOSITE.
+looked up: what moves elements moves their error bounds, what decides is decided as in fp64, and for the rest
+error_bound_rules.py fills in FORMS and COMPOSITE.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ rules = Rules()
 
 
 class Bounded(torch.Tensor):
-    """A value r with its allowance e and its simulated value s, in fp64. The allowance is T everywhere else:
-    t() is a method that a tensor has."""
+    """A value r with its error bound e and its simulated value s, in fp64. The error bound is T everywhere
+    else: t() is a method that a tensor has."""
 
     @staticmethod
     def __new__(cls, r: torch.Tensor, t: torch.Tensor, s: torch.Tensor | None = None):
@@ -99,7 +99,7 @@ def writable(x: torch.Tensor) -> Bounded:
 
 
 class Made(TorchDispatchMode):
-    """While it is entered, tensors of floats that a function makes for itself carry allowances too, so that
+    """While it is entered, tensors of floats that a function makes for itself carry error bounds too, so that
     it may write its results into them. What it leaves unwritten of an empty one is 0."""
 
     pauses = 0
@@ -161,7 +161,7 @@ def value_of(x: Any) -> Any:
     return x.r if isinstance(x, Bounded) else x
 
 
-def allowance_of(x: Any) -> Any:
+def error_bound_of(x: Any) -> Any:
     return (x.e if isinstance(x, Bounded) else torch.zeros_like(x) if isinstance(x, torch.Tensor)
             and x.is_floating_point() else x)
 
@@ -171,7 +171,7 @@ def simulated_of(x: Any) -> Any:
 
 
 def error_of(x: Any) -> Any:
-    """The allowance of an operand, 0 of a constant."""
+    """The error bound of an operand, 0 of a constant."""
     return x.e if isinstance(x, Bounded) else 0.0
 
 
@@ -200,15 +200,15 @@ def _compose(func, args: tuple, kwargs: dict[str, Any]) -> Any:
     if not moves and packet not in FORMS:
         return _decomposed(func, args, kwargs)
     r = func(*tree_map(value_of, args), **tree_map(value_of, kwargs))
-    t = (func(*_allowances(packet, args), **tree_map(allowance_of, kwargs)) if moves
+    t = (func(*_error_bounds(packet, args), **tree_map(error_bound_of, kwargs)) if moves
          else FORMS[packet](r, *args, **kwargs))
     s = func(*tree_map(simulated_of, args), **tree_map(simulated_of, kwargs)) if rules.simulated else r
     return joined(r, t, s, rounds=not moves and packet not in SELECTS)
 
 
-def _allowances(packet, args: tuple) -> tuple:
-    """The arguments of a move for allowances: what fills in is exact."""
-    t = list(tree_map(allowance_of, args))
+def _error_bounds(packet, args: tuple) -> tuple:
+    """The arguments of a move for error bounds: what fills in is exact."""
+    t = list(tree_map(error_bound_of, args))
     if packet in FILLS and len(t) > FILLS[packet] and isinstance(t[FILLS[packet]], (int, float)):
         t[FILLS[packet]] = 0.0
     return tuple(t)
@@ -248,7 +248,7 @@ def _in_place(func, args: tuple, kwargs: dict[str, Any]) -> Any:
 
 def _into(self: Bounded, value: Any) -> Bounded:
     """self, with a value written into it, so that views of it see it."""
-    r, t, s = (value_of(value), allowance_of(value) if isinstance(value, torch.Tensor)
+    r, t, s = (value_of(value), error_bound_of(value) if isinstance(value, torch.Tensor)
                else 0.0, simulated_of(value))
     if self.s is not self.r:
         _write(self.s, s)
@@ -265,7 +265,7 @@ def _write(into: torch.Tensor, value: Any) -> None:
 
 
 def unknown(func) -> UnknownForm:
-    return UnknownForm(f"{func.overloadpacket.__name__} has no rule for its allowance: write it with "
+    return UnknownForm(f"{func.overloadpacket.__name__} has no rule for its error bound: write it with "
                        "operations that have one "
                        "(+ - * / ** exp log sqrt rsqrt tanh erf sigmoid silu gelu relu sin cos abs, sum mean "
                        "var amax softmax cumsum, matmul conv, where, "
@@ -288,11 +288,11 @@ def _decomposed(func, args: tuple, kwargs: dict[str, Any]) -> Any:
 # ---- the operations
 
 COMPOSITE: dict[Any, Callable] = {}
-"""Operations that are others put together: filled in by allowance_rules.py."""
+"""Operations that are others put together: filled in by error_bound_rules.py."""
 
 FORMS: dict[Any, Callable] = {}
 """The rule of each operation that computes, given its value and its arguments: filled in by
-allowance_rules.py."""
+error_bound_rules.py."""
 
 SELECTS = {aten.max_pool2d_with_indices, aten.max_pool3d_with_indices, aten.sort, aten.topk,
            aten.neg, aten.abs, aten.amax, aten.amin,
@@ -308,7 +308,7 @@ MOVES = {getattr(aten, name) for name in (
     "empty_like new_empty_strided scatter slice_scatter select_scatter "
     "_reshape_alias unsqueeze_copy expand_copy take repeat_interleave pixel_shuffle").split()
     if hasattr(aten, name)}
-"""What moves elements: the allowance moves with them."""
+"""What moves elements: the error bound moves with them."""
 
 EMPTY = {aten.empty, aten.empty_strided}
 MAKES = EMPTY | {aten.zeros, aten.ones, aten.full}

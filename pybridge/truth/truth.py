@@ -12,12 +12,12 @@ exactly, before anything is computed, and outputs are fp64. It registers for eac
                      gradients
     truth/saved_rounding, truth/chained_rounding
                      the same calls, but of every element how far fp64 may round it: 2^-53 times the absolute
-                     terms that it is made of (allowance.py)
+                     terms that it is made of (error_bound.py)
 
-and, for operators of a user's own, whose allowances nobody has written down,
+and, for operators of a user's own, whose error bounds nobody has written down,
 
-    truth/composed   reference or reference_backward, or autograd of reference, with the allowance of every
-                     element (allowance.py)
+    truth/composed   reference or reference_backward, or autograd of reference, with the error bound of every
+                     element (error_bound.py)
 
 Nothing of a candidate runs here: Triton is kept out of the process, and of an operator file only these two
 functions are called.
@@ -80,13 +80,13 @@ class _StandIn(ModuleType):
 
 
 COMPOSED = tuple(f"{i}{part}" for i in range(16) for part in ("", ".allowance", ".simulated"))
-"""What truth/composed gives: value, allowance and simulated value of each output, by its number."""
+"""What truth/composed gives: value, error bound and simulated value of each output, by its number."""
 
 
 def _composed(module: ModuleType) -> Any:
     """The implementation truth/composed of an operator file. Beside the operator's own attributes its
     functions get what the driver asks for."""
-    import allowance
+    import error_bound
     from implementation import Implementation
     from tensors import DTYPES
 
@@ -97,7 +97,7 @@ def _composed(module: ModuleType) -> Any:
                 _upstream: str = "", _differentiable: str = "", _plan: str = "", **attributes):
         function, upstream = module.reference, None
         if _plan:
-            found = allowance.chained(module.reference, module.reference_backward, _plan, tensors, _inputs,
+            found = error_bound.chained(module.reference, module.reference_backward, _plan, tensors, _inputs,
                                       attributes, _contract, DTYPES[_dtype], _equal_terms, _outputs)
             return _parts(found)
         if _inputs:
@@ -105,7 +105,7 @@ def _composed(module: ModuleType) -> Any:
             tensors = tensors[:_inputs]
         elif _differentiable == "formula":
             function = module.reference_backward
-        found = allowance.compute(function, tensors, attributes, _contract, DTYPES[_dtype], _equal_terms,
+        found = error_bound.compute(function, tensors, attributes, _contract, DTYPES[_dtype], _equal_terms,
                                   _outputs, upstream,
                                   numbers(_differentiable) if upstream is not None else ())
         return _parts(found)
@@ -130,7 +130,7 @@ def _drawn(module: ModuleType) -> list:
 
 
 def _parts(found: list) -> tuple:
-    """Value, allowance and simulated value of each output."""
+    """Value, error bound and simulated value of each output."""
     return tuple(part.contiguous() for x in found for part in (x.r, x.e, x.s))
 
 
@@ -188,8 +188,8 @@ def _rounding(function, tensors: tuple, count: int, attributes: dict[str, Any],
     fp64 may round it."""
     import torch
 
-    import allowance
-    found = allowance.compute(function, tensors, attributes, "fp64", torch.float64, False, count, upstream,
+    import error_bound
+    found = error_bound.compute(function, tensors, attributes, "fp64", torch.float64, False, count, upstream,
                               differentiable)
     return tuple(x.e.contiguous() for x in found)
 

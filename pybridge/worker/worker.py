@@ -5,7 +5,7 @@
 DIR holds the operator files, <op>.py, which are loaded by path. Requests come over file descriptor 3, tensors
 over the shared memory behind 4 (wire.py); stdout and stderr are only a log. TRIAD_DEVICE=cpu keeps a worker
 off the GPU. Without one Triton's kernels run in its interpreter and torch on the CPU. The worker measures and
-reports; it sees neither truth nor allowance nor verdict.
+reports; it sees neither truth nor error bound nor verdict.
 """
 
 from __future__ import annotations

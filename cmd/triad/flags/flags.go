@@ -30,7 +30,7 @@ func Run(cmd *cobra.Command, o *runsetup.Options, pass string) {
 			"how far implementations lie apart")
 	Strict(cmd, o)
 	cmd.Flags().StringVar(&o.Dump, "dump", "",
-		"write inputs, outputs, truth and allowance of every case as safetensors into this folder")
+		"write inputs, outputs, truth and error bound of every case as safetensors into this folder")
 	cmd.Flags().StringVar(&o.DB, "db", "", console.DatabaseUsage)
 }
 

@@ -1,5 +1,5 @@
 // The warp's matrix instructions: which lane holds which element is as the PTX manual draws it, and so is the order of bytes in a register.
-// A product's sum is taken in double and rounded once to fp32; tensor cores keep fewer bits, which is the allowance's business.
+// A product's sum is taken in double and rounded once to fp32; tensor cores keep fewer bits, which is the error bound's business.
 #ifndef CUEMU_MATRIX_H
 #define CUEMU_MATRIX_H
 

@@ -18,7 +18,7 @@ func forward(attributes op.Attrs) elementwise.Formula {
 	form := x.Plus(bias).Times(mask).Scaled(scale).Plus(residual)
 	return elementwise.Formula{
 		Forms: []*formula.Node{form},
-		Allowance: func(in []float64, r float64) float64 {
+		ErrorBound: func(in []float64, r float64) float64 {
 			return elementwise.Rounded(2, (in[0]+in[1])*in[2]*scale) + elementwise.Rounded(1, r)
 		},
 	}
@@ -29,7 +29,7 @@ func branch(attributes op.Attrs) elementwise.Formula {
 	scale := attributes.Number("scale")
 	f := elementwise.Formula{Forms: []*formula.Node{dy.Times(mask.Scaled(scale))}}
 	if scale != 1 {
-		f.Allowance = func(_ []float64, r float64) float64 { return elementwise.Rounded(1, r) }
+		f.ErrorBound = func(_ []float64, r float64) float64 { return elementwise.Rounded(1, r) }
 	}
 	return f
 }

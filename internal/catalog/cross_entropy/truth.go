@@ -68,7 +68,7 @@ func (s settings) weight(upstream []float64, row int) float64 {
 	return upstream[row%len(upstream)]
 }
 
-// loss returns the loss of a row that counts, and its allowance
+// loss returns the loss of a row that counts, and its error bound
 //
 //	u32*(g(V) + 8 + 2*|m| + 6*|lse| + 4*|x_t|) + s*u32*(g(V)+4)*mean|x|
 func (s settings) loss(x []float64, target int, g float64) (r, t float64) {
@@ -111,7 +111,7 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 	return all.Reduced(s.reduced(k, all.Each), s.reduction == "mean" && s.counted == 0), nil
 }
 
-// reduced returns the sum of the losses of the rows, or their mean: 0 where none counts. Their allowances
+// reduced returns the sum of the losses of the rows, or their mean: 0 where none counts. Their error bounds
 // grow by u32*g(rows)*sum|loss|.
 func (s settings) reduced(k *truth.Request, each judge.Target) judge.Target {
 	loss := k.TargetAt("loss", op.FP32, []int64{1}, nil)
@@ -125,11 +125,11 @@ func (s settings) reduced(k *truth.Request, each judge.Target) judge.Target {
 	return loss
 }
 
-// backward computes w*(p - q), p = exp(x - lse), q = (1-s)*[c is target] + s/V. Its allowance is
+// backward computes w*(p - q), p = exp(x - lse), q = (1-s)*[c is target] + s/V. Its error bound is
 //
 //	|w|*(p*e + 4*u32*q + 2^-126),  e = u32*(2*|x-lse| + 10)
 //
-// and where lse is of the row's own forward, which rounded it to fp32, e has its allowance and u32*|lse|
+// and where lse is of the row's own forward, which rounded it to fp32, e has its error bound and u32*|lse|
 // more. Autograd computes p*sum(q) - q: with label smoothing that is a sum of V equal terms next to 1-s, in
 // which one addition after the other loses up to u32*(V+4), so that e has this too.
 func backward(k *truth.Request) ([]judge.Target, error) {

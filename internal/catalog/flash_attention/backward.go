@@ -220,7 +220,7 @@ func (b *gradients) join(h *oneHead, w headWork, to weightedSums, of func(headSu
 	truth.Axpy(to.Sim, 1, sum.Sim)
 }
 
-// backRow is one query: its weights and the gradients of its scores, with their allowances and as the
+// backRow is one query: its weights and the gradients of its scores, with their error bounds and as the
 // contract stores them. It is working memory, reused for each query.
 type backRow struct {
 	queryRow
@@ -263,7 +263,7 @@ func (q *backRow) at(c int) int {
 }
 
 // addTile adds the parts of some queries to dq, dk and dv. With P and dS off by pError and dsError (below)
-// the allowances are
+// the error bounds are
 //
 //	dV: (P*(eps_b + u_P) + eta)^T |dO| + u32*g(Sq)*P^T |dO|
 //	dQ: scale*(T_dS |K|) + u32*g(Sk)*scale*(|dS| |K|)        dK: the same transposed, with |Q| and g(Sq)
@@ -446,7 +446,7 @@ func (b *gradients) weightOff(p, eps float64) float64 {
 	return math.Min(truth.Weighted(p, eps), 1)
 }
 
-// gradient fills dP and dS of the c-th wanted key and every allowance.
+// gradient fills dP and dS of the c-th wanted key and every error bound.
 func (b *gradients) gradient(h *oneHead, q *backRow, c int) {
 	j, x := q.keys[c], q.at(c)
 	q.dp[c], q.dpAbs[c] = truth.Dots(q.do, h.keyed(h.v, j))

@@ -72,7 +72,7 @@ func (a *oneHead) eagerRow(m *queryRow, out truth.Row) {
 	}
 }
 
-// eagerGradients replaces the allowances and the simulated values of one query's P and dS by those of the
+// eagerGradients replaces the error bounds and the simulated values of one query's P and dS by those of the
 // composition. dP is stored; the softmax backward stores P*dP, sums it to delta and stores dS; the scaling
 // stores it once more:
 //

@@ -236,8 +236,8 @@ func growth(eps float64) float64 {
 	return math.Min(math.Expm1(eps), 1e150)
 }
 
-// weightedSums is a vector that is a weighted sum of vectors: of its truth, its allowances and the simulated
-// contract.
+// weightedSums is a vector that is a weighted sum of vectors: of its truth, its error bounds and the
+// simulated contract.
 type weightedSums truth.Row
 
 func newWeightedSums(n int64) weightedSums {
@@ -356,7 +356,7 @@ func (m *queryRow) weigh(tf32 bool) {
 }
 
 // forwardRow fills one row of o (which is 0) and returns its lse. With w = P.|v| and the weights' errors eps
-// the allowance is
+// the error bound is
 //
 //	T = u_P*w + eta*sum|v| + sum_j P_j*eps_j*|v_j| + |R|*(sum_j P_j*eps_j + u32*g(Sk)) + u32*g(Sk)*w
 //	    + Sk*2^-149
@@ -423,7 +423,7 @@ func (h *oneHead) forwardRow(m *queryRow, out truth.Row) logSumExp {
 	return f
 }
 
-// allow fills the allowances of a row of o.
+// allow fills the error bounds of a row of o.
 func (h *oneHead) allow(m *queryRow, out truth.Row) {
 	keys := float64(len(m.p))
 	for c, sizes := range h.keyed(h.sizes, int64(len(m.p))) {
@@ -446,7 +446,7 @@ func (a *attention) largestShift(sc scores) float64 {
 	return largest
 }
 
-// capRow limits the allowances of a row whose scores are so large that their rounding decides: a weighted
+// capRow limits the error bounds of a row whose scores are so large that their rounding decides: a weighted
 // mean of the visible v stays among them.
 func (h *oneHead) capRow(n int64, out truth.Row) {
 	for c := range out.R {

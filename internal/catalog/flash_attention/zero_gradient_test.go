@@ -13,7 +13,7 @@ import (
 )
 
 // TestExactZeros: rows that see no key have no gradient, nor do keys that no contributing query sees, nor
-// columns of v whose upstream gradient is 0; whatever contributes has an allowance.
+// columns of v whose upstream gradient is 0; whatever contributes has an error bound.
 func TestExactZeros(t *testing.T) {
 	o, err := truth.Get("flash_attention")
 	if err != nil {
@@ -43,7 +43,7 @@ func TestExactZeros(t *testing.T) {
 						if at := row*dim + e; row%seqQ < seqQ-seqKV {
 							truthtest.ExactlyZero(t, what+" masked row", truth.Outputs[0], at)
 						} else if truth.Outputs[0].T[at] == 0 && (row%seqQ > seqQ-seqKV || k[e] != 0) {
-							t.Errorf("%s: grad_q of row %d has no allowance", what, row)
+							t.Errorf("%s: grad_q of row %d has no error bound", what, row)
 						}
 					}
 				}
@@ -64,7 +64,7 @@ func TestExactZeros(t *testing.T) {
 						if future || e != 3 {
 							truthtest.ExactlyZero(t, what+" nothing from above", dv, j*dim+e)
 						} else if dv.T[j*dim+e] == 0 {
-							t.Errorf("%s: grad_v[%d, 3] has no allowance", what, j)
+							t.Errorf("%s: grad_v[%d, 3] has no error bound", what, j)
 						}
 					}
 				}

@@ -43,8 +43,8 @@ func inputsOf(r *rand.Rand, m, n, k int64, scaling string, shift float64) []tens
 	}
 }
 
-// TestFreivaldsAcceptsRightKernels: products in another unit and in another order pass, and the allowance of
-// a row is at least the sum of its elements' own, but not many times as large.
+// TestFreivaldsAcceptsRightKernels: products in another unit and in another order pass, and the error bound
+// of a row is at least the sum of its elements' own, but not many times as large.
 func TestFreivaldsAcceptsRightKernels(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 5))
 	const m, n, k = 90, 150, 300
@@ -76,22 +76,22 @@ func TestFreivaldsAcceptsRightKernels(t *testing.T) {
 					t.Errorf("%s: %d compared and %d covered of %d", what, v[0].Compared,
 						v[0].Covered, v[0].Elements)
 				}
-				checkAllowances(t, what, p.whole.Outputs[0], f)
+				checkErrorBounds(t, what, p.whole.Outputs[0], f)
 			}
 		}
 	}
 }
 
-// checkAllowances compares the bound of each row with the sum that it bounds.
-func checkAllowances(t *testing.T, what string, whole judge.Target, f *judge.Freivalds) {
+// checkErrorBounds compares the bound of each row with the sum that it bounds.
+func checkErrorBounds(t *testing.T, what string, whole judge.Target, f *judge.Freivalds) {
 	t.Helper()
 	for i, row := range f.Rows {
 		exactly := 0.0
 		for _, col := range f.Cols {
 			exactly += whole.T[row*whole.Shape[1]+col]
 		}
-		if ratio := f.Allowance[i] / exactly; !(ratio >= 1 && ratio < 3) {
-			t.Fatalf("%s, row %d: the allowance is %v times the sum of T: want at least 1 and below 3",
+		if ratio := f.ErrorBound[i] / exactly; !(ratio >= 1 && ratio < 3) {
+			t.Fatalf("%s, row %d: the error bound is %v times the sum of T: want at least 1 and below 3",
 				what, row, ratio)
 		}
 	}
@@ -116,7 +116,7 @@ func TestFreivaldsRejectsOneElement(t *testing.T) {
 			i, col := r.IntN(len(f.Rows)), f.Cols[r.IntN(len(f.Cols))]
 			at := f.Rows[i]*o.Shape[1] + col
 			right := values[last][at]
-			values[last][at] = right + 2.5*f.Allowance[i]*(1-2*float64(trial%2))
+			values[last][at] = right + 2.5*f.ErrorBound[i]*(1-2*float64(trial%2))
 			v := truthtest.Judged(p.part, values...)[last]
 			if v.Status != op.StatusFail || v.Gate != "G6" || !strings.Contains(v.Sentence, "Freivalds") ||
 				!strings.Contains(v.Sentence, fmt.Sprintf("row %d of", f.Rows[i])) ||
@@ -177,7 +177,7 @@ func TestFreivaldsAtOverflow(t *testing.T) {
 		values[0][at] = math.Inf(1)
 		for _, col := range f.Cols {
 			if v := &values[0][row*n+col]; infinite && math.IsInf(*v, 0) {
-				// as a kernel that saturates: each error is within its row's allowance, all of them are not
+				// as a kernel that saturates: each error is within its row's error bound, all of them are not
 				*v = math.Copysign(65504, *v)
 			}
 		}

@@ -28,23 +28,23 @@ var (
 )
 
 var exact = elementwise.Formula{
-	Forms:     []*formula.Node{halved.Times(one.Plus(erf)), x.Times(phi)},
-	Allowance: elementwise.Units(2, 4), // erf near -1 is off by 2 ulp
+	Forms:      []*formula.Node{halved.Times(one.Plus(erf)), x.Times(phi)},
+	ErrorBound: elementwise.Units(2, 4), // erf near -1 is off by 2 ulp
 }
 
 var approximate = elementwise.Formula{
 	Forms: []*formula.Node{
 		halved.Times(one.Plus(tanh)), halved.Times(one.Plus(factored.Tanh())), x.Times(sigmoid),
 	},
-	Allowance: elementwise.Units(4, 6),
+	ErrorBound: elementwise.Units(4, 6),
 }
 
 var exactBackward = elementwise.Formula{
-	Forms:     []*formula.Node{dy.Times(phi.Plus(x.Times(density)))},
-	Allowance: exactBackwardAllowance,
+	Forms:      []*formula.Node{dy.Times(phi.Plus(x.Times(density)))},
+	ErrorBound: exactBackwardErrorBound,
 }
 
-// approximateBackward has no row of its own: its allowance is that of the worst form. The first has no
+// approximateBackward has no row of its own: its error bound is that of the worst form. The first has no
 // cancellation in fp64. In the second, 1 - tanh^2 is (1 - tanh)*(1 + tanh), which is 0 where tanh is 1 to the
 // last bit, as 1 - tanh*tanh is in every kernel.
 var approximateBackward = elementwise.Formula{Forms: []*formula.Node{
@@ -61,8 +61,8 @@ var _ = elementwise.Register("gelu", elementwise.Operator{
 	Holds: []elementwise.Property{elementwise.Apart("x"), elementwise.BetweenZeroAnd("x")},
 })
 
-// exactBackwardAllowance returns T = |dy|*u32*(2 + |x|*density*(x^2+8)) + 4*u32*|R|.
-func exactBackwardAllowance(in []float64, r float64) float64 {
+// exactBackwardErrorBound returns T = |dy|*u32*(2 + |x|*density*(x^2+8)) + 4*u32*|R|.
+func exactBackwardErrorBound(in []float64, r float64) float64 {
 	a, d := math.Abs(in[0]), math.Abs(in[1])
 	if d == 0 {
 		return 0

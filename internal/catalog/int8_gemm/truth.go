@@ -80,7 +80,7 @@ func quantiserOf(attributes op.Attrs) quantiser {
 // exactSum is the largest sum that fp32 surely holds exactly.
 const exactSum = 1 << 24
 
-// element returns the result of a sum, with the allowance
+// element returns the result of a sum, with the error bound
 //
 //	T = 4*u32*|t|
 //

@@ -208,7 +208,7 @@ func TestEmptyRows(t *testing.T) {
 }
 
 // TestSparseRows: 99 of 100 differences from the mean are equal in a sparse row, so that a sequential sum
-// rounds them all the same way: the allowance is that of equal terms.
+// rounds them all the same way: the error bound is that of equal terms.
 func TestSparseRows(t *testing.T) {
 	const cols = 4099
 	x := make([]float64, cols)

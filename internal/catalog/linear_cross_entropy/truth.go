@@ -72,7 +72,7 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 	return all.Reduced(l.reduced(all.Each), l.counted == 0 && l.reduction == "mean"), nil
 }
 
-// reduced returns the sum of the losses, or their mean: 0 where no token counts. Their allowances grow by
+// reduced returns the sum of the losses, or their mean: 0 where no token counts. Their error bounds grow by
 // u32*g(tokens)*sum|loss|.
 func (l *loss) reduced(each judge.Target) judge.Target {
 	total := l.TargetAt("loss", op.FP32, []int64{1}, nil)

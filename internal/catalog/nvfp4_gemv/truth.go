@@ -17,7 +17,7 @@ var _ = truth.Register("nvfp4_gemv", truth.Definition{Forward: forward, Permits:
 // group is the number of elements that share a scale, and groupBytes their size in bytes.
 const group, groupBytes = 16, 8
 
-// forward computes y = alpha * sum (a*scale_a) * (x*scale_x) row by row, with the allowance
+// forward computes y = alpha * sum (a*scale_a) * (x*scale_x) row by row, with the error bound
 //
 //	T = (g(k) + 2) * u32 * |alpha| * sum |a*scale_a*x*scale_x| + k * the smallest subnormal
 //
@@ -50,14 +50,14 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 		a.DecodeRow(codes, r, 0)
 		scaleA.DecodeRow(scales, r, 0)
 		sum, size := products(codes, scales, x)
-		allowance := 0.0
+		errorBound := 0.0
 		if !(fraction == 0.5 && size <= exactSum) {
 			rounded.Store(true)
 		}
 		if size > 0 {
-			allowance = math.Abs(alpha)*unit*size + float64(2*bytes)*truth.Subnormal
+			errorBound = math.Abs(alpha)*unit*size + float64(2*bytes)*truth.Subnormal
 		}
-		truth.SetOne(y, i, alpha*sum, allowance)
+		truth.SetOne(y, i, alpha*sum, errorBound)
 	})
 	if k.Distribution == "integers" && !rounded.Load() {
 		y = truth.Exactly(y)

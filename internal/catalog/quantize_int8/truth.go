@@ -166,7 +166,7 @@ func judged(t judge.Target, data []byte, otherwise []float64) []float64 {
 // code quantises numbers of a group to int8.
 type code struct{ scale, zero, slack float64 }
 
-// of returns clamp(RN(x/scale) + zero), with the allowance
+// of returns clamp(RN(x/scale) + zero), with the error bound
 //
 //	T = 4*u32*|x/scale|
 //

@@ -142,9 +142,9 @@ func TestMutantsUnderStored(t *testing.T) {
 	}
 }
 
-// TestAllowancesOfStored: under stored, without a residual, the allowances of y and the gradients follow from
-// roundings of the normalised row, of weight*dy, and of the terms of the gradient of weight.
-func TestAllowancesOfStored(t *testing.T) {
+// TestErrorBoundsOfStored: under stored, without a residual, the error bounds of y and the gradients follow
+// from roundings of the normalised row, of weight*dy, and of the terms of the gradient of weight.
+func TestErrorBoundsOfStored(t *testing.T) {
 	o, err := truth.Get("rmsnorm")
 	if err != nil {
 		t.Fatal(err)
@@ -199,7 +199,7 @@ func TestDoubledGradientsUnderStored(t *testing.T) {
 	}
 }
 
-// alike allows for the error of fp32 in an allowance.
+// alike allows for the error of fp32 in an error bound.
 func alike(got, want float64) bool { return math.Abs(got-want) <= 1e-3*want+1e-30 }
 
 // permitted returns the error that storing permits the outputs of a case in bf16.
@@ -231,9 +231,9 @@ func permitted(p *truthtest.Prepared) map[string][]float64 {
 	return map[string][]float64{"y": y, "grad_x": dx, "grad_weight": dweight}
 }
 
-// TestAllowances: the allowances are the rows of docs/judge.md, except for underflow: of y, of rstd, and of
-// h.
-func TestAllowances(t *testing.T) {
+// TestErrorBounds: the error bounds are the rows of docs/judge.md, except for underflow: of y, of rstd, and
+// of h.
+func TestErrorBounds(t *testing.T) {
 	const cols = 200
 	for _, p := range planned(t, rownormtest.Suites("rmsnorm")[0], "true", 3) {
 		if p.Distribution != "normal" || p.Dims.Get("cols") > cols {

@@ -119,7 +119,7 @@ func (r rotation) fill(out truth.Row) {
 	truth.RoundRow(out.Sim, out.Sim, r.d)
 }
 
-// element computes a*cos + b*sin with the allowance
+// element computes a*cos + b*sin with the error bound
 //
 //	T = 4*u32*(|a|+|b|) + 2^-149
 //

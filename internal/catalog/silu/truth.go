@@ -17,8 +17,8 @@ var sigmoid, rest = x.Sigmoid(), x.Neg().Sigmoid()
 
 var _ = elementwise.Register("silu", elementwise.Operator{
 	Forward: []elementwise.Output{{Name: "y", Formula: elementwise.Formula{
-		Forms:     []*formula.Node{x.Times(sigmoid), x.Over(one.Plus(x.Neg().Exp()))},
-		Allowance: forwardAllowance,
+		Forms:      []*formula.Node{x.Times(sigmoid), x.Over(one.Plus(x.Neg().Exp()))},
+		ErrorBound: forwardErrorBound,
 	}}},
 	Backward: []elementwise.Output{{Name: "grad_x", Formula: elementwise.Formula{
 		Forms: []*formula.Node{
@@ -26,7 +26,7 @@ var _ = elementwise.Register("silu", elementwise.Operator{
 			dy.Times(sigmoid.Times(one.Plus(x.Times(one.Minus(sigmoid))))),
 			dy.Times(sigmoid.Plus(x.Times(sigmoid).Times(one.Minus(sigmoid)))),
 		},
-		Allowance: backwardAllowance,
+		ErrorBound: backwardErrorBound,
 	}}},
 	Permits: []string{"fp32", "eager"}, ByRows: []string{"n"},
 	Holds: []elementwise.Property{elementwise.Apart("x"), elementwise.BetweenZeroAnd("x")},
@@ -35,9 +35,9 @@ var _ = elementwise.Register("silu", elementwise.Operator{
 // overflowed is the error where exp(-x) overflows fp32: the sigmoid is then below 2^-128 and becomes 0.
 const overflowed = 0x1p-128
 
-// forwardAllowance returns T = u32*(2|x|+12)*|R| + |x|*2^-128, and the loss of products below fp32's normal
+// forwardErrorBound returns T = u32*(2|x|+12)*|R| + |x|*2^-128, and the loss of products below fp32's normal
 // range.
-func forwardAllowance(in []float64, r float64) float64 {
+func forwardErrorBound(in []float64, r float64) float64 {
 	a := math.Abs(in[0])
 	if a == 0 {
 		return 0
@@ -45,9 +45,9 @@ func forwardAllowance(in []float64, r float64) float64 {
 	return judge.U32*(2*a+12)*math.Abs(r) + a*overflowed + (2+a)*truth.Subnormal
 }
 
-// backwardAllowance returns T = |dy|*(u32*(2|x|+16)*sigma*(1+|x|(1-sigma)) + 3*u32*sigma*|x| +
+// backwardErrorBound returns T = |dy|*(u32*(2|x|+16)*sigma*(1+|x|(1-sigma)) + 3*u32*sigma*|x| +
 // (1+|x|)*2^-128), and the loss of products below fp32's normal range.
-func backwardAllowance(in []float64, _ float64) float64 {
+func backwardErrorBound(in []float64, _ float64) float64 {
 	a, d := math.Abs(in[0]), math.Abs(in[1])
 	if d == 0 {
 		return 0

@@ -82,9 +82,9 @@ func TestRelationsWithoutWhatTheyNeed(t *testing.T) {
 	}
 }
 
-// TestNondeterministicOutputsAgreeWithinTheAllowance: a kernel whose bits may vary need agree with itself
-// within the allowance only.
-func TestNondeterministicOutputsAgreeWithinTheAllowance(t *testing.T) {
+// TestNondeterministicOutputsAgreeWithinTheErrorBound: a kernel whose bits may vary need agree with itself
+// within the error bound only.
+func TestNondeterministicOutputsAgreeWithinTheErrorBound(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ var _ = truth.Register("softmax", truth.Definition{
 	Forward: forward, Backward: backward, Permits: []string{"fp32", "product16"}, ByRows: []string{"rows"},
 })
 
-// fillRow computes p = exp(x - max) / sum and its allowance
+// fillRow computes p = exp(x - max) / sum and its error bound
 //
 //	t = p*u32*(2|x-m| + 10 + g(n)) + 2^-126
 //
@@ -129,7 +129,7 @@ func (b *gradient) forward(memory [][]float64) {
 	}
 }
 
-// fill computes the row. The allowance is
+// fill computes the row. The error bound is
 //
 //	|p|*u32*(g(n)*sum(|p*dy|) + 2|dy| + 4|d|) + 4*u32*|R| + 4*2^-126
 //	                                                 fp32 product, sum and difference; underflow

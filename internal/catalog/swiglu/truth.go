@@ -20,7 +20,7 @@ const overflowed = 0x1p-128
 // sigmoid returns 1/(1 + exp(-g)).
 func sigmoid(g float64) float64 { return 1 / (1 + math.Exp(-g)) }
 
-// gated returns y = g*sigmoid(g)*v with the allowance
+// gated returns y = g*sigmoid(g)*v with the error bound
 //
 //	T = u32*(2|g|+12)*|R| + |g*v|*2^-128 + (1+|g|+|v|)*2^-149
 //
@@ -44,7 +44,7 @@ func gated(k *truth.Request, g, v float64, d op.DType) (r, t, tFP32, sim float64
 	return r, t, tFP32, sim
 }
 
-// gateGradient returns dgate = dy*v*s with s = sigmoid(g)*(1 + g*(1-sigmoid(g))) and the allowance
+// gateGradient returns dgate = dy*v*s with s = sigmoid(g)*(1 + g*(1-sigmoid(g))) and the error bound
 //
 //	T = |dy*v|*(u32*(2|g|+16)*sigma*(1+|g|(1-sigma)) + 3*u32*sigma*|g| + (1+|g|)*2^-128)
 //	    + (1+|g|)*(1+|dy|+|v|+|dy*v|)*2^-149

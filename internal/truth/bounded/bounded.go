@@ -1,7 +1,7 @@
 // Package bounded computes with rows of numbers that a kernel computes from each other. For each element it
-// holds the truth, the allowance for rounding under the contract and in fp32 alone, and the result of the
+// holds the truth, the error bound for rounding under the contract and in fp32 alone, and the result of the
 // simulated contract. An operator whose results go through several products and functions composes its
-// allowances of these forms, as the kernel composes its steps.
+// error bounds of these forms, as the kernel composes its steps.
 package bounded
 
 import (
@@ -76,7 +76,7 @@ func InFP32(x, t float64) Number { return Number{x, t, t, x} }
 // Stores reports whether intermediates may be stored in the dtype of the case.
 func (r *Rules) Stores() bool { return r.low }
 
-// Row returns a row of n zeros. Where nothing is stored low the allowances are one, and so are truth and
+// Row returns a row of n zeros. Where nothing is stored low the error bounds are one, and so are truth and
 // simulation.
 func (r *Rules) Row(n int64) truth.Row {
 	v := truth.Row{R: make([]float64, n), T: make([]float64, n)}

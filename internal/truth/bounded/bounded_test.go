@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestFunctionsOfNumbersThatAreOff: silu and its slope stay within their allowance wherever a number may be,
-// and the allowance of a small error is not many times the change that it causes.
+// TestFunctionsOfNumbersThatAreOff: silu and its slope stay within their error bound wherever a number may
+// be, and the error bound of a small error is not many times the change that it causes.
 func TestFunctionsOfNumbersThatAreOff(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for name, f := range map[string]struct {
@@ -37,7 +37,8 @@ func TestFunctionsOfNumbersThatAreOff(t *testing.T) {
 	}
 }
 
-// TestProductsOfNumbersThatAreOff: a product moves by no more than its allowance, and 0 times anything is 0.
+// TestProductsOfNumbersThatAreOff: a product moves by no more than its error bound, and 0 times anything is
+// 0.
 func TestProductsOfNumbersThatAreOff(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 1000 {

@@ -18,7 +18,7 @@ func bend(g float64) float64 {
 	return s * rest * (2 + float64(g*(rest-s)))
 }
 
-// Silu returns g*sigmoid(g) of a number that may be off by d, with the allowance
+// Silu returns g*sigmoid(g) of a number that may be off by d, with the error bound
 //
 //	min(|silu'(g)|*d + d^2/4, 1.1*d) + u32*(2|g|+12)*|silu| + |g|*2^-128 + (1+|g|)*2^-149
 //
@@ -39,7 +39,7 @@ func slope(g float64) float64 {
 }
 
 // SiluSlope returns silu'(g) = s*(1 + g*(1-s)), s = sigmoid(g), of a number that may be off by d, with the
-// allowance
+// error bound
 //
 //	min(|bend(g)|*d + 0.16*d^2, d/2) + u32*((2|g|+16)*s*(1+|g|(1-s)) + 3*s*|g|) + (1+|g|)*2^-128
 //

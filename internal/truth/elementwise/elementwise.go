@@ -1,7 +1,7 @@
 // Package elementwise is the family of operators whose every output element is a formula of the elements at
 // the same place. An operator states its formulas, other forms that a right kernel may use, and their
-// properties; truth, allowance, simulated contract, the proof of the gradients and relations follow. Package
-// elementwisetest derives mutants and right variants.
+// properties; truth, error bound, simulated contract, the proof of the gradients and relations follow.
+// Package elementwisetest derives mutants and right variants.
 package elementwise
 
 import (
@@ -40,9 +40,9 @@ type Formula struct {
 	// Forms are formulas of the pass's inputs with the same value. R and the simulated contract follow from
 	// the first, T from the worst.
 	Forms []*formula.Node
-	// Allowance is T under fp32 where docs/judge.md has a row for it, for the values of the pass's inputs in
+	// ErrorBound is T under fp32 where docs/judge.md has a row for it, for the values of the pass's inputs in
 	// the order of the spec and R. It then replaces that of the worst form, which may be looser.
-	Allowance func(in []float64, r float64) float64
+	ErrorBound func(in []float64, r float64) float64
 }
 
 // Either selects one of two formulas of an output: the first where an attribute has the value, the second

@@ -64,10 +64,10 @@ func TestSampleOfOneDim(t *testing.T) {
 	}
 }
 
-// TestStatedAllowances: a row of docs/judge.md that replaces the composed allowance is about what the worst
-// of the forms needs, or less: at most 5 times looser and at most 2.5 times tighter, where values are
+// TestStatedErrorBounds: a row of docs/judge.md that replaces the composed error bound is about what the
+// worst of the forms needs, or less: at most 5 times looser and at most 2.5 times tighter, where values are
 // ordinary. Far out, where functions are 0 or 1, rows are looser.
-func TestStatedAllowances(t *testing.T) {
+func TestStatedErrorBounds(t *testing.T) {
 	compared := 0
 	for _, o := range members(t) {
 		family, _ := elementwise.Get(o.Spec.Name)
@@ -85,7 +85,7 @@ func TestStatedAllowances(t *testing.T) {
 			}
 			for _, output := range family.Outputs(c.Pass) {
 				f := output.At(c.Attrs)
-				if f.Allowance == nil {
+				if f.ErrorBound == nil {
 					continue
 				}
 				b, err := formula.NewBounds(f.Forms, inputs, formula.Rules{Output: op.FP32, Step: op.FP32})
@@ -96,11 +96,11 @@ func TestStatedAllowances(t *testing.T) {
 				for _, x := range []float64{-3, -1.2, -0.3, 1e-3, 0.4, 1, 2.5} {
 					in := []float64{x, 0.7, 1, -0.4}[:len(inputs)]
 					r, composed, _ := b.Element(in)
-					stated := f.Allowance(in, r)
+					stated := f.ErrorBound(in, r)
 					most, least = math.Max(most, stated/composed), math.Min(least, stated/composed)
 				}
 				if most > 5 || least < 0.4 {
-					t.Errorf("%s %v %v: the stated allowance is %.2f to %.2f of what its forms need", c.Op,
+					t.Errorf("%s %v %v: the stated error bound is %.2f to %.2f of what its forms need", c.Op,
 						c.Pass, c.Attrs, least, most)
 				}
 				compared++
@@ -108,7 +108,7 @@ func TestStatedAllowances(t *testing.T) {
 		}
 	}
 	if compared == 0 {
-		t.Error("no operator states an allowance")
+		t.Error("no operator states an error bound")
 	}
 }
 

@@ -12,17 +12,17 @@ type Evaluation struct {
 	Formula
 	names         []string
 	strict, loose formula.Rules
-	integers      bool // fp32 may hold every value exactly, whatever the allowance
+	integers      bool // fp32 may hold every value exactly, whatever the error bound
 }
 
 // NewEvaluation prepares a formula of the named inputs, whose dtype is d. Its result is stored in d at once:
-// that rounding is no part of the allowance.
+// that rounding is no part of the error bound.
 func NewEvaluation(k *truth.Request, f Formula, names []string, d op.DType) (*Evaluation, error) {
 	return newEvaluation(k, f, names, formula.Rules{Output: d, Step: d})
 }
 
 // NewTerm prepares a formula whose result stays in fp32, as a term of a sum does: its last rounding is part
-// of the allowance.
+// of the error bound.
 func NewTerm(k *truth.Request, f Formula, names []string, d op.DType) (*Evaluation, error) {
 	return newEvaluation(k, f, names, formula.Rules{Step: d})
 }
@@ -86,9 +86,9 @@ func (e *Evaluation) Fill(c *Memory, out truth.Row) {
 
 // one returns the truth of the memory's element.
 func (e *Evaluation) one(c *Memory) (r, t, tFP32, sim float64) {
-	if e.Allowance != nil {
+	if e.ErrorBound != nil {
 		r = c.strict.Value(c.element)
-		tFP32, sim = e.Allowance(c.element, r), r
+		tFP32, sim = e.ErrorBound(c.element, r), r
 		if e.integers && c.strict.Whole(c.element) {
 			tFP32 = 0
 		}

@@ -31,7 +31,7 @@ func (l *layer) pass(t, e int64, w bounded.Number, dy truth.Row) passage {
 	p.du = l.Store(l.Each(l.hidden, func(j int) bounded.Number {
 		return bounded.Product(bounded.At(dh, j), bounded.Silu(bounded.At(s.g, j)))
 	}))
-	for j := range q.R { // q's own allowance in fp32 is that of a sum over dim
+	for j := range q.R { // q's own error bound in fp32 is that of a sum over dim
 		h, of := bounded.At(s.h, j), bounded.At(q, j)
 		product, lost := bounded.Product(h, of), l.Size(h.R)*of.TFP32*(1+l.ratio)
 		p.ofScore.R += product.R

@@ -128,8 +128,8 @@ func largest(x []float64) float64 {
 	return most
 }
 
-// softmax returns the weights of some experts, normalised over them alone or over all, with the allowance of
-// w
+// softmax returns the weights of some experts, normalised over them alone or over all, with the error bound
+// of w
 //
 //	w*(exp(e) - 1), e = t + sum_j w_j t_j + u32*(2|z-m| + sum_j w_j 2|z_j-m| + 12 + g(experts))
 //
@@ -264,7 +264,7 @@ func copyOf(t judge.Target) judge.Target {
 	return t
 }
 
-// settled sets the allowance to 0 where R is no number.
+// settled sets the error bound to 0 where R is no number.
 func settled(t judge.Target) judge.Target {
 	for i, r := range t.R {
 		if !truth.IsFinite(r) {

@@ -150,7 +150,7 @@ func copiesAreInverse(t *testing.T, o movement.Operator, c op.Case, in, out op.T
 }
 
 // sumsOfCopies checks that every element of the gradient is the sum over its copies, to fp64, with an
-// allowance where something is added.
+// error bound where something is added.
 func sumsOfCopies(t *testing.T, o movement.Operator, c op.Case, in []tensor.Tensor) {
 	t.Helper()
 	got := truthtest.TruthFor(t, c, movement.Sums, in).Outputs[0]

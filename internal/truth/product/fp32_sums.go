@@ -102,7 +102,7 @@ func (s *fp32Sums) plus(r, n int64) float64 {
 	return s.Beta * c[0]
 }
 
-// element returns element (r, n) of the product, from decoded rows a and b, with the allowance
+// element returns element (r, n) of the product, from decoded rows a and b, with the error bound
 //
 //	T = |alpha|*u32*g(K)*sum_k |a_k*b_k| + u32*(2*|alpha*ab| + |beta*c| + |R|)
 //
@@ -193,7 +193,7 @@ type signedMatrix struct {
 func (s *fp32Sums) freivalds(m *multiplication, seed uint64, rows, cols []int64) *judge.Freivalds {
 	f := &judge.Freivalds{
 		Rows: rows, Cols: cols, Seed: seed, Sums: make([][]float64, len(rows)),
-		Allowance: make([]float64, len(rows)), Element: m.elementAt,
+		ErrorBound: make([]float64, len(rows)), Element: m.elementAt,
 	}
 	if len(rows) == 0 || len(cols) == 0 {
 		return f
@@ -202,7 +202,7 @@ func (s *fp32Sums) freivalds(m *multiplication, seed uint64, rows, cols []int64)
 	matrices := s.signedMatrices(cols, signs)
 	parallel.EachWith(int64(len(rows)), m.newRow, func(a factors, i int64) {
 		m.row(s.a, a, rows[i])
-		f.Sums[i], f.Allowance[i] = s.signedSums(a.values, matrices[rows[i]/s.a.rows], rows[i], cols, signs)
+		f.Sums[i], f.ErrorBound[i] = s.signedSums(a.values, matrices[rows[i]/s.a.rows], rows[i], cols, signs)
 	})
 	return f
 }
@@ -240,7 +240,7 @@ func (s *fp32Sums) signedMatrices(cols []int64, signs [][]float64) []signedMatri
 
 // signedSums returns the sums of a row under the signs, and the bound of its sum_j T_j.
 func (s *fp32Sums) signedSums(a []float64, b signedMatrix, row int64, cols []int64, signs [][]float64) (
-	sums []float64, allowance float64,
+	sums []float64, errorBound float64,
 ) {
 	sums = make([]float64, len(signs))
 	for v := range sums {
@@ -272,6 +272,6 @@ func (s *fp32Sums) signedSums(a []float64, b signedMatrix, row int64, cols []int
 	if s.Alpha != 1 || s.adds {
 		unit += 3 * judge.U32
 	}
-	allowance = truth.Weighted(size, unit) + lost + 2*judge.U32*added + float64(n)*s.subnormal()
-	return sums, allowance + (judge.G(n)+judge.G(s.a.k))*judge.U64*(size+added)
+	errorBound = truth.Weighted(size, unit) + lost + 2*judge.U32*added + float64(n)*s.subnormal()
+	return sums, errorBound + (judge.G(n)+judge.G(s.a.k))*judge.U64*(size+added)
 }

@@ -107,7 +107,7 @@ func (s *stack) freivalds(chosen part) *judge.Freivalds {
 		for _, r := range f.Rows {
 			all.Rows = append(all.Rows, s.starts[i]+r)
 		}
-		all.Sums, all.Allowance = append(all.Sums, f.Sums...), append(all.Allowance, f.Allowance...)
+		all.Sums, all.ErrorBound = append(all.Sums, f.Sums...), append(all.ErrorBound, f.ErrorBound...)
 	}
 	return all
 }

@@ -73,7 +73,7 @@ func (l *Logits) orNaN(of []Gradient, ofX, ofW judge.Target) []judge.Target {
 	return []judge.Target{truth.Either(ofX, others(ofX, left)), truth.Either(ofW, others(ofW, every))}
 }
 
-// gradient returns dz of a row and a class, with the allowance
+// gradient returns dz of a row and a class, with the error bound
 //
 //	|w|*(p*(exp(e) - 1) + 4*u32*(p + q) + 2^-126)      e of the logit and of lse, + u32*(2*|z - lse| + 10)
 //

@@ -10,7 +10,7 @@ import (
 	"triad/internal/truth"
 )
 
-// Logits are z = X W^T, for rows of X that each have a softmax, with their allowances, and as the contract
+// Logits are z = X W^T, for rows of X that each have a softmax, with their error bounds, and as the contract
 // stores them. None are kept: they are computed on demand.
 type Logits struct {
 	k              *truth.Request
@@ -78,7 +78,7 @@ func (l *Logits) nonFinite(chosen func(row int) bool) bool {
 	return false
 }
 
-// Number is one logit with its allowances, and its value under the contract.
+// Number is one logit with its error bounds, and its value under the contract.
 type Number struct{ R, T, TFP32, Sim float64 }
 
 // Put sets element i of an output to the number.
@@ -86,7 +86,7 @@ func (n Number) Put(t judge.Target, i int64) {
 	t.R[i], t.T[i], t.TFP32[i], t.Sim[i] = n.R, n.T, n.TFP32, tensor.Round(t.DType, n.Sim, false)
 }
 
-// At returns the logit of a row and a class, with the allowance
+// At returns the logit of a row and a class, with the error bound
 //
 //	e = u32*g(D)*sum |x*w| + (D+1)*2^-149, then + u*(|z| + e) + eta where it may be stored
 //
@@ -129,7 +129,7 @@ type Row struct {
 // NewRow makes room for one row.
 func (l *Logits) NewRow() *Row { return &Row{Z: make([]Number, l.Classes)} }
 
-// Fill computes a row. With p = exp(z - lse) the allowance of lse is
+// Fill computes a row. With p = exp(z - lse) the error bound of lse is
 //
 //	ln(1 + sum p*(exp(e) - 1)) + u32*(|m| + g(V) + 8 + 2*|ln l|)      m the maximum, l = sum exp(z - m)
 //
@@ -165,7 +165,7 @@ func (r *Row) moved(e func(Number) float64) float64 {
 	}))
 }
 
-// Loss returns lse - z of a class, with the allowances of both and
+// Loss returns lse - z of a class, with the error bounds of both and
 //
 //	u32*(g(V) + 8 + 2*|m| + 6*|lse| + 4*|z|)
 func (l *Logits) Loss(r *Row, class int) Number {

@@ -1,6 +1,6 @@
 // Package product is the family of operators that multiply matrices: every element of an output is a sum
 // sum_k A[i,k]*B[j,k], of row i of one operand and row j of the other. An operator states its operands, their
-// layout, their scales and the epilogue of a product; truth, allowance, simulated contract, samples covered
+// layout, their scales and the epilogue of a product; truth, error bound, simulated contract, samples covered
 // by Freivalds' sums, the proof of the gradients and relations follow. Package producttest derives mutants
 // and right variants.
 package product

@@ -104,19 +104,19 @@ func (s Rows) Target(k *truth.Request, name string, d op.DType, shape []int64) j
 }
 
 // addLost adds the loss of tensor cores to subnormal factors.
-func (s Rows) addLost(own, allowance []float64, row int64) {
+func (s Rows) addLost(own, errorBound []float64, row int64) {
 	if s.A.aligned == nil && s.B.aligned == nil {
 		return
 	}
-	before := slices.Clone(allowance)
+	before := slices.Clone(errorBound)
 	clear(own)
 	s.Add(own, s.A.orSizes(s.A.aligned), s.B.orSizes(s.B.aligned), row)
-	truth.Axpy(allowance, alignedTerms*judge.U32, own)
+	truth.Axpy(errorBound, alignedTerms*judge.U32, own)
 	clear(own)
 	s.Add(own, s.A.orSizes(s.A.normal), s.B.orSizes(s.B.normal), row)
-	truth.Axpy(allowance, -alignedTerms*judge.U32, own)
-	for i, v := range allowance {
-		allowance[i] = math.Max(before[i], v) // a difference of sums may be off by a roundoff
+	truth.Axpy(errorBound, -alignedTerms*judge.U32, own)
+	for i, v := range errorBound {
+		errorBound[i] = math.Max(before[i], v) // a difference of sums may be off by a roundoff
 	}
 }
 

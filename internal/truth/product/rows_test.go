@@ -11,7 +11,7 @@ import (
 	"triad/internal/truth/product"
 )
 
-// TestRows checks the allowance of a sum of two products, of integers and with a subnormal factor.
+// TestRows checks the error bound of a sum of two products, of integers and with a subnormal factor.
 func TestRows(t *testing.T) {
 	factor := func(d op.DType, values ...float64) product.Numbers {
 		x := tensor.New("x", d, []int64{int64(len(values))})

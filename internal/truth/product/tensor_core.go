@@ -58,8 +58,8 @@ func (g *tensorCore) see(o operand, f factors) {
 	}
 }
 
-// element returns element (r, n) of the product, of decoded rows a and b, with the allowance (over promotion
-// blocks b and instructions s of 32 along K)
+// element returns element (r, n) of the product, of decoded rows a and b, with the error bound (over
+// promotion blocks b and instructions s of 32 along K)
 //
 //	T = sum_b s_a*s_b*kappa*2^-13*sum_{s in b} M_s + u32*g(B)*sum_b s_a*s_b*|P_b| + 6*u32*|R|
 //

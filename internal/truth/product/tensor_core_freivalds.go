@@ -39,7 +39,7 @@ type signedBlock struct {
 func (g *tensorCore) freivalds(m *multiplication, seed uint64, rows, cols []int64) *judge.Freivalds {
 	f := &judge.Freivalds{
 		Rows: rows, Cols: cols, Seed: seed, Sums: make([][]float64, len(rows)),
-		Allowance: make([]float64, len(rows)), Element: m.elementAt,
+		ErrorBound: make([]float64, len(rows)), Element: m.elementAt,
 	}
 	if len(rows) == 0 || len(cols) == 0 {
 		return f
@@ -56,7 +56,7 @@ func (g *tensorCore) freivalds(m *multiplication, seed uint64, rows, cols []int6
 			a.values[k] *= scale
 			a.seen[k] *= scale
 		}
-		f.Sums[i], f.Allowance[i] = g.signedSums(a, blocks, int64(len(cols)), total)
+		f.Sums[i], f.ErrorBound[i] = g.signedSums(a, blocks, int64(len(cols)), total)
 	})
 	return f
 }
@@ -116,7 +116,7 @@ func (g *tensorCore) signedBlock(m *multiplication, block int64, cols []int64, w
 // signedSums returns a's sums under the signs, and the bound of its sum_j T_j over n columns, whose weights
 // add up to weight.
 func (g *tensorCore) signedSums(a factors, blocks []signedBlock, n int64, weight float64) (sums []float64,
-	allowance float64,
+	errorBound float64,
 ) {
 	sums = make([]float64, judge.Signs)
 	var lost, size, absolute, norm float64 // norm is |S| where the block begins

@@ -1,6 +1,6 @@
 // Package reduction is the family of operators that add up a term over all elements of their inputs, or
 // over those of each segment, or take its mean. An operator states the term, as an elementwise formula, and
-// its gradients, which are elementwise in the inputs and the one upstream gradient; truth, allowance, the
+// its gradients, which are elementwise in the inputs and the one upstream gradient; truth, error bound, the
 // exact cases, the proof of the gradients and relations follow. Package reductiontest derives mutants and
 // right variants. Sums are in fp32, outside tensor cores.
 package reduction

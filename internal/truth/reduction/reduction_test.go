@@ -82,8 +82,8 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// TestLargeSumsHavePower: the allowance of a sum of a million independent terms is small enough to tell right
-// from wrong.
+// TestLargeSumsHavePower: the error bound of a sum of a million independent terms is small enough to tell
+// right from wrong.
 func TestLargeSumsHavePower(t *testing.T) {
 	c, in := caseOf(t, op.Forward, op.FP32, 1<<20, "normal")
 	y := truthtest.TruthFor(t, c, "fp32", in).Outputs[0]

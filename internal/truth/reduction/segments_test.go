@@ -33,8 +33,8 @@ func segmentsOf(t *testing.T, values, offsets []float64) (op.Case, []tensor.Tens
 	return op.Case{}, nil
 }
 
-// TestSegments: each segment has its own sum and its own allowance; an empty one, and one of one element, is
-// exact.
+// TestSegments: each segment has its own sum and its own error bound; an empty one, and one of one element,
+// is exact.
 func TestSegments(t *testing.T) {
 	c, in := segmentsOf(t, []float64{1, 2, 4, 8, 16}, []float64{0, 0, 1, 4, 4, 5})
 	y := truthtest.TruthFor(t, c, "fp32", in).Outputs[0]

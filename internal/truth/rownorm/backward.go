@@ -211,7 +211,7 @@ type rowGradient struct {
 	c1, c2                      float64
 }
 
-// fill computes xhat with its allowance, including that of storing s, and the two means.
+// fill computes xhat with its error bound, including that of storing s, and the two means.
 func (w *rowGradient) fill(b *gradients, s *moments, x []float64, st storage) {
 	for i, v := range x {
 		w.xhat[i], w.e[i] = s.normalized(v, b.given)

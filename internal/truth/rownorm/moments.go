@@ -7,7 +7,7 @@ import (
 	"triad/internal/truth"
 )
 
-// moments are the statistics of one row, with the inputs of their allowances.
+// moments are the statistics of one row, with the inputs of their error bounds.
 type moments struct {
 	// variance divides by the number of columns; mean is 0 where none is subtracted
 	mean, variance, rstd float64
@@ -65,7 +65,7 @@ func (o Operator) underflow(rstd float64) float64 {
 // accurate to 2^-22, 1 for the division by cols and the sum with eps.
 const rootError = 5
 
-// normalized returns xhat = (x-mean)*rstd with its allowance in fp32, chained from x itself:
+// normalized returns xhat = (x-mean)*rstd with its error bound in fp32, chained from x itself:
 //
 //	e = rstd*(2*u32*|x-mean| + u32*g(n)*mean|x|) + |xhat|*(rho/2 + 6*u32)
 //

@@ -1,6 +1,6 @@
 // Package rownorm is the family of operators that normalise each row of a matrix by a statistic of the row
 // and then scale it by column: layer normalisation and its relatives. An operator states the statistic, the
-// affine part, and whether a residual is added first; truth, allowance, simulated contract, gradients with
+// affine part, and whether a residual is added first; truth, error bound, simulated contract, gradients with
 // their proof, and relations follow. Package rownormtest derives mutants and right variants.
 //
 //	s[r,c] = x[r,c], plus residual[r,c] under the attribute add

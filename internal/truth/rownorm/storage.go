@@ -83,7 +83,7 @@ func (st storage) drift(s *moments, x, scratch []float64, eps float64) float64 {
 	return p / 2 * (1 + p)
 }
 
-// moved returns what storing s adds to the allowance of xhat.
+// moved returns what storing s adds to the error bound of xhat.
 func (st storage) moved(s *moments, x, xhat float64, given bool) float64 {
 	if !st.sums {
 		return 0
@@ -95,8 +95,8 @@ func (st storage) moved(s *moments, x, xhat float64, given bool) float64 {
 	return s.rstd*st.off(x)*(1+drift) + math.Abs(xhat)*drift
 }
 
-// scaled returns the allowance of the xhat that is multiplied by weight, or by dy for the gradient of weight,
-// due to storing; e is its allowance without.
+// scaled returns the error bound of the xhat that is multiplied by weight, or by dy for the gradient of
+// weight, due to storing; e is its error bound without.
 func (st storage) scaled(s *moments, x, xhat, e float64, given bool) float64 {
 	if !st.normalised || xhat == 0 {
 		return st.moved(s, x, xhat, given)

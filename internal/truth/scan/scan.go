@@ -1,6 +1,6 @@
 // Package scan is the family of running sums: output i is the sum of a term over all places up to i, or
 // before i where an attribute asks for that. An operator states the term, as an elementwise formula; truth,
-// the allowance of each prefix, the exact cases and relations follow. Package scantest derives mutants and
+// the error bound of each prefix, the exact cases and relations follow. Package scantest derives mutants and
 // right variants. Sums are in fp32, outside tensor cores; those of integers, where an operator states them,
 // wrap.
 package scan

@@ -95,7 +95,7 @@ func TestWholeNumbersWrap(t *testing.T) {
 		}
 		whole := truthtest.TruthFor(t, c, scan.Exact, in).Outputs[0]
 		if !slices.Equal(whole.R, want) || !whole.Bits || slices.Max(whole.T) != 0 || wraps < n/10 {
-			t.Errorf("exclusive %s: other sums, allowance %v, bits %v, %d of %d wrap", exclusive,
+			t.Errorf("exclusive %s: other sums, error bound %v, bits %v, %d of %d wrap", exclusive,
 				slices.Max(whole.T), whole.Bits, wraps, n)
 		}
 		sampled, err := truth.Of(c, scan.Exact, in, &truth.Sample{Rows: 5, Seed: 9})

@@ -167,7 +167,7 @@ func (d *derived) spoilt(q asked.Question, i int) []float64 {
 	return y
 }
 
-// off returns a number that no allowance accepts for x: for an integer the next one, or the one before.
+// off returns a number that no error bound accepts for x: for an integer the next one, or the one before.
 func off(t judge.Target, x float64) float64 {
 	switch low, high := tensor.IntegerRange(t.DType); {
 	case math.IsNaN(x) || math.IsInf(x, 0):

@@ -168,7 +168,7 @@ func (f *fates) add(m *DerivedMutant, seed uint64) {
 	case !m.Differs:
 		f.why = "on every case the answer is right all the same"
 	default:
-		f.why = "no output that is always given leaves its allowance"
+		f.why = "no output that is always given leaves its error bound"
 	}
 }
 

@@ -116,7 +116,7 @@ def compare(op: Words, **flags: Any) -> Comparison:
     no_timing     on a GPU: do not time what passed
     strict        count KNOWN as bad: faults of libraries that a documented finding covers
     resume        finish the newest interrupted run of the same request
-    dump          a folder that gets inputs, outputs, truth and allowance of every case as safetensors
+    dump          a folder that gets inputs, outputs, truth and error bound of every case as safetensors
     limit         deadlines: {"call": "10s"}
     offline, db   fetch nothing; another database
 

@@ -36,7 +36,7 @@ func SampledOf(t *testing.T, name string, c op.Case, sizes map[string]int64, att
 	return s
 }
 
-// CoveredBySums: right answers pass, the sums cover the unsampled part of every matrix, and their allowance
+// CoveredBySums: right answers pass, the sums cover the unsampled part of every matrix, and their error bound
 // is at least the sum of the elements' own and not many times as large. An element that is wrong by more
 // fails, with its place: in the first row, in the middle and in the last.
 func (s Sampled) CoveredBySums(t *testing.T, what string) {
@@ -54,9 +54,9 @@ func (s Sampled) CoveredBySums(t *testing.T, what string) {
 				own += s.Whole.Outputs[i].T[row*cols+col]
 			}
 			most := 3*own + 1e3*truth.Subnormal // of an empty group own is 0
-			if f.Allowance[r] < own || f.Allowance[r] > most {
-				t.Fatalf("%s: row %d of %s: the allowance is %v, the sum of T %v", what, row, y.Name,
-					f.Allowance[r], own)
+			if f.ErrorBound[r] < own || f.ErrorBound[r] > most {
+				t.Fatalf("%s: row %d of %s: the error bound is %v, the sum of T %v", what, row, y.Name,
+					f.ErrorBound[r], own)
 			}
 		}
 		for _, r := range []int{0, len(f.Rows) / 2, len(f.Rows) - 1} {
@@ -73,7 +73,7 @@ func (s Sampled) failsAt(t *testing.T, what string, values [][]float64, output, 
 	row, col := f.Rows[r], f.Cols[1]
 	at := row*cols + col
 	was := values[output][at]
-	values[output][at] += 4*f.Allowance[r] + math.Abs(was) + 1
+	values[output][at] += 4*f.ErrorBound[r] + math.Abs(was) + 1
 	defer func() { values[output][at] = was }()
 	want := []int64{row, col}
 	if len(y.Shape) == 3 {

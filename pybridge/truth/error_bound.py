@@ -2,7 +2,7 @@
 
 A Bounded tensor (bounded.py) carries the fp64 value r of an intermediate, e, how far fp32 arithmetic may have
 moved it from there, and s, the value under the rounding points of a contract. Every aten operation has a
-form, and every form a rule (allowance_rules.py):
+form, and every form a rule (error_bound_rules.py):
 
     one operation     T(a + b) = T_a + T_b + u*|a + b|
                       T(a * b) = |a|*T_b + |b|*T_a + T_a*T_b + u*|a * b|
@@ -24,7 +24,7 @@ from typing import Any, Callable
 
 import torch
 
-import allowance_rules  # noqa: F401  (it fills in the tables of bounded)
+import error_bound_rules  # noqa: F401  (it fills in the tables of bounded)
 from bounded import Bounded, Made, UnknownForm, exactly, given, rules, stored_as
 from tensors import DTYPES, is_number
 
@@ -35,8 +35,8 @@ def compute(function: Callable, tensors: tuple, attributes: dict[str, Any], cont
             equal_terms: bool, count: int,
             upstream: dict[int, torch.Tensor] | None = None,
             differentiable: tuple[int, ...] = ()) -> list[Bounded | None]:
-    """function(*tensors, **attributes), which gives count tensors, with the allowance of each; with upstream,
-    the gradients of its outputs by their number, those of the differentiable inputs instead."""
+    """function(*tensors, **attributes), which gives count tensors, with the error bound of each; with
+    upstream, the gradients of its outputs by their number, those of the differentiable inputs instead."""
     rules.begin(contract, dtype, equal_terms)
     inputs = [given(x) if is_number(x) else x for x in tensors]
     if upstream is None:

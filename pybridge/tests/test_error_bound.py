@@ -1,5 +1,5 @@
-"""The allowances that are composed operation by operation: right fp32 arithmetic stays within them, ordinary
-mistakes do not."""
+"""The error bounds that are composed operation by operation: right fp32 arithmetic stays within them,
+ordinary mistakes do not."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import torch.nn.functional as F
 sys.path.insert(0, str(Path(__file__).parents[1] / "worker"))
 import bridge_folders  # noqa: E402, F401
 
-import allowance  # noqa: E402  (after its folder is on the path)
 import bounded  # noqa: E402
+import error_bound  # noqa: E402  (after its folder is on the path)
 
 
 def drawn(seed: int, *shape: int) -> torch.Tensor:
@@ -22,7 +22,7 @@ def drawn(seed: int, *shape: int) -> torch.Tensor:
 
 
 def computed(function, tensors, contract="fp32", dtype=torch.float32, upstream=None, differentiable=()):
-    return allowance.compute(function, tuple(tensors), {}, contract, dtype, False, 1, upstream,
+    return error_bound.compute(function, tuple(tensors), {}, contract, dtype, False, 1, upstream,
                              differentiable)
 
 
@@ -64,7 +64,7 @@ OPERATORS = {
 }
 
 
-class Allowances(unittest.TestCase):
+class ErrorBounds(unittest.TestCase):
     def within(self, bounded, got, ulp=2.0 ** -23) -> None:
         off = (got.double() - bounded.r).abs() - bounded.e - ulp / 2 * bounded.r.abs() - 2.0 ** -149
         self.assertTrue(bool(bounded.e.isfinite().all()))
@@ -91,7 +91,7 @@ class Allowances(unittest.TestCase):
                 self.assertLessEqual(((bounded.r - truth).abs() / (truth.abs() + 1)).max().item(), 1e-13)
 
     def test_mistakes_do_not(self):
-        """Each wrong version is outside the allowance of the right one somewhere."""
+        """Each wrong version is outside the error bound of the right one somewhere."""
         wrong = {
             "rms norm": lambda x, w: x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 2e-5) * w,
             "softmax": lambda x: torch.softmax(x.half().float(), -1),
@@ -143,7 +143,7 @@ class Allowances(unittest.TestCase):
         self.assertTrue(torch.equal(found.r, X.double() + 1))
 
     def test_what_is_unknown_is_said(self):
-        with self.assertRaisesRegex(allowance.UnknownForm, "bessel_i0 has no rule"):
+        with self.assertRaisesRegex(error_bound.UnknownForm, "bessel_i0 has no rule"):
             computed(torch.special.i0, (X,))
         with self.assertRaisesRegex(TypeError, "want 1 tensor"):
             computed(lambda x: (x, x), (X,))

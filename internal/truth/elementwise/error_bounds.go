@@ -7,7 +7,7 @@ import (
 	"triad/internal/truth"
 )
 
-// Units returns the allowance T = u32*(input*|x| + result*|R|) of the first input x, plus the loss of
+// Units returns the error bound T = u32*(input*|x| + result*|R|) of the first input x, plus the loss of
 // products below fp32's normal range. The formula gives 0 where x is 0.
 func Units(input, result float64) func(in []float64, r float64) float64 {
 	return func(in []float64, r float64) float64 {

@@ -1,4 +1,4 @@
-"""The rules by which allowances compose, one for each aten operation that computes:
+"""The rules by which error bounds compose, one for each aten operation that computes:
 
     one operation     T(a + b) = T_a + T_b + u*|a + b|
                       T(a * b) = |a|*T_b + |b|*T_a + T_a*T_b + u*|a * b|
@@ -7,7 +7,7 @@
     a reduction       T(sum x) = sum T_x + u*g(n)*sum(|x| + T_x)
     a product         T(A B) = |A| T_B + T_A |B| + T_A T_B + u*g(k)*(|A| + T_A)(|B| + T_B)
 
-with u and g as in allowance.py.
+with u and g as in error_bound.py.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from bounded import (
     FORMS,
     Bounded,
     UnknownForm,
-    allowance_of,
     aten,
+    error_bound_of,
     error_of,
     joined,
     rules,
@@ -62,7 +62,7 @@ def _weighted(weight, t):
 
 def _div(r, a, b, rounding_mode=None):
     if rounding_mode is not None:
-        raise UnknownForm("a division that rounds to whole numbers has no rule for its allowance")
+        raise UnknownForm("a division that rounds to whole numbers has no rule for its error bound")
     size, ta, tb = size_of(b), torch.as_tensor(error_of(a)), torch.as_tensor(error_of(b))
     t = (ta + r.abs() * tb) / (size - tb)
     t = torch.where(torch.as_tensor(size > tb), t, math.inf)
@@ -202,7 +202,7 @@ def _norm(x, ord=2, dim=None, keepdim=False, dtype=None):
         return torch.sqrt(torch.sum(x * x, _dims(x, dim), keepdim))
     if ord == 1:
         return torch.sum(torch.abs(x), _dims(x, dim), keepdim)
-    raise UnknownForm(f"a norm of order {ord} has no rule for its allowance")
+    raise UnknownForm(f"a norm of order {ord} has no rule for its error bound")
 
 
 def _largest(r, x, dim=(), keepdim=False):
@@ -231,7 +231,7 @@ def _cumsum(r, x, dim, dtype=None):
 
 
 def _factors(x, multiply: Callable, count) -> torch.Tensor:
-    """The allowance of products of count factors each: every factor at its largest, and a rounding for each
+    """The error bound of products of count factors each: every factor at its largest, and a rounding for each
     multiplication. One that a kernel loses below the normal range, others may enlarge; where they may leave
     the range in some order, there is no bound."""
     sizes = x.r.abs() + x.e
@@ -365,7 +365,7 @@ def _linear(func: Callable, terms: Callable):
         def run(value: Callable) -> torch.Tensor:
             return func(*tree_map(value, args), **named)
         n = terms(*args, **named)
-        return run(allowance_of) + (rules.u * rules.growth(n) * run(lambda a: size_of(a) + error_of(a)
+        return run(error_bound_of) + (rules.u * rules.growth(n) * run(lambda a: size_of(a) + error_of(a)
             if isinstance(a, torch.Tensor) and a.is_floating_point() else a) if n > 1 else 0)
     return rule
 
