@@ -19,7 +19,7 @@ func recorded(t *testing.T) string {
 	s.now = func() time.Time { return old }
 	worse := passed(1, "cuda/worse")
 	worse.Case.DType = "fp32"
-	worse.Outputs[0].Headroom = new(record.Float(1.25))
+	worse.Outputs[0].ErrorMargin = new(record.Float(1.25))
 	recordSession(t, s, "aaaaaaa1", "NVIDIA H200", worse, passed(2, "cuda/flaky"))
 	s.now = time.Now
 	wrong, only, flaky := failed(1), failed(3), failed(2)

@@ -176,7 +176,7 @@ func loadVerdicts(q querier, run int64, related bool) ([]record.Verdict, error) 
 			}
 		}
 		v.Relations = relations[v.Name]
-		v.Headroom, v.ULPMax, v.ULPMean = n[4].read(), n[5].read(), n[6].read()
+		v.ErrorMargin, v.ULPMax, v.ULPMean = n[4].read(), n[5].read(), n[6].read()
 		v.AbsoluteMax, v.RelativeMax = n[7].read(), n[8].read()
 		verdicts = append(verdicts, v)
 	}

@@ -254,7 +254,7 @@ func insertVerdicts(tx *sql.Tx, run int64, verdicts []record.Verdict) error {
 	for position, v := range verdicts {
 		args := []any{run, position, v.Name, v.Status.String(), v.Gate, v.Message, v.N, v.NCompared, v.NWrong}
 		args = append(args, elementColumns(v.Worst)...)
-		for _, f := range []*record.Float{v.Headroom, v.ULPMax, v.ULPMean, v.AbsoluteMax, v.RelativeMax} {
+		for _, f := range []*record.Float{v.ErrorMargin, v.ULPMax, v.ULPMean, v.AbsoluteMax, v.RelativeMax} {
 			value, class := number(f)
 			args = append(args, value, class)
 		}

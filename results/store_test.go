@@ -60,7 +60,7 @@ func failed(i int) record.Record {
 					Index: []int64{3, 999}, Got: record.Float(math.NaN()),
 					Want: record.Float(math.Inf(-1)), Low: record.Float(math.Inf(1)), High: 0.1,
 				},
-				Headroom: new(record.Float(math.Inf(1))), ULPMax: new(record.Float(math.NaN())),
+				ErrorMargin: new(record.Float(math.Inf(1))), ULPMax: new(record.Float(math.NaN())),
 				ULPMean:     new(record.Float(5e-324)),
 				AbsoluteMax: new(record.Float(0.125)), RelativeMax: new(record.Float(math.Inf(1))),
 				RelationsPlanned: 3, Relations: []record.Relation{

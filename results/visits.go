@@ -78,13 +78,13 @@ func selectVisits(q querier, where string, args []any) ([]resultdiff.Visit, map[
 		var v resultdiff.Visit
 		var started string
 		var wrong, right sql.NullInt64
-		var headroom sql.NullFloat64
+		var errorMargin sql.NullFloat64
 		if err := rows.Scan(&v.Session, &started, &v.Impl, &v.Source, &v.Flags, &v.Good, &v.Neutral, &v.Bad,
-			&wrong, &right, &headroom); err != nil {
+			&wrong, &right, &errorMargin); err != nil {
 			return nil, nil, err
 		}
 		v.Source = sourceIn(v.Source)
-		v.Started, v.Headroom = parseUTC(started), floatOf(headroom)
+		v.Started, v.ErrorMargin = parseUTC(started), floatOf(errorMargin)
 		v.BecameWrong, v.BecameRight = int(wrong.Int64), int(right.Int64)
 		at[visitKey{v.Session, v.Impl}] = len(visits)
 		visits = append(visits, v)

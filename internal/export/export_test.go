@@ -37,12 +37,12 @@ func records() []record.Record {
 			Backend: "cuda", Variant: "warp",
 			Status: op.StatusPass, Started: time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.UTC),
 			Outputs: []record.Verdict{
-				{Name: "y", Headroom: new(record.Float(3)), ULPMax: new(record.Float(0.5)), NCompared: 40},
+				{Name: "y", ErrorMargin: new(record.Float(3)), ULPMax: new(record.Float(0.5)), NCompared: 40},
 				{
-					Name:      "z",
-					Headroom:  new(record.Float(2)),
-					ULPMax:    new(record.Float(math.Inf(1))),
-					NCompared: 8,
+					Name:        "z",
+					ErrorMargin: new(record.Float(2)),
+					ULPMax:      new(record.Float(math.Inf(1))),
+					NCompared:   8,
 				},
 			},
 			Timings: []record.Timing{timed, warm, noisy},

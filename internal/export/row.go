@@ -34,7 +34,7 @@ type Row struct {
 	Weight       string    `parquet:"weight,dict"` // good, neutral or bad
 	Contract     string    `parquet:"contract,dict"`
 	Message      string    `parquet:"message"`
-	Headroom     *float64  `parquet:"headroom,optional"` // the least of all outputs; nil if one is wrong
+	ErrorMargin  *float64  `parquet:"headroom,optional"` // the least of all outputs; nil if one is wrong
 	ULPMax       *float64  `parquet:"ulp_max,optional"`  // the largest of all outputs
 	Wrong        int64     `parquet:"n_wrong"`           // elements of all outputs
 	Compared     int64     `parquet:"n_compared"`
@@ -83,9 +83,9 @@ func rowOf(r record.Record) Row {
 	for _, v := range r.Outputs {
 		row.Wrong += v.NWrong
 		row.Compared += v.NCompared
-		h, right := number(v.Headroom), r.Status.Weight() != op.Bad
-		if right && h != nil && (row.Headroom == nil || *h < *row.Headroom) {
-			row.Headroom = h
+		h, right := number(v.ErrorMargin), r.Status.Weight() != op.Bad
+		if right && h != nil && (row.ErrorMargin == nil || *h < *row.ErrorMargin) {
+			row.ErrorMargin = h
 		}
 		if u := number(v.ULPMax); u != nil && (row.ULPMax == nil || *u > *row.ULPMax) {
 			row.ULPMax = u

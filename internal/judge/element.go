@@ -147,10 +147,10 @@ type tally struct {
 	compared, wrong int64
 	ulpMax, ulpSum  float64
 	finite          int64
-	headroom        float64
+	errorMargin     float64
 	errors          largest
 	ulps            Histogram
-	tightest        ranked   // the element of least headroom, where headroom is finite
+	tightest        ranked   // the element of least error margin, where error margin is finite
 	worst           []ranked // at most 16, worst first
 	bar             float64  // the badness that an accepted element must exceed once there are 16
 }
@@ -211,7 +211,7 @@ func (s *tally) lookAll(g *grid, first int, y, truth, allowed []float64) {
 	truth, allowed = truth[:len(y)], allowed[:len(y)]
 	most, lowest, precision := g.format.Max, uint64(g.format.EMin+1023), uint64(g.format.P)
 	n, within := int64(0), int64(0) // added up here since the last look, and those of them within half an ulp
-	ulpSum, ulpMax, headroom, bar := s.ulpSum, s.ulpMax, s.headroom, s.leastBad()
+	ulpSum, ulpMax, errorMargin, bar := s.ulpSum, s.ulpMax, s.errorMargin, s.leastBad()
 	errors := s.errors
 	for i, v := range y {
 		r, t := truth[i], allowed[i]
@@ -222,9 +222,9 @@ func (s *tally) lookAll(g *grid, first int, y, truth, allowed []float64) {
 			safe /= 2 // the neighbour below a power of two is nearer
 		}
 		if !(math.Abs(v) <= most && math.Abs(r) <= most && r+t > v-safe && r-t < v+safe) {
-			s.ulpSum, s.ulpMax, s.headroom, s.errors = ulpSum, ulpMax, headroom, errors
+			s.ulpSum, s.ulpMax, s.errorMargin, s.errors = ulpSum, ulpMax, errorMargin, errors
 			s.look(g, first+i, v, r, t)
-			ulpSum, ulpMax, headroom, bar = s.ulpSum, s.ulpMax, s.headroom, s.leastBad()
+			ulpSum, ulpMax, errorMargin, bar = s.ulpSum, s.ulpMax, s.errorMargin, s.leastBad()
 			errors = s.errors
 			continue
 		}
@@ -242,15 +242,15 @@ func (s *tally) lookAll(g *grid, first int, y, truth, allowed []float64) {
 		}
 		ulpSum += ulps
 		errors.see(err, r)
-		if room := t + half; err > 0 && room <= headroom*err*(1+0x1p-40) && room/err < headroom {
-			headroom, s.tightest = room/err, ranked{i: first + i, r: r, t: t}
+		if room := t + half; err > 0 && room <= errorMargin*err*(1+0x1p-40) && room/err < errorMargin {
+			errorMargin, s.tightest = room/err, ranked{i: first + i, r: r, t: t}
 		}
 		if badness := (err - t) * perULP; badness > bar {
 			s.note(ranked{first + i, false, badness, r, t})
 			bar = s.leastBad()
 		}
 	}
-	s.ulpSum, s.ulpMax, s.headroom, s.errors = ulpSum, ulpMax, headroom, errors
+	s.ulpSum, s.ulpMax, s.errorMargin, s.errors = ulpSum, ulpMax, errorMargin, errors
 	s.compared += n
 	s.finite += n
 	s.ulps[0] += within
@@ -303,7 +303,7 @@ func (s *tally) look(g *grid, i int, y, r, t float64) {
 	badness := math.Inf(1)
 	if g.choice && !accepted { // no choice is nearer to a right one than another
 		s.ulps.add(badness)
-		s.ulpMax, s.headroom = badness, 0
+		s.ulpMax, s.errorMargin = badness, 0
 		s.errors = endless
 	} else if math.IsNaN(r) || math.IsInf(r, 0) {
 		if accepted {
@@ -338,8 +338,8 @@ func (s *tally) measure(g *grid, i int, v, r, t float64) (badness float64) {
 	s.errors.see(err, r)
 	room := t + power(g.logULP(v)-1)
 	// divided only where it may be the smallest
-	if err > 0 && room <= s.headroom*err*(1+0x1p-40) && room/err < s.headroom {
-		s.headroom, s.tightest = room/err, ranked{i: i, r: r, t: t}
+	if err > 0 && room <= s.errorMargin*err*(1+0x1p-40) && room/err < s.errorMargin {
+		s.errorMargin, s.tightest = room/err, ranked{i: i, r: r, t: t}
 	}
 	return (err - t) * perULP
 }
@@ -352,8 +352,8 @@ func (s *tally) merge(o tally) {
 	s.ulpMax = math.Max(s.ulpMax, o.ulpMax)
 	s.errors.sees(o.errors)
 	s.ulpSum += o.ulpSum
-	if o.headroom < s.headroom {
-		s.headroom, s.tightest = o.headroom, o.tightest
+	if o.errorMargin < s.errorMargin {
+		s.errorMargin, s.tightest = o.errorMargin, o.tightest
 	}
 	for i, n := range o.ulps {
 		s.ulps[i] += n
@@ -390,7 +390,7 @@ func compareElements(target Target, data []byte) (Verdict, statistics) {
 	tallies, sums := make([]tally, runs.count()), make([]chunkSums, runs.count())
 	err := target.eachPiece(runs, func(p, first int, v Values) {
 		s := &tallies[p]
-		s.headroom = math.Inf(1)
+		s.errorMargin = math.Inf(1)
 		var y [strip]float64
 		known := v.segments
 		for at := 0; at < len(v.R); at += strip {
@@ -406,7 +406,7 @@ func compareElements(target Target, data []byte) (Verdict, statistics) {
 	if err != nil {
 		return Verdict{Status: op.StatusInconclusive, N: int64(n), Sentence: err.Error()}, statistics{}
 	}
-	total := tally{headroom: math.Inf(1)}
+	total := tally{errorMargin: math.Inf(1)}
 	for _, p := range tallies {
 		total.merge(p)
 	}
@@ -431,9 +431,9 @@ func decodeJudged(y []float64, target Target, data []byte, first int) {
 }
 
 // shown returns the elements that a verdict names, the worst first: where all are accepted, the one of least
-// headroom.
+// error margin.
 func (s *tally) shown() []ranked {
-	if s.wrong > 0 || math.IsInf(s.headroom, 1) {
+	if s.wrong > 0 || math.IsInf(s.errorMargin, 1) {
 		return s.worst
 	}
 	others := slices.DeleteFunc(slices.Clone(s.worst), func(e ranked) bool { return e.i == s.tightest.i })
@@ -445,7 +445,7 @@ func (s *tally) shown() []ranked {
 func verdictOf(target Target, g *grid, data []byte, s tally) Verdict {
 	v := Verdict{
 		Output: target.Name, N: int64(target.Judged()), Compared: s.compared, Wrong: s.wrong,
-		Headroom: s.headroom, ULPMax: s.ulpMax, ULPs: s.ulps, DType: target.DType,
+		ErrorMargin: s.errorMargin, ULPMax: s.ulpMax, ULPs: s.ulps, DType: target.DType,
 		AbsoluteMax: s.errors.absolute, RelativeMax: s.errors.relative,
 	}
 	if s.finite > 0 {

@@ -82,15 +82,16 @@ func TestElement(t *testing.T) {
 	}
 }
 
-// TestTheTightestElementIsNamed: in an output that passes, the element of least headroom is named first,
+// TestTheTightestElementIsNamed: in an output that passes, the element of least error margin is named first,
 // though another one is fewer ulps away from being rejected; in one that fails, the worst rejected element.
 func TestTheTightestElementIsNamed(t *testing.T) {
 	truth := target(op.FP32, []float64{100, 100, 100}, 0)
 	truth.T = []float64{0x1p-16, 1, 0x1p-10}
 	v := verdict(truth, answer(truth, 100, 100.9375, 100))
 	if v.Status != op.StatusPass || v.Worst.Index[0] != 1 || len(v.Worst16) != 3 ||
-		v.Headroom != (1+0x1p-18)/0.9375 {
-		t.Errorf("%v, headroom %g, elements %+v: want element 1 first, once", v.Status, v.Headroom, v.Worst16)
+		v.ErrorMargin != (1+0x1p-18)/0.9375 {
+		t.Errorf("%v, error margin %g, elements %+v: want element 1 first, once", v.Status, v.ErrorMargin,
+			v.Worst16)
 	}
 	many := target(op.FP32, slices.Repeat([]float64{100}, 300), 0x1p-16)
 	many.T = slices.Repeat([]float64{0x1p-16}, 300)

@@ -274,7 +274,7 @@ func readsPoison(v Verdict, t op.TensorType, found bits) Verdict {
 
 // worse returns the verdict of two launches of a nondeterministic output: the worse of the two.
 func worse(a, b Verdict) Verdict {
-	if Row([]Verdict{a, b}) == a.Status && !(a.Status == b.Status && b.Headroom < a.Headroom) {
+	if Row([]Verdict{a, b}) == a.Status && !(a.Status == b.Status && b.ErrorMargin < a.ErrorMargin) {
 		return a
 	}
 	return b

@@ -140,7 +140,7 @@ var incomplete = map[string]func(p *Plan, a *Answer, truth *Truth){
 func TestPassNeedsEverything(t *testing.T) {
 	good := target(op.FP32, []float64{1, 2, 3}, 1e-6)
 	v := verdict(good, answer(good, 1, 2, 3))
-	if v.Status != op.StatusPass || v.N != 3 || v.Compared != 3 || v.Wrong != 0 || v.Headroom != inf {
+	if v.Status != op.StatusPass || v.N != 3 || v.Compared != 3 || v.Wrong != 0 || v.ErrorMargin != inf {
 		t.Fatalf("right values: %+v", v)
 	}
 	v = verdict(good, answer(good, 1, 2.5, 3))

@@ -242,8 +242,8 @@ func (v Verdict) elementsAgain(now Constants) Decision {
 	return decided(op.StatusPass, "", "")
 }
 
-// Used returns the largest |y-R| / (T + half an ulp of y): the inverse of the headroom.
-func (v Verdict) Used() float64 { return 1 / v.Headroom }
+// Used returns the largest |y-R| / (T + half an ulp of y): the inverse of the error margin.
+func (v Verdict) Used() float64 { return 1 / v.ErrorMargin }
 
 // blocksAgain applies G4 again. No block that is not kept had a larger share of its limit than the last kept
 // one.

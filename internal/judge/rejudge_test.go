@@ -144,7 +144,7 @@ func square(x float64) float64 { return x * x }
 // TestRejudgeSlope: G5 follows its two constants and the error bound.
 func TestRejudgeSlope(t *testing.T) {
 	v := Verdict{
-		Output: "y", Status: op.StatusPass, Digest: "d", DType: op.FP32, Headroom: inf, Independent: true,
+		Output: "y", Status: op.StatusPass, Digest: "d", DType: op.FP32, ErrorMargin: inf, Independent: true,
 		Blocks: []RMS{{Blocks: 1, N: 100, Sim: 1, Limit: 2}},
 		Bias:   Bias{Evaluated: true, Spread: 300, Slope: 1, Sigma: 0.1, ErrorBound: 0.4},
 	}
@@ -184,7 +184,7 @@ func TestRejudgeSlope(t *testing.T) {
 func TestRejudgeOfAnEarlierBias(t *testing.T) {
 	v := Verdict{
 		Output: "y", Version: "3", Status: op.StatusWarn, Gate: "G5", Digest: "d", DType: op.BF16,
-		Headroom: inf, Independent: true,
+		ErrorMargin: inf, Independent: true,
 		Blocks: []RMS{{Blocks: 1, N: 100, Sim: 1, Limit: 2}}, Bias: Bias{
 			Evaluated: true, Spread: 300,
 			Slope: 2.6e-5, Sigma: 7e-7, ErrorBound: 8e-7,
@@ -208,7 +208,7 @@ func TestRejudgeWhatFiguresCannot(t *testing.T) {
 	fewer.Fewer = []string{"G4"}
 	noisy := Verdict{
 		Output: "y", Status: op.StatusFail, Gate: "G4", Digest: "d", DType: op.FP32,
-		Headroom: inf, Independent: true, Blocks: []RMS{{Blocks: 1, N: 100, Error: 3, Sim: 1, Limit: 2}},
+		ErrorMargin: inf, Independent: true, Blocks: []RMS{{Blocks: 1, N: 100, Error: 3, Sim: 1, Limit: 2}},
 	}
 	for _, c := range []struct {
 		name    string
@@ -219,7 +219,7 @@ func TestRejudgeWhatFiguresCannot(t *testing.T) {
 	}{
 		{"nothing changed", pass, inForce(1, 1), true, op.StatusPass},
 		{"larger error bounds", pass, inForce(1, inf), true, op.StatusPass},
-		{"any error bounds", with(pass, func(v *Verdict) { v.Headroom = 1 }), inForce(0, inf), false, 0},
+		{"any error bounds", with(pass, func(v *Verdict) { v.ErrorMargin = 1 }), inForce(0, inf), false, 0},
 		{"no figures", Verdict{Status: op.StatusPass}, inForce(1, 1), false, 0},
 		{"poison", Verdict{Status: op.StatusFail, Gate: "G0"}, inForce(0, inf), true, op.StatusFail},
 		{"a race", Verdict{Status: op.StatusRace, Gate: "G0"}, inForce(0, inf), true, op.StatusRace},
@@ -301,7 +301,7 @@ func TestVersions(t *testing.T) {
 	}
 	if d := Rejudge(Verdict{
 		Status: op.StatusPass, Version: "1", Digest: "d", DType: op.FP32, Wrong: 0,
-		Headroom: 1.5, Compared: 1,
+		ErrorMargin: 1.5, Compared: 1,
 	}); d.Decided {
 		t.Errorf("a verdict of version 1, whose error bounds are not known: %+v", d)
 	}

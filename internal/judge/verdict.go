@@ -24,7 +24,7 @@ type Verdict struct {
 	Covered     int64
 	Worst       Element
 	Worst16     []Element // the worst 16, worst first
-	Headroom    float64   // min of (T + half an ulp of y) / |y-R|: larger is better; it never decides
+	ErrorMargin float64   // min of (T + half an ulp of y) / |y-R|: larger is better; it never decides
 	ULPMax      float64   // largest |y-R| in ulps of the dtype at R
 	ULPMean     float64
 	AbsoluteMax float64 // largest |y-R|; infinite where NaN or an infinity replaces another value

@@ -73,7 +73,7 @@ type Verdict struct {
 	Worst    *Element `json:"worst"` // null if no element was compared
 	// min over the elements of (T + half an ulp) / |y-R|; "inf" if all are equal to the truth, null if a gate
 	// rejects
-	Headroom *Float `json:"headroom"`
+	ErrorMargin *Float `json:"headroom"`
 	// largest distance from the truth in units in the last place of the output's dtype
 	ULPMax  *Float `json:"ulp_max"`
 	ULPMean *Float `json:"ulp_mean"`

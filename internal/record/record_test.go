@@ -26,8 +26,8 @@ func sample() Record {
 		Device: "emulator", Status: op.StatusFail, Contract: "fp32",
 		Outputs: []Verdict{{
 			Name: "y", Status: op.StatusFail, Gate: "G2", N: 8000, NCompared: 8000, NWrong: 3,
-			Headroom: new(Float(0.25)),
-			ULPMax:   new(Float(math.Inf(1))), Worst: &Element{
+			ErrorMargin: new(Float(0.25)),
+			ULPMax:      new(Float(math.Inf(1))), Worst: &Element{
 				[]int64{3, 999},
 				Float(math.NaN()), 0.5, 0.25,
 				Float(math.Inf(-1)),

@@ -14,7 +14,7 @@ type Statistics struct {
 	Exact       bool     `json:"exact"`       // T is 0 everywhere
 	Bits        bool     `json:"bits"`        // bits are compared: -0 is not +0
 	Independent bool     `json:"independent"` // G4 and G5 are asked
-	// largest |y - R| / (T + half an ulp of y): the inverse of headroom
+	// largest |y - R| / (T + half an ulp of y): the inverse of error margin
 	Used Float `json:"used"`
 	// how many errors are at most half an ulp, 1, 2, 4 ... ulps; the last: larger
 	ULPs    []int64  `json:"ulps"`

@@ -236,9 +236,9 @@ func dtypeTable(w io.Writer, style Style, lines []group) error {
 		[]string{"?>headroom", "?>max ulp", "?device", "note"})
 	var rows [][]string
 	for _, g := range lines {
-		headroom, ulp := g.measures()
+		errorMargin, ulp := g.measures()
 		rows = append(rows, slices.Concat([]string{g.impl, g.dtype, style.status(g.status())}, g.countCells(),
-			[]string{figure(headroom), figure(ulp), g.devices(), g.note()}))
+			[]string{figure(errorMargin), figure(ulp), g.devices(), g.note()}))
 	}
 	names, rows = withoutEmpty(names, rows, excused)
 	return style.Table(w, "  ", columns(names...), rows)

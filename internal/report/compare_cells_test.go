@@ -11,9 +11,9 @@ import (
 // TestCellsOfTheTable: a cell says how far a good implementation is off, neutral runs are counted by their
 // kinds, and an implementation without the pass has a row only if it was asked for.
 func TestCellsOfTheTable(t *testing.T) {
-	with := func(r record.Record, headroom, ulp record.Float) record.Record {
+	with := func(r record.Record, errorMargin, ulp record.Float) record.Record {
 		for i := range r.Outputs {
-			r.Outputs[i].Headroom, r.Outputs[i].ULPMax = &headroom, &ulp
+			r.Outputs[i].ErrorMargin, r.Outputs[i].ULPMax = &errorMargin, &ulp
 		}
 		return r
 	}

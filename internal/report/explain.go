@@ -216,8 +216,8 @@ func judgedAt(r record.Record, output string, index []int64) *record.Judged {
 	return nil
 }
 
-// shareOfBound divides an element's error by what it may be off, which is the inverse of its headroom: the
-// error bound and half an ulp.
+// shareOfBound divides an element's error by what it may be off, which is the inverse of its error margin:
+// the error bound and half an ulp.
 func shareOfBound(x record.Element, j *record.Judged, d op.DType) string {
 	half := 0.0
 	if f, is := tensor.FormatOf(d); is {

@@ -11,15 +11,15 @@ import (
 // mostHistories limits the cases whose history is drawn.
 const mostHistories = 4
 
-// historyFigures draws the times of the cases that most sessions timed, or the least headroom if nothing was
-// timed.
+// historyFigures draws the times of the cases that most sessions timed, or the least error margin if nothing
+// was timed.
 func (p Page) historyFigures() []Figure {
 	var all []Figure
 	for _, operator := range sortedKeys(p.Histories) {
 		steps := p.Histories[operator]
 		figures := historyOfTimes(operator, steps)
 		if len(figures) == 0 {
-			figures = historyOfHeadroom(operator, steps)
+			figures = historyOfErrorMargin(operator, steps)
 		}
 		all = append(all, figures...)
 	}
@@ -71,17 +71,17 @@ func historyOfTimes(operator string, steps map[string][]resultdiff.Step) []Figur
 	return all
 }
 
-func historyOfHeadroom(operator string, steps map[string][]resultdiff.Step) []Figure {
+func historyOfErrorMargin(operator string, steps map[string][]resultdiff.Step) []Figure {
 	c := plot.Chart{
-		Title: "History of " + operator + ": least headroom",
+		Title: "History of " + operator + ": least error margin",
 		X:     plot.Axis{Label: "session (UTC)", Unit: plot.UTC},
-		Y:     plot.Axis{Label: "least headroom", Log: true},
+		Y:     plot.Axis{Label: "least error margin", Log: true},
 	}
 	most := 0
 	for _, impl := range historyOrder(steps) {
 		s := plot.Series{Name: impl}
 		for _, step := range steps[impl] {
-			if h := step.Headroom; h != nil && h.Class() == "finite" && *h > 0 {
+			if h := step.ErrorMargin; h != nil && h.Class() == "finite" && *h > 0 {
 				s.Points = append(s.Points, plot.Point{X: float64(step.Started.Unix()), Y: float64(*h)})
 			}
 		}

@@ -177,14 +177,14 @@ const mostULP = 100
 
 // errorWords returns the largest error of a line whose status is good; "" for any other.
 func (g group) errorWords() string {
-	headroom, ulp := g.measures()
+	errorMargin, ulp := g.measures()
 	switch {
 	case g.status().Weight() != op.Good || ulp == nil:
 		return ""
 	case float64(*ulp) <= mostULP:
 		return fmt.Sprintf("%.2f ulp", float64(*ulp))
-	case headroom != nil && *headroom > 0:
-		return fmt.Sprintf("%.0f %% of bound", 100/float64(*headroom))
+	case errorMargin != nil && *errorMargin > 0:
+		return fmt.Sprintf("%.0f %% of bound", 100/float64(*errorMargin))
 	}
 	return ""
 }
@@ -228,9 +228,10 @@ func (g group) status() op.Status {
 	return shown
 }
 
-// measures returns the smallest headroom and the largest error in ulp over what was judged. A wrong
-// implementation has no headroom. A case that cannot tell right from wrong counts only if there is no other.
-func (g group) measures() (headroom, ulp *record.Float) {
+// measures returns the smallest error margin and the largest error in ulp over what was judged. A wrong
+// implementation has no error margin. A case that cannot tell right from wrong counts only if there is no
+// other.
+func (g group) measures() (errorMargin, ulp *record.Float) {
 	powerless, wrong := g.status() == op.StatusNoPower, false
 	for _, r := range g.records {
 		if r.Status == op.StatusNoPower && !powerless {
@@ -238,14 +239,14 @@ func (g group) measures() (headroom, ulp *record.Float) {
 		}
 		wrong = wrong || r.Status.Weight() == op.Bad
 		for _, v := range r.Outputs {
-			headroom = least(headroom, v.Headroom, func(a, b record.Float) bool { return a < b })
+			errorMargin = least(errorMargin, v.ErrorMargin, func(a, b record.Float) bool { return a < b })
 			ulp = least(ulp, v.ULPMax, func(a, b record.Float) bool { return a > b })
 		}
 	}
 	if wrong {
-		headroom = nil
+		errorMargin = nil
 	}
-	return headroom, ulp
+	return errorMargin, ulp
 }
 
 // least returns the number that comes before the other; NaN comes before any, none after any.

@@ -33,7 +33,8 @@ func History(w io.Writer, style Style, all map[string][]resultdiff.Step) error {
 				s.Started.UTC().
 					Format("2006-01-02 15:04"),
 				s.Session, short(s.Conditions.Commit, 9), short(s.Source, 8),
-				fmt.Sprint(s.Good), fmt.Sprint(s.Neutral), style.count(s.Bad), figure(s.Headroom), timesOf(s),
+				fmt.Sprint(s.Good), fmt.Sprint(s.Neutral), style.count(s.Bad), figure(s.ErrorMargin),
+				timesOf(s),
 				storyOf(style, s),
 			})
 		}
@@ -132,7 +133,7 @@ type step struct {
 	Bad         int             `json:"n_bad"`
 	BecameWrong int             `json:"n_became_wrong"`
 	BecameRight int             `json:"n_became_right"`
-	Headroom    *record.Float   `json:"headroom"`
+	ErrorMargin *record.Float   `json:"headroom"`
 	Changed     []string        `json:"changed"`
 	Times       []changeOfTimes `json:"times"`
 	Alike       int             `json:"n_alike_after"`
@@ -146,7 +147,8 @@ func HistoryJSON(w io.Writer, op string, all map[string][]resultdiff.Step) error
 				Op: op, Impl: impl, Session: s.Session, Started: s.Started.UTC().Format(record.TimeFormat),
 				Commit: s.Conditions.Commit, Source: s.Source, Machine: s.Conditions.Machine, Good: s.Good,
 				Neutral: s.Neutral, Bad: s.Bad, BecameWrong: s.BecameWrong, BecameRight: s.BecameRight,
-				Headroom: s.Headroom, Changed: append([]string{}, s.Changed...), Times: []changeOfTimes{},
+				ErrorMargin: s.ErrorMargin, Changed: append([]string{}, s.Changed...),
+				Times: []changeOfTimes{},
 				Alike: s.Alike,
 			}
 			for _, r := range s.Ratios {

@@ -24,24 +24,24 @@ func ofBoundWords(share *record.Float) string {
 	return figure(share)
 }
 
-// inverse returns 1 / headroom: the largest error as a share of its bound.
-func inverse(headroom *record.Float) *record.Float {
+// inverse returns 1 / error margin: the largest error as a share of its bound.
+func inverse(errorMargin *record.Float) *record.Float {
 	switch {
-	case headroom == nil || headroom.Class() == "nan":
+	case errorMargin == nil || errorMargin.Class() == "nan":
 		return nil
-	case headroom.Class() != "finite":
+	case errorMargin.Class() != "finite":
 		return new(record.Float(0))
-	case *headroom == 0:
+	case *errorMargin == 0:
 		return new(record.Float(math.Inf(1)))
 	}
-	return new(1 / *headroom)
+	return new(1 / *errorMargin)
 }
 
 // ofBound returns the largest error of an output as a share of its bound; nil if no element was compared.
 func ofBound(v record.Verdict) *record.Float {
 	s := v.Statistics
 	if v.NWrong == 0 || s == nil {
-		return inverse(v.Headroom)
+		return inverse(v.ErrorMargin)
 	}
 	most := -1.0
 	if s.Map != nil {

@@ -142,7 +142,7 @@ func (p Page) historySection() htmlSection {
 				for _, words := range []string{
 					short(step.Source, 8), fmt.Sprint(step.Good), fmt.Sprint(step.Neutral),
 					fmt.Sprint(step.Bad),
-					ofBoundWords(inverse(step.Headroom)), timesOf(step), storyOf(Style{}, step),
+					ofBoundWords(inverse(step.ErrorMargin)), timesOf(step), storyOf(Style{}, step),
 				} {
 					line.Cells = append(line.Cells, htmlCell{Words: clean(words)})
 				}

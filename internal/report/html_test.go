@@ -210,8 +210,8 @@ func TestWordsOfACell(t *testing.T) {
 	}
 }
 
-// TestErrorsAsAShareOfTheBound: 1 / headroom of what is accepted, else the largest share of the map or of the
-// worst elements.
+// TestErrorsAsAShareOfTheBound: 1 / error margin of what is accepted, else the largest share of the map or of
+// the worst elements.
 func TestErrorsAsAShareOfTheBound(t *testing.T) {
 	inf, nan := record.Float(math.Inf(1)), record.Float(math.NaN())
 	worst := func(got record.Float) *record.Statistics {
@@ -219,8 +219,8 @@ func TestErrorsAsAShareOfTheBound(t *testing.T) {
 	}
 	grid := &record.Map{Compared: []int64{1, 0}, Most: []record.Float{4, 9}}
 	for want, v := range map[string]record.Verdict{
-		"0.25":      {Headroom: new(record.Float(4))},
-		"0":         {Headroom: &inf},
+		"0.25":      {ErrorMargin: new(record.Float(4))},
+		"0":         {ErrorMargin: &inf},
 		"":          {NWrong: 1},
 		"4":         {NWrong: 1, Statistics: &record.Statistics{Map: grid}},
 		"3":         {NWrong: 1, Statistics: worst(7)},

@@ -191,19 +191,19 @@ func (p Page) elementSection() htmlSection {
 }
 
 // worst returns the run and output whose worst element says most: the one with the largest share of wrong
-// elements, else the one with the least headroom.
+// elements, else the one with the least error margin.
 func (g group) worst() (record.Record, *record.Verdict) {
 	var of record.Record
 	var found *record.Verdict
 	least := math.Inf(1)
 	for _, r := range g.records {
 		for i, v := range r.Outputs {
-			if v.Worst == nil || v.Headroom == nil && v.NWrong == 0 || r.Status == op.StatusNoPower {
+			if v.Worst == nil || v.ErrorMargin == nil && v.NWrong == 0 || r.Status == op.StatusNoPower {
 				continue
 			}
 			key := -float64(v.NWrong) / float64(max(1, v.NCompared))
 			if v.NWrong == 0 {
-				key = float64(*v.Headroom)
+				key = float64(*v.ErrorMargin)
 			}
 			if found == nil || key < least {
 				of, found, least = r, &r.Outputs[i], key

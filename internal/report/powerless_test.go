@@ -33,32 +33,35 @@ func TestPowerlessCasesAreToldOnce(t *testing.T) {
 	}
 }
 
-// TestNoHeadroomOfAPowerlessCase: headroom covers compared elements only; if only a powerless case was
+// TestNoErrorMarginOfAPowerlessCase: error margin covers compared elements only; if only a powerless case was
 // compared, there is none.
-func TestNoHeadroomOfAPowerlessCase(t *testing.T) {
+func TestNoErrorMarginOfAPowerlessCase(t *testing.T) {
 	endless, none := record.Float(math.Inf(1)), record.Float(0)
 	g := group{records: []record.Record{
-		{Status: op.StatusNoPower, Outputs: []record.Verdict{{Name: "y", Headroom: &endless, ULPMax: &none}}},
+		{Status: op.StatusNoPower, Outputs: []record.Verdict{{
+			Name: "y", ErrorMargin: &endless,
+			ULPMax: &none,
+		}}},
 		{Status: op.StatusFail, Outputs: []record.Verdict{{
 			Name: "y", Status: op.StatusFail,
 			Message: "y came back with shape [7 3], want [3 7]",
 		}}},
 	}}
-	if headroom, ulp := g.measures(); headroom != nil || ulp != nil {
-		t.Errorf("headroom %v, ulp %v of a row whose only other case was not compared", headroom, ulp)
+	if errorMargin, ulp := g.measures(); errorMargin != nil || ulp != nil {
+		t.Errorf("error margin %v, ulp %v of a row whose only other case was not compared", errorMargin, ulp)
 	}
 	g.records = []record.Record{
-		{Status: op.StatusPass, Outputs: []record.Verdict{{Name: "y", Headroom: &endless}}},
+		{Status: op.StatusPass, Outputs: []record.Verdict{{Name: "y", ErrorMargin: &endless}}},
 		{Status: op.StatusFail, Outputs: []record.Verdict{{Name: "y", Status: op.StatusFail, ULPMax: &none}}},
 	}
-	if headroom, ulp := g.measures(); headroom != nil || ulp == nil {
-		t.Errorf("headroom %v, ulp %v of a row with a wrong case", headroom, ulp)
+	if errorMargin, ulp := g.measures(); errorMargin != nil || ulp == nil {
+		t.Errorf("error margin %v, ulp %v of a row with a wrong case", errorMargin, ulp)
 	}
 	g.records = []record.Record{{
-		Status: op.StatusNoPower, Outputs: []record.Verdict{{Name: "y", Headroom: &endless}},
+		Status: op.StatusNoPower, Outputs: []record.Verdict{{Name: "y", ErrorMargin: &endless}},
 	}}
-	if headroom, _ := g.measures(); headroom == nil {
-		t.Error("no headroom of a case that stands alone")
+	if errorMargin, _ := g.measures(); errorMargin == nil {
+		t.Error("no error margin of a case that stands alone")
 	}
 }
 

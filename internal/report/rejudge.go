@@ -60,14 +60,14 @@ func judgedOf(v record.Verdict) judge.Verdict {
 		Elements: v.N, Covered: v.NCovered, Expected: v.RelationsPlanned, Relations: make([]judge.Relation,
 			len(v.Relations)),
 	}
-	if v.Headroom != nil {
-		out.Headroom = float64(*v.Headroom)
+	if v.ErrorMargin != nil {
+		out.ErrorMargin = float64(*v.ErrorMargin)
 	}
 	s := v.Statistics
 	if s == nil {
 		return out
 	}
-	out.Headroom = 1 / float64(s.Used)
+	out.ErrorMargin = 1 / float64(s.Used)
 	out.Contract, out.Digest, out.DType, out.Saturate, out.FTZ = s.Contract, s.Digest, s.DType,
 		s.Saturates, s.Flushes
 	out.Exact, out.Bits, out.Independent = s.Exact, s.Bits, s.Independent

@@ -56,9 +56,10 @@ func softmax(id int, impl, dtype string, cols int64, status op.Status) record.Re
 		Status: status, Contract: "fp32",
 		Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Wall: 12 * time.Millisecond, Launches: 4,
 		Outputs: []record.Verdict{{
-			Name: "y", Status: status, Gate: "G2", N: 33 * cols, NCompared: 33 * cols, Headroom: num(3.14159),
-			ULPMax:  num(0.5123),
-			ULPMean: num(0.2), Judge: "1", Worst: &record.Element{
+			Name: "y", Status: status, Gate: "G2", N: 33 * cols, NCompared: 33 * cols,
+			ErrorMargin: num(3.14159),
+			ULPMax:      num(0.5123),
+			ULPMean:     num(0.2), Judge: "1", Worst: &record.Element{
 				Index: []int64{1, 2}, Got: 0.25, Want: 0.25,
 				Low: 0.2499999, High: 0.2500001,
 			},
@@ -72,7 +73,7 @@ func softmax(id int, impl, dtype string, cols int64, status op.Status) record.Re
 
 func wrong(r record.Record) record.Record {
 	r.Message = "y is wrong"
-	r.Outputs[0].NWrong, r.Outputs[0].Headroom, r.Outputs[0].ULPMax = 17, nil, num(math.Inf(1))
+	r.Outputs[0].NWrong, r.Outputs[0].ErrorMargin, r.Outputs[0].ULPMax = 17, nil, num(math.Inf(1))
 	r.Outputs[0].Worst = &record.Element{
 		Index: []int64{3, 999}, Got: record.Float(math.NaN()),
 		Want: 0.00233333, Low: 0.0023333327, High: 0.0023333339,

@@ -42,11 +42,11 @@ func List(w io.Writer, style Style, records []record.Record, total int) error {
 	rows := make([][]string, len(records))
 	for i, r := range records {
 		g := group{records: records[i : i+1]}
-		headroom, ulp := g.measures()
+		errorMargin, ulp := g.measures()
 		rows[i] = []string{
 			r.ID, r.Started.UTC().Format("2006-01-02 15:04"), r.Case.Op, r.Case.Pass.String(), r.Case.DType,
 			r.Impl, style.status(r.Status),
-			figure(headroom), figure(ulp), r.Device, caseWords(r.Case),
+			figure(errorMargin), figure(ulp), r.Device, caseWords(r.Case),
 		}
 	}
 	header := columns("id", "?started (UTC)", "op", "pass", "dtype", "implementation", "status", "?>headroom",
@@ -145,7 +145,7 @@ func outputs(w io.Writer, style Style, verdicts []record.Verdict) error {
 		rows = append(rows, []string{
 			v.Name, style.status(v.Status), v.Gate, fmt.Sprintf("%d/%d", v.NCompared, v.N),
 			fmt.Sprint(v.NWrong),
-			figure(v.Headroom), figure(v.ULPMax),
+			figure(v.ErrorMargin), figure(v.ULPMax),
 		})
 		switch {
 		case v.Worst != nil && v.NWrong == 0 && v.Gate != "G0":

@@ -12,7 +12,7 @@ import (
 
 // wideRecords returns records with long names, sizes and messages.
 func wideRecords() []record.Record {
-	headroom, ulp := record.Float(8.79), record.Float(17.5)
+	errorMargin, ulp := record.Float(8.79), record.Float(17.5)
 	var records []record.Record
 	for _, impl := range []string{"mine/softmax_block", "cuda/online", "triton/row"} {
 		c := op.Case{
@@ -25,7 +25,7 @@ func wideRecords() []record.Record {
 				ID: "01M7ZD0XZJBN29WS1DMBHRNP4H", Impl: impl, Device: "emulator", Status: op.StatusPass,
 				Case: c,
 				Outputs: []record.Verdict{
-					{Name: "y", Status: op.StatusPass, Headroom: &headroom, ULPMax: &ulp},
+					{Name: "y", Status: op.StatusPass, ErrorMargin: &errorMargin, ULPMax: &ulp},
 				},
 			},
 			record.Record{

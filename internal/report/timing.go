@@ -343,9 +343,9 @@ func markdownVerdicts(w io.Writer, records []record.Record) error {
 			lines[0].pass)
 		for _, g := range lines {
 			good, neutral, bad := g.counts()
-			headroom, ulp := g.measures()
+			errorMargin, ulp := g.measures()
 			text += fmt.Sprintf("| %s | %s | %s | %d | %d | %d | %s | %s |\n", harmless.Markdown(g.impl),
-				harmless.Markdown(g.dtype), g.status(), good, neutral, bad, figure(headroom), figure(ulp))
+				harmless.Markdown(g.dtype), g.status(), good, neutral, bad, figure(errorMargin), figure(ulp))
 		}
 		if err := write(w, text+"\n"); err != nil {
 			return err

@@ -19,7 +19,7 @@ type Visit struct {
 	Good, Neutral, Bad int
 	// against the newest earlier run of the implementation on the same case
 	BecameWrong, BecameRight int
-	Headroom                 *record.Float // the least of all outputs; nil if none was judged
+	ErrorMargin              *record.Float // the least of all outputs; nil if none was judged
 	Times                    []TimeOfCase
 }
 

@@ -43,9 +43,10 @@ func TestRecordsKeepStatistics(t *testing.T) {
 			!s.Independent || len(s.Blocks) == 0 || s.NBlocks < len(s.Blocks) || s.Slope == nil {
 			t.Errorf("%s keeps %+v", r.Impl, s)
 		}
-		if right := r.Impl == "fake/right"; right != (v.Headroom != nil) ||
-			right && float64(s.Used) != 1/float64(*v.Headroom) {
-			t.Errorf("%s has headroom %v and used %v: what is rejected has no headroom", r.Impl, v.Headroom,
+		if right := r.Impl == "fake/right"; right != (v.ErrorMargin != nil) ||
+			right && float64(s.Used) != 1/float64(*v.ErrorMargin) {
+			t.Errorf("%s has error margin %v and used %v: what is rejected has no error margin", r.Impl,
+				v.ErrorMargin,
 				s.Used)
 		}
 		if r.Impl == "fake/right" != (s.Map == nil) {

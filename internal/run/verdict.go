@@ -271,7 +271,7 @@ func verdictOf(v judge.Verdict) record.Verdict {
 	}
 	if v.Compared > 0 {
 		if v.Status.Weight() != op.Bad { // accepted elements say nothing of an output that is not
-			out.Headroom = new(record.Float(v.Headroom))
+			out.ErrorMargin = new(record.Float(v.ErrorMargin))
 		}
 		out.ULPMax, out.ULPMean = new(record.Float(v.ULPMax)), new(record.Float(v.ULPMean))
 		out.AbsoluteMax, out.RelativeMax = new(record.Float(v.AbsoluteMax)), new(record.Float(v.RelativeMax))

@@ -165,6 +165,6 @@ func sameBits(a, b judge.Verdict) bool {
 
 // exactly64 returns a verdict with its elements, whose NaN are never equal, written out.
 func exactly64(v judge.Verdict) any {
-	return fmt.Sprintf("%x %x %x %x %x %x %+v %q", v.Worst16, v.Worst, v.Headroom, v.ULPMax, v.ULPMean,
+	return fmt.Sprintf("%x %x %x %x %x %x %+v %q", v.Worst16, v.Worst, v.ErrorMargin, v.ULPMax, v.ULPMean,
 		v.ULPs, v, v.Sentence)
 }

@@ -69,8 +69,9 @@ func historyCommand(db *string, run func(context.Context, *historyOptions, strin
 		Use:   "history OP",
 		Short: "verdicts and times of an operator's implementations over time, and what changed when",
 		Long: `history lists the sessions of each implementation, oldest first: how many runs were good and
-bad, the least headroom, the time of the first case that was timed, and what changed since the session before
-(its source, the compiler, driver, torch, machine, commit), what became wrong or right, slower or faster.
+bad, the least error margin, the time of the first case that was timed, and what changed since the session
+before (its source, the compiler, driver, torch, machine, commit), what became wrong or right, slower or
+faster.
 Sessions that brought nothing new are counted, not listed.`,
 		Example: `  triad results history softmax --impl cuda
   triad results history flash_attention --pass backward --since 30d`,

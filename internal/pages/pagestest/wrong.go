@@ -99,13 +99,13 @@ func made(impl, dtype string, wrong bool) record.Record {
 	}
 	v := record.Verdict{
 		Name: "y", Status: op.StatusPass, N: 2310, NCompared: 2310, Judge: "4",
-		Headroom: new(record.Float(3.5)), ULPMax: new(record.Float(1)), ULPMean: new(record.Float(0.2)),
+		ErrorMargin: new(record.Float(3.5)), ULPMax: new(record.Float(1)), ULPMean: new(record.Float(0.2)),
 		Worst:      &record.Element{Index: []int64{1, 2}, Got: 1, Want: 1, Low: 0.5, High: 1.5},
 		Statistics: &record.Statistics{DType: op.FP32, Digest: "00", ULPs: []int64{2000, 300, 10, 0, 0, 0}},
 	}
 	if wrong {
 		r.Status, r.Message = op.StatusFail, "the tail is wrong </script><img src=x onerror=alert(2)>"
-		v.Status, v.Gate, v.NWrong, v.Headroom = op.StatusFail, "G2", 66, new(record.Float(0.01))
+		v.Status, v.Gate, v.NWrong, v.ErrorMargin = op.StatusFail, "G2", 66, new(record.Float(0.01))
 		v.ULPMax = new(record.Float(math.Inf(1)))
 		v.Worst = &record.Element{
 			Index: []int64{0, 69},

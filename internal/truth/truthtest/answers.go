@@ -101,7 +101,7 @@ func Accepts(t *testing.T, what string, verdicts []judge.Verdict) {
 func Rejects(t *testing.T, what string, verdicts []judge.Verdict) {
 	t.Helper()
 	if s := judge.Row(verdicts); s != op.StatusFail {
-		t.Errorf("%s: %v, want FAIL; headroom %v", what, s, verdicts[0].Headroom)
+		t.Errorf("%s: %v, want FAIL; error margin %v", what, s, verdicts[0].ErrorMargin)
 	}
 }
 
