@@ -52,7 +52,7 @@ var solves = map[string]struct {
 	"wrong index":    {"i / N * M * K + k", "--size a=M*K --size b=K*N --size c=M*N", "at line 9", 1},
 	"one call":       {"i / N * K + k", "--size M=2 --size N=3 --size K=4", "Nothing was found", 0},
 	"no such size":   {"0", "--size Q=3", "solve has no parameter Q: it is void solve(", 2},
-	"no number":      {"0", "--size M=many", `--size "M=many": want a whole number`, 2},
+	"no number":      {"0", "--size M=many", `--size "M=many": want an integer`, 2},
 	"no formula":     {"0", "--size a=1;exit(1)", `--size "a=1;exit(1)": want how many elements a has`, 2},
 	"no int in it":   {"0", "--size a=M*b", `--size "a=M*b": b is no int of`, 2},
 	"its own output": {"i / N * K + k + (c[i] == 1234)", "", "read of memory that nobody has written", 1},

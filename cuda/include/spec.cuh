@@ -48,7 +48,7 @@ inline const SpecPass *spec_pass(const char *op, const char *pass) {
 
 namespace whole {
 
-// Whole is a whole number in an expression of a spec. Division and remainder go down to the floor; by 0 they
+// Whole is an integer in an expression of a spec. Division and remainder go down to the floor; by 0 they
 // give 0, since a call that divides by 0 is refused by the sizes that the spec permits.
 struct Whole {
 	int64_t value;
@@ -56,7 +56,7 @@ struct Whole {
 	explicit operator bool() const { return value != 0; }
 };
 
-// of: an attribute as a call carries it; what is no whole number is one that no spec permits.
+// of: an attribute as a call carries it; what is no integer is one that no spec permits.
 inline Whole of(double attribute) { return {attribute > -1e18 && attribute < 1e18 ? static_cast<int64_t>(attribute) : INT64_MIN}; }
 
 inline Whole operator+(Whole a, Whole b) { return {a.value + b.value}; }

@@ -1,5 +1,5 @@
 // count_equal: count = the number of i with x[i] = value
-// Layout   x: [n] int32; count: [1] int64. Additions of whole numbers have no order that shows: all are deterministic.
+// Layout   x: [n] int32; count: [1] int64. Additions of integers have no order that shows: all are deterministic.
 // Limits   n = 0 counts nothing; a call outside a variant's own limit answers UNSUPPORTED.
 // Source   Hwu, Kirk and El Hajj 2022, Programming Massively Parallel Processors, chapters 9 and 10
 //   atomic   a thread an element, and each that is equal adds 1 to one number in memory; the readable one, and the one

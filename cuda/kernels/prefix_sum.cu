@@ -236,7 +236,7 @@ TRIAD_KERNEL(prefix_sum, lookback, forward,
              .contract("fp32").dtypes(triad::floats).outputs(1).nondeterministic(1).workspace(board_bytes).limits(triad::whole_vectors()).asynchronous()
              .launch(TRIAD_BY_DTYPE(prefix_sum_fwd_lookback)))
 
-// whole numbers: right to the bit, in whatever order they are added
+// integers: right to the bit, in whatever order they are added
 TRIAD_KERNEL(prefix_sum, three_kernel, forward,
              .contract("exact").dtypes(triad::bit(TRIAD_I32)).outputs(1).workspace(sum_a_tile).limits(triad::contiguous())
              .launch(prefix_sum_fwd_three_kernel<int32_t>))

@@ -45,7 +45,7 @@ var sanitizerAbouts = map[Kind]about{
 			"thread is done (std::lock_guard).",
 	},
 	SignedOverflow: {
-		"a whole number overflows",
+		"an integer overflows",
 		"The value is not the one that was meant, often a negative size or index; and a compiler takes it " +
 			"that this never happens, and may leave out the check that would notice.",
 		"Compute in a wider type before the product is made: size_t(rows) * cols. Use unsigned numbers " +

@@ -32,10 +32,10 @@ var sweep = []int64{1, 37, 300}
 const mostElements = 1 << 18
 
 var (
-	wholeNumber  = regexp.MustCompile(`^[0-9]{1,18}$`)
-	sizeFormula  = regexp.MustCompile(`^[A-Za-z0-9_+*() ]+$`)
-	wordInText   = regexp.MustCompile(`[A-Za-z_]\w*`)
-	integerTypes = []string{
+	decimalInteger = regexp.MustCompile(`^[0-9]{1,18}$`)
+	sizeFormula    = regexp.MustCompile(`^[A-Za-z0-9_+*() ]+$`)
+	wordInText     = regexp.MustCompile(`[A-Za-z_]\w*`)
+	integerTypes   = []string{
 		"int", "unsigned int", "unsigned", "long", "long long", "unsigned long",
 		"unsigned long long", "size_t", "int64_t", "int32_t", "uint32_t", "uint64_t", "short",
 	}
@@ -142,8 +142,8 @@ func (s *solveCall) size(text string) error {
 		return nil
 	}
 	n, err := strconv.ParseInt(value, 10, 64)
-	if !slices.Contains(integerTypes, p.Base) || !wholeNumber.MatchString(value) || err != nil {
-		return op.Usagef("--size %q: want a whole number for an int, e.g. N=1000", text)
+	if !slices.Contains(integerTypes, p.Base) || !decimalInteger.MatchString(value) || err != nil {
+		return op.Usagef("--size %q: want an integer for an int, e.g. N=1000", text)
 	}
 	s.values[name] = n
 	return nil

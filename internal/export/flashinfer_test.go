@@ -35,7 +35,7 @@ func asTrace(t map[string]any) (broken []string) {
 	text(w, "uuid")
 	for name, v := range object(w, "axes") {
 		if n, is := v.(float64); !is || n < 0 || n != math.Trunc(n) {
-			say("axis %s is %v: want a whole number from 0", name, v)
+			say("axis %s is %v: want an integer from 0", name, v)
 		}
 	}
 	for name, v := range object(w, "inputs") {

@@ -45,7 +45,7 @@ func (f *File) boundsOf(fn Function) bounds {
 			continue
 		}
 		if own, is := (body{tokens: fn.body}).constant(t.text); is {
-			value, number = wholeNumber(own)
+			value, number = integerValue(own)
 		}
 		if !number || value < 2 || isLength(fn.body, t.text) {
 			continue
@@ -244,7 +244,7 @@ func (f *File) constant(name string) (root string, value int64, ok bool) {
 		if !defined {
 			return name, 0, false
 		}
-		if n, known := wholeNumber(text); known {
+		if n, known := integerValue(text); known {
 			return name, n, true
 		}
 		name = strings.Trim(text, "() ")
@@ -252,9 +252,9 @@ func (f *File) constant(name string) (root string, value int64, ok bool) {
 	return name, 0, false
 }
 
-// wholeNumber returns the value of an integer expression such as "(1 << 20)". One with operators of bits and
+// integerValue returns the value of an integer expression such as "(1 << 20)". One with operators of bits and
 // others has another order of precedence in Go than in C++.
-func wholeNumber(text string) (int64, bool) {
+func integerValue(text string) (int64, bool) {
 	text = wholeSuffix.ReplaceAllString(text, "$1")
 	if strings.ContainsAny(text, "<>&|^") && strings.ContainsAny(text, "+-*/%") {
 		return 0, false

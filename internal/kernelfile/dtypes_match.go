@@ -46,8 +46,8 @@ var namesOf16 = map[op.DType]*regexp.Regexp{
 	op.FP16: regexp.MustCompile(`(?i)torch\.half\b|\.half\(|float16|fp16`),
 }
 
-// nameOfWhole matches the name of an integer type in Python; "int" alone is the type of a size.
-var nameOfWhole = regexp.MustCompile(`(?i)\bu?int(?:8|16|32|64)\b|torch\.(?:u?int|long|short)|` +
+// nameOfInteger matches the name of an integer type in Python; "int" alone is the type of a size.
+var nameOfInteger = regexp.MustCompile(`(?i)\bu?int(?:8|16|32|64)\b|torch\.(?:u?int|long|short)|` +
 	`tl\.u?int|\.(?:int|long|short)\(|\binteger`)
 
 // namesNarrow reports whether the lines of a file, without its comments, name a type of 16 bits or ask for
@@ -96,7 +96,7 @@ func (b *Binding) UnsaidDTypes() (others []string) {
 		}
 		switch {
 		case names != nil && (!b.narrow || !names.MatchString(text)),
-			!c.Main.IsFloat() && b.Function.Kind == Python && !nameOfWhole.MatchString(all):
+			!c.Main.IsFloat() && b.Function.Kind == Python && !nameOfInteger.MatchString(all):
 			others = append(others, c.DType)
 		}
 	}

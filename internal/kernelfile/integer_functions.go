@@ -76,7 +76,7 @@ func (b *Binding) wholeCode(args []Argument, after bool) string {
 
 // wholeSentence describes how a function of ints is judged.
 func (b *Binding) wholeSentence() string {
-	return fmt.Sprintf("%s are int: %s is judged on whole numbers (--distribution %s), which are converted "+
+	return fmt.Sprintf("%s are int: %s is judged on integers (--distribution %s), which are converted "+
 		"before and after each call, and that is timed", strings.Join(b.tensorParameters(), ", "),
 		b.Function.Name, strings.Join(b.Spec.Own.Whole, ","))
 }

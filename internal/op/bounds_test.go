@@ -23,7 +23,7 @@ func TestBounds(t *testing.T) {
 		{p, "1", "want a number of at least 0 and below 1"},
 		{p, "0.99999999", "below 1"}, // 1 in fp32
 		{p, "-0.1", "at least 0"},
-		{seed, "-1", "want a whole number of at least 0"},
+		{seed, "-1", "want an integer of at least 0"},
 	} {
 		_, err := c.attribute.parse(c.text)
 		switch {

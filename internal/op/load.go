@@ -298,7 +298,7 @@ func (a *AttributeSpec) within(text string, v float64) error {
 
 // Bounds describes the permitted values: "a number of at least 0 and below 1".
 func (a *AttributeSpec) Bounds() string {
-	text := map[string]string{"int": "a whole number", "float": "a number"}[a.Type]
+	text := map[string]string{"int": "an integer", "float": "a number"}[a.Type]
 	if a.Least != nil {
 		text += fmt.Sprintf(" of at least %v", *a.Least)
 	}

@@ -35,7 +35,7 @@ func (s *Spec) Resolve(dims map[string]int64, attributes map[string]string) (Dim
 		}
 		if !ok {
 			var err error
-			if v, err = d.value.Int(wholeNumbers(dims, resolved)); err != nil {
+			if v, err = d.value.Int(integersNamed(dims, resolved)); err != nil {
 				return nil, nil, Usagef("%s: dim %s: %v", s.Name, d.Name, err)
 			}
 		}
@@ -71,7 +71,7 @@ func (s *Spec) resolveAttributes(into Attrs, dims map[string]int64, asked map[st
 			into[i], err = a.parse(text)
 		case a.Type == "int":
 			var v int64
-			v, err = a.value.Int(wholeNumbers(dims, nil))
+			v, err = a.value.Int(integersNamed(dims, nil))
 			into[i] = a.integer(v)
 		default:
 			var v float64
@@ -92,8 +92,8 @@ func (s *Spec) resolveAttributes(into Attrs, dims map[string]int64, asked map[st
 	return nil
 }
 
-// wholeNumbers looks names up among dims and attributes.
-func wholeNumbers(dims map[string]int64, attributes Attrs) func(string) (int64, bool) {
+// integersNamed looks names up among dims and attributes.
+func integersNamed(dims map[string]int64, attributes Attrs) func(string) (int64, bool) {
 	return func(name string) (int64, bool) {
 		if v, ok := dims[name]; ok {
 			return v, true

@@ -197,8 +197,8 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		return backend.Outcome{}, fmt.Errorf("run %s: no file of that name was added",
 			job.Implementation.Name)
 	}
-	if most := f.wantsWhole(job); most > 0 && !areWhole(job.Inputs, most) {
-		return backend.Outcome{Status: op.StatusUnsupported, Sentence: notWhole(most)}, nil
+	if most := f.wantsIntegers(job); most > 0 && !areIntegers(job.Inputs, most) {
+		return backend.Outcome{Status: op.StatusUnsupported, Sentence: notIntegers(most)}, nil
 	}
 	job, declined := b.Called(job)
 	if declined != "" {

@@ -8,38 +8,38 @@ import (
 	"triad/internal/tensor"
 )
 
-// Inputs of a function of ints lie within mostWhole, and there are so few of them that no sum of their
+// Inputs of a function of ints lie within mostInteger, and there are so few of them that no sum of their
 // products overflows an int. If the operator has its own integers they lie within mostOfKinds: only the ends
 // of a total are that large, or nothing is multiplied.
 const (
-	mostWhole    = 8
+	mostInteger  = 8
 	mostOfKinds  = 1 << 13
 	mostElements = 1 << 22
 )
 
-// notWhole returns the answer of a function of ints for other numbers.
-func notWhole(most float64) string {
+// notIntegers returns the answer of a function of ints for other numbers.
+func notIntegers(most float64) string {
 	return fmt.Sprintf("its tensors are ints: it is judged on integers from -%v to %v, in tensors of up to "+
 		"%d elements", most, most, mostElements)
 }
 
-// wantsWhole returns the largest integer that the function of a job is called with, if it takes ints and the
-// operator has floats, else 0.
-func (f *File) wantsWhole(job backend.Job) float64 {
+// wantsIntegers returns the largest integer that the function of a job is called with, if it takes ints and
+// the operator has floats, else 0.
+func (f *File) wantsIntegers(job backend.Job) float64 {
 	for _, b := range f.Bindings {
 		if b.Pass == job.Implementation.Pass && b.Distributions() != nil {
 			if b.Spec.Check.Integers != "" {
 				return mostOfKinds
 			}
-			return mostWhole
+			return mostInteger
 		}
 	}
 	return 0
 }
 
-// areWhole reports whether all numbers of some tensors are small integers, and none is -0, which an int
+// areIntegers reports whether all numbers of some tensors are small integers, and none is -0, which an int
 // lacks.
-func areWhole(inputs []tensor.Tensor, most float64) bool {
+func areIntegers(inputs []tensor.Tensor, most float64) bool {
 	for _, t := range inputs {
 		if t.Elements() > mostElements {
 			return false

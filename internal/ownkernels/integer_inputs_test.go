@@ -9,7 +9,7 @@ import (
 )
 
 // A function of ints is only given small integers: others would be rounded.
-func TestWholeNumbers(t *testing.T) {
+func TestIntegersAlone(t *testing.T) {
 	for name, c := range map[string]struct {
 		values []float64
 		want   bool
@@ -27,7 +27,7 @@ func TestWholeNumbers(t *testing.T) {
 			Name: "x", DType: op.FP32, Shape: shape, Stride: tensor.Contiguous(shape),
 			Data: tensor.Encode(op.FP32, c.values),
 		}
-		if got := areWhole([]tensor.Tensor{x}, mostWhole); got != c.want {
+		if got := areIntegers([]tensor.Tensor{x}, mostInteger); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}

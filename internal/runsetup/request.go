@@ -147,7 +147,7 @@ func parseDims(words []string) (map[string]int64, error) {
 			return nil, console.Usage("--dims %q: %s is too large: want at most 2^40", word, value)
 		}
 		if !ok || err != nil {
-			return nil, console.Usage("--dims %q: want NAME=SIZE with a whole number, e.g. rows=8", word)
+			return nil, console.Usage("--dims %q: want NAME=SIZE with an integer, e.g. rows=8", word)
 		}
 		if _, twice := dims[name]; twice {
 			return nil, console.Usage("--dims names %s twice", name)
@@ -182,7 +182,7 @@ func parseSeed(text string) (uint64, error) {
 	}
 	n, err := strconv.ParseUint(text, 10, 63)
 	if err != nil {
-		return 0, console.Usage("--seed %q: want a whole number below 2^63, or random", text)
+		return 0, console.Usage("--seed %q: want an integer below 2^63, or random", text)
 	}
 	return n, nil
 }

@@ -6,10 +6,10 @@ import "triad/internal/op"
 // and recognises the other two poisons does not recognise these.
 const Ordinary = "ordinary"
 
-// Ordinary cycles through ordinaryNumbers for floats, and through ordinaryWholes for all other dtypes.
+// Ordinary cycles through ordinaryNumbers for floats, and through ordinaryIntegers for all other dtypes.
 var (
-	ordinaryNumbers = []float64{0, 1, -2, 0.5}
-	ordinaryWholes  = []byte{0, 1, 3, 2}
+	ordinaryNumbers  = []float64{0, 1, -2, 0.5}
+	ordinaryIntegers = []byte{0, 1, 3, 2}
 )
 
 // poisons are the element patterns, little endian, that fill outputs before a launch: NaNs with a payload for
@@ -55,8 +55,8 @@ func ordinary(d op.DType) []byte {
 		return []byte{0, 1}
 	}
 	size := int(max(d.Size(), 1))
-	pattern := make([]byte, size*len(ordinaryWholes))
-	for i, n := range ordinaryWholes {
+	pattern := make([]byte, size*len(ordinaryIntegers))
+	for i, n := range ordinaryIntegers {
 		pattern[i*size] = n // little endian
 	}
 	return pattern

@@ -13,7 +13,7 @@ out_dtype=tl.int32)`.
 
 * arithmetic on bf16 values themselves, sums of them and conversions between them and integers work on the
   bits: here every operation is one in fp32 that is rounded once, as on a GPU, and a sum is one of pairs;
-* a sum of whole numbers is wider than they are, and one of them alone is refused where it is beyond their
+* a sum of integers is wider than they are, and one of them alone is refused where it is beyond their
   range: here it wraps, as on a GPU;
 * a float that is handed to a kernel stays Python's, so that it has no `.to` and takes the dtype of what it
   meets: here it is a scalar of fp32, as the compiler makes it; `.to` of any other number works as well;
@@ -252,8 +252,8 @@ def _by_torch(function: Callable) -> Callable:
     return lambda x: function(torch.from_numpy(np.ascontiguousarray(x))).numpy()
 
 
-def _whole(x: np.ndarray, to: type) -> np.ndarray:
-    """The nearest whole numbers, halves to even, those beyond the type its ends and NaN 0."""
+def _integers(x: np.ndarray, to: type) -> np.ndarray:
+    """The nearest integers, halves to even, those beyond the type its ends and NaN 0."""
     ends = np.iinfo(to)
     near = np.rint(x)
     inside = np.where((near >= float(ends.min)) & (near < -float(ends.min)), near, 0).astype(to)
@@ -273,7 +273,7 @@ _ELEMENTWISE = {
     "lgamma": _by_torch(torch.lgamma), "round": _round, "nearbyint": np.rint, "add_rn": np.add,
     "sub_rn": np.subtract, "mul_rn": np.multiply, "sqrt_rn": np.sqrt, "rcp_rn": np.reciprocal,
     "exp10": lambda x: np.power(x.dtype.type(10), x), "fast_sinf": np.sin, "fast_cosf": np.cos,
-    **{name: functools.partial(_whole, to=to) for name, to in (
+    **{name: functools.partial(_integers, to=to) for name, to in (
         ("llrint", np.int64), ("float2int_rn", np.int32), ("float2ll_rn", np.int64))},
     "fast_log2f": np.log2, "fast_log10f": np.log10, "saturatef": lambda x: np.fmin(np.fmax(x, 0), 1),
 }

@@ -25,7 +25,7 @@ _cast_the_long_way = TritonSemantic.cast
 _to_tensor_the_long_way = TritonSemantic.to_tensor
 _handle_the_long_way = interpreter.TensorHandle.__init__
 
-_WHOLE = ("int32", "int64")  # any number of 31 bits is one of theirs
+_INTEGERS = ("int32", "int64")  # any number of 31 bits is one of theirs
 _FLOATS = ("fp16", "bf16", "fp32")
 _DIVIDED = ("int32", "int64", "fp32")  # quotients are not wider than they
 
@@ -42,7 +42,7 @@ def _operands(self, lhs, rhs, allow_lhs_ptr=False, allow_rhs_ptr=False, arithmet
                 if arithmetic_check:
                     lhs, rhs = _alike(self, lhs, rhs, div_or_mod)
                 return self.broadcast_impl_value(lhs, rhs)
-            if allow_lhs_ptr and rhs.dtype.name in _WHOLE:
+            if allow_lhs_ptr and rhs.dtype.name in _INTEGERS:
                 return self.broadcast_impl_value(lhs, rhs)
     elif left and _fits(rhs, lhs.dtype, div_or_mod):
         return lhs, _constant(self, rhs, lhs)
@@ -68,7 +68,7 @@ def _fits(number, dtype: tl.dtype, div_or_mod: bool) -> bool:
     if div_or_mod and dtype.name not in _DIVIDED:
         return False
     if type(number) is int:
-        return dtype.name in _WHOLE and -(1 << 31) <= number < 1 << 31
+        return dtype.name in _INTEGERS and -(1 << 31) <= number < 1 << 31
     return type(number) is float and dtype.name in _FLOATS
 
 

@@ -105,7 +105,7 @@ def _often(t: torch.Tensor) -> bool:
     return int(t.double().unique(return_counts=True)[1].max()) * 8 >= t.numel()
 
 
-def _whole(t: torch.Tensor) -> bool:
+def _integers(t: torch.Tensor) -> bool:
     return bool((t == t.round()).all())
 
 
@@ -131,7 +131,7 @@ FEW_VALUES = "has few values"
 _OF_FLOATS = [
     (FEW_VALUES, lambda t: t.numel() >= 4, _few),
     ("has one value in many places", lambda t: t.numel() >= 64, _often),
-    ("has integers alone", lambda t: t.numel() >= 16, _whole),
+    ("has integers alone", lambda t: t.numel() >= 16, _integers),
 ]
 
 _OF_INTEGERS = [

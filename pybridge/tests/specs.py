@@ -41,7 +41,7 @@ def findings_of(op: str) -> list[dict[str, Any]]:
 
 
 def evaluate(text: Any, values: dict[str, Any], whole: bool = True) -> Any:
-    """An expression of a spec, in whole numbers or not; a number is itself."""
+    """An expression of a spec, in integers or not; a number is itself."""
     return (
         eval(re.sub(r"(?<!/)/(?!/)", "//", text) if whole else text, _FUNCTIONS, dict(values))
         if isinstance(text, str)

@@ -94,7 +94,7 @@ def _switched_kernel(x, y, doubled, N: tl.constexpr):
 
 
 @triton.jit
-def _whole_sum_kernel(x_ptr, y_ptr, N: tl.constexpr):
+def _integer_sum_kernel(x_ptr, y_ptr, N: tl.constexpr):
     tl.store(y_ptr, tl.sum(tl.load(x_ptr + tl.arange(0, N)), 0))
 
 
@@ -217,18 +217,18 @@ class Interpreter(unittest.TestCase):
         self.assertTrue(torch.equal(product(a, b, torch.int32),
                                     torch.full((16, 16), 32 * 128 * 128, dtype=torch.int32)))
 
-    def test_sums_of_whole_numbers_wrap(self):
+    def test_sums_of_integers_wrap(self):
         x = torch.tensor([2**31 - 1, 5, -7, 2**31 - 9] * 4, dtype=torch.int32)
         for dtype in (torch.int32, torch.uint32, torch.int64):
             with self.subTest(dtype):
                 values = x.to(dtype)
                 y = torch.zeros(1, dtype=dtype)
-                _whole_sum_kernel[(1,)](values, y, N=16)
+                _integer_sum_kernel[(1,)](values, y, N=16)
                 bits_of = 8 * dtype.itemsize
                 self.assertEqual(y.item() % 2**bits_of, sum(values.tolist()) % 2**bits_of)
         interpreter.without_correction()
         with self.assertRaisesRegex(Exception, "out of bounds", msg="right without the correction: drop it"):
-            _whole_sum_kernel[(1,)](x, torch.zeros(1, dtype=torch.int32), N=16)
+            _integer_sum_kernel[(1,)](x, torch.zeros(1, dtype=torch.int32), N=16)
 
     def test_a_grid_may_be_a_list(self):
         x = torch.arange(300, dtype=torch.float32)
@@ -357,10 +357,10 @@ class Interpreter(unittest.TestCase):
         want = x.exp().sqrt() + x.abs() + x.exp().sum().log()
         torch.testing.assert_close(y, want, rtol=1e-6, atol=1e-6)
 
-    def test_libdevice_rounds_to_whole_numbers(self):
+    def test_libdevice_rounds_to_integers(self):
         x = torch.tensor([0.5, 1.5, -2.5, 2.6, 3e9, -3e9, float("nan"), float("inf")])
         narrow, wide = torch.empty(8, dtype=torch.int32), torch.empty(8, dtype=torch.int64)
-        _whole_numbers_kernel[(1,)](x, narrow, wide, N=8)
+        _integers_kernel[(1,)](x, narrow, wide, N=8)
         most = 2**31 - 1
         self.assertEqual(narrow.tolist(), [0, 2, -2, 3, most, -most - 1, 0, most])
         self.assertEqual(wide.tolist(), [0, 2, -2, 3, 3 * 10**9, -3 * 10**9, 0, 2**63 - 1])
@@ -430,7 +430,7 @@ def _members_kernel(x_ptr, y_ptr, N: tl.constexpr):
 
 
 @triton.jit
-def _whole_numbers_kernel(x_ptr, narrow_ptr, wide_ptr, N: tl.constexpr):
+def _integers_kernel(x_ptr, narrow_ptr, wide_ptr, N: tl.constexpr):
     x = tl.load(x_ptr + tl.arange(0, N))
     tl.store(narrow_ptr + tl.arange(0, N), libdevice.float2int_rn(x))
     tl.store(wide_ptr + tl.arange(0, N), libdevice.llrint(x))

@@ -59,7 +59,7 @@ class Returned(unittest.TestCase):
         self.assertIs(kept.dtype, torch.float32)
         self.assertIs(self.fitted(value, SCALE).dtype, torch.float32)
 
-    def test_whole_numbers_besides_are_judged(self):
+    def test_integers_besides_are_judged(self):
         values, indices = torch.ones(4, 3), torch.ones(4, 3, dtype=torch.int64)
         wanted = ("values", (4, 3), (4, 3), False, torch.float32)
         perhaps = ("indices", (4, 3), (4, 3), False, torch.int32)
@@ -122,12 +122,12 @@ class Returned(unittest.TestCase):
     def test_indices_alone_are_no_answer(self):
         values = ("values", (2,), (2,), False, torch.float16)
         with self.assertRaisesRegex(returned_values.ReturnedOtherwise,
-                                    r"whole numbers \(int64\), and values"):
+                                    r"integers \(int64\), and values"):
             self.fitted(torch.tensor([5, 7]), values)
         backward = self.fitted(torch.tensor([5, 7]), values, is_forward=False)
         self.assertIs(backward.dtype, torch.int64)
 
-    def test_whole_numbers_are_converted_where_they_fit(self):
+    def test_integers_are_converted_where_they_fit(self):
         wanted = ("indices", (2,), (2,), False, torch.int32)
         self.assertIs(self.fitted(torch.tensor([5, 7]), wanted).dtype, torch.int32)
         self.assertIs(self.fitted(torch.tensor([5, 1 << 40]), wanted).dtype, torch.int64)

@@ -62,7 +62,7 @@ def _weighted(weight, t):
 
 def _div(r, a, b, rounding_mode=None):
     if rounding_mode is not None:
-        raise UnknownForm("a division that rounds to whole numbers has no rule for its error bound")
+        raise UnknownForm("a division that rounds to integers has no rule for its error bound")
     size, ta, tb = size_of(b), torch.as_tensor(error_of(a)), torch.as_tensor(error_of(b))
     t = (ta + r.abs() * tb) / (size - tb)
     t = torch.where(torch.as_tensor(size > tb), t, math.inf)

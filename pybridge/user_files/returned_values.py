@@ -1,5 +1,5 @@
 """What a function of a user's file returned, as the outputs of an operator: in their order, with their
-shapes and whole numbers (internal/kernelfile/python_returns.go). What is changed is printed, once each."""
+shapes and integers (internal/kernelfile/python_returns.go). What is changed is printed, once each."""
 
 from __future__ import annotations
 
@@ -137,12 +137,12 @@ def _further(values: list, perhaps: tuple[Wanted, ...]) -> list:
 
 
 def _not_chosen(value: Any, function: str, wanted: Wanted) -> None:
-    """Refuses whole numbers in the place of others: they say which elements were chosen, as the indices of
+    """Refuses integers in the place of others: they say which elements were chosen, as the indices of
     the largest do, and the function is another one than the operator."""
     name, dtype = wanted[0], wanted[4]
-    if type(value) is torch.Tensor and dtype.is_floating_point and value.dtype in _WHOLE:
+    if type(value) is torch.Tensor and dtype.is_floating_point and value.dtype in _INTEGERS:
         whole = str(value.dtype).removeprefix("torch.")
-        raise ReturnedOtherwise(f"{function} returns whole numbers ({whole}), and {name}, which is judged, "
+        raise ReturnedOtherwise(f"{function} returns integers ({whole}), and {name}, which is judged, "
                                 f"has none: return {name}")
 
 
@@ -207,7 +207,7 @@ def _plain(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def _fit(value: Any, wanted: Wanted, device: torch.device, keeps_dtypes: bool) -> Any:
     """A value as the output has it: with the sizes of 1 that the function was not shown or has besides, with
-    the second and third size where the operator has them, and in the operator's whole numbers or 16 bits."""
+    the second and third size where the operator has them, and in the operator's integers or 16 bits."""
     name, seen, whole, is_exchanged, dtype = wanted
     if isinstance(value, (int, float)) and not isinstance(value, bool) and _fits(value, wanted):
         _say(f"{name} is a number, made a tensor of one element")
@@ -226,9 +226,9 @@ def _fit(value: Any, wanted: Wanted, device: torch.device, keeps_dtypes: bool) -
 
 
 def _narrowed(value: torch.Tensor, name: str, dtype: torch.dtype) -> torch.Tensor:
-    """Whole numbers in those of the operator, such as the indices of torch, which have 64 bits. What does not
+    """Integers in those of the operator, such as the indices of torch, which have 64 bits. What does not
     fit stays as it is, in a call that is judged."""
-    if value.dtype == dtype or dtype not in _WHOLE or value.dtype not in _WHOLE:
+    if value.dtype == dtype or dtype not in _INTEGERS or value.dtype not in _INTEGERS:
         return value
     narrow = value.to(dtype)
     if _own is not None and not torch.equal(narrow.to(torch.int64), value.to(torch.int64)):
@@ -238,7 +238,7 @@ def _narrowed(value: torch.Tensor, name: str, dtype: torch.dtype) -> torch.Tenso
     return narrow
 
 
-_WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+_INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 
 def _say(sentence: str) -> None:

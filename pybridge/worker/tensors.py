@@ -56,7 +56,7 @@ _SIGNED = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 # The third poison: numbers that a caller's own buffer may hold, in turn.
 ORDINARY = "ordinary"
-_ORDINARY_NUMBERS, _ORDINARY_WHOLES, _ORDINARY_BOOLS = (0.0, 1.0, -2.0, 0.5), (0, 1, 3, 2), (0, 1)
+_ORDINARY_NUMBERS, _ORDINARY_INTEGERS, _ORDINARY_BOOLS = (0.0, 1.0, -2.0, 0.5), (0, 1, 3, 2), (0, 1)
 
 
 def poison(flat: torch.Tensor, which: str) -> None:
@@ -77,7 +77,7 @@ def _ordinary(dtype: torch.dtype) -> list[int]:
     """The bits of the ordinary numbers of a dtype, as signed integers of its size."""
     if dtype.is_floating_point and dtype in NAMES and dtype != torch.float4_e2m1fn_x2:
         return torch.tensor(_ORDINARY_NUMBERS).to(dtype).view(_SIGNED[dtype.itemsize]).tolist()
-    return list(_ORDINARY_BOOLS if dtype == torch.bool else _ORDINARY_WHOLES)
+    return list(_ORDINARY_BOOLS if dtype == torch.bool else _ORDINARY_INTEGERS)
 
 
 class OutOfBounds(IndexError):

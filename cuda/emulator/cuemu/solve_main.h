@@ -11,7 +11,7 @@
 
 namespace triad_check {
 
-// value of an element: floats between -1 and 1, whole numbers 0 and 1, which are indices into everything.
+// value of an element: floats between -1 and 1, integers 0 and 1, which are indices into everything.
 template <class T> void value(T &element, uint64_t random) {
 	if constexpr (std::is_integral<T>::value) element = static_cast<T>(random >> 40 & 1);
 	else if constexpr (std::is_constructible<T, float>::value) element = T(static_cast<float>(random >> 40) * 0x1p-23f - 1.0f);

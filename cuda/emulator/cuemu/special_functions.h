@@ -1,4 +1,4 @@
-// CUDA's mathematical functions that C++ lacks beyond the usual ones, and small functions of whole numbers. The float forms are computed in double.
+// CUDA's mathematical functions that C++ lacks beyond the usual ones, and small functions of integers. The float forms are computed in double.
 #ifndef CUEMU_SPECIAL_FUNCTIONS_H
 #define CUEMU_SPECIAL_FUNCTIONS_H
 

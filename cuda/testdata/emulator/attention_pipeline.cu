@@ -1,5 +1,5 @@
 // Attention forward for Hopper, in several plans and with blocks that take several pieces of work, against attention by mma.sync, bit for bit: scores
-// are small whole numbers, to the base 2, so that weights are powers of two and no sum is rounded, in whatever order it is taken.
+// are small integers, to the base 2, so that weights are powers of two and no sum is rounded, in whatever order it is taken.
 #include <cstdio>
 #include <cstring>
 

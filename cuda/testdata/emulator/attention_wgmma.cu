@@ -1,4 +1,4 @@
-// Attention for Hopper's tensor cores under the model of wgmma, against attention by mma.sync, bit for bit: scores are small whole numbers, to the
+// Attention for Hopper's tensor cores under the model of wgmma, against attention by mma.sync, bit for bit: scores are small integers, to the
 // base 2, so that weights are powers of two and no sum is rounded, in whatever order it is taken.
 #include <cstdio>
 #include <cstring>

@@ -1,5 +1,5 @@
 // Layernorm's backward through a ring in shared memory (cuda/kernels/layernorm/backward.cuh), over more turns than the ring has stages, against
-// the formula, bit for bit: x, dy and weight are small whole numbers and rstd powers of two, so that no sum is rounded, in any order.
+// the formula, bit for bit: x, dy and weight are small integers and rstd powers of two, so that no sum is rounded, in any order.
 #include <cstdio>
 #include <cstring>
 

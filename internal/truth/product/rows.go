@@ -83,17 +83,17 @@ func (s Rows) Target(k *truth.Request, name string, d op.DType, shape []int64) j
 		clear(out.T)
 		s.Add(out.R, s.A.Values, s.B.Values, r)
 		s.Add(out.T, s.A.sizes, s.B.sizes, r)
-		isWhole := exact
+		areIntegers := exact
 		if s.Addend != nil {
 			v := s.Addend(r)
-			isWhole = isWhole && v == math.Trunc(v)
+			areIntegers = areIntegers && v == math.Trunc(v)
 			for i := range out.R {
 				out.R[i] += v
 				out.T[i] += math.Abs(v)
 			}
 		}
 		for i, size := range out.T {
-			if out.T[i] = 0; size > 0 && !(isWhole && size <= exactSum) {
+			if out.T[i] = 0; size > 0 && !(areIntegers && size <= exactSum) {
 				out.T[i] = unit*size + float64(s.Terms)*truth.Subnormal
 			}
 		}

@@ -75,7 +75,7 @@ func (o Operator) forward(k *truth.Request) ([]judge.Target, error) {
 		return nil, fmt.Errorf("%s: %w", o.Output, err)
 	}
 	n := in.Tensors[0].Elements()
-	exactTerms := k.Distribution == "integers" && wholeNumbers(o.Term, names, in.Tensors)
+	exactTerms := k.Distribution == "integers" && areExactTerms(o.Term, names, in.Tensors)
 	parts := make([]part, (n+truth.FlatRow-1)/truth.FlatRow)
 	truth.EachRowWith(nil, int64(len(parts)), roomFor(e), func(own *room, i, _ int64) {
 		first := i * truth.FlatRow

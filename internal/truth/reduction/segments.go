@@ -43,7 +43,7 @@ func (o Operator) segments(k *truth.Request) ([]judge.Target, error) {
 	if !slices.IsSorted(offsets) || offsets[0] != 0 || offsets[len(offsets)-1] != float64(n) {
 		return nil, fmt.Errorf("%s does not rise from 0 to %d", o.Offsets, n)
 	}
-	exactTerms := k.Distribution == "integers" && wholeNumbers(o.Term, names, in.Tensors)
+	exactTerms := k.Distribution == "integers" && areExactTerms(o.Term, names, in.Tensors)
 	segments := int64(len(offsets) - 1)
 	chosen := k.Sample.Choose(segments)
 	y := k.TargetAt(o.Output, d, []int64{segments}, chosen)

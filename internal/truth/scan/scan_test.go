@@ -74,8 +74,8 @@ func TestRunningSums(t *testing.T) {
 	}
 }
 
-// TestWholeNumbersWrap compares sums of integers with Go's own int32: whole, sampled and row by row.
-func TestWholeNumbersWrap(t *testing.T) {
+// TestIntegersWrap compares sums of integers with Go's own int32: whole, sampled and row by row.
+func TestIntegersWrap(t *testing.T) {
 	for _, exclusive := range []string{"false", "true"} {
 		const n = 40*truth.FlatRow + 11
 		c, in := caseOf(t, op.I32, n, "normal", exclusive)

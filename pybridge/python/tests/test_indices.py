@@ -20,9 +20,9 @@ class Indices(unittest.TestCase):
     def test_sentences(self):
         x = torch.randn(8)
         for words, call in (
-            ("offsets is [0, 3, 2, 8]: want whole numbers that rise from 0 to 8",
+            ("offsets is [0, 3, 2, 8]: want integers that rise from 0 to 8",
              lambda: ops.segment_sum(x, torch.tensor([0, 3, 2, 8]))),
-            ("offsets is [0, 1, ..., 7]: want whole numbers that rise from 0 to 8",
+            ("offsets is [0, 1, ..., 7]: want integers that rise from 0 to 8",
              lambda: ops.segment_sum(x, torch.tensor([0, 1, 2, 3, 4, 5, 6, 7, 7]))),
             ("lengths_kv has 9: want 0 to 8",
              lambda: ops.attention_mask(lengths(3, 4), lengths(3, 9), seq_q=4, seq_kv=8)),

@@ -313,7 +313,7 @@ class BadInput(unittest.TestCase):
             ("offset + seq <= max_pos", lambda: ops.rope(*rope_inputs(torch.float32), offset=1)),
             ("want low <= high: low is 2.0, high is 1.0", lambda: ops.hardtanh(x[0], low=2.0)),
             ("offset >= 0", lambda: ops.rope(*rope_inputs(torch.float32), offset=-1)),
-            ("offset is 0.5: want a whole number", lambda: ops.rope(*rope_inputs(torch.float32), offset=0.5)),
+            ("offset is 0.5: want an integer", lambda: ops.rope(*rope_inputs(torch.float32), offset=0.5)),
             ("out is 'fp8': want 'bf16' or", lambda: ops.fp8_gemm(x.to(torch.float8_e4m3fn), draw(1),
                 x.to(torch.float8_e4m3fn), draw(1), out="fp8")),
         ):

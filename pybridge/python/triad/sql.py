@@ -26,7 +26,7 @@ def literal(value: Any) -> str:
         value = value.item()
     if isinstance(value, int):
         if not -(1 << 63) <= value < 1 << 63:
-            raise UsageError(f"SQL parameter {value}: want a whole number of 64 bits")
+            raise UsageError(f"SQL parameter {value}: want an integer of 64 bits")
         return str(value)
     if isinstance(value, float):
         if math.isnan(value):

@@ -1,4 +1,4 @@
-// Ordinary arithmetic in inline PTX, beside the same in C++: whole numbers with overflow and shifts too far, floats, a choice, and the sum of a
+// Ordinary arithmetic in inline PTX, beside the same in C++: integers with overflow and shifts too far, floats, a choice, and the sum of a
 // warp by its shuffle.
 #include <cmath>
 #include <cstdio>

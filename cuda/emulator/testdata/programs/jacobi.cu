@@ -27,7 +27,7 @@ __global__ void relax(const float *a, float *b, float *most) {
 		if (t < k) s[t] = fmaxf(s[t], s[t + k]);
 		__syncthreads();
 	}
-	if (t == 0) atomicMax((int *)most, __float_as_int(s[0]));   // not negative: as whole numbers in the same order
+	if (t == 0) atomicMax((int *)most, __float_as_int(s[0]));   // not negative: as integers in the same order
 }
 
 int main() {

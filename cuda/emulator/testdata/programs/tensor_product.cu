@@ -1,4 +1,4 @@
-// Products of matrices by warps with wmma: halves into floats, whole numbers into ints, and tf32.
+// Products of matrices by warps with wmma: halves into floats, integers into ints, and tf32.
 #include <cmath>
 #include <cstdio>
 #include <mma.h>

@@ -66,7 +66,7 @@ __global__ void multiply(const half *a, const half *b, float *c, int n, int k) {
 	at[0] = d[0], at[1] = d[1], at[8 * n] = d[2], at[8 * n + 1] = d[3];
 }
 
-// Elements of A[16, k] and B[k, 8], small whole numbers, as kernels and the host see them.
+// Elements of A[16, k] and B[k, 8], small integers, as kernels and the host see them.
 __host__ __device__ int in_a(int row, int k) { return (row * 5 + k * 3) % 7 - 3; }
 __host__ __device__ int in_b(int k, int col) { return (k * 2 + col * 3) % 5 - 2; }
 

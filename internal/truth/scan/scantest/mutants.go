@@ -30,7 +30,7 @@ const (
 	backwards      = "from the end"
 	ignoresNaN     = "NaN and infinities are left out"
 	low            = "the result in 16 bits"
-	inFP32         = "whole numbers added in fp32"
+	inFP32         = "integers added in fp32"
 	saturated      = "a sum beyond the range stays at its end"
 )
 
@@ -59,7 +59,7 @@ func Suites(name string) []truthtest.Suite {
 		boundary, lostElement, firstElement, backwards)
 	suite.Mutants.Add(ofFractions, ignoresNaN)
 	if o.Whole != nil {
-		suite.Mutants.Add(ofWholeNumbers, inFP32, saturated)
+		suite.Mutants.Add(ofIntegers, inFP32, saturated)
 	}
 	if o.Exclusive != "" {
 		suite.Mutants.Add(nil, otherKind)
@@ -81,7 +81,7 @@ type family struct {
 
 func (f family) onlyExclusive(g truthtest.Group) string {
 	if ofFractions(g) != "" {
-		return "whole numbers that wrap lose nothing by it"
+		return "integers that wrap lose nothing by it"
 	}
 	if g.Attribute == f.Exclusive && g.Value == "true" {
 		return ""
@@ -218,7 +218,7 @@ func (f family) terms(a truthtest.Arithmetic, p *truthtest.Prepared) []float64 {
 		}
 	}
 	var x []float64
-	if isWhole(p) {
+	if addsIntegers(p) {
 		x = f.wholeTerms(p)
 	} else {
 		x = planted.Kernel{Fused: a.Fused, Noisy: a.Noisy, Low: p.Low()}.Elements(n, f.inputs, p.V)

@@ -38,7 +38,7 @@ def look(op: str, found: Sequence[Place], tensors: Sequence[torch.Tensor], value
             wrong = x[(x < 0) | (x > n)]
             raise UsageError(f"{op}: {name} has {int(wrong[0])}: want 0 to {n}")
         if kind == "offsets" and not bool((x[0] == 0) & (x[-1] == n) & (x[1:] >= x[:-1]).all()):
-            raise UsageError(f"{op}: {name} is {_few(x)}: want whole numbers that rise from 0 to {n}")
+            raise UsageError(f"{op}: {name} is {_few(x)}: want integers that rise from 0 to {n}")
         if kind == "classes":
             ignored = attributes[words[-1]]
             # Four kernels, where comparisons take eight: a right one has passed an odd number of ends.

@@ -37,7 +37,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def evaluate(text: str, values: Mapping[str, Any], whole: bool = True) -> Any:
-    """An expression of a spec, in whole numbers or not. A switch is 0 or 1, also times a symbolic size."""
+    """An expression of a spec, in integers or not. A switch is 0 or 1, also times a symbolic size."""
     numbers = {name: int(v) if isinstance(v, bool) else v for name, v in values.items()}
     return eval(_compiled(text, whole), _FUNCTIONS, numbers)
 
@@ -93,7 +93,7 @@ class Signature:
                 for a in self.attributes}
 
     def numbers(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
-        """What the spec's expressions see of the attributes: switches, whole numbers, and enumerations by
+        """What the spec's expressions see of the attributes: switches, integers, and enumerations by
         their index. An attribute that is None has its default, unless that depends on dims."""
         found: dict[str, Any] = {}
         for a in self.attributes:
@@ -200,7 +200,7 @@ def check(op: str, attribute: Mapping[str, Any], value: Any) -> Any:
             raise UsageError(f"{op}: {name} is {value!r}: want a number of {' and '.join(bounds)}")
     if not right:
         want = (" or ".join(map(repr, attribute["values"])) if kind == "enum"
-                else {"bool": "True or False", "int": "a whole number"}.get(kind, "a number above 0"
+                else {"bool": "True or False", "int": "an integer"}.get(kind, "a number above 0"
                     if attribute["positive"] else "a finite number"))
         raise UsageError(f"{op}: {name} is {value!r}: want {want}")
     return float(value) if kind == "float" and isinstance(value, int) else value

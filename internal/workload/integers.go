@@ -118,9 +118,9 @@ func (d *drawing) apart(x []float64) {
 // number that a group has.
 type midpoints struct{ base, low, high, most int64 }
 
-// midpoints: scaled by 448/most, many of them lie halfway between two fp8 numbers. With base 7 the quotients are
-// exact, and the product with the rounded factor is off by one fp32 place; with base 19 two ways to round the
-// factor itself differ. 16 neighbours in a row or a column have the largest number among them.
+// midpoints: scaled by 448/most, many of them lie halfway between two fp8 numbers. With base 7 the quotients
+// are exact, and the product with the rounded factor is off by one fp32 place; with base 19 two ways to round
+// the factor itself differ. 16 neighbours in a row or a column have the largest number among them.
 func (d *drawing) midpoints(x []float64, m midpoints) {
 	start := int64(d.start(16))
 	d.eachRow(x, d.random("integer"), func(s *stream, r int64, row []float64) {

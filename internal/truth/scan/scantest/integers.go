@@ -9,22 +9,22 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// isWhole reports whether a case adds integers.
-func isWhole(p *truthtest.Prepared) bool { return p.DType == op.I32.String() }
+// addsIntegers reports whether a case adds integers.
+func addsIntegers(p *truthtest.Prepared) bool { return p.DType == op.I32.String() }
 
-// ofWholeNumbers and ofFractions return why a bug has no effect in a group, for a mutant's Equivalent.
-func ofWholeNumbers(g truthtest.Group) string {
+// ofIntegers and ofFractions return why a bug has no effect in a group, for a mutant's Equivalent.
+func ofIntegers(g truthtest.Group) string {
 	if g.Dtype == op.I32.String() {
 		return ""
 	}
-	return "a bug of whole numbers"
+	return "a bug of integers"
 }
 
 func ofFractions(g truthtest.Group) string {
 	if g.Dtype != op.I32.String() {
 		return ""
 	}
-	return "whole numbers have none of this"
+	return "integers have none of this"
 }
 
 // arithmeticOf returns the addition of a kernel, and what 16 bits keep of a value.
@@ -33,7 +33,7 @@ func arithmeticOf(bug string, p *truthtest.Prepared) (
 ) {
 	add = func(a, b float64) float64 { return truthtest.F32(a + b) }
 	narrow = func(v float64) float64 { return tensor.Round(p.Low(), v, false) }
-	if isWhole(p) {
+	if addsIntegers(p) {
 		narrow = func(v float64) float64 { return float64(int16(int64(v))) }
 		switch bug {
 		case inFP32:
@@ -48,7 +48,7 @@ func arithmeticOf(bug string, p *truthtest.Prepared) (
 	if bug == lowAccumulator {
 		whole := add
 		add = func(a, b float64) float64 { return narrow(whole(a, b)) }
-		if !isWhole(p) {
+		if !addsIntegers(p) {
 			add = func(a, b float64) float64 { return narrow(a + b) }
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"triad/internal/truth/formula"
 )
 
-// wholeNumbers reports whether fp32 represents every value that any form of a term takes for these inputs.
-func wholeNumbers(term elementwise.Formula, names []string, in []tensor.Tensor) bool {
+// areExactTerms reports whether fp32 represents every value that any form of a term takes for these inputs.
+func areExactTerms(term elementwise.Formula, names []string, in []tensor.Tensor) bool {
 	most := make([]float64, len(names))
 	for i, t := range in {
 		for _, v := range t.Float64s() {
