@@ -275,7 +275,7 @@ func isTiny(text string) bool {
 // user said that this order is meant.
 func (b *Binding) guessedLayout() string {
 	for _, a := range b.Args {
-		if a.Role != Input || b.said(a) || b.ordered || a.Form == ByToken || a.lies == tokenwise {
+		if a.Role != Input || b.said(a) || b.ordered || a.Form == BSHD || a.lies == tokenwise {
 			continue
 		}
 		if list, _ := b.inputs[a.Index].Shape.([]any); len(list) >= 3 {

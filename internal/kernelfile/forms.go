@@ -20,9 +20,9 @@ const (
 	Packed        // several inputs in one buffer, laid out as packing says
 	Wide          // a table whose rows are written twice, as wide as the tensor that is multiplied by it
 	Pairs         // a table with each value written twice, side by side
-	// ByToken is a tensor whose second and third size have changed places: [batch, seq, heads, dim] where the
+	// BSHD is a tensor whose second and third size have changed places: [batch, seq, heads, dim] where the
 	// operator has [batch, heads, seq, dim].
-	ByToken
+	BSHD
 	Narrow      // an int for each of the operator's int64
 	BlockTotals // a value for each block; triad adds them up
 )
@@ -144,7 +144,7 @@ func (b *Binding) takePacked(missing int) bool {
 	}
 	a := &b.Args[at]
 	first := slices.IndexFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == packed[0] })
-	if rank := len(b.shape(b.inputs[first])); rank > 2 && !b.byToken {
+	if rank := len(b.shape(b.inputs[first])); rank > 2 && !b.bshd {
 		return false // in which order the heads lie is not said
 	}
 	lies := wholeTensors
@@ -375,25 +375,25 @@ func scratchFill(p Param) string {
 	return ""
 }
 
-// chooseTokens notes that the tensors lie token by token, where one size counts all heads of a token.
+// chooseTokens notes that the tensors are BSHD, where one size counts all heads of a token.
 func (b *Binding) chooseTokens() {
 	own := b.Spec.Own
 	if len(own.Tokens) == 0 {
 		return
 	}
 	if b.has(Size, own.TokenSize) {
-		b.byToken = true
-		b.layByToken()
+		b.bshd = true
+		b.layBSHD()
 	}
 }
 
-// layByToken gives the tensors that may lie token by token that form, unless another one was chosen or said.
-func (b *Binding) layByToken() {
+// layBSHD gives the tensors that may be BSHD that form, unless another one was chosen or said.
+func (b *Binding) layBSHD() {
 	for i := range b.Args {
 		a := &b.Args[i]
 		tensor := (a.Role == Input || a.Role == Output) && slices.Contains(b.Spec.Own.Tokens, a.Target)
 		if tensor && a.Form == AsItLies && !a.told {
-			a.Form = ByToken
+			a.Form = BSHD
 		}
 	}
 }
@@ -408,8 +408,8 @@ func (b *Binding) widen() {
 			a.Form = Wide
 		}
 	}
-	if b.byToken { // tensors that were matched by their order have the form of the others
-		b.layByToken()
+	if b.bshd { // tensors that were matched by their order have the form of the others
+		b.layBSHD()
 	}
 }
 

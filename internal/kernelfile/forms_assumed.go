@@ -30,7 +30,7 @@ func (b *Binding) assumedForms() []Assumption {
 	var what, open []string
 	telling := true
 	for _, a := range b.Args {
-		if a.told || b.ordered && a.Form == ByToken ||
+		if a.told || b.ordered && a.Form == BSHD ||
 			a.Form.shown() && !b.guessedNumber(a) {
 			continue
 		}
@@ -41,7 +41,7 @@ func (b *Binding) assumedForms() []Assumption {
 			what = append(what, a.Name+" holds "+a.packed())
 		case a.Form == Scratch || a.Role == Constant:
 			what = append(what, a.Name+" is "+a.Target)
-		case a.Form == ByToken:
+		case a.Form == BSHD:
 			what = append(what, a.Name+" lies as "+b.swappedShape(a))
 		default:
 			what = append(what, a.Name+" has each value of "+a.Target+" twice")
@@ -105,7 +105,7 @@ func (b *Binding) otherForms() []Alternative {
 		endings []string
 	}{{b.Spec.Own.Wide, []string{"", endTwice, endPairs}}, {b.Spec.Own.Tokens, []string{"", endSwapped}}} {
 		if python := b.Function.Kind == Python; python && slices.Contains(group.endings, endPairs) ||
-			(python && b.byToken || b.ordered) && slices.Contains(group.endings, endSwapped) {
+			(python && b.bshd || b.ordered) && slices.Contains(group.endings, endSwapped) {
 			continue
 		}
 		for _, end := range group.endings {
@@ -137,7 +137,7 @@ func (b *Binding) otherPackings() []Alternative {
 				other.parts, other.lies = order, lies
 				word := b.formWord(other)
 				same := func(o Alternative) bool { return o.Options.Map[a.Name] == word }
-				fixed := b.byToken || a.lies == tokenwise
+				fixed := b.bshd || a.lies == tokenwise
 				if fixed && lies != a.lies || word == b.formWord(a) || slices.ContainsFunc(all, same) {
 					continue
 				}

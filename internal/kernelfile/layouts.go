@@ -47,7 +47,7 @@ var layouts = []lying{
 	{Form: Wide, word: endTwice, says: givenTwice + "[values, values]"},
 	{Form: Pairs, word: endPairs, says: givenTwice + "one beside the other"},
 	{
-		Form: ByToken, word: endSwapped,
+		Form: BSHD, word: endSwapped,
 		says: "$parameter is $size: $target is copied so, and the copy is timed",
 	},
 	{Form: BlockTotals, says: "$parameter gets a value of each block: triad adds them up, and that is timed"},
@@ -92,7 +92,7 @@ func (b *Binding) wordsOf(l lying) (all []string) {
 		all = []string{withEnd(strings.Join(own.Packed, "+"), l.word)}
 	case Wide, Pairs:
 		all = eachOf(own.Wide, func(name string) string { return withEnd(name, l.word) })
-	case ByToken:
+	case BSHD:
 		all = eachOf(own.Tokens, func(name string) string { return withEnd(name, l.word) })
 	}
 	return slices.DeleteFunc(all, func(word string) bool {
@@ -116,7 +116,7 @@ func (b *Binding) layoutSentence(a Argument) string {
 	case Packed:
 		says = "$parameter holds " + a.packed() +
 			": they are copied there before each call, and the copy is timed"
-	case ByToken:
+	case BSHD:
 		size = b.swappedShape(a)
 	}
 	return strings.NewReplacer("$parameter", a.Name, "$target", a.Target, "$size", size).Replace(says)

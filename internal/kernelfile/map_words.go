@@ -43,7 +43,7 @@ func (b *Binding) sayWord(text string) (said saidWord, ok bool) {
 	case Packed:
 		said.form.parts = parts
 		ok = slices.Equal(slices.Sorted(slices.Values(parts)), slices.Sorted(slices.Values(own.Packed)))
-	case ByToken:
+	case BSHD:
 		ok = slices.Contains(own.Tokens, names)
 	default:
 		ok = slices.Contains(own.Wide, names)
@@ -82,7 +82,7 @@ func (b *Binding) checkWord(p Param, text string) error {
 	tensors := b.Function.Kind == Python || b.Function.showsSizes() || b.Function.returns
 	pointer := p.Pointer && !p.tensor
 	switch {
-	case ok && said.form.Form == ByToken && b.Function.Kind == Python && b.mayExchange() &&
+	case ok && said.form.Form == BSHD && b.Function.Kind == Python && b.mayExchange() &&
 		(p.Pointer || p.Untyped):
 		return nil
 	case ok && said.form.Form == Packed && b.Function.form != kernelForm && (p.Pointer || p.Untyped),

@@ -302,9 +302,9 @@ func zeros(at location, bytes int64) copied { return rows(at, bytes, location{},
 
 func (p location) plus(bytes int64) location { return location{p.of, p.index, p.bytes + bytes} }
 
-// byToken copies a tensor [batch, heads, seq, dim] to or from a place where the heads of a token are
+// bshd copies a tensor [batch, heads, seq, dim] to or from a place where the heads of a token are
 // adjacent; wide is the number of bytes from one token to the next.
-func byToken(t op.TensorType, lies, there location, wide int64, into bool) copied {
+func bshd(t op.TensorType, lies, there location, wide int64, into bool) copied {
 	heads, seq, row := t.Shape[1], t.Shape[2], t.Shape[3]*t.DType.Size()
 	c := copied{
 		there, lies,
@@ -346,8 +346,8 @@ func (e *evaluation) before(args []Argument) (all []copied) {
 		case a.Form == Pairs:
 			all = append(all, rows(there, 2*size, from, size, size, t.Elements()),
 				rows(there.plus(size), 2*size, from, size, size, t.Elements()))
-		case a.Form == ByToken && a.Role == Input:
-			all = append(all, byToken(t, from, there, tokenBytes(t), true))
+		case a.Form == BSHD && a.Role == Input:
+			all = append(all, bshd(t, from, there, tokenBytes(t), true))
 		}
 	}
 	for i, a := range args {
@@ -359,7 +359,7 @@ func (e *evaluation) before(args []Argument) (all []copied) {
 			over := location{of: ofInput, index: named(e.inputs, a.Over)}
 			all = append(all, rows(out, n, over, n, n, 1))
 		case a.Form == BlockTotals && e.Launch == nil,
-			adds && (a.Form == ByToken || a.Form == Narrow || a.Form == BlockTotals),
+			adds && (a.Form == BSHD || a.Form == Narrow || a.Form == BlockTotals),
 			a.Form == Scratch && a.fill == fillZero:
 			all = append(all, zeros(e.lies(a, i), e.room(a)))
 		case adds:
@@ -373,12 +373,12 @@ func (e *evaluation) before(args []Argument) (all []copied) {
 func (e *evaluation) packs(a Argument, to location) (all []copied) {
 	wide := int64(0)
 	row := func(t op.TensorType) int64 {
-		if e.byToken {
+		if e.bshd {
 			return tokenBytes(t)
 		}
 		return t.Shape[1] * t.DType.Size()
 	}
-	interleaved := e.byToken || a.lies == rowByRow
+	interleaved := e.bshd || a.lies == rowByRow
 	for _, name := range a.parts {
 		if interleaved {
 			wide += row(e.Inputs[named(e.inputs, name)])
@@ -389,8 +389,8 @@ func (e *evaluation) packs(a Argument, to location) (all []copied) {
 		t, from := e.Inputs[at], location{of: ofInput, index: at}
 		size, n := t.DType.Size(), bytesOf(t)
 		switch {
-		case e.byToken:
-			all = append(all, byToken(t, from, to, wide, true))
+		case e.bshd:
+			all = append(all, bshd(t, from, to, wide, true))
 			to = to.plus(row(t))
 		case a.lies == elementwise:
 			many := int64(len(a.parts))
@@ -409,10 +409,10 @@ func (e *evaluation) packs(a Argument, to location) (all []copied) {
 // after returns the copies that put the results of a call where the operator has them.
 func (e *evaluation) after(args []Argument) (all []copied) {
 	for i, a := range args {
-		if a.Form == ByToken && a.Role == Output {
+		if a.Form == BSHD && a.Role == Output {
 			t := e.typeOf(a)
 			out := location{of: ofOutput, index: a.Index}
-			all = append(all, byToken(t, out, e.lies(a, i), tokenBytes(t), false))
+			all = append(all, bshd(t, out, e.lies(a, i), tokenBytes(t), false))
 		}
 	}
 	return all
@@ -443,7 +443,7 @@ func (e *evaluation) room(a Argument) int64 {
 		return 2 * bytesOf(e.typeOf(a))
 	case BlockTotals: // no value is larger than eight bytes
 		return 8 * e.blocksOf()
-	case ByToken:
+	case BSHD:
 		bytes := bytesOf(e.typeOf(a))
 		for _, name := range slices.Sorted(maps.Keys(e.Spec.Own.Each)) {
 			if e.each && e.Spec.Own.Each[name] == a.Target { // the second call has the same room

@@ -103,7 +103,7 @@ type Binding struct {
 	// how it is called if its tensors are not laid out as the operator's (forms.go)
 	without  map[string]bool   // tensors without a parameter of their own
 	each     bool              // it is called once for each of a pair of tensors
-	byToken  bool              // tensors are laid out token by token
+	bshd     bool              // tensors are laid out as BSHD
 	ordered  bool              // the file gives the order of the sizes of its tensors
 	asserts  bool              // the file has an assert
 	unscaled []string          // the factor and the addend that triad applies

@@ -339,7 +339,7 @@ func (b *Binding) pythonShape(t op.TensorSpec, seen bool) string {
 		return strings.Join(eachOf(plainSizes(list), pythonExpression), " * ") + ","
 	}
 	if seen && b.getsExchanged(t) {
-		list = exchangedSizes(list, b.byToken)
+		list = exchangedSizes(list, b.bshd)
 	}
 	if seen {
 		words.WriteString(strings.Repeat("1, ", b.leading(list)))

@@ -15,7 +15,7 @@ func (b *Binding) chooseOrder(file *File) {
 	settled := slices.ContainsFunc(b.Args, func(a Argument) bool {
 		return a.Over != "" || a.Form == Packed || a.told && slices.Contains(b.Spec.Own.Tokens, a.Target)
 	})
-	if len(b.Spec.Own.Tokens) == 0 || settled || b.byToken || !b.mayExchange() || b.Pass != op.Forward {
+	if len(b.Spec.Own.Tokens) == 0 || settled || b.bshd || !b.mayExchange() || b.Pass != op.Forward {
 		return
 	}
 	for _, own := range []bool{true, false} {
@@ -29,7 +29,7 @@ func (b *Binding) chooseOrder(file *File) {
 		}
 		b.ordered = true
 		if exchanged {
-			b.layByToken()
+			b.layBSHD()
 		}
 		return
 	}
@@ -100,7 +100,7 @@ func (b *Binding) orderOf(words []string) (plain, exchanged bool) {
 	return at[1] == 1 && at[2] == 2, at[1] == 2 && at[2] == 1
 }
 
-// placeOf returns the position, in the tensors laid out token by token, of the size that a name denotes most
+// placeOf returns the position, in the tensors laid out as BSHD, of the size that a name denotes most
 // clearly, or -1 if there is none or two are equally clear.
 func (b *Binding) placeOf(word string) int {
 	place, best := -1, scoreWeak
@@ -132,7 +132,7 @@ func (b *Binding) getsExchanged(t op.TensorSpec) bool {
 	}
 	given := b.has(Output, t.Name) || b.has(Input, t.Name)
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
-		return a.Form == ByToken && (a.Target == t.Name || !given && a.Role == Input)
+		return a.Form == BSHD && (a.Target == t.Name || !given && a.Role == Input)
 	})
 }
 

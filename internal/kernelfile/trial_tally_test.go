@@ -131,7 +131,7 @@ func rowsAndCols(t *testing.T) *op.Spec {
 	return nil
 }
 
-// headsAndTokens returns an operator whose tensors may be laid out token by token, with one size that counts
+// headsAndTokens returns an operator whose tensors may be laid out as BSHD, with one size that counts
 // a whole token.
 func headsAndTokens(t *testing.T) *op.Spec {
 	t.Helper()

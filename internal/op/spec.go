@@ -165,7 +165,7 @@ type OwnSpec struct {
 	// them
 	Factor string `toml:"factor"`
 	Addend string `toml:"addend"`
-	// tensors [batch, heads, seq, dim] that may be laid out token by token, where a parameter is the product
+	// tensors [batch, heads, seq, dim] that may be laid out as BSHD, where a parameter is the product
 	// TokenSize
 	Tokens    []string `toml:"tokens"`
 	TokenSize string   `toml:"token_size"`
