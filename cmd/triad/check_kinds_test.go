@@ -181,7 +181,7 @@ func TestCheckFolder(t *testing.T) {
 		t.Errorf("exit %d, want a race of lines 4 and 6 in\n%s", code, text)
 	}
 	if text, code := runTriad(t, "check", folder, "-D", "BARRIER=__syncwarp();"); code != 0 {
-		t.Errorf("mended: exit %d, %s", code, text)
+		t.Errorf("fixed: exit %d, %s", code, text)
 	}
 	if err := os.WriteFile(filepath.Join(folder, "other.cu"), []byte("int main() {}\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -399,7 +399,7 @@ func TestCheckWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text := until(); !strings.Contains(text, "Nothing was found") {
-		t.Errorf("the check of the mended program printed\n%s", text)
+		t.Errorf("the check of the fixed program printed\n%s", text)
 	}
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)

@@ -45,7 +45,7 @@ func TestZooUnderClang(t *testing.T) {
 					b := clangBuilder(t, version)
 					r, _ := checkedBy(t, b, file, time.Minute)
 					found(t, r, bugs(t, file))
-					silent(t, b, file, "MENDED")
+					silent(t, b, file, "FIXED")
 				})
 			}
 			for _, file := range programsIn(t, programs) {

@@ -36,7 +36,7 @@ func TestLockstep(t *testing.T) {
 		},
 		"shift":     {"v[t] = v[t] + 1; if (t < 31) v[t] += v[t + 1];", "step.cu:6"},
 		"own place": {"for (int k = 0; k < 4; k++) v[t] += v[t] + k;", ""},
-		"mended": {
+		"fixed": {
 			"for (int k = 16; k; k /= 2) { int o = v[t + k]; __syncwarp(); v[t] += o; __syncwarp(); }", "",
 		},
 		"a flag":      {"if (t == 7) found = 1; if (found) return; v[t] = 3;", ""},

@@ -111,7 +111,7 @@ func TestSanitizersAreSilent(t *testing.T) {
 					}
 					covers(t, file, key)
 					t.Parallel()
-					found, notes := underSanitizer(t, file, s, "MENDED")
+					found, notes := underSanitizer(t, file, s, "FIXED")
 					for _, f := range found {
 						t.Errorf("%v %s (%s)", sides(f), f.Sentence(), f.Check)
 					}

@@ -19,7 +19,7 @@ import (
 	"triad/internal/need"
 )
 
-// zoo is the folder of programs with planted bugs. A line with a bug has the comment BUG(kind); with MENDED
+// zoo is the folder of programs with planted bugs. A line with a bug has the comment BUG(kind); with FIXED
 // defined there is none.
 const zoo = "../../cuda/emulator/testdata/check"
 
@@ -207,9 +207,9 @@ func TestZoo(t *testing.T) {
 // accesses or arrivals.
 var accusable = []Kind{Race, Uninitialised, Divergence, OutOfBounds}
 
-// TestMendedTwins: every program of the zoo is silent in every schedule once its bug is fixed. The fast tier
-// runs one twin for each of the kinds that are most prone to false alarms.
-func TestMendedTwins(t *testing.T) {
+// TestFixedVersions: every program of the zoo is silent in every schedule once its bug is fixed. The fast
+// tier runs one twin for each of the kinds that are most prone to false alarms.
+func TestFixedVersions(t *testing.T) {
 	for _, file := range zooFiles(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".cu"), func(t *testing.T) {
 			key := kindsOf(t, file)
@@ -218,7 +218,7 @@ func TestMendedTwins(t *testing.T) {
 			}
 			covers(t, file, key)
 			t.Parallel()
-			silent(t, builder(t), file, "MENDED")
+			silent(t, builder(t), file, "FIXED")
 		})
 	}
 }

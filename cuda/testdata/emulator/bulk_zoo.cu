@@ -1,4 +1,4 @@
-// Bugs with bytes in a row that the copy engine brings and adds, each with its mended twin: `bulk_zoo NAME buggy|fixed`. A report names the line that
+// Bugs with bytes in a row that the copy engine brings and adds, each with its fixed version: `bulk_zoo NAME buggy|fixed`. A report names the line that
 // carries BUG(name). What the kernel leaves is printed as a sum, which is the same in all orders.
 #include <cstdio>
 #include <cstring>

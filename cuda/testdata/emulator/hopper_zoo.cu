@@ -1,4 +1,4 @@
-// Bugs with Hopper's asynchronous instructions, each with its mended twin: `hopper_zoo NAME buggy|fixed`, and right kernels, `hopper_zoo NAME`.
+// Bugs with Hopper's asynchronous instructions, each with its fixed version: `hopper_zoo NAME buggy|fixed`, and right kernels, `hopper_zoo NAME`.
 // A report names the line that carries BUG(name). What a kernel leaves is printed as a sum, which is the same in all orders.
 #include <cstdio>
 #include <cstring>

@@ -1,4 +1,4 @@
-// Bugs with what blocks of a cluster do to each other's asynchronous state, each with its mended twin: `multicast_zoo NAME buggy|fixed`. A report
+// Bugs with what blocks of a cluster do to each other's asynchronous state, each with its fixed version: `multicast_zoo NAME buggy|fixed`. A report
 // names the line that carries BUG(name). What the kernel leaves is printed as a sum, which is the same in all orders.
 #include <cstdio>
 #include <cstring>

@@ -12,7 +12,7 @@ __global__ void turn(const float *x, float *y) {
 	__syncthreads();
 	s[t] = x[t];
 	barrier::arrival_token token = written.arrive();
-#ifdef MENDED
+#ifdef FIXED
 	written.wait(std::move(token));
 #endif
 	y[t] = s[127 - t];   // BUG(race)

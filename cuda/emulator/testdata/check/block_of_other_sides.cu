@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <cub/cub.cuh>
 
-#ifdef MENDED
+#ifdef FIXED
 typedef cub::BlockReduce<float, 16, cub::BLOCK_REDUCE_WARP_REDUCTIONS, 16> Reduce;
 #else
 typedef cub::BlockReduce<float, 256> Reduce;

@@ -10,7 +10,7 @@ __global__ void fill(int *x, int n) {
 int main() {
 	const int n = 1000;
 	int *x;
-#ifdef MENDED
+#ifdef FIXED
 	cudaMalloc(&x, n * sizeof(int));
 #else
 	cudaMalloc(&x, n);

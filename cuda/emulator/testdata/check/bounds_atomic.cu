@@ -4,7 +4,7 @@
 
 __global__ void histogram(const float *x, int *bins, int n) {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
-#ifdef MENDED
+#ifdef FIXED
 	if (i < n && x[i] < 4) atomicAdd(&bins[int(x[i])], 1);
 #else
 	if (i < n) atomicAdd(&bins[int(x[i])], 1);   // BUG(out-of-bounds)

@@ -5,7 +5,7 @@
 __global__ void difference(const float *x, float *y, int n) {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
 	if (i >= n) return;
-#ifdef MENDED
+#ifdef FIXED
 	y[i] = i > 0 ? x[i] - x[i - 1] : x[0];
 #else
 	y[i] = x[i] - x[i - 1];   // BUG(out-of-bounds)

@@ -7,7 +7,7 @@ __constant__ float weights[5];
 __global__ void filter(const float *x, float *y, int radius) {
 	int t = threadIdx.x + radius;
 	float sum = 0;
-#ifdef MENDED
+#ifdef FIXED
 	for (int k = 0; k < 2 * radius + 1; k++) sum += weights[k] * x[t + k];
 #else
 	for (int k = 0; k <= 2 * radius + 1; k++) sum += weights[k] * x[t + k];   // BUG(out-of-bounds)

@@ -8,7 +8,7 @@ int main() {
 	static float h[256];
 	float *x;
 	cudaMalloc(&x, 128 * sizeof(float));
-#ifdef MENDED
+#ifdef FIXED
 	cudaMemcpy(x, h, 128 * sizeof(float), cudaMemcpyHostToDevice);
 #else
 	cudaMemcpy(x, h, sizeof h, cudaMemcpyHostToDevice);   // BUG(out-of-bounds)

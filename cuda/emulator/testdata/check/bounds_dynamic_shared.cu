@@ -10,7 +10,7 @@ __global__ void turn(const float *x, float *y) {
 	y[t] = s[blockDim.x - 1 - t];
 }
 
-#ifdef MENDED
+#ifdef FIXED
 #define BYTES (128 * sizeof(float))
 #else
 #define BYTES 128

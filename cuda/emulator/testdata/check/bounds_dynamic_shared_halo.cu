@@ -11,7 +11,7 @@ __global__ void blur(const float *x, float *y) {
 	y[t] = s[t] + s[t + 1];
 }
 
-#ifdef MENDED
+#ifdef FIXED
 #define COUNT 129
 #else
 #define COUNT 128

@@ -4,7 +4,7 @@
 
 __global__ void smooth(const float *x, float *y, int n) {
 	int i = threadIdx.x;
-#ifdef MENDED
+#ifdef FIXED
 	float *around = (float *)malloc(3 * sizeof(float));
 #else
 	float *around = (float *)malloc(2 * sizeof(float));

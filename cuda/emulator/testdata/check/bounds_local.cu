@@ -4,7 +4,7 @@
 
 __global__ void sort4(const float *x, float *y, int n) {
 	float a[4];
-#ifdef MENDED
+#ifdef FIXED
 	const int count = 4;
 #else
 	const int count = n / 200;

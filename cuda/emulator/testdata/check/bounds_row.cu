@@ -7,7 +7,7 @@ __global__ void tiles(const float *x, float *y) {
 	int r = threadIdx.y, c = threadIdx.x;
 	tile[r][c] = x[r * 8 + c];
 	__syncthreads();
-#ifdef MENDED
+#ifdef FIXED
 	y[r * 8 + c] = c + 1 < 8 ? tile[r][c + 1] : 0;
 #else
 	y[r * 8 + c] = r < 7 ? tile[r][c + 1] : 0;   // BUG(out-of-bounds)

@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <cuda_runtime.h>
 
-#ifdef MENDED
+#ifdef FIXED
 #define ROOM 129
 #else
 #define ROOM 128

@@ -4,7 +4,7 @@
 
 __global__ void scale(const float *x, float *y, int n) {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
-#ifdef MENDED
+#ifdef FIXED
 	if (i >= n) return;
 #endif
 	y[i] = 2 * x[i];   // BUG(out-of-bounds)

@@ -4,7 +4,7 @@
 
 __global__ void twice(const float *x, float *y, int n) {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
-#ifdef MENDED
+#ifdef FIXED
 	if (i >= n / 4) return;
 #else
 	if (i * 4 >= n) return;

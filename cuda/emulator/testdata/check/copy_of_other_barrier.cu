@@ -13,11 +13,11 @@ __global__ void dot(const float *x, const float *w, float *y) {
 	cuda::memcpy_async(&a[t], &x[t], sizeof(float), came[0]);
 	cuda::memcpy_async(&b[t], &w[t], sizeof(float), came[1]);   // BUG(trap)
 	came[0].arrive_and_wait();
-#ifdef MENDED
+#ifdef FIXED
 	came[1].arrive_and_wait();
 #endif
 	y[t] = a[t] * b[t];   // BUG(trap)
-#ifndef MENDED
+#ifndef FIXED
 	came[1].arrive_and_wait();
 #endif
 }

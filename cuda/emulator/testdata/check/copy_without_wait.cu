@@ -7,7 +7,7 @@ __global__ void take(const float *x, float *y) {
 	const int t = threadIdx.x;
 	__pipeline_memcpy_async(&s[t], &x[t], sizeof(float));   // BUG(trap)
 	__pipeline_commit();
-#ifdef MENDED
+#ifdef FIXED
 	__pipeline_wait_prior(0);
 #endif
 	y[t] = s[t];   // BUG(trap)

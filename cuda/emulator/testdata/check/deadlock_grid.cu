@@ -8,7 +8,7 @@ namespace cg = cooperative_groups;
 __global__ void halves(const float *x, float *y, float *z, int n) {
 	cg::grid_group grid = cg::this_grid();
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
-#ifdef MENDED
+#ifdef FIXED
 	if (i < n) y[i] = x[i] / 2;
 #else
 	if (i >= n) return;

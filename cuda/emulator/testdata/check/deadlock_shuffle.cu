@@ -5,7 +5,7 @@
 __global__ void sums(const float *x, float *y) {
 	int t = threadIdx.x;
 	float v = x[t];
-#ifdef MENDED
+#ifdef FIXED
 	v += __shfl_down_sync(0xffffffffu, v, 16);
 #else
 	if (t < 20) v += __shfl_down_sync(0xffffffffu, v, 16);   // BUG(deadlock)

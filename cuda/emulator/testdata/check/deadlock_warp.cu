@@ -4,7 +4,7 @@
 
 __global__ void half(const float *x, float *y) {
 	int t = threadIdx.x;
-#ifdef MENDED
+#ifdef FIXED
 	__syncwarp();
 #else
 	if (t < 16) __syncwarp();   // BUG(deadlock)

@@ -7,12 +7,12 @@ __global__ void split(const float *x, float *y) {
 	int t = threadIdx.x;
 	if (t < 32) {
 		s[t] = x[t];
-#ifndef MENDED
+#ifndef FIXED
 		__syncthreads();   // OTHER
 #endif
 	} else {
 		s[t] = -x[t];
-#ifndef MENDED
+#ifndef FIXED
 		__syncthreads();   // BUG(divergence)
 #endif
 	}

@@ -4,7 +4,7 @@
 
 __global__ void rest(const int *x, int *y) {
 	int t = threadIdx.x;
-#ifdef MENDED
+#ifdef FIXED
 	y[t] = x[t] ? 100 % x[t] : 0;
 #else
 	y[t] = 100 % x[t];   // BUG(division-by-zero)

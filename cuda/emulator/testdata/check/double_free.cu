@@ -9,7 +9,7 @@ int main() {
 	cudaMalloc(&y, 1 << 20);
 	fill<<<1, 32>>>(y);
 	cudaFree(y);
-#ifndef MENDED
+#ifndef FIXED
 	cudaFree(y);   // BUG(double-free)
 #endif
 	printf("done\n");

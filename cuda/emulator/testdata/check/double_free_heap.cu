@@ -10,7 +10,7 @@ __global__ void ranks(int *y) {
 	__syncthreads();
 	y[threadIdx.x] = list[blockDim.x - 1 - threadIdx.x];
 	__syncthreads();
-#ifdef MENDED
+#ifdef FIXED
 	if (threadIdx.x == 0)
 #endif
 	delete[] list;   // BUG(double-free)

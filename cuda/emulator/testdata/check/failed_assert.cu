@@ -6,7 +6,7 @@
 
 __global__ void roots(const float *x, float *y) {
 	int t = threadIdx.x;
-#ifdef MENDED
+#ifdef FIXED
 	assert(x[t] >= 0);
 #else
 	assert(x[t] > 0);   // BUG(assert)

@@ -13,7 +13,7 @@ int main() {
 	cudaMemcpy(h, y, 128, cudaMemcpyDeviceToHost);
 	printf("%g\n", h[0]);
 	cudaFree(y);
-#ifdef MENDED
+#ifdef FIXED
 	free(h);
 #else
 	cudaFree(h);   // BUG(bad-free)

@@ -12,7 +12,7 @@ int main() {
 	int h = 0, *y;
 	cudaMalloc(&y, sizeof(int));
 	cudaMemset(y, 0, sizeof(int));
-#ifdef MENDED
+#ifdef FIXED
 	void *args[] = {&y};
 	cudaLaunchCooperativeKernel(count, dim3(8), dim3(64), args);
 #else

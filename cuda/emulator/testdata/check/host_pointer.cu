@@ -13,7 +13,7 @@ int main() {
 	cudaMalloc(&x, n * sizeof(float));
 	cudaMalloc(&y, n * sizeof(float));
 	cudaMemcpy(x, h, n * sizeof(float), cudaMemcpyHostToDevice);
-#ifdef MENDED
+#ifdef FIXED
 	scale<<<1, n>>>(x, y, n);
 #else
 	scale<<<1, n>>>(h, y, n);

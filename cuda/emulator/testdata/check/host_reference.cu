@@ -5,7 +5,7 @@ struct Settings {
 	float scale, shift;
 };
 
-#ifdef MENDED
+#ifdef FIXED
 __global__ void apply(Settings s, float *y) { y[threadIdx.x] = s.scale * threadIdx.x + s.shift; }
 #else
 __global__ void apply(const Settings &s, float *y) { y[threadIdx.x] = s.scale * threadIdx.x + s.shift; }   // BUG(host-pointer)

@@ -7,7 +7,7 @@ __global__ void fill(float *y, int n) {
 	if (i < n) y[i] = 1;
 }
 
-#ifdef MENDED
+#ifdef FIXED
 #define BLOCKS(n) ((n + 1023) / 1024)
 #else
 #define BLOCKS(n) (n / 1024)

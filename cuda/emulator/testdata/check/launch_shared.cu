@@ -18,7 +18,7 @@ int main() {
 	cudaMalloc(&y, n * sizeof(float));
 	cudaMemcpy(x, h, n * sizeof(float), cudaMemcpyHostToDevice);
 	cudaMemset(y, 0, n * sizeof(float));
-	#ifdef MENDED
+	#ifdef FIXED
 	cudaFuncSetAttribute(turn, cudaFuncAttributeMaxDynamicSharedMemorySize, 64 * 1024);
 #endif
 	turn<<<1, 128, 64 * 1024>>>(x, y);   // BUG(launch-refused)

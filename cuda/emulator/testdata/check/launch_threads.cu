@@ -7,7 +7,7 @@ __global__ void fill(float *y, int n) {
 	if (i < n) y[i] = 1;
 }
 
-#ifdef MENDED
+#ifdef FIXED
 #define SIDE 32
 #else
 #define SIDE 40

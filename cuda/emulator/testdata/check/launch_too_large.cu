@@ -8,7 +8,7 @@ __global__ void count(int *y) {
 	if (threadIdx.x == 0) atomicAdd(y, 1);
 }
 
-#ifdef MENDED
+#ifdef FIXED
 #define BLOCKS 8
 #else
 #define BLOCKS 4000

@@ -10,7 +10,7 @@ int main() {
 		cudaMalloc(&y, 1 << 20);   // BUG(leak)
 		fill<<<1, 32>>>(y);
 		printf("%d\n", cudaDeviceSynchronize() == cudaSuccess);
-#ifdef MENDED
+#ifdef FIXED
 		cudaFree(y);
 #endif
 	}

@@ -8,7 +8,7 @@ int main() {
 	float *y;
 	cudaMallocManaged(&y, 32 * sizeof(float));
 	fill<<<1, 32>>>(y);
-#ifdef MENDED
+#ifdef FIXED
 	cudaDeviceSynchronize();
 #endif
 	printf("%g\n", y[3]);   // BUG(not-waited-for)

@@ -4,7 +4,7 @@
 
 using namespace nvcuda;
 
-#ifdef MENDED
+#ifdef FIXED
 const int ROW = 24;
 #else
 const int ROW = 20;

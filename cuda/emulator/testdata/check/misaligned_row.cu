@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <cuda_runtime.h>
 
-#ifdef MENDED
+#ifdef FIXED
 #define PITCH 34
 #else
 #define PITCH 33

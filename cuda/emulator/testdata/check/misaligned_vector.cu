@@ -3,7 +3,7 @@
 #include <cuda_runtime.h>
 
 __global__ void shifted(const float *x, float *y) {
-#ifdef MENDED
+#ifdef FIXED
 	const float *from = x + 4;
 #else
 	const float *from = x + 1;

@@ -5,7 +5,7 @@
 __global__ void mixed(const float *x, float *y) {
 	int t = threadIdx.x;
 	float v = x[t];
-#ifdef MENDED
+#ifdef FIXED
 	v = __shfl_xor_sync(0xffffffffu, v, 1) + __shfl_down_sync(0xffffffffu, v, 1);
 #else
 	if (t % 2) v = __shfl_xor_sync(0xffffffffu, v, 1);   // BUG(divergence)

@@ -6,7 +6,7 @@ __global__ void fill(float *y) { y[threadIdx.x] = 1; }   // BUG(null-pointer)
 
 int main() {
 	float *y = nullptr;
-#ifdef MENDED
+#ifdef FIXED
 	cudaMalloc(&y, 32 * sizeof(float));
 #endif
 	fill<<<1, 32>>>(y);

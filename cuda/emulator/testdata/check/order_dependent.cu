@@ -25,7 +25,7 @@ int main() {
 	collect<<<8, 128>>>(x, list, count, n);
 	cudaMemcpy(&most, count, sizeof(int), cudaMemcpyDeviceToHost);
 	cudaMemcpy(found, list, most * sizeof(int), cudaMemcpyDeviceToHost);
-#ifdef MENDED
+#ifdef FIXED
 	std::sort(found, found + most);
 #endif
 	for (int i = 0; i < most; i++) printf("%d\n", found[i]);   // BUG(order-dependent)

@@ -10,7 +10,7 @@ __global__ void fill(float *y, int n) {
 int main() {
 	const size_t n = 1 << 20;
 	float *y = nullptr;
-#ifdef MENDED
+#ifdef FIXED
 	cudaMalloc(&y, n * sizeof(float));
 #else
 	cudaMalloc(&y, n * n * sizeof(float));   // BUG(out-of-memory)

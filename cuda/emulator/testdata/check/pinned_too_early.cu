@@ -12,7 +12,7 @@ int main() {
 	cudaMallocHost(&h, 32 * sizeof(float));
 	fill<<<1, 32, 0, stream>>>(y);
 	cudaMemcpyAsync(h, y, 32 * sizeof(float), cudaMemcpyDeviceToHost, stream);
-#ifdef MENDED
+#ifdef FIXED
 	cudaStreamSynchronize(stream);
 #endif
 	printf("%g\n", h[3]);   // BUG(not-waited-for)

@@ -12,11 +12,11 @@ __global__ void take(const float *x, float *y) {
 	pipe.producer_acquire();
 	cuda::memcpy_async(&s[t], &x[t], sizeof(float), pipe);   // BUG(trap)
 	pipe.producer_commit();
-#ifdef MENDED
+#ifdef FIXED
 	pipe.consumer_wait();
 #endif
 	y[t] = s[t];   // BUG(trap)
-#ifndef MENDED
+#ifndef FIXED
 	pipe.consumer_wait();
 #endif
 	pipe.consumer_release();

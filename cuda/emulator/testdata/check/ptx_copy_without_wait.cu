@@ -7,7 +7,7 @@ __global__ void take(const float *x, float *y) {
 	const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(&s[t]));
 	asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at), "l"(x + t));   // BUG(trap)
 	asm volatile("cp.async.commit_group;" ::);
-#ifdef MENDED
+#ifdef FIXED
 	asm volatile("cp.async.wait_all;" ::);
 #endif
 	y[t] = s[t];   // BUG(trap)

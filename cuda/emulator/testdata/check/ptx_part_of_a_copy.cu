@@ -7,7 +7,7 @@ __global__ void take(const float *x, float *y, int n) {
 	const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(&s[4 * t]));
 	asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(x + 4 * t), "r"(valid));   // BUG(trap)
 	asm volatile("cp.async.commit_group;" ::);
-#ifdef MENDED
+#ifdef FIXED
 	asm volatile("cp.async.wait_all;" ::);
 #endif
 	for (int i = 4 * t; i < 4 * t + 4; i++) y[i] = s[i];   // BUG(trap)

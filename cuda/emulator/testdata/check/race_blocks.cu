@@ -5,7 +5,7 @@
 __global__ void smooth(float *x, float *y, int n) {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
 	if (i >= n) return;
-#ifdef MENDED
+#ifdef FIXED
 	y[i] = x[i] + (i + 1 < n ? x[i + 1] : 0);
 #else
 	x[i] = x[i] + (i + 1 < n ? x[i + 1] : 0);   // BUG(race)

@@ -12,7 +12,7 @@ __global__ void softmax(const float *x, float *y, int n) {
 		__syncthreads();
 	}
 	float most = red[0];
-#ifdef MENDED
+#ifdef FIXED
 	__syncthreads();
 #endif
 	red[t] = expf(x[t] - most);   // BUG(race)

@@ -5,7 +5,7 @@
 __global__ void count(const float *x, float *y, int n) {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
 	if (i < n && x[i] > 3) {
-#ifdef MENDED
+#ifdef FIXED
 		atomicAdd(y, 1.0f);
 #else
 		*y += 1;   // BUG(race)

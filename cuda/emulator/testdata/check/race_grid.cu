@@ -8,7 +8,7 @@ namespace cg = cooperative_groups;
 __global__ void turn(float *x, float *y, int n) {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
 	if (i < n) x[i] = i;
-#ifdef MENDED
+#ifdef FIXED
 	cg::this_grid().sync();
 #else
 	cg::this_thread_block().sync();

@@ -8,7 +8,7 @@ __global__ void histogram(const float *x, float *y, int n) {
 	if (t < 8) bins[t] = 0;
 	__syncthreads();
 	for (int i = t; i < n; i += blockDim.x) {
-#ifdef MENDED
+#ifdef FIXED
 		atomicAdd(&bins[int(x[i])], 1);
 #else
 		bins[int(x[i])]++;   // BUG(race)

@@ -10,7 +10,7 @@ __global__ void total(const float *x, float *part, float *y, int n) {
 		float sum = 0;
 		for (int i = blockIdx.x; i < n; i += gridDim.x) sum += x[i];
 		part[1 + blockIdx.x] = sum;
-#ifdef MENDED
+#ifdef FIXED
 		__threadfence();
 #endif
 		last = atomicAdd(&finished, 1) == gridDim.x - 1;

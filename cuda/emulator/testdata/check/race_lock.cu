@@ -9,7 +9,7 @@ __global__ void add(float *x, float *y) {
 	while (atomicCAS(&lock, 0, 1) != 0) {
 	}
 	y[0] += 1;   // BUG(race)
-#ifdef MENDED
+#ifdef FIXED
 	__threadfence();
 #endif
 	atomicExch(&lock, 0);

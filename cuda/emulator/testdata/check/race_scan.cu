@@ -9,7 +9,7 @@ __global__ void scan(const float *x, float *y) {
 	__syncthreads();
 	for (int k = 1; k < 128; k *= 2) {
 		float v = t >= k ? s[t - k] : 0;
-#ifdef MENDED
+#ifdef FIXED
 		__syncthreads();
 #endif
 		s[t] += v;   // BUG(race)

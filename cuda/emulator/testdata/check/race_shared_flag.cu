@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <cuda_runtime.h>
 
-#ifdef MENDED
+#ifdef FIXED
 #define FENCE() __threadfence_block()
 #else
 #define FENCE()

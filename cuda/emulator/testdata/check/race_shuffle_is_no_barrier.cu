@@ -7,7 +7,7 @@ __global__ void exchange(const float *x, float *y) {
 	int t = threadIdx.x;
 	s[t] = x[t];
 	float other = __shfl_xor_sync(0xffffffffu, x[t], 1);
-#ifdef MENDED
+#ifdef FIXED
 	__syncwarp();
 #endif
 	y[t] = other + s[31 - t];   // BUG(race)

@@ -8,7 +8,7 @@ __global__ void blur(const float *x, float *y, int n) {
 	s[t + 1] = i < n ? x[i] : 0;
 	if (t == 0) s[0] = i > 0 && i <= n ? x[i - 1] : 0;
 	if (t == 127) s[129] = i + 1 < n ? x[i + 1] : 0;
-#ifdef MENDED
+#ifdef FIXED
 	__syncthreads();
 #endif
 	if (i < n) y[i] = (s[t] + s[t + 1] + s[t + 2]) / 3;   // BUG(race)

@@ -10,7 +10,7 @@ __global__ void sums(const float *x, float *y, int n) {
 		tile[t] = x[at + t];   // BUG(race)
 		__syncthreads();
 		for (int i = 0; i < 64; i++) sum += tile[i];
-#ifdef MENDED
+#ifdef FIXED
 		__syncthreads();
 #endif
 	}

@@ -4,7 +4,7 @@
 
 __global__ void transpose(float *x, float *y, int n) {
 	int i = threadIdx.x, j = threadIdx.y;
-#ifdef MENDED
+#ifdef FIXED
 	y[j * 16 + i] = x[i * 16 + j];
 #else
 	x[j * 16 + i] = x[i * 16 + j];   // BUG(race)

@@ -9,7 +9,7 @@ __global__ void reduce(const float *x, float *y, int n) {
 	__syncthreads();
 	for (int k = 128; k > 0; k /= 2) {
 		if (t < k) s[t] += s[t + k];   // BUG(race)
-#ifdef MENDED
+#ifdef FIXED
 		__syncthreads();
 #endif
 	}

@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <cuda_runtime.h>
 
-#ifdef MENDED
+#ifdef FIXED
 __device__ void last_warp(int *s, int t) {
 	for (int k = 32; k > 0; k /= 2) {
 		int other = s[t + k];

@@ -9,7 +9,7 @@ __global__ void reduce(const float *x, float *y) {
 	s[t + 32] = x[t + 32];
 	__syncwarp();
 	for (int k = 32; k > 0; k /= 2) {
-#ifdef MENDED
+#ifdef FIXED
 		float v = s[t + (k < 32 ? k : 32)];
 		__syncwarp();
 		if (t < k) s[t] = s[t] + v;

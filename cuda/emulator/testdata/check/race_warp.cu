@@ -6,7 +6,7 @@ __global__ void swap(const float *x, float *y) {
 	__shared__ float s[32];
 	int t = threadIdx.x;
 	s[t] = x[t];
-#ifdef MENDED
+#ifdef FIXED
 	__syncwarp();
 #endif
 	y[t] = s[t ^ 1];   // BUG(race)

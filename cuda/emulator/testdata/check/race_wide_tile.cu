@@ -9,7 +9,7 @@ __global__ void sums(const float *x, float *y) {
     auto tile = cg::tiled_partition<128>(cg::this_thread_block());
     float *mine = s + tile.meta_group_rank() * tile.size();
     mine[tile.thread_rank()] = x[threadIdx.x];
-#ifdef MENDED
+#ifdef FIXED
     tile.sync();
 #endif
     if (tile.thread_rank() == 0) {

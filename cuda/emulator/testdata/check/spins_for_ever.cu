@@ -4,7 +4,7 @@
 
 __global__ void wait(float *y, volatile int *flag) {
 	if (threadIdx.x == 0) {
-#ifdef MENDED
+#ifdef FIXED
 		*flag = 1;
 #endif
 		while (*flag == 0) {   // BUG(hang)

@@ -11,7 +11,7 @@ int main() {
 	float *y, h[32], by = 3, w[4] = {1, 2, 3, 4};
 	cudaMalloc(&y, sizeof h);
 	cudaMemcpyToSymbol(weights, w, sizeof w);
-#ifdef MENDED
+#ifdef FIXED
 	cudaMemcpyToSymbol(factor, &by, sizeof by);
 #else
 	cudaMemcpyToSymbol(&factor, &by, sizeof by);   // BUG(pointer-mixup)

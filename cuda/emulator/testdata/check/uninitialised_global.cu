@@ -18,7 +18,7 @@ int main() {
 	cudaMemset(y, 0, n * sizeof(float));
 	float *total;
 	cudaMalloc(&total, sizeof(float));
-#ifdef MENDED
+#ifdef FIXED
 	cudaMemset(total, 0, sizeof(float));
 #endif
 	sum<<<4, 256>>>(x, total, n);

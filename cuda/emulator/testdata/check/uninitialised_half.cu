@@ -11,7 +11,7 @@ int main() {
 	const int n = 1000;
 	float *y, h[n];
 	cudaMalloc(&y, n * sizeof(float));
-#ifdef MENDED
+#ifdef FIXED
 	cudaMemset(y, 0, n * sizeof(float));
 #else
 	cudaMemset(y, 0, n);

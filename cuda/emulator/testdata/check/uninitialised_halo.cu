@@ -6,7 +6,7 @@ __global__ void blur(const float *x, float *y) {
 	__shared__ float s[66];
 	int t = threadIdx.x;
 	s[t + 1] = x[t];
-#ifdef MENDED
+#ifdef FIXED
 	if (t == 0) s[0] = s[65] = 0;
 #endif
 	__syncthreads();

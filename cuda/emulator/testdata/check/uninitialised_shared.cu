@@ -5,7 +5,7 @@
 __global__ void count(const float *x, float *y, int n) {
 	__shared__ int bins[7];
 	int t = threadIdx.x;
-#ifdef MENDED
+#ifdef FIXED
 	if (t < 7) bins[t] = 0;
 	__syncthreads();
 #endif

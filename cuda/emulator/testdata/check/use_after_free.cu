@@ -14,12 +14,12 @@ int main() {
 	cudaMalloc(&x, n * sizeof(float));
 	cudaMalloc(&y, n * sizeof(float));
 	cudaMemcpy(x, h, n * sizeof(float), cudaMemcpyHostToDevice);
-#ifndef MENDED
+#ifndef FIXED
 	cudaFree(x);
 #endif
 	scale<<<1, 256>>>(x, y, n);
 	cudaMemcpy(h, y, n * sizeof(float), cudaMemcpyDeviceToHost);
-#ifdef MENDED
+#ifdef FIXED
 	cudaFree(x);
 #endif
 	cudaFree(y);

@@ -4,7 +4,7 @@
 
 __global__ void pairs(const float *x, float *y) {
 	int t = threadIdx.x;
-#ifdef MENDED
+#ifdef FIXED
 	y[t] = __shfl_xor_sync(0xffffffffu, x[t], 1);
 #else
 	y[t] = __shfl_xor_sync(0x0000ffffu, x[t], 1);   // BUG(divergence)

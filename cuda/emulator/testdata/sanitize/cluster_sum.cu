@@ -9,7 +9,7 @@ __global__ void sum(const float *x, float *y) {
 	__syncthreads();
 	for (int k = 64; k > 0; k /= 2) {
 		if (t < k) s[t] += s[t + k];   // BUG(thread race)
-#ifdef MENDED
+#ifdef FIXED
 		__syncthreads();
 #endif
 	}

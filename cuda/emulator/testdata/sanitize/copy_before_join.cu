@@ -18,7 +18,7 @@ int main() {
 	float *x, h[64];
 	cudaMalloc(&x, sizeof h);
 	std::thread reader(read_batch);
-#ifdef MENDED
+#ifdef FIXED
 	reader.join();
 #endif
 	cudaMemcpy(x, batch, sizeof batch, cudaMemcpyHostToDevice);   // BUG(thread host-race)

@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <cuda_runtime.h>
 
-#ifdef MENDED
+#ifdef FIXED
 using Number = unsigned;
 #else
 using Number = int;

@@ -11,7 +11,7 @@ __global__ void twice(float *x, int n) {
 int main() {
 	const int n = 101;
 	float *h = new float[n], *x;
-#ifdef MENDED
+#ifdef FIXED
 	for (int i = 0; i < n; i++) h[i] = i;
 #else
 	for (int i = 0; i <= n; i++) h[i] = i;   // BUG(address host-out-of-bounds)

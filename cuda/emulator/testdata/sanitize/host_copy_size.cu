@@ -10,7 +10,7 @@ __global__ void fill(float *y, int n) {
 
 int main() {
 	const int n = 102;
-#ifdef MENDED
+#ifdef FIXED
 	std::vector<float> h(n);
 #else
 	std::vector<float> h(n - 1);

@@ -13,7 +13,7 @@ int main() {
 	cudaMemcpy(h, x, 32 * sizeof(float), cudaMemcpyDeviceToHost);
 	printf("%g\n", h[31]);
 	cudaFree(x);
-#ifdef MENDED
+#ifdef FIXED
 	delete[] h;
 #else
 	delete h;   // BUG(address host-bad-free)

@@ -13,7 +13,7 @@ int main() {
 		fill<<<1, 32>>>(y, round);
 		cudaMemcpy(h, y, 32 * sizeof(float), cudaMemcpyDeviceToHost);
 		sum += h[31];
-#ifdef MENDED
+#ifdef FIXED
 		free(h);
 #endif
 	}

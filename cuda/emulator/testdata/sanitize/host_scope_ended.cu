@@ -13,13 +13,13 @@ __global__ void fill(float *y, int first, int last) {
 
 int main(int argc, char **) {
 	const Range *chosen = nullptr;
-#ifdef MENDED
+#ifdef FIXED
 	Range small = {0, 16};
 #else
 	if (argc > 0)
 #endif
 	{
-#ifndef MENDED
+#ifndef FIXED
 		Range small = {0, 16};
 #endif
 		chosen = argc > 0 ? &small : nullptr;

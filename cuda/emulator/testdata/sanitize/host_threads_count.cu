@@ -9,7 +9,7 @@ __global__ void twice(float *x, int n) {
 	if (i < n) x[i] *= 2;
 }
 
-#ifdef MENDED
+#ifdef FIXED
 std::atomic<int> done;
 #else
 int done;

@@ -16,7 +16,7 @@ static void forward() {
 }
 
 static void back() {
-#ifdef MENDED
+#ifdef FIXED
 	std::lock_guard<std::mutex> a(input);
 	std::lock_guard<std::mutex> b(output);
 #else

@@ -4,7 +4,7 @@
 
 __global__ void masks(unsigned *y) {
 	unsigned n = threadIdx.x + 1;
-#ifdef MENDED
+#ifdef FIXED
 	y[threadIdx.x] = n == 32 ? 0xffffffffu : (1u << n) - 1;
 #else
 	y[threadIdx.x] = (1u << n) - 1;   // BUG(undefined shift)

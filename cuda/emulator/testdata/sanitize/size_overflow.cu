@@ -6,7 +6,7 @@ __global__ void fill(float *y) { y[threadIdx.x] = threadIdx.x; }
 
 int main(int argc, char **) {
 	const int width = 30000 * argc, height = 20000 * argc;
-#ifdef MENDED
+#ifdef FIXED
 	const long long bytes = static_cast<long long>(width) * height * 4;
 #else
 	const long long bytes = width * height * 4;   // BUG(undefined overflow)

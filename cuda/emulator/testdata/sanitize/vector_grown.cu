@@ -11,7 +11,7 @@ int main() {
 	std::vector<int> sizes = {16, 32};
 	const int *first = sizes.data();
 	sizes.push_back(8);
-#ifdef MENDED
+#ifdef FIXED
 	first = sizes.data();
 #endif
 	float *y, h[32];
