@@ -21,21 +21,21 @@ type timedCase struct {
 	out    map[*record.Record]bool // records that take no part: their times were wrong
 	rounds int                     // that are done
 	waited time.Duration           // of all measurements, for the card to rest or to settle
-	alone  front
-	pairs  front // of a backward with its forward
+	alone  cohort
+	pairs  cohort // of a backward with its forward
 }
 
-// front is a group of implementations that are compared with each other, and the state of their rounds. A
+// cohort is a group of implementations that are compared with each other, and the state of their rounds. A
 // backward timed with its forward is compared only with others of its kind: compared with a backward alone it
 // would seem far behind, and get too few rounds for a verdict.
-type front struct {
+type cohort struct {
 	leader    *timedImpl    // the fastest so far; nil if none can be timed
 	over      bool          // it needs no further rounds
-	near, far time.Duration // what the measurements took of those near the front, and of those far behind it
+	near, far time.Duration // what the measurements took of those near the leader, and of those far behind it
 }
 
-// frontOf returns the front of an implementation.
-func (c *timedCase) frontOf(k *timedImpl) *front {
+// cohortOf returns the cohort of an implementation.
+func (c *timedCase) cohortOf(k *timedImpl) *cohort {
 	if k.pair() {
 		return &c.pairs
 	}
@@ -48,7 +48,7 @@ func (c *timedCase) frontOf(k *timedImpl) *front {
 func (c *timedCase) run(ctx context.Context) error {
 	for c.rounds < c.regime.mostRounds(c.Plan.Rounds) && ctx.Err() == nil {
 		c.lead()
-		for _, f := range []*front{&c.alone, &c.pairs} {
+		for _, f := range []*cohort{&c.alone, &c.pairs} {
 			f.over = f.over || f.leader == nil || c.settled(f) || c.overBudget(f)
 		}
 		if c.alone.over && c.pairs.over {
@@ -62,30 +62,30 @@ func (c *timedCase) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// lead finds the leader of each front. A second candidate never leads: nothing is compared with it.
+// lead finds the leader of each cohort. A second candidate never leads: nothing is compared with it.
 func (c *timedCase) lead() {
 	c.alone.leader, c.pairs.leader = nil, nil
 	for _, k := range c.impls {
 		if k.candidate == nil || k.aaTwin {
 			continue
 		}
-		if f := c.frontOf(k); f.leader == nil || k.medianNS() < f.leader.medianNS() {
+		if f := c.cohortOf(k); f.leader == nil || k.medianNS() < f.leader.medianNS() {
 			f.leader = k
 		}
 	}
 }
 
 // farBehind reports whether an implementation takes more than twice the time of its leader. Its measurements
-// are not charged to the budget of those near the front, and its rounds end as soon as they suffice for a
+// are not charged to the budget of those near the leader, and its rounds end as soon as they suffice for a
 // verdict.
 func (c *timedCase) farBehind(k *timedImpl) bool {
-	return k.medianNS() > farBehind*c.frontOf(k).leader.medianNS()
+	return k.medianNS() > farBehind*c.cohortOf(k).leader.medianNS()
 }
 
 // enoughSharedRounds reports whether an implementation shares enough rounds with its leader for SLOWER,
 // FASTER or SAME.
 func (c *timedCase) enoughSharedRounds(k *timedImpl) bool {
-	one, other, shared := k.byRound(c.rounds), c.frontOf(k).leader.byRound(c.rounds), 0
+	one, other, shared := k.byRound(c.rounds), c.cohortOf(k).leader.byRound(c.rounds), 0
 	for i := range one {
 		if one[i].Time > 0 && other[i].Time > 0 {
 			shared++
@@ -94,15 +94,15 @@ func (c *timedCase) enoughSharedRounds(k *timedImpl) bool {
 	return shared >= min(stats.LeastRounds, c.regime.mostRounds(c.Plan.Rounds)) || stats.Apart(one, other)
 }
 
-// settled reports whether the rounds of a front can end: each implementation near it has a narrow interval,
+// settled reports whether the rounds of a cohort can end: each implementation near it has a narrow interval,
 // and each other one enough rounds for a verdict.
-func (c *timedCase) settled(f *front) bool {
+func (c *timedCase) settled(f *cohort) bool {
 	if c.rounds < settledRounds {
 		return false
 	}
 	return !slices.ContainsFunc(c.impls, func(k *timedImpl) bool {
 		switch {
-		case k.candidate == nil || c.frontOf(k) != f:
+		case k.candidate == nil || c.cohortOf(k) != f:
 			return false
 		case c.farBehind(k):
 			return !c.enoughSharedRounds(k)
@@ -111,15 +111,15 @@ func (c *timedCase) settled(f *front) bool {
 	})
 }
 
-// overBudget reports whether the budget ends the rounds of a front. Only implementations near the front are
+// overBudget reports whether the budget ends the rounds of a cohort. Only implementations near the leader are
 // charged to it. If one lacks rounds when it is spent, they get up to mostOverBudget times as much. Sustained
 // measurements have a length and a number of their own.
-func (c *timedCase) overBudget(f *front) bool {
+func (c *timedCase) overBudget(f *cohort) bool {
 	if c.regime.Load == Sustained || c.rounds < 2 || f.near <= c.Plan.Budget {
 		return false
 	}
 	lacking := slices.ContainsFunc(c.impls, func(k *timedImpl) bool {
-		return c.frontOf(k) == f && c.takesPart(k) && !c.enoughSharedRounds(k)
+		return c.cohortOf(k) == f && c.takesPart(k) && !c.enoughSharedRounds(k)
 	})
 	return !lacking || f.near > mostOverBudget*c.Plan.Budget
 }
@@ -128,7 +128,7 @@ func (c *timedCase) overBudget(f *front) bool {
 // measurements only until it has enough rounds for a verdict, and within a budget of its own, so that a row
 // that takes minutes ends too.
 func (c *timedCase) takesPart(k *timedImpl) bool {
-	f := c.frontOf(k)
+	f := c.cohortOf(k)
 	if k.candidate == nil || f.over || !c.farBehind(k) {
 		return k.candidate != nil && !f.over
 	}
@@ -154,9 +154,9 @@ func (c *timedCase) round(ctx context.Context) error {
 		if err := c.measure(ctx, c.impls[i], position); err != nil {
 			return err
 		}
-		took := &c.frontOf(c.impls[i]).near
+		took := &c.cohortOf(c.impls[i]).near
 		if far[i] {
-			took = &c.frontOf(c.impls[i]).far
+			took = &c.cohortOf(c.impls[i]).far
 		}
 		*took += time.Since(began) - (c.waited - waited)
 	}

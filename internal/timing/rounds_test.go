@@ -165,8 +165,8 @@ func TestWrongLeaderCostsNoVerdict(t *testing.T) {
 	}
 }
 
-// Sustained measurements are few and still suffice for verdicts: eight rounds for those near the front, three
-// for those far behind.
+// Sustained measurements are few and still suffice for verdicts: eight rounds for those near the leader,
+// three for those far behind.
 func TestSustainedHasVerdicts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGPU(t, 0.003, map[string]float64{"best": 1e5, "near": 1.1e5, "far": 3e5})
