@@ -12,10 +12,10 @@ import (
 	"triad/internal/worker"
 )
 
-// Parent is a process that has imported torch and forks workers: a reading that is tried, and the worker
-// after one that died, wait for no import. It runs no user code. The zero value is ready to use: the process
-// starts with the first worker, or earlier if ahead is called. With a nil Parent every worker imports torch
-// itself.
+// Parent is a process that has imported torch and forks workers: an interpretation that is tried, and the
+// worker after one that died, wait for no import. It runs no user code. The zero value is ready to use: the
+// process starts with the first worker, or earlier if ahead is called. With a nil Parent every worker imports
+// torch itself.
 type Parent struct {
 	mu      sync.Mutex
 	process *subprocess.Process

@@ -19,7 +19,7 @@ func nextID(tx *sql.Tx, table, column string, now time.Time) (string, error) {
 		return "", err
 	}
 	if newest.String > newestID(now) {
-		latest, err := latestReading(tx)
+		latest, err := latestTransaction(tx)
 		if err != nil {
 			return "", err
 		}
@@ -42,9 +42,9 @@ func nextID(tx *sql.Tx, table, column string, now time.Time) (string, error) {
 	return following(last)
 }
 
-// latestReading returns the latest clock time of any record. A session that has an end recorded no run after
-// it, so only the runs of the others are read. An invalid time does not count.
-func latestReading(tx *sql.Tx) (time.Time, error) {
+// latestTransaction returns the latest clock time of any record. A session that has an end recorded no run
+// after it, so only the runs of the others are read. An invalid time does not count.
+func latestTransaction(tx *sql.Tx) (time.Time, error) {
 	var seconds sql.NullInt64
 	err := tx.QueryRow(`SELECT max(unixepoch(time)) FROM (
 		SELECT started_utc AS time FROM session

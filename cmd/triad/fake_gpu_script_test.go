@@ -157,7 +157,7 @@ func TestFakeGPUWrongFiles(t *testing.T) {
 				"compare", c.Operator, "--impl", "mine", "--quick",
 				"--device", "gpu", "--add", filepath.Join("testdata", "own", c.File),
 			}, c.Flags...)...)
-			// what only the emulator sees may end the process there, under a guessed reading
+			// what only the emulator sees may end the process there, under a guessed interpretation
 			open := strings.Contains(c.Status, "NOT_UNDERSTOOD") || c.Status == "OUT_OF_BOUNDS"
 			if code != int(session.ExitNothing) || !open {
 				noPanic(t, text, code)

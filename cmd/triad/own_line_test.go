@@ -43,7 +43,7 @@ func TestWrittenLineIsJudgedTheSame(t *testing.T) {
 			if written == nil {
 				t.Fatalf("exit %d, and no line is written:\n%s", code, before)
 			}
-			if code == 3 { // the line is that of the reading that is right
+			if code == 3 { // the line is that of the interpretation that is right
 				code = 0
 			}
 			after, again := runTriad(t, args...)

@@ -19,7 +19,7 @@ type ownMutants struct {
 }
 
 // TestOwnMutants: a mutant that is written as a user's own file ends FAIL, or with another bad status, or
-// NOT_UNDERSTOOD: no other reading of it is taken. The file itself passes.
+// NOT_UNDERSTOOD: no other interpretation of it is taken. The file itself passes.
 func TestOwnMutants(t *testing.T) {
 	need.Tool(t, "g++")
 	for name, mutants := range readPlanted[ownMutants](t, "mutants") {

@@ -24,7 +24,7 @@
 
 namespace triad_own {
 
-// What a reading of the function decides comes with each call, as words that the driver computes
+// What an interpretation of the function decides comes with each call, as words that the driver computes
 // (internal/kernelfile/own_call.go): the bytes of the workspace, the bits of the inputs that are taken, the number
 // of slots, the slots, and lists of copies, each behind its length.
 struct Location { int64_t of, index, bytes; };               // so many bytes behind the begin of what `of` says

@@ -15,9 +15,9 @@ const ofCalls = `Runtime|Value|Index|Key|ZeroDivision|Overflow|NotImplemented|Ei
 
 var (
 	aboutTheCall = regexp.MustCompile(`^(?:[\w.]+\.)?(?:` + ofCalls + `)Error: `)
-	// ofReadings matches these and the exceptions for a number in place of a tensor, or a tensor in place of
-	// a number.
-	ofReadings = regexp.MustCompile(`^(?:[\w.]+\.)?(?:` + ofCalls + `|Type|Attribute)Error: `)
+	// ofInterpretations matches these and the exceptions for a number in place of a tensor, or a tensor in
+	// place of a number.
+	ofInterpretations = regexp.MustCompile(`^(?:[\w.]+\.)?(?:` + ofCalls + `|Type|Attribute)Error: `)
 	// ofReturned matches messages about returned values. ofGradients matches torch's message about a backward
 	// whose gradients differ in number or kind from the inputs of its forward, whatever its arguments.
 	ofReturned  = regexp.MustCompile(` returned (?:nothing: |values, want )|, want a torch\.Tensor`)
@@ -38,10 +38,10 @@ func AboutTheCall(sentence string) bool {
 		!OfGradients(sentence)
 }
 
-// OfReading reports whether a Python exception may result from how a function was read: with other parameters
-// it might not have been raised. A function that returned nothing would do so again.
-func OfReading(sentence string) bool {
-	return ofReadings.MatchString(sentence) && !strings.Contains(sentence, " returned nothing: ") &&
+// OfInterpretation reports whether a Python exception may result from how a function was read: with other
+// parameters it might not have been raised. A function that returned nothing would do so again.
+func OfInterpretation(sentence string) bool {
+	return ofInterpretations.MatchString(sentence) && !strings.Contains(sentence, " returned nothing: ") &&
 		!OfGradients(sentence)
 }
 

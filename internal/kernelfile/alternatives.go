@@ -10,8 +10,8 @@ import (
 	"triad/internal/op"
 )
 
-// Alternative is another reading of a function, one that a user may ask for: Flags are the words of the
-// command line, Options holds nothing else.
+// Alternative is another interpretation of a function, one that a user may ask for: Flags are the words of
+// the command line, Options holds nothing else.
 type Alternative struct {
 	Flags   string
 	Options Options
@@ -21,7 +21,7 @@ type Alternative struct {
 	Proposed  bool // so is another order or layout of tensors
 }
 
-// maxAlternatives bounds how many readings of one kind are tried.
+// maxAlternatives bounds how many interpretations of one kind are tried.
 const maxAlternatives = 24
 
 // With returns the options with those of an alternative added.
@@ -54,8 +54,8 @@ func merged[V any](a, b map[string]V) map[string]V {
 	return all
 }
 
-// Alternatives lists the other readings of what was assumed: the likely ones first, those that are only
-// proposed last.
+// Alternatives lists the other interpretations of what was assumed: the likely ones first, those that are
+// only proposed last.
 func (b *Binding) Alternatives() []Alternative {
 	if b.Options.said != nil { // what the line leaves open
 		return b.otherAttributes()
@@ -101,8 +101,8 @@ func (b *Binding) Alternatives() []Alternative {
 	return append(all, b.otherAttributes()...)
 }
 
-// perhapsOutputs returns the readings in which the result is written into a tensor that is an optional input
-// of the operator: C of matmul(A, B, C), which is returned.
+// perhapsOutputs returns the interpretations in which the result is written into a tensor that is an optional
+// input of the operator: C of matmul(A, B, C), which is returned.
 func (b *Binding) perhapsOutputs() (all []Alternative) {
 	if !b.ReturnsTensors() {
 		return nil
@@ -158,7 +158,7 @@ func (b *Binding) eachAlike() bool {
 	})
 }
 
-// withoutSizes returns the reading in which tensors lack some sizes, which are 1.
+// withoutSizes returns the interpretation in which tensors lack some sizes, which are 1.
 func withoutSizes(sizes []string) Alternative {
 	return Alternative{
 		Flags: "tensors without " + strings.Join(sizes, ", "), Options: Options{Without: sizes},

@@ -126,13 +126,13 @@ func apply(t *testing.T, o Options, flags string) Options {
 		case "shared":
 			o.Shared = words
 		default:
-			t.Fatalf("--%s is no flag that settles a reading", name)
+			t.Fatalf("--%s is no flag that settles an interpretation", name)
 		}
 	}
 	return o
 }
 
-// Every alternative reading of a function that is tried can be given by flags.
+// Every alternative interpretation of a function that is tried can be given by flags.
 func TestAlternativesAreFlags(t *testing.T) {
 	var texts [][2]string
 	for _, c := range readTable[publishedSignatures](t, "published.toml").Published {
@@ -161,6 +161,6 @@ func TestAlternativesAreFlags(t *testing.T) {
 		}
 	}
 	if tried < 50 {
-		t.Errorf("%d readings were tried, want at least 50", tried)
+		t.Errorf("%d interpretations were tried, want at least 50", tried)
 	}
 }

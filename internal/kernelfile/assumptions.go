@@ -248,8 +248,8 @@ func (b *Binding) doubleAttributes() []Assumption {
 	return all
 }
 
-// withSingles returns the reading of a CUDA file in which doubles that are attribute values become floats, as
-// the operator has them: a function is not wrong for their last bits.
+// withSingles returns the interpretation of a CUDA file in which doubles that are attribute values become
+// floats, as the operator has them: a function is not wrong for their last bits.
 func (b *Binding) withSingles() []Alternative {
 	var values []float64
 	for _, a := range b.doubleAttributes() {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// commentsSay reports whether a comment of the file names the attribute value that a reading changes to, in
-// one of the operator's words for it: "C = A * B^T".
+// commentsSay reports whether a comment of the file names the attribute value that an interpretation changes
+// to, in one of the operator's words for it: "C = A * B^T".
 func (b *Binding) commentsSay(other Alternative) bool {
 	words := b.Spec.Own.Comments[other.Attribute][other.Options.Attrs[other.Attribute]]
 	if words == "" || b.file == nil {

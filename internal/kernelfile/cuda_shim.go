@@ -11,9 +11,9 @@ import (
 )
 
 // CUDAShim writes the file that calls the functions: include is the user's file as the shim includes it, name
-// the variant they are registered under. The differences between readings of a function are passed at run
-// time (Words), so that one library serves them all. All our own code but the calls themselves stands before
-// the include, where the user's macros cannot reach it.
+// the variant they are registered under. The differences between interpretations of a function are passed at
+// run time (Words), so that one library serves them all. All our own code but the calls themselves stands
+// before the include, where the user's macros cannot reach it.
 func CUDAShim(include, name string, bindings []*Binding) string {
 	var head, tail strings.Builder
 	head.WriteString("// Written by triad to call the functions of the file that it includes below.\n" +
@@ -285,7 +285,8 @@ func (b *Binding) argumentCode(a Argument, at int, c Instance) string {
 		}
 		return slot("pointer<" + constant + a.Base + ">")
 	}
-	// the same for a size, a constant and an attribute, which change places from reading to reading
+	// the same for a size, a constant and an attribute, which change places from interpretation to
+	// interpretation
 	number := func(read string) string {
 		switch {
 		case a.isInteger():

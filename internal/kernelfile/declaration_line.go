@@ -40,8 +40,8 @@ func (b *Binding) declaration(dtypes []string) (line declaration.Line, ok bool) 
 	return line, false
 }
 
-// withPins returns the reading that states every attribute value that the function is judged with alone; nil
-// if there is none.
+// withPins returns the interpretation that states every attribute value that the function is judged with
+// alone; nil if there is none.
 func (b *Binding) withPins() *Binding {
 	other, err := b.again(b.given.With(Alternative{Options: Options{Attrs: b.Pins()}}), nil)
 	if err != nil {
@@ -99,7 +99,7 @@ func (b *Binding) LineSays() int {
 	return b.Options.said.line.At.Line
 }
 
-// SameAs reports whether two readings of a function call it alike and are judged on the same cases.
+// SameAs reports whether two interpretations of a function call it alike and are judged on the same cases.
 func (b *Binding) SameAs(other *Binding) bool {
 	same := func(x, y map[string]int64) bool { return len(x) == len(y) && maps.Equal(x, y) }
 	return b.shim() == other.shim() && maps.Equal(b.Pins(), other.Pins()) && same(b.Fixed(), other.Fixed()) &&
@@ -108,7 +108,7 @@ func (b *Binding) SameAs(other *Binding) bool {
 		(b.Function.Kind == Python || b.Constraint() == other.Constraint() && b.givenAs(other))
 }
 
-// givenAs reports whether two readings with the same shim pass the same in every quick case.
+// givenAs reports whether two interpretations with the same shim pass the same in every quick case.
 func (b *Binding) givenAs(other *Binding) bool {
 	plan, err := b.Spec.Expand(op.Options{
 		Level: op.LevelQuick, Passes: []op.Pass{b.Pass}, Dims: b.Fixed(), DTypes: b.DTypes(),

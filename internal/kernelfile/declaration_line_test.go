@@ -14,8 +14,8 @@ import (
 // ownCase holds the first fields of a case in the table of testdata/own.
 var ownCase = regexp.MustCompile(`(?m)^file = ['"]([^'"/]+)['"].*\noperator = ['"]([^'"]+)['"]`)
 
-// Nearly every reading of a file can be written as a line, and with this line in the file the function is
-// read the same, with nothing assumed and no other reading tried.
+// Nearly every interpretation of a file can be written as a line, and with this line in the file the function
+// is read the same, with nothing assumed and no other interpretation tried.
 func TestLinesReadTheSame(t *testing.T) {
 	const folder = "../../cmd/triad/testdata/own"
 	table, err := os.ReadFile(folder + "/cases.toml")
@@ -50,7 +50,7 @@ func TestLinesReadTheSame(t *testing.T) {
 		}
 	}
 	if all < 150 || said*20 < all*19 {
-		t.Errorf("%d of %d readings can be said, want 19 of 20, and 150 readings", said, all)
+		t.Errorf("%d of %d interpretations can be said, want 19 of 20, and 150 interpretations", said, all)
 	}
 }
 

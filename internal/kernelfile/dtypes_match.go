@@ -103,7 +103,7 @@ func (b *Binding) UnsaidDTypes() (others []string) {
 	return others
 }
 
-// InSaidAlone returns the reading of a function that was written only for the dtypes that are named.
+// InSaidAlone returns the interpretation of a function that was written only for the dtypes that are named.
 func (b *Binding) InSaidAlone() Alternative {
 	var said []string
 	for _, c := range b.Cases {

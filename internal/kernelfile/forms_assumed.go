@@ -93,8 +93,8 @@ func (b *Binding) calledOtherwise() []Assumption {
 }
 
 // otherForms returns the other ways in which arguments may lie whose form the file leaves open. The order and
-// layout that a function takes are part of the operator's definition: these readings are proposed, never
-// taken. The fill of scratch memory is left to the caller.
+// layout that a function takes are part of the operator's definition: these interpretations are proposed,
+// never taken. The fill of scratch memory is left to the caller.
 func (b *Binding) otherForms() []Alternative {
 	all := b.otherPackings()
 	if !b.mayExchange() {
@@ -150,8 +150,8 @@ func (b *Binding) otherPackings() []Alternative {
 	return all
 }
 
-// allLying returns the reading in which all arguments for some tensors lie in one way; ok is false if they do
-// so already, or the user said how one of them lies.
+// allLying returns the interpretation in which all arguments for some tensors lie in one way; ok is false if
+// they do so already, or the user said how one of them lies.
 func (b *Binding) allLying(targets []string, end string) (other Alternative, ok bool) {
 	var names, words []string
 	differs := false

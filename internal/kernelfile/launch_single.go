@@ -17,8 +17,8 @@ func numberOf(text string) (n int64, known bool) {
 	return n, err == nil
 }
 
-// asLaunched returns the reading of a lone kernel as main() launches it, with the sizes that it has there.
-// One that takes a size is read so if it is the operator's only one and the launch has one block: with
+// asLaunched returns the interpretation of a lone kernel as main() launches it, with the sizes that it has
+// there. One that takes a size is read so if it is the operator's only one and the launch has one block: with
 // several sizes, blocks may count one of them. Instead of many blocks it gets a few.
 func (b *Binding) asLaunched() (Alternative, bool) {
 	o, dims, sized := b.Options, b.Spec.Dims, b.givesAnySize()
@@ -82,9 +82,9 @@ func (k body) elementsThere(found *foundLaunch) int64 {
 // file of fixed size.
 const fewBlocks, manyElements = 16, 1 << 20
 
-// rowOfABlock returns the reading of a lone kernel in which every block reduces its own elements of a row to
-// one number, and the row is longer than a block: it is written for rows of one block, and is judged with
-// these.
+// rowOfABlock returns the interpretation of a lone kernel in which every block reduces its own elements of a
+// row to one number, and the row is longer than a block: it is written for rows of one block, and is judged
+// with these.
 func (b *Binding) rowOfABlock() (Alternative, bool) {
 	o := b.Options
 	if b.Launch == nil || o.Grid != "" || len(o.Bound) > 0 {

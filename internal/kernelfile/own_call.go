@@ -12,7 +12,7 @@ import (
 )
 
 // Call is one call of a pass of an operator. The function receives everything about it as words, which are
-// numbers, so one library of a file serves every reading of its functions.
+// numbers, so one library of a file serves every interpretation of its functions.
 type Call struct {
 	Inputs, Outputs []op.TensorType
 	Gaps            []string // the inputs that are not contiguous
@@ -49,7 +49,7 @@ type copied struct {
 }
 
 // plan holds the values and copies that the shim takes at run time. It grows while the shim is written, so
-// readings with the same text differ only in it.
+// interpretations with the same text differ only in it.
 type plan struct {
 	slots  []func(*evaluation) slot
 	copies []func(*evaluation) []copied

@@ -100,8 +100,8 @@ func inLines(words []int64) string {
 	return text.String()
 }
 
-// All readings of a function share one text, and so one library: they differ in the words of a call.
-func TestOneShimServesAllReadings(t *testing.T) {
+// All interpretations of a function share one text, and so one library: they differ in the words of a call.
+func TestOneShimServesAllInterpretations(t *testing.T) {
 	forms := readTable[formCases](t, "forms.toml").Forms
 	c := forms[slices.IndexFunc(forms, func(f form) bool { return f.Name == "sizes in any order" })]
 	bind := func(o Options) (*Binding, error) {
@@ -116,24 +116,24 @@ func TestOneShimServesAllReadings(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := CUDAShim("mine.cu", "mine", []*Binding{first})
-	readings, ways := 0, map[string]bool{givenIn(t, first): true}
+	interpretations, ways := 0, map[string]bool{givenIn(t, first): true}
 	for _, other := range first.Alternatives() {
 		b, err := bind(Options{}.With(other))
 		if err != nil {
 			continue
 		}
-		readings++
+		interpretations++
 		if now := CUDAShim("mine.cu", "mine", []*Binding{b}); now != text {
 			t.Errorf("%s is another library:\n%s", other.Flags, now)
 		}
 		way := givenIn(t, b)
 		ways[way] = true
 		if first.SameAs(b) && way != givenIn(t, first) {
-			t.Errorf("%s is taken for the first reading", other.Flags)
+			t.Errorf("%s is taken for the first interpretation", other.Flags)
 		}
 	}
-	if readings < 10 || len(ways) < 8 {
-		t.Errorf("%d readings, called in %d ways", readings, len(ways))
+	if interpretations < 10 || len(ways) < 8 {
+		t.Errorf("%d interpretations, called in %d ways", interpretations, len(ways))
 	}
 }
 

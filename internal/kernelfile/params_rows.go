@@ -195,7 +195,7 @@ func (b *Binding) shownByRows(a Argument) bool {
 	return shown[a.Name] || left == 1
 }
 
-// againstRows reports whether the reading by names does not fit the row lengths that the file shows.
+// againstRows reports whether the interpretation by names does not fit the row lengths that the file shows.
 func (b *Binding) againstRows() bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
 		fits, known := b.fitsRows(a.Name, candidate{role: a.Role, index: a.Index}, b.sizeTarget)

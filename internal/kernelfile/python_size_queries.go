@@ -49,8 +49,8 @@ var (
 	oneBehind   = regexp.MustCompile(`\+[ \t]*1\b`) // 2 * i + 1, or + 1 after a value doubled above it
 )
 
-// showsPairs reports whether a reading is the one with the switch for adjacent pairs, and the lines of a
-// Python function or its kernels do take elements in pairs.
+// showsPairs reports whether an interpretation is the one with the switch for adjacent pairs, and the lines
+// of a Python function or its kernels do take elements in pairs.
 func (b *Binding) showsPairs(other Alternative) bool {
 	name := b.Spec.Own.Pairs
 	lines := b.Function.said().Asking + b.Function.kernels

@@ -22,7 +22,8 @@ func (b *Binding) mayBeSquare() bool {
 	})
 }
 
-// asSquares returns the readings with square matrices: with all their sizes, and without those that are 1.
+// asSquares returns the interpretations with square matrices: with all their sizes, and without those that
+// are 1.
 func (b *Binding) asSquares() (all []Alternative) {
 	if !b.mayBeSquare() {
 		return nil

@@ -42,7 +42,7 @@ func (b *Binding) formsCode(args []Argument, after bool) string {
 }
 
 // fillRooms fills the scratch memory that must hold something before a call, in its own type. The call says
-// what it holds, since readings differ in it. Zeros are the same in each type.
+// what it holds, since interpretations differ in it. Zeros are the same in each type.
 func (b *Binding) fillRooms() string {
 	var code strings.Builder
 	for _, c := range b.byMain() {

@@ -63,13 +63,13 @@ type Trial interface {
 	Flat() Tally
 	// Whole runs it as it is read, at sizes that are multiples of every usual tile and block
 	Whole() Tally
-	// Late reports whether the time was up for one of the readings
+	// Late reports whether the time was up for one of the interpretations
 	Late() bool
 }
 
-// Settled is the result of the trials of a reading.
+// Settled is the result of the trials of an interpretation.
 type Settled struct {
-	Taken *Alternative // the right reading if the first one is wrong; nil: the first one stays
+	Taken *Alternative // the right interpretation if the first one is wrong; nil: the first one stays
 	// why a wrong answer is no verdict: what was assumed, and the flag to write, or "" if it is one
 	Doubt string
 	// Doubt does not excuse a race: every launch that was tried races, and nothing else is in doubt
@@ -78,13 +78,14 @@ type Settled struct {
 	// of other sizes than the trials', of those of other dtypes than the first of several
 	Unshown, OtherSizes, OtherDTypes string
 	Halves                           string           // about the distributions that the spec calls halves
-	Line                             declaration.Line // of a reading that is right and was not taken
+	Line                             declaration.Line // of an interpretation that is right and was not taken
 }
 
 // Settle decides whether a function was understood. If something was assumed and the function is wrong on
-// ordinary numbers, other readings are tried. A right reading that the operator's definition leaves open is
-// taken, one that the definition fixes is proposed. If no reading is right, a function that is right nowhere
-// may have been misunderstood; a guessed launch may be wrong at some sizes only, even if trials were right.
+// ordinary numbers, other interpretations are tried. A right interpretation that the operator's definition
+// leaves open is taken, one that the definition fixes is proposed. If no interpretation is right, a function
+// that is right nowhere may have been misunderstood; a guessed launch may be wrong at some sizes only, even
+// if trials were right.
 func Settle(b *Binding, t Trial) Settled {
 	settled := Settled{OtherDTypes: b.guessedDTypes(), Halves: b.otherHalves()}
 	assumed := b.Assumptions()
@@ -116,7 +117,7 @@ func Settle(b *Binding, t Trial) Settled {
 	case first.Raised == first.Wrong && first.Why == WroteInput:
 		return b.writtenAsOutput(t, settled)
 	case first.Right == 0 && allShown(assumed) && t.Whole().Clean():
-		return settled // the reading is right: it is the function that is wrong at other sizes
+		return settled // the interpretation is right: it is the function that is wrong at other sizes
 	}
 	// A wrong guess may have made threads race. Other launches are tried, and the positions at which the
 	// numbers of a tensor are read do not matter.
@@ -138,7 +139,8 @@ func Settle(b *Binding, t Trial) Settled {
 	return settled
 }
 
-// leavesOpen reports whether the lines of a function leave another reading open although nothing was assumed.
+// leavesOpen reports whether the lines of a function leave another interpretation open although nothing was
+// assumed.
 func (b *Binding) leavesOpen() bool {
 	if b.Options.said != nil {
 		return false
@@ -157,8 +159,8 @@ func (a Alternative) isOneWarp() bool {
 	return err == nil && threads <= 32
 }
 
-// writtenAsOutput settles on the right reading of a function that writes an input in which that input is an
-// output, or on otherwise if there is none. No other sizes or layout of inputs excuse writing to them.
+// writtenAsOutput settles on the right interpretation of a function that writes an input in which that input
+// is an output, or on otherwise if there is none. No other sizes or layout of inputs excuse writing to them.
 func (b *Binding) writtenAsOutput(t Trial, otherwise Settled) Settled {
 	for _, other := range b.Alternatives() {
 		isOutput := func(a Argument) bool {
@@ -173,9 +175,9 @@ func (b *Binding) writtenAsOutput(t Trial, otherwise Settled) Settled {
 	return otherwise
 }
 
-// inOtherShapes returns a reading of a function that declines every call, or gives another shape in each: the
-// right one, or the only one that it does not decline, in which tensors lack some sizes, or the one with the
-// value of an attribute that decides the sizes which it gives, one loss for each row.
+// inOtherShapes returns an interpretation of a function that declines every call, or gives another shape in
+// each: the right one, or the only one that it does not decline, in which tensors lack some sizes, or the one
+// with the value of an attribute that decides the sizes which it gives, one loss for each row.
 func (b *Binding) inOtherShapes(t Trial, first Tally) *Alternative {
 	shaped := first.Wrong > 0 && first.Raised == first.Wrong && first.Why == GaveOtherShape
 	if first.Right > 0 || !shaped && first.Wrong > 0 {
@@ -206,19 +208,19 @@ func (b *Binding) inOtherShapes(t Trial, first Tally) *Alternative {
 	return &left[0]
 }
 
-// leftOpen holds what is known if no reading of a function is right.
+// leftOpen holds what is known if no interpretation of a function is right.
 type leftOpen struct {
 	b         *Binding
 	t         Trial
 	first     Tally
 	relaid    bool   // it is wrong, or declines, with its tensors in the other order
-	left      string // the first reading that there was no time for
+	left      string // the first interpretation that there was no time for
 	inSingles bool   // it is wrong with floats for its doubles too
 	ordered   bool   // it is wrong in another launch, and does not race there
 	line      declaration.Line
 }
 
-// tryOthers tries the other readings until one is right, which is taken or proposed in words.
+// tryOthers tries the other interpretations until one is right, which is taken or proposed in words.
 func (l *leftOpen) tryOthers() (taken *Alternative, words string) {
 	for _, other := range l.b.Alternatives() {
 		if l.first.Raced > 0 && other.isOneWarp() {
@@ -242,7 +244,7 @@ func (l *leftOpen) tryOthers() (taken *Alternative, words string) {
 	return nil, ""
 }
 
-// proposal returns the sentence about a right reading that the file does not state.
+// proposal returns the sentence about a right interpretation that the file does not state.
 func (l *leftOpen) proposal(other Alternative) string {
 	b := l.b
 	_, words, _ := strings.Cut(other.Flags, " ")

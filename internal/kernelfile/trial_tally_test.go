@@ -13,12 +13,12 @@ import (
 // trial behaves like a function that is right only under some flags.
 type trial struct {
 	first   Tally
-	right   string // flags of the reading that is right
+	right   string // flags of the interpretation that is right
 	flat    Tally
 	whole   Tally
 	asked   []string
-	untried bool // there was no time for another reading
-	refuses bool // it declines every other reading
+	untried bool // there was no time for another interpretation
+	refuses bool // it declines every other interpretation
 }
 
 func (t *trial) Read(other *Alternative) Tally {
@@ -44,7 +44,7 @@ type settleCases struct {
 	Cases []struct {
 		Name, Operator, Text string
 		Said                 string // flags of the user
-		Right, Wrong         int    // of the trials of the first reading
+		Right, Wrong         int    // of the trials of the first interpretation
 		Reached, Raised      int    // of the wrong ones
 		Python               bool
 		RightWith            string `toml:"right_with"` // the flags with which it is right

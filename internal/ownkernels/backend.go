@@ -89,7 +89,7 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 		return reply, hello, err
 	}
 	for i := range reply.Implementations {
-		reply.Implementations[i].Source, reply.Implementations[i].Flags = f.source, f.reading.Flags
+		reply.Implementations[i].Source, reply.Implementations[i].Flags = f.source, f.interpretation.Flags
 		reply.Implementations[i].Doubts = f.doubtsOf(reply.Implementations[i].Pass)
 		reply.Implementations[i].Draws = f.Bindings[0].Draws
 		if b := f.binding(reply.Implementations[i].Pass); b != nil && !f.IsPython() {
@@ -137,15 +137,15 @@ func (f *File) limit(ctx context.Context, failed *backend.LoadFailure) {
 	if failed.Status != op.StatusBuildFail {
 		return
 	}
-	if text := program.LacksOfCUB(failed.Message, failed.Log); text != "" && !f.reading.Workers.GPU {
+	if text := program.LacksOfCUB(failed.Message, failed.Log); text != "" && !f.interpretation.Workers.GPU {
 		failed.Status, failed.Message = op.StatusUnsupported, text
 		return
 	}
-	status, sentence, ok := advice.BuildLimit(failed.Message, failed.Log, !f.reading.Workers.GPU)
+	status, sentence, ok := advice.BuildLimit(failed.Message, failed.Log, !f.interpretation.Workers.GPU)
 	switch {
 	case ok:
 		failed.Status, failed.Message = status, sentence
-	case strings.Contains(failed.Message, inTheShim): // the call is our reading
+	case strings.Contains(failed.Message, inTheShim): // the call is our interpretation
 		failed.Status = op.StatusUnsupported
 	case f.inline != "" && filepath.Ext(f.Path) == ".py" &&
 		strings.Contains(failed.Message, "redefinition of"):
@@ -160,9 +160,9 @@ func (f *File) limit(ctx context.Context, failed *backend.LoadFailure) {
 
 // isCUDA reports whether nvcc compiles a .cu that the emulator's compiler has refused.
 func (f *File) isCUDA(ctx context.Context) bool {
-	w := f.reading.Workers
+	w := f.interpretation.Workers
 	return filepath.Ext(f.Path) == ".cu" && !w.GPU && w.Accepts != nil && w.Confine == nil &&
-		w.Accepts(ctx, f.Path, f.reading.Options.Flags)
+		w.Accepts(ctx, f.Path, f.interpretation.Options.Flags)
 }
 
 // ownForms ends the name of the header with the shim's work around a call.
@@ -219,7 +219,7 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		advice.Explain(&outcome, f.launchLines, f.dynamicShared)
 	}
 	if err == nil && f.IsPython() {
-		advice.ExplainDeclined(&outcome, f.raised(outcome.Where), !f.reading.Workers.GPU)
+		advice.ExplainDeclined(&outcome, f.raised(outcome.Where), !f.interpretation.Workers.GPU)
 		f.givesOther(&outcome, job)
 		f.mixesDTypes(&outcome, job)
 		returnsOthers(&outcome)
@@ -281,7 +281,7 @@ func (f *File) raisesForCalls(where *backend.Where, pass op.Pass) bool {
 
 // runJob runs a job in the worker, unless a trial has run the same one. On a GPU two runs may differ.
 func (f *File) runJob(ctx context.Context, job backend.Job, trial bool) (backend.Outcome, error) {
-	if f.reading.Workers.GPU {
+	if f.interpretation.Workers.GPU {
 		return f.adapter.Run(ctx, job)
 	}
 	return f.kept.run(ctx, job, trial, f.adapter.Run)
@@ -316,7 +316,7 @@ func (f *File) tookLong(outcome *backend.Outcome, job backend.Job) {
 	for _, t := range job.Outputs {
 		elements += t.Elements()
 	}
-	if outcome.Status == op.StatusHang && !f.reading.Workers.GPU && (!f.IsPython() || f.interpreted) &&
+	if outcome.Status == op.StatusHang && !f.interpretation.Workers.GPU && (!f.IsPython() || f.interpreted) &&
 		outcome.Usual == 0 && elements > mostSmall &&
 		strings.HasPrefix(outcome.Sentence, "no answer to run within ") {
 		outcome.Status = op.StatusUnsupported
@@ -385,7 +385,7 @@ func (b *Backend) Versions(ctx context.Context) map[string]string {
 // operator's and the user did not request its dtype: that may be intended, as by an author who makes every
 // result fp16.
 func (f *File) givesOther(outcome *backend.Outcome, job backend.Job) {
-	if len(f.reading.Options.DTypes) > 0 || outcome.Status != op.StatusUnknown {
+	if len(f.interpretation.Options.DTypes) > 0 || outcome.Status != op.StatusUnknown {
 		return
 	}
 	for _, launch := range outcome.Launches {
@@ -420,7 +420,7 @@ var mixedTypes = []string{
 // user did not request these and it also takes fp32: it was not written for them.
 func (f *File) mixesDTypes(outcome *backend.Outcome, job backend.Job) {
 	refuses := func(words string) bool { return strings.Contains(outcome.Sentence, words) }
-	if outcome.Status != op.StatusCrash || len(f.reading.Options.DTypes) > 0 || !f.takesFP32(job) ||
+	if outcome.Status != op.StatusCrash || len(f.interpretation.Options.DTypes) > 0 || !f.takesFP32(job) ||
 		!slices.ContainsFunc(mixedTypes, refuses) {
 		return
 	}

@@ -63,7 +63,7 @@ func TestWhatNVCCCompiles(t *testing.T) {
 		{Workers{Accepts: accepts(true), Confine: confine}, op.StatusBuildFail},
 		{Workers{Accepts: accepts(true), GPU: true}, op.StatusBuildFail},
 	} {
-		f := &File{Name: "mine/a", Path: "/home/u/a.cu", reading: Reading{Workers: c.workers}}
+		f := &File{Name: "mine/a", Path: "/home/u/a.cu", interpretation: Interpretation{Workers: c.workers}}
 		failed := backend.LoadFailure{Status: op.StatusBuildFail, Message: message}
 		if f.limit(t.Context(), &failed); failed.Status != c.want ||
 			!strings.Contains(failed.Message, message) {

@@ -112,14 +112,14 @@ func (b *Backend) Narrow(options *op.Options) {
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(own)), differs) {
 			continue
 		}
-		for _, d := range f.reading.Spec.Dims {
+		for _, d := range f.interpretation.Spec.Dims {
 			if n, err := strconv.ParseInt(d.Default, 10, 64); err == nil && own[d.Name] == 0 {
 				own[d.Name] = n
 			}
 		}
 		known := func(d op.DimSpec) bool { return own[d.Name] > 0 }
 		same := func(shape map[string]int64) bool { return maps.Equal(shape, own) }
-		if !slices.ContainsFunc(f.reading.Spec.Dims, func(d op.DimSpec) bool { return !known(d) }) &&
+		if !slices.ContainsFunc(f.interpretation.Spec.Dims, func(d op.DimSpec) bool { return !known(d) }) &&
 			!slices.ContainsFunc(options.Shapes, same) {
 			options.Shapes = append(options.Shapes, own)
 		}

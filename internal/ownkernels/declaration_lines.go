@@ -16,8 +16,8 @@ import (
 	"triad/internal/userfile"
 )
 
-// Propose keeps the line of a right reading of a pass if the judged one is wrong; one of an open operator if
-// none is right.
+// Propose keeps the line of a right interpretation of a pass if the judged one is wrong; one of an open
+// operator if none is right.
 func (f *File) Propose(pass op.Pass, line declaration.Line) {
 	if line.Operator == "" {
 		return
@@ -72,11 +72,11 @@ func (f *File) writeLines(files []*File) (sentences []string) {
 
 // writeLine puts a line above a function and returns its line number.
 func (f *File) writeLine(b *kernelfile.Binding, line declaration.Line, files []*File) (int, error) {
-	request, err := kernelfile.ParseRequest(f.reading.Request)
+	request, err := kernelfile.ParseRequest(f.interpretation.Request)
 	if err != nil {
 		return 0, err
 	}
-	request.Parse = f.reading.Workers.Parse
+	request.Parse = f.interpretation.Workers.Parse
 	if named, err := filepath.Abs(request.Path); err != nil || named != f.Path {
 		return 0, fmt.Errorf("it is not the file that was named, %s", request.Path)
 	}
@@ -124,12 +124,12 @@ func (f *File) writeLine(b *kernelfile.Binding, line declaration.Line, files []*
 	return at + 1, nil
 }
 
-// readsAlike reports whether a text's line makes a function read as it was judged, with no other reading
-// proposed.
+// readsAlike reports whether a text's line makes a function read as it was judged, with no other
+// interpretation proposed.
 func (f *File) readsAlike(b *kernelfile.Binding, request kernelfile.Request, text string) bool {
 	content := []byte(text)
 	if f.inline != "" {
-		made := &File{Path: f.Path, reading: f.reading}
+		made := &File{Path: f.Path, interpretation: f.interpretation}
 		var err error
 		if content, err = made.takeInline(&request, content); err != nil {
 			return false
@@ -137,7 +137,7 @@ func (f *File) readsAlike(b *kernelfile.Binding, request kernelfile.Request, tex
 	}
 	request.Function, request.Pass = b.Function.Name, b.Pass
 	// The line must express everything that the user said about the call.
-	r, o := f.reading, f.reading.Options
+	r, o := f.interpretation, f.interpretation.Options
 	r.Options = kernelfile.Options{
 		Flags: o.Flags, DTypes: o.DTypes, Contract: o.Contract, Operators: o.Operators,
 	}

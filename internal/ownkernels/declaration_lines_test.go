@@ -39,7 +39,7 @@ func TestLinesAreWritten(t *testing.T) {
 			"# triad: " + rowsOperator + "(x=x)\ndef f(x):\n    return x\n",
 		},
 	} {
-		r := reading(t, rowsOperator, c.file, c.text)
+		r := interpretation(t, rowsOperator, c.file, c.text)
 		if err := os.Chmod(r.Request, 0o640); err != nil {
 			t.Fatal(err)
 		}
@@ -99,13 +99,13 @@ func TestLinesAreNotWritten(t *testing.T) {
 		"nothing right": {softmax, "its row says what is open", func(_ *testing.T, _ string, f *File) {
 			f.Propose(op.Forward, declaration.Line{Operator: declaration.Open})
 		}},
-		"another reading": {softmax, otherwise, func(_ *testing.T, _ string, f *File) {
+		"another interpretation": {softmax, otherwise, func(_ *testing.T, _ string, f *File) {
 			f.Propose(op.Forward, declaration.Line{
 				Operator: rowsOperator, Words: []declaration.Word{{Key: "x", Value: "z"}},
 			})
 		}},
 	} {
-		r := reading(t, rowsOperator, "a.cu", c.text)
+		r := interpretation(t, rowsOperator, "a.cu", c.text)
 		f := read(t, r)
 		c.change(t, r.Request, f)
 		before, _ := os.ReadFile(r.Request)
@@ -120,7 +120,7 @@ func TestLinesAreNotWritten(t *testing.T) {
 
 // The line with a malformed or unknown word is reported with its file and position.
 func TestLineIsRefusedAtItsPlace(t *testing.T) {
-	r := reading(t, rowsOperator, "a.cu", "\n// triad: "+rowsOperator+"(x=z)\n"+softmax)
+	r := interpretation(t, rowsOperator, "a.cu", "\n// triad: "+rowsOperator+"(x=z)\n"+softmax)
 	_, err := r.Read()
 	want := r.Request + ":2:21: solve has no parameter "
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -131,7 +131,7 @@ func TestLineIsRefusedAtItsPlace(t *testing.T) {
 // Each of several functions of a file gets its line.
 func TestLinesOfSeveralFunctionsAreWritten(t *testing.T) {
 	second := strings.Replace(softmax, "solve", "other", 1)
-	r := reading(t, rowsOperator, "a.cu", softmax+"\n"+second+"\n")
+	r := interpretation(t, rowsOperator, "a.cu", softmax+"\n"+second+"\n")
 	path := r.Request
 	var files []*File
 	for _, name := range []string{":solve", ":other"} {

@@ -83,7 +83,9 @@ func assumesSomething(f *File) bool {
 
 // throughLauncher reads the file that launches the kernels of a file in its place, if it can be judged. ok is
 // false if it cannot.
-func (r Reading) throughLauncher(request kernelfile.Request, path string, content []byte) (f *File, ok bool) {
+func (r Interpretation) throughLauncher(request kernelfile.Request, path string, content []byte) (
+	f *File, ok bool,
+) {
 	if !request.IsPython() || request.Function != "" || r.launches != "" ||
 		request.Declares(string(content), nil, r.Spec.Name) {
 		return nil, false

@@ -20,21 +20,21 @@ func (f *File) bindJoined(
 	if request.IsPython() || request.Function != "" && request.Function != kernelfile.Joined {
 		return nil, false
 	}
-	read := request.Read(string(content), f.reading.Options.Flags)
+	read := request.Read(string(content), f.interpretation.Options.Flags)
 	if slices.ContainsFunc(read.Functions, func(fn kernelfile.Function) bool {
 		return fn.Kind == kernelfile.Host && fn.Launches && takesPointer(fn)
 	}) {
 		return nil, false
 	}
-	f.reading.observe(read, f.Path, string(content))
-	function, ok := kernelfile.JoinMain(read, f.reading.Spec, alone)
+	f.interpretation.observe(read, f.Path, string(content))
+	function, ok := kernelfile.JoinMain(read, f.interpretation.Spec, alone)
 	if !ok {
 		return nil, false
 	}
 	text := f.text(content) + "\n" + function
 	asked := request
 	asked.Function = kernelfile.Joined
-	bindings, err := f.reading.bind(asked, f.Path, []byte(text))
+	bindings, err := f.interpretation.bind(asked, f.Path, []byte(text))
 	if err != nil || alone && slices.ContainsFunc(bindings, (*kernelfile.Binding).Guesses) {
 		return nil, false
 	}
@@ -46,7 +46,7 @@ func (f *File) bindJoined(
 	}
 	f.Matched = append(f.Matched, how)
 	if request.Function == "" {
-		for _, pass := range f.reading.Passes {
+		for _, pass := range f.interpretation.Passes {
 			f.Doubt(pass, backend.Doubt{Why: how + ", and what main() does on the host beside that is left " +
 				"out: write a function that launches them, or say with --add FILE:" + kernelfile.Joined +
 				" that it is meant so"})

@@ -35,7 +35,7 @@ func (f *File) missesNames(outcome *backend.Outcome) {
 	outcome.Status, outcome.Sentence = op.StatusUnavailable, "it uses what a line of the file makes, which "+
 		"works with other versions or where a GPU is, and not here ("+why+"): leave the line out, or "+
 		"install the versions that it was written for; triad doctor names those here"
-	if status, sentence, ok := advice.BuildLimit(why, "", !f.reading.Workers.GPU); ok {
+	if status, sentence, ok := advice.BuildLimit(why, "", !f.interpretation.Workers.GPU); ok {
 		outcome.Status, outcome.Sentence = status, sentence
 	}
 }

@@ -29,7 +29,7 @@ type otherFile struct {
 // withOtherFiles adds to the text of a CUDA file the files that define what it declares and calls: those that
 // its program is linked from.
 func (f *File) withOtherFiles(content []byte) {
-	found := linkedWith(f.Path, content, build.HeaderFolders(f.reading.Options.Flags))
+	found := linkedWith(f.Path, content, build.HeaderFolders(f.interpretation.Options.Flags))
 	if len(found) == 0 {
 		return // if something is missing, the linker reports it
 	}
@@ -81,7 +81,7 @@ func linkedWith(path string, content []byte, headers []string) (paths []string) 
 // include path.
 func (f *File) takeText(text string) {
 	f.inline = text
-	f.reading.Options.Flags = withFolderOf(f.Path, f.reading.Options.Flags)
+	f.interpretation.Options.Flags = withFolderOf(f.Path, f.interpretation.Options.Flags)
 }
 
 // text returns the text that is built of a file with these contents.

@@ -24,8 +24,8 @@ import (
 // same folder.
 func (f *File) writePython(code string) error {
 	f.source = fileversion.Hash(nil, f.Path)
-	operator := f.reading.Spec.Name
-	asked := fmt.Sprintf("%s %+v", f.reading.Request, f.reading.Options)
+	operator := f.interpretation.Spec.Name
+	asked := fmt.Sprintf("%s %+v", f.interpretation.Request, f.interpretation.Options)
 	folder, err := f.shimFolder(f.Path + "\x00" + operator + "\x00" + asked)
 	if err != nil {
 		return err
@@ -34,7 +34,7 @@ func (f *File) writePython(code string) error {
 	if err := f.writeWhole(f.shim, code); err != nil {
 		return err
 	}
-	f.adapter = f.reading.Workers.Python(folder)
+	f.adapter = f.interpretation.Workers.Python(folder)
 	f.adapter.BackendName, f.adapter.FamilyNames = f.Name, []string{Family}
 	f.adapter.Slot, f.adapter.Slots = func(string) string { return Family }, nil
 	f.confine(false, folder, packageOf(f.Path))
@@ -44,7 +44,7 @@ func (f *File) writePython(code string) error {
 // writeCUDA puts the code that calls a .cu where the builder finds it: in a folder of the cache whose name
 // depends on that code.
 func (f *File) writeCUDA(code func(include string) string) error {
-	headers := build.HeaderFolders(f.reading.Options.Flags)
+	headers := build.HeaderFolders(f.interpretation.Options.Flags)
 	f.source = fileversion.Hash(headers, append([]string{f.Path}, f.others...)...)
 	folder, err := f.shimFolder(f.Path + "\x00" + code(""))
 	if err != nil {
@@ -68,7 +68,7 @@ func (f *File) writeCUDA(code func(include string) string) error {
 	if err := f.writeWhole(f.shim, code(filepath.ToSlash(include))); err != nil {
 		return err
 	}
-	f.adapter = f.reading.Workers.CUDA()
+	f.adapter = f.interpretation.Workers.CUDA()
 	f.adapter.BackendName, f.adapter.FamilyNames = f.Name, []string{Family}
 	f.adapter.Slot = func(string) string { return Family }
 	f.adapter.Names = func(string) string { return f.shim }
@@ -129,8 +129,8 @@ func Beside(path string) (all []string, err error) {
 
 // confine makes the worker of the file run in a sandbox, if that is requested.
 func (f *File) confine(builds bool, sees ...string) {
-	if f.reading.Workers.Confine != nil {
-		f.reading.Workers.Confine(f.adapter, builds, sees)
+	if f.interpretation.Workers.Confine != nil {
+		f.interpretation.Workers.Confine(f.adapter, builds, sees)
 	}
 }
 
@@ -149,7 +149,7 @@ func packageOf(path string) string {
 // shimFolder creates the folder of the cache that a key names.
 func (f *File) shimFolder(key string) (string, error) {
 	sum := sha256.Sum256([]byte(key))
-	folder := filepath.Join(f.reading.Workers.Cache, "own", hex.EncodeToString(sum[:8]))
+	folder := filepath.Join(f.interpretation.Workers.Cache, "own", hex.EncodeToString(sum[:8]))
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", backend.UnusableCache("the code that calls "+f.Name, folder, err)
 	}

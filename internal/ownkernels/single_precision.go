@@ -2,9 +2,9 @@ package ownkernels
 
 import "triad/internal/kernelfile"
 
-// withSingles reads a CUDA file with some of its doubles as floats, if its reading requests that.
+// withSingles reads a CUDA file with some of its doubles as floats, if its interpretation requests that.
 func (f *File) withSingles(content []byte, python bool) []byte {
-	if values := f.reading.Options.Singles; len(values) > 0 && !python {
+	if values := f.interpretation.Options.Singles; len(values) > 0 && !python {
 		f.inline = kernelfile.WithSingles(string(content), values)
 		return []byte(f.inline)
 	}

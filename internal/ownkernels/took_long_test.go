@@ -32,7 +32,7 @@ func TestTookLong(t *testing.T) {
 		{"a.py", late, false, false, large, 0, op.StatusHang},
 	} {
 		f := &File{Path: c.path, interpreted: c.kernels}
-		f.reading.Workers.GPU = c.gpu
+		f.interpretation.Workers.GPU = c.gpu
 		outcome := backend.Outcome{Status: op.StatusHang, Sentence: c.sentence, Usual: c.usual}
 		job := backend.Job{Inputs: []tensor.Tensor{tensor.New("x", op.FP32, []int64{c.elements})}}
 		if f.tookLong(&outcome, job); outcome.Status != c.want {

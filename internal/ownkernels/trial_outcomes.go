@@ -15,9 +15,9 @@ import (
 // keptBytes is the maximum number of bytes of outputs kept per file.
 const keptBytes = 64 << 20
 
-// kept holds the outcomes of jobs that a trial of a reading ran. The recorded run requests many of the same
-// jobs, and without a GPU the same job gives the same outcome: each outcome is judged there once instead of
-// running the job again. Outcomes that are not plain are not kept. The zero value is ready to use.
+// kept holds the outcomes of jobs that a trial of an interpretation ran. The recorded run requests many of
+// the same jobs, and without a GPU the same job gives the same outcome: each outcome is judged there once
+// instead of running the job again. Outcomes that are not plain are not kept. The zero value is ready to use.
 type kept struct {
 	mu    sync.Mutex
 	jobs  map[[sha256.Size]byte]backend.Outcome

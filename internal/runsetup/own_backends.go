@@ -178,7 +178,7 @@ func (a *Setup) AddOwn(ctx context.Context, f *added.Flags, request *run.Request
 	}
 	operator := request.Operators[0]
 	options.Operators = namesWith(operator.Spec.Name)
-	reading := ownkernels.Reading{
+	interpretation := ownkernels.Interpretation{
 		Spec: operator.Spec, Passes: operator.Spec.Passes(), Options: options,
 		Workers: workers.Workers, Flags: strings.Join(f.Words()[len(f.Add):], " "),
 	}
@@ -192,14 +192,14 @@ func (a *Setup) AddOwn(ctx context.Context, f *added.Flags, request *run.Request
 			request.Options.Saved = []string{"own"}
 		}
 		if folder.CUDA != "" && !folder.Registers {
-			refused = all.read(reading, []string{folder.CUDA}, nil)
+			refused = all.read(interpretation, []string{folder.CUDA}, nil)
 		}
 	}
-	reading.Passes = request.Options.Passes
-	if len(reading.Passes) == 0 {
-		reading.Passes = []op.Pass{op.Forward, op.Backward}
+	interpretation.Passes = request.Options.Passes
+	if len(interpretation.Passes) == 0 {
+		interpretation.Passes = []op.Pass{op.Forward, op.Backward}
 	}
-	refused = append(refused, all.read(reading, f.Add, f.Stems)...)
+	refused = append(refused, all.read(interpretation, f.Add, f.Stems)...)
 	if len(refused) == 0 {
 		if err := all.checkMap(options.Map); err != nil {
 			return nil, nil, err
@@ -208,7 +208,7 @@ func (a *Setup) AddOwn(ctx context.Context, f *added.Flags, request *run.Request
 	if len(all.Files) == 0 && folder == nil {
 		return nil, nil, errors.Join(refused...)
 	}
-	if err := a.settle(ctx, all.Files, *request, o.Limits.Readings); err != nil {
+	if err := a.settle(ctx, all.Files, *request, o.Limits.Interpretations); err != nil {
 		return nil, nil, err
 	}
 	if folder == nil {
@@ -238,21 +238,21 @@ func ask(f *added.Flags, request *run.Request, limits worker.Limits) {
 
 // read reads files and adds those that are understood; it returns the errors of the others. stems are those
 // of added.Flags.
-func (o *OwnFiles) read(reading ownkernels.Reading, files []string, stems map[string]string) (
+func (o *OwnFiles) read(interpretation ownkernels.Interpretation, files []string, stems map[string]string) (
 	refused []error,
 ) {
 	type function struct{ request, stem string }
 	var each []function
 	for _, text := range files {
-		reading.Request = text
-		for _, one := range reading.Each() {
+		interpretation.Request = text
+		for _, one := range interpretation.Each() {
 			each = append(each, function{one, stems[text]})
 		}
 	}
-	reading.Options.Several = len(each) > 1
+	interpretation.Options.Several = len(each) > 1
 	for _, f := range each {
-		reading.Request, reading.Stem = f.request, f.stem
-		file, err := reading.Read()
+		interpretation.Request, interpretation.Stem = f.request, f.stem
+		file, err := interpretation.Read()
 		if err == nil && o.File(file.Name) != nil {
 			err = op.Usagef("--add %s: %s is there already: name each function once", f.request, file.Name)
 		}

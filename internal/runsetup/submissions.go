@@ -220,11 +220,11 @@ func functionIn(text, stem string, plan *problem.Plan, spec *op.Spec, o op.Optio
 	for i, p := range params {
 		options.Map[p.Name] = plan.Parameters[i]
 	}
-	reading := ownkernels.Reading{
+	interpretation := ownkernels.Interpretation{
 		Request: r.Path + ":" + entry, Stem: cmp.Or(stem, kernelfile.Stems([]string{r.Path})[0]), Spec: spec,
 		Passes: []op.Pass{op.Forward}, Options: options, Workers: workers.Workers,
 	}
-	return reading.Read()
+	return interpretation.Read()
 }
 
 // submissionVersions returns the paths of the submissions and the commits of their repositories.

@@ -16,16 +16,16 @@ type Limits struct {
 	// later calls: ten times the median (on a CPU: the longest) plus one second, and at least this
 	CallLeast time.Duration
 	Stall     time.Duration // in the emulator: how long no block of a kernel may finish
-	// of added files: how long other readings of them are tried, and how long their cases may take with
-	// --quick
-	Readings, Cases time.Duration
+	// of added files: how long other interpretations of them are tried, and how long their cases may take
+	// with --quick
+	Interpretations, Cases time.Duration
 }
 
 // DefaultLimits are the default deadlines.
 var DefaultLimits = Limits{
 	Build: 300 * time.Second, Import: 120 * time.Second, First: 60 * time.Second, FirstCPU: 120 * time.Second,
 	CallLeast: 5 * time.Second, Stall: 30 * time.Second,
-	Readings: 30 * time.Second, Cases: 60 * time.Second,
+	Interpretations: 30 * time.Second, Cases: 60 * time.Second,
 }
 
 // OfOwn returns the default limits of a user's own file: hangs are common there, and a learner waits for
@@ -45,7 +45,7 @@ func (l *Limits) byName() map[string]*time.Duration {
 	return map[string]*time.Duration{
 		"build": &l.Build, "import": &l.Import, "first": &l.First, "first-cpu": &l.FirstCPU,
 		"call":  &l.CallLeast,
-		"stall": &l.Stall, "readings": &l.Readings, "cases": &l.Cases,
+		"stall": &l.Stall, "readings": &l.Interpretations, "cases": &l.Cases,
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // whereItDeclines notes the sizes of whole tiles for a function that accepts them and declines every quick
 // case, as one does that is written for whole tiles or for rows of a power of two. A Python function that
 // raises in every quick case declines them too if it does not raise at whole tiles.
-func (t *readingTrial) whereItDeclines(b *kernelfile.Binding) {
+func (t *interpretationTrial) whereItDeclines(b *kernelfile.Binding) {
 	asked := t.Asked
 	if asked.Level != op.LevelQuick || len(asked.Dims) > 0 || !t.file.IsPython() && !b.MayDecline() {
 		return
@@ -44,7 +44,7 @@ func (t *readingTrial) whereItDeclines(b *kernelfile.Binding) {
 }
 
 // judgeAtWhole makes the file be judged at the whole tiles that it accepts, and says so.
-func (t *readingTrial) judgeAtWhole() {
+func (t *interpretationTrial) judgeAtWhole() {
 	if t.whole == nil {
 		return
 	}

@@ -29,7 +29,7 @@ type Trials struct {
 	Asked op.Options
 	Limit time.Duration // of all trials, without building
 	Judge Judge
-	until readingTime
+	until interpretationTime
 }
 
 // Judged holds the results of a trial.
@@ -39,10 +39,10 @@ type Judged struct {
 	Fault   error           // an internal error
 }
 
-// Settle tries each function of the files that was read with assumptions. It takes another reading if only
-// that one is right, and notes why a wrong answer is no verdict. What is not tried in time is left open.
+// Settle tries each function of the files that was read with assumptions. It takes another interpretation if
+// only that one is right, and notes why a wrong answer is no verdict. What is not tried in time is left open.
 func (s *Trials) Settle(files []*ownkernels.File) error {
-	s.until = readingTime{until: time.Now().Add(s.Limit), builds: mostBuilding}
+	s.until = interpretationTime{until: time.Now().Add(s.Limit), builds: mostBuilding}
 	for i := range files {
 		if err := s.settleFile(&files[i]); err != nil {
 			return err
@@ -54,7 +54,7 @@ func (s *Trials) Settle(files []*ownkernels.File) error {
 		if other == nil {
 			continue
 		}
-		_ = files[i].Close() // the reading that is left
+		_ = files[i].Close() // the interpretation that is left
 		files[i] = other
 		if err := s.settleFile(&files[i]); err != nil {
 			return err
@@ -69,7 +69,7 @@ func (s *Trials) Settle(files []*ownkernels.File) error {
 func (s *Trials) inSaidAlone(file *ownkernels.File) (*ownkernels.File, error) {
 	for _, b := range file.Bindings {
 		for _, dtype := range b.UnsaidDTypes() {
-			t := &readingTrial{Trials: s, file: file, pass: b.Pass, dtype: dtype}
+			t := &interpretationTrial{Trials: s, file: file, pass: b.Pass, dtype: dtype}
 			if t.until.over() {
 				return nil, nil
 			}
@@ -85,13 +85,13 @@ func (s *Trials) inSaidAlone(file *ownkernels.File) (*ownkernels.File, error) {
 }
 
 // wrong reports whether the file is wrong in the trial's dtype.
-func (t *readingTrial) wrong() bool {
+func (t *interpretationTrial) wrong() bool {
 	tally := t.answers()
 	return tally.Wrong > tally.Raised
 }
 
 // answers makes the calls of the trial; if the first one that is not right raised, all of them.
-func (t *readingTrial) answers() kernelfile.Tally {
+func (t *interpretationTrial) answers() kernelfile.Tally {
 	tally := t.try(t.file, maps.Clone(t.file.Covers.Dims), true)
 	if tally.Wrong > 0 && tally.Wrong == tally.Raised {
 		tally = t.try(t.file, maps.Clone(t.file.Covers.Dims), false)
@@ -102,7 +102,7 @@ func (t *readingTrial) answers() kernelfile.Tally {
 // wrongSomewhere reports whether the file is wrong in the trial's dtype at the size of one of the quick
 // cases, or on numbers of another distribution. A kernel that rounds more often than the operator may be
 // right at a small size, and no ordinary case has squares that 16 bits do not hold.
-func (t *readingTrial) wrongSomewhere() bool {
+func (t *interpretationTrial) wrongSomewhere() bool {
 	defer func() { t.every, t.hard = false, false }()
 	for _, t.hard = range []bool{true, false} { // all distributions at a small size, and all sizes
 		t.every = !t.hard
@@ -114,7 +114,7 @@ func (t *readingTrial) wrongSomewhere() bool {
 }
 
 // rightIn reports whether the file is right in a case of another dtype, and wrong only where it raises.
-func (t *readingTrial) rightIn(dtype string) bool {
+func (t *interpretationTrial) rightIn(dtype string) bool {
 	t.dtype = dtype
 	tally := t.answers()
 	if tally.Right == 0 && tally.Wrong == tally.Raised { // it takes other sizes
@@ -128,7 +128,7 @@ func (t *readingTrial) rightIn(dtype string) bool {
 // settleFile tries the functions of one of the files.
 func (s *Trials) settleFile(file **ownkernels.File) error {
 	for n := range (*file).Bindings {
-		t := &readingTrial{Trials: s, file: *file, pass: (*file).Bindings[n].Pass}
+		t := &interpretationTrial{Trials: s, file: *file, pass: (*file).Bindings[n].Pass}
 		t.whereItDeclines((*file).Bindings[n])
 		settled := kernelfile.Settle((*file).Bindings[n], t)
 		if t.fault != nil {
@@ -139,7 +139,7 @@ func (s *Trials) settleFile(file **ownkernels.File) error {
 			if err != nil {
 				return err
 			}
-			_ = (*file).Close() // the reading that is left
+			_ = (*file).Close() // the interpretation that is left
 			*file, t.file = read, read
 			read.WasRight(t.pass)
 		} else {
@@ -151,7 +151,7 @@ func (s *Trials) settleFile(file **ownkernels.File) error {
 }
 
 // doubt notes what a wrong answer of the file may rest on, and adds what shows already to how it was read.
-func (t *readingTrial) doubt(s kernelfile.Settled) {
+func (t *interpretationTrial) doubt(s kernelfile.Settled) {
 	if s.Doubt != "" && s.Line.Operator == "" {
 		s.Line.Operator = declaration.Open
 	}
@@ -176,27 +176,27 @@ func (t *readingTrial) doubt(s kernelfile.Settled) {
 	}
 }
 
-// readingTime limits the time for trying readings. Building them does not count, up to mostBuilding: nvcc
-// takes ten seconds if a reading has other template arguments, and a wrong function is called wrong only
-// after all have been tried.
-type readingTime struct {
+// interpretationTime limits the time for trying interpretations. Building them does not count, up to
+// mostBuilding: nvcc takes ten seconds if an interpretation has other template arguments, and a wrong
+// function is called wrong only after all have been tried.
+type interpretationTime struct {
 	until  time.Time
 	builds time.Duration // remaining time for building
 }
 
 const mostBuilding = 2 * time.Minute
 
-func (r *readingTime) over() bool { return time.Now().After(r.until) }
+func (r *interpretationTime) over() bool { return time.Now().After(r.until) }
 
-func (r *readingTime) built(loading []time.Duration) {
+func (r *interpretationTime) built(loading []time.Duration) {
 	for _, spent := range loading {
 		given := min(spent, r.builds)
 		r.until, r.builds = r.until.Add(given), r.builds-given
 	}
 }
 
-// readingTrial runs one function of a file on ordinary numbers. Nothing is recorded.
-type readingTrial struct {
+// interpretationTrial runs one function of a file on ordinary numbers. Nothing is recorded.
+type interpretationTrial struct {
 	*Trials
 	file     *ownkernels.File
 	pass     op.Pass
@@ -210,8 +210,8 @@ type readingTrial struct {
 	fault    error            // an internal error of a trial
 }
 
-// Read tries the file as it was read, or with another reading.
-func (t *readingTrial) Read(other *kernelfile.Alternative) kernelfile.Tally {
+// Read tries the file as it was read, or with another interpretation.
+func (t *interpretationTrial) Read(other *kernelfile.Alternative) kernelfile.Tally {
 	file := t.file
 	if other != nil {
 		if t.until.over() {
@@ -229,8 +229,8 @@ func (t *readingTrial) Read(other *kernelfile.Alternative) kernelfile.Tally {
 		defer func() { t.every = false }()
 		return t.try(file, t.whole, other != nil)
 	}
-	// Sizes that have a parameter are free here: those of one case say little about a reading.
-	enough := other != nil // of another reading only whether all cases are right matters
+	// Sizes that have a parameter are free here: those of one case say little about an interpretation.
+	enough := other != nil // of another interpretation only whether all cases are right matters
 	tally := t.read(file, enough)
 	if !file.IsPython() || tally != (kernelfile.Tally{}) || !t.declined || t.dtype != "" {
 		return tally
@@ -246,7 +246,7 @@ func (t *readingTrial) Read(other *kernelfile.Alternative) kernelfile.Tally {
 }
 
 // read tries a file at the sizes that it takes, else at the requested ones.
-func (t *readingTrial) read(file *ownkernels.File, enough bool) kernelfile.Tally {
+func (t *interpretationTrial) read(file *ownkernels.File, enough bool) kernelfile.Tally {
 	tally := t.try(file, maps.Clone(file.Covers.Dims), enough)
 	if tally.Right+tally.Wrong == 0 {
 		tally = t.try(file, t.Asked.Dims, enough)
@@ -255,7 +255,7 @@ func (t *readingTrial) read(file *ownkernels.File, enough bool) kernelfile.Tally
 }
 
 // dtypes returns the dtypes of the pass after its first one.
-func (t *readingTrial) dtypes() []string {
+func (t *interpretationTrial) dtypes() []string {
 	for _, b := range t.file.Bindings {
 		if all := b.DTypes(); b.Pass == t.pass && len(all) > 1 {
 			return all[1:]
@@ -264,11 +264,11 @@ func (t *readingTrial) dtypes() []string {
 	return nil
 }
 
-// Late reports whether there was no time left for another reading.
-func (t *readingTrial) Late() bool { return t.late }
+// Late reports whether there was no time left for another interpretation.
+func (t *interpretationTrial) Late() bool { return t.late }
 
 // Flat tries the file with size 1 for the dims that decide the memory order of tensors.
-func (t *readingTrial) Flat() kernelfile.Tally {
+func (t *interpretationTrial) Flat() kernelfile.Tally {
 	dims := map[string]int64{}
 	for _, name := range t.Spec.Own.Flat {
 		dims[name] = 1
@@ -277,7 +277,7 @@ func (t *readingTrial) Flat() kernelfile.Tally {
 }
 
 // Whole tries the file at sizes of whole tiles and blocks.
-func (t *readingTrial) Whole() kernelfile.Tally {
+func (t *interpretationTrial) Whole() kernelfile.Tally {
 	if t.until.over() {
 		return kernelfile.Tally{}
 	}
@@ -287,7 +287,7 @@ func (t *readingTrial) Whole() kernelfile.Tally {
 }
 
 // wholeDims returns sizes of whole tiles and blocks, for the cases that the file is judged on.
-func (t *readingTrial) wholeDims() map[string]int64 {
+func (t *interpretationTrial) wholeDims() map[string]int64 {
 	o := op.Options{
 		Level: op.LevelQuick, Dims: maps.Clone(t.file.Covers.Dims), Attributes: t.Asked.Attributes,
 		Passes: []op.Pass{t.pass}, Device: t.Asked.Device, Memory: t.Asked.Memory,
@@ -303,7 +303,7 @@ func (t *readingTrial) wholeDims() map[string]int64 {
 
 // try judges the quick cases of a file on ordinary numbers, with some sizes fixed. If enough is set, it stops
 // at the first wrong one.
-func (t *readingTrial) try(file *ownkernels.File, dims map[string]int64, enough bool) (
+func (t *interpretationTrial) try(file *ownkernels.File, dims map[string]int64, enough bool) (
 	tally kernelfile.Tally,
 ) {
 	at := slices.IndexFunc(file.Bindings, func(b *kernelfile.Binding) bool { return b.Pass == t.pass })
@@ -355,9 +355,9 @@ func ordinary(b *kernelfile.Binding) []string {
 	return []string{"normal"}
 }
 
-// smallestTelling returns the sizes of the smallest case that tells readings apart: no free size is 1, except
-// those with a default, and sizes are equal that a function may require to be; if there is no such case, the
-// fixed sizes.
+// smallestTelling returns the sizes of the smallest case that tells interpretations apart: no free size is 1,
+// except those with a default, and sizes are equal that a function may require to be; if there is no such
+// case, the fixed sizes.
 func smallestTelling(spec *op.Spec, o op.Options) map[string]int64 {
 	plan, err := spec.Expand(o)
 	if err != nil {
@@ -396,8 +396,8 @@ func followsOthers(spec *op.Spec, name string) bool {
 	})
 }
 
-// tallyOf counts the results of trials. Where a free size is 1, several readings are the same: being right
-// there counts only if no trial has larger sizes.
+// tallyOf counts the results of trials. Where a free size is 1, several interpretations are the same: being
+// right there counts only if no trial has larger sizes.
 func tallyOf(b *kernelfile.Binding, records []record.Record, fixed map[string]int64) kernelfile.Tally {
 	var all, telling kernelfile.Tally
 	for _, r := range records {
@@ -451,7 +451,7 @@ func inOneLine(message string) string {
 // raisedOutside reports whether a Python function raised an exception before it launched a kernel or outside
 // one, which another call might not have raised.
 func raisedOutside(b *kernelfile.Binding, r record.Record) bool {
-	return r.Status == op.StatusCrash && advice.OfReading(r.Message) &&
+	return r.Status == op.StatusCrash && advice.OfInterpretation(r.Message) &&
 		(r.Where == nil || !b.Launches(r.Where.Kernel))
 }
 

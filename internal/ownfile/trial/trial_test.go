@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// TestBuildingDoesNotCountAsReading: building a reading takes no time from the others, up to the time for
-// building.
-func TestBuildingDoesNotCountAsReading(t *testing.T) {
-	r := readingTime{until: time.Now().Add(-time.Second), builds: mostBuilding}
+// TestBuildingDoesNotCountAsTrying: building an interpretation takes no time from the others, up to the time
+// for building.
+func TestBuildingDoesNotCountAsTrying(t *testing.T) {
+	r := interpretationTime{until: time.Now().Add(-time.Second), builds: mostBuilding}
 	if !r.over() {
 		t.Fatal("the time is not up, and it was a second ago")
 	}

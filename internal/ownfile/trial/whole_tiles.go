@@ -2,8 +2,8 @@ package trial
 
 import "triad/internal/op"
 
-// wholeTiles returns sizes, near those of the smallest case that tells readings apart, that are multiples of
-// the usual tiles and blocks. Sizes are equal here exactly where they are equal there.
+// wholeTiles returns sizes, near those of the smallest case that tells interpretations apart, that are
+// multiples of the usual tiles and blocks. Sizes are equal here exactly where they are equal there.
 func wholeTiles(spec *op.Spec, o op.Options) map[string]int64 {
 	dims := smallestTelling(spec, o)
 	var free []string

@@ -8,7 +8,7 @@ import (
 )
 
 // TestWholeTiles: every operator has sizes of whole tiles: multiples of a tile, and different where those
-// that tell readings apart are.
+// that tell interpretations apart are.
 func TestWholeTiles(t *testing.T) {
 	for _, name := range catalog.Names() {
 		operator, err := catalog.Get(name)

@@ -40,8 +40,8 @@ type Workers struct {
 	Confine func(a *worker.Adapter, builds bool, sees []string)
 }
 
-// Reading selects how a file is understood.
-type Reading struct {
+// Interpretation selects how a file is understood.
+type Interpretation struct {
 	Request string // FILE[:function][@pass], the words of --add
 	Stem    string // stands for the file in its name, as returned by kernelfile.Stems; "": its own name does
 	Flags   string // the user's flags for the file, as typed
@@ -64,29 +64,29 @@ type File struct {
 	Shares     bool                  // its threads share memory
 	NoBarrier  bool                  // ... and it has no barrier
 
-	reading       Reading
-	doubts        map[op.Pass][]backend.Doubt
-	right         map[op.Pass]bool // in some call of a trial
-	source        string           // hash of the file and of what it includes
-	shim          string           // path of the code that triad wrote to call it
-	inline        string           // the judged CUDA of a Python file; "" if it has none
-	inlineAt      string           // the location of inline
-	adapter       *worker.Adapter
-	kept          kept     // outcomes of trials
-	interpreted   bool     // its kernels run in Triton's interpreter
-	launches      bool     // it has kernels of its own, besides the operations of a library
-	lines         []string // of the file
-	launchLines   []int    // the lines with a <<<
-	dynamicShared bool     // a kernel takes shared memory at its launch
-	others        []string // files of its program that it is built together with
-	joined        bool     // the launches of its main() are judged
-	proposed      map[op.Pass]declaration.Line
-	written       []int // the lines, from 0, before which one was inserted, in order
+	interpretation Interpretation
+	doubts         map[op.Pass][]backend.Doubt
+	right          map[op.Pass]bool // in some call of a trial
+	source         string           // hash of the file and of what it includes
+	shim           string           // path of the code that triad wrote to call it
+	inline         string           // the judged CUDA of a Python file; "" if it has none
+	inlineAt       string           // the location of inline
+	adapter        *worker.Adapter
+	kept           kept     // outcomes of trials
+	interpreted    bool     // its kernels run in Triton's interpreter
+	launches       bool     // it has kernels of its own, besides the operations of a library
+	lines          []string // of the file
+	launchLines    []int    // the lines with a <<<
+	dynamicShared  bool     // a kernel takes shared memory at its launch
+	others         []string // files of its program that it is built together with
+	joined         bool     // the launches of its main() are judged
+	proposed       map[op.Pass]declaration.Line
+	written        []int // the lines, from 0, before which one was inserted, in order
 }
 
 // Each lists the requests that a request stands for: itself, or one for each function of the file that can be
 // judged.
-func (r Reading) Each() []string {
+func (r Interpretation) Each() []string {
 	var several *kernelfile.SeveralError
 	if _, err := r.Read(); !errors.As(err, &several) {
 		return []string{r.Request}
@@ -108,7 +108,7 @@ func (r Reading) Each() []string {
 
 // Read reads a file, matches its functions and writes the code that calls them. The error is a *op.UsageError
 // if the user can correct it, a *kernelfile.SeveralError if several functions can be judged.
-func (r Reading) Read() (*File, error) {
+func (r Interpretation) Read() (*File, error) {
 	request, err := kernelfile.ParseRequest(r.Request)
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (r Reading) Read() (*File, error) {
 	if f, ok := r.throughLauncher(request, path, content); ok {
 		return f, nil
 	}
-	f := &File{Path: path, Name: request.Implementation(), reading: r}
+	f := &File{Path: path, Name: request.Implementation(), interpretation: r}
 	f.lines = strings.Split(string(content), "\n")
 	if content, err = f.takeInline(&request, content); err != nil {
 		return nil, r.refuse("%v", err)
@@ -138,11 +138,11 @@ func (r Reading) Read() (*File, error) {
 	f.launches = !request.IsPython() || ownKernels.Match(content)
 	if !request.IsPython() {
 		r.Options.Flags = foundFlags(path, content, r.Options.Flags)
-		f.reading = r
+		f.interpretation = r
 		if filepath.Ext(path) != ".py" {
 			f.withOtherFiles(content)
 		}
-		r = f.reading
+		r = f.interpretation
 	}
 	bindings, err := f.match(request, content)
 	var several *kernelfile.SeveralError
@@ -155,7 +155,7 @@ func (r Reading) Read() (*File, error) {
 	if err != nil {
 		return nil, r.refuse("%v", err)
 	}
-	r = f.reading
+	r = f.interpretation
 	f.take(bindings)
 	if request.IsPython() && usesLibraryAlone(f.Bindings) {
 		f.launches, f.interpreted = false, false
@@ -173,7 +173,7 @@ func (r Reading) Read() (*File, error) {
 func (f *File) Text() string { return strings.Join(f.lines, "\n") }
 
 // copied returns the text that is built in place of a .cu, "" if the .cu itself is built.
-func (r Reading) copied(path string, content []byte) string {
+func (r Interpretation) copied(path string, content []byte) string {
 	if !r.Workers.GPU { // its launches are read anyway
 		if left, ok := withoutLibraryOfMain(content, filepath.Dir(path)); ok {
 			return string(left)
@@ -204,8 +204,8 @@ func withFolderOf(path string, flags []string) []string {
 
 // match matches the functions of a file, or the sequence of launches of its main().
 func (f *File) match(request kernelfile.Request, content []byte) ([]*kernelfile.Binding, error) {
-	if request.Declares(string(content), f.reading.Options.Flags, f.reading.Spec.Name) {
-		return f.reading.bind(request, f.Path, content)
+	if request.Declares(string(content), f.interpretation.Options.Flags, f.interpretation.Spec.Name) {
+		return f.interpretation.bind(request, f.Path, content)
 	}
 	for _, alone := range []bool{false, true} {
 		if alone && request.Function == "" {
@@ -215,7 +215,7 @@ func (f *File) match(request kernelfile.Request, content []byte) ([]*kernelfile.
 			return bindings, nil
 		}
 	}
-	bindings, err := f.reading.bind(request, f.Path, content)
+	bindings, err := f.interpretation.bind(request, f.Path, content)
 	clear := func(b *kernelfile.Binding) bool { return b.Pass == op.Forward && !b.Guesses() }
 	if err != nil || slices.ContainsFunc(bindings, (*kernelfile.Binding).Guesses) &&
 		!slices.ContainsFunc(bindings, clear) {
@@ -229,7 +229,7 @@ func (f *File) match(request kernelfile.Request, content []byte) ([]*kernelfile.
 // take keeps the functions of the requested passes.
 func (f *File) take(bindings []*kernelfile.Binding) {
 	for _, b := range bindings {
-		if !slices.Contains(f.reading.Passes, b.Pass) {
+		if !slices.Contains(f.interpretation.Passes, b.Pass) {
 			continue
 		}
 		f.Matched = append(f.Matched, b.Describe())
@@ -243,7 +243,7 @@ func (f *File) take(bindings []*kernelfile.Binding) {
 }
 
 // open returns the path and the text of the requested file.
-func (r Reading) open(request kernelfile.Request) (path string, content []byte, err error) {
+func (r Interpretation) open(request kernelfile.Request) (path string, content []byte, err error) {
 	if r.launches != "" {
 		return r.launches, []byte(textOf(r.launches)), nil
 	}
@@ -277,13 +277,13 @@ func (f *File) takeInline(request *kernelfile.Request, content []byte) ([]byte, 
 		}
 		return content, nil
 	}
-	code, ok, err := kernelfile.InlineSources(f.reading.Workers.Parse(string(content)))
+	code, ok, err := kernelfile.InlineSources(f.interpretation.Workers.Parse(string(content)))
 	if err != nil || !ok {
 		return content, err
 	}
 	named := func(fn kernelfile.Function) bool { return fn.Name == request.Function }
 	if request.Function != "" && !slices.ContainsFunc(kernelfile.ReadCUDA(code).Functions, named) {
-		if !f.reading.Workers.GPU {
+		if !f.interpretation.Workers.GPU {
 			return nil, fmt.Errorf("without a GPU load_inline builds nothing, so that %[1]s cannot be "+
 				"called: leave :%[1]s out, and the CUDA source that is handed over is judged",
 				request.Function)
@@ -297,7 +297,7 @@ func (f *File) takeInline(request *kernelfile.Request, content []byte) ([]byte, 
 }
 
 // bind matches the functions of a file, or if it has none, those of the files that it includes.
-func (r Reading) bind(
+func (r Interpretation) bind(
 	request kernelfile.Request, path string, content []byte,
 ) ([]*kernelfile.Binding, error) {
 	included := ""
@@ -323,7 +323,7 @@ func (r Reading) bind(
 
 // observe lets what is read of a CUDA file ask what its main() does, or those of files near it that launch
 // its kernels.
-func (r Reading) observe(file *kernelfile.File, path, text string) {
+func (r Interpretation) observe(file *kernelfile.File, path, text string) {
 	if r.Workers.Observe == nil || filepath.Ext(path) == ".py" {
 		return
 	}
@@ -346,7 +346,7 @@ var ownKernels = regexp.MustCompile(`@(triton\.)?(jit|autotune|heuristics)\b|__g
 // importsTriton matches a line that imports Triton, alone or among others.
 var importsTriton = regexp.MustCompile(`(?m)^[ \t]*(import|from)\b.*\btriton\b`)
 
-func (r Reading) refuse(format string, a ...any) error {
+func (r Interpretation) refuse(format string, a ...any) error {
 	return &op.UsageError{Message: fmt.Sprintf("--add %s: ", r.Request) + fmt.Sprintf(format, a...)}
 }
 
@@ -378,7 +378,7 @@ func (f *File) Close() error { return f.adapter.Close() }
 // other values.
 func (f *File) Assumed() map[string][]string {
 	assumed := map[string][]string{}
-	for _, a := range f.reading.Spec.Attributes {
+	for _, a := range f.interpretation.Spec.Attributes {
 		value, pinned := f.Covers.Pins[a.Name]
 		asked := func(b *kernelfile.Binding) bool { return b.Options.Attrs[a.Name] != "" }
 		if slices.ContainsFunc(f.Bindings, asked) || !pinned || value == "" {
@@ -419,8 +419,8 @@ func (f *File) WasRight(pass op.Pass) {
 // With rereads the file in another way. The new one has its own worker; what was found for passes that were
 // tried before is kept.
 func (f *File) With(other kernelfile.Alternative) (*File, error) {
-	changed := f.reading
-	changed.Options = f.reading.Options.With(other)
+	changed := f.interpretation
+	changed.Options = f.interpretation.Options.With(other)
 	read, err := changed.Read()
 	if err == nil {
 		read.Matched = append(read.Matched, "read so since it is wrong otherwise: "+other.Flags)
@@ -431,15 +431,15 @@ func (f *File) With(other kernelfile.Alternative) (*File, error) {
 
 // WithAttribute rereads the file to judge it with another value of an attribute.
 func (f *File) WithAttribute(name, value string) (*File, error) {
-	changed := f.reading
-	changed.Options.Attrs = maps.Collect(maps.All(f.reading.Options.Attrs)) // a copy, and never nil
+	changed := f.interpretation
+	changed.Options.Attrs = maps.Collect(maps.All(f.interpretation.Options.Attrs)) // a copy, and never nil
 	changed.Options.Attrs[name] = value
 	return changed.Read()
 }
 
 // On rereads the file as it was settled, for other workers.
 func (f *File) On(workers Workers) (*File, error) {
-	changed := f.reading
+	changed := f.interpretation
 	changed.Workers = workers
 	return changed.Read()
 }

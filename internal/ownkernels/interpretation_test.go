@@ -29,9 +29,9 @@ const (
 // parsed returns the facts of a Python text.
 var parsed = pyparser.New(pyparser.OfPATH)
 
-// reading returns the reading of a file with this text for an operator of the catalog; its workers start
-// nothing.
-func reading(t *testing.T, name, file, text string) Reading {
+// interpretation returns the interpretation of a file with this text for an operator of the catalog; its
+// workers start nothing.
+func interpretation(t *testing.T, name, file, text string) Interpretation {
 	t.Helper()
 	o, err := catalog.Get(name)
 	if err != nil {
@@ -41,14 +41,17 @@ func reading(t *testing.T, name, file, text string) Reading {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return Reading{Request: path, Spec: o.Spec, Passes: []op.Pass{op.Forward, op.Backward}, Workers: Workers{
-		CUDA:   func() *worker.Adapter { return &worker.Adapter{} },
-		Python: func(string) *worker.Adapter { return &worker.Adapter{} },
-		Cache:  t.TempDir(), Parse: parsed,
-	}}
+	return Interpretation{
+		Request: path, Spec: o.Spec, Passes: []op.Pass{op.Forward, op.Backward},
+		Workers: Workers{
+			CUDA:   func() *worker.Adapter { return &worker.Adapter{} },
+			Python: func(string) *worker.Adapter { return &worker.Adapter{} },
+			Cache:  t.TempDir(), Parse: parsed,
+		},
+	}
 }
 
-func read(t *testing.T, r Reading) *File {
+func read(t *testing.T, r Interpretation) *File {
 	t.Helper()
 	f, err := r.Read()
 	if err != nil {
@@ -60,7 +63,7 @@ func read(t *testing.T, r Reading) *File {
 // A .cu becomes a shim in the cache that includes it by a relative path. Another text of the file is another
 // version with the same shim; other flags give another shim.
 func TestReadWritesTheShim(t *testing.T) {
-	r := reading(t, rowsOperator, "mine.cu", softmax)
+	r := interpretation(t, rowsOperator, "mine.cu", softmax)
 	first := read(t, r)
 	shim, err := os.ReadFile(first.shim)
 	if err != nil {
@@ -92,8 +95,8 @@ func TestReadWritesTheShim(t *testing.T) {
 
 // Every version of a .py is called by the operator file in the same folder.
 func TestReadWritesThePythonFile(t *testing.T) {
-	r := reading(t, rowsOperator, "mine.py", "import triton\n\n\n@triton.jit\ndef rows(x):\n    pass\n\n\n"+
-		"def solve(x):\n    rows[(1,)](x)\n    return x\n")
+	r := interpretation(t, rowsOperator, "mine.py", "import triton\n\n\n@triton.jit\ndef rows(x):\n    "+
+		"pass\n\n\ndef solve(x):\n    rows[(1,)](x)\n    return x\n")
 	first := read(t, r)
 	if filepath.Base(first.shim) != rowsOperator+".py" || !first.IsPython() || !first.interpreted {
 		t.Errorf("%+v", first)
@@ -116,7 +119,7 @@ func TestReadWritesThePythonFile(t *testing.T) {
 		"def _launch(x):\n    rows[(1,)](x)\n\n\ndef solve(x):\n    _launch(x)\n    return x\n": true,
 		"def solve(x):\n    return x.softmax(-1)  # rows\n":                                     false,
 	} {
-		f := read(t, reading(t, rowsOperator, "mine.py", kernel+body))
+		f := read(t, interpretation(t, rowsOperator, "mine.py", kernel+body))
 		if f.launches != want || f.interpreted != want {
 			t.Errorf("%s: launches is %v, interpreted is %v, want %v", body, f.launches, f.interpreted, want)
 		}
@@ -131,7 +134,7 @@ func TestReadSeesAMissingBarrier(t *testing.T) {
 	} {
 		text := "__global__ void softmax(const float* x, float* y, int rows, int cols) { int i = " +
 			"threadIdx.x; " + body + " }"
-		if f := read(t, reading(t, rowsOperator, "mine.cu", text)); f.NoBarrier != want {
+		if f := read(t, interpretation(t, rowsOperator, "mine.cu", text)); f.NoBarrier != want {
 			t.Errorf("%q: no barrier is %v, want %v", body, f.NoBarrier, want)
 		}
 	}
@@ -142,7 +145,7 @@ func TestReadRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ file, text, says string }{
 		"no function": {"mine.cu", "int x;", "it has no function to judge"},
 	} {
-		r := reading(t, rowsOperator, c.file, c.text)
+		r := interpretation(t, rowsOperator, c.file, c.text)
 		_, err := r.Read()
 		var u *op.UsageError
 		if !errors.As(err, &u) || !strings.Contains(u.Message, c.says) ||
@@ -150,7 +153,7 @@ func TestReadRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	r := reading(t, rowsOperator, "mine.cu", softmax)
+	r := interpretation(t, rowsOperator, "mine.cu", softmax)
 	r.Request = filepath.Join(t.TempDir(), "nowhere.cu")
 	if _, err := r.Read(); err == nil || !strings.Contains(err.Error(),
 		"cannot read the file: no such file or directory") {
@@ -161,7 +164,7 @@ func TestReadRefuses(t *testing.T) {
 // An attribute that neither a parameter nor --attr gives is assumed; the file can be reread with its other
 // value.
 func TestAssumedAttributes(t *testing.T) {
-	r := reading(t, "flash_attention", "mine.cu", attention)
+	r := interpretation(t, "flash_attention", "mine.cu", attention)
 	f := read(t, r)
 	if got := f.Assumed(); !maps.EqualFunc(got, map[string][]string{"causal": {"true"}}, slices.Equal) {
 		t.Errorf("assumed %v, want causal with the other value true", got)
@@ -179,7 +182,7 @@ func TestAssumedAttributes(t *testing.T) {
 
 // The cases are narrowed to those of the added files, unless the user requested others.
 func TestNarrow(t *testing.T) {
-	b := &Backend{Files: []*File{read(t, reading(t, "flash_attention", "mine.cu", attention))}}
+	b := &Backend{Files: []*File{read(t, interpretation(t, "flash_attention", "mine.cu", attention))}}
 	var o op.Options
 	b.Narrow(&o)
 	if !slices.Equal(o.Passes, []op.Pass{op.Forward}) || !slices.Equal(o.DTypes, []string{"fp32"}) ||
@@ -209,7 +212,7 @@ func TestNarrowSavedTensors(t *testing.T) {
 		"    def backward(ctx, g):\n        return g\n\n\ndef softmax(x):\n    return F.apply(x)\n"
 	const saved = "import torch\n\n\ndef softmax_backward(y, grad_y):\n    return y * grad_y\n"
 	of := func(text string) *File {
-		r := reading(t, rowsOperator, "f.py", text)
+		r := interpretation(t, rowsOperator, "f.py", text)
 		r.Passes = []op.Pass{op.Backward}
 		return read(t, r)
 	}

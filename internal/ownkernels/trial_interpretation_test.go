@@ -13,7 +13,7 @@ import (
 func rowFile(t *testing.T) *File {
 	t.Helper()
 	for _, name := range catalog.Names() {
-		if f, err := reading(t, name, "mine.cu", softmax).Read(); err == nil {
+		if f, err := interpretation(t, name, "mine.cu", softmax).Read(); err == nil {
 			return f
 		}
 	}

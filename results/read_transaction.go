@@ -10,34 +10,34 @@ import (
 	"time"
 )
 
-// reading is a transaction that only reads. Each of its statements is stopped when the context ends.
-type reading struct {
+// readTransaction only reads. Each of its statements is stopped when the context ends.
+type readTransaction struct {
 	ctx context.Context
 	tx  *sql.Tx
 }
 
-// read begins a reading; it ends with Rollback.
-func (s *Store) read(ctx context.Context) (reading, error) {
+// read begins a read transaction; it ends with Rollback.
+func (s *Store) read(ctx context.Context) (readTransaction, error) {
 	db, err := s.readers(ctx)
 	if err != nil {
-		return reading{}, err
+		return readTransaction{}, err
 	}
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-	return reading{ctx, tx}, err
+	return readTransaction{ctx, tx}, err
 }
 
 // Query asks for rows.
-func (r reading) Query(query string, args ...any) (*sql.Rows, error) {
+func (r readTransaction) Query(query string, args ...any) (*sql.Rows, error) {
 	return r.tx.QueryContext(r.ctx, query, args...)
 }
 
 // QueryRow asks for one row.
-func (r reading) QueryRow(query string, args ...any) *sql.Row {
+func (r readTransaction) QueryRow(query string, args ...any) *sql.Row {
 	return r.tx.QueryRowContext(r.ctx, query, args...)
 }
 
 // Rollback ends the transaction.
-func (r reading) Rollback() error { return r.tx.Rollback() }
+func (r readTransaction) Rollback() error { return r.tx.Rollback() }
 
 // source identifies the file that connections read, and how. SQLite notices no change of a file in a
 // read-only folder (immutable), so its size and time are included.
