@@ -12,9 +12,9 @@ import (
 func (b *Binding) takeBlockTotals(file *File) {
 	for i := range b.Args {
 		a := &b.Args[i]
-		if b.Pass == op.Forward && a.Role == Output && a.Form == AsItLies && a.Over == "" &&
+		if b.Pass == op.Forward && a.Role == Output && a.Adapter == AsItLies && a.Over == "" &&
 			a.Target == b.Spec.Own.Total && !a.told && b.givesBlocks(file, *a) {
-			a.Form = BlockTotals
+			a.Adapter = BlockTotals
 		}
 	}
 }
@@ -94,7 +94,7 @@ func (fn *Function) returnsWordOf(at int, grid []token) bool {
 func (b *Binding) addTotals(args []Argument) string {
 	code := ""
 	for i, a := range args {
-		if a.Form != BlockTotals {
+		if a.Adapter != BlockTotals {
 			continue
 		}
 		types := b.Cases[0].types

@@ -48,7 +48,7 @@ func (b *Binding) saidSizes() map[string][]string {
 				continue
 			}
 			sizes := b.shape(b.tensor(a))
-			if a.Form == BSHD {
+			if a.Adapter == BSHD {
 				sizes = exchangedSizes(sizes, false)
 			}
 			if len(sizes) != len(list) {

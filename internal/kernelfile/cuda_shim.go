@@ -22,7 +22,7 @@ func CUDAShim(include, name string, bindings []*Binding) string {
 	for i, b := range bindings {
 		launch := b.launchCode(i)
 		for name, used := range map[string]bool{
-			"own_forms": formsUsed.MatchString(launch), "own_extension": b.extension,
+			"own_adapters": adaptersUsed.MatchString(launch), "own_extension": b.extension,
 			"own_asserts": b.asserts,
 		} {
 			if line := "#include \"" + name + ".cuh\"\n"; used && !slices.Contains(headers, line) {
@@ -62,8 +62,8 @@ func CUDAShim(include, name string, bindings []*Binding) string {
 	return head.String() + tail.String()
 }
 
-// formsUsed matches the names that cuda/include/own_forms.cuh defines.
-var formsUsed = regexp.MustCompile(`triad_own::(?:fill|convert|to_host|give|add_up|` +
+// adaptersUsed matches the names that cuda/include/own_adapters.cuh defines.
+var adaptersUsed = regexp.MustCompile(`triad_own::(?:fill|convert|to_host|give|add_up|` +
 	`in_its_place|scale_and_add)\b`)
 
 // ownWords are the words behind the include that a macro of the file may have taken: members of a tensor, and
@@ -206,9 +206,9 @@ func (b *Binding) launchCode(n int) string {
 	}
 	for i, args := range calls {
 		code.WriteString(b.copiesCode(func(e *evaluation) []copied { return e.before(args) }) +
-			b.formsCode(args, false) + b.wholeCode(args, false) + b.hostBefore(args) + b.fillRooms() +
+			b.adaptersCode(args, false) + b.wholeCode(args, false) + b.hostBefore(args) + b.fillRooms() +
 			b.callCode(args, i > 0) + b.hostAfter(args) + b.wholeCode(args, true) +
-			b.formsCode(args, true) + b.addTotals(args) +
+			b.adaptersCode(args, true) + b.addTotals(args) +
 			b.copiesCode(func(e *evaluation) []copied { return e.after(args) }))
 	}
 	code.WriteString(b.scaleCode())
@@ -274,11 +274,11 @@ func (b *Binding) argumentCode(a Argument, at int, c Instance) string {
 	switch {
 	case a.host:
 		return fmt.Sprintf("static_cast<%s *>(%s)", a.Base, hostName(at))
-	case a.tensor && a.Form == Packed:
+	case a.tensor && a.Adapter == Packed:
 		return b.packedTensorCode(a, at)
 	case a.tensor && (a.Role == Input || a.Role == Output):
 		return b.extensionTensor(a, slot("tensor_of"))
-	case a.Form != AsItLies, a.Role == Input, a.Role == Output:
+	case a.Adapter != AsItLies, a.Role == Input, a.Role == Output:
 		constant := ""
 		if a.Const {
 			constant = "const "

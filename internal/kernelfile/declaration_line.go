@@ -162,15 +162,15 @@ func (b *Binding) argumentWords(numbers bool) (words []declaration.Word) {
 			}
 			continue
 		}
-		number := a.Form == Scratch || a.Role == Constant && (numbers || a.told || b.guessedNumber(a))
-		if a.Form == BlockTotals || strings.HasPrefix(a.Target, "2 *") {
+		number := a.Adapter == Scratch || a.Role == Constant && (numbers || a.told || b.guessedNumber(a))
+		if a.Adapter == BlockTotals || strings.HasPrefix(a.Target, "2 *") {
 			continue // its lines say that, and no word does
 		}
 		if a.Over != "" {
 			add(a.Over, a.Name)
 		}
 		if number || slices.Contains([]Role{Input, Output, Size, Attribute}, a.Role) {
-			add(b.formWord(a), a.Name)
+			add(b.adapterWord(a), a.Name)
 		}
 	}
 	return words

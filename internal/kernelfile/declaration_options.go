@@ -256,7 +256,7 @@ func (r *lineReader) among(w declaration.Word, values, wanted []string) error {
 func (r *lineReader) takeTarget(w declaration.Word) error {
 	if !slices.ContainsFunc(r.targets(), sameTarget(w.Key)) && !r.knownWord(w.Key) {
 		return w.At.Errorf("%s has no %q: want one of %s, or of %s", r.Spec.Name, w.Key,
-			strings.Join(append(r.targets(), lineKeys...), ", "), strings.Join(r.formWords(), ", "))
+			strings.Join(append(r.targets(), lineKeys...), ", "), strings.Join(r.adapterWords(), ", "))
 	}
 	attribute := slices.IndexFunc(r.Spec.Attributes, func(a op.AttributeSpec) bool { return a.Name == w.Key })
 	number := slices.ContainsFunc(r.Function.Template, func(t TemplateParam) bool {

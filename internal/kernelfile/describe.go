@@ -77,7 +77,7 @@ func (b *Binding) limits() []string {
 			all = append(all, c.sentence)
 		}
 	}
-	all = append(all, b.formSentences()...)
+	all = append(all, b.adapterSentences()...)
 	if words := b.accumulated(); words != "" {
 		all = append(all, words)
 	}

@@ -121,7 +121,7 @@ func (b *Binding) instances() error {
 		return err
 	}
 	// What triad does to inputs or outputs itself would be another rounding point in 16 bits.
-	fp32Alone := len(b.unscaled) > 0 || b.whole || b.returned != "" || b.hasForm(BlockTotals)
+	fp32Alone := len(b.unscaled) > 0 || b.whole || b.returned != "" || b.hasAdapter(BlockTotals)
 	var why string
 	for _, name := range b.Spec.PassDTypes(b.Pass) {
 		main, ok := tensorDType(b.inputs[0], name)
@@ -200,7 +200,7 @@ func (b *Binding) misfit(dtype string, types map[string]string) string {
 		want, fixed := tensorDType(tensor, dtype)
 		element = b.heldBy(element, want)
 		switch {
-		case any || a.Untyped || a.Form == Narrow || own.isBytes() && fixed && want.Size() == 1:
+		case any || a.Untyped || a.Adapter == Narrow || own.isBytes() && fixed && want.Size() == 1:
 		case !ok:
 			return a.Name + " is " + a.Text
 		case !fixed: // an attribute says it: every float is one of its values

@@ -27,7 +27,7 @@ func (b *Binding) leavesOutFirst() (without, sure bool) {
 	}
 	asked, open, told := false, false, false
 	for _, a := range b.Args {
-		if !a.tensor || a.Form != AsItLies || a.Role != Input && a.Role != Output {
+		if !a.tensor || a.Adapter != AsItLies || a.Role != Input && a.Role != Output {
 			continue
 		}
 		sizes := b.shape(b.tensor(a))

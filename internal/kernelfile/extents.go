@@ -26,7 +26,7 @@ func (b *Binding) readExtents() {
 			continue
 		}
 		for _, arg := range b.Args {
-			if arg.Role != Output || arg.Form != AsItLies || len(b.places[arg.Name]) == 0 {
+			if arg.Role != Output || arg.Adapter != AsItLies || len(b.places[arg.Name]) == 0 {
 				continue
 			}
 			if one, decides := b.oneElement(b.outputs[arg.Index], a.Name); decides {

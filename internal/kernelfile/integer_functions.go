@@ -23,7 +23,7 @@ func (b *Binding) takeWhole() {
 		}
 		element, _, ok := a.element()
 		if !ok || element != op.I32 || b.tensor(a).DType != "" ||
-			a.Form != AsItLies && a.Form != BlockTotals {
+			a.Adapter != AsItLies && a.Adapter != BlockTotals {
 			return
 		}
 		found = true
@@ -61,7 +61,7 @@ func (b *Binding) wholeCode(args []Argument, after bool) string {
 	}
 	for i, a := range args {
 		tensor := b.tensorAt(a)
-		written := a.Role == Output && (after || a.Over != "") && a.Form != BlockTotals
+		written := a.Role == Output && (after || a.Over != "") && a.Adapter != BlockTotals
 		if a.Role != Input && !written || done[tensor] {
 			continue
 		}

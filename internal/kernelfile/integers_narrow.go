@@ -12,13 +12,13 @@ import (
 func (b *Binding) narrowIntegers() {
 	for i := range b.Args {
 		a := &b.Args[i]
-		if a.Role != Input && a.Role != Output || a.Form != AsItLies || a.tensor || a.Over != "" ||
+		if a.Role != Input && a.Role != Output || a.Adapter != AsItLies || a.tensor || a.Over != "" ||
 			b.Function.Kind == Python {
 			continue
 		}
 		element, any, ok := a.element()
 		if ok && !any && element == op.I32 && b.tensor(*a).DType == op.I64.String() {
-			a.Form = Narrow
+			a.Adapter = Narrow
 		}
 	}
 }

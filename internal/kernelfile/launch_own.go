@@ -140,7 +140,7 @@ func (k body) sizesThere(found *foundLaunch) map[string]int64 {
 			}
 		case a.Role == Size && handed:
 			all = append(all, equation{dimsOf(a.Target), n})
-		case (a.Role == Input || a.Role == Output) && a.Form == AsItLies && found.elements[a.Name] > 0:
+		case (a.Role == Input || a.Role == Output) && a.Adapter == AsItLies && found.elements[a.Name] > 0:
 			list := plainSizes(k.b.shape(k.b.tensor(a)))
 			all = append(all, equation{list, found.elements[a.Name]})
 		}

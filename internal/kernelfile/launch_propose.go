@@ -59,7 +59,7 @@ func (b *Binding) proposeLaunch(file *File) error {
 	}
 	// neither the launch nor the addition of the values is in the file
 	valueOfEachBlock := func(a Argument) bool {
-		return a.Role == Output && a.Form != BlockTotals && k.givesValueOfEachBlock(a)
+		return a.Role == Output && a.Adapter != BlockTotals && k.givesValueOfEachBlock(a)
 	}
 	l.guessed = l.guessed || b.Options.Grid == "" &&
 		(slices.ContainsFunc(b.Args, valueOfEachBlock) || k.partOfMore(file) || k.worksWithOthers())
@@ -91,8 +91,8 @@ func (k body) partOfMore(file *File) bool {
 	if k.ownLaunch() != nil {
 		return false
 	}
-	scratch := slices.ContainsFunc(k.b.Args, func(a Argument) bool { return a.Form == Scratch })
-	return scratch || k.b.hasForm(BlockTotals) || len(k.b.Spec.Dims) == 1 && file.Shares ||
+	scratch := slices.ContainsFunc(k.b.Args, func(a Argument) bool { return a.Adapter == Scratch })
+	return scratch || k.b.hasAdapter(BlockTotals) || len(k.b.Spec.Dims) == 1 && file.Shares ||
 		k.reducesPartOfARow(file)
 }
 
@@ -366,7 +366,7 @@ func most(sizes []string) (largest string) {
 func (k body) defaultLimit(axis, used int, byElement bool) string {
 	dims := k.b.outputSizes()
 	total := byElement && k.b.Spec.Own.Total == k.b.outputs[0].Name
-	if total || k.b.hasForm(BlockTotals) { // as many blocks as it takes to add up all of the input
+	if total || k.b.hasAdapter(BlockTotals) { // as many blocks as it takes to add up all of the input
 		dims = k.b.sizesOf(k.b.inputs[0])
 	}
 	rows := cmp.Or(strings.Join(dims[:max(len(dims)-1, 0)], " * "), "1")

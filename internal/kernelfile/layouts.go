@@ -8,9 +8,9 @@ import (
 // lying is a row of the table of layouts: how what a parameter gets differs from the tensor as the operator
 // has it.
 type lying struct {
-	Form Form
-	fill string  // of Scratch
-	lies packing // of Packed
+	Adapter Adapter
+	fill    string  // of Scratch
+	lies    packing // of Packed
 	// the word of --map and of a line: of Scratch all of it, else what follows the tensors, "gate+up:rows"
 	word string
 	// what is said of it: of Packed how the parts lie, else a sentence
@@ -30,34 +30,36 @@ const (
 )
 
 var layouts = []lying{
-	{Form: Scratch, word: wordRoom, says: roomToWork + "which holds nothing before a call"},
-	{Form: Scratch, fill: fillZero, word: fillZero, says: roomToWork + "filled with zeros before each call"},
+	{Adapter: Scratch, word: wordRoom, says: roomToWork + "which holds nothing before a call"},
+	{Adapter: Scratch, fill: fillZero, word: fillZero, says: roomToWork + "filled with zeros before each " +
+		"call"},
 	{
-		Form: Scratch, fill: fillLowest, word: fillLowest,
+		Adapter: Scratch, fill: fillLowest, word: fillLowest,
 		says: roomToWork + "filled with -infinity before each call",
 	},
 	{
-		Form: Scratch, fill: fillCounted, word: fillCounted,
+		Adapter: Scratch, fill: fillCounted, word: fillCounted,
 		says: "$parameter gets the position of each token before each call, from 0",
 	},
-	{Form: Packed, lies: wholeTensors, says: "one after the other"},
-	{Form: Packed, lies: rowByRow, word: "rows", says: "beside each other in each row"},
-	{Form: Packed, lies: elementwise, word: "elements", says: "element by element"},
-	{Form: Packed, lies: tokenwise, word: "tokens", says: "one after the other in each token"},
-	{Form: Wide, word: endTwice, says: givenTwice + "[values, values]"},
-	{Form: Pairs, word: endPairs, says: givenTwice + "one beside the other"},
+	{Adapter: Packed, lies: wholeTensors, says: "one after the other"},
+	{Adapter: Packed, lies: rowByRow, word: "rows", says: "beside each other in each row"},
+	{Adapter: Packed, lies: elementwise, word: "elements", says: "element by element"},
+	{Adapter: Packed, lies: tokenwise, word: "tokens", says: "one after the other in each token"},
+	{Adapter: Wide, word: endTwice, says: givenTwice + "[values, values]"},
+	{Adapter: Pairs, word: endPairs, says: givenTwice + "one beside the other"},
 	{
-		Form: BSHD, word: endSwapped,
+		Adapter: BSHD, word: endSwapped,
 		says: "$parameter is $size: $target is copied so, and the copy is timed",
 	},
-	{Form: BlockTotals, says: "$parameter gets a value of each block: triad adds them up, and that is timed"},
-	{Form: Narrow, says: "$parameter is int: $target is converted, and that is timed"},
+	{Adapter: BlockTotals, says: "$parameter gets a value of each block: triad adds them up, and that is " +
+		"timed"},
+	{Adapter: Narrow, says: "$parameter is int: $target is converted, and that is timed"},
 }
 
 // layout returns the row of a form; the zero row if the tensor lies as the operator has it.
-func (f formOf) layout() lying {
+func (f adapterOf) layout() lying {
 	i := slices.IndexFunc(layouts, func(l lying) bool {
-		return l.Form == f.Form && l.fill == f.fill && (l.Form != Packed || l.lies == f.lies)
+		return l.Adapter == f.Adapter && l.fill == f.fill && (l.Adapter != Packed || l.lies == f.lies)
 	})
 	if i < 0 {
 		return lying{}
@@ -68,7 +70,7 @@ func (f formOf) layout() lying {
 // layoutOf returns the row of a word of --map, with so many parts before its ending.
 func (b *Binding) layoutOf(text, end string, parts int) (l lying, ok bool) {
 	at := slices.IndexFunc(layouts, func(l lying) bool {
-		switch l.Form {
+		switch l.Adapter {
 		case Scratch:
 			return l.word == text && (l.fill != fillCounted || b.Spec.Own.Positions != "")
 		case Packed:
@@ -85,7 +87,7 @@ func (b *Binding) layoutOf(text, end string, parts int) (l lying, ok bool) {
 // wordsOf returns the words of an operator for a layout.
 func (b *Binding) wordsOf(l lying) (all []string) {
 	own := b.Spec.Own
-	switch l.Form {
+	switch l.Adapter {
 	case Scratch:
 		all = []string{l.word}
 	case Packed:
@@ -112,7 +114,7 @@ func withEnd(tensors, end string) string {
 // layoutSentence describes what a parameter gets; "" if that is the tensor as it lies.
 func (b *Binding) layoutSentence(a Argument) string {
 	says, size := a.layout().says, b.Spec.Own.WideSize
-	switch a.Form {
+	switch a.Adapter {
 	case Packed:
 		says = "$parameter holds " + a.packed() +
 			": they are copied there before each call, and the copy is timed"
@@ -123,4 +125,4 @@ func (b *Binding) layoutSentence(a Argument) string {
 }
 
 // packed returns the layout of several inputs in one buffer: "gate, up one after the other".
-func (f formOf) packed() string { return strings.Join(f.parts, ", ") + " " + f.layout().says }
+func (f adapterOf) packed() string { return strings.Join(f.parts, ", ") + " " + f.layout().says }

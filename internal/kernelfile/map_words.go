@@ -15,9 +15,9 @@ const (
 
 // saidWord is the meaning of a word of --map for a parameter, in addition to the name of a tensor.
 type saidWord struct {
-	target string // the tensor, the first of several; "" for scratch memory and for plain numbers
-	form   formOf
-	plain  bool // a number is passed
+	target  string // the tensor, the first of several; "" for scratch memory and for plain numbers
+	adapter adapterOf
+	plain   bool // a number is passed
 }
 
 // isNumber matches a word of --map that is a number, which is passed as it is.
@@ -25,9 +25,9 @@ var isNumber = regexp.MustCompile(`^-?\d+(\.\d*)?(e-?\d+)?$`)
 
 // sayWord reads a word of --map that says more than a name; ok is false for one that does not.
 func (b *Binding) sayWord(text string) (said saidWord, ok bool) {
-	said.form.told = true
+	said.adapter.told = true
 	if isNumber.MatchString(text) {
-		said.form.number, said.plain = text, true
+		said.adapter.number, said.plain = text, true
 		return said, true
 	}
 	names, end, _ := strings.Cut(text, ":")
@@ -36,12 +36,12 @@ func (b *Binding) sayWord(text string) (said saidWord, ok bool) {
 	if !ok {
 		return said, false
 	}
-	said.form.Form, said.form.fill, said.form.lies = l.Form, l.fill, l.lies
-	switch own := b.Spec.Own; l.Form {
+	said.adapter.Adapter, said.adapter.fill, said.adapter.lies = l.Adapter, l.fill, l.lies
+	switch own := b.Spec.Own; l.Adapter {
 	case Scratch:
 		return said, true
 	case Packed:
-		said.form.parts = parts
+		said.adapter.parts = parts
 		ok = slices.Equal(slices.Sorted(slices.Values(parts)), slices.Sorted(slices.Values(own.Packed)))
 	case BSHD:
 		ok = slices.Contains(own.Tokens, names)
@@ -61,8 +61,8 @@ func (b *Binding) plainWords() []string {
 	return all
 }
 
-// formWords returns all words of --map that an operator knows in addition to its names.
-func (b *Binding) formWords() []string {
+// adapterWords returns all words of --map that an operator knows in addition to its names.
+func (b *Binding) adapterWords() []string {
 	all := b.plainWords()
 	for _, l := range layouts {
 		all = append(all, b.wordsOf(l)...)
@@ -70,7 +70,7 @@ func (b *Binding) formWords() []string {
 	return all
 }
 
-// knownWord reports whether a word of --map names a form that the operator has.
+// knownWord reports whether a word of --map names a layout adapter that the operator has.
 func (b *Binding) knownWord(text string) bool {
 	_, ok := b.sayWord(text)
 	return ok || slices.Contains(b.plainWords(), text)
@@ -82,11 +82,11 @@ func (b *Binding) checkWord(p Param, text string) error {
 	tensors := b.Function.Kind == Python || b.Function.showsSizes() || b.Function.returns
 	pointer := p.Pointer && !p.tensor
 	switch {
-	case ok && said.form.Form == BSHD && b.Function.Kind == Python && b.mayExchange() &&
+	case ok && said.adapter.Adapter == BSHD && b.Function.Kind == Python && b.mayExchange() &&
 		(p.Pointer || p.Untyped):
 		return nil
-	case ok && said.form.Form == Packed && b.Function.form != kernelForm && (p.Pointer || p.Untyped),
-		ok && (said.form.Form == Wide || said.form.Form == Pairs) && b.Function.Kind == Python &&
+	case ok && said.adapter.Adapter == Packed && b.Function.form != kernelForm && (p.Pointer || p.Untyped),
+		ok && (said.adapter.Adapter == Wide || said.adapter.Adapter == Pairs) && b.Function.Kind == Python &&
 			(p.Pointer || p.Untyped):
 		return nil
 	case ok && !said.plain && tensors:
@@ -95,14 +95,14 @@ func (b *Binding) checkWord(p Param, text string) error {
 		ok && !said.plain && !pointer,
 		!ok && slices.Contains(b.plainWords(), text) && !p.isFloat():
 		return b.errorf("--map %s=%s: the type of %s does not fit %s", p.Name, text, p.Text, text)
-	case ok && p.Const && said.form.Form == Scratch && said.form.fill != fillCounted:
+	case ok && p.Const && said.adapter.Adapter == Scratch && said.adapter.fill != fillCounted:
 		return b.errorf("--map %s=%s: room to work in is written, and %s is const", p.Name, text, p.Text)
 	}
 	return nil
 }
 
-// sayForms gives parameters what the user said of their forms.
-func (b *Binding) sayForms() {
+// sayAdapters gives parameters what the user said of their layout adapters.
+func (b *Binding) sayAdapters() {
 	for i := range b.Args {
 		a := &b.Args[i]
 		word := b.Options.Map[a.Name]
@@ -112,17 +112,17 @@ func (b *Binding) sayForms() {
 		case !ok:
 			a.told = true // just as it lies
 		case said.plain:
-			a.Role, a.Target, a.formOf = Constant, word, said.form
-		case said.form.Form == Scratch:
-			a.takeRoom(said.form)
-		case said.form.Form == Packed:
-			b.pack(a, said.form)
+			a.Role, a.Target, a.adapterOf = Constant, word, said.adapter
+		case said.adapter.Adapter == Scratch:
+			a.takeRoom(said.adapter)
+		case said.adapter.Adapter == Packed:
+			b.pack(a, said.adapter)
 		default:
 			at := named(b.inputs, said.target)
 			if a.Role == Output {
 				at = named(b.outputs, said.target)
 			}
-			a.Target, a.Index, a.formOf = said.target, at, said.form
+			a.Target, a.Index, a.adapterOf = said.target, at, said.adapter
 		}
 	}
 }

@@ -146,7 +146,7 @@ func (e *evaluation) declines() string {
 			continue
 		}
 		for _, a := range e.Args {
-			if a.Role != Input && a.Role != Output || a.Form == Narrow || a.Form == BlockTotals {
+			if a.Role != Input && a.Role != Output || a.Adapter == Narrow || a.Adapter == BlockTotals {
 				continue
 			}
 			own := a.instantiate(group.types)
@@ -259,7 +259,7 @@ func (e *evaluation) sizeOf(a Argument) int64 {
 // value returns the value of an argument that takes one slot.
 func (e *evaluation) value(a Argument, at int) slot {
 	switch {
-	case a.Form != AsItLies, a.Role == Input, a.Role == Output:
+	case a.Adapter != AsItLies, a.Role == Input, a.Role == Output:
 		return slot{location: e.lies(a, at)}
 	case a.Role == Size:
 		return wholeSlot(e.sizeOf(a))
@@ -279,7 +279,7 @@ func (e *evaluation) value(a Argument, at int) slot {
 // lies returns the location of an argument at the time of the call.
 func (e *evaluation) lies(a Argument, at int) location {
 	switch {
-	case a.Form != AsItLies:
+	case a.Adapter != AsItLies:
 		return location{of: ofWorkspace, bytes: e.workBefore(at)}
 	case a.Role == Output:
 		return location{of: ofOutput, index: a.Index}
@@ -326,27 +326,27 @@ func bytesOf(t op.TensorType) int64 { return t.Elements() * t.DType.Size() }
 // before returns the copies and zero fills that precede a call of the function.
 func (e *evaluation) before(args []Argument) (all []copied) {
 	for i, a := range args {
-		if a.Role != Input && a.Role != Output || a.Form == AsItLies {
+		if a.Role != Input && a.Role != Output || a.Adapter == AsItLies {
 			continue
 		}
 		there, lies := e.lies(a, i), a
-		lies.Form = AsItLies
+		lies.Adapter = AsItLies
 		from := e.lies(lies, i)
-		if a.Form == Packed {
+		if a.Adapter == Packed {
 			all = append(all, e.packs(a, there)...)
 			continue
 		}
 		t := e.typeOf(a)
 		size := t.DType.Size()
 		switch {
-		case a.Form == Wide:
+		case a.Adapter == Wide:
 			row := t.Shape[1] * size
 			all = append(all, rows(there, 2*row, from, row, row, t.Shape[0]),
 				rows(there.plus(row), 2*row, from, row, row, t.Shape[0]))
-		case a.Form == Pairs:
+		case a.Adapter == Pairs:
 			all = append(all, rows(there, 2*size, from, size, size, t.Elements()),
 				rows(there.plus(size), 2*size, from, size, size, t.Elements()))
-		case a.Form == BSHD && a.Role == Input:
+		case a.Adapter == BSHD && a.Role == Input:
 			all = append(all, bshd(t, from, there, tokenBytes(t), true))
 		}
 	}
@@ -358,9 +358,9 @@ func (e *evaluation) before(args []Argument) (all []copied) {
 			n := bytesOf(e.Outputs[a.Index])
 			over := location{of: ofInput, index: named(e.inputs, a.Over)}
 			all = append(all, rows(out, n, over, n, n, 1))
-		case a.Form == BlockTotals && e.Launch == nil,
-			adds && (a.Form == BSHD || a.Form == Narrow || a.Form == BlockTotals),
-			a.Form == Scratch && a.fill == fillZero:
+		case a.Adapter == BlockTotals && e.Launch == nil,
+			adds && (a.Adapter == BSHD || a.Adapter == Narrow || a.Adapter == BlockTotals),
+			a.Adapter == Scratch && a.fill == fillZero:
 			all = append(all, zeros(e.lies(a, i), e.room(a)))
 		case adds:
 			all = append(all, zeros(out, bytesOf(e.Outputs[a.Index])))
@@ -409,7 +409,7 @@ func (e *evaluation) packs(a Argument, to location) (all []copied) {
 // after returns the copies that put the results of a call where the operator has them.
 func (e *evaluation) after(args []Argument) (all []copied) {
 	for i, a := range args {
-		if a.Form == BSHD && a.Role == Output {
+		if a.Adapter == BSHD && a.Role == Output {
 			t := e.typeOf(a)
 			out := location{of: ofOutput, index: a.Index}
 			all = append(all, bshd(t, out, e.lies(a, i), tokenBytes(t), false))
@@ -423,7 +423,7 @@ const leastScratch = 1 << 20
 
 // room returns the number of bytes that an argument points to.
 func (e *evaluation) room(a Argument) int64 {
-	switch a.Form {
+	switch a.Adapter {
 	case Scratch: // eight bytes for each element of the largest tensor
 		most := int64(1)
 		for _, t := range slices.Concat(e.Inputs, e.Outputs) {
@@ -461,7 +461,7 @@ func (e *evaluation) room(a Argument) int64 {
 func (e *evaluation) workBefore(n int) (sum int64) {
 	const align = 256
 	for _, a := range e.Args[:n] {
-		if a.Form != AsItLies {
+		if a.Adapter != AsItLies {
 			sum += (e.room(a) + align - 1) / align * align
 		}
 	}

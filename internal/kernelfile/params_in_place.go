@@ -145,7 +145,7 @@ func (b *Binding) accumulates(a Argument) bool {
 	}
 	if a.plain { // next to running sums an output is scaled and added to
 		return a.reread && slices.ContainsFunc(b.Args, func(o Argument) bool {
-			return o.Form == Scratch && o.fill != ""
+			return o.Adapter == Scratch && o.fill != ""
 		})
 	}
 	return a.Accumulates() || a.added && (b.Pass == op.Backward || b.Function.Kind == Kernel)

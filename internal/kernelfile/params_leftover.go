@@ -25,7 +25,7 @@ func (b *Binding) matchLeftover(chosen []candidate) error {
 	}
 	b.takeReturned(chosen)
 	b.matchInPlace()
-	b.chooseForm()
+	b.chooseAdapter()
 	if err := b.checkDTypeCodes(); err != nil {
 		return err
 	}

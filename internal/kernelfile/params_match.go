@@ -58,7 +58,7 @@ type Argument struct {
 	Target string
 	Index  int    // of a tensor or attribute in the spec; the value of a constant
 	Over   string // the input in whose place an output is written; "" if it has its own buffer
-	formOf
+	adapterOf
 	Share int // of a size that several parameters are the factors of: 1 is the smaller factor, 2 the larger
 }
 
@@ -100,7 +100,7 @@ type Binding struct {
 	rows    map[string]string
 	places  map[string][]string // the indexes of each pointer
 	squared map[string]bool     // sizes whose square occurs in the lines
-	// how it is called if its tensors are not laid out as the operator's (forms.go)
+	// how it is called if its tensors are not laid out as the operator's (adapters.go)
 	without  map[string]bool   // tensors without a parameter of their own
 	each     bool              // it is called once for each of a pair of tensors
 	bshd     bool              // tensors are laid out as BSHD
@@ -325,7 +325,7 @@ func (b *Binding) checkMap() error {
 		if target := b.Options.Map[name]; !slices.ContainsFunc(b.targets(), sameTarget(target)) &&
 			!b.knownWord(target) {
 			return b.errorf("--map %s=%s: %s has no %s: want one of %s, or of %s", name, target, b.Spec.Name,
-				target, strings.Join(b.targets(), ", "), strings.Join(b.formWords(), ", "))
+				target, strings.Join(b.targets(), ", "), strings.Join(b.adapterWords(), ", "))
 		}
 	}
 	return nil
@@ -365,8 +365,8 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 				return nil, err
 			}
 			said, tensor := b.sayWord(wanted)
-			if wanted = said.target; !tensor || wanted == "" || said.form.Form == Packed {
-				return nil, nil // sayForms and takePlainFactor take it
+			if wanted = said.target; !tensor || wanted == "" || said.adapter.Adapter == Packed {
+				return nil, nil // sayAdapters and takePlainFactor take it
 			}
 		}
 		all = slices.DeleteFunc(all, func(c candidate) bool { return !sameTarget(wanted)(c.target) })

@@ -17,7 +17,8 @@ func (b *Binding) takePositions() {
 			continue
 		}
 		// a single position may be that of a sequence's first token
-		a.takeRoom(formOf{fill: fillCounted, told: slices.Contains(positionNames[:4], scratchWord(a.Name))})
+		a.takeRoom(adapterOf{fill: fillCounted, told: slices.Contains(positionNames[:4],
+			scratchWord(a.Name))})
 		a.Target = "the position of each token"
 	}
 }

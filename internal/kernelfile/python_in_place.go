@@ -58,7 +58,7 @@ func (b *Binding) returnsWhatItChanges(over map[int]int) bool {
 func (b *Binding) changedLike(out op.TensorSpec, taken map[int]int) int {
 	like := func(a Argument, pairs bool) bool {
 		paired := b.Spec.Own.InPlace[out.Name] == a.Target
-		if a.Role != Input || a.Form != AsItLies || a.place != inCall || pairs != paired {
+		if a.Role != Input || a.Adapter != AsItLies || a.place != inCall || pairs != paired {
 			return false
 		}
 		in := b.inputs[a.Index]

@@ -39,7 +39,7 @@ func (b *Binding) sharesMatrix(said, rank int) bool {
 		return false
 	}
 	shared := slices.ContainsFunc(b.Args, func(a Argument) bool {
-		if a.Role != Input || a.Index == 0 || a.Form != AsItLies || a.place != inCall {
+		if a.Role != Input || a.Index == 0 || a.Adapter != AsItLies || a.place != inCall {
 			return false
 		}
 		sizes := b.shape(b.inputs[a.Index])
@@ -77,7 +77,7 @@ func (b *Binding) withoutHeads() []string {
 // 0 if the lines say nothing or contradict each other.
 func (b *Binding) saidRank() (said, rank int) {
 	first := slices.IndexFunc(b.Args, func(a Argument) bool {
-		return a.Role == Input && a.Index == 0 && a.Form == AsItLies && a.place == inCall
+		return a.Role == Input && a.Index == 0 && a.Adapter == AsItLies && a.place == inCall
 	})
 	if rank = len(b.shape(b.inputs[0])); first < 0 || rank == 0 {
 		return 0, rank
@@ -93,7 +93,7 @@ func (b *Binding) saidRank() (said, rank int) {
 func (b *Binding) rankOfOthers(rank int) (said int) {
 	like := b.shape(b.inputs[0])
 	for _, a := range b.Args {
-		if a.Role != Input || a.Index == 0 || a.Form != AsItLies || a.place != inCall {
+		if a.Role != Input || a.Index == 0 || a.Adapter != AsItLies || a.place != inCall {
 			continue
 		}
 		shape := b.shape(b.inputs[a.Index])

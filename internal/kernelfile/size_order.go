@@ -13,7 +13,7 @@ import (
 // q.shape", or (batch, seq, heads, head_dim) in a comment, unless the user gave one. Both orders give none.
 func (b *Binding) chooseOrder(file *File) {
 	settled := slices.ContainsFunc(b.Args, func(a Argument) bool {
-		return a.Over != "" || a.Form == Packed || a.told && slices.Contains(b.Spec.Own.Tokens, a.Target)
+		return a.Over != "" || a.Adapter == Packed || a.told && slices.Contains(b.Spec.Own.Tokens, a.Target)
 	})
 	if len(b.Spec.Own.Tokens) == 0 || settled || b.bshd || !b.mayExchange() || b.Pass != op.Forward {
 		return
@@ -132,7 +132,7 @@ func (b *Binding) getsExchanged(t op.TensorSpec) bool {
 	}
 	given := b.has(Output, t.Name) || b.has(Input, t.Name)
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
-		return a.Form == BSHD && (a.Target == t.Name || !given && a.Role == Input)
+		return a.Adapter == BSHD && (a.Target == t.Name || !given && a.Role == Input)
 	})
 }
 

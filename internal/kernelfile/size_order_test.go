@@ -32,7 +32,7 @@ func TestSizeOrder(t *testing.T) {
 			continue
 		}
 		got := map[bool]string{true: "plain"}[all[0].ordered]
-		if slices.ContainsFunc(all[0].Args, func(a Argument) bool { return a.Form == BSHD }) {
+		if slices.ContainsFunc(all[0].Args, func(a Argument) bool { return a.Adapter == BSHD }) {
 			got = "exchanged"
 		}
 		if got != want {
@@ -67,7 +67,7 @@ def attention(q, k, v):
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := b.hasForm(BSHD); !b.ordered || got != exchanged {
+		if got := b.hasAdapter(BSHD); !b.ordered || got != exchanged {
 			t.Errorf("%s: ordered %t, exchanged %t, want %t", name, b.ordered, got, exchanged)
 		}
 	}

@@ -59,7 +59,7 @@ func getsFurther(file *File, fn Function, s *op.Spec, line declaration.Line, bef
 	b := &Binding{Spec: s, Pass: op.Forward, Function: fn, inputs: inputs, outputs: outputs}
 	values := append(fn.parameterNames(), "1")
 	var keys []string
-	for _, target := range append(append(b.targets(), b.formWords()...), "1") {
+	for _, target := range append(append(b.targets(), b.adapterWords()...), "1") {
 		keys = append(keys, strings.ReplaceAll(target, " ", ""))
 	}
 	for at, w := range line.Words {

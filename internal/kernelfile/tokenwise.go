@@ -17,7 +17,7 @@ func (b *Binding) mayStack() bool {
 // stackTensor takes one tensor for several that hold heads, if the lines split it along its third size.
 func (b *Binding) stackTensor() {
 	parts := b.Spec.Own.Packed
-	if !b.mayStack() || b.missingInputs() != len(parts)-1 || b.hasForm(Packed) {
+	if !b.mayStack() || b.missingInputs() != len(parts)-1 || b.hasAdapter(Packed) {
 		return
 	}
 	at := slices.IndexFunc(b.Args, func(a Argument) bool {
@@ -26,7 +26,7 @@ func (b *Binding) stackTensor() {
 	if at < 0 || slices.Contains(parts, b.Args[at].Name) || !b.partsTokens(b.Args[at].Name, len(parts)) {
 		return
 	}
-	b.pack(&b.Args[at], formOf{Form: Packed, parts: parts, lies: tokenwise})
+	b.pack(&b.Args[at], adapterOf{Adapter: Packed, parts: parts, lies: tokenwise})
 }
 
 // partsTokens reports whether lines split a tensor of five sizes along the third: "qkv.unbind(2)", "qkv[:, :,

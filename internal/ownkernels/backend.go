@@ -165,8 +165,8 @@ func (f *File) isCUDA(ctx context.Context) bool {
 		w.Accepts(ctx, f.Path, f.interpretation.Options.Flags)
 }
 
-// ownForms ends the name of the header with the shim's work around a call.
-const ownForms = "/own_forms.cuh"
+// ownAdapters ends the name of the header with the shim's work around a call.
+const ownAdapters = "/own_adapters.cuh"
 
 // inTheShim is the sentence about a message that concerns the shim.
 const inTheShim = "this line is in the code that triad wrote"
@@ -230,7 +230,7 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	if outcome.Where != nil && f.inline != "" && outcome.Where.File == f.inlineAt {
 		outcome.Where.File = f.Path // its lines are the same
 	}
-	if at := outcome.Where; at != nil && (at.File == f.shim || strings.HasSuffix(at.File, ownForms)) {
+	if at := outcome.Where; at != nil && (at.File == f.shim || strings.HasSuffix(at.File, ownAdapters)) {
 		outcome.Where = nil // a line of the shim is no help to the user
 	}
 	return outcome, err

@@ -10,16 +10,16 @@ import (
 	"triad/internal/op"
 )
 
-// Form is the representation in which a pointer gets its target, where that is not the tensor as it lies.
-type Form uint8
+// Adapter is the representation in which a pointer gets its target, where that is not the tensor as it lies.
+type Adapter uint8
 
-// The forms of a pointer. All but AsItLies point into the workspace of the call.
+// The adapters of a pointer. All but AsItLies point into the workspace of the call.
 const (
-	AsItLies Form = iota
-	Scratch       // room for what the function keeps between its kernels
-	Packed        // several inputs in one buffer, laid out as packing says
-	Wide          // a table whose rows are written twice, as wide as the tensor that is multiplied by it
-	Pairs         // a table with each value written twice, side by side
+	AsItLies Adapter = iota
+	Scratch          // room for what the function keeps between its kernels
+	Packed           // several inputs in one buffer, laid out as packing says
+	Wide             // a table whose rows are written twice, as wide as the tensor that is multiplied by it
+	Pairs            // a table with each value written twice, side by side
 	// BSHD is a tensor whose second and third size have changed places: [batch, seq, heads, dim] where the
 	// operator has [batch, heads, seq, dim].
 	BSHD
@@ -38,28 +38,28 @@ const (
 	tokenwise                   // the heads of each for one token, [batch, seq, 3, heads, dim]
 )
 
-// formOf is the form of a pointer with its details.
-type formOf struct {
-	Form  Form
-	parts []string // of a Packed one, the inputs in their order
-	lies  packing
-	fill  string // of a Scratch one: what a caller fills it with, a word of --map; "" for nothing
-	told  bool   // the user said it
+// adapterOf is the layout adapter of a pointer with its details.
+type adapterOf struct {
+	Adapter Adapter
+	parts   []string // of a Packed one, the inputs in their order
+	lies    packing
+	fill    string // of a Scratch one: what a caller fills it with, a word of --map; "" for nothing
+	told    bool   // the user said it
 	// number is the value passed for a Constant, where the user said it: "0.5"
 	number string
 	host   bool // it points to a copy in the host's memory
 }
 
-// chooseForm decides in which of the operator's forms a function is written, by the number of its pointers:
-// it takes one tensor and is called once for each pair, one buffer for several inputs, no factors, or scratch
-// memory.
-func (b *Binding) chooseForm() {
-	b.sayForms()
+// chooseAdapter decides in which of the operator's layouts a function is written, by the number of its
+// pointers: it takes one tensor and is called once for each pair, one buffer for several inputs, no factors,
+// or scratch memory.
+func (b *Binding) chooseAdapter() {
+	b.sayAdapters()
 	if b.Function.Kind == Python && b.Pass == op.Forward && b.mayExchange() {
 		b.chooseTokens()
 	}
 	if b.Function.Kind == Python || b.Pass != op.Forward || b.Function.showsSizes() || b.Function.returns {
-		b.chooseTensorForm()
+		b.chooseTensorAdapter()
 		return
 	}
 	b.takePositions()
@@ -72,9 +72,9 @@ func (b *Binding) chooseForm() {
 	b.takeScratch()
 }
 
-// hasForm reports whether an argument has a form.
-func (b *Binding) hasForm(form Form) bool {
-	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Form == form })
+// hasAdapter reports whether an argument has an adapter.
+func (b *Binding) hasAdapter(adapter Adapter) bool {
+	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Adapter == adapter })
 }
 
 // missingPointers returns the number of required tensors of the operator minus the number of the function's
@@ -90,7 +90,7 @@ func (b *Binding) missingPointers() int {
 	}
 	for _, a := range b.Args {
 		optional := a.Role == Output && b.outputs[a.Index].Optional
-		if a.Pointer && a.Role != Stream && a.Form != Scratch && !optional {
+		if a.Pointer && a.Role != Stream && a.Adapter != Scratch && !optional {
 			have++
 			if a.Over != "" {
 				have++
@@ -126,7 +126,7 @@ func (b *Binding) takePacked(missing int) bool {
 	if len(packed) == 0 || missing != len(packed)-1 && !b.tripled() {
 		return false
 	}
-	if b.hasForm(Packed) {
+	if b.hasAdapter(Packed) {
 		return false // the user said which
 	}
 	at, named := -1, 0
@@ -151,18 +151,18 @@ func (b *Binding) takePacked(missing int) bool {
 	if b.countSizes() > 1 {
 		lies = rowByRow
 	}
-	b.pack(a, formOf{Form: Packed, parts: packed, lies: lies})
+	b.pack(a, adapterOf{Adapter: Packed, parts: packed, lies: lies})
 	return true
 }
 
 // pack lets an argument hold several inputs.
-func (b *Binding) pack(a *Argument, form formOf) {
-	a.Role, a.Target, a.formOf = Input, form.parts[0], form
+func (b *Binding) pack(a *Argument, adapter adapterOf) {
+	a.Role, a.Target, a.adapterOf = Input, adapter.parts[0], adapter
 	a.Index = slices.IndexFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == a.Target })
-	for _, name := range form.parts[1:] {
+	for _, name := range adapter.parts[1:] {
 		b.without[name] = true
 	}
-	n := len(form.parts)
+	n := len(adapter.parts)
 	for i := range b.Args { // N of "input[N / 2 + i]" counts both
 		o := &b.Args[i]
 		if o.Role == Size && b.countSizes() == 1 && strings.Contains(o.Target, "*") && b.halved(o.Name, n) {
@@ -332,15 +332,15 @@ func (b *Binding) takeScratch() {
 		sums := maxima && a.Role == Output && b.outputs[a.Index].Optional &&
 			slices.Contains(scratchSums, scratchWord(a.Name))
 		if sums || slices.Contains(open, i) {
-			a.takeRoom(formOf{fill: scratchFill(a.Param)})
+			a.takeRoom(adapterOf{fill: scratchFill(a.Param)})
 		}
 	}
 }
 
 // takeRoom lets an argument point to scratch memory.
-func (a *Argument) takeRoom(form formOf) {
-	form.Form = Scratch
-	a.Role, a.Target, a.formOf = Constant, "room to work in", form
+func (a *Argument) takeRoom(adapter adapterOf) {
+	adapter.Adapter = Scratch
+	a.Role, a.Target, a.adapterOf = Constant, "room to work in", adapter
 }
 
 // scratchWord returns the name of a pointer in lower case, without what marks it as one of the device.
@@ -387,13 +387,13 @@ func (b *Binding) chooseTokens() {
 	}
 }
 
-// layBSHD gives the tensors that may be BSHD that form, unless another one was chosen or said.
+// layBSHD gives the tensors that may be BSHD that layout, unless another one was chosen or said.
 func (b *Binding) layBSHD() {
 	for i := range b.Args {
 		a := &b.Args[i]
 		tensor := (a.Role == Input || a.Role == Output) && slices.Contains(b.Spec.Own.Tokens, a.Target)
-		if tensor && a.Form == AsItLies && !a.told {
-			a.Form = BSHD
+		if tensor && a.Adapter == AsItLies && !a.told {
+			a.Adapter = BSHD
 		}
 	}
 }
@@ -405,10 +405,10 @@ func (b *Binding) widen() {
 		wide := a.Role == Input && slices.Contains(b.Spec.Own.Wide, a.Target) && !a.told
 		length := b.rows[a.Name]
 		if wide && (length != "" && b.sizeTarget(length) == b.Spec.Own.WideSize || b.indexedAlike(*a)) {
-			a.Form = Wide
+			a.Adapter = Wide
 		}
 	}
-	if b.bshd { // tensors that were matched by their order have the form of the others
+	if b.bshd { // tensors that were matched by their order have the layout of the others
 		b.layBSHD()
 	}
 }

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// formWord returns the word of --map for an argument's target and form.
-func (b *Binding) formWord(a Argument) string {
+// adapterWord returns the word of --map for an argument's target and adapter.
+func (b *Binding) adapterWord(a Argument) string {
 	switch l := a.layout(); {
-	case a.Form == Scratch:
+	case a.Adapter == Scratch:
 		return l.word
-	case a.Form == Packed:
+	case a.Adapter == Packed:
 		return withEnd(strings.Join(a.parts, "+"), l.word)
 	case l.word != "":
 		return withEnd(a.Target, l.word)
@@ -30,18 +30,18 @@ func (b *Binding) assumedForms() []Assumption {
 	var what, open []string
 	telling := true
 	for _, a := range b.Args {
-		if a.told || b.ordered && a.Form == BSHD ||
-			a.Form.shown() && !b.guessedNumber(a) {
+		if a.told || b.ordered && a.Adapter == BSHD ||
+			a.Adapter.shown() && !b.guessedNumber(a) {
 			continue
 		}
 		open = append(open, a.Name)
-		telling = telling && a.Form != Scratch && a.Form != Wide && a.Form != Pairs
+		telling = telling && a.Adapter != Scratch && a.Adapter != Wide && a.Adapter != Pairs
 		switch {
-		case a.Form == Packed:
+		case a.Adapter == Packed:
 			what = append(what, a.Name+" holds "+a.packed())
-		case a.Form == Scratch || a.Role == Constant:
+		case a.Adapter == Scratch || a.Role == Constant:
 			what = append(what, a.Name+" is "+a.Target)
-		case a.Form == BSHD:
+		case a.Adapter == BSHD:
 			what = append(what, a.Name+" lies as "+b.swappedShape(a))
 		default:
 			what = append(what, a.Name+" has each value of "+a.Target+" twice")
@@ -56,18 +56,18 @@ func (b *Binding) assumedForms() []Assumption {
 	return all
 }
 
-// shown reports whether the lines of a file leave nothing open about a form.
-func (f Form) shown() bool {
-	return slices.Contains([]Form{AsItLies, Narrow, BlockTotals}, f)
+// shown reports whether the lines of a file leave nothing open about an adapter.
+func (f Adapter) shown() bool {
+	return slices.Contains([]Adapter{AsItLies, Narrow, BlockTotals}, f)
 }
 
 // guessedNumber reports whether a number is passed for a parameter whose name alone says what it is: a plain
 // factor or addend, or a letter that is taken for one more factor of the rows though no line multiplies it.
 func (b *Binding) guessedNumber(a Argument) bool {
-	if a.Role != Constant || a.Form != AsItLies || a.place == inTile {
+	if a.Role != Constant || a.Adapter != AsItLies || a.place == inTile {
 		return false
 	}
-	word := b.formWord(a)
+	word := b.adapterWord(a)
 	// A tensor of PyTorch has its sizes, and may be wanted with both.
 	factor := strings.Contains(a.Target, "as a factor of")
 	return word == wordFactor || word == wordAddend || isLetter(a.Name) && !b.multiplied(a) ||
@@ -92,10 +92,10 @@ func (b *Binding) calledOtherwise() []Assumption {
 	return []Assumption{{Kind: GuessedForm, What: what, anySize: true}}
 }
 
-// otherForms returns the other ways in which arguments may lie whose form the file leaves open. The order and
-// layout that a function takes are part of the operator's definition: these interpretations are proposed,
-// never taken. The fill of scratch memory is left to the caller.
-func (b *Binding) otherForms() []Alternative {
+// otherAdapters returns the other ways in which arguments may lie whose layout the file leaves open. The
+// order and layout that a function takes are part of the operator's definition: these interpretations are
+// proposed, never taken. The fill of scratch memory is left to the caller.
+func (b *Binding) otherAdapters() []Alternative {
 	all := b.otherPackings()
 	if !b.mayExchange() {
 		return all
@@ -116,7 +116,7 @@ func (b *Binding) otherForms() []Alternative {
 	}
 	for _, a := range b.Args {
 		for _, word := range []string{fillZero, fillLowest, wordRoom} {
-			if a.Form == Scratch && !a.told && word != b.formWord(a) {
+			if a.Adapter == Scratch && !a.told && word != b.adapterWord(a) {
 				all = append(all, mapped([]string{a.Name}, []string{word}))
 			}
 		}
@@ -128,17 +128,17 @@ func (b *Binding) otherForms() []Alternative {
 func (b *Binding) otherPackings() []Alternative {
 	var all []Alternative
 	for _, a := range b.Args {
-		if a.Form != Packed || a.told {
+		if a.Adapter != Packed || a.told {
 			continue
 		}
 		for _, order := range permutations(a.parts) {
 			for _, lies := range []packing{a.lies, wholeTensors, rowByRow, elementwise} {
 				other := a
 				other.parts, other.lies = order, lies
-				word := b.formWord(other)
+				word := b.adapterWord(other)
 				same := func(o Alternative) bool { return o.Options.Map[a.Name] == word }
 				fixed := b.bshd || a.lies == tokenwise
-				if fixed && lies != a.lies || word == b.formWord(a) || slices.ContainsFunc(all, same) {
+				if fixed && lies != a.lies || word == b.adapterWord(a) || slices.ContainsFunc(all, same) {
 					continue
 				}
 				alternative := mapped([]string{a.Name}, []string{word})
@@ -156,7 +156,7 @@ func (b *Binding) allLying(targets []string, end string) (other Alternative, ok 
 	var names, words []string
 	differs := false
 	for _, a := range b.Args {
-		if !slices.Contains(targets, a.Target) || a.Role != Input && a.Role != Output || a.Form == Packed {
+		if !slices.Contains(targets, a.Target) || a.Role != Input && a.Role != Output || a.Adapter == Packed {
 			continue
 		}
 		if a.told || a.Over != "" {
@@ -166,7 +166,7 @@ func (b *Binding) allLying(targets []string, end string) (other Alternative, ok 
 		if end != "" {
 			word += ":" + end
 		}
-		differs = differs || word != b.formWord(a)
+		differs = differs || word != b.adapterWord(a)
 		names, words = append(names, a.Name), append(words, word)
 	}
 	other = mapped(names, words)

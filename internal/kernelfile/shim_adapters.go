@@ -30,11 +30,11 @@ func checked(code string) string {
 	return "\tif (const int triad_own_status = " + code + ") return triad_own_status;\n"
 }
 
-// formsCode converts, before or after a call, the tensors whose types differ from the operator's.
-func (b *Binding) formsCode(args []Argument, after bool) string {
+// adaptersCode converts, before or after a call, the tensors whose types differ from the operator's.
+func (b *Binding) adaptersCode(args []Argument, after bool) string {
 	code := ""
 	for i, a := range args {
-		if a.Form == Narrow && after == (a.Role == Output) {
+		if a.Adapter == Narrow && after == (a.Role == Output) {
 			code += b.narrowCode(a, i)
 		}
 	}
@@ -48,7 +48,7 @@ func (b *Binding) fillRooms() string {
 	for _, c := range b.byMain() {
 		var fills strings.Builder
 		for i, a := range b.Args {
-			if a.Form != Scratch {
+			if a.Adapter != Scratch {
 				continue
 			}
 			base := strings.Replace(a.instantiate(c.types).Base, "void", "char", 1)
@@ -121,8 +121,8 @@ func (b *Binding) swappedShape(a Argument) string {
 	return shapeWords(exchangedSizes(b.shape(b.tensor(a)), false))
 }
 
-// formSentences returns how a function is called if its tensors are not laid out as the operator's.
-func (b *Binding) formSentences() []string {
+// adapterSentences returns how a function is called if its tensors are not laid out as the operator's.
+func (b *Binding) adapterSentences() []string {
 	var all []string
 	for _, a := range b.Args {
 		if sentence := b.layoutSentence(a); sentence != "" {

@@ -16,9 +16,9 @@ var halves = regexp.MustCompile(`chunk\(|split\(|//\s*2\b|\b2\s*\*`)
 // chunked matches what cuts a tensor in two halves.
 var chunked = regexp.MustCompile(`chunk\(\w*,?[ \t]*2\b`)
 
-// chooseTensorForm decides in which of the operator's forms a function of PyTorch's tensors is written, which
-// show their sizes: it takes one tensor for several inputs, or one of each pair.
-func (b *Binding) chooseTensorForm() {
+// chooseTensorAdapter decides in which of the operator's layouts a function of PyTorch's tensors is written,
+// which show their sizes: it takes one tensor for several inputs, or one of each pair.
+func (b *Binding) chooseTensorAdapter() {
 	if b.Pass != op.Forward || b.Function.form == kernelForm {
 		return
 	}
@@ -60,7 +60,7 @@ func (b *Binding) freeTensor(a Argument) bool {
 // lines halve something.
 func (b *Binding) packTensor() {
 	parts := b.Spec.Own.Packed
-	if len(parts) != 2 || b.missingInputs() != 1 || !b.halvesRows() || b.hasForm(Packed) {
+	if len(parts) != 2 || b.missingInputs() != 1 || !b.halvesRows() || b.hasAdapter(Packed) {
 		return
 	}
 	at := slices.IndexFunc(b.Args, func(a Argument) bool {
@@ -74,7 +74,7 @@ func (b *Binding) packTensor() {
 	if b.takesSizes() && b.countSizes() == 1 { // N elements, of which each has half
 		lies = wholeTensors
 	}
-	b.pack(&b.Args[at], formOf{Form: Packed, parts: parts, lies: lies})
+	b.pack(&b.Args[at], adapterOf{Adapter: Packed, parts: parts, lies: lies})
 }
 
 // flat reports whether a Python function that takes the number of elements takes one tensor for several, one
@@ -84,7 +84,7 @@ func (b *Binding) flat() bool {
 		return true
 	}
 	return b.Function.Kind == Python && b.takesSizes() && slices.ContainsFunc(b.Args, func(a Argument) bool {
-		return a.Form == Packed && a.lies == wholeTensors
+		return a.Adapter == Packed && a.lies == wholeTensors
 	})
 }
 
@@ -128,17 +128,17 @@ func (b *Binding) widenTensors() {
 			continue
 		}
 		if b.readAlike(text, *a) {
-			a.Form = Wide
+			a.Adapter = Wide
 			for k := range b.Args { // the other table is as wide
 				if o := &b.Args[k]; o.Role == Input && !o.told && slices.Contains(b.Spec.Own.Wide, o.Target) {
-					o.Form = Wide
+					o.Adapter = Wide
 				}
 			}
 		}
 		rotated := regexp.MustCompile(`\w*(?:rot|half|swap)\w*\([^()]*\)\s*\*\s*(\w+)`)
 		for _, m := range rotated.FindAllStringSubmatch(text, -1) {
 			if a.Name == m[1] || a.sibling(m[1], b) {
-				a.Form = Wide
+				a.Adapter = Wide
 			}
 		}
 	}
@@ -187,9 +187,10 @@ func (a *Argument) sibling(name string, b *Binding) bool {
 	})
 }
 
-// pythonTensor returns the tensor that a Python function gets for an input, in the form in which it takes it.
+// pythonTensor returns the tensor that a Python function gets for an input, in the layout in which it takes
+// it.
 func pythonTensor(a Argument) string {
-	switch a.Form {
+	switch a.Adapter {
 	case Packed:
 		list := "(in_" + strings.Join(a.parts, ", in_") + ")"
 		switch a.lies {

@@ -1,8 +1,8 @@
-// own_forms.cuh: what the code that calls a kernel file of the user's own (internal/kernelfile) does around a call
+// own_adapters.cuh: what the code that calls a kernel file of the user's own (internal/kernelfile) does around a call
 // in the types of its parameters: it converts tensors, fills room to work in, and takes numbers. What is copied as
 // it is, own_call.cuh copies.
-#ifndef TRIAD_OWN_FORMS_CUH
-#define TRIAD_OWN_FORMS_CUH
+#ifndef TRIAD_OWN_ADAPTERS_CUH
+#define TRIAD_OWN_ADAPTERS_CUH
 
 #include <algorithm>
 
