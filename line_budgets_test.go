@@ -333,7 +333,7 @@ func TestLineBudgetsBite(t *testing.T) {
 		map[string]int{})
 	for _, name := range []string{"new", "wide", "grown", "small", "odd", "gone"} {
 		if !slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, name+" ") }) {
-			t.Errorf("%s is not told: %q", name, got)
+			t.Errorf("%s is not reported: %q", name, got)
 		}
 	}
 	if len(got) != 6 {

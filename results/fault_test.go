@@ -309,7 +309,7 @@ func lockRole(arguments []string) error {
 	return nil
 }
 
-func TestALockThatIsHeldIsWaitedForAndSaid(t *testing.T) {
+func TestALockThatIsHeldIsWaitedForAndReported(t *testing.T) {
 	path := databaseFor(t, 1)
 	cmd := process("lock", path)
 	in, err := cmd.StdinPipe()

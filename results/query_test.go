@@ -337,7 +337,7 @@ func TestFunctionsOfQueries(t *testing.T) {
 	}
 }
 
-func TestACutIsSaid(t *testing.T) {
+func TestACutIsReported(t *testing.T) {
 	path := databaseFor(t, 1)
 	const counting = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x < 20) "
 	for _, c := range []struct {

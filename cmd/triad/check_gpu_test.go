@@ -81,7 +81,7 @@ func TestCheckOnGPU(t *testing.T) {
 	text, said, code := run("--", "one", "two")
 	for _, want := range []string{
 		"one two\ninput\n", "1. access out of bounds\n", "program.cu:6: here",
-		"told by memcheck: Invalid __global__ write", "2. race", "program.cu:5: write\n",
+		"reported by memcheck: Invalid __global__ write", "2. race", "program.cu:5: write\n",
 		"program.cu:6: read\n", "   >    6 |",
 		"2 findings, on the GPU under memcheck, racecheck, initcheck, synccheck.",
 	} {

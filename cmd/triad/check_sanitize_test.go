@@ -24,7 +24,7 @@ func TestCheckSanitize(t *testing.T) {
 	text, code := runTriad(t, "check", "--sanitize", "address", file)
 	for _, want := range []string{
 		"host code reads or writes out of bounds, 0 bytes past the end of host memory of 12 bytes\n",
-		"program.cu:16: write of 4 bytes", "told by AddressSanitizer: heap-buffer-overflow",
+		"program.cu:16: write of 4 bytes", "reported by AddressSanitizer: heap-buffer-overflow",
 		"; and under AddressSanitizer, UndefinedBehaviorSanitizer.",
 	} {
 		if code != 1 || !strings.Contains(text, want) {

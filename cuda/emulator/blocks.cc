@@ -97,7 +97,7 @@ CUEMU_PLAIN void set_up(Worker &w, const Job &job) {
 	w.threads = job.block.x * job.block.y * job.block.z;
 	w.warps = (w.threads + 31) / 32;
 	w.one_dimensional = job.block.y == 1 && job.block.z == 1;
-	w.divergence_told = false;
+	w.divergence_reported = false;
 	w.in_block = false;
 	hook_prepare(w, w.threads);
 }

@@ -97,14 +97,14 @@ CUEMU_PLAIN void compute(Fiber *v, int kind, uint32_t lanes) {
 // tell_ended_lane says once, in the log, that a shuffle reads a lane whose thread has ended: its value is undefined. That alone is no
 // fault, since what is read may be of no use.
 CUEMU_PLAIN void tell_ended_lane(const Worker &w, unsigned warp, uint32_t lanes) {
-	static std::atomic<bool> told{false};
+	static std::atomic<bool> reported{false};
 	const Fiber *v = w.fiber + warp * 32;
 	for (uint32_t rest = lanes; rest; rest &= rest - 1) {
 		const unsigned reader = __builtin_ctz(rest);
 		const Fiber &lane = v[reader];
 		const unsigned source = lane.source;
 		if (lanes >> source & 1 || w.warp[warp].live >> source & 1 || !(lane.mask >> source & 1)) continue;
-		if (told.exchange(true)) return;
+		if (reported.exchange(true)) return;
 		const Wait *wait = w.fiber[warp * 32 + reader].wait;
 		char text[512];
 		int n = snprintf(text, sizeof text, "triad: %s:%d: %s of lane %u reads lane %u, whose thread has ended or was never there\n", wait->file, wait->line,
@@ -147,7 +147,7 @@ CUEMU_PLAIN static const char *place_name(const Wait &wait) {
 }
 
 CUEMU_PLAIN void tell_divergence(Worker &w, const Wait &wait) {
-	w.divergence_told = true;
+	w.divergence_reported = true;
 	if (!report(CUEMU_DIVERGENT, wait.file, wait.line, "threads of one block meet in different barriers: %s:%d and %s:%d", w.barrier_wait.file,
 	            w.barrier_wait.line, wait.file, wait.line))
 		return;

@@ -208,11 +208,11 @@ void Finding::write_to(int file) {
 }
 
 void tell_barrier_skipped(const char *file, int line) {
-	static const char *told_file;
-	static int told_line;
-	if (told_file == file && told_line == line) return;
-	told_file = file;
-	told_line = line;
+	static const char *reported_file;
+	static int reported_line;
+	if (reported_file == file && reported_line == line) return;
+	reported_file = file;
+	reported_line = line;
 	Finding("barrier-skipped").place("place", file, line).write();
 }
 

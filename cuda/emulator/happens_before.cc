@@ -65,7 +65,7 @@ void join(std::vector<Learned> &to, const std::vector<Learned> &from) {
 }
 
 // told: whether an access was among what releases had let others know of. most: how many releases are looked at; past it the answer is yes,
-// for a race that is not one must not be told.
+// for a race that is not one must not be reported.
 bool told(const std::vector<Learned> &learned, const Access &a, int depth, int *most) {
 	for (const Learned &l : learned) {
 		auto flag = flags.find(l.flag);

@@ -293,7 +293,7 @@ void host_atomic(const void *p) {
 	if (Allocation *a = allocation_of(static_cast<const char *>(p))) meant(*a);
 }
 
-// host_fault: host code reached for memory that it cannot reach. It is told, and the access made possible. An atomic operation on managed memory
+// host_fault: host code reached for memory that it cannot reach. It is reported, and the access made possible. An atomic operation on managed memory
 // is meant for what a kernel does at the same time; from then on the host reaches that allocation, for its further accesses cannot be told apart.
 bool host_fault(const char *address, bool writes, bool atomic, Pc pc) {
 	Allocation *a = allocation_of(address);

@@ -350,7 +350,7 @@ CUEMU_PLAIN inline Transfer arrive_at_barrier(Worker &w, int predicate, const Wa
 	Warp &p = w.warp[warp];
 	hook_barrier_arrive(&w.arrived);
 	if (w.arrived == 0) w.barrier_wait = *wait;
-	else if (!w.divergence_told && (w.barrier_wait.kind != wait->kind || !same_place(w.barrier_wait, wait->file, wait->line))) tell_divergence(w, *wait);
+	else if (!w.divergence_reported && (w.barrier_wait.kind != wait->kind || !same_place(w.barrier_wait, wait->file, wait->line))) tell_divergence(w, *wait);
 	w.arrived++;
 	w.votes += predicate != 0;
 	p.at_barrier |= bit;

@@ -224,7 +224,7 @@ void visit(Worker &w, Memory *m, const char *at, size_t bytes, int how, Pc pc, u
 		const uint8_t mask = static_cast<uint8_t>((1u << (stop - cell * 4)) - (1u << i % 4));
 		if (!(how & WRITES && !(how & ATOMIC)) && !has_written(m, i, stop)) {
 			tell_uninitialised(w, m, m->begin + i, bytes, pc);
-			mark(m, i, stop);                        // told once
+			mark(m, i, stop);                        // reported once
 		}
 		order_cell(w, m, m->cells[cell], m->begin + i, stop - i, mask, how, pc, since);
 		i = stop;

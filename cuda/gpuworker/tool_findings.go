@@ -29,8 +29,8 @@ var toolKinds = []struct {
 	{"program hit", check.Launch},
 }
 
-// told converts a tool's finding about a program to a check.Finding, which keeps the tool's words.
-func (f Finding) told(file string) check.Finding {
+// reported converts a tool's finding about a program to a check.Finding, which keeps the tool's words.
+func (f Finding) reported(file string) check.Finding {
 	kind := check.Trap
 	for _, k := range toolKinds {
 		if strings.Contains(strings.ToLower(f.What), k.word) {
@@ -86,20 +86,20 @@ var sticky = regexp.MustCompile(`\(error 7(00|1[0-9])\)`)
 // uncounted matches a tool's message about findings that it does not show, having shown some.
 var uncounted = regexp.MustCompile(`Error buffer overflow has been detected|\d+ errors were skipped`)
 
-// toldOnce drops findings that add nothing: a race between the same two lines; after a kernel was aborted,
-// the calls that failed and the memory that was not freed; and the number of findings that a tool does not
-// show.
-func toldOnce(told []check.Finding) []check.Finding {
-	broken := slices.ContainsFunc(told, func(f check.Finding) bool {
+// reportedOnce drops findings that add nothing: a race between the same two lines; after a kernel was
+// aborted, the calls that failed and the memory that was not freed; and the number of findings that a tool
+// does not show.
+func reportedOnce(reported []check.Finding) []check.Finding {
+	broken := slices.ContainsFunc(reported, func(f check.Finding) bool {
 		return f.Sanitizer == "memcheck" && f.Kernel != "" && f.Place != nil
-	}) && slices.ContainsFunc(told, func(f check.Finding) bool { return sticky.MatchString(f.Check) })
+	}) && slices.ContainsFunc(reported, func(f check.Finding) bool { return sticky.MatchString(f.Check) })
 	var once []check.Finding
-	for _, f := range told {
+	for _, f := range reported {
 		after := broken && f.Sanitizer == "memcheck" && (f.Kind == check.Leak || sticky.MatchString(f.Check))
 		again := f.Kind == check.Race && slices.ContainsFunc(once, func(o check.Finding) bool {
 			return o.Kind == f.Kind && o.Kernel == f.Kernel && sameLines(o, f)
 		})
-		more := uncounted.MatchString(f.Check) && slices.ContainsFunc(told, func(o check.Finding) bool {
+		more := uncounted.MatchString(f.Check) && slices.ContainsFunc(reported, func(o check.Finding) bool {
 			return o.Sanitizer == f.Sanitizer && !uncounted.MatchString(o.Check)
 		})
 		if !after && !again && !more {

@@ -10,7 +10,7 @@ import (
 )
 
 // Each tool's message becomes a finding of the kind that the emulator has for it, in the program's own file.
-func TestToldByTools(t *testing.T) {
+func TestReportedByTools(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "planted.cu")
 	for tool, want := range map[string][]check.Kind{
 		"memcheck": {check.OutOfBounds, check.Launch}, "racecheck": {check.Race},
@@ -22,15 +22,16 @@ func TestToldByTools(t *testing.T) {
 			t.Fatalf("%s: %+v, want %v", tool, r.Findings, want)
 		}
 		for i, f := range r.Findings {
-			told := f.told(file)
-			if told.Kind != want[i] || told.Sanitizer != tool || told.Check != f.What {
-				t.Errorf("%s: %+v is told as %+v, want %v", tool, f, told, want)
+			reported := f.reported(file)
+			if reported.Kind != want[i] || reported.Sanitizer != tool || reported.Check != f.What {
+				t.Errorf("%s: %+v is reported as %+v, want %v", tool, f, reported, want)
 			}
-			if f.Line > 0 && (told.Place == nil || told.Place.File != file || told.Place.Line != f.Line) {
-				t.Errorf("%s: %+v is told at %+v", tool, f, told.Place)
+			if f.Line > 0 && (reported.Place == nil || reported.Place.File != file ||
+				reported.Place.Line != f.Line) {
+				t.Errorf("%s: %+v is reported at %+v", tool, f, reported.Place)
 			}
-			if f.Line == 0 && told.Place != nil {
-				t.Errorf("%s: %+v is told at %+v, and the tool names no line", tool, f, told.Place)
+			if f.Line == 0 && reported.Place != nil {
+				t.Errorf("%s: %+v is reported at %+v, and the tool names no line", tool, f, reported.Place)
 			}
 		}
 	}
@@ -44,14 +45,14 @@ func TestToldByTools(t *testing.T) {
 		"Warning: (Warp Level Programming) Potential RAW hazard":   check.Race,
 		"Program hit cudaErrorInvalidValue (error 1) on CUDA call": check.Launch,
 	} {
-		if got := (Finding{Tool: "memcheck", What: words}).told(file).Kind; got != want {
-			t.Errorf("%q is told as %s, want %s", words, got, want)
+		if got := (Finding{Tool: "memcheck", What: words}).reported(file).Kind; got != want {
+			t.Errorf("%q is reported as %s, want %s", words, got, want)
 		}
 	}
 }
 
 // Both sides of a race are reported, in the program's file or in one of its folder.
-func TestToldRace(t *testing.T) {
+func TestReportedRace(t *testing.T) {
 	folder := t.TempDir()
 	file, header := filepath.Join(folder, "a.cu"), filepath.Join(folder, "sum.cuh")
 	if err := os.WriteFile(header, nil, 0o600); err != nil {
@@ -60,7 +61,7 @@ func TestToldRace(t *testing.T) {
 	f := Finding{
 		Tool: "racecheck", What: "Error: Race reported between Write access", Kernel: "k",
 		File: "a.cu", Line: 5, Other: "Read access", OtherFile: "sum.cuh", OtherLine: 7,
-	}.told(file)
+	}.reported(file)
 	if f.Access != "write" || f.OtherAccess != "read" || f.Place.File != file || f.Place.Line != 5 ||
 		f.Other == nil || f.Other.File != header || f.Other.Line != 7 {
 		t.Errorf("%+v at %+v and %+v", f, f.Place, f.Other)
@@ -69,7 +70,7 @@ func TestToldRace(t *testing.T) {
 
 // Findings that add nothing are dropped: a race the other way round, what fails after a kernel was aborted,
 // and how many more a tool found. Failed calls, and leaks, are reported if no kernel was aborted.
-func TestToldOnce(t *testing.T) {
+func TestReportedOnce(t *testing.T) {
 	at := func(line int) *check.Place { return &check.Place{File: "/a.cu", Line: line} }
 	race := func(line, other int) check.Finding {
 		return check.Finding{
@@ -94,7 +95,7 @@ func TestToldOnce(t *testing.T) {
 	skipped := check.Finding{
 		Kind: check.Trap, Sanitizer: "synccheck", Check: "896 errors were skipped (error buffer overflow)",
 	}
-	for name, c := range map[string]struct{ told, want []check.Finding }{
+	for name, c := range map[string]struct{ reported, want []check.Finding }{
 		"other way round": {[]check.Finding{race(5, 6), race(6, 5)}, []check.Finding{race(5, 6)}},
 		"other line":      {[]check.Finding{race(5, 6), race(5, 7)}, []check.Finding{race(5, 6), race(5, 7)}},
 		"broken off":      {[]check.Finding{beyond, failed, refused, leak}, []check.Finding{beyond, refused}},
@@ -103,7 +104,7 @@ func TestToldOnce(t *testing.T) {
 		"too many":        {[]check.Finding{barrier, overflow, skipped}, []check.Finding{barrier}},
 		"none is shown":   {[]check.Finding{leak, overflow}, []check.Finding{leak, overflow}},
 	} {
-		got := toldOnce(c.told)
+		got := reportedOnce(c.reported)
 		same := slices.EqualFunc(got, c.want, func(a, b check.Finding) bool {
 			return a.Kind == b.Kind && a.Check == b.Check && sameLines(a, b)
 		})

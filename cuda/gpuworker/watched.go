@@ -26,7 +26,7 @@ type Watched struct {
 // Check adds every tool's findings to a report. The end of the program adds nothing if a tool found
 // something.
 func (w *Watched) Check(ctx context.Context, found *check.Report) error {
-	var told []check.Finding
+	var reported []check.Finding
 	for _, name := range Sanitizers {
 		err := w.run(ctx, name)
 		if ctx.Err() != nil {
@@ -44,11 +44,11 @@ func (w *Watched) Check(ctx context.Context, found *check.Report) error {
 			found.Sanitizers = append(found.Sanitizers, name)
 		}
 		for _, f := range report.Findings {
-			told = append(told, f.told(w.File))
+			reported = append(reported, f.reported(w.File))
 		}
 	}
-	if len(told) > 0 {
-		found.Findings = toldOnce(told)
+	if len(reported) > 0 {
+		found.Findings = reportedOnce(reported)
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func (r *Report) sanitized(ctx context.Context, q Request, first *run) error {
 		r.Notes = append(r.Notes, "The sanitizers were left out: the program does not come to its end.")
 		return nil
 	}
-	told := slices.Clone(r.Findings)
+	reported := slices.Clone(r.Findings)
 	for i := range q.Sanitized {
 		s := &q.Sanitized[i]
 		found, notes, err := s.run(ctx, q)
@@ -78,7 +78,7 @@ func (r *Report) sanitized(ctx context.Context, q Request, first *run) error {
 		}
 		r.Sanitizers = append(r.Sanitizers, s.Name)
 		r.Notes = append(r.Notes, notes...)
-		r.addSanitized(found, told)
+		r.addSanitized(found, reported)
 	}
 	return nil
 }
@@ -86,14 +86,17 @@ func (r *Report) sanitized(ctx context.Context, q Request, first *run) error {
 // addSanitized adds a sanitizer's findings. At a line where the emulator found something, the emulator's
 // finding is better and the sanitizer's is dropped; exceptions are a crash in host code, of which the
 // emulator knows only the signal, and kinds that it does not check.
-func (r *Report) addSanitized(found, told []Finding) {
+func (r *Report) addSanitized(found, reported []Finding) {
 	for _, f := range found {
-		told := !slices.Contains([]Kind{SignedOverflow, Shift, Undefined}, f.Kind) &&
-			slices.ContainsFunc(told, func(g Finding) bool { return g.Kind != HostCrash && g.isAt(f.Place) })
+		reported := !slices.Contains([]Kind{SignedOverflow, Shift, Undefined}, f.Kind) &&
+			slices.ContainsFunc(reported, func(g Finding) bool {
+				return g.Kind != HostCrash &&
+					g.isAt(f.Place)
+			})
 		twice := slices.ContainsFunc(r.Findings, func(g Finding) bool {
 			return g.same(&f) && (f.Place.known() || f.Message == g.Message)
 		})
-		if told || twice {
+		if reported || twice {
 			continue
 		}
 		r.Findings = slices.DeleteFunc(r.Findings, func(g Finding) bool {

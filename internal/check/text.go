@@ -69,7 +69,7 @@ func (p *printer) finding(number int, f *Finding, orders int) {
 		p.line("   in the call %s", f.Call)
 	}
 	if f.Sanitizer != "" {
-		p.line("   told by %s: %s", sanitizerNames[f.Sanitizer], f.Check)
+		p.line("   reported by %s: %s", sanitizerNames[f.Sanitizer], f.Check)
 	}
 	p.memory(f)
 	if value := f.valueText(); value != "" {

@@ -23,11 +23,11 @@ type Verdict string
 
 // The verdicts.
 const (
-	Right  Verdict = "RIGHT"
-	Wrong  Verdict = "WRONG"
-	Unsure Verdict = "UNSURE" // nothing can be said against it, nor for it
-	Clean  Verdict = "CLEAN"  // triad check found nothing, and no operator fits
-	Untold Verdict = ""       // there is nothing to judge, or nothing to judge it with
+	Right    Verdict = "RIGHT"
+	Wrong    Verdict = "WRONG"
+	Unsure   Verdict = "UNSURE" // nothing can be said against it, nor for it
+	Clean    Verdict = "CLEAN"  // triad check found nothing, and no operator fits
+	Unjudged Verdict = ""       // there is nothing to judge, or nothing to judge it with
 
 	GradientWrong Verdict = "RIGHT, gradient WRONG"
 )

@@ -20,7 +20,7 @@ func (l *Line) Format(width int, color func(Verdict, string) string) string {
 	}
 	verdict := color(l.Verdict, pad(string(l.Verdict), verdictWidth)) + " "
 	switch l.Verdict {
-	case Untold:
+	case Unjudged:
 		verdict = ""
 	case GradientWrong:
 		verdict = color(l.Verdict, string(l.Verdict)) + ": "

@@ -187,7 +187,8 @@ func TestPoisonAndRace(t *testing.T) {
 			t.Errorf("%v: unwritten element: %+v", d, v)
 		} else if v.Worst.Want != 3 || v.Worst.Low != 3 || v.Worst.High != 3 || v.Worst.Got == 3 ||
 			v.Worst.Got == 0 {
-			t.Errorf("%v: the unwritten element is told as %+v, want what it holds and that 3 was wanted", d,
+			t.Errorf("%v: the unwritten element is reported as %+v, want what it holds and that 3 was "+
+				"wanted", d,
 				v.Worst)
 		}
 		other := answer(good, 1, 2, 3, 4)

@@ -44,7 +44,7 @@ type adapterOf struct {
 	parts   []string // of a Packed one, the inputs in their order
 	lies    packing
 	fill    string // of a Scratch one: what a caller fills it with, a word of --map; "" for nothing
-	told    bool   // the user said it
+	stated  bool   // the user said it
 	// number is the value passed for a Constant, where the user said it: "0.5"
 	number string
 	host   bool // it points to a copy in the host's memory
@@ -266,10 +266,10 @@ func (b *Binding) takePlainFactor(a *Argument) bool {
 		(score(b.Spec, b.Pass, a.Name, own.Addend) > scoreWeak || b.nextToFactor(a))
 	switch said := b.Options.Map[a.Name]; {
 	case said == wordAddend || said == "" && added && (own.Addend == "" || !b.has(Input, own.Addend)):
-		a.Role, a.Target, a.Index, a.told = Constant, "0, as an addend", 0, said != ""
+		a.Role, a.Target, a.Index, a.stated = Constant, "0, as an addend", 0, said != ""
 	case said == wordFactor || said == "" && b.without[own.Factor] &&
 		score(b.Spec, b.Pass, a.Name, own.Factor) > scoreWeak:
-		a.Role, a.Target, a.Index, a.told = Constant, "2, as a factor", 2, said != ""
+		a.Role, a.Target, a.Index, a.stated = Constant, "2, as a factor", 2, said != ""
 		b.doubled = true
 	default:
 		return false
@@ -392,7 +392,7 @@ func (b *Binding) layBSHD() {
 	for i := range b.Args {
 		a := &b.Args[i]
 		tensor := (a.Role == Input || a.Role == Output) && slices.Contains(b.Spec.Own.Tokens, a.Target)
-		if tensor && a.Adapter == AsItLies && !a.told {
+		if tensor && a.Adapter == AsItLies && !a.stated {
 			a.Adapter = BSHD
 		}
 	}
@@ -402,7 +402,7 @@ func (b *Binding) layBSHD() {
 func (b *Binding) widen() {
 	for i := range b.Args {
 		a := &b.Args[i]
-		wide := a.Role == Input && slices.Contains(b.Spec.Own.Wide, a.Target) && !a.told
+		wide := a.Role == Input && slices.Contains(b.Spec.Own.Wide, a.Target) && !a.stated
 		length := b.rows[a.Name]
 		if wide && (length != "" && b.sizeTarget(length) == b.Spec.Own.WideSize || b.indexedAlike(*a)) {
 			a.Adapter = Wide

@@ -30,7 +30,7 @@ func (b *Binding) assumedForms() []Assumption {
 	var what, open []string
 	telling := true
 	for _, a := range b.Args {
-		if a.told || b.ordered && a.Adapter == BSHD ||
+		if a.stated || b.ordered && a.Adapter == BSHD ||
 			a.Adapter.shown() && !b.guessedNumber(a) {
 			continue
 		}
@@ -78,10 +78,10 @@ func (b *Binding) guessedNumber(a Argument) bool {
 // for one of a pair after the other, or triad multiplies and adds itself.
 func (b *Binding) calledOtherwise() []Assumption {
 	parameters := b.tensorParameters()
-	told := !slices.ContainsFunc(b.Args, func(a Argument) bool {
-		return slices.Contains(parameters, a.Name) && !b.said(a)
+	stated := !slices.ContainsFunc(b.Args, func(a Argument) bool {
+		return slices.Contains(parameters, a.Name) && !b.stated(a)
 	})
-	if told || !b.each && len(b.unscaled) == 0 {
+	if stated || !b.each && len(b.unscaled) == 0 {
 		return nil
 	}
 	what := "it does without " + strings.Join(b.unscaled, " and ")
@@ -116,7 +116,7 @@ func (b *Binding) otherAdapters() []Alternative {
 	}
 	for _, a := range b.Args {
 		for _, word := range []string{fillZero, fillLowest, wordRoom} {
-			if a.Adapter == Scratch && !a.told && word != b.adapterWord(a) {
+			if a.Adapter == Scratch && !a.stated && word != b.adapterWord(a) {
 				all = append(all, mapped([]string{a.Name}, []string{word}))
 			}
 		}
@@ -128,7 +128,7 @@ func (b *Binding) otherAdapters() []Alternative {
 func (b *Binding) otherPackings() []Alternative {
 	var all []Alternative
 	for _, a := range b.Args {
-		if a.Adapter != Packed || a.told {
+		if a.Adapter != Packed || a.stated {
 			continue
 		}
 		for _, order := range permutations(a.parts) {
@@ -159,7 +159,7 @@ func (b *Binding) allLying(targets []string, end string) (other Alternative, ok 
 		if !slices.Contains(targets, a.Target) || a.Role != Input && a.Role != Output || a.Adapter == Packed {
 			continue
 		}
-		if a.told || a.Over != "" {
+		if a.stated || a.Over != "" {
 			return other, false
 		}
 		word := a.Target

@@ -124,13 +124,14 @@ func (b *Binding) widenTensors() {
 	text := b.Function.text
 	for i := range b.Args {
 		a := &b.Args[i]
-		if a.Role != Input || a.told || !slices.Contains(b.Spec.Own.Wide, a.Target) {
+		if a.Role != Input || a.stated || !slices.Contains(b.Spec.Own.Wide, a.Target) {
 			continue
 		}
 		if b.readAlike(text, *a) {
 			a.Adapter = Wide
 			for k := range b.Args { // the other table is as wide
-				if o := &b.Args[k]; o.Role == Input && !o.told && slices.Contains(b.Spec.Own.Wide, o.Target) {
+				if o := &b.Args[k]; o.Role == Input && !o.stated &&
+					slices.Contains(b.Spec.Own.Wide, o.Target) {
 					o.Adapter = Wide
 				}
 			}

@@ -108,7 +108,7 @@ func (b *Binding) perhapsOutputs() (all []Alternative) {
 		return nil
 	}
 	for _, a := range b.Args {
-		if a.Role != Input || b.said(a) {
+		if a.Role != Input || b.stated(a) {
 			continue
 		}
 		shape, left := b.withoutSwitches(b.inputs[a.Index])
@@ -146,7 +146,7 @@ func (b *Binding) mayBeFlat() bool {
 	if b.Function.Kind != Python || b.flat() || len(b.shape(b.inputs[0])) < 2 {
 		return false
 	}
-	said, _ := b.saidRank()
+	said, _ := b.statedRank()
 	return b.takesSizes() || said == 0 && b.Function.form != kernelForm && b.eachAlike()
 }
 
@@ -230,7 +230,7 @@ func (b *Binding) otherSizes() []Alternative {
 	var all []Alternative
 	for _, a := range b.Args {
 		open := slices.Contains(guessed, a.Name)
-		if a.Role != Size || b.said(a) || !open && !mayBeSide {
+		if a.Role != Size || b.stated(a) || !open && !mayBeSide {
 			continue
 		}
 		for _, target := range slices.Concat(b.Spec.SizesBeside(), dimNames(b.Spec)) {

@@ -26,7 +26,7 @@ func (b *Binding) perhapsOther(first Tally) []Assumption {
 	}
 	always := first.Raised == first.Wrong
 	shaped := always && first.Why == GaveOtherShape
-	said := slices.ContainsFunc(b.Args, b.said)
+	said := slices.ContainsFunc(b.Args, b.stated)
 	if always && first.Why != WroteInput && !shaped && (!said || first.OfCalls) {
 		return []Assumption{{
 			What: "it takes what triad calls it with: it raises in each of these calls" +
@@ -55,7 +55,7 @@ func (b *Binding) perhapsOther(first Tally) []Assumption {
 // to 6.
 func (b *Binding) perhapsAlike() []Assumption {
 	word := b.saysOther()
-	if word == "" || len(b.tensorParameters()) == 0 || slices.ContainsFunc(b.Args, b.said) {
+	if word == "" || len(b.tensorParameters()) == 0 || slices.ContainsFunc(b.Args, b.stated) {
 		return nil
 	}
 	return b.namedOtherwise(word)

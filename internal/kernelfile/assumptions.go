@@ -122,7 +122,7 @@ func (b *Binding) guessedParameters() (words, parameters []string) {
 			a.Share > 0 && b.multiplied(a) || a.Role == Size && b.isShapeOfWeights(a.Param) ||
 			strings.HasPrefix(a.Target, "2 *") ||
 			a.Role == Size && len(b.Spec.Dims) == 1 && b.countSizes() == 1 // there is no other meaning
-		if b.said(a) || !matched || clear || a.Optional {
+		if b.stated(a) || !matched || clear || a.Optional {
 			continue
 		}
 		words = append(words, fmt.Sprintf("%s is %s", a.Name, a.Target))
@@ -275,7 +275,7 @@ func isTiny(text string) bool {
 // user said that this order is meant.
 func (b *Binding) guessedLayout() string {
 	for _, a := range b.Args {
-		if a.Role != Input || b.said(a) || b.ordered || a.Adapter == BSHD || a.lies == tokenwise {
+		if a.Role != Input || b.stated(a) || b.ordered || a.Adapter == BSHD || a.lies == tokenwise {
 			continue
 		}
 		if list, _ := b.inputs[a.Index].Shape.([]any); len(list) >= 3 {
@@ -285,8 +285,8 @@ func (b *Binding) guessedLayout() string {
 	return ""
 }
 
-// said reports whether the user said what a parameter stands for.
-func (b *Binding) said(a Argument) bool {
+// stated reports whether the user said what a parameter stands for.
+func (b *Binding) stated(a Argument) bool {
 	_, said := b.Options.Map[a.Name]
 	return said || b.Options.factor(a.Name) != ""
 }

@@ -19,7 +19,7 @@ func (b *Binding) Equal() [][]string {
 			groups = append(groups, dimsOf(a.Target))
 		}
 	}
-	for _, dims := range slices.Concat(b.neverAsked(), b.saidAlike(), b.squareMasks()) {
+	for _, dims := range slices.Concat(b.neverAsked(), b.namedAlike(), b.squareMasks()) {
 		if !slices.ContainsFunc(groups, func(g []string) bool { return slices.Equal(g, dims) }) {
 			groups = append(groups, dims)
 		}

@@ -13,7 +13,7 @@ func (b *Binding) takeBlockTotals(file *File) {
 	for i := range b.Args {
 		a := &b.Args[i]
 		if b.Pass == op.Forward && a.Role == Output && a.Adapter == AsItLies && a.Over == "" &&
-			a.Target == b.Spec.Own.Total && !a.told && b.givesBlocks(file, *a) {
+			a.Target == b.Spec.Own.Total && !a.stated && b.givesBlocks(file, *a) {
 			a.Adapter = BlockTotals
 		}
 	}

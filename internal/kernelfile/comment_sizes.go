@@ -10,13 +10,13 @@ import (
 // sizesOfTensor matches a list of names in brackets, as text next to a tensor gives its sizes.
 var sizesOfTensor = regexp.MustCompile(`[\[(]\s*([A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)+)\s*[\])]`)
 
-// saidAlike returns the sizes that the comments of a Python function name alike for two tensors: with "q: (B,
-// H, T, D)" and "k: (B, H, T, D)" both have T tokens. The function is judged where they are equal.
-func (b *Binding) saidAlike() [][]string {
+// namedAlike returns the sizes that the comments of a Python function name alike for two tensors: with "q:
+// (B, H, T, D)" and "k: (B, H, T, D)" both have T tokens. The function is judged where they are equal.
+func (b *Binding) namedAlike() [][]string {
 	if b.Function.Kind != Python || b.takesSizes() {
 		return nil
 	}
-	names := b.saidSizes()
+	names := b.statedSizes()
 	var groups [][]string
 	for _, target := range slices.Sorted(maps.Keys(b.Spec.Synonyms)) {
 		dims := dimsOf(target)
@@ -31,11 +31,11 @@ func (b *Binding) saidAlike() [][]string {
 	return groups
 }
 
-// saidSizes returns the names that the comments of a function give the sizes of the operator, each once.
-func (b *Binding) saidSizes() map[string][]string {
+// statedSizes returns the names that the comments of a function give the sizes of the operator, each once.
+func (b *Binding) statedSizes() map[string][]string {
 	all := map[string][]string{}
-	words := slices.Concat(docstring.FindAllString(b.Function.said().Text, -1),
-		pythonComment.FindAllString(b.Function.said().Text, -1))
+	words := slices.Concat(docstring.FindAllString(b.Function.parsed().Text, -1),
+		pythonComment.FindAllString(b.Function.parsed().Text, -1))
 	for _, line := range strings.Split(strings.Join(words, "\n"), "\n") {
 		at := sizesOfTensor.FindStringSubmatchIndex(line)
 		if at == nil {

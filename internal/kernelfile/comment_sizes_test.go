@@ -9,7 +9,7 @@ import (
 )
 
 // Sizes that the comments of a function name alike are equal; those with two names need not be.
-func TestSizesSaidAlike(t *testing.T) {
+func TestSizesNamedAlike(t *testing.T) {
 	const text = `
 def attention(q, k, v):
     """WORDS"""

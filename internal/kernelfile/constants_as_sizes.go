@@ -22,18 +22,18 @@ const mostConstant = 1 << 22
 type bounds struct {
 	values   map[string]int64
 	below    map[string]map[string]bool
-	told     Function
+	stated   Function
 	products bool // one of the constants is a factor: i < N * N
 }
 
 // boundsOf finds the constants, except lengths of tiles, that a kernel compares its other operands with.
 func (f *File) boundsOf(fn Function) bounds {
-	all := bounds{values: map[string]int64{}, below: map[string]map[string]bool{}, told: fn}
-	all.told.Params, all.told.body = slices.Clone(fn.Params), slices.Clone(fn.body)
+	all := bounds{values: map[string]int64{}, below: map[string]map[string]bool{}, stated: fn}
+	all.stated.Params, all.stated.body = slices.Clone(fn.Params), slices.Clone(fn.body)
 	for i, t := range fn.body {
 		name, value, number := f.constant(t.text)
 		if number {
-			all.told.body[i].text = name
+			all.stated.body[i].text = name
 		} else {
 			name = t.text
 		}
@@ -53,7 +53,7 @@ func (f *File) boundsOf(fn Function) bounds {
 		all.products = all.products || i+1 < len(fn.body) && fn.body[i+1].text == "*"
 		if all.values[name] == 0 {
 			all.values[name], all.below[name] = value, map[string]bool{}
-			all.told.Params = append(all.told.Params, Param{Name: name, Base: "int", Text: "int " + name})
+			all.stated.Params = append(all.stated.Params, Param{Name: name, Base: "int", Text: "int " + name})
 		}
 		all.below[name][fn.body[at-1].text] = true
 	}
@@ -81,7 +81,7 @@ func constantSizes(file *File, fn Function, spec *op.Spec, pass op.Pass, options
 	integer := func(p Param) bool { return p.isInteger() }
 	said := len(options.Dims)+len(options.Map)+len(options.Bound) > 0
 	if fn.Kind != Kernel || slices.ContainsFunc(fn.Params, integer) || said {
-		return nil, false, saidOtherwise(file, fn, spec, pass, options)
+		return nil, false, statedOtherwise(file, fn, spec, pass, options)
 	}
 	found := file.boundsOf(fn)
 	b := newBinding(file, fn, spec, pass, options)
@@ -98,9 +98,9 @@ func constantSizes(file *File, fn Function, spec *op.Spec, pass op.Pass, options
 		}
 	} else if value := found.alike(); value > 0 { // the sides of a square
 		b.oneConstant(dims, value, true)
-	} else if told, unmatched := match(file, found.told, spec, pass, options); unmatched == nil {
-		_, guessed := told.guessedParameters()
-		for _, a := range told.Args {
+	} else if stated, unmatched := match(file, found.stated, spec, pass, options); unmatched == nil {
+		_, guessed := stated.guessedParameters()
+		for _, a := range stated.Args {
 			value, constant := found.values[a.Name]
 			if constant && a.Role == Size && !slices.Contains(guessed, a.Name) {
 				for _, dim := range dimsOf(a.Target) {
@@ -129,8 +129,8 @@ func constantSizes(file *File, fn Function, spec *op.Spec, pass op.Pass, options
 	return dims, sure, nil
 }
 
-// saidOtherwise refuses user-given sizes that differ from the constants that the file allocates with.
-func saidOtherwise(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) error {
+// statedOtherwise refuses user-given sizes that differ from the constants that the file allocates with.
+func statedOtherwise(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) error {
 	said := options.Dims
 	if len(said) == 0 {
 		return nil

@@ -73,7 +73,7 @@ func TestSizesBesideConstants(t *testing.T) {
 		"int main() { cudaMalloc(&x, HIGH * WIDE * sizeof(float)); k<<<1, dim3(48, 32)>>>(x, y); }\n")
 	for rows, refused := range map[int64]bool{32: false, 33: true} {
 		asked := Options{Dims: map[string]int64{"rows": rows, "cols": 48}}
-		err := saidOtherwise(file, file.Functions[0], rowsAndCols(t), op.Forward, asked)
+		err := statedOtherwise(file, file.Functions[0], rowsAndCols(t), op.Forward, asked)
 		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "rows is 32 in its file") {
 			t.Errorf("%d rows: error %v", rows, err)
 		}

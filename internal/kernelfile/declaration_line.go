@@ -81,7 +81,7 @@ func (b *Binding) again(options Options, lines []declaration.Line) (*Binding, er
 	}
 	fn := b.file.Functions[at]
 	fn.lines = lines
-	options, err := options.saidBy(fn, b.Spec, b.Pass)
+	options, err := options.statedBy(fn, b.Spec, b.Pass)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (b *Binding) argumentWords(numbers bool) (words []declaration.Word) {
 			}
 			continue
 		}
-		number := a.Adapter == Scratch || a.Role == Constant && (numbers || a.told || b.guessedNumber(a))
+		number := a.Adapter == Scratch || a.Role == Constant && (numbers || a.stated || b.guessedNumber(a))
 		if a.Adapter == BlockTotals || strings.HasPrefix(a.Target, "2 *") {
 			continue // its lines say that, and no word does
 		}

@@ -28,7 +28,7 @@ var lineKeys = []string{keyGrid, keyBlock, keyShared, keyDType, keyTemplate, key
 
 const tensorsFlat, tensorsSquare = "flat", "square"
 
-// said is the declaration above a function.
+// parsed is the declaration above a function.
 type said struct {
 	line    declaration.Line
 	dims    map[string]int64
@@ -172,9 +172,9 @@ func (f *File) ofOthers(r Request, passes []op.Pass) string {
 	return strings.Join(words, "; ")
 }
 
-// saidBy returns the options with those of the line above a function. The user's flags take precedence. The
+// statedBy returns the options with those of the line above a function. The user's flags take precedence. The
 // error is a *declaration.Error.
-func (o Options) saidBy(fn Function, spec *op.Spec, pass op.Pass) (Options, error) {
+func (o Options) statedBy(fn Function, spec *op.Spec, pass op.Pass) (Options, error) {
 	line, there := fn.line(spec.Name, pass)
 	if !there {
 		return o, nil

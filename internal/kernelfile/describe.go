@@ -27,7 +27,7 @@ func (b *Binding) Describe() string {
 	if l := b.triton; l != nil {
 		fmt.Fprintf(&text, "\n  launched with %s", l)
 	}
-	if b.untold || b.stores {
+	if b.withoutDType || b.stores {
 		why := "it names no dtype"
 		if b.stores {
 			why = "its kernels convert what they load or store"

@@ -16,7 +16,7 @@ func (b *Binding) takeFP32(file *File) {
 	said := len(b.asked) > 0 || len(b.Options.DTypes) > 0
 	b.away = roundsUp.MatchString(pythonComment.ReplaceAllString(file.text, " "))
 	b.sixteen = narrowName.MatchString(pythonComment.ReplaceAllString(file.text, ""))
-	b.untold = b.Function.Kind == Python && b.Function.Name == "solve" && b.takesSizes() && !said &&
+	b.withoutDType = b.Function.Kind == Python && b.Function.Name == "solve" && b.takesSizes() && !said &&
 		slices.Contains(b.Spec.PassDTypes(b.Pass), op.FP32.String())
 	if len(b.Options.Only) > 0 {
 		b.asked = b.Options.Only
@@ -24,11 +24,11 @@ func (b *Binding) takeFP32(file *File) {
 	if made := b.givesDType(); !said && made != "" {
 		b.asked = []string{made}
 	}
-	stored := cmp.Or(b.Function.said().Stores, b.Function.said().Loads)
+	stored := cmp.Or(b.Function.parsed().Stores, b.Function.parsed().Loads)
 	switch {
-	case b.untold && stored == "":
+	case b.withoutDType && stored == "":
 		b.asked = []string{op.FP32.String()}
-	case stored != "" && !said && len(b.asked) == 0 || b.untold:
+	case stored != "" && !said && len(b.asked) == 0 || b.withoutDType:
 		b.asked, b.sixteen, b.stores = []string{stored}, false, true
 	}
 }
@@ -65,13 +65,13 @@ var wideType = regexp.MustCompile(
 // guessedDTypes returns the doubt about the dtypes beyond fp32 of a function that takes any, where neither
 // its file nor the user names one: its author may never have offered them.
 func (b *Binding) guessedDTypes() string {
-	if b.untold && b.sixteen {
+	if b.withoutDType && b.sixteen {
 		return b.doubt([]Assumption{{
 			Kind: GuessedDType, What: "its tensors are fp32, and its lines name a type of 16 bits",
 			open: []string{keyDType},
 		}})
 	}
-	others := b.UnsaidDTypes()
+	others := b.UnstatedDTypes()
 	if len(others) == 0 {
 		return ""
 	}
@@ -80,10 +80,10 @@ func (b *Binding) guessedDTypes() string {
 	}})
 }
 
-// UnsaidDTypes returns the dtypes of 16 bits that a function takes because it takes any, where neither its
+// UnstatedDTypes returns the dtypes of 16 bits that a function takes because it takes any, where neither its
 // file nor the user names one; if a Python file names one of the two, the other. It includes the integers if
 // a Python file names no integer type.
-func (b *Binding) UnsaidDTypes() (others []string) {
+func (b *Binding) UnstatedDTypes() (others []string) {
 	if len(b.asked) > 0 || len(b.Options.DTypes) > 0 || len(b.Cases) < 2 || b.Cases[0].Main != op.FP32 ||
 		b.narrow && (!b.sixteen || b.Function.Kind != Python) {
 		return nil
@@ -103,11 +103,11 @@ func (b *Binding) UnsaidDTypes() (others []string) {
 	return others
 }
 
-// InSaidAlone returns the interpretation of a function that was written only for the dtypes that are named.
-func (b *Binding) InSaidAlone() Alternative {
+// InStatedAlone returns the interpretation of a function that was written only for the dtypes that are named.
+func (b *Binding) InStatedAlone() Alternative {
 	var said []string
 	for _, c := range b.Cases {
-		if !slices.Contains(b.UnsaidDTypes(), c.DType) && !slices.Contains(said, c.Main.String()) {
+		if !slices.Contains(b.UnstatedDTypes(), c.DType) && !slices.Contains(said, c.Main.String()) {
 			said = append(said, c.Main.String())
 		}
 	}

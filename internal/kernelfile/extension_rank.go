@@ -25,7 +25,7 @@ func (b *Binding) leavesOutFirst() (without, sure bool) {
 	if i < 0 || b.Spec.Dims[i].Default != "1" || b.givesSize(first) {
 		return false, false
 	}
-	asked, open, told := false, false, false
+	asked, open, stated := false, false, false
 	for _, a := range b.Args {
 		if !a.tensor || a.Adapter != AsItLies || a.Role != Input && a.Role != Output {
 			continue
@@ -43,9 +43,9 @@ func (b *Binding) leavesOutFirst() (without, sure bool) {
 		}
 		side := b.Options.Square && most == 0 // of a square matrix
 		asked = asked || most == len(sizes)-2 || dim > 0 || side
-		open, told = open || counted, told || dim > 0
+		open, stated = open || counted, stated || dim > 0
 	}
-	return asked, !open || told
+	return asked, !open || stated
 }
 
 // beginsWith reports whether the first of several sizes is this one.
@@ -71,10 +71,10 @@ func (b *Binding) assumedFirst() []Assumption {
 	}
 	first, _ := b.shape(b.inputs[0])[0].(string)
 	parameters := b.tensorParameters()
-	told := !slices.ContainsFunc(b.Args, func(a Argument) bool {
-		return slices.Contains(parameters, a.Name) && !b.said(a)
+	stated := !slices.ContainsFunc(b.Args, func(a Argument) bool {
+		return slices.Contains(parameters, a.Name) && !b.stated(a)
 	})
-	if told {
+	if stated {
 		return nil
 	}
 	return []Assumption{{Kind: GuessedForm, What: "its tensors have the size " + first, anySize: true}}

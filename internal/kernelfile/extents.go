@@ -57,7 +57,7 @@ func (b *Binding) extentInPython(a op.AttributeSpec) {
 	}
 	one, _ := b.oneElement(b.outputs[at], a.Name)
 	ofRows, ofAll, others := 0, 0, 0
-	for _, arguments := range b.Function.said().Extremes {
+	for _, arguments := range b.Function.parsed().Extremes {
 		switch {
 		case lastSize.MatchString(arguments):
 			ofRows++
@@ -79,7 +79,7 @@ func (b *Binding) extentInPython(a op.AttributeSpec) {
 
 // What the lines say about the number of elements that a tensor is made with.
 const (
-	extentUnsaid = iota
+	extentUnstated = iota
 	extentOne
 	extentMany
 )
@@ -90,20 +90,20 @@ func (b *Binding) madeExtent(t op.TensorSpec) int {
 	names := b.returnedNames()
 	place := b.returnedAs(t, names)
 	if place < 0 {
-		return extentUnsaid
+		return extentUnstated
 	}
 	return b.extentOf(names[place])
 }
 
 // extentOf returns the extent of the tensor that the lines make under a name.
 func (b *Binding) extentOf(name string) int {
-	switch made := b.Function.said().Made[name]; {
+	switch made := b.Function.parsed().Made[name]; {
 	case made.Many:
 		return extentMany
 	case made.One:
 		return extentOne
 	}
-	return extentUnsaid
+	return extentUnstated
 }
 
 // valueOfMany returns the only value of an enumeration under which the output that depends on it has more
@@ -144,18 +144,18 @@ func (b *Binding) givesMany(a op.AttributeSpec) bool {
 			at := slices.IndexFunc(b.Args, func(a Argument) bool {
 				return (a.Role == Input || a.Role == Output) && a.Target == t.Name
 			})
-			if at >= 0 && b.Function.saidOf(b.Args[at].Name).ByProgram {
+			if at >= 0 && b.Function.factsOf(b.Args[at].Name).ByProgram {
 				return true
 			}
 			continue
 		}
-		name := b.Function.said().Result
-		if name == "" || b.Function.said().Returns != 1 ||
+		name := b.Function.parsed().Result
+		if name == "" || b.Function.parsed().Returns != 1 ||
 			!slices.ContainsFunc(b.outputs, func(o op.TensorSpec) bool { return o.Name == t.Name }) {
 			continue
 		}
 		many := b.extentOf(name) == extentMany || b.madeLikeRows(name)
-		if many && b.Function.said().Made[name].Times < 2 {
+		if many && b.Function.parsed().Made[name].Times < 2 {
 			return true
 		}
 	}
@@ -166,7 +166,7 @@ func (b *Binding) givesMany(a op.AttributeSpec) bool {
 // "losses = torch.empty_like(target)".
 func (b *Binding) madeLikeRows(name string) bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
-		if a.Role != Input || a.Name != b.Function.said().Made[name].Like {
+		if a.Role != Input || a.Name != b.Function.parsed().Made[name].Like {
 			return false
 		}
 		shape := b.shape(b.inputs[a.Index])

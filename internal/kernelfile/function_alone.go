@@ -14,7 +14,7 @@ func (f *File) KernelsAlone() (names []string) {
 // UsesNothingOfItsFile reports whether a Python function names nothing else that its file defines: it
 // consists of library operations.
 func (b *Binding) UsesNothingOfItsFile() bool {
-	return b.Function.Kind == Python && b.Function.form == plainForm && !b.Function.said().UsesFile
+	return b.Function.Kind == Python && b.Function.form == plainForm && !b.Function.parsed().UsesFile
 }
 
 // GuessesParameters reports whether the names of some parameters do not say what they stand for.

@@ -136,7 +136,7 @@ const NoBackward = "its backward is not judged: "
 
 // autograd reports whether something in the file goes through an autograd function of it.
 func (f *File) autograd() bool {
-	return slices.ContainsFunc(f.Functions, func(fn Function) bool { return fn.said().Autograd })
+	return slices.ContainsFunc(f.Functions, func(fn Function) bool { return fn.parsed().Autograd })
 }
 
 // bindFirst matches the functions of the first rank in which one fits; the error is that of the first.
@@ -225,7 +225,7 @@ func (f *File) fitting(r Request, pass op.Pass, beside func(name string) bool) (
 		fits := r.Pass == pass || isBackward(fn.Name+" "+fn.bound) == (pass == op.Backward)
 		if r.Function != "" && r.names(fn) && fits || r.Function == "" && fits && !beside(fn.Name) &&
 			!fn.launcher && !fn.givesGrid() && !fn.wantsWords() &&
-			(fn.said().StandsFor == "" || r.bearsName(fn)) &&
+			(fn.parsed().StandsFor == "" || r.bearsName(fn)) &&
 			slices.ContainsFunc(fn.Params, func(p Param) bool { return p.Pointer || p.Untyped }) {
 			list = append(list, fn)
 		}
@@ -246,8 +246,8 @@ func (fn Function) givesGrid() bool {
 	if fn.Kind != Python || len(fn.Params) == 0 {
 		return false
 	}
-	told := len(fn.Params) > 1 && fn.Params[0].Name == "grid" && fn.Params[1].Name == "metadata"
-	return told || strings.EqualFold(fn.Params[0].Name, "meta")
+	stated := len(fn.Params) > 1 && fn.Params[0].Name == "grid" && fn.Params[1].Name == "metadata"
+	return stated || strings.EqualFold(fn.Params[0].Name, "meta")
 }
 
 // isOfABackward reports whether a function is a kernel that is launched by host functions, all of which are
@@ -300,7 +300,7 @@ func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options O
 	var first error
 	_, said := list[0].line(spec.Name, pass)
 	for _, fn := range list {
-		options, err := options.saidBy(fn, spec, pass)
+		options, err := options.statedBy(fn, spec, pass)
 		var b *Binding
 		if err == nil {
 			b, err = Match(file, fn, spec, pass, options)

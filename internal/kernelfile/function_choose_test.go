@@ -57,7 +57,7 @@ func TestFunctionOfTheOperatorsName(t *testing.T) {
 }
 
 // Where no function can be read, the syntax error says why.
-func TestSyntaxErrorIsSaid(t *testing.T) {
+func TestSyntaxErrorIsReported(t *testing.T) {
 	s := rowsAndCols(t)
 	r := Request{Path: "mine.py", Parse: parsed}
 	text := "import torch\ndef " + s.Name + "(x)\n    return x\n"

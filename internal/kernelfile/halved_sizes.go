@@ -28,7 +28,7 @@ func (b *Binding) readHalved(file *File) {
 			n = usualHalved
 		}
 		python := b.Function.Kind == Python &&
-			halvedInPython.MatchString(b.Function.said().Asking+b.Function.kernels)
+			halvedInPython.MatchString(b.Function.parsed().Asking+b.Function.kernels)
 		if n%2 == 0 || !python && !file.halves(&b.Function) {
 			continue
 		}

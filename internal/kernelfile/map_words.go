@@ -13,8 +13,8 @@ const (
 	wordAddend = "addend"
 )
 
-// saidWord is the meaning of a word of --map for a parameter, in addition to the name of a tensor.
-type saidWord struct {
+// statedWord is the meaning of a word of --map for a parameter, in addition to the name of a tensor.
+type statedWord struct {
 	target  string // the tensor, the first of several; "" for scratch memory and for plain numbers
 	adapter adapterOf
 	plain   bool // a number is passed
@@ -24,8 +24,8 @@ type saidWord struct {
 var isNumber = regexp.MustCompile(`^-?\d+(\.\d*)?(e-?\d+)?$`)
 
 // sayWord reads a word of --map that says more than a name; ok is false for one that does not.
-func (b *Binding) sayWord(text string) (said saidWord, ok bool) {
-	said.adapter.told = true
+func (b *Binding) sayWord(text string) (said statedWord, ok bool) {
+	said.adapter.stated = true
 	if isNumber.MatchString(text) {
 		said.adapter.number, said.plain = text, true
 		return said, true
@@ -110,7 +110,7 @@ func (b *Binding) sayAdapters() {
 		switch {
 		case word == "":
 		case !ok:
-			a.told = true // just as it lies
+			a.stated = true // just as it lies
 		case said.plain:
 			a.Role, a.Target, a.adapterOf = Constant, word, said.adapter
 		case said.adapter.Adapter == Scratch:

@@ -87,7 +87,7 @@ func (f *File) handedInCUDA(fn *Function, says func(string) bool) (all []string)
 // namedInPython lists the numbers that are assigned to names of a kind in the lines of a function and of its
 // kernels, and at the top of the file to names that these use.
 func (f *File) namedInPython(fn Function, says func(string) bool) (all []string) {
-	for _, n := range fn.said().Numbers {
+	for _, n := range fn.parsed().Numbers {
 		if says(n.Name) {
 			all = append(all, plainValue(n.Value))
 		}

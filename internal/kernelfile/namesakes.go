@@ -42,7 +42,7 @@ func (f *File) withNamesakes(r Request, passes []op.Pass, all []*Binding, err er
 	}
 	added, reached := slices.Clone(judged), f.reached(judged)
 	for _, fn := range namesakes {
-		name, stands := lastName(fn.Name), strings.TrimSuffix(fn.said().StandsFor, "()")
+		name, stands := lastName(fn.Name), strings.TrimSuffix(fn.parsed().StandsFor, "()")
 		if !reached[name] && !reached[stands] && !slices.Contains(added, fn.Name) && f.computes(fn) {
 			added = append(added, fn.Name)
 		}
@@ -70,7 +70,7 @@ func (f *File) reached(names []string) map[string]bool {
 		reached[name] = true
 		for _, fn := range known[name] {
 			next = append(next, eachOf(fn.body, func(t token) string { return t.text })...)
-			for _, word := range bareName.FindAllStringSubmatch(fn.said().Code, -1) {
+			for _, word := range bareName.FindAllStringSubmatch(fn.parsed().Code, -1) {
 				next = append(next, word[1])
 			}
 		}

@@ -69,7 +69,7 @@ func (b *Binding) leaveOptional() {
 			continue
 		}
 		for k := range b.Args {
-			if of(b.Args[k]) && !b.said(b.Args[k]) {
+			if of(b.Args[k]) && !b.stated(b.Args[k]) {
 				b.Args[k].Role, b.Args[k].Target = Nothing, ""
 			}
 		}

@@ -30,7 +30,7 @@ func (b *Binding) makesTables() (tables []string) {
 func (b *Binding) namesCalled() (all []string) {
 	for _, fn := range append([]Function{b.Function}, b.others...) {
 		if fn.Kind == Python {
-			all = slices.Concat(all, fn.said().Calls, fn.said().KernelCalls)
+			all = slices.Concat(all, fn.parsed().Calls, fn.parsed().KernelCalls)
 		}
 		for i := 0; i+1 < len(fn.body); i++ {
 			if fn.body[i+1].text == "(" {

@@ -41,7 +41,7 @@ func (b *Binding) matchInPlace() {
 // does, returns nothing.
 func (b *Binding) fillsInPlace() bool {
 	return b.Function.Kind == Python && b.Function.form == plainForm && b.takesSizes() &&
-		!b.Function.said().Gives
+		!b.Function.parsed().Gives
 }
 
 // required lists the required outputs.

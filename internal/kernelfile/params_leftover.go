@@ -335,9 +335,9 @@ func (b *Binding) checkSizes(file *File) error {
 		for _, name := range b.Options.Without {
 			b.implied[name] = 1
 		}
-		told := b.takesSizes() && b.fills() && b.givesAnySize()
+		stated := b.takesSizes() && b.fills() && b.givesAnySize()
 		asks := func(a Argument) bool { return a.tensor && b.Function.asksSizes(a.Name, -1, 0) }
-		if !told || b.Function.Kind != Python && slices.ContainsFunc(b.Args, asks) {
+		if !stated || b.Function.Kind != Python && slices.ContainsFunc(b.Args, asks) {
 			return nil // its tensors carry their sizes
 		}
 	}

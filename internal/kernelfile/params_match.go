@@ -94,7 +94,7 @@ type Binding struct {
 	narrow       bool          // its file names a type of 16 bits, or the dtype of its tensors
 	sixteen      bool          // its file names a type of 16 bits
 	away         bool          // its file rounds halves away from zero, or up
-	untold       bool          // nothing requests a dtype: its tensors are taken for fp32
+	withoutDType bool          // nothing requests a dtype: its tensors are taken for fp32
 	stores       bool          // its kernels convert everything they store to the requested dtype
 	// the parameters that the file's lines show to be the length of a pointer's rows, by the pointer's name
 	rows    map[string]string

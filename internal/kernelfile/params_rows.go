@@ -219,7 +219,7 @@ func (b *Binding) exchangeable() (names, targets []string) {
 	against := b.againstRows()
 	for _, a := range b.Args {
 		letter := isLetter(a.Name) && !b.shownByRows(a)
-		if a.Role == Size && !b.said(a) && (letter || against) {
+		if a.Role == Size && !b.stated(a) && (letter || against) {
 			names = append(names, a.Name)
 			targets = append(targets, strings.ReplaceAll(a.Target, " ", ""))
 		}

@@ -17,7 +17,7 @@ func (b *Binding) takePositions() {
 			continue
 		}
 		// a single position may be that of a sequence's first token
-		a.takeRoom(adapterOf{fill: fillCounted, told: slices.Contains(positionNames[:4],
+		a.takeRoom(adapterOf{fill: fillCounted, stated: slices.Contains(positionNames[:4],
 			scratchWord(a.Name))})
 		a.Target = "the position of each token"
 	}

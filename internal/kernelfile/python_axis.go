@@ -20,7 +20,7 @@ var (
 func (b *Binding) namesAxis(p Param) bool {
 	return b.Function.Kind == Python && b.Function.form != kernelForm && p.place == inCall &&
 		(p.isInteger() || p.Untyped) && b.Options.Map[p.Name] == "" && axisName.MatchString(p.Name) &&
-		slices.ContainsFunc(b.Function.saidOf(p.Name).Handed, func(h pyfacts.Handed) bool {
+		slices.ContainsFunc(b.Function.factsOf(p.Name).Handed, func(h pyfacts.Handed) bool {
 			return axisName.MatchString(h.Name) ||
 				slices.Contains(alongAxis, h.Call[strings.LastIndex(h.Call, ".")+1:])
 		})
@@ -28,11 +28,11 @@ func (b *Binding) namesAxis(p Param) bool {
 
 // takePassed passes the 0 or the switch that every call in its file passes for a parameter of a function.
 func (b *Binding) takePassed(a *Argument) bool {
-	passed := b.Function.saidOf(a.Name).Passed
+	passed := b.Function.factsOf(a.Name).Passed
 	if passed == "" || a.Pointer || a.place != inCall {
 		return false
 	}
-	a.Role, a.Target, a.number, a.told = Constant, passed+", as its file calls it", passed, true
+	a.Role, a.Target, a.number, a.stated = Constant, passed+", as its file calls it", passed, true
 	return true
 }
 
@@ -41,6 +41,6 @@ func (b *Binding) takeAxis(a *Argument) bool {
 	if a.Optional || !b.namesAxis(a.Param) {
 		return false
 	}
-	a.Role, a.Target, a.number, a.told = Constant, "-1, the last size", "-1", true
+	a.Role, a.Target, a.number, a.stated = Constant, "-1, the last size", "-1", true
 	return true
 }

@@ -29,7 +29,7 @@ func (b *Binding) pythonCallWith(args []Argument) string {
 			b.dictionary(args, inCall))
 	case packedForm:
 		data := strings.Join(b.byPosition(args), ", ")
-		if fn.said().Packs {
+		if fn.parsed().Packs {
 			data = "(" + data + ",)"
 		}
 		return fmt.Sprintf("_MODULE.%s(%s)", fn.call, data)
@@ -123,7 +123,7 @@ func (b *Binding) byPosition(args []Argument) []string {
 		if value != "" {
 			last = len(words) + 1
 		} else {
-			value = fmt.Sprintf("default(_MODULE.%s, %q)", b.Function.said().Defaults, a.Name)
+			value = fmt.Sprintf("default(_MODULE.%s, %q)", b.Function.parsed().Defaults, a.Name)
 		}
 		words = append(words, value)
 	}

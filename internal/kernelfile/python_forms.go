@@ -36,9 +36,9 @@ func pythonRanks(list []Function) [][]Function {
 	calls := func(fn Function) bool {
 		return slices.ContainsFunc(list, func(other Function) bool {
 			return other.Name != fn.Name && other.form != kernelForm && other.call != fn.call &&
-				slices.Contains(other.said().Calls, fn.call) ||
+				slices.Contains(other.parsed().Calls, fn.call) ||
 				fn.form == appliedTo && other.form == appliedTo && other.Name != fn.Name &&
-					other.said().Defaults == fn.said().Defaults && fn.call != fn.Name
+					other.parsed().Defaults == fn.parsed().Defaults && fn.call != fn.Name
 		})
 	}
 	var ranks [][]Function
@@ -60,7 +60,7 @@ func pythonRanks(list []Function) [][]Function {
 
 // throughAutograd returns the backward of a forward that goes through an autograd function.
 func (b *Binding) throughAutograd() *Binding {
-	if !b.Function.said().Autograd || b.Pass != op.Forward || b.fills() || b.Spec.Backward == nil {
+	if !b.Function.parsed().Autograd || b.Pass != op.Forward || b.fills() || b.Spec.Backward == nil {
 		return nil
 	}
 	back := *b

@@ -232,12 +232,12 @@ func TestHasBackward(t *testing.T) {
 	} {
 		class := "class S(Function):\n    def forward(ctx, x):\n        return x\n\n    @staticmethod\n" +
 			"    def backward(ctx, dy):\n" + body
-		if got := ReadPython(class, parsed).Functions[0].said().Backward; got != want {
+		if got := ReadPython(class, parsed).Functions[0].parsed().Backward; got != want {
 			t.Errorf("%q: %v, want %v", body, got, want)
 		}
 	}
 	without := "class S(Function):\n    def forward(ctx, x):\n        return x\n"
-	if ReadPython(without, parsed).Functions[0].said().Backward {
+	if ReadPython(without, parsed).Functions[0].parsed().Backward {
 		t.Error("a class without a backward has one")
 	}
 	of := "class S(Function):\n    @classmethod\n    def forward(cls, ctx, x, n):\n        return x\n"

@@ -28,7 +28,7 @@ func (b *Binding) writesOver() {
 		}
 		over[at] = i
 	}
-	if b.Function.said().Gives && !b.returnsWhatItChanges(over) {
+	if b.Function.parsed().Gives && !b.returnsWhatItChanges(over) {
 		return
 	}
 	for at, i := range over {
@@ -46,12 +46,12 @@ func (b *Binding) returnsWhatItChanges(over map[int]int) bool {
 	var names []string
 	for _, at := range order {
 		a := b.Args[at]
-		if b.Spec.Own.InPlace[b.outputs[over[at]].Name] != a.Target || b.Function.saidOf(a.Name).Renamed {
+		if b.Spec.Own.InPlace[b.outputs[over[at]].Name] != a.Target || b.Function.factsOf(a.Name).Renamed {
 			return false
 		}
 		names = append(names, a.Name)
 	}
-	return len(names) > 0 && slices.Equal(names, b.Function.said().GivesBack)
+	return len(names) > 0 && slices.Equal(names, b.Function.parsed().GivesBack)
 }
 
 // changedLike returns the argument in whose place an output may be written, or -1 if there is none.
@@ -63,7 +63,7 @@ func (b *Binding) changedLike(out op.TensorSpec, taken map[int]int) int {
 		}
 		in := b.inputs[a.Index]
 		return in.DType == out.DType && fmt.Sprint(in.Shape) == fmt.Sprint(out.Shape) &&
-			b.Function.saidOf(a.Name).Changed
+			b.Function.factsOf(a.Name).Changed
 	}
 	for _, pairs := range []bool{true, false} {
 		for i, a := range b.Args {

@@ -138,7 +138,7 @@ func (b *Binding) gridOf(text, names string, axes, axis int, moved map[string]st
 	}
 	switch {
 	case axes <= 1 && len(rows) == 1 && slices.ContainsFunc(b.Args, func(a Argument) bool {
-		return a.Role == Output && b.Function.saidOf(a.Name).ByProgram
+		return a.Role == Output && b.Function.factsOf(a.Name).ByProgram
 	}):
 		return rows[0]
 	case axes <= 1 && len(rows) > 1:
@@ -180,7 +180,7 @@ func dimsOrProduct(target string) string {
 
 // tile returns the value of a constexpr parameter in Python, or "" if nothing gives it.
 func (b *Binding) tile(text string, a Argument, moved map[string]string) string {
-	name, preset := regexp.QuoteMeta(a.Name), b.Function.saidOf(a.Name)
+	name, preset := regexp.QuoteMeta(a.Name), b.Function.factsOf(a.Name)
 	ranges := regexp.MustCompile(`(\w+)\s*=\s*tl\.arange\(0,\s*` + name + `\)`)
 	steps := regexp.MustCompile(`range\([^\n]*(?:,|//)\s*` + name + `\s*[),]`)
 	switch {

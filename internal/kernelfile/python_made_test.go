@@ -97,35 +97,35 @@ def f(x):
 }
 
 // A dtype that is passed on names none, and of the dtypes that nothing names trials leave fp32.
-func TestUnsaidDTypes(t *testing.T) {
+func TestUnstatedDTypes(t *testing.T) {
 	text := "def f(x):\n    return x\n\ndef check():\n    dtype = torch.float32\n" +
 		"    f(torch.ones(4, dtype=dtype))\n"
 	b := pythonOf(t, text, Options{})
-	if got := strings.Join(b.UnsaidDTypes(), " "); got != "fp16 bf16" {
+	if got := strings.Join(b.UnstatedDTypes(), " "); got != "fp16 bf16" {
 		t.Errorf("unsaid are %q, want fp16 bf16", got)
 	}
-	b = pythonOf(t, text, Options{}.With(b.InSaidAlone()))
-	if got := strings.Join(b.DTypes(), " "); got != "fp32" || len(b.UnsaidDTypes()) > 0 {
-		t.Errorf("in fp32 alone: judged in %s, unsaid %v", got, b.UnsaidDTypes())
+	b = pythonOf(t, text, Options{}.With(b.InStatedAlone()))
+	if got := strings.Join(b.DTypes(), " "); got != "fp32" || len(b.UnstatedDTypes()) > 0 {
+		t.Errorf("in fp32 alone: judged in %s, unsaid %v", got, b.UnstatedDTypes())
 	}
 	if got := b.Describe(); !strings.Contains(got, "it is judged in fp32 alone") {
 		t.Error(got)
 	}
-	if b = pythonOf(t, "def f(x, dtype=None):\n    return x\n", Options{}); len(b.UnsaidDTypes()) > 0 {
+	if b = pythonOf(t, "def f(x, dtype=None):\n    return x\n", Options{}); len(b.UnstatedDTypes()) > 0 {
 		t.Error("a file that speaks of dtypes names none")
 	}
 	const one = "def f(x):\n    return x.to(torch.float16).to(x.dtype)\n"
 	b = pythonOf(t, one, Options{})
-	if got := strings.Join(b.UnsaidDTypes(), " "); got != "bf16" {
+	if got := strings.Join(b.UnstatedDTypes(), " "); got != "bf16" {
 		t.Errorf("beside float16 are unsaid %q, want bf16", got)
 	}
-	b = pythonOf(t, one, Options{}.With(b.InSaidAlone()))
+	b = pythonOf(t, one, Options{}.With(b.InStatedAlone()))
 	if got := b.Describe(); !strings.Contains(got, "no line of it speaks of bf16") ||
 		strings.Join(b.DTypes(), " ") != "fp32 fp16" {
 		t.Error(got)
 	}
 	both := "def f(x):\n    if x.dtype in (torch.half, torch.bfloat16):\n        return x\n    return +x\n"
-	if b = pythonOf(t, both, Options{}); len(b.UnsaidDTypes()) > 0 {
-		t.Errorf("a file that names both leaves %v unsaid", b.UnsaidDTypes())
+	if b = pythonOf(t, both, Options{}); len(b.UnstatedDTypes()) > 0 {
+		t.Errorf("a file that names both leaves %v unsaid", b.UnstatedDTypes())
 	}
 }

@@ -11,7 +11,7 @@ import (
 // takeRank gives a Python function tensors of the rank that its lines show: without the first size, if that
 // has no parameter and is 1 by default or counts rows, or with additional leading ones, which are 1.
 func (b *Binding) takeRank() {
-	said, rank := b.saidRank()
+	said, rank := b.statedRank()
 	if b.Function.Kind != Python || b.Function.form == kernelForm || said == 0 ||
 		len(b.Options.Without) > 0 || b.sharesMatrix(said, rank) || said == rank || b.takesSizes() {
 		return
@@ -44,7 +44,7 @@ func (b *Binding) sharesMatrix(said, rank int) bool {
 		}
 		sizes := b.shape(b.inputs[a.Index])
 		return len(sizes) == rank && sizes[0] == any(batch) && !slices.Contains(sizes, any(rows)) &&
-			b.rankSaidBy(b.Function, a.Name, rank, asksDepth) == rank-1
+			b.rankStatedBy(b.Function, a.Name, rank, asksDepth) == rank-1
 	})
 	if shared {
 		b.Options.Without, b.Options.Split = []string{batch}, rows
@@ -73,16 +73,16 @@ func (b *Binding) withoutHeads() []string {
 	return nil
 }
 
-// saidRank returns the rank that the function's lines give its first tensor and the operator's rank. said is
-// 0 if the lines say nothing or contradict each other.
-func (b *Binding) saidRank() (said, rank int) {
+// statedRank returns the rank that the function's lines give its first tensor and the operator's rank. said
+// is 0 if the lines say nothing or contradict each other.
+func (b *Binding) statedRank() (said, rank int) {
 	first := slices.IndexFunc(b.Args, func(a Argument) bool {
 		return a.Role == Input && a.Index == 0 && a.Adapter == AsItLies && a.place == inCall
 	})
 	if rank = len(b.shape(b.inputs[0])); first < 0 || rank == 0 {
 		return 0, rank
 	}
-	if said = b.rankSaidBy(b.Function, b.Args[first].Name, rank, asksDepth); said == 0 {
+	if said = b.rankStatedBy(b.Function, b.Args[first].Name, rank, asksDepth); said == 0 {
 		said = b.rankOfOthers(rank)
 	}
 	return max(said, 0), rank
@@ -100,7 +100,7 @@ func (b *Binding) rankOfOthers(rank int) (said int) {
 		if len(shape) != rank || shape[0] != like[0] || b.inputs[a.Index].Optional {
 			continue
 		}
-		n := b.rankSaidBy(b.Function, a.Name, rank, asksDepth)
+		n := b.rankStatedBy(b.Function, a.Name, rank, asksDepth)
 		if n < 0 || n > 0 && said > 0 && n != said {
 			return 0
 		}
@@ -109,13 +109,13 @@ func (b *Binding) rankOfOthers(rank int) (said int) {
 	return said
 }
 
-// rankSaidBy returns the rank that the lines of a function give a tensor, 0 if they say nothing, -1 if they
+// rankStatedBy returns the rank that the lines of a function give a tensor, 0 if they say nothing, -1 if they
 // contradict each other. If the function itself says nothing, functions of the file that receive the tensor
 // are examined.
-func (b *Binding) rankSaidBy(fn Function, name string, rank, depth int) (said int) {
-	asked := fn.saidOf(name)
+func (b *Binding) rankStatedBy(fn Function, name string, rank, depth int) (said int) {
+	asked := fn.factsOf(name)
 	if said = asked.Rank; said == 0 && depth > 0 {
-		said = b.rankSaidInside(fn, asked.Handed, rank, depth)
+		said = b.rankStatedInside(fn, asked.Handed, rank, depth)
 	}
 	if said == 0 && asked.Reach > rank { // a size beyond the operator's is queried, whatever is given
 		return asked.Reach
@@ -123,14 +123,14 @@ func (b *Binding) rankSaidBy(fn Function, name string, rank, depth int) (said in
 	return said
 }
 
-// rankSaidInside returns the rank that functions of the file give a tensor that a function passes to them.
-func (b *Binding) rankSaidInside(fn Function, handed []pyfacts.Handed, rank, depth int) int {
+// rankStatedInside returns the rank that functions of the file give a tensor that a function passes to them.
+func (b *Binding) rankStatedInside(fn Function, handed []pyfacts.Handed, rank, depth int) int {
 	for _, h := range handed {
 		other, param := b.handedTo(fn, h)
 		if other == nil || other.form == kernelForm || other.form == moduleForm {
 			continue
 		}
-		if n := b.rankSaidBy(*other, param, rank, depth-1); n != 0 {
+		if n := b.rankStatedBy(*other, param, rank, depth-1); n != 0 {
 			return n
 		}
 	}

@@ -34,7 +34,7 @@ func (b *Binding) returnedNames() []string {
 		if b.Function.form == appliedTo {
 			return nil
 		}
-		return b.Function.said().Tuple
+		return b.Function.parsed().Tuple
 	}
 	if !slices.Equal(b.DTypes(), []string{"fp32"}) {
 		return nil
@@ -110,9 +110,10 @@ func sizedBy(t op.TensorSpec, attribute string) bool {
 
 // spells reports whether a string of the lines of a Python function, or of those that it calls, is a word.
 func (b *Binding) spells(fn Function, word string, depth int) bool {
-	return slices.Contains(fn.said().Strings, word) || depth > 0 &&
+	return slices.Contains(fn.parsed().Strings, word) || depth > 0 &&
 		slices.ContainsFunc(b.others, func(o Function) bool {
-			return o.Name != fn.Name && slices.Contains(fn.said().Calls, o.call) && b.spells(o, word, depth-1)
+			return o.Name != fn.Name && slices.Contains(fn.parsed().Calls, o.call) &&
+				b.spells(o, word, depth-1)
 		})
 }
 
@@ -170,7 +171,7 @@ func (b *Binding) isReturned(t op.TensorSpec) bool {
 // gives as their sum, "h = x + residual", if a Python function returns a single tensor: that is the other
 // output.
 func (b *Binding) sumOf(t op.TensorSpec) (terms []string) {
-	if b.switchOf(t) == "" || b.leftOut(t) || b.Pass != op.Forward || !b.Function.said().One || b.fills() {
+	if b.switchOf(t) == "" || b.leftOut(t) || b.Pass != op.Forward || !b.Function.parsed().One || b.fills() {
 		return nil
 	}
 	m := regexp.MustCompile(`(?:^|; )` + t.Name + ` = (\w+) \+ (\w+)\b`).FindStringSubmatch(b.Spec.Formula)
@@ -226,7 +227,7 @@ func (b *Binding) givesDType() string {
 		return ""
 	}
 	follows := len(b.outputs) > 0 && (b.outputs[0].DType == "" || b.outputs[0].DType == "$1")
-	if d := b.Function.said().MadeAs; d != "" && follows {
+	if d := b.Function.parsed().MadeAs; d != "" && follows {
 		return d
 	}
 	return ""
@@ -235,5 +236,5 @@ func (b *Binding) givesDType() string {
 // returnsItself reports whether a Python function returns the input itself; it then gets a copy.
 func (b *Binding) returnsItself(a Argument) bool {
 	return a.Role == Input && b.Function.Kind == Python && b.Function.form == plainForm &&
-		b.Pass == op.Forward && slices.Contains(b.Function.said().GivesBack, a.Name)
+		b.Pass == op.Forward && slices.Contains(b.Function.parsed().GivesBack, a.Name)
 }

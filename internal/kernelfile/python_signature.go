@@ -39,17 +39,17 @@ func pythonFunction(fact pyfacts.Function) Function {
 	return fn
 }
 
-// said returns the facts of a Python function; they are empty for any other function.
-func (fn *Function) said() *pyfacts.Function {
+// parsed returns the facts of a Python function; they are empty for any other function.
+func (fn *Function) parsed() *pyfacts.Function {
 	if fn.facts == nil {
 		return &pyfacts.Function{}
 	}
 	return fn.facts
 }
 
-// saidOf returns what the lines of a function say of a parameter.
-func (fn *Function) saidOf(name string) pyfacts.Param {
-	for _, p := range fn.said().Params {
+// factsOf returns what the lines of a function say of a parameter.
+func (fn *Function) factsOf(name string) pyfacts.Param {
+	for _, p := range fn.parsed().Params {
 		if p.Name == name {
 			return p
 		}

@@ -15,7 +15,7 @@ const asksDepth = 3
 // they query them, or pass the tensor to something other than a kernel launch. Functions of the file that
 // receive it are followed.
 func (b *Binding) pythonAsks(fn Function, name string, depth int) bool {
-	said := fn.saidOf(name)
+	said := fn.factsOf(name)
 	for _, h := range said.Handed {
 		other, param := b.handedTo(fn, h)
 		if other == nil || depth == 0 || b.pythonAsks(*other, param, depth-1) {
@@ -53,7 +53,7 @@ var (
 // of a Python function or its kernels do take elements in pairs.
 func (b *Binding) showsPairs(other Alternative) bool {
 	name := b.Spec.Own.Pairs
-	lines := b.Function.said().Asking + b.Function.kernels
+	lines := b.Function.parsed().Asking + b.Function.kernels
 	return name != "" && other.Attribute == name && other.Options.Attrs[name] == "true" &&
 		b.Function.Kind == Python && (everySecond.MatchString(lines) ||
 		doubled.MatchString(b.Function.kernels) && oneBehind.MatchString(b.Function.kernels))
@@ -66,7 +66,7 @@ func (b *Binding) checkTables() error {
 		if b.Function.Kind != Python || a.Role != Input || !slices.Contains(b.Spec.Own.Wide, a.Target) {
 			continue
 		}
-		if slices.ContainsFunc(b.Function.saidOf(a.Name).Handed, func(h pyfacts.Handed) bool {
+		if slices.ContainsFunc(b.Function.factsOf(a.Name).Handed, func(h pyfacts.Handed) bool {
 			return strings.HasSuffix(h.Call, "."+a.Target)
 		}) {
 			return b.errorf("%[1]s is no table of %[2]s: its lines take the %[2]s of it, so it wants the "+

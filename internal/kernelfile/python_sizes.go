@@ -69,7 +69,7 @@ func (b *Binding) whereFactorsAre() []condition {
 // pythonSquares returns the sizes whose square occurs in the lines of a Python function: "N * N", "N ** 2".
 func (fn *Function) pythonSquares() map[string]bool {
 	all := map[string]bool{}
-	for _, p := range fn.said().Params {
+	for _, p := range fn.parsed().Params {
 		all[p.Name] = all[p.Name] || p.Squared
 	}
 	return all

@@ -15,7 +15,7 @@ func (b *Binding) mayBeSquare() bool {
 	}
 	gives := b.shape(b.outputs[b.required()[0]])
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
-		like := slices.Contains(b.Function.said().Like, a.Name) ||
+		like := slices.Contains(b.Function.parsed().Like, a.Name) ||
 			hasTexts(b.Function.body, "empty_like", "(", a.Name) ||
 			hasTexts(b.Function.body, "zeros_like", "(", a.Name)
 		return a.Role == Input && like && !slices.Equal(b.shape(b.inputs[a.Index]), gives)

@@ -13,7 +13,7 @@ import (
 // q.shape", or (batch, seq, heads, head_dim) in a comment, unless the user gave one. Both orders give none.
 func (b *Binding) chooseOrder(file *File) {
 	settled := slices.ContainsFunc(b.Args, func(a Argument) bool {
-		return a.Over != "" || a.Adapter == Packed || a.told && slices.Contains(b.Spec.Own.Tokens, a.Target)
+		return a.Over != "" || a.Adapter == Packed || a.stated && slices.Contains(b.Spec.Own.Tokens, a.Target)
 	})
 	if len(b.Spec.Own.Tokens) == 0 || settled || b.bshd || !b.mayExchange() || b.Pass != op.Forward {
 		return
@@ -64,7 +64,7 @@ func (f *File) sizeLists(b *Binding, count int, own bool) [][]string {
 		all = append(all, words)
 	}
 	comments, text, unpacked := f.comments, f.text, f.facts.Unpacked
-	if said := b.Function.said(); own {
+	if said := b.Function.parsed(); own {
 		comments, text, unpacked = nil, said.Text, said.Unpacked
 	}
 	if b.Function.Kind == Python {

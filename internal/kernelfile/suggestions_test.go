@@ -82,7 +82,7 @@ func getsFurther(file *File, fn Function, s *op.Spec, line declaration.Line, bef
 					}
 				}
 				fn.lines = []declaration.Line{one}
-				options, err := Options{}.saidBy(fn, s, op.Forward)
+				options, err := Options{}.statedBy(fn, s, op.Forward)
 				if err == nil {
 					_, err = Match(file, fn, s, op.Forward, options)
 				}

@@ -25,7 +25,7 @@ func (b *Binding) masksTriangle(name string) bool {
 	if _, is := b.Spec.Own.Triangle[name]; !is || b.Function.Kind != Python {
 		return false
 	}
-	for _, m := range []pyfacts.Masks{b.Function.said().Masks, b.Function.said().KernelMasks} {
+	for _, m := range []pyfacts.Masks{b.Function.parsed().Masks, b.Function.parsed().KernelMasks} {
 		if slices.ContainsFunc(m.Params, func(p string) bool { return saysSwitch(p, name) }) {
 			return false
 		}
@@ -43,7 +43,7 @@ func speaksOf(variable, name string) bool { return strings.Contains(strings.ToLo
 // compute a variable named like it by a comparison: "causal = rows >= cols".
 func (fn *Function) maskedAlways(name string) bool {
 	speaks := func(of string) bool { return speaksOf(of, name) }
-	m := fn.said().KernelMasks
+	m := fn.parsed().KernelMasks
 	return slices.ContainsFunc(m.Always, speaks) && !slices.ContainsFunc(m.Params, speaks) &&
 		!slices.ContainsFunc(m.Tested, speaks)
 }
@@ -55,7 +55,7 @@ func (b *Binding) countsFromTheFirst() bool {
 	if b.Function.Kind != Python {
 		return false
 	}
-	own, kernels := b.Function.said().Masks, b.Function.said().KernelMasks
+	own, kernels := b.Function.parsed().Masks, b.Function.parsed().KernelMasks
 	return (own.Any || kernels.Any) && !own.Moved && !kernels.Moved &&
 		!shifted.MatchString(b.Function.text) && !shifted.MatchString(b.Function.kernels)
 }

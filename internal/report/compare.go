@@ -183,16 +183,16 @@ func saidByItself(log string) string { return strings.TrimSpace(warning.ReplaceA
 // printed reports once for each of the user's own files that it printed something, which the table does not
 // show, and where to read it.
 func printed(w io.Writer, style Style, lines []group) error {
-	var told []string
+	var reported []string
 	for _, g := range lines {
 		for _, r := range g.records {
 			// otherwise the compiler printed it
 			judged := r.Status != op.StatusBuildFail && r.Status != op.StatusUnavailable
 			if r.Backend != "mine" || saidByItself(r.LogTail) == "" || r.ID == "" || !judged ||
-				slices.Contains(told, r.Impl) {
+				slices.Contains(reported, r.Impl) {
 				continue
 			}
-			told = append(told, r.Impl)
+			reported = append(reported, r.Impl)
 			if err := write(w, fmt.Sprintf("\n  %s printed something: triad results show %s%s\n",
 				clean(r.Impl), r.ID, style.InDatabase)); err != nil {
 				return err
@@ -319,9 +319,9 @@ func badLines(w io.Writer, style Style, lines []group) error {
 			}
 		}
 	}
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, g := range lines {
-		if err := badLine(w, style, g, sharing, told); err != nil {
+		if err := badLine(w, style, g, sharing, reported); err != nil {
 			return err
 		}
 	}
@@ -338,17 +338,17 @@ func sharedReason(r record.Record) string {
 }
 
 // badLine prints the bad records of one line of the table.
-func badLine(w io.Writer, style Style, g group, sharing map[string][]string, told map[string]bool) error {
+func badLine(w io.Writer, style Style, g group, sharing map[string][]string, reported map[string]bool) error {
 	var bads []record.Record
-	untold := 0
+	unreported := 0
 	for _, r := range g.records {
 		why := sharedReason(r)
 		switch {
 		case r.Status.Weight() != op.Bad:
-		case why != "" && told[why]:
-			untold++
+		case why != "" && reported[why]:
+			unreported++
 		default:
-			told[why] = why != ""
+			reported[why] = why != ""
 			bads = append(bads, r)
 		}
 	}
@@ -365,7 +365,7 @@ func badLine(w io.Writer, style Style, g group, sharing map[string][]string, tol
 			return err
 		}
 	}
-	more := len(bads) - shown + untold
+	more := len(bads) - shown + unreported
 	if more == 0 {
 		return nil
 	}

@@ -285,7 +285,7 @@ func (g group) sampled() string {
 // note gives the reason of a neutral record or a warning: the most frequent one, and how many others there
 // are. What is bad or not understood is printed below the table, what is UNAVAILABLE once for all lines, what
 // is untold with --verbose.
-func (g group) note(untold ...op.Status) string {
+func (g group) note(unreported ...op.Status) string {
 	type reason struct {
 		status op.Status
 		words  string
@@ -297,7 +297,7 @@ func (g group) note(untold ...op.Status) string {
 			r.Status == op.StatusEmptyOK || r.Status == op.StatusNotUnderstood {
 			continue
 		}
-		if slices.Contains(untold, r.Status) {
+		if slices.Contains(unreported, r.Status) {
 			continue
 		}
 		if r.Status == op.StatusNoPower && g.status() != op.StatusNoPower {

@@ -9,8 +9,9 @@ import (
 	"triad/internal/record"
 )
 
-// TestPowerlessCasesAreToldOnce: a case without power is reported once below the table, not on every line.
-func TestPowerlessCasesAreToldOnce(t *testing.T) {
+// TestPowerlessCasesAreReportedOnce: a case without power is reported once below the table, not on every
+// line.
+func TestPowerlessCasesAreReportedOnce(t *testing.T) {
 	var records []record.Record
 	for _, impl := range []string{"cuda/naive", "cuda/warp"} {
 		for cols, status := range map[int64]op.Status{1: op.StatusNoPower, 7: op.StatusPass} {
@@ -65,9 +66,9 @@ func TestNoErrorMarginOfAPowerlessCase(t *testing.T) {
 	}
 }
 
-// TestPrintedIsTold: what a user's own file printed is reported once, with the first run that has it; what
-// ours and compilers print is not.
-func TestPrintedIsTold(t *testing.T) {
+// TestPrintedIsReported: what a user's own file printed is reported once, with the first run that has it;
+// what ours and compilers print is not.
+func TestPrintedIsReported(t *testing.T) {
 	of := func(id, impl, family string, status op.Status, log string) record.Record {
 		return record.Record{
 			ID: id, Impl: impl, Backend: family, Status: status, LogTail: log,

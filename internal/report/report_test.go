@@ -146,7 +146,7 @@ func TestComparison(t *testing.T) {
 	}
 }
 
-func TestNothingRanIsSaid(t *testing.T) {
+func TestNothingRanIsReported(t *testing.T) {
 	var out bytes.Buffer
 	if err := Compare(&out, Style{}, nil, nil, Summary{Exit: 3, Reason: "no g++ and no Python"}); err != nil {
 		t.Fatal(err)
@@ -158,8 +158,8 @@ func TestNothingRanIsSaid(t *testing.T) {
 	}
 }
 
-// TestIncompleteIsSaid: if something passed, exit 3 does not say that nothing was proven.
-func TestIncompleteIsSaid(t *testing.T) {
+// TestIncompleteIsReported: if something passed, exit 3 does not say that nothing was proven.
+func TestIncompleteIsReported(t *testing.T) {
 	var out bytes.Buffer
 	good := []record.Record{{Status: op.StatusPass}}
 	if err := totals(&out, Style{}, good, Summary{Exit: 3, Reason: "no Python"}); err != nil {
@@ -358,9 +358,9 @@ func TestALineShowsWhatMustBeSeen(t *testing.T) {
 	}
 }
 
-// TestASampleIsSaid: what Freivalds' sums reject keeps the sentence that names the row; an output that was
-// judged by sample says how much of it was compared.
-func TestASampleIsSaid(t *testing.T) {
+// TestASampleIsReported: what Freivalds' sums reject keeps the sentence that names the row; an output that
+// was judged by sample says how much of it was compared.
+func TestASampleIsReported(t *testing.T) {
 	v := record.Verdict{
 		Name: "c", Status: op.StatusFail, Gate: "G6",
 		Message: "row 7 of c, outside of the sample, is wrong by Freivalds: ...", N: 400, NCompared: 90,

@@ -343,7 +343,7 @@ func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) (err err
 	if err := x.callAgain(ctx, c, e, outcome, &r, &found); err != nil {
 		return err
 	}
-	if c.large() && x.toldToStop() {
+	if c.large() && x.stopRequested() {
 		return errLeft // what was judged meanwhile may be judged in part
 	}
 	if found, err = x.called(ctx, c, e, found); err != nil {

@@ -226,10 +226,10 @@ func TestStopEndsCasesUnderWay(t *testing.T) {
 	}
 }
 
-// TestJobsToComeAreTold: where the request names implementations, a backend that judges side by side learns
-// the number of jobs to come: one for each implementation, pass and dtype. The size of a whole family is not
-// known.
-func TestJobsToComeAreTold(t *testing.T) {
+// TestJobsToComeAreReported: where the request names implementations, a backend that judges side by side
+// learns the number of jobs to come: one for each implementation, pass and dtype. The size of a whole family
+// is not known.
+func TestJobsToComeAreReported(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)

@@ -30,7 +30,7 @@ func (x *execution) prepare(w work) (*prepared, error) {
 			return nil, err
 		}
 	}
-	if c.large() && x.toldToStop() {
+	if c.large() && x.stopRequested() {
 		return nil, errLeft
 	}
 	truth, err := c.truth(w.operator.Spec.DefaultContract(w.DType))
@@ -38,7 +38,7 @@ func (x *execution) prepare(w work) (*prepared, error) {
 		return nil, err
 	}
 	c.powers = x.powersOf(c, truth)
-	if c.large() && x.toldToStop() { // the powers may then be computed only in part
+	if c.large() && x.stopRequested() { // the powers may then be computed only in part
 		return nil, errLeft
 	}
 	if x.Dumper != nil {

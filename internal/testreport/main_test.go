@@ -112,7 +112,7 @@ func TestWhatFails(t *testing.T) {
 }
 
 // The most expensive tests are listed by processor time; the last line has the sum over the packages.
-func TestCostsAreTold(t *testing.T) {
+func TestCostsAreReported(t *testing.T) {
 	out, err := told(t, passing(""), options{packages: written(t, "m/a /m/a\n"), costs: written(t,
 		`{"folder":"/m/a","test":"TestDear","processor_seconds":42}`+"\n"+
 			`{"folder":"/m/a","test":"TestCheap","processor_seconds":0.1}`+"\n"+

@@ -142,7 +142,7 @@ class ErrorBounds(unittest.TestCase):
         self.assertEqual({type(part) for part in (found.r, found.e, found.s)}, {torch.Tensor})
         self.assertTrue(torch.equal(found.r, X.double() + 1))
 
-    def test_what_is_unknown_is_said(self):
+    def test_what_is_unknown_is_reported(self):
         with self.assertRaisesRegex(error_bound.UnknownForm, "bessel_i0 has no rule"):
             computed(torch.special.i0, (X,))
         with self.assertRaisesRegex(TypeError, "want 1 tensor"):

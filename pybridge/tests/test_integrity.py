@@ -1,4 +1,4 @@
-"""What a call changed is told, and put back; what a library or nobody changed is not."""
+"""What a call changed is reported, and put back; what a library or nobody changed is not."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Returned(unittest.TestCase):
         self.assertEqual(self.fitted(torch.ones(3, 4), ("y", (4, 3), (4, 3), False, torch.float32)).shape,
                          (3, 4))
 
-    def test_a_result_besides_the_outputs_is_told(self):
+    def test_a_result_besides_the_outputs_is_reported(self):
         out = torch.zeros(4)
         for dropped, told in ((None, False), (out, False), (out + 1, True)):
             with contextlib.redirect_stderr(io.StringIO()) as said, returned_values.judged():
@@ -82,7 +82,7 @@ class Returned(unittest.TestCase):
                 returned_values.fitted(returned_values.given(value, "mine"), "mine", (wanted,), (), CPU, True,
                                        unspoken=unspoken)
 
-    def test_outputs_are_told_by_their_numbers(self):
+    def test_outputs_are_distinguished_by_their_numbers(self):
         q, scale = torch.ones(4, 3, dtype=torch.int8), torch.ones(4)
         for value in ((q, scale), (scale, q), {"s": scale, "q": q}):
             returned_values._orders.clear()
@@ -174,7 +174,7 @@ class Returned(unittest.TestCase):
         self.assertEqual(self.fitted((), Q, is_forward=False), ())
         self.assertEqual(returned_values.scaled((), 2.0, None, None), ())
 
-    def test_what_was_returned_itself_is_told(self):
+    def test_what_was_returned_itself_is_reported(self):
         wanted = ("indices", (3, 2), (3, 2), False, torch.int32)
         buffer = torch.zeros(2, 3, dtype=torch.int64)
         got = self.fitted(buffer.t(), wanted)

@@ -128,7 +128,7 @@ public:
 void set_sticky_error();                        // the launch died: every later call fails, as on a GPU
 cudaError sticky_error();
 
-bool host_fault(const char *address, bool writes, bool atomic, Pc pc);  // true: told, or right, and the access can be repeated
+bool host_fault(const char *address, bool writes, bool atomic, Pc pc);  // true: reported, or right, and the access can be repeated
 void host_atomic(const void *p);                // host code is about to do an atomic operation, a load as well
 void launch_returns();                          // a launch ended, and the host has not waited for it
 void check_end();                               // the program ends

@@ -87,7 +87,7 @@ struct Worker {
 	unsigned live, arrived;
 	int votes, barrier_result;
 	Wait barrier_wait;                          // of the first thread at this barrier
-	bool divergence_told, direct, in_block, one_dimensional;
+	bool divergence_reported, direct, in_block, one_dimensional;
 	unsigned direct_rank, direct_thread;        // direct_thread: the one that runs on the direct stack once promoted
 	uint32_t ready;                             // by rank: warps with a runnable lane
 	unsigned cursor;                            // rank that ran last

@@ -69,7 +69,7 @@ func Suite(t *testing.T, s Subject) {
 	t.Run("every call is a fresh one", u.again)
 	t.Run("a refusal", u.refuses)
 	t.Run("an output that is not written shows poison", u.untouched)
-	t.Run("a changed input is told", u.changed)
+	t.Run("a changed input is reported", u.changed)
 	t.Run("an error costs no worker", u.fails)
 	t.Run("a death costs one worker", u.dies)
 	t.Run("no memory", u.full)

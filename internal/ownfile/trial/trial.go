@@ -47,7 +47,7 @@ func (s *Trials) Settle(files []*ownkernels.File) error {
 		if err := s.settleFile(&files[i]); err != nil {
 			return err
 		}
-		other, err := s.inSaidAlone(files[i])
+		other, err := s.inStatedAlone(files[i])
 		if err != nil {
 			return err
 		}
@@ -63,18 +63,18 @@ func (s *Trials) Settle(files []*ownkernels.File) error {
 	return nil
 }
 
-// inSaidAlone reads a file again, in only the dtypes that it names, or in fp32, if it is right in fp32 and
+// inStatedAlone reads a file again, in only the dtypes that it names, or in fp32, if it is right in fp32 and
 // wrong in a dtype that neither it nor the user names: its author need not have meant it for that. It returns
 // nil if the file is unchanged.
-func (s *Trials) inSaidAlone(file *ownkernels.File) (*ownkernels.File, error) {
+func (s *Trials) inStatedAlone(file *ownkernels.File) (*ownkernels.File, error) {
 	for _, b := range file.Bindings {
-		for _, dtype := range b.UnsaidDTypes() {
+		for _, dtype := range b.UnstatedDTypes() {
 			t := &interpretationTrial{Trials: s, file: file, pass: b.Pass, dtype: dtype}
 			if t.until.over() {
 				return nil, nil
 			}
 			if (t.wrong() || t.wrongSomewhere()) && t.rightIn(b.DTypes()[0]) {
-				return file.With(b.InSaidAlone())
+				return file.With(b.InStatedAlone())
 			}
 			if t.fault != nil {
 				return nil, t.fault
@@ -170,7 +170,7 @@ func (t *interpretationTrial) doubt(s kernelfile.Settled) {
 	if dtypes := b.DTypes(); len(dtypes) > 1 {
 		sure = cmp.Or(t.dtype, dtypes[0])
 	}
-	t.file.Doubt(t.pass, backend.Doubt{Why: s.OtherDTypes, DType: sure, In: b.UnsaidDTypes()})
+	t.file.Doubt(t.pass, backend.Doubt{Why: s.OtherDTypes, DType: sure, In: b.UnstatedDTypes()})
 	for _, distribution := range b.Spec.Own.Halves {
 		t.file.Doubt(t.pass, backend.Doubt{Why: s.Halves, Only: distribution})
 	}
