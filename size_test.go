@@ -18,10 +18,11 @@ import (
 )
 
 const (
-	mostLines         = 500 // of a source file
-	mostFunctionLines = 60  // of a function in Go or Python, without its comment
-	mostReadmeLines   = 90
-	mostVerbLines     = 5_000 // of Go in cmd/triad, without tests
+	mostLines           = 500 // of a source file
+	mostFunctionLines   = 60  // of a function in Go or Python, without its comment
+	mostGlossaryEntries = 25
+	mostReadmeLines     = 90
+	mostVerbLines       = 5_000 // of Go in cmd/triad, without tests
 )
 
 // Every file has at most 500 lines.
@@ -49,6 +50,18 @@ func TestReadmeIsShort(t *testing.T) {
 	if n := bytes.Count(text, []byte("\n")); n > mostReadmeLines {
 		t.Errorf("README.md has %d lines, at most %d are allowed: move what is for few to a page of docs", n,
 			mostReadmeLines)
+	}
+}
+
+// The glossary has words of our own alone: a standard term needs no entry.
+func TestGlossaryIsShort(t *testing.T) {
+	text, err := os.ReadFile("docs/glossary.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(text, []byte("\n* **")); n == 0 || n > mostGlossaryEntries {
+		t.Errorf("docs/glossary.md has %d entries, want 1 to %d: use the standard term instead", n,
+			mostGlossaryEntries)
 	}
 }
 
