@@ -1,17 +1,18 @@
-"""quantize_fp8: q[r,c] = fp8(x[r,c] * factor), with the scale of the tensor, of each row, of 1 x 128 blocks or of
-128 x 128 tiles, and the same of the transpose
+"""quantize_fp8: q[r,c] = fp8(x[r,c] * factor), with the scale of the tensor, of each row, of 1 x 128 blocks
+or of 128 x 128 tiles, and the same of the transpose
 
-most = 448 (e4m3) or 57344 (e5m2), amax = max |x| of a group. torchao: factor = scale = most / max(amax, 1e-12) in
-fp64, rounded to fp32; with powers the power of two at or below it. deepseek, in fp32: a = max(amax, 1e-4), scale =
-a / most, factor = most / a; with powers scale is the power of two at or above it, and factor = 1 / scale.
+most = 448 (e4m3) or 57344 (e5m2), amax = max |x| of a group. torchao: factor = scale = most / max(amax,
+1e-12) in fp64, rounded to fp32; with powers the power of two at or below it. deepseek, in fp32: a =
+max(amax, 1e-4), scale = a / most, factor = most / a; with powers scale is the power of two at or above it,
+and factor = 1 / scale.
 
 Layout   x [rows, cols] with any strides; q [rows, cols], scale [1], [rows], [rows, ceil(cols/128)] or
-         [ceil(rows/128), ceil(cols/128)] fp32; q_t [cols, rows] and scale_t, empty without transpose; contiguous.
-         fp32, fp16, bf16. NaN makes its group NaN.
+         [ceil(rows/128), ceil(cols/128)] fp32; q_t [cols, rows] and scale_t, empty without both;
+         contiguous. fp32, fp16, bf16. NaN makes its group NaN.
 Limits   rows may be 0.
 Source   torchao 0.18, float8_utils.py; DeepSeek-V3 2024, arXiv:2412.19437, section 3.3
-  triton/tile  programs look for amax in bands of 32 rows, others give the scales, others the codes of tiles of
-               32 x 128; for each orientation anew
+  triton/tile  programs look for amax in bands of 32 rows, others give the scales, others the codes of
+               tiles of 32 x 128; for each orientation anew
   torch/eager  the formula in torch
 """
 
@@ -35,7 +36,7 @@ def _power_below(v):
 
 @triton.jit
 def _steps(amax, MOST: tl.constexpr, DEEPSEEK: tl.constexpr, POWERS: tl.constexpr):
-    """The scales of groups, and the factors of their numbers. A comparison with NaN is false, so NaN stays."""
+    """The scales of groups, and the factors of their numbers. NaN stays: no comparison with it holds."""
     if DEEPSEEK:
         a = tl.where(amax < 1e-4, 1e-4, amax)
         stored, factor = tl.div_rn(a, a * 0.0 + MOST), tl.div_rn(a * 0.0 + MOST, a)
@@ -55,8 +56,8 @@ def _steps(amax, MOST: tl.constexpr, DEEPSEEK: tl.constexpr, POWERS: tl.constexp
 @triton.jit
 def _largest_kernel(x_ptr, part_ptr, rows, cols, x_row, x_col, height, width, across, parts,
                     BY_ROW: tl.constexpr, BAND: tl.constexpr, COLS: tl.constexpr):
-    """The bits of the largest magnitudes in a band of groups: of each row where BY_ROW, else of all, a part of a
-    group. As integers magnitudes have the order of the numbers, and NaN is above infinity."""
+    """The bits of the largest magnitudes in a band of groups: of each row where BY_ROW, else of all, a part
+    of a group. As integers magnitudes have the order of the numbers, and NaN is above infinity."""
     band, group = tl.program_id(0) // across, tl.program_id(0) % across
     r = (band * BAND + tl.arange(0, BAND)).to(tl.int64)
     most = tl.zeros([BAND, COLS], tl.int32)
@@ -69,12 +70,13 @@ def _largest_kernel(x_ptr, part_ptr, rows, cols, x_row, x_col, height, width, ac
     if BY_ROW:
         tl.store(part_ptr + r * across + group, tl.max(most, 1), mask=r < rows)
     else:
-        tl.store(part_ptr + (band // parts * across + group) * parts + band % parts, tl.max(tl.max(most, 1), 0))
+        part_ptr += (band // parts * across + group) * parts + band % parts
+        tl.store(part_ptr, tl.max(tl.max(most, 1), 0))
 
 
 @triton.jit
-def _scale_kernel(part_ptr, scale_ptr, factor_ptr, groups, parts, MOST: tl.constexpr, DEEPSEEK: tl.constexpr,
-                  POWERS: tl.constexpr, GROUPS: tl.constexpr, PARTS: tl.constexpr):
+def _scale_kernel(part_ptr, scale_ptr, factor_ptr, groups, parts, MOST: tl.constexpr,
+                  DEEPSEEK: tl.constexpr, POWERS: tl.constexpr, GROUPS: tl.constexpr, PARTS: tl.constexpr):
     """Joins the parts of GROUPS groups, and gives their scales."""
     at, i = tl.program_id(0) * GROUPS + tl.arange(0, GROUPS), tl.arange(0, PARTS)[None, :]
     most = tl.load(part_ptr + at[:, None] * parts + i, mask=(at[:, None] < groups) & (i < parts), other=0)
@@ -87,8 +89,8 @@ def _scale_kernel(part_ptr, scale_ptr, factor_ptr, groups, parts, MOST: tl.const
 def _codes_kernel(x_ptr, q_ptr, factor_ptr, rows, cols, x_row, x_col, height, width, across,
                   MOST: tl.constexpr, LEAST: tl.constexpr, UNITS: tl.constexpr, MANTISSA: tl.constexpr,
                   ROWS: tl.constexpr, COLS: tl.constexpr):
-    """The codes of a tile. LEAST are the exponent bits, in fp32, of the format's least normal number, and UNITS
-    the inverse of its least number."""
+    """The codes of a tile. LEAST are the exponent bits, in fp32, of the format's least normal number, and
+    UNITS the inverse of its least number."""
     tiles = tl.cdiv(cols, COLS)
     r = (tl.program_id(0) // tiles * ROWS + tl.arange(0, ROWS)).to(tl.int64)[:, None]
     c = (tl.program_id(0) % tiles * COLS + tl.arange(0, COLS)).to(tl.int64)[None, :]
@@ -104,8 +106,9 @@ def _codes_kernel(x_ptr, q_ptr, factor_ptr, rows, cols, x_row, x_col, height, wi
     rounded = (held + rounds) - rounds
     # below the least normal number the code is a number of units; beyond it the product may be anything
     small = (rounded * UNITS).to(tl.int32)
-    large = (rounded.to(tl.int32, bitcast=True) >> (23 - MANTISSA)) - ((LEAST >> (23 - MANTISSA)) - (1 << MANTISSA))
-    code = tl.where(rounded.to(tl.int32, bitcast=True) < LEAST, small, large)
+    rounded = rounded.to(tl.int32, bitcast=True)
+    large = (rounded >> (23 - MANTISSA)) - ((LEAST >> (23 - MANTISSA)) - (1 << MANTISSA))
+    code = tl.where(rounded < LEAST, small, large)
     code = tl.where(magnitude > 0x7F800000, 0x7F, code) | ((bits >> 31) & 1) << 7
     tl.store(q_ptr + r * cols + c, code.to(tl.uint8), mask=inside)
 
@@ -129,8 +132,8 @@ def _side(x, format, per, recipe, powers):
     part = torch.zeros(scale.numel() * parts, dtype=torch.int32, device=x.device)
     sizes, bands = (rows, cols, *x.stride(), height, width, across), ceildiv(rows, BAND)
     if q.numel():
-        _largest_kernel[(bands * across,)](x, part, *sizes, parts, BY_ROW=height == 1 and per != "tensor", BAND=BAND,
-                                           COLS=SIDE)
+        _largest_kernel[(bands * across,)](x, part, *sizes, parts, BAND=BAND, COLS=SIDE,
+                                           BY_ROW=height == 1 and per != "tensor")
     if scale.numel():
         _scale_kernel[(ceildiv(scale.numel(), BAND),)](
             part, scale, factor, scale.numel(), parts, MOST=MOST[format], DEEPSEEK=recipe == "deepseek",
@@ -138,8 +141,8 @@ def _side(x, format, per, recipe, powers):
     if q.numel():
         least, mantissa = {"e4m3": (-6, 3), "e5m2": (-14, 2)}[format]
         _codes_kernel[(bands * ceildiv(cols, SIDE),)](
-            x, q, factor, *sizes, MOST=MOST[format], LEAST=127 + least << 23, UNITS=2.0 ** (mantissa - least),
-            MANTISSA=mantissa, ROWS=BAND, COLS=SIDE)
+            x, q, factor, *sizes, MOST=MOST[format], LEAST=127 + least << 23, MANTISSA=mantissa,
+            UNITS=2.0 ** (mantissa - least), ROWS=BAND, COLS=SIDE)
     return q.view(CODES[format]), scale
 
 

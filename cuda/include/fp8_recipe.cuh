@@ -69,26 +69,14 @@ template <class T> __device__ inline Magnitude largest_of(const Pack<T, vector<T
 	return own;
 }
 
-// codes_of makes codes of numbers, two with one instruction.
-template <__nv_fp8_interpretation_t Format, int N> __device__ inline Pack<uint8_t, N> codes_of(const float (&v)[N], float factor) {
-	Pack<uint8_t, N> codes;
-#pragma unroll
-	for (int j = 0; j < N; j += 2) {
-		const auto two = __nv_cvt_float2_to_fp8x2(make_float2(v[j] * factor, v[j + 1] * factor), __NV_SATFINITE, Format);
-		codes.at[j] = static_cast<uint8_t>(two), codes.at[j + 1] = static_cast<uint8_t>(two >> 8);
-	}
-	return codes;
-}
-
-template <int N> __device__ inline Pack<uint8_t, N> codes_of(const float (&v)[N], Fp8Recipe recipe, float factor) {
-	return recipe.wide ? codes_of<__NV_E5M2>(v, factor) : codes_of<__NV_E4M3>(v, factor);
-}
-
 // put_codes writes the codes of a pack, 4 or 8 bytes.
 template <class T> __device__ inline void put_codes(uint8_t *to, const Pack<T, vector<T>> &raw, Fp8Recipe recipe, float factor) {
 	float v[vector<T>];
 	unpack(raw, v);
-	put<true>(to, codes_of(v, recipe, factor));
+	Pack<uint8_t, vector<T>> codes;
+#pragma unroll
+	for (int j = 0; j < vector<T>; j++) codes.at[j] = recipe.code(v[j], factor);
+	*reinterpret_cast<Pack<uint8_t, vector<T>> *>(to) = codes;
 }
 
 } // namespace triad

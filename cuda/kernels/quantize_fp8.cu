@@ -172,11 +172,11 @@ __global__ void __launch_bounds__(threads) quantize_fp8_tile_kernel(const T *x, 
 		if (left + c >= cols) return;
 		uint8_t *const to = out.q_t + (left + c) * rows + top + first;
 		const int length = static_cast<int>(min(rows - top - first, static_cast<int64_t>(part)));
+		const auto code_at = [&](int i) { return rules.code(to_float(tile[(first + i) * side + c]), factor); };
 		for (int i = 0; i < length; i += 16) {
-			float v[16];
+			triad::Pack<uint8_t, 16> codes;
 #pragma unroll
-			for (int j = 0; j < 16; j++) v[j] = to_float(tile[(first + i + j) * side + c]); // 0 past the end
-			const triad::Pack<uint8_t, 16> codes = triad::codes_of(v, rules, factor);
+			for (int j = 0; j < 16; j++) codes.at[j] = code_at(i + j); // those past the end are of a number that is 0
 			if (rows % 16 == 0) *reinterpret_cast<triad::Pack<uint8_t, 16> *>(to + i) = codes;
 			else
 				for (int j = 0; j < 16 && i + j < length; j++) to[i + j] = codes.at[j];

@@ -69,8 +69,8 @@ func (c *CheckSpec) checkMeanings() error {
 	}
 	if !slices.Contains([]string{"", "one_hot", "halves", "midpoints", "wide", "total", "apart"},
 		c.Integers) {
-		return fmt.Errorf("check.integers = %q: want one_hot, halves, midpoints, wide, total, apart, or nothing for "+
-			"small integers", c.Integers)
+		return fmt.Errorf("check.integers = %q: want one_hot, halves, midpoints, wide, total, apart, or "+
+			"nothing for small integers", c.Integers)
 	}
 	if !slices.Contains([]string{"", "each", "rows", "products"}, c.NonFinite) {
 		return fmt.Errorf("check.non_finite = %q: want each, rows, products, or nothing for one number in "+

@@ -138,11 +138,13 @@ func (k kernel) largest(x []float64, rows, cols int) []float64 {
 	height, width, down, across := k.shape(rows, cols)
 	amax := make([]float64, down*across)
 	for i, v := range x {
-		if k.Bug == "tail of a row left out of the scale" && i%cols >= cols/truthtest.Vector*truthtest.Vector {
+		tail := i%cols >= cols/truthtest.Vector*truthtest.Vector
+		if k.Bug == "tail of a row left out of the scale" && tail {
 			continue
 		}
 		of := &amax[i/cols/height*across+i%cols/width]
-		if k.Bug == "NaN lost in the largest" && math.IsNaN(v) || k.Bug == "largest without its sign" && v < 0 {
+		if k.Bug == "NaN lost in the largest" && math.IsNaN(v) ||
+			k.Bug == "largest without its sign" && v < 0 {
 			continue
 		}
 		*of = max(*of, math.Abs(v))

@@ -32,8 +32,7 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 	}
 	targets := quantized(k, x, types[0], types[1])
 	turned := x
-	turned.Shape = []int64{x.Shape[1], x.Shape[0]}
-	turned.Stride = []int64{x.Stride[1], x.Stride[0]}
+	turned.Shape, turned.Stride = []int64{x.Shape[1], x.Shape[0]}, []int64{x.Stride[1], x.Stride[0]}
 	if k.Attrs.Number("both") == 0 {
 		turned.Shape = []int64{0, 0}
 	}
@@ -102,7 +101,7 @@ func groupsOf(c op.Case, x tensor.Tensor) groups {
 	return g
 }
 
-// recipe is how a library makes scales and codes.
+// recipe makes scales and codes as a library does.
 type recipe struct {
 	format           op.DType
 	most             float32 // the format's largest number
