@@ -12,8 +12,9 @@ import (
 // TestExtensionsOfEachFile: two files may call the extensions that they compile the same. Each has a folder
 // of its own; in a sandbox that of the cache is not there, and its home has one.
 func TestExtensionsOfEachFile(t *testing.T) {
-	if extensionsOf("c", "a") == extensionsOf("c", "b") || extensionsOf("c", "a") != extensionsOf("c", "a") {
-		t.Error("two folders share the extensions")
+	first, again, other := extensionsOf("c", "a"), extensionsOf("c", "a"), extensionsOf("c", "b")
+	if first != again || first == other {
+		t.Errorf("the folders of a, a and b are %q, %q and %q", first, again, other)
 	}
 	adapter := &worker.Adapter{Command: func(context.Context) (worker.Command, error) {
 		return worker.Command{Env: []string{"PATH=/bin"}}, nil

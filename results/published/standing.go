@@ -63,7 +63,7 @@ func standings(all []group) []string {
 	for _, s := range found {
 		ratios := between(s.least, s.most, "%.2f")
 		if s.most < notBehind {
-			ahead = append(ahead, s.name+" "+ratios)
+			ahead = append(ahead, s.name)
 			continue
 		}
 		roof := ""
