@@ -147,7 +147,9 @@ func compilersOf(env []string) (all []string) {
 		case name == "CC" || name == "CXX":
 			all = append(all, treeOf(fields[0]))
 		case name == "CUDA_HOME" || name == "CUDA_PATH":
-			all = append(all, value)
+			if home, _ := os.UserHomeDir(); filepath.Clean(value) != "/" && filepath.Clean(value) != home {
+				all = append(all, value)
+			}
 		}
 	}
 	return all
