@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"triad/internal/catalog"
 	"triad/internal/op"
@@ -196,14 +195,14 @@ func TestOwnRandomNumbers(t *testing.T) {
 	}
 }
 
-// A file of thousands of kernels is read in time that grows with its length, and one is found by its name.
+// A file of thousands of kernels is read, and one is found by its name. Work that grows with the square of their
+// number would take so long that the test counts as hanging.
 func TestThousandsOfKernels(t *testing.T) {
 	var text strings.Builder
 	for i := range 10000 {
 		fmt.Fprintf(&text, "__global__ void k%d(const float *x, float *y, int rows, int cols) {}\n", i)
 	}
 	s := rowsAndCols(t)
-	began := time.Now()
 	file := ReadCUDA(text.String())
 	all, err := Bind(file, Request{Function: "k77"}, s, []op.Pass{op.Forward}, Options{})
 	if err != nil || len(all) != 1 || all[0].Function.Name != "k77" {
@@ -216,9 +215,6 @@ func TestThousandsOfKernels(t *testing.T) {
 	says := "10000 functions could be " + s.Name + " forward: say which"
 	if err == nil || !strings.Contains(err.Error(), says) {
 		t.Error(err)
-	}
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("it took %v", took)
 	}
 }
 
