@@ -106,9 +106,14 @@ var versions = []Constants{
 		Low: 1, High: 1,
 	},
 	{
-		Version: "16", Factor: rmsFactor, Noise: rmsNoise, Share: rmsShare, MinBlock: minBlock,
-		Sigmas: biasSigmas, Spread: biasSpread, Low: 1, High: 1, Fewer: []string{"G4"},
+		Version: "16", Factor: 1.5, Noise: 4, Share: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Low: 1, High: 1, Fewer: []string{"G4"},
 		Contracts: []string{"stored"},
+	},
+	// other inputs, and a contract that imported problems permit
+	{
+		Version: "17", Factor: rmsFactor, Noise: rmsNoise, Share: rmsShare, MinBlock: minBlock,
+		Sigmas: biasSigmas, Spread: biasSpread, Low: 1, High: 1,
 	},
 }
 

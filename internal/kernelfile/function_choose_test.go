@@ -195,8 +195,8 @@ func TestOwnRandomNumbers(t *testing.T) {
 	}
 }
 
-// A file of thousands of kernels is read, and one is found by its name. Work that grows with the square of their
-// number would take so long that the test counts as hanging.
+// A file of thousands of kernels is read, and one is found by its name. Work that grows with the square of
+// their number would take so long that the test counts as hanging.
 func TestThousandsOfKernels(t *testing.T) {
 	var text strings.Builder
 	for i := range 10000 {

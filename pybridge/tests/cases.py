@@ -249,7 +249,8 @@ def largest_error(got: torch.Tensor, truth: torch.Tensor) -> float:
 
 
 BOUND = {
-    **dict.fromkeys((torch.uint8, torch.int8, torch.int32, torch.int64, torch.bool, torch.uint32), 0.0),
+    **dict.fromkeys((torch.uint8, torch.int8, torch.int32, torch.int64, torch.bool, torch.uint32,
+                     torch.float8_e4m3fn, torch.float8_e5m2), 0.0),
     torch.float32: 2e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2,
 }
 """What largest_error may be, by the dtype of the output: a few roundings in it, not a verdict."""
