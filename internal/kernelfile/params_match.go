@@ -100,6 +100,7 @@ type Binding struct {
 	rows    map[string]string
 	places  map[string][]string // the indexes of each pointer
 	squared map[string]bool     // sizes whose square occurs in the lines
+	vectors map[string]string   // what bounds the variable that a pointer is indexed with
 	// how it is called if its tensors are not laid out as the operator's (adapters.go)
 	without  map[string]bool   // tensors without a parameter of their own
 	each     bool              // it is called once for each of a pair of tensors
@@ -286,6 +287,7 @@ func (b *Binding) readLines(file *File) {
 	} else {
 		b.rows, b.places = file.rowLengths(&b.Function)
 		b.squared = file.squares(&b.Function)
+		b.vectors = file.vectorLengths(&b.Function)
 	}
 	for _, f := range file.Functions {
 		if f.Kind == Kernel {

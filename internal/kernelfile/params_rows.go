@@ -104,15 +104,17 @@ func (b *Binding) countsPartToo(chosen []candidate, i int) bool {
 	return false
 }
 
-// scoreLengths scores how well the meaning of a pointer fits the length of its rows that the file shows.
+// scoreLengths scores how well the meaning of a pointer fits the lengths that the file shows of it.
 func (b *Binding) scoreLengths(pointer string, c candidate, target func(string) string) int {
-	switch fits, known := b.fitsRows(pointer, c, target); {
-	case known && fits:
-		return scoreRows
-	case known:
-		return -scoreRows
+	sum := 0
+	for _, of := range []func(string, candidate, func(string) string) (bool, bool){b.fitsRows, b.fitsVector} {
+		if fits, known := of(pointer, c, target); known && fits {
+			sum += scoreRows
+		} else if known {
+			sum -= scoreRows
+		}
 	}
-	return 0
+	return sum
 }
 
 // fitsRows reports whether the rows of a pointer that stands for a tensor are as long as the tensor's; target
@@ -195,11 +197,12 @@ func (b *Binding) shownByRows(a Argument) bool {
 	return shown[a.Name] || left == 1
 }
 
-// againstRows reports whether the interpretation by names does not fit the row lengths that the file shows.
+// againstRows reports whether the interpretation by names does not fit the row lengths that the file
+// shows. A length that bounds the index of a vector is the vector's, however a matrix is indexed.
 func (b *Binding) againstRows() bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
 		fits, known := b.fitsRows(a.Name, candidate{role: a.Role, index: a.Index}, b.sizeTarget)
-		return known && !fits
+		return known && !fits && !b.shownByVectors(b.rows[a.Name])
 	})
 }
 

@@ -36,7 +36,7 @@ func (b *Binding) byName(choices [][]candidate) []candidate {
 		b: b, choices: choices, current: make([]candidate, len(choices)), score: -1 << 30,
 		rest: make([]int, len(choices)+1),
 	}
-	s.rest[len(choices)] = scoreRows * (len(b.rows) + len(b.squared))
+	s.rest[len(choices)] = scoreRows * (len(b.rows) + len(b.squared) + len(b.vectors))
 	for i := len(choices) - 1; i >= 0; i-- {
 		s.rest[i] = s.rest[i+1]
 		if len(choices[i]) > 0 {
