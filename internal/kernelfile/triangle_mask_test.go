@@ -72,7 +72,7 @@ func TestMaskOfAParameter(t *testing.T) {
 }
 
 // Integer expressions have the value that they have in C++, or none.
-func TestWholeNumbers(t *testing.T) {
+func TestIntegersAlone(t *testing.T) {
 	for words, want := range map[string]int64{
 		"(1 << 4)": 16, "8*1024": 8192, "12u": 12, "0x10UL": 16,
 		"8*4 - 2": 30,

@@ -98,9 +98,10 @@ func TestStrangeFiles(t *testing.T) {
 	p := &parser{interpreter: OfPATH, known: map[string]*pyfacts.File{}}
 	p.parse("x = 1\n")
 	first := p.process
-	strange := "def custom_kernel(data):\n    shape = ()\n    return data\n"
+	// Python parses a chain of attributes in a loop, and whoever walks the tree needs a frame for each
+	strange := "def f(x):\n    return x" + strings.Repeat(".y", 5000) + "\n"
 	if got := p.parse(strange); got.Error == "" {
-		t.Skipf("it is read now: %+v", got)
+		t.Fatalf("it is read: %+v", got)
 	}
 	if got := p.parse("def f(x):\n    return x\n"); len(got.Functions) != 1 || p.process != first {
 		t.Errorf("after it: %+v, another interpreter: %v", got, p.process != first)
