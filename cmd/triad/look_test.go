@@ -73,7 +73,13 @@ func TestFoldersOfBeginners(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(chosen, "09_right")); err == nil && places != 1 {
 		t.Errorf("the place of 09_right/add.cu is printed %d times:\n%s", places, text)
 	}
-	text, _ = runTriad(t, "results", "query", "--db", db, "--format", "csv", "SELECT h.implementation, "+
+	areRecorded(t, db, chosen)
+}
+
+// areRecorded checks that what was found of the chosen files is in a database, each as what it is.
+func areRecorded(t *testing.T, db, chosen string) {
+	t.Helper()
+	text, _ := runTriad(t, "results", "query", "--db", db, "--format", "csv", "SELECT h.implementation, "+
 		"count(DISTINCT h.op), sum(h.status = 'NOT_UNDERSTOOD'), sum(r.diagnosis_json IS NOT NULL) "+
 		"FROM history h JOIN run r USING (run_id) GROUP BY h.implementation")
 	for file, says := range map[string]string{
