@@ -7,7 +7,7 @@ func TestGemmOfFewRows(t *testing.T) {
 	t.Parallel()
 	const rows, none = "few_rows.cuh", "-DALL"
 	const own = "\t\t\t\t\tif (from != rank) {"
-	checkFewRows(t, "gemm", "sm90_tma.cuh", []plantedInRows{
+	checkFewRows(t, "gemm", "sm90_tma.cuh", []plantedInProduct{
 		{"sums read while a product changes them", rows, "\t\twait_for<0>();\n", "", none},
 		{"stages released while they are read", rows, "\t\t\t\twait_for<1>();\n", "", none},
 		{"stages handed back by one warp", rows, "Tile::workers / 32); // one", "1); // one", none},

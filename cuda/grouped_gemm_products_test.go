@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"triad/internal/need"
@@ -14,25 +13,6 @@ func TestGroupedProducts(t *testing.T) {
 	t.Parallel()
 	const walked, halves = "walked_product.cuh", "walked_halves.cuh"
 	const ragged, walk = "ragged_map.cuh", "group_walk.cuh"
-	inputs := slices.Concat(need.Emulator, need.Operator("grouped_gemm"), []string{
-		"cuda/testdata/emulator/grouped_products.cu",
-		"cuda/include/group_walk.cuh", "cuda/include/tile_order.cuh",
-		"cuda/include/hopper/" + walked, "cuda/include/hopper/" + halves, "cuda/include/hopper/" + ragged,
-		"cuda/include/hopper/store_sums.cuh",
-	})
-	model := func(t *testing.T, part, from, to string, flags ...string) string {
-		folder := editedKernels(t, "grouped_gemm", part, from, to)
-		return newWatched(t, hopperFlags(folder, flags)...).build(t, "grouped_products.cu")
-	}
-	t.Run("right", func(t *testing.T) {
-		need.Covers(t, "right", inputs...)
-		program := model(t, walked, "", "")
-		for _, order := range []string{"forward", "greedy:1", "reverse", "random:7"} {
-			if out, status := runEmulated(t, order, program); status != 0 || out != "ok\n" {
-				t.Errorf("in order %s: status %d\n%s", order, status, out)
-			}
-		}
-	})
 	// The product whose rows the groups cut, with the tiles of a cluster below each other and side by side,
 	// and the one whose sum they cut.
 	const below, beside = "-DTILE=Below -DPRODUCT=0", "-DTILE=Beside -DPRODUCT=0"
@@ -40,7 +20,15 @@ func TestGroupedProducts(t *testing.T) {
 	const within, beyond = "(tile < up_to) return true; // in", "(tile <= up_to) return true; // in"
 	const other, same = "stage + first_row * tile_row_bytes", "stage"
 	const warp, lane = "(threadIdx.x < 32) produce", "(threadIdx.x == 0) produce"
-	for _, planted := range []struct{ name, part, from, to, product string }{
+	productModel{
+		operator: "grouped_gemm", program: "grouped_products.cu", part: walked,
+		inputs: slices.Concat(need.Emulator, need.Operator("grouped_gemm"), []string{
+			"cuda/grouped_gemm_products_test.go", "cuda/testdata/emulator/grouped_products.cu",
+			"cuda/include/group_walk.cuh", "cuda/include/tile_order.cuh",
+			"cuda/include/hopper/" + walked, "cuda/include/hopper/" + halves, "cuda/include/hopper/" + ragged,
+			"cuda/include/hopper/store_sums.cuh",
+		}),
+	}.check(t, []plantedInProduct{
 		{"the next group's rows in a sum", ragged, "ragged_rows, columns", "ragged_rows + 64, columns", sums},
 		{"a group's rows from one too late", ragged, "rows - size)", "rows + 1 - size)", beside},
 		{"rows written past the end of a group", halves, "at.rows, columns", "at.rows + 8, columns", beside},
@@ -52,13 +40,5 @@ func TestGroupedProducts(t *testing.T) {
 		{"a consumer that multiplies the other one's rows", walked, other, same, below},
 		{"stages handed back by one consumer of two", walked, "Tile::consumers * 4", "4", below},
 		{"a producer that walks alone", walked, warp, lane, beside},
-	} {
-		t.Run(planted.name, func(t *testing.T) {
-			need.Covers(t, "a planted bug", inputs...)
-			program := model(t, planted.part, planted.from, planted.to, strings.Fields(planted.product)...)
-			if out, status := runEmulated(t, "forward", program); status == 0 {
-				t.Errorf("not found:\n%s", out)
-			}
-		})
-	}
+	})
 }

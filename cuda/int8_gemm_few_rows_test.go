@@ -10,7 +10,7 @@ func TestInt8GemmOfFewRows(t *testing.T) {
 	const all, some = "-DALL", "-DFEW_ROWS"
 	const finished, met = "\t\thopper::wait_for<0>();\n", "\t\thopper::named_sync(1, FewRows"
 	const depth = "min(end * depth, k) - min(begin * depth, k)"
-	checkFewRows(t, "int8_gemm", large, []plantedInRows{
+	checkFewRows(t, "int8_gemm", large, []plantedInProduct{
 		{"columns in a wrong order", turned, "lane % 4 >= 2", "false", some},
 		{"rows of another chunk", turned, "% lanes * chunks + i", "% lanes + i", some},
 		{"columns overwritten while a product reads them", few, finished, "", some},
