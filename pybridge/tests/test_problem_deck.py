@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import os
 import sys
 import tempfile
 import unittest
@@ -20,6 +19,7 @@ import bridge_folders  # noqa: E402, F401
 import problem_check  # noqa: E402
 import problem_deck  # noqa: E402
 import problem_describe_deck  # noqa: E402
+from problem_case import ProblemCase  # noqa: E402
 from problem_inspect import Refused  # noqa: E402
 
 GATHERED = """
@@ -71,15 +71,7 @@ def described(texts: tuple) -> dict:
         return problem_describe_deck.describe(str(Path(folder) / "problem.py"))
 
 
-class Deck(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.path = Path(folder.name)
-        on_a_processor = unittest.mock.patch.dict(os.environ, TRIAD_DEVICE="cpu")
-        on_a_processor.start()
-        self.addCleanup(on_a_processor.stop)
-
+class Deck(ProblemCase):
     def describe(self, reference: str = GATHERED, shapes: str = SHAPES, stated: str = STATED) -> dict:
         texts = {"problem.py": reference, "shapes.py": shapes, "problem.yaml": stated}
         for name, text in texts.items():

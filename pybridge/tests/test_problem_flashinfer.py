@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import os
 import sys
 import tempfile
 import unittest
@@ -20,6 +19,7 @@ import bridge_folders  # noqa: E402, F401
 import problem_check  # noqa: E402
 import problem_describe_flashinfer  # noqa: E402
 import problem_flashinfer  # noqa: E402
+from problem_case import ProblemCase  # noqa: E402
 from problem_inspect import Refused  # noqa: E402
 
 WORDS = {"f": "float32", "h": "float16", "b": "bfloat16", "i": "int32", "e": "float8_e4m3fn", "m": "bool"}
@@ -101,15 +101,7 @@ def described(text: str, workloads: str) -> dict:
         return problem_describe_flashinfer.describe(str(path))
 
 
-class FlashInfer(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.path = Path(folder.name)
-        on_a_processor = unittest.mock.patch.dict(os.environ, TRIAD_DEVICE="cpu")
-        on_a_processor.start()
-        self.addCleanup(on_a_processor.stop)
-
+class FlashInfer(ProblemCase):
     def imported(self, text: str, workloads: str) -> problem_flashinfer.Problem:
         files = {"definition.json": text, problem_flashinfer.WORKLOADS: workloads}
         for name, content in files.items():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import os
 import sys
 import tempfile
 import unittest
@@ -21,6 +20,7 @@ import problem_check  # noqa: E402
 import problem_describe_triton_puzzles  # noqa: E402
 import problem_triton_puzzles  # noqa: E402
 import tensors  # noqa: E402
+from problem_case import ProblemCase  # noqa: E402
 from problem_inspect import Refused  # noqa: E402
 
 HEAD = """
@@ -165,14 +165,9 @@ def described(text: str, part: str) -> dict:
         return problem_describe_triton_puzzles.describe(str(path), part)
 
 
-class Puzzles(unittest.TestCase):
+class Puzzles(ProblemCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.path = Path(folder.name)
-        on_a_processor = unittest.mock.patch.dict(os.environ, TRIAD_DEVICE="cpu")
-        on_a_processor.start()
-        self.addCleanup(on_a_processor.stop)
+        super().setUp()
         problem_check._interpret()
 
     def imported(self, text: str, part: str) -> problem_triton_puzzles.Problem:

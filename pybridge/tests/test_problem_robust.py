@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import os
 import sys
 import tempfile
 import unittest
@@ -20,6 +19,7 @@ import bridge_folders  # noqa: E402, F401
 import problem_check  # noqa: E402
 import problem_describe_robust_kbench  # noqa: E402
 import problem_robust_kbench  # noqa: E402
+from problem_case import ProblemCase  # noqa: E402
 from problem_inspect import Refused  # noqa: E402
 
 PLAIN = """
@@ -111,15 +111,7 @@ def described(text: str, arguments: str) -> dict:
         return problem_describe_robust_kbench.describe(str(path))
 
 
-class Robust(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.path = Path(folder.name)
-        on_a_processor = unittest.mock.patch.dict(os.environ, TRIAD_DEVICE="cpu")
-        on_a_processor.start()
-        self.addCleanup(on_a_processor.stop)
-
+class Robust(ProblemCase):
     def imported(self, text: str, arguments: str) -> tuple[problem_robust_kbench.Problem, dict]:
         files = {"problem.py": text, problem_robust_kbench.CONFIG: arguments}
         d = described(text, arguments)
