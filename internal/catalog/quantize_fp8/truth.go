@@ -42,18 +42,18 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 // quantized returns the codes and the scales of a matrix.
 func quantized(k *truth.Request, x tensor.Tensor, q, scale op.TensorType) []judge.Target {
 	groups, recipe := groupsOf(k.Case, x), recipeOf(k.Case)
+	stored, factors := make([]float64, len(groups.amax)), make([]float64, len(groups.amax))
+	for i, amax := range groups.amax {
+		stored[i], factors[i] = recipe.scale(amax)
+	}
 	codes := k.Exact(q, func() func(at []int64) float64 {
 		read := truth.ElementReader(x)
 		return func(at []int64) float64 {
-			_, factor := recipe.scale(groups.amax[groups.of(at)])
-			return recipe.code(read(at), factor)
+			return recipe.code(read(at), factors[groups.of(at)])
 		}
 	})
 	scales := k.Exact(scale, func() func(at []int64) float64 {
-		return func(at []int64) float64 {
-			stored, _ := recipe.scale(groups.amax[truth.PositionOf(at, scale.Shape)])
-			return stored
-		}
+		return func(at []int64) float64 { return stored[truth.PositionOf(at, scale.Shape)] }
 	})
 	// one scale, or one power of two for all groups
 	scales.Uniform = len(scales.R) > 0 && slices.Min(scales.R) == slices.Max(scales.R)
