@@ -138,8 +138,8 @@ func (g *Judge) judge(ctx context.Context, lane *Lane, j *Job) (*Result, error) 
 // byTimeout says in words of jobs how a limit is changed.
 const byTimeout = " (timeout_s changes this)"
 
-// put writes a candidate's file, and the further ones of its job, into the lane's folder. shown is what
-// messages call it.
+// put writes a candidate's file, and the further ones of its job, into the lane's folder. shown is its name
+// in messages.
 func (l *Lane) put(s *Source) (path, shown string, err error) {
 	text, name, err := s.Read()
 	if err != nil {

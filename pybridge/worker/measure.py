@@ -173,8 +173,8 @@ class CallCandidate:
         self.note = f"{self.note}; {sentence}" if self.note else sentence
 
     def _graph(self, i: int) -> Graph:
-        """Runs the forward of a set, on the candidate's stream: autograd goes back on the stream that it came
-        by, and that is what is captured."""
+        """Runs the forward of a set, on the candidate's stream: autograd runs the backward on the stream of
+        the forward, and only that stream is captured."""
         self.candidate.stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self.candidate.stream), implementation.sizes_alone():
             graph = self.function.graph(*[tensor for _, tensor in self.loaded[i]], **self.attributes)

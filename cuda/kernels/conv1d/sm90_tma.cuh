@@ -214,7 +214,7 @@ inline void check_tma(Check &check, const triad_call *call) {
 	           static_cast<long long>(row));
 }
 
-// tma is what sm90_tma asks of the channels, whose rows the copy engine reads.
+// tma returns the limits of sm90_tma: the copy engine reads the rows of channels.
 template <class... Name> Limits tma(Name... channels) {
 	return {wgmma_capability(), multiple_of(channels, 8)..., limit("sizes that launches and tensor maps can have", check_tma)};
 }

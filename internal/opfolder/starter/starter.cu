@@ -24,8 +24,7 @@ template <> __device__ __nv_bfloat16 from_float<__nv_bfloat16>(float v) {
 
 constexpr int kThreads = 256;
 
-// One block takes one row. Sums are kept in fp32, whatever T is: that is what the contract
-// promises.
+// One block takes one row. Sums are kept in fp32, whatever T is, as the contract promises.
 template <class T>
 __global__ void rmsnorm_kernel(const T *x, const T *weight, T *y, int cols, float eps) {
 	__shared__ float partial[kThreads];
