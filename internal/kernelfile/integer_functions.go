@@ -95,6 +95,9 @@ func (b *Binding) convertedSentences() (all []string) {
 	} else if b.Options.Split != "" {
 		all = append(all, fmt.Sprintf("%s gets tensors in which two sizes are factors of %s", b.Function.Name,
 			b.Options.Split))
+	} else if shape := b.shape(b.inputs[0]); b.Options.Leading > 0 && len(shape) == 1 {
+		all = append(all, fmt.Sprintf("%s gets matrices, whose sizes are factors of %v", b.Function.Name,
+			shape[0]))
 	}
 	for _, t := range b.outputs {
 		if terms := b.sumOf(t); len(terms) > 0 {
