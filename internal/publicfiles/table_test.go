@@ -69,8 +69,8 @@ func (t *tally) addReading(f *public) {
 	}
 }
 
-// tallies counts the files by batch and extension, in the order of the manifest. A file that has been drawn and
-// not been measured yet is in none: the table would show it as one that triad declines.
+// tallies counts the files by batch and extension, in the order of the manifest. A file that was drawn and
+// not measured yet is in none: the table would show it as one that triad declines.
 func tallies(files []*public) (all []*tally) {
 	for _, f := range files {
 		if f.given == "" {
