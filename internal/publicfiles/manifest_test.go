@@ -96,6 +96,9 @@ func TestTally(t *testing.T) {
 		{path: "a.cu", given: noFunction},
 		{path: "a.cu", given: "FAIL", expected: other},
 		{path: "a.py", given: "DIFFERENT_CONTRACT"},
+		{path: "a.cu"}, // drawn and not measured
+		{path: "a.py", expected: wrong},
+		{batch: "drawn", path: "a.cu"},
 	}
 	all := tallies(files)
 	if len(all) != 2 || all[1].judged != 1 || all[1].passed != 0 {

@@ -69,9 +69,13 @@ func (t *tally) addReading(f *public) {
 	}
 }
 
-// tallies counts the files by batch and extension, in the order of the manifest.
+// tallies counts the files by batch and extension, in the order of the manifest. A file that was drawn and
+// not measured yet is in none: the table would show it as one that triad declines.
 func tallies(files []*public) (all []*tally) {
 	for _, f := range files {
+		if f.given == "" {
+			continue
+		}
 		i := slices.IndexFunc(all, func(t *tally) bool {
 			return t.batch == f.batch && t.extension == f.extension()
 		})
