@@ -12,8 +12,8 @@ import (
 
 // ExecutableSource describes an executable to build: its files by their path in the build folder, the units
 // among them, the compiler's flags, and what is linked. The first of Link is a library that the executable
-// finds at its path. Compiled, if it is not nil, returns other flags with the same result; it is asked only if
-// the executable is not in the cache.
+// finds at its path. Compiled, if it is not nil, returns other flags with the same result; it is asked only
+// if the executable is not in the cache.
 type ExecutableSource struct {
 	Author       string // the author's file, as messages name it
 	Files        map[string][]byte

@@ -192,10 +192,12 @@ class Interpreter(unittest.TestCase):
     def test_short_casts_are_the_long_ones(self):
         """Every number of 16 bits as fp32, and numbers of fp32 that 16 bits do not hold, as blocks and as
         scalars: the same type and bits, or the same complaint."""
-        semantic, handle_of = interpreter.interpreter.interpreter_semantic, interpreter.interpreter.TensorHandle
+        semantic = interpreter.interpreter.interpreter_semantic
+        handle_of = interpreter.interpreter.TensorHandle
         narrow = torch.arange(-(1 << 15), 1 << 15, dtype=torch.int32).to(torch.int16).numpy()
         wide = torch.randn(1 << 12, generator=torch.Generator().manual_seed(6)).numpy() * 1e5
-        values = [(tl.float16, narrow.view("float16")), (tl.bfloat16, narrow.view("uint16")), (tl.float32, wide)]
+        values = [(tl.float16, narrow.view("float16")), (tl.bfloat16, narrow.view("uint16")),
+                  (tl.float32, wide)]
         for (dtype, data), target, mode in itertools.product(
                 values, (tl.float16, tl.bfloat16, tl.float32, tl.int32), (None, "rtne", "rtz")):
             for part, kind in ((data, tl.block_type(dtype, [data.size])), (data[1000:1001], dtype)):
