@@ -12,12 +12,14 @@ import (
 
 // ExecutableSource describes an executable to build: its files by their path in the build folder, the units
 // among them, the compiler's flags, and what is linked. The first of Link is a library that the executable
-// finds at its path.
+// finds at its path. Compiled, if it is not nil, returns other flags with the same result; it is asked only
+// if the executable is not in the cache.
 type ExecutableSource struct {
 	Author       string // the author's file, as messages name it
 	Files        map[string][]byte
 	Units        []string
 	Flags        []string
+	Compiled     func(context.Context) []string
 	Link         []string
 	CheckWarning func(log string) error // refuses a build by the compiler's output
 }
@@ -34,7 +36,11 @@ func (b *Builder) Executable(ctx context.Context, s ExecutableSource) (string, e
 		if err := writeTree(filepath.Join(folder, "src"), s.Files); err != nil {
 			return record{}, err
 		}
-		args := slices.Concat(s.Flags, s.Units, []string{"-o", filepath.Join(folder, "program")}, link)
+		flags := s.Flags
+		if s.Compiled != nil {
+			flags = s.Compiled(ctx)
+		}
+		args := slices.Concat(flags, s.Units, []string{"-o", filepath.Join(folder, "program")}, link)
 		log, err := compile(ctx, filepath.Join(folder, "src"), b.Compiler.Path, args)
 		if err != nil {
 			return record{}, compileFailure(ctx, err, s.Author, log)

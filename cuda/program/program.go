@@ -209,10 +209,13 @@ func programWith(ctx context.Context, b *build.Builder, set *build.SourceSet, wi
 		flags = append(flags, "-iquote", set.Home)
 	}
 	const warnOfArrays = "-Wvla" // it changes what a precompiled header may be used for
-	flags = b.WithPreludeOf(ctx, countedCallFlags(b), files, flags, warnOfArrays)
+	withPrelude := func(ctx context.Context) []string {
+		return append(b.WithPreludeOf(ctx, countedCallFlags(b), files, flags, warnOfArrays), warnOfArrays)
+	}
 	built.Path, err = b.Executable(ctx, build.ExecutableSource{
 		Author: set.Name, Files: files, Units: units, Flags: append(slices.Clone(flags), warnOfArrays),
-		Link: with.link, CheckWarning: func(log string) error { return arrayOnDevice(set, log) },
+		Compiled: withPrelude, Link: with.link,
+		CheckWarning: func(log string) error { return arrayOnDevice(set, log) },
 	})
 	return built, err
 }

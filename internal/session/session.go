@@ -36,6 +36,8 @@ type Config struct {
 	Stop     context.Context // done: finish what is running, start nothing else
 	Fault    func() error    // returns an internal error of a goroutine that nobody waits for
 	Began    time.Time       // when triad began
+	// KeepWorkers leaves the workers to Close: something is asked of them after the results are printed.
+	KeepWorkers bool
 	// Ending decides how the run ended, after the workers have ended; nil: EndingOf does.
 	Ending func(run.Result, error) Ending
 }
@@ -73,8 +75,8 @@ func Open(ctx context.Context, c Config) (*Session, error) {
 }
 
 // Run runs the session: do is (*run.Runner).Compare or (*run.Runner).Bench. look, if not nil, examines the
-// result while the workers are still running. Run ends the workers and the session. The error is that of
-// ending the session; the run's is in the Ending.
+// result while the workers are still running. Run ends the workers, unless KeepWorkers is set, and the
+// session. The error is that of ending the session; the run's is in the Ending.
 func (s *Session) Run(ctx context.Context,
 	do func(*run.Runner, context.Context, run.Request) (run.Result, error),
 	look func(run.Result) error,
@@ -89,8 +91,8 @@ func (s *Session) Run(ctx context.Context,
 	if s.Request.Timing != nil {
 		s.Spent = s.spent(result)
 	}
-	for _, b := range s.Backends {
-		err = errors.Join(err, b.Close())
+	if !s.KeepWorkers {
+		err = errors.Join(err, s.closeWorkers())
 	}
 	if s.Release != nil {
 		s.Release()
@@ -101,6 +103,13 @@ func (s *Session) Run(ctx context.Context,
 	}
 	end := s.ending(result, err)
 	return result, end, s.kept.finish(err == nil && !result.Interrupted, end.Code, err)
+}
+
+func (s *Session) closeWorkers() (err error) {
+	for _, b := range s.Backends {
+		err = errors.Join(err, b.Close())
+	}
+	return err
 }
 
 func (s *Session) ending(result run.Result, err error) Ending {
@@ -138,13 +147,18 @@ func (s *Session) ID() string { return s.kept.session.ID() }
 func (s *Session) Seed() uint64 { return s.kept.session.Info().Seed }
 
 // Close, deferred, ends the workers if Run did not, and closes the store. If the verb panics, even outside
-// the run, it ends the session with that internal error, which becomes *err.
+// the run, it ends the session with that internal error, which becomes *err. With KeepWorkers *err gets the
+// workers' errors too.
 func (s *Session) Close(err *error) {
 	if p := recover(); p != nil {
 		*err = panics.Of(p, s.Doing)
 		*err = errors.Join(*err, s.kept.finish(false, CodeOf(*err), *err))
 	}
-	CloseAll(s.Backends)
+	if s.KeepWorkers {
+		*err = errors.Join(*err, s.closeWorkers())
+	} else {
+		CloseAll(s.Backends)
+	}
 	if !s.KeepOpen {
 		_ = s.Store.Close() // every record is a transaction of its own: nothing is lost
 	}

@@ -111,6 +111,27 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestKeptWorkers: with KeepWorkers Run decides while the workers still run, and Close ends each once and
+// returns its error.
+func TestKeptWorkers(t *testing.T) {
+	var events []string
+	note := func(what string) { events = append(events, what) }
+	stays := errors.New("it cannot be killed")
+	s := opened(t, Config{Backends: []backend.Backend{closing{note: note, err: stays}}, KeepWorkers: true})
+	do := func(r *run.Runner, _ context.Context, _ run.Request) (run.Result, error) {
+		return planned(t, r, op.StatusPass), nil
+	}
+	if _, end, err := s.Run(t.Context(), do, nil); err != nil || end.Code != ExitGood {
+		t.Errorf("%v: exit %d (%s)", err, end.Code, end.Reason)
+	}
+	note("print")
+	var err error
+	s.Close(&err)
+	if want := []string{"print", "close"}; !slices.Equal(events, want) || !errors.Is(err, stays) {
+		t.Errorf("%v: in the order %v, want %v", err, events, want)
+	}
+}
+
 // TestCloseAfterAPanic: a verb that panics outside the run ends its session with the panic, closes the
 // workers, and closes the store only if it is the session's own.
 func TestCloseAfterAPanic(t *testing.T) {

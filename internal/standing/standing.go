@@ -96,7 +96,7 @@ func Count(ctx context.Context, b backend.Backend, calls *watched.Calls, request
 	l ladder.Ladder, base record.Record,
 ) (t ladder.Traffic, counts []check.Counts, counted bool) {
 	watching := watched.NewBackend(b, calls)
-	watching.Orders = []string{"forward"}
+	watching.Orders, watching.Largest = []string{"forward"}, true
 	request.Single, request.Explain, request.Gradients, request.Timing = true, false, false, nil
 	options := op.Options{
 		Level: op.LevelFull, DTypes: []string{l.DType}, Passes: []op.Pass{base.Case.Pass}, Dims: l.Dims,

@@ -103,10 +103,14 @@ type Backend struct {
 	backend.Backend
 	calls  *Calls
 	Orders []string // schedule orders in which a call is watched; nil: all
+	// Largest: a call is watched only if its inputs have more elements than those of every call before it.
+	// Counts are those of the largest call.
+	Largest bool
 
-	mutex sync.Mutex
-	Found check.Report
-	Ran   int // number of watched calls
+	mutex    sync.Mutex
+	Found    check.Report
+	Ran      int   // number of watched calls
+	elements int64 // of the inputs of the largest call
 }
 
 // Unwrap returns the wrapped backend.
@@ -115,7 +119,7 @@ func (w *Backend) Unwrap() backend.Backend { return w.Backend }
 // Run watches the call of a job, then runs it for the judge.
 func (w *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, error) {
 	called, takes := calledIn(w.Backend, job)
-	if !takes {
+	if !takes || w.Largest && !w.grows(job) {
 		return w.Backend.Run(ctx, job)
 	}
 	found, err := w.calls.run(ctx, CUDAFileOf(w.Backend, job), called, w.Orders)
@@ -127,6 +131,19 @@ func (w *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	w.Ran++
 	w.mutex.Unlock()
 	return w.Backend.Run(ctx, job)
+}
+
+// grows notes the elements of a job's inputs, and reports whether no call before had as many.
+func (w *Backend) grows(job backend.Job) bool {
+	elements := int64(1) // a call without inputs counts too
+	for _, t := range job.Inputs {
+		elements += t.Elements()
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	larger := elements > w.elements
+	w.elements = max(w.elements, elements)
+	return larger
 }
 
 // Of each dtype and pass of an operator watchedCases calls are watched, with at most watchedElements

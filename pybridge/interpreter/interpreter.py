@@ -66,15 +66,24 @@ def _convert_float(data, source, target, rounding_mode):
     nearest even."""
     if source not in _TORCH or target not in _TORCH:
         return _convert_without_correction(data, source, target, rounding_mode)
+    if source.name == "bf16" and target.name == "fp32":
+        return _widened(data).view(np.uint32)
     out = _as_torch(data, source).to(_TORCH[target])
     size = out.element_size()
     signed = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[size]
     return out.view(signed).numpy().view(_UNSIGNED[size])
 
 
+def _widened(bits: np.ndarray) -> np.ndarray:
+    """bf16 as fp32, which has the same exponents."""
+    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
 def _decoded(handle) -> np.ndarray:
     """The values of a dot operand in a type that NumPy multiplies exactly."""
     dtype = handle.dtype.scalar
+    if dtype.name == "bf16":
+        return _widened(handle.data)
     if dtype in _TORCH and dtype not in (tl.float32, tl.float64):
         return _as_torch(handle.data, dtype).to(torch.float32).numpy()
     if dtype.is_int():

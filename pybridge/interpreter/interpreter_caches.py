@@ -3,7 +3,7 @@ and what here is done once. Nothing that a kernel computes changes.
 
 * Every launch, and every call of a function that is jitted itself, such as `tl.sum` or `tl.zeros`, looks
   through all of triton.language for what has to be replaced: here that is noted once, and replaced where it
-  is not yet.
+  is not yet, in a module all at once.
 * Every value looks for its NumPy type in a dict that is made for it, and makes its sizes anew, each an object
   with a type of its own: here those of a shape are made once.
 * Every sum and product of integers is made again in 64 bits, for an assertion that is made in debugging
@@ -12,6 +12,7 @@ and what here is done once. Nothing that a kernel computes changes.
 
 from __future__ import annotations
 
+import functools
 import math
 import types
 import weakref
@@ -53,16 +54,31 @@ def _look(fn: Callable) -> Seen:
     return any(v is tl for v in values), any(v is tl.core for v in values)
 
 
-def _note(seen: Seen) -> list[tuple[object, str, object]]:
+Members = list[tuple[object, dict[str, object]]]
+"""Modules and classes of Triton's, each with members by their names."""
+
+
+def _note(seen: Seen) -> Members:
     """What the interpreter puts into which places for a function that sees this."""
     modules = {str(i): module for i, module in enumerate((tl, tl.core)) if seen[i]}
     scope = _patch_lang_each_time(types.FunctionType((lambda: None).__code__, modules))
-    noted = [(place, name, call_of(vars(place)[name])) for place, name, _ in scope._changes]
+    noted: dict[object, dict[str, object]] = {}
+    for place, name, _ in scope._changes:
+        noted.setdefault(place, {})[name] = call_of(vars(place)[name])
     scope.restore()
-    return noted
+    return list(noted.items())
 
 
 _NOTED = {seen: _note(seen) for seen in ((True, False), (False, True), (True, True))}
+
+
+@functools.cache
+def _missing(seen: Seen, before: frozenset[Seen]) -> Members:
+    """What is left to replace for a function that sees this, after functions that saw what is in before. It
+    does not matter for which of them a member was replaced."""
+    replaced = {(place, name) for earlier in before for place, members in _NOTED[earlier] for name in members}
+    return [(place, {name: member for name, member in members.items() if (place, name) not in replaced})
+            for place, members in _NOTED[seen]]
 
 
 class _Launch(interpreter._LangPatchScope):
@@ -72,17 +88,30 @@ class _Launch(interpreter._LangPatchScope):
 
     def __init__(self) -> None:
         super().__init__()
-        self.seen: set[Seen] = set()
+        self.seen: frozenset[Seen] = frozenset()
+        self.originals: Members = []  # of modules
 
     def add(self, seen: Seen) -> None:
         if seen in self.seen:
             return
-        self.seen.add(seen)
-        for place, name, member in _NOTED[seen]:
+        for place, members in _missing(seen, self.seen):
+            self._replace(place, members)
+        self.seen |= {seen}
+
+    def _replace(self, place: object, members: dict[str, object]) -> None:
+        there = vars(place)
+        if type(place) is types.ModuleType and members.keys() <= there.keys():
+            self.originals.append((place, {name: there[name] for name in members}))
+            there.update(members)
+            return
+        for name, member in members.items():
             self.set_attr(place, name, member)
 
     def restore(self) -> None:
         super().restore()
+        while self.originals:
+            place, members = self.originals.pop()
+            vars(place).update(members)
         _Launch.now = None
 
 

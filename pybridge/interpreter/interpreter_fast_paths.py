@@ -6,6 +6,8 @@ computes changes: whatever is not plainly one of these goes the long way, which 
   size by size.
 * One operand is a number of Python: the long way makes two scalars of it and fills a block with the second,
   each time. Here the block is made once.
+* A value becomes wider or narrower, between 16 bits and fp32: the long way asks about all dtypes.
+* An argument is no constexpr and holds none: the long way asks for lists and tuples first.
 * A value is as wide as its dtype: the long way asks two functions.
 * A member of triton.language is called: the long way copies the named arguments.
 """
@@ -24,6 +26,7 @@ _broadcast_the_long_way = TritonSemantic.broadcast_impl_value
 _cast_the_long_way = TritonSemantic.cast
 _to_tensor_the_long_way = TritonSemantic.to_tensor
 _handle_the_long_way = interpreter.TensorHandle.__init__
+_unwrap_the_long_way = tl.core._unwrap_if_constexpr
 
 _INTEGERS = ("int32", "int64")  # any number of 31 bits is one of theirs
 _FLOATS = ("fp16", "bf16", "fp32")
@@ -107,9 +110,18 @@ def _filled(value: tl.tensor, like: tl.block_type) -> tl.tensor:
                      tl.block_type(value.dtype, like.shape))
 
 
+_RESIZED = {("fp16", "fp32"): "create_fp_ext", ("bf16", "fp32"): "create_fp_ext",
+            ("fp32", "fp16"): "create_fp_trunc", ("fp32", "bf16"): "create_fp_trunc"}
+
+
 def _cast(self, value, dtype, fp_downcast_rounding=None):
-    if type(value) is tl.tensor and value.dtype is dtype:
-        return value
+    if type(value) is tl.tensor:
+        if value.dtype is dtype:
+            return value
+        resize = _RESIZED.get((value.dtype.name, dtype.name)) if type(dtype) is tl.dtype else None
+        if resize and fp_downcast_rounding is None and type(value.dtype) is tl.dtype:
+            wanted = tl.block_type(dtype, value.type.shape) if value.type.is_block() else dtype
+            return tl.tensor(getattr(self.builder, resize)(value.handle, wanted), wanted)
     return _cast_the_long_way(self, value, dtype, fp_downcast_rounding)
 
 
@@ -126,6 +138,13 @@ def _handle(self, data: np.ndarray, dtype: tl.dtype, attr: dict | None = None) -
         self.data, self.dtype, self.attr = data, dtype, {}
     else:
         _handle_the_long_way(self, data, dtype, {} if attr is None else attr)
+
+
+_PLAIN = frozenset({tl.tensor, tl.dtype, tl.block_type, int, float, bool, str, type(None)})
+
+
+def _unwrap_if_constexpr(value):
+    return value if type(value) in _PLAIN else _unwrap_the_long_way(value)
 
 
 # ---- members of triton.language
@@ -147,4 +166,5 @@ CORRECTIONS = (
     (TritonSemantic, "binary_op_type_checking_impl", _operands),
     (TritonSemantic, "broadcast_impl_value", _broadcast), (TritonSemantic, "cast", _cast),
     (TritonSemantic, "to_tensor", _to_tensor), (interpreter.TensorHandle, "__init__", _handle),
+    (tl.core, "_unwrap_if_constexpr", _unwrap_if_constexpr),
 )

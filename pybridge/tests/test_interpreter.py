@@ -189,6 +189,35 @@ class Interpreter(unittest.TestCase):
         self.assertGreater(said - wrong, 1000)
         self.assertGreater(wrong, 1000)
 
+    def test_short_casts_are_the_long_ones(self):
+        """Every number of 16 bits as fp32, and numbers of fp32 that 16 bits do not hold, as blocks and as
+        scalars: the same type and bits, or the same complaint."""
+        semantic = interpreter.interpreter.interpreter_semantic
+        handle_of = interpreter.interpreter.TensorHandle
+        narrow = torch.arange(-(1 << 15), 1 << 15, dtype=torch.int32).to(torch.int16).numpy()
+        wide = torch.randn(1 << 12, generator=torch.Generator().manual_seed(6)).numpy() * 1e5
+        values = [(tl.float16, narrow.view("float16")), (tl.bfloat16, narrow.view("uint16")),
+                  (tl.float32, wide)]
+        for (dtype, data), target, mode in itertools.product(
+                values, (tl.float16, tl.bfloat16, tl.float32, tl.int32), (None, "rtne", "rtz")):
+            for part, kind in ((data, tl.block_type(dtype, [data.size])), (data[1000:1001], dtype)):
+                said = []
+                for put in (interpreter.correct, self._with_long_ways):
+                    put()
+                    try:
+                        value = semantic.cast(tl.tensor(handle_of(part, dtype), kind), target, mode)
+                        said.append((value.type.name, value.handle.data.dtype, value.handle.data.tobytes()))
+                    except Exception as e:
+                        said.append((type(e), str(e)))
+                self.assertEqual(*said, f"{dtype} as {target}, {mode}")
+
+    @staticmethod
+    def _with_long_ways() -> None:
+        short = [(owner, name) for owner, name, _ in interpreter_fast_paths.CORRECTIONS]
+        for owner, name, function in interpreter._ORIGINALS:
+            if (owner, name) in short:
+                setattr(owner, name, function)
+
     def test_dot_is_right_for_every_dtype(self):
         for dtype in (torch.float32, torch.float16, torch.bfloat16, E4M3, E5M2, torch.int8):
             with self.subTest(dtype):

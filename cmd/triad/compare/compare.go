@@ -163,16 +163,14 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 	if err != nil {
 		return err
 	}
+	placed := mine != nil && calls != nil && !o.JSON && o.Verb != "gradcheck"
+	s.KeepWorkers = placed // a kernel is counted after its verdict is printed
 	var smallest []shrink.Diagnosed
-	var places []standing.Place
 	result, end, err := s.Run(ctx, (*run.Runner).Compare, func(result run.Result) (err error) {
 		if smallest, err = smallestcase.Find(ctx, smallestcase.Judged{
 			Files: mine, Twin: emulated.Of, Request: s.Request, Result: result, Added: s.Info.Added,
 		}, calls); err != nil {
 			return err
-		}
-		if calls != nil && !o.JSON && o.Verb != "gradcheck" {
-			places = standing.Places(ctx, a.Workers, mine, s.Request, result.Records)
 		}
 		return smallestcase.Keep(smallest, result.Records, s.Diagnose)
 	})
@@ -184,6 +182,10 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 	if !o.JSON {
 		twins.Tell(a.Setup, result)
 		standing.TellTimed(a.Out, s.Request, result.Records)
+		var places []standing.Place
+		if placed {
+			places = standing.Places(ctx, a.Workers, mine, s.Request, result.Records)
+		}
 		err = errors.Join(err, standing.Tell(ctx, a.Workers, places, o.Verbose || o.Explain),
 			smallestcase.Tell(a.Out, a.Style(), smallest), a.TellTheirs(ctx, mine, result))
 	}

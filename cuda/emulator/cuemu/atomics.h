@@ -20,7 +20,7 @@ inline void polled(const void *p) {
 }
 
 // update applies change to *address in one piece and returns what was there before.
-template <class T, class Change> inline T update(T *address, Change change) {
+template <class T, class Change> inline auto update(T *address, Change change) {
 	typedef typename Word<sizeof(T)>::type W;
 	W *word = reinterpret_cast<W *>(address);
 	polled(address);
@@ -35,7 +35,7 @@ template <class T, class Change> inline T update(T *address, Change change) {
 	}
 }
 
-template <class T> inline T compare_and_swap(T *address, T compare, T value) {
+template <class T> inline auto compare_and_swap(T *address, T compare, T value) {
 	typedef typename Word<sizeof(T)>::type W;
 	W expected, desired;
 	__builtin_memcpy(&expected, &compare, sizeof(T));

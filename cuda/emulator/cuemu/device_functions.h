@@ -26,8 +26,8 @@ template <class To, class From> inline To bit_cast(From from) {
 }
 
 // to_integer saturates, and gives 0 for NaN, as CUDA's conversions do. x has been rounded already.
-template <class Int, class Real> inline Int to_integer(Real x) {
-	if (!(x == x)) return 0;
+template <class Int, class Real> inline auto to_integer(Real x) {
+	if (!(x == x)) return Int(0);
 	const Real lowest = static_cast<Real>(std::numeric_limits<Int>::min());
 	const Real beyond = std::ldexp(static_cast<Real>(1), std::numeric_limits<Int>::digits);
 	if (x <= lowest) return std::numeric_limits<Int>::min();

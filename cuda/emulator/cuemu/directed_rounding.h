@@ -10,7 +10,7 @@
 namespace cuemu {
 
 // rounded computes in another mode of rounding. What goes in and comes out is volatile, so that no compiler moves the computation.
-template <class T, class F> CUEMU_PLAIN inline T rounded(int mode, T a, T b, T c, F compute) {
+template <class T, class F> CUEMU_PLAIN inline auto rounded(int mode, T a, T b, T c, F compute) {
 	volatile T x = a, y = b, z = c;
 	std::fesetround(mode);
 	volatile T result = compute(x, y, z);
@@ -19,7 +19,7 @@ template <class T, class F> CUEMU_PLAIN inline T rounded(int mode, T a, T b, T c
 }
 
 // from_integer makes an integer a floating-point number in another mode of rounding.
-template <class T, class Int> CUEMU_PLAIN inline T from_integer(int mode, Int a) {
+template <class T, class Int> CUEMU_PLAIN inline auto from_integer(int mode, Int a) {
 	volatile Int x = a;
 	std::fesetround(mode);
 	volatile T result = static_cast<T>(x);

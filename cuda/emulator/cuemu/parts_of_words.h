@@ -7,8 +7,9 @@
 
 namespace cuemu {
 
-// f of the corresponding parts, each cut to its width.
-template <class Part, class F> inline unsigned by_parts(unsigned x, unsigned y, unsigned z, F f) {
+// f of the corresponding parts, each cut to its width. Its type is deduced (as are those of other templates of these headers): then g++
+// instantiates it once, in the precompiled header, and not in every file that reads it.
+template <class Part, class F> inline auto by_parts(unsigned x, unsigned y, unsigned z, F f) {
 	constexpr int bits = 8 * sizeof(Part);
 	unsigned out = 0;
 	for (int i = 0; i < 32; i += bits) {
