@@ -26,7 +26,7 @@ def run(file: Path, log: str) -> None:
     unittest.main(module=None, argv=["python -m unittest", "-v", file.name])
 
 
-def parent_of_workers() -> socket.socket:
+def parent_of_workers() -> tuple[socket.socket, subprocess.Popen]:
     """Starts the product's parent of workers, which ends when the returned socket is closed everywhere."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     script = Path(__file__).resolve().parents[1] / "worker" / "forked.py"
@@ -36,15 +36,15 @@ def parent_of_workers() -> socket.socket:
         os.dup2(100, 3)
         os.closerange(4, 128)
 
-    subprocess.Popen([sys.executable, "-u", "-X", "faulthandler", str(script), "parent"], preexec_fn=place,
-                     close_fds=False, stdin=subprocess.DEVNULL)
+    started = subprocess.Popen([sys.executable, "-u", "-X", "faulthandler", str(script), "parent"],
+                               preexec_fn=place, close_fds=False, stdin=subprocess.DEVNULL)
     theirs.close()
-    return ours
+    return ours, started
 
 
 def main() -> None:
-    parent = parent_of_workers()
-    os.environ["TRIAD_TEST_PARENT"] = str(parent.fileno())
+    ask, parent = parent_of_workers()
+    os.environ["TRIAD_TEST_PARENT"] = str(ask.fileno())
     for line in sys.stdin:
         file, log = line.rstrip("\n").split("\t")
         child = os.fork()
@@ -53,6 +53,8 @@ def main() -> None:
             run(Path(file), log)
         _, status = os.waitpid(child, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)
+    ask.close()
+    parent.wait()  # what its workers cost counts
 
 
 if __name__ == "__main__":
