@@ -23,6 +23,27 @@ type Parent struct {
 	ask     *os.File // the end that stand-ins for workers get
 	tried   bool     // with the Python of the workers
 	began   bool     // ahead of them
+	lent    bool     // by another program, which ends it
+}
+
+// Lend starts the process in the Python at this path, for other programs: they ask it over the returned file
+// (BorrowParent).
+func (p *Parent) Lend(e *Environment, cacheDir, python string) (*os.File, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c, err := e.command(Interpreter{Path: python}, cacheDir, "worker/worker.py")
+	if err != nil {
+		return nil, err
+	}
+	if p.start(c); p.process == nil {
+		return nil, fmt.Errorf("%s forks no workers", python)
+	}
+	return p.ask, nil
+}
+
+// BorrowParent returns the process in the Python at this path that another program lends.
+func BorrowParent(ask *os.File, python string) *Parent {
+	return &Parent{ask: ask, python: python, tried: true, lent: true}
 }
 
 // ahead starts the process before the workers' Python is known, in the likely one: asking every candidate for
@@ -59,7 +80,7 @@ func (p *Parent) forked(c worker.Command) worker.Command {
 			p.start(c)
 		}
 	}
-	if p.process == nil || p.process.Reaped() {
+	if has := p.process != nil && !p.process.Reaped() || p.lent && p.python == c.Path; !has {
 		return c
 	}
 	c.Args = append([]string{"-I", "-S", forking(c), "worker"}, c.Args[scriptAt+1:]...)

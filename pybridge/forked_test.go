@@ -1,6 +1,7 @@
 package pybridge
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -107,5 +108,26 @@ func TestAhead(t *testing.T) {
 		if err := parent.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestBorrowedParent: workers of the lender's Python are forked, those of another import torch themselves.
+func TestBorrowedParent(t *testing.T) {
+	lender := &Parent{}
+	ask, err := lender.Lend(&Environment{Files: withOperator(t, "scale")}, t.TempDir(), "/bin/true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	borrowed := BorrowParent(ask, "/bin/true")
+	for python, forks := range map[string]bool{"/bin/true": true, "/bin/false": false} {
+		c := borrowed.forked(worker.Command{
+			Path: python, Args: []string{"-u", "-X", "x", "/none/worker.py", "dir"},
+		})
+		if c.Boxed != forks || forks && (len(c.Files) != 1 || c.Files[0] != ask) {
+			t.Errorf("%s: %+v", python, c)
+		}
+	}
+	if err := errors.Join(borrowed.Close(), lender.Close()); err != nil {
+		t.Error(err)
 	}
 }

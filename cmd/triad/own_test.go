@@ -9,11 +9,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/pelletier/go-toml/v2"
 
+	"triad/internal/machine"
 	"triad/internal/need"
+	"triad/pybridge"
 )
 
 // ownCases lists the files of testdata/own, as users write them: the command for each and the expected
@@ -55,6 +58,29 @@ func readOwnCases(t *testing.T) []ownCase {
 	return all.Cases
 }
 
+// lentParent is the environment variable with the Python of the process that forks the workers of Python
+// files; descriptor 3 asks it.
+const lentParent = "TRIAD_TEST_PARENT"
+
+// parent is that process.
+var parent pybridge.Parent
+
+// lend starts the process once for all commands of the tests: each would import torch for two seconds.
+// TestFoldersOfBeginners has triad start its own.
+var lend = sync.OnceValues(func() (*os.File, error) {
+	python := os.Getenv("TRIAD_TEST_PYTHON")
+	a := newApp(os.Stdin, os.Stdout, os.Stderr)
+	e, err := a.Environment(machine.EnvironmentFlags{Yes: true, Offline: true}, false)
+	if err != nil {
+		return nil, err
+	}
+	cache, err := a.CacheDir()
+	if err != nil {
+		return nil, err
+	}
+	return parent.Lend(e, cache, python)
+})
+
 // runTriad runs triad with its own database and returns its output and exit code.
 func runTriad(t *testing.T, args ...string) (string, int) {
 	t.Helper()
@@ -65,6 +91,15 @@ func runTriad(t *testing.T, args ...string) (string, int) {
 	cmd := exec.Command(self, args...)
 	cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir(), "TRIAD_PYTHON="+
 		os.Getenv("TRIAD_TEST_PYTHON"))
+	python := os.Getenv("TRIAD_TEST_PYTHON")
+	ofPython := func(arg string) bool { return strings.Contains(arg, ".py") }
+	if python != "" && slices.ContainsFunc(args, ofPython) {
+		ask, err := lend()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.ExtraFiles, cmd.Env = []*os.File{ask}, append(cmd.Env, lentParent+"="+python)
+	}
 	text, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {

@@ -15,10 +15,12 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 
 	"triad"
 	"triad/internal/machine"
 	"triad/internal/need"
+	"triad/pybridge"
 )
 
 // TestMain lets scripts run triad itself: this binary under another name, so that it can start itself as a
@@ -35,6 +37,10 @@ func TestMain(m *testing.M) {
 			}
 			if folder := os.Getenv(fakeFolder); folder != "" {
 				onFakeGPU(a, folder)
+			}
+			if python := os.Getenv(lentParent); python != "" {
+				unix.CloseOnExec(3)
+				a.Parent = pybridge.BorrowParent(os.NewFile(3, "parent of workers"), python)
 			}
 			os.Exit(int(a.execute(os.Args[1:])))
 		},
@@ -59,7 +65,12 @@ func (w withPython) Run() int {
 		}
 		os.Setenv("TRIAD_TEST_PYTHON", path)
 	}
-	return w.m.Run()
+	code := w.m.Run()
+	if err := parent.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
 }
 
 // testPython returns the interpreter with torch and Triton that withPython found.

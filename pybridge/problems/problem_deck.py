@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 import problem_kernelbench as kernelbench
+from problem_seed import seed_torch
 from problem_trial import Trial, attributes_of, tolerance_words, words
 
 
@@ -26,7 +27,7 @@ from problem_trial import Trial, attributes_of, tolerance_words, words
 def drawing(seed: int) -> Iterator[None]:
     """While it is entered, random numbers follow from this seed alone: some get_inputs() set a seed of their
     own, and would give the same numbers whatever the seed of the check is."""
-    torch.manual_seed(seed)
+    seed_torch(seed)
     set_seed = torch.manual_seed
     torch.manual_seed = lambda _: torch.default_generator
     try:

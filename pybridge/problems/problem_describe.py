@@ -19,6 +19,7 @@ import problem_names
 import problem_sizes
 from problem_fills import SEED, TOLERANCE
 from problem_inspect import Refused
+from problem_seed import seed_torch
 from tensors import NAMES
 
 MOST_OWN_ELEMENTS = 1 << 20
@@ -121,9 +122,9 @@ class Description(problem_fills.Data):
         model, inputs = self.model(values, SEED), self.inputs(values, SEED)
         before, copies = copied(inputs), copied(inputs)
         with torch.no_grad():
-            torch.manual_seed(1)
+            seed_torch(1)
             value = self.call(model, inputs)
-            torch.manual_seed(2)
+            seed_torch(2)
             again = self.call(self.model(values, SEED), copies)
             others = self.call(self.model(values, SEED), self.inputs(values, 43))
             weights = self.call(self.model(values, 43), copied(before))

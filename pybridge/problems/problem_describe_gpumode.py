@@ -17,6 +17,7 @@ import problem_sizes
 from problem_devices import On
 from problem_fills import reason
 from problem_inspect import Refused, line
+from problem_seed import seed_torch
 from tensors import NAMES
 
 
@@ -96,7 +97,7 @@ class _Task(problem_describe.Description):
         arguments = {**self.fixed, **values}
         if self.takes_seed:
             arguments["seed"] = seed
-        torch.manual_seed(seed)
+        seed_torch(seed)
         with On("cpu"):
             return self.module.generate_input(**arguments)
 

@@ -16,6 +16,7 @@ import problem_kernelbench as kernelbench
 import problem_sizes
 from problem_fills import reason
 from problem_inspect import Refused
+from problem_seed import seed_torch
 from tensors import NAMES
 
 
@@ -48,7 +49,7 @@ class File(problem_describe.Description):
         return self.modules[key]
 
     def inputs(self, values: dict[str, Any], seed: int) -> list:
-        torch.manual_seed(seed)
+        seed_torch(seed)
         inputs = self.module(values).get_inputs()
         if isinstance(inputs, (dict, torch.Tensor)) or not hasattr(inputs, "__iter__"):
             what = "nothing" if inputs is None else f"a {type(inputs).__name__}"

@@ -12,6 +12,7 @@ import problem_describe_function
 import problem_leetgpu as leetgpu
 from problem_fills import reason
 from problem_inspect import Refused
+from problem_seed import seed_torch
 
 
 def describe(path: str) -> dict[str, Any]:
@@ -45,7 +46,7 @@ class _Challenge(problem_describe_function.Function):
         """The problem's own tests."""
         self.tests: list[dict[str, Any]] = []
         for generate in ("generate_example_test", "generate_functional_test"):
-            torch.manual_seed(0)
+            seed_torch(0)
             try:
                 found = getattr(self.strict, generate)()
             except Exception as e:

@@ -25,6 +25,7 @@ import torch
 import problem_folder
 import problem_submission
 from problem_devices import On
+from problem_seed import seed_torch
 from problem_submission import dense, own_copies
 from problem_trial import MOST_ELEMENTS, SEED, Trial, attributes_of, elements_of, words
 
@@ -130,7 +131,7 @@ class Problem(problem_folder.Folder):
         """The inputs as the problem draws them at the sizes of a call."""
         values = self.values(tuple(types.SimpleNamespace(shape=s) for s in shapes), attributes)
         arguments = {**self.plan["fixed"], **values, **({"seed": seed} if self.plan["takes_seed"] else {})}
-        torch.manual_seed(seed)
+        seed_torch(seed)
         with On("cpu"):
             found = leaves(self.module.generate_input(**arguments))
         return [t for leaf, t in zip(self.plan["leaves"], found) if "input" in leaf]
@@ -184,7 +185,7 @@ def trials(problem: Any, device: str) -> tuple[str, Iterator[Trial]]:
                 continue
 
             def drawn(case: dict[str, Any] = case) -> Any:
-                torch.manual_seed(case.get("seed", SEED))
+                seed_torch(case.get("seed", SEED))
                 with On("cpu"):
                     return problem.module.generate_input(**case)
 

@@ -28,6 +28,7 @@ import torch
 
 import problem_folder
 import problem_submission
+from problem_seed import seed_torch
 from problem_submission import dense, own_copies
 from problem_trial import MOST_ELEMENTS, TRIALS, Trial, attributes_of, tolerance_words, words
 
@@ -135,9 +136,9 @@ def make(module: types.ModuleType, kind: type, seed: int) -> torch.nn.Module:
     """A model as the format makes it. Its weights are exact, whatever is computed around it."""
     bounded = sys.modules.get("bounded")
     with bounded.Made.paused() if bounded is not None else contextlib.nullcontext():
-        torch.manual_seed(seed)
+        seed_torch(seed)
         init = module.get_init_inputs() if hasattr(module, "get_init_inputs") else []
-        torch.manual_seed(seed)
+        seed_torch(seed)
         return kind(**init) if isinstance(init, dict) else kind(*init)
 
 
@@ -192,7 +193,7 @@ class Problem(problem_folder.Folder):
     def draw(self, shapes: list[tuple], attributes: dict[str, Any], seed: int) -> list[torch.Tensor]:
         """The inputs as the problem draws them at the sizes of a call."""
         module = self.module(tuple(types.SimpleNamespace(shape=s) for s in shapes), attributes)
-        torch.manual_seed(seed)
+        seed_torch(seed)
         return [t for t in module.get_inputs() if isinstance(t, torch.Tensor)]
 
     def rows(self) -> list:
@@ -270,7 +271,7 @@ def trials(problem: Any, device: str) -> tuple[str, Iterator[Trial]]:
     chosen = {} if small else plan["checked"]
     values = {**names_of(ast.parse(problem.text)), **chosen}
     module = execute(problem.text, str(problem.path), chosen)
-    torch.manual_seed(SEED)
+    seed_torch(SEED)
     seeds = [int(torch.randint(0, 2 ** 32 - 1, (1,)).item()) for _ in range(TRIALS)]
     tolerance = plan["their_check"]
 
@@ -280,7 +281,7 @@ def trials(problem: Any, device: str) -> tuple[str, Iterator[Trial]]:
 
     def each() -> Iterator[Trial]:
         for i, seed in enumerate(seeds):
-            torch.manual_seed(seed)
+            seed_torch(seed)
             inputs = list(module.get_inputs())
             attributes = attributes_of(plan, values)
             attributes.update({a["attribute"]: inputs[k] for k, a in enumerate(plan["arguments"])

@@ -22,6 +22,7 @@ import torch
 
 import problem_folder
 import problem_sizes
+from problem_seed import seed_torch
 from problem_trial import SEED, Trial, test_trials, tolerance_words
 
 ENTRY = "solve"
@@ -156,7 +157,7 @@ def trials(problem: Any, device: str) -> tuple[str, Iterator[Trial]]:
         return len(got) == len(want) and all(torch.allclose(a, b, **tolerance) for a, b in zip(got, want))
 
     def each() -> Iterator[Trial]:
-        torch.manual_seed(SEED)
+        seed_torch(SEED)
         for i, test in enumerate(problem.challenge.generate_functional_test()):
             yield from test_trials(problem, f"test {i + 1}", {n: made(v) for n, v in test.items()}, device,
                                    lambda _: accepts)

@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 import problem_kernelbench as kernelbench
+from problem_seed import seed_torch
 from problem_trial import MOST_ELEMENTS, TRIALS, Trial, attributes_of, tolerance_words, words
 
 CONFIG = "config_forward.json"
@@ -134,7 +135,7 @@ def trials(problem: Problem, device: str) -> tuple[str, Iterator[Trial]]:
     chosen = {} if small else plan["checked"]
     values = {**problem.task.numbers, **chosen}
     module = problem.task.module(values)
-    torch.manual_seed(kernelbench.SEED)
+    seed_torch(kernelbench.SEED)
     seeds = [int(torch.randint(0, 2 ** 32 - 1, (1,)).item()) for _ in range(TRIALS)]
 
     def accepts(got: list, want: list) -> bool:
@@ -142,7 +143,7 @@ def trials(problem: Problem, device: str) -> tuple[str, Iterator[Trial]]:
 
     def each() -> Iterator[Trial]:
         for i, seed in enumerate(seeds):
-            torch.manual_seed(seed)
+            seed_torch(seed)
             inputs = list(module.get_inputs())
             attributes = {**attributes_of(plan, values), "weights_seed": seed - kernelbench.SEED}
             attributes.update({a["attribute"]: inputs[k] for k, a in enumerate(plan["arguments"])

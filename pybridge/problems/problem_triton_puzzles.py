@@ -30,6 +30,7 @@ import torch
 import problem_folder
 import problem_sizes
 import problem_submission
+from problem_seed import seed_torch
 from problem_submission import dense, own_copies, written
 from problem_trial import Trial, tolerance_words
 
@@ -245,7 +246,7 @@ def trials(problem: Problem, device: str) -> tuple[str, Iterator[Trial]]:
         return all(torch.allclose(a, b, **TOLERANCE) for a, b in zip(got, want))
 
     def each() -> Iterator[Trial]:
-        torch.manual_seed(SEED)
+        seed_torch(SEED)
         tensors = []
         for dtype, shape in zip(problem.puzzle.dtypes[:-1], problem.puzzle.shapes):
             tensors.append(torch.rand(shape) - 0.5)  # also drawn where integers take its place

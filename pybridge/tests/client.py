@@ -28,6 +28,10 @@ import tensors  # noqa: E402
 
 ALIGNMENT = 256
 
+PARENT = int(os.environ["TRIAD_TEST_PARENT"]) if "TRIAD_TEST_PARENT" in os.environ else None
+"""The descriptor over which the product's parent of workers is asked, which has imported torch (forked.py);
+None where the tests run without it."""
+
 
 class Died(Exception):
     """The worker closed its end of the socket."""
@@ -38,8 +42,10 @@ class Client:
 
     def __init__(self, script: str = "worker/worker.py", operators: Path = OPERATORS,
                  environment: dict[str, str] | None = None, first: str = "",
-                 memory_bytes: int = 64 << 20):
-        """first is Python that runs before the worker, in its process: to plant what a machine may lack."""
+                 memory_bytes: int = 64 << 20, parent: int | None = None):
+        """first is Python that runs before the worker, in its process: to plant what a machine may lack.
+        parent is the descriptor of a process that forks the worker (PARENT); None: the worker imports torch
+        itself."""
         ours, theirs = socket.socketpair()
         memory_fd = os.memfd_create("tensors")
         os.ftruncate(memory_fd, memory_bytes)
@@ -49,18 +55,22 @@ class Client:
         folder = str(BRIDGE / "worker")
         start = (f"import runpy, sys\n{first}\nsys.argv[0] = {path!r}\nsys.path.insert(0, {folder!r})\n"
                  f"runpy.run_path({path!r}, run_name='__main__')")
-        program = ["-c", start] if first else [path]
+        program = ["-u", "-X", "faulthandler", *(["-c", start] if first else [path])]
+        given = [theirs.fileno(), memory_fd]
+        if parent is not None:
+            program = ["-I", "-S", str(BRIDGE / "worker/forked.py"), "worker"]
+            given.append(parent)
 
         def place():  # through high numbers: the descriptors may themselves be 3 and 4
-            os.dup2(theirs.fileno(), 100)
-            os.dup2(memory_fd, 101)
-            os.dup2(100, 3)
-            os.dup2(101, 4)
-            os.closerange(5, 128)
+            for i, descriptor in enumerate(given):
+                os.dup2(descriptor, 100 + i)
+            for i in range(len(given)):
+                os.dup2(100 + i, 3 + i)
+            os.closerange(3 + len(given), 128)
             os.setpgid(0, 0)
 
-        self.process = subprocess.Popen([sys.executable, "-u", "-X", "faulthandler", *program, "--operators",
-                                         str(operators)], preexec_fn=place, close_fds=False,
+        self.process = subprocess.Popen([sys.executable, *program, "--operators", str(operators)],
+                                        preexec_fn=place, close_fds=False,
                                         stdin=subprocess.DEVNULL, stdout=self.log_fd, stderr=self.log_fd,
                                         env={"TRIAD_DEVICE": "cpu", **os.environ, **(environment or {})})
         theirs.close()

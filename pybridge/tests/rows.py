@@ -7,7 +7,7 @@ import unittest
 
 import torch
 
-from client import Client
+from client import PARENT, Client
 
 
 class Rows(unittest.TestCase):
@@ -18,7 +18,7 @@ class Rows(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.worker = Client()
+        cls.worker = Client(parent=PARENT)
         cls.addClassCleanup(cls.worker.close)
         cls.worker.ask("load", {"op": cls.op})
 

@@ -22,6 +22,7 @@ import problem_kernelbench  # noqa: E402
 import problem_leetgpu  # noqa: E402
 import problem_sizes  # noqa: E402
 from problem_inspect import Refused  # noqa: E402
+from problem_seed import seed_torch  # noqa: E402
 
 GATED = """
 import torch
@@ -210,10 +211,18 @@ class Described(unittest.TestCase):
         """As of a format whose problems draw inputs at their own sizes alone."""
         return unittest.mock.patch.object(problem_describe_kernelbench.File, "can_draw", False)
 
+    def test_a_seed_gives_the_numbers_that_it_gives_with_torch(self):
+        queued = len(torch.cuda._queued_calls)
+        seed_torch(5)
+        ours = torch.rand(3)
+        self.assertEqual(len(torch.cuda._queued_calls), queued)  # each holds a formatted stack
+        torch.manual_seed(5)
+        self.assertTrue(torch.equal(torch.rand(3), ours))
+
     def test_a_reference_that_writes_into_a_tensor_of_its_own(self):
         rows = RELU.replace("return torch.relu(x)", "y = torch.empty(x.shape)\n"
                             "        for i in range(x.shape[0]):\n            y[i] = torch.exp(x[i])\n"
-                            "        return y")
+                            "        return y").replace("n = 100", "n = 20")
         self.assertIn("normal", self.describe(rows)["distributions"])
 
     def test_data_that_sixteen_bits_hold(self):

@@ -21,7 +21,7 @@ from unittest import mock
 
 import torch
 
-from client import Client, Died
+from client import PARENT, Client, Died
 
 import pieces  # these after client, which puts their folder on the path
 import sandbox
@@ -91,8 +91,8 @@ class Folder(unittest.TestCase):
     def write(self, name: str, text: str) -> None:
         (self.folder / name).write_text(textwrap.dedent(text))
 
-    def start(self, **how) -> Client:
-        client = Client(operators=self.folder, **how)
+    def start(self, parent: int | None = PARENT, **how) -> Client:
+        client = Client(operators=self.folder, parent=parent, **how)
         self.addCleanup(client.close)
         return client
 
@@ -312,8 +312,7 @@ class Misbehaviour(Folder):
             if not suite.covers(str(broken), key):
                 continue
             with self.subTest(broken):
-                client = Client(operators=self.folder)
-                self.addCleanup(client.close)
+                client = self.start()
                 client.ask("load", {"op": "planted"})
                 with self.assertRaisesRegex(RuntimeError, "tensor x"):
                     client.ask("run", {**run, "inputs": [{**ref, **broken}]})
@@ -359,7 +358,7 @@ class Protocol(Folder):
                 self.assertIn("worker: read request 2", client.log())
 
     def test_an_end_of_file_ends_the_worker(self):
-        client = self.start()
+        client = self.start(parent=None)
         client.socket.shutdown(1)
         self.assertEqual(client.lines.readline(), b"")
         self.assertEqual(client.process.wait(timeout=30), 0)
@@ -374,7 +373,7 @@ class Protocol(Folder):
                 time.sleep(1000)
             IMPLEMENTATIONS = [Implementation("torch/endless", forward, outputs=("y",))]
         """)
-        client = self.start()
+        client = self.start(parent=None)
         client.ask("load", {"op": "endless"})
 
         def call():
@@ -446,7 +445,7 @@ class Lacking(Folder):
 
     def load(self, first: str, **how):
         self.write("mixed.py", self.MIXED)
-        client = self.start(first=first, environment={"TRIAD_DEVICE": "cpu"}, **how)
+        client = self.start(parent=None, first=first, environment={"TRIAD_DEVICE": "cpu"}, **how)
         return client, client.ask("load", {"op": "mixed"})
 
     def test_without_triton_the_torch_rows_run(self):
