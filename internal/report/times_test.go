@@ -32,7 +32,8 @@ func TestTimesAreLocal(t *testing.T) {
 	}
 	sessions := []record.SessionCount{{Session: record.Session{ID: "01A", Started: at, Ended: at}}}
 	var table, lines strings.Builder
-	steps := map[string][]resultdiff.Step{"mine/a.cu": {{Visit: resultdiff.Visit{Started: at, Conditions: &resultdiff.Conditions{}}}}}
+	visit := resultdiff.Visit{Started: at, Conditions: &resultdiff.Conditions{}}
+	steps := map[string][]resultdiff.Step{"mine/a.cu": {{Visit: visit}}}
 	if err := Sessions(&table, Style{}, sessions); err != nil || !strings.Contains(table.String(), "00:30 CET") {
 		t.Errorf("%v\n%s", err, table.String())
 	}
