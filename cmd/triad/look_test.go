@@ -142,7 +142,8 @@ func TestBytesOfATritonFile(t *testing.T) {
 	if err := os.WriteFile(file, []byte(threeReads), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	text, code := runTriad(t, "compare", "softmax", "--add", file, "--impl", "mine", "--quick", "--verbose",
+	operator := strings.TrimSuffix(filepath.Base(file), ".py")
+	text, code := runTriad(t, "compare", operator, "--add", file, "--impl", "mine", "--quick", "--verbose",
 		"--pass", "forward", "--dtype", "fp32", "--db", filepath.Join(t.TempDir(), "r.db"))
 	for _, want := range []string{
 		"it reads x 3 times and writes each output once, masked lanes left out; cuda/vec",

@@ -34,10 +34,12 @@ func TestTimesAreLocal(t *testing.T) {
 	var table, lines strings.Builder
 	visit := resultdiff.Visit{Started: at, Conditions: &resultdiff.Conditions{}}
 	steps := map[string][]resultdiff.Step{"mine/a.cu": {{Visit: visit}}}
-	if err := Sessions(&table, Style{}, sessions); err != nil || !strings.Contains(table.String(), "00:30 CET") {
+	err := Sessions(&table, Style{}, sessions)
+	if err != nil || !strings.Contains(table.String(), "00:30 CET") {
 		t.Errorf("%v\n%s", err, table.String())
 	}
-	if err := HistoryJSON(&lines, "add", steps); err != nil || !strings.Contains(lines.String(), "28T23:30:05") {
+	err = HistoryJSON(&lines, "add", steps)
+	if err != nil || !strings.Contains(lines.String(), "28T23:30:05") {
 		t.Errorf("%v\n%s", err, lines.String())
 	}
 	text := servedText(t, HomeDocument(Home{Sessions: sessions}, "r.db", at), "/")

@@ -22,11 +22,10 @@ func (a *Setup) settle(ctx context.Context, files []*ownkernels.File, r run.Requ
 
 // judgeTrial returns the port through which trials of added files reach a run.
 func (a *Setup) judgeTrial(ctx context.Context, request run.Request) trial.Judge {
-	request.Single, request.Timing = true, nil
-	request.Explain, request.Gradients, request.Before = false, false, nil
+	request.Single, request.Explain, request.Gradients = true, false, false
 	return func(b backend.Backend, impl string, o op.Options, enough bool) (judged trial.Judged) {
 		request := request
-		request.Impls, request.Options = []string{impl}, o
+		request.Impls, request.Options, request.Timing, request.Before = []string{impl}, o, nil, nil
 		result, err := Unrecorded(ctx, a.Stop, b, request, enough)
 		for _, spent := range result.Spent {
 			if spent.On == "loading" {

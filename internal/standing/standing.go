@@ -31,7 +31,7 @@ type Place struct {
 	counts  []check.Counts
 	file    *ownkernels.File
 	counted run.Request // of a Python file
-	Python  bool        // of its traffic only the bytes are known, none if it launches nothing that is counted
+	Python  bool        // of its traffic only the bytes are known, none if it launches no kernel of Triton
 }
 
 // Places returns the places of the added files that are right in the emulator, by one case of each pass. A
@@ -139,8 +139,8 @@ func (p Place) Line() string {
 	case p.Python && p.Known():
 		return p.ladder.PlaceOfBytes(p.traffic)
 	case p.Python:
-		return "no place on the ladder: without a GPU only what kernels of CUDA and Triton move is counted, " +
-			"and here other operations move it"
+		return "no place on the ladder: without a GPU only what kernels of CUDA and Triton move is " +
+			"counted, and here other operations move it"
 	}
 	return p.ladder.Place(p.traffic)
 }

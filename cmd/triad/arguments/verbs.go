@@ -23,7 +23,8 @@ func Verbs(cmd *cobra.Command, args []string) error {
 // nearest to and, of an operator's name, which verb takes it.
 func UnknownVerb(cmd *cobra.Command, word string) error {
 	if word == "" {
-		return console.Usage("an argument is empty: is a variable of the shell unset? triad --help lists the verbs")
+		return console.Usage("an argument is empty: is a variable of the shell unset? triad --help lists " +
+			"the verbs")
 	}
 	named := fmt.Sprintf("unknown verb %q", word)
 	if path := cmd.CommandPath(); cmd.HasParent() {
