@@ -18,6 +18,9 @@ import (
 	"triad/internal/record"
 )
 
+// shownTime is the layout of a time in words, in the zone of the machine.
+const shownTime = "2006-01-02 15:04 MST"
+
 func utc(t time.Time) string { return t.UTC().Format(record.TimeFormat) }
 
 func parseUTC(text string) time.Time {

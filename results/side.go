@@ -89,7 +89,7 @@ func (s *Store) choose(q querier, sel Selection) (c chosen, err error) {
 		}
 		f.Session, c.index = info.ID, "INDEXED BY run_by_session"
 		c.words = fmt.Sprintf("session %s, started %s: triad %s", info.ID,
-			info.Started.UTC().Format("2006-01-02 15:04"), strings.Join(info.Command, " "))
+			info.Started.Local().Format(shownTime), strings.Join(info.Command, " "))
 	}
 	c.where, c.args = f.where()
 	c.where += " AND r.status IS NOT NULL AND r.status <> 'INTERRUPTED'"
@@ -106,7 +106,7 @@ func (s *Store) choose(q querier, sel Selection) (c chosen, err error) {
 		c.words = fmt.Sprintf("runs on a machine called %q", sel.Machine)
 	case !sel.Before.IsZero():
 		c.where, c.args = c.where+" AND r.started_utc < ?", append(c.args, utc(sel.Before))
-		c.words = "runs before " + sel.Before.UTC().Format("2006-01-02 15:04") + " UTC"
+		c.words = "runs before " + sel.Before.Local().Format(shownTime)
 	}
 	return c, nil
 }

@@ -112,6 +112,50 @@ func linesOf(t *testing.T, root, expected string) []string {
 	return lines
 }
 
+const threeReads = `import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x, y, cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0) * cols
+    at = tl.arange(0, BLOCK)
+    m = at < cols
+    top = tl.max(tl.load(x + row + at, mask=m, other=-float("inf")).to(tl.float32), axis=0)
+    total = tl.sum(tl.exp(tl.load(x + row + at, mask=m, other=-float("inf")).to(tl.float32) - top), axis=0)
+    v = tl.load(x + row + at, mask=m, other=0.0).to(tl.float32)
+    tl.store(y + row + at, tl.exp(v - top) / total, mask=m)
+
+
+def softmax(x):
+    y = torch.empty_like(x)
+    kernel[(x.shape[0],)](x, y, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+    return y
+`
+
+// A right kernel of Triton is told how often it reads and writes each byte, beside triad's rows and variants:
+// lanes that a mask leaves out do not count.
+func TestBytesOfATritonFile(t *testing.T) {
+	needsPython(t)
+	file := filepath.Join(t.TempDir(), "softmax.py")
+	if err := os.WriteFile(file, []byte(threeReads), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	operator := strings.TrimSuffix(filepath.Base(file), ".py")
+	text, code := runTriad(t, "compare", operator, "--add", file, "--impl", "mine", "--quick", "--verbose",
+		"--pass", "forward", "--dtype", "fp32", "--db", filepath.Join(t.TempDir(), "r.db"))
+	for _, want := range []string{
+		"it reads x 3 times and writes each output once, masked lanes left out; cuda/vec",
+		"\n  cuda/naive reads x 3 times and writes each output once.\n",
+		"\n  triton/row reads x once and writes each output once.\n",
+	} {
+		if !strings.Contains(text, want) || code != 0 {
+			t.Errorf("exit %d, and it lacks %q\n%s", code, want, text)
+		}
+	}
+}
+
 // With --page triad prints the address of a page of the files, on this machine alone, and watches them
 // although nobody reads its output; with --once there is nothing to follow.
 func TestPageOfAFolder(t *testing.T) {

@@ -61,7 +61,8 @@ func ownSpec(path string) (*op.Spec, error) {
 	return op.LoadOwn(path, text)
 }
 
-// Serve serves a driver's requests with a device; see Catalog. specs finds an operator by its name.
+// Serve serves a driver's requests with a device, until the context ends or the driver is gone; see Catalog.
+// specs finds an operator by its name.
 func Serve(ctx context.Context, device Device, specs func(name string) (*op.Spec, error), conn,
 	memory *os.File,
 ) error {
@@ -94,7 +95,7 @@ func Serve(ctx context.Context, device Device, specs func(name string) (*op.Spec
 		if err := reply(conn, request.ID, result, err); err != nil {
 			return err
 		}
-		if end {
+		if end || ctx.Err() != nil {
 			return nil
 		}
 	}

@@ -24,6 +24,12 @@ func BriefOf(f Facts) Brief {
 	}
 	sum := f.missingSum()
 	switch {
+	case f.outOfBounds() && f.Python:
+		what, _, _ := strings.Cut(f.Message, " ")
+		if !strings.HasPrefix(what, "tl.") {
+			what = "an access"
+		}
+		return Brief{Text: what + " goes past the end of a tensor: give it mask=offsets < n"}
 	case f.outOfBounds():
 		return Brief{Text: "a thread works past the end of a tensor: if (i < n)"}
 	case f.Multiple > 0:

@@ -71,6 +71,14 @@ var briefCases = []briefCase{
 		0, false,
 	},
 	{
+		"a store of Triton without a mask",
+		Facts{
+			Status: op.StatusOutOfBounds, Python: true,
+			Message: "tl.store writes element 7 of y, which has 7",
+		},
+		"tl.store goes past the end of a tensor: give it mask=offsets < n", 0, false,
+	},
+	{
 		"a rounded grid",
 		Facts{Status: op.StatusFail, Multiple: 256, Tried: tried},
 		"right where n is a multiple of 256 alone: round the number of blocks up, (n + 255) / 256", 0,

@@ -105,6 +105,7 @@ type Outcome struct {
 	Calls    []string // of an OrderRecorded launch, also of one that raised
 	// those of autotuned kernels in the interpreter: see LaunchReply
 	Configurations []string
+	Traffic        *Traffic // of a launch in the interpreter: see LaunchReply
 	Wall           time.Duration
 	PeakBytes      int64
 	Ended          bool // the worker ended with the job, or was ended: the next job waits for a new one
@@ -118,6 +119,9 @@ func (o *Outcome) Learned(l LaunchReply) {
 	o.Calls = append(o.Calls, l.Calls...)
 	if len(l.Configurations) > len(o.Configurations) {
 		o.Configurations = l.Configurations
+	}
+	if l.Traffic != nil {
+		o.Traffic = l.Traffic
 	}
 }
 

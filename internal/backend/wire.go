@@ -255,6 +255,14 @@ type LaunchReply struct {
 	// interpreter only: the configurations of the autotuned kernel that has most of them, in words, if they
 	// differ for the interpreter
 	Configurations []string `json:"configurations,omitempty"`
+	Traffic        *Traffic `json:"traffic,omitempty"` // interpreter only: of the launch's kernels
+}
+
+// Traffic holds the bytes that kernels of Triton read and wrote, without those of lanes that a mask leaves
+// out.
+type Traffic struct {
+	ReadBytes  int64 `json:"read_bytes"`
+	WriteBytes int64 `json:"write_bytes"`
 }
 
 // OutputRef describes what was returned for one output: Present is false for an optional output that was not

@@ -233,8 +233,8 @@ func (r *run) ending() []Finding {
 			{Kind: OutOfMemory, Message: fmt.Sprintf("the program's host code had %d MiB and was "+
 				"stopped, for this machine has not much more", r.memory>>20)},
 		}
-	case len(r.findings) > 0 || r.status == 0:
-		return nil
+	case r.status == 0 || slices.ContainsFunc(r.findings, func(f Finding) bool { return f.Kind != Leak }):
+		return nil // a leak is no reason to fail, and is not told of a program that failed
 	case r.signal == "signal: "+syscall.SIGABRT.String():
 		return []Finding{{Kind: ExitStatus, Message: "it ended itself (abort): an exception that nobody " +
 			"caught, an assert of the host, or its memory given back wrongly"}}

@@ -71,16 +71,21 @@ func (c *Console) Flush() {
 }
 
 // AtFirstInterrupt makes the first Ctrl-C end what runs until the returned function is called: there is
-// nothing in it to finish.
+// nothing in it to finish. What goes on in the background after that is left alone.
 func (c *Console) AtFirstInterrupt(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	before := c.AtOnce.Swap(true)
+	over := c.EndsAtOnce()
 	undo := context.AfterFunc(c.Stop, cancel)
 	return ctx, func() {
 		undo()
-		cancel()
-		c.AtOnce.Store(before)
+		over()
 	}
+}
+
+// EndsAtOnce makes the first Ctrl-C say, until over is called, that triad stops and finishes nothing.
+func (c *Console) EndsAtOnce() (over func()) {
+	before := c.AtOnce.Swap(true)
+	return func() { c.AtOnce.Store(before) }
 }
 
 // DataDir returns the folder of results and the private Python environment, cacheDir that of built libraries.

@@ -109,6 +109,7 @@ type File struct {
 	Python  bool
 	Checked *check.Report // of triad check; nil: it did not run
 	Trouble string        // why it did not
+	Launch  Cause         // a launch of its main() that leaves out elements; Line is 0 if there is none
 	Judged  []Judged      // as the operators that were guessed
 	Nearest string        // an operator, where none fits; "" if none is near
 }
@@ -136,8 +137,10 @@ func (f *File) Line() Line {
 	case bad >= 0:
 		l.Verdict, l.Open = Unsure, true
 		l.Text = "wrong if it is meant for " + j.Operator + ": " + f.wrong(j, bad, nil)
+	case j.Right() && f.Launch.Line > 0 && f.failed():
+		l.Verdict, l.Text = Wrong, f.Launch.String()+"; the kernel is right"
 	case j.Right():
-		l.Verdict, l.Text = Right, j.praise()
+		l.Verdict, l.Text = Right, strings.Join(append([]string{j.praise()}, f.besides()...), "; ")
 		l.Error, l.DType = j.Passes[0].Error, j.Passes[0].DType
 	case !j.By.Sure():
 		f.Nearest, l.Operator = j.Operator, ""
@@ -151,12 +154,33 @@ func (f *File) Line() Line {
 	return l
 }
 
+// failed reports whether the program says that it failed, by its exit status.
+func (f *File) failed() bool {
+	return f.Checked != nil && slices.ContainsFunc(f.Checked.Findings, func(x check.Finding) bool {
+		return x.Kind == check.ExitStatus
+	})
+}
+
+// besides lists what is wrong about the program around a right kernel.
+func (f *File) besides() (words []string) {
+	if f.Launch.Line > 0 {
+		words = append(words, f.Launch.String())
+	}
+	if f.failed() {
+		words = append(words, "but main() failed: look at what it printed")
+	}
+	return words
+}
+
 // Causes lists why a file is wrong: what triad check found, and the causes of each wrong pass of the operator
 // that it is.
 func (f *File) Causes() []Cause {
 	all := f.found()
 	if len(f.Judged) == 0 {
 		return all
+	}
+	if f.Launch.Line > 0 {
+		all = append(all, f.Launch)
 	}
 	for _, p := range f.Judged[Best(f.Judged)].Passes {
 		for _, c := range p.Causes {

@@ -84,6 +84,27 @@ var lineCases = []lineCase{
 		"2 cases, gradient RIGHT, mean error 0.25 ulp in fp32", false,
 	},
 	{
+		"right, and its main() leaves out elements and fails",
+		File{
+			Checked: checked(map[int]check.Kind{0: check.ExitStatus}), Launch: cause,
+			Judged: []Judged{judged(sure, passOf(op.Forward, op.StatusPass))},
+		},
+		Wrong, "line 7: cause; the kernel is right", false,
+	},
+	{
+		"right, and its main() fails",
+		File{
+			Checked: checked(map[int]check.Kind{0: check.ExitStatus}),
+			Judged:  []Judged{judged(sure, passOf(op.Forward, op.StatusPass))},
+		},
+		Right, "1 case, mean error 0.25 ulp in fp32; but main() failed", false,
+	},
+	{
+		"right, and its main() may leave out elements",
+		File{Launch: cause, Judged: []Judged{judged(sure, passOf(op.Forward, op.StatusPass))}},
+		Right, "1 case, mean error 0.25 ulp in fp32; line 7: cause", false,
+	},
+	{
 		"wrong",
 		File{Judged: []Judged{judged(sure, passOf(op.Forward, op.StatusFail, cause))}},
 		Wrong,
@@ -234,6 +255,9 @@ func TestCausesOf(t *testing.T) {
 
 // A result without another line to blame is wrong where it is written.
 func TestWrittenAt(t *testing.T) {
+	if got := WrittenAt("float s;\natomicAdd(&y[0], s);\n", false, false, []string{"y"}); got != 2 {
+		t.Errorf("an atomic addition: line %d", got)
+	}
 	cuda := "// y[i] = 0\nvoid k(float *y) {\n\tif (y[0] == 1) x[i] = 2;\n\ty[r * n + c] = x[i];\n}\n"
 	python := "class F:\n    def forward(ctx, x):\n        return x\n    def backward(ctx, g):\n" +
 		"        h = g\n        return h\n\n\ndef f(x):\n    return x\n"

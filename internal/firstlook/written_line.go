@@ -33,13 +33,14 @@ var (
 	definition = regexp.MustCompile(`^\s*def\s+(\w+)`)
 	returns    = regexp.MustCompile(`^\s+return\b`)
 	stores     = regexp.MustCompile(`\btl\.store\s*\(`)
-	stored     = regexp.MustCompile(`(?:\b(\w+)\s*\[[^=;]*\]|\*\s*(\w+))\s*[-+*/]?=[^=]`)
+	stored     = regexp.MustCompile(`(?:\b(\w+)\s*\[[^=;]*\]|\*\s*(\w+))\s*[-+*/]?=[^=]|` +
+		`\batomic[A-Z]\w+\s*\(\s*&?\s*(\w+)`)
 )
 
 func storedAt(lines, outputs []string) int {
 	for i, line := range lines {
 		code, _, _ := strings.Cut(line, "//")
-		if m := stored.FindStringSubmatch(code); m != nil && slices.Contains(outputs, m[1]+m[2]) {
+		if m := stored.FindStringSubmatch(code); m != nil && slices.Contains(outputs, m[1]+m[2]+m[3]) {
 			return i + 1
 		}
 	}

@@ -5,8 +5,6 @@
 // process.
 //
 // A line above a function (declaration_options.go) fixes what it says, and a binding can be written as such a
-// line (declaration_line.go).
-//
-// Order of work: ParseRequest (--add), Read, Bind (function_choose.go, params_*.go, dtypes_match.go,
-// launch_*.go), then CUDAShim or PythonShim.
+// line (declaration_line.go). Order of work: ParseRequest (--add), Read, Bind (function_choose.go,
+// params_*.go, dtypes_match.go, launch_*.go), then CUDAShim or PythonShim.
 package kernelfile

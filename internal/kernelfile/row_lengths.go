@@ -8,9 +8,8 @@ import (
 
 // rowLengths maps the pointers of a function to the size parameter that is the length of their rows, by how
 // its lines, and those of the kernels it launches, index them: N of "A[row * N + k]". A pointer that is
-// indexed with several lengths is left out.
-//
-// places holds the indexes of each pointer as written, with the function that contains them.
+// indexed with several lengths is left out. places holds the indexes of each pointer as written, with the
+// function that contains them.
 func (f *File) rowLengths(fn *Function) (lengths map[string]string, places map[string][]string) {
 	found := map[string][]string{}
 	places = map[string][]string{}

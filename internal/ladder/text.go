@@ -76,6 +76,33 @@ func (l Ladder) Place(t Traffic) string {
 		next.Impl, next.what(), strings.Join(theirs, " and "), l.published(next))
 }
 
+// PlaceOfBytes returns, in one line, how often a kernel moves each byte, and the fastest published of
+// the variants that move the fewest: of a kernel of Triton no more is counted without a GPU.
+func (l Ladder) PlaceOfBytes(t Traffic) string {
+	mine := l.measuresOf(t)
+	least := slices.MinFunc(l.Variants, func(a, b Variant) int {
+		x, y := l.measuresOf(a.Traffic), l.measuresOf(b.Traffic)
+		return cmp.Or(cmp.Compare(x.reads+x.writes, y.reads+y.writes),
+			cmp.Compare(min(b.MedianNS, 1), min(a.MedianNS, 1)), cmp.Compare(a.MedianNS, b.MedianNS))
+	})
+	best := l.measuresOf(least.Traffic)
+	if mine.reads+mine.writes < worthTelling*(best.reads+best.writes) {
+		return fmt.Sprintf("it %s, masked lanes left out; no CUDA variant of triad's moves less (an "+
+			"estimate)", l.Moved(t))
+	}
+	return fmt.Sprintf("it %s, masked lanes left out; %s%s %s%s (an estimate)", l.Moved(t), least.Impl,
+		least.what(), l.Moved(least.Traffic), l.published(least))
+}
+
+// Moved says how often a kernel moves each byte: "reads x once and writes each output once".
+func (l Ladder) Moved(t Traffic) string {
+	m, input := l.measuresOf(t), "its inputs"
+	if l.Input != "" {
+		input = l.Input
+	}
+	return fmt.Sprintf("reads %s %s and writes each output %s", input, times(m.reads), times(m.writes))
+}
+
 // OnGPU returns where a kernel stands by its time on a case, in one line: its share of the roofline, 0 if
 // that is unknown, the ratio of its time to those of the others on the same case, the fastest first, and
 // the next variant with what it does.

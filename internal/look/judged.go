@@ -196,12 +196,12 @@ func (a *Looker) judge(ctx context.Context, path string, guess operatorguess.Gue
 	return trial, nil
 }
 
-// places returns where the kernels of a right CUDA file stand on the operator's ladder, a line a pass.
+// places returns where the kernels of a right file stand on the operator's ladder, a line a pass.
 func (a *Looker) places(ctx context.Context, mine *runsetup.OwnFiles, r run.Request, result run.Result) (
 	lines []string,
 ) {
 	for _, p := range standing.Places(ctx, a.Workers, mine, r, result.Records) {
-		if !p.Python {
+		if p.Known() {
 			lines = append(lines, fmt.Sprintf("%s: %s", p.Pass, p.Line()))
 		}
 	}

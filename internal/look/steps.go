@@ -5,6 +5,7 @@ import (
 	"io"
 	"regexp"
 
+	"triad/internal/advice"
 	"triad/internal/catalog"
 	"triad/internal/firstlook"
 	"triad/internal/harmless"
@@ -65,6 +66,7 @@ func (r *round) lookAt(e entry, details io.Writer, seen *evidence) (_ firstlook.
 		if err != nil {
 			f.Trouble = cmp.Or(harmless.FirstLine(err.Error()), "no reason is known")
 		}
+		f.Launch.Line, f.Launch.Text = advice.LaunchDivision(text)
 	}
 	if r.ctx.Err() != nil {
 		return firstlook.Line{}, r.ctx.Err()

@@ -30,8 +30,7 @@ func History(w io.Writer, style Style, all map[string][]resultdiff.Step) error {
 		var rows [][]string
 		for _, s := range all[impl] {
 			rows = append(rows, []string{
-				s.Started.UTC().
-					Format("2006-01-02 15:04"),
+				minuteOf(s.Started),
 				s.Session, short(s.Conditions.Commit, 9), short(s.Source, 8),
 				fmt.Sprint(s.Good), fmt.Sprint(s.Neutral), style.count(s.Bad), figure(s.ErrorMargin),
 				timesOf(s),
@@ -39,7 +38,7 @@ func History(w io.Writer, style Style, all map[string][]resultdiff.Step) error {
 			})
 		}
 		header := columns(
-			"started (UTC)",
+			"started",
 			"session",
 			"?commit",
 			"source",
@@ -175,7 +174,7 @@ func Sessions(w io.Writer, style Style, all []record.SessionCount) error {
 		}
 		machine := cmp.Or(c.Session.Machine.GPU, c.Session.Machine.CPU)
 		rows[i] = []string{
-			c.Session.ID, c.Session.Started.UTC().Format("2006-01-02 15:04"), short(c.Session.Commit, 9),
+			c.Session.ID, minuteOf(c.Session.Started), short(c.Session.Commit, 9),
 			fmt.Sprint(
 				c.Good,
 			), fmt.Sprint(c.Neutral), style.count(c.Bad), fmt.Sprint(c.Timed), exit, clean(machine),
@@ -185,7 +184,7 @@ func Sessions(w io.Writer, style Style, all []record.SessionCount) error {
 	return style.Table(
 		w,
 		"",
-		columns("id", "started (UTC)", "?commit", ">good", "?>neutral", ">bad", "?>timed", "exit",
+		columns("id", "started", "?commit", ">good", "?>neutral", ">bad", "?>timed", "exit",
 			"?machine", "command"),
 		rows,
 	)

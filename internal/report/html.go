@@ -163,7 +163,7 @@ func (d document) hasChart() bool {
 func (p Page) document() document {
 	d := document{
 		Title: clean(cmp.Or(p.Command, p.Subject)), IsCommand: p.Command != "",
-		Made: p.Made.UTC().Format("2006-01-02 15:04") + " UTC", Database: clean(p.Database),
+		Made: minuteOf(p.Made), Database: clean(p.Database),
 	}
 	d.Answer, d.Bad = p.answer()
 	d.Open = !d.Bad && !slices.ContainsFunc(p.Records, func(r record.Record) bool {

@@ -41,7 +41,7 @@ type htmlFile struct {
 // FilesDocument shows the page. It is loaded again when the state at address is no longer this one.
 func FilesDocument(p LookedAt, address, state string, now time.Time) Document {
 	d := document{
-		Title: "Your kernels", Made: now.UTC().Format("2006-01-02 15:04:05") + " UTC", Alone: true,
+		Title: "Your kernels", Made: secondOf(now), Alone: true,
 		Update: address, State: state,
 	}
 	bads, goods, done := 0, 0, 0

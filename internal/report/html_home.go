@@ -37,7 +37,7 @@ func HomeDocument(h Home, database string, now time.Time) Document {
 			ID: "sessions", Title: "Sessions", Filter: true,
 			Words: sessionsWords(len(h.Sessions), h.After, h.Older != ""),
 			Blocks: []htmlBlock{tableOf("Sessions, newest first", []string{
-				"command", "verdict", ">wrong", ">good", ">neutral", ">timed", "started (UTC)", "machine",
+				"command", "verdict", ">wrong", ">good", ">neutral", ">timed", "started", "machine",
 				"session",
 			}, rows)},
 		}
@@ -79,7 +79,7 @@ func sessionRows(all []record.SessionCount) []htmlRow {
 			timed = fmt.Sprint(c.Timed)
 		}
 		line := row(weight, sessionTitle(c.Session), verdict, fmt.Sprint(c.Bad), fmt.Sprint(c.Good),
-			fmt.Sprint(c.Neutral), timed, c.Session.Started.UTC().Format("2006-01-02 15:04"),
+			fmt.Sprint(c.Neutral), timed, minuteOf(c.Session.Started),
 			cmp.Or(c.Session.Machine.GPU, c.Session.Machine.CPU))
 		line.Cells[0].Link, line.Cells[0].Code = "/session/"+c.Session.ID, true
 		line.Cells[1].Weight = weight
@@ -265,7 +265,7 @@ func chipsOf(all []standing, family string, now time.Time) htmlCell {
 		})
 	}
 	if !newest.IsZero() {
-		c.Note = dayWords(newest, now)
+		c.Note = dayOf(newest, now)
 	}
 	return c
 }
@@ -277,12 +277,4 @@ func (s standing) bad() (n int) {
 		}
 	}
 	return n
-}
-
-// dayWords returns the time of a run of today, else its day.
-func dayWords(t, now time.Time) string {
-	if t.UTC().Format(time.DateOnly) == now.UTC().Format(time.DateOnly) {
-		return "today " + t.UTC().Format("15:04")
-	}
-	return t.UTC().Format(time.DateOnly)
 }

@@ -137,7 +137,7 @@ func (p Page) historySection() htmlSection {
 				if step.Bad > 0 {
 					weight = "bad"
 				}
-				line := row(weight, impl, step.Started.UTC().Format("2006-01-02 15:04"))
+				line := row(weight, impl, minuteOf(step.Started))
 				line.Cells = append(line.Cells, p.sessionCell(step.Session))
 				for _, words := range []string{
 					short(step.Source, 8), fmt.Sprint(step.Good), fmt.Sprint(step.Neutral),
@@ -152,7 +152,7 @@ func (p Page) historySection() htmlSection {
 		}
 		if len(rows) > 0 {
 			s.Blocks = append(s.Blocks, tableOf("History of "+operator, []string{
-				"implementation", "started (UTC)", "session", "source", ">good", ">neutral", ">bad",
+				"implementation", "started", "session", "source", ">good", ">neutral", ">bad",
 				">" + ofBoundName,
 				">time", "what changed",
 			}, rows))
@@ -174,11 +174,11 @@ func (p Page) environmentSection() htmlSection {
 			}
 		}
 		fact("command", "triad "+strings.Join(x.Command, " "))
-		fact("started", x.Started.UTC().Format(record.TimeFormat))
+		fact("started", secondOf(x.Started))
 		if x.Ended.IsZero() {
 			fact("ended", "not yet, or its process was killed")
 		} else {
-			fact("ended", fmt.Sprintf("%s, exit code %d", x.Ended.UTC().Format(record.TimeFormat), x.Exit))
+			fact("ended", fmt.Sprintf("%s, exit code %d", secondOf(x.Ended), x.Exit))
 		}
 		fact("seed", fmt.Sprint(x.Seed))
 		fact("triad", strings.TrimSpace(x.Version+" "+x.Commit))

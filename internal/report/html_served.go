@@ -15,7 +15,7 @@ import (
 func served(title, database string, now time.Time, answer ...string) document {
 	return document{
 		Title: title, Answer: answer, Database: clean(database),
-		Made: now.UTC().Format("2006-01-02 15:04:05") + " UTC",
+		Made: secondOf(now),
 	}
 }
 
@@ -78,7 +78,7 @@ func RunsDocument(list Runs, database string, now time.Time) Document {
 			ofBoundWords(g.ofBound()),
 			median,
 			r.Device,
-			r.Started.UTC().Format("2006-01-02 15:04"),
+			minuteOf(r.Started),
 		)
 		line.Cells[0], line.Cells[4].Weight = p.runCell(r.ID), weightOf(r.Status)
 		rows = append(rows, line)
@@ -90,7 +90,7 @@ func RunsDocument(list Runs, database string, now time.Time) Document {
 			Filter: true,
 			Blocks: []htmlBlock{tableOf("Runs", []string{
 				"run", "implementation", "pass", "dtype", "status", "case", ">" + ofBoundName, ">median",
-				"device", "started (UTC)",
+				"device", "started",
 			}, rows)},
 		}
 		for _, l := range []navLink{
@@ -177,7 +177,7 @@ func (p Page) factsSection(run record.Run) htmlSection {
 	for _, t := range r.Timings {
 		fact("timed, "+t.Regime, timingWords(t))
 	}
-	fact("started", r.Started.UTC().Format(time.RFC3339))
+	fact("started", secondOf(r.Started))
 	fact("ID", r.ID)
 	session := row("", "session")
 	session.Cells = append(session.Cells, p.sessionCell(r.Session))
@@ -228,7 +228,7 @@ func (p Page) pastSection(past Past) htmlSection {
 	var rows []htmlRow
 	for _, r := range past.Records {
 		share := group{records: []record.Record{r}}.ofBound()
-		line := row(weightOf(r.Status), r.ID, r.Started.UTC().Format("2006-01-02 15:04"), r.Status.String(),
+		line := row(weightOf(r.Status), r.ID, minuteOf(r.Started), r.Status.String(),
 			ofBoundWords(share), short(r.Source, 8), r.Device)
 		line.Cells[0], line.Cells[2].Weight = p.runCell(r.ID), weightOf(r.Status)
 		rows = append(rows, line)
@@ -240,7 +240,7 @@ func (p Page) pastSection(past Past) htmlSection {
 	if past.Total > 1 && len(rows) > 0 {
 		s.Blocks = []htmlBlock{
 			tableOf("Runs of the same implementation on the same case, oldest first", []string{
-				"run", "started (UTC)", "status", ">" + ofBoundName, "source", "device",
+				"run", "started", "status", ">" + ofBoundName, "source", "device",
 			}, rows),
 		}
 	}
@@ -299,7 +299,7 @@ func DiffDocument(p *Page, a, b, why string, newest []record.SessionCount, datab
 		if i > 0 {
 			name = fmt.Sprintf("last~%d", i)
 		}
-		words := sessionTitle(c.Session) + ", " + c.Session.Started.UTC().Format("2006-01-02 15:04")
+		words := sessionTitle(c.Session) + ", " + minuteOf(c.Session.Started)
 		offered = append(offered, htmlOption{name, words}, htmlOption{c.Session.ID, words})
 	}
 	if s := choicesSection(newest); p == nil && len(s.Blocks) > 0 {
@@ -320,7 +320,7 @@ func choicesSection(newest []record.SessionCount) htmlSection {
 	for i, c := range newest {
 		verdict, weight := sessionVerdict(c)
 		line := row(weight, sessionTitle(c.Session), verdict,
-			c.Session.Started.UTC().Format("2006-01-02 15:04"), "")
+			minuteOf(c.Session.Started), "")
 		line.Cells[0].Link, line.Cells[0].Code = "/session/"+c.Session.ID, true
 		line.Cells[1].Weight = weight
 		if i > 0 {
@@ -334,7 +334,7 @@ func choicesSection(newest []record.SessionCount) htmlSection {
 	}
 	if len(rows) > 0 {
 		s.Blocks = []htmlBlock{tableOf("Sessions that can be compared, newest first",
-			[]string{"command", "verdict", "started (UTC)", "as A", "session"}, rows)}
+			[]string{"command", "verdict", "started", "as A", "session"}, rows)}
 	}
 	return s
 }

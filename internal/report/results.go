@@ -44,12 +44,12 @@ func List(w io.Writer, style Style, records []record.Record, total int) error {
 		g := group{records: records[i : i+1]}
 		errorMargin, ulp := g.measures()
 		rows[i] = []string{
-			r.ID, r.Started.UTC().Format("2006-01-02 15:04"), r.Case.Op, r.Case.Pass.String(), r.Case.DType,
+			r.ID, minuteOf(r.Started), r.Case.Op, r.Case.Pass.String(), r.Case.DType,
 			r.Impl, style.status(r.Status),
 			figure(errorMargin), figure(ulp), r.Device, caseWords(r.Case),
 		}
 	}
-	header := columns("id", "?started (UTC)", "op", "pass", "dtype", "implementation", "status", "?>headroom",
+	header := columns("id", "?started", "op", "pass", "dtype", "implementation", "status", "?>headroom",
 		"?>max ulp", "?device", "case")
 	if slices.ContainsFunc(records, func(r record.Record) bool { return r.Backend == "mine" }) {
 		// the contents distinguish versions of a user's file
@@ -106,7 +106,7 @@ func Show(w io.Writer, style Style, run record.Run) error {
 			fact("  kernel", launchWords(k))
 		}
 	}
-	fact("run", r.ID+", started "+r.Started.UTC().Format(time.RFC3339))
+	fact("run", r.ID+", started "+secondOf(r.Started))
 	fact("session", fmt.Sprintf("%s: triad %s", s.ID, clean(strings.Join(s.Command, " "))))
 	ended, _, _ := strings.Cut(s.InternalError, "\n")
 	fact("ended by", clean(ended))

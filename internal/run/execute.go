@@ -30,7 +30,7 @@ func (r *Result) unlessStopped(ctx context.Context, err error) error {
 		r.Interrupted = true
 		return err
 	}
-	if err != nil && ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil || errors.Is(err, ErrStopped) {
 		r.Interrupted = true
 		return nil
 	}

@@ -100,6 +100,8 @@ func (r *Runner) load(ctx context.Context, operator string, backends []backend.B
 	all := make([]loaded, len(backends))
 	failures := make([]error, len(backends))
 	var group panics.Group
+	ctx, done := r.whileLoading(ctx)
+	defer done()
 	for i, b := range backends {
 		group.Go(func() {
 			reply, hello, err := b.Load(ctx, operator)
@@ -111,7 +113,7 @@ func (r *Runner) load(ctx context.Context, operator string, backends []backend.B
 			switch {
 			case err == nil:
 			case ctx.Err() != nil: // it was cancelled: nothing is known of what is here
-				failures[i] = ctx.Err()
+				failures[i] = context.Cause(ctx)
 			case errors.As(err, &missing):
 				all[i].missing = missing.Sentence
 			case errors.As(err, &all[i].buildFailure):

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -81,6 +82,9 @@ type Runner struct {
 	Twins Twins // judge what runs on a GPU in the emulator too, on the quick cases; may be nil
 	// Stop, when done, ends the run after the cases under way
 	Stop context.Context
+	// Loading, if not nil, is called when building and loading begin, which Stop ends at once, and its result
+	// when they are over
+	Loading func() (over func())
 }
 
 // Race holds two unordered accesses: the place of one, and both in words.
@@ -151,4 +155,25 @@ func describe(c op.Case) string {
 		dims = append(dims, fmt.Sprintf("%s=%d", d.Name, d.Value))
 	}
 	return fmt.Sprintf("%s %v %s %s %s", c.Op, c.Pass, c.DType, strings.Join(dims, ","), c.Distribution)
+}
+
+// ErrStopped is the error of a plan that was stopped while the implementations were built or loaded.
+var ErrStopped = errors.New("stopped before anything was run")
+
+// whileLoading returns a context for building and loading, which the first request to stop ends too: there is
+// nothing in it to finish. Workers that still load in the background after done go on with the run.
+func (r *Runner) whileLoading(ctx context.Context) (loading context.Context, done func()) {
+	stop, over := r.Stop, func() {}
+	if stop == nil {
+		stop = context.Background()
+	}
+	if r.Loading != nil {
+		over = r.Loading()
+	}
+	loading, cancel := context.WithCancelCause(ctx)
+	undo := context.AfterFunc(stop, func() { cancel(ErrStopped) })
+	return loading, func() {
+		undo()
+		over()
+	}
 }

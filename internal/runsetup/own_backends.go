@@ -132,8 +132,7 @@ func AddSpec(adapter *worker.Adapter, spec string) {
 // folder, and the user's files. refused holds the errors of files that were not understood; the others
 // continue. err is an error of the flags, or of the files if none was understood.
 func (a *Setup) Participants(ctx context.Context, f *added.Flags, request *run.Request, g *machine.GPU,
-	e machine.EnvironmentFlags,
-	o worker.Options,
+	e machine.EnvironmentFlags, o worker.Options,
 ) (all []backend.Backend, mine *OwnFiles, refused []error, err error) {
 	add := a.AddOwn
 	if folder := FolderOf(request); folder != nil {
@@ -238,9 +237,8 @@ func ask(f *added.Flags, request *run.Request, limits worker.Limits) {
 
 // read reads files and adds those that are understood; it returns the errors of the others. stems are those
 // of added.Flags.
-func (o *OwnFiles) read(interpretation ownkernels.Interpretation, files []string, stems map[string]string) (
-	refused []error,
-) {
+func (o *OwnFiles) read(interpretation ownkernels.Interpretation, files []string, stems map[string]string,
+) (refused []error) {
 	type function struct{ request, stem string }
 	var each []function
 	for _, text := range files {

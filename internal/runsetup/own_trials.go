@@ -12,19 +12,20 @@ import (
 	"triad/internal/run"
 )
 
-// settle settles by trials how the files are read.
+// settle settles by trials how the files are read. Nothing of a trial is kept: the first Ctrl-C ends it.
 func (a *Setup) settle(ctx context.Context, files []*ownkernels.File, r run.Request, d time.Duration) error {
+	ctx, done := a.AtFirstInterrupt(ctx)
+	defer done()
 	t := trial.Trials{Spec: r.Operators[0].Spec, Asked: r.Options, Limit: d, Judge: a.judgeTrial(ctx, r)}
 	return t.Settle(files)
 }
 
 // judgeTrial returns the port through which trials of added files reach a run.
 func (a *Setup) judgeTrial(ctx context.Context, request run.Request) trial.Judge {
-	request.Single, request.Timing = true, nil
-	request.Explain, request.Gradients, request.Before = false, false, nil
+	request.Single, request.Explain, request.Gradients = true, false, false
 	return func(b backend.Backend, impl string, o op.Options, enough bool) (judged trial.Judged) {
 		request := request
-		request.Impls, request.Options = []string{impl}, o
+		request.Impls, request.Options, request.Timing, request.Before = []string{impl}, o, nil, nil
 		result, err := Unrecorded(ctx, a.Stop, b, request, enough)
 		for _, spent := range result.Spent {
 			if spent.On == "loading" {

@@ -68,8 +68,13 @@ func (a *Setup) PrintPlan(ctx context.Context, request run.Request, o SessionOpt
 	a.TellMatched(mine, refused, o.JSON)
 	request.OnlyPlan = true
 	progress := a.Progress()
-	p, err := plan(&run.Runner{Backends: backends, Progress: progress.Show, Stop: a.Stop}, ctx, request)
+	p, err := plan(&run.Runner{
+		Backends: backends, Progress: progress.Show, Stop: a.Stop, Loading: a.EndsAtOnce,
+	}, ctx, request)
 	progress.Clear()
+	if errors.Is(err, run.ErrStopped) {
+		return session.Fail(session.ExitNothing, err)
+	}
 	if err != nil {
 		return err
 	}

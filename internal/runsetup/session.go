@@ -51,7 +51,7 @@ func (a *Setup) OpenSession(ctx context.Context, request *run.Request, o Session
 		Doing: o.Doing, Request: *request, Backends: backends, Refused: refused, Resume: o.Resume,
 		Strict: o.Strict, LeftOut: mine.leftOut(),
 		Store: o.Store, KeepOpen: o.Store != nil, Progress: o.Progress, Part: o.Part, Stop: a.Stop,
-		Fault: a.Fault.Get, Began: a.began, Ending: o.Ending,
+		Fault: a.Fault.Get, Began: a.began, Ending: o.Ending, Loading: a.EndsAtOnce,
 	}
 	defer func() {
 		if err != nil {

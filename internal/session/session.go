@@ -34,6 +34,7 @@ type Config struct {
 	Progress *Progress
 	Part     string          // this session's name among several side by side that share Progress
 	Stop     context.Context // done: finish what is running, start nothing else
+	Loading  func() func()   // that of a run.Runner
 	Fault    func() error    // returns an internal error of a goroutine that nobody waits for
 	Began    time.Time       // when triad began
 	// KeepWorkers leaves the workers to Close: something is asked of them after the results are printed.
@@ -69,7 +70,7 @@ func Open(ctx context.Context, c Config) (*Session, error) {
 	}
 	runner := &run.Runner{
 		Backends: loadingShown(c.Backends, c.Progress.Preparing), Recorder: kept,
-		Timings: kept, Stop: c.Stop, Progress: show,
+		Timings: kept, Stop: c.Stop, Loading: c.Loading, Progress: show,
 	}
 	return &Session{Config: c, kept: kept, Runner: runner}, nil
 }

@@ -30,7 +30,8 @@ type Place struct {
 	traffic ladder.Traffic
 	counts  []check.Counts
 	file    *ownkernels.File
-	Python  bool // it is no CUDA file, and has no counts
+	counted run.Request // of a Python file
+	Python  bool        // of its traffic only the bytes are known, none if it launches no kernel of Triton
 }
 
 // Places returns the places of the added files that are right in the emulator, by one case of each pass. A
@@ -56,14 +57,19 @@ func Places(ctx context.Context, w *machine.Workers, mine *runsetup.OwnFiles, re
 				continue
 			}
 			p := Place{Impl: f.Name, Pass: pass, ladder: l, file: f}
+			request.Impls = []string{f.Name}
 			if p.Python = f.IsPython(); p.Python {
+				p.counted = bytesRequest(request, l, *base)
+				p.traffic = movedBy(ctx, mine, p.counted)[f.Name]
+				if 10*p.traffic.ReadBytes < 9*l.InputBytes { // other operations read the rest
+					p.traffic = ladder.Traffic{}
+				}
 				all = append(all, p)
-				break // one line says it of all passes
+				continue
 			}
 			if watched.CUDAFileOf(mine, job) == "" || base.Device != emulator {
 				continue
 			}
-			request.Impls = []string{f.Name}
 			var counted bool
 			if p.traffic, p.counts, counted = Count(ctx, mine, calls, request, l, *base); counted {
 				all = append(all, p)
@@ -97,6 +103,17 @@ func Count(ctx context.Context, b backend.Backend, calls *watched.Calls, request
 ) (t ladder.Traffic, counts []check.Counts, counted bool) {
 	watching := watched.NewBackend(b, calls)
 	watching.Orders, watching.Largest = []string{"forward"}, true
+	request = theCase(request, l, base)
+	if _, err := runsetup.Unrecorded(ctx, ctx, watching, request, false); err != nil || watching.Ran == 0 {
+		return t, nil, false
+	}
+	counts = watching.Found.Counts
+	t = watched.Traffic(counts)
+	return t, counts, l.Whole(t)
+}
+
+// theCase returns the request of the counted case of a ladder.
+func theCase(request run.Request, l ladder.Ladder, base record.Record) run.Request {
 	request.Single, request.Explain, request.Gradients, request.Timing = true, false, false, nil
 	options := op.Options{
 		Level: op.LevelFull, DTypes: []string{l.DType}, Passes: []op.Pass{base.Case.Pass}, Dims: l.Dims,
@@ -110,18 +127,20 @@ func Count(ctx context.Context, b backend.Backend, calls *watched.Calls, request
 		options.Saved = []string{"driver"}
 	}
 	request.Options = options
-	if _, err := runsetup.Unrecorded(ctx, ctx, watching, request, false); err != nil || watching.Ran == 0 {
-		return t, nil, false
-	}
-	counts = watching.Found.Counts
-	t = watched.Traffic(counts)
-	return t, counts, l.Whole(t)
+	return request
 }
+
+// Known reports whether anything was counted.
+func (p Place) Known() bool { return p.traffic.ReadBytes > 0 }
 
 // Line says where the kernel stands.
 func (p Place) Line() string {
-	if p.Python {
-		return "no place on the ladder: only CUDA kernels are counted"
+	switch {
+	case p.Python && p.Known():
+		return p.ladder.PlaceOfBytes(p.traffic)
+	case p.Python:
+		return "no place on the ladder: without a GPU only what kernels of CUDA and Triton move is " +
+			"counted, and here other operations move it"
 	}
 	return p.ladder.Place(p.traffic)
 }
@@ -159,6 +178,9 @@ func TellTimed(out io.Writer, request run.Request, records []record.Record) {
 func Tell(ctx context.Context, w *machine.Workers, places []Place, all bool) error {
 	for _, p := range places {
 		fmt.Fprintf(w.Out, "%s %s: %s.\n", p.Impl, p.Pass, p.Line())
+		if all && p.Python && p.Known() {
+			p.tellRows(ctx, w)
+		}
 		if !all || p.Python {
 			continue
 		}

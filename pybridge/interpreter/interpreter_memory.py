@@ -105,6 +105,16 @@ def _holding(addresses: np.ndarray) -> tuple[_Place, ...]:
 # ---- accesses
 
 
+class Traffic:
+    """The bytes that the kernels of a launch have read and written, in the lanes that no mask leaves out."""
+
+    read = written = 0
+
+
+def _bytes(pointers: Any, mask: np.ndarray | None, size: int) -> int:
+    return size * (pointers.data.size if mask is None else int(mask.sum()))
+
+
 def _elements(what: str, pointers: Any, mask: np.ndarray | None, dtype: np.dtype) -> tuple[Any, Any]:
     """The elements of the place that an access is in, and the index of each lane there, 0 where it is masked
     off. Nothing where the lanes are in several places, in one that is not known, or between two elements. An
@@ -163,6 +173,7 @@ def _load(pointers: Any, mask: np.ndarray | None, other: Any) -> Any:
     numbers = interpreter._get_np_dtype(dtype)
     mask = None if mask is None or mask.all() else mask
     elements, indices = _elements("tl.load reads", pointers, mask, numbers)
+    Traffic.read += _bytes(pointers, mask, numbers.itemsize)
     rest = None if mask is None else _poison(mask.shape, dtype) if other is None else other.data
     if elements is None:
         everywhere = np.ones(pointers.data.shape, bool)
@@ -195,6 +206,7 @@ def _store(pointers: Any, value: np.ndarray, mask: np.ndarray | None) -> None:
     numbers = interpreter._get_np_dtype(pointers.get_element_ty())
     mask = None if mask is None or mask.all() else mask
     elements, indices = _elements("tl.store writes", pointers, mask, numbers)
+    Traffic.written += _bytes(pointers, mask, numbers.itemsize)
     if elements is None or value.dtype != numbers:
         _store_anywhere(pointers.data, value, np.ones(pointers.data.shape, bool) if mask is None else mask)
     elif mask is None:
@@ -209,6 +221,8 @@ def _create_atomic_rmw(original: Callable) -> Callable:
         active = mask.data
         numbers = interpreter._get_np_dtype(pointers.get_element_ty())
         _elements("an atomic operation updates", pointers, None if active.all() else active, numbers)
+        updated = _bytes(pointers, active, numbers.itemsize)
+        Traffic.read, Traffic.written = Traffic.read + updated, Traffic.written + updated
         handle = original(self, operation, pointers, value, mask, *rest)
         if not active.all():
             rest_of_it = _poison(handle.data.shape, handle.dtype.scalar)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import traceback
 from collections.abc import Iterator
 from typing import Any
@@ -94,14 +95,24 @@ def _begin(order: str) -> RecordedCalls | None:
     implementation_module.CONFIGURATIONS.clear()
     tensors.OutOfBounds.last = None
     stream_stand_in.begin()
+    if traffic := _traffic():
+        traffic.read = traffic.written = 0
     return RecordedCalls() if order == "recorded" else None
 
 
 def _learned(recorded: RecordedCalls | None) -> dict[str, Any]:
     """What a launch showed of the implementation."""
-    learned = {"calls": sorted(recorded.names) if recorded else [],
+    learned: dict[str, Any] = {"calls": sorted(recorded.names) if recorded else [],
                "configurations": list(implementation_module.CONFIGURATIONS)}
+    if (traffic := _traffic()) and traffic.read + traffic.written:
+        learned["traffic"] = {"read_bytes": traffic.read, "write_bytes": traffic.written}
     return {name: value for name, value in learned.items() if value}
+
+
+def _traffic() -> Any:
+    """What Triton's interpreter counts; None where it was not loaded."""
+    memory = sys.modules.get("interpreter_memory")
+    return memory.Traffic if memory else None
 
 
 @contextlib.contextmanager

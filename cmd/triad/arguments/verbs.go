@@ -22,6 +22,10 @@ func Verbs(cmd *cobra.Command, args []string) error {
 // UnknownVerb returns the error for a word in the place of a verb of cmd. It says which verb the word is
 // nearest to and, of an operator's name, which verb takes it.
 func UnknownVerb(cmd *cobra.Command, word string) error {
+	if word == "" {
+		return console.Usage("an argument is empty: is a variable of the shell unset? triad --help lists " +
+			"the verbs")
+	}
 	named := fmt.Sprintf("unknown verb %q", word)
 	if path := cmd.CommandPath(); cmd.HasParent() {
 		named = fmt.Sprintf("unknown verb %q of %s", word, path)

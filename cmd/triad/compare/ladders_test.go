@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +40,27 @@ const (
 // counted names the operators that are counted anew, with commas between them; all means every one.
 var counted = flag.String("counted", "", "count the CUDA kernels of these operators, and write "+
 	"ladders.json anew")
+
+// countedAt gives the sizes at which an operator is counted whose quick cases take the emulator too long.
+var countedAt = flag.String("at", "", "count at these sizes, such as m=48,n=48,k=48; else at those of "+
+	"before")
+
+// countedSizes returns the sizes at which a ladder is counted; nil: those of a quick case.
+func countedSizes(t *testing.T, before ladder.Ladder) map[string]int64 {
+	if *countedAt == "" {
+		return before.Dims
+	}
+	sizes := map[string]int64{}
+	for _, word := range strings.Split(*countedAt, ",") {
+		name, value, _ := strings.Cut(word, "=")
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes[name] = n
+	}
+	return sizes
+}
 
 // TestLaddersAreCurrent: ladders.json has the published times, and counts of the kernels as they are.
 //
@@ -133,6 +155,7 @@ func countLadders(t *testing.T, name string, all ladder.Ladders) {
 			Options: op.Options{
 				Level: op.LevelQuick, DTypes: o.Spec.PassDTypes(pass)[:1], Passes: []op.Pass{pass},
 				Distributions: []string{"normal"}, Layouts: []string{"contiguous"}, Device: "cpu",
+				Dims: countedSizes(t, all[name+" "+pass.String()]),
 			},
 		}
 		if pass == op.Backward {

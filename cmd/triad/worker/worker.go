@@ -34,7 +34,9 @@ func Command(c *console.Console) *cobra.Command {
 			if err := sandbox.LimitSelf(os.Getenv); err != nil {
 				return session.Fail(session.ExitBad, fmt.Errorf("worker cuda: %w", err))
 			}
-			if err := serve.Catalog(cmd.Context(), serve.Stalling(serve.NewEmulator(c.Files, cache), stall),
+			ctx, done := c.AtFirstInterrupt(cmd.Context()) // SIGTERM ends a build
+			defer done()
+			if err := serve.Catalog(ctx, serve.Stalling(serve.NewEmulator(c.Files, cache), stall),
 				spec, conn, memory); err != nil {
 				return session.Fail(session.ExitBad, fmt.Errorf("worker cuda: %w", err))
 			}

@@ -46,12 +46,6 @@
     });
   }
 
-  // A time in UTC has a tooltip with the local one.
-  for (const cell of document.querySelectorAll("td.whole")) {
-    const time = new Date(cell.textContent.trim().replace(" ", "T") + "Z");
-    if (!isNaN(time)) { cell.title = time.toLocaleString(); }
-  }
-
   for (const button of document.querySelectorAll(".command button")) {
     button.hidden = !navigator.clipboard;
     button.addEventListener("click", () => {
