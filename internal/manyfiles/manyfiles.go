@@ -277,7 +277,7 @@ func (r *Run) judgeFile(ctx context.Context, text string) (records []*record.Rec
 	for _, why := range refused {
 		records = append(records, r.neither(text, op.StatusNotUnderstood, why)...)
 	}
-	result, err := runsetup.Unrecorded(ctx, r.Stop, mine, request, false)
+	result, err := run.Unrecorded(ctx, r.Stop, mine, request, false)
 	switch {
 	case result.Interrupted && panics.In(err) == nil:
 		r.keptFrom(text, result.Open)

@@ -26,7 +26,7 @@ var layers = [][]string{
 	{
 		"abandoned_passes", "attempt", "bench", "claim", "compare_timed", "configurations", "declined",
 		"differences", "emulator_twins", "execute", "flight", "gradients", "job", "known_calls", "memory",
-		"next_case", "prepare", "relations", "stop", "survey", "time", "turned_calls",
+		"next_case", "prepare", "relations", "stop", "survey", "time", "turned_calls", "unrecorded",
 	},
 }
 

@@ -1,4 +1,4 @@
-package runsetup
+package participants
 
 import (
 	"context"
@@ -13,19 +13,19 @@ import (
 )
 
 // settle settles by trials how the files are read.
-func (a *Setup) settle(ctx context.Context, files []*ownkernels.File, r run.Request, d time.Duration) error {
+func (a *Source) settle(ctx context.Context, files []*ownkernels.File, r run.Request, d time.Duration) error {
 	t := trial.Trials{Spec: r.Operators[0].Spec, Asked: r.Options, Limit: d, Judge: a.judgeTrial(ctx, r)}
 	return t.Settle(files)
 }
 
 // judgeTrial returns the port through which trials of added files reach a run.
-func (a *Setup) judgeTrial(ctx context.Context, request run.Request) trial.Judge {
+func (a *Source) judgeTrial(ctx context.Context, request run.Request) trial.Judge {
 	request.Single, request.Timing = true, nil
 	request.Explain, request.Gradients, request.Before = false, false, nil
 	return func(b backend.Backend, impl string, o op.Options, enough bool) (judged trial.Judged) {
 		request := request
 		request.Impls, request.Options = []string{impl}, o
-		result, err := Unrecorded(ctx, a.Stop, b, request, enough)
+		result, err := run.Unrecorded(ctx, a.Stop, b, request, enough)
 		for _, spent := range result.Spent {
 			if spent.On == "loading" {
 				judged.Loading = append(judged.Loading, spent.Time)
