@@ -62,7 +62,7 @@ func TestAlteredCall(t *testing.T) {
 		if err := x.callAltered(t.Context(), c, c.row(b), &r, &found); err != nil {
 			t.Fatal(err)
 		}
-		told := of.marked != nil && strings.Contains(r.Message, "so it is where x "+of.marked.words) &&
+		reported := of.marked != nil && strings.Contains(r.Message, "so it is where x "+of.marked.words) &&
 			strings.Contains(r.Outputs[0].Pattern, of.marked.words)
 		if r.Status != of.want || b.jobs != of.jobs || reported != (of.want == op.StatusFail) {
 			t.Errorf("%v: %v %q after %d jobs", of, r.Status, r.Message, b.jobs)
