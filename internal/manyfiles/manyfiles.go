@@ -60,11 +60,7 @@ func Compare(ctx context.Context, a *runsetup.Setup, request run.Request, o *run
 	if err := o.ReadyForCI(); err != nil {
 		return err
 	}
-	options, err := a.WorkerOptions(&o.CaseFlags)
-	if err != nil {
-		return err
-	}
-	onGPU, err := a.ChooseGPU(ctx, &o.DeviceFlags, o.EnvironmentFlags)
+	options, onGPU, err := a.WorkersAndGPU(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -119,6 +119,16 @@ func (a *Setup) WorkerOptions(f *CaseFlags) (worker.Options, error) {
 	return options, err
 }
 
+// WorkersAndGPU returns the deadlines of the flags and the GPU that they choose; nil: the CPU.
+func (a *Setup) WorkersAndGPU(ctx context.Context, o *Options) (worker.Options, *machine.GPU, error) {
+	options, err := a.WorkerOptions(&o.CaseFlags)
+	if err != nil {
+		return options, nil, err
+	}
+	onGPU, err := a.ChooseGPU(ctx, &o.DeviceFlags, o.EnvironmentFlags)
+	return options, onGPU, err
+}
+
 // wordsOf returns the words of the flags, and the folder of the operator if it has one.
 func wordsOf(f *added.Flags, mine *participants.OwnFiles) []string {
 	words := f.Words()
