@@ -344,8 +344,8 @@ func coveredBy(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return covers(p, name) })
 }
 
-// reached maps every import path that a package of ours reaches through packages of ours to the shortest chain
-// of imports that leads there.
+// reached maps every import path that a package of ours reaches through packages of ours to the shortest
+// chain of imports that leads there.
 func reached(all map[string][]string, dir string) map[string][]string {
 	chains := map[string][]string{"triad/" + dir: {}}
 	for queue := []string{dir}; len(queue) > 0; queue = queue[1:] {

@@ -36,9 +36,9 @@ func TestProse(t *testing.T) {
 	}
 }
 
-// foreign matches the surroundings in which a change was made, which say nothing to a reader elsewhere: folders of
-// one machine, files outside of the repository, and private package indexes. Each pattern has a word that its
-// matches contain. Words and patterns are put together so that they do not match themselves.
+// foreign matches the surroundings in which a change was made, which say nothing to a reader elsewhere:
+// folders of one machine, files outside of the repository, and private package indexes. Each pattern has a
+// word that its matches contain. Words and patterns are put together so that they do not match themselves.
 var foreign = []struct {
 	what, word string
 	pattern    *regexp.Regexp
@@ -66,8 +66,8 @@ func namedBy(text []byte) string {
 	return ""
 }
 
-// TestNothingNamesItsSurroundings: no source and no page names the machine or the tools with which it was written.
-// Records of runs are left out: they hold what their machine printed.
+// TestNothingNamesItsSurroundings: no source and no page names the machine or the tools with which it was
+// written. Records of runs are left out: they hold what their machine printed.
 func TestNothingNamesItsSurroundings(t *testing.T) {
 	for _, file := range sourceFiles(t, ".go", ".py", ".cu", ".cuh", ".h", ".cc", ".c", ".sh", ".md", ".toml",
 		".txtar", ".sql", ".html", ".mk", ".yml", "") {
@@ -80,7 +80,8 @@ func TestNothingNamesItsSurroundings(t *testing.T) {
 // TestSurroundingsAreRecognised: what the patterns are for matches, and what only looks like it does not.
 func TestSurroundingsAreRecognised(t *testing.T) {
 	for _, text := range []string{
-		"see /" + "work/main", "in /tmp" + "/w/x", "../" + "shared/style.md", "a sub" + "agent", "fixes iss" + "ue #44",
+		"see /" + "work/main", "in /tmp" + "/w/x", "../" + "shared/style.md", "a sub" + "agent",
+		"fixes iss" + "ue #44",
 		"https://go.art" + "ifactory.example", "GOPROXY" + "=https://x",
 	} {
 		if namedBy([]byte(text)) == "" {

@@ -37,14 +37,13 @@ func valuesOf(t *testing.T, path string, queries map[string]string) map[string][
 	return all
 }
 
-// queriesOf returns a query for all columns of each table, in the order of its rows. A wrong output's headroom
-// is left out: schema 15 removes it.
+// queriesOf returns a query for all columns of each table, in the order of its rows. A wrong output's
+// headroom is left out: schema 15 removes it.
 func queriesOf(t *testing.T, path string) map[string]string {
 	t.Helper()
 	queries := map[string]string{}
 	for _, table := range rowsOf(t, path, "SELECT name FROM sqlite_schema WHERE type = 'table'") {
-		columns := rowsOf(t, path, fmt.Sprintf("SELECT 'quote(\"' || name || '\")' FROM pragma_table_info('%s')",
-			table))
+		columns := rowsOf(t, path, "SELECT 'quote(\"' || name || '\")' FROM pragma_table_info('"+table+"')")
 		slices.Sort(columns)
 		if table == "verdict" {
 			for i, column := range columns {

@@ -11,7 +11,9 @@ import (
 
 // On returns the describer of this machine. It runs the code of problems in sandboxes unless that is trusted.
 // An error says that there is no cache, no Python or no sandbox.
-func On(ctx context.Context, w *machine.Workers, e machine.EnvironmentFlags, trusted bool) (*Describer, error) {
+func On(ctx context.Context, w *machine.Workers, e machine.EnvironmentFlags, trusted bool) (
+	*Describer, error,
+) {
 	cache, err := w.CacheDir()
 	if err != nil {
 		return nil, err

@@ -235,7 +235,8 @@ func toolchainWords(t record.Toolchain) string {
 	return clean(strings.Join(words, ", "))
 }
 
-// origin passes on the facts from which a run came about, names and values in the order in which they are shown.
+// origin passes on the facts from which a run came about, names and values in the order in which they are
+// shown.
 func origin(r record.Record, fact func(name, words string)) {
 	fact("where", whereWords(r.Where))
 	fact("case", caseWords(r.Case)+" (key "+r.Case.Key()+")")

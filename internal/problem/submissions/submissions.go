@@ -163,7 +163,8 @@ func (r *Reader) Function(text, stem string, o op.Options) (*ownkernels.File, er
 		options.Map[p.Name] = plan.Parameters[i]
 	}
 	interpretation := ownkernels.Interpretation{
-		Request: asked.Path + ":" + entry, Stem: cmp.Or(stem, kernelfile.Stems([]string{asked.Path})[0]), Spec: spec,
+		Request: asked.Path + ":" + entry, Spec: spec,
+		Stem:   cmp.Or(stem, kernelfile.Stems([]string{asked.Path})[0]),
 		Passes: []op.Pass{op.Forward}, Options: options, Workers: r.Workers,
 	}
 	return interpretation.Read()
