@@ -89,7 +89,7 @@ func TestADatabaseOfTheReleaseIsReadWithoutLoss(t *testing.T) {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
 	r := runs[len(runs)-1]
-	if r.Impl != "cuda/warp" || r.Case.Op != "softmax" || r.Launches != 4 || r.Outputs[0].N != 8 {
+	if r.Impl != "cuda/warp" || r.Case.DType != "bf16" || r.Launches != 4 || r.Outputs[0].N != 8 {
 		t.Errorf("the oldest run is %+v", r)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"triad/internal/console"
 	"triad/internal/machine"
+	"triad/internal/op"
 	"triad/internal/opfolder"
 	"triad/internal/ownfile/added"
 	"triad/internal/problem"
@@ -63,10 +64,7 @@ func (a *Source) addSubmissions(ctx context.Context, f *added.Flags, request *ru
 	reader := &submissions.Reader{Plan: plan, Spec: folder.Spec, Dir: folder.Dir, Workers: workers.Workers}
 	var refused []error
 	for _, text := range f.Add {
-		file, err := all.Submissions.Add(reader, text, f.Stems[text], request.Options, confined)
-		if file != nil {
-			all.Files = append(all.Files, file)
-		}
+		err := all.addSubmission(reader, text, f.Stems[text], request.Options, confined)
 		if err == nil {
 			err = all.Submissions.AddCheck(reader, text, f.Stems[text], environment, confined)
 		}
@@ -79,6 +77,17 @@ func (a *Source) addSubmissions(ctx context.Context, f *added.Flags, request *ru
 	}
 	ask(f, request, o.Limits)
 	return all, refused, nil
+}
+
+// addSubmission adds the submission that a word of --add names: to the files if triad calls its function.
+func (o *OwnFiles) addSubmission(r *submissions.Reader, text, stem string, options op.Options,
+	confined submissions.Confined,
+) error {
+	file, err := o.Submissions.Add(r, text, stem, options, confined)
+	if file != nil {
+		o.Files = append(o.Files, file)
+	}
+	return err
 }
 
 // PrintChecks prints a line for each submission: the verdict of its format's own check, and triad's.
