@@ -78,7 +78,8 @@ func rowOf(r record.Record) Row {
 		CaseKey: r.Case.Key(), Seed: r.Seed,
 		Impl: r.Impl, Backend: r.Backend, Variant: r.Variant, Device: r.Device,
 		Source: r.Source,
-		Status: r.Status.String(), Weight: r.Status.Weight().String(), Contract: r.Contract, Message: r.Message,
+		Status: r.Status.String(), Weight: r.Status.Weight().String(),
+		Contract: r.Contract, Message: r.Message,
 	}
 	for _, v := range r.Outputs {
 		row.Wrong += v.NWrong

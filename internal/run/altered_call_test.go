@@ -79,7 +79,7 @@ func TestInnerReversed(t *testing.T) {
 	}
 }
 
-// TestNeighborsExchanged: two neighbors that differ change places, wherever the seed has it, and the first and
+// TestNeighborsExchanged: two neighbors that differ change places, where the seed puts it, and the first and
 // the last element stay.
 func TestNeighborsExchanged(t *testing.T) {
 	x := tensor.New("x", op.BF16, []int64{2, 3})

@@ -27,8 +27,9 @@ var (
 // smaller one may well be all of it.
 const leastExchanged = 1024
 
-// markAltered chooses the cases of each operator and dtype whose forward is called again with an altered first
-// input: of ordinary data the smallest, whose inner elements are reversed, and the largest of moderate size.
+// markAltered chooses the cases of each operator and dtype whose forward is called again with an altered
+// first input: of ordinary data the smallest, whose inner elements are reversed, and the largest of moderate
+// size.
 func markAltered(planned []work) error {
 	smallest, size := map[string]int{}, map[string]int64{}
 	largest, most := map[string]int{}, map[string]int64{}
@@ -78,8 +79,8 @@ func innerReversed(t tensor.Tensor, _ uint64) tensor.Tensor {
 	return t
 }
 
-// neighborsExchanged returns a contiguous tensor with two neighbors exchanged that differ, neither of them the
-// first or the last element. The seed decides which.
+// neighborsExchanged returns a contiguous tensor with two neighbors exchanged that differ, neither of them
+// the first or the last element. The seed decides which.
 func neighborsExchanged(t tensor.Tensor, seed uint64) tensor.Tensor {
 	size := int(t.DType.Size())
 	inner := len(t.Data)/size - 3 // places of a left neighbor
