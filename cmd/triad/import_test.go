@@ -18,10 +18,12 @@ import (
 // no line and turns no text around.
 func TestImportPrintsALineForEachThing(t *testing.T) {
 	var out, said bytes.Buffer
-	a := &app{Setup: &runsetup.Setup{Source: participants.Source{Workers: &machine.Workers{Console: &console.Console{
-		Out: &out, Err: &said,
-		Stop: context.Background(),
-	}}}}}
+	a := &app{Setup: &runsetup.Setup{Source: participants.Source{Workers: &machine.Workers{
+		Console: &console.Console{
+			Out: &out, Err: &said,
+			Stop: context.Background(),
+		},
+	}}}}
 	forged := "b.py\ntriad: c.py: imported \u202e into ./x"
 	done := &problem.Imported{
 		Problem: problem.Problem{Path: forged, Format: "kernelbench", Operator: "kernelbench_b"},

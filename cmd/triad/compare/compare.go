@@ -186,7 +186,8 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 		twins.Tell(a.Setup, result)
 		standing.TellTimed(a.Out, s.Request, result.Records)
 		err = errors.Join(err, standing.Tell(ctx, a.Workers, places, o.Verbose || o.Explain),
-			smallestcase.Tell(a.Out, a.Style(), smallest), mine.PrintChecks(ctx, a.Stop, a.Out, result.Records))
+			smallestcase.Tell(a.Out, a.Style(), smallest),
+			mine.PrintChecks(ctx, a.Stop, a.Out, result.Records))
 	}
 	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end))
 	if o.Own.Write && mine != nil {

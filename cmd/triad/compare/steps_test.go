@@ -30,10 +30,12 @@ func TestStepsThatDisagree(t *testing.T) {
 		t.Error("proven is not what its steps are")
 	}
 	var out, errs bytes.Buffer
-	a := &Verb{Setup: &runsetup.Setup{Source: participants.Source{Workers: &machine.Workers{Console: &console.Console{
-		Out: &out,
-		Err: &errs,
-	}}}}}
+	a := &Verb{Setup: &runsetup.Setup{Source: participants.Source{Workers: &machine.Workers{
+		Console: &console.Console{
+			Out: &out,
+			Err: &errs,
+		},
+	}}}}
 	if err := a.printSteps([]run.Step{good, bad}, false); err != nil {
 		t.Fatal(err)
 	}
