@@ -23,7 +23,8 @@ type rule struct {
 var ofVerbs = []string{
 	"internal/machine", "internal/runsetup", "internal/manyfiles", "internal/fleetrun", "internal/look",
 	"internal/profile", "internal/programcheck", "internal/sanitize", "internal/smallestcase",
-	"internal/twins",
+	"internal/twins", "internal/participants", "internal/judgeloop/lanes", "internal/disassembly",
+	"internal/standing",
 }
 
 var rules = []rule{
@@ -162,6 +163,33 @@ var rules = []rule{
 		},
 		direct: true,
 		reason: "a problem's code runs in the process that cmd starts: what imports it gets a description",
+	},
+	{
+		packages: []string{"internal/problem/submissions"},
+		never: []string{
+			"triad/results", "triad/internal/truth/...", "triad/internal/judge", "triad/internal/run",
+			"triad/internal/session", "triad/internal/machine", "triad/internal/ownfile/...",
+		},
+		direct: true,
+		reason: "a submission is read as its format says, on any machine; it sees no truth and starts no run",
+	},
+	{
+		packages: []string{"internal/participants"},
+		never: []string{
+			"triad/results", "triad/internal/judge", "triad/internal/session", "triad/internal/runsetup",
+			"triad/internal/judgeloop/...",
+		},
+		direct: true,
+		reason: "it makes the backends of a run, and knows neither flags of verbs nor how a run is recorded",
+	},
+	{
+		packages: []string{"internal/runsetup"},
+		never: []string{
+			"triad/internal/kernelfile", "triad/internal/ownkernels", "triad/internal/submission",
+			"triad/internal/problem/...", "triad/internal/judgeloop/...",
+		},
+		direct: true,
+		reason: "it turns flags into a request and opens a session; participants makes the backends",
 	},
 	{
 		packages: []string{"internal/submission"},
@@ -316,23 +344,22 @@ func coveredBy(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return covers(p, name) })
 }
 
-// reached maps every import path that a package of ours reaches through packages of ours to the chain of
-// imports that leads there.
+// reached maps every import path that a package of ours reaches through packages of ours to the shortest
+// chain of imports that leads there.
 func reached(all map[string][]string, dir string) map[string][]string {
-	chains := map[string][]string{}
-	var visit func(dir string, chain []string)
-	visit = func(dir string, chain []string) {
-		for _, imported := range all[dir] {
+	chains := map[string][]string{"triad/" + dir: {}}
+	for queue := []string{dir}; len(queue) > 0; queue = queue[1:] {
+		for _, imported := range all[queue[0]] {
 			if _, seen := chains[imported]; seen || imported == "" {
 				continue
 			}
-			chains[imported] = append(slices.Clone(chain), imported)
+			chains[imported] = append(slices.Clone(chains["triad/"+queue[0]]), imported)
 			if ours, is := strings.CutPrefix(imported, "triad/"); is {
-				visit(ours, chains[imported])
+				queue = append(queue, ours)
 			}
 		}
 	}
-	visit(dir, nil)
+	delete(chains, "triad/"+dir)
 	return chains
 }
 
@@ -393,5 +420,11 @@ func TestImportRulesBite(t *testing.T) {
 		"triad/internal/judge: a worker sees no verdict"
 	if found := broken(all, r); !slices.Equal(found, []string{want}) {
 		t.Errorf("of a worker that reaches the judge through others: %q", found)
+	}
+	// verb reaches the judge through a too, whose import stands first.
+	all = map[string][]string{"verb": {"triad/a", "triad/judge"}, "a": {"triad/judge"}}
+	r = rule{packages: []string{"verb"}, never: []string{"triad/judge"}, direct: true, reason: "why"}
+	if found := broken(all, r); !slices.Equal(found, []string{"verb imports triad/judge: why"}) {
+		t.Errorf("of a package that imports what it also reaches through another: %q", found)
 	}
 }

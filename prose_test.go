@@ -1,6 +1,7 @@
 package triad_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -32,5 +33,67 @@ func TestProse(t *testing.T) {
 	if found > mostTranslated {
 		t.Errorf("%d comments begin as in \"x is what ...\", at most %d may: write what x does", found,
 			mostTranslated)
+	}
+}
+
+// foreign matches the surroundings in which a change was made, which say nothing to a reader elsewhere:
+// folders of one machine, files outside of the repository, and private package indexes. Each pattern has a
+// word that its matches contain. Words and patterns are put together so that they do not match themselves.
+var foreign = []struct {
+	what, word string
+	pattern    *regexp.Regexp
+}{
+	{"a folder of one machine", "/wor" + "k/", regexp.MustCompile(`(^|[^\w.$}/])/[w]ork/`)},
+	{"a folder of one machine", "/tmp" + "/w/", regexp.MustCompile(`/[t]mp/w/`)},
+	{"a file outside of the tree", "../" + "shared/", regexp.MustCompile(`\.\./[s]hared/`)},
+	{"a file outside of the tree", "HELP" + "ERS", regexp.MustCompile(`\b[H]ELPERS\b`)},
+	{"who made a change", "helper " + "session", regexp.MustCompile(`[h]elper session`)},
+	{"who made a change", "sub" + "agent", regexp.MustCompile(`\b[s]ubagent`)},
+	{"an issue by its number", "iss" + "ue ", regexp.MustCompile(`\b(see|fixes|closes) [i]ssue #?\d+\b`)},
+	{"a private package index", "arti" + "factory", regexp.MustCompile(`https?://[^\s"]*[a]rtifactory`)},
+	{"a private package index", "GOPR" + "OXY=", regexp.MustCompile(`\bGOPR[O]XY=http`)},
+}
+
+// namedBy returns what a text names of the surroundings in which it was written, "" for nothing.
+func namedBy(text []byte) string {
+	for _, f := range foreign {
+		if bytes.Contains(text, []byte(f.word)) {
+			if at := f.pattern.Find(text); at != nil {
+				return f.what + ": " + string(at)
+			}
+		}
+	}
+	return ""
+}
+
+// TestNothingNamesItsSurroundings: no source and no page names the machine or the tools with which it was
+// written. Records of runs are left out: they hold what their machine printed.
+func TestNothingNamesItsSurroundings(t *testing.T) {
+	for _, file := range sourceFiles(t, ".go", ".py", ".cu", ".cuh", ".h", ".cc", ".c", ".sh", ".md", ".toml",
+		".txtar", ".sql", ".html", ".mk", ".yml", "") {
+		if named := namedBy([]byte(read(t, file))); named != "" {
+			t.Errorf("%s names %s", file, named)
+		}
+	}
+}
+
+// TestSurroundingsAreRecognised: what the patterns are for matches, and what only looks like it does not.
+func TestSurroundingsAreRecognised(t *testing.T) {
+	for _, text := range []string{
+		"see /" + "work/main", "in /tmp" + "/w/x", "../" + "shared/style.md", "a sub" + "agent",
+		"fixes iss" + "ue #44",
+		"https://go.art" + "ifactory.example", "GOPROXY" + "=https://x",
+	} {
+		if namedBy([]byte(text)) == "" {
+			t.Errorf("%q is not recognised", text)
+		}
+	}
+	for _, text := range []string{
+		"$HOME/work/x", "/tmp/home", "helper_cuda.h", "tensor 0 issue 65 warps",
+		"https://download.pytorch.org/whl", "a test helper",
+	} {
+		if named := namedBy([]byte(text)); named != "" {
+			t.Errorf("%q names %s", text, named)
+		}
 	}
 }

@@ -22,10 +22,9 @@ type Confined struct {
 	cache       string
 	confine     func(*worker.Adapter)
 
-	mu      sync.Mutex
-	process *subprocess.Process
-	ask     *os.File // the end that stand-ins for workers get
-	python  string
+	mu sync.Mutex
+	forker
+	python string
 }
 
 // NewConfined returns a process that starts when the first worker needs it. confine makes a worker the first
@@ -121,21 +120,10 @@ func (p *Confined) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	theirs := os.NewFile(uintptr(pair[1]), "parent of workers")
-	defer theirs.Close()
-	process, err := subprocess.Start(subprocess.Command{
-		Path: boxed.Path, Args: boxed.Args, Env: boxed.Env, Files: []*os.File{theirs}, Most: boxed.Most,
-		Boxed: boxed.Boxed,
+	p.python = i.Path
+	return p.forker.start(subprocess.Command{
+		Path: boxed.Path, Args: boxed.Args, Env: boxed.Env, Most: boxed.Most, Boxed: boxed.Boxed,
 	})
-	if err != nil {
-		return errors.Join(err, unix.Close(pair[0]))
-	}
-	p.process, p.ask, p.python = process, os.NewFile(uintptr(pair[0]), "parent of workers"), i.Path
-	return nil
 }
 
 // Close ends the process, and with it the worker that is left.
@@ -143,17 +131,4 @@ func (p *Confined) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.end()
-}
-
-func (p *Confined) end() error {
-	if p.process == nil {
-		return nil
-	}
-	process := p.process
-	p.process = nil
-	_ = p.ask.Close()
-	if !process.End() {
-		return fmt.Errorf("the sandbox of process %d survived SIGKILL", process.PID())
-	}
-	return nil
 }

@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"sync"
 
-	"golang.org/x/sys/unix"
-
 	"triad/internal/subprocess"
 	"triad/internal/worker"
 )
@@ -17,13 +15,12 @@ import (
 // process starts with the first worker, or earlier if ahead is called. With a nil Parent every worker imports
 // torch itself.
 type Parent struct {
-	mu      sync.Mutex
-	process *subprocess.Process
-	python  string   // the interpreter that it runs
-	ask     *os.File // the end that stand-ins for workers get
-	tried   bool     // with the Python of the workers
-	began   bool     // ahead of them
-	lent    bool     // by another program, which ends it
+	mu sync.Mutex
+	forker
+	python string // the interpreter that it runs
+	tried  bool   // with the Python of the workers
+	began  bool   // ahead of them
+	lent   bool   // by another program, which ends it
 }
 
 // Lend starts the process in the Python at this path, for other programs: they ask it over the returned file
@@ -43,7 +40,7 @@ func (p *Parent) Lend(e *Environment, cacheDir, python string) (*os.File, error)
 
 // BorrowParent returns the process in the Python at this path that another program lends.
 func BorrowParent(ask *os.File, python string) *Parent {
-	return &Parent{ask: ask, python: python, tried: true, lent: true}
+	return &Parent{forker: forker{ask: ask}, python: python, tried: true, lent: true}
 }
 
 // ahead starts the process before the workers' Python is known, in the likely one: asking every candidate for
@@ -95,22 +92,11 @@ func forking(c worker.Command) string {
 
 // start starts the process. If that fails, every worker imports torch itself, and reports why it cannot.
 func (p *Parent) start(c worker.Command) {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return
-	}
-	theirs := os.NewFile(uintptr(pair[1]), "parent of workers")
-	defer theirs.Close()
-	process, err := subprocess.Start(subprocess.Command{
+	if p.forker.start(subprocess.Command{
 		Path: c.Path, Args: []string{"-u", "-X", "faulthandler", forking(c), "parent"}, Env: c.Env,
-		Files: []*os.File{theirs},
-	})
-	if err != nil {
-		_ = unix.Close(pair[0])
-		return
+	}) == nil {
+		p.python = c.Path
 	}
-	p.process, p.ask = process, os.NewFile(uintptr(pair[0]), "parent of workers")
-	p.python = c.Path
 }
 
 // Close ends the process, and with it the workers that are left.
@@ -121,17 +107,4 @@ func (p *Parent) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.end()
-}
-
-func (p *Parent) end() error {
-	if p.process == nil {
-		return nil
-	}
-	process := p.process
-	p.process = nil
-	_ = p.ask.Close()
-	if !process.End() {
-		return fmt.Errorf("the process that forks workers, %d, survived SIGKILL", process.PID())
-	}
-	return nil
 }

@@ -82,9 +82,7 @@ func addTimedCases(q querier, all []record.Tally, where string, args []any) erro
 		at[key{all[i].Session, all[i].Impl, all[i].Source, all[i].Pass}] = &all[i]
 	}
 	rows, err := q.Query("SELECT s.session_ulid, i.name, i.source_hash, t.median_ns, "+caseColumns+
-		" FROM run r JOIN session s USING (session_id) JOIN implementation i USING (implementation_id) "+
-		"JOIN test_case c ON c.case_id = r.case_id JOIN timing t ON t.run_id = r.run_id WHERE "+where+
-		" AND t.status = 'PASS' ORDER BY r.run_ulid, length(t.regime), t.regime", args...)
+		usableTimes(where), args...)
 	if err != nil {
 		return err
 	}

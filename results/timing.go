@@ -222,3 +222,11 @@ func loadTimings(q querier, run int64) ([]record.Timing, error) {
 	}
 	return all, rows.Err()
 }
+
+// usableTimes returns the end of a query for the times of runs (r) that passed, with their sessions (s),
+// implementations (i), cases (c) and timings (t): those of a run in the order of their regimes.
+func usableTimes(where string) string {
+	return " FROM run r JOIN session s USING (session_id) JOIN implementation i USING (implementation_id) " +
+		"JOIN test_case c ON c.case_id = r.case_id JOIN timing t ON t.run_id = r.run_id WHERE " + where +
+		" AND t.status = 'PASS' ORDER BY r.run_ulid, length(t.regime), t.regime"
+}

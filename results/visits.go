@@ -101,9 +101,7 @@ func addVisitedTimes(
 	args []any,
 ) error {
 	rows, err := q.Query("SELECT s.session_ulid, i.name, c.case_key, "+caseColumns+", "+timeColumns+
-		" FROM run r JOIN session s USING (session_id) JOIN implementation i USING (implementation_id) "+
-		"JOIN test_case c ON c.case_id = r.case_id JOIN timing t ON t.run_id = r.run_id WHERE "+where+
-		" AND t.status = 'PASS' ORDER BY r.run_ulid, length(t.regime), t.regime", args...)
+		usableTimes(where), args...)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"triad/cmd/triad/flags"
 	"triad/internal/console"
+	"triad/internal/describer"
 	"triad/internal/harmless"
 	"triad/internal/machine"
 	"triad/internal/problem"
@@ -115,7 +116,7 @@ func (a *app) listProblems(found []problem.Problem) error {
 
 // importProblems imports problems. One that cannot be imported does not stop the others.
 func (a *app) importProblems(ctx context.Context, found []problem.Problem, o *importOptions) error {
-	processes, err := a.Describer(ctx, o.EnvironmentFlags, o.noSandbox)
+	processes, err := describer.On(ctx, a.Workers, o.EnvironmentFlags, o.noSandbox)
 	if err != nil {
 		return err
 	}
@@ -152,7 +153,7 @@ func (a *app) importProblems(ctx context.Context, found []problem.Problem, o *im
 
 // auditProblems prints a row for each problem.
 func (a *app) auditProblems(ctx context.Context, found []problem.Problem, o *importOptions) error {
-	processes, err := a.Describer(ctx, o.EnvironmentFlags, o.noSandbox)
+	processes, err := describer.On(ctx, a.Workers, o.EnvironmentFlags, o.noSandbox)
 	if err != nil {
 		return err
 	}

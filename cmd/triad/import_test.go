@@ -9,6 +9,7 @@ import (
 
 	"triad/internal/console"
 	"triad/internal/machine"
+	"triad/internal/participants"
 	"triad/internal/problem"
 	"triad/internal/runsetup"
 )
@@ -17,9 +18,11 @@ import (
 // no line and turns no text around.
 func TestImportPrintsALineForEachThing(t *testing.T) {
 	var out, said bytes.Buffer
-	a := &app{Setup: &runsetup.Setup{Workers: &machine.Workers{Console: &console.Console{
-		Out: &out, Err: &said,
-		Stop: context.Background(),
+	a := &app{Setup: &runsetup.Setup{Source: participants.Source{Workers: &machine.Workers{
+		Console: &console.Console{
+			Out: &out, Err: &said,
+			Stop: context.Background(),
+		},
 	}}}}
 	forged := "b.py\ntriad: c.py: imported \u202e into ./x"
 	done := &problem.Imported{

@@ -140,7 +140,7 @@ var dearScripts = map[string][]string{
 	"faults_python": {"internal/run", "internal/worker", "internal/subprocess", "pybridge"},
 	"import":        {"internal/problem", "internal/submission", "pybridge/problems/problem_describe.py"},
 	"import_solve": {
-		"internal/problem", "internal/runsetup/submissions.go",
+		"internal/problem", "internal/problem/submissions",
 		"pybridge/problems/problem_describe_leetgpu.py",
 	},
 	"no_tools":   {"cmd/triad", "internal/machine", "cuda/build/compiler.go", "pybridge"},

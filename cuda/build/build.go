@@ -97,6 +97,8 @@ func (b *Builder) EmulatorVersion() (string, error) {
 	return hashFiles(files, emulatorFlags)[:12], nil
 }
 
+// EmulatorWith builds the emulator's library with further compiler flags. An *Error says that it does not
+// compile.
 func (b *Builder) EmulatorWith(ctx context.Context, more []string) (Library, error) {
 	files, err := b.EmulatorSources()
 	if err != nil {
@@ -169,6 +171,7 @@ func KernelFile(name string) string {
 	return "cuda/kernels/" + name + ".cu"
 }
 
+// EmulatorSources returns the emulator's files and the kernel interface, by their path in the sources.
 func (b *Builder) EmulatorSources() (map[string][]byte, error) {
 	files, err := tree(b.Sources, "cuda/emulator", ".h", ".hpp", ".cuh", ".inc", ".cc", ".cpp", "")
 	if err != nil {

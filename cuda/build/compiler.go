@@ -66,6 +66,8 @@ const askLimit = 20 * time.Second
 
 var versionNumber = regexp.MustCompile(`\d+`)
 
+// InspectHostCompiler asks the compiler of a name or path for its version. An error says that there is none,
+// or that it does not run.
 func InspectHostCompiler(ctx context.Context, name string) (HostCompiler, error) {
 	path, err := exec.LookPath(name)
 	if err != nil {

@@ -188,6 +188,7 @@ func Registers(t *testing.T, kernel string, such *regexp.Regexp) bool {
 	return such.Match(text)
 }
 
+// NeedCompiler returns the host compiler; without one it skips or fails the test (package need).
 func NeedCompiler(t *testing.T) build.HostCompiler {
 	t.Helper()
 	c, err := build.FindHostCompiler(context.Background())

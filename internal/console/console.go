@@ -91,6 +91,7 @@ func (c *Console) EndsAtOnce() (over func()) {
 // DataDir returns the folder of results and the private Python environment, cacheDir that of built libraries.
 func (c *Console) DataDir() (string, error) { return c.folder("XDG_DATA_HOME", ".local/share") }
 
+// CacheDir returns the folder of triad's cache. An error says that neither XDG_CACHE_HOME nor a home is set.
 func (c *Console) CacheDir() (string, error) { return c.folder("XDG_CACHE_HOME", ".cache") }
 
 func (c *Console) folder(variable, underHome string) (string, error) {

@@ -19,6 +19,7 @@ import (
 	"triad/pybridge"
 )
 
+// HostCompiler returns the compiler for the emulator, or how to install one.
 func HostCompiler(ctx context.Context) report.Finding {
 	c, err := build.FindHostCompiler(ctx)
 	if err != nil {
@@ -30,6 +31,7 @@ func HostCompiler(ctx context.Context) report.Finding {
 	return report.Finding{Subject: "C++ compiler", State: "ok", Detail: c.Version + " at " + c.Path}
 }
 
+// Python returns the Python of an environment and the versions of its packages, or how to get one.
 func Python(ctx context.Context, e *pybridge.Environment) []report.Finding {
 	i, err := e.Find(ctx)
 	var missing *backend.Unavailable
@@ -91,6 +93,7 @@ func size(bytes int64) string {
 // clocksAgree is the relative difference up to which doctor says that two clocks agree.
 const clocksAgree = 0.02
 
+// ClocksFinding compares the times, in nanoseconds, that the workers of a GPU take for the same copy.
 func ClocksFinding(subject string, clocks []timing.Clock) report.Finding {
 	var words []string
 	least, most := 0.0, 0.0

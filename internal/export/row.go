@@ -78,7 +78,8 @@ func rowOf(r record.Record) Row {
 		CaseKey: r.Case.Key(), Seed: r.Seed,
 		Impl: r.Impl, Backend: r.Backend, Variant: r.Variant, Device: r.Device,
 		Source: r.Source,
-		Status: r.Status.String(), Weight: weight(r.Status), Contract: r.Contract, Message: r.Message,
+		Status: r.Status.String(), Weight: r.Status.Weight().String(),
+		Contract: r.Contract, Message: r.Message,
 	}
 	for _, v := range r.Outputs {
 		row.Wrong += v.NWrong
@@ -99,17 +100,6 @@ func number(f *record.Float) *float64 {
 		return nil
 	}
 	return new(float64(*f))
-}
-
-// weight returns the weight of a status in a word.
-func weight(s op.Status) string {
-	switch s.Weight() {
-	case op.Good:
-		return "good"
-	case op.Neutral:
-		return "neutral"
-	}
-	return "bad"
 }
 
 func dims(c op.Case) string {

@@ -1,6 +1,5 @@
-// Package judgeloop judges candidates for published problems, one after the other, and says of each in one
-// JSON object what triad's verdict is. Processes stay warm between two candidates; what starts them, the
-// caller gives.
+// Package judgeloop judges candidates for published problems, one after the other, and writes triad's verdict
+// on each as one JSON object. Processes stay warm between candidates; package lanes starts them.
 package judgeloop
 
 import (

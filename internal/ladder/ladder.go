@@ -1,6 +1,6 @@
-// Package ladder says where a kernel stands among triad's own variants of its operator: by what the emulator
-// counts of it, beside the same counts of the variants and their published times. It is pure: counts go in,
-// sentences come out.
+// Package ladder ranks a kernel among triad's own variants of its operator. It compares the emulator's counts
+// with those of the variants, and adds the published times of these. It is pure: counts go in, sentences come
+// out.
 package ladder
 
 import (

@@ -25,6 +25,7 @@ import (
 	"triad/internal/ownfile/pyparser"
 	"triad/internal/ownkernels"
 	"triad/internal/panics"
+	"triad/internal/participants"
 	"triad/internal/programcheck"
 	"triad/internal/record"
 	"triad/internal/report"
@@ -170,7 +171,7 @@ func (a *Looker) judge(ctx context.Context, path string, guess operatorguess.Gue
 	}
 	defer mine.Close()
 	a.Writing(to).TellMatched(mine, refused, false)
-	result, err := runsetup.Unrecorded(ctx, ctx, mine, request, false)
+	result, err := run.Unrecorded(ctx, ctx, mine, request, false)
 	switch {
 	case ctx.Err() != nil:
 		return trial, ctx.Err()
@@ -197,7 +198,7 @@ func (a *Looker) judge(ctx context.Context, path string, guess operatorguess.Gue
 }
 
 // places returns where the kernels of a right file stand on the operator's ladder, a line a pass.
-func (a *Looker) places(ctx context.Context, mine *runsetup.OwnFiles, r run.Request, result run.Result) (
+func (a *Looker) places(ctx context.Context, mine *participants.OwnFiles, r run.Request, result run.Result) (
 	lines []string,
 ) {
 	for _, p := range standing.Places(ctx, a.Workers, mine, r, result.Records) {

@@ -105,6 +105,7 @@ func spreadOver(cores int, memory, onCard int64) int {
 	return int(n)
 }
 
+// CUDABackend returns the adapter of the worker that runs CUDA kernels in the emulator; cache is triad's.
 func (a *Workers) CUDABackend(cache string, options worker.Options) *worker.Adapter {
 	return &worker.Adapter{
 		BackendName: "cuda",

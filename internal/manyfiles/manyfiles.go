@@ -60,11 +60,7 @@ func Compare(ctx context.Context, a *runsetup.Setup, request run.Request, o *run
 	if err := o.ReadyForCI(); err != nil {
 		return err
 	}
-	options, err := a.WorkerOptions(&o.CaseFlags)
-	if err != nil {
-		return err
-	}
-	onGPU, err := a.ChooseGPU(ctx, &o.DeviceFlags, o.EnvironmentFlags)
+	options, onGPU, err := a.WorkersAndGPU(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -277,7 +273,7 @@ func (r *Run) judgeFile(ctx context.Context, text string) (records []*record.Rec
 	for _, why := range refused {
 		records = append(records, r.neither(text, op.StatusNotUnderstood, why)...)
 	}
-	result, err := runsetup.Unrecorded(ctx, r.Stop, mine, request, false)
+	result, err := run.Unrecorded(ctx, r.Stop, mine, request, false)
 	switch {
 	case result.Interrupted && panics.In(err) == nil:
 		r.keptFrom(text, result.Open)

@@ -93,6 +93,17 @@ const (
 	Good
 )
 
+// String returns good, neutral or bad.
+func (w Weight) String() string {
+	switch w {
+	case Good:
+		return "good"
+	case Neutral:
+		return "neutral"
+	}
+	return "bad"
+}
+
 // Weight returns the weight of the status; see the table of statuses.
 func (s Status) Weight() Weight {
 	switch s {

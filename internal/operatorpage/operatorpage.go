@@ -17,6 +17,7 @@ import (
 	"triad/internal/truth"
 )
 
+// Summary returns the line of an operator in the list of operators.
 func Summary(s *op.Spec) report.Operator {
 	o := report.Operator{Name: s.Name, Summary: s.Summary, Formula: s.Formula, DTypes: s.DTypes}
 	for _, p := range s.Passes() {
@@ -25,6 +26,7 @@ func Summary(s *op.Spec) report.Operator {
 	return o
 }
 
+// Detail returns the page of an operator: its summary, relations, tensors and cases.
 func Detail(s *op.Spec) report.OperatorDetail {
 	d := report.OperatorDetail{Operator: Summary(s), Source: s.Source, Trivial: s.Check.Trivial.String()}
 	for _, r := range truth.Relations(s.Name) {

@@ -86,3 +86,13 @@ func FileForOperator(word string, beside ...string) error {
 		"OP is what it implements, one of %s",
 		word, word, strings.Join(operators, ", "))
 }
+
+// Of returns the folder of the first operator that has one; nil if all are of the catalog.
+func Of(operators []*truth.Operator) *Folder {
+	for _, o := range operators {
+		if r, ok := o.Reference.(*Reference); ok {
+			return r.Folder
+		}
+	}
+	return nil
+}

@@ -15,7 +15,7 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// Verdict says whether a problem can tell a right submission from a wrong one.
+// Verdict reports whether a problem can tell a right submission from a wrong one.
 type Verdict string
 
 // The verdicts: its own check passes no trivial answer; it passes some; its answer does not depend on its

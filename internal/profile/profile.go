@@ -42,11 +42,7 @@ func Run(ctx context.Context, setup *runsetup.Setup, request run.Request, o *run
 	print Print,
 ) (err error) {
 	a := &profiler{setup, print, folder}
-	options, err := a.WorkerOptions(&o.CaseFlags)
-	if err != nil {
-		return err
-	}
-	onGPU, err := a.ChooseGPU(ctx, &o.DeviceFlags, o.EnvironmentFlags)
+	options, onGPU, err := a.WorkersAndGPU(ctx, o)
 	if err != nil {
 		return err
 	}

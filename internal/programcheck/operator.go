@@ -44,7 +44,7 @@ func (a *checker) checkOperator(ctx context.Context, name string, o *Options) (*
 	kernels := a.CUDABackend(cache, worker.Options{Limits: worker.DefaultLimits})
 	defer kernels.Close()
 	watched := watched.NewBackend(kernels, watched.NewCalls(a.ProgramBuilder, o.Limits))
-	runner := &run.Runner{Backends: []backend.Backend{watched}, Recorder: session.Discard{}, Stop: ctx}
+	runner := &run.Runner{Backends: []backend.Backend{watched}, Recorder: run.Discard{}, Stop: ctx}
 	began := time.Now()
 	result, err := runner.Compare(ctx, run.Request{
 		Operators: []*truth.Operator{operator}, Options: options, Seed: 1, Single: true,

@@ -164,16 +164,7 @@ func (p Page) factsSection(run record.Run) htmlSection {
 		}
 	}
 	fact("message", r.Message)
-	fact("where", whereWords(r.Where))
-	fact("case", caseWords(r.Case)+" (key "+r.Case.Key()+")")
-	fact("tensors", dtypeWords(r.DTypes))
-	fact("layout", r.Case.Layout)
-	fact("seed", fmt.Sprint(r.Seed))
-	fact("contract", r.Contract)
-	fact("device", r.Device)
-	fact("source", r.Source)
-	fact("flags", clean(r.Flags))
-	fact("build", buildWords(r.Build))
+	origin(r, fact)
 	for _, t := range r.Timings {
 		fact("timed, "+t.Regime, timingWords(t))
 	}

@@ -12,16 +12,8 @@ import (
 	"triad/internal/record"
 )
 
-// weightOf returns the class of a status.
-func weightOf(s op.Status) string {
-	switch s.Weight() {
-	case op.Good:
-		return "good"
-	case op.Neutral:
-		return "neutral"
-	}
-	return "bad"
-}
+// weightOf returns the CSS class of a status.
+func weightOf(s op.Status) string { return s.Weight().String() }
 
 // verdictSection shows the matrix of implementations and dtypes, one for each operator and pass.
 func (p Page) verdictSection() htmlSection {

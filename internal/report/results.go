@@ -85,16 +85,7 @@ func Show(w io.Writer, style Style, run record.Run) error {
 		}
 	}
 	fact("message", clean(r.Message))
-	fact("where", whereWords(r.Where))
-	fact("case", caseWords(r.Case)+" (key "+r.Case.Key()+")")
-	fact("tensors", dtypeWords(r.DTypes))
-	fact("layout", r.Case.Layout)
-	fact("seed", fmt.Sprint(r.Seed))
-	fact("contract", r.Contract)
-	fact("device", r.Device)
-	fact("source", r.Source)
-	fact("flags", clean(r.Flags))
-	fact("build", buildWords(r.Build))
+	origin(r, fact)
 	fact("launches", fmt.Sprint(r.Launches))
 	fact("harness time", fmt.Sprintf("%v (not the kernel's)", r.Wall.Round(time.Microsecond)))
 	if r.PeakBytes > 0 {
@@ -242,4 +233,19 @@ func toolchainWords(t record.Toolchain) string {
 	}
 	slices.Sort(words)
 	return clean(strings.Join(words, ", "))
+}
+
+// origin passes on the facts from which a run came about, names and values in the order in which they are
+// shown.
+func origin(r record.Record, fact func(name, words string)) {
+	fact("where", whereWords(r.Where))
+	fact("case", caseWords(r.Case)+" (key "+r.Case.Key()+")")
+	fact("tensors", dtypeWords(r.DTypes))
+	fact("layout", r.Case.Layout)
+	fact("seed", fmt.Sprint(r.Seed))
+	fact("contract", r.Contract)
+	fact("device", r.Device)
+	fact("source", r.Source)
+	fact("flags", clean(r.Flags))
+	fact("build", buildWords(r.Build))
 }

@@ -19,14 +19,14 @@ var layers = [][]string{
 	{"doc", "run", "result", "statistics"},
 	{
 		"plan", "plan_entries", "plan_configured", "plan_jobs", "plan_launches", "plan_relations",
-		"plan_timed", "ordinary", "shard", "reversed_input",
+		"plan_timed", "plan_altered", "ordinary", "shard",
 	},
 	{"prepared"},
 	{"verdict", "finding_match", "documented_findings", "power"},
 	{
 		"abandoned_passes", "attempt", "bench", "claim", "compare_timed", "configurations", "declined",
 		"differences", "emulator_twins", "execute", "flight", "gradients", "job", "known_calls", "memory",
-		"next_case", "prepare", "relations", "stop", "survey", "time", "turned_calls",
+		"altered_call", "next_case", "prepare", "relations", "stop", "survey", "time", "unrecorded",
 	},
 }
 

@@ -379,7 +379,7 @@ func (x *execution) callAgain(ctx context.Context, c *prepared, e entry, outcome
 	if err := x.eachConfiguration(ctx, c, e, outcome, r, found); err != nil {
 		return err
 	}
-	return x.afterTurning(ctx, c, e, r, found)
+	return x.callAltered(ctx, c, e, r, found)
 }
 
 // placeRace finds the lines of a race.

@@ -79,7 +79,7 @@ func (r *Runner) PlanCompare(ctx context.Context, request Request) (*Plan, error
 			return nil, err
 		}
 	}
-	if err := errors.Join(markConfigured(p.judged), markTurned(p.judged)); err != nil {
+	if err := errors.Join(markConfigured(p.judged), markAltered(p.judged)); err != nil {
 		return nil, err
 	}
 	return p, p.cut(request.Shard)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"triad/internal/console"
+	"triad/internal/opfolder"
 	"triad/internal/run"
 )
 
@@ -55,7 +56,7 @@ func (o *Options) CheckOn(request run.Request) error {
 			"--on ray brings a file and what it includes from its own folder to the nodes, and not " +
 				"the folders of -I: put the headers beside the file",
 		)
-	case FolderOf(&request) != nil:
+	case opfolder.Of(request.Operators) != nil:
 		return console.Usage(
 			"--on and --gpus judge operators of the catalog: run a folder's operator in one process")
 	}

@@ -22,6 +22,7 @@ import (
 	"triad/internal/truth"
 )
 
+// DefaultSeed is the seed of a run without --seed.
 const DefaultSeed = op.DefaultSeed
 
 // CaseFlags holds the flags of every verb that runs something that choose what is run.
@@ -61,6 +62,8 @@ func (f *CaseFlags) Request(sources fs.FS, names []string) (run.Request, error) 
 	return r, err
 }
 
+// Operators returns the operators of these names: of the catalog, all of it for "all", or one folder's. An
+// error is one of usage, with the nearest name.
 func Operators(names []string) ([]*truth.Operator, error) {
 	if len(names) == 0 {
 		return nil, console.Usage("no operator named: want one or more of %s, or all",
@@ -93,6 +96,8 @@ func Operators(names []string) ([]*truth.Operator, error) {
 	return list, nil
 }
 
+// Options converts the flags that choose cases: level, passes, dtypes, dims in elements, and attributes. An
+// error is one of usage. It replaces f.DTypes by their full names.
 func (f *CaseFlags) Options() (op.Options, error) {
 	for i, typed := range f.DTypes {
 		f.DTypes[i] = op.DTypeNamed(typed)

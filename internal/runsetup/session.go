@@ -10,6 +10,7 @@ import (
 	"triad/internal/host"
 	"triad/internal/machine"
 	"triad/internal/ownfile/added"
+	"triad/internal/participants"
 	"triad/internal/record"
 	"triad/internal/run"
 	"triad/internal/session"
@@ -34,7 +35,7 @@ type SessionOptions struct {
 // OpenSession starts what a request needs: workers, the user's own files, the recorder, the progress, and the
 // GPU if something is timed. It narrows the request to the device and to what the files can be judged on.
 func (a *Setup) OpenSession(ctx context.Context, request *run.Request, o SessionOptions) (s *session.Session,
-	mine *OwnFiles, err error,
+	mine *participants.OwnFiles, err error,
 ) {
 	o.GPU.Apply(&request.Options)
 	request.Claim = a.PartClaim
@@ -49,7 +50,7 @@ func (a *Setup) OpenSession(ctx context.Context, request *run.Request, o Session
 	}
 	c := session.Config{
 		Doing: o.Doing, Request: *request, Backends: backends, Refused: refused, Resume: o.Resume,
-		Strict: o.Strict, LeftOut: mine.leftOut(),
+		Strict: o.Strict, LeftOut: mine.LeftOut(),
 		Store: o.Store, KeepOpen: o.Store != nil, Progress: o.Progress, Part: o.Part, Stop: a.Stop,
 		Fault: a.Fault.Get, Began: a.began, Ending: o.Ending, Loading: a.EndsAtOnce,
 	}
@@ -75,8 +76,8 @@ func (a *Setup) OpenSession(ctx context.Context, request *run.Request, o Session
 	}
 	c.Info = a.SessionInfo(ctx, Canonical(strings.Join(o.Words, " "), *request, &o.CaseFlags), *request, &o)
 	c.Info.Added, c.Named = wordsOf(&o.Own, mine), len(o.Own.Add) > 0
-	maps.Copy(c.Info.Toolchain, mine.versions(ctx))
-	if runsIn := sandboxOf(&o.Own, mine); runsIn != "" {
+	maps.Copy(c.Info.Toolchain, mine.Versions(ctx))
+	if runsIn := participants.SandboxOf(&o.Own, mine); runsIn != "" {
 		c.Info.Toolchain["sandbox"] = runsIn
 	}
 	if s, err = session.Open(ctx, c); err != nil {
@@ -118,8 +119,18 @@ func (a *Setup) WorkerOptions(f *CaseFlags) (worker.Options, error) {
 	return options, err
 }
 
+// WorkersAndGPU returns the deadlines of the flags and the GPU that they choose; nil: the CPU.
+func (a *Setup) WorkersAndGPU(ctx context.Context, o *Options) (worker.Options, *machine.GPU, error) {
+	options, err := a.WorkerOptions(&o.CaseFlags)
+	if err != nil {
+		return options, nil, err
+	}
+	onGPU, err := a.ChooseGPU(ctx, &o.DeviceFlags, o.EnvironmentFlags)
+	return options, onGPU, err
+}
+
 // wordsOf returns the words of the flags, and the folder of the operator if it has one.
-func wordsOf(f *added.Flags, mine *OwnFiles) []string {
+func wordsOf(f *added.Flags, mine *participants.OwnFiles) []string {
 	words := f.Words()
 	if mine != nil && mine.Folder != nil {
 		words = append(words, record.FolderWord+mine.Folder.Dir)

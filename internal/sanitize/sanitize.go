@@ -74,11 +74,7 @@ func Run(ctx context.Context, s *runsetup.Setup, request run.Request, o *runsetu
 	if err := narrowToCUDA(&request, &o.Own); err != nil {
 		return err
 	}
-	options, err := a.WorkerOptions(&o.CaseFlags)
-	if err != nil {
-		return err
-	}
-	onGPU, err := a.ChooseGPU(ctx, &o.DeviceFlags, o.EnvironmentFlags)
+	options, onGPU, err := a.WorkersAndGPU(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -17,10 +17,10 @@ import (
 	"triad/internal/ownfile/added"
 	"triad/internal/ownkernels"
 	"triad/internal/panics"
+	"triad/internal/participants"
 	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/run"
-	"triad/internal/runsetup"
 	"triad/internal/shrink"
 	"triad/internal/watched"
 )
@@ -30,7 +30,7 @@ const shrinkLimit = 6 * time.Second
 
 // Judged holds a run whose wrong cases are searched.
 type Judged struct {
-	Files *runsetup.OwnFiles
+	Files *participants.OwnFiles
 	// Twin returns the file of a record that the emulator judged on a machine with a GPU; nil if it judged
 	// none.
 	Twin    func(record.Record) *ownkernels.Backend
@@ -134,7 +134,7 @@ func (p *prober) runOn(b backend.Backend, probe shrink.Probe) *record.Record {
 	request.Explain, request.Gradients = false, false
 	request.Timing = nil // nobody uses the time of a probe
 	request.Options = p.options(probe)
-	result, err := runsetup.Unrecorded(p.ctx, p.ctx, b, request, false)
+	result, err := run.Unrecorded(p.ctx, p.ctx, b, request, false)
 	if panics.In(err) != nil {
 		p.fault = err
 	}

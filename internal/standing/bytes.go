@@ -12,7 +12,6 @@ import (
 	"triad/internal/machine"
 	"triad/internal/record"
 	"triad/internal/run"
-	"triad/internal/runsetup"
 	"triad/internal/session"
 	"triad/internal/worker"
 )
@@ -30,7 +29,7 @@ func bytesRequest(request run.Request, l ladder.Ladder, base record.Record) run.
 // implementation move in its last call.
 func movedBy(ctx context.Context, b backend.Backend, request run.Request) map[string]ladder.Traffic {
 	moved := &movedBytes{Backend: b, of: map[string]ladder.Traffic{}}
-	if _, err := runsetup.Unrecorded(ctx, ctx, moved, request, false); err != nil {
+	if _, err := run.Unrecorded(ctx, ctx, moved, request, false); err != nil {
 		return nil // nothing is counted
 	}
 	return moved.of

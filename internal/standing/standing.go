@@ -15,10 +15,10 @@ import (
 	"triad/internal/machine"
 	"triad/internal/op"
 	"triad/internal/ownkernels"
+	"triad/internal/participants"
 	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/run"
-	"triad/internal/runsetup"
 	"triad/internal/watched"
 )
 
@@ -36,7 +36,7 @@ type Place struct {
 
 // Places returns the places of the added files that are right in the emulator, by one case of each pass. A
 // kernel that cannot be counted has none.
-func Places(ctx context.Context, w *machine.Workers, mine *runsetup.OwnFiles, request run.Request,
+func Places(ctx context.Context, w *machine.Workers, mine *participants.OwnFiles, request run.Request,
 	records []record.Record,
 ) []Place {
 	if mine == nil || len(request.Operators) != 1 || request.Operators[0].Reference != nil {
@@ -104,7 +104,7 @@ func Count(ctx context.Context, b backend.Backend, calls *watched.Calls, request
 	watching := watched.NewBackend(b, calls)
 	watching.Orders, watching.Largest = []string{"forward"}, true
 	request = theCase(request, l, base)
-	if _, err := runsetup.Unrecorded(ctx, ctx, watching, request, false); err != nil || watching.Ran == 0 {
+	if _, err := run.Unrecorded(ctx, ctx, watching, request, false); err != nil || watching.Ran == 0 {
 		return t, nil, false
 	}
 	counts = watching.Found.Counts

@@ -14,6 +14,7 @@ import (
 	"triad/internal/op"
 	"triad/internal/ownfile/pyparser"
 	"triad/internal/ownkernels"
+	"triad/internal/participants"
 	"triad/internal/record"
 	"triad/internal/run"
 	"triad/internal/runsetup"
@@ -22,7 +23,7 @@ import (
 
 // Twins runs the files in the emulator. Nil runs none.
 type Twins struct {
-	files   *runsetup.OwnFiles
+	files   *participants.OwnFiles
 	workers ownkernels.Workers
 
 	mutex sync.Mutex
@@ -37,7 +38,7 @@ type twin struct {
 }
 
 // New makes a session on a GPU judge its files in the emulator too; it returns nil if there are none.
-func New(ctx context.Context, a *runsetup.Setup, r *run.Runner, mine *runsetup.OwnFiles,
+func New(ctx context.Context, a *runsetup.Setup, r *run.Runner, mine *participants.OwnFiles,
 	o runsetup.SessionOptions) (
 	*Twins, error,
 ) {
@@ -57,7 +58,7 @@ func New(ctx context.Context, a *runsetup.Setup, r *run.Runner, mine *runsetup.O
 	kernels := func() *worker.Adapter {
 		adapter := a.CUDABackend(cache, options)
 		if mine.Folder != nil {
-			runsetup.AddSpec(adapter, mine.Folder.TOML)
+			participants.AddSpec(adapter, mine.Folder.TOML)
 		}
 		return adapter
 	}

@@ -181,11 +181,7 @@ func (a *verb) bench(ctx context.Context, names []string, o *Options) (err error
 	if o.On.Apart() {
 		return fleetrun.Bench(ctx, a.Setup, request, &o.Options, o.words(request.Timing))
 	}
-	options, err := a.WorkerOptions(&o.CaseFlags)
-	if err != nil {
-		return err
-	}
-	onGPU, err := a.ChooseGPU(ctx, &o.DeviceFlags, o.EnvironmentFlags)
+	options, onGPU, err := a.WorkersAndGPU(ctx, &o.Options)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"triad/internal/fleetrun"
 	"triad/internal/hosttrouble"
 	"triad/internal/manyfiles"
+	"triad/internal/opfolder"
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/runsetup"
@@ -91,7 +92,7 @@ func (a *Verb) compare(ctx context.Context, names []string, o *runsetup.Options)
 	if o.Own.Database, err = a.DatabasePath(o.DB); err != nil {
 		return err
 	}
-	if o.Verb == "compare" && o.Own.Many && runsetup.FolderOf(&request) == nil {
+	if o.Verb == "compare" && o.Own.Many && opfolder.Of(request.Operators) == nil {
 		return manyfiles.Compare(ctx, a.Setup, request, o)
 	}
 	if len(o.Sanitizers) > 0 {
@@ -187,7 +188,8 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 			places = standing.Places(ctx, a.Workers, mine, s.Request, result.Records)
 		}
 		err = errors.Join(err, standing.Tell(ctx, a.Workers, places, o.Verbose || o.Explain),
-			smallestcase.Tell(a.Out, a.Style(), smallest), a.TellTheirs(ctx, mine, result))
+			smallestcase.Tell(a.Out, a.Style(), smallest),
+			mine.PrintChecks(ctx, a.Stop, a.Out, result.Records))
 	}
 	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end))
 	if o.Own.Write && mine != nil {

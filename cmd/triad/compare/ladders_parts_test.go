@@ -23,7 +23,6 @@ import (
 	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/run"
-	"triad/internal/runsetup"
 	"triad/internal/watched"
 )
 
@@ -41,7 +40,7 @@ func caseToCount(t *testing.T, spec *op.Spec, request run.Request, kernels backe
 	request.Keep = func(c op.Case, impl string) bool {
 		return elementsOf(t, spec, c) <= watched.MostElements && !strings.HasPrefix(impl, forOneArchitecture)
 	}
-	result, err := runsetup.Unrecorded(t.Context(), t.Context(), kernels, request, false)
+	result, err := run.Unrecorded(t.Context(), t.Context(), kernels, request, false)
 	if err != nil {
 		t.Fatal(err)
 	}

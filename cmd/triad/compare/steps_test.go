@@ -8,6 +8,7 @@ import (
 	"triad/internal/console"
 	"triad/internal/machine"
 	"triad/internal/op"
+	"triad/internal/participants"
 	"triad/internal/run"
 	"triad/internal/runsetup"
 	"triad/internal/session"
@@ -29,9 +30,11 @@ func TestStepsThatDisagree(t *testing.T) {
 		t.Error("proven is not what its steps are")
 	}
 	var out, errs bytes.Buffer
-	a := &Verb{Setup: &runsetup.Setup{Workers: &machine.Workers{Console: &console.Console{
-		Out: &out,
-		Err: &errs,
+	a := &Verb{Setup: &runsetup.Setup{Source: participants.Source{Workers: &machine.Workers{
+		Console: &console.Console{
+			Out: &out,
+			Err: &errs,
+		},
 	}}}}
 	if err := a.printSteps([]run.Step{good, bad}, false); err != nil {
 		t.Fatal(err)

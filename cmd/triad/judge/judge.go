@@ -17,6 +17,7 @@ import (
 	"triad/internal/console"
 	"triad/internal/describer"
 	"triad/internal/judgeloop"
+	"triad/internal/judgeloop/lanes"
 	"triad/internal/machine"
 	"triad/internal/runsetup"
 	"triad/internal/session"
@@ -94,17 +95,17 @@ func judge(ctx context.Context, s *runsetup.Setup, args []string, o *options) (e
 	if !o.stdin {
 		o.lanes = 1
 	}
-	judging, lanes, err := s.NewJudging(ctx, &o.DeviceFlags, o.EnvironmentFlags, o.lanes, o.noSandbox)
+	judging, ready, err := lanes.New(ctx, &s.Source, &o.DeviceFlags, o.EnvironmentFlags, o.lanes, o.noSandbox)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, judging.Close()) }()
-	processes, err := s.Describer(ctx, o.EnvironmentFlags, o.noSandbox)
+	processes, err := describer.On(ctx, s.Workers, o.EnvironmentFlags, o.noSandbox)
 	if err != nil {
 		return err
 	}
 	defer processes.Close()
-	g, err := judgeOf(s, judging, lanes, processes)
+	g, err := judgeOf(s, judging, ready, processes)
 	if err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ func judge(ctx context.Context, s *runsetup.Setup, args []string, o *options) (e
 	return session.Fail(session.ExitNothing, errors.New(""))
 }
 
-func judgeOf(s *runsetup.Setup, judging *runsetup.Judging, lanes []*judgeloop.Lane,
+func judgeOf(s *runsetup.Setup, judging *lanes.Judging, lanes []*judgeloop.Lane,
 	processes *describer.Describer,
 ) (*judgeloop.Judge, error) {
 	cache, err := s.CacheDir()

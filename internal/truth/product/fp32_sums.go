@@ -183,6 +183,14 @@ type signedMatrix struct {
 	lows    []float64   // how many b_jk are subnormal
 }
 
+// freivalds returns a check of these rows and columns of the product, without its sums.
+func (m *multiplication) freivalds(seed uint64, rows, cols []int64) *judge.Freivalds {
+	return &judge.Freivalds{
+		Rows: rows, Cols: cols, Seed: seed, Sums: make([][]float64, len(rows)),
+		ErrorBound: make([]float64, len(rows)), Element: m.elementAt,
+	}
+}
+
 // freivalds makes the sums that cover rows and columns of the product. With |R_j| at most |alpha|*(|a|.|b_j|)
 // + |beta*c_j|, the sum of T over the columns j of a row is at most
 //
@@ -191,10 +199,7 @@ type signedMatrix struct {
 // which needs no element of the product, and in 16 bits the loss to subnormal operands (see alignment). The
 // sums under the signs are off by (g(N)+g(K))*u64 of the same magnitudes.
 func (s *fp32Sums) freivalds(m *multiplication, seed uint64, rows, cols []int64) *judge.Freivalds {
-	f := &judge.Freivalds{
-		Rows: rows, Cols: cols, Seed: seed, Sums: make([][]float64, len(rows)),
-		ErrorBound: make([]float64, len(rows)), Element: m.elementAt,
-	}
+	f := m.freivalds(seed, rows, cols)
 	if len(rows) == 0 || len(cols) == 0 {
 		return f
 	}

@@ -37,10 +37,7 @@ type signedBlock struct {
 // |a_k*a_l*G_kl| <= 128 * sum_k a_k^2*G_kk; that much is added. The sums under the signs themselves are off
 // by (g(N)+g(K))*u64*sum_k |a_k|*sum_j |b_jk|.
 func (g *tensorCore) freivalds(m *multiplication, seed uint64, rows, cols []int64) *judge.Freivalds {
-	f := &judge.Freivalds{
-		Rows: rows, Cols: cols, Seed: seed, Sums: make([][]float64, len(rows)),
-		ErrorBound: make([]float64, len(rows)), Element: m.elementAt,
-	}
+	f := m.freivalds(seed, rows, cols)
 	if len(rows) == 0 || len(cols) == 0 {
 		return f
 	}

@@ -77,9 +77,9 @@ func (o Operator) forward(k *truth.Request) ([]judge.Target, error) {
 	n := in.Tensors[0].Elements()
 	exactTerms := k.Distribution == "integers" && areExactTerms(o.Term, names, in.Tensors)
 	parts := make([]part, (n+truth.FlatRow-1)/truth.FlatRow)
-	truth.EachRowWith(nil, int64(len(parts)), roomFor(e), func(own *room, i, _ int64) {
+	truth.EachRowWith(nil, int64(len(parts)), e.TermRows(), func(own *elementwise.TermRow, i, _ int64) {
 		first := i * truth.FlatRow
-		parts[i] = own.sum(e, in.Tensors, first, min(first+truth.FlatRow, n), exactTerms)
+		parts[i] = sumOf(e, own, in.Tensors, first, min(first+truth.FlatRow, n), exactTerms)
 	})
 	all := together(parts)
 	y := k.TargetAt(o.Output, d, []int64{1}, nil)
@@ -131,27 +131,6 @@ func together(parts []part) part {
 		a, b := together(parts[:n/2]), together(parts[n/2:])
 		return part{a.With(b.Terms), a.sim + b.sim}
 	}
-}
-
-// room is the working memory of one core: the inputs of the formula, and one row of its results.
-type room struct {
-	*elementwise.Memory
-	values [4][]float64
-}
-
-func roomFor(e *elementwise.Evaluation) func() *room {
-	memory := e.Memory(truth.FlatRow)
-	return func() *room {
-		r := &room{Memory: memory()}
-		for i := range r.values {
-			r.values[i] = make([]float64, truth.FlatRow)
-		}
-		return r
-	}
-}
-
-func (r *room) row(n int) truth.Row {
-	return truth.Row{R: r.values[0][:n], T: r.values[1][:n], TFP32: r.values[2][:n], Sim: r.values[3][:n]}
 }
 
 // backward returns the gradients, which have the shape of the first input.

@@ -49,8 +49,8 @@ func (o Operator) segments(k *truth.Request) ([]judge.Target, error) {
 	y := k.TargetAt(o.Output, d, []int64{segments}, chosen)
 	y.Uniform = segments == 1
 	exact := make([]bool, len(y.R))
-	truth.EachRowWith(chosen, segments, roomFor(e), func(own *room, i, at int64) {
-		s := own.sum(e, in.Tensors, int64(offsets[at]), int64(offsets[at+1]), exactTerms)
+	truth.EachRowWith(chosen, segments, e.TermRows(), func(own *elementwise.TermRow, i, at int64) {
+		s := sumOf(e, own, in.Tensors, int64(offsets[at]), int64(offsets[at+1]), exactTerms)
 		y.R[i], y.Sim[i] = s.Sum, s.sim
 		y.T[i], y.TFP32[i] = k.SumError(s.Terms)
 		exact[i] = k.ExactSums(s.Terms)
@@ -62,13 +62,13 @@ func (o Operator) segments(k *truth.Request) ([]judge.Target, error) {
 	return []judge.Target{y}, nil
 }
 
-// sum adds up the terms from first up to end, in rows of truth.FlatRow.
-func (r *room) sum(e *elementwise.Evaluation, in []tensor.Tensor, first, end int64, exact bool) part {
+// sumOf adds up the terms from first up to end, in rows of truth.FlatRow.
+func sumOf(e *elementwise.Evaluation, own *elementwise.TermRow, in []tensor.Tensor, first, end int64,
+	exact bool,
+) part {
 	parts := []part{}
 	for ; first < end; first += truth.FlatRow {
-		row := r.row(int(min(truth.FlatRow, end-first)))
-		r.Read(in, first, len(row.R))
-		e.Fill(r.Memory, row)
+		row := e.Terms(own, in, first, int(min(truth.FlatRow, end-first)))
 		if exact {
 			clear(row.T)
 			clear(row.TFP32)

@@ -85,8 +85,8 @@ func (s running) with(o running) running { return running{s.Terms.With(o.Terms),
 func (o Operator) target(k *truth.Request, e *elementwise.Evaluation, in []tensor.Tensor) judge.Target {
 	d, n := in[0].DType, in[0].Elements()
 	before := make([]running, (n+truth.FlatRow-1)/truth.FlatRow+1)
-	truth.EachRowWith(nil, int64(len(before)-1), roomFor(e), func(own *room, r, _ int64) {
-		terms := own.terms(e, in, r*truth.FlatRow, int(min(truth.FlatRow, n-r*truth.FlatRow)))
+	truth.EachRowWith(nil, int64(len(before)-1), e.TermRows(), func(own *elementwise.TermRow, r, _ int64) {
+		terms := e.Terms(own, in, r*truth.FlatRow, int(min(truth.FlatRow, n-r*truth.FlatRow)))
 		before[r+1] = running{truth.TermsOf(terms), truth.Sum(terms.Sim)}
 	})
 	for r := range before[1:] {
@@ -95,8 +95,8 @@ func (o Operator) target(k *truth.Request, e *elementwise.Evaluation, in []tenso
 	t := k.FlatTarget(o.Output, d, n)
 	t.Exact = k.ExactSums(before[len(before)-1].Terms)
 	leavesOut := o.LeavesOut(k.Attrs)
-	truth.FillFlat(k, t, roomFor(e), func(own *room, first int64, out truth.Row) {
-		terms, sum := own.terms(e, in, first, len(out.R)), before[first/truth.FlatRow]
+	truth.FillFlat(k, t, e.TermRows(), func(own *elementwise.TermRow, first int64, out truth.Row) {
+		terms, sum := e.Terms(own, in, first, len(out.R)), before[first/truth.FlatRow]
 		for i, r := range terms.R {
 			next := sum.with(running{truth.Terms{
 				N: 1, Sum: r, Abs: math.Abs(r), Square: r * r, Off: terms.T[i], OffFP32: terms.TFP32[i],
@@ -113,29 +113,4 @@ func (o Operator) target(k *truth.Request, e *elementwise.Evaluation, in []tenso
 		truth.RoundRow(out.Sim, out.Sim, d)
 	})
 	return t
-}
-
-// room is the working memory of one core: the inputs of the formula, and one row of terms.
-type room struct {
-	*elementwise.Memory
-	values [4][]float64
-}
-
-func roomFor(e *elementwise.Evaluation) func() *room {
-	memory := e.Memory(truth.FlatRow)
-	return func() *room {
-		r := &room{Memory: memory()}
-		for i := range r.values {
-			r.values[i] = make([]float64, truth.FlatRow)
-		}
-		return r
-	}
-}
-
-// terms computes a row of terms.
-func (r *room) terms(e *elementwise.Evaluation, in []tensor.Tensor, first int64, n int) truth.Row {
-	row := truth.Row{R: r.values[0][:n], T: r.values[1][:n], TFP32: r.values[2][:n], Sim: r.values[3][:n]}
-	r.Read(in, first, n)
-	e.Fill(r.Memory, row)
-	return row
 }

@@ -1,4 +1,4 @@
-package runsetup
+package participants
 
 import (
 	"context"
@@ -8,21 +8,16 @@ import (
 	"slices"
 	"strings"
 
-	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/fileversion"
 	"triad/internal/kernelfile"
 	"triad/internal/machine"
 	"triad/internal/op"
 	"triad/internal/opfolder"
 	"triad/internal/ownfile/added"
-	"triad/internal/ownfile/pyparser"
 	"triad/internal/ownkernels"
-	"triad/internal/panics"
+	"triad/internal/problem/submissions"
 	"triad/internal/run"
-	"triad/internal/truth"
 	"triad/internal/worker"
-	"triad/pybridge"
 )
 
 // OwnFiles holds the added files of a run as one backend, with what belongs to a user's own operator.
@@ -30,7 +25,8 @@ type OwnFiles struct {
 	ownkernels.Backend
 	Folder *opfolder.Folder // nil for an operator of the catalog
 	truth  *worker.Adapter  // computes the truth of the folder's operator; it takes no part in a run
-	imported
+	// Submissions are those to an imported problem.
+	Submissions submissions.Added
 }
 
 // Close ends the workers of all files and that of the truth.
@@ -42,13 +38,13 @@ func (o *OwnFiles) Close() error {
 	return err
 }
 
-// versions returns the paths of the files and of the operator's folder, and the version that was run of each.
-func (o *OwnFiles) versions(ctx context.Context) map[string]string {
+// Versions returns the paths of the files and of the operator's folder, and the version that was run of each.
+func (o *OwnFiles) Versions(ctx context.Context) map[string]string {
 	if o == nil {
 		return map[string]string{}
 	}
 	all := o.Backend.Versions(ctx)
-	maps.Copy(all, o.submissionVersions(ctx))
+	maps.Copy(all, o.Submissions.Versions(ctx))
 	if f := o.Folder; f != nil {
 		all["operator "+f.Spec.Name] = f.Dir + fileversion.Commit(ctx, f.TOML)
 		all["reference of "+f.Spec.Name] = "sha256 " + fileversion.Hash(nil, f.TOML, f.Python)
@@ -56,118 +52,20 @@ func (o *OwnFiles) versions(ctx context.Context) map[string]string {
 	return all
 }
 
-// ownWorkers creates the processes that run a user's kernels, and those that compute the truth of a folder's
-// operator.
-type ownWorkers struct {
-	ownkernels.Workers
-	truth func(folder string) *worker.Adapter
-}
-
-// ownWorkers returns the workers of a GPU, or of the emulator if g is nil. folder is the operator's; nil if
-// the operator is of the catalog. The workers of Python files are forked, unless they are confined.
-func (a *Setup) ownWorkers(folder *opfolder.Folder, g *machine.GPU, e machine.EnvironmentFlags,
-	o worker.Options, confined bool,
-) (ownWorkers, error) {
-	parent := a.Parent
-	if confined {
-		parent = nil // what runs in a sandbox starts in it
-	}
-	cache, err := a.CacheDir()
-	if err != nil {
-		return ownWorkers{}, err
-	}
-	environment, err := a.With(g).Environment(e, g != nil)
-	if err != nil {
-		return ownWorkers{}, err
-	}
-	if g == nil {
-		o.Limits = o.Limits.OfOwn()
-	}
-	kernels := func() *worker.Adapter {
-		adapter := a.CUDABackend(cache, o)
-		if g != nil {
-			adapter = a.GPUBackend(g, cache, e, o)
-		}
-		if folder != nil {
-			AddSpec(adapter, folder.TOML)
-		}
-		return adapter
-	}
-	reserved := func(adapter *worker.Adapter) *worker.Adapter {
-		if g == nil { // on a GPU a waiting process holds memory
-			adapter.Reserve = a.Reserve
-		}
-		return adapter
-	}
-	python := func(dir string) *worker.Adapter {
-		adapter := reserved(pybridge.OwnBackend(environment, cache, dir, o, parent))
-		if g != nil {
-			machine.RunsUnder(adapter, g.WrapPython)
-		}
-		return adapter
-	}
-	truth := func(dir string) *worker.Adapter {
-		return reserved(pybridge.OwnTruthBackend(environment, cache, dir, o))
-	}
-	workers := ownkernels.Workers{
-		CUDA: kernels, Python: python, Cache: cache, GPU: g != nil, Accepts: a.NVCCAccepts(e),
-		Parse: pyparser.New(environment.Parses),
-	}
-	return ownWorkers{workers, truth}, nil
-}
-
-// AddSpec makes an operator outside the catalog known to a worker.
-func AddSpec(adapter *worker.Adapter, spec string) {
-	start := adapter.Command
-	adapter.Command = func(ctx context.Context) (worker.Command, error) {
-		c, err := start(ctx)
-		if err == nil {
-			c.Args = append(c.Args, "--spec", spec)
-		}
-		return c, err
-	}
-}
-
-// Participants returns the backends of a run: the implementations of the operator, of the catalog or of a
-// folder, and the user's files. refused holds the errors of files that were not understood; the others
-// continue. err is an error of the flags, or of the files if none was understood.
-func (a *Setup) Participants(ctx context.Context, f *added.Flags, request *run.Request, g *machine.GPU,
-	e machine.EnvironmentFlags, o worker.Options,
-) (all []backend.Backend, mine *OwnFiles, refused []error, err error) {
-	add := a.AddOwn
-	if folder := FolderOf(request); folder != nil {
-		if all, err = a.folderBackends(folder, g, e, o); folder.Problem != "" {
-			add = a.addSubmissions
-		}
-	} else {
-		all, err = a.Backends(g, e, o)
-	}
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if mine, refused, err = add(ctx, f, request, g, e, o); err == nil && mine != nil {
-		all = append(append(all, mine), mine.submitted...)
-	}
-	if a.Around != nil {
-		all = a.Around(all)
-	}
-	return all, mine, refused, err
-}
-
 // AddOwn reads the files that --add names, and the .cu of a folder that registers nothing, and returns the
 // backend that runs them; nil if there is neither a file nor a folder.
-func (a *Setup) AddOwn(ctx context.Context, f *added.Flags, request *run.Request, g *machine.GPU,
+func (a *Source) AddOwn(ctx context.Context, f *added.Flags, request *run.Request, g *machine.GPU,
 	e machine.EnvironmentFlags, o worker.Options,
 ) (*OwnFiles, []error, error) {
 	options, err := f.Options(request.Options)
-	folder := FolderOf(request)
+	folder := opfolder.Of(request.Operators)
 	if err == nil {
 		err = f.Check(request.Impls, len(request.Operators), folder != nil)
 	}
 	if err != nil || len(f.Add) == 0 && folder == nil {
 		return nil, nil, err
 	}
-	workers, err := a.ownWorkers(folder, g, e, o, f.Confined())
+	workers, err := a.OwnWorkers(folder, g, e, o, f.Confined())
 	if err == nil {
 		workers.Observe = a.ObservesMains(ctx)
 		workers.Confine, err = a.BoxOf(ctx, f, g)
@@ -176,7 +74,7 @@ func (a *Setup) AddOwn(ctx context.Context, f *added.Flags, request *run.Request
 		return nil, nil, err
 	}
 	operator := request.Operators[0]
-	options.Operators = namesWith(operator.Spec.Name)
+	options.Operators = submissions.OperatorsWith(operator.Spec.Name)
 	interpretation := ownkernels.Interpretation{
 		Spec: operator.Spec, Passes: operator.Spec.Passes(), Options: options,
 		Workers: workers.Workers, Flags: strings.Join(f.Words()[len(f.Add):], " "),
@@ -215,11 +113,6 @@ func (a *Setup) AddOwn(ctx context.Context, f *added.Flags, request *run.Request
 	}
 	ask(f, request, o.Limits)
 	return all, refused, nil
-}
-
-// namesWith returns the operators that a line may name: those of the catalog, and the requested one.
-func namesWith(operator string) []string {
-	return slices.Compact(slices.Sorted(slices.Values(append(catalog.Names(), operator))))
 }
 
 // ask makes a request for named implementations run the added files too, and limits the time of their cases
@@ -274,49 +167,8 @@ func (o *OwnFiles) checkMap(mapped map[string]string) error {
 	return nil
 }
 
-// FolderOf returns the folder of a request's operator; nil if the operator is of the catalog.
-func FolderOf(request *run.Request) *opfolder.Folder {
-	for _, o := range request.Operators {
-		if r, ok := o.Reference.(*opfolder.Reference); ok {
-			return r.Folder
-		}
-	}
-	return nil
-}
-
-// folderBackends returns the adapters of what a folder registers: kernels of its .cu, rows of its .py.
-func (a *Setup) folderBackends(f *opfolder.Folder, g *machine.GPU, e machine.EnvironmentFlags,
-	o worker.Options,
-) ([]backend.Backend, error) {
-	workers, err := a.ownWorkers(f, g, e, o, false)
-	if err != nil {
-		return nil, err
-	}
-	var all []backend.Backend
-	if f.Registers {
-		kernels := workers.CUDA()
-		kernels.Names = func(string) string { return f.CUDA }
-		all = append(all, kernels)
-	}
-	if f.Rows && f.Problem == "" { // that of a problem runs in a sandbox
-		all = append(all, workers.Python(f.Dir))
-	}
-	return all, nil
-}
-
-// truthOf sets the process that computes the truth of a folder's operator.
-func (a *Setup) truthOf(ctx context.Context, operator *truth.Operator, f *opfolder.Folder,
-	workers ownWorkers,
-) *worker.Adapter {
-	truth := workers.truth(f.Dir)
-	operator.Reference = &opfolder.Reference{Folder: f, Backend: truth, Context: ctx}
-	// Torch is imported while kernels are built; a request for a truth reports what went wrong.
-	panics.Go(func() { _, _, _ = truth.Load(ctx, f.Spec.Name) }, a.Broke)
-	return truth
-}
-
-// leftOut says for every file whose backward is not judged why it is not.
-func (o *OwnFiles) leftOut() (sentences []string) {
+// LeftOut says for every file whose backward is not judged why it is not.
+func (o *OwnFiles) LeftOut() (sentences []string) {
 	if o == nil {
 		return nil
 	}
@@ -346,14 +198,14 @@ func (o *OwnFiles) WriteLines() (sentences []string) {
 }
 
 // TellWritten prints the results of writing the lines.
-func (a *Setup) TellWritten(sentences []string, json bool) {
+func (a *Source) TellWritten(sentences []string, json bool) {
 	for _, sentence := range sentences {
 		fmt.Fprintln(a.Text(json), sentence)
 	}
 }
 
 // TellMatched prints how every file was read, and which files were not understood.
-func (a *Setup) TellMatched(files *OwnFiles, refused []error, json bool) {
+func (a *Source) TellMatched(files *OwnFiles, refused []error, json bool) {
 	to := a.Style().Wrap(a.Out)
 	if json {
 		to = a.Err

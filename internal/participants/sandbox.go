@@ -1,4 +1,4 @@
-package runsetup
+package participants
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"triad/internal/ownfile/added"
 )
 
-// sandboxOf says in what a stranger's files run, for the session; "" if there are none.
-func sandboxOf(f *added.Flags, mine *OwnFiles) string {
+// SandboxOf says in what a stranger's files run, for the session; "" if there are none.
+func SandboxOf(f *added.Flags, mine *OwnFiles) string {
 	switch {
 	case f.NoSandbox:
 		return "none (--no-sandbox)"
@@ -20,7 +20,7 @@ func sandboxOf(f *added.Flags, mine *OwnFiles) string {
 }
 
 // BoxOf returns what makes the workers of added files run in a sandbox; nil if they run without one.
-func (a *Setup) BoxOf(ctx context.Context, f *added.Flags, g *machine.GPU) (confine.Confining, error) {
+func (a *Source) BoxOf(ctx context.Context, f *added.Flags, g *machine.GPU) (confine.Confining, error) {
 	if !f.Confined() || f.Box != nil {
 		return f.Box, nil
 	}

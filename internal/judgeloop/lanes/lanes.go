@@ -1,4 +1,6 @@
-package runsetup
+// Package lanes holds the processes and sandboxes in which triad judge runs candidates: a lane for each
+// candidate that is judged at the same time.
+package lanes
 
 import (
 	"context"
@@ -18,7 +20,9 @@ import (
 	"triad/internal/opfolder"
 	"triad/internal/ownkernels"
 	"triad/internal/panics"
+	"triad/internal/participants"
 	"triad/internal/problem"
+	"triad/internal/problem/submissions"
 	"triad/internal/run"
 	"triad/internal/scratch"
 	"triad/internal/submission"
@@ -27,9 +31,9 @@ import (
 	"triad/pybridge"
 )
 
-// Judging holds what the candidates of judgeloop run in.
+// Judging opens problems, and judges candidates in its lanes.
 type Judging struct {
-	*Setup
+	*participants.Source
 	machine     *confine.Machine // nil: there is no sandbox, and what runs is trusted
 	gpu         *machine.GPU
 	flags       machine.EnvironmentFlags
@@ -40,12 +44,12 @@ type Judging struct {
 	room        *judgeloop.Room
 }
 
-// NewJudging finds the sandbox, unless what runs is trusted, and the device, and makes n lanes. Close ends
-// what the lanes started.
-func (a *Setup) NewJudging(ctx context.Context, d *machine.DeviceFlags, e machine.EnvironmentFlags,
+// New finds the sandbox, unless what runs is trusted, and the device, and makes n lanes. Close ends what the
+// lanes started.
+func New(ctx context.Context, a *participants.Source, d *machine.DeviceFlags, e machine.EnvironmentFlags,
 	n int, trusted bool,
 ) (j *Judging, lanes []*judgeloop.Lane, err error) {
-	j = &Judging{Setup: a, flags: e}
+	j = &Judging{Source: a, flags: e}
 	if j.gpu, err = a.ChooseGPU(ctx, d, e); err != nil {
 		return nil, nil, err
 	}
@@ -146,7 +150,7 @@ func (p *judged) Close() error {
 func (p *judged) Judge(ctx context.Context, c judgeloop.Candidate) (judgeloop.Found, error) {
 	request := run.Request{
 		Operators: []*truth.Operator{p.operator}, Impls: []string{submission.Family},
-		InFlight: 1, Seed: DefaultSeed,
+		InFlight: 1, Seed: op.DefaultSeed,
 		Options: op.Options{Level: c.LevelOf(), Passes: c.Passes(), Device: "cpu"},
 	}
 	if c.Seed != nil {
@@ -163,7 +167,7 @@ func (p *judged) Judge(ctx context.Context, c judgeloop.Candidate) (judgeloop.Fo
 	for _, sizes := range p.sizes(c) {
 		request.Options.Dims = sizes
 		var result run.Result
-		result, err = Unrecorded(ctx, p.Stop, listing, request, !c.All)
+		result, err = run.Unrecorded(ctx, p.Stop, listing, request, !c.All)
 		found.Records = append(found.Records, result.Records...)
 		if found.Stopped = result.Interrupted; err != nil || found.Stopped {
 			break
@@ -205,7 +209,7 @@ func (p *judged) candidate(c judgeloop.Candidate, options op.Options) (backend.B
 	l, most := &limits.Limits, c.Timeout()
 	l.Build, l.First, l.FirstCPU, l.CallLeast = most, most, most, most
 	l.Stall = min(l.Stall, most)
-	of, err := p.ownWorkers(p.folder, p.gpu, p.flags, limits, p.machine != nil)
+	of, err := p.OwnWorkers(p.folder, p.gpu, p.flags, limits, p.machine != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -223,26 +227,31 @@ func (p *judged) candidate(c judgeloop.Candidate, options op.Options) (backend.B
 		if filepath.Ext(c.Path) == ".py" {
 			of.Cache = c.Lane.Folder
 		}
-		file, err := functionIn(c.Path, "candidate", p.plan, p.folder.Spec, options, of)
+		file, err := p.reader(p.folder.Dir, of).Function(c.Path, "candidate", options)
 		if err != nil {
 			return nil, err
 		}
-		return &OwnFiles{Backend: ownkernels.Backend{Files: []*ownkernels.File{file}}, Folder: p.folder}, nil
+		return &ownkernels.Backend{Files: []*ownkernels.File{file}}, nil
 	}
 	copied := filepath.Join(c.Lane.Folder, "problem")
 	if err := os.CopyFS(copied, os.DirFS(p.folder.Dir)); err != nil {
 		return nil, err
 	}
 	of.Cache = c.Lane.Folder
-	written, err := submitted(c.Path, "candidate", p.folder.Spec.Name, copied, p.plan, of)
+	written, err := p.reader(copied, of).Submission(c.Path, "candidate")
 	if err != nil {
 		return nil, err
 	}
 	return written.Submission, nil
 }
 
+// reader returns the reader of a candidate; dir holds the problem.
+func (p *judged) reader(dir string, of participants.OwnWorkers) *submissions.Reader {
+	return &submissions.Reader{Plan: p.plan, Spec: p.folder.Spec, Dir: dir, Workers: of.Workers}
+}
+
 // confine makes the workers of a candidate run in sandboxes, those of Python in that of its lane.
-func (p *judged) confine(of *ownWorkers, parent *pybridge.Confined, limits worker.Options) {
+func (p *judged) confine(of *participants.OwnWorkers, parent *pybridge.Confined, limits worker.Options) {
 	var forked sync.Map // workers of Python are in the sandbox of the lane already
 	of.Python = func(folder string) *worker.Adapter {
 		adapter := parent.Backend(folder, limits)

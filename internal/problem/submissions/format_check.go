@@ -1,9 +1,10 @@
-package runsetup
+package submissions
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"time"
@@ -12,7 +13,6 @@ import (
 	"triad/internal/op"
 	"triad/internal/problem"
 	"triad/internal/record"
-	"triad/internal/run"
 	"triad/internal/subprocess"
 	"triad/internal/worker"
 	"triad/pybridge"
@@ -21,68 +21,64 @@ import (
 // longestCheck limits the format's own check of a submission.
 const longestCheck = 2 * time.Minute
 
-// theirCheck is the format's own check of one submission.
-type theirCheck struct {
+// formatCheck is the format's own check of one submission.
+type formatCheck struct {
 	implementation string          // mine/STEM
 	adapter        *worker.Adapter // of the process that runs it; nil for CUDA, whose calls are triad's own
 }
 
-// addCheck adds the format's own check of the submission that a word of --add names, in a process of its own.
-func (o *OwnFiles) addCheck(text, stem string, plan *problem.Plan, e *pybridge.Environment, cache string,
-	confined func(*worker.Adapter, ...string) *worker.Adapter,
-) error {
-	r, err := requestOf(text, plan)
+// AddCheck adds the format's own check of the submission that a word of --add names, in a process of its own.
+func (a *Added) AddCheck(r *Reader, text, stem string, e *pybridge.Environment, confined Confined) error {
+	asked, err := requestOf(text, r.Plan)
 	if err != nil {
 		return err
 	}
-	r.Stem, r.Function = stem, ""
-	check := theirCheck{implementation: r.Implementation()}
-	if filepath.Ext(r.Path) == ".py" || plan.Packs(r.Path) {
-		absolute, err := filepath.Abs(r.Path)
+	asked.Stem, asked.Function = stem, ""
+	check := formatCheck{implementation: asked.Implementation()}
+	if filepath.Ext(asked.Path) == ".py" || r.Plan.Packs(asked.Path) {
+		absolute, err := filepath.Abs(asked.Path)
 		if err != nil {
 			return err
 		}
-		command := pybridge.CheckCommand(e, cache, o.Folder.Dir, absolute)
+		command := pybridge.CheckCommand(e, r.Workers.Cache, r.Dir, absolute)
 		check.adapter = confined(&worker.Adapter{Command: command}, filepath.Dir(absolute))
 	}
-	o.theirs = append(o.theirs, check)
+	a.checks = append(a.checks, check)
 	return nil
 }
 
-// TellTheirs prints a line for each submission: what the check of its problem's format says of it, and
-// triad's.
-func (a *Setup) TellTheirs(ctx context.Context, mine *OwnFiles, result run.Result) error {
-	if mine == nil {
-		return nil
-	}
-	for _, their := range mine.theirs {
-		if a.Stop.Err() != nil {
+// PrintChecks prints a line for each submission: the verdict of the format's own check, and that of triad's
+// records. It starts no check after stop ends.
+func (a *Added) PrintChecks(ctx, stop context.Context, to io.Writer, records []record.Record) error {
+	for _, c := range a.checks {
+		if stop.Err() != nil {
 			return nil
 		}
-		said := "the format's own check of a file of CUDA is not run"
-		if their.adapter != nil {
-			check, err := their.run(ctx)
+		sentence := "the format's own check of a file of CUDA is not run"
+		if c.adapter != nil {
+			check, err := c.run(ctx)
 			if err != nil {
 				check = &problem.Check{Failed: err.Error()}
 			}
-			said = check.Sentence(oursOf(their.implementation, result.Records))
+			sentence = check.Sentence(oursOf(c.implementation, records))
 		}
-		if _, err := fmt.Fprintf(a.Out, "%s: %s.\n", harmless.Line(their.implementation),
-			harmless.Line(said)); err != nil {
+		if _, err := fmt.Fprintf(to, "%s: %s.\n", harmless.Line(c.implementation),
+			harmless.Line(sentence)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *theirCheck) run(ctx context.Context) (*problem.Check, error) {
-	c, err := t.adapter.Command(ctx)
+// run runs the check within longestCheck. An error says why there is no verdict.
+func (c *formatCheck) run(ctx context.Context) (*problem.Check, error) {
+	command, err := c.adapter.Command(ctx)
 	if err != nil {
 		return nil, err
 	}
 	text, err := subprocess.Run(ctx, subprocess.Command{
-		Path: c.Path, Args: c.Args, Env: c.Env, Most: c.Most, Boxed: c.Boxed, Deadline: longestCheck,
-		MostOutput: problem.MostDescription,
+		Path: command.Path, Args: command.Args, Env: command.Env, Most: command.Most, Boxed: command.Boxed,
+		Deadline: longestCheck, MostOutput: problem.MostDescription,
 	})
 	if errors.Is(err, subprocess.ErrDeadline) {
 		return nil, fmt.Errorf("it took more than %v", longestCheck)

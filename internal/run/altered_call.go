@@ -8,21 +8,21 @@ import (
 	"triad/internal/record"
 )
 
-// afterTurning calls an implementation of a marked case again with the altered input, and judges the result.
+// callAltered calls an implementation of a marked case again with the altered input, and judges the result.
 // It sets found to the findings that explain a failure.
-func (x *execution) afterTurning(ctx context.Context, c *prepared, e entry, r *record.Record,
+func (x *execution) callAltered(ctx context.Context, c *prepared, e entry, r *record.Record,
 	found *[]op.Finding,
 ) error {
 	if c.altered == nil || e.implementation.Limit != "" || r.Status.Weight() == op.Bad ||
 		len(r.Outputs) == 0 {
 		return nil
 	}
-	turned := &prepared{
+	altered := &prepared{
 		work: c.work, given: slices.Clone(c.given), outputs: c.outputs, level: c.level, stop: c.stop,
 		truths: map[string]truthOnce{},
 	}
-	turned.given[0] = c.altered.of(c.given[0], r.Seed)
-	job, err := x.job(ctx, turned, e)
+	altered.given[0] = c.altered.of(c.given[0], r.Seed)
+	job, err := x.job(ctx, altered, e)
 	if err != nil {
 		return err
 	}
@@ -32,8 +32,8 @@ func (x *execution) afterTurning(ctx context.Context, c *prepared, e entry, r *r
 		return err
 	}
 	outcome.ChangedItsMind()
-	again := newRecord(turned, e, r.Seed, r.Started)
-	explained := x.rules().ruleOnLaunches(turned, e, outcome, &again, len(job.Launches))
+	again := newRecord(altered, e, r.Seed, r.Started)
+	explained := x.rules().ruleOnLaunches(altered, e, outcome, &again, len(job.Launches))
 	if again.Status.Weight() != op.Bad && outcome.Status == op.StatusUnknown {
 		return nil
 	}

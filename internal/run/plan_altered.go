@@ -18,18 +18,19 @@ type alteration struct {
 }
 
 var (
-	reversed = &alteration{"has its inner elements in reverse", turnedInside}
+	reversed = &alteration{"has its inner elements in reverse", innerReversed}
 	// one that knows a large input by a sample of its elements takes it for the same
-	exchanged = &alteration{"has two neighbors exchanged", exchangedInside}
+	exchanged = &alteration{"has two neighbors exchanged", neighborsExchanged}
 )
 
 // leastExchanged is the smallest number of elements of an input whose neighbors are exchanged: a sample of a
 // smaller one may well be all of it.
 const leastExchanged = 1024
 
-// markTurned chooses the cases of each operator and dtype whose forward is called again with an altered first
-// input: of ordinary data the smallest, whose inner elements are reversed, and the largest of moderate size.
-func markTurned(planned []work) error {
+// markAltered chooses the cases of each operator and dtype whose forward is called again with an altered
+// first input: of ordinary data the smallest, whose inner elements are reversed, and the largest of moderate
+// size.
+func markAltered(planned []work) error {
 	smallest, size := map[string]int{}, map[string]int64{}
 	largest, most := map[string]int{}, map[string]int64{}
 	for i, w := range planned {
@@ -65,9 +66,9 @@ func markTurned(planned []work) error {
 	return nil
 }
 
-// turnedInside returns a contiguous tensor with its elements in reverse order, except for the first and the
+// innerReversed returns a contiguous tensor with its elements in reverse order, except for the first and the
 // last.
-func turnedInside(t tensor.Tensor, _ uint64) tensor.Tensor {
+func innerReversed(t tensor.Tensor, _ uint64) tensor.Tensor {
 	size := int(t.DType.Size())
 	data := slices.Clone(t.Data)
 	last := len(data)/size - 1
@@ -78,9 +79,9 @@ func turnedInside(t tensor.Tensor, _ uint64) tensor.Tensor {
 	return t
 }
 
-// exchangedInside returns a contiguous tensor with two neighbors exchanged that differ, neither of them the
-// first or the last element. The seed decides which.
-func exchangedInside(t tensor.Tensor, seed uint64) tensor.Tensor {
+// neighborsExchanged returns a contiguous tensor with two neighbors exchanged that differ, neither of them
+// the first or the last element. The seed decides which.
+func neighborsExchanged(t tensor.Tensor, seed uint64) tensor.Tensor {
 	size := int(t.DType.Size())
 	inner := len(t.Data)/size - 3 // places of a left neighbor
 	if inner < 1 {

@@ -1,4 +1,4 @@
-package runsetup
+package lanes
 
 import (
 	"reflect"
@@ -7,7 +7,6 @@ import (
 	"triad/internal/judgeloop"
 	"triad/internal/op"
 	"triad/internal/opfolder"
-	"triad/internal/ownfile/added"
 	"triad/internal/problem"
 )
 
@@ -34,28 +33,6 @@ func TestGivenSizes(t *testing.T) {
 		got := p.sizes(judgeloop.Candidate{Job: &judgeloop.Job{GivenSizes: c.given}})
 		if !reflect.DeepEqual(got, c.want) {
 			t.Errorf("given %v of %v: %v, want %v", c.given, c.plan.Sizes, got, c.want)
-		}
-	}
-}
-
-// TestSandboxOf: a session says in what a stranger's files ran.
-func TestSandboxOf(t *testing.T) {
-	ofProblem := &OwnFiles{Folder: &opfolder.Folder{Problem: "problem.json"}}
-	for _, c := range []struct {
-		flags added.Flags
-		mine  *OwnFiles
-		want  string
-	}{
-		{added.Flags{}, nil, ""},
-		{added.Flags{Add: []string{"a.cu"}}, &OwnFiles{}, ""},
-		{added.Flags{Sandbox: true}, nil, "bubblewrap"},
-		{added.Flags{Many: true}, nil, "bubblewrap"},
-		{added.Flags{Many: true, NoSandbox: true}, nil, "none (--no-sandbox)"},
-		{added.Flags{}, ofProblem, "bubblewrap"},
-		{added.Flags{NoSandbox: true}, ofProblem, "none (--no-sandbox)"},
-	} {
-		if got := sandboxOf(&c.flags, c.mine); got != c.want {
-			t.Errorf("%+v: %q, want %q", c.flags, got, c.want)
 		}
 	}
 }

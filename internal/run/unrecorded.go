@@ -1,4 +1,4 @@
-package runsetup
+package run
 
 import (
 	"context"
@@ -6,27 +6,34 @@ import (
 	"triad/internal/backend"
 	"triad/internal/op"
 	"triad/internal/record"
-	"triad/internal/run"
-	"triad/internal/session"
 )
 
 // Unrecorded judges a request on one backend and records nothing. It stops at the first wrong case if enough
 // is set, and finishes the current case when stop ends.
-func Unrecorded(ctx, stop context.Context, b backend.Backend, request run.Request, enough bool) (
-	run.Result, error,
-) {
+func Unrecorded(ctx, stop context.Context, b backend.Backend, request Request, enough bool) (Result, error) {
 	stop, cancel := context.WithCancel(stop)
 	defer cancel()
-	runner := &run.Runner{Backends: []backend.Backend{b}, Recorder: session.Discard{}, Stop: stop}
+	runner := &Runner{Backends: []backend.Backend{b}, Recorder: Discard{}, Stop: stop}
 	if enough {
 		runner.Recorder = untilWrong{stop: cancel}
 	}
 	return runner.Compare(ctx, request)
 }
 
+// Discard is the recorder of runs that are not recorded.
+type Discard struct{}
+
+func (Discard) Plan([]record.Item, record.Toolchain) error { return nil }
+
+func (Discard) Done(record.Item) bool { return false }
+
+func (Discard) Append(*record.Record) error { return nil }
+
+func (Discard) AppendDifferences([]record.Difference) error { return nil }
+
 // untilWrong ends a run with its first record that is wrong.
 type untilWrong struct {
-	session.Discard
+	Discard
 	stop context.CancelFunc
 }
 

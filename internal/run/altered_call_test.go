@@ -30,11 +30,11 @@ func (b *caches) Run(_ context.Context, job backend.Job) (backend.Outcome, error
 	return b.c.rightAnswer(b.t, inputs, job.Launches), nil
 }
 
-// TestAfterTurning: an implementation that recognises an input by its ends, its sum and its sizes repeats its
+// TestAlteredCall: an implementation that recognises an input by its ends, its sum and its sizes repeats its
 // last answer for another one.
-func TestAfterTurning(t *testing.T) {
+func TestAlteredCall(t *testing.T) {
 	planned := []work{someForward(t)}
-	if err := markTurned(planned); err != nil || planned[0].altered != reversed {
+	if err := markAltered(planned); err != nil || planned[0].altered != reversed {
 		t.Fatalf("%v is marked: %v, %v", planned[0].Case, planned[0].altered, err)
 	}
 	for _, of := range []struct {
@@ -59,38 +59,38 @@ func TestAfterTurning(t *testing.T) {
 		b := &caches{t: t, c: c, kept: of.kept}
 		r := record.Record{Status: of.before, Outputs: []record.Verdict{{Name: c.outputs[0].Name}}}
 		var found []op.Finding
-		if err := x.afterTurning(t.Context(), c, c.row(b), &r, &found); err != nil {
+		if err := x.callAltered(t.Context(), c, c.row(b), &r, &found); err != nil {
 			t.Fatal(err)
 		}
-		told := of.marked != nil && strings.Contains(r.Message, "so it is where x "+of.marked.words) &&
+		reported := of.marked != nil && strings.Contains(r.Message, "so it is where x "+of.marked.words) &&
 			strings.Contains(r.Outputs[0].Pattern, of.marked.words)
-		if r.Status != of.want || b.jobs != of.jobs || told != (of.want == op.StatusFail) {
+		if r.Status != of.want || b.jobs != of.jobs || reported != (of.want == op.StatusFail) {
 			t.Errorf("%v: %v %q after %d jobs", of, r.Status, r.Message, b.jobs)
 		}
 	}
 }
 
-// TestTurnedInside: the first and the last element stay where they are.
-func TestTurnedInside(t *testing.T) {
+// TestInnerReversed: the first and the last element stay where they are.
+func TestInnerReversed(t *testing.T) {
 	x := tensor.New("x", op.BF16, []int64{2, 3})
 	copy(x.Data, "aAbBcCdDeEfF")
-	if got := string(turnedInside(x, 1).Data); got != "aAeEdDcCbBfF" || string(x.Data) != "aAbBcCdDeEfF" {
+	if got := string(innerReversed(x, 1).Data); got != "aAeEdDcCbBfF" || string(x.Data) != "aAbBcCdDeEfF" {
 		t.Errorf("%q of %q", got, x.Data)
 	}
 }
 
-// TestExchangedInside: two neighbors that differ change places, wherever the seed has it, and the first and
+// TestNeighborsExchanged: two neighbors that differ change places, where the seed puts it, and the first and
 // the last element stay.
-func TestExchangedInside(t *testing.T) {
+func TestNeighborsExchanged(t *testing.T) {
 	x := tensor.New("x", op.BF16, []int64{2, 3})
 	copy(x.Data, "aAbBbBcCcCfF")
 	for seed := range uint64(20) {
-		if got := string(exchangedInside(x, seed).Data); got != "aAbBcCbBcCfF" {
+		if got := string(neighborsExchanged(x, seed).Data); got != "aAbBcCbBcCfF" {
 			t.Errorf("seed %d: %q", seed, got)
 		}
 	}
 	short := tensor.New("x", op.BF16, []int64{3})
-	if got := exchangedInside(short, 1); string(got.Data) != string(short.Data) {
+	if got := neighborsExchanged(short, 1); string(got.Data) != string(short.Data) {
 		t.Errorf("a short one: %q", got.Data)
 	}
 }
@@ -104,7 +104,7 @@ func TestTheLargestIsAltered(t *testing.T) {
 		large.Dims[i].Value = 40
 	}
 	planned := []work{large, small}
-	if err := markTurned(planned); err != nil || planned[0].altered != exchanged ||
+	if err := markAltered(planned); err != nil || planned[0].altered != exchanged ||
 		planned[1].altered != reversed {
 		t.Errorf("%v: %v; %v: %v; %v", planned[0].Dims, planned[0].altered, planned[1].Dims,
 			planned[1].altered, err)

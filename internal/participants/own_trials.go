@@ -1,4 +1,4 @@
-package runsetup
+package participants
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 )
 
 // settle settles by trials how the files are read. Nothing of a trial is kept: the first Ctrl-C ends it.
-func (a *Setup) settle(ctx context.Context, files []*ownkernels.File, r run.Request, d time.Duration) error {
+func (a *Source) settle(ctx context.Context, files []*ownkernels.File, r run.Request, d time.Duration) error {
 	ctx, done := a.AtFirstInterrupt(ctx)
 	defer done()
 	t := trial.Trials{Spec: r.Operators[0].Spec, Asked: r.Options, Limit: d, Judge: a.judgeTrial(ctx, r)}
@@ -21,12 +21,13 @@ func (a *Setup) settle(ctx context.Context, files []*ownkernels.File, r run.Requ
 }
 
 // judgeTrial returns the port through which trials of added files reach a run.
-func (a *Setup) judgeTrial(ctx context.Context, request run.Request) trial.Judge {
-	request.Single, request.Explain, request.Gradients = true, false, false
+func (a *Source) judgeTrial(ctx context.Context, request run.Request) trial.Judge {
+	request.Single, request.Timing = true, nil
+	request.Explain, request.Gradients, request.Before = false, false, nil
 	return func(b backend.Backend, impl string, o op.Options, enough bool) (judged trial.Judged) {
 		request := request
-		request.Impls, request.Options, request.Timing, request.Before = []string{impl}, o, nil, nil
-		result, err := Unrecorded(ctx, a.Stop, b, request, enough)
+		request.Impls, request.Options = []string{impl}, o
+		result, err := run.Unrecorded(ctx, a.Stop, b, request, enough)
 		for _, spent := range result.Spent {
 			if spent.On == "loading" {
 				judged.Loading = append(judged.Loading, spent.Time)

@@ -1,4 +1,4 @@
-package runsetup
+package participants
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 // ObservesMains returns what runs the main() of a CUDA file once to see how it calls its kernels. Without a
 // sandbox or a compiler for the emulator it sees nothing: nobody asked for main() to run.
-func (a *Setup) ObservesMains(ctx context.Context) func(file, text string, flags []string) *observed.Run {
+func (a *Source) ObservesMains(ctx context.Context) func(file, text string, flags []string) *observed.Run {
 	observer := sync.OnceValues(func() (observe.Observer, error) {
 		box, err := sandbox.Find(ctx)
 		if err != nil {
