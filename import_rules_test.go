@@ -36,6 +36,7 @@ var rules = []rule{
 			"internal/judge", "internal/report", "internal/workload", "internal/tensor", "internal/stats",
 			"internal/kernelfile", "internal/shrink", "internal/advice", "internal/cudaerror",
 			"internal/asked", "internal/ownfile/pyfacts", "internal/ownfile/observed",
+			"internal/ownfile/cfacts",
 		},
 		never: []string{
 			"os", "os/exec", "syscall", "net", "net/http", "database/sql",
@@ -48,9 +49,12 @@ var rules = []rule{
 		reason: "statistics know numbers, not what they are numbers of",
 	},
 	{
-		packages: []string{"internal/judge", "internal/workload", "internal/tensor", "internal/kernelfile"},
-		never:    []string{"time", "math/rand", "math/rand/v2"},
-		reason:   "no clock and no chance: the same case gives the same bits and the same verdict",
+		packages: []string{
+			"internal/judge", "internal/workload", "internal/tensor", "internal/kernelfile",
+			"internal/ownfile/cfacts",
+		},
+		never:  []string{"time", "math/rand", "math/rand/v2"},
+		reason: "no clock and no chance: the same case gives the same bits and the same verdict",
 	},
 	{
 		packages: []string{"internal/shrink", "internal/advice"},
@@ -110,6 +114,14 @@ var rules = []rule{
 		packages: []string{"internal/ownfile/pyfacts", "internal/ownfile/observed"},
 		never:    []string{"triad/..."},
 		reason:   "facts are plain data, which every reader of a file may have",
+	},
+	{
+		packages: []string{"internal/ownfile/cfacts"},
+		never: []string{
+			"triad/cuda/...", "triad/pybridge/...", "triad/internal/kernelfile", "triad/internal/worker",
+			"triad/internal/backend", "triad/internal/catalog", "triad/internal/judge",
+		},
+		reason: "facts are what the text says; what they mean for an operator is decided elsewhere",
 	},
 	{
 		packages: []string{"internal/ownfile/pyparser"},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // Adapter is the representation in which a pointer gets its target, where that is not the tensor as it lies.
@@ -55,10 +56,11 @@ type adapterOf struct {
 // or scratch memory.
 func (b *Binding) chooseAdapter() {
 	b.sayAdapters()
-	if b.Function.Kind == Python && b.Pass == op.Forward && b.mayExchange() {
+	if b.Function.Kind == cfacts.Python && b.Pass == op.Forward && b.mayExchange() {
 		b.chooseTokens()
 	}
-	if b.Function.Kind == Python || b.Pass != op.Forward || b.Function.showsSizes() || b.Function.returns {
+	if b.Function.Kind == cfacts.Python || b.Pass != op.Forward || b.Function.ShowsSizes() ||
+		b.Function.ReturnsTensors {
 		b.chooseTensorAdapter()
 		return
 	}
@@ -103,16 +105,16 @@ func (b *Binding) missingPointers() int {
 // tripled reports whether the lines of a file mention rows of several inputs: "3 * C".
 func (b *Binding) tripled() bool {
 	n := fmt.Sprint(len(b.Spec.Own.Packed))
-	return len(b.Spec.Own.Packed) > 2 && b.speaksOf(func(t []token) bool {
-		return t[1].text == "*" && (t[0].text == n && t[2].isName() || t[2].text == n && t[0].isName())
+	return len(b.Spec.Own.Packed) > 2 && b.speaksOf(func(t []cfacts.Token) bool {
+		return t[1].Text == "*" && (t[0].Text == n && t[2].IsName() || t[2].Text == n && t[0].IsName())
 	})
 }
 
 // speaksOf reports whether three consecutive tokens of the function or of a kernel fulfil a condition.
-func (b *Binding) speaksOf(is func(t []token) bool) bool {
-	for _, fn := range append([]Function{b.Function}, b.others...) {
-		for i := 0; i+2 < len(fn.body); i++ {
-			if is(fn.body[i : i+3]) {
+func (b *Binding) speaksOf(is func(t []cfacts.Token) bool) bool {
+	for _, fn := range append([]cfacts.Function{b.Function}, b.others...) {
+		for i := 0; i+2 < len(fn.Body); i++ {
+			if is(fn.Body[i : i+3]) {
 				return true
 			}
 		}
@@ -135,7 +137,7 @@ func (b *Binding) takePacked(missing int) bool {
 		if isPacked {
 			named++
 		}
-		if a.Pointer && !a.any() && (isPacked || a.Role == Nothing && at < 0) {
+		if a.Pointer && !a.Any() && (isPacked || a.Role == Nothing && at < 0) {
 			at = i
 		}
 	}
@@ -174,7 +176,7 @@ func (b *Binding) pack(a *Argument, adapter adapterOf) {
 // countSizes returns the number of parameters that stand for a size, or may do so.
 func (b *Binding) countSizes() (sizes int) {
 	for _, o := range b.Args {
-		if o.Role == Size || o.Role == Nothing && o.isInteger() {
+		if o.Role == Size || o.Role == Nothing && o.IsInteger() {
 			sizes++
 		}
 	}
@@ -183,14 +185,14 @@ func (b *Binding) countSizes() (sizes int) {
 
 // halved reports whether the lines divide a size, by its name in the signature, by n.
 func (b *Binding) halved(size string, n int) bool {
-	if b.Function.Kind == Python {
+	if b.Function.Kind == cfacts.Python {
 		by := regexp.MustCompile(`\b` + regexp.QuoteMeta(size) + `[ \t]*//?[ \t]*` + strconv.Itoa(n) + `\b`)
-		chunks := n == 2 && chunked.MatchString(b.Function.text)
-		lines := b.Function.text + b.Function.kernels
+		chunks := n == 2 && chunked.MatchString(b.Function.Code)
+		lines := b.Function.Code + b.Function.Kernels
 		return chunks || by.MatchString(lines)
 	}
-	return b.speaksOf(func(t []token) bool {
-		return strings.EqualFold(t[0].text, size) && t[1].text == "/" && t[2].text == fmt.Sprint(n)
+	return b.speaksOf(func(t []cfacts.Token) bool {
+		return strings.EqualFold(t[0].Text, size) && t[1].Text == "/" && t[2].Text == fmt.Sprint(n)
 	})
 }
 
@@ -205,7 +207,7 @@ func (b *Binding) takeEach(missing int) bool {
 			tensors++
 		}
 	}
-	pointer := func(a Argument) bool { return a.Pointer && !a.Const && a.any() }
+	pointer := func(a Argument) bool { return a.Pointer && !a.Const && a.Any() }
 	inPlace := missing == tensors+1 && slices.ContainsFunc(b.Args, pointer)
 	if tensors == 0 || missing != tensors && !inPlace {
 		return false
@@ -259,7 +261,7 @@ var numberNames = []string{"beta", "bias", "shift"}
 // takePlainFactor takes a number for a factor or an addend for which the operator has a tensor.
 func (b *Binding) takePlainFactor(a *Argument) bool {
 	own := b.Spec.Own
-	if len(b.unscaled) == 0 || !a.isFloat() {
+	if len(b.unscaled) == 0 || !a.IsFloat() {
 		return false
 	}
 	added := slices.Contains(numberNames, snake(a.Name)) || b.without[own.Addend] &&
@@ -295,7 +297,8 @@ func (b *Binding) nextToFactor(a *Argument) bool {
 // zeros are passed.
 func (b *Binding) takeZeros(a *Argument) bool {
 	own := b.Spec.Own
-	if b.Function.Kind != Python || b.Function.form == kernelForm || own.Factor == "" || own.Addend != "" ||
+	if b.Function.Kind != cfacts.Python || b.Function.Form == kernelForm || own.Factor == "" ||
+		own.Addend != "" ||
 		!slices.Contains(numberNames, snake(a.Name)) || b.Pass != op.Forward || !b.has(Input, own.Factor) {
 		return false
 	}
@@ -365,11 +368,11 @@ func isScratchName(name string) bool {
 // scratchFill returns what scratch memory is filled with, "" where its values before a call do not matter:
 // sums begin with 0, and so does memory that the lines add to without writing it first; maxima begin with
 // -infinity.
-func scratchFill(p Param) string {
+func scratchFill(p cfacts.Param) string {
 	switch word := scratchWord(p.Name); {
 	case slices.Contains(scratchMaxima, word):
 		return fillLowest
-	case slices.Contains(scratchSums, word), (p.atomic || p.added) && !p.plain:
+	case slices.Contains(scratchSums, word), (p.Atomic || p.Added) && !p.Plain:
 		return fillZero
 	}
 	return ""

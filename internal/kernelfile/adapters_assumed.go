@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"triad/internal/ownfile/cfacts"
 )
 
 // adapterWord returns the word of --map for an argument's target and adapter.
@@ -64,14 +66,14 @@ func (f Adapter) shown() bool {
 // guessedNumber reports whether a number is passed for a parameter whose name alone says what it is: a plain
 // factor or addend, or a letter that is taken for one more factor of the rows though no line multiplies it.
 func (b *Binding) guessedNumber(a Argument) bool {
-	if a.Role != Constant || a.Adapter != AsItLies || a.place == inTile {
+	if a.Role != Constant || a.Adapter != AsItLies || a.Place == cfacts.InTile {
 		return false
 	}
 	word := b.adapterWord(a)
 	// A tensor of PyTorch has its sizes, and may be wanted with both.
 	factor := strings.Contains(a.Target, "as a factor of")
 	return word == wordFactor || word == wordAddend || isLetter(a.Name) && !b.multiplied(a) ||
-		factor && b.Function.Kind == Python
+		factor && b.Function.Kind == cfacts.Python
 }
 
 // calledOtherwise returns the assumption about a function without a parameter for some tensors: it is called
@@ -104,7 +106,7 @@ func (b *Binding) otherAdapters() []Alternative {
 		targets []string
 		endings []string
 	}{{b.Spec.Own.Wide, []string{"", endTwice, endPairs}}, {b.Spec.Own.Tokens, []string{"", endSwapped}}} {
-		if python := b.Function.Kind == Python; python && slices.Contains(group.endings, endPairs) ||
+		if python := b.Function.Kind == cfacts.Python; python && slices.Contains(group.endings, endPairs) ||
 			(python && b.bshd || b.ordered) && slices.Contains(group.endings, endSwapped) {
 			continue
 		}

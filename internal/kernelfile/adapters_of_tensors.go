@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // halves matches what Python's lines do with a tensor that holds two: x.chunk(2, dim=-1), x.shape[-1] // 2.
@@ -19,7 +20,7 @@ var chunked = regexp.MustCompile(`chunk\(\w*,?[ \t]*2\b`)
 // chooseTensorAdapter decides in which of the operator's layouts a function of PyTorch's tensors is written,
 // which show their sizes: it takes one tensor for several inputs, or one of each pair.
 func (b *Binding) chooseTensorAdapter() {
-	if b.Pass != op.Forward || b.Function.form == kernelForm {
+	if b.Pass != op.Forward || b.Function.Form == kernelForm {
 		return
 	}
 	b.stackTensor()
@@ -29,7 +30,7 @@ func (b *Binding) chooseTensorAdapter() {
 	}
 	b.eachTensor()
 	b.widenTensors()
-	if b.extension || b.Function.Kind == Python && b.Function.form == plainForm {
+	if b.extension || b.Function.Kind == cfacts.Python && b.Function.Form == plainForm {
 		b.takeUnscaled(b.missingInputs())
 	}
 }
@@ -53,7 +54,7 @@ func (b *Binding) missingInputs() int {
 
 // freeTensor reports whether an argument is a tensor without a target so far.
 func (b *Binding) freeTensor(a Argument) bool {
-	return a.Role == Nothing && (a.Pointer || a.Untyped) && !a.Optional && a.place != inInit
+	return a.Role == Nothing && (a.Pointer || a.Untyped) && !a.Optional && a.Place != cfacts.InInit
 }
 
 // packTensor takes one tensor for several inputs that are concatenated in each row, where the function's
@@ -80,20 +81,21 @@ func (b *Binding) packTensor() {
 // flat reports whether a Python function that takes the number of elements takes one tensor for several, one
 // after the other, or is read so: its tensors have no rows then.
 func (b *Binding) flat() bool {
-	if b.Options.Flat && b.Function.Kind == Python {
+	if b.Options.Flat && b.Function.Kind == cfacts.Python {
 		return true
 	}
-	return b.Function.Kind == Python && b.takesSizes() && slices.ContainsFunc(b.Args, func(a Argument) bool {
-		return a.Adapter == Packed && a.lies == wholeTensors
-	})
+	return b.Function.Kind == cfacts.Python && b.takesSizes() &&
+		slices.ContainsFunc(b.Args, func(a Argument) bool {
+			return a.Adapter == Packed && a.lies == wholeTensors
+		})
 }
 
 // halvesRows reports whether the lines of a function halve a size.
 func (b *Binding) halvesRows() bool {
-	if b.Function.Kind == Python {
-		return halves.MatchString(b.Function.text + b.Function.kernels)
+	if b.Function.Kind == cfacts.Python {
+		return halves.MatchString(b.Function.Code + b.Function.Kernels)
 	}
-	return hasTexts(b.Function.body, "/", "2") || hasTexts(b.Function.body, "chunk")
+	return cfacts.HasTexts(b.Function.Body, "/", "2") || cfacts.HasTexts(b.Function.Body, "chunk")
 }
 
 // eachTensor takes a function of one tensor, which returns it, for one that is called for each of a pair.
@@ -109,7 +111,7 @@ func (b *Binding) eachTensor() {
 			tensors++
 		}
 	}
-	if tensors == 0 || returned == 0 || b.missingInputs() != tensors || !b.Function.mayReturn() || b.fills() {
+	if tensors == 0 || returned == 0 || b.missingInputs() != tensors || !b.Function.MayReturn() || b.fills() {
 		return
 	}
 	for name := range b.Spec.Own.Each {
@@ -121,7 +123,7 @@ func (b *Binding) eachTensor() {
 // widenTensors notes the tables that Python lines multiply by a tensor whose halves were exchanged:
 // rotate_half(q) * sin.
 func (b *Binding) widenTensors() {
-	text := b.Function.text
+	text := b.Function.Code
 	for i := range b.Args {
 		a := &b.Args[i]
 		if a.Role != Input || a.stated || !slices.Contains(b.Spec.Own.Wide, a.Target) {
@@ -152,7 +154,7 @@ var strideName = regexp.MustCompile(`\b\w*stride\w*`)
 func (b *Binding) readAlike(text string, table Argument) bool {
 	places := func(name string) map[string]bool {
 		all := map[string]bool{}
-		lines := strings.ToLower(strideName.ReplaceAllString(b.Function.kernels, "stride"))
+		lines := strings.ToLower(strideName.ReplaceAllString(b.Function.Kernels, "stride"))
 		at := regexp.MustCompile(`(?m)[(=][ \t]*` + regexp.QuoteMeta(strings.ToLower(name)) +
 			`[ \t]*\+[ \t]*([^,\n]+(?:\[[^\]\n]*\][^,\n]*)*)`)
 		for _, m := range at.FindAllStringSubmatch(lines, -1) {
@@ -172,7 +174,7 @@ func (b *Binding) readAlike(text string, table Argument) bool {
 			return true
 		}
 		// rows of half the length lie at other places, where no stride hides that
-		all := len(in) > 0 && !strideName.MatchString(b.Function.kernels)
+		all := len(in) > 0 && !strideName.MatchString(b.Function.Kernels)
 		for place := range in {
 			all = all && of[place]
 		}

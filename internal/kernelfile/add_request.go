@@ -8,6 +8,7 @@ import (
 
 	"triad/internal/declaration"
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 	"triad/internal/ownfile/pyfacts"
 )
 
@@ -72,10 +73,10 @@ func (r Request) Implementation() string {
 func (r Request) IsPython() bool { return filepath.Ext(r.Path) == ".py" && !r.Inline }
 
 // Read lists the functions of the file, with text as its contents. flags are those of its compiler.
-func (r Request) Read(text string, flags []string) *File {
+func (r Request) Read(text string, flags []string) *cfacts.File {
 	if r.IsPython() {
 		f := ReadPython(declaration.Without(text, PythonSign), r.Parse)
-		f.takeLines(text, PythonSign)
+		takeLines(f, text, PythonSign)
 		return f
 	}
 	var defined []string
@@ -84,8 +85,8 @@ func (r Request) Read(text string, flags []string) *File {
 			defined = append(defined, name)
 		}
 	}
-	f := ReadCUDA(declaration.Without(text, CUDASign), defined...)
-	f.takeLines(text, CUDASign)
+	f := cfacts.ReadCUDA(declaration.Without(text, CUDASign), defined...)
+	takeLines(f, text, CUDASign)
 	return f
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // changing lists words in the name of a function which say that it computes something else than the operator,
@@ -85,9 +86,9 @@ var operatorWords = strings.Fields(`attention convolution cross_entropy gelu geg
 // and not after this one; "" otherwise.
 func (b *Binding) launchesOther() string {
 	kernel := ""
-	for i := range b.Function.body {
-		callee, _ := b.file.called(&b.Function, i)
-		if callee == nil || callee.Kind != Kernel || callee.Name == kernel {
+	for i := range b.Function.Body {
+		callee, _ := b.file.Called(&b.Function, i)
+		if callee == nil || callee.Kind != cfacts.Kernel || callee.Name == kernel {
 			continue
 		}
 		if kernel != "" {
@@ -171,9 +172,9 @@ func (b *Binding) saysOther() string {
 
 // ReturnsTensors reports whether a function is Python or belongs to a PyTorch extension: its author may have
 // meant an input for the result.
-func (b *Binding) ReturnsTensors() bool { return b.Function.Kind == Python || b.extension }
+func (b *Binding) ReturnsTensors() bool { return b.Function.Kind == cfacts.Python || b.extension }
 
 // Launches reports whether a function launches a Triton kernel of that name.
 func (b *Binding) Launches(name string) bool {
-	return strings.Contains(b.Function.kernels, "def "+name+"(")
+	return strings.Contains(b.Function.Kernels, "def "+name+"(")
 }

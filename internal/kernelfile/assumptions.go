@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // Guess is the subject of an assumption.
@@ -108,7 +109,7 @@ func (b *Binding) assumedSizes() (all []Assumption) {
 
 // guessedParameters returns the parameters with names that say too little, and what they were taken for.
 func (b *Binding) guessedParameters() (words, parameters []string) {
-	onlyInput := len(b.Args) == 1 && len(b.inputs) == 1 && b.Function.mayReturn() // under whatever name
+	onlyInput := len(b.Args) == 1 && len(b.inputs) == 1 && b.Function.MayReturn() // under whatever name
 	for _, a := range b.Args {
 		matched := a.Role == Input || a.Role == Output || a.Role == Size || a.Role == Attribute
 		_, stride := strideOf(a.Name)
@@ -143,7 +144,7 @@ func (b *Binding) guessesTiny(parameters []string) bool {
 // shownByWrites reports whether the lines of a function show which of its two pointers is the operator's only
 // input and which its only output: they write one of them.
 func (b *Binding) shownByWrites(a Argument) bool {
-	if b.Function.Kind == Python || len(b.inputs) != 1 || len(b.outputs) != 1 {
+	if b.Function.Kind == cfacts.Python || len(b.inputs) != 1 || len(b.outputs) != 1 {
 		return false
 	}
 	var pointers, written []string
@@ -151,11 +152,11 @@ func (b *Binding) shownByWrites(a Argument) bool {
 		if p.Pointer {
 			pointers = append(pointers, p.Name)
 		}
-		if p.writing.any() {
+		if p.Writing.Any() {
 			written = append(written, p.Name)
 		}
 	}
-	return len(pointers) == 2 && len(written) == 1 && a.Pointer && (a.Role == Output) == a.writing.any()
+	return len(pointers) == 2 && len(written) == 1 && a.Pointer && (a.Role == Output) == a.Writing.Any()
 }
 
 // contrary reports whether the name of a size also fits another size, and the two stand in the signature in

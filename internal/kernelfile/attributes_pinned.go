@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // Equal returns the dims that share one parameter, group by group.
@@ -42,11 +43,12 @@ func (b *Binding) nameSetsSwitch(a op.AttributeSpec) bool {
 		return found && !strings.HasSuffix(before, "non") && !strings.HasSuffix(before, "no") &&
 			!strings.HasSuffix(before, "not") && !strings.HasSuffix(before, "without")
 	}
-	if says(b.Function.Name) || slices.ContainsFunc(spellings(a.Name), b.Function.maskedAlways) {
+	if says(b.Function.Name) || slices.ContainsFunc(spellings(a.Name),
+		func(name string) bool { return maskedAlways(&b.Function, name) }) {
 		return true
 	}
-	return slices.ContainsFunc(b.Function.body,
-		func(t token) bool { return slices.Contains(b.kernels, t.text) && says(t.text) })
+	return slices.ContainsFunc(b.Function.Body,
+		func(t cfacts.Token) bool { return slices.Contains(b.kernels, t.Text) && says(t.Text) })
 }
 
 // setsSwitch reports whether a name sets a switch, or lines that look like its mask do. Such lines may be
@@ -145,7 +147,7 @@ func (b *Binding) Pins() map[string]string {
 		}
 		for _, arg := range b.Args {
 			if arg.Role == Output && len(b.Cases) > 0 && b.outputs[arg.Index].DType == "$"+a.Name {
-				if d, any, ok := arg.instantiate(b.Cases[0].types).element(); ok && !any &&
+				if d, any, ok := arg.Instantiate(b.Cases[0].types).Element(); ok && !any &&
 					slices.Contains(a.Values, d.String()) {
 					pins[a.Name] = d.String()
 				}
@@ -164,7 +166,7 @@ func (b *Binding) DTypes() []string {
 }
 
 // Parameters returns the names of the function's parameters.
-func (b *Binding) Parameters() []string { return b.Function.parameterNames() }
+func (b *Binding) Parameters() []string { return parameterNames(&b.Function) }
 
 // attributeValue returns the value of an attribute without a parameter, as an expression and in words: that
 // of --attr, else the default. The output's type decides an enumeration that selects an output's dtype.

@@ -15,5 +15,5 @@ func (b *Binding) commentsSay(other Alternative) bool {
 	}
 	all := eachOf(strings.Fields(words), regexp.QuoteMeta)
 	named := regexp.MustCompile(`(?i)(?:^|[^\w.])(?:` + strings.Join(all, "|") + `)(?:$|[^\w])`)
-	return slices.ContainsFunc(b.file.comments, named.MatchString)
+	return slices.ContainsFunc(b.file.Comments, named.MatchString)
 }

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"triad/internal/ownfile/cfacts"
 )
 
 // sizesOfTensor matches a list of names in brackets, as text next to a tensor gives its sizes.
@@ -13,7 +15,7 @@ var sizesOfTensor = regexp.MustCompile(`[\[(]\s*([A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]
 // namedAlike returns the sizes that the comments of a Python function name alike for two tensors: with "q:
 // (B, H, T, D)" and "k: (B, H, T, D)" both have T tokens. The function is judged where they are equal.
 func (b *Binding) namedAlike() [][]string {
-	if b.Function.Kind != Python || b.takesSizes() {
+	if b.Function.Kind != cfacts.Python || b.takesSizes() {
 		return nil
 	}
 	names := b.statedSizes()
@@ -34,8 +36,8 @@ func (b *Binding) namedAlike() [][]string {
 // statedSizes returns the names that the comments of a function give the sizes of the operator, each once.
 func (b *Binding) statedSizes() map[string][]string {
 	all := map[string][]string{}
-	words := slices.Concat(docstring.FindAllString(b.Function.parsed().Text, -1),
-		pythonComment.FindAllString(b.Function.parsed().Text, -1))
+	words := slices.Concat(docstring.FindAllString(b.Function.Parsed().Text, -1),
+		cfacts.PythonComment.FindAllString(b.Function.Parsed().Text, -1))
 	for _, line := range strings.Split(strings.Join(words, "\n"), "\n") {
 		at := sizesOfTensor.FindStringSubmatchIndex(line)
 		if at == nil {

@@ -6,11 +6,11 @@ import (
 	gotoken "go/token"
 	"go/types"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // mostConstant limits the elements of a tensor whose sizes are constants of a file: all cases have that many,
@@ -22,40 +22,41 @@ const mostConstant = 1 << 22
 type bounds struct {
 	values   map[string]int64
 	below    map[string]map[string]bool
-	stated   Function
+	stated   cfacts.Function
 	products bool // one of the constants is a factor: i < N * N
 }
 
-// boundsOf finds the constants, except lengths of tiles, that a kernel compares its other operands with.
-func (f *File) boundsOf(fn Function) bounds {
+// comparedSizes finds the constants, except lengths of tiles, that a kernel compares its other operands with.
+func comparedSizes(f *cfacts.File, fn cfacts.Function) bounds {
 	all := bounds{values: map[string]int64{}, below: map[string]map[string]bool{}, stated: fn}
-	all.stated.Params, all.stated.body = slices.Clone(fn.Params), slices.Clone(fn.body)
-	for i, t := range fn.body {
-		name, value, number := f.constant(t.text)
+	all.stated.Params, all.stated.Body = slices.Clone(fn.Params), slices.Clone(fn.Body)
+	for i, t := range fn.Body {
+		name, value, number := constantNamed(f, t.Text)
 		if number {
-			all.stated.body[i].text = name
+			all.stated.Body[i].Text = name
 		} else {
-			name = t.text
+			name = t.Text
 		}
 		at := i - 1
-		if at > 0 && fn.body[at].text == "(" {
+		if at > 0 && fn.Body[at].Text == "(" {
 			at--
 		}
-		if at < 1 || !isComparison(fn.body[at]) {
+		if at < 1 || !isComparison(fn.Body[at]) {
 			continue
 		}
-		if own, is := (body{tokens: fn.body}).constant(t.text); is {
+		if own, is := (body{tokens: fn.Body}).constant(t.Text); is {
 			value, number = integerValue(own)
 		}
-		if !number || value < 2 || isLength(fn.body, t.text) {
+		if !number || value < 2 || isLength(fn.Body, t.Text) {
 			continue
 		}
-		all.products = all.products || i+1 < len(fn.body) && fn.body[i+1].text == "*"
+		all.products = all.products || i+1 < len(fn.Body) && fn.Body[i+1].Text == "*"
 		if all.values[name] == 0 {
 			all.values[name], all.below[name] = value, map[string]bool{}
-			all.stated.Params = append(all.stated.Params, Param{Name: name, Base: "int", Text: "int " + name})
+			all.stated.Params = append(all.stated.Params,
+				cfacts.Param{Name: name, Base: "int", Text: "int " + name})
 		}
-		all.below[name][fn.body[at-1].text] = true
+		all.below[name][fn.Body[at-1].Text] = true
 	}
 	return all
 }
@@ -75,15 +76,15 @@ func (b bounds) alike() (value int64) {
 // file, as in "#define N 1024". Several are matched as parameters of these names would be; a single one is
 // the number of elements, or each side if two indices are compared with it. sure says that the file allocates
 // that many. nil if it compares with none; an error if it stays open what they are, or they are too large.
-func constantSizes(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) (
+func constantSizes(file *cfacts.File, fn cfacts.Function, spec *op.Spec, pass op.Pass, options Options) (
 	dims map[string]int64, sure bool, err error,
 ) {
-	integer := func(p Param) bool { return p.isInteger() }
+	integer := func(p cfacts.Param) bool { return p.IsInteger() }
 	said := len(options.Dims)+len(options.Map)+len(options.Bound) > 0
-	if fn.Kind != Kernel || slices.ContainsFunc(fn.Params, integer) || said {
+	if fn.Kind != cfacts.Kernel || slices.ContainsFunc(fn.Params, integer) || said {
 		return nil, false, statedOtherwise(file, fn, spec, pass, options)
 	}
-	found := file.boundsOf(fn)
+	found := comparedSizes(file, fn)
 	b := newBinding(file, fn, spec, pass, options)
 	b.inputs, b.outputs = spec.Tensors(pass)
 	square := b.sidesOfSquare(file, found)
@@ -121,7 +122,7 @@ func constantSizes(file *File, fn Function, spec *op.Spec, pass op.Pass, options
 		dims[d.Name] = 1
 	}
 	for name := range found.values {
-		sure = sure || file.allocates(name)
+		sure = sure || allocates(file, name)
 	}
 	if err := b.fewEnough(dims, square); err != nil {
 		return nil, false, err
@@ -130,7 +131,8 @@ func constantSizes(file *File, fn Function, spec *op.Spec, pass op.Pass, options
 }
 
 // statedOtherwise refuses user-given sizes that differ from the constants that the file allocates with.
-func statedOtherwise(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) error {
+func statedOtherwise(file *cfacts.File, fn cfacts.Function, spec *op.Spec, pass op.Pass,
+	options Options) error {
 	said := options.Dims
 	if len(said) == 0 {
 		return nil
@@ -148,7 +150,7 @@ func statedOtherwise(file *File, fn Function, spec *op.Spec, pass op.Pass, optio
 }
 
 // takesVectors reports whether a pointer's elements are vectors: a comparison then counts vectors.
-func takesVectors(p Param) bool {
+func takesVectors(p cfacts.Param) bool {
 	return p.Pointer && p.Base != "" && strings.ContainsAny(p.Base[len(p.Base)-1:], "1234")
 }
 
@@ -172,9 +174,9 @@ func (b *Binding) oneOfSeveral(found bounds) bool {
 			return false
 		}
 	}
-	body := b.Function.body
+	body := b.Function.Body
 	for i := 0; i+3 < len(body); i++ {
-		if body[i].text == "blockIdx" && body[i+3].text != "*" {
+		if body[i].Text == "blockIdx" && body[i+3].Text != "*" {
 			return true
 		}
 	}
@@ -198,14 +200,14 @@ func (b *Binding) oneConstant(dims map[string]int64, value int64, sides bool) {
 
 // allocates reports whether a statement of the file has both a sizeof and the constant, as an allocation of
 // that many elements has.
-func (f *File) allocates(name string) bool {
+func allocates(f *cfacts.File, name string) bool {
 	bytes, named := false, false
-	for _, t := range f.tokens {
-		if t.text == ";" || t.text == "{" {
+	for _, t := range f.Tokens {
+		if t.Text == ";" || t.Text == "{" {
 			bytes, named = false, false
 		}
-		root, _, _ := f.constant(t.text)
-		bytes, named = bytes || t.text == "sizeof", named || root == name
+		root, _, _ := constantNamed(f, t.Text)
+		bytes, named = bytes || t.Text == "sizeof", named || root == name
 		if bytes && named {
 			return true
 		}
@@ -236,11 +238,11 @@ func (b *Binding) fewEnough(dims map[string]int64, product bool) error {
 	return nil
 }
 
-// constant returns the number that a name stands for, and the name that defines it: of "const int HIGH =
+// constantNamed returns the number that a name stands for, and the name that defines it: of "const int HIGH =
 // WIDE" that is WIDE.
-func (f *File) constant(name string) (root string, value int64, ok bool) {
-	for range maxConstants {
-		text, defined := f.defines[name]
+func constantNamed(f *cfacts.File, name string) (root string, value int64, ok bool) {
+	for range cfacts.MaxConstants {
+		text, defined := f.Defines[name]
 		if !defined {
 			return name, 0, false
 		}
@@ -255,7 +257,7 @@ func (f *File) constant(name string) (root string, value int64, ok bool) {
 // integerValue returns the value of an integer expression such as "(1 << 20)". One with operators of bits and
 // others has another order of precedence in Go than in C++.
 func integerValue(text string) (int64, bool) {
-	text = wholeSuffix.ReplaceAllString(text, "$1")
+	text = cfacts.WholeSuffix.ReplaceAllString(text, "$1")
 	if strings.ContainsAny(text, "<>&|^") && strings.ContainsAny(text, "+-*/%") {
 		return 0, false
 	}
@@ -266,22 +268,16 @@ func integerValue(text string) (int64, bool) {
 	return constant.Int64Val(value.Value)
 }
 
-// wholeSuffix matches an integer with the suffix of its type.
-var wholeSuffix = regexp.MustCompile(`\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b`)
-
-// maxConstants limits the names of one number that are followed.
-const maxConstants = 4
-
-func isComparison(t token) bool { return slices.Contains([]string{"<", "<=", ">="}, t.text) }
+func isComparison(t cfacts.Token) bool { return slices.Contains([]string{"<", "<=", ">="}, t.Text) }
 
 // isLength reports whether a constant stands in the declaration of a shared array: it is the size of a tile.
-func isLength(body []token, name string) bool {
+func isLength(body []cfacts.Token, name string) bool {
 	for i, t := range body {
-		if t.text != "__shared__" {
+		if t.Text != "__shared__" {
 			continue
 		}
-		for k := i; k < len(body) && body[k].text != ";"; k++ {
-			if body[k].text == name {
+		for k := i; k < len(body) && body[k].Text != ";"; k++ {
+			if body[k].Text == name {
 				return true
 			}
 		}

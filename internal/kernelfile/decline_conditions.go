@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"triad/internal/ownfile/cfacts"
 )
 
 // declinesInPython matches the means by which a Python function may decline a call: an assert, an exception,
@@ -15,18 +17,18 @@ var declinesInPython = regexp.MustCompile(`(?m)^[ \t]*(?:assert|raise)\b|` +
 // MayDecline reports whether a function may decline a call for its sizes: its lines or those of a kernel of
 // its file assert or check something, or it returns false.
 func (b *Binding) MayDecline() bool {
-	if b.Function.Kind == Python {
-		return declinesInPython.MatchString(b.Function.text + b.Function.kernels)
+	if b.Function.Kind == cfacts.Python {
+		return declinesInPython.MatchString(b.Function.Code + b.Function.Kernels)
 	}
-	words := b.file.words
+	words := b.file.Words
 	if b.extension && (strings.Contains(words, "throw") || strings.Contains(words, "torch_check")) {
 		return true // a macro of the file or its includes may do so
 	}
 	if b.EndsForSizes() {
 		return true
 	}
-	return b.Function.refuses || b.asserts || slices.ContainsFunc(b.file.tokens, func(t token) bool {
-		return t.text == "assert" || strings.HasPrefix(t.text, "TORCH_CHECK")
+	return b.Function.Refuses || b.asserts || slices.ContainsFunc(b.file.Tokens, func(t cfacts.Token) bool {
+		return t.Text == "assert" || strings.HasPrefix(t.Text, "TORCH_CHECK")
 	})
 }
 
@@ -36,7 +38,7 @@ func (b *Binding) AtDefaults() map[string]int64 {
 	all := map[string]int64{}
 	for _, d := range b.Spec.Dims {
 		n, err := strconv.ParseInt(d.Default, 10, 64)
-		if err == nil && b.Function.Kind != Python && !b.givesSize(d.Name) {
+		if err == nil && b.Function.Kind != cfacts.Python && !b.givesSize(d.Name) {
 			all[d.Name] = n
 		}
 	}

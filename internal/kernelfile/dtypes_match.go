@@ -8,15 +8,17 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // takeFP32 takes the tensors of an exercise in Python, a solve with sizes as well as tensors, for fp32, where
 // neither its lines nor the user name a dtype: its author's tensors have no other.
-func (b *Binding) takeFP32(file *File) {
+func (b *Binding) takeFP32(file *cfacts.File) {
 	said := len(b.asked) > 0 || len(b.Options.DTypes) > 0
-	b.away = roundsUp.MatchString(pythonComment.ReplaceAllString(file.text, " "))
-	b.sixteen = narrowName.MatchString(pythonComment.ReplaceAllString(file.text, ""))
-	b.withoutDType = b.Function.Kind == Python && b.Function.Name == "solve" && b.takesSizes() && !said &&
+	b.away = roundsUp.MatchString(cfacts.PythonComment.ReplaceAllString(file.PythonText, " "))
+	b.sixteen = narrowName.MatchString(cfacts.PythonComment.ReplaceAllString(file.PythonText, ""))
+	b.withoutDType = b.Function.Kind == cfacts.Python && b.Function.Name == "solve" && b.takesSizes() &&
+		!said &&
 		slices.Contains(b.Spec.PassDTypes(b.Pass), op.FP32.String())
 	if len(b.Options.Only) > 0 {
 		b.asked = b.Options.Only
@@ -24,7 +26,7 @@ func (b *Binding) takeFP32(file *File) {
 	if made := b.givesDType(); !said && made != "" {
 		b.asked = []string{made}
 	}
-	stored := cmp.Or(b.Function.parsed().Stores, b.Function.parsed().Loads)
+	stored := cmp.Or(b.Function.Parsed().Stores, b.Function.Parsed().Loads)
 	switch {
 	case b.withoutDType && stored == "":
 		b.asked = []string{op.FP32.String()}
@@ -32,9 +34,6 @@ func (b *Binding) takeFP32(file *File) {
 		b.asked, b.sixteen, b.stores = []string{stored}, false, true
 	}
 }
-
-// narrowType matches what shows that an author thought of other dtypes than fp32.
-var narrowType = regexp.MustCompile(`(?i)half|float16|fp16|bf16|\bdtype\b|element_ty|scalar_type`)
 
 // narrowName matches the name of a type of 16 bits in Python, where half may also be half of a size.
 var narrowName = regexp.MustCompile(`(?i)torch\.half\b|\.half\(|float16|fp16|bf16`)
@@ -49,18 +48,6 @@ var namesOf16 = map[op.DType]*regexp.Regexp{
 // nameOfInteger matches the name of an integer type in Python; "int" alone is the type of a size.
 var nameOfInteger = regexp.MustCompile(`(?i)\bu?int(?:8|16|32|64)\b|torch\.(?:u?int|long|short)|` +
 	`tl\.u?int|\.(?:int|long|short)\(|\binteger`)
-
-// namesNarrow reports whether the lines of a file, without its comments, name a type of 16 bits or ask for
-// the dtype of tensors.
-func namesNarrow(comment *regexp.Regexp, text string) bool {
-	return narrowType.MatchString(wideType.ReplaceAllString(comment.ReplaceAllString(text, " "), " "))
-}
-
-// wideType matches a dtype without half precision, "dtype=tl.float32", and one that is passed on and named
-// elsewhere: "dtype=dtype", "dtype=x.dtype".
-var wideType = regexp.MustCompile(
-	`\bdtype\s*=\s*(?:(?:tl|torch|np|jnp)\.(?:float32|float64|float|u?int\w*|bool|long)\b|dtype\b|` +
-		`\w+\.dtype\b|["'](?:fp|f|float)?(?:32|64)["'])`)
 
 // guessedDTypes returns the doubt about the dtypes beyond fp32 of a function that takes any, where neither
 // its file nor the user names one: its author may never have offered them.
@@ -85,10 +72,10 @@ func (b *Binding) guessedDTypes() string {
 // a Python file names no integer type.
 func (b *Binding) UnstatedDTypes() (others []string) {
 	if len(b.asked) > 0 || len(b.Options.DTypes) > 0 || len(b.Cases) < 2 || b.Cases[0].Main != op.FP32 ||
-		b.narrow && (!b.sixteen || b.Function.Kind != Python) {
+		b.narrow && (!b.sixteen || b.Function.Kind != cfacts.Python) {
 		return nil
 	}
-	all := pythonComment.ReplaceAllString(b.file.text, "")
+	all := cfacts.PythonComment.ReplaceAllString(b.file.PythonText, "")
 	for _, c := range b.Cases[1:] {
 		names, text := namesOf16[c.Main], all
 		if c.Main == op.FP16 {
@@ -96,7 +83,7 @@ func (b *Binding) UnstatedDTypes() (others []string) {
 		}
 		switch {
 		case names != nil && (!b.narrow || !names.MatchString(text)),
-			!c.Main.IsFloat() && b.Function.Kind == Python && !nameOfInteger.MatchString(all):
+			!c.Main.IsFloat() && b.Function.Kind == cfacts.Python && !nameOfInteger.MatchString(all):
 			others = append(others, c.DType)
 		}
 	}
@@ -136,7 +123,7 @@ func (b *Binding) instances() error {
 		if generic != "" {
 			here[generic] = cppTypes[main]
 		}
-		if made := b.file.instantiated(b.Function); generic != "" && len(made) > 0 &&
+		if made := b.file.Instantiated(b.Function); generic != "" && len(made) > 0 &&
 			!slices.Contains(made, main) {
 			why = "its file instantiates " + b.Function.Name + " for other types"
 			continue
@@ -184,7 +171,7 @@ func (b *Binding) templateArguments(values map[string]string) string {
 	if len(b.Function.Template) == 0 {
 		return ""
 	}
-	words := eachOf(b.Function.Template, func(t TemplateParam) string { return values[t.Name] })
+	words := eachOf(b.Function.Template, func(t cfacts.TemplateParam) string { return values[t.Name] })
 	return "<" + strings.Join(words, ", ") + ">"
 }
 
@@ -195,12 +182,12 @@ func (b *Binding) misfit(dtype string, types map[string]string) string {
 			continue
 		}
 		tensor := b.tensor(a)
-		own := a.instantiate(types)
-		element, any, ok := own.element()
+		own := a.Instantiate(types)
+		element, any, ok := own.Element()
 		want, fixed := tensorDType(tensor, dtype)
 		element = b.heldBy(element, want)
 		switch {
-		case any || a.Untyped || a.Adapter == Narrow || own.isBytes() && fixed && want.Size() == 1:
+		case any || a.Untyped || a.Adapter == Narrow || own.IsBytes() && fixed && want.Size() == 1:
 		case !ok:
 			return a.Name + " is " + a.Text
 		case !fixed: // an attribute says it: every float is one of its values
@@ -233,7 +220,7 @@ func (b *Binding) typesOf(types map[string]string) string {
 	dtypes := map[op.DType]bool{}
 	for _, a := range b.Args {
 		if (a.Role == Input || a.Role == Output) && b.tensor(a).DType == "" {
-			if d, any, ok := a.instantiate(types).element(); ok && !any {
+			if d, any, ok := a.Instantiate(types).Element(); ok && !any {
 				words = append(words, a.Name+" is "+d.String())
 				dtypes[d] = true
 			}
@@ -302,4 +289,22 @@ func (b *Binding) checkContract() error {
 		}
 	}
 	return b.errorf("--contract %s: %s permits %s", asked, b.Spec.Name, strings.Join(permitted, ", "))
+}
+
+// cppTypes maps a dtype to its type in CUDA C++.
+var cppTypes = map[op.DType]string{
+	op.FP64: "double", op.FP32: "float", op.FP16: "__half",
+	op.BF16: "__nv_bfloat16", op.E4M3: "__nv_fp8_e4m3",
+	op.E5M2: "__nv_fp8_e5m2",
+	op.I64:  "long long", op.I32: "int", op.I8: "signed char", op.U8: "unsigned char", op.Bool: "bool",
+	op.U32: "unsigned int", op.E2M1x2: "unsigned char",
+}
+
+// abiNames maps a dtype to its name in abi.h.
+var abiNames = map[op.DType]string{
+	op.FP64: "TRIAD_F64", op.FP32: "TRIAD_F32", op.FP16: "TRIAD_F16",
+	op.BF16: "TRIAD_BF16", op.E4M3: "TRIAD_E4M3",
+	op.E5M2: "TRIAD_E5M2",
+	op.I64:  "TRIAD_I64", op.I32: "TRIAD_I32", op.I8: "TRIAD_I8", op.U8: "TRIAD_U8", op.Bool: "TRIAD_BOOL",
+	op.U32: "TRIAD_U32", op.E2M1x2: "TRIAD_E2M1X2",
 }

@@ -3,6 +3,8 @@ package kernelfile
 import (
 	"slices"
 	"strconv"
+
+	"triad/internal/ownfile/cfacts"
 )
 
 // endings lists the functions that end the process.
@@ -20,10 +22,10 @@ func (b *Binding) EndsForSizes() bool {
 // are compared with a number.
 func (b *Binding) sizesAskedFor() (ends bool, sizes map[string]int64) {
 	sizes = map[string]int64{}
-	if b.Function.Kind != Host {
+	if b.Function.Kind != cfacts.Host {
 		return false, sizes
 	}
-	body := b.Function.body
+	body := b.Function.Body
 	sizeOf := func(name string) string {
 		for _, a := range b.Args {
 			if a.Name == name && a.Role == Size && len(dimsOf(a.Target)) == 1 {
@@ -32,15 +34,18 @@ func (b *Binding) sizesAskedFor() (ends bool, sizes map[string]int64) {
 		}
 		return ""
 	}
-	for i := 0; i+1 < len(body) && body[i].text != "<<<"; i++ {
-		if body[i].text != "if" || body[i+1].text != "(" {
+	for i := 0; i+1 < len(body) && body[i].Text != "<<<"; i++ {
+		if body[i].Text != "if" || body[i+1].Text != "(" {
 			continue
 		}
-		condition, close := inside(body, i+1), closing(body, i+1)
-		asks := slices.ContainsFunc(condition, func(t token) bool { return sizeOf(t.text) != "" })
+		condition, close := cfacts.Inside(body, i+1), cfacts.Closing(body, i+1)
+		asks := slices.ContainsFunc(condition, func(t cfacts.Token) bool { return sizeOf(t.Text) != "" })
 		under := statementAt(body, close+1)
 		is := func(words ...string) bool {
-			return slices.ContainsFunc(under, func(t token) bool { return slices.Contains(words, t.text) })
+			return slices.ContainsFunc(under, func(t cfacts.Token) bool {
+				return slices.Contains(words,
+					t.Text)
+			})
 		}
 		if !asks || is("<<<") {
 			continue
@@ -49,11 +54,11 @@ func (b *Binding) sizesAskedFor() (ends bool, sizes map[string]int64) {
 		if !is(endings...) && !is("return", "throw") || len(condition) != 3 {
 			continue
 		}
-		n, err := strconv.ParseInt(condition[2].text, 10, 64)
-		if _, value, named := b.file.constant(condition[2].text); named {
+		n, err := strconv.ParseInt(condition[2].Text, 10, 64)
+		if _, value, named := constantNamed(b.file, condition[2].Text); named {
 			n, err = value, nil
 		}
-		if dim := sizeOf(condition[0].text); dim != "" && condition[1].text == "!=" && err == nil && n > 0 {
+		if dim := sizeOf(condition[0].Text); dim != "" && condition[1].Text == "!=" && err == nil && n > 0 {
 			sizes[dim] = n
 		}
 	}
@@ -61,15 +66,15 @@ func (b *Binding) sizesAskedFor() (ends bool, sizes map[string]int64) {
 }
 
 // statementAt returns the tokens of the statement at a place: those of a block, or up to a semicolon.
-func statementAt(body []token, at int) []token {
+func statementAt(body []cfacts.Token, at int) []cfacts.Token {
 	if at >= len(body) {
 		return nil
 	}
-	if body[at].text == "{" {
-		return inside(body, at)
+	if body[at].Text == "{" {
+		return cfacts.Inside(body, at)
 	}
 	end := at
-	for end < len(body) && body[end].text != ";" {
+	for end < len(body) && body[end].Text != ";" {
 		end++
 	}
 	return body[at:end]

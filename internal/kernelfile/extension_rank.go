@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // leavesOutFirst reports whether an extension may take its tensors without the operator's first size, which
@@ -13,7 +14,7 @@ import (
 // sizes of a tensor of one rank less, a.size(0) and a.size(1), and for no others. Sizes counted from the end,
 // a.size(-1), leave it open; a check of the rank, a.dim() == 2, settles it.
 func (b *Binding) leavesOutFirst() (without, sure bool) {
-	if !b.extension || b.Function.Kind != Host {
+	if !b.extension || b.Function.Kind != cfacts.Host {
 		return false, false
 	}
 	shape := b.shape(b.inputs[0])
@@ -27,14 +28,14 @@ func (b *Binding) leavesOutFirst() (without, sure bool) {
 	}
 	asked, open, stated := false, false, false
 	for _, a := range b.Args {
-		if !a.tensor || a.Adapter != AsItLies || a.Role != Input && a.Role != Output {
+		if !a.TorchTensor || a.Adapter != AsItLies || a.Role != Input && a.Role != Output {
 			continue
 		}
 		sizes := b.shape(b.tensor(a))
 		if !beginsWith(sizes, first) {
 			continue
 		}
-		most, dim, counted := b.Function.mostAsked(a.Name)
+		most, dim, counted := mostAsked(&b.Function, a.Name)
 		if dim == len(sizes) { // a batch, beside one matrix for all of it
 			continue
 		}
@@ -56,7 +57,7 @@ func (b *Binding) extensionTensor(a Argument, of string) string {
 	if without, sure := b.leavesOutFirst(); without && sure {
 		first, _ := b.shape(b.inputs[0])[0].(string)
 		sizes := b.shape(b.tensor(a))
-		if _, dim, _ := b.Function.mostAsked(a.Name); beginsWith(sizes, first) && dim != len(sizes) {
+		if _, dim, _ := mostAsked(&b.Function, a.Name); beginsWith(sizes, first) && dim != len(sizes) {
 			return fmt.Sprintf("triad_own::without_first(triad_own::tensor(%s))", of)
 		}
 	}
@@ -83,21 +84,21 @@ func (b *Binding) assumedFirst() []Assumption {
 // mostAsked returns the last size that the lines ask a tensor for, a.size(1), -1 if they ask for none, and
 // the rank that they check, a.dim() == 2, 0 if they check none. counted says that they ask for one that is
 // counted from the end or is no number, a.size(-1).
-func (fn *Function) mostAsked(name string) (most, dim int, counted bool) {
+func mostAsked(fn *cfacts.Function, name string) (most, dim int, counted bool) {
 	most = -1
-	for i := 0; i+5 < len(fn.body); i++ {
-		if fn.body[i].text != name || fn.body[i+1].text != "." || fn.body[i+3].text != "(" {
+	for i := 0; i+5 < len(fn.Body); i++ {
+		if fn.Body[i].Text != name || fn.Body[i+1].Text != "." || fn.Body[i+3].Text != "(" {
 			continue
 		}
-		switch member := fn.body[i+2].text; {
+		switch member := fn.Body[i+2].Text; {
 		case member == "size" || member == "stride":
-			n, err := strconv.Atoi(fn.body[i+4].text)
+			n, err := strconv.Atoi(fn.Body[i+4].Text)
 			if err == nil {
 				most = max(most, n)
 			}
 			counted = counted || err != nil
-		case member == "dim" && i+6 < len(fn.body) && fn.body[i+5].text == "==":
-			dim, _ = strconv.Atoi(fn.body[i+6].text)
+		case member == "dim" && i+6 < len(fn.Body) && fn.Body[i+5].Text == "==":
+			dim, _ = strconv.Atoi(fn.Body[i+6].Text)
 		}
 	}
 	return most, dim, counted

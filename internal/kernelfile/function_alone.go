@@ -1,9 +1,11 @@
 package kernelfile
 
+import "triad/internal/ownfile/cfacts"
+
 // KernelsAlone returns the names of a file's Triton kernels if it has no function that could launch one.
-func (f *File) KernelsAlone() (names []string) {
+func KernelsAlone(f *cfacts.File) (names []string) {
 	for _, fn := range f.Functions {
-		if fn.form != kernelForm {
+		if fn.Form != kernelForm {
 			return nil
 		}
 		names = append(names, fn.Name)
@@ -14,7 +16,7 @@ func (f *File) KernelsAlone() (names []string) {
 // UsesNothingOfItsFile reports whether a Python function names nothing else that its file defines: it
 // consists of library operations.
 func (b *Binding) UsesNothingOfItsFile() bool {
-	return b.Function.Kind == Python && b.Function.form == plainForm && !b.Function.parsed().UsesFile
+	return b.Function.Kind == cfacts.Python && b.Function.Form == plainForm && !b.Function.Parsed().UsesFile
 }
 
 // GuessesParameters reports whether the names of some parameters do not say what they stand for.

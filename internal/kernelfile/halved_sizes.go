@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+
+	"triad/internal/ownfile/cfacts"
 )
 
 // usualHalved is the value of a halved size where neither a constant nor the user gives its length: odd, so
@@ -14,7 +16,7 @@ const usualHalved = 5
 
 // readHalved reads attributes without a parameter that are half of a size: lines that halve the length of a
 // filter, "i - taps / 2", begin so far before their element. The function is then judged with one odd size.
-func (b *Binding) readHalved(file *File) {
+func (b *Binding) readHalved(file *cfacts.File) {
 	for _, name := range slices.Sorted(maps.Keys(b.Spec.Own.Halved)) {
 		dim := b.Spec.Own.Halved[name]
 		if b.has(Attribute, name) || b.Options.Attrs[name] != "" && b.Options.said == nil {
@@ -27,9 +29,9 @@ func (b *Binding) readHalved(file *File) {
 		if !said {
 			n = usualHalved
 		}
-		python := b.Function.Kind == Python &&
-			halvedInPython.MatchString(b.Function.parsed().Asking+b.Function.kernels)
-		if n%2 == 0 || !python && !file.halves(&b.Function) {
+		python := b.Function.Kind == cfacts.Python &&
+			halvedInPython.MatchString(b.Function.Parsed().Asking+b.Function.Kernels)
+		if n%2 == 0 || !python && !halvesSizes(file, &b.Function) {
 			continue
 		}
 		b.named[name] = strconv.FormatInt(n/2, 10)
@@ -43,13 +45,13 @@ func (b *Binding) readHalved(file *File) {
 // halvedInPython matches a division of a name, or of one less, by 2: k // 2, (k - 1) // 2.
 var halvedInPython = regexp.MustCompile(`\w\s*(?:-\s*1\s*)?\)?\s*(?://\s*2|>>\s*1)\b`)
 
-// halves reports whether the lines of a function, or of one that it calls, halve a number other than those of
-// the launch: k / 2, k >> 1, (k - 1) / 2.
-func (f *File) halves(fn *Function) bool {
-	return f.anywhere(fn, func(fn *Function, i int) bool {
-		of := textAt(fn.body, i-1)
-		return (textsAt(fn.body, i, "/", "2") || textsAt(fn.body, i, ">>", "1")) &&
-			textAt(fn.body, i-2) != "." && (of == ")" || i > 0 && fn.body[i-1].isName())
+// halvesSizes reports whether the lines of a function, or of one that it calls, halve a number other than
+// those of the launch: k / 2, k >> 1, (k - 1) / 2.
+func halvesSizes(f *cfacts.File, fn *cfacts.Function) bool {
+	return f.Anywhere(fn, func(fn *cfacts.Function, i int) bool {
+		of := cfacts.TextAt(fn.Body, i-1)
+		return (cfacts.TextsAt(fn.Body, i, "/", "2") || cfacts.TextsAt(fn.Body, i, ">>", "1")) &&
+			cfacts.TextAt(fn.Body, i-2) != "." && (of == ")" || i > 0 && fn.Body[i-1].IsName())
 	})
 }
 
@@ -64,7 +66,7 @@ func (b *Binding) sizesAre(sizes map[string]int64, sentence string) []condition 
 	var all []condition
 	for _, dim := range slices.Sorted(maps.Keys(sizes)) {
 		code := dim
-		if b.Function.Kind == Python {
+		if b.Function.Kind == cfacts.Python {
 			code = pythonName(dim)
 		}
 		all = append(all, condition{

@@ -6,13 +6,15 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // takeWhole reads a function of ints as one of integers where the operator has only floats: its tensors are
 // converted in place before and after each call. Both types have four bytes, so the layout around the tensors
 // stays as it is.
 func (b *Binding) takeWhole() {
-	if len(b.Spec.Own.Whole) == 0 || b.Function.Kind == Python || b.Pass != op.Forward || b.extension ||
+	if len(b.Spec.Own.Whole) == 0 || b.Function.Kind == cfacts.Python || b.Pass != op.Forward ||
+		b.extension ||
 		slices.Contains(b.Spec.PassDTypes(b.Pass), op.I32.String()) || len(b.unscaled) > 0 {
 		return
 	}
@@ -21,7 +23,7 @@ func (b *Binding) takeWhole() {
 		if a.Role != Input && a.Role != Output {
 			continue
 		}
-		element, _, ok := a.element()
+		element, _, ok := a.Element()
 		if !ok || element != op.I32 || b.tensor(a).DType != "" ||
 			a.Adapter != AsItLies && a.Adapter != BlockTotals {
 			return

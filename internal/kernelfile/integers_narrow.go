@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // narrowIntegers finds the pointers to int that stand for tensors of int64, such as labels and counts: people
@@ -12,11 +13,11 @@ import (
 func (b *Binding) narrowIntegers() {
 	for i := range b.Args {
 		a := &b.Args[i]
-		if a.Role != Input && a.Role != Output || a.Adapter != AsItLies || a.tensor || a.Over != "" ||
-			b.Function.Kind == Python {
+		if a.Role != Input && a.Role != Output || a.Adapter != AsItLies || a.TorchTensor || a.Over != "" ||
+			b.Function.Kind == cfacts.Python {
 			continue
 		}
-		element, any, ok := a.element()
+		element, any, ok := a.Element()
 		if ok && !any && element == op.I32 && b.tensor(*a).DType == op.I64.String() {
 			a.Adapter = Narrow
 		}

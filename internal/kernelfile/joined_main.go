@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 	"triad/internal/ownfile/observed"
 )
 
@@ -23,12 +24,12 @@ var launchWords = regexp.MustCompile(`(?i)block|thread|grid|tile|tpb|warp|iter|r
 
 // joined holds the launches of a main() that become one function.
 type joined struct {
-	file     *File
+	file     *cfacts.File
 	run      *observed.Run
 	spec     *op.Spec
 	events   []observed.Event // until the last launch
 	launches []*observed.Launch
-	kernels  []*Function
+	kernels  []*cfacts.Function
 	names    map[int]string   // of memory
 	types    map[int]string   // what it holds
 	numbers  map[string]int64 // parameters
@@ -42,8 +43,8 @@ type joined struct {
 // launches in sequence: if one takes the output of another, none is the operator alone. With alone it joins a
 // kernel that is the only one launched there: its arguments may be made from the sizes. ok is false if there
 // are no such kernels, or a function cannot have them.
-func JoinMain(file *File, spec *op.Spec, alone bool) (function string, ok bool) {
-	run := file.observed()
+func JoinMain(file *cfacts.File, spec *op.Spec, alone bool) (function string, ok bool) {
+	run := file.Observed()
 	if run == nil {
 		return "", false
 	}
@@ -55,7 +56,8 @@ func JoinMain(file *File, spec *op.Spec, alone bool) (function string, ok bool) 
 	}
 	together, ok := j.readMemory()
 	if !ok || len(j.outof) == 0 || !alone && !together ||
-		alone && slices.ContainsFunc(j.kernels, func(fn *Function) bool { return fn != j.kernels[0] }) {
+		alone && slices.ContainsFunc(j.kernels,
+			func(fn *cfacts.Function) bool { return fn != j.kernels[0] }) {
 		return "", false
 	}
 	j.takeNumbers()
@@ -66,7 +68,7 @@ func JoinMain(file *File, spec *op.Spec, alone bool) (function string, ok bool) 
 // a kernel takes the output of another one. ok is false if the host takes part in the computation, or a
 // kernel is not in the file.
 func (j *joined) readMemory() (together, ok bool) {
-	by := map[int]*Function{}
+	by := map[int]*cfacts.Function{}
 	for at, e := range j.run.Events {
 		switch {
 		case e.Launch != nil && (j.repeats(e.Launch) || len(j.launches) == mostJoined):
@@ -90,15 +92,15 @@ func (j *joined) readMemory() (together, ok bool) {
 				if a.Place.Offset != 0 {
 					return false, false
 				}
-				reads := p.Const || !p.writing.any() || p.reread
+				reads := p.Const || !p.Writing.Any() || p.Reread
 				others := by[id] != nil && by[id] != kernel
-				together = together || reads && others && (!j.into[id] || !p.reread)
+				together = together || reads && others && (!j.into[id] || !p.Reread)
 				if j.names[id] == "" {
 					j.names[id], j.types[id] = j.free(p.Name), p.Base
 					j.constant[id] = true
 				}
 				j.constant[id] = j.constant[id] && p.Const
-				if p.writing.any() {
+				if p.Writing.Any() {
 					j.made[id], by[id] = true, kernel
 				}
 				if j.run.Memory[id].Managed { // the host reads and writes it without a copy
@@ -132,9 +134,10 @@ func (j *joined) repeats(l *observed.Launch) bool {
 }
 
 // kernel returns the kernel of a launch, or nil if the file does not have it with these parameters.
-func (j *joined) kernel(l *observed.Launch) *Function {
-	i := slices.IndexFunc(j.file.Functions, func(fn Function) bool {
-		return fn.Kind == Kernel && lastName(fn.Name) == l.Name() && len(fn.Params) == len(l.Arguments)
+func (j *joined) kernel(l *observed.Launch) *cfacts.Function {
+	i := slices.IndexFunc(j.file.Functions, func(fn cfacts.Function) bool {
+		return fn.Kind == cfacts.Kernel && cfacts.LastName(fn.Name) == l.Name() &&
+			len(fn.Params) == len(l.Arguments)
 	})
 	if i < 0 {
 		return nil
@@ -202,7 +205,7 @@ func asCode(text string) string {
 var realAsCode = strings.NewReplacer("-nan", "NAN", "nan", "NAN", "inf", "INFINITY")
 
 // argument returns the C++ of an argument of a launch.
-func (j *joined) argument(p Param, a observed.Argument, l *observed.Launch) string {
+func (j *joined) argument(p cfacts.Param, a observed.Argument, l *observed.Launch) string {
 	switch n, taken := j.numbers[p.Name]; {
 	case a.Kind == observed.Pointer && a.Place.Memory >= 0:
 		return j.names[a.Place.Memory]
@@ -257,12 +260,12 @@ func (j *joined) function() (string, bool) {
 }
 
 // launch writes a launch.
-func (j *joined) launch(l *observed.Launch, kernel *Function) string {
+func (j *joined) launch(l *observed.Launch, kernel *cfacts.Function) string {
 	var sides, arguments []string
 	for axis, n := range l.Grid {
 		text, _ := sizesFit{sizes: j.numbers, block: l.Block, axis: axis}.number(n)
 		names := slices.Sorted(maps.Keys(j.numbers))
-		if n == 1 && len(names) > 0 && hasTexts(kernel.body, "blockIdx", ".", axes[axis]) {
+		if n == 1 && len(names) > 0 && cfacts.HasTexts(kernel.Body, "blockIdx", ".", axes[axis]) {
 			text = names[0] // one block is enough for whichever it counts
 			for _, name := range names[1:] {
 				text = asCode(fmt.Sprintf("max(%s, %s)", name, text))

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"triad/internal/ownfile/cfacts"
 	"triad/internal/ownfile/observed"
 )
 
@@ -46,14 +47,14 @@ func seenLaunch(kernel string, grid, block [3]int64, shared int64, arguments ...
 type to int
 
 // seen makes a file whose main() does this.
-func seen(text string, events ...observed.Event) *File {
+func seen(text string, events ...observed.Event) *cfacts.File {
 	run := &observed.Run{Events: events}
 	for _, e := range events {
 		if e.Memory != nil {
 			run.Memory = append(run.Memory, *e.Memory)
 		}
 	}
-	file := ReadCUDA(text)
+	file := cfacts.ReadCUDA(text)
 	file.Observe(func() *observed.Run { return run })
 	return file
 }
@@ -105,25 +106,8 @@ func TestNoJoinedMain(t *testing.T) {
 			t.Errorf("%s: joined as\n%s", name, function)
 		}
 	}
-	if function, ok := JoinMain(ReadCUDA(twoKernels), fromXToY(t), false); ok {
+	if function, ok := JoinMain(cfacts.ReadCUDA(twoKernels), fromXToY(t), false); ok {
 		t.Errorf("joined without a main():\n%s", function)
-	}
-}
-
-// A function that is declared, called and not defined is in another file.
-func TestUndefined(t *testing.T) {
-	file := ReadCUDA(`void helper(float *x, int n);
-__global__ void kernel(float *x);
-void unused(int n);
-template <typename T> void made(T *x);
-int a = wrong(3);
-void own(float *x) { kernel<<<1, 1>>>(x); helper(x, 1); made<float>(x); }
-void made_here(float *x);
-void made_here(float *x) { own(x); }
-void call(float *x) { made_here(x); }
-`)
-	if got := strings.Join(file.Undefined(), " "); got != "helper kernel made" {
-		t.Errorf("undefined: %s", got)
 	}
 }
 

@@ -11,12 +11,12 @@ import (
 func (k body) constant(name string) (string, bool) {
 	for i := 0; i+2 < len(k.tokens); i++ {
 		t := k.tokens
-		if t[i].text != "const" && t[i].text != "constexpr" {
+		if t[i].Text != "const" && t[i].Text != "constexpr" {
 			continue
 		}
-		for j := i + 1; j+3 < len(t) && t[j].text != ";"; j++ {
-			if t[j].text == name && t[j+1].text == "=" && t[j+3].text == ";" {
-				return t[j+2].text, true
+		for j := i + 1; j+3 < len(t) && t[j].Text != ";"; j++ {
+			if t[j].Text == name && t[j+1].Text == "=" && t[j+3].Text == ";" {
+				return t[j+2].Text, true
 			}
 		}
 	}
@@ -27,15 +27,15 @@ func (k body) constant(name string) (string, bool) {
 // over the tile, as in tile[threadIdx.y + j] with j += BLOCK_ROWS, else all.
 func (k body) rowsAtOnce(side int) int {
 	for i := 0; i+4 < len(k.tokens); i++ {
-		if k.tokens[i].text != "threadIdx" || k.tokens[i+2].text != "y" || k.tokens[i+3].text != "+" {
+		if k.tokens[i].Text != "threadIdx" || k.tokens[i+2].Text != "y" || k.tokens[i+3].Text != "+" {
 			continue
 		}
-		step := k.tokens[i+4].text
+		step := k.tokens[i+4].Text
 		for j := 0; j+2 < len(k.tokens); j++ {
-			if k.tokens[j].text != step || k.tokens[j+1].text != "+=" {
+			if k.tokens[j].Text != step || k.tokens[j+1].Text != "+=" {
 				continue
 			}
-			if n, ok := k.number(k.tokens[j+2].text); ok && n > 0 && side%n == 0 {
+			if n, ok := k.number(k.tokens[j+2].Text); ok && n > 0 && side%n == 0 {
 				return n
 			}
 		}
@@ -55,7 +55,7 @@ func (k body) block() (sizes [3]string, said bool) {
 	if third {
 		return of(8, 8, 8), any
 	}
-	if n, ok := k.number(k.b.Function.bounds); ok && !second {
+	if n, ok := k.number(k.b.Function.LaunchBounds); ok && !second {
 		return of(n, 1, 1), true
 	}
 	if sides := k.tile(); len(sides) > 0 {
@@ -92,8 +92,8 @@ func (k body) block() (sizes [3]string, said bool) {
 // for its size or its thread's rank: group.size().
 func (k body) asksGroup(names ...string) bool {
 	for i := 1; i+1 < len(k.tokens); i++ {
-		if slices.Contains(names, k.tokens[i].text) && k.tokens[i+1].text == "(" &&
-			(k.tokens[i-1].text == "." || k.tokens[i-1].text == "->") {
+		if slices.Contains(names, k.tokens[i].Text) && k.tokens[i+1].Text == "(" &&
+			(k.tokens[i-1].Text == "." || k.tokens[i-1].Text == "->") {
 			return true
 		}
 	}
@@ -103,13 +103,13 @@ func (k body) asksGroup(names ...string) bool {
 // tile returns the sides of the first shared array whose sides are numbers.
 func (k body) tile() []int {
 	for i, t := range k.tokens {
-		if t.text != "__shared__" || i > 0 && k.tokens[i-1].text == "extern" {
+		if t.Text != "__shared__" || i > 0 && k.tokens[i-1].Text == "extern" {
 			continue
 		}
 		var sides []int
-		for j := i; j+2 < len(k.tokens) && k.tokens[j].text != ";"; j++ {
-			if k.tokens[j].text == "[" {
-				n, ok := k.number(k.tokens[j+1].text)
+		for j := i; j+2 < len(k.tokens) && k.tokens[j].Text != ";"; j++ {
+			if k.tokens[j].Text == "[" {
+				n, ok := k.number(k.tokens[j+1].Text)
 				if !ok {
 					return nil
 				}
@@ -126,8 +126,8 @@ func (k body) tile() []int {
 // firstThreadAlone reports whether threadIdx.x is only compared to 0: "if (threadIdx.x) return;".
 func (k body) firstThreadAlone() bool {
 	for i := 0; i+3 < len(k.tokens); i++ {
-		if k.tokens[i].text == "threadIdx" && k.tokens[i+2].text == "x" &&
-			!slices.Contains([]string{")", "==", "!="}, k.tokens[i+3].text) {
+		if k.tokens[i].Text == "threadIdx" && k.tokens[i+2].Text == "x" &&
+			!slices.Contains([]string{")", "==", "!="}, k.tokens[i+3].Text) {
 			return false
 		}
 	}
@@ -138,9 +138,9 @@ func (k body) firstThreadAlone() bool {
 // threads; 0 if there is none.
 func (k body) blockConstant() int {
 	for _, t := range k.tokens {
-		name := strings.ToLower(t.text)
+		name := strings.ToLower(t.Text)
 		for _, word := range []string{"block", "threads", "tpb", "tile", "bdim"} {
-			if n, ok := k.number(t.text); ok && t.isName() && strings.Contains(name, word) && n > 0 {
+			if n, ok := k.number(t.Text); ok && t.IsName() && strings.Contains(name, word) && n > 0 {
 				return n
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // Launch is the launch of a lone kernel: expressions over the dims, three each.
@@ -44,23 +45,23 @@ func sizes(s [3]string) string {
 // uses reports whether an expression of the launch names a dim.
 func (l *Launch) uses(dim string) bool {
 	return slices.ContainsFunc(slices.Concat(l.Grid[:], l.Block[:], []string{l.Shared}),
-		func(text string) bool { return hasTexts(lex(text).tokens, dim) })
+		func(text string) bool { return cfacts.HasTexts(cfacts.Lex(text).Tokens, dim) })
 }
 
 // forOthers returns the launch of the second of two calls, in the sizes of that: heads_k for heads_q.
 func (l *Launch) forOthers(each map[string]string) *Launch {
 	other := *l
 	change := func(text string) string {
-		tokens := slices.Clone(lex(text).tokens)
+		tokens := slices.Clone(cfacts.Lex(text).Tokens)
 		for i := range tokens {
 			for name, of := range each {
-				if tokens[i].text == of {
-					tokens[i].text = name
+				if tokens[i].Text == of {
+					tokens[i].Text = name
 					break
 				}
 			}
 		}
-		return join(tokens)
+		return cfacts.Join(tokens)
 	}
 	for i := range 3 {
 		other.Grid[i], other.Block[i] = change(l.Grid[i]), change(l.Block[i])
@@ -77,13 +78,13 @@ func product(s [3]string) string {
 // launchSizes reads up to three expressions.
 func (b *Binding) launchSizes(flag, text string) ([3]string, error) {
 	all := [3]string{"1", "1", "1"}
-	parts := split(lex(text).tokens)
+	parts := cfacts.SplitAtCommas(cfacts.Lex(text).Tokens)
 	if len(parts) > 3 {
 		return all, b.errorf("%s %q: want at most three sizes", flag, text)
 	}
 	for i, part := range parts {
 		var err error
-		if all[i], err = b.launchSize(flag, join(part)); err != nil {
+		if all[i], err = b.launchSize(flag, cfacts.Join(part)); err != nil {
 			return all, err
 		}
 	}
@@ -143,7 +144,7 @@ func (b *Binding) largest(text string) (int64, error) {
 
 // launchSize reads one expression over the operator's dims and the function's own sizes.
 func (b *Binding) launchSize(flag, text string) (string, error) {
-	own, _ := b.translate(lex(text).tokens)
+	own, _ := b.translate(cfacts.Lex(text).Tokens)
 	if _, err := op.ParseExpression(own, b.isDim, false); err != nil {
 		return "", b.errorf("%s: %v; the sizes of %s are %s", flag, err, b.Spec.Name,
 			strings.Join(dimNames(b.Spec), ", "))
@@ -153,15 +154,15 @@ func (b *Binding) launchSize(flag, text string) (string, error) {
 
 // translate replaces a function's own sizes by what they stand for; ok is false where a word is neither that
 // nor a number.
-func (b *Binding) translate(tokens []token) (text string, ok bool) {
-	var words []token
+func (b *Binding) translate(tokens []cfacts.Token) (text string, ok bool) {
+	var words []cfacts.Token
 	ok = true
 	for _, t := range tokens {
-		if !t.isName() {
+		if !t.IsName() {
 			words = append(words, t)
 			continue
 		}
-		i := slices.IndexFunc(b.Args, func(a Argument) bool { return a.Name == t.text && a.Role == Size })
+		i := slices.IndexFunc(b.Args, func(a Argument) bool { return a.Name == t.Text && a.Role == Size })
 		switch {
 		case i >= 0:
 			target := b.Args[i].Target
@@ -170,12 +171,12 @@ func (b *Binding) translate(tokens []token) (text string, ok bool) {
 			} else if strings.Contains(target, "*") {
 				target = "(" + target + ")"
 			}
-			words = append(words, token{target, t.line})
-		case slices.Contains([]string{"int", "long", "size_t", "int64_t"}, t.text):
+			words = append(words, cfacts.Token{Text: target, Line: t.Line})
+		case slices.Contains([]string{"int", "long", "size_t", "int64_t"}, t.Text):
 		default:
-			ok = ok && b.isDim(t.text)
+			ok = ok && b.isDim(t.Text)
 			words = append(words, t)
 		}
 	}
-	return join(words), ok && len(words) > 0
+	return cfacts.Join(words), ok && len(words) > 0
 }

@@ -1,18 +1,22 @@
 package kernelfile
 
-import "slices"
+import (
+	"slices"
+
+	"triad/internal/ownfile/cfacts"
+)
 
 // ofOneBlock returns the number of elements of a lone kernel that has no size and uses one block alone: as
 // many as its file allocates where it launches it, else one for each of its threads, or two where the lines
 // say so, "i = 2 * threadIdx.x" or "x[t] + x[t + blockDim.x]". It is a guess, and the kernel is judged with
 // that many; of two sizes the first is 1.
-func (b *Binding) ofOneBlock(file *File, dim string) (n int64, is bool) {
-	k := body{b: b, file: file, tokens: b.Function.body}
+func (b *Binding) ofOneBlock(file *cfacts.File, dim string) (n int64, is bool) {
+	k := body{b: b, file: file, tokens: b.Function.Body}
 	flat := false // its elements are counted together
 	if len(b.Spec.Dims) == 2 {
 		_, flat = b.Spec.Synonyms[b.Spec.Dims[0].Name+" * "+b.Spec.Dims[1].Name]
 	}
-	if b.Function.Kind != Kernel || b.givesAnySize() || len(b.Spec.Dims) != 1 && !flat {
+	if b.Function.Kind != cfacts.Kernel || b.givesAnySize() || len(b.Spec.Dims) != 1 && !flat {
 		return 0, false
 	}
 	for _, axis := range axes {
@@ -47,12 +51,14 @@ func (k body) takesTwo(threads int) bool {
 	tokens := k.expandAliases()
 	for i, t := range tokens {
 		switch {
-		case t.text == "threadIdx" && (textsAt(tokens, i-2, "2", "*") || textsAt(tokens, i+3, "*", "2")),
-			textsAt(tokens, i, "+", "blockDim", anyText, anyText, "]"),
-			textsAt(tokens, i, "=", "blockDim", anyText, anyText, ";"): // the first stride
+		case t.Text == "threadIdx" && (cfacts.TextsAt(tokens, i-2, "2", "*") ||
+			cfacts.TextsAt(tokens, i+3, "*", "2")),
+			cfacts.TextsAt(tokens, i, "+", "blockDim", cfacts.AnyText, cfacts.AnyText, "]"),
+			cfacts.TextsAt(tokens, i, "=", "blockDim", cfacts.AnyText, cfacts.AnyText,
+				";"): // the first stride
 			return true
-		case textsAt(tokens, i, "+", anyText, "]"):
-			if n, known := k.number(tokens[i+1].text); known && n == threads {
+		case cfacts.TextsAt(tokens, i, "+", cfacts.AnyText, "]"):
+			if n, known := k.number(tokens[i+1].Text); known && n == threads {
 				return true
 			}
 		}
@@ -63,13 +69,13 @@ func (k body) takesTwo(threads int) bool {
 // sizesOfOneBlock returns sizes for which one block has a thread for each element, for a kernel that is
 // launched so for all of them: the operator's own quick sizes are larger than a block, or nothing.
 func (b *Binding) sizesOfOneBlock() []map[string]int64 {
-	if b.Function.Kind != Kernel || b.Launch == nil || len(b.Options.Dims)+len(b.Options.Bound) > 0 ||
+	if b.Function.Kind != cfacts.Kernel || b.Launch == nil || len(b.Options.Dims)+len(b.Options.Bound) > 0 ||
 		b.Launch.Grid != [3]string{"1", "1", "1"} {
 		return nil
 	}
-	names := lex(product(b.Launch.Block)).tokens
+	names := cfacts.Lex(product(b.Launch.Block)).Tokens
 	for _, dim := range b.neededDims() {
-		if !slices.ContainsFunc(names, func(t token) bool { return t.text == dim }) {
+		if !slices.ContainsFunc(names, func(t cfacts.Token) bool { return t.Text == dim }) {
 			return nil
 		}
 	}

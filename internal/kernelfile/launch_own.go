@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 	"triad/internal/ownfile/observed"
 )
 
@@ -28,11 +29,11 @@ type foundLaunch struct {
 // ownLaunch returns the first launch of the kernel by the file's main(), or nil if that was not observed to
 // launch it.
 func (k body) ownLaunch() *foundLaunch {
-	run := k.file.observed()
+	run := k.file.Observed()
 	if run == nil {
 		return nil
 	}
-	l := run.FirstLaunch(lastName(k.b.Function.Name), len(k.b.Args))
+	l := run.FirstLaunch(cfacts.LastName(k.b.Function.Name), len(k.b.Args))
 	if l == nil {
 		return nil
 	}
@@ -106,18 +107,18 @@ func (k body) ofNumbers() bool {
 // fixedGrid reports whether the file writes the grid of a launch as numbers: one block of as many as the
 // author had elements for says nothing of others.
 func (k body) fixedGrid(l *observed.Launch) bool {
-	for _, call := range k.file.callsOf(k.b.Function.Name) {
-		tokens := call.file.tokens
-		if tokens[call.at].text != "<<<" || tokens[call.at].line != l.Line {
+	for _, call := range k.file.CallsOf(k.b.Function.Name) {
+		tokens := call.File.Tokens
+		if tokens[call.At].Text != "<<<" || tokens[call.At].Line != l.Line {
 			continue
 		}
-		words := split(tokens[call.at+1 : call.open-1])[0]
-		if made := defined(tokens[:call.at], lone(words)); made != nil {
+		words := cfacts.SplitAtCommas(tokens[call.At+1 : call.Open-1])[0]
+		if made := defined(tokens[:call.At], cfacts.OnlyName(words)); made != nil {
 			words = made
 		}
-		return !slices.ContainsFunc(words, func(t token) bool {
-			_, number := k.number(t.text)
-			return t.text == "/" || t.isName() && t.text != "dim3" && !number
+		return !slices.ContainsFunc(words, func(t cfacts.Token) bool {
+			_, number := k.number(t.Text)
+			return t.Text == "/" || t.IsName() && t.Text != "dim3" && !number
 		})
 	}
 	return false
@@ -190,79 +191,34 @@ func (k body) likelySizes() []string {
 	return order
 }
 
-// configurationEnd returns the index of the >>> of a <<<; the number of tokens without one.
-func configurationEnd(tokens []token, at int) int {
-	for at < len(tokens) && tokens[at].text != ">>>" {
-		at++
-	}
-	return at
-}
-
-// launched returns the name before <<<, without template arguments.
-func launched(tokens []token, at int) string {
-	i := at - 1
-	if i >= 0 && tokens[i].text == ">" {
-		for depth := 0; i >= 0; i-- {
-			switch tokens[i].text {
-			case ">":
-				depth++
-			case "<":
-				depth--
-			}
-			if depth == 0 {
-				i--
-				break
-			}
-		}
-	}
-	if i < 0 {
-		return ""
-	}
-	return tokens[i].text
-}
-
-// launchedArguments returns the template arguments with which main() launches a kernel; none if one is
-// neither a type nor a number.
-func (f *File) launchedArguments(fn Function) []string {
-	run := f.observed()
-	if run == nil {
-		return nil
-	}
-	l := run.FirstLaunch(lastName(fn.Name), len(fn.Params))
-	if l == nil || slices.Contains(l.Template(), "?") {
-		return nil
-	}
-	return l.Template()
-}
-
 // defined returns the last value of a variable: of "int n = 256;" or "dim3 n(16, 16);", the latter as dim3
 // (16, 16).
-func defined(before []token, name string) []token {
+func defined(before []cfacts.Token, name string) []cfacts.Token {
 	for i := len(before) - 2; i > 0; i-- {
-		if before[i].text != name || before[i-1].text == "." {
+		if before[i].Text != name || before[i-1].Text == "." {
 			continue
 		}
 		end := i + 1
-		for end < len(before) && before[end].text != ";" && before[end].text != "," ||
+		for end < len(before) && before[end].Text != ";" && before[end].Text != "," ||
 			end < len(before) && depthOf(before[i:end]) > 0 {
 			end++
 		}
 		switch {
-		case hasTexts(before[i:min(end, len(before))], "argv"): // the user's own number
-		case before[i+1].text == "=" && end > i+2:
+		case cfacts.HasTexts(before[i:min(end, len(before))], "argv"): // the user's own number
+		case before[i+1].Text == "=" && end > i+2:
 			return before[i+2 : end]
-		case before[i+1].text == "(" && (before[i-1].text == "dim3" || before[i-1].text == ","):
-			return append([]token{{"dim3", 0}}, before[i+1:end]...)
+		case before[i+1].Text == "(" && (before[i-1].Text == "dim3" || before[i-1].Text == ","):
+			return append([]cfacts.Token{{Text: "dim3"}}, before[i+1:end]...)
 		}
 	}
 	return nil
 }
 
 // depthOf returns the number of parentheses and braces that are open at the end of the tokens.
-func depthOf(words []token) int {
+func depthOf(words []cfacts.Token) int {
 	depth := 0
 	for _, t := range words {
-		switch t.text {
+		switch t.Text {
 		case "(", "{":
 			depth++
 		case ")", "}":

@@ -25,7 +25,7 @@ func (b *Binding) asLaunched() (Alternative, bool) {
 	if b.Launch == nil || o.Grid+o.Block != "" || len(o.Bound)+len(o.Dims) > 0 {
 		return Alternative{}, false
 	}
-	k := body{b: b, file: b.file, tokens: b.Function.body}
+	k := body{b: b, file: b.file, tokens: b.Function.Body}
 	found := k.ownLaunch()
 	if found == nil || sized && (len(dims) != 1 || !found.oneBlock) || len(dims) > 2 {
 		return Alternative{}, false
@@ -90,7 +90,7 @@ func (b *Binding) rowOfABlock() (Alternative, bool) {
 	if b.Launch == nil || o.Grid != "" || len(o.Bound) > 0 {
 		return Alternative{}, false
 	}
-	k := body{b: b, file: b.file, tokens: b.Function.body}
+	k := body{b: b, file: b.file, tokens: b.Function.Body}
 	name := b.lastSize()
 	_, asked := o.Dims[name]
 	threads, plain := k.number(product(b.Launch.Block))

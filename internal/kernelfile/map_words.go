@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"triad/internal/ownfile/cfacts"
 )
 
 // Words of --map for a plain number in the place of the tensor that the output is multiplied by, or of one
@@ -77,23 +79,24 @@ func (b *Binding) knownWord(text string) bool {
 }
 
 // checkWord refuses a word of --map that does not fit its parameter; it has been read before.
-func (b *Binding) checkWord(p Param, text string) error {
+func (b *Binding) checkWord(p cfacts.Param, text string) error {
 	said, ok := b.sayWord(text)
-	tensors := b.Function.Kind == Python || b.Function.showsSizes() || b.Function.returns
-	pointer := p.Pointer && !p.tensor
+	tensors := b.Function.Kind == cfacts.Python || b.Function.ShowsSizes() || b.Function.ReturnsTensors
+	pointer := p.Pointer && !p.TorchTensor
 	switch {
-	case ok && said.adapter.Adapter == BSHD && b.Function.Kind == Python && b.mayExchange() &&
+	case ok && said.adapter.Adapter == BSHD && b.Function.Kind == cfacts.Python && b.mayExchange() &&
 		(p.Pointer || p.Untyped):
 		return nil
-	case ok && said.adapter.Adapter == Packed && b.Function.form != kernelForm && (p.Pointer || p.Untyped),
-		ok && (said.adapter.Adapter == Wide || said.adapter.Adapter == Pairs) && b.Function.Kind == Python &&
+	case ok && said.adapter.Adapter == Packed && b.Function.Form != kernelForm && (p.Pointer || p.Untyped),
+		ok && (said.adapter.Adapter == Wide || said.adapter.Adapter == Pairs) &&
+			b.Function.Kind == cfacts.Python &&
 			(p.Pointer || p.Untyped):
 		return nil
 	case ok && !said.plain && tensors:
 		return b.errorf("--map %s=%s: tensors of PyTorch are handed over as they lie", p.Name, text)
-	case ok && said.plain && (pointer || p.isInteger() && strings.ContainsAny(text, ".e")),
+	case ok && said.plain && (pointer || p.IsInteger() && strings.ContainsAny(text, ".e")),
 		ok && !said.plain && !pointer,
-		!ok && slices.Contains(b.plainWords(), text) && !p.isFloat():
+		!ok && slices.Contains(b.plainWords(), text) && !p.IsFloat():
 		return b.errorf("--map %s=%s: the type of %s does not fit %s", p.Name, text, p.Text, text)
 	case ok && p.Const && said.adapter.Adapter == Scratch && said.adapter.fill != fillCounted:
 		return b.errorf("--map %s=%s: room to work in is written, and %s is const", p.Name, text, p.Text)

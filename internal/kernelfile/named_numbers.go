@@ -6,18 +6,20 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"triad/internal/ownfile/cfacts"
 )
 
 // nameNumbers keeps the values that the lines of the function, or of those that it calls, give by name to
 // attributes without a parameter: "constexpr float kEpsilon = 1e-6f", "eps = 1e-6". A name with several
 // values counts as none.
-func (b *Binding) nameNumbers(file *File) {
+func (b *Binding) nameNumbers(file *cfacts.File) {
 	b.named = map[string]string{}
 	for _, a := range b.Spec.Attributes {
 		// a number that people choose, such as an eps or a slope: 0 and 1 occur in every file
 		n, err := strconv.ParseFloat(fmt.Sprint(a.Default), 64)
 		tuned := err == nil && n != 0 && math.Abs(n) != 1
-		if a.Type != "float" || !tuned && b.Function.Kind == Python || b.has(Attribute, a.Name) {
+		if a.Type != "float" || !tuned && b.Function.Kind == cfacts.Python || b.has(Attribute, a.Name) {
 			continue
 		}
 		says := func(name string) bool {
@@ -27,11 +29,11 @@ func (b *Binding) nameNumbers(file *File) {
 		var found []string
 		if !tuned { // a 0 or a 1 is informative only if a parameter of that name gets it
 			says = func(name string) bool { return snake(name) == a.Name }
-			found = file.handedInCUDA(&b.Function, says)
-		} else if b.Function.Kind == Python {
-			found = file.namedInPython(b.Function, says)
+			found = handedInCUDA(file, &b.Function, says)
+		} else if b.Function.Kind == cfacts.Python {
+			found = namedInPython(file, b.Function, says)
 		} else {
-			found = file.namedInCUDA(&b.Function, says)
+			found = namedInCUDA(file, &b.Function, says)
 		}
 		slices.Sort(found)
 		if found = slices.Compact(found); len(found) == 1 {
@@ -52,31 +54,31 @@ func plainValue(text string) string {
 
 // namedInCUDA lists the numbers that the lines of a function, and of those that it calls, assign to names of
 // a kind: to a variable, to a parameter of a function that they call, and to a constant of the file.
-func (f *File) namedInCUDA(fn *Function, says func(string) bool) (all []string) {
-	f.walk(fn, func(fn *Function, _ func(string) string) {
-		for i, t := range fn.body {
-			if t.isName() && says(t.text) {
-				value := join(assigned(fn.body[i:], t.text))
-				all = append(all, plainValue(f.defines[t.text]), plainValue(value))
+func namedInCUDA(f *cfacts.File, fn *cfacts.Function, says func(string) bool) (all []string) {
+	f.Walk(fn, func(fn *cfacts.Function, _ func(string) string) {
+		for i, t := range fn.Body {
+			if t.IsName() && says(t.Text) {
+				value := cfacts.Join(cfacts.Assigned(fn.Body[i:], t.Text))
+				all = append(all, plainValue(f.Defines[t.Text]), plainValue(value))
 			}
 		}
 	})
-	return append(those(all, isGiven), f.handedInCUDA(fn, says)...)
+	return append(those(all, isGiven), handedInCUDA(f, fn, says)...)
 }
 
 func isGiven(value string) bool { return value != "" }
 
 // handedInCUDA lists the numbers that a function, and those that it calls, pass to parameters of a kind.
-func (f *File) handedInCUDA(fn *Function, says func(string) bool) (all []string) {
-	f.walk(fn, func(fn *Function, _ func(string) string) {
-		for i := range fn.body {
-			callee, open := f.anyCalled(fn, i)
+func handedInCUDA(f *cfacts.File, fn *cfacts.Function, says func(string) bool) (all []string) {
+	f.Walk(fn, func(fn *cfacts.Function, _ func(string) string) {
+		for i := range fn.Body {
+			callee, open := f.AnyCalled(fn, i)
 			if callee == nil {
 				continue
 			}
-			for at, argument := range split(inside(fn.body, open)) {
+			for at, argument := range cfacts.SplitAtCommas(cfacts.Inside(fn.Body, open)) {
 				if at < len(callee.Params) && says(callee.Params[at].Name) {
-					all = append(all, plainValue(join(argument)))
+					all = append(all, plainValue(cfacts.Join(argument)))
 				}
 			}
 		}
@@ -86,8 +88,8 @@ func (f *File) handedInCUDA(fn *Function, says func(string) bool) (all []string)
 
 // namedInPython lists the numbers that are assigned to names of a kind in the lines of a function and of its
 // kernels, and at the top of the file to names that these use.
-func (f *File) namedInPython(fn Function, says func(string) bool) (all []string) {
-	for _, n := range fn.parsed().Numbers {
+func namedInPython(f *cfacts.File, fn cfacts.Function, says func(string) bool) (all []string) {
+	for _, n := range fn.Parsed().Numbers {
 		if says(n.Name) {
 			all = append(all, plainValue(n.Value))
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // switchOf returns the switch without which a tensor has no element, the bool among the factors of its sizes:
@@ -58,7 +59,7 @@ func (b *Binding) leftOut(t op.TensorSpec) bool {
 // leaveOptional leaves optional parameters of a Python function for what a switch adds at their defaults if
 // the function has no parameter for an output that the switch adds as well: a residual, but not its sum.
 func (b *Binding) leaveOptional() {
-	if b.Function.Kind != Python || !b.fills() {
+	if b.Function.Kind != cfacts.Python || !b.fills() {
 		return
 	}
 	for _, i := range b.unmatched(Output, b.outputs) {

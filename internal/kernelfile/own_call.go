@@ -149,11 +149,11 @@ func (e *evaluation) declines() string {
 			if a.Role != Input && a.Role != Output || a.Adapter == Narrow || a.Adapter == BlockTotals {
 				continue
 			}
-			own := a.instantiate(group.types)
-			element, any, _ := own.element()
+			own := a.Instantiate(group.types)
+			element, any, _ := own.Element()
 			want, _ := tensorDType(e.tensor(a), group.DType)
 			element = e.heldBy(element, want)
-			if !any && !own.isBytes() && e.typeOf(a).DType != element {
+			if !any && !own.IsBytes() && e.typeOf(a).DType != element {
 				return fmt.Sprintf("%s is %s in %s", e.tensor(a).Name, element, e.Function.Name)
 			}
 		}

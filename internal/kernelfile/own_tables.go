@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"triad/internal/ownfile/cfacts"
 )
 
 // ofAngles matches functions that compute cosines and sines of angles.
@@ -28,13 +30,13 @@ func (b *Binding) makesTables() (tables []string) {
 
 // namesCalled returns the names that the function and the other functions of its file call.
 func (b *Binding) namesCalled() (all []string) {
-	for _, fn := range append([]Function{b.Function}, b.others...) {
-		if fn.Kind == Python {
-			all = slices.Concat(all, fn.parsed().Calls, fn.parsed().KernelCalls)
+	for _, fn := range append([]cfacts.Function{b.Function}, b.others...) {
+		if fn.Kind == cfacts.Python {
+			all = slices.Concat(all, fn.Parsed().Calls, fn.Parsed().KernelCalls)
 		}
-		for i := 0; i+1 < len(fn.body); i++ {
-			if fn.body[i+1].text == "(" {
-				all = append(all, fn.body[i].text)
+		for i := 0; i+1 < len(fn.Body); i++ {
+			if fn.Body[i+1].Text == "(" {
+				all = append(all, fn.Body[i].Text)
 			}
 		}
 	}

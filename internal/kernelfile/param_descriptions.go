@@ -74,7 +74,3 @@ func dimNames(s *op.Spec) []string {
 func attributeNames(s *op.Spec) []string {
 	return eachOf(s.Attributes, func(a op.AttributeSpec) string { return a.Name })
 }
-
-func functionNames(list []Function) []string {
-	return eachOf(list, func(fn Function) string { return fn.Name })
-}

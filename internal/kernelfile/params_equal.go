@@ -2,6 +2,8 @@ package kernelfile
 
 import (
 	"strings"
+
+	"triad/internal/ownfile/cfacts"
 )
 
 // takeElements takes the only number of a function of elements, whatever its name, for the number of
@@ -10,7 +12,7 @@ func (b *Binding) takeElements(a *Argument, numbers []int) bool {
 	all := dimNames(b.Spec)
 	product := strings.Join(all, " * ")
 	if _, counted := b.Spec.Synonyms[product]; !counted || len(all) < 2 || len(numbers) != 1 ||
-		!a.isInteger() || b.givesAnySize() || len(b.Options.Dims) > 0 && len(b.unmatchedSizes(a.Param)) < 2 {
+		!a.IsInteger() || b.givesAnySize() || len(b.Options.Dims) > 0 && len(b.unmatchedSizes(a.Param)) < 2 {
 		return false
 	}
 	a.Role, a.Target = Size, product
@@ -38,23 +40,23 @@ func (b *Binding) allEqual() string {
 
 // sidesOfSquare reports whether the only constant that a kernel compares with is each side of a square: the
 // file multiplies it by itself, and nothing else by it.
-func (b *Binding) sidesOfSquare(file *File, found bounds) bool {
+func (b *Binding) sidesOfSquare(file *cfacts.File, found bounds) bool {
 	if len(found.values) != 1 || b.allEqual() == "" {
 		return false
 	}
 	squares := false
 	for name := range found.values {
 		is := func(i int) bool {
-			root, _, _ := file.constant(file.tokens[i].text)
+			root, _, _ := constantNamed(file, file.Tokens[i].Text)
 			return root == name
 		}
-		for i := 0; i+2 < len(file.tokens); i++ {
-			squares = squares || is(i) && file.tokens[i+1].text == "*" && is(i+2)
+		for i := 0; i+2 < len(file.Tokens); i++ {
+			squares = squares || is(i) && file.Tokens[i+1].Text == "*" && is(i+2)
 		}
-		body := b.Function.body
+		body := b.Function.Body
 		for i := 1; i+2 < len(body) && found.products; i++ {
-			compared := isComparison(body[i-1]) && body[i].text == name && body[i+1].text == "*"
-			if compared && body[i+2].text != name {
+			compared := isComparison(body[i-1]) && body[i].Text == name && body[i+1].Text == "*"
+			if compared && body[i+2].Text != name {
 				return false
 			}
 		}

@@ -1,6 +1,10 @@
 package kernelfile
 
-import "testing"
+import (
+	"testing"
+
+	"triad/internal/ownfile/cfacts"
+)
 
 // A pointer whose every mention reads an element is no output. A pointer that may be written in another way
 // does not count.
@@ -18,8 +22,8 @@ func TestReadsAlone(t *testing.T) {
 		"s = y[0]; *y = s;":                    false,
 		"s = x[i]; // y[i] is what it reads\n": true,
 	} {
-		f := ReadCUDA("__global__ void k(float *x, float *y, int n) { float s = 0; " + body + " }")
-		if got := readsAlone(f.Functions[0].body, "y"); got != want {
+		f := cfacts.ReadCUDA("__global__ void k(float *x, float *y, int n) { float s = 0; " + body + " }")
+		if got := readsAlone(f.Functions[0].Body, "y"); got != want {
 			t.Errorf("%s: %v, want %v", body, got, want)
 		}
 	}

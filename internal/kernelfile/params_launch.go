@@ -1,6 +1,10 @@
 package kernelfile
 
-import "slices"
+import (
+	"slices"
+
+	"triad/internal/ownfile/cfacts"
+)
 
 // blockNames lists common names for the number of threads in a block.
 var blockNames = []string{
@@ -9,8 +13,8 @@ var blockNames = []string{
 }
 
 // countsThreads reports whether a parameter is, by its name, the number of threads in a block.
-func (p Param) countsThreads() bool {
-	return p.isInteger() && slices.Contains(blockNames, snake(p.Name))
+func countsThreads(p cfacts.Param) bool {
+	return p.IsInteger() && slices.Contains(blockNames, snake(p.Name))
 }
 
 // gridNames lists common names for the number of blocks in a grid.
@@ -20,12 +24,12 @@ var gridNames = []string{
 }
 
 // countsBlocks reports whether a parameter is, by its name, the number of blocks in a grid.
-func (p Param) countsBlocks() bool { return slices.Contains(gridNames, snake(p.Name)) }
+func countsBlocks(p cfacts.Param) bool { return slices.Contains(gridNames, snake(p.Name)) }
 
 // sizesBothSides reports whether the lines use a number twice, as the sides of a block: "dim3 block(n, n)",
 // "n * n".
-func (b *Binding) sizesBothSides(p Param) bool {
-	return b.speaksOf(func(t []token) bool {
-		return t[0].text == p.Name && t[2].text == p.Name && (t[1].text == "," || t[1].text == "*")
+func (b *Binding) sizesBothSides(p cfacts.Param) bool {
+	return b.speaksOf(func(t []cfacts.Token) bool {
+		return t[0].Text == p.Name && t[2].Text == p.Name && (t[1].Text == "," || t[1].Text == "*")
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // scoreRows is the score of a size that stands for the last dim of a tensor whose row length it is. It
@@ -14,8 +15,8 @@ const scoreRows = 300
 
 // sizeByRows reports whether the lines of a file, rather than its name, decide what a size stands for: the
 // name is a letter or uninformative.
-func (b *Binding) sizeByRows(p Param) bool {
-	if len(b.rows) == 0 || !p.isInteger() {
+func (b *Binding) sizeByRows(p cfacts.Param) bool {
+	if len(b.rows) == 0 || !p.IsInteger() {
 		return false
 	}
 	named := func(target string) bool { return b.score(p, target) > scoreWeak }
@@ -39,11 +40,11 @@ func (b *Binding) sides() []string {
 }
 
 // squares returns the sizes whose square occurs in the lines of a function, or of what it calls: "i < N * N".
-func (f *File) squares(fn *Function) map[string]bool {
+func squares(f *cfacts.File, fn *cfacts.Function) map[string]bool {
 	all := map[string]bool{}
-	f.walk(fn, func(fn *Function, name func(string) string) {
+	f.Walk(fn, func(fn *cfacts.Function, name func(string) string) {
 		for _, p := range fn.Params {
-			if p.isInteger() && name(p.Name) != "" && hasTexts(fn.body, p.Name, "*", p.Name) {
+			if p.IsInteger() && name(p.Name) != "" && cfacts.HasTexts(fn.Body, p.Name, "*", p.Name) {
 				all[name(p.Name)] = true
 			}
 		}
@@ -69,7 +70,7 @@ func (b *Binding) scoreRows(chosen []candidate) int {
 			sum -= scoreParts
 		}
 		sum += b.scoreLengths(b.Function.Params[i].Name, c, func(name string) string {
-			at := slices.IndexFunc(b.Function.Params, func(p Param) bool { return p.Name == name })
+			at := slices.IndexFunc(b.Function.Params, func(p cfacts.Param) bool { return p.Name == name })
 			if at < 0 || chosen[at].role != Size {
 				return ""
 			}
@@ -97,7 +98,7 @@ func (b *Binding) countsPartToo(chosen []candidate, i int) bool {
 			continue
 		}
 		if part.role == Size && slices.Contains(dimsOf(product.target), part.target) ||
-			part.role == Nothing && snake(p.Name) == "m" && (p.isInteger() || p.Untyped) {
+			part.role == Nothing && snake(p.Name) == "m" && (p.IsInteger() || p.Untyped) {
 			return true
 		}
 	}

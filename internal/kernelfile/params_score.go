@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // Scores of a name: the spec's own, one of its synonyms (earlier ones score higher), and a weak one that has
@@ -164,7 +165,7 @@ func scoreGradient(spec *op.Spec, form, of string) int {
 }
 
 // scoreOutput returns how well a name that says that it is an output fits an output: output_lse.
-func (b *Binding) scoreOutput(p Param, target string) int {
+func (b *Binding) scoreOutput(p cfacts.Param, target string) int {
 	for _, prefix := range []string{"output_", "out_", "o_"} {
 		if rest, ok := strings.CutPrefix(snake(p.Name), prefix); ok {
 			return score(b.Spec, b.Pass, rest, target)

@@ -107,7 +107,7 @@ func (s *search) taken(i int, c candidate) bool {
 // alone: the elements of an elementwise operator.
 func (s *search) uncovered() int {
 	n := 0
-	if s.b.Function.showsSizes() && !s.b.takesSizes() { // its tensors carry the sizes; none may be missing
+	if s.b.Function.ShowsSizes() && !s.b.takesSizes() { // its tensors carry the sizes; none may be missing
 		for _, t := range s.b.inputs {
 			has := func(c candidate) bool { return c.role == Input && c.target == t.Name }
 			if s.b.Pass == op.Forward && s.b.switchOf(t) == "" && !slices.ContainsFunc(s.current, has) {

@@ -1,6 +1,10 @@
 package kernelfile
 
-import "slices"
+import (
+	"slices"
+
+	"triad/internal/ownfile/cfacts"
+)
 
 // positionNames lists common names of the tensor with the position of each token; the first four are plural.
 var positionNames = []string{
@@ -12,8 +16,9 @@ var positionNames = []string{
 func (b *Binding) takePositions() {
 	for i := range b.Args {
 		a := &b.Args[i]
-		if b.Spec.Own.Positions == "" || !a.Pointer || a.tensor || a.Role != Nothing ||
-			!slices.Contains(integerTypes, a.Base) || !slices.Contains(positionNames, scratchWord(a.Name)) {
+		if b.Spec.Own.Positions == "" || !a.Pointer || a.TorchTensor || a.Role != Nothing ||
+			!slices.Contains(cfacts.IntegerTypes, a.Base) ||
+			!slices.Contains(positionNames, scratchWord(a.Name)) {
 			continue
 		}
 		// a single position may be that of a sequence's first token

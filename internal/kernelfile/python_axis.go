@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"triad/internal/ownfile/cfacts"
 	"triad/internal/ownfile/pyfacts"
 )
 
@@ -17,10 +18,10 @@ var (
 
 // namesAxis reports whether a parameter of a Python function selects the axis that it works along: it has
 // such a name, and the lines pass it on as an axis, "x.sum(dim=dim)", "x.shape[axis]".
-func (b *Binding) namesAxis(p Param) bool {
-	return b.Function.Kind == Python && b.Function.form != kernelForm && p.place == inCall &&
-		(p.isInteger() || p.Untyped) && b.Options.Map[p.Name] == "" && axisName.MatchString(p.Name) &&
-		slices.ContainsFunc(b.Function.factsOf(p.Name).Handed, func(h pyfacts.Handed) bool {
+func (b *Binding) namesAxis(p cfacts.Param) bool {
+	return b.Function.Kind == cfacts.Python && b.Function.Form != kernelForm && p.Place == cfacts.InCall &&
+		(p.IsInteger() || p.Untyped) && b.Options.Map[p.Name] == "" && axisName.MatchString(p.Name) &&
+		slices.ContainsFunc(b.Function.FactsOf(p.Name).Handed, func(h pyfacts.Handed) bool {
 			return axisName.MatchString(h.Name) ||
 				slices.Contains(alongAxis, h.Call[strings.LastIndex(h.Call, ".")+1:])
 		})
@@ -28,8 +29,8 @@ func (b *Binding) namesAxis(p Param) bool {
 
 // takePassed passes the 0 or the switch that every call in its file passes for a parameter of a function.
 func (b *Binding) takePassed(a *Argument) bool {
-	passed := b.Function.factsOf(a.Name).Passed
-	if passed == "" || a.Pointer || a.place != inCall {
+	passed := b.Function.FactsOf(a.Name).Passed
+	if passed == "" || a.Pointer || a.Place != cfacts.InCall {
 		return false
 	}
 	a.Role, a.Target, a.number, a.stated = Constant, passed+", as its file calls it", passed, true

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // pythonCall returns the expression that calls the function, once for each of a pair if it takes one tensor.
@@ -19,27 +20,27 @@ func (b *Binding) pythonCall() string {
 // pythonCallWith returns the call with some arguments.
 func (b *Binding) pythonCallWith(args []Argument) string {
 	fn := b.Function
-	switch fn.form {
+	switch fn.Form {
 	case kernelForm:
 		return b.tritonCall()
 	case appliedTo:
-		return fmt.Sprintf("_MODULE.%s(%s)", fn.call, strings.Join(b.byPosition(args), ", "))
+		return fmt.Sprintf("_MODULE.%s(%s)", fn.Call, strings.Join(b.byPosition(args), ", "))
 	case moduleForm:
-		return fmt.Sprintf("%s.call({%s}, {%s})", b.pythonModule(), b.dictionary(args, inWeight),
-			b.dictionary(args, inCall))
+		return fmt.Sprintf("%s.call({%s}, {%s})", b.pythonModule(), b.dictionary(args, cfacts.InWeight),
+			b.dictionary(args, cfacts.InCall))
 	case packedForm:
 		data := strings.Join(b.byPosition(args), ", ")
-		if fn.parsed().Packs {
+		if fn.Parsed().Packs {
 			data = "(" + data + ",)"
 		}
-		return fmt.Sprintf("_MODULE.%s(%s)", fn.call, data)
+		return fmt.Sprintf("_MODULE.%s(%s)", fn.Call, data)
 	}
 	// A decorator around a function, such as torch.amp.custom_fwd, may require positional tensors.
 	var words []string
 	named := false
 	for _, a := range args {
 		value := b.pythonValue(a)
-		named = named || value == "" || a.byName
+		named = named || value == "" || a.ByName
 		switch {
 		case value == "":
 		case named:
@@ -48,13 +49,13 @@ func (b *Binding) pythonCallWith(args []Argument) string {
 			words = append(words, value)
 		}
 	}
-	return fmt.Sprintf("_MODULE.%s(%s)", fn.call, strings.Join(words, ", "))
+	return fmt.Sprintf("_MODULE.%s(%s)", fn.Call, strings.Join(words, ", "))
 }
 
 // pythonValue returns the Python value passed for a parameter, "" if it keeps its default.
 func (b *Binding) pythonValue(a Argument) string {
 	pointer := ""
-	if a.address {
+	if a.Address {
 		pointer = ".data_ptr()"
 	}
 	switch a.Role {
@@ -123,7 +124,7 @@ func (b *Binding) byPosition(args []Argument) []string {
 		if value != "" {
 			last = len(words) + 1
 		} else {
-			value = fmt.Sprintf("default(_MODULE.%s, %q)", b.Function.parsed().Defaults, a.Name)
+			value = fmt.Sprintf("default(_MODULE.%s, %q)", b.Function.Parsed().Defaults, a.Name)
 		}
 		words = append(words, value)
 	}
@@ -134,25 +135,26 @@ func (b *Binding) byPosition(args []Argument) []string {
 func (b *Binding) pythonModule() string {
 	var weights []string
 	for _, a := range b.Args {
-		if a.place == inWeight && a.Role != Nothing {
-			weights = append(weights, a.path)
+		if a.Place == cfacts.InWeight && a.Role != Nothing {
+			weights = append(weights, a.Path)
 		}
 	}
-	return fmt.Sprintf("Module(_MODULE, %q, {%s}, (%s))", b.Function.call, b.dictionary(b.Args, inInit),
+	return fmt.Sprintf("Module(_MODULE, %q, {%s}, (%s))", b.Function.Call,
+		b.dictionary(b.Args, cfacts.InInit),
 		quoted(weights))
 }
 
 // dictionary lists the arguments of a place, by name, as a Python dictionary.
-func (b *Binding) dictionary(args []Argument, where place) string {
+func (b *Binding) dictionary(args []Argument, where cfacts.Place) string {
 	var words []string
 	for _, a := range args {
 		value := b.pythonValue(a)
-		if a.place != where || value == "" {
+		if a.Place != where || value == "" {
 			continue
 		}
 		name := a.Name
-		if where == inWeight {
-			name = a.path
+		if where == cfacts.InWeight {
+			name = a.Path
 		}
 		words = append(words, fmt.Sprintf("%q: %s", name, value))
 	}

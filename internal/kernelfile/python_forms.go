@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 	"triad/internal/ownfile/pyfacts"
 )
 
@@ -17,40 +18,28 @@ const (
 	kernelForm = pyfacts.Kernel  // we launch it
 )
 
-// place is the destination of an argument of a Python function.
-type place uint8
-
-// The places of arguments.
-const (
-	inCall   place = iota
-	inWeight       // a parameter of the module
-	inInit         // an argument of its __init__
-	inTile         // a constexpr of a kernel
-	inStride       // a stride that a kernel takes
-)
-
 // pythonRanks lists the candidates of a Python file, the likely ones first: all fitting ones of a rank are
 // judged, a later rank only if none of the earlier fits. A function that another one calls is judged through
 // that.
-func pythonRanks(list []Function) [][]Function {
-	calls := func(fn Function) bool {
-		return slices.ContainsFunc(list, func(other Function) bool {
-			return other.Name != fn.Name && other.form != kernelForm && other.call != fn.call &&
-				slices.Contains(other.parsed().Calls, fn.call) ||
-				fn.form == appliedTo && other.form == appliedTo && other.Name != fn.Name &&
-					other.parsed().Defaults == fn.parsed().Defaults && fn.call != fn.Name
+func pythonRanks(list []cfacts.Function) [][]cfacts.Function {
+	calls := func(fn cfacts.Function) bool {
+		return slices.ContainsFunc(list, func(other cfacts.Function) bool {
+			return other.Name != fn.Name && other.Form != kernelForm && other.Call != fn.Call &&
+				slices.Contains(other.Parsed().Calls, fn.Call) ||
+				fn.Form == appliedTo && other.Form == appliedTo && other.Name != fn.Name &&
+					other.Parsed().Defaults == fn.Parsed().Defaults && fn.Call != fn.Name
 		})
 	}
-	var ranks [][]Function
-	for _, rank := range []func(Function) bool{
-		func(fn Function) bool { return fn.Name == "solve" },
-		func(fn Function) bool { return fn.Name == "custom_kernel" },
-		func(fn Function) bool { return fn.Name == "ModelNew" },
-		func(fn Function) bool { return fn.form == plainForm || fn.form == appliedTo && !calls(fn) },
-		func(fn Function) bool { return fn.form == moduleForm },
-		func(fn Function) bool { return fn.form == kernelForm },
+	var ranks [][]cfacts.Function
+	for _, rank := range []func(cfacts.Function) bool{
+		func(fn cfacts.Function) bool { return fn.Name == "solve" },
+		func(fn cfacts.Function) bool { return fn.Name == "custom_kernel" },
+		func(fn cfacts.Function) bool { return fn.Name == "ModelNew" },
+		func(fn cfacts.Function) bool { return fn.Form == plainForm || fn.Form == appliedTo && !calls(fn) },
+		func(fn cfacts.Function) bool { return fn.Form == moduleForm },
+		func(fn cfacts.Function) bool { return fn.Form == kernelForm },
 	} {
-		some := slices.DeleteFunc(slices.Clone(list), func(fn Function) bool { return !rank(fn) })
+		some := slices.DeleteFunc(slices.Clone(list), func(fn cfacts.Function) bool { return !rank(fn) })
 		if len(some) > 0 {
 			ranks = append(ranks, some)
 		}
@@ -60,7 +49,7 @@ func pythonRanks(list []Function) [][]Function {
 
 // throughAutograd returns the backward of a forward that goes through an autograd function.
 func (b *Binding) throughAutograd() *Binding {
-	if !b.Function.parsed().Autograd || b.Pass != op.Forward || b.fills() || b.Spec.Backward == nil {
+	if !b.Function.Parsed().Autograd || b.Pass != op.Forward || b.fills() || b.Spec.Backward == nil {
 		return nil
 	}
 	back := *b

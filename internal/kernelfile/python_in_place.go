@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // writesOver takes an input of a Python function that returns nothing and has no parameter for a result for
@@ -13,7 +14,8 @@ import (
 // dtype that the function's lines change in place. The parameter gets the output, into which the input is
 // copied before each call.
 func (b *Binding) writesOver() {
-	if b.Function.Kind != Python || b.Function.form != plainForm || b.Pass != op.Forward || b.fills() ||
+	if b.Function.Kind != cfacts.Python || b.Function.Form != plainForm || b.Pass != op.Forward ||
+		b.fills() ||
 		b.each {
 		return
 	}
@@ -28,7 +30,7 @@ func (b *Binding) writesOver() {
 		}
 		over[at] = i
 	}
-	if b.Function.parsed().Gives && !b.returnsWhatItChanges(over) {
+	if b.Function.Parsed().Gives && !b.returnsWhatItChanges(over) {
 		return
 	}
 	for at, i := range over {
@@ -46,24 +48,24 @@ func (b *Binding) returnsWhatItChanges(over map[int]int) bool {
 	var names []string
 	for _, at := range order {
 		a := b.Args[at]
-		if b.Spec.Own.InPlace[b.outputs[over[at]].Name] != a.Target || b.Function.factsOf(a.Name).Renamed {
+		if b.Spec.Own.InPlace[b.outputs[over[at]].Name] != a.Target || b.Function.FactsOf(a.Name).Renamed {
 			return false
 		}
 		names = append(names, a.Name)
 	}
-	return len(names) > 0 && slices.Equal(names, b.Function.parsed().GivesBack)
+	return len(names) > 0 && slices.Equal(names, b.Function.Parsed().GivesBack)
 }
 
 // changedLike returns the argument in whose place an output may be written, or -1 if there is none.
 func (b *Binding) changedLike(out op.TensorSpec, taken map[int]int) int {
 	like := func(a Argument, pairs bool) bool {
 		paired := b.Spec.Own.InPlace[out.Name] == a.Target
-		if a.Role != Input || a.Adapter != AsItLies || a.place != inCall || pairs != paired {
+		if a.Role != Input || a.Adapter != AsItLies || a.Place != cfacts.InCall || pairs != paired {
 			return false
 		}
 		in := b.inputs[a.Index]
 		return in.DType == out.DType && fmt.Sprint(in.Shape) == fmt.Sprint(out.Shape) &&
-			b.Function.factsOf(a.Name).Changed
+			b.Function.FactsOf(a.Name).Changed
 	}
 	for _, pairs := range []bool{true, false} {
 		for i, a := range b.Args {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // returnedList matches what an extension returns in braces or as a tuple, and returnLine every return.
@@ -26,20 +27,20 @@ var plainName = regexp.MustCompile(`^(\w+)(?:\.(?:to|view|reshape|squeeze|contig
 // value that is not a name; nil if it does not return several values, the same in every return. An extension
 // in 16 bits has none, since its statistics may be in 16 bits or in fp32.
 func (b *Binding) returnedNames() []string {
-	extension := b.Function.Kind != Python && b.Function.returns
-	if b.Function.Kind != Python && !extension || b.Pass != op.Forward || b.each || b.fills() {
+	extension := b.Function.Kind != cfacts.Python && b.Function.ReturnsTensors
+	if b.Function.Kind != cfacts.Python && !extension || b.Pass != op.Forward || b.each || b.fills() {
 		return nil
 	}
 	if !extension {
-		if b.Function.form == appliedTo {
+		if b.Function.Form == appliedTo {
 			return nil
 		}
-		return b.Function.parsed().Tuple
+		return b.Function.Parsed().Tuple
 	}
 	if !slices.Equal(b.DTypes(), []string{"fp32"}) {
 		return nil
 	}
-	words := eachOf(b.Function.body, func(t token) string { return t.text })
+	words := eachOf(b.Function.Body, func(t cfacts.Token) string { return t.Text })
 	text := strings.Join(words, " ")
 	matches := returnedList.FindAllStringSubmatch(text, -1)
 	if len(matches) == 0 || len(matches) != len(returnLine.FindAllString(text, -1)) {
@@ -109,10 +110,10 @@ func sizedBy(t op.TensorSpec, attribute string) bool {
 }
 
 // spells reports whether a string of the lines of a Python function, or of those that it calls, is a word.
-func (b *Binding) spells(fn Function, word string, depth int) bool {
-	return slices.Contains(fn.parsed().Strings, word) || depth > 0 &&
-		slices.ContainsFunc(b.others, func(o Function) bool {
-			return o.Name != fn.Name && slices.Contains(fn.parsed().Calls, o.call) &&
+func (b *Binding) spells(fn cfacts.Function, word string, depth int) bool {
+	return slices.Contains(fn.Parsed().Strings, word) || depth > 0 &&
+		slices.ContainsFunc(b.others, func(o cfacts.Function) bool {
+			return o.Name != fn.Name && slices.Contains(fn.Parsed().Calls, o.Call) &&
 				b.spells(o, word, depth-1)
 		})
 }
@@ -171,7 +172,7 @@ func (b *Binding) isReturned(t op.TensorSpec) bool {
 // gives as their sum, "h = x + residual", if a Python function returns a single tensor: that is the other
 // output.
 func (b *Binding) sumOf(t op.TensorSpec) (terms []string) {
-	if b.switchOf(t) == "" || b.leftOut(t) || b.Pass != op.Forward || !b.Function.parsed().One || b.fills() {
+	if b.switchOf(t) == "" || b.leftOut(t) || b.Pass != op.Forward || !b.Function.Parsed().One || b.fills() {
 		return nil
 	}
 	m := regexp.MustCompile(`(?:^|; )` + t.Name + ` = (\w+) \+ (\w+)\b`).FindStringSubmatch(b.Spec.Formula)
@@ -202,7 +203,7 @@ func (b *Binding) unspoken() string {
 // statistics.
 func (b *Binding) mayReturn(t op.TensorSpec) bool {
 	whole := strings.HasPrefix(t.DType, "int") || strings.HasPrefix(t.DType, "uint") || t.DType == "bool"
-	return b.Function.Kind == Python && b.Pass == op.Forward && !b.fills() && !b.each && t.Optional &&
+	return b.Function.Kind == cfacts.Python && b.Pass == op.Forward && !b.fills() && !b.each && t.Optional &&
 		whole && !b.leftOut(t) && !b.returnsStatistic(t)
 }
 
@@ -223,11 +224,11 @@ func (b *Binding) wanted(some func(op.TensorSpec) bool) string {
 // givesDType returns the dtype in which a Python function creates its result whatever it takes, or "" if the
 // lines do not give one.
 func (b *Binding) givesDType() string {
-	if b.Function.Kind != Python || b.Function.form == appliedTo {
+	if b.Function.Kind != cfacts.Python || b.Function.Form == appliedTo {
 		return ""
 	}
 	follows := len(b.outputs) > 0 && (b.outputs[0].DType == "" || b.outputs[0].DType == "$1")
-	if d := b.Function.parsed().MadeAs; d != "" && follows {
+	if d := b.Function.Parsed().MadeAs; d != "" && follows {
 		return d
 	}
 	return ""
@@ -235,6 +236,6 @@ func (b *Binding) givesDType() string {
 
 // returnsItself reports whether a Python function returns the input itself; it then gets a copy.
 func (b *Binding) returnsItself(a Argument) bool {
-	return a.Role == Input && b.Function.Kind == Python && b.Function.form == plainForm &&
-		b.Pass == op.Forward && slices.Contains(b.Function.parsed().GivesBack, a.Name)
+	return a.Role == Input && b.Function.Kind == cfacts.Python && b.Function.Form == plainForm &&
+		b.Pass == op.Forward && slices.Contains(b.Function.Parsed().GivesBack, a.Name)
 }

@@ -6,20 +6,22 @@ import (
 	"slices"
 	"strings"
 
+	"triad/internal/ownfile/cfacts"
 	"triad/internal/ownfile/pyfacts"
 )
 
 // ReadPython lists the callable top-level definitions of a Python file: functions, autograd functions and
 // modules, and Triton kernels that nothing launches. parse returns what Python's parser finds in the text.
-func ReadPython(text string, parse pyfacts.Parser) *File {
+func ReadPython(text string, parse pyfacts.Parser) *cfacts.File {
 	facts := parse(text)
-	f := &File{
-		literals: literals(pythonComment, text), dtypes: facts.DTypes, text: cmp.Or(facts.Text, text),
-		Adds: strings.Contains(text, "atomic_add("), narrow: namesNarrow(pythonComment, text),
-		words: strings.ToLower(text), facts: *facts,
+	f := &cfacts.File{
+		Literals: cfacts.Literals(cfacts.PythonComment, text), DTypes: facts.DTypes,
+		PythonText: cmp.Or(facts.Text, text),
+		Adds:       strings.Contains(text, "atomic_add("), Narrow: cfacts.NamesNarrow(cfacts.PythonComment, text),
+		Words: strings.ToLower(text), Python: *facts,
 	}
 	if facts.Error != "" {
-		f.badLine = errors.New(facts.Error)
+		f.BadLine = errors.New(facts.Error)
 	}
 	for _, fact := range facts.Functions {
 		f.Functions = append(f.Functions, pythonFunction(fact))
@@ -27,59 +29,42 @@ func ReadPython(text string, parse pyfacts.Parser) *File {
 	return f
 }
 
-func pythonFunction(fact pyfacts.Function) Function {
-	fn := Function{
-		Name: fact.Name, Kind: Python, Line: fact.Line, Text: fact.Signature, Params: pythonParams(fact),
-		returns: fact.MakesResult && (fact.Form == pyfacts.Plain || fact.Form == pyfacts.Packed),
-		python: python{
-			facts: &fact, form: fact.Form, call: fact.Call, text: fact.Code,
-			kernels: fact.Kernels,
+func pythonFunction(fact pyfacts.Function) cfacts.Function {
+	fn := cfacts.Function{
+		Name: fact.Name, Kind: cfacts.Python, Line: fact.Line, Text: fact.Signature,
+		Params:         pythonParams(fact),
+		ReturnsTensors: fact.MakesResult && (fact.Form == pyfacts.Plain || fact.Form == pyfacts.Packed),
+		PythonFunction: cfacts.PythonFunction{
+			Facts: &fact, Form: fact.Form, Call: fact.Call, Code: fact.Code,
+			Kernels: fact.Kernels,
 		},
 	}
 	return fn
 }
 
-// parsed returns the facts of a Python function; they are empty for any other function.
-func (fn *Function) parsed() *pyfacts.Function {
-	if fn.facts == nil {
-		return &pyfacts.Function{}
-	}
-	return fn.facts
-}
-
-// factsOf returns what the lines of a function say of a parameter.
-func (fn *Function) factsOf(name string) pyfacts.Param {
-	for _, p := range fn.parsed().Params {
-		if p.Name == name {
-			return p
-		}
-	}
-	return pyfacts.Param{}
-}
-
 // pythonParams returns the parameters of a function. A parameter that a launched kernel takes as a pointer is
 // a tensor: def solution(A, B, C, N, K) gives no types.
-func pythonParams(fn pyfacts.Function) (params []Param) {
+func pythonParams(fn pyfacts.Function) (params []cfacts.Param) {
 	for _, fact := range fn.Params {
-		p := Param{
-			Name: fact.Name, Text: fact.Text, Optional: fact.Optional, byName: fact.ByName, path: fact.Path,
-			called: fact.Called,
+		p := cfacts.Param{
+			Name: fact.Name, Text: fact.Text, Optional: fact.Optional, ByName: fact.ByName, Path: fact.Path,
+			InKernels: fact.Called,
 		}
-		p.takeType(fact)
+		takeType(&p, fact)
 		switch {
 		case fact.Place == "weight":
-			p.Base, p.Pointer, p.Const, p.Untyped, p.place = "void", true, true, false, inWeight
+			p.Base, p.Pointer, p.Const, p.Untyped, p.Place = "void", true, true, false, cfacts.InWeight
 		case fact.Place == "init":
-			p.place = inInit
+			p.Place = cfacts.InInit
 		case fn.Form == pyfacts.Kernel:
-			p.takeUse(fact)
+			takeUse(&p, fact)
 		case fn.Form == pyfacts.Plain:
-			p.reread = fact.Reread
+			p.Reread = fact.Reread
 			if p.Base == "int" && fact.Address {
-				p.Base, p.Pointer, p.address = "void", true, true
+				p.Base, p.Pointer, p.Address = "void", true, true
 			}
 		}
-		if fact.Tensor && p.Untyped && !p.Optional && p.place == inCall {
+		if fact.Tensor && p.Untyped && !p.Optional && p.Place == cfacts.InCall {
 			p.Untyped, p.Pointer, p.Base = false, true, "void"
 		}
 		params = append(params, p)
@@ -88,7 +73,7 @@ func pythonParams(fn pyfacts.Function) (params []Param) {
 }
 
 // takeType takes the type that an annotation or a default gives.
-func (p *Param) takeType(fact pyfacts.Param) {
+func takeType(p *cfacts.Param, fact pyfacts.Param) {
 	switch value := fact.Default; {
 	case strings.Contains(fact.Annotation, "Tensor"):
 		p.Pointer, p.Base = true, "void"
@@ -118,7 +103,7 @@ func argumentList(text string) []string {
 			}
 			continue
 		case c == '"' || c == '\'':
-			end := endOfLiteral(text, i)
+			end := cfacts.EndOfLiteral(text, i)
 			word.WriteString(text[i:end])
 			i = end - 1
 			continue

@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // goesWithout reports whether a PyTorch function that takes its sizes as numbers takes none for a size whose
 // default is 1, such as a batch: its tensors then lack that size.
 func (b *Binding) goesWithout(d op.DimSpec) bool {
-	return b.Function.Kind == Python && d.Default == "1" && b.takesSizes() && !b.givesSize(d.Name)
+	return b.Function.Kind == cfacts.Python && d.Default == "1" && b.takesSizes() && !b.givesSize(d.Name)
 }
 
 // hides reports whether tensors are passed without a size, which is 1.
@@ -38,13 +39,13 @@ const mostFactor = 1024
 // operator's own have few rows. A kernel of one block gets a size that the block has threads for.
 func (b *Binding) MoreShapes() (all []map[string]int64) {
 	square := func(a Argument) bool { return a.Role == Size && strings.Contains(a.Target, "=") }
-	if len(b.Spec.Dims) == 2 && b.Function.Kind == Python && slices.ContainsFunc(b.Args, square) {
+	if len(b.Spec.Dims) == 2 && b.Function.Kind == cfacts.Python && slices.ContainsFunc(b.Args, square) {
 		all = append(all, map[string]int64{b.Spec.Dims[0].Name: 67, b.Spec.Dims[1].Name: 67})
 	}
 	all = append(all, b.sizesOfOneBlock()...)
 	for _, d := range b.Spec.Dims {
 		for _, n := range []int64{29 * 37, 63 * 65, 257} {
-			if b.Function.Kind == Python && len(b.Spec.Dims) == 1 && b.hasFactors(d.Name) {
+			if b.Function.Kind == cfacts.Python && len(b.Spec.Dims) == 1 && b.hasFactors(d.Name) {
 				all = append(all, map[string]int64{d.Name: n})
 			}
 		}
@@ -67,9 +68,9 @@ func (b *Binding) whereFactorsAre() []condition {
 }
 
 // pythonSquares returns the sizes whose square occurs in the lines of a Python function: "N * N", "N ** 2".
-func (fn *Function) pythonSquares() map[string]bool {
+func pythonSquares(fn *cfacts.Function) map[string]bool {
 	all := map[string]bool{}
-	for _, p := range fn.parsed().Params {
+	for _, p := range fn.Parsed().Params {
 		all[p.Name] = all[p.Name] || p.Squared
 	}
 	return all

@@ -4,20 +4,22 @@ import (
 	"slices"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // mayBeSquare reports whether a function of tensors with sizes may be meant for squares only: it creates its
 // result like an input whose sizes differ from the output's, and takes no sizes.
 func (b *Binding) mayBeSquare() bool {
-	if b.Function.Kind != Python && !b.Function.returns || b.Pass != op.Forward || b.Options.Square ||
+	if b.Function.Kind != cfacts.Python && !b.Function.ReturnsTensors || b.Pass != op.Forward ||
+		b.Options.Square ||
 		b.takesSizes() || len(b.required()) != 1 || len(b.squareSizes()) < 2 {
 		return false
 	}
 	gives := b.shape(b.outputs[b.required()[0]])
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
-		like := slices.Contains(b.Function.parsed().Like, a.Name) ||
-			hasTexts(b.Function.body, "empty_like", "(", a.Name) ||
-			hasTexts(b.Function.body, "zeros_like", "(", a.Name)
+		like := slices.Contains(b.Function.Parsed().Like, a.Name) ||
+			cfacts.HasTexts(b.Function.Body, "empty_like", "(", a.Name) ||
+			cfacts.HasTexts(b.Function.Body, "zeros_like", "(", a.Name)
 		return a.Role == Input && like && !slices.Equal(b.shape(b.inputs[a.Index]), gives)
 	})
 }

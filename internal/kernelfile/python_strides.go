@@ -3,6 +3,8 @@ package kernelfile
 import (
 	"fmt"
 	"strings"
+
+	"triad/internal/ownfile/cfacts"
 )
 
 // strideOfTensor returns the Python code of the stride that a parameter stands for: of the tensor that its
@@ -12,7 +14,7 @@ func (b *Binding) strideOfTensor(a Argument) (code string, err error) {
 	at := b.strideName(a.Param)
 	count, index := 0, 0
 	for _, o := range b.Args {
-		if o.place == inStride && b.strideName(o.Param) == at {
+		if o.Place == cfacts.InStride && b.strideName(o.Param) == at {
 			if o.Name == a.Name {
 				index = count
 			}
@@ -42,7 +44,7 @@ func (b *Binding) strideOfTensor(a Argument) (code string, err error) {
 
 // strideName returns the parameter whose tensor the name of a stride denotes, -1 for none: stride_ak denotes
 // the tensor a.
-func (b *Binding) strideName(p Param) (at int) {
+func (b *Binding) strideName(p cfacts.Param) (at int) {
 	word := strings.Trim(strings.ReplaceAll(isStride.ReplaceAllString(snake(p.Name), ""), "__", "_"), "_")
 	at, longest := -1, 0
 	for i, o := range b.Args {

@@ -3,25 +3,15 @@ package kernelfile
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
-
-// numberType returns the type of a number that a function returns, by the words before its name, or "" if it
-// returns none.
-func (f *File) numberType(before []token) string {
-	name := f.resolve(strings.TrimPrefix(strings.TrimSpace(join(trimWords(before))), "const "))
-	if slices.Contains(floatTypes, name) || slices.Contains(integerTypes, name) {
-		return name
-	}
-	return ""
-}
 
 // takeReturned lets a host function without a parameter for the only output, which has one element, return it
 // as a number.
 func (b *Binding) takeReturned(chosen []candidate) {
-	if b.Function.Kind != Host || b.Function.number == "" || b.Pass != op.Forward {
+	if b.Function.Kind != cfacts.Host || b.Function.NumberType == "" || b.Pass != op.Forward {
 		return
 	}
 	required := b.required()

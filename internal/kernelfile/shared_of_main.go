@@ -1,15 +1,20 @@
 package kernelfile
 
-import "fmt"
+import (
+	"fmt"
+
+	"triad/internal/ownfile/cfacts"
+)
 
 // sharedOfMain returns the C++ with which main() allows the kernel that a function launches more than 48 KiB
 // of shared memory, if the function does not do so itself.
 func (b *Binding) sharedOfMain() string {
-	if b.file == nil || b.Function.Kind != Host || hasTexts(b.Function.body, "cudaFuncSetAttribute") ||
-		!b.file.Main || !b.file.asksShared() {
+	if b.file == nil || b.Function.Kind != cfacts.Host ||
+		cfacts.HasTexts(b.Function.Body, "cudaFuncSetAttribute") ||
+		!b.file.Main || !asksShared(b.file) {
 		return ""
 	}
-	run := b.file.observed()
+	run := b.file.Observed()
 	if run == nil || run.Shared() == 0 {
 		return ""
 	}
@@ -25,8 +30,8 @@ func (b *Binding) sharedOfMain() string {
 
 // launchesKernel reports whether the lines of the function launch a kernel.
 func (b *Binding) launchesKernel(name string) bool {
-	for i, t := range b.Function.body {
-		if t.text == "<<<" && launched(b.Function.body, i) == name {
+	for i, t := range b.Function.Body {
+		if t.Text == "<<<" && cfacts.LaunchedName(b.Function.Body, i) == name {
 			return true
 		}
 	}
@@ -34,4 +39,4 @@ func (b *Binding) launchesKernel(name string) bool {
 }
 
 // asksShared reports whether the file allows a kernel more shared memory than usual.
-func (f *File) asksShared() bool { return hasTexts(f.tokens, "cudaFuncSetAttribute") }
+func asksShared(f *cfacts.File) bool { return cfacts.HasTexts(f.Tokens, "cudaFuncSetAttribute") }

@@ -51,7 +51,7 @@ func (b *Binding) fillRooms() string {
 			if a.Adapter != Scratch {
 				continue
 			}
-			base := strings.Replace(a.instantiate(c.types).Base, "void", "char", 1)
+			base := strings.Replace(a.Instantiate(c.types).Base, "void", "char", 1)
 			what := b.numberCode(func(*evaluation) int64 {
 				return int64(slices.Index([]string{"", fillLowest, fillCounted}, a.fill))
 			})

@@ -5,17 +5,10 @@ import (
 	"regexp"
 )
 
-// returnsFalse reports whether a function returns a bool, by the words before its name, and its body returns
-// false.
-func returnsFalse(before, body []token) bool {
-	words := trimWords(before)
-	return textAt(words, len(words)-1) == "bool" && hasTexts(body, "return", "false")
-}
-
 // hostCall calls a host function of a file. A function whose assert fails declines the call, and so does one
 // that returns false: it launched nothing, or reports a failure.
 func (b *Binding) hostCall(call string) string {
-	if b.Function.refuses {
+	if b.Function.Refuses {
 		call = fmt.Sprintf("if (!%s) {\n\t\t\tstd::fprintf(stderr, \"%%s returned false\\n\", %q);\n"+
 			"\t\t\treturn TRIAD_UNSUPPORTED;\n\t\t}", call, b.Function.Name)
 	}
@@ -32,11 +25,11 @@ func (b *Binding) SaysSizes(text string) bool {
 	sizes, named := map[string]bool{}, false
 	for _, fn := range b.file.Functions {
 		for _, p := range fn.Params {
-			sizes[p.Name] = sizes[p.Name] || p.isInteger()
+			sizes[p.Name] = sizes[p.Name] || p.IsInteger()
 		}
 	}
 	for _, word := range nameInText.FindAllString(text, -1) {
-		_, constant := b.file.defines[word]
+		_, constant := b.file.Defines[word]
 		if !sizes[word] && !constant {
 			return false
 		}

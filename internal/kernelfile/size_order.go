@@ -7,11 +7,12 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // chooseOrder takes the order that a function, else its file, gives the sizes of its tensors, "B, S, H, D =
 // q.shape", or (batch, seq, heads, head_dim) in a comment, unless the user gave one. Both orders give none.
-func (b *Binding) chooseOrder(file *File) {
+func (b *Binding) chooseOrder(file *cfacts.File) {
 	settled := slices.ContainsFunc(b.Args, func(a Argument) bool {
 		return a.Over != "" || a.Adapter == Packed || a.stated && slices.Contains(b.Spec.Own.Tokens, a.Target)
 	})
@@ -20,7 +21,7 @@ func (b *Binding) chooseOrder(file *File) {
 	}
 	for _, own := range []bool{true, false} {
 		plain, exchanged := false, false
-		for _, words := range file.sizeLists(b, 4, own) {
+		for _, words := range sizeLists(file, b, 4, own) {
 			p, e := b.orderOf(words)
 			plain, exchanged = plain || p, exchanged || e
 		}
@@ -37,10 +38,10 @@ func (b *Binding) chooseOrder(file *File) {
 
 // mayExchange reports whether the function can be given tensors with two sizes exchanged.
 func (b *Binding) mayExchange() bool {
-	if b.Function.Kind == Python {
-		return b.Function.form != kernelForm
+	if b.Function.Kind == cfacts.Python {
+		return b.Function.Form != kernelForm
 	}
-	return !b.Function.showsSizes() && !b.Function.returns
+	return !b.Function.ShowsSizes() && !b.Function.ReturnsTensors
 }
 
 var (
@@ -51,7 +52,7 @@ var (
 // sizeLists returns the lists of count names that a file gives the sizes of a tensor: those that a tensor of
 // the function is unpacked into, and those in brackets in comments; own means in the lines of a function of
 // Python alone.
-func (f *File) sizeLists(b *Binding, count int, own bool) [][]string {
+func sizeLists(f *cfacts.File, b *Binding, count int, own bool) [][]string {
 	var all [][]string
 	add := func(list string) {
 		words := strings.Split(list, ",")
@@ -63,12 +64,13 @@ func (f *File) sizeLists(b *Binding, count int, own bool) [][]string {
 		}
 		all = append(all, words)
 	}
-	comments, text, unpacked := f.comments, f.text, f.facts.Unpacked
-	if said := b.Function.parsed(); own {
+	comments, text, unpacked := f.Comments, f.PythonText, f.Python.Unpacked
+	if said := b.Function.Parsed(); own {
 		comments, text, unpacked = nil, said.Text, said.Unpacked
 	}
-	if b.Function.Kind == Python {
-		comments = slices.Concat(pythonComment.FindAllString(text, -1), docstring.FindAllString(text, -1))
+	if b.Function.Kind == cfacts.Python {
+		comments = slices.Concat(cfacts.PythonComment.FindAllString(text, -1),
+			docstring.FindAllString(text, -1))
 		for _, u := range unpacked {
 			named := func(tensor string) bool { return score(b.Spec, b.Pass, u.Of, tensor) > scoreWeak }
 			taken := func(a Argument) bool {
@@ -124,7 +126,7 @@ func (b *Binding) placeOf(word string) int {
 // getsExchanged reports whether a PyTorch function gets a tensor with its second and third size exchanged;
 // what it returns has the layout of what it takes.
 func (b *Binding) getsExchanged(t op.TensorSpec) bool {
-	if b.Function.Kind != Python || !slices.Contains(b.Spec.Own.Tokens, t.Name) {
+	if b.Function.Kind != cfacts.Python || !slices.Contains(b.Spec.Own.Tokens, t.Name) {
 		return false
 	}
 	if slices.ContainsFunc(b.Args, func(a Argument) bool { return a.lies == tokenwise }) {

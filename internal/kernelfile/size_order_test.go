@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // What a file unpacks its tensors into, or a comment, gives the order of their sizes; both orders, or names
@@ -62,7 +63,7 @@ def attention(q, k, v):
 `
 	file := ReadPython(text, parsed)
 	for name, exchanged := range map[string]bool{"forward": false, "attention": true} {
-		at := slices.IndexFunc(file.Functions, func(fn Function) bool { return fn.Name == name })
+		at := slices.IndexFunc(file.Functions, func(fn cfacts.Function) bool { return fn.Name == name })
 		b, err := Match(file, file.Functions[at], headsAndTokens(t), op.Forward, Options{})
 		if err != nil {
 			t.Fatal(err)

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // proposedNumbers gives the numbers among a kernel's template parameters a default if their names say what
 // they size: 256 threads of a block, or 16 on each side of a block of two dims, tiles of 16, warps of 32. It
 // returns what was proposed, "BLOCK is 256".
-func (fn *Function) proposedNumbers(said map[string]string) (proposed []string) {
+func proposedNumbers(fn *cfacts.Function, said map[string]string) (proposed []string) {
 	fn.Template = slices.Clone(fn.Template)
 	for i := range fn.Template {
 		t := &fn.Template[i]
@@ -20,7 +20,7 @@ func (fn *Function) proposedNumbers(said map[string]string) (proposed []string) 
 		if t.Type || t.Default != "" {
 			continue
 		}
-		if n := fn.numberFor(t.Name); n != "" {
+		if n := numberFor(fn, t.Name); n != "" {
 			t.Default = n
 			proposed = append(proposed, fmt.Sprintf("%s is %s", t.Name, n))
 		}
@@ -29,13 +29,13 @@ func (fn *Function) proposedNumbers(said map[string]string) (proposed []string) 
 }
 
 // numberFor returns the number that a name suggests, "" if it suggests none.
-func (fn *Function) numberFor(name string) string {
+func numberFor(fn *cfacts.Function, name string) string {
 	says := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool {
 			return strings.Contains(strings.ToLower(name), w)
 		})
 	}
-	second := body{}.uses(fn.body, "threadIdx", "y")
+	second := body{}.uses(fn.Body, "threadIdx", "y")
 	switch {
 	case says("warp"):
 		return "32"
@@ -59,22 +59,4 @@ func (b *Binding) assumedNumbers() []Assumption {
 			return name
 		}),
 	}}
-}
-
-// instantiated returns the dtypes for which the file explicitly instantiates a template, "template void
-// softmax<float>(...);", since it is not written for others. It returns none if there are none.
-func (f *File) instantiated(fn Function) (all []op.DType) {
-	name := lastName(fn.Name)
-	for i := 0; i+3 < len(f.tokens); i++ {
-		if f.tokens[i].text != "template" || f.tokens[i+1].text == "<" {
-			continue
-		}
-		for k := i + 1; k+2 < len(f.tokens) && f.tokens[k].text != ";" && f.tokens[k].text != "("; k++ {
-			d, known := elementTypes[f.resolve(f.tokens[k+2].text)]
-			if known && textsAt(f.tokens, k, name, "<") {
-				all = append(all, d)
-			}
-		}
-	}
-	return all
 }

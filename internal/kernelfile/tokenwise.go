@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+
+	"triad/internal/ownfile/cfacts"
 )
 
 // mayStack reports whether a Python function may take one tensor for several that hold heads, [batch, seq, 3,
 // heads, dim].
 func (b *Binding) mayStack() bool {
 	own := b.Spec.Own
-	return b.Function.Kind == Python && b.Function.form != kernelForm && len(own.Packed) > 2 &&
+	return b.Function.Kind == cfacts.Python && b.Function.Form != kernelForm && len(own.Packed) > 2 &&
 		!slices.ContainsFunc(own.Packed, func(name string) bool { return !slices.Contains(own.Tokens, name) })
 }
 
@@ -37,5 +39,5 @@ func (b *Binding) partsTokens(tensor string, parts int) bool {
 		`\b%[1]s\[[ \t]*:[ \t]*,[ \t]*:[ \t]*,[ \t]*%[2]d[ \t]*[\],]|`+
 		`\b%[1]s\[[ \t]*\.\.\.[ \t]*,[ \t]*%[2]d[ \t]*,[ \t]*:[ \t]*,[ \t]*:[ \t]*\]|`+
 		`\btorch\.unbind\([ \t]*%[1]s,[ \t]*(?:dim[ \t]*=[ \t]*)?(?:2|-3)[ \t]*\)`, name, parts-1))
-	return parting.MatchString(b.Function.text)
+	return parting.MatchString(b.Function.Code)
 }

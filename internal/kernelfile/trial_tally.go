@@ -9,6 +9,7 @@ import (
 
 	"triad/internal/declaration"
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // Tally counts the right and wrong cases of a trial, and among the wrong ones those in which the host
@@ -39,7 +40,7 @@ func (b *Binding) NoNumbers(message string, raised bool) NoNumbers {
 	switch {
 	case raised:
 		return RaisedSomething
-	case b.Function.Kind == Python && otherShape.MatchString(message):
+	case b.Function.Kind == cfacts.Python && otherShape.MatchString(message):
 		return GaveOtherShape
 	case b.ReturnsTensors() && strings.Contains(message, changedInputs):
 		return WroteInput
@@ -90,7 +91,7 @@ func Settle(b *Binding, t Trial) Settled {
 	settled := Settled{OtherDTypes: b.guessedDTypes(), Halves: b.otherHalves()}
 	assumed := b.Assumptions()
 	open := b.leavesOpen()
-	other := b.Function.Kind == Python ||
+	other := b.Function.Kind == cfacts.Python ||
 		b.Options.said == nil && (b.saysOther() != "" || b.launchesOther() != "")
 	if len(assumed) == 0 && !open && !other {
 		return settled
@@ -249,7 +250,7 @@ func (l *leftOpen) proposal(other Alternative) string {
 	b := l.b
 	_, words, _ := strings.Cut(other.Flags, " ")
 	words = "with " + words + " it is right, and the file does not say it: "
-	if again, err := b.again(b.given.With(other), b.Function.lines); err == nil {
+	if again, err := b.again(b.given.With(other), b.Function.Declared); err == nil {
 		if line, ok := again.Declaration(); ok {
 			l.line = line
 			return words + "write this line above it: " + line.Text(b.Sign())
@@ -273,7 +274,7 @@ func (l leftOpen) cannotBe(a Assumption) bool {
 		return true
 	}
 	// A Python function takes its sizes off its tensors: the other order must have been tried too.
-	return a.Kind == GuessedLayout && (l.relaid || l.b.Function.Kind != Python) && !l.t.Flat().Clean()
+	return a.Kind == GuessedLayout && (l.relaid || l.b.Function.Kind != cfacts.Python) && !l.t.Flat().Clean()
 }
 
 // allShown reports whether there are assumptions, and each would show at sizes at which others are right.

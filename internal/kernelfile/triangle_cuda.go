@@ -5,6 +5,8 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+
+	"triad/internal/ownfile/cfacts"
 )
 
 // maskUnderSwitch matches a mask of two indices below its switch: "causal && key > query".
@@ -19,7 +21,7 @@ func (b *Binding) squareUnderSwitch() []condition {
 		is := func(a Argument) bool { return a.Role == Attribute && a.Target == name }
 		i := slices.IndexFunc(b.Args, is)
 		if _, said := b.Options.Attrs[name]; said || i < 0 ||
-			!b.file.countsFromTheFirst(&b.Function) {
+			!countsFromTheFirst(b.file, &b.Function) {
 			continue
 		}
 		dims := dimsOf(b.Spec.Own.Triangle[name])
@@ -34,11 +36,13 @@ func (b *Binding) squareUnderSwitch() []condition {
 
 // countsFromTheFirst reports whether the lines of a function, or of those that it calls or launches, hold
 // such a mask, and none of them shifts it by the difference of two of their sizes.
-func (f *File) countsFromTheFirst(fn *Function) bool {
-	shifts := func(fn *Function, i int) bool {
-		return i > 0 && i+1 < len(fn.body) && fn.body[i].text == "-" &&
-			fn.hasSize(fn.body[i-1].text) && fn.hasSize(fn.body[i+1].text)
+func countsFromTheFirst(f *cfacts.File, fn *cfacts.Function) bool {
+	shifts := func(fn *cfacts.Function, i int) bool {
+		return i > 0 && i+1 < len(fn.Body) && fn.Body[i].Text == "-" &&
+			fn.HasSize(fn.Body[i-1].Text) && fn.HasSize(fn.Body[i+1].Text)
 	}
-	masks := func(fn *Function, i int) bool { return i == 0 && maskUnderSwitch.MatchString(join(fn.body)) }
-	return !f.anywhere(fn, shifts) && f.anywhere(fn, masks)
+	masks := func(fn *cfacts.Function, i int) bool {
+		return i == 0 && maskUnderSwitch.MatchString(cfacts.Join(fn.Body))
+	}
+	return !f.Anywhere(fn, shifts) && f.Anywhere(fn, masks)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"triad/internal/ownfile/cfacts"
 	"triad/internal/ownfile/pyfacts"
 )
 
@@ -22,10 +23,10 @@ var shifted = regexp.MustCompile(`(?i)` + aLength + `\s*-\s*\(?\s*` + aLength)
 // leave out the keys after a query, whatever the arguments: by a comparison of rows with columns, or a
 // triangle of torch's. Lines under an if or next to a choice do not count.
 func (b *Binding) masksTriangle(name string) bool {
-	if _, is := b.Spec.Own.Triangle[name]; !is || b.Function.Kind != Python {
+	if _, is := b.Spec.Own.Triangle[name]; !is || b.Function.Kind != cfacts.Python {
 		return false
 	}
-	for _, m := range []pyfacts.Masks{b.Function.parsed().Masks, b.Function.parsed().KernelMasks} {
+	for _, m := range []pyfacts.Masks{b.Function.Parsed().Masks, b.Function.Parsed().KernelMasks} {
 		if slices.ContainsFunc(m.Params, func(p string) bool { return saysSwitch(p, name) }) {
 			return false
 		}
@@ -41,9 +42,9 @@ func speaksOf(variable, name string) bool { return strings.Contains(strings.ToLo
 
 // maskedAlways reports whether the kernels that a function launches have no parameter for a switch, and
 // compute a variable named like it by a comparison: "causal = rows >= cols".
-func (fn *Function) maskedAlways(name string) bool {
+func maskedAlways(fn *cfacts.Function, name string) bool {
 	speaks := func(of string) bool { return speaksOf(of, name) }
-	m := fn.parsed().KernelMasks
+	m := fn.Parsed().KernelMasks
 	return slices.ContainsFunc(m.Always, speaks) && !slices.ContainsFunc(m.Params, speaks) &&
 		!slices.ContainsFunc(m.Tested, speaks)
 }
@@ -52,12 +53,12 @@ func (fn *Function) maskedAlways(name string) bool {
 // from the first one: if their numbers differ the operator counts from the last, and the file does not cover
 // that case.
 func (b *Binding) countsFromTheFirst() bool {
-	if b.Function.Kind != Python {
+	if b.Function.Kind != cfacts.Python {
 		return false
 	}
-	own, kernels := b.Function.parsed().Masks, b.Function.parsed().KernelMasks
+	own, kernels := b.Function.Parsed().Masks, b.Function.Parsed().KernelMasks
 	return (own.Any || kernels.Any) && !own.Moved && !kernels.Moved &&
-		!shifted.MatchString(b.Function.text) && !shifted.MatchString(b.Function.kernels)
+		!shifted.MatchString(b.Function.Code) && !shifted.MatchString(b.Function.Kernels)
 }
 
 // squareMasks returns the sizes of the masks that a function always makes and counts from the first.
@@ -78,7 +79,7 @@ func (b *Binding) squareMasks() [][]string {
 func (b *Binding) whereRowsSee() []condition {
 	var all []condition
 	for _, name := range slices.Sorted(maps.Keys(b.Spec.Own.Triangle)) {
-		if _, said := b.Options.Attrs[name]; said || b.Function.Kind != Python {
+		if _, said := b.Options.Attrs[name]; said || b.Function.Kind != cfacts.Python {
 			continue
 		}
 		dims := dimsOf(b.Spec.Own.Triangle[name])

@@ -2,18 +2,20 @@ package kernelfile
 
 import (
 	"slices"
+
+	"triad/internal/ownfile/cfacts"
 )
 
 // vectorLengths maps the pointers of a function to the size parameter that bounds the single variable that
 // they are indexed with, in its lines and those of the kernels it launches: M of "if (row < M) y[row] = sum".
 // A pointer whose variable is compared with several sizes is left out, and so is one whose bound the function
 // computes: N of "N = B * T" is no parameter.
-func (f *File) vectorLengths(fn *Function) map[string]string {
+func vectorLengths(f *cfacts.File, fn *cfacts.Function) map[string]string {
 	found := map[string][]string{}
-	f.walk(fn, func(fn *Function, name func(string) string) { collectVectors(fn, name, found) })
+	f.Walk(fn, func(fn *cfacts.Function, name func(string) string) { collectVectors(fn, name, found) })
 	lengths := map[string]string{}
 	for pointer, names := range found {
-		if len(names) == 1 && fn.hasSize(names[0]) {
+		if len(names) == 1 && fn.HasSize(names[0]) {
 			lengths[pointer] = names[0]
 		}
 	}
@@ -21,17 +23,17 @@ func (f *File) vectorLengths(fn *Function) map[string]string {
 }
 
 // collectVectors adds the sizes that the lines of a function show; name is as in walk.
-func collectVectors(fn *Function, name func(string) string, found map[string][]string) {
+func collectVectors(fn *cfacts.Function, name func(string) string, found map[string][]string) {
 	for _, p := range fn.Params {
 		pointer := name(p.Name)
 		if !p.Pointer || pointer == "" {
 			continue
 		}
-		for i := 0; i+1 < len(fn.body); i++ {
-			if fn.body[i].text != p.Name || fn.body[i+1].text != "[" {
+		for i := 0; i+1 < len(fn.Body); i++ {
+			if fn.Body[i].Text != p.Name || fn.Body[i+1].Text != "[" {
 				continue
 			}
-			for _, size := range boundsOf(fn.body, lone(inside(fn.body, i+1)), fn.hasSize) {
+			for _, size := range boundsOf(fn.Body, cfacts.OnlyName(cfacts.Inside(fn.Body, i+1)), fn.HasSize) {
 				if size = name(size); size != "" && !slices.Contains(found[pointer], size) {
 					found[pointer] = append(found[pointer], size)
 				}
@@ -41,15 +43,15 @@ func collectVectors(fn *Function, name func(string) string, found map[string][]s
 }
 
 // boundsOf lists the sizes that a variable is compared with and stays below: M of "row < M" and "row >= M".
-func boundsOf(body []token, variable string, size func(string) bool) (all []string) {
+func boundsOf(body []cfacts.Token, variable string, size func(string) bool) (all []string) {
 	if variable == "" {
 		return nil
 	}
 	ends := []string{")", ";", "&&", "||", "?", ",", "&", "|"}
 	for i := 1; i+3 < len(body); i++ {
-		sign, bound := body[i+1].text, body[i+2].text
-		compared := body[i].text == variable && (sign == "<" || sign == ">=") && size(bound)
-		if compared && slices.Contains(ends, body[i+3].text) && !slices.Contains(all, bound) {
+		sign, bound := body[i+1].Text, body[i+2].Text
+		compared := body[i].Text == variable && (sign == "<" || sign == ">=") && size(bound)
+		if compared && slices.Contains(ends, body[i+3].Text) && !slices.Contains(all, bound) {
 			all = append(all, bound)
 		}
 	}

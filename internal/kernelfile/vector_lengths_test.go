@@ -3,6 +3,8 @@ package kernelfile
 import (
 	"maps"
 	"testing"
+
+	"triad/internal/ownfile/cfacts"
 )
 
 // The size that bounds the index of a pointer is its length, unless the function computes it from its
@@ -22,12 +24,12 @@ func TestVectorLengths(t *testing.T) {
 			"w": "C",
 		},
 	} {
-		file := ReadCUDA(kernel + host)
+		file := cfacts.ReadCUDA(kernel + host)
 		for i := range file.Functions {
 			if file.Functions[i].Name != "f" {
 				continue
 			}
-			if got := file.vectorLengths(&file.Functions[i]); !maps.Equal(got, want) {
+			if got := vectorLengths(file, &file.Functions[i]); !maps.Equal(got, want) {
 				t.Errorf("%s: %v, want %v", host, got, want)
 			}
 		}

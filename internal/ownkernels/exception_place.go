@@ -7,7 +7,7 @@ import (
 
 	"triad/internal/advice"
 	"triad/internal/backend"
-	"triad/internal/kernelfile"
+	"triad/internal/ownfile/cfacts"
 	"triad/internal/userfile"
 )
 
@@ -80,7 +80,7 @@ var (
 // withoutComment returns a line without its comment and the space before it. The line must have no string
 // that contains a comment sign.
 func withoutComment(line string) string {
-	return strings.TrimRight(kernelfile.WithoutPythonComments(line), " \t\r")
+	return strings.TrimRight(cfacts.WithoutPythonComments(line), " \t\r")
 }
 
 // headAt returns the head of the function that raised an exception: its decorators, its parameters and the

@@ -21,7 +21,7 @@ var testsOthers = regexp.MustCompile(`(?i)^(?:test|bench)|(?:test|bench\w*)\.py$
 // launcherOf returns the file near a Python file that imports its kernels and launches one, if the Python
 // file has nothing but kernels and there is only one such file; else "".
 func launcherOf(path string, content []byte, parse pyfacts.Parser) string {
-	kernels := kernelfile.ReadPython(string(content), parse).KernelsAlone()
+	kernels := kernelfile.KernelsAlone(kernelfile.ReadPython(string(content), parse))
 	if len(kernels) == 0 {
 		return ""
 	}

@@ -10,6 +10,7 @@ import (
 	"triad/internal/backend"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // bindJoined matches the launches of a main() whose kernels work together, if the file has no host function
@@ -21,8 +22,8 @@ func (f *File) bindJoined(
 		return nil, false
 	}
 	read := request.Read(string(content), f.interpretation.Options.Flags)
-	if slices.ContainsFunc(read.Functions, func(fn kernelfile.Function) bool {
-		return fn.Kind == kernelfile.Host && fn.Launches && takesPointer(fn)
+	if slices.ContainsFunc(read.Functions, func(fn cfacts.Function) bool {
+		return fn.Kind == cfacts.Host && fn.Launches && takesPointer(fn)
 	}) {
 		return nil, false
 	}
@@ -56,8 +57,8 @@ func (f *File) bindJoined(
 }
 
 // takesPointer reports whether a function has a pointer parameter.
-func takesPointer(fn kernelfile.Function) bool {
-	return slices.ContainsFunc(fn.Params, func(p kernelfile.Param) bool { return p.Pointer })
+func takesPointer(fn cfacts.Function) bool {
+	return slices.ContainsFunc(fn.Params, func(p cfacts.Param) bool { return p.Pointer })
 }
 
 // limitOfJoined makes a failed build neutral if the fault lies in the function that triad generated from

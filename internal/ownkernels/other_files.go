@@ -10,8 +10,8 @@ import (
 	"triad/cuda/build"
 	"triad/internal/backend"
 	"triad/internal/fileversion"
-	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // sourceFolders lists common names of folders of kernels, in lower case.
@@ -59,7 +59,7 @@ func linkedWith(path string, content []byte, headers []string) (paths []string) 
 			included += "\n" + string(header.Text)
 		}
 	}
-	own := kernelfile.ReadCUDA(string(content) + included)
+	own := cfacts.ReadCUDA(string(content) + included)
 	missing := own.Undefined()
 	if len(missing) == 0 {
 		return nil
@@ -126,7 +126,7 @@ func otherFiles(path string, names []string) (all []otherFile) {
 			if at == path || !slices.ContainsFunc(names, mentions) {
 				continue
 			}
-			defines := kernelfile.ReadCUDA(text).Defined()
+			defines := cfacts.ReadCUDA(text).Defined()
 			if len(without(names, defines)) < len(names) {
 				all = append(all, otherFile{at, defines})
 			}

@@ -16,6 +16,7 @@ import (
 	"triad/internal/machine"
 	"triad/internal/op"
 	"triad/internal/ownfile/added"
+	"triad/internal/ownfile/cfacts"
 	"triad/internal/ownkernels"
 	"triad/internal/problem"
 	"triad/internal/run"
@@ -196,14 +197,14 @@ func functionIn(text, stem string, plan *problem.Plan, spec *op.Spec, o op.Optio
 	if err != nil {
 		return nil, console.Usage("--add %s: cannot read the file: %w", text, errors.Unwrap(err))
 	}
-	read := kernelfile.ReadCUDA
+	read := cfacts.ReadCUDA
 	if r.IsPython() {
-		read = func(text string, _ ...string) *kernelfile.File {
+		read = func(text string, _ ...string) *cfacts.File {
 			return kernelfile.ReadPython(text, workers.Parse)
 		}
 	}
 	functions := slices.DeleteFunc(read(string(content)).Functions,
-		func(fn kernelfile.Function) bool { return fn.Name != entry })
+		func(fn cfacts.Function) bool { return fn.Name != entry })
 	if len(functions) != 1 {
 		return nil, op.Usagef("--add %s: it has %d functions called %s, and a submission to %s has one", text,
 			len(functions), entry, spec.Name)

@@ -1,4 +1,4 @@
-package kernelfile
+package cfacts
 
 import (
 	"regexp"
@@ -8,12 +8,12 @@ import (
 
 var (
 	cComment      = regexp.MustCompile(`(?s)//[^\n]*|/\*.*?\*/`)
-	pythonComment = regexp.MustCompile(`#[^\n]*`)
+	PythonComment = regexp.MustCompile(`#[^\n]*`)
 	realNumber    = regexp.MustCompile(`(?:^|[^\w.])((?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?)`)
 )
 
 // WithoutPythonComments returns a Python text without its comments.
-func WithoutPythonComments(text string) string { return pythonComment.ReplaceAllString(text, "") }
+func WithoutPythonComments(text string) string { return PythonComment.ReplaceAllString(text, "") }
 
 // doubleNumber matches a number of C++ that has no f at its end.
 var doubleNumber = regexp.MustCompile(
@@ -46,8 +46,8 @@ func WithSingles(text string, values []float64) string {
 	return text
 }
 
-// literals returns the numbers of a text outside of its comments, each once.
-func literals(comment *regexp.Regexp, text string) []float64 {
+// Literals returns the numbers of a text outside of its comments, each once.
+func Literals(comment *regexp.Regexp, text string) []float64 {
 	var all []float64
 	known := map[float64]bool{} // a table may have a million of them
 	for _, found := range realNumber.FindAllStringSubmatch(comment.ReplaceAllString(text, " "), -1) {

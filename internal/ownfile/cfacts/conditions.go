@@ -1,4 +1,4 @@
-package kernelfile
+package cfacts
 
 import (
 	"regexp"
@@ -32,7 +32,7 @@ func (s *source) directive(text string) {
 		s.names[strings.SplitN(name, "(", 2)[0]] = true
 	case "undef":
 		delete(s.names, name)
-		delete(s.defines, name)
+		delete(s.Defines, name)
 	case "ifdef":
 		s.branches = append(s.branches, branch{defined || own, defined})
 	case "ifndef":
@@ -81,15 +81,16 @@ func (s *source) holds(text string) (on, known bool) {
 		}
 		return strconv.FormatInt(truth(s.names[name]), 10)
 	})
-	text = strings.TrimSpace(wholeSuffix.ReplaceAllString(text, "$1"))
+	text = strings.TrimSpace(WholeSuffix.ReplaceAllString(text, "$1"))
 	e, err := op.ParseExpression(text, func(string) bool { return true }, false)
-	unknown := those(e.Names(), func(name string) bool { _, has := s.number(name); return !has })
+	unknown := slices.DeleteFunc(slices.Clone(e.Names()),
+		func(name string) bool { _, has := s.Number(name); return has })
 	if err != nil || len(unknown) > mostUnknown {
 		return false, false
 	}
 	tried := []int64{0, 1, 1 << 40}
 	for _, word := range numberWord.FindAllString(text, -1) {
-		n, _ := s.number(word)
+		n, _ := s.Number(word)
 		tried = append(tried, n)
 	}
 	given, results, failed := map[string]int64{}, map[bool]bool{}, false
@@ -103,7 +104,7 @@ func (s *source) holds(text string) (on, known bool) {
 			return
 		}
 		n, err := e.Int(func(name string) (int64, bool) {
-			if n, has := s.number(name); has {
+			if n, has := s.Number(name); has {
 				return n, true
 			}
 			return given[name], true
@@ -115,13 +116,13 @@ func (s *source) holds(text string) (on, known bool) {
 	return results[true], !failed && len(results) == 1
 }
 
-// number returns the value of a word: a number, or the value that #define or a flag gives a name.
-func (s *source) number(word string) (int64, bool) {
+// Number returns the value of a word: a number, or the value that #define or a flag gives a name.
+func (s *source) Number(word string) (int64, bool) {
 	for range 8 {
 		if n, err := strconv.ParseInt(strings.TrimRight(word, "uUlL"), 0, 64); err == nil {
 			return n, true
 		}
-		next, ok := s.defines[word]
+		next, ok := s.Defines[word]
 		if !ok {
 			break
 		}

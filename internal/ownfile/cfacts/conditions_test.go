@@ -1,4 +1,4 @@
-package kernelfile
+package cfacts
 
 import (
 	"strings"
@@ -31,13 +31,13 @@ func TestConditions(t *testing.T) {
 		{"#if OFF\nx\n#elif UNKNOWN", "ab"},
 	} {
 		text := defines + c.asked + "\na\n#else\nb\n#endif\n"
-		got := strings.ReplaceAll(join(lex(text, "FLAG=4").tokens), " ", "")
+		got := strings.ReplaceAll(Join(Lex(text, "FLAG=4").Tokens), " ", "")
 		if got != c.want {
 			t.Errorf("%s: read %q, want %q", c.asked, got, c.want)
 		}
 	}
-	undefined := lex("#define N 1\n#undef N\n")
-	if _, ok := undefined.number("N"); ok {
+	undefined := Lex("#define N 1\n#undef N\n")
+	if _, ok := undefined.Number("N"); ok {
 		t.Error("a name that is no longer defined has a value")
 	}
 }

@@ -1,4 +1,4 @@
-package kernelfile
+package cfacts
 
 import "slices"
 
@@ -8,15 +8,15 @@ func (f *File) passLaunchesOn() {
 	var launchers []string
 	for i := range f.Functions {
 		fn := &f.Functions[i]
-		if fn.launcher = fn.Kind == Host && fn.launchesParameter(); fn.launcher {
+		if fn.Launcher = fn.Kind == Host && fn.launchesParameter(); fn.Launcher {
 			launchers = append(launchers, fn.Name)
 		}
 	}
 	for i := range f.Functions {
 		fn := &f.Functions[i]
-		for k := 0; k+1 < len(fn.body); k++ {
-			calls := fn.body[k+1].text == "(" || fn.body[k+1].text == "<"
-			if calls && slices.Contains(launchers, fn.body[k].text) {
+		for k := 0; k+1 < len(fn.Body); k++ {
+			calls := fn.Body[k+1].Text == "(" || fn.Body[k+1].Text == "<"
+			if calls && slices.Contains(launchers, fn.Body[k].Text) {
 				fn.Launches = true
 			}
 		}
@@ -25,9 +25,9 @@ func (f *File) passLaunchesOn() {
 
 // launchesParameter reports whether the lines launch one of the function's own parameters: "kernel<<<".
 func (fn *Function) launchesParameter() bool {
-	for k := 0; k+1 < len(fn.body); k++ {
-		if fn.body[k+1].text == "<<<" && slices.ContainsFunc(fn.Params, func(p Param) bool {
-			return p.Name == fn.body[k].text && !p.Pointer
+	for k := 0; k+1 < len(fn.Body); k++ {
+		if fn.Body[k+1].Text == "<<<" && slices.ContainsFunc(fn.Params, func(p Param) bool {
+			return p.Name == fn.Body[k].Text && !p.Pointer
 		}) {
 			return true
 		}

@@ -1,54 +1,55 @@
-package kernelfile
+package cfacts
 
 import (
 	"slices"
 	"strings"
 )
 
-// token is one word or sign of C++ text. Comments, literals' contents and preprocessor lines are no tokens.
-type token struct {
-	text string
-	line int // from 1
+// Token is one word or sign of C++ text. Comments, literals' contents and preprocessor lines are no tokens.
+type Token struct {
+	Text string
+	Line int // from 1
 }
 
 func isWordByte(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-func (t token) isName() bool {
-	return t.text != "" && isWordByte(t.text[0]) && (t.text[0] < '0' || t.text[0] > '9')
+// IsName reports whether a token is a word: a name or a keyword.
+func (t Token) IsName() bool {
+	return t.Text != "" && isWordByte(t.Text[0]) && (t.Text[0] < '0' || t.Text[0] > '9')
 }
 
-func (t token) beginsWithDigit() bool { return t.text != "" && t.text[0] >= '0' && t.text[0] <= '9' }
+func (t Token) beginsWithDigit() bool { return t.Text != "" && t.Text[0] >= '0' && t.Text[0] <= '9' }
 
-// textAt returns the text of the token at an index, "" outside.
-func textAt(tokens []token, i int) string {
+// TextAt returns the text of the token at an index, "" outside.
+func TextAt(tokens []Token, i int) string {
 	if i < 0 || i >= len(tokens) {
 		return ""
 	}
-	return tokens[i].text
+	return tokens[i].Text
 }
 
-// anyText stands for the text of any token.
-const anyText = " "
+// AnyText stands for the text of any token.
+const AnyText = " "
 
-// textsAt reports whether tokens have these texts from an index on.
-func textsAt(tokens []token, i int, texts ...string) bool {
+// TextsAt reports whether tokens have these texts from an index on.
+func TextsAt(tokens []Token, i int, texts ...string) bool {
 	if i < 0 || i+len(texts) > len(tokens) {
 		return false
 	}
 	for k, text := range texts {
-		if text != anyText && tokens[i+k].text != text {
+		if text != AnyText && tokens[i+k].Text != text {
 			return false
 		}
 	}
 	return true
 }
 
-// hasTexts reports whether tokens with these texts follow each other somewhere.
-func hasTexts(tokens []token, texts ...string) bool {
+// HasTexts reports whether tokens with these texts follow each other somewhere.
+func HasTexts(tokens []Token, texts ...string) bool {
 	for i := range tokens {
-		if textsAt(tokens, i, texts...) {
+		if TextsAt(tokens, i, texts...) {
 			return true
 		}
 	}
@@ -57,25 +58,25 @@ func hasTexts(tokens []token, texts ...string) bool {
 
 // source is a C++ text cut into tokens, with the words that #define gives a plain value.
 type source struct {
-	tokens   []token
-	defines  map[string]string
+	Tokens   []Token
+	Defines  map[string]string
 	names    map[string]bool // that #define or a flag defines
 	branches []branch        // the conditions that the text being read stands under
-	comments []string        // line by line
+	Comments []string        // line by line
 
 	launching bool // a <<< was read, and not yet its >>>
 }
 
-// lex cuts C++ text into tokens, except text left out by #if 0 and #ifdef; defined are names that a flag
+// Lex cuts C++ text into tokens, except text left out by #if 0 and #ifdef; defined are names that a flag
 // defines, as NAME or NAME=VALUE. It never fails: the compiler reports invalid C++.
-func lex(text string, defined ...string) source {
-	s := source{defines: map[string]string{}, names: map[string]bool{}}
+func Lex(text string, defined ...string) source {
+	s := source{Defines: map[string]string{}, names: map[string]bool{}}
 	for _, flag := range defined {
 		name, value, given := strings.Cut(flag, "=")
 		if !given {
 			value = "1"
 		}
-		s.names[name], s.defines[name] = true, value
+		s.names[name], s.Defines[name] = true, value
 	}
 	line, fresh := 1, true // fresh: nothing but blanks so far on this line
 	for i := 0; i < len(text); {
@@ -91,7 +92,7 @@ func lex(text string, defined ...string) source {
 			continue
 		case strings.HasPrefix(text[i:], "//"):
 			end := endOfLine(text, i)
-			s.comments = append(s.comments, text[i:end])
+			s.Comments = append(s.Comments, text[i:end])
 			i = end
 			continue
 		case strings.HasPrefix(text[i:], "/*"):
@@ -99,7 +100,7 @@ func lex(text string, defined ...string) source {
 			if end < 0 {
 				return s
 			}
-			s.comments = append(s.comments, strings.Split(text[i:i+2+end], "\n")...)
+			s.Comments = append(s.Comments, strings.Split(text[i:i+2+end], "\n")...)
 			line += strings.Count(text[i:i+2+end], "\n")
 			i += end + 4
 			continue
@@ -121,7 +122,7 @@ func lex(text string, defined ...string) source {
 		}
 		fresh = false
 		word, end := s.next(text, i)
-		s.tokens = append(s.tokens, token{word, line})
+		s.Tokens = append(s.Tokens, Token{word, line})
 		line += strings.Count(text[i:end], "\n")
 		i = end
 	}
@@ -164,7 +165,7 @@ func endOfToken(text string, i int) int {
 			end++
 		}
 	case c == '"' || c == '\'':
-		end = endOfLiteral(text, i)
+		end = EndOfLiteral(text, i)
 	case strings.HasPrefix(text[i:], "<<<"), strings.HasPrefix(text[i:], ">>>"):
 		end = i + 3
 	case strings.HasPrefix(text[i:], "::"), strings.HasPrefix(text[i:], "->"),
@@ -191,7 +192,8 @@ func endOfLine(text string, at int) int {
 	return min(at, len(text))
 }
 
-func endOfLiteral(text string, at int) int {
+// EndOfLiteral returns the end of the string or character literal that begins at an index.
+func EndOfLiteral(text string, at int) int {
 	quote := text[at]
 	for at++; at < len(text) && text[at] != quote && text[at] != '\n'; at++ {
 		if text[at] == '\\' {
@@ -209,13 +211,13 @@ func (s *source) define(directive string) {
 	}
 	value, _, _ := strings.Cut(strings.Join(words[2:], " "), "//")
 	value, _, _ = strings.Cut(value, "/*")
-	s.defines[words[1]] = strings.TrimSpace(value)
+	s.Defines[words[1]] = strings.TrimSpace(value)
 }
 
 // resultFirst writes "auto f() -> int" as "int f()".
-func resultFirst(head []token) []token {
-	arrow := slices.IndexFunc(head, func(t token) bool { return t.text == "->" })
-	auto := slices.IndexFunc(head, func(t token) bool { return t.text == "auto" })
+func resultFirst(head []Token) []Token {
+	arrow := slices.IndexFunc(head, func(t Token) bool { return t.Text == "->" })
+	auto := slices.IndexFunc(head, func(t Token) bool { return t.Text == "auto" })
 	if arrow < 1 || auto < 0 || auto > arrow {
 		return head
 	}
