@@ -36,7 +36,8 @@ var rules = []rule{
 			"internal/judge", "internal/report", "internal/workload", "internal/tensor", "internal/stats",
 			"internal/kernelfile", "internal/shrink", "internal/advice", "internal/cudaerror",
 			"internal/asked", "internal/ownfile/pyfacts", "internal/ownfile/observed",
-			"internal/ownfile/cfacts",
+			"internal/ownfile/cfacts", "internal/ownfile/indexing", "internal/ownfile/launchfit",
+			"internal/ownfile/layout", "internal/ownfile/match",
 		},
 		never: []string{
 			"os", "os/exec", "syscall", "net", "net/http", "database/sql",
@@ -51,7 +52,8 @@ var rules = []rule{
 	{
 		packages: []string{
 			"internal/judge", "internal/workload", "internal/tensor", "internal/kernelfile",
-			"internal/ownfile/cfacts",
+			"internal/ownfile/cfacts", "internal/ownfile/indexing", "internal/ownfile/launchfit",
+			"internal/ownfile/layout", "internal/ownfile/match",
 		},
 		never:  []string{"time", "math/rand", "math/rand/v2"},
 		reason: "no clock and no chance: the same case gives the same bits and the same verdict",
@@ -122,6 +124,19 @@ var rules = []rule{
 			"triad/internal/backend", "triad/internal/catalog", "triad/internal/judge",
 		},
 		reason: "facts are what the text says; what they mean for an operator is decided elsewhere",
+	},
+	{
+		packages: []string{"internal/ownfile/cfacts", "internal/ownfile/layout"},
+		never:    []string{"triad/internal/ownfile/match", "triad/internal/ownfile/launchfit"},
+		reason:   "they know no names of operators",
+	},
+	{
+		packages: []string{"internal/ownfile/indexing", "internal/ownfile/launchfit", "internal/ownfile/match"},
+		never: []string{
+			"triad/cuda/...", "triad/pybridge/...", "triad/internal/kernelfile", "triad/internal/worker",
+			"triad/internal/backend", "triad/internal/catalog", "triad/internal/judge",
+		},
+		reason: "they work on facts: text goes in, and the binding is made elsewhere",
 	},
 	{
 		packages: []string{"internal/ownfile/pyparser"},

@@ -9,47 +9,9 @@ import (
 
 	"triad/internal/op"
 	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/layout"
+	"triad/internal/ownfile/match"
 )
-
-// Adapter is the representation in which a pointer gets its target, where that is not the tensor as it lies.
-type Adapter uint8
-
-// The adapters of a pointer. All but AsItLies point into the workspace of the call.
-const (
-	AsItLies Adapter = iota
-	Scratch          // room for what the function keeps between its kernels
-	Packed           // several inputs in one buffer, laid out as packing says
-	Wide             // a table whose rows are written twice, as wide as the tensor that is multiplied by it
-	Pairs            // a table with each value written twice, side by side
-	// BSHD is a tensor whose second and third size have changed places: [batch, seq, heads, dim] where the
-	// operator has [batch, heads, seq, dim].
-	BSHD
-	Narrow      // an int for each of the operator's int64
-	BlockTotals // a value for each block; triad adds them up
-)
-
-// packing says how several inputs lie in one buffer.
-type packing uint8
-
-// The packings.
-const (
-	wholeTensors packing = iota // one tensor after the other
-	rowByRow                    // a row of each, then the next row of each
-	elementwise                 // an element of each, then the next element of each
-	tokenwise                   // the heads of each for one token, [batch, seq, 3, heads, dim]
-)
-
-// adapterOf is the layout adapter of a pointer with its details.
-type adapterOf struct {
-	Adapter Adapter
-	parts   []string // of a Packed one, the inputs in their order
-	lies    packing
-	fill    string // of a Scratch one: what a caller fills it with, a word of --map; "" for nothing
-	stated  bool   // the user said it
-	// number is the value passed for a Constant, where the user said it: "0.5"
-	number string
-	host   bool // it points to a copy in the host's memory
-}
 
 // chooseAdapter decides in which of the operator's layouts a function is written, by the number of its
 // pointers: it takes one tensor and is called once for each pair, one buffer for several inputs, no factors,
@@ -75,7 +37,7 @@ func (b *Binding) chooseAdapter() {
 }
 
 // hasAdapter reports whether an argument has an adapter.
-func (b *Binding) hasAdapter(adapter Adapter) bool {
+func (b *Binding) hasAdapter(adapter layout.Adapter) bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Adapter == adapter })
 }
 
@@ -92,7 +54,7 @@ func (b *Binding) missingPointers() int {
 	}
 	for _, a := range b.Args {
 		optional := a.Role == Output && b.outputs[a.Index].Optional
-		if a.Pointer && a.Role != Stream && a.Adapter != Scratch && !optional {
+		if a.Pointer && a.Role != Stream && a.Adapter != layout.Scratch && !optional {
 			have++
 			if a.Over != "" {
 				have++
@@ -128,7 +90,7 @@ func (b *Binding) takePacked(missing int) bool {
 	if len(packed) == 0 || missing != len(packed)-1 && !b.tripled() {
 		return false
 	}
-	if b.hasAdapter(Packed) {
+	if b.hasAdapter(layout.Packed) {
 		return false // the user said which
 	}
 	at, named := -1, 0
@@ -149,22 +111,22 @@ func (b *Binding) takePacked(missing int) bool {
 	if rank := len(b.shape(b.inputs[first])); rank > 2 && !b.bshd {
 		return false // in which order the heads lie is not said
 	}
-	lies := wholeTensors
+	lies := layout.WholeTensors
 	if b.countSizes() > 1 {
-		lies = rowByRow
+		lies = layout.RowByRow
 	}
-	b.pack(a, adapterOf{Adapter: Packed, parts: packed, lies: lies})
+	b.pack(a, layout.Adapted{Adapter: layout.Packed, Parts: packed, Lies: lies})
 	return true
 }
 
 // pack lets an argument hold several inputs.
-func (b *Binding) pack(a *Argument, adapter adapterOf) {
-	a.Role, a.Target, a.adapterOf = Input, adapter.parts[0], adapter
+func (b *Binding) pack(a *Argument, adapter layout.Adapted) {
+	a.Role, a.Target, a.Adapted = Input, adapter.Parts[0], adapter
 	a.Index = slices.IndexFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == a.Target })
-	for _, name := range adapter.parts[1:] {
+	for _, name := range adapter.Parts[1:] {
 		b.without[name] = true
 	}
-	n := len(adapter.parts)
+	n := len(adapter.Parts)
 	for i := range b.Args { // N of "input[N / 2 + i]" counts both
 		o := &b.Args[i]
 		if o.Role == Size && b.countSizes() == 1 && strings.Contains(o.Target, "*") && b.halved(o.Name, n) {
@@ -264,14 +226,14 @@ func (b *Binding) takePlainFactor(a *Argument) bool {
 	if len(b.unscaled) == 0 || !a.IsFloat() {
 		return false
 	}
-	added := slices.Contains(numberNames, snake(a.Name)) || b.without[own.Addend] &&
-		(score(b.Spec, b.Pass, a.Name, own.Addend) > scoreWeak || b.nextToFactor(a))
+	added := slices.Contains(numberNames, match.Snake(a.Name)) || b.without[own.Addend] &&
+		(match.Score(b.Spec, b.Pass, a.Name, own.Addend) > match.Weak || b.nextToFactor(a))
 	switch said := b.Options.Map[a.Name]; {
 	case said == wordAddend || said == "" && added && (own.Addend == "" || !b.has(Input, own.Addend)):
-		a.Role, a.Target, a.Index, a.stated = Constant, "0, as an addend", 0, said != ""
+		a.Role, a.Target, a.Index, a.Stated = Constant, "0, as an addend", 0, said != ""
 	case said == wordFactor || said == "" && b.without[own.Factor] &&
-		score(b.Spec, b.Pass, a.Name, own.Factor) > scoreWeak:
-		a.Role, a.Target, a.Index, a.stated = Constant, "2, as a factor", 2, said != ""
+		match.Score(b.Spec, b.Pass, a.Name, own.Factor) > match.Weak:
+		a.Role, a.Target, a.Index, a.Stated = Constant, "2, as a factor", 2, said != ""
 		b.doubled = true
 	default:
 		return false
@@ -286,7 +248,7 @@ func (b *Binding) nextToFactor(a *Argument) bool {
 		if &b.Args[i+1] == a {
 			return before.Role == Constant && strings.HasSuffix(before.Target, "as a "+wordFactor) &&
 				!slices.ContainsFunc(b.Spec.Attributes, func(t op.AttributeSpec) bool {
-					return score(b.Spec, b.Pass, a.Name, t.Name) > scoreWeak
+					return match.Score(b.Spec, b.Pass, a.Name, t.Name) > match.Weak
 				})
 		}
 	}
@@ -299,7 +261,8 @@ func (b *Binding) takeZeros(a *Argument) bool {
 	own := b.Spec.Own
 	if b.Function.Kind != cfacts.Python || b.Function.Form == kernelForm || own.Factor == "" ||
 		own.Addend != "" ||
-		!slices.Contains(numberNames, snake(a.Name)) || b.Pass != op.Forward || !b.has(Input, own.Factor) {
+		!slices.Contains(numberNames, match.Snake(a.Name)) || b.Pass != op.Forward ||
+		!b.has(Input, own.Factor) {
 		return false
 	}
 	a.Role, a.Target, a.Index = Constant, "zeros, as an addend", 0
@@ -335,20 +298,20 @@ func (b *Binding) takeScratch() {
 		sums := maxima && a.Role == Output && b.outputs[a.Index].Optional &&
 			slices.Contains(scratchSums, scratchWord(a.Name))
 		if sums || slices.Contains(open, i) {
-			a.takeRoom(adapterOf{fill: scratchFill(a.Param)})
+			a.takeRoom(layout.Adapted{Fill: scratchFill(a.Param)})
 		}
 	}
 }
 
 // takeRoom lets an argument point to scratch memory.
-func (a *Argument) takeRoom(adapter adapterOf) {
-	adapter.Adapter = Scratch
-	a.Role, a.Target, a.adapterOf = Constant, "room to work in", adapter
+func (a *Argument) takeRoom(adapter layout.Adapted) {
+	adapter.Adapter = layout.Scratch
+	a.Role, a.Target, a.Adapted = Constant, "room to work in", adapter
 }
 
 // scratchWord returns the name of a pointer in lower case, without what marks it as one of the device.
 func scratchWord(name string) string {
-	word := snake(name)
+	word := match.Snake(name)
 	for _, prefix := range []string{"d_", "dev_", "device_", "gpu_"} {
 		word = strings.TrimPrefix(word, prefix)
 	}
@@ -371,9 +334,9 @@ func isScratchName(name string) bool {
 func scratchFill(p cfacts.Param) string {
 	switch word := scratchWord(p.Name); {
 	case slices.Contains(scratchMaxima, word):
-		return fillLowest
+		return layout.FillLowest
 	case slices.Contains(scratchSums, word), (p.Atomic || p.Added) && !p.Plain:
-		return fillZero
+		return layout.FillZero
 	}
 	return ""
 }
@@ -395,8 +358,8 @@ func (b *Binding) layBSHD() {
 	for i := range b.Args {
 		a := &b.Args[i]
 		tensor := (a.Role == Input || a.Role == Output) && slices.Contains(b.Spec.Own.Tokens, a.Target)
-		if tensor && a.Adapter == AsItLies && !a.stated {
-			a.Adapter = BSHD
+		if tensor && a.Adapter == layout.AsItLies && !a.Stated {
+			a.Adapter = layout.BSHD
 		}
 	}
 }
@@ -405,10 +368,10 @@ func (b *Binding) layBSHD() {
 func (b *Binding) widen() {
 	for i := range b.Args {
 		a := &b.Args[i]
-		wide := a.Role == Input && slices.Contains(b.Spec.Own.Wide, a.Target) && !a.stated
+		wide := a.Role == Input && slices.Contains(b.Spec.Own.Wide, a.Target) && !a.Stated
 		length := b.rows[a.Name]
 		if wide && (length != "" && b.sizeTarget(length) == b.Spec.Own.WideSize || b.indexedAlike(*a)) {
-			a.Adapter = Wide
+			a.Adapter = layout.Wide
 		}
 	}
 	if b.bshd { // tensors that were matched by their order have the layout of the others

@@ -6,6 +6,7 @@ import (
 
 	"triad/internal/op"
 	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/match"
 )
 
 // changing lists words in the name of a function which say that it computes something else than the operator,
@@ -96,7 +97,7 @@ func (b *Binding) launchesOther() string {
 		}
 		kernel = callee.Name
 	}
-	name, own := "_"+snake(kernel)+"_", b.ownWords()
+	name, own := "_"+match.Snake(kernel)+"_", b.ownWords()
 	if strings.Contains(lettersOf(name), lettersOf(b.Spec.Name)) {
 		return ""
 	}
@@ -116,12 +117,16 @@ func namedAfterAny(name, own string) bool {
 // withoutOthers leaves out functions named after other operators if another function has a word of this
 // operator's name: layernorm next to attention, for flash_attention.
 func withoutOthers(fit []*Binding, spec *op.Spec) []*Binding {
-	other := func(b *Binding) bool { return namedAfterAny("_"+snake(b.Function.Name)+"_", b.ownWords()) }
+	other := func(b *Binding) bool {
+		return namedAfterAny("_"+match.Snake(b.Function.Name)+"_",
+			b.ownWords())
+	}
 	plain := func(b *Binding) bool {
-		name := "_" + snake(b.Function.Name) + "_"
-		return !other(b) && slices.ContainsFunc(strings.Split(snake(spec.Name), "_"), func(w string) bool {
-			return len(w) > 3 && strings.Contains(name, "_"+w+"_")
-		})
+		name := "_" + match.Snake(b.Function.Name) + "_"
+		return !other(b) && slices.ContainsFunc(strings.Split(match.Snake(spec.Name), "_"),
+			func(w string) bool {
+				return len(w) > 3 && strings.Contains(name, "_"+w+"_")
+			})
 	}
 	if !slices.ContainsFunc(fit, plain) {
 		return fit
@@ -152,11 +157,11 @@ func lettersOf(words string) string {
 
 // saysOther returns the word in a function's name that belongs to another operator; "" if there is none.
 func (b *Binding) saysOther() string {
-	known := snake(b.Spec.Name)
+	known := match.Snake(b.Spec.Name)
 	for _, a := range b.Spec.Attributes {
-		known += "_" + snake(a.Name)
+		known += "_" + match.Snake(a.Name)
 	}
-	words := strings.Split(snake(b.Function.Name), "_")
+	words := strings.Split(match.Snake(b.Function.Name), "_")
 	for i, w := range words {
 		ofMatrices := w == "mul" && i > 0 && strings.HasPrefix(words[i-1], "mat") // a product of them
 		if ofMatrices && strings.Contains(b.Spec.Summary, "matri") {

@@ -10,6 +10,7 @@ import (
 
 	"triad/internal/op"
 	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/match"
 )
 
 // Equal returns the dims that share one parameter, group by group.
@@ -38,7 +39,7 @@ func (b *Binding) nameSetsSwitch(a op.AttributeSpec) bool {
 		return false
 	}
 	says := func(name string) bool {
-		before, _, found := strings.Cut(snake(name), a.Name)
+		before, _, found := strings.Cut(match.Snake(name), a.Name)
 		before = strings.TrimRight(before, "_- ")
 		return found && !strings.HasSuffix(before, "non") && !strings.HasSuffix(before, "no") &&
 			!strings.HasSuffix(before, "not") && !strings.HasSuffix(before, "without")

@@ -6,6 +6,7 @@ import (
 
 	"triad/internal/op"
 	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/layout"
 )
 
 // takeBlockTotals lets a lone kernel that writes a value for each block, "out[blockIdx.x] = sum", write them
@@ -13,9 +14,9 @@ import (
 func (b *Binding) takeBlockTotals(file *cfacts.File) {
 	for i := range b.Args {
 		a := &b.Args[i]
-		if b.Pass == op.Forward && a.Role == Output && a.Adapter == AsItLies && a.Over == "" &&
-			a.Target == b.Spec.Own.Total && !a.stated && b.givesBlocks(file, *a) {
-			a.Adapter = BlockTotals
+		if b.Pass == op.Forward && a.Role == Output && a.Adapter == layout.AsItLies && a.Over == "" &&
+			a.Target == b.Spec.Own.Total && !a.Stated && b.givesBlocks(file, *a) {
+			a.Adapter = layout.BlockTotals
 		}
 	}
 }
@@ -81,7 +82,7 @@ func returnsWordOf(fn *cfacts.Function, at int, grid []cfacts.Token) bool {
 func (b *Binding) addTotals(args []Argument) string {
 	code := ""
 	for i, a := range args {
-		if a.Adapter != BlockTotals {
+		if a.Adapter != layout.BlockTotals {
 			continue
 		}
 		types := b.Cases[0].types
@@ -90,4 +91,39 @@ func (b *Binding) addTotals(args []Argument) string {
 			b.placeCode("const "+a.Instantiate(types).Base, a, i), b.numberCode((*evaluation).blocksOf))
 	}
 	return code
+}
+
+// takeReturned lets a host function without a parameter for the only output, which has one element, return it
+// as a number.
+func (b *Binding) takeReturned(chosen []candidate) {
+	if b.Function.Kind != cfacts.Host || b.Function.NumberType == "" || b.Pass != op.Forward {
+		return
+	}
+	required := b.required()
+	if len(required) != 1 || slices.ContainsFunc(chosen, func(c candidate) bool { return c.role == Output }) {
+		return
+	}
+	pointers, inputs := 0, 0
+	for _, p := range b.Function.Params {
+		if p.Pointer {
+			pointers++
+		}
+	}
+	for _, t := range b.inputs {
+		if !t.Optional {
+			inputs++
+		}
+	}
+	t := b.outputs[required[0]]
+	if list := b.shape(t); len(list) == 1 && list[0] == "1" && pointers == inputs {
+		b.without[t.Name], b.returned = true, t.Name
+	}
+}
+
+// returnedCall stores the return value of a call in its output.
+func (b *Binding) returnedCall(call string) string {
+	if b.returned == "" {
+		return call
+	}
+	return fmt.Sprintf("triad_own::give(%s, %s)", b.outputAt(b.returned), call)
 }

@@ -11,6 +11,7 @@ import (
 
 	"triad/internal/op"
 	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/match"
 )
 
 // mostConstant limits the elements of a tensor whose sizes are constants of a file: all cases have that many,
@@ -99,7 +100,7 @@ func constantSizes(file *cfacts.File, fn cfacts.Function, spec *op.Spec, pass op
 		}
 	} else if value := found.alike(); value > 0 { // the sides of a square
 		b.oneConstant(dims, value, true)
-	} else if stated, unmatched := match(file, found.stated, spec, pass, options); unmatched == nil {
+	} else if stated, unmatched := matchSized(file, found.stated, spec, pass, options); unmatched == nil {
 		_, guessed := stated.guessedParameters()
 		for _, a := range stated.Args {
 			value, constant := found.values[a.Name]
@@ -166,7 +167,7 @@ func (b *Binding) oneOfSeveral(found bounds) bool {
 			return false
 		}
 		for _, dim := range needed[:len(needed)-1] {
-			if score(b.Spec, b.Pass, name, dim) > scoreWeak {
+			if match.Score(b.Spec, b.Pass, name, dim) > match.Weak {
 				return true
 			}
 		}

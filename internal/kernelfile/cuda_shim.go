@@ -9,6 +9,7 @@ import (
 
 	"triad/internal/op"
 	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/layout"
 )
 
 // CUDAShim writes the file that calls the functions: include is the user's file as the shim includes it, name
@@ -282,13 +283,13 @@ func (b *Binding) argumentCode(a Argument, at int, c Instance) string {
 		return b.slotCode(read, func(e *evaluation) slot { return e.value(a, at) })
 	}
 	switch {
-	case a.host:
+	case a.Host:
 		return fmt.Sprintf("static_cast<%s *>(%s)", a.Base, hostName(at))
-	case a.TorchTensor && a.Adapter == Packed:
+	case a.TorchTensor && a.Adapter == layout.Packed:
 		return b.packedTensorCode(a, at)
 	case a.TorchTensor && (a.Role == Input || a.Role == Output):
 		return b.extensionTensor(a, slot("tensor_of"))
-	case a.Adapter != AsItLies, a.Role == Input, a.Role == Output:
+	case a.Adapter != layout.AsItLies, a.Role == Input, a.Role == Output:
 		constant := ""
 		if a.Const {
 			constant = "const "

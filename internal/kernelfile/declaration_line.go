@@ -12,6 +12,9 @@ import (
 	"triad/internal/declaration"
 	"triad/internal/op"
 	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/launchfit"
+	"triad/internal/ownfile/layout"
+	"triad/internal/ownfile/match"
 )
 
 // Declaration returns the line that says how the function is read. With it, and with the flags that say how
@@ -24,7 +27,7 @@ func (b *Binding) declaration(dtypes []string) (line declaration.Line, ok bool) 
 	if b.forward != nil {
 		return b.forward.declaration(dtypes)
 	}
-	if b.Function.Name == Joined || b.given.Selector != "" || len(b.given.Singles) > 0 {
+	if b.Function.Name == launchfit.Joined || b.given.Selector != "" || len(b.given.Singles) > 0 {
 		return line, false
 	}
 	all := b.withPins()
@@ -163,8 +166,9 @@ func (b *Binding) argumentWords(numbers bool) (words []declaration.Word) {
 			}
 			continue
 		}
-		number := a.Adapter == Scratch || a.Role == Constant && (numbers || a.stated || b.guessedNumber(a))
-		if a.Adapter == BlockTotals || strings.HasPrefix(a.Target, "2 *") {
+		number := a.Adapter == layout.Scratch || a.Role == Constant &&
+			(numbers || a.Stated || b.guessedNumber(a))
+		if a.Adapter == layout.BlockTotals || strings.HasPrefix(a.Target, "2 *") {
 			continue // its lines say that, and no word does
 		}
 		if a.Over != "" {
@@ -224,7 +228,7 @@ func (b *Binding) lineWords(w wordy, dtypes []string) (words []declaration.Word)
 	}
 	add(keyDType, strings.Join(dtypes, ","))
 	add(keyWithout, strings.Join(without, ","))
-	if isBackward(b.Function.Name+" "+b.Function.BoundName) != (b.Pass == op.Backward) {
+	if match.IsBackward(b.Function.Name+" "+b.Function.BoundName) != (b.Pass == op.Backward) {
 		add(keyPass, b.Pass.String())
 	}
 	switch {

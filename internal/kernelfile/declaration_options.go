@@ -10,6 +10,7 @@ import (
 	"triad/internal/declaration"
 	"triad/internal/op"
 	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/match"
 )
 
 // Keys of a line that stand for no tensor, size or attribute: what flags of the same names say, and how the
@@ -117,7 +118,7 @@ func line(fn *cfacts.Function, operator string, pass op.Pass) (declaration.Line,
 func saying(f *cfacts.File, r Request, pass op.Pass) (list []cfacts.Function) {
 	for _, fn := range f.Functions {
 		l, there := line(&fn, r.operator, pass)
-		byName := r.Pass == pass || isBackward(fn.Name+" "+fn.BoundName) == (pass == op.Backward)
+		byName := r.Pass == pass || match.IsBackward(fn.Name+" "+fn.BoundName) == (pass == op.Backward)
 		if there && r.names(fn) && (passOf(l) != "" || byName) {
 			list = append(list, fn)
 		}
@@ -159,7 +160,7 @@ func ofOthers(f *cfacts.File, r Request, passes []op.Pass) string {
 	var words []string
 	for _, pass := range passes {
 		said := saying(f, r, pass)
-		for _, fn := range fitting(f, r, pass, helps) {
+		for _, fn := range fitting(f, r, pass, match.IsHelper) {
 			if len(said) > 0 && len(fn.Declared) == 0 && fn.Kind == said[0].Kind {
 				words = append(words, fn.Name+", which has no line")
 			}

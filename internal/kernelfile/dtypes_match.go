@@ -2,13 +2,17 @@ package kernelfile
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"triad/internal/op"
 	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/layout"
+	"triad/internal/ownfile/match"
 )
 
 // takeFP32 takes the tensors of an exercise in Python, a solve with sizes as well as tensors, for fp32, where
@@ -108,7 +112,7 @@ func (b *Binding) instances() error {
 		return err
 	}
 	// What triad does to inputs or outputs itself would be another rounding point in 16 bits.
-	fp32Alone := len(b.unscaled) > 0 || b.whole || b.returned != "" || b.hasAdapter(BlockTotals)
+	fp32Alone := len(b.unscaled) > 0 || b.whole || b.returned != "" || b.hasAdapter(layout.BlockTotals)
 	var why string
 	for _, name := range b.Spec.PassDTypes(b.Pass) {
 		main, ok := tensorDType(b.inputs[0], name)
@@ -187,7 +191,7 @@ func (b *Binding) misfit(dtype string, types map[string]string) string {
 		want, fixed := tensorDType(tensor, dtype)
 		element = b.heldBy(element, want)
 		switch {
-		case any || a.Untyped || a.Adapter == Narrow || own.IsBytes() && fixed && want.Size() == 1:
+		case any || a.Untyped || a.Adapter == layout.Narrow || own.IsBytes() && fixed && want.Size() == 1:
 		case !ok:
 			return a.Name + " is " + a.Text
 		case !fixed: // an attribute says it: every float is one of its values
@@ -307,4 +311,78 @@ var abiNames = map[op.DType]string{
 	op.E5M2: "TRIAD_E5M2",
 	op.I64:  "TRIAD_I64", op.I32: "TRIAD_I32", op.I8: "TRIAD_I8", op.U8: "TRIAD_U8", op.Bool: "TRIAD_BOOL",
 	op.U32: "TRIAD_U32", op.E2M1x2: "TRIAD_E2M1X2",
+}
+
+// roundsUp matches what adds a half before it cuts off, and CUDA's round. Python's and torch's are others.
+var roundsUp = regexp.MustCompile(
+	`\b(?:floor|trunc)\([^\n]*\+\s*(?:float\()?0?\.5\b|\blibdevice\.round\(`)
+
+// otherHalves returns the doubt about a file that does not round halves to even, as the operator does.
+func (b *Binding) otherHalves() string {
+	if !b.away || len(b.Spec.Own.Halves) == 0 {
+		return ""
+	}
+	return b.Spec.Name + " rounds halves to even, and its lines round them away from zero, or up: if that " +
+		"is meant so, say --distribution normal, where there are none"
+}
+
+// narrowIntegers finds the pointers to int that stand for tensors of int64, such as labels and counts: people
+// write int, and every value that the operator has there fits one. triad converts them before and after each
+// call.
+func (b *Binding) narrowIntegers() {
+	for i := range b.Args {
+		a := &b.Args[i]
+		if a.Role != Input && a.Role != Output || a.Adapter != layout.AsItLies || a.TorchTensor ||
+			a.Over != "" ||
+			b.Function.Kind == cfacts.Python {
+			continue
+		}
+		element, any, ok := a.Element()
+		if ok && !any && element == op.I32 && b.tensor(*a).DType == op.I64.String() {
+			a.Adapter = layout.Narrow
+		}
+	}
+}
+
+// narrowCode converts an input from 64 bits into the buffer that the function reads, or an output from the
+// buffer that it wrote.
+func (b *Binding) narrowCode(a Argument, at int) string {
+	data := b.tensorAt(a) + ".data)"
+	if a.Role == Output {
+		return b.convertCode(a, "static_cast<int64_t *>("+data, b.placeCode("const int32_t", a, at))
+	}
+	return b.convertCode(a, b.placeCode("int32_t", a, at), "static_cast<const int64_t *>("+data)
+}
+
+func (b *Binding) convertCode(a Argument, to, from string) string {
+	return fmt.Sprintf("\ttriad_own::convert<<<triad_own::blocks(triad::elements(%[3]s)), 256, 0, "+
+		"triad::stream_of(triad_own_call)>>>(\n\t\t%[1]s,\n\t\t%[2]s, "+
+		"static_cast<size_t>(triad::elements(%[3]s)));\n", to, from, b.tensorAt(a))
+}
+
+// dtypeNames lists names, in lower case, of a number that selects the type of tensors.
+var dtypeNames = []string{
+	"dtype", "data_type", "datatype", "scalar_type", "elem_type", "element_type", "dtype_code", "dtype_id",
+	"type_id", "type_code", "tensor_type",
+}
+
+// saysDType reports whether the name of a number says that it selects the type of untyped pointers.
+func (b *Binding) saysDType(p cfacts.Param) bool {
+	untyped := func(a Argument) bool { return a.Pointer && strings.TrimPrefix(a.Base, "const ") == "void" }
+	return p.IsInteger() && slices.Contains(dtypeNames, match.Snake(p.Name)) &&
+		slices.ContainsFunc(b.Args, untyped)
+}
+
+// checkDTypeCodes refuses one number for all dtypes if its name says that it selects the type of tensors.
+func (b *Binding) checkDTypeCodes() error {
+	for _, a := range b.Args {
+		said := b.Options.Map[a.Name]
+		_, err := strconv.Atoi(said)
+		if b.Function.Kind == cfacts.Host && err == nil && b.saysDType(a.Param) &&
+			len(b.Options.DTypes) != 1 {
+			return b.errorf("--map %[1]s=%[2]s: it says of which type the tensors are: say also in which "+
+				"dtype it is judged so, as in --dtype fp32", a.Name, said)
+		}
+	}
+	return nil
 }

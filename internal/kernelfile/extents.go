@@ -7,6 +7,7 @@ import (
 
 	"triad/internal/op"
 	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/layout"
 )
 
 // readExtents keeps, of the enumerations without a parameter that decide whether a tensor has one element,
@@ -27,7 +28,7 @@ func (b *Binding) readExtents() {
 			continue
 		}
 		for _, arg := range b.Args {
-			if arg.Role != Output || arg.Adapter != AsItLies || len(b.places[arg.Name]) == 0 {
+			if arg.Role != Output || arg.Adapter != layout.AsItLies || len(b.places[arg.Name]) == 0 {
 				continue
 			}
 			if one, decides := b.oneElement(b.outputs[arg.Index], a.Name); decides {

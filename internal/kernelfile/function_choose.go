@@ -3,50 +3,13 @@ package kernelfile
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"triad/internal/op"
 	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/match"
 )
-
-// gradientWords mark the name of a backward.
-var gradientWords = []string{"backward", "bwd", "grad"}
-
-func isBackward(name string) bool {
-	return slices.ContainsFunc(gradientWords,
-		func(w string) bool { return strings.Contains(strings.ToLower(name), w) })
-}
-
-// helperWords begin the names of helper functions, which are not judged.
-var helperWords = []string{
-	"free", "cuda_free", "alloc", "malloc", "cuda_malloc", "bench", "benchmark", "test", "check", "verify",
-	"validate", "plot", "print", "show", "dump", "main", "profile", "timeit", "init", "fill", "random",
-	"rand", "generate", "gen_", "load", "save", "read", "write", "compile", "setup", "copy_to", "to_host",
-	"to_device", "assert", "compare", "max_diff", "allclose", "error", "get_", "set_", "calculate_settings",
-	"next_power", "cdiv", "is_",
-}
-
-// driverWords lists words that mark, anywhere in its name, a function that runs what is to be judged: it
-// makes the tensors itself.
-var driverWords = []string{
-	"benchmark", "benchmarks", "benchmarking", "bench", "test", "tests", "demo", "main",
-}
-
-// helps reports whether a function is a helper by its name: cudaFree, check_result, run_benchmark.
-func helps(name string) bool {
-	word := snake(cfacts.LastName(name))
-	return drives(name) || slices.ContainsFunc(helperWords, func(w string) bool {
-		return word == w || strings.HasPrefix(word, strings.TrimSuffix(w, "_")+"_")
-	})
-}
-
-// drives reports whether, by its name, a function makes the tensors itself.
-func drives(name string) bool {
-	parts := strings.Split(snake(cfacts.LastName(name)), "_")
-	return slices.ContainsFunc(parts, func(part string) bool { return slices.Contains(driverWords, part) })
-}
 
 // SeveralError says that several functions of a file can be judged: each is a row of its own.
 type SeveralError struct {
@@ -87,7 +50,7 @@ func bindPasses(file *cfacts.File, r Request, spec *op.Spec, passes []op.Pass, o
 			break
 		}
 		ranks := eligible(file, r, pass)
-		if r.Pass != op.PassUnknown && r.Pass != pass && (pass == op.Backward || !autograd(file)) ||
+		if r.Pass != op.PassUnknown && r.Pass != pass && (pass == op.Backward || !match.Autograd(file)) ||
 			len(ranks) == 0 {
 			continue
 		}
@@ -137,11 +100,6 @@ func bindPasses(file *cfacts.File, r Request, spec *op.Spec, passes []op.Pass, o
 // NoBackward begins the note on a file whose backward is left out.
 const NoBackward = "its backward is not judged: "
 
-// autograd reports whether something in the file goes through an autograd function of it.
-func autograd(f *cfacts.File) bool {
-	return slices.ContainsFunc(f.Functions, func(fn cfacts.Function) bool { return fn.Parsed().Autograd })
-}
-
 // bindFirst matches the functions of the first rank in which one fits; the error is that of the first.
 func bindFirst(file *cfacts.File, ranks [][]cfacts.Function, spec *op.Spec, pass op.Pass, options Options) (
 	fit *Binding, first error,
@@ -158,25 +116,18 @@ func bindFirst(file *cfacts.File, ranks [][]cfacts.Function, spec *op.Spec, pass
 	return nil, first
 }
 
-// words matches a Python parameter that is not a tensor, number or switch: "title: str".
-var words = regexp.MustCompile(`^\w+ ?: ?["']?(?:str|bytes|(?:pathlib\.)?Path|(?:typing\.)?Callable)\b`)
-
-// wantsWords reports whether a Python function cannot be called without something that no operator has.
-func wantsWords(fn *cfacts.Function) bool {
-	return fn.Kind == cfacts.Python && slices.ContainsFunc(fn.Params, func(p cfacts.Param) bool {
-		return !p.Optional && words.MatchString(p.Text)
-	})
-}
-
 // eligible lists the functions that may be the one of a pass, rank by rank: those that are named, else host
 // functions that C can call, else host functions that launch, else kernels.
 func eligible(f *cfacts.File, r Request, pass op.Pass) [][]cfacts.Function {
 	if said := saying(f, r, pass); len(said) > 0 {
 		return [][]cfacts.Function{said}
 	}
-	list := fitting(f, r, pass, helps)
+	list := fitting(f, r, pass, match.IsHelper)
 	if len(list) == 0 { // set_rotary launches what is to be judged, where nothing else does
-		list = fitting(f, r, pass, func(name string) bool { return drives(name) || !launchesTriton(f, name) })
+		list = fitting(f, r, pass, func(name string) bool {
+			return match.MakesTensors(name) ||
+				!match.LaunchesTriton(f, name)
+		})
 	}
 	switch {
 	case len(list) == 0:
@@ -186,7 +137,7 @@ func eligible(f *cfacts.File, r Request, pass op.Pass) [][]cfacts.Function {
 	}
 	// After @backward a function whose name says so goes before others.
 	saysOther := func(fn cfacts.Function) bool {
-		return isBackward(fn.Name+" "+fn.BoundName) != (pass == op.Backward)
+		return match.IsBackward(fn.Name+" "+fn.BoundName) != (pass == op.Backward)
 	}
 	if says := slices.DeleteFunc(slices.Clone(list), saysOther); len(says) > 0 {
 		list = says
@@ -196,7 +147,7 @@ func eligible(f *cfacts.File, r Request, pass op.Pass) [][]cfacts.Function {
 	}
 	if pass == op.Forward && r.Pass == op.PassUnknown {
 		list = slices.DeleteFunc(slices.Clone(list),
-			func(fn cfacts.Function) bool { return isOfABackward(f, fn) })
+			func(fn cfacts.Function) bool { return match.IsOfABackward(f, fn) })
 	}
 	var ranks [][]cfacts.Function
 	for _, rank := range []func(cfacts.Function) bool{
@@ -227,69 +178,15 @@ func fitting(f *cfacts.File, r Request, pass op.Pass,
 		if r.saysOther(fn) {
 			continue
 		}
-		fits := r.Pass == pass || isBackward(fn.Name+" "+fn.BoundName) == (pass == op.Backward)
+		fits := r.Pass == pass || match.IsBackward(fn.Name+" "+fn.BoundName) == (pass == op.Backward)
 		if r.Function != "" && r.names(fn) && fits || r.Function == "" && fits && !beside(fn.Name) &&
-			!fn.Launcher && !givesGrid(fn) && !wantsWords(&fn) &&
+			!fn.Launcher && !match.GivesGrid(fn) && !match.WantsWords(&fn) &&
 			(fn.Parsed().StandsFor == "" || r.bearsName(fn)) &&
 			slices.ContainsFunc(fn.Params, func(p cfacts.Param) bool { return p.Pointer || p.Untyped }) {
 			list = append(list, fn)
 		}
 	}
 	return list
-}
-
-// launchesTriton reports whether a Python function launches a kernel of its file.
-func launchesTriton(f *cfacts.File, name string) bool {
-	return slices.ContainsFunc(f.Functions, func(fn cfacts.Function) bool {
-		return fn.Name == name && fn.Kind == cfacts.Python && fn.Kernels != ""
-	})
-}
-
-// givesGrid reports whether a Python function returns the grid of a launch, for which Triton passes it its
-// constants, usually named META, or takes a launch as its arguments: grid, metadata, args.
-func givesGrid(fn cfacts.Function) bool {
-	if fn.Kind != cfacts.Python || len(fn.Params) == 0 {
-		return false
-	}
-	stated := len(fn.Params) > 1 && fn.Params[0].Name == "grid" && fn.Params[1].Name == "metadata"
-	return stated || strings.EqualFold(fn.Params[0].Name, "meta")
-}
-
-// isOfABackward reports whether a function is a kernel that is launched by host functions, all of which are
-// backwards by their names: a file with only a backward has no forward. A kernel is a forward if its name
-// says so, or if it has no gradient and a host function also launches kernels that are backwards by their own
-// names.
-func isOfABackward(f *cfacts.File, fn cfacts.Function) bool {
-	name := strings.ToLower(fn.Name)
-	if fn.Kind != cfacts.Kernel || strings.Contains(name, "forward") || strings.Contains(name, "fwd") {
-		return false
-	}
-	of, gradient := false, slices.ContainsFunc(fn.Params, isGradient)
-	for _, host := range f.Functions {
-		if host.Kind != cfacts.Host {
-			continue
-		}
-		launches, beside := false, false
-		for i := range host.Body {
-			if callee, _ := f.Called(&host, i); callee != nil && callee.Kind == cfacts.Kernel {
-				launches = launches || callee.Name == fn.Name
-				beside = beside || isBackward(callee.Name) && !gradient
-			}
-		}
-		if launches && (beside || !isBackward(host.Name+" "+host.BoundName)) {
-			return false
-		}
-		of = of || launches
-	}
-	return of
-}
-
-// gradientName matches the short names of gradients.
-var gradientName = regexp.MustCompile(`^d(?:[a-z]|out|output)$`)
-
-// isGradient reports whether a parameter is, by its name, a gradient: grad_y, dy.
-func isGradient(p cfacts.Param) bool {
-	return p.Pointer && (isBackward(p.Name) || gradientName.MatchString(strings.ToLower(p.Name)))
 }
 
 // mostCandidates limits the functions that are matched and compared with each other.
@@ -358,7 +255,7 @@ var referenceWords = []string{"reference", "ref", "golden", "baseline"}
 // withoutReferences leaves out the references that other functions are compared with, if there are others.
 func withoutReferences(fit []*Binding) []*Binding {
 	refers := func(b *Binding) bool {
-		return slices.ContainsFunc(strings.Split(snake(b.Function.Name), "_"),
+		return slices.ContainsFunc(strings.Split(match.Snake(b.Function.Name), "_"),
 			func(word string) bool { return slices.Contains(referenceWords, word) })
 	}
 	left := slices.DeleteFunc(slices.Clone(fit), refers)
@@ -402,11 +299,11 @@ var otherWords = []string{
 // another of it, if one has just the operator's name: of softmax, log_softmax and softmax_v2 the first and
 // the last.
 func namedAlike(fit []*Binding, spec *op.Spec) []*Binding {
-	plain := func(name string) string { return strings.ReplaceAll(snake(name), "_", "") }
+	plain := func(name string) string { return strings.ReplaceAll(match.Snake(name), "_", "") }
 	other := func(b *Binding) bool {
-		name := snake(b.Function.Name)
+		name := match.Snake(b.Function.Name)
 		if b.Function.BoundName != "" && strings.Contains(plain(b.Function.BoundName), plain(spec.Name)) {
-			name = snake(b.Function.BoundName)
+			name = match.Snake(b.Function.BoundName)
 		}
 		before, after, found := strings.Cut(name, spec.Name)
 		if !found {
@@ -426,7 +323,7 @@ func namedAlike(fit []*Binding, spec *op.Spec) []*Binding {
 // withoutSiblings leaves out functions with another operator's name if the name of another function differs
 // in this word alone and has the operator's: vector_mul next to vector_add.
 func withoutSiblings(fit []*Binding, spec *op.Spec) []*Binding {
-	names := func(b *Binding) []string { return strings.Split(snake(b.Function.Name), "_") }
+	names := func(b *Binding) []string { return strings.Split(match.Snake(b.Function.Name), "_") }
 	sibling := func(b, other *Binding) bool {
 		mine, others := names(b), names(other)
 		at := slices.Index(others, spec.Name)
@@ -471,4 +368,27 @@ func noFunction(f *cfacts.File, r Request, passes []op.Pass) error {
 			"for a single __global__ function"
 	}
 	return &op.UsageError{Message: message}
+}
+
+// KernelsAlone returns the names of a file's Triton kernels if it has no function that could launch one.
+func KernelsAlone(f *cfacts.File) (names []string) {
+	for _, fn := range f.Functions {
+		if fn.Form != kernelForm {
+			return nil
+		}
+		names = append(names, fn.Name)
+	}
+	return names
+}
+
+// UsesNothingOfItsFile reports whether a Python function names nothing else that its file defines: it
+// consists of library operations.
+func (b *Binding) UsesNothingOfItsFile() bool {
+	return b.Function.Kind == cfacts.Python && b.Function.Form == plainForm && !b.Function.Parsed().UsesFile
+}
+
+// GuessesParameters reports whether the names of some parameters do not say what they stand for.
+func (b *Binding) GuessesParameters() bool {
+	_, parameters := b.guessedParameters()
+	return len(parameters) > 0
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/launchfit"
 	"triad/internal/ownfile/observed"
 )
 
@@ -77,7 +78,7 @@ func mainOfTwo(between ...observed.Event) []observed.Event {
 func TestJoinMain(t *testing.T) {
 	events := mainOfTwo()
 	events = append(events, events[4], events[5]) // a loop that measures
-	function, ok := JoinMain(seen(twoKernels, events...), fromXToY(t), false)
+	function, ok := launchfit.JoinMain(seen(twoKernels, events...), fromXToY(t), false)
 	const want = `void joined_launches(const float *x, float *y, int n)
 {
 float *t = nullptr;
@@ -102,11 +103,11 @@ func TestNoJoinedMain(t *testing.T) {
 		"no result": mainOfTwo()[:6], "nothing": nil, "another kernel": append(mainOfTwo(),
 			seenLaunch("absent", side(1), side(1), 0)),
 	} {
-		if function, ok := JoinMain(seen(twoKernels, events...), fromXToY(t), false); ok {
+		if function, ok := launchfit.JoinMain(seen(twoKernels, events...), fromXToY(t), false); ok {
 			t.Errorf("%s: joined as\n%s", name, function)
 		}
 	}
-	if function, ok := JoinMain(cfacts.ReadCUDA(twoKernels), fromXToY(t), false); ok {
+	if function, ok := launchfit.JoinMain(cfacts.ReadCUDA(twoKernels), fromXToY(t), false); ok {
 		t.Errorf("joined without a main():\n%s", function)
 	}
 }
@@ -121,7 +122,7 @@ func TestJoinOneKernel(t *testing.T) {
 		seenLaunch("tiles", side(1), side(16), 9000, to(0), to(1), int64(64), int64(10), int64(4), int64(16),
 			"0.5"), seenCopy(-1, 1),
 	}
-	function, ok := JoinMain(seen(text, events...), rowsAndCols(t), true)
+	function, ok := launchfit.JoinMain(seen(text, events...), rowsAndCols(t), true)
 	for _, want := range []string{
 		"joined_launches(const float *x, float *y, int rows, int cols)",
 		"tiles<<<dim3(((rows > cols ? rows : cols) + 16 - 1) / 16, 1, 1), dim3(16, 1, 1), 40960>>>",
@@ -131,7 +132,7 @@ func TestJoinOneKernel(t *testing.T) {
 			t.Errorf("joined %t, without %s:\n%s", ok, want, function)
 		}
 	}
-	if function, ok := JoinMain(seen(text, events...), rowsAndCols(t), false); ok {
+	if function, ok := launchfit.JoinMain(seen(text, events...), rowsAndCols(t), false); ok {
 		t.Errorf("one kernel works together with no other:\n%s", function)
 	}
 }

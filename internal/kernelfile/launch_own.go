@@ -9,6 +9,8 @@ import (
 
 	"triad/internal/op"
 	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/launchfit"
+	"triad/internal/ownfile/layout"
 	"triad/internal/ownfile/observed"
 )
 
@@ -54,13 +56,14 @@ func (k body) ownLaunch() *foundLaunch {
 // configure expresses a launch in the operator's sizes. Of the grids that fit, that of the kernel's own lines
 // goes first.
 func (found *foundLaunch) configure(k body, l *observed.Launch) {
-	fit := sizesFit{sizes: k.sizesThere(found), order: k.likelySizes(), block: l.Block, equal: k.b.Equal()}
+	fit := launchfit.Fit{Sizes: k.sizesThere(found), Order: k.likelySizes(), Block: l.Block,
+		Equal: k.b.Equal()}
 	all := l.Grid[0] * l.Grid[1] * l.Grid[2]
 	for axis, n := range l.Block {
 		found.block[axis] = fmt.Sprint(n)
 	}
-	for _, dim := range slices.Concat(fit.order, slices.Sorted(maps.Keys(fit.sizes))) { // a thread for each
-		if all == 1 && fit.sizes[dim] == l.Block[0] && l.Block[0] > 1 && l.Block[1]*l.Block[2] == 1 &&
+	for _, dim := range slices.Concat(fit.Order, slices.Sorted(maps.Keys(fit.Sizes))) { // a thread for each
+		if all == 1 && fit.Sizes[dim] == l.Block[0] && l.Block[0] > 1 && l.Block[1]*l.Block[2] == 1 &&
 			!k.uses(k.tokens, "blockIdx", "x") && !slices.ContainsFunc(dimsOf(dim), func(d string) bool {
 			return !k.b.givesSize(d)
 		}) {
@@ -70,7 +73,7 @@ func (found *foundLaunch) configure(k body, l *observed.Launch) {
 	other := *k.b
 	other.Launch = &Launch{Block: found.block}
 	lines, said := body{b: &other, file: k.file, tokens: k.tokens}.grid()
-	found.shared = fit.shared(l.Shared)
+	found.shared = fit.Shared(l.Shared)
 	if found.oneBlock = all == 1; all == 1 && k.fixedGrid(l) {
 		return
 	}
@@ -81,9 +84,9 @@ func (found *foundLaunch) configure(k body, l *observed.Launch) {
 		return
 	}
 	for axis, n := range l.Grid {
-		fit.axis = axis
-		text, sure := fit.number(n)
-		if value, known := fit.value(lines[axis]); known && value == n || n == 1 {
+		fit.Axis = axis
+		text, sure := fit.Number(n)
+		if value, known := fit.Value(lines[axis]); known && value == n || n == 1 {
 			text, sure = lines[axis], sure || said || n == 1
 		}
 		found.unsure = found.unsure || !sure
@@ -141,7 +144,8 @@ func (k body) sizesThere(found *foundLaunch) map[string]int64 {
 			}
 		case a.Role == Size && handed:
 			all = append(all, equation{dimsOf(a.Target), n})
-		case (a.Role == Input || a.Role == Output) && a.Adapter == AsItLies && found.elements[a.Name] > 0:
+		case (a.Role == Input || a.Role == Output) && a.Adapter == layout.AsItLies &&
+			found.elements[a.Name] > 0:
 			list := plainSizes(k.b.shape(k.b.tensor(a)))
 			all = append(all, equation{list, found.elements[a.Name]})
 		}

@@ -9,6 +9,9 @@ import (
 
 	"triad/internal/op"
 	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/launchfit"
+	"triad/internal/ownfile/layout"
+	"triad/internal/ownfile/match"
 )
 
 // blockThreads is the proposed block if the file names none.
@@ -60,7 +63,7 @@ func (b *Binding) proposeLaunch(file *cfacts.File) error {
 	}
 	// neither the launch nor the addition of the values is in the file
 	valueOfEachBlock := func(a Argument) bool {
-		return a.Role == Output && a.Adapter != BlockTotals && k.givesValueOfEachBlock(a)
+		return a.Role == Output && a.Adapter != layout.BlockTotals && k.givesValueOfEachBlock(a)
 	}
 	l.guessed = l.guessed || b.Options.Grid == "" &&
 		(slices.ContainsFunc(b.Args, valueOfEachBlock) || k.partOfMore(file) || k.worksWithOthers())
@@ -92,8 +95,8 @@ func (k body) partOfMore(file *cfacts.File) bool {
 	if k.ownLaunch() != nil {
 		return false
 	}
-	scratch := slices.ContainsFunc(k.b.Args, func(a Argument) bool { return a.Adapter == Scratch })
-	return scratch || k.b.hasAdapter(BlockTotals) || len(k.b.Spec.Dims) == 1 && file.Shares ||
+	scratch := slices.ContainsFunc(k.b.Args, func(a Argument) bool { return a.Adapter == layout.Scratch })
+	return scratch || k.b.hasAdapter(layout.BlockTotals) || len(k.b.Spec.Dims) == 1 && file.Shares ||
 		k.reducesPartOfARow(file)
 }
 
@@ -104,12 +107,12 @@ func (k body) worksWithOthers() bool {
 	fn := k.b.Function
 	isInput := func(name string) bool {
 		return slices.ContainsFunc(k.b.inputs, func(t op.TensorSpec) bool {
-			return score(k.b.Spec, k.b.Pass, name, t.Name) > scoreWeak
+			return match.Score(k.b.Spec, k.b.Pass, name, t.Name) > match.Weak
 		})
 	}
 	for _, other := range k.file.Functions {
 		if other.Kind != cfacts.Kernel || other.Name == fn.Name ||
-			isBackward(other.Name) != isBackward(fn.Name) {
+			match.IsBackward(other.Name) != match.IsBackward(fn.Name) {
 			continue
 		}
 		for _, p := range fn.Params {
@@ -146,9 +149,6 @@ func (k body) givesValueOfEachBlock(a Argument) bool {
 	return cfacts.HasTexts(k.expandAliases(), a.Name, "[", "blockIdx", cfacts.AnyText, cfacts.AnyText, "]")
 }
 
-// axes lists the members of blockIdx and threadIdx.
-var axes = [3]string{"x", "y", "z"}
-
 // uses reports whether a body reads, say, threadIdx.y.
 func (k body) uses(tokens []cfacts.Token, word, axis string) bool {
 	return cfacts.HasTexts(tokens, word, ".", axis)
@@ -174,8 +174,11 @@ func (k body) number(word string) (int, bool) {
 // bound. said is false if it has no bound and could count several things.
 func (k body) grid() (grid [3]string, said bool) {
 	grid, said = [3]string{"1", "1", "1"}, true
-	used := len(those(axes[:], func(axis string) bool { return k.uses(k.tokens, "blockIdx", axis) }))
-	for i, axis := range axes {
+	used := len(those(launchfit.Axes[:], func(axis string) bool {
+		return k.uses(k.tokens, "blockIdx",
+			axis)
+	}))
+	for i, axis := range launchfit.Axes {
 		if !k.uses(k.tokens, "blockIdx", axis) {
 			continue
 		}
@@ -268,7 +271,7 @@ func (k body) threadOf(made []cfacts.Token, axis string) string {
 	if k.uses(made, "threadIdx", axis) {
 		return axis
 	}
-	for _, other := range axes {
+	for _, other := range launchfit.Axes {
 		if k.uses(made, "threadIdx", other) && k.uses(made, "blockDim", other) {
 			return other
 		}
@@ -282,7 +285,7 @@ func (k body) perBlock(made []cfacts.Token, axis string) string {
 	if thread == "" {
 		return "1"
 	}
-	side := k.b.Launch.Block[slices.Index(axes[:], thread)]
+	side := k.b.Launch.Block[slices.Index(launchfit.Axes[:], thread)]
 	for i := range made { // threadIdx.x / 32: a warp for each
 		if i+4 < len(made) && made[i].Text == "threadIdx" && made[i+3].Text == "/" {
 			if n, ok := k.number(made[i+4].Text); ok && n > 1 {
@@ -368,7 +371,7 @@ func most(sizes []string) (largest string) {
 func (k body) defaultLimit(axis, used int, byElement bool) string {
 	dims := k.b.outputSizes()
 	total := byElement && k.b.Spec.Own.Total == k.b.outputs[0].Name
-	if total || k.b.hasAdapter(BlockTotals) { // as many blocks as it takes to add up all of the input
+	if total || k.b.hasAdapter(layout.BlockTotals) { // as many blocks as it takes to add up all of the input
 		dims = k.b.sizesOf(k.b.inputs[0])
 	}
 	rows := cmp.Or(strings.Join(dims[:max(len(dims)-1, 0)], " * "), "1")

@@ -142,7 +142,8 @@ func TestOneShimServesAllInterpretations(t *testing.T) {
 func TestWordsDecline(t *testing.T) {
 	s := rowsAndCols(t)
 	text := "extern \"C\" void solve(const float* x, float* y, int rows) { y[0] = x[0]; }"
-	all, err := Bind(cfacts.ReadCUDA(text), Request{}, s, []op.Pass{op.Forward}, Options{Dims: map[string]int64{"cols": 7}})
+	all, err := Bind(cfacts.ReadCUDA(text), Request{}, s, []op.Pass{op.Forward},
+		Options{Dims: map[string]int64{"cols": 7}})
 	if err != nil {
 		t.Fatal(err)
 	}

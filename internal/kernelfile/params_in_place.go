@@ -8,6 +8,7 @@ import (
 
 	"triad/internal/op"
 	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/layout"
 )
 
 // matchInPlace takes the only pointer of a CUDA function for input and output at once if the operator has one
@@ -146,7 +147,7 @@ func (b *Binding) accumulates(a Argument) bool {
 	}
 	if a.Plain { // next to running sums an output is scaled and added to
 		return a.Reread && slices.ContainsFunc(b.Args, func(o Argument) bool {
-			return o.Adapter == Scratch && o.fill != ""
+			return o.Adapter == layout.Scratch && o.Fill != ""
 		})
 	}
 	return a.Accumulates() || a.Added && (b.Pass == op.Backward || b.Function.Kind == cfacts.Kernel)

@@ -9,6 +9,7 @@ import (
 
 	"triad/internal/op"
 	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/match"
 )
 
 // dimsOf returns the dims in a size: one, the factors of a product, or several equal ones.
@@ -182,7 +183,7 @@ func (b *Binding) takeStride(a *Argument) bool {
 	}
 	list, _ := b.inputs[0].Shape.([]any)
 	for _, arg := range b.Args {
-		if (arg.Role == Input || arg.Role == Output) && of != "" && snake(arg.Name) == of {
+		if (arg.Role == Input || arg.Role == Output) && of != "" && match.Snake(arg.Name) == of {
 			list, _ = b.tensor(arg).Shape.([]any)
 		}
 	}
@@ -200,7 +201,7 @@ func (b *Binding) takeStride(a *Argument) bool {
 
 // strideOf reports whether a name denotes the stride of rows, and of which tensor: "lda" of a.
 func strideOf(name string) (of string, is bool) {
-	name = snake(name)
+	name = match.Snake(name)
 	of, leading := strings.CutPrefix(name, "ld")
 	if leading && len(of) <= 1 {
 		return of, true
@@ -220,7 +221,7 @@ func (b *Binding) takeConstant(a *Argument) bool {
 	}
 	rows := b.Spec.Dims[0].Name
 	if !a.IsInteger() || b.Function.Kind == cfacts.Python && !b.fillsInPlace() || !b.givesSize(rows) ||
-		score(b.Spec, b.Pass, a.Name, rows) <= scoreWeak {
+		match.Score(b.Spec, b.Pass, a.Name, rows) <= match.Weak {
 		return false
 	}
 	a.Role, a.Target, a.Index = Constant, "1, as a factor of "+rows, 1
@@ -229,8 +230,8 @@ func (b *Binding) takeConstant(a *Argument) bool {
 
 // constantWord returns the number that is passed for a parameter, as a word of --map.
 func constantWord(a Argument) string {
-	if a.number != "" {
-		return a.number
+	if a.Number != "" {
+		return a.Number
 	}
 	return strconv.Itoa(a.Index)
 }
@@ -250,8 +251,8 @@ func (b *Binding) multiplied(a Argument) bool {
 // takeShare takes a second size for an operator that has one: the two are its factors, such as the rows and
 // columns of an elementwise function.
 func (b *Binding) takeShare(a *Argument) bool {
-	side := isLetter(a.Name) || slices.ContainsFunc(sides[:], func(words []string) bool {
-		return slices.Contains(words, snake(a.Name))
+	side := match.IsLetter(a.Name) || slices.ContainsFunc(match.Sides[:], func(words []string) bool {
+		return slices.Contains(words, match.Snake(a.Name))
 	})
 	calls := b.Function.Kind == cfacts.Host || b.Function.Kind == cfacts.Python &&
 		b.Function.Form == plainForm
@@ -398,7 +399,7 @@ func (b *Binding) constantSize(file *cfacts.File, dim string) (int64, bool) {
 func constantOf(f *cfacts.File, b *Binding, dim string) string {
 	for _, name := range slices.Sorted(maps.Keys(f.Defines)) {
 		n, err := strconv.ParseInt(strings.Trim(f.Defines[name], "() "), 0, 64)
-		if err == nil && n > 0 && score(b.Spec, b.Pass, name, dim) > scoreWeak {
+		if err == nil && n > 0 && match.Score(b.Spec, b.Pass, name, dim) > match.Weak {
 			return name
 		}
 	}

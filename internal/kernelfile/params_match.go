@@ -10,6 +10,9 @@ import (
 
 	"triad/internal/op"
 	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/indexing"
+	"triad/internal/ownfile/layout"
+	"triad/internal/ownfile/match"
 )
 
 // Options holds what a user specifies in addition to the file.
@@ -59,7 +62,7 @@ type Argument struct {
 	Target string
 	Index  int    // of a tensor or attribute in the spec; the value of a constant
 	Over   string // the input in whose place an output is written; "" if it has its own buffer
-	adapterOf
+	layout.Adapted
 	Share int // of a size that several parameters are the factors of: 1 is the smaller factor, 2 the larger
 }
 
@@ -150,15 +153,15 @@ func Match(file *cfacts.File, fn cfacts.Function, spec *op.Spec, pass op.Pass, o
 	if len(sizes) > 0 {
 		options.Dims = sizes
 	}
-	b, err := match(file, fn, spec, pass, options)
+	b, err := matchSized(file, fn, spec, pass, options)
 	if err == nil && !sure {
 		b.guessedSizes = sizes
 	}
 	return b, err
 }
 
-// match binds a function whose sizes are parameters or specified.
-func match(file *cfacts.File, fn cfacts.Function, spec *op.Spec, pass op.Pass, options Options) (
+// matchSized binds a function whose sizes are parameters or specified.
+func matchSized(file *cfacts.File, fn cfacts.Function, spec *op.Spec, pass op.Pass, options Options) (
 	*Binding, error,
 ) {
 	b := newBinding(file, fn, spec, pass, options)
@@ -291,9 +294,9 @@ func (b *Binding) readLines(file *cfacts.File) {
 	if b.Function.Kind == cfacts.Python {
 		b.squared = pythonSquares(&b.Function)
 	} else {
-		b.rows, b.places = rowLengths(file, &b.Function)
-		b.squared = squares(file, &b.Function)
-		b.vectors = vectorLengths(file, &b.Function)
+		b.rows, b.places = indexing.RowLengths(file, &b.Function)
+		b.squared = indexing.Squares(file, &b.Function)
+		b.vectors = indexing.VectorLengths(file, &b.Function)
 	}
 	for _, f := range file.Functions {
 		if f.Kind == cfacts.Kernel {
@@ -373,7 +376,7 @@ func (b *Binding) candidates(p cfacts.Param) ([]candidate, error) {
 				return nil, err
 			}
 			said, tensor := b.sayWord(wanted)
-			if wanted = said.target; !tensor || wanted == "" || said.adapter.Adapter == Packed {
+			if wanted = said.target; !tensor || wanted == "" || said.adapter.Adapter == layout.Packed {
 				return nil, nil // sayAdapters and takePlainFactor take it
 			}
 		}
@@ -437,7 +440,7 @@ func (b *Binding) candidateNumbers(p cfacts.Param) []candidate {
 	if p.IsFloat() && b.Function.Kind != cfacts.Python &&
 		!b.Function.ShowsSizes() { // "float N", to divide by
 		for i, d := range b.Spec.Dims {
-			if s := b.score(p, d.Name); s > scoreWeak {
+			if s := b.score(p, d.Name); s > match.Weak {
 				all = append(all, candidate{Size, d.Name, i, s - 1})
 			}
 		}
@@ -482,7 +485,7 @@ func (b *Binding) candidateShape(p cfacts.Param) []candidate {
 
 // score returns how well the name of a parameter fits the spec's name target.
 func (b *Binding) score(p cfacts.Param, target string) int {
-	return score(b.Spec, b.Pass, p.Name, target)
+	return match.Score(b.Spec, b.Pass, p.Name, target)
 }
 
 func (b *Binding) has(role Role, target string) bool {

@@ -75,7 +75,7 @@ func (b *Binding) pythonValue(a Argument) string {
 		}
 		return pythonSize(a.Target)
 	case Constant:
-		if (a.Pointer || a.Untyped) && a.number == "" {
+		if (a.Pointer || a.Untyped) && a.Number == "" {
 			return "torch.zeros_like(in_" + b.Spec.Own.Factor + ")"
 		}
 		return constantWord(a)

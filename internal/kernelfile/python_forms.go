@@ -1,6 +1,8 @@
 package kernelfile
 
 import (
+	"cmp"
+	"errors"
 	"slices"
 	"strings"
 
@@ -79,4 +81,118 @@ func (b *Binding) gradientNames() (names []string, positions []int) {
 		}
 	}
 	return names, positions
+}
+
+// ReadPython lists the callable top-level definitions of a Python file: functions, autograd functions and
+// modules, and Triton kernels that nothing launches. parse returns what Python's parser finds in the text.
+func ReadPython(text string, parse pyfacts.Parser) *cfacts.File {
+	facts := parse(text)
+	f := &cfacts.File{
+		Literals: cfacts.Literals(cfacts.PythonComment, text), DTypes: facts.DTypes,
+		PythonText: cmp.Or(facts.Text, text),
+		Adds:       strings.Contains(text, "atomic_add("),
+		Narrow:     cfacts.NamesNarrow(cfacts.PythonComment, text),
+		Words:      strings.ToLower(text), Python: *facts,
+	}
+	if facts.Error != "" {
+		f.BadLine = errors.New(facts.Error)
+	}
+	for _, fact := range facts.Functions {
+		f.Functions = append(f.Functions, pythonFunction(fact))
+	}
+	return f
+}
+
+func pythonFunction(fact pyfacts.Function) cfacts.Function {
+	fn := cfacts.Function{
+		Name: fact.Name, Kind: cfacts.Python, Line: fact.Line, Text: fact.Signature,
+		Params:         pythonParams(fact),
+		ReturnsTensors: fact.MakesResult && (fact.Form == pyfacts.Plain || fact.Form == pyfacts.Packed),
+		PythonFunction: cfacts.PythonFunction{
+			Facts: &fact, Form: fact.Form, Call: fact.Call, Code: fact.Code,
+			Kernels: fact.Kernels,
+		},
+	}
+	return fn
+}
+
+// pythonParams returns the parameters of a function. A parameter that a launched kernel takes as a pointer is
+// a tensor: def solution(A, B, C, N, K) gives no types.
+func pythonParams(fn pyfacts.Function) (params []cfacts.Param) {
+	for _, fact := range fn.Params {
+		p := cfacts.Param{
+			Name: fact.Name, Text: fact.Text, Optional: fact.Optional, ByName: fact.ByName, Path: fact.Path,
+			InKernels: fact.Called,
+		}
+		takeType(&p, fact)
+		switch {
+		case fact.Place == "weight":
+			p.Base, p.Pointer, p.Const, p.Untyped, p.Place = "void", true, true, false, cfacts.InWeight
+		case fact.Place == "init":
+			p.Place = cfacts.InInit
+		case fn.Form == pyfacts.Kernel:
+			takeUse(&p, fact)
+		case fn.Form == pyfacts.Plain:
+			p.Reread = fact.Reread
+			if p.Base == "int" && fact.Address {
+				p.Base, p.Pointer, p.Address = "void", true, true
+			}
+		}
+		if fact.Tensor && p.Untyped && !p.Optional && p.Place == cfacts.InCall {
+			p.Untyped, p.Pointer, p.Base = false, true, "void"
+		}
+		params = append(params, p)
+	}
+	return params
+}
+
+// takeType takes the type that an annotation or a default gives.
+func takeType(p *cfacts.Param, fact pyfacts.Param) {
+	switch value := fact.Default; {
+	case strings.Contains(fact.Annotation, "Tensor"):
+		p.Pointer, p.Base = true, "void"
+	case slices.Contains([]string{"int", "float", "bool"}, fact.Annotation):
+		p.Base = fact.Annotation
+	case value == "True", value == "False":
+		p.Base = "bool"
+	case strings.Contains(value, ".") && !strings.Contains(value, "torch"):
+		p.Base = "float"
+	default:
+		p.Untyped = true
+	}
+}
+
+// argumentList splits the text after an opening parenthesis at its commas, up to the closing one, without
+// comments.
+func argumentList(text string) []string {
+	var parts []string
+	var word strings.Builder
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c == '#':
+			for i < len(text) && text[i] != '\n' {
+				i++
+			}
+			continue
+		case c == '"' || c == '\'':
+			end := cfacts.EndOfLiteral(text, i)
+			word.WriteString(text[i:end])
+			i = end - 1
+			continue
+		case strings.IndexByte("([{", c) >= 0:
+			depth++
+		case c == ')' && depth == 0:
+			return append(parts, word.String())
+		case strings.IndexByte(")]}", c) >= 0:
+			depth--
+		case c == ',' && depth == 0:
+			parts = append(parts, word.String())
+			word.Reset()
+			continue
+		}
+		word.WriteByte(c)
+	}
+	return append(parts, word.String())
 }

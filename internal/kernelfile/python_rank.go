@@ -6,6 +6,7 @@ import (
 
 	"triad/internal/op"
 	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/layout"
 	"triad/internal/ownfile/pyfacts"
 )
 
@@ -40,7 +41,7 @@ func (b *Binding) sharesMatrix(said, rank int) bool {
 		return false
 	}
 	shared := slices.ContainsFunc(b.Args, func(a Argument) bool {
-		if a.Role != Input || a.Index == 0 || a.Adapter != AsItLies || a.Place != cfacts.InCall {
+		if a.Role != Input || a.Index == 0 || a.Adapter != layout.AsItLies || a.Place != cfacts.InCall {
 			return false
 		}
 		sizes := b.shape(b.inputs[a.Index])
@@ -78,7 +79,7 @@ func (b *Binding) withoutHeads() []string {
 // is 0 if the lines say nothing or contradict each other.
 func (b *Binding) statedRank() (said, rank int) {
 	first := slices.IndexFunc(b.Args, func(a Argument) bool {
-		return a.Role == Input && a.Index == 0 && a.Adapter == AsItLies && a.Place == cfacts.InCall
+		return a.Role == Input && a.Index == 0 && a.Adapter == layout.AsItLies && a.Place == cfacts.InCall
 	})
 	if rank = len(b.shape(b.inputs[0])); first < 0 || rank == 0 {
 		return 0, rank
@@ -94,7 +95,7 @@ func (b *Binding) statedRank() (said, rank int) {
 func (b *Binding) rankOfOthers(rank int) (said int) {
 	like := b.shape(b.inputs[0])
 	for _, a := range b.Args {
-		if a.Role != Input || a.Index == 0 || a.Adapter != AsItLies || a.Place != cfacts.InCall {
+		if a.Role != Input || a.Index == 0 || a.Adapter != layout.AsItLies || a.Place != cfacts.InCall {
 			continue
 		}
 		shape := b.shape(b.inputs[a.Index])

@@ -9,6 +9,7 @@ import (
 
 	"triad/internal/op"
 	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/match"
 )
 
 // returnedList matches what an extension returns in braces or as a tuple, and returnLine every return.
@@ -68,8 +69,8 @@ func (b *Binding) returnedNames() []string {
 func (b *Binding) returnedAs(t op.TensorSpec, names []string) int {
 	place := -1
 	for i, name := range names {
-		points := func(t op.TensorSpec) int { return score(b.Spec, b.Pass, name, t.Name) }
-		if name == "" || points(t) <= scoreWeak {
+		points := func(t op.TensorSpec) int { return match.Score(b.Spec, b.Pass, name, t.Name) }
+		if name == "" || points(t) <= match.Weak {
 			continue
 		}
 		other := slices.ContainsFunc(b.outputs, func(o op.TensorSpec) bool {
@@ -93,7 +94,7 @@ func (b *Binding) returnsStatistic(t op.TensorSpec) bool {
 	}
 	names := b.returnedNames()
 	place := b.returnedAs(t, names)
-	return place >= 0 && (strings.HasPrefix(t.DType, "int") || snake(names[place]) == t.Name)
+	return place >= 0 && (strings.HasPrefix(t.DType, "int") || match.Snake(names[place]) == t.Name)
 }
 
 // ReturnedLogarithms names the optional outputs that a function returns, by their names, and whose values

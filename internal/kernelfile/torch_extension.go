@@ -2,7 +2,14 @@ package kernelfile
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
+
+	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/layout"
 )
 
 // extensionCall calls a function that takes and returns torch::Tensor. An exception, such as that of a failed
@@ -47,4 +54,164 @@ func (b *Binding) returnedOutputs(again bool) (at []int) {
 		n++
 	}
 	return at
+}
+
+// neverAsked returns the sizes that an extension, or a Python function that launches kernels, takes for
+// equal, as one parameter for two would say: it never asks the tensors that have the second one for their
+// sizes.
+func (b *Binding) neverAsked() [][]string {
+	host := b.extension && b.Function.Kind == cfacts.Host
+	python := b.Function.Kind == cfacts.Python && (b.Function.Form == plainForm ||
+		b.Function.Form == appliedTo)
+	if !host && !python || !b.Function.ShowsSizes() || b.takesSizes() {
+		return nil
+	}
+	var groups [][]string
+	for _, target := range slices.Sorted(maps.Keys(b.Spec.Synonyms)) {
+		dims := dimsOf(target)
+		if !strings.Contains(target, "=") || len(dims) != 2 {
+			continue
+		}
+		if !b.asksSize(dims[1]) && b.asksSize(dims[0]) {
+			groups = append(groups, dims)
+		}
+	}
+	return groups
+}
+
+// asksSize reports whether the function may learn a size: it asks a tensor that has it, or passes one on
+// whole.
+func (b *Binding) asksSize(dim string) bool {
+	return slices.ContainsFunc(b.Args, func(a Argument) bool {
+		if a.Role != Input || !slices.Contains(b.shape(b.tensor(a)), any(dim)) {
+			return false
+		}
+		if b.Function.Kind == cfacts.Python {
+			return b.pythonAsks(b.Function, a.Name, asksDepth)
+		}
+		place := slices.Index(b.shape(b.tensor(a)), any(dim))
+		return a.TorchTensor && asksSizes(&b.Function, a.Name, place, len(b.shape(b.tensor(a))))
+	})
+}
+
+// asksSizes reports whether the lines of a function ask a tensor of a given rank for its size at a place, or
+// for all its sizes, or pass it on whole. Macros that check it do not count.
+func asksSizes(fn *cfacts.Function, name string, place, rank int) bool {
+	for i, t := range fn.Body {
+		if t.Text != name || i+2 >= len(fn.Body) {
+			continue
+		}
+		checks := i >= 2 && fn.Body[i-1].Text == "(" && strings.Contains(fn.Body[i-2].Text, "CHECK")
+		next := fn.Body[i+1].Text
+		if next != "." && !checks {
+			return true
+		}
+		member := fn.Body[i+2].Text
+		if member == "size" && i+5 < len(fn.Body) && fn.Body[i+5].Text == ")" { // of another place
+			n, err := strconv.Atoi(fn.Body[i+4].Text)
+			if err == nil && n != place && n < rank {
+				continue
+			}
+		}
+		if next == "." && (strings.HasPrefix(member, "size") || strings.Contains(member, "accessor") ||
+			slices.Contains([]string{"numel", "dim", "ndimension", "view", "reshape"}, member)) {
+			return true
+		}
+	}
+	return false
+}
+
+// leavesOutFirst reports whether an extension may take its tensors without the operator's first size, which
+// is 1 and has no parameter: a matrix product without the batch. Its lines ask each of those tensors for the
+// sizes of a tensor of one rank less, a.size(0) and a.size(1), and for no others. Sizes counted from the end,
+// a.size(-1), leave it open; a check of the rank, a.dim() == 2, settles it.
+func (b *Binding) leavesOutFirst() (without, sure bool) {
+	if !b.extension || b.Function.Kind != cfacts.Host {
+		return false, false
+	}
+	shape := b.shape(b.inputs[0])
+	if len(shape) < 3 {
+		return false, false
+	}
+	first, _ := shape[0].(string)
+	i := slices.IndexFunc(b.Spec.Dims, func(d op.DimSpec) bool { return d.Name == first })
+	if i < 0 || b.Spec.Dims[i].Default != "1" || b.givesSize(first) {
+		return false, false
+	}
+	asked, open, stated := false, false, false
+	for _, a := range b.Args {
+		if !a.TorchTensor || a.Adapter != layout.AsItLies || a.Role != Input && a.Role != Output {
+			continue
+		}
+		sizes := b.shape(b.tensor(a))
+		if !beginsWith(sizes, first) {
+			continue
+		}
+		most, dim, counted := mostAsked(&b.Function, a.Name)
+		if dim == len(sizes) { // a batch, beside one matrix for all of it
+			continue
+		}
+		if most >= len(sizes)-1 || dim > 0 && dim != len(sizes)-1 {
+			return false, false
+		}
+		side := b.Options.Square && most == 0 // of a square matrix
+		asked = asked || most == len(sizes)-2 || dim > 0 || side
+		open, stated = open || counted, stated || dim > 0
+	}
+	return asked, !open || stated
+}
+
+// beginsWith reports whether the first of several sizes is this one.
+func beginsWith(sizes []any, first string) bool { return len(sizes) > 1 && sizes[0] == any(first) }
+
+// extensionTensor returns the C++ of a tensor that is passed to an extension.
+func (b *Binding) extensionTensor(a Argument, of string) string {
+	if without, sure := b.leavesOutFirst(); without && sure {
+		first, _ := b.shape(b.inputs[0])[0].(string)
+		sizes := b.shape(b.tensor(a))
+		if _, dim, _ := mostAsked(&b.Function, a.Name); beginsWith(sizes, first) && dim != len(sizes) {
+			return fmt.Sprintf("triad_own::without_first(triad_own::tensor(%s))", of)
+		}
+	}
+	return fmt.Sprintf("triad_own::tensor(%s)", of)
+}
+
+// assumedFirst returns the assumption about an extension that leaves open whether its tensors have the
+// operator's first size: they are passed with it.
+func (b *Binding) assumedFirst() []Assumption {
+	if without, sure := b.leavesOutFirst(); !without || sure {
+		return nil
+	}
+	first, _ := b.shape(b.inputs[0])[0].(string)
+	parameters := b.tensorParameters()
+	stated := !slices.ContainsFunc(b.Args, func(a Argument) bool {
+		return slices.Contains(parameters, a.Name) && !b.stated(a)
+	})
+	if stated {
+		return nil
+	}
+	return []Assumption{{Kind: GuessedForm, What: "its tensors have the size " + first, anySize: true}}
+}
+
+// mostAsked returns the last size that the lines ask a tensor for, a.size(1), -1 if they ask for none, and
+// the rank that they check, a.dim() == 2, 0 if they check none. counted says that they ask for one that is
+// counted from the end or is no number, a.size(-1).
+func mostAsked(fn *cfacts.Function, name string) (most, dim int, counted bool) {
+	most = -1
+	for i := 0; i+5 < len(fn.Body); i++ {
+		if fn.Body[i].Text != name || fn.Body[i+1].Text != "." || fn.Body[i+3].Text != "(" {
+			continue
+		}
+		switch member := fn.Body[i+2].Text; {
+		case member == "size" || member == "stride":
+			n, err := strconv.Atoi(fn.Body[i+4].Text)
+			if err == nil {
+				most = max(most, n)
+			}
+			counted = counted || err != nil
+		case member == "dim" && i+6 < len(fn.Body) && fn.Body[i+5].Text == "==":
+			dim, _ = strconv.Atoi(fn.Body[i+6].Text)
+		}
+	}
+	return most, dim, counted
 }

@@ -10,6 +10,7 @@ import (
 	"triad/internal/declaration"
 	"triad/internal/op"
 	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/layout"
 )
 
 // Tally counts the right and wrong cases of a trial, and among the wrong ones those in which the host
@@ -232,7 +233,7 @@ func (l *leftOpen) tryOthers() (taken *Alternative, words string) {
 			l.left = other.Flags
 		}
 		l.ordered = l.ordered || other.launches() && tally.Wrong > 0 && tally.Raced == 0
-		l.relaid = l.relaid || strings.Contains(other.Flags, ":"+endSwapped)
+		l.relaid = l.relaid || strings.Contains(other.Flags, ":"+layout.EndSwapped)
 		l.inSingles = l.inSingles || len(other.Options.Singles) > 0 && tally.Wrong > 0
 		switch {
 		case !tally.Clean():

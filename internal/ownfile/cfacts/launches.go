@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/observed"
 )
 
 // ConfigurationEnd returns the index of the >>> of a <<<; the number of tokens without one.
@@ -67,4 +68,59 @@ func (f *File) Instantiated(fn Function) (all []op.DType) {
 		}
 	}
 	return all
+}
+
+// passLaunchesOn finds the functions that launch a kernel which they take as an argument, as a template does
+// that takes the kernel's type. The callers of such a function can be judged.
+func (f *File) passLaunchesOn() {
+	var launchers []string
+	for i := range f.Functions {
+		fn := &f.Functions[i]
+		if fn.Launcher = fn.Kind == Host && fn.launchesParameter(); fn.Launcher {
+			launchers = append(launchers, fn.Name)
+		}
+	}
+	for i := range f.Functions {
+		fn := &f.Functions[i]
+		for k := 0; k+1 < len(fn.Body); k++ {
+			calls := fn.Body[k+1].Text == "(" || fn.Body[k+1].Text == "<"
+			if calls && slices.Contains(launchers, fn.Body[k].Text) {
+				fn.Launches = true
+			}
+		}
+	}
+}
+
+// launchesParameter reports whether the lines launch one of the function's own parameters: "kernel<<<".
+func (fn *Function) launchesParameter() bool {
+	for k := 0; k+1 < len(fn.Body); k++ {
+		if fn.Body[k+1].Text == "<<<" && slices.ContainsFunc(fn.Params, func(p Param) bool {
+			return p.Name == fn.Body[k].Text && !p.Pointer
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// KernelsNotLaunched returns the names of the kernels of a CUDA file that none of its lines launches.
+func (f *File) KernelsNotLaunched() (names []string) {
+	for _, fn := range f.Functions {
+		launches := func(c Call) bool { return c.File.Tokens[c.At].Text == "<<<" }
+		if fn.Kind == Kernel && !slices.ContainsFunc(f.CallsOf(fn.Name), launches) {
+			names = append(names, fn.Name)
+		}
+	}
+	return names
+}
+
+// Observe takes what the main() of a CUDA file does, which is asked for where something depends on it.
+func (f *File) Observe(run func() *observed.Run) { f.run = run }
+
+// Observed returns what main() does, or nil if that is not known.
+func (f *File) Observed() *observed.Run {
+	if f.run == nil {
+		return nil
+	}
+	return f.run()
 }

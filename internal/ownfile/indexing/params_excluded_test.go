@@ -1,4 +1,4 @@
-package kernelfile
+package indexing
 
 import (
 	"testing"
@@ -23,7 +23,7 @@ func TestReadsAlone(t *testing.T) {
 		"s = x[i]; // y[i] is what it reads\n": true,
 	} {
 		f := cfacts.ReadCUDA("__global__ void k(float *x, float *y, int n) { float s = 0; " + body + " }")
-		if got := readsAlone(f.Functions[0].Body, "y"); got != want {
+		if got := OnlyRead(f.Functions[0].Body, "y"); got != want {
 			t.Errorf("%s: %v, want %v", body, got, want)
 		}
 	}

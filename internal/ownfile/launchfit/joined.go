@@ -1,4 +1,4 @@
-package kernelfile
+package launchfit
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 
 	"triad/internal/op"
 	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/match"
 	"triad/internal/ownfile/observed"
 )
 
@@ -165,7 +166,7 @@ func (j *joined) takeNumbers() {
 					launchWords.MatchString(p.Name) {
 					continue
 				}
-				made, _ := sizesFit{sizes: j.numbers, block: l.Block}.number(a.Whole)
+				made, _ := Fit{Sizes: j.numbers, Block: l.Block}.Number(a.Whole)
 				switch {
 				case a.Kind == observed.Whole && (known || made == "" && a.Whole > 1):
 					j.numbers[p.Name] = a.Whole
@@ -180,14 +181,14 @@ func (j *joined) takeNumbers() {
 
 // knows reports whether a name is that of a size or an attribute of the operator.
 func (j *joined) knows(name string) bool {
-	fits := func(target string) bool { return score(j.spec, op.Forward, name, target) > scoreWeak }
+	fits := func(target string) bool { return match.Score(j.spec, op.Forward, name, target) > match.Weak }
 	return slices.ContainsFunc(j.spec.Dims, func(d op.DimSpec) bool { return fits(d.Name) }) ||
 		slices.ContainsFunc(j.spec.Attributes, func(a op.AttributeSpec) bool { return fits(a.Name) })
 }
 
 // number returns the C++ of a number of main(): how it follows from the parameters, else itself.
 func (j *joined) number(n int64, block [3]int64) string {
-	text, _ := sizesFit{sizes: j.numbers, block: block}.number(n)
+	text, _ := Fit{Sizes: j.numbers, Block: block}.Number(n)
 	return asCode(cmp.Or(text, fmt.Sprint(n)))
 }
 
@@ -263,9 +264,9 @@ func (j *joined) function() (string, bool) {
 func (j *joined) launch(l *observed.Launch, kernel *cfacts.Function) string {
 	var sides, arguments []string
 	for axis, n := range l.Grid {
-		text, _ := sizesFit{sizes: j.numbers, block: l.Block, axis: axis}.number(n)
+		text, _ := Fit{Sizes: j.numbers, Block: l.Block, Axis: axis}.Number(n)
 		names := slices.Sorted(maps.Keys(j.numbers))
-		if n == 1 && len(names) > 0 && cfacts.HasTexts(kernel.Body, "blockIdx", ".", axes[axis]) {
+		if n == 1 && len(names) > 0 && cfacts.HasTexts(kernel.Body, "blockIdx", ".", Axes[axis]) {
 			text = names[0] // one block is enough for whichever it counts
 			for _, name := range names[1:] {
 				text = asCode(fmt.Sprintf("max(%s, %s)", name, text))
@@ -277,7 +278,7 @@ func (j *joined) launch(l *observed.Launch, kernel *cfacts.Function) string {
 	for i, a := range l.Arguments {
 		arguments = append(arguments, j.argument(kernel.Params[i], a, l))
 	}
-	shared := asCode(sizesFit{sizes: j.numbers, block: l.Block}.shared(l.Shared))
+	shared := asCode(Fit{Sizes: j.numbers, Block: l.Block}.Shared(l.Shared))
 	return fmt.Sprintf("%s<<<dim3(%s), dim3(%d, %d, %d), %s>>>(%s);", l.Kernel, strings.Join(sides, ", "),
 		l.Block[0], l.Block[1], l.Block[2], shared, strings.Join(arguments, ", "))
 }
@@ -287,7 +288,7 @@ func (j *joined) launch(l *observed.Launch, kernel *cfacts.Function) string {
 func (j *joined) room(id int) string {
 	bytes := j.run.Memory[id].Bytes
 	for _, element := range []int64{4, 2, 8, 1} {
-		text, _ := (sizesFit{sizes: j.numbers}).number(bytes / element)
+		text, _ := (Fit{Sizes: j.numbers}).Number(bytes / element)
 		if text != "" && bytes%element == 0 {
 			return fmt.Sprintf("size_t(%d) * %s", element, strings.ReplaceAll(text, "*", "* size_t(1) *"))
 		}

@@ -1,4 +1,5 @@
-package kernelfile
+// Package indexing finds the lengths of rows and vectors from the indexes in CUDA text.
+package indexing
 
 import (
 	"regexp"
@@ -8,12 +9,52 @@ import (
 	"triad/internal/ownfile/cfacts"
 )
 
-// rowLengths maps the pointers of a function to the size parameter that is the length of their rows, by how
+// OnlyRead reports whether a body only reads elements of a pointer wherever it names it.
+func OnlyRead(body []cfacts.Token, name string) bool {
+	for i := range body {
+		if body[i].Text != name {
+			continue
+		}
+		end := i + 1
+		for end < len(body) && body[end].Text == "[" {
+			end = cfacts.Closing(body, end) + 1
+		}
+		if end == i+1 || i > 0 && body[i-1].Text == "&" {
+			return false
+		}
+		for end < len(body) && body[end].Text == ")" { // FLOAT4(y[i]) = v
+			end++
+		}
+		assigns := func(at int) bool {
+			return at < len(body) && strings.HasSuffix(body[at].Text, "=") &&
+				!slices.Contains([]string{"==", "!=", "<=", ">="}, body[at].Text)
+		}
+		if assigns(end) || end < len(body) && strings.Contains("+-*/%&|^", body[end].Text) && assigns(end+1) {
+			return false
+		}
+	}
+	return true
+}
+
+// Squares returns the sizes whose square occurs in the lines of a function, or of what it calls: "i < N * N".
+func Squares(f *cfacts.File, fn *cfacts.Function) map[string]bool {
+	all := map[string]bool{}
+	f.Walk(fn, func(fn *cfacts.Function, name func(string) string) {
+		for _, p := range fn.Params {
+			if p.IsInteger() && name(p.Name) != "" && cfacts.HasTexts(fn.Body, p.Name, "*", p.Name) {
+				all[name(p.Name)] = true
+			}
+		}
+	})
+	return all
+}
+
+// RowLengths maps the pointers of a function to the size parameter that is the length of their rows, by how
 // its lines, and those of the kernels it launches, index them: N of "A[row * N + k]". A pointer that is
 // indexed with several lengths is left out.
 //
 // places holds the indexes of each pointer as written, with the function that contains them.
-func rowLengths(f *cfacts.File, fn *cfacts.Function) (lengths map[string]string, places map[string][]string) {
+func RowLengths(f *cfacts.File, fn *cfacts.Function) (lengths map[string]string, places map[string][]string) {
 	found := map[string][]string{}
 	places = map[string][]string{}
 	f.Walk(fn, func(fn *cfacts.Function, name func(string) string) {
@@ -143,4 +184,56 @@ func ofWidth(f *cfacts.File, name string) bool {
 	ofTemplate := func(t cfacts.TemplateParam) bool { return t.Name == name && !t.Type }
 	return widthName.MatchString(name) && (constant || slices.ContainsFunc(f.Functions,
 		func(fn cfacts.Function) bool { return slices.ContainsFunc(fn.Template, ofTemplate) }))
+}
+
+// VectorLengths maps the pointers of a function to the size parameter that bounds the single variable that
+// they are indexed with, in its lines and those of the kernels it launches: M of "if (row < M) y[row] = sum".
+// A pointer whose variable is compared with several sizes is left out, and so is one whose bound the function
+// computes: N of "N = B * T" is no parameter.
+func VectorLengths(f *cfacts.File, fn *cfacts.Function) map[string]string {
+	found := map[string][]string{}
+	f.Walk(fn, func(fn *cfacts.Function, name func(string) string) { collectVectors(fn, name, found) })
+	lengths := map[string]string{}
+	for pointer, names := range found {
+		if len(names) == 1 && fn.HasSize(names[0]) {
+			lengths[pointer] = names[0]
+		}
+	}
+	return lengths
+}
+
+// collectVectors adds the sizes that the lines of a function show; name is as in walk.
+func collectVectors(fn *cfacts.Function, name func(string) string, found map[string][]string) {
+	for _, p := range fn.Params {
+		pointer := name(p.Name)
+		if !p.Pointer || pointer == "" {
+			continue
+		}
+		for i := 0; i+1 < len(fn.Body); i++ {
+			if fn.Body[i].Text != p.Name || fn.Body[i+1].Text != "[" {
+				continue
+			}
+			for _, size := range boundsOf(fn.Body, cfacts.OnlyName(cfacts.Inside(fn.Body, i+1)), fn.HasSize) {
+				if size = name(size); size != "" && !slices.Contains(found[pointer], size) {
+					found[pointer] = append(found[pointer], size)
+				}
+			}
+		}
+	}
+}
+
+// boundsOf lists the sizes that a variable is compared with and stays below: M of "row < M" and "row >= M".
+func boundsOf(body []cfacts.Token, variable string, size func(string) bool) (all []string) {
+	if variable == "" {
+		return nil
+	}
+	ends := []string{")", ";", "&&", "||", "?", ",", "&", "|"}
+	for i := 1; i+3 < len(body); i++ {
+		sign, bound := body[i+1].Text, body[i+2].Text
+		compared := body[i].Text == variable && (sign == "<" || sign == ">=") && size(bound)
+		if compared && slices.Contains(ends, body[i+3].Text) && !slices.Contains(all, bound) {
+			all = append(all, bound)
+		}
+	}
+	return all
 }

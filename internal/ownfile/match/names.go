@@ -1,23 +1,24 @@
-package kernelfile
+// Package match scores names: how well a parameter fits a word of a spec, and whether a function may be
+// judged by what it is called.
+package match
 
 import (
 	"slices"
 	"strings"
 
 	"triad/internal/op"
-	"triad/internal/ownfile/cfacts"
 )
 
 // Scores of a name: the spec's own, one of its synonyms (earlier ones score higher), and a weak one that has
 // another meaning elsewhere.
 const (
-	scoreExact = 100
-	scoreFirst = 90
-	scoreWeak  = 30
+	Exact = 100
+	First = 90
+	Weak  = 30
 )
 
-// snake converts a name to snake case: "numRows" becomes num_rows.
-func snake(name string) string {
+// Snake converts a name to snake case: "numRows" becomes num_rows.
+func Snake(name string) string {
 	var b strings.Builder
 	for i := range len(name) {
 		c := name[i]
@@ -38,7 +39,7 @@ func snake(name string) string {
 // forms returns a name in snake case, then without common prefixes and suffixes: "d_input" is also input,
 // "n_rows" also rows.
 func forms(name string) []string {
-	s := snake(name)
+	s := Snake(name)
 	all := []string{s}
 	add := func(x string) {
 		if x != "" && !slices.Contains(all, x) {
@@ -69,8 +70,8 @@ func forms(name string) []string {
 	return all
 }
 
-// score returns how well a parameter's name fits the spec's name target, 0 if it does not.
-func score(spec *op.Spec, pass op.Pass, name, target string) int {
+// Score returns how well a parameter's name fits the spec's name target, 0 if it does not.
+func Score(spec *op.Spec, pass op.Pass, name, target string) int {
 	best := scoreSide(spec, name, target)
 	for i, form := range forms(name) {
 		best = max(best, scoreForm(spec, pass, form, target)-3*i)
@@ -78,8 +79,8 @@ func score(spec *op.Spec, pass op.Pass, name, target string) int {
 	return best
 }
 
-// sides lists names of the last two sizes of a tensor, the last one second.
-var sides = [2][]string{{"rows", "row", "height", "h"}, {"cols", "columns", "col", "column", "width", "w"}}
+// Sides lists names of the last two sizes of a tensor, the last one second.
+var Sides = [2][]string{{"rows", "row", "height", "h"}, {"cols", "columns", "col", "column", "width", "w"}}
 
 // scoreSide returns how well a name fits a dim as a side of a tensor: numARows, a_cols, b_width.
 func scoreSide(spec *op.Spec, name, dim string) int {
@@ -90,12 +91,12 @@ func scoreSide(spec *op.Spec, name, dim string) int {
 		}
 		for _, t := range spec.InputSpecs {
 			shape, _ := t.Shape.([]any)
-			if len(shape) < 2 || scoreForm(spec, op.Forward, before, t.Name) <= scoreWeak {
+			if len(shape) < 2 || scoreForm(spec, op.Forward, before, t.Name) <= Weak {
 				continue
 			}
-			for i, words := range sides {
+			for i, words := range Sides {
 				if slices.Contains(words, side) && shape[len(shape)-2+i] == dim {
-					return scoreFirst
+					return First
 				}
 			}
 		}
@@ -119,13 +120,13 @@ var sideWords = map[string][]string{
 
 func scoreForm(spec *op.Spec, pass op.Pass, form, target string) int {
 	if form == target || strings.ReplaceAll(form, "_", "") == strings.ReplaceAll(target, "_", "") {
-		return scoreExact
+		return Exact
 	}
 	if of, ok := strings.CutPrefix(target, "grad_"); ok {
 		return scoreGradient(spec, form, of)
 	}
 	if slices.Contains(sideWords[target], form) {
-		return scoreFirst
+		return First
 	}
 	return scoreIn(spec.Synonyms[target], form)
 }
@@ -133,10 +134,10 @@ func scoreForm(spec *op.Spec, pass op.Pass, form, target string) int {
 func scoreIn(words, form string) int {
 	strong, weak, _ := strings.Cut(words, "|")
 	if i := slices.Index(strings.Fields(strong), form); i >= 0 {
-		return scoreFirst - i
+		return First - i
 	}
 	if i := slices.Index(strings.Fields(weak), form); i >= 0 {
-		return scoreWeak - i
+		return Weak - i
 	}
 	return 0
 }
@@ -151,25 +152,15 @@ func scoreGradient(spec *op.Spec, form, of string) int {
 			"grad" + name, "g_" + name, name + "_gradient",
 		} {
 			if form == pattern && i == 0 {
-				return scoreExact // rather than d_o without its d_
+				return Exact // rather than d_o without its d_
 			} else if form == pattern {
-				return scoreFirst - i
+				return First - i
 			}
 		}
 	}
 	upstream := []string{"upstream", "grad", "gradient", "dl"}
 	if _, output := spec.Output(of); output && slices.Contains(upstream, form) {
-		return scoreWeak
-	}
-	return 0
-}
-
-// scoreOutput returns how well a name that says that it is an output fits an output: output_lse.
-func (b *Binding) scoreOutput(p cfacts.Param, target string) int {
-	for _, prefix := range []string{"output_", "out_", "o_"} {
-		if rest, ok := strings.CutPrefix(snake(p.Name), prefix); ok {
-			return score(b.Spec, b.Pass, rest, target)
-		}
+		return Weak
 	}
 	return 0
 }

@@ -1,4 +1,6 @@
-package kernelfile
+// Package launchfit finds how the numbers of an observed launch follow from the sizes of an operator, and joins
+// the launches of a main() into a function.
+package launchfit
 
 import (
 	"fmt"
@@ -9,22 +11,22 @@ import (
 	"triad/internal/op"
 )
 
-// sizesFit finds how the numbers of an observed launch follow from the sizes that it had.
-type sizesFit struct {
-	sizes map[string]int64
-	order []string // of the sizes, the likely ones first; nil: by name
-	block [3]int64
-	axis  int        // of the grid
-	equal [][]string // sizes that are equal at every call
+// Fit finds how the numbers of an observed launch follow from the sizes that it had.
+type Fit struct {
+	Sizes map[string]int64
+	Order []string // of the sizes, the likely ones first; nil: by name
+	Block [3]int64
+	Axis  int        // of the grid
+	Equal [][]string // sizes that are equal at every call
 }
 
 // mostSteps is the most elements of a thread, or of a byte count for each size, that are tried.
 const mostSteps = 64
 
-// number returns the expression of a number larger than 1: a size, a product, or either divided by what a
+// Number returns the expression of a number larger than 1: a size, a product, or either divided by what a
 // block covers. sure means that no other size would give the number in the same way. It returns "" if there
 // is none.
-func (f sizesFit) number(n int64) (text string, sure bool) {
+func (f Fit) Number(n int64) (text string, sure bool) {
 	if n <= 1 {
 		return "", false
 	}
@@ -32,7 +34,7 @@ func (f sizesFit) number(n int64) (text string, sure bool) {
 		for _, per := range f.steps() {
 			var found []string
 			for _, term := range f.terms() {
-				size, _ := f.value(term)
+				size, _ := f.Value(term)
 				if size < 2 || (size+per-1)/per+more != n || more > 0 && size%per != 0 {
 					continue
 				}
@@ -55,11 +57,11 @@ func (f sizesFit) number(n int64) (text string, sure bool) {
 
 // ofEqual returns the words of an expression without sizes that are 1 there, and with one name for sizes that
 // are equal at every call.
-func (f sizesFit) ofEqual(term string) string {
+func (f Fit) ofEqual(term string) string {
 	words := strings.FieldsFunc(term, func(c rune) bool { return strings.ContainsRune(" *(),/+", c) })
-	words = slices.DeleteFunc(words, func(word string) bool { return f.sizes[word] == 1 })
+	words = slices.DeleteFunc(words, func(word string) bool { return f.Sizes[word] == 1 })
 	for i, word := range words {
-		for _, group := range f.equal {
+		for _, group := range f.Equal {
 			if slices.Contains(group, word) {
 				words[i] = group[0]
 			}
@@ -70,11 +72,11 @@ func (f sizesFit) ofEqual(term string) string {
 
 // steps lists by what a size may be divided: what a block covers along the axis, nothing, the other sides,
 // and several elements for each thread, or a warp for each.
-func (f sizesFit) steps() []int64 {
-	own := max(f.block[f.axis], 1)
+func (f Fit) steps() []int64 {
+	own := max(f.Block[f.Axis], 1)
 	all := []int64{own, 1}
 	threads := int64(1)
-	for _, side := range f.block {
+	for _, side := range f.Block {
 		all, threads = append(all, max(side, 1)), threads*max(side, 1)
 	}
 	for more := int64(2); more <= 16; more *= 2 {
@@ -84,13 +86,13 @@ func (f sizesFit) steps() []int64 {
 }
 
 // terms lists the sizes and the products of two and of all of them.
-func (f sizesFit) terms() (all []string) {
-	names := f.order
+func (f Fit) terms() (all []string) {
+	names := f.Order
 	if names == nil {
-		names = slices.Sorted(maps.Keys(f.sizes))
+		names = slices.Sorted(maps.Keys(f.Sizes))
 	}
 	all = slices.Clone(names)
-	for _, name := range slices.Sorted(maps.Keys(f.sizes)) {
+	for _, name := range slices.Sorted(maps.Keys(f.Sizes)) {
 		if strings.Contains(name, "*") { // a product of sizes that are not known
 			all = append(all, name)
 		}
@@ -106,9 +108,9 @@ func (f sizesFit) terms() (all []string) {
 	return all
 }
 
-// value returns the value that an expression had.
-func (f sizesFit) value(text string) (n int64, known bool) {
-	for name, size := range f.sizes {
+// Value returns the value that an expression had.
+func (f Fit) Value(text string) (n int64, known bool) {
+	for name, size := range f.Sizes {
 		if strings.Contains(name, "*") {
 			text = strings.ReplaceAll(text, name, fmt.Sprint(size))
 		}
@@ -119,7 +121,7 @@ func (f sizesFit) value(text string) (n int64, known bool) {
 	}
 	known = true
 	n, err = e.Int(func(name string) (int64, bool) {
-		size, there := f.sizes[name]
+		size, there := f.Sizes[name]
 		known = known && there
 		return size, there
 	})
@@ -130,13 +132,13 @@ func (f sizesFit) value(text string) (n int64, known bool) {
 // harm.
 const enoughShared = 40 << 10
 
-// shared returns the expression of dynamic shared memory in bytes: for each thread, or for each element of a
+// Shared returns the expression of dynamic shared memory in bytes: for each thread, or for each element of a
 // size, whichever is more where both fit.
-func (f sizesFit) shared(bytes int64) string {
+func (f Fit) Shared(bytes int64) string {
 	if bytes == 0 {
 		return "0"
 	}
-	threads := max(f.block[0], 1) * max(f.block[1], 1) * max(f.block[2], 1)
+	threads := max(f.Block[0], 1) * max(f.Block[1], 1) * max(f.Block[2], 1)
 	var found []string
 	each := func(size int64, name string) {
 		if size > 1 && bytes%size == 0 && bytes/size <= mostSteps {
@@ -144,8 +146,8 @@ func (f sizesFit) shared(bytes int64) string {
 		}
 	}
 	each(threads, fmt.Sprint(threads))
-	for _, name := range slices.Sorted(maps.Keys(f.sizes)) {
-		each(f.sizes[name], name)
+	for _, name := range slices.Sorted(maps.Keys(f.Sizes)) {
+		each(f.Sizes[name], name)
 	}
 	switch len(found) {
 	case 0:
@@ -155,3 +157,6 @@ func (f sizesFit) shared(bytes int64) string {
 	}
 	return "max(" + found[0] + ", " + found[1] + ")"
 }
+
+// Axes lists the members of blockIdx and threadIdx.
+var Axes = [3]string{"x", "y", "z"}

@@ -1,4 +1,4 @@
-package kernelfile
+package indexing
 
 import (
 	"maps"
@@ -29,7 +29,7 @@ func TestVectorLengths(t *testing.T) {
 			if file.Functions[i].Name != "f" {
 				continue
 			}
-			if got := vectorLengths(file, &file.Functions[i]); !maps.Equal(got, want) {
+			if got := VectorLengths(file, &file.Functions[i]); !maps.Equal(got, want) {
 				t.Errorf("%s: %v, want %v", host, got, want)
 			}
 		}
