@@ -3,13 +3,13 @@ package kernelfile
 import (
 	"fmt"
 	"go/constant"
+	gotoken "go/token"
 	"go/types"
 	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	gotoken "go/token"
 
 	"triad/internal/op"
 	"triad/internal/ownfile/cfacts"

@@ -83,15 +83,13 @@ func reached(f *cfacts.File, names []string) map[string]bool {
 	return reached
 }
 
-// hostType matches what a function of the host takes for itself.
-var hostType = regexp.MustCompile(`vector|string`)
-
 // computes reports whether a function may be meant to be judged. A reference that runs on the host is not,
 // nor one that makes its tensors itself or takes them as vectors, nor one that only chooses from others.
 func computes(f *cfacts.File, fn cfacts.Function) bool {
 	device := slices.ContainsFunc(fn.Params, func(p cfacts.Param) bool {
 		number := p.IsInteger() || p.IsFloat() || p.IsBool() || p.IsStream()
-		return p.Pointer || !number && !hostType.MatchString(p.Base)
+		return p.Pointer || !number && !strings.Contains(p.Base, "vector") &&
+			!strings.Contains(p.Base, "string")
 	})
 	selectors := func(p cfacts.Param) bool { return len(selectors(fn, p.Name)) > 1 }
 	chooses := !fn.Launches && slices.ContainsFunc(fn.Params, selectors)

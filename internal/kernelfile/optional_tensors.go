@@ -2,7 +2,6 @@ package kernelfile
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -125,8 +124,11 @@ func (b *Binding) leftOutReturns() string {
 	return strings.TrimRight(outputs.String(), " ")
 }
 
-// ofAngles matches functions that compute cosines and sines of angles.
-var ofAngles = regexp.MustCompile(`^(?:__)?(?:sin|cos|sincos)(?:pi)?f?$`)
+// ofAngles reports whether a function computes cosines or sines of angles: __sinf, cospi.
+func ofAngles(name string) bool {
+	name = strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(name, "__"), "f"), "pi")
+	return name == "sin" || name == "cos" || name == "sincos"
+}
 
 // makesTables names the tables of an operator that a function has no parameter for and that its lines compute
 // themselves, from positions and a base. Computed in 32 bits they differ from the operator's by more than the
@@ -139,7 +141,7 @@ func (b *Binding) makesTables() (tables []string) {
 		}
 		tables = append(tables, name)
 	}
-	if len(tables) == 0 || !slices.ContainsFunc(b.namesCalled(), ofAngles.MatchString) {
+	if len(tables) == 0 || !slices.ContainsFunc(b.namesCalled(), ofAngles) {
 		return nil
 	}
 	return tables

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -467,10 +466,13 @@ func (b *Binding) candidateNumbers(p cfacts.Param) []candidate {
 // isShapeOfWeights reports whether a parameter of a Python function is, by its name, the shape of its
 // weights: weight_shape.
 func (b *Binding) isShapeOfWeights(p cfacts.Param) bool {
-	return b.Function.Kind == cfacts.Python && p.Untyped && !p.Optional && weightsShape.MatchString(p.Name)
+	return b.Function.Kind == cfacts.Python && p.Untyped && !p.Optional &&
+		slices.Contains(weightsShapes, p.Name)
 }
 
-var weightsShape = regexp.MustCompile(`^(?:weight|w|norm|normali[sz]ed|gamma)_shape$`)
+// weightsShapes lists names of the shape of weights.
+var weightsShapes = strings.Fields("weight_shape w_shape norm_shape normalized_shape normalised_shape " +
+	"gamma_shape")
 
 // candidateShape returns what a list of sizes may stand for: the sizes of a row, as normalized_shape.
 func (b *Binding) candidateShape(p cfacts.Param) []candidate {

@@ -21,10 +21,15 @@ const (
 
 var (
 	programID = regexp.MustCompile(`tl\.program_id\(\s*(?:axis\s*=\s*)?([012])\s*\)(?:\.to\(tl\.int64\))?`)
-	isTile    = regexp.MustCompile(`(?i)block|tile|_size$`)
 	namesReal = regexp.MustCompile(`(?i)^(eps\w*|\w*scale|alpha|beta|theta|dropout\w*|(drop_?)?p(rob\w*)?)$`)
-	isStride  = regexp.MustCompile(`(?i)stride`)
 )
+
+// namesTile reports whether a name is that of a tile's length: BLOCK_M, TILE, TILE_SIZE.
+func namesTile(name string) bool {
+	name = strings.ToLower(name)
+	return strings.Contains(name, "block") || strings.Contains(name, "tile") ||
+		strings.HasSuffix(name, "_size")
+}
 
 // takeUse distinguishes pointers, strides, tiles and numbers of a kernel by how it uses them.
 func takeUse(p *cfacts.Param, fact pyfacts.Param) {
@@ -35,7 +40,7 @@ func takeUse(p *cfacts.Param, fact pyfacts.Param) {
 		if namesReal.MatchString(p.Name) {
 			p.Base = "float"
 		}
-	case isStride.MatchString(p.Name):
+	case strings.Contains(strings.ToLower(p.Name), "stride"):
 		p.Place = cfacts.InStride
 	case fact.Tensor:
 		p.Base, p.Pointer, p.Const = "void", true, !fact.Written
@@ -191,7 +196,7 @@ func (b *Binding) tile(text string, a Argument, moved map[string]string) string 
 		return preset.Default
 	case preset.Optional:
 		return fmt.Sprintf("default(_MODULE.%s.fn, %q)", b.Function.Call, a.Name)
-	case !isTile.MatchString(a.Name) && !regexp.MustCompile(`tl\.arange\(0,\s*`+name+`\)`).MatchString(text):
+	case !namesTile(a.Name) && !regexp.MustCompile(`tl\.arange\(0,\s*`+name+`\)`).MatchString(text):
 		return ""
 	case steps.MatchString(strings.ReplaceAll(text, "tl.arange", "")):
 		if strings.Contains(text, "tl.dot(") {

@@ -81,20 +81,22 @@ func pythonSquares(fn *cfacts.Function) map[string]bool {
 	return all
 }
 
-// axisName matches common names of an axis, and alongAxis lists what takes one.
-var (
-	axisName  = regexp.MustCompile(`(?i)^(?:dim|axis)$`)
-	alongAxis = strings.Fields("shape size stride sum max amax mean softmax log_softmax cumsum argmax " +
-		"flip transpose")
-)
+// alongAxis lists what takes an axis.
+var alongAxis = strings.Fields("shape size stride sum max amax mean softmax log_softmax cumsum argmax flip " +
+	"transpose")
+
+// isAxis reports whether a name is a common one of an axis.
+func isAxis(name string) bool {
+	return strings.EqualFold(name, "dim") || strings.EqualFold(name, "axis")
+}
 
 // namesAxis reports whether a parameter of a Python function selects the axis that it works along: it has
 // such a name, and the lines pass it on as an axis, "x.sum(dim=dim)", "x.shape[axis]".
 func (b *Binding) namesAxis(p cfacts.Param) bool {
 	return b.Function.Kind == cfacts.Python && b.Function.Form != kernelForm && p.Place == cfacts.InCall &&
-		(p.IsInteger() || p.Untyped) && b.Options.Map[p.Name] == "" && axisName.MatchString(p.Name) &&
+		(p.IsInteger() || p.Untyped) && b.Options.Map[p.Name] == "" && isAxis(p.Name) &&
 		slices.ContainsFunc(b.Function.FactsOf(p.Name).Handed, func(h pyfacts.Handed) bool {
-			return axisName.MatchString(h.Name) ||
+			return isAxis(h.Name) ||
 				slices.Contains(alongAxis, h.Call[strings.LastIndex(h.Call, ".")+1:])
 		})
 }
@@ -156,7 +158,7 @@ func (b *Binding) strideOfTensor(a Argument) (code string, err error) {
 // strideName returns the parameter whose tensor the name of a stride denotes, -1 for none: stride_ak denotes
 // the tensor a.
 func (b *Binding) strideName(p cfacts.Param) (at int) {
-	word := strings.Trim(strings.ReplaceAll(isStride.ReplaceAllString(match.Snake(p.Name), ""), "__", "_"),
+	word := strings.Trim(strings.ReplaceAll(strings.ReplaceAll(match.Snake(p.Name), "stride", ""), "__", "_"),
 		"_")
 	at, longest := -1, 0
 	for i, o := range b.Args {

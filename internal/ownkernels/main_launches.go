@@ -87,15 +87,15 @@ func (f *File) inItsOwnLines(log string) bool {
 
 // libraries lists those that the emulator lacks and that a main() may use by itself: patterns of their
 // headers and of the names that they define.
-var libraries = []struct{ header, names *regexp.Regexp }{
-	{libraryHeader(`thrust/[^>"\n]*`), regexp.MustCompile(`\bthrust\b`)},
-	{libraryHeader(`cublas\w*\.h`), regexp.MustCompile(`\b(?:cublas|CUBLAS)`)},
-	{libraryHeader(`curand\.h`), regexp.MustCompile(`\b(?:curand|CURAND)`)},
-	{libraryHeader(`cudnn\w*\.h`), regexp.MustCompile(`\b(?:cudnn|CUDNN)`)},
-	{libraryHeader(`cusparse\w*\.h`), regexp.MustCompile(`\b(?:cusparse|CUSPARSE)`)},
-	{libraryHeader(`cusolver\w*\.h`), regexp.MustCompile(`\b(?:cusolver|CUSOLVER)`)},
-	{libraryHeader(`wb\.h`), regexp.MustCompile(`\bwb[A-Z]`)}, // the library of a course
-	{libraryHeader(`cufft\w*\.h`), regexp.MustCompile(`\b(?:cufft|CUFFT)`)},
+var libraries = [][2]string{
+	{`thrust/[^>"\n]*`, `\bthrust\b`},
+	{`cublas\w*\.h`, `\b(?:cublas|CUBLAS)`},
+	{`curand\.h`, `\b(?:curand|CURAND)`},
+	{`cudnn\w*\.h`, `\b(?:cudnn|CUDNN)`},
+	{`cusparse\w*\.h`, `\b(?:cusparse|CUSPARSE)`},
+	{`cusolver\w*\.h`, `\b(?:cusolver|CUSOLVER)`},
+	{`wb\.h`, `\bwb[A-Z]`}, // the library of a course
+	{`cufft\w*\.h`, `\b(?:cufft|CUFFT)`},
 }
 
 // libraryHeader matches the line that includes a header.
@@ -115,9 +115,12 @@ func withoutLibraryOfMain(text []byte, folder string) (left []byte, ok bool) {
 	}
 	ok = false
 	for _, library := range libraries {
-		found := library.header.FindAllIndex(left, -1)
-		if len(found) == 0 || liesIn(folder, left[found[0][0]:found[0][1]]) ||
-			library.names.Match(withoutItsMacros(code, library.names)) {
+		found := libraryHeader(library[0]).FindAllIndex(left, -1)
+		if len(found) == 0 || liesIn(folder, left[found[0][0]:found[0][1]]) {
+			continue
+		}
+		names := regexp.MustCompile(library[1])
+		if names.Match(withoutItsMacros(code, names)) {
 			continue
 		}
 		for _, at := range found {

@@ -1,7 +1,6 @@
 package cfacts
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -38,8 +37,15 @@ type Param struct {
 	InKernels         []string // of a Python function: what the kernels that it launches call it
 }
 
-// libraryCall matches the names of functions by which CUDA's libraries compute.
-var libraryCall = regexp.MustCompile(`^(?:cublas|cudnn|cufft|cusparse|cusolver)[A-Z]\w*$`)
+// isLibraryCall reports whether a token is the name of a function by which one of CUDA's libraries computes.
+func isLibraryCall(name string) bool {
+	return slices.ContainsFunc(libraries, func(library string) bool {
+		rest, is := strings.CutPrefix(name, library)
+		return is && rest != "" && rest[0] >= 'A' && rest[0] <= 'Z'
+	})
+}
+
+var libraries = []string{"cublas", "cudnn", "cufft", "cusparse", "cusolver"}
 
 // Function is a function definition that could be judged.
 type Function struct {
@@ -254,7 +260,7 @@ func (f *File) function(head, body []Token, namespaces []string, externC bool) b
 	fn.Text = Join(trimWords(before)) + " " + name.Text + "(" + strings.Join(params, ", ") + ")"
 	for _, t := range body {
 		fn.Launches = fn.Launches || t.Text == "<<<" || strings.HasPrefix(t.Text, "cudaLaunchKernel")
-		fn.CallsLibrary = fn.CallsLibrary || libraryCall.MatchString(t.Text)
+		fn.CallsLibrary = fn.CallsLibrary || isLibraryCall(t.Text)
 	}
 	f.Functions = append(f.Functions, fn)
 	return true

@@ -1,5 +1,5 @@
-// Package launchfit finds how the numbers of an observed launch follow from the sizes of an operator, and joins
-// the launches of a main() into a function.
+// Package launchfit finds how the numbers of an observed launch follow from the sizes of an operator, and
+// joins the launches of a main() into a function.
 package launchfit
 
 import (

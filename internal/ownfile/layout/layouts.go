@@ -1,5 +1,5 @@
-// Package layout holds the table of layouts: the representations in which a pointer gets a tensor that does not
-// lie as the operator has it, with the word and the sentence of each.
+// Package layout holds the table of layouts: the representations in which a pointer gets a tensor that does
+// not lie as the operator has it, with the word and the sentence of each.
 package layout
 
 import (
