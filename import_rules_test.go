@@ -131,7 +131,9 @@ var rules = []rule{
 		reason:   "they know no names of operators",
 	},
 	{
-		packages: []string{"internal/ownfile/indexing", "internal/ownfile/launchfit", "internal/ownfile/match"},
+		packages: []string{
+			"internal/ownfile/indexing", "internal/ownfile/launchfit", "internal/ownfile/match",
+		},
 		never: []string{
 			"triad/cuda/...", "triad/pybridge/...", "triad/internal/kernelfile", "triad/internal/worker",
 			"triad/internal/backend", "triad/internal/catalog", "triad/internal/judge",

@@ -82,8 +82,8 @@ func pythonSquares(fn *cfacts.Function) map[string]bool {
 }
 
 // alongAxis lists what takes an axis.
-var alongAxis = strings.Fields("shape size stride sum max amax mean softmax log_softmax cumsum argmax flip " +
-	"transpose")
+var alongAxis = strings.Fields("shape size stride sum max amax mean softmax log_softmax cumsum argmax " +
+	"flip transpose")
 
 // isAxis reports whether a name is a common one of an axis.
 func isAxis(name string) bool {
