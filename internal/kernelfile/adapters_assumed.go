@@ -108,8 +108,10 @@ func (b *Binding) otherAdapters() []Alternative {
 	for _, group := range []struct {
 		targets []string
 		endings []string
-	}{{b.Spec.Own.Wide, []string{"", layout.EndTwice, layout.EndPairs}},
-		{b.Spec.Own.Tokens, []string{"", layout.EndSwapped}}} {
+	}{
+		{b.Spec.Own.Wide, []string{"", layout.EndTwice, layout.EndPairs}},
+		{b.Spec.Own.Tokens, []string{"", layout.EndSwapped}},
+	} {
 		if python := b.Function.Kind == cfacts.Python; python &&
 			slices.Contains(group.endings, layout.EndPairs) ||
 			(python && b.bshd || b.ordered) && slices.Contains(group.endings, layout.EndSwapped) {
@@ -139,8 +141,10 @@ func (b *Binding) otherPackings() []Alternative {
 			continue
 		}
 		for _, order := range permutations(a.Parts) {
-			for _, lies := range []layout.Packing{a.Lies, layout.WholeTensors, layout.RowByRow,
-				layout.Elementwise} {
+			for _, lies := range []layout.Packing{
+				a.Lies, layout.WholeTensors, layout.RowByRow,
+				layout.Elementwise,
+			} {
 				other := a
 				other.Parts, other.Lies = order, lies
 				word := b.adapterWord(other)

@@ -135,7 +135,8 @@ func constantSizes(file *cfacts.File, fn cfacts.Function, spec *op.Spec, pass op
 
 // statedOtherwise refuses user-given sizes that differ from the constants that the file allocates with.
 func statedOtherwise(file *cfacts.File, fn cfacts.Function, spec *op.Spec, pass op.Pass,
-	options Options) error {
+	options Options,
+) error {
 	said := options.Dims
 	if len(said) == 0 {
 		return nil

@@ -173,7 +173,8 @@ func eligible(f *cfacts.File, r Request, pass op.Pass) [][]cfacts.Function {
 
 // fitting returns the functions of a pass that take a tensor, except those whose names are of helpers.
 func fitting(f *cfacts.File, r Request, pass op.Pass,
-	beside func(name string) bool) (list []cfacts.Function) {
+	beside func(name string) bool,
+) (list []cfacts.Function) {
 	for _, fn := range f.Functions {
 		if r.saysOther(fn) {
 			continue
@@ -194,7 +195,8 @@ const mostCandidates = 256
 
 // bindOne matches the functions of a pass; of several, only one may fit.
 func bindOne(file *cfacts.File, list []cfacts.Function, spec *op.Spec, pass op.Pass,
-	options Options) (*Binding, error) {
+	options Options,
+) (*Binding, error) {
 	if len(list) > mostCandidates {
 		return nil, &op.UsageError{Message: fmt.Sprintf("%d functions could be %s %v: say which with --add "+
 			"FILE:NAME", len(list), spec.Name, pass)}

@@ -56,8 +56,10 @@ func (k body) ownLaunch() *foundLaunch {
 // configure expresses a launch in the operator's sizes. Of the grids that fit, that of the kernel's own lines
 // goes first.
 func (found *foundLaunch) configure(k body, l *observed.Launch) {
-	fit := launchfit.Fit{Sizes: k.sizesThere(found), Order: k.likelySizes(), Block: l.Block,
-		Equal: k.b.Equal()}
+	fit := launchfit.Fit{
+		Sizes: k.sizesThere(found), Order: k.likelySizes(), Block: l.Block,
+		Equal: k.b.Equal(),
+	}
 	all := l.Grid[0] * l.Grid[1] * l.Grid[2]
 	for axis, n := range l.Block {
 		found.block[axis] = fmt.Sprint(n)

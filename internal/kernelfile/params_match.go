@@ -231,7 +231,8 @@ func (b *Binding) matchIn(file *cfacts.File) error {
 
 // newBinding returns a binding without any matches.
 func newBinding(file *cfacts.File, fn cfacts.Function, spec *op.Spec, pass op.Pass,
-	options Options) *Binding {
+	options Options,
+) *Binding {
 	given := options
 	fn.Params = slices.Clone(fn.Params)
 	for i, p := range fn.Params { // T alpha is a number, whatever T is

@@ -56,7 +56,8 @@ func signOf(fn cfacts.Function) string { return (&Binding{Function: fn}).Sign() 
 
 // getsFurther reports whether filling in an open word of the line changes how reading it ends.
 func getsFurther(file *cfacts.File, fn cfacts.Function, s *op.Spec, line declaration.Line,
-	before string) bool {
+	before string,
+) bool {
 	inputs, outputs := s.Tensors(op.Forward)
 	b := &Binding{Spec: s, Pass: op.Forward, Function: fn, inputs: inputs, outputs: outputs}
 	values := append(parameterNames(&fn), "1")

@@ -12,8 +12,10 @@ func TestNamesReadAsWords(t *testing.T) {
 			t.Errorf("%q computes angles: %v, want %v", name, got, want)
 		}
 	}
-	for name, want := range map[string]bool{"BLOCK_M": true, "TILE": true, "X_SIZE": true, "size": false,
-		"N": false} {
+	for name, want := range map[string]bool{
+		"BLOCK_M": true, "TILE": true, "X_SIZE": true, "size": false,
+		"N": false,
+	} {
 		if got := namesTile(name); got != want {
 			t.Errorf("%q is a tile: %v, want %v", name, got, want)
 		}

@@ -72,7 +72,8 @@ func RowLengths(f *cfacts.File, fn *cfacts.Function) (lengths map[string]string,
 
 // collectRows adds the row lengths and the indexes that the lines of a function show.
 func collectRows(f *cfacts.File, fn *cfacts.Function, name func(string) string, found,
-	places map[string][]string) {
+	places map[string][]string,
+) {
 	for _, p := range fn.Params {
 		if !p.Pointer || name(p.Name) == "" {
 			continue
@@ -94,7 +95,8 @@ func collectRows(f *cfacts.File, fn *cfacts.Function, name func(string) string, 
 // rowsOf lists the sizes by which a body moves from one row of a pointer to the next, and the pointer's
 // indexes.
 func rowsOf(f *cfacts.File, body []cfacts.Token, pointer string, size func(string) bool) (all,
-	indexes []string) {
+	indexes []string,
+) {
 	for i := 0; i+1 < len(body); i++ {
 		if body[i].Text != pointer || i > 0 && (body[i-1].Text == "." || body[i-1].Text == "->") {
 			continue
