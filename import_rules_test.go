@@ -37,6 +37,8 @@ var rules = []rule{
 			"internal/judge", "internal/report", "internal/workload", "internal/tensor", "internal/stats",
 			"internal/kernelfile", "internal/shrink", "internal/advice", "internal/cudaerror",
 			"internal/asked", "internal/ownfile/pyfacts", "internal/ownfile/observed",
+			"internal/ownfile/cfacts", "internal/ownfile/indexing", "internal/ownfile/launchfit",
+			"internal/ownfile/layout", "internal/ownfile/match",
 		},
 		never: []string{
 			"os", "os/exec", "syscall", "net", "net/http", "database/sql",
@@ -49,9 +51,13 @@ var rules = []rule{
 		reason: "statistics know numbers, not what they are numbers of",
 	},
 	{
-		packages: []string{"internal/judge", "internal/workload", "internal/tensor", "internal/kernelfile"},
-		never:    []string{"time", "math/rand", "math/rand/v2"},
-		reason:   "no clock and no chance: the same case gives the same bits and the same verdict",
+		packages: []string{
+			"internal/judge", "internal/workload", "internal/tensor", "internal/kernelfile",
+			"internal/ownfile/cfacts", "internal/ownfile/indexing", "internal/ownfile/launchfit",
+			"internal/ownfile/layout", "internal/ownfile/match",
+		},
+		never:  []string{"time", "math/rand", "math/rand/v2"},
+		reason: "no clock and no chance: the same case gives the same bits and the same verdict",
 	},
 	{
 		packages: []string{"internal/shrink", "internal/advice"},
@@ -113,6 +119,29 @@ var rules = []rule{
 		reason:   "facts are plain data, which every reader of a file may have",
 	},
 	{
+		packages: []string{"internal/ownfile/cfacts"},
+		never: []string{
+			"triad/cuda/...", "triad/pybridge/...", "triad/internal/kernelfile", "triad/internal/worker",
+			"triad/internal/backend", "triad/internal/catalog", "triad/internal/judge",
+		},
+		reason: "facts are what the text says; what they mean for an operator is decided elsewhere",
+	},
+	{
+		packages: []string{"internal/ownfile/cfacts", "internal/ownfile/layout"},
+		never:    []string{"triad/internal/ownfile/match", "triad/internal/ownfile/launchfit"},
+		reason:   "they know no names of operators",
+	},
+	{
+		packages: []string{
+			"internal/ownfile/indexing", "internal/ownfile/launchfit", "internal/ownfile/match",
+		},
+		never: []string{
+			"triad/cuda/...", "triad/pybridge/...", "triad/internal/kernelfile", "triad/internal/worker",
+			"triad/internal/backend", "triad/internal/catalog", "triad/internal/judge",
+		},
+		reason: "they work on facts: text goes in, and the binding is made elsewhere",
+	},
+	{
 		packages: []string{"internal/ownfile/pyparser"},
 		never: []string{
 			"triad/cuda/...", "triad/pybridge/...", "triad/internal/kernelfile", "triad/internal/worker",
@@ -168,7 +197,7 @@ var rules = []rule{
 		packages: []string{"internal/problem/submissions"},
 		never: []string{
 			"triad/results", "triad/internal/truth/...", "triad/internal/judge", "triad/internal/run",
-			"triad/internal/session", "triad/internal/machine", "triad/internal/ownfile/...",
+			"triad/internal/session", "triad/internal/machine", "triad/internal/ownfile/trial", "triad/internal/ownfile/observe",
 		},
 		direct: true,
 		reason: "a submission is read as its format says, on any machine; it sees no truth and starts no run",

@@ -10,15 +10,15 @@ import (
 	"strconv"
 	"strings"
 
-	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 	"triad/internal/userfile"
 )
 
 // solveCall is a file without a main() that has a function which launches its kernels, and how check calls
 // it.
 type solveCall struct {
-	function kernelfile.Function
+	function cfacts.Function
 	values   map[string]int64  // of ints, by --size
 	counts   map[string]string // elements of pointers, by --size: a product of ints
 	host     []string          // pointers to host memory, which it copies to the device itself
@@ -51,7 +51,7 @@ func ReadSolve(file string, sizes []string) (*solveCall, error) {
 	if err != nil { // a folder, or nothing: the builder reports it
 		return nil, withoutSizes(sizes)
 	}
-	read := kernelfile.ReadCUDA(string(text))
+	read := cfacts.ReadCUDA(string(text))
 	callable := callableOf(read)
 	if read.Main || len(callable) == 0 {
 		return nil, withoutSizes(sizes)
@@ -75,13 +75,13 @@ func ReadSolve(file string, sizes []string) (*solveCall, error) {
 
 // callableOf returns the functions that may stand for the file's main(): solve, else those that are
 // extern "C", else those that launch kernels and that no other one of them calls.
-func callableOf(read *kernelfile.File) []kernelfile.Function {
-	var declared, launching []kernelfile.Function
+func callableOf(read *cfacts.File) []cfacts.Function {
+	var declared, launching []cfacts.Function
 	for _, f := range read.Functions {
 		switch {
-		case f.Kind != kernelfile.Host:
+		case f.Kind != cfacts.Host:
 		case f.Name == "solve" && (f.ExternC || f.Launches):
-			return []kernelfile.Function{f}
+			return []cfacts.Function{f}
 		case f.ExternC && len(f.Template) == 0:
 			declared = append(declared, f)
 		case f.Launches:
@@ -91,9 +91,9 @@ func callableOf(read *kernelfile.File) []kernelfile.Function {
 	if len(declared) > 0 {
 		return declared
 	}
-	return slices.DeleteFunc(launching, func(f kernelfile.Function) bool {
-		return slices.ContainsFunc(f.Template, func(t kernelfile.TemplateParam) bool { return !t.Type }) ||
-			slices.ContainsFunc(launching, func(g kernelfile.Function) bool {
+	return slices.DeleteFunc(launching, func(f cfacts.Function) bool {
+		return slices.ContainsFunc(f.Template, func(t cfacts.TemplateParam) bool { return !t.Type }) ||
+			slices.ContainsFunc(launching, func(g cfacts.Function) bool {
 				return g.Line != f.Line && g.Uses(f.Name)
 			})
 	})
@@ -113,7 +113,7 @@ func withoutSizes(sizes []string) error {
 // size parses one --size.
 func (s *solveCall) size(text string) error {
 	name, value, _ := strings.Cut(text, "=")
-	i := slices.IndexFunc(s.function.Params, func(p kernelfile.Param) bool { return p.Name == name })
+	i := slices.IndexFunc(s.function.Params, func(p cfacts.Param) bool { return p.Name == name })
 	if i < 0 {
 		return op.Usagef(
 			"--size %q: %s has no parameter %s: it is %s",
@@ -134,7 +134,7 @@ func (s *solveCall) size(text string) error {
 			)
 		}
 		for _, word := range wordInText.FindAllString(value, -1) {
-			if !slices.ContainsFunc(s.ints(), func(p kernelfile.Param) bool { return p.Name == word }) {
+			if !slices.ContainsFunc(s.ints(), func(p cfacts.Param) bool { return p.Name == word }) {
 				return op.Usagef("--size %q: %s is no int of %s", text, word, s.function.Text)
 			}
 		}
@@ -150,8 +150,8 @@ func (s *solveCall) size(text string) error {
 }
 
 // ints returns the parameters that are sizes.
-func (s *solveCall) ints() []kernelfile.Param {
-	return slices.DeleteFunc(slices.Clone(s.function.Params), func(p kernelfile.Param) bool {
+func (s *solveCall) ints() []cfacts.Param {
+	return slices.DeleteFunc(slices.Clone(s.function.Params), func(p cfacts.Param) bool {
 		return p.Pointer || !slices.Contains(integerTypes, p.Base)
 	})
 }
@@ -172,8 +172,8 @@ func (s *solveCall) takes(file string) error {
 
 // number returns the value of a parameter that is a number and no size; "" for others. The types of a
 // template are float.
-func (s *solveCall) number(p kernelfile.Param) string {
-	if slices.ContainsFunc(s.function.Template, func(t kernelfile.TemplateParam) bool {
+func (s *solveCall) number(p cfacts.Param) string {
+	if slices.ContainsFunc(s.function.Template, func(t cfacts.TemplateParam) bool {
 		return t.Name == p.Base
 	}) {
 		return numberTypes["float"]
@@ -183,13 +183,13 @@ func (s *solveCall) number(p kernelfile.Param) string {
 
 // zeroed reports whether a pointer gets zeros: the kernels add to an output that they do not write first, so
 // that its caller zeroes it. compare assumes the same.
-func (s *solveCall) zeroed(p kernelfile.Param) bool {
+func (s *solveCall) zeroed(p cfacts.Param) bool {
 	return p.Pointer && p.Accumulates() && !s.reads(p)
 }
 
 // count returns how many elements a pointer has: the argument of --size, else the product of all ints, which
 // is the int itself where there is only one.
-func (s *solveCall) count(p kernelfile.Param) string {
+func (s *solveCall) count(p cfacts.Param) string {
 	if given := s.counts[p.Name]; given != "" {
 		return given
 	}
@@ -205,9 +205,9 @@ func (s *solveCall) count(p kernelfile.Param) string {
 
 // reads reports whether a pointer gets values: one to const does, and so does every pointer of a function
 // that changes its data in place.
-func (s *solveCall) reads(p kernelfile.Param) bool {
+func (s *solveCall) reads(p cfacts.Param) bool {
 	return p.Const || !slices.ContainsFunc(s.function.Params,
-		func(q kernelfile.Param) bool { return q.Pointer && q.Const })
+		func(q cfacts.Param) bool { return q.Pointer && q.Const })
 }
 
 // Main returns the main() that the file lacks. It gets the ints as arguments, in order.

@@ -8,57 +8,21 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/layout"
+	"triad/internal/ownfile/match"
 )
-
-// Adapter is the representation in which a pointer gets its target, where that is not the tensor as it lies.
-type Adapter uint8
-
-// The adapters of a pointer. All but AsItLies point into the workspace of the call.
-const (
-	AsItLies Adapter = iota
-	Scratch          // room for what the function keeps between its kernels
-	Packed           // several inputs in one buffer, laid out as packing says
-	Wide             // a table whose rows are written twice, as wide as the tensor that is multiplied by it
-	Pairs            // a table with each value written twice, side by side
-	// BSHD is a tensor whose second and third size have changed places: [batch, seq, heads, dim] where the
-	// operator has [batch, heads, seq, dim].
-	BSHD
-	Narrow      // an int for each of the operator's int64
-	BlockTotals // a value for each block; triad adds them up
-)
-
-// packing says how several inputs lie in one buffer.
-type packing uint8
-
-// The packings.
-const (
-	wholeTensors packing = iota // one tensor after the other
-	rowByRow                    // a row of each, then the next row of each
-	elementwise                 // an element of each, then the next element of each
-	tokenwise                   // the heads of each for one token, [batch, seq, 3, heads, dim]
-)
-
-// adapterOf is the layout adapter of a pointer with its details.
-type adapterOf struct {
-	Adapter Adapter
-	parts   []string // of a Packed one, the inputs in their order
-	lies    packing
-	fill    string // of a Scratch one: what a caller fills it with, a word of --map; "" for nothing
-	stated  bool   // the user said it
-	// number is the value passed for a Constant, where the user said it: "0.5"
-	number string
-	host   bool // it points to a copy in the host's memory
-}
 
 // chooseAdapter decides in which of the operator's layouts a function is written, by the number of its
 // pointers: it takes one tensor and is called once for each pair, one buffer for several inputs, no factors,
 // or scratch memory.
 func (b *Binding) chooseAdapter() {
 	b.sayAdapters()
-	if b.Function.Kind == Python && b.Pass == op.Forward && b.mayExchange() {
+	if b.Function.Kind == cfacts.Python && b.Pass == op.Forward && b.mayExchange() {
 		b.chooseTokens()
 	}
-	if b.Function.Kind == Python || b.Pass != op.Forward || b.Function.showsSizes() || b.Function.returns {
+	if b.Function.Kind == cfacts.Python || b.Pass != op.Forward || b.Function.ShowsSizes() ||
+		b.Function.ReturnsTensors {
 		b.chooseTensorAdapter()
 		return
 	}
@@ -73,7 +37,7 @@ func (b *Binding) chooseAdapter() {
 }
 
 // hasAdapter reports whether an argument has an adapter.
-func (b *Binding) hasAdapter(adapter Adapter) bool {
+func (b *Binding) hasAdapter(adapter layout.Adapter) bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Adapter == adapter })
 }
 
@@ -90,7 +54,7 @@ func (b *Binding) missingPointers() int {
 	}
 	for _, a := range b.Args {
 		optional := a.Role == Output && b.outputs[a.Index].Optional
-		if a.Pointer && a.Role != Stream && a.Adapter != Scratch && !optional {
+		if a.Pointer && a.Role != Stream && a.Adapter != layout.Scratch && !optional {
 			have++
 			if a.Over != "" {
 				have++
@@ -103,16 +67,16 @@ func (b *Binding) missingPointers() int {
 // tripled reports whether the lines of a file mention rows of several inputs: "3 * C".
 func (b *Binding) tripled() bool {
 	n := fmt.Sprint(len(b.Spec.Own.Packed))
-	return len(b.Spec.Own.Packed) > 2 && b.speaksOf(func(t []token) bool {
-		return t[1].text == "*" && (t[0].text == n && t[2].isName() || t[2].text == n && t[0].isName())
+	return len(b.Spec.Own.Packed) > 2 && b.speaksOf(func(t []cfacts.Token) bool {
+		return t[1].Text == "*" && (t[0].Text == n && t[2].IsName() || t[2].Text == n && t[0].IsName())
 	})
 }
 
 // speaksOf reports whether three consecutive tokens of the function or of a kernel fulfil a condition.
-func (b *Binding) speaksOf(is func(t []token) bool) bool {
-	for _, fn := range append([]Function{b.Function}, b.others...) {
-		for i := 0; i+2 < len(fn.body); i++ {
-			if is(fn.body[i : i+3]) {
+func (b *Binding) speaksOf(is func(t []cfacts.Token) bool) bool {
+	for _, fn := range append([]cfacts.Function{b.Function}, b.others...) {
+		for i := 0; i+2 < len(fn.Body); i++ {
+			if is(fn.Body[i : i+3]) {
 				return true
 			}
 		}
@@ -126,7 +90,7 @@ func (b *Binding) takePacked(missing int) bool {
 	if len(packed) == 0 || missing != len(packed)-1 && !b.tripled() {
 		return false
 	}
-	if b.hasAdapter(Packed) {
+	if b.hasAdapter(layout.Packed) {
 		return false // the user said which
 	}
 	at, named := -1, 0
@@ -135,7 +99,7 @@ func (b *Binding) takePacked(missing int) bool {
 		if isPacked {
 			named++
 		}
-		if a.Pointer && !a.any() && (isPacked || a.Role == Nothing && at < 0) {
+		if a.Pointer && !a.Any() && (isPacked || a.Role == Nothing && at < 0) {
 			at = i
 		}
 	}
@@ -147,22 +111,22 @@ func (b *Binding) takePacked(missing int) bool {
 	if rank := len(b.shape(b.inputs[first])); rank > 2 && !b.bshd {
 		return false // in which order the heads lie is not said
 	}
-	lies := wholeTensors
+	lies := layout.WholeTensors
 	if b.countSizes() > 1 {
-		lies = rowByRow
+		lies = layout.RowByRow
 	}
-	b.pack(a, adapterOf{Adapter: Packed, parts: packed, lies: lies})
+	b.pack(a, layout.Adapted{Adapter: layout.Packed, Parts: packed, Lies: lies})
 	return true
 }
 
 // pack lets an argument hold several inputs.
-func (b *Binding) pack(a *Argument, adapter adapterOf) {
-	a.Role, a.Target, a.adapterOf = Input, adapter.parts[0], adapter
+func (b *Binding) pack(a *Argument, adapter layout.Adapted) {
+	a.Role, a.Target, a.Adapted = Input, adapter.Parts[0], adapter
 	a.Index = slices.IndexFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == a.Target })
-	for _, name := range adapter.parts[1:] {
+	for _, name := range adapter.Parts[1:] {
 		b.without[name] = true
 	}
-	n := len(adapter.parts)
+	n := len(adapter.Parts)
 	for i := range b.Args { // N of "input[N / 2 + i]" counts both
 		o := &b.Args[i]
 		if o.Role == Size && b.countSizes() == 1 && strings.Contains(o.Target, "*") && b.halved(o.Name, n) {
@@ -174,7 +138,7 @@ func (b *Binding) pack(a *Argument, adapter adapterOf) {
 // countSizes returns the number of parameters that stand for a size, or may do so.
 func (b *Binding) countSizes() (sizes int) {
 	for _, o := range b.Args {
-		if o.Role == Size || o.Role == Nothing && o.isInteger() {
+		if o.Role == Size || o.Role == Nothing && o.IsInteger() {
 			sizes++
 		}
 	}
@@ -183,14 +147,14 @@ func (b *Binding) countSizes() (sizes int) {
 
 // halved reports whether the lines divide a size, by its name in the signature, by n.
 func (b *Binding) halved(size string, n int) bool {
-	if b.Function.Kind == Python {
+	if b.Function.Kind == cfacts.Python {
 		by := regexp.MustCompile(`\b` + regexp.QuoteMeta(size) + `[ \t]*//?[ \t]*` + strconv.Itoa(n) + `\b`)
-		chunks := n == 2 && chunked.MatchString(b.Function.text)
-		lines := b.Function.text + b.Function.kernels
+		chunks := n == 2 && chunked.MatchString(b.Function.Code)
+		lines := b.Function.Code + b.Function.Kernels
 		return chunks || by.MatchString(lines)
 	}
-	return b.speaksOf(func(t []token) bool {
-		return strings.EqualFold(t[0].text, size) && t[1].text == "/" && t[2].text == fmt.Sprint(n)
+	return b.speaksOf(func(t []cfacts.Token) bool {
+		return strings.EqualFold(t[0].Text, size) && t[1].Text == "/" && t[2].Text == fmt.Sprint(n)
 	})
 }
 
@@ -205,7 +169,7 @@ func (b *Binding) takeEach(missing int) bool {
 			tensors++
 		}
 	}
-	pointer := func(a Argument) bool { return a.Pointer && !a.Const && a.any() }
+	pointer := func(a Argument) bool { return a.Pointer && !a.Const && a.Any() }
 	inPlace := missing == tensors+1 && slices.ContainsFunc(b.Args, pointer)
 	if tensors == 0 || missing != tensors && !inPlace {
 		return false
@@ -259,17 +223,17 @@ var numberNames = []string{"beta", "bias", "shift"}
 // takePlainFactor takes a number for a factor or an addend for which the operator has a tensor.
 func (b *Binding) takePlainFactor(a *Argument) bool {
 	own := b.Spec.Own
-	if len(b.unscaled) == 0 || !a.isFloat() {
+	if len(b.unscaled) == 0 || !a.IsFloat() {
 		return false
 	}
-	added := slices.Contains(numberNames, snake(a.Name)) || b.without[own.Addend] &&
-		(score(b.Spec, b.Pass, a.Name, own.Addend) > scoreWeak || b.nextToFactor(a))
+	added := slices.Contains(numberNames, match.Snake(a.Name)) || b.without[own.Addend] &&
+		(match.Score(b.Spec, b.Pass, a.Name, own.Addend) > match.Weak || b.nextToFactor(a))
 	switch said := b.Options.Map[a.Name]; {
 	case said == wordAddend || said == "" && added && (own.Addend == "" || !b.has(Input, own.Addend)):
-		a.Role, a.Target, a.Index, a.stated = Constant, "0, as an addend", 0, said != ""
+		a.Role, a.Target, a.Index, a.Stated = Constant, "0, as an addend", 0, said != ""
 	case said == wordFactor || said == "" && b.without[own.Factor] &&
-		score(b.Spec, b.Pass, a.Name, own.Factor) > scoreWeak:
-		a.Role, a.Target, a.Index, a.stated = Constant, "2, as a factor", 2, said != ""
+		match.Score(b.Spec, b.Pass, a.Name, own.Factor) > match.Weak:
+		a.Role, a.Target, a.Index, a.Stated = Constant, "2, as a factor", 2, said != ""
 		b.doubled = true
 	default:
 		return false
@@ -284,7 +248,7 @@ func (b *Binding) nextToFactor(a *Argument) bool {
 		if &b.Args[i+1] == a {
 			return before.Role == Constant && strings.HasSuffix(before.Target, "as a "+wordFactor) &&
 				!slices.ContainsFunc(b.Spec.Attributes, func(t op.AttributeSpec) bool {
-					return score(b.Spec, b.Pass, a.Name, t.Name) > scoreWeak
+					return match.Score(b.Spec, b.Pass, a.Name, t.Name) > match.Weak
 				})
 		}
 	}
@@ -295,8 +259,10 @@ func (b *Binding) nextToFactor(a *Argument) bool {
 // zeros are passed.
 func (b *Binding) takeZeros(a *Argument) bool {
 	own := b.Spec.Own
-	if b.Function.Kind != Python || b.Function.form == kernelForm || own.Factor == "" || own.Addend != "" ||
-		!slices.Contains(numberNames, snake(a.Name)) || b.Pass != op.Forward || !b.has(Input, own.Factor) {
+	if b.Function.Kind != cfacts.Python || b.Function.Form == kernelForm || own.Factor == "" ||
+		own.Addend != "" ||
+		!slices.Contains(numberNames, match.Snake(a.Name)) || b.Pass != op.Forward ||
+		!b.has(Input, own.Factor) {
 		return false
 	}
 	a.Role, a.Target, a.Index = Constant, "zeros, as an addend", 0
@@ -332,20 +298,20 @@ func (b *Binding) takeScratch() {
 		sums := maxima && a.Role == Output && b.outputs[a.Index].Optional &&
 			slices.Contains(scratchSums, scratchWord(a.Name))
 		if sums || slices.Contains(open, i) {
-			a.takeRoom(adapterOf{fill: scratchFill(a.Param)})
+			a.takeRoom(layout.Adapted{Fill: scratchFill(a.Param)})
 		}
 	}
 }
 
 // takeRoom lets an argument point to scratch memory.
-func (a *Argument) takeRoom(adapter adapterOf) {
-	adapter.Adapter = Scratch
-	a.Role, a.Target, a.adapterOf = Constant, "room to work in", adapter
+func (a *Argument) takeRoom(adapter layout.Adapted) {
+	adapter.Adapter = layout.Scratch
+	a.Role, a.Target, a.Adapted = Constant, "room to work in", adapter
 }
 
 // scratchWord returns the name of a pointer in lower case, without what marks it as one of the device.
 func scratchWord(name string) string {
-	word := snake(name)
+	word := match.Snake(name)
 	for _, prefix := range []string{"d_", "dev_", "device_", "gpu_"} {
 		word = strings.TrimPrefix(word, prefix)
 	}
@@ -365,12 +331,12 @@ func isScratchName(name string) bool {
 // scratchFill returns what scratch memory is filled with, "" where its values before a call do not matter:
 // sums begin with 0, and so does memory that the lines add to without writing it first; maxima begin with
 // -infinity.
-func scratchFill(p Param) string {
+func scratchFill(p cfacts.Param) string {
 	switch word := scratchWord(p.Name); {
 	case slices.Contains(scratchMaxima, word):
-		return fillLowest
-	case slices.Contains(scratchSums, word), (p.atomic || p.added) && !p.plain:
-		return fillZero
+		return layout.FillLowest
+	case slices.Contains(scratchSums, word), (p.Atomic || p.Added) && !p.Plain:
+		return layout.FillZero
 	}
 	return ""
 }
@@ -392,8 +358,8 @@ func (b *Binding) layBSHD() {
 	for i := range b.Args {
 		a := &b.Args[i]
 		tensor := (a.Role == Input || a.Role == Output) && slices.Contains(b.Spec.Own.Tokens, a.Target)
-		if tensor && a.Adapter == AsItLies && !a.stated {
-			a.Adapter = BSHD
+		if tensor && a.Adapter == layout.AsItLies && !a.Stated {
+			a.Adapter = layout.BSHD
 		}
 	}
 }
@@ -402,10 +368,10 @@ func (b *Binding) layBSHD() {
 func (b *Binding) widen() {
 	for i := range b.Args {
 		a := &b.Args[i]
-		wide := a.Role == Input && slices.Contains(b.Spec.Own.Wide, a.Target) && !a.stated
+		wide := a.Role == Input && slices.Contains(b.Spec.Own.Wide, a.Target) && !a.Stated
 		length := b.rows[a.Name]
 		if wide && (length != "" && b.sizeTarget(length) == b.Spec.Own.WideSize || b.indexedAlike(*a)) {
-			a.Adapter = Wide
+			a.Adapter = layout.Wide
 		}
 	}
 	if b.bshd { // tensors that were matched by their order have the layout of the others

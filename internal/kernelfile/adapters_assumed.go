@@ -4,17 +4,21 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/layout"
+	"triad/internal/ownfile/match"
 )
 
 // adapterWord returns the word of --map for an argument's target and adapter.
 func (b *Binding) adapterWord(a Argument) string {
-	switch l := a.layout(); {
-	case a.Adapter == Scratch:
-		return l.word
-	case a.Adapter == Packed:
-		return withEnd(strings.Join(a.parts, "+"), l.word)
-	case l.word != "":
-		return withEnd(a.Target, l.word)
+	switch l := a.Row(); {
+	case a.Adapter == layout.Scratch:
+		return l.Word
+	case a.Adapter == layout.Packed:
+		return layout.WithEnd(strings.Join(a.Parts, "+"), l.Word)
+	case l.Word != "":
+		return layout.WithEnd(a.Target, l.Word)
 	case a.Role == Constant && strings.HasSuffix(a.Target, "factor"):
 		return wordFactor
 	case a.Role == Constant && strings.HasSuffix(a.Target, "addend"):
@@ -30,18 +34,19 @@ func (b *Binding) assumedForms() []Assumption {
 	var what, open []string
 	telling := true
 	for _, a := range b.Args {
-		if a.stated || b.ordered && a.Adapter == BSHD ||
-			a.Adapter.shown() && !b.guessedNumber(a) {
+		if a.Stated || b.ordered && a.Adapter == layout.BSHD ||
+			shown(a.Adapter) && !b.guessedNumber(a) {
 			continue
 		}
 		open = append(open, a.Name)
-		telling = telling && a.Adapter != Scratch && a.Adapter != Wide && a.Adapter != Pairs
+		telling = telling && a.Adapter != layout.Scratch && a.Adapter != layout.Wide &&
+			a.Adapter != layout.Pairs
 		switch {
-		case a.Adapter == Packed:
-			what = append(what, a.Name+" holds "+a.packed())
-		case a.Adapter == Scratch || a.Role == Constant:
+		case a.Adapter == layout.Packed:
+			what = append(what, a.Name+" holds "+a.PartsInWords())
+		case a.Adapter == layout.Scratch || a.Role == Constant:
 			what = append(what, a.Name+" is "+a.Target)
-		case a.Adapter == BSHD:
+		case a.Adapter == layout.BSHD:
 			what = append(what, a.Name+" lies as "+b.swappedShape(a))
 		default:
 			what = append(what, a.Name+" has each value of "+a.Target+" twice")
@@ -57,21 +62,21 @@ func (b *Binding) assumedForms() []Assumption {
 }
 
 // shown reports whether the lines of a file leave nothing open about an adapter.
-func (f Adapter) shown() bool {
-	return slices.Contains([]Adapter{AsItLies, Narrow, BlockTotals}, f)
+func shown(f layout.Adapter) bool {
+	return slices.Contains([]layout.Adapter{layout.AsItLies, layout.Narrow, layout.BlockTotals}, f)
 }
 
 // guessedNumber reports whether a number is passed for a parameter whose name alone says what it is: a plain
 // factor or addend, or a letter that is taken for one more factor of the rows though no line multiplies it.
 func (b *Binding) guessedNumber(a Argument) bool {
-	if a.Role != Constant || a.Adapter != AsItLies || a.place == inTile {
+	if a.Role != Constant || a.Adapter != layout.AsItLies || a.Place == cfacts.InTile {
 		return false
 	}
 	word := b.adapterWord(a)
 	// A tensor of PyTorch has its sizes, and may be wanted with both.
 	factor := strings.Contains(a.Target, "as a factor of")
-	return word == wordFactor || word == wordAddend || isLetter(a.Name) && !b.multiplied(a) ||
-		factor && b.Function.Kind == Python
+	return word == wordFactor || word == wordAddend || match.IsLetter(a.Name) && !b.multiplied(a) ||
+		factor && b.Function.Kind == cfacts.Python
 }
 
 // calledOtherwise returns the assumption about a function without a parameter for some tensors: it is called
@@ -103,9 +108,13 @@ func (b *Binding) otherAdapters() []Alternative {
 	for _, group := range []struct {
 		targets []string
 		endings []string
-	}{{b.Spec.Own.Wide, []string{"", endTwice, endPairs}}, {b.Spec.Own.Tokens, []string{"", endSwapped}}} {
-		if python := b.Function.Kind == Python; python && slices.Contains(group.endings, endPairs) ||
-			(python && b.bshd || b.ordered) && slices.Contains(group.endings, endSwapped) {
+	}{
+		{b.Spec.Own.Wide, []string{"", layout.EndTwice, layout.EndPairs}},
+		{b.Spec.Own.Tokens, []string{"", layout.EndSwapped}},
+	} {
+		if python := b.Function.Kind == cfacts.Python; python &&
+			slices.Contains(group.endings, layout.EndPairs) ||
+			(python && b.bshd || b.ordered) && slices.Contains(group.endings, layout.EndSwapped) {
 			continue
 		}
 		for _, end := range group.endings {
@@ -115,8 +124,8 @@ func (b *Binding) otherAdapters() []Alternative {
 		}
 	}
 	for _, a := range b.Args {
-		for _, word := range []string{fillZero, fillLowest, wordRoom} {
-			if a.Adapter == Scratch && !a.stated && word != b.adapterWord(a) {
+		for _, word := range []string{layout.FillZero, layout.FillLowest, layout.WordRoom} {
+			if a.Adapter == layout.Scratch && !a.Stated && word != b.adapterWord(a) {
 				all = append(all, mapped([]string{a.Name}, []string{word}))
 			}
 		}
@@ -128,17 +137,20 @@ func (b *Binding) otherAdapters() []Alternative {
 func (b *Binding) otherPackings() []Alternative {
 	var all []Alternative
 	for _, a := range b.Args {
-		if a.Adapter != Packed || a.stated {
+		if a.Adapter != layout.Packed || a.Stated {
 			continue
 		}
-		for _, order := range permutations(a.parts) {
-			for _, lies := range []packing{a.lies, wholeTensors, rowByRow, elementwise} {
+		for _, order := range permutations(a.Parts) {
+			for _, lies := range []layout.Packing{
+				a.Lies, layout.WholeTensors, layout.RowByRow,
+				layout.Elementwise,
+			} {
 				other := a
-				other.parts, other.lies = order, lies
+				other.Parts, other.Lies = order, lies
 				word := b.adapterWord(other)
 				same := func(o Alternative) bool { return o.Options.Map[a.Name] == word }
-				fixed := b.bshd || a.lies == tokenwise
-				if fixed && lies != a.lies || word == b.adapterWord(a) || slices.ContainsFunc(all, same) {
+				fixed := b.bshd || a.Lies == layout.Tokenwise
+				if fixed && lies != a.Lies || word == b.adapterWord(a) || slices.ContainsFunc(all, same) {
 					continue
 				}
 				alternative := mapped([]string{a.Name}, []string{word})
@@ -156,10 +168,11 @@ func (b *Binding) allLying(targets []string, end string) (other Alternative, ok 
 	var names, words []string
 	differs := false
 	for _, a := range b.Args {
-		if !slices.Contains(targets, a.Target) || a.Role != Input && a.Role != Output || a.Adapter == Packed {
+		if !slices.Contains(targets, a.Target) || a.Role != Input && a.Role != Output ||
+			a.Adapter == layout.Packed {
 			continue
 		}
-		if a.stated || a.Over != "" {
+		if a.Stated || a.Over != "" {
 			return other, false
 		}
 		word := a.Target

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/layout"
 )
 
 // halves matches what Python's lines do with a tensor that holds two: x.chunk(2, dim=-1), x.shape[-1] // 2.
@@ -19,7 +21,7 @@ var chunked = regexp.MustCompile(`chunk\(\w*,?[ \t]*2\b`)
 // chooseTensorAdapter decides in which of the operator's layouts a function of PyTorch's tensors is written,
 // which show their sizes: it takes one tensor for several inputs, or one of each pair.
 func (b *Binding) chooseTensorAdapter() {
-	if b.Pass != op.Forward || b.Function.form == kernelForm {
+	if b.Pass != op.Forward || b.Function.Form == kernelForm {
 		return
 	}
 	b.stackTensor()
@@ -29,7 +31,7 @@ func (b *Binding) chooseTensorAdapter() {
 	}
 	b.eachTensor()
 	b.widenTensors()
-	if b.extension || b.Function.Kind == Python && b.Function.form == plainForm {
+	if b.extension || b.Function.Kind == cfacts.Python && b.Function.Form == plainForm {
 		b.takeUnscaled(b.missingInputs())
 	}
 }
@@ -53,14 +55,14 @@ func (b *Binding) missingInputs() int {
 
 // freeTensor reports whether an argument is a tensor without a target so far.
 func (b *Binding) freeTensor(a Argument) bool {
-	return a.Role == Nothing && (a.Pointer || a.Untyped) && !a.Optional && a.place != inInit
+	return a.Role == Nothing && (a.Pointer || a.Untyped) && !a.Optional && a.Place != cfacts.InInit
 }
 
 // packTensor takes one tensor for several inputs that are concatenated in each row, where the function's
 // lines halve something.
 func (b *Binding) packTensor() {
 	parts := b.Spec.Own.Packed
-	if len(parts) != 2 || b.missingInputs() != 1 || !b.halvesRows() || b.hasAdapter(Packed) {
+	if len(parts) != 2 || b.missingInputs() != 1 || !b.halvesRows() || b.hasAdapter(layout.Packed) {
 		return
 	}
 	at := slices.IndexFunc(b.Args, func(a Argument) bool {
@@ -70,30 +72,31 @@ func (b *Binding) packTensor() {
 	if at < 0 || slices.Contains(parts, b.Args[at].Name) || len(b.shape(b.inputs[first])) != 2 {
 		return
 	}
-	lies := rowByRow
+	lies := layout.RowByRow
 	if b.takesSizes() && b.countSizes() == 1 { // N elements, of which each has half
-		lies = wholeTensors
+		lies = layout.WholeTensors
 	}
-	b.pack(&b.Args[at], adapterOf{Adapter: Packed, parts: parts, lies: lies})
+	b.pack(&b.Args[at], layout.Adapted{Adapter: layout.Packed, Parts: parts, Lies: lies})
 }
 
 // flat reports whether a Python function that takes the number of elements takes one tensor for several, one
 // after the other, or is read so: its tensors have no rows then.
 func (b *Binding) flat() bool {
-	if b.Options.Flat && b.Function.Kind == Python {
+	if b.Options.Flat && b.Function.Kind == cfacts.Python {
 		return true
 	}
-	return b.Function.Kind == Python && b.takesSizes() && slices.ContainsFunc(b.Args, func(a Argument) bool {
-		return a.Adapter == Packed && a.lies == wholeTensors
-	})
+	return b.Function.Kind == cfacts.Python && b.takesSizes() &&
+		slices.ContainsFunc(b.Args, func(a Argument) bool {
+			return a.Adapter == layout.Packed && a.Lies == layout.WholeTensors
+		})
 }
 
 // halvesRows reports whether the lines of a function halve a size.
 func (b *Binding) halvesRows() bool {
-	if b.Function.Kind == Python {
-		return halves.MatchString(b.Function.text + b.Function.kernels)
+	if b.Function.Kind == cfacts.Python {
+		return halves.MatchString(b.Function.Code + b.Function.Kernels)
 	}
-	return hasTexts(b.Function.body, "/", "2") || hasTexts(b.Function.body, "chunk")
+	return cfacts.HasTexts(b.Function.Body, "/", "2") || cfacts.HasTexts(b.Function.Body, "chunk")
 }
 
 // eachTensor takes a function of one tensor, which returns it, for one that is called for each of a pair.
@@ -109,7 +112,7 @@ func (b *Binding) eachTensor() {
 			tensors++
 		}
 	}
-	if tensors == 0 || returned == 0 || b.missingInputs() != tensors || !b.Function.mayReturn() || b.fills() {
+	if tensors == 0 || returned == 0 || b.missingInputs() != tensors || !b.Function.MayReturn() || b.fills() {
 		return
 	}
 	for name := range b.Spec.Own.Each {
@@ -121,25 +124,25 @@ func (b *Binding) eachTensor() {
 // widenTensors notes the tables that Python lines multiply by a tensor whose halves were exchanged:
 // rotate_half(q) * sin.
 func (b *Binding) widenTensors() {
-	text := b.Function.text
+	text := b.Function.Code
 	for i := range b.Args {
 		a := &b.Args[i]
-		if a.Role != Input || a.stated || !slices.Contains(b.Spec.Own.Wide, a.Target) {
+		if a.Role != Input || a.Stated || !slices.Contains(b.Spec.Own.Wide, a.Target) {
 			continue
 		}
 		if b.readAlike(text, *a) {
-			a.Adapter = Wide
+			a.Adapter = layout.Wide
 			for k := range b.Args { // the other table is as wide
-				if o := &b.Args[k]; o.Role == Input && !o.stated &&
+				if o := &b.Args[k]; o.Role == Input && !o.Stated &&
 					slices.Contains(b.Spec.Own.Wide, o.Target) {
-					o.Adapter = Wide
+					o.Adapter = layout.Wide
 				}
 			}
 		}
 		rotated := regexp.MustCompile(`\w*(?:rot|half|swap)\w*\([^()]*\)\s*\*\s*(\w+)`)
 		for _, m := range rotated.FindAllStringSubmatch(text, -1) {
 			if a.Name == m[1] || a.sibling(m[1], b) {
-				a.Adapter = Wide
+				a.Adapter = layout.Wide
 			}
 		}
 	}
@@ -152,7 +155,7 @@ var strideName = regexp.MustCompile(`\b\w*stride\w*`)
 func (b *Binding) readAlike(text string, table Argument) bool {
 	places := func(name string) map[string]bool {
 		all := map[string]bool{}
-		lines := strings.ToLower(strideName.ReplaceAllString(b.Function.kernels, "stride"))
+		lines := strings.ToLower(strideName.ReplaceAllString(b.Function.Kernels, "stride"))
 		at := regexp.MustCompile(`(?m)[(=][ \t]*` + regexp.QuoteMeta(strings.ToLower(name)) +
 			`[ \t]*\+[ \t]*([^,\n]+(?:\[[^\]\n]*\][^,\n]*)*)`)
 		for _, m := range at.FindAllStringSubmatch(lines, -1) {
@@ -172,7 +175,7 @@ func (b *Binding) readAlike(text string, table Argument) bool {
 			return true
 		}
 		// rows of half the length lie at other places, where no stride hides that
-		all := len(in) > 0 && !strideName.MatchString(b.Function.kernels)
+		all := len(in) > 0 && !strideName.MatchString(b.Function.Kernels)
 		for place := range in {
 			all = all && of[place]
 		}
@@ -192,20 +195,20 @@ func (a *Argument) sibling(name string, b *Binding) bool {
 // it.
 func pythonTensor(a Argument) string {
 	switch a.Adapter {
-	case Packed:
-		list := "(in_" + strings.Join(a.parts, ", in_") + ")"
-		switch a.lies {
-		case wholeTensors:
+	case layout.Packed:
+		list := "(in_" + strings.Join(a.Parts, ", in_") + ")"
+		switch a.Lies {
+		case layout.WholeTensors:
 			return "torch.cat(" + list + ", dim=0)"
-		case elementwise:
+		case layout.Elementwise:
 			return "torch.stack(" + list + ", dim=-1).flatten(-2)"
-		case tokenwise:
+		case layout.Tokenwise:
 			return "torch.stack(" + list + ", dim=2)"
 		}
 		return "torch.cat(" + list + ", dim=-1)"
-	case Wide:
+	case layout.Wide:
 		return fmt.Sprintf("torch.cat((in_%[1]s, in_%[1]s), dim=-1)", a.Target)
-	case Pairs:
+	case layout.Pairs:
 		return fmt.Sprintf("in_%s.repeat_interleave(2, dim=-1)", a.Target)
 	}
 	return "in_" + a.Target
@@ -214,9 +217,65 @@ func pythonTensor(a Argument) string {
 // packedTensorCode returns the torch::Tensor of several inputs in one buffer, at a place of the workspace.
 func (b *Binding) packedTensorCode(a Argument, at int) string {
 	side := "-1"
-	if a.lies == wholeTensors {
+	if a.Lies == layout.WholeTensors {
 		side = "0"
 	}
-	return fmt.Sprintf("triad_own::packed(%s, %s, %s, %d)", b.inputAt(a.parts[0]),
-		b.placeCode("void", a, at), side, len(a.parts))
+	return fmt.Sprintf("triad_own::packed(%s, %s, %s, %d)", b.inputAt(a.Parts[0]),
+		b.placeCode("void", a, at), side, len(a.Parts))
+}
+
+// mayStack reports whether a Python function may take one tensor for several that hold heads, [batch, seq, 3,
+// heads, dim].
+func (b *Binding) mayStack() bool {
+	own := b.Spec.Own
+	return b.Function.Kind == cfacts.Python && b.Function.Form != kernelForm && len(own.Packed) > 2 &&
+		!slices.ContainsFunc(own.Packed, func(name string) bool { return !slices.Contains(own.Tokens, name) })
+}
+
+// stackTensor takes one tensor for several that hold heads, if the lines split it along its third size.
+func (b *Binding) stackTensor() {
+	parts := b.Spec.Own.Packed
+	if !b.mayStack() || b.missingInputs() != len(parts)-1 || b.hasAdapter(layout.Packed) {
+		return
+	}
+	at := slices.IndexFunc(b.Args, func(a Argument) bool {
+		return a.Role == Input && slices.Contains(parts, a.Target) || b.freeTensor(a)
+	})
+	if at < 0 || slices.Contains(parts, b.Args[at].Name) || !b.partsTokens(b.Args[at].Name, len(parts)) {
+		return
+	}
+	b.pack(&b.Args[at], layout.Adapted{Adapter: layout.Packed, Parts: parts, Lies: layout.Tokenwise})
+}
+
+// partsTokens reports whether lines split a tensor of five sizes along the third: "qkv.unbind(2)", "qkv[:, :,
+// 0]".
+func (b *Binding) partsTokens(tensor string, parts int) bool {
+	name := regexp.QuoteMeta(tensor)
+	parting := regexp.MustCompile(fmt.Sprintf(`\b%[1]s\.unbind\([ \t]*(?:dim[ \t]*=[ \t]*)?(?:2|-3)[ \t]*\)|`+
+		`\b%[1]s\[[ \t]*:[ \t]*,[ \t]*:[ \t]*,[ \t]*%[2]d[ \t]*[\],]|`+
+		`\b%[1]s\[[ \t]*\.\.\.[ \t]*,[ \t]*%[2]d[ \t]*,[ \t]*:[ \t]*,[ \t]*:[ \t]*\]|`+
+		`\btorch\.unbind\([ \t]*%[1]s,[ \t]*(?:dim[ \t]*=[ \t]*)?(?:2|-3)[ \t]*\)`, name, parts-1))
+	return parting.MatchString(b.Function.Code)
+}
+
+// positionNames lists common names of the tensor with the position of each token; the first four are plural.
+var positionNames = []string{
+	"positions", "position_ids", "pos_ids", "token_positions", "input_pos", "position", "pos", "pos_id",
+}
+
+// takePositions takes a pointer to integers that stands for no tensor of the operator and is named like the
+// positions of tokens, if the operator counts these from 0.
+func (b *Binding) takePositions() {
+	for i := range b.Args {
+		a := &b.Args[i]
+		if b.Spec.Own.Positions == "" || !a.Pointer || a.TorchTensor || a.Role != Nothing ||
+			!slices.Contains(cfacts.IntegerTypes, a.Base) ||
+			!slices.Contains(positionNames, scratchWord(a.Name)) {
+			continue
+		}
+		// a single position may be that of a sequence's first token
+		a.takeRoom(layout.Adapted{Fill: layout.FillCounted, Stated: slices.Contains(positionNames[:4],
+			scratchWord(a.Name))})
+		a.Target = "the position of each token"
+	}
 }

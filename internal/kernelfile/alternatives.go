@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // Alternative is another interpretation of a function, one that a user may ask for: Flags are the words of
@@ -143,11 +144,11 @@ func plainSizes(list []any) []string {
 // mayBeFlat reports whether a Python function may expect tensors of one dimension: it takes its sizes as
 // numbers, or all its tensors have the same shape and its lines show no rank.
 func (b *Binding) mayBeFlat() bool {
-	if b.Function.Kind != Python || b.flat() || len(b.shape(b.inputs[0])) < 2 {
+	if b.Function.Kind != cfacts.Python || b.flat() || len(b.shape(b.inputs[0])) < 2 {
 		return false
 	}
 	said, _ := b.statedRank()
-	return b.takesSizes() || said == 0 && b.Function.form != kernelForm && b.eachAlike()
+	return b.takesSizes() || said == 0 && b.Function.Form != kernelForm && b.eachAlike()
 }
 
 // eachAlike reports whether all tensors of an operator have the same sizes.

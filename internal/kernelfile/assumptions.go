@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/layout"
+	"triad/internal/ownfile/match"
 )
 
 // Guess is the subject of an assumption.
@@ -108,15 +111,15 @@ func (b *Binding) assumedSizes() (all []Assumption) {
 
 // guessedParameters returns the parameters with names that say too little, and what they were taken for.
 func (b *Binding) guessedParameters() (words, parameters []string) {
-	onlyInput := len(b.Args) == 1 && len(b.inputs) == 1 && b.Function.mayReturn() // under whatever name
+	onlyInput := len(b.Args) == 1 && len(b.inputs) == 1 && b.Function.MayReturn() // under whatever name
 	for _, a := range b.Args {
 		matched := a.Role == Input || a.Role == Output || a.Role == Size || a.Role == Attribute
 		_, stride := strideOf(a.Name)
-		named := score(b.Spec, b.Pass, a.Name, a.Target) > scoreWeak || b.byElimination(a) ||
-			a.Over != "" && score(b.Spec, b.Pass, a.Name, a.Over) > scoreWeak ||
-			a.Role == Output && b.scoreOutput(a.Param, a.Target) > scoreWeak
+		named := match.Score(b.Spec, b.Pass, a.Name, a.Target) > match.Weak || b.byElimination(a) ||
+			a.Over != "" && match.Score(b.Spec, b.Pass, a.Name, a.Over) > match.Weak ||
+			a.Role == Output && b.scoreOutput(a.Param, a.Target) > match.Weak
 		clear := stride || named && !b.open[a.Name] && !b.contrary(a) || b.shownByRows(a) ||
-			a.Adapter != AsItLies && a.Adapter != Narrow ||
+			a.Adapter != layout.AsItLies && a.Adapter != layout.Narrow ||
 			b.onlyTensor(a) || onlyInput && a.Role == Input || b.shownByWrites(a) ||
 			b.squared[a.Name] && strings.Contains(a.Target, "=") ||
 			a.Share > 0 && b.multiplied(a) || a.Role == Size && b.isShapeOfWeights(a.Param) ||
@@ -143,7 +146,7 @@ func (b *Binding) guessesTiny(parameters []string) bool {
 // shownByWrites reports whether the lines of a function show which of its two pointers is the operator's only
 // input and which its only output: they write one of them.
 func (b *Binding) shownByWrites(a Argument) bool {
-	if b.Function.Kind == Python || len(b.inputs) != 1 || len(b.outputs) != 1 {
+	if b.Function.Kind == cfacts.Python || len(b.inputs) != 1 || len(b.outputs) != 1 {
 		return false
 	}
 	var pointers, written []string
@@ -151,11 +154,11 @@ func (b *Binding) shownByWrites(a Argument) bool {
 		if p.Pointer {
 			pointers = append(pointers, p.Name)
 		}
-		if p.writing.any() {
+		if p.Writing.Any() {
 			written = append(written, p.Name)
 		}
 	}
-	return len(pointers) == 2 && len(written) == 1 && a.Pointer && (a.Role == Output) == a.writing.any()
+	return len(pointers) == 2 && len(written) == 1 && a.Pointer && (a.Role == Output) == a.Writing.Any()
 }
 
 // contrary reports whether the name of a size also fits another size, and the two stand in the signature in
@@ -164,7 +167,8 @@ func (b *Binding) contrary(a Argument) bool {
 	at := slices.IndexFunc(b.Args, func(o Argument) bool { return o.Name == a.Name })
 	for i, o := range b.Args {
 		exchange := a.Role == Size && o.Role == Size && o.Target != a.Target &&
-			score(b.Spec, b.Pass, a.Name, o.Target) > 0 && score(b.Spec, b.Pass, o.Name, a.Target) > 0
+			match.Score(b.Spec, b.Pass, a.Name, o.Target) > 0 &&
+			match.Score(b.Spec, b.Pass, o.Name, a.Target) > 0
 		if exchange && (i < at) != (b.dimIndex(o.Target) < b.dimIndex(a.Target)) {
 			return true
 		}
@@ -181,18 +185,18 @@ func (b *Binding) dimIndex(target string) int {
 // taken by a parameter whose name cannot stand for this one. In (N, D) the D is the columns, so N is the
 // rows.
 func (b *Binding) byElimination(a Argument) bool {
-	if a.Role != Size || score(b.Spec, b.Pass, a.Name, a.Target) == 0 {
+	if a.Role != Size || match.Score(b.Spec, b.Pass, a.Name, a.Target) == 0 {
 		return false
 	}
 	better := 0
 	for _, d := range b.Spec.Dims {
-		if d.Name == a.Target || score(b.Spec, b.Pass, a.Name, d.Name) <= scoreWeak {
+		if d.Name == a.Target || match.Score(b.Spec, b.Pass, a.Name, d.Name) <= match.Weak {
 			continue
 		}
 		better++
 		fixed := func(o Argument) bool {
 			return o.Role == Size && o.Target == d.Name && o.Name != a.Name &&
-				b.score(o.Param, a.Target) == 0 && b.score(o.Param, d.Name) > scoreWeak
+				b.score(o.Param, a.Target) == 0 && b.score(o.Param, d.Name) > match.Weak
 		}
 		if !slices.ContainsFunc(b.Args, fixed) {
 			return false
@@ -275,7 +279,8 @@ func isTiny(text string) bool {
 // user said that this order is meant.
 func (b *Binding) guessedLayout() string {
 	for _, a := range b.Args {
-		if a.Role != Input || b.stated(a) || b.ordered || a.Adapter == BSHD || a.lies == tokenwise {
+		if a.Role != Input || b.stated(a) || b.ordered || a.Adapter == layout.BSHD ||
+			a.Lies == layout.Tokenwise {
 			continue
 		}
 		if list, _ := b.inputs[a.Index].Shape.([]any); len(list) >= 3 {

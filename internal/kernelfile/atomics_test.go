@@ -6,6 +6,7 @@ import (
 
 	"triad/internal/catalog"
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // fromXToY is an operator of one size that makes y of x.
@@ -38,7 +39,7 @@ func TestAtomicsMayVary(t *testing.T) {
 	} {
 		file := ReadPython(c.text, parsed)
 		if c.cuda {
-			file = ReadCUDA(c.text)
+			file = cfacts.ReadCUDA(c.text)
 		}
 		b, err := Match(file, file.Functions[0], fromXToY(t), op.Forward, Options{})
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // What a function has no parameter for is said by its name where it can be, else by the default, and the
@@ -20,7 +21,7 @@ func TestWhatHasNoParameterIsPinned(t *testing.T) {
 			` { attnCausal<<<1, 1>>>((float *)q); }`: "true",
 		`void solve` + params + ` { k<<<1, 1>>>(q); }`: "false",
 	} {
-		all, err := Bind(ReadCUDA(text), Request{}, spec(t, "flash_attention"), []op.Pass{op.Forward},
+		all, err := Bind(cfacts.ReadCUDA(text), Request{}, spec(t, "flash_attention"), []op.Pass{op.Forward},
 			Options{})
 		if err != nil {
 			t.Errorf("%s: %v", text, err)

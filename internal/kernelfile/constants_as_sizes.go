@@ -8,9 +8,12 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/match"
 )
 
 // mostConstant limits the elements of a tensor whose sizes are constants of a file: all cases have that many,
@@ -22,40 +25,41 @@ const mostConstant = 1 << 22
 type bounds struct {
 	values   map[string]int64
 	below    map[string]map[string]bool
-	stated   Function
+	stated   cfacts.Function
 	products bool // one of the constants is a factor: i < N * N
 }
 
-// boundsOf finds the constants, except lengths of tiles, that a kernel compares its other operands with.
-func (f *File) boundsOf(fn Function) bounds {
+// comparedSizes finds the constants, except lengths of tiles, that a kernel compares its other operands with.
+func comparedSizes(f *cfacts.File, fn cfacts.Function) bounds {
 	all := bounds{values: map[string]int64{}, below: map[string]map[string]bool{}, stated: fn}
-	all.stated.Params, all.stated.body = slices.Clone(fn.Params), slices.Clone(fn.body)
-	for i, t := range fn.body {
-		name, value, number := f.constant(t.text)
+	all.stated.Params, all.stated.Body = slices.Clone(fn.Params), slices.Clone(fn.Body)
+	for i, t := range fn.Body {
+		name, value, number := constantNamed(f, t.Text)
 		if number {
-			all.stated.body[i].text = name
+			all.stated.Body[i].Text = name
 		} else {
-			name = t.text
+			name = t.Text
 		}
 		at := i - 1
-		if at > 0 && fn.body[at].text == "(" {
+		if at > 0 && fn.Body[at].Text == "(" {
 			at--
 		}
-		if at < 1 || !isComparison(fn.body[at]) {
+		if at < 1 || !isComparison(fn.Body[at]) {
 			continue
 		}
-		if own, is := (body{tokens: fn.body}).constant(t.text); is {
+		if own, is := (body{tokens: fn.Body}).constant(t.Text); is {
 			value, number = integerValue(own)
 		}
-		if !number || value < 2 || isLength(fn.body, t.text) {
+		if !number || value < 2 || isLength(fn.Body, t.Text) {
 			continue
 		}
-		all.products = all.products || i+1 < len(fn.body) && fn.body[i+1].text == "*"
+		all.products = all.products || i+1 < len(fn.Body) && fn.Body[i+1].Text == "*"
 		if all.values[name] == 0 {
 			all.values[name], all.below[name] = value, map[string]bool{}
-			all.stated.Params = append(all.stated.Params, Param{Name: name, Base: "int", Text: "int " + name})
+			all.stated.Params = append(all.stated.Params,
+				cfacts.Param{Name: name, Base: "int", Text: "int " + name})
 		}
-		all.below[name][fn.body[at-1].text] = true
+		all.below[name][fn.Body[at-1].Text] = true
 	}
 	return all
 }
@@ -75,15 +79,15 @@ func (b bounds) alike() (value int64) {
 // file, as in "#define N 1024". Several are matched as parameters of these names would be; a single one is
 // the number of elements, or each side if two indices are compared with it. sure says that the file allocates
 // that many. nil if it compares with none; an error if it stays open what they are, or they are too large.
-func constantSizes(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) (
+func constantSizes(file *cfacts.File, fn cfacts.Function, spec *op.Spec, pass op.Pass, options Options) (
 	dims map[string]int64, sure bool, err error,
 ) {
-	integer := func(p Param) bool { return p.isInteger() }
+	integer := func(p cfacts.Param) bool { return p.IsInteger() }
 	said := len(options.Dims)+len(options.Map)+len(options.Bound) > 0
-	if fn.Kind != Kernel || slices.ContainsFunc(fn.Params, integer) || said {
+	if fn.Kind != cfacts.Kernel || slices.ContainsFunc(fn.Params, integer) || said {
 		return nil, false, statedOtherwise(file, fn, spec, pass, options)
 	}
-	found := file.boundsOf(fn)
+	found := comparedSizes(file, fn)
 	b := newBinding(file, fn, spec, pass, options)
 	b.inputs, b.outputs = spec.Tensors(pass)
 	square := b.sidesOfSquare(file, found)
@@ -98,7 +102,7 @@ func constantSizes(file *File, fn Function, spec *op.Spec, pass op.Pass, options
 		}
 	} else if value := found.alike(); value > 0 { // the sides of a square
 		b.oneConstant(dims, value, true)
-	} else if stated, unmatched := match(file, found.stated, spec, pass, options); unmatched == nil {
+	} else if stated, unmatched := matchSized(file, found.stated, spec, pass, options); unmatched == nil {
 		_, guessed := stated.guessedParameters()
 		for _, a := range stated.Args {
 			value, constant := found.values[a.Name]
@@ -121,7 +125,7 @@ func constantSizes(file *File, fn Function, spec *op.Spec, pass op.Pass, options
 		dims[d.Name] = 1
 	}
 	for name := range found.values {
-		sure = sure || file.allocates(name)
+		sure = sure || allocates(file, name)
 	}
 	if err := b.fewEnough(dims, square); err != nil {
 		return nil, false, err
@@ -130,7 +134,9 @@ func constantSizes(file *File, fn Function, spec *op.Spec, pass op.Pass, options
 }
 
 // statedOtherwise refuses user-given sizes that differ from the constants that the file allocates with.
-func statedOtherwise(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) error {
+func statedOtherwise(file *cfacts.File, fn cfacts.Function, spec *op.Spec, pass op.Pass,
+	options Options,
+) error {
 	said := options.Dims
 	if len(said) == 0 {
 		return nil
@@ -148,7 +154,7 @@ func statedOtherwise(file *File, fn Function, spec *op.Spec, pass op.Pass, optio
 }
 
 // takesVectors reports whether a pointer's elements are vectors: a comparison then counts vectors.
-func takesVectors(p Param) bool {
+func takesVectors(p cfacts.Param) bool {
 	return p.Pointer && p.Base != "" && strings.ContainsAny(p.Base[len(p.Base)-1:], "1234")
 }
 
@@ -164,7 +170,7 @@ func (b *Binding) oneOfSeveral(found bounds) bool {
 			return false
 		}
 		for _, dim := range needed[:len(needed)-1] {
-			if score(b.Spec, b.Pass, name, dim) > scoreWeak {
+			if match.Score(b.Spec, b.Pass, name, dim) > match.Weak {
 				return true
 			}
 		}
@@ -172,9 +178,9 @@ func (b *Binding) oneOfSeveral(found bounds) bool {
 			return false
 		}
 	}
-	body := b.Function.body
+	body := b.Function.Body
 	for i := 0; i+3 < len(body); i++ {
-		if body[i].text == "blockIdx" && body[i+3].text != "*" {
+		if body[i].Text == "blockIdx" && body[i+3].Text != "*" {
 			return true
 		}
 	}
@@ -198,14 +204,14 @@ func (b *Binding) oneConstant(dims map[string]int64, value int64, sides bool) {
 
 // allocates reports whether a statement of the file has both a sizeof and the constant, as an allocation of
 // that many elements has.
-func (f *File) allocates(name string) bool {
+func allocates(f *cfacts.File, name string) bool {
 	bytes, named := false, false
-	for _, t := range f.tokens {
-		if t.text == ";" || t.text == "{" {
+	for _, t := range f.Tokens {
+		if t.Text == ";" || t.Text == "{" {
 			bytes, named = false, false
 		}
-		root, _, _ := f.constant(t.text)
-		bytes, named = bytes || t.text == "sizeof", named || root == name
+		root, _, _ := constantNamed(f, t.Text)
+		bytes, named = bytes || t.Text == "sizeof", named || root == name
 		if bytes && named {
 			return true
 		}
@@ -236,11 +242,11 @@ func (b *Binding) fewEnough(dims map[string]int64, product bool) error {
 	return nil
 }
 
-// constant returns the number that a name stands for, and the name that defines it: of "const int HIGH =
+// constantNamed returns the number that a name stands for, and the name that defines it: of "const int HIGH =
 // WIDE" that is WIDE.
-func (f *File) constant(name string) (root string, value int64, ok bool) {
-	for range maxConstants {
-		text, defined := f.defines[name]
+func constantNamed(f *cfacts.File, name string) (root string, value int64, ok bool) {
+	for range cfacts.MaxConstants {
+		text, defined := f.Defines[name]
 		if !defined {
 			return name, 0, false
 		}
@@ -255,7 +261,7 @@ func (f *File) constant(name string) (root string, value int64, ok bool) {
 // integerValue returns the value of an integer expression such as "(1 << 20)". One with operators of bits and
 // others has another order of precedence in Go than in C++.
 func integerValue(text string) (int64, bool) {
-	text = wholeSuffix.ReplaceAllString(text, "$1")
+	text = cfacts.WholeSuffix.ReplaceAllString(text, "$1")
 	if strings.ContainsAny(text, "<>&|^") && strings.ContainsAny(text, "+-*/%") {
 		return 0, false
 	}
@@ -266,25 +272,173 @@ func integerValue(text string) (int64, bool) {
 	return constant.Int64Val(value.Value)
 }
 
-// wholeSuffix matches an integer with the suffix of its type.
-var wholeSuffix = regexp.MustCompile(`\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b`)
-
-// maxConstants limits the names of one number that are followed.
-const maxConstants = 4
-
-func isComparison(t token) bool { return slices.Contains([]string{"<", "<=", ">="}, t.text) }
+func isComparison(t cfacts.Token) bool { return slices.Contains([]string{"<", "<=", ">="}, t.Text) }
 
 // isLength reports whether a constant stands in the declaration of a shared array: it is the size of a tile.
-func isLength(body []token, name string) bool {
+func isLength(body []cfacts.Token, name string) bool {
 	for i, t := range body {
-		if t.text != "__shared__" {
+		if t.Text != "__shared__" {
 			continue
 		}
-		for k := i; k < len(body) && body[k].text != ";"; k++ {
-			if body[k].text == name {
+		for k := i; k < len(body) && body[k].Text != ";"; k++ {
+			if body[k].Text == name {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// usualHalved is the value of a halved size where neither a constant nor the user gives its length: odd, so
+// that both sides are equally long.
+const usualHalved = 5
+
+// readHalved reads attributes without a parameter that are half of a size: lines that halve the length of a
+// filter, "i - taps / 2", begin so far before their element. The function is then judged with one odd size.
+func (b *Binding) readHalved(file *cfacts.File) {
+	for _, name := range slices.Sorted(maps.Keys(b.Spec.Own.Halved)) {
+		dim := b.Spec.Own.Halved[name]
+		if b.has(Attribute, name) || b.Options.Attrs[name] != "" && b.Options.said == nil {
+			continue
+		}
+		n, said := b.Options.Dims[dim]
+		if !said {
+			n, said = b.constantSize(file, dim)
+		}
+		if !said {
+			n = usualHalved
+		}
+		python := b.Function.Kind == cfacts.Python &&
+			halvedInPython.MatchString(b.Function.Parsed().Asking+b.Function.Kernels)
+		if n%2 == 0 || !python && !halvesSizes(file, &b.Function) {
+			continue
+		}
+		b.named[name] = strconv.FormatInt(n/2, 10)
+		if b.oddSizes == nil {
+			b.oddSizes = map[string]int64{}
+		}
+		b.oddSizes[dim] = n
+	}
+}
+
+// halvedInPython matches a division of a name, or of one less, by 2: k // 2, (k - 1) // 2.
+var halvedInPython = regexp.MustCompile(`\w\s*(?:-\s*1\s*)?\)?\s*(?://\s*2|>>\s*1)\b`)
+
+// halvesSizes reports whether the lines of a function, or of one that it calls, halve a number other than
+// those of the launch: k / 2, k >> 1, (k - 1) / 2.
+func halvesSizes(f *cfacts.File, fn *cfacts.Function) bool {
+	return f.Anywhere(fn, func(fn *cfacts.Function, i int) bool {
+		of := cfacts.TextAt(fn.Body, i-1)
+		return (cfacts.TextsAt(fn.Body, i, "/", "2") || cfacts.TextsAt(fn.Body, i, ">>", "1")) &&
+			cfacts.TextAt(fn.Body, i-2) != "." && (of == ")" || i > 0 && fn.Body[i-1].IsName())
+	})
+}
+
+// halvedSizes returns the conditions that a case has the odd sizes that a function is judged with.
+func (b *Binding) halvedSizes() []condition {
+	return b.sizesAre(b.oddSizes, "its lines halve %[1]s: it is judged with %[1]s = %[2]d")
+}
+
+// sizesAre returns the conditions that a case has the given sizes. sentence gives the reason, from a size's
+// name and its value.
+func (b *Binding) sizesAre(sizes map[string]int64, sentence string) []condition {
+	var all []condition
+	for _, dim := range slices.Sorted(maps.Keys(sizes)) {
+		code := dim
+		if b.Function.Kind == cfacts.Python {
+			code = pythonName(dim)
+		}
+		all = append(all, condition{
+			fmt.Sprintf("%s == %d", code, sizes[dim]), fmt.Sprintf(sentence, dim, sizes[dim]),
+		})
+	}
+	return all
+}
+
+// assumedHalves returns the assumptions about attributes that were read as half of a size.
+func (b *Binding) assumedHalves() []Assumption {
+	var all []Assumption
+	for _, name := range slices.Sorted(maps.Keys(b.Spec.Own.Halved)) {
+		dim := b.Spec.Own.Halved[name]
+		if _, halved := b.oddSizes[dim]; halved && b.named[name] != "" && b.Options.Attrs[name] == "" {
+			all = append(all, Assumption{
+				Kind: GuessedForm, What: fmt.Sprintf("%s is %s, half of %s", name, b.named[name], dim),
+				anySize: true,
+			})
+		}
+	}
+	return all
+}
+
+// endings lists the functions that end the process.
+var endings = []string{"exit", "abort", "_Exit", "quick_exit"}
+
+// EndsForSizes reports whether a host function ends the process under a condition on one of its sizes, before
+// it does anything with its tensors: so it rejects sizes that it is not written for.
+func (b *Binding) EndsForSizes() bool {
+	ends, _ := b.sizesAskedFor()
+	return ends
+}
+
+// sizesAskedFor reads the conditions on sizes under which the lines of a host function end the process,
+// return or throw, "if (cols != 1024) exit(1)": ends says that one ends the process, sizes are those that
+// are compared with a number.
+func (b *Binding) sizesAskedFor() (ends bool, sizes map[string]int64) {
+	sizes = map[string]int64{}
+	if b.Function.Kind != cfacts.Host {
+		return false, sizes
+	}
+	body := b.Function.Body
+	sizeOf := func(name string) string {
+		for _, a := range b.Args {
+			if a.Name == name && a.Role == Size && len(dimsOf(a.Target)) == 1 {
+				return a.Target
+			}
+		}
+		return ""
+	}
+	for i := 0; i+1 < len(body) && body[i].Text != "<<<"; i++ {
+		if body[i].Text != "if" || body[i+1].Text != "(" {
+			continue
+		}
+		condition, close := cfacts.Inside(body, i+1), cfacts.Closing(body, i+1)
+		asks := slices.ContainsFunc(condition, func(t cfacts.Token) bool { return sizeOf(t.Text) != "" })
+		under := statementAt(body, close+1)
+		is := func(words ...string) bool {
+			return slices.ContainsFunc(under, func(t cfacts.Token) bool {
+				return slices.Contains(words,
+					t.Text)
+			})
+		}
+		if !asks || is("<<<") {
+			continue
+		}
+		ends = ends || is(endings...)
+		if !is(endings...) && !is("return", "throw") || len(condition) != 3 {
+			continue
+		}
+		n, err := strconv.ParseInt(condition[2].Text, 10, 64)
+		if _, value, named := constantNamed(b.file, condition[2].Text); named {
+			n, err = value, nil
+		}
+		if dim := sizeOf(condition[0].Text); dim != "" && condition[1].Text == "!=" && err == nil && n > 0 {
+			sizes[dim] = n
+		}
+	}
+	return ends, sizes
+}
+
+// statementAt returns the tokens of the statement at a place: those of a block, or up to a semicolon.
+func statementAt(body []cfacts.Token, at int) []cfacts.Token {
+	if at >= len(body) {
+		return nil
+	}
+	if body[at].Text == "{" {
+		return cfacts.Inside(body, at)
+	}
+	end := at
+	for end < len(body) && body[end].Text != ";" {
+		end++
+	}
+	return body[at:end]
 }

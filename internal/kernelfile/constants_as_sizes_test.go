@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // The sizes of a kernel that takes none are the constants with which it compares its indices.
@@ -23,7 +24,7 @@ func TestConstantSizes(t *testing.T) {
 		"y[threadIdx.x * WIDE] = x[threadIdx.x];":     nil,
 		"if (threadIdx.x == WIDE) y[0] = x[0];":       nil,
 	} {
-		file := ReadCUDA(head + lines + main)
+		file := cfacts.ReadCUDA(head + lines + main)
 		got, sure, err := constantSizes(file, file.Functions[0], rowsAndCols(t), op.Forward, Options{})
 		if err != nil || !maps.Equal(got, want) || sure != (want != nil) {
 			t.Errorf("%s: %v, sure %v, error %v, want %v", lines, got, sure, err, want)
@@ -35,13 +36,13 @@ func TestConstantSizes(t *testing.T) {
 		"#define N 4294967296\n" + kernel + "{ if (i < N && j < N) y[i] = x[j]; }":       "too many",
 		"#define P 40\n#define Q 50\n" + kernel + "{ if (i < P && j < Q) y[i] = x[j]; }": "--dims ",
 	} {
-		file := ReadCUDA(text)
+		file := cfacts.ReadCUDA(text)
 		_, _, err := constantSizes(file, file.Functions[0], rowsAndCols(t), op.Forward, Options{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one that says %q", text, err, want)
 		}
 	}
-	file := ReadCUDA("#define N 100\n" + kernel + "{ if (i < N) y[i] = x[i]; }")
+	file := cfacts.ReadCUDA("#define N 100\n" + kernel + "{ if (i < N) y[i] = x[i]; }")
 	_, sure, err := constantSizes(file, file.Functions[0], rowsAndCols(t), op.Forward, Options{})
 	if sure || err != nil {
 		t.Errorf("sure without memory of that length: %v, error %v", sure, err)
@@ -53,7 +54,7 @@ func TestConstantSizes(t *testing.T) {
 			"{ if (i < ROWS && j < COLS) y[i] = x[j]; }": {20, 40},
 	} {
 		want := map[string]int64{"rows": sizes[0], "cols": sizes[1]}
-		file := ReadCUDA(text)
+		file := cfacts.ReadCUDA(text)
 		got, _, err := constantSizes(file, file.Functions[0], rowsAndCols(t), op.Forward, Options{})
 		if err != nil || !maps.Equal(got, want) {
 			t.Errorf("%s: %v, error %v, want %v", text, got, err, want)
@@ -68,7 +69,7 @@ func TestConstantSizes(t *testing.T) {
 // A size that the user asks for and the file's memory does not have is refused: otherwise a kernel that is
 // right for its constants would be found wrong.
 func TestSizesBesideConstants(t *testing.T) {
-	file := ReadCUDA("#define WIDE 48\n#define HIGH 32\n__global__ void k(const float *x, float *y) " +
+	file := cfacts.ReadCUDA("#define WIDE 48\n#define HIGH 32\n__global__ void k(const float *x, float *y) " +
 		"{ if (row < HIGH && col < WIDE) y[row * WIDE + col] = x[row * WIDE + col]; }\n" +
 		"int main() { cudaMalloc(&x, HIGH * WIDE * sizeof(float)); k<<<1, dim3(48, 32)>>>(x, y); }\n")
 	for rows, refused := range map[int64]bool{32: false, 33: true} {
@@ -84,7 +85,7 @@ func TestSizesBesideConstants(t *testing.T) {
 func TestConstantOfASquare(t *testing.T) {
 	s := *rowsAndCols(t)
 	s.Dims = append(slices.Clone(s.Dims), op.DimSpec{Name: "n"})
-	file := ReadCUDA("#define N 40\n__global__ void k(const float *x, float *y) " +
+	file := cfacts.ReadCUDA("#define N 40\n__global__ void k(const float *x, float *y) " +
 		"{ if (i < N && j < N) for (int k = 0; k < N; k++) y[i * N + j] += x[i * N + k]; }")
 	got, _, err := constantSizes(file, file.Functions[0], &s, op.Forward, Options{})
 	if want := map[string]int64{"rows": 40, "cols": 40, "n": 40}; err != nil || !maps.Equal(got, want) {

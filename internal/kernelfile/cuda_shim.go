@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/layout"
 )
 
 // CUDAShim writes the file that calls the functions: include is the user's file as the shim includes it, name
@@ -164,6 +166,15 @@ func (b *Binding) whereEmpty() string {
 	return " and something must be written"
 }
 
+// wantsAligned finds what may read several elements at once, or hand a tensor to what does: such types,
+// pointers turned into others, tensor cores, asynchronous copies, assembler, libraries.
+var wantsAligned = regexp.MustCompile(`\b(u?(char|short|int|long|longlong)|float|double|half|__half|` +
+	`__nv_bfloat16)[248]\b|int128|reinterpret_cast|align|wmma|_async|\basm\b|cu(te|tlass|blas|dnn)|` +
+	`\b(cub|thrust)::|\( ?([a-eg-uw-z_]|f[^l]|v[^o])\w*( \w+)? ?\* ?\)`)
+
+// asksAddress matches a remainder of an address: such a file chooses by the alignment of a tensor.
+var asksAddress = regexp.MustCompile(`\bu?intptr_t\b[^;{}]{0,60}[%&]`)
+
 // acceptCode declines calls that the signature of the function cannot express, and that Words cannot see.
 func (b *Binding) acceptCode(n int) string {
 	var code strings.Builder
@@ -174,7 +185,7 @@ func (b *Binding) acceptCode(n int) string {
 		"\"the call does not say how the function is called\");\n", n, len(b.inputs), len(b.outputs),
 		len(b.Spec.Attributes))
 	for i, tensor := range b.inputs {
-		if wantsAligned.MatchString(b.file.words) && !asksAddress.MatchString(b.file.words) {
+		if wantsAligned.MatchString(b.file.Words) && !asksAddress.MatchString(b.file.Words) {
 			fmt.Fprintf(&code, "\tif (takes(triad_own_call, %d)) "+
 				"check.aligned(in(triad_own_call, %[1]d), %q, 16);\n", i, tensor.Name)
 		}
@@ -227,7 +238,7 @@ func (b *Binding) callCode(arguments []Argument, again bool) string {
 		fmt.Fprintf(&code, "\tcase %s:\n", abiNames[c.Main])
 		for i, a := range arguments {
 			code := b.argumentCode(a, i, c)
-			if a.changes() {
+			if changes(a.Param) {
 				code = fmt.Sprintf("triad_own::kept<%d>(%s)", i, code)
 			}
 			args = append(args, code)
@@ -254,8 +265,8 @@ func (b *Binding) callCode(arguments []Argument, again bool) string {
 }
 
 // changes reports whether a parameter is a reference that the function may change: int &rows.
-func (p Param) changes() bool {
-	return strings.Contains(p.Text, "&") && !strings.Contains(p.Text, "&&") && !p.tensor &&
+func changes(p cfacts.Param) bool {
+	return strings.Contains(p.Text, "&") && !strings.Contains(p.Text, "&&") && !p.TorchTensor &&
 		(p.Pointer || !p.Const)
 }
 
@@ -267,18 +278,18 @@ func (b *Binding) dim3Code(sizes [3]string) string {
 
 // argumentCode returns the argument at a place of the call, cast to the type of the parameter.
 func (b *Binding) argumentCode(a Argument, at int, c Instance) string {
-	a.Param = a.instantiate(c.types)
+	a.Param = a.Instantiate(c.types)
 	slot := func(read string) string {
 		return b.slotCode(read, func(e *evaluation) slot { return e.value(a, at) })
 	}
 	switch {
-	case a.host:
+	case a.Host:
 		return fmt.Sprintf("static_cast<%s *>(%s)", a.Base, hostName(at))
-	case a.tensor && a.Adapter == Packed:
+	case a.TorchTensor && a.Adapter == layout.Packed:
 		return b.packedTensorCode(a, at)
-	case a.tensor && (a.Role == Input || a.Role == Output):
+	case a.TorchTensor && (a.Role == Input || a.Role == Output):
 		return b.extensionTensor(a, slot("tensor_of"))
-	case a.Adapter != AsItLies, a.Role == Input, a.Role == Output:
+	case a.Adapter != layout.AsItLies, a.Role == Input, a.Role == Output:
 		constant := ""
 		if a.Const {
 			constant = "const "
@@ -289,15 +300,15 @@ func (b *Binding) argumentCode(a Argument, at int, c Instance) string {
 	// interpretation
 	number := func(read string) string {
 		switch {
-		case a.isInteger():
+		case a.IsInteger():
 			read = "whole"
-		case a.isFloat(), a.isBool():
+		case a.IsFloat(), a.IsBool():
 			read = "real"
 		}
 		return fmt.Sprintf("static_cast<%s>(%s)", a.Base, slot(read))
 	}
 	switch {
-	case a.Role == Size && a.isShape():
+	case a.Role == Size && a.IsShape():
 		return fmt.Sprintf("{static_cast<int64_t>(%s)}", slot("whole"))
 	case a.Role == Size:
 		return number("whole")
@@ -307,7 +318,7 @@ func (b *Binding) argumentCode(a Argument, at int, c Instance) string {
 		return number("whole")
 	case a.Role == Attribute:
 		return number("real")
-	case a.Role == Stream && a.isTorchStream():
+	case a.Role == Stream && a.IsTorchStream():
 		return "::at::cuda::getCurrentCUDAStream()"
 	case a.Role == Stream:
 		return "triad::stream_of(triad_own_call)"
@@ -343,7 +354,7 @@ func (b *Binding) outputBits() uint32 {
 		}
 	}
 	for i, t := range b.outputs {
-		if b.leftOut(t) || b.without[t.Name] || b.Function.returns && b.isReturned(t) {
+		if b.leftOut(t) || b.without[t.Name] || b.Function.ReturnsTensors && b.isReturned(t) {
 			bits |= 1 << i
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"triad/internal/catalog"
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // What a caller says behind the include in words that a macro of the file may have taken is taken back first:
@@ -36,7 +37,7 @@ func TestMacrosOfTheFileDoNotReachTheCaller(t *testing.T) {
 			"void solve(" + list + ") {}\n",
 			"__global__ void solve(" + list + ") { int i = blockIdx.x * blockDim.x + threadIdx.x; }\n",
 		} {
-			all, err := Bind(ReadCUDA(file), Request{}, o.Spec, []op.Pass{op.Forward}, Options{})
+			all, err := Bind(cfacts.ReadCUDA(file), Request{}, o.Spec, []op.Pass{op.Forward}, Options{})
 			if err != nil {
 				continue
 			}
@@ -77,7 +78,7 @@ func TestPlainFilesTakeAnyPlace(t *testing.T) {
 		text := "__global__ void k(const float *" + in + ", float *" + out + ", int " + n + ") {\n" +
 			line + "\n}\n" +
 			"int main() { float *p = (float *)malloc(128); cudaMalloc((void **)&p, 8); }\n"
-		all, err := Bind(ReadCUDA(text), Request{}, s, []op.Pass{op.Forward}, Options{})
+		all, err := Bind(cfacts.ReadCUDA(text), Request{}, s, []op.Pass{op.Forward}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

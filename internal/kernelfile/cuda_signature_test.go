@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 const softmaxFile = `#include <cuda_runtime.h>
@@ -33,7 +34,7 @@ func FuzzReadCUDA(f *testing.F) {
 	f.Add("extern \"C\" { void f(float*") // cut short
 	s := spec(f, "softmax")
 	f.Fuzz(func(t *testing.T, text string) {
-		if all, err := Bind(ReadCUDA(text), Request{}, s, []op.Pass{op.Forward, op.Backward},
+		if all, err := Bind(cfacts.ReadCUDA(text), Request{}, s, []op.Pass{op.Forward, op.Backward},
 			Options{}); err == nil {
 			CUDAShim("x.cu", "mine/x", all)
 		}
@@ -45,25 +46,8 @@ func FuzzReadCUDA(f *testing.F) {
 	})
 }
 
-// Forms in which C++ writes a function or a constant.
-func TestFormsOfDefinitions(t *testing.T) {
-	f := ReadCUDA("extern \"C\" auto solve(const float* x, int n) -> int { return 0; }\n" +
-		"template <class T> static auto of(T *x) -> T * { return x; }\n" +
-		"constexpr int ROWS = 8, COLS = ROWS * 2;\n")
-	var got []string
-	for _, fn := range f.Functions {
-		got = append(got, fn.Text)
-	}
-	if want := "int solve(const float *x, int n); T * of(T *x)"; strings.Join(got, "; ") != want {
-		t.Errorf("functions %q, want %q", strings.Join(got, "; "), want)
-	}
-	if f.defines["ROWS"] != "8" || f.defines["COLS"] != "ROWS * 2" {
-		t.Errorf("constants %v", f.defines)
-	}
-}
-
 func TestSolveIsFoundAndMatched(t *testing.T) {
-	f := ReadCUDA(softmaxFile)
+	f := cfacts.ReadCUDA(softmaxFile)
 	if len(f.Functions) != 2 || !f.Main || !f.Shares || !f.Waits {
 		t.Fatalf("%+v", f)
 	}

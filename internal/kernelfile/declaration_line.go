@@ -11,6 +11,10 @@ import (
 
 	"triad/internal/declaration"
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/launchfit"
+	"triad/internal/ownfile/layout"
+	"triad/internal/ownfile/match"
 )
 
 // Declaration returns the line that says how the function is read. With it, and with the flags that say how
@@ -23,7 +27,7 @@ func (b *Binding) declaration(dtypes []string) (line declaration.Line, ok bool) 
 	if b.forward != nil {
 		return b.forward.declaration(dtypes)
 	}
-	if b.Function.Name == Joined || b.given.Selector != "" || len(b.given.Singles) > 0 {
+	if b.Function.Name == launchfit.Joined || b.given.Selector != "" || len(b.given.Singles) > 0 {
 		return line, false
 	}
 	all := b.withPins()
@@ -55,7 +59,7 @@ func (b *Binding) SharesLine() bool { return b.forward != nil }
 
 // Sign begins a comment in the language of the function.
 func (b *Binding) Sign() string {
-	if b.Function.Kind == Python {
+	if b.Function.Kind == cfacts.Python {
 		return PythonSign
 	}
 	return CUDASign
@@ -73,14 +77,14 @@ func (b *Binding) readWith(line declaration.Line) (*Binding, error) {
 
 // again matches the function of its file with some options, and with the lines above it.
 func (b *Binding) again(options Options, lines []declaration.Line) (*Binding, error) {
-	at := slices.IndexFunc(b.file.Functions, func(fn Function) bool {
+	at := slices.IndexFunc(b.file.Functions, func(fn cfacts.Function) bool {
 		return fn.Name == b.Function.Name && fn.Line == b.Function.Line
 	})
 	if at < 0 { // triad made it
 		return nil, fmt.Errorf("%s is not in the file", b.Function.Name)
 	}
 	fn := b.file.Functions[at]
-	fn.lines = lines
+	fn.Declared = lines
 	options, err := options.statedBy(fn, b.Spec, b.Pass)
 	if err != nil {
 		return nil, err
@@ -105,7 +109,7 @@ func (b *Binding) SameAs(other *Binding) bool {
 	return b.shim() == other.shim() && maps.Equal(b.Pins(), other.Pins()) && same(b.Fixed(), other.Fixed()) &&
 		slices.EqualFunc(b.Equal(), other.Equal(), slices.Equal) &&
 		slices.Equal(b.DTypes(), other.DTypes()) && slices.Equal(b.Distributions(), other.Distributions()) &&
-		(b.Function.Kind == Python || b.Constraint() == other.Constraint() && b.givenAs(other))
+		(b.Function.Kind == cfacts.Python || b.Constraint() == other.Constraint() && b.givenAs(other))
 }
 
 // givenAs reports whether two interpretations with the same shim pass the same in every quick case.
@@ -136,7 +140,7 @@ func (b *Binding) givenAs(other *Binding) bool {
 
 // shim returns the code that calls the function alone.
 func (b *Binding) shim() string {
-	if b.Function.Kind == Python {
+	if b.Function.Kind == cfacts.Python {
 		return PythonShim("", "", []*Binding{b})
 	}
 	return CUDAShim("", "", []*Binding{b})
@@ -162,8 +166,9 @@ func (b *Binding) argumentWords(numbers bool) (words []declaration.Word) {
 			}
 			continue
 		}
-		number := a.Adapter == Scratch || a.Role == Constant && (numbers || a.stated || b.guessedNumber(a))
-		if a.Adapter == BlockTotals || strings.HasPrefix(a.Target, "2 *") {
+		number := a.Adapter == layout.Scratch || a.Role == Constant &&
+			(numbers || a.Stated || b.guessedNumber(a))
+		if a.Adapter == layout.BlockTotals || strings.HasPrefix(a.Target, "2 *") {
 			continue // its lines say that, and no word does
 		}
 		if a.Over != "" {
@@ -188,7 +193,7 @@ func (b *Binding) lineWords(w wordy, dtypes []string) (words []declaration.Word)
 		_, asked := b.given.Dims[d.Name]
 		_, implied := b.implied[d.Name]
 		switch n, is := fixed[d.Name]; {
-		case implied && n == 1 && b.Function.Kind == Python && !asked:
+		case implied && n == 1 && b.Function.Kind == cfacts.Python && !asked:
 			if !slices.Contains(without, d.Name) {
 				without = append(slices.Clone(without), d.Name)
 			}
@@ -210,7 +215,7 @@ func (b *Binding) lineWords(w wordy, dtypes []string) (words []declaration.Word)
 	if l := b.triton; l != nil && (w.launch || !l.said) {
 		add(keyGrid, strings.Join(l.grid, ", "))
 	}
-	if len(b.given.Arguments) > 0 || b.Function.Kind == Host && len(b.numbers) > 0 {
+	if len(b.given.Arguments) > 0 || b.Function.Kind == cfacts.Host && len(b.numbers) > 0 {
 		add(keyTemplate, strings.Join(b.Options.Arguments, ","))
 	} else {
 		for _, number := range b.numbers {
@@ -223,7 +228,7 @@ func (b *Binding) lineWords(w wordy, dtypes []string) (words []declaration.Word)
 	}
 	add(keyDType, strings.Join(dtypes, ","))
 	add(keyWithout, strings.Join(without, ","))
-	if isBackward(b.Function.Name+" "+b.Function.bound) != (b.Pass == op.Backward) {
+	if match.IsBackward(b.Function.Name+" "+b.Function.BoundName) != (b.Pass == op.Backward) {
 		add(keyPass, b.Pass.String())
 	}
 	switch {
@@ -243,7 +248,7 @@ func (b *Binding) openLine() string {
 		line.Words, open = append(line.Words, declaration.Word{Key: key, Value: value}), true
 	}
 	for _, a := range b.Args {
-		if a.Role == Nothing && !a.Optional && a.place == inCall {
+		if a.Role == Nothing && !a.Optional && a.Place == cfacts.InCall {
 			add(declaration.Open, a.Name)
 		}
 	}
@@ -257,13 +262,13 @@ func (b *Binding) openLine() string {
 		tensors []op.TensorSpec
 	}{{Input, b.inputs}, {Output, b.outputs}} {
 		for _, i := range b.unmatched(of.role, of.tensors) {
-			if of.role == Input || !b.Function.mayReturn() {
+			if of.role == Input || !b.Function.MayReturn() {
 				add(of.tensors[i].Name, declaration.Open)
 			}
 		}
 	}
 	for _, d := range b.Spec.Dims {
-		if !b.givesSize(d.Name) && d.Default == "" && b.implied[d.Name] == 0 && !b.Function.showsSizes() {
+		if !b.givesSize(d.Name) && d.Default == "" && b.implied[d.Name] == 0 && !b.Function.ShowsSizes() {
 			add(d.Name, declaration.Open)
 		}
 	}

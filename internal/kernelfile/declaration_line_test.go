@@ -144,7 +144,7 @@ func TestLinesThatAreRefused(t *testing.T) {
 		}
 	}
 	f := Request{Path: "a.py", Parse: parsed}.Read("def f(x):\n    return x\n# triad: softmax()\n", nil)
-	if f.badLine == nil {
+	if f.BadLine == nil {
 		t.Error("a line above nothing is not refused")
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"triad/internal/declaration"
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/match"
 )
 
 // Keys of a line that stand for no tensor, size or attribute: what flags of the same names say, and how the
@@ -39,16 +41,16 @@ type said struct {
 
 // takeLines gives each function the lines above it. An indented line in a Python file, such as one above a
 // method, belongs to the enclosing definition.
-func (f *File) takeLines(text, sign string) {
-	if f.badLine != nil {
+func takeLines(f *cfacts.File, text, sign string) {
+	if f.BadLine != nil {
 		return
 	}
 	lines, err := declaration.Find(text, sign)
-	if f.badLine = err; err != nil {
+	if f.BadLine = err; err != nil {
 		return
 	}
 	for _, l := range lines {
-		var of *Function
+		var of *cfacts.Function
 		for i := range f.Functions {
 			fn := &f.Functions[i]
 			within := sign == PythonSign && l.Indented
@@ -58,21 +60,21 @@ func (f *File) takeLines(text, sign string) {
 			}
 		}
 		if of == nil {
-			f.badLine = l.At.Errorf("no function that can be judged follows this line: put it above one")
+			f.BadLine = l.At.Errorf("no function that can be judged follows this line: put it above one")
 			return
 		}
-		of.lines = append(of.lines, l)
+		of.Declared = append(of.Declared, l)
 	}
 }
 
 // checkLines refuses lines of unknown operators, and two lines that say the same.
-func (f *File) checkLines(operators []string) error {
-	if f.badLine != nil {
-		return f.badLine
+func checkLines(f *cfacts.File, operators []string) error {
+	if f.BadLine != nil {
+		return f.BadLine
 	}
 	for _, fn := range f.Functions {
 		seen := map[string]int{}
-		for _, l := range fn.lines {
+		for _, l := range fn.Declared {
 			if len(operators) > 0 && !slices.Contains(operators, l.Operator) {
 				return l.At.Errorf("%q is no operator: want one of %s", l.Operator,
 					strings.Join(operators, ", "))
@@ -103,8 +105,8 @@ func passOf(l declaration.Line) string {
 }
 
 // line returns the file's declaration of a function as a pass of an operator.
-func (fn *Function) line(operator string, pass op.Pass) (declaration.Line, bool) {
-	for _, l := range fn.lines {
+func line(fn *cfacts.Function, operator string, pass op.Pass) (declaration.Line, bool) {
+	for _, l := range fn.Declared {
 		if named := passOf(l); l.Operator == operator && (named == "" || named == pass.String()) {
 			return l, true
 		}
@@ -113,10 +115,10 @@ func (fn *Function) line(operator string, pass op.Pass) (declaration.Line, bool)
 }
 
 // saying returns the functions that the file declares as a pass of the requested operator.
-func (f *File) saying(r Request, pass op.Pass) (list []Function) {
+func saying(f *cfacts.File, r Request, pass op.Pass) (list []cfacts.Function) {
 	for _, fn := range f.Functions {
-		l, there := fn.line(r.operator, pass)
-		byName := r.Pass == pass || isBackward(fn.Name+" "+fn.bound) == (pass == op.Backward)
+		l, there := line(&fn, r.operator, pass)
+		byName := r.Pass == pass || match.IsBackward(fn.Name+" "+fn.BoundName) == (pass == op.Backward)
 		if there && r.names(fn) && (passOf(l) != "" || byName) {
 			list = append(list, fn)
 		}
@@ -125,25 +127,26 @@ func (f *File) saying(r Request, pass op.Pass) (list []Function) {
 }
 
 // names reports whether a request is for a function by name, or for none by name.
-func (r Request) names(fn Function) bool {
+func (r Request) names(fn cfacts.Function) bool {
 	return r.Function == "" || r.Function == fn.Name || strings.HasSuffix(fn.Name, "::"+r.Function)
 }
 
 // Declares reports whether the file has a line of an operator.
-func (f *File) Declares(operator string) bool {
-	return slices.ContainsFunc(f.Functions, func(fn Function) bool {
-		return slices.ContainsFunc(fn.lines, func(l declaration.Line) bool { return l.Operator == operator })
+func Declares(f *cfacts.File, operator string) bool {
+	return slices.ContainsFunc(f.Functions, func(fn cfacts.Function) bool {
+		return slices.ContainsFunc(fn.Declared,
+			func(l declaration.Line) bool { return l.Operator == operator })
 	})
 }
 
 // Declares reports whether the text of the file has a line of an operator.
 func (r Request) Declares(text string, flags []string, operator string) bool {
-	return declaration.MayBeIn(text) && r.Read(text, flags).Declares(operator)
+	return declaration.MayBeIn(text) && Declares(r.Read(text, flags), operator)
 }
 
 // saysOther reports whether the file declares a function as another operator than the requested one.
-func (r Request) saysOther(fn Function) bool {
-	return len(fn.lines) > 0 && !slices.ContainsFunc(fn.lines, func(l declaration.Line) bool {
+func (r Request) saysOther(fn cfacts.Function) bool {
+	return len(fn.Declared) > 0 && !slices.ContainsFunc(fn.Declared, func(l declaration.Line) bool {
 		return l.Operator == r.operator
 	})
 }
@@ -153,12 +156,12 @@ const NotTaken = "not taken: "
 
 // ofOthers says which functions are not taken because the file declares them as other operators, or declares
 // only other functions as this one; "" for none.
-func (f *File) ofOthers(r Request, passes []op.Pass) string {
+func ofOthers(f *cfacts.File, r Request, passes []op.Pass) string {
 	var words []string
 	for _, pass := range passes {
-		said := f.saying(r, pass)
-		for _, fn := range f.fitting(r, pass, helps) {
-			if len(said) > 0 && len(fn.lines) == 0 && fn.Kind == said[0].Kind {
+		said := saying(f, r, pass)
+		for _, fn := range fitting(f, r, pass, match.IsHelper) {
+			if len(said) > 0 && len(fn.Declared) == 0 && fn.Kind == said[0].Kind {
 				words = append(words, fn.Name+", which has no line")
 			}
 		}
@@ -166,7 +169,7 @@ func (f *File) ofOthers(r Request, passes []op.Pass) string {
 	for _, fn := range f.Functions {
 		if r.saysOther(fn) && r.names(fn) {
 			words = append(words, fmt.Sprintf("%s, of which line %d says that it is %s", fn.Name,
-				fn.lines[0].At.Line, fn.lines[0].Operator))
+				fn.Declared[0].At.Line, fn.Declared[0].Operator))
 		}
 	}
 	return strings.Join(words, "; ")
@@ -174,8 +177,8 @@ func (f *File) ofOthers(r Request, passes []op.Pass) string {
 
 // statedBy returns the options with those of the line above a function. The user's flags take precedence. The
 // error is a *declaration.Error.
-func (o Options) statedBy(fn Function, spec *op.Spec, pass op.Pass) (Options, error) {
-	line, there := fn.line(spec.Name, pass)
+func (o Options) statedBy(fn cfacts.Function, spec *op.Spec, pass op.Pass) (Options, error) {
+	line, there := line(&fn, spec.Name, pass)
 	if !there {
 		return o, nil
 	}
@@ -259,7 +262,7 @@ func (r *lineReader) takeTarget(w declaration.Word) error {
 			strings.Join(append(r.targets(), lineKeys...), ", "), strings.Join(r.adapterWords(), ", "))
 	}
 	attribute := slices.IndexFunc(r.Spec.Attributes, func(a op.AttributeSpec) bool { return a.Name == w.Key })
-	number := slices.ContainsFunc(r.Function.Template, func(t TemplateParam) bool {
+	number := slices.ContainsFunc(r.Function.Template, func(t cfacts.TemplateParam) bool {
 		return !t.Type && t.Name == w.Value
 	})
 	parts := strings.FieldsFunc(w.Value, func(c rune) bool { return c == '*' || c == ' ' })
@@ -268,10 +271,10 @@ func (r *lineReader) takeTarget(w declaration.Word) error {
 		for _, name := range parts {
 			r.said.factors[name] = w.Key
 		}
-		return r.among(w, parts, r.Function.parameterNames())
+		return r.among(w, parts, parameterNames(&r.Function))
 	case number && isNumber.MatchString(w.Key):
 		r.said.numbers[w.Value] = w.Key
-	case slices.Contains(r.Function.parameterNames(), w.Value):
+	case slices.Contains(parameterNames(&r.Function), w.Value):
 		return r.takeParameter(w)
 	case err == nil && n > 0 && r.isDim(w.Key):
 		r.said.dims[w.Key] = n
@@ -280,10 +283,10 @@ func (r *lineReader) takeTarget(w declaration.Word) error {
 		return r.among(w, []string{w.Value}, attributeValues(r.Spec.Attributes[attribute], w.Value))
 	case r.isDim(w.Key):
 		return w.ValueAt.Errorf("found %s=%s, want a number or a parameter of %s: %s", w.Key, w.Value,
-			r.Function.Name, strings.Join(r.Function.parameterNames(), ", "))
+			r.Function.Name, strings.Join(parameterNames(&r.Function), ", "))
 	default:
 		return w.ValueAt.Errorf("%s has no parameter %q: it has %s", r.Function.Name, w.Value,
-			strings.Join(r.Function.parameterNames(), ", "))
+			strings.Join(parameterNames(&r.Function), ", "))
 	}
 	return nil
 }
@@ -293,7 +296,7 @@ func (r *lineReader) takeParameter(w declaration.Word) error {
 	before, twice := r.into.Map[w.Value]
 	input := func(name string) bool { return slices.Contains(namesOf(r.inputs), name) }
 	output := func(name string) bool { return slices.Contains(namesOf(r.outputs), name) }
-	if r.Function.Kind == Python { // its lines say that it writes an input
+	if r.Function.Kind == cfacts.Python { // its lines say that it writes an input
 		input, output = output, input
 	}
 	switch {
@@ -339,6 +342,6 @@ func (o Options) factor(parameter string) string {
 	return o.said.factors[parameter]
 }
 
-func (fn *Function) parameterNames() []string {
-	return eachOf(fn.Params, func(p Param) string { return p.Name })
+func parameterNames(fn *cfacts.Function) []string {
+	return eachOf(fn.Params, func(p cfacts.Param) string { return p.Name })
 }

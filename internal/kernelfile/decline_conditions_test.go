@@ -1,6 +1,10 @@
 package kernelfile
 
-import "testing"
+import (
+	"testing"
+
+	"triad/internal/ownfile/cfacts"
+)
 
 // A function whose lines check or assert something may decline a call. A CUDA function has the sizes without
 // a parameter at their defaults.
@@ -13,7 +17,7 @@ func TestMayDecline(t *testing.T) {
 		kernel + "{ assert(cols % 4 == 0); }\n" + host + launch:                          true,
 		kernel + "{}\n" + host + "{ TORCH_CHECK(cols); k<<<1, 1>>>(x, y, rows, cols); }": true,
 	} {
-		file := ReadCUDA(text)
+		file := cfacts.ReadCUDA(text)
 		if got := (&Binding{file: file, Function: file.Functions[1]}).MayDecline(); got != want {
 			t.Errorf("%s\nmay decline: %v", text, got)
 		}

@@ -92,3 +92,71 @@ func (b *Binding) limits() []string {
 	}
 	return all
 }
+
+// Matched returns the meaning of every parameter: "input = x, N = cols".
+func (b *Binding) Matched() string {
+	var words []string
+	for _, a := range b.Args {
+		switch {
+		case a.Role != Nothing && a.Role != Stride:
+			words = append(words, a.Name+" is "+a.meaning())
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// meaning returns in words what a parameter stands for.
+func (a Argument) meaning() string {
+	if a.Share > 0 {
+		return "a factor of " + a.Target
+	}
+	if a.Over != "" {
+		return a.Over + " and " + a.Target
+	}
+	return a.Target
+}
+
+// eachOf returns what give makes of each element.
+func eachOf[T, R any](list []T, give func(T) R) (all []R) {
+	for _, x := range list {
+		all = append(all, give(x))
+	}
+	return all
+}
+
+// those returns the elements that fulfil a condition.
+func those[T any](list []T, is func(T) bool) (all []T) {
+	for _, x := range list {
+		if is(x) {
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+// withNew adds a value to a list that does not have it.
+func withNew[T comparable](list []T, value T) []T {
+	if slices.Contains(list, value) {
+		return list
+	}
+	return append(list, value)
+}
+
+// argumentsThat returns the names of the parameters that fulfil a condition.
+func (b *Binding) argumentsThat(is func(Argument) bool) []string {
+	return eachOf(those(b.Args, is), func(a Argument) string { return a.Name })
+}
+
+func tensorNames(list []op.TensorSpec) string { return strings.Join(namesOf(list), ", ") }
+
+func namesOf(list []op.TensorSpec) []string {
+	return eachOf(list, func(t op.TensorSpec) string { return t.Name })
+}
+
+func dimNames(s *op.Spec) []string {
+	return eachOf(s.Dims, func(d op.DimSpec) string { return d.Name })
+}
+
+func attributeNames(s *op.Spec) []string {
+	return eachOf(s.Attributes, func(a op.AttributeSpec) string { return a.Name })
+}

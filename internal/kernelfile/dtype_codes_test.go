@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // A number by which a function chooses the type of its tensors is refused, and so is a single value of it for
@@ -28,7 +29,7 @@ func TestNumbersThatChooseAType(t *testing.T) {
 		if c.said != "" {
 			options.Map["dtype"] = c.said
 		}
-		all, err := Bind(ReadCUDA(c.text), Request{}, s, []op.Pass{op.Forward}, options)
+		all, err := Bind(cfacts.ReadCUDA(c.text), Request{}, s, []op.Pass{op.Forward}, options)
 		if c.refused != "" {
 			if err == nil || !strings.Contains(err.Error(), c.refused) {
 				t.Errorf("%s: %v, want %q", c.name, err, c.refused)

@@ -2,21 +2,27 @@ package kernelfile
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/layout"
+	"triad/internal/ownfile/match"
 )
 
 // takeFP32 takes the tensors of an exercise in Python, a solve with sizes as well as tensors, for fp32, where
 // neither its lines nor the user name a dtype: its author's tensors have no other.
-func (b *Binding) takeFP32(file *File) {
+func (b *Binding) takeFP32(file *cfacts.File) {
 	said := len(b.asked) > 0 || len(b.Options.DTypes) > 0
-	b.away = roundsUp.MatchString(pythonComment.ReplaceAllString(file.text, " "))
-	b.sixteen = narrowName.MatchString(pythonComment.ReplaceAllString(file.text, ""))
-	b.withoutDType = b.Function.Kind == Python && b.Function.Name == "solve" && b.takesSizes() && !said &&
+	b.away = roundsUp.MatchString(cfacts.PythonComment.ReplaceAllString(file.PythonText, " "))
+	b.sixteen = narrowName.MatchString(cfacts.PythonComment.ReplaceAllString(file.PythonText, ""))
+	b.withoutDType = b.Function.Kind == cfacts.Python && b.Function.Name == "solve" && b.takesSizes() &&
+		!said &&
 		slices.Contains(b.Spec.PassDTypes(b.Pass), op.FP32.String())
 	if len(b.Options.Only) > 0 {
 		b.asked = b.Options.Only
@@ -24,7 +30,7 @@ func (b *Binding) takeFP32(file *File) {
 	if made := b.givesDType(); !said && made != "" {
 		b.asked = []string{made}
 	}
-	stored := cmp.Or(b.Function.parsed().Stores, b.Function.parsed().Loads)
+	stored := cmp.Or(b.Function.Parsed().Stores, b.Function.Parsed().Loads)
 	switch {
 	case b.withoutDType && stored == "":
 		b.asked = []string{op.FP32.String()}
@@ -32,9 +38,6 @@ func (b *Binding) takeFP32(file *File) {
 		b.asked, b.sixteen, b.stores = []string{stored}, false, true
 	}
 }
-
-// narrowType matches what shows that an author thought of other dtypes than fp32.
-var narrowType = regexp.MustCompile(`(?i)half|float16|fp16|bf16|\bdtype\b|element_ty|scalar_type`)
 
 // narrowName matches the name of a type of 16 bits in Python, where half may also be half of a size.
 var narrowName = regexp.MustCompile(`(?i)torch\.half\b|\.half\(|float16|fp16|bf16`)
@@ -49,18 +52,6 @@ var namesOf16 = map[op.DType]*regexp.Regexp{
 // nameOfInteger matches the name of an integer type in Python; "int" alone is the type of a size.
 var nameOfInteger = regexp.MustCompile(`(?i)\bu?int(?:8|16|32|64)\b|torch\.(?:u?int|long|short)|` +
 	`tl\.u?int|\.(?:int|long|short)\(|\binteger`)
-
-// namesNarrow reports whether the lines of a file, without its comments, name a type of 16 bits or ask for
-// the dtype of tensors.
-func namesNarrow(comment *regexp.Regexp, text string) bool {
-	return narrowType.MatchString(wideType.ReplaceAllString(comment.ReplaceAllString(text, " "), " "))
-}
-
-// wideType matches a dtype without half precision, "dtype=tl.float32", and one that is passed on and named
-// elsewhere: "dtype=dtype", "dtype=x.dtype".
-var wideType = regexp.MustCompile(
-	`\bdtype\s*=\s*(?:(?:tl|torch|np|jnp)\.(?:float32|float64|float|u?int\w*|bool|long)\b|dtype\b|` +
-		`\w+\.dtype\b|["'](?:fp|f|float)?(?:32|64)["'])`)
 
 // guessedDTypes returns the doubt about the dtypes beyond fp32 of a function that takes any, where neither
 // its file nor the user names one: its author may never have offered them.
@@ -85,10 +76,10 @@ func (b *Binding) guessedDTypes() string {
 // a Python file names no integer type.
 func (b *Binding) UnstatedDTypes() (others []string) {
 	if len(b.asked) > 0 || len(b.Options.DTypes) > 0 || len(b.Cases) < 2 || b.Cases[0].Main != op.FP32 ||
-		b.narrow && (!b.sixteen || b.Function.Kind != Python) {
+		b.narrow && (!b.sixteen || b.Function.Kind != cfacts.Python) {
 		return nil
 	}
-	all := pythonComment.ReplaceAllString(b.file.text, "")
+	all := cfacts.PythonComment.ReplaceAllString(b.file.PythonText, "")
 	for _, c := range b.Cases[1:] {
 		names, text := namesOf16[c.Main], all
 		if c.Main == op.FP16 {
@@ -96,7 +87,7 @@ func (b *Binding) UnstatedDTypes() (others []string) {
 		}
 		switch {
 		case names != nil && (!b.narrow || !names.MatchString(text)),
-			!c.Main.IsFloat() && b.Function.Kind == Python && !nameOfInteger.MatchString(all):
+			!c.Main.IsFloat() && b.Function.Kind == cfacts.Python && !nameOfInteger.MatchString(all):
 			others = append(others, c.DType)
 		}
 	}
@@ -121,7 +112,7 @@ func (b *Binding) instances() error {
 		return err
 	}
 	// What triad does to inputs or outputs itself would be another rounding point in 16 bits.
-	fp32Alone := len(b.unscaled) > 0 || b.whole || b.returned != "" || b.hasAdapter(BlockTotals)
+	fp32Alone := len(b.unscaled) > 0 || b.whole || b.returned != "" || b.hasAdapter(layout.BlockTotals)
 	var why string
 	for _, name := range b.Spec.PassDTypes(b.Pass) {
 		main, ok := tensorDType(b.inputs[0], name)
@@ -136,7 +127,7 @@ func (b *Binding) instances() error {
 		if generic != "" {
 			here[generic] = cppTypes[main]
 		}
-		if made := b.file.instantiated(b.Function); generic != "" && len(made) > 0 &&
+		if made := b.file.Instantiated(b.Function); generic != "" && len(made) > 0 &&
 			!slices.Contains(made, main) {
 			why = "its file instantiates " + b.Function.Name + " for other types"
 			continue
@@ -184,7 +175,7 @@ func (b *Binding) templateArguments(values map[string]string) string {
 	if len(b.Function.Template) == 0 {
 		return ""
 	}
-	words := eachOf(b.Function.Template, func(t TemplateParam) string { return values[t.Name] })
+	words := eachOf(b.Function.Template, func(t cfacts.TemplateParam) string { return values[t.Name] })
 	return "<" + strings.Join(words, ", ") + ">"
 }
 
@@ -195,12 +186,12 @@ func (b *Binding) misfit(dtype string, types map[string]string) string {
 			continue
 		}
 		tensor := b.tensor(a)
-		own := a.instantiate(types)
-		element, any, ok := own.element()
+		own := a.Instantiate(types)
+		element, any, ok := own.Element()
 		want, fixed := tensorDType(tensor, dtype)
 		element = b.heldBy(element, want)
 		switch {
-		case any || a.Untyped || a.Adapter == Narrow || own.isBytes() && fixed && want.Size() == 1:
+		case any || a.Untyped || a.Adapter == layout.Narrow || own.IsBytes() && fixed && want.Size() == 1:
 		case !ok:
 			return a.Name + " is " + a.Text
 		case !fixed: // an attribute says it: every float is one of its values
@@ -233,7 +224,7 @@ func (b *Binding) typesOf(types map[string]string) string {
 	dtypes := map[op.DType]bool{}
 	for _, a := range b.Args {
 		if (a.Role == Input || a.Role == Output) && b.tensor(a).DType == "" {
-			if d, any, ok := a.instantiate(types).element(); ok && !any {
+			if d, any, ok := a.Instantiate(types).Element(); ok && !any {
 				words = append(words, a.Name+" is "+d.String())
 				dtypes[d] = true
 			}
@@ -302,4 +293,96 @@ func (b *Binding) checkContract() error {
 		}
 	}
 	return b.errorf("--contract %s: %s permits %s", asked, b.Spec.Name, strings.Join(permitted, ", "))
+}
+
+// cppTypes maps a dtype to its type in CUDA C++.
+var cppTypes = map[op.DType]string{
+	op.FP64: "double", op.FP32: "float", op.FP16: "__half",
+	op.BF16: "__nv_bfloat16", op.E4M3: "__nv_fp8_e4m3",
+	op.E5M2: "__nv_fp8_e5m2",
+	op.I64:  "long long", op.I32: "int", op.I8: "signed char", op.U8: "unsigned char", op.Bool: "bool",
+	op.U32: "unsigned int", op.E2M1x2: "unsigned char",
+}
+
+// abiNames maps a dtype to its name in abi.h.
+var abiNames = map[op.DType]string{
+	op.FP64: "TRIAD_F64", op.FP32: "TRIAD_F32", op.FP16: "TRIAD_F16",
+	op.BF16: "TRIAD_BF16", op.E4M3: "TRIAD_E4M3",
+	op.E5M2: "TRIAD_E5M2",
+	op.I64:  "TRIAD_I64", op.I32: "TRIAD_I32", op.I8: "TRIAD_I8", op.U8: "TRIAD_U8", op.Bool: "TRIAD_BOOL",
+	op.U32: "TRIAD_U32", op.E2M1x2: "TRIAD_E2M1X2",
+}
+
+// roundsUp matches what adds a half before it cuts off, and CUDA's round. Python's and torch's are others.
+var roundsUp = regexp.MustCompile(
+	`\b(?:floor|trunc)\([^\n]*\+\s*(?:float\()?0?\.5\b|\blibdevice\.round\(`)
+
+// otherHalves returns the doubt about a file that does not round halves to even, as the operator does.
+func (b *Binding) otherHalves() string {
+	if !b.away || len(b.Spec.Own.Halves) == 0 {
+		return ""
+	}
+	return b.Spec.Name + " rounds halves to even, and its lines round them away from zero, or up: if that " +
+		"is meant so, say --distribution normal, where there are none"
+}
+
+// narrowIntegers finds the pointers to int that stand for tensors of int64, such as labels and counts: people
+// write int, and every value that the operator has there fits one. triad converts them before and after each
+// call.
+func (b *Binding) narrowIntegers() {
+	for i := range b.Args {
+		a := &b.Args[i]
+		if a.Role != Input && a.Role != Output || a.Adapter != layout.AsItLies || a.TorchTensor ||
+			a.Over != "" ||
+			b.Function.Kind == cfacts.Python {
+			continue
+		}
+		element, any, ok := a.Element()
+		if ok && !any && element == op.I32 && b.tensor(*a).DType == op.I64.String() {
+			a.Adapter = layout.Narrow
+		}
+	}
+}
+
+// narrowCode converts an input from 64 bits into the buffer that the function reads, or an output from the
+// buffer that it wrote.
+func (b *Binding) narrowCode(a Argument, at int) string {
+	data := b.tensorAt(a) + ".data)"
+	if a.Role == Output {
+		return b.convertCode(a, "static_cast<int64_t *>("+data, b.placeCode("const int32_t", a, at))
+	}
+	return b.convertCode(a, b.placeCode("int32_t", a, at), "static_cast<const int64_t *>("+data)
+}
+
+func (b *Binding) convertCode(a Argument, to, from string) string {
+	return fmt.Sprintf("\ttriad_own::convert<<<triad_own::blocks(triad::elements(%[3]s)), 256, 0, "+
+		"triad::stream_of(triad_own_call)>>>(\n\t\t%[1]s,\n\t\t%[2]s, "+
+		"static_cast<size_t>(triad::elements(%[3]s)));\n", to, from, b.tensorAt(a))
+}
+
+// dtypeNames lists names, in lower case, of a number that selects the type of tensors.
+var dtypeNames = []string{
+	"dtype", "data_type", "datatype", "scalar_type", "elem_type", "element_type", "dtype_code", "dtype_id",
+	"type_id", "type_code", "tensor_type",
+}
+
+// saysDType reports whether the name of a number says that it selects the type of untyped pointers.
+func (b *Binding) saysDType(p cfacts.Param) bool {
+	untyped := func(a Argument) bool { return a.Pointer && strings.TrimPrefix(a.Base, "const ") == "void" }
+	return p.IsInteger() && slices.Contains(dtypeNames, match.Snake(p.Name)) &&
+		slices.ContainsFunc(b.Args, untyped)
+}
+
+// checkDTypeCodes refuses one number for all dtypes if its name says that it selects the type of tensors.
+func (b *Binding) checkDTypeCodes() error {
+	for _, a := range b.Args {
+		said := b.Options.Map[a.Name]
+		_, err := strconv.Atoi(said)
+		if b.Function.Kind == cfacts.Host && err == nil && b.saysDType(a.Param) &&
+			len(b.Options.DTypes) != 1 {
+			return b.errorf("--map %[1]s=%[2]s: it says of which type the tensors are: say also in which "+
+				"dtype it is judged so, as in --dtype fp32", a.Name, said)
+		}
+	}
+	return nil
 }

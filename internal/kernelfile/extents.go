@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/layout"
 )
 
 // readExtents keeps, of the enumerations without a parameter that decide whether a tensor has one element,
@@ -15,18 +17,18 @@ func (b *Binding) readExtents() {
 		if a.Type != "enum" || b.has(Attribute, a.Name) || b.Options.Attrs[a.Name] != "" {
 			continue
 		}
-		if value := b.valueOfMany(a); value != "" && b.Function.Kind == Python && b.givesMany(a) {
+		if value := b.valueOfMany(a); value != "" && b.Function.Kind == cfacts.Python && b.givesMany(a) {
 			b.named[a.Name] = value
 		}
 		if len(a.Values) != 2 {
 			continue
 		}
-		if b.Function.Kind == Python {
+		if b.Function.Kind == cfacts.Python {
 			b.extentInPython(a)
 			continue
 		}
 		for _, arg := range b.Args {
-			if arg.Role != Output || arg.Adapter != AsItLies || len(b.places[arg.Name]) == 0 {
+			if arg.Role != Output || arg.Adapter != layout.AsItLies || len(b.places[arg.Name]) == 0 {
 				continue
 			}
 			if one, decides := b.oneElement(b.outputs[arg.Index], a.Name); decides {
@@ -57,7 +59,7 @@ func (b *Binding) extentInPython(a op.AttributeSpec) {
 	}
 	one, _ := b.oneElement(b.outputs[at], a.Name)
 	ofRows, ofAll, others := 0, 0, 0
-	for _, arguments := range b.Function.parsed().Extremes {
+	for _, arguments := range b.Function.Parsed().Extremes {
 		switch {
 		case lastSize.MatchString(arguments):
 			ofRows++
@@ -97,7 +99,7 @@ func (b *Binding) madeExtent(t op.TensorSpec) int {
 
 // extentOf returns the extent of the tensor that the lines make under a name.
 func (b *Binding) extentOf(name string) int {
-	switch made := b.Function.parsed().Made[name]; {
+	switch made := b.Function.Parsed().Made[name]; {
 	case made.Many:
 		return extentMany
 	case made.One:
@@ -140,22 +142,22 @@ func (b *Binding) dependingOn(a op.AttributeSpec) (all []op.TensorSpec) {
 // or it is made so, "loss = torch.empty(rows)", and returned unchanged.
 func (b *Binding) givesMany(a op.AttributeSpec) bool {
 	for _, t := range b.dependingOn(a) {
-		if b.Function.form == kernelForm {
+		if b.Function.Form == kernelForm {
 			at := slices.IndexFunc(b.Args, func(a Argument) bool {
 				return (a.Role == Input || a.Role == Output) && a.Target == t.Name
 			})
-			if at >= 0 && b.Function.factsOf(b.Args[at].Name).ByProgram {
+			if at >= 0 && b.Function.FactsOf(b.Args[at].Name).ByProgram {
 				return true
 			}
 			continue
 		}
-		name := b.Function.parsed().Result
-		if name == "" || b.Function.parsed().Returns != 1 ||
+		name := b.Function.Parsed().Result
+		if name == "" || b.Function.Parsed().Returns != 1 ||
 			!slices.ContainsFunc(b.outputs, func(o op.TensorSpec) bool { return o.Name == t.Name }) {
 			continue
 		}
 		many := b.extentOf(name) == extentMany || b.madeLikeRows(name)
-		if many && b.Function.parsed().Made[name].Times < 2 {
+		if many && b.Function.Parsed().Made[name].Times < 2 {
 			return true
 		}
 	}
@@ -166,7 +168,7 @@ func (b *Binding) givesMany(a op.AttributeSpec) bool {
 // "losses = torch.empty_like(target)".
 func (b *Binding) madeLikeRows(name string) bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
-		if a.Role != Input || a.Name != b.Function.parsed().Made[name].Like {
+		if a.Role != Input || a.Name != b.Function.Parsed().Made[name].Like {
 			return false
 		}
 		shape := b.shape(b.inputs[a.Index])

@@ -3,49 +3,13 @@ package kernelfile
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/match"
 )
-
-// gradientWords mark the name of a backward.
-var gradientWords = []string{"backward", "bwd", "grad"}
-
-func isBackward(name string) bool {
-	return slices.ContainsFunc(gradientWords,
-		func(w string) bool { return strings.Contains(strings.ToLower(name), w) })
-}
-
-// helperWords begin the names of helper functions, which are not judged.
-var helperWords = []string{
-	"free", "cuda_free", "alloc", "malloc", "cuda_malloc", "bench", "benchmark", "test", "check", "verify",
-	"validate", "plot", "print", "show", "dump", "main", "profile", "timeit", "init", "fill", "random",
-	"rand", "generate", "gen_", "load", "save", "read", "write", "compile", "setup", "copy_to", "to_host",
-	"to_device", "assert", "compare", "max_diff", "allclose", "error", "get_", "set_", "calculate_settings",
-	"next_power", "cdiv", "is_",
-}
-
-// driverWords lists words that mark, anywhere in its name, a function that runs what is to be judged: it
-// makes the tensors itself.
-var driverWords = []string{
-	"benchmark", "benchmarks", "benchmarking", "bench", "test", "tests", "demo", "main",
-}
-
-// helps reports whether a function is a helper by its name: cudaFree, check_result, run_benchmark.
-func helps(name string) bool {
-	word := snake(lastName(name))
-	return drives(name) || slices.ContainsFunc(helperWords, func(w string) bool {
-		return word == w || strings.HasPrefix(word, strings.TrimSuffix(w, "_")+"_")
-	})
-}
-
-// drives reports whether, by its name, a function makes the tensors itself.
-func drives(name string) bool {
-	parts := strings.Split(snake(lastName(name)), "_")
-	return slices.ContainsFunc(parts, func(part string) bool { return slices.Contains(driverWords, part) })
-}
 
 // SeveralError says that several functions of a file can be judged: each is a row of its own.
 type SeveralError struct {
@@ -58,22 +22,24 @@ func (e *SeveralError) Error() string { return e.Message }
 // Bind finds the functions of a file that are to be judged, one for each pass it has, and matches them;
 // passes are those that are asked for. The error is a *op.UsageError, or a
 // *SeveralError where several functions fit a pass.
-func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Options) ([]*Binding, error) {
-	if err := file.checkLines(options.Operators); err != nil {
+func Bind(file *cfacts.File, r Request, spec *op.Spec, passes []op.Pass, options Options) (
+	[]*Binding, error,
+) {
+	if err := checkLines(file, options.Operators); err != nil {
 		return nil, err
 	}
 	r.operator = spec.Name
 	options.Arguments, options.Selector = r.Arguments, r.Selector
 	bindings, err := bindPasses(file, r, spec, passes, options)
-	bindings, err = file.withNamesakes(r, passes, bindings, err)
-	if others := file.ofOthers(r, spec.Passes()); err == nil && others != "" {
+	bindings, err = withNamesakes(file, r, passes, bindings, err)
+	if others := ofOthers(file, r, spec.Passes()); err == nil && others != "" {
 		bindings[0].Notes = append(bindings[0].Notes, NotTaken+others)
 	}
 	return bindings, err
 }
 
 // bindPasses matches the functions of each pass.
-func bindPasses(file *File, r Request, spec *op.Spec, passes []op.Pass, options Options) (
+func bindPasses(file *cfacts.File, r Request, spec *op.Spec, passes []op.Pass, options Options) (
 	bindings []*Binding, err error,
 ) {
 	var several *SeveralError
@@ -83,8 +49,8 @@ func bindPasses(file *File, r Request, spec *op.Spec, passes []op.Pass, options 
 		if through { // the backward of an autograd function is its own
 			break
 		}
-		ranks := file.eligible(r, pass)
-		if r.Pass != op.PassUnknown && r.Pass != pass && (pass == op.Backward || !file.autograd()) ||
+		ranks := eligible(file, r, pass)
+		if r.Pass != op.PassUnknown && r.Pass != pass && (pass == op.Backward || !match.Autograd(file)) ||
 			len(ranks) == 0 {
 			continue
 		}
@@ -117,7 +83,7 @@ func bindPasses(file *File, r Request, spec *op.Spec, passes []op.Pass, options 
 	}
 	switch {
 	case !found:
-		return nil, file.noFunction(r, passes)
+		return nil, noFunction(file, r, passes)
 	case len(bindings) == 1 && bindings[0].Draws != "": // a pair alone can be judged
 		return nil, bindings[0].errorf("%s", bindings[0].Draws)
 	case several != nil:
@@ -134,13 +100,8 @@ func bindPasses(file *File, r Request, spec *op.Spec, passes []op.Pass, options 
 // NoBackward begins the note on a file whose backward is left out.
 const NoBackward = "its backward is not judged: "
 
-// autograd reports whether something in the file goes through an autograd function of it.
-func (f *File) autograd() bool {
-	return slices.ContainsFunc(f.Functions, func(fn Function) bool { return fn.parsed().Autograd })
-}
-
 // bindFirst matches the functions of the first rank in which one fits; the error is that of the first.
-func bindFirst(file *File, ranks [][]Function, spec *op.Spec, pass op.Pass, options Options) (
+func bindFirst(file *cfacts.File, ranks [][]cfacts.Function, spec *op.Spec, pass op.Pass, options Options) (
 	fit *Binding, first error,
 ) {
 	for _, list := range ranks {
@@ -155,61 +116,55 @@ func bindFirst(file *File, ranks [][]Function, spec *op.Spec, pass op.Pass, opti
 	return nil, first
 }
 
-// words matches a Python parameter that is not a tensor, number or switch: "title: str".
-var words = regexp.MustCompile(`^\w+ ?: ?["']?(?:str|bytes|(?:pathlib\.)?Path|(?:typing\.)?Callable)\b`)
-
-// wantsWords reports whether a Python function cannot be called without something that no operator has.
-func (fn *Function) wantsWords() bool {
-	return fn.Kind == Python && slices.ContainsFunc(fn.Params, func(p Param) bool {
-		return !p.Optional && words.MatchString(p.Text)
-	})
-}
-
 // eligible lists the functions that may be the one of a pass, rank by rank: those that are named, else host
 // functions that C can call, else host functions that launch, else kernels.
-func (f *File) eligible(r Request, pass op.Pass) [][]Function {
-	if said := f.saying(r, pass); len(said) > 0 {
-		return [][]Function{said}
+func eligible(f *cfacts.File, r Request, pass op.Pass) [][]cfacts.Function {
+	if said := saying(f, r, pass); len(said) > 0 {
+		return [][]cfacts.Function{said}
 	}
-	list := f.fitting(r, pass, helps)
+	list := fitting(f, r, pass, match.IsHelper)
 	if len(list) == 0 { // set_rotary launches what is to be judged, where nothing else does
-		list = f.fitting(r, pass, func(name string) bool { return drives(name) || !f.launchesTriton(name) })
+		list = fitting(f, r, pass, func(name string) bool {
+			return match.MakesTensors(name) ||
+				!match.LaunchesTriton(f, name)
+		})
 	}
 	switch {
 	case len(list) == 0:
 		return nil
 	case r.Function != "":
-		return [][]Function{list}
+		return [][]cfacts.Function{list}
 	}
 	// After @backward a function whose name says so goes before others.
-	saysOther := func(fn Function) bool {
-		return isBackward(fn.Name+" "+fn.bound) != (pass == op.Backward)
+	saysOther := func(fn cfacts.Function) bool {
+		return match.IsBackward(fn.Name+" "+fn.BoundName) != (pass == op.Backward)
 	}
 	if says := slices.DeleteFunc(slices.Clone(list), saysOther); len(says) > 0 {
 		list = says
 	}
-	if list[0].Kind == Python {
+	if list[0].Kind == cfacts.Python {
 		return pythonRanks(list)
 	}
 	if pass == op.Forward && r.Pass == op.PassUnknown {
-		list = slices.DeleteFunc(slices.Clone(list), f.isOfABackward)
+		list = slices.DeleteFunc(slices.Clone(list),
+			func(fn cfacts.Function) bool { return match.IsOfABackward(f, fn) })
 	}
-	var ranks [][]Function
-	for _, rank := range []func(Function) bool{
-		func(fn Function) bool { return fn.bound != "" },
-		func(fn Function) bool { return fn.Kind == Host && fn.ExternC && fn.Name == "solve" },
-		func(fn Function) bool { return fn.Kind == Host && fn.ExternC },
-		func(fn Function) bool { return fn.Kind == Host && fn.Launches },
-		func(fn Function) bool { return fn.Kind == Kernel },
-		func(fn Function) bool { return fn.Kind == Host && fn.library },
+	var ranks [][]cfacts.Function
+	for _, rank := range []func(cfacts.Function) bool{
+		func(fn cfacts.Function) bool { return fn.BoundName != "" },
+		func(fn cfacts.Function) bool { return fn.Kind == cfacts.Host && fn.ExternC && fn.Name == "solve" },
+		func(fn cfacts.Function) bool { return fn.Kind == cfacts.Host && fn.ExternC },
+		func(fn cfacts.Function) bool { return fn.Kind == cfacts.Host && fn.Launches },
+		func(fn cfacts.Function) bool { return fn.Kind == cfacts.Kernel },
+		func(fn cfacts.Function) bool { return fn.Kind == cfacts.Host && fn.CallsLibrary },
 	} {
-		lower := func(fn Function) bool { return !rank(fn) }
+		lower := func(fn cfacts.Function) bool { return !rank(fn) }
 		best := slices.DeleteFunc(slices.Clone(list), lower)
 		if len(best) > 0 {
 			ranks = append(ranks, best)
 		}
 		// beside a launcher that neither C nor Python calls its kernels may be meant
-		if len(best) > 0 && (best[0].Kind != Host || best[0].ExternC || best[0].bound != "") {
+		if len(best) > 0 && (best[0].Kind != cfacts.Host || best[0].ExternC || best[0].BoundName != "") {
 			break
 		}
 	}
@@ -217,88 +172,38 @@ func (f *File) eligible(r Request, pass op.Pass) [][]Function {
 }
 
 // fitting returns the functions of a pass that take a tensor, except those whose names are of helpers.
-func (f *File) fitting(r Request, pass op.Pass, beside func(name string) bool) (list []Function) {
+func fitting(f *cfacts.File, r Request, pass op.Pass,
+	beside func(name string) bool,
+) (list []cfacts.Function) {
 	for _, fn := range f.Functions {
 		if r.saysOther(fn) {
 			continue
 		}
-		fits := r.Pass == pass || isBackward(fn.Name+" "+fn.bound) == (pass == op.Backward)
+		fits := r.Pass == pass || match.IsBackward(fn.Name+" "+fn.BoundName) == (pass == op.Backward)
 		if r.Function != "" && r.names(fn) && fits || r.Function == "" && fits && !beside(fn.Name) &&
-			!fn.launcher && !fn.givesGrid() && !fn.wantsWords() &&
-			(fn.parsed().StandsFor == "" || r.bearsName(fn)) &&
-			slices.ContainsFunc(fn.Params, func(p Param) bool { return p.Pointer || p.Untyped }) {
+			!fn.Launcher && !match.GivesGrid(fn) && !match.WantsWords(&fn) &&
+			(fn.Parsed().StandsFor == "" || r.bearsName(fn)) &&
+			slices.ContainsFunc(fn.Params, func(p cfacts.Param) bool { return p.Pointer || p.Untyped }) {
 			list = append(list, fn)
 		}
 	}
 	return list
 }
 
-// launchesTriton reports whether a Python function launches a kernel of its file.
-func (f *File) launchesTriton(name string) bool {
-	return slices.ContainsFunc(f.Functions, func(fn Function) bool {
-		return fn.Name == name && fn.Kind == Python && fn.kernels != ""
-	})
-}
-
-// givesGrid reports whether a Python function returns the grid of a launch, for which Triton passes it its
-// constants, usually named META, or takes a launch as its arguments: grid, metadata, args.
-func (fn Function) givesGrid() bool {
-	if fn.Kind != Python || len(fn.Params) == 0 {
-		return false
-	}
-	stated := len(fn.Params) > 1 && fn.Params[0].Name == "grid" && fn.Params[1].Name == "metadata"
-	return stated || strings.EqualFold(fn.Params[0].Name, "meta")
-}
-
-// isOfABackward reports whether a function is a kernel that is launched by host functions, all of which are
-// backwards by their names: a file with only a backward has no forward. A kernel is a forward if its name
-// says so, or if it has no gradient and a host function also launches kernels that are backwards by their own
-// names.
-func (f *File) isOfABackward(fn Function) bool {
-	name := strings.ToLower(fn.Name)
-	if fn.Kind != Kernel || strings.Contains(name, "forward") || strings.Contains(name, "fwd") {
-		return false
-	}
-	of, gradient := false, slices.ContainsFunc(fn.Params, isGradient)
-	for _, host := range f.Functions {
-		if host.Kind != Host {
-			continue
-		}
-		launches, beside := false, false
-		for i := range host.body {
-			if callee, _ := f.called(&host, i); callee != nil && callee.Kind == Kernel {
-				launches = launches || callee.Name == fn.Name
-				beside = beside || isBackward(callee.Name) && !gradient
-			}
-		}
-		if launches && (beside || !isBackward(host.Name+" "+host.bound)) {
-			return false
-		}
-		of = of || launches
-	}
-	return of
-}
-
-// gradientName matches the short names of gradients.
-var gradientName = regexp.MustCompile(`^d(?:[a-z]|out|output)$`)
-
-// isGradient reports whether a parameter is, by its name, a gradient: grad_y, dy.
-func isGradient(p Param) bool {
-	return p.Pointer && (isBackward(p.Name) || gradientName.MatchString(strings.ToLower(p.Name)))
-}
-
 // mostCandidates limits the functions that are matched and compared with each other.
 const mostCandidates = 256
 
 // bindOne matches the functions of a pass; of several, only one may fit.
-func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options Options) (*Binding, error) {
+func bindOne(file *cfacts.File, list []cfacts.Function, spec *op.Spec, pass op.Pass,
+	options Options,
+) (*Binding, error) {
 	if len(list) > mostCandidates {
 		return nil, &op.UsageError{Message: fmt.Sprintf("%d functions could be %s %v: say which with --add "+
 			"FILE:NAME", len(list), spec.Name, pass)}
 	}
 	var fit []*Binding
 	var first error
-	_, said := list[0].line(spec.Name, pass)
+	_, said := line(&list[0], spec.Name, pass)
 	for _, fn := range list {
 		options, err := options.statedBy(fn, spec, pass)
 		var b *Binding
@@ -313,7 +218,7 @@ func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options O
 	}
 	switch {
 	case said && len(list) > 1: // each is judged, and refused, for itself
-		return nil, &SeveralError{Names: functionNames(list), Message: "several functions have a line"}
+		return nil, &SeveralError{Names: cfacts.Names(list), Message: "several functions have a line"}
 	case !said:
 		fit = withoutReferences(oneOfEachName(namedAlike(fit, spec)))
 	}
@@ -337,7 +242,7 @@ func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options O
 	}
 	message := fmt.Sprintf("none of these functions can be matched to %s %v: say which with --add "+
 		"FILE:NAME%s", spec.Name, pass, words.String())
-	if list[0].Kind == Kernel {
+	if list[0].Kind == cfacts.Kernel {
 		message += "\n  Several kernels that work together need a host function that launches them: " +
 			"extern \"C\" void solve(...)"
 	}
@@ -352,7 +257,7 @@ var referenceWords = []string{"reference", "ref", "golden", "baseline"}
 // withoutReferences leaves out the references that other functions are compared with, if there are others.
 func withoutReferences(fit []*Binding) []*Binding {
 	refers := func(b *Binding) bool {
-		return slices.ContainsFunc(strings.Split(snake(b.Function.Name), "_"),
+		return slices.ContainsFunc(strings.Split(match.Snake(b.Function.Name), "_"),
 			func(word string) bool { return slices.Contains(referenceWords, word) })
 	}
 	left := slices.DeleteFunc(slices.Clone(fit), refers)
@@ -377,7 +282,7 @@ func oneOfEachName(fit []*Binding) (left []*Binding) {
 			left = append(left, b)
 			continue
 		}
-		if o := left[same]; b.Function.Kind == Python && b.Function.Line > o.Function.Line {
+		if o := left[same]; b.Function.Kind == cfacts.Python && b.Function.Line > o.Function.Line {
 			left[same], b = b, o
 		}
 		left[same].Notes = append(left[same].Notes, fmt.Sprintf(
@@ -396,11 +301,11 @@ var otherWords = []string{
 // another of it, if one has just the operator's name: of softmax, log_softmax and softmax_v2 the first and
 // the last.
 func namedAlike(fit []*Binding, spec *op.Spec) []*Binding {
-	plain := func(name string) string { return strings.ReplaceAll(snake(name), "_", "") }
+	plain := func(name string) string { return strings.ReplaceAll(match.Snake(name), "_", "") }
 	other := func(b *Binding) bool {
-		name := snake(b.Function.Name)
-		if b.Function.bound != "" && strings.Contains(plain(b.Function.bound), plain(spec.Name)) {
-			name = snake(b.Function.bound)
+		name := match.Snake(b.Function.Name)
+		if b.Function.BoundName != "" && strings.Contains(plain(b.Function.BoundName), plain(spec.Name)) {
+			name = match.Snake(b.Function.BoundName)
 		}
 		before, after, found := strings.Cut(name, spec.Name)
 		if !found {
@@ -420,7 +325,7 @@ func namedAlike(fit []*Binding, spec *op.Spec) []*Binding {
 // withoutSiblings leaves out functions with another operator's name if the name of another function differs
 // in this word alone and has the operator's: vector_mul next to vector_add.
 func withoutSiblings(fit []*Binding, spec *op.Spec) []*Binding {
-	names := func(b *Binding) []string { return strings.Split(snake(b.Function.Name), "_") }
+	names := func(b *Binding) []string { return strings.Split(match.Snake(b.Function.Name), "_") }
 	sibling := func(b, other *Binding) bool {
 		mine, others := names(b), names(other)
 		at := slices.Index(others, spec.Name)
@@ -433,8 +338,8 @@ func withoutSiblings(fit []*Binding, spec *op.Spec) []*Binding {
 }
 
 // noFunction says why a file has no function to judge.
-func (f *File) noFunction(r Request, passes []op.Pass) error {
-	have := functionNames(f.Functions)
+func noFunction(f *cfacts.File, r Request, passes []op.Pass) error {
+	have := cfacts.Names(f.Functions)
 	message := "it has no function to judge"
 	if len(passes) == 1 && passes[0] == op.Backward && r.Function == "" && len(have) > 0 {
 		return &op.UsageError{Message: "it has no backward: triad takes a function for one whose name " +
@@ -443,9 +348,9 @@ func (f *File) noFunction(r Request, passes []op.Pass) error {
 	if r.IsPython() {
 		message += ": want a function at the top of the file that takes tensors, as in def solve(x)"
 	}
-	switch others := f.ofOthers(r, nil); {
-	case f.facts.Syntax != "":
-		message = "Python cannot parse it: " + f.facts.Syntax
+	switch others := ofOthers(f, r, nil); {
+	case f.Python.Syntax != "":
+		message = "Python cannot parse it: " + f.Python.Syntax
 	case others != "":
 		message += fmt.Sprintf(" as %s; %s%s", r.operator, NotTaken, others)
 	case r.Function != "" && slices.Contains(have, r.Function):
@@ -465,4 +370,27 @@ func (f *File) noFunction(r Request, passes []op.Pass) error {
 			"for a single __global__ function"
 	}
 	return &op.UsageError{Message: message}
+}
+
+// KernelsAlone returns the names of a file's Triton kernels if it has no function that could launch one.
+func KernelsAlone(f *cfacts.File) (names []string) {
+	for _, fn := range f.Functions {
+		if fn.Form != kernelForm {
+			return nil
+		}
+		names = append(names, fn.Name)
+	}
+	return names
+}
+
+// UsesNothingOfItsFile reports whether a Python function names nothing else that its file defines: it
+// consists of library operations.
+func (b *Binding) UsesNothingOfItsFile() bool {
+	return b.Function.Kind == cfacts.Python && b.Function.Form == plainForm && !b.Function.Parsed().UsesFile
+}
+
+// GuessesParameters reports whether the names of some parameters do not say what they stand for.
+func (b *Binding) GuessesParameters() bool {
+	_, parameters := b.guessedParameters()
+	return len(parameters) > 0
 }

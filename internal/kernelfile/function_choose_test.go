@@ -9,12 +9,13 @@ import (
 
 	"triad/internal/catalog"
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 func TestABackwardIsFoundByItsName(t *testing.T) {
 	text := `extern "C" void softmax_forward(const float* x, float* y, int rows, int cols) {}
 extern "C" void softmax_backward(const float* y, const float* dy, float* dx, int rows, int cols) {}`
-	all, err := Bind(ReadCUDA(text), Request{}, spec(t, "softmax"), []op.Pass{op.Forward, op.Backward},
+	all, err := Bind(cfacts.ReadCUDA(text), Request{}, spec(t, "softmax"), []op.Pass{op.Forward, op.Backward},
 		Options{})
 	if err != nil || len(all) != 2 {
 		t.Fatal(all, err)
@@ -92,14 +93,14 @@ func TestForwardBesideABackwardThatDoesNotFit(t *testing.T) {
 	text := "extern \"C\" void " + s.Name + "_forward(const float* x, float* y, int rows, int cols) {}\n" +
 		"extern \"C\" void " + s.Name + "_backward(const float* y, Handle h) {}"
 	passes := []op.Pass{op.Forward, op.Backward}
-	all, err := Bind(ReadCUDA(text), Request{}, s, passes, Options{})
+	all, err := Bind(cfacts.ReadCUDA(text), Request{}, s, passes, Options{})
 	if err != nil || len(all) != 1 {
 		t.Fatal(all, err)
 	}
 	if got := all[0].Describe(); !strings.Contains(got, "its backward is not judged: line 2") {
 		t.Error(got)
 	}
-	_, err = Bind(ReadCUDA(text), Request{Pass: op.Backward}, s, passes, Options{})
+	_, err = Bind(cfacts.ReadCUDA(text), Request{Pass: op.Backward}, s, passes, Options{})
 	if err == nil {
 		t.Error("a backward that is asked for and does not fit is left out")
 	}
@@ -138,7 +139,7 @@ extern "C" void row_backward(const float *y, const float *dy, float *dx, int row
 		backward: "row_backward", forward + backward: "soft row_backward",
 		strings.ReplaceAll(backward, "scale", "scale_backward"): "row_backward",
 	} {
-		all, err := Bind(ReadCUDA(text), Request{}, rowsAndCols(t), []op.Pass{op.Forward, op.Backward},
+		all, err := Bind(cfacts.ReadCUDA(text), Request{}, rowsAndCols(t), []op.Pass{op.Forward, op.Backward},
 			Options{})
 		var names []string
 		for _, b := range all {
@@ -163,7 +164,8 @@ void test_backward(const float *x, float *y, const float *dy, float *dx, int row
 	for _, name := range []string{"soft_forward", "softFwd", "soft"} {
 		for back, want := range map[string]bool{"soft_backward": true, "scale": name != "soft"} {
 			text := strings.NewReplacer("FORWARD", name, "BACKWARD", back).Replace(file)
-			all, err := Bind(ReadCUDA(text), Request{}, rowsAndCols(t), []op.Pass{op.Forward, op.Backward},
+			all, err := Bind(cfacts.ReadCUDA(text), Request{}, rowsAndCols(t),
+				[]op.Pass{op.Forward, op.Backward},
 				Options{})
 			has := slices.ContainsFunc(all, func(b *Binding) bool { return b.Function.Name == name })
 			if has != want {
@@ -203,7 +205,7 @@ func TestThousandsOfKernels(t *testing.T) {
 		fmt.Fprintf(&text, "__global__ void k%d(const float *x, float *y, int rows, int cols) {}\n", i)
 	}
 	s := rowsAndCols(t)
-	file := ReadCUDA(text.String())
+	file := cfacts.ReadCUDA(text.String())
 	all, err := Bind(file, Request{Function: "k77"}, s, []op.Pass{op.Forward}, Options{})
 	if err != nil || len(all) != 1 || all[0].Function.Name != "k77" {
 		t.Error(all, err)
@@ -229,7 +231,7 @@ func TestKernelsBesideALauncher(t *testing.T) {
 		kernel + launcher:                   "k",
 		kernel + "extern \"C\" " + launcher: "",
 	} {
-		all, err := Bind(ReadCUDA(text), Request{}, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
+		all, err := Bind(cfacts.ReadCUDA(text), Request{}, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
 		switch {
 		case want == "" && err == nil:
 			t.Errorf("%s is taken, and C calls another function", all[0].Function.Name)

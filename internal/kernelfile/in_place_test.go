@@ -7,6 +7,7 @@ import (
 
 	"triad/internal/catalog"
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // formCases holds the functions of testdata/forms.toml, with what their shims must and must not contain.
@@ -24,7 +25,7 @@ func TestForms(t *testing.T) {
 		if err := pass.UnmarshalText([]byte(c.Pass)); err != nil {
 			t.Fatal(err)
 		}
-		all, err := Bind(ReadCUDA(c.Text), Request{}, spec(t, c.Operator), []op.Pass{pass},
+		all, err := Bind(cfacts.ReadCUDA(c.Text), Request{}, spec(t, c.Operator), []op.Pass{pass},
 			Options{Contract: c.Said})
 		if err != nil {
 			t.Errorf("%s: %v", c.Name, err)
@@ -51,7 +52,8 @@ func TestSeveralFunctions(t *testing.T) {
 extern "C" void two(const float* x, float* y, int rows, int cols) {}
 extern "C" void choose(int which, const float* x, float* y, int rows, int cols) {}
 extern "C" void third_backward(const float* y, const float* dy, float* dx, int rows, int cols) {}`
-	_, err := Bind(ReadCUDA(text), Request{}, rowsAndCols(t), []op.Pass{op.Forward, op.Backward}, Options{})
+	_, err := Bind(cfacts.ReadCUDA(text), Request{}, rowsAndCols(t), []op.Pass{op.Forward, op.Backward},
+		Options{})
 	several, ok := err.(*SeveralError)
 	if !ok || strings.Join(several.Names, " ") != "one two third_backward" {
 		t.Errorf("%v, want one, two and third_backward", err)

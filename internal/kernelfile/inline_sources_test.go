@@ -38,8 +38,8 @@ func TestInlineSources(t *testing.T) {
 	}
 	file := Request{Path: "k.py", Inline: true}.Read(code, nil)
 	for _, fn := range file.Functions {
-		if want := map[string]string{"run": "run"}[fn.Name]; fn.bound != want {
-			t.Errorf("%s is bound as %q, want %q", fn.Name, fn.bound, want)
+		if want := map[string]string{"run": "run"}[fn.Name]; fn.BoundName != want {
+			t.Errorf("%s is bound as %q, want %q", fn.Name, fn.BoundName, want)
 		}
 	}
 }

@@ -2,17 +2,22 @@ package kernelfile
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/layout"
 )
 
 // takeWhole reads a function of ints as one of integers where the operator has only floats: its tensors are
 // converted in place before and after each call. Both types have four bytes, so the layout around the tensors
 // stays as it is.
 func (b *Binding) takeWhole() {
-	if len(b.Spec.Own.Whole) == 0 || b.Function.Kind == Python || b.Pass != op.Forward || b.extension ||
+	if len(b.Spec.Own.Whole) == 0 || b.Function.Kind == cfacts.Python || b.Pass != op.Forward ||
+		b.extension ||
 		slices.Contains(b.Spec.PassDTypes(b.Pass), op.I32.String()) || len(b.unscaled) > 0 {
 		return
 	}
@@ -21,9 +26,9 @@ func (b *Binding) takeWhole() {
 		if a.Role != Input && a.Role != Output {
 			continue
 		}
-		element, _, ok := a.element()
+		element, _, ok := a.Element()
 		if !ok || element != op.I32 || b.tensor(a).DType != "" ||
-			a.Adapter != AsItLies && a.Adapter != BlockTotals {
+			a.Adapter != layout.AsItLies && a.Adapter != layout.BlockTotals {
 			return
 		}
 		found = true
@@ -61,7 +66,7 @@ func (b *Binding) wholeCode(args []Argument, after bool) string {
 	}
 	for i, a := range args {
 		tensor := b.tensorAt(a)
-		written := a.Role == Output && (after || a.Over != "") && a.Adapter != BlockTotals
+		written := a.Role == Output && (after || a.Over != "") && a.Adapter != layout.BlockTotals
 		if a.Role != Input && !written || done[tensor] {
 			continue
 		}
@@ -109,8 +114,80 @@ func (b *Binding) convertedSentences() (all []string) {
 		all = append(all, fmt.Sprintf("%s returns %s as a number: it is copied, and that is timed",
 			b.Function.Name, b.returned))
 	}
-	if slices.ContainsFunc(b.Args, func(a Argument) bool { return a.host }) {
+	if slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Host }) {
 		all = append(all, b.Function.Name+" takes arrays of the host: they are copied there and back")
 	}
 	return all
 }
+
+// declinesInPython matches the means by which a Python function may decline a call: an assert, an exception,
+// or a Triton tile, whose side is a power of two.
+var declinesInPython = regexp.MustCompile(`(?m)^[ \t]*(?:assert|raise)\b|` +
+	`\btl\.arange\(|\btl\.static_assert\(`)
+
+// MayDecline reports whether a function may decline a call for its sizes: its lines or those of a kernel of
+// its file assert or check something, or it returns false.
+func (b *Binding) MayDecline() bool {
+	if b.Function.Kind == cfacts.Python {
+		return declinesInPython.MatchString(b.Function.Code + b.Function.Kernels)
+	}
+	words := b.file.Words
+	if b.extension && (strings.Contains(words, "throw") || strings.Contains(words, "torch_check")) {
+		return true // a macro of the file or its includes may do so
+	}
+	if b.EndsForSizes() {
+		return true
+	}
+	return b.Function.Refuses || b.asserts || slices.ContainsFunc(b.file.Tokens, func(t cfacts.Token) bool {
+		return t.Text == "assert" || strings.HasPrefix(t.Text, "TORCH_CHECK")
+	})
+}
+
+// AtDefaults returns the sizes without a parameter of a CUDA function that have a default; it is judged only
+// with that.
+func (b *Binding) AtDefaults() map[string]int64 {
+	all := map[string]int64{}
+	for _, d := range b.Spec.Dims {
+		n, err := strconv.ParseInt(d.Default, 10, 64)
+		if err == nil && b.Function.Kind != cfacts.Python && !b.givesSize(d.Name) {
+			all[d.Name] = n
+		}
+	}
+	return all
+}
+
+// hostCall calls a host function of a file. A function whose assert fails declines the call, and so does one
+// that returns false: it launched nothing, or reports a failure.
+func (b *Binding) hostCall(call string) string {
+	if b.Function.Refuses {
+		call = fmt.Sprintf("if (!%s) {\n\t\t\tstd::fprintf(stderr, \"%%s returned false\\n\", %q);\n"+
+			"\t\t\treturn TRIAD_UNSUPPORTED;\n\t\t}", call, b.Function.Name)
+	}
+	if !b.asserts {
+		return "\t\t" + call + ";\n"
+	}
+	return "\t\ttry {\n\t\t\t" + call + ";\n\t\t} catch (const ::triad_own::declined &) {\n" +
+		"\t\t\treturn TRIAD_UNSUPPORTED;\n\t\t}\n"
+}
+
+// SaysSizes reports whether the text of an assert names nothing but sizes: integer parameters of functions of
+// the file, constants and numbers.
+func (b *Binding) SaysSizes(text string) bool {
+	sizes, named := map[string]bool{}, false
+	for _, fn := range b.file.Functions {
+		for _, p := range fn.Params {
+			sizes[p.Name] = sizes[p.Name] || p.IsInteger()
+		}
+	}
+	for _, word := range nameInText.FindAllString(text, -1) {
+		_, constant := b.file.Defines[word]
+		if !sizes[word] && !constant {
+			return false
+		}
+		named = named || sizes[word]
+	}
+	return named
+}
+
+// nameInText matches a name.
+var nameInText = regexp.MustCompile(`[A-Za-z_]\w*`)

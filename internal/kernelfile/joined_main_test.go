@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/launchfit"
 	"triad/internal/ownfile/observed"
 )
 
@@ -46,14 +48,14 @@ func seenLaunch(kernel string, grid, block [3]int64, shared int64, arguments ...
 type to int
 
 // seen makes a file whose main() does this.
-func seen(text string, events ...observed.Event) *File {
+func seen(text string, events ...observed.Event) *cfacts.File {
 	run := &observed.Run{Events: events}
 	for _, e := range events {
 		if e.Memory != nil {
 			run.Memory = append(run.Memory, *e.Memory)
 		}
 	}
-	file := ReadCUDA(text)
+	file := cfacts.ReadCUDA(text)
 	file.Observe(func() *observed.Run { return run })
 	return file
 }
@@ -76,7 +78,7 @@ func mainOfTwo(between ...observed.Event) []observed.Event {
 func TestJoinMain(t *testing.T) {
 	events := mainOfTwo()
 	events = append(events, events[4], events[5]) // a loop that measures
-	function, ok := JoinMain(seen(twoKernels, events...), fromXToY(t), false)
+	function, ok := launchfit.JoinMain(seen(twoKernels, events...), fromXToY(t), false)
 	const want = `void joined_launches(const float *x, float *y, int n)
 {
 float *t = nullptr;
@@ -101,29 +103,12 @@ func TestNoJoinedMain(t *testing.T) {
 		"no result": mainOfTwo()[:6], "nothing": nil, "another kernel": append(mainOfTwo(),
 			seenLaunch("absent", side(1), side(1), 0)),
 	} {
-		if function, ok := JoinMain(seen(twoKernels, events...), fromXToY(t), false); ok {
+		if function, ok := launchfit.JoinMain(seen(twoKernels, events...), fromXToY(t), false); ok {
 			t.Errorf("%s: joined as\n%s", name, function)
 		}
 	}
-	if function, ok := JoinMain(ReadCUDA(twoKernels), fromXToY(t), false); ok {
+	if function, ok := launchfit.JoinMain(cfacts.ReadCUDA(twoKernels), fromXToY(t), false); ok {
 		t.Errorf("joined without a main():\n%s", function)
-	}
-}
-
-// A function that is declared, called and not defined is in another file.
-func TestUndefined(t *testing.T) {
-	file := ReadCUDA(`void helper(float *x, int n);
-__global__ void kernel(float *x);
-void unused(int n);
-template <typename T> void made(T *x);
-int a = wrong(3);
-void own(float *x) { kernel<<<1, 1>>>(x); helper(x, 1); made<float>(x); }
-void made_here(float *x);
-void made_here(float *x) { own(x); }
-void call(float *x) { made_here(x); }
-`)
-	if got := strings.Join(file.Undefined(), " "); got != "helper kernel made" {
-		t.Errorf("undefined: %s", got)
 	}
 }
 
@@ -137,7 +122,7 @@ func TestJoinOneKernel(t *testing.T) {
 		seenLaunch("tiles", side(1), side(16), 9000, to(0), to(1), int64(64), int64(10), int64(4), int64(16),
 			"0.5"), seenCopy(-1, 1),
 	}
-	function, ok := JoinMain(seen(text, events...), rowsAndCols(t), true)
+	function, ok := launchfit.JoinMain(seen(text, events...), rowsAndCols(t), true)
 	for _, want := range []string{
 		"joined_launches(const float *x, float *y, int rows, int cols)",
 		"tiles<<<dim3(((rows > cols ? rows : cols) + 16 - 1) / 16, 1, 1), dim3(16, 1, 1), 40960>>>",
@@ -147,7 +132,7 @@ func TestJoinOneKernel(t *testing.T) {
 			t.Errorf("joined %t, without %s:\n%s", ok, want, function)
 		}
 	}
-	if function, ok := JoinMain(seen(text, events...), rowsAndCols(t), false); ok {
+	if function, ok := launchfit.JoinMain(seen(text, events...), rowsAndCols(t), false); ok {
 		t.Errorf("one kernel works together with no other:\n%s", function)
 	}
 }

@@ -1,10 +1,13 @@
 package kernelfile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"triad/internal/ownfile/cfacts"
 )
 
 // choosesKernel is the note about such a number.
@@ -14,11 +17,11 @@ const choosesKernel = ", which chooses the kernel"
 // "if (version == 2)" over 1, 2, 3 or 0, 1, 2. Each kernel is judged separately, as FILE:function#2. Sizes
 // that a function distinguishes, such as 64 and 128, are not consecutive.
 func (b *Binding) takeSelector(a *Argument) (taken bool, err error) {
-	selectors := b.Function.selectors(a.Name)
-	if a.isBool() {
-		selectors = b.Function.branches(a.Name)
+	selectors := selectors(b.Function, a.Name)
+	if a.IsBool() {
+		selectors = branches(b.Function, a.Name)
 	}
-	if b.Function.Kind != Host || !a.isInteger() && !a.isBool() || len(selectors) < 2 {
+	if b.Function.Kind != cfacts.Host || !a.IsInteger() && !a.IsBool() || len(selectors) < 2 {
 		return false, nil
 	}
 	selector := selectors[0]
@@ -62,22 +65,22 @@ func (b *Binding) names() []string {
 
 // selectors lists the numbers that the lines of a function choose by, in ascending order. It returns none if
 // they are not 0, 1, 2, ... or 1, 2, 3, ...
-func (fn Function) selectors(param string) []int {
+func selectors(fn cfacts.Function, param string) []int {
 	var found []int
 	add := func(text string) {
 		if n, err := strconv.Atoi(text); err == nil && !slices.Contains(found, n) {
 			found = append(found, n)
 		}
 	}
-	body := fn.body
+	body := fn.Body
 	for i := 0; i+3 < len(body); i++ {
 		switch {
-		case body[i].text == "switch" && body[i+2].text == param:
+		case body[i].Text == "switch" && body[i+2].Text == param:
 			for _, n := range casesOf(body[i:]) {
 				add(n)
 			}
-		case body[i].text == param && body[i+1].text == "==":
-			add(body[i+2].text)
+		case body[i].Text == param && body[i+1].Text == "==":
+			add(body[i+2].Text)
 		}
 	}
 	slices.Sort(found)
@@ -91,16 +94,16 @@ func (fn Function) selectors(param string) []int {
 
 // branches returns 0 and 1 if the lines of a function launch in both branches of "if (flag)", or launch after
 // one that ends it; else none.
-func (fn Function) branches(param string) []int {
-	for i := 0; i+3 < len(fn.body); i++ {
-		if fn.body[i].text != "if" || fn.body[i+2].text != param || fn.body[i+3].text != ")" {
+func branches(fn cfacts.Function, param string) []int {
+	for i := 0; i+3 < len(fn.Body); i++ {
+		if fn.Body[i].Text != "if" || fn.Body[i+2].Text != param || fn.Body[i+3].Text != ")" {
 			continue
 		}
-		launches := func(part []token) bool {
-			return slices.ContainsFunc(part, func(t token) bool { return t.text == "<<<" })
+		launches := func(part []cfacts.Token) bool {
+			return slices.ContainsFunc(part, func(t cfacts.Token) bool { return t.Text == "<<<" })
 		}
-		under := statementAt(fn.body, i+4)
-		if at := i + 4 + len(under); launches(under) && launches(fn.body[min(at, len(fn.body)):]) {
+		under := statementAt(fn.Body, i+4)
+		if at := i + 4 + len(under); launches(under) && launches(fn.Body[min(at, len(fn.Body)):]) {
 			return []int{0, 1}
 		}
 	}
@@ -108,12 +111,12 @@ func (fn Function) branches(param string) []int {
 }
 
 // casesOf lists the labels of the switch at the beginning of the tokens, without those of nested switches.
-func casesOf(body []token) []string {
+func casesOf(body []cfacts.Token) []string {
 	var labels []string
 	var open []bool // for each brace whether it belongs to a switch
 	next, switches := false, 0
 	for i, t := range body[:len(body)-1] {
-		switch t.text {
+		switch t.Text {
 		case "switch":
 			next = true
 		case "{":
@@ -134,9 +137,61 @@ func casesOf(body []token) []string {
 			}
 		case "case":
 			if switches == 1 {
-				labels = append(labels, body[i+1].text)
+				labels = append(labels, body[i+1].Text)
 			}
 		}
 	}
 	return labels
+}
+
+// proposedNumbers gives the numbers among a kernel's template parameters a default if their names say what
+// they size: 256 threads of a block, or 16 on each side of a block of two dims, tiles of 16, warps of 32. It
+// returns what was proposed, "BLOCK is 256".
+func proposedNumbers(fn *cfacts.Function, said map[string]string) (proposed []string) {
+	fn.Template = slices.Clone(fn.Template)
+	for i := range fn.Template {
+		t := &fn.Template[i]
+		t.Default = cmp.Or(said[t.Name], t.Default)
+		if t.Type || t.Default != "" {
+			continue
+		}
+		if n := numberFor(fn, t.Name); n != "" {
+			t.Default = n
+			proposed = append(proposed, fmt.Sprintf("%s is %s", t.Name, n))
+		}
+	}
+	return proposed
+}
+
+// numberFor returns the number that a name suggests, "" if it suggests none.
+func numberFor(fn *cfacts.Function, name string) string {
+	says := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool {
+			return strings.Contains(strings.ToLower(name), w)
+		})
+	}
+	second := body{}.uses(fn.Body, "threadIdx", "y")
+	switch {
+	case says("warp"):
+		return "32"
+	case says("tile"), says("block", "bdim", "dim") && second:
+		return "16"
+	case says("block", "thread", "tpb", "bdim"):
+		return fmt.Sprint(blockThreads)
+	}
+	return ""
+}
+
+// assumedNumbers returns the assumption about the numbers of the template.
+func (b *Binding) assumedNumbers() []Assumption {
+	if len(b.numbers) == 0 {
+		return nil
+	}
+	return []Assumption{{
+		Kind: GuessedLaunch, What: "of its template " + strings.Join(b.numbers, ", "),
+		open: eachOf(b.numbers, func(number string) string {
+			name, _, _ := strings.Cut(number, " is ")
+			return name
+		}),
+	}}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // A function that chooses one of its kernels by a number is judged once for each; sizes, modes and labels of
@@ -20,7 +21,7 @@ func TestSelectors(t *testing.T) {
 		"if (v == 3) a(); else b();":                                               "",
 	} {
 		text := `extern "C" void run(int v, const float *x, float *y, int rows, int cols) { ` + body + ` }`
-		all, err := Bind(ReadCUDA(text), Request{}, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
+		all, err := Bind(cfacts.ReadCUDA(text), Request{}, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
 		several := &SeveralError{}
 		if errors.As(err, &several) != (want != "") || strings.Join(several.Names, " ") != want {
 			t.Errorf("%s: %v and %v, want %q", body, all, err, want)
@@ -38,7 +39,7 @@ extern "C" void plain(const float *x, float *y, int rows, int cols) { }`
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Bind(ReadCUDA(text), r, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
+		return Bind(cfacts.ReadCUDA(text), r, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
 	}
 	all, err := bind("mine.cu:run#2")
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // Launch is the launch of a lone kernel: expressions over the dims, three each.
@@ -44,23 +45,23 @@ func sizes(s [3]string) string {
 // uses reports whether an expression of the launch names a dim.
 func (l *Launch) uses(dim string) bool {
 	return slices.ContainsFunc(slices.Concat(l.Grid[:], l.Block[:], []string{l.Shared}),
-		func(text string) bool { return hasTexts(lex(text).tokens, dim) })
+		func(text string) bool { return cfacts.HasTexts(cfacts.Lex(text).Tokens, dim) })
 }
 
 // forOthers returns the launch of the second of two calls, in the sizes of that: heads_k for heads_q.
 func (l *Launch) forOthers(each map[string]string) *Launch {
 	other := *l
 	change := func(text string) string {
-		tokens := slices.Clone(lex(text).tokens)
+		tokens := slices.Clone(cfacts.Lex(text).Tokens)
 		for i := range tokens {
 			for name, of := range each {
-				if tokens[i].text == of {
-					tokens[i].text = name
+				if tokens[i].Text == of {
+					tokens[i].Text = name
 					break
 				}
 			}
 		}
-		return join(tokens)
+		return cfacts.Join(tokens)
 	}
 	for i := range 3 {
 		other.Grid[i], other.Block[i] = change(l.Grid[i]), change(l.Block[i])
@@ -77,13 +78,13 @@ func product(s [3]string) string {
 // launchSizes reads up to three expressions.
 func (b *Binding) launchSizes(flag, text string) ([3]string, error) {
 	all := [3]string{"1", "1", "1"}
-	parts := split(lex(text).tokens)
+	parts := cfacts.SplitAtCommas(cfacts.Lex(text).Tokens)
 	if len(parts) > 3 {
 		return all, b.errorf("%s %q: want at most three sizes", flag, text)
 	}
 	for i, part := range parts {
 		var err error
-		if all[i], err = b.launchSize(flag, join(part)); err != nil {
+		if all[i], err = b.launchSize(flag, cfacts.Join(part)); err != nil {
 			return all, err
 		}
 	}
@@ -143,7 +144,7 @@ func (b *Binding) largest(text string) (int64, error) {
 
 // launchSize reads one expression over the operator's dims and the function's own sizes.
 func (b *Binding) launchSize(flag, text string) (string, error) {
-	own, _ := b.translate(lex(text).tokens)
+	own, _ := b.translate(cfacts.Lex(text).Tokens)
 	if _, err := op.ParseExpression(own, b.isDim, false); err != nil {
 		return "", b.errorf("%s: %v; the sizes of %s are %s", flag, err, b.Spec.Name,
 			strings.Join(dimNames(b.Spec), ", "))
@@ -153,15 +154,15 @@ func (b *Binding) launchSize(flag, text string) (string, error) {
 
 // translate replaces a function's own sizes by what they stand for; ok is false where a word is neither that
 // nor a number.
-func (b *Binding) translate(tokens []token) (text string, ok bool) {
-	var words []token
+func (b *Binding) translate(tokens []cfacts.Token) (text string, ok bool) {
+	var words []cfacts.Token
 	ok = true
 	for _, t := range tokens {
-		if !t.isName() {
+		if !t.IsName() {
 			words = append(words, t)
 			continue
 		}
-		i := slices.IndexFunc(b.Args, func(a Argument) bool { return a.Name == t.text && a.Role == Size })
+		i := slices.IndexFunc(b.Args, func(a Argument) bool { return a.Name == t.Text && a.Role == Size })
 		switch {
 		case i >= 0:
 			target := b.Args[i].Target
@@ -170,12 +171,154 @@ func (b *Binding) translate(tokens []token) (text string, ok bool) {
 			} else if strings.Contains(target, "*") {
 				target = "(" + target + ")"
 			}
-			words = append(words, token{target, t.line})
-		case slices.Contains([]string{"int", "long", "size_t", "int64_t"}, t.text):
+			words = append(words, cfacts.Token{Text: target, Line: t.Line})
+		case slices.Contains([]string{"int", "long", "size_t", "int64_t"}, t.Text):
 		default:
-			ok = ok && b.isDim(t.text)
+			ok = ok && b.isDim(t.Text)
 			words = append(words, t)
 		}
 	}
-	return join(words), ok && len(words) > 0
+	return cfacts.Join(words), ok && len(words) > 0
+}
+
+// constant returns the value of a constant that the kernel itself defines, "const int lanes = 32;"; false
+// where it has none of that name with a value of one word.
+func (k body) constant(name string) (string, bool) {
+	for i := 0; i+2 < len(k.tokens); i++ {
+		t := k.tokens
+		if t[i].Text != "const" && t[i].Text != "constexpr" {
+			continue
+		}
+		for j := i + 1; j+3 < len(t) && t[j].Text != ";"; j++ {
+			if t[j].Text == name && t[j+1].Text == "=" && t[j+3].Text == ";" {
+				return t[j+2].Text, true
+			}
+		}
+	}
+	return "", false
+}
+
+// rowsAtOnce returns the number of rows of a square tile that a block has threads for: the step of a loop
+// over the tile, as in tile[threadIdx.y + j] with j += BLOCK_ROWS, else all.
+func (k body) rowsAtOnce(side int) int {
+	for i := 0; i+4 < len(k.tokens); i++ {
+		if k.tokens[i].Text != "threadIdx" || k.tokens[i+2].Text != "y" || k.tokens[i+3].Text != "+" {
+			continue
+		}
+		step := k.tokens[i+4].Text
+		for j := 0; j+2 < len(k.tokens); j++ {
+			if k.tokens[j].Text != step || k.tokens[j+1].Text != "+=" {
+				continue
+			}
+			if n, ok := k.number(k.tokens[j+2].Text); ok && n > 0 && side%n == 0 {
+				return n
+			}
+		}
+	}
+	return side
+}
+
+// block proposes a block: the kernel's __launch_bounds__, the sides of its shared tiles, or a constant named
+// after it. said is false if the kernel depends on its block and gives none of these.
+func (k body) block() (sizes [3]string, said bool) {
+	of := func(x, y, z int) [3]string {
+		return [3]string{strconv.Itoa(x), strconv.Itoa(y), strconv.Itoa(z)}
+	}
+	second, third := k.uses(k.tokens, "threadIdx", "y"), k.uses(k.tokens, "threadIdx", "z")
+	any := k.uses(k.tokens, "blockDim", "x") && (!second || k.uses(k.tokens, "blockDim", "y")) ||
+		!second && k.firstThreadAlone()
+	if third {
+		return of(8, 8, 8), any
+	}
+	if n, ok := k.number(k.b.Function.LaunchBounds); ok && !second {
+		return of(n, 1, 1), true
+	}
+	if sides := k.tile(); len(sides) > 0 {
+		switch {
+		case second && len(sides) == 2 && sides[0]*sides[0] <= maxThreads:
+			return of(sides[0], k.rowsAtOnce(sides[0]), 1), true
+		case !second && len(sides) == 1 && sides[0] >= 64 && sides[0] <= maxThreads:
+			return of(sides[0], 1, 1), true
+		}
+	}
+	if n := k.blockConstant(); n > 0 {
+		if second && n*n <= maxThreads {
+			return of(n, n, 1), true
+		} else if !second && n <= maxThreads {
+			return of(n, 1, 1), true
+		}
+	}
+	if second {
+		return of(16, 16, 1), any
+	}
+	place := k.asksGroup("thread_rank", "meta_group_rank")
+	switch size := k.asksGroup("meta_group_size", "num_threads", "size"); {
+	case place && size: // any block of whole warps will do
+		return of(blockThreads, 1, 1), true
+	case place:
+		return of(blockThreads, 1, 1), k.uses(k.tokens, "blockDim", "x")
+	case !k.uses(k.tokens, "threadIdx", "x"):
+		return of(1, 1, 1), true
+	}
+	return of(blockThreads, 1, 1), any
+}
+
+// asksGroup reports whether a kernel calls one of these methods of an object, as it asks a cooperative group
+// for its size or its thread's rank: group.size().
+func (k body) asksGroup(names ...string) bool {
+	for i := 1; i+1 < len(k.tokens); i++ {
+		if slices.Contains(names, k.tokens[i].Text) && k.tokens[i+1].Text == "(" &&
+			(k.tokens[i-1].Text == "." || k.tokens[i-1].Text == "->") {
+			return true
+		}
+	}
+	return false
+}
+
+// tile returns the sides of the first shared array whose sides are numbers.
+func (k body) tile() []int {
+	for i, t := range k.tokens {
+		if t.Text != "__shared__" || i > 0 && k.tokens[i-1].Text == "extern" {
+			continue
+		}
+		var sides []int
+		for j := i; j+2 < len(k.tokens) && k.tokens[j].Text != ";"; j++ {
+			if k.tokens[j].Text == "[" {
+				n, ok := k.number(k.tokens[j+1].Text)
+				if !ok {
+					return nil
+				}
+				sides = append(sides, n)
+			}
+		}
+		if len(sides) > 0 {
+			return sides
+		}
+	}
+	return nil
+}
+
+// firstThreadAlone reports whether threadIdx.x is only compared to 0: "if (threadIdx.x) return;".
+func (k body) firstThreadAlone() bool {
+	for i := 0; i+3 < len(k.tokens); i++ {
+		if k.tokens[i].Text == "threadIdx" && k.tokens[i+2].Text == "x" &&
+			!slices.Contains([]string{")", "==", "!="}, k.tokens[i+3].Text) {
+			return false
+		}
+	}
+	return true
+}
+
+// blockConstant returns the value of a constant that the kernel uses and that is named after a block of
+// threads; 0 if there is none.
+func (k body) blockConstant() int {
+	for _, t := range k.tokens {
+		name := strings.ToLower(t.Text)
+		for _, word := range []string{"block", "threads", "tpb", "tile", "bdim"} {
+			if n, ok := k.number(t.Text); ok && t.IsName() && strings.Contains(name, word) && n > 0 {
+				return n
+			}
+		}
+	}
+	return 0
 }

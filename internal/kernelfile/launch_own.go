@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/launchfit"
+	"triad/internal/ownfile/layout"
 	"triad/internal/ownfile/observed"
 )
 
@@ -28,11 +31,11 @@ type foundLaunch struct {
 // ownLaunch returns the first launch of the kernel by the file's main(), or nil if that was not observed to
 // launch it.
 func (k body) ownLaunch() *foundLaunch {
-	run := k.file.observed()
+	run := k.file.Observed()
 	if run == nil {
 		return nil
 	}
-	l := run.FirstLaunch(lastName(k.b.Function.Name), len(k.b.Args))
+	l := run.FirstLaunch(cfacts.LastName(k.b.Function.Name), len(k.b.Args))
 	if l == nil {
 		return nil
 	}
@@ -53,13 +56,16 @@ func (k body) ownLaunch() *foundLaunch {
 // configure expresses a launch in the operator's sizes. Of the grids that fit, that of the kernel's own lines
 // goes first.
 func (found *foundLaunch) configure(k body, l *observed.Launch) {
-	fit := sizesFit{sizes: k.sizesThere(found), order: k.likelySizes(), block: l.Block, equal: k.b.Equal()}
+	fit := launchfit.Fit{
+		Sizes: k.sizesThere(found), Order: k.likelySizes(), Block: l.Block,
+		Equal: k.b.Equal(),
+	}
 	all := l.Grid[0] * l.Grid[1] * l.Grid[2]
 	for axis, n := range l.Block {
 		found.block[axis] = fmt.Sprint(n)
 	}
-	for _, dim := range slices.Concat(fit.order, slices.Sorted(maps.Keys(fit.sizes))) { // a thread for each
-		if all == 1 && fit.sizes[dim] == l.Block[0] && l.Block[0] > 1 && l.Block[1]*l.Block[2] == 1 &&
+	for _, dim := range slices.Concat(fit.Order, slices.Sorted(maps.Keys(fit.Sizes))) { // a thread for each
+		if all == 1 && fit.Sizes[dim] == l.Block[0] && l.Block[0] > 1 && l.Block[1]*l.Block[2] == 1 &&
 			!k.uses(k.tokens, "blockIdx", "x") && !slices.ContainsFunc(dimsOf(dim), func(d string) bool {
 			return !k.b.givesSize(d)
 		}) {
@@ -69,7 +75,7 @@ func (found *foundLaunch) configure(k body, l *observed.Launch) {
 	other := *k.b
 	other.Launch = &Launch{Block: found.block}
 	lines, said := body{b: &other, file: k.file, tokens: k.tokens}.grid()
-	found.shared = fit.shared(l.Shared)
+	found.shared = fit.Shared(l.Shared)
 	if found.oneBlock = all == 1; all == 1 && k.fixedGrid(l) {
 		return
 	}
@@ -80,9 +86,9 @@ func (found *foundLaunch) configure(k body, l *observed.Launch) {
 		return
 	}
 	for axis, n := range l.Grid {
-		fit.axis = axis
-		text, sure := fit.number(n)
-		if value, known := fit.value(lines[axis]); known && value == n || n == 1 {
+		fit.Axis = axis
+		text, sure := fit.Number(n)
+		if value, known := fit.Value(lines[axis]); known && value == n || n == 1 {
 			text, sure = lines[axis], sure || said || n == 1
 		}
 		found.unsure = found.unsure || !sure
@@ -106,18 +112,18 @@ func (k body) ofNumbers() bool {
 // fixedGrid reports whether the file writes the grid of a launch as numbers: one block of as many as the
 // author had elements for says nothing of others.
 func (k body) fixedGrid(l *observed.Launch) bool {
-	for _, call := range k.file.callsOf(k.b.Function.Name) {
-		tokens := call.file.tokens
-		if tokens[call.at].text != "<<<" || tokens[call.at].line != l.Line {
+	for _, call := range k.file.CallsOf(k.b.Function.Name) {
+		tokens := call.File.Tokens
+		if tokens[call.At].Text != "<<<" || tokens[call.At].Line != l.Line {
 			continue
 		}
-		words := split(tokens[call.at+1 : call.open-1])[0]
-		if made := defined(tokens[:call.at], lone(words)); made != nil {
+		words := cfacts.SplitAtCommas(tokens[call.At+1 : call.Open-1])[0]
+		if made := defined(tokens[:call.At], cfacts.OnlyName(words)); made != nil {
 			words = made
 		}
-		return !slices.ContainsFunc(words, func(t token) bool {
-			_, number := k.number(t.text)
-			return t.text == "/" || t.isName() && t.text != "dim3" && !number
+		return !slices.ContainsFunc(words, func(t cfacts.Token) bool {
+			_, number := k.number(t.Text)
+			return t.Text == "/" || t.IsName() && t.Text != "dim3" && !number
 		})
 	}
 	return false
@@ -140,7 +146,8 @@ func (k body) sizesThere(found *foundLaunch) map[string]int64 {
 			}
 		case a.Role == Size && handed:
 			all = append(all, equation{dimsOf(a.Target), n})
-		case (a.Role == Input || a.Role == Output) && a.Adapter == AsItLies && found.elements[a.Name] > 0:
+		case (a.Role == Input || a.Role == Output) && a.Adapter == layout.AsItLies &&
+			found.elements[a.Name] > 0:
 			list := plainSizes(k.b.shape(k.b.tensor(a)))
 			all = append(all, equation{list, found.elements[a.Name]})
 		}
@@ -190,79 +197,34 @@ func (k body) likelySizes() []string {
 	return order
 }
 
-// configurationEnd returns the index of the >>> of a <<<; the number of tokens without one.
-func configurationEnd(tokens []token, at int) int {
-	for at < len(tokens) && tokens[at].text != ">>>" {
-		at++
-	}
-	return at
-}
-
-// launched returns the name before <<<, without template arguments.
-func launched(tokens []token, at int) string {
-	i := at - 1
-	if i >= 0 && tokens[i].text == ">" {
-		for depth := 0; i >= 0; i-- {
-			switch tokens[i].text {
-			case ">":
-				depth++
-			case "<":
-				depth--
-			}
-			if depth == 0 {
-				i--
-				break
-			}
-		}
-	}
-	if i < 0 {
-		return ""
-	}
-	return tokens[i].text
-}
-
-// launchedArguments returns the template arguments with which main() launches a kernel; none if one is
-// neither a type nor a number.
-func (f *File) launchedArguments(fn Function) []string {
-	run := f.observed()
-	if run == nil {
-		return nil
-	}
-	l := run.FirstLaunch(lastName(fn.Name), len(fn.Params))
-	if l == nil || slices.Contains(l.Template(), "?") {
-		return nil
-	}
-	return l.Template()
-}
-
 // defined returns the last value of a variable: of "int n = 256;" or "dim3 n(16, 16);", the latter as dim3
 // (16, 16).
-func defined(before []token, name string) []token {
+func defined(before []cfacts.Token, name string) []cfacts.Token {
 	for i := len(before) - 2; i > 0; i-- {
-		if before[i].text != name || before[i-1].text == "." {
+		if before[i].Text != name || before[i-1].Text == "." {
 			continue
 		}
 		end := i + 1
-		for end < len(before) && before[end].text != ";" && before[end].text != "," ||
+		for end < len(before) && before[end].Text != ";" && before[end].Text != "," ||
 			end < len(before) && depthOf(before[i:end]) > 0 {
 			end++
 		}
 		switch {
-		case hasTexts(before[i:min(end, len(before))], "argv"): // the user's own number
-		case before[i+1].text == "=" && end > i+2:
+		case cfacts.HasTexts(before[i:min(end, len(before))], "argv"): // the user's own number
+		case before[i+1].Text == "=" && end > i+2:
 			return before[i+2 : end]
-		case before[i+1].text == "(" && (before[i-1].text == "dim3" || before[i-1].text == ","):
-			return append([]token{{"dim3", 0}}, before[i+1:end]...)
+		case before[i+1].Text == "(" && (before[i-1].Text == "dim3" || before[i-1].Text == ","):
+			return append([]cfacts.Token{{Text: "dim3"}}, before[i+1:end]...)
 		}
 	}
 	return nil
 }
 
 // depthOf returns the number of parentheses and braces that are open at the end of the tokens.
-func depthOf(words []token) int {
+func depthOf(words []cfacts.Token) int {
 	depth := 0
 	for _, t := range words {
-		switch t.text {
+		switch t.Text {
 		case "(", "{":
 			depth++
 		case ")", "}":

@@ -8,6 +8,10 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/launchfit"
+	"triad/internal/ownfile/layout"
+	"triad/internal/ownfile/match"
 )
 
 // blockThreads is the proposed block if the file names none.
@@ -17,10 +21,10 @@ const blockThreads = 256
 const sideThreads = 16
 
 // proposeLaunch reads --grid, --block and --shared, and takes the rest from the kernel's own lines.
-func (b *Binding) proposeLaunch(file *File) error {
+func (b *Binding) proposeLaunch(file *cfacts.File) error {
 	b.Launch = &Launch{Shared: "0"}
 	l := b.Launch
-	k := body{b: b, file: file, tokens: b.Function.body}
+	k := body{b: b, file: file, tokens: b.Function.Body}
 	block, threads := k.block()
 	grid, shared := k.grid, ""
 	if found := k.ownLaunch(); found != nil { // what the file says itself
@@ -59,7 +63,7 @@ func (b *Binding) proposeLaunch(file *File) error {
 	}
 	// neither the launch nor the addition of the values is in the file
 	valueOfEachBlock := func(a Argument) bool {
-		return a.Role == Output && a.Adapter != BlockTotals && k.givesValueOfEachBlock(a)
+		return a.Role == Output && a.Adapter != layout.BlockTotals && k.givesValueOfEachBlock(a)
 	}
 	l.guessed = l.guessed || b.Options.Grid == "" &&
 		(slices.ContainsFunc(b.Args, valueOfEachBlock) || k.partOfMore(file) || k.worksWithOthers())
@@ -80,19 +84,19 @@ func (b *Binding) proposeLaunch(file *File) error {
 // body is a kernel's body, searched for the launch that it is written for.
 type body struct {
 	b      *Binding
-	file   *File
-	tokens []token
+	file   *cfacts.File
+	tokens []cfacts.Token
 }
 
 // partOfMore reports whether a kernel may be one of several that work together, though the file launches
 // none: it has scratch memory, gives a value for each block, or goes through all of a vector by blocks that
 // share memory.
-func (k body) partOfMore(file *File) bool {
+func (k body) partOfMore(file *cfacts.File) bool {
 	if k.ownLaunch() != nil {
 		return false
 	}
-	scratch := slices.ContainsFunc(k.b.Args, func(a Argument) bool { return a.Adapter == Scratch })
-	return scratch || k.b.hasAdapter(BlockTotals) || len(k.b.Spec.Dims) == 1 && file.Shares ||
+	scratch := slices.ContainsFunc(k.b.Args, func(a Argument) bool { return a.Adapter == layout.Scratch })
+	return scratch || k.b.hasAdapter(layout.BlockTotals) || len(k.b.Spec.Dims) == 1 && file.Shares ||
 		k.reducesPartOfARow(file)
 }
 
@@ -103,16 +107,17 @@ func (k body) worksWithOthers() bool {
 	fn := k.b.Function
 	isInput := func(name string) bool {
 		return slices.ContainsFunc(k.b.inputs, func(t op.TensorSpec) bool {
-			return score(k.b.Spec, k.b.Pass, name, t.Name) > scoreWeak
+			return match.Score(k.b.Spec, k.b.Pass, name, t.Name) > match.Weak
 		})
 	}
 	for _, other := range k.file.Functions {
-		if other.Kind != Kernel || other.Name == fn.Name || isBackward(other.Name) != isBackward(fn.Name) {
+		if other.Kind != cfacts.Kernel || other.Name == fn.Name ||
+			match.IsBackward(other.Name) != match.IsBackward(fn.Name) {
 			continue
 		}
 		for _, p := range fn.Params {
 			for _, q := range other.Params {
-				if p.Pointer && q.Pointer && p.Name == q.Name && p.writing.any() != q.writing.any() &&
+				if p.Pointer && q.Pointer && p.Name == q.Name && p.Writing.Any() != q.Writing.Any() &&
 					!isInput(p.Name) {
 					return true
 				}
@@ -125,13 +130,13 @@ func (k body) worksWithOthers() bool {
 // reducesPartOfARow reports whether a kernel is launched with several blocks for a row, each of which reduces
 // its own elements to one number by shuffles, in the kernel or in a function that it calls: one block for a
 // row may be meant.
-func (k body) reducesPartOfARow(file *File) bool {
+func (k body) reducesPartOfARow(file *cfacts.File) bool {
 	divided := regexp.MustCompile(`ceildiv\(.*\b` + regexp.QuoteMeta(k.b.lastSize()) + `\b`)
 	if k.uses(k.tokens, "threadIdx", "y") || !divided.MatchString(k.b.Launch.Grid[0]) {
 		return false
 	}
-	return file.anywhere(&k.b.Function, func(fn *Function, i int) bool {
-		return strings.HasPrefix(fn.body[i].text, "__shfl")
+	return file.Anywhere(&k.b.Function, func(fn *cfacts.Function, i int) bool {
+		return strings.HasPrefix(fn.Body[i].Text, "__shfl")
 	})
 }
 
@@ -141,15 +146,12 @@ func (k body) givesValueOfEachBlock(a Argument) bool {
 	if list := k.b.shape(k.b.outputs[a.Index]); len(list) != 1 || list[0] != "1" {
 		return false
 	}
-	return hasTexts(k.expandAliases(), a.Name, "[", "blockIdx", anyText, anyText, "]")
+	return cfacts.HasTexts(k.expandAliases(), a.Name, "[", "blockIdx", cfacts.AnyText, cfacts.AnyText, "]")
 }
 
-// axes lists the members of blockIdx and threadIdx.
-var axes = [3]string{"x", "y", "z"}
-
 // uses reports whether a body reads, say, threadIdx.y.
-func (k body) uses(tokens []token, word, axis string) bool {
-	return hasTexts(tokens, word, ".", axis)
+func (k body) uses(tokens []cfacts.Token, word, axis string) bool {
+	return cfacts.HasTexts(tokens, word, ".", axis)
 }
 
 // number returns the value of a word: a literal, a #define, a constant of the file or a template argument.
@@ -164,7 +166,7 @@ func (k body) number(word string) (int, bool) {
 	if n, own := k.constant(word); own {
 		word = n
 	}
-	n, is := k.file.number(word)
+	n, is := k.file.Number(word)
 	return int(n), is
 }
 
@@ -172,8 +174,11 @@ func (k body) number(word string) (int, bool) {
 // bound. said is false if it has no bound and could count several things.
 func (k body) grid() (grid [3]string, said bool) {
 	grid, said = [3]string{"1", "1", "1"}, true
-	used := len(those(axes[:], func(axis string) bool { return k.uses(k.tokens, "blockIdx", axis) }))
-	for i, axis := range axes {
+	used := len(those(launchfit.Axes[:], func(axis string) bool {
+		return k.uses(k.tokens, "blockIdx",
+			axis)
+	}))
+	for i, axis := range launchfit.Axes {
 		if !k.uses(k.tokens, "blockIdx", axis) {
 			continue
 		}
@@ -211,13 +216,13 @@ func (k body) rowOfEachBlock(axis string) bool {
 		if at < 0 || at >= len(tokens) {
 			return false
 		}
-		a := slices.IndexFunc(k.b.Args, func(a Argument) bool { return a.Name == tokens[at].text })
+		a := slices.IndexFunc(k.b.Args, func(a Argument) bool { return a.Name == tokens[at].Text })
 		return a >= 0 && k.b.Args[a].Role == Size && k.b.Args[a].Target == k.b.lastSize()
 	}
 	for i := 0; i+2 < len(tokens); i++ {
-		if tokens[i].text == "blockIdx" && tokens[i+2].text == axis &&
-			(i+3 < len(tokens) && tokens[i+3].text == "*" && length(i+4) ||
-				i > 0 && tokens[i-1].text == "*" && length(i-2)) {
+		if tokens[i].Text == "blockIdx" && tokens[i+2].Text == axis &&
+			(i+3 < len(tokens) && tokens[i+3].Text == "*" && length(i+4) ||
+				i > 0 && tokens[i-1].Text == "*" && length(i-2)) {
 			return true
 		}
 	}
@@ -225,13 +230,13 @@ func (k body) rowOfEachBlock(axis string) bool {
 }
 
 // index finds "NAME = ... blockIdx.axis ...;": the name, and the tokens after "=".
-func (k body) index(tokens []token, axis string) (name string, made []token) {
+func (k body) index(tokens []cfacts.Token, axis string) (name string, made []cfacts.Token) {
 	for i := 1; i < len(tokens); i++ {
-		if tokens[i].text != "=" || !tokens[i-1].isName() {
+		if tokens[i].Text != "=" || !tokens[i-1].IsName() {
 			continue
 		}
-		if made = tokens[i+1 : valueEnd(tokens, i+1)]; k.uses(made, "blockIdx", axis) {
-			return tokens[i-1].text, made
+		if made = tokens[i+1 : cfacts.ValueEnd(tokens, i+1)]; k.uses(made, "blockIdx", axis) {
+			return tokens[i-1].Text, made
 		}
 	}
 	return "", nil
@@ -239,19 +244,19 @@ func (k body) index(tokens []token, axis string) (name string, made []token) {
 
 // expandAliases returns the body's tokens with blockIdx and threadIdx in place of the variables that hold
 // nothing else, "bx = blockIdx.x", whose definitions are left out.
-func (k body) expandAliases() []token {
-	stands := map[string][]token{}
-	var all []token
+func (k body) expandAliases() []cfacts.Token {
+	stands := map[string][]cfacts.Token{}
+	var all []cfacts.Token
 	for i := 0; i < len(k.tokens); i++ {
 		t := k.tokens[i]
-		if i+5 < len(k.tokens) && t.isName() && k.tokens[i+1].text == "=" &&
-			(k.tokens[i+2].text == "blockIdx" || k.tokens[i+2].text == "threadIdx") &&
-			strings.Contains(";,", k.tokens[i+5].text) {
-			stands[t.text] = k.tokens[i+2 : i+5]
+		if i+5 < len(k.tokens) && t.IsName() && k.tokens[i+1].Text == "=" &&
+			(k.tokens[i+2].Text == "blockIdx" || k.tokens[i+2].Text == "threadIdx") &&
+			strings.Contains(";,", k.tokens[i+5].Text) {
+			stands[t.Text] = k.tokens[i+2 : i+5]
 			i += 4
 			continue
 		}
-		if of, is := stands[t.text]; is && (i == 0 || k.tokens[i-1].text != ".") {
+		if of, is := stands[t.Text]; is && (i == 0 || k.tokens[i-1].Text != ".") {
 			all = append(all, of...)
 			continue
 		}
@@ -262,11 +267,11 @@ func (k body) expandAliases() []token {
 
 // threadOf returns the axis of the threads that an index combines with the blocks of an axis: the same one,
 // else another by whose threads it counts, "blockIdx.x * blockDim.y + threadIdx.y"; "" if there is none.
-func (k body) threadOf(made []token, axis string) string {
+func (k body) threadOf(made []cfacts.Token, axis string) string {
 	if k.uses(made, "threadIdx", axis) {
 		return axis
 	}
-	for _, other := range axes {
+	for _, other := range launchfit.Axes {
 		if k.uses(made, "threadIdx", other) && k.uses(made, "blockDim", other) {
 			return other
 		}
@@ -275,15 +280,15 @@ func (k body) threadOf(made []token, axis string) string {
 }
 
 // perBlock returns the number of values of an index that a block covers.
-func (k body) perBlock(made []token, axis string) string {
+func (k body) perBlock(made []cfacts.Token, axis string) string {
 	thread := k.threadOf(made, axis)
 	if thread == "" {
 		return "1"
 	}
-	side := k.b.Launch.Block[slices.Index(axes[:], thread)]
+	side := k.b.Launch.Block[slices.Index(launchfit.Axes[:], thread)]
 	for i := range made { // threadIdx.x / 32: a warp for each
-		if i+4 < len(made) && made[i].text == "threadIdx" && made[i+3].text == "/" {
-			if n, ok := k.number(made[i+4].text); ok && n > 1 {
+		if i+4 < len(made) && made[i].Text == "threadIdx" && made[i+3].Text == "/" {
+			if n, ok := k.number(made[i+4].Text); ok && n > 1 {
 				return fmt.Sprintf("(%s / %d)", side, n)
 			}
 		}
@@ -297,24 +302,24 @@ func (k body) limit(name string) string {
 	var bounds, weak []string
 	defined := 0
 	for i := 0; i+2 < len(k.tokens) && name != ""; i++ {
-		if k.tokens[i].text != name {
+		if k.tokens[i].Text != name {
 			continue
 		}
-		if k.tokens[i+1].text == "=" {
+		if k.tokens[i+1].Text == "=" {
 			if defined++; defined > 1 && len(bounds) > 0 {
 				break // it is another index from here on
 			}
 		}
-		if i+4 < len(k.tokens) && k.tokens[i+1].text == "+" && k.tokens[i+2].isName() {
+		if i+4 < len(k.tokens) && k.tokens[i+1].Text == "+" && k.tokens[i+2].IsName() {
 			i += 2 // y + j < height, of a thread that goes over several rows
 		}
-		sign := k.tokens[i+1].text
+		sign := k.tokens[i+1].Text
 		if !slices.Contains([]string{"<", ">=", "<=", ">", "=="}, sign) {
 			continue
 		}
 		end, depth := i+2, 0
 		for ; end < len(k.tokens) && depth >= 0; end++ {
-			switch t := k.tokens[end].text; {
+			switch t := k.tokens[end].Text; {
 			case t == "(":
 				depth++
 			case t == ")":
@@ -366,7 +371,7 @@ func most(sizes []string) (largest string) {
 func (k body) defaultLimit(axis, used int, byElement bool) string {
 	dims := k.b.outputSizes()
 	total := byElement && k.b.Spec.Own.Total == k.b.outputs[0].Name
-	if total || k.b.hasAdapter(BlockTotals) { // as many blocks as it takes to add up all of the input
+	if total || k.b.hasAdapter(layout.BlockTotals) { // as many blocks as it takes to add up all of the input
 		dims = k.b.sizesOf(k.b.inputs[0])
 	}
 	rows := cmp.Or(strings.Join(dims[:max(len(dims)-1, 0)], " * "), "1")
@@ -395,7 +400,7 @@ func (b *Binding) outputSizes() []string { return b.sizesOf(b.outputs[0]) }
 func (b *Binding) sizesOf(t op.TensorSpec) []string {
 	var words []string
 	list, _ := t.Shape.([]any)
-	if list == nil && b.Function.form == kernelForm {
+	if list == nil && b.Function.Form == kernelForm {
 		list = b.shape(t)
 	}
 	for _, size := range list {
@@ -418,9 +423,9 @@ func (b *Binding) withoutAttributes(text string) string {
 // dynamicShared reports whether the kernel has an extern __shared__ array, and its bytes per element.
 func (k body) dynamicShared() (element int64, ok bool) {
 	for i := 0; i+1 < len(k.tokens); i++ {
-		if k.tokens[i].text == "extern" && k.tokens[i+1].text == "__shared__" {
+		if k.tokens[i].Text == "extern" && k.tokens[i+1].Text == "__shared__" {
 			for _, t := range k.tokens[i+2 : min(i+8, len(k.tokens))] {
-				if d, known := elementTypes[k.file.resolve(t.text)]; known {
+				if d, known := cfacts.ElementTypes[k.file.Resolve(t.Text)]; known {
 					return d.Size(), true
 				}
 			}

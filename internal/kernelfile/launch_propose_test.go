@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // The proposed block and grid are those that a kernel's own lines ask for.
@@ -48,7 +49,8 @@ func TestLaunchesAreProposed(t *testing.T) {
 			"grid (ceildiv(n, 256)) and block (256)",
 		},
 	} {
-		all, err := Bind(ReadCUDA("__global__ void k("+c.params+") { "+c.body+" }"), Request{}, spec(t, c.op),
+		all, err := Bind(cfacts.ReadCUDA("__global__ void k("+c.params+") { "+c.body+" }"), Request{},
+			spec(t, c.op),
 			[]op.Pass{op.Forward}, Options{})
 		if err != nil {
 			t.Errorf("%s: %v", c.body, err)
@@ -77,8 +79,8 @@ func TestLaunchesOfWarps(t *testing.T) {
 		"auto g = tiled(); for (int i = g.thread_rank(); i < N; i += g.size()) " +
 			"y[blockIdx.x * N + i] = x[blockIdx.x * N + i];": {"block (256)", false},
 	} {
-		all, err := Bind(ReadCUDA("__global__ void k(const float* x, float* y, int M, int N) { "+body+" }"),
-			Request{}, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
+		text := "__global__ void k(const float* x, float* y, int M, int N) { " + body + " }"
+		all, err := Bind(cfacts.ReadCUDA(text), Request{}, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +128,7 @@ func TestLaunchReachesTheLargestIndex(t *testing.T) {
 	} {
 		text := kernel + "{ int i = blockIdx.x * blockDim.x + threadIdx.x; " +
 			strings.ReplaceAll(body, "PUT", "y[i] = x[i];") + " }"
-		all, err := Bind(ReadCUDA(text), Request{}, fromXToY(t), []op.Pass{op.Forward}, Options{})
+		all, err := Bind(cfacts.ReadCUDA(text), Request{}, fromXToY(t), []op.Pass{op.Forward}, Options{})
 		if err != nil {
 			t.Errorf("%s: %v", body, err)
 		} else if got := all[0].Launch.String(); !strings.Contains(got, want) {

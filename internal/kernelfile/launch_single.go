@@ -2,9 +2,12 @@ package kernelfile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/launchfit"
 )
 
 // numberOf returns the value of an expression of numbers.
@@ -25,7 +28,7 @@ func (b *Binding) asLaunched() (Alternative, bool) {
 	if b.Launch == nil || o.Grid+o.Block != "" || len(o.Bound)+len(o.Dims) > 0 {
 		return Alternative{}, false
 	}
-	k := body{b: b, file: b.file, tokens: b.Function.body}
+	k := body{b: b, file: b.file, tokens: b.Function.Body}
 	found := k.ownLaunch()
 	if found == nil || sized && (len(dims) != 1 || !found.oneBlock) || len(dims) > 2 {
 		return Alternative{}, false
@@ -90,7 +93,7 @@ func (b *Binding) rowOfABlock() (Alternative, bool) {
 	if b.Launch == nil || o.Grid != "" || len(o.Bound) > 0 {
 		return Alternative{}, false
 	}
-	k := body{b: b, file: b.file, tokens: b.Function.body}
+	k := body{b: b, file: b.file, tokens: b.Function.Body}
 	name := b.lastSize()
 	_, asked := o.Dims[name]
 	threads, plain := k.number(product(b.Launch.Block))
@@ -102,3 +105,120 @@ func (b *Binding) rowOfABlock() (Alternative, bool) {
 		Options: Options{Bound: map[string]int64{name: int64(threads)}},
 	}, true
 }
+
+// ofOneBlock returns the number of elements of a lone kernel that has no size and uses one block alone: as
+// many as its file allocates where it launches it, else one for each of its threads, or two where the lines
+// say so, "i = 2 * threadIdx.x" or "x[t] + x[t + blockDim.x]". It is a guess, and the kernel is judged with
+// that many; of two sizes the first is 1.
+func (b *Binding) ofOneBlock(file *cfacts.File, dim string) (n int64, is bool) {
+	k := body{b: b, file: file, tokens: b.Function.Body}
+	flat := false // its elements are counted together
+	if len(b.Spec.Dims) == 2 {
+		_, flat = b.Spec.Synonyms[b.Spec.Dims[0].Name+" * "+b.Spec.Dims[1].Name]
+	}
+	if b.Function.Kind != cfacts.Kernel || b.givesAnySize() || len(b.Spec.Dims) != 1 && !flat {
+		return 0, false
+	}
+	for _, axis := range launchfit.Axes {
+		if k.uses(k.tokens, "blockIdx", axis) {
+			return 0, false
+		}
+	}
+	threads, known := k.number(product(b.Launch.Block))
+	if !known {
+		var all int64
+		all, known = numberOf(product(b.Launch.Block))
+		threads = int(all)
+	}
+	if !known || threads < 2 || !k.uses(k.tokens, "threadIdx", "x") {
+		return 0, false
+	}
+	b.Launch.guessed = true
+	if dim != b.Spec.Dims[len(b.Spec.Dims)-1].Name {
+		return 1, true
+	}
+	if found := k.ownLaunch(); found != nil && k.elementsThere(found) > 1 {
+		return k.elementsThere(found), true
+	}
+	if k.takesTwo(threads) {
+		threads *= 2
+	}
+	return int64(threads), true
+}
+
+// takesTwo reports whether a thread of a block of this many threads begins with two elements.
+func (k body) takesTwo(threads int) bool {
+	tokens := k.expandAliases()
+	for i, t := range tokens {
+		switch {
+		case t.Text == "threadIdx" && (cfacts.TextsAt(tokens, i-2, "2", "*") ||
+			cfacts.TextsAt(tokens, i+3, "*", "2")),
+			cfacts.TextsAt(tokens, i, "+", "blockDim", cfacts.AnyText, cfacts.AnyText, "]"),
+			cfacts.TextsAt(tokens, i, "=", "blockDim", cfacts.AnyText, cfacts.AnyText,
+				";"): // the first stride
+			return true
+		case cfacts.TextsAt(tokens, i, "+", cfacts.AnyText, "]"):
+			if n, known := k.number(tokens[i+1].Text); known && n == threads {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sizesOfOneBlock returns sizes for which one block has a thread for each element, for a kernel that is
+// launched so for all of them: the operator's own quick sizes are larger than a block, or nothing.
+func (b *Binding) sizesOfOneBlock() []map[string]int64 {
+	if b.Function.Kind != cfacts.Kernel || b.Launch == nil || len(b.Options.Dims)+len(b.Options.Bound) > 0 ||
+		b.Launch.Grid != [3]string{"1", "1", "1"} {
+		return nil
+	}
+	names := cfacts.Lex(product(b.Launch.Block)).Tokens
+	for _, dim := range b.neededDims() {
+		if !slices.ContainsFunc(names, func(t cfacts.Token) bool { return t.Text == dim }) {
+			return nil
+		}
+	}
+	switch needed := b.neededDims(); len(needed) {
+	case 1:
+		return []map[string]int64{{needed[0]: 1000}}
+	case 2:
+		return []map[string]int64{{needed[0]: 7, needed[1]: 143}}
+	}
+	return nil
+}
+
+// sharedOfMain returns the C++ with which main() allows the kernel that a function launches more than 48 KiB
+// of shared memory, if the function does not do so itself.
+func (b *Binding) sharedOfMain() string {
+	if b.file == nil || b.Function.Kind != cfacts.Host ||
+		cfacts.HasTexts(b.Function.Body, "cudaFuncSetAttribute") ||
+		!b.file.Main || !asksShared(b.file) {
+		return ""
+	}
+	run := b.file.Observed()
+	if run == nil || run.Shared() == 0 {
+		return ""
+	}
+	code := ""
+	for _, e := range run.Events {
+		if l := e.Launch; l != nil && b.launchesKernel(l.Name()) && code == "" {
+			code = fmt.Sprintf("\tcudaFuncSetAttribute(%s, cudaFuncAttributeMaxDynamicSharedMemorySize, "+
+				"%d);\n", l.Kernel, run.Shared())
+		}
+	}
+	return code
+}
+
+// launchesKernel reports whether the lines of the function launch a kernel.
+func (b *Binding) launchesKernel(name string) bool {
+	for i, t := range b.Function.Body {
+		if t.Text == "<<<" && cfacts.LaunchedName(b.Function.Body, i) == name {
+			return true
+		}
+	}
+	return false
+}
+
+// asksShared reports whether the file allows a kernel more shared memory than usual.
+func asksShared(f *cfacts.File) bool { return cfacts.HasTexts(f.Tokens, "cudaFuncSetAttribute") }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // A template that launches the kernel it is passed is not judged; the function that passes it one is.
@@ -20,7 +21,7 @@ template <typename K> torch::Tensor launch(const torch::Tensor &x, K kernel) {
 }
 torch::Tensor by_slow(const torch::Tensor &x) { return launch(x, slow); }
 torch::Tensor by_fast(const torch::Tensor &x) { return launch(x, fast); }`
-	_, err := Bind(ReadCUDA(text), Request{}, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
+	_, err := Bind(cfacts.ReadCUDA(text), Request{}, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
 	several := &SeveralError{}
 	if !errors.As(err, &several) || strings.Join(several.Names, " ") != "by_slow by_fast" {
 		t.Errorf("%v, want by_slow and by_fast", err)
@@ -35,7 +36,7 @@ __global__ void k(const float *x, float *y, int rows, int cols) {}
 void run(const torch::Tensor &x, torch::Tensor &y, ` + kind + ` stream) {
 	k<<<1, 32>>>(x.data_ptr<float>(), y.data_ptr<float>(), x.size(0), x.size(1));
 }`
-		all, err := Bind(ReadCUDA(text), Request{}, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
+		all, err := Bind(cfacts.ReadCUDA(text), Request{}, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
 		if err != nil {
 			t.Errorf("%s: %v", kind, err)
 			continue

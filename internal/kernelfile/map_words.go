@@ -4,6 +4,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/layout"
+	"triad/internal/ownfile/match"
 )
 
 // Words of --map for a plain number in the place of the tensor that the output is multiplied by, or of one
@@ -16,7 +20,7 @@ const (
 // statedWord is the meaning of a word of --map for a parameter, in addition to the name of a tensor.
 type statedWord struct {
 	target  string // the tensor, the first of several; "" for scratch memory and for plain numbers
-	adapter adapterOf
+	adapter layout.Adapted
 	plain   bool // a number is passed
 }
 
@@ -25,9 +29,9 @@ var isNumber = regexp.MustCompile(`^-?\d+(\.\d*)?(e-?\d+)?$`)
 
 // sayWord reads a word of --map that says more than a name; ok is false for one that does not.
 func (b *Binding) sayWord(text string) (said statedWord, ok bool) {
-	said.adapter.stated = true
+	said.adapter.Stated = true
 	if isNumber.MatchString(text) {
-		said.adapter.number, said.plain = text, true
+		said.adapter.Number, said.plain = text, true
 		return said, true
 	}
 	names, end, _ := strings.Cut(text, ":")
@@ -36,14 +40,14 @@ func (b *Binding) sayWord(text string) (said statedWord, ok bool) {
 	if !ok {
 		return said, false
 	}
-	said.adapter.Adapter, said.adapter.fill, said.adapter.lies = l.Adapter, l.fill, l.lies
+	said.adapter.Adapter, said.adapter.Fill, said.adapter.Lies = l.Adapter, l.Fill, l.Lies
 	switch own := b.Spec.Own; l.Adapter {
-	case Scratch:
+	case layout.Scratch:
 		return said, true
-	case Packed:
-		said.adapter.parts = parts
+	case layout.Packed:
+		said.adapter.Parts = parts
 		ok = slices.Equal(slices.Sorted(slices.Values(parts)), slices.Sorted(slices.Values(own.Packed)))
-	case BSHD:
+	case layout.BSHD:
 		ok = slices.Contains(own.Tokens, names)
 	default:
 		ok = slices.Contains(own.Wide, names)
@@ -64,7 +68,7 @@ func (b *Binding) plainWords() []string {
 // adapterWords returns all words of --map that an operator knows in addition to its names.
 func (b *Binding) adapterWords() []string {
 	all := b.plainWords()
-	for _, l := range layouts {
+	for _, l := range layout.Table {
 		all = append(all, b.wordsOf(l)...)
 	}
 	return all
@@ -77,25 +81,27 @@ func (b *Binding) knownWord(text string) bool {
 }
 
 // checkWord refuses a word of --map that does not fit its parameter; it has been read before.
-func (b *Binding) checkWord(p Param, text string) error {
+func (b *Binding) checkWord(p cfacts.Param, text string) error {
 	said, ok := b.sayWord(text)
-	tensors := b.Function.Kind == Python || b.Function.showsSizes() || b.Function.returns
-	pointer := p.Pointer && !p.tensor
+	tensors := b.Function.Kind == cfacts.Python || b.Function.ShowsSizes() || b.Function.ReturnsTensors
+	pointer := p.Pointer && !p.TorchTensor
 	switch {
-	case ok && said.adapter.Adapter == BSHD && b.Function.Kind == Python && b.mayExchange() &&
+	case ok && said.adapter.Adapter == layout.BSHD && b.Function.Kind == cfacts.Python && b.mayExchange() &&
 		(p.Pointer || p.Untyped):
 		return nil
-	case ok && said.adapter.Adapter == Packed && b.Function.form != kernelForm && (p.Pointer || p.Untyped),
-		ok && (said.adapter.Adapter == Wide || said.adapter.Adapter == Pairs) && b.Function.Kind == Python &&
+	case ok && said.adapter.Adapter == layout.Packed && b.Function.Form != kernelForm &&
+		(p.Pointer || p.Untyped),
+		ok && (said.adapter.Adapter == layout.Wide || said.adapter.Adapter == layout.Pairs) &&
+			b.Function.Kind == cfacts.Python &&
 			(p.Pointer || p.Untyped):
 		return nil
 	case ok && !said.plain && tensors:
 		return b.errorf("--map %s=%s: tensors of PyTorch are handed over as they lie", p.Name, text)
-	case ok && said.plain && (pointer || p.isInteger() && strings.ContainsAny(text, ".e")),
+	case ok && said.plain && (pointer || p.IsInteger() && strings.ContainsAny(text, ".e")),
 		ok && !said.plain && !pointer,
-		!ok && slices.Contains(b.plainWords(), text) && !p.isFloat():
+		!ok && slices.Contains(b.plainWords(), text) && !p.IsFloat():
 		return b.errorf("--map %s=%s: the type of %s does not fit %s", p.Name, text, p.Text, text)
-	case ok && p.Const && said.adapter.Adapter == Scratch && said.adapter.fill != fillCounted:
+	case ok && p.Const && said.adapter.Adapter == layout.Scratch && said.adapter.Fill != layout.FillCounted:
 		return b.errorf("--map %s=%s: room to work in is written, and %s is const", p.Name, text, p.Text)
 	}
 	return nil
@@ -110,19 +116,106 @@ func (b *Binding) sayAdapters() {
 		switch {
 		case word == "":
 		case !ok:
-			a.stated = true // just as it lies
+			a.Stated = true // just as it lies
 		case said.plain:
-			a.Role, a.Target, a.adapterOf = Constant, word, said.adapter
-		case said.adapter.Adapter == Scratch:
+			a.Role, a.Target, a.Adapted = Constant, word, said.adapter
+		case said.adapter.Adapter == layout.Scratch:
 			a.takeRoom(said.adapter)
-		case said.adapter.Adapter == Packed:
+		case said.adapter.Adapter == layout.Packed:
 			b.pack(a, said.adapter)
 		default:
 			at := named(b.inputs, said.target)
 			if a.Role == Output {
 				at = named(b.outputs, said.target)
 			}
-			a.Target, a.Index, a.adapterOf = said.target, at, said.adapter
+			a.Target, a.Index, a.Adapted = said.target, at, said.adapter
 		}
 	}
+}
+
+// TensorsNamed counts the tensors whose parameter has the spec's name or one without another meaning.
+func (b *Binding) TensorsNamed() int {
+	count := 0
+	for _, a := range b.Args {
+		if (a.Role == Input || a.Role == Output) &&
+			match.Score(b.Spec, b.Pass, a.Name, a.Target) > match.Weak {
+			count++
+		}
+	}
+	return count
+}
+
+// Words splits a name into its words, in small letters: vectorAdd2 has vector, add and 2.
+func Words(name string) []string {
+	var words []string
+	begin := 0
+	text := match.Snake(name)
+	kind := func(c byte) int {
+		switch {
+		case c >= '0' && c <= '9':
+			return 1
+		case c >= 'a' && c <= 'z':
+			return 2
+		}
+		return 0
+	}
+	for i := 0; i <= len(text); i++ {
+		if i < len(text) && (i == begin || kind(text[i]) == kind(text[i-1])) {
+			continue
+		}
+		if word := text[begin:i]; word != "" && kind(word[0]) > 0 {
+			words = append(words, word)
+		}
+		begin = i
+	}
+	return words
+}
+
+// layoutOf returns the row of a word of --map, with so many parts before its ending.
+func (b *Binding) layoutOf(text, end string, parts int) (l layout.Row, ok bool) {
+	at := slices.IndexFunc(layout.Table, func(l layout.Row) bool {
+		switch l.Adapter {
+		case layout.Scratch:
+			return l.Word == text && (l.Fill != layout.FillCounted || b.Spec.Own.Positions != "")
+		case layout.Packed:
+			return parts > 1 && l.Word == end && (l.Lies != layout.Tokenwise || b.mayStack())
+		}
+		return parts == 1 && l.Word != "" && l.Word == end
+	})
+	if at < 0 {
+		return layout.Row{}, false
+	}
+	return layout.Table[at], true
+}
+
+// wordsOf returns the words of an operator for a layout.
+func (b *Binding) wordsOf(l layout.Row) (all []string) {
+	own := b.Spec.Own
+	switch l.Adapter {
+	case layout.Scratch:
+		all = []string{l.Word}
+	case layout.Packed:
+		all = []string{layout.WithEnd(strings.Join(own.Packed, "+"), l.Word)}
+	case layout.Wide, layout.Pairs:
+		all = eachOf(own.Wide, func(name string) string { return layout.WithEnd(name, l.Word) })
+	case layout.BSHD:
+		all = eachOf(own.Tokens, func(name string) string { return layout.WithEnd(name, l.Word) })
+	}
+	return slices.DeleteFunc(all, func(word string) bool {
+		_, ok := b.sayWord(word)
+		return !ok
+	})
+}
+
+// layoutSentence describes what a parameter gets; "" if that is the tensor as it lies.
+func (b *Binding) layoutSentence(a Argument) string {
+	says, size := a.Row().Says, b.Spec.Own.WideSize
+	switch a.Adapter {
+	case layout.Packed:
+		says = "$parameter holds " + a.PartsInWords() +
+			": they are copied there before each call, and the copy is timed"
+	case layout.BSHD:
+		size = b.swappedShape(a)
+	}
+	return strings.NewReplacer("$parameter", a.Name, "$target", a.Target, "$size", size).Replace(says)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // switchOf returns the switch without which a tensor has no element, the bool among the factors of its sizes:
@@ -58,7 +59,7 @@ func (b *Binding) leftOut(t op.TensorSpec) bool {
 // leaveOptional leaves optional parameters of a Python function for what a switch adds at their defaults if
 // the function has no parameter for an output that the switch adds as well: a residual, but not its sum.
 func (b *Binding) leaveOptional() {
-	if b.Function.Kind != Python || !b.fills() {
+	if b.Function.Kind != cfacts.Python || !b.fills() {
 		return
 	}
 	for _, i := range b.unmatched(Output, b.outputs) {
@@ -121,4 +122,50 @@ func (b *Binding) leftOutReturns() string {
 		}
 	}
 	return strings.TrimRight(outputs.String(), " ")
+}
+
+// ofAngles reports whether a function computes cosines or sines of angles: __sinf, cospi.
+func ofAngles(name string) bool {
+	name = strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(name, "__"), "f"), "pi")
+	return name == "sin" || name == "cos" || name == "sincos"
+}
+
+// makesTables names the tables of an operator that a function has no parameter for and that its lines compute
+// themselves, from positions and a base. Computed in 32 bits they differ from the operator's by more than the
+// rounding of a rotation, increasingly so with the distance of a token from the first, so that they cannot be
+// told from wrong ones.
+func (b *Binding) makesTables() (tables []string) {
+	for _, name := range b.Spec.Own.Wide {
+		if b.has(Input, name) {
+			return nil
+		}
+		tables = append(tables, name)
+	}
+	if len(tables) == 0 || !slices.ContainsFunc(b.namesCalled(), ofAngles) {
+		return nil
+	}
+	return tables
+}
+
+// namesCalled returns the names that the function and the other functions of its file call.
+func (b *Binding) namesCalled() (all []string) {
+	for _, fn := range append([]cfacts.Function{b.Function}, b.others...) {
+		if fn.Kind == cfacts.Python {
+			all = slices.Concat(all, fn.Parsed().Calls, fn.Parsed().KernelCalls)
+		}
+		for i := 0; i+1 < len(fn.Body); i++ {
+			if fn.Body[i+1].Text == "(" {
+				all = append(all, fn.Body[i].Text)
+			}
+		}
+	}
+	return all
+}
+
+// refuseOwnTables returns the advice for a function that computes tables which the operator takes as inputs.
+func (b *Binding) refuseOwnTables(tables []string) error {
+	shape := shapeWords(b.shape(b.inputs[named(b.inputs, tables[0])]))
+	return b.errorf("it makes %[1]s itself, and made in 32 bits they are others than those that %[2]s is "+
+		"given: write a function beside it that takes %[1]s, %[3]s, and calls what rotates, and "+
+		"judge that: --add FILE:FUNCTION", strings.Join(tables, " and "), b.Spec.Name, shape)
 }

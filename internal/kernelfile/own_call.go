@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/layout"
 )
 
 // Call is one call of a pass of an operator. The function receives everything about it as words, which are
@@ -146,14 +147,15 @@ func (e *evaluation) declines() string {
 			continue
 		}
 		for _, a := range e.Args {
-			if a.Role != Input && a.Role != Output || a.Adapter == Narrow || a.Adapter == BlockTotals {
+			if a.Role != Input && a.Role != Output || a.Adapter == layout.Narrow ||
+				a.Adapter == layout.BlockTotals {
 				continue
 			}
-			own := a.instantiate(group.types)
-			element, any, _ := own.element()
+			own := a.Instantiate(group.types)
+			element, any, _ := own.Element()
 			want, _ := tensorDType(e.tensor(a), group.DType)
 			element = e.heldBy(element, want)
-			if !any && !own.isBytes() && e.typeOf(a).DType != element {
+			if !any && !own.IsBytes() && e.typeOf(a).DType != element {
 				return fmt.Sprintf("%s is %s in %s", e.tensor(a).Name, element, e.Function.Name)
 			}
 		}
@@ -259,7 +261,7 @@ func (e *evaluation) sizeOf(a Argument) int64 {
 // value returns the value of an argument that takes one slot.
 func (e *evaluation) value(a Argument, at int) slot {
 	switch {
-	case a.Adapter != AsItLies, a.Role == Input, a.Role == Output:
+	case a.Adapter != layout.AsItLies, a.Role == Input, a.Role == Output:
 		return slot{location: e.lies(a, at)}
 	case a.Role == Size:
 		return wholeSlot(e.sizeOf(a))
@@ -279,7 +281,7 @@ func (e *evaluation) value(a Argument, at int) slot {
 // lies returns the location of an argument at the time of the call.
 func (e *evaluation) lies(a Argument, at int) location {
 	switch {
-	case a.Adapter != AsItLies:
+	case a.Adapter != layout.AsItLies:
 		return location{of: ofWorkspace, bytes: e.workBefore(at)}
 	case a.Role == Output:
 		return location{of: ofOutput, index: a.Index}
@@ -326,27 +328,27 @@ func bytesOf(t op.TensorType) int64 { return t.Elements() * t.DType.Size() }
 // before returns the copies and zero fills that precede a call of the function.
 func (e *evaluation) before(args []Argument) (all []copied) {
 	for i, a := range args {
-		if a.Role != Input && a.Role != Output || a.Adapter == AsItLies {
+		if a.Role != Input && a.Role != Output || a.Adapter == layout.AsItLies {
 			continue
 		}
 		there, lies := e.lies(a, i), a
-		lies.Adapter = AsItLies
+		lies.Adapter = layout.AsItLies
 		from := e.lies(lies, i)
-		if a.Adapter == Packed {
+		if a.Adapter == layout.Packed {
 			all = append(all, e.packs(a, there)...)
 			continue
 		}
 		t := e.typeOf(a)
 		size := t.DType.Size()
 		switch {
-		case a.Adapter == Wide:
+		case a.Adapter == layout.Wide:
 			row := t.Shape[1] * size
 			all = append(all, rows(there, 2*row, from, row, row, t.Shape[0]),
 				rows(there.plus(row), 2*row, from, row, row, t.Shape[0]))
-		case a.Adapter == Pairs:
+		case a.Adapter == layout.Pairs:
 			all = append(all, rows(there, 2*size, from, size, size, t.Elements()),
 				rows(there.plus(size), 2*size, from, size, size, t.Elements()))
-		case a.Adapter == BSHD && a.Role == Input:
+		case a.Adapter == layout.BSHD && a.Role == Input:
 			all = append(all, bshd(t, from, there, tokenBytes(t), true))
 		}
 	}
@@ -358,9 +360,10 @@ func (e *evaluation) before(args []Argument) (all []copied) {
 			n := bytesOf(e.Outputs[a.Index])
 			over := location{of: ofInput, index: named(e.inputs, a.Over)}
 			all = append(all, rows(out, n, over, n, n, 1))
-		case a.Adapter == BlockTotals && e.Launch == nil,
-			adds && (a.Adapter == BSHD || a.Adapter == Narrow || a.Adapter == BlockTotals),
-			a.Adapter == Scratch && a.fill == fillZero:
+		case a.Adapter == layout.BlockTotals && e.Launch == nil,
+			adds && (a.Adapter == layout.BSHD || a.Adapter == layout.Narrow ||
+				a.Adapter == layout.BlockTotals),
+			a.Adapter == layout.Scratch && a.Fill == layout.FillZero:
 			all = append(all, zeros(e.lies(a, i), e.room(a)))
 		case adds:
 			all = append(all, zeros(out, bytesOf(e.Outputs[a.Index])))
@@ -378,13 +381,13 @@ func (e *evaluation) packs(a Argument, to location) (all []copied) {
 		}
 		return t.Shape[1] * t.DType.Size()
 	}
-	interleaved := e.bshd || a.lies == rowByRow
-	for _, name := range a.parts {
+	interleaved := e.bshd || a.Lies == layout.RowByRow
+	for _, name := range a.Parts {
 		if interleaved {
 			wide += row(e.Inputs[named(e.inputs, name)])
 		}
 	}
-	for i, name := range a.parts {
+	for i, name := range a.Parts {
 		at := named(e.inputs, name)
 		t, from := e.Inputs[at], location{of: ofInput, index: at}
 		size, n := t.DType.Size(), bytesOf(t)
@@ -392,10 +395,10 @@ func (e *evaluation) packs(a Argument, to location) (all []copied) {
 		case e.bshd:
 			all = append(all, bshd(t, from, to, wide, true))
 			to = to.plus(row(t))
-		case a.lies == elementwise:
-			many := int64(len(a.parts))
+		case a.Lies == layout.Elementwise:
+			many := int64(len(a.Parts))
 			all = append(all, rows(to.plus(int64(i)*size), many*size, from, size, size, t.Elements()))
-		case a.lies == rowByRow:
+		case a.Lies == layout.RowByRow:
 			all = append(all, rows(to, wide, from, row(t), row(t), t.Shape[0]))
 			to = to.plus(row(t))
 		default:
@@ -409,7 +412,7 @@ func (e *evaluation) packs(a Argument, to location) (all []copied) {
 // after returns the copies that put the results of a call where the operator has them.
 func (e *evaluation) after(args []Argument) (all []copied) {
 	for i, a := range args {
-		if a.Adapter == BSHD && a.Role == Output {
+		if a.Adapter == layout.BSHD && a.Role == Output {
 			t := e.typeOf(a)
 			out := location{of: ofOutput, index: a.Index}
 			all = append(all, bshd(t, out, e.lies(a, i), tokenBytes(t), false))
@@ -424,7 +427,7 @@ const leastScratch = 1 << 20
 // room returns the number of bytes that an argument points to.
 func (e *evaluation) room(a Argument) int64 {
 	switch a.Adapter {
-	case Scratch: // eight bytes for each element of the largest tensor
+	case layout.Scratch: // eight bytes for each element of the largest tensor
 		most := int64(1)
 		for _, t := range slices.Concat(e.Inputs, e.Outputs) {
 			most = max(most, t.Elements())
@@ -433,17 +436,17 @@ func (e *evaluation) room(a Argument) int64 {
 			most += e.whole(own)
 		}
 		return max(8*most, leastScratch)
-	case Packed:
+	case layout.Packed:
 		sum := int64(0)
-		for _, name := range a.parts {
+		for _, name := range a.Parts {
 			sum += bytesOf(e.Inputs[named(e.inputs, name)])
 		}
 		return sum
-	case Wide, Pairs:
+	case layout.Wide, layout.Pairs:
 		return 2 * bytesOf(e.typeOf(a))
-	case BlockTotals: // no value is larger than eight bytes
+	case layout.BlockTotals: // no value is larger than eight bytes
 		return 8 * e.blocksOf()
-	case BSHD:
+	case layout.BSHD:
 		bytes := bytesOf(e.typeOf(a))
 		for _, name := range slices.Sorted(maps.Keys(e.Spec.Own.Each)) {
 			if e.each && e.Spec.Own.Each[name] == a.Target { // the second call has the same room
@@ -461,7 +464,7 @@ func (e *evaluation) room(a Argument) int64 {
 func (e *evaluation) workBefore(n int) (sum int64) {
 	const align = 256
 	for _, a := range e.Args[:n] {
-		if a.Adapter != AsItLies {
+		if a.Adapter != layout.AsItLies {
 			sum += (e.room(a) + align - 1) / align * align
 		}
 	}

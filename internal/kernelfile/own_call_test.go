@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // callOfCase returns the call of a case of an operator.
@@ -105,7 +106,7 @@ func TestOneShimServesAllInterpretations(t *testing.T) {
 	forms := readTable[formCases](t, "forms.toml").Forms
 	c := forms[slices.IndexFunc(forms, func(f form) bool { return f.Name == "sizes in any order" })]
 	bind := func(o Options) (*Binding, error) {
-		all, err := Bind(ReadCUDA(c.Text), Request{}, spec(t, c.Operator), []op.Pass{op.Forward}, o)
+		all, err := Bind(cfacts.ReadCUDA(c.Text), Request{}, spec(t, c.Operator), []op.Pass{op.Forward}, o)
 		if err != nil {
 			return nil, err
 		}
@@ -140,8 +141,9 @@ func TestOneShimServesAllInterpretations(t *testing.T) {
 // A call that a signature cannot express is declined, with the first sentence that holds.
 func TestWordsDecline(t *testing.T) {
 	s := rowsAndCols(t)
-	all, err := Bind(ReadCUDA("extern \"C\" void solve(const float* x, float* y, int rows) { y[0] = x[0]; }"),
-		Request{}, s, []op.Pass{op.Forward}, Options{Dims: map[string]int64{"cols": 7}})
+	text := "extern \"C\" void solve(const float* x, float* y, int rows) { y[0] = x[0]; }"
+	all, err := Bind(cfacts.ReadCUDA(text), Request{}, s, []op.Pass{op.Forward},
+		Options{Dims: map[string]int64{"cols": 7}})
 	if err != nil {
 		t.Fatal(err)
 	}

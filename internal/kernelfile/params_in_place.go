@@ -7,13 +7,15 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/layout"
 )
 
 // matchInPlace takes the only pointer of a CUDA function for input and output at once if the operator has one
 // of each, alike in shape and dtype: the function changes its data in place. The pointer gets the output,
 // into which the input is copied before each call.
 func (b *Binding) matchInPlace() {
-	if b.Pass != op.Forward || b.Function.mayReturn() && !b.fillsInPlace() || len(b.inputs) != 1 {
+	if b.Pass != op.Forward || b.Function.MayReturn() && !b.fillsInPlace() || len(b.inputs) != 1 {
 		return
 	}
 	outputs := b.required()
@@ -40,8 +42,8 @@ func (b *Binding) matchInPlace() {
 // fillsInPlace reports whether a Python function that takes sizes in addition to its tensors, as an exercise
 // does, returns nothing.
 func (b *Binding) fillsInPlace() bool {
-	return b.Function.Kind == Python && b.Function.form == plainForm && b.takesSizes() &&
-		!b.Function.parsed().Gives
+	return b.Function.Kind == cfacts.Python && b.Function.Form == plainForm && b.takesSizes() &&
+		!b.Function.Parsed().Gives
 }
 
 // required lists the required outputs.
@@ -77,7 +79,7 @@ const inPlaceSentence = "it works in place: the input is copied to the output be
 // pairInPlace lets one writable pointer stand for an input and the output in its place, if the spec permits
 // that and the function has no parameter for one of them.
 func (b *Binding) pairInPlace() {
-	if b.Function.mayReturn() && !b.fillsInPlace() && !b.extension || b.Pass != op.Forward {
+	if b.Function.MayReturn() && !b.fillsInPlace() && !b.extension || b.Pass != op.Forward {
 		return
 	}
 	pairs := b.pairsInPlace()
@@ -94,7 +96,7 @@ func (b *Binding) pairInPlace() {
 			// An input that a switch leaves out is present if the lines compute the output from its old
 			// contents.
 			optional := b.switchOf(b.inputs[from]) != ""
-			if optional && !a.reread || !optional && b.Function.mayReturn() {
+			if optional && !a.Reread || !optional && b.Function.MayReturn() {
 				continue
 			}
 			if tensor && (a.Pointer || a.Untyped) && !a.Const {
@@ -110,7 +112,7 @@ func (b *Binding) pairsInPlace() map[string]string {
 	pairs := maps.Clone(b.Spec.Own.InPlace)
 	switched := func(i int) bool { return b.switchOf(b.outputs[i]) != "" }
 	required := slices.DeleteFunc(b.required(), switched)
-	if b.Function.Kind == Python || len(required) != 1 {
+	if b.Function.Kind == cfacts.Python || len(required) != 1 {
 		return pairs
 	}
 	out := b.outputs[required[0]]
@@ -123,7 +125,7 @@ func (b *Binding) pairsInPlace() map[string]string {
 		}
 		made := slices.ContainsFunc(b.Args, func(a Argument) bool {
 			own := a.Role == Input && a.Target == in.Name || a.Role == Output && a.Target == out.Name
-			return own && a.Pointer && !a.tensor && !a.Const && a.writing.any() && (a.reread || a.added)
+			return own && a.Pointer && !a.TorchTensor && !a.Const && a.Writing.Any() && (a.Reread || a.Added)
 		})
 		if made && b.has(Input, in.Name) != b.has(Output, out.Name) {
 			if pairs == nil {
@@ -143,19 +145,19 @@ func (b *Binding) accumulates(a Argument) bool {
 	if a.Role != Output || a.Over != "" {
 		return false
 	}
-	if a.plain { // next to running sums an output is scaled and added to
-		return a.reread && slices.ContainsFunc(b.Args, func(o Argument) bool {
-			return o.Adapter == Scratch && o.fill != ""
+	if a.Plain { // next to running sums an output is scaled and added to
+		return a.Reread && slices.ContainsFunc(b.Args, func(o Argument) bool {
+			return o.Adapter == layout.Scratch && o.Fill != ""
 		})
 	}
-	return a.Accumulates() || a.added && (b.Pass == op.Backward || b.Function.Kind == Kernel)
+	return a.Accumulates() || a.Added && (b.Pass == op.Backward || b.Function.Kind == cfacts.Kernel)
 }
 
 // accumulated returns the outputs that are accumulated into, or "" if there are none.
 func (b *Binding) accumulated() string {
 	names := b.argumentsThat(b.accumulates)
 	// The outputs of a Python function that are accumulated into are not identified.
-	if b.Function.Kind == Python && b.varies && len(names) == 0 {
+	if b.Function.Kind == cfacts.Python && b.varies && len(names) == 0 {
 		names = b.argumentsThat(func(a Argument) bool { return a.Role == Output && a.Over == "" })
 	}
 	if len(names) == 0 {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/match"
 )
 
 // dimsOf returns the dims in a size: one, the factors of a product, or several equal ones.
@@ -33,7 +35,7 @@ func (b *Binding) matchLeftover(chosen []candidate) error {
 		switch {
 		case b.Args[i].Role != Nothing, b.takeAxis(&b.Args[i]):
 		case b.Args[i].Optional,
-			b.Args[i].place == inInit: // it keeps its default, or get_init_inputs() has it
+			b.Args[i].Place == cfacts.InInit: // it keeps its default, or get_init_inputs() has it
 		case b.takePassed(&b.Args[i]):
 		case b.Args[i].Pointer || b.Args[i].Untyped:
 			pointers = append(pointers, i)
@@ -80,9 +82,9 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 		}
 	}
 	// If nothing is const, inputs come first, then outputs; a written pointer is no input.
-	returns := b.Function.mayReturn()
+	returns := b.Function.MayReturn()
 	for len(read) < len(inputs) && (len(written) > len(outputs) || returns && len(written) > 0) {
-		first := slices.IndexFunc(written, func(i int) bool { return !b.Args[i].any() })
+		first := slices.IndexFunc(written, func(i int) bool { return !b.Args[i].Any() })
 		if first < 0 {
 			break
 		}
@@ -91,11 +93,11 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 	slices.Sort(read)
 	if len(read) == 0 && len(written) == 1 && len(inputs) == 1 && len(outputs) == 1 {
 		in, out := b.inputs[inputs[0]].Name, b.outputs[outputs[0]].Name
-		if b.Pass == op.Forward && b.Function.Kind != Python && b.Spec.Own.InPlace[out] == in {
+		if b.Pass == op.Forward && b.Function.Kind != cfacts.Python && b.Spec.Own.InPlace[out] == in {
 			inputs = nil // pairInPlace gives the output its input
 		}
 	}
-	ownResult := b.Function.returns && len(written) > 0 // its result does not go to a parameter
+	ownResult := b.Function.ReturnsTensors && len(written) > 0 // its result does not go to a parameter
 	if ownResult || len(read) != len(inputs) ||
 		len(written) != len(outputs) && !(returns && len(written) == 0) {
 		if weights := b.weightsBeside(pointers); weights != "" {
@@ -133,7 +135,7 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 			open = append(open, candidate{role: Size, target: b.Spec.Dims[k].Name, index: k})
 		}
 		for k, t := range b.Spec.Attributes {
-			fits := a.isFloat() && t.Type == "float" || a.isBool() && t.Type == "bool"
+			fits := a.IsFloat() && t.Type == "float" || a.IsBool() && t.Type == "bool"
 			if !b.has(Attribute, t.Name) && fits {
 				open = append(open, candidate{role: Attribute, target: t.Name, index: k})
 			}
@@ -142,7 +144,7 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 			continue
 		}
 		// of several the first, since rows are usually written before columns
-		if len(open) > 0 && !a.countsThreads() && !a.countsBlocks() && !b.saysDType(a.Param) {
+		if len(open) > 0 && !countsThreads(a.Param) && !countsBlocks(a.Param) && !b.saysDType(a.Param) {
 			a.Role, a.Target, a.Index = open[0].role, open[0].target, open[0].index
 			continue
 		}
@@ -165,8 +167,8 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 func (b *Binding) weightsBeside(pointers []int) string {
 	var paths []string
 	for _, i := range pointers {
-		if a := b.Args[i]; a.place == inWeight {
-			paths = append(paths, a.path)
+		if a := b.Args[i]; a.Place == cfacts.InWeight {
+			paths = append(paths, a.Path)
 		}
 	}
 	return strings.Join(paths, ", ")
@@ -176,12 +178,12 @@ func (b *Binding) weightsBeside(pointers []int) string {
 // first tensor, or of the one that the name denotes: without gaps that is the last size.
 func (b *Binding) takeStride(a *Argument) bool {
 	of, is := strideOf(a.Name)
-	if !a.isInteger() || !is {
+	if !a.IsInteger() || !is {
 		return false
 	}
 	list, _ := b.inputs[0].Shape.([]any)
 	for _, arg := range b.Args {
-		if (arg.Role == Input || arg.Role == Output) && of != "" && snake(arg.Name) == of {
+		if (arg.Role == Input || arg.Role == Output) && of != "" && match.Snake(arg.Name) == of {
 			list, _ = b.tensor(arg).Shape.([]any)
 		}
 	}
@@ -199,7 +201,7 @@ func (b *Binding) takeStride(a *Argument) bool {
 
 // strideOf reports whether a name denotes the stride of rows, and of which tensor: "lda" of a.
 func strideOf(name string) (of string, is bool) {
-	name = snake(name)
+	name = match.Snake(name)
 	of, leading := strings.CutPrefix(name, "ld")
 	if leading && len(of) <= 1 {
 		return of, true
@@ -210,7 +212,7 @@ func strideOf(name string) (of string, is bool) {
 // takeConstant takes a remaining number for the threads of a block, or for one more factor of a given size:
 // batch and length where the operator has rows.
 func (b *Binding) takeConstant(a *Argument) bool {
-	if a.countsThreads() {
+	if countsThreads(a.Param) {
 		a.Role, a.Target, a.Index = Constant, fmt.Sprintf("%d threads of a block", blockThreads), blockThreads
 		if b.sizesBothSides(a.Param) {
 			a.Target, a.Index = fmt.Sprintf("%d threads on each side of a block", sideThreads), sideThreads
@@ -218,8 +220,8 @@ func (b *Binding) takeConstant(a *Argument) bool {
 		return true
 	}
 	rows := b.Spec.Dims[0].Name
-	if !a.isInteger() || b.Function.Kind == Python && !b.fillsInPlace() || !b.givesSize(rows) ||
-		score(b.Spec, b.Pass, a.Name, rows) <= scoreWeak {
+	if !a.IsInteger() || b.Function.Kind == cfacts.Python && !b.fillsInPlace() || !b.givesSize(rows) ||
+		match.Score(b.Spec, b.Pass, a.Name, rows) <= match.Weak {
 		return false
 	}
 	a.Role, a.Target, a.Index = Constant, "1, as a factor of "+rows, 1
@@ -228,32 +230,33 @@ func (b *Binding) takeConstant(a *Argument) bool {
 
 // constantWord returns the number that is passed for a parameter, as a word of --map.
 func constantWord(a Argument) string {
-	if a.number != "" {
-		return a.number
+	if a.Number != "" {
+		return a.Number
 	}
 	return strconv.Itoa(a.Index)
 }
 
 // multiplied reports whether the lines multiply a parameter by another one that is a size: "n * m".
 func (b *Binding) multiplied(a Argument) bool {
-	other := func(t token) bool {
+	other := func(t cfacts.Token) bool {
 		return slices.ContainsFunc(b.Args, func(o Argument) bool {
-			return o.Name == t.text && o.Name != a.Name && o.Role == Size
+			return o.Name == t.Text && o.Name != a.Name && o.Role == Size
 		})
 	}
-	return b.speaksOf(func(t []token) bool {
-		return t[1].text == "*" && (t[0].text == a.Name && other(t[2]) || t[2].text == a.Name && other(t[0]))
+	return b.speaksOf(func(t []cfacts.Token) bool {
+		return t[1].Text == "*" && (t[0].Text == a.Name && other(t[2]) || t[2].Text == a.Name && other(t[0]))
 	})
 }
 
 // takeShare takes a second size for an operator that has one: the two are its factors, such as the rows and
 // columns of an elementwise function.
 func (b *Binding) takeShare(a *Argument) bool {
-	side := isLetter(a.Name) || slices.ContainsFunc(sides[:], func(words []string) bool {
-		return slices.Contains(words, snake(a.Name))
+	side := match.IsLetter(a.Name) || slices.ContainsFunc(match.Sides[:], func(words []string) bool {
+		return slices.Contains(words, match.Snake(a.Name))
 	})
-	calls := b.Function.Kind == Host || b.Function.Kind == Python && b.Function.form == plainForm
-	if len(b.Spec.Dims) != 1 || !a.isInteger() && !a.Untyped || !calls || !side {
+	calls := b.Function.Kind == cfacts.Host || b.Function.Kind == cfacts.Python &&
+		b.Function.Form == plainForm
+	if len(b.Spec.Dims) != 1 || !a.IsInteger() && !a.Untyped || !calls || !side {
 		return false
 	}
 	dim := b.Spec.Dims[0].Name
@@ -271,10 +274,10 @@ func (b *Binding) takeShare(a *Argument) bool {
 
 // unmatchedSizes lists the dims that a parameter with an uninformative name may stand for; of several, those
 // that --dims fixes are dropped, or if all are fixed, those fixed at 1.
-func (b *Binding) unmatchedSizes(p Param) []int {
+func (b *Binding) unmatchedSizes(p cfacts.Param) []int {
 	var open []int
 	for k, d := range b.Spec.Dims {
-		if p.isInteger() && !b.covered[d.Name] && !b.givesSize(d.Name) {
+		if p.IsInteger() && !b.covered[d.Name] && !b.givesSize(d.Name) {
 			open = append(open, k)
 		}
 	}
@@ -301,7 +304,7 @@ func (b *Binding) givesSize(dim string) bool {
 func (b *Binding) checkTensors() error {
 	b.leaveOptional()
 	missing := eachOf(b.unmatched(Input, b.inputs), func(i int) string { return b.inputs[i].Name })
-	if !b.Function.mayReturn() || b.fills() { // else it returns them
+	if !b.Function.MayReturn() || b.fills() { // else it returns them
 		missing = append(missing, eachOf(b.unmatched(Output, b.outputs),
 			func(i int) string { return b.outputs[i].Name })...)
 	}
@@ -311,7 +314,7 @@ func (b *Binding) checkTensors() error {
 			return named(b.inputs, name) >= 0
 		})
 	}
-	if len(missing) > 0 && b.Function.returns && b.inPlace() {
+	if len(missing) > 0 && b.Function.ReturnsTensors && b.inPlace() {
 		return b.errorf("it returns something and writes in the place of an input (%s): triad calls "+
 			"functions that do one of both; judge one that takes %s as "+
 			"well", b.Matched(), strings.Join(missing, ", "))
@@ -329,15 +332,15 @@ func (b *Binding) checkTensors() error {
 
 // checkSizes gives the sizes without a parameter the value that the file gives them, else 1. It refuses a
 // function that does not take the last size of its first input.
-func (b *Binding) checkSizes(file *File) error {
+func (b *Binding) checkSizes(file *cfacts.File) error {
 	b.implied = map[string]int64{}
-	if b.Function.showsSizes() {
+	if b.Function.ShowsSizes() {
 		for _, name := range b.Options.Without {
 			b.implied[name] = 1
 		}
 		stated := b.takesSizes() && b.fills() && b.givesAnySize()
-		asks := func(a Argument) bool { return a.tensor && b.Function.asksSizes(a.Name, -1, 0) }
-		if !stated || b.Function.Kind != Python && slices.ContainsFunc(b.Args, asks) {
+		asks := func(a Argument) bool { return a.TorchTensor && asksSizes(&b.Function, a.Name, -1, 0) }
+		if !stated || b.Function.Kind != cfacts.Python && slices.ContainsFunc(b.Args, asks) {
 			return nil // its tensors carry their sizes
 		}
 	}
@@ -362,9 +365,9 @@ func (b *Binding) checkSizes(file *File) error {
 }
 
 // endsWith reports whether the lines compare an index with the file's constant of that size.
-func (b *Binding) endsWith(file *File, dim string) bool {
-	_, compared := file.boundsOf(b.Function).values[file.constantOf(b, dim)]
-	return compared && b.Function.Kind == Kernel
+func (b *Binding) endsWith(file *cfacts.File, dim string) bool {
+	_, compared := comparedSizes(file, b.Function).values[constantOf(file, b, dim)]
+	return compared && b.Function.Kind == cfacts.Kernel
 }
 
 // lastOffset reports whether a size is the last offset that a function gets, so it needs no parameter.
@@ -380,23 +383,23 @@ func (b *Binding) lastOffset(dim string) bool {
 
 // takesSizes reports whether a Python function is called like a CUDA one, with sizes besides the tensors.
 func (b *Binding) takesSizes() bool {
-	return slices.ContainsFunc(b.Function.Params, func(p Param) bool {
-		return p.isInteger() && !p.Optional && p.place == inCall && b.Function.form != kernelForm
+	return slices.ContainsFunc(b.Function.Params, func(p cfacts.Param) bool {
+		return p.IsInteger() && !p.Optional && p.Place == cfacts.InCall && b.Function.Form != kernelForm
 	})
 }
 
 // constantSize returns the value that a constant of the file gives a size by its name: #define HEAD_DIM 64.
-func (b *Binding) constantSize(file *File, dim string) (int64, bool) {
-	name := file.constantOf(b, dim)
-	n, err := strconv.ParseInt(strings.Trim(file.defines[name], "() "), 0, 64)
+func (b *Binding) constantSize(file *cfacts.File, dim string) (int64, bool) {
+	name := constantOf(file, b, dim)
+	n, err := strconv.ParseInt(strings.Trim(file.Defines[name], "() "), 0, 64)
 	return n, err == nil
 }
 
 // constantOf returns the name of the file's constant that stands for a size, or "" if there is none.
-func (f *File) constantOf(b *Binding, dim string) string {
-	for _, name := range slices.Sorted(maps.Keys(f.defines)) {
-		n, err := strconv.ParseInt(strings.Trim(f.defines[name], "() "), 0, 64)
-		if err == nil && n > 0 && score(b.Spec, b.Pass, name, dim) > scoreWeak {
+func constantOf(f *cfacts.File, b *Binding, dim string) string {
+	for _, name := range slices.Sorted(maps.Keys(f.Defines)) {
+		n, err := strconv.ParseInt(strings.Trim(f.Defines[name], "() "), 0, 64)
+		if err == nil && n > 0 && match.Score(b.Spec, b.Pass, name, dim) > match.Weak {
 			return name
 		}
 	}
@@ -421,7 +424,7 @@ func (b *Binding) fixed(dim string) (n int64, ok bool) {
 func (b *Binding) Fixed() map[string]int64 {
 	all := maps.Clone(b.implied)
 	for _, d := range b.Spec.Dims {
-		if n, ok := b.fixed(d.Name); ok && b.Function.Kind != Python {
+		if n, ok := b.fixed(d.Name); ok && b.Function.Kind != cfacts.Python {
 			all[d.Name] = n
 		}
 	}

@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/indexing"
+	"triad/internal/ownfile/layout"
+	"triad/internal/ownfile/match"
 )
 
 // Options holds what a user specifies in addition to the file.
@@ -53,12 +56,12 @@ const (
 // Argument is a parameter with its meaning: Target is the spec's name, or for a size "rows", "rows * cols" or
 // "seq_q = seq_kv".
 type Argument struct {
-	Param
+	cfacts.Param
 	Role   Role
 	Target string
 	Index  int    // of a tensor or attribute in the spec; the value of a constant
 	Over   string // the input in whose place an output is written; "" if it has its own buffer
-	adapterOf
+	layout.Adapted
 	Share int // of a size that several parameters are the factors of: 1 is the smaller factor, 2 the larger
 }
 
@@ -66,7 +69,7 @@ type Argument struct {
 type Binding struct {
 	Spec     *op.Spec
 	Pass     op.Pass
-	Function Function
+	Function cfacts.Function
 	Args     []Argument
 	Cases    []Instance
 	Options  Options
@@ -109,16 +112,16 @@ type Binding struct {
 	asserts  bool              // the file has an assert
 	unscaled []string          // the factor and the addend that triad applies
 	doubled  bool              // it is called with a factor of 2
-	others   []Function        // of the file
+	others   []cfacts.Function // of the file
 	left     []string          // functions that fit too; the name of one that is judged is the operator's
 	named    map[string]string // the numbers that its lines assign to names of attributes
 	oddSizes map[string]int64  // the sizes that its lines halve, and those used instead
 	// the sizes that its lines require, "if (cols != 1024) return false"
 	askedSizes map[string]int64
-	returned   string // the output that it returns as a number
-	file       *File  // that contains it
-	whole      bool   // its tensors are ints, where the operator has floats
-	selectors  []int  // the kernels that it chooses from by a number, if none is requested
+	returned   string       // the output that it returns as a number
+	file       *cfacts.File // that contains it
+	whole      bool         // its tensors are ints, where the operator has floats
+	selectors  []int        // the kernels that it chooses from by a number, if none is requested
 }
 
 // Instance is one dtype of the operator that the function takes; Call is the name with its template arguments
@@ -139,7 +142,9 @@ type candidate struct {
 }
 
 // Match finds the meaning of every parameter of a function. The error is a *op.UsageError.
-func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) (*Binding, error) {
+func Match(file *cfacts.File, fn cfacts.Function, spec *op.Spec, pass op.Pass, options Options) (
+	*Binding, error,
+) {
 	sizes, sure, err := constantSizes(file, fn, spec, pass, options)
 	if err != nil {
 		return nil, err
@@ -147,15 +152,17 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	if len(sizes) > 0 {
 		options.Dims = sizes
 	}
-	b, err := match(file, fn, spec, pass, options)
+	b, err := matchSized(file, fn, spec, pass, options)
 	if err == nil && !sure {
 		b.guessedSizes = sizes
 	}
 	return b, err
 }
 
-// match binds a function whose sizes are parameters or specified.
-func match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) (*Binding, error) {
+// matchSized binds a function whose sizes are parameters or specified.
+func matchSized(file *cfacts.File, fn cfacts.Function, spec *op.Spec, pass op.Pass, options Options) (
+	*Binding, error,
+) {
 	b := newBinding(file, fn, spec, pass, options)
 	b.inputs, b.outputs = spec.Tensors(pass)
 	if err := b.matchIn(file); err != nil {
@@ -165,7 +172,7 @@ func match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 }
 
 // matchIn matches the function to its pass.
-func (b *Binding) matchIn(file *File) error {
+func (b *Binding) matchIn(file *cfacts.File) error {
 	fn := b.Function
 	b.takeFP32(file)
 	b.readLines(file)
@@ -198,7 +205,7 @@ func (b *Binding) matchIn(file *File) error {
 	if err := cmp.Or(b.checkNeeds(file), b.checkTables()); err != nil {
 		return err
 	}
-	if fn.showsSizes() && !b.takesSizes() {
+	if fn.ShowsSizes() && !b.takesSizes() {
 		b.covered = nil // a tensor carries its sizes
 	}
 	b.takeRank()
@@ -209,12 +216,12 @@ func (b *Binding) matchIn(file *File) error {
 	if err := b.checkContract(); err != nil {
 		return err
 	}
-	if fn.Kind == Kernel {
+	if fn.Kind == cfacts.Kernel {
 		if err := b.proposeLaunch(file); err != nil {
 			return err
 		}
 	}
-	if fn.form == kernelForm {
+	if fn.Form == kernelForm {
 		if err := b.proposeTriton(); err != nil {
 			return err
 		}
@@ -223,43 +230,45 @@ func (b *Binding) matchIn(file *File) error {
 }
 
 // newBinding returns a binding without any matches.
-func newBinding(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) *Binding {
+func newBinding(file *cfacts.File, fn cfacts.Function, spec *op.Spec, pass op.Pass,
+	options Options,
+) *Binding {
 	given := options
 	fn.Params = slices.Clone(fn.Params)
 	for i, p := range fn.Params { // T alpha is a number, whatever T is
-		if !p.Pointer && slices.ContainsFunc(fn.Template, func(t TemplateParam) bool {
+		if !p.Pointer && slices.ContainsFunc(fn.Template, func(t cfacts.TemplateParam) bool {
 			return t.Type && t.Name == strings.TrimPrefix(p.Base, "const ")
 		}) {
 			fn.Params[i].Base = "float"
 		}
 	}
-	if fn.Kind == Kernel && len(options.Arguments) == 0 && len(fn.Template) > 0 {
-		options.Arguments = file.launchedArguments(fn)
+	if fn.Kind == cfacts.Kernel && len(options.Arguments) == 0 && len(fn.Template) > 0 {
+		options.Arguments = file.LaunchedArguments(fn)
 	}
 	var numbers []string
-	if fn.Kind == Kernel && len(options.Arguments) == 0 {
+	if fn.Kind == cfacts.Kernel && len(options.Arguments) == 0 {
 		var said map[string]string
 		if options.said != nil {
 			said = options.said.numbers
 		}
-		numbers = fn.proposedNumbers(said)
+		numbers = proposedNumbers(&fn, said)
 	}
 	return &Binding{
 		Spec: spec, Pass: pass, Function: fn, Options: options, given: given, varies: file.Adds,
 		without: map[string]bool{}, others: file.Functions, numbers: numbers,
-		covered: map[string]bool{}, open: map[string]bool{}, literals: file.literals, asked: file.dtypes,
-		narrow: file.narrow, doubles: file.doubles, file: file,
-		extension: file.extension,
-		asserts:   slices.ContainsFunc(file.tokens, func(t token) bool { return t.text == "assert" }),
+		covered: map[string]bool{}, open: map[string]bool{}, literals: file.Literals, asked: file.DTypes,
+		narrow: file.Narrow, doubles: file.Doubles, file: file,
+		extension: file.TorchExtension,
+		asserts:   slices.ContainsFunc(file.Tokens, func(t cfacts.Token) bool { return t.Text == "assert" }),
 	}
 }
 
 // checkNeeds refuses a file that cannot compute the operator's own numbers, such as its random ones, unless
 // it takes their seed. With a seed the forward shows which elements it chooses, and the backward is judged by
 // that.
-func (b *Binding) checkNeeds(file *File) error {
+func (b *Binding) checkNeeds(file *cfacts.File) error {
 	own := b.Spec.Own
-	has := func(word string) bool { return strings.Contains(file.words, word) }
+	has := func(word string) bool { return strings.Contains(file.Words, word) }
 	if len(own.Needs) == 0 || slices.ContainsFunc(own.Needs, has) {
 		return nil
 	}
@@ -273,7 +282,7 @@ func (b *Binding) checkNeeds(file *File) error {
 }
 
 // takeOtherTypes finds the tensors whose type or location in the function differs from the operator's.
-func (b *Binding) takeOtherTypes(file *File) {
+func (b *Binding) takeOtherTypes(file *cfacts.File) {
 	b.narrowIntegers()
 	b.takeBlockTotals(file)
 	b.takeWhole()
@@ -281,16 +290,16 @@ func (b *Binding) takeOtherTypes(file *File) {
 }
 
 // readLines keeps what the file's lines show, and which dims need no parameter.
-func (b *Binding) readLines(file *File) {
-	if b.Function.Kind == Python {
-		b.squared = b.Function.pythonSquares()
+func (b *Binding) readLines(file *cfacts.File) {
+	if b.Function.Kind == cfacts.Python {
+		b.squared = pythonSquares(&b.Function)
 	} else {
-		b.rows, b.places = file.rowLengths(&b.Function)
-		b.squared = file.squares(&b.Function)
-		b.vectors = file.vectorLengths(&b.Function)
+		b.rows, b.places = indexing.RowLengths(file, &b.Function)
+		b.squared = indexing.Squares(file, &b.Function)
+		b.vectors = indexing.VectorLengths(file, &b.Function)
 	}
 	for _, f := range file.Functions {
-		if f.Kind == Kernel {
+		if f.Kind == cfacts.Kernel {
 			b.kernels = append(b.kernels, f.Name)
 		}
 	}
@@ -318,7 +327,7 @@ func sameTarget(asked string) func(string) bool {
 
 func (b *Binding) checkMap() error {
 	for _, name := range slices.Sorted(maps.Keys(b.Options.Map)) {
-		if !slices.ContainsFunc(b.Function.Params, func(p Param) bool { return p.Name == name }) {
+		if !slices.ContainsFunc(b.Function.Params, func(p cfacts.Param) bool { return p.Name == name }) {
 			if b.Options.Several {
 				continue
 			}
@@ -334,13 +343,13 @@ func (b *Binding) checkMap() error {
 }
 
 // candidates lists the possible meanings of a parameter by its type, with the scores of its name.
-func (b *Binding) candidates(p Param) ([]candidate, error) {
+func (b *Binding) candidates(p cfacts.Param) ([]candidate, error) {
 	unknown := p.Pointer && !b.pointsToKnown(p)
 	var all []candidate
 	switch {
-	case p.place == inStride:
+	case p.Place == cfacts.InStride:
 		return []candidate{{Stride, p.Name, 0, 1000}}, nil
-	case p.isStream():
+	case p.IsStream():
 		return []candidate{{Stream, "the stream", 0, 1000}}, nil
 	case unknown:
 		return nil, b.errorf("the type of %s, %s, is none of float, half, __nv_bfloat16, "+
@@ -350,12 +359,12 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 		all = b.candidateTensors(p)
 	case b.isShapeOfWeights(p):
 		all = b.candidateShape(p)
-	case p.isInteger() || p.isFloat() || p.isBool() || p.Untyped:
-		if p.countsThreads() && b.Options.Map[p.Name] == "" {
+	case p.IsInteger() || p.IsFloat() || p.IsBool() || p.Untyped:
+		if countsThreads(p) && b.Options.Map[p.Name] == "" {
 			return nil, nil // takeConstant takes it
 		}
 		all = b.candidateNumbers(p)
-	case p.isShape():
+	case p.IsShape():
 		all = b.candidateShape(p)
 	default:
 		return nil, b.errorf("the parameter %s is neither a device pointer nor a number: triad can pass "+
@@ -367,7 +376,7 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 				return nil, err
 			}
 			said, tensor := b.sayWord(wanted)
-			if wanted = said.target; !tensor || wanted == "" || said.adapter.Adapter == Packed {
+			if wanted = said.target; !tensor || wanted == "" || said.adapter.Adapter == layout.Packed {
 				return nil, nil // sayAdapters and takePlainFactor take it
 			}
 		}
@@ -384,15 +393,15 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 }
 
 // pointsToKnown reports whether a pointer points to elements of a type that triad knows.
-func (b *Binding) pointsToKnown(p Param) bool {
-	_, _, ok := p.element()
-	return ok || slices.ContainsFunc(b.Function.Template, func(t TemplateParam) bool {
+func (b *Binding) pointsToKnown(p cfacts.Param) bool {
+	_, _, ok := p.Element()
+	return ok || slices.ContainsFunc(b.Function.Template, func(t cfacts.TemplateParam) bool {
 		return t.Type && t.Name == p.Base
 	})
 }
 
 // candidateTensors returns the tensors that a pointer may stand for; a const one may only be an input.
-func (b *Binding) candidateTensors(p Param) []candidate {
+func (b *Binding) candidateTensors(p cfacts.Param) []candidate {
 	var all []candidate
 	for i, t := range b.inputs {
 		s := b.score(p, t.Name)
@@ -402,7 +411,7 @@ func (b *Binding) candidateTensors(p Param) []candidate {
 		all = append(all, candidate{Input, t.Name, i, max(s, 0)})
 	}
 	for i, t := range b.outputs {
-		if !p.Const && !b.Function.returns && !b.onlyRead(p) {
+		if !p.Const && !b.Function.ReturnsTensors && !b.onlyRead(p) {
 			all = append(all, candidate{Output, t.Name, i, max(b.score(p, t.Name), b.scoreOutput(p, t.Name))})
 		}
 	}
@@ -411,31 +420,32 @@ func (b *Binding) candidateTensors(p Param) []candidate {
 
 // candidateNumbers returns the attributes and sizes that a number may stand for. An untyped Python parameter
 // may also be a tensor.
-func (b *Binding) candidateNumbers(p Param) []candidate {
+func (b *Binding) candidateNumbers(p cfacts.Param) []candidate {
 	var all []candidate
 	for i, a := range b.Spec.Attributes {
-		if p.isBool() && a.Type == "enum" && b.Function.Kind == Python &&
+		if p.IsBool() && a.Type == "enum" && b.Function.Kind == cfacts.Python &&
 			(len(a.Values) != 2 || !slices.Contains(a.Values, "none")) {
 			continue // it is unknown which of the values it switches on
 		}
 		if a.Type == "bool" && presetMask.MatchString(p.Text) && b.Options.Map[p.Name] == "" {
 			continue
 		}
-		if p.Untyped || a.Type == "float" && p.isFloat() || a.Type != "float" && !p.isFloat() {
+		if p.Untyped || a.Type == "float" && p.IsFloat() || a.Type != "float" && !p.IsFloat() {
 			all = append(all, candidate{Attribute, a.Name, i, b.score(p, a.Name)})
 		}
 	}
-	if p.Untyped && p.place == inCall && !b.namesAxis(p) {
+	if p.Untyped && p.Place == cfacts.InCall && !b.namesAxis(p) {
 		all = append(all, b.candidateTensors(p)...)
 	}
-	if p.isFloat() && b.Function.Kind != Python && !b.Function.showsSizes() { // "float N", to divide by
+	if p.IsFloat() && b.Function.Kind != cfacts.Python &&
+		!b.Function.ShowsSizes() { // "float N", to divide by
 		for i, d := range b.Spec.Dims {
-			if s := b.score(p, d.Name); s > scoreWeak {
+			if s := b.score(p, d.Name); s > match.Weak {
 				all = append(all, candidate{Size, d.Name, i, s - 1})
 			}
 		}
 	}
-	if (p.isInteger() || p.Untyped) && !presetAxis.MatchString(p.Text) && !b.namesAxis(p) {
+	if (p.IsInteger() || p.Untyped) && !presetAxis.MatchString(p.Text) && !b.namesAxis(p) {
 		free := b.sizeByRows(p)
 		if all := b.countedProduct(p); all != "" && b.Options.Map[p.Name] == "" {
 			return []candidate{{Size, all, -1, scoreProduct}}
@@ -456,14 +466,17 @@ func (b *Binding) candidateNumbers(p Param) []candidate {
 
 // isShapeOfWeights reports whether a parameter of a Python function is, by its name, the shape of its
 // weights: weight_shape.
-func (b *Binding) isShapeOfWeights(p Param) bool {
-	return b.Function.Kind == Python && p.Untyped && !p.Optional && weightsShape.MatchString(p.Name)
+func (b *Binding) isShapeOfWeights(p cfacts.Param) bool {
+	return b.Function.Kind == cfacts.Python && p.Untyped && !p.Optional &&
+		slices.Contains(weightsShapes, p.Name)
 }
 
-var weightsShape = regexp.MustCompile(`^(?:weight|w|norm|normali[sz]ed|gamma)_shape$`)
+// weightsShapes lists names of the shape of weights.
+var weightsShapes = strings.Fields("weight_shape w_shape norm_shape normalized_shape normalised_shape " +
+	"gamma_shape")
 
 // candidateShape returns what a list of sizes may stand for: the sizes of a row, as normalized_shape.
-func (b *Binding) candidateShape(p Param) []candidate {
+func (b *Binding) candidateShape(p cfacts.Param) []candidate {
 	last := b.lastSize()
 	for i, d := range b.Spec.Dims {
 		if d.Name == last {
@@ -474,7 +487,9 @@ func (b *Binding) candidateShape(p Param) []candidate {
 }
 
 // score returns how well the name of a parameter fits the spec's name target.
-func (b *Binding) score(p Param, target string) int { return score(b.Spec, b.Pass, p.Name, target) }
+func (b *Binding) score(p cfacts.Param, target string) int {
+	return match.Score(b.Spec, b.Pass, p.Name, target)
+}
 
 func (b *Binding) has(role Role, target string) bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {

@@ -7,6 +7,7 @@ import (
 
 	"triad/internal/catalog"
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 func spec(t testing.TB, name string) *op.Spec {
@@ -72,7 +73,8 @@ var matchedByName = []struct{ op, signature, want string }{
 // Common names of an operator's parameters, and their meanings.
 func TestParametersAreMatchedByName(t *testing.T) {
 	for _, c := range matchedByName {
-		all, err := Bind(ReadCUDA(`extern "C" void solve(`+c.signature+`) {}`), Request{}, spec(t, c.op),
+		all, err := Bind(cfacts.ReadCUDA(`extern "C" void solve(`+c.signature+`) {}`), Request{},
+			spec(t, c.op),
 			[]op.Pass{op.Forward}, Options{})
 		if err != nil {
 			t.Errorf("%s(%s): %v", c.op, c.signature, err)
@@ -84,7 +86,8 @@ func TestParametersAreMatchedByName(t *testing.T) {
 		for _, d := range spec(t, c.op).Dims {
 			sizes[d.Name] = 1
 		}
-		all, err = Bind(ReadCUDA(`extern "C" void solve(`+c.signature+`) {}`), Request{}, spec(t, c.op),
+		all, err = Bind(cfacts.ReadCUDA(`extern "C" void solve(`+c.signature+`) {}`), Request{},
+			spec(t, c.op),
 			[]op.Pass{op.Forward}, Options{Dims: sizes})
 		if err != nil {
 			t.Errorf("%s(%s) with every size fixed: %v", c.op, c.signature, err)
@@ -97,7 +100,8 @@ func TestParametersAreMatchedByName(t *testing.T) {
 // A parameter with an odd name does not stand for a size that --dims fixes while another one is open.
 func TestFixedSizesNeedNoParameter(t *testing.T) {
 	for _, dims := range []map[string]int64{{"rows": 1}, {"rows": 1, "cols": 9}} {
-		all, err := Bind(ReadCUDA(`extern "C" void solve(const float* from, float* to, int p) {}`), Request{},
+		all, err := Bind(cfacts.ReadCUDA(`extern "C" void solve(const float* from, float* to, int p) {}`),
+			Request{},
 			spec(t, "softmax"), []op.Pass{op.Forward}, Options{Dims: dims})
 		if err != nil {
 			t.Errorf("%v: %v", dims, err)
@@ -130,9 +134,9 @@ func TestPointersToIntegers(t *testing.T) {
 		{"bool", op.Bool, false},
 		{"const float", op.FP32, false},
 	} {
-		p := Param{Base: c.base, Pointer: true}
-		if d, any, ok := p.element(); d != c.dtype || any || !ok || p.isBytes() != c.bytes {
-			t.Errorf("%s *: %v %t %t, bytes %t; want %v, bytes %t", c.base, d, any, ok, p.isBytes(), c.dtype,
+		p := cfacts.Param{Base: c.base, Pointer: true}
+		if d, any, ok := p.Element(); d != c.dtype || any || !ok || p.IsBytes() != c.bytes {
+			t.Errorf("%s *: %v %t %t, bytes %t; want %v, bytes %t", c.base, d, any, ok, p.IsBytes(), c.dtype,
 				c.bytes)
 		}
 	}
@@ -147,7 +151,7 @@ func TestPointersToIntegers(t *testing.T) {
 			"const unsigned char* A, const uint8_t* B, float* C, const char* sa":  false,
 			"const int* A, const uint8_t* B, float* C, const float* sa":           false,
 		} {
-			f := ReadCUDA(`extern "C" void solve(` + signature + ", const float* sb, int N) { }")
+			f := cfacts.ReadCUDA(`extern "C" void solve(` + signature + ", const float* sb, int N) { }")
 			_, err := Bind(f, Request{}, o.Spec, []op.Pass{op.Forward}, Options{})
 			if (err == nil) != want {
 				t.Errorf("%s: %v", signature, err)
@@ -174,7 +178,7 @@ func TestInPlace(t *testing.T) {
 		"float* a, float* b, float* c, int M, int N":   "",
 		"const float* x, float* y, int rows, int cols": "x is x, y is y, rows is rows, cols is cols",
 	} {
-		f := ReadCUDA(`extern "C" void solve(` + signature + ") { }")
+		f := cfacts.ReadCUDA(`extern "C" void solve(` + signature + ") { }")
 		all, err := Bind(f, Request{}, alike, []op.Pass{op.Forward, op.Backward}, Options{})
 		if want == "" {
 			if err == nil {

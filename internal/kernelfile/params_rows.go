@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/match"
 )
 
 // scoreRows is the score of a size that stands for the last dim of a tensor whose row length it is. It
@@ -14,13 +16,13 @@ const scoreRows = 300
 
 // sizeByRows reports whether the lines of a file, rather than its name, decide what a size stands for: the
 // name is a letter or uninformative.
-func (b *Binding) sizeByRows(p Param) bool {
-	if len(b.rows) == 0 || !p.isInteger() {
+func (b *Binding) sizeByRows(p cfacts.Param) bool {
+	if len(b.rows) == 0 || !p.IsInteger() {
 		return false
 	}
-	named := func(target string) bool { return b.score(p, target) > scoreWeak }
+	named := func(target string) bool { return b.score(p, target) > match.Weak }
 	return !slices.ContainsFunc(attributeNames(b.Spec), named) &&
-		(isLetter(p.Name) || !slices.ContainsFunc(dimNames(b.Spec), named))
+		(match.IsLetter(p.Name) || !slices.ContainsFunc(dimNames(b.Spec), named))
 }
 
 // sides returns the dims that are among the last two sizes of a tensor.
@@ -38,22 +40,6 @@ func (b *Binding) sides() []string {
 	return all
 }
 
-// squares returns the sizes whose square occurs in the lines of a function, or of what it calls: "i < N * N".
-func (f *File) squares(fn *Function) map[string]bool {
-	all := map[string]bool{}
-	f.walk(fn, func(fn *Function, name func(string) string) {
-		for _, p := range fn.Params {
-			if p.isInteger() && name(p.Name) != "" && hasTexts(fn.body, p.Name, "*", p.Name) {
-				all[name(p.Name)] = true
-			}
-		}
-	})
-	return all
-}
-
-// isLetter reports whether a name is one letter, such as M.
-func isLetter(name string) bool { return len(strings.Trim(snake(name), "_")) == 1 }
-
 // scoreRows scores how well an assignment fits the row lengths that the file shows.
 func (b *Binding) scoreRows(chosen []candidate) int {
 	sum := 0
@@ -69,7 +55,7 @@ func (b *Binding) scoreRows(chosen []candidate) int {
 			sum -= scoreParts
 		}
 		sum += b.scoreLengths(b.Function.Params[i].Name, c, func(name string) string {
-			at := slices.IndexFunc(b.Function.Params, func(p Param) bool { return p.Name == name })
+			at := slices.IndexFunc(b.Function.Params, func(p cfacts.Param) bool { return p.Name == name })
 			if at < 0 || chosen[at].role != Size {
 				return ""
 			}
@@ -88,16 +74,16 @@ const scoreParts = 5000
 func (b *Binding) countsPartToo(chosen []candidate, i int) bool {
 	product := chosen[i]
 	if product.role != Size || len(dimsOf(product.target)) < 2 || product.score >= 1000 ||
-		!isLetter(b.Function.Params[i].Name) {
+		!match.IsLetter(b.Function.Params[i].Name) {
 		return false
 	}
 	for k, part := range chosen {
 		p := b.Function.Params[k]
-		if k == i || !isLetter(p.Name) {
+		if k == i || !match.IsLetter(p.Name) {
 			continue
 		}
 		if part.role == Size && slices.Contains(dimsOf(product.target), part.target) ||
-			part.role == Nothing && snake(p.Name) == "m" && (p.isInteger() || p.Untyped) {
+			part.role == Nothing && match.Snake(p.Name) == "m" && (p.IsInteger() || p.Untyped) {
 			return true
 		}
 	}
@@ -221,7 +207,7 @@ func (b *Binding) sizeTarget(name string) string {
 func (b *Binding) exchangeable() (names, targets []string) {
 	against := b.againstRows()
 	for _, a := range b.Args {
-		letter := isLetter(a.Name) && !b.shownByRows(a)
+		letter := match.IsLetter(a.Name) && !b.shownByRows(a)
 		if a.Role == Size && !b.stated(a) && (letter || against) {
 			names = append(names, a.Name)
 			targets = append(targets, strings.ReplaceAll(a.Target, " ", ""))
@@ -236,4 +222,35 @@ func (b *Binding) exchangeable() (names, targets []string) {
 // exchanged assigns the exchangeable sizes their targets in every other order.
 func (b *Binding) exchanged() []Alternative {
 	return inOtherOrders(b.exchangeable())
+}
+
+// fitsVector reports, like fitsRows for rows, whether a pointer that stands for a tensor of one dim is as
+// long as the tensor.
+func (b *Binding) fitsVector(pointer string, as candidate, target func(string) string) (fits, known bool) {
+	length, shown := b.vectors[pointer]
+	if !shown || as.role != Input && as.role != Output {
+		return false, false
+	}
+	list := b.shape(b.tensor(Argument{Role: as.role, Index: as.index}))
+	if len(list) != 1 {
+		return false, false
+	}
+	dim, _ := list[0].(string)
+	return slices.Contains(dimsOf(target(length)), dim), b.isDim(dim)
+}
+
+// shownByVectors reports whether a size is the length of a vector, and of every vector whose index it bounds.
+func (b *Binding) shownByVectors(size string) bool {
+	shown := false
+	for _, a := range b.Args {
+		if b.vectors[a.Name] != size {
+			continue
+		}
+		fits, known := b.fitsVector(a.Name, candidate{role: a.Role, index: a.Index}, b.sizeTarget)
+		if known && !fits {
+			return false
+		}
+		shown = shown || known
+	}
+	return shown
 }

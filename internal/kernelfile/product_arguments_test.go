@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // A number that main() gives a kernel stands for the product of two sizes if a tensor has so many elements.
@@ -40,7 +41,7 @@ func TestNumberOfAllElements(t *testing.T) {
 		if !strings.Contains(signature, "{") {
 			text += ") {"
 		}
-		all, err := Bind(ReadCUDA(text+" k<<<1, 1>>>(x, y); }"), Request{}, rowsAndCols(t),
+		all, err := Bind(cfacts.ReadCUDA(text+" k<<<1, 1>>>(x, y); }"), Request{}, rowsAndCols(t),
 			[]op.Pass{op.Forward}, Options{})
 		if err != nil {
 			t.Errorf("%s: %v", signature, err)

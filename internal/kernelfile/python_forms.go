@@ -1,10 +1,15 @@
 package kernelfile
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 	"triad/internal/ownfile/pyfacts"
 )
 
@@ -17,40 +22,28 @@ const (
 	kernelForm = pyfacts.Kernel  // we launch it
 )
 
-// place is the destination of an argument of a Python function.
-type place uint8
-
-// The places of arguments.
-const (
-	inCall   place = iota
-	inWeight       // a parameter of the module
-	inInit         // an argument of its __init__
-	inTile         // a constexpr of a kernel
-	inStride       // a stride that a kernel takes
-)
-
 // pythonRanks lists the candidates of a Python file, the likely ones first: all fitting ones of a rank are
 // judged, a later rank only if none of the earlier fits. A function that another one calls is judged through
 // that.
-func pythonRanks(list []Function) [][]Function {
-	calls := func(fn Function) bool {
-		return slices.ContainsFunc(list, func(other Function) bool {
-			return other.Name != fn.Name && other.form != kernelForm && other.call != fn.call &&
-				slices.Contains(other.parsed().Calls, fn.call) ||
-				fn.form == appliedTo && other.form == appliedTo && other.Name != fn.Name &&
-					other.parsed().Defaults == fn.parsed().Defaults && fn.call != fn.Name
+func pythonRanks(list []cfacts.Function) [][]cfacts.Function {
+	calls := func(fn cfacts.Function) bool {
+		return slices.ContainsFunc(list, func(other cfacts.Function) bool {
+			return other.Name != fn.Name && other.Form != kernelForm && other.Call != fn.Call &&
+				slices.Contains(other.Parsed().Calls, fn.Call) ||
+				fn.Form == appliedTo && other.Form == appliedTo && other.Name != fn.Name &&
+					other.Parsed().Defaults == fn.Parsed().Defaults && fn.Call != fn.Name
 		})
 	}
-	var ranks [][]Function
-	for _, rank := range []func(Function) bool{
-		func(fn Function) bool { return fn.Name == "solve" },
-		func(fn Function) bool { return fn.Name == "custom_kernel" },
-		func(fn Function) bool { return fn.Name == "ModelNew" },
-		func(fn Function) bool { return fn.form == plainForm || fn.form == appliedTo && !calls(fn) },
-		func(fn Function) bool { return fn.form == moduleForm },
-		func(fn Function) bool { return fn.form == kernelForm },
+	var ranks [][]cfacts.Function
+	for _, rank := range []func(cfacts.Function) bool{
+		func(fn cfacts.Function) bool { return fn.Name == "solve" },
+		func(fn cfacts.Function) bool { return fn.Name == "custom_kernel" },
+		func(fn cfacts.Function) bool { return fn.Name == "ModelNew" },
+		func(fn cfacts.Function) bool { return fn.Form == plainForm || fn.Form == appliedTo && !calls(fn) },
+		func(fn cfacts.Function) bool { return fn.Form == moduleForm },
+		func(fn cfacts.Function) bool { return fn.Form == kernelForm },
 	} {
-		some := slices.DeleteFunc(slices.Clone(list), func(fn Function) bool { return !rank(fn) })
+		some := slices.DeleteFunc(slices.Clone(list), func(fn cfacts.Function) bool { return !rank(fn) })
 		if len(some) > 0 {
 			ranks = append(ranks, some)
 		}
@@ -60,7 +53,7 @@ func pythonRanks(list []Function) [][]Function {
 
 // throughAutograd returns the backward of a forward that goes through an autograd function.
 func (b *Binding) throughAutograd() *Binding {
-	if !b.Function.parsed().Autograd || b.Pass != op.Forward || b.fills() || b.Spec.Backward == nil {
+	if !b.Function.Parsed().Autograd || b.Pass != op.Forward || b.fills() || b.Spec.Backward == nil {
 		return nil
 	}
 	back := *b
@@ -90,4 +83,169 @@ func (b *Binding) gradientNames() (names []string, positions []int) {
 		}
 	}
 	return names, positions
+}
+
+// ReadPython lists the callable top-level definitions of a Python file: functions, autograd functions and
+// modules, and Triton kernels that nothing launches. parse returns what Python's parser finds in the text.
+func ReadPython(text string, parse pyfacts.Parser) *cfacts.File {
+	facts := parse(text)
+	f := &cfacts.File{
+		Literals: cfacts.Literals(cfacts.PythonComment, text), DTypes: facts.DTypes,
+		PythonText: cmp.Or(facts.Text, text),
+		Adds:       strings.Contains(text, "atomic_add("),
+		Narrow:     cfacts.NamesNarrow(cfacts.PythonComment, text),
+		Words:      strings.ToLower(text), Python: *facts,
+	}
+	if facts.Error != "" {
+		f.BadLine = errors.New(facts.Error)
+	}
+	for _, fact := range facts.Functions {
+		f.Functions = append(f.Functions, pythonFunction(fact))
+	}
+	return f
+}
+
+func pythonFunction(fact pyfacts.Function) cfacts.Function {
+	fn := cfacts.Function{
+		Name: fact.Name, Kind: cfacts.Python, Line: fact.Line, Text: fact.Signature,
+		Params:         pythonParams(fact),
+		ReturnsTensors: fact.MakesResult && (fact.Form == pyfacts.Plain || fact.Form == pyfacts.Packed),
+		PythonFunction: cfacts.PythonFunction{
+			Facts: &fact, Form: fact.Form, Call: fact.Call, Code: fact.Code,
+			Kernels: fact.Kernels,
+		},
+	}
+	return fn
+}
+
+// pythonParams returns the parameters of a function. A parameter that a launched kernel takes as a pointer is
+// a tensor: def solution(A, B, C, N, K) gives no types.
+func pythonParams(fn pyfacts.Function) (params []cfacts.Param) {
+	for _, fact := range fn.Params {
+		p := cfacts.Param{
+			Name: fact.Name, Text: fact.Text, Optional: fact.Optional, ByName: fact.ByName, Path: fact.Path,
+			InKernels: fact.Called,
+		}
+		takeType(&p, fact)
+		switch {
+		case fact.Place == "weight":
+			p.Base, p.Pointer, p.Const, p.Untyped, p.Place = "void", true, true, false, cfacts.InWeight
+		case fact.Place == "init":
+			p.Place = cfacts.InInit
+		case fn.Form == pyfacts.Kernel:
+			takeUse(&p, fact)
+		case fn.Form == pyfacts.Plain:
+			p.Reread = fact.Reread
+			if p.Base == "int" && fact.Address {
+				p.Base, p.Pointer, p.Address = "void", true, true
+			}
+		}
+		if fact.Tensor && p.Untyped && !p.Optional && p.Place == cfacts.InCall {
+			p.Untyped, p.Pointer, p.Base = false, true, "void"
+		}
+		params = append(params, p)
+	}
+	return params
+}
+
+// takeType takes the type that an annotation or a default gives.
+func takeType(p *cfacts.Param, fact pyfacts.Param) {
+	switch value := fact.Default; {
+	case strings.Contains(fact.Annotation, "Tensor"):
+		p.Pointer, p.Base = true, "void"
+	case slices.Contains([]string{"int", "float", "bool"}, fact.Annotation):
+		p.Base = fact.Annotation
+	case value == "True", value == "False":
+		p.Base = "bool"
+	case strings.Contains(value, ".") && !strings.Contains(value, "torch"):
+		p.Base = "float"
+	default:
+		p.Untyped = true
+	}
+}
+
+// argumentList splits the text after an opening parenthesis at its commas, up to the closing one, without
+// comments.
+func argumentList(text string) []string {
+	var parts []string
+	var word strings.Builder
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c == '#':
+			for i < len(text) && text[i] != '\n' {
+				i++
+			}
+			continue
+		case c == '"' || c == '\'':
+			end := cfacts.EndOfLiteral(text, i)
+			word.WriteString(text[i:end])
+			i = end - 1
+			continue
+		case strings.IndexByte("([{", c) >= 0:
+			depth++
+		case c == ')' && depth == 0:
+			return append(parts, word.String())
+		case strings.IndexByte(")]}", c) >= 0:
+			depth--
+		case c == ',' && depth == 0:
+			parts = append(parts, word.String())
+			word.Reset()
+			continue
+		}
+		word.WriteByte(c)
+	}
+	return append(parts, word.String())
+}
+
+// InlineSources returns the CUDA text that a Python file passes to torch.utils.cpp_extension.load_inline: its
+// strings of C++ and CUDA, each on its own lines, and the functions that the call names, bound. Lines are
+// those of the Python file. ok is false if it has none; the error is a *op.UsageError if a string is made
+// while the file runs.
+func InlineSources(facts *pyfacts.File) (code string, ok bool, err error) {
+	var b strings.Builder
+	b.WriteString("#include <torch/extension.h>")
+	at := 1
+	for _, s := range facts.Inline {
+		if s.Made != "" {
+			return "", false, &op.UsageError{Message: fmt.Sprintf("the CUDA source in line %d is made while "+
+				"the file runs, by %s: write what it stands for into the string, or into a .cu", s.Line,
+				s.Made)}
+		}
+		b.WriteString(strings.Repeat("\n", max(s.Line-at, 0)) + " " + s.Text)
+		at = max(at, s.Line) + strings.Count(s.Text, "\n")
+		ok = ok || strings.Contains(s.Text, "__global__")
+	}
+	b.WriteString("\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {\n")
+	for _, name := range facts.Bound {
+		if regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\s*\(`).MatchString(b.String()) {
+			fmt.Fprintf(&b, "\tm.def(%q, &%s);\n", name, name)
+		}
+	}
+	b.WriteString("}\n")
+	return b.String(), ok, nil
+}
+
+// WithoutNotebook returns the text of a .cu with its leading notebook commands, such as "%%writefile
+// kernel.cu" and "!nvcc", replaced by blank lines, and the number of these: they tell a notebook what to do
+// with the cell, and no compiler accepts them.
+func WithoutNotebook(text string) (plain string, lines int) {
+	var b strings.Builder
+	rest := text
+	for rest != "" {
+		line, after, _ := strings.Cut(rest, "\n")
+		word := strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(word, "%%") || strings.HasPrefix(word, "!"):
+			lines++
+		case word != "" && !strings.HasPrefix(word, "//"):
+			return b.String() + rest, lines
+		default:
+			b.WriteString(line)
+		}
+		b.WriteByte('\n')
+		rest = after
+	}
+	return text, 0
 }

@@ -232,16 +232,16 @@ func TestHasBackward(t *testing.T) {
 	} {
 		class := "class S(Function):\n    def forward(ctx, x):\n        return x\n\n    @staticmethod\n" +
 			"    def backward(ctx, dy):\n" + body
-		if got := ReadPython(class, parsed).Functions[0].parsed().Backward; got != want {
+		if got := ReadPython(class, parsed).Functions[0].Parsed().Backward; got != want {
 			t.Errorf("%q: %v, want %v", body, got, want)
 		}
 	}
 	without := "class S(Function):\n    def forward(ctx, x):\n        return x\n"
-	if ReadPython(without, parsed).Functions[0].parsed().Backward {
+	if ReadPython(without, parsed).Functions[0].Parsed().Backward {
 		t.Error("a class without a backward has one")
 	}
 	of := "class S(Function):\n    @classmethod\n    def forward(cls, ctx, x, n):\n        return x\n"
-	params := ReadPython(of, parsed).Functions[0].parameterNames()
+	params := parameterNames(&ReadPython(of, parsed).Functions[0])
 	if !slices.Equal(params, []string{"x", "n"}) {
 		t.Errorf("a class method takes %q", params)
 	}

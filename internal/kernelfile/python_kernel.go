@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"triad/internal/ownfile/cfacts"
 	"triad/internal/ownfile/pyfacts"
 )
 
@@ -20,22 +21,27 @@ const (
 
 var (
 	programID = regexp.MustCompile(`tl\.program_id\(\s*(?:axis\s*=\s*)?([012])\s*\)(?:\.to\(tl\.int64\))?`)
-	isTile    = regexp.MustCompile(`(?i)block|tile|_size$`)
 	namesReal = regexp.MustCompile(`(?i)^(eps\w*|\w*scale|alpha|beta|theta|dropout\w*|(drop_?)?p(rob\w*)?)$`)
-	isStride  = regexp.MustCompile(`(?i)stride`)
 )
 
+// namesTile reports whether a name is that of a tile's length: BLOCK_M, TILE, TILE_SIZE.
+func namesTile(name string) bool {
+	name = strings.ToLower(name)
+	return strings.Contains(name, "block") || strings.Contains(name, "tile") ||
+		strings.HasSuffix(name, "_size")
+}
+
 // takeUse distinguishes pointers, strides, tiles and numbers of a kernel by how it uses them.
-func (p *Param) takeUse(fact pyfacts.Param) {
+func takeUse(p *cfacts.Param, fact pyfacts.Param) {
 	p.Untyped, p.Pointer, p.Base = false, false, "int"
 	switch {
 	case strings.Contains(p.Text, "constexpr"):
-		p.Optional, p.place = true, inTile
+		p.Optional, p.Place = true, cfacts.InTile
 		if namesReal.MatchString(p.Name) {
 			p.Base = "float"
 		}
-	case isStride.MatchString(p.Name):
-		p.place = inStride
+	case strings.Contains(strings.ToLower(p.Name), "stride"):
+		p.Place = cfacts.InStride
 	case fact.Tensor:
 		p.Base, p.Pointer, p.Const = "void", true, !fact.Written
 	case namesReal.MatchString(p.Name):
@@ -61,7 +67,7 @@ func (l *tritonLaunch) String() string {
 
 // proposeTriton finds the grid and the tiles of a Triton kernel.
 func (b *Binding) proposeTriton() error {
-	text := programID.ReplaceAllString(b.Function.text, "pid_axis_$1")
+	text := programID.ReplaceAllString(b.Function.Code, "pid_axis_$1")
 	l := &tritonLaunch{tiles: map[string]string{}}
 	axes := 0
 	for axis := range 3 {
@@ -79,12 +85,12 @@ func (b *Binding) proposeTriton() error {
 		l.grid = append(l.grid, b.gridOf(text, strings.Join(names, "|"), axes, axis, moved))
 	}
 	for _, a := range b.Args {
-		if a.place == inStride {
+		if a.Place == cfacts.InStride {
 			if _, err := b.strideOfTensor(a); err != nil {
 				return err
 			}
 		}
-		if a.place != inTile || a.Role != Nothing {
+		if a.Place != cfacts.InTile || a.Role != Nothing {
 			continue
 		}
 		value := b.tile(text, a, moved)
@@ -116,7 +122,7 @@ func (b *Binding) gridOf(text, names string, axes, axis int, moved map[string]st
 		FindAllStringSubmatch(text, -1)
 	for _, found := range m {
 		tile := slices.IndexFunc(b.Args, func(a Argument) bool {
-			return a.Name == found[2] && a.place == inTile && a.Role == Nothing
+			return a.Name == found[2] && a.Place == cfacts.InTile && a.Role == Nothing
 		})
 		if tile < 0 {
 			continue
@@ -138,7 +144,7 @@ func (b *Binding) gridOf(text, names string, axes, axis int, moved map[string]st
 	}
 	switch {
 	case axes <= 1 && len(rows) == 1 && slices.ContainsFunc(b.Args, func(a Argument) bool {
-		return a.Role == Output && b.Function.factsOf(a.Name).ByProgram
+		return a.Role == Output && b.Function.FactsOf(a.Name).ByProgram
 	}):
 		return rows[0]
 	case axes <= 1 && len(rows) > 1:
@@ -180,7 +186,7 @@ func dimsOrProduct(target string) string {
 
 // tile returns the value of a constexpr parameter in Python, or "" if nothing gives it.
 func (b *Binding) tile(text string, a Argument, moved map[string]string) string {
-	name, preset := regexp.QuoteMeta(a.Name), b.Function.factsOf(a.Name)
+	name, preset := regexp.QuoteMeta(a.Name), b.Function.FactsOf(a.Name)
 	ranges := regexp.MustCompile(`(\w+)\s*=\s*tl\.arange\(0,\s*` + name + `\)`)
 	steps := regexp.MustCompile(`range\([^\n]*(?:,|//)\s*` + name + `\s*[),]`)
 	switch {
@@ -189,8 +195,8 @@ func (b *Binding) tile(text string, a Argument, moved map[string]string) string 
 	case preset.Optional && strings.Trim(preset.Default, "0123456789") == "":
 		return preset.Default
 	case preset.Optional:
-		return fmt.Sprintf("default(_MODULE.%s.fn, %q)", b.Function.call, a.Name)
-	case !isTile.MatchString(a.Name) && !regexp.MustCompile(`tl\.arange\(0,\s*`+name+`\)`).MatchString(text):
+		return fmt.Sprintf("default(_MODULE.%s.fn, %q)", b.Function.Call, a.Name)
+	case !namesTile(a.Name) && !regexp.MustCompile(`tl\.arange\(0,\s*`+name+`\)`).MatchString(text):
 		return ""
 	case steps.MatchString(strings.ReplaceAll(text, "tl.arange", "")):
 		if strings.Contains(text, "tl.dot(") {
@@ -217,7 +223,7 @@ func (b *Binding) tritonCall() string {
 	for _, a := range b.Args {
 		value := b.pythonValue(a)
 		switch {
-		case a.place == inStride:
+		case a.Place == cfacts.InStride:
 			value, _ = b.strideOfTensor(a) // proposeTriton has refused what it cannot be
 		case value == "":
 			value = b.triton.tiles[a.Name]
@@ -226,6 +232,6 @@ func (b *Binding) tritonCall() string {
 			words = append(words, a.Name+"="+value)
 		}
 	}
-	return fmt.Sprintf("_MODULE.%s[(%s,)](%s)", b.Function.call, strings.Join(grid, ", "),
+	return fmt.Sprintf("_MODULE.%s[(%s,)](%s)", b.Function.Call, strings.Join(grid, ", "),
 		strings.Join(words, ", "))
 }

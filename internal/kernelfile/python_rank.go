@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/layout"
 	"triad/internal/ownfile/pyfacts"
 )
 
@@ -12,7 +14,7 @@ import (
 // has no parameter and is 1 by default or counts rows, or with additional leading ones, which are 1.
 func (b *Binding) takeRank() {
 	said, rank := b.statedRank()
-	if b.Function.Kind != Python || b.Function.form == kernelForm || said == 0 ||
+	if b.Function.Kind != cfacts.Python || b.Function.Form == kernelForm || said == 0 ||
 		len(b.Options.Without) > 0 || b.sharesMatrix(said, rank) || said == rank || b.takesSizes() {
 		return
 	}
@@ -39,7 +41,7 @@ func (b *Binding) sharesMatrix(said, rank int) bool {
 		return false
 	}
 	shared := slices.ContainsFunc(b.Args, func(a Argument) bool {
-		if a.Role != Input || a.Index == 0 || a.Adapter != AsItLies || a.place != inCall {
+		if a.Role != Input || a.Index == 0 || a.Adapter != layout.AsItLies || a.Place != cfacts.InCall {
 			return false
 		}
 		sizes := b.shape(b.inputs[a.Index])
@@ -77,7 +79,7 @@ func (b *Binding) withoutHeads() []string {
 // is 0 if the lines say nothing or contradict each other.
 func (b *Binding) statedRank() (said, rank int) {
 	first := slices.IndexFunc(b.Args, func(a Argument) bool {
-		return a.Role == Input && a.Index == 0 && a.Adapter == AsItLies && a.place == inCall
+		return a.Role == Input && a.Index == 0 && a.Adapter == layout.AsItLies && a.Place == cfacts.InCall
 	})
 	if rank = len(b.shape(b.inputs[0])); first < 0 || rank == 0 {
 		return 0, rank
@@ -93,7 +95,7 @@ func (b *Binding) statedRank() (said, rank int) {
 func (b *Binding) rankOfOthers(rank int) (said int) {
 	like := b.shape(b.inputs[0])
 	for _, a := range b.Args {
-		if a.Role != Input || a.Index == 0 || a.Adapter != AsItLies || a.place != inCall {
+		if a.Role != Input || a.Index == 0 || a.Adapter != layout.AsItLies || a.Place != cfacts.InCall {
 			continue
 		}
 		shape := b.shape(b.inputs[a.Index])
@@ -112,8 +114,8 @@ func (b *Binding) rankOfOthers(rank int) (said int) {
 // rankStatedBy returns the rank that the lines of a function give a tensor, 0 if they say nothing, -1 if they
 // contradict each other. If the function itself says nothing, functions of the file that receive the tensor
 // are examined.
-func (b *Binding) rankStatedBy(fn Function, name string, rank, depth int) (said int) {
-	asked := fn.factsOf(name)
+func (b *Binding) rankStatedBy(fn cfacts.Function, name string, rank, depth int) (said int) {
+	asked := fn.FactsOf(name)
 	if said = asked.Rank; said == 0 && depth > 0 {
 		said = b.rankStatedInside(fn, asked.Handed, rank, depth)
 	}
@@ -124,10 +126,10 @@ func (b *Binding) rankStatedBy(fn Function, name string, rank, depth int) (said 
 }
 
 // rankStatedInside returns the rank that functions of the file give a tensor that a function passes to them.
-func (b *Binding) rankStatedInside(fn Function, handed []pyfacts.Handed, rank, depth int) int {
+func (b *Binding) rankStatedInside(fn cfacts.Function, handed []pyfacts.Handed, rank, depth int) int {
 	for _, h := range handed {
 		other, param := b.handedTo(fn, h)
-		if other == nil || other.form == kernelForm || other.form == moduleForm {
+		if other == nil || other.Form == kernelForm || other.Form == moduleForm {
 			continue
 		}
 		if n := b.rankStatedBy(*other, param, rank, depth-1); n != 0 {
@@ -149,7 +151,7 @@ func (b *Binding) leading(sizes []any) int {
 
 // perhapsWithout lists the sizes that the tensors of a Python function without sizes may lack.
 func (b *Binding) perhapsWithout() (all [][]string) {
-	if b.Function.Kind != Python || b.takesSizes() || b.Options.said != nil {
+	if b.Function.Kind != cfacts.Python || b.takesSizes() || b.Options.said != nil {
 		return nil
 	}
 	shape := b.shape(b.inputs[0])

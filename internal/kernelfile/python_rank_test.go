@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // A Python function gets tensors of the rank that its lines unpack or assert, with an additional leading
@@ -82,9 +83,9 @@ func TestReadingsOfPython(t *testing.T) {
 func TestGivesOneDType(t *testing.T) {
 	s := rowsAndCols(t)
 	for made, want := range map[string]string{
-		"torch.empty(x.shape, dtype=torch.float32)": "fp32",
-		"torch.empty(x.shape, dtype=x.dtype)":       "fp32 fp16 bf16",
-		"torch.empty_like(x)":                       "fp32 fp16 bf16",
+		"torch.empty(x.shape, dtype=torch.float32)":                                    "fp32",
+		"torch.empty(x.shape, dtype=x.dtype)":                                          "fp32 fp16 bf16",
+		"torch.empty_like(x)":                                                          "fp32 fp16 bf16",
 		"torch.empty_like(x)\n    s = torch.zeros((4,),\n        dtype=torch.float16)": "fp32 fp16 bf16",
 		"torch.empty(\n        x.shape,\n        dtype=torch.float16,  # half\n    )":  "fp16",
 		"torch.zeros(x.shape, dtype=torch.bfloat16)\n    assert x.dtype == y.dtype":    "bf16",
@@ -111,7 +112,7 @@ func TestSizesThatAreNeverAsked(t *testing.T) {
 	} {
 		text := "#include <torch/extension.h>\n" +
 			"torch::Tensor f(torch::Tensor Q, torch::Tensor K) { " + body + " }\n"
-		if fn := ReadCUDA(text).Functions[0]; fn.asksSizes("K", -1, 0) != asks {
+		if fn := cfacts.ReadCUDA(text).Functions[0]; asksSizes(&fn, "K", -1, 0) != asks {
 			t.Errorf("%s: asks K for its sizes %v, want %v", body, !asks, asks)
 		}
 	}
@@ -137,7 +138,7 @@ func TestSizesThatPythonNeverAsks(t *testing.T) {
 	} {
 		file := ReadPython(head+"def f(q, k):\n    "+body+"\n", parsed)
 		b := &Binding{others: file.Functions}
-		at := slices.IndexFunc(file.Functions, func(fn Function) bool { return fn.Name == "f" })
+		at := slices.IndexFunc(file.Functions, func(fn cfacts.Function) bool { return fn.Name == "f" })
 		if got := b.pythonAsks(file.Functions[at], "k", asksDepth); got != asks {
 			t.Errorf("%s: asks k for its sizes %v, want %v", body, got, asks)
 		}
@@ -161,7 +162,7 @@ func TestMaskThatIsAlwaysThere(t *testing.T) {
 	} {
 		text := "@triton.jit\ndef kernel(q, k):\n    " + body + "\n\n\ndef f(q, k):\n    kernel[(1,)](q, k)\n"
 		fn := ReadPython(text, parsed).Functions[0]
-		if got := fn.maskedAlways("causal"); got != always {
+		if got := maskedAlways(&fn, "causal"); got != always {
 			t.Errorf("%s: causal %v, want %v", body, got, always)
 		}
 	}
@@ -169,10 +170,10 @@ func TestMaskThatIsAlwaysThere(t *testing.T) {
 		"def f(q, k):\n    kernel[(1,)](q, k, False)\n"
 	inner := "@triton.jit\ndef inner(q, k):\n    causal = q >= k\n\n\n" +
 		"@triton.jit\ndef outer(q, k):\n    inner(q, k)\n\n\ndef f(q, k):\n    outer[(1,)](q, k)\n"
-	if fn := ReadPython(inner, parsed).Functions[0]; !fn.maskedAlways("causal") {
+	if fn := ReadPython(inner, parsed).Functions[0]; !maskedAlways(&fn, "causal") {
 		t.Error("a kernel that the launched one calls is not read")
 	}
-	if fn := ReadPython(text, parsed).Functions[0]; fn.maskedAlways("causal") {
+	if fn := ReadPython(text, parsed).Functions[0]; maskedAlways(&fn, "causal") {
 		t.Error("a kernel with a parameter for the switch is taken to have it on")
 	}
 }
@@ -183,7 +184,7 @@ func TestMisspelledSwitch(t *testing.T) {
 	fn := ReadPython(text, parsed).Functions[0]
 	found := ""
 	for _, word := range spellings("causal") {
-		if fn.maskedAlways(word) {
+		if maskedAlways(&fn, word) {
 			found += word
 		}
 	}

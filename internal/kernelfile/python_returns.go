@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/match"
 )
 
 // returnedList matches what an extension returns in braces or as a tuple, and returnLine every return.
@@ -26,20 +28,20 @@ var plainName = regexp.MustCompile(`^(\w+)(?:\.(?:to|view|reshape|squeeze|contig
 // value that is not a name; nil if it does not return several values, the same in every return. An extension
 // in 16 bits has none, since its statistics may be in 16 bits or in fp32.
 func (b *Binding) returnedNames() []string {
-	extension := b.Function.Kind != Python && b.Function.returns
-	if b.Function.Kind != Python && !extension || b.Pass != op.Forward || b.each || b.fills() {
+	extension := b.Function.Kind != cfacts.Python && b.Function.ReturnsTensors
+	if b.Function.Kind != cfacts.Python && !extension || b.Pass != op.Forward || b.each || b.fills() {
 		return nil
 	}
 	if !extension {
-		if b.Function.form == appliedTo {
+		if b.Function.Form == appliedTo {
 			return nil
 		}
-		return b.Function.parsed().Tuple
+		return b.Function.Parsed().Tuple
 	}
 	if !slices.Equal(b.DTypes(), []string{"fp32"}) {
 		return nil
 	}
-	words := eachOf(b.Function.body, func(t token) string { return t.text })
+	words := eachOf(b.Function.Body, func(t cfacts.Token) string { return t.Text })
 	text := strings.Join(words, " ")
 	matches := returnedList.FindAllStringSubmatch(text, -1)
 	if len(matches) == 0 || len(matches) != len(returnLine.FindAllString(text, -1)) {
@@ -67,8 +69,8 @@ func (b *Binding) returnedNames() []string {
 func (b *Binding) returnedAs(t op.TensorSpec, names []string) int {
 	place := -1
 	for i, name := range names {
-		points := func(t op.TensorSpec) int { return score(b.Spec, b.Pass, name, t.Name) }
-		if name == "" || points(t) <= scoreWeak {
+		points := func(t op.TensorSpec) int { return match.Score(b.Spec, b.Pass, name, t.Name) }
+		if name == "" || points(t) <= match.Weak {
 			continue
 		}
 		other := slices.ContainsFunc(b.outputs, func(o op.TensorSpec) bool {
@@ -92,7 +94,7 @@ func (b *Binding) returnsStatistic(t op.TensorSpec) bool {
 	}
 	names := b.returnedNames()
 	place := b.returnedAs(t, names)
-	return place >= 0 && (strings.HasPrefix(t.DType, "int") || snake(names[place]) == t.Name)
+	return place >= 0 && (strings.HasPrefix(t.DType, "int") || match.Snake(names[place]) == t.Name)
 }
 
 // ReturnedLogarithms names the optional outputs that a function returns, by their names, and whose values
@@ -109,10 +111,10 @@ func sizedBy(t op.TensorSpec, attribute string) bool {
 }
 
 // spells reports whether a string of the lines of a Python function, or of those that it calls, is a word.
-func (b *Binding) spells(fn Function, word string, depth int) bool {
-	return slices.Contains(fn.parsed().Strings, word) || depth > 0 &&
-		slices.ContainsFunc(b.others, func(o Function) bool {
-			return o.Name != fn.Name && slices.Contains(fn.parsed().Calls, o.call) &&
+func (b *Binding) spells(fn cfacts.Function, word string, depth int) bool {
+	return slices.Contains(fn.Parsed().Strings, word) || depth > 0 &&
+		slices.ContainsFunc(b.others, func(o cfacts.Function) bool {
+			return o.Name != fn.Name && slices.Contains(fn.Parsed().Calls, o.Call) &&
 				b.spells(o, word, depth-1)
 		})
 }
@@ -171,7 +173,7 @@ func (b *Binding) isReturned(t op.TensorSpec) bool {
 // gives as their sum, "h = x + residual", if a Python function returns a single tensor: that is the other
 // output.
 func (b *Binding) sumOf(t op.TensorSpec) (terms []string) {
-	if b.switchOf(t) == "" || b.leftOut(t) || b.Pass != op.Forward || !b.Function.parsed().One || b.fills() {
+	if b.switchOf(t) == "" || b.leftOut(t) || b.Pass != op.Forward || !b.Function.Parsed().One || b.fills() {
 		return nil
 	}
 	m := regexp.MustCompile(`(?:^|; )` + t.Name + ` = (\w+) \+ (\w+)\b`).FindStringSubmatch(b.Spec.Formula)
@@ -202,7 +204,7 @@ func (b *Binding) unspoken() string {
 // statistics.
 func (b *Binding) mayReturn(t op.TensorSpec) bool {
 	whole := strings.HasPrefix(t.DType, "int") || strings.HasPrefix(t.DType, "uint") || t.DType == "bool"
-	return b.Function.Kind == Python && b.Pass == op.Forward && !b.fills() && !b.each && t.Optional &&
+	return b.Function.Kind == cfacts.Python && b.Pass == op.Forward && !b.fills() && !b.each && t.Optional &&
 		whole && !b.leftOut(t) && !b.returnsStatistic(t)
 }
 
@@ -223,11 +225,11 @@ func (b *Binding) wanted(some func(op.TensorSpec) bool) string {
 // givesDType returns the dtype in which a Python function creates its result whatever it takes, or "" if the
 // lines do not give one.
 func (b *Binding) givesDType() string {
-	if b.Function.Kind != Python || b.Function.form == appliedTo {
+	if b.Function.Kind != cfacts.Python || b.Function.Form == appliedTo {
 		return ""
 	}
 	follows := len(b.outputs) > 0 && (b.outputs[0].DType == "" || b.outputs[0].DType == "$1")
-	if d := b.Function.parsed().MadeAs; d != "" && follows {
+	if d := b.Function.Parsed().MadeAs; d != "" && follows {
 		return d
 	}
 	return ""
@@ -235,6 +237,179 @@ func (b *Binding) givesDType() string {
 
 // returnsItself reports whether a Python function returns the input itself; it then gets a copy.
 func (b *Binding) returnsItself(a Argument) bool {
-	return a.Role == Input && b.Function.Kind == Python && b.Function.form == plainForm &&
-		b.Pass == op.Forward && slices.Contains(b.Function.parsed().GivesBack, a.Name)
+	return a.Role == Input && b.Function.Kind == cfacts.Python && b.Function.Form == plainForm &&
+		b.Pass == op.Forward && slices.Contains(b.Function.Parsed().GivesBack, a.Name)
+}
+
+// pythonCall returns the expression that calls the function, once for each of a pair if it takes one tensor.
+func (b *Binding) pythonCall() string {
+	if !b.each {
+		return b.pythonCallWith(b.Args)
+	}
+	return "(" + b.pythonCallWith(b.Args) + ", " + b.pythonCallWith(b.second()) + ")"
+}
+
+// pythonCallWith returns the call with some arguments.
+func (b *Binding) pythonCallWith(args []Argument) string {
+	fn := b.Function
+	switch fn.Form {
+	case kernelForm:
+		return b.tritonCall()
+	case appliedTo:
+		return fmt.Sprintf("_MODULE.%s(%s)", fn.Call, strings.Join(b.byPosition(args), ", "))
+	case moduleForm:
+		return fmt.Sprintf("%s.call({%s}, {%s})", b.pythonModule(), b.dictionary(args, cfacts.InWeight),
+			b.dictionary(args, cfacts.InCall))
+	case packedForm:
+		data := strings.Join(b.byPosition(args), ", ")
+		if fn.Parsed().Packs {
+			data = "(" + data + ",)"
+		}
+		return fmt.Sprintf("_MODULE.%s(%s)", fn.Call, data)
+	}
+	// A decorator around a function, such as torch.amp.custom_fwd, may require positional tensors.
+	var words []string
+	named := false
+	for _, a := range args {
+		value := b.pythonValue(a)
+		named = named || value == "" || a.ByName
+		switch {
+		case value == "":
+		case named:
+			words = append(words, a.Name+"="+value)
+		default:
+			words = append(words, value)
+		}
+	}
+	return fmt.Sprintf("_MODULE.%s(%s)", fn.Call, strings.Join(words, ", "))
+}
+
+// pythonValue returns the Python value passed for a parameter, "" if it keeps its default.
+func (b *Binding) pythonValue(a Argument) string {
+	pointer := ""
+	if a.Address {
+		pointer = ".data_ptr()"
+	}
+	switch a.Role {
+	case Input:
+		if b.returnsItself(a) {
+			return pythonTensor(a) + ".clone()" + pointer
+		}
+		return pythonTensor(a) + pointer
+	case Output:
+		return "out_" + a.Target + pointer
+	case Size:
+		if strings.Contains(a.Text, "uple") || strings.HasSuffix(a.Name, "_shape") {
+			return "(" + pythonSize(a.Target) + ",)"
+		}
+		if a.Share > 0 {
+			return fmt.Sprintf("factor(%s, %d)", pythonSize(a.Target), a.Share)
+		}
+		return pythonSize(a.Target)
+	case Constant:
+		if (a.Pointer || a.Untyped) && a.Number == "" {
+			return "torch.zeros_like(in_" + b.Spec.Own.Factor + ")"
+		}
+		return constantWord(a)
+	case Attribute:
+		return b.attributePython(a)
+	}
+	return ""
+}
+
+// attributePython returns the Python value passed for an attribute. For a switch that replaces an enumeration
+// with a value none, it is whether the value is another one.
+func (b *Binding) attributePython(a Argument) string {
+	t := b.Spec.Attributes[a.Index]
+	if t.Type == "enum" && a.Base == "bool" && slices.Contains(t.Values, "none") {
+		return fmt.Sprintf("attributes[%q] != %q", a.Target, "none")
+	}
+	return fmt.Sprintf("attributes[%q]", a.Target)
+}
+
+// pythonScaled multiplies the result of a function by the factor, and adds the addend, that the function
+// lacks.
+func (b *Binding) pythonScaled(value string) string {
+	if len(b.unscaled) == 0 {
+		return value
+	}
+	factor, weight, bias := "1.0", "None", "None"
+	if b.doubled {
+		factor = "0.5"
+	}
+	for _, name := range b.unscaled {
+		if name == b.Spec.Own.Factor {
+			weight = "in_" + name
+		} else {
+			bias = "in_" + name
+		}
+	}
+	return fmt.Sprintf("scaled(%s, %s, %s, %s)", value, factor, weight, bias)
+}
+
+// byPosition returns the arguments up to the last one that does not keep its default.
+func (b *Binding) byPosition(args []Argument) []string {
+	var words []string
+	last := 0
+	for _, a := range args {
+		value := b.pythonValue(a)
+		if value != "" {
+			last = len(words) + 1
+		} else {
+			value = fmt.Sprintf("default(_MODULE.%s, %q)", b.Function.Parsed().Defaults, a.Name)
+		}
+		words = append(words, value)
+	}
+	return words[:last]
+}
+
+// pythonModule returns the expression of the module created for the sizes of a call.
+func (b *Binding) pythonModule() string {
+	var weights []string
+	for _, a := range b.Args {
+		if a.Place == cfacts.InWeight && a.Role != Nothing {
+			weights = append(weights, a.Path)
+		}
+	}
+	return fmt.Sprintf("Module(_MODULE, %q, {%s}, (%s))", b.Function.Call,
+		b.dictionary(b.Args, cfacts.InInit),
+		quoted(weights))
+}
+
+// dictionary lists the arguments of a place, by name, as a Python dictionary.
+func (b *Binding) dictionary(args []Argument, where cfacts.Place) string {
+	var words []string
+	for _, a := range args {
+		value := b.pythonValue(a)
+		if a.Place != where || value == "" {
+			continue
+		}
+		name := a.Name
+		if where == cfacts.InWeight {
+			name = a.Path
+		}
+		words = append(words, fmt.Sprintf("%q: %s", name, value))
+	}
+	return strings.Join(words, ", ")
+}
+
+// autogradCode returns the backward of a forward that goes through an autograd function: it takes the
+// forward's arguments and the upstream gradients.
+func (b *Binding) autogradCode() string {
+	_, positions := b.gradientNames()
+	var at strings.Builder
+	for _, i := range positions {
+		fmt.Fprintf(&at, "%d, ", i)
+	}
+	n := len(b.inputs)
+	var code strings.Builder
+	fmt.Fprintf(&code, "_backward = ThroughAutograd(_forward, %d, (%s))\n", n,
+		strings.TrimRight(at.String(), " "))
+	fmt.Fprintf(&code, "_LEFT_OUT[%q] = {**_LEFT_OUT[%q], %s}\n\n\n", op.Backward, op.Forward,
+		b.leftOutUpstream())
+	fmt.Fprintf(&code, "def _refuses_backward(*tensors, **attributes):\n"+
+		"    return _refuses_forward(*tensors[:%d], **attributes)\n\n\n", n)
+	fmt.Fprintf(&code, "def _differ_backward(*tensors, **attributes):\n"+
+		"    return _differ_forward(*tensors[:%d], **attributes)\n\n\n", n)
+	return code.String()
 }

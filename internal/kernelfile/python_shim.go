@@ -184,7 +184,7 @@ func (b *Binding) pythonCode() string {
 		}
 	}
 	call := b.pythonCall()
-	if b.fills() && b.Function.form != packedForm { // what custom_kernel(data) returns is judged
+	if b.fills() && b.Function.Form != packedForm { // what custom_kernel(data) returns is judged
 		var outs []string
 		for _, t := range b.outputs {
 			if view := b.pythonShape(t, false); !b.isGiven(t) && !b.leftOut(t) {
@@ -217,7 +217,7 @@ func (b *Binding) pythonCode() string {
 		fmt.Fprintf(&code, "    if not (%s):\n        return %q\n", c.code, c.sentence)
 	}
 	last := "None"
-	if b.Function.form == moduleForm {
+	if b.Function.Form == moduleForm {
 		last = b.pythonModule() + ".has_others()"
 	}
 	fmt.Fprintf(&code, "    return %s\n\n\n", last)
@@ -410,7 +410,7 @@ func (b *Binding) pythonConditions() []condition {
 		if n, fixed := b.fixed(d.Name); fixed && (d.Default == "" || b.hides(d.Name)) {
 			add(fmt.Sprintf("%s == %d", pythonName(d.Name), n), "it is judged with --dims %s=%d", d.Name, n)
 		} else if b.goesWithout(d) ||
-			b.Function.form == kernelForm && d.Default == "1" && !b.givesSize(d.Name) {
+			b.Function.Form == kernelForm && d.Default == "1" && !b.givesSize(d.Name) {
 			add(pythonName(d.Name)+" == 1", "%s has no parameter for %s: it is judged with %[2]s = 1",
 				b.Function.Name, d.Name)
 		}

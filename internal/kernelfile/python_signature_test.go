@@ -41,7 +41,7 @@ func TestPythonDTypes(t *testing.T) {
 		"def f(x):\n    # assert x.dtype == torch.float32\n    y = x.to(torch.float32)\n": "",
 		"def f(x):\n    assert x.shape[0] == 3\n    assert x.dtype == y.dtype\n":          "",
 	} {
-		if got := strings.Join(ReadPython(text, parsed).dtypes, " "); got != want {
+		if got := strings.Join(ReadPython(text, parsed).DTypes, " "); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}

@@ -2,16 +2,22 @@ package kernelfile
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/layout"
+	"triad/internal/ownfile/match"
+	"triad/internal/ownfile/pyfacts"
 )
 
 // goesWithout reports whether a PyTorch function that takes its sizes as numbers takes none for a size whose
 // default is 1, such as a batch: its tensors then lack that size.
 func (b *Binding) goesWithout(d op.DimSpec) bool {
-	return b.Function.Kind == Python && d.Default == "1" && b.takesSizes() && !b.givesSize(d.Name)
+	return b.Function.Kind == cfacts.Python && d.Default == "1" && b.takesSizes() && !b.givesSize(d.Name)
 }
 
 // hides reports whether tensors are passed without a size, which is 1.
@@ -38,13 +44,13 @@ const mostFactor = 1024
 // operator's own have few rows. A kernel of one block gets a size that the block has threads for.
 func (b *Binding) MoreShapes() (all []map[string]int64) {
 	square := func(a Argument) bool { return a.Role == Size && strings.Contains(a.Target, "=") }
-	if len(b.Spec.Dims) == 2 && b.Function.Kind == Python && slices.ContainsFunc(b.Args, square) {
+	if len(b.Spec.Dims) == 2 && b.Function.Kind == cfacts.Python && slices.ContainsFunc(b.Args, square) {
 		all = append(all, map[string]int64{b.Spec.Dims[0].Name: 67, b.Spec.Dims[1].Name: 67})
 	}
 	all = append(all, b.sizesOfOneBlock()...)
 	for _, d := range b.Spec.Dims {
 		for _, n := range []int64{29 * 37, 63 * 65, 257} {
-			if b.Function.Kind == Python && len(b.Spec.Dims) == 1 && b.hasFactors(d.Name) {
+			if b.Function.Kind == cfacts.Python && len(b.Spec.Dims) == 1 && b.hasFactors(d.Name) {
 				all = append(all, map[string]int64{d.Name: n})
 			}
 		}
@@ -67,10 +73,286 @@ func (b *Binding) whereFactorsAre() []condition {
 }
 
 // pythonSquares returns the sizes whose square occurs in the lines of a Python function: "N * N", "N ** 2".
-func (fn *Function) pythonSquares() map[string]bool {
+func pythonSquares(fn *cfacts.Function) map[string]bool {
 	all := map[string]bool{}
-	for _, p := range fn.parsed().Params {
+	for _, p := range fn.Parsed().Params {
 		all[p.Name] = all[p.Name] || p.Squared
 	}
 	return all
+}
+
+// alongAxis lists what takes an axis.
+var alongAxis = strings.Fields("shape size stride sum max amax mean softmax log_softmax cumsum argmax " +
+	"flip transpose")
+
+// isAxis reports whether a name is a common one of an axis.
+func isAxis(name string) bool {
+	return strings.EqualFold(name, "dim") || strings.EqualFold(name, "axis")
+}
+
+// namesAxis reports whether a parameter of a Python function selects the axis that it works along: it has
+// such a name, and the lines pass it on as an axis, "x.sum(dim=dim)", "x.shape[axis]".
+func (b *Binding) namesAxis(p cfacts.Param) bool {
+	return b.Function.Kind == cfacts.Python && b.Function.Form != kernelForm && p.Place == cfacts.InCall &&
+		(p.IsInteger() || p.Untyped) && b.Options.Map[p.Name] == "" && isAxis(p.Name) &&
+		slices.ContainsFunc(b.Function.FactsOf(p.Name).Handed, func(h pyfacts.Handed) bool {
+			return isAxis(h.Name) ||
+				slices.Contains(alongAxis, h.Call[strings.LastIndex(h.Call, ".")+1:])
+		})
+}
+
+// takePassed passes the 0 or the switch that every call in its file passes for a parameter of a function.
+func (b *Binding) takePassed(a *Argument) bool {
+	passed := b.Function.FactsOf(a.Name).Passed
+	if passed == "" || a.Pointer || a.Place != cfacts.InCall {
+		return false
+	}
+	a.Role, a.Target, a.Number, a.Stated = Constant, passed+", as its file calls it", passed, true
+	return true
+}
+
+// takeAxis passes the last size as the axis that a function works along, unless the file gives a default.
+func (b *Binding) takeAxis(a *Argument) bool {
+	if a.Optional || !b.namesAxis(a.Param) {
+		return false
+	}
+	a.Role, a.Target, a.Number, a.Stated = Constant, "-1, the last size", "-1", true
+	return true
+}
+
+// strideOfTensor returns the Python code of the stride that a parameter stands for: of the tensor that its
+// name denotes, else of the first input. Strides are in the order of the sizes. If there are fewer strides
+// than sizes they are those of the last ones, and a single one is the row stride.
+func (b *Binding) strideOfTensor(a Argument) (code string, err error) {
+	at := b.strideName(a.Param)
+	count, index := 0, 0
+	for _, o := range b.Args {
+		if o.Place == cfacts.InStride && b.strideName(o.Param) == at {
+			if o.Name == a.Name {
+				index = count
+			}
+			count++
+		}
+	}
+	name, tensor := "in_"+b.inputs[0].Name, b.inputs[0]
+	if at >= 0 {
+		name = b.pythonValue(b.Args[at])
+		if b.Args[at].isTensor() {
+			tensor = b.tensor(b.Args[at])
+		}
+	}
+	tensor.Shape = b.shape(tensor)
+	rank := strings.Count(b.pythonShape(tensor, true), ",")
+	switch {
+	case count > rank:
+		return "", b.errorf("it has %d strides for %s, which has %d sizes here: add a function "+
+			"that launches the kernel", count, tensor.Name, rank)
+	case count == 1 && rank > 1:
+		index = rank - 2
+	default:
+		index += rank - count
+	}
+	return fmt.Sprintf("%s.stride(%d)", name, index), nil
+}
+
+// strideName returns the parameter whose tensor the name of a stride denotes, -1 for none: stride_ak denotes
+// the tensor a.
+func (b *Binding) strideName(p cfacts.Param) (at int) {
+	word := strings.Trim(strings.ReplaceAll(strings.ReplaceAll(match.Snake(p.Name), "stride", ""), "__", "_"),
+		"_")
+	at, longest := -1, 0
+	for i, o := range b.Args {
+		plain := strings.TrimSuffix(strings.TrimSuffix(match.Snake(o.Name), "_ptr"), "_pointer")
+		if o.Pointer && strings.HasPrefix(word, plain) && len(plain) > longest {
+			at, longest = i, len(plain)
+		}
+	}
+	return at
+}
+
+// mayBeSquare reports whether a function of tensors with sizes may be meant for squares only: it creates its
+// result like an input whose sizes differ from the output's, and takes no sizes.
+func (b *Binding) mayBeSquare() bool {
+	if b.Function.Kind != cfacts.Python && !b.Function.ReturnsTensors || b.Pass != op.Forward ||
+		b.Options.Square ||
+		b.takesSizes() || len(b.required()) != 1 || len(b.squareSizes()) < 2 {
+		return false
+	}
+	gives := b.shape(b.outputs[b.required()[0]])
+	return slices.ContainsFunc(b.Args, func(a Argument) bool {
+		like := slices.Contains(b.Function.Parsed().Like, a.Name) ||
+			cfacts.HasTexts(b.Function.Body, "empty_like", "(", a.Name) ||
+			cfacts.HasTexts(b.Function.Body, "zeros_like", "(", a.Name)
+		return a.Role == Input && like && !slices.Equal(b.shape(b.inputs[a.Index]), gives)
+	})
+}
+
+// asSquares returns the interpretations with square matrices: with all their sizes, and without those that
+// are 1.
+func (b *Binding) asSquares() (all []Alternative) {
+	if !b.mayBeSquare() {
+		return nil
+	}
+	for _, sizes := range append(b.perhapsWithout(), nil) {
+		all = append(all, Alternative{
+			Flags: "square matrices", Options: Options{Square: true, Without: sizes},
+		})
+	}
+	return all
+}
+
+// squareSizes returns the sizes of the tensors, other than fixed ones, which are equal in a square.
+func (b *Binding) squareSizes() (names []string) {
+	for _, d := range b.Spec.Dims {
+		_, fixed := b.fixed(d.Name)
+		if !fixed && d.Default == "" && b.isShown(d.Name) {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
+// isShown reports whether a size is one of a tensor that the operator always has.
+func (b *Binding) isShown(dim string) bool {
+	return slices.ContainsFunc(slices.Concat(b.inputs, b.outputs), func(t op.TensorSpec) bool {
+		return !t.Optional && !b.leftOut(t) && slices.Contains(b.shape(t), any(dim))
+	})
+}
+
+// asksDepth is the number of functions of a file through which a tensor is followed.
+const asksDepth = 3
+
+// pythonAsks reports whether the lines of a Python function may learn the sizes of a tensor that it takes:
+// they query them, or pass the tensor to something other than a kernel launch. Functions of the file that
+// receive it are followed.
+func (b *Binding) pythonAsks(fn cfacts.Function, name string, depth int) bool {
+	said := fn.FactsOf(name)
+	for _, h := range said.Handed {
+		other, param := b.handedTo(fn, h)
+		if other == nil || depth == 0 || b.pythonAsks(*other, param, depth-1) {
+			return true
+		}
+	}
+	return said.Asks || !said.Used && len(said.Handed) == 0
+}
+
+// handedTo returns the function of the file that another one calls, with the parameter that receives an
+// argument, or nil if there is none.
+func (b *Binding) handedTo(fn cfacts.Function, h pyfacts.Handed) (other *cfacts.Function, param string) {
+	for i := range b.others {
+		o := &b.others[i]
+		if o.Call != h.Call || o.Name == fn.Name {
+			continue
+		}
+		if h.Index < 0 {
+			return o, h.Name
+		}
+		if h.Index < len(o.Params) {
+			return o, o.Params[h.Index].Name
+		}
+	}
+	return nil, ""
+}
+
+var (
+	everySecond = regexp.MustCompile(`\[[^\]\n]*\b[01]?[ \t]*::[ \t]*2[ \t]*\]`) // x[..., 1::2]
+	doubled     = regexp.MustCompile(`\*[ \t]*2\b|\b2[ \t]*\*`)
+	oneBehind   = regexp.MustCompile(`\+[ \t]*1\b`) // 2 * i + 1, or + 1 after a value doubled above it
+)
+
+// showsPairs reports whether an interpretation is the one with the switch for adjacent pairs, and the lines
+// of a Python function or its kernels do take elements in pairs.
+func (b *Binding) showsPairs(other Alternative) bool {
+	name := b.Spec.Own.Pairs
+	lines := b.Function.Parsed().Asking + b.Function.Kernels
+	return name != "" && other.Attribute == name && other.Options.Attrs[name] == "true" &&
+		b.Function.Kind == cfacts.Python && (everySecond.MatchString(lines) ||
+		doubled.MatchString(b.Function.Kernels) && oneBehind.MatchString(b.Function.Kernels))
+}
+
+// checkTables refuses a Python function that applies a table's function to its table: a parameter cos is the
+// angle if the lines have torch.cos(cos).
+func (b *Binding) checkTables() error {
+	for _, a := range b.Args {
+		if b.Function.Kind != cfacts.Python || a.Role != Input ||
+			!slices.Contains(b.Spec.Own.Wide, a.Target) {
+			continue
+		}
+		if slices.ContainsFunc(b.Function.FactsOf(a.Name).Handed, func(h pyfacts.Handed) bool {
+			return strings.HasSuffix(h.Call, "."+a.Target)
+		}) {
+			return b.errorf("%[1]s is no table of %[2]s: its lines take the %[2]s of it, so it wants the "+
+				"angles. Write a function that takes %[3]s, and judge that: --add FILE:FUNCTION", a.Name,
+				a.Target, tensorNames(b.inputs))
+		}
+	}
+	return nil
+}
+
+// writesOver takes an input of a Python function that returns nothing and has no parameter for a result for
+// the output in its place: the input that the spec pairs with it, else the first with the output's sizes and
+// dtype that the function's lines change in place. The parameter gets the output, into which the input is
+// copied before each call.
+func (b *Binding) writesOver() {
+	if b.Function.Kind != cfacts.Python || b.Function.Form != plainForm || b.Pass != op.Forward ||
+		b.fills() ||
+		b.each {
+		return
+	}
+	over := map[int]int{} // by argument, the output
+	for _, i := range b.required() {
+		if b.leftOut(b.outputs[i]) {
+			continue
+		}
+		at := b.changedLike(b.outputs[i], over)
+		if at < 0 {
+			return
+		}
+		over[at] = i
+	}
+	if b.Function.Parsed().Gives && !b.returnsWhatItChanges(over) {
+		return
+	}
+	for at, i := range over {
+		a := &b.Args[at]
+		a.Over = a.Target
+		a.Role, a.Target, a.Index = Output, b.outputs[i].Name, i
+	}
+}
+
+// returnsWhatItChanges reports whether a function that changes arguments in place returns exactly these, each
+// the one that the spec pairs with the output, and never another tensor of the name: a copy that it makes of
+// an input that is not contiguous, say, occurs in some calls only.
+func (b *Binding) returnsWhatItChanges(over map[int]int) bool {
+	order := slices.SortedFunc(maps.Keys(over), func(x, y int) int { return over[x] - over[y] })
+	var names []string
+	for _, at := range order {
+		a := b.Args[at]
+		if b.Spec.Own.InPlace[b.outputs[over[at]].Name] != a.Target || b.Function.FactsOf(a.Name).Renamed {
+			return false
+		}
+		names = append(names, a.Name)
+	}
+	return len(names) > 0 && slices.Equal(names, b.Function.Parsed().GivesBack)
+}
+
+// changedLike returns the argument in whose place an output may be written, or -1 if there is none.
+func (b *Binding) changedLike(out op.TensorSpec, taken map[int]int) int {
+	like := func(a Argument, pairs bool) bool {
+		paired := b.Spec.Own.InPlace[out.Name] == a.Target
+		if a.Role != Input || a.Adapter != layout.AsItLies || a.Place != cfacts.InCall || pairs != paired {
+			return false
+		}
+		in := b.inputs[a.Index]
+		return in.DType == out.DType && fmt.Sprint(in.Shape) == fmt.Sprint(out.Shape) &&
+			b.Function.FactsOf(a.Name).Changed
+	}
+	for _, pairs := range []bool{true, false} {
+		for i, a := range b.Args {
+			if _, has := taken[i]; !has && like(a, pairs) {
+				return i
+			}
+		}
+	}
+	return -1
 }

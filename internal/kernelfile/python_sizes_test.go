@@ -22,10 +22,10 @@ func TestLinesOfPython(t *testing.T) {
 	} {
 		f := ReadPython("def solve(A, C, N: int, M: int):\n    "+line+"\n", parsed)
 		fn := f.Functions[0]
-		if got := fn.pythonSquares()["N"]; got != want.square {
+		if got := pythonSquares(&fn)["N"]; got != want.square {
 			t.Errorf("%s: the square of N: %v", line, got)
 		}
-		if got := fn.Params[1].reread; got != want.reread {
+		if got := fn.Params[1].Reread; got != want.reread {
 			t.Errorf("%s: C is made of itself: %v", line, got)
 		}
 	}

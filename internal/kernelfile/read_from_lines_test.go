@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // lineCases holds the texts of testdata/lines.toml.
@@ -15,7 +16,8 @@ type lineCases struct {
 // The lines of a file give numbers, the launch and the memory; what they do not give stays open.
 func TestReadFromLines(t *testing.T) {
 	for _, c := range readTable[lineCases](t, "lines.toml").Cases {
-		all, err := Bind(ReadCUDA(c.Text), Request{}, spec(t, c.Operator), []op.Pass{op.Forward}, Options{})
+		all, err := Bind(cfacts.ReadCUDA(c.Text), Request{}, spec(t, c.Operator), []op.Pass{op.Forward},
+			Options{})
 		if c.Refused != "" {
 			if err == nil || !strings.Contains(err.Error(), c.Refused) {
 				t.Errorf("%s: error %v, want %q", c.Name, err, c.Refused)

@@ -1,13 +1,17 @@
 package kernelfile
 
-import "testing"
+import (
+	"testing"
+
+	"triad/internal/ownfile/cfacts"
+)
 
 // Python runs the last definition of a name; of C++ overloads the first one is judged.
 func TestOneOfEachName(t *testing.T) {
-	for kind, want := range map[Kind]int{Python: 9, Host: 3} {
+	for kind, want := range map[cfacts.Kind]int{cfacts.Python: 9, cfacts.Host: 3} {
 		var fit []*Binding
 		for _, line := range []int{3, 9, 5} {
-			fit = append(fit, &Binding{Function: Function{Name: "f", Kind: kind, Line: line}})
+			fit = append(fit, &Binding{Function: cfacts.Function{Name: "f", Kind: kind, Line: line}})
 		}
 		left := oneOfEachName(fit)
 		if len(left) != 1 || left[0].Function.Line != want || len(left[0].Notes)+len(fit[1].Notes) == 0 {

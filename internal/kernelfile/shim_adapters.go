@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"triad/internal/ownfile/layout"
 )
 
 // inputAt and outputAt return the C++ of a tensor of the call.
@@ -34,7 +36,7 @@ func checked(code string) string {
 func (b *Binding) adaptersCode(args []Argument, after bool) string {
 	code := ""
 	for i, a := range args {
-		if a.Adapter == Narrow && after == (a.Role == Output) {
+		if a.Adapter == layout.Narrow && after == (a.Role == Output) {
 			code += b.narrowCode(a, i)
 		}
 	}
@@ -48,16 +50,16 @@ func (b *Binding) fillRooms() string {
 	for _, c := range b.byMain() {
 		var fills strings.Builder
 		for i, a := range b.Args {
-			if a.Adapter != Scratch {
+			if a.Adapter != layout.Scratch {
 				continue
 			}
-			base := strings.Replace(a.instantiate(c.types).Base, "void", "char", 1)
+			base := strings.Replace(a.Instantiate(c.types).Base, "void", "char", 1)
 			what := b.numberCode(func(*evaluation) int64 {
-				return int64(slices.Index([]string{"", fillLowest, fillCounted}, a.fill))
+				return int64(slices.Index([]string{"", layout.FillLowest, layout.FillCounted}, a.Fill))
 			})
 			fmt.Fprintf(&fills, "\t\ttriad_own::fill(triad_own_call, %s, %s / sizeof(%s), %s, %s);\n",
 				b.placeCode(base, a, i), b.roomCode(a), base, what, b.numberCode(func(e *evaluation) int64 {
-					if a.fill != fillCounted {
+					if a.Fill != layout.FillCounted {
 						return 0
 					}
 					return e.whole(b.Spec.Own.Positions)
@@ -146,4 +148,46 @@ func (b *Binding) adapterSentences() []string {
 				map[bool]string{true: "it", false: "them"}[len(b.unscaled) == 1], with))
 	}
 	return all
+}
+
+// takeHostArrays finds the tensors that a function takes as pointers to host memory, to read and write.
+func (b *Binding) takeHostArrays() {
+	if b.extension || b.each {
+		return
+	}
+	names := b.file.HostArrays(b.Function)
+	for i := range b.Args {
+		a := &b.Args[i]
+		tensor := a.Role == Input || a.Role == Output
+		if tensor && a.Pointer && !a.TorchTensor && slices.Contains(names, a.Name) {
+			a.Host = true
+		}
+	}
+}
+
+// hostName returns the variable of the shim that points to the host's copy of the argument at a place.
+func hostName(at int) string { return fmt.Sprintf("triad_own_host_%d", at) }
+
+// hostBefore gives a function of host arrays copies of its inputs, and of its outputs as they are.
+func (b *Binding) hostBefore(args []Argument) string {
+	code := ""
+	for i, a := range args {
+		if a.Host {
+			code += fmt.Sprintf("\tvoid *%[1]s = triad_own::to_host(%[2]s, %[3]s);\n"+
+				"\tif (%[1]s == nullptr) return 2;\n", hostName(i), b.placeCode("void", a, i), b.roomCode(a))
+		}
+	}
+	return code
+}
+
+// hostAfter copies back what the function wrote.
+func (b *Binding) hostAfter(args []Argument) string {
+	code := ""
+	for i, a := range args {
+		if a.Host {
+			code += checked(fmt.Sprintf("triad_own::from_host(%s, %s, %s, %t)", hostName(i),
+				b.placeCode("void", a, i), b.roomCode(a), a.Role == Output))
+		}
+	}
+	return code
 }

@@ -2,25 +2,30 @@ package kernelfile
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/layout"
+	"triad/internal/ownfile/match"
 )
 
 // chooseOrder takes the order that a function, else its file, gives the sizes of its tensors, "B, S, H, D =
 // q.shape", or (batch, seq, heads, head_dim) in a comment, unless the user gave one. Both orders give none.
-func (b *Binding) chooseOrder(file *File) {
+func (b *Binding) chooseOrder(file *cfacts.File) {
 	settled := slices.ContainsFunc(b.Args, func(a Argument) bool {
-		return a.Over != "" || a.Adapter == Packed || a.stated && slices.Contains(b.Spec.Own.Tokens, a.Target)
+		return a.Over != "" || a.Adapter == layout.Packed || a.Stated &&
+			slices.Contains(b.Spec.Own.Tokens, a.Target)
 	})
 	if len(b.Spec.Own.Tokens) == 0 || settled || b.bshd || !b.mayExchange() || b.Pass != op.Forward {
 		return
 	}
 	for _, own := range []bool{true, false} {
 		plain, exchanged := false, false
-		for _, words := range file.sizeLists(b, 4, own) {
+		for _, words := range sizeLists(file, b, 4, own) {
 			p, e := b.orderOf(words)
 			plain, exchanged = plain || p, exchanged || e
 		}
@@ -37,10 +42,10 @@ func (b *Binding) chooseOrder(file *File) {
 
 // mayExchange reports whether the function can be given tensors with two sizes exchanged.
 func (b *Binding) mayExchange() bool {
-	if b.Function.Kind == Python {
-		return b.Function.form != kernelForm
+	if b.Function.Kind == cfacts.Python {
+		return b.Function.Form != kernelForm
 	}
-	return !b.Function.showsSizes() && !b.Function.returns
+	return !b.Function.ShowsSizes() && !b.Function.ReturnsTensors
 }
 
 var (
@@ -51,7 +56,7 @@ var (
 // sizeLists returns the lists of count names that a file gives the sizes of a tensor: those that a tensor of
 // the function is unpacked into, and those in brackets in comments; own means in the lines of a function of
 // Python alone.
-func (f *File) sizeLists(b *Binding, count int, own bool) [][]string {
+func sizeLists(f *cfacts.File, b *Binding, count int, own bool) [][]string {
 	var all [][]string
 	add := func(list string) {
 		words := strings.Split(list, ",")
@@ -63,14 +68,18 @@ func (f *File) sizeLists(b *Binding, count int, own bool) [][]string {
 		}
 		all = append(all, words)
 	}
-	comments, text, unpacked := f.comments, f.text, f.facts.Unpacked
-	if said := b.Function.parsed(); own {
+	comments, text, unpacked := f.Comments, f.PythonText, f.Python.Unpacked
+	if said := b.Function.Parsed(); own {
 		comments, text, unpacked = nil, said.Text, said.Unpacked
 	}
-	if b.Function.Kind == Python {
-		comments = slices.Concat(pythonComment.FindAllString(text, -1), docstring.FindAllString(text, -1))
+	if b.Function.Kind == cfacts.Python {
+		comments = slices.Concat(cfacts.PythonComment.FindAllString(text, -1),
+			docstring.FindAllString(text, -1))
 		for _, u := range unpacked {
-			named := func(tensor string) bool { return score(b.Spec, b.Pass, u.Of, tensor) > scoreWeak }
+			named := func(tensor string) bool {
+				return match.Score(b.Spec, b.Pass, u.Of,
+					tensor) > match.Weak
+			}
 			taken := func(a Argument) bool {
 				return a.Name == u.Of && slices.Contains(b.Spec.Own.Tokens, a.Target)
 			}
@@ -103,14 +112,14 @@ func (b *Binding) orderOf(words []string) (plain, exchanged bool) {
 // placeOf returns the position, in the tensors laid out as BSHD, of the size that a name denotes most
 // clearly, or -1 if there is none or two are equally clear.
 func (b *Binding) placeOf(word string) int {
-	place, best := -1, scoreWeak
+	place, best := -1, match.Weak
 	for _, t := range slices.Concat(b.inputs, b.outputs) {
 		if !slices.Contains(b.Spec.Own.Tokens, t.Name) {
 			continue
 		}
 		for i, size := range b.shape(t) {
 			name, _ := size.(string)
-			switch clear := score(b.Spec, b.Pass, word, name); {
+			switch clear := match.Score(b.Spec, b.Pass, word, name); {
 			case clear > best:
 				place, best = i, clear
 			case clear == best && i != place:
@@ -124,15 +133,15 @@ func (b *Binding) placeOf(word string) int {
 // getsExchanged reports whether a PyTorch function gets a tensor with its second and third size exchanged;
 // what it returns has the layout of what it takes.
 func (b *Binding) getsExchanged(t op.TensorSpec) bool {
-	if b.Function.Kind != Python || !slices.Contains(b.Spec.Own.Tokens, t.Name) {
+	if b.Function.Kind != cfacts.Python || !slices.Contains(b.Spec.Own.Tokens, t.Name) {
 		return false
 	}
-	if slices.ContainsFunc(b.Args, func(a Argument) bool { return a.lies == tokenwise }) {
+	if slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Lies == layout.Tokenwise }) {
 		return true
 	}
 	given := b.has(Output, t.Name) || b.has(Input, t.Name)
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
-		return a.Adapter == BSHD && (a.Target == t.Name || !given && a.Role == Input)
+		return a.Adapter == layout.BSHD && (a.Target == t.Name || !given && a.Role == Input)
 	})
 }
 
@@ -155,4 +164,73 @@ func (b *Binding) pythonView(t op.TensorSpec, view string) string {
 		return ".transpose(1, 2).reshape((" + view + ")).contiguous()"
 	}
 	return ".reshape((" + view + "))"
+}
+
+// sizesOfTensor matches a list of names in brackets, as text next to a tensor gives its sizes.
+var sizesOfTensor = regexp.MustCompile(`[\[(]\s*([A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)+)\s*[\])]`)
+
+// namedAlike returns the sizes that the comments of a Python function name alike for two tensors: with "q:
+// (B, H, T, D)" and "k: (B, H, T, D)" both have T tokens. The function is judged where they are equal.
+func (b *Binding) namedAlike() [][]string {
+	if b.Function.Kind != cfacts.Python || b.takesSizes() {
+		return nil
+	}
+	names := b.statedSizes()
+	var groups [][]string
+	for _, target := range slices.Sorted(maps.Keys(b.Spec.Synonyms)) {
+		dims := dimsOf(target)
+		if !strings.Contains(target, "=") || len(dims) != 2 {
+			continue
+		}
+		first, second := names[dims[0]], names[dims[1]]
+		if len(first) == 1 && len(second) == 1 && first[0] == second[0] {
+			groups = append(groups, dims)
+		}
+	}
+	return groups
+}
+
+// statedSizes returns the names that the comments of a function give the sizes of the operator, each once.
+func (b *Binding) statedSizes() map[string][]string {
+	all := map[string][]string{}
+	words := slices.Concat(docstring.FindAllString(b.Function.Parsed().Text, -1),
+		cfacts.PythonComment.FindAllString(b.Function.Parsed().Text, -1))
+	for _, line := range strings.Split(strings.Join(words, "\n"), "\n") {
+		at := sizesOfTensor.FindStringSubmatchIndex(line)
+		if at == nil {
+			continue
+		}
+		list := strings.FieldsFunc(line[at[2]:at[3]], func(r rune) bool { return r == ',' || r == ' ' })
+		for _, a := range b.Args {
+			named := regexp.MustCompile(`\b` + regexp.QuoteMeta(a.Name) + `\b`).MatchString(line[:at[0]])
+			if a.Role != Input || !named {
+				continue
+			}
+			sizes := b.shape(b.tensor(a))
+			if a.Adapter == layout.BSHD {
+				sizes = exchangedSizes(sizes, false)
+			}
+			if len(sizes) != len(list) {
+				continue
+			}
+			for i, size := range sizes {
+				if dim, plain := size.(string); plain && !slices.Contains(all[dim], list[i]) {
+					all[dim] = append(all[dim], list[i])
+				}
+			}
+		}
+	}
+	return all
+}
+
+// commentsSay reports whether a comment of the file names the attribute value that an interpretation changes
+// to, in one of the operator's words for it: "C = A * B^T".
+func (b *Binding) commentsSay(other Alternative) bool {
+	words := b.Spec.Own.Comments[other.Attribute][other.Options.Attrs[other.Attribute]]
+	if words == "" || b.file == nil {
+		return false
+	}
+	all := eachOf(strings.Fields(words), regexp.QuoteMeta)
+	named := regexp.MustCompile(`(?i)(?:^|[^\w.])(?:` + strings.Join(all, "|") + `)(?:$|[^\w])`)
+	return slices.ContainsFunc(b.file.Comments, named.MatchString)
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/layout"
 )
 
 // What a file unpacks its tensors into, or a comment, gives the order of their sizes; both orders, or names
@@ -32,7 +34,7 @@ func TestSizeOrder(t *testing.T) {
 			continue
 		}
 		got := map[bool]string{true: "plain"}[all[0].ordered]
-		if slices.ContainsFunc(all[0].Args, func(a Argument) bool { return a.Adapter == BSHD }) {
+		if slices.ContainsFunc(all[0].Args, func(a Argument) bool { return a.Adapter == layout.BSHD }) {
 			got = "exchanged"
 		}
 		if got != want {
@@ -62,12 +64,12 @@ def attention(q, k, v):
 `
 	file := ReadPython(text, parsed)
 	for name, exchanged := range map[string]bool{"forward": false, "attention": true} {
-		at := slices.IndexFunc(file.Functions, func(fn Function) bool { return fn.Name == name })
+		at := slices.IndexFunc(file.Functions, func(fn cfacts.Function) bool { return fn.Name == name })
 		b, err := Match(file, file.Functions[at], headsAndTokens(t), op.Forward, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := b.hasAdapter(BSHD); !b.ordered || got != exchanged {
+		if got := b.hasAdapter(layout.BSHD); !b.ordered || got != exchanged {
 			t.Errorf("%s: ordered %t, exchanged %t, want %t", name, b.ordered, got, exchanged)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"triad/internal/catalog"
 	"triad/internal/declaration"
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // Every line of a refusal gets a function further once its open words are filled in: it is not refused with
@@ -51,13 +52,15 @@ func TestLinesOfRefusals(t *testing.T) {
 	}
 }
 
-func signOf(fn Function) string { return (&Binding{Function: fn}).Sign() }
+func signOf(fn cfacts.Function) string { return (&Binding{Function: fn}).Sign() }
 
 // getsFurther reports whether filling in an open word of the line changes how reading it ends.
-func getsFurther(file *File, fn Function, s *op.Spec, line declaration.Line, before string) bool {
+func getsFurther(file *cfacts.File, fn cfacts.Function, s *op.Spec, line declaration.Line,
+	before string,
+) bool {
 	inputs, outputs := s.Tensors(op.Forward)
 	b := &Binding{Spec: s, Pass: op.Forward, Function: fn, inputs: inputs, outputs: outputs}
-	values := append(fn.parameterNames(), "1")
+	values := append(parameterNames(&fn), "1")
 	var keys []string
 	for _, target := range append(append(b.targets(), b.adapterWords()...), "1") {
 		keys = append(keys, strings.ReplaceAll(target, " ", ""))
@@ -81,7 +84,7 @@ func getsFurther(file *File, fn Function, s *op.Spec, line declaration.Line, bef
 						one.Words = append(one.Words, other)
 					}
 				}
-				fn.lines = []declaration.Line{one}
+				fn.Declared = []declaration.Line{one}
 				options, err := Options{}.statedBy(fn, s, op.Forward)
 				if err == nil {
 					_, err = Match(file, fn, s, op.Forward, options)

@@ -9,6 +9,8 @@ import (
 
 	"triad/internal/declaration"
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/layout"
 )
 
 // Tally counts the right and wrong cases of a trial, and among the wrong ones those in which the host
@@ -39,7 +41,7 @@ func (b *Binding) NoNumbers(message string, raised bool) NoNumbers {
 	switch {
 	case raised:
 		return RaisedSomething
-	case b.Function.Kind == Python && otherShape.MatchString(message):
+	case b.Function.Kind == cfacts.Python && otherShape.MatchString(message):
 		return GaveOtherShape
 	case b.ReturnsTensors() && strings.Contains(message, changedInputs):
 		return WroteInput
@@ -90,7 +92,7 @@ func Settle(b *Binding, t Trial) Settled {
 	settled := Settled{OtherDTypes: b.guessedDTypes(), Halves: b.otherHalves()}
 	assumed := b.Assumptions()
 	open := b.leavesOpen()
-	other := b.Function.Kind == Python ||
+	other := b.Function.Kind == cfacts.Python ||
 		b.Options.said == nil && (b.saysOther() != "" || b.launchesOther() != "")
 	if len(assumed) == 0 && !open && !other {
 		return settled
@@ -231,7 +233,7 @@ func (l *leftOpen) tryOthers() (taken *Alternative, words string) {
 			l.left = other.Flags
 		}
 		l.ordered = l.ordered || other.launches() && tally.Wrong > 0 && tally.Raced == 0
-		l.relaid = l.relaid || strings.Contains(other.Flags, ":"+endSwapped)
+		l.relaid = l.relaid || strings.Contains(other.Flags, ":"+layout.EndSwapped)
 		l.inSingles = l.inSingles || len(other.Options.Singles) > 0 && tally.Wrong > 0
 		switch {
 		case !tally.Clean():
@@ -249,7 +251,7 @@ func (l *leftOpen) proposal(other Alternative) string {
 	b := l.b
 	_, words, _ := strings.Cut(other.Flags, " ")
 	words = "with " + words + " it is right, and the file does not say it: "
-	if again, err := b.again(b.given.With(other), b.Function.lines); err == nil {
+	if again, err := b.again(b.given.With(other), b.Function.Declared); err == nil {
 		if line, ok := again.Declaration(); ok {
 			l.line = line
 			return words + "write this line above it: " + line.Text(b.Sign())
@@ -273,7 +275,7 @@ func (l leftOpen) cannotBe(a Assumption) bool {
 		return true
 	}
 	// A Python function takes its sizes off its tensors: the other order must have been tried too.
-	return a.Kind == GuessedLayout && (l.relaid || l.b.Function.Kind != Python) && !l.t.Flat().Clean()
+	return a.Kind == GuessedLayout && (l.relaid || l.b.Function.Kind != cfacts.Python) && !l.t.Flat().Clean()
 }
 
 // allShown reports whether there are assumptions, and each would show at sizes at which others are right.

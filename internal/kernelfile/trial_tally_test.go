@@ -8,6 +8,7 @@ import (
 
 	"triad/internal/catalog"
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // trial behaves like a function that is right only under some flags.
@@ -267,7 +268,7 @@ func TestSettleRaces(t *testing.T) {
 }
 `
 	raced, wrong := Tally{Wrong: 4, Raced: 4}, Tally{Wrong: 4}
-	all, err := Bind(ReadCUDA(text), Request{}, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
+	all, err := Bind(cfacts.ReadCUDA(text), Request{}, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

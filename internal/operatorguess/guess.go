@@ -10,6 +10,7 @@ import (
 
 	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // Evidence says what a guess rests on. More is better.
@@ -40,7 +41,7 @@ type Guess struct {
 
 // Of lists the operators that a file may implement, best first: all have the same evidence. text is that of
 // the file.
-func Of(file *kernelfile.File, r kernelfile.Request, text string, specs []*op.Spec) []Guess {
+func Of(file *cfacts.File, r kernelfile.Request, text string, specs []*op.Spec) []Guess {
 	var all []Guess
 	called := calledIn(text, specs)
 	for _, s := range specs {
@@ -62,13 +63,13 @@ func Of(file *kernelfile.File, r kernelfile.Request, text string, specs []*op.Sp
 }
 
 // by sets what names say.
-func (g *Guess) by(file *kernelfile.File, r kernelfile.Request, s *op.Spec, bound []*kernelfile.Binding) {
+func (g *Guess) by(file *cfacts.File, r kernelfile.Request, s *op.Spec, bound []*kernelfile.Binding) {
 	set := func(by Evidence, name string) {
 		if letters := named(name, s); letters > 0 && by > g.By {
 			g.By, g.letters = by, letters
 		}
 	}
-	if file.Declares(s.Name) {
+	if kernelfile.Declares(file, s.Name) {
 		g.By, g.letters = Declared, len(s.Name)
 		return
 	}

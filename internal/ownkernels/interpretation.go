@@ -17,6 +17,7 @@ import (
 	"triad/internal/harmless"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 	"triad/internal/ownfile/observed"
 	"triad/internal/ownfile/pyfacts"
 	"triad/internal/userfile"
@@ -131,7 +132,7 @@ func (r Interpretation) Read() (*File, error) {
 		f.inline = r.copied(path, content)
 	}
 	r.Options.Flags = f.besideFlags(r.Options.Flags)
-	asCUDA := kernelfile.ReadCUDA(string(content)) // a .py may hold CUDA in a string
+	asCUDA := cfacts.ReadCUDA(string(content)) // a .py may hold CUDA in a string
 	f.launchLines, f.dynamicShared = asCUDA.LaunchLines(), asCUDA.TakesShared()
 	f.Shares, f.NoBarrier = asCUDA.Shares, asCUDA.Shares && !asCUDA.Waits
 	f.interpreted = request.IsPython() && !r.Workers.GPU && importsTriton.Match(content)
@@ -281,8 +282,8 @@ func (f *File) takeInline(request *kernelfile.Request, content []byte) ([]byte, 
 	if err != nil || !ok {
 		return content, err
 	}
-	named := func(fn kernelfile.Function) bool { return fn.Name == request.Function }
-	if request.Function != "" && !slices.ContainsFunc(kernelfile.ReadCUDA(code).Functions, named) {
+	named := func(fn cfacts.Function) bool { return fn.Name == request.Function }
+	if request.Function != "" && !slices.ContainsFunc(cfacts.ReadCUDA(code).Functions, named) {
 		if !f.interpretation.Workers.GPU {
 			return nil, fmt.Errorf("without a GPU load_inline builds nothing, so that %[1]s cannot be "+
 				"called: leave :%[1]s out, and the CUDA source that is handed over is judged",
@@ -323,7 +324,7 @@ func (r Interpretation) bind(
 
 // observe lets what is read of a CUDA file ask what its main() does, or those of files near it that launch
 // its kernels.
-func (r Interpretation) observe(file *kernelfile.File, path, text string) {
+func (r Interpretation) observe(file *cfacts.File, path, text string) {
 	if r.Workers.Observe == nil || filepath.Ext(path) == ".py" {
 		return
 	}
@@ -442,4 +443,13 @@ func (f *File) On(workers Workers) (*File, error) {
 	changed := f.interpretation
 	changed.Workers = workers
 	return changed.Read()
+}
+
+// withSingles reads a CUDA file with some of its doubles as floats, if its interpretation requests that.
+func (f *File) withSingles(content []byte, python bool) []byte {
+	if values := f.interpretation.Options.Singles; len(values) > 0 && !python {
+		f.inline = cfacts.WithSingles(string(content), values)
+		return []byte(f.inline)
+	}
+	return content
 }

@@ -5,11 +5,17 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"hash"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 
+	"triad/internal/advice"
 	"triad/internal/backend"
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/userfile"
 )
 
 // keptBytes is the maximum number of bytes of outputs kept per file.
@@ -109,5 +115,143 @@ func jobKey(job backend.Job) (key [sha256.Size]byte) {
 func part(h hash.Hash, values ...any) {
 	for _, v := range values {
 		fmt.Fprintf(h, "%#v\n", v)
+	}
+}
+
+// raised returns where an exception was raised, as far as the user's lines show.
+func (f *File) raised(w *backend.Where) advice.Raised {
+	return advice.Raised{Line: f.raisedAt(w), Head: f.headAt(w), Guard: f.guardOf(w), Text: f.Text()}
+}
+
+// guardOf returns the line that begins the block of the line that raised an exception, as in "if x.ndim !=
+// 2:", or that line itself if both are one, or "" if it is not known.
+func (f *File) guardOf(w *backend.Where) string {
+	lines := f.linesAt(w)
+	if lines == nil {
+		return ""
+	}
+	line := lines[w.Line-1]
+	if !strings.HasPrefix(strings.TrimSpace(line), "raise") {
+		return line
+	}
+	for i := w.Line - 2; i >= 0; i-- {
+		text := withoutComment(lines[i])
+		if strings.TrimSpace(text) == "" || indentOf(text) >= indentOf(line) {
+			continue
+		}
+		return text
+	}
+	return ""
+}
+
+// indentOf returns the indentation of a line of Python.
+func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
+
+// raisedAt returns the user's line that raised an exception, in the file itself or in one that it imports, or
+// "" if a library raised it.
+func (f *File) raisedAt(w *backend.Where) string {
+	lines := f.linesAt(w)
+	if lines == nil {
+		return ""
+	}
+	return lines[w.Line-1]
+}
+
+// linesAt returns the lines of the user's file that raised an exception, or nil if a library raised it. A
+// worker names the file, and code may call itself anything, so it is only read in the user's package.
+func (f *File) linesAt(w *backend.Where) []string {
+	if w == nil || strings.Contains(w.File, "site-packages") || w.File == f.shim {
+		return nil
+	}
+	lines := f.lines
+	if w.File != f.Path {
+		text, err := userfile.Within(packageOf(f.Path)).Read(w.File)
+		if err != nil || filepath.Ext(w.File) != ".py" {
+			return nil
+		}
+		lines = strings.Split(string(text), "\n")
+	}
+	if w.Line < 1 || w.Line > len(lines) {
+		return nil
+	}
+	return lines
+}
+
+var (
+	// noDecorator matches a line that ends the lines above a function that belong to it.
+	noDecorator = regexp.MustCompile(`^\s*(?:$|(?:def|class|return|import|from)\b)`)
+	// unpacked matches a line that names the parts of a parameter.
+	unpacked = regexp.MustCompile(`^\s*\(?(\w+(?:\s*,\s*\w+)+),?\)?\s*=\s*(\w+)\s*$`)
+)
+
+// withoutComment returns a line without its comment and the space before it. The line must have no string
+// that contains a comment sign.
+func withoutComment(line string) string {
+	return strings.TrimRight(cfacts.WithoutPythonComments(line), " \t\r")
+}
+
+// headAt returns the head of the function that raised an exception: its decorators, its parameters and the
+// names of their parts, or "" if it is not known.
+func (f *File) headAt(w *backend.Where) string {
+	lines := f.linesAt(w)
+	if lines == nil {
+		return ""
+	}
+	at := w.Line - 1
+	for at >= 0 && !strings.HasPrefix(strings.TrimSpace(lines[at]), "def "+w.Kernel+"(") {
+		at--
+	}
+	if at < 0 {
+		return ""
+	}
+	first, head := at, []string{}
+	for first > 0 && !noDecorator.MatchString(lines[first-1]) {
+		first--
+	}
+	ended := false
+	for i, line := range lines[first:w.Line] {
+		line = withoutComment(line)
+		if !ended {
+			head = append(head, line)
+			ended = i >= at-first && strings.HasSuffix(line, ":")
+		} else if m := unpacked.FindStringSubmatch(line); m != nil {
+			parameters := strings.Join(head[at-first:], " ")
+			if regexp.MustCompile(`[(,]\s*` + m[2] + `\b`).MatchString(parameters) {
+				head = append(head, ", "+m[1])
+			}
+		}
+	}
+	return strings.Join(head, "\n")
+}
+
+// usesMissing matches exceptions of calls that use a name whose line failed when the file was imported
+// (pybridge/user_files/own_lines.py), or that import a package which is not installed.
+var usesMissing = regexp.MustCompile(`^(?:InterpreterError: )?(?:Missing(?:: |\(['"])triad: |` +
+	`(ModuleNotFoundError: No module named))`)
+
+// ofMain matches the message about a name that the block of "__main__" gives more than one value.
+var ofMain = regexp.MustCompile(`^\S.*?:\d+: (\w+ is given a value only where its main block runs` +
+	`[^'"\n]*)`)
+
+// missesNames reports what is missing here for a call that uses such a name. That is neutral: a wrong line
+// would end the import.
+func (f *File) missesNames(outcome *backend.Outcome) {
+	at := usesMissing.FindStringSubmatchIndex(outcome.Sentence)
+	if outcome.Status != op.StatusCrash || !f.IsPython() || at == nil {
+		return
+	}
+	why := outcome.Sentence[at[1]:]
+	if at[2] >= 0 {
+		why = outcome.Sentence[at[2]:]
+	}
+	if m := ofMain.FindStringSubmatch(why); m != nil {
+		outcome.Status, outcome.Sentence = op.StatusUnavailable, m[1]
+		return
+	}
+	outcome.Status, outcome.Sentence = op.StatusUnavailable, "it uses what a line of the file makes, which "+
+		"works with other versions or where a GPU is, and not here ("+why+"): leave the line out, or "+
+		"install the versions that it was written for; triad doctor names those here"
+	if status, sentence, ok := advice.BuildLimit(why, "", !f.interpretation.Workers.GPU); ok {
+		outcome.Status, outcome.Sentence = status, sentence
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"triad/internal/fileversion"
 	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 	"triad/internal/ownkernels"
 	"triad/internal/problem"
 	"triad/internal/submission"
@@ -138,14 +139,14 @@ func (r *Reader) Function(text, stem string, o op.Options) (*ownkernels.File, er
 	if err != nil {
 		return nil, op.Usagef("--add %s: cannot read the file: %w", text, errors.Unwrap(err))
 	}
-	read := kernelfile.ReadCUDA
+	read := cfacts.ReadCUDA
 	if asked.IsPython() {
-		read = func(text string, _ ...string) *kernelfile.File {
+		read = func(text string, _ ...string) *cfacts.File {
 			return kernelfile.ReadPython(text, r.Workers.Parse)
 		}
 	}
 	functions := slices.DeleteFunc(read(string(content)).Functions,
-		func(fn kernelfile.Function) bool { return fn.Name != entry })
+		func(fn cfacts.Function) bool { return fn.Name != entry })
 	if len(functions) != 1 {
 		return nil, op.Usagef("--add %s: it has %d functions called %s, and a submission to %s has one", text,
 			len(functions), entry, spec.Name)

@@ -1,0 +1,16 @@
+package cfacts
+
+import "testing"
+
+// A call of a library is told by its prefix and a capital behind it.
+func TestLibraryCalls(t *testing.T) {
+	for name, want := range map[string]bool{
+		"cublasSgemm": true, "cudnnConvolutionForward": true, "cufftExecC2C": true,
+		"cublas": false, "cublas_handle": false, "cublasgemm": false, "mycublasSgemm": false,
+		"cudaMalloc": false,
+	} {
+		if got := isLibraryCall(name); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+}

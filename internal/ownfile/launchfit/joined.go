@@ -1,0 +1,298 @@
+package launchfit
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/match"
+	"triad/internal/ownfile/observed"
+)
+
+// Joined is the name of the function that is made from the launches of a main().
+const Joined = "joined_launches"
+
+// mostJoined is the maximum number of launches of such a function.
+const mostJoined = 16
+
+// launchWords matches names of numbers that belong to the launch and not to the operator.
+var launchWords = regexp.MustCompile(`(?i)block|thread|grid|tile|tpb|warp|iter|repeat|trial|^b_?[rcmnk]$`)
+
+// joined holds the launches of a main() that become one function.
+type joined struct {
+	file     *cfacts.File
+	run      *observed.Run
+	spec     *op.Spec
+	events   []observed.Event // until the last launch
+	launches []*observed.Launch
+	kernels  []*cfacts.Function
+	names    map[int]string   // of memory
+	types    map[int]string   // what it holds
+	numbers  map[string]int64 // parameters
+	params   []string         // their declarations
+	// of memory: it is copied to before the first launch, written by a kernel, const in every kernel, and
+	// copied from after the launches
+	into, made, constant, outof map[int]bool
+}
+
+// JoinMain returns a function that launches, for device pointers, the kernels that the main() of a CUDA file
+// launches in sequence: if one takes the output of another, none is the operator alone. With alone it joins a
+// kernel that is the only one launched there: its arguments may be made from the sizes. ok is false if there
+// are no such kernels, or a function cannot have them.
+func JoinMain(file *cfacts.File, spec *op.Spec, alone bool) (function string, ok bool) {
+	run := file.Observed()
+	if run == nil {
+		return "", false
+	}
+	j := &joined{
+		file: file, run: run, spec: spec, names: map[int]string{}, types: map[int]string{},
+		numbers: map[string]int64{},
+		into:    map[int]bool{}, made: map[int]bool{}, constant: map[int]bool{},
+		outof: map[int]bool{},
+	}
+	together, ok := j.readMemory()
+	if !ok || len(j.outof) == 0 || !alone && !together ||
+		alone && slices.ContainsFunc(j.kernels,
+			func(fn *cfacts.Function) bool { return fn != j.kernels[0] }) {
+		return "", false
+	}
+	j.takeNumbers()
+	return j.function()
+}
+
+// readMemory finds the launches and what happens to the memory that they are given. together reports whether
+// a kernel takes the output of another one. ok is false if the host takes part in the computation, or a
+// kernel is not in the file.
+func (j *joined) readMemory() (together, ok bool) {
+	by := map[int]*cfacts.Function{}
+	for at, e := range j.run.Events {
+		switch {
+		case e.Launch != nil && (j.repeats(e.Launch) || len(j.launches) == mostJoined):
+			return together, len(j.launches) > 0 && len(j.launches) < mostJoined
+		case e.Launch != nil:
+			kernel := j.kernel(e.Launch)
+			if kernel == nil {
+				return false, false
+			}
+			j.launches, j.kernels = append(j.launches, e.Launch), append(j.kernels, kernel)
+			j.events = j.run.Events[:at+1]
+			for i, a := range e.Launch.Arguments {
+				p := kernel.Params[i]
+				id := a.Place.Memory
+				if a.Kind != observed.Pointer || id < 0 {
+					if p.Pointer || !a.IsKnown() {
+						return false, false
+					}
+					continue
+				}
+				if a.Place.Offset != 0 {
+					return false, false
+				}
+				reads := p.Const || !p.Writing.Any() || p.Reread
+				others := by[id] != nil && by[id] != kernel
+				together = together || reads && others && (!j.into[id] || !p.Reread)
+				if j.names[id] == "" {
+					j.names[id], j.types[id] = j.free(p.Name), p.Base
+					j.constant[id] = true
+				}
+				j.constant[id] = j.constant[id] && p.Const
+				if p.Writing.Any() {
+					j.made[id], by[id] = true, kernel
+				}
+				if j.run.Memory[id].Managed { // the host reads and writes it without a copy
+					j.into[id] = j.into[id] || !j.made[id]
+				}
+			}
+		case e.Copy != nil && e.Copy.To.Memory >= 0 && e.Copy.From.Memory < 0:
+			if len(j.launches) > 0 { // before another launch the host takes part
+				return together, !slices.ContainsFunc(j.run.Events[at:], func(e observed.Event) bool {
+					return e.Launch != nil && !j.repeats(e.Launch)
+				})
+			}
+			j.into[e.Copy.To.Memory] = true
+		case e.Copy != nil && e.Copy.From.Memory >= 0 && len(j.launches) > 0:
+			j.outof[e.Copy.From.Memory] = true
+		}
+	}
+	for id := range j.made {
+		if j.run.Memory[id].Managed && by[id] == j.kernels[len(j.kernels)-1] {
+			j.outof[id] = true
+		}
+	}
+	return together, len(j.launches) > 0
+}
+
+// repeats reports whether a launch was made before with the same arguments, as in a loop that measures.
+func (j *joined) repeats(l *observed.Launch) bool {
+	return slices.ContainsFunc(j.launches, func(o *observed.Launch) bool {
+		return o.Kernel == l.Kernel && o.Grid == l.Grid && slices.Equal(o.Arguments, l.Arguments)
+	})
+}
+
+// kernel returns the kernel of a launch, or nil if the file does not have it with these parameters.
+func (j *joined) kernel(l *observed.Launch) *cfacts.Function {
+	i := slices.IndexFunc(j.file.Functions, func(fn cfacts.Function) bool {
+		return fn.Kind == cfacts.Kernel && cfacts.LastName(fn.Name) == l.Name() &&
+			len(fn.Params) == len(l.Arguments)
+	})
+	if i < 0 {
+		return nil
+	}
+	return &j.file.Functions[i]
+}
+
+// free returns a name that no memory has yet.
+func (j *joined) free(name string) string {
+	for slices.Contains(slices.Collect(maps.Values(j.names)), name) {
+		name += "_"
+	}
+	return name
+}
+
+// takeNumbers decides which numbers become parameters: those that the operator knows by their names, and
+// those that do not follow from these.
+func (j *joined) takeNumbers() {
+	for _, known := range []bool{true, false} {
+		for n, l := range j.launches {
+			for i, a := range l.Arguments {
+				p := j.kernels[n].Params[i]
+				declared := p.Base + " " + p.Name
+				if p.Pointer || j.knows(p.Name) != known || slices.Contains(j.params, declared) ||
+					launchWords.MatchString(p.Name) {
+					continue
+				}
+				made, _ := Fit{Sizes: j.numbers, Block: l.Block}.Number(a.Whole)
+				switch {
+				case a.Kind == observed.Whole && (known || made == "" && a.Whole > 1):
+					j.numbers[p.Name] = a.Whole
+					j.params = append(j.params, declared)
+				case a.Kind == observed.Real && known:
+					j.params = append(j.params, declared)
+				}
+			}
+		}
+	}
+}
+
+// knows reports whether a name is that of a size or an attribute of the operator.
+func (j *joined) knows(name string) bool {
+	fits := func(target string) bool { return match.Score(j.spec, op.Forward, name, target) > match.Weak }
+	return slices.ContainsFunc(j.spec.Dims, func(d op.DimSpec) bool { return fits(d.Name) }) ||
+		slices.ContainsFunc(j.spec.Attributes, func(a op.AttributeSpec) bool { return fits(a.Name) })
+}
+
+// number returns the C++ of a number of main(): how it follows from the parameters, else itself.
+func (j *joined) number(n int64, block [3]int64) string {
+	text, _ := Fit{Sizes: j.numbers, Block: block}.Number(n)
+	return asCode(cmp.Or(text, fmt.Sprint(n)))
+}
+
+var ceilDivision = regexp.MustCompile(`ceildiv\(([^,]+), ([^,()]+)\)`)
+
+var largerOf = regexp.MustCompile(`max\(([^,]+), ([^,()]+)\)`)
+
+// asCode writes an expression of sizes in C++.
+func asCode(text string) string {
+	text = largerOf.ReplaceAllString(text, "($1 > $2 ? $1 : $2)")
+	return ceilDivision.ReplaceAllString(text, "(($1 + $2 - 1) / ($2))")
+}
+
+// realAsCode writes infinities and NaN in C++.
+var realAsCode = strings.NewReplacer("-nan", "NAN", "nan", "NAN", "inf", "INFINITY")
+
+// argument returns the C++ of an argument of a launch.
+func (j *joined) argument(p cfacts.Param, a observed.Argument, l *observed.Launch) string {
+	switch n, taken := j.numbers[p.Name]; {
+	case a.Kind == observed.Pointer && a.Place.Memory >= 0:
+		return j.names[a.Place.Memory]
+	case a.Kind == observed.Whole && taken && n == a.Whole:
+		return p.Name
+	case a.Kind == observed.Whole && launchWords.MatchString(p.Name):
+		return fmt.Sprint(a.Whole)
+	case a.Kind == observed.Whole:
+		return j.number(a.Whole, l.Block)
+	case slices.Contains(j.params, p.Base+" "+p.Name):
+		return p.Name
+	}
+	return realAsCode.Replace(a.Real)
+}
+
+// function writes the function: inputs first, results last.
+func (j *joined) function() (string, bool) {
+	var inputs, outputs, own, body, frees []string
+	for _, id := range slices.Sorted(maps.Keys(j.names)) {
+		name, pointer := j.names[id], j.types[id]+" *"+j.names[id]
+		switch {
+		case j.outof[id]:
+			outputs = append(outputs, pointer)
+		case j.into[id] && j.constant[id]:
+			inputs = append(inputs, "const "+pointer)
+		case j.into[id]:
+			inputs = append(inputs, pointer)
+		default:
+			own = append(own, fmt.Sprintf("%s = nullptr;\ncudaMalloc(&%s, %s);", pointer, name, j.room(id)))
+			frees = append(frees, "cudaFree("+name+");")
+		}
+	}
+	launched := 0
+	for _, e := range j.events {
+		switch {
+		case e.Fill != nil && j.names[e.Fill.To.Memory] != "":
+			name := j.names[e.Fill.To.Memory]
+			if e.Fill.To.Offset == 0 && e.Fill.Bytes == j.run.Memory[e.Fill.To.Memory].Bytes {
+				body = append(body, fmt.Sprintf("cudaMemset(%s, %d, %s);", name, e.Fill.Value,
+					j.room(e.Fill.To.Memory)))
+			}
+		case e.Copy != nil && e.Copy.To.Memory >= 0 && e.Copy.From.Memory >= 0:
+			return "", false
+		case e.Launch != nil:
+			body = append(body, j.launch(e.Launch, j.kernels[launched]))
+			launched++
+		}
+	}
+	return fmt.Sprintf("void %s(%s)\n{\n%s\n}\n", Joined,
+		strings.Join(slices.Concat(inputs, outputs, j.params), ", "),
+		strings.Join(slices.Concat(own, body, frees), "\n")), true
+}
+
+// launch writes a launch.
+func (j *joined) launch(l *observed.Launch, kernel *cfacts.Function) string {
+	var sides, arguments []string
+	for axis, n := range l.Grid {
+		text, _ := Fit{Sizes: j.numbers, Block: l.Block, Axis: axis}.Number(n)
+		names := slices.Sorted(maps.Keys(j.numbers))
+		if n == 1 && len(names) > 0 && cfacts.HasTexts(kernel.Body, "blockIdx", ".", Axes[axis]) {
+			text = names[0] // one block is enough for whichever it counts
+			for _, name := range names[1:] {
+				text = asCode(fmt.Sprintf("max(%s, %s)", name, text))
+			}
+			text = fmt.Sprintf("(%s + %d - 1) / %[2]d", text, l.Block[axis])
+		}
+		sides = append(sides, asCode(cmp.Or(text, fmt.Sprint(n))))
+	}
+	for i, a := range l.Arguments {
+		arguments = append(arguments, j.argument(kernel.Params[i], a, l))
+	}
+	shared := asCode(Fit{Sizes: j.numbers, Block: l.Block}.Shared(l.Shared))
+	return fmt.Sprintf("%s<<<dim3(%s), dim3(%d, %d, %d), %s>>>(%s);", l.Kernel, strings.Join(sides, ", "),
+		l.Block[0], l.Block[1], l.Block[2], shared, strings.Join(arguments, ", "))
+}
+
+// room returns the C++ of the bytes of memory of the function's own: at least as many as main() allocates for
+// its sizes.
+func (j *joined) room(id int) string {
+	bytes := j.run.Memory[id].Bytes
+	for _, element := range []int64{4, 2, 8, 1} {
+		text, _ := (Fit{Sizes: j.numbers}).Number(bytes / element)
+		if text != "" && bytes%element == 0 {
+			return fmt.Sprintf("size_t(%d) * %s", element, strings.ReplaceAll(text, "*", "* size_t(1) *"))
+		}
+	}
+	return strings.Join(append([]string{fmt.Sprintf("size_t(%d)", bytes)},
+		slices.Sorted(maps.Keys(j.numbers))...), " * ")
+}
