@@ -142,13 +142,15 @@ func plainSizes(list []any) []string {
 }
 
 // mayBeFlat reports whether a Python function may expect tensors of one dimension: it takes its sizes as
-// numbers, or all its tensors have the same shape and its lines show no rank.
+// numbers, or all its tensors have the same shape, its lines show no rank, and it is more than torch's own
+// operations, which know the rank.
 func (b *Binding) mayBeFlat() bool {
 	if b.Function.Kind != cfacts.Python || b.flat() || len(b.shape(b.inputs[0])) < 2 {
 		return false
 	}
 	said, _ := b.statedRank()
-	return b.takesSizes() || said == 0 && b.Function.Form != kernelForm && b.eachAlike()
+	return b.takesSizes() || said == 0 && b.Function.Form != kernelForm && b.eachAlike() &&
+		!b.UsesNothingOfItsFile()
 }
 
 // eachAlike reports whether all tensors of an operator have the same sizes.

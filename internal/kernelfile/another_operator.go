@@ -301,11 +301,33 @@ func (b *Binding) nameNumbers(file *cfacts.File) {
 		} else {
 			found = namedInCUDA(file, &b.Function, says)
 		}
+		if len(found) == 0 && tuned && math.Abs(n) < mostAdded {
+			found = smallAdded(file, &b.Function)
+		}
 		slices.Sort(found)
 		if found = slices.Compact(found); len(found) == 1 {
 			b.named[a.Name] = found[0]
 		}
 	}
+}
+
+// mostAdded is above each number that is added only to keep a divisor from 0.
+const mostAdded = 1e-2
+
+// addedNumber matches a number that is added: "var + 1e-5f".
+var addedNumber = regexp.MustCompile(`\+=?\s*([\d.]+(?:[eE] ?- ?\d+)?)`)
+
+// smallAdded lists the small numbers that the lines of a function, and of those that it calls, add.
+func smallAdded(f *cfacts.File, fn *cfacts.Function) (all []string) {
+	text := fn.Parsed().Code + fn.Kernels
+	f.Walk(fn, func(fn *cfacts.Function, _ func(string) string) { text += cfacts.Join(fn.Body) + ";" })
+	for _, m := range addedNumber.FindAllStringSubmatch(text, -1) {
+		value := plainValue(m[1])
+		if n, err := strconv.ParseFloat(value, 64); err == nil && n > 0 && n < mostAdded {
+			all = append(all, value)
+		}
+	}
+	return all
 }
 
 // plainValue returns a number in its shortest form, or "" for any other text.

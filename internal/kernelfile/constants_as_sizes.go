@@ -2,9 +2,6 @@ package kernelfile
 
 import (
 	"fmt"
-	"go/constant"
-	gotoken "go/token"
-	"go/types"
 	"maps"
 	"regexp"
 	"slices"
@@ -34,7 +31,7 @@ func comparedSizes(f *cfacts.File, fn cfacts.Function) bounds {
 	all := bounds{values: map[string]int64{}, below: map[string]map[string]bool{}, stated: fn}
 	all.stated.Params, all.stated.Body = slices.Clone(fn.Params), slices.Clone(fn.Body)
 	for i, t := range fn.Body {
-		name, value, number := constantNamed(f, t.Text)
+		name, value, number := f.Constant(t.Text)
 		if number {
 			all.stated.Body[i].Text = name
 		} else {
@@ -48,7 +45,7 @@ func comparedSizes(f *cfacts.File, fn cfacts.Function) bounds {
 			continue
 		}
 		if own, is := (body{tokens: fn.Body}).constant(t.Text); is {
-			value, number = integerValue(own)
+			value, number = cfacts.IntegerValue(own)
 		}
 		if !number || value < 2 || isLength(fn.Body, t.Text) {
 			continue
@@ -210,7 +207,7 @@ func allocates(f *cfacts.File, name string) bool {
 		if t.Text == ";" || t.Text == "{" {
 			bytes, named = false, false
 		}
-		root, _, _ := constantNamed(f, t.Text)
+		root, _, _ := f.Constant(t.Text)
 		bytes, named = bytes || t.Text == "sizeof", named || root == name
 		if bytes && named {
 			return true
@@ -240,36 +237,6 @@ func (b *Binding) fewEnough(dims map[string]int64, product bool) error {
 		}
 	}
 	return nil
-}
-
-// constantNamed returns the number that a name stands for, and the name that defines it: of "const int HIGH =
-// WIDE" that is WIDE.
-func constantNamed(f *cfacts.File, name string) (root string, value int64, ok bool) {
-	for range cfacts.MaxConstants {
-		text, defined := f.Defines[name]
-		if !defined {
-			return name, 0, false
-		}
-		if n, known := integerValue(text); known {
-			return name, n, true
-		}
-		name = strings.Trim(text, "() ")
-	}
-	return name, 0, false
-}
-
-// integerValue returns the value of an integer expression such as "(1 << 20)". One with operators of bits and
-// others has another order of precedence in Go than in C++.
-func integerValue(text string) (int64, bool) {
-	text = cfacts.WholeSuffix.ReplaceAllString(text, "$1")
-	if strings.ContainsAny(text, "<>&|^") && strings.ContainsAny(text, "+-*/%") {
-		return 0, false
-	}
-	value, err := types.Eval(gotoken.NewFileSet(), nil, gotoken.NoPos, text)
-	if err != nil || value.Value == nil || value.Value.Kind() != constant.Int {
-		return 0, false
-	}
-	return constant.Int64Val(value.Value)
 }
 
 func isComparison(t cfacts.Token) bool { return slices.Contains([]string{"<", "<=", ">="}, t.Text) }
@@ -418,7 +385,7 @@ func (b *Binding) sizesAskedFor() (ends bool, sizes map[string]int64) {
 			continue
 		}
 		n, err := strconv.ParseInt(condition[2].Text, 10, 64)
-		if _, value, named := constantNamed(b.file, condition[2].Text); named {
+		if _, value, named := b.file.Constant(condition[2].Text); named {
 			n, err = value, nil
 		}
 		if dim := sizeOf(condition[0].Text); dim != "" && condition[1].Text == "!=" && err == nil && n > 0 {

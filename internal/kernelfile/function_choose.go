@@ -143,7 +143,8 @@ func eligible(f *cfacts.File, r Request, pass op.Pass) [][]cfacts.Function {
 		list = says
 	}
 	if list[0].Kind == cfacts.Python {
-		return pythonRanks(list)
+		others, helpers := apart(f, r, list)
+		return append(pythonRanks(others), pythonRanks(helpers)...)
 	}
 	if pass == op.Forward && r.Pass == op.PassUnknown {
 		list = slices.DeleteFunc(slices.Clone(list),
@@ -169,6 +170,21 @@ func eligible(f *cfacts.File, r Request, pass op.Pass) [][]cfacts.Function {
 		}
 	}
 	return ranks
+}
+
+// apart splits functions into helpers and others. A helper lacks the operator's word in its name, and one with
+// it calls the helper.
+func apart(f *cfacts.File, r Request, list []cfacts.Function) (others, helpers []cfacts.Function) {
+	named := func(fn cfacts.Function) bool {
+		return strings.Contains(lettersOf(match.Snake(fn.Name)), lettersOf(match.Snake(r.operator)))
+	}
+	var names []string
+	for _, fn := range those(list, named) {
+		names = append(names, fn.Name)
+	}
+	called := reached(f, names)
+	helps := func(fn cfacts.Function) bool { return !named(fn) && called[cfacts.LastName(fn.Name)] }
+	return slices.DeleteFunc(slices.Clone(list), helps), those(list, helps)
 }
 
 // fitting returns the functions of a pass that take a tensor, except those whose names are of helpers.

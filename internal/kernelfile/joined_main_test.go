@@ -136,3 +136,32 @@ func TestJoinOneKernel(t *testing.T) {
 		t.Errorf("one kernel works together with no other:\n%s", function)
 	}
 }
+
+// The numbers of a main() follow from the sizes: scratch memory from their products, or from main()'s own if
+// no product fits; the number of blocks of another launch from its grid; a size that a kernel names in another
+// way from the operator's own name for it. A side of a grid that is a constant of the kernel stays as it is.
+func TestJoinedNumbers(t *testing.T) {
+	const text = `#define PARTS 4
+__global__ void squares(const float *x, float *t, int rows) { t[rows] = x[rows]; }
+__global__ void parts(const float *t, float *u, int height, int cols, int num_blocks) {
+	u[blockIdx.z * PARTS] = t[height * cols]; }
+__global__ void ends(const float *u, float *y, int rows, int cols) { y[rows] = u[cols]; }
+`
+	events := []observed.Event{
+		memory(700), memory(10000), memory(17), memory(700), seenCopy(0, -1),
+		seenLaunch("squares", side(4), side(32), 0, to(0), to(1), int64(100)),
+		seenLaunch("parts", [3]int64{1, 1, 4}, side(1), 0, to(1), to(2), int64(100), int64(7), int64(4)),
+		seenLaunch("ends", side(4), side(32), 0, to(2), to(3), int64(100), int64(7)), seenCopy(-1, 3),
+	}
+	function, ok := launchfit.JoinMain(seen(text, events...), rowsAndCols(t), false)
+	for _, want := range []string{
+		"joined_launches(const float *x, float *y, int rows, int cols)",
+		"cudaMalloc(&t, size_t(4) * rows * rows);",
+		"cudaMalloc(&u, size_t(68) * ((cols + 6) / 7) * ((rows + 99) / 100));",
+		"parts<<<dim3(1, 1, 4), dim3(1, 1, 1), 0>>>(t, u, rows, cols, ((rows + 32 - 1) / (32)));",
+	} {
+		if !ok || !strings.Contains(function, want) {
+			t.Errorf("joined %t, without %s:\n%s", ok, want, function)
+		}
+	}
+}

@@ -51,7 +51,7 @@ func (b *Binding) sidesOfSquare(file *cfacts.File, found bounds) bool {
 	squares := false
 	for name := range found.values {
 		is := func(i int) bool {
-			root, _, _ := constantNamed(file, file.Tokens[i].Text)
+			root, _, _ := file.Constant(file.Tokens[i].Text)
 			return root == name
 		}
 		for i := 0; i+2 < len(file.Tokens); i++ {

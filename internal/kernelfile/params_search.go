@@ -10,6 +10,7 @@ import (
 	"triad/internal/ownfile/cfacts"
 	"triad/internal/ownfile/indexing"
 	"triad/internal/ownfile/match"
+	"triad/internal/ownfile/pyfacts"
 )
 
 // search looks for the assignment of parameters whose names fit best.
@@ -160,9 +161,15 @@ var presetAxis = regexp.MustCompile(`=\s*-\s*\d+\s*$`)
 var presetMask = regexp.MustCompile(`(?i)^\w*mask\w*\s*(?::[^=]*)?=\s*None$`)
 
 // onlyRead reports whether a kernel reads what a pointer points to and writes at least as many others as
-// there are outputs: then the pointer is no output, whatever its name. A pointer that is passed on, or whose
-// address is taken, may be written there.
+// there are outputs, or a function of library operations returns its result and leaves the parameter alone:
+// then it is no output, whatever its name. A pointer that is passed on may be written there.
 func (b *Binding) onlyRead(p cfacts.Param) bool {
+	if b.UsesNothingOfItsFile() {
+		said, whole := b.Function.FactsOf(p.Name), b.Function.Parsed()
+		filled := func(h pyfacts.Handed) bool { return h.Name == "out" }
+		return whole.Gives && !said.Changed && !said.Renamed && !slices.Contains(whole.GivesBack, p.Name) &&
+			!slices.ContainsFunc(said.Handed, filled)
+	}
 	written := 0
 	for _, other := range b.Function.Params {
 		if other.Pointer && other.Writing.Any() {

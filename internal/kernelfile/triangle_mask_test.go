@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/cfacts"
 )
 
 // A triangular mask that the lines always apply is a switch that is on. One that counts from the first query
@@ -77,13 +78,13 @@ func TestIntegersAlone(t *testing.T) {
 		"(1 << 4)": 16, "8*1024": 8192, "12u": 12, "0x10UL": 16,
 		"8*4 - 2": 30,
 	} {
-		if got, ok := integerValue(words); !ok || got != want {
+		if got, ok := cfacts.IntegerValue(words); !ok || got != want {
 			t.Errorf("%s is %d, want %d", words, got, want)
 		}
 	}
 	// the bitwise ones are 32, 1 and 6 in C++, and differ in Go
 	for _, words := range []string{"1.5", "1 << 2 + 3", "4 + 3 & 1", "6 & 3 * 2 + 0", ""} {
-		if got, ok := integerValue(words); ok {
+		if got, ok := cfacts.IntegerValue(words); ok {
 			t.Errorf("%q is taken for the integer %d", words, got)
 		}
 	}

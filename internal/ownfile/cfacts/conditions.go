@@ -81,7 +81,7 @@ func (s *source) holds(text string) (on, known bool) {
 		}
 		return strconv.FormatInt(truth(s.names[name]), 10)
 	})
-	text = strings.TrimSpace(WholeSuffix.ReplaceAllString(text, "$1"))
+	text = strings.TrimSpace(wholeSuffix.ReplaceAllString(text, "$1"))
 	e, err := op.ParseExpression(text, func(string) bool { return true }, false)
 	unknown := slices.DeleteFunc(slices.Clone(e.Names()),
 		func(name string) bool { _, has := s.Number(name); return has })

@@ -1,9 +1,13 @@
 package cfacts
 
 import (
+	"go/constant"
+	"go/token"
+	"go/types"
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 var (
@@ -58,4 +62,34 @@ func Literals(comment *regexp.Regexp, text string) []float64 {
 		}
 	}
 	return all
+}
+
+// Constant returns the number that a name stands for, and the name that defines it: of "const int HIGH =
+// WIDE" that is WIDE.
+func (f *File) Constant(name string) (root string, value int64, ok bool) {
+	for range maxConstants {
+		text, defined := f.Defines[name]
+		if !defined {
+			return name, 0, false
+		}
+		if n, known := IntegerValue(text); known {
+			return name, n, true
+		}
+		name = strings.Trim(text, "() ")
+	}
+	return name, 0, false
+}
+
+// IntegerValue returns the value of an integer expression such as "(1 << 20)". One with operators of bits and
+// others has another order of precedence in Go than in C++.
+func IntegerValue(text string) (int64, bool) {
+	text = wholeSuffix.ReplaceAllString(text, "$1")
+	if strings.ContainsAny(text, "<>&|^") && strings.ContainsAny(text, "+-*/%") {
+		return 0, false
+	}
+	value, err := types.Eval(token.NewFileSet(), nil, token.NoPos, text)
+	if err != nil || value.Value == nil || value.Value.Kind() != constant.Int {
+		return 0, false
+	}
+	return constant.Int64Val(value.Value)
 }

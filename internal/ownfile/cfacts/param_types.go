@@ -89,8 +89,8 @@ func (p Param) Instantiate(values map[string]string) Param {
 	return p
 }
 
-// WholeSuffix matches an integer with the suffix of its type.
-var WholeSuffix = regexp.MustCompile(`\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b`)
+// wholeSuffix matches an integer with the suffix of its type.
+var wholeSuffix = regexp.MustCompile(`\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b`)
 
 // narrowType matches what shows that an author thought of other dtypes than fp32.
 var narrowType = regexp.MustCompile(`(?i)half|float16|fp16|bf16|\bdtype\b|element_ty|scalar_type`)

@@ -21,8 +21,8 @@ func (fn *Function) Returned() (all [][]Token) {
 	return all
 }
 
-// MaxConstants limits the names of one number that are followed.
-const MaxConstants = 4
+// maxConstants limits the names of one number that are followed.
+const maxConstants = 4
 
 var (
 	includesTorch = regexp.MustCompile(`(?m)^\s*#\s*include\s*[<"](?:torch|ATen|c10)/`)
@@ -169,7 +169,7 @@ func (f *File) Includes(own, text string) {
 		header := ReadCUDA(text)
 		f.takeAliases(own, header)
 		there, names := header.Defines, f.Tokens
-		for range MaxConstants { // one may be made of another
+		for range maxConstants { // one may be made of another
 			var more []Token
 			for _, t := range names {
 				value, has := there[t.Text]

@@ -21,7 +21,11 @@ const Joined = "joined_launches"
 const mostJoined = 16
 
 // launchWords matches names of numbers that belong to the launch and not to the operator.
-var launchWords = regexp.MustCompile(`(?i)block|thread|grid|tile|tpb|warp|iter|repeat|trial|^b_?[rcmnk]$`)
+var launchWords = regexp.MustCompile(
+	`(?i)block|thread|grid|tile|tpb|warp|iter|repeat|trial|split|^b_?[rcmnk]$`)
+
+// gridWords matches those of numbers that are the sides of a grid.
+var gridWords = regexp.MustCompile(`(?i)blocks|tiles|grid`)
 
 // joined holds the launches of a main() that become one function.
 type joined struct {
@@ -33,6 +37,7 @@ type joined struct {
 	kernels  []*cfacts.Function
 	names    map[int]string   // of memory
 	types    map[int]string   // what it holds
+	each     map[int]int64    // the bytes of an element of it
 	numbers  map[string]int64 // parameters
 	params   []string         // their declarations
 	// of memory: it is copied to before the first launch, written by a kernel, const in every kernel, and
@@ -51,9 +56,8 @@ func JoinMain(file *cfacts.File, spec *op.Spec, alone bool) (function string, ok
 	}
 	j := &joined{
 		file: file, run: run, spec: spec, names: map[int]string{}, types: map[int]string{},
-		numbers: map[string]int64{},
-		into:    map[int]bool{}, made: map[int]bool{}, constant: map[int]bool{},
-		outof: map[int]bool{},
+		each: map[int]int64{}, numbers: map[string]int64{},
+		into: map[int]bool{}, made: map[int]bool{}, constant: map[int]bool{}, outof: map[int]bool{},
 	}
 	together, ok := j.readMemory()
 	if !ok || len(j.outof) == 0 || !alone && !together ||
@@ -97,7 +101,7 @@ func (j *joined) readMemory() (together, ok bool) {
 				others := by[id] != nil && by[id] != kernel
 				together = together || reads && others && (!j.into[id] || !p.Reread)
 				if j.names[id] == "" {
-					j.names[id], j.types[id] = j.free(p.Name), p.Base
+					j.names[id], j.types[id], j.each[id] = j.free(p.Name), p.Base, a.Bytes
 					j.constant[id] = true
 				}
 				j.constant[id] = j.constant[id] && p.Const
@@ -154,24 +158,24 @@ func (j *joined) free(name string) string {
 	return name
 }
 
-// takeNumbers decides which numbers become parameters: those that the operator knows by their names, and
-// those that do not follow from these.
+// takeNumbers decides which numbers become parameters: those that the operator knows by their names, except
+// those of a kernel that calls a size of another one differently, and those that do not follow from these.
 func (j *joined) takeNumbers() {
-	for _, known := range []bool{true, false} {
+	for _, least := range []int{match.First + 1, match.Weak + 1, 0} {
 		for n, l := range j.launches {
 			for i, a := range l.Arguments {
 				p := j.kernels[n].Params[i]
-				declared := p.Base + " " + p.Name
-				if p.Pointer || j.knows(p.Name) != known || slices.Contains(j.params, declared) ||
+				declared, fits := p.Base+" "+p.Name, j.fit(p.Name)
+				if p.Pointer || fits < least || slices.Contains(j.params, declared) ||
 					launchWords.MatchString(p.Name) {
 					continue
 				}
-				made, _ := Fit{Sizes: j.numbers, Block: l.Block}.Number(a.Whole)
-				switch {
-				case a.Kind == observed.Whole && (known || made == "" && a.Whole > 1):
+				known := fits > match.First || fits > match.Weak && !j.isElsewhere(j.kernels[n], a.Whole)
+				whole := a.Kind == observed.Whole
+				if whole = whole && (known || a.Whole > 1 && j.number(a.Whole, l.Block) == ""); whole {
 					j.numbers[p.Name] = a.Whole
-					j.params = append(j.params, declared)
-				case a.Kind == observed.Real && known:
+				}
+				if whole || a.Kind == observed.Real && fits > match.Weak {
 					j.params = append(j.params, declared)
 				}
 			}
@@ -179,17 +183,45 @@ func (j *joined) takeNumbers() {
 	}
 }
 
-// knows reports whether a name is that of a size or an attribute of the operator.
-func (j *joined) knows(name string) bool {
-	fits := func(target string) bool { return match.Score(j.spec, op.Forward, name, target) > match.Weak }
-	return slices.ContainsFunc(j.spec.Dims, func(d op.DimSpec) bool { return fits(d.Name) }) ||
-		slices.ContainsFunc(j.spec.Attributes, func(a op.AttributeSpec) bool { return fits(a.Name) })
+// fit returns how well a name is that of a size or an attribute of the operator.
+func (j *joined) fit(name string) (best int) {
+	for _, d := range j.spec.Dims {
+		best = max(best, match.Score(j.spec, op.Forward, name, d.Name))
+	}
+	for _, a := range j.spec.Attributes {
+		best = max(best, match.Score(j.spec, op.Forward, name, a.Name))
+	}
+	return best
 }
 
-// number returns the C++ of a number of main(): how it follows from the parameters, else itself.
+// isElsewhere reports whether a number is that of a parameter with an operator's own name, which a kernel
+// lacks.
+func (j *joined) isElsewhere(kernel *cfacts.Function, n int64) bool {
+	for name, size := range j.numbers {
+		has := func(p cfacts.Param) bool { return p.Name == name }
+		if size == n && j.fit(name) > match.First && !slices.ContainsFunc(kernel.Params, has) {
+			return true
+		}
+	}
+	return false
+}
+
+// number returns the C++ of a number of main() that follows from the parameters, "" if it does not.
 func (j *joined) number(n int64, block [3]int64) string {
 	text, _ := Fit{Sizes: j.numbers, Block: block}.Number(n)
-	return asCode(cmp.Or(text, fmt.Sprint(n)))
+	return cmp.Or(asCode(text), j.side(n))
+}
+
+// side returns the C++ of a number that is the side of a grid, "" if it is none.
+func (j *joined) side(n int64) (text string) {
+	for _, l := range j.launches {
+		for axis, side := range l.Grid {
+			if text == "" && side == n {
+				text, _ = Fit{Sizes: j.numbers, Block: l.Block, Axis: axis}.Number(n)
+			}
+		}
+	}
+	return asCode(text)
 }
 
 var ceilDivision = regexp.MustCompile(`ceildiv\(([^,]+), ([^,()]+)\)`)
@@ -212,10 +244,12 @@ func (j *joined) argument(p cfacts.Param, a observed.Argument, l *observed.Launc
 		return j.names[a.Place.Memory]
 	case a.Kind == observed.Whole && taken && n == a.Whole:
 		return p.Name
+	case a.Kind == observed.Whole && gridWords.MatchString(p.Name):
+		return cmp.Or(j.side(a.Whole), fmt.Sprint(a.Whole))
 	case a.Kind == observed.Whole && launchWords.MatchString(p.Name):
 		return fmt.Sprint(a.Whole)
 	case a.Kind == observed.Whole:
-		return j.number(a.Whole, l.Block)
+		return cmp.Or(j.number(a.Whole, l.Block), fmt.Sprint(a.Whole))
 	case slices.Contains(j.params, p.Base+" "+p.Name):
 		return p.Name
 	}
@@ -273,6 +307,9 @@ func (j *joined) launch(l *observed.Launch, kernel *cfacts.Function) string {
 			}
 			text = fmt.Sprintf("(%s + %d - 1) / %[2]d", text, l.Block[axis])
 		}
+		if l.Block[axis] == 1 && j.isConstant(kernel, n) {
+			text = ""
+		}
 		sides = append(sides, asCode(cmp.Or(text, fmt.Sprint(n))))
 	}
 	for i, a := range l.Arguments {
@@ -283,16 +320,40 @@ func (j *joined) launch(l *observed.Launch, kernel *cfacts.Function) string {
 		l.Block[0], l.Block[1], l.Block[2], shared, strings.Join(arguments, ", "))
 }
 
-// room returns the C++ of the bytes of memory of the function's own: at least as many as main() allocates for
-// its sizes.
+// isConstant reports whether a kernel uses a constant of the file with this value.
+func (j *joined) isConstant(kernel *cfacts.Function, n int64) bool {
+	return slices.ContainsFunc(kernel.Body, func(t cfacts.Token) bool {
+		_, value, known := j.file.Constant(t.Text)
+		return known && value == n
+	})
+}
+
+// room returns the C++ of the bytes of memory of the function's own: products of sizes that give as many
+// elements as main() allocates, else main()'s bytes as often as the sizes are larger than there.
 func (j *joined) room(id int) string {
-	bytes := j.run.Memory[id].Bytes
-	for _, element := range []int64{4, 2, 8, 1} {
-		text, _ := (Fit{Sizes: j.numbers}).Number(bytes / element)
-		if text != "" && bytes%element == 0 {
-			return fmt.Sprintf("size_t(%d) * %s", element, strings.ReplaceAll(text, "*", "* size_t(1) *"))
+	names, bytes := slices.Sorted(maps.Keys(j.numbers)), j.run.Memory[id].Bytes
+	twice := slices.Sorted(slices.Values(slices.Concat(names, names)))
+	found := j.products(fmt.Sprintf("size_t(%d)", j.each[id]), twice, bytes/max(j.each[id], 1), 4)
+	if len(found) > 0 {
+		slices.Sort(found)
+		return strings.Join(slices.Compact(found), " + ") // at least each of them
+	}
+	text := fmt.Sprintf("size_t(%d)", bytes)
+	for _, name := range names {
+		text += fmt.Sprintf(" * ((%s + %d) / %d)", name, j.numbers[name]-1, j.numbers[name])
+	}
+	return text
+}
+
+// products returns the products of at most so many sizes that give a number, each after a text.
+func (j *joined) products(text string, names []string, n int64, most int) (found []string) {
+	if n == 1 {
+		return []string{text}
+	}
+	for i, name := range names {
+		if size := j.numbers[name]; size > 1 && n%size == 0 && most > 0 {
+			found = append(found, j.products(text+" * "+name, names[i+1:], n/size, most-1)...)
 		}
 	}
-	return strings.Join(append([]string{fmt.Sprintf("size_t(%d)", bytes)},
-		slices.Sorted(maps.Keys(j.numbers))...), " * ")
+	return found
 }
