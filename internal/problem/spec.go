@@ -3,10 +3,13 @@ package problem
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"triad/internal/op"
 )
 
 // specOf returns the spec of a problem's operator.
@@ -49,6 +52,7 @@ func specOf(p Problem, source Source, d *Description) string {
 	writeTensors(line, "outputs", d.Outputs)
 	d.backward(line)
 	d.contract(line)
+	d.own(line)
 	d.costs(line)
 	d.limits(line)
 	d.check(line)
@@ -115,13 +119,27 @@ func (d *Description) backward(line func(string, ...any)) {
 // contract: in 16 bits the reference itself rounds after every operation.
 func (d *Description) contract(line func(string, ...any)) {
 	contract, permits := "fp32", `["eager"]`
-	if d.DTypes[0] != "fp32" {
+	if dtype, err := op.ParseDType(d.DTypes[0]); err == nil && !dtype.IsFloat() {
+		contract, permits = "exact", "[]"
+	} else if d.DTypes[0] != "fp32" {
 		contract, permits = "eager", "[]"
 	}
 	if slices.ContainsFunc(d.Inputs, func(t tensor) bool { return t.DType == "e4m3" || t.DType == "e5m2" }) {
 		permits = `["fast"]` // a kernel may use the tensor core for fp8
 	}
 	line("\n[contract]\ndefault = { %s = %s }\npermits = %s", d.DTypes[0], quoted(contract), permits)
+}
+
+// own names the outputs that the problem's function writes over an input.
+func (d *Description) own(line func(string, ...any)) {
+	if len(d.InPlace) == 0 {
+		return
+	}
+	var pairs []string
+	for _, output := range slices.Sorted(maps.Keys(d.InPlace)) {
+		pairs = append(pairs, output+" = "+quoted(d.InPlace[output]))
+	}
+	line("\n[own]\nin_place = { %s }", strings.Join(pairs, ", "))
 }
 
 // costs counts each tensor once, and an operation for each element of the outputs: less nobody can do.
@@ -180,7 +198,7 @@ func (d *Description) check(line func(string, ...any)) {
 		}
 	}
 	for _, x := range d.Dims {
-		if x.MayBeEmpty {
+		if x.Empties {
 			conditions = append(conditions, x.Name+" < 1")
 		}
 	}

@@ -9,7 +9,7 @@ from typing import Any, Callable
 
 import torch
 
-import problem_describe_function
+import problem_describe_function as function
 import problem_sizes
 import problem_structure
 import problem_tensara as tensara
@@ -29,7 +29,7 @@ def describe(path: str) -> dict[str, Any]:
     return _Problem(Path(path)).result()
 
 
-class _Problem(problem_describe_function.Function):
+class _Problem(function.Function):
     """A problem while it is described."""
 
     def look(self) -> None:
@@ -57,13 +57,12 @@ class _Problem(problem_describe_function.Function):
         for i, case in enumerate([*cases, *samples]):
             small = i >= len(cases)  # it may be made in ways that need its elements
             try:
-                with On("cpu" if small else "meta"):
-                    inputs = list(case["create_inputs"]())
-                    extras = list(self.found.get_extra_params(case))
-            except Exception as e:
-                raise Refused(reason("drawing its inputs", e)) from e
-            inputs = [t.to("meta") if isinstance(t, torch.Tensor) else t for t in inputs]
-            self.tests.append(self.test(inputs, extras))
+                test = self.drawn_on("cpu" if small else "meta", case)
+            except Refused:
+                if small:
+                    raise
+                test = self.drawn_on("cpu", case)  # what it draws may follow from what it drew
+            self.tests.append(test)
         smallest = sorted(range(len(cases)), key=lambda i: self.elements(self.tests[i]))[:DRAWN]
         self.looked = []
         for i in [*smallest, *range(len(cases), len(self.tests))]:
@@ -75,18 +74,32 @@ class _Problem(problem_describe_function.Function):
                 self.looked.append({**self.tests[i], **dict(zip(names, inputs))})
             if len(self.looked) == DRAWN:
                 break  # the sample is made by hand, and looked at where too few others can be drawn
+        self.by_hand = self.elements(self.tests[smallest[0]]) > MOST_DRAWN_ELEMENTS
+        if self.by_hand:
+            self.notes.append("Its tests are too large to look at their elements.")
+
+    def drawn_on(self, device: str, case: dict[str, Any]) -> dict[str, Any]:
+        """A test, without its elements."""
+        try:
+            with On(device):
+                inputs = list(case["create_inputs"]())
+            with On("cpu"):
+                extras = list(self.found.get_extra_params(case))
+        except Exception as e:
+            raise Refused(reason("drawing its inputs", e)) from e
+        test = self.test(inputs, extras)
+        sizes = [name for name, word in self.signature if word == "sizes"]
+        return {name: value.to("meta") if isinstance(value, torch.Tensor) and name not in sizes else value
+                for name, value in test.items()}
 
     def test(self, inputs: list, extras: list) -> dict[str, Any]:
         """A test by its parameters."""
         words = ["input" if isinstance(value, torch.Tensor) else "number" for value in inputs]
         outputs = len(self.parameters) - len(inputs) - len(extras)
-        words += ["output"] * outputs + ["extra"] * len(extras)
+        words += ["output"] * outputs
+        words += ["sizes" if isinstance(value, torch.Tensor) else "extra" for value in extras]
         signature = [(p["name"], word) for p, word in zip(self.parameters, words)]
-        for value, p in zip(extras, self.parameters[len(inputs) + outputs:]):
-            if isinstance(value, torch.Tensor):
-                raise Refused(f"its parameter {p['name']} is a tensor of numbers that follow from sizes, "
-                              "which is not imported")
-        if outputs < 1 or any(p["pointer"] != (word in ("input", "output"))
+        if outputs < 1 or any(p["pointer"] != (word not in function.NUMBERS)
                               for p, word in zip(self.parameters, words)):
             raise Refused("its parameters are not its inputs, outputs and numbers in that order")
         if self.signature and self.signature != signature:
@@ -94,7 +107,18 @@ class _Problem(problem_describe_function.Function):
         self.signature = signature
         given = dict(zip([name for name, _ in signature], [*inputs, *[None] * outputs, *extras]))
         tensors = tuple(value for value in inputs if isinstance(value, torch.Tensor))
+        for name, word in signature:
+            if word == "sizes":  # the numbers in it are sizes of their own
+                given.update({f"{name}_{i}": n for i, n in enumerate(given[name].tolist())})
         return {**given, **self.made(tensors, given)}
+
+    def implied(self) -> list[str]:
+        return [f"{name}_{i}" for name, word in self.signature if word == "sizes"
+                for i in range(self.tests[0][name].numel())]
+
+    def sizes_named(self, name: str) -> list[str]:
+        return [n if n in self.free else str(self.tests[0][n]) for n in self.implied()
+                if n.rpartition("_")[0] == name]
 
     def made(self, tensors: tuple, values: dict[str, Any]) -> dict[str, torch.Tensor]:
         """The outputs by their names, without elements where the inputs have none."""
@@ -120,7 +144,8 @@ class _Problem(problem_describe_function.Function):
             return super().sizes_of_one(points, whole)
         free = [n for n in whole if n in problem_sizes.names_in(" ".join(inputs.values()))]
         kept = {n: self.tests[0][n] for n in whole if (n, "number") in self.signature and n not in free}
-        numbers = {n: value for n, value in self.tests[0].items() if not isinstance(value, torch.Tensor)}
+        numbers = {n: value for n, value in self.tests[0].items()
+                   if not isinstance(value, torch.Tensor) or (n, "sizes") in self.signature}
         dtypes = [self.kinds[name] for name, word in self.signature if word == "input"]
 
         def run(values: dict[str, int]) -> problem_sizes.Sizes:
