@@ -26,8 +26,8 @@ func specOf(p Problem, source Source, d *Description) string {
 	line("formula = %s", quoted(d.formula()))
 	line("source = %s", quoted(sourceWords(source)))
 	line("dtypes = %s", list(d.DTypes))
-	if fixed := d.fixed(); fixed != "" {
-		line("require = [%s]", quoted(fixed))
+	if required := d.required(); len(required) > 0 {
+		line("require = %s", list(required))
 	}
 	for _, x := range d.Dims {
 		line("\n[[dims]]\nname = %s", quoted(x.Name))
@@ -70,6 +70,22 @@ func sourceWords(s Source) string {
 // formula returns "y = reference(a, b)".
 func (d *Description) formula() string {
 	return strings.Join(names(d.Outputs), ", ") + " = reference(" + strings.Join(names(d.Inputs), ", ") + ")"
+}
+
+// required returns the conditions of every case: an attribute that passes a size on equals it.
+func (d *Description) required() []string {
+	var all []string
+	if fixed := d.fixed(); fixed != "" {
+		all = append(all, fixed)
+	}
+	for _, a := range d.Attributes {
+		for _, x := range d.Dims {
+			if string(a.Default) == quoted(x.Name) {
+				all = append(all, a.Name+" == "+x.Name)
+			}
+		}
+	}
+	return all
 }
 
 // fixed returns the condition of a problem whose sizes are no constants: its only dim is 1 and means nothing.

@@ -21,14 +21,14 @@ MOST_OTHERS = 8
 NUMBERS = ("number", "extra")
 """What a parameter is that is no tensor; the reference gets no extra one."""
 
-TAKEN, MADE = ("input", "inout", "sizes"), ("output", "inout")
-"""What a parameter is that is an input or an output; the reference gets no tensor of sizes."""
+TAKEN, MADE = ("input", "inout"), ("output", "inout")
+"""What a parameter is that is an input, or an output."""
 
 
 class Function(problem_describe.Description):
     """A problem while it is described. A format sets, besides what Description asks for:
 
-    signature   each parameter with the word of what it is: input, output, inout, sizes, number or extra
+    signature   each parameter with the word of what it is: input, output, inout, number or extra
     kinds       the dtype of each tensor; of a number its type in C
     looked      tests with elements, which inputs are drawn like
     tests       a dictionary of the parameters for each test
@@ -60,7 +60,7 @@ class Function(problem_describe.Description):
     def sizes_of(self) -> None:
         """How shapes follow from the numbers."""
         numbers = [n for n, word in self.signature if word in NUMBERS]
-        whole = [n for n in [*numbers, *self.implied()] if all(type(test[n]) is int for test in self.tests)]
+        whole = [n for n in numbers if all(type(test[n]) is int for test in self.tests)]
         for n in numbers:
             if any(type(test[n]) not in (int, float) for test in self.tests):
                 raise Refused(f"its parameter {n} is neither a tensor nor a number")
@@ -75,7 +75,7 @@ class Function(problem_describe.Description):
         largest = max(self.tests, key=lambda test: sum(test[n] for n in self.free))
         self.others = [n for n in numbers if n not in self.free and not self.is_alias(n)]
         timed = self.one_type_each({n: value for n, value in self.timed().items()
-                                    if n in [*numbers, *whole] and type(value) in (int, float)})
+                                    if n in numbers and type(value) in (int, float)})
         usual = self.tests[0]
         self.constants = {n: (largest if n in self.free else usual)[n] for n in numbers
                           if n not in self.aliases}
@@ -189,7 +189,6 @@ class Function(problem_describe.Description):
         self.dtype = self.dtype_of()
         self.recipes = [self.recipe_of(name) for name in self.tensor_names]
         self.places = list(range(len(self.first)))
-        self.spec_names.update({n: self.names.take(n) for n in self.implied()})
         self.dims = {n: self.spec_names[n] for n in self.free}
         if not self.free:
             raise Refused("none of its numbers is a size")
@@ -213,8 +212,6 @@ class Function(problem_describe.Description):
 
     def recipe_of(self, name: str) -> dict[str, Any]:
         """How an input is drawn."""
-        if (name, "sizes") in self.signature:
-            return {"sizes": self.sizes_named(name)}
         looked = [test[name] for test in self.looked if test[name].numel()]
         if looked and not looked[0].is_floating_point():
             if bound := self.bound_of(name):
@@ -234,14 +231,6 @@ class Function(problem_describe.Description):
                 self.counted[n] = f"ceildiv({' * '.join(sizes)}, 3)"
                 return n
         return ""
-
-    def implied(self) -> list[str]:
-        """Numbers that are no parameters, which a tensor of sizes holds."""
-        return []
-
-    def sizes_named(self, name: str) -> list[str]:
-        """What a tensor of sizes holds, as expressions. A format that has such tensors says it."""
-        raise NotImplementedError
 
     def shapes_of_ours(self, most: int) -> list[dict[str, int]]:
         """A number of 0 is judged where a test has one: the problem may rule it out."""
@@ -293,6 +282,12 @@ class Function(problem_describe.Description):
 
     # ---- the words
 
+    def parameter(self, name: str, plan: dict[str, Any]) -> str:
+        """What a parameter stands for: a tensor, a size, or the attribute that equals a size that no input
+        shows."""
+        place = plan["constants"].get(name) or {}
+        return place.get("attribute", self.spec_names[name])
+
     def named(self, constant: str) -> str:
         return self.spec_names[constant]
 
@@ -304,7 +299,8 @@ class Function(problem_describe.Description):
                 if attribute["name"] == self.spec_names[n]:
                     attribute["default"] = self.renamed(count)
         plan["signature"] = self.signature
-        plan["parameters"] = [self.spec_names[self.aliases.get(name, name)] for name, _ in self.signature]
+        plan["parameters"] = [self.parameter(self.aliases.get(name, name), plan)
+                              for name, _ in self.signature]
         plan["recipes"] = self.recipes
         plan["input_dtypes"] = [problem_describe.NAMES[t.dtype] for t in self.first]
         plan["output_dtypes"] = [problem_describe.NAMES[t.dtype] for t in self.outputs]

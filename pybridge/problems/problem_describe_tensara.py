@@ -87,18 +87,19 @@ class _Problem(function.Function):
                 extras = list(self.found.get_extra_params(case))
         except Exception as e:
             raise Refused(reason("drawing its inputs", e)) from e
-        test = self.test(inputs, extras)
-        sizes = [name for name, word in self.signature if word == "sizes"]
-        return {name: value.to("meta") if isinstance(value, torch.Tensor) and name not in sizes else value
-                for name, value in test.items()}
+        return {name: value.to("meta") if isinstance(value, torch.Tensor) else value
+                for name, value in self.test(inputs, extras).items()}
 
     def test(self, inputs: list, extras: list) -> dict[str, Any]:
         """A test by its parameters."""
         words = ["input" if isinstance(value, torch.Tensor) else "number" for value in inputs]
         outputs = len(self.parameters) - len(inputs) - len(extras)
-        words += ["output"] * outputs
-        words += ["sizes" if isinstance(value, torch.Tensor) else "extra" for value in extras]
+        words += ["output"] * outputs + ["extra"] * len(extras)
         signature = [(p["name"], word) for p, word in zip(self.parameters, words)]
+        for value, p in zip(extras, self.parameters[len(inputs) + outputs:]):
+            if isinstance(value, torch.Tensor):
+                raise Refused(f"its parameter {p['name']} is a tensor of numbers that follow from sizes, "
+                              "which is not imported")
         if outputs < 1 or any(p["pointer"] != (word not in function.NUMBERS)
                               for p, word in zip(self.parameters, words)):
             raise Refused("its parameters are not its inputs, outputs and numbers in that order")
@@ -107,18 +108,7 @@ class _Problem(function.Function):
         self.signature = signature
         given = dict(zip([name for name, _ in signature], [*inputs, *[None] * outputs, *extras]))
         tensors = tuple(value for value in inputs if isinstance(value, torch.Tensor))
-        for name, word in signature:
-            if word == "sizes":  # the numbers in it are sizes of their own
-                given.update({f"{name}_{i}": n for i, n in enumerate(given[name].tolist())})
         return {**given, **self.made(tensors, given)}
-
-    def implied(self) -> list[str]:
-        return [f"{name}_{i}" for name, word in self.signature if word == "sizes"
-                for i in range(self.tests[0][name].numel())]
-
-    def sizes_named(self, name: str) -> list[str]:
-        return [n if n in self.free else str(self.tests[0][n]) for n in self.implied()
-                if n.rpartition("_")[0] == name]
 
     def made(self, tensors: tuple, values: dict[str, Any]) -> dict[str, torch.Tensor]:
         """The outputs by their names, without elements where the inputs have none."""
@@ -144,8 +134,7 @@ class _Problem(function.Function):
             return super().sizes_of_one(points, whole)
         free = [n for n in whole if n in problem_sizes.names_in(" ".join(inputs.values()))]
         kept = {n: self.tests[0][n] for n in whole if (n, "number") in self.signature and n not in free}
-        numbers = {n: value for n, value in self.tests[0].items()
-                   if not isinstance(value, torch.Tensor) or (n, "sizes") in self.signature}
+        numbers = {n: value for n, value in self.tests[0].items() if not isinstance(value, torch.Tensor)}
         dtypes = [self.kinds[name] for name, word in self.signature if word == "input"]
 
         def run(values: dict[str, int]) -> problem_sizes.Sizes:

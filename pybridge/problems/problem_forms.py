@@ -1,6 +1,6 @@
-"""The expressions that a size of a tensor may be of the numbers that a problem takes. Each is given as its text
-and as a function of the numbers; those whose value at one point is the size there come in the order in which
-they are preferred."""
+"""The expressions that a size of a tensor may be of the numbers that a problem takes. Each is given as its
+text and as a function of the numbers; those whose value at one point is the size there come in the order in
+which they are preferred."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def of(names: list[str], values: dict[str, int], size: int) -> Iterator[Form]:
         yield f"{a} - {b} + 1", lambda v: v[a] - v[b] + 1
         for n, d in ((a, b), (b, a)):
             if values[d] > 0 and -(-values[n] // values[d]) == size:
-                yield f"ceildiv({n}, {d})", lambda v, n=n, d=d: -(-v[n] // v[d])
+                yield f"ceildiv({n}, {d})", lambda v, n=n, d=d: _ceildiv(v[n], v[d])
     if len(names) != 1:
         return
     name = names[0]
@@ -52,6 +52,11 @@ def of_many(names: list[str], values: dict[str, int], size: int) -> Iterator[For
     yield from _windows(names, values, size)
 
 
+def _ceildiv(a: int, b: int) -> int:
+    """Rounded up; -1, which is no size, for a divisor of 0."""
+    return -(-a // b) if b else -1
+
+
 def _product(names: list[str], values: dict[str, int], size: int) -> Iterator[Form]:
     product = math.prod(values[name] for name in names)
     if names and product and size % product == 0:
@@ -74,7 +79,7 @@ def _windows(names: list[str], values: dict[str, int], size: int) -> Iterator[Fo
 
             def value(v: dict[str, int], w: str = window, s: str = stride, p: str = padding,
                       axes: tuple = axes, batch: tuple = batch) -> int:
-                places = (-(-(v[a] + 2 * v[p] - v[w] + 1) // v[s]) for a in axes)
+                places = (_ceildiv(v[a] + 2 * v[p] - v[w] + 1, v[s]) for a in axes)
                 return math.prod(places) * math.prod(v[n] for n in batch)
             if value(values) == size:
                 places = [f"ceildiv({a} + 2 * {padding} - {window} + 1, {stride})" for a in axes]

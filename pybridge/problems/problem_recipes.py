@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 
-import problem_sizes
 import problem_structure
 from tensors import DTYPES
 
@@ -56,8 +55,6 @@ def of(tests: list[torch.Tensor]) -> dict[str, Any]:
 def drawn(recipe: dict[str, Any], shape: list[int], dtype: torch.dtype, values: dict[str, Any],
           random: torch.Generator) -> torch.Tensor:
     """An input of a shape; values are the numbers of the call."""
-    if "sizes" in recipe:
-        return torch.tensor([problem_sizes.value_of(e, values) for e in recipe["sizes"]], dtype=dtype)
     if "values" in recipe:
         count = math.prod(shape)
         at = torch.multinomial(torch.tensor(recipe["shares"]), max(count, 1), True, generator=random)

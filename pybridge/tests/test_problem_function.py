@@ -16,11 +16,9 @@ import bridge_folders  # noqa: E402, F401
 
 import error_bound  # noqa: E402
 import problem_describe_leetgpu  # noqa: E402
-import problem_describe_tensara  # noqa: E402
 import problem_leetgpu  # noqa: E402
 import problem_recipes  # noqa: E402
 import problem_sizes  # noqa: E402
-import problem_tensara  # noqa: E402
 from problem_case import ProblemCase  # noqa: E402
 from problem_inspect import Refused  # noqa: E402
 
@@ -79,7 +77,8 @@ TESTS = [(2, 3, 4), (5, 5, 16), (64, 3, 33), (17, 19, 7)]
 
 WINDOW = CHALLENGE + """
     def get_solve_signature(self):
-        return {"x": (F, "in"), "y": (F, "out"), "B": N, "H": N, "W": N, "window": N, "stride": N, "padding": N}
+        return {"x": (F, "in"), "y": (F, "out"), "B": N, "H": N, "W": N, "window": N, "stride": N,
+                "padding": N}
 
     def reference_impl(self, x, y, B, H, W, window, stride, padding):
         y.copy_(torch.nn.functional.max_pool2d(x, window, stride, padding).flatten())
@@ -90,7 +89,8 @@ WINDOW = CHALLENGE + """
                 "stride": s, "padding": p}
 
 
-TESTS = [(1, 4, 4, 2, 2, 0), (2, 5, 7, 3, 1, 1), (3, 9, 8, 3, 2, 1), (1, 6, 12, 2, 1, 0), (2, 16, 16, 4, 3, 2)]
+TESTS = [(1, 4, 4, 2, 2, 0), (2, 5, 7, 3, 1, 1), (3, 9, 8, 3, 2, 1), (1, 6, 12, 2, 1, 0),
+         (2, 16, 16, 4, 3, 2)]
 """
 
 SPARSE = CHALLENGE + """
@@ -122,51 +122,17 @@ TRIANGLE = CHALLENGE + """
 TESTS = [(4,), (30,), (17,), (64,)]
 """
 
-AXIS = """
-import torch
-from problem import Problem
-
-
-class axis_sum(Problem):
-    parameters = [
-        {"name": "input", "type": "float", "pointer": True, "const": True},
-        {"name": "dim", "type": "int", "pointer": False, "const": False},
-        {"name": "output", "type": "float", "pointer": True, "const": False},
-        {"name": "shape", "type": "size_t", "pointer": True, "const": True},
-        {"name": "ndim", "type": "size_t", "pointer": False, "const": False},
-    ]
-
-    def reference_solution(self, x, dim):
-        return x.sum(dim=dim, keepdim=True)
-
-    def case(self, shape, dim):
-        return {"name": str(shape), "shape": shape, "create_inputs": lambda: (torch.rand(shape, device="cuda"), dim)}
-
-    def generate_test_cases(self):
-        return [self.case((6, 18, 25), 1), self.case((32, 64, 5), 1), self.case((8, 10, 100), 1),
-                self.case((64, 32, 32), 0), self.case((128, 10), 1)]
-
-    def generate_sample(self):
-        return self.case((4, 4), 1)
-
-    def verify_result(self, expected, actual):
-        return torch.allclose(actual, expected), {}
-
-    def get_extra_params(self, case):
-        return [torch.tensor(list(case["shape"]), dtype=torch.int64, device="cuda"), len(case["shape"])]
-"""
-
 
 class Functions(ProblemCase):
-    def describe(self, text: str, module=problem_describe_leetgpu) -> dict:
+    def describe(self, text: str) -> dict:
         (self.path / "problem.py").write_text(text)
-        return module.describe(str(self.path / "problem.py"))
+        return problem_describe_leetgpu.describe(str(self.path / "problem.py"))
 
-    def problem(self, d: dict, text: str, module=problem_leetgpu):
+    def problem(self, d: dict, text: str) -> problem_leetgpu.Problem:
         plan = {**d["plan"], "file": "problem.py",
                 "files": {"problem.py": hashlib.sha256(text.encode()).hexdigest()}}
         (self.path / "problem.json").write_text(json.dumps(plan))
-        return module.Problem(self.path)
+        return problem_leetgpu.Problem(self.path)
 
     def test_an_output_in_the_place_of_an_input(self):
         d = self.describe(IN_PLACE)
@@ -184,6 +150,7 @@ class Functions(ProblemCase):
         self.assertEqual([t["shape"] for t in d["inputs"] + d["outputs"]], [["rows * cols"], ["bins"]])
         self.assertEqual({a["name"]: a["default"] for a in d["attributes"]},
                          {"of_rows": "rows", "of_cols": "cols", "of_bins": "bins"})
+        self.assertEqual(d["plan"]["parameters"], ["image", "counts", "of_rows", "of_cols", "of_bins"])
         problem = self.problem(d, BINS)
         attributes = {"of_rows": 5, "of_cols": 3, "of_bins": 7}
         image, = problem.draw([(15,)], attributes, 3)
@@ -217,7 +184,8 @@ class Functions(ProblemCase):
         self.assertEqual(int(a.count_nonzero()), 28)
 
     def test_one_test_of_zeros_shows_no_structure(self):
-        rows = TRIANGLE.replace("torch.randn(n, n).tril()", "torch.randn(n, n) if n != 4 else torch.zeros(n, n)")
+        rows = TRIANGLE.replace("torch.randn(n, n).tril()",
+                                "torch.randn(n, n) if n != 4 else torch.zeros(n, n)")
         self.assertEqual([t["fill"] for t in self.describe(rows)["inputs"]], [""])
 
     def test_tests_of_other_ranks_are_left_out(self):
@@ -228,16 +196,6 @@ class Functions(ProblemCase):
         self.assertIn("as 3 of its 4 tests have them", " ".join(d["notes"]))
         with self.assertRaisesRegex(Refused, "too few"):
             self.describe(flat.replace("n != 4", "n > 20"))
-
-    def test_a_tensor_of_sizes(self):
-        d = self.describe(AXIS, problem_describe_tensara)
-        self.assertEqual([t["shape"] for t in d["inputs"]], [["shape_0", "shape_1", "shape_2"], ["3"]])
-        self.assertEqual(d["outputs"][0]["shape"], ["shape_0", "1", "shape_2"])
-        self.assertEqual((d["inputs"][1]["dtype"], d["inputs"][1]["fill"]), ("int64", "drawn"))
-        problem = self.problem(d, AXIS, problem_tensara)
-        x, sizes = problem.draw([(4, 5, 6), (3,)], {"dim": 1, "ndim": 3}, 1)
-        self.assertEqual(sizes.tolist(), [4, 5, 6])
-        self.assertTrue(torch.equal(problem.reference(x, sizes, dim=1, ndim=3), x.sum(1, keepdim=True)))
 
     def test_a_recipe_draws_what_it_was_made_from(self):
         random = torch.Generator().manual_seed(1)
@@ -250,12 +208,14 @@ class Functions(ProblemCase):
             with self.subTest(words):
                 recipe = json.loads(json.dumps(problem_recipes.of([t, t.clone()])))
                 made = problem_recipes.drawn(recipe, [17, 17] if t.dim() == 2 else [90], t.dtype, {}, random)
-                self.assertEqual(problem_recipes.of([made, made.clone()]).get("structure"), recipe["structure"])
+                again = problem_recipes.of([made, made.clone()])
+                self.assertEqual(again.get("structure"), recipe["structure"])
                 self.assertGreaterEqual(made.min().item(), t.min().item())
 
     def test_distinct_sizes_are_preferred(self):
-        points = [({"a": n, "b": n, "c": m}, {("input", 0, -1): 1, ("input", 0, 0): n, ("input", 0, 1): n,
-                                              ("output", 0, 0): n * n * m}) for n, m in ((3, 2), (5, 4), (8, 9))]
+        points = [({"a": n, "b": n, "c": m},
+                   {("input", 0, -1): 1, ("input", 0, 0): n, ("input", 0, 1): n, ("output", 0, 0): n * n * m})
+                  for n, m in ((3, 2), (5, 4), (8, 9))]
         found = problem_sizes.fitted(points, ["a", "b", "c"])
         self.assertEqual([found["input", 0, 0], found["input", 0, 1], found["output", 0, 0]],
                          ["a", "b", "a * b * c"])
