@@ -286,8 +286,7 @@ func (b *Binding) pythonSizes() string {
 		if a.Type == "enum" && asked {
 			add("%s = (%s).index(attributes[%q])", pythonName(a.Name), quoted(a.Values), a.Name)
 		} else if a.Type == "int" { // it may be a size of an output, and hold one that no input shows
-			names := slices.Compact([]string{pythonName(a.Name), pythonName(a.Holds())})
-			add("%s = attributes[%q]", strings.Join(names, " = "), a.Name)
+			add("%s = attributes[%q]", strings.Join(a.Stored(pythonName), " = "), a.Name)
 		}
 	}
 	for _, d := range b.Spec.Dims {

@@ -83,6 +83,11 @@ func (a AttributeSpec) Holds() string {
 	return a.Name
 }
 
+// Stored returns its name and that of the dim that it holds, if any, as a caller writes them.
+func (a AttributeSpec) Stored(written func(string) string) []string {
+	return slices.Compact([]string{written(a.Name), written(a.Holds())})
+}
+
 var isName = regexp.MustCompile(`^[a-z]\w*$`)
 
 // HoldsSize reports whether an attribute equals a dim by default: a caller who gives it has given the size.
