@@ -347,7 +347,7 @@ func (b *Binding) checkSizes(file *cfacts.File) error {
 	for _, d := range b.Spec.Dims {
 		if _, fixed := b.Options.Dims[d.Name]; fixed || b.covered[d.Name] || b.givesSize(d.Name) ||
 			b.lastOffset(d.Name) || b.Launch != nil && b.Launch.uses(d.Name) && !b.endsWith(file, d.Name) ||
-			b.each && b.givesSize(b.Spec.Own.Each[d.Name]) {
+			b.Spec.HoldsSize(d.Name) || b.each && b.givesSize(b.Spec.Own.Each[d.Name]) {
 			continue
 		}
 		n, constant := b.constantSize(file, d.Name)

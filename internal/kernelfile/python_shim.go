@@ -281,15 +281,12 @@ func (b *Binding) pythonOutputs() string {
 func (b *Binding) pythonSizes() string {
 	var lines strings.Builder
 	add := func(format string, values ...any) { fmt.Fprintf(&lines, "    "+format+"\n", values...) }
-	for _, a := range b.Spec.Attributes { // its number in expressions, of one that sizes of outputs depend on
+	for _, a := range b.Spec.Attributes { // of an enum its number, where sizes of outputs depend on it
 		asked := slices.ContainsFunc(b.outputs, func(t op.TensorSpec) bool { return sizedBy(t, a.Name) })
 		if a.Type == "enum" && asked {
 			add("%s = (%s).index(attributes[%q])", pythonName(a.Name), quoted(a.Values), a.Name)
-		}
-	}
-	for _, a := range b.Spec.Attributes { // such a one may be a size of an output
-		if a.Type == "int" {
-			add("%s = attributes[%q]", pythonName(a.Name), a.Name)
+		} else if a.Type == "int" { // it may be a size of an output, and hold one that no input shows
+			add("%s = attributes[%q]", strings.Join(a.Stored(pythonName), " = "), a.Name)
 		}
 	}
 	for _, d := range b.Spec.Dims {

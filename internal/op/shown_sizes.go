@@ -2,6 +2,8 @@ package op
 
 import (
 	"go/token"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -71,4 +73,24 @@ func FollowsFrom(dim string, inputs []TensorSpec) (Follows, bool) {
 		}
 	}
 	return Follows{}, false
+}
+
+// Holds returns the dim that an attribute of an operator equals by default, or the attribute's own name.
+func (a AttributeSpec) Holds() string {
+	if text, isText := a.Default.(string); isText && a.Type == "int" && isName.MatchString(text) {
+		return text
+	}
+	return a.Name
+}
+
+// Stored returns its name and that of the dim that it holds, if any, as a caller writes them.
+func (a AttributeSpec) Stored(written func(string) string) []string {
+	return slices.Compact([]string{written(a.Name), written(a.Holds())})
+}
+
+var isName = regexp.MustCompile(`^[a-z]\w*$`)
+
+// HoldsSize reports whether an attribute equals a dim by default: a caller who gives it has given the size.
+func (s *Spec) HoldsSize(dim string) bool {
+	return slices.ContainsFunc(s.Attributes, func(a AttributeSpec) bool { return a.Holds() == dim })
 }

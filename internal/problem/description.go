@@ -30,16 +30,18 @@ type Description struct {
 	Pinned        []pinned                   `json:"pinned"`
 	OwnAttributes map[string]json.RawMessage `json:"own_attributes"`
 
-	Weak       []string        `json:"weak"`        // what its own check lets pass
-	Writes     []string        `json:"writes"`      // the inputs that the reference writes into
-	NoGradient string          `json:"no_gradient"` // why the gradients are not judged
-	Notes      []string        `json:"notes"`       // what else is to be said, in sentences
-	Plan       json.RawMessage `json:"plan"`        // how the reference and a submission are called
+	InPlace    map[string]string `json:"in_place"`    // by an output the input that it overwrites
+	Weak       []string          `json:"weak"`        // what its own check lets pass
+	Writes     []string          `json:"writes"`      // the inputs that the reference writes into
+	NoGradient string            `json:"no_gradient"` // why the gradients are not judged
+	Notes      []string          `json:"notes"`       // what else is to be said, in sentences
+	Plan       json.RawMessage   `json:"plan"`        // how the reference and a submission are called
 }
 
 type dim struct {
 	Name       string `json:"name"`
-	MayBeEmpty bool   `json:"may_be_empty"`
+	MayBeEmpty bool   `json:"may_be_empty"` // it may be 0
+	Empties    bool   `json:"empties"`      // and a tensor has no elements then
 }
 
 type attribute struct {

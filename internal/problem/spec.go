@@ -3,10 +3,13 @@ package problem
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"triad/internal/op"
 )
 
 // specOf returns the spec of a problem's operator.
@@ -23,8 +26,8 @@ func specOf(p Problem, source Source, d *Description) string {
 	line("formula = %s", quoted(d.formula()))
 	line("source = %s", quoted(sourceWords(source)))
 	line("dtypes = %s", list(d.DTypes))
-	if fixed := d.fixed(); fixed != "" {
-		line("require = [%s]", quoted(fixed))
+	if required := d.required(); len(required) > 0 {
+		line("require = %s", list(required))
 	}
 	for _, x := range d.Dims {
 		line("\n[[dims]]\nname = %s", quoted(x.Name))
@@ -49,6 +52,7 @@ func specOf(p Problem, source Source, d *Description) string {
 	writeTensors(line, "outputs", d.Outputs)
 	d.backward(line)
 	d.contract(line)
+	d.own(line)
 	d.costs(line)
 	d.limits(line)
 	d.check(line)
@@ -66,6 +70,22 @@ func sourceWords(s Source) string {
 // formula returns "y = reference(a, b)".
 func (d *Description) formula() string {
 	return strings.Join(names(d.Outputs), ", ") + " = reference(" + strings.Join(names(d.Inputs), ", ") + ")"
+}
+
+// required returns the conditions of every case: an attribute that passes a size on equals it.
+func (d *Description) required() []string {
+	var all []string
+	if fixed := d.fixed(); fixed != "" {
+		all = append(all, fixed)
+	}
+	for _, a := range d.Attributes {
+		for _, x := range d.Dims {
+			if string(a.Default) == quoted(x.Name) {
+				all = append(all, a.Name+" == "+x.Name)
+			}
+		}
+	}
+	return all
 }
 
 // fixed returns the condition of a problem whose sizes are no constants: its only dim is 1 and means nothing.
@@ -115,13 +135,27 @@ func (d *Description) backward(line func(string, ...any)) {
 // contract: in 16 bits the reference itself rounds after every operation.
 func (d *Description) contract(line func(string, ...any)) {
 	contract, permits := "fp32", `["eager"]`
-	if d.DTypes[0] != "fp32" {
+	if dtype, err := op.ParseDType(d.DTypes[0]); err == nil && !dtype.IsFloat() {
+		contract, permits = "exact", "[]"
+	} else if d.DTypes[0] != "fp32" {
 		contract, permits = "eager", "[]"
 	}
 	if slices.ContainsFunc(d.Inputs, func(t tensor) bool { return t.DType == "e4m3" || t.DType == "e5m2" }) {
 		permits = `["fast"]` // a kernel may use the tensor core for fp8
 	}
 	line("\n[contract]\ndefault = { %s = %s }\npermits = %s", d.DTypes[0], quoted(contract), permits)
+}
+
+// own names the outputs that the problem's function writes over an input.
+func (d *Description) own(line func(string, ...any)) {
+	if len(d.InPlace) == 0 {
+		return
+	}
+	var pairs []string
+	for _, output := range slices.Sorted(maps.Keys(d.InPlace)) {
+		pairs = append(pairs, output+" = "+quoted(d.InPlace[output]))
+	}
+	line("\n[own]\nin_place = { %s }", strings.Join(pairs, ", "))
 }
 
 // costs counts each tensor once, and an operation for each element of the outputs: less nobody can do.
@@ -180,7 +214,7 @@ func (d *Description) check(line func(string, ...any)) {
 		}
 	}
 	for _, x := range d.Dims {
-		if x.MayBeEmpty {
+		if x.Empties {
 			conditions = append(conditions, x.Name+" < 1")
 		}
 	}

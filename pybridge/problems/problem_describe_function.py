@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 import problem_describe
+import problem_recipes
 import problem_sizes
 from problem_inspect import Refused
 
@@ -17,33 +18,41 @@ LEAST_TESTS = 3
 MOST_OTHERS = 8
 """Other values of the numbers of a call that are judged."""
 
-MOST_LOOKED_AT = 1 << 20
-"""Elements of a test's tensor that are looked at for its range."""
-
 NUMBERS = ("number", "extra")
 """What a parameter is that is no tensor; the reference gets no extra one."""
+
+TAKEN, MADE = ("input", "inout"), ("output", "inout")
+"""What a parameter is that is an input, or an output."""
 
 
 class Function(problem_describe.Description):
     """A problem while it is described. A format sets, besides what Description asks for:
 
-    signature   each parameter with the word of what it is: input, output, number or extra
+    signature   each parameter with the word of what it is: input, output, inout, number or extra
     kinds       the dtype of each tensor; of a number its type in C
-    tests       a dictionary of the parameters for each test; those of `looked` have elements
+    looked      tests with elements, which inputs are drawn like
+    tests       a dictionary of the parameters for each test
     """
+
+    can_draw, draws_alike = True, False
 
     def begin(self) -> None:
         self.parsed()
         self.constants: dict[str, Any] = {}
         self.aliases: dict[str, str] = {}  # parameters that equal a size
+        self.recipes: list[dict[str, Any]] = []
+        self.counted: dict[str, str] = {}  # numbers that count elements, each with how many there are
+        self.by_hand = False  # whether somebody made up all tests that can be looked at
 
     def result(self) -> dict[str, Any]:
         self.look()
         self.tests_of()
+        self.tests = self.of_one_rank()
         self.sizes_of()
         self.tensors()
         tests = [{n: test[n] for n in self.free} for test in self.tests]
-        several = [test for test in tests if min(test.values()) > 2] or tests
+        several = next(some for least in (3, 1, 0)
+                       if (some := [test for test in tests if min(test.values()) >= least]))
         start = min(several, key=lambda test: sum(test.values()))
         self.probes = problem_sizes.Probes(self.evaluated, self.own, start)
         return self.finished()
@@ -56,8 +65,6 @@ class Function(problem_describe.Description):
             if any(type(test[n]) not in (int, float) for test in self.tests):
                 raise Refused(f"its parameter {n} is neither a tensor nor a number")
         points = [({n: test[n] for n in whole}, self.sizes_in(test)) for test in self.tests]
-        if len({tuple(sizes) for _, sizes in points}) != 1:
-            raise Refused("the number of sizes of a tensor differs from test to test")
         if len({tuple(values.items()) for values, _ in points}) < LEAST_TESTS:
             raise Refused("its tests are too few to tell how sizes follow from the numbers")
         self.expressions = problem_sizes.fitted(points, whole)
@@ -76,16 +83,30 @@ class Function(problem_describe.Description):
         self.timed_numbers = {n: timed[n] for n in self.others if n in timed}
         self.moving = []
 
+    def of_one_rank(self) -> list[dict[str, Any]]:
+        """The tests whose tensors have the numbers of axes that most tests have."""
+        ranks = [tuple(self.sizes_in(test)) for test in self.tests]
+        usual = max(ranks, key=lambda rank: (ranks.count(rank), len(rank)))
+        kept = [test for test, rank in zip(self.tests, ranks) if rank == usual]
+        if len(kept) < len(self.tests):
+            kinds = [tuple(test[n].dim() for n, word in self.signature if word not in NUMBERS)
+                     for test in kept[:1]]
+            self.notes.append(f"It is judged with tensors of {', '.join(map(str, kinds[0]))} axes alone, as "
+                              f"{len(kept)} of its {len(self.tests)} tests have them.")
+        self.looked = [test for test in self.looked if tuple(self.sizes_in(test)) == usual] or kept
+        return kept
+
     def sizes_in(self, test: dict[str, Any]) -> problem_sizes.Sizes:
         """The sizes of the tensors of a test."""
         sizes, ins, outs = {}, 0, 0
         for name, word in self.signature:
             if word in NUMBERS:
                 continue
-            kind, i = ("input", ins) if word == "input" else ("output", outs)
-            ins, outs = ins + (word == "input"), outs + (word == "output")
-            sizes[kind, i, -1] = 1
-            sizes.update({(kind, i, axis): n for axis, n in enumerate(test[name].shape)})
+            for kind, i, is_one in (("input", ins, word in TAKEN), ("output", outs, word in MADE)):
+                if is_one:
+                    sizes[kind, i, -1] = 1
+                    sizes.update({(kind, i, axis): n for axis, n in enumerate(test[name].shape)})
+            ins, outs = ins + (word in TAKEN), outs + (word in MADE)
         return sizes
 
     def sizes_of_one(self, points: list, whole: list[str]) -> dict[tuple, str]:
@@ -119,11 +140,11 @@ class Function(problem_describe.Description):
         """The values of the tests other than the first: of each value at least one test, as far as there
         are not too many."""
         found: list[tuple[dict[str, Any], dict[str, int]]] = []
-        seen = {(n, self.constants[n]) for n in self.others}
+        seen = {(n, self.constants[n]) for n in self.others if n not in self.counted}
         tests = sorted(self.tests, key=lambda test: sum(test[n] for n in self.free))
         own = {**self.constants, **self.own, **self.timed_numbers}
         for test in [own, *tests]:
-            numbers = {n: test[n] for n in self.others}
+            numbers = {n: test[n] for n in self.others if n not in self.counted}
             if seen.issuperset(numbers.items()) or len(found) >= MOST_OTHERS:
                 continue
             seen.update(numbers.items())
@@ -148,6 +169,7 @@ class Function(problem_describe.Description):
     def tensors(self) -> None:
         self.arguments, self.input_names, self.scalars, self.first = [], [], {}, []
         self.outputs, self.output_names = [], []
+        self.tensor_names = [name for name, word in self.signature if word in TAKEN]
         self.spec_names = {name: self.names.take(name) for name, _ in self.signature}
         for name, word in self.signature:
             value = self.tests[0][name]
@@ -155,79 +177,101 @@ class Function(problem_describe.Description):
                 continue
             if value.dtype != self.kinds[name]:
                 raise Refused(f"its tensor {name} is of {value.dtype}, and its signature says another type")
-            if word == "input":
+            if word in TAKEN:
                 self.first.append(value)
                 self.input_names.append(self.spec_names[name])
-            else:
+            if word in MADE:
                 self.outputs.append(value)
                 self.output_names.append(self.spec_names[name])
-        floats = [t.dtype for t in self.first if t.is_floating_point()]
-        if not floats or not self.outputs:
-            raise Refused("none of its inputs is of floating-point numbers")
-        if any(t.dtype != floats[0] for t in self.outputs):
-            raise Refused("its outputs are not of the dtype of its first input: integers and choices are not "
-                          "imported")
-        self.dtype = floats[0]
-        if self.dtype not in problem_describe.TOLERANCE:
-            raise Refused(f"its inputs are of {self.dtype}: want fp32 or fp16")
+            if word == "inout":
+                self.output_names[-1] = self.names.take(f"{name}_out")
+                self.in_place[self.output_names[-1]] = self.spec_names[name]
+        self.dtype = self.dtype_of()
+        self.recipes = [self.recipe_of(name) for name in self.tensor_names]
         self.places = list(range(len(self.first)))
         self.dims = {n: self.spec_names[n] for n in self.free}
         if not self.free:
             raise Refused("none of its numbers is a size")
-        for n in self.free:
-            if not any(word == n for (kind, _, _), word in self.expressions.items() if kind == "input"):
-                raise Refused(f"its size {n} shows in no input")
+
+    def dtype_of(self) -> torch.dtype:
+        """The dtype of the operator: that of its first input of floats, or, where it computes with integers
+        alone, that of its first output."""
+        floats = [t.dtype for t in self.first if t.is_floating_point()]
+        if not self.outputs or not self.first:
+            raise Refused("it has no tensor as an input, or none as an output")
+        if not floats and not any(t.is_floating_point() for t in self.outputs):
+            return self.outputs[0].dtype
+        if not floats:
+            raise Refused("its outputs are floating-point numbers, and none of its inputs is")
+        if any(t.dtype != floats[0] for t in self.outputs):
+            raise Refused("its outputs are not of the dtype of its first input: integers and choices are not "
+                          "imported")
+        if floats[0] not in problem_describe.TOLERANCE:
+            raise Refused(f"its inputs are of {floats[0]}: want fp32 or fp16")
+        return floats[0]
+
+    def recipe_of(self, name: str) -> dict[str, Any]:
+        """How an input is drawn."""
+        looked = [test[name] for test in self.looked if test[name].numel()]
+        if looked and not looked[0].is_floating_point():
+            if bound := self.bound_of(name):
+                return {**problem_recipes.range_of(looked), "below": bound}
+        found = problem_recipes.range_of(looked) if self.by_hand else problem_recipes.of(looked)
+        if not self.by_hand and self.kinds[name].is_floating_point and (counter := self.counter_of(name)):
+            return {**found, "structure": "nonzero", "count": counter}
+        return found
+
+    def counter_of(self, name: str) -> str:
+        """The number that counts the elements of an input that are not 0 in every test, "" for none."""
+        counts = [int(test[name].count_nonzero()) for test in self.looked]
+        for n in self.others:
+            if n not in self.counted and len({*counts}) > 1 and counts == [t[n] for t in self.looked]:
+                i = self.tensor_names.index(name)
+                sizes = [self.expressions["input", i, axis] for axis in range(self.tests[0][name].dim())]
+                self.counted[n] = f"ceildiv({' * '.join(sizes)}, 3)"
+                return n
+        return ""
 
     def shapes_of_ours(self, most: int) -> list[dict[str, int]]:
-        """A size of 0 is judged where a test has one: the problem may rule it out."""
-        empty = any(test[n] == 0 for test in self.tests for n in self.free)
-        return [values for values in super().shapes_of_ours(most) if empty or 0 not in values.values()]
+        """A number of 0 is judged where a test has one: the problem may rule it out."""
+        zero = {n for n in self.free if any(test[n] == 0 for test in self.tests)}
+        return [values for values in super().shapes_of_ours(most)
+                if all(n in zero for n, value in values.items() if value == 0)]
 
     # ---- running it
 
     def inputs(self, values: dict[str, Any], seed: int) -> list:
         random = torch.Generator().manual_seed(seed)
-        made = []
-        tensors = [name for name, word in self.signature if word == "input"]
-        for i, (name, first) in enumerate(zip(tensors, self.first)):
-            shape = [problem_sizes.value_of(self.expressions["input", i, axis], values)
-                     for axis in range(first.dim())]
-            looked = [test[name].flatten()[:MOST_LOOKED_AT] for test in self.looked if test[name].numel()]
-            low, high = min(t.min().item() for t in looked), max(t.max().item() for t in looked)
-            if first.is_floating_point():
-                t = torch.rand(shape, generator=random)
-                made.append((t if low >= 0 else 2 * t - 1).to(first.dtype))
-            else:
-                bound = self.bound_of(name, low, high)
-                top = values[bound] if bound else int(high) + 1
-                made.append(torch.randint(int(low), max(top, 1), shape, generator=random).to(first.dtype))
-        return made
+        shapes = [[problem_sizes.value_of(self.expressions["input", i, axis], values)
+                   for axis in range(first.dim())] for i, first in enumerate(self.first)]
+        return [problem_recipes.drawn(recipe, shape, first.dtype, self.model(values, 0), random)
+                for recipe, shape, first in zip(self.recipes, shapes, self.first)]
 
     def draws(self) -> list[list[list]]:
         """Those of the tests: inputs() draws others."""
-        names = [name for name, word in self.signature if word == "input"]
-        tests = [[test[name] for name in names] for test in self.looked]
+        if self.by_hand:
+            return []
+        tests = [[test[name] for name in self.tensor_names] for test in self.looked]
         small = [d for d in tests if sum(t.numel() for t in d) <= problem_describe.MOST_CHECKED_ELEMENTS]
         return [small or tests[:1]]
 
-    def bound_of(self, name: str, low: float, high: float) -> str:
+    def bound_of(self, name: str) -> str:
         """The size that the integers of an input stay below in every test; "" for none."""
-        for n in self.free:
-            ends = [int(test[name].max()) - test[n] + 1 for test in self.looked if test[name].numel()]
-            if low >= 0 and max(ends) == 0:
-                return n
-        return ""
+        tests = [test for test in self.looked if test[name].numel()]
+        if min(int(test[name].long().min()) for test in tests) < 0:
+            return ""
+        return next((n for n in self.free
+                     if max(int(test[name].long().max()) - test[n] + 1 for test in tests) == 0), "")
 
     def classes(self, i: int, samples: list) -> str:
-        tensors = [name for name, word in self.signature if word == "input"]
-        values = [test[tensors[i]] for test in self.looked if test[tensors[i]].numel()]
-        bound = self.bound_of(tensors[i], min(t.min().item() for t in values), 0)
-        if not bound:
+        bound = self.recipes[i].get("below")
+        if not bound or self.recipes[i].get("structure"):
             raise Refused("an input holds integers whose range follows from none of its sizes")
         return self.dims[bound]
 
     def model(self, values: dict[str, Any], seed: int) -> Any:
-        return {**self.constants, **values}
+        return {**self.constants, **values,
+                **{n: problem_sizes.value_of(count, values) for n, count in self.counted.items()}}
 
     def shapes_of(self, values: dict[str, Any]) -> list[list[int]]:
         return [[problem_sizes.value_of(self.expressions["output", i, axis], values)
@@ -238,14 +282,28 @@ class Function(problem_describe.Description):
 
     # ---- the words
 
+    def parameter(self, name: str, plan: dict[str, Any]) -> str:
+        """What a parameter stands for: a tensor, a size, or the attribute that equals a size that no input
+        shows."""
+        place = plan["constants"].get(name) or {}
+        return place.get("attribute", self.spec_names[name])
+
     def named(self, constant: str) -> str:
         return self.spec_names[constant]
 
     def description(self) -> dict[str, Any]:
         found = super().description()
         plan = found["plan"]
+        for attribute in found["attributes"]:
+            for n, count in self.counted.items():
+                if attribute["name"] == self.spec_names[n]:
+                    attribute["default"] = self.renamed(count)
         plan["signature"] = self.signature
-        plan["parameters"] = [self.spec_names[self.aliases.get(name, name)] for name, _ in self.signature]
+        plan["parameters"] = [self.parameter(self.aliases.get(name, name), plan)
+                              for name, _ in self.signature]
+        plan["recipes"] = self.recipes
+        plan["input_dtypes"] = [problem_describe.NAMES[t.dtype] for t in self.first]
+        plan["output_dtypes"] = [problem_describe.NAMES[t.dtype] for t in self.outputs]
         plan["output_shapes"] = [[self.expressions["output", i, axis] for axis in range(t.dim())]
                                  for i, t in enumerate(self.outputs)]
         return found

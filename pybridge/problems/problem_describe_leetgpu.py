@@ -8,7 +8,7 @@ from typing import Any, Callable
 
 import torch
 
-import problem_describe_function
+import problem_describe_function as function
 import problem_leetgpu as leetgpu
 from problem_fills import reason
 from problem_inspect import Refused
@@ -20,7 +20,7 @@ def describe(path: str) -> dict[str, Any]:
     return _Challenge(Path(path)).result()
 
 
-class _Challenge(problem_describe_function.Function):
+class _Challenge(function.Function):
     """A challenge while it is described."""
 
     def look(self) -> None:
@@ -35,11 +35,11 @@ class _Challenge(problem_describe_function.Function):
         for name, (kind, direction) in signature.items():
             pointed = getattr(kind, "_type_", None) if isinstance(kind, type) and issubclass(
                 kind, ctypes._Pointer) else None
-            if pointed is not None and (pointed not in leetgpu.DTYPES or direction not in ("in", "out")):
+            if pointed is not None and (pointed not in leetgpu.DTYPES or direction not in leetgpu.DIRECTIONS):
                 raise Refused(f"its parameter {name} is a pointer ({direction}) to {pointed.__name__}, which "
                               "is not imported")
             self.kinds[name] = leetgpu.DTYPES.get(pointed, kind)
-            word = "number" if pointed is None else "input" if direction == "in" else "output"
+            word = "number" if pointed is None else leetgpu.DIRECTIONS[direction]
             self.signature.append((name, word))
 
     def tests_of(self) -> None:
@@ -70,22 +70,25 @@ class _Challenge(problem_describe_function.Function):
             self.strict.device = "cpu"
 
     def call(self, model: Any, inputs: list) -> list[torch.Tensor]:
-        value = leetgpu.answer(self.strict, self.signature, tuple(inputs), model, self.shapes_of(model))
+        value = leetgpu.answer(self.strict, self.signature, tuple(inputs), model, self.shapes_of(model),
+                               [t.dtype for t in self.outputs])
         return list(value) if isinstance(value, tuple) else [value]
 
     def reference(self, model: Any, inputs: list) -> Callable:
         def run(*tensors: torch.Tensor) -> Any:
-            return leetgpu.answer(self.free_of_asserts, self.signature, tensors, model, self.shapes_of(model))
+            return leetgpu.answer(self.free_of_asserts, self.signature, tensors, model, self.shapes_of(model),
+                                  [t.dtype for t in self.outputs])
         return run
 
     def is_constant(self) -> bool:
         """Whether its answers to its tests do not depend on the order of the elements either."""
         def answered(tensors: list, test: dict[str, Any]) -> list[torch.Tensor]:
-            shapes = [test[name].shape for name, word in self.signature if word == "output"]
-            value = leetgpu.answer(self.free_of_asserts, self.signature, tuple(tensors), test, shapes)
+            shapes = [test[name].shape for name, word in self.signature if word in function.MADE]
+            value = leetgpu.answer(self.free_of_asserts, self.signature, tuple(tensors), test, shapes,
+                                   [t.dtype for t in self.outputs])
             return list(value) if isinstance(value, tuple) else [value]
         for test in self.tests[:3]:
-            tensors = [test[name] for name, word in self.signature if word == "input"]
+            tensors = [test[name] for name in self.tensor_names]
             try:
                 first = answered(tensors, test)
                 others = [answered([t.flatten().flip(0).reshape(t.shape) for t in tensors], test),

@@ -9,7 +9,7 @@ from typing import Any, Callable
 
 import torch
 
-import problem_describe_function
+import problem_describe_function as function
 import problem_sizes
 import problem_structure
 import problem_tensara as tensara
@@ -29,7 +29,7 @@ def describe(path: str) -> dict[str, Any]:
     return _Problem(Path(path)).result()
 
 
-class _Problem(problem_describe_function.Function):
+class _Problem(function.Function):
     """A problem while it is described."""
 
     def look(self) -> None:
@@ -57,13 +57,12 @@ class _Problem(problem_describe_function.Function):
         for i, case in enumerate([*cases, *samples]):
             small = i >= len(cases)  # it may be made in ways that need its elements
             try:
-                with On("cpu" if small else "meta"):
-                    inputs = list(case["create_inputs"]())
-                    extras = list(self.found.get_extra_params(case))
-            except Exception as e:
-                raise Refused(reason("drawing its inputs", e)) from e
-            inputs = [t.to("meta") if isinstance(t, torch.Tensor) else t for t in inputs]
-            self.tests.append(self.test(inputs, extras))
+                test = self.drawn_on("cpu" if small else "meta", case)
+            except Refused:
+                if small:
+                    raise
+                test = self.drawn_on("cpu", case)  # what it draws may follow from what it drew
+            self.tests.append(test)
         smallest = sorted(range(len(cases)), key=lambda i: self.elements(self.tests[i]))[:DRAWN]
         self.looked = []
         for i in [*smallest, *range(len(cases), len(self.tests))]:
@@ -75,6 +74,21 @@ class _Problem(problem_describe_function.Function):
                 self.looked.append({**self.tests[i], **dict(zip(names, inputs))})
             if len(self.looked) == DRAWN:
                 break  # the sample is made by hand, and looked at where too few others can be drawn
+        self.by_hand = self.elements(self.tests[smallest[0]]) > MOST_DRAWN_ELEMENTS
+        if self.by_hand:
+            self.notes.append("Its tests are too large to look at their elements.")
+
+    def drawn_on(self, device: str, case: dict[str, Any]) -> dict[str, Any]:
+        """A test, without its elements."""
+        try:
+            with On(device):
+                inputs = list(case["create_inputs"]())
+            with On("cpu"):
+                extras = list(self.found.get_extra_params(case))
+        except Exception as e:
+            raise Refused(reason("drawing its inputs", e)) from e
+        return {name: value.to("meta") if isinstance(value, torch.Tensor) else value
+                for name, value in self.test(inputs, extras).items()}
 
     def test(self, inputs: list, extras: list) -> dict[str, Any]:
         """A test by its parameters."""
@@ -86,7 +100,7 @@ class _Problem(problem_describe_function.Function):
             if isinstance(value, torch.Tensor):
                 raise Refused(f"its parameter {p['name']} is a tensor of numbers that follow from sizes, "
                               "which is not imported")
-        if outputs < 1 or any(p["pointer"] != (word in ("input", "output"))
+        if outputs < 1 or any(p["pointer"] != (word not in function.NUMBERS)
                               for p, word in zip(self.parameters, words)):
             raise Refused("its parameters are not its inputs, outputs and numbers in that order")
         if self.signature and self.signature != signature:

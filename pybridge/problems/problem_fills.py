@@ -33,6 +33,9 @@ class Data:
     can_draw = False
     """Whether the format draws inputs at other sizes than its own."""
 
+    draws_alike = True
+    """Whether inputs that are equal in its draws are so in those, too."""
+
     def data(self) -> None:
         """The rule that makes each input, the kinds of data that the reference has a bounded answer for, and
         whether its gradient has one."""
@@ -80,7 +83,9 @@ class Data:
         """The sizes at which a submission is judged with other numbers; the distributions without a bound
         there are left out."""
         self.probes.begin()
-        for values in (self.judged, sizes):
+        multiples = [{**self.judged, name: times * number} for name in self.judged for times in (1, 2)
+                     for number in numbers.values() if type(number) is int and 2 <= number <= 256]
+        for values in (self.judged, sizes, *multiples):
             both = {**values, **numbers}
             found = self.probes.perhaps(both)
             if (found and problem_sizes.elements(found) <= problem_sizes.MOST_ELEMENTS
@@ -114,7 +119,7 @@ class Data:
             elif found:
                 raise Refused(f"its input {name} {found}, and the data that triad draws is not like that")
         if same := problem_structure.alike(draws):
-            if self.can_draw:
+            if self.can_draw and self.draws_alike:
                 self.fills.update(dict.fromkeys(same, DRAWN))
                 return
             a, b = (self.input_names[k] for k in same)
@@ -175,6 +180,10 @@ class Data:
         for got, want in zip(value, found):
             if _undefined(want) or got.isnan().any():
                 return "its answer, or the bound of it, is infinite or NaN for ordinary data"
+            if not got.is_floating_point():
+                if not torch.equal(got.double().reshape(want.r.shape), want.r.double()):
+                    return "its integers differ from those of its fp64 answer"
+                continue
             u = bounded.ROUNDOFF[got.dtype]
             over = (got.double().reshape(want.r.shape) - want.r).abs() - want.e - u * want.r.abs() * 1.01
             if (over > bounded.LOWEST[got.dtype]).any():

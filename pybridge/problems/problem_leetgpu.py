@@ -21,17 +21,21 @@ from typing import Any
 import torch
 
 import problem_folder
+import problem_recipes
 import problem_sizes
 from problem_seed import seed_torch
 from problem_trial import SEED, Trial, test_trials, tolerance_words
+from tensors import DTYPES as DTYPE_OF
 
 ENTRY = "solve"
 """The function of a submission."""
 
 DTYPES = {ctypes.c_float: torch.float32, ctypes.c_double: torch.float64, ctypes.c_uint16: torch.float16,
           ctypes.c_int: torch.int32, ctypes.c_int8: torch.int8, ctypes.c_uint8: torch.uint8,
-          ctypes.c_int64: torch.int64}
+          ctypes.c_int64: torch.int64, ctypes.c_uint32: torch.uint32}
 """What a pointer to each type of ctypes points to; 16 bits without a sign are fp16."""
+
+DIRECTIONS = {"in": "input", "out": "output", "inout": "inout"}
 
 
 class _Asked:
@@ -125,24 +129,37 @@ class Problem(problem_folder.Folder):
         values = self.values(tensors, attributes)
         shapes = [[problem_sizes.value_of(size, values) for size in shape]
                   for shape in self.plan["output_shapes"]]
-        return answer(self.challenge, self.plan["signature"], tensors, values, shapes)
+        dtypes = [DTYPE_OF[name] for name in self.plan["output_dtypes"]]
+        return answer(self.challenge, self.plan["signature"], tensors, values, shapes, dtypes)
+
+    def draw(self, shapes: list[tuple], attributes: dict[str, Any], seed: int) -> list[torch.Tensor]:
+        """The inputs as the problem's tests have them, at the sizes of a call."""
+        return problem_recipes.of_a_call(self, shapes, attributes, seed)
 
 
-def answer(challenge: Any, signature: list, tensors: tuple, values: dict[str, Any], shapes: list) -> Any:
-    """What reference_impl writes: tensors are the inputs, values the numbers by name, shapes those of the
-    outputs."""
+def answer(challenge: Any, signature: list, tensors: tuple, values: dict[str, Any], shapes: list,
+           dtypes: list) -> Any:
+    """What reference_impl writes: tensors are the inputs, values the numbers by name, shapes and dtypes those
+    of the outputs. Floating-point outputs have the dtype of the first such input, which the truth has in
+    fp64."""
     bounded = sys.modules.get("bounded")
-    like = next(t for t in tensors if t.is_floating_point())
+    like = next((t for t in tensors if t.is_floating_point()), tensors[0])
     rest, arguments, outputs = list(tensors), {}, []
+
+    def writable(t: torch.Tensor) -> torch.Tensor:
+        return bounded.writable(t) if bounded is not None and isinstance(like, bounded.Bounded) else t
     for name, kind in signature:
         if kind == "input":
             arguments[name] = rest.pop(0).clone()
+        elif kind == "inout":
+            arguments[name] = writable(rest.pop(0).clone())
+            outputs.append(arguments[name])
         elif kind == "output":
-            zeros = torch.zeros(shapes[len(outputs)], dtype=like.dtype, device=like.device)
-            if bounded is not None and isinstance(like, bounded.Bounded):
-                zeros = bounded.writable(zeros)
-            outputs.append(zeros)
-            arguments[name] = zeros
+            dtype = dtypes[len(outputs)]
+            zeros = torch.zeros(shapes[len(outputs)], device=like.device,
+                                dtype=like.dtype if dtype.is_floating_point else dtype)
+            arguments[name] = writable(zeros) if dtype.is_floating_point else zeros
+            outputs.append(arguments[name])
         else:
             arguments[name] = values[name]
     challenge.reference_impl(**arguments)

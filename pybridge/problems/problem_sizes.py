@@ -4,9 +4,10 @@ giving those other values, and the shapes at which the problem is judged."""
 from __future__ import annotations
 
 import itertools
-import math
 import time
 from collections.abc import Callable, Iterator
+
+import problem_forms
 
 MOST_PROBES = 400
 MOST_SECONDS = 20.0
@@ -170,7 +171,7 @@ def _expression(slot: tuple, points: list, free: list[str]) -> str | None:
     if len(set(sizes)) == 1:
         return str(sizes[0])
     names = _influence(slot, points, free)
-    for expression, value in _forms(names, points[0], sizes[0], slot):
+    for expression, value in problem_forms.of(names, points[0][0], sizes[0]):
         if all(value(values) == size for (values, _), size in zip(points, sizes)):
             return expression
     return None
@@ -185,39 +186,18 @@ def fitted(points: list[tuple[dict[str, int], Sizes]], names: list[str]) -> dict
         if len({sizes[slot] for _, sizes in points}) == 1:
             found[slot] = str(size)
             continue
-        forms = (form for count in (1, 2, 3) for some in itertools.combinations(names, count)
-                 for form in _forms(list(some), largest, size, slot))
+        same = [n for n in names if all(values[n] == sizes[slot] for values, sizes in points)]
+        if same:  # two that are equal in all points are sizes of different axes
+            others = [e for (kind, i, _), e in found.items() if (kind, i) == slot[:2]]
+            found[slot] = next((n for n in same if n not in others), same[0])
+            continue
+        forms = itertools.chain(
+            (form for count in (1, 2, 3) for some in itertools.combinations(names, count)
+             for form in problem_forms.of(list(some), largest[0], size)),
+            problem_forms.of_many(names, largest[0], size))
         found[slot] = next((text for text, value in forms
                             if all(value(values) == sizes[slot] for values, sizes in points)), None)
     return found
-
-
-def _forms(names: list[str], first: tuple, size: int, slot: tuple) -> Iterator[tuple[str, Callable]]:
-    values = first[0]
-    product = math.prod(values[name] for name in names)
-    if names and product and size % product == 0:
-        times = size // product
-        text = " * ".join(names if times == 1 else [str(times), *names])
-        yield text, lambda v: times * math.prod(v[name] for name in names)
-    if len(names) == 2:
-        a, b = names
-        yield f"{a} + {b}", lambda v: v[a] + v[b]
-        yield f"{a} - {b} + 1", lambda v: v[a] - v[b] + 1
-    if len(names) != 1:
-        return
-    name = names[0]
-    for times in range(1, 9):
-        rest = size - times * values[name]
-        if abs(rest) <= 64:
-            sign = "+" if rest >= 0 else "-"
-            left = name if times == 1 else f"{times} * {name}"
-            yield f"{left} {sign} {abs(rest)}", lambda v, t=times, r=rest: t * v[name] + r
-    for by in range(2, 17):
-        for more in range(-32, 33):
-            if -(-(values[name] + more) // by) == size:
-                sign = "+" if more >= 0 else "-"
-                text = f"{name} {sign} {abs(more)}" if more else name
-                yield f"ceildiv({text}, {by})", lambda v, m=more, b=by: -(-(v[name] + m) // b)
 
 
 def value_of(expression: str, values: dict[str, int]) -> int:

@@ -16,8 +16,10 @@ def structure(draws: list[torch.Tensor]) -> str:
     """The structure that an input has in each draw that is large enough to show it, as the end of a sentence;
     "" for none. Integers and bools take few values by their nature."""
     draws = [t.detach().cpu() for t in draws if t.numel()]
+    draws = [t.long() if t.dtype == torch.uint32 else t for t in draws]  # which torch cannot compare
     if not draws:
         return ""
+    draws = [t for t in draws if not _one_value(t)] or draws  # of zeros alone anything is true
     floats = draws[0].is_floating_point()
     for text, enough, has in _STRUCTURES + (_OF_FLOATS if floats else _OF_INTEGERS):
         large = [t for t in draws if enough(t)]
@@ -126,11 +128,11 @@ _STRUCTURES = [
     ("is sorted", lambda t: t.numel() >= 16, _sorted),
 ]
 
-FEW_VALUES = "has few values"
+FEW_VALUES, OFTEN = "has few values", "has one value in many places"
 
 _OF_FLOATS = [
     (FEW_VALUES, lambda t: t.numel() >= 4, _few),
-    ("has one value in many places", lambda t: t.numel() >= 64, _often),
+    (OFTEN, lambda t: t.numel() >= 64, _often),
     ("has integers alone", lambda t: t.numel() >= 16, _integers),
 ]
 

@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 import problem_folder
+import problem_recipes
 from problem_devices import On
 from problem_trial import MOST_ELEMENTS, Trial, test_trials
 
@@ -27,9 +28,9 @@ ENTRY = "solution"
 """The function of a submission."""
 
 DTYPES = {"float": torch.float32, "double": torch.float64, "float16": torch.float16, "int": torch.int32,
-          "int32_t": torch.int32, "int64_t": torch.int64, "uint8_t": torch.uint8, "int8_t": torch.int8}
-"""What pointers of the format point to. A size_t and the unsigned integers hold what triad has no dtype
-for."""
+          "int32_t": torch.int32, "int64_t": torch.int64, "uint8_t": torch.uint8, "int8_t": torch.int8,
+          "uint32_t": torch.uint32}
+"""What pointers of the format point to. Unsigned integers of 64 bits are no dtype of triad's."""
 
 
 class Base:
@@ -97,6 +98,10 @@ class Problem(problem_folder.Folder):
         """The outputs, computed in the dtype of the tensors."""
         value = answer(self.found, self.plan["signature"], tensors, self.values(tensors, attributes))
         return value if len(value) > 1 else value[0]
+
+    def draw(self, shapes: list[tuple], attributes: dict[str, Any], seed: int) -> list[torch.Tensor]:
+        """The inputs as the problem's tests have them, at the sizes of a call."""
+        return problem_recipes.of_a_call(self, shapes, attributes, seed)
 
 
 def trials(problem: Any, device: str) -> tuple[str, Iterator[Trial]]:

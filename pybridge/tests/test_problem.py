@@ -326,7 +326,7 @@ class Challenge(unittest.TestCase):
 
     def test_refused_with_a_reason(self):
         for old, new, why in (
-            ('"out": (pointer, "out")', '"out": (pointer, "inout")', "out is a pointer (inout) to c_float"),
+            ('"out": (pointer, "out")', '"out": (pointer, "over")', "out is a pointer (over) to c_float"),
             ('OutTensor((m,))', 'OutTensor((m,), dtype="int32")', "out is of torch.int32"),
             ("self.test(7, 5), self.test(1, 9)", "", "too few"),
             ("(n,)", "(n * n % 7 + 1,)", "in a way that triad does not find"),

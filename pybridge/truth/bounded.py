@@ -194,6 +194,7 @@ def _compose(func, args: tuple, kwargs: dict[str, Any]) -> Any:
     name = packet.__name__
     if name.endswith("_") and not name.endswith("__") and isinstance(args[0], Bounded):
         return _in_place(func, args, kwargs)
+    args = tree_map(_widened, args)
     if packet in EXACT:
         return tree_map(lambda r: r, func(*tree_map(value_of, args), **tree_map(value_of, kwargs)))
     moves = packet in MOVES or getattr(func, "is_view", False)
@@ -204,6 +205,12 @@ def _compose(func, args: tuple, kwargs: dict[str, Any]) -> Any:
          else FORMS[packet](r, *args, **kwargs))
     s = func(*tree_map(simulated_of, args), **tree_map(simulated_of, kwargs)) if rules.simulated else r
     return joined(r, t, s, rounds=not moves and packet not in SELECTS)
+
+
+def _widened(x: Any) -> Any:
+    """In fp64, what a reference has in another dtype without a bound, such as a mask as numbers."""
+    plain = isinstance(x, torch.Tensor) and not isinstance(x, Bounded) and x.dtype in ROUNDOFF
+    return x.double() if plain else x
 
 
 def _error_bounds(packet, args: tuple) -> tuple:

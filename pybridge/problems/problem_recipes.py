@@ -1,0 +1,129 @@
+"""How the inputs of a function's problem are drawn at any sizes: in the range of its tests, and with the
+structure that they have there. A recipe is a dictionary of JSON: the range, and the name of a structure."""
+
+from __future__ import annotations
+
+import math
+import types
+from typing import Any
+
+import torch
+
+import problem_structure
+from tensors import DTYPES
+
+MOST_VALUES = 64
+"""Values of an input that has few."""
+
+
+def range_of(tests: list[torch.Tensor]) -> dict[str, Any]:
+    """The recipe of an input without structure: between the least and the largest element of the tests."""
+    if not tests:
+        return {"low": 0, "high": 1}
+    found = torch.cat([_finite(t).double() for t in tests])
+    low, high = (found.min().item(), found.max().item()) if found.numel() else (0, 1)
+    if not tests[0].is_floating_point():
+        return {"low": int(low), "high": int(high)}
+    return {"low": 0, "high": 1} if 0 <= low and high <= 1 else {"low": low, "high": high}
+
+
+def of(tests: list[torch.Tensor]) -> dict[str, Any]:
+    """The recipe of an input, as it is in the tests."""
+    recipe, finite = range_of(tests), [_finite(t) for t in tests]
+    if not tests:
+        return recipe
+    found = problem_structure.structure([problem_structure.sampled(t) for t in tests])
+    if found and (name := _NAMES.get(found)):
+        recipe["structure"] = name
+    values, counts = torch.cat([t.double() for t in finite]).unique(return_counts=True)
+    few = len(values) <= MOST_VALUES
+    if few and (found == problem_structure.FEW_VALUES or not found and not tests[0].is_floating_point()):
+        recipe.update(values=values.tolist(), shares=(counts / counts.sum()).tolist())
+    elif found == problem_structure.FEW_VALUES:
+        recipe.pop("structure")
+        if (values == values.round()).all():
+            recipe["structure"] = "integers"
+    elif found == problem_structure.OFTEN and len(values):
+        most = int(counts.argmax())
+        recipe.update(value=values[most].item(), share=(counts[most] / counts.sum()).item())
+    elif recipe.get("structure") == "triangle":
+        recipe["upper"] = all(not t.tril(-1).any() for t in tests if t.dim() >= 2)
+        recipe["lower"] = all(not t.triu(1).any() for t in tests if t.dim() >= 2)
+    return recipe
+
+
+def drawn(recipe: dict[str, Any], shape: list[int], dtype: torch.dtype, values: dict[str, Any],
+          random: torch.Generator) -> torch.Tensor:
+    """An input of a shape; values are the numbers of the call."""
+    if "values" in recipe:
+        count = math.prod(shape)
+        at = torch.multinomial(torch.tensor(recipe["shares"]), max(count, 1), True, generator=random)
+        at = at[:count].reshape(shape)
+        return torch.tensor(recipe["values"], dtype=torch.float64)[at].to(dtype)
+    low, high = recipe["low"], recipe["high"]
+    if dtype.is_floating_point and recipe.get("structure") != "integers":
+        t = torch.rand(shape, generator=random, dtype=torch.float64) * (high - low) + low
+    else:
+        top = values[recipe["below"]] if "below" in recipe else int(high) + 1
+        t = torch.randint(int(low), max(top, int(low) + 1), shape, generator=random)
+    if recipe.get("structure") == "nonzero":
+        return _nonzero(t, values[recipe["count"]], random).to(dtype)
+    return _SHAPED.get(recipe.get("structure", ""), lambda t, *_: t)(t, recipe, random).to(dtype)
+
+
+def of_a_call(problem: Any, shapes: list[tuple], attributes: dict[str, Any], seed: int) -> list[torch.Tensor]:
+    """The inputs of an imported problem at the sizes of a call."""
+    random = torch.Generator().manual_seed(seed)
+    values = problem.values(tuple(types.SimpleNamespace(shape=shape) for shape in shapes), attributes)
+    return [drawn(recipe, list(shape), DTYPES[dtype], values, random) for recipe, shape, dtype
+            in zip(problem.plan["recipes"], shapes, problem.plan["input_dtypes"])]
+
+
+def _finite(t: torch.Tensor) -> torch.Tensor:
+    """The finite elements, which recipes know alone. Of uint32 torch cannot tell the smallest."""
+    t = t.long() if t.dtype == torch.uint32 else t
+    return t[t.isfinite()].flatten()
+
+
+def _triangle(t: torch.Tensor, recipe: dict[str, Any], _: torch.Generator) -> torch.Tensor:
+    t = t.triu() if recipe["upper"] else t
+    return t.tril() if recipe["lower"] else t
+
+
+def _symmetric(t: torch.Tensor, *_: Any) -> torch.Tensor:
+    return t.triu() + t.triu(1).mT
+
+
+def _places(t: torch.Tensor, recipe: dict[str, Any], random: torch.Generator) -> torch.Tensor:
+    there = torch.rand(t.shape, generator=random) < recipe["share"]
+    return torch.where(there, torch.tensor(recipe["value"], dtype=t.dtype), t)
+
+
+def _nonzero(t: torch.Tensor, count: int, random: torch.Generator) -> torch.Tensor:
+    """With so many elements that are not 0."""
+    there = torch.randperm(t.numel(), generator=random) < count
+    return torch.where(there.reshape(t.shape), torch.where(t == 0, 1, t), 0)
+
+
+def _one_hot(t: torch.Tensor, recipe: dict[str, Any], random: torch.Generator) -> torch.Tensor:
+    at = torch.randint(max(t.shape[-1], 1), (*t.shape[:-1], 1), generator=random)
+    return torch.zeros_like(t).scatter(-1, at, max(recipe["high"], 1)) if t.numel() else t
+
+
+def _permutation(t: torch.Tensor, _: dict[str, Any], random: torch.Generator) -> torch.Tensor:
+    return torch.randperm(t.numel(), generator=random).reshape(t.shape)
+
+
+_NAMES = {
+    "is triangular or diagonal": "triangle", "is symmetric": "symmetric", "is sorted": "sorted",
+    "has one element in each row that is not 0": "one hot", "is a permutation": "permutation",
+    "has one value alone": "one value", problem_structure.FEW_VALUES: "few values",
+    problem_structure.OFTEN: "often", "has integers alone": "integers",
+}
+
+_SHAPED = {
+    "triangle": _triangle, "symmetric": _symmetric, "often": _places, "one hot": _one_hot,
+    "permutation": _permutation,
+    "sorted": lambda t, *_: t.sort(-1).values if t.dim() else t,
+    "one value": lambda t, *_: t.flatten()[:1].expand(t.numel()).reshape(t.shape) if t.numel() else t,
+}
