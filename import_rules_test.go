@@ -197,7 +197,8 @@ var rules = []rule{
 		packages: []string{"internal/problem/submissions"},
 		never: []string{
 			"triad/results", "triad/internal/truth/...", "triad/internal/judge", "triad/internal/run",
-			"triad/internal/session", "triad/internal/machine", "triad/internal/ownfile/trial", "triad/internal/ownfile/observe",
+			"triad/internal/session", "triad/internal/machine", "triad/internal/ownfile/trial",
+			"triad/internal/ownfile/observe",
 		},
 		direct: true,
 		reason: "a submission is read as its format says, on any machine; it sees no truth and starts no run",

@@ -172,8 +172,8 @@ func eligible(f *cfacts.File, r Request, pass op.Pass) [][]cfacts.Function {
 	return ranks
 }
 
-// apart splits functions into helpers and others. A helper lacks the operator's word in its name, and one with
-// it calls the helper.
+// apart splits functions into helpers and others. A helper lacks the operator's word in its name, and one
+// with it calls the helper.
 func apart(f *cfacts.File, r Request, list []cfacts.Function) (others, helpers []cfacts.Function) {
 	named := func(fn cfacts.Function) bool {
 		return strings.Contains(lettersOf(match.Snake(fn.Name)), lettersOf(match.Snake(r.operator)))

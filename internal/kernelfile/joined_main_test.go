@@ -138,8 +138,8 @@ func TestJoinOneKernel(t *testing.T) {
 }
 
 // The numbers of a main() follow from the sizes: scratch memory from their products, or from main()'s own if
-// no product fits; the number of blocks of another launch from its grid; a size that a kernel names in another
-// way from the operator's own name for it. A side of a grid that is a constant of the kernel stays as it is.
+// no product fits; the number of blocks of another launch from its grid; a size that a kernel names in
+// another way from the operator's own name for it. A side of a grid that is a constant of the kernel stays.
 func TestJoinedNumbers(t *testing.T) {
 	const text = `#define PARTS 4
 __global__ void squares(const float *x, float *t, int rows) { t[rows] = x[rows]; }

@@ -32,7 +32,8 @@ def get_inputs():
 // described describes a problem with weights, attributes, an input of bools and a size of its output that no
 // input shows.
 const described = `{
-  "dtypes": ["fp32"], "dims": [{"name": "rows", "may_be_empty": true, "empties": true}, {"name": "height"}, {"name": "of"}],
+  "dtypes": ["fp32"],
+  "dims": [{"name": "rows", "may_be_empty": true, "empties": true}, {"name": "height"}, {"name": "of"}],
   "attributes": [{"name": "of_of", "type": "int", "default": "of"},
     {"name": "slope", "type": "float", "default": 0.1}, {"name": "kernel", "type": "int", "default": 3,
     "least": 3, "below": 4},

@@ -21,8 +21,12 @@ func TestLargestCalls(t *testing.T) {
 		job  backend.Job
 		want bool
 	}{
-		{of(), true}, {of(), false}, {of([]int64{2, 3}), true}, {of([]int64{3, 2}), false},
-		{of([]int64{1, 5}), false}, {of([]int64{2, 3}, []int64{1}), true},
+		{of(), true},
+		{of(), false},
+		{of([]int64{2, 3}), true},
+		{of([]int64{3, 2}), false},
+		{of([]int64{1, 5}), false},
+		{of([]int64{2, 3}, []int64{1}), true},
 	} {
 		if got := w.grows(call.job); got != call.want {
 			t.Errorf("call %d is watched: %v, want %v", i, got, call.want)
