@@ -190,7 +190,8 @@ const aRightJob = `{"problem": "p", "candidate": {"file": "c.py"}}` + "\n"
 // TestJudgeOne: one candidate by a reference. Configurations that are meant for --given-sizes are wrong at
 // others; with --all every case is judged, and with --blind no message holds a value.
 func TestJudgeOne(t *testing.T) {
-	need.Covers(t, "", "internal/judgeloop", "cmd/triad/judge", "internal/runsetup")
+	need.Covers(t, "", "internal/judgeloop", "cmd/triad/judge", "internal/runsetup",
+		"internal/participants", "internal/problem/submissions")
 	need.Tool(t, "bwrap")
 	testPython(t)
 	folder := t.TempDir()

@@ -134,8 +134,8 @@ def softmax(x):
     return y
 `
 
-// A right kernel of Triton is told how often it reads and writes each byte, beside triad's rows and variants:
-// lanes that a mask leaves out do not count.
+// triad prints how often a right Triton kernel reads and writes each byte, and the same of its own rows and
+// variants. Lanes that a mask leaves out do not count.
 func TestBytesOfATritonFile(t *testing.T) {
 	needsPython(t)
 	file := filepath.Join(t.TempDir(), "softmax.py")

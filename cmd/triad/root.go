@@ -60,7 +60,7 @@ func (a *app) execute(args []string) session.ExitCode {
 	stop, cancelStop := context.WithCancel(ctx)
 	defer cancelStop()
 	a.Stop = stop
-	a.AtOnce.Store(false)
+	a.AtOnce.Store(0)
 	defer a.catchInterrupts(cancelStop, cancel)()
 
 	root, begun := a.root(), false
@@ -114,7 +114,7 @@ func (a *app) catchInterrupts(first, second func()) (undo func()) {
 					if waited != "" {
 						waited = " (" + waited + ")"
 					}
-					if a.AtOnce.Load() {
+					if a.AtOnce.Load() > 0 {
 						fmt.Fprintln(a.Screen, "triad: stopping")
 					} else {
 						fmt.Fprintf(a.Screen,

@@ -140,8 +140,8 @@ var dearScripts = map[string][]string{
 	"faults_python": {"internal/run", "internal/worker", "internal/subprocess", "pybridge"},
 	"import":        {"internal/problem", "internal/submission", "pybridge/problems/problem_describe.py"},
 	"import_solve": {
-		"internal/problem", "internal/problem/submissions",
-		"pybridge/problems/problem_describe_leetgpu.py",
+		"internal/problem", "internal/kernelfile", "pybridge/problems/problem_describe_leetgpu.py",
+		"pybridge/problems/problem_describe_function.py",
 	},
 	"no_tools":   {"cmd/triad", "internal/machine", "cuda/build/compiler.go", "pybridge"},
 	"own_faults": {"internal/ownkernels", "internal/advice", "internal/worker"},

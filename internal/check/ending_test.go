@@ -2,7 +2,7 @@ package check
 
 import "testing"
 
-// A program that fails and does not give its memory back fails: the leak alone is not told.
+// A program that fails and leaks is reported as failed; a leak is no reason for its exit status.
 func TestAProgramThatFailsAndLeaks(t *testing.T) {
 	var r Report
 	q := Request{Locate: linesOfProgram}

@@ -234,7 +234,7 @@ func (r *run) ending() []Finding {
 				"stopped, for this machine has not much more", r.memory>>20)},
 		}
 	case r.status == 0 || slices.ContainsFunc(r.findings, func(f Finding) bool { return f.Kind != Leak }):
-		return nil // a leak is no reason to fail, and is not told of a program that failed
+		return nil // a leak does not explain a failure, so that the exit status is reported
 	case r.signal == "signal: "+syscall.SIGABRT.String():
 		return []Finding{{Kind: ExitStatus, Message: "it ended itself (abort): an exception that nobody " +
 			"caught, an assert of the host, or its memory given back wrongly"}}

@@ -35,7 +35,7 @@ type Console struct {
 	// Stop is cancelled by the first interrupt: finish the current case. The context of the command is
 	// cancelled by the second.
 	Stop   context.Context
-	AtOnce *atomic.Bool // the verb ends at the first interrupt: it has nothing to finish
+	AtOnce *atomic.Int32 // parts of the verb that end at the first interrupt: they have nothing to finish
 	// InDatabase is the end of printed commands that read what was recorded: " --db FILE" if a flag names it
 	InDatabase string
 	Screen     *session.Screen // draws progress and asks questions on err
@@ -49,7 +49,7 @@ func New(in io.Reader, out, errOut io.Writer) *Console {
 		Err:   harmless.NewWriter(errOut, IsTerminal(errOut)),
 		Files: triad.Files, Getenv: os.Getenv, Lookup: os.LookupEnv,
 		Screen: session.NewScreen(errOut, IsTerminal(errOut)), Stop: context.Background(),
-		AtOnce: &atomic.Bool{},
+		AtOnce: &atomic.Int32{},
 	}
 }
 
@@ -82,10 +82,11 @@ func (c *Console) AtFirstInterrupt(ctx context.Context) (context.Context, func()
 	}
 }
 
-// EndsAtOnce makes the first Ctrl-C say, until over is called, that triad stops and finishes nothing.
+// EndsAtOnce makes the first Ctrl-C say, until over is called, that triad stops and finishes nothing. Several
+// may overlap, as of files that are judged at the same time.
 func (c *Console) EndsAtOnce() (over func()) {
-	before := c.AtOnce.Swap(true)
-	return func() { c.AtOnce.Store(before) }
+	c.AtOnce.Add(1)
+	return func() { c.AtOnce.Add(-1) }
 }
 
 // DataDir returns the folder of results and the private Python environment, cacheDir that of built libraries.

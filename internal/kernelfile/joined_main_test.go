@@ -157,11 +157,29 @@ __global__ void ends(const float *u, float *y, int rows, int cols) { y[rows] = u
 	for _, want := range []string{
 		"joined_launches(const float *x, float *y, int rows, int cols)",
 		"cudaMalloc(&t, size_t(4) * rows * rows);",
-		"cudaMalloc(&u, size_t(68) * ((cols + 6) / 7) * ((rows + 99) / 100));",
+		"cudaMalloc(&u, size_t(68) * (cols > 7 ? (cols + 6) / 7 : 1) * " +
+			"(rows > 100 ? (rows + 99) / 100 : 1));",
 		"parts<<<dim3(1, 1, 4), dim3(1, 1, 1), 0>>>(t, u, rows, cols, ((rows + 32 - 1) / (32)));",
 	} {
 		if !ok || !strings.Contains(function, want) {
 			t.Errorf("joined %t, without %s:\n%s", ok, want, function)
 		}
+	}
+}
+
+// A number that is 0 in main() divides nothing: scratch memory grows with the others alone.
+func TestJoinedNumberOfZero(t *testing.T) {
+	const text = `__global__ void first(const float *x, float *t, int rows, int cols) { t[rows] = x[cols]; }
+__global__ void last(const float *t, float *y, int rows, int cols) { y[rows] = t[cols]; }
+`
+	events := []observed.Event{
+		memory(700), memory(17), memory(700), seenCopy(0, -1),
+		seenLaunch("first", side(4), side(32), 0, to(0), to(1), int64(100), int64(0)),
+		seenLaunch("last", side(4), side(32), 0, to(1), to(2), int64(100), int64(0)), seenCopy(-1, 2),
+	}
+	function, ok := launchfit.JoinMain(seen(text, events...), rowsAndCols(t), false)
+	if want := "cudaMalloc(&t, size_t(68) * (rows > 100 ? (rows + 99) / 100 : 1));"; !ok ||
+		!strings.Contains(function, want) {
+		t.Errorf("joined %t, without %s:\n%s", ok, want, function)
 	}
 }

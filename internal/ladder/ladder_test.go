@@ -64,7 +64,7 @@ func TestPlaceOfBytes(t *testing.T) {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 	want = "it reads x once and writes each output once, masked lanes left out; no CUDA variant of triad's " +
-		"moves less (an estimate)"
+		"moves much less (an estimate)"
 	if got := l.PlaceOfBytes(Traffic{ReadBytes: 1000, WriteBytes: 1000}); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}

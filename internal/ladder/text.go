@@ -87,8 +87,8 @@ func (l Ladder) PlaceOfBytes(t Traffic) string {
 	})
 	best := l.measuresOf(least.Traffic)
 	if mine.reads+mine.writes < worthTelling*(best.reads+best.writes) {
-		return fmt.Sprintf("it %s, masked lanes left out; no CUDA variant of triad's moves less (an "+
-			"estimate)", l.Moved(t))
+		return fmt.Sprintf("it %s, masked lanes left out; no CUDA variant of triad's moves much less "+
+			"(an estimate)", l.Moved(t))
 	}
 	return fmt.Sprintf("it %s, masked lanes left out; %s%s %s%s (an estimate)", l.Moved(t), least.Impl,
 		least.what(), l.Moved(least.Traffic), l.published(least))

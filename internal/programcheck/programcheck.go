@@ -101,7 +101,7 @@ func (a *checker) check(ctx context.Context, o *Options) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	a.AtOnce.Store(true)
+	a.AtOnce.Add(1)
 	defer context.AfterFunc(a.Stop, cancel)()
 	input := a.inputOfProgram()
 	check := a.checkOnce

@@ -235,8 +235,7 @@ func toolchainWords(t record.Toolchain) string {
 	return clean(strings.Join(words, ", "))
 }
 
-// origin passes on the facts from which a run came about, names and values in the order in which they are
-// shown.
+// origin calls fact with the name and value of each fact that determines a run, in display order.
 func origin(r record.Record, fact func(name, words string)) {
 	fact("where", whereWords(r.Where))
 	fact("case", caseWords(r.Case)+" (key "+r.Case.Key()+")")

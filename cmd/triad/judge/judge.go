@@ -112,7 +112,7 @@ func judge(ctx context.Context, s *runsetup.Setup, args []string, o *options) (e
 	g.Trusted = o.noSandbox
 	defer func() { err = errors.Join(err, g.Close()) }()
 	if o.stdin {
-		s.AtOnce.Store(true)
+		s.AtOnce.Add(1)
 		return judgeloop.Serve(s.Stop, s.In, s.Out, o.lanes, o.blind, g.Job)
 	}
 	began := time.Now()

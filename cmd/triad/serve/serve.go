@@ -93,7 +93,7 @@ func serveUntilStopped(ctx context.Context, c *console.Console, o *Options) erro
 	if err != nil {
 		return session.Fail(session.ExitBad, err)
 	}
-	c.AtOnce.Store(true) // nothing is left to finish
+	c.AtOnce.Add(1) // nothing is left to finish
 	fmt.Fprintf(c.Out, "%s shows %s until Ctrl-C.\n", server.Address(), store.Path())
 	if o.open {
 		c.OpenPage(ctx, server.Address())

@@ -2,7 +2,7 @@ package cfacts
 
 import "testing"
 
-// A call of a library is told by its prefix and a capital behind it.
+// A library call begins with the library's name and a capital letter.
 func TestLibraryCalls(t *testing.T) {
 	for name, want := range map[string]bool{
 		"cublasSgemm": true, "cudnnConvolutionForward": true, "cufftExecC2C": true,

@@ -340,7 +340,9 @@ func (j *joined) room(id int) string {
 	}
 	text := fmt.Sprintf("size_t(%d)", bytes)
 	for _, name := range names {
-		text += fmt.Sprintf(" * ((%s + %d) / %d)", name, j.numbers[name]-1, j.numbers[name])
+		if n := j.numbers[name]; n > 0 { // a switch may be off there, or at the call
+			text += fmt.Sprintf(" * (%[1]s > %[2]d ? (%[1]s + %[3]d) / %[2]d : 1)", name, n, n-1)
+		}
 	}
 	return text
 }
