@@ -109,7 +109,7 @@ type File struct {
 	Python  bool
 	Checked *check.Report // of triad check; nil: it did not run
 	Trouble string        // why it did not
-	Launch  Cause         // a launch of its main() that leaves out elements; Line is 0 if there is none
+	Launch  Cause         // a launch that may leave out elements; Line is 0 if there is none
 	Judged  []Judged      // as the operators that were guessed
 	Nearest string        // an operator, where none fits; "" if none is near
 }
@@ -137,8 +137,6 @@ func (f *File) Line() Line {
 	case bad >= 0:
 		l.Verdict, l.Open = Unsure, true
 		l.Text = "wrong if it is meant for " + j.Operator + ": " + f.wrong(j, bad, nil)
-	case j.Right() && f.Launch.Line > 0 && f.failed():
-		l.Verdict, l.Text = Wrong, f.Launch.String()+"; the kernel is right"
 	case j.Right():
 		l.Verdict, l.Text = Right, strings.Join(append([]string{j.praise()}, f.besides()...), "; ")
 		l.Error, l.DType = j.Passes[0].Error, j.Passes[0].DType
@@ -161,13 +159,14 @@ func (f *File) failed() bool {
 	})
 }
 
-// besides lists what is wrong about the program around a right kernel.
+// besides lists what is to be said of the program around a right kernel, if it failed.
 func (f *File) besides() (words []string) {
+	if !f.failed() {
+		return nil
+	}
+	words = append(words, "but main() failed: look at what it printed")
 	if f.Launch.Line > 0 {
 		words = append(words, f.Launch.String())
-	}
-	if f.failed() {
-		words = append(words, "but main() failed: look at what it printed")
 	}
 	return words
 }
@@ -179,7 +178,7 @@ func (f *File) Causes() []Cause {
 	if len(f.Judged) == 0 {
 		return all
 	}
-	if f.Launch.Line > 0 {
+	if f.Launch.Line > 0 && f.failed() {
 		all = append(all, f.Launch)
 	}
 	for _, p := range f.Judged[Best(f.Judged)].Passes {

@@ -12,7 +12,6 @@ import (
 	"triad/internal/kernelfile"
 	"triad/internal/op"
 	"triad/internal/operatorguess"
-	"triad/internal/ownfile/cfacts"
 	"triad/internal/ownfile/pyfacts"
 	"triad/internal/panics"
 	"triad/internal/record"
@@ -67,7 +66,7 @@ func (r *round) lookAt(e entry, details io.Writer, seen *evidence) (_ firstlook.
 		if err != nil {
 			f.Trouble = cmp.Or(harmless.FirstLine(err.Error()), "no reason is known")
 		}
-		f.Launch.Line, f.Launch.Text = advice.LaunchDivision(text, cfacts.IntegerValue)
+		f.Launch.Line, f.Launch.Text = advice.LaunchDivision(text)
 	}
 	if r.ctx.Err() != nil {
 		return firstlook.Line{}, r.ctx.Err()

@@ -60,7 +60,11 @@ func Places(ctx context.Context, w *machine.Workers, mine *participants.OwnFiles
 			request.Impls = []string{f.Name}
 			if p.Python = f.IsPython(); p.Python {
 				p.counted = bytesRequest(request, l, *base)
-				p.traffic = movedBy(ctx, mine, p.counted)[f.Name]
+				moved := movedBy(ctx, mine, p.counted)
+				if moved == nil {
+					continue
+				}
+				p.traffic = moved[f.Name]
 				if 10*p.traffic.ReadBytes < 9*l.InputBytes { // other operations read the rest
 					p.traffic = ladder.Traffic{}
 				}
@@ -140,7 +144,7 @@ func (p Place) Line() string {
 		return p.ladder.PlaceOfBytes(p.traffic)
 	case p.Python:
 		return "no place on the ladder: without a GPU only what kernels of CUDA and Triton move is " +
-			"counted, and here other operations move it"
+			"counted, and those here do not read all inputs"
 	}
 	return p.ladder.Place(p.traffic)
 }

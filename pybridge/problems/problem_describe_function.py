@@ -51,8 +51,9 @@ class Function(problem_describe.Description):
         self.sizes_of()
         self.tensors()
         tests = [{n: test[n] for n in self.free} for test in self.tests]
-        several = next(some for least in (3, 1, 0)
-                       if (some := [test for test in tests if min(test.values()) >= least]))
+        several = next((some for least in (3, 1, 0)
+                        if (some := [test for test in tests if min(test.values(), default=0) >= least])),
+                       tests)
         start = min(several, key=lambda test: sum(test.values()))
         self.probes = problem_sizes.Probes(self.evaluated, self.own, start)
         return self.finished()

@@ -74,7 +74,7 @@ class _Problem(function.Function):
                 self.looked.append({**self.tests[i], **dict(zip(names, inputs))})
             if len(self.looked) == DRAWN:
                 break  # the sample is made by hand, and looked at where too few others can be drawn
-        self.by_hand = self.elements(self.tests[smallest[0]]) > MOST_DRAWN_ELEMENTS
+        self.by_hand = not smallest or self.elements(self.tests[smallest[0]]) > MOST_DRAWN_ELEMENTS
         if self.by_hand:
             self.notes.append("Its tests are too large to look at their elements.")
 

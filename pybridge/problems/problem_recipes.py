@@ -15,6 +15,9 @@ from tensors import DTYPES
 MOST_VALUES = 64
 """Values of an input that has few."""
 
+MOST_INTEGER = (1 << 63) - 2
+"""The largest integer that torch draws."""
+
 
 def range_of(tests: list[torch.Tensor]) -> dict[str, Any]:
     """The recipe of an input without structure: between the least and the largest element of the tests."""
@@ -35,6 +38,9 @@ def of(tests: list[torch.Tensor]) -> dict[str, Any]:
     found = problem_structure.structure([problem_structure.sampled(t) for t in tests])
     if found and (name := _NAMES.get(found)):
         recipe["structure"] = name
+    if not any(t.numel() for t in finite):
+        recipe.pop("structure", None)
+        return recipe
     values, counts = torch.cat([t.double() for t in finite]).unique(return_counts=True)
     few = len(values) <= MOST_VALUES
     if few and (found == problem_structure.FEW_VALUES or not found and not tests[0].is_floating_point()):
@@ -43,7 +49,7 @@ def of(tests: list[torch.Tensor]) -> dict[str, Any]:
         recipe.pop("structure")
         if (values == values.round()).all():
             recipe["structure"] = "integers"
-    elif found == problem_structure.OFTEN and len(values):
+    elif found == problem_structure.OFTEN:
         most = int(counts.argmax())
         recipe.update(value=values[most].item(), share=(counts[most] / counts.sum()).item())
     elif recipe.get("structure") == "triangle":
@@ -64,7 +70,7 @@ def drawn(recipe: dict[str, Any], shape: list[int], dtype: torch.dtype, values: 
     if dtype.is_floating_point and recipe.get("structure") != "integers":
         t = torch.rand(shape, generator=random, dtype=torch.float64) * (high - low) + low
     else:
-        top = values[recipe["below"]] if "below" in recipe else int(high) + 1
+        top = values[recipe["below"]] if "below" in recipe else min(int(high), MOST_INTEGER) + 1
         t = torch.randint(int(low), max(top, int(low) + 1), shape, generator=random)
     if recipe.get("structure") == "nonzero":
         return _nonzero(t, values[recipe["count"]], random).to(dtype)
@@ -91,7 +97,7 @@ def _triangle(t: torch.Tensor, recipe: dict[str, Any], _: torch.Generator) -> to
 
 
 def _symmetric(t: torch.Tensor, *_: Any) -> torch.Tensor:
-    return t.triu() + t.triu(1).mT
+    return t.triu() + t.triu(1).mT if t.shape[-1] == t.shape[-2] else t
 
 
 def _places(t: torch.Tensor, recipe: dict[str, Any], random: torch.Generator) -> torch.Tensor:

@@ -185,7 +185,9 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 		standing.TellTimed(a.Out, s.Request, result.Records)
 		var places []standing.Place
 		if placed {
-			places = standing.Places(ctx, a.Workers, mine, s.Request, result.Records)
+			counting, done := a.AtFirstInterrupt(ctx)
+			places = standing.Places(counting, a.Workers, mine, s.Request, result.Records)
+			done()
 		}
 		err = errors.Join(err, standing.Tell(ctx, a.Workers, places, o.Verbose || o.Explain),
 			smallestcase.Tell(a.Out, a.Style(), smallest),
