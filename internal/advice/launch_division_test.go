@@ -2,8 +2,8 @@ package advice
 
 import "testing"
 
-// A number of blocks that is rounded down is named with its line; one that is rounded up, or is one of several
-// dimensions, is not.
+// A number of blocks that is rounded down is named with its line; one that is rounded up, or is one of
+// several dimensions, is not.
 func TestLaunchDivision(t *testing.T) {
 	const named = "n / 256 blocks may leave out elements unless 256 divides n: (n + 256 - 1) / 256"
 	for text, want := range map[string]string{

@@ -89,8 +89,8 @@ var lineCases = []lineCase{
 			Checked: checked(map[int]check.Kind{0: check.ExitStatus}), Launch: cause,
 			Judged: []Judged{judged(sure, passOf(op.Forward, op.StatusPass))},
 		},
-		Right, "1 case, mean error 0.25 ulp in fp32; but main() failed: look at what it printed; line 7: cause",
-		false,
+		Right, "1 case, mean error 0.25 ulp in fp32; but main() failed: look at what it printed; " +
+			"line 7: cause", false,
 	},
 	{
 		"right, and its main() fails",
