@@ -105,7 +105,7 @@ class Description(problem_fills.Data):
         shapes: list[dict[str, int]] = []
         for proposed in self.proposed():
             values = self.probes.whole(proposed)
-            if values in shapes or len(shapes) >= (16 if most < MOST_FIXED_ELEMENTS else 2):
+            if values in shapes or len(shapes) >= (2 if most == MOST_FIXED_ELEMENTS else 16):
                 continue
             sizes = self.probes.perhaps(values)
             if sizes is None or sizes.keys() != self.probes.first.keys():
