@@ -63,7 +63,9 @@ var (
 		`Ninja is required to load C\+\+ extensions|Error building extension`)
 	// Python's message about one that was not compiled
 	noExtension = regexp.MustCompile(`^ImportError: \S+\.so: cannot open shared object file`)
-	notLinked   = regexp.MustCompile(`undefined (?:symbol:|reference to) [\x60‘']?([^\s'’;]+)`)
+	// torch's message about an operator that an extension would have registered
+	noOperator = regexp.MustCompile(`RuntimeError: operator (\w+)::(\w+) does not exist`)
+	notLinked  = regexp.MustCompile(`undefined (?:symbol:|reference to) [\x60‘']?([^\s'’;]+)`)
 	// an assert that checks the values of tensors, and not their sizes, dtypes or strides
 	looksAtValues = regexp.MustCompile(
 		`allclose|isnan|isfinite|isinf|\.(?:all|any|max|min|sum|item|equal)\(`,
@@ -156,6 +158,11 @@ func importLimit(message string, emulated bool) (status op.Status, sentence stri
 	if m := otherVersion.FindStringSubmatch(message); m != nil {
 		return op.StatusUnavailable, fmt.Sprintf("it imports %s from %s, which the version here does not "+
 			"have: triad doctor names the versions; leave the import out, or install another one", m[1],
+			m[2])
+	}
+	if m := noOperator.FindStringSubmatch(message); m != nil && m[1] != "aten" {
+		return op.StatusUnavailable, fmt.Sprintf("it names torch.ops.%s.%s, which nothing that it imports "+
+			"registers: import the extension in the file, or judge the .cu that has it, with --add", m[1],
 			m[2])
 	}
 	if strings.Contains(message, ": SystemExit: ") {

@@ -49,6 +49,10 @@ var buildLimits = []struct {
 		"it imports flash_attn,",
 	},
 	{
+		"/x.py:3: RuntimeError: operator mine::swiglu does not exist", "", false, op.StatusUnavailable,
+		"it names torch.ops.mine.swiglu, which nothing that it imports registers",
+	},
+	{
 		"/x.py:2: ModuleNotFoundError: No module named 'yaml': /v/bin/python -m pip install pyyaml", "",
 		false, op.StatusUnavailable, "/v/bin/python -m pip install pyyaml, or leave the import out",
 	},

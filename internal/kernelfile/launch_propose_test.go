@@ -97,6 +97,7 @@ func TestLaunchesOfWarps(t *testing.T) {
 func TestSharedMemoryOfTheOwnLaunch(t *testing.T) {
 	for shared, want := range map[int64]string{
 		0: "grid (rows) and block (128) (", 512: "128 * 4 bytes of dynamic shared memory",
+		6400: "min(max(128 * 50, cols * 64), 49152) bytes of dynamic shared memory",
 	} {
 		file := seen("__global__ void k(const float* x, float* y, int M, int N) {\n"+
 			"extern __shared__ float s[]; s[threadIdx.x] = x[blockIdx.x * N]; y[blockIdx.x * N] = s[0]; }",

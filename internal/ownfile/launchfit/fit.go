@@ -132,8 +132,11 @@ func (f Fit) Value(text string) (n int64, known bool) {
 // harm.
 const enoughShared = 40 << 10
 
+// mostShared is the shared memory in bytes that a launch may have without asking for more.
+const mostShared = 48 << 10
+
 // Shared returns the expression of dynamic shared memory in bytes: for each thread, or for each element of a
-// size, whichever is more where both fit.
+// size, whichever is more where both fit. Of two that fit, one above what a launch may have is not meant.
 func (f Fit) Shared(bytes int64) string {
 	if bytes == 0 {
 		return "0"
@@ -155,7 +158,7 @@ func (f Fit) Shared(bytes int64) string {
 	case 1:
 		return found[0]
 	}
-	return "max(" + found[0] + ", " + found[1] + ")"
+	return fmt.Sprintf("min(max(%s, %s), %d)", found[0], found[1], max(mostShared, bytes))
 }
 
 // Axes lists the members of blockIdx and threadIdx.

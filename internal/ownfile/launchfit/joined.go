@@ -226,11 +226,15 @@ func (j *joined) side(n int64) (text string) {
 
 var ceilDivision = regexp.MustCompile(`ceildiv\(([^,]+), ([^,()]+)\)`)
 
+// smallerOf matches the limit of dynamic shared memory, after largerOf was written in C++.
+var smallerOf = regexp.MustCompile(`min\((.+), (\d+)\)`)
+
 var largerOf = regexp.MustCompile(`max\(([^,]+), ([^,()]+)\)`)
 
 // asCode writes an expression of sizes in C++.
 func asCode(text string) string {
 	text = largerOf.ReplaceAllString(text, "($1 > $2 ? $1 : $2)")
+	text = smallerOf.ReplaceAllString(text, "($1 < $2 ? $1 : $2)")
 	return ceilDivision.ReplaceAllString(text, "(($1 + $2 - 1) / ($2))")
 }
 
