@@ -140,11 +140,14 @@ func (b *Binding) rankStatedInside(fn cfacts.Function, handed []pyfacts.Handed, 
 }
 
 // leading returns the number of leading ones that a tensor of these sizes gets. Vectors next to a matrix get
-// none.
+// none, and two factors of a size take the place of one.
 func (b *Binding) leading(sizes []any) int {
-	if rank := len(b.shape(b.inputs[0])); len(sizes) == 0 || rank > 1 && len(sizes) < 2 ||
-		rank == 1 && !b.isDim(fmt.Sprint(sizes[0])) {
+	if rank := len(b.shape(b.inputs[0])); b.Options.Leading == 0 || len(sizes) == 0 ||
+		rank > 1 && len(sizes) < 2 || rank == 1 && !b.isDim(fmt.Sprint(sizes[0])) {
 		return 0
+	}
+	if len(sizes) == 1 && b.hasFactors(fmt.Sprint(sizes[0])) {
+		return b.Options.Leading - 1
 	}
 	return b.Options.Leading
 }

@@ -27,9 +27,16 @@ func (b *Binding) hides(dim string) bool {
 	})
 }
 
-// hasFactors reports whether a function is given two factors of a size: its tensors then have both as their
-// sizes.
+// hasFactors reports whether a function is given two factors of a size, or matrices where an operator has
+// vectors and the order of elements is irrelevant: its tensors then have both as their sizes. A single row
+// would hide a wrong stride.
 func (b *Binding) hasFactors(dim string) bool {
+	shape := b.shape(b.inputs[0])
+	result, _, _ := strings.Cut(b.Spec.Formula, "=")
+	if noOrder := len(b.Spec.Dims) == 1 && !strings.Contains(result, "["); noOrder && b.Options.Leading > 0 &&
+		len(shape) == 1 && shape[0] == any(dim) {
+		return true
+	}
 	return b.Options.Split == dim && dim != "" ||
 		slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Share > 0 && a.Target == dim })
 }

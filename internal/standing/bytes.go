@@ -10,6 +10,7 @@ import (
 	"triad/internal/backend"
 	"triad/internal/ladder"
 	"triad/internal/machine"
+	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/run"
 	"triad/internal/session"
@@ -26,7 +27,7 @@ func bytesRequest(request run.Request, l ladder.Ladder, base record.Record) run.
 }
 
 // movedBy runs a request in Triton's interpreter, and returns the bytes that the kernels of each
-// implementation move in its last call.
+// implementation move in its last call; none of one that was not called.
 func movedBy(ctx context.Context, b backend.Backend, request run.Request) map[string]ladder.Traffic {
 	moved := &movedBytes{Backend: b, of: map[string]ladder.Traffic{}}
 	if _, err := run.Unrecorded(ctx, ctx, moved, request, false); err != nil {
@@ -50,8 +51,11 @@ func (m *movedBytes) Run(ctx context.Context, job backend.Job) (backend.Outcome,
 	outcome, err := m.Backend.Run(ctx, job)
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	if t := outcome.Traffic; t != nil {
+	switch t := outcome.Traffic; {
+	case t != nil:
 		m.of[job.Implementation.Name] = ladder.Traffic{ReadBytes: t.ReadBytes, WriteBytes: t.WriteBytes}
+	case err == nil && outcome.Status == op.StatusUnknown: // no kernel of Triton ran
+		m.of[job.Implementation.Name] = ladder.Traffic{}
 	}
 	return outcome, err
 }

@@ -60,11 +60,10 @@ func Places(ctx context.Context, w *machine.Workers, mine *participants.OwnFiles
 			request.Impls = []string{f.Name}
 			if p.Python = f.IsPython(); p.Python {
 				p.counted = bytesRequest(request, l, *base)
-				moved := movedBy(ctx, mine, p.counted)
-				if moved == nil {
+				var called bool
+				if p.traffic, called = movedBy(ctx, mine, p.counted)[f.Name]; !called {
 					continue
 				}
-				p.traffic = moved[f.Name]
 				if 10*p.traffic.ReadBytes < 9*l.InputBytes { // other operations read the rest
 					p.traffic = ladder.Traffic{}
 				}
