@@ -189,11 +189,13 @@ func (b *Binding) Launches(name string) bool {
 	return strings.Contains(b.Function.Kernels, "def "+name+"(")
 }
 
-// bearsName reports whether a function has the operator's name: softmax, nn::Softmax, softmax_forward.
+// bearsName reports whether a function has the operator's name: softmax, nn::Softmax, softmax_forward, and
+// softmax_kernel of Triton's, which a function of the file that computes softmax with torch would acquit.
 func (r Request) bearsName(fn cfacts.Function) bool {
 	rest, found := strings.CutPrefix(lettersOf(match.Snake(cfacts.LastName(fn.Name))),
 		lettersOf(match.Snake(r.operator)))
-	return found && slices.Contains([]string{"", "forward", "fwd", "backward", "bwd", "grad"}, rest)
+	return found && (slices.Contains([]string{"", "forward", "fwd", "backward", "bwd", "grad"}, rest) ||
+		rest == "kernel" && fn.Form == kernelForm)
 }
 
 // withNamesakes adds the functions with the operator's name that a result would not cover, so that each is a

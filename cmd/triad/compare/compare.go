@@ -18,6 +18,8 @@ import (
 	"triad/internal/hosttrouble"
 	"triad/internal/manyfiles"
 	"triad/internal/opfolder"
+	"triad/internal/participants"
+	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/runsetup"
@@ -185,9 +187,7 @@ func (a *Verb) Judge(ctx context.Context, request run.Request, o *runsetup.Optio
 		standing.TellTimed(a.Out, s.Request, result.Records)
 		var places []standing.Place
 		if placed {
-			counting, done := a.AtFirstInterrupt(ctx)
-			places = standing.Places(counting, a.Workers, mine, s.Request, result.Records)
-			done()
+			places = a.places(ctx, mine, s.Request, result.Records)
 		}
 		err = errors.Join(err, standing.Tell(ctx, a.Workers, places, o.Verbose || o.Explain),
 			smallestcase.Tell(a.Out, a.Style(), smallest),
@@ -248,4 +248,14 @@ func (a *Verb) PrintCompare(s *session.Session, result run.Result, o *runsetup.O
 	summary.Timed, summary.Power, summary.Details = runsetup.Timed(result), runsetup.PowerOf(result),
 		o.Verbose || o.Explain
 	return report.Compare(a.Out, a.Style(), result.Records, result.Differences, summary)
+}
+
+// places returns where added files stand on their ladders. The first Ctrl-C ends the counting: the verdicts
+// are printed.
+func (a *Verb) places(ctx context.Context, mine *participants.OwnFiles, r run.Request,
+	records []record.Record,
+) []standing.Place {
+	ctx, done := a.AtFirstInterrupt(ctx)
+	defer done()
+	return standing.Places(ctx, a.Workers, mine, r, records)
 }
