@@ -268,7 +268,7 @@ func bindOne(file *cfacts.File, list []cfacts.Function, spec *op.Spec, pass op.P
 }
 
 // referenceWords lists words in the names of functions that others of a file are compared with.
-var referenceWords = []string{"reference", "ref", "golden", "baseline"}
+var referenceWords = []string{"reference", "ref", "golden", "baseline", "cpu", "numpy"}
 
 // withoutReferences leaves out the references that other functions are compared with, if there are others.
 func withoutReferences(fit []*Binding) []*Binding {

@@ -35,6 +35,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 import triton.language as tl
+from triton import knobs
 from triton.runtime import interpreter
 
 import interpreter_caches
@@ -366,7 +367,9 @@ _ORIGINALS = [(owner, name, vars(owner)[name]) for owner, name, _ in _CORRECTION
 
 
 def correct() -> None:
-    """Puts the corrections in place, for the whole process, where they are not there."""
+    """Puts the corrections in place, for the whole process, where they are not there. A file that sets
+    TRITON_INTERPRET when it is imported is interpreted all the same."""
+    knobs.runtime.interpret = True
     if all(vars(owner)[name] is corrected for owner, name, corrected in _CORRECTIONS):
         return
     for owner, name, corrected in _CORRECTIONS:

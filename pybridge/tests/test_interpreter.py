@@ -152,6 +152,11 @@ class Interpreter(unittest.TestCase):
         self.addCleanup(interpreter.correct)
         self.assertTrue(torch.equal(got, run()))
 
+    def test_a_file_that_turns_the_interpreter_off(self):
+        interpreter.correct()
+        with unittest.mock.patch.dict("os.environ", {"TRITON_INTERPRET": "0"}):
+            self.assertTrue(triton.knobs.runtime.interpret)
+
     def test_shapes_that_are_none(self):
         """What is no shape is refused as before, and what is one has the same name and sizes."""
         for shape in ([], [3], [4, 16], [2.0], [True], [tl.constexpr(8)], ["8"], [1 << 21], tl.tuple([4, 8]),
