@@ -10,6 +10,7 @@ import (
 
 // A call is neutral if it uses a name whose line failed because something is not installed.
 func TestCallOfWhatIsMissing(t *testing.T) {
+	lines := []string{"def f(x):", "    return x * SCALE", "", "if __name__ == '__main__':", "    SCALE = 2.0"}
 	for said, want := range map[string]struct {
 		status op.Status
 		words  string
@@ -25,13 +26,14 @@ func TestCallOfWhatIsMissing(t *testing.T) {
 		"Missing: triad: /x.py:5: TypeError: compile() got an unexpected keyword argument 'signature'": {
 			op.StatusUnavailable, "/x.py:5: TypeError: compile() got an unexpected keyword argument",
 		},
-		"Missing: triad: /x.py:9: SCALE is given a value only where its main block runs, and so on": {
-			op.StatusUnavailable, "SCALE is given a value only where its main block runs, and so on",
+		"NameError: name 'SCALE' is not defined": {
+			op.StatusUnavailable, "assign SCALE at the top of the file",
 		},
-		"TypeError: triad: /x.py:5": {op.StatusCrash, "TypeError"},
+		"NameError: name 'x' is not defined": {op.StatusCrash, "NameError"},
+		"TypeError: triad: /x.py:5":          {op.StatusCrash, "TypeError"},
 	} {
 		o := backend.Outcome{Status: op.StatusCrash, Sentence: said}
-		(&File{Path: "x.py"}).missesNames(&o)
+		(&File{Path: "x.py", lines: lines}).missesNames(&o)
 		if o.Status != want.status || !strings.Contains(o.Sentence, want.words) {
 			t.Errorf("%s: %v, %s, want %v, %s", said, o.Status, o.Sentence, want.status, want.words)
 		}

@@ -229,24 +229,37 @@ func (f *File) headAt(w *backend.Where) string {
 var usesMissing = regexp.MustCompile(`^(?:InterpreterError: )?(?:Missing(?:: |\(['"])triad: |` +
 	`(ModuleNotFoundError: No module named))`)
 
-// ofMain matches the message about a name that the block of "__main__" gives more than one value.
-var ofMain = regexp.MustCompile(`^\S.*?:\d+: (\w+ is given a value only where its main block runs` +
-	`[^'"\n]*)`)
+// notDefined matches the exception of a call that uses a name without a value, and ofMain what a block of
+// "__main__" assigns.
+var (
+	notDefined = regexp.MustCompile(`NameError(?:: |\(['"])name '(\w+)' is not defined`)
+	ofMain     = regexp.MustCompile(`(?s)\nif __name__ ==.*`)
+)
+
+// mainAssigns reports whether the block of "__main__" assigns a name.
+func (f *File) mainAssigns(name string) bool {
+	main := ofMain.FindString(strings.Join(f.lines, "\n"))
+	return regexp.MustCompile(`\n[ \t]+` + name + `[ \t]*=[^=]`).MatchString(main)
+}
 
 // missesNames reports what is missing here for a call that uses such a name. That is neutral: a wrong line
 // would end the import.
 func (f *File) missesNames(outcome *backend.Outcome) {
+	if outcome.Status != op.StatusCrash || !f.IsPython() {
+		return
+	}
+	if m := notDefined.FindStringSubmatch(outcome.Sentence); m != nil && f.mainAssigns(m[1]) {
+		outcome.Status, outcome.Sentence = op.StatusUnavailable, m[1]+" is given a value only where the "+
+			"file's main block runs, and triad imports it: assign "+m[1]+" at the top of the file"
+		return
+	}
 	at := usesMissing.FindStringSubmatchIndex(outcome.Sentence)
-	if outcome.Status != op.StatusCrash || !f.IsPython() || at == nil {
+	if at == nil {
 		return
 	}
 	why := outcome.Sentence[at[1]:]
 	if at[2] >= 0 {
 		why = outcome.Sentence[at[2]:]
-	}
-	if m := ofMain.FindStringSubmatch(why); m != nil {
-		outcome.Status, outcome.Sentence = op.StatusUnavailable, m[1]
-		return
 	}
 	outcome.Status, outcome.Sentence = op.StatusUnavailable, "it uses what a line of the file makes, which "+
 		"works with other versions or where a GPU is, and not here ("+why+"): leave the line out, or "+
