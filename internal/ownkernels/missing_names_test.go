@@ -10,7 +10,7 @@ import (
 
 // A call is neutral if it uses a name whose line failed because something is not installed.
 func TestCallOfWhatIsMissing(t *testing.T) {
-	lines := []string{"def f(x):", "    return x * SCALE", "", "if __name__ == '__main__':", "    SCALE = 2.0"}
+	lines := strings.Split("def f(x):,    return x * SCALE,if __name__ == '__main__':,    SCALE = 2.0", ",")
 	for said, want := range map[string]struct {
 		status op.Status
 		words  string
