@@ -34,8 +34,7 @@ func (b *Binding) assumedForms() []Assumption {
 	var what, open []string
 	telling := true
 	for _, a := range b.Args {
-		if a.Stated || b.ordered && a.Adapter == layout.BSHD ||
-			shown(a.Adapter) && !b.guessedNumber(a) {
+		if a.Stated || b.ordered && a.Adapter == layout.BSHD || shown(a.Adapter) && !b.guessedNumber(a) {
 			continue
 		}
 		open = append(open, a.Name)

@@ -123,8 +123,7 @@ func namedAfterAny(name, own string) bool {
 // operator's name: layernorm next to attention, for flash_attention.
 func withoutOthers(fit []*Binding, spec *op.Spec) []*Binding {
 	other := func(b *Binding) bool {
-		return namedAfterAny("_"+match.Snake(b.Function.Name)+"_",
-			b.ownWords())
+		return namedAfterAny("_"+match.Snake(b.Function.Name)+"_", b.ownWords())
 	}
 	plain := func(b *Binding) bool {
 		name := "_" + match.Snake(b.Function.Name) + "_"

@@ -312,8 +312,7 @@ func (b *Binding) squareUnderSwitch() []condition {
 	for _, name := range slices.Sorted(maps.Keys(b.Spec.Own.Triangle)) {
 		is := func(a Argument) bool { return a.Role == Attribute && a.Target == name }
 		i := slices.IndexFunc(b.Args, is)
-		if _, said := b.Options.Attrs[name]; said || i < 0 ||
-			!countsFromTheFirst(b.file, &b.Function) {
+		if _, said := b.Options.Attrs[name]; said || i < 0 || !countsFromTheFirst(b.file, &b.Function) {
 			continue
 		}
 		dims := dimsOf(b.Spec.Own.Triangle[name])

@@ -373,8 +373,7 @@ func (b *Binding) sizesAskedFor() (ends bool, sizes map[string]int64) {
 		under := statementAt(body, close+1)
 		is := func(words ...string) bool {
 			return slices.ContainsFunc(under, func(t cfacts.Token) bool {
-				return slices.Contains(words,
-					t.Text)
+				return slices.Contains(words, t.Text)
 			})
 		}
 		if !asks || is("<<<") {

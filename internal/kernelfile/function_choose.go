@@ -125,8 +125,7 @@ func eligible(f *cfacts.File, r Request, pass op.Pass) [][]cfacts.Function {
 	list := fitting(f, r, pass, match.IsHelper)
 	if len(list) == 0 { // set_rotary launches what is to be judged, where nothing else does
 		list = fitting(f, r, pass, func(name string) bool {
-			return match.MakesTensors(name) ||
-				!match.LaunchesTriton(f, name)
+			return match.MakesTensors(name) || !match.LaunchesTriton(f, name)
 		})
 	}
 	switch {

@@ -175,8 +175,7 @@ func (k body) number(word string) (int, bool) {
 func (k body) grid() (grid [3]string, said bool) {
 	grid, said = [3]string{"1", "1", "1"}, true
 	used := len(those(launchfit.Axes[:], func(axis string) bool {
-		return k.uses(k.tokens, "blockIdx",
-			axis)
+		return k.uses(k.tokens, "blockIdx", axis)
 	}))
 	for i, axis := range launchfit.Axes {
 		if !k.uses(k.tokens, "blockIdx", axis) {

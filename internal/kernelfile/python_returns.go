@@ -372,8 +372,7 @@ func (b *Binding) pythonModule() string {
 		}
 	}
 	return fmt.Sprintf("Module(_MODULE, %q, {%s}, (%s))", b.Function.Call,
-		b.dictionary(b.Args, cfacts.InInit),
-		quoted(weights))
+		b.dictionary(b.Args, cfacts.InInit), quoted(weights))
 }
 
 // dictionary lists the arguments of a place, by name, as a Python dictionary.

@@ -103,8 +103,7 @@ func (b *Binding) namesAxis(p cfacts.Param) bool {
 	return b.Function.Kind == cfacts.Python && b.Function.Form != kernelForm && p.Place == cfacts.InCall &&
 		(p.IsInteger() || p.Untyped) && b.Options.Map[p.Name] == "" && isAxis(p.Name) &&
 		slices.ContainsFunc(b.Function.FactsOf(p.Name).Handed, func(h pyfacts.Handed) bool {
-			return isAxis(h.Name) ||
-				slices.Contains(alongAxis, h.Call[strings.LastIndex(h.Call, ".")+1:])
+			return isAxis(h.Name) || slices.Contains(alongAxis, h.Call[strings.LastIndex(h.Call, ".")+1:])
 		})
 }
 

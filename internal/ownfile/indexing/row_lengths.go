@@ -58,8 +58,7 @@ func RowLengths(f *cfacts.File, fn *cfacts.Function) (lengths map[string]string,
 	found := map[string][]string{}
 	places = map[string][]string{}
 	f.Walk(fn, func(fn *cfacts.Function, name func(string) string) {
-		collectRows(f, fn, name, found,
-			places)
+		collectRows(f, fn, name, found, places)
 	})
 	lengths = map[string]string{}
 	for pointer, names := range found {
@@ -160,8 +159,7 @@ func rowOf(f *cfacts.File, body, index []cfacts.Token, size func(string) bool, d
 			continue
 		}
 		if slices.ContainsFunc(factors, func(factor []cfacts.Token) bool {
-			return ofWidth(f,
-				cfacts.OnlyName(factor))
+			return ofWidth(f, cfacts.OnlyName(factor))
 		}) {
 			found, least = "", len(factors) // rows are as long as the constant
 			continue
