@@ -161,7 +161,8 @@ func (c ownCase) judged(t *testing.T) {
 	}
 	text, code := runTriad(t, append([]string{
 		"compare", c.Operator, "--impl", "mine", "--quick",
-		"--verbose", "--device", "cpu", "--limit", "readings=3m", // however busy the computer is
+		"--verbose", "--device", "cpu",
+		"--limit", "readings=3m", "--limit", "cases=10m", // however busy the computer is
 		"--add", filepath.Join("testdata", "own", c.File),
 	}, c.Flags...)...)
 	line := statusOfAFile.FindAllStringSubmatch(text, -1)

@@ -14,7 +14,7 @@ import (
 type besides struct {
 	mu    sync.Mutex
 	seen  []*BesideSeen
-	took  map[string]time.Duration
+	took  map[string]*overlapping // by implementation
 	quick map[string]map[string]bool // the keys of the quick cases, by operator
 }
 
@@ -29,6 +29,45 @@ func (b *besides) of(impl string) *BesideSeen {
 	}
 	b.seen = append(b.seen, &BesideSeen{Impl: impl, Wrong: map[string]int{}})
 	return b.seen[len(b.seen)-1]
+}
+
+// overlapping measures how long at least one of several intervals lasted. A case that waits for a core that
+// another one uses adds nothing.
+type overlapping struct {
+	running int
+	since   time.Time // when the first of those that run began
+	ended   time.Duration
+}
+
+func (o *overlapping) begin(now time.Time) {
+	if o.running == 0 {
+		o.since = now
+	}
+	o.running++
+}
+
+func (o *overlapping) end(now time.Time) {
+	if o.running--; o.running == 0 {
+		o.ended += now.Sub(o.since)
+	}
+}
+
+func (o *overlapping) total(now time.Time) time.Duration {
+	if o.running > 0 {
+		return o.ended + now.Sub(o.since)
+	}
+	return o.ended
+}
+
+// tookOf returns the time of an implementation's cases.
+func (b *besides) tookOf(impl string) *overlapping {
+	if b.took == nil {
+		b.took = map[string]*overlapping{}
+	}
+	if b.took[impl] == nil {
+		b.took[impl] = &overlapping{}
+	}
+	return b.took[impl]
 }
 
 // isQuick reports whether a case is one of the quick ones.
@@ -68,19 +107,26 @@ func (x *execution) beside(ctx context.Context, c *prepared, e entry, r *record.
 	}
 	x.besides.mu.Lock()
 	seen := x.besides.of(r.Impl)
-	if b != nil && x.besides.took[r.Impl] > limit {
+	took, began := x.besides.tookOf(r.Impl), time.Now()
+	if b != nil && took.total(began) > limit {
 		b, why = nil, fmt.Sprintf("it took %v for those before", limit)
 	}
 	if b == nil {
 		seen.Left, seen.Why = seen.Left+1, why
+	} else {
+		took.begin(began)
 	}
 	x.besides.mu.Unlock()
 	if b == nil {
 		return nil
 	}
+	defer func() {
+		x.besides.mu.Lock()
+		defer x.besides.mu.Unlock()
+		took.end(time.Now())
+	}()
 	twin.Doubts = e.implementation.Doubts
 	other := entry{implementation: twin, backend: b}
-	began := time.Now()
 	emulated := newRecord(c, other, x.request.Seed, began)
 	outcome, err := x.launch(ctx, c, other)
 	if err != nil {
@@ -93,10 +139,6 @@ func (x *execution) beside(ctx context.Context, c *prepared, e entry, r *record.
 	other.doubted(&emulated)
 	x.besides.mu.Lock()
 	defer x.besides.mu.Unlock()
-	if x.besides.took == nil {
-		x.besides.took = map[string]time.Duration{}
-	}
-	x.besides.took[r.Impl] += time.Since(began)
 	switch emulated.Status.Weight() {
 	case op.Bad:
 		seen.Judged++
