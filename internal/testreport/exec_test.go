@@ -39,11 +39,8 @@ func TestInsideLast(*testing.T) {
 	if os.Getenv(inside) == "" {
 		return
 	}
-	// the reader of the log samples the costs when a test begins and ends
-	const noticed = 500 * time.Millisecond
-	time.Sleep(noticed)
-	defer time.Sleep(noticed)
-	for begin := processorSeconds(os.Getpid()); processorSeconds(os.Getpid()) < begin+0.3; {
+	time.Sleep(time.Second) // until the reader of the log has sampled the cost of the tests before
+	for begin := useOf(os.Getpid()).seconds; useOf(os.Getpid()).seconds < begin+0.3; {
 		runtime.Gosched()
 	}
 }
@@ -53,7 +50,7 @@ func TestInsideLast(*testing.T) {
 func TestHangingTestsEnd(t *testing.T) {
 	t.Setenv(inside, "1")
 	t.Setenv(hangLimit, "5s") // of which TestInsideLast uses a quarter on an idle machine
-	// A busy machine may sample a test's cost after its end, and count it for the next test.
+	// On a busy machine the end of a test may be read late, and the cost of the next one be counted for it.
 	const attempts = 3
 	for range attempts {
 		whole, last := costOfHangingTests(t)
