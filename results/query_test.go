@@ -45,7 +45,14 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if commandFolder != "" {
+		if err := os.RemoveAll(commandFolder); err != nil {
+			fmt.Println("error:", err)
+			code = 1
+		}
+	}
+	os.Exit(code)
 }
 
 // process returns this binary in a role.
