@@ -80,7 +80,7 @@ type watched struct {
 	atEnd   use     // of pid, once it has ended
 }
 
-// use is what a process has used, with the children that it waited for.
+// use holds the figures of a process and of the children that it waited for.
 type use struct {
 	seconds  float64 // of processor time
 	children bool    // it had some
@@ -157,8 +157,8 @@ func (w *watched) once(args []string) (code int, hung string, err error) {
 		case s := <-signals:
 			_ = syscall.Kill(child.PID(), s.(syscall.Signal))
 		case now := <-tick.C:
-			// This process may itself have waited for a core, with events of the test unread: until the next tick
-			// it has read them.
+			// This process may itself have waited for a core, with events of the test unread. By the next
+			// tick it has read them.
 			name := w.hanging(now)
 			if name != "" && name == late && hung == "" {
 				hung = name
@@ -281,8 +281,8 @@ func useOf(pid int) use {
 	}
 	_, after, _ := strings.Cut(string(text), ") ") // the name of the program may hold spaces
 	fields := strings.Fields(after)
-	// indices of the fields behind the name: the page faults of children, of which each has some, and the four
-	// times; Linux shows clock ticks of 10 ms
+	// indices of the fields behind the name: the page faults of children, of which each has some, and the
+	// four times; Linux shows clock ticks of 10 ms
 	const faults, utime, cstime, perSecond = 8, 11, 14, 100
 	if len(fields) <= cstime {
 		return use{}

@@ -126,8 +126,9 @@ func TestCostsAreReported(t *testing.T) {
 
 // The last line counts the packages that go test did not run again.
 func TestUnchangedPackagesAreCounted(t *testing.T) {
-	out, err := told(t, passing("")+`{"Action":"output","Package":"m/b","Output":"ok  \tm/b\t(cached)\n"}`+"\n"+
-		`{"Action":"pass","Package":"m/b"}`+"\n", options{})
+	const cached = `{"Action":"output","Package":"m/b","Output":"ok  \tm/b\t(cached)\n"}` + "\n" +
+		`{"Action":"pass","Package":"m/b"}` + "\n"
+	out, err := told(t, passing("")+cached, options{})
 	if err != nil || !strings.Contains(out, ", 1 packages unchanged since they passed\n") {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -14,8 +14,8 @@ import (
 // stores a result in its cache.
 const testLog = "-test.testlogfile="
 
-// logged adds the flag to a test binary's arguments, and returns the file, which go test expects in the folder
-// of the binary. The file is "" where the arguments do not come from go test.
+// logged adds the flag to a test binary's arguments, and returns the file, which go test expects in the
+// folder of the binary. The file is "" where the arguments do not come from go test.
 func logged(args []string) (withLog []string, file string) {
 	ours := func(a string) bool { return strings.HasPrefix(a, "-test.paniconexit0") }
 	if !slices.ContainsFunc(args, ours) {

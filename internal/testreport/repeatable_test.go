@@ -84,7 +84,8 @@ func TestUnchangedPackagesAreNotRunAgain(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		old := time.Now().Add(-time.Minute) // go test trusts no file that was written less than two seconds ago
+		// go test trusts no file that was written less than two seconds ago
+		old := time.Now().Add(-time.Minute)
 		if err := os.Chtimes(path, old, old); err != nil {
 			t.Fatal(err)
 		}
