@@ -29,8 +29,9 @@ func TestExercises(t *testing.T) {
 			}
 			matched, _, _ := strings.Cut(strings.TrimPrefix(string(source), "// "), "\n")
 			operator := strings.TrimSuffix(filepath.Base(file), ".cu")
-			need.Covers(t, "an exercise of the family "+cudatest.FamilyOf(t, operator), slices.Concat(need.UserFiles,
-				need.Emulator, need.Judge, need.Operator(operator), []string{"cmd/triad/" + file})...)
+			inputs := slices.Concat(need.UserFiles, need.Emulator, need.Judge, need.Operator(operator))
+			need.Covers(t, "an exercise of the family "+cudatest.FamilyOf(t, operator),
+				append(inputs, "cmd/triad/"+file)...)
 			text, code := runTriad(t, "compare", operator, "--impl", "mine", "--quick", "--verbose",
 				"--device", "cpu", "--add", file)
 			if code != 0 || !strings.Contains(text, matched+"\n") {
