@@ -62,6 +62,17 @@ func TestHangingTestsEnd(t *testing.T) {
 	t.Errorf("in %d attempts the dearest test never cost what it used, 0.3 s", attempts)
 }
 
+// The last lines of a binary may be read after its process was reaped: its last test costs what the process
+// used since the test before.
+func TestCostOfTheLastTest(t *testing.T) {
+	w := &watched{running: map[string]time.Time{}, pid: -1, spent: 1}
+	w.atEnd.seconds = 3
+	w.follow("\x16--- PASS: TestLast (0.00s)")
+	if len(w.costs) != 1 || w.costs[0].ProcessorSeconds != 2 {
+		t.Errorf("%+v, want 2 s", w.costs)
+	}
+}
+
 // costOfHangingTests runs the tests of the inner process and returns the processor seconds of the package and
 // of TestInsideLast.
 func costOfHangingTests(t *testing.T) (whole, last float64) {
