@@ -23,6 +23,10 @@ export CGO_CFLAGS ?= -O1
 # TestStampedOperator makes, and for bin/triad.
 export GOFLAGS := $(filter-out -trimpath,$(shell $(GO) env GOFLAGS)) -trimpath
 
+# Go collects garbage a quarter as often: its compiler and the truths of the tests take an eighth less processor time,
+# and the compiler a quarter more memory.
+export GOGC ?= 400
+
 build:
 	$(GO) build -o bin/ ./cmd/triad
 	bin/triad setup --yes --gpu bin
@@ -73,7 +77,7 @@ endif
 
 test-tools:
 	@mkdir -p build && { ! test -f build/costs || mv build/costs build/costs.last; }
-	$(GO) build -o build/ ./cmd/triad ./internal/testreport
+	$(GO) build -ldflags=-w -o build/ ./cmd/triad ./internal/testreport
 	@$(MAKE) --no-print-directory set-up
 
 # One operator: its room, what every operator's truth and kernels are asked, and all its rows on this machine's CPU.
@@ -113,7 +117,6 @@ generated:
 	$(GO) test -vet=off ./internal/truth/all -run '^TestAllListsEveryOperator$$' -update
 	$(GO) test -vet=off ./internal/truth -run '^(TestVersionNamesTheErrorBounds|TestRelationsPage)$$' -update
 	$(GO) test -vet=off ./internal/run -run '^TestPower$$' -update
-	$(GO) test -vet=off ./cuda -run '^TestWgmmaOperandLists$$' -update
 	@mkdir -p build
 	$(GO) run ./cmd/triad ops findings > build/findings.md && cp build/findings.md docs/findings.md
 	$(GO) run ./cmd/triad ops catalogue > build/catalogue.md && cp build/catalogue.md docs/catalogue.md

@@ -252,6 +252,7 @@ var rules = []rule{
 	{
 		packages: []string{"*"}, except: []string{
 			"internal/testreport", "internal/browser", "internal/truth/truthtest", "cuda/cudatest",
+			"internal/backend/backendtest",
 		},
 		never: []string{"triad/internal/need"}, reason: "it is for tests alone",
 	},

@@ -32,21 +32,13 @@ type emulated struct {
 // the same configuration share one.
 var emulators sync.Map
 
-// emulatorsFolder returns their folder, which TestMain removes.
-var emulatorsFolder = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "emulators") })
-
-// TestMain removes what the tests compiled.
+// TestMain removes what the tests compiled long ago.
 func TestMain(m *testing.M) {
 	status := m.Run()
-	if err := removeEmulators(); err != nil {
+	if err := removeUnused(time.Now()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 	os.Exit(status)
-}
-
-func removeEmulators() error {
-	folder, err := emulatorsFolder()
-	return errors.Join(err, os.RemoveAll(folder))
 }
 
 var emulatorFolder, emulatorTests = "emulator", filepath.Join("testdata", "emulator")
@@ -73,19 +65,23 @@ func (e *emulated) compileEmulator() (string, error) {
 	if err != nil || len(sources) == 0 {
 		return "", fmt.Errorf("find the emulator's sources: %d, %v", len(sources), err)
 	}
-	base, err := emulatorsFolder()
-	if err != nil {
+	args := append([]string{
+		"-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-I", emulatorFolder, "-ldl",
+	}, sources...)
+	base, err := keptFolder()
+	key, failed := e.key(args)
+	if err = errors.Join(err, failed); err != nil {
 		return "", err
 	}
-	folder, err := os.MkdirTemp(base, "")
-	if err != nil {
-		return "", err
-	}
+	// Programs have its path in them: it has to be the same in each run.
+	folder := filepath.Join(base, "emulator-"+key)
+	now := time.Now()
+	err = errors.Join(os.MkdirAll(folder, 0o755), os.Chtimes(folder, now, now))
 	library := filepath.Join(folder, "libtriad_emulator.so")
-	return library, e.compile(append([]string{
-		"-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-I",
-		emulatorFolder, "-o", library, "-ldl",
-	}, sources...)...)
+	if _, missing := os.Stat(library); missing == nil || err != nil {
+		return library, err
+	}
+	return library, e.compile(append(args, "-o", library)...)
 }
 
 // newWatched is newEmulated for programs whose ordinary accesses are reported to the emulator; flags are
@@ -95,14 +91,6 @@ func newWatched(t testing.TB, flags ...string) *emulated {
 	e := newEmulated(t, "g++", "-O1")
 	e.programs = slices.Concat((&build.Builder{}).WatchedFlags(), build.WithoutSanitizers, flags)
 	return e
-}
-
-func (e *emulated) compile(args ...string) error {
-	command := exec.Command(e.compiler, append(append([]string{}, e.flags...), args...)...)
-	if out, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s %s: %w\n%s", e.compiler, strings.Join(command.Args[1:], " "), err, out)
-	}
-	return nil
 }
 
 // build rewrites and compiles one file of testdata/emulator; extra may make it a library.

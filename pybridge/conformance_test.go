@@ -35,6 +35,7 @@ func TestWorkerConforms(t *testing.T) {
 		},
 		Outputs: []op.TensorType{{Name: "y", DType: op.FP32, Shape: []int64{8}}},
 		Golden:  "testdata/wire.txt", OwnMemory: true,
+		Elsewhere: []string{"pybridge"}, // TestForkedWorkerConforms asks the same program
 		New: func(t *testing.T, call time.Duration, transcript io.Writer) backend.Backend {
 			limits := worker.DefaultLimits
 			limits.First, limits.FirstCPU, limits.CallLeast = call, call, call

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -29,27 +30,46 @@ type command struct {
 	wall   time.Duration
 }
 
-// buildCommand builds triad and runs the request once without a cut.
-func buildCommand(t *testing.T) *command {
-	t.Helper()
-	need.Tool(t, "g++")
-	d := &command{binary: filepath.Join(t.TempDir(), "triad"), args: []string{
+// commandFolder holds what built has made; TestMain removes it.
+var commandFolder string
+
+// built builds triad, once for all tests, and runs the request without a cut.
+var built = sync.OnceValues(func() (*command, error) {
+	var err error
+	if commandFolder, err = os.MkdirTemp("", "results"); err != nil {
+		return nil, err
+	}
+	d := &command{binary: filepath.Join(commandFolder, "triad"), args: []string{
 		"compare", softmaxCase(0).Op, "--impl", "cuda", "--dtype", "fp32", "--pass", "forward", "--quick",
 		"--device", "cpu",
 	}}
-	build := exec.Command(need.Tool(t, "go"), "build", "-o", d.binary, "../cmd/triad")
+	// without debugging symbols it is linked in half the time
+	build := exec.Command("go", "build", "-ldflags=-w", "-o", d.binary, "../cmd/triad")
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		return nil, fmt.Errorf("%w: %s", err, out)
 	}
-	path := filepath.Join(t.TempDir(), "whole.db")
 	for range 2 { // the first time kernels may have to be built
 		began := time.Now()
-		if out, err := d.run(path).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
+		if out, err := d.run(d.wholePath()).CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("%w: %s", err, out)
 		}
 		d.wall = time.Since(began)
 	}
-	d.whole = slices.Compact(outcomes(t, path))
+	return d, nil
+})
+
+func (d *command) wholePath() string { return filepath.Join(filepath.Dir(d.binary), "whole.db") }
+
+// buildCommand returns triad with the request, which it has run without a cut.
+func buildCommand(t *testing.T) *command {
+	t.Helper()
+	need.Tool(t, "g++")
+	need.Tool(t, "go")
+	d, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.whole = slices.Compact(outcomes(t, d.wholePath()))
 	if len(d.whole) < 30 {
 		t.Fatalf("the request records %d results: too few to be cut", len(d.whole))
 	}

@@ -8,11 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"triad/cuda/cudatest"
 	"triad/internal/need"
 )
 
 // TestExercises: the public exercise of an operator, testdata/exercises/<op>.cu, is judged without a flag:
-// its parameters mean what the file's first line says, and it passes.
+// its parameters mean what the file's first line says, and it passes. The fast tier judges one of each family
+// of operators.
 func TestExercises(t *testing.T) {
 	need.Tool(t, "g++")
 	files, err := filepath.Glob("testdata/exercises/*.cu")
@@ -27,6 +29,9 @@ func TestExercises(t *testing.T) {
 			}
 			matched, _, _ := strings.Cut(strings.TrimPrefix(string(source), "// "), "\n")
 			operator := strings.TrimSuffix(filepath.Base(file), ".cu")
+			inputs := slices.Concat(need.UserFiles, need.Emulator, need.Judge, need.Operator(operator))
+			need.Covers(t, "an exercise of the family "+cudatest.FamilyOf(t, operator),
+				append(inputs, "cmd/triad/"+file)...)
 			text, code := runTriad(t, "compare", operator, "--impl", "mine", "--quick", "--verbose",
 				"--device", "cpu", "--add", file)
 			if code != 0 || !strings.Contains(text, matched+"\n") {
@@ -45,6 +50,7 @@ func TestExercises(t *testing.T) {
 // testdata/wrong_exercises/<op>/<what>.cu, are wrong, and their message matches the file's first line.
 func TestWrongExercises(t *testing.T) {
 	need.Tool(t, "g++")
+	suite := t
 	files, err := filepath.Glob("testdata/wrong_exercises/*/*.cu")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d wrong exercises, %v", len(files), err)
@@ -57,23 +63,30 @@ func TestWrongExercises(t *testing.T) {
 				t.Fatal(err)
 			}
 			says, _, _ := strings.Cut(strings.TrimPrefix(string(source), "// "), "\n")
-			need.Covers(t, kindOfMessage(operator, says), slices.Concat(need.UserFiles, need.Emulator,
-				need.Judge, []string{"cmd/triad/" + file})...)
+			inputs := slices.Concat(need.UserFiles, need.Emulator, need.Judge, []string{"cmd/triad/" + file})
+			need.Covers(t, kindOfMessage(operator, says), inputs...)
 			text, code := runTriad(t, "compare", operator, "--impl", "mine", "--quick", "--verbose",
 				"--device", "cpu", "--add", file)
 			if code != 1 || !regexp.MustCompile(says).MatchString(text) {
 				t.Errorf("exit %d, want 1 and %s in\n%s", code, says, text)
 			}
-			repeats(t, text)
+			// TestOwnFiles repeats a wrong file of each form
+			if need.Chosen(suite, "again "+file, "the command that repeats it", inputs...) {
+				repeats(t, text)
+			}
 		})
 	}
 }
 
 // kindOfMessage is the key of a wrong exercise: the operator where the message has a sentence of that
-// operator's advice, and one key for all messages that only give an element.
+// operator's advice, one key for all messages that only give an element, and one for the sentence that two
+// operators share.
 func kindOfMessage(operator, says string) string {
-	if strings.Contains(says, "got") || strings.Contains(says, "elements are wrong") {
+	switch {
+	case strings.Contains(says, "got") || strings.Contains(says, "elements are wrong"):
 		return "an element with what it is and should be"
+	case strings.Contains(says, "ignore_index"):
+		return "ignored targets"
 	}
 	return operator
 }

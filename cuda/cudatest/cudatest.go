@@ -69,8 +69,8 @@ func KernelsBySize(t *testing.T) []string {
 
 var familyImport = regexp.MustCompile(`"triad/internal/truth/(\w+)"`)
 
-// familyOf returns the family of an operator, the last package of internal/truth that its own code imports.
-func familyOf(t *testing.T, operator string) string {
+// FamilyOf returns the family of an operator, the last package of internal/truth that its own code imports.
+func FamilyOf(t *testing.T, operator string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(need.Root(), "internal/catalog", operator, "truth.go"))
 	if err != nil {
@@ -89,7 +89,7 @@ func familyOf(t *testing.T, operator string) string {
 // build: the fast tier builds one of each family.
 func CoversLibrary(t *testing.T, operator string) {
 	t.Helper()
-	need.Covers(t, "the family "+familyOf(t, operator), KernelInputs(operator)...)
+	need.Covers(t, "the family "+FamilyOf(t, operator), KernelInputs(operator)...)
 }
 
 // KernelInputs lists the files that determine an operator's library on the emulator.

@@ -37,6 +37,8 @@ type Command struct {
 	Boxed bool
 
 	Grace Grace // zero: DefaultGrace
+	// Ended is called when the process has ended and /proc/PID still shows it; nil: it is reaped at once.
+	Ended func(pid int)
 	// Kill sends a signal to a process, or with a negative number to a group; nil: syscall.Kill.
 	Kill func(pid int, signal syscall.Signal) error
 }

@@ -1,11 +1,14 @@
 package subprocess
 
 import (
+	"errors"
 	"os/exec"
 	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"triad/internal/panics"
 )
@@ -57,6 +60,7 @@ func Start(c Command) (*Process, error) {
 		}
 		begun = true
 		started <- nil
+		p.tellEnded()
 		p.waitErr = p.cmd.Wait()
 		close(p.exited)
 	}, func(err error) {
@@ -75,6 +79,20 @@ func Start(c Command) (*Process, error) {
 	}
 	p.watch()
 	return p, nil
+}
+
+// tellEnded waits for the end of the process, and leaves it to be reaped, if its command asks for that.
+func (p *Process) tellEnded() {
+	if p.command.Ended == nil {
+		return
+	}
+	for {
+		err := unix.Waitid(unix.P_PID, p.PID(), nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	p.command.Ended(p.PID())
 }
 
 // PID returns the number of the process, which is also that of its group if it has its own.

@@ -34,6 +34,18 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// Ended is called once, while /proc still shows the process that has ended.
+func TestEnded(t *testing.T) {
+	var states []string
+	c := shell("exit 3")
+	c.Ended = func(pid int) { states = append(states, statOf(pid)[0]) }
+	_, err := Run(t.Context(), c)
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 3 || len(states) != 1 || states[0] != "Z" {
+		t.Errorf("%v, states %q, want one zombie", err, states)
+	}
+}
+
 // grandchild returns a command that starts a program which ignores SIGTERM, writes its number into a file,
 // and hangs.
 func grandchild(t *testing.T) (c Command, pid func() int) {

@@ -77,6 +77,13 @@ type watched struct {
 	costs   []cost
 	pid     int
 	spent   float64 // processor seconds of pid at the end of the last test of the top level
+	atEnd   use     // of pid, once it has ended
+}
+
+// use holds the figures of a process and of the children that it waited for.
+type use struct {
+	seconds  float64 // of processor time
+	children bool    // it had some
 }
 
 // run runs the binary, and after a hang its other tests.
@@ -113,9 +120,11 @@ func skipping(args, tests []string) []string {
 
 // once runs the binary to its end, or until a test hangs, whose name it returns.
 func (w *watched) once(args []string) (code int, hung string, err error) {
-	w.running, w.logging, w.line, w.spent = map[string]time.Time{}, "", nil, 0
+	w.running, w.logging, w.line, w.spent, w.atEnd = map[string]time.Time{}, "", nil, 0, use{}
+	args, list := logged(args)
 	c := subprocess.Command{
 		Path: args[0], Args: args[1:], Stdin: os.Stdin, Stdout: w, Stderr: w, // go test shows both as one
+		Ended: w.end,
 	}
 	if folder := os.Getenv(coverFolder); folder != "" { // go test removes GOCOVERDIR
 		c.Env = append(os.Environ(), "GOCOVERDIR="+folder)
@@ -133,6 +142,7 @@ func (w *watched) once(args []string) (code int, hung string, err error) {
 	defer signal.Stop(signals)
 	tick := time.NewTicker(w.limit / 20)
 	defer tick.Stop()
+	late := ""
 	for {
 		select {
 		case <-child.Exited():
@@ -142,14 +152,19 @@ func (w *watched) once(args []string) (code int, hung string, err error) {
 			if sentence, _ := child.Exit(); sentence != "exited 0" {
 				code = 1
 			}
+			keepResult(args[0], list, w.atEnd.children)
 			return code, hung, nil
 		case s := <-signals:
 			_ = syscall.Kill(child.PID(), s.(syscall.Signal))
 		case now := <-tick.C:
-			if name := w.hanging(now); name != "" && hung == "" {
+			// This process may itself have waited for a core, with events of the test unread. By the next
+			// tick it has read them.
+			name := w.hanging(now)
+			if name != "" && name == late && hung == "" {
 				hung = name
 				_ = syscall.Kill(child.PID(), syscall.SIGQUIT) // the runtime prints every goroutine
 			}
+			late = name
 		}
 	}
 }
@@ -227,7 +242,7 @@ func (w *watched) follow(line string) {
 		w.touch(name)
 		if !strings.Contains(name, "/") {
 			w.ended = append(w.ended, name)
-			spent := max(processorSeconds(w.pid), w.spent) // it is 0 if the process has ended
+			spent := max(w.used(), w.spent)
 			w.costs = append(w.costs, cost{Folder: w.folder, Test: name, ProcessorSeconds: spent - w.spent})
 			w.spent = spent
 		}
@@ -243,22 +258,41 @@ func (w *watched) touch(name string) {
 	}
 }
 
-// processorSeconds returns the processor time of a process and of the children that it waited for.
-func processorSeconds(pid int) float64 {
+// end records what the process has used: its last lines may be read after it was reaped.
+func (w *watched) end(pid int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.atEnd = useOf(pid)
+}
+
+// used returns the processor seconds of the process so far.
+func (w *watched) used() float64 {
+	if w.atEnd.seconds > 0 {
+		return w.atEnd.seconds
+	}
+	return useOf(w.pid).seconds
+}
+
+// useOf returns what a process has used so far, nothing if it was reaped.
+func useOf(pid int) use {
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
-		return 0
+		return use{}
 	}
 	_, after, _ := strings.Cut(string(text), ") ") // the name of the program may hold spaces
 	fields := strings.Fields(after)
-	// indices of the fields behind the name; Linux shows clock ticks of 10 ms
-	const utime, cstime, perSecond = 11, 14, 100
-	sum := 0.0
-	for i := utime; i <= cstime && i < len(fields); i++ {
-		ticks, _ := strconv.ParseFloat(fields[i], 64)
-		sum += ticks / perSecond
+	// indices of the fields behind the name: the page faults of children, of which each has some, and the
+	// four times; Linux shows clock ticks of 10 ms
+	const faults, utime, cstime, perSecond = 8, 11, 14, 100
+	if len(fields) <= cstime {
+		return use{}
 	}
-	return sum
+	u := use{children: fields[faults] != "0"}
+	for _, field := range fields[utime : cstime+1] {
+		ticks, _ := strconv.ParseFloat(field, 64)
+		u.seconds += ticks / perSecond
+	}
+	return u
 }
 
 // record appends the costs to the file that the environment names.

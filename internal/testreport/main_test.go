@@ -45,7 +45,7 @@ func TestReport(t *testing.T) {
 		"repeat it alone: TRIAD_TEST_SETUP=1 go test -count=1 -run '^TestFail$/^sub$' .m/b\n",
 		"skipped m/a TestSkip: no nm on the PATH: apt-get install binutils\n",
 		"skipped m/a TestGPU/sub: needs a GPU: none\n",
-		"2 failed, 2 skipped, 0 left to the long tier\n",
+		"2 failed, 2 skipped, 0 left to the long tier, 0 packages unchanged since they passed\n",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
@@ -120,6 +120,16 @@ func TestCostsAreReported(t *testing.T) {
 	if err != nil || !strings.Contains(out, "   42.0 s  m/a TestDear\n") ||
 		strings.Contains(out, "TestCheap") ||
 		!strings.Contains(out, " min, 43 s of processor time: 0 failed") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// The last line counts the packages that go test did not run again.
+func TestUnchangedPackagesAreCounted(t *testing.T) {
+	const cached = `{"Action":"output","Package":"m/b","Output":"ok  \tm/b\t(cached)\n"}` + "\n" +
+		`{"Action":"pass","Package":"m/b"}` + "\n"
+	out, err := told(t, passing("")+cached, options{})
+	if err != nil || !strings.Contains(out, ", 1 packages unchanged since they passed\n") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -36,6 +36,7 @@ type report struct {
 	cases    []covered
 	skipped  []skip
 	failed   int // packages
+	reused   int // packages of which go test had the result in its cache
 	failures int // tests and cases, each with its command
 }
 
@@ -172,6 +173,9 @@ func (r *report) endPackage(e event) {
 	if e.Action == "fail" {
 		r.failed++
 	}
+	if len(own) > 0 && strings.HasSuffix(own[0], "\t(cached)\n") {
+		r.reused++
+	}
 	if len(own) > 0 && !strings.Contains(own[0], "[no test files]") {
 		r.print(strings.Join(own, ""))
 	}
@@ -232,8 +236,8 @@ func (r *report) tellEnd(took time.Duration, processor float64) {
 		}
 	}
 	fmt.Fprintf(r.out, "%d tests with %d cases in %.1f min, %.0f s of processor time: %d failed, %d "+
-		"skipped, %d left to the long tier\n", tests, cases, took.Minutes(), processor, r.failures,
-		len(r.skipped)-long, long)
+		"skipped, %d left to the long tier, %d packages unchanged since they passed\n", tests, cases,
+		took.Minutes(), processor, r.failures, len(r.skipped)-long, long, r.reused)
 }
 
 // writeKeys writes what each case covers, and why it ran or did not.

@@ -40,17 +40,13 @@ class TorchImport(unittest.TestCase):
         done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr[-2000:])
 
-    def test_a_function_is_differentiated_without(self) -> None:
+    def test_a_function_is_differentiated_without_and_what_is_named_is_imported(self) -> None:
         self.run_in_new_process("""
             x = torch.randn(4, 3, requires_grad=True)
             y = torch.nn.functional.layer_norm(x, (3,)) @ torch.randn(3, 5)
             y.softmax(-1).sum().backward()
             assert x.grad.shape == (4, 3)
             assert "torch._meta_registrations" not in sys.modules
-        """)
-
-    def test_what_is_named_is_imported(self) -> None:
-        self.run_in_new_process("""
             assert torch._refs.add and torch._prims.add and torch._decomp.decomposition_table
             assert torch._meta_registrations is sys.modules["torch._meta_registrations"]
         """)
