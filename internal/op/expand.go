@@ -21,7 +21,7 @@ const (
 // The most cases of one operator, dtype and pass.
 const (
 	maxQuick   = 13
-	maxDefault = 60
+	maxDefault = 62
 )
 
 // cpuElements is the largest number of elements that a case may have on a CPU.
