@@ -3,19 +3,38 @@ package workload
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
+	"triad/internal/catalog"
 	"triad/internal/op"
 )
 
-// maskedRows returns which elements of softmax's input are -inf under neg_inf_blocks.
+// blocked returns the first operator of rows and columns that neg_inf_blocks applies to and that fits.
+func blocked(t *testing.T, fits func(s *op.Spec) bool) *op.Spec {
+	t.Helper()
+	for _, o := range catalog.All() {
+		if slices.Contains(o.Spec.Check.Distributions, "neg_inf_blocks") && len(o.Spec.Dims) == 2 &&
+			fits(o.Spec) {
+			return o.Spec
+		}
+	}
+	t.Fatal("no operator meets it")
+	return nil
+}
+
+// maskedRows returns which elements are -inf under neg_inf_blocks in the only input of an operator.
 func maskedRows(t *testing.T, rows, cols int64) [][]bool {
 	t.Helper()
-	s := specNamed(t, "softmax")
+	s := blocked(t, func(s *op.Spec) bool { return len(s.InputSpecs) == 1 && len(s.Require) == 0 })
 	c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "fp16", Distribution: "neg_inf_blocks"},
-		map[string]int64{"rows": rows, "cols": cols}, nil)
+		map[string]int64{s.Dims[0].Name: rows, s.Dims[1].Name: cols}, nil)
+	list, err := Inputs(s, c, defaultSeed)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var all [][]bool
-	for row := range slices.Chunk(inputs(t, s, c, defaultSeed)["x"].Float64s(), int(cols)) {
+	for row := range slices.Chunk(list[0].Float64s(), int(cols)) {
 		masked := make([]bool, cols)
 		for i, v := range row {
 			masked[i] = math.IsInf(v, -1)
@@ -71,12 +90,17 @@ func TestNegInfBlocksCoverTilesAndLanes(t *testing.T) {
 
 // TestClassesOfNegInfBlocks: the logit of the target is finite, so that the loss of a row hides no other.
 func TestClassesOfNegInfBlocks(t *testing.T) {
-	s := specNamed(t, "cross_entropy")
+	s := blocked(t, func(s *op.Spec) bool {
+		return len(s.InputSpecs) == 2 && strings.HasPrefix(s.InputSpecs[1].Fill, "classes ")
+	})
 	c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "fp32", Distribution: "neg_inf_blocks"},
-		map[string]int64{"rows": 400, "classes": 301}, nil)
-	in := inputs(t, s, c, defaultSeed)
-	logits, counted := in["logits"].Float64s(), 0
-	for r, class := range in["target"].Float64s() {
+		map[string]int64{s.Dims[0].Name: 400, s.Dims[1].Name: 301}, nil)
+	list, err := Inputs(s, c, defaultSeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logits, counted := list[0].Float64s(), 0
+	for r, class := range list[1].Float64s() {
 		if class < 0 {
 			continue
 		}

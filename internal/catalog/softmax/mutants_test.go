@@ -104,17 +104,7 @@ func emulatedRow(a truthtest.Arithmetic, x, next []float64, low op.DType) []floa
 			y[i] = a.Fast(math.Exp2(truthtest.F32(v - m)))
 		}
 	}
-	n := len(y)
-	switch a.Bug {
-	case "tail not summed":
-		n = n / truthtest.Vector * truthtest.Vector
-	case "last element not summed":
-		n = max(n-1, 0)
-	case "last warp not summed":
-		n = (n - 1) / truthtest.Warp * truthtest.Warp
-	case "a tile of -inf ends the sum":
-		n = beforeMaskedTile(x)
-	}
+	n := summed(a.Bug, x)
 	l := truthtest.F32(a.Sum(n, func(i int) float64 { return y[i] }) + padding)
 	if a.Bug == "low-precision accumulator" {
 		l = truthtest.SumLow(low, n, func(i int) float64 { return y[i] })
@@ -133,6 +123,22 @@ func emulatedRow(a truthtest.Arithmetic, x, next []float64, low op.DType) []floa
 		}
 	}
 	return y
+}
+
+// summed returns how many elements of a row a mutant adds up.
+func summed(bug string, x []float64) int {
+	n := len(x)
+	switch bug {
+	case "tail not summed":
+		return n / truthtest.Vector * truthtest.Vector
+	case "last element not summed":
+		return max(n-1, 0)
+	case "last warp not summed":
+		return (n - 1) / truthtest.Warp * truthtest.Warp
+	case "a tile of -inf ends the sum":
+		return beforeMaskedTile(x)
+	}
+	return n
 }
 
 // beforeMaskedTile returns where the first tile begins that holds only -inf and comes after a finite element,
