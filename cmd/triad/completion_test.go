@@ -45,7 +45,7 @@ func TestEveryValueCompletes(t *testing.T) {
 		"check --limit al":                      "all=\n",
 		"sass softmax/sm":                       "softmax/sm90_cluster\n",
 		"bench softmax --regime cold,":          "cold,warm\n:",
-		"compare softmax --distribution neg_in": "neg_inf_mask\n",
+		"compare softmax --distribution neg_in": "neg_inf_mask\nneg_inf_blocks\n",
 	} {
 		if text := helpOf(t, append([]string{"__complete"}, strings.Fields(line)...)...); !strings.HasPrefix(
 			text, want) {

@@ -115,11 +115,14 @@ func TestAdviceOfWhatWasSeen(t *testing.T) {
 	if got := For(misaligned); !strings.Contains(got, "4 bytes, as a half2 has") {
 		t.Errorf("of a misaligned half2: %q", got)
 	}
-	masked := Facts{
-		Status: op.StatusFail, Message: "got NaN, want 0", Distribution: "neg_inf_mask", OrdinaryPasses: true,
-	}
-	if got := For(masked); !strings.Contains(got, "-INFINITY - (-INFINITY) is NaN") {
-		t.Errorf("of inputs of -infinity: %q", got)
+	for _, distribution := range []string{"neg_inf_mask", "neg_inf_blocks"} {
+		masked := Facts{
+			Status: op.StatusFail, Message: "got NaN, want 0", Distribution: distribution,
+			OrdinaryPasses: true,
+		}
+		if got := For(masked); !strings.Contains(got, "-INFINITY - (-INFINITY) is NaN") {
+			t.Errorf("of inputs of -infinity, %s: %q", distribution, got)
+		}
 	}
 }
 

@@ -112,7 +112,12 @@ var versions = []Constants{
 	},
 	// other inputs, and a contract that imported problems permit
 	{
-		Version: "17", Factor: rmsFactor, Noise: rmsNoise, Share: rmsShare, MinBlock: minBlock,
+		Version: "17", Factor: 1.5, Noise: 4, Share: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Low: 1, High: 1,
+	},
+	// inputs alone
+	{
+		Version: "18", Factor: rmsFactor, Noise: rmsNoise, Share: rmsShare, MinBlock: minBlock,
 		Sigmas: biasSigmas, Spread: biasSpread, Low: 1, High: 1,
 	},
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // Pass is the direction an operator is run in. The zero value is none.
@@ -108,7 +109,8 @@ type Case struct {
 
 // DeclaresInfinity reports whether the inputs of a case may hold NaN or infinities.
 func (c Case) DeclaresInfinity() bool {
-	return c.Distribution == "non_finite" || c.Distribution == "neg_inf_mask" || c.Upstream == "non_finite"
+	return slices.Contains([]string{"non_finite", "neg_inf_mask", "neg_inf_blocks"}, c.Distribution) ||
+		c.Upstream == "non_finite"
 }
 
 // MarshalJSON returns the stable form: dims and attributes as objects in the order of the spec, upstream and

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,8 +20,8 @@ const (
 
 // The most cases of one operator, dtype and pass.
 const (
-	maxQuick   = 12
-	maxDefault = 60
+	maxQuick   = 13
+	maxDefault = 62
 )
 
 // cpuElements is the largest number of elements that a case may have on a CPU.
@@ -266,6 +265,7 @@ func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 	}
 	distributions = slices.DeleteFunc(slices.Clone(distributions),
 		func(name string) bool { return slices.Contains(p.options.LeftOut, name) })
+	distributions, long := ofLongRows(distributions)
 	few := len(p.spec.combinations(p.options.Attributes)) <= 2
 	var list []draft
 	for _, x := range normal {
@@ -294,7 +294,7 @@ func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 			layout: layout, both: full,
 		})
 	}
-	return list
+	return append(list, p.inLongRows(marked, long)...)
 }
 
 // filtered reports whether kinds of data are selected by name.
@@ -327,27 +327,6 @@ func (p *planner) named(pass Pass, shapes []site) []draft {
 					}
 				}
 			}
-		}
-	}
-	return list
-}
-
-// tallest returns the site with the largest first dim: where that is 1, stride 0 along it would change
-// nothing.
-func tallest(sites []site, first string) site {
-	return slices.MaxFunc(sites, func(a, b site) int { return cmp.Compare(a.dims[first], b.dims[first]) })
-}
-
-// spread puts every name on every shape, or on one shape each in turn.
-func spread(sites []site, names []string, everywhere bool, draftOf func(site, string) draft) []draft {
-	var list []draft
-	for i, name := range names {
-		if !everywhere {
-			list = append(list, draftOf(sites[i%len(sites)], name))
-			continue
-		}
-		for _, x := range sites {
-			list = append(list, draftOf(x, name))
 		}
 	}
 	return list

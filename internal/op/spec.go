@@ -313,7 +313,7 @@ type checkShape struct {
 // Distributions names every kind of input data, in the order of judge's list.
 var Distributions = []string{
 	"normal", "scaled", "shifted", "constant", "zeros", "integers", "outlier", "low_logits", "neg_inf_mask",
-	"non_finite", "extremes", "late_max", "row_offsets", "ties", "sparse",
+	"neg_inf_blocks", "non_finite", "extremes", "late_max", "row_offsets", "ties", "sparse",
 	"halfway", "balanced",
 }
 

@@ -57,7 +57,7 @@ func Relations(name string) []Relation { return slices.Clone(relations[name]) }
 // RelationsOf lists the relations that apply to a case and its pass.
 func RelationsOf(c op.Case) []Relation {
 	switch c.Distribution {
-	case "non_finite", "neg_inf_mask", "extremes":
+	case "non_finite", "neg_inf_mask", "neg_inf_blocks", "extremes":
 		// outputs that are not finite, or beyond the range in which errors are relative
 		return nil
 	}

@@ -88,7 +88,7 @@ func (d *drawing) lengths(distribution string, n float64) []float64 {
 // classes draws integers from 0 to n-1, the first and the last more often than others. One in eight is the
 // number that stands for none; under zeros all are, under sparse all but one in sixteen, under op.NoneIgnored
 // or if that number is op.IgnoringNothing none is. Under low_logits the first one is: a kernel that takes it
-// for an index reads in front of the tensor.
+// for an index reads in front of the tensor. Under neg_inf_blocks the logit of a class is finite.
 func (d *drawing) classes(distribution string, n int64, none float64) ([]float64, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("draw: there is no class among %d", n)
@@ -107,6 +107,11 @@ func (d *drawing) classes(distribution string, n int64, none float64) ([]float64
 			x[i] = 0
 		default:
 			x[i] = s.integer(uint64(i), 0, float64(n-1))
+		}
+		if distribution == "neg_inf_blocks" && x[i] != none {
+			for inNegInfBlock(int64(i), int64(x[i]), n) { // else one infinite loss would hide all others
+				x[i] = float64((int64(x[i]) + 1) % n)
+			}
 		}
 	}
 	return x, nil

@@ -1,6 +1,9 @@
 package workload
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
 
 // The distributions of this file shape the logits of a softmax: the tensor itself, or, if the logits are a
 // product of two inputs, the rows of these two, whose logit is scale * sum_d q*k with a scale near 1/sqrt(d).
@@ -29,6 +32,43 @@ func (d *drawing) negInfMask(x []float64) {
 			}
 		}
 	})
+}
+
+// negInfBlocks: every row has blocks of -inf next to finite numbers. Rows differ in the lane that reads only
+// -inf.
+func (d *drawing) negInfBlocks(x []float64) {
+	d.normal(x)
+	d.eachRow(x, nil, func(_ *stream, r int64, row []float64) {
+		for c := range row {
+			if inNegInfBlock(r, int64(c), int64(len(row))) {
+				row[c] = math.Inf(-1)
+			}
+		}
+	})
+}
+
+// laneRow is the number of columns from which negInfBlocks also masks the elements of one lane.
+const laneRow = 256
+
+// inNegInfBlock reports whether negInfBlocks masks column c of row r. Each row has all kinds of blocks, since
+// a function may take a single row: the first power of two that is at most half of the row, a quarter of it
+// between finite numbers, and the last eighth of the row. They contain tiles, and the consecutive elements of
+// one thread. In long rows one lane of a warp reads only -inf too, whether it reads single elements or
+// vectors of two, four or eight. The last element is finite: without it a kernel that loses the last tile
+// would be right.
+func inNegInfBlock(r, c, cols int64) bool {
+	first := int64(1) << bits.Len64(uint64(cols)) / 4
+	if c == cols-1 {
+		return false
+	}
+	if c < first || c >= cols-cols/8 || c >= first+first/4 && c < first+first/2 {
+		return true
+	}
+	lane, mine := (5*r+3)%32, false
+	for vector := int64(1); vector <= 8; vector *= 2 {
+		mine = mine || c/vector%32 == lane
+	}
+	return mine && cols >= laneRow
 }
 
 // lowLogits: by turns rows far below -5e4, where a finite stand-in for -inf would win, and rows that are

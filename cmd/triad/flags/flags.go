@@ -90,7 +90,7 @@ func Cases(cmd *cobra.Command, f *runsetup.CaseFlags, pass string) {
 	fs.StringVar(&f.Device, "device", "auto", "auto, cpu or gpu")
 	fs.IntVar(&f.GPU, "gpu", -1, "use this GPU, a number among the visible ones, from 0")
 	fs.BoolVar(&f.Quick, "quick", false,
-		"at most 13 cases for each operator, dtype and pass: on a CPU 10 to 30 s for an operator")
+		"at most 15 cases for each operator, dtype and pass: on a CPU 10 to 30 s for an operator")
 	fs.BoolVar(&f.Full, "full", false, "every case: on a CPU a few minutes for an operator")
 	fs.StringVar(&f.Seed, "seed", strconv.Itoa(runsetup.DefaultSeed),
 		"seed of the inputs: a number, or random to draw one")

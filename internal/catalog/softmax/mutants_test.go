@@ -30,6 +30,7 @@ var suites = []truthtest.Suite{
 			{Number: 15, Name: "-5e4 for -inf"},
 			{Number: 16, Name: "zeros for a row of -inf"},
 			{Number: 17, Name: "logarithm of the softmax"},
+			{Number: 18, Name: "a tile of -inf ends the sum"},
 		},
 	},
 	{
@@ -103,15 +104,7 @@ func emulatedRow(a truthtest.Arithmetic, x, next []float64, low op.DType) []floa
 			y[i] = a.Fast(math.Exp2(truthtest.F32(v - m)))
 		}
 	}
-	n := len(y)
-	switch a.Bug {
-	case "tail not summed":
-		n = n / truthtest.Vector * truthtest.Vector
-	case "last element not summed":
-		n = max(n-1, 0)
-	case "last warp not summed":
-		n = (n - 1) / truthtest.Warp * truthtest.Warp
-	}
+	n := summed(a.Bug, x)
 	l := truthtest.F32(a.Sum(n, func(i int) float64 { return y[i] }) + padding)
 	if a.Bug == "low-precision accumulator" {
 		l = truthtest.SumLow(low, n, func(i int) float64 { return y[i] })
@@ -130,6 +123,34 @@ func emulatedRow(a truthtest.Arithmetic, x, next []float64, low op.DType) []floa
 		}
 	}
 	return y
+}
+
+// summed returns how many elements of a row a mutant adds up.
+func summed(bug string, x []float64) int {
+	n := len(x)
+	switch bug {
+	case "tail not summed":
+		return n / truthtest.Vector * truthtest.Vector
+	case "last element not summed":
+		return max(n-1, 0)
+	case "last warp not summed":
+		return (n - 1) / truthtest.Warp * truthtest.Warp
+	case "a tile of -inf ends the sum":
+		return beforeMaskedTile(x)
+	}
+	return n
+}
+
+// beforeMaskedTile returns where the first tile begins that holds only -inf and comes after a finite element,
+// or the length of the row: a kernel may take such a tile for the end of a sequence.
+func beforeMaskedTile(x []float64) int {
+	for at := truthtest.Warp; at < len(x); at += truthtest.Warp {
+		tile := x[at:min(at+truthtest.Warp, len(x))]
+		if math.IsInf(largest(tile), -1) && !math.IsInf(largest(x[:at]), -1) {
+			return at
+		}
+	}
+	return len(x)
 }
 
 // largest returns the maximum; NaN wins.
