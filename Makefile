@@ -43,7 +43,7 @@ lab:
 # The fast tier: docs/testing.md. PACKAGES or OP=softmax narrows it, RUN is a pattern of tests. With TRIAD_TEST_ALL=1, as in .ci/run, whatever is missing
 # here or over its budget is a failure, and what only a GPU reaches has to be covered; otherwise it is said at the end.
 # What takes longest begins first, so that no core waits for it in the end.
-PACKAGES ?= ./cmd/triad ./pybridge ./results ./internal/room ./cuda ./cuda/serve ./...
+PACKAGES ?= ./cmd/triad ./pybridge ./results ./internal/newoperator ./cuda ./cuda/serve ./...
 RUN ?=
 # What only a GPU reaches: .ci/gpu-lines lists the files, and what of them no test need run.
 COVERED = cmd/triad internal/machine cmd/triad/bench internal/sanitize cmd/triad/setup internal/run internal/timing internal/stats internal/report internal/worker cuda/build cuda/program cuda/serve cuda/gpuworker

@@ -14,9 +14,9 @@ import (
 	"triad/cmd/triad/arguments"
 	"triad/internal/catalog"
 	"triad/internal/console"
+	"triad/internal/newoperator"
 	"triad/internal/op"
 	"triad/internal/opfolder"
-	"triad/internal/room"
 	"triad/internal/session"
 )
 
@@ -68,13 +68,13 @@ triton/NAME.py, and it adds the truth to the generated list of imports.`,
 	cmd.Flags().BoolVar(&o.inTree, "in-tree", false,
 		"make the room of an operator of triad itself, in this checkout")
 	cmd.Flags().StringVar(&o.family, "family", "", "with --in-tree: whose template to start from, "+
-		strings.Join(room.Families(), ", "))
+		strings.Join(newoperator.Families(), ", "))
 	return cmd
 }
 
 // makeOperator makes the files of an operator and says what to do with them.
 func makeOperator(c *console.Console, o *Options) error {
-	switch families := strings.Join(room.Families(), ", "); {
+	switch families := strings.Join(newoperator.Families(), ", "); {
 	case o.inTree && o.from != "":
 		return console.Usage(
 			"new %s: --from is for an operator in a folder of its own; with --in-tree "+
@@ -113,10 +113,10 @@ func makeOperator(c *console.Console, o *Options) error {
 // newInTree creates the files of an operator in the checkout of the working directory, and says what is left
 // to do.
 func newInTree(c *console.Console, name, family string) error {
-	root, err := room.Checkout(".")
+	root, err := newoperator.Checkout(".")
 	var files []string
 	if err == nil {
-		files, err = room.Create(root, name, family)
+		files, err = newoperator.Create(root, name, family)
 	}
 	var u *op.UsageError
 	if errors.As(err, &u) {
@@ -144,7 +144,7 @@ Judge it:
   make mutation OP=%[1]s
   make generated
   make test
-`, name, family, strings.Join(files, "\n  "), room.ImportList)
+`, name, family, strings.Join(files, "\n  "), newoperator.ImportList)
 	if err != nil {
 		return fmt.Errorf("print the result: %w", err)
 	}

@@ -1,4 +1,4 @@
-package room
+package newoperator
 
 import (
 	"bytes"
@@ -61,9 +61,9 @@ func stamp(t *testing.T) *stampedTree {
 	copyTree(t, s.root)
 	s.command(t, ".", "go", "build", "-o", s.triad, "./cmd/triad")
 	for _, family := range Families() {
-		template := "internal/room/families/" + family + ".txtar"
+		template := "internal/newoperator/families/" + family + ".txtar"
 		truth := "internal/truth/" + strings.ReplaceAll(family, "_", "")
-		inputs := []string{template, "internal/room/room.go", truth}
+		inputs := []string{template, "internal/newoperator/newoperator.go", truth}
 		if !need.Chosen(t, family, "a family", inputs...) {
 			continue
 		}

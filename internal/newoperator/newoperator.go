@@ -1,7 +1,7 @@
-// Package room makes the room of a new operator in a checkout: its folder in internal/catalog, its CUDA file
+// Package newoperator makes the room of a new operator in a checkout: its folder in internal/catalog, its CUDA file
 // and its Python file, from the template of a family, and the generated list of imports that links its truth.
 // A family adds its template as families/<family>.txtar, whose files have OPERATOR for the operator's name.
-package room
+package newoperator
 
 import (
 	"embed"
