@@ -243,7 +243,7 @@ func (p Page) changesSection() htmlSection {
 	return s
 }
 
-// add adds a table unless it has no rows.
+// add appends a table that has rows.
 func (s *htmlSection) add(b htmlBlock) {
 	if n := len(b.Table.Rows); n > mostChanges {
 		b.Table.Caption += fmt.Sprintf(" (%d of %d)", mostChanges, n)
