@@ -81,7 +81,7 @@ func (p *printer) finding(number int, f *Finding, orders int) {
 	p.drawn(f)
 	a := f.about()
 	p.line("   meaning  %s", p.folded(a.means, underMeaning))
-	p.line("   mending  %s", p.folded(a.mend, underMeaning))
+	p.line("   fix      %s", p.folded(a.mend, underMeaning))
 	p.line("")
 }
 
