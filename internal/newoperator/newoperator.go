@@ -1,5 +1,5 @@
-// Package newoperator makes the room of a new operator in a checkout: its folder in internal/catalog, its CUDA file
-// and its Python file, from the template of a family, and the generated list of imports that links its truth.
+// Package newoperator makes the files of a new operator in a checkout: its folder in internal/catalog, its CUDA
+// file and its Python file, from the template of a family, and the generated list of imports that links its truth.
 // A family adds its template as families/<family>.txtar, whose files have OPERATOR for the operator's name.
 package newoperator
 
@@ -52,7 +52,7 @@ func Files(name, family string) ([]txtar.File, error) {
 	return archive.Files, nil
 }
 
-// Create makes the room of an operator in the checkout at root and adds it to the list of imports. It returns
+// Create makes the files of an operator in the checkout at root and adds it to the list of imports. It returns
 // the paths of the new files, relative to root. If anything of the operator exists already it changes nothing
 // and the error is an *op.UsageError.
 func Create(root, name, family string) ([]string, error) {
@@ -88,7 +88,7 @@ func Create(root, name, family string) ([]string, error) {
 			_ = os.Remove(filepath.Join(root, file))
 		}
 		_ = os.Remove(filepath.Join(root, "internal/catalog", name))
-		return nil, fmt.Errorf("make the room of %s: %w", name, err)
+		return nil, fmt.Errorf("make the files of %s: %w", name, err)
 	}
 	return made, nil
 }

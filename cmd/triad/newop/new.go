@@ -45,7 +45,7 @@ With --reference the truth is an expression of torch over tensors of one shape, 
 its dtypes, costs, shapes and distributions have defaults, and --add judges your kernel. With --reduction the
 expression reduces the last dimension.
 
-With --in-tree, in a checkout of triad, it makes the room of an operator of triad itself instead, from the
+With --in-tree, in a checkout of triad, it makes the files of an operator of triad itself instead, from the
 template of a family: spec, truth and mutants in internal/catalog/NAME, cuda/kernels/NAME.cu and
 triton/NAME.py, and it adds the truth to the generated list of imports.`,
 		Example: `  triad new my_norm && triad compare ./my_norm
@@ -66,7 +66,7 @@ triton/NAME.py, and it adds the truth to the generated list of imports.`,
 	cmd.Flags().BoolVar(&o.reduces, "reduction", false,
 		"with --reference: it reduces the last dimension, e.g. 'x.abs().mean(-1)'")
 	cmd.Flags().BoolVar(&o.inTree, "in-tree", false,
-		"make the room of an operator of triad itself, in this checkout")
+		"make the files of an operator of triad itself, in this checkout")
 	cmd.Flags().StringVar(&o.family, "family", "", "with --in-tree: whose template to start from, "+
 		strings.Join(newoperator.Families(), ", "))
 	return cmd
@@ -125,7 +125,7 @@ func newInTree(c *console.Console, name, family string) error {
 	if err != nil {
 		return session.Fail(session.ExitBad, err)
 	}
-	_, err = fmt.Fprintf(c.Out, `the room of %[1]s holds a working operator, from the template %[2]s:
+	_, err = fmt.Fprintf(c.Out, `%[1]s is a working operator, from the template %[2]s:
 
   %[3]s
 
