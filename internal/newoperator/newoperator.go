@@ -1,5 +1,5 @@
-// Package newoperator makes the files of a new operator in a checkout: its folder in internal/catalog, its CUDA
-// file and its Python file, from the template of a family, and the generated list of imports that links its truth.
+// Package newoperator makes the files of a new operator in a checkout from the template of a family: its folder
+// in internal/catalog, its CUDA file, its Python file, and the generated list of imports that links its truth.
 // A family adds its template as families/<family>.txtar, whose files have OPERATOR for the operator's name.
 package newoperator
 
