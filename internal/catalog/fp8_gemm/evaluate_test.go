@@ -31,7 +31,7 @@ func evaluate(c op.Case, in truthtest.InputsByName) [][]float64 {
 }
 
 func evaluateProduct(c op.Case, in truthtest.InputsByName, a, scaleA, b, scaleB string) []float64 {
-	m, n, k := in[a].Shape[0], in[b].Shape[0], in[a].Shape[1]
+	m, n := in[a].Shape[0], in[b].Shape[0]
 	k2 := &truth.Request{Case: c, In: []tensor.Tensor{in[a], in[scaleA], in[b], in[scaleB]}}
 	left, _ := product.Dequantized(k2, operator.Scaling, firstOperand(a, scaleA))
 	right, _ := product.Dequantized(k2, operator.Scaling, secondOperand(b, scaleB))
