@@ -35,10 +35,7 @@ func (c *listenedTo) AfterFunc(func()) (stop func() bool) {
 // TestUnrecordedLeavesNothingInItsContext: a loop that judges one candidate after another has one context for
 // all of them. None leaves a part of itself there.
 func TestUnrecordedLeavesNothingInItsContext(t *testing.T) {
-	o, err := truth.Get("softmax")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := faked(t)
 	ctx, stop := &listenedTo{Context: t.Context(), done: make(chan struct{})},
 		&listenedTo{Context: t.Context(), done: make(chan struct{})}
 	f := &fake{family: "fake", ways: map[string]way{"fake/right": right}, runs: map[string]int{}}
