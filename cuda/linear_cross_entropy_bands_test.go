@@ -7,7 +7,9 @@ import "testing"
 func TestGradientBands(t *testing.T) {
 	t.Parallel()
 	const backward = "sm90_tma_backward.cuh"
-	productModel{operator: "linear_cross_entropy", program: "gradient_bands.cu", part: backward}.check(t, []plantedInProduct{
+	productModel{
+		operator: "linear_cross_entropy", program: "gradient_bands.cu", part: backward,
+	}.check(t, []plantedInProduct{
 		{"sums of dhidden of the last band alone", backward, "first == 0, ends}", "true, ends}", ""},
 		{"sums of dhidden that no band rounds", backward, "first == 0, ends}", "first == 0, false}", ""},
 		{"targets as if there were one band", backward, "- of.first - at.col", "- at.col", ""},

@@ -15,8 +15,8 @@ import (
 	"triad/internal/truth"
 )
 
-// A derived mutant answers a case like an implementation that makes the mistake of one casegaps.Question: with
-// the simulated contract of the call as the mistake sees it, or with the right answer and the mistake in it.
+// A derived mutant answers a case like an implementation that makes the mistake of one casegaps.Question:
+// with the simulated contract of the call as the mistake sees it, or with the right answer and the mistake in it.
 
 // derived is one case for derived mutants.
 type derived struct {
