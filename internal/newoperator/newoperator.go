@@ -1,6 +1,7 @@
 // Package newoperator makes the files of a new operator in a checkout from the template of a family: its
-// folder in internal/catalog, its CUDA file, its Python file, and the generated list of imports that links its
-// truth. A family adds its template as families/<family>.txtar, whose files have OPERATOR for the operator's name.
+// folder in internal/catalog, its CUDA file, its Python file, and the generated list of imports that links
+// its truth. A family adds its template as families/<family>.txtar, whose files have OPERATOR for the
+// operator's name.
 package newoperator
 
 import (
@@ -53,8 +54,8 @@ func Files(name, family string) ([]txtar.File, error) {
 }
 
 // Create makes the files of an operator in the checkout at root and adds it to the list of imports. It
-// returns the paths of the new files, relative to root. If anything of the operator exists already it changes nothing
-// and the error is an *op.UsageError.
+// returns the paths of the new files, relative to root. If anything of the operator exists already it changes
+// nothing and the error is an *op.UsageError.
 func Create(root, name, family string) ([]string, error) {
 	if err := checkName(name); err != nil {
 		return nil, err

@@ -16,7 +16,8 @@ import (
 )
 
 // A derived mutant answers a case like an implementation that makes the mistake of one casegaps.Question:
-// with the simulated contract of the call as the mistake sees it, or with the right answer and the mistake in it.
+// with the simulated contract of the call as the mistake sees it, or with the right answer and the mistake in
+// it.
 
 // derived is one case for derived mutants.
 type derived struct {
