@@ -1,18 +1,18 @@
-# make          build triad, and for GPU machines triad-cuda and the kernel libraries, into bin/; fetches nvcc where there is none
-# make test     the fast tier of the tests: every cheap one, and a witness of each kind of the dear ones; OP=softmax or PACKAGES=./internal/judge narrows it
-# make lint     go vet, staticcheck, gofumpt, ruff and the widths of lines; make format writes what of it can be written by a program
-# make generated  what is made from the operators' rooms: the list of imports, the judge's books, tables of documents, findings
-# make mutation  score the judge on planted bugs and right variants; SEEDS=n on n fresh seeds, PEERS=1 with fixed tolerances beside it
-# make test-long  the whole matrix, suite by suite; goes on where it was stopped, as long as no file changes
-# make test-names  list all tests and cases anew, after a whole make test
-# make bench    what the emulator, the truth, the verdicts on a large case and a call of an operator in Python cost
-# make database measure what results/published/README.md says of the database of results; PARTS="questions pages" alone, say
-# make public FOLDER=x BATCH=y  ask about the public files of the manifest that lie in FOLDER, checked out as OWNER+NAME; WRITE=1 keeps what is given
-# make lab OP=x  pack the kernels of one operator for a GPU machine, with the script that judges, times and profiles them there: build/lab/x.tar.xz
-# make figures  build bin/figures.test, which measures on a GPU what results/published/README.md reports
-# make wheel    a wheel of the Python package for this Python and platform into dist/: it installs without Go, and brings triad along
-# make release  what people install, into dist/: wheels for PYTHONS, the container file, the changelog, SHA256SUMS
-# make clean    remove what was built here
+# make          build triad into bin/, and for GPU machines triad-cuda and the kernel libraries; downloads nvcc if there is none
+# make test     the fast tier: every cheap test and one of each kind of expensive ones; narrow it with OP=softmax or PACKAGES=./internal/judge
+# make lint     go vet, staticcheck, gofumpt, ruff and the widths of lines; make format fixes what a program can fix
+# make generated  regenerate what follows from the operators: the list of imports, error bounds, tables of documents, findings
+# make mutation  score the judge on planted bugs and correct variants; SEEDS=n uses n fresh seeds, PEERS=1 adds fixed tolerances
+# make test-long  the whole matrix, suite by suite; resumes where it was stopped unless a file has changed
+# make test-names  list all tests and cases again, after a complete make test
+# make bench    the costs of the emulator, of the truth, of verdicts on a large case, and of calling an operator from Python
+# make database  measure the database figures of results/published/README.md; PARTS="questions pages" selects some
+# make public FOLDER=x BATCH=y  judge the public files of the manifest in FOLDER (checked out as OWNER+NAME); WRITE=1 records the results
+# make lab OP=x  pack the kernels of one operator for a GPU machine, with a script that judges, times and profiles them: build/lab/x.tar.xz
+# make figures  build bin/figures.test, which measures the figures of results/published/README.md on a GPU
+# make wheel    build a wheel of the Python package, with triad in it, for this Python and platform into dist/; installing it needs no Go
+# make release  build what people install into dist/: wheels for PYTHONS, the container file, the changelog, SHA256SUMS
+# make clean    remove everything that was built here
 
 GO ?= go
 SHELL = /bin/bash -o pipefail
@@ -31,11 +31,11 @@ build:
 	$(GO) build -o bin/ ./cmd/triad
 	bin/triad setup --yes --gpu bin
 
-# Neither Go nor the sources are needed where it runs: the kernels that it plants are built by the nvcc that is there.
+# The machine that runs it needs neither Go nor the sources: its own nvcc builds the planted kernels.
 figures:
 	$(GO) test -c -ldflags '-s -w' -o bin/figures.test ./cuda/gpuworker
 
-# Only its own kernels are compiled. NAME=x keeps the packs of two trees apart, whose times the script then compares.
+# Compiles only the kernels of OP. NAME=x keeps the packs of two trees apart, whose times the script can then compare.
 lab:
 	@test -n "$(OP)" || { echo 'make lab OP=softmax: name an operator of triad ops list' >&2; exit 2; }
 	rm -rf build/lab/$(or $(NAME),$(OP)) && mkdir -p build/lab/$(or $(NAME),$(OP))
@@ -44,12 +44,12 @@ lab:
 	cp results/lab.sh build/lab/
 	tar -C build/lab -cJf build/lab/$(or $(NAME),$(OP)).tar.xz lab.sh $(or $(NAME),$(OP))
 
-# The fast tier: docs/testing.md. PACKAGES or OP=softmax narrows it, RUN is a pattern of tests. With TRIAD_TEST_ALL=1, as in .ci/run, whatever is missing
-# here or over its budget is a failure, and what only a GPU reaches has to be covered; otherwise it is said at the end.
-# What takes longest begins first, so that no core waits for it in the end.
-PACKAGES ?= ./cmd/triad ./pybridge ./results ./internal/room ./cuda ./cuda/serve ./...
+# The fast tier: docs/testing.md. PACKAGES or OP=softmax narrows it, RUN is a pattern of tests. With TRIAD_TEST_ALL=1, as in .ci/run, missing tools and
+# exceeded budgets fail the run, and GPU-only code must be covered; otherwise they are reported at the end. The slowest packages come first, so that no
+# core waits for them at the end.
+PACKAGES ?= ./cmd/triad ./pybridge ./results ./internal/newoperator ./cuda ./cuda/serve ./...
 RUN ?=
-# What only a GPU reaches: .ci/gpu-lines lists the files, and what of them no test need run.
+# GPU-only code, tested on a fake GPU: .ci/gpu-lines lists the files and the number of lines that may stay uncovered.
 COVERED = cmd/triad internal/machine cmd/triad/bench internal/sanitize cmd/triad/setup internal/run internal/timing internal/stats internal/report internal/worker cuda/build cuda/program cuda/serve cuda/gpuworker
 comma := ,
 empty :=
@@ -80,7 +80,7 @@ test-tools:
 	$(GO) build -ldflags=-w -o build/ ./cmd/triad ./internal/testreport
 	@$(MAKE) --no-print-directory set-up
 
-# One operator: its room, what every operator's truth and kernels are asked, and all its rows on this machine's CPU.
+# One operator: its own tests, the tests that every operator's truth and kernels must pass, and all its implementations on the CPU.
 operator_tests = '^(TestEveryCaseHasATruth|TestLooserContracts|TestRelationsHoldOfTheSimulatedContract|TestRelationsReject|TestOneUlpBreaksWhatHoldsBitForBit|TestContractsAgree|TestTrivialByDesign|TestMarkModerate|TestRelationsArePlanned|TestEveryKernelFileRegisters)$$/^$(OP)$$'
 test-operator: test-tools
 	@test -d 'internal/catalog/$(OP)' || { echo 'make test OP=$(OP): no operator has this name; see triad ops list' >&2; exit 2; }
@@ -89,7 +89,7 @@ test-operator: test-tools
 	build/triad compare $(OP) --quick --device cpu --offline --db build/$(OP).db
 	build/triad gradcheck $(OP) --quick --device cpu --offline --db build/$(OP).db || test $$? = 3
 
-# Writes .ci/tests, the list of all tests and cases, from the whole run that came last.
+# Writes .ci/tests, the list of all tests and cases, from the last complete run.
 test-names:
 	build/testreport -names .ci/tests -write-names <build/test.json >/dev/null
 
@@ -111,8 +111,8 @@ format: $(ruff)
 	$(go_files) | xargs -0 $(GO) tool gofumpt -w
 	$(ruff) check --fix .
 
-# What is made from the operators' rooms, after one was added or changed: the list of imports, the books of the judge, the tables of relations
-# and power, the pages of findings and of the catalogue.
+# Run it after adding or changing an operator. It writes the list of imports, the recorded error bounds, the tables of relations and power, and the
+# pages of findings and of the catalogue.
 generated:
 	$(GO) test -vet=off ./internal/truth/all -run '^TestAllListsEveryOperator$$' -update
 	$(GO) test -vet=off ./internal/truth -run '^(TestVersionNamesTheErrorBounds|TestRelationsPage)$$' -update
@@ -128,7 +128,7 @@ $(ruff): .ci/ruff.txt
 set-up:
 	build/triad setup --yes --nvcc
 
-# The tuning seed, or SEEDS=n fresh ones; every operator, or OP=name. The last line is the score; a survivor is named above it.
+# The tuning seed, or SEEDS=n fresh ones; every operator, or OP=name. The last line is the score, below the survivors.
 mutation:
 	@rm -rf build/mutation; mkdir -p build/mutation
 	@TRIAD_MUTATION_SEEDS=$(SEEDS) TRIAD_MUTATION_PEERS=$(PEERS) TRIAD_MUTATION_SCORE=$(CURDIR)/build/mutation \
@@ -155,7 +155,7 @@ audit:
 	$(GO) build -o build/ ./cmd/triad
 	results/published/problems/audit.sh build/triad "$(CLONES)" $(SETS)
 
-# FOLDER is a clone of the repository of kernelbench.com; with TABLE=1 the matrix is made of the rows that are there.
+# FOLDER is a clone of the repository of kernelbench.com; TABLE=1 only makes the matrix, from the existing rows.
 corpus:
 	$(GO) build -o build/ ./cmd/triad
 	$(GO) run ./internal/corpus $(if $(TABLE),-table,-folder "$(FOLDER)" -device "$(or $(DEVICE),cpu)" -half "$(or $(HALF),open)")
@@ -167,7 +167,7 @@ public:
 wheel:
 	$(MAKE) release PYTHONS=python3
 
-# All of PYTHONS have to be here, with headers; release/build.Dockerfile has them in containers.
+# All PYTHONS must be installed, with headers; release/build.Dockerfile has them in containers.
 PYTHONS ?= python3.11 python3.12 python3.13 python3.14
 release: build
 	rm -rf build/gpu && mkdir -p build/gpu && cp -r bin/triad-cuda bin/kernels build/gpu/

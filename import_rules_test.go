@@ -36,7 +36,7 @@ var rules = []rule{
 		packages: []string{
 			"internal/judge", "internal/report", "internal/workload", "internal/tensor", "internal/stats",
 			"internal/kernelfile", "internal/shrink", "internal/advice", "internal/cudaerror",
-			"internal/asked", "internal/ownfile/pyfacts", "internal/ownfile/observed",
+			"internal/casegaps", "internal/ownfile/pyfacts", "internal/ownfile/observed",
 			"internal/ownfile/cfacts", "internal/ownfile/indexing", "internal/ownfile/launchfit",
 			"internal/ownfile/layout", "internal/ownfile/match",
 		},

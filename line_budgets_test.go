@@ -136,8 +136,12 @@ func againstBudgets(costs map[string]cost, total, variants map[string]int) []str
 			wrong = append(wrong, fmt.Sprintf("%s has %d lines %s: remove it from "+overBudget,
 				name, lines, what))
 		case lines > max(most, limit):
-			wrong = append(wrong, fmt.Sprintf("%s has %d lines %s, at most %d are allowed: let its family "+
-				"derive more of it", name, lines, what, max(most, limit)))
+			advice := "let its family derive more of it"
+			if c := costs[name]; c.family == "plain" {
+				advice = "move what others need too to internal/truth, pybridge/operators or cuda/include"
+			}
+			wrong = append(wrong, fmt.Sprintf("%s has %d lines %s, at most %d are allowed: %s", name, lines,
+				what, max(most, limit), advice))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(costs)) {

@@ -1,21 +1,13 @@
 package cuda
 
-import (
-	"testing"
-
-	"triad/cuda/cudatest"
-)
+import "testing"
 
 // TestConvolvedTaps: conv1d's products for Hopper are right in every order, and likely bugs between rows of
 // the batch, parts of a sum and biases are found.
 func TestConvolvedTaps(t *testing.T) {
 	t.Parallel()
 	const own = "sm90_tma.cuh"
-	productModel{
-		operator: "conv1d", program: "convolved_taps.cu", part: own,
-		inputs: append(cudatest.KernelInputs("conv1d"),
-			"cuda/conv1d_taps_test.go", "cuda/testdata/emulator/convolved_taps.cu"),
-	}.check(t, []plantedInProduct{
+	productModel{operator: "conv1d", program: "convolved_taps.cu", part: own}.check(t, []plantedInProduct{
 		{"a row of the batch that meets the next one", own, "a.batch++, b.batch++", "a.batch++", ""},
 		{"places past the end of a row", own, "step % of_row * TmaTile::k", "step * TmaTile::k", ""},
 		{"every part from the first step on", own, "step = matrix * steps", "step = 0", ""},

@@ -1,11 +1,6 @@
 package cuda
 
-import (
-	"slices"
-	"testing"
-
-	"triad/internal/need"
-)
+import "testing"
 
 // TestGroupedProducts: products of groups of rows on Hopper are right in every order. Likely bugs at the end
 // of a group, between the blocks of a cluster and between those that walk along the groups are found.
@@ -22,12 +17,11 @@ func TestGroupedProducts(t *testing.T) {
 	const warp, lane = "(threadIdx.x < 32) produce", "(threadIdx.x == 0) produce"
 	productModel{
 		operator: "grouped_gemm", program: "grouped_products.cu", part: walked,
-		inputs: slices.Concat(need.Emulator, need.Operator("grouped_gemm"), []string{
-			"cuda/grouped_gemm_products_test.go", "cuda/testdata/emulator/grouped_products.cu",
+		inputs: []string{
 			"cuda/include/group_walk.cuh", "cuda/include/tile_order.cuh",
 			"cuda/include/hopper/" + walked, "cuda/include/hopper/" + halves, "cuda/include/hopper/" + ragged,
 			"cuda/include/hopper/store_sums.cuh",
-		}),
+		},
 	}.check(t, []plantedInProduct{
 		{"the next group's rows in a sum", ragged, "ragged_rows, columns", "ragged_rows + 64, columns", sums},
 		{"a group's rows from one too late", ragged, "rows - size)", "rows + 1 - size)", beside},

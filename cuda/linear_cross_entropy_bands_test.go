@@ -1,10 +1,6 @@
 package cuda
 
-import (
-	"testing"
-
-	"triad/cuda/cudatest"
-)
+import "testing"
 
 // TestGradientBands: the gradients of linear_cross_entropy, of the same pipeline, are right in every order
 // where the classes need several bands, and likely bugs between bands and tokens are found.
@@ -13,8 +9,6 @@ func TestGradientBands(t *testing.T) {
 	const backward = "sm90_tma_backward.cuh"
 	productModel{
 		operator: "linear_cross_entropy", program: "gradient_bands.cu", part: backward,
-		inputs: append(cudatest.KernelInputs("linear_cross_entropy"),
-			"cuda/linear_cross_entropy_bands_test.go", "cuda/testdata/emulator/gradient_bands.cu"),
 	}.check(t, []plantedInProduct{
 		{"sums of dhidden of the last band alone", backward, "first == 0, ends}", "true, ends}", ""},
 		{"sums of dhidden that no band rounds", backward, "first == 0, ends}", "first == 0, false}", ""},

@@ -1,6 +1,8 @@
 package cuda
 
 import (
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +15,7 @@ import (
 type productModel struct {
 	operator, program string
 	part              string   // a file of the operator's parts, of which "right" changes nothing
-	inputs            []string // of need.Covers
+	inputs            []string // of need.Covers, further than those of every model; nil: all of the operator
 	flags             []string // of the compiler
 	oneOrder          bool     // the fast tier runs the right program in one order
 }
@@ -32,6 +34,12 @@ func (m productModel) build(t *testing.T, part, from, to string, flags ...string
 // check: the products are right in every order, and each planted bug is found.
 func (m productModel) check(t *testing.T, bugs []plantedInProduct) {
 	t.Helper()
+	if m.inputs == nil {
+		m.inputs = need.Kernels
+	}
+	_, test, _, _ := runtime.Caller(1)
+	m.inputs = slices.Concat(need.Emulator, need.Operator(m.operator), m.inputs,
+		[]string{"cuda/" + filepath.Base(test), "cuda/testdata/emulator/" + m.program})
 	t.Run("right", func(t *testing.T) {
 		need.Covers(t, "right", m.inputs...)
 		program := m.build(t, m.part, "", "")

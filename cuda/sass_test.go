@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"slices"
 	"testing"
 
 	"triad/cuda/build"
@@ -79,7 +80,7 @@ func readsHopperLoops(t *testing.T, operator string) {
 		}
 		if l.Has("HGMMA") || l.Has("QGMMA") || l.Has("IGMMA") {
 			products++
-			if l.WaitsForMemory() {
+			if waitsForMemory(l) {
 				t.Errorf("%s, %s, loop 0x%x: products and a wait for memory (MEMBAR)", operator, k.Name,
 					l.First)
 			}
@@ -103,5 +104,25 @@ func readsHopperLoops(t *testing.T, operator string) {
 	if want := hopperLoops[operator]; exponentials < want.exponentials || scaled < want.scaled {
 		t.Errorf("%d loops with exponentials beside products and %d with 8-bit products, want %d and %d "+
 			"or more", exponentials, scaled, want.exponentials, want.scaled)
+	}
+}
+
+// waitsForMemory reports whether a pass of the loop waits until its writes are visible to the whole GPU. A
+// fence of the block alone, as before products of values that threads stored, does not count.
+func waitsForMemory(l sass.Loop) bool {
+	return slices.ContainsFunc(l.Instructions, func(in sass.Instruction) bool {
+		return in.Opcode == "MEMBAR.ALL.GPU" || in.Opcode == "MEMBAR.SC.GPU"
+	})
+}
+
+func TestWaitsForMemory(t *testing.T) {
+	t.Parallel()
+	for opcode, want := range map[string]bool{
+		"MEMBAR.ALL.GPU": true, "MEMBAR.SC.GPU": true, "MEMBAR.ALL.CTA": false, "SYNCS.ARRIVE.TRANS64": false,
+	} {
+		loop := sass.Loop{Instructions: []sass.Instruction{{Opcode: "HGMMA.64x256x16.F32"}, {Opcode: opcode}}}
+		if got := waitsForMemory(loop); got != want {
+			t.Errorf("%s: %v, want %v", opcode, got, want)
+		}
 	}
 }

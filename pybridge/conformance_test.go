@@ -25,25 +25,8 @@ func TestWorkerConforms(t *testing.T) {
 		need.MissingSetUp(t, err)
 	}
 	cache := t.TempDir()
-	backendtest.Suite(t, backendtest.Subject{
-		Operator: "scale", Family: "torch",
-		Names: map[backendtest.Behaviour]string{
-			backendtest.Right: "torch/right", backendtest.Declines: "torch/declines",
-			backendtest.Silent: "torch/silent", backendtest.Scribbles: "torch/scribbles",
-			backendtest.Fails: "torch/raises", backendtest.Dies: "torch/exits",
-			backendtest.Hangs: "torch/hangs", backendtest.Full: "torch/full",
-		},
-		Outputs: []op.TensorType{{Name: "y", DType: op.FP32, Shape: []int64{8}}},
-		Golden:  "testdata/wire.txt", OwnMemory: true,
-		Elsewhere: []string{"pybridge"}, // TestForkedWorkerConforms asks the same program
-		New: func(t *testing.T, call time.Duration, transcript io.Writer) backend.Backend {
-			limits := worker.DefaultLimits
-			limits.First, limits.FirstCPU, limits.CallLeast = call, call, call
-			a := Backend(e, cache, worker.Options{Limits: limits, Transcript: transcript})
-			t.Cleanup(func() { a.Close() })
-			return a
-		},
-	})
+	// TestForkedWorkerConforms asks the same program all promises.
+	conforms(t, []string{"pybridge"}, func(o worker.Options) *worker.Adapter { return Backend(e, cache, o) })
 }
 
 // withOperator returns the embedded files with one more operator file, that in testdata.
@@ -67,4 +50,27 @@ func withOperator(t *testing.T, name string) fstest.MapFS {
 	}
 	files["triton/"+name+".py"] = &fstest.MapFile{Data: text}
 	return files
+}
+
+// conforms runs the suite of every backend on an adapter of testdata/scale.py.
+func conforms(t *testing.T, elsewhere []string, start func(worker.Options) *worker.Adapter) {
+	t.Helper()
+	backendtest.Suite(t, backendtest.Subject{
+		Operator: "scale", Family: "torch",
+		Names: map[backendtest.Behaviour]string{
+			backendtest.Right: "torch/right", backendtest.Declines: "torch/declines",
+			backendtest.Silent: "torch/silent", backendtest.Scribbles: "torch/scribbles",
+			backendtest.Fails: "torch/raises", backendtest.Dies: "torch/exits",
+			backendtest.Hangs: "torch/hangs", backendtest.Full: "torch/full",
+		},
+		Outputs: []op.TensorType{{Name: "y", DType: op.FP32, Shape: []int64{8}}},
+		Golden:  "testdata/wire.txt", OwnMemory: true, Elsewhere: elsewhere,
+		New: func(t *testing.T, call time.Duration, transcript io.Writer) backend.Backend {
+			limits := worker.DefaultLimits
+			limits.First, limits.FirstCPU, limits.CallLeast = call, call, call
+			a := start(worker.Options{Limits: limits, Transcript: transcript})
+			t.Cleanup(func() { a.Close() })
+			return a
+		},
+	})
 }

@@ -2,17 +2,13 @@ package pybridge
 
 import (
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
 	"testing/fstest"
 	"time"
 
-	"triad/internal/backend"
-	"triad/internal/backend/backendtest"
 	"triad/internal/need"
-	"triad/internal/op"
 	"triad/internal/worker"
 )
 
@@ -37,24 +33,7 @@ func TestForkedWorkerConforms(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	backendtest.Suite(t, backendtest.Subject{
-		Operator: "scale", Family: "torch",
-		Names: map[backendtest.Behaviour]string{
-			backendtest.Right: "torch/right", backendtest.Declines: "torch/declines",
-			backendtest.Silent: "torch/silent", backendtest.Scribbles: "torch/scribbles",
-			backendtest.Fails: "torch/raises", backendtest.Dies: "torch/exits",
-			backendtest.Hangs: "torch/hangs", backendtest.Full: "torch/full",
-		},
-		Outputs: []op.TensorType{{Name: "y", DType: op.FP32, Shape: []int64{8}}},
-		Golden:  "testdata/wire.txt", OwnMemory: true,
-		New: func(t *testing.T, call time.Duration, transcript io.Writer) backend.Backend {
-			limits := worker.DefaultLimits
-			limits.First, limits.FirstCPU, limits.CallLeast = call, call, call
-			a := OwnBackend(e, cache, folder, worker.Options{Limits: limits, Transcript: transcript}, parent)
-			t.Cleanup(func() { a.Close() })
-			return a
-		},
-	})
+	conforms(t, nil, func(o worker.Options) *worker.Adapter { return OwnBackend(e, cache, folder, o, parent) })
 	if parent.process == nil || parent.process.Reaped() {
 		t.Error("no parent forked them")
 	}

@@ -107,7 +107,7 @@ func verify(t *testing.T, path string, acknowledged map[string]bool) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if err := s.Sweep(ctx); err != nil {
+	if err := s.write(ctx, "mark interrupted sessions", s.sweep); err != nil {
 		t.Fatal(err)
 	}
 	var said string

@@ -135,13 +135,7 @@ func (s *Store) Resume(ctx context.Context, request string) (*Session, []record.
 	return x, missing, nil
 }
 
-// Sweep marks the sessions of dead processes as interrupted, and the runs that they were at as INTERRUPTED.
-func (s *Store) Sweep(ctx context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.write(ctx, "mark interrupted sessions", s.sweep)
-}
-
+// sweep marks the sessions of dead processes as interrupted, and the runs that they were at as INTERRUPTED.
 func (s *Store) sweep(tx *sql.Tx) error {
 	running, err := column[int64](tx, "SELECT session_id FROM session WHERE state = 'running'")
 	if err != nil {

@@ -66,7 +66,7 @@ func TestExamplesAreTrue(t *testing.T) {
 	}
 }
 
-// exampleProblem says what is wrong with one example, "" if nothing is.
+// exampleProblem returns what is wrong with one example, "" if nothing is.
 func exampleProblem(t *testing.T, words []string, db string) string {
 	t.Helper()
 	said := &bytes.Buffer{}

@@ -182,9 +182,3 @@ func readRecord(folder string) (record, error) {
 	}
 	return r, nil
 }
-
-// CompilerLog returns all that the compiler printed when it built a library of the cache.
-func CompilerLog(l Library) (string, error) {
-	made, err := readRecord(filepath.Dir(l.Path))
-	return made.Log, err
-}

@@ -42,7 +42,7 @@ const oldestRelease = "580"
 const patience = 60 * time.Second
 
 // Ask starts the worker to list the GPUs. env is its whole environment. The error is a *backend.Unavailable
-// that says why no GPU can be used.
+// with the reason why no GPU can be used.
 func Ask(ctx context.Context, worker string, env []string) (Facts, error) {
 	var log strings.Builder
 	out, err := subprocess.Run(ctx, subprocess.Command{

@@ -1,7 +1,6 @@
 package gpuworker
 
 import (
-	"context"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/binary"
@@ -45,26 +44,9 @@ func gpuFolder(t *testing.T) (folder, path string, g GPU) {
 func gpuAdapter(t *testing.T) *worker.Adapter {
 	t.Helper()
 	folder, path, g := gpuFolder(t)
-	cache, kernels := t.TempDir(), disguised(t, folder, g, "faults.cu", faults)
 	limits := worker.DefaultLimits
 	limits.First, limits.CallLeast = 10*time.Second, 2*time.Second
-	a := &worker.Adapter{
-		BackendName: "cuda", FamilyNames: []string{"cuda"}, GPU: true,
-		Options: worker.Options{Limits: limits},
-		Slot:    func(string) string { return "gpu" },
-		Command: func(context.Context) (worker.Command, error) {
-			return worker.Command{Path: path, Env: os.Environ(), Args: []string{
-				"--cache", cache,
-				"--kernels", kernels,
-			}}, nil
-		},
-	}
-	t.Cleanup(func() {
-		if err := a.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return a
+	return kernelsOf(t, path, disguised(t, folder, g, "faults.cu", faults), limits)
 }
 
 // disguised builds kernels by nvcc and ships them as softmax.

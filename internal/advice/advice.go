@@ -138,7 +138,7 @@ func For(f Facts) string {
 	return strings.Join(slices.Concat(words, f.byStatus(), f.ofMasks()), "; ")
 }
 
-// ofSizes says which of the tested values of a size are right and which are wrong.
+// ofSizes lists the tested values of a size that are right and those that are wrong.
 func (f Facts) ofSizes() []string {
 	size := f.Tried.Size
 	switch {

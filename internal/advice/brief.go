@@ -54,7 +54,7 @@ func BriefOf(f Facts) Brief {
 	return Brief{Text: first}
 }
 
-// briefOfSizes says what the sizes that were run prove; "" if nothing.
+// briefOfSizes returns the conclusion from the sizes that were run; "" if there is none.
 func (f Facts) briefOfSizes() string {
 	switch {
 	case f.Otherwise != "":
@@ -88,7 +88,7 @@ func (f Facts) briefOfLines() Brief {
 	return Brief{}
 }
 
-// briefOfNumbers says which numbers are wrong, and the first of the operator's remedies.
+// briefOfNumbers names the numbers that are wrong, and the first of the operator's remedies.
 func (f Facts) briefOfNumbers() string {
 	what := "wrong"
 	if strings.Contains(f.Message, " is NaN") {

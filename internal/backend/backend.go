@@ -22,7 +22,7 @@ type Backend interface {
 	// Run executes one job. A kernel that fails is an Outcome; an error means that the harness failed.
 	Run(ctx context.Context, job Job) (Outcome, error)
 	// Measure prepares a call, or a ceiling, to be timed. If it cannot be, the candidate is nil and the
-	// outcome says why. Only a GPU is timed.
+	// outcome has the reason. Only a GPU is timed.
 	Measure(ctx context.Context, job MeasureJob) (Candidate, Outcome, error)
 	// Close ends every worker. It reports those that could not be killed.
 	Close() error

@@ -98,7 +98,7 @@ type Implementation struct {
 	Constraint       string   `json:"constraint,omitempty"`
 	Device           string   `json:"device"` // "gpu", "emulator", "interpreter", "cpu"
 	Source           string   `json:"source"` // content hash of its sources; of triad's own, of flags too
-	// that say how a user's file is compiled and called; not on the wire
+	// the flags with which a user's file is compiled and called; not on the wire
 	Flags string `json:"-"`
 	// why a wrong answer is no verdict: guesses about a user's file; not on the wire
 	Doubts []Doubt `json:"-"`

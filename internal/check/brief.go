@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Brief says in half a line what happens, without the place of the access, and what mends it; "" if that is
-// not known.
+// Brief returns half a line about the finding, without the place of the access, and its usual remedy; "" if
+// none is known.
 func (f *Finding) Brief() (what, mend string) {
 	mend = mendings[f.Kind]
 	if f.Kind == Race {
@@ -18,7 +18,7 @@ func (f *Finding) Brief() (what, mend string) {
 	return f.happens(), mend
 }
 
-// happens says who does what.
+// happens describes the accesses of the finding and the threads that make them.
 func (f *Finding) happens() string {
 	who := f.thread()
 	switch {
@@ -61,7 +61,7 @@ func (f *Finding) does() string {
 	return "reads"
 }
 
-// orders says what puts the two accesses of a race in order.
+// orders returns the remedy that orders the two accesses of a race.
 func (f *Finding) orders() string {
 	oneLine := f.Place.known() && f.Other.known() && *f.Place == *f.Other
 	switch {
@@ -73,7 +73,7 @@ func (f *Finding) orders() string {
 	return "two threads use one element, one of them writes"
 }
 
-// mendings says of the kinds that have a usual remedy what it is.
+// mendings holds the usual remedies, by kind.
 var mendings = map[Kind]string{
 	OutOfBounds:         "if (i < n)",
 	Uninitialised:       "write it first",

@@ -76,111 +76,109 @@ func (k Kind) about() about {
 
 // ofOneWarp explains a race between lanes of one warp: many were right before Volta.
 var ofOneWarp = about{
-	means: "At least one of the two accesses writes, and nothing says which comes first. Since Volta " +
-		"the lanes of a warp do not go in step, and volatile does not order them: code that counts on " +
-		"it is out of date.",
-	mend: "If the whole block uses this memory, put __syncthreads() between the two accesses, in a place " +
-		"that all threads reach. If one warp alone does, put __syncwarp() there, and read before it what " +
-		"another lane writes after it (float v = s[t + 16]; __syncwarp(); s[t] += v; __syncwarp();), or " +
-		"sum by __shfl_down_sync.",
+	means: "At least one of the two accesses writes, and nothing orders them. Since Volta the lanes of " +
+		"a warp need not run in lockstep, and volatile does not order them: code that relies on either is " +
+		"outdated.",
+	mend: "If the whole block uses this memory, put __syncthreads() between the two accesses, in a " +
+		"place that all threads reach. If only one warp uses it, put __syncwarp() between reads and writes " +
+		"(float v = s[t + 16]; __syncwarp(); s[t] += v; __syncwarp();), or sum with __shfl_down_sync.",
 }
 
 var abouts = map[Kind]about{
 	Race: {
 		"race: two threads",
-		"At least one of the two accesses writes, and nothing says which comes first. A GPU may " +
-			"run them in either order, and the result changes with the card, the driver or the load.",
-		"Put __syncthreads() between the two accesses (__syncwarp() inside one warp), in a place " +
-			"that all threads reach. Between blocks there is no such barrier: use an atomic " +
-			"operation, two kernels, or a flag with __threadfence() before it is set.",
+		"At least one of the two accesses writes, and nothing orders them. A GPU may run them in either " +
+			"order, so the result depends on the card, the driver and the load.",
+		"Put __syncthreads() between the two accesses (__syncwarp() within one warp), in a place that " +
+			"all threads reach. Between blocks there is no such barrier: use an atomic operation, two " +
+			"kernels, or a flag that is set after a __threadfence().",
 	},
 	OutOfBounds: {
 		"access out of bounds",
-		"A GPU often lets this pass: it reads or overwrites whatever lies there.",
-		"Check the index against the size (if (i < n)) before the access, or ask for as much " +
-			"memory as is used. Sizes of cudaMalloc and cudaMemcpy are bytes, not elements.",
+		"A GPU often does not notice: the access reads or overwrites whatever is there.",
+		"Check the index against the size (if (i < n)) before the access, or allocate enough memory. " +
+			"cudaMalloc and cudaMemcpy take bytes, not elements.",
 	},
 	StackOverflow: {
 		"a thread's stack is full",
-		"A function calls itself too often, or arrays inside functions are too large. On a GPU recursion " +
-			"has 1 KiB a thread where cudaDeviceSetLimit does not ask for more.",
-		"Give the recursion an end or make it a loop, and put large arrays into device memory.",
+		"The recursion is too deep, or arrays inside functions are too large. On a GPU a thread has 1 " +
+			"KiB of stack for recursion unless cudaDeviceSetLimit raises it.",
+		"End the recursion earlier or use a loop, and put large arrays into device memory.",
 	},
 	Uninitialised: {
 		"read of memory that nobody has written",
-		"Neither cudaMalloc nor __shared__ clears memory: the value is whatever was there.",
-		"Write it first: cudaMemset or cudaMemcpy for device memory, a store of every element and " +
-			"a barrier for shared memory.",
+		"Neither cudaMalloc nor __shared__ clears memory: the value is arbitrary.",
+		"Initialize it: device memory with cudaMemset or cudaMemcpy, shared memory with a store to " +
+			"every element and a barrier.",
 	},
 	Misaligned: {
 		"misaligned access",
-		"A GPU stops the kernel here: vector types are loaded whole, from a multiple of their " +
-			"size.",
-		"Keep the offset a multiple of the vector's elements, and load the rest one by one.",
+		"A GPU stops the kernel here: the address of a vector type must be a multiple of its size.",
+		"Keep the offset a multiple of the vector's length, and load the remaining elements one by one.",
 	},
 	UseAfterFree: {
 		"access of memory that was given back",
 		"The memory may belong to another allocation by now.",
-		"Call cudaFree after the last kernel that uses it, and set the pointer to null.",
+		"Call cudaFree after the last kernel that uses the memory, then set the pointer to null.",
 	},
 	NullPointer: {
 		"access through a null pointer",
 		"The pointer was never set, or its allocation failed.",
-		"Check what cudaMalloc returned, and the order of the kernel's arguments.",
+		"Check the return value of cudaMalloc and the order of the kernel's arguments.",
 	},
 	HostPointer: {
 		"a kernel uses a pointer to host memory",
-		"A GPU cannot reach memory of malloc, new, a vector or a local variable: it stops the " +
+		"A GPU cannot access memory from malloc or new, a std::vector or a local variable: it stops the " +
 			"kernel.",
 		"Allocate with cudaMalloc and copy with cudaMemcpy, or use cudaMallocManaged.",
 	},
 	DevicePointerOnHost: {
 		"host code uses a pointer to device memory",
-		"With a GPU the program dies here: cudaMalloc's memory is out of the CPU's reach.",
+		"With a GPU the program crashes here: the CPU cannot access memory from cudaMalloc.",
 		"Copy to the host with cudaMemcpy first, or use cudaMallocManaged.",
 	},
 	PointerMixup: {
 		"host and device pointer mixed up",
-		"The copy fails with an error, or reads memory that it must not.",
-		"The destination comes first, and cudaMemcpyHostToDevice copies to the device.",
+		"The copy fails with an error, or accesses the wrong memory.",
+		"The first argument is the destination, and cudaMemcpyHostToDevice copies to the device.",
 	},
 	NotWaitedFor: {
 		"host code uses memory while a kernel or a copy may still use it",
-		"A launch and an asynchronous copy return at once; the values may be old ones or half of " +
-			"the new.",
-		"Call cudaDeviceSynchronize() (or cudaStreamSynchronize) before the host touches the " +
-			"memory.",
+		"Launches and asynchronous copies return immediately: the host may see old or partly written " +
+			"values.",
+		"Call cudaDeviceSynchronize() (or cudaStreamSynchronize) before the host uses the memory.",
 	},
 	Divergence: {
 		"threads meet in different places",
-		"A barrier or a warp function is for all threads of its block or mask at one place; on a " +
-			"GPU it hangs or exchanges the wrong values.",
-		"Take the call out of the branch, so that all threads reach the same one, and give each " +
-			"warp function the mask of the lanes that call it.",
+		"All threads of the block, or all lanes of the mask, must reach a barrier or warp function in " +
+			"the same place; otherwise a GPU hangs or exchanges wrong values.",
+		"Move the call out of the branch, so that all threads reach the same one, and give each warp " +
+			"function the mask of the lanes that call it.",
 	},
 	Deadlock: {
 		"deadlock: no thread can go on",
 		"Some threads wait for others that have left the kernel or wait elsewhere. A GPU hangs " +
 			"here.",
-		"Let all threads reach the barrier: no return and no branch around it that only some " +
-			"threads take.",
+		"Let all threads reach the barrier: do not put it into a branch, or after a return, that only " +
+			"some threads take.",
 	},
 	Hang: {
 		"a kernel does not end",
-		"No block finished in the time allowed.",
-		"Look at the loop's condition; a thread that waits for a flag needs volatile or an " +
-			"atomic, and someone who runs to set it.",
+		"No block finished within the time limit.",
+		"Check the loop's condition. A thread that waits for a flag must read it by volatile or an " +
+			"atomic, and the thread that sets it must be able to run.",
 	},
 	LaunchRefused: {
 		"a launch that a GPU refuses",
-		"The kernel does not run at all, and its results are what was there before.",
-		"Change the launch, and ask cudaGetLastError() after each.",
+		"The kernel does not run, and its outputs keep their old contents.",
+		"Change the launch, and call cudaGetLastError() after every launch.",
 	},
-	Launch: {"a launch fails", "The kernel does not run to its end.", "Change what the message names."},
+	Launch: {"a launch fails", "The kernel does not complete.", "Fix the cause that the message " +
+		"names."},
 	Trap: {
 		"the kernel stops",
 		"A GPU ends the kernel here, and every later call fails.",
-		"Change what the message names.",
+		"Fix the cause that the message names.",
 	},
 	WrongBlock: {
 		"a function of CUB is declared for another block",
@@ -192,7 +190,7 @@ var abouts = map[Kind]about{
 	Assert: {
 		"an assert in a kernel fails",
 		"A GPU ends the kernel here, and every later call fails.",
-		"The condition is false for this thread: print the values, or mend what makes it so.",
+		"The condition is false for this thread: print the values, and fix the cause.",
 	},
 	DivisionByZero: {
 		"integer division by zero",
@@ -201,62 +199,62 @@ var abouts = map[Kind]about{
 	},
 	OutOfMemory: {
 		"an allocation fails",
-		"The pointer stays null or what it was.",
-		"Ask for less, and check what the call returned. Sizes are bytes: check the " +
-			"multiplication for overflow.",
+		"The pointer is not set.",
+		"Allocate less, and check the return value. Sizes are in bytes: check the multiplication for " +
+			"overflow.",
 	},
 	BadFree: {
 		"memory is given back by the wrong pointer or function",
-		"The call fails, and the memory stays lost.",
-		"Give cudaFree the pointer that cudaMalloc gave, and cudaFreeHost that of cudaMallocHost.",
+		"The call fails, and the memory leaks.",
+		"Free pointers from cudaMalloc with cudaFree, and those from cudaMallocHost with cudaFreeHost.",
 	},
 	DoubleFree: {
 		"memory is given back twice",
-		"The second call fails, or frees what another allocation has got meanwhile.",
+		"The second call fails, or frees another allocation that reuses the memory.",
 		"Free once, and set the pointer to null.",
 	},
 	Leak: {
 		"memory is never given back",
-		"A program that runs long fills the card's memory.",
-		"Call cudaFree (cudaFreeHost) when it is not needed any more.",
+		"A long-running program runs out of device memory.",
+		"Call cudaFree (cudaFreeHost) when it is no longer needed.",
 	},
 	HostCrash: {
 		"the program crashes in host code",
-		"This has nothing to do with a kernel.",
-		"Look at the pointer or index of the line; a debugger shows the stack (gdb).",
+		"No kernel is involved.",
+		"Check the pointers and indices in this line; a debugger (gdb) shows the stack.",
 	},
 	OrderDependent: {
 		"the program's output depends on the order in which threads run",
-		"A GPU runs them in any order, so the output is one of several.",
-		"Look for threads that use the same element, and for sums of floats by atomics, whose " +
-			"order rounds.",
+		"A GPU runs threads in any order, so the output varies.",
+		"Look for threads that use the same element, and for floating-point sums by atomics, whose " +
+			"rounding depends on the order.",
 	},
 	ExitStatus: {
 		"the program says that it failed",
 		"Its exit status is not zero.",
-		"Look at what it printed.",
+		"Read its output.",
 	},
 	Unfinished: {
 		"the program was stopped amid long work",
-		"Its blocks did go on; only what they did until then was checked.",
-		"Check it with smaller sizes, which show the same mistakes; --limit run=DURATION changes how " +
-			"long is waited.",
+		"It was still making progress; only the part up to then was checked.",
+		"Check it with smaller sizes, which show the same bugs, or raise the limit with --limit " +
+			"run=DURATION.",
 	},
 	Lockstep: {
 		"a lane reads by volatile what another lane of its warp writes, and nothing orders the two",
-		"Before Volta the lanes of a warp went in step; now they need not, and volatile does not make them.",
-		"Put __syncwarp() between such accesses, or sum by __shfl_down_sync.",
+		"Before Volta the lanes of a warp ran in lockstep; now they need not, and volatile does not " +
+			"order them.",
+		"Put __syncwarp() between such accesses, or sum with __shfl_down_sync.",
 	},
 	BarrierSkipped: {
 		"threads end and never come to this barrier",
-		"A condition or a number of turns is not the same for the whole block. A GPU waits for the threads " +
-			"that are left, and goes on; CUDA's programming guide calls it undefined.",
-		"Let all threads reach the barrier, and put the condition around the work alone.",
+		"A condition or a loop count differs between threads of the block. A GPU waits only for the " +
+			"threads that have not ended; CUDA's programming guide leaves the behavior undefined.",
+		"Let all threads reach the barrier, and put only the work into the branch.",
 	},
 	NeverEnds: {
 		"the program does not end",
-		"It was stopped at the limit of time, outside of a kernel, where it did nothing but wait.",
-		"Look for what the host waits for and nobody gives; --limit run=DURATION changes how long is " +
-			"waited.",
+		"It was stopped at the time limit, outside of a kernel, while it was only waiting.",
+		"Find out what the host waits for, or raise the limit with --limit run=DURATION.",
 	},
 }

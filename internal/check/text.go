@@ -36,7 +36,7 @@ func (f *Finding) Text(number int, folder string) string {
 	return strings.TrimSuffix(p.text.String(), "\n")
 }
 
-// Explained says what a finding means and how to fix it.
+// Explained returns the meaning of a finding and its remedy.
 func (f *Finding) Explained() (meaning, mending string) { return f.about().means, f.about().mend }
 
 // printer builds the text of a report.
@@ -81,7 +81,7 @@ func (p *printer) finding(number int, f *Finding, orders int) {
 	p.drawn(f)
 	a := f.about()
 	p.line("   meaning  %s", p.folded(a.means, underMeaning))
-	p.line("   mending  %s", p.folded(a.mend, underMeaning))
+	p.line("   fix      %s", p.folded(a.mend, underMeaning))
 	p.line("")
 }
 

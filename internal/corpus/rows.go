@@ -88,7 +88,7 @@ var (
 	place       = regexp.MustCompile(`^[^:]*:\d+: `)
 )
 
-// reason says why a solution ended as it did, without its text.
+// reason explains the result of a solution, without its text.
 func reason(x *judgeloop.Result) string {
 	if len(x.Wrong) > 0 && x.Wrong[0].Gate != "" {
 		c := x.Wrong[0]

@@ -19,7 +19,7 @@ import (
 const (
 	// Longest limits the processor time of the code of one problem while it is described.
 	Longest = 90 * time.Second
-	// waiting tells how many times as long it may take by the clock: pybridge/problems/problem_inspect.py
+	// waiting is the permitted ratio of wall time to processor time: pybridge/problems/problem_inspect.py
 	// has the same.
 	waiting = 3
 )

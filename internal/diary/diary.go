@@ -50,7 +50,7 @@ type Day struct {
 	Files []File `json:"files"`
 }
 
-// File says what became of a file on a day.
+// File is the result of a file on one day.
 type File struct {
 	File      string   `json:"file"`      // below the folder
 	What      []string `json:"what"`      // operators and exercises; empty if it was not judged

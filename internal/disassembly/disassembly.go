@@ -18,7 +18,7 @@ import (
 	"triad/internal/session"
 )
 
-// Options says which kernels are disassembled.
+// Options selects the kernels to disassemble.
 type Options struct {
 	Name   string   // OP/VARIANT
 	DTypes []string // of kernels that name one; none: all

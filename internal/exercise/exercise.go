@@ -32,7 +32,7 @@ type Exercise struct {
 	Pass  op.Pass // which is judged
 	File  string  // the name of the learner's file: "softmax_warp.cu"
 	Watch string  // what to do, and what to watch for
-	// Mistake says what the wrong version does; for maintainers.
+	// Mistake describes the bug of the wrong version, for maintainers.
 	Mistake string
 
 	Starter, Solution, Wrong string // sources

@@ -38,6 +38,21 @@ func TestHashFollowsIncludes(t *testing.T) {
 	}
 }
 
+// commit makes a folder a repository whose first commit has one file.
+func commit(t *testing.T, folder, file string) {
+	t.Helper()
+	for _, args := range [][]string{
+		{"init", "-q"},
+		{"add", file},
+		{"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "first"},
+	} {
+		out, err := exec.Command("git", append([]string{"-C", folder}, args...)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+}
+
 // The commit is that of the file, and an edit since then is noted.
 func TestCommitOfAFile(t *testing.T) {
 	need.Tool(t, "git")
@@ -47,16 +62,7 @@ func TestCommitOfAFile(t *testing.T) {
 	if got := Commit(t.Context(), file); got != "" {
 		t.Errorf("outside of a repository: %q, want nothing", got)
 	}
-	for _, args := range [][]string{
-		{"init", "-q"},
-		{"add", "mine.cu"},
-		{"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "first"},
-	} {
-		out, err := exec.Command("git", append([]string{"-C", folder}, args...)...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-	}
+	commit(t, folder, "mine.cu")
 	committed := Commit(t.Context(), file)
 	if !strings.HasPrefix(committed, ", commit ") || strings.Contains(committed, "changed") {
 		t.Errorf("as committed: %q", committed)
@@ -76,16 +82,7 @@ func TestHeadOfARepository(t *testing.T) {
 	if got := Head(t.Context(), folder); got != "" {
 		t.Errorf("outside of a repository: %q, want nothing", got)
 	}
-	for _, args := range [][]string{
-		{"init", "-q"},
-		{"add", "mine.cu"},
-		{"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "first"},
-	} {
-		out, err := exec.Command("git", append([]string{"-C", folder}, args...)...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-	}
+	commit(t, folder, "mine.cu")
 	committed := Head(t.Context(), folder)
 	if len(committed) != 40 {
 		t.Errorf("the commit is %q, want 40 digits", committed)

@@ -47,7 +47,7 @@ type Line struct {
 	DType  string
 }
 
-// Cause says why something is wrong, and in which line of the source.
+// Cause explains a fault, with its line in the source.
 type Cause = record.Cause
 
 // Pass is the verdict on a pass of an operator.
@@ -73,7 +73,8 @@ func (p *Pass) Accepted() bool {
 	return p.Row.Accepted() || p.Row.Bad == 0 && p.Main.Accepted()
 }
 
-// guessed says what was assumed of other dtypes, in which the function is wrong; "" if it is not.
+// guessed returns the assumption about other dtypes in which the function is wrong; "" if it is wrong in
+// none.
 func (p *Pass) guessed() string {
 	_, assumed, is := strings.Cut(p.Row.Reason, "this was assumed: ")
 	if p.Row.Accepted() || !is {
@@ -306,7 +307,7 @@ func (f *File) found() (all []Cause) {
 	return all
 }
 
-// praise says how right a file is.
+// praise describes the extent to which a file is right.
 func (j *Judged) praise() string {
 	var words []string
 	good := 0
@@ -331,7 +332,7 @@ func (j *Judged) praise() string {
 	return strings.Join(append([]string{cases}, words...), ", ")
 }
 
-// why says why a file has no verdict.
+// why explains a missing verdict.
 func (j *Judged) why() string {
 	if j.Why != "" {
 		return j.Why

@@ -101,7 +101,7 @@ func (a *partOfRun) part(ctx context.Context, folder fleet.Folder, plan fleet.Pl
 	return o
 }
 
-// otherVersion says how this triad differs from the one that cut the run; "" if it does not.
+// otherVersion describes the difference between this triad and the one that cut the run; "" if there is none.
 func (a *partOfRun) otherVersion(plan fleet.Plan) string {
 	const install = ": install the same on both"
 	if plan.Version != triad.Version {

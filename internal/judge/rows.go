@@ -161,8 +161,8 @@ func (t Target) rowCount() int64 { return (t.Elements() + t.rowLength() - 1) / t
 // fewElements is the number of elements that a truth keeps where some rows stand for all.
 const fewElements = 1 << 20
 
-// few returns a target that keeps its truth: of one that is computed row by row the first row, the last ones
-// and some between, about fewElements in all. A wrong output that is rejected in these rows is rejected.
+// few returns a target that keeps its truth. Of a target computed row by row it keeps the first row, the last
+// ones and some between, about fewElements in all: an output rejected in these rows is rejected.
 func (t Target) few() (Target, error) {
 	if t.Rows == nil {
 		return t, nil

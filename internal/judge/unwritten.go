@@ -9,9 +9,9 @@ import (
 	"triad/internal/tensor"
 )
 
-// Unwritten describes in a sentence where the elements of an output lie that no launch wrote: in one row,
-// from a column on, at the end of the memory. poisons holds the poison of each launch, data its output. It
-// returns "" where all were written or they lie in no order.
+// Unwritten describes the place of the elements that no launch wrote, in a sentence: in one row, from a
+// column on, at the end of the memory. poisons holds the poison of each launch, data its output. It returns
+// "" if all were written or they form no pattern.
 func Unwritten(t Target, poisons []string, data [][]byte) string {
 	n, size := t.Elements(), t.DType.Size()
 	a, b := slices.Index(poisons, "a"), slices.Index(poisons, "b")

@@ -144,7 +144,7 @@ func rejected(v Verdict) string {
 		accepted, wrongOf(v.Wrong, v.Compared))
 }
 
-// wrongOf says how many elements are wrong.
+// wrongOf formats the number of wrong elements.
 func wrongOf(wrong, compared int64) string {
 	verb := "are"
 	if wrong == 1 {

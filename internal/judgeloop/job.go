@@ -105,7 +105,7 @@ func ParseJob(line []byte) (*Job, error) {
 	return j, j.Check()
 }
 
-// Check says what is wrong with a job.
+// Check returns an error if a job is invalid.
 func (j *Job) Check() error {
 	switch {
 	case (j.Problem == "") == (j.Reference == nil):

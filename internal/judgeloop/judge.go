@@ -135,7 +135,7 @@ func (g *Judge) judge(ctx context.Context, lane *Lane, j *Job) (*Result, error) 
 	return r, nil
 }
 
-// byTimeout says in words of jobs how a limit is changed.
+// byTimeout names the field of a job that changes a limit.
 const byTimeout = " (timeout_s changes this)"
 
 // put writes a candidate's file, and the further ones of its job, into the lane's folder. shown is its name

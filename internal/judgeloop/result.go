@@ -12,7 +12,7 @@ import (
 	"triad/internal/record"
 )
 
-// Result says what became of a job: one line of JSON.
+// Result is the result of a job: one line of JSON.
 type Result struct {
 	Line int             `json:"line,omitempty"` // of stdin, from 1
 	ID   json.RawMessage `json:"id,omitempty"`
@@ -137,7 +137,7 @@ var ofTheWorker = []op.Status{
 	op.StatusDeadlock, op.StatusUnsupported, op.StatusUnavailable, op.StatusSkipped,
 }
 
-// refusals say in words what a gate asks for.
+// refusals describe in words the requirement of each gate.
 var refusals = map[string]string{
 	"G0": "an output is missing, incomplete or of another type, or the call changed what it may not change",
 	"G1": "NaN or an infinity stands where a number belongs, or the other way round",
@@ -149,7 +149,7 @@ var refusals = map[string]string{
 	"G7": "a choice is not one of the right ones",
 }
 
-// blindMessage says what is wrong without a value, or anything that was computed from the truth.
+// blindMessage describes the fault without values or anything else computed from the truth.
 func blindMessage(x *record.Record, c Case) string {
 	switch {
 	case slices.Contains(ofTheWorker, x.Status):

@@ -94,7 +94,8 @@ func (l Ladder) PlaceOfBytes(t Traffic) string {
 		least.what(), l.Moved(least.Traffic), l.published(least))
 }
 
-// Moved says how often a kernel moves each byte: "reads x once and writes each output once".
+// Moved describes the number of times that a kernel moves each byte: "reads x once and writes each output
+// once".
 func (l Ladder) Moved(t Traffic) string {
 	m, input := l.measuresOf(t), "its inputs"
 	if l.Input != "" {

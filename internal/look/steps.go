@@ -142,7 +142,8 @@ var (
 	syntaxPlace = regexp.MustCompile(`^line (\d+), column \d+: `)
 )
 
-// withoutKernel says why a file has no kernel to look at; "" if it has one. Of a Python file nothing is run.
+// withoutKernel returns the reason why a file has no kernel to look at; "" if it has one. It runs nothing of
+// a Python file.
 func (r *round) withoutKernel(text string, python bool) (why string, open bool) {
 	if !python {
 		if kernels.MatchString(cComments.ReplaceAllString(text, "")) {

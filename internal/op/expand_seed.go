@@ -8,8 +8,8 @@ import (
 // DefaultSeed is the default seed of the inputs: results of different days then refer to the same bits.
 const DefaultSeed = 20240229
 
-// reseed changes the attributes of a shape that seed random numbers: a file with those of the default seed is
-// wrong under another.
+// reseed changes a shape's attributes that seed random numbers: a file with the default seed's random numbers
+// hard-coded is then wrong.
 func (s *Spec) reseed(attributes map[string]string, seed uint64) {
 	if seed == 0 || seed == DefaultSeed {
 		return

@@ -1,8 +1,6 @@
 package op
 
 import (
-	"bytes"
-	"encoding/json"
 	"slices"
 	"strings"
 )
@@ -57,33 +55,4 @@ func (s *Spec) NewCase(c Case, dims map[string]int64, attributes map[string]stri
 		return Case{}, err
 	}
 	return c, nil
-}
-
-// ParseCase reads the JSON that Case.MarshalJSON writes, and checks it against the spec: the result has the
-// key of the stored case.
-func (s *Spec) ParseCase(text []byte) (Case, error) {
-	var stored struct {
-		Op           string            `json:"op"`
-		Pass         Pass              `json:"pass"`
-		DType        string            `json:"dtype"`
-		Dims         map[string]int64  `json:"dims"`
-		Attributes   map[string]string `json:"attributes"`
-		Layout       string            `json:"layout"`
-		Distribution string            `json:"distribution"`
-		Upstream     string            `json:"upstream"`
-		Saved        string            `json:"saved"`
-	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&stored); err != nil {
-		return Case{}, Usagef("read case of %s: %v", s.Name, err)
-	}
-	if stored.Op != s.Name {
-		return Case{}, Usagef("read case of %s: it is one of %q", s.Name, stored.Op)
-	}
-	return s.NewCase(Case{
-		Pass: stored.Pass, DType: stored.DType, Layout: stored.Layout, Distribution: stored.Distribution,
-		Upstream: stored.Upstream,
-		Saved:    stored.Saved,
-	}, stored.Dims, stored.Attributes)
 }

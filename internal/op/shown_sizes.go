@@ -90,7 +90,8 @@ func (a AttributeSpec) Stored(written func(string) string) []string {
 
 var isName = regexp.MustCompile(`^[a-z]\w*$`)
 
-// HoldsSize reports whether an attribute equals a dim by default: a caller who gives it has given the size.
+// HoldsSize reports whether an attribute equals a dim by default, so that giving the attribute gives the
+// size.
 func (s *Spec) HoldsSize(dim string) bool {
 	return slices.ContainsFunc(s.Attributes, func(a AttributeSpec) bool { return a.Holds() == dim })
 }

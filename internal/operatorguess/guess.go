@@ -13,7 +13,7 @@ import (
 	"triad/internal/ownfile/cfacts"
 )
 
-// Evidence says what a guess rests on. More is better.
+// Evidence is the basis of a guess. More is better.
 type Evidence int
 
 const (

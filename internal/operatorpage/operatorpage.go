@@ -10,7 +10,7 @@ import (
 
 	"triad/cuda/build"
 
-	questions "triad/internal/asked"
+	questions "triad/internal/casegaps"
 	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/report"

@@ -47,7 +47,7 @@ func shade(share float64) string {
 	return noNumber
 }
 
-// Words says how much is wrong and between which rows and columns it lies.
+// Words returns the share that is wrong and the rows and columns that it spans.
 func (g Grid) Words() string {
 	wrong, cells := int64(0), 0
 	top, bottom, first, last := g.Down, -1, g.Across, -1

@@ -28,7 +28,7 @@ func (c Counts) total() (n int64) {
 	return n
 }
 
-// Words says for each name how far most errors and the largest reach.
+// Words describes, for each name, the range of most errors and the largest error.
 func (h Histogram) Words() string {
 	var parts []string
 	for _, r := range h.Rows {

@@ -45,7 +45,7 @@ func (a *Audited) Reason() string {
 	return a.Why
 }
 
-// Audit says how problems are audited.
+// Audit configures the audit of problems.
 type Audit struct {
 	Describe Describe
 	Elements int64 // to how many the tensors of a problem's own sizes are cut

@@ -60,7 +60,7 @@ type Ours struct {
 	Message string // of the first wrong case
 }
 
-// Sentence says what both checks say of a submission, and which is right where they differ.
+// Sentence compares the results of both checks on a submission, and names the right one if they differ.
 func (c *Check) Sentence(ours Ours) string {
 	switch {
 	case c.Failed != "":
@@ -92,7 +92,7 @@ func (c *Check) Sentence(ours Ours) string {
 		"move it by %s, and triad has judged no such call", c.Element.Truth, c.Element.ErrorBound)
 }
 
-// what says what the check rejects.
+// what describes what the check rejects.
 func (c *Check) what() string {
 	switch {
 	case c.Element != nil:

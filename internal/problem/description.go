@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Description says what pybridge/problems/problem_describe.py found of a problem.
+// Description holds what pybridge/problems/problem_describe.py found in a problem.
 type Description struct {
 	Refused  string `json:"refused"`  // why it cannot be imported; "" otherwise
 	Constant bool   `json:"constant"` // the reason is that its answer does not depend on its inputs
@@ -69,7 +69,7 @@ type tensor struct {
 // MostDescription is the maximum size of a description in bytes.
 const MostDescription = 1 << 20
 
-// refusal says why a problem cannot be imported.
+// refusal explains why a problem cannot be imported.
 type refusal struct {
 	sentence string
 	constant bool

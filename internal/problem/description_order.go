@@ -61,7 +61,7 @@ func inOrder[T any](ctx context.Context, n int, work func(context.Context, int) 
 	return context.Cause(ctx)
 }
 
-// Outcome says of a problem that it was imported, or why there is no operator.
+// Outcome is the result of importing a problem: an operator, or the reason why there is none.
 type Outcome struct {
 	Done *Imported
 	Err  error

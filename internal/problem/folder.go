@@ -13,7 +13,7 @@ import (
 	"triad/internal/opfolder"
 )
 
-// Plan says of an imported problem how a submission to it is called.
+// Plan describes how submissions to an imported problem are called.
 type Plan struct {
 	Format string `json:"format"`
 	SHA256 string `json:"sha256"`

@@ -208,7 +208,8 @@ type Request struct {
 // Describe returns what a process that may run a problem's code says about it: a Description as JSON.
 type Describe func(ctx context.Context, r Request) ([]byte, error)
 
-// StartError says that no process that describes problems could be started: every problem would meet it.
+// StartError is the error of a process that describes problems and could not be started: every problem would
+// meet it.
 type StartError struct{ Err error }
 
 func (e *StartError) Error() string { return e.Err.Error() }

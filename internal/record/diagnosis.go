@@ -24,7 +24,7 @@ type Diagnosis struct {
 	Source       *Excerpt       `json:"source"`   // around the lines of the causes; null if none has one
 }
 
-// Cause says why something is wrong, and in which line of the source; 0 if none is known.
+// Cause explains a fault, with its line in the source; 0 if unknown.
 type Cause struct {
 	File string `json:"file"` // "" for the user's file itself
 	Line int    `json:"line"`

@@ -53,7 +53,7 @@ func (p Power) words() string {
 	return text + ".\n"
 }
 
-// Spent says where the time of a command that times went; without parts nothing is printed of it.
+// Spent breaks down the time of a command that times kernels. Without parts nothing is printed.
 type Spent struct {
 	// Imports: until Python's workers had imported torch and Triton, side by side
 	Whole, Imports time.Duration
@@ -128,7 +128,7 @@ func Compare(w io.Writer, style Style, records []record.Record, differences []re
 	return totals(w, style, records, summary)
 }
 
-// asked leaves out implementations that lack the pass and that nobody named, unless there are no others.
+// asked removes implementations that lack the pass and were not named, unless no others remain.
 func asked(lines []group, impls []string) []group {
 	var kept []group
 	for _, all := range byImplementation(lines) {
@@ -177,7 +177,7 @@ func powerless(w io.Writer, style Style, lines []group) error {
 // NumPy's under Triton's interpreter.
 var warning = regexp.MustCompile(`(?m)^\S+:\d+: \w*Warning: .*\n?(?:^  .*\n?)?`)
 
-// saidByItself returns a log without warnings.
+// saidByItself returns a log without the warnings of libraries.
 func saidByItself(log string) string { return strings.TrimSpace(warning.ReplaceAllString(log, "")) }
 
 // printed reports once for each of the user's own files that it printed something, which the table does not
@@ -264,7 +264,7 @@ func (g group) countCells() []string {
 	return cells
 }
 
-// withoutEmpty leaves out those of the named columns that have no words.
+// withoutEmpty removes the named columns whose cells are all empty.
 func withoutEmpty(names []string, rows [][]string, spare ...string) ([]string, [][]string) {
 	for _, name := range spare {
 		at := slices.Index(names, name)

@@ -33,8 +33,10 @@ func sentence(text string) string {
 	if text == "" {
 		return ""
 	}
-	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
+	return strings.TrimSuffix(capitalised(text), ".") + "."
 }
+
+func capitalised(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // smallestCase prints the diagnosis of a run, if there is one.
 func smallestCase(w io.Writer, style Style, d *record.Diagnosis) error {

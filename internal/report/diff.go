@@ -12,38 +12,48 @@ import (
 	"triad/internal/resultdiff"
 )
 
+// outcomeParts are the parts of a comparison about verdicts, in their order.
+var outcomeParts = []struct {
+	title   string
+	outcome resultdiff.Outcome
+	colour  colour
+}{
+	{"became wrong", resultdiff.BecameWrong, bad},
+	{"became right", resultdiff.BecameRight, good},
+	{"no longer good, not wrong either", resultdiff.Lost, mild},
+	{"good, and was neither good nor wrong", resultdiff.Gained, good},
+	{"another status", resultdiff.Other, mild},
+}
+
+// speedParts are the parts of a comparison about times, in their order.
+var speedParts = []struct {
+	title   string
+	verdict resultdiff.SpeedVerdict
+	colour  colour
+}{
+	{"slower", resultdiff.Slower, bad},
+	{"faster", resultdiff.Faster, good},
+	{"ambiguous", resultdiff.Ambiguous, mild},
+	{"the same", resultdiff.Same, mild},
+	{"not comparable", resultdiff.Incomparable, mild},
+}
+
 // Diff writes what changed between two sides: what they are, what they do not have in common, how many
 // changes of each kind, then at most limit lines of each kind, the worst first.
 func Diff(w io.Writer, style Style, a, b resultdiff.Side, changes []resultdiff.Change, limit int) error {
 	if err := diffHeading(style.Wrap(w), style, a, b, changes); err != nil {
 		return err
 	}
-	for _, part := range []struct {
-		title   string
-		outcome resultdiff.Outcome
-		colour  colour
-	}{
-		{"became wrong", resultdiff.BecameWrong, bad},
-		{"became right", resultdiff.BecameRight, good},
-		{"no longer good, not wrong either", resultdiff.Lost, mild},
-		{"good, and was neither good nor wrong", resultdiff.Gained, good},
-		{"another status", resultdiff.Other, mild},
-	} {
+	for _, part := range outcomeParts {
 		if err := diffVerdicts(w, style, style.paint(part.colour, part.title), changes, part.outcome,
 			limit); err != nil {
 			return err
 		}
 	}
-	for _, part := range []struct {
-		title   string
-		verdict resultdiff.SpeedVerdict
-		colour  colour
-	}{
-		{"slower", resultdiff.Slower, bad},
-		{"faster", resultdiff.Faster, good},
-		{"ambiguous", resultdiff.Ambiguous, mild},
-		{"not comparable", resultdiff.Incomparable, mild},
-	} {
+	for _, part := range speedParts {
+		if part.verdict == resultdiff.Same {
+			continue // the summary counts them
+		}
 		title := style.paint(part.colour, part.title)
 		if err := diffTimes(w, style, title, changes, part.verdict, limit); err != nil {
 			return err

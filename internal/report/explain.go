@@ -17,7 +17,7 @@ import (
 // explainedElements is the number of worst elements that are shown.
 const explainedElements = 5
 
-// gateWords says what a gate checks, for a reader who does not know its name.
+// gateWords describes each gate, for a reader who does not know its name.
 var gateWords = map[string]string{
 	"G0": "what came back must be whole: every output and element written, inputs and the memory beside " +
 		"buffers left alone, the same bits from every launch",
@@ -84,7 +84,8 @@ func inBrackets(gate string) string {
 	return " (" + gate + ")"
 }
 
-// comparedWords says which share of an output was compared element by element, and how the rest was.
+// comparedWords returns the share of an output that was compared element by element, and describes how the
+// rest was compared.
 func comparedWords(r record.Record, output string) string {
 	for _, v := range r.Outputs {
 		switch {
@@ -103,7 +104,7 @@ func comparedWords(r record.Record, output string) string {
 	return ""
 }
 
-// percent formats a share in percent with two digits, rounded down above 10: less than all is never 100 %.
+// percent formats a share in percent with two digits, rounded down above 10: only a share of 1 is 100 %.
 func percent(part, all int64) string {
 	share := 100 * float64(part) / float64(all)
 	if share >= 10 {
@@ -112,7 +113,7 @@ func percent(part, all int64) string {
 	return fmt.Sprintf("%.2g %%", share)
 }
 
-// comparedShare says which share of the elements of all given outputs was compared one by one, and whether
+// comparedShare returns the share of all outputs' elements that was compared one by one, and notes whether
 // the rest was covered.
 func comparedShare(r record.Record) string {
 	all, compared, covered := int64(0), int64(0), int64(0)
@@ -146,8 +147,8 @@ func relationWords(r record.Relation) string {
 	return clean(words)
 }
 
-// distribution says how many elements are off by how much: "98 up to half an ulp, 2 up to 1 ulp", of integers
-// "98 right, 2 off by up to 1".
+// distribution summarises the sizes of errors: "98 up to half an ulp, 2 up to 1 ulp", for integers "98 right,
+// 2 off by up to 1".
 func distribution(ulps []int64, d op.DType) string {
 	total := int64(0)
 	for _, n := range ulps {

@@ -38,7 +38,7 @@ func FileJSON(w io.Writer, r *candidates.Row, session string) error {
 	return nil
 }
 
-// FilesSummary holds what stands below the table of files.
+// FilesSummary holds the lines below the table of files.
 type FilesSummary struct {
 	Session, Database string
 	Seed              uint64

@@ -91,7 +91,7 @@ func folded(paragraph, indent string) string {
 	return strings.Join(append(lines, line), "\n")
 }
 
-// findingCases says which cases a finding covers.
+// findingCases describes the cases that a finding covers.
 func findingCases(f op.Finding) string {
 	var parts []string
 	for name, versions := range f.Versions {

@@ -127,8 +127,7 @@ func dtypeRank(name string) int {
 // cannot tell right from wrong, and what is wrong or looser as is documented.
 type neutral struct{ notTaken, cannotTell, excused int }
 
-// words returns the counts for a list of counts; what cannot be taken for nothing is left out if there is
-// none.
+// words returns the counts in words, without zeros that say nothing.
 func (n neutral) words() string {
 	text := fmt.Sprintf("%d not taken, %d cannot tell, ", n.notTaken, n.cannotTell)
 	if n.excused > 0 {
@@ -268,7 +267,7 @@ func (g group) devices() string {
 	return strings.Join(all, ", ")
 }
 
-// sampled says how few elements of a record were compared one by one, if not all were.
+// sampled returns the share of elements that were compared one by one; "" if all were.
 func (g group) sampled() string {
 	fewest, share := 1.0, ""
 	for _, r := range g.records {
@@ -282,9 +281,9 @@ func (g group) sampled() string {
 	return share
 }
 
-// note gives the reason of a neutral record or a warning: the most frequent one, and how many others there
-// are. What is bad or not understood is printed below the table, what is UNAVAILABLE once for all lines, what
-// is untold with --verbose.
+// note returns the most frequent reason of the neutral records and warnings, and the number of other reasons.
+// Bad and NOT_UNDERSTOOD records are printed below the table, UNAVAILABLE once for all lines, and omitted
+// reasons with --verbose.
 func (g group) note(unreported ...op.Status) string {
 	type reason struct {
 		status op.Status
@@ -326,8 +325,8 @@ func (g group) note(unreported ...op.Status) string {
 	return words
 }
 
-// shortNote returns the note on the first screen. An implementation that passes does not list there the cases
-// that it declines, unless it is the user's own.
+// shortNote returns the note on the first screen. There, a passing implementation lists the cases that it
+// declines only if it is the user's own.
 func (g group) shortNote() string {
 	family, _, _ := strings.Cut(g.impl, "/")
 	if g.status() == op.StatusPass && family != "mine" {

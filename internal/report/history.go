@@ -85,7 +85,7 @@ func timesOf(s resultdiff.Step) string {
 	return words
 }
 
-// storyOf says what is new in a session.
+// storyOf describes the changes in a session.
 func storyOf(style Style, s resultdiff.Step) string {
 	var words []string
 	if s.First {
@@ -190,7 +190,7 @@ func Sessions(w io.Writer, style Style, all []record.SessionCount) error {
 	)
 }
 
-// Merged says what was added from a merged database.
+// Merged returns the sentence about what a merged database added.
 func Merged(name string, sessions, sessionsThere, runs, runsThere, running int) string {
 	words := fmt.Sprintf(
 		"%s: %s and %s added",

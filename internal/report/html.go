@@ -18,7 +18,7 @@ import (
 	"triad/internal/resultdiff"
 )
 
-// Page holds the contents of an HTML report; what is empty has no section.
+// Page holds the contents of an HTML report. Empty parts get no section.
 type Page struct {
 	Subject  string // "softmax", "session 01M81...", "A and B"
 	Command  string // of the session that the page is of: its title; "" if it is of none

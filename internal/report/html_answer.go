@@ -65,7 +65,7 @@ func byOperator(records []record.Record) [][]record.Record {
 	return all
 }
 
-// operatorAnswer says which implementations of an operator are wrong, or that none is.
+// operatorAnswer names the wrong implementations of an operator, or reports that none is wrong.
 func operatorAnswer(records []record.Record) (sentence string, wrong bool) {
 	name := records[0].Case.Op
 	implementations := map[string]bool{}
@@ -126,7 +126,7 @@ func areOrIs(n int) string {
 	return "are"
 }
 
-// fastest says which implementation is fastest on the largest timed case of each operator and pass.
+// fastest names the fastest implementation on the largest timed case of each operator and pass.
 func fastest(records []record.Record) []string {
 	type part struct {
 		op     string
@@ -181,7 +181,7 @@ func (p point) usable() []timeLine {
 	return lines
 }
 
-// diffAnswer says what became wrong, slower, right and faster.
+// diffAnswer lists what became wrong, slower, right and faster.
 func (p Page) diffAnswer() (sentences []string, wrong bool) {
 	count := resultdiff.Counted(p.Diff.Changes)
 	if len(p.Diff.Changes) == 0 {

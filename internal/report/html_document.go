@@ -45,7 +45,7 @@ type htmlField struct {
 	Rows               int          // of a text of several lines; 0: it has one
 }
 
-// htmlOption is a text that is offered for a field, and what it stands for.
+// htmlOption is a suggested value of a field, with its label.
 type htmlOption struct{ Value, Words string }
 
 // navLink is a link; Current says how the page is related to it: "page", "true" for a page below it, or "".
@@ -74,7 +74,7 @@ type htmlBlock struct {
 	Links  []navLink
 }
 
-// htmlMore holds what is shown when it is opened.
+// htmlMore is a collapsed block with its contents.
 type htmlMore struct {
 	Title  string
 	Blocks []htmlBlock

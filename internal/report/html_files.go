@@ -8,7 +8,7 @@ import (
 	"triad/internal/record"
 )
 
-// LookedAt is the page of files that are looked at, and looked at again when they are saved.
+// LookedAt is the page of watched files: each is looked at again when it is saved.
 type LookedAt struct {
 	Files   []FileShown // in their order; a file that is not done has its name alone
 	Working bool        // some are still being looked at
@@ -38,7 +38,7 @@ type htmlFile struct {
 	Figure *htmlFigure
 }
 
-// FilesDocument shows the page. It is loaded again when the state at address is no longer this one.
+// FilesDocument returns the page, which reloads itself when the state at address changes.
 func FilesDocument(p LookedAt, address, state string, now time.Time) Document {
 	d := document{
 		Title: "Your kernels", Made: secondOf(now), Alone: true,

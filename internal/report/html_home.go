@@ -12,7 +12,7 @@ import (
 	"triad/internal/record"
 )
 
-// Home is the first page of a server: what is known of each implementation of each operator, and the newest
+// Home is the first page of a server: the state of each implementation of each operator, and the newest
 // sessions.
 type Home struct {
 	Standing []record.Standing
@@ -49,7 +49,7 @@ func HomeDocument(h Home, database string, now time.Time) Document {
 	return Document{d}
 }
 
-// sessionsWords says which sessions a page lists.
+// sessionsWords describes the sessions that a page lists.
 func sessionsWords(n int, after, before bool) string {
 	switch {
 	case n == 0 && after:
@@ -108,7 +108,7 @@ func sessionVerdict(c record.SessionCount) (words, weight string) {
 	return fmt.Sprintf("exit %d", c.Session.Exit), "neutral"
 }
 
-// standingWords says how many implementations are wrong.
+// standingWords counts the wrong implementations in a sentence.
 func standingWords(all []record.Standing) (words []string, wrong bool) {
 	byImpl := standingOf(all)
 	operators := map[string]bool{}

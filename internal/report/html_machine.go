@@ -4,8 +4,8 @@ import "triad/internal/record"
 
 // Times of different GPUs are not compared on a page: it shows those of the GPU that was timed last.
 
-// ofLastGPU returns the records without times of other GPUs than the one that was timed last, that GPU, and
-// how many records lost their times. The GPU of an unknown session is "".
+// ofLastGPU removes the times of all GPUs but the one that was timed last. It returns the records, that GPU
+// and the number of records that lost their times. The GPU of an unknown session is "".
 func (p Page) ofLastGPU() (records []record.Record, gpu string, elsewhere int) {
 	gpus := map[string]string{}
 	for _, s := range p.Sessions {

@@ -110,7 +110,7 @@ func (g group) having(status op.Status) (n int) {
 	return n
 }
 
-// othersThan says what became of the neutral records of other statuses.
+// othersThan counts the neutral records of other statuses in words.
 func (g group) othersThan(status op.Status) []string {
 	const notTaken, cannotTell = "not taken", "cannot tell"
 	var order []string

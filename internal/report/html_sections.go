@@ -216,34 +216,16 @@ func (p Page) changesSection() htmlSection {
 		fact("sources that changed", strings.Join(sources, ", "))
 	}
 	s.Blocks = append(s.Blocks, factsOf("What is compared", rows))
-	for _, part := range []struct {
-		title   string
-		outcome resultdiff.Outcome
-	}{
-		{"Became wrong", resultdiff.BecameWrong},
-		{"Became right", resultdiff.BecameRight},
-		{"No longer good, not wrong either", resultdiff.Lost},
-		{"Good, and was neither good nor wrong", resultdiff.Gained},
-		{"Another status", resultdiff.Other},
-	} {
-		s.add(p.outcomeTable(part.title, part.outcome))
+	for _, part := range outcomeParts {
+		s.add(p.outcomeTable(capitalised(part.title), part.outcome))
 	}
-	for _, part := range []struct {
-		title   string
-		verdict resultdiff.SpeedVerdict
-	}{
-		{"Slower", resultdiff.Slower},
-		{"Faster", resultdiff.Faster},
-		{"Ambiguous", resultdiff.Ambiguous},
-		{"The same", resultdiff.Same},
-		{"Not comparable", resultdiff.Incomparable},
-	} {
-		s.add(p.ratioTable(part.title, part.verdict))
+	for _, part := range speedParts {
+		s.add(p.ratioTable(capitalised(part.title), part.verdict))
 	}
 	return s
 }
 
-// add adds a table unless it has no rows.
+// add appends a table if it has rows, at most mostChanges of them.
 func (s *htmlSection) add(b htmlBlock) {
 	if n := len(b.Table.Rows); n > mostChanges {
 		b.Table.Caption += fmt.Sprintf(" (%d of %d)", mostChanges, n)

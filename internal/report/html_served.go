@@ -19,7 +19,7 @@ func served(title, database string, now time.Time, answer ...string) document {
 	}
 }
 
-// FailureDocument returns the page that says why there is no other.
+// FailureDocument returns an error page.
 func FailureDocument(title, why, database string, now time.Time) Document {
 	d := served(title, database, now, clean(why))
 	d.Bad = true
@@ -39,7 +39,7 @@ type Runs struct {
 	Newest, Older     string // addresses of other pages, "" where there are none
 }
 
-// words says which runs these are.
+// words describes the selection of runs.
 func (r Runs) words() string {
 	switch n := len(r.Records); {
 	case r.Total == 0:
@@ -346,7 +346,7 @@ func (d Document) WithProgress(p record.Progress, address string) Document {
 	return d
 }
 
-// ProgressWords says how far a session is.
+// ProgressWords describes the progress of a session.
 func ProgressWords(p record.Progress) string {
 	words := fmt.Sprintf("%d of %s ended, %d bad.", p.Ended, counted(p.Planned, "run"), p.Bad)
 	if p.At != "" {
@@ -355,7 +355,7 @@ func ProgressWords(p record.Progress) string {
 	return words
 }
 
-// WithReason makes the page say why it shows nothing.
+// WithReason adds the reason why the page is empty.
 func (d Document) WithReason(why string) Document {
 	d.Answer, d.Open = append([]string{clean(why)}, d.Answer...), true
 	return d

@@ -114,7 +114,7 @@ func badRecords(records []record.Record) []record.Record {
 	return bads
 }
 
-// wrongWords says what is wrong with a run.
+// wrongWords describes what is wrong with a run.
 func wrongWords(r record.Record) string {
 	var words []string
 	for _, v := range choicesFirst(r.Outputs) {

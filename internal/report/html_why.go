@@ -122,7 +122,7 @@ func sourceOf(e record.Excerpt, causes []record.Cause) *htmlSource {
 	return s
 }
 
-// whyAnswer says why the first wrong runs are wrong.
+// whyAnswer explains the first wrong runs.
 func (p Page) whyAnswer() []string {
 	var all []string
 	for _, r := range diagnosed(p.Records) {

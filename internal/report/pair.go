@@ -66,8 +66,8 @@ func (s sum) ratio(ns float64) string {
 	return fmt.Sprintf("%.2f x", ns/s.ns)
 }
 
-// sayBackward notes what a timed backward started from, if not from what its forward saved. s is the sum that
-// a pair is compared with.
+// sayBackward notes the start of a timed backward, unless it started from its own forward's saved tensors. s
+// is the sum that a pair is compared with.
 func (l *timeLine) sayBackward(s sum) {
 	words := ""
 	switch l.timing.Backward {

@@ -158,7 +158,7 @@ func outputs(w io.Writer, style Style, verdicts []record.Verdict) error {
 	return write(w, details)
 }
 
-// sampleWords says which share of an output was compared element by element, if that is not all of it.
+// sampleWords returns the share of an output that was compared element by element; "" if all of it was.
 func sampleWords(v record.Verdict) string {
 	if v.NCompared == 0 || v.NCompared >= v.N {
 		return ""

@@ -89,7 +89,7 @@ func Sanitized(w io.Writer, style Style, all []SanitizerLine) error {
 	return write(w, "\n"+notes.String())
 }
 
-// sanitizerNotes says what one tool did not do.
+// sanitizerNotes describes the gaps in one tool's run.
 func sanitizerNotes(style Style, l SanitizerLine) string {
 	var notes strings.Builder
 	if l.Processes == 0 {

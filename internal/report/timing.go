@@ -15,8 +15,8 @@ import (
 	"triad/internal/stats"
 )
 
-// Timed holds what a report says of times: the ceilings of the session and the ratios of what was timed in
-// the same rounds.
+// Timed holds the timing part of a report: the ceilings of the session, and the ratios of implementations
+// timed in the same rounds.
 type Timed struct {
 	Ceilings    []record.Ceiling
 	Comparisons []record.Comparison
@@ -267,7 +267,7 @@ func Duration(ns float64) string {
 // computeBound is the number of FLOPs a byte from which a rate is given in FLOP/s.
 const computeBound = 50
 
-// rate returns what the operator moves or computes by its own definition, per second.
+// rate returns the bytes or FLOPs that the operator's definition requires, per second.
 func rate(t *record.Timing) string {
 	if t.FLOPs > computeBound*t.Bytes {
 		return fmt.Sprintf("%.4g TFLOP/s", float64(t.FLOPs)/t.MedianNS/1e3)

@@ -130,7 +130,7 @@ func whereBeyond(message string, w *record.Where) string {
 	return clean(strings.Join(parts, ", "))
 }
 
-// verdictWords says what is wrong with an output, or what its verdict is.
+// verdictWords returns what is wrong with an output, or its verdict.
 func verdictWords(v record.Verdict) string {
 	if v.Worst == nil || v.NWrong == 0 || v.Gate == "G0" || v.Gate == "G6" || v.Gate == "G7" {
 		// it was not rejected by a comparison of single elements: it has its own words

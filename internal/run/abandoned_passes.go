@@ -12,9 +12,9 @@ import (
 	"triad/internal/record"
 )
 
-// After this many consecutive cases that cost a worker, a pass of an implementation is given up: each further
-// one would cost the same again, a fresh process or a whole deadline, and show nothing new. So is a function
-// that was never right and that triad may have read wrongly.
+// A pass of an implementation is abandoned after this many consecutive cases that cost a worker: each further
+// one would cost a fresh process or a whole deadline again, and show nothing new. A function that was never
+// right, and whose signature triad may have misread, is abandoned too.
 const (
 	mostCrashes  = 3
 	mostHangs    = 2
@@ -39,7 +39,7 @@ type losses struct {
 	trouble  *ruling
 }
 
-// standing is a case that was begun.
+// standing is a case under way.
 type standing struct {
 	key, dtype    string
 	over, doubted bool
@@ -62,7 +62,7 @@ func (x *execution) lossesOf(e entry, dtype string) *losses {
 	return x.lost[key]
 }
 
-// inTurn launches an entry after those before it are counted, or gives it up.
+// inTurn launches an entry once the earlier ones are counted, or abandons it.
 func (x *execution) inTurn(ctx context.Context, c *prepared, e entry) (backend.Outcome, *ruling, error) {
 	l := x.lossesOf(e, c.DType)
 	l.turn.Lock()
@@ -168,8 +168,8 @@ func (l *losses) ended(key string) {
 	}
 }
 
-// tooLong returns the ruling on a case of a limited implementation once its cases have used up their time:
-// one that hangs costs no other its time.
+// tooLong returns the ruling on a case of a limited implementation once its cases have used up their time, so
+// that an implementation that hangs takes no time from the others.
 func (x *execution) tooLong(e entry) *ruling {
 	limit := x.request.CasesLimit
 	if limit <= 0 || !x.request.Limited(e.implementation.Name) {

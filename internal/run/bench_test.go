@@ -43,12 +43,7 @@ func (f *timedFake) Load(ctx context.Context, operator string) (backend.LoadRepl
 func (f *timedFake) Measure(_ context.Context, job backend.MeasureJob) (
 	backend.Candidate, backend.Outcome, error,
 ) {
-	name, ns := job.Implementation.Name, f.ns[job.Implementation.Name]
-	facts := f.card.Facts(ns)
-	if job.Ceiling != "" {
-		name = job.Ceiling
-		facts, ns = f.card.CeilingFacts(name)
-	}
+	name, ns, facts := f.card.Asked(job, f.ns)
 	if ns == 0 || slices.Contains(f.without, job.Ceiling) {
 		return nil, backend.Outcome{Status: op.StatusUnsupported, Sentence: "it cannot be timed"}, nil
 	}

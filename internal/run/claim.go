@@ -2,8 +2,7 @@ package run
 
 import "fmt"
 
-// take returns the next case of a queue that this run takes; ok is false if none is left. Cases that another
-// run took are skipped.
+// take returns the next case of a queue that no other run has taken; ok is false if none is left.
 func take[W interface{ Key() string }](x *execution, queue *[]W) (w W, ok bool, err error) {
 	for len(*queue) > 0 {
 		w, *queue = (*queue)[0], (*queue)[1:]

@@ -170,14 +170,7 @@ func (c *prepared) rightAnswer(t *testing.T, inputs []tensor.Tensor, launches []
 // there are such.
 func TestMarkConfigured(t *testing.T) {
 	for _, o := range truth.All() {
-		plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var planned []work
-		for _, c := range plan.Cases {
-			planned = append(planned, work{operator: o, Case: c})
-		}
+		planned := plannedOf(t, o, op.Options{Level: op.LevelQuick})
 		if err := markConfigured(planned); err != nil {
 			t.Fatal(err)
 		}
@@ -199,4 +192,17 @@ func TestMarkConfigured(t *testing.T) {
 			}
 		}
 	}
+}
+
+// plannedOf returns the cases of an operator that some options select.
+func plannedOf(t *testing.T, o *truth.Operator, options op.Options) (planned []work) {
+	t.Helper()
+	plan, err := o.Spec.Expand(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range plan.Cases {
+		planned = append(planned, work{operator: o, Case: c})
+	}
+	return planned
 }

@@ -8,8 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// choice is an implementation's answer to tensors of some sizes, strides, dtypes and attributes, whatever
-// their values.
+// choice records whether an implementation took tensors of some sizes, strides, dtypes and attributes,
+// whatever their values.
 type choice uint8
 
 const (

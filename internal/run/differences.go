@@ -41,7 +41,7 @@ func (x *execution) compareEntries(c *prepared) error {
 	return nil
 }
 
-// comparable reports whether both outputs came back as they were asked for.
+// comparable reports whether both outputs came back with the requested dtype and shape.
 func comparable(a, b backend.Output) bool {
 	return a.Present && b.Present && returned(a).Data != nil && returned(b).Data != nil
 }

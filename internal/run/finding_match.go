@@ -12,8 +12,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// looks reports whether a rejected output looks as a finding describes it: the finding names the output and
-// the gate, and every rejected element is one that it describes, by its kind, its place and its size.
+// looks reports whether a rejected output matches a finding: the finding names the output and the gate, and
+// describes every rejected element by kind, place and size.
 func (c *prepared) looks(f op.Finding, v judge.Verdict, e entry, outcome backend.Outcome, i int) bool {
 	if !slices.Contains(f.Outputs, v.Output) || !slices.Contains(f.Gates, v.Gate) {
 		return false

@@ -40,8 +40,8 @@ func (r *Runner) checkSteps(ctx context.Context, planned []work, seed uint64) ([
 }
 
 // oneByOne runs a row that goes through autograd once more, with one input at a time requiring its gradient,
-// and records what is then wrong: a function that looks at which gradients are needed must give the same
-// ones. It sets found to the findings that explain that. A row that declined the call, or was not judged for
+// and records what is then wrong: a function that checks which gradients are needed must give the same ones.
+// It sets found to the findings that explain the fault. A row that declined the call, or was not judged for
 // another reason, is skipped.
 func (x *execution) oneByOne(ctx context.Context, c *prepared, e entry, r *record.Record,
 	found *[]op.Finding,

@@ -254,14 +254,7 @@ func TestMarkModerate(t *testing.T) {
 			continue
 		}
 		for _, level := range []op.Level{op.LevelQuick, op.LevelDefault, op.LevelFull} {
-			plan, err := o.Spec.Expand(op.Options{Level: level, Passes: []op.Pass{op.Backward}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			var planned []work
-			for _, c := range plan.Cases {
-				planned = append(planned, work{operator: o, Case: c})
-			}
+			planned := plannedOf(t, o, op.Options{Level: level, Passes: []op.Pass{op.Backward}})
 			if err := markModerate(planned); err != nil {
 				t.Fatal(err)
 			}

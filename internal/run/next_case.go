@@ -6,8 +6,8 @@ import (
 	"triad/internal/panics"
 )
 
-// ahead is the next case, prepared while the current one is judged: the cores have little to do while workers
-// load and launch. Nothing is prepared while something is timed.
+// ahead is the next case, prepared while the current one is judged, since the cores have little to do while
+// workers load and launch. Nothing is prepared during timing.
 type ahead struct {
 	key     string
 	prepare func() (*prepared, error) // nil: nothing is begun

@@ -14,15 +14,10 @@ import (
 func TestMarkOrdinary(t *testing.T) {
 	const most = 1 << 20
 	for _, o := range truth.All() {
-		plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var planned []work
-		dtypes := map[string]bool{}
-		for _, c := range plan.Cases {
-			planned = append(planned, work{operator: o, Case: c, entries: []entry{{}}})
-			dtypes[ordinaryKey(planned[len(planned)-1])] = true
+		planned, dtypes := plannedOf(t, o, op.Options{Level: op.LevelQuick}), map[string]bool{}
+		for i := range planned {
+			planned[i].entries = []entry{{}}
+			dtypes[ordinaryKey(planned[i])] = true
 		}
 		if err := markOrdinary(planned); err != nil {
 			t.Fatal(err)

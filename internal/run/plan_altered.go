@@ -10,8 +10,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// alteration is a change of the first input of a call before the call is repeated: an implementation that
-// keeps its last answer, and does not recognise an input by all of its elements, repeats that answer.
+// alteration is a change of a call's first input before the call is repeated. It exposes an implementation
+// that caches its answer and recognises an input by only some of its elements.
 type alteration struct {
 	words string // "x WORDS"
 	of    func(t tensor.Tensor, seed uint64) tensor.Tensor
@@ -19,7 +19,7 @@ type alteration struct {
 
 var (
 	reversed = &alteration{"has its inner elements in reverse", innerReversed}
-	// one that knows a large input by a sample of its elements takes it for the same
+	// a cache that samples the elements of a large input takes it for the same
 	exchanged = &alteration{"has two neighbors exchanged", neighborsExchanged}
 )
 

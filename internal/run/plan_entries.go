@@ -380,7 +380,7 @@ func (l loaded) deviceOf(name string) string {
 	return ""
 }
 
-// leftOut says how many cases are left out.
+// leftOut returns the sentence about n cases that are left out.
 func leftOut(n int) string {
 	if n == 1 {
 		return "1 case is left out here"

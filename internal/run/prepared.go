@@ -45,8 +45,8 @@ type keptOutputs struct {
 	outputs  []backend.Output
 }
 
-// previousOutputs holds the truths of the previous case, by operator, pass and output: what a kernel that
-// returns its last result would give.
+// previousOutputs holds the truths of the previous case, by operator, pass and output: the answers of a
+// kernel that returns its last result.
 type previousOutputs map[string][]float64
 
 const (

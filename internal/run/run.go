@@ -93,7 +93,7 @@ type Race struct {
 	Sentence string
 }
 
-// Progress says how far a run is.
+// Progress counts the cases of a run that are done.
 type Progress struct {
 	Case, Cases int           // finished and planned cases
 	Elapsed     time.Duration // since the first case began

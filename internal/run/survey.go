@@ -13,8 +13,8 @@ import (
 	"triad/internal/panics"
 )
 
-// Survey says which compiled kernels the calls of a plan launch, so that a few calls can be chosen that reach
-// every kernel.
+// Survey holds the compiled kernels that each call of a plan launches, from which a few calls that reach
+// every kernel can be chosen.
 type Survey struct {
 	Reached []Reached
 	Built   []string // every kernel of the libraries, by its mangled name
@@ -264,8 +264,8 @@ func coverOf(all []Reached) []Reached {
 	return chosen
 }
 
-// asks returns what a call shows: its kernels, each on its kind of rows, and that the implementation takes
-// these rows at all.
+// asks returns what a call covers: its kernels, each on its kind of rows, and the fact that the
+// implementation takes such rows.
 func (r Reached) asks() []reach {
 	all := []reach{{"", r.Vectors}}
 	for _, k := range r.Kernels {

@@ -124,8 +124,8 @@ func (c *prepared) judgeTimed(e entry, id string, written backend.Outcome) (op.S
 	return status, text
 }
 
-// partsOf counts the groups that have elements: what belongs to the others, such as their weights, need not
-// be read. It is -1 if the spec names no tensor that tells.
+// partsOf counts the groups that have elements: data of the others, such as their weights, need not be read.
+// It returns -1 if the spec names no tensor from which to count.
 func partsOf(c *prepared) (int64, error) {
 	name := c.operator.Spec.Costs.Parts
 	if name == "" {

@@ -11,6 +11,9 @@ import (
 // Unrecorded judges a request on one backend and records nothing. It stops at the first wrong case if enough
 // is set, and finishes the current case when stop ends.
 func Unrecorded(ctx, stop context.Context, b backend.Backend, request Request, enough bool) (Result, error) {
+	// The contexts of the run end with it: a loop judges thousands of candidates in one context.
+	ctx, over := context.WithCancel(ctx)
+	defer over()
 	stop, cancel := context.WithCancel(stop)
 	defer cancel()
 	runner := &Runner{Backends: []backend.Backend{b}, Recorder: Discard{}, Stop: stop}

@@ -90,8 +90,8 @@ func (u rules) ruleOnLaunches(c *prepared, e entry, outcome backend.Outcome, r *
 	return u.explaining(c, e, outcome, verdicts)
 }
 
-// reason returns why a row has its status: the sentence of the first output with that status, given outputs
-// before the others, whose truth follows from them.
+// reason explains a row's status with the sentence of the first output that has it. Outputs that the truth of
+// others follows from come first.
 func (c *prepared) reason(verdicts []judge.Verdict, status op.Status) string {
 	said := ""
 	for i, v := range verdicts {
@@ -152,7 +152,7 @@ func (c *prepared) describePatterns(verdicts []judge.Verdict, e entry, outcome b
 	}
 }
 
-// whereUnwritten says where the elements of output i lie that no launch wrote.
+// whereUnwritten describes the position of the elements of output i that no launch wrote.
 func whereUnwritten(target judge.Target, outcome backend.Outcome, i int) string {
 	var poisons []string
 	var data [][]byte
@@ -279,7 +279,7 @@ func verdictOf(v judge.Verdict) record.Verdict {
 	return out
 }
 
-// gave returns the outputs of an outcome's first launch that came back as they were asked for.
+// gave returns the outputs of an outcome's first launch that came back with the requested dtype and shape.
 func gave(outcome backend.Outcome) truth.Inputs {
 	var all truth.Inputs
 	if len(outcome.Launches) == 0 {

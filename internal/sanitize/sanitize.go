@@ -36,7 +36,7 @@ type sanitized struct {
 	Part   bool     `json:"part"`   // the run was stopped before its plan was done
 
 	// Of the compiled kernels, each with its own variant, dtype, pass and size; all empty if the worker
-	// cannot tell what a call launches.
+	// does not know what a call launches.
 	Watched int      `json:"watched"` // ran under the tool
 	Missed  []string `json:"missed"`  // some case launches it, but none did under the tool
 	Beyond  []string `json:"beyond"`  // no case launches it
@@ -258,6 +258,6 @@ func lines(all []sanitized) []report.SanitizerLine {
 	return out
 }
 
-// errNoGPUToWatch says what to do instead of --sanitize without a GPU.
+// errNoGPUToWatch explains what to do instead of --sanitize without a GPU.
 var errNoGPUToWatch = errors.New("--sanitize: compute-sanitizer watches kernels on a GPU, and there is " +
 	"none; without --sanitize the emulator itself finds accesses out of bounds, divergent barriers and races")

@@ -2,7 +2,6 @@ package sass
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -58,12 +57,4 @@ func (l Loop) ProductsAddedApart() int {
 		}
 	}
 	return apart
-}
-
-// WaitsForMemory reports whether a pass of the loop waits until its writes are visible to the whole GPU. A
-// fence of the block alone, as before products of what threads stored, does not count.
-func (l Loop) WaitsForMemory() bool {
-	return slices.ContainsFunc(l.Instructions, func(in Instruction) bool {
-		return in.Opcode == "MEMBAR.ALL.GPU" || in.Opcode == "MEMBAR.SC.GPU"
-	})
 }

@@ -95,15 +95,3 @@ func TestNoListing(t *testing.T) {
 		t.Errorf("kernels %v and no error", kernels)
 	}
 }
-
-func TestWaitsForMemory(t *testing.T) {
-	t.Parallel()
-	for opcode, want := range map[string]bool{
-		"MEMBAR.ALL.GPU": true, "MEMBAR.SC.GPU": true, "MEMBAR.ALL.CTA": false, "SYNCS.ARRIVE.TRANS64": false,
-	} {
-		loop := Loop{Instructions: []Instruction{{Opcode: "HGMMA.64x256x16.F32"}, {Opcode: opcode}}}
-		if got := loop.WaitsForMemory(); got != want {
-			t.Errorf("%s: %v, want %v", opcode, got, want)
-		}
-	}
-}

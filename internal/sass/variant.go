@@ -56,7 +56,7 @@ func KernelsOf(all []backend.KernelFact, variant string) []backend.KernelFact {
 	return mine
 }
 
-// Wanted says which kernels are wanted.
+// Wanted selects kernels.
 type Wanted struct {
 	Variant string
 	DTypes  []string // none: every one

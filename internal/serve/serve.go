@@ -175,7 +175,7 @@ func writePage(w http.ResponseWriter, code int, document report.Document, path s
 	return nil
 }
 
-// missingError says that a page is not there.
+// missingError is the error of a page that does not exist.
 type missingError string
 
 func (e missingError) Error() string { return string(e) }

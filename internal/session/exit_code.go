@@ -52,8 +52,8 @@ func Fail(code ExitCode, err error) error { return &Failure{code, err} }
 // UsageError returns an error of the command line; it ends triad with ExitUsage.
 func UsageError(format string, a ...any) error { return Fail(ExitUsage, fmt.Errorf(format, a...)) }
 
-// CodeOf returns the exit code for the error of a run or of a verb. An internal error says nothing of what is
-// judged.
+// CodeOf returns the exit code for the error of a run or of a verb. An internal error is no verdict on what
+// is judged.
 func CodeOf(err error) ExitCode {
 	var u *op.UsageError
 	var f *Failure

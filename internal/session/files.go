@@ -51,7 +51,7 @@ func (f *Files) Added() []string { return f.session.Info().Added }
 // Record stores the results of one file, and fills in the IDs.
 func (f *Files) Record(records []*record.Record) error { return f.session.Record(f.ctx, records...) }
 
-// Diagnose stores why a recorded run is wrong.
+// Diagnose stores the diagnosis of a wrong run.
 func (f *Files) Diagnose(run string, d record.Diagnosis) error {
 	return f.session.AddDiagnosis(f.ctx, run, d)
 }

@@ -9,8 +9,7 @@ import (
 	"triad/internal/backend"
 )
 
-// loading lists what is being prepared before the first case: on a cold machine it takes longer than the
-// cases.
+// loading lists the preparations before the first case, which on a cold machine take longer than the cases.
 type loading struct {
 	mu   sync.Mutex
 	now  []string

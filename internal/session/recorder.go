@@ -203,7 +203,7 @@ func (r *recorder) AppendComparisons(all []record.Comparison) error {
 	return r.session.AddComparisons(r.ctx, all)
 }
 
-// Diagnose records why a run of the session is wrong.
+// Diagnose records the diagnosis of a wrong run of the session.
 func (s *Session) Diagnose(run string, d record.Diagnosis) error {
 	return s.kept.session.AddDiagnosis(s.kept.ctx, run, d)
 }

@@ -14,8 +14,8 @@ import (
 // architecture is that of the published times.
 const architecture = "sm_90"
 
-// needs says what each kernel of a file needs of a multiprocessor, if there is an nvcc that compiles the
-// file.
+// needs lists the resources of a multiprocessor that each kernel of a file needs, if an nvcc is here that
+// compiles the file.
 func (p Place) needs(ctx context.Context, w *machine.Workers) []string {
 	nvcc, err := w.FindNVCC(ctx, machine.EnvironmentFlags{Look: true}, false)
 	if err != nil {

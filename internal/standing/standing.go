@@ -136,7 +136,7 @@ func theCase(request run.Request, l ladder.Ladder, base record.Record) run.Reque
 // Known reports whether anything was counted.
 func (p Place) Known() bool { return p.traffic.ReadBytes > 0 }
 
-// Line says where the kernel stands.
+// Line describes the place of the kernel on the ladder.
 func (p Place) Line() string {
 	switch {
 	case p.Python && p.Known():

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// kept is working memory that was given back, for the next caller: a tensor of millions of values is made in
-// it, looked at once and thrown away, and fresh memory costs more than the work, since the system has to
-// clear it page by page. At most mostKept values are kept.
+// kept is a pool of returned working memory. A tensor of millions of values is decoded, read once and
+// dropped; fresh memory would cost more than that work, since the system clears it page by page. The pool
+// keeps at most mostKept values.
 var kept struct {
 	sync.Mutex
 	memory [][]float64

@@ -40,12 +40,7 @@ func newGPU(t *testing.T, noise float64, ns map[string]float64) *gpu {
 func (g *gpu) Name() string { return "gpu" }
 
 func (g *gpu) Measure(_ context.Context, job backend.MeasureJob) (backend.Candidate, backend.Outcome, error) {
-	name, ns := job.Implementation.Name, g.ns[job.Implementation.Name]
-	facts := g.card.Facts(ns)
-	if job.Ceiling != "" {
-		name = job.Ceiling
-		facts, ns = g.card.CeilingFacts(name)
-	}
+	name, ns, facts := g.card.Asked(job, g.ns)
 	if ns == 0 || slices.Contains(g.without, job.Ceiling) {
 		return nil, backend.Outcome{Status: op.StatusUnsupported, Sentence: "it cannot be timed"}, nil
 	}

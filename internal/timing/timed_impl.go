@@ -29,8 +29,8 @@ type timedImpl struct {
 	backward, note       string // what its backward starts from, and further remarks on how it was timed
 }
 
-// prepare makes the call of an implementation ready to be timed. If that fails, it has no candidate and its
-// sentence says why.
+// prepare makes the call of an implementation ready to be timed. If that fails, it has no candidate, and its
+// sentence has the reason.
 func (t *Timer) prepare(ctx context.Context, regime Regime, k *timedImpl) (err error) {
 	name := k.Implementation.Name
 	defer panics.Caught(&err, func() string { return "preparing the timed calls of " + name })
@@ -60,7 +60,7 @@ func (k *timedImpl) remark(sentence string) {
 	k.note = strings.TrimPrefix(k.note+"; "+sentence, "; ")
 }
 
-// backwardOf returns what a timed backward starts from, in the worker's word; "" for an unknown word.
+// backwardOf returns the start of a timed backward from the worker's word for it; "" for an unknown word.
 func backwardOf(f backend.PrepareReply) string {
 	switch f.Backward {
 	case "":

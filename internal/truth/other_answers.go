@@ -75,8 +75,8 @@ func (l *RowLosses) Reduced(total judge.Target, ofNothing bool) []judge.Target {
 	return []judge.Target{Either(total, []Other{{R: other}}), Either(l.LSE, l.logSums)}
 }
 
-// Either accepts other answers too, where either they or R are NaN: a kernel's output selects the one that it
-// is judged by.
+// Either accepts a second answer where it or R is NaN: the kernel's output selects the one that it is judged
+// by.
 func Either(t judge.Target, others []Other) judge.Target {
 	others = slices.DeleteFunc(slices.Clone(others), func(o Other) bool {
 		return o.At < 0 || math.IsNaN(o.R) == math.IsNaN(t.R[o.At])

@@ -2,6 +2,8 @@ package truth
 
 import (
 	"math"
+	"slices"
+	"strconv"
 
 	"triad/internal/judge"
 	"triad/internal/op"
@@ -180,6 +182,22 @@ func WithDims(c op.Case, sizes map[string]int64) op.Case {
 		dims[i] = d
 	}
 	c.Dims = dims
+	return c
+}
+
+// WithNumber returns a case in which change gives a numeric attribute its value, from the present one.
+func WithNumber(c op.Case, name string, change func(float64) float64) op.Case {
+	c.Attrs = slices.Clone(c.Attrs)
+	for i := range c.Attrs {
+		a := &c.Attrs[i]
+		if a.Name != name {
+			continue
+		}
+		a.Number = change(a.Number)
+		if a.Text = strconv.FormatFloat(a.Number, 'g', -1, 32); a.Number == math.Trunc(a.Number) {
+			a.Text = strconv.FormatFloat(a.Number, 'f', -1, 64)
+		}
+	}
 	return c
 }
 

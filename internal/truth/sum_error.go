@@ -39,10 +39,10 @@ func TermsOf(of Row) Terms {
 // within.
 const partialSigmas = 8.0
 
-// SumError returns how far additions in fp32 may move the sum of some terms, in any order. An addition loses
-// a roundoff of a partial sum, which is at most the sum of the magnitudes. For many independent terms it is
-// far less: it strays from the mean by a few standard deviations, each at most the root of the sum of
-// squares.
+// SumError bounds the rounding error of adding some terms in fp32, in any order. Each addition loses a
+// roundoff of a partial sum, which is at most the sum of the magnitudes. For many independent terms a partial
+// sum is far smaller: it stays within a few standard deviations of the mean, each at most the root of the sum
+// of squares.
 func (k *Request) SumError(t Terms) (t16, tFP32 float64) {
 	if t.N <= 1 {
 		return t.Off, t.OffFP32 // nothing is rounded

@@ -92,8 +92,8 @@ func LargestReal(x []complex128) complex128 {
 	return complex(m, 0)
 }
 
-// Weighted returns weight*factor, and 0 where the weight is exactly 0, even against an infinite factor:
-// nothing that does not contribute may loosen T.
+// Weighted returns weight*factor, and 0 for a weight of exactly 0 even if the factor is infinite: a term that
+// does not contribute must not loosen T.
 func Weighted(weight, factor float64) float64 {
 	if weight == 0 {
 		return 0

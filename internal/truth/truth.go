@@ -101,8 +101,8 @@ func Exactly(t judge.Target) judge.Target {
 	return t
 }
 
-// UndefinedError says that the truth of a case, or its error bound, is infinite or NaN where the case does
-// not declare it: nothing can be judged by it.
+// UndefinedError is the error of a case whose truth or error bound is infinite or NaN without being declared
+// so: nothing can be judged by it.
 type UndefinedError struct{ Message string }
 
 func (e *UndefinedError) Error() string { return e.Message }

@@ -42,8 +42,8 @@ type Adapter struct {
 	// Explain returns a sentence if a worker's output shows that it found no device, else "". Once there is
 	// one nothing more is run.
 	Explain func(printed string) string
-	// LongLoad is advice for a file that is not loaded in time because it runs code instead of only defining
-	// some. The file is then UNAVAILABLE, as nothing is known of what it defines. "": its build failed.
+	// LongLoad is advice for a file that misses the deadline of loading because its top level runs code. The
+	// file is then UNAVAILABLE, since its definitions are unknown. "": its build failed.
 	LongLoad string
 
 	once       sync.Once
@@ -157,7 +157,7 @@ func (a *Adapter) faulted() error {
 	return a.fault
 }
 
-// Started returns the longest time that a worker took from its start to its greeting: in Python, to import
+// Started returns the longest time from a worker's start to its greeting, which in Python is the import of
 // torch.
 func (a *Adapter) Started() time.Duration {
 	a.mu.Lock()

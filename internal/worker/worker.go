@@ -17,7 +17,7 @@ import (
 	"triad/internal/subprocess"
 )
 
-// Death is a worker that ended, or had to be ended, before it answered.
+// Death is the error of a worker that ended, or was killed, before it replied.
 type Death struct {
 	Status   op.Status // CRASH, HANG or OOM
 	Sentence string

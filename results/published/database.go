@@ -125,8 +125,8 @@ func databaseTable(all map[string]measuredPart) []string {
 	return append(out, measuredWhere(all)...)
 }
 
-// measuredWhere says below the table when and on which machine each part was measured, and the load before
-// and after it.
+// measuredWhere returns the notes below the table: when and on which machine each part was measured, and the
+// load before and after it.
 func measuredWhere(all map[string]measuredPart) []string {
 	loads := map[string][]string{}
 	var places []string

@@ -11,9 +11,9 @@ import (
 	"triad/cuda/gpuworker"
 	"triad/internal/catalog"
 	"triad/internal/console"
+	"triad/internal/newoperator"
 	"triad/internal/op"
 	"triad/internal/report"
-	"triad/internal/room"
 	"triad/internal/rownames"
 	"triad/internal/worker"
 	"triad/results"
@@ -60,7 +60,7 @@ func (s source) flags() map[string]values {
 		"results export --format": of("jsonl", "sessions", "md", "csv", "parquet", "bench", "flashinfer",
 			"kernelbench", "db"),
 		"--kind": of(report.FigureKinds...),
-		"--from": operators, "--kernels": operators, "--family": of(room.Families()...),
+		"--from": operators, "--kernels": operators, "--family": of(newoperator.Families()...),
 		"--since": of("1h", "1d", "7d", "30d"),
 	}
 }

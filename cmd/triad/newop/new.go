@@ -14,9 +14,9 @@ import (
 	"triad/cmd/triad/arguments"
 	"triad/internal/catalog"
 	"triad/internal/console"
+	"triad/internal/newoperator"
 	"triad/internal/op"
 	"triad/internal/opfolder"
-	"triad/internal/room"
 	"triad/internal/session"
 )
 
@@ -45,7 +45,7 @@ With --reference the truth is an expression of torch over tensors of one shape, 
 its dtypes, costs, shapes and distributions have defaults, and --add judges your kernel. With --reduction the
 expression reduces the last dimension.
 
-With --in-tree, in a checkout of triad, it makes the room of an operator of triad itself instead, from the
+With --in-tree, in a checkout of triad, it makes the files of an operator of triad itself instead, from the
 template of a family: spec, truth and mutants in internal/catalog/NAME, cuda/kernels/NAME.cu and
 triton/NAME.py, and it adds the truth to the generated list of imports.`,
 		Example: `  triad new my_norm && triad compare ./my_norm
@@ -66,15 +66,15 @@ triton/NAME.py, and it adds the truth to the generated list of imports.`,
 	cmd.Flags().BoolVar(&o.reduces, "reduction", false,
 		"with --reference: it reduces the last dimension, e.g. 'x.abs().mean(-1)'")
 	cmd.Flags().BoolVar(&o.inTree, "in-tree", false,
-		"make the room of an operator of triad itself, in this checkout")
+		"make the files of an operator of triad itself, in this checkout")
 	cmd.Flags().StringVar(&o.family, "family", "", "with --in-tree: whose template to start from, "+
-		strings.Join(room.Families(), ", "))
+		strings.Join(newoperator.Families(), ", "))
 	return cmd
 }
 
 // makeOperator makes the files of an operator and says what to do with them.
 func makeOperator(c *console.Console, o *Options) error {
-	switch families := strings.Join(room.Families(), ", "); {
+	switch families := strings.Join(newoperator.Families(), ", "); {
 	case o.inTree && o.from != "":
 		return console.Usage(
 			"new %s: --from is for an operator in a folder of its own; with --in-tree "+
@@ -113,10 +113,10 @@ func makeOperator(c *console.Console, o *Options) error {
 // newInTree creates the files of an operator in the checkout of the working directory, and says what is left
 // to do.
 func newInTree(c *console.Console, name, family string) error {
-	root, err := room.Checkout(".")
+	root, err := newoperator.Checkout(".")
 	var files []string
 	if err == nil {
-		files, err = room.Create(root, name, family)
+		files, err = newoperator.Create(root, name, family)
 	}
 	var u *op.UsageError
 	if errors.As(err, &u) {
@@ -125,7 +125,7 @@ func newInTree(c *console.Console, name, family string) error {
 	if err != nil {
 		return session.Fail(session.ExitBad, err)
 	}
-	_, err = fmt.Fprintf(c.Out, `the room of %[1]s holds a working operator, from the template %[2]s:
+	_, err = fmt.Fprintf(c.Out, `%[1]s is a working operator, from the template %[2]s:
 
   %[3]s
 
@@ -144,7 +144,7 @@ Judge it:
   make mutation OP=%[1]s
   make generated
   make test
-`, name, family, strings.Join(files, "\n  "), room.ImportList)
+`, name, family, strings.Join(files, "\n  "), newoperator.ImportList)
 	if err != nil {
 		return fmt.Errorf("print the result: %w", err)
 	}

@@ -1,9 +1,6 @@
 package dropout
 
 import (
-	"slices"
-	"strconv"
-
 	"triad/internal/op"
 	"triad/internal/tensor"
 	"triad/internal/truth"
@@ -33,14 +30,7 @@ func later(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	n := x.Elements()
 	blocks := n / 8
 	half := truth.WithDims(c, map[string]int64{"n": n - 4*blocks})
-	half.Attrs = slices.Clone(c.Attrs)
-	for i, a := range half.Attrs {
-		if a.Name == "offset" {
-			a.Number += float64(blocks)
-			a.Text = strconv.FormatInt(int64(a.Number), 10)
-			half.Attrs[i] = a
-		}
-	}
+	half = truth.WithNumber(half, "offset", func(v float64) float64 { return v + float64(blocks) })
 	return half, []tensor.Tensor{
 		truth.Moved(x, []int64{n - 4*blocks}, func(i int64) int64 { return 4*blocks + i }),
 	}

@@ -31,22 +31,15 @@ func evaluate(c op.Case, in truthtest.InputsByName) [][]float64 {
 }
 
 func evaluateProduct(c op.Case, in truthtest.InputsByName, a, scaleA, b, scaleB string) []float64 {
-	m, n, k := in[a].Shape[0], in[b].Shape[0], in[a].Shape[1]
+	m, n := in[a].Shape[0], in[b].Shape[0]
 	k2 := &truth.Request{Case: c, In: []tensor.Tensor{in[a], in[scaleA], in[b], in[scaleB]}}
-	left, _ := product.ScaleOf(k2, operator.Scaling, firstOperand(a, scaleA))
-	right, _ := product.ScaleOf(k2, operator.Scaling, secondOperand(b, scaleB))
-	second := in[b].Float64s()
+	left, _ := product.Dequantized(k2, operator.Scaling, firstOperand(a, scaleA))
+	right, _ := product.Dequantized(k2, operator.Scaling, secondOperand(b, scaleB))
 	out := make([]float64, m*n)
-	parallel.EachWith(m, truthtest.Buffers(1, k), func(own [][]float64, i int64) {
-		in.Row(own[0], a, i)
+	parallel.Each(m, func(i int64) {
 		for j := range n {
-			for first := int64(0); first < k; first += scaleBlock {
-				last, dot := min(first+scaleBlock, k), 0.0
-				y := second[j*k+first : j*k+last]
-				for x, v := range own[0][first:last] {
-					dot += v * y[x]
-				}
-				out[i*n+j] += left(i, first/scaleBlock) * right(j, first/scaleBlock) * dot
+			for x, v := range left[i] {
+				out[i*n+j] += v * right[j][x]
 			}
 		}
 	})

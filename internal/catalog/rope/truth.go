@@ -4,8 +4,6 @@ package rope
 import (
 	"fmt"
 	"math"
-	"slices"
-	"strconv"
 
 	"triad/internal/judge"
 	"triad/internal/op"
@@ -20,14 +18,7 @@ var _ = truth.Register("rope", truth.Definition{
 
 // fromPosition returns a case whose first position is a later one.
 func fromPosition(c op.Case, position int64) op.Case {
-	c.Attrs = slices.Clone(c.Attrs)
-	for i, a := range c.Attrs {
-		if a.Name == "offset" {
-			c.Attrs[i].Number += float64(position)
-			c.Attrs[i].Text = strconv.FormatFloat(c.Attrs[i].Number, 'f', -1, 64)
-		}
-	}
-	return c
+	return truth.WithNumber(c, "offset", func(v float64) float64 { return v + float64(position) })
 }
 
 func forward(k *truth.Request) ([]judge.Target, error) {

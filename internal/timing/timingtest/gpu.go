@@ -72,6 +72,19 @@ func (c *Card) Facts(ns float64) backend.PrepareReply {
 	return facts
 }
 
+// Asked returns the name, the time and the facts of what a job measures: a ceiling, or an implementation that
+// takes the time listed by its name. The time of an unknown one is 0.
+func (c *Card) Asked(job backend.MeasureJob, times map[string]float64) (name string, ns float64,
+	facts backend.PrepareReply,
+) {
+	if job.Ceiling != "" {
+		facts, ns = c.CeilingFacts(job.Ceiling)
+		return job.Ceiling, ns, facts
+	}
+	name = job.Implementation.Name
+	return name, times[name], c.Facts(times[name])
+}
+
 // Candidate is a call that takes NS, save for the card's clock and noise.
 type Candidate struct {
 	Card     *Card

@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"triad/internal/room"
+	"triad/internal/newoperator"
 )
 
 var update = flag.Bool("update", false, "write all.go")
@@ -15,11 +15,11 @@ var update = flag.Bool("update", false, "write all.go")
 func TestAllListsEveryOperator(t *testing.T) {
 	const root = "../../.."
 	if *update {
-		if err := room.UpdateImportList(root); err != nil {
+		if err := newoperator.UpdateImportList(root); err != nil {
 			t.Fatal(err)
 		}
 	}
-	operators, err := room.Operators(root)
+	operators, err := newoperator.Operators(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestAllListsEveryOperator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := room.ImportListOf(operators); !bytes.Equal(got, want) {
+	if want := newoperator.ImportListOf(operators); !bytes.Equal(got, want) {
 		t.Errorf("all.go does not list the operators of internal/catalog: run go test ./internal/truth/all "+
 			"-update\nwant\n%s", want)
 	}

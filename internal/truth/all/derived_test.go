@@ -19,7 +19,7 @@ func TestDerivedMutants(t *testing.T) {
 	var total truthtest.DerivedScore
 	for _, name := range catalog.Names() {
 		t.Run(name, func(t *testing.T) {
-			inputs := append(slices.Concat(need.Judge, need.Operator(name)), "internal/asked")
+			inputs := append(slices.Concat(need.Judge, need.Operator(name)), "internal/casegaps")
 			need.Covers(t, familyOf(t, name), inputs...)
 			file := inRoom(name, "survivors.txt")
 			text, err := os.ReadFile(file)

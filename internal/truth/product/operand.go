@@ -177,12 +177,6 @@ func unitOf(values []float64) float64 {
 	return math.Ldexp(1, lowest)
 }
 
-// ScaleOf returns the multiplier of a row of an operand in a block of its summed dim; 1 where it has none.
-func ScaleOf(k *truth.Request, scaling Scaling, f Factor) (func(row, block int64) float64, error) {
-	o, err := operandOf(k, scaling, f)
-	return o.scale, err
-}
-
 // Dequantized returns the rows of a matrix times its scales.
 func Dequantized(k *truth.Request, scaling Scaling, f Factor) ([][]float64, error) {
 	o, err := operandOf(k, scaling, f)

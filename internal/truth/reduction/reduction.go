@@ -55,6 +55,19 @@ func Get(name string) (Operator, bool) {
 	return o, ok
 }
 
+// terms returns the inputs of a sum, to be read row by row, and the evaluation of its terms.
+func (o Operator) terms(k *truth.Request, names []string) (truth.RowInputs, *elementwise.Evaluation, error) {
+	in, err := k.Rows(names...)
+	if err != nil {
+		return truth.RowInputs{}, nil, err
+	}
+	e, err := elementwise.NewTerm(k, o.Term, names, in.Tensors[0].DType)
+	if err != nil {
+		return truth.RowInputs{}, nil, fmt.Errorf("%s: %w", o.Output, err)
+	}
+	return in, e, nil
+}
+
 // forward computes the sum: R and the companions are added up in rows of truth.FlatRow elements, and these
 // pairwise, so that the bits do not depend on the number of cores.
 func (o Operator) forward(k *truth.Request) ([]judge.Target, error) {
@@ -65,15 +78,11 @@ func (o Operator) forward(k *truth.Request) ([]judge.Target, error) {
 	if _, err := k.Rank(names[0], 1); err != nil {
 		return nil, err
 	}
-	in, err := k.Rows(names...)
+	in, e, err := o.terms(k, names)
 	if err != nil {
 		return nil, err
 	}
 	d := in.Tensors[0].DType
-	e, err := elementwise.NewTerm(k, o.Term, names, d)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", o.Output, err)
-	}
 	n := in.Tensors[0].Elements()
 	exactTerms := k.Distribution == "integers" && areExactTerms(o.Term, names, in.Tensors)
 	parts := make([]part, (n+truth.FlatRow-1)/truth.FlatRow)

@@ -26,15 +26,11 @@ func (o Operator) segments(k *truth.Request) ([]judge.Target, error) {
 	if _, err := k.Rank(o.Offsets, 1); err != nil {
 		return nil, err
 	}
-	in, err := k.Rows(names...)
+	in, e, err := o.terms(k, names)
 	if err != nil {
 		return nil, err
 	}
 	d := in.Tensors[0].DType
-	e, err := elementwise.NewTerm(k, o.Term, names, d)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", o.Output, err)
-	}
 	cuts, err := k.Values(o.Offsets)
 	if err != nil {
 		return nil, err

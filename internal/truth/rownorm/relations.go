@@ -3,7 +3,6 @@ package rownorm
 import (
 	"math"
 	"slices"
-	"strconv"
 
 	"triad/internal/judge"
 	"triad/internal/op"
@@ -150,14 +149,7 @@ func (o Operator) rowVariance(a *truth.Related, output string) judge.Statement {
 // scaledWithEps multiplies s by 4 and eps by 16: variance + eps is then exactly 16 times its former value.
 func (o Operator) scaledWithEps(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	_, x := truth.ScaledBy(4, o.Rows(c)...)(c, first)
-	c.Attrs = slices.Clone(c.Attrs)
-	for i, at := range c.Attrs {
-		if at.Name == "eps" {
-			c.Attrs[i].Number *= 16
-			c.Attrs[i].Text = strconv.FormatFloat(c.Attrs[i].Number, 'g', -1, 32)
-		}
-	}
-	return c, x
+	return truth.WithNumber(c, "eps", func(v float64) float64 { return 16 * v }), x
 }
 
 // gradientCancels: sum_j rstd (wdy_j - mean(wdy) - xhat_j c2) = -rstd c2 sum_j xhat_j with c2 = mean(wdy

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"triad/internal/asked"
+	"triad/internal/casegaps"
 	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/panics"
@@ -15,8 +15,9 @@ import (
 	"triad/internal/truth"
 )
 
-// A derived mutant answers a case like an implementation that makes the mistake of one asked.Question: with
-// the simulated contract of the call as the mistake sees it, or with the right answer and the mistake in it.
+// A derived mutant answers a case like an implementation that makes the mistake of one casegaps.Question:
+// with the simulated contract of the call as the mistake sees it, or with the right answer and the mistake in
+// it.
 
 // derived is one case for derived mutants.
 type derived struct {
@@ -30,14 +31,14 @@ type derived struct {
 }
 
 // answer returns the mutant's outputs, and whether they differ from the right ones.
-func (d *derived) answer(q asked.Question) ([][]float64, bool) {
+func (d *derived) answer(q casegaps.Question) ([][]float64, bool) {
 	var values [][]float64
 	switch q.Kind {
-	case asked.Previous:
+	case casegaps.Previous:
 		values = d.earlier
-	case asked.Attribute, asked.Strides, asked.Offset, asked.Numbers:
+	case casegaps.Attribute, casegaps.Strides, casegaps.Offset, casegaps.Numbers:
 		values = d.mistaken(q)
-	case asked.Index16:
+	case casegaps.Index16:
 		if q.OnOutputs(d.spec, d.Case) {
 			values = d.wrapped(q)
 		} else {
@@ -67,7 +68,7 @@ func (d *derived) output(name string) int {
 
 // mistaken returns the simulated outputs of the call that the mutant sees; nil where it sees the right one,
 // or one that has no answer.
-func (d *derived) mistaken(q asked.Question) [][]float64 {
+func (d *derived) mistaken(q casegaps.Question) [][]float64 {
 	c, in, differs := q.Call(d.spec, d.Case, d.list)
 	if !differs {
 		return nil
@@ -122,46 +123,46 @@ func (d *derived) reads(i int) bool {
 
 // wrapped returns outputs whose elements beyond the first 65,536 along a size are those that a 16-bit index
 // reaches instead.
-func (d *derived) wrapped(q asked.Question) [][]float64 {
-	types := asked.TypesOf(d.spec, d.Case)
+func (d *derived) wrapped(q casegaps.Question) [][]float64 {
+	types := casegaps.TypesOf(d.spec, d.Case)
 	values := make([][]float64, len(d.sims))
 	for i, o := range d.Truth.Outputs {
 		values[i] = slices.Clone(d.sims[i])
-		asked.Wrap(values[i], types[o.Name], q.Subject)
+		casegaps.Wrap(values[i], types[o.Name], q.Subject)
 	}
 	return values
 }
 
 // spoilt returns one output with the mistake in it.
-func (d *derived) spoilt(q asked.Question, i int) []float64 {
+func (d *derived) spoilt(q casegaps.Question, i int) []float64 {
 	target, y := d.Truth.Outputs[i], slices.Clone(d.sims[i])
 	switch q.Kind {
-	case asked.First:
+	case casegaps.First:
 		y[0] = off(target, y[0])
-	case asked.Last, asked.Multiple:
+	case casegaps.Last, casegaps.Multiple:
 		y[len(y)-1] = off(target, y[len(y)-1])
-	case asked.Period:
+	case casegaps.Period:
 		for at := 1<<q.Power - 1; at < len(y); at += 1 << q.Power {
 			y[at] = off(target, y[at])
 		}
-	case asked.Above16:
+	case casegaps.Above16:
 		for at := 1 << 16; at < len(y); at++ {
 			y[at] = off(target, y[at])
 		}
-	case asked.Unwritten:
+	case casegaps.Unwritten:
 		for at := range y {
 			y[at] = Unwritten
 		}
-	case asked.Confused:
+	case casegaps.Confused:
 		other := d.sims[d.output(q.Value)]
 		for at := range y {
 			y[at] = other[at%len(other)]
 		}
-	case asked.HalfAway:
+	case casegaps.HalfAway:
 		for at, r := range target.R {
 			y[at] = halfAway(target, r, y[at])
 		}
-	case asked.Sum16:
+	case casegaps.Sum16:
 		d.sum16(q, i, y)
 	}
 	return y
@@ -197,7 +198,7 @@ const sumBlocks = 16
 
 // sum16 replaces y by a sum whose partial sums are rounded to 16 bits. An element that changes only once or
 // twice is no sum over the size.
-func (d *derived) sum16(q asked.Question, i int, y []float64) {
+func (d *derived) sum16(q casegaps.Question, i int, y []float64) {
 	sum, before, steps := make([]float64, len(y)), make([]float64, len(y)), make([]int64, len(y))
 	parts := d.parts(q.Value)
 	for _, part := range parts {
@@ -255,11 +256,11 @@ func (d *derived) round16(output op.DType, x float64) float64 {
 
 // upTo returns the inputs with 0 from an index along a size on.
 func (d *derived) upTo(size string, end int64) []tensor.Tensor {
-	types, in := asked.TypesOf(d.spec, d.Case), slices.Clone(d.list)
+	types, in := casegaps.TypesOf(d.spec, d.Case), slices.Clone(d.list)
 	for i, x := range in {
 		t := types[x.Name]
 		axis := slices.Index(t.Sizes, size)
-		if axis < 0 || !asked.Summed(t) {
+		if axis < 0 || !casegaps.Summed(t) {
 			continue
 		}
 		inner := int64(1)
@@ -280,7 +281,7 @@ func (d *derived) upTo(size string, end int64) []tensor.Tensor {
 
 // kills reports whether the judge rejects the answer, by an output that every implementation gives or that
 // the mistake is about.
-func (d *derived) kills(q asked.Question, values [][]float64) bool {
+func (d *derived) kills(q casegaps.Question, values [][]float64) bool {
 	verdicts, _ := d.Judged(values)
 	var shown []judge.Verdict
 	for i, o := range d.Plan.Outputs {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"triad/internal/asked"
+	"triad/internal/casegaps"
 	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/tensor"
@@ -16,7 +16,7 @@ import (
 type DerivedMutant struct {
 	Op, DType string
 	Pass      op.Pass
-	Question  asked.Question
+	Question  casegaps.Question
 	Quick     bool // the cases of --quick kill it
 	Killed    bool // those of the default level do
 	Shown     bool // some case of the default level has the subject of the mistake
@@ -25,7 +25,7 @@ type DerivedMutant struct {
 
 // derivedHunt holds the mutants of one pass and dtype.
 type derivedHunt struct {
-	cases   asked.Cases
+	cases   casegaps.Cases
 	mutants []*DerivedMutant
 	sims    map[string][][]float64 // by the sizes of the outputs: the result of the first call
 	// subjects that some case showed to matter: inputs and attributes that are read, outputs that are
@@ -62,7 +62,7 @@ func huntDerived(t *testing.T, spec *op.Spec, pass op.Pass, dtype string, seed u
 	quick := casesAt(t, spec, pass, dtype, op.LevelQuick)
 	standard := casesAt(t, spec, pass, dtype, op.LevelDefault)
 	h := derivedHunt{
-		cases: asked.Cases{Spec: spec, Pass: pass, DType: dtype, List: standard},
+		cases: casegaps.Cases{Spec: spec, Pass: pass, DType: dtype, List: standard},
 		sims:  map[string][][]float64{}, matters: map[string]bool{}, shown: map[string]bool{},
 		tried: map[string]int{}, score: score,
 	}
@@ -96,11 +96,11 @@ func huntDerived(t *testing.T, spec *op.Spec, pass op.Pass, dtype string, seed u
 
 // cannotMatter reports whether a mistake has no effect: the pass does not read the input or the attribute, or
 // the output is never rounded, is no sum of several terms, or equals the other one.
-func (h *derivedHunt) cannotMatter(q asked.Question) bool {
+func (h *derivedHunt) cannotMatter(q casegaps.Question) bool {
 	switch q.Kind {
-	case asked.Strides, asked.Offset, asked.Numbers, asked.HalfAway:
+	case casegaps.Strides, casegaps.Offset, casegaps.Numbers, casegaps.HalfAway:
 		return !h.matters[q.Subject]
-	case asked.Attribute, asked.Sum16, asked.Confused:
+	case casegaps.Attribute, casegaps.Sum16, casegaps.Confused:
 		return h.shown[aboutOf(q)] && !h.matters[aboutOf(q)]
 	}
 	return false
@@ -108,8 +108,8 @@ func (h *derivedHunt) cannotMatter(q asked.Question) bool {
 
 // aboutOf returns the name of what several mistakes share and must matter: the attribute, or one mistake
 // alone.
-func aboutOf(q asked.Question) string {
-	if q.Kind == asked.Attribute {
+func aboutOf(q casegaps.Question) string {
+	if q.Kind == casegaps.Attribute {
 		return q.Subject
 	}
 	return q.String()

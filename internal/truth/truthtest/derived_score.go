@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"triad/internal/asked"
+	"triad/internal/casegaps"
 	"triad/internal/need"
 )
 
@@ -173,17 +173,17 @@ func (f *fates) add(m *DerivedMutant, seed uint64) {
 }
 
 // neverShown returns what the cases lack.
-func neverShown(q asked.Question) string {
+func neverShown(q casegaps.Question) string {
 	switch q.Kind {
-	case asked.Attribute:
+	case casegaps.Attribute:
 		return "the attribute is never anything else"
-	case asked.Strides, asked.Offset:
+	case casegaps.Strides, casegaps.Offset:
 		return "no layout gives it any"
-	case asked.Numbers:
+	case casegaps.Numbers:
 		return "the input never holds it"
-	case asked.Above16:
+	case casegaps.Above16:
 		return "no output is so large on a CPU"
-	case asked.Index16:
+	case casegaps.Index16:
 		return "the size is never so large on a CPU"
 	}
 	return "such sizes do not occur"

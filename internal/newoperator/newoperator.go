@@ -1,7 +1,8 @@
-// Package room makes the room of a new operator in a checkout: its folder in internal/catalog, its CUDA file
-// and its Python file, from the template of a family, and the generated list of imports that links its truth.
-// A family adds its template as families/<family>.txtar, whose files have OPERATOR for the operator's name.
-package room
+// Package newoperator makes the files of a new operator in a checkout from the template of a family: its
+// folder in internal/catalog, its CUDA file, its Python file, and the generated list of imports that links
+// its truth. A family adds its template as families/<family>.txtar, whose files have OPERATOR for the
+// operator's name.
+package newoperator
 
 import (
 	"embed"
@@ -52,9 +53,9 @@ func Files(name, family string) ([]txtar.File, error) {
 	return archive.Files, nil
 }
 
-// Create makes the room of an operator in the checkout at root and adds it to the list of imports. It returns
-// the paths of the new files, relative to root. If anything of the operator exists already it changes nothing
-// and the error is an *op.UsageError.
+// Create makes the files of an operator in the checkout at root and adds it to the list of imports. It
+// returns the paths of the new files, relative to root. If anything of the operator exists already it changes
+// nothing and the error is an *op.UsageError.
 func Create(root, name, family string) ([]string, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -88,7 +89,7 @@ func Create(root, name, family string) ([]string, error) {
 			_ = os.Remove(filepath.Join(root, file))
 		}
 		_ = os.Remove(filepath.Join(root, "internal/catalog", name))
-		return nil, fmt.Errorf("make the room of %s: %w", name, err)
+		return nil, fmt.Errorf("make the files of %s: %w", name, err)
 	}
 	return made, nil
 }

@@ -1,8 +1,8 @@
-// Package asked finds what the cases of an operator test in an implementation, and what they do not. It
+// Package casegaps finds what the cases of an operator test in an implementation, and what they do not. It
 // derives from the spec the mistakes that an implementation could make with an attribute, an input, an output
 // or a size, and finds the cases on which each of them would show. A mistake that shows on no case is a
 // question that no case asks.
-package asked
+package casegaps
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package room
+package newoperator
 
 import (
 	"bytes"
@@ -60,9 +60,9 @@ func stamp(t *testing.T) *stampedTree {
 	s := &stampedTree{root: copysFolder(t), triad: filepath.Join(t.TempDir(), "triad")}
 	copyTree(t, s.root)
 	for _, family := range Families() {
-		template := "internal/room/families/" + family + ".txtar"
+		template := "internal/newoperator/families/" + family + ".txtar"
 		truth := "internal/truth/" + strings.ReplaceAll(family, "_", "")
-		inputs := []string{template, "internal/room/room.go", truth}
+		inputs := []string{template, "internal/newoperator/newoperator.go", truth}
 		if !need.Chosen(t, family, "a family", inputs...) {
 			continue
 		}
