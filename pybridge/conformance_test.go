@@ -52,7 +52,8 @@ func withOperator(t *testing.T, name string) fstest.MapFS {
 	return files
 }
 
-// conforms runs the suite of every backend on an adapter of testdata/scale.py.
+// conforms runs the suite of every backend on an adapter of testdata/scale.py. elsewhere is that of
+// backendtest.Subject.
 func conforms(t *testing.T, elsewhere []string, start func(worker.Options) *worker.Adapter) {
 	t.Helper()
 	backendtest.Suite(t, backendtest.Subject{
