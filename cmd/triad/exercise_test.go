@@ -72,7 +72,7 @@ func TestWrongExercises(t *testing.T) {
 // kindOfMessage is the key of a wrong exercise: the operator where the message has a sentence of that
 // operator's advice, and one key for all messages that only give an element.
 func kindOfMessage(operator, says string) string {
-	if strings.Contains(says, "got") || strings.Contains(says, "elements are wrong") {
+	if strings.Contains(says, "] is ") || strings.Contains(says, "elements are wrong") {
 		return "an element with what it is and should be"
 	}
 	return operator
