@@ -11,11 +11,11 @@ import (
 	"triad/internal/need"
 )
 
-// TestExercises: the public exercise of an operator, testdata/exercises/<op>.cu, is judged without a flag:
+// TestExercises: the public exercise of an operator, which triad new --from copies, is judged without a flag:
 // its parameters mean what the file's first line says, and it passes.
 func TestExercises(t *testing.T) {
 	need.Tool(t, "g++")
-	files, err := filepath.Glob("testdata/exercises/*.cu")
+	files, err := filepath.Glob("../../internal/opfolder/kernels/*.cu")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d exercises, %v", len(files), err)
 	}
