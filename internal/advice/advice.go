@@ -191,7 +191,7 @@ func (f Facts) byStatus() []string {
 		return nil
 	case strings.Contains(f.Message, launchRefused) || strings.Contains(f.Message, " returned values, want "):
 		return nil
-	case strings.Contains(f.Message, " came back ") || strings.Contains(f.Message, ", want a torch.Tensor"):
+	case f.ofAnotherKind():
 		return f.wrongShape()
 	case f.Status == op.StatusCrash && !f.outOfBounds() || f.Status == op.StatusHang ||
 		f.Status == op.StatusOOM:

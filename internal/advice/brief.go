@@ -24,6 +24,8 @@ func BriefOf(f Facts) Brief {
 	}
 	sum := f.missingSum()
 	switch {
+	case f.ofAnotherKind():
+		return Brief{Text: f.Message}
 	case f.outOfBounds() && f.Python:
 		what, _, _ := strings.Cut(f.Message, " ")
 		if !strings.HasPrefix(what, "tl.") {
@@ -52,6 +54,12 @@ func BriefOf(f Facts) Brief {
 	}
 	first, _, _ := strings.Cut(For(f), ". ")
 	return Brief{Text: first}
+}
+
+// ofAnotherKind reports whether the result is no tensor, or one of another shape or dtype: nothing was
+// compared.
+func (f Facts) ofAnotherKind() bool {
+	return strings.Contains(f.Message, " came back ") || strings.Contains(f.Message, ", want a torch.Tensor")
 }
 
 // briefOfSizes says what the sizes that were run prove; "" if nothing.

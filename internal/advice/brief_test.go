@@ -34,6 +34,11 @@ var briefCases = []briefCase{
 		0, false,
 	},
 	{
+		"a result that is no tensor",
+		Facts{Status: op.StatusFail, Message: "z is a numpy.ndarray, want a torch.Tensor", Formula: "y = x"},
+		"z is a numpy.ndarray, want a torch.Tensor", 0, false,
+	},
+	{
 		"two sizes of a matrix",
 		Facts{Status: op.StatusOutOfBounds, Square: [2]string{"n", "k"}},
 		"right where n = k alone: an index takes one for the other", 0, true,
