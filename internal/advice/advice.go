@@ -303,7 +303,7 @@ func (f Facts) misaligned() string {
 		bytes, map[int]string{2: "half", 4: "half2", 8: "float2", 16: "float4"}[bytes])
 }
 
-var nothingWritten = regexp.MustCompile(`never written; (\d+) of (\d+) elements`)
+var nothingWritten = regexp.MustCompile(`never written; (\d+) of (\d+) elements?`)
 
 // returnsItsResult reports whether a Python function left an output alone that it has a parameter for, and
 // returned a tensor, as the worker printed (pybridge/user_files/returned_values.py).

@@ -150,8 +150,12 @@ func verdictWords(v record.Verdict) string {
 	if v.NWrong == 1 {
 		verb = "is"
 	}
-	words := fmt.Sprintf("%s is %s, want %s, %s; %d of %d elements %s wrong (%s)", element(v.Name, e.Index),
-		value(e.Got), value(e.Want), accepted, v.NWrong, v.NCompared, verb, v.Gate)
+	noun := "elements"
+	if v.NCompared == 1 {
+		noun = "element"
+	}
+	words := fmt.Sprintf("%s is %s, want %s, %s; %d of %d %s %s wrong (%s)", element(v.Name, e.Index),
+		value(e.Got), value(e.Want), accepted, v.NWrong, v.NCompared, noun, verb, v.Gate)
 	if v.Pattern != "" {
 		words += "; " + clean(v.Pattern)
 	}
