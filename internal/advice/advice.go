@@ -207,6 +207,9 @@ func (f Facts) byStatus() []string {
 			f.addsToNothing()}
 	case f.outOfBounds() && f.Square[0] != "":
 		return nil
+	case f.outOfBounds() && firstThread.MatchString(f.Message):
+		return []string{"the first thread already works beyond the end of a tensor: its index is too large, " +
+			"as in x[i + 1], not the number of threads"}
 	case f.outOfBounds():
 		return []string{"a thread works beyond the end of a tensor: the last block has more threads than " +
 			"there are elements; compare the index with the size " +
@@ -262,6 +265,9 @@ func (f Facts) start() string {
 	}
 	return "no pattern of sizes explains it"
 }
+
+// firstThread matches the place of the first thread of a launch in a message.
+var firstThread = regexp.MustCompile(`block \(0, ?0, ?0\), thread \(0, ?0, ?0\)`)
 
 // addsToNothing returns another cause of a difference between two launches where an output is NaN: outputs
 // begin as NaN.

@@ -24,6 +24,14 @@ func TestBrief(t *testing.T) {
 			},
 			"thread (1,2,0) of block 3 writes before the start", "if (i < n)",
 		},
+		{
+			Finding{
+				Kind: OutOfBounds, Block: &[3]int{}, Thread: &[3]int{}, Access: "read", Byte: 4,
+				MemoryBytes: 4,
+			},
+			"thread 0 of block 0 reads past the end",
+			"its index is too large, not its number of threads",
+		},
 		{Finding{Kind: OutOfBounds}, "access out of bounds", "if (i < n)"},
 		{
 			Finding{Kind: Uninitialised, Memory: "shared memory"},
