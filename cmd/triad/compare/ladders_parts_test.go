@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -98,7 +99,7 @@ func ladderOf(t *testing.T, spec *op.Spec, c op.Case) ladder.Ladder {
 	t.Helper()
 	l := ladder.Ladder{DType: c.DType, Dims: map[string]int64{}, Attributes: map[string]string{}}
 	for _, d := range spec.Dims {
-		if d.Default == "" {
+		if _, constant := constantSize(d); d.Default == "" || constant {
 			l.Dims[d.Name] = c.Dims.Get(d.Name)
 		}
 	}
@@ -125,6 +126,13 @@ func ladderOf(t *testing.T, spec *op.Spec, c op.Case) ladder.Ladder {
 		l.OutputBytes += o.Elements() * o.DType.Size()
 	}
 	return l
+}
+
+// constantSize returns the default of a dim that is a number. Where a dim is not named, each of its values in
+// the operator's shapes is taken.
+func constantSize(d op.DimSpec) (n int64, constant bool) {
+	n, err := strconv.ParseInt(d.Default, 10, 64)
+	return n, err == nil
 }
 
 func recordOf(c op.Case) record.Record { return record.Record{Case: c} }

@@ -46,11 +46,16 @@ var countedAt = flag.String("at", "", "count at these sizes, such as m=48,n=48,k
 	"before")
 
 // countedSizes returns the sizes at which a ladder is counted; nil: those of a quick case.
-func countedSizes(t *testing.T, before ladder.Ladder) map[string]int64 {
+func countedSizes(t *testing.T, spec *op.Spec, before ladder.Ladder) map[string]int64 {
 	if *countedAt == "" {
 		return before.Dims
 	}
 	sizes := map[string]int64{}
+	for _, d := range spec.Dims {
+		if n, constant := constantSize(d); constant {
+			sizes[d.Name] = n
+		}
+	}
 	for _, word := range strings.Split(*countedAt, ",") {
 		name, value, _ := strings.Cut(word, "=")
 		n, err := strconv.ParseInt(value, 10, 64)
@@ -155,7 +160,7 @@ func countLadders(t *testing.T, name string, all ladder.Ladders) {
 			Options: op.Options{
 				Level: op.LevelQuick, DTypes: o.Spec.PassDTypes(pass)[:1], Passes: []op.Pass{pass},
 				Distributions: []string{"normal"}, Layouts: []string{"contiguous"}, Device: "cpu",
-				Dims: countedSizes(t, all[name+" "+pass.String()]),
+				Dims: countedSizes(t, o.Spec, all[name+" "+pass.String()]),
 			},
 		}
 		if pass == op.Backward {
