@@ -178,8 +178,9 @@ func publishedTimes(t *testing.T) map[string][]published {
 
 var rowOfHead = regexp.MustCompile(`^//   (\w+)\s{2,}(.*)`)
 
-// whatItDoes returns what the head of an operator's kernel file says of a variant, in about 60 characters.
-func whatItDoes(t *testing.T, name, impl string) string {
+// whatItDoes returns what the head of an operator's kernel file says of a variant, in about 60 characters. What
+// it says of the forward, as in "forward: a thread an element", is not said of a backward.
+func whatItDoes(t *testing.T, name, pass, impl string) string {
 	t.Helper()
 	text, err := fs.ReadFile(triad.Files, "cuda/kernels/"+name+".cu")
 	if err != nil {
@@ -188,6 +189,13 @@ func whatItDoes(t *testing.T, name, impl string) string {
 	for line := range strings.Lines(string(text)) {
 		if m := rowOfHead.FindStringSubmatch(strings.TrimSpace(line)); m != nil && "cuda/"+m[1] == impl {
 			what := m[2]
+			of, words, _ := strings.Cut(what, ": ")
+			switch word, _, _ := strings.Cut(of, " "); {
+			case word == op.Forward.String() && pass != word:
+				return ""
+			case word == op.Forward.String(), word == op.Backward.String(), strings.Contains(of, " = "):
+				what = words
+			}
 			if i := strings.IndexAny(what, ";:"); i > 0 {
 				what = what[:i]
 			}
