@@ -207,13 +207,8 @@ func (f Facts) byStatus() []string {
 			f.addsToNothing()}
 	case f.outOfBounds() && f.Square[0] != "":
 		return nil
-	case f.outOfBounds() && firstThread.MatchString(f.Message):
-		return []string{"the first thread already works beyond the end of a tensor: its index is too large, " +
-			"as in x[i + 1], not the number of threads"}
 	case f.outOfBounds():
-		return []string{"a thread works beyond the end of a tensor: the last block has more threads than " +
-			"there are elements; compare the index with the size " +
-			"before using it, as in if (i < n)"}
+		return []string{f.beyondTheEnd()}
 	case f.Status == op.StatusDivergent || f.Status == op.StatusDeadlock:
 		return []string{"not every thread of the block reaches the __syncthreads() or shuffle: take it " +
 			"out of the if, or let no thread return before it"}
@@ -268,6 +263,16 @@ func (f Facts) start() string {
 
 // firstThread matches the place of the first thread of a launch in a message.
 var firstThread = regexp.MustCompile(`block \(0, ?0, ?0\), thread \(0, ?0, ?0\)`)
+
+// beyondTheEnd returns the advice for an access out of bounds.
+func (f Facts) beyondTheEnd() string {
+	if firstThread.MatchString(f.Message) {
+		return "the first thread already works beyond the end of a tensor: its index is too large, as in " +
+			"x[i + 1], not the number of threads"
+	}
+	return "a thread works beyond the end of a tensor: the last block has more threads than there are " +
+		"elements; compare the index with the size before using it, as in if (i < n)"
+}
 
 // addsToNothing returns another cause of a difference between two launches where an output is NaN: outputs
 // begin as NaN.

@@ -24,14 +24,6 @@ func TestBrief(t *testing.T) {
 			},
 			"thread (1,2,0) of block 3 writes before the start", "if (i < n)",
 		},
-		{
-			Finding{
-				Kind: OutOfBounds, Block: &[3]int{}, Thread: &[3]int{}, Access: "read", Byte: 4,
-				MemoryBytes: 4,
-			},
-			"thread 0 of block 0 reads past the end",
-			"its index is too large, not its number of threads",
-		},
 		{Finding{Kind: OutOfBounds}, "access out of bounds", "if (i < n)"},
 		{
 			Finding{Kind: Uninitialised, Memory: "shared memory"},
@@ -68,5 +60,17 @@ func TestBrief(t *testing.T) {
 		if what, mend := c.finding.Brief(); what != c.what || mend != c.mend {
 			t.Errorf("%q, %q; want %q, %q", what, mend, c.what, c.mend)
 		}
+	}
+}
+
+// An access out of bounds by the first thread is no matter of how many threads there are.
+func TestBriefOfTheFirstThread(t *testing.T) {
+	f := Finding{
+		Kind: OutOfBounds, Block: &[3]int{}, Thread: &[3]int{}, Access: "read", Byte: 4, MemoryBytes: 4,
+	}
+	what, mend := f.Brief()
+	if what != "thread 0 of block 0 reads past the end" ||
+		mend != "its index is too large, not its number of threads" {
+		t.Errorf("%q, %q", what, mend)
 	}
 }
