@@ -78,7 +78,8 @@ func usedBy(lines []string, function string) (uses, own func(line int) bool) {
 			}
 		}
 	}
-	return func(i int) bool { return used[i] }, func(i int) bool { return slices.Contains(blocks[function], i) }
+	own = func(i int) bool { return slices.Contains(blocks[function], i) }
+	return func(i int) bool { return used[i] }, own
 }
 
 var (

@@ -59,7 +59,9 @@ func readsAsALearners(t *testing.T, f *Folder) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, own := range []string{".cuh\"", "INTERPRETED", "DENSE", "triton.jit", "TRIAD_KERNEL", "also_called"} {
+		for _, own := range []string{
+			".cuh\"", "INTERPRETED", "DENSE", "triton.jit", "TRIAD_KERNEL", "also_called",
+		} {
 			if strings.Contains(string(text), own) {
 				t.Errorf("%s has %s", file, own)
 			}

@@ -25,8 +25,8 @@ type Options struct {
 	After func(run.Result)
 }
 
-// Request converts the flags to a request, as CaseFlags.Request does. For an added file without an operator of
-// its own the error, one of usage, names the command that guesses it.
+// Request converts the flags to a request, as CaseFlags.Request does. For an added file without an operator
+// of its own the error, one of usage, names the command that guesses it.
 func (o *Options) Request(sources fs.FS, names []string) (run.Request, error) {
 	if len(o.Own.Add) > 0 && (len(names) == 0 || slices.Contains(names, "all")) {
 		guess := "triad FOLDER, which guesses that of each file"

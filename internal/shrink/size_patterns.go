@@ -52,8 +52,8 @@ func (s *Search) askNeighbours(f *advice.Facts, at, lastRight Sizes) {
 	}
 }
 
-// arePowersOfTwo reports whether of eight or more tested values those that are powers of two are right and the
-// others wrong, even ones among them.
+// arePowersOfTwo reports whether of eight or more tested values those that are powers of two are right and
+// the others wrong, even ones among them.
 func arePowersOfTwo(t advice.Tried) bool {
 	isPower := func(n int64) bool { return n&(n-1) == 0 }
 	return len(t.Right) >= 4 && len(t.Wrong) >= 4 && !slices.ContainsFunc(t.Wrong, isPower) &&

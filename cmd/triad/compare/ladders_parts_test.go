@@ -178,8 +178,8 @@ func publishedTimes(t *testing.T) map[string][]published {
 
 var rowOfHead = regexp.MustCompile(`^//   (\w+)\s{2,}(.*)`)
 
-// whatItDoes returns what the head of an operator's kernel file says of a variant, in about 60 characters. What
-// it says of the forward, as in "forward: a thread an element", is not said of a backward.
+// whatItDoes returns what the head of an operator's kernel file says of a variant, in about 60 characters.
+// What it says of the forward, as in "forward: a thread an element", is not said of a backward.
 func whatItDoes(t *testing.T, name, pass, impl string) string {
 	t.Helper()
 	text, err := fs.ReadFile(triad.Files, "cuda/kernels/"+name+".cu")

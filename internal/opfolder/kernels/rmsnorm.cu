@@ -1,4 +1,4 @@
-// input is x, output is y, B is rows, N is cols, weight is weight, eps is eps
+// input is x, weight is weight, output is y, B is rows, N is cols, eps is eps
 #include <cuda_runtime.h>
 #include <math.h>
 
