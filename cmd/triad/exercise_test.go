@@ -12,12 +12,12 @@ import (
 	"triad/internal/need"
 )
 
-// TestExercises: the public exercise of an operator, testdata/exercises/<op>.cu, is judged without a flag:
-// its parameters mean what the file's first line says, and it passes. The fast tier judges one of each family
-// of operators.
+// TestExercises: the public exercise of an operator, which triad new --from copies, is judged without a flag:
+// its parameters mean what the file's first line says, and it passes. The fast tier
+// judges one of each family of operators.
 func TestExercises(t *testing.T) {
 	need.Tool(t, "g++")
-	files, err := filepath.Glob("testdata/exercises/*.cu")
+	files, err := filepath.Glob("../../internal/opfolder/kernels/*.cu")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d exercises, %v", len(files), err)
 	}
@@ -83,7 +83,7 @@ func TestWrongExercises(t *testing.T) {
 // operators share.
 func kindOfMessage(operator, says string) string {
 	switch {
-	case strings.Contains(says, "got") || strings.Contains(says, "elements are wrong"):
+	case strings.Contains(says, "] is ") || strings.Contains(says, "elements are wrong"):
 		return "an element with what it is and should be"
 	case strings.Contains(says, "ignore_index"):
 		return "ignored targets"

@@ -177,26 +177,6 @@ func TestNewFromAnOperator(t *testing.T) {
 	}
 }
 
-// TestNewCopiesTheParts: the parts of a kernel are copied with it, including those that only other parts
-// include.
-func TestNewCopiesTheParts(t *testing.T) {
-	folder := filepath.Join(t.TempDir(), "my_operator")
-	if text, code := runTriad(t, "new", folder, "--from", "linear_cross_entropy"); code != 0 {
-		t.Fatalf("exit %d\n%s", code, text)
-	}
-	got, err := filepath.Glob(filepath.Join(folder, "linear_cross_entropy", "*.cuh"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := filepath.Glob("../../cuda/kernels/linear_cross_entropy/*.cuh")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(want) == 0 || len(got) != len(want) {
-		t.Errorf("%d parts were copied, want %d: %v", len(got), len(want), got)
-	}
-}
-
 // TestNewRefuses covers what new refuses, and what is no folder of an operator.
 func TestNewRefuses(t *testing.T) {
 	there := t.TempDir()

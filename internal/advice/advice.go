@@ -191,7 +191,7 @@ func (f Facts) byStatus() []string {
 		return nil
 	case strings.Contains(f.Message, launchRefused) || strings.Contains(f.Message, " returned values, want "):
 		return nil
-	case strings.Contains(f.Message, " came back ") || strings.Contains(f.Message, ", want a torch.Tensor"):
+	case f.ofAnotherKind():
 		return f.wrongShape()
 	case f.Status == op.StatusCrash && !f.outOfBounds() || f.Status == op.StatusHang ||
 		f.Status == op.StatusOOM:
@@ -208,9 +208,7 @@ func (f Facts) byStatus() []string {
 	case f.outOfBounds() && f.Square[0] != "":
 		return nil
 	case f.outOfBounds():
-		return []string{"a thread works beyond the end of a tensor: the last block has more threads than " +
-			"there are elements; compare the index with the size " +
-			"before using it, as in if (i < n)"}
+		return []string{f.beyondTheEnd()}
 	case f.Status == op.StatusDivergent || f.Status == op.StatusDeadlock:
 		return []string{"not every thread of the block reaches the __syncthreads() or shuffle: take it " +
 			"out of the if, or let no thread return before it"}
@@ -263,6 +261,19 @@ func (f Facts) start() string {
 	return "no pattern of sizes explains it"
 }
 
+// firstThread matches the place of the first thread of a launch in a message.
+var firstThread = regexp.MustCompile(`block \(0, ?0, ?0\), thread \(0, ?0, ?0\)`)
+
+// beyondTheEnd returns the advice for an access out of bounds.
+func (f Facts) beyondTheEnd() string {
+	if firstThread.MatchString(f.Message) {
+		return "the first thread already works beyond the end of a tensor: its index is too large, as in " +
+			"x[i + 1], not the number of threads"
+	}
+	return "a thread works beyond the end of a tensor: the last block has more threads than there are " +
+		"elements; compare the index with the size before using it, as in if (i < n)"
+}
+
 // addsToNothing returns another cause of a difference between two launches where an output is NaN: outputs
 // begin as NaN.
 func (f Facts) addsToNothing() string {
@@ -303,7 +314,7 @@ func (f Facts) misaligned() string {
 		bytes, map[int]string{2: "half", 4: "half2", 8: "float2", 16: "float4"}[bytes])
 }
 
-var nothingWritten = regexp.MustCompile(`never written; (\d+) of (\d+) elements`)
+var nothingWritten = regexp.MustCompile(`never written; (\d+) of (\d+) elements?`)
 
 // returnsItsResult reports whether a Python function left an output alone that it has a parameter for, and
 // returned a tensor, as the worker printed (pybridge/user_files/returned_values.py).

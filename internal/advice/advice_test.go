@@ -88,14 +88,14 @@ func TestAdviceOfReturnedValues(t *testing.T) {
 // What the emulator saw takes precedence over what the sizes suggest.
 func TestAdviceOfWhatWasSeen(t *testing.T) {
 	ended := Facts{
-		Status: op.StatusFail, Message: "y[0, 0]: got NaN, want 1", Multiple: 32, Tried: Tried{Size: "cols"},
+		Status: op.StatusFail, Message: "y[0,0] is NaN, want 1", Multiple: 32, Tried: Tried{Size: "cols"},
 		Log: "triad: mine.cu:6: __shfl_xor_sync of lane 0 reads lane 16, " +
 			"whose thread has ended or was never there",
 	}
 	if got := For(ended); !strings.HasPrefix(got, "line 6: __shfl_xor_sync of a thread that has returned") {
 		t.Errorf("of a lane that has ended: %q", got)
 	}
-	ended.Message = "y[0, 0]: got 2, want 1"
+	ended.Message = "y[0,0] is 2, want 1"
 	if got := For(ended); strings.Contains(got, "__shfl") {
 		t.Errorf("of a number: %q", got)
 	}

@@ -24,12 +24,16 @@ func BriefOf(f Facts) Brief {
 	}
 	sum := f.missingSum()
 	switch {
+	case f.ofAnotherKind():
+		return Brief{Text: f.Message}
 	case f.outOfBounds() && f.Python:
 		what, _, _ := strings.Cut(f.Message, " ")
 		if !strings.HasPrefix(what, "tl.") {
 			what = "an access"
 		}
 		return Brief{Text: what + " goes past the end of a tensor: give it mask=offsets < n"}
+	case f.outOfBounds() && firstThread.MatchString(f.Message):
+		return Brief{Text: "the first thread works past the end of a tensor: its index is too large"}
 	case f.outOfBounds():
 		return Brief{Text: "a thread works past the end of a tensor: if (i < n)"}
 	case f.Multiple > 0:
@@ -52,6 +56,12 @@ func BriefOf(f Facts) Brief {
 	}
 	first, _, _ := strings.Cut(For(f), ". ")
 	return Brief{Text: first}
+}
+
+// ofAnotherKind reports whether the result is no tensor, or one of another shape or dtype: nothing was
+// compared.
+func (f Facts) ofAnotherKind() bool {
+	return strings.Contains(f.Message, " came back ") || strings.Contains(f.Message, ", want a torch.Tensor")
 }
 
 // briefOfSizes returns the conclusion from the sizes that were run; "" if there is none.

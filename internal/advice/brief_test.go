@@ -34,6 +34,19 @@ var briefCases = []briefCase{
 		0, false,
 	},
 	{
+		"the first thread works out of bounds",
+		Facts{
+			Status:  op.StatusOutOfBounds,
+			Message: "invalid read: 0 bytes past the end of buffer x, block (0,0,0), thread (0,0,0)",
+		},
+		"the first thread works past the end of a tensor: its index is too large", 0, false,
+	},
+	{
+		"a result that is no tensor",
+		Facts{Status: op.StatusFail, Message: "z is a numpy.ndarray, want a torch.Tensor", Formula: "y = x"},
+		"z is a numpy.ndarray, want a torch.Tensor", 0, false,
+	},
+	{
 		"two sizes of a matrix",
 		Facts{Status: op.StatusOutOfBounds, Square: [2]string{"n", "k"}},
 		"right where n = k alone: an index takes one for the other", 0, true,

@@ -12,6 +12,10 @@ func (f *Finding) Brief() (what, mend string) {
 	if f.Kind == Race {
 		mend = f.orders()
 	}
+	first := [3]int{}
+	if f.Kind == OutOfBounds && f.Thread != nil && f.Block != nil && *f.Thread == first && *f.Block == first {
+		mend = "its index is too large, not its number of threads"
+	}
 	if f.Kind == Uninitialised && strings.HasPrefix(f.Memory, "shared") {
 		mend = "store every element, then __syncthreads()"
 	}

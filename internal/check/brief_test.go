@@ -62,3 +62,15 @@ func TestBrief(t *testing.T) {
 		}
 	}
 }
+
+// An access out of bounds by the first thread is no matter of how many threads there are.
+func TestBriefOfTheFirstThread(t *testing.T) {
+	f := Finding{
+		Kind: OutOfBounds, Block: &[3]int{}, Thread: &[3]int{}, Access: "read", Byte: 4, MemoryBytes: 4,
+	}
+	what, mend := f.Brief()
+	if what != "thread 0 of block 0 reads past the end" ||
+		mend != "its index is too large, not its number of threads" {
+		t.Errorf("%q, %q", what, mend)
+	}
+}

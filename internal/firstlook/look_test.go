@@ -256,7 +256,7 @@ func TestCausesOf(t *testing.T) {
 
 // A result without another line to blame is wrong where it is written.
 func TestWrittenAt(t *testing.T) {
-	if got := WrittenAt("float s;\natomicAdd(&y[0], s);\n", false, false, []string{"y"}); got != 2 {
+	if got := WrittenAt("float s;\natomicAdd(&y[0], s);\n", false, false, "", []string{"y"}); got != 2 {
 		t.Errorf("an atomic addition: line %d", got)
 	}
 	cuda := "// y[i] = 0\nvoid k(float *y) {\n\tif (y[0] == 1) x[i] = 2;\n\ty[r * n + c] = x[i];\n}\n"
@@ -268,9 +268,28 @@ func TestWrittenAt(t *testing.T) {
 		python, gradient bool
 		want             int
 	}{{cuda, false, false, 4}, {python, true, true, 6}, {python, true, false, 0}, {triton, true, false, 3}} {
-		if got := WrittenAt(c.text, c.python, c.gradient, []string{"y"}); got != c.want {
+		if got := WrittenAt(c.text, c.python, c.gradient, "", []string{"y"}); got != c.want {
 			t.Errorf("line %d, want %d of\n%s", got, c.want, c.text)
 		}
+	}
+}
+
+// Of several functions of a Python file each is wrong where its own result is written: not in the kernel of
+// another.
+func TestWrittenByAFunction(t *testing.T) {
+	text := "@triton.jit\ndef one_kernel(x):\n    tl.store(x, 1)\n\n\n" +
+		"def one(x):\n    y = launch(x)\n    return y\n\n\n" +
+		"def launch(x):\n    one_kernel[1](x)\n    return x\n\n\n" +
+		"def two(x):\n    if x:\n        return 2 * x\n    return x\n\n\n" +
+		"@triton.jit\ndef last_kernel(x):\n    tl.store(x, 2)\n\n\nthree = lambda x: last_kernel[1](x)\n"
+	for function, want := range map[string]int{"one": 3, "two": 19, "three": 24, "": 24, "elsewhere": 24} {
+		if got := WrittenAt(text, true, false, function, nil); got != want {
+			t.Errorf("%q: line %d, want %d of\n%s", function, got, want, text)
+		}
+	}
+	used := UsedBy(text, "one")
+	if strings.Count(used, "\n") != strings.Count(text, "\n") || strings.Count(used, "tl.store") != 1 {
+		t.Errorf("one uses\n%s", used)
 	}
 }
 

@@ -53,9 +53,9 @@ func judgeOutput(plan Plan, answer Answer, truth Truth, i int, fault string) Ver
 		return Verdict{
 			Status: op.StatusFail, Gate: "G0", N: int64(target.Judged()), Wrong: found.unwritten,
 			Worst: elementAt(target, found.firstUnwritten, data[0]),
-			Sentence: fmt.Sprintf("%s was never written; %d of %d elements still show the poison of their "+
-				"launch",
-				place(t.Name, index(found.firstUnwritten, t.Shape)), found.unwritten, t.Elements()),
+			Sentence: fmt.Sprintf("%s was never written; %s", place(t.Name, index(found.firstUnwritten,
+				t.Shape)), elementsThat(found.unwritten, t.Elements(),
+				"still shows the poison of its launch", "still show the poison of their launch")),
 		}
 	}
 	v := judgeValues(target, data[0])
@@ -241,8 +241,8 @@ func race(v Verdict, target Target, t op.TensorType, answer Answer, found bits) 
 	if v.Wrong > 0 {
 		where = t.Name // one element is named: the worst
 	}
-	sentence := fmt.Sprintf("%s differs %s; %d of %d elements do", where, orders, found.differing,
-		t.Elements())
+	sentence := fmt.Sprintf("%s differs %s; %s", where, orders,
+		elementsThat(found.differing, t.Elements(), "does", "do"))
 	if v.Wrong > 0 {
 		sentence += "; " + v.Sentence
 	} else {
@@ -266,9 +266,9 @@ func readsPoison(v Verdict, t op.TensorType, found bits) Verdict {
 		said = "; " + v.Sentence
 	}
 	v.Sentence = fmt.Sprintf("%s depends on what memory held before the launch%s, so that an element was "+
-		"read before it was written, or one beside a buffer; %d of %d elements do%s",
-		place(t.Name, index(found.firstDiffering, t.Shape)), how, found.differing, t.Elements(),
-		said)
+		"read before it was written, or one beside a buffer; %s%s",
+		place(t.Name, index(found.firstDiffering, t.Shape)), how,
+		elementsThat(found.differing, t.Elements(), "does", "do"), said)
 	return v
 }
 

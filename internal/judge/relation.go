@@ -147,8 +147,13 @@ func (r Relation) Sentence() string {
 	if r.Worst.Low == r.Worst.High {
 		accepted = "accepted is " + number(r.Worst.Low) + " alone"
 	}
-	return fmt.Sprintf("%s breaks the relation %q: at %s it is %s, %s; %d of %d comparisons do not hold",
-		r.Output, r.Name, place(r.Output, r.Worst.Index), number(r.Worst.Got), accepted, r.Wrong, r.Compared)
+	holds := "comparisons do not hold"
+	if r.Compared == 1 {
+		holds = "comparison does not hold"
+	}
+	return fmt.Sprintf("%s breaks the relation %q: at %s it is %s, %s; %d of %d %s",
+		r.Output, r.Name, place(r.Output, r.Worst.Index), number(r.Worst.Got), accepted, r.Wrong, r.Compared,
+		holds)
 }
 
 // WithRelations applies gate G6: an output that the earlier gates accept stays accepted if and only if every

@@ -146,9 +146,17 @@ func rejected(v Verdict) string {
 
 // wrongOf formats the number of wrong elements.
 func wrongOf(wrong, compared int64) string {
-	verb := "are"
-	if wrong == 1 {
-		verb = "is"
+	return elementsThat(wrong, compared, "is wrong", "are wrong")
+}
+
+// elementsThat says of how many elements something holds, with the verb for one and for more.
+func elementsThat(n, of int64, one, more string) string {
+	noun, verb := "elements", more
+	if of == 1 {
+		noun = "element"
 	}
-	return fmt.Sprintf("%d of %d elements %s wrong", wrong, compared, verb)
+	if n == 1 {
+		verb = one
+	}
+	return fmt.Sprintf("%d of %d %s %s", n, of, noun, verb)
 }

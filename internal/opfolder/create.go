@@ -10,10 +10,8 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
-	"triad/cuda/rewrite"
 	"triad/internal/catalog"
 	"triad/internal/exercise"
 	"triad/internal/op"
@@ -21,6 +19,12 @@ import (
 
 //go:embed starter
 var starter embed.FS
+
+// kernels holds a learner's kernel of most operators, OPERATOR.cu. The first line of a file says what its
+// parameters mean.
+//
+//go:embed kernels
+var kernels embed.FS
 
 // Create makes the folder of a new operator: a small working one, or one that computes what the catalog's
 // operator from does, whose files are given by sources (laid out as the repository). The last part of folder
@@ -90,6 +94,7 @@ func contentsOf(name, from string, sources fs.FS) (map[string]string, error) {
 	}
 	nameLine := regexp.MustCompile(`(?m)^name = "` + from + `"$`)
 	toml := contractsOfOwn(nameLine.ReplaceAllString(string(spec), `name = "`+name+`"`))
+	toml = otherNames.ReplaceAllString(toml, "")
 	// in fp32 the error of an outlier's logits may exceed 1: no composition bounds an exponential of them
 	if len(o.Spec.Check.Logits) > 0 {
 		toml = strings.ReplaceAll(toml, `"outlier", `, "")
@@ -99,8 +104,9 @@ func contentsOf(name, from string, sources fs.FS) (map[string]string, error) {
 		maps.Copy(files, plain)
 		return files, err
 	}
-	kernels, rows := "cuda/kernels/"+from+".cu", "triton/"+from+".py"
-	for ending, file := range map[string]string{".cu": kernels, ".py": rows} {
+	for ending, file := range map[string]string{
+		".cu": "cuda/kernels/" + from + ".cu", ".py": "triton/" + from + ".py",
+	} {
 		text, err := fs.ReadFile(sources, file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -112,34 +118,29 @@ func contentsOf(name, from string, sources fs.FS) (map[string]string, error) {
 		copied := registration.ReplaceAllString(string(text), "TRIAD_KERNEL(${1}"+name+",")
 		copied = strings.ReplaceAll(copied, `"spec/`+from+`.cuh"`, `"spec/`+name+`.cuh"`)
 		files[name+ending] = contractsOfOwn(copied)
-		if ending == ".cu" {
-			addParts(files, sources, file, text)
-		}
 	}
 	return files, nil
 }
 
-// plainFiles returns a kernel as a learner writes it, from the first exercise of the operator, and the part
-// of the Python file that needs torch alone. nil: there is no such exercise, or the reference needs more.
+// otherNames matches the lines of a spec with the names by which the catalog's operator is found.
+var otherNames = regexp.MustCompile(`(?m)^(?:also_called|nearest_to) = .*\n`)
+
+// plainFiles returns a kernel as a learner writes it, and the part of the Python file that needs torch alone.
+// nil: there is no such kernel, or the reference needs more.
 func plainFiles(name, from string, sources fs.FS) (map[string]string, error) {
-	exercises, err := exercise.All()
-	if err != nil {
+	kernel, err := plainKernel(name, from)
+	if err != nil || kernel == "" {
 		return nil, err
 	}
-	i := slices.IndexFunc(exercises, func(e exercise.Exercise) bool {
-		return e.Op == from && e.Pass == op.Forward && path.Ext(e.File) == ".cu"
-	})
 	text, err := fs.ReadFile(sources, "triton/"+from+".py")
-	if i < 0 || err != nil {
+	if err != nil {
 		return nil, nil // the operator's own files are copied instead
 	}
 	python, ok := torchPart(contractsOfOwn(string(text)))
 	if !ok {
 		return nil, nil
 	}
-	const declares = "// triad: "
-	kernel := strings.ReplaceAll(exercises[i].Solution, declares+from+"(", declares+name+"(")
-	_, kernel, _ = strings.Cut(kernel, "\n") // its first line names the exercise
+	_, kernel, _ = strings.Cut(kernel, "\n") // its first line names the exercise, or what parameters mean
 	return map[string]string{
 		name + ".cu": fmt.Sprintf("// %s: the kernels. triad watch ./%[1]s judges them on every save.\n%s",
 			name, kernel),
@@ -154,21 +155,24 @@ functions to judge.
 	}, nil
 }
 
-// addParts adds the files that a kernel file includes from the folder of kernels: its parts, in a folder of
-// the operator's name, and what they include there.
-func addParts(files map[string]string, sources fs.FS, file string, text []byte) {
-	const kernels = "cuda/kernels/"
-	for _, include := range rewrite.Includes(text) {
-		at := path.Join(path.Dir(file), include.Name)
-		name, inside := strings.CutPrefix(at, kernels)
-		if _, known := files[name]; known || !inside || !include.Quoted {
-			continue
-		}
-		if part, err := fs.ReadFile(sources, at); err == nil {
-			files[name] = string(part)
-			addParts(files, sources, at, part)
+// plainKernel returns the solution of the operator's first exercise, else its file of kernels; "" if it has
+// neither.
+func plainKernel(name, from string) (string, error) {
+	exercises, err := exercise.All()
+	if err != nil {
+		return "", err
+	}
+	for _, e := range exercises {
+		if e.Op == from && e.Pass == op.Forward && path.Ext(e.File) == ".cu" {
+			const declares = "// triad: "
+			return strings.ReplaceAll(e.Solution, declares+from+"(", declares+name+"("), nil
 		}
 	}
+	text, err := kernels.ReadFile("kernels/" + from + ".cu")
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return string(text), err
 }
 
 // contractsOfOwn replaces the contracts whose error bound is written by hand by contracts whose error bound

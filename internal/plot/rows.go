@@ -68,7 +68,7 @@ func (h Histogram) SVG() Drawing {
 	step := (width - nameWidth - right) / float64(used)
 	for k, r := range h.Rows {
 		base := 14 + float64(k+1)*(high+8)
-		d.text("legend", 6, base-8, cut(r.Name, 25))
+		d.text("legend", 6, base-8, cut(r.Name, 23))
 		d.line("grid", nameWidth, base, width-right, base)
 		for i, x := range r.Counts[:used] {
 			if x > 0 {
@@ -131,7 +131,7 @@ func (c Intervals) SVG() Drawing {
 	d.line("limit", x.at(c.At), 6, x.at(c.At), bottom)
 	for i, r := range c.Rows {
 		y := 10 + (float64(i)+0.5)*rowHeight
-		d.text("legend", 6, y+4, cut(r.Name, 25))
+		d.text("legend", 6, y+4, cut(r.Name, 23))
 		d.path("line s0", fmt.Sprintf("M%.1f %.1fL%.1f %.1f", x.at(r.Low), y, x.at(r.High), y))
 		d.marker(0, x.at(r.Value), y)
 		d.text("tick", width-right-68, y+4, cut(r.Word, 11))

@@ -86,11 +86,12 @@ func (p Page) mapFigures() []Figure {
 	return all
 }
 
-// mapFigure draws the map of an output; fits is false if its lists do not match its grid.
+// mapFigure draws the map of an output; fits is false if its lists do not match its grid, or if that is one
+// cell, which shows nothing.
 func mapFigure(r record.Record, v record.Verdict) (f Figure, fits bool) {
 	m := v.Statistics.Map
 	cells := m.Down * m.Across
-	if cells <= 0 || len(m.Most) != cells || len(m.Wrong) != cells || len(m.Compared) != cells {
+	if cells <= 1 || len(m.Most) != cells || len(m.Wrong) != cells || len(m.Compared) != cells {
 		return f, false
 	}
 	g := plot.Grid{
@@ -114,7 +115,7 @@ func (p Page) errorFigures() []Figure {
 		for _, dtype := range dtypes(lines) {
 			h := plot.Histogram{
 				Title: fmt.Sprintf("Errors of %s %s %s", lines[0].op, lines[0].pass, dtype),
-				Label: "error in units in the last place, at most; heights are logarithmic",
+				Label: "error in ulp, at most; heights are logarithmic",
 			}
 			for _, g := range lines {
 				counts := g.ulps()

@@ -186,7 +186,7 @@ func tableOf(caption string, names []string, rows []htmlRow) htmlBlock {
 	t := &htmlTable{Caption: caption, Rows: rows}
 	for _, c := range columns(names...) {
 		t.Header = append(t.Header, htmlColumn{
-			Name: c.name, End: c.right, Whole: strings.HasPrefix(c.name, "started"),
+			Name: c.name, End: c.right, Whole: strings.HasPrefix(c.name, "started") || c.name == "verdict",
 		})
 	}
 	return htmlBlock{Table: t}

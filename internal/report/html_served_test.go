@@ -53,7 +53,7 @@ func TestHome(t *testing.T) {
 		"2026-02-26", "liger/kernel unsupported", "triad compare &lt;b&gt;", `class="bad">wrong, exit 1<`,
 		`class="good">right<`, `class="neutral">running<`, `<a href="/" aria-current="page">Home</a>`,
 	} {
-		if !strings.Contains(strings.ReplaceAll(text, ` " data-name="verdict"`, `"`), want) {
+		if !strings.Contains(strings.ReplaceAll(text, ` whole" data-name="verdict"`, `"`), want) {
 			t.Errorf("it lacks %q\n%s", want, text)
 		}
 	}

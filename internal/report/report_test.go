@@ -332,6 +332,19 @@ func TestARejectionByG0KeepsItsWords(t *testing.T) {
 	}
 }
 
+// TestWordsOfAWrongElement: a wrong element is described as the judge's own sentence describes it, and one
+// element is no several.
+func TestWordsOfAWrongElement(t *testing.T) {
+	v := record.Verdict{
+		Name: "y", Status: op.StatusFail, Gate: "G2", NWrong: 1, NCompared: 1,
+		Worst: &record.Element{Index: []int64{1, 2}, Got: 3, Want: 2, Low: 1.5, High: 2.5},
+	}
+	want := "y[1,2] is 3, want 2, accepted is 1.5 to 2.5; 1 of 1 element is wrong (G2)"
+	if got := verdictWords(v); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestALineShowsWhatMustBeSeen: the line of a table shows bad before good before neutral, whatever the order
 // of the records.
 func TestALineShowsWhatMustBeSeen(t *testing.T) {

@@ -140,7 +140,7 @@ func outputs(w io.Writer, style Style, verdicts []record.Verdict) error {
 		})
 		switch {
 		case v.Worst != nil && v.NWrong == 0 && v.Gate != "G0":
-			details += fmt.Sprintf("  closest call %s: got %s, want %s, accepted %s to %s\n",
+			details += fmt.Sprintf("  closest call: %s is %s, want %s, accepted is %s to %s\n",
 				element(v.Name, v.Worst.Index), value(v.Worst.Got),
 				value(v.Worst.Want), value(v.Worst.Low), value(v.Worst.High))
 		case v.Worst != nil || v.Message != "":

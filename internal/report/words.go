@@ -49,7 +49,7 @@ func element(output string, index []int64) string {
 	for i, x := range index {
 		parts[i] = strconv.FormatInt(x, 10)
 	}
-	return output + "[" + strings.Join(parts, ", ") + "]"
+	return output + "[" + strings.Join(parts, ",") + "]"
 }
 
 // caseWords describes a case after its operator, pass and dtype: sizes, attributes, then what differs from
@@ -130,7 +130,7 @@ func whereBeyond(message string, w *record.Where) string {
 	return clean(strings.Join(parts, ", "))
 }
 
-// verdictWords returns what is wrong with an output, or its verdict.
+// verdictWords returns what is wrong with an output, in the judge's words, or its verdict.
 func verdictWords(v record.Verdict) string {
 	if v.Worst == nil || v.NWrong == 0 || v.Gate == "G0" || v.Gate == "G6" || v.Gate == "G7" {
 		// it was not rejected by a comparison of single elements: it has its own words
@@ -142,16 +142,20 @@ func verdictWords(v record.Verdict) string {
 		return v.Name + ": " + words
 	}
 	e := v.Worst
-	accepted := fmt.Sprintf("accepted %s to %s", value(e.Low), value(e.High))
+	accepted := fmt.Sprintf("accepted is %s to %s", value(e.Low), value(e.High))
 	if e.Want.Class() == "nan" || e.Low == e.High {
-		accepted = "accepted that alone"
+		accepted = "accepted is that alone"
 	}
 	verb := "are"
 	if v.NWrong == 1 {
 		verb = "is"
 	}
-	words := fmt.Sprintf("%s: got %s, want %s, %s; %d of %d elements %s wrong (%s)", element(v.Name, e.Index),
-		value(e.Got), value(e.Want), accepted, v.NWrong, v.NCompared, verb, v.Gate)
+	noun := "elements"
+	if v.NCompared == 1 {
+		noun = "element"
+	}
+	words := fmt.Sprintf("%s is %s, want %s, %s; %d of %d %s %s wrong (%s)", element(v.Name, e.Index),
+		value(e.Got), value(e.Want), accepted, v.NWrong, v.NCompared, noun, verb, v.Gate)
 	if v.Pattern != "" {
 		words += "; " + clean(v.Pattern)
 	}

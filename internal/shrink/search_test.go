@@ -121,6 +121,24 @@ func TestFindNamesWhatWasRun(t *testing.T) {
 	})
 }
 
+// A search whose time ends before the larger powers of two are run says what the smaller ones show.
+func TestFindNamesPowersOfTwoInTime(t *testing.T) {
+	s := searchOf(t, ofRows, "normal", op.Dims{size("rows", 3), size("cols", 7)}, func(p Probe) bool {
+		return p.Sizes["cols"]&(p.Sizes["cols"]-1) != 0
+	})
+	run := s.Run
+	s.Run = func(p Probe) *record.Record {
+		if p.Sizes["cols"] > 16 {
+			return nil
+		}
+		return run(p)
+	}
+	got := s.Find().Advice()
+	if !strings.Contains(got, "cols is a power of two and wrong elsewhere (right: 1, 2, 4, 8; wrong: 3") {
+		t.Errorf("advice %q", got)
+	}
+}
+
 // A kernel that masks its loads and is right only if a size fills the block lets other lanes take part.
 func TestFindNamesAFullBlock(t *testing.T) {
 	for _, masks := range [][]advice.MaskedLoad{nil, {{Line: 7, Other: "0.0"}}} {

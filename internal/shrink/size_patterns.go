@@ -47,6 +47,18 @@ func (s *Search) askNeighbours(f *advice.Facts, at, lastRight Sizes) {
 			s.findLimit(f, at, name, lastRight[name])
 		}
 	}
+	if arePowersOfTwo(f.Tried) { // the time was too short for larger values
+		f.PowersOfTwo, f.UpTo = true, false
+	}
+}
+
+// arePowersOfTwo reports whether of eight or more tested values those that are powers of two are right and
+// the others wrong, even ones among them.
+func arePowersOfTwo(t advice.Tried) bool {
+	isPower := func(n int64) bool { return n&(n-1) == 0 }
+	return len(t.Right) >= 4 && len(t.Wrong) >= 4 && !slices.ContainsFunc(t.Wrong, isPower) &&
+		!slices.ContainsFunc(t.Right, func(n int64) bool { return !isPower(n) }) &&
+		slices.ContainsFunc(t.Wrong, func(n int64) bool { return n%2 == 0 })
 }
 
 // findLimit tests whether the function is right up to a value of a size and wrong above it. Values above the

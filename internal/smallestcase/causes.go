@@ -36,7 +36,7 @@ func addCauses(d *record.Diagnosis, f shrink.Finding, file *ownkernels.File) {
 			}
 		}
 		d.Causes[i].Line = firstlook.WrittenAt(file.Text(), file.IsPython(),
-			f.Record.Case.Pass == op.Backward, outputs)
+			f.Record.Case.Pass == op.Backward, function, outputs)
 	}
 	d.Source = record.ExcerptOf(file.Path, file.Text(), d.Causes)
 }

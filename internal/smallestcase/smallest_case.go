@@ -9,10 +9,12 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"triad/internal/advice"
 	"triad/internal/backend"
+	"triad/internal/firstlook"
 	"triad/internal/op"
 	"triad/internal/ownfile/added"
 	"triad/internal/ownkernels"
@@ -72,7 +74,9 @@ func Find(ctx context.Context, judged Judged, calls *watched.Calls) ([]shrink.Di
 			Shares: file.Shares, NoBarrier: file.NoBarrier, Python: file.IsPython(),
 		}
 		if search.Python {
-			search.Masks, search.NoSum = advice.MaskedLoads(file.Text()), advice.AddsNothingUp(file.Text())
+			_, function, _ := strings.Cut(suspect.Record.Impl, ":") // the file has several
+			text := firstlook.UsedBy(file.Text(), function)
+			search.Masks, search.NoSum = advice.MaskedLoads(text), advice.AddsNothingUp(text)
 		} else {
 			search.Divided = advice.IntegerDivisions(file.Text())
 		}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -98,7 +99,7 @@ func ladderOf(t *testing.T, spec *op.Spec, c op.Case) ladder.Ladder {
 	t.Helper()
 	l := ladder.Ladder{DType: c.DType, Dims: map[string]int64{}, Attributes: map[string]string{}}
 	for _, d := range spec.Dims {
-		if d.Default == "" {
+		if _, constant := constantSize(d); d.Default == "" || constant {
 			l.Dims[d.Name] = c.Dims.Get(d.Name)
 		}
 	}
@@ -125,6 +126,13 @@ func ladderOf(t *testing.T, spec *op.Spec, c op.Case) ladder.Ladder {
 		l.OutputBytes += o.Elements() * o.DType.Size()
 	}
 	return l
+}
+
+// constantSize returns the default of a dim that is a number. Where a dim is not named, each of its values in
+// the operator's shapes is taken.
+func constantSize(d op.DimSpec) (n int64, constant bool) {
+	n, err := strconv.ParseInt(d.Default, 10, 64)
+	return n, err == nil
 }
 
 func recordOf(c op.Case) record.Record { return record.Record{Case: c} }
@@ -171,7 +179,8 @@ func publishedTimes(t *testing.T) map[string][]published {
 var rowOfHead = regexp.MustCompile(`^//   (\w+)\s{2,}(.*)`)
 
 // whatItDoes returns what the head of an operator's kernel file says of a variant, in about 60 characters.
-func whatItDoes(t *testing.T, name, impl string) string {
+// What it says of the forward, as in "forward: a thread an element", is not said of a backward.
+func whatItDoes(t *testing.T, name, pass, impl string) string {
 	t.Helper()
 	text, err := fs.ReadFile(triad.Files, "cuda/kernels/"+name+".cu")
 	if err != nil {
@@ -180,6 +189,13 @@ func whatItDoes(t *testing.T, name, impl string) string {
 	for line := range strings.Lines(string(text)) {
 		if m := rowOfHead.FindStringSubmatch(strings.TrimSpace(line)); m != nil && "cuda/"+m[1] == impl {
 			what := m[2]
+			of, words, _ := strings.Cut(what, ": ")
+			switch word, _, _ := strings.Cut(of, " "); {
+			case word == op.Forward.String() && pass != word:
+				return ""
+			case word == op.Forward.String(), word == op.Backward.String(), strings.Contains(of, " = "):
+				what = words
+			}
 			if i := strings.IndexAny(what, ";:"); i > 0 {
 				what = what[:i]
 			}

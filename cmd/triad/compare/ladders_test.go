@@ -46,11 +46,16 @@ var countedAt = flag.String("at", "", "count at these sizes, such as m=48,n=48,k
 	"before")
 
 // countedSizes returns the sizes at which a ladder is counted; nil: those of a quick case.
-func countedSizes(t *testing.T, before ladder.Ladder) map[string]int64 {
+func countedSizes(t *testing.T, spec *op.Spec, before ladder.Ladder) map[string]int64 {
 	if *countedAt == "" {
 		return before.Dims
 	}
 	sizes := map[string]int64{}
+	for _, d := range spec.Dims {
+		if n, constant := constantSize(d); constant {
+			sizes[d.Name] = n
+		}
+	}
 	for _, word := range strings.Split(*countedAt, ",") {
 		name, value, _ := strings.Cut(word, "=")
 		n, err := strconv.ParseInt(value, 10, 64)
@@ -93,7 +98,7 @@ func TestLaddersAreCurrent(t *testing.T) {
 		l.Variants = slices.DeleteFunc(l.Variants, func(r ladder.Variant) bool { return !l.Whole(r.Traffic) })
 		l = withTimes(l, times[name+" "+pass])
 		for i, r := range l.Variants {
-			l.Variants[i].What = whatItDoes(t, name, r.Impl)
+			l.Variants[i].What = whatItDoes(t, name, pass, r.Impl)
 		}
 		kept[key] = l
 	}
@@ -155,7 +160,7 @@ func countLadders(t *testing.T, name string, all ladder.Ladders) {
 			Options: op.Options{
 				Level: op.LevelQuick, DTypes: o.Spec.PassDTypes(pass)[:1], Passes: []op.Pass{pass},
 				Distributions: []string{"normal"}, Layouts: []string{"contiguous"}, Device: "cpu",
-				Dims: countedSizes(t, all[name+" "+pass.String()]),
+				Dims: countedSizes(t, o.Spec, all[name+" "+pass.String()]),
 			},
 		}
 		if pass == op.Backward {
@@ -176,6 +181,10 @@ func countLadders(t *testing.T, name string, all ladder.Ladders) {
 				continue
 			}
 			l.Variants = append(l.Variants, ladder.Variant{Impl: impl, Traffic: traffic})
+		}
+		if len(l.Variants) == 0 {
+			t.Logf("%s %v: nothing is counted at %s", name, pass, l.Case())
+			continue
 		}
 		all[name+" "+pass.String()] = l
 	}

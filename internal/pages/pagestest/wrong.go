@@ -64,7 +64,7 @@ func AddWrong(t testing.TB, path string) {
 // diagnosis is of the wrong implementation; its words and its source are hostile to a page too.
 var diagnosis = record.Diagnosis{
 	Dims: record.Members[int64]{{Name: "rows", Value: 1}, {Name: "cols", Value: 3}}, Distribution: "normal",
-	Status: op.StatusFail, Message: "y[0, 2]: got NaN, want 1", Advice: "the tail is never written",
+	Status: op.StatusFail, Message: "y[0,2] is NaN, want 1", Advice: "the tail is never written",
 	Repeat: "triad compare doubled --add 'a <b>.cu' --dims rows=1,cols=3",
 	Findings: []record.Finding{{
 		Kind: "uninitialised", Message: "read of memory that nobody has written",

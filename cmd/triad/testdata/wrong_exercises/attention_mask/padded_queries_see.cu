@@ -1,4 +1,4 @@
-// mask\[.*\]: got .*, want .* elements are wrong
+// mask\[.*\] is .*, want .* elements are wrong
 #include <cuda_runtime.h>
 #include <math.h>
 

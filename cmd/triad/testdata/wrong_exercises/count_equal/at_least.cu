@@ -1,4 +1,4 @@
-// count\[0\]: got \d+, want \d+, accepted that alone
+// count\[0\] is \d+, want \d+, accepted is that alone
 #include <cuda_runtime.h>
 
 __global__ void count_equal_kernel(const int* input, long long* output, int N, int K) {

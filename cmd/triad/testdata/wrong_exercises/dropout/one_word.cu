@@ -1,4 +1,4 @@
-// y\[\d+\]: got .*, want 0, accepted .*; \d+ of \d+ elements are wrong
+// y\[\d+\] is .*, want 0, accepted is .*; \d+ of \d+ elements are wrong
 #include <cuda_runtime.h>
 #include <stdint.h>
 

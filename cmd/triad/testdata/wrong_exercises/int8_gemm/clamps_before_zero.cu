@@ -1,4 +1,4 @@
-// (?s)got -121, want -128, .*held between -128 and 127, not what goes into it
+// (?s)is -121, want -128, .*held between -128 and 127, not what goes into it
 #include <cuda_runtime.h>
 
 __global__ void matmul(const int8_t* A, const int8_t* B, int8_t* C, int M, int N, int K, float scale, int zero_A, int zero_B, int zero_C) {

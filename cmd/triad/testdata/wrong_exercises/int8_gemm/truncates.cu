@@ -1,4 +1,4 @@
-// c\[\d+, \d+\]: got -?\d+, want -?\d+, accepted that alone; \d+ of \d+ elements are wrong \(G2\)
+// c\[\d+,\d+\] is -?\d+, want -?\d+, accepted is that alone; \d+ of \d+ elements are wrong \(G2\)
 #include <cuda_runtime.h>
 
 __global__ void matmul(const int8_t* A, const int8_t* B, int8_t* C, int M, int N, int K, float scale, int zero_A, int zero_B, int zero_C) {

@@ -1,4 +1,4 @@
-// y\[\d+\]: got [^;]+; \d+ of \d+ elements are wrong \(G2\)
+// y\[\d+\] is [^;]+; \d+ of \d+ elements are wrong \(G2\)
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// q\[\d+, \d+\]: got -?\d+, want -?\d+, accepted that alone; \d+ of \d+ elements are wrong \(G2\)
+// q\[\d+,\d+\] is -?\d+, want -?\d+, accepted is that alone; \d+ of \d+ elements are wrong \(G2\)
 #include <cuda_runtime.h>
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-// h\[\d+\]: got \d+, want \d+, accepted that alone; \d+ of \d+ elements are wrong
+// h\[\d+\] is \d+, want \d+, accepted is that alone; \d+ of \d+ elements are wrong
 #include <cuda_runtime.h>
 
 __device__ unsigned int fnv1a_hash(unsigned int input) {

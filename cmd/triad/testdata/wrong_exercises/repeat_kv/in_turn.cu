@@ -1,4 +1,4 @@
-// y\[.*\]: got .*, want .* elements are wrong
+// y\[.*\] is .*, want .* elements are wrong
 #include <cuda_runtime.h>
 
 __global__ void repeat_kv_kernel(const float* input, float* output, int num_kv_heads, int seq_len, int head_dim, int n_rep,

@@ -1,4 +1,4 @@
-// (?s)indices\[\d+,\d+\] is \d+, whose score is .* elements are wrong\n +values\[\d+, \d+\]: got
+// (?s)indices\[\d+,\d+\] is \d+, whose score is .* elements are wrong\n +values\[\d+,\d+\] is
 #include <cuda_runtime.h>
 #include <math.h>
 
