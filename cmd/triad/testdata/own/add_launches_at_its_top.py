@@ -1,4 +1,4 @@
-"""A demonstration at the end of the file that takes an interpreter hours."""
+"""A demonstration at the end of the file that takes an interpreter minutes."""
 import torch
 import triton
 import triton.language as tl
@@ -19,7 +19,7 @@ def add(x, y):
     return out
 
 
-for power in range(20, 27):
+for power in range(18, 21):
     a = torch.rand(2 ** power, device="cuda")
     for _ in range(100):
         c = add(a, a)
