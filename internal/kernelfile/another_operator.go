@@ -224,7 +224,7 @@ func withNamesakes(f *cfacts.File, r Request, passes []op.Pass, all []*Binding, 
 	added, reached := slices.Clone(judged), reached(f, judged)
 	for _, fn := range namesakes {
 		name, stands := cfacts.LastName(fn.Name), strings.TrimSuffix(fn.Parsed().StandsFor, "()")
-		if !reached[name] && !reached[stands] && !slices.Contains(added, fn.Name) && computes(f, fn) {
+		if !reached[name] && !reached[stands] && !slices.Contains(added, fn.Name) && computes(f, fn, judged) {
 			added = append(added, fn.Name)
 		}
 	}
@@ -260,15 +260,16 @@ func reached(f *cfacts.File, names []string) map[string]bool {
 }
 
 // computes reports whether a function may be meant to be judged. A reference that runs on the host is not,
-// nor one that makes its tensors itself or takes them as vectors.
-func computes(f *cfacts.File, fn cfacts.Function) bool {
+// nor one that makes its tensors itself or takes them as vectors, nor one that only calls judged ones.
+func computes(f *cfacts.File, fn cfacts.Function, judged []string) bool {
 	device := slices.ContainsFunc(fn.Params, func(p cfacts.Param) bool {
 		number := p.IsInteger() || p.IsFloat() || p.IsBool() || p.IsStream()
 		return p.Pointer || !number && !strings.Contains(p.Base, "vector") &&
 			!strings.Contains(p.Base, "string")
 	})
 	reached := reached(f, []string{fn.Name})
-	return fn.Kind == cfacts.Python || device &&
+	calls := func(name string) bool { return !fn.Launches && reached[cfacts.LastName(name)] }
+	return fn.Kind == cfacts.Python || device && !slices.ContainsFunc(judged, calls) &&
 		slices.ContainsFunc(f.Functions, func(o cfacts.Function) bool {
 			return reached[cfacts.LastName(o.Name)] &&
 				(o.Kind == cfacts.Kernel || o.Launches || o.CallsLibrary)

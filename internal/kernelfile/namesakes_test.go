@@ -81,6 +81,11 @@ func TestCUDAFunctionWithTheOperatorsNameIsJudged(t *testing.T) {
 			other + "void NAME(const std::vector<float>& x, int rows, int cols)" +
 				launches, "other",
 		},
+		"a choice by a number": {
+			other + "void NAME(int n, Mode m, " + tensors + ") {\n" +
+				"  switch (n) { case 1: other(x, y, rows, cols); break; " +
+				"case 2: other(x, y, 1, 1); }\n}\n", "other",
+		},
 	})
 }
 
