@@ -171,7 +171,7 @@ func (b *Binding) takeEach(missing int) bool {
 	}
 	pointer := func(a Argument) bool { return a.Pointer && !a.Const && a.Any() }
 	inPlace := missing == tensors+1 && slices.ContainsFunc(b.Args, pointer)
-	if tensors == 0 || missing != tensors && !inPlace {
+	if tensors == 0 || missing != tensors && !inPlace || b.Function.Kind == cfacts.Kernel {
 		return false
 	}
 	for name := range b.Spec.Own.Each {

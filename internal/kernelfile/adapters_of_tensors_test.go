@@ -33,7 +33,7 @@ func TestOneTensorForTwo(t *testing.T) {
 		{
 			"class F(nn.Module):\n    def __init__(self, n):\n        self.w1 = nn.Linear(n, n)\n" +
 				"    def forward(self, a):\n        return self.w1(a)\n",
-			"", "the module has weights of its own, w1.weight",
+			"", "stands for is not clear",
 		},
 	} {
 		r := Request{Path: "mine.py", Parse: parsed}

@@ -13,11 +13,10 @@ import (
 	"triad/internal/ownfile/pyfacts"
 )
 
-// Request is a parsed `--add FILE[:function[#number]][@pass]`.
+// Request is a parsed `--add FILE[:function][@pass]`.
 type Request struct {
 	Path, Function string
 	Stem           string   // stands for the file in its name; "": its name without its ending
-	Selector       string   // the number by which the function chooses one of its kernels
 	Arguments      []string // of a template
 	Pass           op.Pass  // PassUnknown: every pass the file has a function for
 	Inline         bool     // the text is the CUDA of a Python file, as InlineSources gives it
@@ -25,7 +24,7 @@ type Request struct {
 	operator       string // that is asked for
 }
 
-// ParseRequest reads FILE[:function[<arguments>][#number]][@pass].
+// ParseRequest reads FILE[:function[<arguments>]][@pass].
 func ParseRequest(text string) (Request, error) {
 	r := Request{Path: text}
 	if at := strings.LastIndexByte(r.Path, '@'); at > strings.LastIndexByte(r.Path, '/') {
@@ -40,7 +39,6 @@ func ParseRequest(text string) (Request, error) {
 			r.Path, r.Function = r.Path[:i+len(ending)], r.Path[i+len(ending)+1:]
 		}
 	}
-	r.Function, r.Selector, _ = strings.Cut(r.Function, "#")
 	if open := strings.IndexByte(r.Function, '<'); open >= 0 && strings.HasSuffix(r.Function, ">") {
 		for _, a := range strings.Split(r.Function[open+1:len(r.Function)-1], ",") {
 			r.Arguments = append(r.Arguments, strings.TrimSpace(a))
@@ -63,9 +61,6 @@ func (r Request) Implementation() string {
 	}
 	if r.Function != "" {
 		name += ":" + r.Function
-	}
-	if r.Selector != "" {
-		name += "#" + r.Selector
 	}
 	return name
 }

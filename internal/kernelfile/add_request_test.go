@@ -15,7 +15,6 @@ func TestParseRequest(t *testing.T) {
 			Path: "b.cu", Function: "k", Arguments: []string{"float", "256"},
 			Pass: op.Backward,
 		},
-		"b.cu:run#3":     {Path: "b.cu", Function: "run", Selector: "3"},
 		"m@x/b.py:solve": {Path: "m@x/b.py", Function: "solve"},
 	} {
 		if got, err := ParseRequest(text); err != nil || !reflect.DeepEqual(got, want) {

@@ -67,7 +67,8 @@ func (b *Binding) Alternatives() []Alternative {
 		all = append(all, launched)
 	}
 	all = slices.Concat(all, b.reordered(Argument.isTensor),
-		b.reordered(func(a Argument) bool { return a.Role == Size }), b.withSingles(), b.exchanged(),
+		b.reordered(func(a Argument) bool { return a.Role == Size }), b.withSingles(),
+		inOtherOrders(b.exchangeable()),
 		b.otherAdapters(), b.otherSizes(), eachOf(b.perhapsWithout(), withoutSizes), b.perhapsOutputs())
 	if b.mayBeFlat() {
 		all = append(all, Alternative{Flags: "tensors of one dimension", Options: Options{Flat: true}})

@@ -224,7 +224,7 @@ func withNamesakes(f *cfacts.File, r Request, passes []op.Pass, all []*Binding, 
 	added, reached := slices.Clone(judged), reached(f, judged)
 	for _, fn := range namesakes {
 		name, stands := cfacts.LastName(fn.Name), strings.TrimSuffix(fn.Parsed().StandsFor, "()")
-		if !reached[name] && !reached[stands] && !slices.Contains(added, fn.Name) && computes(f, fn) {
+		if !reached[name] && !reached[stands] && !slices.Contains(added, fn.Name) && computes(f, fn, judged) {
 			added = append(added, fn.Name)
 		}
 	}
@@ -260,17 +260,16 @@ func reached(f *cfacts.File, names []string) map[string]bool {
 }
 
 // computes reports whether a function may be meant to be judged. A reference that runs on the host is not,
-// nor one that makes its tensors itself or takes them as vectors, nor one that only chooses from others.
-func computes(f *cfacts.File, fn cfacts.Function) bool {
+// nor one that makes its tensors itself or takes them as vectors, nor one that only calls judged ones.
+func computes(f *cfacts.File, fn cfacts.Function, judged []string) bool {
 	device := slices.ContainsFunc(fn.Params, func(p cfacts.Param) bool {
 		number := p.IsInteger() || p.IsFloat() || p.IsBool() || p.IsStream()
 		return p.Pointer || !number && !strings.Contains(p.Base, "vector") &&
 			!strings.Contains(p.Base, "string")
 	})
-	selectors := func(p cfacts.Param) bool { return len(selectors(fn, p.Name)) > 1 }
-	chooses := !fn.Launches && slices.ContainsFunc(fn.Params, selectors)
 	reached := reached(f, []string{fn.Name})
-	return fn.Kind == cfacts.Python || device && !chooses &&
+	calls := func(name string) bool { return !fn.Launches && reached[cfacts.LastName(name)] }
+	return fn.Kind == cfacts.Python || device && !slices.ContainsFunc(judged, calls) &&
 		slices.ContainsFunc(f.Functions, func(o cfacts.Function) bool {
 			return reached[cfacts.LastName(o.Name)] &&
 				(o.Kind == cfacts.Kernel || o.Launches || o.CallsLibrary)
@@ -315,15 +314,18 @@ func (b *Binding) nameNumbers(file *cfacts.File) {
 // mostAdded is above each number that is added only to keep a divisor from 0.
 const mostAdded = 1e-2
 
-// addedNumber matches a number that is added: "var + 1e-5f".
-var addedNumber = regexp.MustCompile(`\+=?\s*([\d.]+(?:[eE] ?- ?\d+)?)`)
-
 // smallAdded lists the small numbers that the lines of a function, and of those that it calls, add.
 func smallAdded(f *cfacts.File, fn *cfacts.Function) (all []string) {
-	text := fn.Parsed().Code + fn.Kernels
-	f.Walk(fn, func(fn *cfacts.Function, _ func(string) string) { text += cfacts.Join(fn.Body) + ";" })
-	for _, m := range addedNumber.FindAllStringSubmatch(text, -1) {
-		value := plainValue(m[1])
+	added := fn.Parsed().Added
+	f.Walk(fn, func(fn *cfacts.Function, _ func(string) string) {
+		for i, t := range fn.Body {
+			if t.Text == "+" || t.Text == "+=" {
+				added = append(added, cfacts.TextAt(fn.Body, i+1))
+			}
+		}
+	})
+	for _, word := range added {
+		value := plainValue(word)
 		if n, err := strconv.ParseFloat(value, 64); err == nil && n > 0 && n < mostAdded {
 			all = append(all, value)
 		}
@@ -333,8 +335,7 @@ func smallAdded(f *cfacts.File, fn *cfacts.Function) (all []string) {
 
 // plainValue returns a number in its shortest form, or "" for any other text.
 func plainValue(text string) string {
-	text = strings.ReplaceAll(text, " ", "")
-	n, err := strconv.ParseFloat(strings.TrimRight(strings.Trim(text, "()"), "fFlL"), 64)
+	n, err := strconv.ParseFloat(strings.TrimRight(strings.Trim(text, "() "), "fFlL"), 64)
 	if err != nil {
 		return ""
 	}

@@ -250,9 +250,6 @@ func (b *Binding) callCode(arguments []Argument, again bool) string {
 				strings.Join(args, ", ")))))
 		} else {
 			l := b.Launch
-			if again {
-				l = l.forOthers(b.Spec.Own.Each)
-			}
 			fmt.Fprintf(&code, "\t\t%s<<<dim3(%s), dim3(%s), static_cast<size_t>(%s), "+
 				"triad::stream_of(triad_own_call)>>>(%s);\n", c.Call,
 				b.dim3Code(l.Grid), b.dim3Code(l.Block), b.sizeCode(l.Shared),

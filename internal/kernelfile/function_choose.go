@@ -29,7 +29,7 @@ func Bind(file *cfacts.File, r Request, spec *op.Spec, passes []op.Pass, options
 		return nil, err
 	}
 	r.operator = spec.Name
-	options.Arguments, options.Selector = r.Arguments, r.Selector
+	options.Arguments = r.Arguments
 	bindings, err := bindPasses(file, r, spec, passes, options)
 	bindings, err = withNamesakes(file, r, passes, bindings, err)
 	if others := ofOthers(file, r, spec.Passes()); err == nil && others != "" {
@@ -238,7 +238,7 @@ func bindOne(file *cfacts.File, list []cfacts.Function, spec *op.Spec, pass op.P
 		fit = withoutReferences(oneOfEachName(namedAlike(fit, spec)))
 	}
 	switch {
-	case len(fit) == 1 && len(fit[0].selectors) == 0:
+	case len(fit) == 1:
 		return fit[0], nil
 	case len(list) == 1 && len(fit) == 0:
 		return nil, first
@@ -248,12 +248,11 @@ func bindOne(file *cfacts.File, list []cfacts.Function, spec *op.Spec, pass op.P
 		fmt.Fprintf(&words, "\n  line %d: %s", fn.Line, fn.Text)
 	}
 	if len(fit) > 0 {
-		several := &SeveralError{Message: fmt.Sprintf("several functions could be %s %v: say which with "+
-			"--add FILE:NAME%s", spec.Name, pass, words.String())}
-		for _, b := range fit {
-			several.Names = append(several.Names, b.names()...)
+		return nil, &SeveralError{
+			Names: eachOf(fit, func(b *Binding) string { return b.Function.Name }),
+			Message: fmt.Sprintf("several functions could be %s %v: say which with --add FILE:NAME%s",
+				spec.Name, pass, words.String()),
 		}
-		return nil, several
 	}
 	message := fmt.Sprintf("none of these functions can be matched to %s %v: say which with --add "+
 		"FILE:NAME%s", spec.Name, pass, words.String())

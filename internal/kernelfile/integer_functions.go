@@ -91,6 +91,12 @@ func (b *Binding) convertedSentences() (all []string) {
 	if b.whole {
 		all = append(all, b.wholeSentence())
 	}
+	for name, attribute := range b.Spec.Own.Unread {
+		if b.has(Input, name) {
+			all = append(all, fmt.Sprintf("where %s is 0, which leaves %s unread, it gets no NaN and no "+
+				"infinity there", attribute, name))
+		}
+	}
 	if b.mayIgnoreAll() {
 		all = append(all, fmt.Sprintf("%s (--distribution %s judges it)", noTarget,
 			strings.Join(b.Spec.Own.NoTarget, ",")))
@@ -179,15 +185,12 @@ func (b *Binding) SaysSizes(text string) bool {
 			sizes[p.Name] = sizes[p.Name] || p.IsInteger()
 		}
 	}
-	for _, word := range nameInText.FindAllString(text, -1) {
-		_, constant := b.file.Defines[word]
-		if !sizes[word] && !constant {
+	for _, word := range cfacts.Lex(text).Tokens {
+		_, constant := b.file.Defines[word.Text]
+		if word.IsName() && !sizes[word.Text] && !constant {
 			return false
 		}
-		named = named || sizes[word]
+		named = named || sizes[word.Text]
 	}
 	return named
 }
-
-// nameInText matches a name.
-var nameInText = regexp.MustCompile(`[A-Za-z_]\w*`)

@@ -48,28 +48,6 @@ func (l *Launch) uses(dim string) bool {
 		func(text string) bool { return cfacts.HasTexts(cfacts.Lex(text).Tokens, dim) })
 }
 
-// forOthers returns the launch of the second of two calls, in the sizes of that: heads_k for heads_q.
-func (l *Launch) forOthers(each map[string]string) *Launch {
-	other := *l
-	change := func(text string) string {
-		tokens := slices.Clone(cfacts.Lex(text).Tokens)
-		for i := range tokens {
-			for name, of := range each {
-				if tokens[i].Text == of {
-					tokens[i].Text = name
-					break
-				}
-			}
-		}
-		return cfacts.Join(tokens)
-	}
-	for i := range 3 {
-		other.Grid[i], other.Block[i] = change(l.Grid[i]), change(l.Block[i])
-	}
-	other.Shared = change(l.Shared)
-	return &other
-}
-
 func product(s [3]string) string {
 	words := those(s[:], func(x string) bool { return x != "1" })
 	return cmp.Or(strings.Join(words, " * "), "1")

@@ -112,21 +112,11 @@ func (k body) ofNumbers() bool {
 // fixedGrid reports whether the file writes the grid of a launch as numbers: one block of as many as the
 // author had elements for says nothing of others.
 func (k body) fixedGrid(l *observed.Launch) bool {
-	for _, call := range k.file.CallsOf(k.b.Function.Name) {
-		tokens := call.File.Tokens
-		if tokens[call.At].Text != "<<<" || tokens[call.At].Line != l.Line {
-			continue
-		}
-		words := cfacts.SplitAtCommas(tokens[call.At+1 : call.Open-1])[0]
-		if made := defined(tokens[:call.At], cfacts.OnlyName(words)); made != nil {
-			words = made
-		}
-		return !slices.ContainsFunc(words, func(t cfacts.Token) bool {
-			_, number := k.number(t.Text)
-			return t.Text == "/" || t.IsName() && t.Text != "dim3" && !number
-		})
-	}
-	return false
+	grid, _ := k.file.LaunchWords(k.b.Function.Name, l.Line)
+	return len(grid) > 0 && !slices.ContainsFunc(slices.Concat(grid...), func(t cfacts.Token) bool {
+		_, number := k.number(t.Text)
+		return t.Text == "/" || t.IsName() && !number
+	})
 }
 
 // sizesThere returns the sizes of the operator at an observed launch, as far as they follow from the numbers
@@ -195,41 +185,4 @@ func (k body) likelySizes() []string {
 		}
 	}
 	return order
-}
-
-// defined returns the last value of a variable: of "int n = 256;" or "dim3 n(16, 16);", the latter as dim3
-// (16, 16).
-func defined(before []cfacts.Token, name string) []cfacts.Token {
-	for i := len(before) - 2; i > 0; i-- {
-		if before[i].Text != name || before[i-1].Text == "." {
-			continue
-		}
-		end := i + 1
-		for end < len(before) && before[end].Text != ";" && before[end].Text != "," ||
-			end < len(before) && depthOf(before[i:end]) > 0 {
-			end++
-		}
-		switch {
-		case cfacts.HasTexts(before[i:min(end, len(before))], "argv"): // the user's own number
-		case before[i+1].Text == "=" && end > i+2:
-			return before[i+2 : end]
-		case before[i+1].Text == "(" && (before[i-1].Text == "dim3" || before[i-1].Text == ","):
-			return append([]cfacts.Token{{Text: "dim3"}}, before[i+1:end]...)
-		}
-	}
-	return nil
-}
-
-// depthOf returns the number of parentheses and braces that are open at the end of the tokens.
-func depthOf(words []cfacts.Token) int {
-	depth := 0
-	for _, t := range words {
-		switch t.Text {
-		case "(", "{":
-			depth++
-		case ")", "}":
-			depth--
-		}
-	}
-	return depth
 }

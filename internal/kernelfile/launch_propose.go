@@ -3,7 +3,6 @@ package kernelfile
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -131,8 +130,9 @@ func (k body) worksWithOthers() bool {
 // its own elements to one number by shuffles, in the kernel or in a function that it calls: one block for a
 // row may be meant.
 func (k body) reducesPartOfARow(file *cfacts.File) bool {
-	divided := regexp.MustCompile(`ceildiv\(.*\b` + regexp.QuoteMeta(k.b.lastSize()) + `\b`)
-	if k.uses(k.tokens, "threadIdx", "y") || !divided.MatchString(k.b.Launch.Grid[0]) {
+	words := cfacts.Lex(k.b.Launch.Grid[0]).Tokens
+	if k.uses(k.tokens, "threadIdx", "y") || !cfacts.HasTexts(words, "ceildiv") ||
+		!cfacts.HasTexts(words, k.b.lastSize()) {
 		return false
 	}
 	return file.Anywhere(&k.b.Function, func(fn *cfacts.Function, i int) bool {
@@ -348,7 +348,12 @@ func (k body) limit(name string) string {
 
 // most returns the largest of some sizes, at least 1: of "n" and "n - 1" the first.
 func most(sizes []string) (largest string) {
-	base := func(text string) string { return regexp.MustCompile(` - \d+$`).ReplaceAllString(text, "") }
+	base := func(text string) string {
+		if i := strings.LastIndex(text, " - "); i >= 0 && strings.Trim(text[i+3:], "0123456789") == "" {
+			return text[:i]
+		}
+		return text
+	}
 	for i, text := range sizes {
 		if slices.Contains(sizes[:i], text) || base(text) != text && slices.Contains(sizes, base(text)) {
 			continue
@@ -412,11 +417,15 @@ func (b *Binding) sizesOf(t op.TensorSpec) []string {
 
 // withoutAttributes returns an expression of a size with attributes replaced by their values.
 func (b *Binding) withoutAttributes(text string) string {
-	for _, a := range b.Spec.Attributes {
-		value := cmp.Or(b.Options.Attrs[a.Name], fmt.Sprint(a.Default))
-		text = regexp.MustCompile(`\b`+regexp.QuoteMeta(a.Name)+`\b`).ReplaceAllString(text, value)
+	words := cfacts.Lex(text).Tokens
+	for i, t := range words {
+		for _, a := range b.Spec.Attributes {
+			if t.Text == a.Name {
+				words[i].Text = cmp.Or(b.Options.Attrs[a.Name], fmt.Sprint(a.Default))
+			}
+		}
 	}
-	return text
+	return cfacts.Join(words)
 }
 
 // dynamicShared reports whether the kernel has an extern __shared__ array, and its bytes per element.

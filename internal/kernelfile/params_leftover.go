@@ -100,14 +100,6 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 	ownResult := b.Function.ReturnsTensors && len(written) > 0 // its result does not go to a parameter
 	if ownResult || len(read) != len(inputs) ||
 		len(written) != len(outputs) && !(returns && len(written) == 0) {
-		if weights := b.weightsBeside(pointers); weights != "" {
-			return b.errorf("the module has weights of its own, %[1]s, which %[2]s has not: it is more than "+
-				"%[2]s, so judge the function that it calls for that, which takes %[3]s", weights,
-				b.Spec.Name, tensorNames(b.inputs))
-		}
-		if tables := b.makesTables(); len(tables) > 0 {
-			return b.refuseOwnTables(tables)
-		}
 		return b.errorf("what %s stands for is not clear: %s %v takes %s and gives %s",
 			strings.Join(eachOf(pointers, func(i int) string { return b.Args[i].Name }), ", "), b.Spec.Name,
 			b.Pass, tensorNames(b.inputs), tensorNames(b.outputs))
@@ -124,12 +116,6 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 func (b *Binding) leftoverNumbers(numbers []int) error {
 	for _, i := range numbers {
 		a := &b.Args[i]
-		if taken, err := b.takeSelector(a); taken || err != nil {
-			if err != nil {
-				return err
-			}
-			continue
-		}
 		var open []candidate
 		for _, k := range b.unmatchedSizes(a.Param) {
 			open = append(open, candidate{role: Size, target: b.Spec.Dims[k].Name, index: k})
@@ -160,18 +146,7 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 			return b.errorf("what %s stands for is not clear: %s has the sizes %s", a.Name, b.Spec.Name, has)
 		}
 	}
-	return b.checkSelector()
-}
-
-// weightsBeside returns the weights of a module among some arguments, or "" if there are none.
-func (b *Binding) weightsBeside(pointers []int) string {
-	var paths []string
-	for _, i := range pointers {
-		if a := b.Args[i]; a.Place == cfacts.InWeight {
-			paths = append(paths, a.Path)
-		}
-	}
-	return strings.Join(paths, ", ")
+	return nil
 }
 
 // takeStride takes a number whose name denotes a stride or a leading dimension for the row stride of the
@@ -302,7 +277,6 @@ func (b *Binding) givesSize(dim string) bool {
 
 // checkTensors refuses a function without a parameter for a tensor and names the tensor.
 func (b *Binding) checkTensors() error {
-	b.leaveOptional()
 	missing := eachOf(b.unmatched(Input, b.inputs), func(i int) string { return b.inputs[i].Name })
 	if !b.Function.MayReturn() || b.fills() { // else it returns them
 		missing = append(missing, eachOf(b.unmatched(Output, b.outputs),
@@ -318,9 +292,6 @@ func (b *Binding) checkTensors() error {
 		return b.errorf("it returns something and writes in the place of an input (%s): triad calls "+
 			"functions that do one of both; judge one that takes %s as "+
 			"well", b.Matched(), strings.Join(missing, ", "))
-	}
-	if tables := b.makesTables(); len(missing) > 0 && len(tables) > 0 {
-		return b.refuseOwnTables(tables)
 	}
 	if len(missing) > 0 {
 		return b.errorf("no parameter for %s: %s %v takes %s and gives %s (matched: %s)",

@@ -23,7 +23,6 @@ type Options struct {
 	Attrs               map[string]string // attributes that --attr fixes
 	Grid, Block, Shared string            // of a lone kernel, over the dims; "": one is proposed
 	Arguments           []string          // of a template
-	Selector            string            // of the kernels that a function chooses from; "": each
 	Without             []string          // sizes of 1 that the tensors of a Python function lack
 	Leading             int               // the number of additional leading sizes of 1 that they have
 	Split               string            // the size that they have as two factors
@@ -121,7 +120,6 @@ type Binding struct {
 	returned   string       // the output that it returns as a number
 	file       *cfacts.File // that contains it
 	whole      bool         // its tensors are ints, where the operator has floats
-	selectors  []int        // the kernels that it chooses from by a number, if none is requested
 }
 
 // Instance is one dtype of the operator that the function takes; Call is the name with its template arguments

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -93,7 +92,7 @@ func ReadPython(text string, parse pyfacts.Parser) *cfacts.File {
 		Literals: cfacts.Literals(cfacts.PythonComment, text), DTypes: facts.DTypes,
 		PythonText: cmp.Or(facts.Text, text),
 		Adds:       strings.Contains(text, "atomic_add("),
-		Narrow:     cfacts.NamesNarrow(cfacts.PythonComment, text),
+		Narrow:     facts.Widens || cfacts.NamesNarrow(cfacts.PythonComment, text),
 		Words:      strings.ToLower(text), Python: *facts,
 	}
 	if facts.Error != "" {
@@ -164,41 +163,6 @@ func takeType(p *cfacts.Param, fact pyfacts.Param) {
 	}
 }
 
-// argumentList splits the text after an opening parenthesis at its commas, up to the closing one, without
-// comments.
-func argumentList(text string) []string {
-	var parts []string
-	var word strings.Builder
-	depth := 0
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		switch {
-		case c == '#':
-			for i < len(text) && text[i] != '\n' {
-				i++
-			}
-			continue
-		case c == '"' || c == '\'':
-			end := cfacts.EndOfLiteral(text, i)
-			word.WriteString(text[i:end])
-			i = end - 1
-			continue
-		case strings.IndexByte("([{", c) >= 0:
-			depth++
-		case c == ')' && depth == 0:
-			return append(parts, word.String())
-		case strings.IndexByte(")]}", c) >= 0:
-			depth--
-		case c == ',' && depth == 0:
-			parts = append(parts, word.String())
-			word.Reset()
-			continue
-		}
-		word.WriteByte(c)
-	}
-	return append(parts, word.String())
-}
-
 // InlineSources returns the CUDA text that a Python file passes to torch.utils.cpp_extension.load_inline: its
 // strings of C++ and CUDA, each on its own lines, and the functions that the call names, bound. Lines are
 // those of the Python file. ok is false if it has none; the error is a *op.UsageError if a string is made
@@ -218,8 +182,9 @@ func InlineSources(facts *pyfacts.File) (code string, ok bool, err error) {
 		ok = ok || strings.Contains(s.Text, "__global__")
 	}
 	b.WriteString("\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {\n")
+	words := cfacts.Lex(b.String()).Tokens
 	for _, name := range facts.Bound {
-		if regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\s*\(`).MatchString(b.String()) {
+		if cfacts.HasTexts(words, name, "(") {
 			fmt.Fprintf(&b, "\tm.def(%q, &%s);\n", name, name)
 		}
 	}

@@ -3,7 +3,6 @@ package kernelfile
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -12,17 +11,8 @@ import (
 	"triad/internal/ownfile/match"
 )
 
-// returnedList matches what an extension returns in braces or as a tuple, and returnLine every return.
-var (
-	returnedList = regexp.MustCompile(
-		`\breturn\s*(?:[\w: ]*(?:make_tuple|vector|tuple)[\w:<>, ]*)?[({]([^(){};]*)[)}]\s*;`)
-	returnLine = regexp.MustCompile(`\breturn\b[^;]*;`)
-)
-
-// plainName matches a name that may be followed by an index, an added integer, or a call that changes only a
-// shape or a dtype.
-var plainName = regexp.MustCompile(`^(\w+)(?:\.(?:to|view|reshape|squeeze|contiguous|float|int)\([^()]*\)|` +
-	`\[[^\[\]]*\])*(?: *[-+] *\d+)?$`)
+// keepsValues lists the methods of a tensor that change its shape or its dtype alone.
+var keepsValues = []string{"to", "view", "reshape", "squeeze", "contiguous"}
 
 // returnedNames returns the names of the values that a Python function or an extension returns, "" for a
 // value that is not a name; nil if it does not return several values, the same in every return. An extension
@@ -41,22 +31,20 @@ func (b *Binding) returnedNames() []string {
 	if !slices.Equal(b.DTypes(), []string{"fp32"}) {
 		return nil
 	}
-	words := eachOf(b.Function.Body, func(t cfacts.Token) string { return t.Text })
-	text := strings.Join(words, " ")
-	matches := returnedList.FindAllStringSubmatch(text, -1)
-	if len(matches) == 0 || len(matches) != len(returnLine.FindAllString(text, -1)) {
-		return nil
-	}
 	var names []string
-	for i, m := range matches {
-		var these []string
-		for _, item := range argumentList(m[1]) {
-			name := ""
-			if word := plainName.FindStringSubmatch(strings.TrimSpace(item)); word != nil {
-				name = word[1]
-			}
-			these = append(these, name)
+	for i, value := range b.Function.Returned() {
+		open := slices.IndexFunc(value, func(t cfacts.Token) bool { return t.Text == "(" || t.Text == "{" })
+		if open < 0 || cfacts.Closing(value, open) != len(value)-1 ||
+			open > 0 && !strings.Contains(cfacts.Join(value[:open]), "tuple") &&
+				!cfacts.HasTexts(value[:open], "vector") {
+			return nil
 		}
+		these := eachOf(cfacts.SplitAtCommas(cfacts.Inside(value, open)), func(item []cfacts.Token) string {
+			if len(item) == 1 || slices.Contains(keepsValues, cfacts.TextAt(item, 2)) {
+				return item[0].Text
+			}
+			return ""
+		})
 		if len(these) < 2 || i > 0 && !slices.Equal(names, these) {
 			return nil
 		}
@@ -107,7 +95,7 @@ func (b *Binding) ReturnedLogarithms() []string {
 
 // sizedBy reports whether the sizes of a tensor name an attribute.
 func sizedBy(t op.TensorSpec, attribute string) bool {
-	return regexp.MustCompile(`\b` + regexp.QuoteMeta(attribute) + `\b`).MatchString(fmt.Sprint(t.Shape))
+	return cfacts.HasTexts(cfacts.Lex(fmt.Sprint(t.Shape)).Tokens, attribute)
 }
 
 // spells reports whether a string of the lines of a Python function, or of those that it calls, is a word.
@@ -176,11 +164,14 @@ func (b *Binding) sumOf(t op.TensorSpec) (terms []string) {
 	if b.switchOf(t) == "" || b.leftOut(t) || b.Pass != op.Forward || !b.Function.Parsed().One || b.fills() {
 		return nil
 	}
-	m := regexp.MustCompile(`(?:^|; )` + t.Name + ` = (\w+) \+ (\w+)\b`).FindStringSubmatch(b.Spec.Formula)
-	if m == nil || !b.has(Input, m[1]) || !b.has(Input, m[2]) {
-		return nil
+	for part := range strings.SplitSeq(b.Spec.Formula, "; ") {
+		words := strings.Fields(part) // h = x + residual (add) or x
+		if len(words) > 4 && words[0] == t.Name && words[3] == "+" && b.has(Input, words[2]) &&
+			b.has(Input, words[4]) {
+			return []string{words[2], words[4]}
+		}
 	}
-	return m[1:]
+	return nil
 }
 
 // unspoken returns the Python expression of the value of an attribute, "reduction=none", that decides the

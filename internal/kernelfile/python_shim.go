@@ -43,9 +43,9 @@ func PythonShim(path, name string, bindings []*Binding) string {
 			}
 		}
 	}
-	fmt.Fprintf(&text, "IMPLEMENTATIONS = [Implementation(%q, %s, %sdtypes=(%s), contract={%s}, "+
-		"accepts=_accepts, constraint=%q, nondeterministic=(%s), perhaps=(%s))]\n__file__ = _PATH\n", name,
-		strings.Join(passes, ", "), recomputes, quoted(dtypes), strings.Join(contracts, ", "),
+	fmt.Fprintf(&text, "IMPLEMENTATIONS = [Implementation(%q, %s, %sdtypes=(%s), contract={%s}, accepts="+
+		"_accepts, constraint=left_out(%q), nondeterministic=(%s), perhaps=(%s))]\n__file__ = _PATH\n",
+		name, strings.Join(passes, ", "), recomputes, quoted(dtypes), strings.Join(contracts, ", "),
 		bindings[0].Constraint(), quoted(varying), quoted(perhaps))
 	return text.String()
 }
@@ -56,7 +56,7 @@ import functools
 import torch
 
 from implementation import Implementation
-from own_file import Module, ThroughAutograd, called, default, factor, load, power_of_2, uses_triton
+from own_file import Module, ThroughAutograd, called, default, factor, left_out, load, power_of_2, uses_triton
 from returned_values import ReturnedOtherwise, exchanged, fitted, given, joined, scaled
 
 _PATH = %s
@@ -117,28 +117,12 @@ def _differ(direction, *tensors, **attributes):
     return {"forward": _differ_forward, "backward": _differ_backward}[direction](*tensors, **attributes)
 
 
-def _forward(*tensors, **attributes):
-    raise NotImplementedError("the file has no forward")
+def _absent(*tensors, **attributes):
+    raise NotImplementedError("the file has no function for this pass")
 
 
-def _backward(*tensors, **attributes):
-    raise NotImplementedError("the file has no backward")
-
-
-def _refuses_forward(*tensors, **attributes):
-    return None
-
-
-def _refuses_backward(*tensors, **attributes):
-    return None
-
-
-def _differ_forward(*tensors, **attributes):
-    return ""
-
-
-def _differ_backward(*tensors, **attributes):
-    return ""
+_forward = _backward = _absent
+_refuses_forward = _refuses_backward = _differ_forward = _differ_backward = lambda *_, **__: ""
 
 
 `

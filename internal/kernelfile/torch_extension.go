@@ -275,7 +275,7 @@ func (b *Binding) givesBlocks(file *cfacts.File, a Argument) bool {
 func returnsWordOf(fn *cfacts.Function, at int, grid []cfacts.Token) bool {
 	words := grid
 	if len(grid) == 1 {
-		words = append(slices.Clone(grid), defined(fn.Body[:at], grid[0].Text)...)
+		words = append(slices.Clone(grid), cfacts.LastValue(fn.Body[:at], grid[0].Text)...)
 	}
 	returns := fn.Returned()
 	other := func(value []cfacts.Token) bool {

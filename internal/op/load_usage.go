@@ -88,6 +88,12 @@ func (s *Spec) checkOwn() error {
 			return fmt.Errorf("own.in_place: %s = %q: want an output and an input", name, s.Own.InPlace[name])
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(s.Own.Unread)) {
+		_, isInput := s.Input(name)
+		if _, isAttribute := s.attribute(s.Own.Unread[name]); !isInput || !isAttribute {
+			return fmt.Errorf("own.unread: %s = %q: want an input and an attribute", name, s.Own.Unread[name])
+		}
+	}
 	return nil
 }
 

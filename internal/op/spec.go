@@ -157,6 +157,9 @@ type OwnSpec struct {
 	Flat []string `toml:"flat"`
 	// outputs that may overwrite an input, by name: y = "x"
 	InPlace map[string]string `toml:"in_place"`
+	// inputs that are not read where an attribute is 0, by name: c = "beta". Functions multiply them all the
+	// same, so that users' files are given finite ones there
+	Unread map[string]string `toml:"unread"`
 	// inputs that may share one buffer, in sequence or row by row
 	Packed []string `toml:"packed"`
 	// tensors, and sizes, that a function of one tensor omits, with those it is called for first: k = "q"

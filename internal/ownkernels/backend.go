@@ -95,6 +95,11 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 		if b := f.binding(reply.Implementations[i].Pass); b != nil && !f.IsPython() {
 			reply.Implementations[i].Constraint = b.Constraint()
 		}
+		if at := strings.Index(reply.Implementations[i].Constraint, cutImport); at >= 0 {
+			if said := reply.Implementations[i].Constraint[at:]; !slices.Contains(f.Matched, said) {
+				f.Matched = append(f.Matched, said)
+			}
+		}
 		if f.IsPython() && !f.launches {
 			reply.Implementations[i].Calls = "torch"
 		}
@@ -113,6 +118,9 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 	}
 	return reply, hello, nil
 }
+
+// cutImport begins what a constraint says of an import that took too long (pybridge/user_files/own_lines.py).
+const cutImport = "its import ran for "
 
 // doubtsOf returns the guesses that a pass was read with. An additional logarithm may be to base 2.
 func (f *File) doubtsOf(pass op.Pass) []backend.Doubt {
@@ -200,7 +208,7 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	if most := f.wantsIntegers(job); most > 0 && !areIntegers(job.Inputs, most) {
 		return backend.Outcome{Status: op.StatusUnsupported, Sentence: notIntegers(most)}, nil
 	}
-	job, declined := b.Called(job)
+	job, declined := b.Called(f.withFiniteUnread(job))
 	if declined != "" {
 		return backend.Outcome{Status: op.StatusUnsupported, Sentence: declined}, nil
 	}

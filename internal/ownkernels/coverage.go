@@ -1,11 +1,20 @@
 package ownkernels
 
 import (
+	"fmt"
 	"maps"
+	"math"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
+	"triad/cuda/build"
+	"triad/internal/backend"
+	"triad/internal/fileversion"
+	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/tensor"
 )
 
 // Coverage describes what files can be judged on.
@@ -22,35 +31,16 @@ type Coverage struct {
 	Shapes []map[string]int64
 }
 
-// add adds what a function of a pass can be judged on.
+// add adds what a function of a pass can be judged on. Shapes of unequal sizes are dropped for the file that
+// has no parameters for them.
 func (c *Coverage) add(pass op.Pass, one Coverage) {
-	dtypes, pins, equal := one.DTypes, one.Pins, one.Equal
-	for _, dims := range one.Shapes {
-		if !slices.ContainsFunc(c.Shapes, func(s map[string]int64) bool { return maps.Equal(s, dims) }) {
-			c.Shapes = append(c.Shapes, dims)
-		}
-	}
-	// Shapes of unequal sizes are dropped for the file that has no parameters for them
-	for _, group := range equal {
-		if !slices.ContainsFunc(c.Equal, func(g []string) bool { return slices.Equal(g, group) }) {
-			c.Equal = append(c.Equal, group)
-		}
-	}
-	if !slices.Contains(c.Passes, pass) {
-		c.Passes = append(c.Passes, pass)
-	}
-	for _, d := range dtypes {
-		if !slices.Contains(c.DTypes, d) {
-			c.DTypes = append(c.DTypes, d)
-		}
-	}
-	for _, name := range one.LeftOut {
-		if !slices.Contains(c.LeftOut, name) {
-			c.LeftOut = append(c.LeftOut, name)
-		}
-	}
+	plain := func(a, b string) bool { return a == b }
+	c.Shapes = joined(c.Shapes, one.Shapes, maps.Equal[map[string]int64])
+	c.Equal = joined(c.Equal, one.Equal, slices.Equal[[]string])
+	c.Passes = joined(c.Passes, []op.Pass{pass}, func(a, b op.Pass) bool { return a == b })
+	c.DTypes, c.LeftOut = joined(c.DTypes, one.DTypes, plain), joined(c.LeftOut, one.LeftOut, plain)
 	if c.Pins == nil {
-		c.Pins, c.Dims, c.Distributions = maps.Clone(pins), maps.Clone(one.Dims), one.Distributions
+		c.Pins, c.Dims, c.Distributions = maps.Clone(one.Pins), maps.Clone(one.Dims), one.Distributions
 		return
 	}
 	if !slices.Equal(c.Distributions, one.Distributions) {
@@ -61,16 +51,23 @@ func (c *Coverage) add(pass op.Pass, one Coverage) {
 			c.Dims[name] = 0
 		}
 	}
-	for name, value := range pins {
-		if c.Pins[name] != value {
-			c.Pins[name] = ""
+	for _, pins := range []map[string]string{c.Pins, one.Pins} {
+		for name := range pins {
+			if c.Pins[name] != one.Pins[name] {
+				c.Pins[name] = ""
+			}
 		}
 	}
-	for name := range c.Pins {
-		if pins[name] != c.Pins[name] {
-			c.Pins[name] = ""
+}
+
+// joined returns a list with those of another that it lacks.
+func joined[T any](list, others []T, same func(a, b T) bool) []T {
+	for _, o := range others {
+		if !slices.ContainsFunc(list, func(x T) bool { return same(x, o) }) {
+			list = append(list, o)
 		}
 	}
+	return list
 }
 
 // Narrow restricts the cases to those that some added file can be judged on, unless the user chose them.
@@ -146,4 +143,124 @@ func (b *Backend) savedFrom() (all []string) {
 		return []string{"driver"}
 	}
 	return nil
+}
+
+// Inputs of a function of ints lie within mostInteger, and there are so few of them that no sum of their
+// products overflows an int. If the operator has its own integers they lie within mostOfKinds: only the ends
+// of a total are that large, or nothing is multiplied.
+const (
+	mostInteger  = 8
+	mostOfKinds  = 1 << 13
+	mostElements = 1 << 22
+)
+
+// notIntegers returns the answer of a function of ints for other numbers.
+func notIntegers(most float64) string {
+	return fmt.Sprintf("its tensors are ints: it is judged on integers from -%v to %v, in tensors of up to "+
+		"%d elements", most, most, mostElements)
+}
+
+// wantsIntegers returns the largest integer that the function of a job is called with, if it takes ints and
+// the operator has floats, else 0.
+func (f *File) wantsIntegers(job backend.Job) float64 {
+	for _, b := range f.Bindings {
+		if b.Pass == job.Implementation.Pass && b.Distributions() != nil {
+			if b.Spec.Check.Integers != "" {
+				return mostOfKinds
+			}
+			return mostInteger
+		}
+	}
+	return 0
+}
+
+// areIntegers reports whether all numbers of some tensors are small integers, and none is -0, which an int
+// lacks.
+func areIntegers(inputs []tensor.Tensor, most float64) bool {
+	for _, t := range inputs {
+		if t.Elements() > mostElements {
+			return false
+		}
+		for _, v := range tensor.Decode(t.DType, t.Data) {
+			if v != math.Trunc(v) || math.Abs(v) > most || v == 0 && math.Signbit(v) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// withFiniteUnread returns a job in which inputs that the operator does not read, since an attribute is 0,
+// hold 0 in place of NaN and infinities: functions multiply them by the attribute all the same.
+func (f *File) withFiniteUnread(job backend.Job) backend.Job {
+	for name, attribute := range f.interpretation.Spec.Own.Unread {
+		is := func(a backend.AttrRef) bool { return a.Name == attribute && a.Number == 0 }
+		at := slices.IndexFunc(job.Inputs, func(t tensor.Tensor) bool { return t.Name == name })
+		if at < 0 || !slices.ContainsFunc(job.Attrs, is) {
+			continue
+		}
+		job.Inputs = slices.Clone(job.Inputs)
+		t := &job.Inputs[at]
+		t.Data = slices.Clone(t.Data)
+		size := int(t.DType.Size())
+		for i, v := range tensor.Decode(t.DType, t.Data) {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				clear(t.Data[i*size:][:size])
+			}
+		}
+	}
+	return job
+}
+
+// endsForSizes makes an outcome neutral in which a host function ended the process, if its lines do so for
+// unsupported sizes, or if nothing is to be written: CUDA refuses a launch of no blocks, and a check after it
+// ends the process.
+func (f *File) endsForSizes(outcome *backend.Outcome, empty bool) {
+	if outcome.Status != op.StatusCrash || f.IsPython() || !strings.HasPrefix(outcome.Sentence, "exited ") {
+		return
+	}
+	if !empty && !slices.ContainsFunc(f.Bindings, (*kernelfile.Binding).EndsForSizes) {
+		return
+	}
+	outcome.Status = op.StatusUnsupported
+	if empty { // its earlier output may be about another call
+		outcome.Sentence = "on empty tensors it ends the process: return first where a size is 0"
+		return
+	}
+	_, said, printed := strings.Cut(outcome.Sentence, "it last printed: ")
+	outcome.Sentence = "it ends the process for these sizes"
+	if printed {
+		outcome.Sentence += ": " + said
+	}
+}
+
+// newerCPP finds features that C++17 lacks: headers, names of the library, concepts and requires clauses.
+var newerCPP = regexp.MustCompile(
+	`(?m)^\s*#\s*include\s*<(?:bit|compare|concepts|format|numbers|ranges|source_location|span|` +
+		`stop_token)>|` +
+		`\bstd::(?:bit_cast|bit_ceil|bit_floor|bit_width|convertible_to|countl_zero|countr_zero|` +
+		`floating_point|has_single_bit|integral|invocable|jthread|lerp|midpoint|numbers|popcount|ranges|` +
+		`remove_cvref_t|same_as|signed_integral|source_location|span|ssize|unsigned_integral)\b|` +
+		`^\s*(?:template\s*<[^;{}]*>\s*)?(?:concept\s+\w+\s*=|requires\b)`)
+
+// foundFlags returns the flags of a file, followed by those that its text and its repository imply.
+func foundFlags(path string, text []byte, flags []string) []string {
+	flags = slices.Concat(flags, nearHeaders(path, text, flags))
+	return slices.Concat(flags, newerStandard(path, text, flags))
+}
+
+// newerStandard returns the flag for a file that is not C++17, in its own text or in what it includes; the
+// default for nvcc is C++17.
+func newerStandard(path string, text []byte, flags []string) []string {
+	if slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(f, "-std=") }) {
+		return nil
+	}
+	newer := newerCPP.Match(text)
+	for _, header := range fileversion.Included(path, build.HeaderFolders(flags)) {
+		newer = newer || newerCPP.Match(header.Text)
+	}
+	if !newer {
+		return nil
+	}
+	return []string{"-std=c++20"}
 }

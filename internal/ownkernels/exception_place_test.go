@@ -11,6 +11,7 @@ import (
 
 	"triad/internal/backend"
 	"triad/internal/op"
+	"triad/internal/ownfile/pyparser"
 )
 
 // The line that raised an exception is the user's, in the file itself or in what it imports, not a library's.
@@ -32,7 +33,7 @@ func TestLineThatRaised(t *testing.T) {
 	if err := errors.Join(os.Symlink(elsewhere, link), unix.Mkfifo(pipe, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	f := &File{Path: mine, lines: []string{"x", "assert x.is_cuda"}}
+	f := &File{Path: mine, lines: []string{"x", "assert x.is_cuda"}, interpretation: parsing}
 	for _, c := range []struct {
 		at   *backend.Where
 		want string
@@ -49,11 +50,14 @@ func TestLineThatRaised(t *testing.T) {
 		{&backend.Where{File: pipe, Line: 2}, ""},
 		{&backend.Where{File: filepath.Join(folder, "own", "..", "elsewhere.py"), Line: 2}, ""},
 	} {
-		if got := f.raisedAt(c.at); got != c.want {
+		if got := f.raised(c.at).Line; got != c.want {
 			t.Errorf("%v: %q, want %q", c.at, got, c.want)
 		}
 	}
 }
+
+// parsing is an interpretation with Python's own parser.
+var parsing = Interpretation{Workers: Workers{Parse: pyparser.New(pyparser.OfPATH)}}
 
 // The head of the function that raised an exception includes its decorators, its parameters and their parts.
 func TestHeadOfWhatRaised(t *testing.T) {
@@ -67,24 +71,26 @@ def kernel(x, # :
 def solve(data):
     q, k = data
     a, b = other
-    n, d = q.shape`, "\n")}
+    n, d = q.shape`, "\n"), interpretation: parsing}
 	for _, c := range []struct {
 		at   *backend.Where
 		want string
 	}{
 		{nil, ""},
-		{&backend.Where{File: "mine.py", Line: 7, Kernel: "kernel"}, "@triton.autotune(configs=[],\n" +
-			"                 key=[])\n@triton.jit\ndef kernel(x,\n           y):"},
-		{&backend.Where{File: "mine.py", Line: 11, Kernel: "solve"}, "def solve(data):\n, q, k"},
+		{
+			&backend.Where{File: "mine.py", Line: 7, Kernel: "kernel"},
+			"@triton.autotune(configs=[], key=[])\n@triton.jit\ndef kernel(x, y):",
+		},
+		{&backend.Where{File: "mine.py", Line: 11, Kernel: "solve"}, "def solve(data, (q, k)):"},
 		{&backend.Where{File: "mine.py", Line: 11, Kernel: "<lambda>"}, ""},
 	} {
-		if got := f.headAt(c.at); got != c.want {
+		if got := f.raised(c.at).Head; got != c.want {
 			t.Errorf("%v: %q, want %q", c.at, got, c.want)
 		}
 	}
 }
 
-// The line that begins the block of an exception says when it is raised.
+// The condition of the block of an exception says when it is raised.
 func TestGuardOfWhatRaised(t *testing.T) {
 	f := &File{Path: "mine.py", lines: strings.Split(`def solve(x):
     if x.ndim != 2:  # a matrix
@@ -93,16 +99,16 @@ func TestGuardOfWhatRaised(t *testing.T) {
         raise ValueError(
             "a matrix")
     if x.shape[1] > 9: raise ValueError("long")
-    return x[7]`, "\n")}
+    try:
+        return x[7]
+    except IndexError:
+        raise ValueError("short")`, "\n"), interpretation: parsing}
 	for line, want := range map[int]string{
-		5: "    if x.ndim != 2:", 7: `    if x.shape[1] > 9: raise ValueError("long")`, 8: "    return x[7]",
+		5: "if x.ndim != 2", 7: "if x.shape[1] > 9", 9: "", 11: "excepthandler",
 	} {
-		if got := f.guardOf(&backend.Where{File: "mine.py", Line: line}); got != want {
+		if got := f.raised(&backend.Where{File: "mine.py", Line: line}).Guard; got != want {
 			t.Errorf("line %d: %q, want %q", line, got, want)
 		}
-	}
-	if got := f.guardOf(nil); got != "" {
-		t.Errorf("%q", got)
 	}
 }
 

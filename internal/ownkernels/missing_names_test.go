@@ -33,7 +33,7 @@ func TestCallOfWhatIsMissing(t *testing.T) {
 		"TypeError: triad: /x.py:5":          {op.StatusCrash, "TypeError"},
 	} {
 		o := backend.Outcome{Status: op.StatusCrash, Sentence: said}
-		(&File{Path: "x.py", lines: lines}).missesNames(&o)
+		(&File{Path: "x.py", lines: lines, interpretation: parsing}).missesNames(&o)
 		if o.Status != want.status || !strings.Contains(o.Sentence, want.words) {
 			t.Errorf("%s: %v, %s, want %v, %s", said, o.Status, o.Sentence, want.status, want.words)
 		}

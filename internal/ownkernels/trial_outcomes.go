@@ -14,7 +14,6 @@ import (
 	"triad/internal/advice"
 	"triad/internal/backend"
 	"triad/internal/op"
-	"triad/internal/ownfile/cfacts"
 	"triad/internal/userfile"
 )
 
@@ -118,43 +117,21 @@ func part(h hash.Hash, values ...any) {
 	}
 }
 
-// raised returns where an exception was raised, as far as the user's lines show.
+// raised returns where an exception was raised, as far as the user's lines show: in the file itself or in one
+// that it imports, but not in a library.
 func (f *File) raised(w *backend.Where) advice.Raised {
-	return advice.Raised{Line: f.raisedAt(w), Head: f.headAt(w), Guard: f.guardOf(w), Text: f.Text()}
-}
-
-// guardOf returns the line that begins the block of the line that raised an exception, as in "if x.ndim !=
-// 2:", or that line itself if both are one, or "" if it is not known.
-func (f *File) guardOf(w *backend.Where) string {
-	lines := f.linesAt(w)
+	raised, lines := advice.Raised{Text: f.Text()}, f.linesAt(w)
 	if lines == nil {
-		return ""
+		return raised
 	}
-	line := lines[w.Line-1]
-	if !strings.HasPrefix(strings.TrimSpace(line), "raise") {
-		return line
-	}
-	for i := w.Line - 2; i >= 0; i-- {
-		text := withoutComment(lines[i])
-		if strings.TrimSpace(text) == "" || indentOf(text) >= indentOf(line) {
-			continue
+	facts := f.interpretation.Workers.Parse(strings.Join(lines, "\n"))
+	raised.Line, raised.Guard = lines[w.Line-1], facts.Guards[w.Line]
+	for _, head := range facts.Heads {
+		if head.Name == w.Kernel && head.Line <= w.Line && w.Line <= head.End {
+			raised.Head = head.Text
 		}
-		return text
 	}
-	return ""
-}
-
-// indentOf returns the indentation of a line of Python.
-func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
-
-// raisedAt returns the user's line that raised an exception, in the file itself or in one that it imports, or
-// "" if a library raised it.
-func (f *File) raisedAt(w *backend.Where) string {
-	lines := f.linesAt(w)
-	if lines == nil {
-		return ""
-	}
-	return lines[w.Line-1]
+	return raised
 }
 
 // linesAt returns the lines of the user's file that raised an exception, or nil if a library raised it. A
@@ -177,70 +154,13 @@ func (f *File) linesAt(w *backend.Where) []string {
 	return lines
 }
 
-var (
-	// noDecorator matches a line that ends the lines above a function that belong to it.
-	noDecorator = regexp.MustCompile(`^\s*(?:$|(?:def|class|return|import|from)\b)`)
-	// unpacked matches a line that names the parts of a parameter.
-	unpacked = regexp.MustCompile(`^\s*\(?(\w+(?:\s*,\s*\w+)+),?\)?\s*=\s*(\w+)\s*$`)
-)
-
-// withoutComment returns a line without its comment and the space before it. The line must have no string
-// that contains a comment sign.
-func withoutComment(line string) string {
-	return strings.TrimRight(cfacts.WithoutPythonComments(line), " \t\r")
-}
-
-// headAt returns the head of the function that raised an exception: its decorators, its parameters and the
-// names of their parts, or "" if it is not known.
-func (f *File) headAt(w *backend.Where) string {
-	lines := f.linesAt(w)
-	if lines == nil {
-		return ""
-	}
-	at := w.Line - 1
-	for at >= 0 && !strings.HasPrefix(strings.TrimSpace(lines[at]), "def "+w.Kernel+"(") {
-		at--
-	}
-	if at < 0 {
-		return ""
-	}
-	first, head := at, []string{}
-	for first > 0 && !noDecorator.MatchString(lines[first-1]) {
-		first--
-	}
-	ended := false
-	for i, line := range lines[first:w.Line] {
-		line = withoutComment(line)
-		if !ended {
-			head = append(head, line)
-			ended = i >= at-first && strings.HasSuffix(line, ":")
-		} else if m := unpacked.FindStringSubmatch(line); m != nil {
-			parameters := strings.Join(head[at-first:], " ")
-			if regexp.MustCompile(`[(,]\s*` + m[2] + `\b`).MatchString(parameters) {
-				head = append(head, ", "+m[1])
-			}
-		}
-	}
-	return strings.Join(head, "\n")
-}
-
 // usesMissing matches exceptions of calls that use a name whose line failed when the file was imported
 // (pybridge/user_files/own_lines.py), or that import a package which is not installed.
 var usesMissing = regexp.MustCompile(`^(?:InterpreterError: )?(?:Missing(?:: |\(['"])triad: |` +
 	`(ModuleNotFoundError: No module named))`)
 
-// notDefined matches the exception of a call that uses a name without a value, and ofMain what a block of
-// "__main__" assigns.
-var (
-	notDefined = regexp.MustCompile(`NameError(?:: |\(['"])name '(\w+)' is not defined`)
-	ofMain     = regexp.MustCompile(`(?s)\nif __name__ ==.*`)
-)
-
-// mainAssigns reports whether the block of "__main__" assigns a name.
-func (f *File) mainAssigns(name string) bool {
-	main := ofMain.FindString(strings.Join(f.lines, "\n"))
-	return regexp.MustCompile(`\n[ \t]+` + name + `[ \t]*=[^=]`).MatchString(main)
-}
+// notDefined matches the exception of a call that uses a name without a value.
+var notDefined = regexp.MustCompile(`NameError(?:: |\(['"])name '(\w+)' is not defined`)
 
 // missesNames reports what is missing here for a call that uses such a name. That is neutral: a wrong line
 // would end the import.
@@ -248,7 +168,8 @@ func (f *File) missesNames(outcome *backend.Outcome) {
 	if outcome.Status != op.StatusCrash || !f.IsPython() {
 		return
 	}
-	if m := notDefined.FindStringSubmatch(outcome.Sentence); m != nil && f.mainAssigns(m[1]) {
+	if m := notDefined.FindStringSubmatch(outcome.Sentence); m != nil &&
+		slices.Contains(f.interpretation.Workers.Parse(f.Text()).InMain, m[1]) {
 		outcome.Status, outcome.Sentence = op.StatusUnavailable, m[1]+" is given a value only where the "+
 			"file's main block runs, and triad imports it: assign "+m[1]+" at the top of the file"
 		return

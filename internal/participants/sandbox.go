@@ -2,10 +2,15 @@ package participants
 
 import (
 	"context"
+	"sync"
 
+	"triad/cuda/build"
 	"triad/internal/confine"
 	"triad/internal/machine"
 	"triad/internal/ownfile/added"
+	"triad/internal/ownfile/observe"
+	"triad/internal/ownfile/observed"
+	"triad/internal/sandbox"
 )
 
 // SandboxOf says in what a stranger's files run, for the session; "" if there are none.
@@ -25,4 +30,34 @@ func (a *Source) BoxOf(ctx context.Context, f *added.Flags, g *machine.GPU) (con
 		return f.Box, nil
 	}
 	return a.Confine(ctx, g, f.Database)
+}
+
+// ObservesMains returns what runs the main() of a CUDA file once to see how it calls its kernels. Without a
+// sandbox or a compiler for the emulator it sees nothing: nobody asked for main() to run.
+func (a *Source) ObservesMains(ctx context.Context) func(file, text string, flags []string) *observed.Run {
+	observer := sync.OnceValues(func() (observe.Observer, error) {
+		box, err := sandbox.Find(ctx)
+		if err != nil {
+			return observe.Observer{}, err
+		}
+		builder, err := a.ProgramBuilder(ctx)
+		return observe.Observer{Builder: &builder, Box: box}, err
+	})
+	var mu sync.Mutex
+	seen := map[string]*observed.Run{}
+	return func(file, text string, flags []string) *observed.Run {
+		mu.Lock()
+		defer mu.Unlock()
+		key := file + " " + build.JoinFlags(flags) + "\n" + text
+		if run, known := seen[key]; known {
+			return run
+		}
+		seen[key] = nil
+		if o, err := observer(); err == nil {
+			if run, err := o.File(ctx, file, text, flags); err == nil {
+				seen[key] = run
+			}
+		}
+		return seen[key]
+	}
 }

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import unittest
+from unittest import mock
 
 import client  # noqa: F401  (puts pybridge on sys.path)
 
 import test_own_file
+from test_own_file import own_file, own_lines
 
 
 class OwnImports(test_own_file.Written):
@@ -24,6 +26,29 @@ class OwnImports(test_own_file.Written):
             self.load("mine.py")
         with self.assertRaisesRegex(ImportError, "own.py:1: ZeroDivisionError: [a-z ]+$"):
             self.load("own.py")
+
+    def test_launches_of_an_import_end_when_their_time_is_up(self):
+        self.write(mine="""
+            import torch
+            import triton
+            import triton.language as tl
+            @triton.jit
+            def one(x):
+                tl.store(x + tl.program_id(0), 1.0)
+            def ones(n, x=None):
+                x = torch.zeros(n, device="cuda")
+                one[(n,)](x)
+                return x
+            FIRST = [ones(1 << 16) for _ in range(20)]
+            """)
+        with mock.patch.object(own_lines, "LAUNCHES_S", 0.5), mock.patch.object(own_lines, "_cut", []):
+            module = self.load("mine.py")
+            self.assertEqual(own_lines.left_out("dense"),
+                             "dense; its import ran for 0.5 s: later launches of one are left out")
+        self.assertLess(module.FIRST[0].sum(), 1 << 16)
+        self.assertEqual(len(module.FIRST), 20)
+        with own_file.called():
+            self.assertEqual(module.ones(3).tolist(), [1, 1, 1])
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from own_syntax import (
     parsed,
     same,
 )
-from own_uses import Uses, asked_dtypes, by_program, is_kernel, loaded_types, pointers, stored_types
+from own_uses import Uses, asked_dtypes, by_program, is_kernel, loaded_types, pointers, stored_types, widens
 
 IDLE_S = 2.0
 MOST_MEMORY = 2 << 30
@@ -58,6 +58,14 @@ def code(node: ast.stmt) -> str:
     """The text of a definition without its decorators, each statement in a line."""
     text = ast.unparse(node)
     return text[re.search(r"(?m)^(?:def|class) ", text).start():] + "\n"
+
+
+def head(node: ast.FunctionDef) -> str:
+    """The decorators and parameters of a function, and the names that the parts of a parameter get."""
+    names = [a.arg for a, _ in arguments(node.args)]
+    parts = [ast.unparse(t) for t, v, _ in assigned([node]) if isinstance(v, ast.Name) and v.id in names]
+    return "\n".join([*("@" + ast.unparse(d) for d in node.decorator_list),
+                      f"def {node.name}({', '.join([*names, *parts])}):"])
 
 
 def unpacked(nodes: list[ast.AST]) -> list[dict[str, Any]]:
@@ -207,10 +215,12 @@ class File:
             "calls": sorted({c[i:] for c in calls for i in [0, *(m.end() for m in re.finditer(r"\.", c))]}),
             "unpacked": unpacked([node]), "usesFile": bool(self.defined & {
                 n.id for n in all_of(node.body, ast.Name) if n.id != node.name}),
-            "kernelCalls": [called(c).rpartition(".")[2] for c in all_of(kernels, ast.Call)],
             "strings": [c.value for c in all_of([node, *kernels], ast.Constant)
                         if isinstance(c.value, str) and c.value.isidentifier()],
             "numbers": [{"name": n, "value": v} for n, v in self.numbers([node, *kernels])],
+            "added": [str(v.value) for n in all_of([node, *kernels], ast.BinOp, ast.AugAssign)
+                      if isinstance(n.op, ast.Add)
+                      and isinstance(v := n.right if isinstance(n, ast.BinOp) else n.value, ast.Constant)],
             "masks": masks([node]), "kernelMasks": masks(kernels),
             "launches": [name for c in all_of([node], ast.Call) if (name := launched(c)) in self.kernels],
             "backward": form == "applied" and has_backward(node),
@@ -253,7 +263,15 @@ def facts(text: str) -> dict[str, Any]:
         file = File(text)
         return {"functions": file.functions, "dtypes": asked_dtypes(file.tree),
                 "unpacked": unpacked([file.tree]), "text": "\n".join(file.source.plain),
-                "syntax": file.syntax,
+                "syntax": file.syntax, "widens": widens(file.kernels.values()),
+                "inMain": [n.id for block in file.tree.body if isinstance(block, ast.If)
+                           and "__name__" in ast.unparse(block.test)
+                           for n in all_of([block], ast.Name) if isinstance(n.ctx, ast.Store)],
+                "heads": [{"name": n.name, "line": n.lineno, "end": n.end_lineno, "text": head(n)}
+                          for n in all_of([file.tree], ast.FunctionDef)],
+                "guards": {s.lineno: f"if {ast.unparse(n.test)}" if isinstance(n, ast.If)
+                           else type(n).__name__.lower() for n in ast.walk(file.tree)
+                           for s in ast.iter_child_nodes(n) if isinstance(s, ast.Raise)},
                 **inline_sources(file.tree, text)}
     except Exception as e:  # whatever a strange file raises here must not end the process
         return {"error": f"{type(e).__name__}: {e}"}

@@ -216,6 +216,9 @@ def uses_triton(module: types.ModuleType) -> bool:
     return False
 
 
+left_out = own_lines.left_out
+
+
 def power_of_2(n: int) -> int:
     """The smallest power of two that is at least n, for a tile."""
     return next_power_of_2(n)

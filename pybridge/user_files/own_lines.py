@@ -13,6 +13,7 @@ import contextlib
 import os
 import re
 import sys
+import time
 import traceback
 import types
 from collections.abc import Iterator
@@ -23,6 +24,54 @@ PACKAGES = {"cv2": "opencv-python", "PIL": "pillow", "sklearn": "scikit-learn", 
             "flash_attn": "flash-attn", "liger_kernel": "liger-kernel", "fla": "flash-linear-attention",
             "cutlass": "nvidia-cutlass-dsl", "skimage": "scikit-image"}
 """What pip calls a package that is not called as its module."""
+
+LAUNCHES_S = 5.0
+"""How long the launches of an import may take: they show what the file defines."""
+
+_cut: list[str] = []
+"""The kernels of which launches were left out since that time was up."""
+
+
+class _Enough(BaseException):
+    """The time of the launches of an import is up."""
+
+
+def left_out(constraint: str) -> str:
+    """A constraint of an implementation, with what its import left out."""
+    names = ", ".join(dict.fromkeys(_cut))
+    cut = f"; its import ran for {LAUNCHES_S:g} s: later launches of {names} are left out"
+    return constraint + cut if names else constraint
+
+
+@contextlib.contextmanager
+def _briefly() -> Iterator[None]:
+    """Within, launches of Triton's interpreter end when their time is up, and later ones do nothing."""
+    interpreter = sys.modules.get("triton.runtime.interpreter")
+    if interpreter is None:
+        yield
+        return
+    ends = time.monotonic() + LAUNCHES_S
+    executor, builder = interpreter.GridExecutor, interpreter.InterpreterBuilder
+    launch, place = executor.__call__, builder.set_grid_idx
+
+    def placed(self: Any, *at: int) -> None:
+        if time.monotonic() > ends:
+            raise _Enough
+        place(self, *at)
+
+    def launched(self: Any, *arguments: Any, **named: Any) -> None:
+        with contextlib.suppress(_Enough):
+            if time.monotonic() < ends:
+                launch(self, *arguments, **named)
+                return
+        _cut.append(self.fn.__name__)
+
+    executor.__call__, builder.set_grid_idx = launched, placed
+    try:
+        yield
+    finally:
+        executor.__call__, builder.set_grid_idx = launch, place
+
 
 def sentence(e: BaseException) -> str:
     """What is wrong. For a package that is missing the line that installs it."""
@@ -45,11 +94,12 @@ def run(path: str, text: str, module: types.ModuleType) -> None:
         module.__doc__ = doc
     given, sys.argv = sys.argv, [path]  # the words of the command line are triad's own
     try:
-        for node in tree.body:
-            try:
-                _execute(node, path, flags, module)
-            except Exception as e:
-                _pass_over(node, e, tree, path, flags, module)
+        with _briefly():
+            for node in tree.body:
+                try:
+                    _execute(node, path, flags, module)
+                except Exception as e:
+                    _pass_over(node, e, tree, path, flags, module)
     finally:
         sys.argv = given
 

@@ -133,6 +133,21 @@ def loaded_types(kernels: list[ast.FunctionDef]) -> Iterator[str]:
         yield from (found.get(id(load), "") for load in loads)
 
 
+def widens(kernels: Iterable[ast.FunctionDef]) -> bool:
+    """Whether a kernel converts to fp32 what it has made of what it loads: it is for narrower tensors."""
+    for kernel in kernels:
+        made: set[str] = set()
+        loads: set[str] = set()
+        for target, value, _ in assigned([kernel]):
+            names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+            if called(value) == "tl.load" or names & (loads | made):
+                (loads if called(value) == "tl.load" else made).add(ast.unparse(target))
+        if any(called(c).endswith(".to") and c.args and dtype_of(c.args[0], "tl") == "fp32"
+               and ast.unparse(c.func.value) in made for c in all_of([kernel], ast.Call)):
+            return True
+    return False
+
+
 class Uses:
     """What the statements of a definition do with the tensors that it takes. asking are the nodes in which it
     may ask them for their sizes: of an autograd function those of its forward. kernels are the parameters of

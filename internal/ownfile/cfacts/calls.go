@@ -8,29 +8,21 @@ import (
 // LastName returns a name without its namespaces.
 func LastName(name string) string { return name[strings.LastIndex(name, ":")+1:] }
 
-// Call is a place where a file calls or launches a function: at is the index of the name or of the <<<,
-// open that of the argument list.
-type Call struct {
-	File     *File
-	At, Open int
-}
-
-// CallsOf returns the places where a file calls a function, or launches a kernel.
-func (f *File) CallsOf(name string) []Call {
-	return f.calls[LastName(name)]
-}
+// call is a place where a file calls or launches a function: at is the index of the name or of the <<<, open
+// that of the argument list.
+type call struct{ at, open int }
 
 // callsByName returns the places in the file itself: a file may have thousands of kernels.
-func (f *File) callsByName() map[string][]Call {
-	calls := map[string][]Call{}
+func (f *File) callsByName() map[string][]call {
+	calls := map[string][]call{}
 	for i := 0; i+1 < len(f.Tokens); i++ {
 		if word := f.Tokens[i]; word.Text == "<<<" {
 			name, open := LaunchedName(f.Tokens, i), ConfigurationEnd(f.Tokens, i)+1
 			if open < len(f.Tokens) && f.Tokens[open].Text == "(" {
-				calls[name] = append(calls[name], Call{f, i, open})
+				calls[name] = append(calls[name], call{i, open})
 			}
 		} else if f.Tokens[i+1].Text == "(" {
-			calls[word.Text] = append(calls[word.Text], Call{f, i, i + 1})
+			calls[word.Text] = append(calls[word.Text], call{i, i + 1})
 		}
 	}
 	return calls
@@ -187,6 +179,25 @@ func CutAt(tokens []Token, signs string) [][]Token {
 		}
 	}
 	return append(parts, tokens[start:])
+}
+
+// LastValue returns the last value of a variable: of "int n = 256;" or "dim3 n(16, 16);", the latter as dim3
+// (16, 16).
+func LastValue(before []Token, name string) []Token {
+	for i := len(before) - 2; i > 0; i-- {
+		if before[i].Text != name || before[i-1].Text == "." {
+			continue
+		}
+		value := before[i:min(ValueEnd(before, i), len(before))]
+		switch {
+		case HasTexts(value, "argv"): // the user's own number
+		case before[i+1].Text == "=" && len(value) > 2:
+			return value[2:]
+		case before[i+1].Text == "(" && (before[i-1].Text == "dim3" || before[i-1].Text == ","):
+			return append([]Token{{Text: "dim3"}}, value[1:]...)
+		}
+	}
+	return nil
 }
 
 // Assigned returns the first value of a variable: "i = row * N + k;".

@@ -105,7 +105,7 @@ type File struct {
 	Python         pyfacts.File      // of a Python file
 	TorchExtension bool              // it includes torch/extension.h
 	Narrow         bool              // it names a type of 16 bits, or the dtype of its tensors
-	calls          map[string][]Call // where the file calls a function or launches a kernel, by name
+	calls          map[string][]call // where the file calls a function or launches a kernel, by name
 	Words          string            // all of it and of what it includes, in small letters
 	BadLine        error             // a line above a function that is none
 

@@ -106,12 +106,40 @@ func (fn *Function) launchesParameter() bool {
 // KernelsNotLaunched returns the names of the kernels of a CUDA file that none of its lines launches.
 func (f *File) KernelsNotLaunched() (names []string) {
 	for _, fn := range f.Functions {
-		launches := func(c Call) bool { return c.File.Tokens[c.At].Text == "<<<" }
-		if fn.Kind == Kernel && !slices.ContainsFunc(f.CallsOf(fn.Name), launches) {
+		launches := func(c call) bool { return f.Tokens[c.at].Text == "<<<" }
+		if fn.Kind == Kernel && !slices.ContainsFunc(f.calls[LastName(fn.Name)], launches) {
 			names = append(names, fn.Name)
 		}
 	}
 	return names
+}
+
+// LaunchWords returns the words of each side of the grid with which a line of the file launches a kernel, and
+// of each argument, with the value of a variable in its place. It returns none if the line launches no such
+// kernel.
+func (f *File) LaunchWords(kernel string, line int) (grid, arguments [][]Token) {
+	for _, c := range f.calls[LastName(kernel)] {
+		before := f.Tokens[:c.at]
+		if f.Tokens[c.at].Text != "<<<" || f.Tokens[c.at].Line != line {
+			continue
+		}
+		values := func(list [][]Token) [][]Token {
+			for i, words := range list {
+				name := OnlyName(words)
+				_, _, constant := f.Constant(name)
+				if made := LastValue(before, name); made != nil && !constant {
+					list[i] = made
+				}
+			}
+			return list
+		}
+		grid = values(SplitAtCommas(f.Tokens[c.at+1 : c.open-1])[:1])
+		if TextsAt(grid[0], 0, "dim3", "(") {
+			grid = values(SplitAtCommas(Inside(grid[0], 1)))
+		}
+		return grid, values(SplitAtCommas(Inside(f.Tokens, c.open)))
+	}
+	return nil, nil
 }
 
 // Observe takes what the main() of a CUDA file does, which is asked for where something depends on it.

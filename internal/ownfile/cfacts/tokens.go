@@ -161,8 +161,10 @@ func endOfToken(text string, i int) int {
 	end := i + 1
 	switch {
 	case isWordByte(c):
-		for end < len(text) && (isWordByte(text[end]) || text[end] == '.' && c >= '0' && c <= '9') {
-			end++
+		number, hex := c >= '0' && c <= '9', i+1 < len(text) && text[i+1]|0x20 == 'x'
+		for end < len(text) && (isWordByte(text[end]) || number && (text[end] == '.' || !hex &&
+			strings.IndexByte("+-", text[end]) >= 0 && strings.IndexByte("eE", text[end-1]) >= 0)) {
+			end++ // 1e-5f is one number
 		}
 	case c == '"' || c == '\'':
 		end = EndOfLiteral(text, i)

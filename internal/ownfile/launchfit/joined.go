@@ -24,17 +24,13 @@ const mostJoined = 16
 var launchWords = regexp.MustCompile(
 	`(?i)block|thread|grid|tile|tpb|warp|iter|repeat|trial|split|^b_?[rcmnk]$`)
 
-// gridWords matches those of numbers that are the sides of a grid.
-var gridWords = regexp.MustCompile(`(?i)blocks|tiles|grid`)
-
 // joined holds the launches of a main() that become one function.
 type joined struct {
 	file     *cfacts.File
 	run      *observed.Run
 	spec     *op.Spec
 	events   []observed.Event // until the last launch
-	launches []*observed.Launch
-	kernels  []*cfacts.Function
+	launches []launched
 	names    map[int]string   // of memory
 	types    map[int]string   // what it holds
 	each     map[int]int64    // the bytes of an element of it
@@ -43,6 +39,13 @@ type joined struct {
 	// of memory: it is copied to before the first launch, written by a kernel, const in every kernel, and
 	// copied from after the launches
 	into, made, constant, outof map[int]bool
+}
+
+// launched is a launch of a kernel, with the words in main() of the sides of its grid and of its arguments.
+type launched struct {
+	*observed.Launch
+	kernel       *cfacts.Function
+	grid, handed [][]cfacts.Token
 }
 
 // JoinMain returns a function that launches, for device pointers, the kernels that the main() of a CUDA file
@@ -61,8 +64,8 @@ func JoinMain(file *cfacts.File, spec *op.Spec, alone bool) (function string, ok
 	}
 	together, ok := j.readMemory()
 	if !ok || len(j.outof) == 0 || !alone && !together ||
-		alone && slices.ContainsFunc(j.kernels,
-			func(fn *cfacts.Function) bool { return fn != j.kernels[0] }) {
+		alone && slices.ContainsFunc(j.launches,
+			func(l launched) bool { return l.kernel != j.launches[0].kernel }) {
 		return "", false
 	}
 	j.takeNumbers()
@@ -83,7 +86,8 @@ func (j *joined) readMemory() (together, ok bool) {
 			if kernel == nil {
 				return false, false
 			}
-			j.launches, j.kernels = append(j.launches, e.Launch), append(j.kernels, kernel)
+			grid, handed := j.file.LaunchWords(e.Launch.Name(), e.Launch.Line)
+			j.launches = append(j.launches, launched{e.Launch, kernel, grid, handed})
 			j.events = j.run.Events[:at+1]
 			for i, a := range e.Launch.Arguments {
 				p := kernel.Params[i]
@@ -124,7 +128,7 @@ func (j *joined) readMemory() (together, ok bool) {
 		}
 	}
 	for id := range j.made {
-		if j.run.Memory[id].Managed && by[id] == j.kernels[len(j.kernels)-1] {
+		if j.run.Memory[id].Managed && by[id] == j.launches[len(j.launches)-1].kernel {
 			j.outof[id] = true
 		}
 	}
@@ -133,7 +137,7 @@ func (j *joined) readMemory() (together, ok bool) {
 
 // repeats reports whether a launch was made before with the same arguments, as in a loop that measures.
 func (j *joined) repeats(l *observed.Launch) bool {
-	return slices.ContainsFunc(j.launches, func(o *observed.Launch) bool {
+	return slices.ContainsFunc(j.launches, func(o launched) bool {
 		return o.Kernel == l.Kernel && o.Grid == l.Grid && slices.Equal(o.Arguments, l.Arguments)
 	})
 }
@@ -162,17 +166,17 @@ func (j *joined) free(name string) string {
 // those of a kernel that calls a size of another one differently, and those that do not follow from these.
 func (j *joined) takeNumbers() {
 	for _, least := range []int{match.First + 1, match.Weak + 1, 0} {
-		for n, l := range j.launches {
+		for _, l := range j.launches {
 			for i, a := range l.Arguments {
-				p := j.kernels[n].Params[i]
+				p := l.kernel.Params[i]
 				declared, fits := p.Base+" "+p.Name, j.fit(p.Name)
 				if p.Pointer || fits < least || slices.Contains(j.params, declared) ||
 					launchWords.MatchString(p.Name) {
 					continue
 				}
-				known := fits > match.First || fits > match.Weak && !j.isElsewhere(j.kernels[n], a.Whole)
+				known := fits > match.First || fits > match.Weak && !j.isElsewhere(l.kernel, a.Whole)
 				whole := a.Kind == observed.Whole
-				if whole = whole && (known || a.Whole > 1 && j.number(a.Whole, l.Block) == ""); whole {
+				if whole = whole && (known || a.Whole > 1 && j.number(l, i) == ""); whole {
 					j.numbers[p.Name] = a.Whole
 				}
 				if whole || a.Kind == observed.Real && fits > match.Weak {
@@ -206,54 +210,52 @@ func (j *joined) isElsewhere(kernel *cfacts.Function, n int64) bool {
 	return false
 }
 
-// number returns the C++ of a number of main() that follows from the parameters, "" if it does not.
-func (j *joined) number(n int64, block [3]int64) string {
-	text, _ := Fit{Sizes: j.numbers, Block: block}.Number(n)
-	return cmp.Or(asCode(text), j.side(n))
+// number returns the expression of an integer argument that follows from the parameters, "" if it does not.
+func (j *joined) number(l launched, at int) string {
+	text, _ := Fit{Sizes: j.numbers, Block: l.Block}.Number(l.Arguments[at].Whole)
+	return cmp.Or(text, j.side(l, at))
 }
 
-// side returns the C++ of a number that is the side of a grid, "" if it is none.
-func (j *joined) side(n int64) (text string) {
-	for _, l := range j.launches {
-		for axis, side := range l.Grid {
-			if text == "" && side == n {
-				text, _ = Fit{Sizes: j.numbers, Block: l.Block, Axis: axis}.Number(n)
+// side returns the expression of an argument that main() writes like the side of a grid: "blocks" in
+// "first<<<blocks, 256>>>(x, n)" and "second<<<1, 256>>>(sums, blocks)". It returns "" for others.
+func (j *joined) side(l launched, at int) (text string) {
+	if at >= len(l.handed) || len(l.handed[at]) == 1 && !l.handed[at][0].IsName() {
+		return "" // a number that is written out
+	}
+	words := cfacts.Join(l.handed[at])
+	for _, o := range j.launches {
+		for axis, side := range o.grid[:min(len(o.grid), len(o.Grid))] {
+			if text == "" && cfacts.Join(side) == words && o.Grid[axis] == l.Arguments[at].Whole {
+				text, _ = Fit{Sizes: j.numbers, Block: o.Block, Axis: axis}.Number(o.Grid[axis])
 			}
 		}
 	}
-	return asCode(text)
+	return text
 }
 
-var ceilDivision = regexp.MustCompile(`ceildiv\(([^,]+), ([^,()]+)\)`)
+// functions are those of an expression of sizes, in C++.
+const functions = "const auto triad_ceildiv = [](auto a, auto b) { return (a + b - 1) / b; };\n" +
+	"const auto triad_max = [](auto a, auto b) { return a > b ? a : b; };\n" +
+	"const auto triad_min = [](auto a, auto b) { return a < b ? a : b; };\n"
 
-// smallerOf matches the limit of dynamic shared memory, after largerOf was written in C++.
-var smallerOf = regexp.MustCompile(`min\((.+), (\d+)\)`)
-
-var largerOf = regexp.MustCompile(`max\(([^,]+), ([^,()]+)\)`)
-
-// asCode writes an expression of sizes in C++.
-func asCode(text string) string {
-	text = largerOf.ReplaceAllString(text, "($1 > $2 ? $1 : $2)")
-	text = smallerOf.ReplaceAllString(text, "($1 < $2 ? $1 : $2)")
-	return ceilDivision.ReplaceAllString(text, "(($1 + $2 - 1) / ($2))")
-}
+// asCode writes the calls of these functions in C++.
+var asCode = strings.NewReplacer("ceildiv(", "triad_ceildiv(", "max(", "triad_max(", "min(", "triad_min(")
 
 // realAsCode writes infinities and NaN in C++.
 var realAsCode = strings.NewReplacer("-nan", "NAN", "nan", "NAN", "inf", "INFINITY")
 
 // argument returns the C++ of an argument of a launch.
-func (j *joined) argument(p cfacts.Param, a observed.Argument, l *observed.Launch) string {
+func (j *joined) argument(l launched, at int) string {
+	p, a := l.kernel.Params[at], l.Arguments[at]
 	switch n, taken := j.numbers[p.Name]; {
 	case a.Kind == observed.Pointer && a.Place.Memory >= 0:
 		return j.names[a.Place.Memory]
 	case a.Kind == observed.Whole && taken && n == a.Whole:
 		return p.Name
-	case a.Kind == observed.Whole && gridWords.MatchString(p.Name):
-		return cmp.Or(j.side(a.Whole), fmt.Sprint(a.Whole))
 	case a.Kind == observed.Whole && launchWords.MatchString(p.Name):
-		return fmt.Sprint(a.Whole)
+		return cmp.Or(j.side(l, at), fmt.Sprint(a.Whole))
 	case a.Kind == observed.Whole:
-		return cmp.Or(j.number(a.Whole, l.Block), fmt.Sprint(a.Whole))
+		return cmp.Or(j.number(l, at), fmt.Sprint(a.Whole))
 	case slices.Contains(j.params, p.Base+" "+p.Name):
 		return p.Name
 	}
@@ -277,7 +279,7 @@ func (j *joined) function() (string, bool) {
 			frees = append(frees, "cudaFree("+name+");")
 		}
 	}
-	launched := 0
+	made := 0
 	for _, e := range j.events {
 		switch {
 		case e.Fill != nil && j.names[e.Fill.To.Memory] != "":
@@ -289,47 +291,46 @@ func (j *joined) function() (string, bool) {
 		case e.Copy != nil && e.Copy.To.Memory >= 0 && e.Copy.From.Memory >= 0:
 			return "", false
 		case e.Launch != nil:
-			body = append(body, j.launch(e.Launch, j.kernels[launched]))
-			launched++
+			body = append(body, j.launch(j.launches[made]))
+			made++
 		}
 	}
-	return fmt.Sprintf("void %s(%s)\n{\n%s\n}\n", Joined,
-		strings.Join(slices.Concat(inputs, outputs, j.params), ", "),
-		strings.Join(slices.Concat(own, body, frees), "\n")), true
+	return fmt.Sprintf("void %s(%s)\n{\n%s%s\n}\n", Joined,
+		strings.Join(slices.Concat(inputs, outputs, j.params), ", "), functions,
+		asCode.Replace(strings.Join(slices.Concat(own, body, frees), "\n"))), true
 }
 
 // launch writes a launch.
-func (j *joined) launch(l *observed.Launch, kernel *cfacts.Function) string {
+func (j *joined) launch(l launched) string {
 	var sides, arguments []string
 	for axis, n := range l.Grid {
 		text, _ := Fit{Sizes: j.numbers, Block: l.Block, Axis: axis}.Number(n)
 		names := slices.Sorted(maps.Keys(j.numbers))
-		if n == 1 && len(names) > 0 && cfacts.HasTexts(kernel.Body, "blockIdx", ".", Axes[axis]) {
+		if n == 1 && len(names) > 0 && cfacts.HasTexts(l.kernel.Body, "blockIdx", ".", Axes[axis]) {
 			text = names[0] // one block is enough for whichever it counts
 			for _, name := range names[1:] {
-				text = asCode(fmt.Sprintf("max(%s, %s)", name, text))
+				text = fmt.Sprintf("max(%s, %s)", name, text)
 			}
-			text = fmt.Sprintf("(%s + %d - 1) / %[2]d", text, l.Block[axis])
+			text = fmt.Sprintf("ceildiv(%s, %d)", text, l.Block[axis])
 		}
-		if l.Block[axis] == 1 && j.isConstant(kernel, n) {
+		if axis < len(l.grid) && j.isConstant(l.kernel, cfacts.OnlyName(l.grid[axis])) {
 			text = ""
 		}
-		sides = append(sides, asCode(cmp.Or(text, fmt.Sprint(n))))
+		sides = append(sides, cmp.Or(text, fmt.Sprint(n)))
 	}
-	for i, a := range l.Arguments {
-		arguments = append(arguments, j.argument(kernel.Params[i], a, l))
+	for i := range l.Arguments {
+		arguments = append(arguments, j.argument(l, i))
 	}
-	shared := asCode(Fit{Sizes: j.numbers, Block: l.Block}.Shared(l.Shared))
+	shared := Fit{Sizes: j.numbers, Block: l.Block}.Shared(l.Shared)
 	return fmt.Sprintf("%s<<<dim3(%s), dim3(%d, %d, %d), %s>>>(%s);", l.Kernel, strings.Join(sides, ", "),
 		l.Block[0], l.Block[1], l.Block[2], shared, strings.Join(arguments, ", "))
 }
 
-// isConstant reports whether a kernel uses a constant of the file with this value.
-func (j *joined) isConstant(kernel *cfacts.Function, n int64) bool {
-	return slices.ContainsFunc(kernel.Body, func(t cfacts.Token) bool {
-		_, value, known := j.file.Constant(t.Text)
-		return known && value == n
-	})
+// isConstant reports whether a name is that of a constant of the file that a kernel's lines use too: as many
+// blocks as it has parts.
+func (j *joined) isConstant(kernel *cfacts.Function, name string) bool {
+	_, _, constant := j.file.Constant(name)
+	return constant && cfacts.HasTexts(kernel.Body, name)
 }
 
 // room returns the C++ of the bytes of memory of the function's own: products of sizes that give as many

@@ -16,6 +16,18 @@ type File struct {
 	Syntax    string     // the first syntax error: "line 2, column 13: expected ':'"
 	Inline    []Source   // what it passes to load_inline, by lines
 	Bound     []string   // the functions that load_inline binds
+	InMain    []string   // the names that a block of "__main__" gives a value
+	Widens    bool       // its kernels convert what they load to fp32
+	Heads     []Head     // of all functions, outer ones first
+	// by the line of a raise, the condition of the block that it stands in, "if x.ndim != 2", else its kind
+	Guards map[int]string
+}
+
+// Head is a function with its first and last line: its decorators, its parameters, and the names that it
+// gives the parts of a parameter.
+type Head struct {
+	Name, Text string
+	Line, End  int
 }
 
 // Unpacked holds the names of a tensor's sizes: "M, N = x.shape".
@@ -57,6 +69,7 @@ type Function struct {
 	UsesFile   bool       // it uses another definition of its file
 	Strings    []string   // the strings that are words, of it and of its kernels
 	Numbers    []Number   // names with a number in its lines, in its kernels, or in what they use
+	Added      []string   // the numbers that it and its kernels add
 	Autograd   bool       // it goes through an autograd function that has a backward
 	Backward   bool       // it is an autograd function that has one
 
@@ -76,7 +89,6 @@ type Function struct {
 	GivesBack   []string        // the parameters in every return, unchanged
 
 	Stores, Loads string   // the 16-bit types to which its kernels convert what they store and load
-	KernelCalls   []string // the names that its kernels call
 	Like          []string // the variables like which it creates a tensor
 }
 
