@@ -55,6 +55,7 @@ class Description(problem_fills.Data):
         self.names = problem_names.Names()
         self.notes: list[str] = []
         self.in_place: dict[str, str] = {}  # outputs that overwrite an input
+        self.held: set[str] = set()  # sizes that a submission gets as the elements of a tensor
         self.begin()
 
     def parsed(self) -> ast.Module:
@@ -224,7 +225,7 @@ class Description(problem_fills.Data):
             place = next(({"input": k, "axis": axis} for k, i in enumerate(self.places)
                           for axis in range(self.first[k].dim())
                           if self.expressions["input", i, axis] == constant), None)
-            if place is None:
+            if place is None or constant in self.held:
                 name = self.names.take(f"of_{dim}")
                 attributes.append({"name": name, "type": "int", "default": dim})
                 place = {"attribute": name}

@@ -16,7 +16,7 @@ import torch
 
 from bounded import Bounded, UnknownForm, exactly, rules
 
-RUNS = 8
+RUNS = 5
 """Runs with moved values. The first two prefer the last and the first of equal ones."""
 
 APART = 2.0 ** -30
