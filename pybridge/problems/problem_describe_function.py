@@ -5,6 +5,7 @@ show. The module of a format says what the signature and the tests are, and call
 from __future__ import annotations
 
 import ctypes
+import itertools
 from typing import Any
 
 import torch
@@ -16,6 +17,12 @@ from problem_inspect import Refused
 
 LEAST_TESTS, LEAST_PLAIN = 3, 2
 """Tests that tell how sizes follow from the numbers; where each size is one of them, or a constant, fewer do."""
+
+MOST_CHOICES = 256
+"""Ways to tell numbers apart that are tried."""
+
+DISTINCT = ((3, 5, 7, 4, 6, 2), (8, 12, 16, 20, 24, 4))
+"""Values that differ from each other."""
 
 MOST_OTHERS = 8
 """Other values of the numbers of a call that are judged."""
@@ -53,6 +60,7 @@ class Function(problem_describe.Description):
         self.tests = self.of_one_rank()
         self.sizes_of()
         self.tensors()
+        self.tell_apart()
         tests = [{n: test[n] for n in self.free} for test in self.tests]
         several = next((some for least in (3, 1, 0)
                         if (some := [test for test in tests if min(test.values(), default=0) >= least])),
@@ -118,6 +126,29 @@ class Function(problem_describe.Description):
         self.looked = [test for test, rank in zip(self.looked, looked) if rank == usual]
         self.by_hand = self.by_hand or not self.looked
         return kept
+
+    def tell_apart(self) -> None:
+        """Of numbers that equal each other in every test, finds which a size follows: the reference has an
+        answer where they differ."""
+        alike = {slot: same for slot, e in self.expressions.items() if e in self.free and len(
+            same := [n for n in self.free if all(test[n] == test[e] for test in self.tests)]) > 1}
+        found = self.expressions
+        choices = itertools.islice(itertools.product(*alike.values()), MOST_CHOICES)
+        for choice in [tuple(found[slot] for slot in alike), *choices]:
+            self.expressions = {**found, **dict(zip(alike, choice))}
+            used = problem_sizes.names_in(" ".join(self.expressions.values()))
+            if all(n in used for n in self.free) and any(
+                    self.has_answer(dict(zip(self.free, values))) for values in DISTINCT):
+                return
+        self.expressions = found
+
+    def has_answer(self, values: dict[str, int]) -> bool:
+        """Whether the reference has one at sizes, of the size that its expressions say."""
+        try:
+            answer = self.call(self.model(values, 0), self.inputs(values, 0))
+        except Exception:
+            return False
+        return [list(t.shape) for t in answer] == self.shapes_of(values)
 
     def sizes_in(self, test: dict[str, Any]) -> problem_sizes.Sizes:
         """The sizes of the tensors of a test."""

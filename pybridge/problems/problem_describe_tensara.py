@@ -4,12 +4,12 @@ their elements, and only the smallest tests are drawn."""
 from __future__ import annotations
 
 import ctypes
+import time
 from pathlib import Path
 from typing import Any, Callable
 
 import torch
 
-import problem_describe
 import problem_describe_function as function
 import problem_sizes
 import problem_structure
@@ -20,6 +20,10 @@ from problem_inspect import Refused
 
 MOST_DRAWN_ELEMENTS = 1 << 27
 """Of the tensors of a test that is drawn to look at its elements."""
+
+MOST_CALLED_ELEMENTS, MOST_SECONDS = 1 << 24, 10.0
+"""Of a test of which a reference needs the elements to say how large its answer is, and the processor time that
+it may be expected to take: that of the test before times the square of how much larger it is."""
 
 DRAWN = 2
 """Tests that are drawn."""
@@ -55,7 +59,7 @@ class _Problem(function.Function):
         except Exception as e:
             raise Refused(reason("its generate_test_cases", e)) from e
         samples = sample if isinstance(sample, list) else [sample]
-        self.signature, self.tests = [], []
+        self.signature, self.tests, self.pace = [], [], 0.0
         found = [(case, test) for case in cases if (test := self.large(case))]
         cases = [case for case, _ in found]
         self.tests = [test for _, test in found] + [self.test_of(*self.drawn_on("cpu", case)) for case in samples]
@@ -80,12 +84,16 @@ class _Problem(function.Function):
             return self.test_of(*self.drawn_on("meta", case))
         except Refused:
             inputs, extras = self.drawn_on("cpu", case)  # what it draws may follow from what it drew
-        tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
         try:
             return self.test_of([v.to("meta") if isinstance(v, torch.Tensor) else v for v in inputs], extras)
         except Refused:
-            too_large = sum(t.numel() for t in tensors) > problem_describe.MOST_OWN_ELEMENTS
-            return {} if too_large else self.test_of(inputs, extras)
+            elements = sum(v.numel() for v in inputs if isinstance(v, torch.Tensor))
+        if elements > MOST_CALLED_ELEMENTS or self.pace * elements ** 2 > MOST_SECONDS:
+            return {}
+        begun = time.process_time()
+        test = self.test_of(inputs, extras)
+        self.pace = (time.process_time() - begun) / max(elements, 1) ** 2
+        return test
 
     def drawn_on(self, device: str, case: dict[str, Any]) -> tuple[list, list]:
         """The arguments of a test, and its extra ones."""

@@ -96,6 +96,20 @@ NORM = (TENSARA.replace("x.sum(dim=dim, keepdim=True)", "x / x.norm()").replace(
                                                    '[torch.Size(case["shape"]).numel()]'))
 NORM = "\n".join(line for line in NORM.splitlines() if '"dim"' not in line and '"shape", "type"' not in line)
 
+PRODUCT = CHALLENGE + """
+    def get_solve_signature(self):
+        return {"A": (F, "in"), "B": (F, "in"), "C": (F, "out"), "M": N, "N": N, "K": N}
+
+    def reference_impl(self, A, B, C, M, N, K):
+        C.copy_(A @ B)
+
+    def test(self, m, n):
+        return {"A": torch.randn(m, m), "B": torch.randn(m, n), "C": torch.empty(m, n), "M": m, "N": n, "K": m}
+
+
+TESTS = [(3, 4), (8, 5), (4, 30), (10, 12)]
+"""
+
 PATHS = (NORM.replace("x / x.norm()", "torch.where(x > 0, x, 9).amin(0)").replace(
     "torch.rand(shape, device=\"cuda\", generator=g) - 0.5",
     "torch.where((t := torch.rand(shape, device='cuda', generator=g)) < t[t > 0.1].min() + 0.3, 0, t)")
@@ -145,6 +159,10 @@ class Choices(ProblemCase):
         d = self.describe(NORM)
         self.assertEqual([x["name"] for x in d["dims"]], ["x_0", "x_1", "x_2"])
         self.assertEqual({a["name"]: a["default"] for a in d["attributes"]}["ndim"], "x_0 * x_1 * x_2")
+
+    def test_numbers_that_are_equal_in_every_test(self):
+        d = self.describe(PRODUCT)
+        self.assertEqual([t["shape"] for t in d["inputs"] + d["outputs"]], [["m", "k"], ["k", "n"], ["m", "n"]])
 
     def test_inputs_that_need_their_elements(self):
         self.assertEqual(self.describe(PATHS)["inputs"][0]["shape"], ["ndim", "ndim"])
