@@ -16,7 +16,8 @@ import problem_sizes
 from problem_inspect import Refused
 
 LEAST_TESTS, LEAST_PLAIN = 3, 2
-"""Tests that tell how sizes follow from the numbers; where each size is one of them, or a constant, fewer do."""
+"""Tests that tell how sizes follow from the numbers; where each size is one of them or a constant, fewer
+do."""
 
 MOST_CHOICES = 256
 """Ways to tell numbers apart that are tried."""
@@ -72,7 +73,8 @@ class Function(problem_describe.Description):
     def sizes_of(self) -> None:
         """How shapes follow from the numbers."""
         numbers = [n for n, word in self.signature if word in NUMBERS]
-        whole = [n for n in [*numbers, *self.implied()] if all(type(test[n]) is int for test in self.tests)]
+        whole = [n for n in [*numbers, *self.implied()]
+                 if all(type(test[n]) is int for test in self.tests)]
         for n in numbers:
             if any(type(test[n]) not in (int, float) for test in self.tests):
                 raise Refused(f"its parameter {n} is neither a tensor nor a number")

@@ -22,8 +22,8 @@ MOST_DRAWN_ELEMENTS = 1 << 27
 """Of the tensors of a test that is drawn to look at its elements."""
 
 MOST_CALLED_ELEMENTS, MOST_SECONDS = 1 << 24, 10.0
-"""Of a test of which a reference needs the elements to say how large its answer is, and the processor time that
-it may be expected to take: that of the test before times the square of how much larger it is."""
+"""Of a test of which a reference needs the elements to say how large its answer is, and the processor time
+that it may be expected to take: that of the test before times the square of how much larger it is."""
 
 DRAWN = 2
 """Tests that are drawn."""
@@ -62,7 +62,8 @@ class _Problem(function.Function):
         self.signature, self.tests, self.pace = [], [], 0.0
         found = [(case, test) for case in cases if (test := self.large(case))]
         cases = [case for case, _ in found]
-        self.tests = [test for _, test in found] + [self.test_of(*self.drawn_on("cpu", case)) for case in samples]
+        self.tests = [test for _, test in found]
+        self.tests += [self.test_of(*self.drawn_on("cpu", case)) for case in samples]
         smallest = sorted(range(len(cases)), key=lambda i: self.elements(self.tests[i]))[:DRAWN]
         self.looked = []
         for i in [*smallest, *range(len(cases), len(self.tests))]:
@@ -79,7 +80,8 @@ class _Problem(function.Function):
             self.notes.append("Its tests are too large to look at their elements.")
 
     def large(self, case: dict[str, Any]) -> dict[str, Any]:
-        """A test, without its elements; an empty one where it is too large for a reference that needs them."""
+        """A test, without its elements; an empty one where it is too large for a reference that needs
+        them."""
         try:
             return self.test_of(*self.drawn_on("meta", case))
         except Refused:

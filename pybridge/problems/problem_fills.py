@@ -80,7 +80,8 @@ class Data:
         begun = time.process_time()
         self.distributions = ["normal"]
         if not self.keeps_its_data():
-            self.distributions += self.in_time(DISTRIBUTIONS[1:], lambda name: self.bounded(name, self.judged))
+            self.distributions += self.in_time(DISTRIBUTIONS[1:],
+                                               lambda name: self.bounded(name, self.judged))
         others = [values for values in self.shapes if values != self.judged]
         kept = self.in_time(others, lambda values: self.bounded("normal", values))
         self.shapes = [values for values in self.shapes if values == self.judged or values in kept]

@@ -39,8 +39,8 @@ LONGEST = 1 << 20
 """The maximum size of a description in bytes; internal/problem has the same."""
 
 MOST_MEMORY = 3 << 30
-"""Bytes. A shape that needs more raises an error, and is not judged; the sandbox ends a process above a larger
-limit."""
+"""Bytes. A shape that needs more raises an error, and is not judged; the sandbox ends a process above a
+larger limit."""
 
 WAITING = 3
 """How many times as long a problem may take by the clock as by the processor, which others may share."""

@@ -1,5 +1,5 @@
-"""Problems whose answer hangs on choices, such as the place of the nearest point, and problems that hand sizes
-over in a tensor or show them in the shape of an input alone."""
+"""Problems whose answer hangs on choices, such as the place of the nearest point, and problems that hand
+sizes over in a tensor or show them in the shape of an input alone."""
 
 from __future__ import annotations
 
@@ -94,7 +94,8 @@ class axis_sum(Problem):
 NORM = (TENSARA.replace("x.sum(dim=dim, keepdim=True)", "x / x.norm()").replace("(self, x, dim)", "(self, x)")
         .replace(" - 0.5, 1)", " - 0.5,)").replace('[torch.tensor(case["shape"]), len(case["shape"])]',
                                                    '[torch.Size(case["shape"]).numel()]'))
-NORM = "\n".join(line for line in NORM.splitlines() if '"dim"' not in line and '"shape", "type"' not in line)
+NORM = "\n".join(line for line in NORM.splitlines()
+                 if '"dim"' not in line and '"shape", "type"' not in line)
 
 PRODUCT = CHALLENGE + """
     def get_solve_signature(self):
@@ -162,7 +163,8 @@ class Choices(ProblemCase):
 
     def test_numbers_that_are_equal_in_every_test(self):
         d = self.describe(PRODUCT)
-        self.assertEqual([t["shape"] for t in d["inputs"] + d["outputs"]], [["m", "k"], ["k", "n"], ["m", "n"]])
+        self.assertEqual([t["shape"] for t in d["inputs"] + d["outputs"]],
+                         [["m", "k"], ["k", "n"], ["m", "n"]])
 
     def test_inputs_that_need_their_elements(self):
         self.assertEqual(self.describe(PATHS)["inputs"][0]["shape"], ["ndim", "ndim"])

@@ -351,7 +351,7 @@ FILLS = {aten.masked_fill: 2, aten.constant_pad_nd: 2, aten.scatter: 3, aten.whe
 EXACT = {getattr(aten, name) for name in (
     "lt le gt ge eq ne isnan isinf isfinite argmax argmin sign round floor ceil trunc sgn ones_like "
     "full_like new_full new_ones bernoulli is_same_size "
-    "logical_not logical_and logical_or nonzero argsort searchsorted bucketize floor_divide rand_like randn_like "
-    "_local_scalar_dense equal").split() if hasattr(aten, name)}
+    "logical_not logical_and logical_or nonzero argsort searchsorted bucketize floor_divide rand_like "
+    "randn_like _local_scalar_dense equal").split() if hasattr(aten, name)}
 """What decides: it is decided as in fp64, and its result is exact; where it decides an output,
 bounded_choices.py says how far that may be off."""

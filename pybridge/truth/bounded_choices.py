@@ -1,5 +1,5 @@
-"""What hangs on a choice that rounding may turn: the place of the largest element, the branch of a comparison,
-a number that Python takes out of a tensor.
+"""What hangs on a choice that rounding may turn: the place of the largest element, the branch of a
+comparison, a number that Python takes out of a tensor.
 
 A function is run once with its choices as fp64 makes them, and again with the values that it chooses by moved
 within their error bounds. What differs is how far a right kernel may be off: of an integer the distance

@@ -1,5 +1,5 @@
-"""The rules of complex numbers and Fourier transforms. The error bound of a complex number is real: how far it
-may be off in any direction.
+"""The rules of complex numbers and Fourier transforms. The error bound of a complex number is real: how far
+it may be off in any direction.
 
     a transform   T(F x) = sum T_x + u*(g(n) + 16)*sum(|x| + T_x), with 16 units for factors that a kernel
                   computes from angles below a turn
