@@ -103,7 +103,7 @@ class Function(problem_describe.Description):
         self.moving = []
 
     def show_sizes(self) -> bool:
-        """Makes numbers of the sizes of inputs, of which no number that the reference gets is an integer: they
+        """Makes numbers of the sizes of inputs, where no number that the reference gets is an integer: they
         follow from nothing else. Whether that was done."""
         if any(word == "number" and type(self.tests[0][n]) is int for n, word in self.signature):
             return False

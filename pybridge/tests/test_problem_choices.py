@@ -105,7 +105,8 @@ PRODUCT = CHALLENGE + """
         C.copy_(A @ B)
 
     def test(self, m, n):
-        return {"A": torch.randn(m, m), "B": torch.randn(m, n), "C": torch.empty(m, n), "M": m, "N": n, "K": m}
+        return {"A": torch.randn(m, m), "B": torch.randn(m, n), "C": torch.empty(m, n),
+                "M": m, "N": n, "K": m}
 
 
 TESTS = [(3, 4), (8, 5), (4, 30), (10, 12)]
