@@ -38,7 +38,7 @@ import sandbox  # noqa: E402
 LONGEST = 1 << 20
 """The maximum size of a description in bytes; internal/problem has the same."""
 
-MOST_MEMORY = 3 << 30
+MOST_MEMORY = 7 << 29
 """Bytes. A shape that needs more raises an error, and is not judged; the sandbox ends a process above a
 larger limit."""
 

@@ -16,6 +16,9 @@ from tensors import DTYPES
 MOST_VALUES = 64
 """Values of an input that has few."""
 
+MOST_COUNTED = 1 << 24
+"""Elements whose values are counted."""
+
 MOST_INTEGER = (1 << 63) - 2
 """The largest integer that torch draws."""
 
@@ -24,8 +27,9 @@ def range_of(tests: list[torch.Tensor]) -> dict[str, Any]:
     """The recipe of an input without structure: between the least and the largest element of the tests."""
     if not tests:
         return {"low": 0, "high": 1}
-    found = torch.cat([_finite(t).double() for t in tests])
-    low, high = (found.min().item(), found.max().item()) if found.numel() else (0, 1)
+    found = [t for t in map(_finite, tests) if t.numel()]
+    low = min((t.min().item() for t in found), default=0)
+    high = max((t.max().item() for t in found), default=1)
     if not tests[0].is_floating_point():
         return {"low": int(low), "high": int(high)}
     return {"low": 0, "high": 1} if 0 <= low and high <= 1 else {"low": low, "high": high}
@@ -43,6 +47,8 @@ def of(tests: list[torch.Tensor]) -> dict[str, Any]:
     if not any(t.numel() for t in finite):
         recipe.pop("structure", None)
         return recipe
+    if sum(t.numel() for t in finite) > MOST_COUNTED:
+        finite = [_finite(problem_structure.sampled(t)) for t in tests]
     values, counts = torch.cat([t.double() for t in finite]).unique(return_counts=True)
     few = len(values) <= MOST_VALUES
     if few and (found == problem_structure.FEW_VALUES or not found and not tests[0].is_floating_point()):

@@ -9,7 +9,8 @@ BODIES = [
     ("self.n(x) * {c}", "torch.randn(rows, cols)", "self.n = nn.LayerNorm(cols)"),
     ("x.cumsum(-1) * {c}", "torch.randn(rows, cols)", ""),
     ("(x * torch.sigmoid({c} * x)).sum(-1)", "torch.randn(rows, cols)", ""),
-    ("torch.max_pool2d(self.c(x), 2) * {c}", "torch.randn(4, 3, rows, cols)", "self.c = nn.Conv2d(3, {k}, 3)"),
+    ("torch.max_pool2d(self.c(x), 2) * {c}", "torch.randn(4, 3, rows, cols)",
+     "self.c = nn.Conv2d(3, {k}, 3)"),
     ("nn.functional.gelu(x + {c}).mean(-1, keepdim=True)", "torch.randn(rows, cols)", ""),
 ]
 folder, count = Path(sys.argv[1]), int((sys.argv[2:] or [1000])[0])
