@@ -75,6 +75,20 @@ var hostileJobs = []judgedJob{
 		"mine = str(os.getpid())",
 		"others = [p for p in os.listdir('/proc') if p.isdigit() and p not in ('1', mine)]",
 		"if others: raise RuntimeError('processes ' + str(others))", rightAnswer), verdict: "PASS"},
+	{
+		name: "replaces torch's functions",
+		text: model("torch.equal = torch.allclose = lambda *a, **k: True", "torch.relu = lambda x: 0 * x",
+			"torch.Tensor.cpu = lambda x: 0 * x", "return torch.zeros_like(x)"),
+		verdict: "FAIL", says: "changed torch",
+	},
+	{
+		name: "writes into its answer later",
+		text: model("import threading", "y = "+strings.TrimPrefix(rightAnswer, "return "),
+			"def later():", "    time.sleep(0.001)", "    y.zero_()",
+			"threading.Thread(target=later).start()", "return y"),
+		verdict: "FAIL", says: "thread",
+	},
+	{name: "right after them", text: model(rightAnswer), verdict: "PASS"},
 	{name: "no submission", text: "x = 1\n", verdict: "BUILD_FAIL", says: "defines no ModelNew"},
 	{name: "no Python", text: "class ModelNew(\n", verdict: "BUILD_FAIL", says: "SyntaxError|never closed"},
 }
@@ -86,14 +100,16 @@ func TestJudgeLoop(t *testing.T) {
 	var out, said bytes.Buffer
 	in := jobsOf(t, hostileJobs)
 	fmt.Fprintln(in, "no job")
+	wrongSizes := strings.NewReplacer(`"id":"right"`, `"id":"sizes","sizes":[{"lines":3}]`)
+	fmt.Fprint(in, wrongSizes.Replace(jobsOf(t, hostileJobs[:1]).String()))
 	a := newApp(in, &out, &said)
 	code := a.execute([]string{"judge", "--stdin", "--lanes", "1", "--device", "cpu", "--offline"})
 	if code != session.ExitGood {
 		t.Fatalf("exit %d\n%s", code, &said)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != len(hostileJobs)+1 {
-		t.Fatalf("%d results for %d lines:\n%s", len(lines), len(hostileJobs)+1, &out)
+	if len(lines) != len(hostileJobs)+2 {
+		t.Fatalf("%d results for %d lines:\n%s", len(lines), len(hostileJobs)+2, &out)
 	}
 	var values []string // of the truth, as the result without blind names them
 	for i, h := range hostileJobs {
@@ -127,6 +143,11 @@ func TestJudgeLoop(t *testing.T) {
 	}
 	if last := lines[len(hostileJobs)]; !strings.Contains(last, `"error":true`) {
 		t.Errorf("a line that is no job: %s", last)
+	}
+	// a mistake of the job makes its candidate neither right nor wrong
+	if last := lines[len(hostileJobs)+1]; !strings.Contains(last, `"error":true`) ||
+		!strings.Contains(last, "unknown dim") || strings.Contains(last, "BUILD_FAIL") {
+		t.Errorf("a job of sizes that the problem has not: %s", last)
 	}
 }
 

@@ -139,6 +139,10 @@ var dearScripts = map[string][]string{
 	"faults_cuda":   {"internal/run", "internal/worker", "internal/subprocess", "cuda/serve"},
 	"faults_python": {"internal/run", "internal/worker", "internal/subprocess", "pybridge"},
 	"import":        {"internal/problem", "internal/submission", "pybridge/problems/problem_describe.py"},
+	"import_choices": {
+		"internal/problem", "pybridge/truth/bounded_choices.py",
+		"pybridge/problems/problem_describe_tensara.py", "pybridge/problems/problem_describe_function.py",
+	},
 	"import_solve": {
 		"internal/problem", "internal/kernelfile", "pybridge/problems/problem_describe_leetgpu.py",
 		"pybridge/problems/problem_describe_function.py",

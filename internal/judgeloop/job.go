@@ -10,6 +10,7 @@ import (
 	"io"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -121,6 +122,8 @@ func (j *Job) Check() error {
 		return errors.New(`with a "reference", it and the "candidate" have the "name" of a function`)
 	case j.GivenSizes && len(j.Sizes) > 0:
 		return errors.New(`a job has either "given_sizes" or "sizes"`)
+	case slices.ContainsFunc(j.Sizes, func(of map[string]int64) bool { return len(of) == 0 }):
+		return errors.New(`"sizes": want objects such as {"m": 32}, with a size of at least one dim`)
 	case !known(j.Pass, "forward", "backward", "both"):
 		return fmt.Errorf(`"pass" %q: want forward, backward or both`, j.Pass)
 	case !known(j.Level, "quick", "default", "full"):

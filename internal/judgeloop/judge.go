@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 
-	"triad/internal/op"
 	"triad/internal/opfolder"
 	"triad/internal/problem"
 	"triad/internal/record"
@@ -43,6 +42,15 @@ type Problem interface {
 	Judge(ctx context.Context, c Candidate) (Found, error)
 	Close() error
 }
+
+// NoSubmission says that a file is none that the format asks for: its candidate is wrong. Any other error is
+// that of the job, whose candidate is neither right nor wrong.
+type NoSubmission struct{ Err error }
+
+func (e *NoSubmission) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *NoSubmission) Unwrap() error { return e.Err }
 
 // Found holds what a problem found out about a candidate.
 type Found struct {
@@ -118,7 +126,7 @@ func (g *Judge) judge(ctx context.Context, lane *Lane, j *Job) (*Result, error) 
 		" (--limit first-cpu=... changes this)", byTimeout, " (--limit first=... changes this)", byTimeout,
 		" (--limit call=... changes this)", byTimeout, " (--limit build=... changes this)", byTimeout)
 	done, err := p.Judge(ctx, Candidate{j, lane, path})
-	if u := (*op.UsageError)(nil); errors.As(err, &u) { // the file is none that the format asks for
+	if n := (*NoSubmission)(nil); errors.As(err, &n) {
 		return notASubmission(p.Name(), inWords.Replace(err.Error())), nil
 	}
 	if err != nil {

@@ -151,7 +151,8 @@ func TestJobsAreChecked(t *testing.T) {
 		`{"problem": "p", "candidate": {"file": "c", "files": {"../a": ""}}}`:  "such as kernel.cu",
 		fromTwo + inputs:        "only a candidate",
 		twice + candidate + `}`: "either",
-		`{"problem": "p", "timeout": 3, ` + candidate + `}`: "unknown field",
+		`{"problem": "p", "sizes": [{}], ` + candidate + `}`: "at least one dim",
+		`{"problem": "p", "timeout": 3, ` + candidate + `}`:  "unknown field",
 	} {
 		_, err := ParseJob([]byte(line))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

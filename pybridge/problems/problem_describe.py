@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 import math
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,9 @@ MOST_FIXED_ELEMENTS = 1 << 24
 
 MOST_CHECKED_ELEMENTS = 1 << 20
 """Of the tensors at which the problem's own check is asked what it accepts."""
+
+MOST_SECONDS = 1.0
+"""Of processor time of a call at a shape of ours, of which the truth takes many times as much."""
 
 QUICK = ("shifted", "outlier")
 
@@ -55,6 +59,7 @@ class Description(problem_fills.Data):
         self.names = problem_names.Names()
         self.notes: list[str] = []
         self.in_place: dict[str, str] = {}  # outputs that overwrite an input
+        self.held: set[str] = set()  # sizes that a submission gets as the elements of a tensor
         self.begin()
 
     def parsed(self) -> ast.Module:
@@ -114,10 +119,13 @@ class Description(problem_fills.Data):
                 continue
             if any(not self.follows(slot, values, sizes) for slot in self.expressions):
                 continue
+            begun = time.process_time()
             try:
                 with torch.no_grad():
                     answer = self.call(self.model(values, 0), self.inputs(values, 0))
             except Exception:
+                continue
+            if shapes and time.process_time() - begun > MOST_SECONDS:
                 continue
             if not all(v.isfinite().all() for v in answer):
                 continue
@@ -224,7 +232,7 @@ class Description(problem_fills.Data):
             place = next(({"input": k, "axis": axis} for k, i in enumerate(self.places)
                           for axis in range(self.first[k].dim())
                           if self.expressions["input", i, axis] == constant), None)
-            if place is None:
+            if place is None or constant in self.held:
                 name = self.names.take(f"of_{dim}")
                 attributes.append({"name": name, "type": "int", "default": dim})
                 place = {"attribute": name}

@@ -5,6 +5,7 @@ show. The module of a format says what the signature and the tests are, and call
 from __future__ import annotations
 
 import ctypes
+import itertools
 from typing import Any
 
 import torch
@@ -14,21 +15,30 @@ import problem_recipes
 import problem_sizes
 from problem_inspect import Refused
 
-LEAST_TESTS = 3
+LEAST_TESTS, LEAST_PLAIN = 3, 2
+"""Tests that tell how sizes follow from the numbers; where each size is one of them or a constant, fewer
+do."""
+
+MOST_CHOICES = 256
+"""Ways to tell numbers apart that are tried."""
+
+DISTINCT = ((3, 5, 7, 4, 6, 2), (8, 12, 16, 20, 24, 4))
+"""Values that differ from each other."""
+
 MOST_OTHERS = 8
 """Other values of the numbers of a call that are judged."""
 
 NUMBERS = ("number", "extra")
 """What a parameter is that is no tensor; the reference gets no extra one."""
 
-TAKEN, MADE = ("input", "inout"), ("output", "inout")
-"""What a parameter is that is an input, or an output."""
+TAKEN, MADE = ("input", "inout", "sizes"), ("output", "inout")
+"""What a parameter is that is an input, or an output; the reference gets no tensor of sizes."""
 
 
 class Function(problem_describe.Description):
     """A problem while it is described. A format sets, besides what Description asks for:
 
-    signature   each parameter with the word of what it is: input, output, inout, number or extra
+    signature   each parameter with the word of what it is: input, output, inout, sizes, number or extra
     kinds       the dtype of each tensor; of a number its type in C
     looked      tests with elements, which inputs are drawn like
     tests       a dictionary of the parameters for each test
@@ -42,6 +52,7 @@ class Function(problem_describe.Description):
         self.aliases: dict[str, str] = {}  # parameters that equal a size
         self.recipes: list[dict[str, Any]] = []
         self.counted: dict[str, str] = {}  # numbers that count elements, each with how many there are
+        self.shown: list[str] = []  # sizes that only the shape of an input shows
         self.by_hand = False  # whether somebody made up all tests that can be looked at
 
     def result(self) -> dict[str, Any]:
@@ -50,6 +61,7 @@ class Function(problem_describe.Description):
         self.tests = self.of_one_rank()
         self.sizes_of()
         self.tensors()
+        self.tell_apart()
         tests = [{n: test[n] for n in self.free} for test in self.tests]
         several = next((some for least in (3, 1, 0)
                         if (some := [test for test in tests if min(test.values(), default=0) >= least])),
@@ -61,14 +73,20 @@ class Function(problem_describe.Description):
     def sizes_of(self) -> None:
         """How shapes follow from the numbers."""
         numbers = [n for n, word in self.signature if word in NUMBERS]
-        whole = [n for n in numbers if all(type(test[n]) is int for test in self.tests)]
+        whole = [n for n in [*numbers, *self.implied()]
+                 if all(type(test[n]) is int for test in self.tests)]
         for n in numbers:
             if any(type(test[n]) not in (int, float) for test in self.tests):
                 raise Refused(f"its parameter {n} is neither a tensor nor a number")
         points = [({n: test[n] for n in whole}, self.sizes_in(test)) for test in self.tests]
-        if len({tuple(values.items()) for values, _ in points}) < LEAST_TESTS:
-            raise Refused("its tests are too few to tell how sizes follow from the numbers")
         self.expressions = problem_sizes.fitted(points, whole)
+        plain = all(e in whole or str(e).isdigit() for e in self.expressions.values())
+        if len({tuple(values.items()) for values, _ in points}) < (LEAST_PLAIN if plain else LEAST_TESTS):
+            raise Refused("its tests are too few to tell how sizes follow from the numbers")
+        if None in self.expressions.values() and self.show_sizes():
+            whole += self.shown
+            points = [({n: test[n] for n in whole}, self.sizes_in(test)) for test in self.tests]
+            self.expressions = problem_sizes.fitted(points, whole)
         if None in self.expressions.values():
             self.expressions = self.sizes_of_one(points, whole)
         words = " ".join(self.expressions.values())
@@ -76,7 +94,7 @@ class Function(problem_describe.Description):
         largest = max(self.tests, key=lambda test: sum(test[n] for n in self.free))
         self.others = [n for n in numbers if n not in self.free and not self.is_alias(n)]
         timed = self.one_type_each({n: value for n, value in self.timed().items()
-                                    if n in numbers and type(value) in (int, float)})
+                                    if n in [*numbers, *whole] and type(value) in (int, float)})
         usual = self.tests[0]
         self.constants = {n: (largest if n in self.free else usual)[n] for n in numbers
                           if n not in self.aliases}
@@ -84,18 +102,55 @@ class Function(problem_describe.Description):
         self.timed_numbers = {n: timed[n] for n in self.others if n in timed}
         self.moving = []
 
+    def show_sizes(self) -> bool:
+        """Makes numbers of the sizes of inputs, where no number that the reference gets is an integer: they
+        follow from nothing else. Whether that was done."""
+        if any(word == "number" and type(self.tests[0][n]) is int for n, word in self.signature):
+            return False
+        for i, name in enumerate(n for n, word in self.signature if word in TAKEN):
+            if any(slot[:2] == ("input", i) and e is None for slot, e in self.expressions.items()):
+                self.shown += [f"{name}_{axis}" for axis in range(self.tests[0][name].dim())]
+                for test in self.tests:
+                    test.update({f"{name}_{axis}": n for axis, n in enumerate(test[name].shape)})
+        return bool(self.shown)
+
     def of_one_rank(self) -> list[dict[str, Any]]:
         """The tests whose tensors have the numbers of axes that most tests have."""
         ranks = [tuple(self.sizes_in(test)) for test in self.tests]
-        usual = max(ranks, key=lambda rank: (ranks.count(rank), len(rank)))
+        looked = [tuple(self.sizes_in(test)) for test in self.looked]
+        usual = max(ranks, key=lambda rank: (ranks.count(rank), rank in looked, len(rank)))
         kept = [test for test, rank in zip(self.tests, ranks) if rank == usual]
         if len(kept) < len(self.tests):
             kinds = [tuple(test[n].dim() for n, word in self.signature if word not in NUMBERS)
                      for test in kept[:1]]
             self.notes.append(f"It is judged with tensors of {', '.join(map(str, kinds[0]))} axes alone, as "
                               f"{len(kept)} of its {len(self.tests)} tests have them.")
-        self.looked = [test for test in self.looked if tuple(self.sizes_in(test)) == usual] or kept
+        self.looked = [test for test, rank in zip(self.looked, looked) if rank == usual]
+        self.by_hand = self.by_hand or not self.looked
         return kept
+
+    def tell_apart(self) -> None:
+        """Of numbers that equal each other in every test, finds which a size follows: the reference has an
+        answer where they differ."""
+        alike = {slot: same for slot, e in self.expressions.items() if e in self.free and len(
+            same := [n for n in self.free if all(test[n] == test[e] for test in self.tests)]) > 1}
+        found = self.expressions
+        choices = itertools.islice(itertools.product(*alike.values()), MOST_CHOICES)
+        for choice in [tuple(found[slot] for slot in alike), *choices]:
+            self.expressions = {**found, **dict(zip(alike, choice))}
+            used = problem_sizes.names_in(" ".join(self.expressions.values()))
+            if all(n in used for n in self.free) and any(
+                    self.has_answer(dict(zip(self.free, values))) for values in DISTINCT):
+                return
+        self.expressions = found
+
+    def has_answer(self, values: dict[str, int]) -> bool:
+        """Whether the reference has one at sizes, of the size that its expressions say."""
+        try:
+            answer = self.call(self.model(values, 0), self.inputs(values, 0))
+        except Exception:
+            return False
+        return [list(t.shape) for t in answer] == self.shapes_of(values)
 
     def sizes_in(self, test: dict[str, Any]) -> problem_sizes.Sizes:
         """The sizes of the tensors of a test."""
@@ -117,15 +172,19 @@ class Function(problem_describe.Description):
 
     def is_alias(self, name: str) -> bool:
         """Whether an extra parameter equals a size in every test. The reference does not get it: it can
-        be nothing but that, or the same everywhere."""
+        be nothing but that, what follows from sizes, or the same everywhere."""
         if (name, "extra") not in self.signature or len({test[name] for test in self.tests}) == 1:
             return False
-        same = [n for n in self.free if all(test[n] == test[name] for test in self.tests)]
-        if not same:
+        sizes = [({n: test[n] for n in self.free}, {("extra",): test[name]}) for test in self.tests]
+        found = problem_sizes.fitted(sizes, self.free)["extra",]
+        if found is None:
             raise Refused(f"its parameter {name} differs from test to test, and follows from none of its "
                           "sizes")
-        self.aliases[name] = same[0]
-        return True
+        if found in self.free:
+            self.aliases[name] = found
+            return True
+        self.counted[name] = found
+        return False
 
     def one_type_each(self, timed: dict[str, Any]) -> dict[str, Any]:
         """Makes floats of the numbers that are floats in the signature or in some test; of those of the timed
@@ -164,7 +223,11 @@ class Function(problem_describe.Description):
         if min(sizes.values()) < 0:
             raise ValueError("a size below 0")
         if problem_sizes.elements(sizes) <= problem_sizes.MOST_ELEMENTS:
-            self.call(self.model(values, 0), self.inputs(values, 0))  # it asserts what it does not take
+            try:  # it asserts what it does not take
+                self.call(self.model(values, 0), self.inputs(values, 0))
+            except RuntimeError as e:
+                if "can't allocate memory" not in str(e):
+                    raise
         return sizes
 
     def tensors(self) -> None:
@@ -190,6 +253,8 @@ class Function(problem_describe.Description):
         self.dtype = self.dtype_of()
         self.recipes = [self.recipe_of(name) for name in self.tensor_names]
         self.places = list(range(len(self.first)))
+        self.held = set(self.implied())
+        self.spec_names.update({n: self.names.take(n) for n in self.implied()})
         self.dims = {n: self.spec_names[n] for n in self.free}
         if not self.free:
             raise Refused("none of its numbers is a size")
@@ -204,15 +269,16 @@ class Function(problem_describe.Description):
             return self.outputs[0].dtype
         if not floats:
             raise Refused("its outputs are floating-point numbers, and none of its inputs is")
-        if any(t.dtype != floats[0] for t in self.outputs):
-            raise Refused("its outputs are not of the dtype of its first input: integers and choices are not "
-                          "imported")
+        if any(t.is_floating_point() and t.dtype != floats[0] for t in self.outputs):
+            raise Refused("its outputs are not of the dtype of its first input")
         if floats[0] not in problem_describe.TOLERANCE:
             raise Refused(f"its inputs are of {floats[0]}: want fp32 or fp16")
         return floats[0]
 
     def recipe_of(self, name: str) -> dict[str, Any]:
         """How an input is drawn."""
+        if (name, "sizes") in self.signature:
+            return {"sizes": [n if n in self.free else str(self.tests[0][n]) for n in self.implied(name)]}
         looked = [test[name] for test in self.looked if test[name].numel()]
         if looked and not looked[0].is_floating_point():
             if bound := self.bound_of(name):
@@ -232,6 +298,11 @@ class Function(problem_describe.Description):
                 self.counted[n] = f"ceildiv({' * '.join(sizes)}, 3)"
                 return n
         return ""
+
+    def implied(self, name: str = "") -> list[str]:
+        """Numbers that are no parameters: what tensors of sizes hold, or the one of a name."""
+        return [f"{n}_{i}" for n, word in self.signature if word == "sizes" and name in ("", n)
+                for i in range(self.tests[0][n].numel())] + ([] if name else self.shown)
 
     def shapes_of_ours(self, most: int) -> list[dict[str, int]]:
         """A number of 0 is judged where a test has one: the problem may rule it out."""

@@ -4,6 +4,7 @@ their elements, and only the smallest tests are drawn."""
 from __future__ import annotations
 
 import ctypes
+import time
 from pathlib import Path
 from typing import Any, Callable
 
@@ -19,6 +20,10 @@ from problem_inspect import Refused
 
 MOST_DRAWN_ELEMENTS = 1 << 27
 """Of the tensors of a test that is drawn to look at its elements."""
+
+MOST_CALLED_ELEMENTS, MOST_SECONDS = 1 << 24, 10.0
+"""Of a test of which a reference needs the elements to say how large its answer is, and the processor time
+that it may be expected to take: that of the test before times the square of how much larger it is."""
 
 DRAWN = 2
 """Tests that are drawn."""
@@ -48,21 +53,17 @@ class _Problem(function.Function):
     def tests_of(self) -> None:
         """The problem's own tests without their elements, and some with them."""
         try:
-            cases = list(self.found.generate_test_cases())
-            sample = self.found.generate_sample()
+            with On("cpu"):
+                cases = list(self.found.generate_test_cases())
+                sample = self.found.generate_sample()
         except Exception as e:
             raise Refused(reason("its generate_test_cases", e)) from e
         samples = sample if isinstance(sample, list) else [sample]
-        self.signature, self.tests = [], []
-        for i, case in enumerate([*cases, *samples]):
-            small = i >= len(cases)  # it may be made in ways that need its elements
-            try:
-                test = self.drawn_on("cpu" if small else "meta", case)
-            except Refused:
-                if small:
-                    raise
-                test = self.drawn_on("cpu", case)  # what it draws may follow from what it drew
-            self.tests.append(test)
+        self.signature, self.tests, self.pace = [], [], 0.0
+        found = [(case, test) for case in cases if (test := self.large(case))]
+        cases = [case for case, _ in found]
+        self.tests = [test for _, test in found]
+        self.tests += [self.test_of(*self.drawn_on("cpu", case)) for case in samples]
         smallest = sorted(range(len(cases)), key=lambda i: self.elements(self.tests[i]))[:DRAWN]
         self.looked = []
         for i in [*smallest, *range(len(cases), len(self.tests))]:
@@ -78,28 +79,48 @@ class _Problem(function.Function):
         if self.by_hand:
             self.notes.append("Its tests are too large to look at their elements.")
 
-    def drawn_on(self, device: str, case: dict[str, Any]) -> dict[str, Any]:
-        """A test, without its elements."""
+    def large(self, case: dict[str, Any]) -> dict[str, Any]:
+        """A test, without its elements; an empty one where it is too large for a reference that needs
+        them."""
+        try:
+            return self.test_of(*self.drawn_on("meta", case))
+        except Refused:
+            inputs, extras = self.drawn_on("cpu", case)  # what it draws may follow from what it drew
+        try:
+            return self.test_of([v.to("meta") if isinstance(v, torch.Tensor) else v for v in inputs], extras)
+        except Refused:
+            elements = sum(v.numel() for v in inputs if isinstance(v, torch.Tensor))
+        if elements > MOST_CALLED_ELEMENTS or self.pace * elements ** 2 > MOST_SECONDS:
+            return {}
+        begun = time.process_time()
+        test = self.test_of(inputs, extras)
+        self.pace = (time.process_time() - begun) / max(elements, 1) ** 2
+        return test
+
+    def drawn_on(self, device: str, case: dict[str, Any]) -> tuple[list, list]:
+        """The arguments of a test, and its extra ones."""
         try:
             with On(device):
                 inputs = list(case["create_inputs"]())
             with On("cpu"):
-                extras = list(self.found.get_extra_params(case))
+                return inputs, list(self.found.get_extra_params(case))
         except Exception as e:
             raise Refused(reason("drawing its inputs", e)) from e
-        return {name: value.to("meta") if isinstance(value, torch.Tensor) else value
-                for name, value in self.test(inputs, extras).items()}
+
+    def test_of(self, inputs: list, extras: list) -> dict[str, Any]:
+        """A test, without its elements."""
+        test = self.test(inputs, extras)
+        sizes = [name for name, word in self.signature if word == "sizes"]
+        return {name: value.to("meta") if isinstance(value, torch.Tensor) and name not in sizes else value
+                for name, value in test.items()}
 
     def test(self, inputs: list, extras: list) -> dict[str, Any]:
         """A test by its parameters."""
         words = ["input" if isinstance(value, torch.Tensor) else "number" for value in inputs]
         outputs = len(self.parameters) - len(inputs) - len(extras)
-        words += ["output"] * outputs + ["extra"] * len(extras)
+        words += ["output"] * outputs
+        words += ["sizes" if isinstance(value, torch.Tensor) else "extra" for value in extras]
         signature = [(p["name"], word) for p, word in zip(self.parameters, words)]
-        for value, p in zip(extras, self.parameters[len(inputs) + outputs:]):
-            if isinstance(value, torch.Tensor):
-                raise Refused(f"its parameter {p['name']} is a tensor of numbers that follow from sizes, "
-                              "which is not imported")
         if outputs < 1 or any(p["pointer"] != (word not in function.NUMBERS)
                               for p, word in zip(self.parameters, words)):
             raise Refused("its parameters are not its inputs, outputs and numbers in that order")
@@ -108,6 +129,10 @@ class _Problem(function.Function):
         self.signature = signature
         given = dict(zip([name for name, _ in signature], [*inputs, *[None] * outputs, *extras]))
         tensors = tuple(value for value in inputs if isinstance(value, torch.Tensor))
+        for name, word in signature:
+            if word == "sizes":  # the numbers in it are sizes of their own
+                given[name] = given[name].to(self.kinds[name])
+                given.update({f"{name}_{i}": n for i, n in enumerate(given[name].tolist())})
         return {**given, **self.made(tensors, given)}
 
     def made(self, tensors: tuple, values: dict[str, Any]) -> dict[str, torch.Tensor]:
@@ -134,7 +159,8 @@ class _Problem(function.Function):
             return super().sizes_of_one(points, whole)
         free = [n for n in whole if n in problem_sizes.names_in(" ".join(inputs.values()))]
         kept = {n: self.tests[0][n] for n in whole if (n, "number") in self.signature and n not in free}
-        numbers = {n: value for n, value in self.tests[0].items() if not isinstance(value, torch.Tensor)}
+        numbers = {n: value for n, value in self.tests[0].items()
+                   if not isinstance(value, torch.Tensor) or (n, "sizes") in self.signature}
         dtypes = [self.kinds[name] for name, word in self.signature if word == "input"]
 
         def run(values: dict[str, int]) -> problem_sizes.Sizes:

@@ -3,6 +3,8 @@ which the reference has a bounded answer."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -22,6 +24,12 @@ TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 1e-2}
 """Of the format's own check, absolute and relative."""
 
 DISTRIBUTIONS = ("normal", "scaled", "shifted", "constant", "zeros", "outlier", "row_offsets", "sparse")
+
+MOST_SECONDS = 30.0
+"""Of processor time, in which it is seen for which data and shapes the answer has a bound."""
+
+MOST_UNDECIDED = 0.25
+"""The share of integers whose choice rounding may turn, above which data says too little of them."""
 
 DRAWN = "drawn"
 """The rule of an input that the problem itself draws, at any sizes and under any seed."""
@@ -69,11 +77,24 @@ class Data:
         self.gradient = "no input is a floating-point number"
         if self.differentiable:
             self.gradient = self.gradient_trouble("normal", self.judged)
+        begun = time.process_time()
         self.distributions = ["normal"]
         if not self.keeps_its_data():
-            self.distributions += [name for name in DISTRIBUTIONS[1:] if self.bounded(name, self.judged)]
-        self.shapes = [values for values in self.shapes if self.bounded("normal", values)]
-        self.pinned = [(numbers, self.pinned_at(numbers, sizes)) for numbers, sizes in self.other_numbers()]
+            self.distributions += self.in_time(DISTRIBUTIONS[1:],
+                                               lambda name: self.bounded(name, self.judged))
+        others = [values for values in self.shapes if values != self.judged]
+        kept = self.in_time(others, lambda values: self.bounded("normal", values))
+        self.shapes = [values for values in self.shapes if values == self.judged or values in kept]
+        self.pinned = []
+        pinned = self.other_numbers()
+        self.in_time(pinned, lambda one: self.pinned.append((one[0], self.pinned_at(*one))))
+        if time.process_time() - begun > MOST_SECONDS:
+            self.notes.append("Its reference is slow: it is judged with fewer shapes and kinds of data.")
+
+    def in_time(self, all_of: Iterable, holds: Callable) -> list:
+        """Those for which something holds, as far as a share of the time goes."""
+        until = time.process_time() + MOST_SECONDS / 3
+        return [one for one in all_of if time.process_time() < until and holds(one)]
 
     def other_numbers(self) -> list[tuple[dict[str, Any], dict[str, int]]]:
         """Values of constants that the problem also uses, each with sizes at which it does."""
@@ -108,10 +129,11 @@ class Data:
 
     def look_at_draws(self, draws: list[list]) -> None:
         """Refuses a problem whose inputs have a structure that triad's own data has not."""
-        draws = [[problem_structure.sampled(t) for t in d] for d in draws]
+        whole, draws = draws, [[problem_structure.sampled(t) for t in d] for d in draws]
         for k, name in enumerate(self.input_names):
             of_it = [d[k] for d in draws]
-            found = problem_structure.structure(of_it)
+            found = (problem_structure.structure(of_it)
+                     or problem_structure.sums_to_one([d[k] for d in whole]))
             if found == problem_structure.FEW_VALUES and problem_structure.of_zeros_and_ones(of_it):
                 self.fills[k] = "mask"
             elif found and self.can_draw:
@@ -181,8 +203,10 @@ class Data:
             if _undefined(want) or got.isnan().any():
                 return "its answer, or the bound of it, is infinite or NaN for ordinary data"
             if not got.is_floating_point():
-                if not torch.equal(got.double().reshape(want.r.shape), want.r.double()):
+                if ((got.double().reshape(want.r.shape) - want.r).abs() > want.e).any():
                     return "its integers differ from those of its fp64 answer"
+                if int((want.e > 0).sum()) > MOST_UNDECIDED * want.e.numel():
+                    return "its integers hang on choices between values that are equal, or nearly"
                 continue
             u = bounded.ROUNDOFF[got.dtype]
             over = (got.double().reshape(want.r.shape) - want.r).abs() - want.e - u * want.r.abs() * 1.01
@@ -222,6 +246,8 @@ def reason(doing: str, e: BaseException) -> str:
         return f"it imports {e.name}, which is not installed here"
     if isinstance(e, OSError) and ("resolution" in text or "urlopen" in text or "unreachable" in text):
         return "it wants the network, which a reference does not have here"
+    if isinstance(e, MemoryError) or "can't allocate memory" in text:
+        return "it needs too much memory"
     if "NVIDIA driver" in text or "CUDA driver" in text or "with CUDA" in text or "No CUDA GPUs" in text:
         return "its reference needs a GPU"
     return f"{doing} raised {type(e).__name__}" + (f": {text}" if text else "")

@@ -38,6 +38,10 @@ import sandbox  # noqa: E402
 LONGEST = 1 << 20
 """The maximum size of a description in bytes; internal/problem has the same."""
 
+MOST_MEMORY = 7 << 29
+"""Bytes. A shape that needs more raises an error, and is not judged; the sandbox ends a process above a
+larger limit."""
+
 WAITING = 3
 """How many times as long a problem may take by the clock as by the processor, which others may share."""
 
@@ -83,6 +87,7 @@ def _answered(request: dict[str, Any], requests: BinaryIO, answers: BinaryIO) ->
     if child == 0:
         os.setsid()
         resource.setrlimit(resource.RLIMIT_CPU, (request["seconds"], request["seconds"]))
+        resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
         for descriptor in (ours, requests.fileno(), answers.fileno()):
             os.close(descriptor)
         with os.fdopen(theirs, "wb") as answer:

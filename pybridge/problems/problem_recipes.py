@@ -9,11 +9,15 @@ from typing import Any
 
 import torch
 
+import problem_sizes
 import problem_structure
 from tensors import DTYPES
 
 MOST_VALUES = 64
 """Values of an input that has few."""
+
+MOST_COUNTED = 1 << 24
+"""Elements whose values are counted."""
 
 MOST_INTEGER = (1 << 63) - 2
 """The largest integer that torch draws."""
@@ -23,8 +27,9 @@ def range_of(tests: list[torch.Tensor]) -> dict[str, Any]:
     """The recipe of an input without structure: between the least and the largest element of the tests."""
     if not tests:
         return {"low": 0, "high": 1}
-    found = torch.cat([_finite(t).double() for t in tests])
-    low, high = (found.min().item(), found.max().item()) if found.numel() else (0, 1)
+    found = [t for t in map(_finite, tests) if t.numel()]
+    low = min((t.min().item() for t in found), default=0)
+    high = max((t.max().item() for t in found), default=1)
     if not tests[0].is_floating_point():
         return {"low": int(low), "high": int(high)}
     return {"low": 0, "high": 1} if 0 <= low and high <= 1 else {"low": low, "high": high}
@@ -35,12 +40,15 @@ def of(tests: list[torch.Tensor]) -> dict[str, Any]:
     recipe, finite = range_of(tests), [_finite(t) for t in tests]
     if not tests:
         return recipe
-    found = problem_structure.structure([problem_structure.sampled(t) for t in tests])
+    found = (problem_structure.structure([problem_structure.sampled(t) for t in tests])
+             or problem_structure.sums_to_one(tests))
     if found and (name := _NAMES.get(found)):
         recipe["structure"] = name
     if not any(t.numel() for t in finite):
         recipe.pop("structure", None)
         return recipe
+    if sum(t.numel() for t in finite) > MOST_COUNTED:
+        finite = [_finite(problem_structure.sampled(t)) for t in tests]
     values, counts = torch.cat([t.double() for t in finite]).unique(return_counts=True)
     few = len(values) <= MOST_VALUES
     if few and (found == problem_structure.FEW_VALUES or not found and not tests[0].is_floating_point()):
@@ -61,6 +69,8 @@ def of(tests: list[torch.Tensor]) -> dict[str, Any]:
 def drawn(recipe: dict[str, Any], shape: list[int], dtype: torch.dtype, values: dict[str, Any],
           random: torch.Generator) -> torch.Tensor:
     """An input of a shape; values are the numbers of the call."""
+    if "sizes" in recipe:
+        return torch.tensor([problem_sizes.value_of(e, values) for e in recipe["sizes"]], dtype=dtype)
     if "values" in recipe:
         count = math.prod(shape)
         at = torch.multinomial(torch.tensor(recipe["shares"]), max(count, 1), True, generator=random)
@@ -111,6 +121,10 @@ def _nonzero(t: torch.Tensor, count: int, random: torch.Generator) -> torch.Tens
     return torch.where(there.reshape(t.shape), torch.where(t == 0, 1, t), 0)
 
 
+def _shares(t: torch.Tensor, *_: Any) -> torch.Tensor:
+    return t.abs() / t.abs().sum(-1, keepdim=True) if t.numel() else t
+
+
 def _one_hot(t: torch.Tensor, recipe: dict[str, Any], random: torch.Generator) -> torch.Tensor:
     at = torch.randint(max(t.shape[-1], 1), (*t.shape[:-1], 1), generator=random)
     return torch.zeros_like(t).scatter(-1, at, max(recipe["high"], 1)) if t.numel() else t
@@ -124,12 +138,12 @@ _NAMES = {
     "is triangular or diagonal": "triangle", "is symmetric": "symmetric", "is sorted": "sorted",
     "has one element in each row that is not 0": "one hot", "is a permutation": "permutation",
     "has one value alone": "one value", problem_structure.FEW_VALUES: "few values",
-    problem_structure.OFTEN: "often", "has integers alone": "integers",
+    problem_structure.OFTEN: "often", problem_structure.SHARES: "shares", "has integers alone": "integers",
 }
 
 _SHAPED = {
     "triangle": _triangle, "symmetric": _symmetric, "often": _places, "one hot": _one_hot,
-    "permutation": _permutation,
+    "permutation": _permutation, "shares": _shares,
     "sorted": lambda t, *_: t.sort(-1).values if t.dim() else t,
     "one value": lambda t, *_: t.flatten()[:1].expand(t.numel()).reshape(t.shape) if t.numel() else t,
 }

@@ -30,6 +30,17 @@ def structure(draws: list[torch.Tensor]) -> str:
     return ""
 
 
+def sums_to_one(draws: list[torch.Tensor]) -> str:
+    """SHARES where each row of an input of floats is divided into shares of 1, in each draw; "" otherwise. A
+    row has to be whole: no draw is sampled."""
+    draws = [t for t in draws if t.is_floating_point() and t.dtype.itemsize > 1 and t.numel() >= 4
+             and t.shape[-1] >= 2]
+    one = torch.ones((), dtype=torch.float64)
+    is_so = all((t >= 0).all() and torch.allclose(
+        t.double().sum(-1), one, atol=1e-2 if t.dtype.itemsize < 4 else 1e-4) for t in draws)
+    return SHARES if draws and is_so else ""
+
+
 def sampled(t: torch.Tensor) -> torch.Tensor:
     """Elements of a large tensor at even distances: its longest axes are thinned out alike, so that a
     triangle, an order or a symmetry shows in what is left. Numbers of 8 bits cannot be compared as they
@@ -128,7 +139,7 @@ _STRUCTURES = [
     ("is sorted", lambda t: t.numel() >= 16, _sorted),
 ]
 
-FEW_VALUES, OFTEN = "has few values", "has one value in many places"
+FEW_VALUES, OFTEN, SHARES = "has few values", "has one value in many places", "has rows that sum to 1"
 
 _OF_FLOATS = [
     (FEW_VALUES, lambda t: t.numel() >= 4, _few),

@@ -29,8 +29,9 @@ ENTRY = "solution"
 
 DTYPES = {"float": torch.float32, "double": torch.float64, "float16": torch.float16, "int": torch.int32,
           "int32_t": torch.int32, "int64_t": torch.int64, "uint8_t": torch.uint8, "int8_t": torch.int8,
-          "uint32_t": torch.uint32}
-"""What pointers of the format point to. Unsigned integers of 64 bits are no dtype of triad's."""
+          "uint32_t": torch.uint32, "size_t": torch.int64}
+"""What pointers of the format point to. Unsigned integers of 64 bits are no dtype of triad's; a size_t holds
+sizes, which are small."""
 
 
 class Base:

@@ -28,8 +28,11 @@ class Trial:
 def test_trials(problem: Any, name: str, test: dict[str, Any], device: str,
                 accepts: Callable) -> Iterator[Trial]:
     """The trial of a test of a function's parameters, if it is small enough."""
-    tensors = tuple(test[n] for n, word in problem.plan["signature"] if word in ("input", "inout"))
+    tensors = tuple(test[n] for n, word in problem.plan["signature"] if word in ("input", "inout", "sizes"))
     values = {n: test[n] for n, word in problem.plan["signature"] if word in ("number", "extra")}
+    for n, word in problem.plan["signature"]:
+        if word == "sizes":
+            values.update({f"{n}_{i}": size for i, size in enumerate(test[n].tolist())})
     if device != "cpu" or sum(t.numel() for t in tensors) <= MOST_ELEMENTS:
         yield Trial(name, tensors, attributes_of(problem.plan, values), values, accepts(test))
 

@@ -57,6 +57,11 @@ OPERATORS = {
     "standard deviation": (lambda x: (x - x.mean(-1, keepdim=True)) / x.std(-1, keepdim=True), (X,)),
     "masked": (lambda x: x.masked_fill(torch.ones_like(x, dtype=torch.bool).triu(1),
                                        float("-inf")).softmax(-1), (X,)),
+    "Fourier transform": (lambda x: torch.view_as_real(torch.fft.fft2(torch.complex(x[0], x[1]))),
+                          (drawn(18, 2, 12, 18),)),
+    "real transforms": (lambda x: torch.fft.irfft(2 * torch.fft.rfft(x), n=x.shape[-1]), (X,)),
+    "least of those that meet": (
+        lambda x, w: w.exp().scatter_reduce(0, torch.arange(37) % 5, (x[0] * w).sin(), "amin"), (X, W)),
     "turned": (lambda x, w: x @ w.t() + w.T.sum(), (X, drawn(15, 7, 37))),
     "in place": (lambda x: x.mul(torch.sigmoid(x)).add_(1), (X,)),
     "rotation": (lambda x, c, s: torch.cat((x[:, :4] * c - x[:, 4:8] * s, x[:, 4:8] * c + x[:, :4] * s), -1),

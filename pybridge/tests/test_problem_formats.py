@@ -181,7 +181,7 @@ class Tensara(unittest.TestCase):
             ('"c", "type": "float"', '"c", "type": "uint64_t"', "c is a pointer to uint64_t"),
             ('"c", "type": "float"', '"c", "type": "uint32_t"', "c is of torch.float32"),
             (EXTRAS, EXTRAS + " % 7", "k_again differs"),
-            (EXTRAS, "torch.ones(2), 1, 2", "its parameter rows is a tensor of"),
+            (EXTRAS, "torch.ones(2), 1, 2", "not its inputs, outputs and numbers"),
             (EXTRAS, "1, 2", "not its inputs, outputs and numbers"),
             ("alpha * (a @ b)", "torch.rand_like(a[:, 0])", "random numbers of its own"),
             ("alpha * (a @ b)", "torch.zeros_like(a[:, 0])", "the same for other inputs"),

@@ -194,8 +194,10 @@ class Functions(ProblemCase):
         d = self.describe(flat)
         self.assertEqual(d["inputs"][0]["shape"], ["n", "n"])
         self.assertIn("as 3 of its 4 tests have them", " ".join(d["notes"]))
+        self.assertIn("as 2 of its 4 tests have them",
+                      " ".join(self.describe(flat.replace("n != 4", "n > 20"))["notes"]))
         with self.assertRaisesRegex(Refused, "too few"):
-            self.describe(flat.replace("n != 4", "n > 20"))
+            self.describe(TRIANGLE.replace("(30,), (17,), (64,)", "(4,), (4,)"))
 
     def test_a_recipe_draws_what_it_was_made_from(self):
         random = torch.Generator().manual_seed(1)

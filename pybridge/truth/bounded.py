@@ -42,6 +42,8 @@ class Rules:
 
     def __init__(self) -> None:
         self.begin("fp32", torch.float32, False)
+        self.moved: Any = None  # moves what is chosen by; None: it is as in fp64
+        self.chose = self.took = False  # whether something was chosen by a value, and a number taken
 
     def begin(self, contract: str, dtype: torch.dtype, equal_terms: bool) -> None:
         """Sets what holds for the computation that follows."""
@@ -153,12 +155,30 @@ def stored_as(x: Bounded, dtype: torch.dtype | None = None) -> Bounded:
     dtype = dtype or rules.dtype
     u, lowest = ROUNDOFF.get(dtype, rules.u), LOWEST.get(dtype, rules.subnormal)
     rounding = u * (x.r.abs() + x.e) + lowest / 2
+    parts = torch.view_as_real(x.s) if x.s.is_complex() else x.s
+    s = parts.to(dtype).to(torch.float64)
     return Bounded(x.r, x.e + torch.where((x.r == 0) | ~x.r.isfinite(), 0.0, rounding),
-                   x.s.to(dtype).to(torch.float64))
+                   torch.view_as_complex(s) if x.s.is_complex() else s)
 
 
 def value_of(x: Any) -> Any:
     return x.r if isinstance(x, Bounded) else x
+
+
+def choice_of(x: Any) -> Any:
+    """The value by which something is chosen."""
+    if not isinstance(x, Bounded):
+        return x
+    rules.chose = True
+    return rules.moved.chosen_by(x) if rules.moved else x.r
+
+
+def number_of(x: Any) -> Any:
+    """The value of a number that Python takes out of a tensor."""
+    if not isinstance(x, Bounded):
+        return x
+    rules.took = True
+    return rules.moved.taken(x) if rules.moved else x.r
 
 
 def error_bound_of(x: Any) -> Any:
@@ -196,11 +216,12 @@ def _compose(func, args: tuple, kwargs: dict[str, Any]) -> Any:
         return _in_place(func, args, kwargs)
     args = tree_map(_widened, args)
     if packet in EXACT:
-        return tree_map(lambda r: r, func(*tree_map(value_of, args), **tree_map(value_of, kwargs)))
-    moves = packet in MOVES or getattr(func, "is_view", False)
+        taken = packet is aten._local_scalar_dense
+        return func(*tree_map(number_of if taken else choice_of, args), **tree_map(choice_of, kwargs))
+    moves = packet not in FORMS and (packet in MOVES or getattr(func, "is_view", False))
     if not moves and packet not in FORMS:
         return _decomposed(func, args, kwargs)
-    r = func(*tree_map(value_of, args), **tree_map(value_of, kwargs))
+    r = func(*tree_map(choice_of if packet in CHOOSES else value_of, args), **tree_map(value_of, kwargs))
     t = (func(*_error_bounds(packet, args), **tree_map(error_bound_of, kwargs)) if moves
          else FORMS[packet](r, *args, **kwargs))
     s = func(*tree_map(simulated_of, args), **tree_map(simulated_of, kwargs)) if rules.simulated else r
@@ -226,7 +247,7 @@ def joined(r: Any, t: Any, s: Any, rounds: bool) -> Any:
         parts = [joined(*each, rounds) if isinstance(each[0], torch.Tensor) else each[0]
                  for each in zip(r, t, s)]
         return parts if isinstance(r, list) else tuple(parts)
-    if not isinstance(r, torch.Tensor) or not r.is_floating_point():
+    if not isinstance(r, torch.Tensor) or not (r.is_floating_point() or r.is_complex()):
         return r
     if not rounds:
         return Bounded(r, t, s)
@@ -306,6 +327,9 @@ SELECTS = {aten.max_pool2d_with_indices, aten.max_pool3d_with_indices, aten.sort
            aten.max, aten.min, aten.relu, aten.clamp, aten.clamp_min, aten.clamp_max, aten.hardtanh}
 """Forms that round nothing."""
 
+CHOOSES = {aten.sort, aten.topk, aten.max, aten.min}
+"""Forms that give the places of what they choose, too."""
+
 MOVES = {getattr(aten, name) for name in (
     "clone detach _to_copy contiguous view reshape _unsafe_view expand permute transpose t unsqueeze squeeze "
     "slice select split split_with_sizes unbind narrow "
@@ -327,6 +351,7 @@ FILLS = {aten.masked_fill: 2, aten.constant_pad_nd: 2, aten.scatter: 3, aten.whe
 EXACT = {getattr(aten, name) for name in (
     "lt le gt ge eq ne isnan isinf isfinite argmax argmin sign round floor ceil trunc sgn ones_like "
     "full_like new_full new_ones bernoulli is_same_size "
-    "logical_not logical_and logical_or nonzero argsort floor_divide rand_like randn_like "
-    "_local_scalar_dense equal").split() if hasattr(aten, name)}
-"""What decides: it is decided as in fp64, and its result is exact."""
+    "logical_not logical_and logical_or nonzero argsort searchsorted bucketize floor_divide rand_like "
+    "randn_like _local_scalar_dense equal").split() if hasattr(aten, name)}
+"""What decides: it is decided as in fp64, and its result is exact; where it decides an output,
+bounded_choices.py says how far that may be off."""

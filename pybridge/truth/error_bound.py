@@ -24,7 +24,8 @@ from typing import Any, Callable
 
 import torch
 
-import error_bound_rules  # noqa: F401  (it fills in the tables of bounded)
+import bounded_choices
+import bounded_complex  # noqa: F401  (it fills in the tables of bounded, and imports what does so before it)
 from bounded import Bounded, Made, UnknownForm, exactly, given, rules, stored_as
 from tensors import DTYPES, is_number
 
@@ -38,10 +39,13 @@ def compute(function: Callable, tensors: tuple, attributes: dict[str, Any], cont
     """function(*tensors, **attributes), which gives count tensors, with the error bound of each; with
     upstream, the gradients of its outputs by their number, those of the differentiable inputs instead."""
     rules.begin(contract, dtype, equal_terms)
-    inputs = [given(x) if is_number(x) else x for x in tensors]
     if upstream is None:
-        with torch.no_grad(), Made():
-            return _listed(function(*inputs, **attributes), count)
+        def run() -> list[torch.Tensor]:
+            with torch.no_grad(), Made():
+                return _tensors(function(*(given(x) if is_number(x) else x for x in tensors), **attributes),
+                                count)
+        return bounded_choices.settled(run)
+    inputs = [given(x) if is_number(x) else x for x in tensors]
     with torch.enable_grad(), Made():
         for i in differentiable:
             inputs[i].requires_grad_()
@@ -74,10 +78,15 @@ def chained(forward: Callable, backward: Callable, plan: str, tensors: tuple, co
         return _listed(backward(*args, **attributes), gradients)
 
 
-def _listed(value: Any, count: int) -> list:
+def _listed(value: Any, count: int) -> list[Bounded]:
     """What a function returned, which must be count tensors."""
+    return [v if isinstance(v, Bounded) else exactly(v) for v in _tensors(value, count)]
+
+
+def _tensors(value: Any, count: int) -> list[torch.Tensor]:
+    """What a function returned, which must be count tensors; some may be without error bounds."""
     values = list(value) if isinstance(value, (tuple, list)) else [value]
     if len(values) != count or not all(isinstance(v, torch.Tensor) for v in values):
         kinds = ", ".join("a tensor" if isinstance(v, torch.Tensor) else type(v).__name__ for v in values)
         raise TypeError(f"it returns {kinds}: want {count} tensor{'s' * (count != 1)}")
-    return [exactly(v) if isinstance(v, torch.Tensor) and not isinstance(v, Bounded) else v for v in values]
+    return values

@@ -370,6 +370,16 @@ def _linear(func: Callable, terms: Callable):
     return rule
 
 
+def _scatter_reduce(r, x, dim, index, src, reduce, *, include_self=True):
+    """Of sums, and of the largest or smallest: the largest error bound of those that meet."""
+    if reduce == "sum" and include_self:
+        return _linear(aten.scatter_add, lambda x, dim, index, src: index.numel())(r, x, dim, index, src)
+    if reduce not in ("amax", "amin"):
+        raise UnknownForm(f"scatter_reduce of {reduce} has no rule for its error bound")
+    t, t_src = (error_of(v) if isinstance(v, Bounded) else torch.zeros_like(v) for v in (x, src))
+    return aten.scatter_reduce(t, dim, index, t_src, "amax", include_self=include_self)
+
+
 def _window(x, size, *rest, **named) -> int:
     return math.prod(size) if len(size) > 1 else size[0] ** (x.dim() - 2)
 
@@ -455,6 +465,7 @@ FORMS.update({
     aten.max_pool2d_with_indices_backward: _linear(aten.max_pool2d_with_indices_backward, _window_of),
     aten.max_pool3d_with_indices_backward: _linear(aten.max_pool3d_with_indices_backward, _window_of),
     aten.scatter_add: _linear(aten.scatter_add, lambda x, dim, index, src: index.numel()),
+    aten.scatter_reduce: _scatter_reduce,
     aten.index_add: _linear(aten.index_add, lambda x, dim, index, *a: index.numel() + 1),
     aten.index_put: _linear(aten.index_put, lambda x, indices, values, accumulate=False: values.numel() + 1
                             if accumulate else 1),

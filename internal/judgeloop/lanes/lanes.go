@@ -159,6 +159,9 @@ func (p *judged) Judge(ctx context.Context, c judgeloop.Candidate) (judgeloop.Fo
 	request.Options.Seed = request.Seed
 	p.gpu.Apply(&request.Options)
 	candidate, err := p.candidate(c, request.Options)
+	if u := (*op.UsageError)(nil); errors.As(err, &u) {
+		err = &judgeloop.NoSubmission{Err: err}
+	}
 	if err != nil {
 		return judgeloop.Found{}, err
 	}
