@@ -14,12 +14,12 @@ def tiles_kernel(src, dst, N, TILE: tl.constexpr):
     top = -float("inf")
     total = 0.0
     for begin in range(0, N, TILE):
-        v = tl.load(src + begin + at, mask=begin + at < N, other=-float("inf"))
+        v = tl.load(src + begin + at, mask=begin + at < N, other=-float("inf")).to(tl.float32)
         new = tl.maximum(top, tl.max(v, 0))
         total = total * tl.exp(top - new) + tl.sum(tl.exp(v - new), 0)
         top = new
     for begin in range(0, N, TILE):
-        v = tl.load(src + begin + at, mask=begin + at < N, other=-float("inf"))
+        v = tl.load(src + begin + at, mask=begin + at < N, other=-float("inf")).to(tl.float32)
         tl.store(dst + begin + at, tl.exp(v - top) / total, mask=begin + at < N)
 
 
