@@ -149,7 +149,7 @@ func wrongOf(wrong, compared int64) string {
 	return elementsThat(wrong, compared, "is wrong", "are wrong")
 }
 
-// elementsThat says of how many elements something holds, with the verb for one and for more.
+// elementsThat counts the elements of which something holds, with the verb for one and for more.
 func elementsThat(n, of int64, one, more string) string {
 	noun, verb := "elements", more
 	if of == 1 {

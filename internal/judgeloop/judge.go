@@ -43,7 +43,7 @@ type Problem interface {
 	Close() error
 }
 
-// NoSubmission says that a file is none that the format asks for: its candidate is wrong. Any other error is
+// NoSubmission: a file is none that the format asks for, and its candidate is wrong. Any other error is
 // that of the job, whose candidate is neither right nor wrong.
 type NoSubmission struct{ Err error }
 

@@ -275,7 +275,7 @@ func isTiny(text string) bool {
 	return err == nil && n != 0 && math.Abs(n) < 1e-3
 }
 
-// guessedLayout says in which order the sizes of tensors with three or more are assumed to lie, unless the
+// guessedLayout names the order in which the sizes of tensors with three or more are assumed to lie, unless the
 // user said that this order is meant.
 func (b *Binding) guessedLayout() string {
 	for _, a := range b.Args {

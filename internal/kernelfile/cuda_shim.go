@@ -366,7 +366,7 @@ func (b *Binding) varyingBits() uint32 {
 	return 0
 }
 
-// Constraint says in one sentence what the function is not judged on.
+// Constraint returns a sentence with the cases on which the function is not judged.
 func (b *Binding) Constraint() string {
 	return strings.Join(append([]string{"contiguous tensors"}, b.limits()...), "; ")
 }

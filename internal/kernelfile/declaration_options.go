@@ -154,8 +154,8 @@ func (r Request) saysOther(fn cfacts.Function) bool {
 // NotTaken begins the note on functions that are left out because the file declares them as something else.
 const NotTaken = "not taken: "
 
-// ofOthers says which functions are not taken because the file declares them as other operators, or declares
-// only other functions as this one; "" for none.
+// ofOthers names the functions that are not taken because the file declares them as other operators, or
+// declares only other functions as this one; "" for none.
 func ofOthers(f *cfacts.File, r Request, passes []op.Pass) string {
 	var words []string
 	for _, pass := range passes {

@@ -179,7 +179,7 @@ func (b *Binding) templateArguments(values map[string]string) string {
 	return "<" + strings.Join(words, ", ") + ">"
 }
 
-// misfit says which parameter's type does not fit a dtype of the operator, "" if all do.
+// misfit names the parameter whose type does not fit a dtype of the operator, "" if all do.
 func (b *Binding) misfit(dtype string, types map[string]string) string {
 	for _, a := range b.Args {
 		if a.Role != Input && a.Role != Output {

@@ -11,7 +11,7 @@ import (
 	"triad/internal/ownfile/match"
 )
 
-// SeveralError says that several functions of a file can be judged: each is a row of its own.
+// SeveralError: several functions of a file can be judged, and each is a row of its own.
 type SeveralError struct {
 	Names   []string
 	Message string
@@ -351,7 +351,7 @@ func withoutSiblings(fit []*Binding, spec *op.Spec) []*Binding {
 	})
 }
 
-// noFunction says why a file has no function to judge.
+// noFunction explains that a file has no function to judge.
 func noFunction(f *cfacts.File, r Request, passes []op.Pass) error {
 	have := cfacts.Names(f.Functions)
 	message := "it has no function to judge"

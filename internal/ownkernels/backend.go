@@ -299,7 +299,7 @@ func (f *File) runJob(ctx context.Context, job backend.Job, trial bool) (backend
 var failedAssert = regexp.MustCompile("Assertion `(.+?)[`'] failed")
 
 // assertsSizes makes a crash UNSUPPORTED that is a failed assert about the sizes of a function's arguments:
-// it says what the function is not written for.
+// it names the cases that the function is not written for.
 func (f *File) assertsSizes(outcome *backend.Outcome) {
 	m := failedAssert.FindStringSubmatch(outcome.Log)
 	if outcome.Status != op.StatusCrash || m == nil || f.IsPython() {

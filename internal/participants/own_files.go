@@ -167,7 +167,7 @@ func (o *OwnFiles) checkMap(mapped map[string]string) error {
 	return nil
 }
 
-// LeftOut says for every file whose backward is not judged why it is not.
+// LeftOut gives the reason for every file whose backward is not judged.
 func (o *OwnFiles) LeftOut() (sentences []string) {
 	if o == nil {
 		return nil

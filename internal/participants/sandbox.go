@@ -13,7 +13,7 @@ import (
 	"triad/internal/sandbox"
 )
 
-// SandboxOf says in what a stranger's files run, for the session; "" if there are none.
+// SandboxOf names the sandbox of strangers' files, for the session; "" if there are none.
 func SandboxOf(f *added.Flags, mine *OwnFiles) string {
 	switch {
 	case f.NoSandbox:

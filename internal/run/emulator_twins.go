@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"triad/internal/backend"
 	"triad/internal/op"
 	"triad/internal/record"
 )
@@ -14,7 +15,7 @@ import (
 type besides struct {
 	mu    sync.Mutex
 	seen  []*BesideSeen
-	took  map[string]*overlapping // by implementation
+	took  map[string]*overlapping    // by implementation
 	quick map[string]map[string]bool // the keys of the quick cases, by operator
 }
 
@@ -101,22 +102,7 @@ func (x *execution) beside(ctx context.Context, c *prepared, e entry, r *record.
 	if b == nil && why == "" {
 		return nil
 	}
-	limit := x.request.CasesLimit
-	if limit <= 0 {
-		limit = besideLimit
-	}
-	x.besides.mu.Lock()
-	seen := x.besides.of(r.Impl)
-	took, began := x.besides.tookOf(r.Impl), time.Now()
-	if b != nil && took.total(began) > limit {
-		b, why = nil, fmt.Sprintf("it took %v for those before", limit)
-	}
-	if b == nil {
-		seen.Left, seen.Why = seen.Left+1, why
-	} else {
-		took.begin(began)
-	}
-	x.besides.mu.Unlock()
+	took, began := x.begun(r.Impl, &b, why)
 	if b == nil {
 		return nil
 	}
@@ -139,6 +125,7 @@ func (x *execution) beside(ctx context.Context, c *prepared, e entry, r *record.
 	other.doubted(&emulated)
 	x.besides.mu.Lock()
 	defer x.besides.mu.Unlock()
+	seen := x.besides.of(r.Impl)
 	switch emulated.Status.Weight() {
 	case op.Bad:
 		seen.Judged++
@@ -154,6 +141,28 @@ func (x *execution) beside(ctx context.Context, c *prepared, e entry, r *record.
 		seen.Left, seen.Why = seen.Left+1, emulated.Message
 	}
 	return nil
+}
+
+// begun starts the clock of a case. Without an emulator, or once the cases of an implementation have used up
+// their time, it counts the case as left out, and the emulator is nil.
+func (x *execution) begun(impl string, emulator *backend.Backend, why string) (*overlapping, time.Time) {
+	limit := x.request.CasesLimit
+	if limit <= 0 {
+		limit = besideLimit
+	}
+	x.besides.mu.Lock()
+	defer x.besides.mu.Unlock()
+	took, now := x.besides.tookOf(impl), time.Now()
+	if *emulator != nil && took.total(now) > limit {
+		*emulator, why = nil, fmt.Sprintf("it took %v for those before", limit)
+	}
+	if *emulator == nil {
+		seen := x.besides.of(impl)
+		seen.Left, seen.Why = seen.Left+1, why
+		return nil, now
+	}
+	took.begin(now)
+	return took, now
 }
 
 // takeEmulated makes the emulator's finding the verdict on a run on a GPU.

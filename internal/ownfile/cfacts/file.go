@@ -9,7 +9,7 @@ import (
 	"triad/internal/ownfile/pyfacts"
 )
 
-// Kind says how a function is called.
+// Kind is the way in which a function is called.
 type Kind uint8
 
 // Host functions launch kernels themselves; kernels are __global__ functions that we launch.

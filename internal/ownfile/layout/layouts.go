@@ -24,7 +24,7 @@ const (
 	BlockTotals // a value for each block; triad adds them up
 )
 
-// Packing says how several inputs lie in one buffer.
+// Packing is the order of several inputs in one buffer.
 type Packing uint8
 
 // The packings.

@@ -122,7 +122,7 @@ func (p *parser) start(path string) error {
 	return nil
 }
 
-// errGone says that there is no interpreter: it did not start, or ended by itself.
+// errGone: there is no interpreter. It did not start, or ended by itself.
 var errGone = errors.New("it ended")
 
 // ask makes the interpreter parse a text. It ends one that fails, takes too long or prints too much.
