@@ -33,7 +33,9 @@ func TestForkedWorkerConforms(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	conforms(t, nil, func(o worker.Options) *worker.Adapter { return OwnBackend(e, cache, folder, o, parent) })
+	conforms(t, nil, func(o worker.Options) *worker.Adapter {
+		return OwnBackend(e, cache, folder, o, parent)
+	})
 	if parent.process == nil || parent.process.Reaped() {
 		t.Error("no parent forked them")
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 // TestExercises: the public exercise of an operator, which triad new --from copies, is judged without a flag:
-// its parameters mean what the file's first line says, and it passes. The fast tier judges one of each family of
-// operators.
+// its parameters mean what the file's first line says, and it passes. The fast tier judges one of each
+// family of operators.
 func TestExercises(t *testing.T) {
 	need.Tool(t, "g++")
 	files, err := filepath.Glob("../../internal/opfolder/kernels/*.cu")

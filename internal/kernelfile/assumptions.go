@@ -275,8 +275,8 @@ func isTiny(text string) bool {
 	return err == nil && n != 0 && math.Abs(n) < 1e-3
 }
 
-// guessedLayout names the order in which the sizes of tensors with three or more are assumed to lie, unless the
-// user said that this order is meant.
+// guessedLayout names the order in which the sizes of tensors with three or more are assumed to lie, unless
+// the user said that this order is meant.
 func (b *Binding) guessedLayout() string {
 	for _, a := range b.Args {
 		if a.Role != Input || b.stated(a) || b.ordered || a.Adapter == layout.BSHD ||

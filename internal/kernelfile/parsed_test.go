@@ -9,8 +9,8 @@ import (
 // parsed returns the facts of a Python text.
 var parsed = pyparser.New(pyparser.OfPATH)
 
-// A kernel that converts to fp32 what it made of what it loads is for narrower tensors. One that converts what
-// it loads is right for every dtype, and a place is no value.
+// A kernel that converts a result to fp32 is for narrower tensors. One that converts what it loads is right
+// for every dtype, and an index is no value.
 func TestWidensLate(t *testing.T) {
 	const head = "@triton.jit\ndef k(x_ptr, y_ptr):\n    at = tl.arange(0, 8)\n    x = tl.load(x_ptr + at)\n"
 	for lines, want := range map[string]bool{
