@@ -1,7 +1,6 @@
 package kernelfile
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -223,55 +222,3 @@ func (b *Binding) launchesKernel(name string) bool {
 
 // asksShared reports whether the file allows a kernel more shared memory than usual.
 func asksShared(f *cfacts.File) bool { return cfacts.HasTexts(f.Tokens, "cudaFuncSetAttribute") }
-
-// proposedNumbers gives the numbers among a kernel's template parameters a default if their names say what
-// they size: 256 threads of a block, or 16 on each side of a block of two dims, tiles of 16, warps of 32. It
-// returns what was proposed, "BLOCK is 256".
-func proposedNumbers(fn *cfacts.Function, said map[string]string) (proposed []string) {
-	fn.Template = slices.Clone(fn.Template)
-	for i := range fn.Template {
-		t := &fn.Template[i]
-		t.Default = cmp.Or(said[t.Name], t.Default)
-		if t.Type || t.Default != "" {
-			continue
-		}
-		if n := numberFor(fn, t.Name); n != "" {
-			t.Default = n
-			proposed = append(proposed, fmt.Sprintf("%s is %s", t.Name, n))
-		}
-	}
-	return proposed
-}
-
-// numberFor returns the number that a name suggests, "" if it suggests none.
-func numberFor(fn *cfacts.Function, name string) string {
-	says := func(words ...string) bool {
-		return slices.ContainsFunc(words, func(w string) bool {
-			return strings.Contains(strings.ToLower(name), w)
-		})
-	}
-	second := body{}.uses(fn.Body, "threadIdx", "y")
-	switch {
-	case says("warp"):
-		return "32"
-	case says("tile"), says("block", "bdim", "dim") && second:
-		return "16"
-	case says("block", "thread", "tpb", "bdim"):
-		return fmt.Sprint(blockThreads)
-	}
-	return ""
-}
-
-// assumedNumbers returns the assumption about the numbers of the template.
-func (b *Binding) assumedNumbers() []Assumption {
-	if len(b.numbers) == 0 {
-		return nil
-	}
-	return []Assumption{{
-		Kind: GuessedLaunch, What: "of its template " + strings.Join(b.numbers, ", "),
-		open: eachOf(b.numbers, func(number string) string {
-			name, _, _ := strings.Cut(number, " is ")
-			return name
-		}),
-	}}
-}

@@ -1,0 +1,103 @@
+package kernelfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// switchOf returns the switch without which a tensor has no element, the bool among the factors of its sizes:
+// add of residual["rows * add", "cols"], or "" if it has none.
+func (b *Binding) switchOf(t op.TensorSpec) string {
+	sizes, _ := t.Shape.([]any)
+	for _, size := range sizes {
+		for _, factor := range dimsOf(fmt.Sprint(size)) {
+			for _, a := range b.Spec.Attributes {
+				if a.Type == "bool" && a.Name == factor {
+					return a.Name
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// switched reports whether a switch decides which tensors have elements, and whether the function has a
+// parameter for one of them, in which case it is judged with the switch on.
+func (b *Binding) switched(name string) (decides, on bool) {
+	for _, side := range []struct {
+		role    Role
+		tensors []op.TensorSpec
+	}{{Input, b.inputs}, {Output, b.outputs}} {
+		for _, t := range side.tensors {
+			if b.switchOf(t) == name {
+				decides, on = true, on || b.has(side.role, t.Name)
+			}
+		}
+	}
+	return decides, on
+}
+
+// leftOut reports whether a function may do without a tensor: it has no element under the switch that the
+// function is judged with.
+func (b *Binding) leftOut(t op.TensorSpec) bool {
+	name := b.switchOf(t)
+	if name == "" || b.has(Attribute, name) || b.Options.Attrs[name] == "true" {
+		return false
+	}
+	i := slices.IndexFunc(b.Spec.Attributes, func(a op.AttributeSpec) bool { return a.Name == name })
+	if b.setsSwitch(b.Spec.Attributes[i]) {
+		return false
+	}
+	_, on := b.switched(name)
+	return !on
+}
+
+// leftOutInputs returns the positions of the inputs that are left out, as Python lists them.
+func (b *Binding) leftOutInputs() string {
+	var positions strings.Builder
+	for i, t := range b.inputs {
+		if b.leftOut(t) {
+			fmt.Fprintf(&positions, "%d: None, ", i)
+		}
+	}
+	return strings.TrimRight(positions.String(), " ")
+}
+
+// leftOutUpstream returns the positions of the upstream gradients of outputs that are left out; they follow
+// the inputs of the forward.
+func (b *Binding) leftOutUpstream() string {
+	var positions strings.Builder
+	at := len(b.inputs)
+	inputs, _ := b.Spec.Tensors(op.Backward)
+	for _, t := range inputs {
+		of, found := strings.CutPrefix(t.Name, "grad_")
+		if !found {
+			continue
+		}
+		if output, ok := b.Spec.Output(of); ok && b.leftOut(output) {
+			fmt.Fprintf(&positions, "%d: None, ", at)
+		}
+		at++
+	}
+	return strings.TrimRight(positions.String(), " ")
+}
+
+// leftOutReturns returns, by position, the outputs among those of a function that it does not return: those
+// that are left out, and sums that triad makes.
+func (b *Binding) leftOutReturns() string {
+	var outputs strings.Builder
+	for i, name := range b.givenNames() {
+		for _, t := range b.outputs {
+			if terms := b.sumOf(t); t.Name == name && len(terms) > 0 {
+				fmt.Fprintf(&outputs, "%d: (in_%s + in_%s).reshape((%s)).contiguous(), ", i, terms[0],
+					terms[1], b.pythonShape(t, false))
+			} else if t.Name == name && b.leftOut(t) {
+				fmt.Fprintf(&outputs, "%d: out_%s, ", i, name)
+			}
+		}
+	}
+	return strings.TrimRight(outputs.String(), " ")
+}
