@@ -93,6 +93,17 @@ template <int Place, class T> T &kept(T value) {
 inline unsigned size_of_launch(int64_t n) {
 	return n < 0 || n > 0xffffffffll ? 0u : static_cast<unsigned>(n);
 }
+// cooperative launches a kernel whose blocks wait for each other, in grid.sync(): all of them have to run at once.
+template <class... Params, class... Args>
+inline void cooperative(void (*kernel)(Params...), dim3 grid, dim3 block, int64_t shared_bytes, cudaStream_t stream, Args &&...args) {
+	cudaLaunchAttribute attribute{};
+	attribute.id = cudaLaunchAttributeCooperative;
+	attribute.val.cooperative = 1;
+	cudaLaunchConfig_t config{};
+	config.gridDim = grid, config.blockDim = block, config.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
+	config.stream = stream, config.attrs = &attribute, config.numAttrs = 1;
+	cudaLaunchKernelEx(&config, kernel, std::forward<Args>(args)...);
+}
 inline const triad_tensor &in(const triad_call *c, int i) { return c->in[i]; }
 inline const triad_tensor &out(const triad_call *c, int i) { return c->out[i]; }
 inline size_t bytes_of(const triad_tensor &t) {

@@ -249,11 +249,12 @@ func (b *Binding) callCode(arguments []Argument, again bool) string {
 			code.WriteString(b.hostCall(b.returnedCall(fmt.Sprintf("%s(%s)", c.Call,
 				strings.Join(args, ", ")))))
 		} else {
-			l := b.Launch
-			fmt.Fprintf(&code, "\t\t%s<<<dim3(%s), dim3(%s), static_cast<size_t>(%s), "+
-				"triad::stream_of(triad_own_call)>>>(%s);\n", c.Call,
-				b.dim3Code(l.Grid), b.dim3Code(l.Block), b.sizeCode(l.Shared),
-				strings.Join(args, ", "))
+			form := "\t\t%s<<<dim3(%s), dim3(%s), static_cast<size_t>(%s), triad::stream_of(triad_own_call)>>>(%s);\n"
+			if cfacts.HasTexts(b.Function.Body, "this_grid") { // its blocks wait for each other
+				form = "\t\ttriad_own::cooperative(%s, dim3(%s), dim3(%s), %s, triad::stream_of(triad_own_call), %s);\n"
+			}
+			fmt.Fprintf(&code, form, c.Call, b.dim3Code(b.Launch.Grid), b.dim3Code(b.Launch.Block),
+				b.sizeCode(b.Launch.Shared), strings.Join(args, ", "))
 		}
 		code.WriteString("\t\tbreak;\n")
 	}

@@ -29,7 +29,7 @@ func TestLinesReadTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if seen[m[0]] || i%4 > 0 {
+		if seen[m[0]] || i%4 > 0 || strings.Contains(string(content), "triad: ") { // which has its line
 			continue
 		}
 		seen[m[0]] = true

@@ -243,12 +243,6 @@ var newerCPP = regexp.MustCompile(
 		`remove_cvref_t|same_as|signed_integral|source_location|span|ssize|unsigned_integral)\b|` +
 		`^\s*(?:template\s*<[^;{}]*>\s*)?(?:concept\s+\w+\s*=|requires\b)`)
 
-// foundFlags returns the flags of a file, followed by those that its text and its repository imply.
-func foundFlags(path string, text []byte, flags []string) []string {
-	flags = slices.Concat(flags, nearHeaders(path, text, flags))
-	return slices.Concat(flags, newerStandard(path, text, flags))
-}
-
 // newerStandard returns the flag for a file that is not C++17, in its own text or in what it includes; the
 // default for nvcc is C++17.
 func newerStandard(path string, text []byte, flags []string) []string {

@@ -138,7 +138,8 @@ func (r Interpretation) Read() (*File, error) {
 	f.interpreted = request.IsPython() && !r.Workers.GPU && importsTriton.Match(content)
 	f.launches = !request.IsPython() || ownKernels.Match(content)
 	if !request.IsPython() {
-		r.Options.Flags = foundFlags(path, content, r.Options.Flags)
+		r.Options.Flags = slices.Concat(r.Options.Flags, nearHeaders(path, content, r.Options.Flags))
+		r.Options.Flags = slices.Concat(r.Options.Flags, newerStandard(path, content, r.Options.Flags))
 		f.interpretation = r
 		if filepath.Ext(path) != ".py" {
 			f.withOtherFiles(content)

@@ -11,10 +11,10 @@ import (
 // gradientWords mark the name of a backward.
 var gradientWords = []string{"backward", "bwd", "grad"}
 
-// IsBackward reports whether a name says that it is a backward.
+// IsBackward reports whether a name says that it is a backward. An autograd function has both passes.
 func IsBackward(name string) bool {
-	return slices.ContainsFunc(gradientWords,
-		func(w string) bool { return strings.Contains(strings.ToLower(name), w) })
+	name = strings.ReplaceAll(strings.ToLower(name), "autograd", "")
+	return slices.ContainsFunc(gradientWords, func(w string) bool { return strings.Contains(name, w) })
 }
 
 // helperWords begin the names of helper functions, which are not judged.

@@ -17,3 +17,15 @@ func TestShortNamesOfGradients(t *testing.T) {
 		}
 	}
 }
+
+// An autograd function has both passes, whatever its name has in common with that of a gradient.
+func TestNamesOfBackwards(t *testing.T) {
+	for name, want := range map[string]bool{
+		"softmax_backward": true, "bwd_kernel": true, "gradInput": true, "RMSNormAutogradFunc": false,
+		"autograd_backward": true, "softmax": false,
+	} {
+		if got := IsBackward(name); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+}
