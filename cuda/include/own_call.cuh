@@ -95,12 +95,12 @@ inline unsigned size_of_launch(int64_t n) {
 }
 // cooperative launches a kernel whose blocks wait for each other, in grid.sync(): all of them have to run at once.
 template <class... Params, class... Args>
-inline void cooperative(void (*kernel)(Params...), dim3 grid, dim3 block, int64_t shared_bytes, cudaStream_t stream, Args &&...args) {
+inline void cooperative(void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, Args &&...args) {
 	cudaLaunchAttribute attribute{};
 	attribute.id = cudaLaunchAttributeCooperative;
 	attribute.val.cooperative = 1;
 	cudaLaunchConfig_t config{};
-	config.gridDim = grid, config.blockDim = block, config.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
+	config.gridDim = grid, config.blockDim = block, config.dynamicSmemBytes = shared_bytes;
 	config.stream = stream, config.attrs = &attribute, config.numAttrs = 1;
 	cudaLaunchKernelEx(&config, kernel, std::forward<Args>(args)...);
 }

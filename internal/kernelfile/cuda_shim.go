@@ -249,12 +249,13 @@ func (b *Binding) callCode(arguments []Argument, again bool) string {
 			code.WriteString(b.hostCall(b.returnedCall(fmt.Sprintf("%s(%s)", c.Call,
 				strings.Join(args, ", ")))))
 		} else {
-			form := "\t\t%s<<<dim3(%s), dim3(%s), static_cast<size_t>(%s), triad::stream_of(triad_own_call)>>>(%s);\n"
+			form := "\t\t%s<<<%s>>>(%s);\n"
 			if cfacts.HasTexts(b.Function.Body, "this_grid") { // its blocks wait for each other
-				form = "\t\ttriad_own::cooperative(%s, dim3(%s), dim3(%s), %s, triad::stream_of(triad_own_call), %s);\n"
+				form = "\t\ttriad_own::cooperative(%s, %s, %s);\n"
 			}
-			fmt.Fprintf(&code, form, c.Call, b.dim3Code(b.Launch.Grid), b.dim3Code(b.Launch.Block),
-				b.sizeCode(b.Launch.Shared), strings.Join(args, ", "))
+			fmt.Fprintf(&code, form, c.Call, fmt.Sprintf("dim3(%s), dim3(%s), static_cast<size_t>(%s), "+
+				"triad::stream_of(triad_own_call)", b.dim3Code(b.Launch.Grid), b.dim3Code(b.Launch.Block),
+				b.sizeCode(b.Launch.Shared)), strings.Join(args, ", "))
 		}
 		code.WriteString("\t\tbreak;\n")
 	}

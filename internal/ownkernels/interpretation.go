@@ -118,8 +118,7 @@ func (r Interpretation) Read() (*File, error) {
 	path, content, err := r.open(request)
 	if err != nil {
 		return nil, err
-	}
-	if f, ok := r.throughLauncher(request, path, content); ok {
+	} else if f, ok := r.throughLauncher(request, path, content); ok {
 		return f, nil
 	}
 	f := &File{Path: path, Name: request.Implementation(), interpretation: r}
@@ -138,8 +137,8 @@ func (r Interpretation) Read() (*File, error) {
 	f.interpreted = request.IsPython() && !r.Workers.GPU && importsTriton.Match(content)
 	f.launches = !request.IsPython() || ownKernels.Match(content)
 	if !request.IsPython() {
-		r.Options.Flags = slices.Concat(r.Options.Flags, nearHeaders(path, content, r.Options.Flags))
-		r.Options.Flags = slices.Concat(r.Options.Flags, newerStandard(path, content, r.Options.Flags))
+		flags := slices.Concat(r.Options.Flags, nearHeaders(path, content, r.Options.Flags))
+		r.Options.Flags = slices.Concat(flags, newerStandard(path, content, flags))
 		f.interpretation = r
 		if filepath.Ext(path) != ".py" {
 			f.withOtherFiles(content)
