@@ -191,7 +191,7 @@ func (f *File) placeMessage(message, log string) string {
 		return fmt.Sprintf("%s:%s: %s", f.Path, line, text)
 	case found && !strings.Contains(at, filepath.Base(f.shim)):
 		return fmt.Sprintf("%s:%s: %s", at, line, text)
-	case strings.Contains(message, filepath.Base(f.shim)):
+	case strings.Contains(message, filepath.Base(f.shim)) && !strings.Contains(message, f.Path):
 		return message + "; " + inTheShim + " to call your function, not in your file: " +
 			"check the types of its parameters, or name them with --map"
 	}

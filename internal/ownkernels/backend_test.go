@@ -28,6 +28,16 @@ func TestPlaceMessage(t *testing.T) {
 	}
 }
 
+// A syntax error of a file is the file's, also where the shim's name ends like that of the file.
+func TestSyntaxErrorOfTheFile(t *testing.T) {
+	f := &File{Name: "mine/my_softmax", Path: "/home/u/my_softmax.py", shim: "/cache/own/0/softmax.py"}
+	const message = "/home/u/my_softmax.py:5: IndentationError: expected an indented block"
+	failed := backend.LoadFailure{Status: op.StatusBuildFail, Message: f.placeMessage(message, "")}
+	if f.limit(t.Context(), &failed); failed.Status != op.StatusBuildFail || failed.Message != message {
+		t.Errorf("%v: %s", failed.Status, failed.Message)
+	}
+}
+
 // A file that triad's shim cannot call, or that uses unsupported parts of CUB, is not wrong; one that does
 // not compile is.
 func TestLimitOfTheShim(t *testing.T) {
