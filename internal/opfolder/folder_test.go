@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -40,14 +39,9 @@ func TestCreateMakesWhatOpenReads(t *testing.T) {
 			t.Errorf("from %q, a second time: %v", from, err)
 		}
 	}
-	var own []string
-	for _, name := range catalog.Names() {
-		if !slices.Contains(plain, name) {
-			own = append(own, name)
-		}
-	}
-	if len(own) > 1 {
-		t.Errorf("the kernels are triad's own from %v, want those of one operator at most", own)
+	const least = 38 // all but quantize_fp8, and what has joined since
+	if len(plain) < least {
+		t.Errorf("a learner's kernel is copied from %d operators, want %d: %v", len(plain), least, plain)
 	}
 }
 

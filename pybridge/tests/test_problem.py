@@ -328,7 +328,7 @@ class Challenge(unittest.TestCase):
         for old, new, why in (
             ('"out": (pointer, "out")', '"out": (pointer, "over")', "out is a pointer (over) to c_float"),
             ('OutTensor((m,))', 'OutTensor((m,), dtype="int32")', "out is of torch.int32"),
-            ("self.test(7, 5), self.test(1, 9)", "", "too few"),
+            ("self.test(4, 4), self.test(7, 5), self.test(1, 9)", "", "too few"),
             ("(n,)", "(n * n % 7 + 1,)", "in a way that triad does not find"),
             ("out.mul_(alpha)", "out.copy_(torch.special.i0(out))", "has no bound"),
             ("torch.matmul(A, v, out=out)", "out.random_()", "random numbers of its own"),

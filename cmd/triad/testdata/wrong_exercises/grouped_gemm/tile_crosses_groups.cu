@@ -1,4 +1,4 @@
-// y\[\d+, \d+\]: got
+// y\[\d+,\d+\] is
 #include <cuda_runtime.h>
 
 __global__ void grouped(const float* x, const float* weights, const long long* offsets, float* y, int tokens, int groups,

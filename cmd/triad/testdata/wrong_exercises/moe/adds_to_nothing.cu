@@ -1,4 +1,4 @@
-// read of memory that nobody has written(?s:.*)y\[\(size_t\)t \* dim \+ c\] \+= w \* sum;(?s:.*)Write it first
+// read of memory that nobody has written(?s:.*)y\[\(size_t\)t \* dim \+ c\] \+= w \* sum;(?s:.*)Initialize it
 #include <cuda_runtime.h>
 #include <math.h>
 

@@ -1,4 +1,4 @@
-// y\[\d+, \d+\]: got
+// y\[\d+,\d+\] is
 #include <cuda_runtime.h>
 #include <math.h>
 

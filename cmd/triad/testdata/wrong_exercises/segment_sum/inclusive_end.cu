@@ -1,4 +1,4 @@
-// y\[\d+\]: got
+// y\[\d+\] is
 #include <cuda_runtime.h>
 
 __global__ void segment_sum(const float* values, const long long* offsets, float* output, int N, int num_segments) {
