@@ -77,7 +77,11 @@ func TestCIRun(t *testing.T) {
 		}
 		got := environmentOf(t, played)
 		room := got["TMPDIR"]
-		if !strings.HasPrefix(filepath.Base(room), "ci.") || filepath.Dir(room) != temporary {
+		folder := temporary
+		if len(filepath.Join(temporary, "ci.123456")) > 50 { // too long for the path of a socket
+			folder = "/tmp"
+		}
+		if !strings.HasPrefix(filepath.Base(room), "ci.") || filepath.Dir(room) != folder {
 			t.Errorf("TMPDIR=%s", room)
 		}
 		for name, want := range map[string]string{
