@@ -22,7 +22,7 @@ var ElementTypes = map[string]op.DType{
 	"__nv_fp8_e4m3": op.E4M3, "__nv_fp8_e5m2": op.E5M2,
 	"int": op.I32, "signed int": op.I32, "int32_t": op.I32, "int2": op.I32, "int3": op.I32, "int4": op.I32,
 	"long": op.I64, "long int": op.I64, "long long": op.I64, "long long int": op.I64, "int64_t": op.I64,
-	"longlong2": op.I64, "bool": op.Bool,
+	"longlong2": op.I64, "size_t": op.I64, "unsigned long long": op.I64, "uint64_t": op.I64, "bool": op.Bool,
 	"char": op.I8, "signed char": op.I8, "int8_t": op.I8, "char2": op.I8, "char4": op.I8,
 	"unsigned char": op.U8, "uint8_t": op.U8, "uchar2": op.U8, "uchar3": op.U8, "uchar4": op.U8,
 	"__nv_fp8_storage_t": op.U8,
