@@ -58,18 +58,28 @@ func read(name string) (*Operator, error) {
 		return nil, fmt.Errorf("read spec internal/catalog/%s: its name is %q: want the name of its folder",
 			specFile(name), spec.Name)
 	}
-	text, err = files.ReadFile(findingsFile(name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return &Operator{Spec: spec}, nil
+	if spec.Findings != "" {
+		return nil, fmt.Errorf("read spec internal/catalog/%s: findings: want it in the spec of a copy alone",
+			specFile(name))
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read the catalog: %w", err)
-	}
-	findings, err := op.LoadFindings("internal/catalog/"+findingsFile(name), text, spec)
+	findings, err := FindingsOf(name, spec)
 	if err != nil {
 		return nil, err
 	}
 	return &Operator{Spec: spec, Findings: findings}, nil
+}
+
+// FindingsOf returns the findings of the catalog's operator called name, for an operator with the given spec:
+// its own or a copy's, which has the same dims, attributes and outputs. There may be none.
+func FindingsOf(name string, spec *op.Spec) ([]op.Finding, error) {
+	text, err := files.ReadFile(findingsFile(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the catalog: %w", err)
+	}
+	return op.LoadFindings("internal/catalog/"+findingsFile(name), text, spec)
 }
 
 // All lists every operator by name. A spec that cannot be read is an error of the build, which the package's

@@ -31,7 +31,8 @@ type Folder struct {
 	// their signatures. Rows is the same for the .py (IMPLEMENTATIONS); with Formula it has a
 	// reference_backward.
 	Registers, Rows, Formula bool
-	Problem                  string // the plan of a problem that was imported, ProblemFile; "" elsewhere
+	Findings                 []op.Finding // faults of torch's kernels, those of the operator that it is copied from
+	Problem                  string       // the plan of a problem that was imported, ProblemFile; "" elsewhere
 }
 
 // ProblemFile is the name of the file in an imported problem's folder that says how the problem and its
@@ -78,6 +79,14 @@ func Open(path string) (*Folder, error) {
 	}
 	if err := f.check(); err != nil {
 		return refuse("%v", err)
+	}
+	if like := f.Spec.Findings; like != "" {
+		if _, err := catalog.Get(like); err != nil {
+			return refuse("findings = %q: %v", like, err)
+		}
+		if f.Findings, err = catalog.FindingsOf(like, f.Spec); err != nil {
+			return refuse("findings = %q: those of %s do not fit this spec: %v", like, like, err)
+		}
 	}
 	return f, nil
 }

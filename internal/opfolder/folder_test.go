@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,6 +27,13 @@ func TestCreateMakesWhatOpenReads(t *testing.T) {
 		if err != nil {
 			t.Errorf("from %q: %v", from, err)
 			continue
+		}
+		// the reference of a copy calls the same operations of torch, with the same faults
+		if o, err := catalog.Get(from); err == nil {
+			same := func(a, b op.Finding) bool { return a.ID == b.ID }
+			if !slices.EqualFunc(f.Findings, o.Findings, same) {
+				t.Errorf("from %q: %d findings, want the %d of the operator", from, len(f.Findings), len(o.Findings))
+			}
 		}
 		if f.Spec.Name != "my_op" || f.CUDA == "" {
 			t.Errorf("from %q: %+v", from, f)
@@ -90,6 +98,14 @@ func TestOpenRefuses(t *testing.T) {
 		{
 			"my_op.toml", `{ fp32 = "fp32"`, `{ fp32 = "p16"`,
 			`contract "p16" belongs to operators whose error bound is written by hand`,
+		},
+		{
+			"my_op.toml", "formula =", "findings = \"convolve\"\nformula =",
+			`findings = "convolve": unknown operator "convolve"`,
+		},
+		{
+			"my_op.toml", "formula =", "findings = \"conv1d\"\nformula =",
+			`findings = "conv1d": those of conv1d do not fit this spec: read findings internal/catalog/conv1d`,
 		},
 	} {
 		folder := filepath.Join(t.TempDir(), "my_op")

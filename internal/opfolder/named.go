@@ -26,7 +26,7 @@ func Named(name string) (*truth.Operator, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &truth.Operator{Spec: f.Spec, Reference: &Reference{Folder: f}}, nil
+		return &truth.Operator{Spec: f.Spec, Reference: &Reference{Folder: f}, Findings: f.Findings}, nil
 	}
 	o, err := truth.Find(name)
 	var u *op.UsageError
