@@ -13,7 +13,7 @@ import (
 // whose name differs in each run, everything is compiled again.
 func steadyFolder(t *testing.T, name string) string {
 	t.Helper()
-	folder := filepath.Join(sharedCache(t), "triad", "tests", strings.ReplaceAll(name, " ", "_"))
+	folder := filepath.Join(sharedCache(t), "triad-tests", strings.ReplaceAll(name, " ", "_"))
 	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -26,6 +26,12 @@ func steadyFolder(t *testing.T, name string) string {
 		return t.TempDir()
 	}
 	empty := func() {
+		_ = filepath.WalkDir(folder, func(path string, entry os.DirEntry, _ error) error {
+			if entry != nil && entry.IsDir() {
+				_ = os.Chmod(path, 0o700) // a test may have taken the permission to remove from it
+			}
+			return nil
+		})
 		if err := os.RemoveAll(folder); err != nil {
 			t.Error(err)
 		}
