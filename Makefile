@@ -73,6 +73,7 @@ ifneq ($(TRIAD_TEST_COVER),)
 	{ $(go_test) $(half) $$($(GO) list $(PACKAGES) | grep -vxF "$$($(GO) list $(COVERED:%=./%))") >build/first & first=$$!; \
 		$(go_test) $(half) $(counted) >build/second & second=$$!; \
 		build/testreport merge build/first build/second; wait $$first && wait $$second; } | $(report)
+	@rm -f build/first build/second
 	$(GO) tool covdata textfmt -i=build/cover -o build/gpu.cover
 	$(GO) run ./internal/gpucoverage -profile build/gpu.cover -list .ci/gpu-lines
 else

@@ -21,9 +21,9 @@ const (
 	changedVariable = "TRIAD_TEST_CHANGED"
 )
 
-// The long tier rotates: a run with a day selects one case in week of those of Covers, and one in seldom times
-// as many of those of Long, which cost more. A suite in partsTable rotates in more parts than week, so that no
-// day has to run more of it than a run can afford.
+// The long tier rotates: a run with a day selects one case in week of those of Covers, and one in seldom
+// times as many of those of Long, which cost more. A suite in partsTable rotates in more parts than week, so
+// that no day has to run more of it than a run can afford.
 const (
 	week   = 7
 	seldom = 7
@@ -229,7 +229,8 @@ const long = "the long tier runs it"
 // part of the product that the case covers: a form, a kind of bug, an operator. The fast tier runs the first
 // case of each key of a top-level test. A continuous integration run adds the cases whose inputs changed
 // (paths from the module's root; the test file itself always counts) and the day's share, a seventh or what
-// partsTable says; the long tier runs all. A case with an empty key is never in the fast tier. Call it before t.Parallel.
+// partsTable says; the long tier runs all. A case with an empty key is never in the fast tier. Call it before
+// t.Parallel.
 func Covers(t testing.TB, key string, inputs ...string) {
 	t.Helper()
 	c := current()

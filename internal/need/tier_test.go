@@ -108,7 +108,8 @@ func TestPartsNameSuites(t *testing.T) {
 			continue
 		}
 		folder, suite := words[0], words[1]
-		if parts, err := partsOf(filepath.Join(root, partsTable), folder); err != nil || parts[suite] <= week {
+		parts, err := partsOf(filepath.Join(root, partsTable), folder)
+		if err != nil || parts[suite] <= week {
 			t.Errorf("%s %s: %v, %v", folder, suite, parts, err)
 		}
 		if seen[folder+suite] {

@@ -2,10 +2,10 @@
 //
 // As "testreport exec BINARY ARGS", which go test -exec calls, it measures the processor time of each test
 // and ends one that hangs; see exec.go. As "testreport merge FILES" it prints the lines of files, such as the
-// output of several go test that run at the same time. Otherwise it reads the output of "go test -json": it shows progress,
-// each package's line, every failure with its output and the command that repeats it alone, the most
-// expensive tests, and the skipped tests with their reasons. With -ci a package over its budget fails, and so
-// does a skipped test that neither needs a GPU nor belongs to the long tier.
+// output of several go test that run at the same time. Otherwise it reads the output of "go test -json": it
+// shows progress, each package's line, every failure with its output and the command that repeats it alone,
+// the most expensive tests, and the skipped tests with their reasons. With -ci a package over its budget
+// fails, and so does a skipped test that neither needs a GPU nor belongs to the long tier.
 package main
 
 import (

@@ -11,8 +11,8 @@ import (
 	"triad/internal/panics"
 )
 
-// merge copies the lines of files to out as they come, each whole: go test writes long lines in pieces, so two
-// of them cannot write to one pipe. The files may be named pipes, which are read at the same time.
+// merge copies the lines of files to out as they come, each whole: go test writes long lines in pieces, so
+// two of them cannot write to one pipe. The files may be named pipes, which are read at the same time.
 func merge(out io.Writer, paths []string) error {
 	var mu sync.Mutex
 	var fault error

@@ -29,7 +29,8 @@ func TestMergeKeepsLinesWhole(t *testing.T) {
 			}
 			defer file.Close()
 			for range lines {
-				for _, piece := range []string{strings.Repeat(name, long/2), strings.Repeat(name, long/2) + "\n"} {
+				half := strings.Repeat(name, long/2)
+				for _, piece := range []string{half, half + "\n"} {
 					if _, err := io.WriteString(file, piece); err != nil {
 						t.Error(err)
 						return
