@@ -80,8 +80,8 @@ func TestCheckDebug(t *testing.T) {
 	}
 }
 
-// TestCheckDebugClang: a program compiled by clang++ can be stepped through like one compiled by g++. The fast
-// tier has no second compiler.
+// TestCheckDebugClang: a program compiled by clang++ can be stepped through like one compiled by g++. The
+// fast tier has no second compiler.
 func TestCheckDebugClang(t *testing.T) {
 	need.Covers(t, "", slices.Concat(need.Emulator, need.Programs, []string{
 		"cmd/triad/check", "internal/programcheck",

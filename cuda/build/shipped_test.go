@@ -185,8 +185,8 @@ func TestShipOfWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// fakeNVCC returns a compiler that runs a shell script in the place of nvcc. OUTPUT is the file that it has to
-// make, and STARTED a folder with a file for each that began.
+// fakeNVCC returns a compiler that runs a shell script in the place of nvcc. OUTPUT is the file that it has
+// to make, and STARTED a folder with a file for each that began.
 func fakeNVCC(t *testing.T, script string) NVCC {
 	t.Helper()
 	folder := t.TempDir()
