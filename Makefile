@@ -55,6 +55,8 @@ comma := ,
 empty :=
 space := $(empty) $(empty)
 counted = -cover -coverpkg=$(subst $(space),$(comma),$(COVERED:%=triad/%)) $(COVERED:%=./%) -args -test.gocoverdir='$(CURDIR)/build/cover'
+# Two go test run at the same time, each on half of the cores: cmd/triad takes half of all time, in one process.
+half = -p $$(( ($$(nproc) + 1) / 2 ))
 # -w: without debugging symbols a test binary is linked in half the time. Traces of goroutines need none.
 go_test = $(GO) test -json -vet=off -ldflags=-w -timeout 60m -exec "'$(CURDIR)/build/testreport' exec" $(if $(RUN),-run '$(RUN)')
 report = tee build/test.json | build/testreport -budgets .ci/budgets -costs build/costs -last build/costs.last -packages build/packages \
@@ -67,8 +69,11 @@ test-packages: test-tools
 	@$(GO) list -e -f '{{if not .Error}}{{.ImportPath}} {{.Dir}}{{end}}' $(PACKAGES) >build/packages
 	@test -s build/packages || { echo 'make test: no package matches $(PACKAGES)' >&2; exit 2; }
 ifneq ($(TRIAD_TEST_COVER),)
-	@rm -rf build/cover && mkdir -p build/cover
-	{ $(go_test) $$($(GO) list $(PACKAGES) | grep -vxF "$$($(GO) list $(COVERED:%=./%))"); $(go_test) $(counted); } | $(report)
+	@rm -rf build/cover build/first build/second && mkdir -p build/cover && mkfifo build/first build/second
+	{ $(go_test) $(half) $$($(GO) list $(PACKAGES) | grep -vxF "$$($(GO) list $(COVERED:%=./%))") >build/first & first=$$!; \
+		$(go_test) $(half) $(counted) >build/second & second=$$!; \
+		build/testreport merge build/first build/second; wait $$first && wait $$second; } | $(report)
+	@rm -f build/first build/second
 	$(GO) tool covdata textfmt -i=build/cover -o build/gpu.cover
 	$(GO) run ./internal/gpucoverage -profile build/gpu.cover -list .ci/gpu-lines
 else

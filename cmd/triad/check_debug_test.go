@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,8 +80,12 @@ func TestCheckDebug(t *testing.T) {
 	}
 }
 
-// TestCheckDebugClang: a program compiled by clang++ can be stepped through like one compiled by g++.
+// TestCheckDebugClang: a program compiled by clang++ can be stepped through like one compiled by g++. The
+// fast tier has no second compiler.
 func TestCheckDebugClang(t *testing.T) {
+	need.Covers(t, "", slices.Concat(need.Emulator, need.Programs, []string{
+		"cmd/triad/check", "internal/programcheck",
+	})...)
 	t.Setenv("CXX", need.Clang(t))
 	text := transcript(t, "two_dimensional")
 	for _, want := range []string{

@@ -77,7 +77,7 @@ func TestCheckSanitizeRefusals(t *testing.T) {
 // nothing is checked.
 func TestCheckSanitizeWithoutLibraries(t *testing.T) {
 	gxx := need.Tool(t, "g++")
-	bare := filepath.Join(t.TempDir(), "g++")
+	bare := filepath.Join(steadyFolder(t, "bare-compiler"), "g++") // the emulator is kept under its path too
 	script := "#!/bin/sh\nfor a; do case $a in -fsanitize=address*) echo '/usr/bin/ld: cannot find " +
 		"/usr/lib64/libasan.so.8.0.0' >&2; exit 1;; esac; done\nexec " + gxx + " \"$@\"\n"
 	if err := os.WriteFile(bare, []byte(script), 0o755); err != nil {

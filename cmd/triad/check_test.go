@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -38,10 +39,11 @@ int main(int argc, char **argv) {
 }
 `
 
-// checkFile writes a program into a new folder.
+// checkFile writes a program into a folder of its own.
 func checkFile(t *testing.T, text string) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "program.cu")
+	name := fmt.Sprintf("program-%x", sha256.Sum256([]byte(text)))
+	file := filepath.Join(steadyFolder(t, name[:24]), "program.cu")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

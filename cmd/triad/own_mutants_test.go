@@ -28,7 +28,7 @@ func TestOwnMutants(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			folder := t.TempDir()
+			folder := steadyFolder(t, "mutants-"+name)
 			args := []string{"compare", name, "--impl", "mine", "--quick", "--device", "cpu", "--json"}
 			add := func(stem, text string) {
 				path := filepath.Join(folder, stem+".cu")

@@ -194,7 +194,7 @@ func TestOwnFilesThatCannotBeJudged(t *testing.T) {
 	need.Tool(t, "g++")
 	for _, c := range unjudged {
 		t.Run(c.name, func(t *testing.T) {
-			folder := t.TempDir()
+			folder := steadyFolder(t, "unjudged-"+c.name)
 			args := []string{"compare", c.op, "--quick", "--device", "cpu"}
 			if c.file != "" {
 				file := regexp.MustCompile(`[:@].*`).ReplaceAllString(c.file, "")

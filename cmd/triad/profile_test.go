@@ -33,7 +33,9 @@ cp ` + bin + `/report "$log"
 	if err := os.WriteFile(filepath.Join(bin, "ncu"), []byte(fake), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	path := map[string]string{"PATH": bin + ":" + os.Getenv("PATH"), "CXX": os.Getenv("CXX")}
+	path := map[string]string{
+		"PATH": bin + ":" + os.Getenv("PATH"), "CXX": os.Getenv("CXX"), "XDG_CACHE_HOME": sharedCache(t),
+	}
 	a, out := gpuApp(t, fmt.Sprintf(`[ "$1" = --facts ] && { %s; exit; }
 exec %s/triad worker cuda --cache "$2"`, facts(9, 13000), bin), path)
 	return a, func() string { defer out.Reset(); return out.String() }, filepath.Join(bin, "report")

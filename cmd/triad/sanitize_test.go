@@ -37,7 +37,9 @@ exit 0
 	if err := os.WriteFile(filepath.Join(bin, "compute-sanitizer"), []byte(fake), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	path := map[string]string{"PATH": bin + ":" + os.Getenv("PATH"), "CXX": os.Getenv("CXX")}
+	path := map[string]string{
+		"PATH": bin + ":" + os.Getenv("PATH"), "CXX": os.Getenv("CXX"), "XDG_CACHE_HOME": sharedCache(t),
+	}
 	a, said := gpuApp(t, fmt.Sprintf(`[ "$1" = --facts ] && { %s; exit; }
 [ -n "$WATCHED" ] && [ "$7" != --under ] && { echo "not told of the tool: $*"; exit 1; }
 exec %s/triad worker cuda --cache "$2"`, facts(9, 13000), bin), path)

@@ -158,6 +158,7 @@ var dearScripts = map[string][]string{
 func scripts(t *testing.T, dir string) testscript.Params {
 	return testscript.Params{
 		Dir:                 dir,
+		WorkdirRoot:         steadyFolder(t, "scripts-"+filepath.Base(dir)),
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
 			// A separate home, but the libraries that were built once: a script tests triad, not g++.

@@ -18,6 +18,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"triad/internal/backend"
+	"triad/internal/parallel"
 )
 
 // ShippedArchitectures lists the architectures for which the libraries next to the binary hold code. Their
@@ -162,7 +163,8 @@ func (l *GPULibraries) oldestNVCC() int {
 }
 
 // Ship builds the libraries of the operators' kernel files, of all without operators, into a folder: the
-// folder next to the binary on a machine without nvcc.
+// folder next to the binary on a machine without nvcc. It builds as many at once as there are cores, and ends
+// at the first that cannot be built.
 func Ship(ctx context.Context, sources fs.FS, cache string, compiler NVCC, folder string,
 	operators ...string,
 ) error {
@@ -186,12 +188,17 @@ func Ship(ctx context.Context, sources fs.FS, cache string, compiler NVCC, folde
 	if runtimeIn(sources) {
 		files = append(files, RuntimeName+".cu")
 	}
-	for _, file := range files {
-		if err := b.ship(ctx, strings.TrimSuffix(path.Base(file), ".cu"), folder); err != nil {
-			return err
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	parallel.Each(len(files), func(i int) { // nvcc uses one core
+		if ctx.Err() != nil {
+			return
 		}
-	}
-	return nil
+		if err := b.ship(ctx, strings.TrimSuffix(path.Base(files[i]), ".cu"), folder); err != nil {
+			stop(err)
+		}
+	})
+	return context.Cause(ctx)
 }
 
 // ship puts the library of one operator into a folder. Readers see only whole files: each is renamed into

@@ -8,9 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"triad/internal/backend"
 )
@@ -180,5 +182,63 @@ func TestShipOfWhatIsNotThere(t *testing.T) {
 	err := Ship(t.Context(), sources, t.TempDir(), NVCC{}, t.TempDir(), "scales")
 	if err == nil || !strings.Contains(err.Error(), "there is no kernel file cuda/kernels/scales.cu") {
 		t.Errorf("%v", err)
+	}
+}
+
+// fakeNVCC returns a compiler that runs a shell script in the place of nvcc. OUTPUT is the file that it has
+// to make, and STARTED a folder with a file for each that began.
+func fakeNVCC(t *testing.T, script string) NVCC {
+	t.Helper()
+	folder := t.TempDir()
+	text := "#!/bin/sh\nfor OUTPUT; do :; done\nSTARTED=" + folder + "/started\nmkdir -p $STARTED\n" +
+		": >$STARTED/$(basename $OUTPUT)\n" + script
+	path := filepath.Join(folder, "nvcc")
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return NVCC{Path: path, Version: "V13.0.88"}
+}
+
+// Libraries are built on all cores: each of these compilers waits for the other.
+func TestShipUsesAllCores(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	sources, _ := shipping(t)
+	sources.(fstest.MapFS)["cuda/kernels/shift.cu"] = &fstest.MapFile{Data: []byte("int shift;\n")}
+	compiler := fakeNVCC(t, `
+for i in $(seq 100); do
+	[ "$(ls $STARTED | wc -l)" = 2 ] && { echo library >$OUTPUT; exit; }
+	sleep 0.1
+done
+echo "the other did not begin"
+exit 1
+`)
+	folder := t.TempDir()
+	if err := Ship(t.Context(), sources, t.TempDir(), compiler, folder); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"scale", "shift"} {
+		l := GPULibraries{Sources: sources, Shipped: folder, Major: 9}
+		if _, err := l.shipped(name); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// The first library that cannot be built ends the others.
+func TestShipEndsAtTheFirstError(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	sources, _ := shipping(t)
+	sources.(fstest.MapFS)["cuda/kernels/shift.cu"] = &fstest.MapFile{Data: []byte("int shift;\n")}
+	compiler := fakeNVCC(t, `
+case $OUTPUT in
+*shift*) echo "cuda/kernels/shift.cu(1): error: identifier is undefined"; exit 1 ;;
+esac
+exec sleep 60
+`)
+	begin := time.Now()
+	err := Ship(t.Context(), sources, t.TempDir(), compiler, t.TempDir())
+	var mistake *Error
+	if !errors.As(err, &mistake) || mistake.Line != 1 || time.Since(begin) > 30*time.Second {
+		t.Errorf("%v after %v, want an error of line 1 at once", err, time.Since(begin))
 	}
 }

@@ -21,11 +21,14 @@ const (
 	changedVariable = "TRIAD_TEST_CHANGED"
 )
 
-// The long tier rotates: a run with a day selects one case in week of those of Covers, and one in season of
-// those of Long, which cost more.
+// The long tier rotates: a run with a day selects one case in week of those of Covers, and one in seldom
+// times as many of those of Long, which cost more. A suite in partsTable rotates in more parts than week, so
+// that no day has to run more of it than a run can afford.
 const (
 	week   = 7
-	season = 49
+	seldom = 7
+	// a folder from the module's root, a suite in it and its number of parts on each line
+	partsTable = ".ci/parts"
 )
 
 // Inputs that suites share, as paths from the module's root: a case runs again when a file at or below one of
@@ -73,9 +76,10 @@ type tier struct {
 	long    bool
 	day     int // -1 for none
 	changed []string
-	root    string // of the module
-	folder  string // of the package under test, from the root
-	broken  error  // an invalid setting of the environment
+	root    string         // of the module
+	folder  string         // of the package under test, from the root
+	parts   map[string]int // of the suites of this folder that rotate in more than week
+	broken  error          // an invalid setting of the environment
 
 	mu        sync.Mutex
 	witnesses map[string]string // by suite and key
@@ -107,8 +111,44 @@ func tierOf(env func(string) string) *tier {
 		t.changed = strings.Split(strings.TrimSpace(string(text)), "\n")
 	}
 	t.root, t.folder = here()
+	if t.day >= 0 {
+		var err error
+		if t.parts, err = partsOf(filepath.Join(t.root, partsTable), t.folder); err != nil {
+			t.broken = err
+		}
+	}
 	return t
 }
+
+// partsOf reads the parts of a folder's suites from the table, whose comments begin with #.
+func partsOf(table, folder string) (map[string]int, error) {
+	text, err := os.ReadFile(table)
+	if err != nil {
+		return nil, fmt.Errorf("the parts in which suites rotate: %w", err)
+	}
+	parts := map[string]int{}
+	for i, line := range strings.Split(string(text), "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		n := 0
+		if len(words) == 3 {
+			n, _ = strconv.Atoi(words[2])
+		}
+		if n <= week {
+			return nil, fmt.Errorf("%s:%d: want a folder, a suite and a number above %d", table, i+1, week)
+		}
+		if words[0] == folder {
+			parts[words[1]] = n
+		}
+	}
+	return parts, nil
+}
+
+// rotation returns in how many parts the cases of a suite rotate.
+func (t *tier) rotation(suite string) int { return max(week, t.parts[suite]) }
 
 // Root returns the module's root, of a test that go test has started in it.
 func Root() string {
@@ -188,13 +228,14 @@ const long = "the long tier runs it"
 // Covers skips a case, a subtest, of a suite that costs too much to run whole every time. The key names the
 // part of the product that the case covers: a form, a kind of bug, an operator. The fast tier runs the first
 // case of each key of a top-level test. A continuous integration run adds the cases whose inputs changed
-// (paths from the module's root; the test file itself always counts) and the day's share; the long tier runs
-// all. A case with an empty key is never in the fast tier. Call it before t.Parallel.
+// (paths from the module's root; the test file itself always counts) and the day's share, a seventh or what
+// partsTable says; the long tier runs all. A case with an empty key is never in the fast tier. Call it before
+// t.Parallel.
 func Covers(t testing.TB, key string, inputs ...string) {
 	t.Helper()
 	c := current()
 	inputs = append(inputs, c.callersFile())
-	c.ask(t, key, week, inputs)
+	c.ask(t, key, inputs)
 }
 
 // Long skips a test or a case that no fast tier can afford, as Covers does with an empty key; its turn comes
@@ -206,21 +247,22 @@ func Long(t testing.TB, why string, inputs ...string) {
 	if c.broken != nil {
 		t.Fatal(c.broken)
 	}
-	reason, runs := c.why("", t.Name(), "", season, inputs)
+	suite, _, _ := strings.Cut(t.Name(), "/")
+	reason, runs := c.why("", t.Name(), "", seldom*c.rotation(suite), inputs)
 	if !runs {
 		t.Skipf("%s: %s", long, why)
 	}
 	t.Logf("runs: %s", reason)
 }
 
-func (t *tier) ask(tb testing.TB, key string, rotation int, inputs []string) {
+func (t *tier) ask(tb testing.TB, key string, inputs []string) {
 	tb.Helper()
 	if t.broken != nil {
 		tb.Fatal(t.broken)
 	}
 	name := tb.Name()
 	suite, _, _ := strings.Cut(name, "/")
-	reason, runs := t.why(suite, name, key, rotation, inputs)
+	reason, runs := t.why(suite, name, key, t.rotation(suite), inputs)
 	if !runs {
 		tb.Skipf("%s: %s", long, reason)
 	}
@@ -236,7 +278,8 @@ func Chosen(t testing.TB, name, key string, inputs ...string) bool {
 		t.Fatal(c.broken)
 	}
 	suite, _, _ := strings.Cut(t.Name(), "/")
-	_, runs := c.why(suite, t.Name()+"/"+name, key, week, append(inputs, c.callersFile()))
+	_, runs := c.why(suite, t.Name()+"/"+name, key, c.rotation(suite), append(inputs,
+		c.callersFile()))
 	return runs
 }
 

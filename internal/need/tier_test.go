@@ -66,9 +66,9 @@ func TestChangedInputsRun(t *testing.T) {
 	}
 }
 
-// Every case has its day in a week, or in a season of seven weeks; no day is without cases.
+// Every case has its day in a rotation; no day is without cases.
 func TestEveryCaseHasItsDay(t *testing.T) {
-	for _, rotation := range []int{week, season} {
+	for _, rotation := range []int{week, 11, seldom * week} {
 		seen := map[string]int{}
 		for day := range rotation {
 			p := planned(t, map[string]string{dayVariable: fmt.Sprint(20000 + day)})
@@ -90,6 +90,63 @@ func TestEveryCaseHasItsDay(t *testing.T) {
 		}
 		if len(seen) != 2000 {
 			t.Errorf("%d of 2000 cases run in %d days", len(seen), rotation)
+		}
+	}
+}
+
+// The table of parts names suites that there are, with more parts than every suite has, and each once.
+func TestPartsNameSuites(t *testing.T) {
+	root, _ := here()
+	text, err := os.ReadFile(filepath.Join(root, partsTable))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line)
+		if len(words) != 3 || words[0] == "#" {
+			continue
+		}
+		folder, suite := words[0], words[1]
+		parts, err := partsOf(filepath.Join(root, partsTable), folder)
+		if err != nil || parts[suite] <= week {
+			t.Errorf("%s %s: %v, %v", folder, suite, parts, err)
+		}
+		if seen[folder+suite] {
+			t.Errorf("%s %s is there twice", folder, suite)
+		}
+		seen[folder+suite] = true
+		if !strings.HasPrefix(suite, "Test") { // a suite in Python
+			continue
+		}
+		declared := false
+		files, _ := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			declared = declared || err == nil && strings.Contains(string(text), "\nfunc "+suite+"(")
+		}
+		if !declared {
+			t.Errorf("%s has no %s", folder, suite)
+		}
+	}
+	if len(seen) == 0 {
+		t.Error("no suite is read")
+	}
+}
+
+// A table with less than a seventh, or with a line that is cut off, is an error.
+func TestABrokenTableOfPartsIsAnError(t *testing.T) {
+	table := filepath.Join(t.TempDir(), "parts")
+	for text, want := range map[string]int{
+		"# words\n\ncuda TestX 21 # seconds\ncuda/build TestX 35\n": 21,
+		"cuda TestX 7\n": 0, "cuda TestX\n": 0, "cuda TestX many\n": 0, "cuda TestX 21 35\n": 0,
+	} {
+		if err := os.WriteFile(table, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		parts, err := partsOf(table, "cuda")
+		if parts["TestX"] != want || (err != nil) != (want == 0) {
+			t.Errorf("%q: %v, %v", text, parts, err)
 		}
 	}
 }

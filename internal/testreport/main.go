@@ -1,10 +1,11 @@
 // Testreport runs and reports the tests of this repository.
 //
 // As "testreport exec BINARY ARGS", which go test -exec calls, it measures the processor time of each test
-// and ends one that hangs; see exec.go. Otherwise it reads the output of "go test -json": it shows progress,
-// each package's line, every failure with its output and the command that repeats it alone, the most
-// expensive tests, and the skipped tests with their reasons. With -ci a package over its budget fails, and so
-// does a skipped test that neither needs a GPU nor belongs to the long tier.
+// and ends one that hangs; see exec.go. As "testreport merge FILES" it prints the lines of files, such as the
+// output of several go test that run at the same time. Otherwise it reads the output of "go test -json": it
+// shows progress, each package's line, every failure with its output and the command that repeats it alone,
+// the most expensive tests, and the skipped tests with their reasons. With -ci a package over its budget
+// fails, and so does a skipped test that neither needs a GPU nor belongs to the long tier.
 package main
 
 import (
@@ -37,6 +38,13 @@ func main() {
 			fmt.Fprintln(os.Stderr, "testreport exec:", err)
 		}
 		os.Exit(code)
+	}
+	if len(os.Args) > 2 && os.Args[1] == "merge" {
+		if err := merge(os.Stdout, os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, "testreport:", err)
+			os.Exit(1)
+		}
+		return
 	}
 	var o options
 	flag.StringVar(&o.budgets, "budgets", "",

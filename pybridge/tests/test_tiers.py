@@ -6,8 +6,9 @@ import os
 import tempfile
 import unittest
 import unittest.mock
+from pathlib import Path
 
-from tiers import WEEK, Suite, operator, share
+from tiers import WEEK, Suite, operator, parts, share
 
 FORMS = [("a", "row"), ("b", "row"), ("c", "tile"), ("d", "")]
 
@@ -34,6 +35,13 @@ class Tiers(unittest.TestCase):
     def test_every_case_has_its_day(self):
         days = [name for day in range(WEEK) for name in chosen({"TRIAD_TEST_DAY": str(day)}) if name == "d"]
         self.assertEqual(days, ["d"])
+
+    def test_a_dear_suite_rotates_in_more_parts(self):
+        with tempfile.TemporaryDirectory() as root, unittest.mock.patch("tiers.ROOT", Path(root)):
+            (Path(root) / ".ci").mkdir()
+            (Path(root) / ".ci/parts").write_text("# words\ncuda suite 14\npybridge suite 21 # seconds\n")
+            days = [d for d in range(21) if "d" in chosen({"TRIAD_TEST_DAY": str(d)})]
+            self.assertEqual((len(days), parts("suite"), parts("another")), (1, 21, WEEK))
 
     def test_the_share_is_that_of_go(self):
         self.assertEqual(share("foobar"), 0xBF9CF968)

@@ -31,6 +31,16 @@ def within(path: str, given: str) -> bool:
     return path == given or path.startswith(given + "/") and "/testdata/" not in path[len(given):]
 
 
+def parts(name: str) -> int:
+    """In how many parts the cases of a suite rotate, of which a day runs one: a seventh, or what the table of
+    parts says."""
+    for line in (ROOT / ".ci/parts").read_text().splitlines():
+        words = line.partition("#")[0].split()
+        if words[:2] == ["pybridge", name.replace(" ", "_")]:
+            return int(words[2])
+    return WEEK
+
+
 class Suite:
     """The cases of one test. A suite runs the first case of each key, those with an input that changed and
     the day's share; the long tier runs all."""
@@ -41,6 +51,7 @@ class Suite:
         self.taken: dict[str, str] = {}
         self.day = int(os.environ.get("TRIAD_TEST_DAY") or -1)
         self.changed = changed()
+        self.parts = parts(name) if self.day >= 0 else WEEK
 
     def covers(self, case: str, key: str, *inputs: str) -> bool:
         """Whether a case runs. An empty key is never in the fast tier."""
@@ -49,7 +60,7 @@ class Suite:
         for path in self.changed:
             if path == "." or any(within(path, i) for i in (*self.inputs, *inputs)):
                 return True
-        return self.day >= 0 and share(f"{self.name} {case}") % WEEK == self.day % WEEK
+        return self.day >= 0 and share(f"{self.name} {case}") % self.parts == self.day % self.parts
 
     def ask(self, test: unittest.TestCase, key: str, *inputs: str) -> None:
         """Skips a test that this run leaves out, with the reason by which internal/need knows it."""
