@@ -70,6 +70,24 @@ func TestHalves(t *testing.T) {
 	}
 }
 
+// TestRank: what tells most comes first, and of the rest the held-out half.
+func TestRank(t *testing.T) {
+	j := &judging{card: "h100", half: "both"}
+	for i, s := range []*solution{
+		{run: "c", label: "bug"}, {run: "a", label: "clean", card: "h100"}, {run: "b", label: "clean"},
+		{run: "c", label: "clean", card: "b200"},
+	} {
+		if got := j.rank(s); got != i || !j.wants(s) {
+			t.Errorf("%+v has rank %d, want %d", s, got, i)
+		}
+	}
+	for half, want := range map[string]bool{"open": false, "held-out": true} {
+		if j.half = half; j.wants(&solution{run: "a"}) != want || j.wants(&solution{run: "c"}) == want {
+			t.Errorf("%s: want the solutions of that half alone", half)
+		}
+	}
+}
+
 // TestFiles: what a solution loads stands behind it under a head of its own.
 func TestFiles(t *testing.T) {
 	line := "# " + strings.Repeat("=", 66) + "\n"
