@@ -130,6 +130,11 @@ var rowCases = []struct {
 		false, notJudged, "it raises ValueError",
 	},
 	{
+		"takes too long here",
+		judgeloop.Result{Bad: 1, Verdict: "HANG", Message: "no answer", Wrong: []judgeloop.Case{raises}},
+		true, notJudged, "no answer",
+	},
+	{
 		"lacks a package",
 		judgeloop.Result{Bad: 1, Message: "ModuleNotFoundError: No module named 'x'"},
 		true, notJudged, "it raises ModuleNotFoundError",
@@ -216,7 +221,7 @@ func TestMatrix(t *testing.T) {
 	for _, want := range []string{
 		"The open half, on a GPU",
 		"| clean | 1 | 0 | 0 | 1 | 0 | 0 |\n| reward hack | 0 | 1 | 0 | 1 | 0 | 0 |",
-		"accused: 1 of 2, 50.0 %", "of their own: 1 of 2, 50.0 %", "objects to: 1.",
+		"accused: 1 of 2, 50.0 %", "are found: 1 of 2, 50.0 %", "objects to: 1.",
 		"| `b` | clean | accused | ours is right |",
 		"| `c` | reward hack | no kernel of its own | libraries compute it: mm |",
 		"| `f` | bug | not run | its problem |",
