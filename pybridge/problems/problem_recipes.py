@@ -63,14 +63,15 @@ def of(tests: list[torch.Tensor]) -> dict[str, Any]:
         recipe.pop("structure")
         if (values == values.round()).all():
             recipe["structure"] = "integers"
+    elif found in ("", problem_structure.OFTEN) and (parts := parts_of(tests)):
+        recipe.pop("structure", None)
+        recipe["parts"] = parts
     elif found == problem_structure.OFTEN:
         most = int(counts.argmax())
         recipe.update(value=values[most].item(), share=(counts[most] / counts.sum()).item())
     elif recipe.get("structure") == "triangle":
         recipe["upper"] = all(not t.tril(-1).any() for t in tests if t.dim() >= 2)
         recipe["lower"] = all(not t.triu(1).any() for t in tests if t.dim() >= 2)
-    elif not found and (parts := parts_of(tests)):
-        recipe["parts"] = parts
     return recipe
 
 
