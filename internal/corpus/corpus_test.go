@@ -74,7 +74,9 @@ func TestHalves(t *testing.T) {
 func TestRank(t *testing.T) {
 	j := &judging{card: "h100", half: "both"}
 	for i, s := range []*solution{
-		{run: "c", label: "bug"}, {run: "a", label: "clean", card: "h100"}, {run: "b", label: "clean"},
+		{run: "c", label: "bug"},
+		{run: "a", label: "clean", card: "h100"},
+		{run: "b", label: "clean"},
 		{run: "c", label: "clean", card: "b200"},
 	} {
 		if got := j.rank(s); got != i || !j.wants(s) {

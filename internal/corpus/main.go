@@ -46,8 +46,8 @@ func main() {
 	known := slices.Contains([]string{"cpu", "gpu"}, *device) &&
 		slices.Contains([]string{"open", "held-out", "both"}, *half)
 	if flag.NArg() > 0 || !known || (*folder == "") != *table {
-		fmt.Fprintln(os.Stderr, "usage: corpus -folder CLONE [-device cpu|gpu] [-half open|held-out|both], or "+
-			"corpus -table")
+		fmt.Fprintln(os.Stderr, "usage: corpus -folder CLONE [-device cpu|gpu] "+
+			"[-half open|held-out|both], or corpus -table")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

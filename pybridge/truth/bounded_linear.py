@@ -16,12 +16,13 @@ import error_bound_rules  # noqa: F401  (it fills in the rules that others are m
 from bounded import FORMS, Bounded, aten, rules
 
 STEPS, ABOVE = 20, 1.01
-"""Steps towards the solution of the equation, and by what share more than the last one is tried as a bound."""
+"""Steps towards the solution of the equation, and the factor by which the last one is enlarged to a bound."""
 
 
 def _cholesky(r, x: Bounded, *, upper: bool = False, check_errors: bool = False):
     factor = r[0].mT if upper else r[0]
-    inverse = torch.linalg.solve_triangular(factor, torch.eye(factor.shape[-1]).to(factor), upper=False).abs()
+    one = torch.eye(factor.shape[-1]).to(factor)
+    inverse = torch.linalg.solve_triangular(factor, one, upper=False).abs()
     moved = x.e + rules.u * (rules.growth(factor.shape[-1]) + 2) * (factor.abs() @ factor.abs().mT)
     share = inverse @ moved @ inverse.mT
 
