@@ -147,6 +147,9 @@ var dearScripts = map[string][]string{
 		"internal/problem", "internal/kernelfile", "pybridge/problems/problem_describe_leetgpu.py",
 		"pybridge/problems/problem_describe_function.py",
 	},
+	"import_weights": {
+		"internal/problem", "pybridge/truth/bounded_linear.py", "pybridge/problems/problem_recipes.py",
+	},
 	"no_tools":   {"cmd/triad", "internal/machine", "cuda/build/compiler.go", "pybridge"},
 	"own_faults": {"internal/ownkernels", "internal/advice", "internal/worker"},
 	"resume":     {"internal/run", "internal/session", "results"},

@@ -70,6 +70,26 @@ func TestHalves(t *testing.T) {
 	}
 }
 
+// TestRank: what tells most comes first, and of the rest the held-out half.
+func TestRank(t *testing.T) {
+	j := &judging{card: "h100", half: "both"}
+	for i, s := range []*solution{
+		{run: "c", label: "bug"},
+		{run: "a", label: "clean", card: "h100"},
+		{run: "b", label: "clean"},
+		{run: "c", label: "clean", card: "b200"},
+	} {
+		if got := j.rank(s); got != i || !j.wants(s) {
+			t.Errorf("%+v has rank %d, want %d", s, got, i)
+		}
+	}
+	for half, want := range map[string]bool{"open": false, "held-out": true} {
+		if j.half = half; j.wants(&solution{run: "a"}) != want || j.wants(&solution{run: "c"}) == want {
+			t.Errorf("%s: want the solutions of that half alone", half)
+		}
+	}
+}
+
 // TestFiles: what a solution loads stands behind it under a head of its own.
 func TestFiles(t *testing.T) {
 	line := "# " + strings.Repeat("=", 66) + "\n"
@@ -110,6 +130,11 @@ var rowCases = []struct {
 		"raises elsewhere",
 		judgeloop.Result{Bad: 1, Message: raises.Message, Wrong: []judgeloop.Case{raises}},
 		false, notJudged, "it raises ValueError",
+	},
+	{
+		"takes too long here",
+		judgeloop.Result{Bad: 1, Verdict: "HANG", Message: "no answer", Wrong: []judgeloop.Case{raises}},
+		true, notJudged, "no answer",
 	},
 	{
 		"lacks a package",
@@ -198,7 +223,7 @@ func TestMatrix(t *testing.T) {
 	for _, want := range []string{
 		"The open half, on a GPU",
 		"| clean | 1 | 0 | 0 | 1 | 0 | 0 |\n| reward hack | 0 | 1 | 0 | 1 | 0 | 0 |",
-		"accused: 1 of 2, 50.0 %", "of their own: 1 of 2, 50.0 %", "objects to: 1.",
+		"accused: 1 of 2, 50.0 %", "are found: 1 of 2, 50.0 %", "objects to: 1.",
 		"| `b` | clean | accused | ours is right |",
 		"| `c` | reward hack | no kernel of its own | libraries compute it: mm |",
 		"| `f` | bug | not run | its problem |",

@@ -33,7 +33,8 @@ type judging struct {
 	lanes                                          int           // of each problem
 	shapes                                         int           // of each problem
 	sizes                                          map[string]map[string]int64
-	heldOut, noSandbox                             bool
+	half                                           string // open, held-out or both
+	noSandbox                                      bool
 	rest                                           string // why nothing more is judged
 
 	mu      sync.Mutex
@@ -68,13 +69,7 @@ func (j *judging) solutions(ctx context.Context) ([][]*solution, error) {
 	if err != nil {
 		return nil, err
 	}
-	rank := func(s *solution) int { // the few that are not clean come first
-		if s.label == "reward_hack" || s.label == "bug" {
-			return 0
-		}
-		return 1
-	}
-	slices.SortStableFunc(found, func(a, b *solution) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(found, func(a, b *solution) int { return j.rank(a) - j.rank(b) })
 	if j.known, err = readRows(j.rows); err != nil {
 		return nil, err
 	}
@@ -98,7 +93,7 @@ func (j *judging) solutions(ctx context.Context) ([][]*solution, error) {
 	var groups [][]*solution
 	at := map[string]int{}
 	for _, s := range found {
-		if s.heldOut() != j.heldOut || slices.ContainsFunc(j.known, func(r row) bool {
+		if !j.wants(s) || slices.ContainsFunc(j.known, func(r row) bool {
 			return r.Run == s.run && r.SHA256 == hashOf([]byte(s.text))
 		}) {
 			continue
@@ -112,6 +107,27 @@ func (j *judging) solutions(ctx context.Context) ([][]*solution, error) {
 		groups[i] = append(groups[i], s)
 	}
 	return groups, nil
+}
+
+// wants reports whether a solution belongs to what is judged.
+func (j *judging) wants(s *solution) bool {
+	return j.half == "both" || s.heldOut() == (j.half == "held-out")
+}
+
+// rank orders the solutions, since the time may not do for all: first the few that are not clean and those
+// that were written for the card that is here, of the open half and of the other; then the rest, the held-out
+// half before the open one.
+func (j *judging) rank(s *solution) int {
+	first := s.label == "reward_hack" || s.label == "bug" || s.card == j.card
+	switch {
+	case first && !s.heldOut():
+		return 0
+	case first:
+		return 1
+	case s.heldOut():
+		return 2
+	}
+	return 3
 }
 
 // problem judges solutions of one problem.

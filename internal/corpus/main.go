@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -38,14 +39,15 @@ func main() {
 	rest := flag.String("rest", "",
 		"judge nothing, and give what has no row one that says why, such as \"the time was over\"")
 	trust := flag.Bool("no-sandbox", false, "run the solutions without a sandbox: on a machine of their own")
-	half := flag.String("half", "open", "open or held-out: the half that is judged")
+	half := flag.String("half", "open", "open, held-out or both: what is judged")
 	rows := flag.String("rows", "results/published/corpus", "the folder of the rows")
 	table := flag.Bool("table", false, "write the matrix of the rows into "+page+", and run nothing")
 	flag.Parse()
-	known := (*device == "cpu" || *device == "gpu") && (*half == "open" || *half == "held-out")
+	known := slices.Contains([]string{"cpu", "gpu"}, *device) &&
+		slices.Contains([]string{"open", "held-out", "both"}, *half)
 	if flag.NArg() > 0 || !known || (*folder == "") != *table {
-		fmt.Fprintln(os.Stderr, "usage: corpus -folder CLONE [-device cpu|gpu] [-half open|held-out], or "+
-			"corpus -table")
+		fmt.Fprintln(os.Stderr, "usage: corpus -folder CLONE [-device cpu|gpu] "+
+			"[-half open|held-out|both], or corpus -table")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -57,7 +59,7 @@ func main() {
 		j := &judging{
 			triad: *program, clone: *folder, work: *work, device: *device, card: *card, limit: *limit,
 			lanes: *lanes, shapes: *shapes, sizes: sizes, commit: *commit, noSandbox: *trust, rest: *rest,
-			heldOut: *half == "held-out", rows: filepath.Join(*rows, *device+".jsonl"),
+			half: *half, rows: filepath.Join(*rows, *device+".jsonl"),
 		}
 		err = j.all(ctx)
 	}

@@ -50,12 +50,13 @@ const (
 )
 
 // of fills in a row from a result. A solution that was written for another card may not run here, and is
-// accused by a wrong answer alone: here reports whether it was written for this one.
+// accused by a wrong answer alone: here reports whether it was written for this one. Nor does a call that
+// runs into the time limit accuse: the limit is ours, compilers run in it, and others share the processors.
 func (r *row) of(x *judgeloop.Result, text string, here bool) {
 	r.Status, r.Good, r.Neutral, r.Bad, r.Judge = x.Verdict, x.Good, x.Neutral, x.Bad, x.Judge
 	r.Seconds = float64(int(x.Seconds*1000)) / 1000
 	answered := slices.ContainsFunc(x.Wrong, func(c judgeloop.Case) bool { return c.Gate != "" })
-	here = here && !lacks.MatchString(x.Message)
+	here = here && !lacks.MatchString(x.Message) && x.Verdict != op.StatusHang.String()
 	switch {
 	case x.Bad > 0 && (answered || here):
 		r.Verdict = accused

@@ -19,6 +19,12 @@ MOST_VALUES = 64
 MOST_COUNTED = 1 << 24
 """Elements whose values are counted."""
 
+WINDOW, MOST_PARTS = 256, 64
+"""Elements of a vector whose mean and standard deviation tell its parts, and how many parts it may have."""
+
+MOST_APART = 1.5
+"""The ratio of the standard deviations of neighbors in one part."""
+
 MOST_INTEGER = (1 << 63) - 2
 """The largest integer that torch draws."""
 
@@ -57,6 +63,9 @@ def of(tests: list[torch.Tensor]) -> dict[str, Any]:
         recipe.pop("structure")
         if (values == values.round()).all():
             recipe["structure"] = "integers"
+    elif found in ("", problem_structure.OFTEN) and (parts := parts_of(tests)):
+        recipe.pop("structure", None)
+        recipe["parts"] = parts
     elif found == problem_structure.OFTEN:
         most = int(counts.argmax())
         recipe.update(value=values[most].item(), share=(counts[most] / counts.sum()).item())
@@ -64,6 +73,30 @@ def of(tests: list[torch.Tensor]) -> dict[str, Any]:
         recipe["upper"] = all(not t.tril(-1).any() for t in tests if t.dim() >= 2)
         recipe["lower"] = all(not t.triu(1).any() for t in tests if t.dim() >= 2)
     return recipe
+
+
+def parts_of(tests: list[torch.Tensor]) -> list[list[float]]:
+    """The parts of a vector that has one length in all tests, such as the weights of a layer one after the
+    other: of each part the number of elements, their mean and their standard deviation. An empty list where
+    all elements are of one size, or the parts differ from test to test."""
+    if any(t.dim() != 1 or t.shape != tests[0].shape or not t.is_floating_point() for t in tests):
+        return []
+    found = [_parts(t.double()) for t in tests if t.numel() >= 2 * WINDOW and t.isfinite().all()]
+    lengths = [[length for length, *_ in parts] for parts in found]
+    if not found or len(found) < len(tests) or any(other != lengths[0] for other in lengths):
+        return []
+    return found[0] if 2 <= len(found[0]) <= MOST_PARTS else []
+
+
+def _parts(t: torch.Tensor) -> list[list[float]]:
+    """The parts of one vector, cut between windows of which the second has another mean or deviation."""
+    windows = t[:len(t) // WINDOW * WINDOW].reshape(-1, WINDOW)
+    mean, deviation = windows.mean(1), windows.std(1)
+    least, most = (f(deviation[1:], deviation[:-1]) for f in (torch.minimum, torch.maximum))
+    cut = (most > MOST_APART * least) | (mean.diff().abs() > most)
+    ends = [WINDOW * (i + 1) for i in cut.nonzero().flatten()[:MOST_PARTS].tolist()]
+    return [[end - begin, t[begin:end].mean().item(), t[begin:end].std().item()]
+            for begin, end in zip([0, *ends], [*ends, len(t)])]
 
 
 def drawn(recipe: dict[str, Any], shape: list[int], dtype: torch.dtype, values: dict[str, Any],
@@ -77,6 +110,12 @@ def drawn(recipe: dict[str, Any], shape: list[int], dtype: torch.dtype, values: 
         at = at[:count].reshape(shape)
         return torch.tensor(recipe["values"], dtype=torch.float64)[at].to(dtype)
     low, high = recipe["low"], recipe["high"]
+    if "parts" in recipe:
+        lengths, mean, deviation = torch.tensor(recipe["parts"], dtype=torch.float64).T
+        part = torch.arange(len(lengths)).repeat_interleave(lengths.long())
+        part = part[torch.arange(shape[0]) * len(part) // shape[0]]  # the tests may have been thinned out
+        t = torch.randn(shape, generator=random, dtype=torch.float64) * deviation[part] + mean[part]
+        return t.clamp(low, high).to(dtype)
     if dtype.is_floating_point and recipe.get("structure") != "integers":
         t = torch.rand(shape, generator=random, dtype=torch.float64) * (high - low) + low
     else:

@@ -114,6 +114,18 @@ class ErrorBounds(unittest.TestCase):
                 self.assertGreater(((function(*tensors).double() - bounded.r).abs() - bounded.e - 2.0 ** -24
                                     * bounded.r.abs()).max().item(), 0)
 
+    def test_a_factor_of_a_matrix(self):
+        def factor(x, upper=False):
+            return torch.linalg.cholesky(x.T @ x, upper=upper)
+        x = drawn(19, 40, 12)
+        for upper in (False, True):
+            [found] = computed(lambda x: factor(x, upper), (x,))
+            self.within(found, factor(x, upper))
+            got = torch.linalg.cholesky((x.T @ x).half().float(), upper=upper)
+            self.assertGreater(((got.double() - found.r).abs() - found.e).max().item(), 0)
+        nearly = torch.cat([x, x[:, :1] + 1e-5 * drawn(20, 40, 1)], 1)  # rounding decides whether it has one
+        self.assertTrue(computed(factor, (nearly,))[0].e.isinf().any())
+
     def test_every_step_in_16_bits_stays_within_eager_and_not_within_fp32(self):
         def rms_norm(x, w):
             return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-5) * w

@@ -214,6 +214,21 @@ class Functions(ProblemCase):
                 self.assertEqual(again.get("structure"), recipe["structure"])
                 self.assertGreaterEqual(made.min().item(), t.min().item())
 
+    def test_parts_of_a_vector(self):
+        random = torch.Generator().manual_seed(1)
+        t = torch.cat([torch.rand(512, generator=random) + 80, torch.zeros(700),
+                       torch.randn(3000, generator=random) / 100])
+        recipe = json.loads(json.dumps(problem_recipes.of([t, t.flip(0).flip(0)])))
+        self.assertEqual(sum(length for length, *_ in recipe["parts"]), 4212)
+        made = problem_recipes.drawn(recipe, [4212], torch.float32, {}, random)
+        self.assertTrue((made[:512] > 79).all() and (made[512:1024] == 0).all())
+        self.assertLess(made[1300:].abs().max().item(), 0.1)
+        self.assertGreater(made[1300:].std().item(), 0.005)
+        for words, others in (("other parts", [t, t.flip(0)]), ("of one size", [t[1300:]]),
+                              ("rows", [t.reshape(2, -1)]), ("a short one", [t[400:600]])):
+            with self.subTest(words):
+                self.assertNotIn("parts", problem_recipes.of(others))
+
     def test_distinct_sizes_are_preferred(self):
         points = [({"a": n, "b": n, "c": m},
                    {("input", 0, -1): 1, ("input", 0, 0): n, ("input", 0, 1): n, ("output", 0, 0): n * n * m})

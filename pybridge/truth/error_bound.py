@@ -25,7 +25,8 @@ from typing import Any, Callable
 import torch
 
 import bounded_choices
-import bounded_complex  # noqa: F401  (it fills in the tables of bounded, and imports what does so before it)
+import bounded_complex  # noqa: F401  (these fill in the tables of bounded, and import what does so before)
+import bounded_linear  # noqa: F401
 from bounded import Bounded, Made, UnknownForm, exactly, given, rules, stored_as
 from tensors import DTYPES, is_number
 
