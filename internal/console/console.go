@@ -71,15 +71,25 @@ func (c *Console) Flush() {
 }
 
 // AtFirstInterrupt makes the first Ctrl-C end what runs until the returned function is called: there is
-// nothing in it to finish. What goes on in the background after that is left alone.
+// nothing in it to finish. The function ends what still runs, too.
 func (c *Console) AtFirstInterrupt(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	over := c.EndsAtOnce()
-	undo := context.AfterFunc(c.Stop, cancel)
+	ctx, over, end := c.UntilInterrupt(ctx)
 	return ctx, func() {
-		undo()
 		over()
+		end()
 	}
+}
+
+// UntilInterrupt is AtFirstInterrupt for a part that leaves workers loading in the background: after over a
+// Ctrl-C leaves them alone, and end ends them.
+func (c *Console) UntilInterrupt(ctx context.Context) (within context.Context, over, end func()) {
+	within, cancel := context.WithCancel(ctx)
+	atOnce := c.EndsAtOnce()
+	undo := context.AfterFunc(c.Stop, cancel)
+	return within, func() {
+		undo()
+		atOnce()
+	}, cancel
 }
 
 // EndsAtOnce makes the first Ctrl-C say, until over is called, that triad stops and finishes nothing. Several
