@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -167,6 +168,46 @@ func TestPlaces(t *testing.T) {
 		if strings.Contains(out, "\n    forward: counted like cuda/vec\n") != want {
 			t.Errorf("%s: %s", text, out)
 		}
+	}
+}
+
+// Files of an operator of the user's own are judged by compare, which knows that operator.
+func TestFilesOfAnOperator(t *testing.T) {
+	folder := write(t, t.TempDir(), map[string]string{
+		"scale/scale.toml": "", "scale/scale.cu": kernelOf("wrong"), "scale/scale.py": "import torch\n",
+		"a.cu": kernelOf("right"),
+	})
+	s := newStand()
+	got, code := s.run(t.Context(), Options{Once: true}, folder)
+	says := "part of an operator of your own: triad compare " + filepath.Join(folder, "scale") + " judges it"
+	if code != session.ExitGood || strings.Count(got, says) != 2 || len(s.steps) != 1 {
+		t.Errorf("exit %d after %q\n%s", code, s.steps, got)
+	}
+}
+
+// A right kernel with a barrier is checked too: its line names the barriers that threads never come to.
+func TestBarriersOfARightKernel(t *testing.T) {
+	folder := write(t, t.TempDir(), map[string]string{
+		"a.cu": kernelOf("right: __syncthreads()"), "b.cu": kernelOf("right"),
+		"c.cu": kernelOf("wrong: __syncthreads()"),
+	})
+	s := newStand()
+	var checked []string
+	s.Check = func(_ context.Context, path string, _ io.Writer) (*check.Report, error) {
+		checked = append(checked, filepath.Base(path))
+		return &check.Report{
+			Findings: []check.Finding{{Kind: check.Race}}, // at sizes that may not be meant
+			Notes:    []string{"a.cu:9, kernel k: threads end and never come to this barrier. So it is."},
+		}, nil
+	}
+	got, code := s.run(t.Context(), Options{Once: true}, filepath.Join(folder, "a.cu"),
+		filepath.Join(folder, "b.cu"))
+	if code != session.ExitGood || strings.Count(got, "but line 9: not all threads reach this") != 1 {
+		t.Errorf("exit %d\n%s", code, got)
+	}
+	s.run(t.Context(), Options{Once: true}, filepath.Join(folder, "c.cu"))
+	if !slices.Equal(checked, []string{"a.cu"}) {
+		t.Errorf("%q were checked, want a.cu", checked)
 	}
 }
 

@@ -111,7 +111,7 @@ func filesBelow(folder string) ([]string, error) {
 			return fmt.Errorf("list the folder: %w", err)
 		case path != folder && strings.HasPrefix(d.Name(), ".") && d.IsDir():
 			return filepath.SkipDir
-		case d.Type().IsRegular() && (filepath.Dir(path) == filepath.Clean(folder) || !ofOperator(path)):
+		case d.Type().IsRegular() && (filepath.Dir(path) == filepath.Clean(folder) || !OfOperator(path)):
 			files = append(files, path)
 		}
 		return nil
@@ -119,8 +119,8 @@ func filesBelow(folder string) ([]string, error) {
 	return files, err
 }
 
-// ofOperator reports whether a file is part of a user's own operator: the spec of its name lies beside it.
-func ofOperator(path string) bool {
+// OfOperator reports whether a file is part of a user's own operator: the spec of its name lies beside it.
+func OfOperator(path string) bool {
 	info, err := os.Stat(strings.TrimSuffix(path, filepath.Ext(path)) + ".toml")
 	return err == nil && info.Mode().IsRegular()
 }
