@@ -160,6 +160,20 @@ func TestFolder(t *testing.T) {
 	}
 }
 
+// TestProgressBeforeTheFirstFile: how far a look is shows while the first file is judged, which takes a minute
+// where the emulator is built for it.
+func TestProgressBeforeTheFirstFile(t *testing.T) {
+	folder := write(t, t.TempDir(), map[string]string{"a.cu": kernelOf("right")})
+	s, shown := newStand(), false
+	s.Show = func(done, all int) { shown = done == 0 && all == 1 }
+	s.judging = func(string) {
+		if !shown {
+			t.Error("nothing is shown while the first file is judged")
+		}
+	}
+	s.run(t.Context(), Options{Once: true}, folder)
+}
+
 // TestPlaces: the place of a right kernel stands below its line, and a wrong one has none.
 func TestPlaces(t *testing.T) {
 	for text, want := range map[string]bool{"right, counted": true, "wrong, counted": false} {
