@@ -73,23 +73,24 @@ func (c *Console) Flush() {
 // AtFirstInterrupt makes the first Ctrl-C end what runs until the returned function is called: there is
 // nothing in it to finish. The function ends what still runs, too.
 func (c *Console) AtFirstInterrupt(ctx context.Context) (context.Context, func()) {
-	ctx, over, end := c.UntilInterrupt(ctx)
-	return ctx, func() {
+	ctx, cancel := context.WithCancel(ctx)
+	within, over := c.UntilInterrupt(ctx)
+	return within, func() {
 		over()
-		end()
+		cancel()
 	}
 }
 
-// UntilInterrupt is AtFirstInterrupt for a part that leaves workers loading in the background: after over a
-// Ctrl-C leaves them alone, and end ends them.
-func (c *Console) UntilInterrupt(ctx context.Context) (within context.Context, over, end func()) {
+// UntilInterrupt is AtFirstInterrupt for a part that leaves workers loading for what follows: they go on in the
+// background until ctx ends.
+func (c *Console) UntilInterrupt(ctx context.Context) (context.Context, func()) {
 	within, cancel := context.WithCancel(ctx)
-	atOnce := c.EndsAtOnce()
+	over := c.EndsAtOnce()
 	undo := context.AfterFunc(c.Stop, cancel)
 	return within, func() {
 		undo()
-		atOnce()
-	}, cancel
+		over()
+	}
 }
 
 // EndsAtOnce makes the first Ctrl-C say, until over is called, that triad stops and finishes nothing. Several

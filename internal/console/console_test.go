@@ -35,7 +35,8 @@ func TestAtFirstInterrupt(t *testing.T) {
 	if over(); within.Err() == nil {
 		t.Error("the context of a part that is over is still registered")
 	}
-	within, over, end := c.UntilInterrupt(t.Context())
+	ctx, end := context.WithCancel(t.Context())
+	within, over = c.UntilInterrupt(ctx)
 	over()
 	interrupt()
 	if within.Err() != nil {

@@ -16,7 +16,6 @@ import (
 	"triad/internal/op"
 	"triad/internal/operatorguess"
 	"triad/internal/opfolder"
-	"triad/internal/ownfile/added"
 	"triad/internal/ownfile/pyfacts"
 	"triad/internal/panics"
 	"triad/internal/record"
@@ -40,7 +39,7 @@ func (r *round) lookAt(e entry, details io.Writer, seen *evidence) (_ firstlook.
 	if e.trouble != "" {
 		return none(e.trouble, true)
 	}
-	if added.OfOperator(e.path) {
+	if opfolder.Holds(e.path) {
 		folder := filepath.Dir(e.path)
 		if !opfolder.IsFolder(folder) {
 			folder = "." + string(filepath.Separator) + folder

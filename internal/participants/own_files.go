@@ -27,14 +27,10 @@ type OwnFiles struct {
 	truth  *worker.Adapter  // computes the truth of the folder's operator; it takes no part in a run
 	// Submissions are those to an imported problem.
 	Submissions submissions.Added
-	end         func() // ends what a trial left loading; nil without trials
 }
 
 // Close ends the workers of all files and that of the truth.
 func (o *OwnFiles) Close() error {
-	if o.end != nil {
-		o.end()
-	}
 	err := o.Backend.Close()
 	if o.truth != nil {
 		err = errors.Join(err, o.truth.Close())
@@ -109,8 +105,7 @@ func (a *Source) AddOwn(ctx context.Context, f *added.Flags, request *run.Reques
 	if len(all.Files) == 0 && folder == nil {
 		return nil, nil, errors.Join(refused...)
 	}
-	if all.end, err = a.settle(ctx, all.Files, *request, o.Limits.Interpretations); err != nil {
-		all.end()
+	if err := a.settle(ctx, all.Files, *request, o.Limits.Interpretations); err != nil {
 		return nil, nil, err
 	}
 	if folder == nil {

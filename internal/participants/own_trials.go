@@ -12,14 +12,12 @@ import (
 	"triad/internal/run"
 )
 
-// settle settles by trials how the files are read. Nothing of a trial is kept: the first Ctrl-C ends it. The
-// workers that it started go on loading for the run that follows, until end is called.
-func (a *Source) settle(ctx context.Context, files []*ownkernels.File, r run.Request, d time.Duration,
-) (end func(), err error) {
-	ctx, over, end := a.UntilInterrupt(ctx)
-	defer over()
+// settle settles by trials how the files are read. Nothing of a trial is kept: the first Ctrl-C ends it.
+func (a *Source) settle(ctx context.Context, files []*ownkernels.File, r run.Request, d time.Duration) error {
+	ctx, done := a.UntilInterrupt(ctx)
+	defer done()
 	t := trial.Trials{Spec: r.Operators[0].Spec, Asked: r.Options, Limit: d, Judge: a.judgeTrial(ctx, r)}
-	return end, t.Settle(files)
+	return t.Settle(files)
 }
 
 // judgeTrial returns the port through which trials of added files reach a run.

@@ -14,6 +14,7 @@ import (
 
 	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/opfolder"
 	"triad/internal/userfile"
 )
 
@@ -101,8 +102,8 @@ func matchedFiles(text string) (files []string, several bool, err error) {
 	return files, true, nil
 }
 
-// filesBelow returns the files of a folder and its subfolders, except hidden ones and those of operators' own
-// folders, NAME.py and NAME.cu beside NAME.toml. Links are not followed.
+// filesBelow returns the files of a folder and its subfolders, except hidden ones and operators of the user's
+// own. Links are not followed.
 func filesBelow(folder string) ([]string, error) {
 	var files []string
 	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
@@ -111,18 +112,12 @@ func filesBelow(folder string) ([]string, error) {
 			return fmt.Errorf("list the folder: %w", err)
 		case path != folder && strings.HasPrefix(d.Name(), ".") && d.IsDir():
 			return filepath.SkipDir
-		case d.Type().IsRegular() && (filepath.Dir(path) == filepath.Clean(folder) || !OfOperator(path)):
+		case d.Type().IsRegular() && (filepath.Dir(path) == filepath.Clean(folder) || !opfolder.Holds(path)):
 			files = append(files, path)
 		}
 		return nil
 	})
 	return files, err
-}
-
-// OfOperator reports whether a file is part of a user's own operator: the spec of its name lies beside it.
-func OfOperator(path string) bool {
-	info, err := os.Stat(strings.TrimSuffix(path, filepath.Ext(path)) + ".toml")
-	return err == nil && info.Mode().IsRegular()
 }
 
 // IsKernelFile reports whether a path ends as a file that can be judged does; a .cuh is only a header.
