@@ -81,8 +81,8 @@ func (c *Console) AtFirstInterrupt(ctx context.Context) (context.Context, func()
 	}
 }
 
-// UntilInterrupt is AtFirstInterrupt for a part that leaves workers loading for what follows: they go on in the
-// background until ctx ends.
+// UntilInterrupt is AtFirstInterrupt for a part that leaves workers loading for what follows: they go on in
+// the background until ctx ends.
 func (c *Console) UntilInterrupt(ctx context.Context) (context.Context, func()) {
 	within, cancel := context.WithCancel(ctx)
 	over := c.EndsAtOnce()

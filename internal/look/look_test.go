@@ -160,8 +160,8 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// TestProgressBeforeTheFirstFile: how far a look is shows while the first file is judged, which takes a minute
-// where the emulator is built for it.
+// TestProgressBeforeTheFirstFile: how far a look is shows while the first file is judged, which takes a
+// minute where the emulator is built for it.
 func TestProgressBeforeTheFirstFile(t *testing.T) {
 	folder := write(t, t.TempDir(), map[string]string{"a.cu": kernelOf("right")})
 	s, shown := newStand(), false

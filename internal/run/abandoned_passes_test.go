@@ -370,8 +370,8 @@ func TestCasesLimit(t *testing.T) {
 	}
 }
 
-// TestCasesLimitCountsTwoPassesOnce: cases that run at the same time share their time. Two passes of 50 minutes
-// side by side leave a limit of an hour, one after the other they do not.
+// TestCasesLimitCountsTwoPassesOnce: cases that run at the same time share their time. Two passes of 50
+// minutes side by side leave a limit of an hour, one after the other they do not.
 func TestCasesLimitCountsTwoPassesOnce(t *testing.T) {
 	e := entry{implementation: backend.Implementation{Name: "fake/limited"}}
 	for beside, want := range map[bool]bool{true: false, false: true} {

@@ -106,8 +106,8 @@ func (x *execution) beside(ctx context.Context, c *prepared, e entry, r *record.
 
 // begun starts the clock of a case. Without an emulator, or once the cases of an implementation have used up
 // their time, it counts the case as left out, and the emulator is nil. limit 0: besideLimit.
-func (b *besides) begun(impl string, emulator *backend.Backend, why string, limit time.Duration) (*overlapping,
-	time.Time,
+func (b *besides) begun(impl string, emulator *backend.Backend, why string, limit time.Duration) (
+	*overlapping, time.Time,
 ) {
 	if limit <= 0 {
 		limit = besideLimit

@@ -38,7 +38,8 @@ func (j Judged) onlyAt(suspect record.Record) string {
 	return ""
 }
 
-// commonValues returns the values of the one input whose special numbers are at all wrong elements of records.
+// commonValues returns the values of the one input whose special numbers are at all wrong elements of
+// records.
 func (j Judged) commonValues(wrong []record.Record) string {
 	var common map[string]*atWrong // by input
 	for i, r := range wrong {

@@ -76,7 +76,7 @@ func TestComplexStepTellsWrongGradients(t *testing.T) {
 		all[1].Of = func(z []complex128) complex128 { return right(z) + z[3]*complex(1e-9, 0) }
 		return all, err
 	})
-	defer truth.RegisterLosses("layernorm", kept)
+	defer func() { truth.RegisterLosses("layernorm", kept) }()
 	s, err := truth.ComplexStep(o.Spec, c, in, 1)
 	if err != nil || s.Agrees() || s.Worst != "grad_weight" ||
 		!strings.Contains(s.String(), "away in grad_weight") {

@@ -30,8 +30,10 @@ func TestScalesBesideTheSubnormalNumbers(t *testing.T) {
 		call := func(y float64) truth.Call {
 			target := judge.Target{Name: "y", DType: op.FP16, Shape: []int64{1}, R: []float64{y}}
 			return truth.Call{
-				Gave:  truth.Inputs{truthtest.Literal("y", op.FP16, []float64{y}, 1)},
-				Truth: func(string) (judge.Truth, error) { return judge.Truth{Outputs: []judge.Target{target}}, nil },
+				Gave: truth.Inputs{truthtest.Literal("y", op.FP16, []float64{y}, 1)},
+				Truth: func(string) (judge.Truth, error) {
+					return judge.Truth{Outputs: []judge.Target{target}}, nil
+				},
 			}
 		}
 		held := truthtest.Holds(doubled, "fp32", []truth.Call{call(c.first), call(c.second)})["y"]

@@ -38,7 +38,8 @@ func Register(name string, t Definition) (replaced Definition) {
 	return replaced
 }
 
-// DefinitionOf returns the registered truth of the operator called name; the zero Definition if there is none.
+// DefinitionOf returns the registered truth of the operator called name; the zero Definition if there is
+// none.
 func DefinitionOf(name string) Definition { return truths[name] }
 
 // Of computes the truth of a case under a contract. The inputs are found by name. For a forward they are the

@@ -29,7 +29,8 @@ func TestAddStandsForSeveralFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFiles(t, ".", "", "c/b.cu", "c/a.py", "c/deep/er/d.cu", "c/head.cuh", "c/notes.txt", "c/.git/x.cu",
 		"c/.hidden.cu", "c/odd[1].cu", "empty/none.txt",
-		"d/scale/scale.toml", "d/scale/scale.py", "d/scale/scale.cu", "d/scale/mine.cu", "d/mine.toml", "d/mine.py")
+		"d/scale/scale.toml", "d/scale/scale.py", "d/scale/scale.cu", "d/scale/mine.cu", "d/mine.toml",
+		"d/mine.py")
 	writeFiles(t, "out", "", "side.cu")
 	if err := errors.Join(
 		os.Symlink("b.cu", filepath.Join("c", "link.cu")),
