@@ -71,12 +71,23 @@ func (c *Console) Flush() {
 }
 
 // AtFirstInterrupt makes the first Ctrl-C end what runs until the returned function is called: there is
-// nothing in it to finish. What goes on in the background after that is left alone.
+// nothing in it to finish. The function ends what still runs, too.
 func (c *Console) AtFirstInterrupt(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
+	within, over := c.UntilInterrupt(ctx)
+	return within, func() {
+		over()
+		cancel()
+	}
+}
+
+// UntilInterrupt is AtFirstInterrupt for a part that leaves workers loading for what follows: they go on in
+// the background until ctx ends.
+func (c *Console) UntilInterrupt(ctx context.Context) (context.Context, func()) {
+	within, cancel := context.WithCancel(ctx)
 	over := c.EndsAtOnce()
 	undo := context.AfterFunc(c.Stop, cancel)
-	return ctx, func() {
+	return within, func() {
 		undo()
 		over()
 	}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 )
@@ -16,5 +17,32 @@ func TestEndsAtOnce(t *testing.T) {
 	}
 	if second(); c.AtOnce.Load() != 0 {
 		t.Errorf("%d parts end at once after all are over", c.AtOnce.Load())
+	}
+}
+
+// TestAtFirstInterrupt: a Ctrl-C ends what runs. Once the part is over, one ends nothing that was left, and
+// nothing of the part stays registered with the command's context.
+func TestAtFirstInterrupt(t *testing.T) {
+	stop, interrupt := context.WithCancel(t.Context())
+	c := &Console{AtOnce: &atomic.Int32{}, Stop: stop}
+	within, over := c.AtFirstInterrupt(t.Context())
+	interrupt()
+	<-within.Done()
+	over()
+
+	c.Stop, interrupt = context.WithCancel(t.Context())
+	within, over = c.AtFirstInterrupt(t.Context())
+	if over(); within.Err() == nil {
+		t.Error("the context of a part that is over is still registered")
+	}
+	ctx, end := context.WithCancel(t.Context())
+	within, over = c.UntilInterrupt(ctx)
+	over()
+	interrupt()
+	if within.Err() != nil {
+		t.Error("a Ctrl-C ended what a part left in the background")
+	}
+	if end(); within.Err() == nil || c.AtOnce.Load() != 0 {
+		t.Errorf("in the background: %v, and %d parts end at once", within.Err(), c.AtOnce.Load())
 	}
 }

@@ -169,7 +169,13 @@ func below(folder string, t record.Tally) (string, bool) {
 			continue
 		}
 		file := fileIn(word)
-		if !strings.HasSuffix(file, "/"+stem) {
+		if of, is := strings.CutPrefix(word, record.FileWord); is { // of many files, each with its name
+			name, path, _ := strings.Cut(of, "=")
+			if t.Impl != name && !strings.HasPrefix(t.Impl, name+":") {
+				continue
+			}
+			file = fileIn(path)
+		} else if !strings.HasSuffix(file, "/"+stem) {
 			continue
 		}
 		if rel, err := filepath.Rel(folder, file); err == nil && filepath.IsLocal(rel) {

@@ -51,6 +51,17 @@ func TestFilesByPath(t *testing.T) {
 	}
 }
 
+// A look at a folder, and compare with one, name the file of each implementation.
+func TestFilesOfALook(t *testing.T) {
+	added := []string{"file:mine/a.cu=/home/me/day3/a.cu", "file:mine/b.py=/home/me/day3/b.py", "--quick"}
+	d := of(time.UTC, tally(1, "mine/a.cu", added...), tally(1, "mine/b.py:f", added...),
+		tally(1, "mine/c.cu", "file:mine/c.cu=/home/me2/c.cu", "file:mine/d.cu=/home/me/c.cu"))
+	files := d.Days[0].Files
+	if len(files) != 2 || files[0].File != "day3/a.cu" || files[1].File != "day3/b.py" || d.Elsewhere != 1 {
+		t.Errorf("%+v, %d elsewhere", files, d.Elsewhere)
+	}
+}
+
 // A day begins at midnight of the zone of today.
 func TestDaysOfAZone(t *testing.T) {
 	east := time.FixedZone("east", 3600)

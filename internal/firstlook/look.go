@@ -29,7 +29,8 @@ const (
 	Clean    Verdict = "CLEAN"  // triad check found nothing, and no operator fits
 	Unjudged Verdict = ""       // there is nothing to judge, or nothing to judge it with
 
-	GradientWrong Verdict = "RIGHT, gradient WRONG"
+	GradientWrong  Verdict = "RIGHT, gradient WRONG"
+	GradientUnsure Verdict = "RIGHT, gradient UNSURE" // wrong as it was read, which rests on an assumption
 )
 
 // Line holds the words of a file's line.
@@ -73,8 +74,8 @@ func (p *Pass) Accepted() bool {
 	return p.Row.Accepted() || p.Row.Bad == 0 && p.Main.Accepted()
 }
 
-// guessed returns the assumption about other dtypes in which the function is wrong; "" if it is wrong in
-// none.
+// guessed returns the assumption under which the pass is wrong, such as a dtype in which it was not meant to
+// work; "" if it is wrong nowhere.
 func (p *Pass) guessed() string {
 	_, assumed, is := strings.Cut(p.Row.Reason, "this was assumed: ")
 	if p.Row.Accepted() || !is {
@@ -82,6 +83,12 @@ func (p *Pass) guessed() string {
 	}
 	assumed, _, _ = strings.Cut(assumed, ". ")
 	return "wrong if " + assumed
+}
+
+// unsureGradient reports whether the pass is a gradient that no case shows to be right, and that is wrong
+// under an assumption.
+func (p *Pass) unsureGradient() bool {
+	return p.Pass == op.Backward && !p.Accepted() && p.guessed() != ""
 }
 
 // Wrong reports whether a pass is wrong.
@@ -141,6 +148,9 @@ func (f *File) Line() Line {
 	case j.Right():
 		l.Verdict, l.Text = Right, strings.Join(append([]string{j.praise()}, f.besides()...), "; ")
 		l.Error, l.DType = j.Passes[0].Error, j.Passes[0].DType
+		if slices.ContainsFunc(j.Passes, func(p Pass) bool { return p.unsureGradient() }) {
+			l.Verdict = GradientUnsure
+		}
 	case !j.By.Sure():
 		f.Nearest, l.Operator = j.Operator, ""
 		return f.withoutOperator(l, found)
@@ -160,10 +170,16 @@ func (f *File) failed() bool {
 	})
 }
 
-// besides lists what is to be said of the program around a right kernel, if it failed.
+// besides lists what is to be said of a right kernel: the barriers that threads never come to, and of the
+// program around it, if it failed.
 func (f *File) besides() (words []string) {
+	if f.Checked != nil {
+		for _, c := range skippedBarriers(f.Checked.Notes) {
+			words = append(words, "but "+c.String()+", which CUDA leaves undefined")
+		}
+	}
 	if !f.failed() {
-		return nil
+		return words
 	}
 	words = append(words, "but main() failed: look at what it printed")
 	if f.Launch.Line > 0 {
@@ -197,7 +213,9 @@ func (f *File) Causes() []Cause {
 func (l *Line) Bad() bool { return l.Verdict == Wrong || l.Verdict == GradientWrong }
 
 // Good reports whether a line counts as right.
-func (l *Line) Good() bool { return l.Verdict == Right || l.Verdict == Clean }
+func (l *Line) Good() bool {
+	return l.Verdict == Right || l.Verdict == GradientUnsure || l.Verdict == Clean
+}
 
 // Count counts lines; those of files without a kernel count as none of these.
 type Count struct{ Bad, Good, Open int }
@@ -321,7 +339,11 @@ func (j *Judged) praise() string {
 		words = append(words, fmt.Sprintf("mean error %.2g ulp in %s", p.Error, p.DType))
 	}
 	for _, p := range j.Passes {
-		if text := p.guessed(); text != "" && !slices.Contains(words, text) {
+		text := p.guessed()
+		if p.unsureGradient() {
+			text = "its gradient is " + text
+		}
+		if text != "" && !slices.Contains(words, text) {
 			words = append(words, text)
 		}
 	}
@@ -378,7 +400,12 @@ func CausesOf(d record.Diagnosis, path string, usual Usual) []Cause {
 	if usual.Line > 0 && usual.Line != all[0].Line {
 		all = append(all, usual.Cause)
 	}
-	for _, note := range d.Notes {
+	return append(all, skippedBarriers(d.Notes)...)
+}
+
+// skippedBarriers returns the barriers that threads never come to, of the notes of triad check.
+func skippedBarriers(notes []string) (all []Cause) {
+	for _, note := range notes {
 		if m := skipsBarrier.FindStringSubmatch(note); m != nil {
 			line, _ := strconv.Atoi(m[1])
 			all = append(all, Cause{Line: line, Text: "not all threads reach this __syncthreads()"})

@@ -71,6 +71,25 @@ var lineCases = []lineCase{
 		Right, "1 case, mean error 0.25 ulp in fp32, wrong if it takes fp16", false,
 	},
 	{
+		"right, and its gradient is wrong under an assumption",
+		File{Judged: []Judged{judged(sure, passOf(op.Forward, op.StatusPass), Pass{
+			Pass: op.Backward, DType: "fp32",
+		}.alsoIn("approximate is none", op.StatusNotUnderstood))}},
+		GradientUnsure, "1 case, mean error 0.25 ulp in fp32, its gradient is wrong if approximate is none",
+		false,
+	},
+	{
+		"right, and threads never come to a barrier",
+		File{
+			Checked: &check.Report{Orders: []string{"forward"}, Notes: []string{
+				"sum.cu:13, kernel k: threads end and never come to this barrier. A condition differs.",
+			}},
+			Judged: []Judged{judged(sure, passOf(op.Forward, op.StatusPass))},
+		},
+		Right, "1 case, mean error 0.25 ulp in fp32; but line 13: not all threads reach this " +
+			"__syncthreads(), which CUDA leaves undefined", false,
+	},
+	{
 		"not understood in its main dtype: nothing is acquitted on a guess",
 		File{Judged: []Judged{judged(sure, passOf(op.Forward, op.StatusPass).alsoIn("its grid is 1",
 			op.StatusNotUnderstood))}},

@@ -22,7 +22,7 @@ func (l *Line) Format(width int, color func(Verdict, string) string) string {
 	switch l.Verdict {
 	case Unjudged:
 		verdict = ""
-	case GradientWrong:
+	case GradientWrong, GradientUnsure:
 		verdict = color(l.Verdict, string(l.Verdict)) + ": "
 	}
 	text := pad(l.File, width) + "  " + pad(l.Operator, operatorWidth) + "  " + verdict

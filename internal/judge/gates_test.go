@@ -174,7 +174,7 @@ func TestElementsThat(t *testing.T) {
 	for want, n := range map[string][2]int64{
 		"1 of 1 element is": {1, 1}, "1 of 3 elements is": {1, 3}, "2 of 3 elements are": {2, 3},
 	} {
-		if got := elementsThat(n[0], n[1], "is", "are"); got != want {
+		if got := ElementsThat(n[0], n[1], "is", "are"); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

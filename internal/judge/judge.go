@@ -54,7 +54,7 @@ func judgeOutput(plan Plan, answer Answer, truth Truth, i int, fault string) Ver
 			Status: op.StatusFail, Gate: "G0", N: int64(target.Judged()), Wrong: found.unwritten,
 			Worst: elementAt(target, found.firstUnwritten, data[0]),
 			Sentence: fmt.Sprintf("%s was never written; %s", place(t.Name, index(found.firstUnwritten,
-				t.Shape)), elementsThat(found.unwritten, t.Elements(),
+				t.Shape)), ElementsThat(found.unwritten, t.Elements(),
 				"still shows the poison of its launch", "still show the poison of their launch")),
 		}
 	}
@@ -242,7 +242,7 @@ func race(v Verdict, target Target, t op.TensorType, answer Answer, found bits) 
 		where = t.Name // one element is named: the worst
 	}
 	sentence := fmt.Sprintf("%s differs %s; %s", where, orders,
-		elementsThat(found.differing, t.Elements(), "does", "do"))
+		ElementsThat(found.differing, t.Elements(), "does", "do"))
 	if v.Wrong > 0 {
 		sentence += "; " + v.Sentence
 	} else {
@@ -268,7 +268,7 @@ func readsPoison(v Verdict, t op.TensorType, found bits) Verdict {
 	v.Sentence = fmt.Sprintf("%s depends on what memory held before the launch%s, so that an element was "+
 		"read before it was written, or one beside a buffer; %s%s",
 		place(t.Name, index(found.firstDiffering, t.Shape)), how,
-		elementsThat(found.differing, t.Elements(), "does", "do"), said)
+		ElementsThat(found.differing, t.Elements(), "does", "do"), said)
 	return v
 }
 

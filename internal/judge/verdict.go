@@ -146,11 +146,12 @@ func rejected(v Verdict) string {
 
 // wrongOf formats the number of wrong elements.
 func wrongOf(wrong, compared int64) string {
-	return elementsThat(wrong, compared, "is wrong", "are wrong")
+	return ElementsThat(wrong, compared, "is wrong", "are wrong")
 }
 
-// elementsThat counts the elements of which something holds, with the verb for one and for more.
-func elementsThat(n, of int64, one, more string) string {
+// ElementsThat counts the elements of an output of which something holds: n of all, with the verb for one and
+// for more.
+func ElementsThat(n, of int64, one, more string) string {
 	noun, verb := "elements", more
 	if of == 1 {
 		noun = "element"

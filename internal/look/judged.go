@@ -111,7 +111,7 @@ func (a *Looker) At(ctx context.Context, paths []string) error {
 func (a *Looker) color(v firstlook.Verdict, text string) string {
 	colors := map[firstlook.Verdict]string{
 		firstlook.Right: "32", firstlook.Clean: "32", firstlook.Wrong: "31", firstlook.GradientWrong: "31",
-		firstlook.Unsure: "33",
+		firstlook.Unsure: "33", firstlook.GradientUnsure: "33",
 	}
 	if !a.Style().Color || colors[v] == "" {
 		return text

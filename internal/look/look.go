@@ -145,6 +145,7 @@ func (l *look) round(ctx context.Context, entries []entry) error {
 	}
 	r.show(true)
 	l.Begin(pathsOf(entries))
+	r.print() // the first file may take a minute, where the emulator is built for it
 	err := r.all()
 	r.show(false)
 	return r.end(err)

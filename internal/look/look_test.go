@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -159,6 +160,20 @@ func TestFolder(t *testing.T) {
 	}
 }
 
+// TestProgressBeforeTheFirstFile: how far a look is shows while the first file is judged, which takes a
+// minute where the emulator is built for it.
+func TestProgressBeforeTheFirstFile(t *testing.T) {
+	folder := write(t, t.TempDir(), map[string]string{"a.cu": kernelOf("right")})
+	s, shown := newStand(), false
+	s.Show = func(done, all int) { shown = done == 0 && all == 1 }
+	s.judging = func(string) {
+		if !shown {
+			t.Error("nothing is shown while the first file is judged")
+		}
+	}
+	s.run(t.Context(), Options{Once: true}, folder)
+}
+
 // TestPlaces: the place of a right kernel stands below its line, and a wrong one has none.
 func TestPlaces(t *testing.T) {
 	for text, want := range map[string]bool{"right, counted": true, "wrong, counted": false} {
@@ -167,6 +182,46 @@ func TestPlaces(t *testing.T) {
 		if strings.Contains(out, "\n    forward: counted like cuda/vec\n") != want {
 			t.Errorf("%s: %s", text, out)
 		}
+	}
+}
+
+// Files of an operator of the user's own are judged by compare, which knows that operator.
+func TestFilesOfAnOperator(t *testing.T) {
+	folder := write(t, t.TempDir(), map[string]string{
+		"scale/scale.toml": "", "scale/scale.cu": kernelOf("wrong"), "scale/scale.py": "import torch\n",
+		"a.cu": kernelOf("right"),
+	})
+	s := newStand()
+	got, code := s.run(t.Context(), Options{Once: true}, folder)
+	says := "part of an operator of your own: triad compare " + filepath.Join(folder, "scale") + " judges it"
+	if code != session.ExitGood || strings.Count(got, says) != 2 || len(s.steps) != 1 {
+		t.Errorf("exit %d after %q\n%s", code, s.steps, got)
+	}
+}
+
+// A right kernel with a barrier is checked too: its line names the barriers that threads never come to.
+func TestBarriersOfARightKernel(t *testing.T) {
+	folder := write(t, t.TempDir(), map[string]string{
+		"a.cu": kernelOf("right: __syncthreads()"), "b.cu": kernelOf("right"),
+		"c.cu": kernelOf("wrong: __syncthreads()"),
+	})
+	s := newStand()
+	var checked []string
+	s.Check = func(_ context.Context, path string, _ io.Writer) (*check.Report, error) {
+		checked = append(checked, filepath.Base(path))
+		return &check.Report{
+			Findings: []check.Finding{{Kind: check.Race}}, // at sizes that may not be meant
+			Notes:    []string{"a.cu:9, kernel k: threads end and never come to this barrier. So it is."},
+		}, nil
+	}
+	got, code := s.run(t.Context(), Options{Once: true}, filepath.Join(folder, "a.cu"),
+		filepath.Join(folder, "b.cu"))
+	if code != session.ExitGood || strings.Count(got, "but line 9: not all threads reach this") != 1 {
+		t.Errorf("exit %d\n%s", code, got)
+	}
+	s.run(t.Context(), Options{Once: true}, filepath.Join(folder, "c.cu"))
+	if !slices.Equal(checked, []string{"a.cu"}) {
+		t.Errorf("%q were checked, want a.cu", checked)
 	}
 }
 

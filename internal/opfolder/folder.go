@@ -45,6 +45,11 @@ func IsFolder(word string) bool {
 		strings.HasSuffix(word, ".toml")
 }
 
+// Holds reports whether a file belongs to an operator's folder: the spec of its name lies beside it.
+func Holds(path string) bool {
+	return userfile.IsRegular(strings.TrimSuffix(path, filepath.Ext(path)) + ".toml")
+}
+
 // Open reads the operator in a folder: NAME.toml, NAME.py and NAME.cu. The error is a *op.UsageError.
 func Open(path string) (*Folder, error) {
 	refuse := func(format string, a ...any) (*Folder, error) {

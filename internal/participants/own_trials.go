@@ -14,7 +14,7 @@ import (
 
 // settle settles by trials how the files are read. Nothing of a trial is kept: the first Ctrl-C ends it.
 func (a *Source) settle(ctx context.Context, files []*ownkernels.File, r run.Request, d time.Duration) error {
-	ctx, done := a.AtFirstInterrupt(ctx)
+	ctx, done := a.UntilInterrupt(ctx)
 	defer done()
 	t := trial.Trials{Spec: r.Operators[0].Spec, Asked: r.Options, Limit: d, Judge: a.judgeTrial(ctx, r)}
 	return t.Settle(files)

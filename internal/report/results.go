@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/record"
 )
@@ -183,7 +184,7 @@ func others(w io.Writer, style Style, impl string, differences []record.Differen
 		case !d.Bitwise && d.NDifferent == 0:
 			equal = "equal but for the bits of zeros or NaN"
 		case !d.Bitwise:
-			equal = fmt.Sprintf("%d of %d elements differ", d.NDifferent, d.N)
+			equal = judge.ElementsThat(d.NDifferent, d.N, "differs", "differ")
 			if d.Worst != nil {
 				equal += fmt.Sprintf(", most at %s: %s and %s", element(d.Output, d.Worst.Index),
 					value(d.Worst.A), value(d.Worst.B))

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/record"
 )
@@ -146,16 +147,8 @@ func verdictWords(v record.Verdict) string {
 	if e.Want.Class() == "nan" || e.Low == e.High {
 		accepted = "accepted is that alone"
 	}
-	verb := "are"
-	if v.NWrong == 1 {
-		verb = "is"
-	}
-	noun := "elements"
-	if v.NCompared == 1 {
-		noun = "element"
-	}
-	words := fmt.Sprintf("%s is %s, want %s, %s; %d of %d %s %s wrong (%s)", element(v.Name, e.Index),
-		value(e.Got), value(e.Want), accepted, v.NWrong, v.NCompared, noun, verb, v.Gate)
+	words := fmt.Sprintf("%s is %s, want %s, %s; %s (%s)", element(v.Name, e.Index), value(e.Got),
+		value(e.Want), accepted, judge.ElementsThat(v.NWrong, v.NCompared, "is wrong", "are wrong"), v.Gate)
 	if v.Pattern != "" {
 		words += "; " + clean(v.Pattern)
 	}

@@ -77,23 +77,26 @@ func (x *execution) inTurn(ctx context.Context, c *prepared, e entry) (backend.O
 	if given != nil {
 		return backend.Outcome{}, given, nil
 	}
-	began := time.Now()
+	over := x.begun(e)
 	outcome, err := x.launch(ctx, c, e)
-	x.took(e, time.Since(began))
+	over()
 	if err == nil {
 		l.note(outcome)
 	}
 	return outcome, nil, err
 }
 
-// took adds to the time of an implementation.
-func (x *execution) took(e entry, d time.Duration) {
+// begun starts the clock of a case of an implementation, which over stops.
+func (x *execution) begun(e entry) (over func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.spent == nil {
-		x.spent = map[string]time.Duration{}
+	took := x.took.of(e.implementation.Name)
+	took.begin(time.Now())
+	return func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		took.end(time.Now())
 	}
-	x.spent[e.implementation.Name] += d
 }
 
 // note counts how a case ended. An exception, which costs no worker, counts as a return; a case that was
@@ -169,7 +172,8 @@ func (l *losses) ended(key string) {
 }
 
 // tooLong returns the ruling on a case of a limited implementation once its cases have used up their time, so
-// that an implementation that hangs takes no time from the others.
+// that an implementation that hangs takes no time from the others. Cases that run side by side, as of two
+// passes, count once.
 func (x *execution) tooLong(e entry) *ruling {
 	limit := x.request.CasesLimit
 	if limit <= 0 || !x.request.Limited(e.implementation.Name) {
@@ -177,7 +181,7 @@ func (x *execution) tooLong(e entry) *ruling {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.spent[e.implementation.Name] < limit {
+	if x.took.of(e.implementation.Name).total(time.Now()) < limit {
 		return nil
 	}
 	return &ruling{

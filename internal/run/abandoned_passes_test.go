@@ -370,6 +370,31 @@ func TestCasesLimit(t *testing.T) {
 	}
 }
 
+// TestCasesLimitCountsTwoPassesOnce: cases that run at the same time share their time. Two passes of 50
+// minutes side by side leave a limit of an hour, one after the other they do not.
+func TestCasesLimitCountsTwoPassesOnce(t *testing.T) {
+	e := entry{implementation: backend.Implementation{Name: "fake/limited"}}
+	for beside, want := range map[bool]bool{true: false, false: true} {
+		x := &execution{request: Request{
+			CasesLimit: time.Hour, Limited: func(string) bool { return true },
+		}}
+		took, now := x.took.of(e.implementation.Name), time.Now()
+		took.begin(now.Add(-100 * time.Minute))
+		if beside {
+			took.begin(now.Add(-100 * time.Minute))
+			took.end(now.Add(-50 * time.Minute))
+		}
+		took.end(now.Add(-50 * time.Minute))
+		if !beside {
+			took.begin(now.Add(-50 * time.Minute))
+			took.end(now)
+		}
+		if got := x.tooLong(e) != nil; got != want {
+			t.Errorf("side by side %v: too long %v, want %v", beside, got, want)
+		}
+	}
+}
+
 // TestNoGuessExcusesAHang: a function that never returns is a hang, whatever the guess it was read with.
 func TestNoGuessExcusesAHang(t *testing.T) {
 	doubts := []backend.Doubt{{Why: "its second parameter was taken for the number of rows"}}

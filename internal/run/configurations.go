@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"triad/internal/backend"
 	"triad/internal/op"
@@ -84,8 +83,7 @@ func (x *execution) further(ctx context.Context, c *prepared, e entry, job backe
 	l := x.lossesOf(e, c.DType)
 	l.turn.Lock()
 	defer l.turn.Unlock()
-	began := time.Now()
-	defer func() { x.took(e, time.Since(began)) }()
+	defer x.begun(e)()
 	return x.attempt(ctx, e, job)
 }
 

@@ -16,7 +16,7 @@ import (
 // layers are the files of this package: a file refers to its own layer and to those before it. A plan knows
 // nothing of how it is executed, and a verdict nothing of how an outcome came about.
 var layers = [][]string{
-	{"doc", "run", "result", "statistics"},
+	{"doc", "run", "result", "statistics", "overlapping"},
 	{
 		"plan", "plan_entries", "plan_configured", "plan_jobs", "plan_launches", "plan_relations",
 		"plan_timed", "plan_altered", "ordinary", "shard",

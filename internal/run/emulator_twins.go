@@ -15,7 +15,7 @@ import (
 type besides struct {
 	mu    sync.Mutex
 	seen  []*BesideSeen
-	took  map[string]*overlapping    // by implementation
+	took  intervals
 	quick map[string]map[string]bool // the keys of the quick cases, by operator
 }
 
@@ -30,45 +30,6 @@ func (b *besides) of(impl string) *BesideSeen {
 	}
 	b.seen = append(b.seen, &BesideSeen{Impl: impl, Wrong: map[string]int{}})
 	return b.seen[len(b.seen)-1]
-}
-
-// overlapping measures how long at least one of several intervals lasted. A case that waits for a core that
-// another one uses adds nothing.
-type overlapping struct {
-	running int
-	since   time.Time // when the first of those that run began
-	ended   time.Duration
-}
-
-func (o *overlapping) begin(now time.Time) {
-	if o.running == 0 {
-		o.since = now
-	}
-	o.running++
-}
-
-func (o *overlapping) end(now time.Time) {
-	if o.running--; o.running == 0 {
-		o.ended += now.Sub(o.since)
-	}
-}
-
-func (o *overlapping) total(now time.Time) time.Duration {
-	if o.running > 0 {
-		return o.ended + now.Sub(o.since)
-	}
-	return o.ended
-}
-
-// tookOf returns the time of an implementation's cases.
-func (b *besides) tookOf(impl string) *overlapping {
-	if b.took == nil {
-		b.took = map[string]*overlapping{}
-	}
-	if b.took[impl] == nil {
-		b.took[impl] = &overlapping{}
-	}
-	return b.took[impl]
 }
 
 // isQuick reports whether a case is one of the quick ones.
@@ -102,7 +63,7 @@ func (x *execution) beside(ctx context.Context, c *prepared, e entry, r *record.
 	if b == nil && why == "" {
 		return nil
 	}
-	took, began := x.begun(r.Impl, &b, why)
+	took, began := x.besides.begun(r.Impl, &b, why, x.request.CasesLimit)
 	if b == nil {
 		return nil
 	}
@@ -144,20 +105,21 @@ func (x *execution) beside(ctx context.Context, c *prepared, e entry, r *record.
 }
 
 // begun starts the clock of a case. Without an emulator, or once the cases of an implementation have used up
-// their time, it counts the case as left out, and the emulator is nil.
-func (x *execution) begun(impl string, emulator *backend.Backend, why string) (*overlapping, time.Time) {
-	limit := x.request.CasesLimit
+// their time, it counts the case as left out, and the emulator is nil. limit 0: besideLimit.
+func (b *besides) begun(impl string, emulator *backend.Backend, why string, limit time.Duration) (
+	*overlapping, time.Time,
+) {
 	if limit <= 0 {
 		limit = besideLimit
 	}
-	x.besides.mu.Lock()
-	defer x.besides.mu.Unlock()
-	took, now := x.besides.tookOf(impl), time.Now()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	took, now := b.took.of(impl), time.Now()
 	if *emulator != nil && took.total(now) > limit {
 		*emulator, why = nil, fmt.Sprintf("it took %v for those before", limit)
 	}
 	if *emulator == nil {
-		seen := x.besides.of(impl)
+		seen := b.of(impl)
 		seen.Left, seen.Why = seen.Left+1, why
 		return nil, now
 	}

@@ -106,7 +106,7 @@ type execution struct {
 	finished int
 	previous previousOutputs
 	lost     map[string]*losses       // by operator, pass and implementation
-	spent    map[string]time.Duration // on the cases of each implementation
+	took     intervals                // of the cases of each implementation
 	choices  map[string]choice        // by description
 	families map[string]chan struct{} // the jobs that run, by family
 	failure  error

@@ -16,15 +16,35 @@ const mostCompared = 1 << 20
 
 // onlyAt returns the values of an input at which alone a function is wrong, "x = 0 or NaN": every wrong
 // element of every wrong record of its pass has one of them, and elements without them are right. "" if there
-// are no such values.
+// are no such values. Upstream gradients that are not finite may make other elements wrong, as a factor of 0
+// does: then it says so.
 func (j Judged) onlyAt(suspect record.Record) string {
-	var common map[string]*atWrong // by input
+	var wrong, finite []record.Record
 	for _, r := range j.Result.Records {
 		if r.Impl != suspect.Impl || r.Case.Pass != suspect.Case.Pass || r.Status.Weight() != op.Bad {
 			continue
 		}
+		wrong = append(wrong, r)
+		if r.Case.Upstream != "non_finite" {
+			finite = append(finite, r)
+		}
+	}
+	if at := j.commonValues(wrong); at != "" {
+		return at
+	}
+	if at := j.commonValues(finite); at != "" {
+		return at + ", and where the upstream gradient is not finite"
+	}
+	return ""
+}
+
+// commonValues returns the values of the one input whose special numbers are at all wrong elements of
+// records.
+func (j Judged) commonValues(wrong []record.Record) string {
+	var common map[string]*atWrong // by input
+	for i, r := range wrong {
 		here := j.valuesAtWrong(r)
-		if common == nil {
+		if i == 0 {
 			common = here
 			continue
 		}

@@ -55,12 +55,15 @@ func TestOnlyAt(t *testing.T) {
 	zero := wrongWhere(func(x float64) bool { return x == 0 })
 	name := inputs[0].Name
 	zeroOrNaN := wrongWhere(func(x float64) bool { return x == 0 || x != x })
+	negative := wrongWhere(func(x float64) bool { return x < 0 })
+	negative.Case.Upstream = "non_finite"
 	crash := zero
 	crash.Status = op.StatusCrash
 	for want, records := range map[string][]record.Record{
 		name + " = 0":        {zero, zero},
 		name + " = 0 or NaN": {zero, zeroOrNaN},
 		"":                   {zero, wrongWhere(func(x float64) bool { return x <= 0 })},
+		name + " = 0, and where the upstream gradient is not finite": {zero, negative},
 	} {
 		j := Judged{
 			Request: run.Request{Operators: []*truth.Operator{o}}, Result: run.Result{Records: records},

@@ -14,11 +14,13 @@ import (
 // ByRows reports whether the truth of the operator can be computed row by row while an output is judged: each
 // row of its large outputs depends on few others. The truth of a product cannot: where it is expensive, it is
 // computed for a sample.
-func (o *Operator) ByRows() bool { return o.Reference == nil && truths[o.Spec.Name].ByRows != nil }
+func (o *Operator) ByRows() bool {
+	return o.Reference == nil && DefinitionOf(o.Spec.Name).ByRows != nil
+}
 
 // Whole reports whether the operator is never judged by sample.
 func (o *Operator) Whole() bool {
-	return o.ByRows() || o.Reference != nil || truths[o.Spec.Name].Whole
+	return o.ByRows() || o.Reference != nil || DefinitionOf(o.Spec.Name).Whole
 }
 
 // TruthByRows is the method TruthOf for cases whose whole truth would take gigabytes. Every element of large

@@ -56,7 +56,7 @@ func byRowCases(t *testing.T, test func(o *truth.Operator, c op.Case, contract s
 					continue
 				}
 				in := truthtest.CaseInputs(t, o.Spec, c, 1)
-				for _, k := range truth.ContractList {
+				for _, k := range contracts(t) {
 					if k.Name == o.Spec.DefaultContract(c.DType) || o.Spec.Permits(c.DType, k.Name) {
 						test(o, c, k.Name, in)
 					}

@@ -72,13 +72,16 @@ type Loss struct {
 
 // losses holds the forward of each operator, implemented again in plain loops over complex numbers. It shares
 // no code with the closed forms.
-var losses = map[string]func(k *Request) ([]Loss, error){}
+var losses = map[string]Losses{}
 
-// RegisterLosses declares the complex forward of an operator: var _ = truth.RegisterLosses("softmax",
-// func...).
-func RegisterLosses(name string, f func(k *Request) ([]Loss, error)) struct{} {
-	losses[name] = f
-	return struct{}{}
+// A Losses is the complex forward of an operator, of one loss for each gradient.
+type Losses func(k *Request) ([]Loss, error)
+
+// RegisterLosses declares the complex forward of an operator, and returns the one that it replaces: var _ =
+// truth.RegisterLosses("softmax", func...).
+func RegisterLosses(name string, f Losses) (replaced Losses) {
+	replaced, losses[name] = losses[name], f
+	return replaced
 }
 
 // ComplexStep compares the truth of a backward case with derivatives of its forward taken by the complex

@@ -69,23 +69,23 @@ func TestComplexStepTellsWrongGradients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := truth.Losses["layernorm"]
-	defer func() { truth.Losses["layernorm"] = kept }()
-	truth.Losses["layernorm"] = func(k *truth.Request) ([]truth.Loss, error) {
+	var kept truth.Losses
+	kept = truth.RegisterLosses("layernorm", func(k *truth.Request) ([]truth.Loss, error) {
 		all, err := kept(k)
 		right := all[1].Of
 		all[1].Of = func(z []complex128) complex128 { return right(z) + z[3]*complex(1e-9, 0) }
 		return all, err
-	}
+	})
+	defer func() { truth.RegisterLosses("layernorm", kept) }()
 	s, err := truth.ComplexStep(o.Spec, c, in, 1)
 	if err != nil || s.Agrees() || s.Worst != "grad_weight" ||
 		!strings.Contains(s.String(), "away in grad_weight") {
 		t.Errorf("%v, %v: want grad_weight refused", s, err)
 	}
-	truth.Losses["layernorm"] = func(k *truth.Request) ([]truth.Loss, error) {
+	truth.RegisterLosses("layernorm", func(k *truth.Request) ([]truth.Loss, error) {
 		all, err := kept(k)
 		return all[:2], err
-	}
+	})
 	if _, err := truth.ComplexStep(o.Spec, c, in, 1); err == nil {
 		t.Error("a gradient without a complex forward was accepted")
 	}

@@ -1,11 +1,25 @@
-package truth
+package truth_test
 
 import (
 	"math"
 	"testing"
 
+	"triad/internal/judge"
 	"triad/internal/op"
+	"triad/internal/truth"
 )
+
+// logits has a declared output that may be -inf, and logits that are products; plain has neither.
+const logits, plain = "flash_attention", "softmax"
+
+// truthBy computes the truth of a case with compute in place of the operator's own.
+func truthBy(c op.Case, compute truth.Function) error {
+	kept := truth.Register(c.Op, truth.Definition{Forward: compute, Permits: []string{"fp32"}})
+	defer truth.Register(c.Op, kept)
+	c.Pass = op.Forward
+	_, err := truth.Of(c, "fp32", nil, nil)
+	return err
+}
 
 // TestIndependence: where one key may have nearly all the weight of a row, a few rounding errors decide and
 // G4 does not apply.
@@ -14,14 +28,16 @@ func TestIndependence(t *testing.T) {
 		"normal": {true, true}, "row_offsets": {false, true},
 		"scaled": {false, true}, "ties": {false, false},
 	} {
-		for i, operator := range []string{"flash_attention", "softmax"} {
-			o, err := Get(operator)
-			if err != nil {
-				t.Fatal(err)
-			}
-			k := &Request{Case: op.Case{Op: operator, Distribution: name}, spec: o.Spec}
-			if k.independent() != want[i] {
-				t.Errorf("%s under %s: independent %v, want %v", operator, name, k.independent(), want[i])
+		for i, operator := range []string{logits, plain} {
+			var got bool
+			err := truthBy(op.Case{Op: operator, Distribution: name},
+				func(k *truth.Request) ([]judge.Target, error) {
+					y := k.Target("y", op.FP32, []int64{1}, nil)
+					got = y.Independent
+					return []judge.Target{y}, nil
+				})
+			if err != nil || got != want[i] {
+				t.Errorf("%s under %s: independent %v, want %v (%v)", operator, name, got, want[i], err)
 			}
 		}
 	}
@@ -31,20 +47,23 @@ func TestIndependence(t *testing.T) {
 // its other infinities are rejected.
 func TestMayBeNegInf(t *testing.T) {
 	for _, c := range []struct {
-		spec *op.Spec
-		r    float64
-		want bool
+		operator, output string
+		r                float64
+		want             bool
 	}{
-		{&op.Spec{OutputSpecs: []op.TensorSpec{{Name: "total", MayBeNegInf: true}}}, math.Inf(-1), true},
-		{&op.Spec{OutputSpecs: []op.TensorSpec{{Name: "total", MayBeNegInf: true}}}, math.Inf(1), false},
-		{&op.Spec{OutputSpecs: []op.TensorSpec{{Name: "total", MayBeNegInf: true}}}, math.NaN(), false},
-		{&op.Spec{OutputSpecs: []op.TensorSpec{{Name: "total"}}}, math.Inf(-1), false},
+		{logits, "lse", math.Inf(-1), true},
+		{logits, "lse", math.Inf(1), false},
+		{logits, "lse", math.NaN(), false},
+		{plain, "y", math.Inf(-1), false},
 	} {
-		k := &Request{Case: op.Case{Distribution: "normal"}, spec: c.spec}
-		target := k.Target("total", op.FP32, []int64{1}, nil)
-		target.R[0], target.Sim[0] = c.r, c.r
-		if err := k.finish(&target); (err == nil) != c.want {
-			t.Errorf("a truth of %v, declared %v: %v", c.r, c.spec.OutputSpecs[0].MayBeNegInf, err)
+		err := truthBy(op.Case{Op: c.operator, Distribution: "normal"},
+			func(k *truth.Request) ([]judge.Target, error) {
+				y := k.Target(c.output, op.FP32, []int64{1}, nil)
+				y.R[0], y.Sim[0] = c.r, c.r
+				return []judge.Target{y}, nil
+			})
+		if (err == nil) != c.want {
+			t.Errorf("a truth of %v for %s of %s: %v", c.r, c.output, c.operator, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package truth_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +16,7 @@ import (
 // TestContractsAreProven: every shipped contract is sound; one with an entry that no error bound is written
 // for is rejected in a sentence that names the entry.
 func TestContractsAreProven(t *testing.T) {
-	for _, k := range truth.ContractList {
+	for _, k := range contracts(t) {
 		if err := k.Check(); err != nil {
 			t.Error(err)
 		}
@@ -51,15 +52,12 @@ func TestContractsAreProven(t *testing.T) {
 
 // TestABadContractGivesNoTruth: a contract with a bad entry has no truth: nothing can be judged under it.
 func TestABadContractGivesNoTruth(t *testing.T) {
-	i := 0
-	for truth.ContractList[i].Name != "fast" {
-		i++
-	}
-	kept := truth.ContractList[i]
-	defer func() { truth.ContractList[i] = kept }()
-	truth.ContractList[i].Kappa = math.NaN()
+	i := slices.IndexFunc(op.Contracts, func(k op.ContractName) bool { return k.Name == "fast" })
+	kept := op.Contracts[i]
+	defer func() { op.Contracts[i] = kept }()
+	op.Contracts[i].Name = "other"
 	_, err := truth.Of(op.Case{Op: "fp8_gemm", Pass: op.Forward}, "fast", nil, nil)
-	if err == nil || !strings.Contains(err.Error(), `check contract "fast": kappa = NaN`) {
+	if err == nil || !strings.Contains(err.Error(), `check contract "fast": name = fast`) {
 		t.Errorf("%v", err)
 	}
 }
@@ -68,10 +66,9 @@ func TestABadContractGivesNoTruth(t *testing.T) {
 // or sim that does not fit R. Each is rejected with the operator's name before anything is judged.
 func TestTruthsThatCannotJudgeAreRefused(t *testing.T) {
 	const name = "rope" // its spec has the dtypes and tensors; its truth is replaced
-	defer func(kept truth.Definition) { truth.Truths[name] = kept }(truth.Truths[name])
 	x := truthtest.Literal("x", op.FP32, []float64{1, 2, 3, 4}, 2, 2)
 	of := func(change func(t *judge.Target)) error {
-		truth.Truths[name] = truth.Definition{
+		kept := truth.Register(name, truth.Definition{
 			Permits: []string{"fp32"},
 			Forward: func(k *truth.Request) ([]judge.Target, error) {
 				y := k.Target("y", op.FP32, []int64{2, 2}, nil)
@@ -80,7 +77,8 @@ func TestTruthsThatCannotJudgeAreRefused(t *testing.T) {
 				change(&y)
 				return []judge.Target{y}, nil
 			},
-		}
+		})
+		defer truth.Register(name, kept)
 		_, err := truth.Of(op.Case{Op: name, Pass: op.Forward, Distribution: "normal"}, "fp32",
 			[]tensor.Tensor{x}, nil)
 		return err

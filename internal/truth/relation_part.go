@@ -95,7 +95,7 @@ func (o *Operator) partsOf(c op.Case) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
-	dims := truths[c.Op].ByRows
+	dims := DefinitionOf(c.Op).ByRows
 	last := dims[len(dims)-1]
 	total, inRun := int64(1), c.Dims.Get(last)
 	for _, d := range dims {
@@ -119,7 +119,7 @@ func (o *Operator) partsOf(c op.Case) ([]part, error) {
 		}
 		sizes[last] = length
 		p.Case = WithDims(c, sizes)
-		if moved := truths[c.Op].From; moved != nil {
+		if moved := DefinitionOf(c.Op).From; moved != nil {
 			p.Case = moved(p.Case, p.origin[len(dims)-1])
 		}
 		parts = append(parts, p)

@@ -32,11 +32,15 @@ type Definition struct {
 // truth.Definition{...}).
 var truths = map[string]Definition{}
 
-// Register registers the truth of the operator called name for Of.
-func Register(name string, t Definition) struct{} {
-	truths[name] = t
-	return struct{}{}
+// Register registers the truth of the operator called name for Of, and returns the one that it replaces.
+func Register(name string, t Definition) (replaced Definition) {
+	replaced, truths[name] = truths[name], t
+	return replaced
 }
+
+// DefinitionOf returns the registered truth of the operator called name; the zero Definition if there is
+// none.
+func DefinitionOf(name string) Definition { return truths[name] }
 
 // Of computes the truth of a case under a contract. The inputs are found by name. For a forward they are the
 // operator's inputs; for a backward with driver-made saved tensors, and for one whose operator saves nothing,

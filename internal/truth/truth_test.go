@@ -2,7 +2,9 @@ package truth_test
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -76,24 +78,48 @@ func TestEveryCaseHasATruth(t *testing.T) {
 	}
 }
 
+// contracts returns every contract.
+func contracts(t *testing.T) []truth.Contract {
+	t.Helper()
+	all := make([]truth.Contract, len(op.Contracts))
+	for i, k := range op.Contracts {
+		var err error
+		if all[i], err = truth.ContractNamed(k.Name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
 // TestContractsAgree: the arithmetic of every contract a spec may name is here, and the truths permit the
 // contracts that the specs permit.
 func TestContractsAgree(t *testing.T) {
-	if len(truth.ContractList) != len(op.Contracts) {
-		t.Errorf("%d contracts have an arithmetic, %d a promise", len(truth.ContractList), len(op.Contracts))
+	var promised []string
+	for _, k := range op.Contracts {
+		promised = append(promised, k.Name)
 	}
-	for _, k := range truth.ContractList {
+	slices.Sort(promised)
+	_, err := truth.ContractNamed("")
+	named := regexp.MustCompile(`\[(.*)\]`).FindStringSubmatch(fmt.Sprint(err))
+	if named == nil {
+		t.Fatalf("%v: want the contracts that have an arithmetic", err)
+	}
+	computed := strings.Fields(named[1])
+	if slices.Sort(computed); !slices.Equal(computed, promised) {
+		t.Errorf("contracts with an arithmetic %v, with a promise %v", computed, promised)
+	}
+	for _, k := range contracts(t) {
 		if k.Promise() == "" {
 			t.Errorf("contract %s promises nothing", k.Name)
 		}
 	}
 	for _, o := range truth.All() {
-		known := truth.Truths[o.Spec.Name]
+		known := truth.DefinitionOf(o.Spec.Name)
 		if known.Forward == nil || o.Spec.Backward != nil && known.Backward == nil {
 			t.Errorf("%s lacks the truth of a pass", o.Spec.Name)
 		}
 		for _, dtype := range o.Spec.DTypes {
-			for _, k := range truth.ContractList {
+			for _, k := range contracts(t) {
 				if (o.Spec.Permits(dtype, k.Name) || o.Spec.DefaultContract(dtype) == k.Name) &&
 					!slices.Contains(known.Permits, k.Name) {
 					t.Errorf("%s permits contract %s, whose truth is not known", o.Spec.Name, k.Name)
@@ -145,7 +171,7 @@ func TestWrongInputsAreErrors(t *testing.T) {
 // looser lists the contracts other than the default that a spec permits for a dtype.
 func looser(s *op.Spec, dtype string) []string {
 	var names []string
-	for _, k := range truth.ContractList {
+	for _, k := range op.Contracts {
 		if k.Name != s.DefaultContract(dtype) && s.Permits(dtype, k.Name) {
 			names = append(names, k.Name)
 		}

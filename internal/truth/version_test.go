@@ -271,7 +271,7 @@ func errorBoundsNow(t *testing.T, known map[string]string) map[string]string {
 	for _, o := range truth.All() {
 		for _, c := range versionCases(t, o.Spec) {
 			var in []tensor.Tensor
-			for _, k := range truth.ContractList {
+			for _, k := range contracts(t) {
 				if k.Name != o.Spec.DefaultContract(c.DType) && !o.Spec.Permits(c.DType, k.Name) {
 					continue
 				}

@@ -14,6 +14,7 @@ import (
 
 	"triad/internal/kernelfile"
 	"triad/internal/op"
+	"triad/internal/opfolder"
 	"triad/internal/userfile"
 )
 
@@ -101,7 +102,8 @@ func matchedFiles(text string) (files []string, several bool, err error) {
 	return files, true, nil
 }
 
-// filesBelow returns the files of a folder and its subfolders, except hidden ones. Links are not followed.
+// filesBelow returns the files of a folder and its subfolders, except hidden ones and operators of the user's
+// own. Links are not followed.
 func filesBelow(folder string) ([]string, error) {
 	var files []string
 	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
@@ -110,7 +112,7 @@ func filesBelow(folder string) ([]string, error) {
 			return fmt.Errorf("list the folder: %w", err)
 		case path != folder && strings.HasPrefix(d.Name(), ".") && d.IsDir():
 			return filepath.SkipDir
-		case d.Type().IsRegular():
+		case d.Type().IsRegular() && (filepath.Dir(path) == filepath.Clean(folder) || !opfolder.Holds(path)):
 			files = append(files, path)
 		}
 		return nil

@@ -28,7 +28,9 @@ func writeFiles(t *testing.T, folder, text string, names ...string) {
 func TestAddStandsForSeveralFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFiles(t, ".", "", "c/b.cu", "c/a.py", "c/deep/er/d.cu", "c/head.cuh", "c/notes.txt", "c/.git/x.cu",
-		"c/.hidden.cu", "c/odd[1].cu", "empty/none.txt")
+		"c/.hidden.cu", "c/odd[1].cu", "empty/none.txt",
+		"d/scale/scale.toml", "d/scale/scale.py", "d/scale/scale.cu", "d/scale/mine.cu", "d/mine.toml",
+		"d/mine.py")
 	writeFiles(t, "out", "", "side.cu")
 	if err := errors.Join(
 		os.Symlink("b.cu", filepath.Join("c", "link.cu")),
@@ -44,6 +46,8 @@ func TestAddStandsForSeveralFiles(t *testing.T) {
 		{add: "nowhere.cu", want: "nowhere.cu"},
 		{add: "c", want: "c/a.py c/b.cu c/deep/er/d.cu c/odd[1].cu"},
 		{add: "c/odd[1].cu", want: "c/odd[1].cu"},
+		{add: "d", want: "d/mine.py d/scale/mine.cu"},
+		{add: "d/scale/scale.cu", want: "d/scale/scale.cu"},
 		{add: "c/**/[bd].cu", want: "c/b.cu c/deep/er/d.cu"},
 		{add: "c/*", want: "c/a.py c/b.cu c/link.cu c/odd[1].cu"},
 		{add: "c/{a,b}.*", want: "c/a.py c/b.cu"},
