@@ -19,7 +19,7 @@ import (
 
 // Declaration returns the line that says how the function is read. With it, and with the flags that say how
 // the file is compiled, the function is read the same, and nothing is assumed. ok is false where no line can
-// say that.
+// say that: it is then as much as a line can say, or has no operator.
 func (b *Binding) Declaration() (line declaration.Line, ok bool) { return b.declaration(nil) }
 
 // declaration returns the line, which gives the dtypes too if there are any.
@@ -41,7 +41,7 @@ func (b *Binding) declaration(dtypes []string) (line declaration.Line, ok bool) 
 			return one, true
 		}
 	}
-	return line, false
+	return declaration.Line{Operator: b.Spec.Name, Words: b.lineWords(wordy{true, true}, dtypes)}, false
 }
 
 // withPins returns the interpretation that states every attribute value that the function is judged with
@@ -208,12 +208,14 @@ func (b *Binding) lineWords(w wordy, dtypes []string) (words []declaration.Word)
 		}
 	}
 	if l := b.Launch; l != nil && (w.launch || l.guessed) {
-		add(keyGrid, sizes(l.Grid))
-		add(keyBlock, sizes(l.Block))
-		add(keyShared, strings.TrimPrefix(l.Shared, "0"))
+		add(keyGrid, b.inWords(sizes(l.Grid)))
+		add(keyBlock, b.inWords(sizes(l.Block)))
+		if l.Shared != "0" {
+			add(keyShared, b.inWords(l.Shared))
+		}
 	}
 	if l := b.triton; l != nil && (w.launch || !l.said) {
-		add(keyGrid, strings.Join(l.grid, ", "))
+		add(keyGrid, b.inWords(strings.Join(l.grid, ", ")))
 	}
 	if len(b.given.Arguments) > 0 || b.Function.Kind == cfacts.Host && len(b.numbers) > 0 {
 		add(keyTemplate, strings.Join(b.Options.Arguments, ","))
@@ -240,41 +242,88 @@ func (b *Binding) lineWords(w wordy, dtypes []string) (words []declaration.Word)
 	return words
 }
 
-// openLine returns the line as far as it is known, with open places marked: tensors and sizes without a
-// parameter, and parameters without a target. "" if nothing is open.
-func (b *Binding) openLine() string {
-	line, open := declaration.Line{Operator: b.Spec.Name, Words: b.argumentWords(false)}, false
-	add := func(key, value string) {
-		line.Words, open = append(line.Words, declaration.Word{Key: key, Value: value}), true
+// certain reports whether a parameter has one meaning by a fact or by a word of its name, not by a letter.
+func (b *Binding) certain(a Argument) bool {
+	return b.stated(a) || b.writtenAlone(a.Param) || !match.SaysLetter(a.Name) &&
+		match.Score(b.Spec, b.Pass, a.Name, a.Target) > match.Weak
+}
+
+// withLike returns parameters, and those of the same kind whose names alone say what they are: if one of
+// these has another meaning, they may have, too.
+func (b *Binding) withLike(open []string) []string {
+	for _, kind := range []func(Argument) bool{
+		func(a Argument) bool { return a.isTensor() || a.Role == Nothing && (a.Pointer || a.Untyped) },
+		func(a Argument) bool { return a.Role == Size && a.Share == 0 || a.Role == Nothing && a.IsInteger() },
+	} {
+		if all := those(b.Args, kind); slices.ContainsFunc(all, func(a Argument) bool {
+			return slices.Contains(open, a.Name)
+		}) {
+			open = append(open, eachOf(those(all, func(a Argument) bool { return !b.certain(a) }),
+				func(a Argument) string { return a.Name })...)
+		}
 	}
+	return open
+}
+
+// openLine returns the line as far as it is known, with open places marked: parameters without a target and
+// those that are guesses; tensors and sizes without a parameter if no open one can stand for them. "" if
+// nothing is open, or if no word of a line can say what is.
+func (b *Binding) openLine() string {
+	line := declaration.Line{Operator: b.Spec.Name, Words: b.argumentWords(false)}
+	before := len(line.Words)
+	add := func(key, value string) {
+		line.Words = append(line.Words, declaration.Word{Key: key, Value: value})
+	}
+	_, open := b.guessedParameters()
 	for _, a := range b.Args {
 		if a.Role == Nothing && !a.Optional && a.Place == cfacts.InCall {
 			add(declaration.Open, a.Name)
+			open = append(open, a.Name)
 		}
+	}
+	missing, results := len(b.unmatched(Input, b.inputs)), b.unmatched(Output, b.outputs)
+	if b.Function.MayReturn() {
+		results = nil
+	}
+	inPlace := slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Role == Input && !a.Const })
+	if missing == 0 && inPlace && len(open) == 0 { // y=? may be what x is
+		for _, i := range results {
+			add(b.outputs[i].Name, declaration.Open)
+		}
+	} else {
+		missing += len(results)
+	}
+	sizes := those(dimNames(b.Spec), func(name string) bool {
+		d := b.Spec.Dims[b.dimIndex(name)]
+		return !b.givesSize(name) && d.Default == "" && b.implied[name] == 0 && !b.Function.ShowsSizes()
+	})
+	// What lacks a parameter may be what another one was taken for.
+	for _, a := range b.Args {
+		if (missing > 0 && a.isTensor() || len(sizes) > 0 && a.Role == Size) && !b.certain(a) {
+			open = append(open, a.Name)
+		}
+	}
+	open = b.withLike(open)
+	isOpen := func(kind func(Argument) bool) bool {
+		return slices.ContainsFunc(b.Args, func(a Argument) bool {
+			return slices.Contains(open, a.Name) && kind(a)
+		})
+	}
+	if missing > 0 && !isOpen(func(a Argument) bool { return a.Pointer || a.Untyped }) {
+		return ""
 	}
 	for _, t := range b.Function.Template[min(len(b.Options.Arguments), len(b.Function.Template)):] {
 		if !t.Type && t.Default == "" {
 			add(declaration.Open, t.Name)
 		}
 	}
-	for _, of := range []struct {
-		role    Role
-		tensors []op.TensorSpec
-	}{{Input, b.inputs}, {Output, b.outputs}} {
-		for _, i := range b.unmatched(of.role, of.tensors) {
-			if of.role == Input || !b.Function.MayReturn() {
-				add(of.tensors[i].Name, declaration.Open)
-			}
-		}
+	for _, name := range sizes {
+		add(name, declaration.Open)
 	}
-	for _, d := range b.Spec.Dims {
-		if !b.givesSize(d.Name) && d.Default == "" && b.implied[d.Name] == 0 && !b.Function.ShowsSizes() {
-			add(d.Name, declaration.Open)
-		}
-	}
-	if !open {
+	if before == len(line.Words) {
 		return ""
 	}
+	line, _ = b.withOpen(line, open)
 	return line.Text(b.Sign())
 }
 
@@ -285,6 +334,14 @@ func (b *Binding) withLine(err error) error {
 	if !errors.As(err, &u) || line == "" || b.Options.said != nil {
 		return err
 	}
-	return &op.UsageError{Message: fmt.Sprintf("%s\n  Write this line above it, with what is meant "+
-		"for %s: %s", u.Message, declaration.Open, line)}
+	return &op.UsageError{Message: fmt.Sprintf("%s\n  Write this line %s%s: %s", u.Message, b.above(),
+		withMeant, line)}
+}
+
+// withMeant follows the place of a line with open places.
+const withMeant = ", with what is meant for " + declaration.Open
+
+// above says where a line belongs.
+func (b *Binding) above() string {
+	return fmt.Sprintf("above line %d of %s, %s", b.Function.Line, b.file.Name, b.Function.Name)
 }

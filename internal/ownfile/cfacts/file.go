@@ -88,6 +88,7 @@ type TemplateParam struct {
 
 // File holds the definitions of a CUDA file.
 type File struct {
+	Name      string // without its folder
 	Functions []Function
 	Helpers   []Function // those that are called by others alone, such as __device__ functions
 	Main      bool       // it has a main() of its own

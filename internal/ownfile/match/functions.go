@@ -118,5 +118,18 @@ func isGradient(p cfacts.Param) bool {
 	return p.Pointer && (IsBackward(p.Name) || isGradientName(strings.ToLower(p.Name)))
 }
 
+// SaysLetter reports whether a name says no more than a letter and whose it is: M, A_d, row_M, N0.
+func SaysLetter(name string) bool {
+	parts := strings.Split(Snake(name), "_")
+	for i, part := range parts {
+		mark := len(parts) > 1 && (i == 0 && slices.Contains([]string{"n", "d", "h", "g", "p"}, part) ||
+			i == len(parts)-1 && slices.Contains([]string{"d", "h"}, part))
+		if !mark && len(strings.TrimRight(part, "0123456789")) <= 1 {
+			return true
+		}
+	}
+	return false
+}
+
 // IsLetter reports whether a name is one letter, such as M.
 func IsLetter(name string) bool { return len(strings.Trim(Snake(name), "_")) == 1 }
