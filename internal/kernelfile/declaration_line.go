@@ -320,7 +320,7 @@ func (b *Binding) openLine() string {
 	for _, name := range sizes {
 		add(name, declaration.Open)
 	}
-	if before == len(line.Words) {
+	if before == len(line.Words) && missing == 0 {
 		return ""
 	}
 	line, _ = b.withOpen(line, open)
