@@ -120,7 +120,7 @@ func (b *Binding) guessedParameters() (words, parameters []string) {
 			a.Role == Output && b.scoreOutput(a.Param, a.Target) > match.Weak
 		clear := stride || named && !b.open[a.Name] && !b.contrary(a) || b.shownByRows(a) ||
 			a.Adapter != layout.AsItLies && a.Adapter != layout.Narrow ||
-			b.onlyTensor(a) || onlyInput && a.Role == Input || b.shownByWrites(a) ||
+			b.onlyTensor(a) || onlyInput && a.Role == Input || b.shownByWrites(a) || b.writtenAlone(a.Param) ||
 			b.squared[a.Name] && strings.Contains(a.Target, "=") ||
 			a.Share > 0 && b.multiplied(a) || a.Role == Size && b.isShapeOfWeights(a.Param) ||
 			strings.HasPrefix(a.Target, "2 *") ||

@@ -242,24 +242,24 @@ func (b *Binding) lineWords(w wordy, dtypes []string) (words []declaration.Word)
 	return words
 }
 
-// certain reports whether a parameter has one meaning by a fact or by a word of its name, not by a letter.
-func (b *Binding) certain(a Argument) bool {
-	return b.stated(a) || b.writtenAlone(a.Param) || !match.SaysLetter(a.Name) &&
-		match.Score(b.Spec, b.Pass, a.Name, a.Target) > match.Weak
+// uncertain reports whether neither a fact nor a word of its name, only a letter, says what a parameter is.
+func (b *Binding) uncertain(name string) bool {
+	return slices.ContainsFunc(b.Args, func(a Argument) bool {
+		return a.Name == name && !b.stated(a) && !b.writtenAlone(a.Param) && (match.SaysLetter(name) ||
+			match.Score(b.Spec, b.Pass, name, a.Target) <= match.Weak)
+	})
 }
 
-// withLike returns parameters, and those of the same kind whose names alone say what they are: if one of
-// these has another meaning, they may have, too.
+// withLike returns parameters, and those of the same kind that are uncertain: if one of these has another
+// meaning, they may have, too.
 func (b *Binding) withLike(open []string) []string {
 	for _, kind := range []func(Argument) bool{
 		func(a Argument) bool { return a.isTensor() || a.Role == Nothing && (a.Pointer || a.Untyped) },
 		func(a Argument) bool { return a.Role == Size && a.Share == 0 || a.Role == Nothing && a.IsInteger() },
 	} {
-		if all := those(b.Args, kind); slices.ContainsFunc(all, func(a Argument) bool {
-			return slices.Contains(open, a.Name)
-		}) {
-			open = append(open, eachOf(those(all, func(a Argument) bool { return !b.certain(a) }),
-				func(a Argument) string { return a.Name })...)
+		all := b.argumentsThat(kind)
+		if slices.ContainsFunc(all, func(name string) bool { return slices.Contains(open, name) }) {
+			open = append(open, those(all, b.uncertain)...)
 		}
 	}
 	return open
@@ -271,59 +271,53 @@ func (b *Binding) withLike(open []string) []string {
 func (b *Binding) openLine() string {
 	line := declaration.Line{Operator: b.Spec.Name, Words: b.argumentWords(false)}
 	before := len(line.Words)
-	add := func(key, value string) {
-		line.Words = append(line.Words, declaration.Word{Key: key, Value: value})
-	}
+	add := func(key, value string) { line.Words = withWord(line.Words, key, value) }
 	_, open := b.guessedParameters()
+	left := 0 // pointers, and what may be one
 	for _, a := range b.Args {
-		if a.Role == Nothing && !a.Optional && a.Place == cfacts.InCall {
+		tile := a.Place == cfacts.InTile && !b.Function.FactsOf(a.Name).Optional && !namesTile(a.Name)
+		if a.Role == Nothing && (tile || !a.Optional && a.Place == cfacts.InCall) {
 			add(declaration.Open, a.Name)
 			open = append(open, a.Name)
+			if a.Pointer || a.Untyped {
+				left++
+			}
 		}
 	}
-	missing, results := len(b.unmatched(Input, b.inputs)), b.unmatched(Output, b.outputs)
+	missing, results := b.unmatched(Input, b.inputs), b.unmatched(Output, b.outputs)
 	if b.Function.MayReturn() {
 		results = nil
 	}
-	inPlace := slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Role == Input && !a.Const })
-	if missing == 0 && inPlace && len(open) == 0 { // y=? may be what x is
+	writable := func(a Argument) bool { return a.Role == Input && !a.Const }
+	switch {
+	case len(missing) == 0 && left == 0 && slices.ContainsFunc(b.Args, writable): // y=? may be what x is
 		for _, i := range results {
 			add(b.outputs[i].Name, declaration.Open)
 		}
-	} else {
-		missing += len(results)
-	}
-	sizes := those(dimNames(b.Spec), func(name string) bool {
-		d := b.Spec.Dims[b.dimIndex(name)]
-		return !b.givesSize(name) && d.Default == "" && b.implied[name] == 0 && !b.Function.ShowsSizes()
-	})
-	// What lacks a parameter may be what another one was taken for.
-	for _, a := range b.Args {
-		if (missing > 0 && a.isTensor() || len(sizes) > 0 && a.Role == Size) && !b.certain(a) {
-			open = append(open, a.Name)
-		}
-	}
-	open = b.withLike(open)
-	isOpen := func(kind func(Argument) bool) bool {
-		return slices.ContainsFunc(b.Args, func(a Argument) bool {
-			return slices.Contains(open, a.Name) && kind(a)
-		})
-	}
-	if missing > 0 && !isOpen(func(a Argument) bool { return a.Pointer || a.Untyped }) {
+	case len(missing)+len(results) > left && len(b.Spec.Own.Packed) == 0:
 		return ""
+	case len(missing)+len(results) > 0:
+		open = append(open, those(b.tensorParameters(), b.uncertain)...)
 	}
 	for _, t := range b.Function.Template[min(len(b.Options.Arguments), len(b.Function.Template)):] {
 		if !t.Type && t.Default == "" {
 			add(declaration.Open, t.Name)
 		}
 	}
-	for _, name := range sizes {
-		add(name, declaration.Open)
+	for _, d := range b.Spec.Dims {
+		if !b.givesSize(d.Name) && d.Default == "" && b.implied[d.Name] == 0 && !b.Function.ShowsSizes() {
+			add(d.Name, declaration.Open)
+			open = append(open, those(b.argumentsThat(func(a Argument) bool { return a.Role == Size }),
+				b.uncertain)...) // it may be what another one was taken for
+		}
 	}
-	if before == len(line.Words) && missing == 0 {
+	if before == len(line.Words) && len(missing)+len(results) == 0 {
 		return ""
 	}
-	line, _ = b.withOpen(line, open)
+	line, any := b.withOpen(line, b.withLike(open))
+	if !any && before == len(line.Words) {
+		return ""
+	}
 	return line.Text(b.Sign())
 }
 
@@ -344,4 +338,28 @@ const withMeant = ", with what is meant for " + declaration.Open
 // above says where a line belongs.
 func (b *Binding) above() string {
 	return fmt.Sprintf("above line %d of %s, %s", b.Function.Line, b.file.Name, b.Function.Name)
+}
+
+// DeclinedLine follows the sentence about a call that a Python function declines: the line that would say
+// which sizes its tensors lack, or with which sizes it may be called. "" where the line is there, or none
+// helps.
+func (b *Binding) DeclinedLine(sentence string) string {
+	line, _ := b.declaration(nil)
+	before := len(line.Words)
+	switch {
+	case b.Options.said != nil || line.Operator == "":
+		return ""
+	case strings.Contains(sentence, "another number of sizes") && len(b.perhapsWithout()) > 0:
+		line.Words = withWord(line.Words, keyWithout, declaration.Open)
+	case strings.Contains(sentence, "must be a power of 2"):
+		for _, d := range b.Spec.Dims {
+			if _, fixed := b.fixed(d.Name); !fixed && d.Default == "" {
+				line.Words = withWord(line.Words, d.Name, declaration.Open)
+			}
+		}
+	}
+	if before == len(line.Words) {
+		return ""
+	}
+	return ". Write this line " + b.above() + withMeant + ": " + line.Text(b.Sign())
 }

@@ -286,6 +286,9 @@ func (r *lineReader) takeTarget(w declaration.Word) error {
 		return r.among(w, parts, parameterNames(&r.Function))
 	case number && isNumber.MatchString(w.Key):
 		r.said.numbers[w.Value] = w.Key
+	case r.Function.FactsOf(w.Value).Tuned:
+		return w.At.Errorf("%s is chosen by the decorators of %s, and no line can give it: write a function "+
+			"that launches the kernel", w.Value, r.Function.Name)
 	case slices.Contains(parameterNames(&r.Function), w.Value):
 		return r.takeParameter(w)
 	case err == nil && n > 0 && r.isDim(w.Key):

@@ -253,11 +253,13 @@ func (l *leftOpen) tryOthers() (taken *Alternative, words string) {
 	return nil, ""
 }
 
+// flagName matches the flag in front of words.
+var flagName = regexp.MustCompile(`^--\w+ `)
+
 // proposal returns the sentence about an interpretation that the file does not state, and how it ends.
 func (l *leftOpen) proposal(other Alternative, ends string) string {
 	b := l.b
-	_, words, _ := strings.Cut(other.Flags, " ")
-	words = "with " + words + " " + ends + ": "
+	words := "with " + flagName.ReplaceAllString(other.Flags, "") + " " + ends + ": "
 	if again, err := b.again(b.given.With(other), b.Function.Declared); err == nil {
 		if line, ok := again.Declaration(); ok {
 			l.line = line
@@ -321,6 +323,9 @@ func (b *Binding) doubt(assumed []Assumption) string {
 		if a.Kind == GuessedDType {
 			dtypes = b.DTypes()
 		}
+	}
+	if convertsTo16.MatchString(b.Function.Code+b.Function.Kernels) && len(b.asked)+len(b.Options.DTypes) == 0 {
+		dtypes, open = b.DTypes(), append(open, keyDType)
 	}
 	read := "wrong as triad reads it, and this was assumed: " + strings.Join(what, "; ")
 	line, ok := b.declaration(dtypes)

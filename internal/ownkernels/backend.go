@@ -231,6 +231,9 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		f.givesOther(&outcome, job)
 		f.mixesDTypes(&outcome, job)
 		returnsOthers(&outcome)
+		if own := f.binding(job.Implementation.Pass); own != nil && outcome.Status == op.StatusUnsupported {
+			outcome.Sentence += own.DeclinedLine(outcome.Sentence)
+		}
 		if !b.Trial && f.raisesForCalls(outcome.Where, job.Implementation.Pass) {
 			advice.ExplainRaised(&outcome)
 		}

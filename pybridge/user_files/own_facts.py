@@ -175,7 +175,10 @@ class File:
 
     def kernel_parameters(self, node: ast.FunctionDef) -> list[dict[str, Any]]:
         found, rows = pointers(node), by_program(node)
+        tuned = {k.value for d in all_of(node.decorator_list, ast.Dict) for k in d.keys
+                 if isinstance(k, ast.Constant)}
         return [{**p, "tensor": p["name"] in found, "written": found.get(p["name"], False),
+                 "tuned": p["name"] in tuned,
                  "byProgram": p["name"] in rows}
                 for p in parameters(self.source, node)]
 

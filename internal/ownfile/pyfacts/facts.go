@@ -123,6 +123,7 @@ type Param struct {
 
 	Tensor    bool // a kernel takes it as a pointer
 	Written   bool // of a kernel: it writes there
+	Tuned     bool // of a kernel: its decorators choose it
 	Address   bool // a kernel casts it to a pointer
 	ByProgram bool // a kernel loads or stores an element of it for each of its programs
 
