@@ -128,9 +128,7 @@ func withoutOthers(fit []*Binding, spec *op.Spec) []*Binding {
 	plain := func(b *Binding) bool {
 		name := "_" + match.Snake(b.Function.Name) + "_"
 		return !other(b) && slices.ContainsFunc(strings.Split(match.Snake(spec.Name), "_"),
-			func(w string) bool {
-				return len(w) > 3 && strings.Contains(name, "_"+w+"_")
-			})
+			func(w string) bool { return len(w) > 3 && strings.Contains(name, "_"+w+"_") })
 	}
 	if !slices.ContainsFunc(fit, plain) {
 		return fit

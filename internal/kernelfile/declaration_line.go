@@ -350,6 +350,8 @@ func (b *Binding) DeclinedLine(sentence string) string {
 	case b.Options.said != nil || line.Operator == "":
 		return ""
 	case strings.Contains(sentence, "another number of sizes") && len(b.perhapsWithout()) > 0:
+		line, _ = b.withOpen(line, those(b.argumentsThat(func(a Argument) bool { return a.Role == Size }),
+			b.uncertain))
 		line.Words = withWord(line.Words, keyWithout, declaration.Open)
 	case strings.Contains(sentence, "must be a power of 2"):
 		for _, d := range b.Spec.Dims {

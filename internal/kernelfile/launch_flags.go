@@ -229,9 +229,7 @@ func (k body) rowsAtOnce(side int) int {
 // block proposes a block: the kernel's __launch_bounds__, the sides of its shared tiles, or a constant named
 // after it. said is false if the kernel depends on its block and gives none of these.
 func (k body) block() (sizes [3]string, said bool) {
-	of := func(x, y, z int) [3]string {
-		return [3]string{strconv.Itoa(x), strconv.Itoa(y), strconv.Itoa(z)}
-	}
+	of := func(x, y, z int) [3]string { return [3]string{strconv.Itoa(x), strconv.Itoa(y), strconv.Itoa(z)} }
 	second, third := k.uses(k.tokens, "threadIdx", "y"), k.uses(k.tokens, "threadIdx", "z")
 	any := k.uses(k.tokens, "blockDim", "x") && (!second || k.uses(k.tokens, "blockDim", "y")) ||
 		!second && k.firstThreadAlone()
