@@ -120,12 +120,12 @@ func (b *Binding) guessedParameters() (words, parameters []string) {
 			a.Role == Output && b.scoreOutput(a.Param, a.Target) > match.Weak
 		clear := stride || named && !b.open[a.Name] && !b.contrary(a) || b.shownByRows(a) ||
 			a.Adapter != layout.AsItLies && a.Adapter != layout.Narrow ||
-			b.onlyTensor(a) || onlyInput && a.Role == Input || b.shownByWrites(a) || b.writtenAlone(a.Param) ||
+			b.onlyTensor(a) || onlyInput && a.Role == Input || b.shownByWrites(a) ||
 			b.squared[a.Name] && strings.Contains(a.Target, "=") ||
 			a.Share > 0 && b.multiplied(a) || a.Role == Size && b.isShapeOfWeights(a.Param) ||
 			strings.HasPrefix(a.Target, "2 *") ||
 			a.Role == Size && len(b.Spec.Dims) == 1 && b.countSizes() == 1 // there is no other meaning
-		if b.stated(a) || !matched || clear || a.Optional {
+		if b.stated(a) || b.writtenAlone(a.Param) || !matched || clear || a.Optional {
 			continue
 		}
 		words = append(words, fmt.Sprintf("%s is %s", a.Name, a.Target))

@@ -42,9 +42,6 @@ func (b *Binding) takeFP32(file *cfacts.File) {
 // narrowName matches the name of a type of 16 bits in Python, where half may also be half of a size.
 var narrowName = regexp.MustCompile(`(?i)torch\.half\b|\.half\(|float16|fp16|bf16`)
 
-// convertsTo16 matches a conversion to one type of 16 bits in a Triton kernel, whatever its tensors are.
-var convertsTo16 = regexp.MustCompile(`\.to\(tl\.b?float16\)`)
-
 // namesOf16 match the names of each type of 16 bits in Python; those of bf16 are taken out of the text
 // before.
 var namesOf16 = map[op.DType]*regexp.Regexp{

@@ -398,8 +398,8 @@ func (b *Binding) pointsToKnown(p cfacts.Param) bool {
 	})
 }
 
-// candidateTensors returns the tensors that a pointer may stand for; a const one may only be an input, the one
-// that the lines write only an output.
+// candidateTensors returns the tensors that a pointer may stand for; a const one may only be an input, the
+// one that the lines write only an output.
 func (b *Binding) candidateTensors(p cfacts.Param) []candidate {
 	var all []candidate
 	for i, t := range b.inputs {

@@ -93,8 +93,8 @@ func TestParameterSaidTwice(t *testing.T) {
 		},
 		{
 			"gemm", "// triad: gemm(a=A, b=B, c=C, y=C, m=M, n=N, k=K, alpha=1, beta=1, with_c=true, " +
-				"layout_b=kn)\nextern \"C\" void mm(const float* A, const float* B, float* C, int M, int N, " +
-				"int K) {}", "C is c and y",
+				"layout_b=kn)\nextern \"C\" void mm(const float* A, const float* B, float* C, int M, " +
+				"int N, int K) {}", "C is c and y",
 		},
 	} {
 		r := Request{Path: "a.cu"}
@@ -108,8 +108,9 @@ func TestParameterSaidTwice(t *testing.T) {
 // Names in a launch are the operator's sizes; a parameter of that name that is another one is refused, and
 // triad writes the launch in names that have one meaning.
 func TestNamesInALaunch(t *testing.T) {
-	const text = "\n__global__ void mm(const float* a, const float* b, float* y, int m, int n, int k, int l) " +
-		"{ int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < m * l) y[i] = a[i / l * n] * b[i % l]; }\n"
+	const text = "\n__global__ void mm(const float* a, const float* b, float* y, int m, int n, int k, " +
+		"int l) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < m * l) y[i] = a[i / l * n] * " +
+		"b[i % l]; }\n"
 	const line = "// triad: gemm(a=a, b=b, y=y, m=m, k=n, 1=k, n=l, layout_b=kn, with_c=false, alpha=1, " +
 		"beta=1, block=32, grid=\"ceildiv(m, 32), "
 	for grid, want := range map[string]string{
@@ -147,8 +148,8 @@ func TestLineOfTheNextFunction(t *testing.T) {
 		line + "def _part(x):\n    return x\n\n" + kernel + function: "the function below this line is " +
 			"_part, which cannot be judged",
 		strings.Replace(line, "add", "relu", 1) + kernel + function: "add",
-		line + "@triton.autotune([triton.Config({'BLOCK': 64})], key=['n'])\n" + kernel + function: "BLOCK is " +
-			"chosen by the decorators of k",
+		line + "@triton.autotune([triton.Config({'BLOCK': 64})], key=['n'])\n" + kernel + function: "BLOCK " +
+			"is chosen by the decorators of k",
 	} {
 		r := Request{Path: "a.py", Parse: parsed}
 		bound, err := Bind(r.Read(text, nil), r, spec(t, "add"), []op.Pass{op.Forward}, Options{})
@@ -178,15 +179,16 @@ func TestPartsAndReferences(t *testing.T) {
 		t.Errorf("%v, want a refusal", err)
 	}
 	r.Function = "reference"
-	if _, err = Bind(r.Read(reference, nil), r, spec(t, "add"), []op.Pass{op.Forward}, Options{}); err != nil {
+	_, err = Bind(r.Read(reference, nil), r, spec(t, "add"), []op.Pass{op.Forward}, Options{})
+	if err != nil {
 		t.Error(err)
 	}
 }
 
 // Where a function is right in no dtype that the user names, the reason is not that he names it.
 func TestReasonOfNamedDTypes(t *testing.T) {
-	const text = "// triad: gemm(a=a, b=b, y=c, m=m, n=n, k=k, dtype=fp16)\nextern \"C\" void mm(const half* a, " +
-		"const half* b, float* c, int m, int n, int k) {}\n"
+	const text = "// triad: gemm(a=a, b=b, y=c, m=m, n=n, k=k, dtype=fp16)\nextern \"C\" void mm(" +
+		"const half* a, const half* b, float* c, int m, int n, int k) {}\n"
 	r := Request{Path: "a.cu"}
 	_, err := Bind(r.Read(text, nil), r, spec(t, "gemm"), []op.Pass{op.Forward}, Options{})
 	if err == nil || strings.Contains(err.Error(), "its lines ask for") {

@@ -324,7 +324,8 @@ func (b *Binding) doubt(assumed []Assumption) string {
 			dtypes = b.DTypes()
 		}
 	}
-	if convertsTo16.MatchString(b.Function.Code+b.Function.Kernels) && len(b.asked)+len(b.Options.DTypes) == 0 {
+	code := strings.ReplaceAll(b.Function.Code+b.Function.Kernels, "bfloat16", "float16")
+	if len(b.asked)+len(b.Options.DTypes) == 0 && strings.Contains(code, ".to(tl.float16)") {
 		dtypes, open = b.DTypes(), append(open, keyDType)
 	}
 	read := "wrong as triad reads it, and this was assumed: " + strings.Join(what, "; ")

@@ -55,8 +55,8 @@ func Autograd(f *cfacts.File) bool {
 // words matches a Python parameter that is not a tensor, number or switch: "title: str".
 var words = regexp.MustCompile(`^\w+ ?: ?["']?(?:str|bytes|(?:pathlib\.)?Path|(?:typing\.)?Callable)\b`)
 
-// WantsWords reports whether a Python function cannot be called without something that no operator has: words,
-// or a kernel that it launches.
+// WantsWords reports whether a Python function cannot be called without something that no operator has:
+// words, or a kernel that it launches.
 func WantsWords(fn *cfacts.Function) bool {
 	return fn.Kind == cfacts.Python && slices.ContainsFunc(fn.Params, func(p cfacts.Param) bool {
 		return !p.Optional && (words.MatchString(p.Text) || p.Untyped && fn.Form == pyfacts.Plain &&
