@@ -335,7 +335,7 @@ func (b *Binding) withLine(err error) error {
 // withMeant follows the place of a line with open places.
 const withMeant = ", with what is meant for " + declaration.Open
 
-// above says where a line belongs.
+// above names the place of a line in a message.
 func (b *Binding) above() string {
 	return fmt.Sprintf("above line %d of %s, %s", b.Function.Line, b.file.Name, b.Function.Name)
 }

@@ -1,6 +1,7 @@
 package kernelfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -57,10 +58,7 @@ func bindPasses(file *cfacts.File, r Request, spec *op.Spec, passes []op.Pass, o
 		}
 		asked := slices.Contains(passes, pass) && (r.Pass == op.PassUnknown || r.Pass == pass)
 		b, err := bindFirst(file, ranks, spec, pass, options)
-		if err == nil && b.isReference() && r.Function == "" && len(b.Function.Declared) == 0 {
-			err = b.errorf("by its name it is a reference, which others are compared with: --add FILE:%s "+
-				"judges it", b.Function.Name)
-		}
+		err = cmp.Or(err, b.refersAlone(r))
 		if more := (*SeveralError)(nil); errors.As(err, &more) {
 			if several == nil {
 				several = more
@@ -291,9 +289,14 @@ func withoutReferences(fit []*Binding) []*Binding {
 	return left
 }
 
-// isReference reports whether a function is called a reference, whatever it computes.
-func (b *Binding) isReference() bool {
-	return slices.Contains([]string{"reference", "ref", "golden"}, strings.ToLower(b.Function.Name))
+// refersAlone refuses a function that is called a reference, whatever it computes, unless the user names it.
+func (b *Binding) refersAlone(r Request) error {
+	if b == nil || r.Function != "" || len(b.Function.Declared) > 0 ||
+		!slices.Contains([]string{"reference", "ref", "golden"}, strings.ToLower(b.Function.Name)) {
+		return nil
+	}
+	return b.errorf("by its name it is a reference, which others are compared with: --add FILE:%s judges it",
+		b.Function.Name)
 }
 
 // oneOfEachName keeps one of several functions of one name, which no request can distinguish: the first of
