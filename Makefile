@@ -7,7 +7,7 @@
 # make test-names  list all tests and cases again, after a complete make test
 # make bench    the costs of the emulator, of the truth, of verdicts on a large case, and of calling an operator from Python
 # make database  measure the database figures of results/published/README.md; PARTS="questions pages" selects some
-# make public FOLDER=x BATCH=y  judge the public files of the manifest in FOLDER (checked out as OWNER+NAME); WRITE=1 records the results
+# make public FOLDER=x BATCH=y  judge the public files of the manifest in FOLDER (checked out as OWNER+NAME), with FLAGS=1 by their lines and flags; WRITE=1 records the results
 # make lab OP=x  pack the kernels of one operator for a GPU machine, with a script that judges, times and profiles them: build/lab/x.tar.xz
 # make figures  build bin/figures.test, which measures the figures of results/published/README.md on a GPU
 # make wheel    build a wheel of the Python package, with triad in it, for this Python and platform into dist/; installing it needs no Go
@@ -167,7 +167,7 @@ corpus:
 
 public:
 	$(GO) build -o build/ ./cmd/triad
-	$(GO) run ./internal/publicfiles -folder "$(FOLDER)" -batch "$(BATCH)" $(if $(WRITE),-write)
+	$(GO) run ./internal/publicfiles -folder "$(FOLDER)" -batch "$(BATCH)" $(if $(FLAGS),-flags) $(if $(WRITE),-write)
 
 wheel:
 	$(MAKE) release PYTHONS=python3

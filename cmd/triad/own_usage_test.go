@@ -69,7 +69,7 @@ var unjudged = []struct {
 	{
 		"a size is missing", "mine.cu", "extern \"C\" void solve(const float* x, float* y, int N) {}\n",
 		"softmax", nil, 3,
-		`mine/mine\.cu was not understood: .*rows is 1. Write this line above it, ` +
+		`mine/mine\.cu was not understood: .*rows is 1. Write this line above line \d+ of mine\.cu, \w+, ` +
 			`with what is meant for .: // triad: softmax\(x=x, y=y, cols=N, rows=.\)`,
 	},
 	{

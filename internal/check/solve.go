@@ -94,7 +94,7 @@ func callableOf(read *cfacts.File) []cfacts.Function {
 	return slices.DeleteFunc(launching, func(f cfacts.Function) bool {
 		return slices.ContainsFunc(f.Template, func(t cfacts.TemplateParam) bool { return !t.Type }) ||
 			slices.ContainsFunc(launching, func(g cfacts.Function) bool {
-				return g.Line != f.Line && g.Uses(f.Name)
+				return g.Line != f.Line && uses(g, f.Name)
 			})
 	})
 }
@@ -332,4 +332,14 @@ func (s *solveCall) note(report *Report) error {
 		}
 	}
 	return nil
+}
+
+// uses reports whether a function's lines call or launch one of that name.
+func uses(fn cfacts.Function, name string) bool {
+	for i := 0; i+1 < len(fn.Body); i++ {
+		if fn.Body[i].Text == name && slices.Contains([]string{"(", "<", "<<<"}, fn.Body[i+1].Text) {
+			return true
+		}
+	}
+	return false
 }

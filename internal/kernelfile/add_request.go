@@ -72,7 +72,11 @@ func (r Request) IsPython() bool { return filepath.Ext(r.Path) == ".py" && !r.In
 func (r Request) Read(text string, flags []string) *cfacts.File {
 	if r.IsPython() {
 		f := ReadPython(declaration.Without(text, PythonSign), r.Parse)
+		f.Name = filepath.Base(r.Path)
 		takeLines(f, text, PythonSign)
+		f.Functions = slices.DeleteFunc(f.Functions, func(fn cfacts.Function) bool {
+			return fn.Parsed().Launched && len(fn.Declared) == 0
+		})
 		return f
 	}
 	var defined []string
@@ -82,6 +86,7 @@ func (r Request) Read(text string, flags []string) *cfacts.File {
 		}
 	}
 	f := cfacts.ReadCUDA(declaration.Without(text, CUDASign), defined...)
+	f.Name = filepath.Base(r.Path)
 	takeLines(f, text, CUDASign)
 	return f
 }

@@ -172,9 +172,10 @@ func withoutSizes(sizes []string) Alternative {
 // reordered gives the guessed parameters of a kind their targets in every other order.
 func (b *Binding) reordered(kind func(Argument) bool) []Alternative {
 	_, guessed := b.guessedParameters()
+	like := b.withLike(guessed)
 	var names, targets []string
 	for _, a := range b.Args {
-		if slices.Contains(guessed, a.Name) && kind(a) {
+		if (slices.Contains(guessed, a.Name) || a.isTensor() && slices.Contains(like, a.Name)) && kind(a) {
 			names, targets = append(names, a.Name), append(targets, strings.ReplaceAll(a.Target, " ", ""))
 		}
 	}

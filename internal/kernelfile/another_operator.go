@@ -128,9 +128,7 @@ func withoutOthers(fit []*Binding, spec *op.Spec) []*Binding {
 	plain := func(b *Binding) bool {
 		name := "_" + match.Snake(b.Function.Name) + "_"
 		return !other(b) && slices.ContainsFunc(strings.Split(match.Snake(spec.Name), "_"),
-			func(w string) bool {
-				return len(w) > 3 && strings.Contains(name, "_"+w+"_")
-			})
+			func(w string) bool { return len(w) > 3 && strings.Contains(name, "_"+w+"_") })
 	}
 	if !slices.ContainsFunc(fit, plain) {
 		return fit
@@ -167,7 +165,8 @@ func (b *Binding) saysOther() string {
 	}
 	words := strings.Split(match.Snake(b.Function.Name), "_")
 	for i, w := range words {
-		ofMatrices := w == "mul" && i > 0 && strings.HasPrefix(words[i-1], "mat") // a product of them
+		ofMatrices := w == "mul" && slices.ContainsFunc(words[max(i-2, 0):i], // a product of them
+			func(before string) bool { return strings.HasPrefix(before, "mat") })
 		if ofMatrices && strings.Contains(b.Spec.Summary, "matri") {
 			continue
 		}
@@ -221,15 +220,23 @@ func withNamesakes(f *cfacts.File, r Request, passes []op.Pass, all []*Binding, 
 	if len(namesakes) == 0 {
 		return all, err
 	}
-	added, reached := slices.Clone(judged), reached(f, judged)
+	added, named := slices.Clone(judged), reached(f, judged)
 	for _, fn := range namesakes {
 		name, stands := cfacts.LastName(fn.Name), strings.TrimSuffix(fn.Parsed().StandsFor, "()")
-		if !reached[name] && !reached[stands] && !slices.Contains(added, fn.Name) && computes(f, fn, judged) {
+		if !named[name] && !named[stands] && !slices.Contains(added, fn.Name) && computes(f, fn, judged) {
 			added = append(added, fn.Name)
 		}
 	}
 	if len(added) == len(judged) {
 		return all, err
+	}
+	// Kernels that one function with the operator's name launches together are its parts.
+	for _, fn := range those(namesakes, func(fn cfacts.Function) bool { return fn.Launches }) {
+		parts := reached(f, []string{fn.Name})
+		part := func(name string) bool { return parts[cfacts.LastName(name)] && name != fn.Name }
+		if slices.Contains(added, fn.Name) && len(those(added, part)) > 1 {
+			added = slices.DeleteFunc(added, part)
+		}
 	}
 	return nil, &SeveralError{Names: added, Message: "several functions have the operator's name"}
 }

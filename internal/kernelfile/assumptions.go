@@ -125,7 +125,7 @@ func (b *Binding) guessedParameters() (words, parameters []string) {
 			a.Share > 0 && b.multiplied(a) || a.Role == Size && b.isShapeOfWeights(a.Param) ||
 			strings.HasPrefix(a.Target, "2 *") ||
 			a.Role == Size && len(b.Spec.Dims) == 1 && b.countSizes() == 1 // there is no other meaning
-		if b.stated(a) || !matched || clear || a.Optional {
+		if b.stated(a) || b.writtenAlone(a.Param) || !matched || clear || a.Optional {
 			continue
 		}
 		words = append(words, fmt.Sprintf("%s is %s", a.Name, a.Target))

@@ -19,7 +19,7 @@ import (
 
 // Declaration returns the line that says how the function is read. With it, and with the flags that say how
 // the file is compiled, the function is read the same, and nothing is assumed. ok is false where no line can
-// say that.
+// say that: it is then as much as a line can say, or has no operator.
 func (b *Binding) Declaration() (line declaration.Line, ok bool) { return b.declaration(nil) }
 
 // declaration returns the line, which gives the dtypes too if there are any.
@@ -41,7 +41,7 @@ func (b *Binding) declaration(dtypes []string) (line declaration.Line, ok bool) 
 			return one, true
 		}
 	}
-	return line, false
+	return declaration.Line{Operator: b.Spec.Name, Words: b.lineWords(wordy{true, true}, dtypes)}, false
 }
 
 // withPins returns the interpretation that states every attribute value that the function is judged with
@@ -208,12 +208,14 @@ func (b *Binding) lineWords(w wordy, dtypes []string) (words []declaration.Word)
 		}
 	}
 	if l := b.Launch; l != nil && (w.launch || l.guessed) {
-		add(keyGrid, sizes(l.Grid))
-		add(keyBlock, sizes(l.Block))
-		add(keyShared, strings.TrimPrefix(l.Shared, "0"))
+		add(keyGrid, b.inWords(sizes(l.Grid)))
+		add(keyBlock, b.inWords(sizes(l.Block)))
+		if l.Shared != "0" {
+			add(keyShared, b.inWords(l.Shared))
+		}
 	}
 	if l := b.triton; l != nil && (w.launch || !l.said) {
-		add(keyGrid, strings.Join(l.grid, ", "))
+		add(keyGrid, b.inWords(strings.Join(l.grid, ", ")))
 	}
 	if len(b.given.Arguments) > 0 || b.Function.Kind == cfacts.Host && len(b.numbers) > 0 {
 		add(keyTemplate, strings.Join(b.Options.Arguments, ","))
@@ -240,39 +242,80 @@ func (b *Binding) lineWords(w wordy, dtypes []string) (words []declaration.Word)
 	return words
 }
 
-// openLine returns the line as far as it is known, with open places marked: tensors and sizes without a
-// parameter, and parameters without a target. "" if nothing is open.
-func (b *Binding) openLine() string {
-	line, open := declaration.Line{Operator: b.Spec.Name, Words: b.argumentWords(false)}, false
-	add := func(key, value string) {
-		line.Words, open = append(line.Words, declaration.Word{Key: key, Value: value}), true
-	}
-	for _, a := range b.Args {
-		if a.Role == Nothing && !a.Optional && a.Place == cfacts.InCall {
-			add(declaration.Open, a.Name)
+// uncertain reports whether neither a fact nor a word of its name, only a letter, says what a parameter is.
+func (b *Binding) uncertain(name string) bool {
+	return slices.ContainsFunc(b.Args, func(a Argument) bool {
+		return a.Name == name && !b.stated(a) && !b.writtenAlone(a.Param) && (match.SaysLetter(name) ||
+			match.Score(b.Spec, b.Pass, name, a.Target) <= match.Weak)
+	})
+}
+
+// withLike returns parameters, and those of the same kind that are uncertain: if one of these has another
+// meaning, they may have, too.
+func (b *Binding) withLike(open []string) []string {
+	for _, kind := range []func(Argument) bool{
+		func(a Argument) bool { return a.isTensor() || a.Role == Nothing && (a.Pointer || a.Untyped) },
+		func(a Argument) bool { return a.Role == Size && a.Share == 0 || a.Role == Nothing && a.IsInteger() },
+	} {
+		all := b.argumentsThat(kind)
+		if slices.ContainsFunc(all, func(name string) bool { return slices.Contains(open, name) }) {
+			open = append(open, those(all, b.uncertain)...)
 		}
+	}
+	return open
+}
+
+// openLine returns the line as far as it is known, with open places marked: parameters without a target and
+// those that are guesses; tensors and sizes without a parameter if no open one can stand for them. "" if
+// nothing is open, or if no word of a line can say what is.
+func (b *Binding) openLine() string {
+	line := declaration.Line{Operator: b.Spec.Name, Words: b.argumentWords(false)}
+	before := len(line.Words)
+	add := func(key, value string) { line.Words = withWord(line.Words, key, value) }
+	_, open := b.guessedParameters()
+	left := 0 // pointers, and what may be one
+	for _, a := range b.Args {
+		tile := a.Place == cfacts.InTile && !b.Function.FactsOf(a.Name).Optional && !namesTile(a.Name)
+		if a.Role == Nothing && (tile || !a.Optional && a.Place == cfacts.InCall) {
+			add(declaration.Open, a.Name)
+			open = append(open, a.Name)
+			if a.Pointer || a.Untyped {
+				left++
+			}
+		}
+	}
+	missing, results := b.unmatched(Input, b.inputs), b.unmatched(Output, b.outputs)
+	if b.Function.MayReturn() {
+		results = nil
+	}
+	writable := func(a Argument) bool { return a.Role == Input && !a.Const }
+	switch {
+	case len(missing) == 0 && left == 0 && slices.ContainsFunc(b.Args, writable): // y=? may be what x is
+		for _, i := range results {
+			add(b.outputs[i].Name, declaration.Open)
+		}
+	case len(missing)+len(results) > left && len(b.Spec.Own.Packed) == 0:
+		return ""
+	case len(missing)+len(results) > 0:
+		open = append(open, those(b.tensorParameters(), b.uncertain)...)
 	}
 	for _, t := range b.Function.Template[min(len(b.Options.Arguments), len(b.Function.Template)):] {
 		if !t.Type && t.Default == "" {
 			add(declaration.Open, t.Name)
 		}
 	}
-	for _, of := range []struct {
-		role    Role
-		tensors []op.TensorSpec
-	}{{Input, b.inputs}, {Output, b.outputs}} {
-		for _, i := range b.unmatched(of.role, of.tensors) {
-			if of.role == Input || !b.Function.MayReturn() {
-				add(of.tensors[i].Name, declaration.Open)
-			}
-		}
-	}
 	for _, d := range b.Spec.Dims {
 		if !b.givesSize(d.Name) && d.Default == "" && b.implied[d.Name] == 0 && !b.Function.ShowsSizes() {
 			add(d.Name, declaration.Open)
+			open = append(open, those(b.argumentsThat(func(a Argument) bool { return a.Role == Size }),
+				b.uncertain)...) // it may be what another one was taken for
 		}
 	}
-	if !open {
+	if before == len(line.Words) && len(missing)+len(results) == 0 {
+		return ""
+	}
+	line, any := b.withOpen(line, b.withLike(open))
+	if !any && before == len(line.Words) {
 		return ""
 	}
 	return line.Text(b.Sign())
@@ -285,6 +328,40 @@ func (b *Binding) withLine(err error) error {
 	if !errors.As(err, &u) || line == "" || b.Options.said != nil {
 		return err
 	}
-	return &op.UsageError{Message: fmt.Sprintf("%s\n  Write this line above it, with what is meant "+
-		"for %s: %s", u.Message, declaration.Open, line)}
+	return &op.UsageError{Message: fmt.Sprintf("%s\n  Write this line %s%s: %s", u.Message, b.above(),
+		withMeant, line)}
+}
+
+// withMeant follows the place of a line with open places.
+const withMeant = ", with what is meant for " + declaration.Open
+
+// above names the place of a line in a message.
+func (b *Binding) above() string {
+	return fmt.Sprintf("above line %d of %s, %s", b.Function.Line, b.file.Name, b.Function.Name)
+}
+
+// DeclinedLine follows the sentence about a call that a Python function declines: the line that would say
+// which sizes its tensors lack, or with which sizes it may be called. "" where the line is there, or none
+// helps.
+func (b *Binding) DeclinedLine(sentence string) string {
+	line, _ := b.declaration(nil)
+	before := len(line.Words)
+	switch {
+	case b.Options.said != nil || line.Operator == "":
+		return ""
+	case strings.Contains(sentence, "another number of sizes") && len(b.perhapsWithout()) > 0:
+		line, _ = b.withOpen(line, those(b.argumentsThat(func(a Argument) bool { return a.Role == Size }),
+			b.uncertain))
+		line.Words = withWord(line.Words, keyWithout, declaration.Open)
+	case strings.Contains(sentence, "must be a power of 2"):
+		for _, d := range b.Spec.Dims {
+			if _, fixed := b.fixed(d.Name); !fixed && d.Default == "" {
+				line.Words = withWord(line.Words, d.Name, declaration.Open)
+			}
+		}
+	}
+	if before == len(line.Words) {
+		return ""
+	}
+	return ". Write this line " + b.above() + withMeant + ": " + line.Text(b.Sign())
 }

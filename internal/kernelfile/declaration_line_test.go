@@ -94,9 +94,9 @@ func TestLineDecides(t *testing.T) {
 	const kernel = "__global__ void softmax(const float* x, float* y, int rows, int cols, int n) {}\n"
 	for _, c := range []struct{ line, flags, want, launch string }{
 		{
-			"softmax(y=y, x=x, rows=cols, cols=rows, 7=n, grid=\"rows, 2\", block=32, shared=64)", "",
+			"softmax(y=y, x=x, rows=cols, cols=rows, 7=n, grid=\"4, 2\", block=32, shared=64)", "",
 			"x is x, y is y, rows is cols, cols is rows, n is 7",
-			"grid (cols, 2) and block (32), 64 bytes of dynamic shared memory", // of its parameter rows
+			"grid (4, 2) and block (32), 64 bytes of dynamic shared memory",
 		},
 		{
 			"softmax(x=x, y=y, rows=cols, cols=rows, 7=n, block=32)",

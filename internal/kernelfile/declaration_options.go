@@ -11,6 +11,7 @@ import (
 	"triad/internal/op"
 	"triad/internal/ownfile/cfacts"
 	"triad/internal/ownfile/match"
+	"triad/internal/ownfile/pyfacts"
 )
 
 // Keys of a line that stand for no tensor, size or attribute: what flags of the same names say, and how the
@@ -37,6 +38,7 @@ type said struct {
 	attrs   map[string]string
 	numbers map[string]string // of the template
 	factors map[string]string // parameters that are factors of a size together, and that
+	over    map[string]string // parameters of two tensors, and the one in whose place the other is written
 }
 
 // takeLines gives each function the lines above it. An indented line in a Python file, such as one above a
@@ -62,6 +64,16 @@ func takeLines(f *cfacts.File, text, sign string) {
 		if of == nil {
 			f.BadLine = l.At.Errorf("no function that can be judged follows this line: put it above one")
 			return
+		}
+		heads := append(eachOf(f.Helpers, func(fn cfacts.Function) pyfacts.Head {
+			return pyfacts.Head{Name: fn.Name, Line: fn.Line}
+		}), f.Python.Heads...)
+		for _, h := range heads {
+			if l.At.Line < h.Line && h.Line < of.Line {
+				f.BadLine = l.At.Errorf("the function below this line is %s, which cannot be judged: put it "+
+					"above another one", h.Name)
+				return
+			}
 		}
 		of.Declared = append(of.Declared, l)
 	}
@@ -186,7 +198,7 @@ func (o Options) statedBy(fn cfacts.Function, spec *op.Spec, pass op.Pass) (Opti
 	b.inputs, b.outputs = spec.Tensors(pass)
 	r := lineReader{Binding: b, into: Options{Map: map[string]string{}}, said: &said{
 		line: line, dims: map[string]int64{}, attrs: map[string]string{}, numbers: map[string]string{},
-		factors: map[string]string{},
+		factors: map[string]string{}, over: map[string]string{},
 	}}
 	for _, w := range line.Words {
 		if err := r.take(w); err != nil {
@@ -274,6 +286,9 @@ func (r *lineReader) takeTarget(w declaration.Word) error {
 		return r.among(w, parts, parameterNames(&r.Function))
 	case number && isNumber.MatchString(w.Key):
 		r.said.numbers[w.Value] = w.Key
+	case r.Function.FactsOf(w.Value).Tuned:
+		return w.At.Errorf("%s is chosen by the decorators of %s, and no line can give it: write a function "+
+			"that launches the kernel", w.Value, r.Function.Name)
 	case slices.Contains(parameterNames(&r.Function), w.Value):
 		return r.takeParameter(w)
 	case err == nil && n > 0 && r.isDim(w.Key):
@@ -299,10 +314,17 @@ func (r *lineReader) takeParameter(w declaration.Word) error {
 	if r.Function.Kind == cfacts.Python { // its lines say that it writes an input
 		input, output = output, input
 	}
+	for _, equal := range []string{before + "=" + w.Key, w.Key + "=" + before} { // rows=n, cols=n
+		if twice && slices.ContainsFunc(r.Spec.SizesBeside(), sameTarget(equal)) {
+			r.into.Map[w.Value] = equal
+			return nil
+		}
+	}
 	switch {
 	case twice && input(w.Key) && output(before):
+		r.said.over[w.Value] = w.Key
 	case !twice, input(before) && output(w.Key):
-		r.into.Map[w.Value] = w.Key
+		r.into.Map[w.Value], r.said.over[w.Value] = w.Key, before
 	default:
 		return w.ValueAt.Errorf("%s is %s and %s: want one of both", w.Value, before, w.Key)
 	}

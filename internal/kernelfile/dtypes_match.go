@@ -120,7 +120,6 @@ func (b *Binding) instances() error {
 			continue
 		}
 		if len(b.asked) > 0 && !slices.Contains(b.asked, main.String()) {
-			why = "its lines ask for " + strings.Join(b.asked, ", ")
 			continue
 		}
 		here := maps.Clone(values)
@@ -142,8 +141,8 @@ func (b *Binding) instances() error {
 		b.Cases = append(b.Cases, Instance{DType: name, Main: main, Call: call, types: here})
 	}
 	if len(b.Cases) == 0 {
-		return b.errorf("%s; %s is judged in %s", why, b.Spec.Name,
-			strings.Join(b.Spec.PassDTypes(b.Pass), ", "))
+		return b.errorf("%s; %s is judged in %s", cmp.Or(why, "its lines ask for "+
+			strings.Join(b.asked, ", ")), b.Spec.Name, strings.Join(b.Spec.PassDTypes(b.Pass), ", "))
 	}
 	return nil
 }

@@ -1,9 +1,11 @@
 package kernelfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"triad/internal/op"
@@ -56,6 +58,7 @@ func bindPasses(file *cfacts.File, r Request, spec *op.Spec, passes []op.Pass, o
 		}
 		asked := slices.Contains(passes, pass) && (r.Pass == op.PassUnknown || r.Pass == pass)
 		b, err := bindFirst(file, ranks, spec, pass, options)
+		err = cmp.Or(err, b.refersAlone(r))
 		if more := (*SeveralError)(nil); errors.As(err, &more) {
 			if several == nil {
 				several = more
@@ -260,9 +263,8 @@ func bindOne(file *cfacts.File, list []cfacts.Function, spec *op.Spec, pass op.P
 		message += "\n  Several kernels that work together need a host function that launches them: " +
 			"extern \"C\" void solve(...)"
 	}
-	one := newBinding(file, list[0], spec, pass, options)
-	one.inputs, one.outputs = spec.Tensors(pass)
-	return nil, one.withLine(&op.UsageError{Message: message})
+	_, line, _ := strings.Cut(first.Error(), list[0].Text)
+	return nil, &op.UsageError{Message: message + "\n  line " + strconv.Itoa(list[0].Line) + ":" + line}
 }
 
 // referenceWords lists words in the names of functions that others of a file are compared with.
@@ -285,6 +287,16 @@ func withoutReferences(fit []*Binding) []*Binding {
 		}
 	}
 	return left
+}
+
+// refersAlone refuses a function that is called a reference, whatever it computes, unless the user names it.
+func (b *Binding) refersAlone(r Request) error {
+	if b == nil || r.Function != "" || len(b.Function.Declared) > 0 ||
+		!slices.Contains([]string{"reference", "ref", "golden"}, strings.ToLower(b.Function.Name)) {
+		return nil
+	}
+	return b.errorf("by its name it is a reference, which others are compared with: --add FILE:%s judges it",
+		b.Function.Name)
 }
 
 // oneOfEachName keeps one of several functions of one name, which no request can distinguish: the first of

@@ -3,6 +3,7 @@ package kernelfile
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -120,14 +121,43 @@ func (b *Binding) largest(text string) (int64, error) {
 	return 0, err
 }
 
-// launchSize reads one expression over the operator's dims and the function's own sizes.
+// launchSize reads one expression over the operator's dims and the function's own sizes. It refuses a name
+// that is a dim and a parameter for something else.
 func (b *Binding) launchSize(flag, text string) (string, error) {
-	own, _ := b.translate(cfacts.Lex(text).Tokens)
+	words := cfacts.Lex(text).Tokens
+	for _, t := range words {
+		if a := b.misleading(t.Text); a != nil {
+			return "", b.errorf("%s %q: %s is a size of %s, and a parameter that is %s: write another name, "+
+				"or a number", flag, text, t.Text, b.Spec.Name, cmp.Or(a.Target, "another number"))
+		}
+	}
+	own, _ := b.translate(words)
 	if _, err := op.ParseExpression(own, b.isDim, false); err != nil {
 		return "", b.errorf("%s: %v; the sizes of %s are %s", flag, err, b.Spec.Name,
 			strings.Join(dimNames(b.Spec), ", "))
 	}
 	return own, nil
+}
+
+// misleading returns the parameter that has the name of a dim and does not stand for it; nil if none does.
+func (b *Binding) misleading(dim string) *Argument {
+	i := slices.IndexFunc(b.Args, func(a Argument) bool {
+		return a.Name == dim && !a.isTensor() && !slices.Contains(dimsOf(a.Target), dim)
+	})
+	if i < 0 || !b.isDim(dim) {
+		return nil
+	}
+	return &b.Args[i]
+}
+
+// inWords writes an expression over dims in names that are not misleading: those of parameters, if need be.
+func (b *Binding) inWords(text string) string {
+	for _, a := range b.Args {
+		if a.Role == Size && b.misleading(a.Target) != nil && !b.isDim(a.Name) {
+			text = regexp.MustCompile(`\b`+a.Target+`\b`).ReplaceAllString(text, a.Name)
+		}
+	}
+	return text
 }
 
 // translate replaces a function's own sizes by what they stand for; ok is false where a word is neither that
@@ -199,9 +229,7 @@ func (k body) rowsAtOnce(side int) int {
 // block proposes a block: the kernel's __launch_bounds__, the sides of its shared tiles, or a constant named
 // after it. said is false if the kernel depends on its block and gives none of these.
 func (k body) block() (sizes [3]string, said bool) {
-	of := func(x, y, z int) [3]string {
-		return [3]string{strconv.Itoa(x), strconv.Itoa(y), strconv.Itoa(z)}
-	}
+	of := func(x, y, z int) [3]string { return [3]string{strconv.Itoa(x), strconv.Itoa(y), strconv.Itoa(z)} }
 	second, third := k.uses(k.tokens, "threadIdx", "y"), k.uses(k.tokens, "threadIdx", "z")
 	any := k.uses(k.tokens, "blockDim", "x") && (!second || k.uses(k.tokens, "blockDim", "y")) ||
 		!second && k.firstThreadAlone()

@@ -96,7 +96,8 @@ func (b *Binding) pairInPlace() {
 			// An input that a switch leaves out is present if the lines compute the output from its old
 			// contents.
 			optional := b.switchOf(b.inputs[from]) != ""
-			if optional && !a.Reread || !optional && b.Function.MayReturn() {
+			said := b.Options.said != nil && b.Options.said.over[a.Name] == input
+			if optional && !a.Reread && !said || !optional && b.Function.MayReturn() {
 				continue
 			}
 			if tensor && (a.Pointer || a.Untyped) && !a.Const {

@@ -398,10 +398,14 @@ func (b *Binding) pointsToKnown(p cfacts.Param) bool {
 	})
 }
 
-// candidateTensors returns the tensors that a pointer may stand for; a const one may only be an input.
+// candidateTensors returns the tensors that a pointer may stand for; a const one may only be an input, the
+// one that the lines write only an output.
 func (b *Binding) candidateTensors(p cfacts.Param) []candidate {
 	var all []candidate
 	for i, t := range b.inputs {
+		if b.Options.Map[p.Name] == "" && b.writtenAlone(p) {
+			break
+		}
 		s := b.score(p, t.Name)
 		if !p.Const {
 			s -= 12 // if both fit, a writable pointer is the output

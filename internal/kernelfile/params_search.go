@@ -170,14 +170,23 @@ func (b *Binding) onlyRead(p cfacts.Param) bool {
 		return whole.Gives && !said.Changed && !said.Renamed && !slices.Contains(whole.GivesBack, p.Name) &&
 			!slices.ContainsFunc(said.Handed, filled)
 	}
-	written := 0
-	for _, other := range b.Function.Params {
-		if other.Pointer && other.Writing.Any() {
-			written++
-		}
-	}
+	written := len(those(b.Function.Params, isWritten))
 	return b.Function.Kind == cfacts.Kernel && indexing.OnlyRead(b.Function.Body, p.Name) &&
-		written >= len(b.outputs)
+		(written >= len(b.outputs) || slices.ContainsFunc(b.Function.Params, b.writtenAlone))
+}
+
+func isWritten(p cfacts.Param) bool { return p.Pointer && p.Writing.Any() }
+
+// writtenAlone reports whether a pointer is the only one that the lines of a CUDA function write, and each
+// other one is only read: it is the output, if there is one.
+func (b *Binding) writtenAlone(p cfacts.Param) bool {
+	others := func(o cfacts.Param) bool {
+		return o.Pointer && o.Name != p.Name && (o.Writing.Any() || b.Function.Kind == cfacts.Kernel &&
+			!o.Const && !indexing.OnlyRead(b.Function.Body, o.Name))
+	}
+	return isWritten(p) && !b.Function.ReturnsTensors && !p.Reread && !p.Added && len(b.required()) == 1 &&
+		!slices.ContainsFunc(b.Function.Params, others) && (b.Function.Kind == cfacts.Kernel ||
+		b.Function.Kind == cfacts.Host && len(b.file.HostArrays(b.Function)) > 0)
 }
 
 // blockNames lists common names for the number of threads in a block.

@@ -31,8 +31,8 @@ func TestLinesOfRefusals(t *testing.T) {
 				if err == nil {
 					continue
 				}
-				before, said, there := strings.Cut(err.Error(), "\n  Write this line above it, with what "+
-					"is meant for ?: ")
+				before, rest, there := strings.Cut(err.Error(), "\n  Write this line above line ")
+				_, said, _ := strings.Cut(rest, withMeant+": ")
 				if !there {
 					continue
 				}

@@ -136,6 +136,9 @@ func Settle(b *Binding, t Trial) Settled {
 		settled.Doubt = "wrong as triad reads it, and there was no time to read it otherwise, with " +
 			known.left + ": give it longer with --limit readings=5m"
 	}
+	if settled.Doubt != "" && known.callable != "" {
+		settled.Doubt = known.callable
+	}
 	settled.Races = first.Raced > 0 && first.Raced == first.Wrong && !known.ordered && !t.Late() &&
 		!slices.ContainsFunc(assumed, mayRace)
 	return settled
@@ -220,6 +223,7 @@ type leftOpen struct {
 	inSingles bool   // it is wrong with floats for its doubles too
 	ordered   bool   // it is wrong in another launch, and does not race there
 	line      declaration.Line
+	callable  string // about one in which it does not raise, if it raises as triad reads it
 }
 
 // tryOthers tries the other interpretations until one is right, which is taken or proposed in words.
@@ -235,26 +239,31 @@ func (l *leftOpen) tryOthers() (taken *Alternative, words string) {
 		l.ordered = l.ordered || other.launches() && tally.Wrong > 0 && tally.Raced == 0
 		l.relaid = l.relaid || strings.Contains(other.Flags, ":"+layout.EndSwapped)
 		l.inSingles = l.inSingles || len(other.Options.Singles) > 0 && tally.Wrong > 0
+		if l.first.Raised == l.first.Wrong && tally.Right+tally.Wrong > tally.Raised && l.callable == "" {
+			l.callable = l.proposal(other, "it raises in no call, and the file does not say it")
+		}
 		switch {
 		case !tally.Clean():
 		case other.Attribute == "" && !other.Proposed, l.b.commentsSay(other), l.b.showsPairs(other):
 			return &other, ""
 		default:
-			return nil, l.proposal(other)
+			return nil, l.proposal(other, "it is right, and the file does not say it")
 		}
 	}
 	return nil, ""
 }
 
-// proposal returns the sentence about a right interpretation that the file does not state.
-func (l *leftOpen) proposal(other Alternative) string {
+// flagName matches the flag in front of words.
+var flagName = regexp.MustCompile(`^--\w+ `)
+
+// proposal returns the sentence about an interpretation that the file does not state, and how it ends.
+func (l *leftOpen) proposal(other Alternative, ends string) string {
 	b := l.b
-	_, words, _ := strings.Cut(other.Flags, " ")
-	words = "with " + words + " it is right, and the file does not say it: "
+	words := "with " + flagName.ReplaceAllString(other.Flags, "") + " " + ends + ": "
 	if again, err := b.again(b.given.With(other), b.Function.Declared); err == nil {
 		if line, ok := again.Declaration(); ok {
 			l.line = line
-			return words + "write this line above it: " + line.Text(b.Sign())
+			return words + "write this line " + b.above() + ": " + line.Text(b.Sign())
 		}
 	}
 	return words + "say " + other.Flags
@@ -306,29 +315,38 @@ func (b *Binding) doubt(assumed []Assumption) string {
 	var what, dtypes, open []string
 	otherCalls := false
 	for _, a := range assumed {
+		if a.Kind == GuessedParameter {
+			a.open = b.withLike(a.open)
+		}
 		what, open = append(what, a.What), append(open, a.open...)
 		otherCalls = otherCalls || a.otherCalls
 		if a.Kind == GuessedDType {
 			dtypes = b.DTypes()
 		}
 	}
+	code := strings.ReplaceAll(b.Function.Code+b.Function.Kernels, "bfloat16", "float16")
+	if len(b.asked)+len(b.Options.DTypes) == 0 && strings.Contains(code, ".to(tl.float16)") {
+		dtypes, open = b.DTypes(), append(open, keyDType)
+	}
 	read := "wrong as triad reads it, and this was assumed: " + strings.Join(what, "; ")
 	line, ok := b.declaration(dtypes)
-	switch marked, open := withOpen(line, open); {
-	case otherCalls || !ok:
+	if l := b.Launch; l != nil && b.Options.Shared == "" && strings.Contains(l.Shared, "max(") {
+		open = append(open, keyShared) // main() says a number, which several sizes make
+	}
+	switch marked, open := b.withOpen(line, open); {
+	case otherCalls || line.Operator == "" || !ok && !open:
 		return read + ". If it is meant for other calls, write a function that makes them of the " +
 			"operator's inputs, and judge that: --add FILE:FUNCTION"
 	case open:
-		return read + ". Write this line above it, with what is meant for " + declaration.Open + ": " +
-			marked.Text(b.Sign())
+		return read + ". Write this line " + b.above() + withMeant + ": " + marked.Text(b.Sign())
 	}
-	return read + ". If it is meant so, write this line above it: " + line.Text(b.Sign()) +
+	return read + ". If it is meant so, write this line " + b.above() + ": " + line.Text(b.Sign()) +
 		"; if not, write in it what is meant"
 }
 
-// withOpen returns a line in which the words of some parameters and keys are open, and so the operator where
-// it is among them, and whether there are any.
-func withOpen(line declaration.Line, open []string) (marked declaration.Line, any bool) {
+// withOpen returns a line in which the words of some parameters, and of some keys that are no parameter's
+// name, are open, and so the operator where it is among them, and whether there are any.
+func (b *Binding) withOpen(line declaration.Line, open []string) (marked declaration.Line, any bool) {
 	marked = declaration.Line{Operator: line.Operator}
 	if slices.Contains(open, line.Operator) {
 		marked.Operator, any = declaration.Open, true
@@ -337,7 +355,7 @@ func withOpen(line declaration.Line, open []string) (marked declaration.Line, an
 		switch {
 		case slices.Contains(open, w.Value):
 			w.Key, any = declaration.Open, true
-		case slices.Contains(open, w.Key):
+		case slices.Contains(open, w.Key) && !slices.Contains(parameterNames(&b.Function), w.Key):
 			w.Value, any = declaration.Open, true
 		}
 		marked.Words = append(marked.Words, w)

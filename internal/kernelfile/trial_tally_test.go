@@ -67,7 +67,7 @@ type settleCases struct {
 func TestSettle(t *testing.T) {
 	for _, c := range readTable[settleCases](t, "settle.toml").Cases {
 		options := apply(t, Options{}, c.Said)
-		r := Request{Parse: parsed}
+		r := Request{Path: "x.cu", Parse: parsed}
 		if c.Python {
 			r.Path = "mine.py"
 		}

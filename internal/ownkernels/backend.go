@@ -82,7 +82,6 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 	case errors.As(err, &broken):
 		failed.Status, failed.Message, failed.Log = broken.Verdict(), broken.Sentence, broken.Log
 		f.limit(ctx, &failed)
-		f.limitOfOthers(&failed)
 		f.limitOfJoined(&failed)
 		return backend.LoadReply{Failed: []backend.LoadFailure{failed}}, hello, nil
 	case err != nil:
@@ -112,7 +111,6 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 		failed.Implementation = f.Name
 		failed.Message = advice.ExplainBuild(f.placeMessage(failed.Message, failed.Log))
 		f.limit(ctx, &failed)
-		f.limitOfOthers(&failed)
 		f.limitOfJoined(&failed)
 		reply.Failed = []backend.LoadFailure{failed}
 	}
@@ -231,6 +229,9 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		f.givesOther(&outcome, job)
 		f.mixesDTypes(&outcome, job)
 		returnsOthers(&outcome)
+		if own := f.binding(job.Implementation.Pass); own != nil && outcome.Status == op.StatusUnsupported {
+			outcome.Sentence += own.DeclinedLine(outcome.Sentence)
+		}
 		if !b.Trial && f.raisesForCalls(outcome.Where, job.Implementation.Pass) {
 			advice.ExplainRaised(&outcome)
 		}

@@ -79,7 +79,18 @@ func measure(a asker, batch, logs string, again, write bool) error {
 func askAndKeep(a asker, f *public, logs string, again bool) error {
 	var flags []string
 	if again {
-		flags = strings.Fields(f.flags)
+		words, lines, err := splitFlags(f.flags)
+		if err == nil && len(lines) > 0 {
+			var remove func()
+			if a, remove, err = a.withLines(f, lines); remove != nil {
+				defer remove()
+			}
+		}
+		if err != nil {
+			fmt.Printf("%-30s %8s  %s %s/%s: %v\n", "not asked", "", f.operator, f.repository, f.path, err)
+			return nil
+		}
+		flags = words
 	}
 	given, seconds, said, err := a.ask(context.Background(), f, flags)
 	if err != nil {

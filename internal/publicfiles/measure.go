@@ -50,7 +50,12 @@ func (a asker) ask(ctx context.Context, f *public, flags []string) (
 ) {
 	args := []string{
 		"compare", f.operator, "--quick", "--device", "cpu", "--json", "--impl", "mine", "--db", a.database,
-		"--add", a.place(f),
+	}
+	flags = slices.Clone(flags)
+	if at := slices.Index(flags, "--add"); at >= 0 && at+1 < len(flags) { // FILE:NAME
+		flags[at+1] = a.place(f) + strings.TrimPrefix(flags[at+1], "FILE")
+	} else {
+		args = append(args, "--add", a.place(f))
 	}
 	var words bytes.Buffer
 	began := time.Now()

@@ -147,8 +147,9 @@ class File:
                 f.update({fact: of[fact] for fact in ("tuple", "one") if fact in of})
         launched_names = {name for f in self.functions for name in f["launches"]}
         for name, node in self.kernels.items():
-            if name not in launched_names and any(called(c) == "tl.store" for c in all_of([node], ast.Call)):
+            if any(called(c) == "tl.store" for c in all_of([node], ast.Call)):
                 self.add(node, "kernel", name, self.kernel_parameters(node))
+                self.functions[-1]["launched"] = name in launched_names
 
     def read_class(self, node: ast.ClassDef) -> None:
         bases = " ".join(ast.unparse(b) for b in node.bases)
@@ -174,7 +175,10 @@ class File:
 
     def kernel_parameters(self, node: ast.FunctionDef) -> list[dict[str, Any]]:
         found, rows = pointers(node), by_program(node)
+        tuned = {k.value for d in all_of(node.decorator_list, ast.Dict) for k in d.keys
+                 if isinstance(k, ast.Constant)}
         return [{**p, "tensor": p["name"] in found, "written": found.get(p["name"], False),
+                 "tuned": p["name"] in tuned,
                  "byProgram": p["name"] in rows}
                 for p in parameters(self.source, node)]
 

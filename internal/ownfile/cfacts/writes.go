@@ -23,8 +23,9 @@ func (f *File) markWritten() {
 	}
 }
 
-// markHanded notes the parameters that a host function passes to kernels that write them.
+// markHanded notes the parameters that a host function passes, or copies, to kernels that write them.
 func (f *File) markHanded(fn *Function) {
+	copies := deviceCopies(fn.Body)
 	for i := range fn.Body {
 		if fn.Body[i].Text != "<<<" {
 			continue
@@ -41,7 +42,10 @@ func (f *File) markHanded(fn *Function) {
 				continue
 			}
 			for k := range fn.Params {
-				if slices.ContainsFunc(argument, func(t Token) bool { return t.Text == fn.Params[k].Name }) {
+				name := fn.Params[k].Name
+				if slices.ContainsFunc(argument, func(t Token) bool {
+					return t.Text == name || copies[t.Text] == name
+				}) {
 					fn.Params[k].Writing = fn.Params[k].with(f.Functions[kernel].Params[at].Writing)
 				}
 			}

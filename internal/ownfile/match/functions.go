@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"triad/internal/ownfile/cfacts"
+	"triad/internal/ownfile/pyfacts"
 )
 
 // gradientWords mark the name of a backward.
@@ -54,10 +55,12 @@ func Autograd(f *cfacts.File) bool {
 // words matches a Python parameter that is not a tensor, number or switch: "title: str".
 var words = regexp.MustCompile(`^\w+ ?: ?["']?(?:str|bytes|(?:pathlib\.)?Path|(?:typing\.)?Callable)\b`)
 
-// WantsWords reports whether a Python function cannot be called without something that no operator has.
+// WantsWords reports whether a Python function cannot be called without something that no operator has:
+// words, or a kernel that it launches.
 func WantsWords(fn *cfacts.Function) bool {
 	return fn.Kind == cfacts.Python && slices.ContainsFunc(fn.Params, func(p cfacts.Param) bool {
-		return !p.Optional && words.MatchString(p.Text)
+		return !p.Optional && (words.MatchString(p.Text) || p.Untyped && fn.Form == pyfacts.Plain &&
+			regexp.MustCompile(`\b`+p.Name+`\[[^\]]*\]\(`).MatchString(fn.Code))
 	})
 }
 
@@ -116,6 +119,19 @@ func isGradientName(name string) bool {
 // isGradient reports whether a parameter is, by its name, a gradient: grad_y, dy.
 func isGradient(p cfacts.Param) bool {
 	return p.Pointer && (IsBackward(p.Name) || isGradientName(strings.ToLower(p.Name)))
+}
+
+// SaysLetter reports whether a name says no more than a letter and whose it is: M, A_d, row_M, N0.
+func SaysLetter(name string) bool {
+	parts := strings.Split(Snake(name), "_")
+	for i, part := range parts {
+		mark := len(parts) > 1 && (i == 0 && slices.Contains([]string{"n", "d", "h", "g", "p"}, part) ||
+			i == len(parts)-1 && slices.Contains([]string{"d", "h"}, part))
+		if !mark && len(strings.TrimRight(part, "0123456789")) <= 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // IsLetter reports whether a name is one letter, such as M.

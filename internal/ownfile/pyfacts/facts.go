@@ -8,7 +8,7 @@ type Parser func(text string) *File
 
 // File holds what a Python file defines.
 type File struct {
-	Functions []Function // functions, classes, names of a class's apply, kernels that nothing launches
+	Functions []Function // functions, classes, names of a class's apply, kernels
 	DTypes    []string   // the dtypes that its lines request
 	Text      string     // definitions under a condition that a GPU or Triton is present are dedented to it
 	Unpacked  []Unpacked // where the sizes of tensors get names
@@ -73,7 +73,8 @@ type Function struct {
 	Autograd   bool       // it goes through an autograd function that has a backward
 	Backward   bool       // it is an autograd function that has one
 
-	Packs bool // the one parameter of custom_kernel is a tuple
+	Packs    bool // the one parameter of custom_kernel is a tuple
+	Launched bool // of a kernel: another function launches it
 
 	Masks, KernelMasks Masks
 
@@ -122,6 +123,7 @@ type Param struct {
 
 	Tensor    bool // a kernel takes it as a pointer
 	Written   bool // of a kernel: it writes there
+	Tuned     bool // of a kernel: its decorators choose it
 	Address   bool // a kernel casts it to a pointer
 	ByProgram bool // a kernel loads or stores an element of it for each of its programs
 
