@@ -82,7 +82,6 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 	case errors.As(err, &broken):
 		failed.Status, failed.Message, failed.Log = broken.Verdict(), broken.Sentence, broken.Log
 		f.limit(ctx, &failed)
-		f.limitOfOthers(&failed)
 		f.limitOfJoined(&failed)
 		return backend.LoadReply{Failed: []backend.LoadFailure{failed}}, hello, nil
 	case err != nil:
@@ -112,7 +111,6 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 		failed.Implementation = f.Name
 		failed.Message = advice.ExplainBuild(f.placeMessage(failed.Message, failed.Log))
 		f.limit(ctx, &failed)
-		f.limitOfOthers(&failed)
 		f.limitOfJoined(&failed)
 		reply.Failed = []backend.LoadFailure{failed}
 	}

@@ -79,7 +79,6 @@ type File struct {
 	lines          []string // of the file
 	launchLines    []int    // the lines with a <<<
 	dynamicShared  bool     // a kernel takes shared memory at its launch
-	others         []string // files of its program that it is built together with
 	joined         bool     // the launches of its main() are judged
 	proposed       map[op.Pass]declaration.Line
 	written        []int // the lines, from 0, before which one was inserted, in order
@@ -140,10 +139,6 @@ func (r Interpretation) Read() (*File, error) {
 		flags := slices.Concat(r.Options.Flags, nearHeaders(path, content, r.Options.Flags))
 		r.Options.Flags = slices.Concat(flags, newerStandard(path, content, flags))
 		f.interpretation = r
-		if filepath.Ext(path) != ".py" {
-			f.withOtherFiles(content)
-		}
-		r = f.interpretation
 	}
 	bindings, err := f.match(request, content)
 	var several *kernelfile.SeveralError
@@ -269,13 +264,9 @@ func usesLibraryAlone(bindings []*kernelfile.Binding) bool {
 }
 
 // takeInline replaces the file's text by the CUDA that a Python file passes to load_inline, unless a Python
-// function is requested; from a .cu it removes notebook commands.
+// function is requested.
 func (f *File) takeInline(request *kernelfile.Request, content []byte) ([]byte, error) {
 	if !request.IsPython() {
-		if cell, lines := kernelfile.WithoutNotebook(string(content)); lines > 0 {
-			f.inline, content = cell, []byte(cell)
-			f.Matched = append(f.Matched, "what a notebook's cell says at its head is left out")
-		}
 		return content, nil
 	}
 	code, ok, err := kernelfile.InlineSources(f.interpretation.Workers.Parse(string(content)))

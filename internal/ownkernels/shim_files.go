@@ -45,7 +45,7 @@ func (f *File) writePython(code string) error {
 // depends on that code.
 func (f *File) writeCUDA(code func(include string) string) error {
 	headers := build.HeaderFolders(f.interpretation.Options.Flags)
-	f.source = fileversion.Hash(headers, append([]string{f.Path}, f.others...)...)
+	f.source = fileversion.Hash(headers, f.Path)
 	folder, err := f.shimFolder(f.Path + "\x00" + code(""))
 	if err != nil {
 		return err
@@ -73,9 +73,6 @@ func (f *File) writeCUDA(code func(include string) string) error {
 	f.adapter.Slot = func(string) string { return Family }
 	f.adapter.Names = func(string) string { return f.shim }
 	sees := slices.Concat(headers, []string{f.Path, folder}, includedFrom(f.Path, headers))
-	for _, path := range f.others {
-		sees = append(append(sees, path), includedFrom(path, headers)...)
-	}
 	f.confine(true, sees...)
 	return nil
 }
@@ -95,23 +92,10 @@ func includedFrom(path string, headers []string) (all []string) {
 }
 
 // Beside returns the additional files that are needed to judge a file on another machine: what a .cu includes
-// from its folder, the files of its program that it is built together with, and the Python files of the
-// package or folder of a .py.
+// from its folder, and the Python files of the package or folder of a .py.
 func Beside(path string) (all []string, err error) {
 	if filepath.Ext(path) != ".py" {
-		all = includedFrom(path, nil)
-		content, err := userfile.Read(path)
-		if err != nil {
-			return all, nil // reading the file reports it
-		}
-		for _, other := range linkedWith(path, content, nil) {
-			for _, name := range append([]string{other}, includedFrom(other, nil)...) {
-				if !slices.Contains(all, name) {
-					all = append(all, name)
-				}
-			}
-		}
-		return all, nil
+		return includedFrom(path, nil), nil
 	}
 	err = filepath.WalkDir(packageOf(path), func(name string, d fs.DirEntry, err error) error {
 		switch {

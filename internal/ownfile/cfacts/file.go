@@ -95,7 +95,6 @@ type File struct {
 	Waits     bool       // it has a barrier
 	Adds      bool       // it adds with atomics, whose order is that in which threads arrive
 	source
-	declared []string // functions without their lines
 	aliases  map[string]string
 	Literals []float64 // numbers outside of comments
 	Doubles  []float64 // of a CUDA file: those that are doubles, and others in fp32
@@ -123,7 +122,7 @@ func ReadCUDA(text string, defined ...string) *File {
 	f.calls = f.callsByName()
 	f.scope(0, len(f.Tokens), nil, false)
 	if len(f.aliases) > 0 { // a header that stands behind the file may name the types before it
-		f.Functions, f.Helpers, f.declared = nil, nil, nil
+		f.Functions, f.Helpers = nil, nil
 		f.scope(0, len(f.Tokens), nil, false)
 	}
 	f.readFunctions(text)
@@ -171,7 +170,6 @@ func (f *File) scope(from, to int, namespaces []string, externC bool) {
 		switch f.Tokens[i].Text {
 		case ";":
 			f.alias(start, i)
-			f.declares(f.Tokens[start:i])
 			start = i + 1
 		case "(", "[":
 			i = Closing(f.Tokens[:to], i)

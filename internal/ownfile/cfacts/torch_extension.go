@@ -200,7 +200,7 @@ func (f *File) takeAliases(own string, header *File) {
 		}
 	}
 	if taken {
-		f.Functions, f.Helpers, f.declared = nil, nil, nil
+		f.Functions, f.Helpers = nil, nil
 		f.scope(0, len(f.Tokens), nil, false)
 		f.readFunctions(own)
 	}
