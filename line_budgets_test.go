@@ -35,7 +35,7 @@ const overBudget = "testdata/over_budget.txt"
 
 // mostUserFileLines is the maximum lines of the code that reads users' files. It shrinks: a new form replaces
 // one that decides nothing.
-const mostUserFileLines = 21_141
+const mostUserFileLines = 21_193
 
 // mostPageWords is the maximum words of docs/*.md together. It shrinks: a new part of a page replaces one
 // that its reader does not need, and measured rounds go to results/published.
@@ -63,7 +63,7 @@ func TestPageWords(t *testing.T) {
 func TestUserFileLines(t *testing.T) {
 	lines := 0
 	for _, pattern := range []string{
-		"internal/kernelfile/*.go", "internal/ownkernels/*.go", "pybridge/user_files/own_*.py",
+		"internal/kernelfile/*.go", "internal/ownkernels/*.go", "pybridge/user_files/*.py",
 		"internal/participants/*.go", "internal/ownfile/*/*.go",
 	} {
 		files, err := filepath.Glob(pattern)

@@ -31,21 +31,10 @@ template <typename T> __global__ void fill_lowest(T *to, size_t n) {
 		}
 	}
 }
-// The positions of the tokens of each sequence.
-template <typename T> __global__ void fill_positions(T *to, size_t n, size_t sequence) {
-	for (size_t i = thread_of_all(); i < n; i += all_threads()) {
-		to[i] = static_cast<T>(sequence > 0 ? i % sequence : 0);
-	}
-}
-// fill fills room to work in: with nothing, the lowest number or positions.
-template <typename T> void fill(const triad_call *c, T *to, size_t n, int64_t what, int64_t sequence) {
+// fill fills room to work in with the lowest number, if that is asked for.
+template <typename T> void fill(const triad_call *c, T *to, size_t n, int64_t lowest) {
 	if constexpr (std::is_integral<T>::value || std::is_convertible<float, T>::value) {
-		if (what == 1) fill_lowest<<<blocks(n), 256, 0, triad::stream_of(c)>>>(to, n);
-	}
-	if constexpr (std::is_integral<T>::value) {
-		if (what == 2) {
-			fill_positions<<<blocks(n), 256, 0, triad::stream_of(c)>>>(to, n, static_cast<size_t>(sequence));
-		}
+		if (lowest == 1) fill_lowest<<<blocks(n), 256, 0, triad::stream_of(c)>>>(to, n);
 	}
 }
 template <typename To, typename From> __global__ void convert(To *to, const From *from, size_t n) {

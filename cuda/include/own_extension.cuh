@@ -29,12 +29,6 @@ template <typename Sizes> std::vector<int64_t> without_ones(const Sizes &sizes) 
 		if (n != 1) others.push_back(n);
 	return others;
 }
-// n tensors of a call in one, beside each other in their last size, or in the one that is given
-inline ::at::Tensor packed(const triad_tensor &t, void *data, int side, int64_t n) {
-	std::vector<int64_t> sizes(t.shape, t.shape + t.rank);
-	sizes[static_cast<size_t>(side < 0 ? t.rank + side : side)] *= n;
-	return ::at::Tensor(data, sizes, tensor(t).scalar_type());
-}
 inline void store(const triad_call *c, const std::vector<int> &at, const std::vector<::at::Tensor> &values) {
 	for (size_t i = values.size(); i < at.size(); i++)
 		if (at[i] >= 0 && tensor(c->out[at[i]]).numel() > 0)

@@ -26,7 +26,6 @@ func (b *Binding) chooseAdapter() {
 		b.chooseTensorAdapter()
 		return
 	}
-	b.takePositions()
 	b.chooseTokens()
 	for _, try := range []func(missing int) bool{b.takePacked, b.takeEach, b.takeUnscaled} {
 		if missing := b.missingPointers(); missing > 0 || b.tripled() {

@@ -25,7 +25,6 @@ func (b *Binding) chooseTensorAdapter() {
 	if b.Pass != op.Forward || b.Function.Form == kernelForm {
 		return
 	}
-	b.stackTensor()
 	b.packTensor()
 	if missing := b.missingPointers(); missing > 0 && b.fillsInPlace() {
 		b.takeEach(missing)
@@ -94,10 +93,7 @@ func (b *Binding) flat() bool {
 
 // halvesRows reports whether the lines of a function halve a size.
 func (b *Binding) halvesRows() bool {
-	if b.Function.Kind == cfacts.Python {
-		return halves.MatchString(b.Function.Code + b.Function.Kernels)
-	}
-	return cfacts.HasTexts(b.Function.Body, "/", "2") || cfacts.HasTexts(b.Function.Body, "chunk")
+	return b.Function.Kind == cfacts.Python && halves.MatchString(b.Function.Code+b.Function.Kernels)
 }
 
 // eachTensor takes a function of one tensor, which returns it, for one that is called for each of a pair.
@@ -201,84 +197,12 @@ func pythonTensor(a Argument) string {
 		switch a.Lies {
 		case layout.WholeTensors:
 			return "torch.cat(" + list + ", dim=0)"
-		case layout.Elementwise:
-			return "torch.stack(" + list + ", dim=-1).flatten(-2)"
-		case layout.Tokenwise:
-			return "torch.stack(" + list + ", dim=2)"
 		}
 		return "torch.cat(" + list + ", dim=-1)"
 	case layout.Wide:
 		return fmt.Sprintf("torch.cat((in_%[1]s, in_%[1]s), dim=-1)", a.Target)
-	case layout.Pairs:
-		return fmt.Sprintf("in_%s.repeat_interleave(2, dim=-1)", a.Target)
 	}
 	return "in_" + a.Target
-}
-
-// packedTensorCode returns the torch::Tensor of several inputs in one buffer, at a place of the workspace.
-func (b *Binding) packedTensorCode(a Argument, at int) string {
-	side := "-1"
-	if a.Lies == layout.WholeTensors {
-		side = "0"
-	}
-	return fmt.Sprintf("triad_own::packed(%s, %s, %s, %d)", b.inputAt(a.Parts[0]),
-		b.placeCode("void", a, at), side, len(a.Parts))
-}
-
-// mayStack reports whether a Python function may take one tensor for several that hold heads, [batch, seq, 3,
-// heads, dim].
-func (b *Binding) mayStack() bool {
-	own := b.Spec.Own
-	return b.Function.Kind == cfacts.Python && b.Function.Form != kernelForm && len(own.Packed) > 2 &&
-		!slices.ContainsFunc(own.Packed, func(name string) bool { return !slices.Contains(own.Tokens, name) })
-}
-
-// stackTensor takes one tensor for several that hold heads, if the lines split it along its third size.
-func (b *Binding) stackTensor() {
-	parts := b.Spec.Own.Packed
-	if !b.mayStack() || b.missingInputs() != len(parts)-1 || b.hasAdapter(layout.Packed) {
-		return
-	}
-	at := slices.IndexFunc(b.Args, func(a Argument) bool {
-		return a.Role == Input && slices.Contains(parts, a.Target) || b.freeTensor(a)
-	})
-	if at < 0 || slices.Contains(parts, b.Args[at].Name) || !b.partsTokens(b.Args[at].Name, len(parts)) {
-		return
-	}
-	b.pack(&b.Args[at], layout.Adapted{Adapter: layout.Packed, Parts: parts, Lies: layout.Tokenwise})
-}
-
-// partsTokens reports whether lines split a tensor of five sizes along the third: "qkv.unbind(2)", "qkv[:, :,
-// 0]".
-func (b *Binding) partsTokens(tensor string, parts int) bool {
-	name := regexp.QuoteMeta(tensor)
-	parting := regexp.MustCompile(fmt.Sprintf(`\b%[1]s\.unbind\([ \t]*(?:dim[ \t]*=[ \t]*)?(?:2|-3)[ \t]*\)|`+
-		`\b%[1]s\[[ \t]*:[ \t]*,[ \t]*:[ \t]*,[ \t]*%[2]d[ \t]*[\],]|`+
-		`\b%[1]s\[[ \t]*\.\.\.[ \t]*,[ \t]*%[2]d[ \t]*,[ \t]*:[ \t]*,[ \t]*:[ \t]*\]|`+
-		`\btorch\.unbind\([ \t]*%[1]s,[ \t]*(?:dim[ \t]*=[ \t]*)?(?:2|-3)[ \t]*\)`, name, parts-1))
-	return parting.MatchString(b.Function.Code)
-}
-
-// positionNames lists common names of the tensor with the position of each token; the first four are plural.
-var positionNames = []string{
-	"positions", "position_ids", "pos_ids", "token_positions", "input_pos", "position", "pos", "pos_id",
-}
-
-// takePositions takes a pointer to integers that stands for no tensor of the operator and is named like the
-// positions of tokens, if the operator counts these from 0.
-func (b *Binding) takePositions() {
-	for i := range b.Args {
-		a := &b.Args[i]
-		if b.Spec.Own.Positions == "" || !a.Pointer || a.TorchTensor || a.Role != Nothing ||
-			!slices.Contains(cfacts.IntegerTypes, a.Base) ||
-			!slices.Contains(positionNames, scratchWord(a.Name)) {
-			continue
-		}
-		// a single position may be that of a sequence's first token
-		a.takeRoom(layout.Adapted{Fill: layout.FillCounted, Stated: slices.Contains(positionNames[:4],
-			scratchWord(a.Name))})
-		a.Target = "the position of each token"
-	}
 }
 
 // adapterWord returns the word of --map for an argument's target and adapter.
@@ -309,8 +233,7 @@ func (b *Binding) assumedForms() []Assumption {
 			continue
 		}
 		open = append(open, a.Name)
-		telling = telling && a.Adapter != layout.Scratch && a.Adapter != layout.Wide &&
-			a.Adapter != layout.Pairs
+		telling = telling && a.Adapter != layout.Scratch && a.Adapter != layout.Wide
 		switch {
 		case a.Adapter == layout.Packed:
 			what = append(what, a.Name+" holds "+a.PartsInWords())
@@ -379,11 +302,10 @@ func (b *Binding) otherAdapters() []Alternative {
 		targets []string
 		endings []string
 	}{
-		{b.Spec.Own.Wide, []string{"", layout.EndTwice, layout.EndPairs}},
+		{b.Spec.Own.Wide, []string{"", layout.EndTwice}},
 		{b.Spec.Own.Tokens, []string{"", layout.EndSwapped}},
 	} {
-		if python := b.Function.Kind == cfacts.Python; python &&
-			slices.Contains(group.endings, layout.EndPairs) ||
+		if python := b.Function.Kind == cfacts.Python; python && slices.Contains(group.endings, layout.EndTwice) ||
 			(python && b.bshd || b.ordered) && slices.Contains(group.endings, layout.EndSwapped) {
 			continue
 		}
@@ -411,16 +333,12 @@ func (b *Binding) otherPackings() []Alternative {
 			continue
 		}
 		for _, order := range permutations(a.Parts) {
-			for _, lies := range []layout.Packing{
-				a.Lies, layout.WholeTensors, layout.RowByRow,
-				layout.Elementwise,
-			} {
+			for _, lies := range []layout.Packing{a.Lies, layout.WholeTensors, layout.RowByRow} {
 				other := a
 				other.Parts, other.Lies = order, lies
 				word := b.adapterWord(other)
 				same := func(o Alternative) bool { return o.Options.Map[a.Name] == word }
-				fixed := b.bshd || a.Lies == layout.Tokenwise
-				if fixed && lies != a.Lies || word == b.adapterWord(a) || slices.ContainsFunc(all, same) {
+				if b.bshd && lies != a.Lies || word == b.adapterWord(a) || slices.ContainsFunc(all, same) {
 					continue
 				}
 				alternative := mapped([]string{a.Name}, []string{word})

@@ -279,8 +279,7 @@ func isTiny(text string) bool {
 // the user said that this order is meant.
 func (b *Binding) guessedLayout() string {
 	for _, a := range b.Args {
-		if a.Role != Input || b.stated(a) || b.ordered || a.Adapter == layout.BSHD ||
-			a.Lies == layout.Tokenwise {
+		if a.Role != Input || b.stated(a) || b.ordered || a.Adapter == layout.BSHD {
 			continue
 		}
 		if list, _ := b.inputs[a.Index].Shape.([]any); len(list) >= 3 {

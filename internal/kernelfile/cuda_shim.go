@@ -71,7 +71,7 @@ var adaptersUsed = regexp.MustCompile(`triad_own::(?:fill|convert|to_host|give|a
 // ownWords are the words behind the include that a macro of the file may have taken: members of a tensor, and
 // what triad_own calls its functions. No other word there is without triad in its name.
 const ownWords = "add_up begin_watching bit blocks convert copies data dtype elements fill from_host give " +
-	"in in_its_place kept kernel_of out packed pointer rank real scale_and_add shape " +
+	"in in_its_place kept kernel_of out pointer rank real scale_and_add shape " +
 	"size_of_launch store stream_of tensor tensor_of to_host triad watched whole without_first"
 
 // undefined returns the lines that undefine words as macros of the file.
@@ -284,8 +284,6 @@ func (b *Binding) argumentCode(a Argument, at int, c Instance) string {
 	switch {
 	case a.Host:
 		return fmt.Sprintf("static_cast<%s *>(%s)", a.Base, hostName(at))
-	case a.TorchTensor && a.Adapter == layout.Packed:
-		return b.packedTensorCode(a, at)
 	case a.TorchTensor && (a.Role == Input || a.Role == Output):
 		return b.extensionTensor(a, slot("tensor_of"))
 	case a.Adapter != layout.AsItLies, a.Role == Input, a.Role == Output:

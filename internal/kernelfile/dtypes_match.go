@@ -6,13 +6,11 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"triad/internal/op"
 	"triad/internal/ownfile/cfacts"
 	"triad/internal/ownfile/layout"
-	"triad/internal/ownfile/match"
 )
 
 // takeFP32 takes the tensors of an exercise in Python, a solve with sizes as well as tensors, for fp32, where
@@ -20,7 +18,8 @@ import (
 func (b *Binding) takeFP32(file *cfacts.File) {
 	said := len(b.asked) > 0 || len(b.Options.DTypes) > 0
 	b.away = roundsUp.MatchString(cfacts.PythonComment.ReplaceAllString(file.PythonText, " "))
-	b.sixteen = narrowName.MatchString(cfacts.PythonComment.ReplaceAllString(file.PythonText, ""))
+	text := cfacts.PythonComment.ReplaceAllString(file.PythonText, "")
+	b.sixteen = namesOf16[op.FP16].MatchString(text) || namesOf16[op.BF16].MatchString(text)
 	b.withoutDType = b.Function.Kind == cfacts.Python && b.Function.Name == "solve" && b.takesSizes() &&
 		!said &&
 		slices.Contains(b.Spec.PassDTypes(b.Pass), op.FP32.String())
@@ -39,11 +38,8 @@ func (b *Binding) takeFP32(file *cfacts.File) {
 	}
 }
 
-// narrowName matches the name of a type of 16 bits in Python, where half may also be half of a size.
-var narrowName = regexp.MustCompile(`(?i)torch\.half\b|\.half\(|float16|fp16|bf16`)
-
-// namesOf16 match the names of each type of 16 bits in Python; those of bf16 are taken out of the text
-// before.
+// namesOf16 match the names of each type of 16 bits in Python, where half may also be half of a size; those of
+// bf16 are taken out of the text before.
 var namesOf16 = map[op.DType]*regexp.Regexp{
 	op.BF16: regexp.MustCompile(`(?i)bfloat16|bf16`),
 	op.FP16: regexp.MustCompile(`(?i)torch\.half\b|\.half\(|float16|fp16`),
@@ -357,31 +353,4 @@ func (b *Binding) convertCode(a Argument, to, from string) string {
 	return fmt.Sprintf("\ttriad_own::convert<<<triad_own::blocks(triad::elements(%[3]s)), 256, 0, "+
 		"triad::stream_of(triad_own_call)>>>(\n\t\t%[1]s,\n\t\t%[2]s, "+
 		"static_cast<size_t>(triad::elements(%[3]s)));\n", to, from, b.tensorAt(a))
-}
-
-// dtypeNames lists names, in lower case, of a number that selects the type of tensors.
-var dtypeNames = []string{
-	"dtype", "data_type", "datatype", "scalar_type", "elem_type", "element_type", "dtype_code", "dtype_id",
-	"type_id", "type_code", "tensor_type",
-}
-
-// saysDType reports whether the name of a number says that it selects the type of untyped pointers.
-func (b *Binding) saysDType(p cfacts.Param) bool {
-	untyped := func(a Argument) bool { return a.Pointer && strings.TrimPrefix(a.Base, "const ") == "void" }
-	return p.IsInteger() && slices.Contains(dtypeNames, match.Snake(p.Name)) &&
-		slices.ContainsFunc(b.Args, untyped)
-}
-
-// checkDTypeCodes refuses one number for all dtypes if its name says that it selects the type of tensors.
-func (b *Binding) checkDTypeCodes() error {
-	for _, a := range b.Args {
-		said := b.Options.Map[a.Name]
-		_, err := strconv.Atoi(said)
-		if b.Function.Kind == cfacts.Host && err == nil && b.saysDType(a.Param) &&
-			len(b.Options.DTypes) != 1 {
-			return b.errorf("--map %[1]s=%[2]s: it says of which type the tensors are: say also in which "+
-				"dtype it is judged so, as in --dtype fp32", a.Name, said)
-		}
-	}
-	return nil
 }

@@ -103,18 +103,9 @@ func (b *Binding) convertedSentences() (all []string) {
 	}
 	if n := b.leading(b.shape(b.inputs[0])); n > 0 {
 		all = append(all, fmt.Sprintf("%s gets tensors with %d more sizes of 1 in front", b.Function.Name, n))
-	} else if b.Options.Split != "" {
-		all = append(all, fmt.Sprintf("%s gets tensors in which two sizes are factors of %s", b.Function.Name,
-			b.Options.Split))
 	} else if shape := b.shape(b.inputs[0]); b.Options.Leading > 0 && len(shape) == 1 {
 		all = append(all, fmt.Sprintf("%s gets matrices, whose sizes are factors of %v", b.Function.Name,
 			shape[0]))
-	}
-	for _, t := range b.outputs {
-		if terms := b.sumOf(t); len(terms) > 0 {
-			all = append(all, fmt.Sprintf("%s does not return %s: triad adds %s for it", b.Function.Name,
-				t.Name, strings.Join(terms, " and ")))
-		}
 	}
 	if b.returned != "" {
 		all = append(all, fmt.Sprintf("%s returns %s as a number: it is copied, and that is timed",

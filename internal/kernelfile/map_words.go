@@ -91,8 +91,7 @@ func (b *Binding) checkWord(p cfacts.Param, text string) error {
 		return nil
 	case ok && said.adapter.Adapter == layout.Packed && b.Function.Form != kernelForm &&
 		(p.Pointer || p.Untyped),
-		ok && (said.adapter.Adapter == layout.Wide || said.adapter.Adapter == layout.Pairs) &&
-			b.Function.Kind == cfacts.Python &&
+		ok && said.adapter.Adapter == layout.Wide && b.Function.Kind == cfacts.Python &&
 			(p.Pointer || p.Untyped):
 		return nil
 	case ok && !said.plain && tensors:
@@ -101,7 +100,7 @@ func (b *Binding) checkWord(p cfacts.Param, text string) error {
 		ok && !said.plain && !pointer,
 		!ok && slices.Contains(b.plainWords(), text) && !p.IsFloat():
 		return b.errorf("--map %s=%s: the type of %s does not fit %s", p.Name, text, p.Text, text)
-	case ok && p.Const && said.adapter.Adapter == layout.Scratch && said.adapter.Fill != layout.FillCounted:
+	case ok && p.Const && said.adapter.Adapter == layout.Scratch:
 		return b.errorf("--map %s=%s: room to work in is written, and %s is const", p.Name, text, p.Text)
 	}
 	return nil
@@ -176,9 +175,9 @@ func (b *Binding) layoutOf(text, end string, parts int) (l layout.Row, ok bool) 
 	at := slices.IndexFunc(layout.Table, func(l layout.Row) bool {
 		switch l.Adapter {
 		case layout.Scratch:
-			return l.Word == text && (l.Fill != layout.FillCounted || b.Spec.Own.Positions != "")
+			return l.Word == text
 		case layout.Packed:
-			return parts > 1 && l.Word == end && (l.Lies != layout.Tokenwise || b.mayStack())
+			return parts > 1 && l.Word == end
 		}
 		return parts == 1 && l.Word != "" && l.Word == end
 	})
@@ -196,7 +195,7 @@ func (b *Binding) wordsOf(l layout.Row) (all []string) {
 		all = []string{l.Word}
 	case layout.Packed:
 		all = []string{layout.WithEnd(strings.Join(own.Packed, "+"), l.Word)}
-	case layout.Wide, layout.Pairs:
+	case layout.Wide:
 		all = eachOf(own.Wide, func(name string) string { return layout.WithEnd(name, l.Word) })
 	case layout.BSHD:
 		all = eachOf(own.Tokens, func(name string) string { return layout.WithEnd(name, l.Word) })

@@ -85,16 +85,12 @@ func (b *Binding) leftOutUpstream() string {
 	return strings.TrimRight(positions.String(), " ")
 }
 
-// leftOutReturns returns, by position, the outputs among those of a function that it does not return: those
-// that are left out, and sums that triad makes.
+// leftOutReturns returns, by position, the outputs among those of a function that are left out.
 func (b *Binding) leftOutReturns() string {
 	var outputs strings.Builder
 	for i, name := range b.givenNames() {
 		for _, t := range b.outputs {
-			if terms := b.sumOf(t); t.Name == name && len(terms) > 0 {
-				fmt.Fprintf(&outputs, "%d: (in_%s + in_%s).reshape((%s)).contiguous(), ", i, terms[0],
-					terms[1], b.pythonShape(t, false))
-			} else if t.Name == name && b.leftOut(t) {
+			if t.Name == name && b.leftOut(t) {
 				fmt.Fprintf(&outputs, "%d: out_%s, ", i, name)
 			}
 		}

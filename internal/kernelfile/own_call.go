@@ -345,9 +345,6 @@ func (e *evaluation) before(args []Argument) (all []copied) {
 			row := t.Shape[1] * size
 			all = append(all, rows(there, 2*row, from, row, row, t.Shape[0]),
 				rows(there.plus(row), 2*row, from, row, row, t.Shape[0]))
-		case a.Adapter == layout.Pairs:
-			all = append(all, rows(there, 2*size, from, size, size, t.Elements()),
-				rows(there.plus(size), 2*size, from, size, size, t.Elements()))
 		case a.Adapter == layout.BSHD && a.Role == Input:
 			all = append(all, bshd(t, from, there, tokenBytes(t), true))
 		}
@@ -387,17 +384,14 @@ func (e *evaluation) packs(a Argument, to location) (all []copied) {
 			wide += row(e.Inputs[named(e.inputs, name)])
 		}
 	}
-	for i, name := range a.Parts {
+	for _, name := range a.Parts {
 		at := named(e.inputs, name)
 		t, from := e.Inputs[at], location{of: ofInput, index: at}
-		size, n := t.DType.Size(), bytesOf(t)
+		n := bytesOf(t)
 		switch {
 		case e.bshd:
 			all = append(all, bshd(t, from, to, wide, true))
 			to = to.plus(row(t))
-		case a.Lies == layout.Elementwise:
-			many := int64(len(a.Parts))
-			all = append(all, rows(to.plus(int64(i)*size), many*size, from, size, size, t.Elements()))
 		case a.Lies == layout.RowByRow:
 			all = append(all, rows(to, wide, from, row(t), row(t), t.Shape[0]))
 			to = to.plus(row(t))
@@ -442,7 +436,7 @@ func (e *evaluation) room(a Argument) int64 {
 			sum += bytesOf(e.Inputs[named(e.inputs, name)])
 		}
 		return sum
-	case layout.Wide, layout.Pairs:
+	case layout.Wide:
 		return 2 * bytesOf(e.typeOf(a))
 	case layout.BlockTotals: // no value is larger than eight bytes
 		return 8 * e.blocksOf()

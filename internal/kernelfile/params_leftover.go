@@ -28,15 +28,11 @@ func (b *Binding) matchLeftover(chosen []candidate) error {
 	b.takeReturned(chosen)
 	b.matchInPlace()
 	b.chooseAdapter()
-	if err := b.checkDTypeCodes(); err != nil {
-		return err
-	}
 	for i := range chosen {
 		switch {
 		case b.Args[i].Role != Nothing, b.takeAxis(&b.Args[i]):
 		case b.Args[i].Optional,
 			b.Args[i].Place == cfacts.InInit: // it keeps its default, or get_init_inputs() has it
-		case b.takePassed(&b.Args[i]):
 		case b.Args[i].Pointer || b.Args[i].Untyped:
 			pointers = append(pointers, i)
 		default:
@@ -130,13 +126,9 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 			continue
 		}
 		// of several the first, since rows are usually written before columns
-		if len(open) > 0 && !countsThreads(a.Param) && !countsBlocks(a.Param) && !b.saysDType(a.Param) {
+		if len(open) > 0 && !countsThreads(a.Param) && !countsBlocks(a.Param) {
 			a.Role, a.Target, a.Index = open[0].role, open[0].target, open[0].index
 			continue
-		}
-		if b.saysDType(a.Param) {
-			return b.errorf("%[1]s says of which type the tensors are: say its number and the dtype, as in "+
-				"--map %[1]s=0 --dtype fp32", a.Name)
 		}
 		if !b.takeConstant(a) && !b.takeShare(a) {
 			has := strings.Join(dimNames(b.Spec), ", ")

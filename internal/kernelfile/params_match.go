@@ -25,7 +25,6 @@ type Options struct {
 	Arguments           []string          // of a template
 	Without             []string          // sizes of 1 that the tensors of a Python function lack
 	Leading             int               // the number of additional leading sizes of 1 that they have
-	Split               string            // the size that they have as two factors
 	Flat                bool              // they have one size, their number of elements
 	Square              bool              // the matrices of a Python function are squares
 	DTypes              []string          // requested by --dtype; none: all
@@ -438,14 +437,6 @@ func (b *Binding) candidateNumbers(p cfacts.Param) []candidate {
 	}
 	if p.Untyped && p.Place == cfacts.InCall && !b.namesAxis(p) {
 		all = append(all, b.candidateTensors(p)...)
-	}
-	if p.IsFloat() && b.Function.Kind != cfacts.Python &&
-		!b.Function.ShowsSizes() { // "float N", to divide by
-		for i, d := range b.Spec.Dims {
-			if s := b.score(p, d.Name); s > match.Weak {
-				all = append(all, candidate{Size, d.Name, i, s - 1})
-			}
-		}
 	}
 	if (p.IsInteger() || p.Untyped) && !presetAxis.MatchString(p.Text) && !b.namesAxis(p) {
 		free := b.sizeByRows(p)

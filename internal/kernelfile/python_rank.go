@@ -15,7 +15,7 @@ import (
 func (b *Binding) takeRank() {
 	said, rank := b.statedRank()
 	if b.Function.Kind != cfacts.Python || b.Function.Form == kernelForm || said == 0 ||
-		len(b.Options.Without) > 0 || b.sharesMatrix(said, rank) || said == rank || b.takesSizes() {
+		len(b.Options.Without) > 0 || said == rank || b.takesSizes() {
 		return
 	}
 	first, _ := b.shape(b.inputs[0])[0].(string)
@@ -25,33 +25,6 @@ func (b *Binding) takeRank() {
 	case said == 1 && rank == 2 && !b.givesSize(first), said == rank-1 && b.defaultsToOne(first):
 		b.Options.Without = []string{first}
 	}
-}
-
-// sharesMatrix gives a function one matrix for all matrices of a batch if its lines show another input to
-// have one size less than the first, and reports whether it did: a[i, j, k] with b[k, n] is the product of
-// one matrix, whose rows are the first two sizes of a.
-func (b *Binding) sharesMatrix(said, rank int) bool {
-	shape := b.shape(b.inputs[0])
-	if said != rank || rank != 3 || b.takesSizes() {
-		return false
-	}
-	batch, _ := shape[0].(string)
-	rows, _ := shape[1].(string)
-	if !b.defaultsToOne(batch) || !b.isDim(rows) {
-		return false
-	}
-	shared := slices.ContainsFunc(b.Args, func(a Argument) bool {
-		if a.Role != Input || a.Index == 0 || a.Adapter != layout.AsItLies || a.Place != cfacts.InCall {
-			return false
-		}
-		sizes := b.shape(b.inputs[a.Index])
-		return len(sizes) == rank && sizes[0] == any(batch) && !slices.Contains(sizes, any(rows)) &&
-			b.rankStatedBy(b.Function, a.Name, rank, asksDepth) == rank-1
-	})
-	if shared {
-		b.Options.Without, b.Options.Split = []string{batch}, rows
-	}
-	return shared
 }
 
 // defaultsToOne reports whether a size without a parameter is 1 by default.

@@ -11,46 +11,13 @@ import (
 	"triad/internal/ownfile/match"
 )
 
-// keepsValues lists the methods of a tensor that change its shape or its dtype alone.
-var keepsValues = []string{"to", "view", "reshape", "squeeze", "contiguous"}
-
-// returnedNames returns the names of the values that a Python function or an extension returns, "" for a
-// value that is not a name; nil if it does not return several values, the same in every return. An extension
-// in 16 bits has none, since its statistics may be in 16 bits or in fp32.
+// returnedNames returns the names of the values that a Python function returns, "" for a value that is not a
+// name; nil if it does not return several values, the same in every return.
 func (b *Binding) returnedNames() []string {
-	extension := b.Function.Kind != cfacts.Python && b.Function.ReturnsTensors
-	if b.Function.Kind != cfacts.Python && !extension || b.Pass != op.Forward || b.each || b.fills() {
+	if b.Pass != op.Forward || b.each || b.fills() || b.Function.Form == appliedTo {
 		return nil
 	}
-	if !extension {
-		if b.Function.Form == appliedTo {
-			return nil
-		}
-		return b.Function.Parsed().Tuple
-	}
-	if !slices.Equal(b.DTypes(), []string{"fp32"}) {
-		return nil
-	}
-	var names []string
-	for i, value := range b.Function.Returned() {
-		open := slices.IndexFunc(value, func(t cfacts.Token) bool { return t.Text == "(" || t.Text == "{" })
-		if open < 0 || cfacts.Closing(value, open) != len(value)-1 ||
-			open > 0 && !strings.Contains(cfacts.Join(value[:open]), "tuple") &&
-				!cfacts.HasTexts(value[:open], "vector") {
-			return nil
-		}
-		these := eachOf(cfacts.SplitAtCommas(cfacts.Inside(value, open)), func(item []cfacts.Token) string {
-			if len(item) == 1 || slices.Contains(keepsValues, cfacts.TextAt(item, 2)) {
-				return item[0].Text
-			}
-			return ""
-		})
-		if len(these) < 2 || i > 0 && !slices.Equal(names, these) {
-			return nil
-		}
-		names = these
-	}
-	return names
+	return b.Function.Parsed().Tuple
 }
 
 // returnedAs returns the position of an output among the names that a function returns, or -1.
@@ -154,24 +121,7 @@ func (b *Binding) unnamedReturn(names []string) int {
 
 // isReturned reports whether an output is among the values that a function returns.
 func (b *Binding) isReturned(t op.TensorSpec) bool {
-	return !b.leftOut(t) && (!t.Optional || b.returnsStatistic(t)) && len(b.sumOf(t)) == 0
-}
-
-// sumOf returns the two inputs that triad adds for an output that only a switch adds and that the formula
-// gives as their sum, "h = x + residual", if a Python function returns a single tensor: that is the other
-// output.
-func (b *Binding) sumOf(t op.TensorSpec) (terms []string) {
-	if b.switchOf(t) == "" || b.leftOut(t) || b.Pass != op.Forward || !b.Function.Parsed().One || b.fills() {
-		return nil
-	}
-	for part := range strings.SplitSeq(b.Spec.Formula, "; ") {
-		words := strings.Fields(part) // h = x + residual (add) or x
-		if len(words) > 4 && words[0] == t.Name && words[3] == "+" && b.has(Input, words[2]) &&
-			b.has(Input, words[4]) {
-			return []string{words[2], words[4]}
-		}
-	}
-	return nil
+	return !b.leftOut(t) && (!t.Optional || b.returnsStatistic(t))
 }
 
 // unspoken returns the Python expression of the value of an attribute, "reduction=none", that decides the

@@ -139,8 +139,7 @@ func quoted(names []string) string {
 // them, as many as it must.
 func (b *Binding) givenNames() []string {
 	return namesOf(those(b.outputs, func(t op.TensorSpec) bool {
-		return b.leftOut(t) || b.fills() && b.isGiven(t) || !b.fills() && b.isReturned(t) ||
-			len(b.sumOf(t)) > 0
+		return b.leftOut(t) || b.fills() && b.isGiven(t) || !b.fills() && b.isReturned(t)
 	}))
 }
 
@@ -330,7 +329,7 @@ func (b *Binding) pythonShape(t op.TensorSpec, seen bool) string {
 			continue
 		}
 		word := pythonExpression(fmt.Sprint(size))
-		if seen && (len(list) == 1 || b.Options.Split != "") && b.hasFactors(fmt.Sprint(size)) {
+		if seen && len(list) == 1 && b.hasFactors(fmt.Sprint(size)) {
 			word = fmt.Sprintf("factor(%s, 1), factor(%[1]s, 2)", word)
 		}
 		if name := b.switchOf(t); name != "" {

@@ -37,8 +37,7 @@ func (b *Binding) hasFactors(dim string) bool {
 		len(shape) == 1 && shape[0] == any(dim) {
 		return true
 	}
-	return b.Options.Split == dim && dim != "" ||
-		slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Share > 0 && a.Target == dim })
+	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Share > 0 && a.Target == dim })
 }
 
 // mostFactor is the largest of two factors at which a function is judged: an interpreter takes long to run a
@@ -105,16 +104,6 @@ func (b *Binding) namesAxis(p cfacts.Param) bool {
 		slices.ContainsFunc(b.Function.FactsOf(p.Name).Handed, func(h pyfacts.Handed) bool {
 			return isAxis(h.Name) || slices.Contains(alongAxis, h.Call[strings.LastIndex(h.Call, ".")+1:])
 		})
-}
-
-// takePassed passes the 0 or the switch that every call in its file passes for a parameter of a function.
-func (b *Binding) takePassed(a *Argument) bool {
-	passed := b.Function.FactsOf(a.Name).Passed
-	if passed == "" || a.Pointer || a.Place != cfacts.InCall {
-		return false
-	}
-	a.Role, a.Target, a.Number, a.Stated = Constant, passed+", as its file calls it", passed, true
-	return true
 }
 
 // takeAxis passes the last size as the axis that a function works along, unless the file gives a default.

@@ -54,16 +54,11 @@ func (b *Binding) fillRooms() string {
 				continue
 			}
 			base := strings.Replace(a.Instantiate(c.types).Base, "void", "char", 1)
-			what := b.numberCode(func(*evaluation) int64 {
-				return int64(slices.Index([]string{"", layout.FillLowest, layout.FillCounted}, a.Fill))
+			lowest := b.numberCode(func(*evaluation) int64 {
+				return int64(slices.Index([]string{"", layout.FillLowest}, a.Fill))
 			})
-			fmt.Fprintf(&fills, "\t\ttriad_own::fill(triad_own_call, %s, %s / sizeof(%s), %s, %s);\n",
-				b.placeCode(base, a, i), b.roomCode(a), base, what, b.numberCode(func(e *evaluation) int64 {
-					if a.Fill != layout.FillCounted {
-						return 0
-					}
-					return e.whole(b.Spec.Own.Positions)
-				}))
+			fmt.Fprintf(&fills, "\t\ttriad_own::fill(triad_own_call, %s, %s / sizeof(%s), %s);\n",
+				b.placeCode(base, a, i), b.roomCode(a), base, lowest)
 		}
 		if fills.Len() > 0 {
 			fmt.Fprintf(&code, "\tif (triad_own::dtype(triad_own_call) == %s) {\n%s\t}\n", abiNames[c.Main],

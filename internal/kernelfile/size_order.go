@@ -49,8 +49,9 @@ func (b *Binding) mayExchange() bool {
 }
 
 var (
-	sizesInWords = regexp.MustCompile(`[\[(]\s*(\w+(?:\s*,\s*\w+){2,3})\s*[\])]`)
-	docstring    = regexp.MustCompile(`(?s)""".*?"""|'''.*?'''`)
+	// sizesOfTensor matches a list of names in brackets, as text next to a tensor gives its sizes.
+	sizesOfTensor = regexp.MustCompile(`[\[(]\s*([A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)+)\s*[\])]`)
+	docstring     = regexp.MustCompile(`(?s)""".*?"""|'''.*?'''`)
 )
 
 // sizeLists returns the lists of count names that a file gives the sizes of a tensor: those that a tensor of
@@ -89,7 +90,7 @@ func sizeLists(f *cfacts.File, b *Binding, count int, own bool) [][]string {
 		}
 	}
 	for _, line := range comments {
-		for _, m := range sizesInWords.FindAllStringSubmatch(line, -1) {
+		for _, m := range sizesOfTensor.FindAllStringSubmatch(line, -1) {
 			add(m[1])
 		}
 	}
@@ -136,9 +137,6 @@ func (b *Binding) getsExchanged(t op.TensorSpec) bool {
 	if b.Function.Kind != cfacts.Python || !slices.Contains(b.Spec.Own.Tokens, t.Name) {
 		return false
 	}
-	if slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Lies == layout.Tokenwise }) {
-		return true
-	}
 	given := b.has(Output, t.Name) || b.has(Input, t.Name)
 	return slices.ContainsFunc(b.Args, func(a Argument) bool {
 		return a.Adapter == layout.BSHD && (a.Target == t.Name || !given && a.Role == Input)
@@ -165,9 +163,6 @@ func (b *Binding) pythonView(t op.TensorSpec, view string) string {
 	}
 	return ".reshape((" + view + "))"
 }
-
-// sizesOfTensor matches a list of names in brackets, as text next to a tensor gives its sizes.
-var sizesOfTensor = regexp.MustCompile(`[\[(]\s*([A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)+)\s*[\])]`)
 
 // namedAlike returns the sizes that the comments of a Python function name alike for two tensors: with "q:
 // (B, H, T, D)" and "k: (B, H, T, D)" both have T tokens. The function is judged where they are equal.

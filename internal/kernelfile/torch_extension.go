@@ -35,23 +35,12 @@ func (b *Binding) extensionCall(c Instance, args []string, again bool) string {
 		"\t\t\tstd::fprintf(stderr, \"%s\\n\", e.what());\n\t\t\treturn TRIAD_UNSUPPORTED;\n\t\t}\n\t\t}\n"
 }
 
-// returnedOutputs returns for each value that an extension returns the output that it is, or -1 if it is
-// none.
+// returnedOutputs returns for each value that an extension returns the output that it is.
 func (b *Binding) returnedOutputs(again bool) (at []int) {
-	places, n := b.returnedOrder(), 0
 	for i, t := range b.outputs {
-		switch {
-		case !b.isReturned(t) || b.without[t.Name] != again:
-			continue
-		case n >= len(places):
+		if b.isReturned(t) && b.without[t.Name] == again {
 			at = append(at, i)
-			continue
 		}
-		for len(at) <= places[n] {
-			at = append(at, -1)
-		}
-		at[places[n]] = i
-		n++
 	}
 	return at
 }

@@ -206,8 +206,6 @@ type OwnSpec struct {
 	// the switch that is on where a file's lines always leave out one side of a diagonal, with the sizes of
 	// the square: causal = "seq_q = seq_kv"
 	Triangle map[string]string `toml:"triangle"`
-	// the size that the positions of tokens count, where a function may take these in addition to the tensors
-	Positions string `toml:"positions"`
 	// the number of elements that a workspace may have in addition to those of the largest tensor
 	Scratch string `toml:"scratch"`
 }

@@ -264,13 +264,9 @@ func usesLibraryAlone(bindings []*kernelfile.Binding) bool {
 }
 
 // takeInline replaces the file's text by the CUDA that a Python file passes to load_inline, unless a Python
-// function is requested; from a .cu it removes notebook commands.
+// function is requested.
 func (f *File) takeInline(request *kernelfile.Request, content []byte) ([]byte, error) {
 	if !request.IsPython() {
-		if cell, lines := kernelfile.WithoutNotebook(string(content)); lines > 0 {
-			f.inline, content = cell, []byte(cell)
-			f.Matched = append(f.Matched, "what a notebook's cell says at its head is left out")
-		}
 		return content, nil
 	}
 	code, ok, err := kernelfile.InlineSources(f.interpretation.Workers.Parse(string(content)))

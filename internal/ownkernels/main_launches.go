@@ -120,7 +120,7 @@ func withoutLibraryOfMain(text []byte, folder string) (left []byte, ok bool) {
 			continue
 		}
 		names := regexp.MustCompile(library[1])
-		if names.Match(withoutItsMacros(code, names)) {
+		if names.Match(code) {
 			continue
 		}
 		for _, at := range found {
@@ -157,20 +157,6 @@ func liesIn(folder string, line []byte) bool {
 	_, name, _ := bytes.Cut(line, []byte("include"))
 	_, err := os.Stat(filepath.Join(folder, string(bytes.Trim(name, " \t<>\""))))
 	return err == nil
-}
-
-// macro matches the definition of a macro with its continuation lines.
-var macro = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)(?:[^\n\\]|\\\n|\\.)*$`)
-
-// withoutItsMacros returns code without the definitions of macros whose own names are those of a library:
-// their uses are recognized by that name.
-func withoutItsMacros(code []byte, names *regexp.Regexp) []byte {
-	return macro.ReplaceAllFunc(code, func(definition []byte) []byte {
-		if names.Match(macro.FindSubmatch(definition)[1]) {
-			return nil
-		}
-		return definition
-	})
 }
 
 // blank overwrites everything but line ends with blanks.

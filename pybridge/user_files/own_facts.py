@@ -113,9 +113,6 @@ class File:
         self.defined = {n.name for n in all_of([self.tree], ast.FunctionDef, ast.ClassDef)} | {
             t.id for n in self.top if isinstance(n, (ast.Assign, ast.AnnAssign))
             for t in all_of([n], ast.Name) if isinstance(t.ctx, ast.Store)}
-        self.calls: dict[str, list[ast.Call]] = {}
-        for c in all_of([self.tree], ast.Call):
-            self.calls.setdefault(called(c), []).append(c)
         self.functions: list[dict[str, Any]] = []
         self.read()
 
@@ -144,7 +141,7 @@ class File:
         by_call = {f["call"]: f for f in self.functions}
         for f in self.functions:
             if of := by_call.get(f.get("returned")):  # it returns what that one returns
-                f.update({fact: of[fact] for fact in ("tuple", "one") if fact in of})
+                f.update({fact: of[fact] for fact in ("tuple",) if fact in of})
         launched_names = {name for f in self.functions for name in f["launches"]}
         for name, node in self.kernels.items():
             if any(called(c) == "tl.store" for c in all_of([node], ast.Call)):
@@ -235,16 +232,8 @@ class File:
                 ast.unparse(v)))],
             **(given(body, [p["name"] for p in params]) if isinstance(body, ast.FunctionDef) else {}),
             "params": [{**p, **(used := uses.of(p["name"])), **self.of_file(p["name"], used["reread"]),
-                        "passed": self.passed(call, at, p["name"]),
                         **({"tensor": p["tensor"]} if form == "kernel" else {})}
-                       for at, p in enumerate(params)]})
-
-    def passed(self, call: str, at: int, name: str) -> str:
-        """The 0 or the switch that every call of a function in the file passes for a parameter."""
-        calls = self.calls.get(call, [])
-        values = [keyword(c, name) or (c.args[at] if at < len(c.args) else None) for c in calls]
-        value = same(ast.unparse(v) if v else "" for v in values)
-        return {"0": "0", "False": "0", "True": "1"}.get(value, "")
+                       for p in params]})
 
     def numbers(self, nodes: list[ast.AST]) -> Iterator[tuple[str, str]]:
         """What is given a number in some definitions, and at the top of the file where they use it."""

@@ -53,23 +53,11 @@ def given(node: ast.FunctionDef, taken: list[str]) -> dict[str, Any]:
         "gives": any(v and ast.unparse(v) != "None" for v in values) or any(
             isinstance(n, (ast.Yield, ast.YieldFrom)) for n in nodes),
         "returns": len(values), "madeAs": same(dtypes), "returned": same(map(called, values)),
-        "one": bool(values) and all(is_one(v, made) for v in values),
         "makesResult": bool(firsts) and all(
             name not in taken and any(re.fullmatch(CREATES, called(v)) for v in made.get(name, []))
             for name in firsts),
         "givesBack": back if whole and set(back) <= set(taken) else [],
         "tuple": tuples[0] if tuples and len(tuples[0]) > 1 and all(t == tuples[0] for t in tuples) else []}
-
-
-def is_one(value: ast.expr | None, made: dict[str, list[ast.expr]]) -> bool:
-    """Whether a value is a single tensor: a sum or a product, one that the function makes, or another shape
-    or dtype of it. made are the values of the names that are still to be looked at."""
-    if isinstance(value, ast.Name):
-        rest = {name: values for name, values in made.items() if name != value.id}
-        return value.id in made and all(is_one(v, rest) or value.id == kept(v) for v in made[value.id])
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in SAME:
-        return is_one(value.func.value, made)
-    return isinstance(value, ast.BinOp) or re.fullmatch(CREATES, called(value)) is not None
 
 
 def extent(values: list[ast.expr], times: int) -> dict[str, Any]:

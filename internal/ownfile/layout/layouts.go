@@ -16,7 +16,6 @@ const (
 	Scratch          // room for what the function keeps between its kernels
 	Packed           // several inputs in one buffer, laid out as packing says
 	Wide             // a table whose rows are written twice, as wide as the tensor that is multiplied by it
-	Pairs            // a table with each value written twice, side by side
 	// BSHD is a tensor whose second and third size have changed places: [batch, seq, heads, dim] where the
 	// operator has [batch, heads, seq, dim].
 	BSHD
@@ -31,8 +30,6 @@ type Packing uint8
 const (
 	WholeTensors Packing = iota // one tensor after the other
 	RowByRow                    // a row of each, then the next row of each
-	Elementwise                 // an element of each, then the next element of each
-	Tokenwise                   // the heads of each for one token, [batch, seq, 3, heads, dim]
 )
 
 // Adapted is the layout adapter of a pointer with its details.
@@ -60,15 +57,13 @@ type Row struct {
 }
 
 const (
-	WordRoom    = "room"
-	EndTwice    = "twice"
-	EndPairs    = "pairs"
-	EndSwapped  = "swapped"
-	roomToWork  = "$parameter is room to work in, "
-	givenTwice  = "$parameter has rows of $size: each value of $target is given twice, "
-	FillZero    = "zeros"
-	FillLowest  = "lowest" // -infinity
-	FillCounted = "positions"
+	WordRoom   = "room"
+	EndTwice   = "twice"
+	EndSwapped = "swapped"
+	roomToWork = "$parameter is room to work in, "
+	givenTwice = "$parameter has rows of $size: each value of $target is given twice, "
+	FillZero   = "zeros"
+	FillLowest = "lowest" // -infinity
 )
 
 // Table lists the layouts.
@@ -80,16 +75,9 @@ var Table = []Row{
 		Adapter: Scratch, Fill: FillLowest, Word: FillLowest,
 		Says: roomToWork + "filled with -infinity before each call",
 	},
-	{
-		Adapter: Scratch, Fill: FillCounted, Word: FillCounted,
-		Says: "$parameter gets the position of each token before each call, from 0",
-	},
 	{Adapter: Packed, Lies: WholeTensors, Says: "one after the other"},
 	{Adapter: Packed, Lies: RowByRow, Word: "rows", Says: "beside each other in each row"},
-	{Adapter: Packed, Lies: Elementwise, Word: "elements", Says: "element by element"},
-	{Adapter: Packed, Lies: Tokenwise, Word: "tokens", Says: "one after the other in each token"},
 	{Adapter: Wide, Word: EndTwice, Says: givenTwice + "[values, values]"},
-	{Adapter: Pairs, Word: EndPairs, Says: givenTwice + "one beside the other"},
 	{
 		Adapter: BSHD, Word: EndSwapped,
 		Says: "$parameter is $size: $target is copied so, and the copy is timed",

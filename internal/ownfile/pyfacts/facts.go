@@ -83,7 +83,6 @@ type Function struct {
 	Result      string          // the name that every return has, alone or first
 	Gives       bool            // it returns or yields something
 	Returns     int             // the number of returns
-	One         bool            // every return has a single tensor
 	Tuple       []string        // the names in every return, "" for other values; nil for a single value
 	MadeAs      string          // the dtype in which the result is created, whatever the function takes
 	MakesResult bool            // every return has a tensor that the function creates
@@ -119,7 +118,6 @@ type Param struct {
 	ByName                          bool   // it is passed by name only
 	Place                           string // of a module: call, init or weight
 	Path                            string // of a weight: its name in the module, norm.weight
-	Passed                          string // 0, or 1 for True, that every call in the file passes
 
 	Tensor    bool // a kernel takes it as a pointer
 	Written   bool // of a kernel: it writes there
