@@ -68,7 +68,7 @@ def _aligned(counts, align):
 
 def forward(x, choice, weight, *, experts, align):
     """x [ranks, tokens, dim], choice, weight [ranks, tokens, top] -> rows [ranks, ranks * tokens, dim],
-    row_choice, row_weight [ranks, ranks * tokens, top], source [ranks, ranks * tokens], received [ranks],
+    row_weight, row_choice [ranks, ranks * tokens, top], source [ranks, ranks * tokens], received [ranks],
     of_expert [ranks, experts / ranks]."""
     ranks, tokens, top = choice.shape
     source, _, received = routes(choice, experts)
@@ -79,7 +79,7 @@ def forward(x, choice, weight, *, experts, align):
     _launch(_places_kernel, n, choice, weight, source, row_choice, row_weight, n, room, tokens, top,
             experts // ranks, *weight.stride())
     _launch(_counts_kernel, choice.numel(), choice, counts, choice.numel(), experts)
-    return copies(x, source), row_choice, row_weight, source, received, _aligned(counts, align)
+    return copies(x, source), row_weight, row_choice, source, received, _aligned(counts, align)
 
 
 def backward(grad_rows, grad_row_weight, choice, *, experts, align):
@@ -95,20 +95,20 @@ def backward(grad_rows, grad_row_weight, choice, *, experts, align):
 
 def reference(x, choice, weight, *, experts, align):
     """The formula in torch; differentiable."""
-    ranks, each = choice.shape[0], experts // choice.shape[0]
+    ranks, each, choice = choice.shape[0], experts // choice.shape[0], choice.long()
     source, _, received = plain_routes(choice, experts)
     first = torch.arange(ranks, device=x.device)[:, None, None] * each
     e = plain_copies(choice + 1, source) - 1 - first  # past the rows: -1
     its = (e >= 0) & (e < each)
     weights = torch.where(its, plain_copies(weight, source), 0)
     counts = torch.bincount(choice[(choice >= 0) & (choice < experts)], minlength=experts)
-    return (plain_copies(x, source), torch.where(its, e, -1), weights, source, received,
+    return (plain_copies(x, source), weights, torch.where(its, e, -1), source, received,
             _aligned(counts, align).unflatten(0, (ranks, each)))
 
 
 def reference_backward(grad_rows, grad_row_weight, choice, *, experts, align):
     """The backward formula in torch."""
-    row, top = plain_routes(choice, experts)[1], choice.shape[2]
+    row, top, choice = plain_routes(choice, experts)[1], choice.shape[2], choice.long()
     its = (choice >= 0) & (choice < experts)
     rank = torch.where(its, choice // (experts // choice.shape[0]), 0).flatten(0, 1)
     if not choice.numel():
@@ -119,7 +119,7 @@ def reference_backward(grad_rows, grad_row_weight, choice, *, experts, align):
     return plain_sums(grad_rows, row), torch.where(its, grad_weight, 0)
 
 
-_NAMES = {"outputs": ("rows", "row_choice", "row_weight", "source", "received", "of_expert"),
+_NAMES = {"outputs": ("rows", "row_weight", "row_choice", "source", "received", "of_expert"),
           "gradients": ("grad_x", "grad_weight"), "contract": "exact"}
 
 IMPLEMENTATIONS = [

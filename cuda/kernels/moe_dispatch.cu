@@ -72,7 +72,7 @@ void copy_places(const triad_call *call, const Routing &in) {
 	const int64_t n = in.ranks * in.room() * in.top;
 	if (n > 0)
 		moe_dispatch_places_kernel<<<triad::blocks_for(n, threads), threads, 0, triad::stream_of(call)>>>(
-		    in, Weights(call->in[2]), output<int32_t>(call, 3), output<int64_t>(call, 1), output<float>(call, 2));
+		    in, Weights(call->in[2]), output<int32_t>(call, 3), output<int64_t>(call, 2), output<float>(call, 1));
 }
 
 template <class T> int moe_dispatch_fwd_naive(const triad_call *call) {

@@ -65,7 +65,7 @@ func emulated(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 			}
 		}
 	}
-	return [][]float64{s.Copies(p.V["x"]), choice, weight, source, received, counts}
+	return [][]float64{s.Copies(p.V["x"]), weight, choice, source, received, counts}
 }
 
 // rowsOf returns the number of rows that a rank reports.

@@ -27,7 +27,7 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 	element := func(output int, value func(at []int64) float64) judge.Target {
 		return k.Exact(types[output], func() func(at []int64) float64 { return value })
 	}
-	weights := k.Exact(types[2], func() func(at []int64) float64 {
+	weights := k.Exact(types[1], func() func(at []int64) float64 {
 		read := truth.ElementReader(in[1])
 		return func(at []int64) float64 {
 			token, expert := chosen(r, at)
@@ -39,13 +39,13 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 	})
 	all := []judge.Target{
 		r.Copies(k, types[0], in[0]),
-		element(1, func(at []int64) float64 { _, expert := chosen(r, at); return float64(expert) }),
 		weights,
+		element(2, func(at []int64) float64 { _, expert := chosen(r, at); return float64(expert) }),
 		element(3, func(at []int64) float64 { return float64(r.Token(at[0], at[1])) }),
 		element(4, func(at []int64) float64 { return float64(r.Count(at[0])) }),
 		element(5, func(at []int64) float64 { return float64(counts[at[0]*r.Experts+at[1]]) }),
 	}
-	for _, i := range []int{1, 3, 4, 5} {
+	for _, i := range []int{2, 3, 4, 5} {
 		all[i].Uniform = true // of few tokens every count is 0 or 1, and every number the same
 	}
 	return all, nil
