@@ -12,7 +12,7 @@ import (
 	"triad/internal/truth"
 )
 
-// Routes tells where tokens go. Tokens are counted through all ranks, rank r's from r*Tokens on. A rank gets
+// Routes maps tokens to the ranks and rows that they are sent to. Tokens are counted through all ranks, rank r's from r*Tokens on. A rank gets
 // each token that chose one of its experts once, in that order, as rows 0, 1, 2, ...
 type Routes struct {
 	Ranks, Tokens, Top int64
