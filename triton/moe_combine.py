@@ -1,5 +1,5 @@
-"""moe_combine: y[r,t] = 0 + the sum of rows[q,i], q rising, over the ranks q that have token t of rank r, i its
-row there
+"""moe_combine: y[r,t] = 0 + the sum of rows[q,i], q rising, over the ranks q that have token t of rank r, i
+its row there
 backward: grad_rows[q,i] = grad_y of the token in that row, 0 past the rows that rank q has
 
 Layout   rows, grad_rows: [ranks, ranks * tokens, dim]; choice: [ranks, tokens, top] int64; y, grad_y: [ranks,

@@ -1,12 +1,12 @@
-"""moe_dispatch: rows[q,i] = x[r,t] for the i-th token that chose an expert of rank q, by r and then t, with its
-choice and weights there
-backward: grad_x[r,t] = 0 + the sum of grad_rows over its rows, by rank, in fp32; grad_weight of the row on its
-expert's rank
+"""moe_dispatch: rows[q,i] = x[r,t] for the i-th token that chose an expert of rank q, by r and then t, with
+its choice and weights there
+backward: grad_x[r,t] = 0 + the sum of grad_rows over its rows, by rank, in fp32; grad_weight of the row on
+its expert's rank
 
 Layout   x, grad_x: [ranks, tokens, dim], fp32, fp16, bf16; choice: [ranks, tokens, top] int64; weight,
-         grad_weight fp32, alike; rows: [ranks, ranks * tokens, dim], 0 past those that a rank gets; row_choice
-         int64 (the expert's number on its rank, else -1), row_weight fp32 (else 0): [ranks, ranks * tokens,
-         top]; source: [ranks, ranks * tokens] int32, r * tokens + t, or -1; received: [ranks] int32;
+         grad_weight fp32, alike; rows: [ranks, ranks * tokens, dim], 0 past those that a rank gets;
+         row_choice int64 (the expert's number on its rank, else -1), row_weight fp32 (else 0): [ranks,
+         ranks * tokens, top]; source: [ranks, ranks * tokens] int32, r * tokens + t, or -1; received: [ranks] int32;
          of_expert: [ranks, experts / ranks] int32, rounded up to align. Inputs with any strides.
 Limits   tokens = 0 only writes the counts.
 Source   DeepSeek-AI 2025, DeepEP, deep_ep/utils/refs.py

@@ -239,8 +239,8 @@ func (m *maker) sizeOf(name string) float64 {
 	return float64(m.c.Dims.Get(name))
 }
 
-// bitsOfUpstream reports whether bits are compared of a backward that takes no numbers but upstream gradients:
-// then they must include -0, subnormals, infinities and NaN. Integers may say where they go.
+// bitsOfUpstream reports whether bits are compared of a backward that takes no numbers but upstream
+// gradients: then they must include -0, subnormals, infinities and NaN. Integers may say where they go.
 func (m *maker) bitsOfUpstream() bool {
 	return m.spec.DefaultContract(m.c.DType) == "exact" &&
 		!slices.ContainsFunc(m.spec.Backward.Inputs, func(name string) bool {

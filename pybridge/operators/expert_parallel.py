@@ -1,5 +1,5 @@
-"""What the operators of expert parallelism share: which rank gets which token, in which row, and the copies and
-sums of rows that follow. A rank is a place of a leading dim; tokens are counted through all ranks."""
+"""What the operators of expert parallelism share: which rank gets which token, in which row, and the copies
+and sums of rows that follow. A rank is a place of a leading dim; tokens are counted through all ranks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ELEMENTS = 65536 if INTERPRETED else 2048
 @triton.jit
 def _routes_kernel(choice_ptr, token_ptr, row_ptr, received_ptr, room, top, experts, TOKENS: tl.constexpr,
                    TOP: tl.constexpr):
-    """A program a rank: the token of each row, which is -1 before, the row of each token, and their number."""
+    """A program a rank: the token of each row, which is -1 before, the row of each token, their number."""
     rank = tl.program_id(0).to(tl.int64)
     rows = tl.zeros((), tl.int32)
     for first in range(0, room, TOKENS):
@@ -82,7 +82,7 @@ def _tiles(rows: int, dim: int) -> tuple[tuple[int, int], dict[str, int]]:
 
 
 def copies(x: torch.Tensor, token: torch.Tensor) -> torch.Tensor:
-    """x [ranks, tokens, dim], token [ranks, rows] -> the rows [ranks, rows, dim] of these tokens, 0 for -1."""
+    """x [ranks, tokens, dim], token [ranks, rows] -> their rows [ranks, rows, dim], 0 for -1."""
     rows = x.new_empty((*token.shape, x.shape[2]))
     if rows.numel():
         grid, taken = _tiles(token.numel(), x.shape[2])
