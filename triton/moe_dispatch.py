@@ -6,8 +6,8 @@ its expert's rank
 Layout   x, grad_x: [ranks, tokens, dim], fp32, fp16, bf16; choice: [ranks, tokens, top] int64; weight,
          grad_weight fp32, alike; rows: [ranks, ranks * tokens, dim], 0 past those that a rank gets;
          row_choice int64 (the expert's number on its rank, else -1), row_weight fp32 (else 0): [ranks,
-         ranks * tokens, top]; source: [ranks, ranks * tokens] int32, r * tokens + t, or -1; received: [ranks] int32;
-         of_expert: [ranks, experts / ranks] int32, rounded up to align. Inputs with any strides.
+         ranks * tokens, top]; source: [ranks, ranks * tokens] int32, r * tokens + t, or -1; received: [ranks]
+         int32; of_expert: [ranks, experts / ranks] int32, rounded up to align. Inputs with any strides.
 Limits   tokens = 0 only writes the counts.
 Source   DeepSeek-AI 2025, DeepEP, deep_ep/utils/refs.py
   triton/tile  a program a rank goes through the tokens; then a tile of rows a program, atomics count choices

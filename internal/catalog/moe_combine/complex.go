@@ -9,7 +9,8 @@ var _ = truth.RegisterLosses("moe_combine", func(k *truth.Request) ([]truth.Loss
 		return nil, err
 	}
 	dims, choice := k.Dims, in[1]
-	ranks, room, top := int(dims.Get("ranks")), int(dims.Get("ranks")*dims.Get("tokens")), int(dims.Get("top"))
+	ranks, top := int(dims.Get("ranks")), int(dims.Get("top"))
+	room := ranks * int(dims.Get("tokens"))
 	dim, experts := int(dims.Get("dim")), int(k.Attrs.Number("experts"))/ranks
 	return truth.Partial([]string{"rows"}, in[:1], func(z [][]complex128) complex128 {
 		total, next := complex128(0), make([]int, ranks)

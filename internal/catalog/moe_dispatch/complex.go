@@ -9,7 +9,8 @@ var _ = truth.RegisterLosses("moe_dispatch", func(k *truth.Request) ([]truth.Los
 		return nil, err
 	}
 	dims, choice := k.Dims, in[2]
-	ranks, room, top := int(dims.Get("ranks")), int(dims.Get("ranks")*dims.Get("tokens")), int(dims.Get("top"))
+	ranks, top := int(dims.Get("ranks")), int(dims.Get("top"))
+	room := ranks * int(dims.Get("tokens"))
 	dim, experts := int(dims.Get("dim")), int(k.Attrs.Number("experts"))/ranks
 	return truth.Partial([]string{"x", "weight"}, in[:2], func(z [][]complex128) complex128 {
 		total := complex128(0)

@@ -1,5 +1,5 @@
-// Package moe_dispatch is the truth of tokens that are sent to the ranks of their experts. Nothing but the sum
-// of the backward is computed, and its order is stated, so each bit of every output is known.
+// Package moe_dispatch is the truth of tokens that are sent to the ranks of their experts. Nothing but the
+// sum of the backward is computed, and its order is stated, so each bit of every output is known.
 package moe_dispatch
 
 import (
@@ -92,8 +92,8 @@ func backward(k *truth.Request) ([]judge.Target, error) {
 	return []judge.Target{r.Sums(k, types[0], in[0]), weightGradients(k, r, types[1])}, nil
 }
 
-// weightGradients returns the truth of grad_weight: each place of a token has the gradient of the row that its
-// expert's rank has, and 0 where there is no expert.
+// weightGradients returns the truth of grad_weight: each place of a token has the gradient of the row that
+// its expert's rank has, and 0 where there is no expert.
 func weightGradients(k *truth.Request, r *ranks.Routes, output op.TensorType) judge.Target {
 	return k.Exact(output, func() func(at []int64) float64 {
 		upstream, _ := k.Tensor("grad_row_weight")

@@ -12,8 +12,9 @@ import (
 	"triad/internal/truth"
 )
 
-// Routes maps tokens to the ranks and rows that they are sent to. Tokens are counted through all ranks, rank r's from r*Tokens on. A rank gets
-// each token that chose one of its experts once, in that order, as rows 0, 1, 2, ...
+// Routes maps tokens to the ranks and rows that they are sent to. Tokens are counted through all ranks, rank
+// r's from r*Tokens on. A rank gets each token that chose one of its experts once, in that order, as rows 0,
+// 1, 2, ...
 type Routes struct {
 	Ranks, Tokens, Top int64
 	Experts            int64   // of each rank; expert e belongs to rank e / Experts
@@ -86,8 +87,8 @@ func (r *Routes) Token(rank, row int64) int64 {
 	return r.token[rank][row]
 }
 
-// Copies returns the truth of an output [ranks, ranks*tokens, dim]: each row is that of its token in the input
-// from [ranks, tokens, dim], and 0 past the rows that the rank gets.
+// Copies returns the truth of an output [ranks, ranks*tokens, dim]: each row is that of its token in the
+// input from [ranks, tokens, dim], and 0 past the rows that the rank gets.
 func (r *Routes) Copies(k *truth.Request, output op.TensorType, from tensor.Tensor) judge.Target {
 	return k.Exact(output, func() func(at []int64) float64 {
 		read, place := truth.ElementReader(from), make([]int64, 3)

@@ -1,5 +1,5 @@
-// Package rankstest emulates the kernels of expert parallelism, and plants what they get wrong: in the order and
-// number of rows that a rank gets, in the copies of rows, and in the sums of the way back.
+// Package rankstest emulates the kernels of expert parallelism, and plants what they get wrong: in the order
+// and number of rows that a rank gets, in the copies of rows, and in the sums of the way back.
 package rankstest
 
 import (
@@ -37,13 +37,10 @@ var routing = []string{
 func numbered(first int, names []string) truthtest.Mutants {
 	var all truthtest.Mutants
 	for i, name := range names {
-		all = append(all, truthtest.Mutant{Number: first + i, Name: name, Equivalent: equivalents[name]})
+		all = append(all, truthtest.Mutant{Number: first + i, Name: name})
 	}
 	return all
 }
-
-// equivalents are the bugs that show nothing in some groups.
-var equivalents = map[string]func(truthtest.Group) string{}
 
 // Shape is the routing of a case, found by walking through the tokens of each rank, with a bug.
 type Shape struct {
