@@ -17,6 +17,7 @@ import (
 	"triad/internal/ownkernels"
 	"triad/internal/problem/submissions"
 	"triad/internal/run"
+	"triad/internal/truth"
 	"triad/internal/worker"
 )
 
@@ -72,6 +73,9 @@ func (a *Source) AddOwn(ctx context.Context, f *added.Flags, request *run.Reques
 	}
 	if err != nil {
 		return nil, nil, err
+	}
+	if folder == nil {
+		request.Operators = []*truth.Operator{request.Operators[0].WithoutImplied()}
 	}
 	operator := request.Operators[0]
 	options.Operators = submissions.OperatorsWith(operator.Spec.Name)

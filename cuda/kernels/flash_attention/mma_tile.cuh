@@ -18,6 +18,9 @@ template <int Rows> __device__ inline int tile_offset(int row, int chunk) {
 	return chunk / 8 * (Rows * panel_bytes) + row * panel_bytes + (chunk % 8 ^ row % 8) * 16;
 }
 
+// padded_values: the columns that values are padded to where queries and keys are padded to HeadDim.
+template <int HeadDim> constexpr int padded_values = HeadDim == 64 ? 64 : 128;
+
 // tile_bytes of a tile of so many rows and columns, the columns a multiple of 64.
 constexpr int tile_bytes(int rows, int cols) { return rows * cols * 2; }
 
@@ -38,6 +41,15 @@ __device__ inline void copy_tile(hopper::AsyncCopies &copies, hopper::SharedAddr
 		const T *const beyond = Repeat && inside ? from.data + (rows - 1) * from.row_stride + chunk * chunk_elements : from.data;
 		copies.copy16(to + i * step * panel_bytes, valid ? source + i * step * from.row_stride : beyond, Repeat ? inside : valid);
 	}
+}
+
+// copy_panels is copy_tile of any number of panels, one after the other; the last one begins within the rows.
+template <int Rows, int Cols, int Threads, bool Repeat = false, class T>
+__device__ inline void copy_panels(hopper::AsyncCopies &copies, hopper::SharedAddress tile, HeadRows<T> from, int first, int rows, int head_dim) {
+	if constexpr (Cols <= 128) return copy_tile<Rows, Cols, Threads, Repeat>(copies, tile, from, first, rows, head_dim);
+#pragma unroll
+	for (int col = 0; col < Cols; col += 64, from.data += 64)
+		copy_tile<Rows, 64, Threads, Repeat>(copies, tile + col / 64 * (Rows * panel_bytes), from, first, rows, head_dim - col);
 }
 
 // LaneRow is the row that a lane points ldmatrix at, and which of two neighbouring chunks.
@@ -139,7 +151,7 @@ __device__ inline void store_result(T *to, unsigned char *tile, const float (&su
 #pragma unroll
 	for (int i = 0; i < 16 / at_once; i++) {
 		const int row = i * at_once + lane / Eights, chunk = lane % Eights;
-		if (first + row < rows && chunk * chunk_elements < head_dim)
+		if (lane / Eights < at_once && first + row < rows && chunk * chunk_elements < head_dim)
 			*reinterpret_cast<uint4 *>(to + static_cast<int64_t>(first + row) * head_dim + chunk * chunk_elements) =
 			    *reinterpret_cast<const uint4 *>(tile + tile_offset<Rows>(row, chunk));
 	}
