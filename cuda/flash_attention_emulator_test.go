@@ -10,7 +10,7 @@ import (
 const attentionOperator = "flash_attention"
 
 // This many of its Hopper loops interleave exponentials with matrix products.
-func init() { hopperLoops[attentionOperator] = loopsWanted{exponentials: 8} }
+func init() { hopperLoops[attentionOperator] = loopsWanted{exponentials: 12} }
 
 // attentionModel compiles a program with a part of attention's kernels changed by one edit, "" for none.
 func attentionModel(t *testing.T, program, part, from, to string, flags ...string) string {
