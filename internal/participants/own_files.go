@@ -17,7 +17,6 @@ import (
 	"triad/internal/ownkernels"
 	"triad/internal/problem/submissions"
 	"triad/internal/run"
-	"triad/internal/truth"
 	"triad/internal/worker"
 )
 
@@ -74,10 +73,7 @@ func (a *Source) AddOwn(ctx context.Context, f *added.Flags, request *run.Reques
 	if err != nil {
 		return nil, nil, err
 	}
-	if folder == nil {
-		request.Operators = []*truth.Operator{request.Operators[0].WithoutImplied()}
-	}
-	operator := request.Operators[0]
+	operator := request.OperatorOfFiles(folder != nil)
 	options.Operators = submissions.OperatorsWith(operator.Spec.Name)
 	interpretation := ownkernels.Interpretation{
 		Spec: operator.Spec, Passes: operator.Spec.Passes(), Options: options,
