@@ -7,7 +7,6 @@ import unittest.mock
 
 import torch
 
-import library_attention
 from cases import BOUND, largest_error, reference_of
 from rows import Rows
 
@@ -96,14 +95,15 @@ class FlashAttention(Rows):
     def test_values_of_another_size(self):
         """Rows decline what they do not take of head_dim_v, and say so."""
         q, k, v = torch.randn(1, 2, 3, 16), torch.randn(1, 1, 4, 16), torch.randn(1, 1, 4, 20)
-        tiled = next(i for i in reference_of(self.op).IMPLEMENTATIONS if i.name == "triton/tiled")
-        for accepts in (tiled.accepts, library_attention.accepts_fa4):
+        module = reference_of(self.op)
+        tiled, library = next(i for i in module.IMPLEMENTATIONS if i.name == "triton/tiled"), module.library
+        for accepts in (tiled.accepts, library.accepts_fa4):
             self.assertIn("head_dim_v 20", accepts("forward", q, k, v, causal=False, scale=1.0))
         v = torch.randn(1, 1, 4, 24)
-        why = library_attention.accepts_fa4("backward", q, k, v, causal=False, scale=1.0)
+        why = library.accepts_fa4("backward", q, k, v, causal=False, scale=1.0)
         self.assertIn("head_dim_v other than head_dim", why)
-        o = library_attention.attention(q, k, v, causal=False, scale=1.0)
-        none = library_attention.attention(q, k[:, :, :0], v[:, :, :0], causal=False, scale=1.0)
+        o = library.attention(q, k, v, causal=False, scale=1.0)
+        none = library.attention(q, k[:, :, :0], v[:, :, :0], causal=False, scale=1.0)
         self.assertEqual((o.shape, none.shape), ((1, 2, 3, 24), (1, 2, 3, 24)))
 
 
