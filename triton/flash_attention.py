@@ -136,7 +136,8 @@ def _attention_fwd_kernel(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, heads, group, seq
                                  head_dim_v, scale, k_s, k_d, v_s, v_d, CAUSAL, False, WHOLE, WHOLE_V, N, D,
                                  DV)
     acc, l, m = _attention_steps(acc, l, m, q, i, k_ptr, v_ptr, all_see, end, seq_kv, shift, head_dim,
-                                 head_dim_v, scale, k_s, k_d, v_s, v_d, CAUSAL, True, WHOLE, WHOLE_V, N, D, DV)
+                                 head_dim_v, scale, k_s, k_d, v_s, v_d, CAUSAL, True, WHOLE, WHOLE_V, N, D,
+                                 DV)
     # Where every query sees every key, s * scale - base is one multiply-add: of large scores it leaves the
     # rounding of base in the exponent, 2^29 where they are 2^53. With EDGE the product is rounded first. One
     # stage keeps this rare loop, for scores above 2^20, from taking registers of the other two.

@@ -9,10 +9,12 @@ import (
 // wide is the spec of the tests with an implied dim: y may have other columns than x.
 var wide = strings.NewReplacer(
 	"default = \"2 * groups\"\n", "\n[[dims]]\nname = \"wide\"\ndefault = \"cols\"\nimplied = true\n",
-	"[[outputs]]\nname = \"y\"\nshape = [\"rows\", \"cols\"]", "[[outputs]]\nname = \"y\"\nshape = [\"rows\", \"wide\"]",
+	"[[outputs]]\nname = \"y\"\nshape = [\"rows\", \"cols\"]",
+	"[[outputs]]\nname = \"y\"\nshape = [\"rows\", \"wide\"]",
 	"rows * cols * (size + size_y)", "rows * (cols * size + wide * size_y)",
 	"groups = 2,", "groups = 2, cols = 4,", "groups = 3,", "groups = 3, cols = 6,",
-	"groups = 1, device", "groups = 1, cols = 2, wide = 3, quick = true }, { rows = 7, groups = 1, cols = 2, device",
+	"groups = 1, device",
+	"groups = 1, cols = 2, wide = 3, quick = true }, { rows = 7, groups = 1, cols = 2, device",
 	"groups = 4 }", "groups = 4, cols = 8, wide = 16 }",
 ).Replace(scale)
 
@@ -38,7 +40,8 @@ func TestImpliedDim(t *testing.T) {
 		return c
 	}
 	base := map[string]int64{"rows": 4, "groups": 2, "cols": 4}
-	before, given := made(s.WithoutImplied(), base), map[string]int64{"rows": 4, "groups": 2, "cols": 4, "wide": 4}
+	before := made(s.WithoutImplied(), base)
+	given := map[string]int64{"rows": 4, "groups": 2, "cols": 4, "wide": 4}
 	for _, sizes := range []map[string]int64{base, given} {
 		if c := made(s, sizes); c.Key() != before.Key() || len(c.Dims) != 3 {
 			t.Errorf("%v: case %v, want %v", sizes, c, before)
@@ -63,8 +66,8 @@ func TestImpliedDim(t *testing.T) {
 	}
 }
 
-// TestWithoutImplied: nothing of an operator without its implied dims names them; shapes that give one are left
-// out.
+// TestWithoutImplied: nothing of an operator without its implied dims names them; shapes that give one are
+// left out.
 func TestWithoutImplied(t *testing.T) {
 	t.Parallel()
 	s := loadWide(t)

@@ -135,10 +135,10 @@ func (b *gradients) fill() {
 		})
 		for i, w := range works {
 			if size := int64(len(w.columns.rows)); len(w.parts) > 0 && size > 0 {
-				b.join(heads[i], w, weightedSums(truth.RowOf(b.dk, w.columns.first, b.n).Through(size)), b.n,
-					func(s headSums) weightedSums { return s.keys })
-				b.join(heads[i], w, weightedSums(truth.RowOf(b.dv, w.columns.first, b.nV).Through(size)), b.nV,
-					func(s headSums) weightedSums { return s.values })
+				b.join(heads[i], w, weightedSums(truth.RowOf(b.dk, w.columns.first, b.n).Through(size)),
+					b.n, func(s headSums) weightedSums { return s.keys })
+				b.join(heads[i], w, weightedSums(truth.RowOf(b.dv, w.columns.first, b.nV).Through(size)),
+					b.nV, func(s headSums) weightedSums { return s.values })
 			}
 		}
 	}
@@ -419,8 +419,8 @@ func (b *gradients) weights(h *oneHead, q *backRow) {
 	q.o.Sim = q.o.R
 }
 
-// delta fills delta = sum of dO*o with u32*g(Dv)*sum|dO*o|, and where o is not given + sum |dO|*(u_o*|o| + T_o
-// + half of its dtype's smallest subnormal): an o that is exactly 0 is stored exactly.
+// delta fills delta = sum of dO*o with u32*g(Dv)*sum|dO*o|, and where o is not given + sum |dO|*(u_o*|o| +
+// T_o + half of its dtype's smallest subnormal): an o that is exactly 0 is stored exactly.
 func (b *gradients) delta(h *oneHead, q *backRow) {
 	q.deltaR, q.simDelta, q.deltaError, q.deltaErrorFP32 = 0, 0, 0, 0
 	u, tiny, o := truth.Unit(b.d), truth.HalfSubnormal(b.d), q.o

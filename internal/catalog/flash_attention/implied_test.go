@@ -40,8 +40,8 @@ func TestPublishedCasesKeepTheirKeys(t *testing.T) {
 			continue
 		}
 		c, err := o.Spec.NewCase(op.Case{
-			Pass: r.Pass, DType: r.DType, Layout: r.Layout, Distribution: r.Distribution, Upstream: r.Upstream,
-			Saved: r.Saved,
+			Pass: r.Pass, DType: r.DType, Layout: r.Layout, Distribution: r.Distribution,
+			Upstream: r.Upstream, Saved: r.Saved,
 		}, r.Dims, r.Attributes)
 		if err != nil || c.Key() != r.Case {
 			t.Fatalf("%v: key %s, error %v, want %s", c, c.Key(), err, r.Case)

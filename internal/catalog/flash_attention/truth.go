@@ -17,8 +17,8 @@ var _ = truth.Register("flash_attention", truth.Definition{
 	Forward: forward, Backward: backward, Permits: []string{"fp32", "p16", "tf32", "eager"},
 })
 
-// attention is one case of o = softmax(scale * q k^T) v: q[batch, headsQ, seqQ, n], k[batch, headsKV, seqKV, n],
-// v[batch, headsKV, seqKV, nV].
+// attention is one case of o = softmax(scale * q k^T) v: q[batch, headsQ, seqQ, n], k[batch, headsKV, seqKV,
+// n], v[batch, headsKV, seqKV, nV].
 type attention struct {
 	rules                               truth.Contract
 	d                                   op.DType
@@ -27,7 +27,7 @@ type attention struct {
 	n, nV                               int64 // head_dim and head_dim_v
 	scale                               float64
 	causal                              bool
-	gD, gV, gK                          float64 // growth of sums over head_dim, over head_dim_v and over the keys
+	gD, gV, gK                          float64 // growth of sums over head_dim, head_dim_v and keys
 	// the error of storing P: relative, and absolute below its normal range
 	uP, eta float64
 	keys    []int64 // 0 ... seqKV-1
