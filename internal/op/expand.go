@@ -162,7 +162,7 @@ func (s *Spec) sites(o Options) ([]site, error) {
 				next.dims[dim] = next.dims[group[0]]
 			}
 		}
-		maps.Copy(next.dims, o.Dims)
+		s.ReplaceSizes(next.dims, o.Dims)
 		s.reseed(next.attributes, o.Seed)
 		maps.Copy(next.attributes, o.Attributes)
 		if len(o.Dims) > 0 {

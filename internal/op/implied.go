@@ -52,6 +52,18 @@ func (s *Spec) GivesImplied(sizes map[string]int64) bool {
 	return false
 }
 
+// ReplaceSizes puts sizes in the place of a shape's. An implied dim follows its default where only that is
+// named.
+func (s *Spec) ReplaceSizes(shape, named map[string]int64) {
+	maps.Copy(shape, named)
+	for _, d := range s.Dims {
+		_, follows := named[d.Default]
+		if _, given := named[d.Name]; d.Implied && follows && !given {
+			delete(shape, d.Name)
+		}
+	}
+}
+
 // WithoutImplied returns the operator as it was before it had implied dims: another dim stands for each of
 // them, and there are no shapes and points that give one. Users' files are read and judged so. A spec without
 // implied dims is returned as it is.

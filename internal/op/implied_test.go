@@ -84,6 +84,13 @@ func TestWithoutImplied(t *testing.T) {
 		if err != nil || errBefore != nil {
 			t.Fatal(err, errBefore)
 		}
+		named := Options{Level: level, Dims: map[string]int64{"rows": 3, "groups": 1, "cols": 5}}
+		one, err := s.Expand(named)
+		same, errSame := plain.Expand(named)
+		if err != nil || errSame != nil || len(one.Cases) != len(same.Cases) {
+			t.Errorf("%v: %d cases of named sizes, want %d (%v, %v)", level, len(one.Cases), len(same.Cases),
+				err, errSame)
+		}
 		if len(all.Cases) <= len(before.Cases) {
 			t.Errorf("%v: %d cases, %d without the dim", level, len(all.Cases), len(before.Cases))
 		}
