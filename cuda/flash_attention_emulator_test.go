@@ -10,7 +10,7 @@ import (
 const attentionOperator = "flash_attention"
 
 // This many of its Hopper loops interleave exponentials with matrix products.
-func init() { hopperLoops[attentionOperator] = loopsWanted{exponentials: 8} }
+func init() { hopperLoops[attentionOperator] = loopsWanted{exponentials: 12} }
 
 // attentionModel compiles a program with a part of attention's kernels changed by one edit, "" for none.
 func attentionModel(t *testing.T, program, part, from, to string, flags ...string) string {
@@ -20,7 +20,7 @@ func attentionModel(t *testing.T, program, part, from, to string, flags ...strin
 }
 
 // uncommitted is the last copy before the loop over queries, which has no turn if there are none.
-const uncommitted = "(copies, v_tile, a.v.of(at.batch, at.head), first, s.seq_kv, s.head_dim);\n"
+const uncommitted = "(copies, v_tile, a.v.of(at.batch, at.head), first, s.seq_kv, s.head_dim_v);\n"
 
 // TestAttentionForHopper: under models of wgmma, of the copy engine and of its barriers the kernels for
 // Hopper give the same bits as those by mma.sync if no sum is rounded, and zeros for empty sums.

@@ -3,13 +3,14 @@ backward, with P = exp(scale * q k^T - lse), delta = sum(grad_o * o) and dS = P 
     grad_q = scale * dS k, grad_k = scale * dS^T q, grad_v = P^T grad_o,
     grad_k and grad_v summed over the query heads that share a key head
 
-Layout   q, o [batch, heads_q, seq_q, head_dim], k, v [batch, heads_kv, seq_kv, head_dim], lse [batch,
-         heads_q, seq_q] fp32. Query head h reads key head h / (heads_q / heads_kv). Inputs with any strides,
+Layout   q [batch, heads_q, seq_q, head_dim], o [batch, heads_q, seq_q, head_dim_v], k [batch, heads_kv,
+         seq_kv, head_dim], v [batch, heads_kv, seq_kv, head_dim_v], lse [batch, heads_q, seq_q] fp32.
+         Query head h reads key head h / (heads_q / heads_kv). Inputs with any strides,
          outputs contiguous. fp32 (products in IEEE fp32), fp16, bf16 (P and dS are multiplied in the dtype:
          contract p16); every other value inside is fp32.
 Causal   is aligned bottom-right: key j is visible to query i iff j <= i + seq_kv - seq_q. A row that sees no
          key has o = 0, lse = -inf, and all its gradients are 0; where lse = -inf, P = 0.
-Limits   triton: head_dim a multiple of 8 in 16..256. batch, seq_q, seq_kv may be 0.
+Limits   triton: head_dim and head_dim_v multiples of 8 in 16..256. batch, seq_q, seq_kv may be 0.
 Source   Dao et al. 2022, arXiv:2205.14135; Dao 2023, arXiv:2307.08691
   triton/tiled    a tile of queries per program, keys in steps; backward: a kernel each over queries and keys
   torch/sdpa      torch.nn.functional.scaled_dot_product_attention, its choice of kernel
@@ -61,15 +62,17 @@ def _load_rows(ptrs, d, inside, head_dim, EDGE: tl.constexpr, WHOLE: tl.constexp
 
 
 @triton.jit
-def _attention_steps(acc, l, m, q, i, k_ptr, v_ptr, begin, end, seq_kv, shift, head_dim, scale, k_s, k_d,
-                     v_s, v_d, CAUSAL: tl.constexpr, EDGE: tl.constexpr, WHOLE: tl.constexpr,
-                     N: tl.constexpr, D: tl.constexpr, STAGES: tl.constexpr = None):
+def _attention_steps(acc, l, m, q, i, k_ptr, v_ptr, begin, end, seq_kv, shift, head_dim, head_dim_v, scale,
+                     k_s, k_d, v_s, v_d, CAUSAL: tl.constexpr, EDGE: tl.constexpr, WHOLE: tl.constexpr,
+                     WHOLE_V: tl.constexpr, N: tl.constexpr, D: tl.constexpr, DV: tl.constexpr,
+                     STAGES: tl.constexpr = None):
     """The keys from begin to end, N in a step: acc = sum p v, l = sum p and m, the largest score, in powers
     of two. Without EDGE every query sees all of them, and nothing is masked. STAGES is its num_stages."""
     d = tl.arange(0, D)
+    dv = tl.arange(0, DV)
     first = (begin + tl.arange(0, N)).to(tl.int64)[:, None]
     k_ptrs = k_ptr + first * k_s + d[None, :] * k_d
-    v_ptrs = v_ptr + first * v_s + d[None, :] * v_d
+    v_ptrs = v_ptr + first * v_s + dv[None, :] * v_d
     ahead = tl.full([1, 1], N, tl.int64)
     for start in tl.range(begin, end, N, num_stages=STAGES):
         j = start + tl.arange(0, N)
@@ -89,7 +92,7 @@ def _attention_steps(acc, l, m, q, i, k_ptr, v_ptr, begin, end, seq_kv, shift, h
         p = tl.exp2(s - base[:, None])
         rescale = tl.exp2(m - base)
         l = l * rescale + tl.sum(p, axis=1)
-        v = _load_rows(v_ptrs, d, j < seq_kv, head_dim, EDGE, WHOLE)
+        v = _load_rows(v_ptrs, dv, j < seq_kv, head_dim_v, EDGE, WHOLE_V)
         acc = tl.dot(p.to(v.dtype), v, acc * rescale[:, None], input_precision="ieee")
         m = m_new
         k_ptrs += ahead * k_s
@@ -98,10 +101,12 @@ def _attention_steps(acc, l, m, q, i, k_ptr, v_ptr, begin, end, seq_kv, shift, h
 
 
 @triton.jit
-def _attention_fwd_kernel(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, heads, group, seq_q, seq_kv, head_dim, scale,
+def _attention_fwd_kernel(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, heads, group, seq_q, seq_kv, head_dim,
+                          head_dim_v, scale,
                           q_b, q_h, q_s, q_d, k_b, k_h, k_s, k_d, v_b, v_h, v_s, v_d,
-                          NEGATIVE: tl.constexpr, CAUSAL: tl.constexpr, WHOLE: tl.constexpr, M: tl.constexpr,
-                          N: tl.constexpr, D: tl.constexpr):
+                          NEGATIVE: tl.constexpr, CAUSAL: tl.constexpr, WHOLE: tl.constexpr,
+                          WHOLE_V: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr,
+                          DV: tl.constexpr):
     """o and lse of M queries of one head: first the keys that all of them see, then those at the edge.
     Programs with many keys come first. scale is the size of the scale, and NEGATIVE its sign: a constant of
     the compiler, since a condition on it makes wgmma take q from registers."""
@@ -126,34 +131,38 @@ def _attention_fwd_kernel(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, heads, group, seq
         all_see = tl.minimum(all_see, tl.maximum(tile * M + shift + 1, 0) // N * N)
     no_m = tl.full([M], float("-inf"), tl.float32)
     no_l = tl.zeros([M], tl.float32)
-    no_acc = tl.zeros([M, D], tl.float32)
+    no_acc = tl.zeros([M, DV], tl.float32)
     acc, l, m = _attention_steps(no_acc, no_l, no_m, q, i, k_ptr, v_ptr, 0, all_see, seq_kv, shift, head_dim,
-                                 scale, k_s, k_d, v_s, v_d, CAUSAL, False, WHOLE, N, D)
-    acc, l, m = _attention_steps(acc, l, m, q, i, k_ptr, v_ptr, all_see, end, seq_kv, shift, head_dim, scale,
-                                 k_s, k_d, v_s, v_d, CAUSAL, True, WHOLE, N, D)
+                                 head_dim_v, scale, k_s, k_d, v_s, v_d, CAUSAL, False, WHOLE, WHOLE_V, N, D,
+                                 DV)
+    acc, l, m = _attention_steps(acc, l, m, q, i, k_ptr, v_ptr, all_see, end, seq_kv, shift, head_dim,
+                                 head_dim_v, scale, k_s, k_d, v_s, v_d, CAUSAL, True, WHOLE, WHOLE_V, N, D,
+                                 DV)
     # Where every query sees every key, s * scale - base is one multiply-add: of large scores it leaves the
     # rounding of base in the exponent, 2^29 where they are 2^53. With EDGE the product is rounded first. One
     # stage keeps this rare loop, for scores above 2^20, from taking registers of the other two.
     if tl.max(tl.where(m == float("-inf"), 0.0, tl.abs(m))) > 1048576.0:
         acc, l, m = _attention_steps(no_acc, no_l, no_m, q, i, k_ptr, v_ptr, 0, end, seq_kv, shift, head_dim,
-                                     scale, k_s, k_d, v_s, v_d, CAUSAL, True, WHOLE, N, D, 1)
+                                     head_dim_v, scale, k_s, k_d, v_s, v_d, CAUSAL, True, WHOLE, WHOLE_V, N,
+                                     D, DV, 1)
     sees = i + shift >= 0 if CAUSAL else (i >= 0) & (seq_kv > 0)
     o = tl.where(sees[:, None], acc / l[:, None], 0.0)
     lse = tl.where(sees, (m + tl.log2(l)) / 1.4426950408889634, float("-inf"))
     row = bh * seq_q + i
-    tl.store(o_ptr + row[:, None] * head_dim + d[None, :], o.to(o_ptr.dtype.element_ty),
-             mask=(i < seq_q)[:, None] & (d < head_dim)[None, :])
+    dv = tl.arange(0, DV)
+    tl.store(o_ptr + row[:, None] * head_dim_v + dv[None, :], o.to(o_ptr.dtype.element_ty),
+             mask=(i < seq_q)[:, None] & (dv < head_dim_v)[None, :])
     tl.store(lse_ptr + row, lse, mask=i < seq_q)
 
 
 @triton.jit
-def _attention_delta_kernel(o_ptr, do_ptr, delta_ptr, heads, seq_q, head_dim, o_b, o_h, o_s, o_d, do_b, do_h,
-                            do_s, do_d, M: tl.constexpr, D: tl.constexpr):
+def _attention_delta_kernel(o_ptr, do_ptr, delta_ptr, heads, seq_q, head_dim_v, o_b, o_h, o_s, o_d, do_b,
+                            do_h, do_s, do_d, M: tl.constexpr, DV: tl.constexpr):
     """delta = sum(grad_o * o) of M queries of one head."""
     bh = tl.program_id(1).to(tl.int64)
     i = (tl.program_id(0) * M + tl.arange(0, M)).to(tl.int64)
-    d = tl.arange(0, D)
-    inside = (i < seq_q)[:, None] & (d < head_dim)[None, :]
+    d = tl.arange(0, DV)
+    inside = (i < seq_q)[:, None] & (d < head_dim_v)[None, :]
     o = tl.load(o_ptr + (bh // heads) * o_b + (bh % heads) * o_h + i[:, None] * o_s + d[None, :] * o_d,
                 mask=inside, other=0.0).to(tl.float32)
     do = tl.load(do_ptr + (bh // heads) * do_b + (bh % heads) * do_h + i[:, None] * do_s + d[None, :] * do_d,
@@ -168,19 +177,20 @@ def _weight_of(lse):
 
 
 @triton.jit
-def _grad_q_steps(dq, q, do, weight, delta, i, k_ptr, v_ptr, begin, end, seq_kv, shift, head_dim, scale,
-                  k_s, k_d, v_s, v_d, CAUSAL: tl.constexpr, EDGE: tl.constexpr, WHOLE: tl.constexpr,
-                  N: tl.constexpr, D: tl.constexpr):
+def _grad_q_steps(dq, q, do, weight, delta, i, k_ptr, v_ptr, begin, end, seq_kv, shift, head_dim, head_dim_v,
+                  scale, k_s, k_d, v_s, v_d, CAUSAL: tl.constexpr, EDGE: tl.constexpr, WHOLE: tl.constexpr,
+                  WHOLE_V: tl.constexpr, N: tl.constexpr, D: tl.constexpr, DV: tl.constexpr):
     """dq + dS k of the keys from begin to end; EDGE as in the forward."""
     d = tl.arange(0, D)
+    dv = tl.arange(0, DV)
     first = (begin + tl.arange(0, N)).to(tl.int64)[:, None]
     k_ptrs = k_ptr + first * k_s + d[None, :] * k_d
-    v_ptrs = v_ptr + first * v_s + d[None, :] * v_d
+    v_ptrs = v_ptr + first * v_s + dv[None, :] * v_d
     ahead = tl.full([1, 1], N, tl.int64)
     for start in range(begin, end, N):
         j = start + tl.arange(0, N)
         k = _load_rows(k_ptrs, d, j < seq_kv, head_dim, EDGE, WHOLE)
-        v = _load_rows(v_ptrs, d, j < seq_kv, head_dim, EDGE, WHOLE)
+        v = _load_rows(v_ptrs, dv, j < seq_kv, head_dim_v, EDGE, WHOLE_V)
         s = tl.dot(q, tl.trans(k), input_precision="ieee")
         p = tl.exp2(s * scale - weight[:, None])
         ds = p * (tl.dot(do, tl.trans(v), input_precision="ieee") - delta[:, None])
@@ -197,10 +207,11 @@ def _grad_q_steps(dq, q, do, weight, delta, i, k_ptr, v_ptr, begin, end, seq_kv,
 
 @triton.jit
 def _attention_bwd_q_kernel(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, heads, group, seq_q,
-                            seq_kv, head_dim, scale,
+                            seq_kv, head_dim, head_dim_v, scale,
                             q_b, q_h, q_s, q_d, k_b, k_h, k_s, k_d, v_b, v_h, v_s, v_d, do_b, do_h, do_s,
                             do_d, lse_b, lse_h, lse_s, CAUSAL: tl.constexpr, WHOLE: tl.constexpr,
-                            M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+                            WHOLE_V: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr,
+                            DV: tl.constexpr):
     """grad_q of M queries of one head."""
     bh = tl.program_id(1).to(tl.int64)
     batch = bh // heads
@@ -208,11 +219,12 @@ def _attention_bwd_q_kernel(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dq_
     tile = tl.num_programs(0) - 1 - tl.program_id(0)
     i = tile * M + tl.arange(0, M)
     d = tl.arange(0, D)
+    dv = tl.arange(0, DV)
     row = i.to(tl.int64)[:, None]
     inside_q = (i < seq_q)[:, None] & (d < head_dim)[None, :]
     q = tl.load(q_ptr + batch * q_b + head * q_h + row * q_s + d[None, :] * q_d, mask=inside_q, other=0.0)
-    do = tl.load(do_ptr + batch * do_b + head * do_h + row * do_s + d[None, :] * do_d, mask=inside_q,
-                 other=0.0)
+    do = tl.load(do_ptr + batch * do_b + head * do_h + row * do_s + dv[None, :] * do_d,
+                 mask=(i < seq_q)[:, None] & (dv < head_dim_v)[None, :], other=0.0)
     lse = tl.load(lse_ptr + batch * lse_b + head * lse_h + i.to(tl.int64) * lse_s, mask=i < seq_q,
                   other=float("-inf"))
     delta = tl.load(delta_ptr + bh * seq_q + i, mask=i < seq_q, other=0.0)
@@ -226,28 +238,32 @@ def _attention_bwd_q_kernel(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dq_
         all_see = tl.minimum(all_see, tl.maximum(tile * M + shift + 1, 0) // N * N)
     dq = tl.zeros([M, D], tl.float32)
     dq = _grad_q_steps(dq, q, do, _weight_of(lse), delta, i, k_ptr, v_ptr, 0, all_see, seq_kv, shift,
-                       head_dim, _in_twos(scale), k_s, k_d, v_s, v_d, CAUSAL, False, WHOLE, N, D)
+                       head_dim, head_dim_v, _in_twos(scale), k_s, k_d, v_s, v_d, CAUSAL, False, WHOLE,
+                       WHOLE_V, N, D, DV)
     dq = _grad_q_steps(dq, q, do, _weight_of(lse), delta, i, k_ptr, v_ptr, all_see, end, seq_kv, shift,
-                       head_dim, _in_twos(scale), k_s, k_d, v_s, v_d, CAUSAL, True, WHOLE, N, D)
+                       head_dim, head_dim_v, _in_twos(scale), k_s, k_d, v_s, v_d, CAUSAL, True, WHOLE,
+                       WHOLE_V, N, D, DV)
     out = dq_ptr + (bh * seq_q + i)[:, None] * head_dim + d[None, :]
     tl.store(out, (dq * scale).to(dq_ptr.dtype.element_ty), mask=inside_q)
 
 
 @triton.jit
 def _grad_kv_steps(dk, dv, k, v, j, q_ptr, do_ptr, lse_ptr, delta_ptr, begin, end, seq_q, shift, head_dim,
-                   scale, q_s, q_d, do_s, do_d, lse_s, CAUSAL: tl.constexpr, EDGE: tl.constexpr,
-                   WHOLE: tl.constexpr, M: tl.constexpr, D: tl.constexpr):
+                   head_dim_v, scale, q_s, q_d, do_s, do_d, lse_s, CAUSAL: tl.constexpr, EDGE: tl.constexpr,
+                   WHOLE: tl.constexpr, WHOLE_V: tl.constexpr, M: tl.constexpr, D: tl.constexpr,
+                   DV: tl.constexpr):
     """dk + dS^T q and dv + P^T do of the queries from begin to end. Without EDGE all of them see every
     key."""
     d = tl.arange(0, D)
     first = (begin + tl.arange(0, M)).to(tl.int64)[:, None]
     q_ptrs = q_ptr + first * q_s + d[None, :] * q_d
-    do_ptrs = do_ptr + first * do_s + d[None, :] * do_d
+    columns = tl.arange(0, DV)
+    do_ptrs = do_ptr + first * do_s + columns[None, :] * do_d
     ahead = tl.full([1, 1], M, tl.int64)
     for start in range(begin, end, M):
         i = start + tl.arange(0, M)
         q = _load_rows(q_ptrs, d, i < seq_q, head_dim, EDGE, WHOLE)
-        do = _load_rows(do_ptrs, d, i < seq_q, head_dim, EDGE, WHOLE)
+        do = _load_rows(do_ptrs, columns, i < seq_q, head_dim_v, EDGE, WHOLE_V)
         lse = tl.load(lse_ptr + i.to(tl.int64) * lse_s, mask=i < seq_q, other=float("-inf"))
         delta = tl.load(delta_ptr + i, mask=i < seq_q, other=0.0)
         s = tl.dot(k, tl.trans(q), input_precision="ieee")
@@ -264,10 +280,11 @@ def _grad_kv_steps(dk, dv, k, v, j, q_ptr, do_ptr, lse_ptr, delta_ptr, begin, en
 
 @triton.jit
 def _attention_bwd_kv_kernel(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dk_ptr, dv_ptr, heads_kv, group,
-                             seq_q, seq_kv, head_dim, scale,
+                             seq_q, seq_kv, head_dim, head_dim_v, scale,
                              q_b, q_h, q_s, q_d, k_b, k_h, k_s, k_d, v_b, v_h, v_s, v_d, do_b, do_h, do_s,
                              do_d, lse_b, lse_h, lse_s, CAUSAL: tl.constexpr, WHOLE: tl.constexpr,
-                             M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+                             WHOLE_V: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr,
+                             DV: tl.constexpr):
     """grad_k and grad_v of N keys of one head, summed over the group of query heads that read it: of each the
     queries that see some of the keys, those that see all, and what is left of a step."""
     bh = tl.program_id(1).to(tl.int64)
@@ -276,11 +293,13 @@ def _attention_bwd_kv_kernel(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dk
     tile = tl.program_id(0)
     j = tile * N + tl.arange(0, N)
     d = tl.arange(0, D)
-    inside_kv = (j < seq_kv)[:, None] & (d < head_dim)[None, :]
+    columns = tl.arange(0, DV)
+    inside_k = (j < seq_kv)[:, None] & (d < head_dim)[None, :]
+    inside_v = (j < seq_kv)[:, None] & (columns < head_dim_v)[None, :]
     k = tl.load(k_ptr + batch * k_b + head_kv * k_h + j.to(tl.int64)[:, None] * k_s + d[None, :] * k_d,
-                mask=inside_kv, other=0.0)
-    v = tl.load(v_ptr + batch * v_b + head_kv * v_h + j.to(tl.int64)[:, None] * v_s + d[None, :] * v_d,
-                mask=inside_kv, other=0.0)
+                mask=inside_k, other=0.0)
+    v = tl.load(v_ptr + batch * v_b + head_kv * v_h + j.to(tl.int64)[:, None] * v_s + columns[None, :] * v_d,
+                mask=inside_v, other=0.0)
     shift = seq_kv - seq_q
     steps = seq_q // M * M
     begin = 0
@@ -289,7 +308,7 @@ def _attention_bwd_kv_kernel(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dk
         begin = tl.minimum(tl.maximum(tile * N - shift, 0) // M * M, steps)
         all_see = tl.minimum((tl.maximum((tile + 1) * N - 1 - shift, 0) + M - 1) // M * M, steps)
     dk = tl.zeros([N, D], tl.float32)
-    dv = tl.zeros([N, D], tl.float32)
+    dv = tl.zeros([N, DV], tl.float32)
     for member in range(0, group):
         head = head_kv * group + member
         q_of = q_ptr + batch * q_b + head * q_h
@@ -298,29 +317,29 @@ def _attention_bwd_kv_kernel(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dk
         delta_of = delta_ptr + (batch * heads_kv * group + head) * seq_q
         if CAUSAL:
             dk, dv = _grad_kv_steps(dk, dv, k, v, j, q_of, do_of, lse_of, delta_of, begin, all_see, seq_q,
-                                    shift, head_dim, _in_twos(scale), q_s, q_d, do_s, do_d, lse_s, CAUSAL,
-                                    True, WHOLE, M, D)
+                                    shift, head_dim, head_dim_v, _in_twos(scale), q_s, q_d, do_s, do_d, lse_s,
+                                    CAUSAL, True, WHOLE, WHOLE_V, M, D, DV)
         dk, dv = _grad_kv_steps(dk, dv, k, v, j, q_of, do_of, lse_of, delta_of, all_see, steps, seq_q,
-                                shift, head_dim, _in_twos(scale), q_s, q_d, do_s, do_d, lse_s, CAUSAL, False,
-                                WHOLE, M, D)
+                                shift, head_dim, head_dim_v, _in_twos(scale), q_s, q_d, do_s, do_d, lse_s,
+                                CAUSAL, False, WHOLE, WHOLE_V, M, D, DV)
         dk, dv = _grad_kv_steps(dk, dv, k, v, j, q_of, do_of, lse_of, delta_of, steps, seq_q, seq_q, shift,
-                                head_dim, _in_twos(scale), q_s, q_d, do_s, do_d, lse_s, CAUSAL, True, WHOLE,
-                                M, D)
-    out = (bh * seq_kv + j)[:, None] * head_dim + d[None, :]
-    tl.store(dk_ptr + out, (dk * scale).to(dk_ptr.dtype.element_ty), mask=inside_kv)
-    tl.store(dv_ptr + out, dv.to(dv_ptr.dtype.element_ty), mask=inside_kv)
+                                head_dim, head_dim_v, _in_twos(scale), q_s, q_d, do_s, do_d, lse_s, CAUSAL,
+                                True, WHOLE, WHOLE_V, M, D, DV)
+    row = (bh * seq_kv + j)[:, None]
+    tl.store(dk_ptr + row * head_dim + d[None, :], (dk * scale).to(dk_ptr.dtype.element_ty), mask=inside_k)
+    tl.store(dv_ptr + row * head_dim_v + columns[None, :], dv.to(dv_ptr.dtype.element_ty), mask=inside_v)
 
 
 _MUCH_SHARED_MEMORY = {(8, 0), (9, 0), (10, 0), (10, 3)}
 """Compute capabilities of GPUs where a block may have 163 KB, for three stages of tiles; elsewhere 99."""
 
 
-def _plan(kernel: str, q, k) -> dict[str, int]:
+def _plan(kernel: str, q, k, v) -> dict[str, int]:
     """Queries and keys of a step of "forward", "grad_q" or "grad_kv", warps and stages: what was fastest on
     an H200 in 16 bits, and less where a block has less shared memory or head_dim is wide. IEEE products of
     fp32 take no tensor core: their tiles are small, or the compiler unrolls for half a minute. The
     interpreter takes up to 128 of each, and no more than there are."""
-    head_dim, backward = q.shape[3], kernel != "forward"
+    head_dim, backward = max(q.shape[3], v.shape[3]), kernel != "forward"
     if INTERPRETED:
         m, n = (min(128, next_power_of_2(x.shape[2])) for x in (q, k))
         warps, stages = 4, 1
@@ -338,21 +357,22 @@ def _plan(kernel: str, q, k) -> dict[str, int]:
             "grad_q": (64, 64, 4, 3) if head_dim <= 64 else (128, 64, 8, 3),
             "grad_kv": (32, 64, 4, 1) if head_dim <= 64 else (64, 64, 4, 2),
         }[kernel]
-    width = next_power_of_2(head_dim)
-    return {"WHOLE": width == head_dim, "M": m, "N": n, "D": width, "num_warps": warps, "num_stages": stages}
+    width, width_v = next_power_of_2(q.shape[3]), next_power_of_2(v.shape[3])
+    return {"WHOLE": width == q.shape[3], "WHOLE_V": width_v == v.shape[3], "M": m, "N": n, "D": width,
+            "DV": width_v, "num_warps": warps, "num_stages": stages}
 
 
 def forward(q, k, v, *, causal, scale):
-    """q [batch, heads_q, seq_q, head_dim], k, v [batch, heads_kv, seq_kv, head_dim] -> o of q's shape and
-    dtype, lse [batch, heads_q, seq_q] fp32."""
+    """q [batch, heads_q, seq_q, head_dim], k [batch, heads_kv, seq_kv, head_dim], v [batch, heads_kv, seq_kv,
+    head_dim_v] -> o [batch, heads_q, seq_q, head_dim_v] of q's dtype, lse [batch, heads_q, seq_q] fp32."""
     batch, heads, seq_q, head_dim = q.shape
-    o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
+    o = torch.empty((*q.shape[:3], v.shape[3]), dtype=q.dtype, device=q.device)
     lse = torch.empty((batch, heads, seq_q), dtype=torch.float32, device=q.device)
     if lse.numel():
-        plan = _plan("forward", q, k)
+        plan = _plan("forward", q, k, v)
         _attention_fwd_kernel[(ceildiv(seq_q, plan["M"]), batch * heads)](
-            q, k, v, o, lse, heads, heads // k.shape[1], seq_q, k.shape[2], head_dim, abs(scale),
-            *q.stride(), *k.stride(), *v.stride(), NEGATIVE=scale < 0, CAUSAL=causal, **plan)
+            q, k, v, o, lse, heads, heads // k.shape[1], seq_q, k.shape[2], head_dim, v.shape[3],
+            abs(scale), *q.stride(), *k.stride(), *v.stride(), NEGATIVE=scale < 0, CAUSAL=causal, **plan)
     return o, lse
 
 
@@ -365,26 +385,26 @@ def backward(q, k, v, o, lse, grad_o, *, causal, scale):
     grad_k = torch.empty(k.shape, dtype=k.dtype, device=k.device)
     grad_v = torch.empty(v.shape, dtype=v.dtype, device=v.device)
     delta = torch.empty((batch, heads, seq_q), dtype=torch.float32, device=q.device)
-    sizes = (group, seq_q, seq_kv, head_dim, scale)
+    sizes = (group, seq_q, seq_kv, head_dim, v.shape[3], scale)
     strides = (*q.stride(), *k.stride(), *v.stride(), *grad_o.stride(), *lse.stride())
     if delta.numel():
-        plan = _plan("grad_q", q, k)
+        plan = _plan("grad_q", q, k, v)
         grid = (ceildiv(seq_q, plan["M"]), batch * heads)
-        _attention_delta_kernel[grid](o, grad_o, delta, heads, seq_q, head_dim, *o.stride(), *grad_o.stride(),
-                                      M=plan["M"], D=plan["D"])
+        _attention_delta_kernel[grid](o, grad_o, delta, heads, seq_q, v.shape[3], *o.stride(),
+                                      *grad_o.stride(), M=plan["M"], DV=plan["DV"])
         _attention_bwd_q_kernel[grid](q, k, v, grad_o, lse, delta, grad_q, heads, *sizes, *strides,
                                       CAUSAL=causal, **plan)
     if grad_k.numel():
-        plan = _plan("grad_kv", q, k)
+        plan = _plan("grad_kv", q, k, v)
         _attention_bwd_kv_kernel[(ceildiv(seq_kv, plan["N"]), batch * heads_kv)](
             q, k, v, grad_o, lse, delta, grad_k, grad_v, heads_kv, *sizes, *strides, CAUSAL=causal, **plan)
     return grad_q, grad_k, grad_v
 
 
-def _accepts_tiled(direction, q, *rest, causal, scale):
-    head_dim = q.shape[3]
-    if not (16 <= head_dim <= 256 and head_dim % 8 == 0):
-        return f"flash_attention/triton/tiled: head_dim {head_dim} is not a multiple of 8 in 16..256"
+def _accepts_tiled(direction, q, k, v, *rest, causal, scale):
+    for name, n in (("head_dim", q.shape[3]), ("head_dim_v", v.shape[3])):
+        if not (16 <= n <= 256 and n % 8 == 0):
+            return f"flash_attention/triton/tiled: {name} {n} is not a multiple of 8 in 16..256"
     return too_old(q.device, "a block, with 96 KB of shared memory,", (8, 0))
 
 
@@ -401,8 +421,7 @@ def reference(q, k, v, *, causal, scale):
     """The composition in torch, in the dtype of q: o and lse; differentiable."""
     blind = blind_queries(q, k, causal)
     if blind == q.shape[2]:
-        return torch.zeros(q.shape, dtype=q.dtype, device=q.device), torch.full(q.shape[:3], float("-inf"),
-            dtype=q.dtype, device=q.device)
+        return library.no_output(q, v), torch.full(q.shape[:3], float("-inf"), dtype=q.dtype, device=q.device)
     s = _scores(q[:, :, blind:], k, causal, scale)
     o = rounded(torch.softmax(s, -1)) @ v.repeat_interleave(q.shape[1] // v.shape[1], 1)
     m = s.amax(-1).detach()
@@ -447,7 +466,8 @@ _TAKES = "what torch says that this kernel takes, in rows that begin at a multip
 IMPLEMENTATIONS = [
     Implementation("triton/tiled", forward, backward, outputs=("o", "lse"), gradients=_GRADIENTS,
                    contract=sixteen_bit("p16"), accepts=_accepts_tiled,
-                   constraint="head_dim a multiple of 8 in 16..256; a GPU of capability 8.0 or higher"),
+                   constraint="head_dim and head_dim_v multiples of 8 in 16..256; a GPU of capability 8.0 or "
+                              "higher"),
     _row("torch/sdpa", library.attention, "p16", accepts=library.reads_whole_vectors,
          nondeterministic=_ANY_SUM, constraint="on a GPU rows that begin at a multiple of 16 bytes"),
     _row("torch/eager", forward_eager, "eager"),
@@ -455,8 +475,8 @@ IMPLEMENTATIONS = [
                    gradients=_GRADIENTS, contract=sixteen_bit("p16"), dtypes=("fp16", "bf16"),
                    module="flash_attn.cute.interface", accepts=library.accepts_fa4,
                    nondeterministic=_GRADIENTS,
-                   constraint="head_dim a multiple of 8 in 8..256, compute capability 9.0 or higher, no "
-                              "empty tensor"),
+                   constraint="head_dim and head_dim_v multiples of 8 in 8..256 (equal in a backward with "
+                              "shared key heads), compute capability 9.0 or higher, no empty tensor"),
 ]
 if torch.cuda.is_available() and not INTERPRETED:
     IMPLEMENTATIONS += [

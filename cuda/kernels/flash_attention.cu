@@ -1,11 +1,12 @@
 // flash_attention: s[i,j] = scale * q[i].k[j], P = softmax(s) over visible j, o[i] = sum_j P[i,j] v[j], lse[i] = log sum_j exp(s[i,j])
 //   backward: dP = grad_o v^T, delta[i] = grad_o[i].o[i], dS = P * (dP - delta), P = exp(s - lse);
 //             grad_q = scale dS k, grad_k = scale dS^T q, grad_v = P^T grad_o, the last two summed over the query heads of a group
-// Layout   q, o and their gradients [B, H, Sq, D]; k, v and theirs [B, Hkv, Skv, D], H a multiple of Hkv; lse [B, H, Sq] fp32.
+// Layout   q and its gradient [B, H, Sq, D], o and its [B, H, Sq, Dv]; k and its [B, Hkv, Skv, D], v and its [B, Hkv, Skv, Dv], H a multiple of
+//          Hkv; lse [B, H, Sq] fp32. Dv is D unless a caller has values of another size.
 //          fp32, fp16, bf16. Inputs may have any strides (lse: contiguous); outputs are contiguous.
 // Numerics scores, P, dS and sums in fp32; natural logarithm. Causal is aligned bottom-right: query i sees key j iff j <= i + Skv - Sq.
 //          A query that sees no key gives o = 0, lse = -inf and zero gradients. Infinite and NaN scores give what fp64 gives.
-// Limits   naive: D in 1..256; the others: D a multiple of 8 in 16..256. Sq, Skv or B = 0 are fine.
+// Limits   naive: D and Dv in 1..256; the others: multiples of 8 in 16..256. Sq, Skv or B = 0 are fine.
 // Source   Dao et al. 2022, arXiv:2205.14135; Dao 2023, arXiv:2307.08691; online softmax: Milakov & Gimelshein 2018, arXiv:1805.02867
 //   naive         one thread per element; P (backward: and dS) in the workspace; the readable one, and the
 //                 one to trust first. Costs: memory for Sq * Skv numbers of each head
@@ -16,11 +17,12 @@
 //                 backward scores that are computed in both kernels
 //   tiled_atomic  backward only: one kernel; what its tile of keys gives to grad_q is added to an fp32 sum by
 //                 atomics, in any order. Costs: last bits of grad_q that differ from run to run
-//   sm80_mma      fp16 and bf16 on tensor cores, D a multiple of 8 in 8..128; grad_q by atomics. Costs: a GPU
-//                 of 8.0, and P rounded to 16 bits
-//   sm90_wgmma    the same on Hopper's tensor cores. Costs: a GPU of 9.0
+//   sm80_mma      fp16 and bf16 on tensor cores, D a multiple of 8 in 8..192, Dv in 8..128; grad_q by
+//                 atomics. Costs: a GPU of 8.0, and P rounded to 16 bits
+//   sm90_wgmma    the same on Hopper's tensor cores, D up to 128. Costs: a GPU of 9.0
 //   sm90_tma      as sm90_wgmma, with a warpgroup that has the copy engine bring the tiles, and add grad_q:
-//                 docs/performance.md. Costs: the same, and tensors that the copy engine takes
+//                 docs/performance.md. Forward: D up to 192; a backward of such D would need more shared memory
+//                 than a block has. Costs: the same, and tensors that the copy engine takes
 //   Each variant is in the file of flash_attention/ that has its name.
 #include "flash_attention/accepts.cuh"
 #include "flash_attention/accepts_tma.cuh"
@@ -45,42 +47,45 @@ using triad::ForwardCall;
 
 template <class T> int forward_mma(const triad_call *call) {
 	const ForwardCall<T> a = triad::forward_call<T>(call);
-	return a.shape.head_dim <= 64 ? triad::mma::launch_forward<T, 64>(a, triad::stream_of(call))
-	                              : triad::mma::launch_forward<T, 128>(a, triad::stream_of(call));
+	const cudaStream_t stream = triad::stream_of(call);
+	if (a.shape.widest() <= 64) return triad::mma::launch_forward<T, 64>(a, stream);
+	return a.shape.head_dim <= 128 ? triad::mma::launch_forward<T, 128>(a, stream) : triad::mma::launch_forward<T, 192>(a, stream);
 }
 
 template <class T> int backward_mma(const triad_call *call) {
 	const BackwardCall<T> a = triad::backward_call<T>(call);
 	float *workspace = static_cast<float *>(call->workspace);
-	return a.shape.head_dim <= 64 ? triad::mma::launch_backward<T, 64>(a, workspace, triad::stream_of(call))
-	                              : triad::mma::launch_backward<T, 128>(a, workspace, triad::stream_of(call));
+	const cudaStream_t stream = triad::stream_of(call);
+	if (a.shape.widest() <= 64) return triad::mma::launch_backward<T, 64>(a, workspace, stream);
+	return a.shape.head_dim <= 128 ? triad::mma::launch_backward<T, 128>(a, workspace, stream) : triad::mma::launch_backward<T, 192>(a, workspace, stream);
 }
 
 int64_t workspace_mma(const triad_call *call) { return triad::floats_bytes(triad::mma::backward_floats(triad::shape_of(call))); }
 
 template <class T> int forward_wgmma(const triad_call *call) {
 	const ForwardCall<T> a = triad::forward_call<T>(call);
-	return a.shape.head_dim <= 64 ? triad::wgmma::launch_forward<T, 64>(a, triad::stream_of(call))
+	return a.shape.widest() <= 64 ? triad::wgmma::launch_forward<T, 64>(a, triad::stream_of(call))
 	                              : triad::wgmma::launch_forward<T, 128>(a, triad::stream_of(call));
 }
 
 template <class T> int forward_tma(const triad_call *call) {
 	const ForwardCall<T> a = triad::forward_call<T>(call);
-	return a.shape.head_dim <= 64 ? triad::tma::launch_forward<T, 64>(a, triad::stream_of(call))
-	                              : triad::tma::launch_forward<T, 128>(a, triad::stream_of(call));
+	const cudaStream_t stream = triad::stream_of(call);
+	if (a.shape.widest() <= 64) return triad::tma::launch_forward<T, 64>(a, stream);
+	return a.shape.head_dim <= 128 ? triad::tma::launch_forward<T, 128>(a, stream) : triad::tma::launch_forward<T, 192>(a, stream);
 }
 
 template <class T> int backward_wgmma(const triad_call *call) {
 	const BackwardCall<T> a = triad::backward_call<T>(call);
 	float *workspace = static_cast<float *>(call->workspace);
-	return a.shape.head_dim <= 64 ? triad::wgmma::launch_backward<T, 64>(a, workspace, triad::stream_of(call))
+	return a.shape.widest() <= 64 ? triad::wgmma::launch_backward<T, 64>(a, workspace, triad::stream_of(call))
 	                              : triad::wgmma::launch_backward<T, 128>(a, workspace, triad::stream_of(call));
 }
 
 template <class T> int backward_tma(const triad_call *call) {
 	const BackwardCall<T> a = triad::backward_call<T>(call);
 	float *workspace = static_cast<float *>(call->workspace);
-	return a.shape.head_dim <= 64 ? triad::tma::launch_backward<T, 64>(a, workspace, triad::stream_of(call))
+	return a.shape.widest() <= 64 ? triad::tma::launch_backward<T, 64>(a, workspace, triad::stream_of(call))
 	                              : triad::tma::launch_backward<T, 128>(a, workspace, triad::stream_of(call));
 }
 
@@ -107,7 +112,7 @@ TRIAD_KERNEL(flash_attention, sm80_mma, forward,
              .asynchronous().contract("p16").dtypes(halves).outputs(o_and_lse).limits(limits::mma_forward())
              .launch(TRIAD_BY_HALF(forward_mma)))
 TRIAD_KERNEL(flash_attention, sm90_wgmma, forward,
-             .asynchronous().contract("p16").dtypes(halves).outputs(o_and_lse).limits(limits::wgmma(limits::mma_forward()))
+             .asynchronous().contract("p16").dtypes(halves).outputs(o_and_lse).limits(limits::wgmma(limits::mma_forward(128)))
              .launch(TRIAD_BY_HALF(forward_wgmma)))
 TRIAD_KERNEL(flash_attention, sm90_tma, forward,
              .asynchronous().contract("p16").dtypes(halves).outputs(o_and_lse).limits(limits::tma_forward())
@@ -134,7 +139,7 @@ TRIAD_KERNEL(flash_attention, sm80_mma, backward,
              .asynchronous().contract("p16").dtypes(halves).outputs(gradients).nondeterministic(grad_q_only).limits(limits::mma_backward())
              .workspace(workspace_mma).launch(TRIAD_BY_HALF(backward_mma)))
 TRIAD_KERNEL(flash_attention, sm90_wgmma, backward,
-             .asynchronous().contract("p16").dtypes(halves).outputs(gradients).nondeterministic(grad_q_only).limits(limits::wgmma(limits::mma_backward()))
+             .asynchronous().contract("p16").dtypes(halves).outputs(gradients).nondeterministic(grad_q_only).limits(limits::wgmma(limits::mma_backward(128)))
              .workspace(workspace_mma).launch(TRIAD_BY_HALF(backward_wgmma)))
 TRIAD_KERNEL(flash_attention, sm90_tma, backward,
              .asynchronous().contract("p16").dtypes(halves).outputs(gradients).nondeterministic(grad_q_only).limits(limits::tma_backward())

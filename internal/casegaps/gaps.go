@@ -170,7 +170,7 @@ func isPlain(c op.Case) bool {
 func (c Cases) most(size string) int64 {
 	most := int64(0)
 	for _, x := range c.List {
-		n, _ := x.Dims.Lookup(size)
+		n, _ := c.Spec.Size(x.Dims, size)
 		most = max(most, n)
 	}
 	return most

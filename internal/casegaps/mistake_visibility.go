@@ -27,10 +27,10 @@ func (q Question) Shows(spec *op.Spec, c op.Case, in []tensor.Tensor) bool {
 	case Above16:
 		return n > wraps
 	case Multiple:
-		size, _ := c.Dims.Lookup(q.Value)
+		size, _ := spec.Size(c.Dims, q.Value)
 		return n > 0 && size%32 == 0 && bits.OnesCount64(uint64(size)) > 1
 	case Sum16:
-		terms, _ := c.Dims.Lookup(q.Value)
+		terms, _ := spec.Size(c.Dims, q.Value)
 		return n > 0 && terms >= sumTerms
 	case Confused:
 		return n > 0 && types[q.Value].Elements() > 0

@@ -32,7 +32,7 @@ func TestEverySpecLoads(t *testing.T) {
 // TestLevelsStayWithinTheirLimits: each level stays within its limits, holds no case twice, and covers what
 // it must.
 func TestLevelsStayWithinTheirLimits(t *testing.T) {
-	limits := map[op.Level]int{op.LevelQuick: 12, op.LevelDefault: 62, op.LevelFull: 400}
+	limits := map[op.Level]int{op.LevelQuick: 13, op.LevelDefault: 62, op.LevelFull: 400}
 	least := map[op.Level]int{op.LevelQuick: 3, op.LevelDefault: 8, op.LevelFull: 8}
 	for _, o := range All() {
 		for level, limit := range limits {

@@ -20,7 +20,7 @@ const (
 
 // The most cases of one operator, dtype and pass.
 const (
-	maxQuick   = 13
+	maxQuick   = 14
 	maxDefault = 62
 )
 
@@ -162,7 +162,7 @@ func (s *Spec) sites(o Options) ([]site, error) {
 				next.dims[dim] = next.dims[group[0]]
 			}
 		}
-		maps.Copy(next.dims, o.Dims)
+		s.ReplaceSizes(next.dims, o.Dims)
 		s.reseed(next.attributes, o.Seed)
 		maps.Copy(next.attributes, o.Attributes)
 		if len(o.Dims) > 0 {
@@ -256,7 +256,7 @@ func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 		distributions = p.spec.Check.Quick
 		layouts = quickLayouts(pass, layouts, dtypeIndex)
 		if pass == Backward { // leaves room for the upstream gradients
-			normal = ends(normal)
+			normal = p.spec.ends(normal)
 			distributions = distributions[:min(len(distributions), 2)]
 		}
 	}

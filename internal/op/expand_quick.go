@@ -2,12 +2,21 @@ package op
 
 import "slices"
 
-// ends returns the first four shapes and the last one, which specs make large.
-func ends(shapes []site) []site {
-	if n := len(shapes); n > 5 {
-		return append(slices.Clone(shapes[:4]), shapes[n-1])
+// ends returns the first four shapes and the last one, which specs make large, and those that give an implied
+// dim.
+func (s *Spec) ends(shapes []site) []site {
+	var plain, given []site
+	for _, x := range shapes {
+		if s.GivesImplied(x.dims) {
+			given = append(given, x)
+		} else {
+			plain = append(plain, x)
+		}
 	}
-	return shapes
+	if n := len(plain); n > 5 {
+		plain = append(plain[:4], plain[n-1])
+	}
+	return append(plain, given...)
 }
 
 // quickLayouts returns the layouts of a dtype under --quick: an odd place, and one kind of strides in turn.

@@ -39,7 +39,15 @@ func load(file string, text []byte, complete func(*Spec)) (*Spec, error) {
 	if err := s.compile(); err != nil {
 		return nil, fmt.Errorf("read spec %s%s: %w", file, placeOf(err, text), err)
 	}
-	return s, nil
+	if !slices.ContainsFunc(s.Dims, func(d DimSpec) bool { return d.Implied }) {
+		return s, nil
+	}
+	var err error
+	s.plain, err = load(file, text, func(plain *Spec) {
+		complete(plain)
+		plain.dropImplied()
+	})
+	return s, err
 }
 
 // located puts the line first: ":12:3: unknown key ...". file is the type that a file is read into.
@@ -191,7 +199,7 @@ func (s *Spec) compileDims() error {
 			}
 		}
 	}
-	return nil
+	return s.compileImplied()
 }
 
 func (s *Spec) compileAttributes() error {

@@ -27,8 +27,8 @@ func (s *Spec) Resolve(dims map[string]int64, attributes map[string]string) (Dim
 	if err := s.resolveAttributes(resolved, given, attributes, "bool", "enum", "int"); err != nil {
 		return nil, nil, err
 	}
-	ordered := make(Dims, len(s.Dims))
-	for i, d := range s.Dims {
+	ordered := make(Dims, 0, len(s.Dims))
+	for _, d := range s.Dims {
 		v, ok := dims[d.Name]
 		if !ok && d.Default == "" {
 			return nil, nil, Usagef("%s: dim %s has no value: want one of %s", s.Name, d.Name, s.dimNames())
@@ -42,8 +42,10 @@ func (s *Spec) Resolve(dims map[string]int64, attributes map[string]string) (Dim
 		if least := truth(!d.MayBeEmpty); v < least || v > MaxElements {
 			return nil, nil, Usagef("%s: dim %s = %d: want %d to 2^40", s.Name, d.Name, v, least)
 		}
-		ordered[i] = Dim{d.Name, v}
 		given[d.Name] = v
+		if !d.Implied || v != dims[d.Default] {
+			ordered = append(ordered, Dim{d.Name, v})
+		}
 	}
 	if err := s.resolveAttributes(resolved, given, attributes, "float"); err != nil {
 		return nil, nil, err
@@ -104,9 +106,9 @@ func integersNamed(dims map[string]int64, attributes Attrs) func(string) (int64,
 }
 
 // sizes looks names up in a resolved case.
-func sizes(dims Dims, attributes Attrs) func(string) (int64, bool) {
+func (s *Spec) sizes(dims Dims, attributes Attrs) func(string) (int64, bool) {
 	return func(name string) (int64, bool) {
-		if v, ok := dims.Lookup(name); ok {
+		if v, ok := s.Size(dims, name); ok {
 			return v, true
 		}
 		a, ok := attributes.Lookup(name)
@@ -129,9 +131,9 @@ func (e Expression) holds(
 
 // meets returns an error for the condition of the spec that does not hold, with the values that break it.
 func (s *Spec) meets(dims Dims, attributes Attrs) error {
-	look := sizes(dims, attributes)
+	look := s.sizes(dims, attributes)
 	number := func(name string) (float64, bool) {
-		if v, ok := dims.Lookup(name); ok {
+		if v, ok := s.Size(dims, name); ok {
 			return float64(v), true
 		}
 		a, ok := attributes.Lookup(name)
@@ -274,7 +276,7 @@ func (s *Spec) tensorType(t *TensorSpec, c Case) (TensorType, error) {
 	sizesOf := t.shape.choices[c.Attrs.Text(t.shape.attribute)]
 	shape, expressions := make([]int64, len(sizesOf)), make([]string, len(sizesOf))
 	for i, e := range sizesOf {
-		if shape[i], err = e.Int(sizes(c.Dims, c.Attrs)); err != nil {
+		if shape[i], err = e.Int(s.sizes(c.Dims, c.Attrs)); err != nil {
 			return TensorType{}, Usagef("%s: shape of %s: %v", s.Name, t.Name, err)
 		}
 		expressions[i] = e.String()
@@ -336,7 +338,7 @@ func (s *Spec) CostOfParts(c Case, parts int64) (bytes, flops int64, err error) 
 		if v, ok := element[name]; ok {
 			return v, true
 		}
-		return sizes(c.Dims, c.Attrs)(name)
+		return s.sizes(c.Dims, c.Attrs)(name)
 	}
 	cost := s.Costs.Forward
 	if c.Pass == Backward {
@@ -376,7 +378,7 @@ func (s *Spec) Bounds(c Case, stored float64, magnitude func(tensor string) (flo
 		if v, ok := magnitude(name); ok {
 			return v, true
 		}
-		if v, ok := c.Dims.Lookup(name); ok {
+		if v, ok := s.Size(c.Dims, name); ok {
 			return float64(v), true
 		}
 		a, ok := c.Attrs.Lookup(name)

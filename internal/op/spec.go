@@ -36,6 +36,7 @@ type Spec struct {
 
 	require []Expression
 	shapes  []checkShape
+	plain   *Spec // WithoutImplied; nil: itself
 }
 
 // DimSpec is one named size. Default is an expression over dims and attributes for its value where none is
@@ -44,6 +45,8 @@ type DimSpec struct {
 	Name       string `toml:"name"`
 	MayBeEmpty bool   `toml:"may_be_empty"`
 	Default    string `toml:"default"`
+	// Implied: a case holds the dim only where its size is not the default, which is another dim
+	Implied bool `toml:"implied"`
 
 	value Expression
 }

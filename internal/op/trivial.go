@@ -48,7 +48,7 @@ func (s *Spec) Trivial(c Case) string {
 		return "upstream expanded"
 	}
 	for _, condition := range t.conditions {
-		if v, err := condition.Int(sizes(c.Dims, c.Attrs)); err == nil && v != 0 {
+		if v, err := condition.Int(s.sizes(c.Dims, c.Attrs)); err == nil && v != 0 {
 			return condition.String()
 		}
 	}

@@ -45,6 +45,7 @@ func Of(file *cfacts.File, r kernelfile.Request, text string, specs []*op.Spec) 
 	var all []Guess
 	called := calledIn(text, specs)
 	for _, s := range specs {
+		s = s.WithoutImplied()
 		g := Guess{Operator: s.Name}
 		bound, err := kernelfile.Bind(file, r, s, s.Passes(), kernelfile.Options{})
 		g.Fits = err == nil && len(bound) > 0

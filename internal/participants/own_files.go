@@ -73,7 +73,7 @@ func (a *Source) AddOwn(ctx context.Context, f *added.Flags, request *run.Reques
 	if err != nil {
 		return nil, nil, err
 	}
-	operator := request.Operators[0]
+	operator := request.OperatorOfFiles(folder != nil)
 	options.Operators = submissions.OperatorsWith(operator.Spec.Name)
 	interpretation := ownkernels.Interpretation{
 		Spec: operator.Spec, Passes: operator.Spec.Passes(), Options: options,

@@ -56,6 +56,15 @@ type Request struct {
 	OnlyPlan   bool // nothing is run after the plan: workers that run jobs side by side are not started
 }
 
+// OperatorOfFiles returns the operator that users' files are judged on, the only one of the request: one of
+// the catalog without its implied dims, or a user's own as it is.
+func (r *Request) OperatorOfFiles(own bool) *truth.Operator {
+	if !own {
+		r.Operators = []*truth.Operator{r.Operators[0].WithoutImplied()}
+	}
+	return r.Operators[0]
+}
+
 // A Dumper gets the tensors of every case that is run: its inputs and its truth under the default contract,
 // then each implementation's outputs of the first launch. It may be called from several goroutines.
 type Dumper interface {

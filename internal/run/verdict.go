@@ -168,7 +168,7 @@ func axesOf(sizes []string) []string {
 	words := map[string]string{
 		"rows": "row", "cols": "column", "batch": "batch", "seq": "position", "heads_q": "head",
 		"heads_k": "head", "heads_kv": "head",
-		"seq_q": "row", "seq_kv": "row", "head_dim": "column",
+		"seq_q": "row", "seq_kv": "row", "head_dim": "column", "head_dim_v": "column",
 	}
 	axes := make([]string, len(sizes))
 	for i, size := range sizes {

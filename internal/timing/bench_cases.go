@@ -58,7 +58,7 @@ func (b *benchPlanner) add(point op.BenchSpec, pass op.Pass, dtype string) error
 	if b.options.Level == op.LevelQuick && b.has[group] {
 		return nil
 	}
-	dims, attributes := replaced(point, b.options)
+	dims, attributes := replaced(b.spec, point, b.options)
 	for _, kind := range kinds(b.spec, pass, b.options) {
 		kind.Pass, kind.DType = pass, dtype
 		c, err := b.spec.NewCase(kind, dims, attributes)
@@ -123,14 +123,16 @@ func kinds(spec *op.Spec, pass op.Pass, o op.Options) []op.Case {
 }
 
 // replaced returns the dims and attributes of a point, with those of the options in their place.
-func replaced(b op.BenchSpec, o op.Options) (dims map[string]int64, attributes map[string]string) {
+func replaced(spec *op.Spec, b op.BenchSpec, o op.Options) (dims map[string]int64,
+	attributes map[string]string,
+) {
 	dims, attributes = maps.Clone(b.Dims), map[string]string{}
 	for _, group := range o.Equal {
 		for _, name := range group[1:] {
 			dims[name] = dims[group[0]]
 		}
 	}
-	maps.Copy(dims, o.Dims)
+	spec.ReplaceSizes(dims, o.Dims)
 	for name, v := range b.Attributes {
 		attributes[name] = fmt.Sprint(v)
 	}

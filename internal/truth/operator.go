@@ -28,6 +28,13 @@ func (o *Operator) Inputs(c op.Case, seed uint64) ([]tensor.Tensor, error) {
 	return workload.InputsWith(o.Spec, c, seed, given)
 }
 
+// WithoutImplied returns the operator as users' files are judged on it; see op.Spec.WithoutImplied.
+func (o *Operator) WithoutImplied() *Operator {
+	plain := *o
+	plain.Spec = o.Spec.WithoutImplied()
+	return &plain
+}
+
 // fromCatalog caches the operators of the catalog that were requested, by name.
 var fromCatalog sync.Map
 

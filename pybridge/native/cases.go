@@ -74,7 +74,11 @@ func Expand(name, options string) (text string, err error) {
 	if asked.Device != "" && asked.Device != "cpu" && asked.Device != "gpu" {
 		return "", usagef("%s: unknown device %q: want cpu or gpu", name, asked.Device)
 	}
-	got, err := o.Spec.Expand(op.Options{
+	spec := o.Spec
+	if !spec.GivesImplied(asked.Dims) { // functions of callers are judged as users' files are
+		spec = spec.WithoutImplied()
+	}
+	got, err := spec.Expand(op.Options{
 		Level: level, DTypes: asked.DTypes, Passes: asked.Passes, Dims: asked.Dims,
 		Attributes: asked.Attributes,
 		Device:     asked.Device, Distributions: asked.Distributions, Layouts: asked.Layouts,

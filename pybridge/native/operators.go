@@ -11,6 +11,7 @@ type dim struct {
 	Name       string `json:"name"`
 	MayBeEmpty bool   `json:"may_be_empty"`
 	Default    string `json:"default"`
+	Implied    bool   `json:"implied"`
 }
 
 type attribute struct {
@@ -90,7 +91,7 @@ func describe(s *op.Spec) operator {
 		Autocast: s.Torch.Autocast,
 	}
 	for _, x := range s.Dims {
-		d.Dims = append(d.Dims, dim{x.Name, x.MayBeEmpty, x.Default})
+		d.Dims = append(d.Dims, dim{x.Name, x.MayBeEmpty, x.Default, x.Implied})
 	}
 	for _, x := range s.Attributes {
 		d.Attributes = append(d.Attributes, attribute{

@@ -20,6 +20,11 @@ def blind_queries(q, k, causal: bool) -> int:
     return seq_q if seq_kv == 0 else max(0, seq_q - seq_kv) if causal else 0
 
 
+def no_output(q, v) -> torch.Tensor:
+    """o of queries that see no key."""
+    return torch.zeros((*q.shape[:3], v.shape[3]), dtype=q.dtype, device=q.device)
+
+
 def visible(seq_q: int, seq_kv: int, device) -> torch.Tensor:
     """[seq_q, seq_kv], true where key j <= i + seq_kv - seq_q."""
     return torch.ones((seq_q, seq_kv), dtype=torch.bool, device=device).tril(seq_kv - seq_q)
@@ -37,7 +42,7 @@ def attention(q, k, v, *, causal, scale):
     """o of torch's attention."""
     blind = blind_queries(q, k, causal)
     if blind == q.shape[2]:
-        return torch.zeros(q.shape, dtype=q.dtype, device=q.device)
+        return no_output(q, v)
     seeing, mask, aligned = _masking(q, k, causal, blind)
     o = F.scaled_dot_product_attention(seeing, k, v, attn_mask=mask, is_causal=aligned, scale=scale,
                                        enable_gqa=q.shape[1] != k.shape[1])
@@ -107,7 +112,8 @@ def _untaken(backend: SDPBackend, backward: bool, tensors: tuple, dtype: torch.d
             F.scaled_dot_product_attention(seeing, k, v, mask, 0.0, aligned, scale=scale,
                                            enable_gqa=q.shape[1] != k.shape[1])
     why = _reasons(backend, [str(w.message) for w in said])
-    return (f"{backend.name} does not take q {list(q.shape)}, k {list(k.shape)} in {q.dtype}"
+    wide = "" if v.shape == k.shape else f", v {list(v.shape)}"
+    return (f"{backend.name} does not take q {list(q.shape)}, k {list(k.shape)}{wide} in {q.dtype}"
             + (f": {why}" if why else ""))
 
 
@@ -129,7 +135,7 @@ def fa4_forward(q, k, v, *, causal, scale):
     """o and lse. It takes [batch, seq, heads, head_dim], with any strides but the last, and writes into
     what it is given: nothing is copied."""
     from flash_attn.cute.interface import _flash_attn_fwd
-    o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
+    o = torch.empty((*q.shape[:3], v.shape[3]), dtype=q.dtype, device=q.device)
     lse = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
     _flash_attn_fwd(*(t.transpose(1, 2) for t in (q, k, v)), softmax_scale=scale, causal=causal,
                     return_lse=True, out=o.transpose(1, 2), lse=lse)
@@ -146,10 +152,13 @@ def fa4_backward(q, k, v, o, lse, grad_o, *, causal, scale):
     return grads
 
 
-def accepts_fa4(direction, q, k, *rest, causal, scale):
-    head_dim = q.shape[3]
-    if head_dim % 8 or not 8 <= head_dim <= 256:
-        return f"fa4/kernel: head_dim {head_dim} is not a multiple of 8 in 8..256"
+def accepts_fa4(direction, q, k, v, *rest, causal, scale):
+    head_dim, head_dim_v = q.shape[3], v.shape[3]
+    for name, n in (("head_dim", head_dim), ("head_dim_v", head_dim_v)):
+        if n % 8 or not 8 <= n <= 256:
+            return f"fa4/kernel: {name} {n} is not a multiple of 8 in 8..256"
+    if direction == "backward" and head_dim != head_dim_v and q.shape[1] != k.shape[1]:
+        return "fa4/kernel: its backward with head_dim_v other than head_dim has no shared key heads"
     if q.device.type != "cuda" or torch.cuda.get_device_capability(q.device)[0] < 9:
         return "fa4/kernel: it needs compute capability 9.0 or higher"
     return None if q.numel() and k.numel() else "fa4/kernel: an empty tensor"

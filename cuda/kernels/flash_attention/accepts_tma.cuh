@@ -34,7 +34,8 @@ inline Limits tma_forward() {
 }
 
 inline Limits tma_backward() {
-	Limits limits = wgmma(mma_backward(check_shared<triad::tma::BackwardPlanOf<64>, triad::tma::BackwardPlanOf<128>>));
+	using triad::tma::BackwardPlanOf;
+	Limits limits = wgmma(mma_backward(128, check_shared<BackwardPlanOf<64>, BackwardPlanOf<128>, BackwardPlanOf<128>>));
 	limits.push_back(limit("rows not all in one place (a stride of 0)", check_backward_copies));
 	return limits;
 }

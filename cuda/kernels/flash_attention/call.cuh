@@ -1,5 +1,5 @@
 // call.cuh: a call of attention as kernels see it: its shape, which keys a query sees, how its tensors are read. Dimensions in the order batch B,
-// heads H (Hkv for keys and values), rows S, head_dim D.
+// heads H (Hkv for keys and values), rows S, head_dim D (Dv of values and outputs).
 #ifndef TRIAD_FLASH_ATTENTION_CALL_CUH
 #define TRIAD_FLASH_ATTENTION_CALL_CUH
 #include <cuda_runtime.h>
@@ -12,11 +12,12 @@ namespace triad {
 // AttentionShape holds the sizes and the two attributes. heads_q is a multiple of heads_kv; neighbouring query heads share a kv head.
 struct AttentionShape {
 	int64_t batch;
-	int heads_q, heads_kv, seq_q, seq_kv, head_dim;
+	int heads_q, heads_kv, seq_q, seq_kv, head_dim, head_dim_v;
 	bool causal;
 	float scale;
 
 	__host__ __device__ int group() const { return heads_q / heads_kv; }
+	__host__ __device__ int widest() const { return head_dim > head_dim_v ? head_dim : head_dim_v; }
 	__host__ __device__ int64_t query_rows() const { return batch * heads_q * seq_q; }
 
 	// visible_keys: query i sees the keys j < visible_keys(i). Causal is aligned bottom-right: the last query sees every key.
@@ -26,7 +27,7 @@ struct AttentionShape {
 	__device__ int first_query(int key) const { return causal ? max(0, key - (seq_kv - seq_q)) : 0; }
 };
 
-// HeadRows is one head of one batch entry: [rows, head_dim].
+// HeadRows is one head of one batch entry: [rows, columns].
 template <class T> struct HeadRows {
 	const T *data;
 	int64_t row_stride, col_stride;
@@ -35,7 +36,7 @@ template <class T> struct HeadRows {
 	__device__ float at(int row, int col) const { return to_float(data[row * row_stride + col * col_stride]); }
 };
 
-// Heads is an input [batch, heads, rows, head_dim] with any strides.
+// Heads is an input [batch, heads, rows, columns] with any strides.
 template <class T> struct Heads {
 	const T *data;
 	int64_t batch_stride, head_stride, row_stride, col_stride;
@@ -56,7 +57,7 @@ template <class T> struct Heads {
 template <class T> struct ForwardCall {
 	AttentionShape shape;
 	Heads<T> q, k, v;
-	T *o;       // [B, H, Sq, D]
+	T *o;       // [B, H, Sq, Dv]
 	float *lse; // [B, H, Sq]
 };
 
@@ -78,6 +79,7 @@ inline AttentionShape shape_of(const triad_call *call) {
 	s.seq_q = static_cast<int>(q.shape[2]);
 	s.seq_kv = static_cast<int>(k.shape[2]);
 	s.head_dim = static_cast<int>(q.shape[3]);
+	s.head_dim_v = static_cast<int>(call->in[2].shape[3]);
 	s.causal = call->attr[0] != 0;
 	s.scale = static_cast<float>(call->attr[1]);
 	return s;
@@ -99,6 +101,12 @@ template <class T> BackwardCall<T> backward_call(const triad_call *call) {
 inline int64_t floats_bytes(int64_t n) { return n * static_cast<int64_t>(sizeof(float)); }
 
 inline int64_t query_elements(const AttentionShape &s) { return s.query_rows() * s.head_dim; }
+
+// widest_of: the larger of head_dim and head_dim_v of a call.
+inline int64_t widest_of(const triad_call *call) {
+	const int64_t d = call->in[0].shape[3], dv = call->in[2].shape[3];
+	return d > dv ? d : dv;
+}
 
 // The workspace of a backward begins with delta, padded so that what follows is aligned to 256 bytes.
 inline int64_t delta_floats(const AttentionShape &s) { return (s.query_rows() + 63) / 64 * 64; }

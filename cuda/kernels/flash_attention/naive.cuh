@@ -38,10 +38,10 @@ template <class T> __global__ void naive_softmax(ForwardCall<T> a, float *scores
 template <class T> __global__ void naive_output(ForwardCall<T> a, const float *weights) {
 	const AttentionShape s = a.shape;
 	const int64_t i = thread_number();
-	if (i >= s.query_rows() * s.head_dim) return;
-	const Place p = place_of(i, s.heads_q, s.seq_q, s.head_dim);
+	if (i >= s.query_rows() * s.head_dim_v) return;
+	const Place p = place_of(i, s.heads_q, s.seq_q, s.head_dim_v);
 	const HeadRows<T> v = a.v.of(p.batch, p.head / s.group());
-	const float *row = weights + i / s.head_dim * s.seq_kv;
+	const float *row = weights + i / s.head_dim_v * s.seq_kv;
 	LongSum sum;
 	for (int j = 0; j < s.visible_keys(p.row); j++) sum.add(row[j] * v.at(j, p.col));
 	a.o[i] = triad::from_float<T>(sum.total());
@@ -57,7 +57,7 @@ template <class T> __global__ void naive_weights(BackwardCall<T> a, Weight *weig
 	const int kv_head = p.head / s.group();
 	const int64_t row = i / s.seq_kv;
 	const float score = dot(a.q.of(p.batch, p.head), p.row, a.k.of(p.batch, kv_head), p.col, s.head_dim) * s.scale;
-	const float dp = dot(a.grad_o.of(p.batch, p.head), p.row, a.v.of(p.batch, kv_head), p.col, s.head_dim);
+	const float dp = dot(a.grad_o.of(p.batch, p.head), p.row, a.v.of(p.batch, kv_head), p.col, s.head_dim_v);
 	weights[i] = triad::weight_of(score, a.lse[row], dp, a.delta[row]);
 }
 
@@ -74,24 +74,26 @@ template <class T> __global__ void naive_grad_q(BackwardCall<T> a, const Weight 
 	a.grad_q[i] = triad::from_float<T>(sum.total() * s.scale);
 }
 
-// One thread per element of grad_k and grad_v.
+// One thread per element of grad_k and grad_v, of each the columns that it has.
 template <class T> __global__ void naive_grad_kv(BackwardCall<T> a, const Weight *weights) {
 	const AttentionShape s = a.shape;
 	const int64_t i = thread_number();
-	if (i >= s.batch * s.heads_kv * s.seq_kv * s.head_dim) return;
-	const Place p = place_of(i, s.heads_kv, s.seq_kv, s.head_dim);
+	const int columns = s.widest();
+	if (i >= s.batch * s.heads_kv * s.seq_kv * columns) return;
+	const Place p = place_of(i, s.heads_kv, s.seq_kv, columns);
+	const bool of_k = p.col < s.head_dim, of_v = p.col < s.head_dim_v;
 	LongSum dk, dv;
 	for (int head = p.head * s.group(); head < (p.head + 1) * s.group(); head++) {
 		const HeadRows<T> q = a.q.of(p.batch, head), grad_o = a.grad_o.of(p.batch, head);
 		const int64_t rows_before = (p.batch * s.heads_q + head) * s.seq_q;
 		for (int row = s.first_query(p.row); row < s.seq_q; row++) {
 			const Weight w = weights[(rows_before + row) * s.seq_kv + p.row];
-			dk.add(w.ds * q.at(row, p.col));
-			dv.add(w.p * grad_o.at(row, p.col));
+			if (of_k) dk.add(w.ds * q.at(row, p.col));
+			if (of_v) dv.add(w.p * grad_o.at(row, p.col));
 		}
 	}
-	if (a.grad_k) a.grad_k[i] = triad::from_float<T>(dk.total() * s.scale);
-	if (a.grad_v) a.grad_v[i] = triad::from_float<T>(dv.total());
+	if (a.grad_k && of_k) a.grad_k[i / columns * s.head_dim + p.col] = triad::from_float<T>(dk.total() * s.scale);
+	if (a.grad_v && of_v) a.grad_v[i / columns * s.head_dim_v + p.col] = triad::from_float<T>(dv.total());
 }
 
 // ---- launchers
@@ -114,7 +116,7 @@ template <class T> int forward_naive(const triad_call *call) {
 	if (rows == 0) return TRIAD_OK;
 	if (scores > 0) naive_scores<T><<<flat_blocks(scores), flat_threads, 0, stream>>>(a, weights);
 	naive_softmax<T><<<flat_blocks(rows), flat_threads, 0, stream>>>(a, weights);
-	naive_output<T><<<flat_blocks(query_elements(a.shape)), flat_threads, 0, stream>>>(a, weights);
+	naive_output<T><<<flat_blocks(rows * a.shape.head_dim_v), flat_threads, 0, stream>>>(a, weights);
 	return triad::launched();
 }
 
@@ -122,7 +124,7 @@ template <class T> int backward_naive(const triad_call *call) {
 	const BackwardCall<T> a = backward_call<T>(call);
 	const AttentionShape &s = a.shape;
 	const cudaStream_t stream = triad::stream_of(call);
-	const int64_t rows = s.query_rows(), scores = rows * s.seq_kv, kv = s.batch * s.heads_kv * s.seq_kv * s.head_dim;
+	const int64_t rows = s.query_rows(), scores = rows * s.seq_kv, kv = s.batch * s.heads_kv * s.seq_kv * s.widest();
 	Weight *weights = reinterpret_cast<Weight *>(a.delta + delta_floats(s));
 	if (rows > 0) backward_delta<T><<<flat_blocks(rows), flat_threads, 0, stream>>>(a);
 	if (scores > 0) naive_weights<T><<<flat_blocks(scores), flat_threads, 0, stream>>>(a, weights);

@@ -26,9 +26,9 @@ __device__ inline Place place_of(int64_t i, int heads, int rows, int cols) {
 
 __device__ inline int64_t thread_number() { return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
 
-template <class T> __device__ float dot(const HeadRows<T> &x, int x_row, const HeadRows<T> &y, int y_row, int head_dim) {
+template <class T> __device__ float dot(const HeadRows<T> &x, int x_row, const HeadRows<T> &y, int y_row, int columns) {
 	float sum = 0;
-	for (int d = 0; d < head_dim; d++) sum += x.at(x_row, d) * y.at(y_row, d);
+	for (int d = 0; d < columns; d++) sum += x.at(x_row, d) * y.at(y_row, d);
 	return sum;
 }
 
@@ -42,7 +42,7 @@ template <class T> __global__ void backward_delta(BackwardCall<T> a) {
 	const int64_t i = thread_number();
 	if (i >= s.query_rows()) return;
 	const Place p = place_of(i, s.heads_q, s.seq_q, 1);
-	a.delta[i] = dot(a.grad_o.of(p.batch, p.head), p.row, a.o.of(p.batch, p.head), p.row, s.head_dim);
+	a.delta[i] = dot(a.grad_o.of(p.batch, p.head), p.row, a.o.of(p.batch, p.head), p.row, s.head_dim_v);
 }
 
 // to[i] = from[i], rounded to the output's format.

@@ -1,5 +1,6 @@
-// sm80_mma_backward.cuh: attention on tensor cores by mma.sync (sm_80 and newer), backward. fp16 and bf16, D a multiple of 8 up to 128, padded with zeros
-// to 64 or 128. A block keeps D (64 or 128) keys, 16 a warp, and streams 64 queries and gradients past them. Scores are computed transposed, key by query:
+// sm80_mma_backward.cuh: attention on tensor cores by mma.sync (sm_80 and newer), backward. fp16 and bf16, D a multiple of 8 up to 192, padded with zeros
+// to 64, 128 or 192, Dv to 64 or 128. A block keeps 64 keys (128 beyond D = 64), 16 a warp, and streams 64 queries (32 beyond D = 128) and gradients
+// past them. Scores are computed transposed, key by query:
 // so P and dS are, in registers, operands of the products that give grad_v and grad_k. dS goes through shared memory once, for grad_q, which is added to
 // fp32 sums by atomics.
 // Numerics products of 16-bit elements summed in fp32; P and dS in fp32, rounded to the input's format as operands of the second products.
@@ -18,10 +19,13 @@ using hopper::SharedAddress;
 using hopper::shared_address;
 
 template <int HeadDim> struct BackwardTiles {
-	static constexpr int keys = HeadDim, queries = 64, warps = keys / 16, threads = 32 * warps, blocks = HeadDim == 64 ? 2 : 1;
-	static constexpr int kv_bytes = tile_bytes(keys, HeadDim), q_bytes = tile_bytes(queries, HeadDim), row_bytes = queries * 4;
-	static constexpr int stage_bytes = 2 * q_bytes + 2 * row_bytes; // queries, their gradients, lse and delta
-	static constexpr int ds_bytes = tile_bytes(keys, queries), bytes = 2 * kv_bytes + ds_bytes + 2 * stage_bytes;
+	static constexpr int head_dim_v = padded_values<HeadDim>, keys = head_dim_v, queries = HeadDim <= 128 ? 64 : 32;
+	static constexpr int warps = keys / 16, threads = 32 * warps, blocks = HeadDim == 64 ? 2 : 1;
+	static constexpr int k_bytes = tile_bytes(keys, HeadDim), v_bytes = tile_bytes(keys, head_dim_v);
+	static constexpr int q_bytes = tile_bytes(queries, HeadDim), g_bytes = tile_bytes(queries, head_dim_v), row_bytes = queries * 4;
+	static constexpr int stage_bytes = q_bytes + g_bytes + 2 * row_bytes; // queries, their gradients, lse and delta
+	static constexpr int ds_bytes = tile_bytes(keys, 64), bytes = k_bytes + v_bytes + ds_bytes + 2 * stage_bytes;
+	static constexpr int dq_rows = queries / 2, dq_columns = HeadDim * 2 / warps; // of grad_q, that a warp makes of a tile
 };
 
 // BackwardSums is the workspace of a backward, all fp32.
@@ -38,7 +42,7 @@ template <class T> __global__ void __launch_bounds__(prepare_threads) mma_prepar
 	const int64_t row = static_cast<int64_t>(blockIdx.x) * (prepare_threads / prepare_lanes) + threadIdx.x / prepare_lanes, rows = s.query_rows();
 	const int col = static_cast<int>(threadIdx.x) % prepare_lanes * 8;
 	float part = 0;
-	if (row < rows && col < s.head_dim) {
+	if (row < rows && col < s.head_dim_v) {
 		const int64_t at = row / s.seq_q, query = row % s.seq_q;
 		const HeadRows<T> o = a.o.of(at / s.heads_q, static_cast<int>(at % s.heads_q)), g = a.grad_o.of(at / s.heads_q, static_cast<int>(at % s.heads_q));
 		float x[8], y[8];
@@ -94,37 +98,39 @@ __device__ inline void weigh(float (&p)[Eights][4], float (&ds)[Eights][4], cons
 			if (8 * n + e % 2 < hidden[e / 2]) p[n][e] = ds[n][e] = 0;
 }
 
-// add_grad_q adds dS k to fp32 sums, dS a tile [key][query], for the queries from i0 on. A warp makes 32 queries by 32 columns.
+// add_grad_q adds dS k to fp32 sums, dS a tile [key][query], for the queries from i0 on. Two warps share the queries of a column.
 template <class T, int HeadDim>
 __device__ inline void add_grad_q(float *grad_q, SharedAddress ds_tile, SharedAddress k_tile, int i0, const AttentionShape &s) {
-	constexpr int keys = BackwardTiles<HeadDim>::keys;
-	const int thread = hopper::fresh(static_cast<int>(threadIdx.x)), lane = thread % 32, warp = thread / 32, query = warp % 2 * 32, col = warp / 2 * 32;
+	using Tiles = BackwardTiles<HeadDim>;
+	constexpr int keys = Tiles::keys, fragments = Tiles::dq_rows / 16, eights = Tiles::dq_columns / 8;
+	const int thread = hopper::fresh(static_cast<int>(threadIdx.x)), lane = thread % 32, warp = thread / 32;
+	const int query = warp % 2 * Tiles::dq_rows, col = warp / 2 * Tiles::dq_columns;
 	const TileReader<keys> ds(ds_tile, chunks_first()), k(k_tile, rows_first());
-	float sum[2][4][4] = {};
+	float sum[fragments][eights][4] = {};
 #pragma unroll
 	for (int j = 0; j < keys; j += 16) {
-		uint32_t left[2][4];
+		uint32_t left[fragments][4];
 #pragma unroll
-		for (int m = 0; m < 2; m++) hopper::load_transposed(left[m], ds.block(j, query / 16 + m));
+		for (int m = 0; m < fragments; m++) hopper::load_transposed(left[m], ds.block(j, query / 16 + m));
 #pragma unroll
-		for (int n = 0; n < 4; n += 2) {
+		for (int n = 0; n < eights; n += 2) {
 			uint32_t right[4];
 			hopper::load_transposed(right, k.block(j, col / 16 + n / 2));
 #pragma unroll
-			for (int m = 0; m < 2; m++) {
+			for (int m = 0; m < fragments; m++) {
 				hopper::Multiply<T>::add(sum[m][n], left[m], right[0], right[1]);
 				hopper::Multiply<T>::add(sum[m][n + 1], left[m], right[2], right[3]);
 			}
 		}
 	}
 #pragma unroll
-	for (int m = 0; m < 2; m++)
+	for (int m = 0; m < fragments; m++)
 #pragma unroll
 		for (int half = 0; half < 2; half++) {
 			const int row = i0 + query + 16 * m + 8 * half + lane / 4;
 			float *const to = grad_q + static_cast<int64_t>(row) * s.head_dim + col + lane % 4 * 2;
 #pragma unroll
-			for (int n = 0; n < 4; n++)
+			for (int n = 0; n < eights; n++)
 				if (row < s.seq_q && col + 8 * n < s.head_dim) hopper::add_pair(to + 8 * n, sum[m][n][2 * half], sum[m][n][2 * half + 1]);
 		}
 }
@@ -155,9 +161,9 @@ template <class Tiles> __device__ inline QueryTile query_tile(int step, const At
 template <class T, int HeadDim>
 __global__ void __launch_bounds__(BackwardTiles<HeadDim>::threads, BackwardTiles<HeadDim>::blocks) mma_backward(BackwardCall<T> a, BackwardSums sums) {
 	using Tiles = BackwardTiles<HeadDim>;
-	constexpr int eights = HeadDim / 8, columns = Tiles::queries / 8;
+	constexpr int columns = Tiles::queries / 8;
 	extern __shared__ __align__(128) unsigned char mma_tiles[];
-	unsigned char *const v_rows = mma_tiles + Tiles::kv_bytes, *const ds_rows = v_rows + Tiles::kv_bytes, *const stages = ds_rows + Tiles::ds_bytes;
+	unsigned char *const v_rows = mma_tiles + Tiles::k_bytes, *const ds_rows = v_rows + Tiles::v_bytes, *const stages = ds_rows + Tiles::ds_bytes;
 	const SharedAddress k_tile = shared_address(mma_tiles), v_tile = shared_address(v_rows), ds_tile = shared_address(ds_rows);
 	const AttentionShape s = a.shape;
 	const int tiles = (s.seq_kv + Tiles::keys - 1) / Tiles::keys, warp = static_cast<int>(threadIdx.x) / 32, g = static_cast<int>(threadIdx.x) % 32 / 4;
@@ -168,22 +174,22 @@ __global__ void __launch_bounds__(BackwardTiles<HeadDim>::threads, BackwardTiles
 	const auto copy_queries = [&](int step) {
 		const QueryTile at = query_tile<Tiles>(step, s);
 		const SharedAddress to = shared_address(stages) + step % 2 * Tiles::stage_bytes;
-		copy_tile<Tiles::queries, HeadDim, Tiles::threads, true>(copies, to, a.q.of(at.batch, at.head), at.first, s.seq_q, s.head_dim);
-		copy_tile<Tiles::queries, HeadDim, Tiles::threads>(copies, to + Tiles::q_bytes, a.grad_o.of(at.batch, at.head), at.first, s.seq_q, s.head_dim);
+		copy_panels<Tiles::queries, HeadDim, Tiles::threads, true>(copies, to, a.q.of(at.batch, at.head), at.first, s.seq_q, s.head_dim);
+		copy_tile<Tiles::queries, Tiles::head_dim_v, Tiles::threads>(copies, to + Tiles::q_bytes, a.grad_o.of(at.batch, at.head), at.first, s.seq_q, s.head_dim_v);
 		const int thread = hopper::fresh(static_cast<int>(threadIdx.x)), row = thread % Tiles::queries, which = thread / Tiles::queries;
 		const float *from = (which == 0 ? sums.lse : sums.delta) + at.rows_before(s) + at.first + row;
 		const bool valid = at.first + row < s.seq_q;
 		const float *const last = sums.lse + at.rows_before(s) + s.seq_q - 1;
-		if (which < 2) copies.copy4(to + 2 * Tiles::q_bytes + which * Tiles::row_bytes + row * 4, valid ? from : last, valid || which == 0);
+		if (which < 2) copies.copy4(to + Tiles::q_bytes + Tiles::g_bytes + which * Tiles::row_bytes + row * 4, valid ? from : last, valid || which == 0);
 		copies.commit();
 	};
-	copy_tile<Tiles::keys, HeadDim, Tiles::threads>(copies, k_tile, a.k.of(at.batch, at.head), first, s.seq_kv, s.head_dim);
-	copy_tile<Tiles::keys, HeadDim, Tiles::threads>(copies, v_tile, a.v.of(at.batch, at.head), first, s.seq_kv, s.head_dim);
+	copy_panels<Tiles::keys, HeadDim, Tiles::threads>(copies, k_tile, a.k.of(at.batch, at.head), first, s.seq_kv, s.head_dim);
+	copy_tile<Tiles::keys, Tiles::head_dim_v, Tiles::threads>(copies, v_tile, a.v.of(at.batch, at.head), first, s.seq_kv, s.head_dim_v);
 	copies.commit(); // here, for there may be no queries: what is not committed no wait waits for
 	const int steps = query_tiles<Tiles>(first, s).count * s.group(), mine = first + 16 * warp; // this warp's keys
 	if (steps > 0) copy_queries(0);
 
-	float dk[1][eights][4] = {}, dv[1][eights][4] = {};
+	float dk[1][HeadDim / 8][4] = {}, dv[1][Tiles::head_dim_v / 8][4] = {};
 	for (int step = 0; step < steps; step++) {
 		copies.template wait<0>();
 		__syncthreads(); // the tiles have arrived for all, and those before, dS too, have been read
@@ -195,9 +201,9 @@ __global__ void __launch_bounds__(BackwardTiles<HeadDim>::threads, BackwardTiles
 		float p[1][columns][4] = {}, ds[1][columns][4] = {};
 		score_product<T, 1, columns, HeadDim>(p, TileReader<Tiles::keys>(k_tile + 16 * warp * panel_bytes, rows_first()),
 		                                      TileReader<Tiles::queries>(q_tile, chunks_first()));
-		score_product<T, 1, columns, HeadDim>(ds, TileReader<Tiles::keys>(v_tile + 16 * warp * panel_bytes, rows_first()),
-		                                      TileReader<Tiles::queries>(g_tile, chunks_first()));
-		const float *const lse = reinterpret_cast<const float *>(stage + 2 * Tiles::q_bytes);
+		score_product<T, 1, columns, Tiles::head_dim_v>(ds, TileReader<Tiles::keys>(v_tile + 16 * warp * panel_bytes, rows_first()),
+		                                                TileReader<Tiles::queries>(g_tile, chunks_first()));
+		const float *const lse = reinterpret_cast<const float *>(stage + Tiles::q_bytes + Tiles::g_bytes);
 		weigh(p[0], ds[0], lse, lse + Tiles::queries, mine + g, i0, mine + 16 > s.visible_keys(i0), s);
 		uint32_t weights[1][columns / 2][4], gradients[1][columns / 2][4];
 		pack_weights<T>(weights[0], p[0]);
@@ -218,9 +224,9 @@ __global__ void __launch_bounds__(BackwardTiles<HeadDim>::threads, BackwardTiles
 
 	const float scale[2] = {s.scale, s.scale}, one[2] = {1, 1};
 	const Place end = place(tiles, s.heads_kv);
-	const int64_t before = (end.batch * s.heads_kv + end.head) * s.seq_kv * s.head_dim;
-	if (a.grad_k) store_result<T, Tiles::keys>(a.grad_k + before, mma_tiles + 16 * warp * panel_bytes, dk[0], scale, mine, s.seq_kv, s.head_dim);
-	if (a.grad_v) store_result<T, Tiles::keys>(a.grad_v + before, v_rows + 16 * warp * panel_bytes, dv[0], one, mine, s.seq_kv, s.head_dim);
+	const int64_t before = (end.batch * s.heads_kv + end.head) * s.seq_kv;
+	if (a.grad_k) store_result<T, Tiles::keys>(a.grad_k + before * s.head_dim, mma_tiles + 16 * warp * panel_bytes, dk[0], scale, mine, s.seq_kv, s.head_dim);
+	if (a.grad_v) store_result<T, Tiles::keys>(a.grad_v + before * s.head_dim_v, v_rows + 16 * warp * panel_bytes, dv[0], one, mine, s.seq_kv, s.head_dim_v);
 }
 
 inline int64_t padded_rows(const AttentionShape &s) { return (s.query_rows() + 63) / 64 * 64; }

@@ -1,5 +1,5 @@
-// sm80_mma_forward.cuh: attention on tensor cores by mma.sync (sm_80 and newer), forward. fp16 and bf16, D a multiple of 8 up to 128, padded with zeros
-// to 64 or 128. A block keeps 128 queries, 32 a warp; tiles of 64 keys and values come by two buffers, one being copied while the other is used.
+// sm80_mma_forward.cuh: attention on tensor cores by mma.sync (sm_80 and newer), forward. fp16 and bf16, D a multiple of 8 up to 192, padded with zeros
+// to 64, 128 or 192, Dv to 64 or 128. A block keeps 128 queries, 32 a warp; tiles of 64 keys and values come by two buffers, one being copied while the other is used.
 // Numerics products of 16-bit elements summed in fp32; P in fp32, rounded to the input's format as an operand of the second product.
 #ifndef TRIAD_FLASH_ATTENTION_SM80_MMA_FORWARD_CUH
 #define TRIAD_FLASH_ATTENTION_SM80_MMA_FORWARD_CUH
@@ -16,9 +16,11 @@ using hopper::SharedAddress;
 using hopper::shared_address;
 
 template <int HeadDim> struct ForwardTiles {
+	static constexpr int head_dim_v = padded_values<HeadDim>;
 	static constexpr int rows = 128, cols = 64, warps = 4, threads = 32 * warps, fragments = 2; // 16-row fragments a warp
 	static constexpr int blocks = HeadDim == 64 ? 3 : 2;                                       // at a time on a multiprocessor
-	static constexpr int q_bytes = tile_bytes(rows, HeadDim), kv_bytes = tile_bytes(cols, HeadDim), bytes = q_bytes + 4 * kv_bytes;
+	static constexpr int q_bytes = tile_bytes(rows, HeadDim), k_bytes = tile_bytes(cols, HeadDim);
+	static constexpr int stage_bytes = k_bytes + tile_bytes(cols, head_dim_v), bytes = q_bytes + 2 * stage_bytes; // keys and values
 };
 
 template <class T, int HeadDim>
@@ -34,24 +36,24 @@ __global__ void __launch_bounds__(ForwardTiles<HeadDim>::threads, ForwardTiles<H
 
 	AsyncCopies copies;
 	const auto copy_keys = [&](int tile) {
-		const SharedAddress to = kv_tiles + tile % 2 * (2 * Tiles::kv_bytes);
-		copy_tile<Tiles::cols, HeadDim, Tiles::threads>(copies, to, k, tile * Tiles::cols, s.seq_kv, s.head_dim);
-		copy_tile<Tiles::cols, HeadDim, Tiles::threads>(copies, to + Tiles::kv_bytes, v, tile * Tiles::cols, s.seq_kv, s.head_dim);
+		const SharedAddress to = kv_tiles + tile % 2 * Tiles::stage_bytes;
+		copy_panels<Tiles::cols, HeadDim, Tiles::threads>(copies, to, k, tile * Tiles::cols, s.seq_kv, s.head_dim);
+		copy_tile<Tiles::cols, Tiles::head_dim_v, Tiles::threads>(copies, to + Tiles::k_bytes, v, tile * Tiles::cols, s.seq_kv, s.head_dim_v);
 		copies.commit();
 	};
-	copy_tile<Tiles::rows, HeadDim, Tiles::threads>(copies, q_tile, a.q.of(at.batch, at.head), first, s.seq_q, s.head_dim);
+	copy_panels<Tiles::rows, HeadDim, Tiles::threads>(copies, q_tile, a.q.of(at.batch, at.head), first, s.seq_q, s.head_dim);
 	copy_keys(0);
 
 	const int mine = first + 32 * warp, seen_by_all = s.visible_keys(mine); // by all queries of this warp
 	const int key_tiles = (s.visible_keys(min(first + Tiles::rows, s.seq_q) - 1) + Tiles::cols - 1) / Tiles::cols;
 	Softmax state[Tiles::fragments];
-	float o[Tiles::fragments][HeadDim / 8][4] = {};
+	float o[Tiles::fragments][Tiles::head_dim_v / 8][4] = {};
 	for (int tile = 0; tile < key_tiles; tile++) {
 		copies.template wait<0>();
 		__syncthreads(); // the tile has arrived for all, and the one before has been read
 		if (tile + 1 < key_tiles) copy_keys(tile + 1);
 		const int j0 = tile * Tiles::cols;
-		const SharedAddress k_tile = kv_tiles + tile % 2 * (2 * Tiles::kv_bytes);
+		const SharedAddress k_tile = kv_tiles + tile % 2 * Tiles::stage_bytes;
 		float p[Tiles::fragments][Tiles::cols / 8][4] = {};
 		score_product<T, Tiles::fragments, Tiles::cols / 8, HeadDim>(p, TileReader<Tiles::rows>(q_tile + 32 * warp * panel_bytes, rows_first()),
 		                                                             TileReader<Tiles::cols>(k_tile, chunks_first()));
@@ -67,7 +69,7 @@ __global__ void __launch_bounds__(ForwardTiles<HeadDim>::threads, ForwardTiles<H
 			weigh_scores(state[m].sum, p[m], exponents);
 			pack_weights<T>(weights[m], p[m]);
 		}
-		add_weighted_rows<T>(o, weights, TileReader<Tiles::cols>(k_tile + Tiles::kv_bytes, rows_first()));
+		add_weighted_rows<T>(o, weights, TileReader<Tiles::cols>(k_tile + Tiles::k_bytes, rows_first()));
 	}
 	copies.template wait<0>();
 	if (key_tiles == 0) __syncthreads(); // the copies of other threads into this warp's queries
@@ -86,8 +88,8 @@ __global__ void __launch_bounds__(ForwardTiles<HeadDim>::threads, ForwardTiles<H
 			if (a.lse && threadIdx.x % 4 == 0 && row < s.seq_q)
 				a.lse[rows_before + row] = log_sum_exp(state[m].max[half] * s.scale, total, sees_a_key);
 		}
-		store_result<T, Tiles::rows>(a.o + rows_before * s.head_dim, mma_tiles + (32 * warp + 16 * m) * panel_bytes, o[m], inverse,
-		                             mine + 16 * m, s.seq_q, s.head_dim);
+		store_result<T, Tiles::rows>(a.o + rows_before * s.head_dim_v, mma_tiles + (32 * warp + 16 * m) * panel_bytes, o[m], inverse,
+		                             mine + 16 * m, s.seq_q, s.head_dim_v);
 	}
 }
 

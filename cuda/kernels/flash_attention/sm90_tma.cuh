@@ -1,5 +1,5 @@
 // sm90_tma.cuh: attention forward on Hopper's tensor cores (sm_90a), whose tiles the copy engine (TMA) brings. fp16 and bf16, D a multiple of 8
-// up to 128, padded with zeros to 64 or 128. Numerics as in sm80_mma_forward.cuh.
+// up to 192, padded with zeros to 64, 128 or 192, Dv to 64 or 128. Numerics as in sm80_mma_forward.cuh.
 //   A block keeps 64 queries for each of its consumer warpgroups and streams tiles of keys and values past them, from the last visible one to the
 //   first, so that only the first tiles need a mask. One thread of another warpgroup, the producer, has the copy engine fill a ring of key
 //   tiles and one of value tiles. A consumer, at each tile but the first:
@@ -33,11 +33,11 @@ using mma::Softmax;
 
 // ForwardPlan divides a block's shared memory: queries, the rings of keys and values, the barriers.
 template <int HeadDim, int Keys, int Consumers, int Stages> struct ForwardPlan {
-	static constexpr int head_dim = HeadDim, keys = Keys, consumers = Consumers, stages = Stages;
+	static constexpr int head_dim = HeadDim, head_dim_v = padded_values<HeadDim>, keys = Keys, consumers = Consumers, stages = Stages;
 	static constexpr int warpgroup = 128, threads = warpgroup * (1 + Consumers), rows = hopper::mma_rows * Consumers;
-	static constexpr int q_bytes = tile_bytes(rows, HeadDim), kv_bytes = tile_bytes(Keys, HeadDim);
+	static constexpr int q_bytes = tile_bytes(rows, HeadDim), k_bytes = tile_bytes(Keys, HeadDim), v_bytes = tile_bytes(Keys, head_dim_v);
 	static constexpr int q_panel = rows * panel_bytes, kv_panel = Keys * panel_bytes; // from 64 columns to the next 64
-	static constexpr int k_tiles = q_bytes, v_tiles = k_tiles + Stages * kv_bytes, barriers = v_tiles + Stages * kv_bytes;
+	static constexpr int k_tiles = q_bytes, v_tiles = k_tiles + Stages * k_bytes, barriers = v_tiles + Stages * v_bytes;
 	static constexpr int q_full = barriers, k_full = q_full + 8, k_empty = k_full + 8 * Stages;
 	static constexpr int v_full = k_empty + 8 * Stages, v_empty = v_full + 8 * Stages, used = v_empty + 8 * Stages;
 	static constexpr int bytes = used + hopper::tile_alignment;
@@ -51,9 +51,9 @@ struct Source {
 	int head_step, batch_step;
 };
 
-template <class T> int map_source(Source *source, const Heads<T> &x, const AttentionShape &s, int heads, int rows, int box_rows) {
+template <class T> int map_source(Source *source, const Heads<T> &x, const AttentionShape &s, int heads, int rows, int columns, int box_rows) {
 	source->head_step = x.head_stride != 0, source->batch_step = x.batch_stride != 0;
-	const hopper::HeadSizes sizes = {source->batch_step ? s.batch : 1, source->head_step ? heads : 1, rows, s.head_dim,
+	const hopper::HeadSizes sizes = {source->batch_step ? s.batch : 1, source->head_step ? heads : 1, rows, columns,
 	                                 x.batch_stride, x.head_stride, x.row_stride};
 	return hopper::map_heads(&source->map, x.data, sizes, box_rows);
 }
@@ -96,27 +96,29 @@ template <class Plan>
 __device__ inline void produce(const AttentionShape &s, const Source &q, const Source &k, const Source &v, const Work &w,
                                uint32_t memory) {
 	RingPlace<Plan::stages> k_at, v_at;
-	const auto copy = [&](const Source &from, uint32_t to, int panel, uint32_t full, int bytes, int row, int head) {
+	const auto copy = [&](const Source &from, uint32_t to, int panel, auto columns, uint32_t full, int bytes, int row, int head) {
 		hopper::barrier_arrive_expecting(full, bytes);
 #pragma unroll
-		for (int d = 0; d < Plan::head_dim; d += 64)
+		for (int d = 0; d < decltype(columns)::value; d += 64)
 			hopper::copy_rows(to + d / 64 * panel, &from.map, d, row, head * from.head_step, w.batch * from.batch_step, full);
 	};
+	const std::integral_constant<int, Plan::head_dim> columns;
+	const std::integral_constant<int, Plan::head_dim_v> value_columns;
 	const int kv_head = w.head / s.group();
 	const auto copy_keys = [&](int tile) {
 		hopper::barrier_wait(memory + Plan::k_empty + 8 * k_at.stage, k_at.parity ^ 1);
-		copy(k, memory + Plan::k_tiles + k_at.stage * Plan::kv_bytes, Plan::kv_panel, memory + Plan::k_full + 8 * k_at.stage, Plan::kv_bytes,
+		copy(k, memory + Plan::k_tiles + k_at.stage * Plan::k_bytes, Plan::kv_panel, columns, memory + Plan::k_full + 8 * k_at.stage, Plan::k_bytes,
 		     tile * Plan::keys, kv_head);
 		k_at.next();
 	};
 	const auto copy_values = [&](int tile) {
 		hopper::barrier_wait(memory + Plan::v_empty + 8 * v_at.stage, v_at.parity ^ 1);
-		copy(v, memory + Plan::v_tiles + v_at.stage * Plan::kv_bytes, Plan::kv_panel, memory + Plan::v_full + 8 * v_at.stage, Plan::kv_bytes,
+		copy(v, memory + Plan::v_tiles + v_at.stage * Plan::v_bytes, Plan::kv_panel, value_columns, memory + Plan::v_full + 8 * v_at.stage, Plan::v_bytes,
 		     tile * Plan::keys, kv_head);
 		v_at.next();
 	};
 	if (w.key_tiles == 0) return;
-	copy(q, memory, Plan::q_panel, memory + Plan::q_full, Plan::q_bytes, w.first, w.head);
+	copy(q, memory, Plan::q_panel, columns, memory + Plan::q_full, Plan::q_bytes, w.first, w.head);
 	for (int tile = w.key_tiles - 1; tile >= 0; tile--) {
 		copy_keys(tile);
 		if (tile + 1 < w.key_tiles) copy_values(tile + 1);
@@ -143,10 +145,10 @@ template <class T, class Plan> struct Consumer {
 	__device__ uint64_t queries() const { return hopper::tile_descriptor(memory + group * (hopper::mma_rows * panel_bytes)); }
 	__device__ void scores(float (&p)[Plan::keys / 8][4]) {
 		start_scores<T, Plan::head_dim, Plan::q_panel, Plan::kv_panel>(
-			p, queries(), hopper::tile_descriptor(memory + Plan::k_tiles + k_at.stage * Plan::kv_bytes));
+			p, queries(), hopper::tile_descriptor(memory + Plan::k_tiles + k_at.stage * Plan::k_bytes));
 	}
-	__device__ void output(float (&o)[Plan::head_dim / 8][4], const uint32_t (&weights)[Plan::keys / 16][4]) {
-		start_output<T>(o, weights, hopper::across_descriptor(memory + Plan::v_tiles + v_at.stage * Plan::kv_bytes, Plan::kv_panel));
+	__device__ void output(float (&o)[Plan::head_dim_v / 8][4], const uint32_t (&weights)[Plan::keys / 16][4]) {
+		start_output<T>(o, weights, hopper::across_descriptor(memory + Plan::v_tiles + v_at.stage * Plan::v_bytes, Plan::kv_panel));
 	}
 };
 
@@ -160,7 +162,7 @@ __device__ inline void consume(const ForwardCall<T> &a, const Work &w, unsigned 
 	const int mine = w.first + group * hopper::mma_rows + 16 * warp, row = mine + lane / 4, seen_by_all = s.visible_keys(mine);
 	const int visible[2] = {s.visible_keys(row), s.visible_keys(row + 8)};
 	Softmax state;
-	float o[Plan::head_dim / 8][4] = {};
+	float o[Plan::head_dim_v / 8][4] = {};
 	if (w.key_tiles > 0) {
 		float p[Plan::keys / 8][4];
 		uint32_t weights[Plan::keys / 16][4];
@@ -218,7 +220,7 @@ __device__ inline void consume(const ForwardCall<T> &a, const Work &w, unsigned 
 	// This warpgroup's queries have been read by all of its warps; their place takes the result.
 	hopper::named_sync(1 + group, Plan::warpgroup);
 	unsigned char *const own_rows = q_rows + (group * hopper::mma_rows + 16 * warp) * panel_bytes;
-	store_result<T, Plan::rows>(a.o + rows_before * s.head_dim, own_rows, o, inverse, mine, s.seq_q, s.head_dim);
+	store_result<T, Plan::rows>(a.o + rows_before * s.head_dim_v, own_rows, o, inverse, mine, s.seq_q, s.head_dim_v);
 }
 #endif
 
@@ -263,10 +265,10 @@ template <class T, class Plan> int launch_plan(const ForwardCall<T> &a, int sect
 	if (heads * tiles > INT32_MAX) return static_cast<int>(cudaErrorInvalidConfiguration);
 	const WorkOrder order = {static_cast<int>(tiles), section, static_cast<int>(heads)};
 	Source q = {}, k = {}, v = {};
-	if (const int status = map_source(&q, a.q, s, s.heads_q, s.seq_q, Plan::rows)) return status;
+	if (const int status = map_source(&q, a.q, s, s.heads_q, s.seq_q, s.head_dim, Plan::rows)) return status;
 	if (s.seq_kv > 0) { // else nothing is copied
-		if (const int status = map_source(&k, a.k, s, s.heads_kv, s.seq_kv, Plan::keys)) return status;
-		if (const int status = map_source(&v, a.v, s, s.heads_kv, s.seq_kv, Plan::keys)) return status;
+		if (const int status = map_source(&k, a.k, s, s.heads_kv, s.seq_kv, s.head_dim, Plan::keys)) return status;
+		if (const int status = map_source(&v, a.v, s, s.heads_kv, s.seq_kv, s.head_dim_v, Plan::keys)) return status;
 	}
 	if (const int status = cudaFuncSetAttribute(tma_forward<T, Plan>, cudaFuncAttributeMaxDynamicSharedMemorySize, Plan::bytes)) return status;
 	tma_forward<T, Plan><<<static_cast<unsigned>(order.count()), Plan::threads, Plan::bytes, stream>>>(a, q, k, v, order);
@@ -282,9 +284,9 @@ inline int section_for(int64_t head_bytes, bool causal) {
 
 template <class T, int HeadDim> int launch_forward(const ForwardCall<T> &a, cudaStream_t stream) {
 	const AttentionShape &s = a.shape;
-	const int64_t head_bytes = int64_t{4} * std::max(s.seq_kv, 1) * s.head_dim / s.group(); // of keys and values, for each query head
+	const int64_t head_bytes = int64_t{2} * std::max(s.seq_kv, 1) * (s.head_dim + s.head_dim_v) / s.group(); // of keys and values, for each query head
 	const int section = section_for(head_bytes, s.causal);
-	using Plan = std::conditional_t<HeadDim == 64, ForwardPlan<64, 128, 3, 4>, ForwardPlan<128, 128, 2, 2>>;
+	using Plan = std::conditional_t<HeadDim == 64, ForwardPlan<64, 128, 3, 4>, ForwardPlan<HeadDim, 128, 2, 2>>;
 	return launch_plan<T, Plan>(a, section, stream);
 }
 

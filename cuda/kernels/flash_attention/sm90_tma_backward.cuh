@@ -1,5 +1,5 @@
-// sm90_tma_backward.cuh: attention backward on Hopper's tensor cores (sm_90a), whose tiles the copy engine (TMA) brings and takes. fp16 and bf16, D a
-// multiple of 8 up to 128, padded with zeros to 64 or 128. Numerics as in sm80_mma_backward.cuh.
+// sm90_tma_backward.cuh: attention backward on Hopper's tensor cores (sm_90a), whose tiles the copy engine (TMA) brings and takes. fp16 and bf16, D
+// and Dv multiples of 8 up to 128, padded with zeros to 64 or 128. Numerics as in sm80_mma_backward.cuh.
 //   A block keeps 128 keys and values, 64 for each of two consumer warpgroups, and streams tiles of queries and gradients past them: those of all
 //   query heads that share the keys. Of a third warpgroup one thread has the copy engine fill the rings of queries (with their lse) and gradients
 //   (with their delta), and two warps have it add what the consumers found of grad_q to fp32 sums. A consumer, at each tile:
@@ -257,11 +257,11 @@ __device__ inline void consume_queries(const BackwardCall<T> &a, const KeyWork &
 	for (int step = 0; step < w.steps; step++, place.next(w)) c.take(step, place.tile * Plan::queries);
 	hopper::named_sync(Plan::ds_ready, Plan::consumers * Plan::warpgroup); // keys and values are no longer needed
 	const float scale[2] = {s.scale, s.scale}, one[2] = {1, 1};
-	const int64_t before = (static_cast<int64_t>(w.batch) * s.heads_kv + w.head) * s.seq_kv * s.head_dim;
+	const int64_t before = (static_cast<int64_t>(w.batch) * s.heads_kv + w.head) * s.seq_kv;
 	const int mine = w.first + 16 * warp;
 	unsigned char *const own = k_rows + 16 * warp * panel_bytes;
-	if (a.grad_k) store_result<T, Plan::keys>(a.grad_k + before, own, c.dk, scale, mine, s.seq_kv, s.head_dim);
-	if (a.grad_v) store_result<T, Plan::keys>(a.grad_v + before, own + Plan::v_at, c.dv, one, mine, s.seq_kv, s.head_dim);
+	if (a.grad_k) store_result<T, Plan::keys>(a.grad_k + before * s.head_dim, own, c.dk, scale, mine, s.seq_kv, s.head_dim);
+	if (a.grad_v) store_result<T, Plan::keys>(a.grad_v + before * s.head_dim_v, own + Plan::v_at, c.dv, one, mine, s.seq_kv, s.head_dim_v);
 }
 #endif
 
@@ -308,7 +308,7 @@ __global__ void __launch_bounds__(mma::prepare_threads) tma_backward_prepare(con
 	const int head = static_cast<int>(at % s.heads_q), col = static_cast<int>(threadIdx.x) % lanes * 8;
 	const bool inside = batch < s.batch && query < s.seq_q;
 	float part = 0;
-	if (inside && col < s.head_dim) {
+	if (inside && col < s.head_dim_v) {
 		const HeadRows<T> o = a.o.of(batch, head), g = a.grad_o.of(batch, head);
 		float x[8], y[8];
 		load(o.data + query * o.row_stride + col, x);
@@ -359,10 +359,10 @@ template <class T, class Plan> int launch_keys(const BackwardCall<T> &a, const m
 	const WorkOrder order = {static_cast<int>(tiles), section, static_cast<int>(heads)};
 	Source q = {}, k = {}, v = {}, g = {};
 	if (s.seq_q > 0) { // else nothing is copied
-		if (const int status = map_source(&q, a.q, s, s.heads_q, s.seq_q, Plan::queries)) return status;
-		if (const int status = map_source(&g, a.grad_o, s, s.heads_q, s.seq_q, Plan::queries)) return status;
-		if (const int status = map_source(&k, a.k, s, s.heads_kv, s.seq_kv, Plan::keys)) return status;
-		if (const int status = map_source(&v, a.v, s, s.heads_kv, s.seq_kv, Plan::keys)) return status;
+		if (const int status = map_source(&q, a.q, s, s.heads_q, s.seq_q, s.head_dim, Plan::queries)) return status;
+		if (const int status = map_source(&g, a.grad_o, s, s.heads_q, s.seq_q, s.head_dim_v, Plan::queries)) return status;
+		if (const int status = map_source(&k, a.k, s, s.heads_kv, s.seq_kv, s.head_dim, Plan::keys)) return status;
+		if (const int status = map_source(&v, a.v, s, s.heads_kv, s.seq_kv, s.head_dim_v, Plan::keys)) return status;
 	}
 	if (const int status = cudaFuncSetAttribute(tma_backward<T, Plan>, cudaFuncAttributeMaxDynamicSharedMemorySize, Plan::bytes)) return status;
 	tma_backward<T, Plan><<<static_cast<unsigned>(order.count()), Plan::threads, Plan::bytes, stream>>>(a, sums, q, k, v, g, order);
@@ -385,12 +385,12 @@ template <class T, class Plan> int launch_backward_plan(const BackwardCall<T> &a
 template <int HeadDim> using BackwardPlanOf = std::conditional_t<HeadDim == 64, BackwardPlan<64, 128>, BackwardPlan<128, 64>>;
 
 inline int64_t backward_floats(const AttentionShape &s) {
-	return s.head_dim <= 64 ? BackwardPlanOf<64>::floats(s) : BackwardPlanOf<128>::floats(s);
+	return s.widest() <= 64 ? BackwardPlanOf<64>::floats(s) : BackwardPlanOf<128>::floats(s);
 }
 
 template <class T, int HeadDim> int launch_backward(const BackwardCall<T> &a, float *workspace, cudaStream_t stream) {
 	const AttentionShape &s = a.shape;
-	const int64_t head_bytes = int64_t{4} * std::max(s.seq_q, 1) * s.head_dim * s.group(); // of queries and gradients, for each key head
+	const int64_t head_bytes = int64_t{2} * std::max(s.seq_q, 1) * (s.head_dim + s.head_dim_v) * s.group(); // of queries and gradients, for each key head
 	return launch_backward_plan<T, BackwardPlanOf<HeadDim>>(a, workspace, section_for(head_bytes, s.causal), stream);
 }
 

@@ -1,4 +1,4 @@
-// sm90_wgmma.cuh: attention on Hopper's tensor cores (sm_90a). fp16 and bf16, D a multiple of 8
+// sm90_wgmma.cuh: attention on Hopper's tensor cores (sm_90a). fp16 and bf16, D and Dv multiples of 8
 // up to 128, padded with zeros to 64 or 128. Numerics as in sm80_mma_forward.cuh and sm80_mma_backward.cuh.
 //   forward  a block keeps 128 queries, 64 for each of two warpgroups; keys and values come by tiles of 128, two buffers each. The products of the
 //            next scores and of the weights before run while the other warpgroup, and in part this one, computes exponentials.
@@ -67,7 +67,7 @@ template <class T, int HeadDim> __global__ void __launch_bounds__(ForwardTiles<H
 		copy_tile<Tiles::cols, HeadDim, Tiles::threads>(copies, k_tiles + tile % 2 * Tiles::kv_bytes, k, tile * Tiles::cols, s.seq_kv, s.head_dim);
 	};
 	const auto copy_values = [&](int tile) {
-		copy_tile<Tiles::cols, HeadDim, Tiles::threads>(copies, v_tiles + tile % 2 * Tiles::kv_bytes, v, tile * Tiles::cols, s.seq_kv, s.head_dim);
+		copy_tile<Tiles::cols, HeadDim, Tiles::threads>(copies, v_tiles + tile % 2 * Tiles::kv_bytes, v, tile * Tiles::cols, s.seq_kv, s.head_dim_v);
 	};
 	const auto all_arrived = [&] { // the copies before, for all; and all products before have been waited for by all
 		copies.template wait<0>();
@@ -136,7 +136,7 @@ template <class T, int HeadDim> __global__ void __launch_bounds__(ForwardTiles<H
 			a.lse[rows_before + row + 8 * half] = log_sum_exp(state.max[half] * s.scale, total, sees_a_key);
 	}
 	__syncthreads(); // the queries have been read
-	store_result<T, Tiles::rows>(a.o + rows_before * s.head_dim, q_rows + 16 * warp * panel_bytes, o, inverse, mine, s.seq_q, s.head_dim);
+	store_result<T, Tiles::rows>(a.o + rows_before * s.head_dim_v, q_rows + 16 * warp * panel_bytes, o, inverse, mine, s.seq_q, s.head_dim_v);
 #endif
 }
 
@@ -193,7 +193,7 @@ __global__ void __launch_bounds__(BackwardTiles<HeadDim>::threads, 1) wgmma_back
 		const mma::QueryTile at = mma::query_tile<Tiles>(step, s);
 		const uint32_t to = hopper::shared_address(stages) + step % 2 * (2 * Tiles::q_bytes);
 		copy_tile<Tiles::queries, HeadDim, Tiles::threads, true>(copies, to, a.q.of(at.batch, at.head), at.first, s.seq_q, s.head_dim);
-		copy_tile<Tiles::queries, HeadDim, Tiles::threads>(copies, to + Tiles::q_bytes, a.grad_o.of(at.batch, at.head), at.first, s.seq_q, s.head_dim);
+		copy_tile<Tiles::queries, HeadDim, Tiles::threads>(copies, to + Tiles::q_bytes, a.grad_o.of(at.batch, at.head), at.first, s.seq_q, s.head_dim_v);
 		const int thread = hopper::fresh(static_cast<int>(threadIdx.x)), row = thread % Tiles::queries, which = thread / Tiles::queries;
 		const float *from = (which == 0 ? sums.lse : sums.delta) + at.rows_before(s) + at.first + row;
 		const bool valid = at.first + row < s.seq_q;
@@ -203,7 +203,7 @@ __global__ void __launch_bounds__(BackwardTiles<HeadDim>::threads, 1) wgmma_back
 		copies.commit();
 	};
 	copy_tile<Tiles::keys, HeadDim, Tiles::threads>(copies, k_tile, a.k.of(at.batch, at.head), first, s.seq_kv, s.head_dim);
-	copy_tile<Tiles::keys, HeadDim, Tiles::threads>(copies, v_tile, a.v.of(at.batch, at.head), first, s.seq_kv, s.head_dim);
+	copy_tile<Tiles::keys, HeadDim, Tiles::threads>(copies, v_tile, a.v.of(at.batch, at.head), first, s.seq_kv, s.head_dim_v);
 	copies.commit(); // here, for there may be no queries: what is not committed no wait waits for
 	const int steps = mma::query_tiles<Tiles>(first, s).count * s.group(), mine = first + 16 * warp; // this warp's keys
 	if (steps > 0) copy_queries(0);
@@ -262,9 +262,9 @@ __global__ void __launch_bounds__(BackwardTiles<HeadDim>::threads, 1) wgmma_back
 
 	const float scale[2] = {s.scale, s.scale}, one[2] = {1, 1};
 	const Place end = mma::place(tiles, s.heads_kv);
-	const int64_t before = (end.batch * s.heads_kv + end.head) * s.seq_kv * s.head_dim;
-	if (a.grad_k) store_result<T, Tiles::keys>(a.grad_k + before, k_rows + 16 * warp * panel_bytes, dk, scale, mine, s.seq_kv, s.head_dim);
-	if (a.grad_v) store_result<T, Tiles::keys>(a.grad_v + before, v_rows + 16 * warp * panel_bytes, dv, one, mine, s.seq_kv, s.head_dim);
+	const int64_t before = (end.batch * s.heads_kv + end.head) * s.seq_kv;
+	if (a.grad_k) store_result<T, Tiles::keys>(a.grad_k + before * s.head_dim, k_rows + 16 * warp * panel_bytes, dk, scale, mine, s.seq_kv, s.head_dim);
+	if (a.grad_v) store_result<T, Tiles::keys>(a.grad_v + before * s.head_dim_v, v_rows + 16 * warp * panel_bytes, dv, one, mine, s.seq_kv, s.head_dim_v);
 #endif
 }
 

@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(triad::tile_threads, 3) tiled_grad_kv(Backward
 	const int first = static_cast<int>(blockIdx.x % tiles) * Tile::rows, kv_head = static_cast<int>(blockIdx.x / tiles % s.heads_kv);
 	const int64_t batch = blockIdx.x / tiles / s.heads_kv;
 	triad::load_rows<Tile::rows, Tile::head_dim>(k_tile, a.k.of(batch, kv_head), first, s.seq_kv, s.head_dim);
-	triad::load_rows<Tile::rows, Tile::head_dim>(v_tile, a.v.of(batch, kv_head), first, s.seq_kv, s.head_dim);
+	triad::load_rows<Tile::rows, Tile::head_dim>(v_tile, a.v.of(batch, kv_head), first, s.seq_kv, s.head_dim_v);
 
 	float dk[Tile::r][Tile::own] = {}, dv[Tile::r][Tile::own] = {}, one[Tile::r], scale[Tile::r];
 #pragma unroll
@@ -51,11 +51,11 @@ __global__ void __launch_bounds__(triad::tile_threads, 3) tiled_grad_kv(Backward
 		for (int i0 = s.first_query(first) / Tile::cols * Tile::cols; i0 < s.seq_q; i0 += Tile::cols) {
 			__syncthreads(); // the tiles before have been read
 			triad::load_rows<Tile::cols, Tile::head_dim>(q_tile, q, i0, s.seq_q, s.head_dim);
-			triad::load_rows<Tile::cols, Tile::head_dim>(g_tile, grad_o, i0, s.seq_q, s.head_dim);
+			triad::load_rows<Tile::cols, Tile::head_dim>(g_tile, grad_o, i0, s.seq_q, s.head_dim_v);
 			__syncthreads();
 			float score[Tile::r][Tile::c], dp[Tile::r][Tile::c];
 			triad::dot_rows<Tile>(score, k_tile, q_tile, s.head_dim);
-			triad::dot_rows<Tile>(dp, v_tile, g_tile, s.head_dim);
+			triad::dot_rows<Tile>(dp, v_tile, g_tile, s.head_dim_v);
 #pragma unroll
 			for (int c = 0; c < Tile::c; c++) {
 				const int query = i0 + tx + triad::tile_cols * c, visible = query < s.seq_q ? s.visible_keys(query) : 0;
@@ -69,14 +69,14 @@ __global__ void __launch_bounds__(triad::tile_threads, 3) tiled_grad_kv(Backward
 				}
 			}
 			__syncthreads();
-			triad::add_weighted<Tile>(dv, one, p_tile, g_tile, s.head_dim);
+			triad::add_weighted<Tile>(dv, one, p_tile, g_tile, s.head_dim_v);
 			triad::add_weighted<Tile>(dk, one, ds_tile, q_tile, s.head_dim);
 			if (grad_q_sum) add_grad_q<Tile>(grad_q_sum + rows_before * s.head_dim, ds_tile, k_tile, i0, s);
 		}
 	}
-	const int64_t before = (batch * s.heads_kv + kv_head) * s.seq_kv * s.head_dim;
-	if (a.grad_k) triad::store_rows<Tile>(a.grad_k + before, dk, scale, first, s.seq_kv, s.head_dim);
-	if (a.grad_v) triad::store_rows<Tile>(a.grad_v + before, dv, one, first, s.seq_kv, s.head_dim);
+	const int64_t before = (batch * s.heads_kv + kv_head) * s.seq_kv;
+	if (a.grad_k) triad::store_rows<Tile>(a.grad_k + before * s.head_dim, dk, scale, first, s.seq_kv, s.head_dim);
+	if (a.grad_v) triad::store_rows<Tile>(a.grad_v + before * s.head_dim_v, dv, one, first, s.seq_kv, s.head_dim_v);
 }
 
 // A block keeps Tile::rows queries and their upstream gradients and streams keys and values past them.
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(triad::tile_threads, 3) tiled_grad_q(BackwardC
 	const int64_t batch = blockIdx.x / tiles / s.heads_q, rows_before = (batch * s.heads_q + head) * s.seq_q;
 	const HeadRows<T> k = a.k.of(batch, head / s.group()), v = a.v.of(batch, head / s.group());
 	triad::load_rows<Tile::rows, Tile::head_dim>(q_tile, a.q.of(batch, head), first, s.seq_q, s.head_dim);
-	triad::load_rows<Tile::rows, Tile::head_dim>(g_tile, a.grad_o.of(batch, head), first, s.seq_q, s.head_dim);
+	triad::load_rows<Tile::rows, Tile::head_dim>(g_tile, a.grad_o.of(batch, head), first, s.seq_q, s.head_dim_v);
 
 	float dq[Tile::r][Tile::own] = {}, one[Tile::r], scale[Tile::r], lse[Tile::r], delta[Tile::r];
 	int visible[Tile::r];
@@ -108,11 +108,11 @@ __global__ void __launch_bounds__(triad::tile_threads, 3) tiled_grad_q(BackwardC
 	for (int j0 = 0; j0 < keys; j0 += Tile::cols) {
 		__syncthreads(); // the tiles before have been read
 		triad::load_rows<Tile::cols, Tile::head_dim>(k_tile, k, j0, s.seq_kv, s.head_dim);
-		triad::load_rows<Tile::cols, Tile::head_dim>(v_tile, v, j0, s.seq_kv, s.head_dim);
+		triad::load_rows<Tile::cols, Tile::head_dim>(v_tile, v, j0, s.seq_kv, s.head_dim_v);
 		__syncthreads();
 		float score[Tile::r][Tile::c], dp[Tile::r][Tile::c];
 		triad::dot_rows<Tile>(score, q_tile, k_tile, s.head_dim);
-		triad::dot_rows<Tile>(dp, g_tile, v_tile, s.head_dim);
+		triad::dot_rows<Tile>(dp, g_tile, v_tile, s.head_dim_v);
 #pragma unroll
 		for (int r = 0; r < Tile::r; r++)
 #pragma unroll
@@ -169,20 +169,20 @@ template <class T, class Tile> int backward_tiles_atomic(const triad_call *call)
 	return triad::launched();
 }
 
-// The tilings by head dimension: registers hold the sums of a thread, 64 KiB of shared memory the tiles of a block.
+// The tilings by the larger of both head dimensions: registers hold the sums of a thread, 64 KiB of shared memory the tiles of a block.
 template <int HeadDim> struct BackwardTiling;
 template <> struct BackwardTiling<64> : triad::Tiling<64, 2, 4> {};
 template <> struct BackwardTiling<128> : triad::Tiling<128, 2, 2> {};
 template <> struct BackwardTiling<256> : triad::Tiling<256, 1, 1> {};
 
 template <class T> int backward_tiled(const triad_call *call) {
-	const int64_t head_dim = call->in[0].shape[3];
+	const int64_t head_dim = widest_of(call);
 	if (head_dim <= 64) return backward_tiles<T, BackwardTiling<64>>(call);
 	return head_dim <= 128 ? backward_tiles<T, BackwardTiling<128>>(call) : backward_tiles<T, BackwardTiling<256>>(call);
 }
 
 template <class T> int backward_tiled_atomic(const triad_call *call) {
-	const int64_t head_dim = call->in[0].shape[3];
+	const int64_t head_dim = widest_of(call);
 	if (head_dim <= 64) return backward_tiles_atomic<T, BackwardTiling<64>>(call);
 	return head_dim <= 128 ? backward_tiles_atomic<T, BackwardTiling<128>>(call) : backward_tiles_atomic<T, BackwardTiling<256>>(call);
 }

@@ -58,9 +58,9 @@ __global__ void __launch_bounds__(triad::tile_threads, 3) tiled_forward(ForwardC
 			sum[r] = sum[r] * decay[r] + part;
 		}
 		__syncthreads(); // all keys of the tile have been read, all weights are written
-		triad::load_rows<Tile::cols, Tile::head_dim>(kv_tile, v, j0, s.seq_kv, s.head_dim);
+		triad::load_rows<Tile::cols, Tile::head_dim>(kv_tile, v, j0, s.seq_kv, s.head_dim_v);
 		__syncthreads();
-		triad::add_weighted<Tile>(o, decay, p_tile, kv_tile, s.head_dim);
+		triad::add_weighted<Tile>(o, decay, p_tile, kv_tile, s.head_dim_v);
 	}
 
 	const int64_t rows_before = (batch * s.heads_q + head) * s.seq_q;
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(triad::tile_threads, 3) tiled_forward(ForwardC
 		inverse[r] = visible[r] > 0 ? 1.0f / total : 0.0f;
 		if (a.lse && tx == 0 && row < s.seq_q) a.lse[rows_before + row] = triad::log_sum_exp(max[r], total, visible[r] > 0);
 	}
-	triad::store_rows<Tile>(a.o + rows_before * s.head_dim, o, inverse, first, s.seq_q, s.head_dim);
+	triad::store_rows<Tile>(a.o + rows_before * s.head_dim_v, o, inverse, first, s.seq_q, s.head_dim_v);
 }
 
 // ---- launchers
@@ -83,14 +83,14 @@ template <class T, class Tile> int forward_tiles(const triad_call *call) {
 	                    Tile::row_floats + Tile::col_floats + Tile::score_floats, triad::stream_of(call), a);
 }
 
-// The tilings by head dimension: registers hold the sums of a thread, 64 KiB of shared memory the tiles of a block.
+// The tilings by the larger of both head dimensions: registers hold the sums of a thread, 64 KiB of shared memory the tiles of a block.
 template <int HeadDim> struct ForwardTiling;
 template <> struct ForwardTiling<64> : triad::Tiling<64, 4, 4> {};
 template <> struct ForwardTiling<128> : triad::Tiling<128, 4, 4> {};
 template <> struct ForwardTiling<256> : triad::Tiling<256, 2, 2> {};
 
 template <class T> int forward_tiled(const triad_call *call) {
-	const int64_t head_dim = call->in[0].shape[3];
+	const int64_t head_dim = widest_of(call);
 	if (head_dim <= 64) return forward_tiles<T, ForwardTiling<64>>(call);
 	return head_dim <= 128 ? forward_tiles<T, ForwardTiling<128>>(call) : forward_tiles<T, ForwardTiling<256>>(call);
 }

@@ -44,25 +44,27 @@ template <class T> triad::Heads<T> heads(const T *x, int64_t b, int64_t h, int64
 // compare: each plan gives the bits of mma.sync, in sections of so many heads.
 template <class T, int HeadDim, class... Plans> void compare(triad::AttentionShape s, int section) {
 	s.scale = 0.693147182f; // times log2(e) it is 1: scores are exponents
-	const int64_t queries = s.query_rows() * s.head_dim, keys = s.batch * s.heads_kv * s.seq_kv * s.head_dim;
-	T *q = filled<T>(queries, 1, 1, true, s.head_dim), *k = filled<T>(keys, 2, 1, true, s.head_dim), *v = filled<T>(keys, 3, 2, false, 0);
-	T *grad_o = filled<T>(queries, 4, 1, true, s.head_dim), *grad_q = room<T>(queries), *grad_k = room<T>(keys), *grad_v = room<T>(keys);
+	const int64_t rows = s.query_rows(), kv_rows = s.batch * s.heads_kv * s.seq_kv;
+	const int64_t queries = rows * s.head_dim, outputs = rows * s.head_dim_v, keys = kv_rows * s.head_dim, values = kv_rows * s.head_dim_v;
+	T *q = filled<T>(queries, 1, 1, true, s.head_dim), *k = filled<T>(keys, 2, 1, true, s.head_dim), *v = filled<T>(values, 3, 2, false, 0);
+	T *grad_o = filled<T>(outputs, 4, 1, true, s.head_dim_v), *o = filled<T>(outputs, 1, 1, true, s.head_dim_v);
+	T *grad_q = room<T>(queries), *grad_k = room<T>(keys), *grad_v = room<T>(values);
 	float *lse = room<float>(s.query_rows()), *workspace = room<float>(triad::mma::backward_floats(s) + 64);
 	for (int64_t i = 0; i < s.query_rows(); i++) lse[i] = 0;
 	triad::BackwardCall<T> call = {s,   heads(q, s.batch, s.heads_q, s.seq_q, s.head_dim), heads(k, s.batch, s.heads_kv, s.seq_kv, s.head_dim),
-	                               heads(v, s.batch, s.heads_kv, s.seq_kv, s.head_dim), heads(q, s.batch, s.heads_q, s.seq_q, s.head_dim),
-	                               heads(grad_o, s.batch, s.heads_q, s.seq_q, s.head_dim), lse, grad_q, grad_k, grad_v, workspace};
+	                               heads(v, s.batch, s.heads_kv, s.seq_kv, s.head_dim_v), heads(o, s.batch, s.heads_q, s.seq_q, s.head_dim_v),
+	                               heads(grad_o, s.batch, s.heads_q, s.seq_q, s.head_dim_v), lse, grad_q, grad_k, grad_v, workspace};
 	wrong += triad::mma::launch_backward<T, HeadDim>(call, workspace, nullptr);
 	cudaDeviceSynchronize();
 	int plan = 0;
 	const auto check = [&](auto run, int64_t floats) {
-		call.grad_q = room<T>(queries), call.grad_k = room<T>(keys), call.grad_v = room<T>(keys);
+		call.grad_q = room<T>(queries), call.grad_k = room<T>(keys), call.grad_v = room<T>(values);
 		const int status = run(room<float>(floats));
 		cudaDeviceSynchronize();
 		if (status != 0 && wrong++ == 0) printf("plan %d: status %d\n", plan, status);
 		same("grad_q", call.grad_q, grad_q, queries, plan);
 		same("grad_k", call.grad_k, grad_k, keys, plan);
-		same("grad_v", call.grad_v, grad_v, keys, plan);
+		same("grad_v", call.grad_v, grad_v, values, plan);
 		plan++;
 	};
 	(check([&](float *sums) { return triad::tma::launch_backward_plan<T, Plans>(call, sums, section, nullptr); }, Plans::floats(s)), ...);
@@ -71,7 +73,7 @@ template <class T, int HeadDim, class... Plans> void compare(triad::AttentionSha
 // A key that no query gives a weight has no gradients, not even one that holds an infinity: the rows of a tile beyond the last query weigh it no more.
 template <class T> void weighs_nothing() {
 	const int d = 16, keys = 128;
-	const triad::AttentionShape s = {1, 1, 1, 1, keys, d, false, 1};
+	const triad::AttentionShape s = {1, 1, 1, 1, keys, d, d, false, 1};
 	T *q = room<T>(d), *k = room<T>(keys * d), *v = room<T>(keys * d), *grad_o = room<T>(d), *o = room<T>(d);
 	T *grad_q = room<T>(d), *grad_k = room<T>(keys * d), *grad_v = room<T>(keys * d), zeros[d];
 	float *lse = room<float>(1), *workspace = room<float>(triad::tma::backward_floats(s));
@@ -93,17 +95,18 @@ int main() {
 	using Large = BackwardPlan<128, 64>;
 	weighs_nothing<__half>();
 	weighs_nothing<__nv_bfloat16>();
-	compare<__nv_bfloat16, 64, Small>({1, 2, 1, 150, 141, 40, true, 1}, 1);
+	compare<__nv_bfloat16, 64, Small>({1, 2, 1, 150, 141, 40, 40, true, 1}, 1);
 #ifndef ONE_PLAN
-	compare<__nv_bfloat16, 128, Large>({1, 2, 2, 70, 300, 128, false, 1}, 1);
-	compare<__half, 128, Large>({2, 4, 2, 260, 333, 96, true, 1}, 3);
-	compare<__half, 64, Small>({1, 1, 1, 300, 260, 64, false, 1}, 1);
-	compare<__nv_bfloat16, 64, Small>({1, 2, 1, 300, 5, 24, true, 1}, 1); // whole tiles of queries see no key
+	compare<__nv_bfloat16, 128, Large>({1, 2, 2, 70, 300, 128, 128, false, 1}, 1);
+	compare<__half, 64, Small>({1, 2, 1, 140, 150, 64, 32, true, 1}, 1);
+	compare<__half, 128, Large>({2, 4, 2, 260, 333, 96, 96, true, 1}, 3);
+	compare<__half, 64, Small>({1, 1, 1, 300, 260, 64, 64, false, 1}, 1);
+	compare<__nv_bfloat16, 64, Small>({1, 2, 1, 300, 5, 24, 24, true, 1}, 1); // whole tiles of queries see no key
 	for (const bool causal : {false, true}) {
-		compare<__half, 64, Small>({1, 1, 1, 0, 4, 16, causal, 1}, 1);
-		compare<__nv_bfloat16, 128, Large>({1, 2, 1, 0, 130, 128, causal, 1}, 1);
-		compare<__half, 128, Large>({1, 2, 1, 3, 0, 96, causal, 1}, 1);
-		compare<__nv_bfloat16, 64, Small>({0, 1, 1, 4, 4, 16, causal, 1}, 1);
+		compare<__half, 64, Small>({1, 1, 1, 0, 4, 16, 16, causal, 1}, 1);
+		compare<__nv_bfloat16, 128, Large>({1, 2, 1, 0, 130, 128, 128, causal, 1}, 1);
+		compare<__half, 128, Large>({1, 2, 1, 3, 0, 96, 96, causal, 1}, 1);
+		compare<__nv_bfloat16, 64, Small>({0, 1, 1, 4, 4, 16, 16, causal, 1}, 1);
 	}
 #endif
 	if (!wrong) puts("ok");

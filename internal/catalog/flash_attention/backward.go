@@ -35,7 +35,7 @@ func backward(k *truth.Request) ([]judge.Target, error) {
 		return nil, err
 	}
 	b := &gradients{attention: a, given: !k.Chained()}
-	shape := []int64{a.batch, a.headsQ, a.seqQ, a.n}
+	shape := []int64{a.batch, a.headsQ, a.seqQ, a.nV}
 	if err := k.Shaped("grad_o", shape...); err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func backward(k *truth.Request) ([]judge.Target, error) {
 	}
 	b.lowSaved = a.uP != judge.U32 || !b.given && a.d != op.FP32
 	b.gQ = k.Growth(a.seqQ * (a.headsQ / a.headsKV))
-	b.choose(k, shape)
+	b.choose(k)
 	targets := []*judge.Target{&b.dq, &b.dk, &b.dv}
 	for _, t := range targets {
 		t.Independent = t.Independent && !a.fewForGradients()
@@ -73,9 +73,9 @@ const mostPairs = 1 << 31
 // choose chooses the judged rows: a sample of the rows of grad_q, and likewise of grad_k and grad_v. Where
 // lse and delta have to be computed, which a single sampled key needs of every query of its heads, the keys
 // come from as many heads as mostPairs allows, and from at least one.
-func (b *gradients) choose(k *truth.Request, shape []int64) {
+func (b *gradients) choose(k *truth.Request) {
 	rows := k.Sample.Choose(b.batch * b.headsQ * b.seqQ)
-	b.dq = k.Target("grad_q", b.d, shape, rows)
+	b.dq = k.Target("grad_q", b.d, []int64{b.batch, b.headsQ, b.seqQ, b.n}, rows)
 	b.queries = byHead(perHead(rows, b.batch*b.headsQ, b.seqQ))
 	heads := b.batch * b.headsKV
 	keys := k.Sample.Columns().Choose(heads * b.seqKV)
@@ -83,8 +83,10 @@ func (b *gradients) choose(k *truth.Request, shape []int64) {
 	if most := max(1, int64(mostPairs/max(pairs, 1))); keys != nil && !b.given && most < heads {
 		keys = k.Sample.Columns().Within(heads, b.seqKV, most)
 	}
-	shape = []int64{b.batch, b.headsKV, b.seqKV, b.n}
-	b.dk, b.dv = k.Target("grad_k", b.d, shape, keys), k.Target("grad_v", b.d, shape, keys)
+	target := func(name string, width int64) judge.Target {
+		return k.Target(name, b.d, []int64{b.batch, b.headsKV, b.seqKV, width}, keys)
+	}
+	b.dk, b.dv = target("grad_k", b.n), target("grad_v", b.nV)
 	b.columns = byHead(perHead(keys, heads, b.seqKV))
 }
 
@@ -134,9 +136,9 @@ func (b *gradients) fill() {
 		for i, w := range works {
 			if size := int64(len(w.columns.rows)); len(w.parts) > 0 && size > 0 {
 				b.join(heads[i], w, weightedSums(truth.RowOf(b.dk, w.columns.first, b.n).Through(size)),
-					func(s headSums) weightedSums { return s.keys })
-				b.join(heads[i], w, weightedSums(truth.RowOf(b.dv, w.columns.first, b.n).Through(size)),
-					func(s headSums) weightedSums { return s.values })
+					b.n, func(s headSums) weightedSums { return s.keys })
+				b.join(heads[i], w, weightedSums(truth.RowOf(b.dv, w.columns.first, b.nV).Through(size)),
+					b.nV, func(s headSums) weightedSums { return s.values })
 			}
 		}
 	}
@@ -148,8 +150,8 @@ const tileQueries = 8
 
 // part adds up queries part, part+parts, ... of a head, in this order for every key.
 func (b *gradients) part(h *oneHead, w headWork, part, parts int64) headSums {
-	size := int64(len(w.columns.rows)) * b.n
-	sums := headSums{newWeightedSums(size), newWeightedSums(size)}
+	rows := int64(len(w.columns.rows))
+	sums := headSums{newWeightedSums(rows * b.n), newWeightedSums(rows * b.nV)}
 	memory := make([]backRow, tileQueries)
 	tile := memory[:0]
 	for x, i := range w.queries {
@@ -191,9 +193,11 @@ func (b *gradients) seeing(j int64) int64 {
 // lostProducts returns the largest loss of one pair's product and its scaling below fp32's normal range.
 func (b *gradients) lostProducts() float64 { return truth.Subnormal * (1 + math.Abs(b.scale)) }
 
-// join adds one query head's parts to the sum over the group. The written composition stores each head's
-// gradient before it adds them.
-func (b *gradients) join(h *oneHead, w headWork, to weightedSums, of func(headSums) weightedSums) {
+// join adds one query head's parts to the sum over the group, of rows of so many elements. The written
+// composition stores each head's gradient before it adds them.
+func (b *gradients) join(h *oneHead, w headWork, to weightedSums, width int64,
+	of func(headSums) weightedSums,
+) {
 	sum := of(w.parts[0])
 	for _, s := range w.parts[1:] {
 		p := of(s)
@@ -203,7 +207,7 @@ func (b *gradients) join(h *oneHead, w headWork, to weightedSums, of func(headSu
 		truth.Axpy(sum.Sim, 1, p.Sim)
 	}
 	for slot, j := range w.columns.rows {
-		sum.at(int64(slot), b.n).addLost(float64(b.seeing(j)) * b.lostProducts())
+		sum.at(int64(slot), width).addLost(float64(b.seeing(j)) * b.lostProducts())
 	}
 	if b.rules.EveryStep && b.headsQ > b.headsKV {
 		u, tiny := truth.Unit(b.d), truth.HalfSubnormal(b.d)
@@ -248,11 +252,11 @@ type backRow struct {
 	deltaR                     float64 // delta = sum of dO*o
 	deltaError, deltaErrorFP32 float64
 	simBase, simDelta          float64 // lse and delta as the contract's forward saves them
-	gD                         float64
+	gV                         float64
 }
 
-// sumError returns the error of dP = dO.v in fp32: u32*g(D)*|dO|.|v|.
-func (q *backRow) sumError(c int) float64 { return judge.U32 * q.gD * q.dpAbs[c] }
+// sumError returns the error of dP = dO.v in fp32: u32*g(Dv)*|dO|.|v|.
+func (q *backRow) sumError(c int) float64 { return judge.U32 * q.gV * q.dpAbs[c] }
 
 // at returns the index of the scores and weights of the c-th wanted key.
 func (q *backRow) at(c int) int {
@@ -271,7 +275,7 @@ func (q *backRow) at(c int) int {
 // and (1+scale)*2^-149 a pair for products below the normal range. Where nothing contributes T is 0.
 func (b *gradients) addTile(h *oneHead, tile []backRow, w headWork, sums headSums) {
 	for slot, j := range w.columns.rows {
-		keys, values := sums.keys.at(int64(slot), b.n), sums.values.at(int64(slot), b.n)
+		keys, values := sums.keys.at(int64(slot), b.n), sums.values.at(int64(slot), b.nV)
 		for t := range tile {
 			q := &tile[t]
 			c := slot
@@ -327,7 +331,7 @@ func (b *gradients) operandError(size float64) float64 {
 //
 //	eps_b = eps + sum_j P_j*eps_j + u32*g(Sk)              the last two only where l is not given
 //	pError = P*(eps_b + u_P) + eta
-//	T_dS  = P*(2*eps_b*|dP - delta| + (1 + eps_b)*(u32*g(D)*|dO|.|v| + T_delta))
+//	T_dS  = P*(2*eps_b*|dP - delta| + (1 + eps_b)*(u32*g(Dv)*|dO|.|v| + T_delta))
 //	        + 2^-126*|dP - delta| + 2^-149
 //	        + (u_P*P + eta)*|dP - delta|, then + u*(|dS| + T_dS) + eta*max(1, 1/scale)
 //	                                                       the last line where P and dS may be stored low
@@ -335,7 +339,7 @@ func (b *gradients) operandError(size float64) float64 {
 // It reports whether the query adds anything: where the upstream gradient is 0, its contribution is exactly
 // 0.
 func (b *gradients) backRow(h *oneHead, q *backRow, w headWork, i, x int64) bool {
-	q.i, q.slot, q.gD = i, w.rows.slotOf(i, x), b.gD
+	q.i, q.slot, q.gV = i, w.rows.slotOf(i, x), b.gV
 	seen := b.visible(i)
 	q.keys = b.keys[:seen]
 	if q.slot < 0 && !b.rules.EveryStep {
@@ -386,9 +390,10 @@ func (r headRows) slotOf(i, x int64) int64 {
 func (b *gradients) weights(h *oneHead, q *backRow) {
 	q.shift = 2 * h.largestShift(q.scores)
 	if !b.given {
-		o := resized(q.o.R, 4*int(b.n))
+		n := b.nV
+		o := resized(q.o.R, 4*int(n))
 		clear(o)
-		q.o = truth.Row{R: o[:b.n], T: o[b.n : 2*b.n], TFP32: o[2*b.n : 3*b.n], Sim: o[3*b.n : 4*b.n]}
+		q.o = truth.Row{R: o[:n], T: o[n : 2*n], TFP32: o[2*n : 3*n], Sim: o[3*n : 4*n]}
 		f := h.forwardRow(&q.queryRow, q.o)
 		q.base, q.simBase = q.max, f.sim
 		for j := range q.p {
@@ -414,8 +419,8 @@ func (b *gradients) weights(h *oneHead, q *backRow) {
 	q.o.Sim = q.o.R
 }
 
-// delta fills delta = sum of dO*o with u32*g(D)*sum|dO*o|, and where o is not given + sum |dO|*(u_o*|o| + T_o
-// + half of its dtype's smallest subnormal): an o that is exactly 0 is stored exactly.
+// delta fills delta = sum of dO*o with u32*g(Dv)*sum|dO*o|, and where o is not given + sum |dO|*(u_o*|o| +
+// T_o + half of its dtype's smallest subnormal): an o that is exactly 0 is stored exactly.
 func (b *gradients) delta(h *oneHead, q *backRow) {
 	q.deltaR, q.simDelta, q.deltaError, q.deltaErrorFP32 = 0, 0, 0, 0
 	u, tiny, o := truth.Unit(b.d), truth.HalfSubnormal(b.d), q.o
@@ -423,7 +428,7 @@ func (b *gradients) delta(h *oneHead, q *backRow) {
 		term := float64(g * o.R[c])
 		q.deltaR += term
 		q.simDelta += float64(g * o.Sim[c])
-		sum := judge.U32 * b.gD * math.Abs(term)
+		sum := judge.U32 * b.gV * math.Abs(term)
 		q.deltaError += sum
 		q.deltaErrorFP32 += sum
 		if !b.given {
@@ -449,10 +454,10 @@ func (b *gradients) weightOff(p, eps float64) float64 {
 // gradient fills dP and dS of the c-th wanted key and every error bound.
 func (b *gradients) gradient(h *oneHead, q *backRow, c int) {
 	j, x := q.keys[c], q.at(c)
-	q.dp[c], q.dpAbs[c] = truth.Dots(q.do, h.keyed(h.v, j))
+	q.dp[c], q.dpAbs[c] = truth.Dots(q.do, h.valued(h.v, j))
 	q.dpSim[c] = q.dp[c]
 	if b.tf32() {
-		q.dpSim[c], _ = truth.Dots(q.simDO, h.keyed(h.simV, j))
+		q.dpSim[c], _ = truth.Dots(q.simDO, h.valued(h.simV, j))
 	}
 	p, apart := q.p[x], q.dp[c]-q.deltaR
 	size := math.Abs(apart)

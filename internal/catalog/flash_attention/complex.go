@@ -19,9 +19,13 @@ var _ = truth.RegisterLosses("flash_attention", func(k *truth.Request) ([]truth.
 	if err != nil {
 		return nil, err
 	}
+	v, err := k.Rank("v", 4)
+	if err != nil {
+		return nil, err
+	}
 	a := plainAttention{
 		heads: int(q.Shape[1]), group: int(q.Shape[1] / key.Shape[1]), seqQ: int(q.Shape[2]),
-		seqKV: int(key.Shape[2]), dim: int(q.Shape[3]),
+		seqKV: int(key.Shape[2]), dim: int(q.Shape[3]), dimV: int(v.Shape[3]),
 		scale: complex(k.Attrs.Number("scale"), 0), causal: k.Attrs.Number("causal") != 0,
 	}
 	return truth.Partial([]string{"q", "k", "v"}, in[:3], func(z [][]complex128) complex128 {
@@ -36,9 +40,9 @@ var _ = truth.RegisterLosses("flash_attention", func(k *truth.Request) ([]truth.
 // plainAttention is attention by its definition: the scores of one query, their softmax, the weighted sum of
 // the values.
 type plainAttention struct {
-	heads, group, seqQ, seqKV, dim int
-	scale                          complex128
-	causal                         bool
+	heads, group, seqQ, seqKV, dim, dimV int
+	scale                                complex128
+	causal                               bool
 }
 
 // row returns the sum of grad_o times o over one query; row counts queries over batch and heads. A query that
@@ -55,7 +59,9 @@ func (a plainAttention) row(q, k, v []complex128, do []float64, row int) complex
 		for e := range a.dim {
 			at, of := row*a.dim+e, (kv+j)*a.dim+e
 			scores[j] += q[at] * k[of] * a.scale
-			values[j] += v[of] * complex(do[at], 0)
+		}
+		for e := range a.dimV {
+			values[j] += v[(kv+j)*a.dimV+e] * complex(do[row*a.dimV+e], 0)
 		}
 	}
 	m := truth.LargestReal(scores)

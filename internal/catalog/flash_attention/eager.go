@@ -55,10 +55,10 @@ func (a *oneHead) eagerWeights(sc scores) eagerWeights {
 //	T = sum_j error(P_j)*|v_j| + u|R| + the fp32 terms, never more than max_j |v_j| + |R|
 func (a *oneHead) eagerRow(m *queryRow, out truth.Row) {
 	w := a.eagerWeights(m.scores)
-	sim, largest, extra := make([]float64, a.n), make([]float64, a.n), make([]float64, a.n)
+	sim, largest, extra := make([]float64, a.nV), make([]float64, a.nV), make([]float64, a.nV)
 	lse := m.max + math.Log(m.l)
 	for j, e := range m.p {
-		v := a.keyed(a.v, int64(j))
+		v := a.valued(a.v, int64(j))
 		truth.AxpyAbs(extra, w.error(e/m.l, m.s[j]-lse), v)
 		truth.Axpy(sim, w.stored[j], v)
 		for c := range largest {
@@ -76,7 +76,7 @@ func (a *oneHead) eagerRow(m *queryRow, out truth.Row) {
 // composition. dP is stored; the softmax backward stores P*dP, sums it to delta and stores dS; the scaling
 // stores it once more:
 //
-//	T_dP  = u|dP| + tiny + u32*g(D)*|dO|.|v|
+//	T_dP  = u|dP| + tiny + u32*g(Dv)*|dO|.|v|
 //	T_pdP = |dP|*error(P) + (P + error(P))*T_dP + u*|P*dP| + tiny
 //	T_dS  = T_pdP + |delta|*error(P) + (P + error(P))*T_delta, and twice + u*(|dS| + T_dS) + tiny
 //

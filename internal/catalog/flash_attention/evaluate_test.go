@@ -37,7 +37,7 @@ func evaluate(c op.Case, in truthtest.InputsByName) [][]float64 {
 // plainHeads is attention by its definition, head after head.
 type plainHeads struct {
 	q, k, v, do, o, lse []float64
-	seqQ, seqKV, n      int64
+	seqQ, seqKV, n, nV  int64
 	heads, group        int64
 	scale               float64
 	causal              bool
@@ -46,7 +46,8 @@ type plainHeads struct {
 func plainHeadsOf(c op.Case, in truthtest.InputsByName) plainHeads {
 	q, k := in["q"].Shape, in["k"].Shape
 	h := plainHeads{
-		q: in["q"].Float64s(), k: in["k"].Float64s(), v: in["v"].Float64s(), seqQ: q[2], seqKV: k[2], n: q[3],
+		q: in["q"].Float64s(), k: in["k"].Float64s(), v: in["v"].Float64s(), seqQ: q[2], seqKV: k[2],
+		n: q[3], nV: in["v"].Shape[3],
 		heads: q[0] * q[1], group: q[1] / k[1],
 		scale: c.Attrs.Number("scale"), causal: c.Attrs.Number("causal") != 0,
 	}
@@ -80,7 +81,7 @@ func (h plainHeads) scores(s []float64, r int64) int64 {
 }
 
 func (h plainHeads) forward() (o, lse []float64) {
-	o, lse = make([]float64, h.heads*h.seqQ*h.n), make([]float64, h.heads*h.seqQ)
+	o, lse = make([]float64, h.heads*h.seqQ*h.nV), make([]float64, h.heads*h.seqQ)
 	parallel.EachWith(h.heads*h.seqQ, truthtest.Buffers(1, h.seqKV), func(own [][]float64, r int64) {
 		seen := h.scores(own[0], r)
 		s := own[0][:seen]
@@ -94,7 +95,7 @@ func (h plainHeads) forward() (o, lse []float64) {
 			l += s[j]
 		}
 		for j, p := range s {
-			truth.Axpy(o[r*h.n:(r+1)*h.n], p/l, h.v[(kv+int64(j))*h.n:(kv+int64(j)+1)*h.n])
+			truth.Axpy(o[r*h.nV:(r+1)*h.nV], p/l, h.v[(kv+int64(j))*h.nV:(kv+int64(j)+1)*h.nV])
 		}
 		lse[r] = m + math.Log(l)
 	})
@@ -113,18 +114,20 @@ func evaluateBackward(c op.Case, in truthtest.InputsByName) [][]float64 {
 	} else {
 		h.o, h.lse = in["o"].Float64s(), in["lse"].Float64s()
 	}
-	dq, dk, dv := make([]float64, len(h.q)), make([]float64, len(h.k)), make([]float64, len(h.k))
+	dq, dk, dv := make([]float64, len(h.q)), make([]float64, len(h.k)), make([]float64, len(h.v))
 	parallel.EachWith(h.heads/h.group, truthtest.Buffers(1, h.seqKV), func(own [][]float64, kv int64) {
 		for r := kv * h.group * h.seqQ; r < (kv+1)*h.group*h.seqQ; r++ {
 			row := func(x []float64) []float64 { return x[r*h.n : (r+1)*h.n] }
-			delta := dotPlainly(row(h.do), row(h.o))
+			rowV := func(x []float64) []float64 { return x[r*h.nV : (r+1)*h.nV] }
+			delta := dotPlainly(rowV(h.do), rowV(h.o))
 			for j := range h.scores(own[0], r) {
 				key := func(x []float64) []float64 { return x[(kv*h.seqKV+j)*h.n : (kv*h.seqKV+j+1)*h.n] }
+				value := func(x []float64) []float64 { return x[(kv*h.seqKV+j)*h.nV : (kv*h.seqKV+j+1)*h.nV] }
 				p := math.Exp(own[0][j] - h.lse[r])
-				ds := h.scale * p * (dotPlainly(row(h.do), key(h.v)) - delta)
+				ds := h.scale * p * (dotPlainly(rowV(h.do), value(h.v)) - delta)
 				truth.Axpy(row(dq), ds, key(h.k))
 				truth.Axpy(key(dk), ds, row(h.q))
-				truth.Axpy(key(dv), p, row(h.do))
+				truth.Axpy(value(dv), p, rowV(h.do))
 			}
 		}
 	})

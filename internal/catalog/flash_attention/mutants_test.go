@@ -58,6 +58,9 @@ var suites = []truthtest.Suite{
 		{Number: 30, Name: "heads of a group interleaved"},
 		{Number: 34, Name: "lse in base 2"},
 		{Number: 35, Name: "-5e4 for -inf"},
+		{Number: 36, Name: "rows of v as long as those of k"},
+		{Number: 37, Name: "rows of o as long as those of q"},
+		{Number: 38, Name: "scale of the size of v"},
 	}},
 	{
 		Op: "flash_attention", Pass: op.Backward, Right: variants, Kernel: emulatedBackward,
@@ -72,6 +75,8 @@ var suites = []truthtest.Suite{
 			{Number: 28, Name: "bf16 accumulators"},
 			{Number: 29, Name: "key 0 skipped"},
 			{Number: 31, Name: "grad_k of one head of the group"},
+			{Number: 39, Name: "rows of grad_v as long as those of k"},
+			{Number: 40, Name: "delta over the size of q"},
 		},
 	},
 }
@@ -85,7 +90,7 @@ type attending struct {
 	d                            op.DType
 	q, k, v                      []float32
 	headsQ, headsKV, seqQ, seqKV int
-	n                            int // head_dim
+	n, nV                        int // head_dim, head_dim_v
 	heads                        int // over the whole batch
 	scale                        float32
 	causal                       bool
@@ -96,7 +101,7 @@ func newAttending(a truthtest.Arithmetic, p *truthtest.Prepared) attending {
 	t := attending{
 		Arithmetic: a, p: p, d: q.DType, q: floats(p.V["q"]), k: floats(p.V["k"]), v: floats(p.V["v"]),
 		headsQ: int(q.Shape[1]), headsKV: int(k.Shape[1]),
-		seqQ: int(q.Shape[2]), seqKV: int(k.Shape[2]), n: int(q.Shape[3]),
+		seqQ: int(q.Shape[2]), seqKV: int(k.Shape[2]), n: int(q.Shape[3]), nV: int(p.In["v"].Shape[3]),
 		heads: int(q.Shape[0] * q.Shape[1]),
 		scale: float32(p.Attrs.Number("scale")), causal: p.Attrs.Number("causal") != 0,
 	}
@@ -107,6 +112,8 @@ func newAttending(a truthtest.Arithmetic, p *truthtest.Prepared) attending {
 		t.scale = 1 / float32(t.n)
 	case "scale of a padded d":
 		t.scale *= float32(math.Sqrt(float64(t.n) / math.Exp2(math.Ceil(math.Log2(float64(t.n))))))
+	case "scale of the size of v":
+		t.scale *= float32(math.Sqrt(float64(t.n) / float64(t.nV)))
 	case "scale off by 1 %":
 		t.scale *= 1.01
 	case "scale off by 0.1 %":
@@ -148,10 +155,35 @@ func (t *attending) sees(i, j int) bool {
 	return !t.causal || j <= last
 }
 
-// at returns row i of a head whose rows have head_dim elements.
+// at returns row i of a head whose rows have head_dim elements, and valueAt of one with head_dim_v.
 func (t *attending) at(x []float32, head, i, seq int) []float32 {
 	first := (head*seq + i) * t.n
 	return x[first : first+t.n]
+}
+
+func (t *attending) valueAt(x []float32, head, i, seq int) []float32 {
+	first := (head*seq + i) * t.nV
+	return x[first : first+t.nV]
+}
+
+// value returns the value of a key.
+func (t *attending) value(head, j int) []float32 {
+	if t.Bug == "rows of v as long as those of k" {
+		first := (head*t.seqKV + j) * t.n % (len(t.v) - t.nV + 1)
+		return t.v[first : first+t.nV]
+	}
+	return t.valueAt(t.v, head, j, t.seqKV)
+}
+
+// spaced returns rows of head_dim_v as a kernel stores them that takes them to have head_dim.
+func (t *attending) spaced(x []float32) []float32 {
+	y := make([]float32, len(x))
+	for i, v := range x {
+		if at := i/t.nV*t.n + i%t.nV; at < len(y) {
+			y[at] = v
+		}
+	}
+	return y
 }
 
 // kvHead returns the key head that serves a query head, both over the whole batch.
@@ -211,11 +243,14 @@ var minusInfinity = float32(math.Inf(-1))
 func emulated(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
 	t := newAttending(a, p)
 	o, lse := t.forward()
+	if t.Bug == "rows of o as long as those of q" {
+		o = t.spaced(o)
+	}
 	return [][]float64{wide(o), wide(lse)}
 }
 
 func (t *attending) forward() (o, lse []float32) {
-	o, lse = make([]float32, 0, len(t.q)), make([]float32, 0, t.heads*t.seqQ)
+	o, lse = make([]float32, 0, t.heads*t.seqQ*t.nV), make([]float32, 0, t.heads*t.seqQ)
 	for head := range t.heads {
 		for i := range t.seqQ {
 			row, statistic := t.forwardRow(head, i)
@@ -228,7 +263,7 @@ func (t *attending) forward() (o, lse []float32) {
 // forwardRow computes the online softmax of one query: block after block of keys, with earlier sums rescaled
 // to the new maximum.
 func (t *attending) forwardRow(head, i int) (o []float32, lse float32) {
-	o = make([]float32, t.n)
+	o = make([]float32, t.nV)
 	low, m, l := minusInfinity, minusInfinity, float32(0)
 	if t.Bug == "-5e4 for -inf" {
 		low, m = -5e4, -5e4
@@ -270,7 +305,7 @@ func (t *attending) forwardRow(head, i int) (o []float32, lse float32) {
 			e := t.weight(s[j] - m)
 			l += e
 			if j < t.seqKV && (t.sees(i, j) || low != minusInfinity) {
-				t.accumulate(o, t.store(e), t.at(t.v, t.kvHead(head), j, t.seqKV))
+				t.accumulate(o, t.store(e), t.value(t.kvHead(head), j))
 			}
 		}
 	}
@@ -314,7 +349,7 @@ func (t *attending) normalizedFirst(o, s []float32, m, l float32, head, i int) {
 	filled(o, 0)
 	for j, v := range s {
 		if t.sees(i, j) {
-			t.accumulate(o, t.store(t.weight(v-m)/l), t.at(t.v, t.kvHead(head), j, t.seqKV))
+			t.accumulate(o, t.store(t.weight(v-m)/l), t.value(t.kvHead(head), j))
 		}
 	}
 }
@@ -364,19 +399,27 @@ func emulatedBackward(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64
 	for i := range dk {
 		dk[i] *= scaleK
 	}
+	if a.Bug == "rows of grad_v as long as those of k" {
+		dv = t.spaced(dv)
+	}
 	return [][]float64{wide(dq), wide(dk), wide(dv)}
 }
 
 // backwardRow adds the contribution of one query to the gradients, before they are scaled.
 func (t *attending) backwardRow(head, i int, o, do []float32, lse float32, dq, dk, dv []float32) {
-	g := t.at(do, head, i, t.seqQ)
+	g := t.valueAt(do, head, i, t.seqQ)
 	row := i
 	if t.Bug == "delta of another row" {
 		row = (i + 1) % t.seqQ
 	}
-	delta := t.dot(t.at(do, head, row, t.seqQ), t.at(o, head, row, t.seqQ))
-	if t.Bug == "delta missing" {
+	delta := t.dot(t.valueAt(do, head, row, t.seqQ), t.valueAt(o, head, row, t.seqQ))
+	switch t.Bug {
+	case "delta missing":
 		delta = 0
+	case "delta over the size of q":
+		first := (head*t.seqQ + row) * t.nV
+		last := min(first+t.n, len(o))
+		delta = t.dot(do[first:last], o[first:last])
 	}
 	if lse == minusInfinity {
 		return
@@ -388,7 +431,7 @@ func (t *attending) backwardRow(head, i int, o, do []float32, lse float32, dq, d
 		}
 		kv := t.kvHead(head)
 		p := t.weight(t.score(head, i, j) - lse)
-		ds := t.store(p * (t.dot(g, t.at(t.v, kv, j, t.seqKV)) - delta))
+		ds := t.store(p * (t.dot(g, t.value(kv, j)) - delta))
 		if lost := t.Bug == "update of grad_q lost" && i == t.seqQ-1 &&
 			j >= (t.seqKV-1)/truthtest.Vector*truthtest.Vector; !lost {
 			t.accumulate(t.at(dq, head, i, t.seqQ), ds, t.at(t.k, kv, j, t.seqKV))
@@ -400,6 +443,6 @@ func (t *attending) backwardRow(head, i int, o, do []float32, lse float32, dq, d
 		default:
 			t.accumulate(t.at(dk, kv, j, t.seqKV), ds, t.at(t.q, head, i, t.seqQ))
 		}
-		t.accumulate(t.at(dv, kv, j, t.seqKV), t.store(p), g)
+		t.accumulate(t.valueAt(dv, kv, j, t.seqKV), t.store(p), g)
 	}
 }

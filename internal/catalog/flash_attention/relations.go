@@ -61,6 +61,14 @@ var _ = truth.Relate("flash_attention",
 
 func seesKeys(c op.Case) bool { return truth.HasElements(1, "batch", "seq_q", "seq_kv")(c) }
 
+// dimV returns the size of a value and of an output.
+func dimV(c op.Case) int64 {
+	if n, ok := c.Dims.Lookup("head_dim_v"); ok {
+		return n
+	}
+	return c.Dims.Get("head_dim")
+}
+
 func causal(c op.Case) bool { return c.Attrs.Number("causal") != 0 }
 
 func seesAllKeys(c op.Case) bool { return seesKeys(c) && !causal(c) }
@@ -95,9 +103,9 @@ func visibleKeys(c op.Case, i int64) int64 {
 // shows. The tensors that a driver saved for a backward follow: with the lse of the former keys, exp(score -
 // lse) would overflow for the queries that see the changed ones, and no contract has a result there.
 func hiddenChanged(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
-	dim, n := c.Dims.Get("head_dim"), c.Dims.Get("seq_kv")
+	n := c.Dims.Get("seq_kv")
 	from := n - hiddenKeys(c)
-	with := func(name string, size float64) tensor.Tensor {
+	with := func(name string, dim int64, size float64) tensor.Tensor {
 		return truth.Changed(first.Get(name), func(i int64, v float64) float64 {
 			switch {
 			case i/dim%n < from:
@@ -108,7 +116,7 @@ func hiddenChanged(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 			return size
 		})
 	}
-	return c, []tensor.Tensor{with("k", 30), with("v", 250)}
+	return c, []tensor.Tensor{with("k", c.Dims.Get("head_dim"), 30), with("v", dimV(c), 250)}
 }
 
 // unmoved: the outputs of the queries that do not see the changed keys keep every bit.
@@ -138,7 +146,7 @@ func betweenValues(a *truth.Related, output string) judge.Statement {
 	if a.Failed() {
 		return judge.Statement{}
 	}
-	dim, queries, keys := c.Dims.Get("head_dim"), c.Dims.Get("seq_q"), c.Dims.Get("seq_kv")
+	dim, queries, keys := dimV(c), c.Dims.Get("seq_q"), c.Dims.Get("seq_kv")
 	low, high := runningBounds(v, keys, dim)
 	headsQ, headsKV := c.Dims.Get("heads_q"), c.Dims.Get("heads_kv")
 	judged := []int64{} // the judged elements whose query sees a key
@@ -187,9 +195,9 @@ func seeing(c op.Case, elements, dim int64) []int64 {
 // constantValues replaces the value of every key by that of the first.
 func constantValues(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	v := first.Get("v")
-	block := c.Dims.Get("head_dim") * c.Dims.Get("seq_kv")
+	block := dimV(c) * c.Dims.Get("seq_kv")
 	return c, []tensor.Tensor{truth.Moved(v, v.Shape,
-		func(i int64) int64 { return i/block*block + i%c.Dims.Get("head_dim") })}
+		func(i int64) int64 { return i/block*block + i%dimV(c) })}
 }
 
 func isConstant(a *truth.Related, output string) judge.Statement {
@@ -197,7 +205,7 @@ func isConstant(a *truth.Related, output string) judge.Statement {
 	if a.Failed() {
 		return judge.Statement{}
 	}
-	dim, queries, keys := c.Dims.Get("head_dim"), c.Dims.Get("seq_q"), c.Dims.Get("seq_kv")
+	dim, queries, keys := dimV(c), c.Dims.Get("seq_q"), c.Dims.Get("seq_kv")
 	headsQ, headsKV := c.Dims.Get("heads_q"), c.Dims.Get("heads_kv")
 	at := seeing(c, t.Elements(), dim)
 	return judge.Statement{Shape: t.Shape, N: int64(len(at)), At: func(i int64) judge.Claim {
@@ -210,27 +218,26 @@ func isConstant(a *truth.Related, output string) judge.Statement {
 
 // reordered reverses the order of keys and values.
 func reordered(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
-	dim, n := c.Dims.Get("head_dim"), c.Dims.Get("seq_kv")
-	from := func(i int64) int64 {
-		j := i / dim % n
-		return i + (n-1-2*j)*dim
+	n := c.Dims.Get("seq_kv")
+	reversed := func(x tensor.Tensor) tensor.Tensor {
+		dim := x.Shape[3]
+		return truth.Moved(x, x.Shape, func(i int64) int64 { return i + (n-1-2*(i/dim%n))*dim })
 	}
-	k, v := first.Get("k"), first.Get("v")
-	return c, []tensor.Tensor{truth.Moved(k, k.Shape, from), truth.Moved(v, v.Shape, from)}
+	return c, []tensor.Tensor{reversed(first.Get("k")), reversed(first.Get("v"))}
 }
 
 // repeatedHeads replaces the shared key heads by one for every query head: a copy of the one it shares.
 func repeatedHeads(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
-	k, v := first.Get("k"), first.Get("v")
 	headsQ, headsKV := c.Dims.Get("heads_q"), c.Dims.Get("heads_kv")
-	block := c.Dims.Get("head_dim") * c.Dims.Get("seq_kv")
-	shape := []int64{k.Shape[0], headsQ, k.Shape[2], k.Shape[3]}
-	from := func(i int64) int64 {
-		head := i / block
-		return (head/headsQ*headsKV+head%headsQ/(headsQ/headsKV))*block + i%block
+	repeated := func(x tensor.Tensor) tensor.Tensor {
+		block := x.Shape[2] * x.Shape[3]
+		return truth.Moved(x, []int64{x.Shape[0], headsQ, x.Shape[2], x.Shape[3]}, func(i int64) int64 {
+			head := i / block
+			return (head/headsQ*headsKV+head%headsQ/(headsQ/headsKV))*block + i%block
+		})
 	}
 	return truth.WithDims(c, map[string]int64{"heads_kv": headsQ}),
-		[]tensor.Tensor{truth.Moved(k, shape, from), truth.Moved(v, shape, from)}
+		[]tensor.Tensor{repeated(first.Get("k")), repeated(first.Get("v"))}
 }
 
 // valueGradients: dV_j = sum_i P_ij dO_i and sum_j P_ij = 1, so that the gradients of all values of a key
@@ -241,7 +248,7 @@ func valueGradients(a *truth.Related, output string) judge.Statement {
 		return judge.Statement{}
 	}
 	off := a.First.Error(output)
-	dim, queries, keys := c.Dims.Get("head_dim"), c.Dims.Get("seq_q"), c.Dims.Get("seq_kv")
+	dim, queries, keys := dimV(c), c.Dims.Get("seq_q"), c.Dims.Get("seq_kv")
 	group := c.Dims.Get("heads_q") / c.Dims.Get("heads_kv")
 	heads := t.Elements() / (keys * dim)
 	return judge.Statement{Shape: []int64{heads, dim}, N: heads * dim, At: func(i int64) judge.Claim {

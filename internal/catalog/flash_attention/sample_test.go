@@ -29,17 +29,16 @@ func TestSampledKeysOfFewHeads(t *testing.T) {
 	if keys := (&truth.Sample{Rows: 20, Seed: 77}).Within(heads, 10, 2); len(keys) != 20 {
 		t.Errorf("%d keys of two heads of 10", len(keys))
 	}
-	shape := []int64{1, 16, 1 << 14, 128}
 	b := &gradients{attention: &attention{
 		batch: 1, headsQ: 16, headsKV: 16, seqQ: 1 << 14, seqKV: 1 << 14,
-		n: 128, d: op.BF16,
+		n: 128, nV: 128, d: op.BF16,
 	}}
 	k := &truth.Request{Sample: &truth.Sample{Rows: 20, Seed: 1}}
-	if b.choose(k, shape); len(b.columns) != 1 {
+	if b.choose(k); len(b.columns) != 1 {
 		t.Errorf("chained: keys of %d heads, want one", len(b.columns))
 	}
 	b.given = true
-	if b.choose(k, shape); len(b.columns) < 4 {
+	if b.choose(k); len(b.columns) < 4 {
 		t.Errorf("given o and lse: keys of %d heads, want most of them", len(b.columns))
 	}
 }

@@ -92,6 +92,20 @@ class FlashAttention(Rows):
             self.assertEqual(reply["launches"][0]["status"], "UNSUPPORTED")
             self.assertIn(f"head_dim {head_dim}", reply["launches"][0]["message"])
 
+    def test_values_of_another_size(self):
+        """Rows decline what they do not take of head_dim_v, and say so."""
+        q, k, v = torch.randn(1, 2, 3, 16), torch.randn(1, 1, 4, 16), torch.randn(1, 1, 4, 20)
+        module = reference_of(self.op)
+        tiled, library = next(i for i in module.IMPLEMENTATIONS if i.name == "triton/tiled"), module.library
+        for accepts in (tiled.accepts, library.accepts_fa4):
+            self.assertIn("head_dim_v 20", accepts("forward", q, k, v, causal=False, scale=1.0))
+        v = torch.randn(1, 1, 4, 24)
+        why = library.accepts_fa4("backward", q, k, v, causal=False, scale=1.0)
+        self.assertIn("head_dim_v other than head_dim", why)
+        o = library.attention(q, k, v, causal=False, scale=1.0)
+        none = library.attention(q, k[:, :, :0], v[:, :, :0], causal=False, scale=1.0)
+        self.assertEqual((o.shape, none.shape), ((1, 2, 3, 24), (1, 2, 3, 24)))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -17,16 +17,17 @@ var _ = truth.Register("flash_attention", truth.Definition{
 	Forward: forward, Backward: backward, Permits: []string{"fp32", "p16", "tf32", "eager"},
 })
 
-// attention is one case of o = softmax(scale * q k^T) v: q[batch, headsQ, seqQ, dim], k and v[batch, headsKV,
-// seqKV, dim].
+// attention is one case of o = softmax(scale * q k^T) v: q[batch, headsQ, seqQ, n], k[batch, headsKV, seqKV,
+// n], v[batch, headsKV, seqKV, nV].
 type attention struct {
-	rules                                  truth.Contract
-	d                                      op.DType
-	q, k, v                                tensor.Tensor
-	batch, headsQ, headsKV, seqQ, seqKV, n int64 // n is head_dim
-	scale                                  float64
-	causal                                 bool
-	gD, gK                                 float64 // growth of sums over head_dim and over the keys
+	rules                               truth.Contract
+	d                                   op.DType
+	q, k, v                             tensor.Tensor
+	batch, headsQ, headsKV, seqQ, seqKV int64
+	n, nV                               int64 // head_dim and head_dim_v
+	scale                               float64
+	causal                              bool
+	gD, gV, gK                          float64 // growth of sums over head_dim, head_dim_v and keys
 	// the error of storing P: relative, and absolute below its normal range
 	uP, eta float64
 	keys    []int64 // 0 ... seqKV-1
@@ -55,9 +56,9 @@ func attentionOf(k *truth.Request) (*attention, error) {
 	if err = truth.FirstError(err, errK, errV); err != nil {
 		return nil, err
 	}
-	if len(q.Shape) != 4 || len(key.Shape) != 4 || q.Shape[3] == 0 {
-		return nil, fmt.Errorf("q has shape %v and k %v: want four dims each, the last not empty",
-			q.Shape, key.Shape)
+	if len(q.Shape) != 4 || len(key.Shape) != 4 || len(v.Shape) != 4 || q.Shape[3] == 0 || v.Shape[3] == 0 {
+		return nil, fmt.Errorf("q has shape %v, k %v and v %v: want four dims each, the last not empty",
+			q.Shape, key.Shape, v.Shape)
 	}
 	scale, ok := k.Attrs.Lookup("scale")
 	if !ok {
@@ -66,16 +67,16 @@ func attentionOf(k *truth.Request) (*attention, error) {
 	a := &attention{
 		rules: k.Rules, d: q.DType, q: q, k: key, v: v, batch: q.Shape[0], headsQ: q.Shape[1],
 		headsKV: key.Shape[1],
-		seqQ:    q.Shape[2], seqKV: key.Shape[2], n: q.Shape[3], scale: scale.Number,
+		seqQ:    q.Shape[2], seqKV: key.Shape[2], n: q.Shape[3], nV: v.Shape[3], scale: scale.Number,
 		causal:  k.Attrs.Number("causal") != 0,
 		simOnly: k.SimOnly && !k.Rules.EveryStep,
 	}
 	if a.headsKV == 0 || a.headsQ%a.headsKV != 0 || key.Shape[0] != a.batch || key.Shape[3] != a.n ||
-		!slices.Equal(v.Shape, key.Shape) {
+		!slices.Equal(v.Shape[:3], key.Shape[:3]) {
 		return nil, fmt.Errorf("q has shape %v, k %v, v %v: want equal batch and head_dim, heads that "+
-			"divide, and v like k", q.Shape, key.Shape, v.Shape)
+			"divide, and as many values as keys", q.Shape, key.Shape, v.Shape)
 	}
-	a.gD, a.gK = k.Growth(a.n), k.Growth(a.seqKV)
+	a.gD, a.gV, a.gK = k.Growth(a.n), k.Growth(a.nV), k.Growth(a.seqKV)
 	a.uP, a.eta = judge.U32, judge.Tiny
 	switch {
 	case a.rules.LowWeights || a.rules.EveryStep:
@@ -142,9 +143,9 @@ func (a *attention) atHead(head int64) *oneHead {
 	h := &oneHead{attention: a, head: head}
 	h.k, h.v = headOf(a.k, a.kvHead(head)), headOf(a.v, a.kvHead(head))
 	h.simK, h.simV = a.operands(h.k), a.operands(h.v)
-	h.sizes = make([]float64, (a.seqKV+1)*a.n)
+	h.sizes = make([]float64, (a.seqKV+1)*a.nV)
 	for i, v := range h.v {
-		h.sizes[int64(i)+a.n] = h.sizes[i] + math.Abs(v)
+		h.sizes[int64(i)+a.nV] = h.sizes[i] + math.Abs(v)
 	}
 	return h
 }
@@ -159,12 +160,13 @@ func headOf(t tensor.Tensor, head int64) []float64 {
 	return values
 }
 
-// keyed returns row j of keys or values.
-func (h *oneHead) keyed(x []float64, j int64) []float64 { return x[j*h.n : (j+1)*h.n] }
+// keyed returns row j of keys, and valued of values.
+func (h *oneHead) keyed(x []float64, j int64) []float64  { return x[j*h.n : (j+1)*h.n] }
+func (h *oneHead) valued(x []float64, j int64) []float64 { return x[j*h.nV : (j+1)*h.nV] }
 
-// queried returns query row i of this head.
+// queried returns the row of query i of this head.
 func (h *oneHead) queried(t tensor.Tensor, i int64) []float64 {
-	row := make([]float64, h.n)
+	row := make([]float64, t.Shape[3])
 	t.DecodeRow(row, h.head*h.seqQ+i, 0)
 	return row
 }
@@ -277,7 +279,7 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	shape := []int64{a.batch, a.headsQ, a.seqQ, a.n}
+	shape := []int64{a.batch, a.headsQ, a.seqQ, a.nV}
 	rows := a.batch * a.headsQ * a.seqQ
 	chosen := k.Sample.Choose(rows)
 	o := k.Target("o", a.d, shape, chosen)
@@ -290,7 +292,7 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 			func() *queryRow { return new(queryRow) }, func(m *queryRow, x int64) {
 				i := part.first + x
 				h.scores(part.rows[x], h.keys[:h.visible(part.rows[x])], &m.scores)
-				f := h.forwardRow(m, truth.RowOf(o, i, a.n))
+				f := h.forwardRow(m, truth.RowOf(o, i, a.nV))
 				lse.R[i], lse.T[i], lse.TFP32[i], lse.Sim[i] = f.r, f.t, f.tFP32, f.sim
 			})
 	}
@@ -377,7 +379,7 @@ func (h *oneHead) forwardRow(m *queryRow, out truth.Row) logSumExp {
 	m.weigh(h.tf32())
 	if h.simOnly {
 		for j, e := range m.pSim {
-			truth.Axpy(out.Sim, h.storedWeight(e)/m.simL, h.keyed(h.simV, int64(j)))
+			truth.Axpy(out.Sim, h.storedWeight(e)/m.simL, h.valued(h.simV, int64(j)))
 		}
 		copy(out.R, out.Sim) // R is not needed, but must be of the same class
 		truth.RoundRow(out.Sim, out.Sim, h.d)
@@ -385,9 +387,9 @@ func (h *oneHead) forwardRow(m *queryRow, out truth.Row) logSumExp {
 		return logSumExp{r: lse, sim: tensor.Round(op.FP32, lse, false)}
 	}
 	low := h.uP != judge.U32
-	m.backing = resized(m.backing, 2*int(h.n))
+	m.backing = resized(m.backing, 2*int(h.nV))
 	clear(m.backing)
-	m.weights, m.weightsFP32 = m.backing[:h.n], m.backing[h.n:]
+	m.weights, m.weightsFP32 = m.backing[:h.nV], m.backing[h.nV:]
 	sums := weightedSums{out.R, m.weights, m.weightsFP32, out.Sim}
 	m.spread, m.spreadFP32, m.revived = 0, 0, 0
 	shift, lse := h.largestShift(m.scores), m.max+math.Log(m.l)
@@ -404,8 +406,8 @@ func (h *oneHead) forwardRow(m *queryRow, out truth.Row) logSumExp {
 			m.spreadFP32 += truth.Weighted(share, epsFP32)
 			tFP32 = truth.Weighted(share, epsFP32+judge.U32+judge.U32*h.gK)
 		}
-		sums.add(share, t, tFP32, h.storedWeight(m.pSim[j])/m.simL, low, h.keyed(h.v, int64(j)),
-			h.keyed(h.simV, int64(j)))
+		sums.add(share, t, tFP32, h.storedWeight(m.pSim[j])/m.simL, low, h.valued(h.v, int64(j)),
+			h.valued(h.simV, int64(j)))
 	}
 	truth.RoundRow(out.Sim, out.Sim, h.d)
 	if !low {
@@ -426,7 +428,7 @@ func (h *oneHead) forwardRow(m *queryRow, out truth.Row) logSumExp {
 // allow fills the error bounds of a row of o.
 func (h *oneHead) allow(m *queryRow, out truth.Row) {
 	keys := float64(len(m.p))
-	for c, sizes := range h.keyed(h.sizes, int64(len(m.p))) {
+	for c, sizes := range h.valued(h.sizes, int64(len(m.p))) {
 		size := math.Abs(out.R[c])
 		out.T[c] = m.weights[c] + h.eta*sizes + size*(m.spread+judge.U32*h.gK) + truth.Subnormal*keys
 		out.TFP32[c] = m.weightsFP32[c] + judge.Tiny*sizes + size*(m.spreadFP32+judge.U32*h.gK) +
@@ -452,7 +454,7 @@ func (h *oneHead) capRow(n int64, out truth.Row) {
 	for c := range out.R {
 		largest := 0.0
 		for j := range n {
-			largest = math.Max(largest, math.Abs(h.keyed(h.v, j)[c]))
+			largest = math.Max(largest, math.Abs(h.valued(h.v, j)[c]))
 		}
 		limit := largest*(1+2*judge.U32*h.gK+h.uP) + math.Abs(out.R[c])
 		out.T[c], out.TFP32[c] = math.Min(out.T[c], limit), math.Min(out.TFP32[c], limit)

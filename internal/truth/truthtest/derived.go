@@ -227,7 +227,7 @@ func (d *derived) parts(size string) []judge.Truth {
 		d.partsOf = map[string][]judge.Truth{}
 	}
 	d.partsOf[size] = nil
-	terms := d.Dims.Get(size)
+	terms, _ := d.spec.Size(d.Dims, size)
 	blocks := min(terms, sumBlocks)
 	var parts []judge.Truth
 	for b := int64(1); b <= blocks; b++ {

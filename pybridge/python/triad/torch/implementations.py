@@ -105,7 +105,7 @@ class Implementations:
             return ""
         signature = self._forward if direction == "forward" or row.recomputes else self._backward
         assert signature is not None
-        sizes = dict(dims)
+        sizes = signature.every_size(dict(dims))
         attributes = signature.resolve({}, sizes)
         numbers = signature.numbers(attributes)
         parts = {"": dtype.split("_")[0], "$1": dtype.split("_")[0], "$2": dtype.split("_")[-1]}

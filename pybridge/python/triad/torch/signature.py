@@ -66,6 +66,7 @@ class Signature:
         self.outputs: list[Mapping[str, Any]] = of["outputs"]
         self.dtypes: list[str] = of["dtypes"]
         self.dims = [d["name"] for d in spec["dims"]]
+        self._implied = {d["name"]: d["default"] for d in spec["dims"] if d["implied"]}
         self.attributes = spec["attributes"] or []
         self.require: list[str] = spec["require"] or []
         self._required_floats = [a for a in self.attributes if a["type"] == "float"
@@ -80,12 +81,20 @@ class Signature:
         return shape
 
     def sizes(self, tensors: Sequence[torch.Tensor], attributes: Mapping[str, Any]) -> dict[str, Any]:
-        """The dims by name as the tensors show them; nothing is checked."""
+        """The dims by name as the tensors show them, as a case has them: an implied one that is its default
+        is left out. Nothing is checked."""
         found: dict[str, Any] = {}
         for t, x in zip(self.inputs, tensors):
             for text, size in zip(self.shape_of(t, attributes), x.shape):
                 found |= _size_of(text, size, self.dims, attributes)
+        for name, of in self._implied.items():
+            if type(found[name]) is int and type(found[of]) is int and found[name] == found[of]:
+                del found[name]
         return found
+
+    def every_size(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
+        """The dims of a case with the implied ones that it leaves out."""
+        return {name: sizes[of] for name, of in self._implied.items()} | dict(sizes)
 
     def resolve(self, attributes: Mapping[str, Any], dims: Mapping[str, Any]) -> dict[str, Any]:
         """The attributes with every default: None stands for one that depends on dims."""
