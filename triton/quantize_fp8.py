@@ -39,11 +39,12 @@ def _steps(amax, MOST: tl.constexpr, DEEPSEEK: tl.constexpr, POWERS: tl.constexp
     """The scales of groups, and the factors of their numbers. NaN stays: no comparison with it holds."""
     if DEEPSEEK:
         a = tl.where(amax < 1e-4, 1e-4, amax)
-        stored, factor = tl.div_rn(a, a * 0.0 + MOST), tl.div_rn(a * 0.0 + MOST, a)
+        most = tl.zeros_like(a) + MOST
+        stored, factor = tl.div_rn(a, most), tl.div_rn(most, a)
         if POWERS:
             below = _power_below(stored)
             stored = tl.where(below < stored, 2.0 * below, stored)
-            factor = tl.div_rn(stored * 0.0 + 1.0, stored)
+            factor = tl.div_rn(tl.zeros_like(stored) + 1.0, stored)
     else:
         wide = amax.to(tl.float64)
         factor = (MOST / tl.where(wide < 1e-12, 1e-12, wide)).to(tl.float32)

@@ -3,6 +3,9 @@
 #define TRIAD_FP8_RECIPE_CUH
 #include <cuda_fp8.h>
 
+#include <cstring>
+#include <type_traits>
+
 #include "pack.cuh"
 #include "reduce.cuh"
 
@@ -59,24 +62,71 @@ private:
 	}
 };
 
-// The largest magnitude in a pack of 16 bytes.
-template <class T> __device__ inline Magnitude largest_of(const Pack<T, vector<T>> &raw) {
-	float v[vector<T>];
-	unpack(raw, v);
-	Magnitude own = {};
+// PackMagnitude is the largest magnitude of the elements of packs. Those of 16 bits are compared two at a time, as they are: the largest of the low
+// halves of words is apart from that of the high halves.
+template <class T> class PackMagnitude {
+	using Two = std::conditional_t<std::is_same_v<T, __half>, __half2, __nv_bfloat162>;
+	static constexpr bool in_pairs = sizeof(T) == 2;
+	std::conditional_t<in_pairs, Two, Magnitude> largest;
+
+public:
+	static constexpr int columns = 4 / static_cast<int>(sizeof(T)); // elements of a word
+
+	__device__ PackMagnitude() { memset(&largest, 0, sizeof largest); }
+
+	__device__ void take(uint32_t word) {
+		if constexpr (in_pairs) {
+			Two two;
+			memcpy(&two, &word, sizeof two);
+			largest = __hmax2_nan(largest, __habs2(two));
+		} else {
+			largest = Largest{}(largest, Magnitude::of(__uint_as_float(word)));
+		}
+	}
+
+	template <int N> __device__ void take(const Pack<T, N> &pack) {
 #pragma unroll
-	for (int j = 0; j < vector<T>; j++) own = Largest{}(own, Magnitude::of(v[j]));
-	return own;
+		for (int i = 0; i < N / columns; i++) take(word(pack, i));
+	}
+
+	// The largest of the elements that are the i-th of their word.
+	__device__ Magnitude column(int i) const {
+		if constexpr (in_pairs) return Magnitude::of(to_float(i == 0 ? largest.x : largest.y));
+		else return largest;
+	}
+
+	__device__ Magnitude all() const { return Largest{}(column(0), column(columns - 1)); }
+};
+
+template <class T> __device__ inline Magnitude largest_of(const Pack<T, vector<T>> &raw) {
+	PackMagnitude<T> own;
+	own.take(raw);
+	return own.all();
 }
 
-// put_codes writes the codes of a pack, 4 or 8 bytes.
+// codes_of makes codes of numbers, two with one instruction; four are a word.
+template <__nv_fp8_interpretation_t Format, int N> __device__ inline void codes_of(const float (&v)[N], float factor, uint32_t (&words)[N / 4]) {
+	const auto two = [&](int j) -> uint32_t {
+		return __nv_cvt_float2_to_fp8x2(make_float2(v[j] * factor, v[j + 1] * factor), __NV_SATFINITE, Format);
+	};
+#pragma unroll
+	for (int i = 0; i < N / 4; i++) words[i] = two(4 * i) | two(4 * i + 2) << 16;
+}
+
+// put_codes writes the codes of 4, 8 or 16 numbers at once.
+template <int N> __device__ inline void put_codes(uint8_t *to, const float (&v)[N], Fp8Recipe recipe, float factor) {
+	uint32_t words[N / 4];
+	if (recipe.wide) codes_of<__NV_E5M2>(v, factor, words);
+	else codes_of<__NV_E4M3>(v, factor, words);
+	if constexpr (N == 4) *reinterpret_cast<uint32_t *>(to) = words[0];
+	if constexpr (N == 8) *reinterpret_cast<uint2 *>(to) = make_uint2(words[0], words[1]);
+	if constexpr (N == 16) *reinterpret_cast<uint4 *>(to) = make_uint4(words[0], words[1], words[2], words[3]);
+}
+
 template <class T> __device__ inline void put_codes(uint8_t *to, const Pack<T, vector<T>> &raw, Fp8Recipe recipe, float factor) {
 	float v[vector<T>];
 	unpack(raw, v);
-	Pack<uint8_t, vector<T>> codes;
-#pragma unroll
-	for (int j = 0; j < vector<T>; j++) codes.at[j] = recipe.code(v[j], factor);
-	*reinterpret_cast<Pack<uint8_t, vector<T>> *>(to) = codes;
+	put_codes(to, v, recipe, factor);
 }
 
 } // namespace triad

@@ -26,6 +26,7 @@ using triad::Fp8Recipe, triad::Largest, triad::largest_of, triad::Magnitude, tri
 
 constexpr int threads = 256;
 constexpr int side = 128;   // columns of a block, rows and columns of a tile
+constexpr int low = 32;     // rows of a block that needs no square tile
 constexpr int parts = 1024; // of a tensor with one scale, at most: a block each
 
 enum Attribute { format, per, recipe, powers, both };
@@ -97,15 +98,15 @@ __global__ void __launch_bounds__(Threads) quantize_fp8_row_kernel(const T *x, O
 	const int first = static_cast<int>(threadIdx.x) * V;
 	for (int64_t r = blockIdx.x; r < rows; r += gridDim.x) {
 		Raw<T> held[Packs];
-		Magnitude own = {};
+		triad::PackMagnitude<T> own;
 #pragma unroll
 		for (int p = 0; p < Packs; p++)
 			if (first + p * Threads * V < cols) held[p] = triad::fetch<V>(x + r * cols + first + p * Threads * V);
 #pragma unroll
 		for (int p = 0; p < Packs; p++)
-			if (first + p * Threads * V < cols) own = Largest{}(own, largest_of<T>(held[p]));
+			if (first + p * Threads * V < cols) own.take(held[p]);
 		float factor;
-		const float stored = rules.scale(triad::block_reduce<Threads>(own, Largest{}, scratch), factor);
+		const float stored = rules.scale(triad::block_reduce<Threads>(own.all(), Largest{}, scratch), factor);
 		if (threadIdx.x == 0) out.scale[r] = stored;
 #pragma unroll
 		for (int p = 0; p < Packs; p++)
@@ -118,15 +119,19 @@ __global__ void __launch_bounds__(Threads) quantize_fp8_row_kernel(const T *x, O
 // What a tile's scales come from: each of its rows (and columns, for the transpose), all of it, or the whole tensor, whose factor is known.
 enum Source { from_rows, from_tile, known };
 
-// Shared memory holds the tile for its columns, in the element type: neighbouring threads read neighbouring columns.
-template <class T, Source From, bool Turn>
+// A block has Height rows of 128 columns. Neighbouring lanes have a row; each computes the scale of one of their rows, and they share them.
+// Shared memory holds the tile for its columns, in the element type: neighbouring threads read neighbouring words.
+template <class T, Source From, bool Turn, int Height>
 __global__ void __launch_bounds__(threads) quantize_fp8_tile_kernel(const T *x, Outputs out, Fp8Recipe rules, int64_t rows, int64_t cols) {
-	constexpr int V = triad::vector<T>, lanes = side / V, at_once = threads / lanes, Packs = side / at_once;
+	constexpr int V = triad::vector<T>, lanes = side / V, at_once = threads / lanes, Packs = Height / at_once;
+	static_assert(Height == side || (!Turn && From != from_tile), "a tile is square where its columns or all of it have a scale");
+	static_assert(Packs <= lanes, "each of a thread's rows has a lane for its scale");
 	extern __shared__ __align__(16) unsigned char memory[];
-	__shared__ Magnitude scratch[threads];
 	T *const tile = reinterpret_cast<T *>(memory);
-	const int64_t top = blockIdx.y * static_cast<int64_t>(side), left = blockIdx.x * static_cast<int64_t>(side);
-	const int row = static_cast<int>(threadIdx.x) / lanes, col = static_cast<int>(threadIdx.x) % lanes * V;
+	// with the factor of the whole tensor, the end of x was read last and may still be in the L2 cache
+	const int64_t band = From == known ? gridDim.y - 1 - blockIdx.y : blockIdx.y;
+	const int64_t top = band * Height, left = blockIdx.x * static_cast<int64_t>(side);
+	const int row = static_cast<int>(threadIdx.x) / lanes, lane = static_cast<int>(threadIdx.x) % lanes, col = lane * V;
 	const bool inside = left + col < cols;
 	Raw<T> held[Packs];
 #pragma unroll
@@ -137,65 +142,104 @@ __global__ void __launch_bounds__(threads) quantize_fp8_tile_kernel(const T *x, 
 	float factor = 0.0f;
 	if constexpr (From == known) factor = *out.factor;
 	if constexpr (From == from_tile) {
-		Magnitude own = {};
+		__shared__ Magnitude scratch[threads / 32];
+		triad::PackMagnitude<T> own;
 #pragma unroll
-		for (int p = 0; p < Packs; p++) own = Largest{}(own, largest_of<T>(held[p]));
-		const float stored = rules.scale(triad::block_reduce<threads>(own, Largest{}, scratch), factor);
+		for (int p = 0; p < Packs; p++) own.take(held[p]);
+		const float stored = rules.scale(triad::block_reduce<threads>(own.all(), Largest{}, scratch), factor);
 		if (threadIdx.x == 0) {
 			out.scale[blockIdx.y * static_cast<int64_t>(gridDim.x) + blockIdx.x] = stored;
 			if (Turn) out.scale_t[blockIdx.x * static_cast<int64_t>(gridDim.y) + blockIdx.y] = stored;
 		}
 	}
+	if constexpr (From == from_rows) {
+		Magnitude of_lane = {};
+#pragma unroll
+		for (int p = 0; p < Packs; p++) {
+			const Magnitude largest = triad::warp_reduce<lanes>(largest_of<T>(held[p]), Largest{});
+			if (lane == p) of_lane = largest;
+		}
+		const float stored = rules.scale(of_lane, factor);
+		const int64_t r = top + row + lane * at_once;
+		if (lane < Packs && r < rows) out.scale[r * gridDim.x + blockIdx.x] = stored;
+	}
 #pragma unroll
 	for (int p = 0; p < Packs; p++) {
 		const int64_t r = top + row + p * at_once;
-		if constexpr (From == from_rows) {
-			const float stored = rules.scale(triad::warp_reduce<lanes>(largest_of<T>(held[p]), Largest{}), factor);
-			if (col == 0 && r < rows) out.scale[r * gridDim.x + blockIdx.x] = stored;
-		}
-		if (inside && r < rows) put_codes<T>(out.q + r * cols + left + col, held[p], rules, factor);
+		const float of_row = From == from_rows ? __shfl_sync(triad::all_lanes, factor, p, lanes) : factor;
+		if (inside && r < rows) put_codes<T>(out.q + r * cols + left + col, held[p], rules, of_row);
 		if constexpr (Turn) *reinterpret_cast<Raw<T> *>(tile + (row + p * at_once) * side + col) = held[p];
 	}
 	if constexpr (Turn) {
-		// Two threads share a column, which is a row of the transpose.
+		// A thread has the columns of one word, which are rows of the transpose, and part of their rows.
+		constexpr int W = triad::PackMagnitude<T>::columns, words = side / W, part = side * words / threads, parts_of_column = side / part;
+		const int c = static_cast<int>(threadIdx.x) % words * W, first = static_cast<int>(threadIdx.x) / words * part;
+		const uint32_t *const column = reinterpret_cast<const uint32_t *>(tile + first * side + c);
 		__syncthreads();
-		constexpr int part = side * side / threads;
-		const int c = static_cast<int>(threadIdx.x) % side, first = static_cast<int>(threadIdx.x) / side * part;
+		float factors[W];
+#pragma unroll
+		for (int w = 0; w < W; w++) factors[w] = factor;
 		if constexpr (From == from_rows) {
-			Magnitude own = {};
-			for (int i = 0; i < part; i++) own = Largest{}(own, Magnitude::of(to_float(tile[(first + i) * side + c])));
-			scratch[threadIdx.x] = own;
+			__shared__ Magnitude largest[parts_of_column][side];
+			__shared__ float of_column[side];
+			triad::PackMagnitude<T> own;
+#pragma unroll 8
+			for (int i = 0; i < part; i++) own.take(column[i * words]);
+#pragma unroll
+			for (int w = 0; w < W; w++) largest[first / part][c + w] = own.column(w);
 			__syncthreads();
-			const float stored = rules.scale(Largest{}(scratch[c], scratch[c + side]), factor);
-			if (first == 0 && left + c < cols) out.scale_t[(left + c) * gridDim.y + blockIdx.y] = stored;
+			const int mine = static_cast<int>(threadIdx.x);
+			if (mine < side) {
+				Magnitude all = {};
+#pragma unroll
+				for (int i = 0; i < parts_of_column; i++) all = Largest{}(all, largest[i][mine]);
+				const float stored = rules.scale(all, of_column[mine]);
+				if (left + mine < cols) out.scale_t[(left + mine) * gridDim.y + blockIdx.y] = stored;
+			}
+			__syncthreads();
+#pragma unroll
+			for (int w = 0; w < W; w++) factors[w] = of_column[c + w];
 		}
 		if (left + c >= cols) return;
-		uint8_t *const to = out.q_t + (left + c) * rows + top + first;
 		const int length = static_cast<int>(min(rows - top - first, static_cast<int64_t>(part)));
-		const auto code_at = [&](int i) { return rules.code(to_float(tile[(first + i) * side + c]), factor); };
 		for (int i = 0; i < length; i += 16) {
-			triad::Pack<uint8_t, 16> codes;
+			triad::Pack<T, W> numbers[16]; // those past the end are 0
 #pragma unroll
-			for (int j = 0; j < 16; j++) codes.at[j] = code_at(i + j); // those past the end are of a number that is 0
-			if (rows % 16 == 0) *reinterpret_cast<triad::Pack<uint8_t, 16> *>(to + i) = codes;
-			else
-				for (int j = 0; j < 16 && i + j < length; j++) to[i + j] = codes.at[j];
+			for (int j = 0; j < 16; j++) memcpy(&numbers[j], column + (i + j) * words, sizeof numbers[j]);
+#pragma unroll
+			for (int w = 0; w < W; w++) {
+				float v[16];
+#pragma unroll
+				for (int j = 0; j < 16; j++) v[j] = to_float(numbers[j].at[w]);
+				uint8_t *const to = out.q_t + (left + c + w) * rows + top + first + i;
+				if (rows % 16 == 0)
+					put_codes(to, v, rules, factors[w]);
+				else
+					for (int j = 0; j < 16 && i + j < length; j++) to[j] = rules.code(v[j], factors[w]);
+			}
 		}
 	}
 }
 
-template <class T, Source From, bool Turn> int launch_tiles(const triad_call *call, const float *factor) {
+TRIAD_SPILLS(quantize_fp8_row_kernel, 36, "fp32 rows of more than 16384 numbers, for sm_90a");
+TRIAD_SPILLS(quantize_fp8_tile_kernel, 24, "16-bit tiles with one scale and their transposes, for sm_80; 4 with scales of rows, for sm_90a");
+
+template <class T, Source From, bool Turn, int Height> int launch_tiles(const triad_call *call, const float *factor) {
 	const int64_t rows = call->in[0].shape[0], cols = call->in[0].shape[1];
 	constexpr int bytes = Turn ? side * side * static_cast<int>(sizeof(T)) : 0;
-	const auto kernel = quantize_fp8_tile_kernel<T, From, Turn>;
+	const auto kernel = quantize_fp8_tile_kernel<T, From, Turn, Height>;
 	if (const int status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)) return status;
-	const dim3 grid(triad::blocks_for(cols, side), triad::blocks_for(rows, side));
+	const dim3 grid(triad::blocks_for(cols, side), triad::blocks_for(rows, Height));
 	kernel<<<grid, threads, bytes, triad::stream_of(call)>>>(static_cast<const T *>(call->in[0].data), Outputs(call, factor), recipe_of(call), rows, cols);
 	return triad::launched();
 }
 
 template <class T, Source From> int launch_turned(const triad_call *call, const float *factor) {
-	return call->in[0].shape[0] == 0 ? TRIAD_OK : call->attr[both] != 0 ? launch_tiles<T, From, true>(call, factor) : launch_tiles<T, From, false>(call, factor);
+	constexpr int height = From == from_tile ? side : low; // many small blocks read while others compute
+	const int64_t rows = call->in[0].shape[0];
+	if (rows == 0) return TRIAD_OK;
+	if (call->attr[both] != 0) return launch_tiles<T, From, true, side>(call, factor);
+	return rows <= 65535 * height ? launch_tiles<T, From, false, height>(call, factor) : launch_tiles<T, From, false, side>(call, factor);
 }
 
 // ---- parts ------------------------------------------------------------------------------------------------------------------------------
@@ -203,12 +247,12 @@ template <class T, Source From> int launch_turned(const triad_call *call, const 
 // Block b looks at every so-many-th pack.
 template <class T> __global__ void __launch_bounds__(threads) quantize_fp8_part_kernel(const T *x, Magnitude *largest, int64_t packs) {
 	__shared__ Magnitude scratch[threads / 32];
-	Magnitude own = {};
+	triad::PackMagnitude<T> own;
 #pragma unroll 4
 	for (int64_t p = blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x; p < packs; p += gridDim.x * static_cast<int64_t>(threads))
-		own = Largest{}(own, largest_of<T>(triad::fetch<triad::vector<T>>(x + p * triad::vector<T>)));
-	own = triad::block_reduce<threads>(own, Largest{}, scratch);
-	if (threadIdx.x == 0) largest[blockIdx.x] = own;
+		own.take(triad::fetch<triad::vector<T>>(x + p * triad::vector<T>));
+	const Magnitude of_block = triad::block_reduce<threads>(own.all(), Largest{}, scratch);
+	if (threadIdx.x == 0) largest[blockIdx.x] = of_block;
 }
 
 // One block joins what they found.
@@ -246,6 +290,7 @@ template <class T> int quantize_fp8_row(const triad_call *call) {
 	};
 	if (cols <= 128 * 8) return launch(quantize_fp8_row_kernel<T, 128, 8>, 128);
 	if (cols <= 128 * 32) return launch(quantize_fp8_row_kernel<T, 128, 32>, 128);
+	if (cols <= 256 * 32) return launch(quantize_fp8_row_kernel<T, 256, 32>, 256);
 	if (cols <= 512 * 32) return launch(quantize_fp8_row_kernel<T, 512, 32>, 512);
 	return launch(quantize_fp8_row_kernel<T, 1024, 32>, 1024);
 }
