@@ -171,53 +171,10 @@ __global__ void __launch_bounds__(threads) quantize_fp8_tile_kernel(const T *x, 
 		if constexpr (Turn) *reinterpret_cast<Raw<T> *>(tile + (row + p * at_once) * side + col) = held[p];
 	}
 	if constexpr (Turn) {
-		// A thread has the columns of one word, which are rows of the transpose, and part of their rows.
-		constexpr int W = triad::PackMagnitude<T>::columns, words = side / W, part = side * words / threads, parts_of_column = side / part;
-		const int c = static_cast<int>(threadIdx.x) % words * W, first = static_cast<int>(threadIdx.x) / words * part;
-		const uint32_t *const column = reinterpret_cast<const uint32_t *>(tile + first * side + c);
 		__syncthreads();
-		float factors[W];
-#pragma unroll
-		for (int w = 0; w < W; w++) factors[w] = factor;
-		if constexpr (From == from_rows) {
-			__shared__ Magnitude largest[parts_of_column][side];
-			__shared__ float of_column[side];
-			triad::PackMagnitude<T> own;
-#pragma unroll 8
-			for (int i = 0; i < part; i++) own.take(column[i * words]);
-#pragma unroll
-			for (int w = 0; w < W; w++) largest[first / part][c + w] = own.column(w);
-			__syncthreads();
-			const int mine = static_cast<int>(threadIdx.x);
-			if (mine < side) {
-				Magnitude all = {};
-#pragma unroll
-				for (int i = 0; i < parts_of_column; i++) all = Largest{}(all, largest[i][mine]);
-				const float stored = rules.scale(all, of_column[mine]);
-				if (left + mine < cols) out.scale_t[(left + mine) * gridDim.y + blockIdx.y] = stored;
-			}
-			__syncthreads();
-#pragma unroll
-			for (int w = 0; w < W; w++) factors[w] = of_column[c + w];
-		}
-		if (left + c >= cols) return;
-		const int length = static_cast<int>(min(rows - top - first, static_cast<int64_t>(part)));
-		for (int i = 0; i < length; i += 16) {
-			triad::Pack<T, W> numbers[16]; // those past the end are 0
-#pragma unroll
-			for (int j = 0; j < 16; j++) memcpy(&numbers[j], column + (i + j) * words, sizeof numbers[j]);
-#pragma unroll
-			for (int w = 0; w < W; w++) {
-				float v[16];
-#pragma unroll
-				for (int j = 0; j < 16; j++) v[j] = to_float(numbers[j].at[w]);
-				uint8_t *const to = out.q_t + (left + c + w) * rows + top + first + i;
-				if (rows % 16 == 0)
-					put_codes(to, v, rules, factors[w]);
-				else
-					for (int j = 0; j < 16 && i + j < length; j++) to[j] = rules.code(v[j], factors[w]);
-			}
-		}
+		const auto scale_of = [&](int c) { return out.scale_t + (left + c) * gridDim.y + blockIdx.y; };
+		const int64_t width = min(cols - left, static_cast<int64_t>(side)), height = min(rows - top, static_cast<int64_t>(side));
+		triad::put_turned<side, threads, From == from_rows>(tile, out.q_t + left * rows + top, rows, width, height, scale_of, rules, factor);
 	}
 }
 
