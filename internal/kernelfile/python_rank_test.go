@@ -83,9 +83,9 @@ func TestReadingsOfPython(t *testing.T) {
 func TestGivesOneDType(t *testing.T) {
 	s := rowsAndCols(t)
 	for made, want := range map[string]string{
-		"torch.empty(x.shape, dtype=torch.float32)":                                    "fp32",
-		"torch.empty(x.shape, dtype=x.dtype)":                                          "fp32 fp16 bf16",
-		"torch.empty_like(x)":                                                          "fp32 fp16 bf16",
+		"torch.empty(x.shape, dtype=torch.float32)": "fp32",
+		"torch.empty(x.shape, dtype=x.dtype)":       "fp32 fp16 bf16",
+		"torch.empty_like(x)":                       "fp32 fp16 bf16",
 		"torch.empty_like(x)\n    s = torch.zeros((4,),\n        dtype=torch.float16)": "fp32 fp16 bf16",
 		"torch.empty(\n        x.shape,\n        dtype=torch.float16,  # half\n    )":  "fp16",
 		"torch.zeros(x.shape, dtype=torch.bfloat16)\n    assert x.dtype == y.dtype":    "bf16",
