@@ -305,7 +305,8 @@ func (b *Binding) otherAdapters() []Alternative {
 		{b.Spec.Own.Wide, []string{"", layout.EndTwice}},
 		{b.Spec.Own.Tokens, []string{"", layout.EndSwapped}},
 	} {
-		if python := b.Function.Kind == cfacts.Python; python && slices.Contains(group.endings, layout.EndTwice) ||
+		python := b.Function.Kind == cfacts.Python
+		if python && slices.Contains(group.endings, layout.EndTwice) ||
 			(python && b.bshd || b.ordered) && slices.Contains(group.endings, layout.EndSwapped) {
 			continue
 		}

@@ -38,8 +38,8 @@ func (b *Binding) takeFP32(file *cfacts.File) {
 	}
 }
 
-// namesOf16 match the names of each type of 16 bits in Python, where half may also be half of a size; those of
-// bf16 are taken out of the text before.
+// namesOf16 match the names of each type of 16 bits in Python, where half may also be half of a size; those
+// of bf16 are taken out of the text before.
 var namesOf16 = map[op.DType]*regexp.Regexp{
 	op.BF16: regexp.MustCompile(`(?i)bfloat16|bf16`),
 	op.FP16: regexp.MustCompile(`(?i)torch\.half\b|\.half\(|float16|fp16`),

@@ -9,7 +9,7 @@ type Spec struct {
 	Summary     string          `toml:"summary"`
 	AlsoCalled  []string        `toml:"also_called"` // other common names: matmul is gemm
 	NearestTo   []string        `toml:"nearest_to"`  // names of what triad lacks and this is nearest to
-	Findings    string          `toml:"findings"`    // the catalog's operator whose findings are this one's too
+	Findings    string          `toml:"findings"`    // the operator whose findings it has too
 	Formula     string          `toml:"formula"`
 	Source      string          `toml:"source"`
 	DTypes      []string        `toml:"dtypes"`  // names of a case's dtype; "e5m2_e4m3" has two parts

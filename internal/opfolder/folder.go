@@ -31,8 +31,8 @@ type Folder struct {
 	// their signatures. Rows is the same for the .py (IMPLEMENTATIONS); with Formula it has a
 	// reference_backward.
 	Registers, Rows, Formula bool
-	Findings                 []op.Finding // faults of torch's kernels, those of the operator that it is copied from
-	Problem                  string       // the plan of a problem that was imported, ProblemFile; "" elsewhere
+	Findings                 []op.Finding // of the operator that it copies
+	Problem                  string       // the plan of an imported problem, ProblemFile; "" elsewhere
 }
 
 // ProblemFile is the name of the file in an imported problem's folder that says how the problem and its

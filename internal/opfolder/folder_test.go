@@ -32,7 +32,7 @@ func TestCreateMakesWhatOpenReads(t *testing.T) {
 		if o, err := catalog.Get(from); err == nil {
 			same := func(a, b op.Finding) bool { return a.ID == b.ID }
 			if !slices.EqualFunc(f.Findings, o.Findings, same) {
-				t.Errorf("from %q: %d findings, want the %d of the operator", from, len(f.Findings), len(o.Findings))
+				t.Errorf("from %q: findings %d, want %d", from, len(f.Findings), len(o.Findings))
 			}
 		}
 		if f.Spec.Name != "my_op" || f.CUDA == "" {
@@ -105,7 +105,7 @@ func TestOpenRefuses(t *testing.T) {
 		},
 		{
 			"my_op.toml", "formula =", "findings = \"conv1d\"\nformula =",
-			`findings = "conv1d": those of conv1d do not fit this spec: read findings internal/catalog/conv1d`,
+			`findings = "conv1d": those of conv1d do not fit this spec: read findings internal/catalog/`,
 		},
 	} {
 		folder := filepath.Join(t.TempDir(), "my_op")
