@@ -100,8 +100,8 @@ func contentsOf(name, from string, sources fs.FS) (map[string]string, error) {
 		toml = strings.ReplaceAll(toml, `"outlier", `, "")
 	}
 	if len(o.Findings) > 0 { // the reference calls the same operations of torch
-		toml = strings.Replace(toml, "\nformula = ", "\nfindings = \""+from+"\" # whose documented faults of "+
-			"torch's kernels count here too: triad ops findings\nformula = ", 1)
+		toml = strings.Replace(toml, "\nformula = ", "\nfindings = \""+from+"\" # whose documented "+
+			"faults of torch's kernels count here too: triad ops findings\nformula = ", 1)
 	}
 	files[name+".toml"] = toml
 	if plain, err := plainFiles(name, from, sources); err != nil || plain != nil {
