@@ -96,6 +96,8 @@ int64_t workspace_tma(const triad_call *call) { return triad::floats_bytes(triad
 // P stays in fp32 throughout, which meets p16, the contract of 16-bit attention, as well.
 constexpr uint32_t full = triad::bit(TRIAD_F32), halves = triad::bit(TRIAD_F16) | triad::bit(TRIAD_BF16);
 constexpr uint32_t o_and_lse = 3, gradients = 7, grad_q_only = 1;
+TRIAD_SPILLS(mma_forward, 44, "rows of 192 numbers of q and 128 of o in the registers of a thread, for sm_90a; 8 for sm_80");
+
 TRIAD_KERNEL(flash_attention, naive, forward,
              .contract("fp32").dtypes(full).outputs(o_and_lse).limits(limits::naive())
              .workspace(workspace_scores).launch(TRIAD_BY_DTYPE(forward_naive)))
