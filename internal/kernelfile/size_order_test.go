@@ -87,8 +87,8 @@ func TestModelWidth(t *testing.T) {
 	shim := PythonShim("mine.py", "mine/mine", all)
 	for _, words := range []string{
 		"in_k = in_k.transpose(1, 2).reshape((dim_seq_kv, dim_heads_kv * dim_head_dim,)).contiguous()",
-		"out_o = torch.empty((dim_seq_q, dim_heads_q * dim_head_dim,)",
-		"return given((exchanged(out_o, (dim_batch, dim_heads_q, dim_seq_q, dim_head_dim,)))",
+		"out_o = torch.empty((dim_seq_q, dim_heads_q * dim_head_dim_v,)",
+		"return given((exchanged(out_o, (dim_batch, dim_heads_q, dim_seq_q, dim_head_dim_v,)))",
 	} {
 		if !strings.Contains(shim, words) {
 			t.Errorf("no %q in\n%s", words, shim)
