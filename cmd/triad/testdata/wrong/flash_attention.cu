@@ -147,6 +147,7 @@ int accepts(const triad_call *call, char *why, int32_t bytes) {
 	triad::Check check(why, bytes);
 	for (int i = 0; i < call->n_in; i++) check.contiguous(call->in[i], "an input");
 	const long long dim = call->in[0].shape[3];
+	check.that(call->in[2].shape[3] == dim, "head_dim_v is not head_dim");
 	return check.that(dim <= 64, "head_dim %lld is more than 64", dim).status();
 }
 

@@ -50,6 +50,8 @@ def row(bug: str) -> Implementation:
         return o
 
     def accepts(direction, *tensors, **attributes):
+        if tensors[2].shape[3] != tensors[0].shape[3]:
+            return "head_dim_v is not head_dim"
         return None if all(t.is_contiguous() for t in tensors) else "an input is not contiguous"
 
     return Implementation(f"triton/{bug}", forward, outputs=("o",), contract=sixteen_bit("p16"), accepts=accepts)
