@@ -112,11 +112,11 @@ func (r *Runner) load(ctx context.Context, operator string, backends []backend.B
 			var missing *backend.Unavailable
 			switch {
 			case err == nil:
+			case errors.As(err, &all[i].buildFailure): // also of a run that was stopped: the build may be why
 			case ctx.Err() != nil: // it was cancelled: nothing is known of what is here
 				failures[i] = context.Cause(ctx)
 			case errors.As(err, &missing):
 				all[i].missing = missing.Sentence
-			case errors.As(err, &all[i].buildFailure):
 			case errors.As(err, &all[i].trouble):
 			default:
 				failures[i] = err
