@@ -141,9 +141,6 @@ class File(problem_describe.Description):
             raise Refused("none of its inputs is a tensor")
         if not all(isinstance(v, torch.Tensor) and v.dtype in NAMES for v in outputs):
             raise Refused("its forward returns something that is no tensor")
-        if not all(v.is_floating_point() for v in outputs):
-            raise Refused("it gives a choice, such as the place of a maximum: several may be right, and "
-                          "triad imports problems whose outputs are floating-point numbers alone")
         floats = [t.dtype for t in self.first if t.is_floating_point()]
         self.dtype = self.dtype_of(floats, outputs)
         if self.dtype not in problem_describe.TOLERANCE:

@@ -75,7 +75,9 @@ class Data:
         self.differentiable = tuple(k for k, t in enumerate(self.first)
                                     if t.is_floating_point() and self.fills.get(k) != "mask")
         self.gradient = "no input is a floating-point number"
-        if self.differentiable:
+        if not all(t.is_floating_point() for t in self.outputs):
+            self.gradient = "an output holds integers, which have none"
+        elif self.differentiable:
             self.gradient = self.gradient_trouble("normal", self.judged)
         begun = time.process_time()
         self.distributions = ["normal"]
