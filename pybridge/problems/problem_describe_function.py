@@ -307,6 +307,9 @@ class Function(problem_describe.Description):
         return [f"{n}_{i}" for n, word in self.signature if word == "sizes" and name in ("", n)
                 for i in range(self.tests[0][n].numel())] + ([] if name else self.shown)
 
+    def tested(self) -> list[dict[str, int]]:
+        return [{n: test[n] for n in self.free} for test in self.tests]
+
     def shapes_of_ours(self, most: int) -> list[dict[str, int]]:
         """A number of 0 is judged where a test has one: the problem may rule it out."""
         zero = {n for n in self.free if any(test[n] == 0 for test in self.tests)}

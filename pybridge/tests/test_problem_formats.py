@@ -272,6 +272,11 @@ class GPUMode(unittest.TestCase):
         self.assertTrue(torch.equal(right.forward(x), want))
         self.assertFalse(torch.equal(self.row("    return data[1]\n").forward(x), want))
 
+    def test_sizes_of_its_tests_are_judged(self):
+        d = self.describe(SUM, TASK + '  - {"size": 65536, "seed": 1}\n  - {"size": 9000000, "seed": 1}\n')
+        sizes = [v["size_"] for v in d["shapes"]]
+        self.assertEqual((sizes[2:5], 9000000 in sizes), ([65536, 4096, 128], False))
+
     def test_sizes_of_its_tests_may_not_be_declined(self):
         self.describe(SUM)
         row = self.row("    x, out = data\n    assert x.numel() == 4096\n    return x.sum()\n")
