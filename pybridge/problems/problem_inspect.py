@@ -197,6 +197,9 @@ def _described(request: dict[str, Any], folder: Path) -> dict[str, Any]:
         return module.describe(str(folder / request["file"]), *part)
     except Refused as e:
         return {"refused": str(e), "constant": e.constant}
+    except (MemoryError, RuntimeError) as e:
+        import problem_fills
+        return {"refused": problem_fills.reason("reading it", e)}
     except BaseException as e:
         text = line(e)
         return {"refused": f"reading it raised {type(e).__name__}" + (f": {text}" if text else "")}
