@@ -46,6 +46,10 @@ WAITING, LONGEST_WAITING = 3, 20
 """How many times as long a problem may take by the clock as by the processor: one that waits, and one that
 computes on a processor that others share. internal/describer has the second."""
 
+LEAST_COUNTED = 0.75
+"""The share of the limit of processor time that was used where the limit ended a process: the kernel counts
+ticks of the clock for it, which are too many on a busy machine."""
+
 LEAST_SHARE = 0.01
 """The share of a processor that a problem uses while it computes."""
 
@@ -105,7 +109,7 @@ def _answered(request: dict[str, Any], requests: BinaryIO, answers: BinaryIO) ->
         status = _ended(child, not why and text.endswith(b"\n"))
         shutil.rmtree(folder, ignore_errors=True)
     signalled = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-    if signalled and _spent() - before >= request["seconds"] - 1:
+    if signalled == signal.SIGKILL and _spent() - before >= LEAST_COUNTED * request["seconds"]:
         why = why or f"running it took more than {request['seconds']} seconds of processor time"
     elif not why and not text.endswith(b"\n"):
         how = (f"was ended by signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status)
