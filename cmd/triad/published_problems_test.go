@@ -19,8 +19,8 @@ import (
 	"triad/internal/session"
 )
 
-// publishedFunction is what a format has a problem of. Right is a submission's body; New in place of Old makes
-// it wrong.
+// publishedFunction holds a function that each format has a problem of. Right is a submission's body; New in
+// place of Old makes it wrong.
 type publishedFunction struct{ Name, Body, Right, Old, New, Size string }
 
 const publishedFolder = "testdata/published"
