@@ -19,7 +19,6 @@ from problem_inspect import Refused
 from problem_seed import seed_torch
 from tensors import NAMES
 
-
 MOST_WEIGHTS = 1 << 26
 """Elements of the weights with which the problem's own check is asked what it accepts."""
 
