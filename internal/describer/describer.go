@@ -19,9 +19,9 @@ import (
 const (
 	// Longest limits the processor time of the code of one problem while it is described.
 	Longest = 90 * time.Second
-	// waiting is the permitted ratio of wall time to processor time: pybridge/problems/problem_inspect.py
-	// has the same.
-	waiting = 3
+	// waiting is the permitted ratio of wall time to processor time, which other processes share:
+	// pybridge/problems/problem_inspect.py has the same.
+	waiting = 20
 )
 
 // MostMemory limits the bytes of memory of a process that describes problems: several run at the same time.
@@ -140,7 +140,7 @@ func (i *inspector) ask(ctx context.Context, request []byte) ([]byte, error) {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			return nil, fmt.Errorf("running it took more than %v", Longest)
+			return nil, fmt.Errorf("running it took more than %v", waiting*Longest)
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, errEnded
 		}

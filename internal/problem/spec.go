@@ -265,7 +265,7 @@ func (d *Description) check(line func(string, ...any)) {
 // quickShapes is the number of the first shapes that --quick takes, mostQuick the maximum of all that it
 // takes.
 const (
-	quickShapes = 4
+	quickShapes = 5
 	mostQuick   = 11
 )
 

@@ -5,6 +5,7 @@ says what its tensors and sizes are, and calls the reference."""
 from __future__ import annotations
 
 import ast
+import itertools
 import math
 import re
 import time
@@ -25,6 +26,9 @@ from tensors import NAMES
 
 MOST_OWN_ELEMENTS = 1 << 20
 """Of the tensors of the problem's own shape, where it is judged without a GPU."""
+
+MOST_TESTED = 3
+"""Shapes of the problem's tests that are judged, without its own."""
 
 MOST_FIXED_ELEMENTS = 1 << 24
 """Of the smallest shape of a problem most of whose sizes are numbers in its text."""
@@ -102,8 +106,19 @@ class Description(problem_fills.Data):
         return problem_sizes.value_of(self.expressions[slot], values) == sizes[slot]
 
     def proposed(self) -> Iterator[dict[str, int]]:
-        """Shapes that may be judged."""
-        return problem_sizes.shapes(self.probes, self.free)
+        """Shapes that may be judged: among ours the largest of the problem's tests, whose sizes a submission
+        may know."""
+        ours = problem_sizes.shapes(self.probes, self.free)
+        yield from itertools.islice(ours, 2)
+        known = [(problem_sizes.elements(sizes), v) for v in self.tested()
+                 if (sizes := self.probes.perhaps(v)) is not None]
+        small = [one for one in known if one[0] <= problem_sizes.MOST_ELEMENTS]
+        yield from [v for _, v in sorted(small, key=lambda one: -one[0])][:MOST_TESTED]
+        yield from ours
+
+    def tested(self) -> list[dict[str, int]]:
+        """The sizes of the problem's tests."""
+        return []
 
     def shapes_of_ours(self, most: int) -> list[dict[str, int]]:
         """Those of the proposed shapes, of at most so many elements."""

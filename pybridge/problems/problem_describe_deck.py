@@ -187,8 +187,8 @@ class _Deck(problem_describe_kernelbench.File):
             return inputs, kernelbench.listed(self.model(self.least, 0)(*inputs))
 
     def dtype_of(self, floats: list[torch.dtype], outputs: tuple) -> torch.dtype:
-        """That of the outputs: inputs may be of 8 bits."""
-        return outputs[0].dtype
+        """That of the outputs that are numbers: inputs may be of 8 bits."""
+        return next((v.dtype for v in outputs if v.is_floating_point()), super().dtype_of(floats, outputs))
 
     def proposed(self) -> Iterator[dict[str, int]]:
         """The problem's own shapes come first, cut: many a submission has an answer for such sizes alone, as

@@ -22,6 +22,9 @@ do."""
 MOST_CHOICES = 256
 """Ways to tell numbers apart that are tried."""
 
+LEAST_SHOWN = 16
+"""Integers of a test that show how large they get."""
+
 DISTINCT = ((3, 5, 7, 4, 6, 2), (8, 12, 16, 20, 24, 4))
 """Values that differ from each other."""
 
@@ -304,6 +307,9 @@ class Function(problem_describe.Description):
         return [f"{n}_{i}" for n, word in self.signature if word == "sizes" and name in ("", n)
                 for i in range(self.tests[0][n].numel())] + ([] if name else self.shown)
 
+    def tested(self) -> list[dict[str, int]]:
+        return [{n: test[n] for n in self.free} for test in self.tests]
+
     def shapes_of_ours(self, most: int) -> list[dict[str, int]]:
         """A number of 0 is judged where a test has one: the problem may rule it out."""
         zero = {n for n in self.free if any(test[n] == 0 for test in self.tests)}
@@ -330,10 +336,14 @@ class Function(problem_describe.Description):
     def bound_of(self, name: str) -> str:
         """The size that the integers of an input stay below in every test; "" for none."""
         tests = [test for test in self.looked if test[name].numel()]
+        most = [int(test[name].long().max()) for test in tests]
         if min(int(test[name].long().min()) for test in tests) < 0:
             return ""
+        # many integers that all stay far below a size have a range of their own
         return next((n for n in self.free
-                     if max(int(test[name].long().max()) - test[n] + 1 for test in tests) == 0), "")
+                     if max(top - test[n] + 1 for top, test in zip(most, tests)) == 0
+                     and not any(2 * top < test[n] - 1 and test[name].numel() >= LEAST_SHOWN
+                                 for top, test in zip(most, tests))), "")
 
     def classes(self, i: int, samples: list) -> str:
         bound = self.recipes[i].get("below")

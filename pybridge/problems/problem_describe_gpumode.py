@@ -161,13 +161,13 @@ class _Task(problem_describe.Description):
 
     def tensors(self) -> None:
         self.outputs = list(self.answered(problem_describe.copied(self.example)))
-        if not all(v.dtype in NAMES and v.is_floating_point() for v in self.outputs):
-            raise Refused("its outputs are not floating-point numbers: integers and choices are not imported")
+        if not all(v.dtype in NAMES for v in self.outputs):
+            raise Refused("an output is of a dtype that triad has no name for")
         floats = [t.dtype for t in self.example if isinstance(t, torch.Tensor) and t.is_floating_point()]
-        if not floats:
-            raise Refused("none of its inputs is of floating-point numbers")
-        self.dtype = floats[0]
-        if self.dtype not in problem_describe.TOLERANCE:
+        if not floats and any(v.is_floating_point() for v in self.outputs):
+            raise Refused("its outputs are floating-point numbers, and none of its inputs is")
+        self.dtype = floats[0] if floats else self.outputs[0].dtype
+        if floats and self.dtype not in problem_describe.TOLERANCE:
             raise Refused(f"its inputs are of {self.dtype}: want fp32, fp16 or bf16")
         self.places = [i for i, t in enumerate(self.example) if isinstance(t, torch.Tensor)]
         last = self.places[-1]
@@ -212,7 +212,7 @@ class _Task(problem_describe.Description):
         if len(self.outputs) != 1 or t.dtype != self.outputs[0].dtype or t.numel() != self.outputs[0].numel():
             return False
         values = problem_describe.copied(self.example)
-        values[place] = torch.full_like(t, torch.nan)
+        values[place] = torch.full_like(t, gpumode.poison(t.dtype))
         return torch.equal(self.answered(values)[0], self.outputs[0])
 
     def rooms(self) -> None:
@@ -248,6 +248,9 @@ class _Task(problem_describe.Description):
     def whole(self, values: dict[str, int]) -> dict[str, int]:
         return {**self.constants, **values}
 
+    def tested(self) -> list[dict[str, int]]:
+        return self.called
+
     def classes(self, i: int, samples: list) -> str:
         raise Refused("an input holds integers whose range follows from none of its sizes")
 
@@ -263,10 +266,8 @@ class _Task(problem_describe.Description):
             for i, t in zip(self.places, tensors):
                 values[i] = t.clone()
             if self.room >= 0:
-                import bounded
-                like = next(t for t in tensors if t.is_floating_point())
-                zeros = torch.zeros(inputs[self.room].shape, dtype=like.dtype)
-                values[self.room] = bounded.writable(zeros) if isinstance(like, bounded.Bounded) else zeros
+                room = inputs[self.room]
+                values[self.room] = gpumode.room_like(tensors, room.shape, room.dtype)
             return gpumode.answer(self.module, self.form, values)
         return run
 

@@ -70,12 +70,14 @@ class Data:
         if problem and self.can_draw:
             self.fills.update({k: DRAWN for k, t in enumerate(self.first) if t.is_floating_point()})
             problem = self.bound("normal", self.judged)
-        if problem:
+        if problem and not self.judged_elsewhere():
             raise Refused(problem)
         self.differentiable = tuple(k for k, t in enumerate(self.first)
                                     if t.is_floating_point() and self.fills.get(k) != "mask")
         self.gradient = "no input is a floating-point number"
-        if self.differentiable:
+        if not all(t.is_floating_point() for t in self.outputs):
+            self.gradient = "an output holds integers, which have none"
+        elif self.differentiable:
             self.gradient = self.gradient_trouble("normal", self.judged)
         begun = time.process_time()
         self.distributions = ["normal"]
@@ -87,9 +89,18 @@ class Data:
         self.shapes = [values for values in self.shapes if values == self.judged or values in kept]
         self.pinned = []
         pinned = self.other_numbers()
-        self.in_time(pinned, lambda one: self.pinned.append((one[0], self.pinned_at(*one))))
+        self.in_time(pinned, lambda one: self.pin(*one))
         if time.process_time() - begun > MOST_SECONDS:
             self.notes.append("Its reference is slow: it is judged with fewer shapes and kinds of data.")
+
+    def judged_elsewhere(self) -> bool:
+        """Chooses another shape to be judged, at which the answer has a bound: the reference may have none
+        where a matrix has too few rows. Whether there is one."""
+        for values in sorted(self.shapes, key=lambda v: -problem_sizes.elements(self.probes.at(v))):
+            if values != self.judged and not self.is_empty(values) and not self.bound("normal", values):
+                self.judged = values
+                return True
+        return False
 
     def in_time(self, all_of: Iterable, holds: Callable) -> list:
         """Those for which something holds, as far as a share of the time goes."""
@@ -100,9 +111,9 @@ class Data:
         """Values of constants that the problem also uses, each with sizes at which it does."""
         return []
 
-    def pinned_at(self, numbers: dict[str, Any], sizes: dict[str, int]) -> dict[str, int]:
-        """The sizes at which a submission is judged with other numbers; the distributions without a bound
-        there are left out."""
+    def pin(self, numbers: dict[str, Any], sizes: dict[str, int]) -> None:
+        """Has a submission judged with other numbers, at sizes that it finds; the distributions without a
+        bound there are left out. Those of the timed test may need its sizes, which are judged with them."""
         self.probes.begin()
         multiples = [{**self.judged, name: times * number} for name in self.judged for times in (1, 2)
                      for number in numbers.values() if type(number) is int and 2 <= number <= 256]
@@ -113,7 +124,10 @@ class Data:
                     and not self.bound("normal", both)):
                 self.distributions = [name for name in self.distributions
                                       if name == "normal" or self.bounded(name, both)]
-                return values
+                self.pinned.append((numbers, values))
+                return
+        if sizes == self.own:
+            return
         words = ", ".join(f"{name} = {value}" for name, value in numbers.items())
         raise Refused(f"with {words}, as one of its tests has it, its answer has no bound at sizes that are "
                       "judged without a GPU")

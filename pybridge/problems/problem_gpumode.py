@@ -104,6 +104,22 @@ def answer(reference: Any, form: Any, values: list) -> tuple[torch.Tensor, ...]:
     return tuple(found)
 
 
+def poison(dtype: torch.dtype) -> float | int:
+    """What room for an output holds before a call: the least likely answer."""
+    return torch.nan if dtype.is_floating_point else torch.iinfo(dtype).max
+
+
+def room_like(tensors: tuple, shape: Any, dtype: torch.dtype) -> torch.Tensor:
+    """Room for an output of the reference: numbers in the dtype in which it computes, that of the tensors."""
+    like = next((t for t in tensors if t.is_floating_point()), tensors[0])
+    bounded = sys.modules.get("bounded")
+    if not dtype.is_floating_point:
+        return torch.zeros(shape, dtype=dtype, device=like.device)
+    zeros = torch.zeros(shape, dtype=like.dtype, device=like.device)
+    is_bounded = bounded is not None and isinstance(like, bounded.Bounded)
+    return bounded.writable(zeros) if is_bounded else zeros
+
+
 class Problem(problem_folder.Folder):
     """A problem that was imported."""
 
@@ -138,13 +154,8 @@ class Problem(problem_folder.Folder):
 
     def reference(self, *tensors: torch.Tensor, **attributes: Any) -> Any:
         """The outputs, computed in the dtype of the tensors."""
-        like = next(t for t in tensors if t.is_floating_point())
-        bounded = sys.modules.get("bounded")
-
         def room(shape: list[int], dtype: torch.dtype) -> torch.Tensor:
-            zeros = torch.zeros(shape, dtype=like.dtype, device=like.device)
-            is_bounded = bounded is not None and isinstance(like, bounded.Bounded)
-            return bounded.writable(zeros) if is_bounded else zeros
+            return room_like(tensors, shape, dtype)
         values = self.leaves(own_copies(tensors), attributes, room)
         value = answer(self.module, self.plan["template"], values)
         return value if len(value) > 1 else value[0]
@@ -165,7 +176,7 @@ class Submission(problem_submission.Submission):
     def returned(self, *tensors: torch.Tensor, **attributes: Any) -> Any:
         """What custom_kernel returns."""
         def room(shape: list[int], dtype: torch.dtype) -> torch.Tensor:
-            return torch.full(shape, torch.nan, dtype=dtype, device=tensors[0].device)
+            return torch.full(shape, poison(dtype), dtype=dtype, device=tensors[0].device)
         data = built(self.problem.plan["template"], self.problem.leaves(tensors, attributes, room))
         with self.own_file.called():
             return self.file.custom_kernel(data)

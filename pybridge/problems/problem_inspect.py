@@ -42,8 +42,16 @@ MOST_MEMORY = 7 << 29
 """Bytes. A shape that needs more raises an error, and is not judged; the sandbox ends a process above a
 larger limit."""
 
-WAITING = 3
-"""How many times as long a problem may take by the clock as by the processor, which others may share."""
+WAITING, LONGEST_WAITING = 3, 20
+"""How many times as long a problem may take by the clock as by the processor: one that waits, and one that
+computes on a processor that others share. internal/describer has the second."""
+
+LEAST_COUNTED = 0.75
+"""The share of the limit of processor time that was used where the limit ended a process: the kernel counts
+ticks of the clock for it, which are too many on a busy machine."""
+
+LEAST_SHARE = 0.01
+"""The share of a processor that a problem uses while it computes."""
 
 PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
 
@@ -95,14 +103,14 @@ def _answered(request: dict[str, Any], requests: BinaryIO, answers: BinaryIO) ->
         os._exit(0)  # what the file started does not keep the process
     os.close(theirs)
     try:
-        text, why = _read(ours, time.monotonic() + WAITING * request["seconds"])
+        text, why = _read(ours, child, request["seconds"])
     finally:
         os.close(ours)
         status = _ended(child, not why and text.endswith(b"\n"))
         shutil.rmtree(folder, ignore_errors=True)
     signalled = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-    if why == "late" or signalled and _spent() - before >= request["seconds"] - 1:
-        why = f"running it took more than {request['seconds']} seconds"
+    if signalled == signal.SIGKILL and _spent() - before >= LEAST_COUNTED * request["seconds"]:
+        why = why or f"running it took more than {request['seconds']} seconds of processor time"
     elif not why and not text.endswith(b"\n"):
         how = (f"was ended by signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status)
                else f"ended with exit status {os.WEXITSTATUS(status)}")
@@ -116,18 +124,37 @@ def _spent() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _read(pipe: int, until: float) -> tuple[bytes, str]:
-    """The line that a child answers, as far as it came; and why no more of it is read, "" if it ended."""
-    text = b""
+def _read(pipe: int, child: int, seconds: float) -> tuple[bytes, str]:
+    """The line that a child answers, as far as it came; and why no more of it is read, "" if it ended. The
+    processor time is limited by the child itself: here one ends that waits."""
+    text, begun, used = b"", time.monotonic(), 0.0
+    patience = WAITING * seconds
+    until = begun + patience
     while not text.endswith(b"\n"):
         if not select.select([pipe], [], [], max(0.0, until - time.monotonic()))[0]:
-            return text, "late"
+            before, used = used, _used(child)
+            last = begun + LONGEST_WAITING * seconds
+            if used - before < LEAST_SHARE * patience:
+                return text, f"it had no answer after {until - begun:.0f} seconds, most of which it waited"
+            if until >= last:
+                return text, f"it had no answer after {until - begun:.0f} seconds"
+            until = min(until + patience, last)
+            continue
         if not (more := os.read(pipe, 1 << 16)):
             break
         text += more
         if len(text) > LONGEST:
             return text, f"its description has more than {LONGEST} bytes"
     return text, ""
+
+
+def _used(pid: int) -> float:
+    """The processor seconds of a process that runs."""
+    try:
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+    except OSError:
+        return 0.0
 
 
 def _ended(child: int, answered: bool) -> int:
@@ -174,6 +201,9 @@ def _described(request: dict[str, Any], folder: Path) -> dict[str, Any]:
         return module.describe(str(folder / request["file"]), *part)
     except Refused as e:
         return {"refused": str(e), "constant": e.constant}
+    except (MemoryError, RuntimeError) as e:
+        import problem_fills
+        return {"refused": problem_fills.reason("reading it", e)}
     except BaseException as e:
         text = line(e)
         return {"refused": f"reading it raised {type(e).__name__}" + (f": {text}" if text else "")}

@@ -22,6 +22,9 @@ MOST_COUNTED = 1 << 24
 WINDOW, MOST_PARTS = 256, 64
 """Elements of a vector whose mean and standard deviation tell its parts, and how many parts it may have."""
 
+LEAST_SAME, MOST_FIXED = 3, 4096
+"""Tests in which an input is the same, such as weights that are no drawn numbers, and its elements."""
+
 MOST_APART = 1.5
 """The ratio of the standard deviations of neighbors in one part."""
 
@@ -52,6 +55,9 @@ def of(tests: list[torch.Tensor]) -> dict[str, Any]:
         recipe["structure"] = name
     if not any(t.numel() for t in finite):
         recipe.pop("structure", None)
+        return recipe
+    if found == problem_structure.SAME and len(tests) >= LEAST_SAME and tests[0].numel() <= MOST_FIXED:
+        recipe["fixed"] = tests[0].double().flatten().tolist()
         return recipe
     if sum(t.numel() for t in finite) > MOST_COUNTED:
         finite = [_finite(problem_structure.sampled(t)) for t in tests]
@@ -109,6 +115,8 @@ def drawn(recipe: dict[str, Any], shape: list[int], dtype: torch.dtype, values: 
         at = torch.multinomial(torch.tensor(recipe["shares"]), max(count, 1), True, generator=random)
         at = at[:count].reshape(shape)
         return torch.tensor(recipe["values"], dtype=torch.float64)[at].to(dtype)
+    if len(recipe.get("fixed", ())) == math.prod(shape) > 0:
+        return torch.tensor(recipe["fixed"], dtype=torch.float64).reshape(shape).to(dtype)
     low, high = recipe["low"], recipe["high"]
     if "parts" in recipe:
         lengths, mean, deviation = torch.tensor(recipe["parts"], dtype=torch.float64).T

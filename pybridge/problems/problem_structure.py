@@ -8,6 +8,8 @@ import torch
 MOST_SAMPLED = 1 << 16
 """Elements of a tensor that are looked at."""
 
+SAME = "is the same in every draw"
+
 FEW = 16
 """Distinct values of 16 bits that are few."""
 
@@ -26,7 +28,7 @@ def structure(draws: list[torch.Tensor]) -> str:
         if large and all(has(t) for t in large):
             return text
     if len(draws) > 1 and _tells(draws[0]) and all(_equal(t, draws[0]) for t in draws[1:]):
-        return "is the same in every draw"
+        return SAME
     return ""
 
 

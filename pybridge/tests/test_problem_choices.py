@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "worker"))
 import bridge_folders  # noqa: E402, F401
 
 import error_bound  # noqa: E402
+import problem_describe_kernelbench  # noqa: E402
 import problem_describe_leetgpu  # noqa: E402
 import problem_describe_tensara  # noqa: E402
 import problem_recipes  # noqa: E402
@@ -112,6 +113,22 @@ PRODUCT = CHALLENGE + """
 TESTS = [(3, 4), (8, 5), (4, 30), (10, 12)]
 """
 
+LARGEST = """
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x.max(1).values, x.argmax(1)
+
+
+rows, cols = 12, 30
+
+
+def get_inputs():
+    return [torch.rand(rows, cols)]
+"""
+
 PATHS = (NORM.replace("x / x.norm()", "torch.where(x > 0, x, 9).amin(0)").replace(
     "torch.rand(shape, device=\"cuda\", generator=g) - 0.5",
     "torch.where((t := torch.rand(shape, device='cuda', generator=g)) < t[t > 0.1].min() + 0.3, 0, t)")
@@ -137,6 +154,14 @@ class Choices(ProblemCase):
         self.assertEqual((d["dtypes"], d["outputs"][0]["dtype"]), (["fp32"], "int32"))
         self.assertIn("normal", d["distributions"])
         self.assertNotIn("zeros", d["distributions"])  # of equal points any is the nearest
+
+    def test_the_place_of_the_largest_next_to_it(self):
+        (self.path / "problem.py").write_text(LARGEST)
+        d = problem_describe_kernelbench.describe(str(self.path / "problem.py"))
+        self.assertEqual([(t["dtype"], t["shape"]) for t in d["outputs"]], [("", ["rows"]), ("int64", ["rows"])])
+        self.assertEqual((d["plan"]["differentiable"], "integers" in d["no_gradient"]), ([], True))
+        self.assertIn("outlier", d["distributions"])
+        self.assertNotIn("constant", d["distributions"])  # any place is that of the largest
 
     def test_rows_of_shares(self):
         d = self.describe(SAMPLED)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import torch
@@ -19,6 +22,7 @@ import problem_check  # noqa: E402
 import problem_describe_gpumode  # noqa: E402
 import problem_describe_tensara  # noqa: E402
 import problem_gpumode  # noqa: E402
+import problem_inspect  # noqa: E402
 import problem_tensara  # noqa: E402
 from problem_inspect import Refused  # noqa: E402
 
@@ -110,6 +114,26 @@ def generate_input(rows, width, seed, masked):
     gen = torch.Generator(device="cuda").manual_seed(seed)
     return (torch.randn(rows, width, device="cuda", generator=gen),
             {"gate": torch.randn(width, width, device="cuda", generator=gen)}, {"scale": 0.5, "width": width})
+
+
+check_implementation = matches(ref_kernel)
+"""
+
+COUNTED = """
+import torch
+from utils import matches
+
+
+def ref_kernel(data):
+    x, out = data
+    out[...] = torch.bincount(x, minlength=16)
+    return out
+
+
+def generate_input(size, seed):
+    gen = torch.Generator(device="cuda").manual_seed(seed)
+    return (torch.randint(0, 16, (size,), device="cuda", dtype=torch.uint8, generator=gen),
+            torch.empty(16, device="cuda", dtype=torch.int64))
 
 
 check_implementation = matches(ref_kernel)
@@ -237,6 +261,22 @@ class GPUMode(unittest.TestCase):
         self.assertTrue(self.row("    return data[1]\n").forward(x).isnan().all())
         self.assertFalse(torch.allclose(self.row("    return data[0][:-1].sum()\n").forward(x), want))
 
+    def test_integers_alone(self):
+        d = self.describe(COUNTED)
+        self.assertEqual((d["dtypes"], [x["dtype"] for x in d["inputs"]]), (["int64"], ["uint8"]))
+        self.assertEqual((d["outputs"][0]["shape"], d["weak"]), (["16"], []))
+        x = torch.randint(0, 16, (127,), dtype=torch.uint8)
+        want = problem_gpumode.Problem(self.path).reference(x)
+        right = self.row("    x, out = data\n    out.zero_()\n"
+                         "    return out.scatter_add_(0, x.long(), torch.ones_like(x, dtype=out.dtype))\n")
+        self.assertTrue(torch.equal(right.forward(x), want))
+        self.assertFalse(torch.equal(self.row("    return data[1]\n").forward(x), want))
+
+    def test_sizes_of_its_tests_are_judged(self):
+        d = self.describe(SUM, TASK + '  - {"size": 65536, "seed": 1}\n  - {"size": 9000000, "seed": 1}\n')
+        sizes = [v["size_"] for v in d["shapes"]]
+        self.assertEqual((sizes[2:5], 9000000 in sizes), ([65536, 4096, 128], False))
+
     def test_sizes_of_its_tests_may_not_be_declined(self):
         self.describe(SUM)
         row = self.row("    x, out = data\n    assert x.numel() == 4096\n    return x.sum()\n")
@@ -268,7 +308,6 @@ class GPUMode(unittest.TestCase):
             ("import nothing_of_this_name", TASK, "imports nothing_of_this_name"),
             (SUM.replace("def ref_kernel", "def reference").replace("(ref_kernel)", "(None)"), TASK,
              "defines no ref_kernel"),
-            (SUM.replace("x.to(torch.float64).sum()", "x.argmax()"), TASK, "integers and choices"),
             (SUM.replace("torch.randn(size,", "torch.randn(1000,"), TASK, "none of the arguments"),
         ):
             with self.subTest(why):
@@ -325,25 +364,51 @@ class Inspector(unittest.TestCase):
         child = "import subprocess\nsubprocess.Popen(['sleep', '1000'], start_new_session=True)\n"
         texts = [
             "import os\nos._exit(7)\n", "import os\nos.kill(os.getpid(), 9)\n",
-            "while True:\n    pass\n", child + "print('x' * 1000)\n" + relu,
+            "while True:\n    pass\n", "import time\ntime.sleep(1000)  # 1 s\n",
+            child + "print('x' * 1000)\n" + relu,
             "import os\nopen('left', 'w')\nprint(os.listdir('.'))\nraise OSError(os.listdir('.'))\n", relu,
         ]
         asked = "".join(json.dumps({
             "format": "kernelbench", "file": "problem.py", "files": {"problem.py": text},
-            "seconds": 3 if "while" in text else 60}) + "\n" for text in texts)
+            "seconds": 1 if "# 1 s" in text else 3 if "while" in text else 60}) + "\n" for text in texts)
         script = str(Path(__file__).resolve().parents[1] / "problems" / "problem_inspect.py")
         found = subprocess.run([sys.executable, "-u", script], input=asked, capture_output=True, text=True,
                                timeout=300)
         answers = [json.loads(line) for line in found.stdout.splitlines()]
-        self.assertEqual([a.get("refused") for a in answers[:3]],
+        self.assertEqual([a.get("refused") for a in answers[:4]],
                          ["the process that ran it ended with exit status 7",
                           "the process that ran it was ended by signal 9",
-                          "running it took more than 3 seconds"])
-        self.assertEqual([[x["name"] for x in a.get("inputs", [])] for a in answers[3:]], [["x"], [], ["x"]])
-        self.assertIn("['problem.py', 'left']", answers[4]["refused"].replace("['left', 'problem.py']",
+                          "running it took more than 3 seconds of processor time",
+                          "it had no answer after 3 seconds, most of which it waited"])
+        self.assertEqual([[x["name"] for x in a.get("inputs", [])] for a in answers[4:]],
+                         [["x"], [], ["x"]])
+        self.assertIn("['problem.py', 'left']", answers[5]["refused"].replace("['left', 'problem.py']",
                                                                               "['problem.py', 'left']"))
         left = [path for path in Path("/proc").glob("[0-9]*/cmdline") if _text(path) == "sleep\x001000\x00"]
         self.assertEqual(left, [])
+
+
+    def test_one_that_computes_on_a_busy_processor_is_waited_for(self):
+        for computes, waits, want in ((0.01, 0.04, ("{}\n", "")), (0.0, 0.05, ("", "waited"))):
+            theirs, ours = os.pipe()
+            child = os.fork()
+            if child == 0:
+                until = time.monotonic() + 3
+                while time.monotonic() < until:
+                    later = time.monotonic() + computes
+                    while time.monotonic() < later:
+                        pass
+                    time.sleep(waits)
+                os.write(ours, b"{}\n")
+                os._exit(0)
+            os.close(ours)
+            with unittest.mock.patch.object(problem_inspect, "LONGEST_WAITING", 1000):
+                text, why = problem_inspect._read(theirs, child, 0.4)
+            os.close(theirs)
+            os.kill(child, 9)
+            os.waitpid(child, 0)
+            self.assertEqual(text.decode(), want[0])
+            self.assertIn(want[1], why)
 
 
 def _text(path: Path) -> str:

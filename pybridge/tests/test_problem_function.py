@@ -122,6 +122,50 @@ TRIANGLE = CHALLENGE + """
 TESTS = [(4,), (30,), (17,), (64,)]
 """
 
+GRID = CHALLENGE + """
+    def get_solve_signature(self):
+        return {"grid": (I, "in"), "y": (I, "out"), "rows": N, "cols": N, "last": N}
+
+    def reference_impl(self, grid, y, rows, cols, last):
+        assert last < rows
+        y[0] = grid.view(rows, cols)[last].sum()
+
+    def test(self, rows, cols):
+        return {"grid": torch.randint(0, 2, (rows * cols,), dtype=torch.int32),
+                "y": torch.zeros(1, dtype=torch.int32), "rows": rows, "cols": cols, "last": rows - 1}
+
+
+TESTS = [(2, 2), (4, 5), (6, 9), (9, 7), (500, 500)]
+"""
+
+FACTOR = CHALLENGE + """
+    def get_solve_signature(self):
+        return {"X": (F, "in"), "y": (F, "out"), "M": N, "K": N}
+
+    def reference_impl(self, X, y, M, K):
+        y.copy_(torch.linalg.cholesky(X.T @ X).diagonal())
+
+    def test(self, m, k):
+        return {"X": torch.randn(m, k), "y": torch.empty(k), "M": m, "K": k}
+
+
+TESTS = [(5, 3), (6, 2), (8, 4), (20, 5), (32, 32)]
+"""
+
+WEIGHTS = CHALLENGE + """
+    def get_solve_signature(self):
+        return {"x": (F, "in"), "w": (F, "in"), "y": (F, "out"), "M": N}
+
+    def reference_impl(self, x, w, y, M):
+        y.copy_(x @ w)
+
+    def test(self, m):
+        return {"x": torch.randn(m, 4), "w": torch.tensor([1e4, -3, 0.5, 7e-3]), "y": torch.empty(m), "M": m}
+
+
+TESTS = [(3,), (8,), (12,), (20,)]
+"""
+
 
 class Functions(ProblemCase):
     def describe(self, text: str) -> dict:
@@ -182,6 +226,23 @@ class Functions(ProblemCase):
         a, = self.problem(d, TRIANGLE).draw([(7, 7)], {}, 1)
         self.assertTrue(torch.equal(a, a.tril()))
         self.assertEqual(int(a.count_nonzero()), 28)
+
+    def test_integers_far_below_a_size_have_a_range_of_their_own(self):
+        d = self.describe(GRID)
+        recipe = d["plan"]["recipes"][0]
+        self.assertEqual((recipe["values"], "below" in recipe), ([0, 1], False))
+        self.assertEqual(d["own"], {"rows": 500, "cols": 500})
+        self.assertNotIn(499, [pinned["attributes"]["last"] for pinned in d["pinned"]])
+
+    def test_a_matrix_with_too_few_rows_is_not_judged(self):
+        d = self.describe(FACTOR)
+        self.assertGreaterEqual(d["every"]["m"], d["every"]["k"])
+        self.assertTrue(all(v["m"] >= v["k"] for v in d["shapes"]), d["shapes"])
+
+    def test_an_input_that_is_the_same_in_every_test(self):
+        d = self.describe(WEIGHTS)
+        _, w = self.problem(d, WEIGHTS).draw([(5, 4), (4,)], {}, 9)
+        self.assertTrue(torch.equal(w, torch.tensor([1e4, -3, 0.5, 7e-3])))
 
     def test_one_test_of_zeros_shows_no_structure(self):
         rows = TRIANGLE.replace("torch.randn(n, n).tril()",
