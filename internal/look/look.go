@@ -39,6 +39,7 @@ type Trial struct {
 	Records   []*record.Record
 	Diagnoses map[int]record.Diagnosis // by the index of the record
 	Places    []string                 // where it stands on the operator's ladder
+	Versions  record.Toolchain         // of what judged it
 	Tell      func() error             // prints all of it, once it is recorded; nil: there is no more to say
 }
 
