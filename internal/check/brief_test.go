@@ -54,7 +54,11 @@ func TestBrief(t *testing.T) {
 		}, "race in device memory", "two threads change one element: atomicAdd"},
 		{
 			Finding{Kind: LaunchRefused, Message: "a grid of (0,1,1) blocks has none"},
-			"a launch that a GPU refuses: a grid of (0,1,1) blocks has none", "",
+			"a GPU refuses a grid of (0,1,1) blocks", "",
+		},
+		{
+			Finding{Kind: LaunchRefused, Message: "invalid device function"},
+			"a launch that a GPU refuses: invalid device function", "",
 		},
 	} {
 		if what, mend := c.finding.Brief(); what != c.what || mend != c.mend {
