@@ -331,6 +331,29 @@ func TestWrittenByAFunction(t *testing.T) {
 	}
 }
 
+// A line that does not fit a terminal is wrapped at spaces, its time as one word.
+func TestLineOnATerminal(t *testing.T) {
+	l := Line{
+		File: "relu.cu", Operator: "relu", Verdict: Wrong, Text: "line 14: a GPU refuses a grid", Seconds: 3.5,
+	}
+	plain := func(_ Verdict, text string) string { return text }
+	coloured := func(_ Verdict, text string) string { return "\x1b[31m" + text + "\x1b[0m" }
+	head := "relu.cu  relu          WRONG  "
+	whole := head + "line 14: a GPU refuses a grid" + strings.Repeat(" ", textWidth-29) + "  3.5 s"
+	for columns, want := range map[int]string{
+		0: whole, 200: whole, 66: head + "line 14: a GPU refuses a grid  3.5 s",
+		65: head + "line 14: a GPU refuses a grid\n     3.5 s", 46: head + "line 14: a GPU\n    refuses a grid  3.5 s",
+		30: head + "\n    line 14: a GPU refuses a\n    grid  3.5 s",
+	} {
+		if got := l.Format(7, columns, plain); got != want {
+			t.Errorf("%d columns:\n%s\nwant\n%s", columns, got, want)
+		}
+	}
+	if got := l.Format(7, 66, coloured); strings.Contains(got, "\n") {
+		t.Errorf("colour takes room:\n%s", got)
+	}
+}
+
 // Only files of two languages that are both right are compared.
 func TestCompared(t *testing.T) {
 	line := func(name, operator string, v Verdict, python bool) Line {

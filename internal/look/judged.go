@@ -89,7 +89,8 @@ func (a *Looker) At(ctx context.Context, paths []string) error {
 		}
 	}
 	return Run(ctx, paths, a.Options, Machine{
-		Out: a.Out, Terminal: console.IsTerminal(a.Out), Color: a.color, Parse: pyparser.New(pyparser.OfPATH),
+		Out: a.Out, Terminal: console.IsTerminal(a.Out), Columns: a.Style().Width,
+		Color: a.color, Parse: pyparser.New(pyparser.OfPATH),
 		Python: func(ctx context.Context) error {
 			select {
 			case err := <-python:
