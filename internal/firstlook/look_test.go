@@ -334,11 +334,11 @@ func TestWrittenByAFunction(t *testing.T) {
 // A line that does not fit a terminal is wrapped at spaces, its time as one word.
 func TestLineOnATerminal(t *testing.T) {
 	l := Line{
-		File: "relu.cu", Operator: "relu", Verdict: Wrong, Text: "line 14: a GPU refuses a grid", Seconds: 3.5,
+		File: "k.cu", Operator: "op", Verdict: Wrong, Text: "line 14: a GPU refuses a grid", Seconds: 3.5,
 	}
 	plain := func(_ Verdict, text string) string { return text }
 	coloured := func(_ Verdict, text string) string { return "\x1b[31m" + text + "\x1b[0m" }
-	head := "relu.cu  relu          WRONG  "
+	head := "k.cu     op            WRONG  "
 	whole := head + "line 14: a GPU refuses a grid" + strings.Repeat(" ", textWidth-29) + "  3.5 s"
 	for columns, want := range map[int]string{
 		0: whole, 200: whole, 66: head + "line 14: a GPU refuses a grid  3.5 s",
