@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -376,6 +377,31 @@ func (x *Session) end(ctx context.Context, state string, exit int, internalError
 		x.store.live.release(x.id)
 	}
 	return err
+}
+
+// AddVersions adds the versions of what took part since the session began, such as the workers of one of many
+// files. A name that is there already keeps its version.
+func (x *Session) AddVersions(ctx context.Context, versions record.Toolchain) error {
+	return x.store.write(ctx, "record versions", func(tx *sql.Tx) error {
+		var text string
+		all := record.Toolchain{}
+		err := tx.QueryRow("SELECT versions_json FROM session JOIN toolchain USING (toolchain_id) "+
+			"WHERE session_id = ?", x.id).Scan(&text)
+		if err == nil {
+			err = json.Unmarshal([]byte(text), &all)
+		}
+		if err != nil {
+			return err
+		}
+		added := maps.Clone(versions)
+		maps.Copy(added, all)
+		toolchain, err := upsertToolchain(tx, added)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec("UPDATE session SET toolchain_id = ? WHERE session_id = ?", toolchain, x.id)
+		return err
+	})
 }
 
 // missingItems returns the entries of a plan that have no result, in the plan's order.

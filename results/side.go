@@ -89,7 +89,7 @@ func (s *Store) choose(q querier, sel Selection) (c chosen, err error) {
 		}
 		f.Session, c.index = info.ID, "INDEXED BY run_by_session"
 		c.words = fmt.Sprintf("session %s, started %s: triad %s", info.ID,
-			info.Started.Local().Format(shownTime), strings.Join(info.Command, " "))
+			info.Started.Local().Format(shownTime), record.CommandLine(info.Command))
 	}
 	c.where, c.args = f.where()
 	c.where += " AND r.status IS NOT NULL AND r.status <> 'INTERRUPTED'"

@@ -210,3 +210,59 @@ func TestPageOfAFolder(t *testing.T) {
 		t.Errorf("it ends with %v", err)
 	}
 }
+
+// What is said of a saved file is found in that file: the launch that was wrong before is not named again. The
+// session of a look holds the versions of what judged the files, as one of triad compare does.
+func TestSavedFileIsWatchedAnew(t *testing.T) {
+	folder := t.TempDir()
+	path, db := filepath.Join(folder, "relu.cu"), filepath.Join(folder, "r.db")
+	save := func(blocks string) {
+		if err := os.WriteFile(path, []byte(`
+__global__ void relu_kernel(const float *x, float *y, int n) {
+	int i = blockIdx.x * 256 + threadIdx.x;
+	if (i < n) y[i] = x[i] > 0 ? x[i] : 0;
+}
+extern "C" void relu(const float *x, float *y, int n) { relu_kernel<<<`+blocks+`, 256>>>(x, y, n); }
+`), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save("n / 256")
+	self, err := exec.LookPath("triad")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, folder, "--page", "--db", db)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	line := func() (found string) {
+		for lines.Scan() && !strings.Contains(lines.Text(), "Waiting for the next save") {
+			if strings.HasPrefix(lines.Text(), "relu.cu") {
+				found = lines.Text()
+			}
+		}
+		return found
+	}
+	if before := line(); !strings.Contains(before, "line 6: ") {
+		t.Errorf("the grid is too small: %q", before)
+	}
+	save("(n + 255) / 256")
+	if after := line(); !strings.Contains(after, "NaN") || strings.Contains(after, "line 6") {
+		t.Errorf("NaN becomes 0: %q", after)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it ends with the verdict
+	text, _ := runTriad(t, "results", "query", "--db", db, "SELECT count(*) AS n FROM session JOIN toolchain "+
+		"USING (toolchain_id) WHERE versions_json LIKE '%\"emulator\":%' AND versions_json LIKE '%relu.cu%'")
+	if strings.TrimSpace(text) != "n\n2" {
+		t.Errorf("sessions with versions: %q, want 2", text)
+	}
+}

@@ -22,11 +22,11 @@ func FlagsLine(flags []string) string {
 	return flagsLine + JoinFlags(flags) + "\n"
 }
 
-// JoinFlags writes flags as one line and quotes those with a space, which a folder's name may have.
+// JoinFlags writes flags as one line and quotes those with a space or an apostrophe, which a folder's name may have.
 func JoinFlags(flags []string) string {
 	words := make([]string, len(flags))
 	for i, f := range flags {
-		if words[i] = f; strings.ContainsAny(f, " \t") {
+		if words[i] = f; strings.ContainsAny(f, " \t'") {
 			words[i] = `"` + f + `"`
 		}
 	}
@@ -64,7 +64,7 @@ func SplitFlags(line string) (flags []string) {
 // kind of output are reserved for triad.
 var (
 	allowedFlag = regexp.MustCompile(
-		`^(-[DU][A-Za-z_]\w*(=[\w.+-]*)?|-I[\p{L}\p{N}\w ./+@=,~()\[\]#%&-]+|--?use_fast_math|` +
+		`^(-[DU][A-Za-z_]\w*(=[\w.+-]*)?|-I[\p{L}\p{N}\w ./+@=,~()\[\]#%&'-]+|--?use_fast_math|` +
 			`--?(fmad|ftz|prec-div|prec-sqrt)=(true|false)|` +
 			`--?maxrregcount=\d+|-O[0-3]|--?(restrict|extended-lambda|expt-relaxed-constexpr|lineinfo)|-w|` +
 			`-std=c\+\+(17|20))$`)

@@ -19,7 +19,7 @@ func TestCheckFlags(t *testing.T) {
 	}
 	for _, flag := range []string{
 		"-o", "x.cu", "-arch=sm_90", "-I", "-I$(id)", "-include", "-DX=$(id)", "-D",
-		"-Xcompiler", "-O9", "-ldl", "-DA;B", "-std=c++98",
+		"-Xcompiler", "-O9", "-ldl", "-DA;B", "-std=c++98", `-I/a"b`,
 	} {
 		if _, err := CheckFlags([]string{flag}); err == nil {
 			t.Errorf("%q is taken", flag)
@@ -27,14 +27,14 @@ func TestCheckFlags(t *testing.T) {
 	}
 }
 
-// A flag with a space is parsed as it was written, in the line of a file and on a command line.
+// A flag with a space or an apostrophe is parsed as it was written, in the line of a file and on a command line.
 func TestFlagsWithSpaces(t *testing.T) {
-	flags := []string{"-DA=1", "-I/home/me/my kernels (2)/é", "-w"}
+	flags := []string{"-DA=1", "-I/home/me/my kernels (2)/é", "-I/home/o'brien", "-w"}
 	line := JoinFlags(flags)
 	if got := SplitFlags(line); !slices.Equal(got, flags) {
 		t.Errorf("%q is read as %q", line, got)
 	}
-	if emulated, err := CheckFlags(flags); err != nil || len(emulated) != 2 {
+	if emulated, err := CheckFlags(flags); err != nil || len(emulated) != 3 {
 		t.Errorf("%q, %v", emulated, err)
 	}
 	for text, want := range map[string][]string{

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -36,11 +37,17 @@ func (f *Finding) happens() string {
 		return who + " " + f.does() + " past the end"
 	case f.Kind == Uninitialised && f.Memory != "":
 		return "reads " + f.Memory + " that nobody has written"
+	case f.Kind == LaunchRefused && refused.MatchString(f.Message):
+		return "a GPU refuses " + strings.TrimSuffix(f.Message, " has none")
 	case f.Message != "":
 		return f.Kind.about().title + ": " + f.Message
 	}
 	return f.Kind.about().title
 }
+
+// refused matches the message of a refused launch that begins with what is refused: a grid of (0,1,1) blocks,
+// 2048 threads in a block.
+var refused = regexp.MustCompile(`^(a|\d+) `)
 
 // thread names the thread: thread 232 of block 3; "" if it is unknown.
 func (f *Finding) thread() string {

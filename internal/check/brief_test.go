@@ -52,13 +52,24 @@ func TestBrief(t *testing.T) {
 			Kind: Race, Memory: "device memory", Place: place, Other: place, Access: "write",
 			OtherAccess: "read",
 		}, "race in device memory", "two threads change one element: atomicAdd"},
-		{
-			Finding{Kind: LaunchRefused, Message: "a grid of (0,1,1) blocks has none"},
-			"a launch that a GPU refuses: a grid of (0,1,1) blocks has none", "",
-		},
 	} {
 		if what, mend := c.finding.Brief(); what != c.what || mend != c.mend {
 			t.Errorf("%q, %q; want %q, %q", what, mend, c.what, c.mend)
+		}
+	}
+}
+
+// A launch that is refused names what is refused.
+func TestBriefOfARefusedLaunch(t *testing.T) {
+	for message, want := range map[string]string{
+		"a grid of (0,1,1) blocks has none": "a GPU refuses a grid of (0,1,1) blocks",
+		"2048 threads in a block, and a card takes 1024": "a GPU refuses 2048 threads in a block, " +
+			"and a card takes 1024",
+		"invalid device function": "a launch that a GPU refuses: invalid device function",
+	} {
+		f := Finding{Kind: LaunchRefused, Message: message}
+		if what, mend := f.Brief(); what != want || mend != "" {
+			t.Errorf("%q, %q; want %q", what, mend, want)
 		}
 	}
 }

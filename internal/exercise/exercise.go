@@ -127,14 +127,14 @@ func Find(all []Exercise, name string) []Exercise {
 // intended one.
 const mostTypos = 2
 
-// Nearest returns the exercise whose name was probably meant; nil if none is near.
-func Nearest(all []Exercise, name string) *Exercise {
-	var nearest *Exercise
+// Nearest returns the name of an exercise or an operator that was probably meant; "" if none is near.
+func Nearest(all []Exercise, name string) (nearest string) {
 	least := mostTypos + 1
-	for i, e := range all {
-		typos := levenshtein.Distance(strings.ToLower(name), e.Name, nil)
-		if typos < least {
-			nearest, least = &all[i], typos
+	for _, e := range all {
+		for _, known := range []string{e.Name, e.Op} {
+			if typos := levenshtein.Distance(strings.ToLower(name), known, nil); typos < least {
+				nearest, least = known, typos
+			}
 		}
 	}
 	return nearest

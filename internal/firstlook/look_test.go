@@ -286,9 +286,28 @@ func TestWrittenAt(t *testing.T) {
 		text             string
 		python, gradient bool
 		want             int
-	}{{cuda, false, false, 4}, {python, true, true, 6}, {python, true, false, 0}, {triton, true, false, 3}} {
+	}{{cuda, false, false, 4}, {python, true, true, 6}, {python, true, false, 3}, {triton, true, false, 3}} {
 		if got := WrittenAt(c.text, c.python, c.gradient, "", []string{"y"}); got != c.want {
 			t.Errorf("line %d, want %d of\n%s", got, c.want, c.text)
+		}
+	}
+}
+
+// An output is also written through a pointer that is made of it, and through the parameter to which a launch
+// passes it; an element of it is no pointer to it.
+func TestWrittenByAnotherName(t *testing.T) {
+	row := "__global__ void k(const float *x, float *y, int n) {\n\tfloat first = y[0];\n" +
+		"\tconst float *in = x + blockIdx.x * n;\n\tfloat *other = table + y[0];\n\tother[0] = 1;\n" +
+		"\tfloat *__restrict__ out = y + blockIdx.x * n;\n\tout[threadIdx.x] = in[threadIdx.x];\n}\n"
+	element := "void k(float *y) {\n\tauto *out = &y[4]; // out[0] = 1\n\t*out = 2;\n}\n"
+	launched := "template <int N>\n__global__ void part(const float *x, float *sums, int n) {\n" +
+		"\tx[0] == 1;\n\tsums[blockIdx.x] = x[0];\n}\nvoid solve(const float *x, float *y, int n) {\n" +
+		"\tpart<256><<<dim3(1, 1), 256>>>(x, y, n);\n}\n"
+	called := "__device__ void store(float *to, int i, float v) {\n\tto[i] = v;\n}\n" +
+		"__global__ void k(float *y, int n) {\n\tstore(y, f(n, 1), 2);\n}\n"
+	for text, want := range map[string]int{row: 7, element: 3, launched: 4, called: 2, "int y;\n": 0} {
+		if got := WrittenAt(text, false, false, "", []string{"y"}); got != want {
+			t.Errorf("line %d, want %d of\n%s", got, want, text)
 		}
 	}
 }
@@ -309,6 +328,29 @@ func TestWrittenByAFunction(t *testing.T) {
 	used := UsedBy(text, "one")
 	if strings.Count(used, "\n") != strings.Count(text, "\n") || strings.Count(used, "tl.store") != 1 {
 		t.Errorf("one uses\n%s", used)
+	}
+}
+
+// A line that does not fit a terminal is wrapped at spaces, its time as one word.
+func TestLineOnATerminal(t *testing.T) {
+	l := Line{
+		File: "k.cu", Operator: "op", Verdict: Wrong, Text: "line 14: a GPU refuses a grid", Seconds: 3.5,
+	}
+	plain := func(_ Verdict, text string) string { return text }
+	coloured := func(_ Verdict, text string) string { return "\x1b[31m" + text + "\x1b[0m" }
+	head := "k.cu     op            WRONG  "
+	whole := head + "line 14: a GPU refuses a grid" + strings.Repeat(" ", textWidth-29) + "  3.5 s"
+	for columns, want := range map[int]string{
+		0: whole, 200: whole, 66: head + "line 14: a GPU refuses a grid  3.5 s",
+		65: head + "line 14: a GPU refuses a grid\n     3.5 s", 46: head + "line 14: a GPU\n    refuses a grid  3.5 s",
+		30: head + "\n    line 14: a GPU refuses a\n    grid  3.5 s",
+	} {
+		if got := l.Format(7, columns, plain); got != want {
+			t.Errorf("%d columns:\n%s\nwant\n%s", columns, got, want)
+		}
+	}
+	if got := l.Format(7, 66, coloured); strings.Contains(got, "\n") {
+		t.Errorf("colour takes room:\n%s", got)
 	}
 }
 

@@ -7,27 +7,30 @@ import (
 )
 
 // WrittenAt returns the line that writes a result, where nothing else says which line is wrong: in CUDA the
-// first one that stores to one of the outputs, in Python the last tl.store, and of a gradient the return of
-// backward. With the name of a function of a Python file, only what that function uses counts, and its last
-// return where it uses no kernel. It is 0 if there is none.
+// first one that stores to one of the outputs, by its own name or by another; in Python the last tl.store, else
+// the return of forward, and of a gradient that of backward. With the name of a function of a Python file, only
+// what that function uses counts, and its last return where it uses no kernel. It is 0 if there is none.
 func WrittenAt(text string, python, gradient bool, function string, outputs []string) int {
 	lines := strings.Split(text, "\n")
 	if !python {
-		return storedAt(lines, outputs)
+		if line := storedAt(lines, outputs); line > 0 {
+			return line
+		}
+		return storedAt(lines, pointersTo(text, outputs))
 	}
 	uses, own := usedBy(lines, function)
-	last, returned, inBackward := 0, 0, false
+	last, returned, method := 0, 0, ""
 	for i, line := range lines {
 		if defines := definition.FindStringSubmatch(line); defines != nil {
-			inBackward = defines[1] == "backward"
+			method = defines[1]
 		}
 		switch {
 		case !uses(i):
-		case gradient && inBackward && returns.MatchString(line):
+		case gradient && method == "backward" && returns.MatchString(line):
 			last = i + 1
 		case !gradient && stores.MatchString(line):
 			last = i + 1
-		case !gradient && own(i) && returns.MatchString(line):
+		case !gradient && (own(i) && method != "backward" || method == "forward") && returns.MatchString(line):
 			returned = i + 1
 		}
 	}
@@ -88,7 +91,7 @@ var (
 	anyName    = regexp.MustCompile(`[A-Za-z_]\w*`)
 	returns    = regexp.MustCompile(`^\s+return\b`)
 	stores     = regexp.MustCompile(`\btl\.store\s*\(`)
-	stored     = regexp.MustCompile(`(?:\b(\w+)\s*\[[^=;]*\]|\*\s*(\w+))\s*[-+*/]?=[^=]|` +
+	stored     = regexp.MustCompile(`(?:\b(\w+)\s*\[[^=;]*\]|(?:^|[;{})])\s*\*\s*(\w+))\s*[-+*/]?=[^=]|` +
 		`\batomic[A-Z]\w+\s*\(\s*&?\s*(\w+)`)
 )
 

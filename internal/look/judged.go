@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"regexp"
 	"strconv"
@@ -44,12 +45,17 @@ type Looker struct {
 	*runsetup.Setup
 	Options
 	stems map[string]string // of the files of this round
-	calls *watched.Calls    // watches the smallest wrong cases
+	calls *watched.Calls    // watches the smallest wrong cases of this round: they keep what they built
 }
 
 // New returns what looks at files.
 func New(s *runsetup.Setup) *Looker {
-	return &Looker{Setup: s, calls: smallestcase.Calls(s.Workers)}
+	return &Looker{Setup: s}
+}
+
+// begin begins a round: nothing that the last one built of the files is used again.
+func (a *Looker) begin(paths []string) {
+	a.stems, a.calls = added.StemsOf(paths), smallestcase.Calls(a.Workers)
 }
 
 // At looks at files and folders.
@@ -83,7 +89,8 @@ func (a *Looker) At(ctx context.Context, paths []string) error {
 		}
 	}
 	return Run(ctx, paths, a.Options, Machine{
-		Out: a.Out, Terminal: console.IsTerminal(a.Out), Color: a.color, Parse: pyparser.New(pyparser.OfPATH),
+		Out: a.Out, Terminal: console.IsTerminal(a.Out), Columns: a.Style().Width,
+		Color: a.color, Parse: pyparser.New(pyparser.OfPATH),
 		Python: func(ctx context.Context) error {
 			select {
 			case err := <-python:
@@ -93,7 +100,7 @@ func (a *Looker) At(ctx context.Context, paths []string) error {
 				return ctx.Err()
 			}
 		},
-		Begin: func(paths []string) { a.stems = added.StemsOf(paths) },
+		Begin: a.begin,
 		Check: a.check, Judge: a.judge, NotUnderstood: a.notUnderstood, Open: a.open,
 		Show: func(done, all int) { show(progress, done, all) },
 		Callable: func(path string) bool {
@@ -190,6 +197,8 @@ func (a *Looker) judge(ctx context.Context, path string, guess operatorguess.Gue
 		return trial, err
 	}
 	trial = a.finish(trial, result, all)
+	trial.Versions = mine.Versions(ctx)
+	maps.Copy(trial.Versions, result.Versions)
 	if trial.Right() {
 		trial.Places = a.places(ctx, mine, request, result)
 	}

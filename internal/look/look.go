@@ -39,6 +39,7 @@ type Trial struct {
 	Records   []*record.Record
 	Diagnoses map[int]record.Diagnosis // by the index of the record
 	Places    []string                 // where it stands on the operator's ladder
+	Versions  record.Toolchain         // of what judged it
 	Tell      func() error             // prints all of it, once it is recorded; nil: there is no more to say
 }
 
@@ -46,6 +47,7 @@ type Trial struct {
 type Machine struct {
 	Out      io.Writer
 	Terminal bool // someone reads Out: triad goes on to watch
+	Columns  int  // of the terminal; 0: lines are not wrapped
 	Color    func(v firstlook.Verdict, text string) string
 	Parse    pyfacts.Parser
 	Begin    func(paths []string)        // gets the files of a round before they are looked at
@@ -252,14 +254,17 @@ func (r *round) print() {
 }
 
 func (r *round) printOne(i int) {
-	fmt.Fprintln(r.Out, r.lines[i].Format(r.width, r.Color))
+	fmt.Fprintln(r.Out, r.lines[i].Format(r.width, r.Columns, r.Color))
 	for _, place := range r.lines[i].places {
-		fmt.Fprintln(r.Out, "    "+place)
+		fmt.Fprintln(r.paragraphs(), "    "+place)
 	}
 	if r.Verbose && r.lines[i].details != "" {
 		fmt.Fprintln(r.Out, "\n"+r.lines[i].details)
 	}
 }
+
+// paragraphs returns a writer that wraps lines at the width of the terminal.
+func (r *round) paragraphs() io.Writer { return report.Style{Width: r.Columns}.Wrap(r.Out) }
 
 // end prints what concerns all files, ends the session, and returns the exit code as an error.
 func (r *round) end(why error) error {
@@ -285,7 +290,7 @@ func (r *round) end(why error) error {
 		code = session.ExitNothing
 	}
 	if text := firstlook.Compared(all); text != "" {
-		fmt.Fprintln(r.Out, text)
+		fmt.Fprintln(r.paragraphs(), text)
 	}
 	without := func(l firstlook.Line) bool { return strings.HasPrefix(l.Text, needsPython) }
 	if slices.ContainsFunc(all, without) {
@@ -300,7 +305,7 @@ func (r *round) end(why error) error {
 	}
 	if r.files != nil {
 		if !r.Verbose && count.Bad+count.Open > 0 {
-			fmt.Fprintln(r.Out, r.Where(r.files.ID()))
+			fmt.Fprintln(r.paragraphs(), r.Where(r.files.ID()))
 		}
 		err := r.files.Finish(why == nil && left == 0, code, why)
 		why = errors.Join(why, err, r.close())

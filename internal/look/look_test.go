@@ -317,6 +317,23 @@ func TestManyFilesAndInterrupt(t *testing.T) {
 	}
 }
 
+// A file is not said to need a Python because Ctrl-C came before that was known.
+func TestInterruptBeforePythonIsKnown(t *testing.T) {
+	folder := write(t, t.TempDir(), map[string]string{
+		"k.py": "# triton\n@triton.jit\ndef " + operator + "(): pass\n",
+	})
+	s := newStand()
+	ctx, stop := context.WithCancel(t.Context())
+	s.Python = func(ctx context.Context) error {
+		stop()
+		return ctx.Err()
+	}
+	got, code := s.run(ctx, Options{}, folder)
+	if want := "Stopped: 1 of 1 files were not looked at.\n"; got != want || code != session.ExitNothing {
+		t.Errorf("exit %d after %q, want %q", code, got, want)
+	}
+}
+
 // On a terminal triad waits for saves, and looks again only at what changed; --once and a pipe do not wait.
 func TestWatch(t *testing.T) {
 	folder := write(t, t.TempDir(), map[string]string{"a.cu": kernelOf("right"), "b.cu": kernelOf("wrong")})

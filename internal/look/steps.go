@@ -57,11 +57,15 @@ func (r *round) lookAt(e entry, details io.Writer, seen *evidence) (_ firstlook.
 		return none("cannot be read: "+err.Error(), true)
 	}
 	request.Parse = r.Parse
-	if why, open := r.withoutKernel(text, request.IsPython()); why != "" {
-		return none(why, open)
+	why, open := r.withoutKernel(text, request.IsPython())
+	if why == "" && request.IsPython() && r.Python(r.ctx) != nil {
+		why, open = needsPython, true
 	}
-	if request.IsPython() && r.Python(r.ctx) != nil {
-		return none(needsPython, true)
+	if r.ctx.Err() != nil { // it is not known whether there is a Python
+		return firstlook.Line{}, r.ctx.Err()
+	}
+	if why != "" {
+		return none(why, open)
 	}
 	f := firstlook.File{Name: e.name, Path: e.path, Python: request.IsPython()}
 	read := request.Read(text, nil)
@@ -145,6 +149,7 @@ func (r *round) record(t Trial) error {
 	if err := r.files.Record(t.Records); err != nil {
 		return err
 	}
+	r.files.Uses(t.Versions)
 	for i, d := range t.Diagnoses {
 		if err := r.files.Diagnose(t.Records[i].ID, d); err != nil {
 			return err

@@ -283,6 +283,7 @@ func (r *Run) judgeFile(ctx context.Context, text string) (records []*record.Rec
 	case err != nil:
 		return nil, err
 	}
+	r.Session.Uses(result.Versions)
 	for i := range result.Records {
 		records = append(records, &result.Records[i])
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"triad/internal/op"
+	"triad/internal/ownfile/pyparser"
 )
 
 // Formula is a torch expression that an operator is made of.
@@ -30,12 +31,28 @@ var (
 func CreateFrom(folder string, f Formula) error {
 	return create(folder, func(name string) (map[string]string, error) {
 		tensors, err := f.tensors()
+		if err == nil {
+			err = f.parses()
+		}
 		if err != nil {
 			return nil, err
 		}
 		return map[string]string{name + ".toml": f.spec(name, tensors), name + ".py": f.python(name,
 			tensors)}, nil
 	})
+}
+
+// placeOfSyntax matches the place of a syntax error in the function that parses makes.
+var placeOfSyntax = regexp.MustCompile(`^line \d+, column \d+: `)
+
+// parses returns an error if the expression is none of Python's. Without a Python it returns nil.
+func (f Formula) parses() error {
+	facts := pyparser.New(pyparser.OfPATH)("def reference():\n    return " + f.Expression + "\n")
+	if facts.Syntax == "" {
+		return nil
+	}
+	return fmt.Errorf("--reference %q: it is no expression of Python: %s", f.Expression,
+		placeOfSyntax.ReplaceAllString(facts.Syntax, ""))
 }
 
 // tensors returns the names of the expression's tensors, in the order of their appearance.

@@ -65,6 +65,10 @@ func TestNoOperatorOfIt(t *testing.T) {
 		"(lambda v: v)(x)":       "lambda is not for a formula",
 		"torch.mm(A, B)":         `tensor "A": want a name of lower-case letters`,
 		"torch.sum(max, dim=-1)": `tensor "max"`,
+		"torch.sigmoid(x":        "it is no expression of Python: '(' was never closed",
+		"y = torch.sigmoid(x)":   "it is no expression of Python",
+		"abs(x)) + (x":           "abs() is not known",
+		"x.abs()) + (x":          "unmatched ')'",
 	} {
 		folder := filepath.Join(t.TempDir(), "mine")
 		if err := CreateFrom(folder, Formula{Expression: expression}); err == nil || !strings.Contains(

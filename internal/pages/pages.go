@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"triad/internal/record"
@@ -62,7 +61,7 @@ func OfSession(ctx context.Context, store *results.Store, id string, now time.Ti
 	if err != nil {
 		return p, err
 	}
-	p.Sessions, p.Command = []record.Measured{session}, "triad "+strings.Join(session.Session.Command, " ")
+	p.Sessions, p.Command = []record.Measured{session}, "triad "+record.CommandLine(session.Session.Command)
 	records, total, err := store.List(ctx, results.Filter{Session: id, Limit: Most})
 	if err != nil {
 		return p, err

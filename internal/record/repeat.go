@@ -72,6 +72,15 @@ func ShellQuote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
+// CommandLine returns the words of a command as a shell takes them.
+func CommandLine(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = ShellQuote(word)
+	}
+	return strings.Join(quoted, " ")
+}
+
 // FileWord is the prefix of a word of a session that judged many files separately: the name of an
 // implementation, "=", and its file.
 const FileWord = "file:"

@@ -6,6 +6,13 @@ import (
 	"testing"
 )
 
+// A command with a folder's name in it is shown as it was typed.
+func TestCommandLine(t *testing.T) {
+	if got := CommandLine([]string{"my kernels", "--once"}); got != "'my kernels' --once" {
+		t.Errorf("%s", got)
+	}
+}
+
 // A shell returns every word unchanged, and plain ones have no quotes.
 func TestShellQuote(t *testing.T) {
 	words := []string{

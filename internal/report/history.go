@@ -178,7 +178,7 @@ func Sessions(w io.Writer, style Style, all []record.SessionCount) error {
 			fmt.Sprint(
 				c.Good,
 			), fmt.Sprint(c.Neutral), style.count(c.Bad), fmt.Sprint(c.Timed), exit, clean(machine),
-			clean(strings.Join(c.Session.Command, " ")),
+			clean(record.CommandLine(c.Session.Command)),
 		}
 	}
 	return style.Table(

@@ -66,7 +66,7 @@ func sessionsWords(n int, after, before bool) string {
 
 // sessionTitle returns the command of a session.
 func sessionTitle(s record.Session) string {
-	return clean(strings.TrimSpace("triad " + strings.Join(s.Command, " ")))
+	return clean(strings.TrimSpace("triad " + record.CommandLine(s.Command)))
 }
 
 func sessionRows(all []record.SessionCount) []htmlRow {

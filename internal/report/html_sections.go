@@ -173,7 +173,7 @@ func (p Page) environmentSection() htmlSection {
 				rows = append(rows, row("", name, words))
 			}
 		}
-		fact("command", "triad "+strings.Join(x.Command, " "))
+		fact("command", "triad "+record.CommandLine(x.Command))
 		fact("started", secondOf(x.Started))
 		if x.Ended.IsZero() {
 			fact("ended", "not yet, or its process was killed")

@@ -99,7 +99,7 @@ func Show(w io.Writer, style Style, run record.Run) error {
 		}
 	}
 	fact("run", r.ID+", started "+secondOf(r.Started))
-	fact("session", fmt.Sprintf("%s: triad %s", s.ID, clean(strings.Join(s.Command, " "))))
+	fact("session", fmt.Sprintf("%s: triad %s", s.ID, clean(record.CommandLine(s.Command))))
 	ended, _, _ := strings.Cut(s.InternalError, "\n")
 	fact("ended by", clean(ended))
 	fact("triad", strings.TrimSpace(s.Version+" "+s.Commit))

@@ -303,7 +303,7 @@ func Markdown(w io.Writer, session record.Session, records []record.Record, time
 		versions = append(versions, harmless.Markdown(name+" "+session.Toolchain[name]))
 	}
 	if err := write(w, fmt.Sprintf("## Session %s\n\n%s, %s\n\n%s, %d cores, %s %s\n\n%s\n\n",
-		harmless.Markdown(session.ID), harmless.MarkdownCode("triad "+strings.Join(session.Command, " ")),
+		harmless.Markdown(session.ID), harmless.MarkdownCode("triad "+record.CommandLine(session.Command)),
 		session.Started.UTC().Format(record.TimeFormat), harmless.Markdown(gpu+m.CPU),
 		m.Cores, harmless.Markdown(m.OS), harmless.Markdown(m.Kernel),
 		strings.Join(versions, ", "))); err != nil {

@@ -179,7 +179,7 @@ func TestMarkdown(t *testing.T) {
 	out.Reset()
 	if err := Markdown(&out, session, records, timed); err != nil || strings.Contains(out.String(), "<img") ||
 		!strings.Contains(out.String(), "| mine/&lt;img src=x&gt;&#124;&#96;.cu |") ||
-		!strings.Contains(out.String(), "`` triad bench --add `<b> ``") ||
+		!strings.Contains(out.String(), "`` triad bench --add '`<b>' ``") ||
 		!strings.Contains(out.String(), "mine/&lt;b&gt; 1") {
 		t.Errorf("%v\n%s", err, out.String())
 	}

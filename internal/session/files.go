@@ -3,6 +3,8 @@ package session
 import (
 	"context"
 	"errors"
+	"maps"
+	"sync"
 
 	"triad/internal/record"
 	"triad/results"
@@ -15,6 +17,9 @@ type Files struct {
 	ctx     context.Context
 	store   *results.Store
 	session *results.Session
+
+	mutex    sync.Mutex
+	versions record.Toolchain // of what judged the files
 }
 
 // OpenFiles begins a session, or takes over the newest interrupted one of the same info.Request.
@@ -56,6 +61,16 @@ func (f *Files) Diagnose(run string, d record.Diagnosis) error {
 	return f.session.AddDiagnosis(f.ctx, run, d)
 }
 
+// Uses notes the versions of what judged a file. They are stored when the session ends.
+func (f *Files) Uses(versions record.Toolchain) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if f.versions == nil {
+		f.versions = record.Toolchain{}
+	}
+	maps.Copy(f.versions, versions)
+}
+
 // Outcomes calls each with every recorded run, in the order of recording.
 func (f *Files) Outcomes(each func(results.Outcome)) error {
 	return f.store.Outcomes(f.ctx, f.session.ID(), each)
@@ -73,5 +88,11 @@ func (f *Files) Runs(ids []string) (records []record.Record, err error) {
 // Finish ends the session; complete means that every file was judged.
 func (f *Files) Finish(complete bool, code ExitCode, why error) error {
 	kept := &recorder{ctx: f.ctx, store: f.store, session: f.session}
-	return kept.finish(complete, code, why)
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	var err error
+	if len(f.versions) > 0 {
+		err = f.session.AddVersions(f.ctx, f.versions)
+	}
+	return errors.Join(err, kept.finish(complete, code, why))
 }

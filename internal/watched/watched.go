@@ -22,7 +22,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// Calls builds kernel files with every access reported, and runs single calls of them.
+// Calls builds kernel files with every access reported, and runs single calls of them. It builds a file once:
+// a file that was edited needs new Calls.
 type Calls struct {
 	builder func(context.Context) (build.Builder, error)
 	limits  Limits

@@ -13,6 +13,7 @@ import (
 	"triad/internal/console"
 	"triad/internal/newoperator"
 	"triad/internal/op"
+	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/rownames"
 	"triad/internal/worker"
@@ -231,7 +232,7 @@ func (s source) sessions(ctx context.Context, cmd *cobra.Command, _ []string) []
 		return all
 	}
 	for _, one := range found {
-		all = append(all, one.Session.ID+"\t"+strings.Join(one.Session.Command, " "))
+		all = append(all, one.Session.ID+"\t"+record.CommandLine(one.Session.Command))
 	}
 	return all
 }

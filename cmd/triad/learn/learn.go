@@ -100,9 +100,9 @@ func run(ctx context.Context, env Environment, o options) error {
 	}
 	switch {
 	case len(named) == 0:
-		if near := exercise.Nearest(all, o.name); near != nil {
+		if near := exercise.Nearest(all, o.name); near != "" {
 			return session.UsageError("learn: there is no exercise %q: do you mean %s? triad learn lists all",
-				o.name, near.Name)
+				o.name, near)
 		}
 		return session.UsageError("learn: there is no exercise %q: triad learn lists them", o.name)
 	case o.solution && len(named) != 1:

@@ -112,6 +112,9 @@ func TestSolution(t *testing.T) {
 	if _, _, err := learn("Ad/one"); err == nil || !strings.Contains(err.Error(), "do you mean add/one?") {
 		t.Errorf("of a typo: %v", err)
 	}
+	if _, _, err := learn("ad"); err == nil || !strings.Contains(err.Error(), "do you mean add?") {
+		t.Errorf("of a typo in an operator: %v", err)
+	}
 	for _, args := range [][]string{{"none"}, {"add", "--solution"}, {"--solution"}, {"add/one", "add/two"}} {
 		if _, code, err := learn(args...); code != session.ExitUsage {
 			t.Errorf("%v: exit %d, %v", args, code, err)

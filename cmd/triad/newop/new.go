@@ -23,7 +23,7 @@ import (
 // Options holds the name and the flags of new.
 type Options struct {
 	name, from, family, reference string
-	inTree, reduces               bool
+	inTree, reduces, formula      bool // formula: reference was given
 }
 
 // New returns the command triad new; run replaces what it does, nil: it makes the operator.
@@ -54,8 +54,8 @@ triton/NAME.py, and it adds the truth to the generated list of imports.`,
   triad watch ./my_norm
   go run ./cmd/triad new my_gate --in-tree --family elementwise`,
 		Args: arguments.One("one name"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			o.name = args[0]
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.name, o.formula = args[0], cmd.Flags().Changed("reference")
 			return run(&o)
 		},
 	}
@@ -86,16 +86,16 @@ func makeOperator(c *console.Console, o *Options) error {
 	case !o.inTree && o.family != "":
 		return console.Usage("new %s: --family is for an operator of triad itself: say --in-tree too",
 			o.name)
-	case o.reference != "" && (o.inTree || o.from != ""):
+	case o.formula && (o.inTree || o.from != ""):
 		return console.Usage("new %s: --reference stands alone: --from and --in-tree have a truth", o.name)
-	case o.reduces && o.reference == "":
+	case o.reduces && !o.formula:
 		return console.Usage("new %s: --reduction says of --reference that it reduces: give the "+
 			"expression", o.name)
 	case o.inTree:
 		return newInTree(c, o.name, o.family)
 	}
 	made := func() error { return opfolder.Create(o.name, o.from, c.Files) }
-	if o.reference != "" {
+	if o.formula {
 		made = func() error {
 			return opfolder.CreateFrom(o.name, opfolder.Formula{Expression: o.reference, Reduces: o.reduces})
 		}
@@ -107,7 +107,7 @@ func makeOperator(c *console.Console, o *Options) error {
 		}
 		return session.Fail(session.ExitBad, err)
 	}
-	return tellNew(c.Out, filepath.Clean(o.name), o.reference == "")
+	return tellNew(c.Out, filepath.Clean(o.name), !o.formula)
 }
 
 // newInTree creates the files of an operator in the checkout of the working directory, and says what is left
@@ -157,16 +157,18 @@ func tellNew(out io.Writer, path string, kernels bool) error {
 	if !filepath.IsAbs(path) && !strings.HasPrefix(path, "..") {
 		path = "." + string(os.PathSeparator) + path
 	}
+	holds := "a working operator"
 	files := "  %[2]s.cu    its CUDA kernels\n\nJudge it:\n\n  triad compare %[1]s\n"
-	if !kernels {
+	if !kernels { // nothing of the expression has run yet
+		holds = "an operator"
 		files = "\nJudge it, and your kernel with it:\n\n  triad compare %[1]s\n  triad compare %[1]s " +
 			"--add mine.cu\n"
 	}
-	_, err := fmt.Fprintf(out, `%[1]s holds a working operator:
+	_, err := fmt.Fprintf(out, `%[1]s holds %[3]s:
 
   %[2]s.toml  what it is: sizes, tensors, contracts, shapes to judge
   %[2]s.py    its truth, a torch function that runs in fp64; and rows of torch or Triton
-`+files, path, name)
+`+files, path, name, holds)
 	if err != nil {
 		return fmt.Errorf("print the result: %w", err)
 	}
