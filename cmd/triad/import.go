@@ -135,7 +135,7 @@ func (a *app) importProblems(ctx context.Context, found []problem.Problem, o *im
 				return nil
 			}
 			imported++
-			return a.tellImported(became.Done)
+			return a.printImported(became.Done)
 		})
 	switch {
 	case a.Stop.Err() != nil:
@@ -188,9 +188,9 @@ func (a *app) auditProblems(ctx context.Context, found []problem.Problem, o *imp
 	return err
 }
 
-// tellImported prints what became of a problem. A stranger chose the names of files and what is said of them:
+// printImported prints what became of a problem. A stranger chose the names of files and what is said of them:
 // each is one line.
-func (a *app) tellImported(done *problem.Imported) error {
+func (a *app) printImported(done *problem.Imported) error {
 	folder := done.Folder
 	if !filepath.IsAbs(folder) && !strings.HasPrefix(folder, "..") {
 		folder = "." + string(filepath.Separator) + folder

@@ -29,7 +29,7 @@ func TestImportPrintsALineForEachThing(t *testing.T) {
 		Problem: problem.Problem{Path: forged, Format: "kernelbench", Operator: "kernelbench_b"},
 		Folder:  filepath.Join("it's here", "kernelbench_b"), Notes: []string{"WEAK: \x1b[2J" + forged},
 	}
-	if err := a.tellImported(done); err != nil {
+	if err := a.printImported(done); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.listProblems([]problem.Problem{done.Problem}); err != nil {

@@ -75,7 +75,7 @@ func (a *app) execute(args []string) session.ExitCode {
 	code, err := session.Command(a.Guarded(func() error { return root.ExecuteContext(ctx) }), begun,
 		ctx.Err() != nil)
 	if e := panics.In(err); e != nil {
-		a.TellInternal(e)
+		a.PrintInternal(e)
 	} else if err != nil && err.Error() != "" {
 		fmt.Fprintf(a.Err, "triad: %v\n", err)
 		if code == session.ExitUsage && strings.HasPrefix(err.Error(), "unknown ") &&

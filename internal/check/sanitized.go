@@ -22,11 +22,11 @@ type Sanitized struct {
 }
 
 // SanitizerError is a sanitizer that could not work on this machine; nothing is known of the program.
-type SanitizerError struct{ Name, Said string }
+type SanitizerError struct{ Name, Output string }
 
 func (e *SanitizerError) Error() string {
-	text := fmt.Sprintf("%s cannot run on this machine: it says %q", sanitizerNames[e.Name], e.Said)
-	if strings.Contains(e.Said, "memory mapping") {
+	text := fmt.Sprintf("%s cannot run on this machine: it says %q", sanitizerNames[e.Name], e.Output)
+	if strings.Contains(e.Output, "memory mapping") {
 		return text + ": run it as setarch -R triad check ..., or set the kernel's vm.mmap_rnd_bits to 28"
 	}
 	return text

@@ -200,8 +200,8 @@ func (f *File) Causes() []Cause {
 	}
 	for _, p := range f.Judged[Best(f.Judged)].Passes {
 		for _, c := range p.Causes {
-			said := slices.ContainsFunc(all, func(other Cause) bool { return repeats(c, other) })
-			if p.Row.Bad > 0 && !said {
+			repeated := slices.ContainsFunc(all, func(other Cause) bool { return repeats(c, other) })
+			if p.Row.Bad > 0 && !repeated {
 				all = append(all, c)
 			}
 		}

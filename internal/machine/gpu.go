@@ -169,16 +169,16 @@ func (a *Workers) FindNVCC(ctx context.Context, f EnvironmentFlags, fetch bool) 
 func (a *Workers) NVCCAccepts(e EnvironmentFlags) func(ctx context.Context, file string,
 	flags []string) bool {
 	var mu sync.Mutex
-	said := map[string]bool{}
+	accepted := map[string]bool{}
 	return func(ctx context.Context, file string, flags []string) bool {
 		mu.Lock()
 		defer mu.Unlock()
 		key := file + " " + build.JoinFlags(flags)
-		if _, asked := said[key]; !asked {
+		if _, known := accepted[key]; !known {
 			nvcc, err := a.FindNVCC(ctx, e, false)
-			said[key] = err == nil && nvcc.Accepts(ctx, file, flags)
+			accepted[key] = err == nil && nvcc.Accepts(ctx, file, flags)
 		}
-		return said[key]
+		return accepted[key]
 	}
 }
 

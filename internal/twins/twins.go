@@ -137,8 +137,8 @@ func (t *Twins) Of(r record.Record) *ownkernels.Backend {
 	return nil
 }
 
-// Tell prints a line for each file with the emulator's verdicts.
-func Tell(a *runsetup.Setup, result run.Result) {
+// Print prints a line for each file with the emulator's verdicts.
+func Print(a *runsetup.Setup, result run.Result) {
 	to := a.Style().Wrap(a.Out)
 	for _, s := range result.Besides {
 		fmt.Fprintf(to, "%s in the emulator, of the quick cases that are right on the GPU: %s\n", s.Impl,
