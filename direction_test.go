@@ -22,17 +22,18 @@ var referencesOf = flag.String("references-of", ".", "the checkout whose referen
 // layers are the files of internal/run: a file refers to its own layer and to those before it. A plan knows
 // nothing of how it is executed, and a verdict nothing of how an outcome came about.
 var layers = [][]string{
-	{"doc", "run", "result", "statistics", "overlapping"},
+	{"doc", "run", "result", "statistics", "busy_time"},
 	{
 		"plan", "plan_entries", "plan_configured", "plan_jobs", "plan_launches", "plan_relations",
-		"plan_timed", "plan_altered", "ordinary", "shard",
+		"plan_timed", "plan_altered", "ordinary_memory", "shard",
 	},
-	{"prepared"},
+	{"prepared_case"},
 	{"verdict", "finding_match", "documented_findings", "power"},
 	{
-		"abandoned_passes", "attempt", "bench", "claim", "compare_timed", "configurations", "declined",
-		"differences", "emulator_twins", "execute", "flight", "gradients", "job", "known_calls", "memory",
-		"altered_call", "next_case", "prepare", "relations", "stop", "survey", "time", "unrecorded",
+		"abandoned_passes", "altered_call", "attempt", "bench", "case_queue", "cases_in_flight",
+		"compare_timed", "configurations", "declined_calls", "differences", "emulator_twins", "execute",
+		"gradients", "job", "known_calls", "memory", "next_case", "prepare", "relations", "stop",
+		"survey", "time", "unrecorded",
 	},
 }
 

@@ -92,7 +92,7 @@ def parent() -> None:
         import integrity  # noqa: F401
         import launch  # noqa: F401
         import own_file  # noqa: F401
-        import pieces  # noqa: F401
+        import parallel_copies  # noqa: F401
         if not on_gpu:  # nothing here may use the GPU: it cannot be used after a fork
             import interpreter
             interpreter.correct()

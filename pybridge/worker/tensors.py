@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-import pieces
+import parallel_copies
 from wire import Memory, WireError
 
 CANARY = 0xC3
@@ -149,7 +149,7 @@ class Buffer:
 
 def checksum(buffer: Buffer) -> int:
     """Returns the crc32 of the bytes between the bands."""
-    return pieces.checksum(buffer.bytes())
+    return parallel_copies.checksum(buffer.bytes())
 
 
 def load(memory: Memory, ref: dict[str, Any], device: torch.device) -> tuple[Buffer, torch.Tensor]:
@@ -163,7 +163,7 @@ def load(memory: Memory, ref: dict[str, Any], device: torch.device) -> tuple[Buf
                         f"fit into {count} bytes")
     view = memory.view(ref)
     buffer = Buffer(ref["name"], count, device)
-    found = pieces.copy_in(buffer.bytes(), view)
+    found = parallel_copies.copy_in(buffer.bytes(), view)
     if found != ref.get("crc32", found):
         raise WireError(f"tensor {ref['name']}: crc32 {found}, want {ref['crc32']}")
     return buffer, buffer.tensor(dtype, shape, stride, start)
@@ -178,7 +178,7 @@ def store(memory: Memory, ref: dict[str, Any], tensor: torch.Tensor) -> int:
                         f"{tensor.nbytes}")
     if not len(view):
         return 0
-    return pieces.copy_out(view, bytes_of(tensor.resolve_conj().resolve_neg()))
+    return parallel_copies.copy_out(view, bytes_of(tensor.resolve_conj().resolve_neg()))
 
 
 def bytes_of(tensor: torch.Tensor) -> torch.Tensor:

@@ -94,11 +94,11 @@ class Worker:
         import implementation
         import integrity
         import launch
-        import pieces
+        import parallel_copies
         import tensors
         if not self.on_gpu:
             integrity.erase_freed_memory()
-        self.watch = integrity.Watch(wire, tensors, pieces, launch, implementation, integrity,
+        self.watch = integrity.Watch(wire, tensors, parallel_copies, launch, implementation, integrity,
                                      sys.modules[Worker.__module__])
 
     def _import_torch(self) -> dict[str, str]:
