@@ -18,6 +18,7 @@ import (
 	"triad/cmd/triad/doctor"
 	"triad/cmd/triad/flags"
 	"triad/cmd/triad/gradcheck"
+	"triad/cmd/triad/importproblems"
 	"triad/cmd/triad/judge"
 	"triad/cmd/triad/learn"
 	"triad/cmd/triad/newop"
@@ -140,7 +141,7 @@ interpreter.
 		doctor.New(a.Workers, nil),
 		compared.Command(nil), check.New(a.Workers, nil), gradcheck.New(a.Setup, compared.Judge),
 		watch.New(a.Setup, compared.Judge),
-		newop.New(a.Console, nil), a.importCommand(), part.New(a.Setup, a.root), bench.New(a.Setup,
+		newop.New(a.Console, nil), importproblems.New(a.Workers, nil), part.New(a.Setup, a.root), bench.New(a.Setup,
 			compared.PrintCompare, nil),
 		ops.New(a.Console, a.Declarations), results.New(a.Console), sass.New(a.Workers, nil),
 		serve.New(a.Console, nil), judge.New(a.Setup, nil),
