@@ -122,7 +122,7 @@ func (a *Workers) WorkerPlaces(f EnvironmentFlags) (gpuworker.Places, error) {
 		return gpuworker.Places{}, fmt.Errorf("find the working directory: %w", err)
 	}
 	return gpuworker.Places{
-		Beside: a.Beside(), Cache: filepath.Join(cache, "cuda"), Dir: dir, Log: console.Raw(a.Err),
+		OwnFolder: a.OwnFolder(), Cache: filepath.Join(cache, "cuda"), Dir: dir, Log: console.Raw(a.Err),
 		Headers: func(ctx context.Context) (string, error) { return a.Headers(ctx, f) },
 	}, nil
 }
